@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/sys/json.h"
+#include "base/version.h"
 #include "cmd/help.h"
 #include "core/plan/plan.h"
 #include "core/variant/matrix.h"
@@ -158,6 +159,15 @@ static int add_profiles(const struct tables *t, struct arena *a, json_t *rows, s
 	return 0;
 }
 
+/* The least driver of a GPU: its own, or that of the first toolkit which has it. */
+static const char *least_driver(const struct tables *t, const struct gpu_row *r)
+{
+	for (unsigned i = 0; !*r->driver_min && i < t->toolkits_count; i++)
+		if (version_cmp(t->toolkits[i].version, r->cuda_min) >= 0)
+			return t->toolkits[i].driver_floor;
+	return r->driver_min;
+}
+
 static int add_gpus(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
 	static const struct field before[] = {TEXT(gpu_row, capability),
@@ -179,6 +189,7 @@ static int add_gpus(const struct tables *t, struct arena *a, json_t *rows, struc
 		put(row, "sm", arena_printf(a, "sm%s", r->sm));
 		put_fields(row, before, r);
 		json_object_set_new(row, "suffixes", suffixes);
+		put(row, "driver_min", least_driver(t, r));
 		put_fields(row, after, r);
 	}
 	return 0;
@@ -211,7 +222,8 @@ static const struct section sections[SECTIONS] = {
 	[MATRICES] = {COLUMNS("matrices", "name", "release", ">variants", ">refused", "note"), .add = add_matrices},
 	[PROFILES] = {COLUMNS("profiles", "name", "platform", "gpu", "isa"), .add = add_profiles},
 	[ISAS] = {COLUMNS("isas", "name", "platform", "flags", "cpus"), ROWS(isas, isa_row), isa_fields},
-	[GPUS] = {COLUMNS("gpus", "sm", "capability", "cuda_min", "cuda_max", "torch_min", "name", "devices:,"),
+	[GPUS] = {COLUMNS("gpus", "sm", "capability", "cuda_min", "cuda_max", "torch_min", "driver_min", "name",
+			  "devices:,"),
 		  .add = add_gpus},
 	[TOOLKITS] = {COLUMNS("toolkits", "version", "gcc_max", "clang_max", "driver", "driver_floor"),
 		      ROWS(toolkits, toolkit_row), toolkit_fields},

@@ -9,6 +9,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "capture.h"
+#include "core/tables/tables.h"
 
 static const json_t *world_of(const json_t *plan)
 {
@@ -203,6 +204,29 @@ static const char *other_platform(const char **ret_profile)
 	return arm ? "x86_64-linux" : "aarch64-linux";
 }
 
+/* What is asked for by its GPU or instruction set alone has a world. */
+static void every_default_has_a_world(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct tables *t = NULL;
+	struct err e = {0};
+	struct strlist profiles = {0};
+	(void)state;
+	assert_ok(tables_load(PROFILES_DIR, &a, &t, &e), &e);
+	for (unsigned i = 0; i < t->isas_count; i++)
+		strlist_addf(&profiles, &a, "cpu-%s", t->isas[i].name);
+	for (unsigned i = 0; i < t->gpus_count; i++) {
+		const struct gpu_row *g = &t->gpus[i];
+		bool x86 = strings_allow(g->platforms, g->platforms_count, "x86_64-linux");
+		strlist_addf(&profiles, &a, "sm%s-%s", g->sm, x86 ? "avx2" : "armv8_2");
+	}
+	for (size_t i = 0; i < profiles.count; i++) {
+		AUTO_JSON json_t *plan = json_of(arena_printf(&a, "plan --profile %s --json", profiles.items[i]));
+		if (!*name_of(plan))
+			fail_msg("%s has no world", profiles.items[i]);
+	}
+}
+
 /* World and Python are the tables' for it; this machine has no say, and doctor does not look at it. */
 static void a_plan_for_another_platform(void **state)
 {
@@ -379,6 +403,7 @@ int main(void)
 		T(a_named_world_must_have_what_is_asked),
 		T(the_python_is_the_named_worlds),
 		T(a_plan_for_another_platform),
+		T(every_default_has_a_world),
 		T(take_says_which_root_it_means),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

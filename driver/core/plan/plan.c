@@ -243,6 +243,8 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 		return -1;
 	plan_notes(&c, &env);
 	p->notes = c.notes;
+	p->advisories = c.advisories;
+	p->advised = c.advised;
 	const char *glibc = q->toolchain ? q->toolchain->glibc : q->glibc;
 	runs_on_of_plan(t, p, glibc ? glibc : "", a, &p->runs_on);
 	struct plan_need *needs = NULL;

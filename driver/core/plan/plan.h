@@ -63,8 +63,10 @@ struct plan {
 	/* Requires-Dist of the wheel, without torch and the nvidia-* packages */
 	struct strlist requires;
 	unsigned metadata_rev;
-	struct strlist notes; /* each correction of what was asked, and why */
-	bool taken;           /* from the root, not built: plan_taken.h */
+	struct strlist notes;      /* each correction of what was asked, and why */
+	struct strlist advisories; /* published weaknesses of the package: "CVE-2025-3000" */
+	const char *advised;       /* the nearest release without any; "" none, or none needed */
+	bool taken;                /* from the root, not built: plan_taken.h */
 	/* runtime checks that a package taken from the root is known to fail, and why */
 	struct kvlist defects;
 	struct runs_on runs_on;

@@ -112,6 +112,13 @@ static bool concerns_gpu(const struct correction_row *row, const struct profile 
 	return row->gpus_count == 0;
 }
 
+static bool in_range(const char *version, const char *range)
+{
+	struct err ignored = {0};
+	bool in;
+	return !*range || (version && version_in(version, range, &in, &ignored) == 0 && in);
+}
+
 static void note_corrections(struct plan_context *c)
 {
 	static const char *const kinds[] = {[GPU_CPU] = "cpu", [GPU_CUDA] = "cuda", [GPU_MPS] = "mps"};
@@ -120,9 +127,43 @@ static void note_corrections(struct plan_context *c)
 		const struct correction_row *row = &c->tables->corrections[i];
 		if (strings_allow(row->packages, row->packages_count, c->variant.package) &&
 		    strings_allow(row->kinds, row->kinds_count, kinds[p->gpu]) &&
-		    strings_allow(row->isas, row->isas_count, p->isa ? p->isa->name : "") && concerns_gpu(row, p))
+		    strings_allow(row->isas, row->isas_count, p->isa ? p->isa->name : "") && concerns_gpu(row, p) &&
+		    in_range(c->package->version, row->versions) && in_range(c->variant.cuda, row->cuda) &&
+		    in_range(c->variant.python, row->pythons))
 			strlist_ref(&c->notes, c->arena, row->note);
 	}
+}
+
+/* The nearest newer release with the package that no advisory is of; one that is only for who asks for it last. */
+static const char *without_advisories(const struct plan_context *c)
+{
+	const struct tables *t = c->tables;
+	for (unsigned asked = 0; asked < 2; asked++)
+		for (unsigned i = 0; i < t->releases_count; i++) {
+			const struct release_row *r = &t->releases[i];
+			bool clean = tables_package(r, c->variant.package) &&
+				     (asked ? *r->asked != '\0' : tables_offered(r)) &&
+				     version_cmp(r->base, c->release->base) > 0;
+			for (unsigned k = 0; clean && k < t->advisories_count; k++)
+				clean = !tables_affects(&t->advisories[k], r, c->variant.package);
+			if (clean)
+				return r->name;
+		}
+	return "";
+}
+
+static void note_advisories(struct plan_context *c)
+{
+	for (unsigned i = 0; i < c->tables->advisories_count; i++)
+		if (tables_affects(&c->tables->advisories[i], c->release, c->variant.package))
+			strlist_ref(&c->advisories, c->arena, c->tables->advisories[i].id);
+	c->advised = c->advisories.count ? without_advisories(c) : "";
+	if (c->advisories.count)
+		strlist_addf(&c->notes, c->arena, "%s %s has published weaknesses: %s; %s%s",
+			     tables_distribution(c->variant.package), c->package->version,
+			     strlist_join(&c->advisories, c->arena, ", "),
+			     *c->advised ? "the nearest release without is " : "no release of the tables is without",
+			     c->advised);
 }
 
 /* Which machines beside the named ones run the result. */
@@ -162,6 +203,7 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 	}
 	note_cpu(c);
 	note_corrections(c);
+	note_advisories(c);
 	if (*c->release->note)
 		strlist_ref(&c->notes, c->arena, c->release->note);
 	if (*c->package->note)

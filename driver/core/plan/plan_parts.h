@@ -15,7 +15,8 @@ struct plan_context {
 	const struct blas_row *blas; /* NULL where it does not apply */
 	const char *blas_origin;     /* NULL: the default */
 	struct variant variant;      /* as asked, with the toolkit filled in */
-	struct strlist notes;
+	struct strlist notes, advisories;
+	const char *advised;
 };
 
 /* plan_check: fills release, package, toolkit, blas and variant from the fields that are set, and

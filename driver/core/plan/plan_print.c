@@ -84,6 +84,8 @@ json_t *plan_json(const struct plan *p)
 	set(o, "cuda_libraries", or_null(p->cuda_libraries));
 	set(o, "toolkit", p->toolkit ? toolkit_json(p->toolkit) : json_null());
 	set(o, "requires", json_from_strlist(&p->requires));
+	set(o, "advisories", json_from_strlist(&p->advisories));
+	set(o, "advised_release", or_null(p->advised));
 	set(o, "runs_on", runs_on_json(&p->runs_on));
 	return o;
 }

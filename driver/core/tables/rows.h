@@ -229,7 +229,19 @@ struct correction_row { /* corrections.yaml: what recipes got wrong, a note for 
 	unsigned isas_count;
 	const char **gpus; /* "90": one of the profile's targets is enough */
 	unsigned gpus_count;
+	const char *versions; /* of the package: "<2.10"; "" = all, as for the next two */
+	const char *cuda;     /* toolkits */
+	const char *pythons;
 	const char *note;
+	const char *source;
+	unsigned line;
+};
+
+struct advisory_row { /* corrections.yaml: a weakness that is published of a package */
+	const char *id;
+	const char *package; /* "pytorch" (the default) */
+	const char *versions;
+	const char *what;
 	const char *source;
 	unsigned line;
 };

@@ -283,7 +283,18 @@ static int check_correction(const struct tables *t, const struct row_place *at, 
 	for (unsigned i = 0; i < row->gpus_count; i++)
 		if (!tables_gpu(t, row->gpus[i]))
 			return row_bad(at, e, "unknown GPU target '%s'", row->gpus[i]);
-	return 0;
+	return row_range(at, "versions", row->versions, e) < 0 || row_range(at, "cuda", row->cuda, e) < 0
+		       ? -1
+		       : row_range(at, "pythons", row->pythons, e);
+}
+
+static int check_advisory(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+{
+	const struct advisory_row *row = item;
+	(void)t;
+	return row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0
+		       ? -1
+		       : row_range(at, "versions", row->versions, e);
 }
 
 /* A release that is not there is fine: a set of tables may have fewer. */
@@ -391,6 +402,7 @@ static const struct kind {
 	KIND("cuda.yaml", toolkits, struct toolkit_row, true, check_toolkit),
 	KIND("blas.yaml", blas, struct blas_row, true, check_blas),
 	KIND("corrections.yaml", corrections, struct correction_row, true, check_correction),
+	KIND("corrections.yaml", advisories, struct advisory_row, true, check_advisory),
 	KIND("needs.yaml", needs, struct need_row, false, check_need),
 	KIND("taken.yaml", taken, struct taken_row, false, check_taken),
 };

@@ -59,6 +59,15 @@ const struct gpu_row *tables_gpu(const struct tables *t, const char *sm)
 	return NULL;
 }
 
+bool tables_affects(const struct advisory_row *row, const struct release_row *r, const char *package)
+{
+	const struct package_row *p = tables_package(r, package);
+	struct err ignored = {0};
+	bool in;
+	return p && strcmp(row->package, package) == 0 && version_in(p->version, row->versions, &in, &ignored) == 0 &&
+	       in;
+}
+
 bool tables_offered(const struct release_row *r)
 {
 	return strcmp(r->name, r->base) == 0 && !*r->asked;

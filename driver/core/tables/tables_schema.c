@@ -148,10 +148,16 @@ TOP(toggles, struct tables, 0,
 ROW(correction, struct correction_row,
 	NEED(struct correction_row, name),   LIST(struct correction_row, packages),
 	LIST(struct correction_row, kinds),  LIST(struct correction_row, isas),
-	LIST(struct correction_row, gpus),   NEED(struct correction_row, note),
-	NEED(struct correction_row, source));
+	LIST(struct correction_row, gpus),   MAY(struct correction_row, versions),
+	MAY(struct correction_row, cuda),    MAY(struct correction_row, pythons),
+	NEED(struct correction_row, note),   NEED(struct correction_row, source));
+ROW(advisory, struct advisory_row,
+	NEED(struct advisory_row, id),       NEED(struct advisory_row, package),
+	NEED(struct advisory_row, versions), NEED(struct advisory_row, what),
+	NEED(struct advisory_row, source));
 TOP(corrections, struct tables, 0,
-	NEED_ROWS(struct tables, corrections, correction));
+	NEED_ROWS(struct tables, corrections, correction),
+	ROWS(struct tables, advisories, advisory));
 
 ROW(source, struct source_row,
 	NEED(struct source_row, name),

@@ -77,7 +77,7 @@ char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)
 	size_time(whole, sizeof(whole), cost_seconds(c, jobs));
 	size_time(units, sizeof(units), c->units);
 	const bool other = strcmp(c->table, c->release) != 0;
-	const char *by = other ? arena_printf(a, "; as measured of %s", c->table) : "";
+	const char *by = other ? arena_printf(a, "; a guess, by what %s took", c->table) : "";
 	const char *gpu = c->gpu == COST_GPU_UNKNOWN   ? "; without GPU code"
 			  : c->gpu == COST_GPU_GUESSED ? "; GPU code is a guess"
 						       : "";

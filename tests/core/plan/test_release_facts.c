@@ -95,7 +95,7 @@ static void triton_of_cuda_wheels(void **state)
 		{"2.8.0", "pytorch-python313-cuda12_8-sm90-armv9", ""},
 		{"2.8.0", "torchvision-python313-cuda12_8-sm90-avx2", ""},
 		{"2.9.1", "pytorch-python313-cuda12_8-sm90-avx2", "triton==3.5.1"},
-		{"2.10.0", "pytorch-python313-cuda12_8-sm90-avx2", "triton==3.6.0 cuda-bindings>=12.9.4,<13"},
+		{"2.10.0", "pytorch-python313-cuda12_8-sm90-avx2", "triton==3.6.0 cuda-bindings==12.9.4"},
 		{"2.10.0", "pytorch-python313-cuda13_0-sm90-avx2", "triton==3.6.0 cuda-bindings>=13.0.3,<14"},
 		{"2.10.0", "pytorch-python313-cuda13_0-sm90-armv9", ""},
 		{"2.11.0", "pytorch-python313-cuda13_0-sm90-armv9", "triton==3.6.0 cuda-bindings>=13.0.3,<14"},
@@ -314,6 +314,48 @@ static void sources_without_a_digest(void **state)
 	}
 }
 
+static bool notes_have(const struct plan *p, const char *text)
+{
+	for (size_t i = 0; i < p->notes.count; i++)
+		if (strstr(p->notes.items[i], text))
+			return true;
+	return false;
+}
+
+/* What is known of a version stands in its plan. */
+static void advisories_and_what_a_version_lacks(void **state)
+{
+	static const struct {
+		const char *release, *variant, *first, *advised;
+		size_t count;
+		bool eig, vllm;
+	} rows[] = {
+		{"2.6.0", "pytorch-python312-cuda12_4-sm90-avx2", "CVE-2025-3000", "2.13.0", 18, true, false},
+		{"2.9.1", "pytorch-python312-cuda12_8-sm90-avx2", "CVE-2025-3000", "2.13.0", 4, true, true},
+		{"2.9.1", "pytorch-python314-cuda12_8-sm90-avx2", "CVE-2025-3000", "2.13.0", 4, true, false},
+		{"2.9.1", "pytorch-python312-cpu-avx2", "CVE-2025-3000", "2.13.0", 4, false, false},
+		{"2.9.1", "torchvision-python312-cuda12_8-sm90-avx2", NULL, "", 0, false, false},
+		{"2.10.0", "pytorch-python312-cuda12_6-sm90-avx2", "CVE-2025-3000", "2.13.0", 2, true, false},
+		{"2.10.0", "pytorch-python312-cuda12_8-sm90-avx2", "CVE-2025-3000", "2.13.0", 2, false, false},
+		{"2.12.1", "pytorch-python312-cuda13_0-sm90-avx2", "CVE-2025-3000", "2.13.0", 1, false, false},
+		{"2.13.0", "pytorch-python312-cuda13_0-sm90-avx2", NULL, "", 0, false, false},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct err e = {0};
+		const struct plan *p = plan_of(rows[i].release, rows[i].variant, &a, &e);
+		assert_ok(p ? 0 : -1, &e);
+		assert_int_equal(p->advisories.count, rows[i].count);
+		assert_string_equal(p->advised, rows[i].advised);
+		assert_int_equal(notes_have(p, "has published weaknesses"), rows[i].first != NULL);
+		if (rows[i].first)
+			assert_string_equal(p->advisories.items[0], rows[i].first);
+		assert_int_equal(notes_have(p, "torch.linalg.eig and eigvals raise"), rows[i].eig);
+		assert_int_equal(notes_have(p, "fits vLLM 0.14.0, 0.15.1"), rows[i].vllm);
+	}
+}
+
 /* Only for those who ask for them: what nobody built is not a default. */
 static void releases_that_are_asked_for(void **state)
 {
@@ -340,6 +382,7 @@ int main(void)
 		cmocka_unit_test(notes_of_a_package),
 		cmocka_unit_test(sources_without_a_digest),
 		cmocka_unit_test(releases_that_are_asked_for),
+		cmocka_unit_test(advisories_and_what_a_version_lacks),
 	};
 	return cmocka_run_group_tests(tests, load, unload);
 }

@@ -49,7 +49,7 @@ static void a_table_says_about_how_long(void **state)
 	assert_string_equal(text(f, &c, 1), "about 3 h 1 min with 1 job, 3 h 0 min of processors");
 	c = cost(f, "2.9.1", 0, NULL);
 	assert_string_equal(text(f, &c, 2),
-			    "about 1 h 31 min with 2 jobs, 3 h 0 min of processors; as measured of 2.8.0");
+			    "about 1 h 31 min with 2 jobs, 3 h 0 min of processors; a guess, by what 2.8.0 took");
 }
 
 static void what_nobody_measured_is_not_known(void **state)
