@@ -59,12 +59,24 @@ static json_t *units_json(const struct pipeline_item *items, size_t count)
 	return compiled + cached ? json_pack("{s:I, s:I}", "compiled", compiled, "cached", cached) : json_null();
 }
 
+/* The findings of 'verify' that are no errors, as it writes them. */
+static json_t *warnings_json(const struct pipeline_item *it)
+{
+	json_t *list = json_array(), *finding;
+	size_t i;
+	json_array_foreach(json_object_get(json_object_get(it->record, "verified"), "findings"), i,
+			   finding) if (strcmp(json_text(finding, "level"), "warning") == 0)
+		json_array_append(list, finding);
+	return list;
+}
+
 static json_t *item_json(const struct pipeline_item *it)
 {
 	const struct plan *p = it->plan;
-	json_t *o = json_pack("{s:s, s:o, s:b, s:O, s:o, s:s, s:o}", "variant", p->variant, "wheel",
+	json_t *o = json_pack("{s:s, s:o, s:b, s:O, s:o, s:s, s:o, s:o}", "variant", p->variant, "wheel",
 			      json_or_null(it->wheel), "store_hit", it->hit, "record", it->record, "-flags",
-			      json_from_strlist(&p->cpu_flags), "-platform", p->platform, "-units", units_json(it, 1));
+			      json_from_strlist(&p->cpu_flags), "-platform", p->platform, "-units", units_json(it, 1),
+			      "-warnings", warnings_json(it));
 	cmd_add_runs_on(o, &it->runs_on, &it->fit);
 	return o;
 }
@@ -121,8 +133,11 @@ static const struct show item_rows[] = {
 	ROW("isa", "{record.isa} ({-flags})"),
 	ROW("isa", "{!record.isa}the baseline of {-platform}[ with {record.code_beyond}]"),
 	ROW("inside", "{record.vendored:#} librar{record.vendored:y} vendored"),
-	ROW("verified", "{?record.used.ran}all rules, {record.used.checks:#} runtime checks"),
-	ROW("verified", "{!record.used.ran}all rules; not run: {record.used.why_not}"),
+	ROW("verified", "{?record.used.ran}all rules[, {?-warnings}{-warnings:#} warning{-warnings:s}], "
+			"{record.used.checks:#} runtime checks"),
+	ROW("verified", "{!record.used.ran}all rules[, {?-warnings}{-warnings:#} warning{-warnings:s}]; not run: "
+			"{record.used.why_not}"),
+	ROW("warning", "[{file}: ]{text} \\[{rule}\\]", .each = "-warnings"),
 	ROW("drift", "not the pinned package: {}", .each = "record.inputs.world.drift"),
 	ROW("warning", "known to fail: check '{check}': {why}", .each = "record.known_defects"),
 	ROW("runs on", "{^} {}", .each = "-runs_on"),

@@ -84,7 +84,9 @@ int world_make(struct cmd_context *c, const char *name, struct err *e)
 	    (!made && !c->global->offline && cmd_needs_space(c, q.world, e) < 0) ||
 	    world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
+	const double start = log_seconds();
 	int rc = copy ? world_copy(r.dir, copy, r.world->name, r.key, c->run, c->arena, &copied, e) : 0;
+	r.seconds += log_seconds() - start;
 	if (rc == 0)
 		rc = print_made(c, q.world, &r, copy, &copied, e);
 	lock_release(&r.use);

@@ -296,9 +296,11 @@ static void add_results(struct testing *t, const struct unit *u, json_t *tests)
 	}
 	json_object_foreach(tests, name, result)
 	{
+		AUTO_ARENA struct arena a = {0};
 		const char *outcome = json_member(result, "outcome");
+		bool failed = strcmp(outcome, "passed") != 0 && strcmp(outcome, "skipped") != 0;
 		t->tests++;
-		t->failed += strcmp(outcome, "passed") != 0 && strcmp(outcome, "skipped") != 0;
+		t->failed += failed && !test_expected(t->q->tests, arena_printf(&a, "%s::%s", u->row->file, name));
 	}
 	json_object_update(file, tests);
 }
@@ -325,8 +327,8 @@ static void work(unsigned number, void *user)
 		if (rc == 0)
 			add_results(t, u, j.tests);
 		t->done += rc == 0;
-		log_status(t->run->log, "tests: %zu/%zu parts, %zu tests, %zu failed; %s", t->done, t->count, t->tests,
-			   t->failed, u->row->file);
+		log_status(t->run->log, "tests: %zu/%zu parts, %zu tests, %zu failed unexpectedly; %s", t->done,
+			   t->count, t->tests, t->failed, u->row->file);
 		pthread_mutex_unlock(&t->mutex);
 		json_decref(j.tests);
 	}
