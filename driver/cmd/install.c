@@ -45,6 +45,7 @@ struct installing {
 };
 
 enum { LISTING_MAX = 16 << 20 };
+#define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 char *install_url(struct arena *a, const char *dir, const char *name)
 {
@@ -81,6 +82,61 @@ void install_argv(const char *python, bool uv, const char *url, const struct str
 
 /* ---- the index ---- */
 
+static void read_list(const json_t *row, const char *key, struct arena *a, struct strlist *ret)
+{
+	size_t i;
+	json_t *item;
+	json_array_foreach(json_object_get(row, key), i, item) strlist_add(ret, a, json_string_value(item));
+}
+
+/* A single part of a path, and of a URL. */
+static bool is_name(const char *s)
+{
+	return *s && *s != '.' && *s != '-' && !s[strspn(s, NAME_BYTES)];
+}
+
+/* "torch==2.6.0+cpu.avx2": an installer takes it for nothing else, neither an option nor a file. */
+static bool is_pin(const char *word, struct arena *a)
+{
+	const char *version = strstr(word, "==");
+	return version && is_name(arena_strndup(a, word, (size_t)(version - word))) &&
+	       isalnum((unsigned char)version[2]) && !version[2 + strspn(version + 2, NAME_BYTES "+!")] &&
+	       wheel_version_key(version + 2, a);
+}
+
+static bool is_strings(const json_t *list)
+{
+	size_t i;
+	json_t *item;
+	json_array_foreach(list, i, item) if (!json_is_string(item)) return false;
+	return json_is_array(list);
+}
+
+/* The listing of an index on a server is somebody else's: its words go into the installer's command line. */
+static int check_listing(const json_t *doc, const char *file, struct arena *a, struct err *e)
+{
+	const json_t *rows = json_object_get(doc, "directories"), *row;
+	size_t i;
+	if (!json_is_array(rows))
+		return err_set(e, ERR_INTEGRITY, "'%s' is not the listing of an index", file);
+	json_array_foreach(rows, i, row)
+	{
+		const char *name = json_text(row, "name");
+		struct strlist pins = {0};
+		if (!is_name(name) || !json_is_string(json_object_get(row, "label")))
+			return err_set(e, ERR_INTEGRITY, "'%s': not the name of a directory with its label: '%s'", file,
+				       name);
+		if (!is_strings(json_object_get(row, "install")) || !is_strings(json_object_get(row, "wheels")))
+			return err_set(e, ERR_INTEGRITY, "'%s': no lists of what '%s' holds", file, name);
+		read_list(row, "install", a, &pins);
+		for (size_t k = 0; k < pins.count; k++)
+			if (!is_pin(pins.items[k], a))
+				return err_set(e, ERR_INTEGRITY, "'%s': not a project with its version: '%s'", file,
+					       pins.items[k]);
+	}
+	return 0;
+}
+
 static int read_listing(struct installing *x, json_t **ret, struct err *e)
 {
 	const char *rel = INDEX_ALL "/" INDEX_LISTING, *file = path_join(x->c->arena, x->place, rel);
@@ -97,17 +153,7 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 	}
 	if (json_read(TRUSTED, file, ret, e) < 0)
 		return -1;
-	if (json_is_array(json_object_get(*ret, "directories")))
-		return 0;
-	return err_set(e, ERR_INTEGRITY, "'%s' is not the listing of an index", file);
-}
-
-static void read_list(const json_t *row, const char *key, struct arena *a, struct strlist *ret)
-{
-	size_t i;
-	json_t *item;
-	json_array_foreach(json_object_get(row, key), i, item) if (json_is_string(item))
-		strlist_add(ret, a, json_string_value(item));
+	return check_listing(*ret, file, x->c->arena, e);
 }
 
 /* ---- the choice ---- */

@@ -231,6 +231,33 @@ def test_what_is_missing_is_told(world):
     assert result.returncode == 7 and b"no wheel in it has all that it requires beside it" in result.stderr, result.stderr
 
 
+def test_a_listing_is_not_trusted(world):
+    """What a server sends goes into the installer's command line: pins and names alone, whatever else it would like."""
+    folder = world.path("hostile")
+    os.mkdir(folder)
+    make_wheel(folder, "torch", "2.6.0+cpu.avx2")
+    index(world.ptbuild, folder)
+    path = os.path.join(folder, "simple", "ptbuild.json")
+    with open(path) as file:
+        good = json.load(file)
+    assert run_command(world, "install", folder, "--print").returncode == 0
+    changes = [("install", [word]) for word in ("--index-url=http://127.0.0.1/", "-r/etc/passwd", "torch", "torch==", "torch==2.6.0 --pre", "torch==2.6.0;x", "/tmp/torch==2.6.0", "torch @ file:///x==1", "-torch==2.6.0", "torch==2.6.0\n-r x", "torch==-r")]
+    changes += [("name", name) for name in ("../cpu-avx2", "..", "", "-x", "cpu/avx2", "a b", 5, None)]
+    changes += [("wheels", "torch"), ("wheels", [5]), ("install", {"a": 1}), ("install", [None]), ("label", 5), ("label", None), ("wheels", None)]
+    for key, value in changes:
+        bad = json.loads(json.dumps(good))
+        bad["directories"][0][key] = value
+        with open(path, "w") as file:
+            json.dump(bad, file)
+        result = run_command(world, "install", folder, "--print")
+        assert result.returncode == 5 and result.stdout == b"" and b"ptbuild.json" in result.stderr, (key, value, result)
+    for text in ("[]", "{}", '{"directories": 1}', '{"directories": [1]}', '{"directories": [[]]}', "x"):
+        with open(path, "w") as file:
+            file.write(text)
+        result = run_command(world, "install", folder, "--print")
+        assert result.returncode == 5 and result.stdout == b"", (text, result)
+
+
 def run_command(world, *args):
     return subprocess.run([world.ptbuild, *args], capture_output=True, timeout=60, cwd=world.dir)
 
@@ -276,6 +303,7 @@ if __name__ == "__main__":
             test_install_chooses,
             test_install_refuses,
             test_what_is_missing_is_told,
+            test_a_listing_is_not_trusted,
             test_a_directory_that_is_not_utf8,
             test_a_url_that_is_not_utf8,
         ]
