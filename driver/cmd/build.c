@@ -11,6 +11,7 @@
 #include "cmd/cost.h"
 #include "cmd/matrix.h"
 #include "cmd/root.h"
+#include "core/wheel/official.h"
 #include "step/ccache/ccache_remote.h"
 
 struct build_options {
@@ -452,6 +453,26 @@ static int build_all(struct cmd_context *c, struct cmd_build_requests *l, struct
 	return 0;
 }
 
+/* Who cannot build may take the official wheel. */
+static void hint_slim(struct cmd_context *c, const struct pipeline_request *q)
+{
+	for (size_t i = 0; i < q->count; i++) {
+		const struct pipeline_target *t = &q->targets[i];
+		const struct profile *p = &t->variant.profile;
+		struct strlist gpus = {0};
+		for (unsigned k = 0; p->gpu == GPU_CUDA && k < p->targets_count; k++)
+			strlist_addf(&gpus, c->arena, "sm%s%s", p->targets[k].row->sm, p->targets[k].ptx ? "+ptx" : "");
+		const char *hint = gpus.count && strcmp(t->variant.package, "pytorch") == 0
+					   ? official_hint(q->profiles_dir, t->release,
+							   strlist_join(&gpus, c->arena, "+"), c->arena)
+					   : NULL;
+		if (hint) {
+			log_info(c->run->log, "without a build: '%s' cuts the official wheel to the GPU", hint);
+			return;
+		}
+	}
+}
+
 static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct build_options *o = c->options;
@@ -468,6 +489,8 @@ static int build_main(struct cmd_context *c, const struct strlist *words, struct
 		.checked = arena_array(c->arena, 2 * l.targets + l.count, sizeof(struct pipeline_checked)),
 		.failed = matrix ? &failures : NULL};
 	int rc = build_all(c, &l, matrix ? &failures : NULL, &r, e);
+	if (rc < 0 && l.count && (e->kind == ERR_BUILD || e->kind == ERR_NETWORK))
+		hint_slim(c, &l.items[0].q);
 	if (rc == 0)
 		rc = cmd_build_print(c, &r, e);
 	if (rc == 0)

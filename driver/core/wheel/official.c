@@ -84,6 +84,14 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 	return 0;
 }
 
+const char *official_hint(const char *profiles, const char *release, const char *gpu, struct arena *a)
+{
+	const char *path = path_join(a, path_join(a, profiles, "official"), release);
+	return version_valid(release) && fs_exists(TRUSTED, path)
+		       ? arena_printf(a, "ptbuild slim --release %s --gpu %s", release, gpu)
+		       : NULL;
+}
+
 void official_text(const struct official *o, const char *release, struct buf *out)
 {
 	buf_printf(out,

@@ -224,16 +224,26 @@ static bool is_reached(struct loading *g, const struct library *l, const char *n
 	return loaders_reach(g, l->m, needed, !l->m->elf.runpath);
 }
 
+/* In others' wheels a library that is missing is told once, whatever needs it. */
+static bool is_untold(struct loading *g, const char *needed)
+{
+	if (!g->v->ours && strlist_contains(&g->told, needed))
+		return false;
+	strlist_ref(&g->told, g->v->a, needed);
+	return true;
+}
+
 /* CUDA's libraries stay outside of the wheel: they come from packages that it requires, or from the system. A promise
  * for GPUs needs them, also where neither it nor the label names a toolkit. */
-static bool is_of_cuda(struct verifying *v, const char *name, const char *needed)
+static bool is_of_cuda(struct loading *g, const char *name, const char *needed)
 {
+	struct verifying *v = g->v;
 	const struct promise *p = &v->report.promise;
 	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->requires, needed, v->a) : CUDA_UNKNOWN;
 	bool cuda = p->cuda || p->gpu.count;
 	if (source == CUDA_UNKNOWN || (p->binding && !cuda) || (source == CUDA_SYSTEM && !cuda))
 		return false;
-	if (source == CUDA_SYSTEM)
+	if (source == CUDA_SYSTEM && is_untold(g, needed))
 		verify_add(v, FINDING_NOTE, "needed", name,
 			   "needs '%s', which no required package holds: the machine that runs it must have it",
 			   needed);
@@ -266,14 +276,12 @@ static const char *not_given(const struct verifying *v)
 	return strlist_join(&names, v->a, ", ");
 }
 
-/* In others' wheels a library that is missing is told once, whatever needs it. */
 static void tell_missing(struct loading *g, const struct library *l, const char *needed)
 {
 	const char *unseen = not_given(g->v), *name = l->m->entry->name;
 	bool of_torch = is_of_torch(needed) && strncmp(needed, "libgomp", 7) != 0;
-	if (!g->v->ours && strlist_contains(&g->told, needed))
+	if (!is_untold(g, needed))
 		return;
-	strlist_ref(&g->told, g->v->a, needed);
 	if (*unseen && !of_torch)
 		verify_add(g->v, FINDING_NOTE, "needed", name,
 			   "needs '%s', which is not in the wheel; a package that it requires may hold it (give it "
@@ -304,7 +312,7 @@ static void check_needed(struct loading *g, const struct library *l)
 			continue;
 		else if (inside)
 			strlist_ref(&lost, v->a, needed);
-		else if (!is_of_cuda(v, name, needed))
+		else if (!is_of_cuda(g, name, needed))
 			tell_missing(g, l, needed);
 	}
 	if (lost.count)
