@@ -16,7 +16,7 @@ import sys
 import test_official
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-RELEASES = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0")
+RELEASES = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0")
 PROFILES = {("x86_64", True): "sm90-avx2", ("aarch64", True): "sm90-armv9", ("aarch64", False): "cpu-armv8_2"}
 # A library of its own package that the wheel requires is one that it is built with.
 REQUIRED = {"USE_CUFILE": "cufile", "USE_CUDSS": "cudss", "USE_CUSPARSELT": "cusparselt", "USE_NVSHMEM": "nvshmem"}
