@@ -24,6 +24,8 @@ static void canonical_names(void **state)
 		{"cpu-avx2", "cpu-avx2", "x86_64-linux"},
 		{"darwin-mps", "darwin-mps", "aarch64-darwin"},
 		{"cpu-armv8.2", "cpu-armv8_2", "aarch64-linux"},
+		{"cpu-x86_64_v3", "cpu-avx2", "x86_64-linux"},
+		{"sm90-x86_64_v4", "sm90-avx512", "x86_64-linux"},
 		{"cpu-armv8_2", "cpu-armv8_2", "aarch64-linux"},
 		{"sm90-armv9", "sm90-armv9", "aarch64-linux"},
 		{"sm80+sm90-avx512", "sm80+sm90-avx512", "x86_64-linux"},
