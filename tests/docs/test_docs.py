@@ -28,7 +28,7 @@ PAGES = ["README.md", *sorted(glob.glob("docs/*.md", root_dir=TOP))]
 MARK = re.compile(r"<!-- (not run|output of|output)(?:: (.+))? -->$")
 NOT_COMMANDS = ("yaml", "dockerfile", "jq", "python", "cmake", "c++", "cuda", "text")
 # Whose own options and files may stand in the text.
-OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--require", "--no-build-isolation"}
+OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--no-build-isolation"}
 # A page of blocks that are all not run.
 NOT_RUN = {"docs/slim.md": "official wheels; tests/e2e/test_slim.py does it with stand-ins"}
 PLANNED = {"build", "doctor", "fetch", "plan"}
@@ -165,7 +165,13 @@ def check_words(block, known, home):
 
 
 def check_prose(page, text, known):
-    """Commands, options and files that the text names."""
+    """Commands, options and files that the text names; an option may be that of a script that the page names."""
+    scripts = set(re.findall(r"\b(?:ci|tests)/[\w./-]*\w", text))
+    scripts = [os.path.join(TOP, s) for s in scripts if os.path.isfile(os.path.join(TOP, s))]
+    others = set(OF_OTHERS)
+    for script in scripts:
+        with open(script) as file:
+            others.update(re.findall(r"--[a-z][\w-]*", file.read()))
     for span in re.findall(r"`([^`]+)`", text):
         span = " ".join(span.split())
         words = span.split(" ")
@@ -179,7 +185,7 @@ def check_prose(page, text, known):
                     yield f"{page}: {name} has no option {option} (`{span}`)"
         elif words[0].startswith("--"):
             option = re.match(r"--[\w-]*", words[0])[0]
-            if option not in known.all | OF_OTHERS | {"--", "--help", "--version"}:
+            if option not in known.all | others | {"--", "--help", "--version"}:
                 yield f"{page}: no command has the option {option} (`{span}`)"
         path = words[0].rstrip(".,:")
         if re.fullmatch(r"(ci|tests|profiles|docs|driver|patches)/[\w./-]+", path) and not os.path.exists(os.path.join(TOP, path)) and not re.search(r"/[A-Z]+\b", path):
@@ -272,7 +278,9 @@ class Docs(unittest.TestCase):
     def test_text(self):
         wrong = []
         for page, text in read_pages():
-            wrong += check_prose(page, blocks_of(page, text)[1], self.known)
+            blocks, prose = blocks_of(page, text)
+            named = "\n".join(b.text for b in blocks if b.language in ("sh", ""))
+            wrong += check_prose(page, prose + "\n" + named.replace("`", ""), self.known)
         self.assertFalse(wrong, "\n" + "\n".join(wrong))
 
     def test_what_is_broken_is_found(self):
