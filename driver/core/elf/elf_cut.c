@@ -62,7 +62,7 @@ static bool is_old(const struct elf_cut *c, const uint8_t *bytes)
 
 uint64_t *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_count)
 {
-	const uint64_t long_part = 128 * 1024;
+	const uint64_t long_part = UINT64_C(128) << 10;
 	uint64_t *marks = arena_array(a, 4 * (c->count + 1), sizeof(*marks)), from = 0;
 	size_t n = 0;
 	for (size_t i = 0; i <= c->count; i++) {

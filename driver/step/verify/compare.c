@@ -146,14 +146,16 @@ static int compare_members(struct archives *p, struct err *e)
 {
 	struct arena *a = p->x.a;
 	const struct zip_entry **one = sorted(p->zip[0], a), **other = sorted(p->zip[1], a);
-	size_t n = zip_count(p->zip[0]), m = zip_count(p->zip[1]), i = 0, k = 0;
+	size_t n = zip_count(p->zip[0]), m = zip_count(p->zip[1]), i = 0, k = 0, directories[2] = {0};
 	while (i < n || k < m) {
 		int c = i == n ? 1 : k == m ? -1 : strcmp(one[i]->name, other[k]->name);
 		p->x.member = c <= 0 ? one[i]->name : other[k]->name;
 		p->x.details = 0;
 		if (run_check(p->run, e) < 0)
 			return -1;
-		if (c != 0) {
+		if (c != 0 && path_has_suffix(p->x.member, "/")) {
+			directories[c > 0]++;
+		} else if (c != 0) {
 			p->x.c->members++;
 			compare_note(&p->x, "", "is in the %s only", c < 0 ? "first" : "second");
 		} else if (compare_entry(p, one[i], other[k], e) < 0) {
@@ -164,6 +166,10 @@ static int compare_members(struct archives *p, struct err *e)
 	}
 	p->x.member = "";
 	p->x.details = 0;
+	for (i = 0; i < 2; i++)
+		if (directories[i])
+			compare_note(&p->x, "", "%zu entries of directories are in the %s only", directories[i],
+				     i ? "second" : "first");
 	for (i = 0; n == m && i < n; i++) {
 		if (strcmp(zip_at(p->zip[0], i)->name, zip_at(p->zip[1], i)->name) != 0) {
 			compare_note(&p->x, "order", "the members are in another order from '%s' on",
