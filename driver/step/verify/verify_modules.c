@@ -49,8 +49,10 @@ static bool is_of_platform(struct verifying *v, const char *triple)
 /* "3.13t" of "cpython-313t-x86_64-linux-gnu"; NULL for other interpreters, and for what no Python 3 is. */
 static const char *python_of(const char *suffix, struct arena *a)
 {
+	if (strncmp(suffix, "cpython-", 8) != 0)
+		return NULL;
 	const char *digits = suffix + strlen("cpython-"), *flags = digits + strspn(digits, "0123456789");
-	if (strncmp(suffix, "cpython-", 8) != 0 || *digits != '3' || flags - digits < 2)
+	if (*digits != '3' || flags - digits < 2)
 		return NULL;
 	return arena_printf(a, "3.%.*s%s", (int)(flags - digits) - 1, digits + 1, *flags == 't' ? "t" : "");
 }
