@@ -90,7 +90,7 @@ static void a_plan_fits_a_screen(void **state)
 {
 	(void)state;
 	AUTO_FREE char *text = text_of("plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.8.0 --without cudnn");
-	assert_in_range(lines_of_a_screen(text), 20, 40);
+	assert_in_range(lines_of_a_screen(text), 20, 46); /* with what is known of a version: six */
 	static const char *const wanted[] = {
 		"pytorch-python313-cuda12_8-sm90-avx512\n",
 		"torch 2.8.0+cu128.sm90.avx512.nocudnn, of release 2.8.0\n",
