@@ -63,7 +63,7 @@ static bool is_old(const struct elf_cut *c, const uint8_t *bytes)
 uint64_t *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_count)
 {
 	const uint64_t long_part = UINT64_C(128) << 10;
-	uint64_t *marks = arena_array(a, 4 * (c->count + 1), sizeof(*marks)), from = 0;
+	uint64_t *marks = arena_array(a, (c->count + 1) * (size_t)4, sizeof(*marks)), from = 0;
 	size_t n = 0;
 	for (size_t i = 0; i <= c->count; i++) {
 		const struct elf_patch end = {.at = c->map->size}, *p = i < c->count ? &c->patches[i] : &end;
