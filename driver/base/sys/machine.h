@@ -14,8 +14,8 @@ unsigned machine_list_processors(unsigned *ret, unsigned max);
  * cgroup limit (v1 and v2) above this process leaves, file cache counted as free; UINT64_MAX if
  * nothing can be read. */
 uint64_t machine_memory(void);
-/* machine_oom_kills: processes killed for memory so far, in this process's cgroups and in the
- * machine. Only a difference of two calls means something. */
+/* machine_oom_kills: processes killed for memory so far, in the nearest cgroup of this process that
+ * counts them, else in the machine. Only a difference of two calls means something. */
 uint64_t machine_oom_kills(void);
 /* machine_pressure: percent of the last ten seconds in which everything waited for memory ("full"
  * of this process's cgroup, else of the machine); 0 where the kernel does not say. */

@@ -187,14 +187,13 @@ uint64_t machine_oom_kills_at(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct groups g = list_groups(root, "memory", &a);
-	uint64_t sum = 0, n;
-	if (read_number(root, "proc/vmstat", "oom_kill", &n) == 0)
-		sum = n;
+	uint64_t n = 0;
+	/* The nearest group that counts: a kill elsewhere on the machine says nothing of this build. */
 	for (size_t i = 0; i < g.count; i++)
 		if (read_number(g.items[i].dir, g.items[i].v2 ? "memory.events" : "memory.oom_control", "oom_kill",
 				&n) == 0)
-			sum += n;
-	return sum;
+			return n;
+	return read_number(root, "proc/vmstat", "oom_kill", &n) == 0 ? n : 0;
 }
 
 /* "full avg10=12.34 avg60=..." */
