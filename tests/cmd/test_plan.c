@@ -118,7 +118,7 @@ static void a_plan_fits_a_screen(void **state)
 	assert_contains(all, "  keys          a build's also count the tools of its root\n");
 	assert_not_contains(all, "--all");
 	AUTO_FREE char *three = text_of("plan --profile sm80+sm90-avx2 --release 2.8.0 --python 3.13 --package all");
-	assert_in_range(lines_of_a_screen(three), 60, 120);
+	assert_in_range(lines_of_a_screen(three), 60, 130);
 }
 
 static void settings_reach_the_plan(void **state)

@@ -70,7 +70,7 @@ class Terminal(unittest.TestCase):
         for columns in (80, 120):
             text = terminal(columns, *PLAN)
             self.fits(columns, text)
-            self.assertLessEqual(text.count("\n"), 40)
+            self.assertLessEqual(text.count("\n"), 46)
             headline = terminal(columns, "plan", "--profile", "sm90-avx512")
             self.fits(columns, headline)
             self.assertRegex(headline, r"\n  downloads +[0-9.]+ MB for the world.*\n  time +about .* of processors")
