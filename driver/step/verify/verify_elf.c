@@ -180,7 +180,18 @@ struct sides {
 	bool mixed; /* the others are of several machines: somebody chooses among them */
 };
 
-static void check_platform(struct verifying *v, const char *platform, const struct sides *s)
+/* The lowest glibc of the platforms that the name has; 0 if none is of manylinux. */
+static unsigned lowest_glibc(const struct strlist *platforms)
+{
+	unsigned lowest = 0;
+	for (size_t i = 0; i < platforms->count; i++) {
+		unsigned minor = manylinux_glibc(platforms->items[i]);
+		lowest = minor && (!lowest || minor < lowest) ? minor : lowest;
+	}
+	return lowest;
+}
+
+static void check_platform(struct verifying *v, const char *platform, unsigned lowest, const struct sides *s)
 {
 	unsigned claimed = manylinux_glibc(platform), honest = manylinux_glibc(v->report.tag);
 	const char *machine = s->other ? any_machine(s->other->machine) : NULL;
@@ -202,7 +213,7 @@ static void check_platform(struct verifying *v, const char *platform, const stru
 			   platform, v->report.tag_why);
 	else if (claimed && claimed < honest)
 		check_floor(v, platform, claimed);
-	else if (claimed > honest)
+	else if (claimed > honest && claimed == lowest)
 		verify_add(v, FINDING_NOTE, "tag", "", "has the platform '%s'; '%s' would be honest: %s", platform,
 			   v->report.tag, v->report.tag_why);
 }
@@ -282,7 +293,7 @@ static void check_tag(struct verifying *v)
 		struct sides s;
 		find_sides(v, platforms.items[i], &s);
 		if (s.own || s.other)
-			check_platform(v, platforms.items[i], &s);
+			check_platform(v, platforms.items[i], lowest_glibc(&platforms), &s);
 	}
 }
 

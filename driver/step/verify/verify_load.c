@@ -250,7 +250,7 @@ static bool is_of_cuda(struct loading *g, const char *name, const char *needed)
 	return true;
 }
 
-/* The C library of musl, under the names that linkers give it. */
+/* What musllinux leaves outside: the C library, under the names that linkers give it, and zlib. */
 static bool is_musl(const struct verifying *v, const char *needed)
 {
 	for (unsigned i = 0; v->musl && v->q->policy && i < v->q->policy->musl_count; i++)
@@ -284,8 +284,8 @@ static void tell_missing(struct loading *g, const struct library *l, const char 
 		return;
 	if (*unseen && !of_torch)
 		verify_add(g->v, FINDING_NOTE, "needed", name,
-			   "needs '%s', which is not in the wheel; a package that it requires may hold it (give it "
-			   "with --with): %s",
+			   "needs '%s', which is not in the wheel; a package that it or an extra of it requires may "
+			   "hold it (give it with --with): %s",
 			   needed, unseen);
 	else if (of_torch && !g->v->ours)
 		verify_add(

@@ -179,6 +179,9 @@ static void test_tag_higher_than_needed_is_a_note(void **state)
 	struct verify_report r = with_platform("manylinux_2_34_x86_64");
 	assert_int_equal(r.errors + r.warnings, 0);
 	assert_found(&r, FINDING_NOTE, "tag", "", "'manylinux_2_17_x86_64' would be honest");
+	test_dir(); /* but not beside a platform that is honest */
+	r = with_platform("manylinux_2_17_x86_64.manylinux_2_34_x86_64");
+	assert_clean(&r);
 }
 
 static void test_tag_of_another_machine(void **state)

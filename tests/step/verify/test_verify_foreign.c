@@ -254,7 +254,7 @@ static void libraries_of_required_packages(void **state)
 		.wheel = wheel_by("p-1" LINUX, &(struct maker){.metadata = "Requires-Dist: F.lib>=1\n"})};
 	struct verify_report r = verify_with(q);
 	assert_silent(&r);
-	assert_found(&r, FINDING_NOTE, "needed", "p/c.so", "a package that it requires may hold it");
+	assert_found(&r, FINDING_NOTE, "needed", "p/c.so", "a package that it or an extra of it requires may hold it");
 	struct companions c = {0};
 	assert_ok(companions_of_wheel(other, test_run(), &arena, &c, &err), &err);
 	strlist_add(&q.provided, &arena, "libf.so.1");
@@ -448,6 +448,12 @@ static void musl_alone(void **state)
 	assert_string_equal(r.runs_on.glibc, "");
 	r = judge("p-1" LINUX);
 	assert_only_error(&r, "needed", "p/c.so", "needs 'libc.musl-x86_64.so.1'");
+	test_dir(); /* zlib is outside, too */
+	library("libz.so.1", F, "-Wl,-soname,libz.so.1");
+	library("p/c.so", G, arena_printf(&arena, "'%s'", file("libz.so.1")));
+	unlink(file("libz.so.1"));
+	r = judge("p-1-py3-none-musllinux_1_2_x86_64.whl");
+	assert_silent(&r);
 	test_dir();
 	compile("w/p/c.so", "#include <stdlib.h>\nint f(void) { return atoi(\"1\"); }\n", "");
 	r = judge("p-1-py3-none-musllinux_1_2_x86_64.whl");
