@@ -96,6 +96,15 @@ static void note(struct decode_tally *t, uint64_t excess, uint64_t address, cons
 	}
 }
 
+/* CPUID, or the test of its bit OSXSAVE: compilers part the two. */
+static bool asks_for_xsave(const ZydisDecodedInstruction *in)
+{
+	enum { OSXSAVE = 27 };
+	return in->mnemonic == ZYDIS_MNEMONIC_CPUID ||
+	       (in->mnemonic == ZYDIS_MNEMONIC_TEST && in->raw.imm[0].value.u == 1U << OSXSAVE) ||
+	       (in->mnemonic == ZYDIS_MNEMONIC_BT && in->raw.imm[0].value.u == OSXSAVE);
+}
+
 static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed,
 		    struct decode_tally *t)
 {
@@ -112,7 +121,7 @@ static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint6
 		needs = needs ? needs : d->set_needs[in.meta.isa_set];
 		/* Who asks CPUID reads XCR0 only where OSXSAVE says that it is there (Intel SDM 1, 14.3): so does
 		 * libgcc's constructor, which is in every library that has clones of a function. */
-		asked = asked || in.mnemonic == ZYDIS_MNEMONIC_CPUID;
+		asked = asked || asks_for_xsave(&in);
 		if (asked && in.mnemonic == ZYDIS_MNEMONIC_XGETBV)
 			needs = EXTENSION_BASELINE;
 		t->instructions++;

@@ -263,6 +263,8 @@ static void xgetbv_behind_cpuid_is_the_baseline(void **state)
 {
 	(void)state;
 	struct decode_tally t = DECODE("\x0f\xa2\x0f\x01\xd0", "x86_64"); /* cpuid, xgetbv */
+	assert_int_equal(t.count, 0);
+	t = DECODE("\xf7\xc7\x00\x00\x00\x08\x0f\x01\xd0", "x86_64"); /* test edi, 0x8000000 */
 	assert_int_equal(t.instructions, 2);
 	assert_int_equal(t.count, 0);
 	t = DECODE("\x0f\x01\xd0\x0f\xa2", "x86_64");
