@@ -31,7 +31,7 @@ static unsigned rank(const struct candidate *c)
 	return c->flags & CODE_STRONG ? 3 : c->flags & CODE_WEAK ? 2 : 1;
 }
 
-/* All candidates of one start become one. */
+/* All candidates of one start become one; a mark gives way to what a symbol declares. */
 static size_t merge(struct candidates *c)
 {
 	size_t n = 0;
@@ -39,6 +39,10 @@ static size_t merge(struct candidates *c)
 		struct candidate *one = &c->items[i], *last = n ? &c->items[n - 1] : NULL;
 		if (!last || last->start != one->start) {
 			c->items[n++] = *one;
+			continue;
+		}
+		if ((last->flags ^ one->flags) & CANDIDATE_MARK) {
+			*last = last->flags & CANDIDATE_MARK ? *one : *last;
 			continue;
 		}
 		unsigned flags = last->flags | one->flags;
@@ -53,6 +57,26 @@ static size_t merge(struct candidates *c)
 			flags &= ~(unsigned)CODE_WEAK;
 		last->flags = flags;
 		last->size = one->size > last->size ? one->size : last->size;
+	}
+	return n;
+}
+
+static uint64_t end_of(const struct candidate *c, uint64_t limit)
+{
+	return c->size < limit - c->start ? c->start + c->size : limit;
+}
+
+/* Marks inside of a function are left out: it stays one range. */
+static size_t drop_marks(struct candidate *items, size_t count)
+{
+	uint64_t end = 0;
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++) {
+		if ((items[i].flags & CANDIDATE_MARK) && items[i].start < end)
+			continue;
+		items[n] = items[i];
+		uint64_t its = end_of(&items[n++], UINT64_MAX);
+		end = its > end ? its : end;
 	}
 	return n;
 }
@@ -99,14 +123,9 @@ static void put(struct cutting *t, uint64_t start, uint64_t end, const struct ca
 	if (c) {
 		r->name = c->name;
 		r->unit = c->unit;
-		r->flags = c->flags;
+		r->flags = c->flags & ~(unsigned)CANDIDATE_MARK;
 	}
 	t->map->count++;
-}
-
-static uint64_t end_of(const struct candidate *c, uint64_t limit)
-{
-	return c->size < limit - c->start ? c->start + c->size : limit;
 }
 
 /* Bytes between two functions: of the function around both, else of none. */
@@ -154,7 +173,7 @@ int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, stru
 		return -1;
 	code_frames(m, &c);
 	array_sort(c.items, c.count, sizeof(*c.items), by_start);
-	size_t n = merge(&c), regions_count = find_regions(m, &scratch, &regions);
+	size_t n = drop_marks(c.items, merge(&c)), regions_count = find_regions(m, &scratch, &regions);
 	/* A candidate makes at most three ranges: itself, the rest of the one around it, bytes of none. */
 	map.ranges = arena_array(a, 3 * n + 2 * regions_count + 1, sizeof(*map.ranges));
 	struct cutting t = {.map = &map};

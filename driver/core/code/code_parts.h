@@ -2,7 +2,10 @@
 #pragma once
 #include "core/code/code_map.h"
 
-enum { CANDIDATE_DATA = 1 << 16 }; /* bytes between functions that a symbol calls an object */
+enum {
+	CANDIDATE_DATA = 1 << 16, /* bytes between functions that a symbol calls an object */
+	CANDIDATE_MARK = 1 << 17  /* a mapping symbol of AArch64 (AAELF64): here data or code begins */
+};
 
 struct candidate {
 	uint64_t start, size; /* size 0: up to the next one */

@@ -50,6 +50,15 @@ static const char *unit_of(const char *file)
 	return file && *file && strcmp(file, "crtstuff.c") != 0 ? file : NULL;
 }
 
+/* "$d" and "$x", also as "$d.7". Functions hold such data as well; only what lies between them is told by it. */
+static void take_mark(const struct elf_map *m, const Elf64_Sym *s, const char *name, struct candidates *c)
+{
+	bool data = name && name[0] == '$' && name[1] == 'd', code = name && name[0] == '$' && name[1] == 'x';
+	if (m->header.e_machine == EM_AARCH64 && (data || code) && (!name[2] || name[2] == '.'))
+		code_add(c, (struct candidate){.start = s->st_value,
+					       .flags = CANDIDATE_MARK | (data ? (unsigned)CANDIDATE_DATA : 0)});
+}
+
 static void take_table(const struct elf_map *m, const struct table *t, struct candidates *c, bool *full)
 {
 	const char *unit = NULL;
@@ -58,6 +67,8 @@ static void take_table(const struct elf_map *m, const struct table *t, struct ca
 		unsigned type = ELF64_ST_TYPE(s.st_info), bind = ELF64_ST_BIND(s.st_info);
 		if (type == STT_FILE)
 			unit = unit_of(string_at(t, s.st_name));
+		if (type == STT_NOTYPE && bind == STB_LOCAL && s.st_shndx != SHN_UNDEF)
+			take_mark(m, &s, string_at(t, s.st_name), c);
 		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT) || s.st_shndx == SHN_UNDEF ||
 		    s.st_shndx == SHN_ABS || s.st_shndx == SHN_COMMON)
 			continue;

@@ -123,6 +123,36 @@ static void ranges_are_disjoint_and_complete(void **state)
 	assert_int_equal(bytes, text);
 }
 
+/* Assembler of AArch64 marks the data that it keeps between functions: OpenSSL's has texts there. */
+static void marked_data_is_no_code(void **state)
+{
+	AUTO_ELF_MAP struct elf_map m;
+	(void)state;
+	const char *path =
+		compile("marks.so",
+			"__asm__(\".text\\n.balign 4\\n.globl f\\n.type f, @function\\nf: .long 1\\n\"\n"
+			"\"inside: .long 2\\n.long 3\\n.size f, . - f\\n\"\n"
+			"\"data: .ascii \\\"Keccak-1600 absorb and squeeze..\\\"\\n\"\n"
+			"\"code: .long 4\\n.globl g\\n.type g, @function\\ng: .long 5\\n.size g, . - g\\n\");\n",
+			SHARED);
+	must("objcopy --redefine-sym 'inside=$d' --redefine-sym 'data=$d.1' --redefine-sym 'code=$x' marks.so");
+	struct code_map c = read_map(path, &m);
+	uint64_t end = named(&c, "f")->end;
+	assert_non_null(code_map_at(&c, end)); /* on x86-64 these are names as any other */
+	elf_map_close(&m);
+	must("printf '\\267' | dd of=marks.so bs=1 seek=18 conv=notrunc status=none"); /* EM_AARCH64 */
+	c = read_map(path, &m);
+	const struct code_range *f = named(&c, "f"), *code = code_map_at(&c, end + 32);
+	assert_int_equal(f->end - f->start, 12);
+	assert_null(code_map_at(&c, end));
+	assert_null(code_map_at(&c, end + 31));
+	assert_non_null(code);
+	assert_null(code->name);
+	assert_int_equal(code->flags, 0);
+	assert_int_equal(code->end - code->start, 4);
+	assert_int_equal(named(&c, "g")->start, code->end);
+}
+
 static struct isa_scan scan(struct elf_map *m, struct isa_idle *spare, const struct isa_rules *rules)
 {
 	struct err e = {0};
@@ -212,6 +242,7 @@ int main(void)
 		T(functions_have_names_files_and_kinds),
 		T(without_symbols_the_functions_are_the_same),
 		T(without_sections_the_segments_are_looked_at),
+		T(marked_data_is_no_code),
 		T(ranges_are_disjoint_and_complete),
 		T(threads_change_nothing),
 		T(an_interrupted_scan_ends),
