@@ -4,7 +4,7 @@
 
 enum {
 	CANDIDATE_DATA = 1 << 16, /* bytes between functions that a symbol calls an object */
-	CANDIDATE_MARK = 1 << 17  /* a mapping symbol of AArch64 (AAELF64): here data or code begins */
+	CANDIDATE_MARK = 1 << 17  /* a mapping symbol of AArch64: here data or code begins */
 };
 
 struct candidate {
