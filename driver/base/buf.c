@@ -57,6 +57,13 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 	b->len += (size_t)n;
 }
 
+void buf_addurl(struct buf *b, const char *s, const char *also)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+	for (; *s; s++)
+		buf_printf(b, strchr(plain, *s) || strchr(also, *s) ? "%c" : "%%%02X", (unsigned char)*s);
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap;

@@ -19,6 +19,9 @@ void buf_addstr(struct buf *b, const char *s);
 void buf_addc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+/* buf_addurl: percent-encoded, but for what is plain in any URL (RFC 3986, 2.3) and the bytes of
+ * `also`. */
+void buf_addurl(struct buf *b, const char *s, const char *also);
 /* buf_reserve: where `extra` more bytes may be written; the caller then raises len (buf_cstr puts
  * the NUL behind it). */
 char *buf_reserve(struct buf *b, size_t extra) __attribute__((returns_nonnull));

@@ -155,9 +155,7 @@ static void put_plain(const char *s, struct buf *out)
 
 static void put_url(const char *path, struct buf *out)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~/+=";
-	for (; *path; path++)
-		buf_printf(out, strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
+	buf_addurl(out, path, "/+=");
 }
 
 /* What stands between braces, up to `end`. False: it is missing. */

@@ -462,7 +462,7 @@ static void hint_slim(struct cmd_context *c, const struct pipeline_request *q)
 		struct strlist gpus = {0};
 		for (unsigned k = 0; p->gpu == GPU_CUDA && k < p->targets_count; k++)
 			strlist_addf(&gpus, c->arena, "sm%s%s", p->targets[k].row->sm, p->targets[k].ptx ? "+ptx" : "");
-		const char *hint = gpus.count && strcmp(t->variant.package, "pytorch") == 0
+		const char *hint = gpus.count && package_is_torch(t->variant.package)
 					   ? official_hint(q->profiles_dir, t->release,
 							   strlist_join(&gpus, c->arena, "+"), c->arena)
 					   : NULL;

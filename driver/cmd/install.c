@@ -53,11 +53,7 @@ char *install_url(struct arena *a, const char *dir, const char *name)
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	const char *path = path_join(a, path_absolute(a, cwd ? cwd : "/", dir), name);
 	buf_addstr(&out, "file://");
-	for (; *path; path++)
-		if (isalnum((unsigned char)*path) || strchr("/-._~", *path))
-			buf_addc(&out, *path);
-		else
-			buf_printf(&out, "%%%02X", (unsigned)(unsigned char)*path);
+	buf_addurl(&out, path, "/");
 	return arena_printf(a, "%s/", buf_cstr(&out));
 }
 

@@ -89,6 +89,16 @@ static void reset_keeps_memory_release_does_not(void **state)
 	buf_release(&b);
 }
 
+static void what_a_url_cannot_have_is_encoded(void **state)
+{
+	(void)state;
+	AUTO_BUF struct buf b = {0};
+	buf_addurl(&b, "/a b/c+d%é~", "/");
+	assert_string_equal(buf_cstr(&b), "/a%20b/c%2Bd%25%C3%A9~");
+	buf_addurl(&b, "+/", "+");
+	assert_string_equal(buf_cstr(&b), "/a%20b/c%2Bd%25%C3%A9~+%2F");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -99,6 +109,7 @@ int main(void)
 		cmocka_unit_test(long_printf_fits),
 		cmocka_unit_test(reserved_bytes_belong_to_the_caller),
 		cmocka_unit_test(reset_keeps_memory_release_does_not),
+		cmocka_unit_test(what_a_url_cannot_have_is_encoded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,18 @@ static int take_box(uint64_t from, uint64_t entries, uint64_t to, void *user, st
 	return 0;
 }
 
+static struct fatbin_file file_of(const struct elf_map *m, struct collecting *c)
+{
+	return (struct fatbin_file){.data = m->data,
+				    .size = m->size,
+				    .name = m->name,
+				    .member = "",
+				    .fn = take_entry,
+				    .box = take_box,
+				    .user = c,
+				    .containers = c->b->count};
+}
+
 /* The section's bytes must be loaded as they lie in the file, or pointers into it would mean others. */
 static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, size_t i, struct err *e)
 {
@@ -61,14 +73,7 @@ static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct 
 	uint64_t offset, room;
 	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset || room < s->sh_size)
 		return elf_map_bad(m, s->sh_offset, e, "the section of GPU code is not loaded as it lies in the file");
-	struct fatbin_file f = {.data = m->data,
-				.size = m->size,
-				.name = m->name,
-				.member = "",
-				.fn = take_entry,
-				.box = take_box,
-				.user = &c,
-				.containers = b->count};
+	struct fatbin_file f = file_of(m, &c);
 	return c.among ? fatbin_search(&f, s->sh_offset, s->sh_offset + s->sh_size, e)
 		       : fatbin_containers(&f, s->sh_offset, s->sh_offset + s->sh_size, kind == FATBIN_RELOCATABLE, e);
 }
@@ -77,13 +82,7 @@ static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct 
 static int read_bare(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, struct err *e)
 {
 	struct collecting c = {.b = b, .a = a, .among = true};
-	struct fatbin_file f = {.data = m->data,
-				.size = m->size,
-				.name = m->name,
-				.member = "",
-				.fn = take_entry,
-				.box = take_box,
-				.user = &c};
+	struct fatbin_file f = file_of(m, &c);
 	return fatbin_search(&f, 0, m->size, e);
 }
 

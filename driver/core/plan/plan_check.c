@@ -75,8 +75,7 @@ static int take_sources(struct plan_context *c, struct err *e)
 			struct strlist urls = {0};
 			if (*file == '/')
 				strlist_addf(&urls, c->arena, "file://%s", file);
-			for (unsigned n = 0; n < sources[k].urls_count; n++)
-				strlist_ref(&urls, c->arena, sources[k].urls[n]);
+			strlist_refs(&urls, c->arena, sources[k].urls, sources[k].urls_count);
 			sources[k].sha256 = given->items[i].value;
 			sources[k].urls_count = (unsigned)urls.count;
 			sources[k].urls = urls.items;

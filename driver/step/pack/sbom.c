@@ -91,15 +91,7 @@ static json_t *license_names(const char *text, struct arena *a)
 static char *escape(const char *s, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-		bool plain =
-			(c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || strchr("-._~", c);
-		if (plain)
-			buf_addc(&out, (char)c);
-		else
-			buf_printf(&out, "%%%02X", c);
-	}
+	buf_addurl(&out, s, "");
 	return arena_strdup(a, buf_cstr(&out));
 }
 
