@@ -150,11 +150,12 @@ json_t *cmd_error_json(const struct err *e)
 }
 
 /* Files that the command line names must be there before anything is done. "root" is the root's own torch, "official"
- * a wheel of the index: a command that takes neither says so itself. A TREE is a file or a directory. */
+ * a wheel of the index, NAME==VERSION a pinned one: a command that takes none of them says so itself. A TREE is a file
+ * or a directory. */
 static int check_file(const char *option, const char *path, const char *values, const char *metavar, struct err *e)
 {
 	struct stat st;
-	bool word = strcmp(path, "root") == 0 || strcmp(path, "official") == 0;
+	bool word = strcmp(path, "root") == 0 || strcmp(path, "official") == 0 || strstr(path, "==");
 	bool file = strcmp(values, "<file>") == 0 ? !word : *values == '<' && path_has_suffix(path, ".yaml");
 	if (!file)
 		return 0;

@@ -177,3 +177,10 @@ int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t c
  * prints the error; its kind is the exit code. With --json a document has it, too, unless the
  * command has printed its own. */
 int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e) MUST_CHECK;
+/* The line with which an installer takes the wheels of an index.
+ * install_url: of a directory on this machine, "file:///srv/dist/cpu-avx2/". */
+char *install_url(struct arena *a, const char *dir, const char *name) __attribute__((returns_nonnull));
+/* install_argv: adds the words for pip, or uv. The versions are named, so that no other index that
+ * the installer looks into can give a newer one; everything else comes from there. */
+void install_argv(const char *python, bool uv, const char *url, const struct strlist *wanted, struct arena *a,
+		  struct strlist *ret);

@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/help.h"
-#include "cmd/install.h"
 
 struct index_options {
 	struct cmd_globals global;

@@ -1,4 +1,4 @@
-#include "cmd/install.h"
+#include "cmd/cmd.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "base/sys/json.h"
 #include "base/sys/proc.h"
 #include "base/version.h"
-#include "cmd/cmd.h"
 #include "core/machine/detect.h"
 #include "core/machine/fit.h"
 #include "core/plan/promise.h"

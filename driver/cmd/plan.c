@@ -4,6 +4,7 @@
 #include "cmd/cost.h"
 #include "cmd/matrix.h"
 #include "core/machine/fit.h"
+#include "core/plan/torch_fits.h"
 #include "step/pipeline/torch.h"
 
 struct plan_command_options {
@@ -50,13 +51,22 @@ static int is_probed(struct cmd_context *c, const struct output *o, bool *ret, s
 
 /* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
  * digest; the root's torch by its version when a root is named. */
-static int find_torch(struct cmd_context *c, const struct variant *v, const struct output *o, struct torch_source *ret,
-		      struct err *e)
+static int find_torch(struct cmd_context *c, const struct selection *s, const struct output *o,
+		      struct torch_source *ret, struct err *e)
 {
+	const struct variant *v = &s->variant;
 	const char *torch = ((const struct plan_command_options *)c->options)->base.select.plan.torch;
 	*ret = (struct torch_source){0};
 	if (!torch || package_is_torch(v->package))
 		return 0;
+	const char *version;
+	if (torch_official(torch, &version)) {
+		struct torch_official q = {.version = version ? version : s->release->base,
+					   .python = v->python,
+					   .platform = v->profile.platform,
+					   .cuda = v->cuda};
+		return cmd_profiles_dir(c, &q.profiles, e) < 0 ? -1 : torch_from_official(&q, c->arena, ret, e);
+	}
 	if (strcmp(torch, "root") != 0)
 		return torch_from_wheel(torch, v->python, c->arena, ret, e);
 	ret->identity = "root";
@@ -82,8 +92,11 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 	*ret_lack = (struct strlist){0};
 	if (is_probed(c, o, &probed, e) < 0 || (probed && cmd_toolchain(c, &toolchain, e) < 0))
 		return -1;
-	if (find_torch(c, &s->variant, o, &torch, e) < 0 ||
+	if (find_torch(c, s, o, &torch, e) < 0 ||
 	    cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e) < 0)
+		return -1;
+	const char *glibc = c->world ? c->world->pieces[0].part->glibc : NULL;
+	if (torch.wheel && torch_fits(torch.wheel, *ret, glibc, c->arena, e) < 0)
 		return -1;
 	if (!probed)
 		strlist_ref(ret_lack, c->arena, "root");

@@ -22,6 +22,8 @@ const struct arg_def cmd_select_options[] = {
 	 NULL},
 	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
 	 "pytorch torchvision torchaudio all"},
+	{"extension", 0, SELECT(ARG_STRING, extension), "TREE",
+	 "an extension of torch's: a folder with setup.py or pyproject.toml, an sdist, or NAME==VERSION", "<file>"},
 	{"release", 0, SELECT(ARG_STRING, release), "NAME",
 	 "the pinned set of versions (default: the newest that fits)", "<release>"},
 	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python version to build for (default: the root's)",
@@ -56,7 +58,7 @@ const struct arg_def cmd_plan_options[] = {
 	{"without", 0, PLAN(ARG_LIST, without), "FEATURES",
 	 "build without these features, for example cudnn; the version label says so", NULL},
 	{"torch", 0, PLAN(ARG_STRING, torch), "PLACE",
-	 "torch to build torchvision and torchaudio against: a wheel, or root", "<file>"},
+	 "torch to build the other packages against: a wheel, root, or official[==VERSION]", "<file>"},
 	{"platform", 0, PLAN(ARG_STRING, platform_tag), "KIND",
 	 "platform tag: manylinux, the oldest that the libraries allow (default), or linux, which promises nothing",
 	 "manylinux linux"},
@@ -200,7 +202,18 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	if (profile.gpu != GPU_CUDA && o->cuda)
 		return err_set(e, ERR_USAGE, "--cuda %s does not apply: profile '%s' has no CUDA", o->cuda,
 			       profile.name);
-	for (size_t i = 0; i < TABLES_PACKAGES; i++)
+	struct cmd_select own = *o;
+	if (o->extension) {
+		struct cmd_extension x;
+		if (cmd_extension(c, o, &profile, &x, e) < 0)
+			return -1;
+		strlist_ref(&w.packages, c->arena, x.package);
+		own.release = o->release ? o->release : x.release;
+		w.python = w.python ? w.python : x.python;
+		w.cuda = w.cuda ? w.cuda : x.cuda;
+		t = c->tables;
+	}
+	for (size_t i = 0; !o->extension && i < TABLES_PACKAGES; i++)
 		if (strlist_contains(&o->packages, tables_packages[i]) || strlist_contains(&o->packages, "all") ||
 		    (i == 0 && !o->packages.count))
 			strlist_ref(&w.packages, c->arena, tables_packages[i]);
@@ -212,7 +225,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		return -1;
 	if (!w.python && w.world)
 		w.python = world_python(w.world);
-	if (pick_release(o, t, &w, c->arena, &release, e) < 0 ||
+	if (pick_release(&own, t, &w, c->arena, &release, e) < 0 ||
 	    (!w.python && default_python(c, release, &w, &w.python, e) < 0))
 		return -1;
 	ret->items = arena_array(c->arena, w.packages.count, sizeof(*ret->items));
@@ -326,6 +339,10 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 	if (o->only.count && !o->matrix) {
 		err_set(e, ERR_USAGE, "--only without --matrix");
 		return err_hint(e, "it selects from the variants of a matrix ('ptbuild list --matrices')");
+	}
+	if (o->extension && !o->profile) {
+		err_set(e, ERR_USAGE, "--extension without --profile");
+		return err_hint(e, "name what it is built for, for example --profile cpu-avx2 or --profile sm90-avx2");
 	}
 	if (o->units.count && !o->matrix)
 		return err_set(e, ERR_USAGE, "--units without --matrix: it counts what the variants of a matrix share");

@@ -40,7 +40,7 @@ static void put_row(struct work *w, const struct table_setting *s, const char *f
 
 bool buildenv_uses_cmake(const char *backend)
 {
-	return strcmp(backend, "setuptools") != 0;
+	return strcmp(backend, "setuptools") != 0 && strcmp(backend, TABLES_EXTENSION_BACKEND) != 0;
 }
 
 char *buildenv_capability(const struct gpu_target *t, struct arena *a)
@@ -153,6 +153,15 @@ static void layer_arch_list(struct work *w)
 	settings_put(&w->all, w->a, &s);
 }
 
+/* What many read, whoever wrote them. */
+static void extension(struct work *w)
+{
+	const bool cuda = w->q->profile->gpu == GPU_CUDA;
+	put_fixed(w, "FORCE_CUDA", cuda ? "1" : "0", false, "the profile says it, not whether this machine has a GPU");
+	if (cuda)
+		put_fixed(w, "NVCC_THREADS", "1", false, "jobs are counted by their memory: one compiler each");
+}
+
 static void layer_package(struct work *w)
 {
 	const struct buildenv_request *q = w->q;
@@ -165,6 +174,10 @@ static void layer_package(struct work *w)
 		put_fixed(w, "CMAKE_GENERATOR", "Ninja", false, "one scheduler for all jobs");
 		put_fixed(w, "CMAKE_EXPORT_COMPILE_COMMANDS", "ON", false,
 			  "the flags of each unit are read back after configure");
+		return;
+	}
+	if (w->q->row->name) {
+		extension(w);
 		return;
 	}
 	put_fixed(w, "BUILD_VERSION", full, false,
@@ -352,8 +365,9 @@ int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct b
 		layer_rows(&w, q->profile->isa->settings, q->profile->isa->settings_count, "isa.yaml",
 			   arena_printf(a, "implied by %s", q->profile->isa->name), PACKAGE_TORCH);
 	layer_gpu(&w);
-	layer_rows(&w, q->row->settings, q->row->settings_count, arena_printf(a, "releases/%s.yaml", q->release->name),
-		   arena_printf(a, "release %s", q->release->name), q->package);
+	layer_rows(&w, q->row->settings, q->row->settings_count,
+		   q->row->name ? "torch_extensions.yaml" : arena_printf(a, "releases/%s.yaml", q->release->name),
+		   q->row->name ? q->package : arena_printf(a, "release %s", q->release->name), q->package);
 	layer_blas(&w);
 	if (layer_user(&w, e) < 0 || toggle_settle(q, a, &w.all, e) < 0)
 		return -1;

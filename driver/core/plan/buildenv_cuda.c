@@ -43,6 +43,8 @@ static void layer_nvcc_flags(const struct buildenv_request *q, struct settings *
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strcmp(q->package, names[i].package) == 0 && strcmp(q->row->backend, names[i].backend) == 0)
 			name = names[i].name;
+	if (q->row->name) /* nvcc reads this itself, whatever the extension does */
+		name = "NVCC_APPEND_FLAGS";
 	const char *flags = nvcc_flags(q, a);
 	if (*flags)
 		put(all, a, name, flags,

@@ -220,10 +220,40 @@ static int check_blas(struct plan_context *c, struct err *e)
 	return err_hint(e, "use %s", best ? best->name : "another platform");
 }
 
+/* What an extension says of itself. */
+static int check_extension(struct plan_context *c, struct err *e)
+{
+	const struct package_row *p = c->package;
+	const char *torch = c->request->torch_version;
+	bool in = false;
+	if (!p->name)
+		return 0;
+	if (p->cuda_only && c->variant.profile.gpu != GPU_CUDA) {
+		err_set(e, ERR_POLICY, "%s has GPU code alone, and profile '%s' has no CUDA", p->name,
+			c->variant.profile.name);
+		return err_hint(e, "use a profile with GPU targets, such as sm90-avx2");
+	}
+	if (!torch || !*torch)
+		torch = c->release->base;
+	if (version_in(torch, p->torch, &in, e) < 0)
+		return err_wrap(e, "%s: what it requires of torch", p->name);
+	if (!in) {
+		err_set(e, ERR_POLICY, "%s %s requires torch%s, not torch %s", p->name, p->version, p->torch, torch);
+		return err_hint(e, "name another torch with --torch or --release, or take another version of %s",
+				p->name);
+	}
+	if (version_in(c->variant.python, p->python, &in, e) < 0)
+		return err_wrap(e, "%s: what it requires of Python", p->name);
+	if (in)
+		return 0;
+	err_set(e, ERR_POLICY, "%s %s requires Python %s, not %s", p->name, p->version, p->python, c->variant.python);
+	return err_hint(e, "name another Python with --python, or take another version of %s", p->name);
+}
+
 int plan_check(struct plan_context *c, struct err *e)
 {
 	static int (*const checks[])(struct plan_context * c, struct err * e) = {
-		check_release, check_platform, check_compiler, plan_check_cuda, check_blas,
+		check_release, check_platform, check_compiler, plan_check_cuda, check_blas, check_extension,
 	};
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](c, e) < 0)

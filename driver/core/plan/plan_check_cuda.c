@@ -65,7 +65,7 @@ static bool is_gone(const struct gpu_row *row, const struct release_row *r, cons
 /* torch.utils.cpp_extension, which builds torchvision and the newer torchaudio, knows no family targets ("12.0f"). */
 static bool is_no_extension(const struct gpu_target *t, const struct release_row *r, const char *package)
 {
-	return strcmp(tables_package(r, package)->backend, "setuptools") == 0 &&
+	return !buildenv_uses_cmake(tables_package(r, package)->backend) &&
 	       (t->row->no_extensions || strcmp(t->suffix, "f") == 0);
 }
 

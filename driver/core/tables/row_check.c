@@ -96,7 +96,8 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 		const char *value;
 		if (!row_identifier(s[i].name))
 			return row_bad(&at, e, "not a name of a setting: '%s'", s[i].name);
-		if (row_one_of(&at, "package", s[i].package, tables_packages, TABLES_PACKAGES, e) < 0 ||
+		if ((!tables_extension(t, s[i].package, "") &&
+		     row_one_of(&at, "package", s[i].package, tables_packages, TABLES_PACKAGES, e) < 0) ||
 		    (*s[i].gpu && row_one_of(&at, "gpu", s[i].gpu, gpu_kinds, ARRAY_LEN(gpu_kinds), e) < 0) ||
 		    row_version(&at, "since", s[i].since, true, e) < 0 ||
 		    row_version(&at, "until", s[i].until, true, e) < 0)

@@ -118,6 +118,11 @@ struct package_row { /* one package of a release */
 	const char *cudnn;         /* "" = none stated */
 	const char *note;          /* added to the plan's notes when not "" */
 	struct memory_row *memory; /* NULL: nothing known */
+	/* Of an extension alone, in torch_extensions.yaml: its name as file names carry it (NULL:
+	 * a package of a release); the versions of torch and Python that it takes, "" = all; there
+	 * is none without CUDA. */
+	const char *name, *torch, *python;
+	bool cuda_only;
 	unsigned line;
 };
 
@@ -153,6 +158,8 @@ struct release_row {      /* releases/<name>.yaml */
 	struct package_row *pytorch; /* NULL when the release does not have it */
 	struct package_row *torchvision;
 	struct package_row *torchaudio;
+	/* what --extension asks for, not of the file; NULL */
+	const struct package_row *extension;
 	const char *file; /* where it came from */
 	unsigned line;
 };

@@ -39,11 +39,19 @@ static int load_members(struct loader *l, struct err *e)
 	static const struct {
 		const char *name;
 		const struct yaml_schema *schema;
-	} files[] = {{"isa.yaml", &schema_isa},         {"gpu.yaml", &schema_gpu},
-		     {"cuda.yaml", &schema_cuda},       {"blas.yaml", &schema_blas},
-		     {"toggles.yaml", &schema_toggles}, {"corrections.yaml", &schema_corrections},
-		     {"needs.yaml", &schema_needs},     {"taken.yaml", &schema_taken}};
+	} files[] = {{"isa.yaml", &schema_isa},
+		     {"gpu.yaml", &schema_gpu},
+		     {"cuda.yaml", &schema_cuda},
+		     {"blas.yaml", &schema_blas},
+		     {"toggles.yaml", &schema_toggles},
+		     {"corrections.yaml", &schema_corrections},
+		     {"needs.yaml", &schema_needs},
+		     {"taken.yaml", &schema_taken},
+		     {"torch_extensions.yaml", &schema_torch_extensions}};
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		/* A set of tables may pin no extensions. */
+		if (i + 1 == ARRAY_LEN(files) && !fs_exists(TRUSTED, path_join(l->a, l->t->dir, files[i].name)))
+			continue;
 		l->t->file_sources = "";
 		if (load_file(l, files[i].name, files[i].schema, l->t, e) < 0)
 			return -1;
@@ -97,12 +105,28 @@ static int expand_release(struct loader *l, struct release_row *r, struct err *e
 	return 0;
 }
 
+static int expand_extensions(struct loader *l, struct err *e)
+{
+	const char *file = path_join(l->a, l->t->dir, "torch_extensions.yaml");
+	for (unsigned i = 0; i < l->t->torch_extensions_count; i++) {
+		struct package_row *row = &l->t->torch_extensions[i];
+		row->backend = TABLES_EXTENSION_BACKEND;
+		if (!*row->requirements)
+			row->requirements = TABLES_EXTENSION_LIST;
+		if (tables_expand_settings(file, row->name, l->a, &row->settings, &row->settings_count, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int expand(struct loader *l, struct err *e)
 {
 	struct tables *t = l->t;
 	const char *isa = path_join(l->a, t->dir, "isa.yaml"), *gpu = path_join(l->a, t->dir, "gpu.yaml");
 	const char *blas = path_join(l->a, t->dir, "blas.yaml");
 	join_layouts(t);
+	if (expand_extensions(l, e) < 0)
+		return -1;
 	if (tables_expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->isas_count; i++)

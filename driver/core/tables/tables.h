@@ -52,6 +52,10 @@ struct tables {
 	unsigned needs_count;
 	struct taken_row *taken;
 	unsigned taken_count;
+	struct package_row *torch_extensions;
+	unsigned torch_extensions_count;
+	const char **extension_requires; /* of Python, what the build of each needs */
+	unsigned extension_requires_count;
 	struct release_row *releases; /* sorted by version, newest last */
 	unsigned releases_count;
 	struct extension_file extensions;
@@ -124,5 +128,13 @@ bool tables_affects(const struct advisory_row *row, const struct release_row *r,
 bool tables_offered(const struct release_row *r);
 /* tables_package: the row of a package in a release, NULL if the release does not have it. */
 const struct package_row *tables_package(const struct release_row *r, const char *package);
+/* What every extension has: how it is built, and the locked list of what its build needs. */
+#define TABLES_EXTENSION_BACKEND "extension"
+#define TABLES_EXTENSION_LIST "extension.txt"
+/* tables_extend: the tables with one more package in every release: an extension that is built
+ * against its torch. */
+const struct tables *tables_extend(const struct tables *t, const struct package_row *extension, struct arena *a);
+/* tables_extension: the row of an extension by its name and a version ("": any); NULL: none. */
+const struct package_row *tables_extension(const struct tables *t, const char *name, const char *version);
 /* tables_policy_minor: 28 for the manylinux policy "2_28"; 0 for anything else. */
 unsigned tables_policy_minor(const char *policy);

@@ -405,6 +405,7 @@ static const struct kind {
 	KIND("corrections.yaml", advisories, struct advisory_row, true, check_advisory),
 	KIND("needs.yaml", needs, struct need_row, false, check_need),
 	KIND("taken.yaml", taken, struct taken_row, false, check_taken),
+	KIND("torch_extensions.yaml", torch_extensions, struct package_row, false, tables_check_extension),
 };
 
 static int check_kind(const struct tables *t, const struct kind *k, const char *file, struct err *e)

@@ -11,6 +11,8 @@
 #include "core/tables/row_check.h"
 #include "core/tables/tables_check.h"
 
+#define EXTENSION_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
+
 /* A file name of its own: no directory, no option, nothing hidden. */
 static bool is_file_name(const char *s)
 {
@@ -40,6 +42,8 @@ static bool is_place(const char *url)
 			return false;
 	if (strncmp(url, "deb:", 4) == 0)
 		return is_deb_place(url + 4);
+	if (strncmp(url, "wheel:", 6) == 0)
+		return strstr(url, "==") && strchr(url, '/');
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
 		if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
 			return url[strlen(schemes[i])] != '\0';
@@ -58,7 +62,9 @@ static int check_source(const char *file, const struct package_row *p, const str
 	for (unsigned i = 0; i < s->urls_count; i++)
 		if (!is_place(s->urls[i])) {
 			row_bad(&at, e, "'%s': not a place to fetch it from: '%s'", s->name, s->urls[i]);
-			return err_hint(e, "https://..., http://..., file:///... or deb:ARCHIVE/PATH");
+			return err_hint(
+				e,
+				"https://..., http://..., file:///..., deb:ARCHIVE/PATH or wheel:NAME==VERSION/FILE");
 		}
 	if (*s->into && !path_is_safe_relative(s->into))
 		return row_bad(&at, e, "'%s' leaves the source tree", s->into);
@@ -169,26 +175,25 @@ static int check_cflags(const char *file, const struct package_row *p, struct er
 	return 0;
 }
 
-static int check_package(const struct tables *t, const struct release_row *r, const char *package, struct err *e)
+static int check_package(const struct tables *t, const char *file, const struct package_row *p, const char *package,
+			 struct err *e)
 {
-	static const char *const backends[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core", "setuptools",
-					       "setuptools-cmake"};
-	const struct package_row *p = tables_package(r, package);
-	if (!p)
-		return 0;
-	const struct row_place at = {r->file, p->line};
-	if (row_version(&at, "version", p->version, false, e) < 0 || row_version(&at, "cudnn", p->cudnn, true, e) < 0 ||
+	static const char *const backends[] = {"setup-py-env", "setup-py-cmake-env", "scikit-build-core",
+					       "setuptools",   "setuptools-cmake",   TABLES_EXTENSION_BACKEND};
+	const struct row_place at = {file, p->line};
+	if ((!p->name && row_version(&at, "version", p->version, false, e) < 0) ||
+	    row_version(&at, "cudnn", p->cudnn, true, e) < 0 ||
 	    row_one_of(&at, "backend", p->backend, backends, ARRAY_LEN(backends), e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->sources_count; i++)
-		if (check_source(r->file, p, &p->sources[i], e) < 0)
+		if (check_source(file, p, &p->sources[i], e) < 0)
 			return -1;
 	if (check_patches_and_commands(&at, p, e) < 0 || check_requirements(t, &at, p, e) < 0 ||
-	    check_cflags(r->file, p, e) < 0 || row_settings(t, r->file, p->settings, p->settings_count, e) < 0 ||
-	    check_memory(r->file, p->memory, e) < 0)
+	    check_cflags(file, p, e) < 0 || row_settings(t, file, p->settings, p->settings_count, e) < 0 ||
+	    check_memory(file, p->memory, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->settings_count; i++) {
-		const struct row_place line = {r->file, p->settings[i].line};
+		const struct row_place line = {file, p->settings[i].line};
 		if (strcmp(p->settings[i].package, package) != 0)
 			return row_bad(&line, e, "'%s' is a setting of %s inside %s", p->settings[i].name,
 				       p->settings[i].package, package);
@@ -278,8 +283,22 @@ int tables_check_release(const struct tables *t, const struct release_row *r, st
 			       r->source_date_epoch);
 	if (!r->pytorch && !r->torchvision && !r->torchaudio)
 		return row_bad(&at, e, "release '%s' has no package", r->name);
-	for (size_t i = 0; i < TABLES_PACKAGES; i++)
-		if (check_package(t, r, tables_packages[i], e) < 0)
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		const struct package_row *p = tables_package(r, tables_packages[i]);
+		if (p && check_package(t, r->file, p, tables_packages[i], e) < 0)
 			return -1;
+	}
 	return 0;
+}
+
+int tables_check_extension(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+{
+	const struct package_row *row = item;
+	AUTO_ARENA struct arena a = {0};
+	if (tables_package_rank(row->name) < TABLES_PACKAGES ||
+	    strspn(row->name, EXTENSION_LETTERS) != strlen(row->name))
+		return row_bad(at, e, "not the name of an extension as file names carry it: '%s'", row->name);
+	if (row_range(at, "torch", row->torch, e) < 0 || row_range(at, "python", row->python, e) < 0)
+		return -1;
+	return check_package(t, path_join(&a, t->dir, "torch_extensions.yaml"), row, row->name, e);
 }

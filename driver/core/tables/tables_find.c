@@ -215,7 +215,31 @@ void tables_cflags(const struct package_row *p, const char *platform, struct are
 const struct package_row *tables_package(const struct release_row *r, const char *package)
 {
 	const struct package_row *const rows[TABLES_PACKAGES + 1] = {r->pytorch, r->torchvision, r->torchaudio};
+	if (r->extension && strcmp(r->extension->name, package) == 0)
+		return r->extension;
 	return rows[tables_package_rank(package)];
+}
+
+const struct tables *tables_extend(const struct tables *t, const struct package_row *extension, struct arena *a)
+{
+	struct tables *all = arena_alloc(a, sizeof(*all));
+	*all = *t;
+	all->releases = arena_array(a, t->releases_count, sizeof(*all->releases));
+	for (unsigned i = 0; i < t->releases_count; i++) {
+		all->releases[i] = t->releases[i];
+		all->releases[i].extension = extension;
+	}
+	return all;
+}
+
+const struct package_row *tables_extension(const struct tables *t, const char *name, const char *version)
+{
+	for (unsigned i = 0; i < t->torch_extensions_count; i++) {
+		const struct package_row *row = &t->torch_extensions[i];
+		if (strcmp(row->name, name) == 0 && (!*version || strcmp(row->version, version) == 0))
+			return row;
+	}
+	return NULL;
 }
 
 const char *tables_need_wheel(const struct need_row *row)

@@ -222,6 +222,25 @@ ROW(package, struct package_row,
 	MAY(struct package_row, cudnn),
 	MAY(struct package_row, note),
 	{"memory", YAML_ROW, .offset = offsetof(struct package_row, memory), .of = &memory_schema});
+ROW(torch_extension, struct package_row,
+	NEED(struct package_row, name),
+	NEED(struct package_row, version),
+	NEED_ROWS(struct package_row, sources, source),
+	ROWS(struct package_row, prepare, command),
+	NEED_LIST(struct package_row, python_requires),
+	LIST(struct package_row, install_requires),
+	MAY(struct package_row, torch),
+	MAY(struct package_row, python),
+	FLAG(struct package_row, cuda_only),
+	ROWS(struct package_row, settings, setting),
+	MAY(struct package_row, requirements), MAY(struct package_row, tried_with),
+	MAY(struct package_row, series), MAY(struct package_row, cudnn),
+	MAY(struct package_row, note),
+	{"memory", YAML_ROW, .offset = offsetof(struct package_row, memory), .of = &memory_schema});
+TOP(torch_extensions, struct tables, 0,
+	SOURCES,
+	NEED_LIST(struct tables, extension_requires),
+	NEED_ROWS(struct tables, torch_extensions, torch_extension));
 #define PACKAGE(member)                                                                                                \
 	{#member, YAML_ROW, .offset = offsetof(struct release_row, member), .of = &package_schema}
 ROW(world, struct world_row,

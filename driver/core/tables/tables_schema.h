@@ -5,7 +5,7 @@
 
 /* Files that fill members of struct tables. */
 extern const struct yaml_schema schema_isa, schema_gpu, schema_cuda, schema_blas, schema_toggles, schema_corrections;
-extern const struct yaml_schema schema_needs, schema_taken;
+extern const struct yaml_schema schema_needs, schema_taken, schema_torch_extensions;
 /* Files with a struct of their own. */
 extern const struct yaml_schema schema_release, schema_matrix, schema_extensions, schema_dispatch, schema_manylinux;
 extern const struct yaml_schema schema_threads;

@@ -33,6 +33,21 @@ static const char *const pip_build[] = {"python3",
 					".",
 					NULL};
 
+/* The same of what may be of any back end: one that does not know a setting refuses it. */
+static const char *const extension_build[] = {"python3",
+					      "-m",
+					      "pip",
+					      "wheel",
+					      "--no-build-isolation",
+					      "--no-deps",
+					      "--no-index",
+					      "--no-cache-dir",
+					      "--wheel-dir",
+					      SANDBOX_OUT,
+					      "--verbose",
+					      ".",
+					      NULL};
+
 static const struct backend backends[] = {
 	/* PyTorch <= 2.11: setup.py turns USE_*, BUILD_*, CMAKE_* of the environment into -D options. */
 	{.name = "setup-py-env", .configure = setup_configure, .build = setup_build, .cmake = true},
@@ -45,6 +60,7 @@ static const struct backend backends[] = {
 	{.name = "setuptools", .configure = NULL, .build = setup_build, .cmake = false},
 	/* torchaudio <= 2.10: setup.py runs CMake by itself. */
 	{.name = "setuptools-cmake", .configure = NULL, .build = setup_build, .cmake = true},
+	{.name = TABLES_EXTENSION_BACKEND, .configure = NULL, .build = extension_build, .cmake = false},
 };
 
 int backend_find(const char *name, const struct backend **ret, struct err *e)

@@ -100,6 +100,9 @@ int build_set_up(const struct build_request *q, const struct backend *b, unsigne
 	if (o.ccache && !b->cmake && masquerade(q, o.ccache, a, e) < 0)
 		return -1;
 	backend_env(q->plan, b, &o, a, &s->env);
+	/* The official torch has NVIDIA's libraries in packages that are not here; the toolkit has them too. */
+	if (q->torch_dir && q->plan->toolkit)
+		toolkit_run(q->plan->toolkit, s);
 	if (o.ccache)
 		kvlist_set(&s->env, a, "CCACHE_STATSLOG", SANDBOX_OUT "/ccache.stats");
 	if (build_tree_save(q->build_dir, q->plan, s, e) < 0)

@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"
+#include "step/fetch/folder.h"
 
 enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
 
@@ -181,7 +183,20 @@ enum transfer_outcome fetch_file(const struct transfer *t, const char *place, bo
 	return transfer_copy(&copy, e);
 }
 
-enum place_kind { PLACE_HTTP, PLACE_WHEEL, PLACE_DEB, PLACE_FILE, PLACES };
+/* A folder of the user's, packed into the place of the partial file. */
+static enum transfer_outcome from_folder(const struct transfer *t, const struct fetch_source *s, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	char hex[DIGEST_HEX_LEN + 1];
+	AUTO_FD int fd = open(t->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		err_errno(e, ERR_SYSTEM, "cannot write '%s'", t->path);
+	if (fd < 0 || folder_pack(t->url, arena_strndup(&a, s->name, strcspn(s->name, "-")), fd, hex, e) < 0)
+		return TRANSFER_STOP;
+	return transfer_check(t, e);
+}
+
+enum place_kind { PLACE_HTTP, PLACE_WHEEL, PLACE_DEB, PLACE_FILE, PLACE_FOLDER, PLACES };
 
 /* The kind of a place and what follows its prefix; PLACES for none. */
 static enum place_kind place_kind(const char *place, const char **ret_rest)
@@ -190,8 +205,9 @@ static enum place_kind place_kind(const char *place, const char **ret_rest)
 		const char *prefix;
 		enum place_kind kind;
 		bool whole;
-	} known[] = {{"https://", PLACE_HTTP, true}, {"http://", PLACE_HTTP, true}, {"wheel:", PLACE_WHEEL, false},
-		     {"deb:", PLACE_DEB, false},     {"file://", PLACE_FILE, true}, {"/", PLACE_FILE, true}};
+	} known[] = {{"https://", PLACE_HTTP, true},  {"http://", PLACE_HTTP, true}, {"wheel:", PLACE_WHEEL, false},
+		     {"deb:", PLACE_DEB, false},      {"file://", PLACE_FILE, true}, {"/", PLACE_FILE, true},
+		     {"folder:", PLACE_FOLDER, false}};
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (starts(place, known[i].prefix)) {
 			*ret_rest = place + (known[i].whole ? 0 : strlen(known[i].prefix));
@@ -234,6 +250,8 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 		return fetch_deb(w, &t, s->name, ret_absent, e);
 	case PLACE_FILE:
 		return fetch_file(&t, t.url, ret_absent, e);
+	case PLACE_FOLDER:
+		return from_folder(&t, s, e);
 	case PLACES:
 		break;
 	}

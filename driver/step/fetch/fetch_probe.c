@@ -89,7 +89,9 @@ static void add(struct places *l, const char *place, bool any)
 		l->requests[l->count++] = begin(l->p, place, any);
 		return;
 	}
-	const char *path = strncmp(place, "file://", 7) == 0 ? fetch_file_url(a, place) : place;
+	const char *path = strncmp(place, "file://", 7) == 0   ? fetch_file_url(a, place)
+			   : strncmp(place, "folder:", 7) == 0 ? place + 7
+							       : place;
 	if (path && access(path, R_OK) == 0)
 		l->reached = true;
 	else
@@ -149,7 +151,8 @@ static int add_source(struct places *l, const struct fetch_source *s, struct err
 		const char *place = s->urls.items[i];
 		struct err why = {0};
 		int rc = 0;
-		if (l->p->o->offline && *place != '/' && strncmp(place, "file://", 7) != 0)
+		if (l->p->o->offline && *place != '/' && strncmp(place, "file://", 7) != 0 &&
+		    strncmp(place, "folder:", 7) != 0)
 			err_set(&why, ERR_NETWORK, "--offline forbids it"), rc = l->said.count ? 0 : -1;
 		else if (strncmp(place, "deb:", 4) == 0)
 			rc = add_deb(l, place + 4, &why);

@@ -91,9 +91,13 @@ enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct transfer 
 		return TRANSFER_NEXT;
 	if (named_index(w, &index, e) < 0)
 		return TRANSFER_STOP;
+	/* pip runs what is in an sdist before it gives it. */
+	const bool sdist = path_has_suffix(p.file, WHEEL_SDIST);
+	if (sdist && !index && wheel_index_default(&w->run, &a, &index, e) < 0)
+		return TRANSFER_NEXT;
 	enum transfer_outcome out = index ? from_index(w, t, &p, index, &a, e) : TRANSFER_RETRY;
-	if (out != TRANSFER_RETRY)
-		return out;
+	if (out != TRANSFER_RETRY || sdist)
+		return out == TRANSFER_RETRY ? TRANSFER_NEXT : out;
 	/* The index has no JSON: pip reads the older pages of HTML as well. */
 	if (index)
 		log_verbose(&w->log, "fetch: '%s' by pip: %s", p.file, e->msg);

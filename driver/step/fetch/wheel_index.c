@@ -9,9 +9,19 @@
 #include "base/sys/pip.h"
 #include "base/sys/proc.h"
 #include "core/wheel/wheel.h"
+#include "step/fetch/wheel_page.h"
 
 /* Some 30 times the largest wheel: a pip that runs wild must not fill the disk. */
 #define PIP_FILE_LIMIT (16UL << 30)
+
+/* "torch_scatter-2.1.2.tar.gz" */
+static bool is_sdist_of(const struct wheel_place *p, struct arena *a)
+{
+	const char *dash = strrchr(p->file, '-');
+	return dash && strcmp(dash + 1, arena_printf(a, "%s" WHEEL_SDIST, p->version)) == 0 &&
+	       strcmp(wheel_normalize(arena_strndup(a, p->file, (size_t)(dash - p->file)), a),
+		      wheel_normalize(p->name, a)) == 0;
+}
 
 int wheel_place_parse(const char *place, struct arena *a, struct wheel_place *ret, struct err *e)
 {
@@ -25,11 +35,13 @@ int wheel_place_parse(const char *place, struct arena *a, struct wheel_place *re
 	struct wheel_place p = {.name = arena_strndup(a, place, (size_t)(equals - place)),
 				.version = arena_strndup(a, equals + 2, (size_t)(slash - equals - 2)),
 				.file = arena_strdup(a, slash + 1)};
-	if (wheel_name_parse(p.file, a, &parts, &why) < 0)
+	const bool sdist = path_has_suffix(p.file, WHEEL_SDIST);
+	if (!sdist && wheel_name_parse(p.file, a, &parts, &why) < 0)
 		return err_set(e, ERR_CONFIG, "%s", why.msg);
-	if (strcmp(wheel_normalize(p.name, a), wheel_normalize(parts.dist, a)) != 0 ||
-	    strcmp(p.version, parts.version) != 0)
-		return err_set(e, ERR_CONFIG, "'%s' is not a wheel of %s %s", p.file, p.name, p.version);
+	if (sdist ? !is_sdist_of(&p, a)
+		  : strcmp(wheel_normalize(p.name, a), wheel_normalize(parts.dist, a)) != 0 ||
+			    strcmp(p.version, parts.version) != 0)
+		return err_set(e, ERR_CONFIG, "'%s' is not a file of %s %s", p.file, p.name, p.version);
 	*ret = p;
 	return 0;
 }

@@ -55,7 +55,8 @@ static bool read_file(const json_t *entry, const char *page, struct arena *a, st
 	const char *link = json_member(entry, "url");
 	const char *sha256 = json_member(json_object_get(entry, "hashes"), "sha256");
 	json_int_t size = json_integer_value(json_object_get(entry, "size"));
-	if (!name || !link || strchr(name, '/') || wheel_name_parse(name, &scratch, &parts, ERR_IGNORED) < 0)
+	if (!name || !link || strchr(name, '/') ||
+	    (!path_has_suffix(name, WHEEL_SDIST) && wheel_name_parse(name, &scratch, &parts, ERR_IGNORED) < 0))
 		return false;
 	const char *url = resolve(page, link, name, a);
 	if (!url)
@@ -87,9 +88,17 @@ int wheel_page_parse(const char *text, size_t len, const char *url, struct arena
 		return bad(url, "its api-version is not 1", e);
 	if (!json_is_array(files))
 		return bad(url, "it has no list of files", e);
-	struct wheel_page p = {.files = arena_array(a, json_array_size(files), sizeof(*p.files))};
-	for (size_t i = 0; i < json_array_size(files); i++)
-		p.count += read_file(json_array_get(files, i), url, a, &p.files[p.count]);
+	struct wheel_page p = {.files = arena_array(a, json_array_size(files), sizeof(*p.files)),
+			       .sdists = arena_array(a, json_array_size(files), sizeof(*p.files))};
+	for (size_t i = 0; i < json_array_size(files); i++) {
+		struct wheel_listed one;
+		if (!read_file(json_array_get(files, i), url, a, &one))
+			continue;
+		if (path_has_suffix(one.name, WHEEL_SDIST))
+			p.sdists[p.sdists_count++] = one;
+		else
+			p.files[p.count++] = one;
+	}
 	*ret = p;
 	return 0;
 }
@@ -99,5 +108,8 @@ const struct wheel_listed *wheel_page_find(const struct wheel_page *p, const cha
 	for (size_t i = 0; i < p->count; i++)
 		if (strcmp(p->files[i].name, name) == 0)
 			return &p->files[i];
+	for (size_t i = 0; i < p->sdists_count; i++)
+		if (strcmp(p->sdists[i].name, name) == 0)
+			return &p->sdists[i];
 	return NULL;
 }

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/plan/series.h"
+#include "core/plan/torch_fits.h"
 #include "core/root/sandbox_walls.h"
 #include "step/pipeline/compiled.h"
 #include "step/source/patch.h"
@@ -164,6 +165,7 @@ static int make_python(struct make *m, struct err *e)
 		/* Else the trial of the finished wheel would refuse it. */
 		if (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
 		    torch_check_cuda(m->torch, m->torch_dir, m->plan->cuda, m->arena, e) < 0 ||
+		    torch_fits_gpus(m->torch_dir, m->plan, m->arena, e) < 0 ||
 		    torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0)
 			return -1;
 	}

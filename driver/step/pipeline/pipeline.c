@@ -8,6 +8,7 @@
 #include "base/sys/json.h"
 #include "cache/world.h"
 #include "core/plan/plan_taken.h"
+#include "core/plan/torch_fits.h"
 #include "core/root/sandbox_place.h"
 #include "core/root/sandbox_walls.h"
 #include "step/compile/work_tree.h"
@@ -320,11 +321,13 @@ static int look_up(struct pipeline *l, const struct plan *p, struct lock *key, c
 }
 
 /* The preflight of a variant, once in a run. */
-static int be_ready(struct pipeline *l, const struct plan *p, struct err *e)
+static int be_ready(struct pipeline *l, const struct plan *p, const struct torch_source *torch, struct err *e)
 {
 	const char *name = arena_printf(l->arena, "%s %s", p->variant, p->release);
 	if (strlist_contains(&l->ready, name))
 		return 0;
+	if (torch && torch->wheel && torch_fits(torch->wheel, p, l->toolchain->glibc, l->arena, e) < 0)
+		return -1;
 	if ((l->q->shard.count && shard_check(p, l->toolchain, e) < 0) || try_sandbox(l, e) < 0 ||
 	    pipeline_preflight(l->q, p, l->toolchain, l->toolkits, l->run, l->arena, e) < 0)
 		return -1;
@@ -354,7 +357,7 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, const struct
 			it->plan->variant);
 		return l->q->build_line ? err_hint(e, "this builds it: %s", l->q->build_line) : -1;
 	}
-	if (!it->object && (be_ready(l, it->plan, e) < 0 || make(l, it, torch, e) < 0))
+	if (!it->object && (be_ready(l, it->plan, torch, e) < 0 || make(l, it, torch, e) < 0))
 		return -1;
 	if (!it->shard && export_item(l, it, e) < 0) {
 		pipeline_free(it, 1);
@@ -400,12 +403,31 @@ static int find_root_torch(struct pipeline *l, struct torch_source *ret, struct 
 	return try_sandbox(l, e) < 0 ? -1 : torch_from_root(q->root, q->kind, answers, l->run, l->arena, ret, e);
 }
 
+static int find_official(struct pipeline *l, const struct pipeline_target *t, const char *version,
+			 struct torch_source *ret, struct err *e)
+{
+	const struct release_row *r;
+	const struct fetch_options o = {.offline = l->q->offline, .mirrors = l->q->mirrors};
+	if (tables_need_release(l->q->tables, t->release, &r, e) < 0)
+		return -1;
+	const struct torch_official q = {.profiles = l->q->profiles_dir,
+					 .version = version ? version : r->base,
+					 .python = t->variant.python,
+					 .platform = t->variant.profile.platform,
+					 .cuda = t->variant.cuda};
+	return torch_from_official(&q, l->arena, ret, e) < 0 ? -1
+							     : torch_fetch(ret, l->q->store, &o, l->run, l->arena, e);
+}
+
 /* The torch that others are built against is always the first revision: a later one has other bytes but the same
  * contents, and would have them all built anew. */
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->plan.torch && strcmp(l->q->plan.torch, "root") == 0)
 		return find_root_torch(l, ret, e);
+	const char *version;
+	if (l->q->plan.torch && torch_official(l->q->plan.torch, &version))
+		return find_official(l, t, version, ret, e);
 	if (l->q->plan.torch)
 		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;
@@ -492,7 +514,7 @@ static int look_at(struct pipeline *l, const struct pipeline_target *t, const st
 		return 0;
 	struct make m = {.q = l->q, .run = l->run, .arena = l->arena, .plan = p};
 	struct fetch_source *sources;
-	if (be_ready(l, p, e) < 0)
+	if (be_ready(l, p, torch, e) < 0)
 		return -1;
 	bool alone = l->q->count == 1 && (package_is_torch(t->variant.package) || torch);
 	return alone ? 0 : make_fetch(&m, &sources, e);

@@ -7,6 +7,7 @@
 #include "base/sys/fs.h"
 #include "base/version.h"
 #include "core/elf/elf.h"
+#include "core/plan/torch_fits.h"
 #include "core/wheel/wheel.h"
 
 enum { VERSION_PY_MAX = 64 * 1024 };
@@ -54,13 +55,47 @@ int torch_from_root(const struct root *root, enum sandbox_kind kind, const char 
 	return err_hint(e, "install one there, or give a wheel with --torch FILE");
 }
 
+bool torch_official(const char *word, const char **ret_version)
+{
+	static const char name[] = "official";
+	const size_t n = strlen(name);
+	if (strncmp(word, name, n) != 0 || (word[n] && strncmp(word + n, "==", 2) != 0))
+		return false;
+	*ret_version = word[n] ? word + n + 2 : NULL;
+	return true;
+}
+
+int torch_from_official(const struct torch_official *q, struct arena *a, struct torch_source *ret, struct err *e)
+{
+	struct official all;
+	const struct official_wheel *w;
+	if (official_read(q->profiles, q->version, a, &all, e) < 0 ||
+	    official_find(&all, "torch", q->python, q->platform, q->cuda, a, &w, e) < 0)
+		return -1;
+	*ret = (struct torch_source){
+		.identity = arena_printf(a, "sha256:%s", w->sha256), .version = w->name.version, .official = w};
+	return 0;
+}
+
+int torch_fetch(struct torch_source *t, struct store *store, const struct fetch_options *o, const struct run *run,
+		struct arena *a, struct err *e)
+{
+	const struct official_wheel *w = t->official;
+	struct fetch_source s = {.name = w->file, .sha256 = w->sha256, .max_bytes = w->size};
+	strlist_addf(&s.urls, a, "wheel:torch==%s/%s", w->name.version, w->file);
+	if (fetch_all(store, &s, 1, o, run, a, NULL, e) < 0)
+		return -1;
+	t->wheel = s.path;
+	return 0;
+}
+
 int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret, struct err *e)
 {
 	struct wheel_name n;
 	char digest[DIGEST_HEX_LEN + 1];
 	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_USAGE, "no torch wheel '%s'", path);
-		return err_hint(e, "--torch takes a wheel's path, or 'root'");
+		return err_hint(e, "--torch takes a wheel's path, 'root', or 'official==VERSION'");
 	}
 	if (wheel_name_parse(path, a, &n, e) < 0)
 		return -1;
@@ -99,26 +134,6 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 	return 0;
 }
 
-/* The value of `cuda` in torch/version.py ("cuda: Optional[str] = '12.4'"): "" for None, NULL without one. */
-static const char *cuda_in(const char *version_py, struct arena *a)
-{
-	struct strlist lines = {0};
-	strlist_split(&lines, a, version_py, "\r\n");
-	for (size_t i = 0; i < lines.count; i++) {
-		const char *line = lines.items[i];
-		if (strncmp(line, "cuda", 4) != 0 || !line[4] || !strchr(": =", line[4]))
-			continue;
-		const char *value = strchr(line, '=');
-		if (!value)
-			continue;
-		value += 1 + strspn(value + 1, " ");
-		if (*value == '\'' || *value == '"')
-			return arena_strndup(a, value + 1, strcspn(value + 1, "'\""));
-		return strncmp(value, "None", 4) == 0 ? "" : NULL;
-	}
-	return NULL;
-}
-
 int torch_check_cuda(const struct torch_source *t, const char *unpacked, const char *cuda, struct arena *a,
 		     struct err *e)
 {
@@ -129,7 +144,7 @@ int torch_check_cuda(const struct torch_source *t, const char *unpacked, const c
 		return 0;
 	if (fs_read(TRUSTED, path, VERSION_PY_MAX, &text, e) < 0)
 		return -1;
-	const char *has = cuda_in(buf_cstr(&text), a);
+	const char *has = torch_cuda_in(buf_cstr(&text), a);
 	if (!has || (version_in(has, arena_printf(a, "==%s.*", cuda), &same, ERR_IGNORED) == 0 && same))
 		return 0;
 	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for CUDA %s", path_base(t->wheel),

@@ -1,15 +1,35 @@
 /* The torch that torchvision and torchaudio are built against: the root's own, or a wheel, always
  * by digest. */
 #pragma once
+#include "core/plan/plan.h"
 #include "core/root/sandbox.h"
+#include "core/wheel/official.h"
+#include "step/fetch/fetch.h"
 
 struct torch_source {
 	/* "root" (the root's fingerprint covers it) or "sha256:<digest of the wheel>" */
 	const char *identity;
 	const char *version; /* full: "2.6.0+cpu.avx2" */
-	const char *wheel;   /* host path, NULL for the root's */
-	const char *lib_dir; /* the root's torch/lib as a path inside the root; NULL for a wheel */
+	/* host path; NULL for the root's, and for an official one that was not fetched */
+	const char *wheel;
+	/* the root's torch/lib as a path inside the root; NULL for a wheel */
+	const char *lib_dir;
+	const struct official_wheel *official; /* NULL: it is not pinned */
 };
+
+/* torch_official: whether a word of --torch is "official", or "official==2.11.0": then its version,
+ * NULL without one. */
+bool torch_official(const char *word, const char **ret_version);
+struct torch_official {
+	const char *profiles, *version, *python, *platform;
+	const char *cuda; /* NULL: any */
+};
+/* torch_from_official: the pinned wheel, which need not be there yet. Errors of official_find.
+ * torch_fetch: that wheel into the store. */
+int torch_from_official(const struct torch_official *q, struct arena *a, struct torch_source *ret,
+			struct err *e) MUST_CHECK;
+int torch_fetch(struct torch_source *t, struct store *store, const struct fetch_options *o, const struct run *run,
+		struct arena *a, struct err *e) MUST_CHECK;
 
 /* torch_recall: what torch_from_root was told of a world of the store before (`answers`: where
  * sandbox_capture keeps it; NULL: nowhere). */

@@ -1,0 +1,189 @@
+#include "cmd/select.h"
+
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "core/plan/torch_fits.h"
+#include "core/wheel/official.h"
+#include "core/world/choose.h"
+#include "core/world/part.h"
+#include "step/fetch/folder.h"
+#include "step/pipeline/torch.h"
+#include "step/source/extension.h"
+
+/* The one file that it is made of: the sdist, or the archive that the folder makes. */
+static int add_source(struct cmd_context *c, const char *path, struct package_row *row, struct err *e)
+{
+	struct source_row *s = arena_alloc(c->arena, sizeof(*s));
+	const char **urls = arena_array(c->arena, 1, sizeof(*urls));
+	char *hex = arena_alloc(c->arena, DIGEST_HEX_LEN + 1);
+	const bool folder = fs_is_dir(TRUSTED, path);
+	const char *name = folder ? arena_printf(c->arena, "%s-%s.tar", row->name, row->version) : path_base(path);
+	if ((folder ? folder_pack(path, row->name, -1, hex, e) : digest_file(path, hex, e)) < 0)
+		return -1;
+	urls[0] = arena_printf(c->arena, "%s%s", folder ? "folder:" : "", path);
+	*s = (struct source_row){
+		.name = name, .sha256 = hex, .unproven = "", .urls = urls, .urls_count = 1, .into = ""};
+	row->sources = s;
+	row->sources_count = 1;
+	return 0;
+}
+
+/* What the tables know of an extension of this name, whichever version it is. */
+static void add_known(const struct tables *t, struct package_row *row)
+{
+	const struct package_row *same = tables_extension(t, row->name, row->version);
+	const struct package_row *known = same ? same : tables_extension(t, row->name, "");
+	if (!known)
+		return;
+	row->settings = known->settings;
+	row->settings_count = known->settings_count;
+	row->memory = known->memory;
+	row->cuda_only = known->cuda_only;
+	row->note = known->note;
+	row->requirements = known->requirements;
+	if (!same)
+		return;
+	row->prepare = known->prepare;
+	row->prepare_count = known->prepare_count;
+	row->python_requires = known->python_requires;
+	row->python_requires_count = known->python_requires_count;
+	row->install_requires = known->install_requires;
+	row->install_requires_count = known->install_requires_count;
+}
+
+static int no_row(struct cmd_context *c, const struct tables *t, const char *word, struct err *e)
+{
+	struct strlist names = {0};
+	for (unsigned i = 0; i < t->torch_extensions_count; i++)
+		strlist_addf(&names, c->arena, "%s==%s", t->torch_extensions[i].name, t->torch_extensions[i].version);
+	if (!strstr(word, "==")) {
+		err_set(e, ERR_USAGE, "no folder or sdist '%s'", word);
+		return err_hint(e, "--extension takes a folder, an sdist, or NAME==VERSION, as %s",
+				names.count ? names.items[0] : "torch-scatter==2.1.2");
+	}
+	err_set(e, ERR_CONFIG, "extension '%s' is not pinned", word);
+	return err_hint(e, "download its sdist and give that file; pinned are %s",
+			strlist_join(&names, c->arena, ", "));
+}
+
+static int find_row(struct cmd_context *c, const struct tables *t, const char *word, struct package_row *ret,
+		    struct err *e)
+{
+	const char *equals = strstr(word, "=="), *path = cmd_absolute(c->arena, word);
+	struct strlist with = {.items = t->extension_requires, .count = t->extension_requires_count};
+	if (fs_exists(TRUSTED, path)) {
+		if (extension_read(path, &with, c->run, c->arena, ret, e) < 0 || add_source(c, path, ret, e) < 0)
+			return -1;
+		add_known(t, ret);
+		return 0;
+	}
+	const char *name =
+		equals ? wheel_normalize(arena_strndup(c->arena, word, (size_t)(equals - word)), c->arena) : NULL;
+	const struct package_row *row = name ? tables_extension(t, name, equals + 2) : NULL;
+	if (!row)
+		return no_row(c, t, word, e);
+	*ret = *row;
+	struct strlist all = {0};
+	strlist_append(&all, c->arena, &with);
+	strlist_refs(&all, c->arena, row->python_requires, row->python_requires_count);
+	ret->python_requires = all.items;
+	ret->python_requires_count = (unsigned)all.count;
+	return 0;
+}
+
+/* Whether a wheel's glibc is there in the world that a release builds in. */
+static bool lands(struct cmd_context *c, const struct release_row *r, const struct wheel_name *n,
+		  const struct world_wanted *want)
+{
+	struct world_choice w = {0};
+	const struct world_part *base;
+	if (world_choose(c->tables, r, want, c->arena, &w, ERR_IGNORED) < 0 || !w.name ||
+	    world_part_load(c->tables->dir, arena_strndup(c->arena, w.name, strcspn(w.name, "+")), c->arena, &base,
+			    ERR_IGNORED) < 0 ||
+	    strncmp(base->glibc, "2.", 2) != 0)
+		return false;
+	const char *machine = arena_strndup(c->arena, want->platform, strcspn(want->platform, "-"));
+	return wheel_name_lands(n, machine, (unsigned)strtoul(base->glibc + 2, NULL, 10), c->arena);
+}
+
+/* Python, CUDA and release of a wheel, by its name and what is in it. */
+static int by_wheel(struct cmd_context *c, const char *path, const struct profile *p, struct cmd_extension *ret,
+		    struct err *e)
+{
+	struct wheel_name n;
+	const char *cuda = NULL;
+	const struct tables *t = c->tables;
+	if (!fs_exists(TRUSTED, path)) /* refused with what there is to name, later */
+		return 0;
+	if (wheel_name_parse(path, c->arena, &n, e) < 0 || torch_cuda(path, c->arena, &cuda, e) < 0)
+		return -1;
+	if (strncmp(n.python, "cp3", 3) == 0)
+		ret->python = arena_printf(c->arena, "3.%s", n.python + 3);
+	if (p->gpu == GPU_CUDA && cuda && *cuda)
+		ret->cuda = cuda;
+	const char *base = arena_strndup(c->arena, n.version, strcspn(n.version, "+"));
+	const struct world_wanted want = {.platform = p->platform, .cuda = ret->cuda, .python = ret->python};
+	for (unsigned i = 0; i < t->releases_count; i++) {
+		const struct release_row *r = &t->releases[i];
+		if (strcmp(r->base, base) != 0 || (ret->release && !lands(c, r, &n, &want)))
+			continue;
+		ret->release = r->name;
+		if (lands(c, r, &n, &want))
+			return 0;
+	}
+	return 0;
+}
+
+static int by_official(struct cmd_context *c, const char *version, const struct profile *p, struct cmd_extension *ret,
+		       struct err *e)
+{
+	struct official all;
+	ret->release = version;
+	if (!version || p->gpu != GPU_CUDA)
+		return 0;
+	if (official_read(c->tables->dir, version, c->arena, &all, e) < 0)
+		return -1;
+	for (size_t i = 0; i < all.count && !ret->cuda; i++) {
+		const struct official_wheel *w = &all.wheels[i];
+		if (strcmp(w->name.dist, "torch") == 0 && strcmp(w->cuda, "-") != 0 &&
+		    official_machine(w->name.platform) == (strncmp(p->platform, "aarch64", 7) == 0))
+			ret->cuda = w->cuda;
+	}
+	return 0;
+}
+
+/* The release of a distribution, whose torch is in its root; of several the newest. */
+static void by_root(const struct tables *t, struct cmd_extension *ret)
+{
+	for (unsigned i = 0; i < t->releases_count; i++)
+		if (strcmp(t->releases[i].name, t->releases[i].base) != 0)
+			ret->release = t->releases[i].name;
+}
+
+int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p, struct cmd_extension *ret,
+		  struct err *e)
+{
+	const struct tables *t;
+	struct package_row *row = arena_alloc(c->arena, sizeof(*row));
+	const char *torch = o->plan.torch, *version = NULL;
+	struct cmd_extension out = {0};
+	if (o->packages.count)
+		return err_set(e, ERR_USAGE, "--package and --extension cannot be used together");
+	if (cmd_tables(c, &t, e) < 0 || find_row(c, t, o->extension, row, e) < 0)
+		return -1;
+	c->tables = tables_extend(t, row, c->arena);
+	out.package = row->name;
+	if (torch && torch_official(torch, &version)) {
+		if (by_official(c, version, p, &out, e) < 0)
+			return -1;
+	} else if (torch && strcmp(torch, "root") == 0) {
+		by_root(t, &out);
+	} else if (torch && by_wheel(c, torch, p, &out, e) < 0) {
+		return -1;
+	}
+	*ret = out;
+	return 0;
+}

@@ -1,0 +1,157 @@
+#include "core/plan/torch_fits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/version.h"
+#include "core/fatbin/fatbin_cut.h"
+#include "core/wheel/wheel.h"
+
+enum { TEXT_MAX = 1 << 20 };
+
+/* The value of `cuda` in torch/version.py ("cuda: Optional[str] = '12.4'"): "" for None, NULL without one. */
+const char *torch_cuda_in(const char *version_py, struct arena *a)
+{
+	struct strlist lines = {0};
+	strlist_split(&lines, a, version_py, "\r\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *line = lines.items[i];
+		if (strncmp(line, "cuda", 4) != 0 || !line[4] || !strchr(": =", line[4]))
+			continue;
+		const char *value = strchr(line, '=');
+		if (!value)
+			continue;
+		value += 1 + strspn(value + 1, " ");
+		if (*value == '\'' || *value == '"')
+			return arena_strndup(a, value + 1, strcspn(value + 1, "'\""));
+		return strncmp(value, "None", 4) == 0 ? "" : NULL;
+	}
+	return NULL;
+}
+
+/* A member's text; empty where there is none. */
+static int member(const char *wheel, const char *name, struct arena *a, struct buf *out, struct err *e)
+{
+	AUTO_ZIP struct zip_reader *z = NULL;
+	if (zip_open(wheel, a, &z, e) < 0)
+		return -1;
+	const struct zip_entry *en = zip_find(z, name);
+	return en ? zip_read(z, en, TEXT_MAX, out, e) : 0;
+}
+
+int torch_cuda(const char *wheel, struct arena *a, const char **ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	if (member(wheel, "torch/version.py", a, &text, e) < 0)
+		return -1;
+	*ret = torch_cuda_in(buf_cstr(&text), a);
+	return 0;
+}
+
+static int check_tags(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e)
+{
+	struct wheel_name n;
+	const char *file = path_base(wheel);
+	const char *machine = arena_strndup(a, p->platform, strcspn(p->platform, "-"));
+	if (wheel_name_parse(file, a, &n, e) < 0)
+		return -1;
+	if (!path_has_suffix(n.platform, arena_printf(a, "_%s", machine))) {
+		err_set(e, ERR_POLICY, "'%s' is for another platform: '%s', but the build is for %s", file, n.platform,
+			p->platform);
+		return err_hint(e, "give a torch for %s", p->platform);
+	}
+	if (!glibc || strncmp(glibc, "2.", 2) != 0 || !strstr(n.platform, "manylinux") ||
+	    wheel_name_lands(&n, machine, (unsigned)strtoul(glibc + 2, NULL, 10), a))
+		return 0;
+	err_set(e, ERR_POLICY, "'%s' needs a newer glibc than the %s of the root", file, glibc);
+	return err_hint(e, "name the release that the torch is of (--release), or a root with its glibc (--root)");
+}
+
+static int check_abi(const char *wheel, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	if (member(wheel, "torch/share/cmake/Torch/TorchConfig.cmake", a, &text, e) < 0)
+		return -1;
+	if (!strstr(buf_cstr(&text), "_GLIBCXX_USE_CXX11_ABI=0"))
+		return 0;
+	err_set(e, ERR_POLICY, "'%s' has the old ABI of the C++ library, which no root's libraries have",
+		path_base(wheel));
+	return err_hint(e, "official wheels have the new one from 2.7 on, and what ptbuild builds always");
+}
+
+static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
+{
+	const char *has;
+	bool same = false;
+	if (torch_cuda(wheel, a, &has, e) < 0)
+		return -1;
+	if (!has || (!p->cuda && !*has) ||
+	    (p->cuda && version_in(has, arena_printf(a, "==%s.*", p->cuda), &same, ERR_IGNORED) == 0 && same))
+		return 0;
+	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for %s%s", path_base(wheel),
+		*has ? "CUDA " : "the CPU", has, p->cuda ? "CUDA " : "the CPU", p->cuda ? p->cuda : "");
+	return *has ? err_hint(e, "use a profile with GPU targets, such as sm90-avx2, and --cuda %.4s", has)
+		    : err_hint(e, "use a profile without GPU, such as cpu-avx2, or give a torch for CUDA");
+}
+
+int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e)
+{
+	if (!p->package_row->name)
+		return 0;
+	return check_tags(wheel, p, glibc, a, e) < 0 || check_abi(wheel, a, e) < 0 || check_cuda(wheel, p, a, e) < 0
+		       ? -1
+		       : 0;
+}
+
+/* The kinds of code of a library, each once. */
+struct kinds {
+	struct fatbin_entry items[64];
+	size_t count;
+};
+
+static int add_kind(const struct fatbin_entry *en, void *user, struct err *e)
+{
+	struct kinds *k = user;
+	(void)e;
+	for (size_t i = 0; i < k->count; i++)
+		if (k->items[i].kind == en->kind && strcmp(k->items[i].target, en->target) == 0)
+			return 0;
+	if (k->count < ARRAY_LEN(k->items))
+		k->items[k->count++] = *en;
+	return 0;
+}
+
+static int refuse_gpu(const struct kinds *k, const char *gpu, struct arena *a, struct err *e)
+{
+	struct strlist have = {0};
+	for (size_t i = 0; i < k->count; i++)
+		strlist_addf(&have, a, "%s%s", k->items[i].kind == FATBIN_PTX ? "PTX " : "sm", k->items[i].target);
+	err_set(e, ERR_POLICY, "the torch has no code that runs on %s: it has %s", gpu, strlist_join(&have, a, ", "));
+	return err_hint(e, "choose GPU targets that the torch has, or another torch");
+}
+
+int torch_fits_gpus(const char *unpacked, const struct plan *p, struct arena *a, struct err *e)
+{
+	AUTO_MAPPING struct fs_mapping m = {0};
+	const char *path = unpacked ? path_join(a, unpacked, "torch/lib/libtorch_cuda.so") : NULL;
+	struct kinds k = {.count = 0};
+	bool keep[ARRAY_LEN(k.items)];
+	if (!path || !p->package_row->name || !fs_exists(TRUSTED, path))
+		return 0;
+	if (fs_map(path, &m, e) < 0 || fatbin_scan(m.data, m.size, "libtorch_cuda.so", add_kind, &k, e) < 0)
+		return -1;
+	for (size_t i = 0; i < p->gpu.count && k.count; i++) {
+		char *end;
+		const unsigned long major = strtoul(p->gpu.items[i], &end, 10);
+		const unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+		const struct fatbin_gpu gpu = {(unsigned)(major * 10 + minor), false};
+		const struct fatbin_wanted wanted = {.gpus = &gpu, .count = 1};
+		bool runs = false;
+		fatbin_choose(k.items, k.count, &wanted, keep, &runs);
+		if (!runs)
+			return refuse_gpu(&k, p->gpu.items[i], a, e);
+	}
+	return 0;
+}

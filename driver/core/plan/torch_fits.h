@@ -1,0 +1,13 @@
+/* Whether an extension that is built by a plan can run with the torch of a wheel. */
+#pragma once
+#include "core/plan/plan.h"
+
+/* torch_cuda: the CUDA of a wheel as it says it: "13.0", "" for none, NULL where it does not say.
+ * ERR_INTEGRITY for a damaged wheel. torch_cuda_in: the same of the text of torch/version.py. */
+int torch_cuda(const char *wheel, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+const char *torch_cuda_in(const char *version_py, struct arena *a);
+/* torch_fits: its platform and glibc (`glibc`: the root's; NULL: not known), the ABI of its C++
+ * library, its CUDA. ERR_POLICY says which does not fit. */
+int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e) MUST_CHECK;
+/* torch_fits_gpus: whether its GPU code runs on the plan's targets; `unpacked`: NULL for none. */
+int torch_fits_gpus(const char *unpacked, const struct plan *p, struct arena *a, struct err *e) MUST_CHECK;
