@@ -62,6 +62,26 @@ own_mirror() {
 	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian|Debian|main|//p' | head -n 1
 }
 
+# pinned_sources: "DIGEST PLACE" of each source that comes with ptbuild.
+pinned_sources() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$package_lists/release-sources.txt"; }
+
+# fetch_sources DIR MIRROR [NAME...]: those of these names, or all, from a Debian archive into DIR.
+fetch_sources() {
+	local dir=$1 mirror=${2%/} digest place file
+	shift 2
+	mkdir -p "$dir"
+	while read -r digest place; do
+		file=$dir/${place##*/}
+		[ $# = 0 ] || [[ " $* " == *" $(basename "${place%_*}") "* ]] || continue
+		if [ ! -f "$file" ]; then
+			python3 -c 'import sys, urllib.request as r; open(sys.argv[2], "wb").write(r.urlopen(sys.argv[1], timeout=120).read())' \
+				"$mirror/pool/main/$place" "$file.part" || die "'$place' could not be fetched from this machine's Debian archive"
+			mv "$file.part" "$file"
+		fi
+		echo "$digest  $file" | sha256sum --check --quiet || { rm -f "$file"; die "'$place' is not what ci/packages/release-sources.txt says"; }
+	done < <(pinned_sources)
+}
+
 # make_bare SUITE DIR: a Debian as its archive has it, with git and ca-certificates, unless it is there. This machine's own certificates come along: apt and
 # pip may need them to get out.
 make_bare() {

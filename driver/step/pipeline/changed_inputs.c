@@ -53,6 +53,14 @@ static void from_wheels(struct store *s, const struct plan *p, struct arena *a, 
 	}
 }
 
+static void say(const struct run *run, const struct strlist *lines)
+{
+	for (size_t i = 0; i < lines->count && i < MAX_LINES; i++)
+		log_info(run->log, "  %s", lines->items[i]);
+	if (lines->count > MAX_LINES)
+		log_info(run->log, "  and %zu more", lines->count - MAX_LINES);
+}
+
 void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir, const struct run *run)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -69,10 +77,35 @@ void log_changed_inputs(struct store *s, const struct plan *p, const char *build
 		return;
 	log_info(run->log, "%s: new build tree, because inputs changed since %s was last built:", p->package,
 		 p->variant);
-	for (size_t i = 0; i < lines.count && i < MAX_LINES; i++)
-		log_info(run->log, "  %s", lines.items[i]);
-	if (lines.count > MAX_LINES)
-		log_info(run->log, "  and %zu more", lines.count - MAX_LINES);
+	say(run, &lines);
 	if (before.tree)
 		log_info(run->log, "  the old build tree stays in '%s'", before.tree);
+}
+
+void log_packed_otherwise(struct store *s, const struct plan *p, const struct run *run)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *const *dirs;
+	for (size_t n = store_fallbacks(s, &dirs), i = 0; i < n; i++) {
+		const char *top = path_join(&a, path_join(&a, dirs[i], "objects"), STORE_WHEEL);
+		struct strlist keys = {0}, lines = {0};
+		if (fs_list(TRUSTED, top, &a, &keys, ERR_IGNORED) < 0)
+			continue;
+		for (size_t k = 0; k < keys.count && !lines.count; k++) {
+			AUTO_JSON json_t *record = NULL;
+			const char *path = path_join(&a, path_join(&a, top, keys.items[k]), "build.json");
+			if (json_read(TRUSTED, path, &record, ERR_IGNORED) < 0 ||
+			    strcmp(json_text(record, "compile_key"), p->compile_key) != 0 ||
+			    strcmp(json_text(record, "pack_key"), p->pack_key) == 0 ||
+			    !*json_text(record, "output_text"))
+				continue;
+			key_diff(json_text(record, "output_text"), p->output_text, &a, &lines);
+		}
+		if (!lines.count)
+			continue;
+		log_info(run->log,
+			 "%s: '%s' has a wheel of the same build made by another ptbuild, which is not taken:",
+			 p->package, dirs[i]);
+		say(run, &lines);
+	}
 }

@@ -7,3 +7,7 @@
  * store) had another compile key, logs which inputs changed since. `build_dir`: the new tree.
  * Silent when no earlier build is known; an error here stops no build. */
 void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir, const struct run *run);
+
+/* log_packed_otherwise: where a lower store has a wheel of the plan's compile key that a ptbuild
+ * with other tables or libraries packed, logs what they differ in. */
+void log_packed_otherwise(struct store *s, const struct plan *p, const struct run *run);

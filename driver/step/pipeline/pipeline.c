@@ -217,6 +217,7 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, const struct to
 		 l->taken ? it->plan->release : it->plan->variant, m.build_dir);
 	announce(l, it->plan);
 	log_changed_inputs(store, it->plan, m.build_dir, l->run);
+	log_packed_otherwise(store, it->plan, l->run);
 	struct compiled compiled;
 	int rc = compiled_start(l->q, it->plan, l->toolchain, l->run, l->arena, &compiled, e);
 	if (rc == 0) {

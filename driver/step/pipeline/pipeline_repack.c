@@ -37,11 +37,11 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 
 static void change_record(json_t *record, const struct plan *p, const struct pack_result *r, double seconds)
 {
-	json_t *changes = json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:[{s:s,s:f}]}", "repacked_from",
+	json_t *changes = json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:o,s:[{s:s,s:f}]}", "repacked_from",
 				    json_text(record, "output_key"), "wheel", r->file, "sha256", r->sha256, "bytes",
 				    (json_int_t)r->bytes, "unpacked_bytes", (json_int_t)r->unpacked_bytes,
-				    "metadata_rev", (int)p->metadata_rev, "output_key", p->output_key, "steps", "step",
-				    "repack", "seconds", seconds);
+				    "metadata_rev", (int)p->metadata_rev, "output_key", p->output_key, "output_text",
+				    json_or_null(p->output_text), "steps", "step", "repack", "seconds", seconds);
 	json_object_update(record, changes);
 	json_decref(changes);
 }

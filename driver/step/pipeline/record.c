@@ -158,6 +158,7 @@ static json_t *record(const struct make *m)
 	json_object_set_new(out, "pack_key", json_string(p->pack_key));
 	json_object_set_new(out, "compile_text", json_or_null(p->compile_text));
 	json_object_set_new(out, "output_key", json_string(p->output_key));
+	json_object_set_new(out, "output_text", json_or_null(p->output_text));
 	json_object_set_new(out, "notes", json_from_strlist(&p->notes));
 	json_object_set_new(out, "inputs", inputs(m));
 	json_object_set_new(out, "build", build(m));

@@ -191,6 +191,9 @@ static void test_bytes_do_not_depend_on_threads(void **state)
 	assert_ok(digest_file(test_path("4.zip"), (char *)of_file, &err), &err);
 	digest_hex(four, (char *)hex);
 	assert_string_equal((char *)of_file, (char *)hex);
+	/* and the same whoever compiled ptbuild: other versions may give others, and have another key */
+	if (strcmp(zip_writer_id(), "4 libdeflate 1.23") == 0 || strcmp(zip_writer_id(), "4 libdeflate 1.14") == 0)
+		assert_string_equal((char *)hex, "de19902881fe5997373d86ea0f96de5f833296a73f2694be0670843c40074dd7");
 	struct zip_reader *z = open_ok(test_path("4.zip"));
 	assert_entry(z, "big", data, len);
 	assert_entry(z, "last", data, 3000);
