@@ -2,22 +2,30 @@
 
 #include <jansson.h>
 
+#include "base/path.h"
 #include "base/sys/json.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/help.h"
+#include "step/index/index_variants.h"
+#include "step/pack/repack.h"
 
 struct index_options {
 	struct cmd_globals global;
 	const char *base_url;
+	bool variants;
 };
 
 static const struct show line_rows[] = {{.text = "{-pip}", .indent = 2}, {.text = "{-uv}", .indent = 2}, {0}};
 
-static const struct show rows[] = {{.text = "{dir}/{}/", .each = "indexes"},
-				   {.text = "{wheels} wheels of {projects} projects, {yanked} yanked"},
-				   {.text = "\nto install from {index}/:", .each = "installs", .rows = line_rows},
-				   {0}};
+static const struct show rows[] = {
+	{.text = "{dir}/{}/", .each = "indexes"},
+	{.text = "{wheels} wheels of {projects} projects, {yanked} yanked"},
+	{.text = "\nto install from {index}/:", .each = "installs", .rows = line_rows},
+	{.text = "\n{variants.dir}/simple/: {variants.made:#} variants, {variants.plain:#} wheels without a "
+		 "label"},
+	{.text = "not a variant: {}", .each = "variants.left", .indent = 2},
+	{0}};
 
 static json_t *installs_json(const char *dir, const struct index_result *r, const struct run *run, struct arena *a)
 {
@@ -38,6 +46,42 @@ static json_t *installs_json(const char *dir, const struct index_result *r, cons
 							      "-uv", help_line(lines[1], a)));
 	}
 	return list;
+}
+
+static int make_variant(const char *wheel, const char *label, const char *json, const char *to, const struct run *run,
+			struct arena *a, const char **ret, struct err *e)
+{
+	const struct repack_variant variant = {label, json};
+	const struct repack_request q = {.wheel = wheel,
+					 .generator = "ptbuild " PTBUILD_VERSION,
+					 .variant = &variant,
+					 .level = PACK_LEVEL,
+					 .out_dir = to};
+	struct pack_result made;
+	if (repack_wheel(&q, run, a, &made, e) < 0)
+		return -1;
+	*ret = made.file;
+	return 0;
+}
+
+/* One that no installer without variants can install from is no index for most people. */
+static int add_variants(struct cmd_context *c, const struct index_request *q, json_t *doc, struct err *e)
+{
+	struct index_variants v;
+	const struct tables *t;
+	if (cmd_tables(c, &t, e) < 0 || index_variants(q, t, make_variant, c->run, c->arena, &v, e) < 0)
+		return -1;
+	if (!v.plain.count)
+		log_warn(c->run->log,
+			 "%s/" VARIANTS_DIR " has no wheel without a label: pip, and machines that no variant fits, "
+			 "find nothing there",
+			 q->dir);
+	json_object_set_new(doc, "variants",
+			    json_pack("{s:o, s:o, s:o, s:o}", "dir",
+				      json_or_null(path_join(c->arena, q->dir, VARIANTS_DIR)), "made",
+				      json_from_strlist(&v.made), "plain", json_from_strlist(&v.plain), "left",
+				      json_from_strlist(&v.left)));
+	return 0;
 }
 
 static int index_main(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -65,19 +109,25 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 				"wheels", (int)r.wheels, "projects", (int)r.projects, "yanked", (int)r.yanked,
 				"indexes", json_from_strlist(&names), "installs",
 				installs_json(q.dir, &r, c->run, c->arena), "missing", json_from_strlist(&missing));
+	if (o->variants && add_variants(c, &q, doc, e) < 0) {
+		json_decref(doc);
+		return -1;
+	}
 	return cmd_show(c, doc, rows, e);
 }
 
 static const struct arg_def index_options[] = {
 	{"base-url", 0, ARG_STRING, offsetof(struct index_options, base_url), "URL",
 	 "URL that the wheels are served from (default: links relative to the index)", NULL},
+	{"variants", 0, ARG_FLAG, offsetof(struct index_options, variants), NULL,
+	 "make DIR/variants/, too: the wheels as wheel variants (drafts: PEP 825, 850)", NULL},
 	{0},
 };
 
 const struct command command_index = {
 	.name = "index",
 	.summary = "make a static package index of a directory of wheels",
-	.usage = "DIR [--base-url URL]",
+	.usage = "DIR [--base-url URL] [--variants]",
 	.text = "Writes DIR/simple/ with all wheels of the directory, and a subdirectory per profile (cpu-avx2, "
 		"cu128-sm90-avx512), from which an installer cannot pick a wheel for another machine. It also has what "
 		"these wheels pin, as the "
@@ -89,7 +139,10 @@ const struct command command_index = {
 		"taken.\n"
 		"The pages exist as HTML and as JSON, with digests, sizes and each wheel's metadata beside it, so "
 		"installers need not download wheels to resolve. A file WHEEL.yanked beside a wheel yanks it; its "
-		"first line is the reason.",
+		"first line is the reason.\n"
+		"--variants makes DIR/variants/simple/, from which an installer that knows wheel variants chooses by "
+		"the machine: 'uv pip install --preview-features wheel-variants --index URL torch'. Wheels without a "
+		"label lie there as they are, for all others.",
 	.tables = {index_options},
 	.arguments = {{"DIR", "the directory that holds the wheels", "<dir>"}},
 	.examples = {{"ptbuild index dist", "then 'ptbuild install dist', or serve dist"},

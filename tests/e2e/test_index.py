@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import urllib.parse
 import urllib.request
+import zipfile
 
 from toy import main
 from wheelsite import NAMES, Server, clean_env, index, make_mixed, make_others, make_three, make_wheel, venv, versions
@@ -105,6 +106,66 @@ def test_a_later_revision_is_preferred(world):
     item = json.loads(report.stdout)["install"][0]
     assert item["download_info"]["url"].endswith("-2-py3-none-any.whl"), item
     assert item["download_info"]["archive_info"]["hash"] == "sha256=" + hashlib.sha256(open(later, "rb").read()).hexdigest()
+
+
+def test_variants(world):
+    """The same wheels without their labels; uv's choice among them is a matter of tests/slow/test_installers.py."""
+    folder = world.path("varied")
+    os.mkdir(folder)
+    for label in ("cpu.avx2", "cpu.avx", "cu128.sm80.sm90.avx512"):
+        make_wheel(folder, "torch", f"2.6.0+{label}", marked=True)
+        make_wheel(folder, "torchvision", f"0.21.0+{label}", [f"torch==2.6.0+{label}"], marked=True)
+    make_wheel(folder, "torch", "2.6.0+debian", marked=True)
+    make_wheel(folder, "torchaudio", "2.6.0+cpu.avx2", ["torch==2.6.0+debian"], marked=True)
+    make_wheel(folder, "torch", "2.6.0")
+    result = subprocess.run([world.ptbuild, "index", folder, "--variants", "--json"], capture_output=True, text=True, env=clean_env())
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)["variants"]
+    left = dict(line.split(": ", 1) for line in told["left"])
+    assert len(told["made"]) == 4 and told["plain"] == ["torch-2.6.0-py3-none-any.whl"], told
+    assert left["torch-2.6.0+cpu.avx-py3-none-any.whl"] == "no level of processors says 'avx'", left
+    assert left["torchaudio-2.6.0+cpu.avx2-py3-none-any.whl"] == "it requires torch==2.6.0+debian, which is not a variant", left
+    made = os.path.join(folder, "variants")
+    variants = json.load(open(os.path.join(made, "torchvision-0.21.0-variants.json")))["variants"]
+    assert variants == {
+        "cpu.avx2": {"x86_64": {"level": ["v3"]}},
+        "cu128.sm80.sm90.avx512": {"nvidia": {"sm_arch": ["80_real", "90_real"], "cuda_version_lower_bound": ["12.0"]}, "x86_64": {"level": ["v4"]}},
+    }, variants
+    wheel = os.path.join(made, "torchvision-0.21.0-py3-none-any-cpu.avx2.whl")
+    with zipfile.ZipFile(wheel) as z:
+        assert list(json.loads(z.read("torchvision-0.21.0.dist-info/variant.json"))["variants"]) == ["cpu.avx2"]
+        assert b"Requires-Dist: torch==2.6.0\n" in z.read("torchvision-0.21.0.dist-info/METADATA")
+    page = json.load(open(os.path.join(made, "simple", "torch", "index.json")))
+    assert "torch-2.6.0-variants.json" in [f["filename"] for f in page["files"]], page
+    assert ">torch-2.6.0-variants.json</a>" in open(os.path.join(made, "simple", "torch", "index.html")).read()
+    checked = subprocess.run([world.ptbuild, "verify", *(os.path.join(made, f) for f in told["made"])], capture_output=True, text=True, env=clean_env())
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")
+    with Server(folder) as server:
+        install(world, python, f"{server.url}/variants/simple/", "--force-reinstall", "torch")
+    assert versions(python, "torch") == ["2.6.0"], "pip knows no variants"
+
+    # again: the same bytes, and nothing of a wheel that is gone
+    before = open(wheel, "rb").read()
+    os.unlink(os.path.join(folder, "torch-2.6.0+cu128.sm80.sm90.avx512-py3-none-any.whl"))
+    os.unlink(os.path.join(folder, "torchvision-0.21.0+cu128.sm80.sm90.avx512-py3-none-any.whl"))
+    again = subprocess.run([world.ptbuild, "index", folder, "--variants"], capture_output=True, text=True, env=clean_env())
+    assert again.returncode == 0 and open(wheel, "rb").read() == before, again.stderr
+    assert not [f for f in os.listdir(made) if "cu128" in f]
+
+    # a directory of that name that is somebody else's stays
+    other = world.path("varied-not")
+    os.makedirs(os.path.join(other, "variants"))
+    make_wheel(other, "torch", "2.6.0+cpu.avx2", marked=True)
+    refused = subprocess.run([world.ptbuild, "index", other, "--variants"], capture_output=True, text=True, env=clean_env())
+    assert refused.returncode == 7 and "was not made by" in refused.stderr, refused.stderr
+    assert os.listdir(os.path.join(other, "variants")) == []
+
+    # wheels of other makers are not taken apart
+    os.rmdir(os.path.join(other, "variants"))
+    make_wheel(other, "torch", "2.6.0+cpu.avx2")
+    refused = subprocess.run([world.ptbuild, "index", other, "--variants"], capture_output=True, text=True, env=clean_env())
+    assert refused.returncode == 5 and "cannot be repacked" in refused.stderr, refused.stderr
 
 
 def test_yanked_wheels_are_passed_over(world):
@@ -296,6 +357,7 @@ if __name__ == "__main__":
             test_index_of_all,
             test_as_files,
             test_a_later_revision_is_preferred,
+            test_variants,
             test_yanked_wheels_are_passed_over,
             test_a_changed_wheel_is_not_installed,
             test_json_pages,

@@ -12,14 +12,16 @@ import zipfile
 NAMES = {"torch": "2.6.0", "torchvision": "0.21.0", "torchaudio": "2.6.0"}
 
 
-def make_wheel(folder, name, version, requires=(), build="", python="py3-none-any", code=""):
-    """A small wheel whose only module knows its version, and has the code."""
+def make_wheel(folder, name, version, requires=(), build="", python="py3-none-any", code="", marked=False):
+    """A small wheel whose only module knows its version, and has the code; `marked` as ptbuild packs them."""
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}/__init__.py": f"__version__ = {version!r}\n{code}".encode(),
         f"{info}/METADATA": ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nRequires-Python: >=3.8\n" % (name, version) + "".join(f"Requires-Dist: {r}\n" for r in requires)).encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {python}\n".encode(),
     }
+    if marked:
+        files[f"{info}/.metadata-rev"] = f"rev=1 tool=ptbuild 0.1.0 input={'0' * 64}\n".encode()
     record = "".join("%s,sha256=%s,%d\n" % (n, base64.urlsafe_b64encode(hashlib.sha256(d).digest()).decode().rstrip("="), len(d)) for n, d in files.items())
     files[f"{info}/RECORD"] = (record + f"{info}/RECORD,,\n").encode()
     path = os.path.join(folder, f"{name}-{version}{'-' + build if build else ''}-{python}.whl")

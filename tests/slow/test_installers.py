@@ -147,6 +147,48 @@ def test_uv_with_the_line_of_the_index(world):
             assert versions(python, *NAMES, "numpy") == taken, result.stderr
 
 
+def test_uv_chooses_variants(world):
+    """Eight wheels of torch and of torchvision, twelve machines; the processor is this one, which has AVX2 at least."""
+    folder = world.path("varied")
+    os.mkdir(folder)
+    for label in ("cpu.avx2", "cpu.avx512", "cu130.sm80.avx2", "cu128.sm75.avx2", "cu128.sm80.avx2", "cu128.sm90.avx2", "cu128.sm120.avx2", "cu130.sm90a.avx512"):
+        make_wheel(folder, "torch", f"2.6.0+{label}", marked=True)
+        make_wheel(folder, "torchvision", f"0.21.0+{label}", [f"torch==2.6.0+{label}"], marked=True)
+    make_wheel(folder, "torch", "2.6.0")
+    make_wheel(folder, "torchvision", "0.21.0", ["torch==2.6.0"])
+    result = subprocess.run([world.ptbuild, "index", folder, "--variants"], capture_output=True, text=True, timeout=120, env=clean_env())
+    assert result.returncode == 0, result.stderr
+    avx512 = all(f" {f} " in open("/proc/cpuinfo").read() for f in ("avx512f", "avx512dq", "avx512vl", "avx512bw"))
+    cpu = "cpu.avx512" if avx512 else "cpu.avx2"
+    machines = {
+        ("", ""): {cpu},
+        ("11.8", "8.0"): {cpu},
+        ("12.2", "8.0"): {"cu128.sm80.avx2"},
+        ("11.8", "7.5"): {cpu},
+        ("12.0", "7.5"): {"cu128.sm75.avx2"},
+        ("12.4", "8.6"): {"cu128.sm80.avx2"},
+        ("13.0", "8.9"): {"cu130.sm80.avx2", "cu128.sm80.avx2"},
+        ("12.8", "9.0"): {"cu128.sm90.avx2"},
+        ("13.0", "9.0"): {"cu130.sm90a.avx512"} if avx512 else {"cu128.sm90.avx2"},
+        ("13.0", "12.0"): {"cu128.sm120.avx2"},
+        ("13.0", "12.1"): {"cu128.sm120.avx2"},
+        ("12.8", "10.0"): {cpu},
+    }
+    with Server(folder) as server:
+        for (driver, gpu), wanted in machines.items():
+            forced = {"NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": driver, "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": gpu} if driver else {}
+            for preview, want in (({"UV_PREVIEW_FEATURES": "wheel-variants"}, wanted), ({}, {""})):
+                if not preview and driver:
+                    continue
+                target = world.path(f"on-{driver}-{gpu}-{len(preview)}")
+                command = ["pip", "install", "-q", "--no-cache", "--target", target, "--index-url", f"{server.url}/variants/simple/", "torchvision"]
+                result = tool(world, "uv", *command, **preview, **forced)
+                assert result.returncode == 0, result.stderr
+                taken = [open(os.path.join(target, name, "__init__.py")).read().split("'")[1] for name in ("torch", "torchvision")]
+                labels = {version.partition("+")[2] for version in taken}
+                assert labels <= want and len(labels) == 1, (driver, gpu, taken, want)
+
+
 if __name__ == "__main__":
     main(
         [
@@ -160,5 +202,6 @@ if __name__ == "__main__":
             test_uv_refuses_a_changed_wheel,
             test_uv_passes_over_yanked,
             test_uv_with_the_line_of_the_index,
+            test_uv_chooses_variants,
         ]
     )

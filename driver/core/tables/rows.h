@@ -39,6 +39,8 @@ struct isa_row { /* isa.yaml */
 	const char **workloads; /* detect recommends it for these only; none = for any */
 	unsigned workloads_count;
 	unsigned rank; /* detect prefers the higher */
+	/* "v3": the lowest x86-64 level whose processors all run it; "" where no level says so */
+	const char *level;
 	const char *gcc_min;
 	const char *clang_min;
 	const char *cpus;               /* for people: which processors */

@@ -6,6 +6,8 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+
 static int bad(struct err *e, const char *file, const char *what)
 {
 	err_set(e, ERR_INTEGRITY, "not a wheel name: '%s': %s", file, what);
@@ -52,7 +54,11 @@ static const char *check_parts(const struct wheel_name *n)
 		return "the Python tag is not well-formed";
 	if (!good_tag(n->abi))
 		return "the ABI tag is not well-formed";
-	return good_tag(n->platform) ? NULL : "the platform tag is not well-formed";
+	if (!good_tag(n->platform))
+		return "the platform tag is not well-formed";
+	return n->variant[strspn(n->variant, LOWER "0123456789_.")]
+		       ? "the variant's label may hold lower-case letters, digits, '_' and '.' only"
+		       : NULL;
 }
 
 int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, struct err *e)
@@ -61,20 +67,28 @@ int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, 
 	if (!path_has_suffix(base, ".whl"))
 		return bad(e, base, "it does not end in .whl");
 	char *text = arena_strndup(a, base, strlen(base) - strlen(".whl"));
-	const char *part[6];
+	const char *part[7];
 	size_t count = 0;
 	for (char *rest = text, *piece; (piece = strsep(&rest, "-"));) {
 		if (count == ARRAY_LEN(part))
-			return bad(e, base, "it has more than six parts");
+			return bad(e, base, "it has more than seven parts");
 		part[count++] = piece;
 	}
 	if (count < 5)
 		return bad(e, base, "it has fewer than five parts");
-	bool build = count == 6;
-	if (build && !*part[2])
-		return bad(e, base, "its build tag is empty");
-	struct wheel_name n = {part[0],         part[1],         build ? part[2] : "",
-			       part[count - 3], part[count - 2], part[count - 1]};
+	for (size_t i = 2; i < count; i++)
+		if (!*part[i])
+			return bad(e, base, "a part of it is empty");
+	/* A Python tag begins with two letters and more, a build tag does not. */
+	bool build = count == 7 || (count == 6 && strspn(part[2], LOWER) < 2);
+	size_t tags = build ? 3 : 2;
+	struct wheel_name n = {part[0],
+			       part[1],
+			       build ? part[2] : "",
+			       part[tags],
+			       part[tags + 1],
+			       part[tags + 2],
+			       count > tags + 3 ? part[tags + 3] : ""};
 	const char *what = check_parts(&n);
 	if (what)
 		return bad(e, base, what);
@@ -84,8 +98,8 @@ int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, 
 
 char *wheel_name_format(const struct wheel_name *n, struct arena *a)
 {
-	return arena_printf(a, "%s-%s%s%s-%s-%s-%s.whl", n->dist, n->version, *n->build ? "-" : "", n->build, n->python,
-			    n->abi, n->platform);
+	return arena_printf(a, "%s-%s%s%s-%s-%s-%s%s%s.whl", n->dist, n->version, *n->build ? "-" : "", n->build,
+			    n->python, n->abi, n->platform, *n->variant ? "-" : "", n->variant);
 }
 
 char *wheel_normalize(const char *dist, struct arena *a)

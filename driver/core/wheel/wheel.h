@@ -10,6 +10,7 @@ struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.
 	const char *python;
 	const char *abi;
 	const char *platform;
+	const char *variant; /* label of a wheel variant (PEP 825): ...-x86_64-cpu.avx2.whl; "" */
 };
 
 /* wheel_name_parse: of a file name or path. ERR_INTEGRITY says which part breaks which rule. */

@@ -65,11 +65,28 @@ static void put_link(struct buf *out, const struct index_wheel *w, const char *u
 	buf_printf(out, ">%s</a><br>\n", w->file);
 }
 
+/* Each file that says what variants are, once. */
+static struct strlist variants_of(const struct index_wheel *const *wheels, size_t count, struct arena *a)
+{
+	struct strlist files = {0};
+	for (size_t i = 0; i < count; i++)
+		if (wheels[i]->variants)
+			strlist_once(&files, a, wheels[i]->variants);
+	return files;
+}
+
 void index_project_html(const struct index_wheel *const *wheels, size_t count, const char *url, struct buf *out)
 {
+	AUTO_ARENA struct arena a = {0};
+	struct strlist files = variants_of(wheels, count, &a);
 	put_head(out, wheels[0]->project);
 	for (size_t i = 0; i < count; i++)
 		put_link(out, wheels[i], url);
+	for (size_t i = 0; i < files.count; i++) {
+		buf_addstr(out, "<a href=\"");
+		put_url(out, url, files.items[i]);
+		buf_printf(out, "\">%s</a><br>\n", files.items[i]);
+	}
 	buf_addstr(out, "</body>\n</html>\n");
 }
 
@@ -113,6 +130,13 @@ char *index_project_json(const struct index_wheel *const *wheels, size_t count, 
 		strlist_once(&versions, a, wheels[i]->version);
 	}
 	strlist_sort(&versions);
+	struct strlist variants = variants_of(wheels, count, a);
+	for (size_t i = 0; i < variants.count; i++) {
+		struct buf AUTO_BUF target = {0};
+		put_url(&target, url, variants.items[i]);
+		json_array_append_new(files, json_pack("{s:s, s:s, s:{}}", "filename", variants.items[i], "url",
+						       buf_cstr(&target), "hashes"));
+	}
 	return dump(json_pack("{s:{s:s}, s:s, s:o, s:o}", "meta", "api-version", API_VERSION, "name",
 			      wheels[0]->project, "versions", json_from_strlist(&versions), "files", files),
 		    a);

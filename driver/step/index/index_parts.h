@@ -4,6 +4,8 @@
 #include "core/wheel/wheel.h"
 #include "step/index/index.h"
 
+#define INDEX_VARIANTS_FILE "-variants.json" /* behind "torch-2.6.0" (PEP 825) */
+
 struct index_wheel {
 	const char *file;
 	const char *project; /* normalised with dashes, as URLs have it */
@@ -17,6 +19,7 @@ struct index_wheel {
 	size_t metadata_len;
 	const char *metadata_sha256;
 	const char *requires_python; /* "" if none */
+	const char *variants;        /* the file about its version's variants; NULL */
 	bool yanked;
 	const char *reason; /* "" if none */
 };

@@ -112,6 +112,7 @@ static int read_all(const char *path, const char *file, struct arena *a, struct 
 	w->file = arena_strdup(a, file);
 	w->project = with_dashes(wheel_normalize(n.dist, a), a);
 	w->version = n.version;
+	w->variants = *n.variant ? arena_printf(a, "%s-%s" INDEX_VARIANTS_FILE, n.dist, n.version) : NULL;
 	const char *plus = strchr(n.version, '+');
 	w->label = plus ? plus + 1 : "";
 	w->profile = with_dashes(w->label, a);

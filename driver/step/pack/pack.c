@@ -152,7 +152,8 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 	p->name = (struct wheel_name){.dist = wheel_normalize(dist, p->a),
 				      .version = p->q->version,
 				      .build = pack_build(p->q->metadata_rev, p->a),
-				      .platform = p->q->platform};
+				      .platform = p->q->platform,
+				      .variant = ""};
 	if (read_tags(p, &wheel, path_join(p->a, dir, "WHEEL"), e) < 0)
 		return -1;
 	struct wheel_name checked;

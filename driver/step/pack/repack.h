@@ -1,14 +1,22 @@
-/* Repack: a wheel with another metadata revision; its compressed contents are copied. */
+/* Repack: a wheel with another revision or as a variant; its compressed contents are copied. */
 #pragma once
 #include "step/pack/pack.h"
 
+struct repack_variant {    /* PEP 825 */
+	const char *label; /* "cpu.avx2" */
+	const char *json;  /* what variant.json says */
+};
+
 struct repack_request {
-	const char *wheel; /* one that ptbuild packed */
-	unsigned metadata_rev;
+	const char *wheel;         /* one that ptbuild packed */
+	unsigned metadata_rev;     /* 0: that of the wheel */
 	const char *generator;     /* "ptbuild 0.1.0" */
 	const char *expect_sha256; /* of `wheel`, NULL: not compared */
-	int level;                 /* deflate level of the changed files */
-	const char *out_dir;       /* where the new wheel goes (existing) */
+	/* NULL: none. Else the version and what it pins lose their local labels: installers choose
+	 * among the variants of one version */
+	const struct repack_variant *variant;
+	int level;           /* deflate level of the changed files */
+	const char *out_dir; /* where the new wheel goes (existing) */
 };
 
 /* repack_wheel: the same bytes as pack_wheel for the same tree and input key with that revision.

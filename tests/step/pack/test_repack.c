@@ -67,6 +67,29 @@ static void test_same_bytes_as_packing_anew(void **state)
 	assert_int_equal(copied.unpacked_bytes, anew.unpacked_bytes);
 }
 
+static void test_a_variant_has_no_label(void **state)
+{
+	(void)state;
+	make_large_tree();
+	shell("sed -i '1aRequires-Dist: torch==2.6.0+cpu.avx2\\nRequires-Dist: a (==1.0+x)\\nRequires-Dist: b' '%s'",
+	      test_path("tree/tiny_pack-1.0+raw.dist-info/METADATA"));
+	struct pack_request q = request();
+	q.metadata_rev = 1;
+	struct pack_result first = pack_ok(&q);
+	const struct repack_variant variant = {"cpu.avx2", "{}\n"};
+	struct repack_request r = again(first.path, 1);
+	r.variant = &variant;
+	struct pack_result made = repack_ok(&r);
+	assert_string_equal(made.file, "tiny_pack-1.0-py3-none-manylinux_2_17_x86_64-cpu.avx2.whl");
+	assert_int_equal(made.files, first.files + 1);
+	shell("cd '%s' && unzip -q '%s' -d one && unzip -q '%s' -d two && diff -r one/tiny two/tiny && cd "
+	      "two/tiny_pack-1.0.dist-info && printf '{}\\n' | cmp variant.json - && grep -qx 'Version: 1.0' METADATA "
+	      "&& "
+	      "grep -qx 'Requires-Dist: torch==2.6.0' METADATA && grep -qx 'Requires-Dist: a (==1.0)' METADATA && "
+	      "cmp licenses/LICENSE ../../one/*.dist-info/licenses/LICENSE && cmp WHEEL ../../one/*.dist-info/WHEEL",
+	      test_path("."), first.path, made.path);
+}
+
 static void test_back_to_the_first_revision(void **state)
 {
 	(void)state;
@@ -240,11 +263,17 @@ static void test_other_bytes_under_the_name_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_same_bytes_as_packing_anew),      TEST(test_back_to_the_first_revision),
-		TEST(test_by_way_of_another_revision),      TEST(test_source_is_left_alone),
-		TEST(test_into_another_directory),          TEST(test_pip_installs_it),
-		TEST(test_a_changed_source_is_refused),     TEST(test_foreign_wheels_are_refused),
-		TEST(test_wrong_record_is_refused),         TEST(test_bad_requests),
+		TEST(test_same_bytes_as_packing_anew),
+		TEST(test_back_to_the_first_revision),
+		TEST(test_a_variant_has_no_label),
+		TEST(test_by_way_of_another_revision),
+		TEST(test_source_is_left_alone),
+		TEST(test_into_another_directory),
+		TEST(test_pip_installs_it),
+		TEST(test_a_changed_source_is_refused),
+		TEST(test_foreign_wheels_are_refused),
+		TEST(test_wrong_record_is_refused),
+		TEST(test_bad_requests),
 		TEST(test_other_bytes_under_the_name_stay),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
