@@ -34,7 +34,7 @@ struct cache_files {
 
 /* What builds compiled, and what older versions of ptbuild left in a cache of ccache's own making. That keeps results
  * and manifests as <digit>/.../<name>R or M, with the time of their last use. A missing one is a
- * miss to it. */
+ * miss to it. An entry of several names counts once: each has its share. */
 static int add_cache_file(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	const struct cache_files *f = user;
@@ -44,8 +44,9 @@ static int add_cache_file(const char *rel, const struct stat *st, void *user, st
 	if (!(plain || f->compiled) || !S_ISREG(st->st_mode))
 		return 0;
 	struct arena *a = f->objects->arena;
-	*store_objects_next(f->objects) = (struct store_object){
-		GC_CCACHE, arena_strdup(a, rel), path_join(a, f->top, rel), (uint64_t)st->st_size, st->st_mtim.tv_sec};
+	uint64_t names = st->st_nlink ? st->st_nlink : 1, share = ((uint64_t)st->st_size + names - 1) / names;
+	*store_objects_next(f->objects) = (struct store_object){GC_CCACHE, arena_strdup(a, rel),
+								path_join(a, f->top, rel), share, st->st_mtim.tv_sec};
 	return 0;
 }
 

@@ -205,6 +205,8 @@ static void usage_by_kind(void **state)
 	three_objects(f);
 	put(f, "ccache/a/b/oneR", now - 50);
 	put(f, "ccache/a/b/twoM", now - 70);
+	/* one more name of the same bytes */
+	assert_int_equal(link(in_store(f, "ccache/a/b/oneR"), in_store(f, "ccache/a/b/sameR")), 0);
 	put(f, "partial/" KEY_A, now);
 	put(f, "apt/trixie_main/lists", now);
 	assert_ok(store_build_dir(f->store, KEY_A, &f->arena, &dir, &f->err), &f->err);
@@ -212,7 +214,7 @@ static void usage_by_kind(void **state)
 	static const struct {
 		const char *kind;
 		size_t count;
-	} want[] = {{"wheel", 3}, {"build", 1}, {"partial", 1}, {"apt", 1}, {"ccache", 2}};
+	} want[] = {{"wheel", 3}, {"build", 1}, {"partial", 1}, {"apt", 1}, {"ccache", 3}};
 	assert_int_equal(count, ARRAY_LEN(want));
 	for (size_t i = 0; i < count; i++) {
 		assert_string_equal(rows[i].kind, want[i].kind);

@@ -110,6 +110,21 @@ def test_a_root_with_an_odd_name(world):
     odd.close()
 
 
+def test_a_world_is_a_whole_system(world):
+    """What Debian's scripts would have made is in it: names of services, time zones, a locale, localhost."""
+    if not os.path.isdir(DEBIAN):
+        print("    needs a Debian 13 root")
+        return
+    asks = """if True:
+        import datetime, locale, socket, zoneinfo
+        summer = datetime.datetime(2025, 7, 1)
+        print(socket.getservbyname("http"), socket.getprotobyname("tcp"), socket.gethostbyname("localhost"),
+              zoneinfo.ZoneInfo("Europe/Berlin").utcoffset(summer), locale.setlocale(locale.LC_ALL, "C.UTF-8"))"""
+    box = ["bwrap", "--ro-bind", DEBIAN, "/", "--proc", "/proc", "--dev", "/dev", "--unshare-net", "--unshare-user", "--clearenv"]
+    done = subprocess.run([*box, "/usr/bin/python3", "-c", asks], capture_output=True, text=True)
+    assert done.stdout.split() == ["80", "6", "127.0.0.1", "2:00:00", "C.UTF-8"], done.stdout + done.stderr
+
+
 def locales(world):
     """Their names, made where localedef and its sources are there; C and POSIX are everywhere, a name without a locale as well."""
     where = world.path("locales")
@@ -149,4 +164,4 @@ def test_locales(world):
 
 
 if __name__ == "__main__":
-    main([test_places_with_odd_names, test_a_hint_of_an_odd_place_can_be_pasted, test_a_root_with_an_odd_name, test_locales])
+    main([test_places_with_odd_names, test_a_hint_of_an_odd_place_can_be_pasted, test_a_root_with_an_odd_name, test_a_world_is_a_whole_system, test_locales])

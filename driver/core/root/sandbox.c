@@ -97,7 +97,8 @@ static bool has_file(const struct sandbox *s, const char *path)
 static void show_etc(struct sandbox *s)
 {
 	static const char *const needed[] = {"/etc/alternatives", "/etc/debian_version", "/etc/ld.so.cache",
-					     "/etc/ld.so.conf",   "/etc/ld.so.conf.d",   "/etc/ssl/certs"};
+					     "/etc/ld.so.conf",   "/etc/ld.so.conf.d",   "/etc/protocols",
+					     "/etc/services",     "/etc/ssl/certs"};
 	struct stat st;
 	bool whole =
 		!s->root->host && lstat(root_host_path(s->root, "/etc", s->arena), &st) == 0 && S_ISDIR(st.st_mode);

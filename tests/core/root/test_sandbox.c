@@ -83,6 +83,13 @@ static void test_passwd_is_made_up(void **state)
 		      "root ptbuild nobody root\nptbuild\nnogroup\n");
 }
 
+static void test_names_of_services_are_known(void **state)
+{
+	(void)state;
+	assert_inside("getent services http | cut -c1-4; getent protocols tcp | cut -c1-3",
+		      access("/etc/services", F_OK) == 0 ? "http\ntcp\n" : "");
+}
+
 /* A program's own servers listen on a name; the machine's names and addresses are nobody's business. */
 static void test_hosts_is_made_up(void **state)
 {
@@ -586,6 +593,7 @@ int main(void)
 		T(test_cwd),
 		T(test_cwd_that_is_not_there),
 		T(test_passwd_is_made_up),
+		T(test_names_of_services_are_known),
 		T(test_hosts_is_made_up),
 		T(test_data_file),
 		T(test_many_variables),
