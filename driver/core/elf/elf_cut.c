@@ -368,6 +368,7 @@ static void put_headers(struct cutting *x)
 	elf_cut_add(c, h->e_phoff, segments, n * sizeof(*segments));
 	elf_cut_add(c, h->e_shoff, x->sections, x->sections_count * sizeof(*x->sections));
 	h->e_phnum = (Elf64_Half)n;
+	h->e_phoff = elf_cut_offset(c, h->e_phoff); /* BOLT writes them into a segment of its own, far behind */
 	h->e_shoff = elf_cut_offset(c, h->e_shoff);
 	elf_cut_add(c, 0, h, sizeof(*h));
 }

@@ -138,11 +138,10 @@ static int compare_sections(const struct proving *p, struct err *e)
 /* Places that a cut may change. */
 static void allow(const struct proving *p, const struct fatbin_cut *done, struct elf_cut *to)
 {
-	const GElf_Ehdr *h = &p->new->header;
 	const struct fatbin_boxes *b = &p->b[0];
-	uint64_t table = h->e_phoff + (uint64_t)h->e_phnum * sizeof(Elf64_Phdr), value, offset, room;
+	uint64_t value, offset, room;
 	elf_cut_add(to, 0, NULL, sizeof(Elf64_Ehdr));
-	elf_cut_add(to, h->e_phoff, NULL, table - h->e_phoff);
+	elf_cut_add(to, p->old->header.e_phoff, NULL, (uint64_t)p->new->header.e_phnum * sizeof(Elf64_Phdr));
 	elf_cut_add(to, p->old->header.e_shoff, NULL, b->sections_count * sizeof(Elf64_Shdr));
 	for (size_t i = 0; i < b->count; i++)
 		if (b->items[i].among)

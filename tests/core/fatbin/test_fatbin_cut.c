@@ -1,6 +1,7 @@
 /* Libraries of gcc with fat binaries in them, cut for some GPUs and loaded again. */
 #include "support.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -201,6 +202,43 @@ static void test_other_layouts(void **state)
 	/* More than the file has pages: likewise. */
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,-z,max-page-size=0x4000000");
 	cut_and_use(test_path("lib.so"), size_of(test_path("lib.so")));
+}
+
+/* As BOLT leaves a library: program headers in a segment of their own, behind all that is cut. */
+static void test_headers_far_behind(void **state)
+{
+	enum { PAGE = 4096 };
+	AUTO_BUF struct buf file = {0};
+	Elf64_Ehdr h;
+	Elf64_Phdr segments[32];
+	uint64_t address = 0;
+	(void)state;
+	make_boxes();
+	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED);
+	assert_ok(fs_read(TRUSTED, test_path("lib.so"), 64 << 20, &file, &err), &err);
+	memcpy(&h, file.data, sizeof(h));
+	assert_true(h.e_phnum < ARRAY_LEN(segments));
+	memcpy(segments, file.data + h.e_phoff, h.e_phnum * sizeof(*segments));
+	for (size_t i = 0; i < h.e_phnum; i++)
+		if (segments[i].p_type == PT_LOAD)
+			address = (segments[i].p_vaddr + segments[i].p_memsz + 2 * PAGE) / PAGE * PAGE;
+	while (file.len % PAGE)
+		buf_addc(&file, '\0');
+	segments[h.e_phnum++] = (Elf64_Phdr){.p_type = PT_LOAD,
+					     .p_flags = PF_R,
+					     .p_offset = file.len,
+					     .p_vaddr = address,
+					     .p_paddr = address,
+					     .p_filesz = PAGE,
+					     .p_memsz = PAGE,
+					     .p_align = PAGE};
+	h.e_phoff = file.len;
+	buf_add(&file, segments, sizeof(segments));
+	while (file.len % PAGE)
+		buf_addc(&file, '\0');
+	memcpy(file.data, &h, sizeof(h));
+	assert_ok(fs_write(TRUSTED, test_path("lib.so"), file.data, file.len, 0755, &err), &err);
+	assert_null(cut_and_use(test_path("lib.so"), 3 * PAGE).left);
 }
 
 /* What no relocation points to, or something points into, keeps its address. */
@@ -433,6 +471,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_the_file_shrinks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_layouts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_headers_far_behind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_not_plain_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_marks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_section_headers, setup, teardown),
