@@ -29,6 +29,36 @@ def write(path, text):
         f.write(text)
 
 
+def run_browser(url, *args):
+    """Its output, and what came on the page's console."""
+    with tempfile.TemporaryDirectory() as profile:
+        command = [browser(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
+                   f"--user-data-dir={profile}", "--enable-logging=stderr", "--window-size=1300,900", *args, url]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+MEASURE = """
+addEventListener("load", () => setTimeout(() => {
+	const beyond = [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1);
+	parent.postMessage(`${document.documentElement.scrollWidth} ${beyond.map(e => e.outerHTML.slice(0, 80)).join("|")}`, "*");
+}, 600));
+"""
+
+
+def beyond_the_edge(text, width):
+    """Of a page in a window of that width (a browser's own has 500 pixels at least): how wide it is, and what of it lies beyond the edge."""
+    with tempfile.TemporaryDirectory() as place:
+        inner = re.sub(r"<meta http-equiv=.Content-Security-Policy[^>]*>", "", text).replace("</body>", f"<script>{MEASURE}</script></body>")
+        write(os.path.join(place, "inner.html"), inner)
+        write(os.path.join(place, "outer.html"), f"""<iframe src="inner.html" width="{width}" height="900" style="border: 0"></iframe><pre id="said"></pre>
+            <script>addEventListener("message", e => document.getElementById("said").textContent = e.data)</script>""")  # fmt: skip
+        dom, _ = run_browser(f"file://{place}/outer.html", "--dump-dom", "--virtual-time-budget=4000")
+    wide, _, beyond = re.search(r'<pre id="said">(.*?)</pre>', dom, re.S).group(1).partition(" ")
+    return int(wide), beyond
+
+
 class Page:
     """The report of a made-up build: 1,400 units in 8 slots in two runs, and a wheel whose names are out to break the page."""
 
@@ -74,13 +104,7 @@ class Page:
             self.text = f.read()
 
     def chromium(self, *args, path=None):
-        """Its output, and what came on the page's console."""
-        with tempfile.TemporaryDirectory() as profile:
-            command = [browser(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
-                       f"--user-data-dir={profile}", "--enable-logging=stderr", "--window-size=1000,900", *args, f"file://{path or self.path}"]  # fmt: skip
-            done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-        assert done.returncode == 0, done.stderr[-2000:]
-        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+        return run_browser(f"file://{path or self.path}", "--window-size=1000,900", *args)
 
     def close(self):
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -244,8 +268,16 @@ def test_it_is_drawn_in_dark(page):
     check_drawn(page, True)
 
 
+def test_nothing_lies_beyond_the_edge(page):
+    """Of a phone, and of a screen."""
+    for width in (390, 1280):
+        assert beyond_the_edge(page.text, width) == (width, ""), (width, beyond_the_edge(page.text, width))
+    wide = page.text.replace("</header>", '</header><p style="width: 900px">wide</p>')
+    assert beyond_the_edge(wide, 390)[0] > 390
+
+
 ALONE = [test_the_page_stands_alone, test_the_data_is_whole]
-IN_BROWSER = [test_no_word_on_the_console_and_the_figures_on_the_page, test_a_word_on_the_console_would_be_seen, test_what_lies_under_the_pointer, test_it_is_drawn_in_light, test_it_is_drawn_in_dark]
+IN_BROWSER = [test_no_word_on_the_console_and_the_figures_on_the_page, test_a_word_on_the_console_would_be_seen, test_what_lies_under_the_pointer, test_it_is_drawn_in_light, test_it_is_drawn_in_dark, test_nothing_lies_beyond_the_edge]
 
 
 def main():

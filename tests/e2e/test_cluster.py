@@ -10,6 +10,8 @@ import sys
 import tempfile
 import unittest
 
+from report_browser import beyond_the_edge, browser
+
 PTBUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "ptbuild"
 LARGEST = "build-pytorch/pytorch-2.10-python313"
 IDS = [f"pytorch-python313-cuda12_8-{name}" for name in ("sm80-avx512", "sm90-avx2", "sm90-avx512")] # the last finds all that the others compile
@@ -149,6 +151,8 @@ class Script(Place):
         self.assertIn(f'href="./out/{first[-2]}/{first[-2]}/build.html"', page)
         self.assertIn("90 %", page)
         self.assertNotRegex(page, "@[A-Z]+@")
+        for width in (390, 1280) if browser() else ():
+            self.assertEqual(beyond_the_edge(page, width), (width, ""))
         table = self.status()
         self.assertIn("1 done, 1 failed, 1 lost of 3 jobs", table)
         self.assertIn(HOSTILE, table)
