@@ -132,6 +132,15 @@ def test_it_is_the_python_of_the_build(world):
     assert f"-{tag}-{tag}-" in item["wheel"] and item["record"]["inputs"]["world"]["name"] == name, item["wheel"]
     with zipfile.ZipFile(item["wheel"]) as z:
         assert z.read("torch/_C.so").startswith(b"\x7fELF")
+    # Its modules are compiled, once for all starts: the archive has none of it compiled. They are of the world, and of no part's tree.
+    made = json.loads(site.run("world", "show", name, "--json").stdout)["dir"]
+    top = os.path.join(made, f"usr/local/lib/python{python}")
+    for module in ("os.py", "json/decoder.py"):
+        folder, file = os.path.split(os.path.join(top, module))
+        with open(os.path.join(folder, "__pycache__", f"{file[:-3]}.cpython-{python.replace('.', '')}.pyc"), "rb") as f:
+            assert f.read(8)[4:] == b"\1\0\0\0", f"{module}: not compiled for good (PEP 552)"
+    checked = site.run("world", "verify", name)
+    assert checked.returncode == 0, checked.stderr
 
 
 def test_what_it_lacks_comes_from_the_locked_list(world):

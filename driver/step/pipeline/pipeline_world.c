@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "cache/world.h"
 #include "step/pipeline/pipeline_world_files.h"
 #include "step/world/world_tree.h"
@@ -52,12 +53,15 @@ static int fill(const struct world_request *q, const struct world_files *files, 
 	struct world_tree_request t = {.world = files->world,
 				       .files = files->paths,
 				       .dir = path_join(a, stage, STORE_WORLD_ROOT),
-				       .jobs = q->jobs};
+				       .jobs = q->jobs,
+				       .compiled = path_join(a, stage, "compiled")};
 	if (has_toolkit(files->world) && toolkit_rules_load(q->profiles, a, &t.toolkits, e) < 0)
 		return -1;
-	if (mkdir(t.dir, 0755) < 0)
+	if (mkdir(t.dir, 0755) < 0 || mkdir(t.compiled, 0755) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", t.dir);
-	return world_tree_make(&t, run, a, ret, e) < 0 ? -1 : check_trees(files->world, ret, e);
+	if (world_tree_make(&t, run, a, ret, e) < 0 || fs_remove(TRUSTED, t.compiled, e) < 0)
+		return -1;
+	return check_trees(files->world, ret, e);
 }
 
 /* The caller has the key's lock alone. */

@@ -55,6 +55,9 @@ int world_add_link(struct world_making *m, const struct world_unit *unit, const 
 int world_add_dir(struct world_making *m, const struct world_unit *unit, const char *path, struct err *e) MUST_CHECK;
 /* world_dpkg: dpkg's database of all packages. */
 int world_dpkg(struct world_making *m, struct err *e) MUST_CHECK;
+/* world_compile: the modules of the world's Python, by it, in the sandbox, where it runs on this
+ * machine; a warning where it does not run. */
+int world_compile(struct world_making *m, struct err *e) MUST_CHECK;
 /* world_prefix: the toolkit of a part below its prefix, with its files hashed and their times set.
  * */
 int world_prefix(struct world_making *m, size_t piece, const struct world_unit *unit, struct err *e) MUST_CHECK;

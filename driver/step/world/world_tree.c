@@ -199,7 +199,9 @@ static int add_rest(struct world_making *m, struct arena *a, struct err *e)
 			return -1;
 	}
 	const char *stamp = arena_printf(a, "%s %s %s\n", w->name, w->platform, w->key);
-	return world_dpkg(m, e) < 0 ? -1 : world_add_file(m, NULL, WORLD_STAMP, stamp, strlen(stamp), e);
+	if (world_dpkg(m, e) < 0 || world_add_file(m, NULL, WORLD_STAMP, stamp, strlen(stamp), e) < 0)
+		return -1;
+	return world_compile(m, e);
 }
 
 int world_tree_make(const struct world_tree_request *q, const struct run *run, struct arena *a, struct world_tree *ret,

@@ -1,5 +1,5 @@
 /* The root of a world out of its files: Debian packages, wheels and archives, unpacked into one
- * tree. Nothing of them is run. */
+ * tree. Nothing of them is run but the Python, which compiles its modules in the sandbox. */
 #pragma once
 #include "base/buf.h"
 #include "base/run.h"
@@ -13,6 +13,9 @@ struct world_tree_request {
 	const struct toolkit_rules *toolkits; /* may be NULL without one */
 	const char *dir;                      /* an empty directory that nobody else writes */
 	unsigned jobs;                        /* threads; 0 = 1 */
+	/* an empty directory of ptbuild's own, for what the world's Python compiles; NULL: that
+	 * stays uncompiled */
+	const char *compiled;
 };
 
 struct world_tree {
@@ -29,6 +32,8 @@ struct world_tree {
  * - The tree is the same, byte for byte, whoever makes it wherever: owner aside, modes are 0755 or
  *   0644, no setuid; times are those of the packages, and the newest of them for what is made; no
  *   devices.
+ * - Python's modules are compiled where the world is for this machine and it has a sandbox; the
+ *   compiled files are in the manifest and in no part.
  * - Has dpkg's database (status, and info/<package>.list) as after an installation, the links and
  *   files of the parts' tables, and WORLD_STAMP.
  * - bin, sbin, lib and lib64 at the top are links to those in usr, whatever a package says.
