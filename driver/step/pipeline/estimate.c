@@ -245,12 +245,12 @@ struct estimate_view estimate_look(struct estimate *x, const struct estimate_loo
 	look_at_speed(x, speed, &speed_of_all);
 	const struct left l = schedule(x, speed, processors(x, q->seconds));
 	/* A plan has more than this run makes. */
-	const double share = !x->parts && (double)l.count > commands ? commands / (double)l.count : 1;
+	const double share = q->all && !x->parts && (double)l.count > commands ? commands / (double)l.count : 1;
 	const double done = x->ended + l.running, todo = l.work * share, all = fmax(done + todo, LEAST_S);
 	v.percent = todo > 0 ? 100 * done / all : 100;
 	v.about = l.known * 2 < l.count || v.percent < SURE_PERCENT;
 	if (x->weights->factor > 0 || v.percent >= SHOWN_PERCENT ||
-	    (q->seconds >= FIRST_S && 100 * x->ended / all >= LEAST_ENDED))
+	    (q->seconds >= FIRST_S && (100 * x->ended / all >= LEAST_ENDED || (!q->all && l.known * 2 >= l.count))))
 		v.seconds_left = l.time * share + x->weights->after / speed_of_all;
 	return v;
 }

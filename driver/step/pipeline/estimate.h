@@ -18,7 +18,7 @@ struct estimate_look {
 	size_t made_count;
 	const struct watch_running *running;
 	size_t running_count;
-	unsigned done, all; /* commands of this run of ninja */
+	unsigned done, all; /* commands of this run of ninja; 0: none has ended yet */
 	double seconds;     /* since the build began */
 };
 

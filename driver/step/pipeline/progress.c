@@ -16,8 +16,9 @@ struct progress {
 	const struct run *run;
 	struct build_observer observer;
 	const char *step; /* what runs now */
-	unsigned done, all;
-	double began; /* when the first line with a number came; 0: not yet */
+	bool building;
+	unsigned done, all; /* 0: no command has ended yet */
+	double began;       /* when the first line with a number came; 0: not yet */
 	struct estimate *estimate;
 	struct estimate_view view;
 	struct strlist dirs;  /* of the build.ninja that were found, below the tree */
@@ -52,9 +53,11 @@ static void show(const struct progress *p)
 {
 	AUTO_BUF struct buf text = {0};
 	buf_printf(&text, "%s: %s", p->q.package, p->step);
-	if (p->all) {
-		buf_printf(&text, " %u/%u, %.0f%%", p->done, p->all, p->view.percent);
-		if (p->view.seconds_left >= 0 && p->all >= FEW_COMMANDS) {
+	if (p->all)
+		buf_printf(&text, " %u/%u", p->done, p->all);
+	if (p->all || p->view.percent > 0) {
+		buf_printf(&text, ", %.0f%%", p->view.percent);
+		if (p->view.seconds_left >= 0 && (!p->all || p->all >= FEW_COMMANDS)) {
 			char left[32];
 			size_time(left, sizeof(left), p->view.seconds_left);
 			buf_printf(&text, ", %s%s left", p->view.about ? "about " : "", left);
@@ -127,15 +130,22 @@ static void plan(struct progress *p)
 	}
 }
 
+static void begin_anew(struct progress *p)
+{
+	p->began = 0;
+	p->dirs = (struct strlist){0};
+	p->view = (struct estimate_view){0};
+	p->estimate = estimate_new(p->q.weights, p->q.jobs, p->arena);
+}
+
 static void on_begin(const char *command, void *user)
 {
 	struct progress *p = user;
 	p->step = arena_strdup(p->arena, command);
+	p->building = strcmp(command, "build") == 0;
 	p->done = p->all = 0;
-	p->began = 0;
-	p->dirs = (struct strlist){0};
-	p->estimate = estimate_new(p->q.weights, p->q.jobs, p->arena);
-	if (strcmp(command, "build") != 0) /* progress_step has shown that one */
+	begin_anew(p);
+	if (!p->building) /* progress_step has shown that one */
 		log_stage(p->run->log, "%s: %s", p->q.package, command);
 }
 
@@ -147,8 +157,17 @@ static void on_tick(void *user)
 	struct estimate_made *made;
 	const double now = log_seconds();
 	struct estimate_look look = {.running = running, .done = p->done, .all = p->all};
-	if (p->all) {
+	if (p->all || p->building)
 		look.running_count = p->q.watch ? watch_running(p->q.watch, running, MAX_RUNNING) : 0;
+	/* Before the first command has ended, what runs says how far the build is, by the table. */
+	if (!p->all && look.running_count) {
+		p->began = p->began > 0 ? p->began : now;
+		if (!p->dirs.count)
+			plan(p);
+		if (!p->dirs.count)
+			estimate_add(p->estimate, NULL, 0, false);
+	}
+	if (p->all || look.running_count) {
 		look.made_count = list_made(p, &a, &made);
 		look.made = made;
 		look.seconds = now - p->began;
@@ -165,6 +184,8 @@ static void on_line(const char *text, size_t len, void *user)
 	if (text[0] != '[' || sscanf(text, "[%u/%u]", &done, &all) != 2 || all == 0 || done > all)
 		return;
 	const bool next = all != p->all || done < p->done; /* another run of ninja */
+	if (!p->all)
+		begin_anew(p);
 	p->done = done;
 	p->all = all;
 	p->began = p->began > 0 ? p->began : log_seconds();

@@ -487,6 +487,25 @@ static void without_a_plan_it_is_by_number_and_about(void **state)
 	arena_release(&f->arena);
 }
 
+/* On a machine that nothing is known of, by the table and what runs. */
+static void before_the_first_has_ended_the_table_says(void **state)
+{
+	struct fixture *f = fixture_new(state, 40, 60, 60);
+	struct watch_running running[] = {{"000.o", 4}, {"001.o", 4}};
+	f->weights.factor = 0;
+	f->x = estimate_new(&f->weights, 2, &f->arena);
+	estimate_add(f->x, NULL, 0, false);
+	f->all = 0;
+	f->now = 4;
+	assert_true(view(f, running, 2).seconds_left < 0); /* too early to say */
+	running[0].age = running[1].age = f->now = 30;
+	const struct estimate_view v = view(f, running, 2);
+	assert_true(v.about);
+	assert_near(v.percent, 100.0 * 60 / 2400, 0.1);
+	assert_near(v.seconds_left, 1170, 30);
+	arena_release(&f->arena);
+}
+
 /* Nothing is in any table: the commands are alike until this build says how long they take. */
 static void what_nobody_knows_takes_what_it_takes(void **state)
 {
@@ -540,6 +559,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_an_earlier_run_made_is_not_left),
 		cmocka_unit_test(what_later_runs_make_is_left),
 		cmocka_unit_test(without_a_plan_it_is_by_number_and_about),
+		cmocka_unit_test(before_the_first_has_ended_the_table_says),
 		cmocka_unit_test(what_nobody_knows_takes_what_it_takes),
 		cmocka_unit_test(a_plan_of_more_than_is_made_counts_in_part),
 		cmocka_unit_test(it_never_is_nonsense),
