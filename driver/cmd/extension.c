@@ -88,7 +88,8 @@ static int find_row(struct cmd_context *c, const struct tables *t, const char *w
 	*ret = *row;
 	struct strlist all = {0};
 	strlist_append(&all, c->arena, &with);
-	strlist_refs(&all, c->arena, row->python_requires, row->python_requires_count);
+	for (unsigned i = 0; i < row->python_requires_count; i++)
+		strlist_once(&all, c->arena, row->python_requires[i]);
 	ret->python_requires = all.items;
 	ret->python_requires_count = (unsigned)all.count;
 	return 0;

@@ -229,8 +229,9 @@ static int put_rules(struct text *t, const struct plan_context *c, const struct 
 	const struct tables *tables = c->tables;
 	char decoder[32];
 	const char *digest;
-	const char *checks[] = {"check_common.py", "check_config.py",
-				arena_printf(t->a, "check_%s.py", p->distribution)};
+	const char *checks[] = {
+		"check_common.py", "check_config.py",
+		arena_printf(t->a, "check_%s.py", p->package_row->name ? "extension" : p->distribution)};
 	put(t, "decoder", decoder_id(decoder));
 	put(t, "extensions", tables->extensions_digest);
 	put(t, "dispatch", tables->dispatch_digest);

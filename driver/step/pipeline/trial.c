@@ -115,6 +115,8 @@ bool trial_passed(const struct trial_request *t, struct arena *a)
 static const char *backend_of(const struct plan *p)
 {
 	const char *own = p->package_row->backend;
+	if (p->package_row->name)
+		return "setuptools";
 	return strncmp(own, "setup-py-", 9) == 0 ? "setuptools-cmake" : own;
 }
 

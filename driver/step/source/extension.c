@@ -200,7 +200,7 @@ static int make_row(const struct source *s, const struct strlist *with, struct p
 			continue;
 		if (check_range(s, plain, plain + strspn(plain, NAME_LETTERS), e) < 0)
 			return -1;
-		strlist_ref(&requires, s->a, plain);
+		strlist_once(&requires, s->a, plain);
 	}
 	row.python_requires = requires.items;
 	row.python_requires_count = (unsigned) requires.count;

@@ -55,9 +55,10 @@ static char *expectation(const struct plan *p, struct arena *a)
 		     {"kineto", "USE_KINETO"},       {"xnnpack", "USE_XNNPACK"},
 		     {"openmp", "USE_OPENMP"},       {"qnnpack", "USE_PYTORCH_QNNPACK"},
 		     {"png", "TORCHVISION_USE_PNG"}, {"jpeg", "TORCHVISION_USE_JPEG"}};
-	AUTO_JSON json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "version", plan_full_version(p, a), "torch",
-					p->torch_version, "cpu_flags", json_from_strlist(&p->cpu_flags), "cuda",
-					json_or_null(p->cuda), "gpu", json_from_strlist(&p->gpu), "blas_info",
+	AUTO_JSON json_t *j = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "distribution", p->distribution,
+					"version", plan_full_version(p, a), "torch", p->torch_version, "cpu_flags",
+					json_from_strlist(&p->cpu_flags), "cuda", json_or_null(p->cuda), "gpu",
+					json_from_strlist(&p->gpu), "blas_info",
 					json_or_null(p->blas_row && *p->blas_row->info ? p->blas_row->info : NULL));
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
 		const char *v = env_value(p, flags[i].variable);
@@ -246,7 +247,8 @@ static int run_checks(const struct verify_run_request *q, const struct sandbox *
 	AUTO_BUF struct buf out = {0}, error = {0};
 	struct proc_result res;
 	struct proc_spec spec = {.out = &out, .err = &error, .timeout_s = TIME_LIMIT_S};
-	const char *script = arena_printf(a, CHECKS "/check_%s.py", q->plan->distribution);
+	const char *script = arena_printf(a, CHECKS "/check_%s.py",
+					  q->plan->package_row->name ? "extension" : q->plan->distribution);
 	const char *argv[] = {VERIFY_PYTHON, "-I", script, expectation(q->plan, a), NULL};
 	struct lines l = {.arena = a, .r = r};
 	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)

@@ -1,0 +1,158 @@
+#include "support.h"
+
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "core/plan/torch_fits.h"
+#include "core/zip/zip.h"
+#include "craft_fatbin.h"
+
+#define NAME "torch-2.11.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+
+static const struct package_row row = {.name = "tiny"};
+
+static struct plan plan_for(const char *cuda)
+{
+	return (struct plan){.platform = "x86_64-linux", .cuda = cuda, .package_row = &row};
+}
+
+/* A wheel of that name, with what it says of its CUDA and its ABI. */
+static const char *make(const char *name, const char *version_py, const char *config)
+{
+	struct zip_writer *z;
+	struct err e = {0};
+	uint8_t digest[32];
+	test_dir();
+	const char *path = test_path("%s", name);
+	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
+	if (version_py)
+		assert_ok(zip_add_data(z, "torch/version.py", version_py, strlen(version_py), &e), &e);
+	if (config)
+		assert_ok(zip_add_data(z, "torch/share/cmake/Torch/TorchConfig.cmake", config, strlen(config), &e), &e);
+	assert_ok(zip_add_data(z, "torch/__init__.py", "", 0, &e), &e);
+	assert_ok(zip_finish(z, digest, &e), &e);
+	return path;
+}
+
+static void fits(const char *wheel, const char *cuda, const char *glibc, const char *error)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	const struct plan p = plan_for(cuda);
+	if (error)
+		assert_err(torch_fits(wheel, &p, glibc, &a, &e), &e, ERR_POLICY, error);
+	else
+		assert_ok(torch_fits(wheel, &p, glibc, &a, &e), &e);
+	assert_true(!error || *e.hint);
+}
+
+static void its_cuda_is_the_builds(void **state)
+{
+	(void)state;
+	const char *wheel = make(NAME, "cuda: Optional[str] = '13.0'\n", NULL);
+	fits(wheel, "13.0", "2.41", NULL);
+	fits(wheel, "13.1", "2.41", "'" NAME "' is for CUDA 13.0, but the build is for CUDA 13.1");
+	fits(wheel, "12.8", "2.41", "is for CUDA 13.0, but the build is for CUDA 12.8");
+	/* Its libraries want NVIDIA's, which a world without CUDA does not have. */
+	fits(wheel, NULL, "2.41", "is for CUDA 13.0, but the build is for the CPU");
+	test_teardown(state);
+	wheel = make(NAME, "cuda: Optional[str] = None\n", NULL);
+	fits(wheel, NULL, "2.41", NULL);
+	fits(wheel, "13.0", "2.41", "is for the CPU, but the build is for CUDA 13.0");
+	test_teardown(state);
+	fits(make(NAME, NULL, NULL), "13.0", NULL, NULL);
+}
+
+static void its_platform_and_glibc_are_the_roots(void **state)
+{
+	(void)state;
+	fits(make("torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl", NULL, NULL), NULL, "2.41",
+	     "is for another platform: 'manylinux_2_28_aarch64', but the build is for x86_64-linux");
+	test_teardown(state);
+	const char *wheel = make("torch-2.6.0-cp312-cp312-manylinux_2_39_x86_64.whl", NULL, NULL);
+	fits(wheel, NULL, "2.36", "needs a newer glibc than the 2.36 of the root");
+	fits(wheel, NULL, "2.41", NULL);
+	fits(wheel, NULL, NULL, NULL);
+}
+
+static void its_cxx_library_has_the_new_abi(void **state)
+{
+	(void)state;
+	fits(make(NAME, NULL, "set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=0\")\n"), NULL, NULL,
+	     "has the old ABI of the C++ library");
+	test_teardown(state);
+	fits(make(NAME, NULL, "set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=1\")\n"), NULL, NULL, NULL);
+}
+
+static void a_damaged_wheel_is_told(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	const struct plan p = plan_for(NULL);
+	test_dir();
+	test_write(test_path(NAME), "PK no zip");
+	assert_err(torch_fits(test_path(NAME), &p, NULL, &a, &e), &e, ERR_INTEGRITY, NAME);
+	const char *cuda = "untouched";
+	assert_err(torch_cuda(test_path(NAME), &a, &cuda, &e), &e, ERR_INTEGRITY, NAME);
+	assert_string_equal(cuda, "untouched");
+}
+
+static void packages_of_a_release_are_left_alone(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	const struct package_row none = {.name = NULL};
+	const struct plan p = {.platform = "x86_64-linux", .package_row = &none};
+	assert_ok(torch_fits("/nowhere/" NAME, &p, NULL, &a, &e), &e);
+	assert_ok(torch_fits_gpus("/nowhere", &p, &a, &e), &e);
+}
+
+static void gpu(const char *target, const char *error)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct plan p = plan_for("13.0");
+	strlist_ref(&p.gpu, &a, target);
+	if (error)
+		assert_err(torch_fits_gpus(test_path("."), &p, &a, &e), &e, ERR_POLICY, error);
+	else
+		assert_ok(torch_fits_gpus(test_path("."), &p, &a, &e), &e);
+}
+
+static void its_gpu_code_runs_on_the_targets(void **state)
+{
+	(void)state;
+	AUTO_BUF struct buf entries = {0}, file = {0};
+	test_dir();
+	gpu("9.0", NULL); /* nothing is known without the library */
+	craft_cubin_entry(&entries, 80, 0);
+	craft_cubin_entry(&entries, 90, 0);
+	craft_container(&file, &entries);
+	assert_int_equal(fs_mkdirs(TRUSTED, test_path("torch/lib"), ERR_IGNORED), 0);
+	test_write_bytes(test_path("torch/lib/libtorch_cuda.so"), file.data, file.len);
+	gpu("9.0", NULL);
+	gpu("9.0a", NULL);
+	gpu("8.6", NULL);
+	gpu("7.5", "the torch has no code that runs on 7.5: it has sm80, sm90");
+	gpu("12.0", "the torch has no code that runs on 12.0");
+	craft_ptx_entry(&entries, 90);
+	buf_reset(&file);
+	craft_container(&file, &entries);
+	test_write_bytes(test_path("torch/lib/libtorch_cuda.so"), file.data, file.len);
+	gpu("12.0+PTX", NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(its_cuda_is_the_builds, test_teardown),
+		cmocka_unit_test_teardown(its_platform_and_glibc_are_the_roots, test_teardown),
+		cmocka_unit_test_teardown(its_cxx_library_has_the_new_abi, test_teardown),
+		cmocka_unit_test_teardown(a_damaged_wheel_is_told, test_teardown),
+		cmocka_unit_test(packages_of_a_release_are_left_alone),
+		cmocka_unit_test_teardown(its_gpu_code_runs_on_the_targets, test_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+"""An extension by one command against a stand-in for torch: built, packed, in the store; and all that is told before anything is compiled."""
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+from toy import TOP, host_python, main, record
+
+RELEASE = "2.9.1-setup-py-env"
+SETUP = """
+import os
+import torch
+from setuptools import Extension, setup
+
+lib = os.path.join(os.path.dirname(torch.__file__), "lib")
+setup(
+    name="Tiny-Ext",
+    version="0.5",
+    packages=["tiny_ext"],
+    install_requires=["torch>=2"],
+    ext_modules=[Extension("tiny_ext._C", ["tiny.c"], library_dirs=[lib], libraries=["torch_toy"], define_macros=[("BY", os.environ.get("TINY_BY", "1"))])],
+)
+"""
+MODULE = """
+#include <Python.h>
+int toy_sum(int n);
+static PyObject *sum(PyObject *self, PyObject *n) { (void)self; return PyLong_FromLong(BY * (long)toy_sum((int)PyLong_AsLong(n))); }
+static PyMethodDef methods[] = {{"sum", sum, METH_O, 0}, {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_C", .m_size = -1, .m_methods = methods};
+PyMODINIT_FUNC PyInit__C(void) { return PyModule_Create(&module); }
+"""
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(text)
+
+
+def folder(world, name="tiny", setup=SETUP):
+    top = world.path(name)
+    shutil.rmtree(top, ignore_errors=True)
+    write(f"{top}/setup.py", setup)
+    write(f"{top}/tiny.c", MODULE)
+    write(f"{top}/tiny_ext/__init__.py", "from tiny_ext._C import sum  # noqa: F401\n")
+    return top
+
+
+def prepare(world):
+    """A torch to build against. Its root has setuptools, and the stand-in imports nothing."""
+    world.change("torch_extensions.yaml", r"^extension_requires: .*$", "extension_requires: [setuptools, wheel]")
+    for name in ("check_common.py", "check_extension.py"):
+        shutil.copy(os.path.join(TOP, "profiles", "checks", name), os.path.join(world.profiles, "checks"))
+    r = world.build("setup-py-env")
+    assert r.returncode == 0, r.stderr
+    world.torch = record(r)["wheel"]
+
+
+def extension(world, command, source, *args, torch=None):
+    return world.run(command, "--extension", source, "--profile", "cpu-avx2", "--release", RELEASE, "--torch", torch or world.torch, "--json", *args)
+
+
+def test_a_folder_becomes_a_wheel_and_then_a_store_hit(world):
+    top = folder(world)
+    r = extension(world, "build", top, "--set", "TINY_BY=3")
+    assert r.returncode == 0, r.stderr
+    item = record(r)
+    wheel = item["wheel"]
+    assert os.path.basename(wheel).startswith("tiny_ext-0.5+cpu.avx2-cp"), wheel
+    assert not item["store_hit"]
+    with zipfile.ZipFile(wheel) as z:
+        names = z.namelist()
+        info = "tiny_ext-0.5+cpu.avx2.dist-info"
+        metadata = z.read(f"{info}/METADATA").decode()
+        version = os.path.basename(world.torch).split("-")[1]
+        assert f"Requires-Dist: torch=={version}\n" in metadata and "torch>=2" not in metadata, metadata
+        assert f"{info}/.metadata-rev" in names and any("sbom" in n for n in names), names
+        site = world.path("site")
+        for w in (world.torch, wheel):
+            zipfile.ZipFile(w).extractall(site)
+    out = subprocess.run(["/usr/bin/python3", "-c", "import tiny_ext; print(tiny_ext.sum(10))"], env={"PYTHONPATH": site}, capture_output=True, text=True)
+    assert out.stdout.strip() == str(3 * 45 * 45), out
+    checks = {c["check"] if "check" in c else c["name"]: c for c in item["record"]["used"]["checks"]}
+    assert "import tiny_ext" in checks, checks
+    # What lies beside the sources of an earlier build changes nothing.
+    write(f"{top}/build/old.o", "x")
+    again = extension(world, "build", top, "--set", "TINY_BY=3")
+    assert again.returncode == 0 and record(again)["store_hit"], again.stderr
+    offline = extension(world, "build", top, "--set", "TINY_BY=3", "--offline")
+    assert offline.returncode == 0 and record(offline)["store_hit"], offline.stderr
+
+
+def plan(world, source, *args, **kw):
+    r = extension(world, "plan", source, *args, **kw)
+    assert r.returncode == 0, r.stderr
+    return json.loads(r.stdout)
+
+
+def test_a_plan_shows_it_and_its_keys_follow_the_source(world):
+    top = folder(world)
+    first = plan(world, top)
+    digits = host_python().replace(".", "")
+    assert first["variant"] == f"tiny_ext-python{digits}-cpu-avx2" and first["local_label"] == "cpu.avx2", first
+    assert first["env"]["FORCE_CUDA"] == "0" and first["sources"][0]["urls"] == [f"folder:{top}"], first
+    write(f"{top}/tiny.c", MODULE + "int more;\n")
+    assert plan(world, top)["compile_key"] != first["compile_key"]
+    sdist = world.path("tiny_ext-0.6.tar.gz")
+    with tarfile.open(sdist, "w:gz") as tar:
+        for name, text in {"PKG-INFO": "Metadata-Version: 2.1\nName: tiny-ext\nVersion: 0.6\n", "setup.py": SETUP}.items():
+            entry = tarfile.TarInfo(f"tiny_ext-0.6/{name}")
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    source = plan(world, sdist)["sources"][0]
+    assert source["sha256"] == hashlib.sha256(open(sdist, "rb").read()).hexdigest(), source
+
+
+def torch_like(world, name, members):
+    path = world.path(name)
+    with zipfile.ZipFile(path, "w") as z:
+        for member, text in members.items():
+            z.writestr(member, text)
+    return path
+
+
+def test_what_does_not_fit_is_told_before_anything_is_compiled(world):
+    top, digits, machine = folder(world), host_python().replace(".", ""), os.uname().machine
+    tag = f"cp{digits}-cp{digits}"
+    usual = f"torch-2.9.1-{tag}-manylinux_2_17_{machine}.whl"
+    other = "aarch64" if machine == "x86_64" else "x86_64"
+    broken = world.path("broken", usual)
+    write(broken, "PK no zip")
+    needs = folder(world, "needs", SETUP.replace("setup(\n", "setup(\n    python_requires='x',\n"))
+    write(f"{needs}/pyproject.toml", "[project]\nname = 'tiny'\nversion = '1'\ndependencies = ['torch>=2.12']\n")
+    older = folder(world, "older")
+    write(f"{older}/pyproject.toml", "[project]\nname = 'tiny'\nversion = '1'\nrequires-python = '<3.6'\n")
+    gpu = folder(world, "gpu", SETUP + "\n# CUDAExtension('x', ['x.cu'])\n")
+    wants = folder(world, "wants")
+    write(f"{wants}/pyproject.toml", "[build-system]\nrequires = ['setuptools', 'no-such-thing-anywhere>=3']\n[project]\nname = 'tiny'\nversion = '1'\n")
+    silent = folder(world, "silent", SETUP.replace('version="0.5"', "version=find()"))
+    cases = [
+        (top, "torch-2.9.1-cp27-cp27-linux_x86_64.whl", {}, 7, "is for cp27, but the build is for Python"),
+        (top, f"torch-2.9.1-{tag}-manylinux_2_17_{other}.whl", {}, 7, "is for another platform"),
+        (top, usual, {"torch/version.py": "cuda = '12.8'\n"}, 7, "is for CUDA 12.8, but the build is for the CPU"),
+        (top, usual, {"torch/share/cmake/Torch/TorchConfig.cmake": "-D_GLIBCXX_USE_CXX11_ABI=0"}, 7, "has the old ABI of the C++ library"),
+        (top, f"torchvision-2.9.1-{tag}-linux_{machine}.whl", {}, 2, "is a wheel of torchvision, not of torch"),
+        (top, broken, None, 5, usual),
+        (needs, world.torch, None, 7, "requires torch>=2.12, not torch 2.9.1"),
+        (older, world.torch, None, 7, "requires Python <3.6"),
+        (gpu, world.torch, None, 7, "has GPU code alone, and profile 'cpu-avx2' has no CUDA"),
+        (silent, world.torch, None, 2, "does not say its version without being run"),
+        (world.path("tiny", "tiny_ext"), world.torch, None, 2, "has neither setup.py nor pyproject.toml"),
+        ("torch-scatter==1.0", world.torch, None, 3, "extension 'torch-scatter==1.0' is not pinned"),
+        (top, "official==1.2.3", None, 3, "the official wheels of release '1.2.3' are not pinned"),
+        (wants, world.torch, None, 3, "no-such-thing-anywhere>=3"),
+    ]
+    for source, torch, members, status, text in cases:
+        named = torch_like(world, torch, members) if members is not None else torch
+        command = "build" if source == wants else "plan"
+        r = extension(world, command, source, torch=named)
+        assert r.returncode == status and text in r.stderr, (source, torch, text, r.returncode, r.stderr)
+        assert "building" not in r.stderr, r.stderr
+
+
+main([test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)

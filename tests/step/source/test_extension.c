@@ -1,0 +1,131 @@
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "step/source/extension.h"
+
+static const char *const with_items[] = {"setuptools", "wheel"};
+
+static int read_at(const char *path, struct arena *a, struct package_row *ret, struct err *e)
+{
+	struct strlist with = {0};
+	strlist_refs(&with, a, with_items, ARRAY_LEN(with_items));
+	return extension_read(path, &with, test_run(), a, ret, e);
+}
+
+static const char *requires_of(const struct package_row *row, struct arena *a)
+{
+	const struct strlist l = {.items = row->python_requires, .count = row->python_requires_count};
+	return strlist_join(&l, a, " ");
+}
+
+static void a_folder_with_setup_py(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct package_row row;
+	test_dir();
+	test_write(test_path("setup.py"), "package_name = 'no'\nsetup(name=\"My-Tiny.Ext\", version = '1.2+git',\n"
+					  "  ext_modules=[CUDAExtension('x', ['a.cu'])])\n");
+	assert_ok(read_at(test_path("."), &a, &row, &e), &e);
+	assert_string_equal(row.name, "my_tiny_ext");
+	assert_string_equal(row.version, "1.2");
+	assert_string_equal(row.backend, TABLES_EXTENSION_BACKEND);
+	assert_string_equal(requires_of(&row, &a), "setuptools wheel");
+	assert_string_equal(row.torch, "");
+	assert_true(row.cuda_only);
+	test_write(test_path("setup.py"),
+		   "__version__ = '2.0'\nif cuda: e = CUDAExtension(...)\nelse: e = CppExtension(...)\n"
+		   "setup(name='tiny', version=__version__)\n");
+	assert_ok(read_at(test_path("."), &a, &row, &e), &e);
+	assert_string_equal(row.version, "2.0");
+	assert_false(row.cuda_only);
+}
+
+static void a_folder_with_pyproject_toml(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct package_row row;
+	test_dir();
+	test_write(test_path("pyproject.toml"),
+		   "[build-system]\nrequires = ['setuptools>=61', 'torch>=2.1', 'pybind11', 'x; os_name == \"nt\"']\n"
+		   "[project]\nname = 'tiny'\nversion = '1'\nrequires-python = '>=3.9'\ndependencies = ['torch >=2.3, "
+		   "<3']\n");
+	assert_ok(read_at(test_path("."), &a, &row, &e), &e);
+	assert_string_equal(row.python, ">=3.9");
+	assert_string_equal(row.torch, ">=2.3,<3");
+	assert_string_equal(requires_of(&row, &a), "setuptools wheel setuptools>=61 pybind11");
+}
+
+static void an_sdist_says_it_in_pkg_info(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct package_row row;
+	test_dir();
+	test_write(test_path("t-3.0/PKG-INFO"), "Metadata-Version: 2.1\nName: T\nVersion: 3.0\nRequires-Python: >=3.8\n"
+						"Requires-Dist: torch[x] (>=2.6) ; python_version > '3'\n"
+						"Requires-Dist: torch==1; extra == 'old'\n");
+	test_write(test_path("t-3.0/setup.py"), "setup(name='other', version='9')\n");
+	test_write(test_path("t-3.0/sub/pyproject.toml"), "not toml\n");
+	assert_int_equal(system(arena_printf(&a, "tar -C %s -czf %s t-3.0", test_path("."), test_path("t.tar.gz"))), 0);
+	assert_ok(read_at(test_path("t.tar.gz"), &a, &row, &e), &e);
+	assert_string_equal(row.name, "t");
+	assert_string_equal(row.version, "3.0");
+	assert_string_equal(row.python, ">=3.8");
+	assert_string_equal(row.torch, ">=2.6");
+}
+
+static void what_cannot_be_meant_is_refused(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct package_row row = {0};
+	test_dir();
+	assert_err(read_at(test_path("none"), &a, &row, &e), &e, ERR_USAGE, "no folder or sdist");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE, "has neither setup.py nor pyproject.toml");
+	test_write(test_path("setup.py"), "setup(name='x', version=get())\n");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE, "does not say its version without being run");
+	assert_contains(e.hint, "[project] of pyproject.toml");
+	test_write(test_path("setup.py"), "setup(version='1')\n");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE, "does not say its name");
+	test_write(test_path("setup.py"), "setup(name='x', version='one')\n");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY, "has no version: 'one'");
+	test_write(test_path("pyproject.toml"), "[project\n");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY, "'pyproject.toml':1: ']' was expected");
+	test_write(test_path("pyproject.toml"), "[project]\nname='x'\nversion='1'\ndependencies=['torch>=new']\n");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY, "what it requires of torch");
+	test_write(test_path("broken.tar.gz"), "no archive");
+	assert_err(read_at(test_path("broken.tar.gz"), &a, &row, &e), &e, ERR_INTEGRITY, "broken.tar.gz");
+	assert_null(row.name);
+}
+
+static void a_requirement_is_a_name_and_a_range(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	assert_string_equal(extension_requirement(" Torch[x,y] (>= 2.1, <3) ; os_name == 'a'", &a), "Torch>=2.1,<3");
+	assert_string_equal(extension_requirement("numpy", &a), "numpy");
+	assert_string_equal(extension_requirement("", &a), "");
+	assert_string_equal(extension_requirement("a[b", &a), "a");
+	assert_null(extension_requirement("torch; extra == 'dev'", &a));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_folder_with_setup_py, test_teardown),
+		cmocka_unit_test_teardown(a_folder_with_pyproject_toml, test_teardown),
+		cmocka_unit_test_teardown(an_sdist_says_it_in_pkg_info, test_teardown),
+		cmocka_unit_test_teardown(what_cannot_be_meant_is_refused, test_teardown),
+		cmocka_unit_test_teardown(a_requirement_is_a_name_and_a_range, test_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
