@@ -18,7 +18,12 @@ PLAN = ("plan", "pytorch-python313-cuda12_8-sm90-avx512", "--release", "2.8.0")
 
 
 def terminal(columns, *words, **env):
-    """All that the program writes to a terminal of so many columns."""
+    """What stands on a terminal of so many columns when the program is done: status lines are gone."""
+    return re.sub(r"[^\r\n]*\r\033\[K", "", written(columns, *words, **env))
+
+
+def written(columns, *words, **env):
+    """All that the program writes to such a terminal."""
     pid, fd = pty.fork()
     if not pid:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -101,6 +106,12 @@ class Terminal(unittest.TestCase):
                 self.assertGreater(len(text.split("\n")), 5, text)
                 # a path is not cut, and notes are the log's
                 self.fits(80, "\n".join(line for line in text.split("\n") if " " in line[22:].strip() and not re.match(r"  \w+: ", line)))
+
+    def test_a_wait_says_what_for(self):
+        said = written(80, "doctor", "--root", "/", "--release", "2.9.1", "--offline")
+        for row in ("memory", "tools", "python"):
+            self.assertIn(f"looking at: {row}\r", said)
+        self.assertNotIn("looking", pipe("doctor", "--root", "/", "--release", "2.9.1", "--offline"))
 
     def test_results_fit(self):
         pair = ("pytorch-python313-cpu-avx", "pytorch-python313-cpu-avx2")

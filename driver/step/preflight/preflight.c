@@ -68,14 +68,19 @@ static bool applies(const struct preflight *d, const struct need *n)
 int preflight_run(struct preflight *d, const struct preflight_request *q, const struct run *run, struct arena *a,
 		  struct err *e)
 {
+	int rc = 0;
 	*d = (struct preflight){.q = q, .run = run, .arena = a, .toolchain = q->toolchain};
-	for (size_t i = 0; i < ARRAY_LEN(needs) && !d->stop; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(needs) && !d->stop && rc == 0; i++) {
 		if (i && needs[i].stage != needs[i - 1].stage && !q->whole && preflight_failures(d))
-			return 0;
-		if (applies(d, &needs[i]) && needs[i].test(d, e) < 0)
-			return -1;
+			break;
+		if (!applies(d, &needs[i]))
+			continue;
+		if (run->log->tty)
+			log_stage(run->log, "looking at: %s", needs[i].name);
+		rc = needs[i].test(d, e);
 	}
-	return 0;
+	log_status_end(run->log);
+	return rc;
 }
 
 int preflight_check(struct preflight *d, const char *row, struct err *e)
