@@ -63,7 +63,7 @@ static void description(const char *text, struct arena *a)
 {
 	struct hardware h, again;
 	struct err e = {0};
-	char path[] = "/tmp/fuzz-hardware-XXXXXX";
+	char *path = arena_printf(a, "%s/fuzz-hardware-XXXXXX", fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp");
 	int fd = mkstemp(path);
 	fail_unless(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0);
 	if (hardware_load(path, a, &h, &e) == 0) {

@@ -27,7 +27,9 @@ struct machine_text {
 	unsigned gpus_count;
 };
 
-PLAIN(cpu, struct cpu_text, MAY(struct cpu_text, name), MAY(struct cpu_text, vendor), NEED(struct cpu_text, flags),
+PLAIN(cpu, struct cpu_text, MAY(struct cpu_text, name), MAY(struct cpu_text, vendor),
+      /* a Mac may have none, and a description of it is read again */
+      {"flags", YAML_STRING, .offset = offsetof(struct cpu_text, flags), .need = true},
       /* empty (nothing was found) is not the same as absent */
       NODE(struct cpu_text, probed), MAY(struct cpu_text, xcr0), NUMBER(struct cpu_text, family),
       NUMBER(struct cpu_text, model), NUMBER(struct cpu_text, stepping), LIST(struct cpu_text, cores));
