@@ -24,6 +24,18 @@ static void mend_umask(void)
 	umask((given | S_IWOTH) & ~(mode_t)S_IRWXU);
 }
 
+/* Of words of a build or a server no line looks like one of ptbuild's own: below the first, all are indented. */
+static void show(struct buf *out, const char *words)
+{
+	AUTO_BUF struct buf shown = {0};
+	utf8_show(&shown, words, strlen(words), false);
+	for (const char *p = buf_cstr(&shown); *p; p++) {
+		buf_addc(out, *p);
+		if (*p == '\n' && p[1] && p[1] != ' ')
+			buf_addstr(out, "  ");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct log log;
@@ -37,10 +49,10 @@ int main(int argc, char **argv)
 	AUTO_BUF struct buf word = {0};
 	term_style(&word, &(struct term){.colour = log.colour}, TERM_RED, "error:");
 	AUTO_BUF struct buf text = {0};
-	utf8_show(&text, e.msg, strlen(e.msg), false);
+	show(&text, e.msg);
 	if (e.hint[0]) {
 		buf_addstr(&text, "\nhint: ");
-		utf8_show(&text, e.hint, strlen(e.hint), false);
+		show(&text, e.hint);
 	}
 	fprintf(stderr, "ptbuild: %s %s\n", buf_cstr(&word), buf_cstr(&text));
 	return (int)e.kind;
