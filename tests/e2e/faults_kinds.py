@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import glob
 import hashlib
 import http.server
 import io
@@ -21,7 +22,7 @@ from toy import HERE, RELEASE, host_python
 RPATH = "/ptbuild/rpath/" + "0123456789abcdef" * 32
 STEPS = ("fetch", "unpack", "patch", "python", "build", "relocate", "pack", "verify")
 # The share of rounds in which real compilers run; the others have had theirs.
-COMPILED = {"kill": 0.1, "enospc": 0.05, "clock": 0.1, "damage": 0.05}
+COMPILED = {"kill": 0.1, "child": 0.2, "memory": 0.2, "both": 0.1, "enospc": 0.05, "clock": 0.1, "damage": 0.05}
 # Of a fixed number of rounds: those that wait for a silent server have fewer.
 WEIGHT = {"server": 0.5}
 
@@ -101,6 +102,129 @@ def kill(r):
         kill_once(r)
         if r.rng.random() < 0.3:
             r.verify()
+    r.after()
+
+
+# one of its processes, and its memory
+
+
+def descendants(pid):
+    """All processes below this one, with their resident pages: what it started, and what that did."""
+    found, todo = [], [pid]
+    while todo:
+        for path in glob.glob(f"/proc/{todo.pop()}/task/*/children"):
+            try:
+                with open(path) as f:
+                    below = [int(n) for n in f.read().split()]
+                for n in below:
+                    with open(f"/proc/{n}/statm") as f, open(f"/proc/{n}/comm") as name:
+                        found.append((int(f.read().split()[1]), n, name.read().strip()))
+                todo += below
+            except OSError:
+                pass
+    return found
+
+
+def struck(r, choose, itself=False):
+    """The result of a build of which one process is killed at a random instant: the one that `choose` picks."""
+    wait = r.rng.random() * sum(r.bench.seconds[r.era].values())
+    p = r.popen(r.build_command())
+    own = [(0, p.pid, "ptbuild itself")] if itself else []
+
+    def strike():
+        time.sleep(wait)
+        while p.poll() is None:
+            found = [*own, *descendants(p.pid)]
+            if found:
+                _, victim, name = choose(found)
+                r.said.append(f"killed {name} after {wait:.2f} s")
+                try:
+                    os.kill(victim, signal.SIGKILL)
+                    return
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    text = p.communicate(timeout=240)[1]
+    thread.join()
+    r.said.append(f"exit {p.returncode}: {text.strip()[-700:]}")
+    return p.returncode, text
+
+
+def ended(r, code, text, killed=False):
+    """It got through, says why not, or was itself what was killed."""
+    r.no_process()
+    r.no_wrong_wheel()
+    if code != 0 and not (killed and code == -signal.SIGKILL):
+        assert 3 <= code <= 8 and text.count("ptbuild: error: ") == 1, f"exit {code}: {text[-600:]}"
+
+
+def child(r):
+    """SIGKILL for any of its processes: a compiler, the sandbox, the keeper, a trial of the wheel."""
+    r.begin(r.rng.choice(r.bench.STARTS[:3]))
+    share = r.rng.random()
+    for _ in range(r.rng.randint(1, 2)):
+        ended(r, *struck(r, lambda found: found[int(share * len(found))]))
+    r.after()
+
+
+GROUPS = "/sys/fs/cgroup/memory", "/sys/fs/cgroup"
+
+
+def group_of(r, limit):
+    """A cgroup with so little memory, where this user may make one."""
+    for top, names in zip(GROUPS, (("memory.limit_in_bytes",), ("memory.max", "memory.swap.max"))):
+        dir = os.path.join(top, f"ptbuild-{os.path.basename(r.top)}-{os.getpid()}")
+        try:
+            if not os.path.exists(os.path.join(top, "cgroup.procs")):
+                continue
+            os.mkdir(dir)
+            for name, value in zip(names, (limit, 0)):
+                with open(os.path.join(dir, name), "w") as f:
+                    f.write(str(value))
+            return dir
+        except OSError:
+            if os.path.isdir(dir):
+                os.rmdir(dir)
+    return None
+
+
+def memory(r):
+    """The kernel kills for memory: in a cgroup that has too little, or, as it would, the largest process."""
+    r.begin(r.rng.choice(r.bench.STARTS[:3]))
+    limit = int(2 ** r.rng.uniform(21, 27))
+    dir = group_of(r, limit)
+    if dir is None:
+        ended(r, *struck(r, max), killed=True)
+    else:
+        r.said.append(f"{limit} bytes of memory")
+
+        def enter():
+            with open(os.path.join(dir, "cgroup.procs"), "w") as f:
+                f.write("0")
+
+        result = r.run(r.build_command(), preexec_fn=enter)
+        ended(r, result.code, result.text, killed=True)
+        os.rmdir(dir)
+    r.after()
+
+
+def both(r):
+    """Two at once on one store, of which one may be killed, or lose one of its processes: the other gets through."""
+    r.begin(r.rng.choice(r.bench.STARTS[:3]))
+    others, share = [], r.rng.random()
+    thread = threading.Thread(target=lambda: others.append(r.run(r.build_command("--out", os.path.join(r.top, "other")))))
+    thread.start()
+    try:
+        if r.rng.random() < 0.3:
+            need_fine(r.run(r.build_command()))
+        else:
+            struck(r, lambda found: found[int(share * len(found))], itself=share < 0.5)
+    finally:
+        thread.join()
+    need_fine(others[0])
     r.after()
 
 
@@ -427,4 +551,4 @@ def server(r):
     r.after()
 
 
-FAULTS = {"kill": kill, "enospc": enospc, "eio": eio, "short": short, "clock": clock, "umask": umask, "damage": damage, "server": server}
+FAULTS = {"kill": kill, "child": child, "memory": memory, "both": both, "enospc": enospc, "eio": eio, "short": short, "clock": clock, "umask": umask, "damage": damage, "server": server}
