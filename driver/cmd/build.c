@@ -509,7 +509,7 @@ const struct command command_build = {
 		"access. Compares what was configured with what was asked; relocates, packs and verifies the wheel; "
 		"and keeps it in the store. The same command takes it from there the next time.\n"
 		"torchvision and torchaudio are built against the torch wheel of the same variant and pin it exactly. "
-		"If the store has none, it is built first. --torch names another one.\n"
+		"If the store has none, it is built first. --torch names another one. So is an --extension.\n"
 		"The variants of a matrix are built one after the other. One that fails does not stop the others; a "
 		"summary lists the failures, and the exit status is that of the worst.\n"
 		"--check builds each variant a second time in another directory, with other jobs, umask, time zone and "
@@ -524,6 +524,8 @@ const struct command command_build = {
 		     {"ptbuild --profile cpu-avx2 --package all --release 2.6.0-debian --root ROOT",
 		      "all three packages inside an unpacked Debian 13"},
 		     {"ptbuild build --matrix build-pytorch/main --only '*-cpu-*'", "every CPU variant of a matrix"},
+		     {"ptbuild build --extension . --profile sm90-avx2 --torch official==2.11.0",
+		      "the extension in this folder, against the official torch"},
 		     {"ptbuild build torchvision-python313-cpu-avx2 --torch root --root ROOT",
 		      "one exact variant, against the root's own torch"}},
 	.options_size = sizeof(struct build_options),

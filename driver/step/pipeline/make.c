@@ -212,13 +212,31 @@ static int make_taken(struct make *m, const char *tree, struct err *e)
 	return 0;
 }
 
+/* What an extension was planned as is what its source says of itself; what was built may say another thing. */
+static int check_built(const struct make *m, struct err *e)
+{
+	const struct plan *p = m->plan;
+	struct wheel_name n;
+	if (!p->package_row->name || m->shard)
+		return 0;
+	if (wheel_name_parse(m->build.raw_wheel, m->arena, &n, e) < 0)
+		return -1;
+	const char *version = arena_strndup(m->arena, n.version, strcspn(n.version, "+"));
+	if (strcmp(wheel_normalize(n.dist, m->arena), p->distribution) == 0 &&
+	    wheel_same_version(version, p->version, m->arena))
+		return 0;
+	err_set(e, ERR_POLICY, "the build made %s %s, but its source says that it is %s %s", n.dist, n.version,
+		p->distribution, p->version);
+	return err_hint(e, "write the same name and version into its pyproject.toml or setup.py");
+}
+
 static int make_built(struct make *m, struct err *e)
 {
 	if (make_python(m, e) < 0)
 		return -1;
 	struct build_request b = build_request(m);
 	step_begin(m, "build");
-	if (build_run(&b, m->run, m->arena, &m->build, e) < 0)
+	if (build_run(&b, m->run, m->arena, &m->build, e) < 0 || check_built(m, e) < 0)
 		return -1;
 	step_end(m, true);
 	return 0;

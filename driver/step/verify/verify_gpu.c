@@ -111,6 +111,15 @@ static void report(struct verifying *v, const struct verify_member *m)
 	memcpy(f->code, m->gpu.items, m->gpu.count * sizeof(*f->code));
 }
 
+/* torch and its own companions; an extension of another's may be C++ alone, whatever torch it is for. */
+static bool must_have_code(const struct verifying *v)
+{
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
+		if (strcmp(v->report.name.dist, tables_distribution(tables_packages[i])) == 0)
+			return true;
+	return false;
+}
+
 void verify_gpu(struct verifying *v)
 {
 	const struct promise *p = &v->report.promise;
@@ -130,6 +139,7 @@ void verify_gpu(struct verifying *v)
 		check_missing(v, m, &t);
 	}
 	if (p->binding && t.cubins.count && !v->report.gpu_count)
-		verify_add(v, FINDING_ERROR, "gpu-missing", "", "holds no GPU code at all, and %s promises sm_%s",
-			   p->from, strlist_join(&t.cubins, v->a, ", sm_"));
+		verify_add(v, must_have_code(v) ? FINDING_ERROR : FINDING_WARNING, "gpu-missing", "",
+			   "holds no GPU code at all, and %s promises sm_%s", p->from,
+			   strlist_join(&t.cubins, v->a, ", sm_"));
 }

@@ -170,6 +170,17 @@ static void no_gpu_code_at_all(void **state)
 	assert_only_error(&r, "gpu-missing", "", "holds no GPU code at all");
 }
 
+static void an_extension_may_be_cxx_alone(void **state)
+{
+	(void)state;
+	make_tree();
+	struct pack_request p = request();
+	p.version = SM90;
+	struct verify_report r = verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+	assert_int_equal(r.errors, 0);
+	assert_found(&r, FINDING_WARNING, "gpu-missing", "", "holds no GPU code at all");
+}
+
 static void ptx_that_nobody_asked_for(void **state)
 {
 	(void)state;
@@ -258,6 +269,7 @@ int main(void)
 		TEST(a_target_missing_everywhere),
 		TEST(a_target_missing_in_one_kernel),
 		TEST(no_gpu_code_at_all),
+		TEST(an_extension_may_be_cxx_alone),
 		TEST(ptx_that_nobody_asked_for),
 		TEST(ptx_alone_is_no_code_for_the_target),
 		TEST(intermediate_code),
