@@ -298,6 +298,8 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 		box->whole = box->whole || (box->among && !box->pointed);
 		box->pinned = box->pinned || box->among || !box->pointed;
 	}
+	if (!b.entries) /* boxes without any: callers add to it */
+		b.entries = arena_array(a, 1, sizeof(*b.entries));
 	*ret = b;
 	return 0;
 }
