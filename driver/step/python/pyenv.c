@@ -168,6 +168,36 @@ static int no_list(const struct plan *p, const struct root *root, const char *la
 	return err_hint(e, "install them in the root, or take a root that has them");
 }
 
+/* What an extension asks for is nobody's table: told before anything is downloaded. */
+static int check_listed(const struct plan *p, const struct locked_list *l, const char *lacks, struct arena *a,
+			struct err *e)
+{
+	const struct package_row *row = p->package_row;
+	for (unsigned i = 0; row->name && i < row->python_requires_count; i++) {
+		struct requirement r;
+		bool in = false;
+		if (!strstr(lacks, row->python_requires[i]))
+			continue;
+		if (parse_requirement(a, row->python_requires[i], &r, e) < 0)
+			return -1;
+		for (size_t k = 0; k < l->count && !in; k++)
+			if (strcmp(wheel_normalize(l->items[k].name, a), wheel_normalize(r.name, a)) == 0 &&
+			    marker_holds(l->items[k].marker, p->python) &&
+			    version_in(l->items[k].version, r.range, &in, e) < 0)
+				return err_wrap(e, "requirement '%s'", row->python_requires[i]);
+		if (in)
+			continue;
+		err_set(e, ERR_POLICY,
+			"neither the root nor the locked list '%s' has '%s', which the build of %s needs",
+			row->requirements, row->python_requires[i], p->package);
+		return err_hint(e,
+				"install it in a root of your own (--root DIR), or add it to "
+				"profiles/requirements/%s",
+				row->requirements);
+	}
+	return 0;
+}
+
 static int get_wheels(const struct pyenv_request *q, const struct python *py, const char *lacks,
 		      struct pyenv_wanted *wanted, const char **ret_wheels, struct err *e)
 {
@@ -176,7 +206,8 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 	if (!file || !*file)
 		return no_list(q->plan, q->root, lacks, e);
 	log_verbose(py->run->log, "the root lacks %s: a Python environment is made from '%s'", lacks, file);
-	if (read_lists(q, py->arena, &list, e) < 0 || pyenv_want(py, &list, wanted, e) < 0)
+	if (read_lists(q, py->arena, &list, e) < 0 || check_listed(q->plan, &list, lacks, py->arena, e) < 0 ||
+	    pyenv_want(py, &list, wanted, e) < 0)
 		return -1;
 	return pyenv_fetch(py, wanted, q->store, q->offline, lacks, ret_wheels, e);
 }
