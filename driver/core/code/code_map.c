@@ -81,8 +81,27 @@ static size_t drop_marks(struct candidate *items, size_t count)
 	return n;
 }
 
+static bool is_inside(const struct code_region *list, size_t n, uint64_t address)
+{
+	for (size_t i = 0; i < n; i++)
+		if (address >= list[i].start && address < list[i].end)
+			return true;
+	return false;
+}
+
+static bool is_executable(const struct elf_map *m, uint64_t address)
+{
+	for (size_t i = 0; i < m->segments_count; i++) {
+		const GElf_Phdr *p = &m->segments[i];
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && address - p->p_vaddr < p->p_filesz)
+			return true;
+	}
+	return false;
+}
+
 /* The executable sections, or segments where there are none, as far as their bytes are in the file. */
-static size_t find_regions(const struct elf_map *m, struct arena *a, struct code_region **ret)
+static size_t find_regions(const struct elf_map *m, const struct candidates *c, struct arena *a,
+			   struct code_region **ret)
 {
 	size_t sections = 0, n = 0;
 	(void)!elf_getshdrnum(m->elf, &sections);
@@ -97,6 +116,11 @@ static size_t find_regions(const struct elf_map *m, struct arena *a, struct code
 		if (elf_map_find(m, h.sh_addr, &offset, &room) && h.sh_size)
 			list[n++] = (struct code_region){h.sh_addr, h.sh_addr + (h.sh_size < room ? h.sh_size : room)};
 	}
+	/* Sections are for tools alone: where a function is in none of them, they are not to be believed. */
+	for (size_t i = 0; i < c->count && n; i++)
+		if ((c->items[i].flags & CODE_DECLARED) && !is_inside(list, n, c->items[i].start) &&
+		    is_executable(m, c->items[i].start))
+			n = 0;
 	for (size_t i = 0; n == 0 && i < m->segments_count; i++) {
 		const GElf_Phdr *p = &m->segments[i];
 		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && p->p_filesz &&
@@ -117,13 +141,13 @@ struct cutting {
 static void put(struct cutting *t, uint64_t start, uint64_t end, const struct candidate *c)
 {
 	struct code_range *r = &t->map->ranges[t->map->count];
-	if (start >= end || (c && (c->flags & CANDIDATE_DATA)))
+	if (start >= end || (c && (c->flags & CANDIDATE_DATA) && (c->flags & CANDIDATE_MARK)))
 		return;
 	*r = (struct code_range){.start = start, .end = end};
 	if (c) {
 		r->name = c->name;
 		r->unit = c->unit;
-		r->flags = c->flags & ~(unsigned)CANDIDATE_MARK;
+		r->flags = c->flags & CANDIDATE_DATA ? CODE_DATA : c->flags & ~(unsigned)CANDIDATE_MARK;
 	}
 	t->map->count++;
 }
@@ -173,7 +197,7 @@ int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, stru
 		return -1;
 	code_frames(m, &c);
 	array_sort(c.items, c.count, sizeof(*c.items), by_start);
-	size_t n = drop_marks(c.items, merge(&c)), regions_count = find_regions(m, &scratch, &regions);
+	size_t n = drop_marks(c.items, merge(&c)), regions_count = find_regions(m, &c, &scratch, &regions);
 	/* A candidate makes at most three ranges: itself, the rest of the one around it, bytes of none. */
 	map.ranges = arena_array(a, 3 * n + 2 * regions_count + 1, sizeof(*map.ranges));
 	struct cutting t = {.map = &map};

@@ -11,7 +11,8 @@ enum code_flag {
 	CODE_INIT = 8,        /* runs while the library is loaded */
 	CODE_RESOLVER = 16,   /* an indirect function's resolver */
 	CODE_DISPATCHED = 32, /* what such a resolver may choose (set by isa_scan) */
-	CODE_INIT_PART = 64   /* nameless and called directly by an initialiser (set by isa_scan) */
+	CODE_INIT_PART = 64,  /* nameless and called directly by an initialiser (set by isa_scan) */
+	CODE_DATA = 128       /* what a symbol calls an object: code or not, nothing tells */
 };
 
 struct code_range {
@@ -23,7 +24,7 @@ struct code_range {
 };
 
 struct code_map {
-	/* ascending, disjoint; all code, but not what symbols call data */
+	/* ascending, disjoint; all code, but not what marks call data */
 	struct code_range *ranges;
 	size_t count;
 	bool full_names; /* local functions have names */

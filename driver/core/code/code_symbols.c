@@ -69,8 +69,10 @@ static void take_table(const struct elf_map *m, const struct table *t, struct ca
 			unit = unit_of(string_at(t, s.st_name));
 		if (type == STT_NOTYPE && bind == STB_LOCAL && s.st_shndx != SHN_UNDEF)
 			take_mark(m, &s, string_at(t, s.st_name), c);
-		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT) || s.st_shndx == SHN_UNDEF ||
-		    s.st_shndx == SHN_ABS || s.st_shndx == SHN_COMMON)
+		/* Assembler leaves the type out. */
+		bool function = type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && bind != STB_LOCAL);
+		if ((!function && type != STT_OBJECT) || s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS ||
+		    s.st_shndx == SHN_COMMON)
 			continue;
 		const char *name = string_at(t, s.st_name);
 		if (!name || !*name)

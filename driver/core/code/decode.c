@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/strlist.h"
 
 enum { GROUPS = 16, GROUP_SHIFT = 25 };
@@ -105,31 +106,119 @@ static bool asks_for_xsave(const ZydisDecodedInstruction *in)
 	       (in->mnemonic == ZYDIS_MNEMONIC_BT && in->raw.imm[0].value.u == OSXSAVE);
 }
 
+enum { WORD = 64, FLOW_WORDS = 64 };
+
+struct flow { /* the code of one function */
+	const struct decoder *d;
+	const uint8_t *p;
+	size_t len;
+	uint64_t address, allowed;
+	struct decode_tally *t;
+	/* a bit a byte: an instruction starts here; it is a part of one; a direct jump leads here */
+	uint64_t *starts, *covered, *targets;
+	struct buf todo; /* offsets that jumps lead to */
+	bool asked;
+};
+
+static bool has(const uint64_t *bits, size_t i)
+{
+	return bits[i / WORD] >> i % WORD & 1;
+}
+
+/* `n` bits: 15 at most. */
+static void mark(uint64_t *bits, size_t i, size_t n)
+{
+	uint64_t mask = (1ULL << n) - 1;
+	bits[i / WORD] |= mask << i % WORD;
+	if (i % WORD + n > WORD)
+		bits[i / WORD + 1] |= mask >> (WORD - i % WORD);
+}
+
+/* The length of the instruction at an offset, counted; 0: the decoder knows none. *ret_last: the next one is not
+ * reached from it. */
+static size_t take(struct flow *f, size_t at, bool *ret_last)
+{
+	const struct decoder *d = f->d;
+	ZydisDecodedInstruction in;
+	ZydisDecoderContext context;
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&d->zydis, &context, f->p + at, f->len - at, &in)))
+		return 0;
+	uint64_t needs = d->special_needs[in.mnemonic];
+	needs = needs ? needs : d->set_needs[in.meta.isa_set];
+	/* Who asks CPUID reads XCR0 only where OSXSAVE says that it is there (Intel SDM 1, 14.3): so does
+	 * libgcc's constructor, which is in every library that has clones of a function. */
+	f->asked = f->asked || asks_for_xsave(&in);
+	if (f->asked && in.mnemonic == ZYDIS_MNEMONIC_XGETBV)
+		needs = EXTENSION_BASELINE;
+	f->t->instructions++;
+	f->t->seen |= needs;
+	if (needs & ~f->allowed)
+		note(f->t, needs & ~f->allowed, f->address + at, ZydisMnemonicGetString(in.mnemonic));
+	mark(f->starts, at, 1);
+	mark(f->covered, at, in.length);
+	size_t target = at + in.length + (size_t)in.raw.imm[0].value.s;
+	if (in.raw.imm[0].is_relative && target < f->len && !has(f->targets, target)) {
+		mark(f->targets, target, 1);
+		buf_add(&f->todo, &target, sizeof(target));
+	}
+	*ret_last = in.meta.category == ZYDIS_CATEGORY_UNCOND_BR || in.meta.category == ZYDIS_CATEGORY_RET;
+	return in.length;
+}
+
+/* One instruction behind the other, but for those that are decoded already. Zeros at the end are filler. */
+static void sweep(struct flow *f)
+{
+	size_t end = f->len;
+	while (end && !f->p[end - 1])
+		end--;
+	for (size_t at = 0; at < f->len;) {
+		bool last;
+		size_t n = has(f->covered, at) ? 1 : take(f, at, &last);
+		f->t->unknown += !n && at < end;
+		at += n ? n : 1;
+	}
+}
+
+/* From the first byte, and from all that direct jumps lead to. */
+static void follow(struct flow *f)
+{
+	size_t at = 0;
+	for (bool more = true; more;) {
+		bool last = false;
+		for (size_t n = 1; n && !last && at < f->len && !has(f->starts, at);)
+			at += n = take(f, at, &last);
+		more = f->todo.len != 0;
+		if (more)
+			memcpy(&at, f->todo.data + (f->todo.len -= sizeof(at)), sizeof(at));
+	}
+}
+
+/* Nearly all code is instructions from end to end. What is not, or has a jump into the middle of one, holds data: there
+ * the jumps tell what is code. */
 static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed,
 		    struct decode_tally *t)
 {
-	ZydisDecodedInstruction in;
-	ZydisDecoderContext context;
-	bool asked = false;
-	for (size_t at = 0; at < len;) {
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&d->zydis, &context, p + at, len - at, &in))) {
-			t->unknown++;
-			at++;
-			continue;
-		}
-		uint64_t needs = d->special_needs[in.mnemonic];
-		needs = needs ? needs : d->set_needs[in.meta.isa_set];
-		/* Who asks CPUID reads XCR0 only where OSXSAVE says that it is there (Intel SDM 1, 14.3): so does
-		 * libgcc's constructor, which is in every library that has clones of a function. */
-		asked = asked || asks_for_xsave(&in);
-		if (asked && in.mnemonic == ZYDIS_MNEMONIC_XGETBV)
-			needs = EXTENSION_BASELINE;
-		t->instructions++;
-		t->seen |= needs;
-		if (needs & ~allowed)
-			note(t, needs & ~allowed, address + at, ZydisMnemonicGetString(in.mnemonic));
-		at += in.length;
+	AUTO_ARENA struct arena scratch = {0};
+	size_t words = len / WORD + 1;
+	uint64_t few[3 * FLOW_WORDS], *bits = few;
+	const struct decode_tally before = *t;
+	if (words > FLOW_WORDS)
+		bits = arena_array(&scratch, 3 * words, sizeof(*bits));
+	memset(bits, 0, 3 * words * sizeof(*bits));
+	struct flow f = {d, p, len, address, allowed, t, bits, bits + words, bits + 2 * words, {0}, false};
+	sweep(&f);
+	bool whole = t->unknown == before.unknown;
+	for (size_t i = 0; i < words && whole; i++)
+		whole = !(f.targets[i] & ~f.starts[i]);
+	if (!whole) {
+		*t = before;
+		memset(bits, 0, 3 * words * sizeof(*bits));
+		f.todo.len = 0;
+		f.asked = false;
+		follow(&f);
+		sweep(&f);
 	}
+	buf_release(&f.todo);
 }
 
 /* "adrp x16; ldrb w16, [x16]; cbz w16": how libgcc's and compiler-rt's outline atomics ask whether the processor has

@@ -30,8 +30,8 @@ struct scanner { /* what one thread found */
 	struct arena arena;
 	struct isa_found *found;
 	size_t count, cap;
-	uint64_t bytes, instructions, skipped;
-	size_t functions, unknown;
+	uint64_t bytes, instructions, skipped, first_skipped;
+	size_t functions, clean;
 	bool borrowed; /* its processor */
 	pthread_t thread;
 };
@@ -55,7 +55,7 @@ static void scan_range(struct scanner *w, const struct code_range *r)
 	struct scanning *s = w->s;
 	struct decode_tally t = {0};
 	uint64_t offset, room, size = r->end - r->start;
-	bool stated = (r->flags & CODE_DECLARED) || r->name;
+	bool data = r->flags & CODE_DATA, stated = !data && ((r->flags & CODE_DECLARED) || r->name);
 	if (!elf_map_find(s->m, r->start, &offset, &room))
 		return;
 	size = size < room ? size : room;
@@ -63,11 +63,15 @@ static void scan_range(struct scanner *w, const struct code_range *r)
 	w->bytes += size;
 	w->instructions += t.instructions;
 	w->functions += stated;
-	w->unknown += stated && t.unknown;
-	/* Bytes between functions that do not decode to their end are tables that assembler keeps there. */
-	if (!stated && t.unknown)
-		w->skipped += size;
-	else if (t.count)
+	w->clean += stated && !t.unknown && !t.count;
+	/* Bytes between functions that do not decode to their end are tables that assembler keeps there. On AArch64
+	 * every word decodes, so an object is taken for one. */
+	bool table = !stated && (t.unknown || (data && s->m->header.e_machine == EM_AARCH64));
+	uint64_t skipped = table ? size : t.unknown;
+	if (skipped && (!w->skipped || r->start < w->first_skipped))
+		w->first_skipped = r->start;
+	w->skipped += skipped;
+	if (!table && t.count)
 		keep(w, r, &t);
 }
 
@@ -149,7 +153,9 @@ static void gather(const struct scanner *team, size_t n, struct arena *a, struct
 		r->bytes += team[i].bytes;
 		r->instructions += team[i].instructions;
 		r->functions += team[i].functions;
-		r->unknown += team[i].unknown;
+		r->clean += team[i].clean;
+		if (team[i].skipped && (!r->skipped || team[i].first_skipped < r->first_skipped))
+			r->first_skipped = team[i].first_skipped;
 		r->skipped += team[i].skipped;
 	}
 	array_sort(r->found, r->count, sizeof(*r->found), by_address);

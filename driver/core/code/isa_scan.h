@@ -18,9 +18,10 @@ struct isa_scan {
 	size_t count;
 	uint64_t bytes, instructions;
 	size_t functions; /* ranges with a name or a frame description */
-	size_t unknown;   /* of them, with bytes that the decoder does not know */
+	size_t clean;     /* of them, examined whole and within what is allowed */
 	bool fast_math;   /* an initialiser sets flush-to-zero */
-	uint64_t skipped; /* bytes between functions that are not instructions */
+	/* bytes that are no instructions: tables, or code that was not found; the first of them */
+	uint64_t skipped, first_skipped;
 };
 
 /* How many processors are idle, shared by those who scan several files at a time. */

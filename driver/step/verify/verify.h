@@ -67,8 +67,9 @@ struct verify_report {
 	struct runs_on runs_on;      /* zero if the file name is malformed, or without tables */
 	struct verify_gpu_file *gpu; /* the files that hold GPU code */
 	size_t gpu_count;
-	size_t code_files, code_functions;
-	uint64_t code_bytes; /* decoded */
+	size_t code_files;
+	size_t code_functions; /* within the promise; all of them without one */
+	uint64_t code_bytes;   /* decoded */
 	/* what code uses beyond the promise without looking for it: "cx16", "" nothing */
 	const char *code_beyond;
 	struct finding *findings;

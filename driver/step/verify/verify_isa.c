@@ -78,7 +78,9 @@ int verify_isa_scan(const char *path, const char *library, const struct isa_rule
 	l->examined = true;
 	l->bytes = s.bytes;
 	l->functions = s.functions;
-	l->unknown = s.unknown;
+	l->clean = s.clean;
+	l->skipped = s.skipped;
+	l->first_skipped = s.first_skipped;
 	l->fast_math = s.fast_math;
 	for (size_t i = 0; i < s.count; i++)
 		add_found(&s.found[i], rules, library, a, l);
@@ -137,9 +139,10 @@ static void report_library(struct verifying *v, const char *file, const struct l
 	const struct isa_findings *unnamed = &l->groups[ISA_UNNAMED], *dispatched = &l->groups[ISA_DISPATCHED];
 	for (unsigned c = ISA_INIT; c <= ISA_PLAIN; c++)
 		report(v, file, &l->groups[c], (enum isa_class)c, promise);
+	enum finding_level level = v->report.promise.binding ? FINDING_WARNING : FINDING_NOTE;
 	if (unnamed->count)
-		verify_add(v, v->report.promise.binding ? FINDING_WARNING : FINDING_NOTE, "isa-unnamed", file,
-			   "%zu function%s without a name use%s %s beyond %s (the first has %s at 0x%" PRIx64
+		verify_add(v, level, "isa-unnamed", file,
+			   "%zu function%s without a name or an end use%s %s beyond %s (the first has %s at 0x%" PRIx64
 			   "); their callers are not known",
 			   unnamed->count, plural(unnamed->count), unnamed->count == 1 ? "s" : "",
 			   all_of(v, l, unnamed), promise, unnamed->lines[0].mnemonic, unnamed->lines[0].first);
@@ -148,10 +151,11 @@ static void report_library(struct verifying *v, const char *file, const struct l
 			   "%zu function%s use%s %s where the processor has it: %s", dispatched->count,
 			   plural(dispatched->count), dispatched->count == 1 ? "s" : "", all_of(v, l, dispatched),
 			   dispatched->lines[0].why);
-	if (l->unknown)
-		verify_add(v, FINDING_NOTE, "isa-unchecked", file,
-			   "%zu function%s hold%s bytes that are not a known instruction", l->unknown,
-			   plural(l->unknown), l->unknown == 1 ? "s" : "");
+	if (l->skipped)
+		verify_add(v, level, "isa-unchecked", file,
+			   "not examined: %" PRIu64 " bytes at 0x%" PRIx64
+			   " and behind it, which are tables in the code or instructions that are not known",
+			   l->skipped, l->first_skipped);
 }
 
 void verify_isa(struct verifying *v)
@@ -168,7 +172,7 @@ void verify_isa(struct verifying *v)
 				   v->members[i].entry->name, "%s", l->why_not);
 		v->report.code_files += l->examined;
 		v->report.code_bytes += l->bytes;
-		v->report.code_functions += l->functions;
+		v->report.code_functions += p->binding ? l->clean : l->functions;
 		if (!l->examined)
 			continue;
 		if (l->fast_math && !v->members[i].elf.program)

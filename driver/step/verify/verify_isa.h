@@ -32,8 +32,8 @@ struct library_isa {
 	bool examined;
 	const char *why_not; /* NULL if examined, or there is nothing to examine */
 	enum extension_machine machine;
-	uint64_t bytes;
-	size_t functions, unknown;
+	uint64_t bytes, skipped, first_skipped;
+	size_t functions, clean;
 	bool fast_math; /* loading it sets flush-to-zero */
 	struct isa_findings groups[ISA_CLASSES];
 };

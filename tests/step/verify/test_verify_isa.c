@@ -93,7 +93,7 @@ static void functions_without_a_name_are_a_warning(void **state)
 		INTRINSICS "static " AVX512 ADD_ZMM("hidden_sum") "void (*table[])(float *) = {hidden_sum};\n", "-s");
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_WARNING, "isa-unnamed", "tiny/libmore.so",
-		     "1 function without a name uses avx512f beyond avx2");
+		     "1 function without a name or an end uses avx512f beyond avx2");
 }
 
 static void avx2_in_a_static_initialiser_of_an_avx_wheel(void **state)
@@ -222,6 +222,41 @@ static void what_a_resolver_chooses_is_fine(void **state)
 		     "chosen by an indirect function's resolver");
 }
 
+#define ZMM ".byte 0x62,0xf1,0x7c,0x48,0x58,0xc1\\n" /* VADDPS */
+#define ASM(text) "__asm__(\".text\\n" text "\");\n"
+
+/* A jump tells what is code; what no symbol calls a function is examined, too. */
+static void code_is_found_wherever_it_is(void **state)
+{
+	static const struct {
+		const char *text;
+		enum finding_level level;
+		const char *rule, *says;
+	} cases[] = {
+		{ASM(".globl f\\n.type f,@function\\nf: jmp 1f\\n.byte 6,6,6\\n1: " ZMM "ret\\n.size f,.-f\\n"),
+		 FINDING_ERROR, "isa", "the function 'f' uses avx512f (1 instruction"},
+		{ASM(".globl f\\n.type f,@function\\nf: jmp 1f\\n.byte 0x48,0xb8\\n1: nop\\n" ZMM
+		     "ret\\n.size f,.-f\\n"),
+		 FINDING_ERROR, "isa", "the function 'f' uses avx512f (1 instruction"},
+		{ASM(".globl f\\n.type f,@function\\nf: call 1f\\nret\\n.byte 0x48,0xb8\\n1: nop\\n" ZMM
+		     "ret\\n.size f,.-f\\n"),
+		 FINDING_ERROR, "isa", "the function 'f' uses avx512f (1 instruction"},
+		{ASM(".globl f\\n.type f,@object\\nf: " ZMM "ret\\n.size f,.-f\\n"), FINDING_WARNING, "isa-unnamed",
+		 "use"},
+		{ASM(".globl f\\nf: " ZMM "ret\\n"), FINDING_WARNING, "isa-unnamed", "uses avx512f beyond avx2"},
+		{ASM(".globl f\\nf: " ZMM "ret\\n.size f,.-f\\n"), FINDING_ERROR, "isa", "the function 'f' uses"},
+		{ASM(".globl f\\n.type f,@function\\nf: ret\\n.byte 6,6\\n.size f,.-f\\n"), FINDING_WARNING,
+		 "isa-unchecked", "not examined: 2 bytes at 0x"},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		test_dir();
+		struct verify_report r = one("1.0+cpu.avx2", cases[i].text, "-s");
+		assert_found(&r, cases[i].level, cases[i].rule, "tiny/libmore.so", cases[i].says);
+		assert_int_equal(r.code_functions, 1); /* tiny's own */
+	}
+}
+
 static void tables_between_functions_are_no_code(void **state)
 {
 	(void)state;
@@ -231,7 +266,9 @@ static void tables_between_functions_are_no_code(void **state)
 		    "__asm__(\".text\\n.balign 16\\n.byte 0x62,0xf1,0x7c,0x48,0x58,0xc1,0x06,0x06\\n.balign "
 		    "16\\n\");\nint f(int x) { return x; }\n",
 		    "-s");
-	assert_int_equal(r.errors + r.warnings, 0);
+	assert_int_equal(r.errors, 0);
+	assert_int_equal(r.warnings, 1);
+	assert_found(&r, FINDING_WARNING, "isa-unchecked", "tiny/libmore.so", "not examined: ");
 }
 
 static void only_the_first_functions_are_listed(void **state)
@@ -303,6 +340,7 @@ int main(void)
 		TEST(an_initialiser_of_a_family_is_not),
 		TEST(a_family_has_its_limit),
 		TEST(what_a_resolver_chooses_is_fine),
+		TEST(code_is_found_wherever_it_is),
 		TEST(tables_between_functions_are_no_code),
 		TEST(only_the_first_functions_are_listed),
 		TEST(without_a_promise_there_are_notes_only),
