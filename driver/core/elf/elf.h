@@ -34,7 +34,7 @@ struct elf_info {
 	bool stack_told; /* there is a PT_GNU_STACK */
 	/* the smallest alignment of a PT_LOAD segment; UINT64_MAX without one */
 	uint64_t page;
-	const char *unloadable; /* why the loader would not map its segments; NULL */
+	const char *unloadable; /* why the loader would fail on it; NULL */
 	bool relr;              /* DT_RELR present */
 };
 

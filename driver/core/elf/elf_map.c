@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PAGE_SMALLEST = 0x1000 };
-
 int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
 {
 	char text[512];
@@ -180,36 +178,4 @@ void elf_map_close(struct elf_map *m)
 	fs_unmap(&m->file);
 	arena_release(&m->arena);
 	*m = (struct elf_map){0};
-}
-
-int elf_map_loadable(const struct elf_map *m, struct err *e)
-{
-	uint64_t end = 0;
-	unsigned abi = m->data[EI_OSABI];
-	bool any = false;
-	if (abi != ELFOSABI_SYSV && abi != ELFOSABI_GNU)
-		return elf_map_bad(m, EI_OSABI, e, "it is for the operating system %u, not for Linux,", abi);
-	for (size_t i = 0; i < m->segments_count; i++) {
-		const GElf_Phdr *p = &m->segments[i];
-		if (p->p_type != PT_LOAD)
-			continue;
-		uint64_t align = p->p_align ? p->p_align : 1;
-		if (align & (align - 1))
-			return elf_map_bad(m, p->p_offset, e, "segment %zu is aligned to 0x%llx, not a power of two,",
-					   i, (unsigned long long)align);
-		/* No loader maps less than a page, whatever the file says. */
-		uint64_t unit = align < PAGE_SMALLEST ? PAGE_SMALLEST : align;
-		if ((p->p_offset ^ p->p_vaddr) & (unit - 1))
-			return elf_map_bad(m, p->p_offset, e,
-					   "segment %zu: address 0x%llx does not fit the alignment 0x%llx of data", i,
-					   (unsigned long long)p->p_vaddr, (unsigned long long)unit);
-		if (p->p_filesz > p->p_memsz || p->p_memsz > UINT64_MAX - p->p_vaddr)
-			return elf_map_bad(m, p->p_offset, e, "segment %zu is larger in the file than in memory", i);
-		if (any && p->p_vaddr < end)
-			return elf_map_bad(m, p->p_offset, e,
-					   "segment %zu overlaps the one before it or is out of order", i);
-		end = p->p_vaddr + p->p_memsz;
-		any = true;
-	}
-	return 0;
 }

@@ -46,8 +46,8 @@ int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const
 bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret);
 /* elf_map_string: from the dynamic string table. `where`: file offset of what refers to it. */
 int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret, struct err *e) MUST_CHECK;
-/* elf_map_loadable: whether the loader would take the PT_LOAD segments: ascending, disjoint,
- * aligned to a power of two, offset and address congruent. */
+/* elf_map_loadable: whether the loader would take it: segments that are ascending, disjoint and
+ * aligned; dynamic entries and relocations that lie where they must. ERR_INTEGRITY. */
 int elf_map_loadable(const struct elf_map *m, struct err *e) MUST_CHECK;
 
 /* elf_map_symbols: file offset and number of the dynamic symbols, counted from the hash tables, or

@@ -32,11 +32,12 @@ static bool has_python(const struct fitting *c)
 
 static void fit_python(struct fitting *c)
 {
-	const char *own = strlist_join(&c->h->pythons, c->a, " and ");
+	const char *own = strlist_join(&c->h->pythons, c->a, " and "), *wanted = c->r->python;
 	if (!has_python(c))
 		lack(c, FIT_NO,
-		     *own ? arena_printf(c->a, "its Python is %s, not %s", own, c->r->python)
-			  : arena_printf(c->a, "it has no Python %s", c->r->python));
+		     !*wanted ? "no installer asks for its tags"
+		     : *own   ? arena_printf(c->a, "its Python is %s, not %s", own, wanted)
+			      : arena_printf(c->a, "it has no Python %s", wanted));
 }
 
 /* Of a Python only "3.11" is known: any 3.11.x may be it. What cannot be read keeps nobody away. */
@@ -64,8 +65,10 @@ static void fit_requires_python(struct fitting *c)
 /* Tags that no installer asks for: "manylinux2010_aarch64", "manylinux_3_0_x86_64". */
 static void fit_tag(struct fitting *c)
 {
-	if (c->out->verdict == FIT_YES && strstr(c->h->platform, "-linux") &&
-	    !runs_on_lands(c->r, c->h->platform, c->h->glibc, c->a))
+	bool taken = c->out->verdict != FIT_YES || !strstr(c->h->platform, "-linux");
+	for (size_t i = 0; i < c->h->pythons.count && !taken; i++)
+		taken = runs_on_installs(c->r, c->h->pythons.items[i], c->h->platform, c->h->glibc, c->a);
+	if (!taken)
 		lack(c, FIT_NO, "no installer takes its platform tag there");
 }
 
@@ -79,6 +82,8 @@ static void fit_glibc(struct fitting *c)
 		return;
 	}
 	if (!strstr(r->platform, "linux") || (!*r->glibc && !r->glibc_at_most))
+		return;
+	if (!*own && r->any_libc)
 		return;
 	if (!*own)
 		lack(c, FIT_NO, "it has no glibc");
@@ -143,7 +148,7 @@ void fit_of(const struct runs_on *r, const struct root *root, const struct hardw
 	bool other = root && !root->host, able;
 	struct fit out = {0};
 	struct fitting c = {r, f, h, a, &out};
-	if (*r->platform && strcmp(r->platform, h->platform) != 0) {
+	if (*r->platform && !strlist_contains(&r->platforms, h->platform)) {
 		lack(&c, FIT_NO, arena_printf(a, "it is %s, not %s", h->platform, r->platform));
 		*ret = out;
 		return;

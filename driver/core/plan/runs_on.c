@@ -59,48 +59,47 @@ void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *g
 			    .gpu = promise.gpu,
 			    .torch = p->torch_version,
 			    .torch_of_root = strcmp(p->torch, "root") == 0};
+	strlist_ref(&r.platforms, a, r.platform);
 	set_hardware(t, &promise, a, &r);
 	*ret = r;
 }
 
-/* "cp313-cp313" is that Python, "cp39-abi3" and "py3-none" are it and later ones. Of several the first is told. */
-static void set_python(const struct wheel_name *n, struct arena *a, struct runs_on *r)
+/* What has no word of its own here is told as the tag has it. */
+static void add_platform(const char *tag, struct arena *a, struct strlist *ret)
 {
-	const char *digits = n->python + strspn(n->python, "abcdefghijklmnopqrstuvwxyz");
-	size_t len = strspn(digits, "0123456789");
-	bool threaded = strncmp(n->abi, "cp", 2) == 0 && n->abi[strcspn(n->abi, "t.")] == 't';
-	const char *other = strncmp(n->python, "pp", 2) == 0      ? "PyPy "
-			    : strncmp(n->python, "graal", 5) == 0 ? "GraalPy "
-								  : "";
-	r->python =
-		len > 1 ? arena_printf(a, "%s%c.%.*s%s", other, *digits, (int)len - 1, digits + 1, threaded ? "t" : "")
-			: arena_printf(a, "%s%.*s", other, (int)len, digits);
-	r->python_newer = strncmp(n->abi, "cp", 2) != 0 && !*other;
-	struct wheel_name *own = arena_alloc(a, sizeof(*own));
-	*own = *n;
-	r->wheel = own;
+	static const char *const machines[][2] = {{"x86_64", "x86_64"},
+						  {"aarch64", "aarch64"},
+						  {"arm64", "aarch64"},
+						  {"universal2", "x86_64"},
+						  {"universal2", "aarch64"}};
+	const char *system = strncmp(tag, "macosx_", 7) == 0 ? "darwin" : strstr(tag, "linux") ? "linux" : NULL;
+	bool known = false;
+	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
+		if (!system || !path_has_suffix(tag, machines[i][0]))
+			continue;
+		strlist_once(ret, a, arena_printf(a, "%s-%s", machines[i][1], system));
+		known = true;
+	}
+	if (!known)
+		strlist_once(ret, a, tag);
 }
 
 /* Installers go by the name, loaders by the symbols. */
 static void set_platform(const struct wheel_name *n, const char *tag, struct arena *a, struct runs_on *r)
 {
-	static const char *const machines[] = {"x86_64", "aarch64"};
 	struct strlist tags = {0};
 	unsigned named = 0, inside = manylinux_glibc(tag);
 	const char *musl = wheel_name_musl(n, a);
 	strlist_split(&tags, a, n->platform, ".");
 	r->musl = musl ? musl : "";
-	/* What has no word of its own here is told as the tag has it. */
-	r->platform = strcmp(n->platform, "any") == 0 ? "" : tags.items[0];
-	if (strncmp(r->platform, "macosx_", 7) == 0)
-		r->platform = path_has_suffix(r->platform, "_x86_64") ? "x86_64-darwin" : "aarch64-darwin";
+	r->any_libc = !musl && strstr(n->platform, "musllinux_");
 	for (size_t i = 0; i < tags.count; i++) {
 		unsigned minor = manylinux_glibc(tags.items[i]);
 		named = !named || (minor && minor < named) ? minor : named;
-		for (size_t k = 0; k < ARRAY_LEN(machines); k++)
-			if (path_has_suffix(tags.items[i], machines[k]) && strstr(tags.items[i], "linux"))
-				r->platform = arena_printf(a, "%s-linux", machines[k]);
+		add_platform(tags.items[i], a, &r->platforms);
 	}
+	if (!strlist_contains(&tags, "any"))
+		r->platform = strlist_join(&r->platforms, a, " or ");
 	unsigned most = named > inside ? named : inside;
 	r->glibc = most ? arena_printf(a, "2.%u", most) : "";
 }
@@ -128,7 +127,10 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 		r.gpu = p->gpu;
 	else
 		add_targets(targets, a, &r.gpu);
-	set_python(n, a, &r);
+	struct wheel_name *own = arena_alloc(a, sizeof(*own));
+	*own = *n;
+	r.wheel = own;
+	r.python = wheel_name_pythons(n, a, &r.python_newer);
 	set_platform(n, tag, a, &r);
 	set_hardware(t, p, a, &r);
 	*ret = r;
@@ -141,11 +143,12 @@ bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a
 	return r->python_newer ? version_cmp(python, r->python) >= 0 : strcmp(python, r->python) == 0;
 }
 
-bool runs_on_lands(const struct runs_on *r, const char *platform, const char *glibc, struct arena *a)
+bool runs_on_installs(const struct runs_on *r, const char *python, const char *platform, const char *glibc,
+		      struct arena *a)
 {
 	const char *machine = arena_strndup(a, platform, strcspn(platform, "-"));
 	return !r->wheel || strncmp(glibc, "2.", 2) != 0 ||
-	       wheel_name_lands(r->wheel, machine, (unsigned)strtoul(glibc + 2, NULL, 10), a);
+	       wheel_name_installs(r->wheel, python, machine, (unsigned)strtoul(glibc + 2, NULL, 10), a);
 }
 
 json_t *runs_on_json(const struct runs_on *r)
@@ -165,7 +168,8 @@ json_t *runs_on_json(const struct runs_on *r)
 
 static const char *processor_text(const struct runs_on *r, struct arena *a)
 {
-	const char *machine = arena_strndup(a, r->platform, strcspn(r->platform, "-"));
+	const char *machine =
+		arena_strndup(a, r->platform, r->platforms.count > 1 ? strlen(r->platform) : strcspn(r->platform, "-"));
 	if (r->isa)
 		return arena_printf(a, "%s with %s: %s", machine, r->isa->name, r->isa->cpus);
 	return r->isa_known ? machine : arena_printf(a, "%s; its label promises no instruction set", machine);
@@ -206,7 +210,8 @@ void runs_on_lines(const struct runs_on *r, struct arena *a, struct kvlist *ret)
 	struct strlist gpus = {0};
 	const char *threaded = path_has_suffix(r->python, "t") ? " (free-threaded)" : "";
 	kvlist_set(ret, a, "python",
-		   arena_printf(a, "%s%s %s", r->python, threaded, r->python_newer ? "or newer" : "only"));
+		   *r->python ? arena_printf(a, "%s%s %s", r->python, threaded, r->python_newer ? "or newer" : "only")
+			      : "none: no installer asks for its tags");
 	if (*r->musl)
 		kvlist_set(ret, a, "musl", arena_printf(a, "%s or newer, not glibc", r->musl));
 	else if (strstr(r->platform, "linux") && (*r->glibc || !r->glibc_at_most))

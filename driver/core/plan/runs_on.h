@@ -14,13 +14,15 @@ struct tables;     /* core/tables/tables.h */
 struct wheel_name; /* core/wheel/wheel.h */
 
 struct runs_on {
-	const char *platform; /* "x86_64-linux"; "": any */
-	const char *python;   /* "3.13", "3" */
-	bool python_newer;    /* later ones as well */
+	const char *platform;     /* "x86_64-linux", "x86_64-darwin or aarch64-darwin"; "": any */
+	struct strlist platforms; /* each of them */
+	const char *python;       /* "3.13", "3", "3.10, 3.12"; "": none */
+	bool python_newer;        /* the last and later ones */
 	/* which decides by its tags; NULL: it is not built yet */
 	const struct wheel_name *wheel;
 	const char *requires_python; /* of its METADATA, ">=3.9"; NULL: none */
-	const char *musl;            /* "1.2"; "": it is not for musl */
+	const char *musl;            /* "1.2"; "": it is not for musl alone */
+	bool any_libc;               /* musl and glibc: installers choose by its tags */
 	const char *glibc;           /* "2.39"; "": none is needed, or it is not known */
 	/* it is the root's: the finished wheel needs this one or an older one */
 	bool glibc_at_most;
@@ -45,9 +47,10 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret);
 /* runs_on_python: whether a Python ("3.13", "3.13t") takes it. */
 bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a);
-/* runs_on_lands: whether an installer on a Linux ("x86_64-linux", glibc "2.41") takes its platform
- * tags; true where there is no wheel yet, or no glibc. */
-bool runs_on_lands(const struct runs_on *r, const char *platform, const char *glibc, struct arena *a);
+/* runs_on_installs: whether the installer of that Python on a Linux ("x86_64-linux", glibc "2.41")
+ * takes its tags; true where there is no wheel yet, or no glibc. */
+bool runs_on_installs(const struct runs_on *r, const char *python, const char *platform, const char *glibc,
+		      struct arena *a);
 /* runs_on_json: a new reference. */
 json_t *runs_on_json(const struct runs_on *r);
 /* runs_on_lines: for people, a subject and a phrase each. runs_on_text: all in one line. */

@@ -89,6 +89,9 @@ int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, 
 			       part[tags + 1],
 			       part[tags + 2],
 			       count > tags + 3 ? part[tags + 3] : ""};
+	for (size_t i = tags; i < tags + 3; i++)
+		for (char *c = text + (part[i] - text); *c; c++)
+			*c = (char)tolower((unsigned char)*c);
 	const char *what = check_parts(&n);
 	if (what)
 		return bad(e, base, what);

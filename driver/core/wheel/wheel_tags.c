@@ -6,47 +6,64 @@
 #include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"
 
-enum { ABI3_FIRST = 2, PYMALLOC_LAST = 7, ABI3T_FIRST = 15 }; /* minor versions of Python 3 */
+enum { ABI3_FIRST = 2, PYMALLOC_LAST = 7 }; /* minor versions of Python 3 */
 
-struct python {
-	unsigned long minor;
-	bool threaded; /* free-threaded: "3.13t" */
+struct pair {              /* what a Python tag and an ABI tag mean together */
+	const char *maker; /* "PyPy "; "": CPython, or any that speaks the language */
+	const char *flags; /* of the ABI: "t", "d" */
+	long major, minor; /* minor -1: any */
+	bool newer;        /* later ones of this major version, too */
+	bool any_build;    /* free-threaded or not */
 };
 
-/* Whether one pair of tags is among those of this CPython. */
-static bool takes_pair(const struct python *own, const char *tag, const char *abi, struct arena *a)
+/* "cp313-abi3", "py3-none"; false for a pair that no installer asks for: "py3-cp313", "cp3-none". */
+static bool read_pair(const char *tag, const char *abi, struct pair *ret)
 {
-	const char *digits = tag + strspn(tag, "abcdefghijklmnopqrstuvwxyz");
-	bool cp = strncmp(tag, "cp3", 3) == 0, py = strncmp(tag, "py3", 3) == 0;
-	if (!cp && !py)
+	static const char *const makers[][2] = {{"cp", ""},
+						{"py", ""},
+						{"pp", "PyPy "},
+						{"jy", "Jython "},
+						{"ip", "IronPython "},
+						{"graalpy", "GraalPy "}};
+	size_t letters = strspn(tag, "abcdefghijklmnopqrstuvwxyz"), digits = strspn(tag + letters, "0123456789");
+	struct pair p = {.flags = "", .minor = digits > 1 ? strtol(tag + letters + 1, NULL, 10) : -1};
+	p.major = tag[letters] - '0';
+	for (size_t i = 0; i < ARRAY_LEN(makers) && !p.maker; i++)
+		if (strlen(makers[i][0]) == letters && strncmp(makers[i][0], tag, letters) == 0)
+			p.maker = makers[i][1];
+	bool cp = strncmp(tag, "cp", 2) == 0, none = strcmp(abi, "none") == 0, modern = p.major == 3;
+	if (!p.maker || !digits || tag[letters + digits] || (cp && p.minor < 0))
 		return false;
-	const unsigned long of = strtoul(digits + 1, NULL, 10); /* "py3": 0 */
-	if (py)
-		return of <= own->minor && strcmp(abi, "none") == 0;
-	if (strcmp(abi, "abi3") == 0)
-		return !own->threaded && of >= ABI3_FIRST && of <= own->minor;
-	if (strcmp(abi, "abi3t") == 0)
-		return of >= ABI3T_FIRST && of <= own->minor;
-	const char *flags = own->threaded ? "t" : own->minor <= PYMALLOC_LAST ? "m" : "";
-	return of == own->minor &&
-	       (strcmp(abi, "none") == 0 || strcmp(abi, arena_printf(a, "cp3%lu%s", own->minor, flags)) == 0);
+	p.any_build = none;
+	if (strncmp(tag, "py", 2) == 0) {
+		p.newer = modern;
+		*ret = p;
+		return none;
+	}
+	if (cp && (strcmp(abi, "abi3") == 0 || strcmp(abi, "abi3t") == 0)) {
+		p.flags = abi + strlen("abi3");
+		p.newer = true;
+		*ret = p;
+		return modern && p.minor >= ABI3_FIRST;
+	}
+	if (cp && !none) {
+		p.flags = abi + strspn(abi, "cp0123456789");
+		if (strncmp(abi, tag, strlen(tag)) != 0 || p.flags != abi + strlen(tag))
+			return false;
+		if (!modern || (*p.flags == 'm' && !p.flags[1] && p.minor <= PYMALLOC_LAST))
+			p.flags = ""; /* "cp36m", "cp27mu": what every build of these has */
+		else if (!*p.flags && p.minor <= PYMALLOC_LAST)
+			return false;
+	}
+	*ret = p;
+	return true;
 }
 
-bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a)
+/* Whether a pair is among those of a CPython. */
+static bool is_for(const struct pair *p, long minor, bool threaded)
 {
-	struct strlist tags = {0}, abis = {0};
-	char *end = NULL;
-	if (strncmp(python, "3.", 2) != 0)
-		return false;
-	struct python own = {.minor = strtoul(python + 2, &end, 10)};
-	own.threaded = *end == 't';
-	strlist_split(&tags, a, n->python, ".");
-	strlist_split(&abis, a, n->abi, ".");
-	for (size_t i = 0; i < tags.count; i++)
-		for (size_t k = 0; k < abis.count; k++)
-			if (takes_pair(&own, tags.items[i], abis.items[k], a))
-				return true;
-	return false;
+	return !*p->maker && p->major == 3 && (p->newer ? p->minor <= minor : p->minor == minor) &&
+	       (p->any_build || strcmp(p->flags, threaded ? "t" : "") == 0);
 }
 
 /* The oldest glibc that a machine's tags name. */
@@ -55,20 +72,102 @@ static unsigned first_glibc(const char *machine)
 	return strcmp(machine, "x86_64") == 0 ? 5 : 17;
 }
 
-bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc, struct arena *a)
+static bool lands(const char *tag, const char *machine, unsigned glibc, struct arena *a)
 {
-	struct strlist tags = {0};
-	strlist_split(&tags, a, n->platform, ".");
-	for (size_t i = 0; i < tags.count; i++) {
-		const char *tag = tags.items[i];
-		unsigned wants = manylinux_glibc(tag);
-		if (strcmp(tag, "any") == 0 || strcmp(tag, arena_printf(a, "linux_%s", machine)) == 0)
-			return true;
-		if (wants >= first_glibc(machine) && wants <= glibc &&
-		    path_has_suffix(tag, arena_printf(a, "_%s", machine)))
-			return true;
-	}
+	unsigned wants = manylinux_glibc(tag);
+	return strcmp(tag, arena_printf(a, "linux_%s", machine)) == 0 ||
+	       (wants >= first_glibc(machine) && wants <= glibc &&
+		path_has_suffix(tag, arena_printf(a, "_%s", machine)));
+}
+
+struct tag_lists {
+	struct strlist pythons, abis, platforms;
+};
+
+static struct tag_lists split_tags(const struct wheel_name *n, struct arena *a)
+{
+	struct tag_lists t = {0};
+	strlist_split(&t.pythons, a, n->python, ".");
+	strlist_split(&t.abis, a, n->abi, ".");
+	strlist_split(&t.platforms, a, n->platform, ".");
+	return t;
+}
+
+/* Whether installers ask for the pair beside one of the platforms: beside "any" for no ABI at all. */
+static bool has_platform(const struct tag_lists *t, const char *abi, const char *machine, unsigned glibc,
+			 struct arena *a)
+{
+	bool found = false;
+	for (size_t i = 0; i < t->platforms.count && !found; i++)
+		found = strcmp(t->platforms.items[i], "any") == 0
+				? strcmp(abi, "none") == 0
+				: !machine || lands(t->platforms.items[i], machine, glibc, a);
+	return found;
+}
+
+bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine, unsigned glibc,
+			 struct arena *a)
+{
+	const struct tag_lists t = split_tags(n, a);
+	char *end = NULL;
+	if (strncmp(python, "3.", 2) != 0)
+		return false;
+	long minor = strtol(python + 2, &end, 10);
+	for (size_t i = 0; i < t.pythons.count; i++)
+		for (size_t k = 0; k < t.abis.count; k++) {
+			struct pair p;
+			if (read_pair(t.pythons.items[i], t.abis.items[k], &p) && is_for(&p, minor, *end == 't') &&
+			    has_platform(&t, t.abis.items[k], machine, glibc, a))
+				return true;
+		}
 	return false;
+}
+
+bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a)
+{
+	return wheel_name_installs(n, python, NULL, 0, a);
+}
+
+static const char *name_of(const struct pair *p, struct arena *a)
+{
+	const char *build = strcmp(p->flags, "t") == 0 ? "t"
+			    : *p->flags                ? arena_printf(a, " built with '%s'", p->flags)
+						       : "";
+	return p->minor < 0 ? arena_printf(a, "%s%ld", p->maker, p->major)
+			    : arena_printf(a, "%s%ld.%ld%s", p->maker, p->major, p->minor, build);
+}
+
+static bool is_before(const struct pair *x, const struct pair *y)
+{
+	return x->major != y->major ? x->major < y->major : x->minor < y->minor;
+}
+
+char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_newer)
+{
+	const struct tag_lists t = split_tags(n, a);
+	struct pair *pairs = arena_array(a, t.pythons.count * t.abis.count, sizeof(*pairs)), lowest = {0};
+	struct strlist names = {0};
+	size_t count = 0;
+	*ret_newer = false;
+	for (size_t i = 0; i < t.pythons.count; i++)
+		for (size_t k = 0; k < t.abis.count; k++) {
+			struct pair *p = &pairs[count];
+			if (!read_pair(t.pythons.items[i], t.abis.items[k], p) ||
+			    !has_platform(&t, t.abis.items[k], NULL, 0, a))
+				continue;
+			count++;
+			if (p->newer && (!*ret_newer || is_before(p, &lowest))) {
+				lowest = *p;
+				*ret_newer = true;
+			}
+		}
+	for (size_t i = 0; i < count; i++)
+		if (!pairs[i].newer &&
+		    (!*ret_newer || *pairs[i].maker || *pairs[i].flags || is_before(&pairs[i], &lowest)))
+			strlist_once(&names, a, name_of(&pairs[i], a));
+	if (*ret_newer)
+		strlist_ref(&names, a, name_of(&lowest, a));
+	return strlist_join(&names, a, ", ");
 }
 
 const char *wheel_name_musl(const struct wheel_name *n, struct arena *a)

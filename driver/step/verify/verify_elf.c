@@ -125,7 +125,7 @@ static void check_one(struct verifying *v, const struct verify_member *m)
 	if (m->kind != ELF_HOST || m->elf_broken || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC))
 		return;
 	if (m->elf.unloadable)
-		verify_add(v, FINDING_ERROR, "elf", name, "the loader does not map it: %s", m->elf.unloadable);
+		verify_add(v, FINDING_ERROR, "elf", name, "the loader cannot take it: %s", m->elf.unloadable);
 	else if (m->machine == EM_AARCH64 && m->elf.page < PAGE_LARGEST)
 		verify_add(v, FINDING_WARNING, "elf", name,
 			   "has segments aligned to %u KiB: a kernel with pages of 64 KiB cannot load it",
@@ -195,15 +195,16 @@ static void check_platform(struct verifying *v, const char *platform, unsigned l
 {
 	unsigned claimed = manylinux_glibc(platform), honest = manylinux_glibc(v->report.tag);
 	const char *machine = s->other ? any_machine(s->other->machine) : NULL;
+	if (s->other && !machine)
+		machine = arena_printf(v->a, "ELF machine %u", s->other->machine);
 	if (s->other && strcmp(platform, "any") == 0)
 		verify_add(v, s->mixed ? FINDING_WARNING : FINDING_ERROR, "tag", "",
 			   "has the platform 'any', but '%s' is a %s for %s", s->other->entry->name,
-			   is_library_name(path_base(s->other->entry->name)) ? "library" : "program",
-			   machine ? machine : "one machine");
-	else if (!s->own && machine)
+			   is_library_name(path_base(s->other->entry->name)) ? "library" : "program", machine);
+	else if (!s->own && s->other)
 		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' is for %s", platform,
 			   s->other->entry->name, machine);
-	else if (s->other && s->own && machine)
+	else if (s->other)
 		verify_add(v, FINDING_NOTE, "tag", s->other->entry->name, "is for %s, and the wheel for '%s'", machine,
 			   platform);
 	if (!s->own || !strstr(v->report.tag, "linux"))

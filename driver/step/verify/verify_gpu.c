@@ -87,7 +87,7 @@ static void check_missing(struct verifying *v, const struct verify_member *m, co
 
 static void check_contents(struct verifying *v, const struct verify_member *m)
 {
-	if (m->gpu_broken)
+	if (m->gpu_broken && !m->elf.unloadable)
 		verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu_broken);
 	for (size_t i = 0; i < m->gpu.wrong.count; i++)
 		verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu.wrong.items[i]);

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,10 @@ static bool name_has_tag(struct verifying *v, const char *tag)
 {
 	const char *parts[] = {v->report.name.python, v->report.name.abi, v->report.name.platform};
 	struct strlist pieces = {0};
-	strlist_split(&pieces, v->a, tag, "-");
+	char *lower = arena_strdup(v->a, tag);
+	for (char *c = lower; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	strlist_split(&pieces, v->a, lower, "-");
 	if (pieces.count != ARRAY_LEN(parts))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {

@@ -435,6 +435,70 @@ static void segments_that_cannot_load(void **state)
 	elf_map_close(&m);
 }
 
+/* Each of these ends the process that loads the library: glibc takes what the entries say on trust. */
+static void dynamic_entries_that_the_loader_trusts(void **state)
+{
+	static const struct {
+		int64_t tag;
+		const char *says;
+	} cases[] = {{DT_RELA, "DT_RELA"},
+		     {DT_RELASZ, "DT_RELA"},
+		     {DT_RELAENT, "is not the size of its parts"},
+		     {DT_RELACOUNT, "more than there are"},
+		     {DT_PLTREL, "is not DT_RELA"},
+		     {DT_JMPREL, "DT_JMPREL"},
+		     {DT_PLTRELSZ, "DT_JMPREL"},
+		     {DT_PLTGOT, "DT_PLTGOT"},
+		     {DT_INIT, "DT_INIT 0x100000000000 is in no executable segment"},
+		     {DT_FINI, "DT_FINI 0x100000000000 is in no executable segment"},
+		     {DT_INIT_ARRAY, "DT_INIT_ARRAY"},
+		     {DT_INIT_ARRAYSZ, "DT_INIT_ARRAY"},
+		     {DT_FINI_ARRAY, "DT_FINI_ARRAY"},
+		     {DT_FINI_ARRAYSZ, "DT_FINI_ARRAY"}};
+	struct err e = {0};
+	AUTO_ELF_MAP struct elf_map m;
+	const char *path = compile("libr.so", "int puts(const char *);\nint f(void) { return puts(\"x\"); }\n",
+				   "-shared -fPIC -fcf-protection=none -Wl,-z,lazy");
+	(void)state;
+	assert_ok(elf_map_open(path, &m, &e), &e);
+	assert_ok(elf_map_loadable(&m, &e), &e);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		size_t k = 0;
+		while (k < m.dyn_count && m.dyn[k].d_tag != cases[i].tag)
+			k++;
+		assert_true(k < m.dyn_count);
+		uint64_t good = m.dyn[k].d_un.d_val;
+		m.dyn[k].d_un.d_val = 1ULL << 44;
+		assert_err(elf_map_loadable(&m, &e), &e, ERR_INTEGRITY, cases[i].says);
+		m.dyn[k].d_un.d_val = good;
+	}
+}
+
+static void relocations_that_the_loader_trusts(void **state)
+{
+	static const struct {
+		size_t at;
+		uint64_t value;
+		const char *says;
+	} cases[] = {{offsetof(Elf64_Rela, r_offset), 1ULL << 44, "is in no writable segment"},
+		     {offsetof(Elf64_Rela, r_offset), 0, "is in no writable segment"},
+		     {offsetof(Elf64_Rela, r_info), ELF64_R_INFO(0, 200), "of the type 200"},
+		     {offsetof(Elf64_Rela, r_info), ELF64_R_INFO(0, R_X86_64_64), "that is not relative"},
+		     {offsetof(Elf64_Rela, r_info), ELF64_R_INFO(9999, R_X86_64_RELATIVE), "symbol 9999 of"}};
+	struct err e = {0};
+	uint64_t table, offset, room;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_ELF_MAP struct elf_map m = {0}, broken = {0};
+		const char *path = compile("libr.so", ANSWER, SHARED);
+		assert_ok(elf_map_open(path, &m, &e), &e);
+		assert_true(elf_map_dyn(&m, DT_RELA, &table) && elf_map_find(&m, table, &offset, &room));
+		put(path, offset + cases[i].at, &cases[i].value, sizeof(cases[i].value));
+		assert_ok(elf_map_open(path, &broken, &e), &e);
+		assert_err(elf_map_loadable(&broken, &e), &e, ERR_INTEGRITY, cases[i].says);
+	}
+}
+
 static uint32_t next_random(uint32_t *seed)
 {
 	*seed = *seed * 1664525U + 1013904223U;
@@ -550,6 +614,8 @@ int main(void)
 		T(version_needs_that_break_off),
 		T(symbols_outside),
 		T(segments_that_cannot_load),
+		T(dynamic_entries_that_the_loader_trusts),
+		T(relocations_that_the_loader_trusts),
 		T(flipped_bytes_never_crash),
 		T(wild_dynamic_values_never_crash),
 	};

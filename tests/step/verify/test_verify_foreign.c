@@ -349,13 +349,13 @@ static void what_a_loader_maps(void **state)
 	library("p/f.so", "int v = 1; int f(void) { return v; }\n", "");
 	patch("p/f.so", shift_last_segment);
 	struct verify_report r = judge("p-1" LINUX);
-	assert_found(&r, FINDING_ERROR, "elf", "p/f.so", "the loader does not map it");
+	assert_found(&r, FINDING_ERROR, "elf", "p/f.so", "the loader cannot take it");
 	test_dir();
 	library("p/f.so", F, "");
 	patch("p/f.so", of_freebsd);
 	r = judge("p-1" LINUX);
 	assert_only_error(&r, "elf", "p/f.so",
-			  "the loader does not map it: the file: it is for the operating system 9");
+			  "the loader cannot take it: the file: it is for the operating system 9");
 	test_dir();
 	library("p/f.so", F, "");
 	patch("p/f.so", on_arm);
