@@ -84,9 +84,8 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 		      struct err *e)
 {
 	const struct verify_options *o = c->options;
-	struct wheel_name name;
-	if (wheel_name_parse(wheel, c->arena, &name, e) < 0)
-		return -1;
+	struct wheel_name name = {.dist = ""}; /* a name that is none is a finding */
+	(void)!wheel_name_parse(wheel, c->arena, &name, ERR_IGNORED);
 	struct verify_request q = {.wheel = wheel,
 				   .policy = &f->tables->manylinux,
 				   .tables = f->tables,
@@ -126,8 +125,9 @@ static int judge_machine(struct cmd_context *c, const struct verify_report *r, s
 /* What is broken may not run where it would fit. */
 static void judge_errors(const struct verify_report *r, struct arena *a, struct fit *fit)
 {
-	static const char *const rules[] = {"zip", "record", "metadata", "name",
-					    "elf", "module", "needed",   "undefined"};
+	static const char *const rules[] = {"zip",      "record",     "metadata", "name",       "elf",     "module",
+					    "needed",   "undefined",  "tag",      "exec-stack", "textrel", "isa",
+					    "isa-init", "isa-comdat", "abi3",     "gpu-code"};
 	struct strlist broken = {0};
 	for (size_t k = 0; k < ARRAY_LEN(rules); k++)
 		for (size_t i = 0; i < r->count; i++)

@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "core/plan/plan.h"
 #include "core/variant/profile_parts.h"
+#include "core/world/part.h"
 
 struct detecting {
 	const struct tables *t;
@@ -364,9 +365,14 @@ static void detect_release(struct detecting *c)
 		if (find(c, DETECT_TOO_NEW)) {
 			strlist_addf(
 				&d->warnings, c->a,
-				"driver %s is too old for every toolkit that supports %s: update it to %s or newer",
-				*c->h->driver ? c->h->driver : c->h->driver_cuda, gpu_name(c), lowest_floor(c));
-			break;
+				"driver %s is too old for every toolkit that supports %s: update it to %s or newer, "
+				"then use %s-%s",
+				*c->h->driver ? c->h->driver : c->h->driver_cuda, gpu_name(c), lowest_floor(c),
+				gpu_name(c), d->isa);
+			d->cuda = NULL;
+			d->release = NULL;
+			c->target_count = 0;
+			continue;
 		}
 		strlist_addf(&d->warnings, c->a,
 			     "no release has one toolkit for all of these GPUs: sm%s is left out and needs a build of "
@@ -381,7 +387,7 @@ static void detect_release(struct detecting *c)
 				       : "no release in the tables can be built for this machine");
 	else if (d->cuda)
 		strlist_addf(&d->reasons, c->a, "release %s with CUDA %s is the newest for %s", d->release, d->cuda,
-			     fit_of(d, d->cuda) == DETECT_TOO_NEW ? "these GPUs" : "this driver and these GPUs");
+			     "this driver and these GPUs");
 	else
 		strlist_addf(&d->reasons, c->a,
 			     c->release ? "release %s is the one asked for"
@@ -390,6 +396,33 @@ static void detect_release(struct detecting *c)
 }
 
 /* ---- the choice ---- */
+
+/* Builds are for the Pythons of their release, and their wheels for the glibc of the root and newer ones. */
+static void check_system(struct detecting *c)
+{
+	const struct hardware *h = c->h;
+	const struct release_row *r;
+	bool fine = !h->pythons.count;
+	if (!c->d->release || tables_need_release(c->t, c->d->release, &r, ERR_IGNORED) < 0)
+		return;
+	for (size_t i = 0; i < h->pythons.count && !fine; i++)
+		fine = strings_contain(r->pythons, r->pythons_count, h->pythons.items[i]);
+	if (!fine)
+		strlist_addf(&c->d->warnings, c->a, "release %s is for Python %s, and this machine has %s", r->name,
+			     strlist_join(&(struct strlist){.items = r->pythons, .count = r->pythons_count}, c->a, " "),
+			     strlist_join(&h->pythons, c->a, " "));
+	const char *oldest = "";
+	for (unsigned i = 0; i < r->worlds_count; i++) {
+		const struct world_part *base;
+		if (world_part_load(c->t->dir, r->worlds[i].base, c->a, &base, ERR_IGNORED) == 0 && *base->glibc &&
+		    (!*oldest || version_cmp(base->glibc, oldest) < 0))
+			oldest = base->glibc;
+	}
+	if (*h->glibc && version_cmp(h->glibc, oldest) < 0)
+		strlist_addf(&c->d->warnings, c->a,
+			     "its glibc is %s, and the oldest world of release %s has %s: a wheel may need that",
+			     h->glibc, r->name, oldest);
+}
 
 static bool is_mac(const struct hardware *h)
 {
@@ -457,6 +490,7 @@ static void choose_linux(struct detecting *c)
 	d->gpu = gpu_name(c);
 	d->profile = arena_printf(c->a, "%s-%s", d->gpu, d->isa);
 	add_others(c);
+	check_system(c);
 }
 
 int detect_choose(const struct tables *t, const struct hardware_facts *f, const struct hardware *h,

@@ -40,25 +40,23 @@ static void fit_python(struct fitting *c)
 			      : arena_printf(c->a, "it has no Python %s", wanted));
 }
 
-/* Of a Python only "3.11" is known: any 3.11.x may be it. What cannot be read keeps nobody away. */
-static bool is_required(const char *python, const char *range, struct arena *a)
-{
-	const char *numbers = arena_strndup(a, python, strspn(python, "0123456789."));
-	const char *first = arena_printf(a, "%s.0", numbers), *last = arena_printf(a, "%s.99", numbers);
-	bool low = true, high = true;
-	return version_in(first, range, &low, ERR_IGNORED) < 0 || version_in(last, range, &high, ERR_IGNORED) < 0 ||
-	       low || high;
-}
-
 static void fit_requires_python(struct fitting *c)
 {
-	const char *range = c->r->requires_python;
+	const char *range = c->r->requires_python, *depends = NULL;
 	for (size_t i = 0; range && i < c->h->pythons.count; i++) {
 		const char *python = c->h->pythons.items[i];
-		if (runs_on_python(c->r, python, c->a) && is_required(python, range, c->a))
+		int fits = runs_on_python(c->r, python, c->a) ? runs_on_requires(c->r, python, c->a) : 0;
+		if (fits > 0)
 			return;
+		depends = fits < 0 ? python : depends;
 	}
-	if (range && has_python(c))
+	if (depends)
+		lack(c, FIT_PERHAPS,
+		     arena_printf(
+			     c->a,
+			     "whether its Python %s is one that the wheel requires (%s) depends on the patch level",
+			     depends, range));
+	else if (range && has_python(c))
 		lack(c, FIT_NO, arena_printf(c->a, "it has no Python that the wheel requires (%s)", range));
 }
 

@@ -133,6 +133,14 @@ int hardware_load(const char *path, struct arena *a, struct hardware *ret, struc
 		return bad(&r, "driver", "a driver version", h.driver, e);
 	if (*h.driver_cuda && !version_valid(h.driver_cuda))
 		return bad(&r, "driver_cuda", "a CUDA version", h.driver_cuda, e);
+	if (*h.glibc && (!version_valid(h.glibc) || strncmp(h.glibc, "2.", 2) != 0))
+		return bad(&r, "glibc", "a version of glibc", h.glibc, e);
+	for (size_t i = 0; i < h.pythons.count; i++) {
+		const char *python = h.pythons.items[i], *end = python + 2;
+		end += strncmp(python, "3.", 2) == 0 ? strspn(end, "0123456789") : 0;
+		if (end == python + 2 || strlen(end) > (*end == 't'))
+			return bad(&r, "pythons", "a Python like 3.13 or 3.13t", python, e);
+	}
 	if (take_cpu(&r, t->cpu, &h.cpu, e) < 0 || take_gpus(&r, t, &h, e) < 0)
 		return -1;
 	*ret = h;

@@ -8,7 +8,7 @@
 #include "base/version.h"
 #include "core/plan/promise.h"
 #include "core/wheel/manylinux.h"
-#include "core/wheel/wheel.h"
+#include "core/wheel/wheel_requires.h"
 
 /* "9.0" of "9.0a" and "9.0+PTX". */
 static size_t number_len(const char *capability)
@@ -141,6 +141,14 @@ bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a
 	if (r->wheel)
 		return wheel_name_takes(r->wheel, python, a);
 	return r->python_newer ? version_cmp(python, r->python) >= 0 : strcmp(python, r->python) == 0;
+}
+
+int runs_on_requires(const struct runs_on *r, const char *python, struct arena *a)
+{
+	enum wheel_python_fit fit;
+	if (!r->requires_python || wheel_requires_python(r->requires_python, python, a, &fit, ERR_IGNORED) < 0)
+		return 1;
+	return fit == WHEEL_PYTHON_ALWAYS ? 1 : fit == WHEEL_PYTHON_BY_PATCH ? -1 : 0;
 }
 
 bool runs_on_installs(const struct runs_on *r, const char *python, const char *platform, const char *glibc,

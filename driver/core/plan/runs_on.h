@@ -47,6 +47,9 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret);
 /* runs_on_python: whether a Python ("3.13", "3.13t") takes it. */
 bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a);
+/* runs_on_requires: whether a Python is what Requires-Python takes: 1 yes, 0 no, -1: some of its
+ * patch releases. */
+int runs_on_requires(const struct runs_on *r, const char *python, struct arena *a);
 /* runs_on_installs: whether the installer of that Python on a Linux ("x86_64-linux", glibc "2.41")
  * takes its tags; true where there is no wheel yet, or no glibc. */
 bool runs_on_installs(const struct runs_on *r, const char *python, const char *platform, const char *glibc,

@@ -23,7 +23,8 @@ struct zip_reader;
 /* zip_open: reads and checks the whole directory. ERR_INTEGRITY (file, entry, offset) for local and
  * central headers that differ, duplicate or unsafe names, overlapping entries, bytes of no entry,
  * encryption, methods other than stored and deflate, wrong data descriptors, missing or superfluous
- * zip64 fields, symbolic links, comments. Directory entries ("name/") are fine. */
+ * zip64 fields, symbolic links, comments of entries. Directory entries ("name/") and a comment of
+ * the archive are fine. */
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e) MUST_CHECK;
 /* zip_open_fd: the same of an open file, which becomes the reader's, also on failure; `name` is for
  * messages. */

@@ -85,8 +85,9 @@ static int read_end_64(const struct zip_reader *z, uint64_t end_at, const struct
 	return 0;
 }
 
-/* The file does not end with a plain end record: looks for one before it to say what is wrong. */
-static int no_end(const struct zip_reader *z, struct err *e)
+/* The file does not end with a plain end record: one before it has a comment, in which readers find no other, or says
+ * what is wrong. */
+static int find_end(const struct zip_reader *z, uint64_t *ret, struct err *e)
 {
 	struct arena AUTO_ARENA scratch = {0};
 	struct zip_end end;
@@ -100,8 +101,12 @@ static int no_end(const struct zip_reader *z, struct err *e)
 		memcpy(&end, tail + i, sizeof(end));
 		if (end.signature != ZIP_END_SIG)
 			continue;
-		if (end.comment_len == behind)
-			return bad(e, z, from + i, "a comment in the end record");
+		if (end.comment_len == behind && memmem(tail + i + 4, len - i - 4, tail + i, 4))
+			return bad(e, z, from + i, "a comment that looks like an archive");
+		if (end.comment_len == behind) {
+			*ret = from + i;
+			return 0;
+		}
 		return err_set(e, ERR_INTEGRITY,
 			       "damaged archive '%s': %zu extra bytes after its end at offset %" PRIu64, z->path,
 			       behind, z->size - behind);
@@ -119,8 +124,9 @@ static int read_end(const struct zip_reader *z, struct directory *d, struct err 
 	uint64_t at = z->size - sizeof(end);
 	if (zip_read_at(z, at, &end, sizeof(end), e) < 0)
 		return -1;
-	if (end.signature != ZIP_END_SIG || end.comment_len != 0)
-		return no_end(z, e);
+	if ((end.signature != ZIP_END_SIG || end.comment_len != 0) &&
+	    (find_end(z, &at, e) < 0 || zip_read_at(z, at, &end, sizeof(end), e) < 0))
+		return -1;
 	if (end.disk != 0 || end.directory_disk != 0 || end.disk_count != end.count)
 		return bad(e, z, at, "more than one disk");
 	*d = (struct directory){end.count, end.size, end.offset, at};
@@ -208,7 +214,8 @@ static const char *check_name(const struct header *h, char *name)
 		name[h->name_len - 1] = '/';
 	if (!safe)
 		return "has an unsafe name";
-	if (dir && (h->size || h->packed))
+	/* Two bytes are what deflate makes of nothing. */
+	if (dir && (h->size || h->packed > 2))
 		return "is a directory with contents";
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/path.h"
@@ -70,7 +71,8 @@ static const char *name_fault(const char *name, struct arena *a)
 
 const char *verify_installed(const char *name)
 {
-	static const char *const roots[] = {"platlib/", "purelib/"};
+	static const char *const roots[] = {"platlib/", "purelib/"}, *const sites[] = {"/site-packages/",
+										       "/dist-packages/"};
 	const char *data = strstr(name, ".data/");
 	const char *slash = strchr(name, '/');
 	if (!data || !slash || data > slash)
@@ -80,6 +82,10 @@ const char *verify_installed(const char *name)
 		if (strncmp(rest, roots[i], strlen(roots[i])) == 0)
 			return rest + strlen(roots[i]);
 	}
+	/* Below the environment's own directory, in which its packages are. */
+	for (size_t i = 0; i < ARRAY_LEN(sites) && strncmp(rest, "data/", 5) == 0; i++)
+		if (strstr(rest, sites[i]))
+			return strstr(rest, sites[i]) + strlen(sites[i]);
 	return NULL;
 }
 
@@ -94,11 +100,11 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Case does not count, nor do dots and blanks at the end of a part, which Windows drops. */
-static struct folded fold(const char *name, struct arena *a)
+static struct folded fold(const char *name, const char *installed, struct arena *a)
 {
-	struct folded f = {name, arena_alloc(a, strlen(name) + 1)};
+	struct folded f = {name, arena_alloc(a, strlen(installed) + 1)};
 	char *to = (char *)(uintptr_t)f.key;
-	for (const char *s = name; *s; s++) {
+	for (const char *s = installed; *s; s++) {
 		size_t dropped = strspn(s, ". ");
 		if (dropped && (s[dropped] == '/' || !s[dropped]))
 			s += dropped - 1;
@@ -112,12 +118,91 @@ static struct folded fold(const char *name, struct arena *a)
 static void check_start(struct verifying *v, const char *name)
 {
 	const char *installed = verify_installed(name);
-	if (!installed || strchr(installed, '/'))
+	if (!installed)
 		return;
-	if (path_has_suffix(installed, ".pth") || strcmp(installed, "sitecustomize.py") == 0 ||
-	    strcmp(installed, "usercustomize.py") == 0)
+	const char *base = path_base(installed), *slash = strchr(installed, '/');
+	bool top = !slash, package = slash && slash + 1 == base && strncmp(base, "__init__.", 9) == 0;
+	size_t word = strcspn(installed, "./");
+	bool custom =
+		(top || package) && word == strlen("sitecustomize") &&
+		(strncmp(installed, "sitecustomize", word) == 0 || strncmp(installed, "usercustomize", word) == 0) &&
+		(path_has_suffix(base, ".py") || path_has_suffix(base, ".pyc") || path_has_suffix(base, ".so"));
+	if (custom || (top && path_has_suffix(installed, ".pth")))
 		verify_add(v, FINDING_WARNING, "start", name,
 			   "is read at every start of Python, also of programs that do not use this package");
+}
+
+/* ".data" holds a directory for each scheme of installation: an installer fails on anything else. */
+static const char *data_fault(const char *name)
+{
+	static const char *const schemes[] = {"purelib/", "platlib/", "headers/", "scripts/", "data/"};
+	const char *slash = strchr(name, '/');
+	if (!slash || slash - name < 5 || strncmp(slash - 5, ".data", 5) != 0 || !slash[1])
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+		if (strncmp(slash + 1, schemes[i], strlen(schemes[i])) == 0)
+			return NULL;
+	return strchr(slash + 1, '/')
+		       ? "is in a directory of .data that is none of purelib, platlib, headers, scripts and data"
+		       : "is in .data itself, and not in one of its directories";
+}
+
+/* Names of devices, with any suffix. */
+static bool is_device(const char *name, struct arena *a)
+{
+	static const char *const devices[] = {"con", "prn", "aux", "nul", "com", "lpt"};
+	struct strlist parts = {0};
+	strlist_split(&parts, a, name, "/");
+	for (size_t i = 0; i < parts.count; i++)
+		for (size_t k = 0; k < ARRAY_LEN(devices); k++) {
+			size_t n = strcspn(parts.items[i], "."), digit = k > 3;
+			if (n == 3 + digit && strncasecmp(parts.items[i], devices[k], 3) == 0 &&
+			    (!digit || isdigit((unsigned char)parts.items[i][3])))
+				return true;
+		}
+	return false;
+}
+
+/* Names that differ in how accents are written alone, e and U+0301 or U+00E9, are alike so: in both forms the letter
+ * is a '?'. */
+static char *without_accents(const char *name, bool *ret_marks, struct arena *a)
+{
+	char *out = arena_alloc(a, strlen(name) + 1), *to = out;
+	*ret_marks = false;
+	for (const unsigned char *s = (const unsigned char *)name; *s;) {
+		bool mark = s[0] == 0xcc || (s[0] == 0xcd && s[1] < 0xb0); /* U+0300 to U+036F */
+		*ret_marks = *ret_marks || mark;
+		if (mark && to > out)
+			to[-1] = '?';
+		else
+			*to++ = s[0] < 0x80 ? (char)tolower(*s) : '?';
+		for (s++; (*s & 0xc0) == 0x80; s++)
+			;
+	}
+	return out;
+}
+
+static void check_accents(struct verifying *v)
+{
+	size_t count = zip_count(v->zip);
+	struct folded *names = arena_array(v->a, count, sizeof(*names));
+	bool any = false, first, second;
+	for (size_t i = 0; i < count; i++) {
+		const char *name = zip_at(v->zip, i)->name;
+		names[i] = (struct folded){name, without_accents(name, &first, v->a)};
+		any = any || first;
+	}
+	if (!any)
+		return;
+	array_sort(names, count, sizeof(*names), by_key);
+	for (size_t i = 1; i < count; i++) {
+		(void)without_accents(names[i - 1].name, &first, v->a);
+		(void)without_accents(names[i].name, &second, v->a);
+		if (first != second && strcmp(names[i - 1].key, names[i].key) == 0)
+			verify_add(v, FINDING_WARNING, "name", names[i].name,
+				   "differs from '%s' in how its accents are written: macOS takes them for one name",
+				   names[i - 1].name);
+	}
 }
 
 static void check_names(struct verifying *v)
@@ -126,11 +211,16 @@ static void check_names(struct verifying *v)
 	struct folded *names = arena_array(v->a, count, sizeof(*names));
 	for (size_t i = 0; i < count; i++) {
 		const struct zip_entry *en = zip_at(v->zip, i);
-		names[i] = fold(en->name, v->a);
-		const char *fault = name_fault(en->name, v->a);
+		const char *installed = verify_installed(en->name);
+		names[i] = fold(en->name, installed ? installed : en->name, v->a);
+		const char *fault = name_fault(en->name, v->a), *misplaced = data_fault(en->name);
 		if (fault)
 			verify_add(v, FINDING_ERROR, "name", en->name, "%s", fault);
-		if (strlen(names[i].key) != strlen(en->name))
+		if (misplaced)
+			verify_add(v, FINDING_ERROR, "metadata", en->name, "%s", misplaced);
+		if (is_device(en->name, v->a))
+			verify_add(v, FINDING_WARNING, "name", en->name, "has the name of a device on Windows in it");
+		if (strlen(names[i].key) != strlen(installed ? installed : en->name))
 			verify_add(v, FINDING_WARNING, "name", en->name,
 				   "has a part that ends in a dot or a blank, which Windows drops");
 		check_start(v, en->name);
@@ -140,10 +230,14 @@ static void check_names(struct verifying *v)
 	}
 	array_sort(names, count, sizeof(*names), by_key);
 	for (size_t i = 1; i < count; i++)
-		if (strcmp(names[i - 1].key, names[i].key) == 0)
-			verify_add(v, FINDING_WARNING, "name", names[i].name,
-				   "is the same as '%s' on macOS or Windows: one of them is lost there",
-				   names[i - 1].name);
+		if (strcmp(names[i - 1].key, names[i].key) == 0) {
+			const char *x = verify_installed(names[i - 1].name), *y = verify_installed(names[i].name);
+			bool same = x && y && strcmp(x, y) == 0;
+			verify_add(v, same ? FINDING_ERROR : FINDING_WARNING, "name", names[i].name,
+				   "is the same as '%s' %s: one of them is lost%s", names[i - 1].name,
+				   same ? "once installed" : "on macOS or Windows", same ? "" : " there");
+		}
+	check_accents(v);
 }
 
 static void check_members(struct verifying *v)
@@ -223,7 +317,12 @@ static void find_machines(struct verifying *v)
 	if (!v->q->tables || !v->named)
 		return;
 	common_targets(r, v->a, &targets);
-	runs_on_of_wheel(v->q->tables, &r->name, r->tag, &r->promise, &targets, r->requires_torch, v->a, &r->runs_on);
+	/* The table's first row takes all that is older. */
+	const char *tag = r->tag, *who;
+	unsigned needed = verify_needed_glibc(v, &who);
+	if (strcmp(tag, "manylinux_2_17_x86_64") == 0)
+		tag = arena_printf(v->a, "manylinux_2_%u_x86_64", needed > 5 ? needed : 5);
+	runs_on_of_wheel(v->q->tables, &r->name, tag, &r->promise, &targets, r->requires_torch, v->a, &r->runs_on);
 	r->runs_on.requires_python = v->requires_python;
 }
 

@@ -108,6 +108,8 @@ static void check_format(struct verifying *v, const struct verify_member *m, boo
 		verify_add(v, library ? FINDING_ERROR : FINDING_WARNING, "elf", name, "%s", m->elf_broken);
 	else if (not )
 		verify_add(v, FINDING_ERROR, "elf", name, "is not a library: %s", not );
+	else if (library && m->kind == ELF_NONE)
+		verify_add(v, FINDING_NOTE, "elf", name, "is a linker script: no loader takes it, and no Python");
 	else if (m->kind == ELF_FOREIGN)
 		verify_add(v, FINDING_NOTE, "elf", name,
 			   "is not a 64-bit little-endian ELF file (its machine is %u): nothing more is examined",
@@ -144,8 +146,7 @@ static void check_one(struct verifying *v, const struct verify_member *m)
 		verify_add(v, FINDING_ERROR, "textrel", name, "has text relocations");
 }
 
-/* The highest GLIBC_2.N that a library needs, and which. */
-static unsigned needed_glibc(const struct verifying *v, const char **ret_who)
+unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who)
 {
 	unsigned highest = 0, minor;
 	for (size_t i = 0; i < v->count; i++) {
@@ -165,7 +166,7 @@ static void check_floor(struct verifying *v, const char *platform, unsigned clai
 {
 	/* The table has no policies below 2.17 and between 2.17 and 2.28: there glibc's version decides. */
 	const char *who = "";
-	unsigned needed = claimed < 28 && claimed != 17 ? needed_glibc(v, &who) : 0;
+	unsigned needed = claimed < 28 && claimed != 17 ? verify_needed_glibc(v, &who) : 0;
 	if (claimed >= 28 || claimed == 17)
 		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but needs '%s': %s", platform,
 			   v->report.tag, v->report.tag_why);
@@ -274,7 +275,7 @@ static void find_tag(struct verifying *v, const char *platform)
 static void check_musl(struct verifying *v)
 {
 	const char *who = "";
-	unsigned needed = needed_glibc(v, &who);
+	unsigned needed = verify_needed_glibc(v, &who);
 	if (needed)
 		verify_add(v, FINDING_ERROR, "tag", who, "needs GLIBC_2.%u, and the wheel is for musl", needed);
 }

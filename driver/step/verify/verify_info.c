@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/path.h"
+#include "base/utf8.h"
 #include "core/wheel/wheel_requires.h"
 #include "step/verify/verify_parts.h"
 
@@ -30,18 +31,25 @@ static bool read_headers(struct verifying *v, const char *name, struct wheel_hea
 		verify_add_error(v, "metadata", path, &why);
 		return false;
 	}
+	if (!utf8_valid(buf_cstr(&text)))
+		verify_add(v, FINDING_ERROR, "metadata", path, "is not UTF-8: installers refuse it");
 	return true;
+}
+
+static void expect_once(struct verifying *v, const char *file, const struct wheel_headers *h, const char *field)
+{
+	struct strlist all = {0};
+	wheel_headers_all(h, field, v->a, &all);
+	if (all.count > 1)
+		verify_add(v, FINDING_ERROR, "metadata", file, "has %zu lines %s: tools differ in which one they take",
+			   all.count, field);
 }
 
 static void expect(struct verifying *v, const char *file, const struct wheel_headers *h, const char *field,
 		   const char *want)
 {
 	const char *got = wheel_headers_get(h, field);
-	struct strlist all = {0};
-	wheel_headers_all(h, field, v->a, &all);
-	if (all.count > 1)
-		verify_add(v, FINDING_ERROR, "metadata", file, "has %zu lines %s: tools differ in which one they take",
-			   all.count, field);
+	expect_once(v, file, h, field);
 	if (!got)
 		verify_add(v, FINDING_ERROR, "metadata", file, "has no %s", field);
 	else if (want && strcmp(got, want) != 0)
@@ -69,7 +77,13 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 static void check_requires(struct verifying *v, const char *file, const struct wheel_headers *h)
 {
 	bool found = false;
+	enum wheel_python_fit fit;
+	struct err why = {0};
 	v->requires_python = wheel_headers_get(h, "Requires-Python");
+	expect_once(v, file, h, "Requires-Python");
+	if (v->requires_python && wheel_requires_python(v->requires_python, "3.0", v->a, &fit, &why) < 0)
+		verify_add(v, FINDING_WARNING, "metadata", file,
+			   "has the Requires-Python '%s', which installers ignore: %s", v->requires_python, why.msg);
 	for (size_t i = 0; i < h->count; i++) {
 		const char *line = h->items[i].value;
 		if (strcasecmp(h->items[i].key, "Requires-Dist") != 0)
@@ -164,6 +178,52 @@ static void check_wheel_file(struct verifying *v)
 		check_tags(v, file, &h);
 }
 
+/* "name = module:function [extra]"; what is wrong with the line of a group, else NULL. */
+static const char *entry_fault(const char *line, bool script)
+{
+	const char *equals = strchr(line, '=');
+	size_t name = equals ? (size_t)(equals - line) : 0;
+	if (!equals)
+		return "has no '='";
+	if (script && memchr(line, '/', name))
+		return "names a file elsewhere";
+	return script && !strchr(equals, ':') ? "names no function" : NULL;
+}
+
+/* As importlib.metadata reads it. */
+static void check_entry_points(struct verifying *v)
+{
+	const char *path = info_path(v, "entry_points.txt");
+	const struct zip_entry *en = zip_find(v->zip, path);
+	struct buf AUTO_BUF text = {0};
+	struct strlist lines = {0};
+	struct err why = {0};
+	bool group = false, script = false;
+	if (!en)
+		return;
+	if (zip_read(v->zip, en, INFO_MAX, &text, &why) < 0) {
+		verify_add_error(v, "metadata", path, &why);
+		return;
+	}
+	strlist_split(&lines, v->a, buf_cstr(&text), "\r\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		char *line = arena_strdup(v->a, lines.items[i] + strspn(lines.items[i], " \t"));
+		for (size_t n = strlen(line); n && strchr(" \t", line[n - 1]); n--)
+			line[n - 1] = '\0';
+		if (!*line || *line == '#')
+			continue;
+		if (*line == '[' && path_has_suffix(line, "]")) {
+			group = true;
+			script = strcmp(line, "[console_scripts]") == 0 || strcmp(line, "[gui_scripts]") == 0;
+			continue;
+		}
+		const char *fault = group ? entry_fault(line, script) : NULL;
+		if (fault)
+			verify_add(v, FINDING_ERROR, "metadata", path,
+				   "has the entry point '%s', which %s: installers fail", line, fault);
+	}
+}
+
 /* The number of the line "rev=1 tool=ptbuild 0.1.0 input=<key>\n"; 0 if it is another. */
 static unsigned parse_marker(const char *text, size_t len)
 {
@@ -233,6 +293,7 @@ void verify_info(struct verifying *v)
 		check_name(v, file, &h);
 		check_requires(v, file, &h);
 	}
+	check_entry_points(v);
 	check_marker(v);
 	check_order(v);
 }

@@ -62,6 +62,8 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 const char *verify_installed(const char *name);
 /* verify_is_library: whether the loader takes it: a library or a program. */
 bool verify_is_library(const struct verify_member *m);
+/* verify_needed_glibc: the highest N of GLIBC_2.N that a library needs, and which; 0: none. */
+unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who);
 /* verify_inside: the library in the wheel that this NEEDED name means, NULL. */
 const struct verify_member *verify_inside(const struct verifying *v, const char *needed);
 

@@ -245,6 +245,27 @@ static void gpus_without_a_common_toolkit_are_split(void **state)
 	assert_contains(strlist_join(&d.warnings, &a, "\n"), "sm61 is left out");
 }
 
+static void what_the_system_lacks_is_told(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct hardware h = machine("cascade-lake-t4", &a);
+	h.glibc = "2.12";
+	strlist_split(&h.pythons, &a, "3.8 3.13t", " ");
+	struct detected d = choose(&h, NULL, NULL, &a);
+	const char *warnings = strlist_join(&d.warnings, &a, "\n");
+	assert_contains(warnings, "and this machine has 3.8 3.13t");
+	assert_contains(warnings, "its glibc is 2.12, and the oldest world of release 2.13.0 has 2.");
+	h.glibc = "2.41";
+	strlist_ref(&h.pythons, &a, "3.13");
+	d = choose(&h, NULL, NULL, &a);
+	assert_int_equal(d.warnings.count, 0);
+	h.driver = "450.80.02"; /* runs no toolkit of the tables */
+	d = choose(&h, NULL, NULL, &a);
+	assert_string_equal(d.command, "ptbuild --profile cpu-avx512");
+	assert_contains(strlist_join(&d.warnings, &a, "\n"), "update it to 525.60.13 or newer, then use sm75-avx512");
+}
+
 static void a_release_may_be_asked_for(void **state)
 {
 	(void)state;
@@ -309,6 +330,7 @@ int main(void)
 		cmocka_unit_test(others_that_run_are_named),
 		cmocka_unit_test(the_driver_decides_which_toolkits_run),
 		cmocka_unit_test(gpus_without_a_common_toolkit_are_split),
+		cmocka_unit_test(what_the_system_lacks_is_told),
 		cmocka_unit_test(a_release_may_be_asked_for),
 		cmocka_unit_test(native_parts_are_made_exact),
 		cmocka_unit_test(native_needs_a_machine_that_fits),

@@ -205,9 +205,34 @@ static void test_what_installers_refuse(void **state)
 	(void)state;
 	struct hardware h = machine("emerald-rapids-vm", "2.36", "3.11 3.12");
 	static const char *const ranges[][2] = {
-		{">=3.9", "yes"},    {">=3.12", "yes"},   {">=3.11.4,<3.12", "yes"},
-		{"==3.12.*", "yes"}, {"!=3.13.*", "yes"}, {"not one", "yes"},
-		{">=3.13", "no: "},  {"<3.11", "no: "},   {"==2.7.*", "no: "},
+		{">=3.9", "yes"},
+		{">=3.12", "yes"},
+		{">=3.11.4,<3.12", "perhaps"},
+		{"==3.12.*", "yes"},
+		{"!=3.13.*", "yes"},
+		{"not one", "yes"},
+		{">=3.13", "no: "},
+		{"<3.11", "no: "},
+		{"==2.7.*", "no: "},
+		/* As packaging.specifiers has it, of a full version: 3.11.7, 3.12.3. */
+		{"<=3.11", "perhaps: whether its Python 3.11 is one that the wheel requires (<=3.11) depends on"},
+		{"==3.11", "perhaps"},
+		{">3.12", "perhaps"},
+		{">=3.12.8", "perhaps"},
+		{"===3.12.3", "perhaps"},
+		{"~=3.11.0", "yes"},
+		{"~=3.11", "yes"},
+		{"~=3.13", "no: "},
+		{"!=3.11.*,!=3.12.*", "no: "},
+		{"!=3.11.7,!=3.12.*", "perhaps"},
+		{">=3.11,<3.12.0a0", "yes"},
+		{">=3.13.0b1", "no: "},
+		{"", "yes"},
+		{">=3.11,", "yes"},
+		{">=3.6.*", "yes"},
+		{"^3.13", "yes"},
+		{"~=3", "yes"},
+		{"==3.*", "yes"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
 		struct runs_on r = wheel("x-1.0-py3-none-any.whl", "any", "", "");
@@ -219,6 +244,19 @@ static void test_what_installers_refuse(void **state)
 	assert_string_equal(verdict(&r, NULL, &h), "no: no installer takes its platform tag there");
 	r = wheel("x-1.0-pp311-pypy311_pp73-linux_x86_64.whl", "", "", "");
 	assert_string_equal(verdict(&r, NULL, &h), "no: its Python is 3.11 and 3.12, not PyPy 3.11");
+	r = wheel("x-1.0-py3-none-any.win_amd64.whl", "", "", "");
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	r = wheel("x-1.0-cp311-cp311-manylinux_2_17_aarch64.manylinux_2_17_x86_64.whl", "", "", "");
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	r = wheel("x-1.0-cp310.cp312-cp310.cp312-linux_x86_64.whl", "", "", "");
+	assert_contains(runs_on_text(&r, &a), "python 3.10, 3.12 only");
+	r = wheel("x-1.0-cp311-cp311-macosx_10_13_universal2.whl", "", "", "");
+	assert_string_equal(verdict(&r, NULL, &h), "no: it is x86_64-linux, not x86_64-darwin or aarch64-darwin");
+	r = wheel("x-1.0-cp311-abi3-any.whl", "", "", "");
+	assert_string_equal(verdict(&r, NULL, &h), "no: no installer asks for its tags");
+	h.glibc = "";
+	r = wheel("x-1.0-cp311-cp311-musllinux_1_2_x86_64.manylinux_2_17_x86_64.whl", "", "", "");
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
 }
 
 /* A root's glibc is the most that a wheel of it can need. */

@@ -558,6 +558,9 @@ static void wrong_descriptions_are_refused_with_their_line(void **state)
 	wrong_machine(CPU "memory: \"-1\"\n", "not a size");
 	wrong_machine(CPU "memory: 99999999999T\n", "not a size");
 	wrong_machine(CPU "driver: new\n", "'new' is not a driver version");
+	wrong_machine(CPU "glibc: x\n", "'x' is not a version of glibc");
+	wrong_machine(CPU "pythons: 3.11 zz\n", "'zz' is not a Python like 3.13");
+	wrong_machine(CPU "pythons: 3.13d\n", "'3.13d' is not a Python like 3.13");
 	wrong_machine(CPU "driver_cuda: twelve\n", "not a CUDA version");
 	wrong_machine(CPU "gpus: [{name: X, capability: \"90\"}]\n", "'90' is not a compute capability");
 	wrong_machine(CPU "gpus: [{name: X, capability: 9.0, memory: big}]\n", "m.yaml:3: not a size: 'big'");

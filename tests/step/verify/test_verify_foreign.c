@@ -150,7 +150,14 @@ static void a_stronger_digest_is_compared(void **state)
 static void files_that_every_start_reads(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"x.pth", "sitecustomize.py", "p-1.data/purelib/usercustomize.py"};
+	static const char *const names[] = {"x.pth",
+					    "sitecustomize.py",
+					    "p-1.data/purelib/usercustomize.py",
+					    "usercustomize/__init__.py",
+					    "sitecustomize.pyc",
+					    "sitecustomize.cpython-313-x86_64-linux-gnu.so",
+					    "p-1.data/purelib/x.pth",
+					    "p-1.data/data/lib/python3.13/site-packages/x.pth"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		test_dir();
 		shell("mkdir -p \"$(dirname '%s')\"", file(names[i]));
@@ -163,6 +170,56 @@ static void files_that_every_start_reads(void **state)
 	test_write(file("p/sitecustomize.py"), "");
 	struct verify_report r = judge("p-1-py3-none-any.whl");
 	assert_silent(&r);
+}
+
+/* pip was seen to fail on each. */
+static void what_installers_fail_on(void **state)
+{
+	static const struct {
+		const char *name, *text;
+		enum finding_level level;
+		const char *rule, *says;
+	} cases[] = {
+		{"p-1.data/other/a", "", FINDING_ERROR, "metadata", "in a directory of .data that is none of"},
+		{"p-1.data/a.py", "", FINDING_ERROR, "metadata", "is in .data itself"},
+		{"p-1.dist-info/entry_points.txt", "[console_scripts]\nrun\n", FINDING_ERROR, "metadata",
+		 "entry point 'run', which has no '='"},
+		{"p-1.dist-info/entry_points.txt", "[gui_scripts]\nrun = p\n", FINDING_ERROR, "metadata",
+		 "names no function"},
+		{"p-1.dist-info/entry_points.txt", "[console_scripts]\n../run = p:f\n", FINDING_ERROR, "metadata",
+		 "names a file elsewhere"},
+		{"p/nul.txt", "", FINDING_WARNING, "name", "the name of a device on Windows"},
+		{"p/x.so", "/* GNU ld script */ INPUT(-lx)\n", FINDING_NOTE, "elf", "is a linker script"},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		test_dir();
+		test_write(file("p/a.py"), "");
+		test_write(file("p-1.dist-info/x"), "");
+		test_write(file(cases[i].name), cases[i].text);
+		struct verify_report r = judge("p-1" LINUX);
+		assert_found(&r, cases[i].level, cases[i].rule, cases[i].name, cases[i].says);
+	}
+	test_dir();
+	test_write(file("p/a.py"), "");
+	test_write(file("p-1.data/purelib/p/a.py"), "");
+	test_write(file("p/\xc3\xa9.py"), "");
+	test_write(file("p/e\xcc\x81.py"), "");
+	struct verify_report twice = judge("p-1" LINUX);
+	assert_only_error(&twice, "name", "p/a.py", "is the same as 'p-1.data/purelib/p/a.py' once installed");
+	assert_true(says(&twice, "in how its accents are written"));
+	static const struct {
+		const char *lines, *says;
+	} metadata[] = {
+		{"Requires-Python: ^3.8\n", "which installers ignore"},
+		{"Requires-Python: >=3.6\nRequires-Python: >=3.7\n", "has 2 lines Requires-Python"},
+		{"Author: J\xfcrgen\n", "is not UTF-8"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(metadata); i++) {
+		test_write(file("p/a.py"), "");
+		struct verify_report r = verify(wheel_by("p-1" LINUX, &(struct maker){.metadata = metadata[i].lines}));
+		assert_true(says(&r, metadata[i].says));
+	}
 }
 
 static void names_that_windows_changes(void **state)
@@ -341,6 +398,12 @@ static void of_a_gpu(Elf64_Ehdr *h, Elf64_Phdr *p)
 	h->e_machine = 224; /* AMDGPU */
 }
 
+static void of_no_machine(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	(void)p;
+	h->e_machine = EM_NONE;
+}
+
 #define ONE_PAGE "-Wl,-z,max-page-size=0x10000 -Wl,-z,separate-code"
 
 static void what_a_loader_maps(void **state)
@@ -354,8 +417,22 @@ static void what_a_loader_maps(void **state)
 	library("p/f.so", F, "");
 	patch("p/f.so", of_freebsd);
 	r = judge("p-1" LINUX);
-	assert_only_error(&r, "elf", "p/f.so",
-			  "the loader cannot take it: the file: it is for the operating system 9");
+	assert_only_error(&r, "elf", "p/f.so", "the loader cannot take it: the file: it is for the operating system 9");
+	test_dir();
+	library("p/f.so", F, "");
+	shell("truncate -s -1 '%s'", file("p/f.so"));
+	r = judge("p-1" LINUX);
+	assert_only_error(&r, "elf", "p/f.so", "it is truncated");
+	test_dir();
+	library("p/f.so", F, "");
+	patch("p/f.so", of_no_machine);
+	r = judge("p-1" LINUX);
+	assert_found(&r, FINDING_ERROR, "elf", "p/f.so", "it is for no machine");
+	assert_found(&r, FINDING_ERROR, "tag", "", "'p/f.so' is for ELF machine 0");
+	test_dir();
+	library("p/f.so", F, "");
+	r = judge("p-1-py3-none-linux_x86_64.whl");
+	assert_string_equal(r.runs_on.glibc, "2.5");
 	test_dir();
 	library("p/f.so", F, "");
 	patch("p/f.so", on_arm);
@@ -564,6 +641,7 @@ int main(void)
 		TEST(spellings_of_one_name_and_version),
 		TEST(a_stronger_digest_is_compared),
 		TEST(files_that_every_start_reads),
+		TEST(what_installers_fail_on),
 		TEST(names_that_windows_changes),
 		TEST(search_paths_that_lead_there),
 		TEST(search_paths_are_handed_on),
