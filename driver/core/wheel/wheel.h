@@ -17,10 +17,12 @@ struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.
  * ERR_INTEGRITY says which part breaks which rule. */
 int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, struct err *e) MUST_CHECK;
 /* wheel_name_takes: whether pip takes it for a CPython ("3.13", free-threaded "3.13t"), whatever
- * the platform. wheel_name_installs: the same on a Linux with glibc 2.`glibc`; `machine` NULL: on
- * any. wheel_name_pythons: all of them for people, "3.10, 3.12"; *ret_newer: the last and later
- * ones. wheel_name_musl: the musl that it is for alone, "1.2"; NULL. */
+ * the platform. wheel_name_lands: whether a Linux with glibc 2.`glibc` is among its platforms.
+ * wheel_name_installs: both; `machine` NULL: on any. wheel_name_pythons: all of them for people,
+ * "3.10, 3.12"; *ret_newer: the last and later ones. wheel_name_musl: the musl that it is for
+ * alone, "1.2"; NULL. */
 bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a);
+bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc, struct arena *a);
 bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine, unsigned glibc,
 			 struct arena *a);
 char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_newer);

@@ -105,6 +105,12 @@ static bool has_platform(const struct tag_lists *t, const char *abi, const char 
 	return found;
 }
 
+bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc, struct arena *a)
+{
+	const struct tag_lists t = split_tags(n, a);
+	return has_platform(&t, "none", machine, glibc, a);
+}
+
 bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine, unsigned glibc,
 			 struct arena *a)
 {
