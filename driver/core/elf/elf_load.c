@@ -103,7 +103,7 @@ static int check_table(const struct elf_map *m, const struct loader_table *t, ui
 	if (t->entry != DT_NULL && elf_map_dyn(m, t->entry, &entry) && entry != t->unit)
 		return bad_entry(m, t->name, entry, e, "is not the size of its parts");
 	if (size % t->unit)
-		return bad_entry(m, t->name, size, e, "is no whole number of its parts");
+		return bad_entry(m, t->name, size, e, "is not a whole number of its parts");
 	if (size == 0)
 		return 0;
 	if (t->filled && elf_map_need(m, address, size, t->name, ret_offset, e) < 0)

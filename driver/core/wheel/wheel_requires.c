@@ -23,7 +23,7 @@ void wheel_requires_replace(struct wheel_headers *h, struct arena *a, const char
 }
 
 /* One clause as version_in has it for versions without a suffix, which Pythons are: before a pre-release of 3.12 is
- * before 3.12. "": all fit; NULL: it is no clause. */
+ * before 3.12. "": all fit; NULL: it is not a clause. */
 static const char *plain_clause(const char *clause, struct arena *a)
 {
 	static const char *const operators[] = {"===", "==", "!=", "<=", ">=", "~=", "<", ">"};
@@ -66,7 +66,7 @@ int wheel_requires_python(const char *range, const char *python, struct arena *a
 			len--;
 		const char *one = len ? plain_clause(arena_strndup(a, clause, len), a) : "";
 		if (!one)
-			return err_set(e, ERR_INTEGRITY, "'%.*s' is no version specifier of PEP 440", (int)len, clause);
+			return err_set(e, ERR_INTEGRITY, "'%.*s' is not a version specifier of PEP 440", (int)len, clause);
 		if (*one)
 			strlist_ref(&plain, a, one);
 	}
