@@ -66,7 +66,8 @@ int wheel_requires_python(const char *range, const char *python, struct arena *a
 			len--;
 		const char *one = len ? plain_clause(arena_strndup(a, clause, len), a) : "";
 		if (!one)
-			return err_set(e, ERR_INTEGRITY, "'%.*s' is not a version specifier of PEP 440", (int)len, clause);
+			return err_set(e, ERR_INTEGRITY, "'%.*s' is not a version specifier of PEP 440", (int)len,
+				       clause);
 		if (*one)
 			strlist_ref(&plain, a, one);
 	}
