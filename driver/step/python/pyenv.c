@@ -173,7 +173,8 @@ static int check_listed(const struct plan *p, const struct locked_list *l, const
 			struct err *e)
 {
 	const struct package_row *row = p->package_row;
-	for (unsigned i = 0; row->name && i < row->python_requires_count; i++) {
+	const bool own = strcmp(row->requirements, TABLES_EXTENSION_LIST) == 0; /* also of its trial */
+	for (unsigned i = 0; own && i < row->python_requires_count; i++) {
 		struct requirement r;
 		bool in = false;
 		if (!strstr(lacks, row->python_requires[i]))
@@ -187,9 +188,8 @@ static int check_listed(const struct plan *p, const struct locked_list *l, const
 				return err_wrap(e, "requirement '%s'", row->python_requires[i]);
 		if (in)
 			continue;
-		err_set(e, ERR_POLICY,
-			"neither the root nor the locked list '%s' has '%s', which the build of %s needs",
-			row->requirements, row->python_requires[i], p->package);
+		err_set(e, ERR_POLICY, "neither the root nor the locked list '%s' has '%s', which the build needs",
+			row->requirements, row->python_requires[i]);
 		return err_hint(e,
 				"install it in a root of your own (--root DIR), or add it to "
 				"profiles/requirements/%s",
