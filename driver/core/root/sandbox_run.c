@@ -18,7 +18,8 @@
 #define BUILD_UMASK 022
 #define MAX_FDS 16
 #define ANSWER_MAX (UINT64_C(1) << 20)
-#define OOM_SCORE 500 /* of 1000: before whatever else runs here, as a browser's pages are */
+#define ANSWER_SECONDS 3600.0 /* the trial of a large wheel takes minutes */
+#define OOM_SCORE 500         /* of 1000: before whatever else runs here, as a browser's pages are */
 
 #define HINT_NAMESPACES                                                                                                \
 	"allow unprivileged user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "      \
@@ -457,7 +458,7 @@ int sandbox_capture(const struct sandbox *s, const char *const *argv, const stru
 	if (sandbox_recall(s, argv, out))
 		return 0;
 	AUTO_BUF struct buf text = {0}, errors = {0};
-	struct proc_spec spec = {.out = &text, .err = &errors};
+	struct proc_spec spec = {.out = &text, .err = &errors, .timeout_s = ANSWER_SECONDS};
 	struct proc_result res = {0};
 	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
 		return -1;

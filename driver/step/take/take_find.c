@@ -28,7 +28,7 @@ static const char script[] =
 	"         'tag': f'{tag}-{tag}{sys.abiflags}-' + p.replace('-', '_').replace('.', '_'),\n"
 	"         'platform': '-'.join(reversed(p.split('-', 1))), 'extension': '_C' + "
 	"c.get_config_var('EXT_SUFFIX'),\n"
-	"         'cuda': runpy.run_path(v).get('cuda') if os.path.exists(v) else None,\n"
+	"         'cuda': runpy.run_path(v).get('cuda') if os.path.isfile(v) else None,\n"
 	"         'installer': (d.read_text('INSTALLER') or '').strip() or 'another installer',\n"
 	"         'files': [str(f) for f in d.files] if d.read_text('RECORD') else None}\n"
 	"print(json.dumps(r))\n";
@@ -97,7 +97,9 @@ static int add_path(struct finder *f, const char *path, const char *name, const 
 	if (S_ISREG(st.st_mode))
 		return add_file(f, name, source, e);
 	bool is_link = lstat(root_host_path(f->root, path, f->a), &here) == 0 && S_ISLNK(here.st_mode);
-	if (!S_ISDIR(st.st_mode) || (!from && !is_link))
+	if (!S_ISDIR(st.st_mode))
+		return bad_list(f, path, "is neither a file nor a directory", e);
+	if (!from && !is_link)
 		return 0;
 	const struct place own = {path_dir(f->a, path), NULL}, next = {real, from ? from : &own};
 	if (leads_back(next.from, real))
