@@ -247,5 +247,53 @@ def test_cache_verify_finds_them(world):
         assert glob.glob(os.path.join(dir, "quarantine/wheel-*"))
 
 
+def repacked(world, out):
+    """Root repacks in a directory of another user; an ordinary user in its own."""
+    (mine,) = glob.glob(os.path.join(world.out, "*.whl"))
+    return world.run("repack", mine, "--metadata-rev", "2", "--out", out, timeout=600)
+
+
+def of_another(path):
+    os.mkdir(path)
+    if os.getuid() == 0:
+        os.chown(path, 65534, 65534)
+    return path
+
+
+def test_repack_writes_through_nothing(world):
+    """What lies where the new wheel goes, and what is named so beside it."""
+    built(world, world.cache, again=False)
+    out, secret = of_another(world.path("theirs")), world.path("secret")
+    first = repacked(world, out)
+    assert first.returncode == 0, first.stderr
+    (made,) = [n for n in os.listdir(out) if n.endswith(".whl")]
+    with open(os.path.join(out, made), "rb") as f:
+        right = f.read()
+    os.unlink(os.path.join(out, made))
+    for plant in (lambda p: os.symlink(secret, p), lambda p: os.link(secret, p), os.mkfifo, lambda p: os.symlink("nowhere", p), lambda p: write(p, "short"), os.mkdir):
+        write(secret, "swordfish")
+        path = os.path.join(out, made)
+        plant(path)
+        was = os.lstat(path).st_ino
+        done = repacked(world, out)
+        assert done.returncode in (0, 5, 7, 8) and (done.returncode == 0 or done.stderr.count("ptbuild: error: ") == 1), (done.returncode, done.stderr)
+        assert open(secret).read() == "swordfish" and not os.path.exists(os.path.join(out, "nowhere")), done.stderr
+        if done.returncode == 0:
+            with open(path, "rb") as f:
+                assert f.read() == right and not os.path.islink(path), done.stderr
+        else:
+            assert os.lstat(path).st_ino == was, done.stderr
+        os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
+
+
+def test_repack_of_what_is_no_file(world):
+    out = of_another(world.path("mine"))
+    for plant in (os.mkfifo, os.mkdir, lambda p: os.symlink("/dev/zero", p), lambda p: os.symlink("nowhere", p)):
+        path = os.path.join(of_another(world.path(f"in-{time.monotonic_ns()}")), os.path.basename(glob.glob(os.path.join(world.out, "*.whl"))[0]))
+        plant(path)
+        result = world.run("repack", path, "--metadata-rev", "2", "--out", out, timeout=600)
+        assert result.returncode in (2, 5, 8) and not os.listdir(out), (result.returncode, result.stderr, os.listdir(out))
+
+
 if __name__ == "__main__":
     toy.main([t for name, t in sorted(globals().items(), key=lambda i: getattr(getattr(i[1], "__code__", None), "co_firstlineno", 0)) if name.startswith("test_") and callable(t)], prepare)

@@ -257,6 +257,20 @@ def one(program, name, data, user):
         assert report["this_machine"]["runs"] != "yes", report["this_machine"]
 
 
+def nothing_is_made(program, data):
+    """Commands that write another wheel refuse it, and write none."""
+    for words in (("slim", "--gpu", "sm90"), ("repack", "--metadata-rev", "2")):
+        with tempfile.TemporaryDirectory() as top:
+            path = os.path.join(top, NAME)
+            with open(path, "wb") as f:
+                f.write(data)
+            r = subprocess.run([program, *words, path, "--out", os.path.join(top, "out")], capture_output=True, text=True, errors="replace", timeout=LIMIT_S, cwd=top)
+            left = [n for folder, _, names in os.walk(top) for n in names if n != NAME]
+            assert r.returncode in (5, 7) and r.stderr.count("ptbuild: error: ") == 1 and not left, (words[0], r.returncode, left, r.stderr[-500:])
+            with open(path, "rb") as f:
+                assert f.read() == data, "the wheel was changed"
+
+
 def may_run(program):
     """Whether nobody reaches the program, which may lie in a home directory."""
     try:
@@ -277,6 +291,8 @@ def main():
         for user in users:
             try:
                 one(program, name, data, user)
+                if user == os.getuid():
+                    nothing_is_made(program, data)
                 passed += 1
             except (AssertionError, KeyError, ValueError, OSError, subprocess.SubprocessError) as ex:
                 failed.append(name)
