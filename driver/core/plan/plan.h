@@ -166,5 +166,10 @@ enum plan_detail {
 /* plan_words: adds to the JSON what plan_rows show of it to people. */
 void plan_words(json_t *doc, const struct plan *p, enum plan_detail detail);
 extern const struct show plan_rows[];
+/* plan_is_extension: of a package whose row comes from its own source. */
+static inline bool plan_is_extension(const struct plan *p)
+{
+	return p->package_row && p->package_row->name;
+}
 /* plan_full_version: "2.9.1+cu128.sm90.avx512". */
 char *plan_full_version(const struct plan *p, struct arena *a);

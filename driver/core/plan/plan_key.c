@@ -231,7 +231,7 @@ static int put_rules(struct text *t, const struct plan_context *c, const struct 
 	const char *digest;
 	const char *checks[] = {
 		"check_common.py", "check_config.py",
-		arena_printf(t->a, "check_%s.py", p->package_row->name ? "extension" : p->distribution)};
+		arena_printf(t->a, "check_%s.py", plan_is_extension(p) ? "extension" : p->distribution)};
 	put(t, "decoder", decoder_id(decoder));
 	put(t, "extensions", tables->extensions_digest);
 	put(t, "dispatch", tables->dispatch_digest);

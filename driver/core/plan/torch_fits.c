@@ -98,7 +98,7 @@ static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, 
 
 int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e)
 {
-	if (!p->package_row->name)
+	if (!plan_is_extension(p))
 		return 0;
 	return check_tags(wheel, p, glibc, a, e) < 0 || check_abi(wheel, a, e) < 0 || check_cuda(wheel, p, a, e) < 0
 		       ? -1
@@ -138,7 +138,7 @@ int torch_fits_gpus(const char *unpacked, const struct plan *p, struct arena *a,
 	const char *path = unpacked ? path_join(a, unpacked, "torch/lib/libtorch_cuda.so") : NULL;
 	struct kinds k = {.count = 0};
 	bool keep[ARRAY_LEN(k.items)];
-	if (!path || !p->package_row->name || !fs_exists(TRUSTED, path))
+	if (!path || !plan_is_extension(p) || !fs_exists(TRUSTED, path))
 		return 0;
 	if (fs_map(path, &m, e) < 0 || fatbin_scan(m.data, m.size, "libtorch_cuda.so", add_kind, &k, e) < 0)
 		return -1;

@@ -465,11 +465,11 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 	AUTO_ARENA struct arena a = {0};
 	struct found f = {.arena = &a};
 	/* What the build of an extension leaves, and where, is its own affair: its wheel is judged. */
-	if (p->package_row->name && !fs_exists(top, build))
+	if (plan_is_extension(p) && !fs_exists(top, build))
 		return 0;
 	if (fs_walk(top, build, find_file, &f, e) < 0)
 		return -1;
-	if (p->package_row->name && !f.paths[COMMANDS] && !f.paths[NINJA])
+	if (plan_is_extension(p) && !f.paths[COMMANDS] && !f.paths[NINJA])
 		return 0;
 	const char *cache = f.paths[CACHE], *commands = f.paths[COMMANDS], *ninja = f.paths[NINJA];
 	if (cmake && (!cache || !commands)) {

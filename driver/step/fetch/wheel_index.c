@@ -41,7 +41,8 @@ int wheel_place_parse(const char *place, struct arena *a, struct wheel_place *re
 	if (sdist ? !is_sdist_of(&p, a)
 		  : strcmp(wheel_normalize(p.name, a), wheel_normalize(parts.dist, a)) != 0 ||
 			    strcmp(p.version, parts.version) != 0)
-		return err_set(e, ERR_CONFIG, "'%s' is not a file of %s %s", p.file, p.name, p.version);
+		return err_set(e, ERR_CONFIG, "'%s' is not %s of %s %s", p.file, sdist ? "an sdist" : "a wheel", p.name,
+			       p.version);
 	*ret = p;
 	return 0;
 }

@@ -217,7 +217,7 @@ static int check_built(const struct make *m, struct err *e)
 {
 	const struct plan *p = m->plan;
 	struct wheel_name n;
-	if (!p->package_row->name || m->shard)
+	if (!plan_is_extension(p) || m->shard)
 		return 0;
 	if (wheel_name_parse(m->build.raw_wheel, m->arena, &n, e) < 0)
 		return -1;

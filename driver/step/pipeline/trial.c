@@ -115,7 +115,7 @@ bool trial_passed(const struct trial_request *t, struct arena *a)
 static const char *backend_of(const struct plan *p)
 {
 	const char *own = p->package_row->backend;
-	if (p->package_row->name)
+	if (plan_is_extension(p))
 		return "setuptools";
 	return strncmp(own, "setup-py-", 9) == 0 ? "setuptools-cmake" : own;
 }

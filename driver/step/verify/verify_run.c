@@ -248,7 +248,7 @@ static int run_checks(const struct verify_run_request *q, const struct sandbox *
 	struct proc_result res;
 	struct proc_spec spec = {.out = &out, .err = &error, .timeout_s = TIME_LIMIT_S};
 	const char *script = arena_printf(a, CHECKS "/check_%s.py",
-					  q->plan->package_row->name ? "extension" : q->plan->distribution);
+					  plan_is_extension(q->plan) ? "extension" : q->plan->distribution);
 	const char *argv[] = {VERIFY_PYTHON, "-I", script, expectation(q->plan, a), NULL};
 	struct lines l = {.arena = a, .r = r};
 	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
