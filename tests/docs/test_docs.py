@@ -3,6 +3,8 @@
 
     <!-- not run: builds PyTorch -->
 
+<!-- on the stand-in --> is for blocks of builds: they run with tables whose PyTorch is small, where one build's tree was kept.
+
 Of a marked block ptbuild's lines are parsed, by the program itself with --help, and planned where they say what to build; files and options in
 other lines and in the text exist. <!-- output --> is for what is shown and not compared, <!-- output of: COMMAND --> for what is, figures aside.
 
@@ -21,11 +23,12 @@ import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
+import toy  # noqa: E402
 from wheelsite import Server, clean_env, index, make_mixed, make_others  # noqa: E402
 
 PROGRAM = os.path.realpath(sys.argv.pop(1))
 PAGES = ["README.md", *sorted(glob.glob("docs/*.md", root_dir=TOP))]
-MARK = re.compile(r"<!-- (not run|output of|output)(?:: (.+))? -->$")
+MARK = re.compile(r"<!-- (not run|on the stand-in|output of|output)(?:: (.+))? -->$")
 NOT_COMMANDS = ("yaml", "dockerfile", "jq", "python", "cmake", "c++", "cuda", "text")
 # Whose own options and files may stand in the text.
 OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--no-build-isolation"}
@@ -199,6 +202,9 @@ class Place:
         self.dir = os.path.realpath(tempfile.mkdtemp(prefix="ptbuild-docs-"))
         for name in ("bin", "dist", "others", "home", ".github/workflows"):
             os.makedirs(os.path.join(self.dir, name))
+        for name in ("prefix/share/ptbuild", "build"):
+            os.makedirs(os.path.join(self.dir, name))
+        open(os.path.join(self.dir, "build", "install_manifest.txt"), "w").close()
         os.symlink(PROGRAM, os.path.join(self.dir, "bin", "ptbuild"))
         for name in ("ci", "profiles", "tests"):
             os.symlink(os.path.join(TOP, name), os.path.join(self.dir, name))
@@ -213,6 +219,7 @@ class Place:
         self.env = clean_env(HOME=os.path.join(self.dir, "home"), PATH=path, PIP_INDEX_URL=self.others.url, PIP_NO_CACHE_DIR="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
 
     def run(self, text):
+        text = text.replace("/usr/local", f"{self.dir}/prefix")
         text = re.sub(r"\bhttp://HOST\b", self.index.url, text).replace("build/ptbuild", "ptbuild")
         text = re.sub(r"(?m)^\$ ", "", text)
         return subprocess.run(["bash", "-e", "-u", "-o", "pipefail", "-c", text], capture_output=True, text=True, cwd=self.dir, env=self.env, timeout=300)
@@ -221,6 +228,33 @@ class Place:
         for server in (self.index, self.others):
             server.__exit__()
         shutil.rmtree(self.dir)
+
+
+class StandIn:
+    """A small PyTorch in the place of the real one, built once; its tree was kept. Made when it is asked for."""
+
+    made = None
+
+    def __init__(self):
+        self.world = world = toy.World(PROGRAM)
+        os.symlink(os.path.join(TOP, "patches"), world.path("patches"))
+        os.mkdir(world.path("lower"))
+        for era in toy.ERAS[1:]:
+            os.unlink(world.release(era))
+        # A release with a suffix is no default.
+        with open(world.release(toy.ERAS[0])) as file:
+            row = file.read().replace(f"name: 2.9.1-{toy.ERAS[0]}", "name: 2.9.1")
+        os.unlink(world.release(toy.ERAS[0]))
+        with open(os.path.join(world.profiles, "releases", "2.9.1.yaml"), "w") as file:
+            file.write(row)
+        self.env = clean_env(HOME=world.path("home"), PTBUILD_DATA_DIR=world.dir, PATH=f"{os.path.dirname(PROGRAM)}:/usr/bin:/bin")
+        StandIn.made = self
+        done = self.run("ptbuild build --profile cpu-avx2 --keep")
+        assert done.returncode == 0, done.stderr
+
+    def run(self, text):
+        text = text.replace("/mnt/ptbuild-cache", self.world.path("lower")).replace("-python313-", f"-python{toy.host_python().replace('.', '')}-")
+        return subprocess.run(["bash", "-e", "-u", "-c", text], capture_output=True, text=True, cwd=self.world.dir, env=self.env, stdin=subprocess.DEVNULL, timeout=600)
 
 
 def without_figures(text):
@@ -246,6 +280,8 @@ def check_block(block, known, place):
         if not block.reason:
             yield f"{block}: the mark has no reason"
         return
+    if block.mark == "on the stand-in":
+        place = StandIn.made or StandIn()
     said = place.run(block.text)
     if said.returncode == 127 and re.search(r": (uv|jq): command not found", said.stderr):
         print(f"{block}: not run: {said.stderr.strip()}", file=sys.stderr)
@@ -261,6 +297,8 @@ class Docs(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.place.close()
+        if StandIn.made:
+            StandIn.made.world.close()
 
     def test_blocks(self):
         wrong, counts = [], {}
@@ -290,6 +328,7 @@ class Docs(unittest.TestCase):
             ("    ptbuild lst\n", "lst"),
             ("    ptbuild list --gpu\n", "gpu"),
             ("    false\n", "exit status 1"),
+            ("<!-- on the stand-in -->\n    ptbuild shell pytorch-python313-cpu-avx2 -- ninja -C build nothing\n", "exit status"),
             ("<!-- not run: a build -->\n    ptbuild build --profile sm91-avx2\n", "sm91"),
             ("<!-- not run: a build -->\n    ptbuild build --keep-tree\n", "keep-tree"),
             ("<!-- not run: as root -->\n    ci/quickstrat\n", "ci/quickstrat"),
