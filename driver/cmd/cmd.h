@@ -59,7 +59,7 @@ struct command {
 	/* Each of these ends with an empty element. */
 	const struct arg_def *tables[CMD_TABLES + 1]; /* beside the global ones */
 	struct cmd_positional arguments[3];           /* none: words are refused */
-	struct cmd_example examples[5];
+	struct cmd_example examples[6];
 	/* of the options struct; 0: struct cmd_globals alone */
 	size_t options_size;
 	int (*run)(struct cmd_context *c, const struct strlist *args, struct err *e);
