@@ -282,6 +282,7 @@ static int examine(struct verifying *v, struct err *e)
 			verify_record(v);
 			verify_info(v);
 		}
+		v->glibc = verify_needed_glibc(v, &(const char *){NULL});
 		verify_elf(v);
 		verify_load(v);
 		verify_modules(v);
@@ -318,10 +319,9 @@ static void find_machines(struct verifying *v)
 		return;
 	common_targets(r, v->a, &targets);
 	/* The table's first row takes all that is older. */
-	const char *tag = r->tag, *who;
-	unsigned needed = verify_needed_glibc(v, &who);
+	const char *tag = r->tag;
 	if (strcmp(tag, "manylinux_2_17_x86_64") == 0)
-		tag = arena_printf(v->a, "manylinux_2_%u_x86_64", needed > 5 ? needed : 5);
+		tag = arena_printf(v->a, "manylinux_2_%u_x86_64", v->glibc > 5 ? v->glibc : 5);
 	runs_on_of_wheel(v->q->tables, &r->name, tag, &r->promise, &targets, r->requires_torch, v->a, &r->runs_on);
 	r->runs_on.requires_python = v->requires_python;
 }

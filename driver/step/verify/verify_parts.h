@@ -41,8 +41,9 @@ struct verifying {
 	const char *dist_info;                /* "" if there is not exactly one */
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
 	struct isa_idle idle;
-	bool ours; /* made by ptbuild, so more is an error */
-	bool musl; /* it is for musl alone */
+	bool ours;      /* made by ptbuild, so more is an error */
+	bool musl;      /* it is for musl alone */
+	unsigned glibc; /* the minor number of glibc 2 that its libraries need; 0: none */
 	struct verify_report report;
 	size_t cap;
 	struct err fault; /* of the machine: there is no report then */
