@@ -150,7 +150,8 @@ static void test_the_machines_of_a_name(void **state)
 	struct strlist lines = {0}, pythons = {0}, platforms = {0}, columns = {0};
 	size_t cells = 0;
 	(void)state;
-	strlist_split(&lines, &arena, test_read(TEST_DATA_DIR "/tag_sets.tsv"), "\n");
+	AUTO_FREE char *text = test_read(TEST_DATA_DIR "/tag_sets.tsv");
+	strlist_split(&lines, &arena, text, "\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		struct strlist row = {0};
 		strlist_split(&row, &arena, lines.items[i], "\t");
