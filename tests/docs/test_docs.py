@@ -135,6 +135,11 @@ def check_own(words, known, home):
     inner = words[: words.index("--")] if "--" in words else words
     # Files of a reader's own are not here.
     inner = [os.path.join(home, "small.yaml") if w.endswith("small.yaml") else w for w in inner]
+    if "--extension" in inner:
+        os.makedirs(os.path.join(home, "tiny"), exist_ok=True)
+        with open(os.path.join(home, "tiny", "setup.py"), "w") as file:
+            file.write("setup(name='tiny', version='1')\n")
+        inner = [os.path.join(home, "tiny") if w == "." else w for w in inner]
     said = ptbuild(*inner, "--help", cwd=home)
     if said.returncode:
         return said.stderr.strip()
