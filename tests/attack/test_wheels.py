@@ -217,7 +217,7 @@ CASES = {
     "elf_header_alone": (lambda: wheel({**GOOD, "a/l.so": bytes(library()[:64])}), "elf", ""),
     "elf_magic_alone": (lambda: wheel({**GOOD, "a/l.so": b"\x7fELF"}), "elf", ""),
     "elf_path_needed": (lambda: elf(lambda b: None, "int f(void) { return 1; }", "-Wl,-rpath,/etc/ld"), None, "looks for libraries in '/etc/ld'"),
-    "elf_sections_beyond": (lambda: elf(lambda b: struct.pack_into("<Q", b, 40, (1 << 64) - 64)), "gpu-code", "section headers"),
+    "elf_sections_beyond": (lambda: elf(lambda b: struct.pack_into("<Q", b, 40, (1 << 64) - 64)), "elf", "section headers"),
     # GPU code
     "fatbin_huge": (lambda: fatbin(MAGIC), "gpu-code", ""),
     "fatbin_cut": (lambda: fatbin(MAGIC[:9]), "gpu-code", ""),
