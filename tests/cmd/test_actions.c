@@ -167,7 +167,9 @@ static void verify_needs_a_wheel(void **state)
 	expect("verify not-a-wheel.zip", 2, "'not-a-wheel.zip' does not exist");
 	test_dir();
 	test_write(test_path("not-a-wheel.zip"), "x");
-	expect(arena_printf(&ran.arena, "verify '%s'", test_path("not-a-wheel.zip")), 5, "not-a-wheel.zip");
+	ptbuild(arena_printf(&ran.arena, "verify '%s'", test_path("not-a-wheel.zip")));
+	assert_int_equal(ran.status, 5);
+	assert_contains(out(), "not-a-wheel.zip");
 	test_write(test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl"), "x");
 	ptbuild(arena_printf(&ran.arena, "verify '%s'", test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")));
 	assert_int_equal(ran.status, 5);

@@ -172,7 +172,7 @@ static void files_that_every_start_reads(void **state)
 	assert_silent(&r);
 }
 
-/* pip was seen to fail on each. */
+/* pip 26.3 and uv 0.13.9 were seen to fail on each error. */
 static void what_installers_fail_on(void **state)
 {
 	static const struct {
