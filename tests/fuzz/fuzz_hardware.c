@@ -55,7 +55,8 @@ static struct hardware empty(const char *platform)
 				 .driver = "",
 				 .driver_cuda = "",
 				 .gpu_source = "",
-				 .gpu_trouble = ""};
+				 .gpu_trouble = "",
+				 .glibc = ""};
 }
 
 /* A description that loads is written as one that loads, and both mean the same. */

@@ -396,7 +396,7 @@ static void test_bad_requests(void **state)
 	assert_refused(&q, ERR_INTEGRITY, "version is not well-formed");
 	q = request();
 	q.platform = "";
-	assert_refused(&q, ERR_INTEGRITY, "platform tag");
+	assert_refused(&q, ERR_INTEGRITY, "a part of it is empty");
 	q = request();
 	q.metadata_rev = 0;
 	assert_refused(&q, ERR_CONFIG, "metadata revision");
