@@ -332,7 +332,7 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 	struct verifying v = {.q = q, .run = run, .a = a, .dist_info = ""};
 	struct verify_report *r = &v.report;
 	struct stat st;
-	*r = (struct verify_report){.name = {"", "", "", "", "", ""},
+	*r = (struct verify_report){.name = {"", "", "", "", "", "", ""},
 				    .file = utf8_printable(path_base(q->wheel), a),
 				    .tag = "",
 				    .tag_why = "",
