@@ -4,7 +4,7 @@ an error of its kind, or the wheel with the bytes that it has without the attack
 
     test_answers.py PTBUILD [TEST | --all]
 
-As root, a listing meets root or nobody; with --all both.
+As root, a listing meets root or nobody, and some lies of a redis are met; with --all both, and all lies, with the memory that they took.
 """
 
 import functools
@@ -60,7 +60,7 @@ LISTINGS = {
     "label_escapes": (rows(row(label="\x1b[2J\u202e")), 0, PIN),
     "wheel_no_name": (rows(row(wheels=["x"])), 5, "not a wheel name"),
     "wheel_escapes": (rows(row(wheels=["t\x1b[2J-1-py3-none-any.whl"])), 5, "not a wheel name"),
-    "wheel_long": (rows(row(wheels=["t-1-py3-none-" + "a." * 300000 + "any.whl"])), 7, "is for this machine"),
+    "wheel_long": (rows(row(wheels=["t-1-py3-none-" + "a." * 300000 + "b.whl"])), 7, "is for this machine"),
     "many_rows": (rows(*[row(name=f"d{i}", wheels=["t-1-cp27-cp27-win32.whl"]) for i in range(20000)]), 7, "is for this machine"),
     "many_wheels": (rows(row(wheels=["t-1-cp27-cp27-win32.whl"] * 100000)), 7, "is for this machine"),
     "deep": (b"[" * 1000000, 5, "parsing depth"),
@@ -272,7 +272,8 @@ def test_the_memory_of_it_all(world):
     """Of the builds above, with answers of 512 MiB and more."""
     import resource
 
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1000 << 10
+    most, instrumented = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, b"__asan_init" in open(sys.argv[1], "rb").read()
+    assert most < (3000 if instrumented else 600) << 10, most
 
 
 # compiled objects in places that others write
@@ -372,8 +373,8 @@ def test_planted_by_a_shard(world):
 
 TESTS = [
     *[functools.partial(listing, name=n) for n in LISTINGS],
-    *[functools.partial(lying, name=n) for n in LIES],
-    test_the_memory_of_it_all,
+    *[functools.partial(lying, name=n) for n in (LIES if ALL else list(LIES)[1::4])],
+    *([test_the_memory_of_it_all] if ALL else []),
     test_planted_in_a_store_that_is_only_read,
     test_the_place_itself_is_a_link,
     test_planted_by_a_shard,
