@@ -18,35 +18,12 @@ static const char *const setup_configure[] = {"python3", "setup.py", "build", "-
 static const char *const setup_build[] = {"python3",   "setup.py",      "bdist_wheel", "--dist-dir",
 					  SANDBOX_OUT, "--compression", "stored",      NULL};
 /* The standard front end; everything it needs is already installed, so neither isolation nor an index. */
-static const char *const pip_build[] = {"python3",
-					"-m",
-					"pip",
-					"wheel",
-					"--no-build-isolation",
-					"--no-deps",
-					"--no-index",
-					"--no-cache-dir",
-					"--wheel-dir",
-					SANDBOX_OUT,
-					"--verbose",
-					"--config-settings=build-dir=build",
-					".",
-					NULL};
-
-/* The same of what may be of any back end: one that does not know a setting refuses it. */
-static const char *const extension_build[] = {"python3",
-					      "-m",
-					      "pip",
-					      "wheel",
-					      "--no-build-isolation",
-					      "--no-deps",
-					      "--no-index",
-					      "--no-cache-dir",
-					      "--wheel-dir",
-					      SANDBOX_OUT,
-					      "--verbose",
-					      ".",
-					      NULL};
+#define PIP_WHEEL                                                                                                      \
+	"python3", "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index", "--no-cache-dir",          \
+		"--wheel-dir", SANDBOX_OUT, "--verbose"
+static const char *const pip_build[] = {PIP_WHEEL, "--config-settings=build-dir=build", ".", NULL};
+/* What may be of any back end: one that does not know a setting refuses it. */
+static const char *const extension_build[] = {PIP_WHEEL, ".", NULL};
 
 static const struct backend backends[] = {
 	/* PyTorch <= 2.11: setup.py turns USE_*, BUILD_*, CMAKE_* of the environment into -D options. */
