@@ -73,9 +73,8 @@ static int find_row(struct cmd_context *c, const struct tables *t, const char *w
 		    struct err *e)
 {
 	const char *equals = strstr(word, "=="), *path = cmd_absolute(c->arena, word);
-	struct strlist with = {.items = t->extension_requires, .count = t->extension_requires_count};
 	if (fs_exists(TRUSTED, path)) {
-		if (extension_read(path, &with, c->run, c->arena, ret, e) < 0 || add_source(c, path, ret, e) < 0)
+		if (extension_read(path, c->run, c->arena, ret, e) < 0 || add_source(c, path, ret, e) < 0)
 			return -1;
 		add_known(t, ret);
 		return 0;
@@ -86,12 +85,6 @@ static int find_row(struct cmd_context *c, const struct tables *t, const char *w
 	if (!row)
 		return no_row(c, t, word, e);
 	*ret = *row;
-	struct strlist all = {0};
-	strlist_append(&all, c->arena, &with);
-	for (unsigned i = 0; i < row->python_requires_count; i++)
-		strlist_once(&all, c->arena, row->python_requires[i]);
-	ret->python_requires = all.items;
-	ret->python_requires_count = (unsigned)all.count;
 	return 0;
 }
 

@@ -125,10 +125,14 @@ def descendants(pid):
     return found
 
 
+# At its end the sanitizer looks for leaks by a process of its own, and waits for ever for one that was killed.
+NO_TRACER = {"ASAN_OPTIONS": "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", "")}
+
+
 def struck(r, choose, itself=False):
     """The result of a build of which one process is killed at a random instant: the one that `choose` picks."""
     wait = r.rng.random() * sum(r.bench.seconds[r.era].values())
-    p = r.popen(r.build_command())
+    p = r.popen(r.build_command(), NO_TRACER)
     own = [(0, p.pid, "ptbuild itself")] if itself else []
 
     def strike():
@@ -205,7 +209,7 @@ def memory(r):
             with open(os.path.join(dir, "cgroup.procs"), "w") as f:
                 f.write("0")
 
-        result = r.run(r.build_command(), preexec_fn=enter)
+        result = r.run(r.build_command(), NO_TRACER, preexec_fn=enter)
         ended(r, result.code, result.text, killed=True)
         os.rmdir(dir)
     r.after()

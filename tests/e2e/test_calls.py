@@ -55,18 +55,18 @@ def plan(world, *words):
 
 
 def test_plan_of_a_profile(world):
-    hold(world, "the plan of a profile", plan(world, "--profile", "cpu-avx2", "--release", "2.9.1"), limits(85, 215, 140))
+    hold(world, "the plan of a profile", plan(world, "--profile", "cpu-avx2", "--release", "2.9.1"), limits(85, 215, 110))
 
 
 def test_plan_of_a_matrix(world):
-    hold(world, "the plans of a matrix", plan(world, "--matrix", "build-pytorch/main"), limits(250, 870, 265, processes=1))
+    hold(world, "the plans of a matrix", plan(world, "--matrix", "build-pytorch/main"), limits(250, 870, 165, processes=1))
 
 
 def test_wheel_in_the_store(world):
     era = "setup-py-env"
     done = world.build(era)
     assert done.returncode == 0, done.stderr[-3000:]
-    hold(world, "a wheel in the store", world.command("build", "--profile", "cpu-avx2", "--release", f"2.9.1-{era}", "--json"), limits(90, 620, 163))
+    hold(world, "a wheel in the store", world.command("build", "--profile", "cpu-avx2", "--release", f"2.9.1-{era}", "--json"), limits(90, 620, 124))
 
 
 def test_wheel_in_the_store_of_a_world(world):
@@ -75,7 +75,7 @@ def test_wheel_in_the_store_of_a_world(world):
     done = site.run(*words)
     site.keys.close()
     assert done.returncode == 0, done.stderr[-3000:]
-    hold(world, "a wheel in the store, of a world", world.command(*words, "--archive", f"debian={site.archive.top}"), limits(115, 1300, 200))
+    hold(world, "a wheel in the store, of a world", world.command(*words, "--archive", f"debian={site.archive.top}"), limits(115, 1300, 152))
 
 
 main([test_plan_of_a_profile, test_plan_of_a_matrix, test_wheel_in_the_store, test_wheel_in_the_store_of_a_world])

@@ -12,7 +12,8 @@
 #define CHUNK ((size_t)64 * 1024)
 #define TOO_LARGE "file too large: '%s' has more than %llu bytes"
 
-int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct err *e)
+/* `size`: the file's, at which its end is; 0: not known. */
+static int read_to(int fd, uint64_t size, const char *path, uint64_t max, struct buf *out, struct err *e)
 {
 	uint64_t total = 0;
 	size_t before = out->len;
@@ -28,11 +29,16 @@ int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct e
 			err_set(e, ERR_INTEGRITY, TOO_LARGE, path, (unsigned long long)max);
 		bool failed = n < 0 || total > max;
 		out->len = failed ? before : out->len + (size_t)n;
-		if (n > 0 && !failed)
+		if (n > 0 && !failed && total != size)
 			continue;
 		(void)buf_cstr(out);
 		return failed ? -1 : 0;
 	}
+}
+
+int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct err *e)
+{
+	return read_to(fd, 0, path, max, out, e);
 }
 
 int fs_map(const char *path, struct fs_mapping *ret, struct err *e)
@@ -65,7 +71,7 @@ int fs_read(const char *top, const char *rel, uint64_t max, struct buf *out, str
 		return -1;
 	if ((uint64_t)st.st_size > max)
 		return err_set(e, ERR_INTEGRITY, TOO_LARGE, fs_full(top, rel, &a), (unsigned long long)max);
-	return fs_read_fd(fd, fs_full(top, rel, &a), max, out, e);
+	return read_to(fd, (uint64_t)st.st_size, fs_full(top, rel, &a), max, out, e);
 }
 
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e)

@@ -132,7 +132,7 @@ const struct package_row *tables_package(const struct release_row *r, const char
 #define TABLES_EXTENSION_BACKEND "extension"
 #define TABLES_EXTENSION_LIST "extension.txt"
 /* tables_extend: the tables with one more package in every release: an extension that is built
- * against its torch. */
+ * against its torch, by what its row and every extension's build require. */
 const struct tables *tables_extend(const struct tables *t, const struct package_row *extension, struct arena *a);
 /* tables_extension: the row of an extension by its name and a version ("": any); NULL: none. */
 const struct package_row *tables_extension(const struct tables *t, const char *name, const char *version);

@@ -223,11 +223,20 @@ const struct package_row *tables_package(const struct release_row *r, const char
 const struct tables *tables_extend(const struct tables *t, const struct package_row *extension, struct arena *a)
 {
 	struct tables *all = arena_alloc(a, sizeof(*all));
+	struct package_row *row = arena_alloc(a, sizeof(*row));
+	struct strlist requires = {0};
+	for (unsigned i = 0; i < t->extension_requires_count; i++)
+		strlist_once(&requires, a, t->extension_requires[i]);
+	for (unsigned i = 0; i < extension->python_requires_count; i++)
+		strlist_once(&requires, a, extension->python_requires[i]);
+	*row = *extension;
+	row->python_requires = requires.items;
+	row->python_requires_count = (unsigned) requires.count;
 	*all = *t;
 	all->releases = arena_array(a, t->releases_count, sizeof(*all->releases));
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		all->releases[i] = t->releases[i];
-		all->releases[i].extension = extension;
+		all->releases[i].extension = row;
 	}
 	return all;
 }

@@ -176,7 +176,7 @@ static int check_range(const struct source *s, const char *what, const char *ran
 	return err_wrap(e, "'%s': what it requires of %s", s->path, what);
 }
 
-static int make_row(const struct source *s, const struct strlist *with, struct package_row *ret, struct err *e)
+static int make_row(const struct source *s, struct package_row *ret, struct err *e)
 {
 	struct strlist requires = {0};
 	const char *torch = range_of(s, &s->depends, "torch");
@@ -192,7 +192,6 @@ static int make_row(const struct source *s, const struct strlist *with, struct p
 	row.torch = *torch ? torch : range_of(s, &s->requires, "torch");
 	if (check_range(s, "torch", row.torch, e) < 0 || check_range(s, "Python", row.python, e) < 0)
 		return -1;
-	strlist_append(&requires, s->a, with);
 	for (size_t i = 0; i < s->requires.count; i++) {
 		const char *plain = extension_requirement(s->requires.items[i], s->a);
 		if (!plain || strchr(s->requires.items[i], ';') ||
@@ -210,8 +209,7 @@ static int make_row(const struct source *s, const struct strlist *with, struct p
 	return 0;
 }
 
-int extension_read(const char *path, const struct strlist *with, const struct run *run, struct arena *a,
-		   struct package_row *ret, struct err *e)
+int extension_read(const char *path, const struct run *run, struct arena *a, struct package_row *ret, struct err *e)
 {
 	struct source s = {.path = path, .a = a, .name = "", .version = "", .python = ""};
 	if (!fs_exists(TRUSTED, path))
@@ -224,5 +222,5 @@ int extension_read(const char *path, const struct strlist *with, const struct ru
 		return -1;
 	if (!wheel_version_key(s.version, a))
 		return err_set(e, ERR_INTEGRITY, "'%s' has no version: '%.60s'", path, s.version);
-	return make_row(&s, with, ret, e);
+	return make_row(&s, ret, e);
 }

@@ -143,5 +143,7 @@ static inline void ways_of(const struct file *f, const struct leaf *l, struct ar
 			strlist_ref(ret, a, f->leaves[i].node->text);
 	if (strcmp(l->node->text, "ON") == 0 || strcmp(l->node->text, "OFF") == 0)
 		strlist_ref(ret, a, l->node->text[1] == 'N' ? "OFF" : "ON");
+	if (strncmp(l->node->text, ">=", 2) == 0)
+		strlist_ref(ret, a, ">=99");
 	strlist_addf(ret, a, "%sx", l->node->text);
 }

@@ -32,6 +32,7 @@ struct ask {
 	size_t part;
 	const char *blas, *toggle, *value; /* --blas, --set; NULL */
 	const char *taken;                 /* instead of a build: an installed package; NULL */
+	const char *extension;             /* of torch's, by its name; NULL: a package of the release */
 };
 
 struct asks {
@@ -109,6 +110,15 @@ static const char *answer(const struct tables *t, const struct ask *q, struct ar
 	r.options.blas = q->blas;
 	if (q->toggle)
 		kvlist_set(&r.options.toggles, &a, q->toggle, q->value);
+	if (q->extension) {
+		const struct package_row *row = tables_extension(t, q->extension, "");
+		if (!row)
+			return "no such extension";
+		t = tables_extend(t, row, &a);
+		v.package = row->name;
+		r.torch = "sha256:00";
+		r.torch_version = "2.10.0";
+	}
 	if (plan_resolve(t, &r, &a, &p, &e) < 0)
 		return "refused";
 	return arena_printf(ret, "%s %s", p->compile_key, p->output_key);
@@ -322,6 +332,16 @@ static const char *spelled(const char *package, const char *python, const char *
 	return variant_spell(package, python, cuda, profile, &shared);
 }
 
+/* Each extension of torch's, with a GPU and without. */
+static void ask_extensions(struct asks *l, const char *release)
+{
+	for (unsigned i = 0; i < shipped->torch_extensions_count; i++) {
+		const char *name = shipped->torch_extensions[i].name;
+		add(l, release, spelled("pytorch", "3.12", "13.0", "sm90-avx2"))->extension = name;
+		add(l, release, spelled("pytorch", "3.12", NULL, "cpu-avx2"))->extension = name;
+	}
+}
+
 /* What reaches the rows of a release: each package, Python and toolkit. */
 static void ask_release(struct asks *l, const struct release_row *r, bool pythons)
 {
@@ -509,17 +529,22 @@ static void try_yaml(const char *name)
 		ask_toggles(&w.asks);
 	if (strcmp(name, "taken.yaml") == 0)
 		add(&w.asks, NULL, "")->taken = "python3-torch=2.6.0+dfsg-7";
+	bool is_extensions = strcmp(name, "torch_extensions.yaml") == 0;
+	if (is_extensions)
+		ask_extensions(&w.asks, few[4]);
 	bool is_release = strncmp(name, "releases/", 9) == 0, is_few = is_one_of(name, with_few, ARRAY_LEN(with_few));
 	for (unsigned i = 0; i < shipped->releases_count; i++) {
 		const struct release_row *r = &shipped->releases[i];
 		if (is_release && strcmp(path_base(r->file), path_base(name)) == 0)
 			keep_releases(&r->name, 1);
-		else if (is_release || (is_few && !is_one_of(r->name, few, ARRAY_LEN(few))))
+		else if (is_release || is_extensions || (is_few && !is_one_of(r->name, few, ARRAY_LEN(few))))
 			continue;
 		ask_release(&w.asks, r, is_release);
 	}
 	if (is_few)
 		keep_releases(few, ARRAY_LEN(few));
+	if (is_extensions)
+		keep_releases(&few[4], 1);
 	put_short(name, true);
 	try_table(&w);
 	put_short(name, false);

@@ -6,13 +6,9 @@
 #include "base/sys/fs.h"
 #include "step/source/extension.h"
 
-static const char *const with_items[] = {"setuptools", "wheel"};
-
 static int read_at(const char *path, struct arena *a, struct package_row *ret, struct err *e)
 {
-	struct strlist with = {0};
-	strlist_refs(&with, a, with_items, ARRAY_LEN(with_items));
-	return extension_read(path, &with, test_run(), a, ret, e);
+	return extension_read(path, test_run(), a, ret, e);
 }
 
 static const char *requires_of(const struct package_row *row, struct arena *a)
@@ -34,7 +30,7 @@ static void a_folder_with_setup_py(void **state)
 	assert_string_equal(row.name, "my_tiny_ext");
 	assert_string_equal(row.version, "1.2");
 	assert_string_equal(row.backend, TABLES_EXTENSION_BACKEND);
-	assert_string_equal(requires_of(&row, &a), "setuptools wheel");
+	assert_string_equal(requires_of(&row, &a), "");
 	assert_string_equal(row.torch, "");
 	assert_true(row.cuda_only);
 	test_write(test_path("setup.py"),
@@ -59,7 +55,7 @@ static void a_folder_with_pyproject_toml(void **state)
 	assert_ok(read_at(test_path("."), &a, &row, &e), &e);
 	assert_string_equal(row.python, ">=3.9");
 	assert_string_equal(row.torch, ">=2.3,<3");
-	assert_string_equal(requires_of(&row, &a), "setuptools wheel setuptools>=61 pybind11");
+	assert_string_equal(requires_of(&row, &a), "setuptools>=61 pybind11");
 }
 
 static void an_sdist_says_it_in_pkg_info(void **state)
