@@ -1,9 +1,13 @@
 /* Cleanup attributes: a handle is released where its scope ends, so no function needs a ladder of
- * labels. */
+ * labels. And what all files have of the C library. */
 #pragma once
 #include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static inline void cleanup_free(void *p)

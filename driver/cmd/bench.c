@@ -8,11 +8,12 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/root.h"
-#include "core/plan/promise.h"
+#include "core/plan/plan.h"
+#include "core/plan/runs_on.h"
 #include "core/wheel/wheel.h"
 #include "step/bench/bench_print.h"
 #include "step/pipeline/pair.h"
-#include "step/watch/report_pages.h"
+#include "step/watch/report.h"
 
 enum { PAIRS = 5, PAIRS_MAX = 1000, LIMIT_S = 120, THREADS_MAX = 1024 };
 #define SECONDS 0.3

@@ -12,7 +12,7 @@
 #include "base/sys/json.h"
 #include "base/utf8.h"
 #include "cmd/matrix.h"
-#include "step/watch/report_pages.h"
+#include "step/watch/report.h"
 
 #define STATE_MAX_BYTES (1u << 20)
 #define LOG_TAIL 16384

@@ -9,7 +9,7 @@
 #include "core/machine/detect.h"
 #include "core/variant/profile.h"
 #include "core/wheel/official.h"
-#include "step/fetch/wheel_list.h"
+#include "step/fetch/wheel_index.h"
 #include "step/pack/cut_wheel.h"
 #include "step/slim/slim_env.h"
 

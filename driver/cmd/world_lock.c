@@ -5,9 +5,8 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/world.h"
-#include "step/fetch/fetch_archive.h"
-#include "step/fetch/wheel_list.h"
-#include "step/lock/lock_diff.h"
+#include "step/fetch/archives.h"
+#include "step/fetch/wheel_index.h"
 #include "step/lock/lock_files.h"
 #include "step/lock/lock_make.h"
 

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "core/wheel/wheel.h"
-#include "core/wheel/wheel_requires.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,5 @@
 #include "core/ninja/ccache_stats.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define MAX_COUNTERS 256
 #define MAX_NAME 64
 

@@ -1,9 +1,6 @@
 /* ccache's log of one build (CCACHE_STATSLOG): for each call the source file, and the names of the
  * counters that it raised. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/arena.h"
 
 struct ccache_counter {

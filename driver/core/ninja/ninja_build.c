@@ -1,6 +1,3 @@
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/sys/fs.h"
 #include "core/ninja/ninja_log.h"
 #include "core/ninja/ninja_parts.h"

@@ -1,10 +1,6 @@
 /* Rewrites a build.ninja of CMake's: job pools for compilers, heavy units and links, and the
  * heaviest units first. */
 #pragma once
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strlist.h"

@@ -1,8 +1,5 @@
 #include "core/ninja/ninja_log.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/ninja/ninja_file.h"

@@ -1,10 +1,6 @@
 /* ninja's log of the commands that it ran (.ninja_log, versions 5, 6 and 7), and the statements
  * that it was given (build.ninja). */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

@@ -1,8 +1,5 @@
 /* Divides the compilations of a CMake build.ninja among several builds of the same tree. */
 #pragma once
-#include <stddef.h>
-
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strlist.h"

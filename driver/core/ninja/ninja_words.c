@@ -1,5 +1,4 @@
 /* Reading a build.ninja: its lines, words and build statements. */
-#include <string.h>
 
 #include "core/ninja/ninja_parts.h"
 

@@ -54,10 +54,6 @@ bool buildenv_uses_cmake(const char *backend);
 const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p);
 char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row, struct arena *a);
 
-/* buildenv_cuda: adds what a CUDA build must know of the toolkit: its place, the compilers that its
- * nvcc accepts, nvcc's flags. */
-void buildenv_cuda(const struct buildenv_request *q, struct settings *all, struct arena *a);
-
 /* setting_is_off: whether it has its toggle's value for OFF. */
 bool setting_is_off(const struct buildenv_request *q, const struct setting *s);
 /* What the reason of a toggle that --without FEATURE switched off begins with. */

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/suggest.h"
 #include "base/version.h"
 #include "core/plan/buildenv.h"

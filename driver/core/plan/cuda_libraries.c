@@ -1,8 +1,6 @@
 #include "core/plan/cuda_libraries.h"
 
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

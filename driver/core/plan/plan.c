@@ -1,9 +1,7 @@
 #include "core/plan/plan.h"
 
 #include <ctype.h>
-#include <string.h>
 
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -1,13 +1,10 @@
 /* The plan: the immutable result of resolving a variant. It has all that later steps need, so they
  * do not read the tables. */
 #pragma once
-#include <jansson.h>
-
 #include "base/show.h"
 #include "core/plan/plan_options.h"
 #include "core/plan/runs_on.h"
 #include "core/plan/settings.h"
-#include "core/root/sandbox.h"
 #include "core/root/toolkit.h"
 #include "core/variant/variant.h"
 
@@ -173,3 +170,24 @@ static inline bool plan_is_extension(const struct plan *p)
 }
 /* plan_full_version: "2.9.1+cu128.sm90.avx512". */
 char *plan_full_version(const struct plan *p, struct arena *a);
+
+struct promise {
+	const char *from; /* for people: "its label 'cpu.avx2'" */
+	/* false: nothing was promised, so findings are notes only */
+	bool binding;
+	const char *platform;      /* "x86_64-linux", "" unknown */
+	const struct isa_row *isa; /* NULL: the baseline of the platform */
+	bool gpu_known;            /* gpu says something */
+	struct strlist gpu;        /* capabilities as in plan.gpu; empty: no GPU code at all */
+	/* "12.8", NULL without CUDA; also of a label that promises nothing: "cu128" */
+	const char *cuda;
+};
+
+/* promise_of_label: from a local version label of the form that profile_label makes:
+ * "cu128.sm90.avx512", "cpu.avx2", with or without the stem of a profile file. Any other label, ""
+ * too, gives a promise that is not binding. */
+void promise_of_label(const struct tables *t, const char *label, struct arena *a, struct promise *ret);
+void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret);
+/* promise_of_profile: `cuda` NULL: any toolkit. */
+void promise_of_profile(const struct profile *p, const char *cuda, const char *from, struct arena *a,
+			struct promise *ret);

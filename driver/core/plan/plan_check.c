@@ -1,4 +1,3 @@
-#include <string.h>
 #include <strings.h>
 
 #include "base/path.h"

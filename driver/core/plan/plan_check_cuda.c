@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/version.h"
 #include "core/plan/plan_parts.h"
 

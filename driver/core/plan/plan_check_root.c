@@ -1,6 +1,5 @@
 /* What a plan for CUDA needs of the root's own toolkit, which can have less than its version promises. */
 #include <ctype.h>
-#include <string.h>
 
 #include "base/version.h"
 #include "core/plan/plan.h"

@@ -1,6 +1,5 @@
 /* How two plans differ, and why. */
 #pragma once
-#include "base/show.h"
 #include "core/plan/plan.h"
 
 /* One side of a difference. */
@@ -32,3 +31,8 @@ void plan_compare(const struct plan *left, const struct plan *right, struct aren
  * show it. */
 json_t *plan_diff_json(const struct plan *left, const struct plan *right, const struct plan_diff *d);
 extern const struct show plan_diff_rows[];
+
+/* key_diff: adds a line to `ret` for each input that differs between two texts of plan_keys:
+ * "toolchain gcc: 14.2.0 → 14.3.0", "env USE_MPI: ON → OFF"; "none" if a text lacks it. Digests are
+ * shortened. The texts need not be well formed. */
+void key_diff(const char *old, const char *new, struct arena *a, struct strlist *ret);

@@ -1,7 +1,6 @@
 #include "core/plan/plan_taken.h"
 
 #include <fnmatch.h>
-#include <string.h>
 
 #include "core/plan/plan_parts.h"
 #include "core/root/sandbox_walls.h"

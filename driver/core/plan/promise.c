@@ -1,6 +1,4 @@
-#include "core/plan/promise.h"
-
-#include <string.h>
+#include "core/plan/plan.h"
 
 #include "core/plan/buildenv.h"
 

@@ -1,14 +1,11 @@
 #include "core/plan/runs_on.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/json.h"
 #include "base/version.h"
-#include "core/plan/promise.h"
+#include "core/plan/plan.h"
 #include "core/wheel/manylinux.h"
-#include "core/wheel/wheel_requires.h"
+#include "core/wheel/wheel.h"
 
 /* "9.0" of "9.0a" and "9.0+PTX". */
 static size_t number_len(const char *capability)

@@ -2,7 +2,6 @@
  * the wheel itself afterwards. */
 #pragma once
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "base/strlist.h"
 

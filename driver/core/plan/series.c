@@ -1,8 +1,5 @@
 #include "core/plan/series.h"
 
-#include <string.h>
-
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 

@@ -1,6 +1,5 @@
 /* A quilt series: which patches there are, in which order. */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

@@ -1,8 +1,5 @@
 #include "core/plan/settings.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static struct setting *find(const struct settings *s, const char *name)
 {
 	for (size_t i = 0; i < s->count; i++)

@@ -1,8 +1,5 @@
 /* Settings: what the build is told, each value with where it comes from and why. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/arena.h"
 
 #define SETTING_BUILT_IN "built in"         /* `file` of what holds for every build */

@@ -1,10 +1,6 @@
 #include "core/plan/torch_fits.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
-#include "base/sys/fs.h"
 #include "base/version.h"
 #include "core/fatbin/fatbin_cut.h"
 #include "core/wheel/wheel.h"

@@ -1,8 +1,6 @@
 #include "core/wheel/manylinux.h"
 
 #include <elf.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

@@ -1,8 +1,6 @@
 #include "core/wheel/official.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/digest.h"

@@ -2,7 +2,6 @@
  * profiles/official, made by 'ptbuild slim --release NAME --pin'. */
 #pragma once
 #include "core/wheel/wheel.h"
-#include "core/wheel/wheel_listed.h"
 
 struct official_wheel {
 	const char *file; /* its name, with distribution, version, Python and platform */

@@ -1,7 +1,5 @@
 #include "core/wheel/pyproject.h"
 
-#include <string.h>
-
 #include "base/buf.h"
 
 enum { MAX_DEPTH = 32 };

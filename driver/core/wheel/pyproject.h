@@ -1,6 +1,5 @@
 /* pyproject.toml: what it says of a project, without running anything of it. */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

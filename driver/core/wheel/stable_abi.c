@@ -1,8 +1,5 @@
 #include "core/wheel/stable_abi.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/yaml/yaml.h"
 

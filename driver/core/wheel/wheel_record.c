@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/sys/digest.h"
 #include "core/wheel/wheel.h"

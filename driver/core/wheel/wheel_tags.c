@@ -1,6 +1,4 @@
 /* What a wheel's tags stand for, as installers take them: PEP 425, 600, 656, 703 and 803. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "core/wheel/manylinux.h"

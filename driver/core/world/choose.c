@@ -1,10 +1,6 @@
 #include "core/world/choose.h"
 
-#include <string.h>
-
-#include "base/strlist.h"
 #include "base/version.h"
-#include "core/world/part.h"
 
 static const struct world_row *fitting_row(const struct release_row *r, const struct world_wanted *want)
 {

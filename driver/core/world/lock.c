@@ -1,9 +1,5 @@
 #include "core/world/lock.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -1,9 +1,6 @@
 /* The lock of a part of a world: every file of it, pinned, for one platform. docs/worlds.md has the
  * text form. */
 #pragma once
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,7 +1,6 @@
 #include "core/world/part.h"
 
 #include <fnmatch.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/suggest.h"

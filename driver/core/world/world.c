@@ -1,11 +1,6 @@
 #include "core/world/world.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/path.h"
-#include "base/strlist.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 

@@ -1,10 +1,7 @@
 /* ZIP as wheels need it: a strict reader and a deterministic writer. */
 #pragma once
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
 #include "base/run.h"
 
 struct zip_entry {

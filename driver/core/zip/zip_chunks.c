@@ -1,8 +1,6 @@
 #include "core/zip/zip_chunks.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

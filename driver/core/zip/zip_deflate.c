@@ -4,9 +4,6 @@
 #include "core/zip/zip_deflate.h"
 
 #include <libdeflate.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 enum {

@@ -1,7 +1,5 @@
 #include <inttypes.h>
 #include <libdeflate.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include "base/path.h"

@@ -1,8 +1,5 @@
 /* The records of the ZIP format (APPNOTE 6.3) as they lie in the file, for reader and writer. */
 #pragma once
-#include <stdint.h>
-#include <string.h>
-
 #include "core/zip/zip.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "ZIP records are little-endian");

@@ -3,9 +3,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

@@ -1,9 +1,6 @@
 #include "core/zip/zip_ring.h"
 
-#include <errno.h>
 #include <libdeflate.h>
-#include <pthread.h>
-#include <stdlib.h>
 
 #include "base/thread.h"
 #include "core/zip/zip_chunks.h"

@@ -1,9 +1,6 @@
 /* A ring of chunks: one thread fills and empties it in order, workers deflate. Hundreds of small
  * chunks may queue, so that no worker waits; large ones are few, which bounds the memory. */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/zip/zip_deflate.h"
 
 struct zip_slot {

@@ -1,15 +1,10 @@
 #include "step/ccache/ccache_remote.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/os.h"
 #include "base/path.h"

@@ -4,10 +4,6 @@
  * its own cache until it is promoted. The server's address and password stay out of the sandbox,
  * records, logs and keys. A dead or slow server costs hits, never the build. */
 #pragma once
-#include <stdint.h>
-
-#include "base/run.h"
-#include "base/strlist.h"
 #include "step/ccache/ccache_shared.h"
 
 struct ccache_remote;

@@ -1,7 +1,5 @@
 #include "step/ccache/ccache_resp.h"
 
-#include <stdbool.h>
-#include <string.h>
 #include <strings.h>
 
 #define MAX_LINE 24

@@ -2,9 +2,6 @@
  * array of strings. The bytes come out of the sandbox, so every limit is checked before anything is
  * kept. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/buf.h"
 #include "base/err.h"
 

@@ -1,15 +1,287 @@
 #include "step/ccache/ccache_server.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
 #include "base/strlist.h"
+#include "step/ccache/ccache_resp.h"
+
+enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, STALL_BYTES = 1024 };
+
+struct body {
+	struct buf *out;  /* NULL: only the status is asked for */
+	const char *data; /* what is sent */
+	size_t left;
+	bool replace;
+};
+
+static size_t on_body(char *data, size_t unit, size_t count, void *user)
+{
+	struct body *b = user;
+	size_t len = unit * count;
+	if (b->out->len + len > RESP_MAX_VALUE)
+		return len ? 0 : 1;
+	buf_add(b->out, data, len);
+	return len;
+}
+
+static size_t on_send(char *to, size_t unit, size_t count, void *user)
+{
+	struct body *b = user;
+	size_t n = unit * count < b->left ? unit * count : b->left;
+	memcpy(to, b->data, n);
+	b->data += n;
+	b->left -= n;
+	return n;
+}
+
+static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	const struct ccache_server *s = user;
+	struct pollfd p = {.fd = s->stop, .events = POLLIN};
+	(void)a;
+	(void)b;
+	(void)c;
+	(void)d;
+	return poll(&p, 1, 0) > 0;
+}
+
+static int request(struct ccache_client *c, const char *name, struct body *body, long *ret_status, struct err *e)
+{
+	AUTO_BUF struct buf url = {0};
+	char words[CURL_ERROR_SIZE] = "";
+	if (!c->curl && !(c->curl = curl_easy_init()))
+		abort(); /* only memory can be missing */
+	CURL *h = c->curl;
+	curl_easy_reset(h);
+	buf_printf(&url, "%s/%s", c->server->url, name);
+	curl_easy_setopt(h, CURLOPT_URL, buf_cstr(&url));
+	curl_easy_setopt(h, CURLOPT_ERRORBUFFER, words);
+	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(h, CURLOPT_USERAGENT, "ptbuild/" PTBUILD_VERSION);
+	curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
+	curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, (long)STALL_SECONDS);
+	curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES);
+	curl_easy_setopt(h, CURLOPT_TIMEOUT, (long)CCACHE_EXCHANGE_SECONDS);
+	curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(h, CURLOPT_XFERINFODATA, c->server);
+	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(h, CURLOPT_WRITEDATA, body);
+	if (!body->out)
+		curl_easy_setopt(h, CURLOPT_NOBODY, 1L);
+	struct curl_slist *headers = NULL;
+	if (body->data) {
+		if (!body->replace && !(headers = curl_slist_append(NULL, "If-None-Match: *")))
+			abort();
+		curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
+		curl_easy_setopt(h, CURLOPT_UPLOAD, 1L);
+		curl_easy_setopt(h, CURLOPT_READFUNCTION, on_send);
+		curl_easy_setopt(h, CURLOPT_READDATA, body);
+		curl_easy_setopt(h, CURLOPT_INFILESIZE_LARGE, (curl_off_t)body->left);
+	}
+	CURLcode rc = curl_easy_perform(h);
+	curl_slist_free_all(headers);
+	if (rc != CURLE_OK)
+		return err_set(e, ERR_NETWORK, "compiler cache: '%s': %s", c->server->shown,
+			       words[0] ? words : curl_easy_strerror(rc));
+	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, ret_status);
+	return 0;
+}
+
+static int ccache_http_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found, struct err *e)
+{
+	AUTO_BUF struct buf bytes = {0};
+	struct body body = {.out = out ? &bytes : NULL};
+	long status = 0;
+	if (request(c, name, &body, &status, e) < 0)
+		return -1;
+	if (status != 200 && status != 404 && status != 410)
+		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status, c->server->shown);
+	if (status == 200 && out)
+		buf_add(out, bytes.data, bytes.len);
+	*ret_found = status == 200;
+	return 0;
+}
+
+/* The two kinds. */
+static int ccache_http_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
+			   struct err *e)
+{
+	AUTO_BUF struct buf ignored = {0};
+	struct body body = {.out = &ignored, .data = data, .left = len, .replace = replace};
+	long status = 0;
+	if (request(c, name, &body, &status, e) < 0)
+		return -1;
+	if ((status < 200 || status > 299) && status != 412)
+		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status, c->server->shown);
+	return 0;
+}
+
+/* A redis server, through hiredis on sockets that do not block, so that the end of the build ends every wait. */
+#define REDIS_PREFIX "ptbuild:"
+enum { CONNECT_MS = 5000, WAIT_MS = 10000 };
+
+static int failed(const struct ccache_client *c, const char *what, struct err *e)
+{
+	return err_errno(e, ERR_NETWORK, "compiler cache: cannot %s '%s'", what, c->server->shown);
+}
+
+static int not_redis(const struct ccache_client *c, struct err *e)
+{
+	return err_set(e, ERR_NETWORK, "compiler cache: '%s' does not answer like redis", c->server->shown);
+}
+
+static void hang_up(struct ccache_client *c)
+{
+	if (c->redis)
+		redisFree(c->redis);
+	c->redis = NULL;
+}
+
+/* One reply, not an array and at most RESP_MAX_VALUE bytes: hiredis has no limits. NULL: an error. */
+static redisReply *read_reply(struct ccache_client *c, struct err *e)
+{
+	redisReader *r = c->redis->reader;
+	double until = log_seconds() + CCACHE_EXCHANGE_SECONDS;
+	void *reply = NULL;
+	while (!reply) {
+		errno = ETIMEDOUT;
+		if (log_seconds() > until || ccache_wait(c->redis->fd, c->server->stop, POLLIN, WAIT_MS) < 0) {
+			failed(c, "read from", e);
+			return NULL;
+		}
+		if (redisBufferRead(c->redis) != REDIS_OK) {
+			err_set(e, ERR_NETWORK, "compiler cache: cannot read from '%s': %s", c->server->shown,
+				c->redis->errstr);
+			return NULL;
+		}
+		if (redisReaderGetReply(r, &reply) != REDIS_OK ||
+		    (!reply && (r->ridx > 0 || r->len > RESP_MAX_VALUE + REDIS_READER_MAX_BUF))) {
+			not_redis(c, e);
+			return NULL;
+		}
+	}
+	return reply;
+}
+
+/* The reply, for freeReplyObject; NULL for an error, also one that the server reports. */
+static redisReply *exchange(struct ccache_client *c, int count, const char **words, const size_t *lens, struct err *e)
+{
+	char *command = NULL;
+	long long len = redisFormatCommandArgv(&command, count, words, lens);
+	if (len < 0)
+		abort(); /* only memory can be missing */
+	int rc = ccache_send(c->redis->fd, c->server->stop, command, (size_t)len, WAIT_MS);
+	redisFreeCommand(command);
+	if (rc < 0)
+		failed(c, "send to", e);
+	redisReply *reply = rc < 0 ? NULL : read_reply(c, e);
+	if (!reply)
+		return NULL;
+	if (reply->type == REDIS_REPLY_ERROR)
+		err_set(e, ERR_NETWORK, "compiler cache: '%s' says: %.200s", c->server->shown, reply->str);
+	else if (reply->type == REDIS_REPLY_ARRAY || c->redis->reader->pos != c->redis->reader->len)
+		not_redis(c, e);
+	else
+		return reply;
+	freeReplyObject(reply);
+	return NULL;
+}
+
+static int log_in(struct ccache_client *c, struct err *e)
+{
+	const struct ccache_server *s = c->server;
+	const char *auth[] = {"AUTH", s->user ? s->user : s->password, s->password}, *select[] = {"SELECT", s->db};
+	redisReply *first = s->password ? exchange(c, s->user ? 3 : 2, auth, NULL, e) : NULL;
+	bool good = first || !s->password;
+	redisReply *second = good && s->db ? exchange(c, 2, select, NULL, e) : NULL;
+	good = good && (second || !s->db);
+	freeReplyObject(first);
+	freeReplyObject(second);
+	return good ? 0 : -1;
+}
+
+static int connect_new(struct ccache_client *c, struct err *e)
+{
+	const struct ccache_server *s = c->server;
+	int error = 0;
+	socklen_t size = sizeof(error);
+	c->redis = s->kind == CCACHE_REDIS_UNIX ? redisConnectUnixNonBlock(s->path)
+						: redisConnectNonBlock(s->host, s->port);
+	if (!c->redis)
+		abort();
+	if (c->redis->err)
+		return err_set(e, ERR_NETWORK, "compiler cache: cannot connect to '%s': %s", s->shown,
+			       c->redis->errstr);
+	if (fcntl(c->redis->fd, F_SETFD, FD_CLOEXEC) < 0 ||
+	    ccache_wait(c->redis->fd, s->stop, POLLOUT, CONNECT_MS) < 0 ||
+	    getsockopt(c->redis->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+		return failed(c, "connect to", e);
+	errno = error;
+	return error ? failed(c, "connect to", e) : log_in(c, e);
+}
+
+/* *ret_old: a connection that was used before, which the server may have closed since. */
+static int connect_client(struct ccache_client *c, bool *ret_old, struct err *e)
+{
+	struct ccache_server *s = c->server;
+	pthread_mutex_lock(&s->mutex);
+	if (!c->redis && s->idle_count)
+		c->redis = s->idle[--s->idle_count];
+	pthread_mutex_unlock(&s->mutex);
+	*ret_old = c->redis != NULL;
+	return c->redis ? 0 : connect_new(c, e);
+}
+
+static redisReply *ask(struct ccache_client *c, int count, const char **words, const size_t *lens, struct err *e)
+{
+	for (;;) {
+		bool old = false;
+		redisReply *reply = connect_client(c, &old, e) < 0 ? NULL : exchange(c, count, words, lens, e);
+		if (reply)
+			return reply;
+		bool canceled = errno == ECANCELED;
+		hang_up(c);
+		if (!old || canceled)
+			return NULL;
+	}
+}
+
+static int ccache_redis_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found, struct err *e)
+{
+	AUTO_BUF struct buf key = {0};
+	buf_printf(&key, REDIS_PREFIX "%s", name);
+	const char *words[] = {out ? "GET" : "EXISTS", buf_cstr(&key)};
+	redisReply *reply = ask(c, 2, words, NULL, e);
+	if (!reply)
+		return -1;
+	*ret_found = out ? reply->type == REDIS_REPLY_STRING : reply->type == REDIS_REPLY_INTEGER && reply->integer;
+	if (*ret_found && out)
+		buf_add(out, reply->str, (size_t)reply->len);
+	int rc = *ret_found || reply->type == (out ? REDIS_REPLY_NIL : REDIS_REPLY_INTEGER) ? 0 : not_redis(c, e);
+	freeReplyObject(reply);
+	if (rc < 0)
+		hang_up(c);
+	return rc;
+}
+
+static int ccache_redis_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
+			    struct err *e)
+{
+	AUTO_BUF struct buf key = {0};
+	buf_printf(&key, REDIS_PREFIX "%s", name);
+	const char *words[] = {"SET", buf_cstr(&key), data, "NX"};
+	const size_t lens[] = {3, key.len, len, 2};
+	redisReply *reply = ask(c, replace ? 3 : 4, words, lens, e);
+	freeReplyObject(reply);
+	return reply ? 0 : -1;
+}
 
 enum { REDIS_PORT = 6379 };
 #define READ_ONLY "|read-only" /* as ccache writes it */

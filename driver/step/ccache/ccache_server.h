@@ -2,11 +2,9 @@
 #pragma once
 #include <curl/curl.h>
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 
 enum ccache_server_kind { CCACHE_REDIS, CCACHE_REDIS_UNIX, CCACHE_HTTP };
@@ -53,13 +51,3 @@ void ccache_client_close(struct ccache_client *c);
  * ETIMEDOUT, or ECANCELED once `stop` is readable. ccache_send: all the bytes, waiting likewise. */
 int ccache_wait(int fd, int stop, short events, int ms) MUST_CHECK;
 int ccache_send(int fd, int stop, const void *data, size_t len, int ms) MUST_CHECK;
-
-/* The two kinds. */
-int ccache_redis_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found,
-		     struct err *e) MUST_CHECK;
-int ccache_redis_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
-		     struct err *e) MUST_CHECK;
-int ccache_http_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found,
-		    struct err *e) MUST_CHECK;
-int ccache_http_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
-		    struct err *e) MUST_CHECK;

@@ -1,12 +1,7 @@
 #include "step/ccache/ccache_shared.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/os.h"
 #include "base/path.h"

@@ -6,9 +6,6 @@
  * "<rest>" the first of all. A scope is what fixes all inputs of a build (its compile key), a group
  * are the builds of the same sources. */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "base/run.h"
 #include "base/strlist.h"

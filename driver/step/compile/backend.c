@@ -1,7 +1,5 @@
 #include "step/compile/backend.h"
 
-#include <string.h>
-
 #include "base/sys/digest.h"
 #include "base/version.h"
 

@@ -2,7 +2,6 @@
  * torchaudio have their own. */
 #pragma once
 #include "core/plan/plan.h"
-#include "core/root/sandbox.h"
 #include "core/root/toolchain.h"
 
 struct backend {

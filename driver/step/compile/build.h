@@ -1,7 +1,6 @@
 /* Build: runs a package's own build in the sandbox and checks its configuration against the plan.
  * */
 #pragma once
-#include "base/sys/proc.h"
 #include "core/ninja/ninja_share.h"
 #include "core/root/jobs.h"
 #include "core/root/toolchain.h"

@@ -1,9 +1,115 @@
-#include <string.h>
 #include <time.h>
 
 #include "base/size.h"
 #include "base/sys/fs.h"
+#include "base/sys/machine.h"
+#include "core/ninja/ninja_file.h"
 #include "step/compile/build_parts.h"
+
+void build_pools_plan(const struct build_request *q, struct build_pools *ret)
+{
+	struct build_pools p = {.need = jobs_from_table(q->plan->package_row->memory), .memory = machine_memory()};
+	p.now = jobs_plan(jobs_usable(p.memory), machine_processors(), q->jobs, &p.need);
+	*ret = p;
+}
+
+/* What a unit's weight is judged by. */
+struct judge {
+	const struct build_request *q;
+	uint64_t largest; /* peak of the heavy units seen */
+};
+
+/* Heavy ones go first, the heaviest of all at the front; then the longest. */
+static struct ninja_weight judge_unit(const char *output, void *user)
+{
+	struct judge *j = user;
+	const struct heavy_row *row = jobs_heavy_row(j->q->plan->package_row->memory, output);
+	const uint64_t bytes = row ? size_bytes(row->bytes) : 0;
+	j->largest = bytes > j->largest ? bytes : j->largest;
+	return (struct ninja_weight){.heavy = row != NULL,
+				     .cost = row             ? 1e6 + (double)bytes / 1e9
+					     : j->q->seconds ? j->q->seconds(output, j->q->user)
+							     : 0};
+}
+
+static struct ninja_options options(const struct build_pools *p, struct judge *j)
+{
+	return (struct ninja_options){
+		.compile = p->now.compile, .heavy = p->now.heavy, .link = p->now.link, .weigh = judge_unit, .user = j};
+}
+
+/* Plans again for the heavy units that the build.ninja really has: a variant has not all of its release's. */
+static int build_pools_fit(const struct build_request *q, struct build_pools *p, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf ignored = {0};
+	struct judge judge = {.q = q};
+	const struct ninja_options o = options(p, &judge);
+	struct ninja_counts counts;
+	if (fs_read(q->build_dir, BUILD_NINJA, NINJA_FILE_MAX, &text, e) < 0 ||
+	    ninja_text(buf_cstr(&text), text.len, BUILD_NINJA, &o, &a, &ignored, &counts, e) < 0)
+		return -1;
+	p->need.heavy = judge.largest > p->need.compile ? judge.largest : p->need.compile;
+	p->now = jobs_plan(jobs_usable(p->memory), machine_processors(), q->jobs, &p->need);
+	return 0;
+}
+
+/* Puts the pools into the build.ninja, heaviest units first; *ret_heavy: the heavy outputs. */
+static int build_pools_write(const struct build_request *q, const struct build_pools *p, struct arena *a,
+			     struct strlist *ret_heavy, struct err *e)
+{
+	struct judge judge = {.q = q};
+	const struct ninja_options o = options(p, &judge);
+	struct ninja_counts counts;
+	if (ninja_file_rewrite(q->build_dir, BUILD_NINJA, &o, a, &counts, e) < 0)
+		return -1;
+	*ret_heavy = counts.heavy_outputs;
+	return 0;
+}
+
+static void keep_own(struct strlist *heavy, const struct strlist *outputs)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < heavy->count; i++)
+		if (strlist_contains(outputs, heavy->items[i]))
+			heavy->items[n++] = heavy->items[i];
+	heavy->count = n;
+}
+
+/* What this shard compiles into b->result.share, and as a target of the file BUILD_SHARE beside build.ninja; *ret:
+ * the command that compiles it. Of `heavy` only what belongs to the shard remains. */
+static int building_share(struct building *b, struct strlist *heavy, const char *const **ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf file = {0};
+	struct arena *a = b->arena;
+	const struct build_shard *own = b->q->shard;
+	const struct ninja_share_options o = {
+		.index = own->index, .count = own->count, .seconds = b->q->seconds, .user = b->q->user};
+	struct ninja_share *s = &b->result.share;
+	struct strlist argv = {0};
+	if (fs_read(b->q->build_dir, BUILD_NINJA, NINJA_FILE_MAX, &text, e) < 0 ||
+	    ninja_share(buf_cstr(&text), text.len, BUILD_NINJA, &o, a, s, e) < 0)
+		return -1;
+	ninja_share_text("build.ninja", &s->outputs, &file);
+	if (fs_write(b->q->build_dir, BUILD_SHARE, file.data, file.len, 0644, e) < 0)
+		return -1;
+	keep_own(heavy, &s->outputs);
+	log_info(b->run->log, "%s: shard %u of %u: %zu of %zu units, and %zu that every shard needs",
+		 b->q->plan->package, own->index, own->count, s->outputs.count, s->units, s->common);
+	if (b->q->observer && b->q->observer->share)
+		b->q->observer->share(&s->outputs, b->q->observer->user);
+	strlist_ref(&argv, a, "ninja");
+	strlist_ref(&argv, a, "-C");
+	strlist_ref(&argv, a, "build");
+	strlist_addf(&argv, a, "-j%u", b->pools.now.total);
+	strlist_ref(&argv, a, "-f");
+	strlist_ref(&argv, a, NINJA_SHARE ".ninja");
+	strlist_ref(&argv, a, NINJA_SHARE);
+	*ret = strlist_argv(&argv, a);
+	return 0;
+}
 
 struct build_command building_command(struct building *b, const char *const *argv, const char *step)
 {

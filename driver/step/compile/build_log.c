@@ -1,8 +1,6 @@
 #include "step/compile/build_log.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <string.h>
 
 #include "base/buf.h"
 

@@ -1,7 +1,5 @@
 /* Build logs: finds what went wrong in the output of compilers, linkers, CMake and ninja. */
 #pragma once
-#include <stddef.h>
-
 #include "base/arena.h"
 
 struct build_log {

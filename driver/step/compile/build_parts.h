@@ -1,6 +1,5 @@
 /* The parts of the build step that only build*.c share. */
 #pragma once
-#include "base/sys/proc.h"
 #include "step/compile/backend.h"
 #include "step/compile/build.h"
 #include "step/compile/build_log.h"
@@ -10,15 +9,6 @@
 #define BUILD_TREE "src/build"
 #define BUILD_NINJA BUILD_TREE "/build.ninja"
 #define BUILD_SHARE BUILD_TREE "/" NINJA_SHARE ".ninja"
-
-/* build_start_log: makes the log's directory and gives the log's path. */
-int build_start_log(const struct build_request *q, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
-/* build_sandbox: the sandbox every command of the build runs in, its environment still empty. */
-int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox *s, struct err *e) MUST_CHECK;
-/* build_set_up: directories, generated files, sandbox and environment, all that the package's build
- * needs. Fills r->log. */
-int build_set_up(const struct build_request *q, const struct backend *b, unsigned jobs, struct arena *a,
-		 struct sandbox *s, struct build_result *r, struct err *e) MUST_CHECK;
 
 /* One command of the build. */
 struct build_command {
@@ -43,9 +33,6 @@ struct build_outcome {
  * `several`: more than one job may run in it, so lasting memory pressure stops it. */
 int build_command_run(const struct build_command *c, bool several, const struct run *run, struct build_outcome *ret,
 		      struct err *e) MUST_CHECK;
-/* build_failure: sets `e` for a command that ended with a status other than 0; `said`: its output.
- * */
-int build_failure(const struct build_command *c, const struct build_log *said, int status, struct err *e);
 /* build_too_large: sets `e` for a command that did not get through with one job at a time. */
 int build_too_large(const struct build_command *c, const char *why, uint64_t memory, struct err *e);
 
@@ -58,13 +45,6 @@ struct build_pools {
 
 /* build_pools_plan: from the machine, the release's table and --jobs. */
 void build_pools_plan(const struct build_request *q, struct build_pools *ret);
-/* build_pools_fit: plans again for the heavy units that the build.ninja really has: a variant has
- * not all of its release's. */
-int build_pools_fit(const struct build_request *q, struct build_pools *p, struct err *e) MUST_CHECK;
-/* build_pools_write: puts the pools into the build.ninja, heaviest units first;
- * *ret_heavy: the heavy outputs. */
-int build_pools_write(const struct build_request *q, const struct build_pools *p, struct arena *a,
-		      struct strlist *ret_heavy, struct err *e) MUST_CHECK;
 
 /* What the next run must know of this one, a small file in the build directory. */
 struct build_state {
@@ -103,11 +83,6 @@ struct building {
 	struct build_result result;
 	double began;
 };
-
-/* building_share: what this shard compiles into b->result.share, and as a target of the file
- * BUILD_SHARE beside build.ninja; *ret: the command that compiles it. Of `heavy` only what belongs
- * to the shard remains. */
-int building_share(struct building *b, struct strlist *heavy, const char *const **ret, struct err *e) MUST_CHECK;
 
 /* building_command: one of its commands. */
 struct build_command building_command(struct building *b, const char *const *argv, const char *step);

@@ -1,15 +1,10 @@
 #include "step/compile/build_tree.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
-#include "core/root/sandbox.h"
 #include "step/compile/work_tree.h"
 
 #define FILE_NAME "tree.json"

@@ -1,8 +1,5 @@
 /* Build trees that were kept: their variants, and the sandboxes they were built in. */
 #pragma once
-#include <stdint.h>
-
-#include "base/run.h"
 #include "core/root/sandbox.h"
 
 struct plan;

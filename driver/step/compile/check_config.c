@@ -1,15 +1,12 @@
 #include "step/compile/check_config.h"
 
 #include <ctype.h>
-#include <string.h>
 #include <strings.h>
 
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/ninja/ninja_log.h"
-#include "core/root/sandbox.h"
 
 #define MAX_TEXT (UINT64_C(512) << 20)
 

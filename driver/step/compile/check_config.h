@@ -1,7 +1,6 @@
 /* Asked = got: PyTorch turns features off with no more than a warning, so the configuration is read
  * back and compared with the plan. */
 #pragma once
-#include "base/run.h"
 #include "core/plan/plan.h"
 
 struct config_report {

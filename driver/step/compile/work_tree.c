@@ -1,9 +1,5 @@
 #include "step/compile/work_tree.h"
 
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -3,7 +3,6 @@
  * or, where the store is on another file system, beside the place. */
 #pragma once
 #include "base/arena.h"
-#include "base/run.h"
 #include "base/sys/lock.h"
 
 struct work_tree {

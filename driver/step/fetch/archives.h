@@ -1,7 +1,5 @@
 /* Where Debian archives are, as the user or the machine names them. The tree has no address. */
 #pragma once
-#include <stdbool.h>
-
 #include "step/fetch/fetch.h"
 
 struct deb_place { /* deb:ARCHIVE/PATH */
@@ -22,3 +20,14 @@ int archives_find(const char *archive, const struct fetch_options *o, const stru
 char *archives_snapshots(const char *archive, struct arena *a) __attribute__((returns_nonnull));
 /* archives_unknown: ERR_NETWORK: nothing names an address of it, and what to set. */
 int archives_unknown(const char *archive, struct err *e);
+
+/* apt_sites: the sites of an archive ("debian", "debian-security") by apt-get of this machine; none
+ * where it has none, or knows no such archive. */
+int apt_sites(const char *archive, const struct run *run, struct arena *a, struct strlist *ret,
+	      struct err *e) MUST_CHECK;
+
+/* fetch_archive: fetches the suite's InRelease, unchecked, and gives the addresses of the
+ * archive, those of its snapshots last; offline only directories. ERR_NETWORK, with the hint of
+ * --archive, where none has it; as fetch_all offline, and for an archive without an address. */
+int fetch_archive(struct store *store, const char *archive, const char *suite, const struct fetch_options *o,
+		  const struct run *run, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;

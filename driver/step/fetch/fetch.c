@@ -1,12 +1,9 @@
 #include "step/fetch/fetch.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 
-#include "base/buf.h"
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/digest.h"

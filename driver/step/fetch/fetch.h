@@ -1,10 +1,6 @@
 /* Fetch: sources into the store. The only step that uses the network. */
 #pragma once
-#include <stdint.h>
-
-#include "base/arena.h"
 #include "base/run.h"
-#include "base/strlist.h"
 #include "core/tables/tables.h"
 
 struct store;

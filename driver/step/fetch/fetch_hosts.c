@@ -1,7 +1,6 @@
 #include "step/fetch/fetch_hosts.h"
 
 #include <curl/curl.h>
-#include <string.h>
 
 #include "base/log.h"
 

@@ -1,7 +1,6 @@
 /* Hosts that could not be reached in this run: once is enough to find out for all their files. */
 #pragma once
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "base/arena.h"
 

@@ -1,11 +1,7 @@
 #include "step/fetch/fetch_partial.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "base/arena.h"
 #include "base/sys/fs.h"
 
 enum { CHUNK = 1 << 20 };

@@ -1,8 +1,5 @@
 /* The partial file of a download and the running digest of its bytes. */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/run.h"
 #include "base/sys/digest.h"
 

@@ -1,18 +1,276 @@
 #include "step/fetch/fetch_place.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"
+#include "step/fetch/archives.h"
 #include "step/fetch/folder.h"
+#include "step/fetch/wheel_index.h"
+
+/* The addresses of an archive, looked up once in a run: apt-get takes a while to say them. */
+static int addresses_of(struct fetch_worker *w, const char *archive, struct fetch_archive **ret, struct err *e)
+{
+	struct fetch_shared *f = w->shared;
+	struct arena *a = &f->index_arena;
+	struct strlist urls = {0};
+	int status = 0;
+	pthread_mutex_lock(&f->index_mutex);
+	struct fetch_archive *it = f->archives;
+	while (it && strcmp(it->name, archive) != 0)
+		it = it->next;
+	if (!it && (status = archives_find(archive, f->o, &w->run, a, &urls, e)) == 0) {
+		it = arena_alloc(a, sizeof(*it));
+		*it = (struct fetch_archive){.name = arena_strdup(a, archive), .next = f->archives};
+		it->items = arena_array(a, urls.count + 1, sizeof(*it->items));
+		for (; it->count < urls.count; it->count++)
+			it->items[it->count].url = urls.items[it->count];
+		f->archives = it;
+	}
+	pthread_mutex_unlock(&f->index_mutex);
+	*ret = it;
+	return status;
+}
+
+struct deb_try {
+	struct fetch_worker *w;
+	const struct transfer *t;
+	const char *path, *name; /* `name` for messages */
+	struct arena *a;
+	struct buf reasons; /* what each address said */
+	bool wrong;
+	bool unsure; /* an archive did not say for certain that it has no such file */
+};
+
+static bool is_file(const char *url)
+{
+	return *url == '/' || strncmp(url, "file://", 7) == 0;
+}
+
+static enum transfer_outcome from_address(struct deb_try *d, const struct archive_address *at, long *ret_status,
+					  bool *ret_absent, struct err *e)
+{
+	struct transfer t = *d->t;
+	t.ret_status = ret_status;
+	if (is_file(at->url))
+		return fetch_file(&t, path_join(d->a, at->url, d->path), ret_absent, e);
+	t.url = path_join(d->a, at->url, transfer_escaped(d->path, d->a));
+	enum transfer_outcome out = fetch_http(d->w, &t, d->name, e);
+	*ret_absent = out == TRANSFER_NEXT && (*ret_status == 404 || *ret_status == 410);
+	return out;
+}
+
+static size_t count_alive(const struct fetch_archive *known)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < known->count; i++)
+		n += !atomic_load(&known->items[i].silent);
+	return n;
+}
+
+/* The addresses of one archive are mirrors of it: one that answers speaks for one that is silent, which is not asked
+ * again in this run while there are others. */
+static enum transfer_outcome from_archive(struct deb_try *d, const char *archive, size_t *ret_known, struct err *e)
+{
+	struct fetch_archive *known;
+	bool answered = false, silent = false;
+	if (addresses_of(d->w, archive, &known, e) < 0)
+		return TRANSFER_STOP;
+	*ret_known += known->count;
+	for (size_t i = 0; i < known->count; i++) {
+		struct archive_address *at = &known->items[i];
+		struct err said = {0};
+		bool absent = false;
+		long status = 0;
+		if ((d->w->shared->o->offline && !is_file(at->url)) ||
+		    (atomic_load(&at->silent) && count_alive(known) > 0)) {
+			silent = true;
+			continue;
+		}
+		enum transfer_outcome out = from_address(d, at, &status, &absent, &said);
+		if (out == TRANSFER_DONE || out == TRANSFER_STOP) {
+			*e = said;
+			return out;
+		}
+		buf_printf(&d->reasons, "%s%s", d->reasons.len ? "; " : "", said.msg);
+		d->wrong |= out == TRANSFER_WRONG;
+		answered |= absent;
+		d->unsure |= !absent && status != 0;
+		if (!absent && status == 0) {
+			silent = true;
+			atomic_store(&at->silent, true);
+		}
+	}
+	d->unsure |= silent && !answered;
+	return TRANSFER_NEXT;
+}
+
+enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t, const char *name, bool *ret_absent,
+				struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf reasons = {0};
+	struct deb_place p;
+	size_t known = 0;
+	if (deb_place_parse(t->url, &a, &p, e) < 0)
+		return TRANSFER_NEXT;
+	struct deb_try d = {.w = w, .t = t, .path = p.path, .name = name, .a = &a};
+	enum transfer_outcome out = from_archive(&d, p.archive, &known, e);
+	if (out == TRANSFER_NEXT)
+		out = from_archive(&d, archives_snapshots(p.archive, &a), &known, e);
+	reasons = d.reasons;
+	if (out != TRANSFER_NEXT) {
+		if (out == TRANSFER_DONE && d.wrong)
+			log_warn(&w->log, "'%s' came after other places failed: %s", name, buf_cstr(&reasons));
+		return out;
+	}
+	if (!known) {
+		archives_unknown(p.archive, e);
+		return TRANSFER_NEXT;
+	}
+	*ret_absent = !d.unsure && !d.wrong;
+	err_set(e, d.wrong ? ERR_INTEGRITY : ERR_NETWORK, "%s", buf_cstr(&reasons));
+	return d.wrong ? TRANSFER_WRONG : TRANSFER_NEXT;
+}
+
+/* Asked for once in a run: pip takes half a second to say it. */
+static int named_index(struct fetch_worker *w, const char **ret, struct err *e)
+{
+	struct fetch_shared *f = w->shared;
+	int status = 0;
+	pthread_mutex_lock(&f->index_mutex);
+	if (!f->index_known)
+		status = wheel_index(&w->run, &f->index_arena, &f->index, e);
+	if (status == 0) {
+		f->index_known = true;
+		*ret = f->index;
+	}
+	pthread_mutex_unlock(&f->index_mutex);
+	return status;
+}
+
+/* The page of a distribution, read and deleted. */
+static enum transfer_outcome get_page(struct fetch_worker *w, const struct transfer *of, const char *url,
+				      struct arena *a, struct wheel_page *ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	struct transfer t = *of;
+	t.url = url;
+	t.path = arena_printf(a, "%s.page", of->path);
+	t.sha256 = NULL;
+	t.accept = WHEEL_PAGE_ACCEPT;
+	t.max_bytes = WHEEL_PAGE_MAX;
+	enum transfer_outcome out = fetch_http(w, &t, url, e);
+	if (out == TRANSFER_DONE && fs_read(TRUSTED, t.path, WHEEL_PAGE_MAX, &text, e) < 0)
+		out = TRANSFER_STOP;
+	if (unlink(t.path) < 0 && errno != ENOENT && out == TRANSFER_DONE) {
+		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t.path);
+		return TRANSFER_STOP;
+	}
+	if (out == TRANSFER_DONE && wheel_page_parse(text.data, text.len, url, a, ret, e) < 0)
+		return TRANSFER_RETRY; /* of another kind: pip may read it */
+	return out;
+}
+
+static enum transfer_outcome from_index(struct fetch_worker *w, const struct transfer *t, const struct wheel_place *p,
+					const char *index, struct arena *a, struct err *e)
+{
+	struct wheel_page page = {0};
+	const char *url = wheel_page_url(index, p->name, a), *shown = transfer_shown_url(a, url);
+	enum transfer_outcome out = get_page(w, t, url, a, &page, e);
+	if (out != TRANSFER_DONE)
+		return out;
+	const struct wheel_listed *file = wheel_page_find(&page, p->file);
+	if (!file) {
+		err_set(e, ERR_NETWORK, "'%s' does not list '%s'", shown, p->file);
+		return TRANSFER_NEXT;
+	}
+	if (*file->sha256 && strcmp(file->sha256, t->sha256) != 0) {
+		err_set(e, ERR_INTEGRITY, "'%s' lists '%s' with sha256 %s, expected %s", shown, p->file, file->sha256,
+			t->sha256);
+		return TRANSFER_WRONG;
+	}
+	struct transfer copy = *t;
+	copy.url = file->url;
+	return fetch_http(w, &copy, p->file, e);
+}
+
+static uint64_t file_size(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* A directory of this run for what another program downloads from `place`, in which it finds what it downloaded
+ * before. */
+static int fetch_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret, struct err *e)
+{
+	char hex[DIGEST_HEX_LEN + 1];
+	int status = 0;
+	pthread_mutex_lock(&w->shared->mutex);
+	if (!w->shared->stage_dir)
+		status = store_stage(w->shared->store, &w->shared->arena, &w->shared->stage_dir, e);
+	pthread_mutex_unlock(&w->shared->mutex);
+	if (status != 0)
+		return -1;
+	digest_data(place, strlen(place), hex);
+	*ret = arena_printf(a, "%s/%.16s", w->shared->stage_dir, hex);
+	return fs_mkdirs(TRUSTED, *ret, e);
+}
+
+/* Puts a file that another program downloaded in the place of the partial one and checks it. */
+static enum transfer_outcome fetch_take(const struct transfer *t, const char *file, struct err *e)
+{
+	if (unlink(t->path) < 0 && errno != ENOENT) {
+		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t->path);
+		return TRANSFER_STOP;
+	}
+	if (link(file, t->path) < 0) {
+		err_errno(e, ERR_SYSTEM, "cannot link '%s' to '%s'", file, t->path);
+		return TRANSFER_STOP;
+	}
+	atomic_fetch_add(&t->progress->received, file_size(t->path));
+	return transfer_check(t, e);
+}
+
+static enum transfer_outcome from_pip(struct fetch_worker *w, const struct transfer *t, const struct wheel_place *p,
+				      struct arena *a, struct err *e)
+{
+	const char *dir;
+	if (fetch_place_dir(w, a, t->url, &dir, e) < 0)
+		return TRANSFER_STOP;
+	if (wheel_pip_download(p, dir, &w->run, e) < 0)
+		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
+	return fetch_take(t, path_join(a, dir, p->file), e);
+}
+
+/* From the Python index: t->url is "NAME==VERSION/FILE". */
+static enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct transfer *t, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct wheel_place p;
+	const char *index = NULL;
+	if (wheel_place_parse(t->url, &a, &p, e) < 0)
+		return TRANSFER_NEXT;
+	if (named_index(w, &index, e) < 0)
+		return TRANSFER_STOP;
+	/* pip runs what is in an sdist before it gives it. */
+	const bool sdist = path_has_suffix(p.file, WHEEL_SDIST);
+	if (sdist && !index && wheel_index_default(&w->run, &a, &index, e) < 0)
+		return TRANSFER_NEXT;
+	enum transfer_outcome out = index ? from_index(w, t, &p, index, &a, e) : TRANSFER_RETRY;
+	if (out != TRANSFER_RETRY || sdist)
+		return out == TRANSFER_RETRY ? TRANSFER_NEXT : out;
+	/* The index has no JSON: pip reads the older pages of HTML as well. */
+	if (index)
+		log_verbose(&w->log, "fetch: '%s' by pip: %s", p.file, e->msg);
+	err_clear(e);
+	return from_pip(w, t, &p, &a, e);
+}
 
 enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
 
@@ -83,12 +341,6 @@ static int wait_ms(const struct run *run, unsigned ms, struct err *e)
 	return 0;
 }
 
-static uint64_t file_size(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
-}
-
 static bool is_lost(struct fetch_worker *w, const char *url, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -139,35 +391,6 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
 		if (wait_ms(&w->run, ms, e) < 0)
 			return TRANSFER_STOP;
 	}
-}
-
-int fetch_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret, struct err *e)
-{
-	char hex[DIGEST_HEX_LEN + 1];
-	int status = 0;
-	pthread_mutex_lock(&w->shared->mutex);
-	if (!w->shared->stage_dir)
-		status = store_stage(w->shared->store, &w->shared->arena, &w->shared->stage_dir, e);
-	pthread_mutex_unlock(&w->shared->mutex);
-	if (status != 0)
-		return -1;
-	digest_data(place, strlen(place), hex);
-	*ret = arena_printf(a, "%s/%.16s", w->shared->stage_dir, hex);
-	return fs_mkdirs(TRUSTED, *ret, e);
-}
-
-enum transfer_outcome fetch_take(const struct transfer *t, const char *file, struct err *e)
-{
-	if (unlink(t->path) < 0 && errno != ENOENT) {
-		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t->path);
-		return TRANSFER_STOP;
-	}
-	if (link(file, t->path) < 0) {
-		err_errno(e, ERR_SYSTEM, "cannot link '%s' to '%s'", file, t->path);
-		return TRANSFER_STOP;
-	}
-	atomic_fetch_add(&t->progress->received, file_size(t->path));
-	return transfer_check(t, e);
 }
 
 enum transfer_outcome fetch_file(const struct transfer *t, const char *place, bool *ret_absent, struct err *e)

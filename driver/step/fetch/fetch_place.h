@@ -1,7 +1,5 @@
 /* One source from its places, in order, until one gives the pinned bytes. */
 #pragma once
-#include <pthread.h>
-
 #include "step/fetch/fetch.h"
 #include "step/fetch/fetch_hosts.h"
 #include "step/fetch/fetch_transfer.h"
@@ -49,15 +47,6 @@ struct fetch_worker {
  * host that no try of a file reached is not asked again in this run. */
 enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *t, const char *name,
 				 struct err *e) MUST_CHECK;
-/* fetch_place_dir: a directory of this run for what another program downloads from `place`, in
- * which it finds what it downloaded before. */
-int fetch_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret,
-		    struct err *e) MUST_CHECK;
-/* fetch_take: puts a file that another program downloaded in the place of the partial one and
- * checks it. */
-enum transfer_outcome fetch_take(const struct transfer *t, const char *file, struct err *e) MUST_CHECK;
-/* fetch_wheel: from the Python index: t->url is "NAME==VERSION/FILE". */
-enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct transfer *t, struct err *e) MUST_CHECK;
 /* fetch_deb: from a Debian archive: t->url is "ARCHIVE/PATH". *ret_absent as that of fetch_file,
  * said by the archive and by its snapshots. */
 enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t, const char *name, bool *ret_absent,

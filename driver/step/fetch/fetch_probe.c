@@ -1,14 +1,11 @@
 #include "step/fetch/fetch_probe.h"
 
 #include <curl/curl.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "step/fetch/archives.h"
 #include "step/fetch/fetch_place.h"
 #include "step/fetch/wheel_index.h"
-#include "step/fetch/wheel_page.h"
 
 struct request {
 	const char *url;

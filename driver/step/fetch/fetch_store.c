@@ -1,7 +1,6 @@
 #include "step/fetch/fetch_store.h"
 
 #include <curl/curl.h>
-#include <string.h>
 #include <strings.h>
 
 #include "step/fetch/fetch_transfer.h"

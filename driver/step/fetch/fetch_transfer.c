@@ -2,12 +2,9 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/strlist.h"
 #include "step/fetch/fetch_partial.h"

@@ -1,7 +1,6 @@
 /* One try at one place: bytes into a partial file, hashed as they come. */
 #pragma once
 #include <stdatomic.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/run.h"

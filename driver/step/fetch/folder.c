@@ -3,8 +3,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <limits.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/digest.h"

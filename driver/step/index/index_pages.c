@@ -1,5 +1,4 @@
 #include <limits.h>
-#include <string.h>
 
 #include "base/sys/json.h"
 #include "step/index/index_parts.h"

@@ -1,6 +1,5 @@
 /* What the files of the index step share. */
 #pragma once
-#include "base/buf.h"
 #include "core/wheel/wheel.h"
 #include "step/index/index.h"
 
@@ -34,6 +33,4 @@ void index_root_html(const struct strlist *projects, struct buf *out);
 char *index_root_json(const struct strlist *projects, struct arena *a);
 
 /* index_subs: INDEX_ALL and the profiles, in the order of their names. */
-void index_subs(const struct index_wheel *wheels, size_t count, struct arena *a, struct index_sub **ret,
-		size_t *ret_count);
 char *index_listing_json(const struct index_sub *subs, size_t count, struct arena *a);

@@ -1,11 +1,8 @@
 #include <ctype.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "core/wheel/wheel_requires.h"
 #include "step/index/index_parts.h"
 
 enum { METADATA_MAX = 16 << 20, REASON_MAX = 64 * 1024 };

@@ -1,15 +1,11 @@
 /* PEP 825 (file names, variants.json) and PEP 850 (providers), drafts of 2026-08 and 2026-10. */
 #include "step/index/index_variants.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/lock.h"
-#include "core/plan/promise.h"
+#include "core/plan/plan.h"
 #include "step/index/index_parts.h"
 
 #define SCHEMA "https://variants-schema.wheelnext.dev/peps/850/v0.2.0.json"

@@ -1,15 +1,9 @@
 #include "step/lock/lock_files.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
-#include "base/strlist.h"
 #include "base/sys/digest.h"
 #include "base/sys/json.h"
 #include "core/wheel/manylinux.h"
-#include "core/wheel/wheel.h"
 
 #define PATH_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/"
 #define VERSION_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789.-+"

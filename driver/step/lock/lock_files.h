@@ -1,7 +1,7 @@
 /* The entries of a lock that are not Debian packages: wheels as an index lists them, and archives
  * of NVIDIA's redistributable components as their manifest has them. */
 #pragma once
-#include "core/wheel/wheel_listed.h"
+#include "core/wheel/wheel.h"
 #include "core/world/lock.h"
 
 /* lock_wheel: of the wheels listed for a distribution the one of "name==version" for any Python 3

@@ -1,7 +1,6 @@
 /* What cut_wheel.c (the archive) and cut_texts.c (what it says) share. */
 #pragma once
 #include "base/sys/digest.h"
-#include "core/wheel/wheel.h"
 #include "step/pack/cut_wheel.h"
 
 #define SLIM_PRIVATE_TEXT                                                                                              \

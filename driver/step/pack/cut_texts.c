@@ -1,10 +1,7 @@
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/size.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "step/pack/cut_parts.h"
 #include "step/pack/pack_parts.h"

@@ -1,13 +1,9 @@
 #include "step/pack/cut_wheel.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "base/thread.h"
 #include "step/pack/cut_parts.h"

@@ -1,14 +1,8 @@
 #include "step/pack/pack_parts.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/path.h"
-#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "core/wheel/wheel_requires.h"
 
 enum { METADATA_MAX = 16 << 20 };
 

@@ -1,6 +1,5 @@
 /* What packing and repacking share. */
 #pragma once
-#include "base/run.h"
 #include "base/sys/digest.h"
 #include "step/pack/pack.h"
 

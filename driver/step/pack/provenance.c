@@ -1,8 +1,6 @@
 #include "step/pack/provenance.h"
 
 #include <openssl/evp.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/digest.h"

@@ -1,6 +1,5 @@
 #include "step/pack/repack.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "base/path.h"

@@ -1,7 +1,5 @@
 /* Bill of materials of a wheel: sources and vendored libraries, with their licences. */
 #pragma once
-#include <stdint.h>
-
 #include "core/root/root.h"
 
 struct sbom_file {        /* an input: a source archive, a patch */

@@ -1,11 +1,9 @@
 #include "step/pipeline/changed_inputs.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "core/plan/key_diff.h"
+#include "core/plan/plan_diff.h"
 #include "step/compile/build_tree.h"
 
 #define MAX_LINES 20

@@ -1,8 +1,5 @@
 #include "step/pipeline/check.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/path.h"

@@ -1,13 +1,208 @@
 #include "step/pipeline/cost.h"
 
-#include <string.h>
-
+#include "base/path.h"
 #include "base/size.h"
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "cache/store.h"
+#include "base/version.h"
 #include "step/fetch/archives.h"
-#include "step/fetch/fetch.h"
+
+#define MAX_FILE ((uint64_t)8 << 20)
+#define MAX_SECONDS 1e6
+#define MAX_CLASSES 32
+#define MAX_UNITS 100000u
+#define LEAST_FACTOR 0.01
+
+struct parser {
+	struct arena *arena;
+	struct weight *units;
+	struct weights_class *classes;
+	struct weights w;
+	size_t count, classes_count;
+	unsigned gpus;
+};
+
+static bool take_seconds(char **p, double *ret)
+{
+	char *end;
+	errno = 0;
+	*ret = strtod(*p, &end);
+	if (end == *p || errno || !(*ret >= 0 && *ret <= MAX_SECONDS) || (*end && *end != ' ' && *end != '\t'))
+		return false;
+	*p = *end ? end + 1 : end;
+	return true;
+}
+
+/* Of the class that the line before names. */
+static bool take_units(struct parser *p, const char *text)
+{
+	char *end;
+	errno = 0;
+	const unsigned long n = strtoul(text, &end, 10);
+	if (!p->classes_count || end == text || *text == '-' || errno || n > MAX_UNITS || *end != ' ' ||
+	    strcmp(end + 1, p->classes[p->classes_count - 1].rule) != 0)
+		return false;
+	p->classes[p->classes_count - 1].units = (unsigned)n;
+	return true;
+}
+
+/* "after SECONDS", "class SECONDS SECONDS RULE" (the second for each GPU), "units COUNT RULE", "SECONDS<TAB>PATH" */
+static bool parse_line(struct parser *p, char *line)
+{
+	double seconds, each;
+	if (strncmp(line, "after ", 6) == 0) {
+		line += 6;
+		return take_seconds(&line, &p->w.after) && !*line;
+	}
+	if (strncmp(line, "class ", 6) == 0) {
+		line += 6;
+		if (p->classes_count == MAX_CLASSES || !take_seconds(&line, &seconds) || !take_seconds(&line, &each))
+			return false;
+		p->classes[p->classes_count++] = (struct weights_class){line, seconds + each * p->gpus, 0};
+		return *line != '\0';
+	}
+	if (strncmp(line, "units ", 6) == 0)
+		return take_units(p, line + 6);
+	if (!take_seconds(&line, &seconds) || !*line)
+		return false;
+	if (p->count && strcmp(p->units[p->count - 1].path, line) >= 0)
+		return false;
+	p->units[p->count++] = (struct weight){line, seconds};
+	return true;
+}
+
+int weights_parse(const char *text, size_t len, const char *name, unsigned gpus, struct arena *a, struct weights *ret,
+		  struct err *e)
+{
+	struct parser p = {.arena = a, .gpus = gpus};
+	char *line = arena_strndup(a, text, len), *next;
+	size_t lines = 1;
+	for (const char *c = line; (c = strchr(c, '\n')); c++)
+		lines++;
+	p.units = arena_array(a, lines, sizeof(*p.units));
+	p.classes = arena_array(a, MAX_CLASSES, sizeof(*p.classes));
+	for (size_t n = 1; line; line = next, n++) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (*line && *line != '#' && !parse_line(&p, line))
+			return err_set(e, ERR_CONFIG, "%s:%zu: not a weight, or not in order: '%.200s'", name, n, line);
+	}
+	p.w.units = p.units;
+	p.w.count = p.count;
+	p.w.release = "";
+	p.w.classes = p.classes;
+	p.w.classes_count = p.classes_count;
+	*ret = p.w;
+	return 0;
+}
+
+/* The release's own table, else the newest of those before it, else the oldest; "" for none. */
+static const char *choose(const char *dir, const char *package, const char *release, struct arena *a)
+{
+	struct strlist names = {0};
+	const char *before = "", *after = "";
+	const size_t skip = strlen(package);
+	if (!fs_exists(TRUSTED, dir) || fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
+		return "";
+	for (size_t i = 0; i < names.count; i++) {
+		const char *name = names.items[i];
+		if (strncmp(name, package, skip) != 0 || name[skip] != '-' || !path_has_suffix(name, ".tsv"))
+			continue;
+		const char *its = arena_strndup(a, name + skip + 1, strlen(name) - skip - strlen("-.tsv"));
+		if (strcmp(its, release) == 0)
+			return its;
+		if (version_cmp(its, release) > 0)
+			after = *after && version_cmp(after, its) <= 0 ? after : its;
+		else
+			before = *before && version_cmp(before, its) >= 0 ? before : its;
+	}
+	return *before ? before : after;
+}
+
+static const char *factor_path(const struct store *s, const char *package, struct arena *a)
+{
+	return arena_printf(a, "%s/stamps/speed-%s", store_dir(s), package);
+}
+
+/* The table in this machine's seconds. */
+static void scale(struct weights *w, const char *path, struct arena *a)
+{
+	AUTO_BUF struct buf text = {0};
+	double factor;
+	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, 64, &text, ERR_IGNORED) < 0 ||
+	    sscanf(buf_cstr(&text), "%lf", &factor) != 1 || !(factor >= LEAST_FACTOR && factor <= 1 / LEAST_FACTOR))
+		return;
+	struct weight *units = arena_array(a, w->count + 1, sizeof(*units));
+	struct weights_class *classes = arena_array(a, w->classes_count + 1, sizeof(*classes));
+	for (size_t i = 0; i < w->count; i++)
+		units[i] = (struct weight){w->units[i].path, w->units[i].seconds * factor};
+	for (size_t i = 0; i < w->classes_count; i++) {
+		classes[i] = w->classes[i];
+		classes[i].seconds *= factor;
+	}
+	w->units = units;
+	w->classes = classes;
+	w->after *= factor;
+	w->factor = factor;
+}
+
+const struct weights *weights_load(const char *profiles, const char *package, const char *release, unsigned gpus,
+				   const struct store *s, const struct run *run, struct arena *a)
+{
+	AUTO_BUF struct buf text = {0};
+	struct weights *w = arena_alloc(a, sizeof(*w));
+	struct err e = {0};
+	*w = (struct weights){.release = ""};
+	const char *dir = path_join(a, profiles, "weights"), *name = choose(dir, package, release, a);
+	const char *path = arena_printf(a, "%s/%s-%s.tsv", dir, package, name);
+	if (*name && (fs_read(TRUSTED, path, MAX_FILE, &text, &e) < 0 ||
+		      weights_parse(buf_cstr(&text), text.len, path, gpus, a, w, &e) < 0))
+		log_warn(run->log, "the time left will be a guess: %s", e.msg);
+	w->release = w->count ? name : "";
+	if (s && w->count)
+		scale(w, factor_path(s, package, a), a);
+	return w;
+}
+
+void weights_learn(const struct store *s, const char *package, const struct weights *w, double seconds, double expected)
+{
+	AUTO_ARENA struct arena a = {0};
+	char text[32];
+	if (seconds <= 0 || expected <= 0)
+		return;
+	int n = snprintf(text, sizeof(text), "%.4f\n", (w->factor > 0 ? w->factor : 1) * seconds / expected);
+	(void)!fs_write(TRUSTED, factor_path(s, package, &a), text, (size_t)n, 0644, ERR_IGNORED);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct weight *)a)->path, ((const struct weight *)b)->path);
+}
+
+double weights_find(const struct weights *w, const char *path)
+{
+	const struct weight key = {.path = path}, *u = NULL;
+	if (w->count)
+		u = bsearch(&key, w->units, w->count, sizeof(key), by_path);
+	if (u)
+		return u->seconds;
+	/* "Sort.cpp.AVX2.cpp.o": the first that begins with "Sort.cpp." */
+	const char *base = path_base(path), *mark = strstr(base, ".cpp.");
+	if (!mark || !path_has_suffix(mark + 1, ".cpp.o"))
+		return 0;
+	const size_t len = (size_t)(mark + strlen(".cpp.") - path);
+	size_t low = 0, high = w->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (strncmp(w->units[middle].path, path, len) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < w->count && strncmp(w->units[low].path, path, len) == 0 ? w->units[low].seconds : 0;
+}
 
 #define NVCC_RULE "CUDA_COMPILER"
 

@@ -1,8 +1,6 @@
 #include "step/pipeline/estimate.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 

@@ -2,7 +2,7 @@
  * speed. */
 #pragma once
 #include "core/ninja/ninja_log.h"
-#include "step/pipeline/weights.h"
+#include "step/pipeline/cost.h"
 #include "step/watch/watch.h"
 
 struct estimate;

@@ -1,8 +1,6 @@
 /* One variant made from its plan: the steps in their order, each timed. */
 #pragma once
 #include "core/plan/cuda_libraries.h"
-#include "step/compile/build.h"
-#include "step/fetch/fetch.h"
 #include "step/pack/pack.h"
 #include "step/pipeline/pipeline.h"
 #include "step/pipeline/progress.h"
@@ -63,8 +61,6 @@ int make_fetch(struct make *m, struct fetch_source **ret, struct err *e) MUST_CH
 /* make_source: fetches the sources, and unpacks and patches them below `src`, which must not exist.
  * Of the plan only package, package_row and patches count. */
 int make_source(struct make *m, const char *src, struct err *e) MUST_CHECK;
-/* verify_made: verifies the packed wheel by its contents and by use. */
-int verify_made(struct make *m, struct err *e) MUST_CHECK;
 /* add_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a
  * sandbox the build tree's. */
 void add_build_paths(const struct make *m, struct strlist *ret);
@@ -76,3 +72,16 @@ void collect_units(struct make *m);
 /* write_record: into the stage: build.json (inputs with digests, keys, toolchain, times and peaks,
  * compiler cache, verification) and build.html, which shows it. */
 int write_record(const struct make *m, struct err *e) MUST_CHECK;
+
+/* shard_check: whether this plan can be built in shards here: by its back end (ERR_POLICY), and
+ * because there is a compiler cache, which alone keeps what a shard compiles (ERR_SYSTEM). */
+int shard_check(const struct plan *p, const struct toolchain *t, struct err *e) MUST_CHECK;
+/* shard_tree_key: the key of the tree that a build of the request is made in: the compile key, or
+ * of a shard another one, so that shards can run on one machine at once. */
+const char *shard_tree_key(const struct pipeline_request *q, const struct plan *p, struct arena *a)
+	__attribute__((returns_nonnull));
+/* shard_new: the shard that the request is for, NULL for none; in the arena of `m`. */
+struct build_shard *shard_new(const struct make *m);
+/* shard_record: what it compiled, from where, and what it took: "shard" of "shards", "units" of
+ * "of", "common", hits and misses of the compiler cache, "seconds" and "cpu_seconds". */
+json_t *shard_record(const struct make *m);

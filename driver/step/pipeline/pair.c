@@ -1,11 +1,8 @@
 #include "step/pipeline/pair.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/json.h"
-#include "core/wheel/wheel.h"
-#include "step/fetch/wheel_list.h"
+#include "step/fetch/wheel_index.h"
 #include "step/lock/lock_files.h"
 #include "step/verify/verify_run.h"
 

@@ -1,10 +1,7 @@
 #include "step/pipeline/pipeline.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cache/world.h"
 #include "core/plan/plan_taken.h"
@@ -12,16 +9,13 @@
 #include "core/root/sandbox_place.h"
 #include "core/root/sandbox_walls.h"
 #include "step/compile/work_tree.h"
-#include "step/pack/earlier.h"
 #include "step/pack/provenance.h"
 #include "step/pack/publish.h"
 #include "step/pipeline/changed_inputs.h"
 #include "step/pipeline/compiled.h"
-#include "step/pipeline/cost.h"
 #include "step/pipeline/make.h"
 #include "step/pipeline/pipeline_preflight.h"
 #include "step/pipeline/pipeline_repack.h"
-#include "step/pipeline/shard.h"
 
 struct pipeline {
 	const struct pipeline_request *q;

@@ -1,12 +1,9 @@
 /* Pipeline: the only place that knows the order of the steps: plan, fetch, unpack, patch, build,
  * relocate, pack, verify, publish. */
 #pragma once
-#include <jansson.h>
-
 #include "cache/store.h"
 #include "core/machine/fit.h"
 #include "core/plan/plan.h"
-#include "core/root/sandbox.h"
 
 struct world; /* core/world/world.h */
 

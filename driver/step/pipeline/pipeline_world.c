@@ -1,14 +1,299 @@
 #include "step/pipeline/pipeline_world.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "cache/world.h"
-#include "step/pipeline/pipeline_world_files.h"
+#include "step/fetch/archives.h"
+#include "step/fetch/fetch_hosts.h"
+#include "step/lock/lock_make.h"
 #include "step/world/world_tree.h"
+
+/* Small files: a connection waits more than it carries. */
+enum { PARALLEL = 16 };
+
+/* The sources of a world, and of each entry the one that it is: two parts may have the same file. */
+struct wanted {
+	struct fetch_source *sources;
+	size_t count;
+	size_t **of; /* for each piece, for each entry: an index into sources */
+};
+
+static struct fetch_source source_of(const struct world_lock *l, const struct world_entry *f, struct arena *a)
+{
+	struct fetch_source s = {.name = path_base(f->place), .sha256 = f->sha256, .max_bytes = f->size};
+	switch (f->kind) {
+	case WORLD_DEB:
+		strlist_addf(&s.urls, a, "deb:%s/%s", l->archive, f->place);
+		break;
+	case WORLD_WHEEL:
+		strlist_addf(&s.urls, a, "wheel:%s==%s/%s", f->name, f->version, f->place);
+		break;
+	case WORLD_FILE:
+		strlist_ref(&s.urls, a, f->place);
+		break;
+	}
+	return s;
+}
+
+static size_t add_source(struct wanted *w, const struct fetch_source *s)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (strcmp(w->sources[i].sha256, s->sha256) == 0)
+			return i;
+	w->sources[w->count] = *s;
+	return w->count++;
+}
+
+static struct wanted list_sources(const struct world *w, struct arena *a)
+{
+	size_t max = 1;
+	for (size_t i = 0; i < w->count; i++)
+		max += w->pieces[i].lock.count;
+	struct wanted out = {.sources = arena_array(a, max, sizeof(*out.sources)),
+			     .of = arena_array(a, w->count + 1, sizeof(*out.of))};
+	for (size_t i = 0; i < w->count; i++) {
+		const struct world_lock *l = &w->pieces[i].lock;
+		out.of[i] = arena_array(a, l->count + 1, sizeof(*out.of[i]));
+		for (size_t k = 0; k < l->count; k++) {
+			const struct fetch_source s = source_of(l, &l->entries[k], a);
+			out.of[i][k] = add_source(&out, &s);
+		}
+	}
+	return out;
+}
+
+static int fetch(const struct world_request *q, struct wanted *files, const struct run *run, struct arena *a,
+		 struct fetch_stats *stats, struct err *e)
+{
+	struct fetch_options o = q->fetch;
+	struct fetch_stats now = {0};
+	o.parallel = o.parallel ? o.parallel : PARALLEL;
+	/* Of hundreds of files that --offline forbids, one line is enough: the error's. */
+	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
+	struct run quietly = *run;
+	if (o.offline)
+		quietly.log = &quiet;
+	if (fetch_all(q->store, files->sources, files->count, &o, &quietly, a, &now, e) < 0) {
+		if (o.offline && e->kind == ERR_NETWORK)
+			return err_hint(e, "run the same once without --offline");
+		return -1;
+	}
+	stats->downloaded += now.downloaded;
+	stats->from_store = now.from_store;
+	stats->bytes += now.bytes;
+	stats->seconds += now.seconds;
+	return 0;
+}
+
+uint64_t world_missing(struct store *store, const struct world *w, struct arena *a, struct strlist *archives,
+		       unsigned *ret_unknown)
+{
+	const struct wanted files = list_sources(w, a);
+	bool *seen = arena_array(a, files.count + 1, sizeof(*seen));
+	uint64_t bytes = 0;
+	*ret_unknown = 0;
+	for (size_t i = 0; i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
+			const size_t at = files.of[i][k];
+			const struct world_lock *l = &w->pieces[i].lock;
+			const struct world_entry *entry = &l->entries[k];
+			if (!seen[at] && !fetch_has(store, entry->sha256)) {
+				if (entry->kind == WORLD_DEB)
+					strlist_once(archives, a, l->archive);
+				bytes += entry->size;
+				*ret_unknown += !entry->size;
+			}
+			seen[at] = true;
+		}
+	return bytes;
+}
+
+/* "deb:debian", "wheel:", or scheme and host. */
+static const char *server_of(const char *place, struct arena *a)
+{
+	if (strncmp(place, "wheel:", 6) == 0)
+		return "wheel:";
+	return strncmp(place, "deb:", 4) == 0 ? arena_strndup(a, place, strcspn(place, "/"))
+					      : fetch_hosts_name(place, a);
+}
+
+size_t world_places(struct store *store, const struct world *w, struct arena *a, struct fetch_source **ret)
+{
+	const struct wanted files = list_sources(w, a);
+	struct strlist servers = {0};
+	*ret = arena_array(a, files.count + 1, sizeof(**ret));
+	for (size_t i = 0; i < files.count; i++) {
+		const char *server = server_of(files.sources[i].urls.items[0], a);
+		if (strlist_contains(&servers, server) || fetch_has(store, files.sources[i].sha256))
+			continue;
+		(*ret)[servers.count] = files.sources[i];
+		strlist_ref(&servers, a, server);
+	}
+	return servers.count;
+}
+
+/* Of the entries of a piece those that are gone, "bash 5.2", and the first that is not a Debian package. */
+static void list_gone(const struct wanted *files, const struct world_lock *l, size_t piece, struct arena *a,
+		      struct strlist *ret, const struct world_entry **ret_other)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct world_entry *f = &l->entries[i];
+		if (!files->sources[files->of[piece][i]].gone)
+			continue;
+		strlist_addf(ret, a, "%s %s", f->name, f->version);
+		if (f->kind != WORLD_DEB && !*ret_other)
+			*ret_other = f;
+	}
+}
+
+static int refuse_drift(const struct world_lock *l, const struct strlist *gone, struct arena *a, struct err *e)
+{
+	err_set(e, ERR_NETWORK, "%zu packages of '%s' have left the archive, and --no-drift forbids others: %s",
+		gone->count, l->part, strlist_join(gone, a, ", "));
+	return err_hint(e,
+			"name a place that has them (--mirror, --archive %s-snapshot=URL), or make a new lock: ptbuild "
+			"world lock %s --platform %s",
+			l->archive, l->part, l->platform);
+}
+
+/* What the archive has in the place of the locked packages. */
+static void tell(const struct world_lock *before, const struct world_lock *now, const struct run *run, struct arena *a,
+		 struct strlist *said)
+{
+	struct lock_diff d;
+	lock_compare(before, now, a, &d);
+	for (size_t i = 0; i < d.count; i++) {
+		const struct lock_change *c = &d.changes[i];
+		strlist_addf(said, a, "%s %s %s", c->name, c->before ? c->before : "-", c->after ? c->after : "-");
+		if (!c->before)
+			log_warn(run->log, "drift: '%s' %s is needed now", c->name, c->after);
+		else if (!c->after)
+			log_warn(run->log, "drift: '%s' %s is needed no more", c->name, c->before);
+		else
+			log_warn(run->log, "drift: '%s' %s has left the archive, %s is taken", c->name, c->before,
+				 c->after);
+	}
+}
+
+/* The lock of a piece as the archive is now. `gone`: NULL, or what of it must have another version. */
+static int resolve_piece(const struct world_request *q, size_t piece, const struct strlist *gone,
+			 struct world_lock *locks, const struct run *run, struct arena *a, struct strlist *said,
+			 struct err *e)
+{
+	const struct world_piece *p = &q->world->pieces[piece];
+	struct strlist addresses = {0};
+	/* An address that is no archive has no packages either: that is not drift. */
+	if (fetch_archive(q->store, p->lock.archive, p->lock.suite, &q->fetch, run, a, &addresses, e) < 0)
+		return err_wrap(e, "packages of '%s' cannot be had", p->part->part);
+	if (q->no_drift)
+		return refuse_drift(&p->lock, gone, a, e);
+	const struct lock_request r = {.part = p->part,
+				       .platform = p->lock.platform,
+				       .archive = p->lock.archive,
+				       .addresses = &addresses,
+				       .base = piece ? q->world->pieces[0].part : NULL,
+				       .base_lock = piece ? &locks[0] : NULL,
+				       .before = &p->lock,
+				       .keyring = q->keyring};
+	if (lock_make(&r, run, a, &locks[piece], e) < 0)
+		return err_wrap(e, "packages of '%s' have left the archive", p->part->part);
+	for (size_t i = 0; i < locks[piece].count; i++) {
+		const struct world_entry *f = &locks[piece].entries[i];
+		if (!strlist_contains(gone, arena_printf(a, "%s %s", f->name, f->version)))
+			continue;
+		err_set(e, ERR_NETWORK, "'%s' %s cannot be had, and the archive's index has nothing newer", f->name,
+			f->version);
+		return err_hint(e,
+				"the archive's address may be of an incomplete mirror: name another with --archive "
+				"%s=URL",
+				p->lock.archive);
+	}
+	tell(&p->lock, &locks[piece], run, a, said);
+	return 0;
+}
+
+/* The world as the archive has it now; *ret NULL: nothing of it is gone. All parts with packages are of one moment. */
+static int resolve_gone(const struct world_request *q, const struct wanted *files, const struct run *run,
+			struct arena *a, const struct world **ret, struct strlist *said, struct err *e)
+{
+	const struct world *w = q->world;
+	struct world_lock *locks = arena_array(a, w->count + 1, sizeof(*locks));
+	struct strlist *gone = arena_array(a, w->count + 1, sizeof(*gone));
+	bool any = false;
+	for (size_t i = 0; i < w->count; i++) {
+		const struct world_entry *other = NULL;
+		locks[i] = w->pieces[i].lock;
+		list_gone(files, &locks[i], i, a, &gone[i], &other);
+		if (other)
+			return err_set(e, ERR_NETWORK,
+				       "'%s' %s is gone from its place, and only Debian packages have others",
+				       other->name, other->version);
+		any |= gone[i].count > 0;
+	}
+	for (size_t i = 0; any && i < w->count; i++)
+		if (locks[i].archive && (gone[i].count || !q->no_drift) &&
+		    resolve_piece(q, i, &gone[i], locks, run, a, said, e) < 0)
+			return -1;
+	*ret = any ? world_with_locks(w, locks, a) : NULL;
+	return 0;
+}
+
+static const char *const *const *paths_of(const struct world *w, const struct wanted *files, struct arena *a)
+{
+	const char *const **out = arena_array(a, w->count + 1, sizeof(*out));
+	for (size_t i = 0; i < w->count; i++) {
+		const char **paths = arena_array(a, w->pieces[i].lock.count + 1, sizeof(*paths));
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
+			paths[k] = files->sources[files->of[i][k]].path;
+		out[i] = paths;
+	}
+	return out;
+}
+
+/* A file is known by its digest alone: that its lock gives another size is found here. */
+static int check_sizes(const struct world *w, const struct wanted *files, struct err *e)
+{
+	for (size_t i = 0; i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
+			const struct world_entry *f = &w->pieces[i].lock.entries[k];
+			const char *path = files->sources[files->of[i][k]].path;
+			struct stat st;
+			if (stat(path, &st) < 0)
+				return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", path);
+			if (f->size && (uint64_t)st.st_size != f->size)
+				return err_set(e, ERR_INTEGRITY, "'%s' has %lld bytes, and the lock of '%s' says %llu",
+					       path, (long long)st.st_size, w->pieces[i].lock.part,
+					       (unsigned long long)f->size);
+		}
+	return 0;
+}
+
+int world_files(const struct world_request *q, const struct run *run, struct arena *a, struct world_files *ret,
+		struct err *e)
+{
+	struct world_files out = {.world = q->world};
+	struct wanted files = list_sources(q->world, a);
+	if (fetch(q, &files, run, a, &out.fetched, e) < 0) {
+		struct err why = {0};
+		const struct world *now = NULL;
+		if (e->kind != ERR_NETWORK)
+			return -1;
+		if (resolve_gone(q, &files, run, a, &now, &out.drift, &why) < 0)
+			*e = why;
+		if (!now)
+			return -1;
+		err_clear(e);
+		out.world = now;
+		files = list_sources(now, a);
+		if (fetch(q, &files, run, a, &out.fetched, e) < 0)
+			return -1;
+	}
+	if (check_sizes(out.world, &files, e) < 0)
+		return -1;
+	out.paths = paths_of(out.world, &files, a);
+	*ret = out;
+	return 0;
+}
 
 /* Where it is, with the shared lock; else *ret NULL and none. Whoever makes it is waited for. */
 static int find_and_hold(const struct world_request *q, const char *key, const struct run *run, struct arena *a,

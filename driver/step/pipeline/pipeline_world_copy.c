@@ -1,10 +1,5 @@
 #include "step/pipeline/pipeline_world_copy.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/fs.h"

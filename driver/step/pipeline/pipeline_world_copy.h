@@ -1,9 +1,6 @@
 /* "ptbuild world make --copy": the root of a world as a directory of the user's own. */
 #pragma once
-#include <stdbool.h>
-
 #include "base/arena.h"
-#include "base/err.h"
 #include "base/run.h"
 
 /* world_copy_place: ERR_USAGE where no copy may be: `to`, an absolute path, is the store or lies in

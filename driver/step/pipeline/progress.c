@@ -1,8 +1,5 @@
 #include "step/pipeline/progress.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/size.h"
 #include "base/sys/fs.h"

@@ -2,7 +2,7 @@
  * step, with -q nothing. */
 #pragma once
 #include "step/compile/build.h"
-#include "step/pipeline/weights.h"
+#include "step/pipeline/cost.h"
 #include "step/watch/watch.h"
 
 struct progress_request {

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/path.h"
 #include "base/size.h"
 #include "base/sys/json.h"

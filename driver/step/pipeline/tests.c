@@ -1,10 +1,7 @@
 #include "step/pipeline/tests.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "core/tables/tables.h"
 #include "step/pipeline/make.h"
 

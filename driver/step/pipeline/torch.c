@@ -1,14 +1,11 @@
 #include "step/pipeline/torch.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/version.h"
 #include "core/elf/elf.h"
 #include "core/plan/torch_fits.h"
-#include "core/wheel/wheel.h"
 
 enum { VERSION_PY_MAX = 64 * 1024 };
 

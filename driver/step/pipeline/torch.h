@@ -2,7 +2,6 @@
  * by digest. */
 #pragma once
 #include "core/plan/plan.h"
-#include "core/root/sandbox.h"
 #include "core/wheel/official.h"
 #include "step/fetch/fetch.h"
 

@@ -1,7 +1,5 @@
 /* A locked list of Python distributions, pinned by version and sha256. */
 #pragma once
-#include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

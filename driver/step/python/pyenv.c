@@ -1,13 +1,10 @@
 #include "step/python/pyenv.h"
 
-#include <string.h>
-
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/version.h"
 #include "core/wheel/wheel.h"
-#include "step/python/marker.h"
+#include "step/python/covers.h"
 #include "step/python/pyenv_fetch.h"
 
 #define MARK ".ptbuild-pyenv"

@@ -2,7 +2,6 @@
  * downloaded in the fetch step and installed offline into a build environment. */
 #pragma once
 #include "core/plan/plan.h"
-#include "core/root/sandbox.h"
 
 struct store;
 

@@ -1,8 +1,5 @@
 #include "step/python/pyenv_fetch.h"
 
-#include <string.h>
-
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -1,7 +1,5 @@
 #include "step/python/python.h"
 
-#include "base/buf.h"
-
 int python_find(const char *version, const struct root *root, enum sandbox_kind kind, const struct run *run,
 		struct arena *a, struct python *ret, struct err *e)
 {

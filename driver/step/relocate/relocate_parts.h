@@ -37,8 +37,6 @@ int relocate_copies(struct relocation *r, struct strlist *ret, struct err *e) MU
 int relocate_drop_copies(struct relocation *r, const struct strlist *copies, struct err *e) MUST_CHECK;
 /* relocate_resolve: finds each NEEDED of each file; appends the libraries to vendor. Reads only. */
 int relocate_resolve(struct relocation *r, struct err *e) MUST_CHECK;
-/* relocate_strip: removes the symbol table but for names that verification needs. */
-int relocate_strip(struct relocation *r, struct relocate_file *f, struct err *e) MUST_CHECK;
 /* relocate_rpath: the search path of a file, "" for none. */
 char *relocate_rpath(const struct relocation *r, const struct relocate_file *f);
 /* relocate_rewrite: the text files; relocate_scan: no build path anywhere. */

@@ -1,9 +1,7 @@
 /* Build paths: rewritten in text files, an error anywhere else. */
 #include <ctype.h>
-#include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
 #include "step/relocate/relocate_parts.h"
 
 enum { MAX_TEXT = 64 << 20 };

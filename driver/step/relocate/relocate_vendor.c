@@ -1,7 +1,4 @@
 /* Where each needed library comes from. */
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/digest.h"

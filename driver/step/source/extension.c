@@ -1,14 +1,13 @@
 #include "step/source/extension.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/tar.h"
 #include "base/version.h"
 #include "core/wheel/pyproject.h"
-#include "core/wheel/wheel_requires.h"
+#include "core/wheel/wheel.h"
 
 enum { FILE_MAX = 1 << 20 };
 

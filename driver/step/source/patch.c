@@ -1,13 +1,271 @@
 #include "step/source/patch.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <ctype.h>
+#include <limits.h>
 
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
+
+struct scan {
+	const char *name;
+	const char *pos, *end;
+	unsigned line_no;
+	struct arena *arena;
+	struct strlist *files;
+	struct strlist changed; /* targets of diffs that had hunks */
+	const char *target;     /* of the diff now, NULL before the first "+++" */
+	bool any;               /* a change was seen */
+};
+
+static int deny(const struct scan *s, const char *what, const char *path, struct err *e)
+{
+	return err_set(e, ERR_INTEGRITY, "patch '%s', line %u: %s '%.200s'", s->name, s->line_no, what, path);
+}
+
+static bool next_line(struct scan *s, const char **line, size_t *len)
+{
+	if (s->pos >= s->end)
+		return false;
+	const char *nl = memchr(s->pos, '\n', (size_t)(s->end - s->pos));
+	*line = s->pos;
+	*len = (size_t)((nl ? nl : s->end) - s->pos);
+	s->pos = nl ? nl + 1 : s->end;
+	s->line_no++;
+	return true;
+}
+
+static void skip(const char **text, size_t *len, const char *what)
+{
+	for (; *len && **text && strchr(what, **text); (*len)--)
+		(*text)++;
+}
+
+/* A name in C quotes, as git writes unusual ones; NULL if it is malformed. */
+static char *unquote(const char *s, struct arena *a)
+{
+	static const char from[] = "abtnvfr\"\\", to[] = "\a\b\t\n\v\f\r\"\\";
+	char *out = arena_alloc(a, strlen(s) + 1);
+	size_t n = 0;
+	for (s++; *s && *s != '"'; s++) {
+		const char *p;
+		if (*s != '\\') {
+			out[n++] = *s;
+		} else if (*++s && (p = strchr(from, *s))) {
+			out[n++] = to[p - from];
+		} else if (s[0] >= '0' && s[0] <= '3' && s[1] >= '0' && s[1] <= '7' && s[2] >= '0' && s[2] <= '7') {
+			out[n++] = (char)((s[0] - '0') * 64 + (s[1] - '0') * 8 + (s[2] - '0'));
+			s += 2;
+		} else {
+			return NULL;
+		}
+	}
+	return *s == '"' ? out : NULL;
+}
+
+/* Adds one reading of a name, with `strip` without its first component. */
+static int check_path(struct scan *s, const char *path, bool strip, struct err *e)
+{
+	if (strcmp(path, "/dev/null") == 0)
+		return 0;
+	if (!path_is_safe_relative(path))
+		return deny(s, "unsafe path", path, e);
+	const char *slash = strchr(path, '/');
+	const char *file = strip && slash ? slash + 1 : path;
+	if (!strlist_contains(s->files, file))
+		strlist_add(s->files, s->arena, file);
+	return 0;
+}
+
+/* The rest of a header line. patch(1) guesses where the name ends (a tab, a blank, a date): checks each reading. */
+static int check_name(struct scan *s, const char *text, size_t len, bool strip, struct err *e)
+{
+	skip(&text, &len, " \t");
+	while (len > 0 && isspace((unsigned char)text[len - 1]))
+		len--;
+	char *all = arena_strndup(s->arena, text, len);
+	if (strlen(all) != len)
+		return deny(s, "NUL byte in the name", all, e);
+	if (all[0] == '"') {
+		char *plain = unquote(all, s->arena);
+		return plain ? check_path(s, plain, strip, e) : deny(s, "malformed quoted name", all, e);
+	}
+	size_t tab = strcspn(all, "\t"), blank = strcspn(all, " \t");
+	if (tab == 0)
+		return deny(s, "no name in", all, e);
+	if (check_path(s, arena_strndup(s->arena, all, tab), strip, e) < 0)
+		return -1;
+	return blank < tab ? check_path(s, arena_strndup(s->arena, all, blank), strip, e) : 0;
+}
+
+/* Both names of "diff --git a/x b/x". Names may hold blanks, so each word is checked. */
+static int check_git(struct scan *s, const char *text, size_t len, struct err *e)
+{
+	char *all = arena_strndup(s->arena, text, len);
+	for (char *p = all; *p;) {
+		p += strspn(p, " \t\r");
+		size_t n = strcspn(p, " \t\r");
+		if (*p == '"') {
+			char *close = p + 1;
+			while (*close && *close != '"')
+				close += *close == '\\' && close[1] ? 2 : 1;
+			n = (size_t)(close - p) + (*close == '"');
+		}
+		if (n > 0 && check_name(s, p, n, true, e) < 0)
+			return -1;
+		p += n;
+	}
+	return 0;
+}
+
+static bool starts(const char *line, size_t len, const char *with)
+{
+	size_t n = strlen(with);
+	return len >= n && memcmp(line, with, n) == 0;
+}
+
+/* A "+++" line: the file that the next hunks change. */
+static void start_diff(struct scan *s, const char *text, size_t len)
+{
+	size_t n = 0;
+	skip(&text, &len, " \t");
+	while (n < len && text[n] != '\t' && text[n] != '\r')
+		n++;
+	s->target = arena_strndup(s->arena, text, n);
+}
+
+/* One line outside hunks. patch(1) also takes indented headers. */
+static int header(struct scan *s, const char *line, size_t len, struct err *e)
+{
+	static const struct {
+		const char *word;
+		bool strip;
+	} names[] = {
+		{"--- ", true},        {"+++ ", true},        {"*** ", true},      {"---\t", true},
+		{"+++\t", true},       {"***\t", true},       {"Index:", true},    {"rename from ", false},
+		{"rename to ", false}, {"copy from ", false}, {"copy to ", false},
+	};
+	skip(&line, &len, " \tX");
+	if (starts(line, len, "GIT binary patch"))
+		return deny(s, "binary change, which patch(1) cannot make, at", "GIT binary patch", e);
+	if ((starts(line, len, "new file mode 12") || starts(line, len, "new mode 12") ||
+	     starts(line, len, "old mode 12") || starts(line, len, "deleted file mode 12")))
+		return deny(s, "symbolic link made or changed at", arena_strndup(s->arena, line, len), e);
+	if (starts(line, len, "old mode ") || starts(line, len, "rename to ") || starts(line, len, "copy to ") ||
+	    starts(line, len, "new file mode ") || starts(line, len, "deleted file mode "))
+		s->any = true;
+	if (starts(line, len, "diff --git ")) {
+		s->target = NULL;
+		return check_git(s, line + strlen("diff --git "), len - strlen("diff --git "), e);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		size_t n = strlen(names[i].word);
+		if (!starts(line, len, names[i].word))
+			continue;
+		if (len == n || (names[i].word[0] != 'I' && line[n] == '\r'))
+			return 0; /* "--- " alone ends the text of a mail */
+		if (names[i].word[0] == '+')
+			start_diff(s, line + n, len - n);
+		return check_name(s, line + n, len - n, names[i].strip, e);
+	}
+	return 0;
+}
+
+/* "A,B" of a range; B is 1 if absent. */
+static bool take_range(const char **p, const char *end, unsigned long *ret_count)
+{
+	unsigned long v[2] = {0, 1};
+	for (unsigned i = 0; i < 2; i++) {
+		const char *from;
+		if (i == 1 && (*p == end || **p != ','))
+			break;
+		*p += i;
+		from = *p;
+		for (v[i] = 0; *p < end && isdigit((unsigned char)**p) && v[i] < UINT_MAX; (*p)++)
+			v[i] = v[i] * 10 + (unsigned long)(**p - '0');
+		if (*p == from || v[i] >= UINT_MAX)
+			return false;
+	}
+	*ret_count = v[1];
+	return true;
+}
+
+/* Whether the line is "@@ -A,B +C,D @@". */
+static bool hunk_counts(const char *line, size_t len, unsigned long *old, unsigned long *new)
+{
+	const char *p = line + 4, *end = line + len;
+	if (!starts(line, len, "@@ -") || !take_range(&p, end, old) || !starts(p, (size_t)(end - p), " +"))
+		return false;
+	p += 2;
+	return take_range(&p, end, new) && starts(p, (size_t)(end - p), " @@");
+}
+
+/* Reads as many lines as the head announces, whatever they look like. */
+static int hunk(struct scan *s, unsigned long old, unsigned long new, struct err *e)
+{
+	unsigned at = s->line_no;
+	const char *line;
+	size_t len;
+	while (old > 0 || new > 0) {
+		bool got = next_line(s, &line, &len);
+		char c = got && len > 0 && line[0] != '\r' ? line[0] : ' ';
+		if (got && c == '\\')
+			continue;
+		bool takes_old = c == ' ' || c == '-' || c == '\t';
+		bool takes_new = c == ' ' || c == '+' || c == '\t';
+		if (!got || (!takes_old && !takes_new) || (takes_old && old == 0) || (takes_new && new == 0))
+			return err_set(e, ERR_INTEGRITY,
+				       "patch '%s', line %u: the hunk is truncated or damaged at line %u", s->name, at,
+				       s->line_no);
+		old -= takes_old;
+		new -= takes_new;
+	}
+	s->any = true;
+	return 0;
+}
+
+static int first_hunk(struct scan *s, struct err *e)
+{
+	if (!s->target)
+		return deny(s, "no file named for the hunk at", "@@", e);
+	if (strcmp(s->target, "/dev/null") == 0)
+		return 0;
+	if (strlist_contains(&s->changed, s->target))
+		return deny(s, "a second set of changes to", s->target, e);
+	strlist_add(&s->changed, s->arena, s->target);
+	return 0;
+}
+
+int patch_scan(const char *name, const char *text, size_t len, struct arena *a, struct strlist *ret_files,
+	       struct err *e)
+{
+	struct strlist files = {0};
+	struct scan s = {.name = name, .pos = text, .end = text + len, .arena = a, .files = &files};
+	const char *line;
+	unsigned long old, new;
+	size_t n;
+	/* 0: text; 1: after "---"; 2: after "+++"; 3: after a hunk. Hunks begin where patch(1) expects them. */
+	unsigned state = 0;
+	while (next_line(&s, &line, &n)) {
+		if (state >= 2 && hunk_counts(line, n, &old, &new)) {
+			if ((state == 2 && first_hunk(&s, e) < 0) || hunk(&s, old, new, e) < 0)
+				return -1;
+			state = 3;
+			continue;
+		}
+		if (state == 3 && n > 0 && line[0] == '\\')
+			continue;
+		if (header(&s, line, n, e) < 0)
+			return -1;
+		if (starts(line, n, "--- "))
+			s.target = NULL;
+		state = starts(line, n, "--- ") ? 1 : state == 1 && starts(line, n, "+++ ") ? 2 : 0;
+	}
+	if (!s.any)
+		return err_set(e, ERR_INTEGRITY, "patch '%s' contains no change in unified format", name);
+	strlist_append(ret_files, a, &files);
+	return 0;
+}
 
 #define MAX_PATCH (64U << 20)
 

@@ -1,6 +1,5 @@
 /* Patch: one patch through patch(1), fuzz 0. */
 #pragma once
-#include "base/cleanup.h"
 #include "base/run.h"
 #include "base/strlist.h"
 

@@ -1,10 +1,6 @@
 #include "step/source/unpack.h"
 
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/path.h"
-#include "base/sys/tar.h"
 
 #define DEFAULT_BYTES (8ULL << 30)
 #define DEFAULT_RATIO 200U

@@ -1,10 +1,254 @@
 #include "step/take/take.h"
 
-#include <string.h>
-#include <sys/stat.h>
-
+#include "base/os.h"
 #include "base/path.h"
+#include "base/shell.h"
+#include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/utf8.h"
+
+enum { MAX_PATHS = 200000 };
+
+/* Asked without importing torch, which takes seconds. */
+static const char script[] =
+	"import importlib.metadata as m, importlib.util as u, json, os, runpy, sys, sysconfig as c\n"
+	"s = u.find_spec('torch')\n"
+	"d = next(iter(m.distributions(name='torch')), None) if s and s.submodule_search_locations else None\n"
+	"if not s or not s.submodule_search_locations: r = {}\n"
+	"elif d is None: r = {'dir': s.submodule_search_locations[0]}\n"
+	"else:\n"
+	"    t = s.submodule_search_locations[0]\n"
+	"    tag = 'cp%d%d' % sys.version_info[:2]\n"
+	"    p = c.get_platform()\n"
+	"    v = os.path.join(t, 'version.py')\n"
+	"    r = {'dir': t, 'version': d.version, 'info': str(d._path), 'python': '%d.%d' % sys.version_info[:2],\n"
+	"         'tag': f'{tag}-{tag}{sys.abiflags}-' + p.replace('-', '_').replace('.', '_'),\n"
+	"         'platform': '-'.join(reversed(p.split('-', 1))), 'extension': '_C' + "
+	"c.get_config_var('EXT_SUFFIX'),\n"
+	"         'cuda': runpy.run_path(v).get('cuda') if os.path.isfile(v) else None,\n"
+	"         'installer': (d.read_text('INSTALLER') or '').strip() or 'another installer',\n"
+	"         'files': [str(f) for f in d.files] if d.read_text('RECORD') else None}\n"
+	"print(json.dumps(r))\n";
+
+struct finder {
+	const struct root *root;
+	const struct run *run;
+	struct arena *a;
+	struct taken t;
+	size_t cap, seen;
+	const char *dir, *site; /* torch and what it lies in, inside the root */
+};
+
+/* What the installed package lists cannot be taken. */
+static int bad_list(const struct finder *f, const char *path, const char *what, struct err *e)
+{
+	err_set(e, ERR_INTEGRITY, "the torch of '%s' is not whole: %s lists '%s', which %s", f->root->dir, f->t.package,
+		utf8_printable(path, f->a), what);
+	return err_hint(e, "install the package again in that root");
+}
+
+/* Programs that test torch; a distribution keeps them where upstream's wheels have none. */
+static bool is_wanted(const char *name)
+{
+	return !path_below(name, "torch/test") && strcmp(name, "torch/test") != 0 && !strstr(name, "__pycache__") &&
+	       (!path_below(name, "torch/bin") || strcmp(path_base(name), "torch_shm_manager") == 0);
+}
+
+static int add_file(struct finder *f, const char *name, const char *source, struct err *e)
+{
+	f->t.files = arena_room(f->a, f->t.files, f->t.count, &f->cap, 1024, sizeof(*f->t.files));
+	struct take_file *file = &f->t.files[f->t.count++];
+	*file = (struct take_file){.name = name, .source = source};
+	return digest_file(source, file->sha256, e);
+}
+
+/* The directories that lead to a path: its own, and those whose links were followed. */
+struct place {
+	const char *dir; /* inside the root, without links */
+	const struct place *from;
+};
+
+static bool leads_back(const struct place *p, const char *dir)
+{
+	while (p && strcmp(p->dir, dir) != 0 && !path_below(p->dir, dir))
+		p = p->from;
+	return p != NULL;
+}
+
+/* A file, or what a link leads to; a link to a directory stands for all below it. A listed directory (`from` NULL) is
+ * passed over: its files are in the list. */
+static int add_path(struct finder *f, const char *path, const char *name, const struct place *from, struct err *e)
+{
+	struct stat here, st;
+	if (!is_wanted(name) || (path_has_suffix(f->t.info, ".egg-info") && path_below(path, f->t.info)))
+		return 0;
+	if (run_check(f->run, e) < 0)
+		return -1;
+	if (++f->seen > MAX_PATHS)
+		return bad_list(f, path, "leads to too many files through its links", e);
+	const char *real = root_resolve(f->root, path, f->a);
+	/* Links to headers whose package is not installed lead nowhere. */
+	if (!real || stat(root_host_path(f->root, real, f->a), &st) < 0)
+		return path_below(name, "torch/include") ? 0 : bad_list(f, path, "is not there", e);
+	const char *source = root_host_path(f->root, real, f->a);
+	if (S_ISREG(st.st_mode))
+		return add_file(f, name, source, e);
+	bool is_link = lstat(root_host_path(f->root, path, f->a), &here) == 0 && S_ISLNK(here.st_mode);
+	if (!S_ISDIR(st.st_mode))
+		return bad_list(f, path, "is neither a file nor a directory", e);
+	if (!from && !is_link)
+		return 0;
+	const struct place own = {path_dir(f->a, path), NULL}, next = {real, from ? from : &own};
+	if (leads_back(next.from, real))
+		return bad_list(f, path, "is a link in a circle", e);
+	struct strlist names = {0};
+	if (root_list(f->root, real, f->a, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++)
+		if (add_path(f, path_join(f->a, real, names.items[i]), path_join(f->a, name, names.items[i]), &next,
+			     e) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_of_record(struct finder *f, const json_t *files, struct err *e)
+{
+	size_t i;
+	const json_t *item;
+	json_array_foreach(files, i, item)
+	{
+		const char *name = json_string_value(item);
+		if (!name || !path_is_safe_relative(name)) /* programs: "../../../bin/torchrun" */
+			continue;
+		if (add_path(f, path_join(f->a, f->site, name), arena_strdup(f->a, name), NULL, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_of_package(struct finder *f, struct err *e)
+{
+	struct strlist paths = {0};
+	const char *package = root_package_of(f->root, path_join(f->a, f->dir, "__init__.py"), f->a);
+	if (!package) {
+		err_set(e, ERR_POLICY, "nothing says which files the torch of '%s' has: no RECORD and no package",
+			f->root->dir);
+		return err_hint(e, "install torch there with pip or the distribution's package manager");
+	}
+	f->t.package = package;
+	if (root_package_files(f->root, package, f->a, &paths, e) < 0)
+		return -1;
+	for (size_t i = 0; i < paths.count; i++) {
+		const char *name = path_below(paths.items[i], f->site);
+		if (!name || path_has_suffix(name, "/")) /* elsewhere, or a directory */
+			continue;
+		if (!path_is_safe_relative(name))
+			return bad_list(f, paths.items[i], "leads out of it", e);
+		if (add_path(f, paths.items[i], name, NULL, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int by_name(const void *x, const void *y)
+{
+	return strcmp(((const struct take_file *)x)->name, ((const struct take_file *)y)->name);
+}
+
+static int finish(struct finder *f, struct err *e)
+{
+	AUTO_BUF struct buf all = {0};
+	struct stat st;
+	struct taken *t = &f->t;
+	array_sort(t->files, t->count, sizeof(*t->files), by_name);
+	buf_printf(&all, "%s\n%s\n", t->info, t->tag);
+	for (size_t i = 0; i < t->count; i++) {
+		if (stat(t->files[i].source, &st) < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", t->files[i].source);
+		buf_printf(&all, "%s %s%s\n", t->files[i].sha256, t->files[i].name, st.st_mode & S_IXUSR ? " x" : "");
+		if (strcmp(t->files[i].name, "torch/version.py") == 0)
+			t->epoch = (uint64_t)st.st_mtim.tv_sec;
+	}
+	digest_data(all.data, all.len, t->digest);
+	return 0;
+}
+
+static int no_torch(const struct root *root, struct arena *a, struct err *e)
+{
+	err_set(e, ERR_POLICY, "the Python of '%s' has no torch", root->dir);
+	if (root->host)
+		return err_hint(e, "install one (Debian: apt-get install python3-torch), or name a root that has one "
+				   "with --root DIR");
+	const char *fix = root_world_fix(root, a);
+	if (fix)
+		return err_hint(e, "%s", fix);
+	return err_hint(e,
+			"install one there (Debian: chroot %s apt-get install python3-torch), or name another root "
+			"with --root DIR",
+			shell_quoted(root->dir, a));
+}
+
+/* What can be seen before the files are read. */
+static int check(const struct finder *f, const json_t *answer, struct err *e)
+{
+	const char *extension = json_text(answer, "extension"), *cuda = json_text(answer, "cuda");
+	if (!*f->t.version) {
+		err_set(e, ERR_POLICY, "the torch of '%s' is not whole: '%s' has no metadata beside it", f->root->dir,
+			f->dir);
+		return err_hint(e, "install it again there with pip or the distribution's package manager");
+	}
+	if (*cuda) {
+		err_set(e, ERR_POLICY, "the torch of '%s' is for CUDA %s, and only one for the CPU can be taken",
+			f->root->dir, cuda);
+		return err_hint(e, "build one: 'ptbuild build --profile PROFILE'");
+	}
+	if (root_resolve(f->root, path_join(f->a, f->dir, extension), f->a))
+		return 0;
+	err_set(e, ERR_POLICY, "the torch of '%s' is not for its Python %s: there is no '%s/%s'", f->root->dir,
+		f->t.python, f->dir, extension);
+	return err_hint(e, "install the torch of that Python there, or name another root with --root DIR");
+}
+
+static int ask(struct finder *f, enum sandbox_kind kind, json_t **ret, struct err *e)
+{
+	const char *argv[] = {"python3", "-I", "-c", script, NULL};
+	AUTO_BUF struct buf out = {0};
+	struct sandbox s;
+	if (sandbox_init(&s, kind, f->root, f->a, e) < 0)
+		return -1;
+	kvlist_set(&s.env, f->a, "PATH", root_build_path(f->root, f->a));
+	if (sandbox_capture(&s, argv, f->run, &out, e) < 0)
+		return err_wrap(e, "cannot ask '%s' for its torch", f->root->dir);
+	*ret = json_loadb(buf_cstr(&out), out.len, 0, NULL);
+	return *ret ? 0 : err_set(e, ERR_POLICY, "the Python of '%s' does not say what torch it has", f->root->dir);
+}
+
+int take_find(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
+	      struct taken *ret, struct err *e)
+{
+	struct finder f = {.root = root, .run = run, .a = a};
+	AUTO_JSON json_t *answer = NULL;
+	if (ask(&f, kind, &answer, e) < 0)
+		return -1;
+	f.dir = arena_strdup(a, json_text(answer, "dir"));
+	if (*f.dir != '/')
+		return no_torch(root, a, e);
+	f.site = path_dir(a, f.dir);
+	f.t = (struct taken){.version = arena_strdup(a, json_text(answer, "version")),
+			     .python = arena_strdup(a, json_text(answer, "python")),
+			     .tag = arena_strdup(a, json_text(answer, "tag")),
+			     .platform = arena_strdup(a, json_text(answer, "platform")),
+			     .info = arena_strdup(a, json_text(answer, "info"))};
+	f.t.package = arena_printf(a, "torch=%s by %s", f.t.version, json_text(answer, "installer"));
+	if (check(&f, answer, e) < 0)
+		return -1;
+	const json_t *files = json_object_get(answer, "files");
+	if ((json_is_array(files) ? add_of_record(&f, files, e) : add_of_package(&f, e)) < 0 || finish(&f, e) < 0)
+		return -1;
+	*ret = f.t;
+	return 0;
+}
 
 enum { INFO_MAX = 16 << 20 };
 

@@ -5,7 +5,8 @@
 #include "base/show.h"
 #include "core/code/isa_rules.h"
 #include "core/fatbin/fatbin.h"
-#include "core/plan/promise.h"
+#include "core/plan/plan.h"
+#include "core/plan/runs_on.h"
 #include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"
 

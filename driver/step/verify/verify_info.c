@@ -6,7 +6,7 @@
 
 #include "base/path.h"
 #include "base/utf8.h"
-#include "core/wheel/wheel_requires.h"
+#include "core/wheel/wheel.h"
 #include "step/verify/verify_parts.h"
 
 enum { INFO_MAX = 16 << 20 };

@@ -1,12 +1,202 @@
 #include "step/watch/report.h"
 
 #include <math.h>
-#include <string.h>
 
+#include "base/path.h"
 #include "base/show.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "core/zip/zip.h"
 #include "step/watch/report_parts.h"
+
+struct part {
+	const char *mark; /* of its place in the page */
+	const struct show *rows;
+};
+
+static void put_page(const unsigned char *page, size_t size, const struct part *parts, const json_t *doc,
+		     struct buf *out)
+{
+	struct report_rest rest = {page, page + size};
+	for (; parts->mark; parts++) {
+		report_up_to(&rest, parts->mark, out);
+		show_markup(doc, parts->rows, show_html, out);
+	}
+	buf_add(out, rest.at, (size_t)(rest.end - rest.at));
+}
+
+#define TILE(value, what) "<div class=\"tile\"><b>" value "</b><span>" what "</span></div>"
+#define CELL(value) "<td class=\"n\">" value "</td>"
+
+void report_matrix(const json_t *doc, struct buf *out)
+{
+	static const struct show title[] = {{.text = "{matrix}"}, {0}};
+	static const struct show summary[] = {{.text = "{-summary}"}, {0}};
+	static const struct show tiles[] = {{.text = TILE("{value}", "{what}"), .each = "-tiles"}, {0}};
+	static const struct show rows[] = {
+		{.text = "<tr><td class=\"{state}\">{state}</td><td "
+			 "class=\"path\">{variant}[<small>{why}</small>]</td>" CELL("{wave}") CELL("[{time}]")
+				 CELL("[{hits}]") CELL("[{size}]") "<td class=\"path\">[{node}]</td><td>[<a "
+								   "href=\"./{page:url}\">page</a> ]"
+								   "[<a href=\"./{log:url}\">log</a> ]</td></tr>\n",
+		 .each = "-rows"},
+		{0}};
+	static const struct part parts[] = {{"@TITLE@", title}, {"@TITLE@", title}, {"@SUMMARY@", summary},
+					    {"@TILES@", tiles}, {"@ROWS@", rows},   {0}};
+	put_page(matrix_page, matrix_page_size, parts, doc, out);
+}
+
+void report_bench(const json_t *doc, struct buf *out)
+{
+	static const struct show title[] = {{.text = "{wheel.file} against {other.file}"}, {0}};
+	static const struct show summary[] = {
+		{.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; torch {wheel.torch}[, code "
+			 "for "
+			 "{wheel.cpu}], against torch {other.torch}[, code for {other.cpu}][{?disturbed}; the machine "
+			 "did "
+			 "something else as well]. A ratio above 1: the wheel is faster."},
+		{0}};
+	static const struct show tiles[] = {{.text = TILE("[{geometric_mean:.2}][{!geometric_mean}-]",
+							  "other / wheel, {threads} thread{threads:s}"),
+					     .each = "sets"},
+					    {0}};
+	static const struct show workloads[] = {
+		{.text = "<tr><td class=\"path\">{name}[<small>{-reason}</small>]</td>" CELL("{-wheel}")
+			 CELL("{-other}") CELL(
+				 "[{ratio:.2}][{!ratio}{state}]") "[<td class=\"ratio\"><i class=\"{-class}\" "
+								  "style=\"left:{-left:.2}%;width:{-width:.2}%\"></i></"
+								  "td>]"
+								  "[{!-class}<td></td>]" CELL("[{-spread}]") "</tr>\n",
+		 .each = "workloads"},
+		{.text = "</tbody></table></div></section>\n"},
+		{0}};
+	static const struct show sets[] = {
+		{.text = "<section class=\"card\"><h2>{threads} thread{threads:s} <span class=\"note\">[geometric mean "
+			 "of "
+			 "{compared}: {geometric_mean:.2}][{!compared}nothing could be compared]</span></h2><div "
+			 "class=\"scroll\"><table>\n<thead><tr><th>workload</th><th class=\"n\">the wheel</th><th "
+			 "class=\"n\">the other</th><th class=\"n\">other / wheel</th><th>slower | faster</th><th "
+			 "class=\"n\">spread</th></tr></thead>\n<tbody>\n",
+		 .each = "sets",
+		 .rows = workloads},
+		{0}};
+	static const struct part parts[] = {{"@TITLE@", title}, {"@TITLE@", title}, {"@SUMMARY@", summary},
+					    {"@TILES@", tiles}, {"@SETS@", sets},   {0}};
+	put_page(bench_page, bench_page_size, parts, doc, out);
+}
+
+#define MAX_DEPTH 24
+#define SMALLEST_PART 3000 /* a smaller part of the whole cannot be seen */
+
+struct sizes {
+	const struct zip_entry **entries; /* sorted by name */
+	uint64_t least_raw, least_packed;
+};
+
+struct total {
+	uint64_t raw, packed, files;
+};
+
+static void add_entry(struct total *t, const struct zip_entry *en)
+{
+	t->raw += en->size;
+	t->packed += en->packed;
+	t->files++;
+}
+
+static json_t *node(const char *name, size_t len, const struct total *t)
+{
+	AUTO_ARENA struct arena a = {0};
+	return json_pack("{s:o,s:I,s:I,s:I}", "n", json_or_null(arena_strndup(&a, name, len)), "r", (json_int_t)t->raw,
+			 "p", (json_int_t)t->packed, "k", (json_int_t)t->files);
+}
+
+static bool is_small(const struct sizes *s, const struct total *t)
+{
+	return t->raw < s->least_raw && t->packed < s->least_packed;
+}
+
+/* Files too small to be seen alone are shown together, by kind. */
+enum { SMALL_HEADERS, SMALL_PYTHON, SMALL_OTHER, SMALL_KINDS };
+
+static void add_small(struct total small[SMALL_KINDS], const struct sizes *s, size_t from, size_t to)
+{
+	static const char *const headers[] = {".h", ".hpp", ".cuh", ".inl", ".inc"}, *const python[] = {".py", ".pyi"};
+	for (size_t i = from; i < to; i++) {
+		unsigned kind = SMALL_OTHER;
+		for (size_t k = 0; k < ARRAY_LEN(headers); k++)
+			kind = path_has_suffix(s->entries[i]->name, headers[k]) ? SMALL_HEADERS : kind;
+		for (size_t k = 0; k < ARRAY_LEN(python); k++)
+			kind = path_has_suffix(s->entries[i]->name, python[k]) ? SMALL_PYTHON : kind;
+		add_entry(&small[kind], s->entries[i]);
+	}
+}
+
+static void append_small(json_t *list, const struct total small[SMALL_KINDS])
+{
+	static const char *const words[SMALL_KINDS] = {" .h", " .py", ""};
+	for (unsigned kind = 0; kind < SMALL_KINDS; kind++) {
+		char text[64];
+		int len = snprintf(text, sizeof(text), "%llu small%s files", (unsigned long long)small[kind].files,
+				   words[kind]);
+		if (small[kind].files)
+			json_array_append_new(list, node(text, (size_t)len, &small[kind]));
+	}
+}
+
+/* The entries from `from` to `to` share their first `prefix` bytes, which end in '/' (or are none). */
+static json_t *children(const struct sizes *s, size_t from, size_t to, size_t prefix, unsigned depth)
+{
+	json_t *list = json_array();
+	struct total small[SMALL_KINDS] = {{0}};
+	for (size_t i = from; i < to;) {
+		const char *name = s->entries[i]->name + prefix, *slash = strchr(name, '/');
+		size_t len = slash ? (size_t)(slash - name) : strlen(name), end = i + 1;
+		struct total t = {0};
+		add_entry(&t, s->entries[i]);
+		for (; slash && end < to && strncmp(s->entries[end]->name + prefix, name, len + 1) == 0; end++)
+			add_entry(&t, s->entries[end]);
+		if (is_small(s, &t)) {
+			add_small(small, s, i, end);
+		} else {
+			json_t *n = node(name, len, &t);
+			if (slash && depth < MAX_DEPTH)
+				json_object_set_new(n, "c", children(s, i, end, prefix + len + 1, depth + 1));
+			json_array_append_new(list, n);
+		}
+		i = end;
+	}
+	append_small(list, small);
+	return list;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct zip_entry *const *)a)->name, (*(const struct zip_entry *const *)b)->name);
+}
+
+int report_sizes(const char *wheel, json_t **ret, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct zip_reader *z;
+	struct sizes s = {0};
+	struct total all = {0};
+	if (zip_open(wheel, &a, &z, e) < 0)
+		return -1;
+	size_t count = zip_count(z);
+	s.entries = arena_array(&a, count + 1, sizeof(const struct zip_entry *));
+	for (size_t i = 0; i < count; i++) {
+		s.entries[i] = zip_at(z, i);
+		add_entry(&all, s.entries[i]);
+	}
+	array_sort(s.entries, count, sizeof(const struct zip_entry *), by_name);
+	s.least_raw = all.raw / SMALLEST_PART;
+	s.least_packed = all.packed / SMALLEST_PART;
+	*ret = node("", 0, &all);
+	json_object_set_new(*ret, "c", children(&s, 0, count, 0, 0));
+	zip_close(z);
+	return 0;
+}
 
 #define BEST 10 /* how many of the slowest and largest build.json names */
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <jansson.h>
 
+#include "base/buf.h"
 #include "step/watch/report_units.h"
 
 struct report_request {
@@ -18,3 +19,8 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 json_t *report_units_json(const struct report_units *u);
 /* report_ccache_json: for build.json: what the compiler cache did (new reference). */
 json_t *report_ccache_json(const struct ccache_stats *s, const char *version, const char *mode, const char *sloppiness);
+
+/* report_matrix: what "matrix --status" has, with links to the pages of the variants.
+ * report_bench: what "bench" has, with bars of the ratios. */
+void report_matrix(const json_t *doc, struct buf *out);
+void report_bench(const json_t *doc, struct buf *out);

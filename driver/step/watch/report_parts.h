@@ -1,8 +1,5 @@
 /* The parts of the report that only report*.c share. */
 #pragma once
-#include <stddef.h>
-
-#include "base/buf.h"
 #include "step/watch/report.h"
 
 /* The pages: driver/step/watch/report/, put together when the program is built. @TITLE@, @DATA@ and

@@ -1,10 +1,6 @@
 #include "step/watch/watch.h"
 
-#include <errno.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/log.h"

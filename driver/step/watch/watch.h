@@ -1,9 +1,6 @@
 /* Watch: while a variant is made, once a second, what the processes below this one use: a series
  * for the report, peaks per step, and the memory of each compile unit. */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/err.h"
 

@@ -2,11 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <errno.h>
-#include <string.h>
 #include <strings.h>
-
-#include "base/buf.h"
 
 enum { READ_SIZE = 256 * 1024, MAX_CONTROL = 1 << 20, MAX_MEMBERS = 64 };
 

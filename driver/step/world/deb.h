@@ -1,8 +1,6 @@
 /* One Debian package: an ar archive of a control and a data archive, read once from its beginning
  * to its end. Nothing of it is run. */
 #pragma once
-#include <stddef.h>
-
 #include "base/strlist.h"
 #include "base/sys/tar.h"
 

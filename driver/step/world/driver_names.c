@@ -1,7 +1,5 @@
 #include "step/world/driver_names.h"
 
-#include <string.h>
-
 #include "base/buf.h"
 
 enum { MAX_NAME = 200, MAX_NAMES = 20000 };

@@ -1,8 +1,5 @@
 /* Which functions a header of CUDA's driver API declares. */
 #pragma once
-#include <stddef.h>
-
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

@@ -1,7 +1,6 @@
 #include "step/world/toolkit_rules.h"
 
 #include <fnmatch.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/path.h"

@@ -1,9 +1,6 @@
 /* profiles/toolkit_tree.yaml: where the files of CUDA's components go. */
 #pragma once
-#include <stdint.h>
-
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 
 struct toolkit_target {

@@ -1,16 +1,31 @@
 #include "step/world/toolkit_tree.h"
 
 #include <ctype.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <elf.h>
+#include <strings.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "step/world/toolkit_parts.h"
+#include "base/sys/tar.h"
+#include "core/elf/elf_stub.h"
+#include "core/zip/zip.h"
+#include "step/world/driver_names.h"
 
-int toolkit_tree_account(struct toolkit_tree *t, uint64_t bytes, struct err *e)
+/* Some six times the largest toolkit there is. */
+#define TOOLKIT_TREE_MAX_BYTES (UINT64_C(64) << 30)
+
+struct toolkit_tree {
+	const struct toolkit_rules *rules;
+	const char *platform; /* "x86_64-linux" */
+	const char *target;   /* "x86_64-linux", "sbsa-linux" */
+	const char *dir;
+	const struct run *run;
+	uint64_t bytes; /* unpacked so far */
+};
+
+/* ERR_INTEGRITY once all files together are too large. */
+static int account(struct toolkit_tree *t, uint64_t bytes, struct err *e)
 {
 	if (bytes > TOOLKIT_TREE_MAX_BYTES - t->bytes)
 		return err_set(e, ERR_INTEGRITY, "the toolkit has more than %u GiB",
@@ -27,20 +42,23 @@ static int make_room(const struct toolkit_tree *t, const char *path, struct aren
 	return strchr(path, '/') ? fs_mkdirs(t->dir, path_dir(a, path), e) : 0;
 }
 
-int toolkit_tree_add(struct toolkit_tree *t, const char *path, struct err *e)
+/* A new file in the tree for writing; -1 on error, also if one is there. */
+static int add_file(struct toolkit_tree *t, const char *path, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	return make_room(t, path, &a, e) < 0 ? -1 : fs_append(t->dir, path, e);
 }
 
-int toolkit_tree_done(int *fd, bool executable, const char *path, struct err *e)
+/* Gives it its mode and closes it. */
+static int finish_file(int *fd, bool executable, const char *path, struct err *e)
 {
 	if (fchmod(*fd, executable ? 0755 : 0644) < 0 || close(steal_fd(fd)) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
 	return 0;
 }
 
-int toolkit_tree_link(struct toolkit_tree *t, const char *path, const char *to, struct err *e)
+/* A symbolic link, whose target is a name in the same directory. */
+static int add_link(struct toolkit_tree *t, const char *path, const char *to, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	if (make_room(t, path, &a, e) < 0)
@@ -51,6 +69,189 @@ int toolkit_tree_link(struct toolkit_tree *t, const char *path, const char *to, 
 	return 0;
 }
 
+static int add_tar_entry(struct toolkit_tree *t, const struct toolkit_file *f, struct tar *tar,
+			 const struct tar_entry *en, const char *below, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *path = toolkit_rules_map(t->rules, t->target, f->name, below, &a);
+	uint64_t size;
+	if (!path || en->type == S_IFDIR)
+		return 0;
+	if (en->hard)
+		return err_set(e, ERR_INTEGRITY, "is a hard link");
+	if (en->type == S_IFLNK && (strchr(en->target, '/') || !path_is_safe_relative(en->target)))
+		return err_set(e, ERR_INTEGRITY, "is a link to another directory");
+	if (en->type == S_IFLNK)
+		return add_link(t, path, en->target, e);
+	if (en->type != S_IFREG)
+		return err_set(e, ERR_INTEGRITY, "is a special file");
+	AUTO_FD int fd = add_file(t, path, e);
+	if (fd < 0 || tar_copy(tar, en, fd, NULL, &size, e) < 0 || account(t, size, e) < 0)
+		return -1;
+	return finish_file(&fd, en->executable, path, e);
+}
+
+static int unpack_archive(struct toolkit_tree *t, const struct toolkit_file *f, struct err *e)
+{
+	const struct tar_limits limits = {.max_bytes = TOOLKIT_TREE_MAX_BYTES - t->bytes};
+	AUTO_ARENA struct arena a = {0};
+	AUTO_TAR struct tar *tar = NULL;
+	const char *top = NULL;
+	struct tar_entry en;
+	int got;
+	if (tar_open(f->path, &limits, t->run, &tar, e) < 0)
+		return -1;
+	while ((got = tar_next(tar, &en, e)) > 0) {
+		/* All lies below one top directory, which the first entry names. */
+		size_t first = strcspn(en.name, "/");
+		top = top ? top : arena_strndup(&a, en.name, first);
+		int rc = 0;
+		if (strlen(top) != first || strncmp(top, en.name, first) != 0)
+			rc = err_set(e, ERR_INTEGRITY, "is not below '%s'", top);
+		else if (en.name[first])
+			rc = add_tar_entry(t, f, tar, &en, en.name + first + 1, e);
+		if (rc < 0)
+			return tar_deny(tar, e);
+	}
+	return got < 0 || top ? got : err_set(e, ERR_INTEGRITY, "is empty");
+}
+
+/* A path of the wheel's .dist-info: its licence, or nothing to keep. */
+static const char *dist_info(const char *component, const char *path, struct arena *a)
+{
+	const char *name = path_base(path);
+	return strncasecmp(name, "license", 7) == 0 ? arena_printf(a, "share/doc/%s/%s", component, name) : NULL;
+}
+
+/* Where an entry goes: NULL with *ret_known: it is left out. */
+static const char *place_of(const struct toolkit_tree *t, const struct toolkit_file *f, const char *name,
+			    bool *ret_known, struct arena *a)
+{
+	const char *slash = strchr(name, '/');
+	*ret_known = true;
+	if (slash && slash - name > 10 && strncmp(slash - 10, ".dist-info", 10) == 0)
+		return dist_info(f->name, name, a);
+	for (unsigned i = 0; i < t->rules->wheel_dirs_count; i++) {
+		const char *rest = path_below(name, t->rules->wheel_dirs[i]);
+		if (rest)
+			return toolkit_rules_map(t->rules, t->target, f->name, rest, a);
+	}
+	*ret_known = path_has_suffix(name, "/__init__.py");
+	return NULL;
+}
+
+static int add_zip_entry(struct toolkit_tree *t, const struct toolkit_file *f, const struct zip_reader *z,
+			 const struct zip_entry *en, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	bool known;
+	if (path_has_suffix(en->name, "/"))
+		return 0;
+	const char *path = place_of(t, f, en->name, &known, &a);
+	if (!path && known)
+		return 0;
+	if (!path) {
+		err_set(e, ERR_INTEGRITY, "has '%s', for which toolkit_tree.yaml has no place", en->name);
+		return err_hint(e, "its directory is not among 'wheel_dirs'");
+	}
+	if (account(t, en->size, e) < 0)
+		return -1;
+	AUTO_FD int fd = add_file(t, path, e);
+	if (fd < 0 || zip_extract_fd(z, en, fd, NULL, e) < 0)
+		return -1;
+	return finish_file(&fd, en->mode & S_IXUSR, path, e);
+}
+
+static int unpack_wheel(struct toolkit_tree *t, const struct toolkit_file *f, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_ZIP struct zip_reader *z = NULL;
+	if (zip_open(f->path, &a, &z, e) < 0)
+		return -1;
+	for (size_t i = 0; i < zip_count(z); i++)
+		if (run_check(t->run, e) < 0 || add_zip_entry(t, f, z, zip_at(z, i), e) < 0)
+			return -1;
+	return 0;
+}
+
+#define MAX_HEADER (UINT64_C(16) << 20)
+
+static unsigned machine_of(const char *platform)
+{
+	static const struct {
+		const char *platform;
+		unsigned machine;
+	} all[] = {{"x86_64-linux", EM_X86_64}, {"aarch64-linux", EM_AARCH64}};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (strcmp(all[i].platform, platform) == 0)
+			return all[i].machine;
+	return EM_NONE;
+}
+
+/* Sorted, each once, without those that the row leaves out. */
+static void settle(const struct toolkit_stub *s, struct strlist *names)
+{
+	size_t kept = 0;
+	strlist_sort(names);
+	for (size_t i = 0; i < names->count; i++) {
+		const char *name = names->items[i];
+		if ((kept == 0 || strcmp(names->items[kept - 1], name) != 0) &&
+		    !strings_contain(s->leave, s->leave_count, name))
+			names->items[kept++] = name;
+	}
+	names->count = kept;
+}
+
+/* Of the headers that are there. */
+static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s, struct arena *a, struct strlist *ret,
+		      struct err *e)
+{
+	for (unsigned i = 0; i < s->headers_count; i++) {
+		AUTO_BUF struct buf text = {0};
+		const char *path = toolkit_rules_fill(s->headers[i], t->target, a);
+		if (!fs_exists(t->dir, path))
+			continue;
+		if (fs_read(t->dir, path, MAX_HEADER, &text, e) < 0 ||
+		    driver_names(buf_cstr(&text), text.len, a, ret, e) < 0)
+			return err_wrap(e, "header '%s'", path);
+	}
+	settle(s, ret);
+	return 0;
+}
+
+static int make_stub(struct toolkit_tree *t, const struct toolkit_stub *s, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf bytes = {0};
+	struct strlist names = {0};
+	const char *path = toolkit_rules_fill(s->path, t->target, &a);
+	const char *first = toolkit_rules_fill(s->headers[0], t->target, &a);
+	struct elf_stub stub = {machine_of(t->platform), s->soname, &names, s->answer};
+	if (fs_exists(t->dir, path) || !fs_exists(t->dir, first))
+		return 0;
+	if (read_names(t, s, &a, &names, e) < 0)
+		return -1;
+	if (names.count == 0)
+		return err_set(e, ERR_INTEGRITY, "the header '%s' declares no function, so '%s' cannot be made", first,
+			       path);
+	if (elf_stub_put(&stub, &bytes, e) < 0 || account(t, bytes.len, e) < 0)
+		return -1;
+	AUTO_FD int fd = add_file(t, path, e);
+	if (fd < 0 || fs_write_all(fd, bytes.data, bytes.len, path, e) < 0)
+		return -1;
+	return finish_file(&fd, false, path, e);
+}
+
+/* The stubs of the rules, where nothing stands and their first header is there. ERR_INTEGRITY for headers that declare
+ * nothing, or that cannot be read (driver_names). */
+static int make_stubs(struct toolkit_tree *t, struct err *e)
+{
+	for (unsigned i = 0; i < t->rules->stubs_count; i++)
+		if (make_stub(t, &t->rules->stubs[i], e) < 0)
+			return -1;
+	return 0;
+}
+
 static int make_links(struct toolkit_tree *t, struct err *e)
 {
 	for (unsigned i = 0; i < t->rules->links_count; i++) {
@@ -58,7 +259,7 @@ static int make_links(struct toolkit_tree *t, struct err *e)
 		const struct toolkit_link *l = &t->rules->links[i];
 		if (fs_exists(t->dir, l->path))
 			continue;
-		if (toolkit_tree_link(t, l->path, toolkit_rules_fill(l->to, t->target, &a), e) < 0)
+		if (add_link(t, l->path, toolkit_rules_fill(l->to, t->target, &a), e) < 0)
 			return -1;
 	}
 	return 0;
@@ -88,7 +289,7 @@ static int make_linker_names(struct toolkit_tree *t, struct err *e)
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = linker_name(names.items[i], &a);
 		const char *path = name ? path_join(&a, lib, name) : NULL;
-		if (path && !fs_exists(t->dir, path) && toolkit_tree_link(t, path, names.items[i], e) < 0)
+		if (path && !fs_exists(t->dir, path) && add_link(t, path, names.items[i], e) < 0)
 			return -1;
 	}
 	return 0;
@@ -118,10 +319,10 @@ int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *
 		return err_set(e, ERR_CONFIG, "toolkit_tree.yaml has no target for the platform '%s'", platform);
 	for (size_t i = 0; i < count; i++) {
 		bool wheel = path_has_suffix(files[i].file, ".whl");
-		if ((wheel ? toolkit_wheel_unpack : toolkit_archive_unpack)(&t, &files[i], e) < 0)
+		if ((wheel ? unpack_wheel : unpack_archive)(&t, &files[i], e) < 0)
 			return err_wrap(e, "'%s'", files[i].file);
 	}
-	if (make_linker_names(&t, e) < 0 || make_links(&t, e) < 0 || toolkit_stubs_make(&t, e) < 0)
+	if (make_linker_names(&t, e) < 0 || make_links(&t, e) < 0 || make_stubs(&t, e) < 0)
 		return -1;
 	return write_versions(&t, files, count, e);
 }

@@ -1,8 +1,6 @@
 #include "step/world/world_names.h"
 
 #include <search.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 

@@ -1,11 +1,8 @@
 /* All paths of a world while it is made: what is there, and who brought it. */
 #pragma once
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <time.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

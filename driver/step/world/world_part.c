@@ -1,12 +1,7 @@
 /* What the packages of a part do not bring: links, files, and a toolkit below its prefix. */
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
-#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "step/world/toolkit_tree.h"
 #include "step/world/world_parts.h"

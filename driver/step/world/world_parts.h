@@ -1,6 +1,5 @@
 /* What the files that make a world's tree share; nobody else includes this. */
 #pragma once
-#include "base/buf.h"
 #include "base/sys/tar.h"
 #include "step/world/world_names.h"
 #include "step/world/world_tree.h"
@@ -42,10 +41,6 @@ struct unpacker {
 
 /* unpack_work: one package or archive into the tree. Errors do not name it. */
 int unpack_work(struct unpacker *u, struct work *w, struct err *e) MUST_CHECK;
-/* unpack_wheel: the same of a wheel: what is in the directories that the part's places name goes
- * where they say, and what its .dist-info has of licences to usr/share/doc/<name>; the rest is
- * left out. */
-int unpack_wheel(struct unpacker *u, struct err *e) MUST_CHECK;
 /* world_add_file, world_add_link: what no package brings (`unit`: the part's, or NULL for the
  * world's); ERR_CONFIG where something else is. */
 int world_add_file(struct world_making *m, const struct world_unit *unit, const char *path, const void *data,
@@ -53,11 +48,6 @@ int world_add_file(struct world_making *m, const struct world_unit *unit, const 
 int world_add_link(struct world_making *m, const struct world_unit *unit, const char *path, const char *to,
 		   struct err *e) MUST_CHECK;
 int world_add_dir(struct world_making *m, const struct world_unit *unit, const char *path, struct err *e) MUST_CHECK;
-/* world_dpkg: dpkg's database of all packages. */
-int world_dpkg(struct world_making *m, struct err *e) MUST_CHECK;
-/* world_compile: the modules of the world's Python, by it, in the sandbox, where it runs on this
- * machine; a warning where it does not run. */
-int world_compile(struct world_making *m, struct err *e) MUST_CHECK;
 /* world_prefix: the toolkit of a part below its prefix, with its files hashed and their times set.
  * */
 int world_prefix(struct world_making *m, size_t piece, const struct world_unit *unit, struct err *e) MUST_CHECK;

@@ -6,7 +6,8 @@
 #include "base/path.h"
 #include "base/sys/json.h"
 #include "core/machine/fit.h"
-#include "core/plan/promise.h"
+#include "core/plan/plan.h"
+#include "core/plan/runs_on.h"
 #include "core/wheel/wheel.h"
 #include "shipped.h"
 

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "core/plan/promise.h"
+#include "core/plan/plan.h"
+#include "core/plan/runs_on.h"
 
 static struct arena arena;
 static const struct tables *tables;

@@ -4,7 +4,6 @@
 
 #include "base/sys/digest.h"
 #include "core/wheel/wheel.h"
-#include "core/wheel/wheel_requires.h"
 
 static struct arena arena;
 static struct err err;

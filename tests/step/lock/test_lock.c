@@ -1,6 +1,5 @@
 #include "archive_fixture.h"
 
-#include "step/lock/lock_diff.h"
 #include "step/lock/lock_make.h"
 
 #define ASKED "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/sys/fs.h"
-#include "step/pack/earlier.h"
+#include "step/pack/publish.h"
 
 static struct arena arena;
 static struct err err;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "step/pipeline/weights.h"
+#include "step/pipeline/cost.h"
 
 struct fixture {
 	struct arena arena;

@@ -5,7 +5,6 @@
 
 #include "core/tables/tables.h"
 #include "step/python/covers.h"
-#include "step/python/marker.h"
 
 static struct arena arena;
 static const struct tables *tables;
