@@ -4,15 +4,12 @@
 #include "support.h"
 
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/yaml/yaml_tree.h"
 #include "core/plan/buildenv.h"
-#include "core/plan/plan.h"
 #include "core/plan/plan_taken.h"
 #include "core/root/toolchain.h"
 #include "core/variant/matrix.h"
@@ -312,17 +309,9 @@ static void try_table(struct world *w)
 /* Releases that tell the rows of GPUs and toolkits apart. */
 static const char *const few[] = {"2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.13.0"};
 
-static bool is_one_of(const char *name, const char *const *names, size_t count)
-{
-	while (count && strcmp(names[count - 1], name) != 0)
-		count--;
-	return count;
-}
-
 static struct ask *add(struct asks *l, const char *release, const char *variant)
 {
-	if (l->count == l->cap)
-		l->items = arena_grow(&shared, l->items, &l->cap, 64, sizeof(*l->items));
+	l->items = arena_room(&shared, l->items, l->count, &l->cap, 64, sizeof(*l->items));
 	l->items[l->count] = (struct ask){.release = release, .variant = variant};
 	return &l->items[l->count++];
 }
@@ -400,7 +389,7 @@ static void ask_gpus(struct asks *l)
 {
 	for (unsigned k = 0; k < shipped->gpus_count; k++)
 		for (unsigned i = 0; i < shipped->releases_count; i++)
-			if (is_one_of(shipped->releases[i].name, few, ARRAY_LEN(few)))
+			if (strings_contain(few, ARRAY_LEN(few), shipped->releases[i].name))
 				ask_gpu(l, &shipped->releases[i], &shipped->gpus[k]);
 }
 
@@ -427,10 +416,7 @@ static void keep_releases(const char *const *names, size_t count)
 	assert_ok(fs_copy_tree(PROFILES_DIR "/releases", to, &e), &e);
 	for (unsigned i = 0; count && i < shipped->releases_count; i++) {
 		const struct release_row *r = &shipped->releases[i];
-		size_t k = 0;
-		while (k < count && strcmp(names[k], r->name) != 0)
-			k++;
-		if (k == count)
+		if (!strings_contain(names, count, r->name))
 			assert_ok(fs_remove(TRUSTED, path_join(&shared, to, path_base(r->file)), &e), &e);
 	}
 }
@@ -492,7 +478,7 @@ static void put_short(const char *table, bool on)
 		AUTO_BUF struct buf text = {0};
 		struct err e = {0};
 		const char *name = large[i];
-		if (!is_one_of(table, large, 2) || strcmp(name, table) == 0)
+		if (!strings_contain(large, 2, table) || strcmp(name, table) == 0)
 			continue;
 		for (size_t k = 0; k < ARRAY_LEN(short_tables); k++)
 			if (strcmp(short_tables[k].name, name) == 0)
@@ -508,7 +494,7 @@ static void try_yaml(const char *name)
 	static const char *const rules[] = {"extensions.yaml", "dispatch.yaml", "manylinux.yaml", "threads.yaml"};
 	static const char *const with_few[] = {"gpu.yaml", "cuda.yaml", "blas.yaml",  "corrections.yaml",
 					       "cpu.yaml", "ci.yaml",   "needs.yaml", "taken.yaml"};
-	if (is_one_of(name, rules, ARRAY_LEN(rules))) {
+	if (strings_contain(rules, ARRAY_LEN(rules), name)) {
 		try_rules(name);
 		return;
 	}
@@ -532,12 +518,13 @@ static void try_yaml(const char *name)
 	bool is_extensions = strcmp(name, "torch_extensions.yaml") == 0;
 	if (is_extensions)
 		ask_extensions(&w.asks, few[4]);
-	bool is_release = strncmp(name, "releases/", 9) == 0, is_few = is_one_of(name, with_few, ARRAY_LEN(with_few));
+	bool is_release = strncmp(name, "releases/", 9) == 0,
+	     is_few = strings_contain(with_few, ARRAY_LEN(with_few), name);
 	for (unsigned i = 0; i < shipped->releases_count; i++) {
 		const struct release_row *r = &shipped->releases[i];
 		if (is_release && strcmp(path_base(r->file), path_base(name)) == 0)
 			keep_releases(&r->name, 1);
-		else if (is_release || is_extensions || (is_few && !is_one_of(r->name, few, ARRAY_LEN(few))))
+		else if (is_release || is_extensions || (is_few && !strings_contain(few, ARRAY_LEN(few), r->name)))
 			continue;
 		ask_release(&w.asks, r, is_release);
 	}
