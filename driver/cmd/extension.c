@@ -161,15 +161,21 @@ int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struc
 		  struct err *e)
 {
 	const struct tables *t;
-	struct package_row *row = arena_alloc(c->arena, sizeof(*row));
+	struct package_row *rows = arena_array(c->arena, o->extensions.count, sizeof(*rows));
 	const char *torch = o->plan.torch, *version = NULL;
 	struct cmd_extension out = {0};
-	if (o->packages.count)
-		return err_set(e, ERR_USAGE, "--package and --extension cannot be used together");
-	if (cmd_tables(c, &t, e) < 0 || find_row(c, t, o->extension, row, e) < 0)
+	if (cmd_tables(c, &t, e) < 0)
 		return -1;
-	c->tables = tables_extend(t, row, c->arena);
-	out.package = row->name;
+	for (size_t i = 0; i < o->extensions.count; i++) {
+		if (find_row(c, t, o->extensions.items[i], &rows[i], e) < 0)
+			return -1;
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(rows[k].name, rows[i].name) == 0)
+				return err_set(e, ERR_USAGE, "--extension %s and --extension %s are both '%s'",
+					       o->extensions.items[k], o->extensions.items[i], rows[i].name);
+		strlist_ref(&out.packages, c->arena, rows[i].name);
+	}
+	c->tables = tables_extend(t, rows, o->extensions.count, c->arena);
 	if (torch && torch_official(torch, &version)) {
 		if (by_official(c, version, p, &out, e) < 0)
 			return -1;

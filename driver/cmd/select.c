@@ -22,8 +22,10 @@ const struct arg_def cmd_select_options[] = {
 	 NULL},
 	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
 	 "pytorch torchvision torchaudio all"},
-	{"extension", 0, SELECT(ARG_STRING, extension), "TREE",
-	 "an extension of torch's: a folder with setup.py or pyproject.toml, an sdist, or NAME==VERSION", "<file>"},
+	{"extension", 0, SELECT(ARG_LIST, extensions), "TREE",
+	 "an extension of torch's: a folder with setup.py or pyproject.toml, an sdist, or NAME==VERSION; may be "
+	 "repeated",
+	 "<file>"},
 	{"release", 0, SELECT(ARG_STRING, release), "NAME",
 	 "the pinned set of versions (default: the newest that fits)", "<release>"},
 	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python version to build for (default: the root's)",
@@ -203,20 +205,20 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		return err_set(e, ERR_USAGE, "--cuda %s does not apply: profile '%s' has no CUDA", o->cuda,
 			       profile.name);
 	struct cmd_select own = *o;
-	if (o->extension) {
-		struct cmd_extension x;
+	struct cmd_extension x = {0};
+	if (o->extensions.count) {
 		if (cmd_extension(c, o, &profile, &x, e) < 0)
 			return -1;
-		strlist_ref(&w.packages, c->arena, x.package);
 		own.release = o->release ? o->release : x.release;
 		w.python = w.python ? w.python : x.python;
 		w.cuda = w.cuda ? w.cuda : x.cuda;
 		t = c->tables;
 	}
-	for (size_t i = 0; !o->extension && i < TABLES_PACKAGES; i++)
+	for (size_t i = 0; i < TABLES_PACKAGES; i++)
 		if (strlist_contains(&o->packages, tables_packages[i]) || strlist_contains(&o->packages, "all") ||
-		    (i == 0 && !o->packages.count))
+		    (i == 0 && !o->packages.count && !x.packages.count))
 			strlist_ref(&w.packages, c->arena, tables_packages[i]);
+	strlist_append(&w.packages, c->arena, &x.packages);
 	w.profile = &profile;
 	const struct toolkit_row *toolkit;
 	/* A version that no release has is a slip; one that another release has is left to the choice. */
@@ -340,7 +342,7 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 		err_set(e, ERR_USAGE, "--only without --matrix");
 		return err_hint(e, "it selects from the variants of a matrix ('ptbuild list --matrices')");
 	}
-	if (o->extension && !o->profile) {
+	if (o->extensions.count && !o->profile) {
 		err_set(e, ERR_USAGE, "--extension without --profile");
 		return err_hint(e, "name what it is built for, for example --profile cpu-avx2 or --profile sm90-avx2");
 	}

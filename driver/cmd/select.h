@@ -5,7 +5,7 @@
 
 struct cmd_select {
 	const char *profile;
-	const char *extension;
+	struct strlist extensions;
 	const char *matrix;
 	struct strlist only;
 	struct strlist units;
@@ -58,12 +58,12 @@ const char *cmd_select_blas(const struct cmd_context *c);
 const char *cmd_select_cuda_home(const struct cmd_context *c);
 /* What the torch that is named says of its build; NULL: nothing. */
 struct cmd_extension {
-	const char *package;
+	struct strlist packages;
 	const char *release, *python, *cuda;
 };
 
-/* cmd_extension: reads what `o` names (a folder, an sdist, or NAME==VERSION of
- * torch_extensions.yaml) and puts its row into the tables of the context. ERR_USAGE for what is
- * none of them, ERR_CONFIG for a name that is not pinned. */
+/* cmd_extension: reads what `o` names (folders, sdists, NAME==VERSION of torch_extensions.yaml) and
+ * puts their rows into the tables of the context. ERR_USAGE for what is none of them and for two of
+ * one name, ERR_CONFIG for a name that is not pinned. */
 int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p, struct cmd_extension *ret,
 		  struct err *e) MUST_CHECK;

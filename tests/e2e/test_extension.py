@@ -118,6 +118,12 @@ def test_a_plan_shows_it_and_its_keys_follow_the_source(world):
             tar.addfile(entry, io.BytesIO(text.encode()))
     source = plan(world, sdist)["sources"][0]
     assert source["sha256"] == hashlib.sha256(open(sdist, "rb").read()).hexdigest(), source
+    other = folder(world, "other", SETUP.replace("Tiny-Ext", "other"))
+    several = plan(world, top, "--extension", other, "--package", "pytorch")
+    assert [p["package"] for p in several] == ["pytorch", "tiny_ext", "other"], several
+    assert several[1]["compile_key"] == plan(world, top)["compile_key"], several
+    twice = extension(world, "plan", top, "--extension", sdist)
+    assert twice.returncode == 2 and "are both 'tiny_ext'" in twice.stderr, twice.stderr
 
 
 def torch_like(world, name, members):

@@ -158,8 +158,9 @@ struct release_row {      /* releases/<name>.yaml */
 	struct package_row *pytorch; /* NULL when the release does not have it */
 	struct package_row *torchvision;
 	struct package_row *torchaudio;
-	/* what --extension asks for, not of the file; NULL */
-	const struct package_row *extension;
+	/* what --extension asks for, not of the file */
+	const struct package_row *extensions;
+	unsigned extensions_count;
 	const char *file; /* where it came from */
 	unsigned line;
 };

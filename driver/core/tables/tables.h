@@ -131,9 +131,10 @@ const struct package_row *tables_package(const struct release_row *r, const char
 /* What every extension has: how it is built, and the locked list of what its build needs. */
 #define TABLES_EXTENSION_BACKEND "extension"
 #define TABLES_EXTENSION_LIST "extension.txt"
-/* tables_extend: the tables with one more package in every release: an extension that is built
- * against its torch, by what its row and every extension's build require. */
-const struct tables *tables_extend(const struct tables *t, const struct package_row *extension, struct arena *a);
+/* tables_extend: the tables with more packages in every release: extensions that are built against
+ * its torch, each by what its row and every extension's build require. */
+const struct tables *tables_extend(const struct tables *t, const struct package_row *extensions, size_t count,
+				   struct arena *a);
 /* tables_extension: the row of an extension by its name and a version ("": any); NULL: none. */
 const struct package_row *tables_extension(const struct tables *t, const char *name, const char *version);
 /* tables_policy_minor: 28 for the manylinux policy "2_28"; 0 for anything else. */

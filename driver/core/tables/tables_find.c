@@ -215,28 +215,33 @@ void tables_cflags(const struct package_row *p, const char *platform, struct are
 const struct package_row *tables_package(const struct release_row *r, const char *package)
 {
 	const struct package_row *const rows[TABLES_PACKAGES + 1] = {r->pytorch, r->torchvision, r->torchaudio};
-	if (r->extension && strcmp(r->extension->name, package) == 0)
-		return r->extension;
+	for (unsigned i = 0; i < r->extensions_count; i++)
+		if (strcmp(r->extensions[i].name, package) == 0)
+			return &r->extensions[i];
 	return rows[tables_package_rank(package)];
 }
 
-const struct tables *tables_extend(const struct tables *t, const struct package_row *extension, struct arena *a)
+const struct tables *tables_extend(const struct tables *t, const struct package_row *extensions, size_t count,
+				   struct arena *a)
 {
 	struct tables *all = arena_alloc(a, sizeof(*all));
-	struct package_row *row = arena_alloc(a, sizeof(*row));
-	struct strlist requires = {0};
-	for (unsigned i = 0; i < t->extension_requires_count; i++)
-		strlist_once(&requires, a, t->extension_requires[i]);
-	for (unsigned i = 0; i < extension->python_requires_count; i++)
-		strlist_once(&requires, a, extension->python_requires[i]);
-	*row = *extension;
-	row->python_requires = requires.items;
-	row->python_requires_count = (unsigned) requires.count;
+	struct package_row *rows = arena_array(a, count, sizeof(*rows));
+	for (size_t k = 0; k < count; k++) {
+		struct strlist requires = {0};
+		for (unsigned i = 0; i < t->extension_requires_count; i++)
+			strlist_once(&requires, a, t->extension_requires[i]);
+		for (unsigned i = 0; i < extensions[k].python_requires_count; i++)
+			strlist_once(&requires, a, extensions[k].python_requires[i]);
+		rows[k] = extensions[k];
+		rows[k].python_requires = requires.items;
+		rows[k].python_requires_count = (unsigned) requires.count;
+	}
 	*all = *t;
 	all->releases = arena_array(a, t->releases_count, sizeof(*all->releases));
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		all->releases[i] = t->releases[i];
-		all->releases[i].extension = row;
+		all->releases[i].extensions = rows;
+		all->releases[i].extensions_count = (unsigned)count;
 	}
 	return all;
 }

@@ -203,8 +203,10 @@ static int write_sub(struct indexing *x, const struct index_sub *sub, struct err
 	for (size_t i = 0; i < projects.count; i++)
 		if (write_project(x, dir, sub, projects.items[i], e) < 0)
 			return -1;
-	if (sub > x->result.subs)
-		return 0;
+	if (sub > x->result.subs) {
+		const char *lines = arena_printf(x->a, "%s\n", strlist_join(&sub->install, x->a, "\n"));
+		return fs_write(TRUSTED, path_join(x->a, dir, INDEX_CONSTRAINTS), lines, strlen(lines), 0644, e);
+	}
 	x->result.projects = projects.count;
 	const char *listing = index_listing_json(x->result.subs + 1, x->result.count - 1, x->a);
 	return fs_write(TRUSTED, path_join(x->a, dir, INDEX_LISTING), listing, strlen(listing), 0644, e);

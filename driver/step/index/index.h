@@ -24,6 +24,8 @@ struct index_sub {
 	struct strlist missing; /* what a wheel pins and no wheel is, for people */
 };
 
+/* In the directory of a profile: `install`, a line each, for pip and uv. */
+#define INDEX_CONSTRAINTS "constraints.txt"
 /* In INDEX_ALL: name, label, install, wheels, missing of the others. */
 #define INDEX_LISTING "ptbuild.json"
 
@@ -34,10 +36,10 @@ struct index_result {
 };
 
 /* index_write: writes index.html and index.json into <name>/ and <name>/<project>/ below `dir`, for
- * each profile and for all wheels, INDEX_LISTING, and <wheel>.metadata beside each wheel. A wheel
- * with a file <wheel>.yanked beside it is yanked; the first line is the reason. The same wheels
- * give the same bytes. Sub-directories are exchanged atomically, those without wheels removed;
- * concurrent calls wait. Nothing changes on an error: ERR_INTEGRITY names a bad wheel, ERR_POLICY a
- * directory of that name that is not an index. */
+ * each profile and for all wheels, INDEX_LISTING, INDEX_CONSTRAINTS, and <wheel>.metadata beside
+ * each wheel. A wheel with a file <wheel>.yanked beside it is yanked; the first line is the reason.
+ * The same wheels give the same bytes. Sub-directories are exchanged atomically, those without
+ * wheels removed; concurrent calls wait. Nothing changes on an error: ERR_INTEGRITY names a bad
+ * wheel, ERR_POLICY a directory of that name that is not an index. */
 int index_write(const struct index_request *q, const struct run *run, struct arena *a, struct index_result *ret,
 		struct err *e) MUST_CHECK;

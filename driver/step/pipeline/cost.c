@@ -297,8 +297,9 @@ static const char *only_archive(const struct source_row *s, struct arena *a)
 void cost_sources(struct store *s, const struct package_row *row, struct arena *a, struct cost_downloads *d)
 {
 	for (unsigned i = 0; i < row->sources_count; i++) {
-		if (fetch_has(s, row->sources[i].sha256))
-			continue;
+		const char *place = row->sources[i].urls_count ? row->sources[i].urls[0] : "";
+		if (fetch_has(s, row->sources[i].sha256) || *place == '/' || strncmp(place, "folder:", 7) == 0)
+			continue; /* here already */
 		d->sources += row->sources[i].bytes;
 		d->of_unknown += !row->sources[i].bytes;
 		const char *archive = only_archive(&row->sources[i], a);

@@ -240,6 +240,8 @@ struct estimate_view estimate_look(struct estimate *x, const struct estimate_loo
 			v.seconds_left = q->seconds * commands / q->done;
 		return v;
 	}
+	if (x->parts && !x->weights->count) /* how many follow is not known */
+		return v;
 	look_at_speed(x, speed, &speed_of_all);
 	const struct left l = schedule(x, speed, processors(x, q->seconds));
 	/* A plan has more than this run makes. */

@@ -52,7 +52,7 @@ static void show(const struct progress *p)
 	buf_printf(&text, "%s: %s", p->q.package, p->step);
 	if (p->all)
 		buf_printf(&text, " %u/%u", p->done, p->all);
-	if (p->all || p->view.percent > 0) {
+	if (p->view.percent > 0) {
 		buf_printf(&text, ", %.0f%%", p->view.percent);
 		if (p->view.seconds_left >= 0 && (!p->all || p->all >= FEW_COMMANDS)) {
 			char left[32];

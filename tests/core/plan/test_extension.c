@@ -23,7 +23,7 @@ static struct package_row row_of(void)
 static int resolve_with(struct fixture *f, const struct package_row *row)
 {
 	f->v.package = "tiny_ext";
-	return plan_resolve(tables_extend(&f->s.t, row, &f->a), &f->q, &f->a, &f->p, &f->e);
+	return plan_resolve(tables_extend(&f->s.t, row, 1, &f->a), &f->q, &f->a, &f->p, &f->e);
 }
 
 static void it_is_planned_as_a_package_of_the_release(void **state)

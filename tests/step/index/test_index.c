@@ -150,6 +150,7 @@ static void test_profiles_apart(void **state)
 	assert_string_equal(r.subs[2].name, "cpu-avx512");
 	assert_string_equal(strlist_join(&r.subs[2].install, &arena, " "), "tiny-pack==1.0+cpu.avx512");
 	assert_string_equal(strlist_join(&r.subs[2].wheels, &arena, " "), AVX512);
+	assert_string_equal(page("cpu-avx512/constraints.txt"), "tiny-pack==1.0+cpu.avx512\n");
 	assert_null(strstr(page("cpu-avx2/tiny-pack/index.html"), "avx512"));
 	assert_null(strstr(page("cpu-avx512/tiny-pack/index.html"), "avx2-"));
 	const char *all = page("simple/tiny-pack/index.html");
