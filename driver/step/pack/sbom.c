@@ -121,11 +121,12 @@ static void add_component(struct bill *b, json_t *component, const char *ref)
 	json_array_append_new(b->refs, json_string(ref));
 }
 
-static void add_file(struct bill *b, const struct sbom_file *f)
+/* An input: a source archive, a patch. */
+static void add_file(struct bill *b, const char *kind, const char *name, const char *sha256)
 {
-	json_t *c = json_pack("{s:s, s:s, s:o, s:[{s:s, s:s}]}", "type", "file", "name", f->name, "hashes",
-			      hashes(f->sha256), "properties", "name", "ptbuild:kind", "value", f->kind);
-	add_component(b, c, arena_printf(b->a, "%s:%s", f->kind, f->name));
+	json_t *c = json_pack("{s:s, s:s, s:o, s:[{s:s, s:s}]}", "type", "file", "name", name, "hashes", hashes(sha256),
+			      "properties", "name", "ptbuild:kind", "value", kind);
+	add_component(b, c, arena_printf(b->a, "%s:%s", kind, name));
 }
 
 static void add_property(json_t *component, const char *name, const char *value)
@@ -149,7 +150,7 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 	if (*name) {
 		json_object_set_new(c, "version", json_string(version));
 		json_object_set_new(c, "purl",
-				    json_string(package_url(b, name, version, debian_machine(b->q->platform))));
+				    json_string(package_url(b, name, version, debian_machine(b->q->plan->platform))));
 	}
 	json_object_set_new(c, "hashes", hashes(sha256));
 	json_t *names = license_names(copyright, b->a);
@@ -245,13 +246,13 @@ static int add_linked(struct bill *b, const struct sbom_linked *l, struct err *e
 	return 0;
 }
 
-/* By its digest: a name can be in two parts of a world. */
-static void add_tool(struct bill *b, const struct sbom_tool *t)
+/* A file of the world, by its digest: a name can be in two parts of it. */
+static void add_tool(struct bill *b, const struct world_entry *t)
 {
-	const char *url = strcmp(t->kind, "deb") == 0     ? package_url(b, t->name, t->version, t->arch)
-			  : strcmp(t->kind, "wheel") == 0 ? arena_printf(b->a, "pkg:pypi/%s@%s", escape(t->name, b->a),
-									 escape(t->version, b->a))
-							  : NULL;
+	const char *url = t->kind == WORLD_DEB     ? package_url(b, t->name, t->version, t->arch)
+			  : t->kind == WORLD_WHEEL ? arena_printf(b->a, "pkg:pypi/%s@%s", escape(t->name, b->a),
+								  escape(t->version, b->a))
+						   : NULL;
 	json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:[{s:s, s:s}]}", "type", "application", "bom-ref",
 			      arena_printf(b->a, "world:%.16s:%s", t->sha256, t->name), "name", t->name, "version",
 			      t->version, "scope", "excluded", "hashes", hashes(t->sha256), "properties", "name",
@@ -261,25 +262,29 @@ static void add_tool(struct bill *b, const struct sbom_tool *t)
 	json_array_append_new(b->components, c);
 }
 
-static void add_torch(struct bill *b)
+static void add_torch(struct bill *b, const struct plan *p)
 {
-	const char *url = arena_printf(b->a, "pkg:pypi/torch@%s", escape(b->q->torch, b->a));
+	static const char digest_mark[] = "sha256:";
+	const char *url = arena_printf(b->a, "pkg:pypi/torch@%s", escape(p->torch_version, b->a));
 	json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:[{s:s, s:s}]}", "type", "library", "name", "torch", "version",
-			      b->q->torch, "purl", url, "properties", "name", "ptbuild:kind", "value", "built against");
-	if (*b->q->torch_sha256)
-		json_object_set_new(c, "hashes", hashes(b->q->torch_sha256));
+			      p->torch_version, "purl", url, "properties", "name", "ptbuild:kind", "value",
+			      "built against");
+	if (strncmp(p->torch, digest_mark, strlen(digest_mark)) == 0)
+		json_object_set_new(c, "hashes", hashes(p->torch + strlen(digest_mark)));
 	add_component(b, c, url);
 }
 
 static json_t *document(struct bill *b)
 {
 	const struct sbom_request *q = b->q;
-	const char *url = arena_printf(b->a, "pkg:pypi/%s@%s", escape(q->distribution, b->a), escape(q->version, b->a));
+	const char *name = q->plan->distribution, *version = plan_full_version(q->plan, b->a);
+	const char *url = arena_printf(b->a, "pkg:pypi/%s@%s", escape(name, b->a), escape(version, b->a));
 	const char *space = strchr(q->generator, ' '), *tool = part_before(q->generator, ' ', b->a);
-	json_t *metadata = json_pack("{s:s, s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s, s:s, s:s}}", "timestamp",
-				     size_utc((int64_t)q->epoch, b->a), "tools", "components", "type", "application",
-				     "name", tool, "version", space ? space + 1 : "", "component", "type", "library",
-				     "bom-ref", url, "name", q->distribution, "version", q->version, "purl", url);
+	json_t *metadata =
+		json_pack("{s:s, s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s, s:s, s:s}}", "timestamp",
+			  size_utc((int64_t)q->plan->release_row->source_date_epoch, b->a), "tools", "components",
+			  "type", "application", "name", tool, "version", space ? space + 1 : "", "component", "type",
+			  "library", "bom-ref", url, "name", name, "version", version, "purl", url);
 	return json_pack("{s:s, s:s, s:i, s:o, s:O, s:[{s:s, s:O}]}", "bomFormat", "CycloneDX", "specVersion", "1.6",
 			 "version", 1, "metadata", metadata, "components", b->components, "dependencies", "ref", url,
 			 "dependsOn", b->refs);
@@ -287,17 +292,22 @@ static json_t *document(struct bill *b)
 
 static int fill(struct bill *b, struct err *e)
 {
-	for (size_t i = 0; i < b->q->files_count; i++)
-		add_file(b, &b->q->files[i]);
-	if (*b->q->torch)
-		add_torch(b);
+	const struct plan *p = b->q->plan;
+	const struct world *w = b->q->world;
+	for (unsigned i = 0; i < p->package_row->sources_count; i++)
+		add_file(b, "source", p->package_row->sources[i].name, p->package_row->sources[i].sha256);
+	for (size_t i = 0; i < p->patches_count; i++)
+		add_file(b, "patch", p->patches[i].name, p->patches[i].sha256);
+	if (*p->torch_version)
+		add_torch(b, p);
 	for (size_t i = 0; i < b->q->libraries_count; i++)
 		if (add_library(b, &b->q->libraries[i], e) < 0)
 			return -1;
 	if (b->q->linked && add_linked(b, b->q->linked, e) < 0)
 		return -1;
-	for (size_t i = 0; i < b->q->tools_count; i++)
-		add_tool(b, &b->q->tools[i]);
+	for (size_t i = 0; w && i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
+			add_tool(b, &w->pieces[i].lock.entries[k]);
 	return 0;
 }
 
@@ -309,7 +319,7 @@ int sbom_write(const struct sbom_request *q, const struct run *run, struct arena
 	int rc = wheel_find_dist_info(q->tree, a, &info, e);
 	b.dist_info = path_join(a, q->tree, info);
 	const char *dir = path_join(a, b.dist_info, "sboms"),
-		   *path = path_join(a, dir, arena_printf(a, "%s.cdx.json", q->distribution));
+		   *path = path_join(a, dir, arena_printf(a, "%s.cdx.json", q->plan->distribution));
 	if (rc == 0)
 		rc = fill(&b, e);
 	if (rc == 0)
@@ -319,7 +329,7 @@ int sbom_write(const struct sbom_request *q, const struct run *run, struct arena
 	json_decref(b.refs);
 	if (rc == 0 && !j)
 		rc = err_set(e, ERR_INTEGRITY, "the bill of materials of '%s' holds text that is not UTF-8",
-			     q->distribution);
+			     q->plan->distribution);
 	if (rc == 0)
 		rc = json_write(j, TRUSTED, path, e);
 	if (rc < 0)

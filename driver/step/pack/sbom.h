@@ -1,12 +1,8 @@
 /* Bill of materials of a wheel: sources and vendored libraries, with their licences. */
 #pragma once
+#include "core/plan/plan.h"
 #include "core/root/root.h"
-
-struct sbom_file {        /* an input: a source archive, a patch */
-	const char *kind; /* "source", "patch" */
-	const char *name;
-	const char *sha256;
-};
+#include "core/world/world.h"
 
 struct sbom_library {        /* one that was vendored */
 	const char *file;    /* in the tree: "torch/lib/libopenblas-1a2b3c4d.so.0" */
@@ -26,31 +22,15 @@ struct sbom_linked {         /* one that is linked into the wheel's own librarie
 	const char *place, *module, *module_dirs;
 };
 
-struct sbom_tool {        /* a file of the world that it was built in */
-	const char *kind; /* "deb", "wheel", "file" */
-	const char *name, *version;
-	const char *arch; /* of a Debian package; else "" */
-	const char *sha256;
-};
-
 struct sbom_request {
 	const char *tree; /* the unpacked, relocated wheel */
 	const struct root *root;
-	const char *distribution; /* "torch" */
-	const char *version;      /* full */
-	const char *platform;     /* "x86_64-linux" */
-	const char *generator;    /* "ptbuild 0.1.0" */
-	const char *torch;        /* version of the torch it is built against, "" if none */
-	const char *torch_sha256; /* of that wheel, "" if it is not one */
-	uint64_t epoch;
-	const struct sbom_file *files;
-	size_t files_count;
+	const struct plan *plan;   /* what it is, and what of: sources, patches, torch */
+	const struct world *world; /* its files have the scope "excluded": the wheel has none; NULL */
+	const char *generator;     /* "ptbuild 0.1.0" */
 	const struct sbom_library *libraries;
 	size_t libraries_count;
 	const struct sbom_linked *linked; /* NULL: nothing is */
-	/* listed with the scope "excluded": they are not in the wheel */
-	const struct sbom_tool *tools;
-	size_t tools_count;
 };
 
 /* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number,

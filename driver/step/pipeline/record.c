@@ -203,37 +203,6 @@ int write_record(const struct make *m, struct err *e)
 	return report_write(&q, path_join(m->arena, m->stage, "build.html"), e);
 }
 
-static struct sbom_file *sbom_files(const struct make *m, size_t *ret_count)
-{
-	const struct package_row *row = m->plan->package_row;
-	struct sbom_file *files = arena_array(m->arena, row->sources_count + m->plan->patches_count, sizeof(*files));
-	size_t n = 0;
-	for (unsigned i = 0; i < row->sources_count; i++)
-		files[n++] = (struct sbom_file){"source", row->sources[i].name, row->sources[i].sha256};
-	for (size_t i = 0; i < m->plan->patches_count; i++)
-		files[n++] = (struct sbom_file){"patch", m->plan->patches[i].name, m->plan->patches[i].sha256};
-	*ret_count = n;
-	return files;
-}
-
-/* What the root was made of. */
-static struct sbom_tool *sbom_tools(const struct make *m, size_t *ret_count)
-{
-	static const char *const kinds[] = {[WORLD_DEB] = "deb", [WORLD_WHEEL] = "wheel", [WORLD_FILE] = "file"};
-	const struct world *w = m->q->world;
-	size_t count = 0, n = 0;
-	for (size_t i = 0; w && i < w->count; i++)
-		count += w->pieces[i].lock.count;
-	struct sbom_tool *tools = arena_array(m->arena, count, sizeof(*tools));
-	for (size_t i = 0; w && i < w->count; i++)
-		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
-			const struct world_entry *f = &w->pieces[i].lock.entries[k];
-			tools[n++] = (struct sbom_tool){kinds[f->kind], f->name, f->version, f->arch, f->sha256};
-		}
-	*ret_count = n;
-	return tools;
-}
-
 /* A setting of the plan, "" without one. */
 static const char *setting(const struct settings *s, const char *name)
 {
@@ -281,23 +250,13 @@ static struct sbom_library *sbom_libraries(const struct make *m, const char *dir
 
 int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct err *e)
 {
-	static const char digest_mark[] = "sha256:";
-	const char *identity = m->torch ? m->torch->identity : "";
-	struct sbom_request q = {.tree = tree,
-				 .root = m->q->root,
-				 .distribution = m->plan->distribution,
-				 .version = plan_full_version(m->plan, m->arena),
-				 .platform = m->plan->platform,
-				 .generator = "ptbuild " PTBUILD_VERSION,
-				 .torch = m->torch ? m->torch->version : "",
-				 .torch_sha256 = strncmp(identity, digest_mark, strlen(digest_mark)) == 0
-							 ? identity + strlen(digest_mark)
-							 : "",
-				 .epoch = m->plan->release_row->source_date_epoch,
-				 .linked = sbom_linked(m),
-				 .libraries = sbom_libraries(m, libs_dir),
-				 .libraries_count = m->relocated.count};
-	q.files = sbom_files(m, &q.files_count);
-	q.tools = sbom_tools(m, &q.tools_count);
+	const struct sbom_request q = {.tree = tree,
+				       .root = m->q->root,
+				       .plan = m->plan,
+				       .world = m->q->world,
+				       .generator = "ptbuild " PTBUILD_VERSION,
+				       .linked = sbom_linked(m),
+				       .libraries = sbom_libraries(m, libs_dir),
+				       .libraries_count = m->relocated.count};
 	return sbom_write(&q, m->run, m->arena, &m->licenses, e);
 }

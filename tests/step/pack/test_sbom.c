@@ -19,7 +19,11 @@ static struct err err;
 static struct root root;
 static struct strlist licenses;
 
-static const struct sbom_file files[] = {{"source", "src.tar.gz", SHA}, {"patch", "a.patch", SHA}};
+static struct source_row source = {.name = "src.tar.gz", .sha256 = SHA};
+static struct package_row row = {.sources = &source, .sources_count = 1};
+static const struct release_row release = {.source_date_epoch = 1738108800};
+static struct plan_patch patch = {.name = "a.patch", .sha256 = SHA};
+static struct plan plan;
 static const struct sbom_library libraries[] = {
 	{"torch/lib/libx-01234567.so.1", "libx.so.1", "/usr/lib/libx.so.1.2", "libx1=2:1.2+ds-3~deb13u1", SHA},
 	{"torch/lib/libgomp.so.1", "libgomp.so.1", "/usr/lib/libgomp.so.1", "libgomp1=14.2.0-19", SHA},
@@ -41,6 +45,16 @@ static int setup(void **state)
 	test_write(test_path("root/usr/share/doc/gcc-14-base/copyright"),
 		   "This is free text.\nLicense: not machine-readable\n");
 	assert_int_equal(symlink("gcc-14-base", test_path("root/usr/share/doc/libgomp1")), 0);
+	plan = (struct plan){.distribution = "torch",
+			     .version = "1.0",
+			     .local_label = "cpu.avx2",
+			     .platform = "x86_64-linux",
+			     .torch = "",
+			     .torch_version = "",
+			     .package_row = &row,
+			     .release_row = &release,
+			     .patches = &patch,
+			     .patches_count = 1};
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "debian 13"};
 	return 0;
 }
@@ -55,15 +69,8 @@ static struct sbom_request request(void)
 {
 	return (struct sbom_request){.tree = arena_strdup(&arena, test_path("tree")),
 				     .root = &root,
-				     .distribution = "torch",
-				     .version = "1.0+cpu.avx2",
-				     .platform = "x86_64-linux",
+				     .plan = &plan,
 				     .generator = "ptbuild 0.1.0",
-				     .torch = "",
-				     .torch_sha256 = "",
-				     .epoch = 1738108800,
-				     .files = files,
-				     .files_count = ARRAY_LEN(files),
 				     .libraries = libraries,
 				     .libraries_count = ARRAY_LEN(libraries)};
 }
@@ -233,13 +240,15 @@ static void test_version_of_a_linked_library(void **state)
 /* What the root was made of is in the bill, and said not to be in the wheel. */
 static void test_files_of_the_world(void **state)
 {
-	static const struct sbom_tool tools[] = {{"deb", "g++", "4:14.2.0-1", "amd64", SHA},
-						 {"wheel", "nvidia-nvvm", "13.0.88", "", SHA},
-						 {"file", "cpython", "3.12.7+20241008", "", SHA}};
+	struct world_entry files[] = {{WORLD_DEB, "g++", "4:14.2.0-1", "amd64", SHA, "", 0},
+				      {WORLD_WHEEL, "nvidia-nvvm", "13.0.88", "", SHA, "", 0},
+				      {WORLD_FILE, "cpython", "3.12.7+20241008", "", SHA, "", 0}};
+	struct world_piece pieces[] = {{.lock = {.entries = files, .count = 2}},
+				       {.lock = {.entries = files + 2, .count = 1}}};
+	const struct world world = {.pieces = pieces, .count = ARRAY_LEN(pieces)};
 	(void)state;
 	struct sbom_request q = request();
-	q.tools = tools;
-	q.tools_count = ARRAY_LEN(tools);
+	q.world = &world;
 	AUTO_JSON json_t *j = write_ok(&q);
 	const json_t *all = json_object_get(j, "components");
 	assert_int_equal(json_array_size(all), 9);
@@ -280,9 +289,9 @@ static void test_torch_that_it_is_built_against(void **state)
 {
 	(void)state;
 	struct sbom_request q = request();
-	q.torch = "2.6.0+cpu.avx2";
-	q.torch_sha256 = SHA;
-	q.platform = "aarch64-linux";
+	plan.torch_version = "2.6.0+cpu.avx2";
+	plan.torch = "sha256:" SHA;
+	plan.platform = "aarch64-linux";
 	AUTO_JSON json_t *j = write_ok(&q);
 	assert_string_equal(AT(j, "components", "2", "purl"), "pkg:pypi/torch@2.6.0%2Bcpu.avx2");
 	assert_string_equal(AT(j, "components", "2", "hashes", "0", "content"), SHA);
@@ -309,7 +318,7 @@ static void test_what_cannot_be_listed(void **state)
 	assert_int_equal(access(test_path(SBOM), F_OK), -1);
 	assert_int_equal(licenses.count, 0);
 	q.libraries_count = 0;
-	q.version = "\xff";
+	plan.version = "\xff";
 	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY, "not UTF-8");
 	q.tree = arena_strdup(&arena, test_path("root"));
 	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY, "no .dist-info");
