@@ -28,11 +28,8 @@ const char *torch_cuda_in(const char *version_py, struct arena *a)
 }
 
 /* A member's text; empty where there is none. */
-static int member(const char *wheel, const char *name, struct arena *a, struct buf *out, struct err *e)
+static int member(const struct zip_reader *z, const char *name, struct buf *out, struct err *e)
 {
-	AUTO_ZIP struct zip_reader *z = NULL;
-	if (zip_open(wheel, a, &z, e) < 0)
-		return -1;
 	const struct zip_entry *en = zip_find(z, name);
 	return en ? zip_read(z, en, TEXT_MAX, out, e) : 0;
 }
@@ -40,7 +37,8 @@ static int member(const char *wheel, const char *name, struct arena *a, struct b
 int torch_cuda(const char *wheel, struct arena *a, const char **ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (member(wheel, "torch/version.py", a, &text, e) < 0)
+	AUTO_ZIP struct zip_reader *z = NULL;
+	if (zip_open(wheel, a, &z, e) < 0 || member(z, "torch/version.py", &text, e) < 0)
 		return -1;
 	*ret = torch_cuda_in(buf_cstr(&text), a);
 	return 0;
@@ -68,7 +66,8 @@ static int check_tags(const char *wheel, const struct plan *p, const char *glibc
 static int check_abi(const char *wheel, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	if (member(wheel, "torch/share/cmake/Torch/TorchConfig.cmake", a, &text, e) < 0)
+	AUTO_ZIP struct zip_reader *z = NULL;
+	if (zip_open(wheel, a, &z, e) < 0 || member(z, "torch/share/cmake/Torch/TorchConfig.cmake", &text, e) < 0)
 		return -1;
 	if (!strstr(buf_cstr(&text), "_GLIBCXX_USE_CXX11_ABI=0"))
 		return 0;
@@ -88,6 +87,8 @@ static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, 
 		return 0;
 	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for %s%s", path_base(wheel),
 		*has ? "CUDA " : "the CPU", has, p->cuda ? "CUDA " : "the CPU", p->cuda ? p->cuda : "");
+	if (!plan_is_extension(p))
+		return err_hint(e, "give a torch for that toolkit with --torch, or build for the torch's with --cuda");
 	return *has ? err_hint(e, "use a profile with GPU targets, such as sm90-avx2, and --cuda %.4s", has)
 		    : err_hint(e, "use a profile without GPU, such as cpu-avx2, or give a torch for CUDA");
 }
@@ -95,7 +96,7 @@ static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, 
 int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e)
 {
 	if (!plan_is_extension(p))
-		return 0;
+		return p->cuda ? check_cuda(wheel, p, a, e) : 0;
 	return check_tags(wheel, p, glibc, a, e) < 0 || check_abi(wheel, a, e) < 0 || check_cuda(wheel, p, a, e) < 0
 		       ? -1
 		       : 0;

@@ -1,4 +1,4 @@
-/* Whether an extension that is built by a plan can run with the torch of a wheel. */
+/* Whether what is built by a plan can run with the torch of a wheel. */
 #pragma once
 #include "core/plan/plan.h"
 
@@ -7,7 +7,8 @@
 int torch_cuda(const char *wheel, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 const char *torch_cuda_in(const char *version_py, struct arena *a);
 /* torch_fits: its platform and glibc (`glibc`: the root's; NULL: not known), the ABI of its C++
- * library, its CUDA. ERR_POLICY says which does not fit. */
+ * library, its CUDA; for a package of the release with CUDA that alone. ERR_POLICY says which does
+ * not fit. */
 int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e) MUST_CHECK;
 /* torch_fits_gpus: whether its GPU code runs on the plan's targets; `unpacked`: NULL for none. */
 int torch_fits_gpus(const char *unpacked, const struct plan *p, struct arena *a, struct err *e) MUST_CHECK;

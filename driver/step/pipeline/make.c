@@ -288,14 +288,11 @@ static int make_python(struct make *m, struct err *e)
 					.offline = m->q->offline};
 	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0)
 		return -1;
-	if (m->torch) {
-		/* Else the trial of the finished wheel would refuse it. */
-		if (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
-		    torch_check_cuda(m->torch, m->torch_dir, m->plan->cuda, m->arena, e) < 0 ||
-		    torch_fits_gpus(m->torch_dir, m->plan, m->arena, e) < 0 ||
-		    torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0)
-			return -1;
-	}
+	if (m->torch &&
+	    (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
+	     torch_fits_gpus(m->torch_dir, m->plan, m->arena, e) < 0 ||
+	     torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0))
+		return -1;
 	step_end(m, false);
 	return 0;
 }

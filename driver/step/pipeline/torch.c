@@ -3,11 +3,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
 #include "core/elf/elf.h"
-#include "core/plan/torch_fits.h"
-
-enum { VERSION_PY_MAX = 64 * 1024 };
 
 /* Asked without importing it: an import takes seconds. */
 static const char script[] = "import importlib.metadata as m, importlib.util as u\n"
@@ -129,24 +125,6 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 	}
 	*ret = top;
 	return 0;
-}
-
-int torch_check_cuda(const struct torch_source *t, const char *unpacked, const char *cuda, struct arena *a,
-		     struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	bool same = false;
-	const char *path = t->wheel ? path_join(a, unpacked, "torch/version.py") : NULL;
-	if (!cuda || !path || !fs_exists(TRUSTED, path))
-		return 0;
-	if (fs_read(TRUSTED, path, VERSION_PY_MAX, &text, e) < 0)
-		return -1;
-	const char *has = torch_cuda_in(buf_cstr(&text), a);
-	if (!has || (version_in(has, arena_printf(a, "==%s.*", cuda), &same, ERR_IGNORED) == 0 && same))
-		return 0;
-	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for CUDA %s", path_base(t->wheel),
-		*has ? "CUDA " : "the CPU", has, cuda);
-	return err_hint(e, "give a torch for that toolkit with --torch, or build for the torch's with --cuda");
 }
 
 int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a,

@@ -44,10 +44,6 @@ int torch_from_wheel(const char *path, const char *python, struct arena *a, stru
  * root's torch. */
 int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a,
 		 const char **ret, struct err *e) MUST_CHECK;
-/* torch_check_cuda: whether a wheel's torch, unpacked there, is for this CUDA ("12.4"; NULL: any
- * will do), by its torch/version.py: ERR_POLICY. One that does not say, and the root's, pass. */
-int torch_check_cuda(const struct torch_source *t, const char *unpacked, const char *cuda, struct arena *a,
-		     struct err *e) MUST_CHECK;
 /* torch_provides: the NEEDED names that torch's own libraries answer to, and their paths.
  * `unpacked`: from torch_unpack. */
 int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a,

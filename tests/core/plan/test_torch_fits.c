@@ -63,6 +63,23 @@ static void its_cuda_is_the_builds(void **state)
 	fits(make(NAME, NULL, NULL), "13.0", NULL, NULL);
 }
 
+/* As torch/version.py of one release or another writes it. */
+static void its_cuda_is_read_as_it_is_written(void **state)
+{
+	static const struct {
+		const char *says, *cuda, *error;
+	} all[] = {{"__all__ = ['cuda']\n__version__ = '2.6.0+cu118'\ncuda: Optional[str] = '11.8'\nhip = None\n",
+		    "11.8", NULL},
+		   {"cuda = '11.8.1'\n", "11.8", NULL},
+		   {"cuda = \"11.80\"\n", "11.8", "is for CUDA 11.80, but the build is for CUDA 11.8"},
+		   {"cudart = '11.8'\ncuda: Optional[str]\ncuda = version()\n", "12.4", NULL},
+		   {"", "12.4", NULL}};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		fits(make(NAME, all[i].says, NULL), all[i].cuda, NULL, all[i].error);
+		test_teardown(state);
+	}
+}
+
 static void its_platform_and_glibc_are_the_roots(void **state)
 {
 	(void)state;
@@ -104,9 +121,17 @@ static void packages_of_a_release_are_left_alone(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	const struct package_row none = {.name = NULL};
-	const struct plan p = {.platform = "x86_64-linux", .package_row = &none};
+	struct plan p = {.platform = "x86_64-linux", .package_row = &none};
 	assert_ok(torch_fits("/nowhere/" NAME, &p, NULL, &a, &e), &e);
 	assert_ok(torch_fits_gpus("/nowhere", &p, &a, &e), &e);
+	/* but for what they are compiled for */
+	p.cuda = "12.8";
+	const char *wheel = make("torch-2.6.0-cp312-cp312-linux_aarch64.whl", "cuda = '12.8'\n", NULL);
+	assert_ok(torch_fits(wheel, &p, NULL, &a, &e), &e);
+	p.cuda = "13.0";
+	assert_err(torch_fits(wheel, &p, NULL, &a, &e), &e, ERR_POLICY,
+		   "is for CUDA 12.8, but the build is for CUDA 13.0");
+	assert_non_null(strstr(e.hint, "--torch"));
 }
 
 static void gpu(const char *target, const char *error)
@@ -148,10 +173,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(its_cuda_is_the_builds, test_teardown),
+		cmocka_unit_test(its_cuda_is_read_as_it_is_written),
 		cmocka_unit_test_teardown(its_platform_and_glibc_are_the_roots, test_teardown),
 		cmocka_unit_test_teardown(its_cxx_library_has_the_new_abi, test_teardown),
 		cmocka_unit_test_teardown(a_damaged_wheel_is_told, test_teardown),
-		cmocka_unit_test(packages_of_a_release_are_left_alone),
+		cmocka_unit_test_teardown(packages_of_a_release_are_left_alone, test_teardown),
 		cmocka_unit_test_teardown(its_gpu_code_runs_on_the_targets, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

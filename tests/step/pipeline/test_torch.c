@@ -96,34 +96,6 @@ static void test_a_half_unpacked_torch_is_made_anew(void **state)
 	assert_false(fs_exists(TRUSTED, test_path("build/torch/torch/lib/half")));
 }
 
-static void check_cuda(const char *version_py, const char *cuda, const char *error)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct err e = {0};
-	const struct torch_source t = {.wheel = "/dist/" WHEEL};
-	test_dir();
-	test_write(test_path("torch/version.py"), version_py);
-	if (error)
-		assert_err(torch_check_cuda(&t, test_path("."), cuda, &a, &e), &e, ERR_POLICY, error);
-	else
-		assert_ok(torch_check_cuda(&t, test_path("."), cuda, &a, &e), &e);
-}
-
-static void test_a_torch_for_another_cuda_is_refused_before_the_build(void **state)
-{
-	static const char says[] = "from typing import Optional\n\n__all__ = ['cuda']\n__version__ = '2.6.0+cu118'\n"
-				   "cuda: Optional[str] = '11.8'\nhip: Optional[str] = None\n";
-	(void)state;
-	check_cuda(says, "11.8", NULL);
-	check_cuda(says, NULL, NULL);
-	check_cuda(says, "12.4", "'" WHEEL "' is for CUDA 11.8, but the build is for CUDA 12.4");
-	check_cuda("cuda = '11.8.1'\n", "11.8", NULL);
-	check_cuda("cuda = \"11.80\"\n", "11.8", "is for CUDA 11.80, but the build is for CUDA 11.8");
-	check_cuda("cuda: Optional[str] = None\n", "12.4", "is for the CPU, but the build is for CUDA 12.4");
-	check_cuda("cudart = '11.8'\ncuda: Optional[str]\ncuda = version()\n", "12.4", NULL);
-	check_cuda("", "12.4", NULL);
-}
-
 static void test_provides_files_and_sonames(void **state)
 {
 	(void)state;
@@ -207,7 +179,6 @@ int main(void)
 		cmocka_unit_test_teardown(test_wheels_that_cannot_be_meant, test_teardown),
 		cmocka_unit_test_teardown(test_unpacked_once_and_kept, test_teardown),
 		cmocka_unit_test_teardown(test_a_half_unpacked_torch_is_made_anew, test_teardown),
-		cmocka_unit_test_teardown(test_a_torch_for_another_cuda_is_refused_before_the_build, test_teardown),
 		cmocka_unit_test_teardown(test_provides_files_and_sonames, test_teardown),
 		cmocka_unit_test_teardown(test_a_torch_without_libraries_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_a_root_without_torch, test_teardown),
