@@ -10,7 +10,39 @@
 #include "base/sys/fs.h"
 #include "core/zip/zip_chunks.h"
 #include "core/zip/zip_format.h"
-#include "core/zip/zip_writer.h"
+
+/* Entries this close to 4 GiB are stored: deflated, their packed size might need a 64-bit field for which the header,
+ * written first, has no room. */
+#define STORE_SLACK ((uint64_t)16 << 20)
+
+enum { ZIP_HASH_BLOCK = 256 * 1024, ZIP_WRITE_BLOCK = 1024 * 1024 };
+
+struct zip_out_entry {
+	const char *name;
+	uint64_t size, packed, offset;
+	uint32_t crc;
+	uint16_t method;
+	uint32_t mode;
+};
+
+struct zip_writer {
+	struct arena arena;
+	int fd;
+	char *path;
+	int level;
+	uint32_t dos_time;
+	struct zip_ring *ring;
+	struct zip_chunks *chunks; /* NULL: not shared */
+	struct digest *digest;
+	uint64_t written;   /* bytes in the file */
+	uint64_t hashed;    /* bytes of them in the digest */
+	bool header_open;   /* the last header will be rewritten */
+	struct buf pending; /* not written yet, at most ZIP_WRITE_BLOCK bytes */
+	struct zip_out_entry *entries;
+	size_t count, cap;
+	void *names; /* tsearch tree */
+	char *block; /* ZIP_HASH_BLOCK bytes */
+};
 
 uint64_t zip_epoch(const struct zip_entry *en)
 {
@@ -24,99 +56,6 @@ uint64_t zip_epoch(const struct zip_entry *en)
 	time_t epoch = timegm(&tm);
 	return epoch < 0 ? 0 : (uint64_t)epoch;
 }
-
-enum { ZIP_COPY_SMALL = 256 * 1024 };
-
-static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
-{
-	return err_set(e, ERR_INTEGRITY, "cannot copy entry '%s' of '%s': it %s", en->name, z->path, what);
-}
-
-/* The header in the file must be the one that this writer would write. The reader has compared what the local header
- * shares with the central one; flags, version and length tell the rest. */
-static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base, struct err *e)
-{
-	const struct zip_entry *en = &z->entries[i];
-	if (!S_ISREG(en->mode) || ((en->mode & 07777) != 0755 && (en->mode & 07777) != 0644))
-		return bad_copy(e, z, en, "has a mode other than 0644 and 0755");
-	if (zip_writer_entry(w, en->name, en->size, en->mode & 07777, e) < 0)
-		return -1;
-	struct zip_out_entry *out = &w->entries[w->count - 1];
-	out->packed = en->packed;
-	out->crc = en->crc;
-	out->method = en->method;
-	out->offset = en->offset - base + w->written;
-	size_t len = sizeof(struct zip_local) + strlen(en->name) +
-		     (out->size >= ZIP_MAX32 || out->packed >= ZIP_MAX32 ? 20 : 0);
-	if (z->data[i] - en->offset != len)
-		return bad_copy(e, z, en, "has a header of unexpected length");
-	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has an unexpected header");
-}
-
-static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
-{
-	off_t in = (off_t)from;
-	while (len) {
-		ssize_t n = os_copy(z->fd, &in, w->fd, len);
-		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
-			uint8_t block[64 * 1024];
-			size_t want = len < sizeof(block) ? (size_t)len : sizeof(block);
-			if (zip_read_at(z, (uint64_t)in, block, want, e) < 0 ||
-			    fs_write_all(w->fd, block, want, w->path, e) < 0)
-				return -1;
-			n = (ssize_t)want;
-			in += n;
-		}
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot copy '%s' into '%s'", z->path, w->path);
-		if (n == 0)
-			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", z->path);
-		len -= (uint64_t)n;
-		w->written += (uint64_t)n;
-	}
-	return zip_writer_hash(w, w->written, e);
-}
-
-int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e)
-{
-	if (!count)
-		return 0;
-	if (zip_writer_drain(w, e) < 0)
-		return -1;
-	uint64_t base = z->entries[first].offset, end = base;
-	for (size_t i = first; i < first + count; i++) {
-		if (i > first && z->entries[i].offset != end)
-			return bad_copy(e, z, &z->entries[i], "does not follow the entry before it in the directory");
-		if (adopt(w, z, i, base, e) < 0)
-			return -1;
-		end = z->data[i] + z->entries[i].packed;
-	}
-	return copy_range(w, z, base, end - base, e);
-}
-
-int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en, const char *name,
-		struct err *e)
-{
-	AUTO_BUF struct buf small = {0};
-	uint64_t at = z->data[en - z->entries];
-	if (zip_writer_entry(w, name, en->size, en->mode & S_IXUSR ? 0755 : 0644, e) < 0)
-		return -1;
-	struct zip_out_entry *out = &w->entries[w->count - 1];
-	out->packed = en->packed;
-	out->crc = en->crc;
-	out->method = en->method;
-	if (en->packed > ZIP_COPY_SMALL)
-		return zip_writer_header(w, out, true, e) < 0 ? -1 : copy_range(w, z, at, en->packed, e);
-	if (zip_read_at(z, at, buf_reserve(&small, en->packed), en->packed, e) < 0)
-		return -1;
-	return zip_writer_header(w, out, false, e) < 0 ? -1 : zip_writer_put(w, small.data, en->packed, e);
-}
-
-/* Entries this close to 4 GiB are stored: deflated, their packed size might need a 64-bit field for which the header,
- * written first, has no room. */
-#define STORE_SLACK ((uint64_t)16 << 20)
 
 const char *zip_writer_id(void)
 {
@@ -273,7 +212,7 @@ static int flush(struct zip_writer *w, struct err *e)
 	return len ? write_out(w, w->pending.data, len, e) : 0;
 }
 
-int zip_writer_put(struct zip_writer *w, const void *data, size_t len, struct err *e)
+static int zip_writer_put(struct zip_writer *w, const void *data, size_t len, struct err *e)
 {
 	if (w->pending.len + len > ZIP_WRITE_BLOCK && flush(w, e) < 0)
 		return -1;
@@ -283,7 +222,8 @@ int zip_writer_put(struct zip_writer *w, const void *data, size_t len, struct er
 	return 0;
 }
 
-int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e)
+/* Adds what is in the file up to `end` to the digest. */
+static int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e)
 {
 	while (w->hashed < end) {
 		uint64_t left = end - w->hashed;
@@ -365,12 +305,15 @@ static int empty_ring(struct zip_writer *w, struct err *e)
 	return 0;
 }
 
-int zip_writer_drain(struct zip_writer *w, struct err *e)
+/* Writes all that was submitted. */
+static int zip_writer_drain(struct zip_writer *w, struct err *e)
 {
 	return empty_ring(w, e) < 0 ? -1 : flush(w, e);
 }
 
-int zip_writer_header(struct zip_writer *w, struct zip_out_entry *en, bool flushed, struct err *e)
+/* Behind all that was submitted, the header of an entry whose packed bytes follow: by zip_writer_put, or, once it is
+ * `flushed`, into the file itself. */
+static int zip_writer_header(struct zip_writer *w, struct zip_out_entry *en, bool flushed, struct err *e)
 {
 	if (empty_ring(w, e) < 0)
 		return -1;
@@ -388,7 +331,8 @@ static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, st
 	return 0;
 }
 
-int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e)
+/* Appends an entry; its name must be safe and new. */
+static int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e)
 {
 	if (!path_is_safe_relative(name) || strchr(name, '\\') || strlen(name) > ZIP_MAX16)
 		return err_set(e, ERR_INTEGRITY, "unsafe name for an archive entry: '%s'", name);
@@ -491,6 +435,95 @@ int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_
 	if (zip_writer_entry(w, name, len, 0644, e) < 0)
 		return -1;
 	return add_chunks(w, &(struct source){.data = data}, e);
+}
+
+enum { ZIP_COPY_SMALL = 256 * 1024 };
+
+static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
+{
+	return err_set(e, ERR_INTEGRITY, "cannot copy entry '%s' of '%s': it %s", en->name, z->path, what);
+}
+
+/* The header in the file must be the one that this writer would write. The reader has compared what the local header
+ * shares with the central one; flags, version and length tell the rest. */
+static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base, struct err *e)
+{
+	const struct zip_entry *en = &z->entries[i];
+	if (!S_ISREG(en->mode) || ((en->mode & 07777) != 0755 && (en->mode & 07777) != 0644))
+		return bad_copy(e, z, en, "has a mode other than 0644 and 0755");
+	if (zip_writer_entry(w, en->name, en->size, en->mode & 07777, e) < 0)
+		return -1;
+	struct zip_out_entry *out = &w->entries[w->count - 1];
+	out->packed = en->packed;
+	out->crc = en->crc;
+	out->method = en->method;
+	out->offset = en->offset - base + w->written;
+	size_t len = sizeof(struct zip_local) + strlen(en->name) +
+		     (out->size >= ZIP_MAX32 || out->packed >= ZIP_MAX32 ? 20 : 0);
+	if (z->data[i] - en->offset != len)
+		return bad_copy(e, z, en, "has a header of unexpected length");
+	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has an unexpected header");
+}
+
+static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
+{
+	off_t in = (off_t)from;
+	while (len) {
+		ssize_t n = os_copy(z->fd, &in, w->fd, len);
+		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
+			uint8_t block[64 * 1024];
+			size_t want = len < sizeof(block) ? (size_t)len : sizeof(block);
+			if (zip_read_at(z, (uint64_t)in, block, want, e) < 0 ||
+			    fs_write_all(w->fd, block, want, w->path, e) < 0)
+				return -1;
+			n = (ssize_t)want;
+			in += n;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot copy '%s' into '%s'", z->path, w->path);
+		if (n == 0)
+			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", z->path);
+		len -= (uint64_t)n;
+		w->written += (uint64_t)n;
+	}
+	return zip_writer_hash(w, w->written, e);
+}
+
+int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e)
+{
+	if (!count)
+		return 0;
+	if (zip_writer_drain(w, e) < 0)
+		return -1;
+	uint64_t base = z->entries[first].offset, end = base;
+	for (size_t i = first; i < first + count; i++) {
+		if (i > first && z->entries[i].offset != end)
+			return bad_copy(e, z, &z->entries[i], "does not follow the entry before it in the directory");
+		if (adopt(w, z, i, base, e) < 0)
+			return -1;
+		end = z->data[i] + z->entries[i].packed;
+	}
+	return copy_range(w, z, base, end - base, e);
+}
+
+int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en, const char *name,
+		struct err *e)
+{
+	AUTO_BUF struct buf small = {0};
+	uint64_t at = z->data[en - z->entries];
+	if (zip_writer_entry(w, name, en->size, en->mode & S_IXUSR ? 0755 : 0644, e) < 0)
+		return -1;
+	struct zip_out_entry *out = &w->entries[w->count - 1];
+	out->packed = en->packed;
+	out->crc = en->crc;
+	out->method = en->method;
+	if (en->packed > ZIP_COPY_SMALL)
+		return zip_writer_header(w, out, true, e) < 0 ? -1 : copy_range(w, z, at, en->packed, e);
+	if (zip_read_at(z, at, buf_reserve(&small, en->packed), en->packed, e) < 0)
+		return -1;
+	return zip_writer_header(w, out, false, e) < 0 ? -1 : zip_writer_put(w, small.data, en->packed, e);
 }
 
 static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)

@@ -105,8 +105,8 @@ static int by_size(const void *a, const void *b)
 struct extracting {
 	struct slimming *s;
 	_Atomic size_t next; /* the digest of the wheel, then the libraries */
-	pthread_mutex_t lock;
-	struct err err;
+	atomic_bool failed;
+	struct err err; /* of the first that failed */
 };
 
 static int extract_one(struct slimming *s, size_t i, struct err *e)
@@ -125,30 +125,21 @@ static int extract_one(struct slimming *s, size_t i, struct err *e)
 	return 0;
 }
 
-static void *extract(void *arg)
+static void extract(unsigned thread, void *arg)
 {
 	struct extracting *x = arg;
-	for (size_t i; (i = atomic_fetch_add(&x->next, 1)) <= x->s->libraries_count;) {
+	(void)thread;
+	for (size_t i; (i = atomic_fetch_add(&x->next, 1)) <= x->s->libraries_count && !atomic_load(&x->failed);) {
 		struct err e = {0};
-		int rc = run_check(x->s->run, &e);
-		if (rc == 0)
-			rc = extract_one(x->s, i, &e);
-		if (rc == 0)
-			continue;
-		pthread_mutex_lock(&x->lock);
-		if (x->err.kind == ERR_NONE)
+		if ((run_check(x->s->run, &e) < 0 || extract_one(x->s, i, &e) < 0) &&
+		    !atomic_exchange(&x->failed, true))
 			x->err = e;
-		pthread_mutex_unlock(&x->lock);
-		atomic_store(&x->next, x->s->libraries_count + 1);
 	}
-	return NULL;
 }
 
 static int extract_all(struct slimming *s, struct err *e)
 {
 	struct extracting x = {.s = s};
-	pthread_t threads[THREADS_MAX];
-	unsigned wanted = s->threads < THREADS_MAX ? s->threads : THREADS_MAX, started = 0;
 	s->libraries = arena_array(s->a, zip_count(s->zip) + 1, sizeof(*s->libraries));
 	for (size_t i = 0; i < zip_count(s->zip); i++)
 		if (is_library(zip_at(s->zip, i)->name) && zip_at(s->zip, i)->size &&
@@ -157,14 +148,7 @@ static int extract_all(struct slimming *s, struct err *e)
 	array_sort(s->libraries, s->libraries_count, sizeof(*s->libraries), by_size);
 	for (size_t i = 0; i < s->libraries_count; i++)
 		s->libraries[i].path = arena_printf(s->a, "%s/%zu", s->dir, i);
-	pthread_mutex_init(&x.lock, NULL);
-	for (; started + 1 < wanted; started++)
-		if (thread_start(&threads[started], extract, &x) != 0)
-			break;
-	extract(&x);
-	while (started)
-		pthread_join(threads[--started], NULL);
-	pthread_mutex_destroy(&x.lock);
+	thread_each(s->threads < THREADS_MAX ? s->threads : THREADS_MAX, extract, &x);
 	if (x.err.kind != ERR_NONE) {
 		*e = x.err;
 		return -1;

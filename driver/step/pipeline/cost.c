@@ -14,15 +14,6 @@
 #define MAX_UNITS 100000u
 #define LEAST_FACTOR 0.01
 
-struct parser {
-	struct arena *arena;
-	struct weight *units;
-	struct weights_class *classes;
-	struct weights w;
-	size_t count, classes_count;
-	unsigned gpus;
-};
-
 static bool take_seconds(char **p, double *ret)
 {
 	char *end;
@@ -35,66 +26,58 @@ static bool take_seconds(char **p, double *ret)
 }
 
 /* Of the class that the line before names. */
-static bool take_units(struct parser *p, const char *text)
+static bool take_units(struct weights *w, const char *text)
 {
 	char *end;
 	errno = 0;
 	const unsigned long n = strtoul(text, &end, 10);
-	if (!p->classes_count || end == text || *text == '-' || errno || n > MAX_UNITS || *end != ' ' ||
-	    strcmp(end + 1, p->classes[p->classes_count - 1].rule) != 0)
+	if (!w->classes_count || end == text || *text == '-' || errno || n > MAX_UNITS || *end != ' ' ||
+	    strcmp(end + 1, w->classes[w->classes_count - 1].rule) != 0)
 		return false;
-	p->classes[p->classes_count - 1].units = (unsigned)n;
+	w->classes[w->classes_count - 1].units = (unsigned)n;
 	return true;
 }
 
 /* "after SECONDS", "class SECONDS SECONDS RULE" (the second for each GPU), "units COUNT RULE", "SECONDS<TAB>PATH" */
-static bool parse_line(struct parser *p, char *line)
+static bool parse_line(struct weights *w, char *line, unsigned gpus)
 {
 	double seconds, each;
 	if (strncmp(line, "after ", 6) == 0) {
 		line += 6;
-		return take_seconds(&line, &p->w.after) && !*line;
+		return take_seconds(&line, &w->after) && !*line;
 	}
 	if (strncmp(line, "class ", 6) == 0) {
 		line += 6;
-		if (p->classes_count == MAX_CLASSES || !take_seconds(&line, &seconds) || !take_seconds(&line, &each))
+		if (w->classes_count == MAX_CLASSES || !take_seconds(&line, &seconds) || !take_seconds(&line, &each))
 			return false;
-		p->classes[p->classes_count++] = (struct weights_class){line, seconds + each * p->gpus, 0};
+		w->classes[w->classes_count++] = (struct weights_class){line, seconds + each * gpus, 0};
 		return *line != '\0';
 	}
 	if (strncmp(line, "units ", 6) == 0)
-		return take_units(p, line + 6);
-	if (!take_seconds(&line, &seconds) || !*line)
+		return take_units(w, line + 6);
+	if (!take_seconds(&line, &seconds) || !*line || (w->count && strcmp(w->units[w->count - 1].path, line) >= 0))
 		return false;
-	if (p->count && strcmp(p->units[p->count - 1].path, line) >= 0)
-		return false;
-	p->units[p->count++] = (struct weight){line, seconds};
+	w->units[w->count++] = (struct weight){line, seconds};
 	return true;
 }
 
 int weights_parse(const char *text, size_t len, const char *name, unsigned gpus, struct arena *a, struct weights *ret,
 		  struct err *e)
 {
-	struct parser p = {.arena = a, .gpus = gpus};
+	struct weights w = {.release = "", .classes = arena_array(a, MAX_CLASSES, sizeof(*w.classes))};
 	char *line = arena_strndup(a, text, len), *next;
-	size_t lines = 1;
+	size_t count = 1;
 	for (const char *c = line; (c = strchr(c, '\n')); c++)
-		lines++;
-	p.units = arena_array(a, lines, sizeof(*p.units));
-	p.classes = arena_array(a, MAX_CLASSES, sizeof(*p.classes));
+		count++;
+	w.units = arena_array(a, count, sizeof(*w.units));
 	for (size_t n = 1; line; line = next, n++) {
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		if (*line && *line != '#' && !parse_line(&p, line))
+		if (*line && *line != '#' && !parse_line(&w, line, gpus))
 			return err_set(e, ERR_CONFIG, "%s:%zu: not a weight, or not in order: '%.200s'", name, n, line);
 	}
-	p.w.units = p.units;
-	p.w.count = p.count;
-	p.w.release = "";
-	p.w.classes = p.classes;
-	p.w.classes_count = p.classes_count;
-	*ret = p.w;
+	*ret = w;
 	return 0;
 }
 
@@ -127,23 +110,17 @@ static const char *factor_path(const struct store *s, const char *package, struc
 }
 
 /* The table in this machine's seconds. */
-static void scale(struct weights *w, const char *path, struct arena *a)
+static void scale(struct weights *w, const char *path)
 {
 	AUTO_BUF struct buf text = {0};
 	double factor;
 	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, 64, &text, ERR_IGNORED) < 0 ||
 	    sscanf(buf_cstr(&text), "%lf", &factor) != 1 || !(factor >= LEAST_FACTOR && factor <= 1 / LEAST_FACTOR))
 		return;
-	struct weight *units = arena_array(a, w->count + 1, sizeof(*units));
-	struct weights_class *classes = arena_array(a, w->classes_count + 1, sizeof(*classes));
 	for (size_t i = 0; i < w->count; i++)
-		units[i] = (struct weight){w->units[i].path, w->units[i].seconds * factor};
-	for (size_t i = 0; i < w->classes_count; i++) {
-		classes[i] = w->classes[i];
-		classes[i].seconds *= factor;
-	}
-	w->units = units;
-	w->classes = classes;
+		w->units[i].seconds *= factor;
+	for (size_t i = 0; i < w->classes_count; i++)
+		w->classes[i].seconds *= factor;
 	w->after *= factor;
 	w->factor = factor;
 }
@@ -162,7 +139,7 @@ const struct weights *weights_load(const char *profiles, const char *package, co
 		log_warn(run->log, "the time left will be a guess: %s", e.msg);
 	w->release = w->count ? name : "";
 	if (s && w->count)
-		scale(w, factor_path(s, package, a), a);
+		scale(w, factor_path(s, package, a));
 	return w;
 }
 

@@ -73,10 +73,10 @@ struct weights_class {
 };
 
 struct weights {
-	const struct weight *units; /* sorted by path */
+	struct weight *units; /* sorted by path */
 	size_t count;
 	double after; /* seconds of the steps that follow the build */
-	const struct weights_class *classes;
+	struct weights_class *classes;
 	size_t classes_count;
 	const char *release; /* whose table it is: the nearest's; "": none */
 	/* what this machine takes for a second of the table, by an earlier build; 0: not known */

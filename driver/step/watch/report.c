@@ -7,7 +7,25 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/zip/zip.h"
-#include "step/watch/report_parts.h"
+
+/* The pages: driver/step/watch/report/, put together when the program is built. @TITLE@, @DATA@ and
+ * others mark the places of what is different each time. */
+extern const unsigned char report_page[], matrix_page[], bench_page[];
+extern const size_t report_page_size, matrix_page_size, bench_page_size;
+
+struct rest { /* of a page */
+	const unsigned char *at, *end;
+};
+
+/* Adds the page up to `mark`, and goes on behind it. */
+static void up_to(struct rest *page, const char *mark, struct buf *out)
+{
+	const unsigned char *at = memmem(page->at, (size_t)(page->end - page->at), mark, strlen(mark));
+	if (!at)
+		abort();
+	buf_add(out, page->at, (size_t)(at - page->at));
+	page->at = at + strlen(mark);
+}
 
 struct part {
 	const char *mark; /* of its place in the page */
@@ -17,9 +35,9 @@ struct part {
 static void put_page(const unsigned char *page, size_t size, const struct part *parts, const json_t *doc,
 		     struct buf *out)
 {
-	struct report_rest rest = {page, page + size};
+	struct rest rest = {page, page + size};
 	for (; parts->mark; parts++) {
-		report_up_to(&rest, parts->mark, out);
+		up_to(&rest, parts->mark, out);
 		show_markup(doc, parts->rows, show_html, out);
 	}
 	buf_add(out, rest.at, (size_t)(rest.end - rest.at));
@@ -260,20 +278,11 @@ static int add_document(const json_t *data, struct buf *out, struct err *e)
 	return 0;
 }
 
-void report_up_to(struct report_rest *page, const char *mark, struct buf *out)
-{
-	const unsigned char *at = memmem(page->at, (size_t)(page->end - page->at), mark, strlen(mark));
-	if (!at)
-		abort();
-	buf_add(out, page->at, (size_t)(at - page->at));
-	page->at = at + strlen(mark);
-}
-
 int report_write(const struct report_request *q, const char *path, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	AUTO_JSON json_t *data = json_object();
-	struct report_rest rest = {report_page, report_page + report_page_size};
+	struct rest rest = {report_page, report_page + report_page_size};
 	json_t *sizes;
 	double epoch = q->watched->started > 0 || q->units->count == 0 ? q->watched->started : q->units->units[0].start;
 	if (report_sizes(q->wheel, &sizes, e) < 0)
@@ -285,9 +294,9 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 	json_object_set_new(data, "sizes", sizes);
 	json_object_set_new(data, "watch_seconds", json_real(q->watched->own_cpu_seconds));
 	const char *title = json_member(q->record, "wheel");
-	report_up_to(&rest, "@TITLE@", &out);
+	up_to(&rest, "@TITLE@", &out);
 	show_html(title ? title : "build report", &out);
-	report_up_to(&rest, "@DATA@", &out);
+	up_to(&rest, "@DATA@", &out);
 	if (add_document(data, &out, e) < 0)
 		return -1;
 	buf_add(&out, rest.at, (size_t)(rest.end - rest.at));

@@ -24,3 +24,8 @@ json_t *report_ccache_json(const struct ccache_stats *s, const char *version, co
  * report_bench: what "bench" has, with bars of the ratios. */
 void report_matrix(const json_t *doc, struct buf *out);
 void report_bench(const json_t *doc, struct buf *out);
+
+/* report_sizes: the members of a wheel as a tree of directories (new reference): n name, r bytes, p
+ * packed bytes, k files, c children. Files too small to be seen are one child of their directory.
+ * */
+int report_sizes(const char *wheel, json_t **ret, struct err *e) MUST_CHECK;

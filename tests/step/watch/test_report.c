@@ -7,7 +7,6 @@
 #include "base/sys/json.h"
 #include "core/zip/zip.h"
 #include "step/watch/report.h"
-#include "step/watch/report_parts.h"
 
 #define MIB (UINT64_C(1) << 20)
 
