@@ -122,7 +122,7 @@ static void a_build_below_the_tree_s_is_found(void **state)
 	struct log log;
 	int fd = open(test_path("said"), O_RDWR | O_CREAT, 0600);
 	const struct run run = {.log = &log, .cancel_fd = -1};
-	const struct weight units[] = {{"temp/0.o", 9}, {"temp/1.o", 91}};
+	struct weight units[] = {{"temp/0.o", 9}, {"temp/1.o", 91}};
 	f->weights.units = units;
 	f->weights.count = 2;
 	log_init(&log, fd, LOG_NORMAL);
