@@ -26,7 +26,7 @@ struct sbom_request {
 	const char *tree; /* the unpacked, relocated wheel */
 	const struct root *root;
 	const struct plan *plan;   /* what it is, and what of: sources, patches, torch */
-	const struct world *world; /* its files have the scope "excluded": the wheel has none; NULL */
+	const struct world *world; /* its files are listed as "excluded"; NULL */
 	const char *generator;     /* "ptbuild 0.1.0" */
 	const struct sbom_library *libraries;
 	size_t libraries_count;
