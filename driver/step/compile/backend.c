@@ -157,6 +157,9 @@ static void compiler_cache(const struct plan *p, const struct backend *b, const 
 		/* distutils takes CC apart when it links, so "ccache gcc" does not work there: the cache goes by the
 		 * compilers' names. */
 		kvlist_set(env, a, "PATH", arena_printf(a, "%s:%s", BACKEND_MASQUERADE, kvlist_get(env, "PATH")));
+		if (p->toolkit) /* how torch.utils.cpp_extension runs nvcc */
+			kvlist_set(env, a, "PYTORCH_NVCC",
+				   arena_printf(a, "%s %s", BACKEND_NVCC_LAUNCHER, p->toolkit->nvcc));
 	}
 	kvlist_set(env, a, "CCACHE_DIR", SANDBOX_CCACHE);
 	/* Builds write in that directory. A ccache.conf that one leaves there could name a command (prefix_command,

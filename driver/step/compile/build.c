@@ -97,7 +97,7 @@ static int build_set_up(const struct build_request *q, const struct backend *b, 
 		entries = sandbox_host_text(s, entries, a);
 	if (b->cmake && write_if_other(q->build_dir, "cfg/entries.cmake", entries, 0644, e) < 0)
 		return -1;
-	if (o.ccache && b->cmake &&
+	if (o.ccache && (b->cmake || q->plan->toolkit) &&
 	    write_if_other(q->build_dir, path_join(a, "cfg", path_base(BACKEND_NVCC_LAUNCHER)),
 			   backend_nvcc_launcher(q->plan, o.ccache, a), 0755, e) < 0)
 		return -1;

@@ -220,12 +220,12 @@ static void test_torch_and_venv_are_found(void **state)
 	assert_string_equal(kvlist_get(&l, "PATH"), "/ptbuild/venv/bin:/usr/bin:/bin");
 }
 
-static void test_nvcc_maps_prefixes_as_well(void **state)
+static void test_nvcc_maps_prefixes_and_has_the_cache_as_well(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct setting path[] = {{.name = "PATH", .value = "/usr/bin:/bin"}};
-	const struct toolkit cuda = {.text = "12.4"};
+	const struct toolkit cuda = {.text = "12.4", .nvcc = "/usr/bin/nvcc"};
 	struct plan p = {.package = "torchvision", .env = {.items = path, .count = 1}, .toolkit = &cuda};
 	const struct backend *b;
 	struct err e = {0};
@@ -235,9 +235,14 @@ static void test_nvcc_maps_prefixes_as_well(void **state)
 	assert_string_equal(
 		kvlist_get(&l, "NVCC_APPEND_FLAGS"),
 		"-Xcompiler=-ffile-prefix-map=/ptbuild/src/= -Xcompiler=-ffile-prefix-map=/ptbuild/torch/=");
+	assert_null(kvlist_get(&l, "PYTORCH_NVCC"));
+	const struct backend_options cached = {.jobs = 1, .ccache = "/usr/bin/ccache"};
+	backend_env(&p, b, &cached, &a, &l);
+	assert_string_equal(kvlist_get(&l, "PYTORCH_NVCC"), BACKEND_NVCC_LAUNCHER " /usr/bin/nvcc");
 	p.toolkit = NULL;
-	backend_env(&p, b, &(struct backend_options){.jobs = 1}, &a, &l);
+	backend_env(&p, b, &cached, &a, &l);
 	assert_null(kvlist_get(&l, "NVCC_APPEND_FLAGS"));
+	assert_null(kvlist_get(&l, "PYTORCH_NVCC"));
 }
 
 static void test_the_environment_is_sorted(void **state)
@@ -282,7 +287,7 @@ int main(void)
 		cmocka_unit_test(test_the_prefix_map_is_a_flag_only_without_cmake),
 		cmocka_unit_test(test_the_rpath_placeholder_has_room_and_nothing_to_quote),
 		cmocka_unit_test(test_torch_and_venv_are_found),
-		cmocka_unit_test(test_nvcc_maps_prefixes_as_well),
+		cmocka_unit_test(test_nvcc_maps_prefixes_and_has_the_cache_as_well),
 		cmocka_unit_test(test_the_environment_is_sorted),
 		cmocka_unit_test(test_the_cache_file_quotes_what_cmake_would_read),
 	};
