@@ -36,14 +36,16 @@ static int fail(const struct packing *p, struct err *e)
 	return err_set(e, ERR_SYSTEM, "cannot pack '%s': %s", p->dir, why ? why : "unknown error");
 }
 
-/* What a build there before has left, and what no build needs. */
-static bool is_left_out(const char *rel)
+/* What a build there before has left, and what no build needs: virtual environments, too. */
+static bool is_left_out(const char *dir, const char *rel, struct arena *a)
 {
 	static const char *const tops[] = {".git", "build", "dist"};
 	const size_t n = strcspn(rel, "/");
 	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
 		if (strlen(tops[i]) == n && strncmp(rel, tops[i], n) == 0)
 			return true;
+	if (rel[n] && fs_exists(dir, path_join(a, arena_strndup(a, rel, n), "pyvenv.cfg")))
+		return true;
 	return strstr(rel, "__pycache__/") || path_has_suffix(rel, ".pyc");
 }
 
@@ -64,7 +66,7 @@ static int add(const char *rel, const struct stat *st, void *user, struct err *e
 	char target[PATH_MAX] = "";
 	const char *path = path_join(&a, p->dir, rel);
 	const bool link = S_ISLNK(st->st_mode);
-	if (is_left_out(rel))
+	if (is_left_out(p->dir, rel, &a))
 		return 0;
 	if (!link && !S_ISREG(st->st_mode))
 		return err_set(e, ERR_USAGE, "'%s' is neither a file nor a link", path);

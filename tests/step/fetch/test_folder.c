@@ -31,6 +31,8 @@ static void the_same_files_make_the_same_archive(void **state)
 	test_write(test_path("b/dist/x.whl"), "old");
 	test_write(test_path("b/.git/HEAD"), "ref");
 	test_write(test_path("b/tiny/__pycache__/x.pyc"), "old");
+	test_write(test_path("b/env/pyvenv.cfg"), "home");
+	test_write(test_path("b/env/lib/x.py"), "other");
 	assert_int_equal(chmod(test_path("b/setup.py"), 0600), 0);
 	pack(test_path("a"), one);
 	pack(test_path("b"), other);
