@@ -94,6 +94,7 @@ LIES = {
     "list_is_a_link_to_the_host": (place(LIST, link("/list")), (5, 7)),
     "list_is_endless": (place(LIST, sparse), (5, 7, 8)),
     "status_is_a_fifo": (place(f"{DPKG}/status", fifo), (5, 7, 8)),
+    "name_leads_out": (text(f"{EGG}/PKG-INFO", METADATA.replace("Name: torch", "Name: ../torch")), (5, 7)),
     "version_leads_out": (text(f"{EGG}/PKG-INFO", METADATA.replace("2.6.0+debian", "../../../x")), (5, 7)),
 }
 

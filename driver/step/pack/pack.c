@@ -141,8 +141,8 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 	    read_headers(p, path_join(p->a, dir, "WHEEL"), &wheel, e) < 0)
 		return -1;
 	const char *dist = wheel_headers_get(&metadata, "Name");
-	if (!dist)
-		return err_set(e, ERR_INTEGRITY, "'%s/METADATA' has no Name", dir);
+	if (!dist || strchr(dist, '/'))
+		return err_set(e, ERR_INTEGRITY, "'%s/METADATA' has no Name that a wheel can have", dir);
 	p->name = (struct wheel_name){.dist = wheel_normalize(dist, p->a),
 				      .version = p->q->version,
 				      .build = pack_build(p->q->metadata_rev, p->a),

@@ -156,9 +156,25 @@ static int by_name(const void *x, const void *y)
 	return strcmp(((const struct take_file *)x)->name, ((const struct take_file *)y)->name);
 }
 
+enum { INFO_MAX = 16 << 20 };
+
+/* What a .dist-info takes from an .egg-info and its package: name by name, where that lies in the root. */
+static void egg_files(const struct taken *t, struct arena *a, struct kvlist *ret)
+{
+	static const char *const names[][2] = {
+		{"METADATA", "PKG-INFO"}, {"entry_points.txt", "entry_points.txt"}, {"top_level.txt", "top_level.txt"}};
+	const char *package = arena_strndup(a, t->package, strcspn(t->package, "="));
+	if (!path_has_suffix(t->info, ".egg-info"))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		kvlist_set(ret, a, names[i][0], path_join(a, t->info, names[i][1]));
+	kvlist_set(ret, a, "LICENSE", arena_printf(a, "/usr/share/doc/%s/copyright", package));
+}
+
 static int finish(struct finder *f, struct err *e)
 {
 	AUTO_BUF struct buf all = {0};
+	struct kvlist info = {0};
 	struct stat st;
 	struct taken *t = &f->t;
 	array_sort(t->files, t->count, sizeof(*t->files), by_name);
@@ -169,6 +185,12 @@ static int finish(struct finder *f, struct err *e)
 		buf_printf(&all, "%s %s%s\n", t->files[i].sha256, t->files[i].name, st.st_mode & S_IXUSR ? " x" : "");
 		if (strcmp(t->files[i].name, "torch/version.py") == 0)
 			t->epoch = (uint64_t)st.st_mtim.tv_sec;
+	}
+	egg_files(t, f->a, &info);
+	for (size_t i = 0; i < info.count; i++) {
+		buf_printf(&all, "%s\n", info.items[i].key);
+		if (root_read(f->root, info.items[i].value, INFO_MAX, &all, e) < 0)
+			return -1;
 	}
 	digest_data(all.data, all.len, t->digest);
 	return 0;
@@ -250,41 +272,26 @@ int take_find(const struct root *root, enum sandbox_kind kind, const struct run 
 	return 0;
 }
 
-enum { INFO_MAX = 16 << 20 };
-
 static int write_text(const char *path, const struct buf *text, struct err *e)
 {
 	return fs_write(TRUSTED, path, text->data, text->len, 0644, e);
-}
-
-/* One file of the root's .egg-info, or another of the root; nothing where there is none. */
-static int copy_info(const struct root *root, const char *from, const char *to, struct arena *a, struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	const char *real = root_resolve(root, from, a);
-	if (!real)
-		return 0;
-	if (root_read(root, real, INFO_MAX, &text, e) < 0)
-		return -1;
-	return write_text(to, &text, e);
 }
 
 /* The .dist-info that pip would have made of an .egg-info. */
 static int make_dist_info(const struct taken *t, const struct root *root, const char *dir, struct arena *a,
 			  struct err *e)
 {
-	static const char *const names[][2] = {
-		{"PKG-INFO", "METADATA"}, {"entry_points.txt", "entry_points.txt"}, {"top_level.txt", "top_level.txt"}};
-	const char *package = arena_strndup(a, t->package, strcspn(t->package, "="));
 	AUTO_BUF struct buf wheel = {0};
+	struct kvlist files = {0};
+	egg_files(t, a, &files);
 	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (copy_info(root, path_join(a, t->info, names[i][0]), path_join(a, dir, names[i][1]), a, e) < 0)
+	for (size_t i = 0; i < files.count; i++) {
+		AUTO_BUF struct buf text = {0};
+		int there = root_read(root, files.items[i].value, INFO_MAX, &text, e);
+		if (there < 0 || (there && write_text(path_join(a, dir, files.items[i].key), &text, e) < 0))
 			return -1;
-	if (copy_info(root, arena_printf(a, "/usr/share/doc/%s/copyright", package), path_join(a, dir, "LICENSE"), a,
-		      e) < 0)
-		return -1;
+	}
 	buf_printf(&wheel, "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: %s\n", t->tag);
 	return write_text(path_join(a, dir, "WHEEL"), &wheel, e);
 }

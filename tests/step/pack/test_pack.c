@@ -358,6 +358,8 @@ static void test_broken_metadata_leaves_the_tree_alone(void **state)
 		const char *file, *text, *want;
 	} cases[] = {
 		{"METADATA", "Version: 1\n", "has no Name"},
+		{"METADATA", "Name: ../x\n", "has no Name"},
+		{"METADATA", "Name: /x\n", "has no Name"},
 		{"METADATA", "no colon\n", "METADATA' line 1"},
 		{"METADATA", "Name: bad name!\n", "distribution name"},
 		{"WHEEL", "Wheel-Version: 1.0\n", "has no Tag"},
