@@ -71,16 +71,20 @@ static uint64_t bits_at(const uint8_t *z, size_t bit)
 	return v >> (bit % 8);
 }
 
-/* Whether a final block with dynamic codes may start here: RFC 1951, 3.2.7, as far as the lengths of the code length
- * code. */
-static bool may_start_here(const uint8_t *z, size_t bit)
+/* Where in the 32 bits from `bit` on a final block with dynamic codes may start: RFC 1951, 3.2.3, and at most 29 in
+ * both fields of 3.2.7. */
+static uint32_t may_start(const uint8_t *z, size_t bit)
 {
-	uint64_t head = bits_at(z, bit);
-	if ((head & 7) != 5 || (head >> 3 & 31) > 29 || (head >> 8 & 31) > 29)
-		return false;
+	uint64_t v = bits_at(z, bit), ones = v & v >> 1 & v >> 2 & v >> 3;
+	return (uint32_t)(v & ~(v >> 1) & v >> 2 & ~(ones >> 4) & ~(ones >> 9));
+}
+
+/* Whether the lengths of the code length code fit there. */
+static bool lengths_fit(const uint8_t *z, size_t bit)
+{
 	uint64_t lengths = bits_at(z, bit + 17);
 	unsigned space = 0;
-	for (unsigned i = 0, n = (head >> 13 & 15) + 4; i < n; i++, lengths >>= 3)
+	for (unsigned i = 0, n = (bits_at(z, bit) >> 13 & 15) + 4; i < n; i++, lengths >>= 3)
 		if (lengths & 7)
 			space += 128u >> (lengths & 7);
 	return space == 128;
@@ -163,9 +167,15 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 {
 	size_t top = len * 8 > HEADER_BITS + 64 ? len * 8 - HEADER_BITS - 64 : 0,
 	       bottom = top > SEARCH_BITS ? top - SEARCH_BITS : 0;
-	for (size_t bit = top; bit-- > bottom;)
-		if (may_start_here(z, bit) && block_fits(d, z, len, bit, raw, raw_len, ret))
-			return 0;
+	for (size_t at = (top + 31) / 32 * 32; at > bottom;) {
+		at -= 32;
+		for (uint32_t may = may_start(z, at); may;) {
+			size_t bit = at + 31 - (unsigned)__builtin_clz(may);
+			may ^= UINT32_C(1) << (bit - at);
+			if (bit < top && lengths_fit(z, bit) && block_fits(d, z, len, bit, raw, raw_len, ret))
+				return 0;
+		}
+	}
 	return walk_blocks(d, z, len, ret, e);
 }
 
