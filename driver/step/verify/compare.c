@@ -18,6 +18,8 @@ struct archives {
 	const struct run *run;
 	struct zip_reader *zip[2];
 	const char *file[2]; /* takes one member after the other */
+	size_t times;        /* members with another time */
+	const char *first_time;
 };
 
 void compare_note(struct comparing *x, const char *where, const char *fmt, ...)
@@ -117,8 +119,8 @@ static int compare_entry(struct archives *p, const struct zip_entry *one, const 
 	const struct zip_entry *const both[] = {one, other};
 	if (one->mode != other->mode)
 		compare_note(&p->x, "mode", "is %o in the first, %o in the second", one->mode, other->mode);
-	if (one->dos_time != other->dos_time)
-		compare_note(&p->x, "time", "differs");
+	if (one->dos_time != other->dos_time && !p->times++)
+		p->first_time = one->name;
 	/* The archive's checksum and size are enough: comparing all members would take long. */
 	if (one->crc == other->crc && one->size == other->size && one->packed == other->packed &&
 	    one->method == other->method)
@@ -170,6 +172,8 @@ static int compare_members(struct archives *p, struct err *e)
 		if (directories[i])
 			compare_note(&p->x, "", "%zu entries of directories are in the %s only", directories[i],
 				     i ? "second" : "first");
+	if (p->times)
+		compare_note(&p->x, "time", "%zu members have another one, the first is '%s'", p->times, p->first_time);
 	for (i = 0; n == m && i < n; i++) {
 		if (strcmp(zip_at(p->zip[0], i)->name, zip_at(p->zip[1], i)->name) != 0) {
 			compare_note(&p->x, "order", "the members are in another order from '%s' on",
