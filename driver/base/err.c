@@ -39,7 +39,7 @@ int(err_errno)(struct err *e, enum err_kind kind, const char *fmt, ...)
 	va_end(ap);
 	err_set(e, kind, "%s: %s", text, os_errno_text(saved));
 	if (saved == ENOSPC || saved == EDQUOT)
-		err_hint(e, "the disk %s: free some space or point --cache and TMPDIR at another file system",
+		err_hint(e, "the disk %s: free some space or point --cache, --out and TMPDIR elsewhere",
 			 saved == ENOSPC ? "is full" : "quota is used up");
 	errno = saved;
 	return -1;

@@ -159,10 +159,12 @@ int official_find(const struct official *o, const char *dist, const char *python
 		const struct official_wheel *w = &o->wheels[i];
 		if (strcmp(wheel_normalize(w->name.dist, a), dist) != 0)
 			continue;
+		/* "cp313t" is another interpreter. */
+		if (path_has_suffix(w->name.abi, "t"))
+			continue;
 		strlist_addf(&have, a, "%s for %s with CUDA %s", w->name.python,
 			     official_machine(w->name.platform) ? "aarch64" : "x86_64", w->cuda);
-		/* "cp313t" is another interpreter. */
-		if (!path_has_suffix(w->name.abi, "t") && wheel_name_takes(&w->name, python, a) &&
+		if (wheel_name_takes(&w->name, python, a) &&
 		    official_machine(w->name.platform) == (strncmp(platform, "aarch64", 7) == 0) &&
 		    (!cuda || strcmp(w->cuda, "-") == 0 || strcmp(w->cuda, cuda) == 0)) {
 			*ret = w;
