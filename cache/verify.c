@@ -1,12 +1,9 @@
 #include "cache/verify.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/thread.h"
 #include "cache/store_internal.h"

@@ -1,6 +1,5 @@
 #include "base/strlist.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void strlist_ref(struct strlist *l, struct arena *a, const char *s)

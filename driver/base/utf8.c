@@ -1,6 +1,5 @@
 #include "base/utf8.h"
 
-#include <stdint.h>
 #include <string.h>
 
 /* The length of the character at `s`, 0 if there is none: RFC 3629, so no surrogates, nothing overlong, nothing above

@@ -376,9 +376,8 @@ static void warn_of_password(const struct cmd_context *c, const char *url)
 {
 	const char *host = strstr(url, "://");
 	if (host && memchr(host, '@', strcspn(host + 3, "/?") + 3))
-		log_warn(c->run->log,
-			 "others on this machine can read the password in --ccache-remote while this runs; "
-			 "put the address into PTBUILD_CCACHE_REMOTE instead");
+		log_warn(c->run->log, "others on this machine can read the password in --ccache-remote while this "
+				      "runs; put the address into PTBUILD_CCACHE_REMOTE instead");
 }
 
 /* What is wrong with an option is told before an hour of building. */

@@ -1,9 +1,6 @@
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/path.h"
 #include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -1,10 +1,7 @@
 #include "core/machine/detect.h"
 
-#include <string.h>
-
 #include "base/sys/json.h"
 #include "cmd/cmd.h"
-#include "cmd/help.h"
 #include "core/wheel/official.h"
 
 struct detect_options {

@@ -1,7 +1,5 @@
 #include "core/plan/plan_diff.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "cmd/select.h"
 #include "step/verify/compare.h"

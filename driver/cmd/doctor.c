@@ -1,5 +1,4 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/shell.h"
 #include "base/sys/json.h"
@@ -184,13 +183,10 @@ const struct command command_doctor = {
 		"the flags of the profile and with its BLAS, and lets nvcc compile for its GPU targets with the "
 		"compiler that it accepts. Reads the versions of cuDNN, NCCL and the other libraries from their "
 		"headers. With a profile, a small extension goes the whole way to an imported wheel. Each line is ok, "
-		"a warning or a failure, with what to do about it. A build begins with the "
-		"same checks.\n"
+		"a warning or a failure, with what to do about it. A build begins with the same checks.\n"
 		"Asks each place of what is to be downloaded whether it can be reached. Without a profile it checks "
-		"what "
-		"every build of the release needs. The exit status is 0 if nothing failed, 8 if something is missing, "
-		"7 "
-		"if what is there does not go together, and 4 if a place cannot be reached.",
+		"what every build of the release needs. The exit status is 0 if nothing failed, 8 if something is "
+		"missing, 7 if what is there does not go together, and 4 if a place cannot be reached.",
 	.tables = {cmd_select_options, cmd_plan_options},
 	.arguments = {{"VARIANT", "exact name of a build, instead of --profile", "<variant>"}},
 	.examples = {{"ptbuild doctor --profile cpu-avx512 --root /srv/debian13", "can it be built in that root?"},

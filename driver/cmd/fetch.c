@@ -1,7 +1,5 @@
 #include "step/fetch/fetch.h"
 
-#include <string.h>
-
 #include "base/sys/json.h"
 #include "cmd/root.h"
 #include "cmd/select.h"

@@ -164,15 +164,14 @@ static const struct show man_command[] = {{.text = ".PP\n{}\n", .each = "text"},
 static const struct show man_example[] = {{.text = ".TP\n\\\\fB{line}\\\\fR\n{what}\n", .each = "examples"}, {0}};
 static const struct show man_rows[] = {
 	{.text = ".TH PTBUILD 1 \"\" \"ptbuild {version}\" \"User Commands\"\n.SH NAME\nptbuild \\\\- build PyTorch "
-		 "wheels "
-		 "for one exact machine\n.SH SYNOPSIS\n.B ptbuild\n\\[build\\] \\\\-\\\\-profile \\\\fIPROFILE\\\\fR "
-		 "\\[options\\]\n.br\n.B ptbuild\n\\\\fICOMMAND\\\\fR \\[options\\] \\[\\\\fIARGUMENTS\\\\fR\\]\n"
+		 "wheels for one exact machine\n.SH SYNOPSIS\n.B ptbuild\n\\[build\\] \\\\-\\\\-profile "
+		 "\\\\fIPROFILE\\\\fR \\[options\\]\n.br\n.B ptbuild\n\\\\fICOMMAND\\\\fR \\[options\\] "
+		 "\\[\\\\fIARGUMENTS\\\\fR\\]\n"
 		 ".SH DESCRIPTION\nptbuild fetches the pinned sources of PyTorch, torchvision and torchaudio and "
-		 "checks "
-		 "their digests. It turns a profile (a list of GPU architectures, a CPU instruction set, a BLAS) into "
-		 "environment variables and CMake cache entries, builds in a sandbox without network access, proves "
-		 "that "
-		 "what was asked for is what was built, and packs a relocatable wheel.\n.SH COMMANDS\n"},
+		 "checks their digests. It turns a profile (a list of GPU architectures, a CPU instruction set, a "
+		 "BLAS) into environment variables and CMake cache entries, builds in a sandbox without network "
+		 "access, proves that what was asked for is what was built, and packs a relocatable wheel.\n.SH "
+		 "COMMANDS\n"},
 	{.text = ".SS \"ptbuild {name} {usage}\"\n{summary}.\n", .each = "commands", .rows = man_command},
 	{.text = ".SH OPTIONS OF EVERY COMMAND\n"},
 	{.text = ITEM, .each = "options"},

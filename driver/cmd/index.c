@@ -22,8 +22,7 @@ static const struct show rows[] = {
 	{.text = "{dir}/{}/", .each = "indexes"},
 	{.text = "{wheels} wheels of {projects} projects, {yanked} yanked"},
 	{.text = "\nto install from {index}/:", .each = "installs", .rows = line_rows},
-	{.text = "\n{variants.dir}/simple/: {variants.made:#} variants, {variants.plain:#} wheels without a "
-		 "label"},
+	{.text = "\n{variants.dir}/simple/: {variants.made:#} variants, {variants.plain:#} wheels without a label"},
 	{.text = "not a variant: {}", .each = "variants.left", .indent = 2},
 	{0}};
 
@@ -73,8 +72,8 @@ static int add_variants(struct cmd_context *c, const struct index_request *q, js
 		return -1;
 	if (!v.plain.count)
 		log_warn(c->run->log,
-			 "%s/" VARIANTS_DIR " has no wheel without a label: pip, and machines that no variant fits, "
-			 "find nothing there",
+			 "%s/" VARIANTS_DIR
+			 " has no wheel without a label: pip, and machines that no variant fits, find nothing there",
 			 q->dir);
 	json_object_set_new(doc, "variants",
 			    json_pack("{s:o, s:o, s:o, s:o}", "dir",
@@ -130,13 +129,11 @@ const struct command command_index = {
 	.usage = "DIR [--base-url URL] [--variants]",
 	.text = "Writes DIR/simple/ with all wheels of the directory, and a subdirectory per profile (cpu-avx2, "
 		"cu128-sm90-avx512), from which an installer cannot pick a wheel for another machine. It also has what "
-		"these wheels pin, as the "
-		"torch of torchvision; what is not there is told. Any web server can serve DIR, and pip and uv can "
-		"read it as file://.\n"
+		"these wheels pin, as the torch of torchvision; what is not there is told. Any web server can serve "
+		"DIR, and pip and uv can read it as file://.\n"
 		"Prints for each profile the lines with which pip and uv install the newest torch in it and what goes "
 		"with it; 'ptbuild install' chooses and runs one. Where DIR is served, put its URL in the place of "
-		"file://DIR. The versions belong to the line: without them, a newer torch of another index is "
-		"taken.\n"
+		"file://DIR. The versions belong to the line: without them, a newer torch of another index is taken.\n"
 		"The pages exist as HTML and as JSON, with digests, sizes and each wheel's metadata beside it, so "
 		"installers need not download wheels to resolve. A file WHEEL.yanked beside a wheel yanks it; its "
 		"first line is the reason.\n"

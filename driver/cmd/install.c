@@ -10,7 +10,6 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/proc.h"
-#include "base/version.h"
 #include "core/machine/detect.h"
 #include "core/machine/fit.h"
 #include "core/plan/plan.h"

@@ -1,4 +1,3 @@
-#include <string.h>
 
 #include "base/sys/json.h"
 #include "base/version.h"

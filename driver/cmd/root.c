@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "cache/world.h"
 #include "cmd/cost.h"

@@ -362,8 +362,8 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 	if (ways != 1) {
 		err_set(e, ERR_USAGE,
 			ways ? "wheels, --env and --release cannot be used together" : "slim needs a wheel");
-		return err_hint(e, "for example 'ptbuild slim torch-2.9.1-*.whl --gpu sm90' or "
-				   "'ptbuild slim --release 2.9.1 --gpu sm90'");
+		return err_hint(e, "for example 'ptbuild slim torch-2.9.1-*.whl --gpu sm90' or 'ptbuild slim --release "
+				   "2.9.1 --gpu sm90'");
 	}
 	if (o->dry_run && !o->env)
 		return err_set(e, ERR_USAGE,
@@ -413,11 +413,9 @@ const struct command command_slim = {
 	.summary = "cut official wheels to the code of some GPUs",
 	.usage = "WHEEL... | --release VERSION | --env DIR --gpu TARGETS [OPTION...]",
 	.text = "Compiles nothing: of the GPU code in a finished wheel only what the driver would load on the named "
-		"GPUs "
-		"stays, byte for byte. The libraries get smaller in the file, and no address in them changes.\n"
+		"GPUs stays, byte for byte. The libraries get smaller in the file, and no address in them changes.\n"
 		"The version gets a label (2.9.1+cu128.sm90), torch.cuda.get_arch_list() tells what is left, and a "
-		"bill "
-		"of materials says what it was made from. Code for the processor stays as upstream built it.",
+		"bill of materials says what it was made from. Code for the processor stays as upstream built it.",
 	.tables = {slim_options},
 	.arguments = {{"WHEEL...", "wheels with GPU code: torch, torchvision, or any other", "<file>"}},
 	.examples = {{"ptbuild slim torch-2.9.1-*.whl --gpu sm90", "a wheel for H100 alone, a third of the size"},

@@ -44,8 +44,7 @@ const struct command command_take = {
 		"--torch root require exactly that. The code is what the distribution compiled, for the oldest "
 		"processor of its architecture.\n"
 		"What is known to be wrong in a package is in taken.yaml. The wheel says so, and so does a warning; "
-		"any "
-		"other check that fails is an error. Test programs are left out.",
+		"any other check that fails is an error. Test programs are left out.",
 	.tables = {cmd_build_options},
 	.arguments = {{"pytorch", "the package to take; no other can be", "pytorch"}},
 	.examples = {{"ptbuild take --root world:debian13",

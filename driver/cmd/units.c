@@ -1,8 +1,5 @@
 #include "cmd/matrix.h"
 
-#include <string.h>
-
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "core/ci/units.h"
 
@@ -58,8 +55,8 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 	else
 		*ret = arena_printf(c->arena,
 				    "%zu variants of PyTorch for CUDA (%zu GPU lists and %zu instruction sets, each "
-				    "with its toolkit): %zu distinct units of "
-				    "%zu (%.1f %%); what the compiler cache already has is not known%s",
+				    "with its toolkit): %zu distinct units of %zu (%.1f %%); what the compiler cache "
+				    "already has is not known%s",
 				    cost.variants, cost.gpus, cost.isas, cost.distinct, cost.total,
 				    percent(cost.distinct, cost.total), others);
 	return 0;
@@ -76,9 +73,8 @@ static json_t *side_json(const struct unit_model *m, bool cuda)
 static const struct show rows[] = {
 	SHOW("C++ units", "{cpp.-all}: {cpp.isa} depend on the instruction set alone, {cpp.gpu} on the GPU list alone, "
 			  "{cpp.both} on both, {cpp.neither} on neither"),
-	SHOW("CUDA units",
-	     "{cuda.-all}: {cuda.gpu} depend on the GPU list alone, {cuda.isa} on the instruction set alone, "
-	     "{cuda.both} on both, {cuda.neither} on neither"),
+	SHOW("CUDA units", "{cuda.-all}: {cuda.gpu} depend on the GPU list alone, {cuda.isa} on the instruction set "
+			   "alone, {cuda.both} on both, {cuda.neither} on neither"),
 	SHOW("commands", "{distinct} distinct of {units} ({-percent:.1} %) in {trees} trees"),
 	SHOW("", "{?not_everywhere}{not_everywhere} units are not in every tree"),
 	SHOW("unexpected", "{}", .each = "unexpected"),

@@ -1,7 +1,6 @@
 /* "ptbuild world lock": what the archive's present packages would change in the lock of a part. */
 #include <string.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/world.h"

@@ -39,8 +39,7 @@ static const struct show made_rows[] = {
 	ROW("  size      {bytes:MB}"),
 	{.each = "drift", .rows = drift_rows},
 	ROW("  files     {!hit}{downloaded} downloaded ({downloaded_bytes:MB} in {-fetching:.1} s), {from_store} were "
-	    "in "
-	    "the store"),
+	    "in the store"),
 	ROW("  {?hit}it was there"),
 	ROW("  seconds   {seconds:.1}"),
 	{0}};
@@ -161,8 +160,8 @@ static bool unwanted(void *user, const struct store_object *o)
 
 static const struct show gc_rows[] = {
 	{.text = "[{!dry_run}removed][{?dry_run}would remove] {key:.16}, {bytes:MB}", .each = "removed"},
-	{.text = "{removed:#} worlds, {removed_bytes:MB}[{!dry_run} removed][{?dry_run}, would go]; {kept} stay"
-		 "[{?busy} ({busy} in use)]"},
+	{.text = "{removed:#} worlds, {removed_bytes:MB}[{!dry_run} removed][{?dry_run}, would go]; {kept} "
+		 "stay[{?busy} ({busy} in use)]"},
 	{0}};
 
 static json_t *gc_json(const struct gc_result *r, bool dry_run)

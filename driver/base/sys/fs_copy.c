@@ -1,10 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/fs_internal.h"
 
 #define CHUNK ((size_t)256 * 1024)

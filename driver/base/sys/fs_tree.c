@@ -1,8 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
-#include "base/path.h"
 #include "base/sys/fs_internal.h"
 #include "base/utf8.h"
 

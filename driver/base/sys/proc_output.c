@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <string.h>
 
 #include "base/sys/fs.h"
 #include "base/sys/proc_internal.h"

@@ -1,6 +1,5 @@
 #include "base/yaml/yaml_tree.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <yaml.h>
 

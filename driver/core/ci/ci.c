@@ -1,6 +1,5 @@
 #include "core/ci/ci.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/shell.h"

@@ -1,7 +1,6 @@
 #include "core/code/code_map.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/code/code_parts.h"
 

@@ -1,7 +1,6 @@
 #include <ctype.h>
 #include <elf.h>
 #include <lz4.h>
-#include <stdio.h>
 #include <string.h>
 #include <zstd.h>
 

@@ -363,12 +363,11 @@ static void detect_release(struct detecting *c)
 	struct detected *d = c->d;
 	while (!find(c, DETECT_UNKNOWN) && c->target_count) {
 		if (find(c, DETECT_TOO_NEW)) {
-			strlist_addf(
-				&d->warnings, c->a,
-				"driver %s is too old for every toolkit that supports %s: update it to %s or newer, "
-				"then use %s-%s",
-				*c->h->driver ? c->h->driver : c->h->driver_cuda, gpu_name(c), lowest_floor(c),
-				gpu_name(c), d->isa);
+			strlist_addf(&d->warnings, c->a,
+				     "driver %s is too old for every toolkit that supports %s: update it to %s or "
+				     "newer, then use %s-%s",
+				     *c->h->driver ? c->h->driver : c->h->driver_cuda, gpu_name(c), lowest_floor(c),
+				     gpu_name(c), d->isa);
 			d->cuda = NULL;
 			d->release = NULL;
 			c->target_count = 0;

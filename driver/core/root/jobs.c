@@ -1,8 +1,6 @@
 #include "core/root/jobs.h"
 
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/size.h"
 

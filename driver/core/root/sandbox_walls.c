@@ -72,8 +72,7 @@ static const char *way_text(bool *ret, struct arena *a)
 		[SANDBOX_WAY_PRIVILEGED] =
 			"a user name space of its own, made with root's rights: users may not make one",
 		[SANDBOX_WAY_NO_USER] =
-			("no user name space, which this kernel refuses; the others are made with root's "
-			 "rights"),
+			("no user name space, which this kernel refuses; the others are made with root's rights"),
 	};
 	struct stat st;
 	const char *bwrap = proc_find_host(a, "bwrap");

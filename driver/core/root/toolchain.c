@@ -127,9 +127,8 @@ int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struc
 		    const struct toolchain **ret, struct err *e)
 {
 	/* A tool that fails says nothing. */
-	static const char script[] =
-		"while [ $# -gt 0 ]; do printf '\\036%s\\n' \"$1\"; "
-		"text=$(\"$2\" --version 2>/dev/null) && printf '%s\\n' \"$text\"; shift 2; done; exit 0";
+	static const char script[] = "while [ $# -gt 0 ]; do printf '\\036%s\\n' \"$1\"; text=$(\"$2\" --version "
+				     "2>/dev/null) && printf '%s\\n' \"$text\"; shift 2; done; exit 0";
 	struct toolchain *t = find_tools(root, a);
 	struct strlist args = {0}, answers = {0};
 	struct sandbox s;

@@ -1,13 +1,10 @@
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
 #include "base/size.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
 #include "core/tables/row_check.h"
 #include "core/tables/tables_check.h"
 

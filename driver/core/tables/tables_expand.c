@@ -1,7 +1,5 @@
 #include "core/tables/tables_expand.h"
 
-#include <string.h>
-
 #include "core/tables/row_check.h"
 
 /* How many rows one with these names makes; -1 when it has none, or both forms. */

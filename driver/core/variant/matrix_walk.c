@@ -1,5 +1,4 @@
 #include <fnmatch.h>
-#include <string.h>
 
 #include "core/tables/matrix_rows.h"
 #include "core/variant/matrix.h"

@@ -125,11 +125,10 @@ static int world_torch(struct preflight *d, struct err *e)
 		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
 			if (strcmp(w->pieces[i].lock.entries[k].name, "python3-torch") == 0)
 				return 0;
-	preflight_fail(
-		d, ERR_POLICY, "torch",
-		"leave --torch root out, and its torch is built first; or name a finished one with --torch WHEEL; "
-		"'ptbuild world make debian13' is a root with Debian's torch",
-		"the world '%s' has no torch", w->name);
+	preflight_fail(d, ERR_POLICY, "torch",
+		       "leave --torch root out, and its torch is built first; or name a finished one with --torch "
+		       "WHEEL; 'ptbuild world make debian13' is a root with Debian's torch",
+		       "the world '%s' has no torch", w->name);
 	return 0;
 }
 

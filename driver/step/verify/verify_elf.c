@@ -260,9 +260,7 @@ static void find_tag(struct verifying *v, const char *platform)
 	}
 	if (machine && !machine_name(machine))
 		verify_add(v, FINDING_NOTE, "tag", "",
-			   "is for ELF machine %u, which the policies do not have: its tag "
-			   "is not checked",
-			   machine);
+			   "is for ELF machine %u, which the policies do not have: its tag is not checked", machine);
 	else if (manylinux_tag(v->q->policy, infos, names, count, v->a, &tag, &why, &wrong) < 0)
 		verify_add_error(v, "tag", "", &wrong);
 	else {

@@ -1,7 +1,6 @@
 #include "step/verify/verify_isa.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "core/elf/demangle.h"
 #include "step/verify/verify_parts.h"

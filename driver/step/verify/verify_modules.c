@@ -1,5 +1,4 @@
 /* What Python imports of the wheel: suffixes of modules, and the stable ABI. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 

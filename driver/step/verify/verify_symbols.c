@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "core/elf/demangle.h"
 #include "step/verify/verify_parts.h"
 
