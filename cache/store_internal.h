@@ -36,7 +36,7 @@ struct store {
 	bool read_only; /* nothing in `dir` can be made or changed */
 };
 
-/* Names and places (store_path.c), which call nothing of the others. */
+/* Names and places (store.c), which call nothing of the others. */
 /* store_check_name: ERR_CONFIG unless kind and key may become file names. */
 int store_check_name(const char *kind, const char *key, struct err *e) MUST_CHECK;
 /* store_object_path: of any store, by its directory. */

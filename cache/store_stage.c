@@ -62,14 +62,6 @@ static int lock_new_stage(const char *lock, int *ret, struct err *e)
 	return 0;
 }
 
-static void remember_stage(struct store *s, const char *path, int fd)
-{
-	pthread_mutex_lock(&s->mutex);
-	s->stages = arena_room(&s->arena, s->stages, s->stages_count, &s->stages_cap, 8, sizeof(*s->stages));
-	s->stages[s->stages_count++] = (struct stage){arena_strdup(&s->arena, path), fd};
-	pthread_mutex_unlock(&s->mutex);
-}
-
 int store_stage(struct store *s, struct arena *a, const char **ret, struct err *e)
 {
 	for (int attempt = 0; attempt < 100; attempt++) {
@@ -89,7 +81,10 @@ int store_stage(struct store *s, struct arena *a, const char **ret, struct err *
 			close(fd);
 			return -1;
 		}
-		remember_stage(s, path, fd);
+		pthread_mutex_lock(&s->mutex);
+		s->stages = arena_room(&s->arena, s->stages, s->stages_count, &s->stages_cap, 8, sizeof(*s->stages));
+		s->stages[s->stages_count++] = (struct stage){arena_strdup(&s->arena, path), fd};
+		pthread_mutex_unlock(&s->mutex);
 		*ret = path;
 		return 0;
 	}

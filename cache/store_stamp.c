@@ -91,27 +91,15 @@ static bool is_bad(struct store *s, const char *object)
 	return found;
 }
 
-static void remember_bad(struct store *s, const char *object)
+void store_stamp(struct store *s, const char *kind, const char *key, const char *object)
 {
-	pthread_mutex_lock(&s->mutex);
-	strlist_add(&s->bad, &s->arena, object);
-	pthread_mutex_unlock(&s->mutex);
-}
-
-/* Another object is at that path now. */
-static void forget_bad(struct store *s, const char *object)
-{
+	char print[PRINT_LEN];
+	/* Another object is at that path now. */
 	pthread_mutex_lock(&s->mutex);
 	for (size_t i = s->bad.count; i-- > 0;)
 		if (strcmp(s->bad.items[i], object) == 0)
 			s->bad.items[i] = s->bad.items[--s->bad.count];
 	pthread_mutex_unlock(&s->mutex);
-}
-
-void store_stamp(struct store *s, const char *kind, const char *key, const char *object)
-{
-	char print[PRINT_LEN];
-	forget_bad(s, object);
 	if (fingerprint(kind, object, true, print))
 		write_stamp(s, kind, key, print);
 }
@@ -124,7 +112,9 @@ static int refuse(struct store *s, const char *object, struct err *e)
 		return -1;
 	if (!is_bad(s, object)) {
 		struct log log = s->log;
-		remember_bad(s, object);
+		pthread_mutex_lock(&s->mutex);
+		strlist_add(&s->bad, &s->arena, object);
+		pthread_mutex_unlock(&s->mutex);
 		log_warn(&log, "%s: it is not used", e->msg);
 	}
 	err_clear(e);

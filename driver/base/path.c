@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+
 char *path_join(struct arena *ar, const char *a, const char *b)
 {
 	size_t len = strlen(a);
@@ -116,4 +118,21 @@ bool path_has_suffix(const char *path, const char *suffix)
 {
 	size_t n = strlen(path), m = strlen(suffix);
 	return n >= m && memcmp(path + n - m, suffix, m) == 0;
+}
+
+const char *shell_quoted(const char *word, struct arena *a)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+	AUTO_BUF struct buf out = {0};
+	if (*word && strspn(word, plain) == strlen(word))
+		return word;
+	buf_addc(&out, '\'');
+	for (; *word; word++) {
+		if (*word == '\'')
+			buf_addstr(&out, "'\\''");
+		else
+			buf_addc(&out, *word);
+	}
+	buf_addc(&out, '\'');
+	return arena_strdup(a, buf_cstr(&out));
 }

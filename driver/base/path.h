@@ -22,3 +22,8 @@ char *path_absolute(struct arena *ar, const char *cwd, const char *path) __attri
  * */
 const char *path_below(const char *path, const char *top);
 bool path_has_suffix(const char *path, const char *suffix);
+
+/* Words of a command line that a person pastes into a shell. */
+/* shell_quoted: the word as a POSIX shell reads it back as one, itself where nothing needs
+ * quoting. */
+const char *shell_quoted(const char *word, struct arena *a);

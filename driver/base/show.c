@@ -301,12 +301,6 @@ static const char *cell(const struct thing *t, const char *column, struct arena 
 	return make_text(t, template, &text) && text.len ? arena_strdup(a, buf_cstr(&text)) : "-";
 }
 
-static void put_heading(const struct show *r, struct arena *a, const char **cells)
-{
-	for (size_t k = 0; r->columns[k]; k++)
-		cells[k] = arena_strndup(a, r->columns[k], strcspn(r->columns[k], "=:|"));
-}
-
 /* Calls for each thing in what is at the row's path. */
 static void each(const struct page *p, const struct thing *t, const struct show *r,
 		 void (*put)(const struct page *p, const struct thing *t, const struct show *r, void *user), void *user)
@@ -338,7 +332,8 @@ static void put_table(const struct page *p, const struct thing *t, const struct 
 	struct table x = {.columns = count_columns(r), .rows = 1};
 	const json_t *all = member(t, r->each, strlen(r->each));
 	x.cells = arena_array(&x.arena, (size_of(all) + 1) * x.columns, sizeof(*x.cells));
-	put_heading(r, &x.arena, x.cells);
+	for (size_t k = 0; r->columns[k]; k++)
+		x.cells[k] = arena_strndup(&x.arena, r->columns[k], strcspn(r->columns[k], "=:|"));
 	each(p, t, r, add_cells, &x);
 	term_table(p->out, p->term, x.cells, x.rows, x.columns);
 	arena_release(&x.arena);

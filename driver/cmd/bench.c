@@ -11,7 +11,7 @@
 #include "core/plan/plan.h"
 #include "core/plan/runs_on.h"
 #include "core/wheel/wheel.h"
-#include "step/bench/bench_print.h"
+#include "step/bench/bench.h"
 #include "step/pipeline/pair.h"
 #include "step/watch/report.h"
 
@@ -194,15 +194,6 @@ static int judge(const struct bench_result *r, struct err *e)
 	return compared ? 0 : err_set(e, ERR_POLICY, "no workload could be compared");
 }
 
-static void warn_of_load(struct cmd_context *c, const struct bench_result *r)
-{
-	if (r->disturbed)
-		log_warn(c->run->log,
-			 "the load of the machine was up to %.1f, more than these runs have threads: something else "
-			 "ran, and the figures say less",
-			 r->load);
-}
-
 static int run_bench(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct bench_options *o = c->options;
@@ -226,7 +217,11 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 	if (cmd_show(c, json_incref(doc), bench_rows, e) < 0 ||
 	    (o->page && fs_write(TRUSTED, o->page, page.data, page.len, 0644, e) < 0))
 		return -1;
-	warn_of_load(c, &r);
+	if (r.disturbed)
+		log_warn(c->run->log,
+			 "the load of the machine was up to %.1f, more than these runs have threads: something else "
+			 "ran, and the figures say less",
+			 r.load);
 	return judge(&r, e);
 }
 

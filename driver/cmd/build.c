@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shell.h"
+#include "base/path.h"
 #include "base/size.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"
 #include "cmd/cost.h"
-#include "cmd/matrix.h"
 #include "cmd/root.h"
 #include "core/wheel/official.h"
 #include "step/ccache/ccache_remote.h"
@@ -86,12 +85,6 @@ static json_t *shard_json(const struct pipeline_item *it)
 {
 	json_object_set_new(it->shard, "-of", json_pack("[s, s]", it->plan->variant, it->plan->release));
 	return json_incref(it->shard);
-}
-
-static json_t *failure_json(const struct pipeline_failure *f)
-{
-	return json_pack("{s:s, s:s, s:o}", "variant", f->variant, "release", f->release, "error",
-			 cmd_error_json(&f->why));
 }
 
 /* Of a matrix: how many wheels were built or taken from the store. */
@@ -175,7 +168,9 @@ int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, st
 		json_array_append_new(all, o);
 	}
 	for (size_t i = 0; r->failed && i < r->failed->count; i++)
-		json_array_append_new(all, failure_json(&r->failed->items[i]));
+		json_array_append_new(all, json_pack("{s:s, s:s, s:o}", "variant", r->failed->items[i].variant,
+						     "release", r->failed->items[i].release, "error",
+						     cmd_error_json(&r->failed->items[i].why)));
 	if (r->failed)
 		json_array_append_new(all, summary_json(r));
 	return cmd_show(c, all, rows, e);

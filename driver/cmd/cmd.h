@@ -3,6 +3,7 @@
 #include <jansson.h>
 
 #include "base/args.h"
+#include "base/buf.h"
 #include "base/run.h"
 #include "base/show.h"
 #include "core/machine/fit.h"
@@ -184,3 +185,11 @@ char *install_url(struct arena *a, const char *dir, const char *name) __attribut
  * the installer looks into can give a newer one; everything else comes from there. */
 void install_argv(const char *python, bool uv, const char *url, const struct strlist *wanted, struct arena *a,
 		  struct strlist *ret);
+
+/* What is printed from the command table. */
+/* help_show: a command with its options; NULL: all commands, a line each. */
+int help_show(struct cmd_context *c, const struct command *cmd, struct err *e) MUST_CHECK;
+/* cmd_write_stdout: all bytes to standard output. */
+int cmd_write_stdout(const struct buf *text, struct err *e) MUST_CHECK;
+/* help_line: a command line, in lines of less than TERM_WIDTH that are one for the shell still. */
+char *help_line(const char *line, struct arena *a) __attribute__((returns_nonnull));

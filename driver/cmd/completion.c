@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "cmd/help.h"
+#include "cmd/cmd.h"
 #include "core/plan/plan.h"
 #include "core/variant/matrix.h"
 #include "core/world/part.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cache/store.h"
-#include "cmd/matrix.h"
 #include "step/fetch/fetch.h"
 #include "step/pipeline/pipeline_world.h"
 

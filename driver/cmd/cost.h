@@ -1,6 +1,8 @@
 /* What a planned build takes on this machine and what it needs, for the commands that say it. */
 #pragma once
 #include "cmd/root.h"
+#include "cmd/select.h"
+#include "core/ci/ci.h"
 #include "core/plan/plan.h"
 #include "step/pipeline/cost.h"
 #include "step/pipeline/pipeline_preflight.h"
@@ -35,3 +37,15 @@ int cmd_needs_network(struct cmd_context *c, const struct plan *p, struct err *e
 int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e) MUST_CHECK;
 /* cmd_needs_plan: refuses a plan that its world cannot serve, by the world's locks. */
 int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w, struct err *e) MUST_CHECK;
+
+/* What the files about matrices share. */
+/* matrix_cost: sets what each job may use: processors by --jobs or the table, memory and time by
+ * the tables and what is known of this machine's speed. */
+int matrix_cost(struct cmd_context *c, const struct ci_plan *p, bool torch_named, struct err *e) MUST_CHECK;
+/* matrix_status: prints how far the run in a directory is: a table, json or html. */
+int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e) MUST_CHECK;
+
+/* cmd_units_cost: a line on how many units the variants compile, and how many of them are distinct,
+ * by the compile commands of configured trees; without trees, what is known without. */
+int cmd_units_cost(struct cmd_context *c, const struct strlist *trees, const struct selections *chosen,
+		   const char **ret, struct err *e) MUST_CHECK;

@@ -46,17 +46,6 @@ static json_t *toolkits_json(const struct detected *d)
 	return list;
 }
 
-static json_t *document(const struct hardware *h, const struct detected *d, const char *workload, const char *slim)
-{
-	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1,
-			 "profile", json_or_null(d->profile), "gpu", json_or_null(d->gpu), "isa", json_or_null(d->isa),
-			 "release", json_or_null(d->release), "cuda", json_or_null(d->cuda), "command",
-			 json_or_null(d->command), "without_build", json_or_null(slim), "workload",
-			 json_or_null(workload), "reasons", json_from_strlist(&d->reasons), "warnings",
-			 json_from_strlist(&d->warnings), "also", also_json(d), "isas", isas_json(d), "toolkits",
-			 toolkits_json(d), "machine", hardware_json(h));
-}
-
 static const struct show rows[] = {SHOW("profile", "{profile|none}"),
 				   SHOW("build", "{command}"),
 				   SHOW("or", "{without_build}, the official wheel cut to the GPU"),
@@ -83,7 +72,16 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 	if (detect_choose(t, f, &h, o->workload, o->release, c->arena, &d, e) < 0)
 		return -1;
 	const char *slim = d.cuda && d.release && d.gpu ? official_hint(dir, d.release, d.gpu, c->arena) : NULL;
-	if (cmd_show(c, document(&h, &d, o->workload ? o->workload : "general", slim), rows, e) < 0)
+	if (cmd_show(c,
+		     json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+			       1, "profile", json_or_null(d.profile), "gpu", json_or_null(d.gpu), "isa",
+			       json_or_null(d.isa), "release", json_or_null(d.release), "cuda", json_or_null(d.cuda),
+			       "command", json_or_null(d.command), "without_build", json_or_null(slim), "workload",
+			       json_or_null(o->workload ? o->workload : "general"), "reasons",
+			       json_from_strlist(&d.reasons), "warnings", json_from_strlist(&d.warnings), "also",
+			       also_json(&d), "isas", isas_json(&d), "toolkits", toolkits_json(&d), "machine",
+			       hardware_json(&h)),
+		     rows, e) < 0)
 		return -1;
 	if (d.profile)
 		return 0;

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "base/shell.h"
+#include "base/path.h"
 #include "base/sys/json.h"
 #include "cmd/cost.h"
 #include "step/ccache/ccache_remote.h"

@@ -1,5 +1,5 @@
 /* The table of commands as a document: the help, and the manual page. */
-#include "cmd/help.h"
+#include "cmd/cmd.h"
 
 #include <string.h>
 

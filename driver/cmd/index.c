@@ -6,7 +6,6 @@
 #include "base/sys/json.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
-#include "cmd/help.h"
 #include "step/index/index_variants.h"
 #include "step/pack/repack.h"
 

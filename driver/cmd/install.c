@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "base/path.h"
-#include "base/shell.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/proc.h"

@@ -1,7 +1,7 @@
 
 #include "base/sys/json.h"
 #include "base/version.h"
-#include "cmd/help.h"
+#include "cmd/cmd.h"
 #include "core/plan/plan.h"
 #include "core/variant/matrix.h"
 

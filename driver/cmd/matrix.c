@@ -4,9 +4,9 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "cmd/matrix.h"
+#include "cmd/cost.h"
 #include "cmd/select.h"
-#include "core/variant/profile_parts.h"
+#include "core/variant/profile.h"
 #include "step/ccache/ccache_remote.h"
 #include "step/compile/backend.h"
 

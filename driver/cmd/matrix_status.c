@@ -10,7 +10,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/utf8.h"
-#include "cmd/matrix.h"
+#include "cmd/cost.h"
 #include "step/watch/report.h"
 
 #define STATE_MAX_BYTES (1u << 20)

@@ -2,7 +2,6 @@
 
 #include "base/sys/json.h"
 #include "cmd/cost.h"
-#include "cmd/matrix.h"
 #include "core/machine/fit.h"
 #include "core/plan/torch_fits.h"
 #include "step/pipeline/torch.h"

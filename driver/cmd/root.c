@@ -225,16 +225,12 @@ static int find_choice(struct cmd_context *c, struct root_choices *s, const stru
 	return 0;
 }
 
-static bool together(const struct cmd_root_group *g, const struct root_choice *x)
-{
-	return strcmp(g->why.msg, x->why.msg) == 0 && (*x->why.msg || g->world == x->world);
-}
-
 static struct cmd_root_group *group_for(struct cmd_context *c, struct cmd_root_group *groups, size_t *count,
 					const struct root_choice *x, size_t most)
 {
 	size_t i = 0;
-	while (i < *count && !together(&groups[i], x))
+	while (i < *count &&
+	       !(strcmp(groups[i].why.msg, x->why.msg) == 0 && (*x->why.msg || groups[i].world == x->world)))
 		i++;
 	if (i == *count)
 		groups[(*count)++] =

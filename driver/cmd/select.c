@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shell.h"
+#include "base/path.h"
 #include "core/machine/detect.h"
 #include "core/root/sandbox_place.h"
 #include "core/variant/matrix.h"

@@ -5,7 +5,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/version.h"
-#include "cmd/help.h"
+#include "cmd/cmd.h"
 #include "core/machine/detect.h"
 #include "core/variant/profile.h"
 #include "core/wheel/official.h"

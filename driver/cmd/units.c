@@ -1,4 +1,4 @@
-#include "cmd/matrix.h"
+#include "cmd/cost.h"
 
 #include "base/sys/json.h"
 #include "core/ci/units.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "base/shell.h"
+#include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -146,15 +146,6 @@ static const struct show lock_rows[] = {
 	{.text = "written to {written}"},
 	{0}};
 
-static json_t *document(const struct world_lock *l, const struct lock_diff *d, const char *written)
-{
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:o}", "schema", 1, "part",
-			 l->part, "platform", l->platform, "suite", l->suite, "date", l->date, "files",
-			 (json_int_t)l->count, "bytes", (json_int_t)world_lock_bytes(l), "other_request",
-			 d->other_request, "added", (json_int_t)d->added, "removed", (json_int_t)d->removed, "changed",
-			 (json_int_t)d->changed, "changes", diff_json(d), "written", json_or_null(written));
-}
-
 int world_lock(struct cmd_context *c, const char *name, struct err *e)
 {
 	const struct world_options *o = c->options;
@@ -176,5 +167,12 @@ int world_lock(struct cmd_context *c, const char *name, struct err *e)
 							: err_hint(e, "give a directory of tables that you may write "
 								      "with --profiles DIR");
 	}
-	return cmd_show(c, document(&after, &d, written), lock_rows, e);
+	return cmd_show(c,
+			json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:o}", "schema", 1,
+				  "part", after.part, "platform", after.platform, "suite", after.suite, "date",
+				  after.date, "files", (json_int_t)after.count, "bytes",
+				  (json_int_t)world_lock_bytes(&after), "other_request", d.other_request, "added",
+				  (json_int_t)d.added, "removed", (json_int_t)d.removed, "changed",
+				  (json_int_t)d.changed, "changes", diff_json(&d), "written", json_or_null(written)),
+			lock_rows, e);
 }

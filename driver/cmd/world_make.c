@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/shell.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"

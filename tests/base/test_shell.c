@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/shell.h"
+#include "base/path.h"
 #include "base/sys/proc.h"
 
 static void plain_words_stay(void **state)

@@ -1,6 +1,6 @@
 #include "cmd_fixture.h"
 
-#include "cmd/help.h"
+#include "cmd/cmd.h"
 
 /* ---- help, manual, completions ---- */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/code/isa_scan.h"
-#include "core/elf/demangle.h"
+#include "core/elf/elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/variant/profile_parts.h"
+#include "core/variant/profile.h"
 #include "core/variant/variant.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

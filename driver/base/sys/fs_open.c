@@ -6,7 +6,6 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/shell.h"
 #include "base/sys/build_user.h"
 #include "base/sys/fs_internal.h"
 #include "base/utf8.h"
@@ -18,15 +17,6 @@
 const char fs_trusted[] = "";
 
 /* ---- what went wrong ---- */
-
-static const char *kind_name(mode_t mode)
-{
-	return S_ISDIR(mode)    ? "a directory"
-	       : S_ISFIFO(mode) ? "a FIFO"
-	       : S_ISSOCK(mode) ? "a socket"
-	       : S_ISLNK(mode)  ? "a link"
-				: "a device";
-}
 
 const char *fs_full(const char *top, const char *rel, struct arena *a)
 {
@@ -69,7 +59,12 @@ static int wrong_kind(const char *top, const char *rel, mode_t mode, struct err 
 	if (S_ISLNK(mode))
 		return link_error(top, rel, e);
 	return err_set(e, top == TRUSTED ? ERR_SYSTEM : ERR_INTEGRITY, "not a regular file: '%s' is %s",
-		       fs_full(top, rel, &a), kind_name(mode));
+		       fs_full(top, rel, &a),
+		       S_ISDIR(mode)    ? "a directory"
+		       : S_ISFIFO(mode) ? "a FIFO"
+		       : S_ISSOCK(mode) ? "a socket"
+		       : S_ISLNK(mode)  ? "a link"
+					: "a device");
 }
 
 /* ---- the way there ---- */

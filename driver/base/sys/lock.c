@@ -37,15 +37,6 @@ static bool is_current(int fd, const char *path)
 	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* The file's text is the holder's process number: only for the message of those who wait, so failures do not matter. */
-static void write_holder(int fd)
-{
-	char text[24];
-	int n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-	if (ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)n, 0) != n)
-		(void)!ftruncate(fd, 0);
-}
-
 static long read_holder(const char *path)
 {
 	char text[24];
@@ -75,7 +66,11 @@ int lock_try(struct lock *l, const char *path, bool shared, bool *ret_got, struc
 			return err_errno(e, ERR_SYSTEM, "cannot lock '%s'", path);
 		if (!is_current(fd, path))
 			continue;
-		write_holder(fd);
+		/* Only for the message of those who wait, so failures do not matter. */
+		char text[24];
+		int n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+		if (ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)n, 0) != n)
+			(void)!ftruncate(fd, 0);
 		l->fd = steal_fd(&fd);
 		*ret_got = true;
 		return 0;

@@ -68,21 +68,6 @@ static double next_deadline(const struct child *c)
 	return at;
 }
 
-static void wait_for_event(const struct child *c, const struct run *run)
-{
-	struct pollfd p[] = {
-		{.fd = c->streams[0].fd, .events = POLLIN},
-		{.fd = c->streams[1].fd, .events = POLLIN},
-		{.fd = c->dead ? -1 : c->pidfd, .events = POLLIN},
-		{.fd = c->stopping ? -1 : run->cancel_fd, .events = POLLIN},
-	};
-	double left = next_deadline(c) - log_seconds();
-	int ms = -1;
-	if (!isinf(left))
-		ms = left <= 0 ? 0 : (int)fmin(left * 1000 + 1, 3600e3);
-	(void)poll(p, ARRAY_LEN(p), ms);
-}
-
 static int read_streams(struct child *c, struct err *e)
 {
 	int rc = 0;
@@ -99,11 +84,6 @@ static void note_death(struct child *c, double now)
 	c->end_at = fmin(c->end_at, now + (c->stopping ? KILL_AFTER_S : DRAIN_S));
 }
 
-static bool is_done(const struct child *c, double now)
-{
-	return c->dead && ((c->streams[0].fd < 0 && c->streams[1].fd < 0) || now >= c->end_at);
-}
-
 /* A tick that came late, because the machine slept or was busy, comes once. */
 static int tick(struct child *c, double now, struct err *e)
 {
@@ -117,13 +97,23 @@ static int tick(struct child *c, double now, struct err *e)
 static int watch(struct child *c, const struct run *run, struct err *e)
 {
 	for (;;) {
-		wait_for_event(c, run);
+		struct pollfd p[] = {
+			{.fd = c->streams[0].fd, .events = POLLIN},
+			{.fd = c->streams[1].fd, .events = POLLIN},
+			{.fd = c->dead ? -1 : c->pidfd, .events = POLLIN},
+			{.fd = c->stopping ? -1 : run->cancel_fd, .events = POLLIN},
+		};
+		double left = next_deadline(c) - log_seconds();
+		int ms = -1;
+		if (!isinf(left))
+			ms = left <= 0 ? 0 : (int)fmin(left * 1000 + 1, 3600e3);
+		(void)poll(p, ARRAY_LEN(p), ms);
 		double now = log_seconds();
 		/* First the process, then its output: what it wrote before its end is in the pipes by then. */
 		note_death(c, now);
 		if (read_streams(c, c->stopping ? ERR_IGNORED : e) < 0 && !c->stopping)
 			stop(c, now);
-		if (is_done(c, now))
+		if (c->dead && ((c->streams[0].fd < 0 && c->streams[1].fd < 0) || now >= c->end_at))
 			return c->stopping ? -1 : 0;
 		if (!c->stopping && !c->dead && c->spec->timeout_s > 0 && now >= c->started + c->spec->timeout_s) {
 			err_set(e, ERR_SYSTEM, "timed out after %g s: '%s'", c->spec->timeout_s, c->spec->argv[0]);
@@ -316,4 +306,85 @@ char *proc_find_in(struct arena *a, const char *path, const char *name)
 			return full;
 	}
 	return NULL;
+}
+
+#define CHUNK (64 * 1024)
+#define MAX_CHUNKS 16              /* a pipe holds 64 KiB, by fcntl up to 1 MiB */
+#define MAX_LINE ((size_t)1 << 20) /* a longer line is given out in pieces */
+#define DEFAULT_MAX_OUTPUT ((size_t)64 << 20)
+
+static void give_line(struct proc_stream *s, const struct proc_spec *spec)
+{
+	spec->on_line(buf_cstr(&s->line), s->line.len, spec->user);
+	buf_reset(&s->line);
+}
+
+static void take_lines(struct proc_stream *s, const struct proc_spec *spec, const char *data, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = 0;
+		while (i + n < len && data[i + n] != '\n' && data[i + n] != '\r')
+			n++;
+		size_t room = MAX_LINE - s->line.len;
+		bool cut = n >= room;
+		if (cut)
+			n = room;
+		buf_add(&s->line, data + i, n);
+		i += n;
+		if (n)
+			s->after_cr = false;
+		if (cut) {
+			give_line(s, spec);
+			continue;
+		}
+		if (i == len)
+			break;
+		bool cr = data[i++] == '\r';
+		/* "\r\n" is one end, and a progress line that begins with '\r' has no empty line before it. */
+		if (s->line.len || (!cr && !s->after_cr))
+			give_line(s, spec);
+		s->after_cr = cr;
+	}
+}
+
+static void keep(struct buf *out, size_t max, const char *data, size_t len)
+{
+	size_t limit = max ? max : DEFAULT_MAX_OUTPUT;
+	if (out->len >= limit)
+		return;
+	buf_add(out, data, len < limit - out->len ? len : limit - out->len);
+}
+
+int proc_stream_read(struct proc_stream *s, const struct proc_spec *spec, int log_fd, struct err *e)
+{
+	char chunk[CHUNK];
+	for (int i = 0; s->fd >= 0 && i < MAX_CHUNKS; i++) {
+		ssize_t n = read(s->fd, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0) {
+			close(s->fd);
+			s->fd = -1;
+			return 0;
+		}
+		if (s->out)
+			keep(s->out, spec->max_output, chunk, (size_t)n);
+		if (spec->on_line)
+			take_lines(s, spec, chunk, (size_t)n);
+		if (log_fd >= 0 && fs_write_all(log_fd, chunk, (size_t)n, spec->log_path, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void proc_stream_end(struct proc_stream *s, const struct proc_spec *spec)
+{
+	if (s->line.len && spec->on_line)
+		give_line(s, spec);
+	buf_release(&s->line);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
 }

@@ -46,16 +46,6 @@ static void child_close_from(int first)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-static void child_signals(void)
-{
-	/* What the parent ignores (SIGPIPE) would stay ignored through exec. */
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
-	sigset_t none;
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static _Noreturn void child_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report,
 				 pid_t parent)
 {
@@ -78,7 +68,12 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 		(void)umask(spec->umask);
 	if (spec->cwd && chdir(spec->cwd) < 0)
 		child_fail(report, STAGE_CWD);
-	child_signals();
+	/* What the parent ignores (SIGPIPE) would stay ignored through exec. */
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL);
+	sigset_t none;
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	execve(path, (char *const *)spec->argv, spec->envp ? (char *const *)spec->envp : environ);
 	child_fail(report, STAGE_EXEC);
 }

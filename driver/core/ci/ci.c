@@ -2,17 +2,9 @@
 
 #include <string.h>
 
-#include "base/shell.h"
+#include "base/path.h"
 #include "base/sys/json.h"
-#include "core/ci/ci_parts.h"
-#include "core/variant/profile_parts.h"
-
-static bool goes_with(const struct ci_job *j, const struct ci_choice *c, const char *profile)
-{
-	return strcmp(j->release, c->release->name) == 0 && strcmp(j->python, c->variant.python) == 0 &&
-	       strcmp(j->cuda, c->variant.cuda ? c->variant.cuda : "") == 0 &&
-	       strcmp(profile, c->variant.profile.name) == 0;
-}
+#include "core/variant/profile.h"
 
 /* GPU objects depend on the GPU list alone, C++ objects on the instruction set alone; a toolkit changes both, a Python
  * version neither (but for a few units). */
@@ -113,11 +105,6 @@ static int set_runner(struct ci_job *j, const char *format, const struct ci_tabl
 	return err_hint(e, "add a row to it: {match: \"%s\", labels: [...]}", variant);
 }
 
-static bool is_shared_out(const struct ci_job *j)
-{
-	return j->shares && (j->makes_cpu || j->makes_gpu);
-}
-
 /* One job becomes its shards and the last, which alone builds what is built against the torch. */
 static void add_shards(const struct ci_plan *p, const struct ci_job *whole, struct ci_plan *to, struct arena *a)
 {
@@ -156,7 +143,7 @@ static void share_out(struct ci_plan *p, struct arena *a)
 	out.jobs = arena_array(a, p->count * (p->shards + 1), sizeof(*out.jobs));
 	out.count = 0;
 	for (size_t i = 0; i < p->count; i++) {
-		if (is_shared_out(&p->jobs[i])) {
+		if (p->jobs[i].shares && (p->jobs[i].makes_cpu || p->jobs[i].makes_gpu)) {
 			add_shards(p, &p->jobs[i], &out, a);
 			continue;
 		}
@@ -172,7 +159,10 @@ static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char 
 {
 	const char *variant = variant_name(&c->variant, a);
 	size_t at = 0;
-	while (at < p->count && !goes_with(&p->jobs[at], c, profiles[at]))
+	while (at < p->count && !(strcmp(p->jobs[at].release, c->release->name) == 0 &&
+				  strcmp(p->jobs[at].python, c->variant.python) == 0 &&
+				  strcmp(p->jobs[at].cuda, c->variant.cuda ? c->variant.cuda : "") == 0 &&
+				  strcmp(profiles[at], c->variant.profile.name) == 0))
 		at++;
 	if (at == p->count) {
 		profiles[p->count++] = c->variant.profile.name;

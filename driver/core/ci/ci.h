@@ -2,6 +2,8 @@
  * which runners they run, and the files that say so. Pure, but for reading tables. */
 #pragma once
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -133,3 +135,12 @@ json_t *ci_gitlab(const struct ci_plan *p);
 json_t *ci_json(const struct ci_plan *p);
 /* ci_slurm: the script that submits the jobs, is each of them, and collects what they made. */
 int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e) MUST_CHECK;
+
+/* What only the files of this room share. */
+/* slurm.sh, put into the program when that is built. */
+extern const unsigned char slurm_script[];
+extern const size_t slurm_script_size;
+
+/* ci_is_sbatch_label: whether a label of a runner is an option of sbatch that a map may give:
+ * "partition=gpu". */
+bool ci_is_sbatch_label(const char *label);

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shell.h"
+#include "base/path.h"
 #include "base/sys/json.h"
 #include "core/ci/ci.h"
-#include "core/ci/ci_parts.h"
 
 static bool feeds(const struct ci_job *maker, const struct ci_job *j)
 {

@@ -162,16 +162,6 @@ static const struct gpu_units_row *gpu_units_of(const struct tables *t, const st
 	return NULL;
 }
 
-static void judge(const struct unit_dependence *f, bool known, struct arena *a, struct unit_model *m)
-{
-	if (f->unit->cuda && (f->depends & UNIT_ISA))
-		strlist_addf(&m->unexpected, a, "'%s' is compiled for the GPU and depends on the instruction set",
-			     f->unit->file);
-	if (!f->unit->cuda && (f->depends & UNIT_GPU) && !known)
-		strlist_addf(&m->unexpected, a, "'%s' is compiled for the CPU and depends on the GPU list",
-			     f->unit->file);
-}
-
 static int compare_trees(struct comparing *c, struct arena *a, struct unit_model *m, struct err *e)
 {
 	c->differ = arena_array(a, c->count * c->count, sizeof(*c->differ));
@@ -208,7 +198,12 @@ int units_model(const struct tables *t, const struct configured_tree *trees, siz
 		bool known = row && strings_contain(row->units, row->units_count, u->file);
 		*f = (struct unit_dependence){u, depends_on(&c) | (known ? UNIT_GPU : UNIT_NOTHING)};
 		m.by[u->cuda][f->depends]++;
-		judge(f, known, a, &m);
+		if (f->unit->cuda && (f->depends & UNIT_ISA))
+			strlist_addf(&m.unexpected, a,
+				     "'%s' is compiled for the GPU and depends on the instruction set", f->unit->file);
+		if (!f->unit->cuda && (f->depends & UNIT_GPU) && !known)
+			strlist_addf(&m.unexpected, a, "'%s' is compiled for the CPU and depends on the GPU list",
+				     f->unit->file);
 	}
 	for (size_t i = 0; i < count; i++)
 		m.elsewhere += trees[i].count - m.count;

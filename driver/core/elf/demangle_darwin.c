@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/elf/demangle.h"
+#include "core/elf/elf.h"
 
 enum { SHOWN_MAX = 400, NAME_MAX_BYTES = 512 };
 

@@ -1,4 +1,4 @@
-#include "core/elf/demangle.h"
+#include "core/elf/elf.h"
 
 #include <setjmp.h>
 #include <stdbool.h>

@@ -73,3 +73,8 @@ int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t ke
  * by patchelf on a copy that replaces the file once all else is proved unchanged. */
 int elf_rename(const char *path, const char *soname, const struct kvlist *needed, const struct run *run,
 	       struct err *e) MUST_CHECK;
+
+/* C++ names for people. */
+/* demangle: "at::native::foo(int)" for "_ZN2at6native3fooEi", cut after 400 characters; other names
+ * are copied. Safe for hostile names, which can expand to gigabytes. */
+char *demangle(const char *name, struct arena *a);

@@ -55,11 +55,6 @@ uint64_t elf_cut_blank(const struct elf_cut *c)
 	return sum;
 }
 
-static bool is_old(const struct elf_cut *c, const uint8_t *bytes)
-{
-	return (uintptr_t)bytes - (uintptr_t)c->map->data < c->map->size;
-}
-
 uint64_t *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_count)
 {
 	const uint64_t long_part = UINT64_C(128) << 10;
@@ -74,7 +69,7 @@ uint64_t *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_co
 			marks[n++] = elf_cut_offset(c, from);
 			marks[n++] = elf_cut_offset(c, p->at);
 		}
-		if (p->len >= long_part && is_old(c, p->from)) {
+		if (p->len >= long_part && (uintptr_t)p->from - (uintptr_t)c->map->data < c->map->size) {
 			marks[n++] = elf_cut_offset(c, p->at);
 			marks[n++] = elf_cut_offset(c, p->at + p->len);
 		}

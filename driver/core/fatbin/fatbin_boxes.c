@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fatbin/fatbin_boxes.h"
+#include "core/fatbin/fatbin_parts.h"
 
 #ifndef DT_RELR /* glibc before 2.36 */
 #define DT_RELR 36

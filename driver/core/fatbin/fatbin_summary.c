@@ -79,8 +79,13 @@ static void close_container(struct summing *c)
 	c->open = false;
 }
 
-static void take_entry(struct summing *c, const struct fatbin_entry *entry, const struct fatbin_count *n)
+static int add(const struct fatbin_entry *entry, void *user, struct err *e)
 {
+	struct summing *c = user;
+	char inside[16];
+	struct fatbin_count *n = count_for(c, entry);
+	n->entries++;
+	n->bytes += entry->size;
 	if (c->open && c->container != entry->container)
 		close_container(c);
 	c->open = true;
@@ -89,16 +94,6 @@ static void take_entry(struct summing *c, const struct fatbin_entry *entry, cons
 	strlist_once(&c->words, c->a, word);
 	if (entry->kind == FATBIN_CUBIN && !strlist_contains(&c->cubins, entry->target))
 		strlist_add(&c->cubins, c->a, entry->target);
-}
-
-static int add(const struct fatbin_entry *entry, void *user, struct err *e)
-{
-	struct summing *c = user;
-	char inside[16];
-	struct fatbin_count *n = count_for(c, entry);
-	n->entries++;
-	n->bytes += entry->size;
-	take_entry(c, entry, n);
 	if (fatbin_inside(c->data, c->size, c->name, entry, inside, e) < 0)
 		return -1;
 	if (!fits(entry->kind, entry->target, inside))

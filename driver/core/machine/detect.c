@@ -5,7 +5,7 @@
 
 #include "base/version.h"
 #include "core/plan/plan.h"
-#include "core/variant/profile_parts.h"
+#include "core/variant/profile.h"
 #include "core/world/part.h"
 
 struct detecting {

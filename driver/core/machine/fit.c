@@ -30,16 +30,6 @@ static bool has_python(const struct fitting *c)
 	return false;
 }
 
-static void fit_python(struct fitting *c)
-{
-	const char *own = strlist_join(&c->h->pythons, c->a, " and "), *wanted = c->r->python;
-	if (!has_python(c))
-		lack(c, FIT_NO,
-		     !*wanted ? "no installer asks for its tags"
-		     : *own   ? arena_printf(c->a, "its Python is %s, not %s", own, wanted)
-			      : arena_printf(c->a, "it has no Python %s", wanted));
-}
-
 static void fit_requires_python(struct fitting *c)
 {
 	const char *range = c->r->requires_python, *depends = NULL;
@@ -93,17 +83,6 @@ static void fit_glibc(struct fitting *c)
 		lack(c, FIT_NO, arena_printf(c->a, "its glibc is %s, older than %s", own, r->glibc));
 }
 
-static void fit_processor(struct fitting *c)
-{
-	const struct isa_row *isa = c->r->isa;
-	struct strlist needs = {0};
-	if (isa)
-		hardware_closure(c->f, isa->cpuinfo, isa->cpuinfo_count, c->a, &needs);
-	const char *missing = hardware_lacks(c->f, c->h, &needs, c->a);
-	if (missing)
-		lack(c, FIT_NO, arena_printf(c->a, "no %s", missing));
-}
-
 /* Whether code for a target runs on a GPU: on later minor numbers too, PTX on all that is newer. */
 static bool runs(const char *target, const struct gpu_row *row, const char *gpu)
 {
@@ -151,11 +130,22 @@ void fit_of(const struct runs_on *r, const struct root *root, const struct hardw
 		*ret = out;
 		return;
 	}
-	fit_processor(&c);
+	const struct isa_row *isa = c.r->isa;
+	struct strlist needs = {0};
+	if (isa)
+		hardware_closure(c.f, isa->cpuinfo, isa->cpuinfo_count, c.a, &needs);
+	const char *missing = hardware_lacks(c.f, c.h, &needs, c.a);
+	if (missing)
+		lack(&c, FIT_NO, arena_printf(c.a, "no %s", missing));
 	fit_gpus(&c);
 	fit_driver(&c);
 	able = out.verdict == FIT_YES;
-	fit_python(&c);
+	const char *own = strlist_join(&c.h->pythons, c.a, " and "), *wanted = c.r->python;
+	if (!has_python(&c))
+		lack(&c, FIT_NO,
+		     !*wanted ? "no installer asks for its tags"
+		     : *own   ? arena_printf(c.a, "its Python is %s, not %s", own, wanted)
+			      : arena_printf(c.a, "it has no Python %s", wanted));
 	fit_requires_python(&c);
 	fit_glibc(&c);
 	fit_tag(&c);

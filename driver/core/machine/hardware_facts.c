@@ -1,4 +1,4 @@
-#include "core/machine/hardware_facts.h"
+#include "core/machine/hardware.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,6 @@
 
 #include "base/path.h"
 #include "base/yaml/yaml.h"
-#include "core/machine/hardware.h"
 
 PLAIN(feature, struct feature_row, NEED(struct feature_row, name), MAY(struct feature_row, cpuid),
       MAY(struct feature_row, state), MAY(struct feature_row, hwcap), MAY(struct feature_row, hwcap2),

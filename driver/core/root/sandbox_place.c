@@ -8,7 +8,6 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/shell.h"
 #include "base/sys/fs.h"
 
 /* Markers are removed first: none may say that a half-removed part is whole. */

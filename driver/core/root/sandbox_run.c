@@ -6,7 +6,6 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/shell.h"
 #include "base/sys/build_user.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

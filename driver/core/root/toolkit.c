@@ -7,7 +7,6 @@
 #include "base/sys/json.h"
 #include "base/version.h"
 #include "core/root/toolchain.h"
-#include "core/root/toolkit_parts.h"
 
 #define HEADER_BYTES (UINT64_C(16) << 20)
 #define OLDEST_GCC 9  /* of any release in the tables */
@@ -114,13 +113,6 @@ static void add_compiler(struct host_compilers *l, const struct root *r, const c
 			(struct host_compiler){.cc = cc, .cxx = cxx, .path = path, .version = "", .id = ""};
 }
 
-static void find_compilers(const struct root *r, struct arena *a, struct host_compilers *ret)
-{
-	add_compiler(ret, r, "gcc", "g++", a);
-	for (unsigned n = NEWEST_GCC; n >= OLDEST_GCC; n--)
-		add_compiler(ret, r, arena_printf(a, "gcc-%u", n), arena_printf(a, "g++-%u", n), a);
-}
-
 /* Asks each program for --version and --help, in this order; an answer that is empty counts. */
 static int ask(const struct root *root, enum sandbox_kind kind, const struct toolkit_places *places,
 	       const struct strlist *programs, const struct run *run, struct arena *a, struct strlist *ret,
@@ -208,7 +200,9 @@ int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_
 	}
 	toolkit_places(root, home, a, &places);
 	if (places.count) {
-		find_compilers(root, a, &compilers);
+		add_compiler(&compilers, root, "gcc", "g++", a);
+		for (unsigned n = NEWEST_GCC; n >= OLDEST_GCC; n--)
+			add_compiler(&compilers, root, arena_printf(a, "gcc-%u", n), arena_printf(a, "g++-%u", n), a);
 		for (size_t i = 0; i < places.count; i++)
 			strlist_ref(&programs, a, places.items[i].nvcc);
 		for (size_t i = 0; i < compilers.count; i++)

@@ -78,3 +78,20 @@ bool toolkit_parse(const char *version_text, const char *help_text, struct arena
 long toolkit_header_number(const char *text, const char *name);
 /* toolkit_header_limits: the newest GCC and Clang that crt/host_config.h accepts; 0: unknown. */
 void toolkit_header_limits(const char *text, unsigned *gcc_max, unsigned *clang_max);
+
+/* The pieces of toolkit_probe. */
+#define TOOLKIT_PLACES 16
+
+struct toolkit_places {
+	struct toolkit items[TOOLKIT_PLACES]; /* layout to mount_to are set */
+	size_t count;
+};
+
+/* toolkit_places: where an nvcc is, the preferred first, each nvcc once; `home` (NULL: none) comes
+ * before all. */
+void toolkit_places(const struct root *r, const char *home, struct arena *a, struct toolkit_places *ret);
+/* toolkit_include_dirs: directories of headers that exist, of the toolkit and of libraries
+ * installed beside it, each once. Returns how many, at the start, are the toolkit's own. */
+size_t toolkit_include_dirs(const struct root *r, const struct toolkit *k, struct arena *a, struct strlist *ret);
+/* toolkit_library_dirs: where its shared libraries are, as the build sees them. */
+void toolkit_library_dirs(const struct root *r, const struct toolkit *k, struct arena *a, struct strlist *ret);

@@ -1,4 +1,4 @@
-#include "core/tables/tables_check.h"
+#include "core/tables/tables_schema.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/tables/row_check.h"
-#include "core/tables/tables_check.h"
+#include "core/tables/tables_schema.h"
 
 #define EXTENSION_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
 

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/sys/digest.h"
-#include "core/tables/matrix_rows.h"
+#include "core/tables/rows_release.h"
 
 #define SOURCES                                                                                                        \
 	{                                                                                                              \

@@ -7,7 +7,6 @@
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
-#include "core/variant/profile_parts.h"
 
 #define MPS_NAME "darwin-mps"
 #define NATIVE "native" /* made exact before it comes here (core/detect.h) */

@@ -4,7 +4,7 @@
 #include "base/sys/fs.h"
 #include "base/yaml/yaml.h"
 #include "core/tables/row_check.h"
-#include "core/variant/profile_parts.h"
+#include "core/variant/profile.h"
 
 #define INHERIT_MAX 8
 #define STEM_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"

@@ -2,7 +2,10 @@
  * process in the sandbox. */
 #pragma once
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 
+#include "base/show.h"
 #include "core/root/sandbox.h"
 #include "step/bench/bench_said.h"
 
@@ -78,3 +81,27 @@ void bench_judge(const struct bench_said *const *runs, unsigned pairs, unsigned 
  * torch that does not import, or has no such device. What a workload does is in the result. */
 int bench_run(const struct bench_request *q, const struct run *run, struct arena *a, struct bench_result *ret,
 	      struct err *e) MUST_CHECK;
+
+/* The arithmetic of a comparison. */
+/* bench_median: of an even number the mean of the two in the middle; 0 without values, which stay
+ * in their order. */
+double bench_median(const double *values, size_t count);
+/* bench_spread: (most - least) / median; 0 for fewer than two. */
+double bench_spread(const double *values, size_t count);
+/* bench_geometric_mean: of values above 0; 0 without any. */
+double bench_geometric_mean(const double *values, size_t count);
+/* bench_same: whether two results are one: each of the two sums differs by at most the part
+ * `tolerance` of the larger first one, which is that of the magnitudes. */
+bool bench_same(const double a[2], const double b[2], double tolerance);
+
+/* What a comparison shows. */
+struct bench_shown {
+	const struct bench_request *request;
+	const struct bench_result *result;
+	const char *names[BENCH_SIDES]; /* of the wheels' files */
+};
+
+/* bench_json: the document, a new reference. bench_rows show it: a table for each number of
+ * threads. */
+json_t *bench_json(const struct bench_shown *s);
+extern const struct show bench_rows[];

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/sys/json.h"
-#include "step/bench/bench_print.h"
+#include "step/bench/bench.h"
 
 #define MIB (1024.0 * 1024.0)
 #define LARGEST 4.0

@@ -1,5 +1,4 @@
 #include "base/path.h"
-#include "base/shell.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
 #include "step/compile/build_parts.h"

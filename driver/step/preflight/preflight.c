@@ -1,9 +1,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/shell.h"
+#include "base/path.h"
 #include "core/world/world.h"
-#include "step/preflight/preflight_parts.h"
+#include "step/preflight/preflight.h"
 
 /* ---- the table ---- */
 

@@ -19,7 +19,7 @@
 #include "core/root/jobs.h"
 #include "core/root/sandbox_place.h"
 #include "core/root/sandbox_walls.h"
-#include "step/preflight/preflight_parts.h"
+#include "step/preflight/preflight.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 /* A unit with torch/extension.h takes more. */

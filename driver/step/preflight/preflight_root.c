@@ -7,7 +7,7 @@
 #include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
 #include "core/world/choose.h"
-#include "step/preflight/preflight_parts.h"
+#include "step/preflight/preflight.h"
 
 /* ---- asking it ---- */
 

@@ -2,7 +2,6 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/shell.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -1,4 +1,4 @@
-#include "step/test/test_table.h"
+#include "step/test/test.h"
 
 #include <fnmatch.h>
 #include <string.h>

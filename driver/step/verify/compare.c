@@ -9,7 +9,7 @@
 #include "base/sys/json.h"
 #include "base/utf8.h"
 #include "core/zip/zip.h"
-#include "step/verify/compare_parts.h"
+#include "step/verify/compare.h"
 
 enum { TEXT_PROBE = 8192, LINE_SHOWN = 120 };
 

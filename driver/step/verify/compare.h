@@ -1,6 +1,7 @@
 /* What differs between two wheels, down to the member, the ELF section and the symbol. */
 #pragma once
 #include <jansson.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/run.h"
@@ -26,3 +27,24 @@ int compare_wheels(const char *one, const char *other, const struct run *run, st
 		   struct err *e) MUST_CHECK;
 /* compare_json: a new reference. */
 json_t *compare_json(const struct comparison *c);
+
+/* What the compare files share. */
+struct compare_bytes {
+	const uint8_t *data;
+	size_t len;
+};
+
+struct comparing {
+	struct arena *a;
+	struct comparison *c;
+	const char *member; /* being compared */
+	size_t details;     /* noted of it so far */
+};
+
+/* compare_same: whether the bytes are equal. */
+bool compare_same(const struct compare_bytes *one, const struct compare_bytes *other);
+/* compare_note: one more difference of the member. */
+void compare_note(struct comparing *x, const char *where, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* compare_elf: notes sections and symbols that differ; false when none does, or one of the two is
+ * not an ELF file that libelf reads. */
+bool compare_elf(struct comparing *x, const struct compare_bytes *one, const struct compare_bytes *other);

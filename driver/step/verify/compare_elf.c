@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/strlist.h"
-#include "step/verify/compare_parts.h"
+#include "step/verify/compare.h"
 
 enum { NAMES_MAX = 10 };
 

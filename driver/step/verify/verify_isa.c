@@ -1,9 +1,8 @@
-#include "step/verify/verify_isa.h"
+#include "step/verify/verify_parts.h"
 
 #include <inttypes.h>
 
-#include "core/elf/demangle.h"
-#include "step/verify/verify_parts.h"
+#include "core/elf/elf.h"
 
 static bool is_init(const struct code_range *r)
 {

@@ -259,12 +259,6 @@ static bool is_musl(const struct verifying *v, const char *needed)
 	return false;
 }
 
-static bool is_system(const struct verifying *v, const struct library *l, const char *needed)
-{
-	return strncmp(needed, "ld-linux", 8) == 0 || is_musl(v, needed) ||
-	       (!v->musl && v->q->policy && manylinux_allows(v->q->policy, l->m->machine, needed));
-}
-
 /* The required distributions whose libraries were not given. ptbuild knows what its own wheels may find there. */
 static const char *not_given(const struct verifying *v)
 {
@@ -308,7 +302,9 @@ static void check_needed(struct loading *g, const struct library *l)
 		const struct verify_member *inside = verify_inside(v, needed);
 		if (strchr(needed, '/'))
 			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path", needed);
-		else if ((inside && is_reached(g, l, needed)) || is_provided(v, needed) || is_system(v, l, needed))
+		else if ((inside && is_reached(g, l, needed)) || is_provided(v, needed) ||
+			 (strncmp(needed, "ld-linux", 8) == 0 || is_musl(v, needed) ||
+			  (!v->musl && v->q->policy && manylinux_allows(v->q->policy, l->m->machine, needed))))
 			continue;
 		else if (inside)
 			strlist_ref(&lost, v->a, needed);

@@ -51,13 +51,6 @@ const struct verify_rule *verify_rule_find(const char *code)
 
 static const char *const levels[] = {[FINDING_NOTE] = "note", [FINDING_WARNING] = "warning", [FINDING_ERROR] = "error"};
 
-static json_t *promise_json(const struct promise *p)
-{
-	return json_pack("{s:s, s:b, s:o, s:o, s:o}", "from", p->from, "binding", p->binding, "isa",
-			 json_or_null(p->isa ? p->isa->name : NULL), "cuda", json_or_null(p->cuda), "gpu",
-			 p->gpu_known ? json_from_strlist(&p->gpu) : json_null());
-}
-
 static json_t *gpu_json(const struct verify_report *r)
 {
 	json_t *files = json_array();
@@ -94,9 +87,12 @@ json_t *verify_json(const struct verify_report *r)
 		"honest_platform", r->tag, "honest_platform_why", r->tag_why, "metadata_rev",
 		r->metadata_rev ? json_integer(r->metadata_rev) : json_null(), "requires_torch",
 		json_or_null(*r->requires_torch ? r->requires_torch : NULL), "code", code, "promise",
-		promise_json(&r->promise), "gpu_code", gpu_json(r), "errors", (json_int_t)r->errors, "warnings",
-		(json_int_t)r->warnings, "findings", findings, "runs_on",
-		r->runs_on.python ? runs_on_json(&r->runs_on) : json_null());
+		(json_pack("{s:s, s:b, s:o, s:o, s:o}", "from", r->promise.from, "binding", r->promise.binding, "isa",
+			   json_or_null(r->promise.isa ? r->promise.isa->name : NULL), "cuda",
+			   json_or_null(r->promise.cuda), "gpu",
+			   r->promise.gpu_known ? json_from_strlist(&r->promise.gpu) : json_null())),
+		"gpu_code", gpu_json(r), "errors", (json_int_t)r->errors, "warnings", (json_int_t)r->warnings,
+		"findings", findings, "runs_on", r->runs_on.python ? runs_on_json(&r->runs_on) : json_null());
 }
 
 const struct show verify_lines[] = {{.text = "{/file}[:{file}]: {level}\\[{rule}\\]: {text}", .each = "findings"}, {0}};

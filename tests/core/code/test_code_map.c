@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "core/code/isa_rules.h"
-#include "core/elf/demangle.h"
+#include "core/elf/elf.h"
 #include "shipped.h"
 
 #define KERNELS                                                                                                        \

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/root/toolkit_parts.h"
+#include "core/root/toolkit.h"
 
 #define VERSION_12_4                                                                                                   \
 	"nvcc: NVIDIA (R) Cuda compiler driver\nBuilt on Thu_Mar_28_02:18:24_PDT_2024\n"                               \

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/sys/json.h"
-#include "step/bench/bench_print.h"
+#include "step/bench/bench.h"
 
 enum { PAIRS = 3 };
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "step/bench/bench_stats.h"
+#include "step/bench/bench.h"
 
 static bool near(double x, double y)
 {
