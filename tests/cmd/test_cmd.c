@@ -525,6 +525,7 @@ static void slips_get_the_words_that_work(void **state)
 		{"detect --machine none", 2, "--machine: 'none' does not exist", NULL},
 		{"build --profile cpu-avx2 --sign-key none", 2, "--sign-key: 'none' does not exist", NULL},
 		{"plan --profile sm90-avx2 --cuda cuda12_8", 3, "unknown CUDA toolkit", "did you mean '12.8'?"},
+		{"plan --profile cpu-avx2 --python 3.14t", 3, "'3.14t' is free-threaded", "use Python 3.14"},
 		{"plan --profile cpu-avx2 --python 3.99", 3, "unknown Python '3.99'", "3.15; or leave --python out"},
 		{"plan pytorch-python399-cpu-avx2", 3, "unknown Python 'python399'", "hint: known: python39"},
 		{"cpu-avx2", 2, "not a command: 'cpu-avx2'", "'ptbuild build --profile cpu-avx2'"},

@@ -2,6 +2,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/suggest.h"
 #include "base/version.h"
 #include "core/tables/tables.h"
@@ -199,6 +200,11 @@ int tables_need_python(const struct tables *t, const char *python, struct err *e
 			strlist_once(&known, &a, t->releases[i].pythons[k]);
 	if (strlist_contains(&known, python))
 		return 0;
+	const char *plain = arena_strndup(&a, python, *python ? strlen(python) - 1 : 0);
+	if (path_has_suffix(python, "t") && strlist_contains(&known, plain)) {
+		err_set(e, ERR_CONFIG, "Python '%s' is free-threaded, and no package is built for such a one", python);
+		return err_hint(e, "use Python %s", plain);
+	}
 	return unknown_version("Python", python, &known, "; or leave --python out, for the root's own", e);
 }
 
