@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/size.h"
 #include "base/sys/json.h"
+#include "base/sys/machine.h"
 #include "cmd/build.h"
 #include "cmd/cost.h"
 #include "cmd/root.h"
@@ -212,11 +213,9 @@ static void order_by_isa(struct selections *chosen, struct arena *a)
 /* Leaves out what another kind of machine builds, and says so, a line each kind. */
 static int keep_own_platform(struct cmd_context *c, struct selections *chosen, struct err *e)
 {
-	const char *here;
+	const char *here = machine_platform(c->arena);
 	struct kvlist others = {0};
 	size_t n = 0;
-	if (cmd_platform(c->arena, &here, e) < 0)
-		return -1;
 	for (size_t i = 0; i < chosen->count; i++) {
 		const char *platform = chosen->items[i].variant.profile.platform;
 		if (strcmp(platform, here) == 0) {

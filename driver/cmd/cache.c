@@ -71,30 +71,18 @@ static const struct show info_rows[] = {
 	{.text = "{!kinds}{?free_bytes}empty"},
 	{0}};
 
-/* Looking at a store does not make one, and one that is named is there: *ret is NULL for the default one that nothing
- * has made yet. */
-static int store_dir_of(struct cmd_context *c, const char **ret, struct err *e)
+/* Looking at a store does not make one, and one that is named is there; the default one may be of nothing yet. */
+static int find_store(struct cmd_context *c, const char **ret, bool *ret_there, struct err *e)
 {
 	const char *dir;
 	if (cmd_cache_dir(c, &dir, e) < 0)
 		return -1;
-	*ret = fs_exists(TRUSTED, dir) ? dir : NULL;
-	if (*ret || !c->global->cache)
+	*ret = dir;
+	*ret_there = fs_exists(TRUSTED, dir);
+	if (*ret_there || !c->global->cache)
 		return 0;
 	err_set(e, ERR_USAGE, "no store in '%s'", dir);
 	return err_hint(e, "a build or fetch makes one");
-}
-
-/* Of none. */
-static int show_nothing(struct cmd_context *c, const struct show *shown, struct err *e)
-{
-	const char *dir = NULL;
-	if (cmd_cache_dir(c, &dir, e) < 0)
-		return -1;
-	json_t *doc = json_pack("{s:i, s:o, s:i, s:i, s:[], s:b, s:[], s:i, s:i, s:i, s:i}", "schema", 1, "dir",
-				json_or_null(dir), "checked", 0, "bytes", 0, "wrong", "dry_run", 0, "removed",
-				"removed_bytes", 0, "kept", 0, "kept_bytes", 0, "busy", 0);
-	return cmd_show(c, doc, shown, e);
 }
 
 static int no_store(struct cmd_context *c, const char *dir, struct err *e)
@@ -106,7 +94,7 @@ static int no_store(struct cmd_context *c, const char *dir, struct err *e)
 
 static int cache_info(struct cmd_context *c, const char *name, struct err *e)
 {
-	struct store *s;
+	struct store *s = NULL;
 	const char *dir;
 	(void)name;
 	struct store_usage *rows;
@@ -147,31 +135,28 @@ static const struct show verify_rows[] = {
 	{.text = "{checked} objects checked ({bytes:MiB}), {wrong:#} wrong"},
 	{0}};
 
-static json_t *checks_json(struct store *s, const struct store_checks *r)
+static json_t *checks_json(const char *dir, const struct store_checks *r)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->wrong; i++)
 		json_array_append_new(list, wrong_json(&r->items[i]));
-	return json_pack("{s:i, s:o, s:I, s:I, s:o}", "schema", 1, "dir", json_or_null(store_dir(s)), "checked",
+	return json_pack("{s:i, s:o, s:I, s:I, s:o}", "schema", 1, "dir", json_or_null(dir), "checked",
 			 (json_int_t)r->checked, "bytes", (json_int_t)r->bytes, "wrong", list);
 }
 
 static int cache_verify(struct cmd_context *c, const char *name, struct err *e)
 {
-	struct store *s;
+	struct store *s = NULL;
 	(void)name;
 	const struct cache_options *o = c->options;
-	struct store_checks r;
+	struct store_checks r = {0};
 	const char *dir;
-	if (store_dir_of(c, &dir, e) < 0)
+	bool there;
+	if (find_store(c, &dir, &there, e) < 0 || (there && cmd_store_read(c, &s, e) < 0))
 		return -1;
-	if (!dir)
-		return show_nothing(c, verify_rows, e);
-	if (cmd_store_read(c, &s, e) < 0)
-		return -1;
-	bool move = !o->dry_run && !store_is_read_only(s);
-	if (store_verify_all(s, move, machine_processors(), c->run, c->arena, &r, e) < 0 ||
-	    cmd_show(c, checks_json(s, &r), verify_rows, e) < 0)
+	bool move = there && !o->dry_run && !store_is_read_only(s);
+	if ((there && store_verify_all(s, move, machine_processors(), c->run, c->arena, &r, e) < 0) ||
+	    cmd_show(c, checks_json(s ? store_dir(s) : dir, &r), verify_rows, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.wrong; i++) {
 		if (r.items[i].why.kind != ERR_INTEGRITY) { /* could not be read, which says nothing of its bytes */
@@ -199,11 +184,11 @@ static const struct show gc_rows[] = {
 
 static int cache_gc(struct cmd_context *c, const char *name, struct err *e)
 {
-	struct store *s;
+	struct store *s = NULL;
 	(void)name;
 	const struct cache_options *o = c->options;
 	struct gc_options q = {.keep_seconds = -1, .grace_seconds = GC_GRACE_SECONDS, .dry_run = o->dry_run};
-	struct gc_result r;
+	struct gc_result r = {0};
 	uint64_t max_bytes = 0;
 	if (!o->max_size && !o->keep_days) {
 		err_set(e, ERR_USAGE, "cache gc needs to know what it may remove");
@@ -217,14 +202,12 @@ static int cache_gc(struct cmd_context *c, const char *name, struct err *e)
 	if (o->keep_days && cmd_keep_days(o->keep_days, &q.keep_seconds, e) < 0)
 		return -1;
 	const char *dir;
-	if (store_dir_of(c, &dir, e) < 0)
-		return -1;
-	if (!dir)
-		return show_nothing(c, gc_rows, e);
-	if (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0)
+	bool there;
+	if (find_store(c, &dir, &there, e) < 0 ||
+	    (there && (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0)))
 		return -1;
 	json_t *doc = json_pack("{s:i, s:o, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir",
-				json_or_null(store_dir(s)), "dry_run", o->dry_run, "removed",
+				json_or_null(s ? store_dir(s) : dir), "dry_run", o->dry_run, "removed",
 				objects_json(r.removed, r.count), "removed_bytes", (json_int_t)r.removed_bytes, "kept",
 				(json_int_t)r.kept, "kept_bytes", (json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy);
 	return cmd_show(c, doc, gc_rows, e);

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/sys/json.h"
+#include "base/sys/machine.h"
 #include "cmd/cost.h"
 #include "core/machine/fit.h"
 #include "core/plan/torch_fits.h"
@@ -38,13 +39,12 @@ struct output {
 static int is_probed(struct cmd_context *c, const struct output *o, bool *ret, struct err *e)
 {
 	struct cmd_root_state root;
-	const char *platform;
 	*ret = false;
 	if (!c->global->root || *o->no_world.msg)
 		return 0;
-	if (cmd_root_look(c, &root, e) < 0 || cmd_platform(c->arena, &platform, e) < 0)
+	if (cmd_root_look(c, &root, e) < 0)
 		return -1;
-	*ret = root.made && (!root.world || strcmp(root.world->platform, platform) == 0);
+	*ret = root.made && (!root.world || strcmp(root.world->platform, machine_platform(c->arena)) == 0);
 	return 0;
 }
 

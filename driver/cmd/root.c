@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "base/sys/machine.h"
 #include "cache/world.h"
@@ -19,15 +18,6 @@ static const char *toolkit_of(const struct release_row *r, const struct profile 
 	if (p->gpu != GPU_CUDA)
 		return NULL;
 	return cuda ? cuda : r->toolkits_count ? r->toolkits[0] : NULL;
-}
-
-int cmd_platform(struct arena *a, const char **ret, struct err *e)
-{
-	struct utsname u;
-	if (uname(&u) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot tell the kind of this machine");
-	*ret = arena_printf(a, "%s-linux", u.machine);
-	return 0;
 }
 
 static const char *named_world(const struct cmd_context *c)
@@ -54,21 +44,19 @@ static int load_world(struct cmd_context *c, const char *name, const char *platf
 /* The world that --root names, for this machine, becomes the one of the context. */
 static int load_named(struct cmd_context *c, struct err *e)
 {
-	const char *platform;
 	if (c->world || !named_world(c))
 		return 0;
-	return cmd_platform(c->arena, &platform, e) < 0 ? -1 : load_world(c, named_world(c), platform, &c->world, e);
+	return load_world(c, named_world(c), machine_platform(c->arena), &c->world, e);
 }
 
 int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct err *e)
 {
 	const struct tables *t;
-	struct world_wanted want = {0};
+	struct world_wanted want = {.platform = machine_platform(c->arena)};
 	struct world_choice w = {0};
 	if (c->global->root || cmd_sandbox(c) == SANDBOX_NONE)
 		return 0;
-	if (cmd_tables(c, &t, e) < 0 || cmd_platform(c->arena, &want.platform, e) < 0 ||
-	    world_choose(t, r, &want, c->arena, &w, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || world_choose(t, r, &want, c->arena, &w, e) < 0)
 		return -1;
 	return w.name ? load_world(c, w.name, want.platform, &c->world, e) : 0;
 }
@@ -257,8 +245,9 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 			of[i] = &groups[0];
 		return 0;
 	}
-	if (cmd_tables(c, &all.tables, e) < 0 || cmd_platform(c->arena, &all.platform, e) < 0)
+	if (cmd_tables(c, &all.tables, e) < 0)
 		return -1;
+	all.platform = machine_platform(c->arena);
 	all.named = named_world(c) ? c->world : NULL;
 	all.items = arena_array(c->arena, s->count, sizeof(*all.items));
 	for (size_t i = 0; i < s->count; i++) {

@@ -24,8 +24,6 @@ struct cmd_root_group {
 	const struct cmd_root_state *state; /* NULL: nobody looked yet */
 };
 
-/* cmd_platform: of this machine: "x86_64-linux". */
-int cmd_platform(struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* cmd_root_groups: variants by the root that each stands on, in the order of their first: one group
  * with a directory as --root or without a sandbox, else one for each world. Those that can stand
  * on none, or not on the world that --root names, are groups of their own, with the reason

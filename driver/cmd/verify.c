@@ -178,7 +178,7 @@ static json_t *rules_json(void)
 static int check_signatures(struct cmd_context *c, const char *path, const struct strlist *wheels, struct err *e)
 {
 	struct sign_key *AUTO_SIGN_KEY key = NULL;
-	if (sign_load_public(path, &key, e) < 0)
+	if (sign_load(path, false, &key, e) < 0)
 		return err_wrap(e, "--key");
 	for (size_t i = 0; i < wheels->count; i++) {
 		if (provenance_check(wheels->items[i], key, c->arena, e) < 0)

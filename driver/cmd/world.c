@@ -1,12 +1,12 @@
 #include "cmd/world.h"
 
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "base/sys/machine.h"
 #include "cache/world.h"
 #include "step/pipeline/pipeline_world.h"
 
@@ -18,16 +18,13 @@ static const char *const kinds[] = {[WORLD_DEB] = "deb", [WORLD_WHEEL] = "wheel"
 int world_platform(const struct cmd_context *c, const char **ret, struct err *e)
 {
 	const struct world_options *o = c->options;
-	struct utsname u;
-	const char *name = o->platform;
-	if (!name && uname(&u) == 0)
-		name = arena_printf(c->arena, "%s-linux", u.machine);
-	if (name && world_debian_arch(name)) {
+	const char *name = o->platform ? o->platform : machine_platform(c->arena);
+	if (world_debian_arch(name)) {
 		*ret = name;
 		return 0;
 	}
-	err_set(e, ERR_USAGE, "no part of a world is for the platform '%s'", name ? name : "");
-	const char *near = name ? suggest_nearest(name, platforms, ARRAY_LEN(platforms)) : NULL;
+	err_set(e, ERR_USAGE, "no part of a world is for the platform '%s'", name);
+	const char *near = suggest_nearest(name, platforms, ARRAY_LEN(platforms));
 	return near ? err_hint(e, "did you mean '%s'?", near)
 		    : err_hint(e, "--platform takes x86_64-linux or aarch64-linux");
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -13,7 +14,7 @@ unsigned machine_processors(void)
 {
 	const char *given = getenv("SLURM_CPUS_PER_TASK");
 	unsigned n = os_processors();
-	uint64_t quota = machine_quota_at("");
+	uint64_t quota = machine_quota("");
 	unsigned long task = given && *given >= '0' && *given <= '9' ? strtoul(given, NULL, 10) : 0;
 	n = quota < n ? (unsigned)quota : n;
 	return task && task < n ? (unsigned)task : n;
@@ -29,7 +30,7 @@ static unsigned core_of(const char *root, unsigned number)
 	return f && fscanf(f, "%9u", &first) == 1 ? first : number;
 }
 
-void machine_cores_first_at(const char *root, unsigned *numbers, unsigned count)
+void machine_cores_first(const char *root, unsigned *numbers, unsigned count)
 {
 	AUTO_ARENA struct arena a = {0};
 	unsigned *cores = arena_array(&a, count, sizeof(*cores)), *later = arena_array(&a, count, sizeof(*later));
@@ -53,11 +54,20 @@ unsigned machine_list_processors(unsigned *ret, unsigned max)
 {
 	enum { MOST = 1024 };
 	unsigned all[MOST], count = os_list_processors(all, MOST);
-	machine_cores_first_at("", all, count);
+	machine_cores_first("", all, count);
 	count = count < max ? count : max;
 	for (unsigned i = 0; i < count; i++)
 		ret[i] = all[i];
 	return count;
+}
+
+char *machine_platform(struct arena *a)
+{
+	struct utsname u;
+	if (uname(&u) < 0)
+		abort();
+	return arena_printf(a, "%s-%s", strcmp(u.machine, "arm64") == 0 ? "aarch64" : u.machine,
+			    strcmp(u.sysname, "Darwin") == 0 ? "darwin" : "linux");
 }
 
 bool machine_has_feature(const char *name)

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+
 /* machine_processors: those the scheduler lets this process run on, no more than the CPU quota of a
  * cgroup (v1 and v2) above it is worth, and than SLURM_CPUS_PER_TASK says; at least 1. */
 unsigned machine_processors(void);
@@ -14,22 +16,22 @@ unsigned machine_list_processors(unsigned *ret, unsigned max);
  * cgroup limit (v1 and v2) above this process leaves, file cache counted as free; UINT64_MAX if
  * nothing can be read. */
 uint64_t machine_memory(void);
-/* machine_oom_kills: processes killed for memory so far, in the nearest cgroup of this process that
+/* `root` is a tree with a machine's proc/ and sys/, "" for this machine.
+ * machine_oom_kills: processes killed for memory so far, in the nearest cgroup of this process that
  * counts them, else in the machine. Only a difference of two calls means something. */
-uint64_t machine_oom_kills(void);
+uint64_t machine_oom_kills(const char *root);
 /* machine_pressure: percent of the last ten seconds in which everything waited for memory ("full"
  * of this process's cgroup, else of the machine); 0 where the kernel does not say. */
-double machine_pressure(void);
+double machine_pressure(const char *root);
 
-/* The same on a tree with a machine's proc/ and sys/, for tests; "" is this machine. */
 uint64_t machine_memory_at(const char *root);
 /* machine_cores_first_at: puts the first number of each core in front; their order stays. */
-void machine_cores_first_at(const char *root, unsigned *numbers, unsigned count);
+void machine_cores_first(const char *root, unsigned *numbers, unsigned count);
 /* machine_quota_at: processors that the quota is worth, rounded up; UINT64_MAX without one. */
-uint64_t machine_quota_at(const char *root);
-uint64_t machine_oom_kills_at(const char *root);
-double machine_pressure_at(const char *root);
+uint64_t machine_quota(const char *root);
 
+/* machine_platform: "x86_64-linux", "aarch64-darwin". */
+char *machine_platform(struct arena *a) __attribute__((returns_nonnull));
 /* machine_has_feature: whether /proc/cpuinfo lists `name` among the first processor's flags (x86)
  * or Features (Arm). */
 bool machine_has_feature(const char *name);

@@ -170,7 +170,7 @@ static uint64_t quota_of(const struct group *g, struct arena *a)
 	return quota >= NO_LIMIT || period == 0 ? UINT64_MAX : (quota + period - 1) / period;
 }
 
-uint64_t machine_quota_at(const char *root)
+uint64_t machine_quota(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct groups g = list_groups(root, "cpu", &a);
@@ -182,7 +182,7 @@ uint64_t machine_quota_at(const char *root)
 	return least ? least : 1;
 }
 
-uint64_t machine_oom_kills_at(const char *root)
+uint64_t machine_oom_kills(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct groups g = list_groups(root, "memory", &a);
@@ -210,7 +210,7 @@ static bool read_pressure(const char *path, double *ret)
 	return false;
 }
 
-double machine_pressure_at(const char *root)
+double machine_pressure(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct groups g = list_groups(root, "memory", &a);
@@ -227,14 +227,4 @@ uint64_t machine_memory(void)
 {
 	uint64_t bytes = machine_memory_at("");
 	return bytes != UINT64_MAX ? bytes : os_memory();
-}
-
-uint64_t machine_oom_kills(void)
-{
-	return machine_oom_kills_at("");
-}
-
-double machine_pressure(void)
-{
-	return machine_pressure_at("");
 }

@@ -53,7 +53,7 @@ static int make_key(const char *path, EVP_PKEY *pkey, struct sign_key **ret, str
 	return 0;
 }
 
-static int load(const char *path, bool private_half, struct sign_key **ret, struct err *e)
+int sign_load(const char *path, bool private_half, struct sign_key **ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	if (fs_read(TRUSTED, path, KEY_FILE_MAX, &text, e) < 0)
@@ -79,16 +79,6 @@ static int load(const char *path, bool private_half, struct sign_key **ret, stru
 	}
 	OPENSSL_cleanse(buf_reserve(&text, 0) - text.len, text.len);
 	return rc;
-}
-
-int sign_load_private(const char *path, struct sign_key **ret, struct err *e)
-{
-	return load(path, true, ret, e);
-}
-
-int sign_load_public(const char *path, struct sign_key **ret, struct err *e)
-{
-	return load(path, false, ret, e);
 }
 
 void sign_key_free(struct sign_key *k)

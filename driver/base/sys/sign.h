@@ -10,10 +10,9 @@
 
 struct sign_key;
 
-/* sign_load_private, sign_load_public: an Ed25519 key from a PEM file without a password.
+/* sign_load: the private or the public half of an Ed25519 key, from a PEM file without a password.
  * ERR_CONFIG says what the file holds instead. */
-int sign_load_private(const char *path, struct sign_key **ret, struct err *e) MUST_CHECK;
-int sign_load_public(const char *path, struct sign_key **ret, struct err *e) MUST_CHECK;
+int sign_load(const char *path, bool private_half, struct sign_key **ret, struct err *e) MUST_CHECK;
 /* sign_key_free: NULL is fine. */
 void sign_key_free(struct sign_key *k);
 /* sign_key_id: hex SHA-256 of the public half (SubjectPublicKeyInfo), for either half of a pair. */

@@ -20,34 +20,30 @@ struct feature_row {
 	const char *hwcap;  /* "22", "" */
 	const char *hwcap2; /* "1", "" */
 	const char **implies;
-	unsigned implies_count;
 	const char **macros;
-	unsigned macros_count;
+	unsigned implies_count, macros_count;
 };
 
 struct processor_row {
 	const char *name;
 	const char *vendor; /* "" for Arm */
 	const char *family;
-	const char **models; /* "85" or "16-31" */
-	unsigned models_count;
+	const char **models;   /* "85" or "16-31" */
 	const char *steppings; /* "5-7", "" = all */
 	const char *implementer;
 	const char *part;
 	const char **distrust;
-	unsigned distrust_count;
 	const char *note;
+	unsigned models_count, distrust_count;
 };
 
 struct hardware_facts {
 	struct feature_row *features;
-	unsigned features_count;
 	struct processor_row *processors;
-	unsigned processors_count;
 	/* directories, or patterns of them, where NVIDIA's driver has its libraries and the loader
 	 * does not look */
 	const char **driver_places;
-	unsigned driver_places_count;
+	unsigned features_count, processors_count, driver_places_count;
 };
 
 /* hardware_facts_load: cpu.yaml of the profiles directory. ERR_CONFIG with file and line. */

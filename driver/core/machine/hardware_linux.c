@@ -6,9 +6,9 @@
 #endif
 #include <gnu/libc-version.h>
 #include <sys/auxv.h>
-#include <sys/utsname.h>
 
 #include "base/sys/fs.h"
+#include "base/sys/machine.h"
 #include "core/machine/hardware_parts.h"
 
 static const char *read_proc(const char *path, struct arena *a)
@@ -68,13 +68,9 @@ static void probe(const struct hardware_facts *f, struct arena *a, struct hardwa
 
 int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h, struct err *e)
 {
-	struct utsname u;
-	if (uname(&u) != 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read the machine's name");
-	bool x86 = strcmp(u.machine, "x86_64") == 0;
-	if (!x86 && strcmp(u.machine, "aarch64") != 0)
-		return err_set(e, ERR_POLICY, "cannot build on '%s': neither x86_64 nor aarch64", u.machine);
-	h->platform = x86 ? "x86_64-linux" : "aarch64-linux";
+	h->platform = machine_platform(a);
+	if (strcmp(h->platform, "x86_64-linux") != 0 && strcmp(h->platform, "aarch64-linux") != 0)
+		return err_set(e, ERR_POLICY, "cannot build on '%s': neither x86_64 nor aarch64", h->platform);
 	hardware_parse_cpuinfo(read_proc("/proc/cpuinfo", a), a, &h->cpu);
 	probe(f, a, &h->cpu);
 	h->glibc = gnu_get_libc_version();

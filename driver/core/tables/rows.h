@@ -29,16 +29,12 @@ struct table_setting {
 struct isa_row { /* isa.yaml */
 	const char *name;
 	const char **aliases;
-	unsigned aliases_count;
 	const char *platform; /* "x86_64-linux", "aarch64-linux" */
 	const char **flags;   /* for CFLAGS and CXXFLAGS, never for nvcc's host pass */
-	unsigned flags_count;
 	/* feature names of /proc/cpuinfo that a machine must have to run it */
 	const char **cpuinfo;
-	unsigned cpuinfo_count;
 	const char **workloads; /* detect recommends it for these only; none = for any */
-	unsigned workloads_count;
-	unsigned rank; /* detect prefers the higher */
+	unsigned rank;          /* detect prefers the higher */
 	/* "v3": the lowest x86-64 level whose processors all run it; "" where no level says so */
 	const char *level;
 	const char *gcc_min;
@@ -46,7 +42,7 @@ struct isa_row { /* isa.yaml */
 	const char *cpus;               /* for people: which processors */
 	const char *note;               /* added to the plan's notes when not "" */
 	struct table_setting *settings; /* toggles that the ISA implies */
-	unsigned settings_count;
+	unsigned aliases_count, flags_count, cpuinfo_count, workloads_count, settings_count;
 	unsigned line;
 };
 
@@ -68,7 +64,6 @@ struct gpu_row {                /* gpu.yaml */
 	const char *capability; /* "9.0" */
 	const char *name;       /* "Hopper" */
 	const char **devices;
-	unsigned devices_count;
 	const char *cuda_min; /* first toolkit whose nvcc has the target */
 	const char *cuda_max; /* last one ("" = still there) */
 	/* first PyTorch whose arch lists know it ("" = all in the tables) */
@@ -76,7 +71,6 @@ struct gpu_row {                /* gpu.yaml */
 	const char *cudnn_max; /* last cuDNN that supports it ("" = still supported) */
 	/* where such machines exist; elsewhere: built, with a note; none = not known, no note */
 	const char **platforms;
-	unsigned platforms_count;
 	/* first driver that knows the GPU ("" = the toolkit's floor decides) */
 	const char *driver_min;
 	/* torch.utils.cpp_extension refuses it: no torchvision, and no torchaudio that goes through
@@ -85,15 +79,13 @@ struct gpu_row {                /* gpu.yaml */
 	/* first PyTorch whose torch.utils.cpp_extension no longer knows it ("" = all do) */
 	const char *extensions_until;
 	const char **not_with; /* targets that cannot be built together with it: "100" */
-	unsigned not_with_count;
 	struct gpu_suffix *suffixes;
-	unsigned suffixes_count;
 	struct table_setting *settings; /* toggles that the target implies */
-	unsigned settings_count;
 	const char *note;
 	/* a system on a chip, whose code runs on it alone: what is built for a lower minor number
 	 * of its line does not */
 	bool tegra;
+	unsigned devices_count, platforms_count, not_with_count, suffixes_count, settings_count;
 	unsigned line;
 };
 
@@ -118,10 +110,9 @@ struct cuda_library_row {    /* cuda.yaml: libraries of one nvidia-* wheel */
 	const char *older;   /* that of older versions, below site-packages; "" = none */
 	const char *below;   /* the first version that has these names no more; "" = none */
 	const char **names;  /* fnmatch patterns of their SONAMEs: "libcublas.so.12" */
-	unsigned names_count;
-	const char *part;   /* the part that knows their version; "" = the toolkit's own version */
-	const char **needs; /* packages whose libraries these need in turn */
-	unsigned needs_count;
+	const char *part;    /* the part that knows their version; "" = the toolkit's own version */
+	const char **needs;  /* packages whose libraries these need in turn */
+	unsigned names_count, needs_count;
 	unsigned line;
 };
 
@@ -176,23 +167,20 @@ struct blas_row {            /* blas.yaml */
 	/* the setting that names its directory: "INTEL_MKL_DIR"; "" = it is among the root's own */
 	const char *place;
 	const char **files; /* what PyTorch needs of it, below that directory */
-	unsigned files_count;
 	/* what of it is linked into the wheel's own libraries, by its directory in the root's
 	 * usr/share/doc: "mkl-static"; "" = it stays a library of its own */
 	const char *linked;
 	const char *licence; /* of what is linked, by name; "" = none is */
 	const char **platforms;
-	unsigned platforms_count;
 	const char *note;
 	struct table_setting *settings; /* what PyTorch must be told beside BLAS */
-	unsigned settings_count;
+	unsigned files_count, platforms_count, settings_count;
 	unsigned line;
 };
 
 struct toggle_row { /* toggles.yaml: one USE_/BUILD_ option of a package */
 	const char *name;
-	const char **names; /* as in table_setting */
-	unsigned names_count;
+	const char **names;  /* as in table_setting */
 	const char *package; /* "pytorch" (the default), "torchvision", "torchaudio" */
 	const char *since;   /* first release (of that package) that has it; "" = all */
 	const char *until;   /* first release that no longer has it; "" = still there */
@@ -205,11 +193,11 @@ struct toggle_row { /* toggles.yaml: one USE_/BUILD_ option of a package */
 	const char *needs;
 	/* what may be asked for, in the package's own spelling; none in the file = ON, OFF */
 	const char **values;
-	unsigned values_count;
 	const char *why;
 	const char *source; /* as in table_setting */
 	bool cache;         /* as in table_setting */
 	bool check;         /* compare with CMakeCache.txt after configure */
+	unsigned names_count, values_count;
 	unsigned line;
 };
 
@@ -224,18 +212,15 @@ struct retired_row { /* toggles.yaml: a name people ask for that no longer exist
 struct correction_row { /* corrections.yaml: what recipes got wrong, a note for whom it concerns */
 	const char *name;
 	const char **packages; /* none = all, as for the next three */
-	unsigned packages_count;
-	const char **kinds; /* "cpu", "cuda", "mps" */
-	unsigned kinds_count;
+	const char **kinds;    /* "cpu", "cuda", "mps" */
 	const char **isas;
-	unsigned isas_count;
-	const char **gpus; /* "90": one of the profile's targets is enough */
-	unsigned gpus_count;
+	const char **gpus;    /* "90": one of the profile's targets is enough */
 	const char *versions; /* of the package: "<2.10"; "" = all, as for the next two */
 	const char *cuda;     /* toolkits */
 	const char *pythons;
 	const char *note;
 	const char *source;
+	unsigned packages_count, kinds_count, isas_count, gpus_count;
 	unsigned line;
 };
 

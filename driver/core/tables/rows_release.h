@@ -69,10 +69,9 @@ struct taken_row {                     /* taken.yaml: it has `requirement` or `c
 
 struct cflags_row { /* warnings and the like, added behind the ISA flags */
 	const char **flags;
-	unsigned flags_count;
 	const char **platforms; /* none = all */
-	unsigned platforms_count;
 	const char *why;
+	unsigned flags_count, platforms_count;
 	unsigned line;
 };
 
@@ -90,31 +89,23 @@ struct package_row { /* one package of a release */
 	 * "setuptools" (vision), "setuptools-cmake" (audio <= 2.10) */
 	const char *backend;
 	struct source_row *sources;
-	unsigned sources_count;
 	/* a patch series inside the unpacked tree ("debian/patches/series"), "" = none;
 	 * patches/<package>/<release>/series comes after it */
 	const char *series;
 	const char **skip_patches; /* names of that series left out */
-	unsigned skip_patches_count;
 	struct command_row *prepare;
-	unsigned prepare_count;
 	/* what the build needs from Python: "setuptools>=62.3,<80" ... */
 	const char **python_requires;
-	unsigned python_requires_count;
 	/* replaces/completes Requires-Dist of the wheel, without torch itself */
 	const char **install_requires;
-	unsigned install_requires_count;
 	struct cuda_require_row *cuda_requires;
-	unsigned cuda_requires_count;
 	/* locked list with hashes, file below profiles/requirements ("" = none: the root must have
 	 * them) */
 	const char *requirements;
 	/* another such list, of what only the trial of its wheel imports; in no key */
 	const char *tried_with;
 	struct table_setting *settings; /* release-wide overrides of toggles and environment */
-	unsigned settings_count;
 	struct cflags_row *extra_cflags;
-	unsigned extra_cflags_count;
 	const char *cudnn;         /* "" = none stated */
 	const char *note;          /* added to the plan's notes when not "" */
 	struct memory_row *memory; /* NULL: nothing known */
@@ -123,6 +114,8 @@ struct package_row { /* one package of a release */
 	 * is none without CUDA. */
 	const char *name, *torch, *python;
 	bool cuda_only;
+	unsigned sources_count, skip_patches_count, prepare_count, python_requires_count, install_requires_count,
+		cuda_requires_count, settings_count, extra_cflags_count;
 	unsigned line;
 };
 
@@ -139,12 +132,9 @@ struct release_row {      /* releases/<name>.yaml */
 	const char *name; /* "2.9.1", "2.6.0-debian" */
 	const char *base; /* upstream version for comparisons: "2.6.0" */
 	const char **pythons;
-	unsigned pythons_count;
-	const char **toolkits; /* CUDA versions it builds with, the default first */
-	unsigned toolkits_count;
+	const char **toolkits;    /* CUDA versions it builds with, the default first */
 	struct world_row *worlds; /* none: builds stand on the machine's own system */
-	unsigned worlds_count;
-	const char *cmake; /* version ranges: ">=3.18,<4" */
+	const char *cmake;        /* version ranges: ">=3.18,<4" */
 	const char *ninja;
 	const char *gcc;
 	const char *gcc_arm; /* instead of gcc on Arm; "" = the same */
@@ -160,24 +150,20 @@ struct release_row {      /* releases/<name>.yaml */
 	struct package_row *torchaudio;
 	/* what --extension asks for, not of the file */
 	const struct package_row *extensions;
-	unsigned extensions_count;
 	const char *file; /* where it came from */
+	unsigned pythons_count, toolkits_count, worlds_count, extensions_count;
 	unsigned line;
 };
 
 /* The rows of a matrix file. */
 struct matrix_row {
 	const char **packages; /* none in the file = pytorch */
-	unsigned packages_count;
-	const char **pythons; /* none in the file = the file's */
-	unsigned pythons_count;
+	const char **pythons;  /* none in the file = the file's */
 	const char **toolkits; /* none for cpu and mps */
-	unsigned toolkits_count;
-	const char **gpus; /* "cpu", "mps", "sm90", "sm80+sm90a+ptx" */
-	unsigned gpus_count;
+	const char **gpus;     /* "cpu", "mps", "sm90", "sm80+sm90a+ptx" */
 	/* instruction sets, or groups of isa.yaml, which loading takes apart; none for mps */
 	const char **isas;
-	unsigned isas_count;
+	unsigned packages_count, pythons_count, toolkits_count, gpus_count, isas_count;
 	unsigned line;
 };
 
@@ -186,12 +172,9 @@ struct matrix_file {
 	const char *release; /* "" in a view */
 	const char *of;      /* a view: the matrix that only and except choose from; "" */
 	const char **pythons;
-	unsigned pythons_count;
 	struct matrix_row *rows;
-	unsigned rows_count;
 	const char **only;
-	unsigned only_count;
 	const char **except;
-	unsigned except_count;
+	unsigned pythons_count, rows_count, only_count, except_count;
 	unsigned line;
 };

@@ -19,45 +19,25 @@ struct table_source {
 
 struct tables {
 	struct isa_row *isas;
-	unsigned isas_count;
 	struct isa_group *groups;
-	unsigned groups_count;
 	struct gpu_row *gpus;
-	unsigned gpus_count;
 	struct gpu_units_row *gpu_units;
-	unsigned gpu_units_count;
 	struct gpu_extra_row *gpu_extras;
-	unsigned gpu_extras_count;
 	struct toolkit_row *toolkits;
-	unsigned toolkits_count;
 	struct layout_row *layouts;
-	unsigned layouts_count;
 	const char **driver_libraries; /* of the machine that runs a wheel: "libcuda.so.1" */
-	unsigned driver_libraries_count;
 	struct part_row *parts;
-	unsigned parts_count;
 	struct nvcc_error_row *nvcc_errors;
-	unsigned nvcc_errors_count;
 	struct blas_row *blas;
-	unsigned blas_count;
 	struct toggle_row *toggles;
-	unsigned toggles_count;
 	struct retired_row *retired;
-	unsigned retired_count;
 	struct correction_row *corrections;
-	unsigned corrections_count;
 	struct advisory_row *advisories;
-	unsigned advisories_count;
 	struct need_row *needs;
-	unsigned needs_count;
 	struct taken_row *taken;
-	unsigned taken_count;
 	struct package_row *torch_extensions;
-	unsigned torch_extensions_count;
 	const char **extension_requires; /* of Python, what the build of each needs */
-	unsigned extension_requires_count;
-	struct release_row *releases; /* sorted by version, newest last */
-	unsigned releases_count;
+	struct release_row *releases;    /* sorted by version, newest last */
 	struct extension_file extensions;
 	struct dispatch_file dispatch;
 	struct manylinux_policy manylinux;
@@ -68,6 +48,10 @@ struct tables {
 	struct table_source *sources;
 	const char *file_sources; /* while a file is loaded: its `sources` */
 	const char *dir;          /* the profiles directory */
+	unsigned isas_count, groups_count, gpus_count, gpu_units_count, gpu_extras_count, toolkits_count, layouts_count,
+		driver_libraries_count, parts_count, nvcc_errors_count, blas_count, toggles_count, retired_count,
+		corrections_count, advisories_count, needs_count, taken_count, torch_extensions_count,
+		extension_requires_count, releases_count;
 };
 
 /* tables_load: every table below `dir` but cpu.yaml, ci.yaml, matrices and examples. ERR_CONFIG

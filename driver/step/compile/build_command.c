@@ -120,7 +120,7 @@ static int on_tick(pid_t pid, void *user, struct err *e)
 		w->observer->tick(w->observer->user);
 	if (!w->several)
 		return 0;
-	double full = machine_pressure();
+	double full = machine_pressure("");
 	if (!jobs_pressed(&w->pressure, full, log_seconds()))
 		return 0;
 	w->pressed = full;
@@ -177,7 +177,7 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 				 .on_tick = on_tick,
 				 .tick_user = &w,
 				 .tick_s = TICK_S};
-	uint64_t kills = machine_oom_kills();
+	uint64_t kills = machine_oom_kills("");
 	double start = log_seconds();
 	if (o && o->begin)
 		o->begin(c->step, o->user);
@@ -185,7 +185,7 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 	if (o && o->end)
 		o->end(o->user);
 	out.seconds = log_seconds() - start;
-	uint64_t after = machine_oom_kills();
+	uint64_t after = machine_oom_kills("");
 	if (w.pressed > 0) {
 		err_clear(e);
 		out.short_of_memory = true;

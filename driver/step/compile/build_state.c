@@ -9,7 +9,7 @@
 
 void build_state_now(struct build_state *ret)
 {
-	struct build_state s = {.oom_kills = machine_oom_kills(), .memory = machine_memory()};
+	struct build_state s = {.oom_kills = machine_oom_kills(""), .memory = machine_memory()};
 	os_boot_id(s.boot, sizeof(s.boot));
 	*ret = s;
 }

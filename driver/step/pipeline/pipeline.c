@@ -603,7 +603,7 @@ static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err
 	    hardware_read(l->facts, needs_cuda(q), l->run, l->arena, &l->machine, e) < 0)
 		return -1;
 	/* A bad key is found before an hour of building. */
-	if (q->options.sign_key && sign_load_private(q->options.sign_key, &l->key, e) < 0)
+	if (q->options.sign_key && sign_load(q->options.sign_key, true, &l->key, e) < 0)
 		return err_wrap(e, "--sign-key");
 	int rc = work(l, e);
 	sign_key_free(l->key);

@@ -4,7 +4,6 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -30,13 +29,11 @@
  * use. */
 int preflight_platform(struct preflight *d, struct err *e)
 {
-	struct utsname u;
 	const struct plan *p = d->q->plan;
 	(void)e;
-	if (!p || uname(&u) < 0)
+	if (!p)
 		return 0;
-	const char *here = arena_printf(d->arena, "%s-%s", strcmp(u.machine, "arm64") == 0 ? "aarch64" : u.machine,
-					strcmp(u.sysname, "Darwin") == 0 ? "darwin" : "linux");
+	const char *here = machine_platform(d->arena);
 	d->stop = strcmp(here, p->platform) != 0;
 	if (d->stop)
 		preflight_fail(d, ERR_POLICY, "platform",

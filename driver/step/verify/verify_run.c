@@ -16,31 +16,14 @@
 #define VENV (SANDBOX_OUT "/venv")
 #define TIME_LIMIT_S 900.0
 
-#if defined(__x86_64__)
-#define HOST_PLATFORM "x86_64-linux"
-#elif defined(__aarch64__)
-#define HOST_PLATFORM "aarch64-linux"
-#else
-#define HOST_PLATFORM "other"
-#endif
-
 /* NULL, or what this machine lacks to run the plan's code. */
 static const char *cannot_run(const struct plan *p, struct arena *a)
 {
-	if (strcmp(p->platform, HOST_PLATFORM) != 0)
+	if (strcmp(p->platform, machine_platform(a)) != 0)
 		return arena_printf(a, "the wheel is for %s", p->platform);
 	for (unsigned i = 0; p->isa_row && i < p->isa_row->cpuinfo_count; i++) {
 		if (!machine_has_feature(p->isa_row->cpuinfo[i]))
 			return arena_printf(a, "this processor has no %s", p->isa_row->cpuinfo[i]);
-	}
-	return NULL;
-}
-
-static const char *env_value(const struct plan *p, const char *name)
-{
-	for (size_t i = 0; i < p->env.count; i++) {
-		if (strcmp(p->env.items[i].name, name) == 0)
-			return p->env.items[i].value;
 	}
 	return NULL;
 }
@@ -61,7 +44,7 @@ static char *expectation(const struct plan *p, struct arena *a)
 					json_from_strlist(&p->gpu), "blas_info",
 					json_or_null(p->blas_row && *p->blas_row->info ? p->blas_row->info : NULL));
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
-		const char *v = env_value(p, flags[i].variable);
+		const char *v = settings_value(&p->env, flags[i].variable);
 		if (v)
 			json_object_set_new(j, flags[i].key, json_boolean(strcmp(v, "ON") == 0 || strcmp(v, "1") == 0));
 	}

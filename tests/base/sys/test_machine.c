@@ -22,9 +22,9 @@ static void test_one_processor_of_each_core_comes_first(void **state)
 	test_dir();
 	for (unsigned i = 0; i < 7; i++)
 		test_write(test_path("sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", i), siblings[i]);
-	machine_cores_first_at(test_path("."), numbers, 7);
+	machine_cores_first(test_path("."), numbers, 7);
 	assert_memory_equal(numbers, want, sizeof(want));
-	machine_cores_first_at(test_path("."), none, 0);
+	machine_cores_first(test_path("."), none, 0);
 	assert_int_equal(none[0], 9);
 }
 
@@ -143,30 +143,30 @@ static void test_kills_are_counted_where_they_show(void **state)
 {
 	(void)state;
 	const char *root = fake_machine(V2_MOUNT, "0::/a\n");
-	assert_true(machine_oom_kills_at(root) == 0);
+	assert_true(machine_oom_kills(root) == 0);
 	test_write(test_path("proc/vmstat"), "nr_free_pages 1\noom_kill 5\n");
-	assert_true(machine_oom_kills_at(root) == 5);
+	assert_true(machine_oom_kills(root) == 5);
 	/* Those of other groups are not of this build. */
 	test_write(test_path("sys/fs/cgroup/a/memory.events"), "low 0\noom 7\noom_kill 2\noom_group_kill 0\n");
-	assert_true(machine_oom_kills_at(root) == 2);
+	assert_true(machine_oom_kills(root) == 2);
 	root = fake_machine(V1_MOUNT, "4:memory:/a\n");
 	test_write(test_path("sys/fs/cgroup/memory/a/memory.oom_control"),
 		   "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
-	assert_true(machine_oom_kills_at(root) == 3);
+	assert_true(machine_oom_kills(root) == 3);
 }
 
 static void test_pressure_of_the_own_group_counts_before_the_machines(void **state)
 {
 	(void)state;
 	const char *root = fake_machine(V2_MOUNT, "0::/a/b\n");
-	assert_true(machine_pressure_at(root) == 0);
+	assert_true(machine_pressure(root) == 0);
 	test_write(test_path("proc/pressure/memory"),
 		   "some avg10=90.00 avg60=0.00\nfull avg10=12.50 avg60=0.00 avg300=0.00 total=0\n");
-	assert_true(machine_pressure_at(root) == 12.5);
+	assert_true(machine_pressure(root) == 12.5);
 	test_write(test_path("sys/fs/cgroup/a/memory.pressure"), "some avg10=1.00\nfull avg10=0.25 avg60=0.00\n");
-	assert_true(machine_pressure_at(root) == 0.25);
+	assert_true(machine_pressure(root) == 0.25);
 	test_write(test_path("sys/fs/cgroup/a/b/memory.pressure"), "some avg10=1.00\nfull avg10=75.00 avg60=0.00\n");
-	assert_true(machine_pressure_at(root) == 75);
+	assert_true(machine_pressure(root) == 75);
 }
 
 static void test_features_are_whole_words(void **state)
@@ -184,21 +184,21 @@ static void test_quotas_of_all_groups_above_count(void **state)
 {
 	(void)state;
 	const char *root = fake_machine(V2_MOUNT, "0::/user.slice/build.scope\n");
-	assert_true(machine_quota_at(root) == UINT64_MAX);
+	assert_true(machine_quota(root) == UINT64_MAX);
 	test_write(test_path("sys/fs/cgroup/user.slice/build.scope/cpu.max"), "max 100000\n");
-	assert_true(machine_quota_at(root) == UINT64_MAX);
+	assert_true(machine_quota(root) == UINT64_MAX);
 	test_write(test_path("sys/fs/cgroup/user.slice/cpu.max"), "250000 100000\n");
-	assert_true(machine_quota_at(root) == 3);
+	assert_true(machine_quota(root) == 3);
 	test_write(test_path("sys/fs/cgroup/user.slice/build.scope/cpu.max"), "1000 100000\n");
-	assert_true(machine_quota_at(root) == 1);
+	assert_true(machine_quota(root) == 1);
 	test_write(test_path("sys/fs/cgroup/user.slice/build.scope/cpu.max"), "100000 0\n");
-	assert_true(machine_quota_at(root) == 3);
+	assert_true(machine_quota(root) == 3);
 	root = fake_machine(HYBRID_MOUNT, "9:name=systemd:/\n4:cpu,cpuacct:/jobs/one\n0::/\n");
 	test_write(test_path("sys/fs/cgroup/cpu/jobs/one/cpu.cfs_period_us"), "50000\n");
 	test_write(test_path("sys/fs/cgroup/cpu/jobs/one/cpu.cfs_quota_us"), "-1\n");
-	assert_true(machine_quota_at(root) == UINT64_MAX);
+	assert_true(machine_quota(root) == UINT64_MAX);
 	test_write(test_path("sys/fs/cgroup/cpu/jobs/one/cpu.cfs_quota_us"), "200000\n");
-	assert_true(machine_quota_at(root) == 4);
+	assert_true(machine_quota(root) == 4);
 }
 
 static void test_slurm_says_what_a_job_was_given(void **state)

@@ -30,14 +30,14 @@ static void make_pair(const char *name)
 static struct sign_key *private_key(const char *name)
 {
 	struct sign_key *k = NULL;
-	assert_ok(sign_load_private(test_path("%s", name), &k, &err), &err);
+	assert_ok(sign_load(test_path("%s", name), true, &k, &err), &err);
 	return k;
 }
 
 static struct sign_key *public_key(const char *name)
 {
 	struct sign_key *k = NULL;
-	assert_ok(sign_load_public(test_path("%s", name), &k, &err), &err);
+	assert_ok(sign_load(test_path("%s", name), false, &k, &err), &err);
 	return k;
 }
 
@@ -94,7 +94,7 @@ static void test_another_key(void **state)
 static void assert_no_key(const char *name, enum err_kind kind, const char *want, const char *hint)
 {
 	struct sign_key *k = NULL;
-	assert_err(sign_load_private(test_path("%s", name), &k, &err), &err, kind, want);
+	assert_err(sign_load(test_path("%s", name), true, &k, &err), &err, kind, want);
 	assert_contains(err.hint, hint);
 	assert_null(k);
 }
@@ -108,7 +108,7 @@ static void test_what_is_no_key(void **state)
 	test_write(test_path("text"), "-----BEGIN NONSENSE-----\n");
 	assert_no_key("text", ERR_CONFIG, "holds no private key", "openssl genpkey");
 	assert_no_key("key.pub", ERR_CONFIG, "holds no private key", "openssl genpkey");
-	assert_err(sign_load_public(test_path("key"), &k, &err), &err, ERR_CONFIG, "holds no public key");
+	assert_err(sign_load(test_path("key"), false, &k, &err), &err, ERR_CONFIG, "holds no public key");
 	assert_contains(err.hint, "-pubout");
 	openssl("openssl genpkey -algorithm x25519 -out '%s' 2>/dev/null && : '%s'", "x", "");
 	assert_no_key("x", ERR_CONFIG, "of type X25519, not Ed25519", "ed25519");
@@ -132,7 +132,7 @@ static void test_messages_hold_no_key(void **state)
 	assert_non_null(f);
 	fprintf(f, "%s\n-----END PRIVATE KEY-----\n", body);
 	fclose(f);
-	assert_err(sign_load_private(test_path("broken"), &k, &err), &err, ERR_CONFIG, "holds no private key");
+	assert_err(sign_load(test_path("broken"), true, &k, &err), &err, ERR_CONFIG, "holds no private key");
 	assert_null(strstr(err.msg, body));
 	assert_null(strstr(err.hint, body));
 }

@@ -119,8 +119,8 @@ static inline void small_blas(struct small_tables *s)
 	static const char *x86[] = {LINUX_X86};
 	static const char *darwin[] = {"aarch64-darwin"};
 	s->dots = (struct table_setting){SETTING("BLAS_USE_CBLAS_DOT", "ON", "complex dot products", 4), .cache = true};
-	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open",  "openblas", "", "",       "", NULL, 0,
-				       "",         "",         linuxes, 2,          "", &s->dots, 1,  3};
+	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open", "openblas", "", "", "", NULL, "",
+				       "",         linuxes,    "",     &s->dots,   0,  2,  1,  3};
 	s->blas[1] = s->blas[2] = s->blas[0];
 	s->blas[1].name = s->blas[1].info = s->blas[1].pkgconf = "mkl";
 	s->blas[1].cmake = "MKL";

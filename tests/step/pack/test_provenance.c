@@ -67,7 +67,7 @@ static struct sign_key *load(const char *name, bool private_half)
 {
 	struct sign_key *k = NULL;
 	const char *path = test_path("%s", name);
-	assert_ok(private_half ? sign_load_private(path, &k, &err) : sign_load_public(path, &k, &err), &err);
+	assert_ok(private_half ? sign_load(path, true, &k, &err) : sign_load(path, false, &k, &err), &err);
 	return k;
 }
 
