@@ -51,7 +51,8 @@ def is_version(torch, want):
     the official wheel of 2.6.0 has 2.6.0+cu124. That label is not asked for, so its CUDA is compared: a companion with
     code for GPUs links that toolkit's libraries. One without runs beside a torch for any."""
     installed, said = importlib.metadata.version("torch"), torch.__version__
-    ok = installed == want["torch"] and want["torch"] in (said, said.split("+")[0])
+    whole = want["torch"].startswith(f"{said}.") and "+" in said  # one that was cut still says what it was
+    ok = installed == want["torch"] and (whole or want["torch"] in (said, said.split("+")[0]))
     if not want["cuda"]:
         return ok, said
     cuda = torch.version.cuda

@@ -27,6 +27,13 @@ class IsVersion(unittest.TestCase):
     def test_the_official_wheel_says_more_than_its_metadata(self):
         self.assertEqual(self.ask("2.6.0", "2.6.0+cu124", "2.6.0"), (True, "2.6.0+cu124"))
 
+    def test_one_that_was_cut_says_what_it_was(self):
+        cut = "2.11.0+cu130.sm90"
+        self.assertEqual(self.ask(cut, "2.11.0+cu130", cut, "13.0", "13.0"), (True, "2.11.0+cu130"))
+        self.assertFalse(self.ask("2.11.0+cu130.sm80", "2.11.0+cu130", cut, "13.0", "13.0")[0])
+        self.assertFalse(self.ask(cut, "2.11.0+cu12", cut, "13.0", "13.0")[0])
+        self.assertFalse(self.ask(cut, "2.11.0", "2.11.0.1+cu130.sm90", "13.0", "13.0")[0])
+
     def test_the_official_wheel_of_another_cuda(self):
         self.assertEqual(self.ask("2.6.0", "2.6.0+cu124", "2.6.0", "12.4", "12.4"), (True, "2.6.0+cu124"))
         self.assertEqual(self.ask("2.6.0", "2.6.0+cu118", "2.6.0", "12.4", "11.8"), (False, "2.6.0+cu118 for CUDA 11.8, not CUDA 12.4"))
