@@ -14,14 +14,31 @@ int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const c
 	return err_set(e, ERR_INTEGRITY, "'%s': %s at offset 0x%llx", m->name, text, (unsigned long long)offset);
 }
 
+/* Bytes from the file at the segment's address. Whole pages are mapped, and the rest of the last is cleared for a .bss
+ * alone: patchelf puts what is behind p_filesz to use. */
+static uint64_t loaded_size(const struct elf_map *m, const GElf_Phdr *p)
+{
+	uint64_t rest = -(p->p_vaddr + p->p_filesz) & 0xfff, left = m->size - p->p_offset - p->p_filesz;
+	for (size_t i = 0; i < m->segments_count; i++) {
+		const GElf_Phdr *next = &m->segments[i];
+		if (next->p_type == PT_LOAD && next->p_vaddr > p->p_vaddr &&
+		    (next->p_vaddr & ~0xfffull) - p->p_vaddr < p->p_filesz + rest)
+			rest = 0;
+	}
+	return p->p_filesz + (p->p_memsz != p->p_filesz ? 0 : rest < left ? rest : left);
+}
+
 bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset, uint64_t *ret_room)
 {
-	for (size_t i = 0; i < m->segments_count; i++) {
-		const GElf_Phdr *p = &m->segments[i];
-		if (p->p_type != PT_LOAD || address < p->p_vaddr || address - p->p_vaddr >= p->p_filesz)
+	for (size_t i = 0; i < 2 * m->segments_count; i++) {
+		const GElf_Phdr *p = &m->segments[i % m->segments_count];
+		if (p->p_type != PT_LOAD || address < p->p_vaddr)
 			continue;
-		*ret_offset = p->p_offset + (address - p->p_vaddr);
-		*ret_room = p->p_filesz - (address - p->p_vaddr);
+		uint64_t at = address - p->p_vaddr;
+		if (at >= (i < m->segments_count ? p->p_filesz : loaded_size(m, p)))
+			continue;
+		*ret_offset = p->p_offset + at;
+		*ret_room = loaded_size(m, p) - at;
 		return true;
 	}
 	return false;

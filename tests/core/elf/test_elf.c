@@ -383,6 +383,33 @@ static void dynamic_segment_that_is_not_loaded(void **state)
 	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "is not what is loaded");
 }
 
+/* As patchelf leaves some programs: the first segment ends inside the string table, and the page does not. */
+static void the_rest_of_a_page_is_loaded(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct elf_info i;
+	struct elf_map m;
+	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,-soname,liba.so.1");
+	assert_ok(elf_map_open(path, &m, &e), &e);
+	uint64_t at = 0, end = m.strings + 1, more = end + 1, page = 0;
+	for (size_t k = m.segments_count; k-- > 0;) {
+		if (m.segments[k].p_type == PT_LOAD)
+			at = m.header.e_phoff + k * sizeof(Elf64_Phdr);
+		if (m.segments[k].p_type == PT_LOAD && m.segments[k].p_offset)
+			page = m.header.e_phoff + k * sizeof(Elf64_Phdr) + offsetof(Elf64_Phdr, p_vaddr);
+	}
+	elf_map_close(&m);
+	put(path, at + offsetof(Elf64_Phdr, p_filesz), &end, sizeof(end));
+	put(path, at + offsetof(Elf64_Phdr, p_memsz), &end, sizeof(end));
+	assert_string_equal(read_info(path).soname, "liba.so.1");
+	put(path, at + offsetof(Elf64_Phdr, p_memsz), &more, sizeof(more)); /* a .bss: zeros */
+	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "leaves its segment");
+	put(path, at + offsetof(Elf64_Phdr, p_memsz), &end, sizeof(end));
+	put(path, page, &end, sizeof(end)); /* another segment over it */
+	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "leaves its segment");
+}
+
 static void version_needs_that_break_off(void **state)
 {
 	(void)state;
@@ -611,6 +638,7 @@ int main(void)
 		T(string_table_outside),
 		T(dynamic_entries_without_end),
 		T(dynamic_segment_that_is_not_loaded),
+		T(the_rest_of_a_page_is_loaded),
 		T(version_needs_that_break_off),
 		T(symbols_outside),
 		T(segments_that_cannot_load),
