@@ -100,6 +100,11 @@ static void explain_choice(struct detecting *c, const struct isa_row *best)
 						   : arena_printf(c->a, "; the lowest, %s, lacks %s",
 								  d->isas[0].row->name, d->isas[0].missing);
 		strlist_addf(&d->reasons, c->a, "no instruction set in the tables runs here%s", lowest);
+		if (strlist_contains(&c->h->cpu.flags, "hypervisor"))
+			strlist_ref(
+				&d->warnings, c->a,
+				"this is a virtual machine, whose hypervisor may hide what the processor has: let it "
+				"show the host's (QEMU: -cpu host)");
 		return;
 	}
 	struct strlist needs = {.items = best->cpuinfo, .count = best->cpuinfo_count};
