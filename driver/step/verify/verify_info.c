@@ -97,7 +97,7 @@ static void check_requires(struct verifying *v, const char *file, const struct w
 		verify_add(v, FINDING_ERROR, "metadata", file, "does not require '%s'", v->q->expect_requires);
 }
 
-/* Whether the tag "cp313-cp313-linux_x86_64" is one of the file name's, which may be "cp313.cp314-...". */
+/* Whether the tag "cp313-cp313-linux_x86_64" is one of the file name's, which may be "cp313.cp314-...", or some. */
 static bool name_has_tag(struct verifying *v, const char *tag)
 {
 	const char *parts[] = {v->report.name.python, v->report.name.abi, v->report.name.platform};
@@ -109,10 +109,12 @@ static bool name_has_tag(struct verifying *v, const char *tag)
 	if (pieces.count != ARRAY_LEN(parts))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		struct strlist allowed = {0};
+		struct strlist allowed = {0}, some = {0};
 		strlist_split(&allowed, v->a, parts[i], ".");
-		if (!strlist_contains(&allowed, pieces.items[i]))
-			return false;
+		strlist_split(&some, v->a, pieces.items[i], ".");
+		for (size_t k = 0; k < some.count; k++)
+			if (!strlist_contains(&allowed, some.items[k]))
+				return false;
 	}
 	return true;
 }
@@ -132,13 +134,16 @@ static void check_tags(struct verifying *v, const char *file, const struct wheel
 	const char *first = "";
 	size_t want = count_pieces(n->python) * count_pieces(n->abi) * count_pieces(n->platform);
 	size_t others = 0;
+	bool set = false;
 	for (size_t i = 0; i < h->count; i++) {
 		const char *tag = h->items[i].value;
 		if (strcasecmp(h->items[i].key, "Tag") != 0)
 			continue;
-		if (!name_has_tag(v, tag) && others++ == 0)
-			first = tag;
-		if (name_has_tag(v, tag))
+		if (!name_has_tag(v, tag))
+			first = others++ ? first : tag;
+		else if (count_pieces(tag) > 1)
+			set = true;
+		else
 			strlist_once(&seen, v->a, tag);
 	}
 	/* pip goes by the file name. */
@@ -147,7 +152,8 @@ static void check_tags(struct verifying *v, const char *file, const struct wheel
 		verify_add(v, level, "metadata", file, "has the Tag '%s', which the file name does not have%s", first,
 			   others > 1 ? arena_printf(v->a, "; it is the first of %zu such Tags", others) : "");
 	else if (seen.count != want)
-		verify_add(v, level, "metadata", file, "has %zu of the %zu Tags of the file name", seen.count, want);
+		verify_add(v, level, "metadata", file, "has %zu of the %zu Tags of the file name%s", seen.count, want,
+			   set ? ", and a set of them in one: each has a line of its own" : "");
 }
 
 static void check_wheel_file(struct verifying *v)

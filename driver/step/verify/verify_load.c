@@ -259,8 +259,8 @@ static bool is_musl(const struct verifying *v, const char *needed)
 	return false;
 }
 
-/* The required distributions whose libraries were not given. ptbuild knows what its own wheels may find there. */
-static const char *not_given(const struct verifying *v)
+/* ptbuild knows what its own wheels may find there. */
+const char *verify_not_given(const struct verifying *v)
 {
 	struct strlist names = {0};
 	for (size_t i = 0; i < v->requires.count && !v->ours; i++)
@@ -272,7 +272,7 @@ static const char *not_given(const struct verifying *v)
 
 static void tell_missing(struct loading *g, const struct library *l, const char *needed)
 {
-	const char *unseen = not_given(g->v), *name = l->m->entry->name;
+	const char *unseen = verify_not_given(g->v), *name = l->m->entry->name;
 	bool of_torch = is_of_torch(needed) && strncmp(needed, "libgomp", 7) != 0;
 	if (!is_untold(g, needed))
 		return;

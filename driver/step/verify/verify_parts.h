@@ -67,6 +67,9 @@ bool verify_is_library(const struct verify_member *m);
 unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who);
 /* verify_inside: the library in the wheel that this NEEDED name means, NULL. */
 const struct verify_member *verify_inside(const struct verifying *v, const char *needed);
+/* verify_not_given: the distributions that another's wheel requires and that were not given, ""
+ * if there are none. */
+const char *verify_not_given(const struct verifying *v);
 
 /* The rules, by subject. */
 void verify_against(struct verifying *v); /* the file name against q->against */

@@ -125,7 +125,8 @@ static enum origin origin_of(const struct symbols *l, const struct verify_member
 
 static void check_library(const struct symbols *l, const struct verify_member *m, size_t *open)
 {
-	struct strlist unversioned = {0};
+	struct strlist unversioned = {0}, elsewhere = {0};
+	const char *unseen = verify_not_given(l->v);
 	size_t missing = 0;
 	for (size_t i = 0; i < m->elf.undefined.count; i++) {
 		const char *symbol = m->elf.undefined.items[i];
@@ -133,10 +134,21 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 		*open += o == OPEN;
 		if (o == UNVERSIONED)
 			strlist_ref(&unversioned, l->v->a, symbol);
-		if (o == MISSING && missing++ < SHOWN_MAX)
+		if (o == MISSING && *unseen && !strchr(symbol, '@'))
+			strlist_ref(&elsewhere, l->v->a, demangle(symbol, l->v->a));
+		else if (o == MISSING && missing++ < SHOWN_MAX)
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
 				   "needs the symbol '%s', which nothing provides", demangle(symbol, l->v->a));
 	}
+	/* By ctypes.CDLL with RTLD_GLOBAL, say. */
+	if (elsewhere.count)
+		verify_add(
+			l->v, FINDING_NOTE, "undefined", m->entry->name,
+			"needs the symbol '%s', which the wheel does not provide%s; a package that it or an extra of "
+			"it requires may have loaded it (give it with --with): %s",
+			elsewhere.items[0],
+			elsewhere.count > 1 ? arena_printf(l->v->a, ", the first of %zu", elsewhere.count) : "",
+			unseen);
 	/* Python itself has loaded both. */
 	if (unversioned.count)
 		verify_add(

@@ -39,6 +39,7 @@ struct maker {
 	const char *name, *version, *info; /* NULL: as the file name has them */
 	const char *metadata;              /* more lines */
 	const char *algorithm;             /* of RECORD; NULL: sha256 */
+	bool one_tag;                      /* of the whole set */
 };
 
 /* What lies below "w", with metadata, as a wheel of this name. */
@@ -56,7 +57,9 @@ static const char *wheel_by(const char *name, const struct maker *m)
 	strlist_split(&abi, &arena, n.abi, ".");
 	strlist_split(&platform, &arena, n.platform, ".");
 	buf_addstr(&wheel, "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: false\n");
-	for (size_t i = 0; i < python.count; i++)
+	if (m->one_tag)
+		buf_printf(&wheel, "Tag: %s-%s-%s\n", n.python, n.abi, n.platform);
+	for (size_t i = 0; i < python.count && !m->one_tag; i++)
 		for (size_t k = 0; k < abi.count; k++)
 			for (size_t p = 0; p < platform.count; p++)
 				buf_printf(&wheel, "Tag: %s-%s-%s\n", python.items[i], abi.items[k], platform.items[p]);
@@ -117,7 +120,7 @@ static void spellings_of_one_name_and_version(void **state)
 	struct verify_request q = {
 		.wheel = wheel_by("multi_res-1.0+cu12.AbiTRUE-py3-none-any.whl",
 				  &(struct maker){"Multi.Res", "1.0.0+CU12-abitrue",
-						  "Multi-Res-1+cu12.abitrue.dist-info", NULL, "sha512"})};
+						  "Multi-Res-1+cu12.abitrue.dist-info", NULL, "sha512", false})};
 	struct verify_report r = verify_with(q);
 	assert_silent(&r);
 	q.wheel = wheel_by("multi_res-1.0+cu12-py3-none-any.whl", &(struct maker){.version = "1.0"});
@@ -298,6 +301,31 @@ static void search_paths_are_handed_on(void **state)
 	chain(arena_printf(&arena, "-Wl,--no-as-needed '%s' " RUNPATH("$ORIGIN/lib"), file("p/lib/libf.so.1")), "");
 	r = judge("p-1" LINUX);
 	assert_silent(&r);
+}
+
+static void a_set_of_tags_in_one_line(void **state)
+{
+	(void)state;
+	library("p/f.so", F, "");
+	struct verify_report r = verify_with((struct verify_request){
+		.wheel = wheel_by("p-1-py2.py3-none-manylinux_2_17_x86_64.whl", &(struct maker){.one_tag = true})});
+	assert_found(&r, FINDING_WARNING, "metadata", "WHEEL",
+		     "has 0 of the 2 Tags of the file name, and a set of them");
+}
+
+/* A package's __init__.py may load another's library with RTLD_GLOBAL. */
+static void symbols_of_required_packages(void **state)
+{
+	(void)state;
+	library("p/c.so", "int f(void), h(void); int g(void) { return f() + h(); }\n", "");
+	struct verify_request q = {
+		.wheel = wheel_by("p-1" LINUX, &(struct maker){.metadata = "Requires-Dist: F.lib>=1\n"})};
+	struct verify_report r = verify_with(q);
+	assert_silent(&r);
+	assert_found(&r, FINDING_NOTE, "undefined", "p/c.so", "the first of 2; a package that it or an extra of it");
+	strlist_add(&q.given, &arena, "f_lib");
+	r = verify_with(q);
+	assert_found(&r, FINDING_ERROR, "undefined", "p/c.so", "needs the symbol 'f', which nothing provides");
 }
 
 static void libraries_of_required_packages(void **state)
@@ -645,6 +673,8 @@ int main(void)
 		TEST(names_that_windows_changes),
 		TEST(search_paths_that_lead_there),
 		TEST(search_paths_are_handed_on),
+		TEST(a_set_of_tags_in_one_line),
+		TEST(symbols_of_required_packages),
 		TEST(libraries_of_required_packages),
 		TEST(what_a_loader_maps),
 		TEST(files_that_are_no_libraries_of_this_machine),
