@@ -53,7 +53,6 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 	const struct diff_options *o = c->options;
 	const struct tables *t;
 	const struct plan *left, *right;
-	struct plan_diff d;
 	if (words->count != 2) {
 		err_set(e, ERR_USAGE, "diff takes two variants, not %zu", words->count);
 		return err_hint(e, "for example ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2");
@@ -63,8 +62,7 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 	if (cmd_tables(c, &t, e) < 0 || plan_word(c, words->items[0], NULL, &left, e) < 0 ||
 	    plan_word(c, words->items[1], o->right_release, &right, e) < 0)
 		return -1;
-	plan_compare(left, right, c->arena, &d);
-	return cmd_show(c, plan_diff_json(left, right, &d), plan_diff_rows, e);
+	return cmd_show(c, plan_compare(left, right, c->arena), plan_diff_rows, e);
 }
 
 const struct command command_diff = {

@@ -4,10 +4,20 @@
 
 #include "base/sys/json.h"
 
-static void add(struct plan_diff *d, struct arena *a, const struct plan_difference *item)
+struct comparing {
+	json_t *rows;
+	const char *section, *titled; /* the section of the last row; NULL before the first */
+	struct arena *a;
+};
+
+static void add(struct comparing *c, const char *name, json_t *left, json_t *right)
 {
-	d->items = arena_room(a, d->items, d->count, &d->cap, 32, sizeof(*d->items));
-	d->items[d->count++] = *item;
+	json_t *row =
+		json_pack("{s:s, s:s, s:o, s:o}", "section", c->section, "name", name, "left", left, "right", right);
+	if (c->titled != c->section)
+		json_object_set_new(row, "-title", json_string(c->section));
+	c->titled = c->section;
+	json_array_append_new(c->rows, row);
 }
 
 static bool same(const char *x, const char *y)
@@ -15,57 +25,54 @@ static bool same(const char *x, const char *y)
 	return x == y || (x && y && strcmp(x, y) == 0);
 }
 
-static void compare_text(struct plan_diff *d, struct arena *a, const char *section, const char *name, const char *left,
-			 const char *right)
+static json_t *side(const char *value, const char *from, const char *rule, const char *why)
+{
+	if (!value)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o}", "value", json_or_null(value), "from", json_or_null(from), "rule",
+			 json_or_null(rule), "why", json_or_null(why && *why ? why : NULL));
+}
+
+static void compare_text(struct comparing *c, const char *name, const char *left, const char *right)
 {
 	left = left && *left ? left : NULL;
 	right = right && *right ? right : NULL;
-	if (same(left, right))
-		return;
-	add(d, a, &(struct plan_difference){section, name, {left, "", "", ""}, {right, "", "", ""}});
+	if (!same(left, right))
+		add(c, name, side(left, NULL, NULL, NULL), side(right, NULL, NULL, NULL));
 }
 
-static void compare_parts(const struct plan *l, const struct plan *r, struct arena *a, struct plan_diff *d)
+static void compare_parts(struct comparing *c, const struct plan *l, const struct plan *r)
 {
-	compare_text(d, a, "plan", "variant", l->variant, r->variant);
-	compare_text(d, a, "plan", "package", l->package, r->package);
-	compare_text(d, a, "plan", "release", l->release, r->release);
-	compare_text(d, a, "plan", "version", plan_full_version(l, a), plan_full_version(r, a));
-	compare_text(d, a, "plan", "platform", l->platform, r->platform);
-	compare_text(d, a, "plan", "python", l->python, r->python);
-	compare_text(d, a, "plan", "cuda", l->cuda, r->cuda);
-	compare_text(d, a, "plan", "gpu", strlist_join(&l->gpu, a, " "), strlist_join(&r->gpu, a, " "));
-	compare_text(d, a, "plan", "isa", l->isa, r->isa);
-	compare_text(d, a, "plan", "cpu flags", strlist_join(&l->cpu_flags, a, " "),
-		     strlist_join(&r->cpu_flags, a, " "));
-	compare_text(d, a, "plan", "blas", l->blas, r->blas);
-	compare_text(d, a, "plan", "backend", l->package_row->backend, r->package_row->backend);
-	compare_text(d, a, "plan", "against", strlist_join(&l->depends, a, " "), strlist_join(&r->depends, a, " "));
-	compare_text(d, a, "plan", "torch", l->torch_version, r->torch_version);
-	compare_text(d, a, "plan", "series", l->package_row->series, r->package_row->series);
+	struct arena *a = c->a;
+	compare_text(c, "variant", l->variant, r->variant);
+	compare_text(c, "package", l->package, r->package);
+	compare_text(c, "release", l->release, r->release);
+	compare_text(c, "version", plan_full_version(l, a), plan_full_version(r, a));
+	compare_text(c, "platform", l->platform, r->platform);
+	compare_text(c, "python", l->python, r->python);
+	compare_text(c, "cuda", l->cuda, r->cuda);
+	compare_text(c, "gpu", strlist_join(&l->gpu, a, " "), strlist_join(&r->gpu, a, " "));
+	compare_text(c, "isa", l->isa, r->isa);
+	compare_text(c, "cpu flags", strlist_join(&l->cpu_flags, a, " "), strlist_join(&r->cpu_flags, a, " "));
+	compare_text(c, "blas", l->blas, r->blas);
+	compare_text(c, "backend", l->package_row->backend, r->package_row->backend);
+	compare_text(c, "against", strlist_join(&l->depends, a, " "), strlist_join(&r->depends, a, " "));
+	compare_text(c, "torch", l->torch_version, r->torch_version);
+	compare_text(c, "series", l->package_row->series, r->package_row->series);
 }
 
-static struct plan_side side_of(const struct setting *s, struct arena *a)
+static json_t *setting_json(const struct setting *s, struct arena *a)
 {
-	if (!s)
-		return (struct plan_side){NULL, "", "", ""};
-	return (struct plan_side){s->value, settings_origin(s, a), s->rule ? s->rule : "", s->why};
-}
-
-static void compare_one(struct plan_diff *d, struct arena *a, const char *section, const char *name,
-			const struct setting *l, const struct setting *r)
-{
-	if (l && r && same(l->value, r->value))
-		return;
-	add(d, a, &(struct plan_difference){section, name, side_of(l, a), side_of(r, a)});
+	return s ? side(s->value, settings_origin(s, a), s->rule && *s->rule ? s->rule : NULL, s->why) : json_null();
 }
 
 /* Both lists are sorted by name. `left_env`, `right_env`: names in one of these are left out. */
-static void compare_settings(struct plan_diff *d, struct arena *a, const char *section, const struct settings *l,
+static void compare_settings(struct comparing *c, const char *section, const struct settings *l,
 			     const struct settings *r, const struct settings *left_env,
 			     const struct settings *right_env)
 {
 	size_t i = 0, k = 0;
+	c->section = section;
 	while (i < l->count || k < r->count) {
 		int order = i == l->count ? 1 : k == r->count ? -1 : strcmp(l->items[i].name, r->items[k].name);
 		const struct setting *x = order <= 0 ? &l->items[i++] : NULL;
@@ -73,7 +80,8 @@ static void compare_settings(struct plan_diff *d, struct arena *a, const char *s
 		const char *name = x ? x->name : y ? y->name : "";
 		if (left_env && (settings_get(left_env, name) || settings_get(right_env, name)))
 			continue;
-		compare_one(d, a, section, name, x, y);
+		if (!x || !y || !same(x->value, y->value))
+			add(c, name, setting_json(x, c->a), setting_json(y, c->a));
 	}
 }
 
@@ -89,77 +97,46 @@ static void patches_of(const struct plan *p, struct arena *a, struct kvlist *ret
 		kvlist_set(ret, a, p->patches[i].name, p->patches[i].sha256);
 }
 
-static void compare_lists(struct plan_diff *d, struct arena *a, const char *section, const struct kvlist *l,
-			  const struct kvlist *r)
+static void compare_lists(struct comparing *c, const char *section, const struct plan *left, const struct plan *right,
+			  void (*list_of)(const struct plan *, struct arena *, struct kvlist *))
 {
-	for (size_t i = 0; i < l->count; i++)
-		compare_text(d, a, section, l->items[i].key, l->items[i].value, kvlist_get(r, l->items[i].key));
-	for (size_t i = 0; i < r->count; i++)
-		if (!kvlist_get(l, r->items[i].key))
-			compare_text(d, a, section, r->items[i].key, NULL, r->items[i].value);
+	struct kvlist l = {0}, r = {0};
+	list_of(left, c->a, &l);
+	list_of(right, c->a, &r);
+	c->section = section;
+	for (size_t i = 0; i < l.count; i++)
+		compare_text(c, l.items[i].key, l.items[i].value, kvlist_get(&r, l.items[i].key));
+	for (size_t i = 0; i < r.count; i++)
+		if (!kvlist_get(&l, r.items[i].key))
+			compare_text(c, r.items[i].key, NULL, r.items[i].value);
 }
 
-static void compare_notes(const struct plan *l, const struct plan *r, struct arena *a, struct plan_diff *d)
+static void compare_notes(struct comparing *c, const struct plan *l, const struct plan *r)
 {
+	c->section = "notes";
 	for (size_t i = 0; i < l->notes.count; i++)
 		if (!strlist_contains(&r->notes, l->notes.items[i]))
-			compare_text(d, a, "notes", "note", l->notes.items[i], NULL);
+			compare_text(c, "note", l->notes.items[i], NULL);
 	for (size_t i = 0; i < r->notes.count; i++)
 		if (!strlist_contains(&l->notes, r->notes.items[i]))
-			compare_text(d, a, "notes", "note", NULL, r->notes.items[i]);
+			compare_text(c, "note", NULL, r->notes.items[i]);
 }
 
-void plan_compare(const struct plan *left, const struct plan *right, struct arena *a, struct plan_diff *ret)
+json_t *plan_compare(const struct plan *left, const struct plan *right, struct arena *a)
 {
-	struct kvlist left_sources = {0}, right_sources = {0}, left_patches = {0}, right_patches = {0};
-	*ret = (struct plan_diff){0};
-	compare_parts(left, right, a, ret);
-	compare_settings(ret, a, "environment", &left->env, &right->env, NULL, NULL);
-	compare_settings(ret, a, "cache entries", &left->cmake, &right->cmake, &left->env, &right->env);
-	sources_of(left, a, &left_sources);
-	sources_of(right, a, &right_sources);
-	compare_lists(ret, a, "sources", &left_sources, &right_sources);
-	patches_of(left, a, &left_patches);
-	patches_of(right, a, &right_patches);
-	compare_lists(ret, a, "patches", &left_patches, &right_patches);
-	compare_notes(left, right, a, ret);
-	compare_text(ret, a, "keys", "compile key", left->compile_key, right->compile_key);
-	compare_text(ret, a, "keys", "output key", left->output_key, right->output_key);
-}
-
-static json_t *side_json(const struct plan_side *s)
-{
-	if (!s->value)
-		return json_null();
-	json_t *o = json_object();
-	json_object_set_new(o, "value", json_string(s->value));
-	json_object_set_new(o, "from", json_or_null(*s->from ? s->from : NULL));
-	json_object_set_new(o, "rule", json_or_null(*s->rule ? s->rule : NULL));
-	json_object_set_new(o, "why", json_or_null(*s->why ? s->why : NULL));
-	return o;
-}
-
-json_t *plan_diff_json(const struct plan *left, const struct plan *right, const struct plan_diff *d)
-{
-	json_t *o = json_object(), *l = json_array();
-	const char *section = "";
-	for (size_t i = 0; i < d->count; i++) {
-		json_t *row = json_object();
-		if (strcmp(section, d->items[i].section) != 0)
-			json_object_set_new(row, "-title", json_string(d->items[i].section));
-		section = d->items[i].section;
-		json_object_set_new(row, "section", json_string(section));
-		json_object_set_new(row, "name", json_string(d->items[i].name));
-		json_object_set_new(row, "left", side_json(&d->items[i].left));
-		json_object_set_new(row, "right", side_json(&d->items[i].right));
-		json_array_append_new(l, row);
-	}
-	json_object_set_new(o, "schema", json_integer(PLAN_SCHEMA));
-	json_object_set_new(o, "left", json_string(left->variant));
-	json_object_set_new(o, "right", json_string(right->variant));
-	json_object_set_new(o, "differences", l);
-	json_object_set_new(o, "-releases", json_pack("{s:s, s:s}", "left", left->release, "right", right->release));
-	return o;
+	struct comparing c = {.rows = json_array(), .section = "plan", .a = a};
+	compare_parts(&c, left, right);
+	compare_settings(&c, "environment", &left->env, &right->env, NULL, NULL);
+	compare_settings(&c, "cache entries", &left->cmake, &right->cmake, &left->env, &right->env);
+	compare_lists(&c, "sources", left, right, sources_of);
+	compare_lists(&c, "patches", left, right, patches_of);
+	compare_notes(&c, left, right);
+	c.section = "keys";
+	compare_text(&c, "compile key", left->compile_key, right->compile_key);
+	compare_text(&c, "output key", left->output_key, right->output_key);
+	return json_pack("{s:i, s:s, s:s, s:o, s:{s:s, s:s}}", "schema", PLAN_SCHEMA, "left", left->variant, "right",
+			 right->variant, "differences", c.rows, "-releases", "left", left->release, "right",
+			 right->release);
 }
 
 static const struct show differences[] = {
