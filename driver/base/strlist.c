@@ -1,6 +1,6 @@
 #include "base/strlist.h"
 
-#include <string.h>
+#include <fnmatch.h>
 
 void strlist_ref(struct strlist *l, struct arena *a, const char *s)
 {
@@ -88,14 +88,35 @@ char *strlist_join(const struct strlist *l, struct arena *a, const char *sep)
 	return out;
 }
 
-static int cmp_strings(const void *a, const void *b)
+bool strings_match(const char *const *patterns, size_t count, const char *s)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fnmatch(patterns[i], s, 0) == 0)
+			return true;
+	return false;
+}
+
+int text_cmp(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+void *text_search(const char *text, const void *items, size_t count, size_t size)
+{
+	for (const char *it = items; count--; it += size)
+		if (text_cmp(&text, it) == 0)
+			return (void *)(uintptr_t)it;
+	return NULL;
+}
+
+void *text_find(const char *text, const void *items, size_t count, size_t size)
+{
+	return count ? bsearch(&text, items, count, size, text_cmp) : NULL;
+}
+
 void strlist_sort(struct strlist *l)
 {
-	array_sort(l->items, l->count, sizeof(*l->items), cmp_strings);
+	array_sort(l->items, l->count, sizeof(*l->items), text_cmp);
 }
 
 const char *const *strlist_argv(struct strlist *l, struct arena *a)
@@ -107,10 +128,7 @@ const char *const *strlist_argv(struct strlist *l, struct arena *a)
 
 static struct kv *find_key(const struct kvlist *l, const char *key)
 {
-	for (size_t i = 0; i < l->count; i++)
-		if (strcmp(l->items[i].key, key) == 0)
-			return &l->items[i];
-	return NULL;
+	return text_search(key, l->items, l->count, sizeof(*l->items));
 }
 
 void kvlist_set(struct kvlist *l, struct arena *a, const char *key, const char *value)
@@ -131,12 +149,7 @@ const char *kvlist_get(const struct kvlist *l, const char *key)
 	return have ? have->value : NULL;
 }
 
-static int cmp_keys(const void *a, const void *b)
-{
-	return strcmp(((const struct kv *)a)->key, ((const struct kv *)b)->key);
-}
-
 void kvlist_sort(struct kvlist *l)
 {
-	array_sort(l->items, l->count, sizeof(*l->items), cmp_keys);
+	array_sort(l->items, l->count, sizeof(*l->items), text_cmp);
 }

@@ -27,6 +27,13 @@ bool strlist_contains(const struct strlist *l, const char *s);
 bool strings_contain(const char *const *items, size_t count, const char *s);
 /* strings_allow: the same of an array that allows anything when it is empty. */
 bool strings_allow(const char *const *items, size_t count, const char *s);
+/* strings_match: whether one of the patterns of fnmatch(3) fits; '*' fits '/' too. */
+bool strings_match(const char *const *patterns, size_t count, const char *s);
+/* text_cmp: for qsort and bsearch: the order, by bytes, of objects that begin with a string. */
+int text_cmp(const void *a, const void *b);
+/* text_search: the first such object whose string is `text`; NULL. text_find: of sorted ones. */
+void *text_search(const char *text, const void *items, size_t count, size_t size);
+void *text_find(const char *text, const void *items, size_t count, size_t size);
 /* strlist_join: one string, `sep` between; "" for an empty list. */
 char *strlist_join(const struct strlist *l, struct arena *a, const char *sep) __attribute__((returns_nonnull));
 /* strlist_sort: by bytes (strcmp), independent of the locale. */

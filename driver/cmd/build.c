@@ -100,11 +100,7 @@ static json_t *summary_json(const struct cmd_build_results *r)
 
 static const struct pipeline_checked *check_of(const struct cmd_build_results *r, const struct pipeline_item *it)
 {
-	for (size_t i = 0; i < r->checked_count; i++) {
-		if (strcmp(r->checked[i].variant, it->plan->variant) == 0)
-			return &r->checked[i];
-	}
-	return NULL;
+	return text_search(it->plan->variant, r->checked, r->checked_count, sizeof(*r->checked));
 }
 
 static json_t *check_json(const struct pipeline_checked *k)

@@ -310,7 +310,7 @@ static int select_by_matrix(struct cmd_context *c, const struct tables *t, struc
 	if (o->release && tables_need_release(t, o->release, &release, e) < 0)
 		return -1;
 	while ((name = matrix_next(m, &w, c->arena)))
-		if (!o->only.count || matrix_globs_match(&o->only, name))
+		if (!o->only.count || strings_match(o->only.items, o->only.count, name))
 			strlist_ref(&names, c->arena, name);
 	if (!names.count)
 		return nothing_matches(m, &o->only, c->arena, e);

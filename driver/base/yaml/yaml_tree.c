@@ -103,10 +103,7 @@ static int refuse_extras(const struct source *s, struct err *e)
 
 static const struct anchor *find_anchor(const struct source *s, const char *name)
 {
-	for (size_t i = 0; i < s->anchor_count; i++)
-		if (strcmp(s->anchors[i].name, name) == 0)
-			return &s->anchors[i];
-	return NULL;
+	return text_search(name, s->anchors, s->anchor_count, sizeof(*s->anchors));
 }
 
 /* Known from its end on, so no node can contain itself. */

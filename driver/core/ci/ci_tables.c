@@ -82,10 +82,7 @@ int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **
 
 const struct ci_format_row *ci_format(const struct ci_tables *t, const char *format)
 {
-	for (unsigned i = 0; i < t->formats_count; i++)
-		if (strcmp(t->formats[i].name, format) == 0)
-			return &t->formats[i];
-	return NULL;
+	return text_search(format, t->formats, t->formats_count, sizeof(*t->formats));
 }
 
 static bool fits(const char *own, const char *asked)

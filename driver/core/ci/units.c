@@ -8,11 +8,6 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 
-static int by_key(const void *a, const void *b)
-{
-	return strcmp(((const struct compile_unit *)a)->key, ((const struct compile_unit *)b)->key);
-}
-
 /* The file after the last "-o" of a command, which is the one compilers obey; "" if there is none. */
 static char *output_of(const char *command, struct arena *a)
 {
@@ -78,7 +73,7 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 	for (size_t i = 0; i < json_array_size(list); i++)
 		if (take_unit(json_array_get(list, i), commands, i, a, &tree.units[tree.count++], e) < 0)
 			return -1;
-	array_sort(tree.units, tree.count, sizeof(*tree.units), by_key);
+	array_sort(tree.units, tree.count, sizeof(*tree.units), text_cmp);
 	for (size_t i = 1; i < tree.count; i++)
 		if (strcmp(tree.units[i].key, tree.units[i - 1].key) == 0)
 			return err_set(e, ERR_INTEGRITY, "'%s' compiles '%s' twice into one object", commands,
@@ -89,8 +84,7 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 
 static const struct compile_unit *find_unit(const struct configured_tree *t, const char *key)
 {
-	const struct compile_unit want = {.key = key};
-	return t->count ? bsearch(&want, t->units, t->count, sizeof(*t->units), by_key) : NULL;
+	return text_find(key, t->units, t->count, sizeof(*t->units));
 }
 
 /* What two trees differ in: a set of enum unit_depends. */

@@ -11,12 +11,11 @@
 #define DT_RELR 36
 #endif
 
-int elf_is(const char *path, bool *ret, struct err *e)
+static int is_elf(const char *path, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char magic[SELFMAG];
 	struct stat st;
-	*ret = false;
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENXIO))
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -26,8 +25,7 @@ int elf_is(const char *path, bool *ret, struct err *e)
 	ssize_t n = fs_read_at(fd, magic, sizeof(magic), 0);
 	if (n < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	*ret = n == (ssize_t)sizeof(magic) && memcmp(magic, ELFMAG, SELFMAG) == 0;
-	return 0;
+	return n == (ssize_t)sizeof(magic) && memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
 /* Sections are for tools only: a table that cannot be read counts as none. */
@@ -215,4 +213,10 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
 		return -1;
 	*ret = info;
 	return 0;
+}
+
+int elf_try(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
+{
+	int rc = is_elf(path, e);
+	return rc > 0 && elf_read(path, flags, a, ret, e) < 0 ? -1 : rc;
 }

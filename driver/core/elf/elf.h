@@ -40,9 +40,6 @@ struct elf_info {
 
 enum { ELF_SYMBOLS = 1 };
 
-/* elf_is: whether it is a regular file that starts like an ELF file. ERR_SYSTEM if it is there and
- * cannot be read. */
-int elf_is(const char *path, bool *ret, struct err *e) MUST_CHECK;
 enum elf_sort {
 	ELF_NONE,    /* no ELF file, or none that its header lets one understand */
 	ELF_HOST,    /* 64 bits, little-endian: x86-64, AArch64 and other processors */
@@ -56,6 +53,9 @@ enum elf_sort {
 enum elf_sort elf_sort(const void *data, size_t size, unsigned *ret_machine);
 /* elf_read: ERR_INTEGRITY "file: what is wrong at which offset". */
 int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
+/* elf_try: elf_read of a regular file that starts like an ELF file: 1; of another, or none: 0.
+ * ERR_SYSTEM if it is there and cannot be read. */
+int elf_try(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
 /* elf_set_rpath: makes `rpath` the only search path, a DT_RPATH ("": removes it). In place if it
  * fits into rpath_room, else by patchelf on a copy that replaces the file. The result is read again
  * and compared: ERR_INTEGRITY. ERR_POLICY for a file without dynamic entries. ret_in_place may be

@@ -128,10 +128,7 @@ int hardware_facts_load(const char *profiles_dir, struct arena *a, const struct 
 
 const struct feature_row *hardware_feature(const struct hardware_facts *f, const char *name)
 {
-	for (unsigned i = 0; i < f->features_count; i++)
-		if (strcmp(f->features[i].name, name) == 0)
-			return &f->features[i];
-	return NULL;
+	return text_search(name, f->features, f->features_count, sizeof(*f->features));
 }
 
 void hardware_closure(const struct hardware_facts *f, const char *const *names, unsigned count, struct arena *a,

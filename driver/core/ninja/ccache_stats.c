@@ -1,17 +1,9 @@
 #include "core/ninja/ccache_stats.h"
 
+#include "base/strlist.h"
+
 #define MAX_COUNTERS 256
 #define MAX_NAME 64
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct ccache_counter *)a)->name, ((const struct ccache_counter *)b)->name);
-}
-
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct ccache_source *)a)->path, ((const struct ccache_source *)b)->path);
-}
 
 static bool is_name(const char *p, size_t len)
 {
@@ -63,7 +55,7 @@ static void take_counter(struct ccache_stats *s, struct ccache_source *source, c
 static size_t join_sources(struct ccache_source *sources, size_t n)
 {
 	size_t kept = 0;
-	array_sort(sources, n, sizeof(*sources), by_path);
+	array_sort(sources, n, sizeof(*sources), text_cmp);
 	for (size_t i = 0; i < n; i++) {
 		if (kept && strcmp(sources[kept - 1].path, sources[i].path) == 0) {
 			sources[kept - 1].hits += sources[i].hits;
@@ -98,13 +90,12 @@ void ccache_stats_parse(const char *text, size_t len, struct arena *a, struct cc
 		}
 		p = stop ? stop + 1 : end;
 	}
-	array_sort(s.counters, s.counters_count, sizeof(*s.counters), by_name);
+	array_sort(s.counters, s.counters_count, sizeof(*s.counters), text_cmp);
 	s.sources_count = join_sources(s.sources, s.sources_count);
 	*ret = s;
 }
 
 const struct ccache_source *ccache_stats_source(const struct ccache_stats *s, const char *path)
 {
-	const struct ccache_source key = {.path = path};
-	return s->sources_count ? bsearch(&key, s->sources, s->sources_count, sizeof(key), by_path) : NULL;
+	return text_find(path, s->sources, s->sources_count, sizeof(*s->sources));
 }

@@ -14,11 +14,6 @@ static bool take_edge(const char *p, const char *end, struct arena *a, struct ni
 	return true;
 }
 
-static int by_output(const void *a, const void *b)
-{
-	return strcmp(((const struct ninja_edge *)a)->output, ((const struct ninja_edge *)b)->output);
-}
-
 void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret, size_t *ret_count)
 {
 	const char *end = text + len, *next;
@@ -32,7 +27,7 @@ void ninja_build_parse(const char *text, size_t len, struct arena *a, struct nin
 		edges = arena_room(a, edges, count, &cap, 256, sizeof(*edges));
 		edges[count++] = edge;
 	}
-	array_sort(edges, count, sizeof(*edges), by_output);
+	array_sort(edges, count, sizeof(*edges), text_cmp);
 	*ret = edges;
 	*ret_count = count;
 }
@@ -49,6 +44,5 @@ int ninja_build_read(const char *top, const char *rel, struct arena *a, struct n
 
 const struct ninja_edge *ninja_build_find(const struct ninja_edge *edges, size_t count, const char *output)
 {
-	const struct ninja_edge key = {.output = output};
-	return count ? bsearch(&key, edges, count, sizeof(key), by_output) : NULL;
+	return text_find(output, edges, count, sizeof(*edges));
 }

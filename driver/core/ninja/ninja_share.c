@@ -6,11 +6,6 @@
 #define RULE NINJA_PREFIX "wait"
 #define LENGTH 4 /* longer than the chain of libraries that are linked one against the other */
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool is_plain(const char *path)
 {
 	return path[strcspn(path, " $:|\n\r")] == '\0';
@@ -23,7 +18,7 @@ static struct strlist heavy_outputs(const struct ninja_pieces *l, struct arena *
 	for (size_t i = 0; i < l->count; i++)
 		if (l->items[i].kind == KIND_HEAVY && is_plain(l->items[i].output))
 			strlist_ref(&outputs, a, l->items[i].output);
-	array_sort(outputs.items, outputs.count, sizeof(*outputs.items), by_name);
+	strlist_sort(&outputs);
 	return outputs;
 }
 
@@ -39,7 +34,7 @@ static void heavy_inputs(const struct ninja_piece *piece, const struct strlist *
 		if (next == p)
 			return;
 		const char *name = buf_cstr(&word);
-		if (bsearch(&name, heavy->items, heavy->count, sizeof(*heavy->items), by_name))
+		if (text_find(name, heavy->items, heavy->count, sizeof(*heavy->items)))
 			buf_printf(ret, " %s", name);
 	}
 }
@@ -131,11 +126,6 @@ struct unit {
 	double seconds;
 };
 
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct made *)a)->path, ((const struct made *)b)->path);
-}
-
 /* The longest first; the name decides between equal ones. */
 static int by_seconds(const void *a, const void *b)
 {
@@ -178,13 +168,12 @@ static void index_outputs(struct graph *g)
 		while (piece->build && (path = next_path(&p, end, &word)))
 			add_made(g, path, i);
 	}
-	array_sort(g->made, g->made_count, sizeof(*g->made), by_path);
+	array_sort(g->made, g->made_count, sizeof(*g->made), text_cmp);
 }
 
 static void push(struct graph *g, const char *path, bool *seen)
 {
-	const struct made key = {.path = path};
-	const struct made *m = g->made_count ? bsearch(&key, g->made, g->made_count, sizeof(key), by_path) : NULL;
+	const struct made *m = text_find(path, g->made, g->made_count, sizeof(*m));
 	if (!m || seen[m->piece])
 		return;
 	seen[m->piece] = true;

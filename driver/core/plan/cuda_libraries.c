@@ -1,20 +1,10 @@
 #include "core/plan/cuda_libraries.h"
 
-#include <fnmatch.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/version.h"
 #include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
-
-static bool holds(const struct cuda_library_row *row, const char *name)
-{
-	for (unsigned i = 0; i < row->names_count; i++)
-		if (fnmatch(row->names[i], name, 0) == 0)
-			return true;
-	return false;
-}
 
 /* The first version that may break what was built against this one: the next major one, with which NVIDIA changes the
  * SONAME; of a 0.x, which promises less, the next minor one. (cuSPARSELt 0.6 and 0.8 have one SONAME, and structures of
@@ -45,10 +35,7 @@ static char *range_of(const struct plan *p, const struct cuda_library_row *row, 
 
 static const struct cuda_library_row *find_package(const struct toolkit_row *k, const char *package)
 {
-	for (unsigned i = 0; i < k->libraries_count; i++)
-		if (strcmp(k->libraries[i].package, package) == 0)
-			return &k->libraries[i];
-	return NULL;
+	return text_search(package, k->libraries, k->libraries_count, sizeof(*k->libraries));
 }
 
 static void add_dirs(const struct toolkit_row *k, const bool *wanted, struct arena *a, struct strlist *ret)
@@ -75,7 +62,7 @@ void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena
 		bool used = false;
 		strlist_refs(&ret->names, a, row->names, row->names_count);
 		for (size_t n = 0; n < needed->count && !used; n++)
-			used = holds(row, needed->items[n]);
+			used = strings_match(row->names, row->names_count, needed->items[n]);
 		if (!used)
 			continue;
 		strlist_addf(&ret->requires, a, "%s%s", row->package, range_of(p, row, a));
@@ -101,18 +88,12 @@ static int collect(const char *rel, const struct stat *st, void *user, struct er
 	AUTO_ARENA struct arena a = {0};
 	const char *path = path_join(&a, c->tree, rel);
 	struct elf_info info;
-	bool is_elf;
 	(void)st;
-	if (elf_is(path, &is_elf, e) < 0)
-		return -1;
-	if (!is_elf)
-		return 0;
-	if (elf_read(path, 0, &a, &info, e) < 0)
-		return -1;
-	for (size_t i = 0; i < info.needed.count; i++)
+	int rc = elf_try(path, 0, &a, &info, e);
+	for (size_t i = 0; rc > 0 && i < info.needed.count; i++)
 		if (!strlist_contains(c->names, info.needed.items[i]))
 			strlist_add(c->names, c->a, info.needed.items[i]);
-	return 0;
+	return rc < 0 ? -1 : 0;
 }
 
 int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct err *e)
@@ -125,15 +106,14 @@ enum cuda_source cuda_source(const struct tables *t, const struct strlist *distr
 			     struct arena *a)
 {
 	enum cuda_source found = CUDA_UNKNOWN;
-	for (unsigned i = 0; i < t->driver_libraries_count; i++)
-		if (fnmatch(t->driver_libraries[i], name, 0) == 0)
-			return CUDA_DRIVER;
+	if (strings_match(t->driver_libraries, t->driver_libraries_count, name))
+		return CUDA_DRIVER;
 	for (unsigned i = 0; i < t->layouts_count; i++) {
 		const struct layout_row *layout = &t->layouts[i];
 		bool bundle = *layout->bundle && strlist_contains(distributions, wheel_normalize(layout->bundle, a));
 		for (unsigned k = 0; k < layout->libraries_count; k++) {
 			const struct cuda_library_row *row = &layout->libraries[k];
-			if (!holds(row, name))
+			if (!strings_match(row->names, row->names_count, name))
 				continue;
 			if (bundle || strlist_contains(distributions, wheel_normalize(row->package, a)))
 				return CUDA_PACKAGE;

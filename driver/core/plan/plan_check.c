@@ -22,10 +22,7 @@ char *plan_releases_with(const struct plan_context *c, const char *python, const
 
 static const struct source_row *find_source(const struct package_row *p, const char *name)
 {
-	for (unsigned i = 0; p && i < p->sources_count; i++)
-		if (strcmp(p->sources[i].name, name) == 0)
-			return &p->sources[i];
-	return NULL;
+	return p ? text_search(name, p->sources, p->sources_count, sizeof(*p->sources)) : NULL;
 }
 
 /* That the archives the user names are sources of the release, with digests that the tables do not gainsay. */

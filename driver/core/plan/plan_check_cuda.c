@@ -8,10 +8,7 @@ static char *target_name(const struct gpu_target *t, struct arena *a)
 
 static const struct gpu_suffix *find_suffix(const struct gpu_target *t)
 {
-	for (unsigned i = 0; i < t->row->suffixes_count; i++)
-		if (strcmp(t->row->suffixes[i].suffix, t->suffix) == 0)
-			return &t->row->suffixes[i];
-	return NULL;
+	return text_search(t->suffix, t->row->suffixes, t->row->suffixes_count, sizeof(*t->row->suffixes));
 }
 
 /* Whether nvcc of a toolkit has the target. */

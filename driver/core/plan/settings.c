@@ -1,11 +1,10 @@
 #include "core/plan/settings.h"
 
+#include "base/strlist.h"
+
 static struct setting *find(const struct settings *s, const char *name)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (strcmp(s->items[i].name, name) == 0)
-			return &s->items[i];
-	return NULL;
+	return text_search(name, s->items, s->count, sizeof(*s->items));
 }
 
 char *settings_origin(const struct setting *item, struct arena *a)
@@ -52,12 +51,7 @@ bool settings_on(const struct settings *s, const char *name)
 	return value && (strcmp(value, "ON") == 0 || strcmp(value, "1") == 0);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct setting *)a)->name, ((const struct setting *)b)->name);
-}
-
 void settings_sort(struct settings *s)
 {
-	array_sort(s->items, s->count, sizeof(*s->items), by_name);
+	array_sort(s->items, s->count, sizeof(*s->items), text_cmp);
 }

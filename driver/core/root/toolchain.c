@@ -212,8 +212,5 @@ const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_k
 
 const struct tool *toolchain_get(const struct toolchain *t, const char *name)
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (strcmp(t->tools[i].name, name) == 0)
-			return &t->tools[i];
-	return NULL;
+	return text_search(name, t->tools, t->count, sizeof(*t->tools));
 }

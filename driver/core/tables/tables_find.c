@@ -37,10 +37,7 @@ const struct isa_row *tables_isa(const struct tables *t, const char *name)
 
 const struct isa_group *tables_isa_group(const struct tables *t, const char *name)
 {
-	for (unsigned i = 0; i < t->groups_count; i++)
-		if (strcmp(t->groups[i].name, name) == 0)
-			return &t->groups[i];
-	return NULL;
+	return text_search(name, t->groups, t->groups_count, sizeof(*t->groups));
 }
 
 bool tables_python_known(const struct tables *t, const char *python)
@@ -54,10 +51,7 @@ bool tables_python_known(const struct tables *t, const char *python)
 
 const struct gpu_row *tables_gpu(const struct tables *t, const char *sm)
 {
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (strcmp(t->gpus[i].sm, sm) == 0)
-			return &t->gpus[i];
-	return NULL;
+	return text_search(sm, t->gpus, t->gpus_count, sizeof(*t->gpus));
 }
 
 bool tables_affects(const struct advisory_row *row, const struct release_row *r, const char *package)
@@ -76,10 +70,7 @@ bool tables_offered(const struct release_row *r)
 
 const struct toolkit_row *tables_toolkit(const struct tables *t, const char *version)
 {
-	for (unsigned i = 0; i < t->toolkits_count; i++)
-		if (strcmp(t->toolkits[i].version, version) == 0)
-			return &t->toolkits[i];
-	return NULL;
+	return text_search(version, t->toolkits, t->toolkits_count, sizeof(*t->toolkits));
 }
 
 const char *tables_source(const struct tables *t, const char *file)
@@ -92,10 +83,7 @@ const char *tables_source(const struct tables *t, const char *file)
 
 const struct blas_row *tables_blas(const struct tables *t, const char *name)
 {
-	for (unsigned i = 0; i < t->blas_count; i++)
-		if (strcmp(t->blas[i].name, name) == 0)
-			return &t->blas[i];
-	return NULL;
+	return text_search(name, t->blas, t->blas_count, sizeof(*t->blas));
 }
 
 const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name,

@@ -1,6 +1,5 @@
 #include "core/variant/matrix.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -236,14 +235,6 @@ int matrix_load(const struct tables *t, const char *name, struct arena *a, const
 	return load(t, name, 0, a, ret, e);
 }
 
-bool matrix_globs_match(const struct strlist *globs, const char *name)
-{
-	for (size_t i = 0; i < globs->count; i++)
-		if (fnmatch(globs->items[i], name, 0) == 0)
-			return true;
-	return false;
-}
-
 static unsigned at_least_one(unsigned n)
 {
 	return n ? n : 1;
@@ -282,7 +273,8 @@ const char *matrix_next(const struct matrix *m, struct matrix_walk *w, struct ar
 {
 	const char *name;
 	while ((name = m->base ? matrix_next(m->base, w, a) : next_of_rows(m, w, a)))
-		if ((!m->only.count || matrix_globs_match(&m->only, name)) && !matrix_globs_match(&m->except, name))
+		if ((!m->only.count || strings_match(m->only.items, m->only.count, name)) &&
+		    !strings_match(m->except.items, m->except.count, name))
 			return name;
 	return NULL;
 }

@@ -32,5 +32,3 @@ struct matrix_walk {
 };
 /* matrix_next: the canonical name of the next variant, in the arena; NULL at the end. */
 const char *matrix_next(const struct matrix *m, struct matrix_walk *w, struct arena *a);
-/* matrix_globs_match: whether a name matches one of the globs ('*', '?', '[...]'). */
-bool matrix_globs_match(const struct strlist *globs, const char *name);

@@ -24,10 +24,7 @@ static const char *machine_name(unsigned machine)
 
 static const struct system_library_row *find_library(const struct manylinux_policy *p, const char *soname)
 {
-	for (size_t i = 0; i < p->libraries_count; i++)
-		if (strcmp(p->libraries[i].name, soname) == 0)
-			return &p->libraries[i];
-	return NULL;
+	return text_search(soname, p->libraries, p->libraries_count, sizeof(*p->libraries));
 }
 
 bool manylinux_allows(const struct manylinux_policy *p, unsigned machine, const char *soname)
@@ -180,17 +177,12 @@ static int scan_file(const char *rel, const struct stat *st, void *user, struct 
 {
 	struct tag_scan *s = user;
 	const char *path = path_join(s->arena, s->dir, rel);
-	bool is_elf;
 	(void)st;
-	if (elf_is(path, &is_elf, e) < 0)
-		return -1;
-	if (!is_elf)
-		return 0;
 	s->infos = arena_room(s->arena, s->infos, s->names.count, &s->cap, 64, sizeof(*s->infos));
-	if (elf_read(path, 0, s->arena, &s->infos[s->names.count], e) < 0)
-		return -1;
-	strlist_add(&s->names, s->arena, rel);
-	return 0;
+	int rc = elf_try(path, 0, s->arena, &s->infos[s->names.count], e);
+	if (rc > 0)
+		strlist_add(&s->names, s->arena, rel);
+	return rc < 0 ? -1 : 0;
 }
 
 int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, struct arena *a, char **ret_tag,

@@ -113,12 +113,6 @@ static bool same_but_build(const struct wheel_name *x, const struct wheel_name *
 	       official_machine(x->platform) == official_machine(y->platform);
 }
 
-static int by_file(const void *a, const void *b)
-{
-	const struct official_wheel *x = a, *y = b;
-	return strcmp(x->file, y->file);
-}
-
 int official_take(struct official *o, const char *asked, const struct wheel_listed *files, size_t count,
 		  const char *const cuda[2], struct arena *a, struct err *e)
 {
@@ -147,7 +141,7 @@ int official_take(struct official *o, const char *asked, const struct wheel_list
 	}
 	if (o->count == before)
 		return err_set(e, ERR_NETWORK, "the index has no wheel of '%s' for Linux", asked);
-	qsort(o->wheels + before, o->count - before, sizeof(*o->wheels), by_file);
+	qsort(o->wheels + before, o->count - before, sizeof(*o->wheels), text_cmp);
 	return 0;
 }
 

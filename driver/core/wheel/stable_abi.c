@@ -1,6 +1,7 @@
 #include "core/wheel/stable_abi.h"
 
 #include "base/path.h"
+#include "base/strlist.h"
 #include "base/yaml/yaml.h"
 
 struct version_row {
@@ -26,12 +27,6 @@ struct stable_abi {
 ROW(version, struct version_row, NEED(struct version_row, python), NEED_LIST(struct version_row, names));
 PLAIN(file, struct stable_file, NEED_ROWS(struct stable_file, versions, version));
 
-static int by_name(const void *a, const void *b)
-{
-	const struct stable_symbol *x = a, *y = b;
-	return strcmp(x->name, y->name);
-}
-
 int stable_abi_load(const char *profiles_dir, struct arena *a, const struct stable_abi **ret, struct err *e)
 {
 	const char *path = path_join(a, profiles_dir, "stable_abi.yaml");
@@ -53,15 +48,13 @@ int stable_abi_load(const char *profiles_dir, struct arena *a, const struct stab
 		for (unsigned k = 0; k < row->names_count; k++)
 			s->symbols[s->count++] = (struct stable_symbol){row->names[k], since};
 	}
-	array_sort(s->symbols, s->count, sizeof(*s->symbols), by_name);
+	array_sort(s->symbols, s->count, sizeof(*s->symbols), text_cmp);
 	*ret = s;
 	return 0;
 }
 
 unsigned stable_abi_since(const struct stable_abi *s, const char *symbol)
 {
-	const struct stable_symbol key = {symbol, 0}, *found = NULL;
-	if (s->count)
-		found = bsearch(&key, s->symbols, s->count, sizeof(key), by_name);
+	const struct stable_symbol *found = text_find(symbol, s->symbols, s->count, sizeof(*found));
 	return found ? found->since : 0;
 }

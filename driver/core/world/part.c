@@ -98,10 +98,7 @@ static int check_places(const char *file, const struct yaml_tree *lines, const s
 
 const struct world_wheel *world_part_place(const struct world_part *p, const char *wheel)
 {
-	for (unsigned i = 0; i < p->places_count; i++)
-		if (strcmp(p->places[i].wheel, wheel) == 0)
-			return &p->places[i];
-	return NULL;
+	return text_search(wheel, p->places, p->places_count, sizeof(*p->places));
 }
 
 /* Each wheel has a place; one of a toolkit without any goes by toolkit_tree.yaml. */
@@ -257,14 +254,6 @@ void world_part_rules(const struct world_part *p, struct buf *out)
 		buf_printf(out, "%s %s %s\n", p->made[i].kind, p->made[i].path, p->made[i].from);
 }
 
-static bool matches(const char *const *patterns, unsigned count, const char *path)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (fnmatch(patterns[i], path, 0) == 0)
-			return true;
-	return false;
-}
-
 /* Whether something kept may be below this path: libgomp1's directory of documents is a link to that of gcc-14-base,
  * where its licence is. */
 static bool leads_to_kept(const struct world_part *p, const char *path)
@@ -278,6 +267,6 @@ static bool leads_to_kept(const struct world_part *p, const char *path)
 
 bool world_part_excludes(const struct world_part *p, const char *path, bool is_link)
 {
-	return matches(p->exclude, p->exclude_count, path) && !matches(p->keep, p->keep_count, path) &&
+	return strings_match(p->exclude, p->exclude_count, path) && !strings_match(p->keep, p->keep_count, path) &&
 	       !(is_link && leads_to_kept(p, path));
 }

@@ -191,8 +191,5 @@ void bench_said_close(struct bench_said *s, const char *why)
 
 const struct bench_answer *bench_said_find(const struct bench_said *s, const char *name)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (strcmp(s->answers[i].name, name) == 0)
-			return &s->answers[i];
-	return NULL;
+	return text_search(name, s->answers, s->count, sizeof(*s->answers));
 }

@@ -107,13 +107,8 @@ int wheel_page_parse(const char *text, size_t len, const char *url, struct arena
 
 const struct wheel_listed *wheel_page_find(const struct wheel_page *p, const char *name)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (strcmp(p->files[i].name, name) == 0)
-			return &p->files[i];
-	for (size_t i = 0; i < p->sdists_count; i++)
-		if (strcmp(p->sdists[i].name, name) == 0)
-			return &p->sdists[i];
-	return NULL;
+	const struct wheel_listed *found = text_search(name, p->files, p->count, sizeof(*p->files));
+	return found ? found : text_search(name, p->sdists, p->sdists_count, sizeof(*p->sdists));
 }
 
 /* Some 30 times the largest wheel: a pip that runs wild must not fill the disk. */

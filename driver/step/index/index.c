@@ -276,10 +276,7 @@ static int exchange(struct indexing *x, const char *name, struct err *e)
 
 static bool is_sub(const struct indexing *x, const char *name)
 {
-	for (size_t i = 0; i < x->result.count; i++)
-		if (strcmp(x->result.subs[i].name, name) == 0)
-			return true;
-	return false;
+	return text_search(name, x->result.subs, x->result.count, sizeof(*x->result.subs));
 }
 
 /* Removes profiles without wheels and sidecars of removed wheels. */

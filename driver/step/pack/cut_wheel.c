@@ -24,12 +24,6 @@ int slim_read(const struct slimming *s, const char *name, struct buf *out, struc
 	return en ? zip_read(s->zip, en, TEXT_MAX, out, e) : missing(s, name, e);
 }
 
-static int by_path(const void *a, const void *b)
-{
-	const struct wheel_record_row *x = a, *y = b;
-	return strcmp(x->path, y->path);
-}
-
 static int read_record(struct slimming *s, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
@@ -37,15 +31,14 @@ static int read_record(struct slimming *s, struct err *e)
 	if (slim_read(s, name, &text, e) < 0 ||
 	    wheel_record_parse(buf_cstr(&text), text.len, name, s->a, &s->rows, &s->rows_count, e) < 0)
 		return -1;
-	array_sort(s->rows, s->rows_count, sizeof(*s->rows), by_path);
+	array_sort(s->rows, s->rows_count, sizeof(*s->rows), text_cmp);
 	return 0;
 }
 
 static int find_row(const struct slimming *s, const struct zip_entry *en, const struct wheel_record_row **ret,
 		    struct err *e)
 {
-	const struct wheel_record_row key = {.path = en->name};
-	*ret = s->rows_count ? bsearch(&key, s->rows, s->rows_count, sizeof(key), by_path) : NULL;
+	*ret = text_find(en->name, s->rows, s->rows_count, sizeof(**ret));
 	if (*ret && *(*ret)->digest && (*ret)->size == (int64_t)en->size)
 		return 0;
 	return err_set(e, ERR_INTEGRITY, "'%s': RECORD does not list '%s' with its digest and size", s->q->wheel,

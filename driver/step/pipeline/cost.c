@@ -153,16 +153,9 @@ void weights_learn(const struct store *s, const char *package, const struct weig
 	(void)!fs_write(TRUSTED, factor_path(s, package, &a), text, (size_t)n, 0644, ERR_IGNORED);
 }
 
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct weight *)a)->path, ((const struct weight *)b)->path);
-}
-
 double weights_find(const struct weights *w, const char *path)
 {
-	const struct weight key = {.path = path}, *u = NULL;
-	if (w->count)
-		u = bsearch(&key, w->units, w->count, sizeof(key), by_path);
+	const struct weight *u = text_find(path, w->units, w->count, sizeof(*u));
 	if (u)
 		return u->seconds;
 	/* "Sort.cpp.AVX2.cpp.o": the first that begins with "Sort.cpp." */

@@ -54,15 +54,9 @@ struct estimate *estimate_new(const struct weights *w, unsigned jobs, struct are
 	return x;
 }
 
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct command *)a)->path, ((const struct command *)b)->path);
-}
-
 static struct command *find(const struct estimate *x, size_t count, const char *path)
 {
-	const struct command key = {.path = path};
-	return count ? bsearch(&key, x->commands, count, sizeof(key), by_path) : NULL;
+	return text_find(path, x->commands, count, sizeof(*x->commands));
 }
 
 static double weight(const struct estimate *x, const struct command *c)
@@ -121,7 +115,7 @@ void estimate_add(struct estimate *x, const struct ninja_edge *edges, size_t cou
 			add(x, edges[i].output, edges[i].rule);
 	x->parts = !whole;
 	if (x->count > had)
-		qsort(x->commands, x->count, sizeof(*x->commands), by_path);
+		qsort(x->commands, x->count, sizeof(*x->commands), text_cmp);
 	add_up(x);
 }
 

@@ -143,13 +143,11 @@ int torch_provides(const struct torch_source *t, const struct root *root, const 
 			path = path_join(a, root->dir, inside);
 		}
 		struct elf_info info;
-		bool is_elf;
-		if (elf_is(path, &is_elf, e) < 0)
+		int rc = elf_try(path, 0, a, &info, e);
+		if (rc < 0)
 			return -1;
-		if (!is_elf)
+		if (rc == 0)
 			continue;
-		if (elf_read(path, 0, a, &info, e) < 0)
-			return -1;
 		strlist_add(ret, a, names.items[i]);
 		strlist_add(ret_files, a, path);
 		if (*info.soname && !strlist_contains(ret, info.soname))

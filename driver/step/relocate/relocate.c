@@ -1,7 +1,5 @@
 #include "step/relocate/relocate.h"
 
-#include <fnmatch.h>
-
 #include "base/path.h"
 #include "base/sys/machine.h"
 #include "base/sys/proc.h"
@@ -78,33 +76,19 @@ void relocate_add(struct relocation *r, struct relocate_file *f)
 	r->files[r->count++] = f;
 }
 
-bool relocate_matches(const struct strlist *patterns, const char *name)
-{
-	for (size_t i = 0; i < patterns->count; i++)
-		if (fnmatch(patterns->items[i], name, 0) == 0)
-			return true;
-	return false;
-}
-
 static int collect_one(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct relocation *r = user;
 	const char *path = path_join(r->a, r->q->tree, rel);
-	bool is_elf;
-	if (!S_ISREG(st->st_mode))
-		return 0;
-	if (elf_is(path, &is_elf, e) < 0)
-		return -1;
-	if (!is_elf)
-		return 0;
-	struct relocate_file *f = arena_alloc(r->a, sizeof(*f));
-	*f = (struct relocate_file){.rel = arena_strdup(r->a, rel), .path = path};
-	f->dir = strchr(rel, '/') ? path_dir(r->a, rel) : "";
-	if (elf_read(path, 0, r->a, &f->info, e) < 0)
-		return -1;
+	struct elf_info info;
+	int rc = S_ISREG(st->st_mode) ? elf_try(path, 0, r->a, &info, e) : 0;
 	/* Objects and GPU code are ELF files too, but the loader does not open them. */
-	if (f->info.dynamic)
-		relocate_add(r, f);
+	if (rc <= 0 || !info.dynamic)
+		return rc < 0 ? -1 : 0;
+	struct relocate_file *f = arena_alloc(r->a, sizeof(*f));
+	*f = (struct relocate_file){.rel = arena_strdup(r->a, rel), .path = path, .info = info};
+	f->dir = strchr(rel, '/') ? path_dir(r->a, rel) : "";
+	relocate_add(r, f);
 	return 0;
 }
 

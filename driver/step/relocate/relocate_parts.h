@@ -29,8 +29,6 @@ struct relocation {
 
 /* relocate_add: a file behind the others. */
 void relocate_add(struct relocation *r, struct relocate_file *f);
-/* relocate_matches: whether a name fits one of the fnmatch patterns. */
-bool relocate_matches(const struct strlist *patterns, const char *name);
 /* relocate_copies: takes copies under longer names out of the list; relocate_drop_copies removes
  * their files. */
 int relocate_copies(struct relocation *r, struct strlist *ret, struct err *e) MUST_CHECK;

@@ -110,16 +110,10 @@ static int try_dir(struct relocation *r, const struct relocate_file *f, const ch
 	if (!inside)
 		return 0;
 	const char *path = path_join(r->a, r->q->root->dir, inside);
-	bool is_elf;
-	if (elf_is(path, &is_elf, e) < 0)
-		return -1;
-	if (!is_elf)
-		return 0;
-	if (elf_read(path, 0, r->a, ret_info, e) < 0)
-		return -1;
-	if (ret_info->dynamic && ret_info->machine == f->info.machine)
+	int rc = elf_try(path, 0, r->a, ret_info, e);
+	if (rc > 0 && ret_info->dynamic && ret_info->machine == f->info.machine)
 		*ret = inside;
-	return 0;
+	return rc < 0 ? -1 : 0;
 }
 
 /* Where the loader would search for this file: its own search path, then the root's. */
@@ -235,11 +229,12 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 			use_dir(r, f, inside->dir);
 		return 0;
 	}
-	if (relocate_matches(&r->q->provided, name)) {
+	if (strings_match(r->q->provided.items, r->q->provided.count, name)) {
 		f->needs_provided = true;
 		return 0;
 	}
-	if (relocate_matches(&r->q->never, name) || manylinux_allows(r->q->policy, f->info.machine, name))
+	if (strings_match(r->q->never.items, r->q->never.count, name) ||
+	    manylinux_allows(r->q->policy, f->info.machine, name))
 		return 0;
 	const struct relocate_library *lib = NULL;
 	const char *source = "";

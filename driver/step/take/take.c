@@ -150,11 +150,6 @@ static int add_of_package(struct finder *f, struct err *e)
 	return 0;
 }
 
-static int by_name(const void *x, const void *y)
-{
-	return strcmp(((const struct take_file *)x)->name, ((const struct take_file *)y)->name);
-}
-
 enum { INFO_MAX = 16 << 20 };
 
 /* What a .dist-info takes from an .egg-info and its package: name by name, where that lies in the root. */
@@ -176,7 +171,7 @@ static int finish(struct finder *f, struct err *e)
 	struct kvlist info = {0};
 	struct stat st;
 	struct taken *t = &f->t;
-	array_sort(t->files, t->count, sizeof(*t->files), by_name);
+	array_sort(t->files, t->count, sizeof(*t->files), text_cmp);
 	buf_printf(&all, "%s\n%s\n", t->info, t->tag);
 	for (size_t i = 0; i < t->count; i++) {
 		if (stat(t->files[i].source, &st) < 0)

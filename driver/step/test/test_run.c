@@ -118,10 +118,7 @@ static void add_row(struct testing *t, const struct test_row *row, size_t *index
 
 static bool has_file(const struct test_package *p, size_t before, const char *file)
 {
-	for (size_t i = 0; i < before; i++)
-		if (strcmp(p->files[i].file, file) == 0)
-			return true;
-	return false;
+	return text_search(file, p->files, before, sizeof(*p->files));
 }
 
 /* A row for a file that is no more; the runner tells one for a test that is no more. */

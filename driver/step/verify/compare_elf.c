@@ -91,11 +91,7 @@ static bool read_file(struct file *f, const struct compare_bytes *b, struct aren
 
 static const struct section *find_section(const struct file *f, const char *name)
 {
-	for (size_t i = 0; i < f->count; i++) {
-		if (strcmp(f->sections[i].name, name) == 0)
-			return &f->sections[i];
-	}
-	return NULL;
+	return text_search(name, f->sections, f->count, sizeof(*f->sections));
 }
 
 static const struct symbol *symbol_at(const struct file *f, uint64_t address)

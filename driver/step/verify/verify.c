@@ -90,19 +90,13 @@ const char *verify_installed(const char *name)
 }
 
 struct folded {
-	const char *name, *key; /* as macOS and Windows compare it */
+	const char *key, *name; /* key: as macOS and Windows compare it */
 };
-
-static int by_key(const void *a, const void *b)
-{
-	const struct folded *x = a, *y = b;
-	return strcmp(x->key, y->key);
-}
 
 /* Case does not count, nor do dots and blanks at the end of a part, which Windows drops. */
 static struct folded fold(const char *name, const char *installed, struct arena *a)
 {
-	struct folded f = {name, arena_alloc(a, strlen(installed) + 1)};
+	struct folded f = {arena_alloc(a, strlen(installed) + 1), name};
 	char *to = (char *)(uintptr_t)f.key;
 	for (const char *s = installed; *s; s++) {
 		size_t dropped = strspn(s, ". ");
@@ -194,7 +188,7 @@ static void check_accents(struct verifying *v)
 	}
 	if (!any)
 		return;
-	array_sort(names, count, sizeof(*names), by_key);
+	array_sort(names, count, sizeof(*names), text_cmp);
 	for (size_t i = 1; i < count; i++) {
 		(void)without_accents(names[i - 1].name, &first, v->a);
 		(void)without_accents(names[i].name, &second, v->a);
@@ -228,7 +222,7 @@ static void check_names(struct verifying *v)
 			verify_add(v, FINDING_ERROR, "mode", en->name,
 				   "has mode %04o: a wheel gives nobody's rights away", en->mode & 07777);
 	}
-	array_sort(names, count, sizeof(*names), by_key);
+	array_sort(names, count, sizeof(*names), text_cmp);
 	for (size_t i = 1; i < count; i++)
 		if (strcmp(names[i - 1].key, names[i].key) == 0) {
 			const char *x = verify_installed(names[i - 1].name), *y = verify_installed(names[i].name);

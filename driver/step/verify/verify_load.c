@@ -1,5 +1,4 @@
 /* Where the loader finds what a library needs: ld.so(8), and what glibc does of it. */
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,19 +37,13 @@ static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", 
 
 static bool is_of_torch(const char *needed)
 {
-	for (size_t i = 0; i < ARRAY_LEN(torch_libraries); i++)
-		if (fnmatch(torch_libraries[i], needed, 0) == 0)
-			return true;
-	return false;
+	return strings_match(torch_libraries, ARRAY_LEN(torch_libraries), needed);
 }
 
 static bool is_provided(const struct verifying *v, const char *needed)
 {
-	const struct verify_request *q = v->q;
-	for (size_t i = 0; i < q->provided.count; i++)
-		if (fnmatch(q->provided.items[i], needed, 0) == 0)
-			return true;
-	return strlist_contains(&v->requires, "torch") && is_of_torch(needed);
+	return strings_match(v->q->provided.items, v->q->provided.count, needed) ||
+	       (strlist_contains(&v->requires, "torch") && is_of_torch(needed));
 }
 
 /* What follows "$ORIGIN/"; NULL if the entry does not begin so. */
@@ -172,16 +165,11 @@ const struct verify_member *verify_inside(const struct verifying *v, const char 
 	return NULL;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool reaches(const struct loading *g, const struct strlist *dirs, const char *needed)
 {
 	for (size_t i = 0; i < dirs->count; i++) {
 		const char *path = path_join(g->v->a, dirs->items[i], needed) + 1;
-		if (bsearch(&path, g->installed.items, g->installed.count, sizeof(path), by_name))
+		if (text_find(path, g->installed.items, g->installed.count, sizeof(path)))
 			return true;
 	}
 	return false;
@@ -253,10 +241,8 @@ static bool is_of_cuda(struct loading *g, const char *name, const char *needed)
 /* What musllinux leaves outside: the C library, under the names that linkers give it, and zlib. */
 static bool is_musl(const struct verifying *v, const char *needed)
 {
-	for (unsigned i = 0; v->musl && v->q->policy && i < v->q->policy->musl_count; i++)
-		if (fnmatch(v->q->policy->musl[i], needed, 0) == 0)
-			return true;
-	return false;
+	const struct manylinux_policy *p = v->q->policy;
+	return v->musl && p && strings_match(p->musl, p->musl_count, needed);
 }
 
 /* ptbuild knows what its own wheels may find there. */

@@ -7,12 +7,6 @@
 
 enum { RECORD_MAX = 256 << 20 };
 
-static int by_path(const void *a, const void *b)
-{
-	const struct wheel_record_row *x = a, *y = b;
-	return strcmp(x->path, y->path);
-}
-
 /* RECORD cannot hold its own digest, and signatures come after it. */
 static bool is_exempt(const struct verifying *v, const char *path)
 {
@@ -80,11 +74,9 @@ void verify_record_read(struct verifying *v)
 		return;
 	}
 	v->rows_read = true;
-	array_sort(v->rows, v->rows_count, sizeof(*v->rows), by_path);
-	for (size_t i = 0; i < v->count && v->rows_count; i++) {
-		const struct wheel_record_row key = {.path = v->members[i].entry->name};
-		v->members[i].row = bsearch(&key, v->rows, v->rows_count, sizeof(key), by_path);
-	}
+	array_sort(v->rows, v->rows_count, sizeof(*v->rows), text_cmp);
+	for (size_t i = 0; i < v->count; i++)
+		v->members[i].row = text_find(v->members[i].entry->name, v->rows, v->rows_count, sizeof(*v->rows));
 }
 
 void verify_record(struct verifying *v)

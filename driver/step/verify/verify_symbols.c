@@ -21,11 +21,6 @@ struct symbols {
 	bool *open;             /* by member: it needs, itself or through others, a library that was not given */
 };
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void add_defined(struct symbols *l, const struct elf_info *info)
 {
 	strlist_refs(&l->defined, l->v->a, info->defined.items, info->defined.count);
@@ -78,7 +73,7 @@ static void find_open(struct symbols *l)
 
 static bool is_defined(const struct symbols *l, const char *name)
 {
-	return l->defined.count && bsearch(&name, l->defined.items, l->defined.count, sizeof(name), by_name);
+	return text_find(name, l->defined.items, l->defined.count, sizeof(name));
 }
 
 /* Python's own functions come from the program that loads an extension module. */
@@ -220,13 +215,9 @@ static void make_room(struct companions *c, size_t more, struct arena *a)
 static int read_one(const char *path, const char *name, struct arena *a, struct companions *c, struct err *e)
 {
 	struct elf_info *info = &c->items[c->count];
-	bool elf = false;
-	if (elf_is(path, &elf, e) < 0)
-		return -1;
-	if (!elf)
-		return 0;
-	if (elf_read(path, ELF_SYMBOLS, a, info, e) < 0)
-		return -1;
+	int rc = elf_try(path, ELF_SYMBOLS, a, info, e);
+	if (rc <= 0)
+		return rc;
 	if (!*info->soname)
 		info->soname = arena_strdup(a, path_base(name));
 	c->count++;

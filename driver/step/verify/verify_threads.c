@@ -39,19 +39,10 @@ static size_t count_symbols(const struct strlist *symbols, const char **names, u
 	return n;
 }
 
-static bool is_named(const struct pool_row *row, const char *name)
-{
-	for (unsigned i = 0; i < row->libraries_count; i++) {
-		if (fnmatch(row->libraries[i], name, 0) == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool is_pool(const struct pool_row *row, const struct elf_info *info, const char *name)
 {
 	if (!row->defines_count)
-		return is_named(row, name);
+		return strings_match(row->libraries, row->libraries_count, name);
 	return count_symbols(&info->defined, row->defines, row->defines_count) == row->defines_count &&
 	       (!row->wants_count || count_symbols(&info->undefined, row->wants, row->wants_count)) &&
 	       !count_symbols(&info->defined, row->without, row->without_count) &&
@@ -85,7 +76,8 @@ static void add_needed(struct pools *l, const struct verify_member *m)
 	for (size_t k = 0; k < m->elf.needed.count; k++) {
 		const char *needed = m->elf.needed.items[k];
 		for (unsigned i = 0; i < rows->pools_count; i++) {
-			if (is_named(&rows->pools[i], needed) && !verify_inside(l->v, needed))
+			if (strings_match(rows->pools[i].libraries, rows->pools[i].libraries_count, needed) &&
+			    !verify_inside(l->v, needed))
 				add_pool(l, (struct pool){&rows->pools[i], needed, m->entry->name, true});
 		}
 	}

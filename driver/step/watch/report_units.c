@@ -53,11 +53,6 @@ static int read_log(struct collector *c, const char *dir, struct err *e)
 	return 0;
 }
 
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct watch_unit *)a)->path, ((const struct watch_unit *)b)->path);
-}
-
 /* A CUDA unit is always heavy: it is compiled for each GPU target. */
 static enum report_kind kind_of(const char *path, const char *source, const struct memory_row *heavy)
 {
@@ -110,9 +105,8 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 	r.units = arena_array(a, c.count + 1, sizeof(*r.units));
 	for (; r.count < c.count; r.count++) {
 		const struct ninja_unit *unit = &c.units[r.count];
-		const struct watch_unit key = {.path = unit->path}, *seen = NULL;
-		if (watched->units_count)
-			seen = bsearch(&key, watched->units, watched->units_count, sizeof(key), by_path);
+		const struct watch_unit *seen =
+			text_find(unit->path, watched->units, watched->units_count, sizeof(*seen));
 		struct report_unit *u = &r.units[r.count];
 		*u = (struct report_unit){.path = arena_strdup(a, unit->path),
 					  .source = arena_strdup(a, unit->input),

@@ -1,9 +1,8 @@
 #include "step/world/toolkit_rules.h"
 
-#include <fnmatch.h>
-
 #include "base/buf.h"
 #include "base/path.h"
+#include "base/strlist.h"
 #include "base/sys/digest.h"
 #include "base/yaml/yaml.h"
 
@@ -116,9 +115,8 @@ const char *toolkit_rules_fill(const char *path, const char *target, struct aren
 const char *toolkit_rules_map(const struct toolkit_rules *r, const char *target, const char *component,
 			      const char *path, struct arena *a)
 {
-	for (unsigned i = 0; i < r->drop_count; i++)
-		if (fnmatch(r->drop[i], path, 0) == 0)
-			return NULL;
+	if (strings_match(r->drop, r->drop_count, path))
+		return NULL;
 	if (!strchr(path, '/'))
 		return arena_printf(a, "share/doc/%s/%s", component, path);
 	for (unsigned i = 0; i < r->moves_count; i++) {

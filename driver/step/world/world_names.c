@@ -4,11 +4,6 @@
 
 #include "base/buf.h"
 
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct name *)a)->path, ((const struct name *)b)->path);
-}
-
 void names_init(struct names *n)
 {
 	*n = (struct names){0};
@@ -18,15 +13,14 @@ void names_init(struct names *n)
 void names_release(struct names *n)
 {
 	while (n->tree)
-		(void)tdelete(*(struct name **)n->tree, &n->tree, by_path);
+		(void)tdelete(*(struct name **)n->tree, &n->tree, text_cmp);
 	pthread_mutex_destroy(&n->mutex);
 	arena_release(&n->arena);
 }
 
 struct name *names_find(const struct names *n, const char *path)
 {
-	const struct name key = {.path = path};
-	struct name *const *at = tfind(&key, &n->tree, by_path);
+	struct name *const *at = tfind(&path, &n->tree, text_cmp);
 	return at ? *at : NULL;
 }
 
@@ -40,7 +34,7 @@ static struct name *add(struct names *n, const char *path, enum name_kind kind, 
 	struct name *new = arena_alloc(&n->arena, sizeof(*new));
 	*new = (struct name){
 		.path = arena_strdup(&n->arena, path), .kind = kind, .unit = u, .pieces = bit(u), .next = n->all};
-	if (!tsearch(new, &n->tree, by_path))
+	if (!tsearch(new, &n->tree, text_cmp))
 		abort();
 	n->all = new;
 	n->count++;
@@ -195,7 +189,7 @@ int names_settle(struct names *n, struct err *e)
 
 static int by_place(const void *a, const void *b)
 {
-	return by_path(*(struct name *const *)a, *(struct name *const *)b);
+	return text_cmp(*(struct name *const *)a, *(struct name *const *)b);
 }
 
 struct name **names_sorted(const struct names *n, struct arena *a)

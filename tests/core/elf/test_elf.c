@@ -245,19 +245,17 @@ static void executable_and_object(void **state)
 static void elf_is_by_magic(void **state)
 {
 	struct err e = {0};
-	bool is = false;
+	struct elf_info i;
 	(void)state;
 	test_dir();
-	assert_ok(elf_is(compile("liba.so", ANSWER, SHARED), &is, &e), &e);
-	assert_true(is);
+	assert_int_equal(elf_try(compile("liba.so", ANSWER, SHARED), 0, &arena, &i, &e), 1);
+	assert_int_equal(i.type, ET_DYN);
 	test_write(test_path("text"), "\177EL");
 	static const char *const others[] = {"text", "missing", "text/below", "."};
-	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-		assert_ok(elf_is(test_path("%s", others[i]), &is, &e), &e);
-		assert_false(is);
-	}
+	for (size_t n = 0; n < ARRAY_LEN(others); n++)
+		assert_ok(elf_try(test_path("%s", others[n]), 0, &arena, &i, &e), &e);
 	assert_int_equal(symlink("loop", test_path("loop")), 0);
-	assert_err(elf_is(test_path("loop"), &is, &e), &e, ERR_SYSTEM, "loop");
+	assert_err(elf_try(test_path("loop"), 0, &arena, &i, &e), &e, ERR_SYSTEM, "loop");
 }
 
 static void missing_file(void **state)
