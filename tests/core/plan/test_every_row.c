@@ -111,7 +111,7 @@ static const char *answer(const struct tables *t, const struct ask *q, struct ar
 		const struct package_row *row = tables_extension(t, q->extension, "");
 		if (!row)
 			return "no such extension";
-		t = tables_extend(t, row, &a);
+		t = tables_extend(t, row, 1, &a);
 		v.package = row->name;
 		r.torch = "sha256:00";
 		r.torch_version = "2.10.0";
