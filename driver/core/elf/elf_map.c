@@ -15,17 +15,23 @@ int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const c
 }
 
 /* Bytes from the file at the segment's address. Whole pages are mapped, and the rest of the last is cleared for a .bss
- * alone: patchelf puts what is behind p_filesz to use. */
+ * alone: patchelf puts what is behind p_filesz to use. What follows at once, in memory and in the file, is read on. */
 static uint64_t loaded_size(const struct elf_map *m, const GElf_Phdr *p)
 {
-	uint64_t rest = -(p->p_vaddr + p->p_filesz) & 0xfff, left = m->size - p->p_offset - p->p_filesz;
+	uint64_t rest = -(p->p_vaddr + p->p_filesz) & 0xfff, left = m->size - p->p_offset - p->p_filesz, more = 0;
 	for (size_t i = 0; i < m->segments_count; i++) {
 		const GElf_Phdr *next = &m->segments[i];
-		if (next->p_type == PT_LOAD && next->p_vaddr > p->p_vaddr &&
-		    (next->p_vaddr & ~0xfffull) - p->p_vaddr < p->p_filesz + rest)
+		uint64_t behind = next->p_vaddr - p->p_vaddr;
+		if (next->p_type != PT_LOAD || next->p_vaddr <= p->p_vaddr)
+			continue;
+		if (behind == p->p_filesz && next->p_offset - p->p_offset == behind)
+			more = next->p_filesz;
+		if ((next->p_vaddr & ~0xfffull) - p->p_vaddr < p->p_filesz + rest)
 			rest = 0;
 	}
-	return p->p_filesz + (p->p_memsz != p->p_filesz ? 0 : rest < left ? rest : left);
+	if (p->p_memsz != p->p_filesz)
+		return p->p_filesz;
+	return p->p_filesz + (more ? more : rest < left ? rest : left);
 }
 
 bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset, uint64_t *ret_room)

@@ -406,6 +406,9 @@ static void the_rest_of_a_page_is_loaded(void **state)
 	put(path, at + offsetof(Elf64_Phdr, p_memsz), &end, sizeof(end));
 	put(path, page, &end, sizeof(end)); /* another segment over it */
 	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "leaves its segment");
+	page -= offsetof(Elf64_Phdr, p_vaddr) - offsetof(Elf64_Phdr, p_offset); /* which goes on in the file, too */
+	put(path, page, &end, sizeof(end));
+	assert_string_equal(read_info(path).soname, "liba.so.1");
 }
 
 static void version_needs_that_break_off(void **state)
