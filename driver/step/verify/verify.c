@@ -183,7 +183,7 @@ static void check_accents(struct verifying *v)
 	bool any = false, first, second;
 	for (size_t i = 0; i < count; i++) {
 		const char *name = zip_at(v->zip, i)->name;
-		names[i] = (struct folded){name, without_accents(name, &first, v->a)};
+		names[i] = (struct folded){without_accents(name, &first, v->a), name};
 		any = any || first;
 	}
 	if (!any)
