@@ -59,7 +59,7 @@ def test_plan_of_a_profile(world):
 
 
 def test_plan_of_a_matrix(world):
-    hold(world, "the plans of a matrix", plan(world, "--matrix", "build-pytorch/main"), limits(250, 870, 165, processes=1))
+    hold(world, "the plans of a matrix", plan(world, "--matrix", "build-pytorch/main"), limits(250, 870, 195, processes=1))
 
 
 def test_wheel_in_the_store(world):
