@@ -91,10 +91,11 @@ static int store(const struct parse *p, const struct arg_def *d, const char *sho
 	if (d->type == ARG_UINT || d->type == ARG_COUNT)
 		return store_uint(p, d, shown, value, e);
 	/* Often an unset variable of a shell; taken as a path, it would be the current directory. */
-	if (!*value && (strcmp(d->metavar, "DIR") == 0 || strcmp(d->metavar, "FILE") == 0))
+	if (!*value &&
+	    (strcmp(d->metavar, "DIR") == 0 || strcmp(d->metavar, "FILE") == 0 || strcmp(d->metavar, "TREE") == 0))
 		return err_set(e, ERR_USAGE, "option '%s' needs a %s, and its value is empty", shown,
-			       *d->metavar == 'D' ? "directory" : "file");
-	if (d->type == ARG_STRING)
+			       *d->metavar == 'F' ? "file" : "directory");
+	if (d->type == ARG_STRING || d->type == ARG_EACH)
 		strlist_ref(&pieces, &a, value);
 	else
 		strlist_split(&pieces, &a, value, ",");
@@ -106,7 +107,7 @@ static int store(const struct parse *p, const struct arg_def *d, const char *sho
 	void *to = p->target + d->offset;
 	if (d->type == ARG_STRING)
 		*(const char **)to = value;
-	else if (d->type == ARG_LIST)
+	else if (d->type == ARG_LIST || d->type == ARG_EACH)
 		strlist_append(to, p->arena, &pieces);
 	for (size_t i = 0; d->type == ARG_PAIRS && i < pieces.count; i++) {
 		const char *piece = pieces.items[i], *equals = strchr(piece, '=');
@@ -216,6 +217,7 @@ bool args_given(const struct arg_def *d, const void *target)
 	case ARG_STRING:
 		return *(const char *const *)field != NULL;
 	case ARG_LIST:
+	case ARG_EACH:
 		return ((const struct strlist *)field)->count > 0;
 	case ARG_PAIRS:
 		return ((const struct kvlist *)field)->count > 0;

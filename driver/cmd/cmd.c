@@ -178,7 +178,8 @@ static int check_files(const struct command *cmd, const void *options, const str
 			const char *one = d->type == ARG_STRING ? *(const char *const *)at : NULL;
 			if (d->values && one && check_file(d->name, one, d->values, d->metavar, e) < 0)
 				return -1;
-			for (size_t k = 0; d->values && d->type == ARG_LIST && k < list->count; k++)
+			for (size_t k = 0; d->values && (d->type == ARG_LIST || d->type == ARG_EACH) && k < list->count;
+			     k++)
 				if (check_file(d->name, list->items[k], d->values, d->metavar, e) < 0)
 					return -1;
 		}

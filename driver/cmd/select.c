@@ -20,7 +20,7 @@ const struct arg_def cmd_select_options[] = {
 	 NULL},
 	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
 	 "pytorch torchvision torchaudio all"},
-	{"extension", 0, SELECT(ARG_LIST, extensions), "TREE",
+	{"extension", 0, SELECT(ARG_EACH, extensions), "TREE",
 	 "an extension of torch's: a folder with setup.py or pyproject.toml, an sdist, or NAME==VERSION; may be "
 	 "repeated",
 	 "<file>"},
@@ -35,7 +35,7 @@ const struct arg_def cmd_select_options[] = {
 };
 
 const struct arg_def cmd_units_options[] = {
-	{"units", 0, SELECT(ARG_LIST, units), "TREE",
+	{"units", 0, SELECT(ARG_EACH, units), "TREE",
 	 "compile commands of a configured tree, named after its profile, to count what a matrix compiles; may be "
 	 "repeated",
 	 "<file>"},

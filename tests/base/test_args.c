@@ -14,6 +14,7 @@ struct options {
 	struct strlist only;
 	struct kvlist set;
 	const char *mode;
+	struct strlist trees;
 };
 
 #define AT(member) offsetof(struct options, member)
@@ -28,6 +29,7 @@ static const struct arg_def build[] = {
 	{"profile", 'p', ARG_STRING, AT(profile), "PROFILE", "what to build", NULL},
 	{"out", 0, ARG_STRING, AT(out), "DIR", "where to", "<dir>"},
 	{"only", 0, ARG_LIST, AT(only), "NAMES", "some of them", NULL},
+	{"tree", 0, ARG_EACH, AT(trees), "TREE", "folders", "<file>"},
 	{"mode", 0, ARG_STRING, AT(mode), "MODE", "how", "fast slow safe"},
 	{"set", 0, ARG_PAIRS, AT(set), "NAME=VALUE", "a value, for example A=1", NULL},
 	{0},
@@ -131,6 +133,17 @@ static void lists_are_split_and_gathered(void **state)
 	assert_int_equal(p.o.only.count, 3);
 	assert_string_equal(strlist_join(&p.o.only, &p.arena, " "), "a b c");
 	arena_release(&p.arena);
+}
+
+static void paths_keep_their_commas(void **state)
+{
+	(void)state;
+	struct parsed p = PARSE("--tree=a,b", "--tree", "c, d,", "--tree=,");
+	assert_int_equal(p.rc, 0);
+	assert_int_equal(p.o.trees.count, 3);
+	assert_string_equal(strlist_join(&p.o.trees, &p.arena, "|"), "a,b|c, d,|,");
+	arena_release(&p.arena);
+	assert_usage(PARSE("--tree=a", "--tree="), "option '--tree' needs a directory, and its value is empty", "");
 }
 
 static void other_words_keep_their_order(void **state)
@@ -249,6 +262,7 @@ int main(void)
 		cmocka_unit_test(the_last_of_two_counts),
 		cmocka_unit_test(short_options_in_all_forms),
 		cmocka_unit_test(lists_are_split_and_gathered),
+		cmocka_unit_test(paths_keep_their_commas),
 		cmocka_unit_test(other_words_keep_their_order),
 		cmocka_unit_test(values_may_be_empty_or_strange),
 		cmocka_unit_test(strings_point_into_argv),

@@ -118,7 +118,7 @@ def test_a_plan_shows_it_and_its_keys_follow_the_source(world):
             tar.addfile(entry, io.BytesIO(text.encode()))
     source = plan(world, sdist)["sources"][0]
     assert source["sha256"] == hashlib.sha256(open(sdist, "rb").read()).hexdigest(), source
-    other = folder(world, "other", SETUP.replace("Tiny-Ext", "other"))
+    other = folder(world, "with, commas", SETUP.replace("Tiny-Ext", "other"))
     several = plan(world, top, "--extension", other, "--package", "pytorch")
     assert [p["package"] for p in several] == ["pytorch", "tiny_ext", "other"], several
     assert several[1]["compile_key"] == plan(world, top)["compile_key"], several
