@@ -211,6 +211,9 @@ int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_re
 		proc_stream_end(&c.streams[i], spec);
 	cleanup_fd(&c.pidfd);
 	cleanup_fd(&c.log_fd);
+	if (rc == 0 && spec->answer && result.signal)
+		return err_set(e, ERR_SYSTEM, "'%s' was killed by signal %d (%s)", spec->argv[0], result.signal,
+			       strsignal(result.signal));
 	if (rc == 0)
 		*ret = result;
 	return rc;
@@ -241,16 +244,13 @@ int proc_capture(const char *const *argv, const struct run *run, struct buf *out
 	const char *path = getenv("PATH");
 	/* A tool of the machine needs nothing else that its caller's environment has, such as passwords. */
 	const char *const env[] = {"LC_ALL=C", arena_printf(&a, "PATH=%s", path ? path : DEFAULT_PATH), NULL};
-	const struct proc_spec spec = {.argv = argv, .envp = env, .out = &text, .err = &errors};
+	const struct proc_spec spec = {.argv = argv, .envp = env, .out = &text, .err = &errors, .answer = true};
 	struct proc_result r;
 	if (proc_run(&spec, run, &r, e) < 0)
 		return -1;
 	cut_white(&text);
 	cut_white(&errors);
 	const char *words = errors.len ? last_words(&errors) : "no message";
-	if (r.signal)
-		return err_set(e, ERR_SYSTEM, "'%s' was killed by signal %d (%s): %s", argv[0], r.signal,
-			       strsignal(r.signal), words);
 	if (r.status)
 		return err_set(e, ERR_SYSTEM, "'%s' failed with status %d: %s", argv[0], r.status, words);
 	buf_add(out, text.data, text.len);

@@ -51,6 +51,8 @@ struct proc_spec {
 	/* what it leaves running is killed at once when it ends, also in sessions of its own; not
 	 * of what is attached. macOS: its group alone */
 	bool alone;
+	/* what it says, or that it fails, is an answer; that a signal killed it is ERR_SYSTEM */
+	bool answer;
 };
 
 struct proc_result {

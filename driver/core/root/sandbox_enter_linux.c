@@ -166,7 +166,7 @@ int sandbox_enter(void *entry)
 	return 0;
 }
 
-/* Whether a process of that user may make a user name space. */
+/* Whether a process of that user may make a user name space; one that was killed says nothing against it. */
 static bool may_unshare(uid_t user)
 {
 	int status = 1;
@@ -178,7 +178,7 @@ static bool may_unshare(uid_t user)
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return pid > 0 && status == 0;
+	return pid > 0 && (WIFSIGNALED(status) || status == 0);
 }
 
 enum sandbox_way sandbox_way(uid_t user, bool setuid)

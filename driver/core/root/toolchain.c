@@ -59,15 +59,19 @@ void toolchain_parse(const char *output, struct arena *a, const char **ret_versi
 int toolchain_ask(struct sandbox *s, const char *script, const struct strlist *args, const struct run *run,
 		  struct strlist *ret, struct err *e)
 {
+	/* Killed, as for memory, is no answer: another key and another wheel would come of it. */
+	static const char ask[] = "ask() { for try in 1 2; do text=$(\"$@\" 2>/dev/null); status=$?; "
+				  "[ $status -eq 0 ] && return; done; [ $status -le 128 ] || [ $status -gt 192 ] || "
+				  "{ echo \"'$*' was killed by signal $((status - 128))\" >&2; exit 1; }; }";
 	struct arena *a = s->arena;
-	AUTO_BUF struct buf out = {0};
+	AUTO_BUF struct buf out = {0}, errors = {0};
 	struct strlist argv = {0};
-	struct proc_spec spec = {.out = &out, .err = &out, .timeout_s = PROBE_SECONDS};
+	struct proc_spec spec = {.out = &out, .err = &errors, .timeout_s = PROBE_SECONDS};
 	struct proc_result res;
 	const char *shell = root_find_program(s->root, "sh", a);
 	if (!shell)
 		return err_set(e, ERR_SYSTEM, "the root '%s' has no sh", s->root->dir);
-	const char *const words[] = {shell, "-c", script, "sh"};
+	const char *const words[] = {shell, "-c", arena_printf(a, "%s\n%s\nexit 0", ask, script), "sh"};
 	strlist_refs(&argv, a, words, ARRAY_LEN(words));
 	strlist_append(&argv, a, args);
 	kvlist_set(&s->env, a, "PATH", ROOT_PATH);
@@ -77,7 +81,7 @@ int toolchain_ask(struct sandbox *s, const char *script, const struct strlist *a
 		return -1;
 	if (res.status != 0)
 		return err_set(e, ERR_SYSTEM, "asking the tools for their versions failed with exit status %d: %.300s",
-			       res.status, buf_cstr(&out));
+			       res.status, buf_cstr(&errors));
 	const char *first = strchr(buf_cstr(&out), *TOOLCHAIN_MARK);
 	strlist_split(ret, a, first ? first : "", TOOLCHAIN_MARK);
 	return 0;
@@ -127,8 +131,8 @@ int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struc
 		    const struct toolchain **ret, struct err *e)
 {
 	/* A tool that fails says nothing. */
-	static const char script[] = "while [ $# -gt 0 ]; do printf '\\036%s\\n' \"$1\"; text=$(\"$2\" --version "
-				     "2>/dev/null) && printf '%s\\n' \"$text\"; shift 2; done; exit 0";
+	static const char script[] = "while [ $# -gt 0 ]; do printf '\\036%s\\n' \"$1\"; ask \"$2\" --version; "
+				     "[ $status -ne 0 ] || printf '%s\\n' \"$text\"; shift 2; done";
 	struct toolchain *t = find_tools(root, a);
 	struct strlist args = {0}, answers = {0};
 	struct sandbox s;

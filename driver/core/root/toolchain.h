@@ -39,6 +39,8 @@ void toolchain_parse(const char *output, struct arena *a, const char **ret_versi
 
 /* Begins each answer of a script; no tool prints a record separator. */
 #define TOOLCHAIN_MARK "\036"
-/* toolchain_ask: runs a shell script inside, which prints marked answers; adds them to `ret`. */
+/* toolchain_ask: runs a shell script inside, which prints marked answers; adds them to `ret`. Its
+ * function "ask PROGRAM WORD..." sets text and status, tries twice what fails, and ends with
+ * ERR_SYSTEM for what is killed. */
 int toolchain_ask(struct sandbox *s, const char *script, const struct strlist *args, const struct run *run,
 		  struct strlist *ret, struct err *e) MUST_CHECK;

@@ -118,8 +118,8 @@ static int ask(const struct root *root, enum sandbox_kind kind, const struct too
 	       const struct strlist *programs, const struct run *run, struct arena *a, struct strlist *ret,
 	       struct err *e)
 {
-	static const char script[] = "for tool in \"$@\"; do for word in --version --help; do printf '\\036\\n'; "
-				     "\"$tool\" $word 2>/dev/null; done; done; exit 0";
+	static const char script[] = "for tool in \"$@\"; do for word in --version --help; do "
+				     "ask \"$tool\" $word; printf '\\036\\n%s\\n' \"$text\"; done; done";
 	struct sandbox s;
 	if (sandbox_init(&s, kind, root, a, e) < 0)
 		return -1;

@@ -37,7 +37,7 @@ int apt_sites(const char *archive, const struct run *run, struct arena *a, struc
 		struct strlist lines = {0};
 		struct proc_result result;
 		const struct proc_spec spec = {
-			.argv = i ? all : known, .out = &out, .err = &errors, .max_output = 16 << 20};
+			.argv = i ? all : known, .out = &out, .err = &errors, .max_output = 16 << 20, .answer = true};
 		if (proc_run(&spec, run, &result, e) < 0)
 			return -1;
 		strlist_split(&lines, a, buf_cstr(&out), "\n");

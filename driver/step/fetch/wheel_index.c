@@ -170,7 +170,8 @@ static int index_of_pip(const struct run *run, struct arena *a, const char **ret
 	if (pip_find(a, &argv, "", ERR_IGNORED) < 0)
 		return 0;
 	strlist_split(&argv, a, "config list", " ");
-	struct proc_spec spec = {.argv = strlist_argv(&argv, a), .out = &out, .err = &errors, .max_output = 1 << 20};
+	struct proc_spec spec = {
+		.argv = strlist_argv(&argv, a), .out = &out, .err = &errors, .max_output = 1 << 20, .answer = true};
 	if (proc_run(&spec, run, &result, e) < 0)
 		return -1;
 	if (result.status != 0)
@@ -212,7 +213,8 @@ int wheel_index_default(const struct run *run, struct arena *a, const char **ret
 	if (pip_find(a, &argv, "name an index with PIP_INDEX_URL, or install pip (python3-pip)", e) < 0)
 		return -1;
 	strlist_split(&argv, a, "download --help", " ");
-	struct proc_spec spec = {.argv = strlist_argv(&argv, a), .out = &out, .err = &errors, .max_output = 1 << 20};
+	struct proc_spec spec = {
+		.argv = strlist_argv(&argv, a), .out = &out, .err = &errors, .max_output = 1 << 20, .answer = true};
 	if (proc_run(&spec, run, &result, e) < 0)
 		return -1;
 	const char *at = result.status == 0 ? strstr(buf_cstr(&out), before) : NULL;
@@ -261,7 +263,8 @@ int wheel_pip_download(const struct wheel_place *p, const char *dir, const struc
 				 .out = &output,
 				 .err = &output,
 				 .cwd = dir,
-				 .file_limit = PIP_FILE_LIMIT};
+				 .file_limit = PIP_FILE_LIMIT,
+				 .answer = true};
 	if (proc_run(&spec, run, &result, e) < 0)
 		return -1;
 	if (lstat(path_join(&a, dir, p->file), &st) == 0 && S_ISREG(st.st_mode))

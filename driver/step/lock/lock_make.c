@@ -92,7 +92,8 @@ static int run_apt(const struct making *m, struct strlist *words, struct buf *ou
 	strlist_split(&argv, m->a, "env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -c", " ");
 	strlist_ref(&argv, m->a, path_join(m->a, m->dir, "apt.conf"));
 	strlist_append(&argv, m->a, words);
-	const struct proc_spec spec = {.argv = strlist_argv(&argv, m->a), .out = out, .err = errors, .cwd = m->dir};
+	const struct proc_spec spec = {
+		.argv = strlist_argv(&argv, m->a), .out = out, .err = errors, .cwd = m->dir, .answer = true};
 	if (proc_run(&spec, m->run, &result, e) < 0)
 		return -1;
 	*ret_status = result.status;

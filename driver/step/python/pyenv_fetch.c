@@ -137,7 +137,8 @@ static int download(const struct python *p, const struct pyenv_wanted *w, const 
 		strlist_addf(&argv, p->arena, "--abi=%s", w->abis.items[i]);
 	for (size_t i = 0; i < w->platforms.count; i++)
 		strlist_addf(&argv, p->arena, "--platform=%s", w->platforms.items[i]);
-	struct proc_spec spec = {.argv = strlist_argv(&argv, p->arena), .out = &output, .err = &output, .cwd = stage};
+	struct proc_spec spec = {
+		.argv = strlist_argv(&argv, p->arena), .out = &output, .err = &output, .cwd = stage, .answer = true};
 	if (proc_run(&spec, p->run, &result, e) < 0)
 		return -1;
 	return result.status == 0 ? 0 : pip_failed(w, &output, e);

@@ -366,7 +366,7 @@ static int run_patch(const char *tree, const char *patch, bool dry, const struct
 		strlist_add(&argv, &a, "--dry-run");
 	strlist_addf(&argv, &a, "--directory=%s", tree);
 	strlist_addf(&argv, &a, "--input=%s", patch);
-	const struct proc_spec spec = {.argv = argv.items, .envp = env, .out = out, .umask = 022};
+	const struct proc_spec spec = {.argv = argv.items, .envp = env, .out = out, .umask = 022, .answer = true};
 	if (proc_run(&spec, run, &res, e) < 0)
 		return -1;
 	return res.status == 0 ? 0 : 1;

@@ -204,6 +204,23 @@ static void test_a_broken_tool_has_no_version(void **state)
 	assert_string_equal(toolchain_get(t, "ld")->version, "");
 }
 
+/* Killed as for memory: what it would have said is no part of the key for anybody. */
+static void test_a_killed_tool_is_no_answer(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	const struct toolchain *t = NULL;
+	struct root r = toy_root();
+	script("git", "#!/bin/sh\n[ -e /tmp/asked ] && echo 'git version 5.5' && exit\n: >/tmp/asked\nkill -9 $$\n");
+	assert_ok(toolchain_probe(&r, SANDBOX_BWRAP, test_run(), &arena, &t, &e), &e);
+	assert_string_equal(toolchain_get(t, "git")->version, "5.5");
+	script("cmake", "#!/bin/sh\nkill -9 $$\n");
+	t = NULL;
+	assert_err(toolchain_probe(&r, SANDBOX_BWRAP, test_run(), &arena, &t, &e), &e, ERR_SYSTEM,
+		   "'/usr/local/bin/cmake --version' was killed by signal 9");
+	assert_null(t);
+}
+
 static void test_root_without_a_shell(void **state)
 {
 	(void)state;
@@ -329,6 +346,7 @@ int main(void)
 		T(test_tools_of_an_unpacked_root),
 		T(test_text_holds_what_changes_bytes),
 		T(test_a_broken_tool_has_no_version),
+		T(test_a_killed_tool_is_no_answer),
 		T(test_root_without_a_shell),
 		T(test_unpacked_root_without_a_sandbox),
 		T(test_what_was_said_is_recalled),

@@ -106,6 +106,14 @@ static void machine_without_any_site(void **state)
 	assert_string_equal(sites(f, "debian"), "");
 }
 
+static void a_killed_apt_is_no_answer(void **state)
+{
+	struct fixture *f = *state;
+	struct strlist got = {0};
+	targets(f, "kill -9 $$\n");
+	assert_err(apt_sites("debian", test_run(), &f->a, &got, &f->e), &f->e, ERR_SYSTEM, "was killed by signal 9");
+}
+
 static void machine_without_apt(void **state)
 {
 	struct fixture *f = *state;
@@ -138,6 +146,7 @@ int main(void)
 		T(lines_that_are_none_are_left_out),
 		T(machine_that_was_never_updated_gives_its_sites_too),
 		T(machine_without_any_site),
+		T(a_killed_apt_is_no_answer),
 		T(machine_without_apt),
 		T(interruption_stops_it),
 	};

@@ -304,6 +304,20 @@ static void all_wheels_of_a_distribution(void **state)
 		   "--offline");
 }
 
+/* Else the names would go to an index that its files do not name. */
+static void a_killed_pip_does_not_mean_another_index(void **state)
+{
+	struct fixture *f = *state;
+	struct wheel_page page;
+	const char *index = serve_index(f, entry(f, "/files/" NAME, body_sha));
+	put(f, "download.sh", arena_printf(&f->a, "echo '  -i <url>  Base URL (default %s). Or more'\n", index));
+	test_write(path_join(&f->a, f->dir, "bin/pip3"),
+		   arena_printf(&f->a, "#!/bin/sh\n[ $1 != config ] || kill -9 $$\n. %s/download.sh\n", f->dir));
+	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e, ERR_SYSTEM,
+		   "was killed by signal 9");
+	assert_int_equal(httpd_hits(f->server, PAGE), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +338,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(places_are_checked, wheel_setup, wheel_teardown),
 		cmocka_unit_test_setup_teardown(links_keep_to_https, wheel_setup, wheel_teardown),
 		cmocka_unit_test_setup_teardown(all_wheels_of_a_distribution, wheel_setup, wheel_teardown),
+		cmocka_unit_test_setup_teardown(a_killed_pip_does_not_mean_another_index, wheel_setup, wheel_teardown),
 	};
 	return cmocka_run_group_tests(tests, group_setup, NULL);
 }
