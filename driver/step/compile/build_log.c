@@ -9,7 +9,9 @@
 static const char *const error_marks[] = {
 	" error: ", "fatal error:", "CMake Error", "Error: ", "error: ", "undefined reference", "No space left"};
 
-/* What GCC, Clang, nvcc, the linkers and the shell print for a process that was killed or got no memory. */
+/* What GCC, Clang, nvcc, the linkers and the shell print for a process that was killed (the first five) or got no
+ * memory. */
+enum { SIGNAL_MARKS = 5 };
 static const char *const kill_marks[] = {
 	"Killed signal terminated program",
 	"internal compiler error: Killed",
@@ -60,7 +62,7 @@ static const char *shell_kill(const char *text)
 		const char *before = at;
 		while (before > start && (before[-1] == ' ' || isdigit((unsigned char)before[-1])))
 			before--;
-		bool alone = at == start && strchr("\r\n", at[6]);
+		bool alone = before == start && strchr("\r\n", at[6]);
 		bool job =
 			before < at && before > start && before[-1] == ':' && (at[6] == ' ' || strchr("\r\n", at[6]));
 		if (alone || job)
@@ -109,6 +111,13 @@ static char *error_line(const char *text, const char *at, struct arena *a)
 	if (strncmp(start, "CMake Error", 11) == 0 && *next) /* CMake puts the reason on the next line */
 		return arena_printf(a, "%s %s", line, line_at(next + strspn(next, " "), MAX_ERROR, a));
 	return line;
+}
+
+const char *build_log_killed(const char *text, struct arena *a)
+{
+	const char *at = first_of(text, kill_marks, SIGNAL_MARKS), *by_shell = shell_kill(text);
+	at = at ? at : by_shell ? by_shell : strstr(text, "FAILED: [code=137]");
+	return at ? line_at(line_start(text, at), MAX_ERROR, a) : NULL;
 }
 
 void build_log_read(const char *text, size_t len, struct arena *a, struct build_log *ret)

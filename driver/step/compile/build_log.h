@@ -11,5 +11,8 @@ struct build_log {
 	const char *killed;
 };
 
+/* build_log_killed: the first line that says that a signal ended a program, in any of the logs that
+ * CMake keeps of its checks too; NULL. */
+const char *build_log_killed(const char *text, struct arena *a);
 /* build_log_read: reads the output of one command (pure); `text` ends with a NUL at text[len]. */
 void build_log_read(const char *text, size_t len, struct arena *a, struct build_log *ret);

@@ -7,6 +7,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/ninja/ninja_log.h"
+#include "step/compile/build_log.h"
 
 #define MAX_TEXT (UINT64_C(512) << 20)
 
@@ -429,7 +430,7 @@ static int check_log(const struct plan *p, const char *top, const char *rel, str
 
 /* Files of these names, the outermost of each: those further down are of projects inside the build (external projects,
  * compiler checks). */
-enum { CACHE, COMMANDS, NINJA, FILES };
+enum { CACHE, COMMANDS, NINJA, CHECKS, OLD_CHECKS, FILES };
 
 struct found {
 	struct arena *arena;
@@ -446,7 +447,8 @@ static unsigned depth(const char *path)
 
 static int find_file(const char *rel, const struct stat *st, void *user, struct err *e)
 {
-	static const char *const names[FILES] = {"CMakeCache.txt", "compile_commands.json", "build.ninja"};
+	static const char *const names[FILES] = {"CMakeCache.txt", "compile_commands.json", "build.ninja",
+						 "CMakeConfigureLog.yaml", "CMakeError.log" /* until 3.25 */};
 	struct found *f = user;
 	(void)st;
 	(void)e;
@@ -454,6 +456,20 @@ static int find_file(const char *rel, const struct stat *st, void *user, struct 
 		if (strcmp(path_base(rel), names[i]) == 0 && (!f->paths[i] || depth(rel) < depth(f->paths[i])))
 			f->paths[i] = arena_strdup(f->arena, rel);
 	return 0;
+}
+
+/* A check of CMake's that was killed, as for memory, counts as one that failed: a feature is off, and stays so. */
+static int check_checks(const char *top, const char *rel, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf text = {0};
+	if (fs_read(top, rel, MAX_TEXT, &text, e) < 0)
+		return -1;
+	const char *killed = build_log_killed(buf_cstr(&text), &a);
+	if (!killed)
+		return 0;
+	err_set(e, ERR_BUILD, "a program was killed while CMake tried what there is: %s", killed + strspn(killed, " "));
+	return err_hint(e, "the same command configures anew; see '%s'", path_join(&a, top, rel));
 }
 
 int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log, bool cmake,
@@ -474,6 +490,9 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 			cache ? "compile_commands.json" : "CMakeCache.txt", path_join(&a, top, build));
 		return err_hint(e, "see the log '%s'", log ? path_join(&a, top, log) : "");
 	}
+	for (unsigned i = CHECKS; cmake && i <= OLD_CHECKS; i++)
+		if (f.paths[i] && check_checks(top, path_join(&a, build, f.paths[i]), e) < 0)
+			return -1;
 	if (cache && check_config_cache(p, top, path_join(&a, build, cache), log, r, e) < 0)
 		return -1;
 	if (commands)

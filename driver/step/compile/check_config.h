@@ -27,6 +27,6 @@ int check_config_commands(const struct plan *p, const char *top, const char *com
 /* check_config_tree: finds CMakeCache.txt and compile_commands.json below `build` and checks
  * them; of extensions built without CMake the commands that the log has, and the build.ninja that
  * the last of them left. ERR_POLICY when there is none, or with `cmake` when one of CMake's two is
- * missing. */
+ * missing. ERR_BUILD when CMake's own log says that a program was killed. */
 int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log, bool cmake,
 		      struct config_report *r, struct err *e) MUST_CHECK;

@@ -356,6 +356,33 @@ static void test_tree_takes_the_outermost_files(void **state)
 	assert_int_equal(r.host_units, 1);
 }
 
+/* What CMake then takes for a compiler that cannot do it, in the words of its versions. */
+static void test_a_check_that_was_killed_is_no_answer(void **state)
+{
+	(void)state;
+	static const char *const logs[][2] = {
+		{"CMakeError.log", "Performing C++ SOURCE FILE Test HAS_X failed with the following output:\n"
+				   "c++: fatal error: Killed signal terminated program cc1plus\n"},
+		{"CMakeConfigureLog.yaml", "      stdout: |\n        FAILED: [code=137] x.o\n        c++ -c x.cxx\n"},
+		{"CMakeConfigureLog.yaml", "      stdout: |\n        FAILED: x.o\n        Killed\n"},
+	};
+	struct err e = {0};
+	struct config_report r = {0};
+	for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
+		test_dir();
+		struct plan p = plan_with(0, 0);
+		test_write(test_path("build/CMakeCache.txt"), "");
+		test_write(test_path("build/compile_commands.json"), "[{\"file\":\"a.c\",\"command\":\"cc -c a.c\"}]");
+		const char *log = test_path("build/CMakeFiles/%s", logs[i][0]);
+		test_write(log, "Test HAS_X failed:\nx.cxx:1:1: error: 'Killed' is no type\n");
+		assert_ok(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e);
+		test_write(test_path("build/CMakeFiles/%s", logs[i][0]), logs[i][1]);
+		assert_err(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e, ERR_BUILD,
+			   "a program was killed while CMake tried");
+		assert_contains(e.hint, logs[i][0]);
+	}
+}
+
 static void test_tree_without_proof_is_refused(void **state)
 {
 	(void)state;
@@ -434,6 +461,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_cpu_flags_stay_out_of_cuda, test_teardown),
 		cmocka_unit_test_teardown(test_damaged_commands_are_refused, test_teardown),
 		cmocka_unit_test_teardown(test_tree_takes_the_outermost_files, test_teardown),
+		cmocka_unit_test_teardown(test_a_check_that_was_killed_is_no_answer, test_teardown),
 		cmocka_unit_test_teardown(test_tree_without_proof_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_extension_ninja_files_are_read, test_teardown),
 		cmocka_unit_test_teardown(test_commands_of_all_extensions_are_in_the_log, test_teardown),
