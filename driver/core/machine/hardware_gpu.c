@@ -133,11 +133,12 @@ static void reap(pid_t pid, bool killed, int *status)
 	}
 }
 
-int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
-		       struct arena *a, struct hardware *h, struct err *e)
+/* 0: it ended, as *status says; 1: it was silent for too long. */
+static int ask_once(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
+		    struct buf *out, int *status, struct err *e)
 {
-	AUTO_BUF struct buf out = {0};
-	int ends[2], status = 0;
+	int ends[2];
+	buf_reset(out);
 	if (pipe(ends) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
 	pid_t pid = fork();
@@ -151,11 +152,22 @@ int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, 
 		close(ends[0]);
 		return err_errno(e, ERR_SYSTEM, "cannot start a process");
 	}
-	int rc = listen_to(ends[0], patience_ms, run, &out, e);
+	int rc = listen_to(ends[0], patience_ms, run, out, e);
 	close(ends[0]);
 	if (rc != 0)
 		kill(pid, SIGKILL);
-	reap(pid, rc != 0, &status);
+	reap(pid, rc != 0, status);
+	return rc;
+}
+
+int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
+		       struct arena *a, struct hardware *h, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	int status = 0, rc = ask_once(child, f, patience_ms, run, &out, &status, e);
+	/* Killed for memory, it may answer now; a driver that is broken dies again. */
+	if (rc == 0 && WIFSIGNALED(status))
+		rc = ask_once(child, f, patience_ms, run, &out, &status, e);
 	if (rc < 0)
 		return -1;
 	hardware_take_answers(buf_cstr(&out), a, h);

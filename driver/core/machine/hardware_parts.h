@@ -15,8 +15,8 @@ void hardware_parse_cpuinfo(const char *text, struct arena *a, struct hardware_c
 const char *hardware_parse_driver(const char *text, struct arena *a);
 /* hardware_is_capability: "9.0"; no other number of digits behind the dot. */
 bool hardware_is_capability(const char *text);
-/* hardware_ask_child: runs `child` in a process of its own and takes its answers. If it dies, or is
- * silent for `patience_ms`, gpu_trouble says so. */
+/* hardware_ask_child: runs `child` in a process of its own and takes its answers. If it dies
+ * twice, or is silent for `patience_ms`, gpu_trouble says so. */
 typedef void (*hardware_child_fn)(int fd, const struct hardware_facts *f);
 int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
 		       struct arena *a, struct hardware *h, struct err *e) MUST_CHECK;

@@ -194,6 +194,14 @@ static void child_that_talks_too_much(int fd, const struct hardware_facts *f)
 		assert_true(write(fd, line, sizeof(line)) > 0);
 }
 
+static void child_that_dies_once(int fd, const struct hardware_facts *f)
+{
+	(void)f;
+	if (mkdir(test_path("asked"), 0755) == 0)
+		raise(SIGKILL);
+	assert_true(write(fd, "gpu NVIDIA A10\t8.6\t1\n", 21) == 21);
+}
+
 static void a_driver_that_dies_or_hangs_does_no_harm(void **state)
 {
 	(void)state;
@@ -203,6 +211,11 @@ static void a_driver_that_dies_or_hangs_does_no_harm(void **state)
 	assert_ok(hardware_ask_child(child_that_dies, facts, 10000, test_run(), &a, &h, &e), &e);
 	assert_string_equal(h.driver, "550.54.15");
 	assert_contains(h.gpu_trouble, "died with signal 9");
+	h = empty();
+	test_dir();
+	assert_ok(hardware_ask_child(child_that_dies_once, facts, 10000, test_run(), &a, &h, &e), &e);
+	assert_string_equal(h.gpu_trouble, "");
+	assert_int_equal(h.gpu_count, 1);
 	h = empty();
 	assert_ok(hardware_ask_child(child_that_hangs, facts, 300, test_run(), &a, &h, &e), &e);
 	assert_contains(h.gpu_trouble, "did not answer");
@@ -601,7 +614,7 @@ int main(void)
 		cmocka_unit_test(answers_of_the_child),
 		cmocka_unit_test(broken_answers_are_passed_over),
 		cmocka_unit_test(answers_of_nvidia_smi),
-		cmocka_unit_test(a_driver_that_dies_or_hangs_does_no_harm),
+		cmocka_unit_test_teardown(a_driver_that_dies_or_hangs_does_no_harm, test_teardown),
 		cmocka_unit_test_teardown(drivers_where_distributions_put_them, test_teardown),
 		cmocka_unit_test_teardown(errors_of_nvml_are_above_zero, test_teardown),
 		cmocka_unit_test(implied_features_are_followed),
