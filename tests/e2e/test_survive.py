@@ -255,6 +255,27 @@ def test_tree_that_cannot_go_on(world):
         print(damage.__name__, "anew" if "beginning anew" in done.stderr else "went on")
 
 
+def test_a_check_that_was_killed(world):
+    """The compiler dies in a check of CMake's, as for memory: no wheel without the feature, and the same command makes the right one."""
+    check = """
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS "-wrapper sh,${CMAKE_SOURCE_DIR}/wrapper.sh")
+check_cxx_source_compiles("int main() { return 0; }" HAS_FEATURE)
+"""
+
+    def change(files):
+        files["wrapper.sh"] = b'[ -e "$0.lives" ] || kill -9 $$\nexec "$@"\n'
+        files["CMakeLists.txt"] += check.encode()
+
+    world.pin("setup-py-env", change, "checked")
+    first = world.run(*words("checked"))
+    assert first.returncode == 6 and "a program was killed while CMake tried what there is" in first.stderr, (first.returncode, first.stderr[-2000:])
+    open(os.path.join(tree_of(world), "src", "wrapper.sh.lives"), "w").close()
+    again = world.run(*words("checked", "--keep"))
+    assert again.returncode == 0 and "beginning anew" in again.stderr, again.stderr[-2000:]
+    assert "HAS_FEATURE:INTERNAL=1\n" in open(os.path.join(tree_of(world), "src", "build", "CMakeCache.txt")).read()
+
+
 if __name__ == "__main__":
     main(
         [
@@ -265,6 +286,7 @@ if __name__ == "__main__":
             test_too_little_memory_lowers_the_jobs,
             test_known_heavy_units_come_first_and_one_at_a_time,
             test_memory_too_small_for_one,
+            test_a_check_that_was_killed,
             test_tree_that_cannot_go_on,  # clears the store
         ]
     )
