@@ -256,11 +256,13 @@ def test_tree_that_cannot_go_on(world):
 
 
 def test_a_check_that_was_killed(world):
-    """The compiler dies in a check of CMake's, as for memory: no wheel without the feature, and the same command makes the right one."""
+    """The compiler dies in a check of CMake's, or what CMake asks is too large: no wheel without the feature, and the same command makes the right one."""
     check = """
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS "-wrapper sh,${CMAKE_SOURCE_DIR}/wrapper.sh")
 check_cxx_source_compiles("int main() { return 0; }" HAS_FEATURE)
+execute_process(COMMAND python3 -c "import os; x = b'x' * ((2 << 30) * os.path.exists('eats'))" WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} RESULT_VARIABLE failed)
+set(FAILED "${failed}" CACHE INTERNAL "")
 """
 
     def change(files):
@@ -270,10 +272,17 @@ check_cxx_source_compiles("int main() { return 0; }" HAS_FEATURE)
     world.pin("setup-py-env", change, "checked")
     first = world.run(*words("checked"))
     assert first.returncode == 6 and "a program was killed while CMake tried what there is" in first.stderr, (first.returncode, first.stderr[-2000:])
-    open(os.path.join(tree_of(world), "src", "wrapper.sh.lives"), "w").close()
+    src = os.path.join(tree_of(world), "src")
+    open(os.path.join(src, "wrapper.sh.lives"), "w").close()
+    if can_limit():
+        open(os.path.join(src, "eats"), "w").close()
+        large = limited(world, "checked")
+        assert large.returncode == 8 and "killed a process for memory while it was configured" in large.stderr, (large.returncode, large.stderr[-2000:])
+        os.remove(os.path.join(src, "eats"))
     again = world.run(*words("checked", "--keep"))
-    assert again.returncode == 0 and "beginning anew" in again.stderr, again.stderr[-2000:]
-    assert "HAS_FEATURE:INTERNAL=1\n" in open(os.path.join(tree_of(world), "src", "build", "CMakeCache.txt")).read()
+    assert again.returncode == 0, again.stderr[-2000:]
+    cache = open(os.path.join(src, "build", "CMakeCache.txt")).read()
+    assert "HAS_FEATURE:INTERNAL=1\n" in cache and "FAILED:INTERNAL=0\n" in cache, cache
 
 
 if __name__ == "__main__":

@@ -183,6 +183,15 @@ static int configure(struct building *b, struct err *e)
 	b->result.seconds += out.seconds;
 	if (out.short_of_memory)
 		return build_too_large(&c, out.why, b->pools.memory, e);
+	/* What a program that CMake asked would have said is in its cache now, as a no. */
+	if (out.kills) {
+		if (fs_remove(b->q->build_dir, BUILD_TREE, e) < 0)
+			return -1;
+		err_set(e, ERR_SYSTEM, "%s: the kernel killed a process for memory while it was configured",
+			b->q->plan->package);
+		return err_hint(e, "the same command configures it anew; give it more memory (a limit of the container "
+				   "or of a cgroup counts)");
+	}
 	/* Checked now, before an hour of compiling the wrong thing. */
 	if (check_config_tree(b->q->plan, b->q->build_dir, BUILD_TREE, BUILD_LOG, b->backend->cmake, &early, e) < 0)
 		return err_wrap(e, "%s", b->q->plan->package);

@@ -186,6 +186,7 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 		o->end(o->user);
 	out.seconds = log_seconds() - start;
 	uint64_t after = machine_oom_kills("");
+	out.kills = after > kills ? after - kills : 0;
 	if (w.pressed > 0) {
 		err_clear(e);
 		out.short_of_memory = true;
@@ -196,7 +197,7 @@ int build_command_run(const struct build_command *c, bool several, const struct 
 		return err_wrap(e, "%s: %s", c->q->plan->package, c->step);
 	} else if (out.proc.status != 0) {
 		read_output(c->q->build_dir, offset, &a, &said);
-		out.short_of_memory = was_short(&said, after > kills ? after - kills : 0, &out);
+		out.short_of_memory = was_short(&said, out.kills, &out);
 		if (!out.short_of_memory)
 			return build_failure(c, &said, out.proc.status, e);
 	}

@@ -23,6 +23,7 @@ struct build_command {
 struct build_outcome {
 	struct proc_result proc; /* when it was not stopped */
 	double seconds;
+	uint64_t kills; /* processes that the kernel killed for memory meanwhile */
 	/* it failed, or was stopped, because memory was short; `why` says what showed that */
 	bool short_of_memory;
 	char why[640];
