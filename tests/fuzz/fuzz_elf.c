@@ -1,10 +1,10 @@
-/* Any bytes as an ELF file: read, and, where that works, the search path taken out. */
+/* Any bytes as an ELF file: read, and, where that works, with another search path and a longer string table. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/elf/elf.h"
-#include "core/elf/elf_map.h"
+#include "core/elf/elf_cut.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,13 +27,11 @@ static bool walk_tables(const uint8_t *data, size_t size)
 	return true;
 }
 
-/* Removing never starts a program. What comes out has no search path, or the edit was refused. */
-static void remove_path(const uint8_t *data, size_t size)
+/* A file that the edit takes has the search path then; one that it refuses may be half-edited in place, as here. */
+static void set_path(const uint8_t *data, size_t size, const char *rpath)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_FD int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	struct log log = {.level = LOG_QUIET, .fd = 2};
-	struct run run = {.log = &log, .cancel_fd = -1};
 	struct elf_info info;
 	struct err e = {0};
 	char path[64];
@@ -41,15 +39,37 @@ static void remove_path(const uint8_t *data, size_t size)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (elf_read(path, ELF_SYMBOLS, &a, &info, &e) != 0 || elf_set_rpath(path, "", &run, &in_place, &e) != 0)
+	if (elf_read(path, ELF_SYMBOLS, &a, &info, &e) != 0 ||
+	    elf_change(path, &(struct elf_change){.rpath = rpath}, &in_place, &e) != 0)
 		return;
-	if (!in_place || elf_read(path, 0, &a, &info, &e) != 0 || info.rpath || info.runpath)
+	if (!in_place || elf_read(path, 0, &a, &info, &e) != 0 || info.runpath || !info.rpath != !*rpath)
 		abort();
+}
+
+/* A longer string table: what comes out is written whole, and read again. */
+static bool grow(const uint8_t *data, size_t size)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_ELF_MAP struct elf_map m = {0};
+	struct elf_cut cut = {.map = &m, .a = &a};
+	struct err e = {0};
+	if (elf_map_memory(data, size, "fuzz", &m, &e) < 0 || !m.dyn || elf_cut_grow(&cut, 100, &e) < 0)
+		return false;
+	AUTO_FD int fd = memfd_create("grown", MFD_CLOEXEC);
+	AUTO_ELF_MAP struct elf_map after = {0};
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fd < 0 || elf_cut_write(&cut, fd, path, &e) < 0)
+		abort();
+	return elf_map_open(path, &after, &e) == 0 && elf_map_loadable(&after, &e) == 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (walk_tables(data, size))
-		remove_path(data, size);
+	if (walk_tables(data, size)) {
+		set_path(data, size, "");
+		set_path(data, size, "$O");
+		grow(data, size);
+	}
 	return 0;
 }

@@ -5,7 +5,6 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/run.h"
 #include "base/strlist.h"
 
 struct elf_version_need {    /* one entry of .gnu.version_r */
@@ -56,23 +55,17 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
 /* elf_try: elf_read of a regular file that starts like an ELF file: 1; of another, or none: 0.
  * ERR_SYSTEM if it is there and cannot be read. */
 int elf_try(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
-/* elf_set_rpath: makes `rpath` the only search path, a DT_RPATH ("": removes it). In place if it
- * fits into rpath_room, else by patchelf on a copy that replaces the file. The result is read again
+struct elf_change {         /* what a library gets */
+	const char *soname; /* NULL: it keeps its own */
+	/* old name -> new name, of NEEDED entries and their version needs; NULL: none */
+	const struct kvlist *needed;
+	const char *rpath; /* its only search path then, a DT_RPATH; "": none */
+};
+/* elf_change: in place where the new strings fit into the search path's own (rpath_room), else on a
+ * copy with a longer string table (elf_cut_grow), which replaces the file. The result is read again
  * and compared: ERR_INTEGRITY. ERR_POLICY for a file without dynamic entries. ret_in_place may be
  * NULL. */
-int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bool *ret_in_place,
-		  struct err *e) MUST_CHECK;
-/* elf_check_patchelf: ERR_SYSTEM if this machine has none, or one too old to be trusted. */
-int elf_check_patchelf(const struct run *run, struct err *e) MUST_CHECK;
-/* elf_rename_in_place: replaces NEEDED entries and their version needs (`needed`: old name, new
- * name). The new names go to the end of the search path's string, of which `keep` bytes stay;
- * *ret_done false, and nothing changed, if they do not fit. */
-int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t keep, bool *ret_done,
-			struct err *e) MUST_CHECK;
-/* elf_rename: the same for any names, and sets the SONAME (`soname`, `needed`: NULL leaves them),
- * by patchelf on a copy that replaces the file once all else is proved unchanged. */
-int elf_rename(const char *path, const char *soname, const struct kvlist *needed, const struct run *run,
-	       struct err *e) MUST_CHECK;
+int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place, struct err *e) MUST_CHECK;
 
 /* C++ names for people. */
 /* demangle: "at::native::foo(int)" for "_ZN2at6native3fooEi", cut after 400 characters; other names

@@ -17,6 +17,7 @@ struct cutting {
 	size_t sections_count;
 	uint64_t page, align;
 	uint64_t *starts, *ends; /* of each tail: what may leave the file */
+	const Elf64_Phdr *grown; /* a segment behind the end of the file; NULL: none */
 	size_t moved_last;       /* the last section that moved away from behind the headers; 0: none did */
 	uint64_t moved;          /* what lay behind the headers up to here has moved away */
 };
@@ -148,57 +149,119 @@ static uint64_t room_end(const struct cutting *x)
 	return limit;
 }
 
-static Elf64_Phdr *load_of(const struct cutting *x, uint64_t offset)
+static const Elf64_Phdr *load_of(const struct cutting *x, uint64_t offset)
 {
 	for (size_t i = 0; i < x->segments_count; i++) {
-		Elf64_Phdr *p = &x->segments[i];
+		const Elf64_Phdr *p = &x->segments[i];
 		if (p->p_type == PT_LOAD && offset >= p->p_offset && offset - p->p_offset < p->p_filesz)
 			return p;
 	}
-	return NULL;
+	return x->grown && offset >= x->grown->p_offset ? x->grown : NULL;
 }
 
-/* A note or hash table right behind the headers goes to a place in a tail, which is loaded as well. */
+/* The dynamic entries of one of these tags with this value get another. */
+static void point(const struct cutting *x, const int64_t *tags, size_t count, uint64_t from, uint64_t to, uint64_t more)
+{
+	uint64_t where = x->m->dyn_offset + offsetof(Elf64_Dyn, d_un);
+	for (size_t i = 0; i < x->m->dyn_count; i++, where += sizeof(Elf64_Dyn)) {
+		const Elf64_Dyn *d = &x->m->dyn[i];
+		for (size_t k = 0; k < count; k++) {
+			if (d->d_tag != tags[k] || d->d_un.d_val < from || d->d_un.d_val >= to)
+				continue;
+			uint64_t *value = arena_alloc(x->a, sizeof(*value));
+			*value = d->d_un.d_val + more;
+			elf_cut_add(x->c, where, value, sizeof(*value));
+		}
+	}
+}
+
+static bool moves(uint32_t segment)
+{
+	return segment == PT_NOTE || segment == PT_GNU_PROPERTY || segment == PT_INTERP;
+}
+
+/* Whether program headers and dynamic entries alone name its place. What is cut keeps its tables of symbols. */
+static bool section_moves(const struct cutting *x, const Elf64_Shdr *s)
+{
+	if (s->sh_type == SHT_NOTE || s->sh_type == SHT_HASH || s->sh_type == SHT_GNU_HASH)
+		return true;
+	for (size_t i = 0; i < x->segments_count && s->sh_type == SHT_PROGBITS; i++)
+		if (x->segments[i].p_type == PT_INTERP && x->segments[i].p_offset == s->sh_offset)
+			return true;
+	return x->grown && (s->sh_type == SHT_DYNSYM || s->sh_type == SHT_GNU_versym || s->sh_type == SHT_GNU_verneed ||
+			    s->sh_type == SHT_GNU_verdef);
+}
+
+static bool section_within(const Elf64_Shdr *s, uint64_t from, uint64_t to)
+{
+	return s->sh_type != SHT_NULL && s->sh_type != SHT_NOBITS && s->sh_size && s->sh_offset < to &&
+	       s->sh_offset + s->sh_size > from;
+}
+
+static bool segment_within(const Elf64_Phdr *p, uint64_t from, uint64_t to)
+{
+	return moves(p->p_type) && p->p_filesz && p->p_offset < to && p->p_offset + p->p_filesz > from;
+}
+
+/* The end of what must move as one with the byte at `from`; 0 where something of it cannot. */
+static uint64_t block_end(const struct cutting *x, uint64_t from)
+{
+	uint64_t to = from + 1, last;
+	const Elf64_Shdr *first = NULL;
+	do {
+		last = to;
+		for (size_t i = 0; i < x->sections_count; i++) {
+			const Elf64_Shdr *s = &x->sections[i];
+			if (!section_within(s, from, to))
+				continue;
+			first = first ? first : s;
+			if (s->sh_offset < from || !section_moves(x, s) ||
+			    s->sh_addr - s->sh_offset != first->sh_addr - first->sh_offset)
+				return 0;
+			to = s->sh_offset + s->sh_size > to ? s->sh_offset + s->sh_size : to;
+		}
+		for (size_t i = 0; i < x->segments_count; i++) {
+			const Elf64_Phdr *p = &x->segments[i];
+			if (!segment_within(p, from, to))
+				continue;
+			if (p->p_offset < from)
+				return 0;
+			to = p->p_offset + p->p_filesz > to ? p->p_offset + p->p_filesz : to;
+		}
+	} while (to != last);
+	return first ? to : 0;
+}
+
+/* Notes and tables right behind the headers go to a place in a tail or the new segment, which are loaded as well. */
 static bool evict(struct cutting *x, uint64_t from, uint64_t *used, uint64_t end)
 {
-	uint64_t at = up(*used, 16);
+	static const int64_t tags[] = {DT_HASH, DT_GNU_HASH, DT_SYMTAB, DT_VERSYM, DT_VERNEED, DT_VERDEF};
+	const uint64_t to = block_end(x, from), at = up(*used, 16) + from % 16;
 	const Elf64_Phdr *load = load_of(x, at);
-	Elf64_Shdr *s = NULL;
-	for (size_t i = 0; i < x->sections_count; i++)
-		if (x->sections[i].sh_offset == from && x->sections[i].sh_size && x->sections[i].sh_type != SHT_NOBITS)
-			s = &x->sections[i];
-	if (!s || !load || at > end || s->sh_size > end - at ||
-	    (s->sh_type != SHT_NOTE && s->sh_type != SHT_HASH && s->sh_type != SHT_GNU_HASH))
+	if (!to || !load || at > end || to - from > end - at)
 		return false;
-	uint64_t address = load->p_vaddr + (at - load->p_offset), where = x->m->dyn_offset;
-	for (size_t i = 0; i < x->segments_count; i++) {
-		const Elf64_Phdr *p = &x->segments[i];
-		if ((p->p_type == PT_NOTE || p->p_type == PT_GNU_PROPERTY) && p->p_offset < from + s->sh_size &&
-		    p->p_offset + p->p_filesz > from && (p->p_offset != from || p->p_filesz != s->sh_size))
-			return false;
+	uint64_t address = 0, place = load->p_vaddr + (at - load->p_offset);
+	for (size_t i = 0; i < x->sections_count; i++) {
+		Elf64_Shdr *s = &x->sections[i];
+		if (!section_within(s, from, to))
+			continue;
+		address = s->sh_addr - (s->sh_offset - from);
+		s->sh_offset += at - from;
+		s->sh_addr += place - address;
+		x->moved_last = i > x->moved_last ? i : x->moved_last;
 	}
 	for (size_t i = 0; i < x->segments_count; i++) {
 		Elf64_Phdr *p = &x->segments[i];
-		if ((p->p_type == PT_NOTE || p->p_type == PT_GNU_PROPERTY) && p->p_offset == from) {
-			p->p_offset = at;
-			p->p_vaddr = p->p_paddr = address;
-		}
+		if (!segment_within(p, from, to))
+			continue;
+		p->p_offset += at - from;
+		p->p_vaddr = p->p_paddr = p->p_vaddr + (place - address);
 	}
-	for (size_t i = 0; i < x->m->dyn_count; i++, where += sizeof(Elf64_Dyn)) {
-		uint64_t *value = arena_alloc(x->a, sizeof(*value));
-		*value = address;
-		if ((x->m->dyn[i].d_tag == DT_HASH || x->m->dyn[i].d_tag == DT_GNU_HASH) &&
-		    x->m->dyn[i].d_un.d_val == s->sh_addr && s->sh_type != SHT_NOTE)
-			elf_cut_add(x->c, where + offsetof(Elf64_Dyn, d_un), value, sizeof(*value));
-	}
+	point(x, tags, ARRAY_LEN(tags), address, address + (to - from), place - address);
 	elf_cut_add(x->c, *used, NULL, at - *used);
-	elf_cut_add(x->c, at, x->m->data + from, s->sh_size);
-	*used = at + s->sh_size;
-	x->moved = from + s->sh_size;
-	if ((size_t)(s - x->sections) > x->moved_last)
-		x->moved_last = (size_t)(s - x->sections);
-	s->sh_offset = at;
-	s->sh_addr = address;
+	elf_cut_add(x->c, at, x->m->data + from, to - from);
+	*used = at + (to - from);
+	x->moved = to;
 	return true;
 }
 
@@ -312,8 +375,8 @@ static bool symbols_name(const struct cutting *x, size_t end)
 	return false;
 }
 
-/* patchelf takes what its new program headers need from the first sections up to one that lies behind: those that
- * moved away come after those that are there now. Offsets are still the old ones. */
+/* patchelf, which others use, takes what its new program headers need from the first sections up to one that lies
+ * behind: those that moved away come after those that are there now. Offsets are still the old ones. */
 static void order_sections(struct cutting *x, Elf64_Ehdr *h)
 {
 	enum { MORE = 4 };
@@ -346,12 +409,14 @@ static void order_sections(struct cutting *x, Elf64_Ehdr *h)
 static void put_headers(struct cutting *x)
 {
 	struct elf_cut *c = x->c;
-	Elf64_Phdr *segments = arena_array(x->a, x->segments_count + c->holes_count, sizeof(*segments));
+	Elf64_Phdr *segments = arena_array(x->a, x->segments_count + c->holes_count + 1, sizeof(*segments));
 	Elf64_Ehdr *h = arena_alloc(x->a, sizeof(*h));
 	size_t n = 0;
 	memcpy(h, x->m->data, sizeof(*h));
 	for (size_t i = 0; i < x->segments_count; i++)
 		n += split(x, &x->segments[i], segments + n);
+	if (x->grown)
+		segments[n++] = *x->grown;
 	for (size_t i = 0; i < n; i++) {
 		segments[i].p_offset = elf_cut_offset(c, segments[i].p_offset);
 		if (segments[i].p_type == PT_PHDR)
@@ -370,34 +435,42 @@ static void put_headers(struct cutting *x)
 
 static int check_patches(const struct elf_cut *c, struct err *e)
 {
+	uint64_t size = c->size > c->map->size ? c->size : c->map->size;
 	for (size_t i = 0; i < c->count; i++) {
 		const struct elf_patch *p = &c->patches[i];
-		if (p->at > c->map->size || p->len > c->map->size - p->at ||
+		if (p->at > size || p->len > size - p->at ||
 		    (i && p->at < c->patches[i - 1].at + c->patches[i - 1].len))
 			return elf_map_bad(c->map, p->at, e, "two parts of the file lie over each other");
 	}
 	return 0;
 }
 
+static int begin(struct cutting *x, struct elf_cut *c, struct err *e)
+{
+	*x = (struct cutting){.c = c, .m = c->map, .a = c->a, .align = 1};
+	x->page = c->map->header.e_machine == EM_X86_64 ? 4096 : 65536;
+	if (elf_map_loadable(c->map, e) < 0 || elf_sections(c->map, c->a, &x->sections, &x->sections_count, e) < 0)
+		return -1;
+	x->segments_count = c->map->segments_count;
+	x->segments = arena_array(c->a, x->segments_count, sizeof(*x->segments));
+	memcpy(x->segments, c->map->data + c->map->header.e_phoff, x->segments_count * sizeof(*x->segments));
+	for (size_t i = 0; i < x->segments_count; i++)
+		if (x->segments[i].p_type == PT_LOAD && x->segments[i].p_align > x->align)
+			x->align = x->segments[i].p_align;
+	x->align = up(x->align, x->page);
+	return 0;
+}
+
 int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count, struct err *e)
 {
-	struct cutting x = {.c = c, .m = c->map, .a = c->a, .align = 1};
+	struct cutting x;
 	c->size = c->map->size;
 	c->holes = arena_array(c->a, count + 1, sizeof(*c->holes));
-	x.page = c->map->header.e_machine == EM_X86_64 ? 4096 : 65536;
-	x.starts = arena_array(c->a, count + 1, sizeof(*x.starts));
-	x.ends = arena_array(c->a, count + 1, sizeof(*x.ends));
 	if (count) {
-		if (elf_map_loadable(c->map, e) < 0 ||
-		    elf_sections(c->map, c->a, &x.sections, &x.sections_count, e) < 0)
+		if (begin(&x, c, e) < 0)
 			return -1;
-		x.segments_count = c->map->segments_count;
-		x.segments = arena_array(c->a, x.segments_count, sizeof(*x.segments));
-		memcpy(x.segments, c->map->data + c->map->header.e_phoff, x.segments_count * sizeof(*x.segments));
-		for (size_t i = 0; i < x.segments_count; i++)
-			if (x.segments[i].p_type == PT_LOAD && x.segments[i].p_align > x.align)
-				x.align = x.segments[i].p_align;
-		x.align = up(x.align, x.page);
+		x.starts = arena_array(c->a, count + 1, sizeof(*x.starts));
+		x.ends = arena_array(c->a, count + 1, sizeof(*x.ends));
 		choose_holes(&x, tails, count);
 		qsort(c->holes, c->holes_count, sizeof(*c->holes), by_offset);
 		put_headers(&x);
@@ -406,9 +479,47 @@ int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count,
 	return check_patches(c, e);
 }
 
+int elf_cut_grow(struct elf_cut *c, uint64_t more, struct err *e)
+{
+	static const int64_t table[] = {DT_STRTAB}, size[] = {DT_STRSZ};
+	const struct elf_map *m = c->map;
+	struct cutting x;
+	uint64_t old = 0, end = 0;
+	if (begin(&x, c, e) < 0)
+		return -1;
+	for (size_t i = 0; i < x.segments_count; i++)
+		if (x.segments[i].p_type == PT_LOAD && x.segments[i].p_vaddr + x.segments[i].p_memsz > end)
+			end = x.segments[i].p_vaddr + x.segments[i].p_memsz;
+	Elf64_Phdr load = {.p_type = PT_LOAD, .p_flags = PF_R, .p_align = x.page, .p_offset = up(m->size, 16)};
+	load.p_vaddr = load.p_paddr = up(end, x.page) + load.p_offset % x.page;
+	x.grown = &load;
+	for (size_t i = 0; i < x.sections_count; i++) {
+		Elf64_Shdr *s = &x.sections[i];
+		if (s->sh_type != SHT_STRTAB || s->sh_offset != m->strings)
+			continue;
+		s->sh_offset = load.p_offset;
+		s->sh_addr = load.p_vaddr;
+		s->sh_size = m->strings_size + more;
+	}
+	if (elf_map_dyn(m, DT_STRTAB, &old))
+		point(&x, table, 1, old, old + 1, load.p_vaddr - old);
+	point(&x, size, 1, m->strings_size, m->strings_size + 1, more);
+	elf_cut_add(c, m->strings, NULL, m->strings_size);
+	elf_cut_add(c, load.p_offset, m->data + m->strings, m->strings_size);
+	c->size = load.p_offset + m->strings_size + more;
+	while (room_end(&x) < headers_end(&x, 1))
+		if (!evict(&x, room_end(&x), &c->size, UINT64_MAX))
+			return elf_map_bad(m, headers_end(&x, 0), e, "no room for another program header");
+	load.p_filesz = load.p_memsz = c->size - load.p_offset;
+	put_headers(&x);
+	array_sort(c->patches, c->count, sizeof(*c->patches), by_place);
+	return check_patches(c, e);
+}
+
 /* Bytes of the old file between two places, without the holes. */
 static int write_old(const struct elf_cut *c, int fd, const char *name, uint64_t from, uint64_t to, struct err *e)
 {
+	to = to < c->map->size ? to : c->map->size;
 	for (size_t i = 0; from < to; i++) {
 		while (i < c->holes_count && c->holes[i].to <= from)
 			i++;

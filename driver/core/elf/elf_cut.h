@@ -1,5 +1,5 @@
-/* A shared library with other bytes in some places and without the pages of some sections'
- * ends: no address changes. */
+/* A shared library with other bytes in some places, and without the pages of some sections' ends or
+ * with a segment more: what is there keeps its address, but for notes and tables of symbols. */
 #pragma once
 #include "core/elf/elf_map.h"
 
@@ -33,10 +33,14 @@ struct elf_cut {
 void elf_cut_add(struct elf_cut *c, uint64_t at, const void *from, uint64_t len);
 /* elf_cut_tails: takes the pages of the tails out, in the loader's pages of the machine (4 or
  * 64 KiB) and the file's alignment: a PT_LOAD becomes two, the first of which reaches to the
- * second in memory alone. Where their headers have no room, notes and hash tables behind the
- * headers move into a tail. What cannot go is zeroed (`kept`). Call it once, last.
+ * second in memory alone. Where their headers have no room, notes and tables of symbols behind
+ * the headers move into a tail. What cannot go is zeroed (`kept`). Call it once, last.
  * ERR_INTEGRITY for patches that overlap and for malformed sections. */
 int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count, struct err *e) MUST_CHECK;
+/* elf_cut_grow: instead of the tails: the dynamic string table gets `more` zeros, in a segment
+ * behind the end of the file; its old place is zeroed. ERR_INTEGRITY also where no room can be
+ * made for the program header. */
+int elf_cut_grow(struct elf_cut *c, uint64_t more, struct err *e) MUST_CHECK;
 /* elf_cut_write: the new file into an empty one; zeros are left out as holes of the file
  * system. */
 int elf_cut_write(const struct elf_cut *c, int fd, const char *name, struct err *e) MUST_CHECK;

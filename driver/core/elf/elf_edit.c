@@ -5,12 +5,8 @@
 #include <sys/stat.h>
 
 #include "base/sys/fs.h"
-#include "base/sys/proc.h"
-#include "base/version.h"
 #include "core/elf/elf.h"
-#include "core/elf/elf_map.h"
-
-#define PATCHELF_RANGE ">=0.14.3"
+#include "core/elf/elf_cut.h"
 
 /* Build back ends leave files that their owner may not write. */
 static int open_writable(const char *path, struct err *e)
@@ -36,27 +32,6 @@ static bool is_path_tag(int64_t tag)
 	return tag == DT_RPATH || tag == DT_RUNPATH;
 }
 
-/* The first path tag becomes the DT_RPATH with string `index` (or goes, unless `keep`), the others go, and the entries
- * behind them move up. */
-static int write_tags(int fd, const struct elf_map *m, bool keep, uint64_t index, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	Elf64_Dyn *dyn = arena_array(&a, m->dyn_count + 1, sizeof(*dyn));
-	size_t n = 0;
-	for (size_t i = 0; i < m->dyn_count; i++) {
-		Elf64_Dyn d = m->dyn[i];
-		if (is_path_tag(d.d_tag)) {
-			if (!keep)
-				continue;
-			d.d_tag = DT_RPATH;
-			d.d_un.d_val = index;
-			keep = false;
-		}
-		dyn[n++] = d;
-	}
-	return fs_write_at(fd, dyn, (m->dyn_count + 1) * sizeof(*dyn), m->dyn_offset, m->name, e);
-}
-
 /* Blanks every path string that nothing else uses, since no build path may stay in the file. */
 static int blank_strings(int fd, struct elf_map *m, struct err *e)
 {
@@ -68,43 +43,6 @@ static int blank_strings(int fd, struct elf_map *m, struct err *e)
 		if (elf_map_path_room(m, m->dyn[i].d_un.d_val, &room, e) < 0 ||
 		    fs_write_at(fd, arena_alloc(&a, room), room, m->strings + m->dyn[i].d_un.d_val, m->name, e) < 0)
 			return -1;
-	}
-	return 0;
-}
-
-/* rpath "" removes the tags; else it must fit into the room of the string that elf_read reports. */
-static int edit_in_place(const char *path, const char *rpath, struct err *e)
-{
-	AUTO_ELF_MAP struct elf_map m;
-	uint64_t index = 0;
-	if (elf_map_open(path, &m, e) < 0)
-		return -1;
-	if (!elf_map_dyn(&m, DT_RPATH, &index) && !elf_map_dyn(&m, DT_RUNPATH, &index))
-		return 0;
-	AUTO_FD int fd = open_writable(path, e);
-	if (fd < 0 || blank_strings(fd, &m, e) < 0)
-		return -1;
-	if (*rpath && fs_write_at(fd, rpath, strlen(rpath), m.strings + index, path, e) < 0)
-		return -1;
-	return write_tags(fd, &m, *rpath != '\0', index, e);
-}
-
-int elf_check_patchelf(const struct run *run, struct err *e)
-{
-	static const char *const argv[] = {"patchelf", "--version", NULL};
-	AUTO_BUF struct buf out = {0};
-	bool fits;
-	if (proc_capture(argv, run, &out, e) < 0)
-		return err_hint(e, "install patchelf %s", PATCHELF_RANGE);
-	const char *version = strrchr(buf_cstr(&out), ' ');
-	version = version ? version + 1 : buf_cstr(&out);
-	if (!version_valid(version))
-		return err_set(e, ERR_SYSTEM, "cannot read the version of patchelf from '%s'", buf_cstr(&out));
-	if (version_in(version, PATCHELF_RANGE, &fits, e) < 0)
-		return -1;
-	if (!fits) {
-		err_set(e, ERR_SYSTEM, "patchelf '%s' is too old, %s is needed", version, PATCHELF_RANGE);
-		return err_hint(e, "older ones write libraries that do not load; install a newer patchelf");
 	}
 	return 0;
 }
@@ -150,24 +88,6 @@ static int check_edited(const char *path, const char *name, const struct elf_inf
 	return bad ? err_set(e, ERR_INTEGRITY, "editing '%s' broke it: its %s came out wrong", name, bad) : 0;
 }
 
-/* Runs patchelf on `from`, the result in `to` with from's permissions. */
-static int run_patchelf(struct strlist *argv, struct arena *a, const char *from, const char *to, const struct run *run,
-			struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	struct stat st;
-	if (stat(from, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", from);
-	strlist_ref(argv, a, "--output");
-	strlist_ref(argv, a, to);
-	strlist_ref(argv, a, from);
-	if (proc_capture(strlist_argv(argv, a), run, &out, e) < 0)
-		return err_wrap(e, "cannot edit '%s'", from);
-	if (chmod(to, st.st_mode & 07777) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", to);
-	return 0;
-}
-
 /* Unless it failed before (`rc`), the copy takes the file's place once it is proved right. */
 static int put_in_place(const char *fresh, const char *path, const struct elf_info *want, int rc, struct err *e)
 {
@@ -180,45 +100,6 @@ static int put_in_place(const char *fresh, const char *path, const struct elf_in
 	return rc;
 }
 
-/* The old string is taken out first: patchelf would overwrite it even if another name is inside it. */
-static int edit_through_copy(const char *path, const char *rpath, struct arena *a, const struct elf_info *want,
-			     const struct run *run, struct err *e)
-{
-	const char *bare = arena_printf(a, "%s.bare", path), *fresh = arena_printf(a, "%s.new", path);
-	struct strlist argv = {0};
-	strlist_split(&argv, a, "patchelf --force-rpath --set-rpath", " ");
-	strlist_ref(&argv, a, rpath);
-	if (elf_check_patchelf(run, e) < 0)
-		return -1;
-	int rc = fs_copy(TRUSTED, path, bare, e) < 0 || edit_in_place(bare, "", e) < 0 ||
-				 run_patchelf(&argv, a, bare, fresh, run, e) < 0
-			 ? -1
-			 : 0;
-	unlink(bare);
-	return put_in_place(fresh, path, want, rc, e);
-}
-
-int elf_set_rpath(const char *path, const char *rpath, const struct run *run, bool *ret_in_place, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct elf_info info;
-	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) < 0)
-		return -1;
-	if (!info.dynamic)
-		return err_set(e, ERR_POLICY, "'%s' has no dynamic entries, so it cannot have a search path", path);
-	bool done = !info.runpath && (*rpath ? same_path(info.rpath, rpath) : !info.rpath);
-	bool in_place = done || *rpath == '\0' || strlen(rpath) <= info.rpath_room;
-	info.rpath = *rpath ? rpath : NULL;
-	info.runpath = NULL;
-	if (!done && in_place && (edit_in_place(path, rpath, e) < 0 || check_edited(path, path, &info, e) < 0))
-		return -1;
-	if (!in_place && edit_through_copy(path, rpath, &a, &info, run, e) < 0)
-		return -1;
-	if (ret_in_place)
-		*ret_in_place = in_place;
-	return 0;
-}
-
 /* NULL if the name stays. */
 static const char *new_name(const struct kvlist *needed, const char *name)
 {
@@ -226,7 +107,7 @@ static const char *new_name(const struct kvlist *needed, const char *name)
 	return to && strcmp(to, name) != 0 ? to : NULL;
 }
 
-/* What the file must look like after the renaming; false if it does already. */
+/* What the file must look like afterwards; false if its names do already. */
 static bool rename_info(struct elf_info *info, const char *soname, const struct kvlist *needed, struct arena *a)
 {
 	bool change = soname && strcmp(soname, info->soname) != 0;
@@ -248,195 +129,191 @@ static bool rename_info(struct elf_info *info, const char *soname, const struct 
 	return change;
 }
 
-static bool find_needed(const struct elf_map *m, const char *name, uint32_t *ret, struct err *e)
-{
-	for (size_t i = 0; i < m->dyn_count; i++) {
-		const char *s;
-		uint64_t index = m->dyn[i].d_un.d_val;
-		if (m->dyn[i].d_tag == DT_NEEDED && index <= UINT32_MAX &&
-		    elf_map_string(m, index, m->dyn_offset, &s, e) == 0 && strcmp(s, name) == 0) {
-			*ret = (uint32_t)index;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Version needs that still name the old file, though the loader wants each to name a needed library. The new name is in
- * the string table already, as a NEEDED. */
-static int rename_version_files(const char *path, const struct kvlist *needed, struct err *e)
-{
-	AUTO_ELF_MAP struct elf_map m;
-	struct elf_need *needs;
-	size_t count;
-	if (elf_map_open(path, &m, e) < 0 || elf_map_needs(&m, &needs, &count, e) < 0)
-		return -1;
-	AUTO_FD int fd = -1;
-	for (size_t i = 0; i < count; i++) {
-		const char *file;
-		uint32_t index;
-		if (elf_map_string(&m, needs[i].file, needs[i].offset, &file, e) < 0)
-			return -1;
-		const char *to = new_name(needed, file);
-		if (!to || !find_needed(&m, to, &index, e))
-			continue;
-		if (fd < 0 && (fd = open_writable(path, e)) < 0)
-			return -1;
-		if (fs_write_at(fd, &index, sizeof(index), needs[i].offset + offsetof(Elf64_Verneed, vn_file), path,
-				e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-struct room {
-	uint64_t index;      /* of the search path in the string table */
-	size_t len;          /* of it */
-	struct kvlist names; /* the new ones; each once */
-	size_t bytes;        /* of them with their NULs */
+/* Strings that the file gets, each once. */
+struct strings {
+	struct strlist names;
+	size_t bytes; /* of them with their NULs */
+	uint64_t at;  /* of the first in the string table */
 };
 
-/* How much of the search path's string the new names take. */
-static int measure_room(struct elf_map *m, const struct elf_info *info, const struct kvlist *needed, struct arena *a,
-			struct room *ret, struct err *e)
+static void add_string(struct strings *s, struct arena *a, const char *name)
 {
-	struct room r = {0};
-	if ((elf_map_dyn(m, DT_RPATH, &r.index) || elf_map_dyn(m, DT_RUNPATH, &r.index)) &&
-	    elf_map_path_room(m, r.index, &r.len, e) < 0)
-		return -1;
-	for (size_t i = 0; i < info->needed.count; i++) {
-		const char *to = new_name(needed, info->needed.items[i]);
-		if (!to || kvlist_get(&r.names, to))
-			continue;
-		kvlist_set(&r.names, a, to, "");
-		r.bytes += strlen(to) + 1;
-	}
-	*ret = r;
-	return 0;
+	if (!name || !*name || strlist_contains(&s->names, name))
+		return;
+	strlist_ref(&s->names, a, name);
+	s->bytes += strlen(name) + 1;
 }
 
-/* Where a new name will start in the string table: they fill the end of the search path's string. */
-static uint64_t index_of(const struct room *r, const char *name)
+static uint64_t index_of(const struct strings *s, const char *name)
 {
-	uint64_t at = r->index + r->len + 1 - r->bytes;
-	for (size_t i = 0; i < r->names.count && strcmp(r->names.items[i].key, name) != 0; i++)
-		at += strlen(r->names.items[i].key) + 1;
+	uint64_t at = s->at;
+	for (size_t i = 0; i < s->names.count && strcmp(s->names.items[i], name) != 0; i++)
+		at += strlen(s->names.items[i]) + 1;
 	return at;
 }
 
-static int write_names(int fd, const struct elf_map *m, const struct room *r, struct err *e)
+static void collect(const struct elf_info *info, const struct elf_change *c, struct arena *a, struct strings *ret)
 {
-	for (size_t i = 0; i < r->names.count; i++) {
-		const char *name = r->names.items[i].key;
-		if (fs_write_at(fd, name, strlen(name) + 1, m->strings + index_of(r, name), m->name, e) < 0)
-			return -1;
-	}
-	return fs_write_at(fd, "", 1, m->strings + r->index + r->len - r->bytes, m->name, e);
+	add_string(ret, a, c->rpath);
+	for (size_t i = 0; i < info->needed.count; i++)
+		add_string(ret, a, new_name(c->needed, info->needed.items[i]));
+	for (size_t i = 0; i < info->versions_count; i++)
+		add_string(ret, a, new_name(c->needed, info->versions[i].file));
+	if (c->soname && strcmp(c->soname, info->soname) != 0)
+		add_string(ret, a, c->soname);
 }
 
-static int write_needed(int fd, const struct elf_map *m, const struct room *r, const struct kvlist *needed,
-			struct err *e)
+/* The dynamic entries as they will be, with the DT_NULL behind them; what is left of their room is zero. Where it is
+ * too small, the number of relative relocations goes, without which the loader looks at each. */
+static int new_entries(const struct elf_map *m, const struct elf_change *c, const struct strings *s, Elf64_Dyn *to,
+		       struct err *e)
 {
-	const char *s;
+	bool path = *c->rpath, soname = c->soname;
+	size_t n = 0, spare = m->dyn_count;
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		Elf64_Dyn d = m->dyn[i];
-		if (d.d_tag != DT_NEEDED)
-			continue;
-		if (elf_map_string(m, d.d_un.d_val, m->dyn_offset, &s, e) < 0)
+		const char *name = "";
+		if (is_path_tag(d.d_tag)) {
+			if (!path)
+				continue;
+			d = (Elf64_Dyn){DT_RPATH, {index_of(s, c->rpath)}};
+			path = false;
+		}
+		if ((d.d_tag == DT_NEEDED || d.d_tag == DT_SONAME) &&
+		    elf_map_string(m, d.d_un.d_val, m->dyn_offset, &name, e) < 0)
 			return -1;
-		const char *to = new_name(needed, s);
-		if (!to)
-			continue;
-		d.d_un.d_val = index_of(r, to);
-		if (fs_write_at(fd, &d, sizeof(d), m->dyn_offset + i * sizeof(d), m->name, e) < 0)
+		if (d.d_tag == DT_NEEDED && new_name(c->needed, name))
+			d.d_un.d_val = index_of(s, new_name(c->needed, name));
+		if (d.d_tag == DT_SONAME && soname && strcmp(name, c->soname) != 0)
+			d.d_un.d_val = index_of(s, c->soname);
+		soname = soname && d.d_tag != DT_SONAME;
+		spare = d.d_tag == DT_RELACOUNT ? n : spare;
+		to[n++] = d;
+	}
+	if (path)
+		to[n++] = (Elf64_Dyn){DT_RPATH, {index_of(s, c->rpath)}};
+	if (soname)
+		to[n++] = (Elf64_Dyn){DT_SONAME, {index_of(s, c->soname)}};
+	if (n >= m->dyn_room && spare < m->dyn_count)
+		memmove(to + spare, to + spare + 1, (--n - spare) * sizeof(*to));
+	if (n >= m->dyn_room)
+		return elf_map_bad(m, m->dyn_offset, e, "no room for another dynamic entry");
+	memset(to + n, 0, (m->dyn_count + 3 - n) * sizeof(*to));
+	return 0;
+}
+
+/* Version needs that still name the old file, though the loader wants each to name a needed library. */
+static int write_needs(int fd, struct elf_map *m, const struct elf_change *c, const struct strings *s, struct err *e)
+{
+	struct elf_need *needs;
+	size_t count;
+	if (elf_map_needs(m, &needs, &count, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const char *file;
+		if (elf_map_string(m, needs[i].file, needs[i].offset, &file, e) < 0)
+			return -1;
+		const char *to = new_name(c->needed, file);
+		uint64_t index = to ? index_of(s, to) : 0;
+		if (index > UINT32_MAX)
+			return elf_map_bad(m, needs[i].offset, e, "a string table of more than 4 GiB, used");
+		const uint32_t value = (uint32_t)index;
+		if (to && fs_write_at(fd, &value, sizeof(value), needs[i].offset + offsetof(Elf64_Verneed, vn_file),
+				      m->name, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int elf_rename_in_place(const char *path, const struct kvlist *needed, size_t keep, bool *ret_done, struct err *e)
+/* The strings have room at s->at. */
+static int edit(int fd, struct elf_map *m, const struct elf_change *c, const struct strings *s, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	AUTO_ELF_MAP struct elf_map m = {0};
-	struct elf_info info, want;
-	struct room r;
-	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) < 0 || elf_map_open(path, &m, e) < 0)
+	Elf64_Dyn *dyn = arena_array(&a, m->dyn_count + 3, sizeof(*dyn));
+	const size_t count = m->dyn_count + 3 < m->dyn_room ? m->dyn_count + 3 : m->dyn_room;
+	uint64_t at = m->strings + s->at;
+	/* The map sees what is written: version needs into the search path's string come after it is blank. */
+	if (new_entries(m, c, s, dyn, e) < 0 || blank_strings(fd, m, e) < 0)
 		return -1;
-	want = info;
-	if (!rename_info(&want, NULL, needed, &a)) {
-		*ret_done = true;
-		return 0;
-	}
-	if (measure_room(&m, &info, needed, &a, &r, e) < 0)
+	for (size_t i = 0; i < s->names.count; at += strlen(s->names.items[i++]) + 1)
+		if (fs_write_at(fd, s->names.items[i], strlen(s->names.items[i]) + 1, at, m->name, e) < 0)
+			return -1;
+	if (write_needs(fd, m, c, s, e) < 0)
 		return -1;
-	/* A version need without its NEEDED has no new name to refer to. */
-	bool fits = r.len >= r.bytes && r.len - r.bytes >= keep && r.index + r.len <= UINT32_MAX;
-	for (size_t i = 0; fits && i < want.versions_count; i++)
-		fits = strlist_contains(&want.needed, want.versions[i].file);
-	if (!fits) {
-		*ret_done = false;
-		return 0;
-	}
+	return fs_write_at(fd, dyn, count * sizeof(*dyn), m->dyn_offset, m->name, e);
+}
+
+static int edit_in_place(const char *path, struct elf_map *m, const struct elf_change *c, const struct strings *s,
+			 struct err *e)
+{
 	AUTO_FD int fd = open_writable(path, e);
-	if (fd < 0 || write_needed(fd, &m, &r, needed, e) < 0 || write_names(fd, &m, &r, e) < 0 ||
-	    rename_version_files(path, needed, e) < 0)
+	return fd < 0 ? -1 : edit(fd, m, c, s, e);
+}
+
+static int grow(const struct elf_map *m, const char *to, uint64_t more, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct elf_cut cut = {.map = m, .a = &a};
+	AUTO_FD int fd = -1;
+	if (elf_cut_grow(&cut, more, e) < 0)
 		return -1;
-	if (want.rpath)
-		want.rpath = arena_strndup(&a, want.rpath, r.len - r.bytes);
-	if (want.runpath)
-		want.runpath = arena_strndup(&a, want.runpath, r.len - r.bytes);
-	if (check_edited(path, path, &want, e) < 0)
+	fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
+	return elf_cut_write(&cut, fd, to, e);
+}
+
+static int edit_copy(const char *fresh, const struct elf_map *m, const struct elf_change *c, struct strings *s,
+		     struct err *e)
+{
+	AUTO_ELF_MAP struct elf_map grown = {0};
+	struct stat st;
+	s->at = m->strings_size;
+	if (stat(m->name, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", m->name);
+	if (grow(m, fresh, s->bytes, e) < 0 || elf_map_open(fresh, &grown, e) < 0 ||
+	    edit_in_place(fresh, &grown, c, s, e) < 0)
 		return -1;
-	*ret_done = true;
+	if (chmod(fresh, st.st_mode & 07777) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", fresh);
 	return 0;
 }
 
-/* In two runs: patchelf 0.14.3 loses the SONAME if it replaces NEEDED entries at the same time. */
-static int rename_through_copy(const char *path, const char *fresh, const char *soname, const struct elf_info *info,
-			       const struct kvlist *needed, struct arena *a, const struct run *run, struct err *e)
-{
-	struct strlist argv = {0}, first = {0};
-	strlist_ref(&argv, a, "patchelf");
-	for (size_t i = 0; i < info->needed.count; i++) {
-		const char *to = new_name(needed, info->needed.items[i]);
-		if (!to)
-			continue;
-		strlist_ref(&argv, a, "--replace-needed");
-		strlist_ref(&argv, a, info->needed.items[i]);
-		strlist_ref(&argv, a, to);
-	}
-	if (!soname || strcmp(soname, info->soname) == 0)
-		return run_patchelf(&argv, a, path, fresh, run, e);
-	strlist_split(&first, a, "patchelf --set-soname", " ");
-	strlist_ref(&first, a, soname);
-	if (argv.count == 1)
-		return run_patchelf(&first, a, path, fresh, run, e);
-	const char *middle = arena_printf(a, "%s.middle", path);
-	int rc = run_patchelf(&first, a, path, middle, run, e);
-	if (rc == 0)
-		rc = run_patchelf(&argv, a, middle, fresh, run, e);
-	unlink(middle);
-	return rc;
-}
-
-int elf_rename(const char *path, const char *soname, const struct kvlist *needed, const struct run *run, struct err *e)
+int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place, struct err *e)
 {
 	static const struct kvlist none;
 	AUTO_ARENA struct arena a = {0};
-	struct elf_info info, want;
-	needed = needed ? needed : &none;
+	AUTO_ELF_MAP struct elf_map m = {0};
+	struct elf_change want = {c->soname, c->needed ? c->needed : &none, c->rpath};
+	struct elf_info info, after;
+	struct strings s = {0};
+	uint64_t index = 0;
+	size_t room = 0;
 	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) < 0)
 		return -1;
 	if (!info.dynamic)
-		return err_set(e, ERR_POLICY, "'%s' has no dynamic entries, so it has no names to change", path);
-	want = info;
-	if (!rename_info(&want, soname, needed, &a))
-		return 0;
-	if (elf_check_patchelf(run, e) < 0)
+		return err_set(e, ERR_POLICY, "'%s' has no dynamic entries, so it cannot have a search path", path);
+	after = info;
+	bool names = rename_info(&after, want.soname, want.needed, &a);
+	after.rpath = *want.rpath ? want.rpath : NULL;
+	after.runpath = NULL;
+	bool done = !names && !info.runpath && same_path(info.rpath, after.rpath);
+	if (elf_map_open(path, &m, e) < 0)
 		return -1;
-	const char *fresh = arena_printf(&a, "%s.new", path);
-	int rc = rename_through_copy(path, fresh, soname, &info, needed, &a, run, e);
-	if (rc == 0)
-		rc = rename_version_files(fresh, needed, e);
-	return put_in_place(fresh, path, &want, rc, e);
+	collect(&info, &want, &a, &s);
+	if ((elf_map_dyn(&m, DT_RPATH, &index) || elf_map_dyn(&m, DT_RUNPATH, &index)) &&
+	    elf_map_path_room(&m, index, &room, e) < 0)
+		return -1;
+	s.at = index;
+	bool in_place = done || s.bytes == 0 || (room && s.bytes <= room + 1);
+	if (!done && in_place && (edit_in_place(path, &m, &want, &s, e) < 0 || check_edited(path, path, &after, e) < 0))
+		return -1;
+	if (!in_place) {
+		const char *fresh = arena_printf(&a, "%s.new", path);
+		if (put_in_place(fresh, path, &after, edit_copy(fresh, &m, &want, &s, e), e) < 0)
+			return -1;
+	}
+	if (ret_in_place)
+		*ret_in_place = in_place;
+	return 0;
 }

@@ -169,6 +169,7 @@ static int read_dynamic(struct elf_map *m, struct err *e)
 	if (used == n)
 		return elf_map_bad(m, p->p_offset, e, "dynamic entries without DT_NULL");
 	m->dyn_count = used;
+	m->dyn_room = n;
 	m->dyn_offset = p->p_offset;
 	return read_strings(m, e);
 }

@@ -19,6 +19,7 @@ struct elf_map {
 	size_t segments_count;
 	Elf64_Dyn *dyn; /* entries before DT_NULL; NULL if not dynamic */
 	size_t dyn_count;
+	size_t dyn_room;     /* entries that fit, the last of which is a DT_NULL */
 	uint64_t dyn_offset; /* of the first entry in the file */
 	uint64_t strings;    /* file offset of the dynamic string table */
 	uint64_t strings_size;

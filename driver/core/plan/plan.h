@@ -16,7 +16,7 @@ enum {
 	PLAN_SCHEMA = 1, /* of the JSON object and the key texts */
 	/* what the build step adds to the plan: its own flags, LDFLAGS, the order of commands */
 	PLAN_BUILDER = 2,
-	PLAN_PACKER = 3, /* relocation and packing: the bytes of a wheel from one build tree */
+	PLAN_PACKER = 4, /* relocation and packing: the bytes of a wheel from one build tree */
 };
 
 struct plan_patch {

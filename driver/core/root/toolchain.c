@@ -15,9 +15,9 @@ static const struct {
 	const char *name;
 	bool in_key; /* it changes compiled bytes */
 } known[] = {
-	{"gcc", true},    {"g++", true},         {"clang", true}, {"ld", true},      {"cmake", true},
-	{"ninja", true},  {"python3", true},     {"nvcc", false}, {"ccache", false}, {"patchelf", false},
-	{"patch", false}, {"pkg-config", false}, {"git", false},  {"mold", true},
+	{"gcc", true},         {"g++", true},     {"clang", true}, {"ld", true},      {"cmake", true},
+	{"ninja", true},       {"python3", true}, {"nvcc", false}, {"ccache", false}, {"patch", false},
+	{"pkg-config", false}, {"git", false},    {"mold", true},
 };
 
 /* The first word that begins with a digit, preferably one with a dot. Parentheses are left out, since they hold the

@@ -4,7 +4,6 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/version.h"
-#include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
 #include "core/world/choose.h"
 #include "step/preflight/preflight.h"
@@ -186,22 +185,19 @@ static bool has_header(const struct preflight *d, const char *name)
 	return false;
 }
 
-/* Of this machine; an old patchelf writes libraries that do not load. */
+/* Of this machine. */
 int preflight_programs(struct preflight *d, struct err *e)
 {
 	const struct tables *t = d->q->tables;
+	(void)e;
 	for (unsigned i = 0; i < t->needs_count; i++) {
 		const struct need_row *row = &t->needs[i];
-		struct err why = {0};
 		if (!row->host || !wants(d, row))
 			continue;
 		const char *path = proc_find(d->arena, row->program);
-		bool old = path && strcmp(row->program, "patchelf") == 0 && elf_check_patchelf(d->run, &why) < 0;
-		if (old && preflight_err(d, row->program, &why, e) < 0)
-			return -1;
-		if (path && !old)
+		if (path)
 			preflight_ok(d, row->program, "%s", path);
-		else if (!path)
+		else
 			preflight_install(d, row->program, row->debian, true, "not in PATH of this machine: %s",
 					  row->why);
 	}

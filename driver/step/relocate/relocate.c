@@ -110,13 +110,9 @@ static int copy_library(struct relocation *r, struct relocate_file *f, struct er
 
 static int finish_file(struct relocation *r, struct relocate_file *f, struct err *e)
 {
-	bool in_place, done = false;
-	const char *soname = f->vendor ? f->vendor->name : NULL, *rpath = relocate_rpath(r, f);
-	if (!soname && f->renames.count && elf_rename_in_place(f->path, &f->renames, strlen(rpath), &done, e) < 0)
-		return -1;
-	if (!done && (soname || f->renames.count) && elf_rename(f->path, soname, &f->renames, r->run, e) < 0)
-		return -1;
-	if (elf_set_rpath(f->path, rpath, r->run, &in_place, e) < 0)
+	const struct elf_change change = {f->vendor ? f->vendor->name : NULL, &f->renames, relocate_rpath(r, f)};
+	bool in_place;
+	if (elf_change(f->path, &change, &in_place, e) < 0)
 		return -1;
 	r->result.in_place += in_place;
 	return 0;
