@@ -16,6 +16,11 @@ struct request {
 	const char *why;
 };
 
+struct archive {
+	const char *name;
+	struct strlist urls;
+};
+
 struct probe {
 	const struct fetch_options *o;
 	const struct run *run;
@@ -23,6 +28,8 @@ struct probe {
 	CURLM *multi;
 	struct request **requests; /* each URL once */
 	size_t count, cap;
+	struct archive *archives; /* each name once: apt-get takes a while to say them */
+	size_t archives_count, archives_cap;
 };
 
 /* The places of one source. */
@@ -95,11 +102,27 @@ static void add(struct places *l, const char *place, bool any)
 		strlist_addf(&l->said, a, "'%s' is not there", place);
 }
 
+static int addresses_of(struct probe *p, const char *name, struct strlist *ret, struct err *e)
+{
+	size_t i = 0;
+	while (i < p->archives_count && strcmp(p->archives[i].name, name) != 0)
+		i++;
+	if (i == p->archives_count) {
+		struct archive new = {.name = name};
+		if (archives_find(name, p->o, p->run, p->a, &new.urls, e) < 0)
+			return -1;
+		p->archives = arena_room(p->a, p->archives, i, &p->archives_cap, 4, sizeof(new));
+		p->archives[p->archives_count++] = new;
+	}
+	*ret = p->archives[i].urls;
+	return 0;
+}
+
 static int add_archive(struct places *l, const char *archive, const char *path, struct err *e)
 {
-	const struct probe *p = l->p;
-	struct strlist urls = {0};
-	if (archives_find(archive, p->o, p->run, p->a, &urls, e) < 0)
+	struct probe *p = l->p;
+	struct strlist urls;
+	if (addresses_of(p, archive, &urls, e) < 0)
 		return -1;
 	for (size_t i = 0; i < urls.count; i++)
 		add(l, path_join(p->a, urls.items[i], *urls.items[i] == 'h' ? transfer_escaped(path, p->a) : path),
