@@ -188,7 +188,7 @@ static void make_offers(struct offers *o, const struct strlist *line)
 	const struct command *cmd = at < before ? cmd_find(line->items[at]) : NULL, *own = cmd ? cmd : &command_build;
 	const char *equals = strchr(o->begun, '=');
 	const struct arg_def *d = option_of(own, before > 1 ? line->items[before - 1] : "");
-	const bool valued = strncmp(o->begun, "--", 2) == 0 && equals;
+	const bool valued = equals && strncmp(o->begun, "--", 2) == 0;
 	if (valued) {
 		d = option_of(own, arena_strndup(o->c->arena, o->begun, (size_t)(equals - o->begun)));
 		o->begun = equals + 1;
