@@ -166,6 +166,7 @@ def test_variants(world):
     make_wheel(other, "torch", "2.6.0+cpu.avx2")
     refused = subprocess.run([world.ptbuild, "index", other, "--variants"], capture_output=True, text=True, env=clean_env())
     assert refused.returncode == 5 and "cannot be repacked" in refused.stderr, refused.stderr
+    assert not os.path.exists(os.path.join(other, "variants"))
 
 
 def test_yanked_wheels_are_passed_over(world):

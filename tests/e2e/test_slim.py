@@ -127,6 +127,18 @@ def test_a_wheel_for_each_target(world):
     assert revised.returncode == 0, revised.stderr
 
 
+def test_an_index_knows_what_they_run_on(world):
+    out = world.path("indexed")
+    for gpu in ("sm90", "sm80+sm120"):
+        cut(world, official(world), "--gpu", gpu, "--out", out)
+    assert world.run("index", out, "--variants").returncode == 0
+    variants = json.load(open(os.path.join(out, "variants", "torch-2.9.1-variants.json")))["variants"]
+    assert {k: v["nvidia"]["sm_arch"] for k, v in variants.items()} == {"cu128.sm90": ["90_real"], "cu128.sm80.sm120": ["80_real", "120_real"]}, variants
+    if not os.path.exists("/dev/nvidiactl"):
+        result = world.run("install", out, "--print")
+        assert result.returncode == 7 and "cu128-sm90: it has no NVIDIA GPU" in result.stderr, result.stderr
+
+
 def test_pip_installs_it_and_it_works(world):
     wheel = cut(world, official(world), "--gpu", "sm90", "--out", world.path("one"))[0]["wheel"]
     env = world.path("installed")

@@ -86,9 +86,17 @@ void promise_of_label(const struct tables *t, const char *label, struct arena *a
 	if (!toolkit && strcmp(pieces.items[0], "cpu") != 0)
 		return;
 	const struct isa_row *isa = i < pieces.count ? isa_of(t, &pieces, i, a) : NULL;
-	if (!isa || (toolkit && gpu.count == 0))
+	const bool cut = toolkit && gpu.count && i == pieces.count;
+	if (!cut && (!isa || (toolkit && gpu.count == 0)))
 		return;
-	const char *name = arena_printf(a, "%s-%s", toolkit ? strlist_join(&gpu, a, "+") : "cpu", isa->name);
-	if (profile_parse(t, name, a, &p, ERR_IGNORED) == 0)
-		promise_of_profile(&p, toolkit ? toolkit->version : NULL, from, a, ret);
+	const char *name =
+		arena_printf(a, "%s-%s", toolkit ? strlist_join(&gpu, a, "+") : "cpu", cut ? "avx2" : isa->name);
+	if (profile_parse(t, name, a, &p, ERR_IGNORED) < 0)
+		return;
+	promise_of_profile(&p, toolkit ? toolkit->version : NULL, from, a, ret);
+	if (cut) {
+		ret->binding = false;
+		ret->platform = "";
+		ret->isa = NULL;
+	}
 }

@@ -62,8 +62,10 @@ static int unknown_gpu(const struct tables *t, const char *word, struct arena *a
 	}
 	strlist_ref(&newest, a, "cpu");
 	err_set(e, ERR_CONFIG, "unknown GPU target '%s'", word);
-	if (tables_gpu(t, word))
-		return err_hint(e, "did you mean 'sm%s'?", word);
+	const char *dot = strchr(word, '.'),
+		   *bare = dot ? arena_printf(a, "%.*s%s", (int)(dot - word), word, dot + 1) : word;
+	if (tables_gpu(t, bare))
+		return err_hint(e, "did you mean 'sm%s'?", bare);
 	if (hint_product(t, word, "", a, e))
 		return -1;
 	return hint_known(word, &newest, &known, a, e);

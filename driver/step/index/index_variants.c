@@ -52,10 +52,10 @@ static json_t *properties(const struct varying *v, const struct index_wheel *w, 
 {
 	struct promise p;
 	promise_of_label(v->t, w->label, v->a, &p);
-	*why = !p.binding                ? "its label names no profile"
-	       : p.isa && !*p.isa->level ? arena_printf(v->a, "no level of processors says '%s'", p.isa->name)
-	       : !p.isa && !p.gpu.count  ? "its label promises nothing that a variant can say"
-					 : NULL;
+	*why = !p.binding && !p.gpu_known ? "its label names no profile"
+	       : p.isa && !*p.isa->level  ? arena_printf(v->a, "no level of processors says '%s'", p.isa->name)
+	       : !p.isa && !p.gpu.count   ? "its label promises nothing that a variant can say"
+					  : NULL;
 	if (*why)
 		return NULL;
 	json_t *all = json_object();
@@ -223,10 +223,15 @@ int index_variants(const struct index_request *q, const struct tables *t, index_
 	}
 	if (lock_acquire(&lock, path_join(a, q->dir, ".ptbuild-variants.lock"), false, run, e) < 0)
 		return -1;
+	const bool is_new = !fs_exists(TRUSTED, v.to);
 	int rc = fs_mkdirs(TRUSTED, v.to, e) < 0 || fs_write(TRUSTED, mark, "", 0, 0644, e) < 0 ? -1 : make_all(&v, e);
 	for (size_t i = 0; i < v.count; i++)
 		json_decref(v.all[i].props);
-	if (rc < 0 || index_write(&pages, run, a, &r.index, e) < 0)
+	if (rc == 0)
+		rc = index_write(&pages, run, a, &r.index, e);
+	if (rc < 0 && is_new && fs_remove(TRUSTED, v.to, ERR_IGNORED) < 0)
+		log_verbose(run->log, "'%s' stays", v.to);
+	if (rc < 0)
 		return -1;
 	*ret = r;
 	return 0;

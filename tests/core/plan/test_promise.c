@@ -68,6 +68,10 @@ static void labels_of_gpus(void **state)
 	p = of("cu128.sm80.sm90a.ptx.avx2");
 	assert_string_equal(strlist_join(&p.gpu, &arena, " "), "8.0 9.0a+PTX");
 	assert_string_equal(p.isa->name, "avx2");
+	p = of("cu128.sm80.sm90.ptx"); /* of 'ptbuild slim' */
+	assert_true(!p.binding && p.gpu_known && !p.isa && !*p.platform);
+	assert_string_equal(strlist_join(&p.gpu, &arena, " "), "8.0 9.0+PTX");
+	assert_string_equal(p.cuda, "12.8");
 }
 
 static void the_stem_of_a_profile_file_may_follow(void **state)
@@ -114,7 +118,6 @@ static void other_labels_bind_to_nothing(void **state)
 					     "gpu.avx2",
 					     "cu128.avx2",
 					     "cu12x.sm90.avx2",
-					     "cu128.sm90",
 					     "cu128.sm12345.avx2",
 					     "git1234567",
 					     "mps",

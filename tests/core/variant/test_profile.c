@@ -66,6 +66,7 @@ static void wrong_names(void **state)
 		{"sm91-avx2", "unknown GPU target 'sm91'", "did you mean 'sm90'"},
 		{"SM90-avx2", "unknown GPU target 'SM90'", "sm90"},
 		{"90-avx2", "unknown GPU target '90'", "did you mean 'sm90'"},
+		{"9.0-avx2", "unknown GPU target '9.0'", "did you mean 'sm90'"},
 		{"sm_90-avx2", "unknown GPU target 'sm_90'", "did you mean 'sm90'"},
 		{"sm90-avx521", "unknown instruction set 'avx521'", "did you mean 'avx512'"},
 		{"sm90-avx-512", "unknown instruction set 'avx-512'", "did you mean 'avx512'"},
