@@ -56,10 +56,11 @@ uint64_t elf_cut_blank(const struct elf_cut *c)
 	return sum;
 }
 
-uint64_t *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_count)
+struct elf_mark *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_count)
 {
 	const uint64_t long_part = UINT64_C(128) << 10;
-	uint64_t *marks = arena_array(a, (c->count + 1) * (size_t)4, sizeof(*marks)), from = 0;
+	struct elf_mark *marks = arena_array(a, (c->count + 1) * (size_t)4, sizeof(*marks));
+	uint64_t from = 0;
 	size_t n = 0;
 	for (size_t i = 0; i <= c->count; i++) {
 		const struct elf_patch end = {.at = c->map->size}, *p = i < c->count ? &c->patches[i] : &end;
@@ -67,12 +68,12 @@ uint64_t *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_co
 		for (size_t h = 0; h < c->holes_count; h++)
 			from = c->holes[h].from == from ? c->holes[h].to : from;
 		if (p->at >= from + long_part) {
-			marks[n++] = elf_cut_offset(c, from);
-			marks[n++] = elf_cut_offset(c, p->at);
+			marks[n++] = (struct elf_mark){elf_cut_offset(c, from), from};
+			marks[n++] = (struct elf_mark){elf_cut_offset(c, p->at), UINT64_MAX};
 		}
 		if (p->len >= long_part && (uintptr_t)p->from - (uintptr_t)c->map->data < c->map->size) {
-			marks[n++] = elf_cut_offset(c, p->at);
-			marks[n++] = elf_cut_offset(c, p->at + p->len);
+			marks[n++] = (struct elf_mark){elf_cut_offset(c, p->at), (uint64_t)(p->from - c->map->data)};
+			marks[n++] = (struct elf_mark){elf_cut_offset(c, p->at + p->len), UINT64_MAX};
 		}
 		from = p->at + p->len;
 	}

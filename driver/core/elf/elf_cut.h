@@ -46,9 +46,13 @@ int elf_cut_grow(struct elf_cut *c, uint64_t more, struct err *e) MUST_CHECK;
 int elf_cut_write(const struct elf_cut *c, int fd, const char *name, struct err *e) MUST_CHECK;
 /* elf_cut_blank: bytes of the new file in whole pages of 4 KiB that became zeros. */
 uint64_t elf_cut_blank(const struct elf_cut *c);
-/* elf_cut_marks: where long parts of the old file begin and end in the new one, ascending, some
- * twice. */
-uint64_t *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_count);
+struct elf_mark {
+	uint64_t at; /* in the new file */
+	/* where the bytes behind it are in the old one; UINT64_MAX: in no long part */
+	uint64_t old;
+};
+/* elf_cut_marks: where long parts of the old file begin and end, ascending, some twice. */
+struct elf_mark *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_count);
 /* elf_cut_offset: where a byte of the old file is in the new one. */
 uint64_t elf_cut_offset(const struct elf_cut *c, uint64_t offset);
 /* elf_sections: the section headers, in the arena, and their names' string table;

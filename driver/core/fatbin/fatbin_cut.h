@@ -55,7 +55,7 @@ struct fatbin_file_cut {
 	uint64_t before, after; /* bytes */
 	uint64_t blank;         /* of `after`, in pages that became zeros */
 	bool changed;
-	const uint64_t *marks; /* as elf_cut_marks */
+	const struct elf_mark *marks;
 	size_t marks_count;
 	struct fatbin_cut cut;
 };

@@ -62,7 +62,8 @@ const char *zip_writer_id(void);
 int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
 	       struct err *e) MUST_CHECK;
 /* zip_chunks_new: chunks of archives that were finished with it (zip_share, before the first
- * entry): an equal chunk of a later one is copied, not deflated again. Free it after them. */
+ * entry): one of the same origin in a later one is copied, not deflated again. Free it after
+ * them. */
 struct zip_chunks *zip_chunks_new(void) __attribute__((returns_nonnull));
 void zip_chunks_free(struct zip_chunks *c);
 void zip_share(struct zip_writer *w, struct zip_chunks *c);
@@ -70,9 +71,13 @@ void zip_share(struct zip_writer *w, struct zip_chunks *c);
  * owner may execute it, else 0644. */
 int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size,
 		 struct err *e) MUST_CHECK;
-/* zip_add_parts: the same; the parts between the marks (ascending offsets) are deflated each on its
- * own. */
-int zip_add_parts(struct zip_writer *w, const char *name, const char *path, const uint64_t *marks, size_t count,
+struct zip_mark {
+	uint64_t at; /* offset in the file */
+	/* of the byte there; 0: not shared. Equal ones, counted on, promise equal bytes. */
+	uint64_t origin;
+};
+/* zip_add_parts: the same; the parts between the marks (ascending) are deflated each on its own. */
+int zip_add_parts(struct zip_writer *w, const char *name, const char *path, const struct zip_mark *marks, size_t count,
 		  uint8_t ret_sha256[32], uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* zip_add_data: an entry of mode 0644. */
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e) MUST_CHECK;

@@ -2,15 +2,14 @@
 
 #include <fcntl.h>
 
-#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 
 enum { CHUNK_MIN = 64 * 1024 }; /* smaller ones are deflated as soon as found */
 
 struct chunk {
-	char sha256[DIGEST_HEX_LEN + 1];
+	uint64_t origin, offset;
 	size_t raw_len, len;
-	uint64_t offset;
+	uint32_t crc;
 	int fd; /* of the archive that it is in */
 	bool last;
 };
@@ -45,17 +44,16 @@ void zip_chunks_free(struct zip_chunks *c)
 
 static bool is_worth(const struct zip_slot *s)
 {
-	return !s->whole && s->raw_len >= CHUNK_MIN;
+	return s->origin && !s->whole && s->raw_len >= CHUNK_MIN;
 }
 
 bool zip_chunks_find(const struct zip_chunks *c, struct zip_slot *s)
 {
 	if (!is_worth(s))
 		return false;
-	digest_data(s->raw, s->raw_len, s->sha256);
 	for (size_t i = 0; i < c->count; i++) {
 		const struct chunk *k = &c->items[i];
-		if (k->raw_len != s->raw_len || k->last != s->last || strcmp(k->sha256, s->sha256) != 0)
+		if (k->origin != s->origin || k->raw_len != s->raw_len || k->last != s->last || k->crc != s->crc)
 			continue;
 		if (fs_read_at(k->fd, s->out, k->len, k->offset) != (ssize_t)k->len)
 			return false;
@@ -71,9 +69,12 @@ void zip_chunks_add(struct zip_chunks *c, const struct zip_slot *s, uint64_t off
 		return;
 	if (c->fresh_count == c->fresh_cap)
 		c->fresh = arena_grow(&c->a, c->fresh, &c->fresh_cap, 256, sizeof(*c->fresh));
-	struct chunk *k = &c->fresh[c->fresh_count++];
-	*k = (struct chunk){.raw_len = s->raw_len, .len = s->out_len, .offset = offset, .last = s->last};
-	memcpy(k->sha256, s->sha256, sizeof(k->sha256));
+	c->fresh[c->fresh_count++] = (struct chunk){.origin = s->origin,
+						    .offset = offset,
+						    .raw_len = s->raw_len,
+						    .len = s->out_len,
+						    .crc = s->crc,
+						    .last = s->last};
 }
 
 void zip_chunks_finish(struct zip_chunks *c, int fd)

@@ -11,11 +11,11 @@ struct zip_slot {
 	bool whole; /* the only chunk of its entry: stored if deflate does not shrink it */
 	uint8_t *raw;
 	size_t raw_len;
+	uint64_t origin; /* as zip_mark */
 	/* output of the worker */
 	uint8_t *out;
-	size_t out_len;  /* 0: store the raw bytes */
-	uint32_t crc;    /* of the raw bytes */
-	char sha256[65]; /* where chunks are shared */
+	size_t out_len; /* 0: store the raw bytes */
+	uint32_t crc;   /* of the raw bytes */
 	bool failed;
 	struct err err;
 	bool done;

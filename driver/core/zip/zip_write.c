@@ -353,7 +353,7 @@ struct source {
 	int fd;
 	const char *path;
 	struct digest *digest;
-	const uint64_t *marks;
+	const struct zip_mark *marks;
 	size_t marks_count;
 };
 
@@ -376,17 +376,19 @@ static int add_chunks(struct zip_writer *w, const struct source *source, struct 
 {
 	size_t entry = w->count - 1, index = 0, mark = 0;
 	uint64_t size = w->entries[entry].size, at = 0;
+	struct zip_mark part = {0};
 	do {
 		struct zip_slot *s;
 		size_t len = size - at < ZIP_CHUNK ? (size_t)(size - at) : ZIP_CHUNK;
-		while (mark < source->marks_count && source->marks[mark] <= at)
-			mark++;
-		if (mark < source->marks_count && source->marks[mark] - at < len)
-			len = (size_t)(source->marks[mark] - at);
+		while (mark < source->marks_count && source->marks[mark].at <= at)
+			part = source->marks[mark++];
+		if (mark < source->marks_count && source->marks[mark].at - at < len)
+			len = (size_t)(source->marks[mark].at - at);
 		if (next_slot(w, len, &s, e) < 0)
 			return -1;
 		if (len && fill(source, s->raw, len, at, e) < 0)
 			return -1;
+		s->origin = part.origin ? part.origin + (at - part.at) : 0;
 		at += len;
 		s->entry = entry;
 		s->index = index++;
@@ -399,7 +401,7 @@ static int add_chunks(struct zip_writer *w, const struct source *source, struct 
 	return 0;
 }
 
-int zip_add_parts(struct zip_writer *w, const char *name, const char *path, const uint64_t *marks, size_t count,
+int zip_add_parts(struct zip_writer *w, const char *name, const char *path, const struct zip_mark *marks, size_t count,
 		  uint8_t ret_sha256[32], uint64_t *ret_size, struct err *e)
 {
 	int AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

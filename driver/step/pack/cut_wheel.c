@@ -189,6 +189,18 @@ static int add_text(struct making *m, const char *name, const char *text, struct
 	return 0;
 }
 
+/* Parts of one library that several targets have are known by their place in it. */
+static struct zip_mark *marks_of(const struct slimming *s, const struct making *m, const struct slim_library *l,
+				 const struct fatbin_file_cut *f)
+{
+	struct zip_mark *marks = arena_array(m->a, f->marks_count + 1, sizeof(*marks));
+	const uint64_t start = (uint64_t)(l - s->libraries + 1) << 44;
+	for (size_t i = 0; i < f->marks_count; i++)
+		marks[i] =
+			(struct zip_mark){f->marks[i].at, f->marks[i].old == UINT64_MAX ? 0 : start + f->marks[i].old};
+	return marks;
+}
+
 static int add_library(struct slimming *s, struct making *m, const struct slim_library *l, struct err *e)
 {
 	uint8_t sha256[DIGEST_LEN];
@@ -209,7 +221,7 @@ static int add_library(struct slimming *s, struct making *m, const struct slim_l
 	if (!f->changed)
 		return copy_entry(s, m, l->entry, e);
 	m->private = m->private || is_nvidia(l->entry->name);
-	if (zip_add_parts(m->zip, l->entry->name, to, f->marks, f->marks_count, sha256, &size, e) < 0)
+	if (zip_add_parts(m->zip, l->entry->name, to, marks_of(s, m, l, f), f->marks_count, sha256, &size, e) < 0)
 		return -1;
 	digest_base64url(sha256, encoded + strlen(encoded));
 	add_row(m, l->entry->name, encoded, size);
