@@ -18,6 +18,96 @@
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 #define DRAIN_S 0.5 /* how long a dead program's children may still hold its output open */
 #define NO_PIDFD_POLL_S 0.02
+#define CHUNK (64 * 1024)
+#define MAX_CHUNKS 16              /* a pipe holds 64 KiB, by fcntl up to 1 MiB */
+#define MAX_LINE ((size_t)1 << 20) /* a longer line is given out in pieces */
+#define DEFAULT_MAX_OUTPUT ((size_t)64 << 20)
+
+/* One stream of the child: read end, and the line that is not complete yet. */
+struct stream {
+	int fd;          /* -1: at its end */
+	struct buf *out; /* NULL: not kept */
+	struct buf line;
+	bool after_cr; /* a '\r' ended the last line: a '\n' right behind it is the same end */
+};
+
+static void give_line(struct stream *s, const struct proc_spec *spec)
+{
+	spec->on_line(buf_cstr(&s->line), s->line.len, spec->user);
+	buf_reset(&s->line);
+}
+
+static void take_lines(struct stream *s, const struct proc_spec *spec, const char *data, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = 0;
+		while (i + n < len && data[i + n] != '\n' && data[i + n] != '\r')
+			n++;
+		size_t room = MAX_LINE - s->line.len;
+		bool cut = n >= room;
+		if (cut)
+			n = room;
+		buf_add(&s->line, data + i, n);
+		i += n;
+		if (n)
+			s->after_cr = false;
+		if (cut) {
+			give_line(s, spec);
+			continue;
+		}
+		if (i == len)
+			break;
+		bool cr = data[i++] == '\r';
+		/* "\r\n" is one end, and a progress line that begins with '\r' has no empty line before it. */
+		if (s->line.len || (!cr && !s->after_cr))
+			give_line(s, spec);
+		s->after_cr = cr;
+	}
+}
+
+static void keep(struct buf *out, size_t max, const char *data, size_t len)
+{
+	size_t limit = max ? max : DEFAULT_MAX_OUTPUT;
+	if (out->len >= limit)
+		return;
+	buf_add(out, data, len < limit - out->len ? len : limit - out->len);
+}
+
+/* What is there, at most a pipe full, to the buffer, the log file and the lines; closes the descriptor at its end. */
+static int read_stream(struct stream *s, const struct proc_spec *spec, int log_fd, struct err *e)
+{
+	char chunk[CHUNK];
+	for (int i = 0; s->fd >= 0 && i < MAX_CHUNKS; i++) {
+		ssize_t n = read(s->fd, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0) {
+			close(s->fd);
+			s->fd = -1;
+			return 0;
+		}
+		if (s->out)
+			keep(s->out, spec->max_output, chunk, (size_t)n);
+		if (spec->on_line)
+			take_lines(s, spec, chunk, (size_t)n);
+		if (log_fd >= 0 && fs_write_all(log_fd, chunk, (size_t)n, spec->log_path, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Gives out a last line without a newline. */
+static void end_stream(struct stream *s, const struct proc_spec *spec)
+{
+	if (s->line.len && spec->on_line)
+		give_line(s, spec);
+	buf_release(&s->line);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
 
 /* One running child. */
 struct child {
@@ -25,7 +115,7 @@ struct child {
 	pid_t pid;
 	int pidfd; /* -1: the kernel has none, so it is polled */
 	int log_fd;
-	struct proc_stream streams[2];
+	struct stream streams[2];
 	double started;
 	bool dead;      /* the program itself has ended; it is not reaped yet */
 	bool stopping;  /* SIGTERM was sent; the caller's error says why */
@@ -72,7 +162,7 @@ static int read_streams(struct child *c, struct err *e)
 {
 	int rc = 0;
 	for (size_t i = 0; i < ARRAY_LEN(c->streams) && rc == 0; i++)
-		rc = proc_stream_read(&c->streams[i], c->spec, c->log_fd, e);
+		rc = read_stream(&c->streams[i], c->spec, c->log_fd, e);
 	return rc;
 }
 
@@ -146,7 +236,7 @@ static void reap(const struct child *c, struct proc_result *r)
 }
 
 /* A pipe whose read end does not block, in the stream; the write end is returned, -1 with errno. */
-static int open_stream(struct proc_stream *s)
+static int open_stream(struct stream *s)
 {
 	int fds[2];
 	if (os_pipe(fds) < 0)
@@ -208,7 +298,7 @@ int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_re
 	if (c.pid > 0)
 		reap(&c, &result);
 	for (size_t i = 0; i < ARRAY_LEN(c.streams); i++)
-		proc_stream_end(&c.streams[i], spec);
+		end_stream(&c.streams[i], spec);
 	cleanup_fd(&c.pidfd);
 	cleanup_fd(&c.log_fd);
 	if (rc == 0 && spec->answer && result.signal)
@@ -306,85 +396,4 @@ char *proc_find_in(struct arena *a, const char *path, const char *name)
 			return full;
 	}
 	return NULL;
-}
-
-#define CHUNK (64 * 1024)
-#define MAX_CHUNKS 16              /* a pipe holds 64 KiB, by fcntl up to 1 MiB */
-#define MAX_LINE ((size_t)1 << 20) /* a longer line is given out in pieces */
-#define DEFAULT_MAX_OUTPUT ((size_t)64 << 20)
-
-static void give_line(struct proc_stream *s, const struct proc_spec *spec)
-{
-	spec->on_line(buf_cstr(&s->line), s->line.len, spec->user);
-	buf_reset(&s->line);
-}
-
-static void take_lines(struct proc_stream *s, const struct proc_spec *spec, const char *data, size_t len)
-{
-	for (size_t i = 0; i < len;) {
-		size_t n = 0;
-		while (i + n < len && data[i + n] != '\n' && data[i + n] != '\r')
-			n++;
-		size_t room = MAX_LINE - s->line.len;
-		bool cut = n >= room;
-		if (cut)
-			n = room;
-		buf_add(&s->line, data + i, n);
-		i += n;
-		if (n)
-			s->after_cr = false;
-		if (cut) {
-			give_line(s, spec);
-			continue;
-		}
-		if (i == len)
-			break;
-		bool cr = data[i++] == '\r';
-		/* "\r\n" is one end, and a progress line that begins with '\r' has no empty line before it. */
-		if (s->line.len || (!cr && !s->after_cr))
-			give_line(s, spec);
-		s->after_cr = cr;
-	}
-}
-
-static void keep(struct buf *out, size_t max, const char *data, size_t len)
-{
-	size_t limit = max ? max : DEFAULT_MAX_OUTPUT;
-	if (out->len >= limit)
-		return;
-	buf_add(out, data, len < limit - out->len ? len : limit - out->len);
-}
-
-int proc_stream_read(struct proc_stream *s, const struct proc_spec *spec, int log_fd, struct err *e)
-{
-	char chunk[CHUNK];
-	for (int i = 0; s->fd >= 0 && i < MAX_CHUNKS; i++) {
-		ssize_t n = read(s->fd, chunk, sizeof(chunk));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return 0;
-		if (n <= 0) {
-			close(s->fd);
-			s->fd = -1;
-			return 0;
-		}
-		if (s->out)
-			keep(s->out, spec->max_output, chunk, (size_t)n);
-		if (spec->on_line)
-			take_lines(s, spec, chunk, (size_t)n);
-		if (log_fd >= 0 && fs_write_all(log_fd, chunk, (size_t)n, spec->log_path, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-void proc_stream_end(struct proc_stream *s, const struct proc_spec *spec)
-{
-	if (s->line.len && spec->on_line)
-		give_line(s, spec);
-	buf_release(&s->line);
-	if (s->fd >= 0)
-		close(s->fd);
-	s->fd = -1;
 }
