@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/cmd.h"
 #include "core/root/sandbox.h"
@@ -40,20 +41,55 @@ static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, st
 	return companions_of_files(&files, c->arena, read, e);
 }
 
-/* The shared libraries of a wheel of --with, which the checked one need not contain. */
-static int add_libraries_of(struct cmd_context *c, struct strlist *list, const char *wheel, struct companions *read,
+struct installed { /* below the directory of an environment */
+	const char *dir;
+	struct arena *a;
+	struct verify_request *q;
+	struct strlist libraries;
+};
+
+static int take_installed(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	struct installed *in = user;
+	const char *base = path_base(rel), *info = path_base(path_dir(in->a, rel));
+	(void)st;
+	(void)e;
+	if (strstr(base, ".so")) {
+		strlist_add(&in->q->provided, in->a, base);
+		strlist_ref(&in->libraries, in->a, path_join(in->a, in->dir, rel));
+	}
+	if (strcmp(base, "METADATA") == 0 && path_has_suffix(info, ".dist-info"))
+		strlist_ref(&in->q->given, in->a,
+			    wheel_normalize(arena_strndup(in->a, info, strcspn(info, "-")), in->a));
+	return 0;
+}
+
+/* The shared libraries of a place of --with, which the checked wheel need not contain. */
+static int add_libraries_of(struct cmd_context *c, struct verify_request *q, const char *wheel, struct companions *read,
 			    struct err *e)
 {
 	struct arena *a = c->arena;
-	if (strcmp(wheel, "root") == 0)
-		return add_libraries_of_root(c, list, read, e);
+	struct wheel_name with;
+	struct stat st;
+	bool root = strcmp(wheel, "root") == 0;
+	if (!root && stat(wheel, &st) == 0 && S_ISDIR(st.st_mode)) {
+		struct installed in = {.dir = wheel, .a = a, .q = q};
+		return fs_walk(TRUSTED, wheel, take_installed, &in, e) < 0 ||
+				       companions_of_files(&in.libraries, a, read, e) < 0
+			       ? err_wrap(e, "--with %s", wheel)
+			       : 0;
+	}
+	strlist_ref(&q->given, a,
+		    wheel_name_parse(wheel, a, &with, ERR_IGNORED) == 0 ? wheel_normalize(with.dist, a) : "torch");
+	if (root)
+		return add_libraries_of_root(c, &q->provided, read, e);
 	struct zip_reader *z;
 	if (zip_open(wheel, a, &z, e) < 0)
 		return err_wrap(e, "--with %s", wheel);
 	for (size_t i = 0; i < zip_count(z); i++) {
 		const char *name = path_base(zip_at(z, i)->name);
 		if (strstr(name, ".so"))
-			strlist_add(list, a, name);
+			strlist_add(&q->provided, a, name);
 	}
 	zip_close(z);
 	if (companions_of_wheel(wheel, c->run, a, read, e) < 0)
@@ -95,13 +131,8 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	struct companions read = {0};
 	strlist_append(&q.provided, c->arena, &o->provided);
 	for (size_t i = 0; i < o->with.count; i++) {
-		struct wheel_name with;
-		if (add_libraries_of(c, &q.provided, o->with.items[i], &read, e) < 0)
+		if (add_libraries_of(c, &q, o->with.items[i], &read, e) < 0)
 			return -1;
-		if (wheel_name_parse(o->with.items[i], c->arena, &with, ERR_IGNORED) == 0)
-			strlist_ref(&q.given, c->arena, wheel_normalize(with.dist, c->arena));
-		else
-			strlist_ref(&q.given, c->arena, "torch"); /* of the root */
 	}
 	q.companions = read.items;
 	q.companions_count = read.count;

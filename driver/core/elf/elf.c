@@ -105,10 +105,17 @@ static int read_room(struct elf_map *m, struct elf_info *info, struct err *e)
 
 static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *info, struct err *e)
 {
-	struct elf_need *needs;
-	size_t count;
-	if (elf_map_needs(m, &needs, &count, e) < 0)
+	struct elf_need *needs, *defs;
+	size_t count, defs_count;
+	if (elf_map_needs(m, &needs, &count, e) < 0 || elf_map_definitions(m, &defs, &defs_count, e) < 0)
 		return -1;
+	for (size_t i = 0; i < defs_count; i++) {
+		const char *version;
+		if (elf_map_string(m, defs[i].name, defs[i].offset, &version, e) < 0)
+			return -1;
+		if (defs[i].index == 0) /* else one that it follows upon */
+			strlist_add(&info->defined_versions, a, version);
+	}
 	info->versions = arena_array(a, count, sizeof(info->versions[0]));
 	for (size_t i = 0; i < count; i++) {
 		const char *file, *version;
@@ -119,6 +126,7 @@ static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *in
 		const char *last = i ? info->versions[i - 1].file : "";
 		info->versions[i].file = strcmp(last, file) == 0 ? last : arena_strdup(a, file);
 		info->versions[i].version = arena_strdup(a, version);
+		info->versions[i].weak = needs[i].weak;
 	}
 	info->versions_count = count;
 	return 0;

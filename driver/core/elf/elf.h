@@ -10,6 +10,7 @@
 struct elf_version_need {    /* one entry of .gnu.version_r */
 	const char *file;    /* "libc.so.6" */
 	const char *version; /* "GLIBC_2.34" */
+	bool weak;           /* the loader does without */
 };
 
 struct elf_info {
@@ -25,6 +26,7 @@ struct elf_info {
 	size_t rpath_room;   /* bytes that fit in place; 0 if something else uses the string */
 	struct elf_version_need *versions;
 	size_t versions_count;
+	struct strlist defined_versions;
 	struct strlist defined; /* with ELF_SYMBOLS: dynamic symbols */
 	/* with ELF_SYMBOLS: "name" or "name@VERSION", weak ones left out */
 	struct strlist undefined;

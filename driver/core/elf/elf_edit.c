@@ -121,7 +121,8 @@ static bool rename_info(struct elf_info *info, const char *soname, const struct 
 	for (size_t i = 0; i < info->versions_count; i++) {
 		const char *to = new_name(needed, info->versions[i].file);
 		change = change || to;
-		versions[i] = (struct elf_version_need){to ? to : info->versions[i].file, info->versions[i].version};
+		versions[i] =
+			(struct elf_version_need){to ? to : info->versions[i].file, info->versions[i].version, false};
 	}
 	info->versions = versions;
 	info->soname = soname ? soname : info->soname;

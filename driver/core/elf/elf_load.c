@@ -131,11 +131,21 @@ static bool is_dynamic_type(unsigned machine, uint32_t type)
 	return found;
 }
 
+/* 0: not known. */
+static uint32_t relative_type(unsigned machine)
+{
+	return machine == EM_X86_64    ? R_X86_64_RELATIVE
+	       : machine == EM_AARCH64 ? R_AARCH64_RELATIVE
+	       : machine == EM_PPC64   ? R_PPC64_RELATIVE
+	       : machine == EM_RISCV   ? R_RISCV_RELATIVE
+				       : 0;
+}
+
 /* `relative`: the first ones that DT_RELACOUNT says are relative, which the loader does not look at. */
 static int check_relocations(const struct elf_map *m, uint64_t offset, uint64_t size, uint64_t relative, struct err *e)
 {
 	uint64_t flags, text, symbols, count;
-	bool arm = m->header.e_machine == EM_AARCH64;
+	uint32_t own = relative_type(m->header.e_machine);
 	bool text_too = elf_map_dyn(m, DT_TEXTREL, &text) || (elf_map_dyn(m, DT_FLAGS, &flags) && (flags & DF_TEXTREL));
 	if (elf_map_symbols(m, &symbols, &count, e) < 0)
 		return -1;
@@ -149,7 +159,7 @@ static int check_relocations(const struct elf_map *m, uint64_t offset, uint64_t 
 		if (!is_dynamic_type(m->header.e_machine, type))
 			return elf_map_bad(m, at, e, "a relocation of the type %u, which the loader does not know,",
 					   type);
-		if (i < relative && type != (arm ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE))
+		if (i < relative && own && type != own)
 			return elf_map_bad(m, at, e, "a relocation that is not relative, as DT_RELACOUNT says,");
 		if (ELF64_R_SYM(r.r_info) && ELF64_R_SYM(r.r_info) >= count)
 			return elf_map_bad(m, at, e, "a relocation with symbol %llu of %llu",

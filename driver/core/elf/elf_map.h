@@ -57,15 +57,17 @@ int elf_map_symbols(const struct elf_map *m, uint64_t *ret_offset, uint64_t *ret
 /* elf_map_symbol: `index` is below the count. */
 Elf64_Sym elf_map_symbol(const struct elf_map *m, uint64_t table, uint64_t index);
 
-struct elf_need {        /* a version wanted of a library */
+struct elf_need {        /* a version wanted of a library, or defined */
 	uint64_t offset; /* of the library's record in the file */
 	uint32_t file;   /* string indexes */
 	uint32_t name;
-	unsigned index; /* as in the symbols' version table */
+	unsigned index; /* wanted: as symbols have it; defined: 0, or a parent's name */
+	bool weak;
 };
 
-/* elf_map_needs: in file order, in the map's arena. */
+/* elf_map_needs, elf_map_definitions: in file order, in the map's arena. */
 int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+int elf_map_definitions(struct elf_map *m, struct elf_need **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 /* elf_map_path_room: length of the string at `index` of DT_RPATH or DT_RUNPATH; 0 if a symbol, a
  * version or another dynamic entry refers into it too. */
 int elf_map_path_room(struct elf_map *m, uint64_t index, size_t *ret, struct err *e) MUST_CHECK;

@@ -138,7 +138,8 @@ int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, s
 			list[count++] = (struct elf_need){.offset = at,
 							  .file = need.vn_file,
 							  .name = v.vna_name,
-							  .index = v.vna_other & MAX_VERSIONS};
+							  .index = v.vna_other & MAX_VERSIONS,
+							  .weak = (v.vna_flags & VER_FLG_WEAK) != 0};
 			if (j + 1U < need.vn_cnt && !step(&aux, v.vna_next, sizeof(v), end))
 				return elf_map_bad(m, aux, e, "version need that leaves its segment");
 		}
@@ -150,20 +151,13 @@ int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, s
 	return 0;
 }
 
-struct room_query {
-	uint64_t start, end; /* of the string, its NUL not in it */
-	bool shared;
-};
-
-static void see_user(struct room_query *q, uint64_t index)
+int elf_map_definitions(struct elf_map *m, struct elf_need **ret, size_t *ret_count, struct err *e)
 {
-	q->shared = q->shared || (index >= q->start && index < q->end);
-}
-
-static int see_definitions(const struct elf_map *m, struct room_query *q, struct err *e)
-{
+	struct elf_need *list = NULL;
 	uint64_t address, records, at, room;
-	unsigned total = 0;
+	size_t total = 0, cap = 0;
+	*ret = NULL;
+	*ret_count = 0;
 	if (!elf_map_dyn(m, DT_VERDEF, &address) || !elf_map_dyn(m, DT_VERDEFNUM, &records) || records == 0)
 		return 0;
 	if (elf_map_need(m, address, sizeof(Elf64_Verdef), "version definitions", &at, e) < 0 ||
@@ -178,32 +172,46 @@ static int see_definitions(const struct elf_map *m, struct room_query *q, struct
 		for (unsigned j = 0; j < def.vd_cnt; j++) {
 			Elf64_Verdaux v;
 			/* A record's first name follows the record itself, the others one another. */
-			if (!step(&aux, next, sizeof(v), end) || ++total > 2U * MAX_VERSIONS)
+			if (!step(&aux, next, sizeof(v), end) || total == 2U * MAX_VERSIONS)
 				return elf_map_bad(m, at, e, "version definition that leaves its segment");
 			memcpy(&v, m->data + aux, sizeof(v));
-			see_user(q, v.vda_name);
+			list = arena_room(&m->arena, list, total, &cap, 16, sizeof(*list));
+			list[total++] = (struct elf_need){.offset = aux, .name = v.vda_name, .index = j};
 			next = v.vda_next;
 		}
 		if (i + 1 < records && !step(&at, def.vd_next, sizeof(def), end))
 			return elf_map_bad(m, at, e, "chain of %llu version definitions breaks",
 					   (unsigned long long)records);
 	}
+	*ret = list;
+	*ret_count = total;
 	return 0;
+}
+
+struct room_query {
+	uint64_t start, end; /* of the string, its NUL not in it */
+	bool shared;
+};
+
+static void see_user(struct room_query *q, uint64_t index)
+{
+	q->shared = q->shared || (index >= q->start && index < q->end);
 }
 
 static int see_users(struct elf_map *m, struct room_query *q, struct err *e)
 {
 	static const int64_t tags[] = {DT_NEEDED, DT_SONAME, DT_CONFIG, DT_DEPAUDIT, DT_AUDIT, DT_AUXILIARY, DT_FILTER};
 	uint64_t table = 0, count = 0;
-	struct elf_need *needs;
-	size_t needs_count;
+	struct elf_need *needs, *defs;
+	size_t needs_count, defs_count;
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		for (size_t t = 0; t < ARRAY_LEN(tags); t++) {
 			if (m->dyn[i].d_tag == tags[t])
 				see_user(q, m->dyn[i].d_un.d_val);
 		}
 	}
-	if (elf_map_symbols(m, &table, &count, e) < 0 || elf_map_needs(m, &needs, &needs_count, e) < 0)
+	if (elf_map_symbols(m, &table, &count, e) < 0 || elf_map_needs(m, &needs, &needs_count, e) < 0 ||
+	    elf_map_definitions(m, &defs, &defs_count, e) < 0)
 		return -1;
 	for (uint64_t i = 0; i < count; i++)
 		see_user(q, elf_map_symbol(m, table, i).st_name);
@@ -211,7 +219,9 @@ static int see_users(struct elf_map *m, struct room_query *q, struct err *e)
 		see_user(q, needs[i].file);
 		see_user(q, needs[i].name);
 	}
-	return see_definitions(m, q, e);
+	for (size_t i = 0; i < defs_count; i++)
+		see_user(q, defs[i].name);
+	return 0;
 }
 
 int elf_map_path_room(struct elf_map *m, uint64_t index, size_t *ret, struct err *e)

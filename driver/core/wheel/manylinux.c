@@ -27,9 +27,9 @@ static const struct system_library_row *find_library(const struct manylinux_poli
 	return text_search(soname, p->libraries, p->libraries_count, sizeof(*p->libraries));
 }
 
-bool manylinux_allows(const struct manylinux_policy *p, unsigned machine, const char *soname)
+bool manylinux_allows(const struct manylinux_policy *p, const char *soname)
 {
-	return machine_name(machine) && find_library(p, soname);
+	return find_library(p, soname) != NULL;
 }
 
 bool manylinux_versioned(const struct manylinux_policy *p, const char *soname)

@@ -5,8 +5,8 @@
 #include "core/tables/rows_rules.h"
 
 /* manylinux_allows: whether the newest policy, which includes the older ones, allows a NEEDED name
- * outside the wheel. False for a machine without policies. */
-bool manylinux_allows(const struct manylinux_policy *p, unsigned machine, const char *soname);
+ * outside the wheel, the same ones on every machine. */
+bool manylinux_allows(const struct manylinux_policy *p, const char *soname);
 /* manylinux_versioned: whether every symbol of that library has a version. False if unknown. */
 bool manylinux_versioned(const struct manylinux_policy *p, const char *soname);
 /* manylinux_glibc: the minor version of glibc that a platform tag stands for: 28 for

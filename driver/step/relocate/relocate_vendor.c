@@ -233,8 +233,7 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 		f->needs_provided = true;
 		return 0;
 	}
-	if (strings_match(r->q->never.items, r->q->never.count, name) ||
-	    manylinux_allows(r->q->policy, f->info.machine, name))
+	if (strings_match(r->q->never.items, r->q->never.count, name) || manylinux_allows(r->q->policy, name))
 		return 0;
 	const struct relocate_library *lib = NULL;
 	const char *source = "";

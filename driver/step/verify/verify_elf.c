@@ -164,10 +164,12 @@ unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who)
 /* The claimed glibc is below what the libraries need. */
 static void check_floor(struct verifying *v, const char *platform, unsigned claimed)
 {
-	/* The table has no policies below 2.17 and between 2.17 and 2.28: there glibc's version decides. */
+	/* The table has no policies below 2.17 and between 2.17 and 2.28, nor for other machines: there glibc's version
+	 * decides. */
 	const char *who = "";
-	unsigned needed = claimed < 28 && claimed != 17 ? verify_needed_glibc(v, &who) : 0;
-	if (claimed >= 28 || claimed == 17)
+	bool known = *v->report.tag && (claimed >= 28 || claimed == 17);
+	unsigned needed = known ? 0 : verify_needed_glibc(v, &who);
+	if (known)
 		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but needs '%s': %s", platform,
 			   v->report.tag, v->report.tag_why);
 	else if (needed > claimed)
@@ -208,6 +210,8 @@ static void check_platform(struct verifying *v, const char *platform, unsigned l
 	else if (s->other)
 		verify_add(v, FINDING_NOTE, "tag", s->other->entry->name, "is for %s, and the wheel for '%s'", machine,
 			   platform);
+	if (s->own && claimed && !*v->report.tag)
+		check_floor(v, platform, claimed);
 	if (!s->own || !strstr(v->report.tag, "linux"))
 		return;
 	if (claimed && !honest)
@@ -260,7 +264,8 @@ static void find_tag(struct verifying *v, const char *platform)
 	}
 	if (machine && !machine_name(machine))
 		verify_add(v, FINDING_NOTE, "tag", "",
-			   "is for ELF machine %u, which the policies do not have: its tag is not checked", machine);
+			   "is for ELF machine %u, which the policies do not have: of its tag glibc alone is checked",
+			   machine);
 	else if (manylinux_tag(v->q->policy, infos, names, count, v->a, &tag, &why, &wrong) < 0)
 		verify_add_error(v, "tag", "", &wrong);
 	else {

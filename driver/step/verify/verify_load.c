@@ -35,15 +35,21 @@ struct loading {
 static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*",
 					      "libc10_*.so*", "libshm.so*",     "libgomp.so.1"};
 
-static bool is_of_torch(const char *needed)
+bool verify_is_of_torch(const char *needed)
 {
 	return strings_match(torch_libraries, ARRAY_LEN(torch_libraries), needed);
+}
+
+/* glibc's: "ld-linux-x86-64.so.2", "ld64.so.2" on POWER. */
+bool verify_is_loader(const char *needed)
+{
+	return strncmp(needed, "ld-linux", 8) == 0 || strncmp(needed, "ld64.so.", 8) == 0;
 }
 
 static bool is_provided(const struct verifying *v, const char *needed)
 {
 	return strings_match(v->q->provided.items, v->q->provided.count, needed) ||
-	       (strlist_contains(&v->requires, "torch") && is_of_torch(needed));
+	       (strlist_contains(&v->requires, "torch") && verify_is_of_torch(needed));
 }
 
 /* What follows "$ORIGIN/"; NULL if the entry does not begin so. */
@@ -259,7 +265,7 @@ const char *verify_not_given(const struct verifying *v)
 static void tell_missing(struct loading *g, const struct library *l, const char *needed)
 {
 	const char *unseen = verify_not_given(g->v), *name = l->m->entry->name;
-	bool of_torch = is_of_torch(needed) && strncmp(needed, "libgomp", 7) != 0;
+	bool of_torch = verify_is_of_torch(needed) && strncmp(needed, "libgomp", 7) != 0;
 	if (!is_untold(g, needed))
 		return;
 	if (*unseen && !of_torch)
@@ -289,8 +295,8 @@ static void check_needed(struct loading *g, const struct library *l)
 		if (strchr(needed, '/'))
 			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path", needed);
 		else if ((inside && is_reached(g, l, needed)) || is_provided(v, needed) ||
-			 (strncmp(needed, "ld-linux", 8) == 0 || is_musl(v, needed) ||
-			  (!v->musl && v->q->policy && manylinux_allows(v->q->policy, l->m->machine, needed))))
+			 (verify_is_loader(needed) || is_musl(v, needed) ||
+			  (!v->musl && v->q->policy && manylinux_allows(v->q->policy, needed))))
 			continue;
 		else if (inside)
 			strlist_ref(&lost, v->a, needed);

@@ -134,6 +134,9 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 	if (!file.data)
 		return 0;
 	scan(w->pool->v->q, m, file.data, file.size);
+	m->loads_global =
+		path_has_suffix(m->entry->name, ".py") &&
+		(memmem(file.data, file.size, "RTLD_GLOBAL", 11) || memmem(file.data, file.size, "setdlopenflags", 14));
 	m->kind = elf_sort(file.data, file.size, &m->machine);
 	if (m->kind == ELF_FOREIGN) /* it lies alike in all ELF files */
 		m->elf.type = file.data[EI_DATA] == ELFDATA2LSB ? file.data[EI_NIDENT] : file.data[EI_NIDENT + 1];

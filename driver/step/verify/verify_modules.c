@@ -177,7 +177,7 @@ static bool lacks_libraries(const struct verifying *v)
 		const struct verify_member *m = &v->members[i];
 		for (size_t k = 0; k < m->elf.needed.count; k++) {
 			const char *needed = m->elf.needed.items[k];
-			bool there = verify_inside(v, needed) || manylinux_allows(v->q->policy, m->machine, needed);
+			bool there = verify_inside(v, needed) || manylinux_allows(v->q->policy, needed);
 			for (size_t c = 0; c < v->q->companions_count && !there; c++)
 				there = strcmp(v->q->companions[c].soname, needed) == 0;
 			if (!there)

@@ -15,6 +15,7 @@ struct verify_member { /* a file in the archive */
 	const char *build_path;             /* the first build path in it, NULL if none */
 	uint64_t build_path_at;
 	enum elf_sort kind;
+	bool loads_global;         /* Python code that loads libraries for all that come later */
 	bool link_text;            /* a linker script: it has the name of a library, and is none */
 	unsigned machine;          /* of an ELF file */
 	const char *elf_broken;    /* why it cannot be read as ELF; NULL */
@@ -67,6 +68,9 @@ bool verify_is_library(const struct verify_member *m);
 unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who);
 /* verify_inside: the library in the wheel that this NEEDED name means, NULL. */
 const struct verify_member *verify_inside(const struct verifying *v, const char *needed);
+bool verify_is_loader(const char *needed);
+/* verify_is_of_torch: whether torch brings the library of this NEEDED name. */
+bool verify_is_of_torch(const char *needed);
 /* verify_not_given: the distributions that another's wheel requires and that were not given, ""
  * if there are none. */
 const char *verify_not_given(const struct verifying *v);

@@ -1,4 +1,5 @@
 /* Undefined symbols: without any one of them the library does not load, or fails at the first call. */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/elf/elf.h"
+#include "core/plan/cuda_libraries.h"
 #include "step/verify/verify.h"
 #include "step/verify/verify_parts.h"
 
@@ -16,9 +18,10 @@ enum origin { PROVIDED, OPEN, UNVERSIONED, MISSING };
 
 struct symbols {
 	struct verifying *v;
-	void *libc, *libm;      /* this machine's */
-	struct strlist defined; /* sorted; by any library inside and of the companions */
-	bool *open;             /* by member: it needs, itself or through others, a library that was not given */
+	void *libc, *libm;       /* this machine's; the names are the same on every one */
+	struct strlist defined;  /* sorted; by any library inside and of the companions */
+	struct strlist *outside; /* by member: what it needs, itself or through others, and is not at hand */
+	bool loads_global;
 };
 
 static void add_defined(struct symbols *l, const struct elf_info *info)
@@ -26,49 +29,97 @@ static void add_defined(struct symbols *l, const struct elf_info *info)
 	strlist_refs(&l->defined, l->v->a, info->defined.items, info->defined.count);
 }
 
-static const struct verify_member *inside(const struct verifying *v, const char *needed)
+/* The library of this name in the wheel or of a companion; NULL. */
+static const struct elf_info *at_hand(const struct verifying *v, const char *needed)
 {
 	const struct verify_member *m = verify_inside(v, needed);
-	return m && verify_is_library(m) ? m : NULL;
-}
-
-static bool at_hand(const struct verifying *v, const char *needed)
-{
 	for (size_t i = 0; i < v->q->companions_count; i++) {
 		if (strcmp(v->q->companions[i].soname, needed) == 0)
-			return true;
+			return &v->q->companions[i];
 	}
-	return inside(v, needed) != NULL;
+	return m && verify_is_library(m) ? &m->elf : NULL;
 }
 
 /* Whether every symbol of this system library has a version, so that one wanted without is from somewhere else. */
-static bool is_versioned_system(const struct verifying *v, unsigned machine, const char *needed)
+static bool is_versioned_system(const struct verifying *v, const char *needed)
 {
-	return strncmp(needed, "ld-linux", 8) == 0 ||
-	       (v->q->policy && manylinux_allows(v->q->policy, machine, needed) &&
-		manylinux_versioned(v->q->policy, needed));
+	return verify_is_loader(needed) ||
+	       (v->q->policy && manylinux_allows(v->q->policy, needed) && manylinux_versioned(v->q->policy, needed));
 }
 
-/* A library that needs an open one is open too; there are few libraries, and few rounds. */
-static void find_open(struct symbols *l)
+static void find_outside(const struct symbols *l, const struct elf_info *info, struct strlist *ret)
+{
+	struct strlist seen = {0};
+	for (size_t i = 0; i < info->needed.count; i++)
+		strlist_once(&seen, l->v->a, info->needed.items[i]);
+	for (size_t i = 0; i < seen.count; i++) {
+		const struct elf_info *there = at_hand(l->v, seen.items[i]);
+		for (size_t k = 0; there && k < there->needed.count; k++)
+			strlist_once(&seen, l->v->a, there->needed.items[k]);
+		if (!there)
+			strlist_ref(ret, l->v->a, seen.items[i]);
+	}
+}
+
+/* Namespaces, and names outside of any, of what torch's libraries export: nm -D of 2.6.0 and 2.13.0 for x86_64 and of
+ * 2.15.0 for aarch64. */
+static const char *const torch_names[] = {"at",         "c10",         "c10d",       "torch",
+					  "caffe2",     "std",         "__gnu_cxx",  "THP*",
+					  "THC*",       "THM*",        "Packed*",    "fbgemm*",
+					  "gloo",       "google",      "onnx*",      "ao",
+					  "tensorpipe", "libkineto",   "fmt",        "ideep",
+					  "dnnl",       "qnnpack",     "xnnpack",    "kleidiai",
+					  "nlohmann",   "pybind11",    "sdp",        "ska",
+					  "cuda",       "cutlass*",    "cub*",       "thrust",
+					  "nv*",        "mslk",        "*pytorch*",  "PyTorch*",
+					  "httplib",    "at_*",        "torch_*",    "asmjit",
+					  "ncclapi",    "flatbuffers", "register_*", "DisableTorchFunction*"};
+
+/* The same of the C++ runtime. */
+static const char *const runtime_names[] = {"std", "__gnu_cxx", "__cxxabiv1", "__cxa_*", "__gxx_*", "__dynamic_cast"};
+
+/* The outermost name in a C++ symbol: "at" of "_ZN2at6native3fooEi" and of "_ZTVN2at6TensorE"; NULL where it has
+ * another form. */
+static const char *outermost(const char *symbol, struct arena *a)
+{
+	const char *s = symbol + strlen("_Z");
+	char *end;
+	if (*s == 'G' || (*s == 'T' && s[1] && strchr("VTISWH", s[1])))
+		s += 2;
+	if (*s == 'N')
+		s += 1 + strspn(s + 1, "KVrRO");
+	if (*s == 'S' && s[1] != '_' && !isdigit((unsigned char)s[1]))
+		return "std";
+	size_t n = isdigit((unsigned char)*s) ? strtoul(s, &end, 10) : 0;
+	return n && n <= strlen(end) ? arena_strndup(a, end, n) : NULL;
+}
+
+/* Whether a library that is not at hand can define a symbol without a version. Those of the system and of CUDA have no
+ * C++ names, nor have they what nvcc leaves to the link of device code. */
+static bool may_define(const struct symbols *l, const char *library, const char *symbol)
 {
 	struct verifying *v = l->v;
-	l->open = arena_array(v->a, v->count, sizeof(*l->open));
-	for (bool grown = true; grown;) {
-		grown = false;
-		for (size_t i = 0; i < v->count; i++) {
-			const struct elf_info *info = &v->members[i].elf;
-			bool open = l->open[i];
-			for (size_t k = 0; k < info->needed.count && !open; k++) {
-				const struct verify_member *m = inside(v, info->needed.items[k]);
-				open = m ? l->open[m - v->members]
-					 : !at_hand(v, info->needed.items[k]) &&
-						       !is_versioned_system(v, info->machine, info->needed.items[k]);
-			}
-			grown = grown || open != l->open[i];
-			l->open[i] = open;
-		}
-	}
+	bool cpp = strncmp(symbol, "_Z", 2) == 0;
+	const char *name = cpp ? outermost(symbol, v->a) : symbol;
+	if (strcmp(library, "libstdc++.so.6") == 0)
+		return !name || strings_match(runtime_names, ARRAY_LEN(runtime_names), name);
+	if (is_versioned_system(v, library))
+		return false;
+	if (verify_is_of_torch(library))
+		return !cpp || !name || strings_match(torch_names, ARRAY_LEN(torch_names), name);
+	if ((v->q->policy && manylinux_allows(v->q->policy, library)) ||
+	    (v->q->tables && cuda_source(v->q->tables, &v->requires, library, v->a) != CUDA_UNKNOWN))
+		return !cpp && strncmp(symbol, "__cudaRegisterLinkedBinary", 26) != 0;
+	return true;
+}
+
+static bool may_be_outside(const struct symbols *l, const struct verify_member *m, const char *symbol)
+{
+	const struct strlist *outside = &l->outside[m - l->v->members];
+	for (size_t i = 0; i < outside->count; i++)
+		if (may_define(l, outside->items[i], symbol))
+			return true;
+	return false;
 }
 
 static bool is_defined(const struct symbols *l, const char *name)
@@ -83,10 +134,16 @@ static bool is_python(const char *name)
 }
 
 /* Wanted without a version, as a linker writes it that did not see the library. It works, because the C library is
- * always loaded. The names are the same on every machine. */
+ * always loaded. */
 static bool is_libc(const struct symbols *l, const char *name)
 {
 	return (l->libc && dlsym(l->libc, name)) || (l->libm && dlsym(l->libm, name));
+}
+
+/* A library without any versions has all, for the loader. */
+static bool lacks_version(const struct elf_info *info, const char *version)
+{
+	return info->defined_versions.count && !strlist_contains(&info->defined_versions, version);
 }
 
 static enum origin of_version(const struct symbols *l, const struct verify_member *m, const char *name,
@@ -98,9 +155,12 @@ static enum origin of_version(const struct symbols *l, const struct verify_membe
 		if (strcmp(m->elf.versions[i].version, version) != 0)
 			continue;
 		/* Versions of system libraries are compared with the policy by the rule `tag`. */
-		if (!at_hand(v, file))
-			return v->q->policy && manylinux_allows(v->q->policy, m->elf.machine, file) ? PROVIDED : OPEN;
-		if (is_defined(l, name))
+		const struct elf_info *info = at_hand(v, file);
+		if (!info)
+			return verify_is_loader(file) || (v->q->policy && manylinux_allows(v->q->policy, file))
+				       ? PROVIDED
+				       : OPEN;
+		if (is_defined(l, name) || lacks_version(info, version)) /* told by check_versions */
 			return PROVIDED;
 	}
 	return MISSING;
@@ -115,7 +175,19 @@ static enum origin origin_of(const struct symbols *l, const struct verify_member
 		return PROVIDED;
 	if (is_libc(l, symbol))
 		return l->v->musl ? PROVIDED : UNVERSIONED; /* musl's symbols have no versions */
-	return l->open[m - l->v->members] ? OPEN : MISSING;
+	return may_be_outside(l, m, symbol) ? OPEN : MISSING;
+}
+
+/* The loader refuses the whole library, whichever symbols it uses. */
+static void check_versions(const struct symbols *l, const struct verify_member *m)
+{
+	for (size_t i = 0; i < m->elf.versions_count; i++) {
+		const struct elf_version_need *n = &m->elf.versions[i];
+		const struct elf_info *info = at_hand(l->v, n->file);
+		if (info && !n->weak && lacks_version(info, n->version))
+			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
+				   "needs the version '%s' of '%s', which has no such", n->version, n->file);
+	}
 }
 
 static void check_library(const struct symbols *l, const struct verify_member *m, size_t *open)
@@ -129,18 +201,18 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 		*open += o == OPEN;
 		if (o == UNVERSIONED)
 			strlist_ref(&unversioned, l->v->a, symbol);
-		if (o == MISSING && *unseen && !strchr(symbol, '@'))
+		if (o == MISSING && *unseen && l->loads_global && !strchr(symbol, '@'))
 			strlist_ref(&elsewhere, l->v->a, demangle(symbol, l->v->a));
 		else if (o == MISSING && missing++ < SHOWN_MAX)
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
 				   "needs the symbol '%s', which nothing provides", demangle(symbol, l->v->a));
 	}
-	/* By ctypes.CDLL with RTLD_GLOBAL, say. */
+	check_versions(l, m);
 	if (elsewhere.count)
 		verify_add(
 			l->v, FINDING_NOTE, "undefined", m->entry->name,
-			"needs the symbol '%s', which the wheel does not provide%s; a package that it or an extra of "
-			"it requires may have loaded it (give it with --with): %s",
+			"needs the symbol '%s', which the wheel does not provide%s; its Python code may load it with "
+			"RTLD_GLOBAL from a package that it or an extra of it requires (give it with --with): %s",
 			elsewhere.items[0],
 			elsewhere.count > 1 ? arena_printf(l->v->a, ", the first of %zu", elsewhere.count) : "",
 			unseen);
@@ -161,13 +233,10 @@ static const char *absent(const struct symbols *l)
 	struct verifying *v = l->v;
 	struct strlist names = {0};
 	for (size_t i = 0; i < v->count; i++) {
-		const struct elf_info *info = &v->members[i].elf;
-		for (size_t k = 0; k < info->needed.count; k++) {
-			const char *needed = info->needed.items[k];
-			if (!at_hand(v, needed) && !is_versioned_system(v, info->machine, needed) &&
-			    !strlist_contains(&names, needed))
-				strlist_ref(&names, v->a, needed);
-		}
+		const struct strlist *outside = &l->outside[i];
+		for (size_t k = 0; k < outside->count; k++)
+			if (!is_versioned_system(v, outside->items[k]))
+				strlist_once(&names, v->a, outside->items[k]);
 	}
 	strlist_sort(&names);
 	return strlist_join(&names, v->a, ", ");
@@ -175,19 +244,21 @@ static const char *absent(const struct symbols *l)
 
 void verify_symbols(struct verifying *v)
 {
-	struct symbols l = {.v = v};
+	struct symbols l = {.v = v, .outside = arena_array(v->a, v->count, sizeof(*l.outside))};
 	size_t open = 0;
 	if (!v->q->policy)
 		return;
 	/* Both are loaded already. */
 	l.libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	l.libm = dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	for (size_t i = 0; i < v->count; i++)
+	for (size_t i = 0; i < v->count; i++) {
 		add_defined(&l, &v->members[i].elf);
+		find_outside(&l, &v->members[i].elf, &l.outside[i]);
+		l.loads_global = l.loads_global || v->members[i].loads_global;
+	}
 	for (size_t i = 0; i < v->q->companions_count; i++)
 		add_defined(&l, &v->q->companions[i]);
 	strlist_sort(&l.defined);
-	find_open(&l);
 	for (size_t i = 0; i < v->count; i++) {
 		if (verify_is_library(&v->members[i]))
 			check_library(&l, &v->members[i], &open);
@@ -198,8 +269,8 @@ void verify_symbols(struct verifying *v)
 		dlclose(l.libm);
 	if (open)
 		verify_add(v, FINDING_NOTE, "undefined-unchecked", "",
-			   "%zu symbol%s may come from libraries that were not given: %s", open, open == 1 ? "" : "s",
-			   absent(&l));
+			   "%zu symbol%s may come from libraries that were not given (--with): %s", open,
+			   open == 1 ? "" : "s", absent(&l));
 }
 
 /* Libraries that are installed beside the wheel, read for the symbols that they define. */

@@ -1,5 +1,5 @@
 /* Wheels that others made: what pip, the loader and Python do with them, and nothing else, is told. */
-#include "verify_fixture.h"
+#include "foreign_fixture.h"
 
 #include <elf.h>
 
@@ -14,82 +14,6 @@ static int load(void **state)
 	tables = shipped_tables(&rows);
 	rules = shipped_rules(&rows);
 	return 0;
-}
-
-static const char *file(const char *name)
-{
-	return test_path("w/%s", name);
-}
-
-static char *read_bytes(const char *path, size_t *ret)
-{
-	struct stat st;
-	assert_int_equal(stat(path, &st), 0);
-	*ret = (size_t)st.st_size;
-	return test_read(path);
-}
-
-static void library(const char *name, const char *text, const char *flags)
-{
-	compile(arena_printf(&arena, "w/%s", name), text,
-		arena_printf(&arena, "-nostdlib -Wl,-z,noexecstack %s", flags));
-}
-
-struct maker {
-	const char *name, *version, *info; /* NULL: as the file name has them */
-	const char *metadata;              /* more lines */
-	const char *algorithm;             /* of RECORD; NULL: sha256 */
-	bool one_tag;                      /* of the whole set */
-};
-
-/* What lies below "w", with metadata, as a wheel of this name. */
-static const char *wheel_by(const char *name, const struct maker *m)
-{
-	struct wheel_name n;
-	struct strlist python = {0}, abi = {0}, platform = {0}, files = {0};
-	struct buf AUTO_BUF wheel = {0}, record = {0};
-	uint8_t sha256[32];
-	uint64_t size;
-	struct zip_writer *w;
-	assert_ok(wheel_name_parse(name, &arena, &n, &err), &err);
-	const char *info = m->info ? m->info : wheel_dist_info(&n, &arena);
-	strlist_split(&python, &arena, n.python, ".");
-	strlist_split(&abi, &arena, n.abi, ".");
-	strlist_split(&platform, &arena, n.platform, ".");
-	buf_addstr(&wheel, "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: false\n");
-	if (m->one_tag)
-		buf_printf(&wheel, "Tag: %s-%s-%s\n", n.python, n.abi, n.platform);
-	for (size_t i = 0; i < python.count && !m->one_tag; i++)
-		for (size_t k = 0; k < abi.count; k++)
-			for (size_t p = 0; p < platform.count; p++)
-				buf_printf(&wheel, "Tag: %s-%s-%s\n", python.items[i], abi.items[k], platform.items[p]);
-	shell("mkdir -p '%s'", file(info));
-	test_write(file(arena_printf(&arena, "%s/WHEEL", info)), buf_cstr(&wheel));
-	test_write(file(arena_printf(&arena, "%s/METADATA", info)),
-		   arena_printf(&arena, "Metadata-Version: 2.1\nName: %s\nVersion: %s\n%s", m->name ? m->name : n.dist,
-				m->version ? m->version : n.version, m->metadata ? m->metadata : ""));
-	shell("cd '%s' && find . -type f ! -path '*.dist-info/*' -printf '%%P\\n' | sort > ../list && find . -type f "
-	      "-path '*.dist-info/*' -printf '%%P\\n' | sort >> ../list",
-	      test_path("w"));
-	AUTO_FREE char *list = test_read(test_path("list"));
-	strlist_split(&files, &arena, list, "\n");
-	const char *path = arena_strdup(&arena, test_path("%s", name));
-	unlink(path);
-	assert_ok(zip_create(path, 0, 1, 1, &w, &err), &err);
-	for (size_t i = 0; i < files.count; i++) {
-		char digest[DIGEST_RECORD_MAX];
-		size_t len;
-		AUTO_FREE char *data = read_bytes(file(files.items[i]), &len);
-		digest_record(m->algorithm ? m->algorithm : "sha256", data, len, digest);
-		wheel_record_line(&record, files.items[i], digest, (int64_t)len);
-		assert_ok(zip_add_file(w, files.items[i], file(files.items[i]), sha256, &size, &err), &err);
-	}
-	const char *own = arena_printf(&arena, "%s/RECORD", info);
-	wheel_record_line(&record, own, "", -1);
-	assert_ok(zip_add_data(w, own, record.data, record.len, &err), &err);
-	assert_ok(zip_finish(w, sha256, &err), &err);
-	shell("rm -r '%s'", file(info));
-	return path;
 }
 
 static struct verify_report judge(const char *name)
@@ -313,7 +237,7 @@ static void a_set_of_tags_in_one_line(void **state)
 		     "has 0 of the 2 Tags of the file name, and a set of them");
 }
 
-/* A package's __init__.py may load another's library with RTLD_GLOBAL. */
+/* A package's __init__.py may load another's library with RTLD_GLOBAL: usearch does. */
 static void symbols_of_required_packages(void **state)
 {
 	(void)state;
@@ -321,8 +245,13 @@ static void symbols_of_required_packages(void **state)
 	struct verify_request q = {
 		.wheel = wheel_by("p-1" LINUX, &(struct maker){.metadata = "Requires-Dist: F.lib>=1\n"})};
 	struct verify_report r = verify_with(q);
+	assert_found(&r, FINDING_ERROR, "undefined", "p/c.so", "needs the symbol 'f', which nothing provides");
+	test_write(file("p/__init__.py"), "ctypes.CDLL(f.__file__, mode=ctypes.RTLD_GLOBAL)\n");
+	q.wheel = wheel_by("p-1" LINUX, &(struct maker){.metadata = "Requires-Dist: F.lib>=1\n"});
+	r = verify_with(q);
 	assert_silent(&r);
-	assert_found(&r, FINDING_NOTE, "undefined", "p/c.so", "the first of 2; a package that it or an extra of it");
+	assert_found(&r, FINDING_NOTE, "undefined", "p/c.so",
+		     "the first of 2; its Python code may load it with RTLD_GLOBAL");
 	strlist_add(&q.given, &arena, "f_lib");
 	r = verify_with(q);
 	assert_found(&r, FINDING_ERROR, "undefined", "p/c.so", "needs the symbol 'f', which nothing provides");
@@ -426,6 +355,12 @@ static void of_a_gpu(Elf64_Ehdr *h, Elf64_Phdr *p)
 	h->e_machine = 224; /* AMDGPU */
 }
 
+static void of_loongarch(Elf64_Ehdr *h, Elf64_Phdr *p)
+{
+	(void)p;
+	h->e_machine = 258;
+}
+
 static void of_no_machine(Elf64_Ehdr *h, Elf64_Phdr *p)
 {
 	(void)p;
@@ -451,6 +386,13 @@ static void what_a_loader_maps(void **state)
 	shell("truncate -s -1 '%s'", file("p/f.so"));
 	r = judge("p-1" LINUX);
 	assert_only_error(&r, "elf", "p/f.so", "it is truncated");
+	test_dir(); /* it has other numbers for relocations, and no policies */
+	library("libm.so.6", "", "-Wl,-soname,libm.so.6");
+	library("p/f.so", "int x, *p = &x;\n", arena_printf(&arena, "-Wl,--no-as-needed '%s'", file("libm.so.6")));
+	patch("p/f.so", of_loongarch);
+	unlink(file("libm.so.6"));
+	r = judge("p-1-py3-none-manylinux_2_36_loongarch64.whl");
+	assert_silent(&r);
 	test_dir();
 	library("p/f.so", F, "");
 	patch("p/f.so", of_no_machine);

@@ -126,6 +126,77 @@ static void a_version_that_a_library_inside_does_not_have(void **state)
 	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'other@BASE_1'");
 }
 
+/* A library that was not given: what it cannot have is missing all the same. */
+static void symbols_that_absent_libraries_cannot_have(void **state)
+{
+	static const struct {
+		const char *soname, *symbol;
+		bool missing;
+	} rows[] = {{"libc10.so", "_ZN3c105ErrorC2ENS_14SourceLocationESs", false},
+		    {"libc10.so", "_ZTVN3c105ErrorE", false},
+		    {"libtorch_python.so", "_Z16THPVariable_WrapN2at10TensorBaseE", false},
+		    {"libtorch.so", "_ZNKSt5ctypeIcE8do_widenEc", false},
+		    {"libtorch.so", "_Znwm", false},
+		    {"libtorch_cpu.so", "aoti_torch_delete_tensor_object", false},
+		    {"libtorch_cpu.so", "_ZN3ext6launchEN2at6TensorE", true},
+		    {"libtorch_cpu.so", "_ZTIN3ext4BaseE", true},
+		    {"libtorch_cpu.so", "_Z12forward_cudaN2at6TensorE", true},
+		    {"libcudart.so.12", "cudaMalloc", false},
+		    {"libcudart.so.12", "_ZN3ext6launchEi", true},
+		    {"libcudart.so.12", "__cudaRegisterLinkedBinary_1_a_cu_2", true},
+		    {"libz.so.1", "inflate", false},
+		    {"libz.so.1", "_ZN3ext4sizeEv", true},
+		    {"libstdc++.so.6", "_ZNSt6localeC1Ev", false},
+		    {"libstdc++.so.6", "_ZN3ext4sizeEv", true},
+		    {"libext.so", "_ZN3ext4sizeEv", false}};
+	static struct arena tables;
+	(void)state;
+	make_tree();
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		compile("absent.so",
+			arena_printf(&arena, "int absent(void) __asm__(\"%s\");\nint absent(void) { return 1; }\n",
+				     rows[i].symbol),
+			arena_printf(&arena, "-nostdlib -Wl,-soname,%s", rows[i].soname));
+		compile(LIBRARY,
+			arena_printf(&arena,
+				     "int absent(void) __asm__(\"%s\");\nint answer(void) { return absent(); }\n",
+				     rows[i].symbol),
+			arena_printf(&arena, LAZY "-Wl,--no-as-needed '%s'", test_path("absent.so")));
+		struct pack_request p = request();
+		shell("rm -f '%s'/*", test_path("out"));
+		struct verify_request q = {.wheel = pack_ok(&p).path, .tables = shipped_tables(&tables)};
+		strlist_ref(&q.provided, &arena, rows[i].soname);
+		struct verify_report r = verify_with(q);
+		if (r.errors != rows[i].missing)
+			fail_msg("%s of %s: %s", rows[i].symbol, rows[i].soname, verify_text(&r, &arena));
+		if (rows[i].missing)
+			assert_only_error(&r, "undefined", "tiny/libtiny.so", "which nothing provides");
+	}
+}
+
+static void versions_that_a_library_lacks(void **state)
+{
+	static const char *const maps[] = {"BASE_1 { global: base; };", "BASE_0 { global: base; }; BASE_1 { } BASE_0;",
+					   "BASE_2 { global: base; };", "{ global: base; };"};
+	(void)state;
+	make_tree();
+	for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
+		test_write(test_path("map"), maps[i]);
+		compile("tree/tiny/libbase.so", "int base(void) { return 41; }\n",
+			arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s", test_path("map")));
+		if (i == 0)
+			compile(LIBRARY, "int base(void);\nint answer(void) { return base() + 1; }\n",
+				arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lbase",
+					     test_path("tree/tiny")));
+		struct verify_report r = verify_tree();
+		if (i == 2)
+			assert_only_error(&r, "undefined", "tiny/libtiny.so",
+					  "needs the version 'BASE_1' of 'libbase.so', which has no such");
+		else
+			assert_clean(&r);
+	}
+}
+
 /* libbeside.so as the library of a companion. */
 static void make_companion(const char *text)
 {
@@ -152,7 +223,7 @@ static void symbols_of_a_companion_that_is_not_at_hand(void **state)
 	struct verify_report r = verify_beside();
 	assert_int_equal(r.errors + r.warnings, 0);
 	assert_found(&r, FINDING_NOTE, "undefined-unchecked", "",
-		     "1 symbol may come from libraries that were not given: libbeside.so");
+		     "1 symbol may come from libraries that were not given (--with): libbeside.so");
 }
 
 static void symbols_of_a_companion_at_hand(void **state)
@@ -245,6 +316,8 @@ int main(void)
 		T(symbols_of_the_system_have_versions),
 		T(symbols_of_the_c_library_without_a_version),
 		T(a_version_that_a_library_inside_does_not_have),
+		T(symbols_that_absent_libraries_cannot_have),
+		T(versions_that_a_library_lacks),
 		T(symbols_of_a_companion_that_is_not_at_hand),
 		T(symbols_of_a_companion_at_hand),
 		T(symbols_of_a_wheel_beside),
