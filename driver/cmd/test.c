@@ -20,17 +20,24 @@ static int release_of(struct cmd_context *c, const struct pipeline_request *q, c
 		      const char **ret, struct err *e)
 {
 	size_t len = strcspn(version, "+");
+	struct strlist have = {0};
 	for (unsigned i = q->tables->releases_count; i-- > 0;) {
 		const struct release_row *r = &q->tables->releases[i];
 		const struct package_row *p = tables_package(r, package);
-		if (p && strncmp(p->version, version, len) == 0 && !p->version[len] &&
-		    fs_exists(TRUSTED, test_table_path(q->profiles_dir, r->name, c->arena))) {
+		if (!p || !fs_exists(TRUSTED, test_table_path(q->profiles_dir, r->name, c->arena)))
+			continue;
+		strlist_ref(&have, c->arena, r->name);
+		if (strncmp(p->version, version, len) == 0 && !p->version[len]) {
 			*ret = r->name;
 			return 0;
 		}
 	}
 	err_set(e, ERR_POLICY, "no release with %s %.*s has a table of tests", package, (int)len, version);
-	return err_hint(e, "tables are profiles/tests/<release>.yaml; --release names one");
+	return err_hint(
+		e,
+		"profiles/tests/ has those of %s; 'ptbuild bench WHEEL --against OTHER' compares what two wheels "
+		"compute",
+		have.count ? strlist_join(&have, c->arena, ", ") : "none");
 }
 
 static int of_wheel(struct cmd_context *c, const struct pipeline_request *q, const char *wheel,
