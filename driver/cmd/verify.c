@@ -254,7 +254,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 #define OPTION(type, field) (type), offsetof(struct verify_options, field)
 
 static const struct arg_def verify_options[] = {
-	{"with", 0, OPTION(ARG_LIST, with), "PLACES",
+	{"with", 0, OPTION(ARG_LIST, with), "WHEELS|TREES",
 	 "wheels installed beside it, whose libraries it may use, or root for the torch of --root", "<file>"},
 	{"provided", 0, OPTION(ARG_LIST, provided), "NAMES",
 	 "libraries that its dependencies provide, for example libcudart.so.12", NULL},

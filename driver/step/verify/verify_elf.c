@@ -290,10 +290,11 @@ static void check_tag(struct verifying *v)
 		return;
 	if (v->named)
 		strlist_split(&platforms, v->a, v->report.name.platform, ".");
+	const char *first = platforms.count ? platforms.items[0] : "any";
 	if (v->musl)
 		check_musl(v);
-	else
-		find_tag(v, platforms.count ? platforms.items[0] : "");
+	else if (strcmp(first, "any") == 0 || strstr(first, "linux"))
+		find_tag(v, first);
 	for (size_t i = 0; i < platforms.count; i++) {
 		struct sides s;
 		find_sides(v, platforms.items[i], &s);
