@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 
 from toy import main, sanitizers
 from wheelsite import clean_env, make_wheel
@@ -60,11 +61,38 @@ def test_a_decoder_newer_than_the_tables_is_an_error_of_ptbuild(world):
             assert "has no row for the decoder's set 'CMOV'" in done.stderr and "an error of ptbuild, not of a wheel" in done.stderr, done.stderr
 
 
+def test_an_environment_has_what_a_wheel_needs(world):
+    site, work = world.path("env/lib/python3.13/site-packages"), world.path("wheels")
+    for name in (f"{site}/f", f"{site}/F_Lib-1.dist-info", work):
+        os.makedirs(name, exist_ok=True)
+    with open(f"{site}/F_Lib-1.dist-info/METADATA", "w") as f:
+        f.write("Name: F.Lib\n")
+
+    def library(path, text, *flags):
+        subprocess.run(["gcc", "-shared", "-fPIC", "-nostdlib", "-o", path, "-xc", "-", "-xnone", *flags], input=text, text=True, check=True)
+
+    library(f"{site}/f/libf.so.1", "int f(void) { return 1; }", "-Wl,-soname,libf.so.1")
+    library(f"{work}/c.so", "int f(void); int g(void) { return f(); }", f"{site}/f/libf.so.1")
+    wheel = make_wheel(work, "c", "1", requires=["f.lib"])
+    with zipfile.ZipFile(wheel, "a") as z:
+        z.write(f"{work}/c.so", "c/c.so")
+
+    def said(*options):
+        done = subprocess.run([world.ptbuild, "verify", "--profiles", world.profiles, "--ci", *options, wheel], capture_output=True, text=True, timeout=120)
+        return [line.split(": ")[1] for line in done.stdout.splitlines() if "[needed]" in line or "[undefined]" in line]
+
+    assert said() == ["note[needed]"]
+    assert said("--with", world.path("env")) == []
+    library(f"{site}/f/libf.so.1", "int h(void) { return 1; }", "-Wl,-soname,libf.so.1")
+    assert said("--with", world.path("env")) == ["error[undefined]"]
+
+
 if __name__ == "__main__":
     main(
         [
             test_a_disk_that_cannot_be_read_is_no_fault_of_the_wheel,
             test_reads_that_end_early_are_read_on,
             test_a_decoder_newer_than_the_tables_is_an_error_of_ptbuild,
+            test_an_environment_has_what_a_wheel_needs,
         ]
     )
