@@ -14,12 +14,6 @@
 #include "core/wheel/official.h"
 #include "step/ccache/ccache_remote.h"
 
-struct build_options {
-	struct cmd_build_base base;
-	const char *shard;
-	bool check;
-};
-
 const struct arg_def cmd_build_options[] = {
 	{"sign-key", 0, ARG_STRING, offsetof(struct cmd_build_base, pipeline.sign_key), "FILE",
 	 "sign the provenance with this Ed25519 key (PEM), as WHEEL.dsse.json", "<file>"},
@@ -27,18 +21,18 @@ const struct arg_def cmd_build_options[] = {
 };
 
 static const struct arg_def build_only[] = {
-	{"ccache-domain", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_domain), "NAME[:READ]",
+	{"ccache-domain", 0, ARG_STRING, offsetof(struct cmd_build_base, pipeline.ccache_domain), "NAME[:READ]",
 	 "whose compiled objects are taken and added to; READ is only read, ':READ' keeps none (default: default)",
 	 NULL},
-	{"ccache-remote", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_remote), "URL",
+	{"ccache-remote", 0, ARG_STRING, offsetof(struct cmd_build_base, pipeline.ccache_remote), "URL",
 	 "share compiled objects through a redis or web server (also PTBUILD_CCACHE_REMOTE)", NULL},
-	{"ccache-size", 0, ARG_STRING, offsetof(struct build_options, base.pipeline.ccache_size), "SIZE",
+	{"ccache-size", 0, ARG_STRING, offsetof(struct cmd_build_base, pipeline.ccache_size), "SIZE",
 	 "what the compiler cache may grow to (default: 30G)", NULL},
-	{"check", 0, ARG_FLAG, offsetof(struct build_options, check), NULL,
+	{"check", 0, ARG_FLAG, offsetof(struct cmd_build_base, check), NULL,
 	 "build everything a second time under other conditions and compare the wheels byte by byte", NULL},
-	{"keep", 0, ARG_FLAG, offsetof(struct build_options, base.pipeline.keep_tree), NULL,
+	{"keep", 0, ARG_FLAG, offsetof(struct cmd_build_base, pipeline.keep_tree), NULL,
 	 "keep the build tree after its wheel is in the store", NULL},
-	{"shard", 0, ARG_STRING, offsetof(struct build_options, shard), "I/N|last",
+	{"shard", 0, ARG_STRING, offsetof(struct cmd_build_base, shard), "I/N|last",
 	 "compile only the I-th of N parts into the compiler cache; or make the wheel of these", NULL},
 	{0},
 };
@@ -327,7 +321,7 @@ int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct e
 }
 
 /* One wheel, of a kind that is large enough to be divided. */
-static int take_shard(const struct build_options *o, size_t targets, struct pipeline_request *q, struct err *e)
+static int take_shard(const struct cmd_build_base *o, size_t targets, struct pipeline_request *q, struct err *e)
 {
 	if (!o->shard)
 		return 0;
@@ -373,7 +367,7 @@ static void warn_of_password(const struct cmd_context *c, const char *url)
 /* What is wrong with an option is told before an hour of building. */
 static int take_options(struct cmd_context *c, size_t targets, struct pipeline_request *q, struct err *e)
 {
-	const struct build_options *o = c->options;
+	const struct cmd_build_base *o = c->options;
 	const char **remote = &q->options.ccache_remote, *keep, *domain = q->options.ccache_domain;
 	struct strlist ignored;
 	if (!*remote)
@@ -407,7 +401,7 @@ static int fail_all(struct cmd_context *c, const struct pipeline_request *q, str
 static int build_in_root(struct cmd_context *c, struct pipeline_request *q, struct pipeline_failures *failed,
 			 struct cmd_build_results *all, struct err *e)
 {
-	const struct build_options *o = c->options;
+	const struct cmd_build_base *o = c->options;
 	struct cmd_build_results r = {0};
 	struct pipeline_failures own = {0};
 	q->failures = failed ? &own : NULL;
@@ -462,28 +456,38 @@ static void hint_slim(struct cmd_context *c, const struct pipeline_request *q)
 	}
 }
 
-static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+int cmd_build(struct cmd_context *c, const struct strlist *words, struct cmd_build_results *ret, struct err *e)
 {
-	const struct build_options *o = c->options;
-	const char *matrix = o->base.base.select.matrix;
+	const struct cmd_build_base *o = c->options;
+	const char *matrix = o->base.select.matrix;
 	struct cmd_build_requests l;
-	if (o->base.pipeline.ccache_remote)
-		warn_of_password(c, o->base.pipeline.ccache_remote);
 	if (cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
-	struct pipeline_failures failures = {arena_array(c->arena, l.targets, sizeof(struct pipeline_failure)), 0};
+	struct pipeline_failures *failures = arena_alloc(c->arena, sizeof(*failures));
+	failures->items = arena_array(c->arena, l.targets, sizeof(*failures->items));
 	/* Each may bring its torch. */
-	struct cmd_build_results r = {
+	*ret = (struct cmd_build_results){
 		.items = arena_array(c->arena, 2 * l.targets + l.count, sizeof(struct pipeline_item)),
 		.checked = arena_array(c->arena, 2 * l.targets + l.count, sizeof(struct pipeline_checked)),
-		.failed = matrix ? &failures : NULL};
-	int rc = build_all(c, &l, matrix ? &failures : NULL, &r, e);
+		.failed = matrix ? failures : NULL,
+		.targets = l.targets};
+	int rc = build_all(c, &l, matrix ? failures : NULL, ret, e);
 	if (rc < 0 && l.count && (e->kind == ERR_BUILD || e->kind == ERR_NETWORK))
 		hint_slim(c, &l.items[0].q);
+	return rc;
+}
+
+static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct cmd_build_base *o = c->options;
+	struct cmd_build_results r = {0};
+	if (o->pipeline.ccache_remote)
+		warn_of_password(c, o->pipeline.ccache_remote);
+	int rc = cmd_build(c, words, &r, e);
 	if (rc == 0)
 		rc = cmd_build_print(c, &r, e);
 	if (rc == 0)
-		rc = report_failures(r.failed, l.targets, matrix, e);
+		rc = report_failures(r.failed, r.targets, o->base.select.matrix, e);
 	if (rc == 0)
 		rc = report_checks(&r, e);
 	pipeline_free(r.items, r.count);
@@ -517,6 +521,6 @@ const struct command command_build = {
 		      "the extension in this folder, against the official torch"},
 		     {"ptbuild build torchvision-python313-cpu-avx2 --torch root --root ROOT",
 		      "one exact variant, against the root's own torch"}},
-	.options_size = sizeof(struct build_options),
+	.options_size = sizeof(struct cmd_build_base),
 	.run = build_main,
 };

@@ -71,7 +71,7 @@ struct command {
 extern const struct command *const cmd_table[];
 extern const struct command command_build, command_fetch, command_verify, command_cache, command_doctor,
 	command_completion, command_help;
-extern const struct command command_repack, command_index, command_take, command_slim;
+extern const struct command command_repack, command_index, command_take, command_slim, command_set;
 extern const struct command command_plan, command_diff, command_list, command_units;
 extern const struct command command_detect, command_matrix;
 extern const struct command command_shell, command_test, command_bench, command_world, command_install;

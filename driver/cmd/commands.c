@@ -6,6 +6,7 @@ const struct command *const cmd_table[] = {
 	&command_build,
 	&command_take,
 	&command_slim,
+	&command_set,
 	&command_repack,
 	&command_plan,
 	&command_diff,

@@ -157,12 +157,25 @@ static void by_root(const struct tables *t, struct cmd_extension *ret)
 			ret->release = t->releases[i].name;
 }
 
+static int torch_facts(struct cmd_context *c, const char *torch, const struct profile *p, struct cmd_extension *ret,
+		       struct err *e)
+{
+	const char *version = NULL;
+	if (!torch)
+		return 0;
+	if (torch_official(torch, &version))
+		return by_official(c, version, p, ret, e);
+	if (strcmp(torch, "root") != 0)
+		return by_wheel(c, torch, p, ret, e);
+	by_root(c->tables, ret);
+	return 0;
+}
+
 int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p, struct cmd_extension *ret,
 		  struct err *e)
 {
 	const struct tables *t;
 	struct package_row *rows = arena_array(c->arena, o->extensions.count, sizeof(*rows));
-	const char *torch = o->plan.torch, *version = NULL;
 	struct cmd_extension out = {0};
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
@@ -176,14 +189,8 @@ int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struc
 		strlist_ref(&out.packages, c->arena, rows[i].name);
 	}
 	c->tables = tables_extend(t, rows, o->extensions.count, c->arena);
-	if (torch && torch_official(torch, &version)) {
-		if (by_official(c, version, p, &out, e) < 0)
-			return -1;
-	} else if (torch && strcmp(torch, "root") == 0) {
-		by_root(t, &out);
-	} else if (torch && by_wheel(c, torch, p, &out, e) < 0) {
+	if (torch_facts(c, o->plan.torch, p, &out, e) < 0)
 		return -1;
-	}
 	*ret = out;
 	return 0;
 }

@@ -50,11 +50,11 @@ static int is_probed(struct cmd_context *c, const struct output *o, bool *ret, s
 
 /* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
  * digest; the root's torch by its version when a root is named. */
-static int find_torch(struct cmd_context *c, const struct selection *s, const struct output *o,
-		      struct torch_source *ret, struct err *e)
+static int find_torch(struct cmd_context *c, const struct selection *s, bool probed, struct torch_source *ret,
+		      struct err *e)
 {
 	const struct variant *v = &s->variant;
-	const char *torch = ((const struct plan_command_options *)c->options)->base.select.plan.torch;
+	const char *torch = ((const struct cmd_select_base *)c->options)->select.plan.torch;
 	*ret = (struct torch_source){0};
 	if (!torch || package_is_torch(v->package))
 		return 0;
@@ -70,9 +70,6 @@ static int find_torch(struct cmd_context *c, const struct selection *s, const st
 		return torch_from_wheel(torch, v->python, c->arena, ret, e);
 	ret->identity = "root";
 	const struct root *root;
-	bool probed;
-	if (is_probed(c, o, &probed, e) < 0)
-		return -1;
 	if (!probed)
 		return 0;
 	if (cmd_root(c, &root, e) < 0)
@@ -80,22 +77,28 @@ static int find_torch(struct cmd_context *c, const struct selection *s, const st
 	return torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, ret, e);
 }
 
+int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, const struct plan **ret, struct err *e)
+{
+	const struct toolchain *toolchain = NULL;
+	struct torch_source torch;
+	if ((probed && cmd_toolchain(c, &toolchain, e) < 0) || find_torch(c, s, probed, &torch, e) < 0 ||
+	    cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e) < 0)
+		return -1;
+	const char *glibc = c->world ? c->world->pieces[0].part->glibc : NULL;
+	if (torch.official && (plan_is_extension(*ret) || (*ret)->cuda) &&
+	    torch_fits_cuda(torch.official->file, torch.official->cuda, *ret, c->arena, e) < 0)
+		return -1;
+	return torch.wheel ? torch_fits(torch.wheel, *ret, glibc, c->arena, e) : 0;
+}
+
 /* Without a root no tool is run: a plan can be made on any machine. *ret_lack is what its keys do not count and a
  * build's do: their keys differ. */
 static int make_plan(struct cmd_context *c, const struct selection *s, const struct output *o, const struct plan **ret,
 		     struct strlist *ret_lack, struct err *e)
 {
-	const struct toolchain *toolchain = NULL;
-	struct torch_source torch;
 	bool probed;
 	*ret_lack = (struct strlist){0};
-	if (is_probed(c, o, &probed, e) < 0 || (probed && cmd_toolchain(c, &toolchain, e) < 0))
-		return -1;
-	if (find_torch(c, s, o, &torch, e) < 0 ||
-	    cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e) < 0)
-		return -1;
-	const char *glibc = c->world ? c->world->pieces[0].part->glibc : NULL;
-	if (torch.wheel && torch_fits(torch.wheel, *ret, glibc, c->arena, e) < 0)
+	if (is_probed(c, o, &probed, e) < 0 || cmd_plan(c, s, probed, ret, e) < 0)
 		return -1;
 	if (!probed)
 		strlist_ref(ret_lack, c->arena, "root");

@@ -204,7 +204,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 			       profile.name);
 	struct cmd_select own = *o;
 	struct cmd_extension x = {0};
-	if (o->extensions.count) {
+	if (o->extensions.count || o->follow_torch) {
 		if (cmd_extension(c, o, &profile, &x, e) < 0)
 			return -1;
 		own.release = o->release ? o->release : x.release;

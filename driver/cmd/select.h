@@ -6,6 +6,7 @@
 struct cmd_select {
 	const char *profile;
 	struct strlist extensions;
+	bool follow_torch; /* release, Python and CUDA are that of --torch, as with an extension */
 	const char *matrix;
 	struct strlist only;
 	struct strlist units;
@@ -52,10 +53,21 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
  * are looked for as well. torch (NULL: --torch), torch_version: as in plan_request. */
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
 		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
+/* cmd_plan: the same against the torch that --torch names, as far as that can be told without a
+ * build; `probed`: by the tools of the root. ERR_POLICY for a torch that does not fit. */
+int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, const struct plan **ret,
+	     struct err *e) MUST_CHECK;
 /* cmd_select_blas: --blas; may be NULL. */
 const char *cmd_select_blas(const struct cmd_context *c);
 /* cmd_select_cuda_home: --cuda-home, else $CUDA_HOME without --root; may be NULL. */
 const char *cmd_select_cuda_home(const struct cmd_context *c);
+struct official_wheel; /* core/wheel/official.h */
+/* cmd_official_fetch: pinned wheels, into the store. */
+int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels, size_t count,
+		       struct strlist *ret, struct err *e) MUST_CHECK;
+/* cmd_slim: a wheel cut to the GPUs of a profile, in `dir`; *ret NULL: it has no GPU code. */
+int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir, const char **ret,
+	     struct err *e) MUST_CHECK;
 /* What the torch that is named says of its build; NULL: nothing. */
 struct cmd_extension {
 	struct strlist packages;

@@ -5,13 +5,15 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/version.h"
-#include "cmd/cmd.h"
+#include "cmd/select.h"
 #include "core/machine/detect.h"
 #include "core/variant/profile.h"
 #include "core/wheel/official.h"
 #include "step/fetch/wheel_index.h"
 #include "step/pack/cut_wheel.h"
 #include "step/slim/slim_env.h"
+
+#define GENERATOR "ptbuild " PTBUILD_VERSION
 
 struct slim_options {
 	struct cmd_globals global;
@@ -173,6 +175,26 @@ static int show(struct cmd_context *c, json_t *doc, const struct show *rows, str
 	return 0;
 }
 
+int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir, const char **ret,
+	     struct err *e)
+{
+	const struct tables *t;
+	struct slim_target target;
+	struct slim_result result;
+	const struct slim_request q = {.wheel = wheel,
+				       .targets = &target,
+				       .count = 1,
+				       .generator = GENERATOR,
+				       .threads = c->global->jobs,
+				       .out_dir = dir};
+	bool any;
+	if (cmd_tables(c, &t, e) < 0 || set_target(c, t, p, p->name, &target, e) < 0 ||
+	    slim_wheel(&q, c->run, c->arena, &result, &any, e) < 0)
+		return -1;
+	*ret = any ? result.packed.path : NULL;
+	return 0;
+}
+
 static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const struct slim_targets *t, struct err *e)
 {
 	const struct slim_options *o = c->options;
@@ -187,7 +209,7 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const
 					       .count = t->count,
 					       .cuda = o->cuda,
 					       .nvidia = o->nvidia,
-					       .generator = "ptbuild " PTBUILD_VERSION,
+					       .generator = GENERATOR,
 					       .threads = c->global->jobs,
 					       .out_dir = dir};
 		bool any;
@@ -279,39 +301,49 @@ static int pin(struct cmd_context *c, struct err *e)
 	return 0;
 }
 
+int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels, size_t count,
+		       struct strlist *ret, struct err *e)
+{
+	struct fetch_source *sources = arena_array(c->arena, count, sizeof(*sources));
+	struct fetch_options fetch;
+	struct fetch_stats stats;
+	struct store *store;
+	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct official_wheel *w = wheels[i];
+		sources[i] = (struct fetch_source){.name = w->file, .sha256 = w->sha256, .max_bytes = w->size};
+		strlist_addf(&sources[i].urls, c->arena, "wheel:%s==%s/%s", w->name.dist, w->name.version, w->file);
+	}
+	if (fetch_all(store, sources, count, &fetch, c->run, c->arena, &stats, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		strlist_ref(ret, c->arena, sources[i].path);
+	return 0;
+}
+
 /* The wheels of --release out of the store, fetched by their digests. */
 static int fetch_official(struct cmd_context *c, struct strlist *wheels, struct err *e)
 {
 	const struct slim_options *o = c->options;
-	struct fetch_source sources[TABLES_PACKAGES] = {0};
-	struct fetch_options fetch;
-	struct fetch_stats stats;
+	const struct official_wheel *found[TABLES_PACKAGES];
 	struct official all;
-	struct store *store;
 	size_t count = 0;
 	const char *profiles, *python = o->python ? o->python : "3.13",
 			      *platform = o->platform ? o->platform : platforms[0];
-	if (cmd_profiles_dir(c, &profiles, e) < 0 || official_read(profiles, o->release, c->arena, &all, e) < 0 ||
-	    cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+	if (cmd_profiles_dir(c, &profiles, e) < 0 || official_read(profiles, o->release, c->arena, &all, e) < 0)
 		return -1;
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
-		const struct official_wheel *w;
 		const char *dist = tables_distribution(tables_packages[i]);
 		if (!strlist_contains(&o->packages, tables_packages[i]) && !strlist_contains(&o->packages, "all") &&
 		    (i || o->packages.count))
 			continue;
-		if (official_find(&all, dist, python, platform, o->cuda, c->arena, &w, e) < 0)
+		if (official_find(&all, dist, python, platform, o->cuda, c->arena, &found[count++], e) < 0)
 			return -1;
-		sources[count] = (struct fetch_source){.name = w->file, .sha256 = w->sha256, .max_bytes = w->size};
-		strlist_addf(&sources[count++].urls, c->arena, "wheel:%s==%s/%s", dist, w->name.version, w->file);
 	}
 	if (!count)
 		return err_set(e, ERR_USAGE, "no package is named 'pytorch', 'torchvision', 'torchaudio' or 'all'");
-	if (fetch_all(store, sources, count, &fetch, c->run, c->arena, &stats, e) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		strlist_ref(wheels, c->arena, sources[i].path);
-	return 0;
+	return cmd_official_fetch(c, found, count, wheels, e);
 }
 
 static json_t *package_json(const struct slim_package *p, struct arena *a)

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -126,6 +127,81 @@ def test_a_plan_shows_it_and_its_keys_follow_the_source(world):
     assert twice.returncode == 2 and "are both 'tiny_ext'" in twice.stderr, twice.stderr
 
 
+def a_set(world, name, *args, profile="cpu-avx2", **rows):
+    write(world.path(name), "".join(f"{key}: {value}\n" for key, value in {"profile": profile, **rows}.items()))
+    return world.run("set", world.path(name), "--out", world.path("set-out"), *args)
+
+
+def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
+    """The torch of the test, the folder that was built, and an index from which pip takes both."""
+    top = folder(world)
+    rows = {"torch": world.torch, "extensions": f"[{os.path.basename(top)}]"}
+    dry = a_set(world, "all.yaml", "--dry-run", "--json", **rows)
+    assert dry.returncode == 0 and not os.path.exists(world.path("set-out")), dry.stderr
+    planned = [(w["name"], w["made"], w["from"]) for w in json.loads(dry.stdout)["wheels"]]
+    assert planned == [("torch", "copied", world.torch), ("tiny_ext", "built", top)], planned
+    r = a_set(world, "all.yaml", "--json", **rows)
+    assert r.returncode == 0, r.stderr
+    doc = json.loads(r.stdout)
+    out = world.path("set-out")
+    wheels = {w["name"]: w for w in doc["wheels"]}
+    assert [w["made"] for w in doc["wheels"]] == ["copied", "built"] and doc["out"] == out, doc
+    with open(f"{out}/constraints.txt") as f:
+        lines = [line for line in f.read().splitlines() if not line.startswith("#")]
+    digests = {name: hashlib.sha256(open(w["wheel"], "rb").read()).hexdigest() for name, w in wheels.items()}
+    assert lines == [f"{n}=={w['version']} # sha256:{digests[n]}" for n, w in wheels.items()], lines
+    with open(f"{out}/sbom.cdx.json") as f:
+        bill = json.load(f)
+    kinds = {p["value"] for c in bill["components"] for p in c.get("properties", []) if p["name"] == "ptbuild:kind"}
+    assert "source" in kinds, kinds
+    assert bill["dependencies"][-1]["dependsOn"] == [c["bom-ref"] for c in bill["components"][:2]], bill["dependencies"][-1]
+    with open(f"{out}/Dockerfile") as f:
+        stage = f.read()
+    assert "FROM ${BASE} AS all\n" in stage and f"torch=={wheels['torch']['version']}" in stage, stage
+    # The line that it prints, and the stage's, into environments of their own.
+    env = world.path("set-env")
+    subprocess.run(["/usr/bin/python3", "-m", "venv", env], check=True)
+    for words in (doc["pip"].split(), re.search(r"python3 -m (pip .*)", stage)[1].replace("/set/", f"{out}/").split()):
+        done = subprocess.run([f"{env}/bin/python", "-m", words[0], "--isolated", words[1], *(w.replace("--extra-", "--") for w in words[2:]), "--force-reinstall", "--no-deps"], capture_output=True, text=True)
+        assert done.returncode == 0 and "tiny_ext-0.5" in done.stdout, (words, done.stdout + done.stderr)
+    assert subprocess.run([f"{env}/bin/python", "-c", "import tiny_ext; print(tiny_ext.sum(10))"], capture_output=True, text=True).stdout.strip() == str(45 * 45)
+    # Another wheel there would be in its index.
+    shutil.copy(world.torch, f"{out}/torch-9-py3-none-any.whl")
+    again = a_set(world, "all.yaml", **rows)
+    assert again.returncode == 7 and "torch-9-py3-none-any.whl' does not belong to the set" in again.stderr, again.stderr
+    os.remove(f"{out}/torch-9-py3-none-any.whl")
+    again = a_set(world, "all.yaml", **rows)
+    assert again.returncode == 0 and "from the store" in again.stdout, again.stdout + again.stderr
+
+
+def test_rows_of_a_set_that_do_not_go_together(world):
+    folder(world)
+    folder(world, "other", SETUP)
+    folder(world, "gpu", SETUP + "\n# CUDAExtension('x', ['x.cu'])\n")
+    needs = folder(world, "needs", SETUP)
+    write(f"{needs}/pyproject.toml", "[project]\nname = 'needs'\nversion = '1'\ndependencies = ['torch>=2.12']\nrequires-python = '>=3.6'\n")
+    older = folder(world, "older")
+    write(f"{older}/pyproject.toml", "[project]\nname = 'older'\nversion = '1'\nrequires-python = '<3.6'\n")
+    python = host_python()
+    other = "3.10" if python != "3.10" else "3.11"
+    cases = [
+        ({"extensions": "[tiny, needs]"}, 7, ["2:1 (torch", "3:20 (extensions: needs)"], "requires torch>=2.12"),
+        ({"extensions": "[tiny, other]"}, 3, ["3:14 (extensions: tiny)", "3:20 (extensions: other)"], "are both 'tiny_ext'"),
+        ({"extensions": "[gpu]"}, 7, ["3:14 (extensions: gpu)"], "has GPU code alone"),
+        ({"extensions": "[tiny]", "python": f"'{other}'"}, 3, [f"4:1 (python: {other})"], f"unknown Python '{other}'"),
+        ({"extensions": "[older]"}, 7, ["3:14 (extensions: older)"], "requires Python <3.6"),
+        ({"extensions": "[tiny]", "companions": "[torchvision]"}, 3, ["2:1 (torch", "4:14 (companions: torchvision)"], "has no torchvision"),
+        ({"extensions": "[tiny]", "companions": "[torchtext]"}, 3, ["4:14 (companions: torchtext)"], "has no companion 'torchtext'"),
+        ({"extensions": "[torch-sparse==0.6.18]"}, 7, ["3:14 (extensions: torch-sparse==0.6.18)"], "imports torch_scatter"),
+        ({"extensions": "[tiny]", "cuda": "'13.0'"}, 3, ["4:1 (cuda: 13.0)", "1:1 (profile: cpu-avx2)"], "has no CUDA"),
+        ({"extensions": "[nowhere]"}, 3, ["3:14 (extensions: nowhere)"], "no folder or sdist 'nowhere'"),
+    ]
+    for rows, status, places, text in cases:
+        r = a_set(world, "bad.yaml", "--dry-run", **{"torch": world.torch, **rows})
+        told = [f"bad.yaml:{place}" in r.stderr for place in places]
+        assert r.returncode == status and all(told) and text in r.stderr, (rows, r.returncode, told, r.stderr)
+
+
 def torch_like(world, name, members):
     path = world.path(name)
     with zipfile.ZipFile(path, "w") as z:
@@ -173,4 +249,4 @@ def test_what_does_not_fit_is_told_before_anything_is_compiled(world):
         assert "building" not in r.stderr, r.stderr
 
 
-main([test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)
+main([test_a_set_is_wheels_an_index_and_what_goes_with_it, test_rows_of_a_set_that_do_not_go_together, test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)

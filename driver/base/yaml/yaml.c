@@ -195,7 +195,7 @@ static const struct yaml_tree *child(const struct yaml_tree *t, const char *name
 	return t->kind == YAML_LIST && len && end == name + len && n < t->count ? &t->items[n] : NULL;
 }
 
-unsigned yaml_line(const struct yaml_tree *t, const char *fmt, ...)
+const struct yaml_tree *yaml_at(const struct yaml_tree *t, const char *fmt, ...)
 {
 	char path[256];
 	va_list ap;
@@ -210,5 +210,5 @@ unsigned yaml_line(const struct yaml_tree *t, const char *fmt, ...)
 		t = below;
 		p += len + (p[len] == '/');
 	}
-	return t->line;
+	return t;
 }

@@ -87,6 +87,7 @@ struct yaml_schema {
  * values. On failure *data is partly filled. */
 int yaml_load(const char *path, const struct yaml_schema *schema, struct arena *a, void *data,
 	      const struct yaml_tree **ret_tree, struct err *e) MUST_CHECK;
-/* yaml_line: the line of the node at a path of keys and indices ("gpus/3/cuda_min"; "" is line 1),
- * of the key for a mapping's field; the nearest parent's when the node is not there. */
-unsigned yaml_line(const struct yaml_tree *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* yaml_at: the node at a path of keys and indices ("gpus/3/cuda_min"; "" is `t`), the nearest
+ * parent when it is not there. yaml_line: its line. */
+const struct yaml_tree *yaml_at(const struct yaml_tree *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define yaml_line(...) (yaml_at(__VA_ARGS__)->line)

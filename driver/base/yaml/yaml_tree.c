@@ -71,6 +71,12 @@ static unsigned event_line(const struct source *s)
 	return (unsigned)s->event.start_mark.line + 1;
 }
 
+static void set_place(const struct source *s, struct yaml_tree *t)
+{
+	t->line = event_line(s);
+	t->column = (unsigned)s->event.start_mark.column + 1;
+}
+
 static int refuse(const struct source *s, const char *what, struct err *e)
 {
 	return err_set(e, ERR_CONFIG, "%s:%u: %s", s->path, event_line(s), what);
@@ -165,7 +171,7 @@ static int parse_list(struct source *s, struct yaml_tree *t, int depth, struct e
 		if (s->event.type == YAML_SEQUENCE_END_EVENT)
 			return 0;
 		struct yaml_tree *item = add_item(s, t, &cap);
-		item->line = event_line(s);
+		set_place(s, item);
 		if (parse_node(s, item, depth + 1, e) < 0)
 			return -1;
 	}
@@ -184,7 +190,7 @@ static int parse_mapping(struct source *s, struct yaml_tree *t, int depth, struc
 		if (s->event.type != YAML_SCALAR_EVENT || s->event.data.scalar.anchor)
 			return refuse(s, "a key must be plain text", e);
 		struct yaml_tree *item = add_item(s, t, &cap);
-		item->line = event_line(s);
+		set_place(s, item);
 		item->key = event_text(s);
 		if (next_event(s, e) < 0 || parse_node(s, item, depth + 1, e) < 0)
 			return -1;
@@ -255,7 +261,7 @@ static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 int yaml_tree_load(const char *path, struct arena *a, struct yaml_tree *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	struct yaml_tree tree = {.line = 1};
+	struct yaml_tree tree = {.line = 1, .column = 1};
 	if (fs_read(TRUSTED, path, MAX_FILE, &text, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return -1;

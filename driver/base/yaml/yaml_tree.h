@@ -9,7 +9,7 @@ enum yaml_kind { YAML_TEXT, YAML_LIST, YAML_MAPPING };
 
 struct yaml_tree {
 	enum yaml_kind kind;
-	unsigned line;           /* of the key for a mapping's field, else of the node */
+	unsigned line, column;   /* of the key for a mapping's field, else of the node; from 1 */
 	const char *key;         /* in a mapping */
 	const char *text;        /* YAML_TEXT */
 	struct yaml_tree *items; /* in the file's order; a mapping may have a key twice */

@@ -76,13 +76,10 @@ static int check_abi(const char *wheel, struct arena *a, struct err *e)
 	return err_hint(e, "official wheels have the new one from 2.7 on, and what ptbuild builds always");
 }
 
-static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
+int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, struct arena *a, struct err *e)
 {
-	const char *has;
 	bool same = false;
-	if (torch_cuda(wheel, a, &has, e) < 0)
-		return -1;
-	if (!has || (!p->cuda && !*has) ||
+	if (!has || *has == '-' || (!p->cuda && !*has) ||
 	    (p->cuda && version_in(has, arena_printf(a, "==%s.*", p->cuda), &same, ERR_IGNORED) == 0 && same))
 		return 0;
 	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for %s%s", path_base(wheel),
@@ -91,6 +88,12 @@ static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, 
 		return err_hint(e, "give a torch for that toolkit with --torch, or build for the torch's with --cuda");
 	return *has ? err_hint(e, "use a profile with GPU targets, such as sm90-avx2, and --cuda %.4s", has)
 		    : err_hint(e, "use a profile without GPU, such as cpu-avx2, or give a torch for CUDA");
+}
+
+static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
+{
+	const char *has;
+	return torch_cuda(wheel, a, &has, e) < 0 ? -1 : torch_fits_cuda(wheel, has, p, a, e);
 }
 
 int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e)

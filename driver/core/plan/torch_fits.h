@@ -10,5 +10,9 @@ const char *torch_cuda_in(const char *version_py, struct arena *a);
  * library, its CUDA; for a package of the release with CUDA that alone. ERR_POLICY says which does
  * not fit. */
 int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e) MUST_CHECK;
+/* torch_fits_cuda: the last alone, of a wheel that is for this CUDA, as torch_cuda and official
+ * wheels say it. */
+int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, struct arena *a,
+		    struct err *e) MUST_CHECK;
 /* torch_fits_gpus: whether its GPU code runs on the plan's targets; `unpacked`: NULL for none. */
 int torch_fits_gpus(const char *unpacked, const struct plan *p, struct arena *a, struct err *e) MUST_CHECK;

@@ -1,0 +1,521 @@
+#include <string.h>
+
+#include "base/path.h"
+#include "base/sys/digest.h"
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "base/sys/machine.h"
+#include "cmd/build.h"
+#include "cmd/cost.h"
+#include "core/variant/set_file.h"
+#include "core/wheel/official.h"
+#include "step/index/index.h"
+#include "step/index/set_write.h"
+
+struct set_options {
+	struct cmd_build_base base;
+	bool dry_run;
+};
+
+/* A wheel of the set: what it will be made of, then what was made. */
+struct set_item {
+	const char *name, *version;
+	const char *how; /* "built", "cut", "fetched", "taken", "copied" */
+	const char *from;
+	const struct official_wheel *official;
+	const char *wheel;
+	bool hit;
+};
+
+struct set {
+	struct cmd_context *c;
+	struct set_file file;
+	struct set_item *items;
+	size_t count;
+	struct selection first; /* what all have in common: Python, CUDA, profile, release */
+	struct cmd_root_group *group;
+	struct strlist install; /* "torch==2.11.0" */
+	bool lacks;             /* a row, which is no matter of two */
+};
+
+static bool is_official(const struct set *s)
+{
+	return s->file.torch == SET_OFFICIAL || s->file.torch == SET_SLIM;
+}
+
+/* "torchvision==0.26.0": the name; *ret: the version, NULL without one. */
+static const char *companion(const struct set_row *r, const char **ret, struct arena *a)
+{
+	const char *equals = strstr(r->text, "==");
+	*ret = equals ? equals + 2 : NULL;
+	return equals ? arena_strndup(a, r->text, (size_t)(equals - r->text)) : r->text;
+}
+
+/* ---- what the rows ask for ---- */
+
+/* The options of a build of the set without the rows that are `off`. */
+static void ask(const struct set *s, const bool *off, struct cmd_select *o)
+{
+	struct arena *a = s->c->arena;
+	const struct set_file *f = &s->file;
+	const char *version;
+	for (size_t i = 0; i < f->count; i++) {
+		const struct set_row *r = &f->rows[i];
+		if (off[i])
+			continue;
+		if (r->kind == SET_PROFILE)
+			o->profile = r->value;
+		else if (r->kind == SET_PYTHON)
+			o->python = r->value;
+		else if (r->kind == SET_CUDA)
+			o->cuda = r->value;
+		else if (r->kind == SET_EXTENSION)
+			strlist_ref(&o->extensions, a, r->value);
+		else if (r->kind == SET_COMPANION && !is_official(s))
+			strlist_ref(&o->packages, a, companion(r, &version, a));
+		else if (r->kind == SET_TORCH && f->torch == SET_RELEASE)
+			o->release = r->value;
+		else if (r->kind == SET_TORCH)
+			o->plan.torch = is_official(s) && f->version ? arena_printf(a, "official==%s", f->version)
+					: is_official(s)             ? "official"
+								     : r->value;
+	}
+	if (f->torch == SET_RELEASE)
+		strlist_ref(&o->packages, a, PACKAGE_TORCH);
+	o->follow_torch = o->plan.torch != NULL;
+	if (!o->extensions.count && is_official(s)) /* nothing is built: it is only looked for */
+		strlist_ref(&o->packages, a, "torchvision");
+}
+
+/* That the release has them, in the versions that rows name. */
+static int check_companions(const struct set *s, const bool *off, const struct release_row *r, struct err *e)
+{
+	struct strlist names = {0};
+	for (size_t i = 0; i < s->file.count; i++) {
+		const struct set_row *row = &s->file.rows[i];
+		const char *version, *name = companion(row, &version, s->c->arena);
+		if (row->kind != SET_COMPANION || off[i])
+			continue;
+		const bool known = tables_package_rank(name) < TABLES_PACKAGES && !package_is_torch(name);
+		const struct package_row *p = known ? tables_package(r, name) : NULL;
+		if (!p)
+			return err_set(e, ERR_CONFIG, "release %s has no companion '%s'", r->name, name);
+		if (version && strcmp(version, p->version) != 0)
+			return err_set(e, ERR_POLICY, "torch %s goes with %s %s, not %s", r->base, name, p->version,
+				       version);
+		if (strlist_contains(&names, name))
+			return err_set(e, ERR_CONFIG, "two rows are both '%s'", name);
+		strlist_ref(&names, s->c->arena, name);
+	}
+	return 0;
+}
+
+static int check_slim(const struct set *s, const struct profile *p, struct err *e)
+{
+	if (s->file.torch != SET_SLIM || p->gpu == GPU_CUDA)
+		return 0;
+	return err_set(e, ERR_POLICY, "a torch is cut to GPUs, and profile '%s' has none", p->name);
+}
+
+/* What extensions import of each other; no index has those built for this torch. */
+static int check_beside(struct set *s, const struct tables *t, const struct selections *chosen, struct err *e)
+{
+	for (size_t i = 0; i < chosen->count; i++) {
+		const struct package_row *p =
+			tables_package(chosen->items[i].release, chosen->items[i].variant.package);
+		for (unsigned k = 0; p && p->name && k < p->install_requires_count; k++) {
+			const char *wants = wheel_requires_name(p->install_requires[k], s->c->arena);
+			const struct package_row *known = tables_extension(t, wants, "");
+			bool there = !known;
+			for (size_t n = 0; n < chosen->count; n++)
+				there |= strcmp(chosen->items[n].variant.package, wants) == 0;
+			if (there)
+				continue;
+			s->lacks = true;
+			err_set(e, ERR_POLICY, "%s imports %s, which the set does not have", p->name, wants);
+			return err_hint(e, "add %s==%s to its extensions", known->name, known->version);
+		}
+	}
+	return 0;
+}
+
+/* ---- what will be made of what ---- */
+
+static struct set_item *add_item(struct set *s, const char *name, const char *version, const char *how,
+				 const char *from)
+{
+	struct set_item *it = &s->items[s->count++];
+	*it = (struct set_item){.name = name, .version = version, .how = how, .from = from};
+	return it;
+}
+
+static int add_official(struct set *s, const struct official *all, const char *package, struct err *e)
+{
+	struct arena *a = s->c->arena;
+	const struct variant *v = &s->first.variant;
+	const struct official_wheel *w;
+	if (official_find(all, tables_distribution(package), v->python, v->profile.platform, v->cuda, a, &w, e) < 0)
+		return -1;
+	const bool cut = s->file.torch == SET_SLIM;
+	const char *version = cut ? arena_printf(a, "%s+%s", w->name.version, profile_label(&v->profile, w->cuda, a))
+				  : w->name.version;
+	/* the code for the processor stays upstream's */
+	const char *isa = cut ? strrchr(version, '.') : NULL;
+	add_item(s, w->name.dist, isa && v->profile.isa ? arena_strndup(a, version, (size_t)(isa - version)) : version,
+		 cut ? "cut" : "fetched", w->file)
+		->official = w;
+	return 0;
+}
+
+static int add_torch(struct set *s, const bool *off, struct err *e)
+{
+	struct cmd_context *c = s->c;
+	struct official all;
+	struct wheel_name n;
+	const char *profiles, *version, *path = NULL;
+	for (size_t i = 0; i < s->file.count; i++)
+		path = s->file.rows[i].kind == SET_TORCH && !off[i] ? s->file.rows[i].value : path;
+	if (!path)
+		return 0;
+	if (s->file.torch == SET_ROOT)
+		add_item(s, "torch", s->first.release->base, "taken", "the root");
+	if (s->file.torch == SET_WHEEL) {
+		if (wheel_name_parse(path, c->arena, &n, e) < 0)
+			return -1;
+		add_item(s, "torch", n.version, "copied", path)->wheel = path;
+	}
+	if (!is_official(s))
+		return 0;
+	if (cmd_profiles_dir(c, &profiles, e) < 0 ||
+	    official_read(profiles, s->file.version ? s->file.version : s->first.release->base, c->arena, &all, e) <
+		    0 ||
+	    add_official(s, &all, PACKAGE_TORCH, e) < 0)
+		return -1;
+	for (size_t i = 0; i < s->file.count; i++)
+		if (s->file.rows[i].kind == SET_COMPANION && !off[i] &&
+		    add_official(s, &all, companion(&s->file.rows[i], &version, c->arena), e) < 0)
+			return -1;
+	return 0;
+}
+
+static int plan_items(struct set *s, const bool *off, const struct selections *chosen, const struct plan *const *plans,
+		      struct err *e)
+{
+	s->items = arena_array(s->c->arena, s->file.count + TABLES_PACKAGES, sizeof(*s->items));
+	s->count = 0;
+	s->first = chosen->items[0];
+	if (!s->first.variant.cuda)
+		s->first.variant.cuda = plans[0]->cuda;
+	if (add_torch(s, off, e) < 0)
+		return -1;
+	const bool looked = is_official(s) && !plans[0]->package_row->name;
+	for (size_t i = 0; i < chosen->count && !looked; i++) {
+		const struct package_row *p = plans[i]->package_row;
+		const char *url = p->sources_count && p->sources[0].urls_count ? p->sources[0].urls[0] : "";
+		add_item(s, plans[i]->distribution, plan_full_version(plans[i], s->c->arena), "built",
+			 strncmp(url, "folder:", 7) == 0 ? url + 7
+			 : p->sources_count              ? p->sources[0].name
+							 : "");
+	}
+	return 0;
+}
+
+/* The set, without the rows that are `off`, as plans and what they make; nothing is run, fetched or kept. */
+static int resolve(struct set *s, const bool *off, struct err *e)
+{
+	const struct strlist none = {0};
+	struct cmd_context own = *s->c;
+	struct set_options *o = arena_alloc(own.arena, sizeof(*o));
+	struct selections chosen;
+	struct cmd_root_group *const *groups;
+	*o = *(const struct set_options *)own.options;
+	own.options = o;
+	ask(s, off, &o->base.base.select);
+	if (cmd_select(&own, &none, &chosen, e) < 0 || check_companions(s, off, chosen.items[0].release, e) < 0 ||
+	    check_slim(s, &chosen.items[0].variant.profile, e) < 0 || cmd_root_each(&own, &chosen, &groups, e) < 0)
+		return -1;
+	const struct plan **plans = arena_array(own.arena, chosen.count, sizeof(*plans));
+	for (size_t i = 0; i < chosen.count; i++) {
+		if (*groups[i]->why.msg) {
+			*e = groups[i]->why;
+			return -1;
+		}
+		cmd_root_enter(&own, groups[i]);
+		if (cmd_plan(&own, &chosen.items[i], false, &plans[i], e) < 0 ||
+		    cmd_needs_plan(&own, plans[i], own.world, e) < 0)
+			return -1;
+	}
+	s->group = groups[0];
+	return plan_items(s, off, &chosen, plans, e) < 0 ? -1 : check_beside(s, own.tables, &chosen, e);
+}
+
+/* Which rows are in each other's way: those that cannot be left out without the error going away. */
+static void name_rows(const struct set *given, struct err *e)
+{
+	struct set s = *given;
+	struct cmd_context c = *s.c;
+	struct log quiet = *c.run->log;
+	struct run run = *c.run;
+	bool *off = arena_array(c.arena, s.file.count, sizeof(*off));
+	struct strlist places = {0};
+	const char *profile = "";
+	quiet.level = LOG_QUIET;
+	run.log = &quiet;
+	c.run = &run;
+	s.c = &c;
+	for (size_t i = 0; i < s.file.count; i++) {
+		const struct set_row *r = &s.file.rows[i];
+		struct err why = {0};
+		if (r->kind == SET_PROFILE) {
+			profile = set_row_text(r, c.arena);
+			continue;
+		}
+		off[i] = true;
+		off[i] = resolve(&s, off, &why) < 0 && strcmp(why.msg, e->msg) == 0;
+		if (!off[i])
+			strlist_ref(&places, c.arena, set_row_text(r, c.arena));
+	}
+	/* No set is without a profile: it is meant where fewer than two others are. */
+	if (places.count < 2 && !given->lacks)
+		strlist_ref(&places, c.arena, profile);
+	if (e->kind == ERR_USAGE)
+		e->kind = ERR_CONFIG;
+	err_wrap(e, "%s", strlist_join(&places, c.arena, " and "));
+}
+
+/* ---- making it ---- */
+
+/* A wheel that is not made here, beside the others. */
+static int put(struct set *s, struct set_item *it, const char *from, const char *dir, struct err *e)
+{
+	const char *to = path_join(s->c->arena, dir, path_base(from));
+	if (strcmp(from, to) != 0 && fs_copy(TRUSTED, from, to, e) < 0)
+		return -1;
+	it->wheel = to;
+	return 0;
+}
+
+static int put_official(struct set *s, const char *dir, struct err *e)
+{
+	struct arena *a = s->c->arena;
+	const struct official_wheel **wanted = arena_array(a, s->count, sizeof(*wanted));
+	struct strlist files = {0};
+	size_t n = 0;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].official)
+			wanted[n++] = s->items[i].official;
+	if (cmd_official_fetch(s->c, wanted, n, &files, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		struct set_item *it = &s->items[i];
+		const char *cut = NULL;
+		struct wheel_name name;
+		if (strcmp(it->how, "cut") == 0) {
+			log_info(s->c->run->log, "cut %s to the GPUs of '%s'", it->official->file,
+				 s->first.variant.profile.name);
+			if (cmd_slim(s->c, files.items[i], &s->first.variant.profile, dir, &cut, e) < 0)
+				return -1;
+		}
+		if (!cut)
+			it->how = "fetched"; /* of what has no GPU code nothing is cut */
+		it->wheel = cut;
+		if ((!cut &&
+		     put(s, it, path_join(a, path_dir(a, files.items[i]), path_base(files.items[i])), dir, e) < 0) ||
+		    wheel_name_parse(it->wheel, a, &name, e) < 0)
+			return -1;
+		it->version = name.version;
+	}
+	return 0;
+}
+
+static void take_results(struct set *s, const struct cmd_build_results *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		for (size_t k = 0; k < s->count; k++)
+			if (strcmp(s->items[k].name, r->items[i].plan->distribution) == 0) {
+				s->items[k].wheel = r->items[i].wheel;
+				s->items[k].version = plan_full_version(r->items[i].plan, s->c->arena);
+				s->items[k].hit = r->items[i].hit;
+			}
+}
+
+/* The torch first, then what is built against it. */
+static int make(struct set *s, const char *dir, struct err *e)
+{
+	const struct strlist none = {0};
+	struct cmd_context *c = s->c;
+	struct set_options *o = arena_alloc(c->arena, sizeof(*o));
+	struct cmd_build_results r = {0};
+	*o = *(const struct set_options *)c->options;
+	if (fs_mkdirs(TRUSTED, dir, e) < 0 || (is_official(s) && put_official(s, dir, e) < 0) ||
+	    (s->file.torch == SET_WHEEL && put(s, &s->items[0], s->items[0].wheel, dir, e) < 0))
+		return -1;
+	c->options = o;
+	if (s->file.torch == SET_ROOT) {
+		int rc = cmd_root_make(c, s->group, e) < 0 ? -1 : cmd_take(c, &r, e);
+		take_results(s, &r);
+		pipeline_free(r.items, r.count);
+		if (rc < 0)
+			return -1;
+	}
+	const bool build = s->items[s->count - 1].how[0] == 'b';
+	struct cmd_select *select = &o->base.base.select;
+	ask(s, arena_array(c->arena, s->file.count, sizeof(bool)), select);
+	if (s->file.torch == SET_SLIM || s->file.torch == SET_WHEEL)
+		select->plan.torch = s->items[0].wheel;
+	select->release = s->first.release->name;
+	select->python = s->first.variant.python;
+	select->cuda = s->first.variant.cuda;
+	r = (struct cmd_build_results){0};
+	int rc = build ? cmd_build(c, &none, &r, e) : 0;
+	take_results(s, &r);
+	pipeline_free(r.items, r.count);
+	return rc;
+}
+
+/* The index is of all wheels that lie there. */
+static int check_dir(const struct set *s, const char *dir, struct err *e)
+{
+	struct strlist names = {0};
+	if (fs_list(TRUSTED, dir, s->c->arena, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		bool own = names.items[i][0] == '.' || !path_has_suffix(names.items[i], ".whl");
+		for (size_t k = 0; k < s->count && !own; k++)
+			own = s->items[k].wheel && strcmp(path_base(s->items[k].wheel), names.items[i]) == 0;
+		if (own)
+			continue;
+		err_set(e, ERR_POLICY, "'%s/%s' does not belong to the set", dir, names.items[i]);
+		return err_hint(e, "remove it, or give the set a directory of its own with --out; what was built is in "
+				   "the store");
+	}
+	return 0;
+}
+
+/* The words of pip or uv for an index at `url`. */
+static void install_words(const struct set *s, bool uv, const char *url, const char *constraints, struct strlist *ret)
+{
+	install_argv(NULL, uv, url, &s->install, s->c->arena, ret);
+	strlist_ref(ret, s->c->arena, "-c");
+	strlist_ref(ret, s->c->arena, constraints);
+}
+
+static int write_set(struct set *s, const char *dir, struct err *e)
+{
+	struct arena *a = s->c->arena;
+	const struct index_request index = {.dir = dir};
+	struct set_wheel *wheels = arena_array(a, s->count, sizeof(*wheels));
+	struct index_result made;
+	struct strlist words = {0}, pip = {0};
+	const char *platform = s->first.variant.profile.platform;
+	for (size_t i = 0; i < s->count; i++) {
+		char *hex = arena_alloc(a, DIGEST_HEX_LEN + 1);
+		const struct set_item *it = &s->items[i];
+		if (digest_file(it->wheel, hex, e) < 0)
+			return -1;
+		wheels[i] = (struct set_wheel){it->wheel, it->name, it->version, hex};
+		strlist_addf(&s->install, a, "%s==%s", it->name, it->version);
+	}
+	install_words(s, false, "file:///set/" INDEX_ALL "/", "/set/" SET_CONSTRAINTS, &pip);
+	strlist_split(&words, a, "python3 -m", " ");
+	strlist_append(&words, a, &pip);
+	const struct set_request q = {.dir = dir,
+				      .name = s->file.name,
+				      .python = s->first.variant.python,
+				      .machine = arena_strndup(a, platform, strcspn(platform, "-")),
+				      .wheels = wheels,
+				      .count = s->count,
+				      .install = &words};
+	return index_write(&index, s->c->run, a, &made, e) < 0 ? -1 : set_write(&q, a, e);
+}
+
+/* ---- the command ---- */
+
+static const struct show rows[] = {
+	{.text = "{name}: {profile}, Python {python}[, CUDA {cuda}], release {release}"},
+	{.each = "wheels", .columns = {"package={name}", "version", "made", "from"}, .indent = 2},
+	SHOW("out", "\n{out}: {files:, }"),
+	SHOW("pip", "{-pip}"),
+	SHOW("uv", "{-uv}"),
+	{0}};
+
+static json_t *document(struct set *s, const char *dir, bool made)
+{
+	struct arena *a = s->c->arena;
+	const struct variant *v = &s->first.variant;
+	json_t *wheels = json_array();
+	for (size_t i = 0; i < s->count; i++) {
+		const struct set_item *it = &s->items[i];
+		json_array_append_new(wheels, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", it->name, "version",
+							it->version, "made", it->hit ? "from the store" : it->how,
+							"from", json_or_null(it->from), "wheel",
+							json_or_null(made ? it->wheel : NULL)));
+	}
+	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:o}", "schema", 1, "name", s->file.name, "profile",
+				v->profile.name, "python", v->python, "cuda", json_or_null(v->cuda), "release",
+				s->first.release->name, "wheels", wheels);
+	if (!made)
+		return doc;
+	const char *constraints = path_join(a, dir, SET_CONSTRAINTS);
+	for (unsigned uv = 0; uv < 2; uv++) {
+		struct strlist words = {0};
+		install_words(s, uv, install_url(a, dir, INDEX_ALL), constraints, &words);
+		const char *line = strlist_join(&words, a, " ");
+		json_object_set_new(doc, uv ? "uv" : "pip", json_or_null(line));
+		json_object_set_new(doc, uv ? "-uv" : "-pip", json_or_null(help_line(line, a)));
+	}
+	json_object_set_new(doc, "out", json_or_null(dir));
+	json_object_set_new(doc, "files",
+			    json_pack("[s, s, s, s]", INDEX_ALL "/", SET_CONSTRAINTS, SET_SBOM, SET_DOCKERFILE));
+	return doc;
+}
+
+static int set_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+{
+	const struct set_options *o = c->options;
+	struct set s = {.c = c};
+	const struct tables *t;
+	const char *dir;
+	if (words->count != 1) {
+		err_set(e, ERR_USAGE, "set takes one file, not %zu", words->count);
+		return err_hint(e, "for example 'ptbuild set set.yaml --dry-run'");
+	}
+	if (set_file_load(words->items[0], c->arena, &s.file, e) < 0 || cmd_tables(c, &t, e) < 0 ||
+	    cmd_out_dir(c, &dir, e) < 0)
+		return -1;
+	bool *off = arena_array(c->arena, s.file.count, sizeof(*off));
+	if (resolve(&s, off, e) < 0) {
+		name_rows(&s, e);
+		return -1;
+	}
+	if (!o->dry_run && (make(&s, dir, e) < 0 || check_dir(&s, dir, e) < 0 || write_set(&s, dir, e) < 0))
+		return -1;
+	return cmd_show(c, document(&s, dir, !o->dry_run), rows, e);
+}
+
+static const struct arg_def set_options[] = {
+	{"dry-run", 0, ARG_FLAG, offsetof(struct set_options, dry_run), NULL,
+	 "only tell what would be made of what, or which rows do not go together", NULL},
+	{0},
+};
+
+const struct command command_set = {
+	.name = "set",
+	.summary = "make a set that fits together: a torch, its companions, extensions",
+	.usage = "FILE [--dry-run] [--out DIR] [OPTION...]",
+	.text = "FILE is YAML with a few rows: profile; torch (official==VERSION, slim==VERSION, root, a wheel, or a "
+		"release to build); lists of companions (torchvision, torchaudio) and extensions (a folder, an sdist, "
+		"NAME==VERSION); python and cuda where they do not follow from the torch. Paths are seen from its "
+		"directory.\n"
+		"All of it is resolved before anything is fetched or built. Rows that do not go together are named "
+		"with file, line and column.\n"
+		"Then what is missing is fetched, cut or built, and the directory gets the wheels, an index of them "
+		"(simple/), constraints.txt for pip and uv, one bill of materials (sbom.cdx.json), "
+		"and a Dockerfile of a stage that has the set installed.",
+	.tables = {cmd_build_options, set_options},
+	.arguments = {{"FILE", "the rows of the set", "<file>"}},
+	.examples = {{"ptbuild set set.yaml --dry-run", "what would be made of what"},
+		     {"ptbuild set set.yaml --out dist/set", "make it"}},
+	.options_size = sizeof(struct set_options),
+	.run = set_main,
+};

@@ -1,0 +1,95 @@
+#include "core/variant/set_file.h"
+
+#include "base/path.h"
+#include "base/sys/fs.h"
+#include "base/version.h"
+#include "base/yaml/yaml.h"
+
+static const char *const kinds[] = {"profile", "python", "cuda", "torch", "companions", "extensions"};
+
+struct set_keys {
+	const char *profile, *python, *cuda, *torch;
+	const char **companions, **extensions;
+	unsigned companions_count, extensions_count;
+};
+
+PLAIN(set_file, struct set_keys, NEED(struct set_keys, profile), MAY(struct set_keys, python),
+      MAY(struct set_keys, cuda), NEED(struct set_keys, torch), LIST(struct set_keys, companions),
+      LIST(struct set_keys, extensions));
+
+struct reading {
+	const char *path;
+	const struct yaml_tree *tree;
+	struct arena *a;
+	struct set_file *ret;
+};
+
+/* Of a profile, a torch or an extension; a name that is no path there stays one. */
+static const char *value_of(const struct reading *r, enum set_kind kind, const char *text)
+{
+	const char *path = path_absolute(r->a, path_dir(r->a, r->path), text);
+	const bool named = kind == SET_PROFILE ? strchr(text, '/') || path_has_suffix(text, ".yaml")
+			   : kind == SET_TORCH ? path_has_suffix(text, ".whl")
+					       : kind == SET_EXTENSION && fs_exists(TRUSTED, path);
+	return named ? path : text;
+}
+
+static void add(struct reading *r, enum set_kind kind, const char *text, const struct yaml_tree *at)
+{
+	const char *place = arena_printf(r->a, "%s:%u:%u", r->path, at->line, at->column);
+	if (*text)
+		r->ret->rows[r->ret->count++] = (struct set_row){kind, text, value_of(r, kind, text), place};
+}
+
+/* "official", "slim==2.11.0". */
+static bool is_word(const char *text, const char *word, const char **ret_version)
+{
+	const size_t n = strlen(word);
+	if (strncmp(text, word, n) != 0 || (text[n] && strncmp(text + n, "==", 2) != 0))
+		return false;
+	*ret_version = text[n] ? text + n + 2 : NULL;
+	return true;
+}
+
+static int take_torch(const struct reading *r, const char *text, struct err *e)
+{
+	struct set_file *f = r->ret;
+	f->torch = is_word(text, "official", &f->version) ? SET_OFFICIAL
+		   : is_word(text, "slim", &f->version)   ? SET_SLIM
+		   : strcmp(text, "root") == 0            ? SET_ROOT
+		   : path_has_suffix(text, ".whl")        ? SET_WHEEL
+							  : SET_RELEASE;
+	if (!f->version || version_valid(f->version))
+		return 0;
+	return err_set(e, ERR_CONFIG, "%s:%u: not a version: '%s'", r->path, yaml_line(r->tree, "torch"), f->version);
+}
+
+int set_file_load(const char *path, struct arena *a, struct set_file *ret, struct err *e)
+{
+	struct set_keys k = {0};
+	struct set_file f = {0};
+	struct reading r = {.path = path, .a = a, .ret = &f};
+	if (yaml_load(path, &set_file_schema, a, &k, &r.tree, e) < 0 || take_torch(&r, k.torch, e) < 0)
+		return -1;
+	if (!k.companions_count && !k.extensions_count) {
+		err_set(e, ERR_CONFIG, "%s: a torch alone does not make a set", path);
+		return err_hint(e, "name companions (torchvision, torchaudio) or extensions");
+	}
+	const char *file = path_base(path);
+	f.name = path_has_suffix(file, ".yaml") ? arena_strndup(a, file, strlen(file) - strlen(".yaml")) : file;
+	f.rows = arena_array(a, SET_COMPANION + k.companions_count + k.extensions_count, sizeof(*f.rows));
+	const char *const one[] = {k.profile, k.python, k.cuda, k.torch};
+	for (unsigned i = 0; i < ARRAY_LEN(one); i++)
+		add(&r, i, one[i], yaml_at(r.tree, "%s", kinds[i]));
+	for (unsigned i = 0; i < k.companions_count; i++)
+		add(&r, SET_COMPANION, k.companions[i], yaml_at(r.tree, "companions/%u", i));
+	for (unsigned i = 0; i < k.extensions_count; i++)
+		add(&r, SET_EXTENSION, k.extensions[i], yaml_at(r.tree, "extensions/%u", i));
+	*ret = f;
+	return 0;
+}
+
+char *set_row_text(const struct set_row *r, struct arena *a)
+{
+	return arena_printf(a, "%s (%s: %s)", r->place, kinds[r->kind], r->text);
+}

@@ -1,0 +1,153 @@
+/* What lies beside the wheels of a set. */
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys/fs.h"
+#include "base/sys/json.h"
+#include "core/zip/zip.h"
+#include "step/index/set_write.h"
+
+#define PURL "pkg:pypi/torch@2.6.0%2Bcpu.avx2"
+/* A bill with a component of its own, the torch that it was made against, what both have, and what only is called the
+ * same. */
+#define BILL(wheel, own)                                                                                               \
+	"{\"components\":[{\"bom-ref\":\"" own "\",\"name\":\"" own "\"},{\"bom-ref\":\"" PURL "\",\"purl\":\"" PURL   \
+	"\",\"name\":\"torch\"},{\"bom-ref\":\"gcc\",\"name\":\"gcc\"},{\"bom-ref\":\"x\",\"name\":\"" own             \
+	"\"}],\"dependencies\":[{\"ref\":\"" wheel "\",\"dependsOn\":[\"" own "\",\"x\"]}]}"
+
+static void make(struct set_wheel *w, const char *name, const char *version, const char *tag, const char *bill,
+		 struct arena *a)
+{
+	struct zip_writer *z;
+	struct err e = {0};
+	uint8_t digest[32];
+	const char *stem = arena_printf(a, "%s-%s", name, version);
+	const char *path = arena_strdup(a, test_path("%s-cp313-cp313-%s_x86_64.whl", stem, tag));
+	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
+	assert_ok(zip_add_data(z, arena_printf(a, "%s.dist-info/METADATA", stem), "", 0, &e), &e);
+	if (bill)
+		assert_ok(zip_add_data(z, arena_printf(a, "%s.dist-info/sboms/%s.cdx.json", stem, name), bill,
+				       strlen(bill), &e),
+			  &e);
+	assert_ok(zip_finish(z, digest, &e), &e);
+	*w = (struct set_wheel){path, name, version, "0123"};
+}
+
+static struct set_request site(const struct set_wheel *wheels, const struct strlist *install)
+{
+	static char dir[4096];
+	snprintf(dir, sizeof(dir), "%s", test_path("%s", ""));
+	return (struct set_request){.dir = dir,
+				    .name = "My set",
+				    .python = "3.13",
+				    .machine = "x86_64",
+				    .wheels = wheels,
+				    .count = 2,
+				    .install = install};
+}
+
+static const json_t *component(const json_t *bill, const char *ref)
+{
+	size_t i;
+	json_t *c;
+	json_array_foreach(json_object_get(bill, "components"), i,
+			   c) if (strcmp(json_text(c, "bom-ref"), ref) == 0) return c;
+	return NULL;
+}
+
+static void bills_become_one(void **state)
+{
+	(void)state;
+	test_dir();
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *bill = NULL;
+	struct strlist install = {0};
+	struct set_wheel w[2];
+	struct err e = {0};
+	make(&w[0], "torch", "2.6.0+cpu.avx2", "manylinux_2_28", BILL(PURL, "a"), &a);
+	make(&w[1], "tiny", "1.0", "manylinux_2_28", BILL("pkg:pypi/tiny@1.0", "b"), &a);
+	struct set_request q = site(w, &install);
+	assert_ok(set_write(&q, &a, &e), &e);
+	assert_ok(json_read(TRUSTED, test_path(SET_SBOM), &bill, &e), &e);
+	/* Two wheels, a and b, gcc once, x of each. */
+	assert_int_equal(json_array_size(json_object_get(bill, "components")), 7);
+	assert_string_equal(json_text(component(bill, "x"), "name"), "a");
+	assert_string_equal(json_text(component(bill, "tiny:x"), "name"), "b");
+	assert_string_equal(json_text(component(bill, PURL), "version"), "2.6.0+cpu.avx2");
+	const json_t *rows = json_object_get(bill, "dependencies");
+	assert_int_equal(json_array_size(rows), 3);
+	const json_t *on = json_object_get(json_array_get(rows, 1), "dependsOn");
+	assert_string_equal(json_string_value(json_array_get(on, 1)), "tiny:x");
+	on = json_object_get(json_array_get(rows, 2), "dependsOn");
+	assert_string_equal(json_text(json_array_get(rows, 2), "ref"), "set:My set");
+	assert_string_equal(json_string_value(json_array_get(on, 0)), PURL);
+	assert_string_equal(json_string_value(json_array_get(on, 1)), "pkg:pypi/tiny@1.0");
+	assert_file(test_path(SET_CONSTRAINTS), "# of the set 'My set': pip install -c, uv pip install -c\n"
+						"torch==2.6.0+cpu.avx2 # sha256:0123\n"
+						"tiny==1.0 # sha256:0123\n");
+}
+
+static void the_stage_has_the_glibc_of_all_wheels(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *tag, *image;
+	} cases[] = {{"manylinux_2_36", "python:3.13-slim-bookworm"}, {"manylinux_2_39", "python:3.13-slim-trixie"}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct strlist install = {0};
+		struct set_wheel w[2];
+		struct err e = {0};
+		test_dir();
+		make(&w[0], "torch", "2.6.0", "manylinux_2_28", NULL, &a);
+		make(&w[1], "tiny", "1.0", cases[i].tag, NULL, &a);
+		strlist_split(&install, &a, "python3|-m|pip|install|a b", "|");
+		struct set_request q = site(w, &install);
+		assert_ok(set_write(&q, &a, &e), &e);
+		char *text = test_read(test_path(SET_DOCKERFILE));
+		assert_contains(text, arena_printf(&a, "\nARG BASE=%s\nFROM ${BASE} AS my-set\n", cases[i].image));
+		assert_contains(text, "\nRUN --mount=type=bind,target=/set \\\n\tpython3 -m pip install 'a b'\n");
+		free(text);
+		test_teardown(state);
+	}
+}
+
+static void what_is_no_bill_is_refused(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct strlist install = {0};
+	struct set_wheel w[2];
+	struct err e = {0};
+	static const char *const texts[] = {"[]", "{\"a\":1,\"a\":2}", "no json", ""};
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		test_dir();
+		make(&w[0], "torch", "2.6.0", "manylinux_2_28", NULL, &a);
+		make(&w[1], "tiny", "1.0", "manylinux_2_28", texts[i], &a);
+		struct set_request q = site(w, &install);
+		assert_err(
+			set_write(&q, &a, &e), &e, ERR_INTEGRITY,
+			"'tiny-1.0.dist-info/sboms/tiny.cdx.json' in 'tiny-1.0-cp313-cp313-manylinux_2_28_x86_64.whl' "
+			"is not a bill of materials");
+		test_teardown(state);
+	}
+	/* What others put into theirs is taken as far as it has a form. */
+	test_dir();
+	make(&w[0], "torch", "2.6.0", "manylinux_2_28", "{\"components\":[1,{\"name\":\"n\"}],\"dependencies\":[2,{}]}",
+	     &a);
+	make(&w[1], "tiny", "1.0", "manylinux_2_28", "{\"components\":{},\"dependencies\":\"x\"}", &a);
+	struct set_request q = site(w, &install);
+	assert_ok(set_write(&q, &a, &e), &e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(bills_become_one, test_teardown),
+		cmocka_unit_test(the_stage_has_the_glibc_of_all_wheels),
+		cmocka_unit_test_teardown(what_is_no_bill_is_refused, test_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
