@@ -53,7 +53,8 @@ static bool grow(const uint8_t *data, size_t size)
 	AUTO_ELF_MAP struct elf_map m = {0};
 	struct elf_cut cut = {.map = &m, .a = &a};
 	struct err e = {0};
-	if (elf_map_memory(data, size, "fuzz", &m, &e) < 0 || !m.dyn || elf_cut_grow(&cut, 100, &e) < 0)
+	if (elf_map_memory(data, size, "fuzz", &m, &e) < 0 || !m.dyn ||
+	    elf_cut_grow(&cut, 100, data[size / 2] % 8, &e) < 0)
 		return false;
 	AUTO_FD int fd = memfd_create("grown", MFD_CLOEXEC);
 	AUTO_ELF_MAP struct elf_map after = {0};

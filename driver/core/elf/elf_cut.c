@@ -18,8 +18,11 @@ struct cutting {
 	uint64_t page, align;
 	uint64_t *starts, *ends; /* of each tail: what may leave the file */
 	const Elf64_Phdr *grown; /* a segment behind the end of the file; NULL: none */
-	size_t moved_last;       /* the last section that moved away from behind the headers; 0: none did */
-	uint64_t moved;          /* what lay behind the headers up to here has moved away */
+	Elf64_Dyn *dyn;          /* as they will be */
+	size_t dyn_room;
+	uint64_t dyn_at;
+	size_t moved_last; /* the last section that moved away from behind the headers; 0: none did */
+	uint64_t moved;    /* what lay behind the headers up to here has moved away */
 };
 
 static uint64_t up(uint64_t v, uint64_t align)
@@ -160,20 +163,14 @@ static const Elf64_Phdr *load_of(const struct cutting *x, uint64_t offset)
 	return x->grown && offset >= x->grown->p_offset ? x->grown : NULL;
 }
 
-/* The dynamic entries of one of these tags with this value get another. */
+/* The dynamic entries of one of these tags with such a value get another. */
 static void point(const struct cutting *x, const int64_t *tags, size_t count, uint64_t from, uint64_t to, uint64_t more)
 {
-	uint64_t where = x->m->dyn_offset + offsetof(Elf64_Dyn, d_un);
-	for (size_t i = 0; i < x->m->dyn_count; i++, where += sizeof(Elf64_Dyn)) {
-		const Elf64_Dyn *d = &x->m->dyn[i];
-		for (size_t k = 0; k < count; k++) {
-			if (d->d_tag != tags[k] || d->d_un.d_val < from || d->d_un.d_val >= to)
-				continue;
-			uint64_t *value = arena_alloc(x->a, sizeof(*value));
-			*value = d->d_un.d_val + more;
-			elf_cut_add(x->c, where, value, sizeof(*value));
-		}
-	}
+	for (size_t i = 0; i < x->m->dyn_count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (x->m->dyn[i].d_tag == tags[k] && x->m->dyn[i].d_un.d_val >= from &&
+			    x->m->dyn[i].d_un.d_val < to)
+				x->dyn[i].d_un.d_val = x->m->dyn[i].d_un.d_val + more;
 }
 
 static bool moves(uint32_t segment)
@@ -423,6 +420,8 @@ static void put_headers(struct cutting *x)
 		if (segments[i].p_type == PT_PHDR)
 			segments[i].p_filesz = segments[i].p_memsz = n * sizeof(*segments);
 	}
+	if (x->dyn_at != x->m->dyn_offset || memcmp(x->dyn, x->m->dyn, x->m->dyn_count * sizeof(*x->dyn)) != 0)
+		elf_cut_add(c, x->dyn_at, x->dyn, x->dyn_room * sizeof(*x->dyn));
 	order_sections(x, h);
 	for (size_t i = 0; i < x->sections_count; i++)
 		x->sections[i].sh_offset = elf_cut_offset(c, x->sections[i].sh_offset);
@@ -459,6 +458,10 @@ static int begin(struct cutting *x, struct elf_cut *c, struct err *e)
 		if (x->segments[i].p_type == PT_LOAD && x->segments[i].p_align > x->align)
 			x->align = x->segments[i].p_align;
 	x->align = up(x->align, x->page);
+	x->dyn = arena_array(c->a, c->map->dyn_count + 1, sizeof(*x->dyn));
+	memcpy(x->dyn, c->map->dyn, c->map->dyn_count * sizeof(*x->dyn));
+	x->dyn_room = c->map->dyn_count;
+	x->dyn_at = c->map->dyn_offset;
 	return 0;
 }
 
@@ -480,7 +483,37 @@ int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count,
 	return check_patches(c, e);
 }
 
-int elf_cut_grow(struct elf_cut *c, uint64_t more, struct err *e)
+/* The dynamic entries and room for more go behind the string table; loaders before glibc 2.35 write to them. */
+static void move_dynamic(struct cutting *x, Elf64_Phdr *load, size_t entries)
+{
+	const struct elf_map *m = x->m;
+	const uint64_t at = up(x->c->size, 16), address = load->p_vaddr + (at - load->p_offset);
+	Elf64_Dyn *dyn = arena_array(x->a, m->dyn_count + entries + 1, sizeof(*dyn));
+	memcpy(dyn, x->dyn, m->dyn_count * sizeof(*dyn));
+	x->dyn = dyn;
+	x->dyn_room = m->dyn_count + entries + 1;
+	x->dyn_at = at;
+	x->c->size = at + x->dyn_room * sizeof(*dyn);
+	load->p_flags |= PF_W;
+	for (size_t i = 0; i < x->segments_count; i++) {
+		Elf64_Phdr *p = &x->segments[i];
+		if (p->p_type != PT_DYNAMIC)
+			continue;
+		p->p_offset = at;
+		p->p_vaddr = p->p_paddr = address;
+		p->p_filesz = p->p_memsz = x->dyn_room * sizeof(*dyn);
+	}
+	for (size_t i = 0; i < x->sections_count; i++) {
+		Elf64_Shdr *s = &x->sections[i];
+		if (s->sh_type != SHT_DYNAMIC)
+			continue;
+		s->sh_offset = at;
+		s->sh_addr = address;
+		s->sh_size = x->dyn_room * sizeof(*dyn);
+	}
+}
+
+int elf_cut_grow(struct elf_cut *c, uint64_t more, size_t entries, struct err *e)
 {
 	static const int64_t table[] = {DT_STRTAB}, size[] = {DT_STRSZ};
 	const struct elf_map *m = c->map;
@@ -508,6 +541,8 @@ int elf_cut_grow(struct elf_cut *c, uint64_t more, struct err *e)
 	elf_cut_add(c, m->strings, NULL, m->strings_size);
 	elf_cut_add(c, load.p_offset, m->data + m->strings, m->strings_size);
 	c->size = load.p_offset + m->strings_size + more;
+	if (m->dyn_count + entries >= m->dyn_room)
+		move_dynamic(&x, &load, entries);
 	while (room_end(&x) < headers_end(&x, 1))
 		if (!evict(&x, room_end(&x), &c->size, UINT64_MAX))
 			return elf_map_bad(m, headers_end(&x, 0), e, "no room for another program header");

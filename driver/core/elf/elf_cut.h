@@ -38,9 +38,10 @@ void elf_cut_add(struct elf_cut *c, uint64_t at, const void *from, uint64_t len)
  * ERR_INTEGRITY for patches that overlap and for malformed sections. */
 int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count, struct err *e) MUST_CHECK;
 /* elf_cut_grow: instead of the tails: the dynamic string table gets `more` zeros, in a segment
- * behind the end of the file; its old place is zeroed. ERR_INTEGRITY also where no room can be
- * made for the program header. */
-int elf_cut_grow(struct elf_cut *c, uint64_t more, struct err *e) MUST_CHECK;
+ * behind the end of the file; its old place is zeroed. So do the dynamic entries, where they have
+ * no room for `entries` more. ERR_INTEGRITY also where no room can be made for the program
+ * header. */
+int elf_cut_grow(struct elf_cut *c, uint64_t more, size_t entries, struct err *e) MUST_CHECK;
 /* elf_cut_write: the new file into an empty one; zeros are left out as holes of the file
  * system. */
 int elf_cut_write(const struct elf_cut *c, int fd, const char *name, struct err *e) MUST_CHECK;

@@ -164,13 +164,20 @@ static void collect(const struct elf_info *info, const struct elf_change *c, str
 		add_string(ret, a, c->soname);
 }
 
-/* The dynamic entries as they will be, with the DT_NULL behind them; what is left of their room is zero. Where it is
- * too small, the number of relative relocations goes, without which the loader looks at each. */
+/* How many dynamic entries come to those that are there. */
+static size_t more_entries(const struct elf_map *m, const struct elf_change *c)
+{
+	uint64_t value;
+	return (*c->rpath && !elf_map_dyn(m, DT_RPATH, &value) && !elf_map_dyn(m, DT_RUNPATH, &value)) +
+	       (c->soname && !elf_map_dyn(m, DT_SONAME, &value));
+}
+
+/* The dynamic entries as they will be, with the DT_NULL behind them; what is left of their room is zero. */
 static int new_entries(const struct elf_map *m, const struct elf_change *c, const struct strings *s, Elf64_Dyn *to,
 		       struct err *e)
 {
 	bool path = *c->rpath, soname = c->soname;
-	size_t n = 0, spare = m->dyn_count;
+	size_t n = 0;
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		Elf64_Dyn d = m->dyn[i];
 		const char *name = "";
@@ -188,17 +195,12 @@ static int new_entries(const struct elf_map *m, const struct elf_change *c, cons
 		if (d.d_tag == DT_SONAME && soname && strcmp(name, c->soname) != 0)
 			d.d_un.d_val = index_of(s, c->soname);
 		soname = soname && d.d_tag != DT_SONAME;
-		spare = d.d_tag == DT_RELACOUNT ? n : spare;
 		to[n++] = d;
 	}
 	if (path)
 		to[n++] = (Elf64_Dyn){DT_RPATH, {index_of(s, c->rpath)}};
 	if (soname)
 		to[n++] = (Elf64_Dyn){DT_SONAME, {index_of(s, c->soname)}};
-	if (n >= m->dyn_room && spare < m->dyn_count)
-		memmove(to + spare, to + spare + 1, (--n - spare) * sizeof(*to));
-	if (n >= m->dyn_room)
-		return elf_map_bad(m, m->dyn_offset, e, "no room for another dynamic entry");
 	memset(to + n, 0, (m->dyn_count + 3 - n) * sizeof(*to));
 	return 0;
 }
@@ -251,12 +253,12 @@ static int edit_in_place(const char *path, struct elf_map *m, const struct elf_c
 	return fd < 0 ? -1 : edit(fd, m, c, s, e);
 }
 
-static int grow(const struct elf_map *m, const char *to, uint64_t more, struct err *e)
+static int grow(const struct elf_map *m, const char *to, uint64_t more, size_t entries, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct elf_cut cut = {.map = m, .a = &a};
 	AUTO_FD int fd = -1;
-	if (elf_cut_grow(&cut, more, e) < 0)
+	if (elf_cut_grow(&cut, more, entries, e) < 0)
 		return -1;
 	fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -272,7 +274,7 @@ static int edit_copy(const char *fresh, const struct elf_map *m, const struct el
 	s->at = m->strings_size;
 	if (stat(m->name, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", m->name);
-	if (grow(m, fresh, s->bytes, e) < 0 || elf_map_open(fresh, &grown, e) < 0 ||
+	if (grow(m, fresh, s->bytes, more_entries(m, c), e) < 0 || elf_map_open(fresh, &grown, e) < 0 ||
 	    edit_in_place(fresh, &grown, c, s, e) < 0)
 		return -1;
 	if (chmod(fresh, st.st_mode & 07777) < 0)
@@ -306,7 +308,8 @@ int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place,
 	    elf_map_path_room(&m, index, &room, e) < 0)
 		return -1;
 	s.at = index;
-	bool in_place = done || s.bytes == 0 || (room && s.bytes <= room + 1);
+	bool in_place = done || s.bytes == 0 ||
+			(room && s.bytes <= room + 1 && m.dyn_count + more_entries(&m, &want) < m.dyn_room);
 	if (!done && in_place && (edit_in_place(path, &m, &want, &s, e) < 0 || check_edited(path, path, &after, e) < 0))
 		return -1;
 	if (!in_place) {
