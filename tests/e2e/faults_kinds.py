@@ -151,7 +151,7 @@ def struck(r, choose, itself=False):
 
     thread = threading.Thread(target=strike)
     thread.start()
-    text = p.communicate(timeout=240)[1]
+    text = p.communicate(timeout=900)[1]
     thread.join()
     r.said.append(f"exit {p.returncode}: {text.strip()[-700:]}")
     return p.returncode, text
@@ -228,6 +228,7 @@ def both(r):
             struck(r, lambda found: found[int(share * len(found))], itself=share < 0.5)
     finally:
         thread.join()
+    assert others, "the other one hangs"
     need_fine(others[0])
     r.after()
 
