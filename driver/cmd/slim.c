@@ -335,9 +335,13 @@ static int fetch_official(struct cmd_context *c, struct strlist *wheels, struct 
 		return -1;
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
 		const char *dist = tables_distribution(tables_packages[i]);
-		if (!strlist_contains(&o->packages, tables_packages[i]) && !strlist_contains(&o->packages, "all") &&
-		    (i || o->packages.count))
+		const bool named = strlist_contains(&o->packages, tables_packages[i]) || (i == 0 && !o->packages.count);
+		if (!named && !strlist_contains(&o->packages, "all"))
 			continue;
+		if (!named && i && !official_has(&all, dist, c->arena)) {
+			log_warn(c->run->log, "'%s' has no %s", all.path, dist);
+			continue;
+		}
 		if (official_find(&all, dist, python, platform, o->cuda, c->arena, &found[count++], e) < 0)
 			return -1;
 	}

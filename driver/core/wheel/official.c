@@ -145,6 +145,14 @@ int official_take(struct official *o, const char *asked, const struct wheel_list
 	return 0;
 }
 
+bool official_has(const struct official *o, const char *dist, struct arena *a)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (strcmp(wheel_normalize(o->wheels[i].name.dist, a), dist) == 0)
+			return true;
+	return false;
+}
+
 int official_find(const struct official *o, const char *dist, const char *python, const char *platform,
 		  const char *cuda, struct arena *a, const struct official_wheel **ret, struct err *e)
 {

@@ -28,6 +28,8 @@ int official_take(struct official *o, const char *asked, const struct wheel_list
 		  const char *const cuda[2], struct arena *a, struct err *e) MUST_CHECK;
 /* official_text: the file. */
 void official_text(const struct official *o, const char *release, struct buf *out);
+/* official_has: any wheel of a distribution. */
+bool official_has(const struct official *o, const char *dist, struct arena *a);
 /* official_find: the wheel of a distribution for a Python ("3.13"), a platform ("x86_64-linux")
  * and a toolkit (NULL: any). ERR_CONFIG says what there is. */
 int official_find(const struct official *o, const char *dist, const char *python, const char *platform,

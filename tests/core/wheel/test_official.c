@@ -86,6 +86,8 @@ static void test_find(void **state)
 			    &o),
 		  &err);
 	assert_int_equal(o.count, 3);
+	assert_true(official_has(&o, "torch", &arena));
+	assert_false(official_has(&o, "torchdata", &arena));
 	assert_ok(official_find(&o, "torch", "3.13", "x86_64-linux", NULL, &arena, &w, &err), &err);
 	assert_string_equal(w->file, TORCH);
 	assert_ok(official_find(&o, "torch", "3.13", "aarch64-linux", "13.0", &arena, &w, &err), &err);
