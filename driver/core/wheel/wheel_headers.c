@@ -187,7 +187,9 @@ static const char *plain_clause(const char *clause, struct arena *a)
 	while (numbers && version[numbers - 1] == '.')
 		numbers--;
 	const char *suffix = version + numbers, *release = arena_strndup(a, version, numbers);
-	if (!wheel_version_key(version, a) || !numbers || (any && *suffix) || (*op == '~' && !strchr(release, '.')))
+	bool local = strchr(version, '+') && !equal && strlen(op) < 3; /* the specifier has none there */
+	if (!wheel_version_key(version, a) || !numbers || local || (any && *suffix) ||
+	    (*op == '~' && !strchr(release, '.')))
 		return NULL;
 	if (!*suffix)
 		return arena_printf(a, "%.2s%s%s", strlen(op) == 3 ? "==" : op, release, any ? ".*" : "");

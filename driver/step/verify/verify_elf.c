@@ -291,9 +291,9 @@ static void check_tag(struct verifying *v)
 	if (v->named)
 		strlist_split(&platforms, v->a, v->report.name.platform, ".");
 	const char *first = platforms.count ? platforms.items[0] : "any";
-	if (v->musl)
+	if (strstr(v->report.name.platform, "musllinux_"))
 		check_musl(v);
-	else if (strcmp(first, "any") == 0 || strstr(first, "linux"))
+	if (!v->musl && (strcmp(first, "any") == 0 || strstr(first, "linux")))
 		find_tag(v, first);
 	for (size_t i = 0; i < platforms.count; i++) {
 		struct sides s;

@@ -74,6 +74,26 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 			   version, n->version);
 }
 
+/* Markers, and the addresses behind '@', are not read. */
+static void check_requirement(struct verifying *v, const char *file, const char *line)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+	const char *range = line + strspn(line, letters);
+	enum wheel_python_fit fit;
+	struct err why = {0};
+	range += strspn(range, " \t");
+	if (*range == '[')
+		range += strcspn(range, "]") + strspn(range + strcspn(range, "]"), "] \t");
+	size_t n = strcspn(range, ";");
+	while (n && strchr(" \t", range[n - 1]))
+		n--;
+	bool braced = n > 1 && *range == '(' && range[n - 1] == ')';
+	const char *bare = arena_strndup(v->a, range + braced, n - 2 * (size_t)braced);
+	if (*range != '@' && !strstr(bare, "===") && wheel_requires_python(bare, "3.0", v->a, &fit, &why) < 0)
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Requires-Dist '%s', which pip refuses: %s",
+			   line, why.msg);
+}
+
 static void check_requires(struct verifying *v, const char *file, const struct wheel_headers *h)
 {
 	bool found = false;
@@ -88,6 +108,7 @@ static void check_requires(struct verifying *v, const char *file, const struct w
 		const char *line = h->items[i].value;
 		if (strcasecmp(h->items[i].key, "Requires-Dist") != 0)
 			continue;
+		check_requirement(v, file, line);
 		strlist_ref(&v->requires, v->a, wheel_requires_name(line, v->a));
 		found = found || (v->q->expect_requires && strcmp(line, v->q->expect_requires) == 0);
 		if (!*v->report.requires_torch && strcmp(wheel_requires_name(line, v->a), "torch") == 0)

@@ -139,6 +139,8 @@ static void what_installers_fail_on(void **state)
 		const char *lines, *says;
 	} metadata[] = {
 		{"Requires-Python: ^3.8\n", "which installers ignore"},
+		{"Requires-Dist: torch (>=1.9.*)\n", "which pip refuses: '>=1.9.*' is not"},
+		{"Requires-Dist: torch[a, b]>=2.6+cpu; extra == 'x'\n", "which pip refuses: '>=2.6+cpu' is not"},
 		{"Requires-Python: >=3.6\nRequires-Python: >=3.7\n", "has 2 lines Requires-Python"},
 		{"Author: J\xfcrgen\n", "is not UTF-8"},
 	};
