@@ -9,6 +9,7 @@
 #define FIRST_S 10.0    /* no estimate before, unless an earlier build's speed is known */
 #define SURE_PERCENT 5  /* "about" before */
 #define SHOWN_PERCENT 3 /* shown from here on at the latest */
+#define STALLED 0.1     /* so much slower than before, a machine is busy with other things: nothing is shown at first */
 #define LEAST_ENDED 0.2 /* not before so many percent of the work have ended */
 #define SURE 0.95       /* a running command counts for no more than this part of what it usually takes */
 #define MEMORY 0.08     /* the speed is that of so much of a kind's work */
@@ -243,8 +244,10 @@ struct estimate_view estimate_look(struct estimate *x, const struct estimate_loo
 	const double done = x->ended + l.running, todo = l.work * share, all = fmax(done + todo, LEAST_S);
 	v.percent = todo > 0 ? 100 * done / all : 100;
 	v.about = l.known * 2 < l.count || v.percent < SURE_PERCENT;
-	if (x->weights->factor > 0 || v.percent >= SHOWN_PERCENT ||
-	    (q->seconds >= FIRST_S && (100 * x->ended / all >= LEAST_ENDED || (!q->all && l.known * 2 >= l.count))))
+	const bool stalled = speed_of_all < STALLED;
+	if ((x->weights->factor > 0 && !stalled) || v.percent >= SHOWN_PERCENT ||
+	    (!stalled && q->seconds >= FIRST_S &&
+	     (100 * x->ended / all >= LEAST_ENDED || (!q->all && l.known * 2 >= l.count))))
 		v.seconds_left = l.time * share + x->weights->after / speed_of_all;
 	return v;
 }

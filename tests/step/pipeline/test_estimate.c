@@ -506,6 +506,22 @@ static void before_the_first_has_ended_the_table_says(void **state)
 	arena_release(&f->arena);
 }
 
+/* The first units take minutes where the table has seconds: other things run there, and days left would be nonsense. */
+static void a_machine_that_is_busy_says_nothing_at_first(void **state)
+{
+	struct fixture *f = fixture_new(state, 100, 5, 5);
+	struct watch_running running[] = {{"000.o", 2}, {"001.o", 2}};
+	f->now = 2;
+	assert_near(view(f, running, 2).seconds_left, 250, 30);
+	running[0].age = running[1].age = f->now = 900;
+	assert_true(view(f, running, 2).seconds_left < 0);
+	ended(f, 0, 900);
+	ended(f, 1, 900);
+	ended(f, 2, 900);
+	assert_true(view(f, NULL, 0).seconds_left > 3600); /* it is as slow as that */
+	arena_release(&f->arena);
+}
+
 /* Nothing is in any table: the commands are alike until this build says how long they take. */
 static void what_nobody_knows_takes_what_it_takes(void **state)
 {
@@ -560,6 +576,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_later_runs_make_is_left),
 		cmocka_unit_test(without_a_plan_it_is_by_number_and_about),
 		cmocka_unit_test(before_the_first_has_ended_the_table_says),
+		cmocka_unit_test(a_machine_that_is_busy_says_nothing_at_first),
 		cmocka_unit_test(what_nobody_knows_takes_what_it_takes),
 		cmocka_unit_test(a_plan_of_more_than_is_made_counts_in_part),
 		cmocka_unit_test(it_never_is_nonsense),
