@@ -172,7 +172,7 @@ int elf_map_definitions(struct elf_map *m, struct elf_need **ret, size_t *ret_co
 		for (unsigned j = 0; j < def.vd_cnt; j++) {
 			Elf64_Verdaux v;
 			/* A record's first name follows the record itself, the others one another. */
-			if (!step(&aux, next, sizeof(v), end) || total == 2U * MAX_VERSIONS)
+			if (!step(&aux, next, sizeof(v), end) || total == (size_t)2 * MAX_VERSIONS)
 				return elf_map_bad(m, at, e, "version definition that leaves its segment");
 			memcpy(&v, m->data + aux, sizeof(v));
 			list = arena_room(&m->arena, list, total, &cap, 16, sizeof(*list));
