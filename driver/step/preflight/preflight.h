@@ -48,7 +48,7 @@ struct preflight_request {
 	unsigned jobs;
 	bool offline; /* nothing is fetched; without a sandbox the network is looked at */
 	bool whole;   /* doctor: goes on after failures */
-	bool tried;   /* the compilers were tried before, on the same of everything */
+	bool tried;   /* the trial passed before, on the same of everything */
 	/* What only other steps know; NULL: not asked. installs: the normalised names of the Python
 	 * distributions that the build installs for itself. reach: adds a line about the places of
 	 * what is to be downloaded. trial: adds one about a small build. */

@@ -309,11 +309,14 @@ int preflight_python(struct preflight *d, struct err *e)
 	/* Its absence is told among the tools, which a wheel that is taken does not need. */
 	if (!taken && (!python || !python->path || !*python->version))
 		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(python_needs); i++)
+	/* The trial had them all. */
+	for (size_t i = 0; i < (d->q->tried && !taken ? 1 : ARRAY_LEN(python_needs)); i++)
 		all[count++] = &python_needs[i];
 	for (unsigned i = 0; !taken && i < t->needs_count; i++)
 		if (*t->needs[i].module && wants(d, &t->needs[i]))
 			all[count++] = &t->needs[i];
+	if (d->q->tried && count == 1)
+		return 0;
 	for (size_t i = 1; i < count; i++)
 		strlist_ref(&modules, d->arena, all[i]->module);
 	if (ask(d, python_script, &modules, &got, e) < 0)
