@@ -1,6 +1,7 @@
 """The world of an end-to-end test: a stand-in for PyTorch as a pinned source archive, tables that name it, a cache and an output directory of its own."""
 
 import fcntl
+import glob
 import gzip
 import hashlib
 import io
@@ -114,6 +115,7 @@ class World:
         self.profiles = self.path("profiles")
         self.cache = self.path("cache")
         self.out = self.path("dist")
+        self.used = set()
         shutil.copytree(os.path.join(TOP, "profiles"), self.profiles)
         shutil.rmtree(os.path.join(self.profiles, "releases"))
         shutil.rmtree(os.path.join(self.profiles, "checks"))
@@ -162,30 +164,29 @@ class World:
             f.write(text)
         return path
 
-    def share_trials(self, cache):
+    def share_trials(self, command, cache):
         """A root that passed its trial in one store has passed it in the next: what a test wants to see is seldom the trial."""
         known = self.path("trials")
         os.makedirs(known, exist_ok=True)
-        own = os.path.join(cache, "stamps")
-        if os.path.isdir(own) and os.access(own, os.W_OK):
-            self.format = open(os.path.join(cache, "format")).read()
-            for name in os.listdir(own):
-                if name.startswith("trial-") and not os.path.exists(os.path.join(known, name)):
-                    shutil.copy(os.path.join(own, name), known)
-        elif not os.path.exists(cache) and os.listdir(known):
-            shutil.copytree(known, own)
-            with open(os.path.join(cache, "format"), "w") as f:
-                f.write(self.format)
+        for used in self.used:
+            for stamp in glob.glob(os.path.join(glob.escape(used), "stamps", "trial-*")):
+                if os.access(stamp, os.R_OK) and os.path.exists(os.path.join(used, "format")):
+                    shutil.copy(stamp, known)
+                    shutil.copy(os.path.join(used, "format"), known)
+        if command == "build" and not os.path.exists(cache) and os.path.exists(os.path.join(known, "format")):
+            shutil.copytree(known, os.path.join(cache, "stamps"), ignore=shutil.ignore_patterns("format"))
+            shutil.copy(os.path.join(known, "format"), cache)
+        self.used.add(cache)
 
     def command(self, *args, cache=None):
         return [self.ptbuild, args[0], "--profiles", self.profiles, "--cache", cache or self.cache, "--out", self.out, *args[1:]]
 
     def run(self, *args, cache=None, timeout=900, **kw):
-        self.share_trials(cache or self.cache)
+        self.share_trials(args[0], cache or self.cache)
         return subprocess.run(self.command(*args, cache=cache), capture_output=True, text=True, timeout=timeout, cwd=self.dir, **kw)
 
     def start(self, *args, **kw):
-        self.share_trials(self.cache)
+        self.share_trials(args[0], self.cache)
         return subprocess.Popen(self.command(*args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.dir, **kw)
 
     def build(self, era, *args, **kw):
