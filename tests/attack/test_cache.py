@@ -182,7 +182,7 @@ def test_an_interrupted_build_leaves_nothing_and_goes_on(world):
     world.store, world.server = tree_of(world), server_of(world.redis)
     options = ("--profile", "cpu-avx2", "--release", "2.9.1-slow", "--json", "--ccache-remote", world.redis.url)
     child = world.start("build", *options)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not glob.glob(os.path.join(world.cache, "build/*/src/was-here")) and time.monotonic() < until:
         time.sleep(0.05)
     child.send_signal(signal.SIGINT)

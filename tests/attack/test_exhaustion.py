@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 import toy  # noqa: E402
 
 ERA = "setup-py-env"
+HANG_S = 600  # also on a busy machine; what is waited for comes later or never
 # What a build does, in its configuration or at its end.
 FLOOD = """
 import socket
@@ -68,7 +69,7 @@ if os.fork() == 0:
     for s in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(s, signal.SIG_IGN)
     if os.fork() == 0:
-        time.sleep(300.25)
+        time.sleep(3000.25)
     os._exit(0)
 print("ATTACK daemon", flush=True)
 os._exit(3)
@@ -125,7 +126,7 @@ def hostile(world, name, *options):
 def test_half_said_commands(world):
     """128 clients of the relay with 15 MiB each."""
     code, text, seconds, mib, _ = hostile(world, "flood")
-    assert code == 6 and mib < 700 and seconds < 120, (code, mib, seconds)
+    assert code == 6 and mib < 700 and seconds < HANG_S, (code, mib, seconds)
 
 
 def test_a_line_without_end(world):
@@ -150,21 +151,21 @@ def test_a_deep_tree(world):
 
 def test_many_files_with_odd_names(world):
     code, text, seconds, mib, tree = hostile(world, "files")
-    assert code == 6 and mib < 200 and seconds < 120 and "\033" not in text, (code, mib, seconds)
+    assert code == 6 and mib < 200 and seconds < HANG_S and "\033" not in text, (code, mib, seconds)
     code, text, _, _ = measured(world.command("cache", "info"), cwd=world.dir)
     assert code == 0, text
 
 
 def test_a_process_that_stays(world):
     code, text, seconds, _, _ = hostile(world, "daemon")
-    assert code == 6 and seconds < 60, (code, seconds, text[-500:])
+    assert code == 6 and seconds < HANG_S, (code, seconds, text[-500:])
     lines = [open(f"/proc/{n}/cmdline", "rb").read() for n in os.listdir("/proc") if n.isdigit() and os.path.exists(f"/proc/{n}/cmdline")]
     assert not [line for line in lines if b"--cmake-only" in line and world.dir.encode() in line], lines
 
 
 def test_a_process_that_stops_itself(world):
     code, text, seconds, _, _ = hostile(world, "stopped", "--max-silence", "2")
-    assert code == 6 and "--max-silence" in text and seconds < 60, (code, text[-500:])
+    assert code == 6 and "--max-silence" in text and seconds < HANG_S, (code, text[-500:])
 
 
 def test_a_name_makes_no_line(world):
@@ -211,7 +212,7 @@ class Slow(http.server.BaseHTTPRequestHandler):
             self.send_response(200)
             self.send_header("Content-Length", "100000")
             self.end_headers()
-            for _ in range(600):
+            for _ in range(3000):
                 self.wfile.write(b"{")
                 self.wfile.flush()
                 time.sleep(0.5)
@@ -234,7 +235,7 @@ def test_a_store_that_dribbles(world):
     Slow.asked.clear()
     code, text, seconds, _ = measured(world.command("build", "--profile", "cpu-avx2", "--release", "2.9.1-good", "--json", "--store-url", url, cache=world.path("dribble")), cwd=world.dir)
     server.shutdown()
-    assert code == 0 and Slow.asked and "not asked again" in text and seconds < 120, (code, seconds, text[-1000:])
+    assert code == 0 and Slow.asked and "not asked again" in text and seconds < HANG_S, (code, seconds, text[-1000:])
 
 
 def test_a_compiler_cache_that_dribbles(world):
@@ -246,7 +247,7 @@ def test_a_compiler_cache_that_dribbles(world):
         try:
             s.recv(4096)
             s.sendall(b"$1")
-            for _ in range(600):
+            for _ in range(3000):
                 s.sendall(b"0")
                 time.sleep(0.5)
         except OSError:
@@ -265,7 +266,7 @@ def test_a_compiler_cache_that_dribbles(world):
     url = f"redis://127.0.0.1:{listener.getsockname()[1]}"
     code, text, seconds, _ = measured(world.command("build", "--profile", "cpu-avx2", "--release", "2.9.1-good", "--json", "--ccache-remote", url, cache=world.path("redis")), cwd=world.dir)
     listener.close()
-    assert code == 0 and came and "goes on without it" in text and seconds < 200, (code, seconds, text[-1000:])
+    assert code == 0 and came and "goes on without it" in text and seconds < HANG_S, (code, seconds, text[-1000:])
 
 
 if __name__ == "__main__":

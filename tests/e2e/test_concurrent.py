@@ -81,7 +81,7 @@ def test_the_waiter_goes_on_when_the_owner_is_killed(world):
     killed = time.monotonic()
     item, log = ended(waiter)
     assert not item["store_hit"] and builds([log]) == 1, "the waiter has not built it"
-    assert time.monotonic() - killed < 60, "it waited for long"
+    assert time.monotonic() - killed < 300, "it waited for long"
     assert world.run("cache", "verify").returncode == 0
     tmp_is_empty(world)  # what the dead one left goes when the next one opens the store
 

@@ -44,7 +44,7 @@ def killed(world, name, *more):
     p = world.start(*words(name, "--jobs", "1", *more))
     wait_for(f"{PLACE}/src/blocking")
     p.kill()
-    p.communicate(timeout=30)
+    p.communicate(timeout=120)
     end = time.monotonic() + 120
     while processes("sleep(3456)"):
         assert time.monotonic() < end, processes("sleep(3456)")
@@ -118,7 +118,7 @@ def test_two_at_once(world):
             break
     assert f"waiting for '{PLACE}/.ptbuild/lock', held by process {p.pid}" in said[-1], said
     p.send_signal(signal.SIGINT)
-    p.communicate(timeout=30)
+    p.communicate(timeout=120)
     assert p.returncode == 130 and not processes("sleep(3456)"), processes("sleep(3456)")
     out, err = other.communicate(timeout=300)
     assert other.returncode == 0, err

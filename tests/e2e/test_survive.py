@@ -153,7 +153,7 @@ def test_a_changed_input_is_told(world):
         if "stays in" in line:
             break
     p.terminate()
-    p.communicate(timeout=30)
+    p.communicate(timeout=120)
     told = "".join(told)
     assert "new build tree, because inputs changed" in told, told
     assert re.search(r"cmake USE_MKLDNN: \S+ → OFF", told), told

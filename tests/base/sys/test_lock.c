@@ -1,6 +1,7 @@
 #include "support.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,11 +98,13 @@ static pid_t start_holder(const char *path, int *ret_go)
 	return pid;
 }
 
-static void *let_go_later(void *arg)
+/* Closes one end, of what holds the lock or of who cancels, when somebody said that it waits. */
+static void *let_go(void *arg)
 {
-	usleep(300000);
-	close(*(int *)arg);
-	return NULL;
+	const int *ends = arg;
+	bool said = poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, HANG_S * 1000) == 1;
+	close(ends[1]);
+	return said ? arg : NULL;
 }
 
 static void waiting_says_who_holds_it_and_ends_with_the_holder(void **state)
@@ -116,12 +119,13 @@ static void waiting_says_who_holds_it_and_ends_with_the_holder(void **state)
 	struct log log;
 	log_init(&log, fds[1], LOG_NORMAL);
 	const struct run run = {.log = &log, .cancel_fd = -1};
-	assert_int_equal(pthread_create(&thread, NULL, let_go_later, &go), 0);
+	int ends[] = {fds[0], go};
+	void *said;
+	assert_int_equal(pthread_create(&thread, NULL, let_go, ends), 0);
 	AUTO_LOCK struct lock l = LOCK_NONE;
-	double start = log_seconds();
 	assert_ok(lock_acquire(&l, test_path("l"), false, &run, &e), &e);
-	assert_true(log_seconds() - start >= 0.25);
-	pthread_join(thread, NULL);
+	pthread_join(thread, &said);
+	assert_non_null(said);
 	assert_int_equal(waitpid(holder, NULL, 0), holder);
 	close(fds[1]);
 	char text[1024] = {0}, want[1024];
@@ -152,18 +156,23 @@ static void waiting_can_be_cancelled(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	int go, cancel[2];
+	int go, fds[2], cancel[2];
 	pthread_t thread;
 	test_dir();
 	pid_t holder = start_holder(test_path("l"), &go);
 	assert_int_equal(pipe(cancel), 0);
-	struct log log = {.level = LOG_QUIET, .fd = 2};
+	assert_int_equal(pipe(fds), 0);
+	struct log log;
+	log_init(&log, fds[1], LOG_NORMAL);
 	const struct run run = {.log = &log, .cancel_fd = cancel[0]};
-	assert_int_equal(pthread_create(&thread, NULL, let_go_later, &cancel[1]), 0);
+	int ends[] = {fds[0], cancel[1]};
+	assert_int_equal(pthread_create(&thread, NULL, let_go, ends), 0);
 	struct lock l = LOCK_NONE;
 	assert_err(lock_acquire(&l, test_path("l"), false, &run, &e), &e, ERR_INTERRUPTED, "interrupted");
 	assert_int_equal(l.fd, -1);
 	pthread_join(thread, NULL);
+	close(fds[0]);
+	close(fds[1]);
 	close(cancel[0]);
 	close(go);
 	assert_int_equal(waitpid(holder, NULL, 0), holder);

@@ -411,10 +411,19 @@ static void cancelled_before_the_start(void **state)
 	close(ends[1]);
 }
 
+struct canceller {
+	const char *partial;
+	int fd;
+};
+
+/* When half of the file is there. */
 static void *press_ctrl_c(void *user)
 {
-	usleep(300 * 1000);
-	assert_int_equal(write(*(int *)user, "x", 1), 1);
+	const struct canceller *c = user;
+	struct stat st = {0};
+	for (int i = 0; i < HANG_S * 100 && (stat(c->partial, &st) < 0 || st.st_size < HALF); i++)
+		usleep(10000);
+	assert_int_equal(write(c->fd, "x", 1), 1);
 	return NULL;
 }
 
@@ -427,7 +436,8 @@ static void cancel_stops_at_once_and_keeps_the_partial(void **state)
 	serve(f, (struct httpd_page){.fault = HTTPD_STALL, .cut = HALF});
 	assert_int_equal(pipe(ends), 0);
 	f->run.cancel_fd = ends[0];
-	assert_int_equal(pthread_create(&t, NULL, press_ctrl_c, &ends[1]), 0);
+	struct canceller c = {.partial = partial(f), .fd = ends[1]};
+	assert_int_equal(pthread_create(&t, NULL, press_ctrl_c, &c), 0);
 	struct fetch_source s = file_source(f);
 	double start = log_seconds();
 	assert_err(get(f, &s, 1), &f->e, ERR_INTERRUPTED, "interrupted");
