@@ -234,7 +234,7 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 	if (cmd_select(&own, &none, &chosen, e) < 0 || check_companions(s, off, chosen.items[0].release, e) < 0 ||
 	    check_slim(s, &chosen.items[0].variant.profile, e) < 0 || cmd_root_each(&own, &chosen, &groups, e) < 0)
 		return -1;
-	const struct plan **plans = arena_array(own.arena, chosen.count, sizeof(*plans));
+	const struct plan **plans = arena_array(own.arena, chosen.count, sizeof(struct plan *));
 	for (size_t i = 0; i < chosen.count; i++) {
 		if (*groups[i]->why.msg) {
 			*e = groups[i]->why;
@@ -298,7 +298,7 @@ static int put(struct set *s, struct set_item *it, const char *from, const char 
 static int put_official(struct set *s, const char *dir, struct err *e)
 {
 	struct arena *a = s->c->arena;
-	const struct official_wheel **wanted = arena_array(a, s->count, sizeof(*wanted));
+	const struct official_wheel **wanted = arena_array(a, s->count, sizeof(struct official_wheel *));
 	struct strlist files = {0};
 	size_t n = 0;
 	for (size_t i = 0; i < s->count; i++)
@@ -311,17 +311,14 @@ static int put_official(struct set *s, const char *dir, struct err *e)
 		const char *cut = NULL;
 		struct wheel_name name;
 		if (strcmp(it->how, "cut") == 0) {
-			log_info(s->c->run->log, "cut %s to the GPUs of '%s'", it->official->file,
-				 s->first.variant.profile.name);
+			log_info(s->c->run->log, "cut %s to the GPUs of '%s'", it->from, s->first.variant.profile.name);
 			if (cmd_slim(s->c, files.items[i], &s->first.variant.profile, dir, &cut, e) < 0)
 				return -1;
 		}
 		if (!cut)
 			it->how = "fetched"; /* of what has no GPU code nothing is cut */
 		it->wheel = cut;
-		if ((!cut &&
-		     put(s, it, path_join(a, path_dir(a, files.items[i]), path_base(files.items[i])), dir, e) < 0) ||
-		    wheel_name_parse(it->wheel, a, &name, e) < 0)
+		if ((!cut && put(s, it, files.items[i], dir, e) < 0) || wheel_name_parse(it->wheel, a, &name, e) < 0)
 			return -1;
 		it->version = name.version;
 	}
