@@ -57,6 +57,7 @@ def plain_wheel(world):
 def test_places_with_odd_names(world):
     odd = odd_world(world)
     env = {**os.environ, "HOME": odd.path("Zuhause"), "TMPDIR": odd.dir}
+    env.pop("XDG_CACHE_HOME", None)
     done = odd.build(ERA, env=env)
     assert done.returncode == 0, done.stderr
     wheel = record(done)["wheel"]
