@@ -209,7 +209,7 @@ def test_json_pages(world):
             data = urllib.request.urlopen(url).read()
             assert len(data) == f["size"] and hashlib.sha256(data).hexdigest() == f["hashes"]["sha256"]
             metadata = urllib.request.urlopen(url + ".metadata").read()
-            assert hashlib.sha256(metadata).hexdigest() == f["core-metadata"]["sha256"]
+            assert hashlib.sha256(metadata).hexdigest() == f["core-metadata"]["sha256"] == f["dist-info-metadata"]["sha256"]
 
 
 def mixed(world):

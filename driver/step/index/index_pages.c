@@ -57,8 +57,10 @@ static void put_link(struct buf *out, const struct index_wheel *w, const char *u
 	buf_printf(out, "#sha256=%s\"", w->sha256);
 	if (*w->requires_python)
 		put_attribute(out, "data-requires-python", w->requires_python);
-	/* Not the older data-dist-info-metadata: pip 23.0, which takes it, compares names as spelt (PEP 714). */
 	buf_printf(out, " data-core-metadata=\"sha256=%s\"", w->metadata_sha256);
+	/* The older name of it: pip 23.0, which knows no other, compares names as they are spelt (PEP 714). */
+	if (w->spelt_so)
+		buf_printf(out, " data-dist-info-metadata=\"sha256=%s\"", w->metadata_sha256);
 	if (w->yanked)
 		put_attribute(out, "data-yanked", w->reason);
 	buf_printf(out, ">%s</a><br>\n", w->file);
@@ -104,6 +106,8 @@ static json_t *file_json(const struct index_wheel *w, const char *url)
 	json_t *o = json_pack("{s:s, s:s, s:{s:s}, s:I, s:{s:s}}", "filename", w->file, "url", buf_cstr(&target),
 			      "hashes", "sha256", w->sha256, "size", (json_int_t)w->size, "core-metadata", "sha256",
 			      w->metadata_sha256);
+	if (w->spelt_so)
+		json_object_set_new(o, "dist-info-metadata", json_pack("{s:s}", "sha256", w->metadata_sha256));
 	if (*w->requires_python)
 		json_object_set_new(o, "requires-python", json_or_null(w->requires_python));
 	json_object_set_new(o, "yanked", w->yanked && *w->reason ? json_or_null(w->reason) : json_boolean(w->yanked));

@@ -8,6 +8,7 @@
 struct index_wheel {
 	const char *file;
 	const char *project; /* normalised with dashes, as URLs have it */
+	bool spelt_so;       /* METADATA spells the name as `project` does */
 	const char *version;
 	const char *label;   /* "cpu.avx2"; "" without one */
 	const char *profile; /* "cpu-avx2", of the label */

@@ -78,6 +78,7 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 			       version ? version : "");
 	char digest[DIGEST_HEX_LEN + 1];
 	digest_data(buf_cstr(&text), text.len, digest);
+	w->spelt_so = strcmp(name, with_dashes(wheel_normalize(name, a), a)) == 0;
 	w->metadata = arena_strndup(a, buf_cstr(&text), text.len);
 	w->metadata_len = text.len;
 	w->metadata_sha256 = arena_strdup(a, digest);
