@@ -507,7 +507,7 @@ static void slips_get_the_words_that_work(void **state)
 		{"repack none.whl --metadata-rev 2", 2, "'none.whl' does not exist", NULL},
 		{"units none none", 2, "'none' does not exist", NULL},
 		{"verify /", 2, "'/' is not a regular file", NULL},
-		{"verify --with / x.whl", 2, "--with: '/' is not a regular file", NULL},
+		{"verify --with /dev/null x.whl", 2, "--with: '/dev/null' is not a regular file", NULL},
 		{"verify --key / x.whl", 2, "--key: '/' is not a regular file", NULL},
 		{"units / /", 3, "'/'", NULL},
 		{"doctor --root /proc", 2, "'/proc' is not a root file system", NULL},
