@@ -92,7 +92,7 @@ if __name__ == "__main__":
         [
             test_a_disk_that_cannot_be_read_is_no_fault_of_the_wheel,
             test_reads_that_end_early_are_read_on,
-            test_a_decoder_newer_than_the_tables_is_an_error_of_ptbuild,
             test_an_environment_has_what_a_wheel_needs,
+            test_a_decoder_newer_than_the_tables_is_an_error_of_ptbuild,
         ]
     )
