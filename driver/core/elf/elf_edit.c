@@ -282,16 +282,33 @@ static int edit_copy(const char *fresh, const struct elf_map *m, const struct el
 	return 0;
 }
 
+/* The file is as `info` says, and becomes as `after`. */
+static int write_change(const char *path, const struct elf_change *c, const struct elf_info *info,
+			const struct elf_info *after, struct arena *a, bool *ret_in_place, struct err *e)
+{
+	AUTO_ELF_MAP struct elf_map m = {0};
+	struct strings s = {0};
+	size_t room = 0;
+	if (elf_map_open(path, &m, e) < 0)
+		return -1;
+	collect(info, c, a, &s);
+	if ((elf_map_dyn(&m, DT_RPATH, &s.at) || elf_map_dyn(&m, DT_RUNPATH, &s.at)) &&
+	    elf_map_path_room(&m, s.at, &room, e) < 0)
+		return -1;
+	*ret_in_place = s.bytes == 0 || (room && s.bytes <= room + 1 && m.dyn_count + more_entries(&m, c) < m.dyn_room);
+	if (*ret_in_place)
+		return edit_in_place(path, &m, c, &s, e) < 0 ? -1 : check_edited(path, path, after, e);
+	const char *fresh = arena_printf(a, "%s.new", path);
+	return put_in_place(fresh, path, after, edit_copy(fresh, &m, c, &s, e), e);
+}
+
 int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place, struct err *e)
 {
 	static const struct kvlist none;
 	AUTO_ARENA struct arena a = {0};
-	AUTO_ELF_MAP struct elf_map m = {0};
-	struct elf_change want = {c->soname, c->needed ? c->needed : &none, c->rpath};
+	const struct elf_change want = {c->soname, c->needed ? c->needed : &none, c->rpath};
 	struct elf_info info, after;
-	struct strings s = {0};
-	uint64_t index = 0;
-	size_t room = 0;
+	bool in_place = true;
 	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) < 0)
 		return -1;
 	if (!info.dynamic)
@@ -300,23 +317,9 @@ int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place,
 	bool names = rename_info(&after, want.soname, want.needed, &a);
 	after.rpath = *want.rpath ? want.rpath : NULL;
 	after.runpath = NULL;
-	bool done = !names && !info.runpath && same_path(info.rpath, after.rpath);
-	if (elf_map_open(path, &m, e) < 0)
+	if ((names || info.runpath || !same_path(info.rpath, after.rpath)) &&
+	    write_change(path, &want, &info, &after, &a, &in_place, e) < 0)
 		return -1;
-	collect(&info, &want, &a, &s);
-	if ((elf_map_dyn(&m, DT_RPATH, &index) || elf_map_dyn(&m, DT_RUNPATH, &index)) &&
-	    elf_map_path_room(&m, index, &room, e) < 0)
-		return -1;
-	s.at = index;
-	bool in_place = done || s.bytes == 0 ||
-			(room && s.bytes <= room + 1 && m.dyn_count + more_entries(&m, &want) < m.dyn_room);
-	if (!done && in_place && (edit_in_place(path, &m, &want, &s, e) < 0 || check_edited(path, path, &after, e) < 0))
-		return -1;
-	if (!in_place) {
-		const char *fresh = arena_printf(&a, "%s.new", path);
-		if (put_in_place(fresh, path, &after, edit_copy(fresh, &m, &want, &s, e), e) < 0)
-			return -1;
-	}
 	if (ret_in_place)
 		*ret_in_place = in_place;
 	return 0;
