@@ -1,7 +1,9 @@
 #include "base/err.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,13 +73,49 @@ int(err_hint)(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
+/* What a shell prints for a program that got signal 9: "Killed", or "sh: line 1: 123 Killed   cc1plus ...". */
+static const char *shell_kill(const char *text)
+{
+	for (const char *at = text; (at = strstr(at, "Killed")); at++) {
+		const char *start = at, *before = at;
+		while (start > text && start[-1] != '\n')
+			start--;
+		while (before > start && (before[-1] == ' ' || isdigit((unsigned char)before[-1])))
+			before--;
+		bool alone = before == start && strchr("\r\n", at[6]);
+		bool job =
+			before < at && before > start && before[-1] == ':' && (at[6] == ' ' || strchr("\r\n", at[6]));
+		if (alone || job)
+			return at;
+	}
+	return NULL;
+}
+
+const char *err_words_killed(const char *words)
+{
+	/* Of GCC, Clang, nvcc and the linkers. */
+	static const char *const marks[] = {"Killed signal terminated program",
+					    "internal compiler error: Killed",
+					    "unable to execute command: Killed",
+					    "terminated with signal 9",
+					    "died due to signal 9",
+					    "was killed by signal 9"};
+	const char *first = shell_kill(words);
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		const char *at = strstr(words, marks[i]);
+		if (at && (!first || at < first))
+			first = at;
+	}
+	return first;
+}
+
 enum err_kind err_kind_of_words(const char *words, enum err_kind otherwise)
 {
 	static const int faults[] = {ENOSPC, EDQUOT, EIO, EROFS, ENOMEM};
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		if (strstr(words, os_errno_text(faults[i])))
 			return ERR_SYSTEM;
-	return otherwise;
+	return err_words_killed(words) ? ERR_SYSTEM : otherwise;
 }
 
 void err_clear(struct err *e)

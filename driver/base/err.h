@@ -35,8 +35,10 @@ int err_errno(struct err *e, enum err_kind kind, const char *fmt, ...) __attribu
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* err_hint: sets the hint line. */
 int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* err_words_killed: where the output of another program says that signal 9 ended one; NULL. */
+const char *err_words_killed(const char *words);
 /* err_kind_of_words: ERR_SYSTEM when the output of another program names a fault of the machine
- * (disk full or broken, no memory), else `otherwise`. */
+ * (disk full or broken, no memory, a program killed), else `otherwise`. */
 enum err_kind err_kind_of_words(const char *words, enum err_kind otherwise);
 /* err_clear: back to ERR_NONE with empty texts. */
 void err_clear(struct err *e);

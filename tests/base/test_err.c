@@ -116,6 +116,9 @@ static void words_of_a_broken_machine(void **state)
 	assert_int_equal(err_kind_of_words("ld: final link failed: Input/output error", ERR_BUILD), ERR_SYSTEM);
 	assert_int_equal(err_kind_of_words("error: expected ';'", ERR_BUILD), ERR_BUILD);
 	assert_int_equal(err_kind_of_words("", ERR_POLICY), ERR_POLICY);
+	assert_int_equal(err_kind_of_words("gcc: fatal error: Killed signal terminated program cc1", ERR_POLICY),
+			 ERR_SYSTEM);
+	assert_int_equal(err_kind_of_words("x.cxx:1:1: error: 'Killed' is no type", ERR_BUILD), ERR_BUILD);
 }
 
 int main(void)

@@ -110,8 +110,10 @@ static int put_blas(struct text *t, const struct plan_context *c, const struct p
 	if (!tc || !tc->root || !place)
 		return 0;
 	for (unsigned i = 0; i < c->blas->files_count; i++) {
-		const char *real = root_resolve(tc->root, path_join(t->a, place, c->blas->files[i]), t->a);
+		const char *real;
 		AUTO_MAPPING struct fs_mapping m = {0};
+		if (root_find(tc->root, path_join(t->a, place, c->blas->files[i]), t->a, &real, e) < 0)
+			return -1;
 		if (!real) {
 			put(t, "blas file", arena_printf(t->a, "%s: absent", c->blas->files[i]));
 			continue;

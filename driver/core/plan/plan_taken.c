@@ -79,9 +79,10 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 				    .fingerprint = q->root->fingerprint};
 	struct plan_request request = {.toolchain = tools, .sandbox = q->sandbox, .without_walls = q->without_walls};
 	struct plan_context c = {.tables = t, .request = &request, .arena = a, .release = release, .package = row};
-	if (plan_keys(&c, p, e) < 0)
+	const char *glibc;
+	if (plan_keys(&c, p, e) < 0 || root_glibc(q->root, a, &glibc, e) < 0)
 		return -1;
-	runs_on_of_plan(t, p, root_glibc(q->root, a), a, &p->runs_on);
+	runs_on_of_plan(t, p, glibc, a, &p->runs_on);
 	*ret = p;
 	*ret_tools = tools;
 	return 0;

@@ -80,19 +80,33 @@ char *root_resolve(const struct root *r, const char *path, struct arena *a)
 		if (S_ISLNK(st.st_mode)) {
 			char target[PATH_MAX];
 			ssize_t len = readlink(host, target, sizeof(target) - 1);
-			if (len <= 0 || ++links > MAX_LINKS)
+			if (len <= 0)
 				return NULL;
+			if (++links > MAX_LINKS) {
+				errno = ELOOP;
+				return NULL;
+			}
 			target[len] = '\0';
 			out.len = target[0] == '/' ? 0 : keep;
 			out.data[out.len] = '\0';
 			rest = arena_printf(a, "%s/%s", target, next);
 		} else if (*next && !S_ISDIR(st.st_mode)) {
+			errno = ENOTDIR;
 			return NULL;
 		} else {
 			rest = next;
 		}
 	}
 	return arena_strdup(a, out.len > 0 ? out.data : "/");
+}
+
+int root_find(const struct root *r, const char *path, struct arena *a, const char **ret, struct err *e)
+{
+	const char *real = root_resolve(r, path, a);
+	if (!real && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EACCES)
+		return err_errno(e, ERR_SYSTEM, "cannot look for '%s' in the root '%s'", path, r->dir);
+	*ret = real;
+	return 0;
 }
 
 static bool is_program(const struct root *r, const char *path, struct arena *a)
@@ -143,7 +157,9 @@ char *root_python(const struct root *r, struct arena *a)
 int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	const char *real = root_resolve(r, path, &a);
+	const char *real;
+	if (root_find(r, path, &a, &real, e) < 0)
+		return -1;
 	if (!real)
 		return 0;
 	return fs_read(TRUSTED, root_host_path(r, real, &a), max, out, e) < 0 ? -1 : 1;
@@ -151,7 +167,9 @@ int root_read(const struct root *r, const char *path, uint64_t max, struct buf *
 
 int root_list(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e)
 {
-	const char *real = root_resolve(r, dir, a);
+	const char *real;
+	if (root_find(r, dir, a, &real, e) < 0)
+		return -1;
 	return real ? fs_list(TRUSTED, root_host_path(r, real, a), a, ret, e) : 0;
 }
 
@@ -177,7 +195,9 @@ static int list_file(const char *rel, const struct stat *st, void *user, struct 
 
 int root_files(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e)
 {
-	const char *real = root_resolve(r, dir, a);
+	const char *real;
+	if (root_find(r, dir, a, &real, e) < 0)
+		return -1;
 	struct listing l = {.root = r, .dir = real, .a = a, .ret = ret};
 	return real ? fs_walk(TRUSTED, root_host_path(r, real, a), list_file, &l, e) : 0;
 }
@@ -213,8 +233,10 @@ static const char *os_id(const char *text, struct arena *a)
 /* Names, sizes and link targets in one directory; no sizes of directories, which differ between file systems. */
 static int list_names(const struct root *r, const char *dir, struct arena *a, struct buf *out, struct err *e)
 {
-	const char *real = root_resolve(r, dir, a);
+	const char *real;
 	struct strlist names = {0};
+	if (root_find(r, dir, a, &real, e) < 0)
+		return -1;
 	if (!real)
 		return 0;
 	const char *host = root_host_path(r, real, a);
@@ -387,15 +409,20 @@ static const char *version_in(const struct buf *library, struct arena *a)
 	return arena_strndup(a, version, n);
 }
 
-char *root_glibc(const struct root *r, struct arena *a)
+int root_glibc(const struct root *r, struct arena *a, const char **ret, struct err *e)
 {
 	struct strlist dirs = {0};
 	const char *found = "";
-	(void)!root_library_dirs(r, a, &dirs, ERR_IGNORED);
+	if (root_library_dirs(r, a, &dirs, e) < 0)
+		return -1;
 	for (size_t i = 0; i < dirs.count && !*found; i++) {
 		AUTO_BUF struct buf library = {0};
-		if (root_read(r, path_join(a, dirs.items[i], "libc.so.6"), LIBC_MAX, &library, ERR_IGNORED) == 1)
+		int got = root_read(r, path_join(a, dirs.items[i], "libc.so.6"), LIBC_MAX, &library, e);
+		if (got < 0)
+			return -1;
+		if (got)
 			found = version_in(&library, a);
 	}
-	return arena_strdup(a, found);
+	*ret = found;
+	return 0;
 }

@@ -29,9 +29,12 @@ const char *root_world_fix(const struct root *r, struct arena *a);
 /* root_host_path: an absolute path inside the root as a path of the host. No link is followed, so
  * resolve the path first. */
 char *root_host_path(const struct root *r, const char *path, struct arena *a);
-/* root_resolve: an absolute path inside the root with all links resolved; NULL if it does not
- * exist. Absolute links start at the root, and ".." ends there. */
+/* root_resolve: an absolute path inside the root with all links resolved; NULL with errno if it
+ * does not exist or cannot be looked at. Absolute links start at the root, and ".." ends there. */
 char *root_resolve(const struct root *r, const char *path, struct arena *a);
+/* root_find: the same where that decides something: NULL where nothing is, or nothing that this
+ * user may reach; ERR_SYSTEM where the machine did not let anybody look. */
+int root_find(const struct root *r, const char *path, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* root_read: a file inside the root, appended to `out`: 1; 0 if it does not exist. */
 int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
 /* root_list: the names in a directory inside the root, as fs_list; none if it does not exist. */
@@ -55,10 +58,11 @@ char *root_python(const struct root *r, struct arena *a);
  * usr/lib64, lib, usr/lib) that exist, as paths inside the root, each once. */
 int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
 /* root_glibc: the version of its C library, "2.41"; "" if it has another, or none. */
-char *root_glibc(const struct root *r, struct arena *a);
+int root_glibc(const struct root *r, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* root_package_of: name=version of the package that owns a file inside the root, by dpkg's lists,
  * also through links and where /lib is a link to /usr/lib; NULL if none. */
-char *root_package_of(const struct root *r, const char *path, struct arena *a);
+int root_package_of(const struct root *r, const char *path, struct arena *a, const char **ret,
+		    struct err *e) MUST_CHECK;
 /* root_package_files: the paths that dpkg's list of a package ("name=version" or its name) has;
  * none if there is no such list. */
 int root_package_files(const struct root *r, const char *package, struct arena *a, struct strlist *ret,

@@ -87,15 +87,16 @@ struct owner {
 	const char *list;     /* that has it; NULL: none */
 };
 
-static void search_lists(const char *dir, const struct strlist *lists, struct owner *o)
+static int search_lists(const char *dir, const struct strlist *lists, struct owner *o, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	for (size_t k = 0; k < lists->count && o->rank > 0; k++) {
+		if (!path_has_suffix(lists->items[k], ".list"))
+			continue;
 		buf_reset(&text);
 		buf_addc(&text, '\n'); /* every line follows one */
-		if (!path_has_suffix(lists->items[k], ".list") ||
-		    fs_read(dir, lists->items[k], MAX_STATUS, &text, ERR_IGNORED) < 0)
-			continue;
+		if (fs_read(dir, lists->items[k], MAX_STATUS, &text, e) < 0)
+			return -1;
 		for (size_t i = 0; i < o->rank; i++) {
 			if (!has_line(&text, o->names.items[i], strlen(o->names.items[i])))
 				continue;
@@ -103,10 +104,11 @@ static void search_lists(const char *dir, const struct strlist *lists, struct ow
 			o->list = lists->items[k];
 		}
 	}
+	return 0;
 }
 
-/* "name=version" of the package that a list's name ("libc6:amd64.list") stands for. */
-static char *package_version(const struct root *r, const char *list, struct arena *a)
+/* "name=version" of the package that a list's name ("libc6:amd64.list") stands for; NULL if it is not installed. */
+static int package_version(const struct root *r, const char *list, struct arena *a, const char **ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	AUTO_BUF struct buf text = {0};
@@ -114,23 +116,26 @@ static char *package_version(const struct root *r, const char *list, struct aren
 	char *arch = strchr(name, ':');
 	if (arch)
 		*arch++ = '\0';
-	if (root_read(r, STATUS_FILE, MAX_STATUS, &text, ERR_IGNORED) <= 0)
-		return NULL;
+	if (root_read(r, STATUS_FILE, MAX_STATUS, &text, e) < 0)
+		return -1;
 	struct stanza s;
-	for (const char *p = buf_cstr(&text); next_stanza(&p, &scratch, &s);)
+	for (const char *p = buf_cstr(&text); !*ret && next_stanza(&p, &scratch, &s);)
 		if (strcmp(s.field[PACKAGE], name) == 0 && (!arch || strcmp(s.field[ARCHITECTURE], arch) == 0))
-			return arena_printf(a, "%s=%s", name, s.field[VERSION]);
-	return NULL;
+			*ret = arena_printf(a, "%s=%s", name, s.field[VERSION]);
+	return 0;
 }
 
-char *root_package_of(const struct root *r, const char *path, struct arena *a)
+int root_package_of(const struct root *r, const char *path, struct arena *a, const char **ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
-	const char *info = root_resolve(r, "/var/lib/dpkg/info", &scratch);
-	if (!info || path[0] != '/')
-		return NULL;
+	const char *info, *real, *found = NULL;
+	if (root_find(r, "/var/lib/dpkg/info", &scratch, &info, e) < 0 || root_find(r, path, &scratch, &real, e) < 0)
+		return -1;
+	if (!info || path[0] != '/') {
+		*ret = NULL;
+		return 0;
+	}
 	struct owner o = {0};
-	const char *real = root_resolve(r, path, &scratch);
 	const char *const names[] = {path, other_name(path, &scratch), real, real ? other_name(real, &scratch) : NULL};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (names[i])
@@ -138,9 +143,11 @@ char *root_package_of(const struct root *r, const char *path, struct arena *a)
 	o.rank = o.names.count;
 	const char *dir = root_host_path(r, info, &scratch);
 	struct strlist lists = {0};
-	if (fs_list(TRUSTED, dir, &scratch, &lists, ERR_IGNORED) == 0)
-		search_lists(dir, &lists, &o);
-	return o.list ? package_version(r, o.list, a) : NULL;
+	if (fs_list(TRUSTED, dir, &scratch, &lists, e) < 0 || search_lists(dir, &lists, &o, e) < 0 ||
+	    (o.list && package_version(r, o.list, a, &found, e) < 0))
+		return -1;
+	*ret = found;
+	return 0;
 }
 
 int root_package_files(const struct root *r, const char *package, struct arena *a, struct strlist *ret, struct err *e)

@@ -108,7 +108,7 @@ char *sandbox_host_text(const struct sandbox *s, const char *text, struct arena 
 int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct run *run,
 		struct proc_result *ret, struct err *e) MUST_CHECK;
 /* sandbox_capture: runs argv inside, standard output in `out`; a non-zero exit is ERR_BUILD with
- * the end of standard error, one that takes an hour ERR_SYSTEM. */
+ * the end of standard error, one that takes an hour or is killed ERR_SYSTEM. */
 int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,
 		    struct err *e) MUST_CHECK;
 /* sandbox_recall: whether the answer is known, and appends it: no program is started. */

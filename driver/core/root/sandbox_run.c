@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -461,6 +462,11 @@ int sandbox_capture(const struct sandbox *s, const char *const *argv, const stru
 	struct proc_result res = {0};
 	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
 		return -1;
+	/* As for memory; what it would have said is not known. */
+	if (res.status == 128 + SIGKILL) {
+		err_set(e, ERR_SYSTEM, "'%s' was killed by signal %d", argv[0], SIGKILL);
+		return err_hint(e, "run the same command again; where memory ran out, give it more");
+	}
 	if (res.status != 0) {
 		const char *end = buf_cstr(&errors);
 		size_t len = errors.len;

@@ -110,7 +110,7 @@ static const char *key_text(const struct toolchain *t, struct arena *a)
 }
 
 /* The known tools, and where they are. */
-static struct toolchain *find_tools(const struct root *root, struct arena *a)
+static int find_tools(const struct root *root, struct arena *a, struct toolchain **ret, struct err *e)
 {
 	struct toolchain *t = arena_alloc(a, sizeof(*t));
 	t->count = ARRAY_LEN(known);
@@ -118,13 +118,15 @@ static struct toolchain *find_tools(const struct root *root, struct arena *a)
 	t->root = root;
 	t->root_id = root->id;
 	t->fingerprint = arena_strdup(a, root->fingerprint);
-	t->glibc = root_glibc(root, a);
+	if (root_glibc(root, a, &t->glibc, e) < 0)
+		return -1;
 	for (size_t i = 0; i < t->count; i++)
 		t->tools[i] = (struct tool){.name = known[i].name,
 					    .path = root_find_program(root, known[i].name, a),
 					    .version = "",
 					    .id = ""};
-	return t;
+	*ret = t;
+	return 0;
 }
 
 int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
@@ -133,9 +135,11 @@ int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struc
 	/* A tool that fails says nothing. */
 	static const char script[] = "while [ $# -gt 0 ]; do printf '\\036%s\\n' \"$1\"; ask \"$2\" --version; "
 				     "[ $status -ne 0 ] || printf '%s\\n' \"$text\"; shift 2; done";
-	struct toolchain *t = find_tools(root, a);
+	struct toolchain *t;
 	struct strlist args = {0}, answers = {0};
 	struct sandbox s;
+	if (find_tools(root, a, &t, e) < 0)
+		return -1;
 	for (size_t i = 0; i < t->count; i++) {
 		if (!t->tools[i].path)
 			continue;
@@ -196,9 +200,9 @@ const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_k
 {
 	AUTO_BUF struct buf text = {0}, now = {0};
 	char digest[DIGEST_HEX_LEN + 1];
-	struct toolchain *t = find_tools(root, a);
-	if (!fs_exists(TRUSTED, memo) || fs_read(TRUSTED, memo, MEMO_MAX, &text, ERR_IGNORED) < 0 ||
-	    !describe(t, root, kind, a, &now))
+	struct toolchain *t;
+	if (find_tools(root, a, &t, ERR_IGNORED) < 0 || !fs_exists(TRUSTED, memo) ||
+	    fs_read(TRUSTED, memo, MEMO_MAX, &text, ERR_IGNORED) < 0 || !describe(t, root, kind, a, &now))
 		return NULL;
 	char *all = arena_strdup(a, buf_cstr(&text)), *body = strchr(all, '\n');
 	if (!body || body - all != DIGEST_HEX_LEN)

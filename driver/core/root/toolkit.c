@@ -56,20 +56,21 @@ char *toolkit_list(const struct toolkits *l, struct arena *a)
 	return names.count ? strlist_join(&names, a, ", ") : arena_strdup(a, "none");
 }
 
-/* A header by its name in the toolkit's directories: its path inside the root, its text in `text`. */
-static const char *read_header(const struct root *r, const struct toolkit *k, const char *name, size_t dirs,
-			       struct arena *a, struct buf *text)
+/* A header by its name in the toolkit's directories: its path inside the root, its text in `text`; NULL: none. */
+static int read_header(const struct root *r, const struct toolkit *k, const char *name, size_t dirs, struct arena *a,
+		       struct buf *text, const char **ret, struct err *e)
 {
-	for (size_t i = 0; i < dirs; i++) {
-		const char *path = path_join(a, k->include_dirs.items[i], name);
+	*ret = NULL;
+	for (size_t i = 0; i < dirs && !*ret; i++) {
 		buf_reset(text);
-		if (root_read(r, path, HEADER_BYTES, text, ERR_IGNORED) > 0)
-			return root_resolve(r, path, a);
+		if (root_find(r, path_join(a, k->include_dirs.items[i], name), a, ret, e) < 0 ||
+		    (*ret && root_read(r, *ret, HEADER_BYTES, text, e) < 0))
+			return -1;
 	}
-	return NULL;
+	return 0;
 }
 
-static void find_parts(const struct tables *t, const struct root *r, struct toolkit *k, struct arena *a)
+static int find_parts(const struct tables *t, const struct root *r, struct toolkit *k, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	k->parts_count = t->parts_count;
@@ -77,10 +78,9 @@ static void find_parts(const struct tables *t, const struct root *r, struct tool
 	for (unsigned i = 0; i < t->parts_count; i++) {
 		const struct part_row *row = &t->parts[i];
 		struct strlist numbers = {0};
-		k->parts[i] = (struct toolkit_part){
-			.row = row,
-			.version = "",
-			.header = read_header(r, k, row->header, k->include_dirs.count, a, &text)};
+		k->parts[i] = (struct toolkit_part){.row = row, .version = ""};
+		if (read_header(r, k, row->header, k->include_dirs.count, a, &text, &k->parts[i].header, e) < 0)
+			return -1;
 		for (unsigned m = 0; k->parts[i].header && m < row->macros_count; m++) {
 			long n = toolkit_header_number(buf_cstr(&text), row->macros[m]);
 			if (n < 0)
@@ -90,6 +90,7 @@ static void find_parts(const struct tables *t, const struct root *r, struct tool
 		if (numbers.count == row->macros_count)
 			k->parts[i].version = strlist_join(&numbers, a, ".");
 	}
+	return 0;
 }
 
 /* A GCC of the root. */
@@ -161,21 +162,26 @@ static const char *key_text(const struct toolkit *k, struct arena *a)
 	return strlist_join(&lines, a, "");
 }
 
-static void describe(const struct tables *t, const struct root *r, const struct host_compilers *compilers,
-		     struct toolkit *k, struct arena *a)
+static int describe(const struct tables *t, const struct root *r, const struct host_compilers *compilers,
+		    struct toolkit *k, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+	const char *limits;
 	k->cc_id = "";
 	size_t own = toolkit_include_dirs(r, k, a, &k->include_dirs);
-	if (read_header(r, k, "crt/host_config.h", own, a, &text))
+	if (read_header(r, k, "crt/host_config.h", own, a, &text, &limits, e) < 0)
+		return -1;
+	if (limits)
 		toolkit_header_limits(buf_cstr(&text), &k->gcc_max, &k->clang_max);
 	toolkit_library_dirs(r, k, a, &k->library_dirs);
 	const struct toolkit_row *row = tables_toolkit(t, k->version);
 	if (!k->gcc_max && row)
 		k->gcc_max = (unsigned)strtoul(row->gcc_max, NULL, 10);
 	choose_compiler(k, compilers);
-	find_parts(t, r, k, a);
+	if (find_parts(t, r, k, a, e) < 0)
+		return -1;
 	k->text = key_text(k, a);
+	return 0;
 }
 
 static void take_compilers(struct host_compilers *l, const struct strlist *answers, size_t at, struct arena *a)
@@ -217,7 +223,8 @@ int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_
 		*k = places.items[i];
 		if (!toolkit_parse(answers.items[2 * i], answers.items[2 * i + 1], a, k))
 			continue;
-		describe(t, root, &compilers, k, a);
+		if (describe(t, root, &compilers, k, a, e) < 0)
+			return -1;
 		l->count++;
 	}
 	l->items = items;

@@ -3,27 +3,17 @@
 #include <ctype.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 
 #define MAX_ERROR 500
 
 static const char *const error_marks[] = {
 	" error: ", "fatal error:", "CMake Error", "Error: ", "error: ", "undefined reference", "No space left"};
 
-/* What GCC, Clang, nvcc, the linkers and the shell print for a process that was killed (the first five) or got no
- * memory. */
-enum { SIGNAL_MARKS = 5 };
-static const char *const kill_marks[] = {
-	"Killed signal terminated program",
-	"internal compiler error: Killed",
-	"unable to execute command: Killed",
-	"terminated with signal 9",
-	"died due to signal 9",
-	"out of memory allocating",
-	"virtual memory exhausted",
-	"memory exhausted",
-	"annot allocate memory",
-	"LLVM ERROR: out of memory",
-	"std::bad_alloc",
+/* What compilers and linkers print that got no memory. */
+static const char *const memory_marks[] = {
+	"out of memory allocating", "virtual memory exhausted",  "memory exhausted",
+	"annot allocate memory",    "LLVM ERROR: out of memory", "std::bad_alloc",
 };
 
 static const char *line_start(const char *text, const char *at)
@@ -52,23 +42,6 @@ static const char *first_of(const char *text, const char *const *marks, size_t c
 			best = at;
 	}
 	return best;
-}
-
-/* What a shell prints for a program that got signal 9: "Killed", or "sh: line 1: 123 Killed   cc1plus ...". */
-static const char *shell_kill(const char *text)
-{
-	for (const char *at = text; (at = strstr(at, "Killed")); at++) {
-		const char *start = line_start(text, at);
-		const char *before = at;
-		while (before > start && (before[-1] == ' ' || isdigit((unsigned char)before[-1])))
-			before--;
-		bool alone = before == start && strchr("\r\n", at[6]);
-		bool job =
-			before < at && before > start && before[-1] == ':' && (at[6] == ' ' || strchr("\r\n", at[6]));
-		if (alone || job)
-			return at;
-	}
-	return NULL;
 }
 
 /* "FAILED: OUTPUT OUTPUT " or, since ninja 1.13, "FAILED: [code=1] OUTPUT". */
@@ -115,8 +88,8 @@ static char *error_line(const char *text, const char *at, struct arena *a)
 
 const char *build_log_killed(const char *text, struct arena *a)
 {
-	const char *at = first_of(text, kill_marks, SIGNAL_MARKS), *by_shell = shell_kill(text);
-	at = at ? at : by_shell ? by_shell : strstr(text, "FAILED: [code=137]");
+	const char *at = err_words_killed(text);
+	at = at ? at : strstr(text, "FAILED: [code=137]");
 	return at ? line_at(line_start(text, at), MAX_ERROR, a) : NULL;
 }
 
@@ -125,10 +98,10 @@ void build_log_read(const char *text, size_t len, struct arena *a, struct build_
 	struct build_log l = {0};
 	bool by_signal = false;
 	const char *failed = find_failed(text, a, &l.unit, &by_signal);
-	const char *killed = first_of(text, kill_marks, ARRAY_LEN(kill_marks));
-	const char *by_shell = shell_kill(text);
-	if (by_shell && (!killed || by_shell < killed))
-		killed = by_shell;
+	const char *killed = first_of(text, memory_marks, ARRAY_LEN(memory_marks));
+	const char *first = err_words_killed(text);
+	if (first && (!killed || first < killed))
+		killed = first;
 	if (!killed && by_signal)
 		killed = failed;
 	if (killed)

@@ -153,8 +153,9 @@ int check_config_cache(const struct plan *p, const char *top, const char *cache,
 	size_t count = 0;
 	if (read_cache(p, top, cache, &a, values, e) < 0)
 		return -1;
-	if (log_rel && fs_read(top, log_rel, MAX_TEXT, &log, ERR_IGNORED) < 0)
-		buf_reset(&log);
+	/* A summary that cannot be read proves nothing. */
+	if (log_rel && fs_exists(top, log_rel) && fs_read(top, log_rel, MAX_TEXT, &log, e) < 0)
+		return -1;
 	for (size_t i = 0; i < p->cmake.count; i++) {
 		const struct setting *s = &p->cmake.items[i];
 		if (!values[i] || !same_value(s->value, values[i]))

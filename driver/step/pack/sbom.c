@@ -48,7 +48,9 @@ static int copyright_of(struct bill *b, const char *name, const char **ret, stru
 		return 0;
 	}
 	AUTO_BUF struct buf text = {0};
-	const char *inside = root_resolve(b->q->root, arena_printf(b->a, "/usr/share/doc/%s/copyright", name), b->a);
+	const char *inside;
+	if (root_find(b->q->root, arena_printf(b->a, "/usr/share/doc/%s/copyright", name), b->a, &inside, e) < 0)
+		return -1;
 	if (inside) {
 		if (copy_text(b, inside, arena_printf(b->a, "vendored/%s/copyright", name), &text, e) < 0)
 			return -1;
@@ -176,9 +178,10 @@ static int copy_texts(struct bill *b, const char *name, struct err *e)
 		return -1;
 	for (size_t i = 0; i < files.count; i++) {
 		AUTO_BUF struct buf text = {0};
-		const char *inside = root_resolve(b->q->root, path_join(b->a, dir, files.items[i]), b->a);
+		const char *inside;
 		const char *rel = arena_printf(b->a, "vendored/%s/%s", name, files.items[i]);
-		if (inside && copy_text(b, inside, rel, &text, e) < 0)
+		if (root_find(b->q->root, path_join(b->a, dir, files.items[i]), b->a, &inside, e) < 0 ||
+		    (inside && copy_text(b, inside, rel, &text, e) < 0))
 			return -1;
 	}
 	if (!files.count)
@@ -213,7 +216,9 @@ static int linked_version(struct bill *b, const struct sbom_linked *l, const cha
 	for (size_t i = 0; !**ret && place && i < dirs.count; i++) {
 		AUTO_BUF struct buf text = {0};
 		const char *path = path_join(b->a, dirs.items[i], arena_printf(b->a, "%s.pc", l->module));
-		const char *real = root_resolve(b->q->root, path, b->a);
+		const char *real;
+		if (root_find(b->q->root, path, b->a, &real, e) < 0)
+			return -1;
 		if (!real)
 			continue;
 		if (!path_below(real, place))

@@ -137,7 +137,9 @@ int torch_provides(const struct torch_source *t, const struct root *root, const 
 	for (size_t i = 0; i < names.count; i++) {
 		const char *path = path_join(a, dir, names.items[i]);
 		if (!t->wheel) { /* a distribution's torch/lib holds links into its library directory */
-			const char *inside = root_resolve(root, path_join(a, t->lib_dir, names.items[i]), a);
+			const char *inside;
+			if (root_find(root, path_join(a, t->lib_dir, names.items[i]), a, &inside, e) < 0)
+				return -1;
 			if (!inside)
 				continue;
 			path = path_join(a, root->dir, inside);

@@ -16,9 +16,11 @@ struct answer {
 	const char *why;  /* what went wrong if not ok */
 };
 
-/* Runs a shell script in the sandbox, with /tmp writable and the toolkit mounted. A failing script is an answer; -1
- * only for an interruption. */
-static int ask(struct preflight *d, const char *script, const struct strlist *args, struct answer *ret, struct err *e)
+/* Runs a shell script in the sandbox, with /tmp writable and the toolkit mounted. A failing script is an answer; 1 with
+ * the line `name` where a fault of the machine was in the way, such as a program that was killed; -1 only for an
+ * interruption. */
+static int ask(struct preflight *d, const char *name, const char *script, const struct strlist *args,
+	       struct answer *ret, struct err *e)
 {
 	struct sandbox s;
 	struct arena *a = d->arena;
@@ -39,10 +41,9 @@ static int ask(struct preflight *d, const char *script, const struct strlist *ar
 		rc = sandbox_capture(&s, strlist_argv(&argv, a), d->run, &out, &why);
 	}
 	*ret = (struct answer){rc == 0, arena_strdup(a, buf_cstr(&out)), arena_strdup(a, why.msg)};
-	if (why.kind != ERR_INTERRUPTED)
+	if (why.kind != ERR_INTERRUPTED && err_kind_of_words(why.msg, ERR_NONE) != ERR_SYSTEM)
 		return 0;
-	*e = why;
-	return -1;
+	return preflight_err(d, name, &why, e) < 0 ? -1 : 1;
 }
 
 /* Whether a row of needs.yaml counts for this build; without a plan, for every build of the release. */
@@ -319,8 +320,9 @@ int preflight_python(struct preflight *d, struct err *e)
 		return 0;
 	for (size_t i = 1; i < count; i++)
 		strlist_ref(&modules, d->arena, all[i]->module);
-	if (ask(d, python_script, &modules, &got, e) < 0)
-		return -1;
+	int rc = ask(d, "python3", python_script, &modules, &got, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	strlist_split(&lines, d->arena, got.text, "\n");
 	if (!got.ok || lines.count != count) {
 		preflight_install(d, "python3", "python3", false, "the Python of the root '%s' does not work: %s",
@@ -359,8 +361,11 @@ int preflight_flags(struct preflight *d, struct err *e)
 	strlist_append(&flags, d->arena, &p->cpu_flags);
 	tables_cflags(p->package_row, p->platform, d->arena, &flags);
 	const char *all = strlist_join(&flags, d->arena, " ");
-	if (ask(d, script, &flags, &got, e) < 0 || (!got.ok && ask(d, script, &none, &plain, e) < 0))
-		return -1;
+	int rc = ask(d, "flags", script, &flags, &got, e);
+	if (rc == 0 && !got.ok)
+		rc = ask(d, "flags", script, &none, &plain, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	if (got.ok)
 		preflight_ok(d, "flags", "gcc and g++ accept %s", all);
 	else if (!plain.ok)
@@ -447,8 +452,9 @@ int preflight_blas(struct preflight *d, struct err *e)
 	const char *dirs = settings_value(&d->q->plan->env, "PKG_CONFIG_PATH");
 	strlist_ref(&args, d->arena, row->pkgconf);
 	strlist_ref(&args, d->arena, dirs ? dirs : "");
-	if (ask(d, script, &args, &got, e) < 0)
-		return -1;
+	int rc = ask(d, "blas", script, &args, &got, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	if (got.ok)
 		preflight_ok(d, "blas", "%s %.*s, and a program links with it", row->pkgconf,
 			     (int)strcspn(got.text, "\n"), got.text);
@@ -464,7 +470,8 @@ int preflight_blas(struct preflight *d, struct err *e)
 /* It is imported, its headers are read (only preprocessed: compiling them takes ten seconds) and its CMake package is
  * looked for as the build does. A part of it may be missing: Debian has it in three packages. */
 static const char torch_script[] =
-	"say() { echo \"$1: $(sed -n \"/$2/,\\$p\" log | head -n \"$3\")\" >&2; exit 1; }\n"
+	"say() { s=$?; [ $s -lt 128 ] || exit $s; ! grep -m 1 'Killed signal' log >&2 || exit 1; echo \"$1: $(sed -n "
+	"\"/$2/,\\$p\" log | head -n \"$3\")\" >&2; exit 1; }\n"
 	"d=$(mktemp -d) || exit; trap 'rm -rf \"$d\"' EXIT; cd \"$d\" || exit\n"
 	"python3 -I -c 'import sysconfig, torch.utils, torch.utils.cpp_extension as x\n"
 	"print(torch.utils.cmake_prefix_path)\n"
@@ -485,8 +492,9 @@ int preflight_torch(struct preflight *d, struct err *e)
 	struct answer got;
 	if (!p || strcmp(p->torch, "root") != 0)
 		return 0;
-	if (ask(d, torch_script, &none, &got, e) < 0)
-		return -1;
+	int rc = ask(d, "torch", torch_script, &none, &got, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	if (got.ok)
 		preflight_ok(d, "torch", "%s of the root: imported, headers and CMake package found", p->torch_version);
 	else
@@ -525,8 +533,9 @@ static int compile_kernel(struct preflight *d, struct err *e)
 	strlist_ref(&args, a, k->cxx);
 	for (size_t i = 0; i < targets.count; i++)
 		strlist_addf(&args, a, "-gencode=arch=compute_%s,code=sm_%s", targets.items[i], targets.items[i]);
-	if (ask(d, script, &args, &got, e) < 0)
-		return -1;
+	int rc = ask(d, "targets", script, &args, &got, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	const char *names = strlist_join(&targets, a, ", sm_");
 	if (got.ok)
 		preflight_ok(d, "targets", "nvcc %s compiles for sm_%s with %s", k->release, names, k->cxx);

@@ -106,7 +106,9 @@ static int try_dir(struct relocation *r, const struct relocate_file *f, const ch
 		   const char **ret, struct elf_info *ret_info, struct err *e)
 {
 	*ret = NULL;
-	const char *inside = root_resolve(r->q->root, path_join(r->a, dir, name), r->a);
+	const char *inside;
+	if (root_find(r->q->root, path_join(r->a, dir, name), r->a, &inside, e) < 0)
+		return -1;
 	if (!inside)
 		return 0;
 	const char *path = path_join(r->a, r->q->root->dir, inside);
@@ -190,8 +192,9 @@ static int vendor(struct relocation *r, const struct relocate_file *by, const ch
 			return 0;
 		}
 	}
-	const char *package = root_package_of(r->q->root, source, r->a);
-	if (check_owner(r, by, needed, source, package, e) < 0 ||
+	const char *package;
+	if (root_package_of(r->q->root, source, r->a, &package, e) < 0 ||
+	    check_owner(r, by, needed, source, package, e) < 0 ||
 	    digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
 		return -1;
 	r->libs = arena_room(r->a, r->libs, r->libs_count, &r->libs_cap, 16, sizeof(struct relocate_library *));

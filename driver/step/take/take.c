@@ -129,7 +129,9 @@ static int add_of_record(struct finder *f, const json_t *files, struct err *e)
 static int add_of_package(struct finder *f, struct err *e)
 {
 	struct strlist paths = {0};
-	const char *package = root_package_of(f->root, path_join(f->a, f->dir, "__init__.py"), f->a);
+	const char *package;
+	if (root_package_of(f->root, path_join(f->a, f->dir, "__init__.py"), f->a, &package, e) < 0)
+		return -1;
 	if (!package) {
 		err_set(e, ERR_POLICY, "nothing says which files the torch of '%s' has: no RECORD and no package",
 			f->root->dir);

@@ -1,5 +1,6 @@
 #include "step/verify/verify_run.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -217,7 +218,7 @@ static int judge(const struct plan *p, struct lines *l, const char *error_text, 
 		const char *end = error_text + strlen(error_text), *start = end;
 		while (start > error_text && end - start < 600)
 			start--;
-		return err_set(e, err_kind_of_words(start, ERR_POLICY),
+		return err_set(e, status == 128 + SIGKILL ? ERR_SYSTEM : err_kind_of_words(start, ERR_POLICY),
 			       "%s does not run to the end of its checks (status %d): %s", p->distribution, status,
 			       start);
 	}

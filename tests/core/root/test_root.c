@@ -364,7 +364,9 @@ static void packages(void)
 static void assert_owner(const char *path, const char *want)
 {
 	struct root r = opened();
-	const char *got = root_package_of(&r, path, &arena);
+	const char *got;
+	struct err e = {0};
+	assert_ok(root_package_of(&r, path, &arena, &got, &e), &e);
 	if (want)
 		assert_string_equal(got ? got : "(nobody)", want);
 	else
@@ -378,6 +380,44 @@ static void test_package_of(void **state)
 	assert_owner("/usr/lib/liby.so.1", "liby1=4.5");
 	assert_owner("/usr/lib/liby.so.1.5", "liby1=4.5");
 	assert_owner("/lib/i386-linux-gnu/libx.so.1", "libx1=9");
+}
+
+/* What cannot be read is no "belongs to nobody". */
+static void test_package_of_a_list_that_cannot_be_read(void **state)
+{
+	(void)state;
+	const char *got = "untouched";
+	struct err e = {0};
+	packages();
+	struct root r = opened();
+	file("var/lib/dpkg/info/aaa.list", "");
+	assert_int_equal(truncate(test_path("root/var/lib/dpkg/info/aaa.list"), 65 << 20), 0);
+	assert_err(root_package_of(&r, "/usr/lib/liby.so.1", &arena, &got, &e), &e, ERR_INTEGRITY, "aaa.list");
+	assert_string_equal(got, "untouched");
+}
+
+/* A name that no file system has stands for what the machine says when it cannot look. */
+static void test_what_cannot_be_looked_for(void **state)
+{
+	(void)state;
+	char name[400] = "/usr/";
+	AUTO_BUF struct buf out = {0};
+	struct strlist names = {0};
+	const char *found = "untouched";
+	struct err e = {0};
+	struct root r = opened();
+	memset(name + 5, 'x', sizeof(name) - 6);
+	assert_err(root_find(&r, name, &arena, &found, &e), &e, ERR_SYSTEM, "cannot look for '/usr/xxx");
+	assert_string_equal(found, "untouched");
+	assert_err(root_read(&r, name, 1, &out, &e), &e, ERR_SYSTEM, "cannot look for");
+	assert_err(root_list(&r, name, &arena, &names, &e), &e, ERR_SYSTEM, "cannot look for");
+	assert_err(root_files(&r, name, &arena, &names, &e), &e, ERR_SYSTEM, "cannot look for");
+	assert_ok(root_find(&r, "/etc/none", &arena, &found, &e), &e);
+	assert_null(found);
+	lnk("/usr/bin/there", "usr/bin/here");
+	lnk("/usr/bin/here", "usr/bin/there");
+	assert_ok(root_find(&r, "/usr/bin/here", &arena, &found, &e), &e);
+	assert_null(found);
 }
 
 static void test_files_of_a_package(void **state)
@@ -455,6 +495,14 @@ static void test_package_lookup_is_quick(void **state)
 	assert_true(to.tv_sec - from.tv_sec < 10); /* of the processor; 0.3 s without sanitizers */
 }
 
+static void assert_glibc(const struct root *r, const char *want)
+{
+	const char *found;
+	struct err e = {0};
+	assert_ok(root_glibc(r, &arena, &found, &e), &e);
+	assert_string_equal(found, want);
+}
+
 /* What glibc prints when it is run is in its file. */
 static void glibc_is_read_from_the_library(void **state)
 {
@@ -462,10 +510,10 @@ static void glibc_is_read_from_the_library(void **state)
 	struct root r;
 	struct err e = {0};
 	assert_ok(root_open(test_path("root"), &arena, &r, &e), &e);
-	assert_string_equal(root_glibc(&r, &arena), "");
+	assert_glibc(&r, "");
 	file("etc/ld.so.conf", "/usr/lib/x86_64-linux-gnu\n");
 	file("usr/lib/x86_64-linux-gnu/libc.so.6", "GNU ld script, no library");
-	assert_string_equal(root_glibc(&r, &arena), "");
+	assert_glibc(&r, "");
 	file("usr/lib/x86_64-linux-gnu/libc.so.6", "ELF");
 	FILE *f = fopen(test_path("root/usr/lib/x86_64-linux-gnu/libc.so.6"), "a");
 	assert_non_null(f);
@@ -473,9 +521,12 @@ static void glibc_is_read_from_the_library(void **state)
 		"\0more\0GNU C Library (Debian GLIBC 2.41-12) stable release version 2.41.\nCopyright\0";
 	assert_int_equal(fwrite(text, sizeof(text), 1, f), 1);
 	assert_int_equal(fclose(f), 0);
-	assert_string_equal(root_glibc(&r, &arena), "2.41");
+	assert_glibc(&r, "2.41");
+	const char *found;
+	file("etc/ld.so.conf", "include /etc/a*/b\n");
+	assert_err(root_glibc(&r, &arena, &found, &e), &e, ERR_CONFIG, "wildcard");
 	assert_ok(root_open("/", &arena, &r, &e), &e);
-	assert_string_equal(root_glibc(&r, &arena), gnu_get_libc_version());
+	assert_glibc(&r, gnu_get_libc_version());
 }
 
 static void test_files(void **state)
@@ -526,6 +577,8 @@ int main(void)
 		T(test_library_dirs_include_loop),
 		T(glibc_is_read_from_the_library),
 		T(test_package_of),
+		T(test_package_of_a_list_that_cannot_be_read),
+		T(test_what_cannot_be_looked_for),
 		T(test_package_of_with_merged_usr),
 		T(test_files_of_a_package),
 		T(test_package_of_a_link),

@@ -401,6 +401,9 @@ static void test_capture(void **state)
 				   (const char *const[]){"sh", "-c", "echo out; echo the reason >&2; exit 3", NULL},
 				   test_run(), &out, &e),
 		   &e, ERR_BUILD, "exit status 3: the reason");
+	assert_err(sandbox_capture(&box, (const char *const[]){"sh", "-c", "echo half; kill -9 $$", NULL}, test_run(),
+				   &out, &e),
+		   &e, ERR_SYSTEM, "'sh' was killed by signal 9");
 	assert_string_equal(buf_cstr(&out), "out\n");
 }
 

@@ -127,6 +127,22 @@ static const struct toolkit *probe(const char *home, enum sandbox_kind kind)
 	return toolkit_find(l, "12.4");
 }
 
+/* A header that cannot be read is not one that is missing: the kernels would be without that part. */
+static void test_a_header_that_cannot_be_read(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct root root;
+	const struct toolkits *l = NULL;
+	const char *home = make_toolkit("#if __GNUC__ > 99\n");
+	test_write(test_path("cuda/include/nvrtc-of-the-test.h"), "");
+	assert_int_equal(truncate(test_path("cuda/include/nvrtc-of-the-test.h"), 17 << 20), 0);
+	assert_ok(root_open(NULL, &arena, &root, &e), &e);
+	assert_err(toolkit_probe(&tables, &root, SANDBOX_NONE, home, test_run(), &arena, &l, &e), &e, ERR_INTEGRITY,
+		   "nvrtc-of-the-test.h");
+	assert_null(l);
+}
+
 static void test_a_toolkit_of_the_users_own(void **state)
 {
 	(void)state;
@@ -311,6 +327,7 @@ int main(void)
 		TEST(test_numbers_of_a_header),
 		TEST(test_limits_of_host_config),
 		TEST(test_a_toolkit_of_the_users_own),
+		TEST(test_a_header_that_cannot_be_read),
 		TEST(test_the_tree_of_a_world),
 		TEST(test_compilers_that_nvcc_does_not_accept),
 		TEST(test_without_a_sandbox),

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/path.h"
 #include "step/compile/check_config.h"
@@ -28,6 +29,19 @@ static int cache_is(const char *cache, const char *log, const struct plan *p, st
 	if (log)
 		test_write(test_path("build.log"), log);
 	return check_config_cache(p, test_path("."), "CMakeCache.txt", log ? "build.log" : NULL, r, e);
+}
+
+/* A log that cannot be read is no log without a summary. */
+static void test_a_log_that_cannot_be_read(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct plan p = {0};
+	struct config_report r = {0};
+	assert_int_equal(mkdir(test_path("build.log"), 0700), 0);
+	assert_ok(cache_is("A:BOOL=ON\n", NULL, &p, &r, &e), &e);
+	assert_err(check_config_cache(&p, test_path("."), "CMakeCache.txt", "build.log", &r, &e), &e, ERR_INTEGRITY,
+		   "build.log");
 }
 
 static void test_equal_values_pass(void **state)
@@ -441,6 +455,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_equal_values_pass, test_teardown),
+		cmocka_unit_test_teardown(test_a_log_that_cannot_be_read, test_teardown),
 		cmocka_unit_test_teardown(test_booleans_compare_by_meaning, test_teardown),
 		cmocka_unit_test_teardown(test_a_different_value_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_an_absent_entry_is_refused, test_teardown),

@@ -414,6 +414,24 @@ static void test_a_flag_that_the_compiler_does_not_take(void **state)
 	assert_contains(e.hint, "use a root with GCC");
 }
 
+/* Killed as for memory: that says nothing of the flags. */
+static void test_a_compiler_that_is_killed(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct root host;
+	assert_ok(root_open("/", &t.a, &host, &e), &e);
+	t.q.root = &host;
+	t.q.kind = SANDBOX_NONE;
+	t.plan.isa = "isa";
+	test_write(test_path("tools/cc1"), "#!/bin/sh\nkill -9 $$\n");
+	assert_int_equal(chmod(test_path("tools/cc1"), 0755), 0);
+	strlist_addf(&t.plan.cpu_flags, &t.a, "-B%s", test_path("tools"));
+	assert_ok(preflight_check(&t.d, "flags", &e), &e);
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "Killed signal terminated program cc1");
+	assert_not_contains(e.hint, "use a root with GCC");
+}
+
 static const char *own_files[] = {"lib/own.a", "include/own.h"};
 static struct blas_row own_blas(void)
 {
@@ -640,6 +658,7 @@ int main(void)
 		TEST(test_a_blas_in_a_place_of_its_own),
 		TEST(test_a_world_is_not_changed),
 		TEST(test_a_flag_that_the_compiler_does_not_take),
+		TEST(test_a_compiler_that_is_killed),
 		TEST(test_a_root_whose_path_needs_quotes),
 		TEST(test_without_a_sandbox_paths_are_plain),
 		TEST(test_a_need_of_others_does_not_count),
