@@ -397,73 +397,117 @@ static void test_list_of_targets(void **state)
 	assert_int_equal(load("./libtorch_cut.so", "use"), 1);
 }
 
-/* Each byte of headers and relocations changed, and ends cut off: refused with a name and place, or cut and proved. */
+/* Where damage is done: the ELF header and the first program headers, the first fat binary, its second image, the
+ * section header of the fat binaries. */
+enum place { HEAD, BOX, NEXT, SECTION };
+
+/* What is changed (by exclusive or) and what is said of it; NULL: odd, but cut and proved. */
+static const struct {
+	enum place place;
+	size_t at;
+	uint8_t mask;
+	const char *text;
+} damage[] = {
+	{HEAD, 0, 0x5a, "no ELF magic at offset 0x0"},
+	{HEAD, 4, 0x5a, "not a 64-bit ELF file (class 88) at offset 0x4"},
+	{HEAD, 5, 0x5a, "not a little-endian ELF file (data encoding 91) at offset 0x5"},
+	{HEAD, 16, 0x5a, NULL},
+	{HEAD, 18, 0x5a, NULL},
+	{HEAD, 32, 0x5a, "the section of GPU code is not loaded as it lies in the file at offset"},
+	{HEAD, 33, 0x5a, "the section of GPU code is not loaded as it lies in the file at offset"},
+	{HEAD, 39, 0x5a, "program headers"},
+	{HEAD, 40, 0x5a, "section 0 leaves the file at offset"},
+	{HEAD, 43, 0x5a, "section headers leave the file at offset"},
+	{HEAD, 54, 0x5a, "program headers of 98 bytes at offset 0x36"},
+	{HEAD, 56, 0x5a, "two parts of the file lie over each other at offset"},
+	{HEAD, 57, 0x5a, "two parts of the file lie over each other at offset"},
+	{HEAD, 58, 0x5a, "section headers leave the file at offset"},
+	{HEAD, 60, 0x5a, "section headers leave the file at offset"},
+	{HEAD, 62, 0x5a, NULL},
+	{HEAD, 64, 0x5a, "of the string table is in no segment, used at offset"},
+	{HEAD, 72, 0x5a, "leave its segment at offset"},
+	{HEAD, 79, 0x5a, "leaves the file at offset"},
+	{HEAD, 80, 0x5a, "leave its segment at offset"},
+	{HEAD, 96, 0x5a, "leaves its segment at offset"},
+	{HEAD, 104, 0x5a, "segment 0 is larger in the file than in memory at offset 0x0"},
+	{HEAD, 112, 0x5a, "not a power of two, at offset 0x0"},
+	{BOX, 0, 0x5a, "not a fat binary where one must be at offset 0x"},
+	{BOX, 4, 0x5a, "a fat binary of version 91 with a header of 16 bytes at offset 0x"},
+	{BOX, 6, 0x5a, "a GPU code entry has a header of"},
+	{BOX, 6, 0x10, "a fat binary of version 1 with a header of 0 bytes at offset 0x"},
+	{BOX, 8, 0x5a, "a GPU code entry ends within its header at offset 0x"},
+	{BOX, 10, 0x5a, "leaves its section at offset 0x"},
+	{BOX, 15, 0x5a, "leaves its section at offset 0x"},
+	{BOX, 16, 0x5a, NULL},
+	{BOX, 20, 0x5a, "a GPU code entry has a header of 26 bytes at offset 0x"},
+	{BOX, 23, 0x5a, "a GPU code entry has a header of 1509949504 bytes at offset 0x"},
+	{BOX, 24, 0x5a, "a GPU code entry has a header of"},
+	{BOX, 27, 0x5a, "leaves its container at offset 0x"},
+	{BOX, 35, 0x5a, "a GPU code entry of 1509949440 bytes has room for"},
+	{BOX, 44, 0x5a, NULL},
+	{BOX, 47, 0x5a, "a GPU code entry for target 1509949520 at offset 0x"},
+	{BOX, 57, 0xa0, "a GPU code entry that is compressed in two ways at offset 0x"},
+	{NEXT, 4, 0x5a, "a GPU code entry has a header of 26 bytes at offset 0x"},
+	{NEXT, 12, 0x5a, "leaves its container at offset 0x"},
+	{SECTION, offsetof(Elf64_Shdr, sh_addr), 0x08, "not loaded as it lies in the file at offset 0x"},
+	{SECTION, offsetof(Elf64_Shdr, sh_offset) + 7, 0x5a, "leaves the file at offset 0x"},
+	{SECTION, offsetof(Elf64_Shdr, sh_size), 0x08, "not a fat binary where one must be at offset 0x"},
+	{SECTION, offsetof(Elf64_Shdr, sh_size) + 4, 0x5a, "leaves the file at offset 0x"},
+};
+
+static void assert_refused(const void *data, size_t len, const char *text)
+{
+	AUTO_BUF struct buf after = {0};
+	struct err why = {0};
+	struct fatbin_cut r;
+	uint64_t size;
+	test_write_bytes(test_path("bad.so"), data, len);
+	err_clear(&err);
+	int rc = cut(test_path("bad.so"), test_path("cut.so"), &r, &size);
+	assert_ok(fs_read(TRUSTED, test_path("bad.so"), 64 << 20, &after, &why), &why);
+	assert_int_equal(after.len, len);
+	assert_memory_equal(after.data, data, len);
+	if (!text) {
+		assert_ok(rc, &err);
+		return;
+	}
+	assert_int_equal(rc, -1);
+	assert_int_equal(err.kind, ERR_INTEGRITY);
+	assert_contains(err.msg, text);
+	assert_contains(err.msg, "/bad.so': ");
+	assert_contains(err.msg, " at offset 0x");
+}
+
+/* Each is refused with the file's name and the place, or cut and proved, and the file is what it was. */
 static void test_damage_is_refused(void **state)
 {
 	AUTO_BUF struct buf whole = {0};
-	struct fatbin_cut r;
-	uint64_t size;
-	size_t refused = 0;
+	size_t refused = 0, section = 0;
 	(void)state;
 	make_boxes();
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED);
 	assert_ok(fs_read(TRUSTED, test_path("lib.so"), 64 << 20, &whole, &err), &err);
 	const char *first = memmem(whole.data, whole.len, "\x50\xed\x55\xba\x01\0\x10", 8);
 	const size_t box = (size_t)(first - whole.data);
-	const size_t places[] = {4,
-				 5,
-				 16,
-				 18,
-				 32,
-				 33,
-				 40,
-				 54,
-				 56,
-				 58,
-				 60,
-				 62,
-				 64,
-				 72,
-				 80,
-				 96,
-				 104,
-				 112,
-				 box,
-				 box + 4,
-				 box + 6,
-				 box + 8,
-				 box + 10,
-				 box + 15,
-				 box + 16,
-				 box + 20,
-				 box + 22,
-				 box + 24,
-				 box + 27,
-				 box + 32,
-				 box + 44,
-				 box + 57,
-				 box + 16 + 64 + BIG + 4,
-				 box + 16 + 64 + BIG + 12};
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		char was = whole.data[places[i]];
-		whole.data[places[i]] = (char)(was ^ 0x5a);
-		test_write_bytes(test_path("bad.so"), whole.data, whole.len);
-		whole.data[places[i]] = was;
-		err_clear(&err);
-		if (cut(test_path("bad.so"), test_path("cut.so"), &r, &size) < 0) {
-			assert_int_equal(err.kind, ERR_INTEGRITY);
-			assert_non_null(strstr(err.msg, "bad.so"));
-			assert_non_null(strstr(err.msg, "offset"));
-			refused++;
-		}
+	const Elf64_Ehdr *h = (const Elf64_Ehdr *)whole.data;
+	for (size_t i = 0; i < h->e_shnum; i++) {
+		Elf64_Shdr s;
+		memcpy(&s, whole.data + h->e_shoff + i * sizeof(s), sizeof(s));
+		if (s.sh_offset == box)
+			section = h->e_shoff + i * sizeof(s);
 	}
-	assert_true(refused >= 20);
-	for (size_t len = 1; len < whole.len; len += whole.len / 40) {
-		test_write_bytes(test_path("bad.so"), whole.data, len);
-		err_clear(&err);
-		assert_int_equal(cut(test_path("bad.so"), test_path("cut.so"), &r, &size), -1);
-		assert_int_equal(err.kind, ERR_INTEGRITY);
+	assert_int_not_equal(section, 0);
+	const size_t from[] = {[BOX] = box, [NEXT] = box + 16 + 64 + BIG, [SECTION] = section};
+	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
+		char *byte = whole.data + from[damage[i].place] + damage[i].at, was = *byte;
+		*byte = (char)(was ^ damage[i].mask);
+		assert_refused(whole.data, whole.len, damage[i].text);
+		*byte = was;
+		refused += damage[i].text != NULL;
 	}
+	assert_true(refused >= 40);
+	for (size_t len = 1; len < whole.len; len += whole.len / 6)
+		assert_refused(whole.data, len, " at offset 0x");
 }
 
 int main(void)
