@@ -26,10 +26,16 @@ char *pip_reason(struct arena *a, const struct buf *output)
 {
 	AUTO_BUF struct buf errors = {0};
 	struct strlist lines = {0};
+	const char *warning = "the index has no page of it, or it could not be read";
 	strlist_split(&lines, a, buf_cstr(output), "\n\r");
 	for (size_t i = 0; i < lines.count && errors.len < REASON_MAX; i++)
 		if (strncmp(lines.items[i], "ERROR: ", 7) == 0)
 			buf_printf(&errors, "%s%s", errors.len ? "; " : "", lines.items[i] + 7);
+		else if (strncmp(lines.items[i], "WARNING: ", 9) == 0)
+			warning = lines.items[i] + 9;
+	/* So pip tells a page that it could not read. */
+	if (strstr(buf_cstr(&errors), "(from versions: none)"))
+		buf_printf(&errors, "; %.500s", warning);
 	if (!errors.len)
 		buf_printf(&errors, "%.1000s", lines.count ? lines.items[lines.count - 1] : "it gave no reason");
 	return arena_strdup(a, buf_cstr(&errors));

@@ -21,6 +21,14 @@ static void its_errors_are_the_reason(void **state)
 	assert_string_equal(reason(&a, "Looking\nERROR: one\r\nnoise\nERROR: two\nlast\n"), "one; two");
 	assert_string_equal(reason(&a, "first\nTraceback: last\n"), "Traceback: last");
 	assert_string_equal(reason(&a, ""), "it gave no reason");
+	/* A page that cannot be read is one without versions. */
+	assert_string_equal(
+		reason(&a, "WARNING: one\nWARNING: Retrying\nERROR: no x (from versions: none)\nERROR: y\n"),
+		"no x (from versions: none); y; Retrying");
+	assert_string_equal(reason(&a, "ERROR: no x (from versions: none)\n"),
+			    "no x (from versions: none); the index has no page of it, or it could not be read");
+	assert_string_equal(reason(&a, "WARNING: old\nERROR: no x (from versions: 1, 2)\n"),
+			    "no x (from versions: 1, 2)");
 	char *line = arena_alloc(&a, 5001);
 	memset(line, 'x', 5000);
 	assert_int_equal(strlen(reason(&a, line)), 1000);
