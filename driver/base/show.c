@@ -6,6 +6,7 @@
 
 #include "base/size.h"
 #include "base/strlist.h"
+#include "base/utf8.h"
 
 struct thing {
 	const json_t *is;
@@ -141,7 +142,9 @@ static void put_form(const json_t *v, const char *form, struct buf *out)
 
 void show_html(const char *s, struct buf *out)
 {
-	for (; *s; s++)
+	AUTO_BUF struct buf shown = {0};
+	utf8_show(&shown, s, strlen(s), false);
+	for (s = buf_cstr(&shown); *s; s++)
 		if (strchr("<>&\"'", *s))
 			buf_printf(out, "&#%d;", *s);
 		else

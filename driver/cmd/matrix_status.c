@@ -34,20 +34,27 @@ static bool is_name(const char *s)
 	return s && *s && *s != '.' && !strchr(s, '/');
 }
 
+/* No link: a page of all jobs leads nowhere else. */
+static bool is_file(const struct run_dir *r, const char *rel)
+{
+	struct stat st;
+	return fs_stat(r->dir, rel, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static int64_t number_of(const json_t *o, const char *key)
 {
 	return (int64_t)json_integer_value(json_object_get(o, key));
 }
 
-/* The lines "key value" of a state. Nothing where the file is missing. */
+/* The lines "key value" of a state. Nothing where the file is missing, or is none: a node may have left anything. */
 static struct kvlist read_state(const struct run_dir *r, const char *id)
 {
 	AUTO_BUF struct buf text = {0};
 	AUTO_BUF struct buf shown = {0};
 	struct kvlist out = {0};
 	struct strlist lines = {0};
-	const char *path = arena_printf(r->arena, "%s/state/%s", r->dir, id);
-	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, STATE_MAX_BYTES, &text, ERR_IGNORED) < 0)
+	const char *path = path_join(r->arena, "state", id);
+	if (!fs_exists(r->dir, path) || fs_read(r->dir, path, STATE_MAX_BYTES, &text, ERR_IGNORED) < 0)
 		return out;
 	utf8_show(&shown, buf_cstr(&text), text.len, false);
 	strlist_split(&lines, r->arena, buf_cstr(&shown), "\n");
@@ -69,7 +76,7 @@ static const char *why_failed(const struct run_dir *r, const char *id)
 	struct stat st;
 	struct strlist lines = {0};
 	char tail[LOG_TAIL];
-	AUTO_FD int fd = fs_open(TRUSTED, arena_printf(r->arena, "%s/log/%s.log", r->dir, id), &st, ERR_IGNORED);
+	AUTO_FD int fd = fs_open(r->dir, arena_printf(r->arena, "log/%s.log", id), &st, ERR_IGNORED);
 	off_t from = fd >= 0 && st.st_size > LOG_TAIL ? st.st_size - LOG_TAIL : 0;
 	ssize_t n = fd >= 0 ? pread(fd, tail, sizeof(tail), from) : 0;
 	utf8_show(&shown, tail, n > 0 ? (size_t)n : 0, false);
@@ -87,8 +94,7 @@ static const char *find_record(const struct run_dir *r, const char *id, const ch
 			    arena_printf(r->arena, "dist/%s", variant), variant};
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
 		const char *path = path_join(r->arena, at[i], "build.json");
-		if (fs_exists(TRUSTED, path_join(r->arena, r->dir, path)) &&
-		    json_read(r->dir, path, ret, ERR_IGNORED) == 0)
+		if (fs_exists(r->dir, path) && json_read(r->dir, path, ret, ERR_IGNORED) == 0)
 			return at[i];
 	}
 	return NULL;
@@ -109,7 +115,7 @@ static json_t *made_of(struct run_dir *r, const char *id, const char *variant)
 			 (json_int_t)number_of(record, "bytes"), "hits", (json_int_t)number_of(cache, "hits"), "misses",
 			 (json_int_t)number_of(cache, "misses"), "remote_hits",
 			 (json_int_t)number_of(cache, "remote_hits"), "page",
-			 json_or_null(fs_exists(TRUSTED, path_join(r->arena, r->dir, page)) ? page : NULL));
+			 json_or_null(is_file(r, page) ? page : NULL));
 }
 
 static size_t state_of(const struct kvlist *lines, bool all_made)
@@ -121,10 +127,12 @@ static size_t state_of(const struct kvlist *lines, bool all_made)
 	return all_made ? 0 : WAITING;
 }
 
+/* At least 0. */
 static int64_t line_number(const struct kvlist *lines, const char *key)
 {
 	const char *text = kvlist_get(lines, key);
-	return text ? strtoll(text, NULL, 10) : 0;
+	const int64_t n = text ? strtoll(text, NULL, 10) : 0;
+	return n < 0 ? 0 : n;
 }
 
 static int add_job(struct run_dir *r, json_t *job, struct err *e)
@@ -153,18 +161,17 @@ static int add_job(struct run_dir *r, json_t *job, struct err *e)
 	const char *log = arena_printf(r->arena, "log/%s.log", id);
 	r->by[state]++;
 	r->seconds += until > began ? (uint64_t)(until - began) : 0;
-	json_object_set_new(
-		job, "run",
-		json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "state", states[state], "node",
-			  json_or_null(kvlist_get(&lines, "node")), "attempt",
-			  (json_int_t)line_number(&lines, "attempt"), "exit", (json_int_t)line_number(&lines, "exit"),
-			  "seconds", (json_int_t)(until > began ? until - began : 0), "why",
-			  json_or_null(strcmp(states[state], "failed") == 0 ? why_failed(r, id)
-				       : strcmp(states[state], "lost") == 0
-					       ? "it did not end: its node went away, or it was killed"
-					       : NULL),
-			  "log", json_or_null(fs_exists(TRUSTED, path_join(r->arena, r->dir, log)) ? log : NULL),
-			  "made", made));
+	json_object_set_new(job, "run",
+			    json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "state", states[state], "node",
+				      json_or_null(kvlist_get(&lines, "node")), "attempt",
+				      (json_int_t)line_number(&lines, "attempt"), "exit",
+				      (json_int_t)line_number(&lines, "exit"), "seconds",
+				      (json_int_t)(until > began ? until - began : 0), "why",
+				      json_or_null(strcmp(states[state], "failed") == 0 ? why_failed(r, id)
+						   : strcmp(states[state], "lost") == 0
+							   ? "it did not end: its node went away, or it was killed"
+							   : NULL),
+				      "log", json_or_null(is_file(r, log) ? log : NULL), "made", made));
 	return 0;
 }
 

@@ -277,15 +277,16 @@ static int check_space(struct preflight *d, const char *name, const char *dir, d
 	return 0;
 }
 
-/* Whether a file can be made there, and run: access(2) knows what is mounted noexec. False with a line. */
+/* Whether a file can be made there, and run: access(2) knows what is mounted noexec. False with a line. Where
+ * this is killed here the next run removes the file. */
 static bool try_place(struct preflight *d, const char *name, const char *dir, bool to_run, const char *fix)
 {
 	char *made = NULL;
 	struct err why = {0};
-	bool written = fs_temp_dir(dir, "ptbuild-check-", d->arena, &made, &why) == 0;
-	const char *file = path_join(d->arena, written ? made : dir, "file");
-	written = written && fs_write(TRUSTED, file, "#!/bin/sh\n", 10, 0755, &why) == 0;
-	bool runs = written && (!to_run || access(file, X_OK) == 0);
+	(void)!fs_sweep(dir, ERR_IGNORED);
+	AUTO_FD int fd = fs_neighbour(path_join(d->arena, dir, "file"), 0755, d->arena, &made, &why);
+	bool written = fd >= 0 && fs_write_all(fd, "#!/bin/sh\n", 10, made, &why) == 0;
+	bool runs = written && (!to_run || access(made, X_OK) == 0);
 	if (!written)
 		preflight_fail(d, ERR_SYSTEM, name, fix, "cannot write into '%s': %s", dir, why.msg);
 	else if (!runs)
@@ -293,7 +294,7 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, bo
 			       "nothing that is made in '%s' can be run: %s (mounted noexec?)", dir,
 			       os_errno_text(errno));
 	if (made)
-		(void)!fs_remove(TRUSTED, made, ERR_IGNORED);
+		(void)unlink(made);
 	return runs;
 }
 

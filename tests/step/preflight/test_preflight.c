@@ -625,6 +625,19 @@ static void test_a_full_disk(void **state)
 	assert_ok(check(&e), &e);
 }
 
+/* What a kill left while it was tried whether there can be a file. */
+static void test_places_are_as_they_were(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct strlist left = {0};
+	test_write(test_path("dist/.ptbuild-0123456789abcdef"), "");
+	t.q.out_dir = arena_strdup(&t.a, test_path("dist"));
+	assert_ok(check(&e), &e);
+	assert_ok(fs_list(TRUSTED, t.q.out_dir, &t.a, &left, &e), &e);
+	assert_int_equal(left.count, 0);
+}
+
 static void test_a_place_that_cannot_be_written(void **state)
 {
 	(void)state;
@@ -664,6 +677,7 @@ int main(void)
 		TEST(test_a_need_of_others_does_not_count),
 		TEST(test_a_full_disk),
 		TEST(test_a_place_that_cannot_be_written),
+		TEST(test_places_are_as_they_were),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
