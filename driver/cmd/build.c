@@ -447,7 +447,7 @@ static void hint_slim(struct cmd_context *c, const struct pipeline_request *q)
 			strlist_addf(&gpus, c->arena, "sm%s%s", p->targets[k].row->sm, p->targets[k].ptx ? "+ptx" : "");
 		const char *hint = gpus.count && package_is_torch(t->variant.package)
 					   ? official_hint(q->profiles_dir, t->release,
-							   strlist_join(&gpus, c->arena, "+"), c->arena)
+							   strlist_join(&gpus, c->arena, "+"), p->platform, c->arena)
 					   : NULL;
 		if (hint) {
 			log_info(c->run->log, "without a build: '%s' cuts the official wheel to the GPU", hint);

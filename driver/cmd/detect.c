@@ -71,7 +71,8 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 		return -1;
 	if (detect_choose(t, f, &h, o->workload, o->release, c->arena, &d, e) < 0)
 		return -1;
-	const char *slim = d.cuda && d.release && d.gpu ? official_hint(dir, d.release, d.gpu, c->arena) : NULL;
+	const char *slim =
+		d.cuda && d.release && d.gpu ? official_hint(dir, d.release, d.gpu, h.platform, c->arena) : NULL;
 	if (cmd_show(c,
 		     json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
 			       1, "profile", json_or_null(d.profile), "gpu", json_or_null(d.gpu), "isa",

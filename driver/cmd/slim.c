@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "base/sys/machine.h"
 #include "base/version.h"
 #include "cmd/select.h"
 #include "core/machine/detect.h"
@@ -28,6 +29,7 @@ struct slim_options {
 struct slim_targets {
 	struct slim_target *items;
 	size_t count;
+	const char *platform; /* of the first profile; NULL: none is named */
 };
 
 /* What runs on it alone, by the tables. */
@@ -99,6 +101,8 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 		}
 		if (rc < 0 || set_target(c, t, &p, word, to, e) < 0)
 			return -1;
+		if (i >= o->gpus.count && !ret->platform)
+			ret->platform = p.platform;
 		bool again = false;
 		for (size_t k = 0; k < ret->count; k++)
 			again = again || strcmp(ret->items[k].name, to->name) == 0;
@@ -217,7 +221,8 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const
 			return -1;
 		if (!any && wheels->count == 1) {
 			err_set(e, ERR_POLICY, "'%s' has no GPU code", wheels->items[i]);
-			return err_hint(e, "there is nothing to cut: use it as it is");
+			return err_hint(e,
+					"there is nothing to cut: use it as it is (code for AMD's GPUs stays whole)");
 		}
 		if (!any)
 			log_warn(c->run->log, "'%s' has no GPU code: use it as it is", path_base(wheels->items[i]));
@@ -323,14 +328,16 @@ int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const
 }
 
 /* The wheels of --release out of the store, fetched by their digests. */
-static int fetch_official(struct cmd_context *c, struct strlist *wheels, struct err *e)
+static int fetch_official(struct cmd_context *c, const struct slim_targets *t, struct strlist *wheels, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	const struct official_wheel *found[TABLES_PACKAGES];
 	struct official all;
 	size_t count = 0;
 	const char *profiles, *python = o->python ? o->python : "3.13",
-			      *platform = o->platform ? o->platform : platforms[0];
+			      *platform = o->platform   ? o->platform
+					  : t->platform ? t->platform
+							: machine_platform(c->arena);
 	if (cmd_profiles_dir(c, &profiles, e) < 0 || official_read(profiles, o->release, c->arena, &all, e) < 0)
 		return -1;
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
@@ -412,7 +419,7 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 		return err_set(e, ERR_USAGE, "option '--release': not a version: '%s'", o->release);
 	if (o->pin.count)
 		return pin(c, e);
-	if (read_targets(c, &targets, e) < 0 || (o->release && fetch_official(c, &wheels, e) < 0))
+	if (read_targets(c, &targets, e) < 0 || (o->release && fetch_official(c, &targets, &wheels, e) < 0))
 		return -1;
 	return o->env ? cut_env(c, &targets, e) : cut_wheels(c, &wheels, &targets, e);
 }
@@ -430,7 +437,8 @@ static const struct arg_def slim_options[] = {
 	{"python", 0, OPTION(ARG_STRING, python), "VERSION", "with --release: for this Python (default: 3.13)",
 	 "<python>"},
 	{"platform", 0, OPTION(ARG_STRING, platform), "NAME",
-	 "with --release: the wheels' platform (default: x86_64-linux)", "x86_64-linux aarch64-linux"},
+	 "with --release: the wheels' platform (default: the profile's, else this machine's)",
+	 "x86_64-linux aarch64-linux"},
 	{"pin", 0, OPTION(ARG_LIST, pin), "NAME==VERSION",
 	 "with --release: write the file of its wheels, as the index has them, torch first", NULL},
 	{"cuda", 0, OPTION(ARG_STRING, cuda), "VERSION",

@@ -192,6 +192,9 @@ static void the_description_travels(void **state)
 {
 	(void)state;
 	AUTO_JSON json_t *doc = detect("--machine " TEST_DATA_DIR "/machines/dgx-spark.yaml");
+	assert_string_equal(text(doc, "without_build"),
+			    arena_printf(&ran.arena, "ptbuild slim --release %s --gpu sm121 --platform aarch64-linux",
+					 text(doc, "release")));
 	AUTO_FREE char *machine = json_dumps(json_object_get(doc, "machine"), 0);
 	test_write(test_path("box.json"), machine);
 	AUTO_JSON json_t *again = detect(arena_printf(&ran.arena, "--machine '%s'", test_path("box.json")));

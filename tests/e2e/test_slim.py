@@ -227,8 +227,20 @@ def test_an_environment_in_which_nothing_is_cut(world):
     refused(world, 7, "nothing in it runs on sm75", "--env", env, "--gpu", "sm75")
     for library in glob.glob(f"{site}/torch/lib/*.so"):
         os.unlink(library)
-    refused(world, 7, "has GPU code", "--env", env, "--gpu", "sm90")
+    refused(world, 7, "there is nothing to cut", "--env", env, "--gpu", "sm90")
     assert {n: d for n, d in before.items() if not n.endswith(".so")} == state(env)
+
+
+def test_packages_without_a_list_of_their_files(world):
+    env, cache, site = installed(world, "unlisted")
+    record = f"{site}/torch-2.9.1.dist-info/RECORD"
+    text = open(record).read()
+    os.unlink(record)
+    refused(world, 7, "what 1 of its packages hold is not known", "--env", env, "--gpu", "sm90")
+    open(record, "w").write(text + "short\n")
+    assert "fewer than three fields" in refused(world, 7, "the first is 'torch-2.9.1.dist-info'", "--env", env, "--gpu", "sm90").stderr
+    open(record, "w").write(text)
+    assert state(env) == state(cache)
 
 
 def test_links_out_of_the_environment_are_not_followed(world):
@@ -270,6 +282,13 @@ def test_refusals(world):
         if bad != data:
             refused(world, 5, os.path.basename(wheel), path, "--gpu", "sm90", *out)
     assert not os.path.exists(world.path("refused")) or not os.listdir(world.path("refused"))
+
+
+def test_a_release_for_the_platform(world):
+    """What is not in the store and may not be fetched is named."""
+    for words, machine in ((("--profile", "sm90-armv9"), "aarch64"), (("--profile", "sm90-avx2"), "x86_64"), (("--profile", "sm90-avx2", "--platform", "aarch64-linux"), "aarch64"), (("--gpu", "sm90"), os.uname().machine)):
+        refused(world, 4, f"-cp313-cp313-manylinux_2_28_{machine}.whl'", "--release", "2.15.0", *words, "--offline")
+    refused(world, 2, "unknown value 'arm'", "--release", "2.15.0", "--gpu", "sm90", "--platform", "arm")
 
 
 def test_nvidias_own_stay_here(world):

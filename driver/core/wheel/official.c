@@ -82,11 +82,13 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 	return 0;
 }
 
-const char *official_hint(const char *profiles, const char *release, const char *gpu, struct arena *a)
+const char *official_hint(const char *profiles, const char *release, const char *gpu, const char *platform,
+			  struct arena *a)
 {
 	const char *path = path_join(a, path_join(a, profiles, "official"), release);
 	return version_valid(release) && fs_exists(TRUSTED, path)
-		       ? arena_printf(a, "ptbuild slim --release %s --gpu %s", release, gpu)
+		       ? arena_printf(a, "ptbuild slim --release %s --gpu %s%s", release, gpu,
+				      strcmp(platform, "aarch64-linux") == 0 ? " --platform aarch64-linux" : "")
 		       : NULL;
 }
 

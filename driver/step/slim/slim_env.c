@@ -23,6 +23,8 @@ struct env {
 	struct wheel_record_row **rows; /* of each package */
 	size_t *rows_count;
 	size_t count, cap;
+	const char *unknown; /* the first without a list of its files that can be read */
+	size_t unknown_count;
 };
 
 /* ---- where packages are ---- */
@@ -128,11 +130,12 @@ static int read_package(struct env *v, const char *place, const char *info, stru
 	struct wheel_record_row *rows;
 	size_t count;
 	const char *record = path_join(v->a, info, "RECORD");
-	if (!fs_exists(place, record))
-		return 0;
-	if (fs_read(place, record, RECORD_MAX, &text, &why) < 0 ||
+	const bool listed = fs_exists(place, record);
+	if (!listed || fs_read(place, record, RECORD_MAX, &text, &why) < 0 ||
 	    wheel_record_parse(buf_cstr(&text), text.len, record, v->a, &rows, &count, &why) < 0) {
-		log_warn(v->run->log, "%s stays as it is: %s", info, why.msg);
+		if (listed) /* what a distribution installed has none */
+			log_warn(v->run->log, "%s stays as it is: %s", info, why.msg);
+		v->unknown = v->unknown_count++ ? v->unknown : info;
 		return 0;
 	}
 	p.files = arena_array(v->a, count + 1, sizeof(*p.files));
@@ -173,7 +176,11 @@ static int read_packages(struct env *v, struct err *e)
 	size_t left = 0;
 	if (!v->count) {
 		err_set(e, ERR_POLICY, "no package in '%s' has GPU code", v->q->dir);
-		return err_hint(e, "there is nothing to cut: use it as it is");
+		return v->unknown ? err_hint(e,
+					     "what %zu of its packages hold is not known, for they have no RECORD that "
+					     "can be read: the first is '%s'; install them again with pip",
+					     v->unknown_count, v->unknown)
+				  : err_hint(e, "there is nothing to cut: use it as it is");
 	}
 	for (size_t i = 0; i < v->count; i++) {
 		left += v->packages[i].left != NULL;
