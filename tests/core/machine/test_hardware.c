@@ -159,6 +159,11 @@ static void answers_of_nvidia_smi(void **state)
 	assert_string_equal(h.gpus[1].capability, "7.5");
 	assert_string_equal(h.driver, "580.82.09");
 	assert_string_equal(h.gpu_source, "nvidia-smi");
+	struct hardware spark = empty(); /* memory of the processor and the GPU is one */
+	hardware_take_smi("NVIDIA GB10, 12.1, [N/A], 580.95.05\n", &a, &spark);
+	assert_int_equal(spark.gpu_count, 1);
+	assert_string_equal(spark.gpus[0].capability, "12.1");
+	assert_int_equal(spark.gpus[0].memory, 0);
 	struct hardware none = empty();
 	hardware_take_smi("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\nField "
 			  "\"compute_cap\" is not "

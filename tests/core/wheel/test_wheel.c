@@ -92,6 +92,7 @@ static void test_bad_names_say_which_part(void **state)
 		{"torch-main-py3-none-any.whl", "version"},
 		{"torch-1..2-py3-none-any.whl", "version"},
 		{"torch-1+-py3-none-any.whl", "version"},
+		{"torch-1%2Ba-py3-none-any.whl", "version"},
 		{"torch-1+a+b-py3-none-any.whl", "local label"},
 		{"torch-1+.a-py3-none-any.whl", "local label"},
 		{"torch-1/2-py3-none-any.whl", "fewer than five"},

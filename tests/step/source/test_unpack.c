@@ -143,6 +143,31 @@ static void test_links_inside(void **state)
 	assert_int_equal(a.st_ino, b.st_ino);
 }
 
+/* As git and setuptools write it: times below the second, attributes, a long name in other letters. */
+static void test_pax_headers(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct stat st;
+	char name[300] = "top/";
+	for (int i = 0; i < 120; i++)
+		strcat(name, "\xc3\xa9");
+	begin(GZ);
+	struct archive_entry *entry = entry_new(name, AE_IFREG, 0664);
+	archive_entry_set_mtime(entry, MTIME, 123456789);
+	archive_entry_xattr_add_entry(entry, "user.x", "x", 1);
+	archive_entry_set_size(entry, 1);
+	put(entry, "x", 1);
+	add_file("top/d/file", "text");
+	add_hardlink("top/hard", "top/d/file");
+	end();
+	assert_ok(unpack(true, &e), &e);
+	assert_int_equal(stat(test_path("tree/t/hard"), &st), 0);
+	assert_int_equal(st.st_nlink, 2);
+	assert_int_equal(st.st_mode & 07777, 0644);
+	assert_int_equal(st.st_mtime, MTIME);
+}
+
 static void test_utf8_names(void **state)
 {
 	(void)state;
@@ -463,6 +488,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_modes_are_two, test_teardown),
 		cmocka_unit_test_teardown(test_directory_times_are_kept, test_teardown),
 		cmocka_unit_test_teardown(test_links_inside, test_teardown),
+		cmocka_unit_test_teardown(test_pax_headers, test_teardown),
 		cmocka_unit_test_teardown(test_utf8_names, test_teardown),
 		cmocka_unit_test_teardown(test_long_names_that_fit, test_teardown),
 		cmocka_unit_test_teardown(test_replaces_files_by_files_only, test_teardown),

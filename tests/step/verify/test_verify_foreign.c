@@ -509,6 +509,23 @@ static void musl_alone(void **state)
 	assert_found(&r, FINDING_ERROR, "tag", "p/c.so", "and the wheel is for musl");
 }
 
+/* A stub without a name was linked: drivers install libcuda.so.1, and containers have no other. */
+static void a_driver_by_its_name_without_a_number(void **state)
+{
+	(void)state;
+	library("libcuda.so", F, "");
+	library("p/c.so", G, arena_printf(&arena, "-L'%s' -lcuda", file(".")));
+	unlink(file("libcuda.so"));
+	struct verify_report r = judge("p-1" LINUX);
+	assert_only_error(&r, "needed", "p/c.so", "needs 'libcuda.so'");
+	test_dir();
+	library("libcuda.so.1", F, "-Wl,-soname,libcuda.so.1");
+	library("p/c.so", G, arena_printf(&arena, "'%s'", file("libcuda.so.1")));
+	unlink(file("libcuda.so.1"));
+	r = judge("p-1" LINUX);
+	assert_silent(&r);
+}
+
 #define MODULE "void *PyInit_c(void) { return 0; }\n"
 
 static void suffixes_that_pythons_look_for(void **state)
@@ -624,6 +641,7 @@ int main(void)
 		TEST(files_that_are_no_libraries_of_this_machine),
 		TEST(programs_and_wheels_for_any_machine),
 		TEST(musl_alone),
+		TEST(a_driver_by_its_name_without_a_number),
 		TEST(suffixes_that_pythons_look_for),
 		TEST(the_stable_abi),
 #ifdef __x86_64__
