@@ -268,6 +268,50 @@ def lying(world, name):
     shutil.rmtree(store)
 
 
+def turned(kept, few=False):
+    """Each name gets the value of another one: whole entries, of other units; `few`: of one unit alone."""
+    names = sorted(kept, key=lambda n: (kept[n], n))
+    return {n: kept[names[0]] for n in names} if few else dict(zip(names, [kept[n] for n in names[1:] + names[:1]]))
+
+
+def test_a_redis_with_entries_of_others(world):
+    """Who can write there decides over objects (SECURITY.md): the wheel, or an error of the build; nothing of a wheel that was not verified is kept, and without it all is as before."""
+    for few in (False, True):
+        redis, store = Redis(turned(world.kept, few)), world.path(f"turned-{few}")
+        shutil.rmtree(world.out, ignore_errors=True)
+        result = world.build(ERA, "--ccache-remote", redis.url, cache=store, timeout=6000)
+        redis.listener.close()
+        assert result.returncode in (0, 6) and "Sanitizer" not in result.stderr, result.stderr[-2000:]
+        if result.returncode:
+            assert not entries(os.path.join(store, "compiled")) and redis.kept == turned(world.kept, few), result.stderr[-2000:]
+            shutil.rmtree(os.path.join(store, "build"))
+            build(world, cache=store)
+        shutil.rmtree(store)
+
+
+def test_a_shard_with_entries_of_others(world):
+    """The entries of a worker are of other units than their names say: as for the server, and the next shards that are good make it good."""
+    store = world.path("turned-shards")
+    for again in (False, True):
+        for i in (1, 2):
+            shutil.rmtree(world.out, ignore_errors=True)
+            result = world.build(ERA, "--shard", f"{i}/2", cache=store)
+            assert result.returncode == 0, result.stderr
+        if again:
+            build(world, "--shard", "last", cache=store)
+            continue
+        (place,) = glob.glob(os.path.join(store, "compiled/shards-*"))
+        all = {p: open(p, "rb").read() for p in entries(place)}
+        for path, data in turned(all, few=True).items():
+            with open(path, "wb") as f:
+                f.write(data)
+        result = world.build(ERA, "--shard", "last", cache=store)
+        assert result.returncode in (0, 6) and "Sanitizer" not in result.stderr, result.stderr[-2000:]
+        assert result.returncode or toy.record(result)["record"]["sha256"] == world.first["sha256"], "all units are one, and a wheel of them was made"
+        for name in ("build", "compiled", "objects/wheel"):
+            shutil.rmtree(os.path.join(store, name), ignore_errors=True)
+
+
 def test_the_memory_of_it_all(world):
     """Of the builds above, with answers of 512 MiB and more."""
     import resource
@@ -375,6 +419,8 @@ TESTS = [
     *[functools.partial(listing, name=n) for n in LISTINGS],
     *[functools.partial(lying, name=n) for n in (LIES if ALL else list(LIES)[1::4])],
     *([test_the_memory_of_it_all] if ALL else []),
+    test_a_redis_with_entries_of_others,
+    test_a_shard_with_entries_of_others,
     test_planted_in_a_store_that_is_only_read,
     test_the_place_itself_is_a_link,
     test_planted_by_a_shard,

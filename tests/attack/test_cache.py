@@ -35,9 +35,9 @@ def hostile(world, name, code, extra="", late=None):
         unit(files, extra)
         files["hostile_cache.py"] = open(os.path.join(HERE, "hostile_cache.py"), "rb").read()
         text = files["setup.py"].decode()
-        text = text.replace("HERE = ", "sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n" + code + "\nHERE = ", 1)
+        text = toy.replaced(text, "\nHERE = ", "\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n" + code + "\nHERE = ")
         if late:
-            text = text.replace("build_library(configure_only)\nsetup(", "build_library(configure_only)\n" + late + "\nsetup(", 1)
+            text = toy.replaced(text, "build_library(configure_only)\nsetup(", "build_library(configure_only)\n" + late + "\nsetup(")
         files["setup.py"] = text.encode()
 
     world.pin(ERA, change, name)

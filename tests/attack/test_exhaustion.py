@@ -92,7 +92,7 @@ BUILDS = {"flood": FLOOD, "line": LINE, "deep": DEEP, "files": FILES, "daemon": 
 def pin(world, name, code, when="'--cmake-only' in sys.argv"):
     def change(files):
         text = files["setup.py"].decode()
-        files["setup.py"] = text.replace("HERE = ", f"if {when}:\n" + "".join("    " + line + "\n" for line in code.strip().splitlines()) + "\nHERE = ", 1).encode()
+        files["setup.py"] = toy.replaced(text, "\nHERE = ", f"\nif {when}:\n" + "".join("    " + line + "\n" for line in code.strip().splitlines()) + "\nHERE = ").encode()
 
     world.pin(ERA, change, name)
 

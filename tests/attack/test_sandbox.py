@@ -95,7 +95,7 @@ class Hostile(toy.World):
             files["hostile.py"] = open(os.path.join(HERE, "hostile.py"), "rb").read()
             old = files["setup.py"].decode()
             assert "HERE = " in old
-            files["setup.py"] = old.replace("HERE = ", "sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n" + code + "\nHERE = ", 1).encode()
+            files["setup.py"] = toy.replaced(old, "\nHERE = ", "\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n" + code + "\nHERE = ").encode()
 
         self.pin(ERA, change, name)
 

@@ -84,7 +84,7 @@ def prepare(world):
         files["tests/test_good.py"] = b"import unittest, torch\nclass Good(unittest.TestCase):\n    def test_installed(self):\n        pass\nif __name__ == '__main__':\n    unittest.main()\n"
 
     world.pin("setup-py-env", change, name="tested")
-    table = TABLE.split("      - {file: deep")[0].replace('select: ["*installed", "*network", "*loopback", "*main", "*forks", "*memory", "*skipped"]', 'limit: 5')
+    table = toy.replaced(TABLE.split("      - {file: deep")[0], 'select: ["*installed", "*network", "*loopback", "*main", "*forks", "*memory", "*skipped"]', 'limit: 5')
     for path, text in {f"tests/{RELEASE}.yaml": table, "bench/workloads.py": WORKLOADS}.items():
         with open(os.path.join(world.profiles, path), "w") as f:
             f.write(text)

@@ -66,6 +66,12 @@ def busy(files):
     files["csrc/unit.cpp.in"] = BUSY.encode()
 
 
+def replaced(text, old, new):
+    """One of `old` becomes `new`: where there is none, whoever asks would try nothing."""
+    assert text.count(old) == 1, f"'{old}' is there {text.count(old)} times"
+    return text.replace(old, new)
+
+
 def host_python():
     """The version of the Python that the sandbox sees, which need not be the one that runs this."""
     out = subprocess.run(["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True, check=True)
