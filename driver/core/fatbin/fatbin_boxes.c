@@ -272,6 +272,45 @@ static int check_order(const struct elf_map *m, const struct fatbin_boxes *b, st
 	return 0;
 }
 
+static int stop(const struct fatbin_entry *entry, void *user, struct err *e)
+{
+	(void)entry;
+	(void)user;
+	(void)e;
+	return 1;
+}
+
+static const char *elsewhere(const struct fatbin_boxes *b, const struct elf_map *m)
+{
+	for (size_t i = 0; i < b->sections_count; i++) {
+		const Elf64_Shdr *s = &b->sections[i];
+		const char *name = elf_section_name(m, b->sections, b->sections_count, i);
+		const uint64_t end = s->sh_offset + s->sh_size, at = (s->sh_offset + 7) & ~7ULL;
+		struct fatbin_file f = {.data = m->data, .size = m->size, .name = m->name, .member = "", .fn = stop};
+		if (s->sh_type == SHT_PROGBITS && (s->sh_flags & SHF_ALLOC) && !(s->sh_flags & SHF_EXECINSTR) &&
+		    fatbin_section(name) == FATBIN_NONE && at < end && fatbin_search(&f, at, end, ERR_IGNORED) > 0)
+			return name;
+	}
+	return NULL;
+}
+
+const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const struct fatbin_wanted *w,
+			  struct arena *a)
+{
+	bool *keep = arena_array(a, b->entries_count + 1, sizeof(*keep)),
+	     *runs = arena_array(a, w->count + 1, sizeof(*runs));
+	for (size_t i = 0; i < b->count; i++) {
+		fatbin_choose(b->entries + b->items[i].first, b->items[i].entries, w, keep, runs);
+		for (size_t g = 0; g < w->count; g++)
+			if (runs[g])
+				return NULL;
+	}
+	const char *where = b->count ? elsewhere(b, m) : NULL;
+	for (size_t i = 0; where && i < b->count; i++)
+		b->items[i].whole = true;
+	return where;
+}
+
 int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e)
 {
 	struct fatbin_boxes b = {0};

@@ -314,13 +314,18 @@ int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct f
 	struct elf_tail *tails = arena_array(p.a, p.b.sections_count + 1, sizeof(*tails));
 	size_t count = 0;
 	p.placed = arena_array(p.a, p.b.count + 1, sizeof(*p.placed));
+	const char *unread = fatbin_unread(&p.b, p.m, w, p.a);
 	choose(&p);
+	for (size_t g = 0; unread && g < w->count; g++)
+		p.out.runs[g] = 1;
 	if (p.out.dropped_count)
 		place_sections(&p, tails, &count);
 	if (find_archs(&p, e) < 0 || elf_cut_tails(cut, tails, count, e) < 0)
 		return -1;
 	if (cut->kept)
 		p.out.left = cut->kept;
+	if (unread)
+		p.out.left = arena_printf(p.a, "%s has GPU code that is not read: all of it stays", unread);
 	if (p.b.count && !p.b.sections_count)
 		p.out.left = "it has no section headers that tell its GPU code from other data";
 	*ret = p.out;

@@ -1,7 +1,7 @@
 /* What the fatbin files share. */
 #pragma once
 #include "core/elf/elf_cut.h"
-#include "core/fatbin/fatbin.h"
+#include "core/fatbin/fatbin_cut.h"
 
 struct fatbin_file {
 	const uint8_t *data;
@@ -71,6 +71,10 @@ struct fatbin_boxes {
 /* fatbin_boxes_read: of the sections .nv_fatbin and __nv_relfatbin, and those among the data of
  * .cask_resource; of a file without section headers all, whole. ERR_INTEGRITY. */
 int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
+/* fatbin_unread: where nothing that was read runs on the GPUs: another section of data with a fat
+ * binary, as cuFFT's .ldata. Then all stays whole. NULL: none. */
+const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const struct fatbin_wanted *w,
+			  struct arena *a);
 /* fatbin_box_at: the one that holds an address; *ret_start: it is its first byte. NULL: none
  * does. */
 struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m, uint64_t address,

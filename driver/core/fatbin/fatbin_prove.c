@@ -171,6 +171,7 @@ int fatbin_cut_prove(const struct elf_map *before, const struct elf_map *after, 
 	    fatbin_boxes_read(after, &a, &p.b[1], e) < 0 || elf_map_symbols(before, &table[0], &count[0], e) < 0 ||
 	    elf_map_symbols(after, &table[1], &count[1], e) < 0)
 		return -1;
+	(void)fatbin_unread(&p.b[0], before, w, &a);
 	if (count[0] != count[1])
 		return elf_map_bad(after, 0, e, "it has %llu dynamic symbols, not %llu", (unsigned long long)count[1],
 				   (unsigned long long)count[0]);

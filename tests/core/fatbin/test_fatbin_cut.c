@@ -290,6 +290,35 @@ static void test_without_section_headers(void **state)
 	assert_contains(f.cut.left, "no section headers");
 }
 
+/* cuFFT has one small fat binary in its place, and all others in .ldata. */
+static void test_code_in_another_section(void **state)
+{
+	static const char *const sections[] = {"data", "aw", ".ldata", "aw", ".lrodata", "a"};
+	struct fatbin_cut r;
+	uint64_t size;
+	(void)state;
+	make_boxes();
+	test_write(test_path("host"), "not a fat binary");
+	for (size_t i = 0; i < ARRAY_LEN(sections); i += 2) {
+		compile("lib.so",
+			arena_printf(
+				&arena,
+				"__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\nbox1: .incbin \\\"box1\\\"\\n"
+				".section %s,\\\"%s\\\"\\n.balign 8\\nbox2: .incbin \\\"%s\\\"\\n.text\\n\");\n"
+				"extern const unsigned char box1[];\n"
+				"const unsigned char *volatile p = box1;\n",
+				sections[i], sections[i + 1], i ? "box2" : "host"),
+			SHARED);
+		assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
+		assert_int_equal(r.runs[0], i ? 1 : 0);
+		assert_int_equal(r.dropped_count, i ? 0 : 3);
+		if (i) {
+			assert_int_equal(size, size_of(test_path("lib.so")));
+			assert_contains(r.left, arena_printf(&arena, "%s has GPU code that is not read", sections[i]));
+		}
+	}
+}
+
 /* NVIDIA's libraries have fat binaries among other data, which must stay where it is. */
 static void test_among_other_data(void **state)
 {
@@ -520,6 +549,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_marks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_section_headers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_among_other_data, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_code_in_another_section, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_as_the_driver_chooses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_list_of_targets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage_is_refused, setup, teardown),
