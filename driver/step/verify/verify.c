@@ -199,8 +199,36 @@ static void check_accents(struct verifying *v)
 	}
 }
 
+/* Directories and modules that many have at the top by mistake; check-wheel-contents has the same list (W005, W006). */
+static void check_common(struct verifying *v, const char *name, struct strlist *told)
+{
+	static const char *const common[] = {"__init__", ".eggs",   ".nox", ".tox", ".venv", "app",     "build",
+					     "cli",      "data",    "dist", "doc",  "docs",  "example", "examples",
+					     "lib",      "scripts", "src",  "test", "tests", "venv"};
+	const char *installed = verify_installed(name);
+	if (!installed || !*path_base(installed))
+		return;
+	const char *end = strchr(installed, '/');
+	bool module = !end && path_has_suffix(installed, ".py");
+	const char *top = arena_strndup(v->a, installed,
+					module ? strlen(installed) - 3
+					: end  ? (size_t)(end - installed)
+					       : 0);
+	if (strlist_contains(told, top) || strcmp(top, wheel_normalize(v->report.name.dist, v->a)) == 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(common); i++)
+		if (strcmp(top, common[i]) == 0) {
+			strlist_ref(told, v->a, top);
+			verify_add(v, FINDING_WARNING, "name", name,
+				   "is in '%s' of site-packages, where others have one by mistake, too: they overwrite "
+				   "each other",
+				   top);
+		}
+}
+
 static void check_names(struct verifying *v)
 {
+	struct strlist common = {0};
 	size_t count = zip_count(v->zip);
 	struct folded *names = arena_array(v->a, count, sizeof(*names));
 	for (size_t i = 0; i < count; i++) {
@@ -218,6 +246,7 @@ static void check_names(struct verifying *v)
 			verify_add(v, FINDING_WARNING, "name", en->name,
 				   "has a part that ends in a dot or a blank, which Windows drops");
 		check_start(v, en->name);
+		check_common(v, en->name, &common);
 		if (en->mode & (S_ISUID | S_ISGID | S_ISVTX))
 			verify_add(v, FINDING_ERROR, "mode", en->name,
 				   "has mode %04o: a wheel gives nobody's rights away", en->mode & 07777);

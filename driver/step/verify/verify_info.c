@@ -56,11 +56,26 @@ static void expect(struct verifying *v, const char *file, const struct wheel_hea
 		verify_add(v, FINDING_ERROR, "metadata", file, "has the %s '%s', not '%s'", field, got, want);
 }
 
+/* 2.0 was withdrawn (PEP 426); of versions to come, those of 2 can be read (core metadata specification). */
+static void check_metadata_version(struct verifying *v, const char *file, const char *version)
+{
+	static const char *const known[] = {"1.0", "1.1", "1.2"};
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (version && strcmp(version, known[i]) == 0)
+			return;
+	if (version && (strncmp(version, "2.", 2) != 0 || version[2] < '1' || version[2] > '9' ||
+			version[2 + strspn(version + 2, "0123456789")]))
+		verify_add(v, FINDING_WARNING, "metadata", file,
+			   "has the Metadata-Version '%s', which no specification has: package indexes refuse it",
+			   version);
+}
+
 static void check_name(struct verifying *v, const char *file, const struct wheel_headers *h)
 {
 	const char *name = wheel_headers_get(h, "Name"), *version = wheel_headers_get(h, "Version");
 	const struct wheel_name *n = &v->report.name;
 	expect(v, file, h, "Metadata-Version", NULL);
+	check_metadata_version(v, file, wheel_headers_get(h, "Metadata-Version"));
 	expect(v, file, h, "Name", NULL);
 	expect(v, file, h, "Version", v->q->expect_version);
 	if (name && v->named && strcmp(wheel_normalize(name, v->a), wheel_normalize(n->dist, v->a)) != 0)

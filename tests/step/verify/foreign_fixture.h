@@ -25,6 +25,7 @@ struct maker {
 	const char *name, *version, *info; /* NULL: as the file name has them */
 	const char *metadata;              /* more lines */
 	const char *algorithm;             /* of RECORD; NULL: sha256 */
+	const char *metadata_version;      /* NULL: 2.1 */
 	bool one_tag;                      /* of the whole set */
 };
 
@@ -52,7 +53,8 @@ static inline const char *wheel_by(const char *name, const struct maker *m)
 	shell("mkdir -p '%s'", file(info));
 	test_write(file(arena_printf(&arena, "%s/WHEEL", info)), buf_cstr(&wheel));
 	test_write(file(arena_printf(&arena, "%s/METADATA", info)),
-		   arena_printf(&arena, "Metadata-Version: 2.1\nName: %s\nVersion: %s\n%s", m->name ? m->name : n.dist,
+		   arena_printf(&arena, "Metadata-Version: %s\nName: %s\nVersion: %s\n%s",
+				m->metadata_version ? m->metadata_version : "2.1", m->name ? m->name : n.dist,
 				m->version ? m->version : n.version, m->metadata ? m->metadata : ""));
 	shell("cd '%s' && find . -type f ! -path '*.dist-info/*' -printf '%%P\\n' | sort > ../list && find . -type f "
 	      "-path '*.dist-info/*' -printf '%%P\\n' | sort >> ../list",

@@ -44,7 +44,7 @@ static void spellings_of_one_name_and_version(void **state)
 	struct verify_request q = {
 		.wheel = wheel_by("multi_res-1.0+cu12.AbiTRUE-py3-none-any.whl",
 				  &(struct maker){"Multi.Res", "1.0.0+CU12-abitrue",
-						  "Multi-Res-1+cu12.abitrue.dist-info", NULL, "sha512", false})};
+						  "Multi-Res-1+cu12.abitrue.dist-info", NULL, "sha512", NULL, false})};
 	struct verify_report r = verify_with(q);
 	assert_silent(&r);
 	q.wheel = wheel_by("multi_res-1.0+cu12-py3-none-any.whl", &(struct maker){.version = "1.0"});
@@ -97,6 +97,52 @@ static void files_that_every_start_reads(void **state)
 	test_write(file("p/sitecustomize.py"), "");
 	struct verify_report r = judge("p-1-py3-none-any.whl");
 	assert_silent(&r);
+}
+
+static void names_that_many_have_at_the_top(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"test/a.txt", "p-1.data/purelib/src/x.py", "example.py", "__init__.py"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		test_dir();
+		shell("mkdir -p \"$(dirname '%s')\"", file(names[i]));
+		test_write(file(names[i]), "");
+		struct verify_report r = judge("p-1-py3-none-any.whl");
+		assert_int_equal(r.warnings, 1);
+		assert_found(&r, FINDING_WARNING, "name", names[i], "they overwrite each other");
+	}
+	test_dir();
+	shell("mkdir -p '%s/test' '%s' '%s/docs'", file("p"), file("tests_of_p"), file("p-1.data/data"));
+	for (size_t i = 0; i < 4; i++)
+		test_write(file((const char *[]){"p/test/a.py", "tests_of_p/data", "p-1.data/data/docs/x", "data"}[i]),
+			   "");
+	struct verify_report r = judge("p-1-py3-none-any.whl");
+	assert_silent(&r);
+	test_dir();
+	shell("mkdir -p '%s'", file("cli"));
+	test_write(file("cli/__init__.py"), "");
+	r = judge("cli-1-py3-none-any.whl");
+	assert_silent(&r);
+}
+
+static void versions_of_metadata(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *version;
+		int warnings;
+	} cases[] = {{"1.1", 0}, {"2.1", 0}, {"2.5", 0}, {"2.10", 0}, {"2.0", 1},
+		     {"1.3", 1}, {"3.0", 1}, {"2.", 1},  {"2.1x", 1}};
+	test_write(file("a.py"), "");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verify_report r = verify_with((struct verify_request){
+			.wheel = wheel_by("p-1-py3-none-any.whl",
+					  &(struct maker){.metadata_version = cases[i].version})});
+		assert_int_equal(r.warnings + 2 * r.errors, cases[i].warnings);
+		if (cases[i].warnings)
+			assert_found(&r, FINDING_WARNING, "metadata", "p-1.dist-info/METADATA",
+				     "which no specification has");
+	}
 }
 
 /* pip 26.3 and uv 0.13.9 were seen to fail on each error. */
@@ -630,6 +676,8 @@ int main(void)
 		TEST(spellings_of_one_name_and_version),
 		TEST(a_stronger_digest_is_compared),
 		TEST(files_that_every_start_reads),
+		TEST(names_that_many_have_at_the_top),
+		TEST(versions_of_metadata),
 		TEST(what_installers_fail_on),
 		TEST(names_that_windows_changes),
 		TEST(search_paths_that_lead_there),
