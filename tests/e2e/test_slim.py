@@ -267,6 +267,7 @@ def test_refusals(world):
     refused(world, 2, "names a form of code", wheel, "--gpu", "sm90a", *out)
     refused(world, 2, "has no GPU target", wheel, "--profile", "cpu-avx2", *out)
     refused(world, 7, "nothing in 'torch-2.9.1", wheel, "--gpu", "sm75", *out)
+    refused(world, 7, "has no PTX that runs on sm90", wheel, "--gpu", "sm90+ptx", *out)
     done = cut(world, wheel, "--profile", "sm90-avx512", "--out", world.path("one"))[0]["wheel"]
     refused(world, 7, "is made for 'cu128.sm90' already", done, "--gpu", "sm90", *out)
     refused(world, 2, "not a version: '../x'", wheel, "--gpu", "sm90", "--cuda", "../x", *out)

@@ -420,7 +420,8 @@ static void put_headers(struct cutting *x)
 		if (segments[i].p_type == PT_PHDR)
 			segments[i].p_filesz = segments[i].p_memsz = n * sizeof(*segments);
 	}
-	if (x->dyn_at != x->m->dyn_offset || memcmp(x->dyn, x->m->dyn, x->m->dyn_count * sizeof(*x->dyn)) != 0)
+	if (x->m->dyn_count &&
+	    (x->dyn_at != x->m->dyn_offset || memcmp(x->dyn, x->m->dyn, x->m->dyn_count * sizeof(*x->dyn)) != 0))
 		elf_cut_add(c, x->dyn_at, x->dyn, x->dyn_room * sizeof(*x->dyn));
 	order_sections(x, h);
 	for (size_t i = 0; i < x->sections_count; i++)
@@ -459,7 +460,8 @@ static int begin(struct cutting *x, struct elf_cut *c, struct err *e)
 			x->align = x->segments[i].p_align;
 	x->align = up(x->align, x->page);
 	x->dyn = arena_array(c->a, c->map->dyn_count + 1, sizeof(*x->dyn));
-	memcpy(x->dyn, c->map->dyn, c->map->dyn_count * sizeof(*x->dyn));
+	if (c->map->dyn_count)
+		memcpy(x->dyn, c->map->dyn, c->map->dyn_count * sizeof(*x->dyn));
 	x->dyn_room = c->map->dyn_count;
 	x->dyn_at = c->map->dyn_offset;
 	return 0;

@@ -243,6 +243,22 @@ static int add_payload(struct slimming *s, struct making *m, struct err *e)
 	return 0;
 }
 
+/* The label says that newer GPUs can use it. */
+static int check_ptx(const struct slimming *s, const struct making *m, struct err *e)
+{
+	for (size_t i = 0; i < m->files_count; i++)
+		for (size_t k = 0; k < m->files[i].cut.kept_count; k++)
+			if (m->files[i].cut.kept[k].kind == FATBIN_PTX)
+				return 0;
+	for (size_t g = 0; g < m->target->wanted.count; g++)
+		if (m->target->wanted.gpus[g].ptx) {
+			err_set(e, ERR_POLICY, "'%s' has no PTX that runs on sm%u", path_base(s->q->wheel),
+				m->target->wanted.gpus[g].number);
+			return err_hint(e, "leave out '+ptx'");
+		}
+	return 0;
+}
+
 /* Something must run on each GPU. */
 static int check_runs(const struct slimming *s, const struct making *m, struct err *e)
 {
@@ -305,7 +321,9 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 		return -1;
 	if (s->chunks)
 		zip_share(m->zip, s->chunks);
-	int rc = add_payload(s, m, e) < 0 || check_runs(s, m, e) < 0 || add_info(s, m, e) < 0 ? -1 : 0;
+	int rc = add_payload(s, m, e) < 0 || check_runs(s, m, e) < 0 || check_ptx(s, m, e) < 0 || add_info(s, m, e) < 0
+			 ? -1
+			 : 0;
 	buf_release(&m->record);
 	if (rc < 0) {
 		zip_abort(m->zip);

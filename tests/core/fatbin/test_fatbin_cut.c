@@ -199,6 +199,13 @@ static void test_other_layouts(void **state)
 	/* Behind the headers nothing that can move: what goes is zero, and the file keeps its size. */
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,--build-id=none");
 	assert_non_null(cut_and_use(test_path("lib.so"), 9 * BIG).left);
+	/* No dynamic section: nothing tells what points to them. */
+	struct fatbin_cut r;
+	uint64_t size;
+	compile("lib.so", BOXES(".nv_fatbin") "void _start(void) {}\n", "-static -nostdlib");
+	assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
+	assert_int_equal(r.containers, 3);
+	assert_int_equal(r.moved, 0);
 	/* More than the file has pages: likewise. */
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,-z,max-page-size=0x4000000");
 	cut_and_use(test_path("lib.so"), size_of(test_path("lib.so")));
