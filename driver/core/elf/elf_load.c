@@ -18,6 +18,13 @@ static int check_header(const struct elf_map *m, struct err *e)
 	unsigned abi = m->data[EI_OSABI];
 	if (abi != ELFOSABI_SYSV && abi != ELFOSABI_GNU)
 		return elf_map_bad(m, EI_OSABI, e, "it is for the operating system %u, not for Linux,", abi);
+	/* glibc's elf/dl-load.c wants these to be 0 and 1, too. */
+	for (unsigned i = abi == ELFOSABI_GNU ? EI_PAD : EI_ABIVERSION; i < EI_NIDENT; i++)
+		if (m->data[i])
+			return elf_map_bad(m, i, e, "a byte of its identification is %u, not 0,", m->data[i]);
+	if (h->e_version != EV_CURRENT)
+		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_version), e, "it has the version %u",
+				   (unsigned)h->e_version);
 	if (h->e_machine == EM_NONE)
 		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_machine), e, "it is for no machine");
 	/* The loader needs no sections, which are last: without them the file is not what the linker wrote. */
@@ -188,6 +195,8 @@ static int check_dynamic(const struct elf_map *m, struct err *e)
 		return bad_entry(m, "DT_PLTREL", value, e, "is not DT_RELA");
 	if (size[1] && elf_map_dyn(m, DT_PLTGOT, &value) && !is_mapped(m, value, 3 * sizeof(Elf64_Addr), PF_W))
 		return bad_entry(m, "DT_PLTGOT", value, e, "is in no writable segment");
+	if (elf_map_dyn(m, DT_FLAGS_1, &value) && (value & DF_1_NOOPEN))
+		return bad_entry(m, "DT_FLAGS_1", value, e, "forbids dlopen (-z nodlopen)");
 	(void)elf_map_dyn(m, DT_RELACOUNT, &relative);
 	return check_relocations(m, offset[0], size[0], relative, e) < 0 ||
 			       check_relocations(m, offset[1], size[1], 0, e) < 0

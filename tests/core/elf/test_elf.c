@@ -500,6 +500,34 @@ static void dynamic_entries_that_the_loader_trusts(void **state)
 		assert_err(elf_map_loadable(&m, &e), &e, ERR_INTEGRITY, cases[i].says);
 		m.dyn[k].d_un.d_val = good;
 	}
+	path = compile("libn.so", ANSWER, SHARED " -Wl,-z,nodlopen");
+	AUTO_ELF_MAP struct elf_map closed;
+	assert_ok(elf_map_open(path, &closed, &e), &e);
+	assert_err(elf_map_loadable(&closed, &e), &e, ERR_INTEGRITY, "forbids dlopen");
+}
+
+/* glibc compares each byte of the identification. */
+static void headers_that_the_loader_refuses(void **state)
+{
+	static const struct {
+		off_t at;
+		char byte;
+		const char *says;
+	} cases[] = {{EI_ABIVERSION, 9, "is 9, not 0"},
+		     {EI_PAD + 2, 1, "is 1, not 0"},
+		     {EI_OSABI, ELFOSABI_FREEBSD, "operating system 9"},
+		     {offsetof(Elf64_Ehdr, e_version), 2, "version 2"}};
+	struct err e = {0};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		AUTO_ELF_MAP struct elf_map m;
+		const char *path = compile("libh.so", ANSWER, SHARED);
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+		assert_true(pwrite(fd, &cases[i].byte, 1, cases[i].at) == 1);
+		close(fd);
+		assert_ok(elf_map_open(path, &m, &e), &e);
+		assert_err(elf_map_loadable(&m, &e), &e, ERR_INTEGRITY, cases[i].says);
+	}
 }
 
 static void relocations_that_the_loader_trusts(void **state)
@@ -644,6 +672,7 @@ int main(void)
 		T(symbols_outside),
 		T(segments_that_cannot_load),
 		T(dynamic_entries_that_the_loader_trusts),
+		T(headers_that_the_loader_refuses),
 		T(relocations_that_the_loader_trusts),
 		T(flipped_bytes_never_crash),
 		T(wild_dynamic_values_never_crash),

@@ -255,6 +255,10 @@ static void test_names_of_libraries(void **state)
 		r = with_bytes(arena_printf(&arena, "echo x > \"$(dirname \"$L\")/%s\"", names[i]), "linux_x86_64");
 		assert_only_error(&r, "elf", names[i], "it is not an ELF file");
 	}
+	r = with_bytes("echo 'void _start(void) {}' | cc -pie -nostdlib -Wl,-z,noexecstack -o \"$(dirname "
+		       "\"$L\")/x.so\" -xc -",
+		       "linux_x86_64");
+	assert_only_error(&r, "elf", "x.so", "it is a program (a PIE)");
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 		r = with_bytes(arena_printf(&arena, "echo x > \"$(dirname \"$L\")/%s\"", others[i]), "linux_x86_64");
 		assert_clean(&r);
