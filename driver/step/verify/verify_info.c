@@ -89,7 +89,30 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 			   version, n->version);
 }
 
-/* Markers, and the addresses behind '@', are not read. */
+/* Whether this is a marker by its form: comparisons of words and quoted texts, joined, in pairs of parentheses. */
+static bool is_marker(const char *s, struct arena *a)
+{
+	regex_t re;
+	char *bare = arena_strdup(a, s), quote = '\0';
+	long depth = 0;
+#define SIDE "[[:space:]]*([A-Za-z_.]+|'[^']*'|\"[^\"]*\")[[:space:]]*"
+#define PAIR SIDE "([<>]=?|===?|!=|~=|in|not[[:space:]]+in)" SIDE
+	if (regcomp(&re, "^" PAIR "((and|or)" PAIR ")*$", REG_EXTENDED | REG_NOSUB) != 0)
+		abort();
+	for (char *c = bare; *c && depth >= 0; c++) {
+		if (quote || *c == '\'' || *c == '"')
+			quote = !quote ? *c : *c == quote ? '\0' : quote;
+		else if (*c == '(' || *c == ')') {
+			depth += *c == '(' ? 1 : -1;
+			*c = ' ';
+		}
+	}
+	bool good = depth == 0 && regexec(&re, bare, 0, NULL, 0) == 0;
+	regfree(&re);
+	return good;
+}
+
+/* The addresses behind '@' are not read. */
 static void check_requirement(struct verifying *v, const char *file, const char *line)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -97,6 +120,13 @@ static void check_requirement(struct verifying *v, const char *file, const char 
 	enum wheel_python_fit fit;
 	struct err why = {0};
 	range += strspn(range, " \t");
+	const char *marker = *range == '@' ? NULL : strchr(range, ';');
+	if (range == line || (*range == '[' && !strchr(range, ']')) || (marker && !is_marker(marker + 1, v->a)))
+		verify_add(v, FINDING_ERROR, "metadata", file, "has the Requires-Dist '%s', which pip refuses: %s",
+			   line,
+			   range == line                          ? "it names nothing"
+			   : *range == '[' && !strchr(range, ']') ? "its extras have no end"
+								  : "what is behind the ';' is not a marker");
 	if (*range == '[')
 		range += strcspn(range, "]") + strspn(range + strcspn(range, "]"), "] \t");
 	size_t n = strcspn(range, ";");
