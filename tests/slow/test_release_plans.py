@@ -46,6 +46,10 @@ def wheel_says(version, machine, archive, check_config):
             found.setdefault(name, {"ON" if re.search(rf"\b{package}\b", requires) else "OFF"})
         if machine == "x86_64":
             found["USE_MAGMA"] = {"ON" if "magma" in facts else "OFF"}
+    installed = archive.namelist()
+    found.setdefault("BUILD_TEST", {"ON" if "torch/bin/test_api" in installed else "OFF"})
+    if facts.get("version.cuda"):
+        found.setdefault("BUILD_BUNDLE_PTXAS", {"ON" if "torch/bin/ptxas" in installed else "OFF"})
     if "CXX_FLAGS" in facts:
         for name in DEFINED:
             found.setdefault(name, {"ON" if f"-D{name}" in facts["CXX_FLAGS"].split() else "OFF"})
