@@ -237,12 +237,14 @@ def site(world, *wheels):
 def test_the_official_one_and_what_it_pins(world):
     folder = world.path("index-wheels")
     os.makedirs(folder, exist_ok=True)
-    pins = ["toy_library==1.5; platform_system == 'Linux'", "absent_one==1.0; platform_system == 'Windows'", "sympy>=1", "absent_two==2; extra == 'more'", "triton==9.9"]
-    official = make_wheel(folder, "torch", "2.9.1", pins, code="import toy_library\n" + OURS)
-    library = make_wheel(folder, "toy_library", "1.5")
-    bundled = make_wheel(world.dir, "toy_library", "1.5")
+    pins = ["toy_library==1.5; platform_system == 'Linux'", "absent_one==1.0; platform_system == 'Windows'", "sympy>=1", "absent_two==2; extra == 'more'", "triton==9.9",
+            "toy_kit[part,other]==13.0.2"]
+    parts = ["toy_part==13.1.0.*; platform_system == 'Linux' and extra == 'part'", "absent_three==1.*; extra == 'all'", "toy_library==1.5; extra == 'other'", "toy_kit[part]==13.0.2; extra == 'other'"]
+    official = make_wheel(folder, "torch", "2.9.1", pins, code="import toy_library, toy_kit, toy_part\n" + OURS)
+    library = [make_wheel(folder, "toy_library", "1.5"), make_wheel(folder, "toy_part", "13.1.0"), make_wheel(folder, "toy_kit", "13.0.2", parts)]
+    bundled = ",".join([make_wheel(world.dir, "toy_library", "1.5"), make_wheel(world.dir, "toy_part", "13.1.0"), make_wheel(world.dir, "toy_kit", "13.0.2", parts)])
     words = ["--pairs", "1", "--threads", "1", "--only", "even"]
-    with Server(site(world, official, library)) as server:
+    with Server(site(world, official, *library)) as server:
         env = {**os.environ, "PIP_INDEX_URL": server.url + "/simple", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
         d, _ = ask(world, *words, against="official", env=env)
         assert d["other"] == {"file": "torch-2.9.1-py3-none-any.whl", "torch": "2.9.1", "cpu": ""} and of(d, "even")["state"] == "compared", d

@@ -81,14 +81,32 @@ static int fetch_official(const struct pair_request *b, const struct run *run, s
 
 /* ---- what a wheel pins ---- */
 
-/* A line of what the metadata of a wheel say: NAME==VERSION, of characters that both may have. */
-static bool is_pin(const char *line)
+struct pins {
+	struct pin {
+		const char *text; /* NAME==VERSION */
+		struct strlist extras;
+	} items[REQUIRES_MAX];
+	size_t count;
+};
+
+/* Of a line of what the metadata of a wheel say: NAME==VERSION or NAME[EXTRA,...]==VERSION, of characters that each
+ * may have. */
+static bool read_pin(const char *line, struct arena *a, struct pin *ret)
 {
-	static const char name[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+#define NAME "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
 	static const char version[] = "abcdefghijklmnopqrstuvwxyz0123456789.!-";
-	size_t n = strspn(line, name);
-	return n > 0 && n < 80 && strncmp(line + n, "==", 2) == 0 && line[n + 2] && strlen(line + n) < 80 &&
-	       !line[n + 2 + strspn(line + n + 2, version)];
+	const size_t n = strspn(line, NAME);
+	const char *rest = line + n;
+	if (*rest == '[') {
+		const size_t length = strspn(rest + 1, NAME ",");
+		strlist_split(&ret->extras, a, arena_strndup(a, rest + 1, length), ",");
+		rest += 1 + length;
+		rest += *rest == ']';
+	}
+	ret->text = arena_printf(a, "%.*s%s", (int)n, line, rest);
+	return n > 0 && n < 80 && strncmp(rest, "==", 2) == 0 && rest[2] && strlen(rest) < 80 &&
+	       !rest[2 + strspn(rest + 2, version)];
+#undef NAME
 }
 
 /* The lines Requires-Dist of a wheel, which is not installed yet. */
@@ -125,12 +143,12 @@ static json_t *have(const struct pair_request *b, struct arena *a)
 }
 
 /* The root's Python is asked, in which nothing of the wheels is. */
-static int ask_root(const struct pair_request *b, const struct strlist *requires, const struct run *run,
-		    struct arena *a, struct buf *out, struct err *e)
+static int ask_root(const struct pair_request *b, const struct strlist *requires, const struct strlist *extras,
+		    const struct run *run, struct arena *a, struct buf *out, struct err *e)
 {
 	static const char script[] = SCRIPTS "/requires.py";
-	AUTO_JSON json_t *question =
-		json_pack("{s:o, s:o}", "requires", json_from_strlist(requires), "have", have(b, a));
+	AUTO_JSON json_t *question = json_pack("{s:o, s:o, s:o}", "requires", json_from_strlist(requires), "extras",
+					       json_from_strlist(extras), "have", have(b, a));
 	AUTO_FREE char *text = json_dumps(question, JSON_COMPACT);
 	const char *argv[] = {"python3", "-I", script, text, NULL};
 	struct sandbox s;
@@ -141,21 +159,32 @@ static int ask_root(const struct pair_request *b, const struct strlist *requires
 	return sandbox_capture(&s, argv, run, out, e);
 }
 
-static int list_pins(const struct pair_request *b, const char *wheel, const struct run *run, struct arena *a,
-		     struct strlist *ret, struct err *e)
+/* Of a wheel with these extras. */
+static int add_pins(const struct pair_request *b, const char *wheel, const struct strlist *extras,
+		    const struct run *run, struct arena *a, struct pins *ret, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
-	struct strlist requires = {0};
+	struct strlist requires = {0}, lines = {0};
 	if (read_requires(wheel, a, &requires, e) < 0)
 		return -1;
 	if (requires.count > REQUIRES_MAX)
 		return err_set(e, ERR_INTEGRITY, "'%s' requires %zu distributions", path_base(wheel), requires.count);
-	if (ask_root(b, &requires, run, a, &out, e) < 0)
+	if (ask_root(b, &requires, extras, run, a, &out, e) < 0)
 		return err_wrap(e, "cannot tell what '%s' requires", path_base(wheel));
-	strlist_split(ret, a, buf_cstr(&out), "\n");
-	for (size_t i = 0; i < ret->count; i++)
-		if (!is_pin(ret->items[i]))
-			return err_set(e, ERR_INTEGRITY, "'%s' requires '%.100s'", path_base(wheel), ret->items[i]);
+	strlist_split(&lines, a, buf_cstr(&out), "\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		struct pin pin = {0};
+		bool again = false;
+		if (!read_pin(lines.items[i], a, &pin))
+			return err_set(e, ERR_INTEGRITY, "'%s' requires '%.100s'", path_base(wheel), lines.items[i]);
+		for (size_t k = 0; k < ret->count && !pin.extras.count; k++)
+			again = again || strcmp(ret->items[k].text, pin.text) == 0;
+		if (!again && ret->count == ARRAY_LEN(ret->items))
+			return err_set(e, ERR_INTEGRITY, "'%s' requires more than %zu distributions", path_base(wheel),
+				       ret->count);
+		if (!again)
+			ret->items[ret->count++] = pin;
+	}
 	return 0;
 }
 
@@ -177,18 +206,22 @@ static int fetch_pin(const struct pair_request *b, const char *pin, const struct
 static int fetch_pins(const struct pair_request *b, const char *wheel, const struct run *run, struct arena *a,
 		      struct strlist *ret, struct err *e)
 {
-	struct strlist pins = {0};
+	struct pins *pins = arena_alloc(a, sizeof(*pins));
 	struct wheel_name torch;
 	const char *file;
-	if (list_pins(b, wheel, run, a, &pins, e) < 0 || wheel_name_parse(wheel, a, &torch, e) < 0)
+	*pins = (struct pins){0};
+	if (add_pins(b, wheel, &(struct strlist){0}, run, a, pins, e) < 0 || wheel_name_parse(wheel, a, &torch, e) < 0)
 		return -1;
-	for (size_t i = 0; i < pins.count; i++) {
-		log_stage(run->log, "bench: %s, which '%s' requires", pins.items[i], path_base(wheel));
-		if (fetch_pin(b, pins.items[i], &torch, run, a, &file, e) < 0) {
-			err_wrap(e, "%s, which '%s' requires", pins.items[i], path_base(wheel));
+	for (size_t i = 0; i < pins->count; i++) {
+		const struct pin *pin = &pins->items[i];
+		log_stage(run->log, "bench: %s, which '%s' requires", pin->text, path_base(wheel));
+		if (fetch_pin(b, pin->text, &torch, run, a, &file, e) < 0) {
+			err_wrap(e, "%s, which '%s' requires", pin->text, path_base(wheel));
 			return *e->hint ? -1 : err_hint(e, "give its wheel with --with FILE");
 		}
-		strlist_ref(ret, a, file);
+		if (pin->extras.count && add_pins(b, file, &pin->extras, run, a, pins, e) < 0)
+			return -1;
+		strlist_once(ret, a, file);
 	}
 	return 0;
 }
