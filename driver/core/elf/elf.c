@@ -189,6 +189,39 @@ static bool is_stripped(const struct elf_map *m)
 	return true;
 }
 
+/* The highest level of GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64 psABI, "Program Property"), 0 if none above the first. */
+static unsigned needed_level(const uint8_t *at, size_t size)
+{
+	const uint32_t isa_1_needed = 0xc0008002;
+	uint32_t head[2], bits, level = 0; /* head: type, size */
+	for (size_t step; size >= sizeof(head); at += step, size -= step) {
+		memcpy(head, at, sizeof(head));
+		if (head[1] > size - sizeof(head))
+			break;
+		if (head[0] == isa_1_needed && head[1] == sizeof(bits)) {
+			memcpy(&bits, at + sizeof(head), sizeof(bits));
+			level = bits & 8U ? 4 : bits & 4U ? 3 : bits & 2U ? 2 : 0;
+		}
+		step = sizeof(head) + (head[1] + 7ULL) / 8 * 8;
+		if (step > size)
+			break;
+	}
+	return level;
+}
+
+static void read_notes(const struct elf_map *m, const GElf_Phdr *p, struct elf_info *info)
+{
+	enum { PROPERTY_TYPE_0 = 5 };
+	Elf_Data *d = elf_getdata_rawchunk(m->elf, (int64_t)p->p_offset, p->p_filesz,
+					   p->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	GElf_Nhdr h;
+	size_t name, desc;
+	for (size_t at = 0; d && (at = gelf_getnote(d, at, &h, &name, &desc)) > 0;)
+		if (h.n_type == PROPERTY_TYPE_0 && h.n_namesz == sizeof("GNU") &&
+		    memcmp((char *)d->d_buf + name, "GNU", sizeof("GNU")) == 0)
+			info->level = needed_level((uint8_t *)d->d_buf + desc, h.n_descsz);
+}
+
 int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m;
@@ -207,6 +240,8 @@ int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info 
 		if (p->p_type == PT_LOAD && p->p_align < info.page)
 			info.page = p->p_align;
 		info.program = info.program || p->p_type == PT_INTERP;
+		if (p->p_type == PT_NOTE && info.machine == EM_X86_64)
+			read_notes(&m, p, &info);
 		if (p->p_type != PT_GNU_STACK)
 			continue;
 		info.exec_stack = (p->p_flags & PF_X) != 0;

@@ -156,6 +156,17 @@ static void report_library(struct verifying *v, const char *file, const struct l
 			   l->skipped, l->first_skipped);
 }
 
+/* The level of x86-64 that processors with the promised features have, by one of its own. */
+static unsigned promised_level(const struct isa_row *isa)
+{
+	unsigned level = isa ? 2 : 1;
+	for (unsigned i = 0; isa && i < isa->cpuinfo_count; i++)
+		level = strcmp(isa->cpuinfo[i], "avx512vl") == 0            ? 4
+			: strcmp(isa->cpuinfo[i], "avx2") == 0 && level < 3 ? 3
+									    : level;
+	return level;
+}
+
 void verify_isa(struct verifying *v)
 {
 	const struct promise *p = &v->report.promise;
@@ -165,6 +176,10 @@ void verify_isa(struct verifying *v)
 		const struct library_isa *l = v->members[i].isa;
 		if (!l)
 			continue;
+		if (v->members[i].elf.level > promised_level(p->isa))
+			verify_add(v, p->binding ? FINDING_ERROR : FINDING_WARNING, "isa", v->members[i].entry->name,
+				   "asks for x86-64-v%u, beyond %s: glibc does not load it on a processor of less",
+				   v->members[i].elf.level, promise);
 		if (l->why_not)
 			verify_add(v, p->binding ? FINDING_WARNING : FINDING_NOTE, "isa-unchecked",
 				   v->members[i].entry->name, "%s", l->why_not);

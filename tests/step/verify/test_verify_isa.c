@@ -76,6 +76,19 @@ static void avx512_in_a_plain_function_of_an_avx2_wheel(void **state)
 	assert_found(&r, FINDING_ERROR, "isa", "tiny/libmore.so", ") beyond avx2");
 }
 
+static void a_level_that_the_loader_asks_for(void **state)
+{
+	(void)state;
+	struct verify_report r = one("1.0+cpu.avx2", "int f(void) { return 1; }", "-s -Wl,-z,x86-64-v4");
+	assert_only_error(&r, "isa", "tiny/libmore.so", "asks for x86-64-v4, beyond avx2: glibc does not load it");
+	test_dir();
+	r = one("1.0+cpu.avx2", "int f(void) { return 1; }", "-s -Wl,-z,x86-64-v3");
+	assert_clean(&r);
+	test_dir();
+	r = one("1.0+cpu.avx512", "int f(void) { return 1; }", "-s -Wl,-z,x86-64-v4");
+	assert_clean(&r);
+}
+
 static void local_functions_are_named_as_long_as_their_names_are_there(void **state)
 {
 	(void)state;
@@ -328,6 +341,7 @@ int main(void)
 		TEST(baseline_code_is_clean),
 		TEST(code_within_the_promise_is_clean),
 		TEST(avx512_in_a_plain_function_of_an_avx2_wheel),
+		TEST(a_level_that_the_loader_asks_for),
 		TEST(local_functions_are_named_as_long_as_their_names_are_there),
 		TEST(functions_without_a_name_are_a_warning),
 		TEST(avx2_in_a_static_initialiser_of_an_avx_wheel),
