@@ -37,7 +37,7 @@ struct elf_info {
 	uint64_t page;
 	const char *unloadable; /* why the loader would fail on it; NULL */
 	bool relr;              /* DT_RELR present */
-	unsigned level;         /* 2 to 4: of x86-64, which glibc asks for by the file's property; 0 */
+	unsigned level;         /* of x86-64, which the file's property asks for: 2 to 4; 0 */
 };
 
 enum { ELF_SYMBOLS = 1 };

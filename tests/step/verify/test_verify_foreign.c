@@ -647,20 +647,6 @@ static void the_stable_abi(void **state)
 }
 
 #ifdef __x86_64__
-static void a_level_that_the_loader_asks_for(void **state)
-{
-	(void)state;
-	library("p/v.so", F, "-Wl,-z,x86-64-v4");
-	struct verify_report r = judge("p-1" LINUX);
-	assert_found(&r, FINDING_WARNING, "isa", "p/v.so", "asks for x86-64-v4, beyond the baseline");
-	library("p/v.so", F, "-Wl,-z,x86-64-v2 -Wl,-z,x86-64-v3");
-	r = judge("p-1" LINUX);
-	assert_found(&r, FINDING_WARNING, "isa", "p/v.so", "asks for x86-64-v3, beyond the baseline");
-	library("p/v.so", F, "-Wl,-z,x86-64-baseline");
-	r = judge("p-1" LINUX);
-	assert_silent(&r);
-}
-
 static void fast_math(void **state)
 {
 	(void)state;
@@ -704,7 +690,6 @@ int main(void)
 		TEST(suffixes_that_pythons_look_for),
 		TEST(the_stable_abi),
 #ifdef __x86_64__
-		TEST(a_level_that_the_loader_asks_for),
 		TEST(fast_math),
 #endif
 	};

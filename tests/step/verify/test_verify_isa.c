@@ -87,6 +87,12 @@ static void a_level_that_the_loader_asks_for(void **state)
 	test_dir();
 	r = one("1.0+cpu.avx512", "int f(void) { return 1; }", "-s -Wl,-z,x86-64-v4");
 	assert_clean(&r);
+	test_dir();
+	r = one("1.0", "int f(void) { return 1; }", "-s -Wl,-z,x86-64-v2 -Wl,-z,x86-64-v3");
+	assert_found(&r, FINDING_WARNING, "isa", "tiny/libmore.so", "asks for x86-64-v3, beyond the baseline");
+	test_dir();
+	r = one("1.0", "int f(void) { return 1; }", "-s -Wl,-z,x86-64-baseline");
+	assert_false(strstr(verify_text(&r, &arena), "asks for"));
 }
 
 static void local_functions_are_named_as_long_as_their_names_are_there(void **state)
