@@ -48,7 +48,7 @@ collect() {
 		if is_done "$id"; then
 			good=$((good + 1))
 			for file in "$dir/out/$id"/*.whl*; do
-				[ -f "$file" ] && [ ! -L "$file" ] || continue # a shard makes none
+				if [ ! -f "$file" ] || [ -L "$file" ]; then continue; fi # a shard makes none
 				ln -f -- "$file" "$dir/dist/" 2>/dev/null || cp -f -- "$file" "$dir/dist/"
 			done
 		elif grep -qsx 'state running' "$dir/state/$id"; then
