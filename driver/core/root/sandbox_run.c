@@ -274,8 +274,11 @@ static void set_limits(const struct run *run, uid_t user, struct sandbox *s, str
 static int not_entered(const struct sandbox_entry *n, struct arena *a, struct err *e)
 {
 	const char *source = n->user && n->at < n->count ? n->sources[n->at] : NULL;
-	err_set(e, ERR_POLICY, "cannot create the sandbox: %s%s%s%s: %s", n->failed, source ? " '" : "",
-		source ? source : "", source ? "'" : "", os_errno_text(n->error));
+	const bool disk = n->error == EIO; /* ENOSPC is the kernel's limit of name spaces or mounts */
+	err_set(e, disk ? ERR_SYSTEM : ERR_POLICY, "cannot create the sandbox: %s%s%s%s: %s", n->failed,
+		source ? " '" : "", source ? source : "", source ? "'" : "", os_errno_text(n->error));
+	if (disk)
+		return -1;
 	if (!n->user)
 		return err_hint(e, "go on without that wall: see --without-wall in 'ptbuild help build'");
 	if (source && n->error == EACCES)
