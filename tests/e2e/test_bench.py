@@ -239,7 +239,7 @@ def test_the_official_one_and_what_it_pins(world):
     os.makedirs(folder, exist_ok=True)
     pins = ["toy_library==1.5; platform_system == 'Linux'", "absent_one==1.0; platform_system == 'Windows'", "sympy>=1", "absent_two==2; extra == 'more'", "triton==9.9",
             "toy_kit[part,other]==13.0.2"]
-    parts = ["toy_part==13.1.0.*; platform_system == 'Linux' and extra == 'part'", "absent_three==1.*; extra == 'all'", "toy_library==1.5; extra == 'other'", "toy_kit[part]==13.0.2; extra == 'other'"]
+    parts = ["toy_part==13.1.0.*; platform_system == 'Linux' and extra == 'part'", "absent_three==1.*; extra == 'all'", "toy_library==1.5; extra == 'other'", "toy_kit[part]==13.0.2; extra == 'other'", "toy_kit[other,part]==13.0.2; extra == 'other'"]
     official = make_wheel(folder, "torch", "2.9.1", pins, code="import toy_library, toy_kit, toy_part\n" + OURS)
     library = [make_wheel(folder, "toy_library", "1.5"), make_wheel(folder, "toy_part", "13.1.0"), make_wheel(folder, "toy_kit", "13.0.2", parts)]
     bundled = ",".join([make_wheel(world.dir, "toy_library", "1.5"), make_wheel(world.dir, "toy_part", "13.1.0"), make_wheel(world.dir, "toy_kit", "13.0.2", parts)])

@@ -83,7 +83,7 @@ static int fetch_official(const struct pair_request *b, const struct run *run, s
 
 struct pins {
 	struct pin {
-		const char *text; /* NAME==VERSION */
+		const char *line, *text; /* as it was given; NAME==VERSION */
 		struct strlist extras;
 	} items[REQUIRES_MAX];
 	size_t count;
@@ -103,6 +103,7 @@ static bool read_pin(const char *line, struct arena *a, struct pin *ret)
 		rest += 1 + length;
 		rest += *rest == ']';
 	}
+	ret->line = line;
 	ret->text = arena_printf(a, "%.*s%s", (int)n, line, rest);
 	return n > 0 && n < 80 && strncmp(rest, "==", 2) == 0 && rest[2] && strlen(rest) < 80 &&
 	       !rest[2 + strspn(rest + 2, version)];
@@ -177,8 +178,8 @@ static int add_pins(const struct pair_request *b, const char *wheel, const struc
 		bool again = false;
 		if (!read_pin(lines.items[i], a, &pin))
 			return err_set(e, ERR_INTEGRITY, "'%s' requires '%.100s'", path_base(wheel), lines.items[i]);
-		for (size_t k = 0; k < ret->count && !pin.extras.count; k++)
-			again = again || strcmp(ret->items[k].text, pin.text) == 0;
+		for (size_t k = 0; k < ret->count; k++)
+			again = again || strcmp(ret->items[k].line, pin.line) == 0;
 		if (!again && ret->count == ARRAY_LEN(ret->items))
 			return err_set(e, ERR_INTEGRITY, "'%s' requires more than %zu distributions", path_base(wheel),
 				       ret->count);
@@ -209,7 +210,6 @@ static int fetch_pins(const struct pair_request *b, const char *wheel, const str
 	struct pins *pins = arena_alloc(a, sizeof(*pins));
 	struct wheel_name torch;
 	const char *file;
-	*pins = (struct pins){0};
 	if (add_pins(b, wheel, &(struct strlist){0}, run, a, pins, e) < 0 || wheel_name_parse(wheel, a, &torch, e) < 0)
 		return -1;
 	for (size_t i = 0; i < pins->count; i++) {
