@@ -399,15 +399,22 @@ static void test_missing_files_in_one_command(void **state)
 	assert_contains(e.hint, "install what Debian calls flatbuffers-compiler in the root");
 }
 
+/* The compiler of this machine is asked for flags. */
+static void ask_this_machine(struct root *host)
+{
+	struct err e = {0};
+	assert_ok(root_open("/", &t.a, host, &e), &e);
+	t.q.root = host;
+	t.q.kind = SANDBOX_NONE;
+	t.plan.isa = "isa";
+}
+
 static void test_a_flag_that_the_compiler_does_not_take(void **state)
 {
 	(void)state;
 	struct err e = {0};
 	struct root host;
-	assert_ok(root_open("/", &t.a, &host, &e), &e);
-	t.q.root = &host;
-	t.q.kind = SANDBOX_NONE;
-	t.plan.isa = "isa";
+	ask_this_machine(&host);
 	strlist_ref(&t.plan.cpu_flags, &t.a, "-march=no-such-processor");
 	assert_ok(preflight_check(&t.d, "flags", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "does not compile with -march=no-such-processor");
@@ -420,10 +427,7 @@ static void test_a_compiler_that_is_killed(void **state)
 	(void)state;
 	struct err e = {0};
 	struct root host;
-	assert_ok(root_open("/", &t.a, &host, &e), &e);
-	t.q.root = &host;
-	t.q.kind = SANDBOX_NONE;
-	t.plan.isa = "isa";
+	ask_this_machine(&host);
 	test_write(test_path("tools/cc1"), "#!/bin/sh\nkill -9 $$\n");
 	assert_int_equal(chmod(test_path("tools/cc1"), 0755), 0);
 	strlist_addf(&t.plan.cpu_flags, &t.a, "-B%s", test_path("tools"));
