@@ -149,6 +149,16 @@ void log_stage(struct log *l, const char *fmt, ...)
 	va_end(ap);
 }
 
+void log_wait(struct log *l, const char *fmt, ...)
+{
+	if (l->level <= LOG_QUIET || !l->tty)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	status(l, fmt, ap);
+	va_end(ap);
+}
+
 void log_status_end(struct log *l)
 {
 	if (!l->status_on)

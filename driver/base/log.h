@@ -25,6 +25,8 @@ void log_warn(struct log *l, const char *fmt, ...) __attribute__((format(printf,
 void log_status(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* log_stage: a status line for a new stage, printed at once. */
 void log_stage(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* log_wait: what a terminal shows while something takes long; nothing elsewhere. */
+void log_wait(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* log_status_end: clears the status line. */
 void log_status_end(struct log *l);
 /* log_seconds: monotonic clock. */

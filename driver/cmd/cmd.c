@@ -132,6 +132,8 @@ int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct
 	AUTO_BUF struct buf text = {0};
 	struct term t = term_of(STDOUT_FILENO);
 	c->shown = true;
+	if (c->run)
+		log_status_end(c->run->log);
 	if (c->global->json) {
 		show_strip(own);
 		return json_print(own, e);

@@ -240,6 +240,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		return -1;
 	for (size_t i = 0; i < args->count; i++) {
 		struct verify_report r = {0};
+		log_wait(c->run->log, "%s: reading", path_base(args->items[i]));
 		if (verify_one(c, &f, args->items[i], &r, e) < 0 || add_report(c, &r, list, e) < 0)
 			return -1;
 		wrong += r.errors > 0;

@@ -80,17 +80,18 @@ static int add_row(struct cmd_context *c, const char *profiles, const char *part
 		    find_made(c, profiles, p, platforms[i], &made, e) < 0)
 			return -1;
 		any = true;
+		const json_int_t bytes = (json_int_t)world_lock_bytes(&lock);
 		json_array_append_new(rows,
-				      json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "part", part, "kind",
+				      json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "part", part, "kind",
 						p->kind, "platform", platforms[i], "files", (json_int_t)lock.count,
-						"bytes", (json_int_t)world_lock_bytes(&lock), "date",
+						"bytes", bytes ? json_integer(bytes) : json_null(), "date",
 						json_or_null(lock.date), "python", json_or_null(p->python), "glibc",
 						json_or_null(p->glibc), "dir", json_or_null(made)));
 	}
 	if (!any)
 		json_array_append_new(rows,
-				      json_pack("{s:s, s:s, s:n, s:i, s:i, s:n, s:o, s:o, s:n}", "part", part, "kind",
-						p->kind, "platform", "files", 0, "bytes", 0, "date", "python",
+				      json_pack("{s:s, s:s, s:n, s:i, s:n, s:n, s:o, s:o, s:n}", "part", part, "kind",
+						p->kind, "platform", "files", 0, "bytes", "date", "python",
 						json_or_null(p->python), "glibc", json_or_null(p->glibc), "dir"));
 	return 0;
 }

@@ -122,6 +122,7 @@ int world_verify(struct cmd_context *c, const char *name, struct err *e)
 		return err_hint(e, "make it: %s", world_command(c, "make", w->name, w->platform));
 	}
 	double start = log_seconds();
+	log_wait(c->run->log, "%s: hashing", w->name);
 	if (check_world(c, w, dir, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;

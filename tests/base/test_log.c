@@ -110,6 +110,7 @@ static void status_off_a_terminal_is_rare_plain_lines(void **state)
 	assert_false(l.tty);
 	log_status(&l, "one");
 	log_status(&l, "two");
+	log_wait(&l, "a terminal's");
 	log_status_end(&l);
 	expect(&x, "one\n");
 	l.status_at -= 61;
@@ -145,6 +146,8 @@ static void status_on_a_terminal_is_rewritten(void **state)
 	l.status_at -= 1;
 	log_status(&l, "step 2");
 	expect(&x, "\r\033[Kstep 2");
+	log_wait(&l, "step 3");
+	expect(&x, "\r\033[Kstep 3");
 	log_status_end(&l);
 	log_status_end(&l);
 	expect(&x, "\r\033[K");

@@ -147,6 +147,8 @@ static void *run_worker(void *user)
 		bool failed = run_job(p, &t->worker, j) != 0;
 		if (failed)
 			j->path = NULL;
+		if (failed && j->err.kind == ERR_SYSTEM) /* a full disk is full for the others, too */
+			atomic_store(&p->next, p->count);
 		atomic_fetch_add(failed ? &p->failed : &p->done, 1);
 	}
 	transfer_client_free(t->worker.client);
@@ -236,21 +238,26 @@ static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 	return 0;
 }
 
-/* The error is an interruption, else the first in the order of the sources; the others become warnings,
- * the first few of them. */
+/* The error is an interruption, else one of the machine, else the first in the order of the sources; the others become
+ * warnings, the first few of them. */
+static int weight(const struct fetch_job *j)
+{
+	return j->err.kind == ERR_INTERRUPTED ? 2 : j->err.kind == ERR_SYSTEM;
+}
+
 static int collect(const struct fetch_pool *p, const struct run *run, struct err *e)
 {
 	const struct fetch_job *worst = NULL;
 	for (size_t i = 0; i < p->count; i++) {
 		const struct fetch_job *j = &p->jobs[i];
-		if (!j->path && (!worst || (j->err.kind == ERR_INTERRUPTED && worst->err.kind != ERR_INTERRUPTED)))
+		if (!j->path && j->err.kind && (!worst || weight(j) > weight(worst)))
 			worst = j;
 	}
 	if (!worst)
 		return 0;
 	size_t others = 0;
 	for (size_t i = 0; i < p->count && worst->err.kind != ERR_INTERRUPTED; i++)
-		if (!p->jobs[i].path && &p->jobs[i] != worst && others++ < MAX_WARNINGS)
+		if (!p->jobs[i].path && p->jobs[i].err.kind && &p->jobs[i] != worst && others++ < MAX_WARNINGS)
 			log_warn(run->log, "%s", p->jobs[i].err.msg);
 	if (others > MAX_WARNINGS)
 		log_warn(run->log, "and %zu more files could not be fetched", others - MAX_WARNINGS);

@@ -72,6 +72,8 @@ static size_t begin(struct probe *p, const char *url, bool any)
 	curl_easy_setopt(r->easy, CURLOPT_RANGE, "0-0");
 	curl_easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, (long)FETCH_PROBE_MS);
+	/* A resolver that says nothing is not waited for: its thread ends later. */
+	curl_easy_setopt(r->easy, CURLOPT_QUICK_EXIT, 1L);
 	if (authorities)
 		curl_easy_setopt(r->easy, CURLOPT_CAINFO, authorities);
 	curl_multi_add_handle(p->multi, r->easy);

@@ -75,8 +75,7 @@ int preflight_run(struct preflight *d, const struct preflight_request *q, const 
 			break;
 		if (!applies(d, &needs[i]))
 			continue;
-		if (run->log->tty)
-			log_stage(run->log, "looking at: %s", needs[i].name);
+		log_wait(run->log, "looking at: %s", needs[i].name);
 		rc = needs[i].test(d, e);
 	}
 	log_status_end(run->log);

@@ -450,7 +450,7 @@ static void cancel_stops_at_once_and_keeps_the_partial(void **state)
 	close(ends[1]);
 }
 
-/* A store on a file system of 1 MiB. Exit status: 0 as promised. */
+/* A store on a file system of 1 MiB: the second file is not asked for. Exit status: 0 as promised. */
 static int fill_the_disk(struct fixture *f)
 {
 	const char *dir = path_join(&f->a, f->dir, "small");
@@ -464,8 +464,10 @@ static int fill_the_disk(struct fixture *f)
 		return 12;
 	if (store_open(path_join(&f->a, dir, "store"), &f->run, &store, &f->e) != 0)
 		return 13;
-	struct fetch_source s = file_source(f);
-	int status = fetch_all(store, &s, 1, &f->o, &f->run, &f->a, &f->stats, &f->e);
+	struct fetch_source s[2] = {file_source(f), file_source(f)};
+	s[1].sha256 = digest_of_zeros;
+	f->o.parallel = 1;
+	int status = fetch_all(store, s, 2, &f->o, &f->run, &f->a, &f->stats, &f->e);
 	store_close(store);
 	if (status != -1 || f->e.kind != ERR_SYSTEM)
 		return 14;
