@@ -15,22 +15,29 @@ static inline void cleanup_free(void *p)
 	free(*(void **)p);
 }
 
+/* What a scope ends with may be a call's errno, which the caller reads: these three leave it alone. */
 static inline void cleanup_fd(const int *fd)
 {
+	int saved = errno;
 	if (*fd >= 0)
 		close(*fd);
+	errno = saved;
 }
 
 static inline void cleanup_file(FILE **f)
 {
+	int saved = errno;
 	if (*f)
 		fclose(*f);
+	errno = saved;
 }
 
 static inline void cleanup_dir(DIR **d)
 {
+	int saved = errno;
 	if (*d)
 		closedir(*d);
+	errno = saved;
 }
 
 #define CLEANUP(fn) __attribute__((cleanup(fn)))

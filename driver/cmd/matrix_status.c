@@ -34,13 +34,6 @@ static bool is_name(const char *s)
 	return s && *s && *s != '.' && !strchr(s, '/');
 }
 
-/* No link: a page of all jobs leads nowhere else. */
-static bool is_file(const struct run_dir *r, const char *rel)
-{
-	struct stat st;
-	return fs_stat(r->dir, rel, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 static int64_t number_of(const json_t *o, const char *key)
 {
 	return (int64_t)json_integer_value(json_object_get(o, key));
@@ -115,7 +108,7 @@ static json_t *made_of(struct run_dir *r, const char *id, const char *variant)
 			 (json_int_t)number_of(record, "bytes"), "hits", (json_int_t)number_of(cache, "hits"), "misses",
 			 (json_int_t)number_of(cache, "misses"), "remote_hits",
 			 (json_int_t)number_of(cache, "remote_hits"), "page",
-			 json_or_null(is_file(r, page) ? page : NULL));
+			 json_or_null(fs_is_file(r->dir, page) ? page : NULL));
 }
 
 static size_t state_of(const struct kvlist *lines, bool all_made)
@@ -171,7 +164,7 @@ static int add_job(struct run_dir *r, json_t *job, struct err *e)
 						   : strcmp(states[state], "lost") == 0
 							   ? "it did not end: its node went away, or it was killed"
 							   : NULL),
-				      "log", json_or_null(is_file(r, log) ? log : NULL), "made", made));
+				      "log", json_or_null(fs_is_file(r->dir, log) ? log : NULL), "made", made));
 	return 0;
 }
 

@@ -302,7 +302,7 @@ def need_fine(result):
 
 
 def eio(r):
-    names = ["read", "write", "sync", "rename", "make", "open", "copy", "map", "close"]
+    names = ["read", "write", "sync", "rename", "make", "open", "copy", "map", "close", "look"]
     calls = ",".join(r.rng.sample(names, r.rng.randint(1, 4)))
     shim(r, calls, errno.EIO, r.rng.choice((1, 1, 2, 0)), "Input/output error")
 

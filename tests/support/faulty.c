@@ -1,7 +1,7 @@
 /* A preloaded library that makes the calls of a program fail, for tests/e2e/faults.py. What it does comes by the
  * environment, and is for the program itself: its children do not get it.
  *
- * FAULTY_CALLS   names of calls, with commas: read write sync rename make open copy map close FAULTY_UNDER
+ * FAULTY_CALLS   names of calls, with commas: read write sync rename make open copy map close look FAULTY_UNDER
  * directories, with colons: only files below them are looked at FAULTY_AT      the number of the call that fails,
  * counted from one over all threads; 0: none FAULTY_FOR     how many fail from there on; 0: all FAULTY_ERRNO   what
  * they fail with; 0: reads and writes are cut short instead, which is no error FAULTY_COUNT   a file that gets the
@@ -191,6 +191,9 @@ FAIL(int, -1, mkostemp, "make", AT_FDCWD, path, (char *path, int flags), (path, 
 FAIL(int, -1, symlink, "make", AT_FDCWD, path, (const char *target, const char *path), (target, path))
 FAIL(int, -1, symlinkat, "make", at, path, (const char *target, int at, const char *path), (target, at, path))
 FAIL(int, -1, link, "make", AT_FDCWD, path, (const char *from, const char *path), (from, path))
+FAIL(int, -1, stat, "look", AT_FDCWD, path, (const char *path, struct stat *st), (path, st))
+FAIL(int, -1, lstat, "look", AT_FDCWD, path, (const char *path, struct stat *st), (path, st))
+FAIL(int, -1, fstatat, "look", at, path, (int at, const char *path, struct stat *st, int flags), (at, path, st, flags))
 FAIL(ssize_t, -1, copy_file_range, "copy", out, NULL,
      (int in, off64_t *in_at, int out, off64_t *out_at, size_t len, unsigned flags),
      (in, in_at, out, out_at, len, flags))

@@ -37,9 +37,11 @@ void fs_unmap(struct fs_mapping *m);
 #define AUTO_MAPPING CLEANUP(fs_unmap)
 /* fs_stat: lstat(2), of a trusted path stat(2); -1 with errno, ELOOP for a link on the way. */
 int fs_stat(const char *top, const char *rel, struct stat *ret) MUST_CHECK;
-/* fs_exists: of a trusted path whether stat(2) succeeds; else false only where there is nothing, so
- * that the other functions say what a link or another thing is. */
+/* fs_exists: false only where there is nothing (of a trusted path also where one may not look), so
+ * that the other functions say what a link, another thing or a broken disk is. fs_is_file and
+ * fs_is_dir: true only for what was seen; a marker is asked so. */
 bool fs_exists(const char *top, const char *rel);
+bool fs_is_file(const char *top, const char *rel);
 bool fs_is_dir(const char *top, const char *rel);
 
 /* fs_write: all or nothing, durable (a temporary file, fsync, rename, fsync of the directory).

@@ -148,8 +148,17 @@ int fs_stat(const char *top, const char *rel, struct stat *ret)
 bool fs_exists(const char *top, const char *rel)
 {
 	struct stat st;
-	return fs_stat(top, rel, &st) == 0 ||
-	       (top != TRUSTED && errno != ENOENT && errno != ENOTDIR && errno != EINVAL);
+	if (fs_stat(top, rel, &st) == 0)
+		return true;
+	if (errno == ENOENT || errno == ENOTDIR || errno == EINVAL)
+		return false;
+	return top != TRUSTED || (errno != EACCES && errno != EPERM && errno != ELOOP && errno != ENAMETOOLONG);
+}
+
+bool fs_is_file(const char *top, const char *rel)
+{
+	struct stat st;
+	return fs_stat(top, rel, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 bool fs_is_dir(const char *top, const char *rel)

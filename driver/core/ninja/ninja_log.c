@@ -113,9 +113,7 @@ static int find_log(const char *rel, const struct stat *st, void *user, struct e
 int ninja_log_dirs(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e)
 {
 	struct find_logs f = {rel, a, ret};
-	struct stat st;
-	bool is_file = fs_stat(top, rel, &st) == 0 && S_ISREG(st.st_mode);
-	return fs_exists(top, rel) && !is_file ? fs_walk_busy(top, rel, find_log, &f, e) : 0;
+	return fs_exists(top, rel) && !fs_is_file(top, rel) ? fs_walk_busy(top, rel, find_log, &f, e) : 0;
 }
 
 /* An entry while its run is being found. */

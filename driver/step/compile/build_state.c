@@ -66,8 +66,6 @@ enum build_state_verdict build_state_judge(const struct build_state *last, const
 	return BUILD_STATE_FINE;
 }
 
-#define MARKER "src.ok"
-
 int build_mend(const char *build_dir, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -76,11 +74,11 @@ int build_mend(const char *build_dir, const struct run *run, struct err *e)
 	if (!build_state_read(build_dir, &last))
 		return 0;
 	build_state_now(&now);
-	if (strcmp(last.boot, now.boot) != 0 && fs_exists(build_dir, MARKER)) {
+	if (strcmp(last.boot, now.boot) != 0 && fs_exists(build_dir, BUILD_SOURCE_OK)) {
 		log_info(run->log,
 			 "the machine was restarted since the last run in this tree, whose last files may not "
 			 "have reached the disk: beginning anew, with the compiler cache");
-		return fs_remove(build_dir, MARKER, e);
+		return fs_remove(build_dir, BUILD_SOURCE_OK, e);
 	}
 	if (!fs_is_dir(build_dir, BUILD_TREE))
 		return 0;

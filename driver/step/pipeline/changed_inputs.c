@@ -4,6 +4,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan_diff.h"
+#include "step/compile/build.h"
 #include "step/compile/build_tree.h"
 
 #define MAX_LINES 20
@@ -24,7 +25,7 @@ static void from_trees(struct store *s, const struct plan *p, struct arena *a, s
 	for (size_t i = 0; i < count; i++) {
 		AUTO_BUF struct buf text = {0};
 		if (strcmp(trees[i].variant, p->variant) != 0 || strcmp(trees[i].key, p->compile_key) == 0 ||
-		    fs_read(trees[i].dir, "src.ok", UINT64_C(1) << 20, &text, ERR_IGNORED) < 0)
+		    fs_read(trees[i].dir, BUILD_SOURCE_OK, UINT64_C(1) << 20, &text, ERR_IGNORED) < 0)
 			continue;
 		*ret = (struct earlier){.text = arena_strdup(a, buf_cstr(&text)),
 					.used = trees[i].used / 1000000000,
@@ -64,7 +65,7 @@ void log_changed_inputs(struct store *s, const struct plan *p, const char *build
 	AUTO_ARENA struct arena a = {0};
 	struct earlier before = {0};
 	struct strlist lines = {0};
-	if (fs_exists(build_dir, "src.ok"))
+	if (fs_is_file(build_dir, BUILD_SOURCE_OK))
 		return;
 	from_trees(s, p, &a, &before);
 	from_wheels(s, p, &a, &before);

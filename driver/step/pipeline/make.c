@@ -138,9 +138,6 @@ json_t *shard_record(const struct make *m)
 			 "seconds", seconds, "cpu_seconds", cpu);
 }
 
-/* Says in the build directory that the source is whole. */
-#define MARKER "src.ok"
-
 static void step_begin(struct make *m, const char *name)
 {
 	if (!m->watch)
@@ -259,7 +256,7 @@ static int make_tree(struct make *m, struct err *e)
 	step_end(m, false);
 	if (build_mend(m->build_dir, m->run, e) < 0)
 		return -1;
-	if (fs_exists(m->build_dir, MARKER))
+	if (fs_is_file(m->build_dir, BUILD_SOURCE_OK))
 		return 0;
 	step_begin(m, "unpack");
 	if (fs_remove(m->build_dir, "src", e) < 0 || unpack_sources(m, sources, src, e) < 0)
@@ -273,7 +270,7 @@ static int make_tree(struct make *m, struct err *e)
 		return -1;
 	log_status_end(m->run->log);
 	step_end(m, true);
-	return fs_write(m->build_dir, MARKER, m->plan->compile_text, strlen(m->plan->compile_text), 0644, e);
+	return fs_write(m->build_dir, BUILD_SOURCE_OK, m->plan->compile_text, strlen(m->plan->compile_text), 0644, e);
 }
 
 static int make_python(struct make *m, struct err *e)

@@ -31,11 +31,11 @@ static int make_source_once(const struct pipeline_test_request *t, const struct 
 			    const struct run *run, struct arena *a, struct err *e)
 {
 	struct make m = {.q = t->q, .run = run, .arena = a, .plan = p, .build_dir = dir};
-	if (fs_exists(dir, "src.ok"))
+	if (fs_is_file(dir, BUILD_SOURCE_OK))
 		return 0;
 	if (fs_remove(dir, "src", e) < 0 || make_source(&m, path_join(a, dir, "src"), e) < 0)
 		return -1;
-	return fs_write(dir, "src.ok", "", 0, 0644, e);
+	return fs_write(dir, BUILD_SOURCE_OK, "", 0, 0644, e);
 }
 
 static int run_in(const struct pipeline_test_request *t, const struct plan *p, const struct test_package *tests,

@@ -114,7 +114,7 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 		return 0;
 	}
 	const char *top = path_join(a, dir, "torch"), *marker = path_join(a, dir, "torch.ok");
-	if (!fs_exists(TRUSTED, marker)) {
+	if (!fs_is_file(TRUSTED, marker)) {
 		struct zip_reader *z;
 		if (fs_remove(TRUSTED, top, e) < 0 || zip_open(t->wheel, a, &z, e) < 0)
 			return -1;

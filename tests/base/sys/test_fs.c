@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -533,6 +534,42 @@ static void exists_and_is_dir(void **state)
 	assert_false(fs_is_dir(TRUSTED, test_path("none")));
 }
 
+/* A process without a free descriptor cannot look below a directory: no marker is seen there, and yet nothing says that
+ * there is none. */
+static void what_could_not_be_looked_at(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena arena = {0};
+	const struct rlimit none = {0, 0};
+	test_dir();
+	test_write(test_path("d/f"), "");
+	const char *dir = arena_strdup(&arena, test_path("d")), *file = arena_strdup(&arena, test_path("d/f"));
+	assert_true(fs_is_file(dir, "f"));
+	assert_true(fs_is_file(TRUSTED, file));
+	assert_false(fs_is_file(dir, "g"));
+	assert_false(fs_is_file(TRUSTED, dir));
+	pid_t child = fork();
+	if (child == 0)
+		_exit(setrlimit(RLIMIT_NOFILE, &none) == 0 && fs_exists(dir, "f") && fs_exists(dir, "g") &&
+				      !fs_is_file(dir, "f") && !fs_is_file(dir, "g")
+			      ? 0
+			      : 1);
+	int status = -1;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void a_scope_leaves_errno_alone(void **state)
+{
+	(void)state;
+	errno = ENOENT;
+	{
+		AUTO_FD int closed = 1 << 20; /* close(2) fails with EBADF */
+		(void)closed;
+	}
+	assert_int_equal(errno, ENOENT);
+}
+
 static void tree_size_counts_regular_files(void **state)
 {
 	(void)state;
@@ -617,6 +654,8 @@ int main(void)
 		cmocka_unit_test_teardown(sync_of_a_file, test_teardown),
 		cmocka_unit_test_teardown(exists_and_is_dir, test_teardown),
 		cmocka_unit_test_teardown(tree_size_counts_regular_files, test_teardown),
+		cmocka_unit_test_teardown(what_could_not_be_looked_at, test_teardown),
+		cmocka_unit_test(a_scope_leaves_errno_alone),
 		cmocka_unit_test_teardown(free_bytes_of_what_will_be_there, test_teardown),
 		cmocka_unit_test_teardown(temp_dirs_are_new_and_private, test_teardown),
 	};
