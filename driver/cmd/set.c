@@ -397,7 +397,7 @@ static void install_words(const struct set *s, bool uv, const char *url, const c
 	strlist_ref(ret, s->c->arena, constraints);
 }
 
-static int write_set(struct set *s, const char *dir, struct err *e)
+static int write_set(struct set *s, const struct tables *t, const char *dir, struct err *e)
 {
 	struct arena *a = s->c->arena;
 	const struct index_request index = {.dir = dir};
@@ -422,7 +422,8 @@ static int write_set(struct set *s, const char *dir, struct err *e)
 				      .machine = arena_strndup(a, platform, strcspn(platform, "-")),
 				      .wheels = wheels,
 				      .count = s->count,
-				      .install = &words};
+				      .install = &words,
+				      .tables = t};
 	return index_write(&index, s->c->run, a, &made, e) < 0 ? -1 : set_write(&q, a, e);
 }
 
@@ -485,7 +486,7 @@ static int set_main(struct cmd_context *c, const struct strlist *words, struct e
 		name_rows(&s, e);
 		return -1;
 	}
-	if (!o->dry_run && (make(&s, dir, e) < 0 || check_dir(&s, dir, e) < 0 || write_set(&s, dir, e) < 0))
+	if (!o->dry_run && (make(&s, dir, e) < 0 || check_dir(&s, dir, e) < 0 || write_set(&s, t, dir, e) < 0))
 		return -1;
 	return cmd_show(c, document(&s, dir, !o->dry_run), rows, e);
 }

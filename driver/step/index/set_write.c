@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
+#include "base/version.h"
 #include "core/wheel/wheel.h"
 
 enum { BILL_MAX = 64 << 20 };
@@ -111,11 +112,25 @@ static const char *wheel_ref(const struct set_wheel *w, struct arena *a)
 	return arena_strdup(a, buf_cstr(&out));
 }
 
+/* What is published of a wheel's package in that version. */
+static void add_weaknesses(const struct tables *t, const struct set_wheel *w, const char *ref, json_t *ret)
+{
+	for (unsigned i = 0; i < t->advisories_count; i++) {
+		const struct advisory_row *row = &t->advisories[i];
+		bool in;
+		if (strcmp(tables_distribution(row->package), w->name) == 0 &&
+		    version_in(w->version, row->versions, &in, ERR_IGNORED) == 0 && in)
+			json_array_append_new(ret, json_pack("{s:s, s:{s:s}, s:s, s:[{s:s}]}", "id", row->id, "source",
+							     "name", row->source, "description", row->what, "affects",
+							     "ref", ref));
+	}
+}
+
 static int write_bill(const struct set_request *q, struct arena *a, struct err *e)
 {
 	AUTO_JSON json_t *components = json_array(), *dependencies = json_array(), *by_ref = json_object();
 	struct merged m = {a, components, dependencies, by_ref};
-	AUTO_JSON json_t *refs = json_array();
+	AUTO_JSON json_t *refs = json_array(), *weaknesses = json_array();
 	for (size_t i = 0; i < q->count; i++) {
 		const struct set_wheel *w = &q->wheels[i];
 		const char *ref = wheel_ref(w, a);
@@ -124,17 +139,19 @@ static int write_bill(const struct set_request *q, struct arena *a, struct err *
 						"purl", ref, "hashes", "alg", "SHA-256", "content", w->sha256,
 						"properties", "name", "ptbuild:file", "value", path_base(w->path));
 		json_array_append_new(refs, json_string(add_component(&m, w->name, c)));
+		add_weaknesses(q->tables, w, ref, weaknesses);
 	}
 	for (size_t i = 0; i < q->count; i++)
 		if (read_bills(&m, &q->wheels[i], e) < 0)
 			return -1;
 	const char *top = arena_printf(a, "set:%s", q->name);
 	json_array_append_new(dependencies, json_pack("{s:s, s:O}", "ref", top, "dependsOn", refs));
-	AUTO_JSON json_t *doc = json_pack("{s:s, s:s, s:i, s:{s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s}}, s:O, s:O}",
-					  "bomFormat", "CycloneDX", "specVersion", "1.6", "version", 1, "metadata",
-					  "tools", "components", "type", "application", "name", "ptbuild", "version",
-					  PTBUILD_VERSION, "component", "type", "application", "bom-ref", top, "name",
-					  q->name, "components", components, "dependencies", dependencies);
+	AUTO_JSON json_t *doc =
+		json_pack("{s:s, s:s, s:i, s:{s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s}}, s:O, s:O, s:O}", "bomFormat",
+			  "CycloneDX", "specVersion", "1.6", "version", 1, "metadata", "tools", "components", "type",
+			  "application", "name", "ptbuild", "version", PTBUILD_VERSION, "component", "type",
+			  "application", "bom-ref", top, "name", q->name, "components", components, "dependencies",
+			  dependencies, "vulnerabilities", weaknesses);
 	return json_write(doc, q->dir, SET_SBOM, e);
 }
 

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
+#include "core/tables/tables.h"
 
 #define SET_CONSTRAINTS "constraints.txt"
 #define SET_SBOM "sbom.cdx.json"
@@ -21,9 +22,10 @@ struct set_request {
 	const struct set_wheel *wheels;
 	size_t count;
 	const struct strlist *install; /* the words that install it from /set */
+	const struct tables *tables;   /* whose advisories the bill names */
 };
 
 /* set_write: SET_CONSTRAINTS for pip and uv; SET_SBOM, the bills of the wheels as one
- * (CycloneDX 1.6), in which what several have is once; SET_DOCKERFILE. The same wheels give the
- * same bytes. ERR_INTEGRITY for a wheel with a bill that is none. */
+ * (CycloneDX 1.6), in which what several have is once, with the published weaknesses of what the
+ * tables know; SET_DOCKERFILE. The same wheels and tables give the same bytes. ERR_INTEGRITY for a wheel with a bill that is none. */
 int set_write(const struct set_request *q, struct arena *a, struct err *e) MUST_CHECK;

@@ -35,6 +35,13 @@ static void make(struct set_wheel *w, const char *name, const char *version, con
 	*w = (struct set_wheel){path, name, version, "0123"};
 }
 
+static struct advisory_row advisories[] = {
+	{.id = "CVE-1", .package = "pytorch", .versions = "<2.7.0", .what = "reads too far", .source = "GHSA-1"},
+	{.id = "CVE-2", .package = "pytorch", .versions = "<2.6.0"},
+	{.id = "CVE-3", .package = "torchvision", .versions = "<9"},
+};
+static const struct tables tables = {.advisories = advisories, .advisories_count = ARRAY_LEN(advisories)};
+
 static struct set_request site(const struct set_wheel *wheels, const struct strlist *install)
 {
 	static char dir[4096];
@@ -45,7 +52,8 @@ static struct set_request site(const struct set_wheel *wheels, const struct strl
 				    .machine = "x86_64",
 				    .wheels = wheels,
 				    .count = 2,
-				    .install = install};
+				    .install = install,
+				    .tables = &tables};
 }
 
 static const json_t *component(const json_t *bill, const char *ref)
@@ -84,6 +92,11 @@ static void bills_become_one(void **state)
 	assert_string_equal(json_text(json_array_get(rows, 2), "ref"), "set:My set");
 	assert_string_equal(json_string_value(json_array_get(on, 0)), PURL);
 	assert_string_equal(json_string_value(json_array_get(on, 1)), "pkg:pypi/tiny@1.0");
+	const json_t *weak = json_object_get(bill, "vulnerabilities"), *one = json_array_get(weak, 0);
+	assert_int_equal(json_array_size(weak), 1);
+	assert_string_equal(json_text(one, "id"), "CVE-1");
+	assert_string_equal(json_text(one, "description"), "reads too far");
+	assert_string_equal(json_text(json_array_get(json_object_get(one, "affects"), 0), "ref"), PURL);
 	assert_file(test_path(SET_CONSTRAINTS), "# of the set 'My set': pip install -c, uv pip install -c\n"
 						"torch==2.6.0+cpu.avx2 # sha256:0123\n"
 						"tiny==1.0 # sha256:0123\n");
