@@ -240,8 +240,9 @@ static json_t *document(const struct run_dir *r)
 	return json_pack("{s:i, s:o, s:o, s:O, s:o, s:s, s:[{s:s,s:s}, {s:s,s:s}, {s:s,s:s}, {s:s,s:s}]}", "schema", 1,
 			 "matrix", json_or_null(r->name), "counts", counts, "jobs", r->jobs, "-rows", rows_json(r),
 			 "-summary", summary_of(r), "-tiles", "value", done, "what", "jobs done", "value", failed,
-			 "what", "failed or lost", "value", duration(r->seconds, a), "what", "of all jobs together",
-			 "value", *hits ? hits : "-", "what", "of compiled units from the cache");
+			 "what", "failed or lost", "value", r->seconds ? duration(r->seconds, a) : "-", "what",
+			 "of all jobs together", "value", *hits ? hits : "-", "what",
+			 "of compiled units from the cache");
 }
 
 int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e)

@@ -167,9 +167,15 @@ def check_words(block, known, home):
             if why:
                 yield f"{block}: ptbuild {' '.join(words)}: {why}"
         for word in command:
-            for path in re.findall(r"(?<![\w./-])((?:ci|tests|profiles|docs|driver|patches)/[\w./-]+)", word):
-                if not os.path.exists(os.path.join(TOP, path)) and path not in known.options and "*" not in word:
-                    yield f"{block}: '{path}' does not exist"
+            if "*" not in word:
+                yield from absent(block, word)
+    yield from absent(block, block.reason or "")
+
+
+def absent(block, text):
+    for path in re.findall(r"(?<![\w./-])((?:ci|tests|profiles|docs|driver|patches)/[\w./-]*\w)", text):
+        if not os.path.exists(os.path.join(TOP, path)):
+            yield f"{block}: '{path}' does not exist"
 
 
 def check_prose(page, text, known):
@@ -338,6 +344,7 @@ class Docs(unittest.TestCase):
             ("<!-- not run: a build -->\n    ptbuild build --keep-tree\n", "keep-tree"),
             ("<!-- not run: as root -->\n    ci/quickstrat\n", "ci/quickstrat"),
             ("<!-- not run -->\n    ci/quickstart\n", "no reason"),
+            ("<!-- not run: tests/e2e/test_nothing.py does it -->\n    ls\n", "test_nothing"),
             ("<!-- output of: ptbuild list --isas -->\n    avx3  x86_64-linux\n", "does not say"),
             ("```shell\nls\n```\n", "not known"),
         ):
