@@ -217,8 +217,10 @@ class Place:
             os.makedirs(os.path.join(self.dir, name))
         open(os.path.join(self.dir, "build", "install_manifest.txt"), "w").close()
         os.symlink(PROGRAM, os.path.join(self.dir, "bin", "ptbuild"))
-        for name in ("ci", "profiles", "tests"):
+        for name in ("ci", "patches", "profiles", "tests"):
             os.symlink(os.path.join(TOP, name), os.path.join(self.dir, name))
+        with open(os.path.join(self.dir, "own.patch"), "w") as file:
+            file.write("Why it is needed\n--- a/setup.py\n+++ b/setup.py\n@@ -1 +1 @@\n-a\n+b\n")
         with open(os.path.join(self.dir, "small.yaml"), "w") as file:
             file.write("inherit: sm90-avx512\n")
         make_mixed(os.path.join(self.dir, "dist"))
