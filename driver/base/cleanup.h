@@ -15,7 +15,8 @@ static inline void cleanup_free(void *p)
 	free(*(void **)p);
 }
 
-/* What a scope ends with may be a call's errno, which the caller reads: these three leave it alone. */
+/* What a scope ends with may be a call's errno, which the caller reads: these three leave it
+ * alone. */
 static inline void cleanup_fd(const int *fd)
 {
 	int saved = errno;

@@ -86,7 +86,8 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
 	      struct err *e) MUST_CHECK;
 
-/* In the build directory, written last: the source is whole. A marker that cannot be seen is none. */
+/* In the build directory, written last: the source is whole. A marker that cannot be seen is
+ * none. */
 #define BUILD_SOURCE_OK "src.ok"
 
 /* build_mend: after a kill all that was written is there, but what distutils keeps outside any log
