@@ -130,6 +130,15 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	return out;
 }
 
+void arena_join(struct arena *a, struct arena *from)
+{
+	struct arena_block **end = &a->head;
+	while (*end)
+		end = &(*end)->next;
+	*end = from->head;
+	from->head = NULL;
+}
+
 void arena_release(struct arena *a)
 {
 	struct arena_block *b = a->head;

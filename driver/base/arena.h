@@ -36,6 +36,8 @@ char *arena_strndup(struct arena *a, const char *s, size_t n) __attribute__((ret
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3), returns_nonnull));
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0), returns_nonnull));
+/* arena_join: what `from` holds lives as long as `a` from now on; `from` is empty. */
+void arena_join(struct arena *a, struct arena *from);
 /* arena_release: frees everything; the arena may be used again. */
 void arena_release(struct arena *a);
 

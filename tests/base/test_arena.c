@@ -105,6 +105,25 @@ static void an_array_grows_and_keeps_what_it_has(void **state)
 		assert_int_equal(items[i], i + 1);
 }
 
+static void joined_arenas_live_as_long_as_the_first(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct arena b = {0};
+	arena_join(&a, &b);
+	assert_null(a.head);
+	const char *two = arena_strdup(&b, "two"), *large = arena_printf(&b, "%100000d", 7);
+	arena_join(&a, &b);
+	assert_null(b.head);
+	const char *one = arena_strdup(&a, "one");
+	arena_strdup(&b, "three");
+	arena_join(&a, &b);
+	arena_release(&b);
+	assert_string_equal(one, "one");
+	assert_string_equal(two, "two");
+	assert_int_equal(strlen(large), 100000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +134,7 @@ int main(void)
 		cmocka_unit_test(strndup_stops_at_n_or_nul),
 		cmocka_unit_test(printf_formats_any_length),
 		cmocka_unit_test(an_array_grows_and_keeps_what_it_has),
+		cmocka_unit_test(joined_arenas_live_as_long_as_the_first),
 		cmocka_unit_test(released_arena_may_be_used_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,9 +61,9 @@ const char *zip_writer_id(void);
  * deflate; the bytes do not depend on their number. `level`: 0 stores, 1..9 see zip_deflate.h. */
 int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
 	       struct err *e) MUST_CHECK;
-/* zip_chunks_new: chunks of archives that were finished with it (zip_share, before the first
- * entry): one of the same origin in a later one is copied, not deflated again. Free it after
- * them. */
+/* zip_chunks_new: chunks of archives that are written with it (zip_share, before the first entry),
+ * also by other threads: one of an origin that another has written is copied, not deflated again.
+ * Free it after them. */
 struct zip_chunks *zip_chunks_new(void) __attribute__((returns_nonnull));
 void zip_chunks_free(struct zip_chunks *c);
 void zip_share(struct zip_writer *w, struct zip_chunks *c);

@@ -1,6 +1,7 @@
 #include "core/zip/zip_chunks.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 
 #include "base/sys/fs.h"
 
@@ -15,11 +16,10 @@ struct chunk {
 };
 
 struct zip_chunks {
+	pthread_mutex_t lock;
 	struct arena a;
-	struct chunk *items; /* workers read them: they change between two archives alone */
+	struct chunk *items;
 	size_t count, cap;
-	struct chunk *fresh; /* of the archive that is being written */
-	size_t fresh_count, fresh_cap;
 	int *fds;
 	size_t fds_count, fds_cap;
 };
@@ -29,6 +29,7 @@ struct zip_chunks *zip_chunks_new(void)
 	struct zip_chunks *c = calloc(1, sizeof(*c));
 	if (!c)
 		abort();
+	pthread_mutex_init(&c->lock, NULL);
 	return c;
 }
 
@@ -39,58 +40,54 @@ void zip_chunks_free(struct zip_chunks *c)
 	for (size_t i = 0; i < c->fds_count; i++)
 		close(c->fds[i]);
 	arena_release(&c->a);
+	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
-static bool is_worth(const struct zip_slot *s)
+bool zip_chunks_worth(const struct zip_slot *s)
 {
 	return s->origin && !s->whole && s->raw_len >= CHUNK_MIN;
 }
 
-bool zip_chunks_find(const struct zip_chunks *c, struct zip_slot *s)
-{
-	if (!is_worth(s))
-		return false;
-	for (size_t i = 0; i < c->count; i++) {
-		const struct chunk *k = &c->items[i];
-		if (k->origin != s->origin || k->raw_len != s->raw_len || k->last != s->last || k->crc != s->crc)
-			continue;
-		if (fs_read_at(k->fd, s->out, k->len, k->offset) != (ssize_t)k->len)
-			return false;
-		s->out_len = k->len;
-		return true;
-	}
-	return false;
-}
-
-void zip_chunks_add(struct zip_chunks *c, const struct zip_slot *s, uint64_t offset)
-{
-	if (!is_worth(s))
-		return;
-	if (c->fresh_count == c->fresh_cap)
-		c->fresh = arena_grow(&c->a, c->fresh, &c->fresh_cap, 256, sizeof(*c->fresh));
-	c->fresh[c->fresh_count++] = (struct chunk){.origin = s->origin,
-						    .offset = offset,
-						    .raw_len = s->raw_len,
-						    .len = s->out_len,
-						    .crc = s->crc,
-						    .last = s->last};
-}
-
-void zip_chunks_finish(struct zip_chunks *c, int fd)
+int zip_chunks_join(struct zip_chunks *c, int fd)
 {
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	size_t fresh = own < 0 ? 0 : c->fresh_count; /* without it they are deflated again */
-	c->fresh_count = 0;
 	if (own < 0)
-		return;
-	if (c->fds_count == c->fds_cap)
-		c->fds = arena_grow(&c->a, c->fds, &c->fds_cap, 8, sizeof(*c->fds));
+		return -1;
+	pthread_mutex_lock(&c->lock);
+	c->fds = arena_room(&c->a, c->fds, c->fds_count, &c->fds_cap, 8, sizeof(*c->fds));
 	c->fds[c->fds_count++] = own;
-	for (size_t i = 0; i < fresh; i++) {
-		if (c->count == c->cap)
-			c->items = arena_grow(&c->a, c->items, &c->cap, 256, sizeof(*c->items));
-		c->items[c->count] = c->fresh[i];
-		c->items[c->count++].fd = own;
-	}
+	pthread_mutex_unlock(&c->lock);
+	return own;
+}
+
+bool zip_chunks_find(struct zip_chunks *c, struct zip_slot *s)
+{
+	struct chunk k = {.fd = -1};
+	if (!zip_chunks_worth(s))
+		return false;
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < c->count && k.fd < 0; i++)
+		if (c->items[i].origin == s->origin && c->items[i].raw_len == s->raw_len &&
+		    c->items[i].last == s->last && c->items[i].crc == s->crc)
+			k = c->items[i];
+	pthread_mutex_unlock(&c->lock);
+	if (k.fd < 0 || fs_read_at(k.fd, s->out, k.len, k.offset) != (ssize_t)k.len)
+		return false;
+	s->out_len = k.len;
+	return true;
+}
+
+void zip_chunks_add(struct zip_chunks *c, const struct zip_slot *s, int fd, uint64_t offset)
+{
+	pthread_mutex_lock(&c->lock);
+	c->items = arena_room(&c->a, c->items, c->count, &c->cap, 256, sizeof(*c->items));
+	c->items[c->count++] = (struct chunk){.origin = s->origin,
+					      .offset = offset,
+					      .raw_len = s->raw_len,
+					      .len = s->out_len,
+					      .crc = s->crc,
+					      .fd = fd,
+					      .last = s->last};
+	pthread_mutex_unlock(&c->lock);
 }

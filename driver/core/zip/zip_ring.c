@@ -29,12 +29,12 @@ struct zip_ring {
 	size_t awaited; /* the only slot whose end is signalled: one signal for each would cost as many wake-ups */
 	bool stop;
 	int level;
-	const struct zip_chunks *chunks;
+	struct zip_chunks *chunks;
 	pthread_t threads[THREADS_MAX];
 	unsigned running;
 };
 
-static void deflate_slot(struct zip_deflater *d, int level, const struct zip_chunks *chunks, struct zip_slot *s)
+static void deflate_slot(struct zip_deflater *d, int level, struct zip_chunks *chunks, struct zip_slot *s)
 {
 	s->crc = libdeflate_crc32(0, s->raw, s->raw_len);
 	s->out_len = 0;
@@ -119,7 +119,7 @@ int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err 
 	return 0;
 }
 
-void zip_ring_share(struct zip_ring *r, const struct zip_chunks *c)
+void zip_ring_share(struct zip_ring *r, struct zip_chunks *c)
 {
 	r->chunks = c;
 }

@@ -30,7 +30,7 @@ int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err 
 /* zip_ring_free: drops what is queued and joins the workers. NULL is fine. */
 void zip_ring_free(struct zip_ring *r);
 /* zip_ring_share: before anything is submitted. */
-void zip_ring_share(struct zip_ring *r, const struct zip_chunks *c);
+void zip_ring_share(struct zip_ring *r, struct zip_chunks *c);
 /* zip_ring_fill: the next free slot, with room for `len` (at most ZIP_CHUNK) bytes; NULL when all
  * are in use. zip_ring_submit hands it to the workers. */
 struct zip_slot *zip_ring_fill(struct zip_ring *r, size_t len);

@@ -33,6 +33,7 @@ struct zip_writer {
 	uint32_t dos_time;
 	struct zip_ring *ring;
 	struct zip_chunks *chunks; /* NULL: not shared */
+	int shared;                /* the file, as they read it */
 	struct digest *digest;
 	uint64_t written;   /* bytes in the file */
 	uint64_t hashed;    /* bytes of them in the digest */
@@ -166,7 +167,8 @@ int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, st
 
 void zip_share(struct zip_writer *w, struct zip_chunks *c)
 {
-	w->chunks = c;
+	w->shared = zip_chunks_join(c, w->fd);
+	w->chunks = w->shared < 0 ? NULL : c;
 	zip_ring_share(w->ring, c);
 }
 
@@ -279,10 +281,13 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 		en->crc = (uint32_t)crc32_combine(en->crc, s->crc, (z_off_t)s->raw_len);
 		en->packed += len;
 	}
-	if (w->chunks && !raw)
-		zip_chunks_add(w->chunks, s, w->written + w->pending.len);
 	if (zip_writer_put(w, raw ? s->raw : s->out, len, e) < 0)
 		return -1;
+	if (w->chunks && !raw && zip_chunks_worth(s)) {
+		if (flush(w, e) < 0)
+			return -1;
+		zip_chunks_add(w->chunks, s, w->shared, w->written - len);
+	}
 	return s->last && s->index ? rewrite_header(w, en, e) : 0;
 }
 
@@ -538,8 +543,6 @@ static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 	put_end(&b, w->count, w->written, b.len);
 	if (zip_writer_put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
 		return -1;
-	if (w->chunks)
-		zip_chunks_finish(w->chunks, w->fd);
 	int fd = steal_fd(&w->fd);
 	if (fsync(fd) < 0) {
 		err_errno(e, ERR_SYSTEM, "cannot write '%s' to disk", w->path);

@@ -1,5 +1,8 @@
 /* What cut_wheel.c (the archive) and cut_texts.c (what it says) share. */
 #pragma once
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "base/sys/digest.h"
 #include "step/pack/cut_wheel.h"
 
@@ -29,6 +32,10 @@ struct slimming {
 	const char *dir; /* for what is inflated */
 	char sha256[DIGEST_HEX_LEN + 1];
 	uint64_t epoch;
+	struct slim_result *results;
+	pthread_mutex_t lock;  /* of what threads share: arena, log, errors, and cutting */
+	_Atomic size_t failed; /* the first in order; SIZE_MAX: none */
+	struct err err;        /* its */
 };
 
 struct making { /* the wheel of a target */

@@ -34,32 +34,33 @@ static const char *number_behind(const char *text, const char *mark, const char 
 
 /* What a package says of its CUDA: version.py of torch ("cuda: Optional[str] = '12.8'"), of its companions
  * ("__version__ = '0.24.1+cu128'"), or a requirement. "" if nothing does. */
-static int find_toolkit(const struct slimming *s, const struct wheel_headers *metadata, const char **ret, struct err *e)
+static int find_toolkit(const struct slimming *s, const struct wheel_headers *metadata, struct arena *a,
+			const char **ret, struct err *e)
 {
 	static const char *const runtimes[] = {"nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime-cu11",
 					       "nvidia-cuda-runtime", "cuda-toolkit"};
 	AUTO_BUF struct buf text = {0};
-	const char *file = arena_printf(s->a, "%s/version.py", s->name.dist), *found = NULL;
+	const char *file = arena_printf(a, "%s/version.py", s->name.dist), *found = NULL;
 	struct strlist requires = {0};
-	*ret = s->q->cuda ? toolkit_label(s->q->cuda, s->a) : "";
+	*ret = s->q->cuda ? toolkit_label(s->q->cuda, a) : "";
 	if (**ret)
 		return 0;
 	if (zip_find(s->zip, file)) {
 		if (slim_read(s, file, &text, e) < 0)
 			return -1;
-		found = number_behind(buf_cstr(&text), "\ncuda", ": =Optional[str]'\"", s->a);
+		found = number_behind(buf_cstr(&text), "\ncuda", ": =Optional[str]'\"", a);
 		const char *label = found ? NULL : strstr(buf_cstr(&text), "+cu");
 		if (label && isdigit((unsigned char)label[3]))
-			*ret = arena_strndup(s->a, label + 1, 2 + strspn(label + 3, "0123456789"));
+			*ret = arena_strndup(a, label + 1, 2 + strspn(label + 3, "0123456789"));
 	}
-	wheel_headers_all(metadata, "Requires-Dist", s->a, &requires);
+	wheel_headers_all(metadata, "Requires-Dist", a, &requires);
 	for (size_t i = 0; !found && !**ret && i < requires.count; i++)
 		for (size_t k = 0; !found && k < ARRAY_LEN(runtimes); k++)
 			if (strncmp(requires.items[i], runtimes[k], strlen(runtimes[k])) == 0 &&
 			    strchr(" =[(", requires.items[i][strlen(runtimes[k])]))
-				found = number_behind(requires.items[i], "==", " ", s->a);
+				found = number_behind(requires.items[i], "==", " ", a);
 	if (found)
-		*ret = toolkit_label(found, s->a);
+		*ret = toolkit_label(found, a);
 	return 0;
 }
 
@@ -72,12 +73,12 @@ static char *input_key(const struct slimming *s, const struct making *m, const c
 	return arena_strdup(m->a, key);
 }
 
-static int read_headers(const struct slimming *s, const char *name, struct wheel_headers *ret, struct err *e)
+static int read_headers(const struct slimming *s, const char *name, struct arena *a, struct wheel_headers *ret,
+			struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	const char *path = path_join(s->a, s->dist_info, name);
-	return slim_read(s, path, &text, e) < 0 ? -1
-						: wheel_headers_parse(buf_cstr(&text), text.len, path, s->a, ret, e);
+	const char *path = path_join(a, s->dist_info, name);
+	return slim_read(s, path, &text, e) < 0 ? -1 : wheel_headers_parse(buf_cstr(&text), text.len, path, a, ret, e);
 }
 
 static const char *text_of(const struct wheel_headers *h, struct arena *a)
@@ -91,8 +92,8 @@ int slim_texts(const struct slimming *s, struct making *m, struct err *e)
 {
 	struct wheel_headers metadata, wheel;
 	const char *plus = strchr(s->name.version, '+'), *toolkit;
-	if (read_headers(s, "METADATA", &metadata, e) < 0 || read_headers(s, "WHEEL", &wheel, e) < 0 ||
-	    find_toolkit(s, &metadata, &toolkit, e) < 0)
+	if (read_headers(s, "METADATA", m->a, &metadata, e) < 0 || read_headers(s, "WHEEL", m->a, &wheel, e) < 0 ||
+	    find_toolkit(s, &metadata, m->a, &toolkit, e) < 0)
 		return -1;
 	toolkit = plus ? plus + 1 : toolkit;
 	const char *label = arena_printf(m->a, "%s%s%s", toolkit, *toolkit ? "." : "", m->target->label);
@@ -145,7 +146,7 @@ char *slim_bill(const struct slimming *s, const struct making *m)
 {
 	AUTO_JSON json_t *doc = json_pack(
 		"{s:s, s:s, s:i, s:{s:s, s:{s:[{s:s, s:s}]}, s:{s:s, s:s, s:s}}, s:o}", "bomFormat", "CycloneDX",
-		"specVersion", "1.6", "version", 1, "metadata", "timestamp", size_utc((int64_t)s->epoch, s->a), "tools",
+		"specVersion", "1.6", "version", 1, "metadata", "timestamp", size_utc((int64_t)s->epoch, m->a), "tools",
 		"components", "type", "application", "name", s->q->generator, "component", "type", "library", "name",
 		s->name.dist, "version", m->name.version, "components", components(s, m));
 	char *text = json_dumps(doc, JSON_INDENT(1));

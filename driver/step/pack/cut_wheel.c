@@ -1,7 +1,6 @@
 #include "step/pack/cut_wheel.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
 
 #include "base/path.h"
 #include "base/sys/machine.h"
@@ -9,7 +8,50 @@
 #include "step/pack/cut_parts.h"
 #include "step/pack/pack_parts.h"
 
-enum { TEXT_MAX = 256 << 20, THREADS_MAX = 16 };
+enum {
+	TEXT_MAX = 256 << 20,
+	THREADS_MAX = 16,
+	TARGETS_AT_ONCE = 2, /* one is cut while the other is packed */
+};
+
+/* ---- several at once ---- */
+
+struct working {
+	struct slimming *s;
+	int (*one)(struct slimming *s, size_t i, struct err *e);
+	size_t count;
+	_Atomic size_t next;
+};
+
+static void work_on(unsigned thread, void *arg)
+{
+	struct working *w = arg;
+	(void)thread;
+	for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count && i < w->s->failed;) {
+		struct err e = {0};
+		if (run_check(w->s->run, &e) == 0 && w->one(w->s, i, &e) == 0)
+			continue;
+		pthread_mutex_lock(&w->s->lock);
+		if (i < w->s->failed) {
+			w->s->failed = i;
+			w->s->err = e;
+		}
+		pthread_mutex_unlock(&w->s->lock);
+	}
+}
+
+/* The error is that of the first in order that fails, whatever their speed. */
+static int work(struct slimming *s, unsigned threads, size_t count,
+		int (*one)(struct slimming *s, size_t i, struct err *e), struct err *e)
+{
+	struct working w = {.s = s, .one = one, .count = count};
+	s->failed = SIZE_MAX;
+	thread_each(threads, work_on, &w);
+	if (s->failed == SIZE_MAX)
+		return 0;
+	*e = s->err;
+	return -1;
+}
 
 /* ---- what is in the wheel ---- */
 
@@ -95,13 +137,7 @@ static int by_size(const void *a, const void *b)
 	return (x->entry->size < y->entry->size) - (x->entry->size > y->entry->size);
 }
 
-struct extracting {
-	struct slimming *s;
-	_Atomic size_t next; /* the digest of the wheel, then the libraries */
-	atomic_bool failed;
-	struct err err; /* of the first that failed */
-};
-
+/* The digest of the wheel, then the libraries. */
 static int extract_one(struct slimming *s, size_t i, struct err *e)
 {
 	if (i == 0)
@@ -118,21 +154,8 @@ static int extract_one(struct slimming *s, size_t i, struct err *e)
 	return 0;
 }
 
-static void extract(unsigned thread, void *arg)
-{
-	struct extracting *x = arg;
-	(void)thread;
-	for (size_t i; (i = atomic_fetch_add(&x->next, 1)) <= x->s->libraries_count && !atomic_load(&x->failed);) {
-		struct err e = {0};
-		if ((run_check(x->s->run, &e) < 0 || extract_one(x->s, i, &e) < 0) &&
-		    !atomic_exchange(&x->failed, true))
-			x->err = e;
-	}
-}
-
 static int extract_all(struct slimming *s, struct err *e)
 {
-	struct extracting x = {.s = s};
 	s->libraries = arena_array(s->a, zip_count(s->zip) + 1, sizeof(*s->libraries));
 	for (size_t i = 0; i < zip_count(s->zip); i++)
 		if (is_library(zip_at(s->zip, i)->name) && zip_at(s->zip, i)->size &&
@@ -141,11 +164,8 @@ static int extract_all(struct slimming *s, struct err *e)
 	array_sort(s->libraries, s->libraries_count, sizeof(*s->libraries), by_size);
 	for (size_t i = 0; i < s->libraries_count; i++)
 		s->libraries[i].path = arena_printf(s->a, "%s/%zu", s->dir, i);
-	thread_each(s->threads < THREADS_MAX ? s->threads : THREADS_MAX, extract, &x);
-	if (x.err.kind != ERR_NONE) {
-		*e = x.err;
+	if (work(s, s->threads < THREADS_MAX ? s->threads : THREADS_MAX, s->libraries_count + 1, extract_one, e) < 0)
 		return -1;
-	}
 	for (size_t i = 0; i < s->libraries_count; i++)
 		s->any = s->any || s->libraries[i].code;
 	return 0;
@@ -155,7 +175,7 @@ static int extract_all(struct slimming *s, struct err *e)
 
 static const char *renamed(const struct slimming *s, const struct making *m, const char *name)
 {
-	const char *old = arena_printf(s->a, "%s-%s.", s->name.dist, s->name.version);
+	const char *old = arena_printf(m->a, "%s-%s.", s->name.dist, s->name.version);
 	size_t n = strlen(old);
 	return strncmp(name, old, n) == 0 ? arena_printf(m->a, "%s-%s.%s", m->name.dist, m->name.version, name + n)
 					  : name;
@@ -208,12 +228,16 @@ static int add_library(struct slimming *s, struct making *m, const struct slim_l
 	uint64_t size;
 	const struct wheel_record_row *row;
 	struct fatbin_file_cut *f = &m->files[m->files_count];
-	const char *to = path_join(m->a, s->dir, "cut");
+	const char *to = arena_printf(m->a, "%s/cut-%zu", s->dir, m->target - s->q->targets);
 	AUTO_FD int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || fchmod(fd, l->entry->mode & S_IXUSR ? 0755 : 0644) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", to);
-	if (find_row(s, l->entry, &row, e) < 0 ||
-	    fatbin_file_slim(l->path, l->entry->name, fd, to, &m->target->wanted, m->a, f, e) < 0)
+	if (find_row(s, l->entry, &row, e) < 0)
+		return -1;
+	pthread_mutex_lock(&s->lock); /* it maps the library: twice would be too much memory */
+	int rc = fatbin_file_slim(l->path, l->entry->name, fd, to, &m->target->wanted, m->a, f, e);
+	pthread_mutex_unlock(&s->lock);
+	if (rc < 0)
 		return -1;
 	m->files_count++;
 	for (size_t g = 0; g < m->target->wanted.count; g++)
@@ -237,6 +261,8 @@ static int add_payload(struct slimming *s, struct making *m, struct err *e)
 			continue;
 		for (size_t k = 0; k < s->libraries_count && !l; k++)
 			l = s->libraries[k].entry == en && s->libraries[k].used ? &s->libraries[k] : NULL;
+		if (s->failed < (size_t)(m->target - s->q->targets))
+			return err_set(e, ERR_INTERRUPTED, "a target before it failed"); /* which is told */
 		if (run_check(s->run, e) < 0 || (l ? add_library(s, m, l, e) : copy_entry(s, m, en, e)) < 0)
 			return -1;
 	}
@@ -329,32 +355,45 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 		zip_abort(m->zip);
 		return -1;
 	}
-	if (zip_finish(m->zip, sha256, e) < 0 || pack_finish(temp, sha256, s->run, &m->result, e) < 0)
+	if (zip_finish(m->zip, sha256, e) < 0)
 		return -1;
-	return slim_beside(s, m, e);
+	pthread_mutex_lock(&s->lock); /* it may log */
+	rc = pack_finish(temp, sha256, s->run, &m->result, e) < 0 || slim_beside(s, m, e) < 0 ? -1 : 0;
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+static int make_one(struct slimming *s, size_t i, struct err *e)
+{
+	struct arena a = {0};
+	struct making m = {.target = &s->q->targets[i], .a = &a, .private = s->private};
+	pthread_mutex_lock(&s->lock);
+	log_status(s->run->log, "%s: %s", path_base(s->q->wheel), m.target->name);
+	pthread_mutex_unlock(&s->lock);
+	int rc = make(s, &m, e);
+	pthread_mutex_lock(&s->lock);
+	arena_join(s->a, &a);
+	pthread_mutex_unlock(&s->lock);
+	s->results[i].packed = m.result;
+	s->results[i].files = m.files;
+	s->results[i].files_count = m.files_count;
+	return rc;
 }
 
 static int make_all(struct slimming *s, struct slim_result *ret, struct err *e)
 {
-	uint64_t unpacked = 0;
+	struct slim_result before = {0};
 	struct stat st;
 	if (stat(s->q->wheel, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", s->q->wheel);
+	before.bytes_before = (uint64_t)st.st_size;
 	for (size_t i = 0; i < zip_count(s->zip); i++)
-		unpacked += zip_at(s->zip, i)->size;
-	for (size_t i = 0; i < s->q->count; i++) {
-		struct making m = {.target = &s->q->targets[i], .a = s->a, .private = s->private};
-		log_status(s->run->log, "%s: %s", path_base(s->q->wheel), m.target->name);
-		if (make(s, &m, e) < 0)
-			return -1;
-		ret[i] = (struct slim_result){.packed = m.result,
-					      .bytes_before = (uint64_t)st.st_size,
-					      .unpacked_before = unpacked,
-					      .files = m.files,
-					      .files_count = m.files_count};
-		memcpy(ret[i].sha256_before, s->sha256, sizeof(s->sha256));
-	}
-	return 0;
+		before.unpacked_before += zip_at(s->zip, i)->size;
+	memcpy(before.sha256_before, s->sha256, sizeof(s->sha256));
+	for (size_t i = 0; i < s->q->count; i++)
+		ret[i] = before;
+	s->results = ret;
+	return work(s, s->threads < TARGETS_AT_ONCE ? s->threads : TARGETS_AT_ONCE, s->q->count, make_one, e);
 }
 
 static int open_wheel(struct slimming *s, struct err *e)
@@ -376,7 +415,11 @@ static int open_wheel(struct slimming *s, struct err *e)
 int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a, struct slim_result *ret,
 	       bool *ret_any, struct err *e)
 {
-	struct slimming s = {.q = q, .run = run, .a = a, .threads = q->threads ? q->threads : machine_processors()};
+	struct slimming s = {.q = q,
+			     .run = run,
+			     .a = a,
+			     .threads = q->threads ? q->threads : machine_processors(),
+			     .lock = PTHREAD_MUTEX_INITIALIZER};
 	char *dir;
 	if (check_request(&s, e) < 0 || zip_open(q->wheel, a, &s.zip, e) < 0)
 		return -1;

@@ -82,6 +82,33 @@ static void test_shared_chunks(void **state)
 	assert_same_file("2.zip", "3.zip");
 }
 
+/* One that is being written shares already, and one that was given up shares still. */
+static void test_chunks_of_an_archive_that_is_not_finished(void **state)
+{
+	(void)state;
+	const struct zip_mark mark = {0, 1 << 20};
+	const size_t len = 4 * ZIP_CHUNK;
+	uint8_t sha256[32];
+	uint64_t size;
+	char *AUTO_FREE data = noise(len, 20);
+	struct zip_chunks *chunks = zip_chunks_new();
+	struct zip_writer *all[4];
+	test_write_bytes(test_path("data"), data, len);
+	for (int i = 0; i < 4; i++) {
+		all[i] = create(test_path("%d.zip", i), 2, 5);
+		if (i < 3)
+			zip_share(all[i], chunks);
+		assert_ok(zip_add_parts(all[i], "a", test_path("data"), &mark, 1, sha256, &size, &err), &err);
+		if (i == 1)
+			zip_abort(all[0]);
+	}
+	for (int i = 3; i > 0; i--)
+		finish(all[i]);
+	zip_chunks_free(chunks);
+	assert_same_file("1.zip", "3.zip");
+	assert_same_file("2.zip", "3.zip");
+}
+
 static void test_level_zero_stores(void **state)
 {
 	(void)state;
@@ -413,6 +440,7 @@ int main(void)
 		TEST(test_data_round_trip),
 		TEST(test_what_does_not_shrink_is_stored),
 		TEST(test_shared_chunks),
+		TEST(test_chunks_of_an_archive_that_is_not_finished),
 		TEST(test_level_zero_stores),
 		TEST(test_file_gives_digest_size_and_mode),
 		TEST(test_time_is_the_epoch_in_utc),
