@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "base/version.h"
 #include "core/fatbin/fatbin_cut.h"
+#include "core/plan/cuda_libraries.h"
 #include "core/wheel/wheel.h"
 
 enum { TEXT_MAX = 1 << 20 };
@@ -103,6 +104,40 @@ int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struc
 	return check_tags(wheel, p, glibc, a, e) < 0 || check_abi(wheel, a, e) < 0 || check_cuda(wheel, p, a, e) < 0
 		       ? -1
 		       : 0;
+}
+
+static const char *package_of(const struct toolkit_row *k, const char *library)
+{
+	for (unsigned i = 0; i < k->libraries_count; i++)
+		if (strings_match(k->libraries[i].names, k->libraries[i].names_count, library))
+			return k->libraries[i].package;
+	return NULL;
+}
+
+int torch_fits_root(const char *unpacked, const struct plan *p, const struct root *root, struct arena *a, struct err *e)
+{
+	struct strlist needed = {0}, dirs = {0}, files = {0}, missing = {0};
+	if (!unpacked || !p->toolkit || !p->toolkit_row)
+		return 0;
+	if (cuda_needed(path_join(a, unpacked, "torch/lib"), a, &needed, e) < 0 ||
+	    root_library_dirs(root, a, &dirs, e) < 0)
+		return -1;
+	strlist_append(&dirs, a, &p->toolkit->library_dirs);
+	for (size_t i = 0; i < dirs.count; i++) {
+		const char *dir = root_resolve(root, dirs.items[i], a);
+		if (dir)
+			(void)!fs_list(TRUSTED, root_host_path(root, dir, a), a, &files, ERR_IGNORED);
+	}
+	for (size_t i = 0; i < needed.count; i++) {
+		const char *package = package_of(p->toolkit_row, needed.items[i]);
+		if (package && !strlist_contains(&files, needed.items[i]))
+			strlist_addf(&missing, a, "%s (%s)", needed.items[i], package);
+	}
+	if (!missing.count)
+		return 0;
+	err_set(e, ERR_SYSTEM, "the torch cannot be imported in the root '%s', which lacks %s", root->dir,
+		strlist_join(&missing, a, ", "));
+	return err_hint(e, "install what is missing there, or build without --root: worlds have it");
 }
 
 /* The kinds of code of a library, each once. */

@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/version.h"
+#include "core/plan/buildenv.h"
 #include "core/wheel/wheel.h"
 #include "core/world/choose.h"
 #include "step/preflight/preflight.h"
@@ -154,7 +155,7 @@ static int check_tool(struct preflight *d, const struct need_row *row, struct er
 int preflight_tools(struct preflight *d, struct err *e)
 {
 	const struct tables *t = d->q->tables;
-	bool cmake = !d->q->plan || strcmp(d->q->plan->package_row->backend, "setuptools") != 0;
+	const bool cmake = !d->q->plan || buildenv_uses_cmake(d->q->plan->package_row->backend);
 	struct err why = {0};
 	if (!d->toolchain && toolchain_probe(d->q->root, d->q->kind, d->run, d->arena, &d->toolchain, &why) < 0)
 		return preflight_err(d, "tools", &why, e);
@@ -483,6 +484,7 @@ static const char torch_script[] =
 	"echo 'cmake_minimum_required(VERSION 3.18)\n"
 	"project(t C CXX)\n"
 	"find_package(Torch REQUIRED)' >CMakeLists.txt\n"
+	"command -v cmake >/dev/null || exit 0\n"
 	"cmake -S . -B b -DCMAKE_PREFIX_PATH=\"$prefix\" >log 2>&1 || say 'CMake does not find it' 'CMake Error' 6\n";
 
 int preflight_torch(struct preflight *d, struct err *e)

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
+#include "compile.h"
 #include "core/plan/torch_fits.h"
 #include "core/zip/zip.h"
 #include "craft_fatbin.h"
@@ -169,6 +171,40 @@ static void its_gpu_code_runs_on_the_targets(void **state)
 	gpu("12.0+PTX", NULL);
 }
 
+/* Where the root's loader looks, or in the toolkit; what torch brings itself is not asked for. */
+static void the_root_has_what_it_loads(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	const char *pattern[] = {"libcudnn.so.*"}, *name[] = {"libcusparseLt.so.0"};
+	struct cuda_library_row rows[] = {{.package = "nvidia-cudnn-cu13", .names = pattern, .names_count = 1},
+					  {.package = "nvidia-cusparselt-cu13", .names = name, .names_count = 1}};
+	struct toolkit_row line = {.libraries = rows, .libraries_count = 2};
+	struct toolkit kit = {.version = "13.0"};
+	struct plan p = plan_for("13.0");
+	test_dir();
+	compile("lib/libcudnn.so.9", "int a(void) { return 1; }", "-shared -fPIC -Wl,-soname,libcudnn.so.9");
+	compile("lib/libcusparseLt.so.0", "int b(void) { return 1; }", "-shared -fPIC -Wl,-soname,libcusparseLt.so.0");
+	compile("lib/libown.so", "int c(void) { return 1; }", "-shared -fPIC -Wl,-soname,libown.so");
+	compile("torch/lib/libtorch_cuda.so", "int a(void), b(void), c(void); int d(void) { return a() + b() + c(); }",
+		"-shared -fPIC lib/libcudnn.so.9 lib/libcusparseLt.so.0 lib/libown.so");
+	const char *top = arena_strdup(&a, test_path("."));
+	struct root root = {.dir = path_join(&a, top, "root"), .id = "debian 13"};
+	must("mkdir -p root/usr/lib root/kit/lib64 && mv lib/libcudnn.so.9 root/usr/lib");
+	assert_ok(torch_fits_root(top, &p, &root, &a, &e), &e); /* not for CUDA */
+	p.toolkit = &kit;
+	p.toolkit_row = &line;
+	assert_err(torch_fits_root(top, &p, &root, &a, &e), &e, ERR_SYSTEM,
+		   "which lacks libcusparseLt.so.0 (nvidia-cusparselt-cu13)");
+	assert_non_null(strstr(e.hint, "without --root"));
+	assert_null(strstr(e.msg, "cudnn"));
+	must("mv lib/libcusparseLt.so.0 root/kit/lib64");
+	strlist_ref(&kit.library_dirs, &a, "/kit/lib64");
+	assert_ok(torch_fits_root(top, &p, &root, &a, &e), &e);
+	assert_ok(torch_fits_root(NULL, &p, &root, &a, &e), &e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +214,7 @@ int main(void)
 		cmocka_unit_test_teardown(its_cxx_library_has_the_new_abi, test_teardown),
 		cmocka_unit_test_teardown(a_damaged_wheel_is_told, test_teardown),
 		cmocka_unit_test_teardown(packages_of_a_release_are_left_alone, test_teardown),
+		cmocka_unit_test_teardown(the_root_has_what_it_loads, test_teardown),
 		cmocka_unit_test_teardown(its_gpu_code_runs_on_the_targets, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

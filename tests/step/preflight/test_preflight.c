@@ -362,11 +362,15 @@ static void test_cmake_matters_only_where_cmake_drives(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	t.package.backend = "setuptools";
-	t.tools[4].version = "4.0.1";
-	assert_ok(check(&e), &e);
-	t.tools[4].path = NULL;
-	assert_ok(check(&e), &e);
+	static const char *const without[] = {"setuptools", TABLES_EXTENSION_BACKEND};
+	for (size_t i = 0; i < ARRAY_LEN(without); i++) {
+		t.package.backend = without[i];
+		t.tools[4].version = "4.0.1";
+		t.tools[4].path = "/usr/bin/cmake";
+		assert_ok(check(&e), &e);
+		t.tools[4].path = NULL;
+		assert_ok(check(&e), &e);
+	}
 }
 
 static void test_another_python(void **state)
