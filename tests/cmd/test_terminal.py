@@ -112,6 +112,11 @@ class Terminal(unittest.TestCase):
         for row in ("memory", "tools", "python"):
             self.assertIn(f"looking at: {row}\r", said)
         self.assertNotIn("looking", pipe("doctor", "--root", "/", "--release", "2.9.1", "--offline"))
+        with tempfile.TemporaryDirectory() as place:
+            wheel = os.path.join(place, "x-1-py3-none-any.whl")
+            open(wheel, "w").close()
+            self.assertIn("x-1-py3-none-any.whl: reading\r\033[K", written(80, "verify", wheel))
+            self.assertNotIn("reading", pipe("verify", wheel))
 
     def test_results_fit(self):
         pair = ("pytorch-python313-cpu-avx", "pytorch-python313-cpu-avx2")
