@@ -14,8 +14,8 @@ int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struc
  * wheels say it. */
 int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, struct arena *a,
 		    struct err *e) MUST_CHECK;
-/* torch_fits_root: ERR_SYSTEM where its libraries need one of NVIDIA's packages that neither the root
- * nor its toolkit has, so that it could not be imported there. `unpacked` likewise. */
+/* torch_fits_root: ERR_SYSTEM where its libraries need one of NVIDIA's packages that neither the
+ * root nor its toolkit has, so that it could not be imported there. `unpacked` likewise. */
 int torch_fits_root(const char *unpacked, const struct plan *p, const struct root *root, struct arena *a,
 		    struct err *e) MUST_CHECK;
 /* torch_fits_gpus: whether its GPU code runs on the plan's targets; `unpacked`: NULL for none. */
