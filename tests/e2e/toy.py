@@ -171,16 +171,20 @@ class World:
         return path
 
     def share_trials(self, command, cache):
-        """A root that passed its trial in one store has passed it in the next: what a test wants to see is seldom the trial."""
-        known = self.path("trials")
+        """A root that passed its trial in one store has passed it in the next: what a test wants to see is seldom the trial. ctest names a place for all tests."""
+        known = os.environ.get("PTBUILD_TEST_TRIALS") or self.path("trials")
         os.makedirs(known, exist_ok=True)
         for used in self.used:
-            for stamp in glob.glob(os.path.join(glob.escape(used), "stamps", "trial-*")):
-                if os.access(stamp, os.R_OK) and os.path.exists(os.path.join(used, "format")):
-                    shutil.copy(stamp, known)
-                    shutil.copy(os.path.join(used, "format"), known)
+            stamps = glob.glob(os.path.join(glob.escape(used), "stamps", "trial-*"))
+            for path in [*stamps, os.path.join(used, "format")] if stamps else []:
+                to = os.path.join(known, os.path.basename(path))
+                if os.path.isfile(path) and os.access(path, os.R_OK) and not os.path.exists(to):
+                    part = shutil.copy(path, os.path.join(known, f".{os.getpid()}"))
+                    os.replace(part, to)
         if command == "build" and not os.path.exists(cache) and os.path.exists(os.path.join(known, "format")):
-            shutil.copytree(known, os.path.join(cache, "stamps"), ignore=shutil.ignore_patterns("format"))
+            os.makedirs(os.path.join(cache, "stamps"))
+            for path in glob.glob(os.path.join(glob.escape(known), "trial-*")):
+                shutil.copy(path, os.path.join(cache, "stamps"))
             shutil.copy(os.path.join(known, "format"), cache)
         self.used.add(cache)
 
