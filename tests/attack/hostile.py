@@ -81,7 +81,7 @@ def pipe_of_the_machine():
     """The test makes one in a directory that is shown read-only. Its reader is outside."""
     path = "/ptbuild/cfg/pipe"
     open("want-pipe", "w").close()
-    for _ in range(600):
+    for _ in range(6000):
         if os.path.exists(path):
             return attempt(lambda: os.write(os.open(path, os.O_WRONLY | os.O_NONBLOCK), b"hello"))
         time.sleep(0.05)

@@ -23,7 +23,7 @@ import toy  # noqa: E402
 
 SECRET = "swordfish"
 LOOKED_AT = 0x1 | 0x2 | 0x4 | 0x8 | 0x20 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800  # all events of inotify but closing without a write
-WAITED_S = 60
+WAITED_S = 600
 LARGE_KIB = 300 << 10  # nothing of a file of 10 GB is kept in memory
 
 # A build: what it does, its exit status, and the words about each case. 6: the build itself fails after the attack, and ptbuild goes on to collect what it left.

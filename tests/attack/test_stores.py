@@ -242,7 +242,7 @@ def test_cache_verify_finds_them(world):
     for change in (linked, piped, lambda wheel: os.unlink(os.path.join(wheel, ".manifest.json")), lambda wheel: os.unlink(os.path.join(wheel, "build.json")), no_record, record(another), record(renamed)):
         dir, wheel = store(world)
         change(wheel)
-        result = world.run("cache", "verify", cache=dir, timeout=60)
+        result = world.run("cache", "verify", cache=dir, timeout=600)
         assert result.returncode == 5 and os.path.basename(wheel)[:12] in result.stdout + result.stderr, (result.returncode, result.stdout, result.stderr)
         assert glob.glob(os.path.join(dir, "quarantine/wheel-*"))
 

@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 import zlib
 
-LIMIT_S = 60
+LIMIT_S = 600
 NOBODY = 65534
 NAME = "a-1.0-py3-none-manylinux_2_17_x86_64.whl"
 INFO = "a-1.0.dist-info"

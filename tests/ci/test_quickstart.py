@@ -24,7 +24,7 @@ class Quickstart(unittest.TestCase):
             with open(path, "w") as f:
                 f.write(text)
             command += ["--ro-bind", path, {"os_release": os.path.realpath("/etc/os-release"), "cpuinfo": "/proc/cpuinfo"}[name]]
-        done = subprocess.run([*command, "bash", os.path.join(TOP, "ci/quickstart"), os.path.join(self.dir.name, "out")], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*command, "bash", os.path.join(TOP, "ci/quickstart"), os.path.join(self.dir.name, "out")], capture_output=True, text=True, timeout=600)
         self.assertNotEqual(done.returncode, 0)
         self.assertNotIn("installing", done.stderr, "it began")
         return done.stderr
@@ -59,7 +59,7 @@ class Scripts(unittest.TestCase):
         d = self.dir.name
         there = {**os.environ, "PATH": d + ":" + os.environ["PATH"], "TMPDIR": d, **env}
         command = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", d, d, "--unshare-pid", "--unshare-user", "--uid", str(uid)]
-        return subprocess.run([*command, *words], capture_output=True, text=True, cwd=TOP, timeout=60, stdin=subprocess.DEVNULL,
+        return subprocess.run([*command, *words], capture_output=True, text=True, cwd=TOP, timeout=600, stdin=subprocess.DEVNULL,
                               env={k: v for k, v in there.items() if v is not None})
 
     def lib(self, uid, line):
@@ -109,7 +109,7 @@ class Scripts(unittest.TestCase):
 
 class InRoot(unittest.TestCase):
     def run_in(self, root, *command, cwd):
-        return subprocess.run([os.path.join(TOP, "ci/in-root"), root, *command], capture_output=True, text=True, cwd=cwd, timeout=60)
+        return subprocess.run([os.path.join(TOP, "ci/in-root"), root, *command], capture_output=True, text=True, cwd=cwd, timeout=600)
 
     def test_the_directory_and_its_files_stay(self):
         with tempfile.TemporaryDirectory(prefix="in root ") as d:
@@ -124,7 +124,7 @@ class InRoot(unittest.TestCase):
                 f.write("#!/bin/sh\necho mine\n")
             os.chmod(os.path.join(d, "python3"), 0o755)
             env = {**os.environ, "PATH": d + ":" + os.environ["PATH"], "PYTHONHOME": d}
-            done = subprocess.run([os.path.join(TOP, "ci/in-root"), "/", "sh", "-c", "command -v python3; echo $PYTHONHOME"], capture_output=True, text=True, env=env, timeout=60)
+            done = subprocess.run([os.path.join(TOP, "ci/in-root"), "/", "sh", "-c", "command -v python3; echo $PYTHONHOME"], capture_output=True, text=True, env=env, timeout=600)
             self.assertRegex(done.stdout, r"^/usr/(local/)?bin/python3\n\n$", done.stderr)
 
     def test_the_exit_status_stays(self):

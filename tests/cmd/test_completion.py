@@ -43,7 +43,7 @@ class Offers:
                     "XDG_CONFIG_HOME": directory, "XDG_DATA_HOME": directory, "OFFERS": directory + "/offers"}
 
     def run(self, *words):
-        ran = subprocess.run(words, env=self.env, cwd=self.dir, capture_output=True, text=True, timeout=60)
+        ran = subprocess.run(words, env=self.env, cwd=self.dir, capture_output=True, text=True, timeout=600)
         assert not ran.stderr and ran.returncode == 0, (ran.returncode, ran.stderr)
         return ran.stdout.split("\n")[:-1]
 
@@ -78,7 +78,7 @@ class Zsh(Offers):
         self.wait("READY")
 
     def wait(self, last):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while time.monotonic() < end:
             if select.select([self.fd], [], [], 0.05)[0]:
                 os.read(self.fd, 65536)

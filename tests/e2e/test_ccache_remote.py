@@ -26,7 +26,7 @@ class Redis:
             self.port = s.getsockname()[1]
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--requirepass", PASSWORD, "--save", "", "--appendonly", "no", "--dir", self.dir]
         self.process = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
-        for _ in range(100):
+        for _ in range(6000):
             if self.ask("ping") == "PONG":
                 return
             time.sleep(0.05)

@@ -321,12 +321,12 @@ def test_a_listing_is_not_trusted(world):
 
 
 def run_command(world, *args):
-    return subprocess.run([world.ptbuild, *args], capture_output=True, timeout=60, cwd=world.dir)
+    return subprocess.run([world.ptbuild, *args], capture_output=True, timeout=600, cwd=world.dir)
 
 
 def run(world, *args):
     command = [os.fsencode(world.ptbuild), b"index", *args]
-    return subprocess.run(command, capture_output=True, timeout=60, cwd=world.dir)
+    return subprocess.run(command, capture_output=True, timeout=600, cwd=world.dir)
 
 
 def test_a_directory_that_is_not_utf8(world):

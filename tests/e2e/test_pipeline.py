@@ -447,7 +447,7 @@ def test_interrupt_stops_the_whole_tree(world):
 
 def wait_for_log(world, p, begun):
     """The log of a build that is compiling now, begun then: others left theirs."""
-    for _ in range(600):
+    for _ in range(6000):
         for folder, _, names in os.walk(world.path("cache", "build")):
             if "build.log" in names and b"[2/" in open(os.path.join(folder, "build.log"), "rb").read():
                 if os.path.getmtime(os.path.join(folder, "build.log")) > begun:

@@ -29,7 +29,7 @@ def ok(done):
 
 def plan(world, name, *before):
     command = [*before, *world.command("plan", "--profile", "cpu-avx2", "--release", f"2.9.1-{name}", "--json", "--sandbox", "none")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=world.dir)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=world.dir)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

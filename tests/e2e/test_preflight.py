@@ -336,7 +336,7 @@ def test_a_trial_that_fails(world):
     with open(os.path.join(profiles, "trial", "trial.cpp"), "a") as f:
         f.write("#error what the test wants\n")
     world.clear()
-    done = world.run("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--profiles", profiles, timeout=60)
+    done = world.run("build", "--profile", "cpu-avx2", "--release", "2.9.1-setup-py-env", "--profiles", profiles, timeout=600)
     assert done.returncode == 8 and "does not get through" in done.stderr and "what the test wants" in done.stderr, done.stderr
     log = re.search(r"its log is '([^']+)'", done.stderr).group(1)
     assert "what the test wants" in open(log).read()

@@ -84,7 +84,7 @@ def test_refused(world):
     refused(world.build(ERA, "--shard", "1/2", "--check"), 2, "'--shard' and '--check'")
     for package in ("torchvision", "all"):
         words = [world.ptbuild, "build", "--profile", "cpu-avx2", "--release", "2.9.1", "--package", package, "--shard", "1/2", "--cache", world.path("none")]
-        refused(subprocess.run(words, capture_output=True, text=True, timeout=60), 2, "one variant of pytorch")
+        refused(subprocess.run(words, capture_output=True, text=True, timeout=600), 2, "one variant of pytorch")
     world.clear()
     refused(world.build("scikit-build-core", "--shard", "1/2"), 7, "cannot be built in shards", "without --shard")
     assert not os.path.isdir(os.path.join(world.cache, "build")) or not os.listdir(os.path.join(world.cache, "build"))

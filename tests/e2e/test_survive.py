@@ -127,7 +127,7 @@ def test_shell_on_a_terminal(world):
         os.execv(command[0], command)
 
     def until(word):
-        text, end = "", time.monotonic() + 60
+        text, end = "", time.monotonic() + 300
         while word not in text:
             assert time.monotonic() < end and select.select([fd], [], [], 60)[0], text
             text += os.read(fd, 4096).decode(errors="replace")

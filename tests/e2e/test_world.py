@@ -237,7 +237,7 @@ def test_a_killed_make_leaves_no_broken_world(world):
         process = site.start("make", "toy", cache=cache)
         time.sleep(took * (i + 0.5) / 20)
         process.send_signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
         killed += process.returncode != 0
         made = glob.glob(os.path.join(site.top, cache, "worlds", "*"))
         shown = site.json("show", "toy", archive=False, cache=cache)["dir"] if os.path.isdir(os.path.join(site.top, cache)) else None
