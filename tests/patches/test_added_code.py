@@ -172,10 +172,12 @@ using Number = std::complex<double>;
 static std::vector<Number> defined(const std::vector<Number> &x, double sign)
 {
 	const long n = static_cast<long>(x.size());
-	std::vector<Number> y(n);
+	std::vector<Number> y(n), root(n);
+	for (long k = 0; k < n; k++)
+		root[k] = std::polar(1.0, sign * 2 * M_PI * static_cast<double>(k) / static_cast<double>(n));
 	for (long k = 0; k < n; k++)
 		for (long j = 0; j < n; j++)
-			y[k] += x[j] * std::polar(1.0, sign * 2 * M_PI * static_cast<double>(j * k %% n) / static_cast<double>(n));
+			y[k] += x[j] * root[j * k %% n];
 	return y;
 }
 template <typename T> void check(long n, long lines, bool beside, FftLines::Kind kind, bool forward)
