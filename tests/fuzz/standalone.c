@@ -1,7 +1,7 @@
 /* A driver for fuzz targets where libFuzzer is not: runs every corpus file as it is, then seeded random changes of
  * them, until the count or the time is used up. Usage: fuzz_NAME [--runs N] [--seconds S] [--seed X] [--keep FILE]
  * CORPUS... (files or directories). With --keep each input is written there first, so that the one that crashed is at
- * hand. */
+ * hand. FUZZ_SECONDS in the environment counts more than --seconds. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -193,6 +193,9 @@ int main(int argc, char **argv)
 	}
 	if (c.count == 0)
 		die("no corpus for", argv[0]);
+	const char *seconds = getenv("FUZZ_SECONDS");
+	if (seconds)
+		o.seconds = strtod(seconds, NULL);
 	run_one(&o, (const uint8_t *)"", 0);
 	for (size_t i = 0; i < c.count; i++)
 		run_one(&o, c.items[i].data, c.items[i].size);
