@@ -129,7 +129,7 @@ def test_shell_on_a_terminal(world):
     def until(word):
         text, end = "", time.monotonic() + 300
         while word not in text:
-            assert time.monotonic() < end and select.select([fd], [], [], 60)[0], text
+            assert time.monotonic() < end and select.select([fd], [], [], 300)[0], text
             text += os.read(fd, 4096).decode(errors="replace")
         return text
 
