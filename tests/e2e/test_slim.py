@@ -133,6 +133,20 @@ def test_a_wheel_for_each_target(world):
     assert revised.returncode == 0, revised.stderr
 
 
+def test_what_a_kill_leaves_goes_with_the_next_cut(world):
+    rng, out = random.Random(5), world.path("left")
+    for turn in range(8):
+        process = subprocess.Popen(world.command("slim", official(world), "--gpu", "sm90,sm80", "--out", out), cwd=world.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.02, 0.15))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    left = os.path.join(out, ".ptbuild-00112233445566ff", "more")
+    os.makedirs(left)
+    open(os.path.join(left, "0"), "w").close()
+    done = [os.path.basename(w["wheel"]) for w in cut(world, official(world), "--gpu", "sm90,sm80", "--out", out)]
+    assert sorted(os.listdir(out)) == sorted(n + e for n in done for e in ("", ".intoto.json", ".metadata-rev")), os.listdir(out)
+
+
 def test_an_index_knows_what_they_run_on(world):
     out = world.path("indexed")
     for gpu in ("sm90", "sm80+sm120"):

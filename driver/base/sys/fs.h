@@ -65,8 +65,9 @@ int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const cha
 /* fs_read_at: bytes read at an offset, fewer than `len` only at the end of the file; -1 with
  * errno. */
 ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset);
-/* fs_neighbour: the descriptor of a new file beside `path`, to be renamed to it when it is whole;
- * its name in the arena. It is locked while it is open. */
+/* fs_neighbour: the descriptor of a new file beside `path`, to be renamed to it when it is whole,
+ * or with S_IFDIR of a directory for what is made meanwhile; its name in the arena. It is locked
+ * while it is open. */
 int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name, struct err *e) MUST_CHECK;
 /* fs_sweep: removes the neighbours in a directory that nobody has open: what kills left. */
 int fs_sweep(const char *dir, struct err *e) MUST_CHECK;

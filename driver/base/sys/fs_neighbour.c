@@ -1,5 +1,5 @@
-/* Temporary files that become another by rename. Their writer locks them, so that what a kill left can be told from
- * what is being written, also from inside another container. */
+/* Temporary files that become another by rename, and directories. Their writer locks them, so that what a kill left can
+ * be told from what is being written, also from inside another container. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,13 +32,23 @@ static bool hold(int fd)
 	return fstat(fd, &st) == 0 && st.st_nlink != 0;
 }
 
-/* A new file in an open directory; -1 with errno. The mode is that of open(2), less umask, which mkostemp cannot do. */
+static int make(int dir, const char *name, mode_t mode)
+{
+	if (!S_ISDIR(mode))
+		return openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (mkdirat(dir, name, mode & 07777) < 0)
+		return -1;
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* A new file, or with S_IFDIR a directory, in an open directory; -1 with errno. The mode is that of open(2), less
+ * umask, which mkostemp cannot do. */
 static int new_file(int dir, mode_t mode, char name[NAME_LEN])
 {
 	uint64_t id;
 	for (int attempt = 0; attempt < ATTEMPTS && os_random(&id, sizeof(id)) == 0; attempt++) {
 		snprintf(name, NAME_LEN, PREFIX "%016llx", (unsigned long long)id);
-		AUTO_FD int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+		AUTO_FD int fd = make(dir, name, mode);
 		if (fd < 0 && errno != EEXIST)
 			return -1;
 		if (fd >= 0 && hold(fd) && build_user_keep(fd, dir) == 0)
@@ -126,10 +136,13 @@ int fs_sweep(const char *dir, struct err *e)
 		if (!is_neighbour(names.items[i]))
 			continue;
 		AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-		if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		if (fd < 0 && errno == EISDIR)
+			fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0 || fstat(fd, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
+		    flock(fd, LOCK_EX | LOCK_NB) < 0)
 			continue;
-		if (unlink(path) < 0 && errno != ENOENT)
-			return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
+		if (fs_remove(TRUSTED, path, e) < 0)
+			return -1;
 	}
 	return 0;
 }

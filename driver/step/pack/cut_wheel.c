@@ -342,7 +342,8 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 	m->files = arena_array(m->a, s->libraries_count + 1, sizeof(*m->files));
 	if (slim_texts(s, m, e) < 0)
 		return -1;
-	const char *temp = pack_begin(&m->name, s->q->out_dir, m->a, &m->result);
+	(void)pack_begin(&m->name, s->q->out_dir, m->a, &m->result);
+	const char *temp = path_join(m->a, s->dir, m->result.file);
 	if (zip_create(temp, s->epoch, s->threads, PACK_LEVEL, &m->zip, e) < 0)
 		return -1;
 	if (s->chunks)
@@ -420,11 +421,12 @@ int slim_wheel(const struct slim_request *q, const struct run *run, struct arena
 			     .a = a,
 			     .threads = q->threads ? q->threads : machine_processors(),
 			     .lock = PTHREAD_MUTEX_INITIALIZER};
-	char *dir;
-	if (check_request(&s, e) < 0 || zip_open(q->wheel, a, &s.zip, e) < 0)
+	char *dir = NULL;
+	if (check_request(&s, e) < 0 || fs_sweep(q->out_dir, e) < 0 || zip_open(q->wheel, a, &s.zip, e) < 0)
 		return -1;
 	/* Beside the results: the temporary directory may have no room for what is unpacked. */
-	if (fs_temp_dir(q->out_dir, ".slim-", a, &dir, e) < 0) {
+	AUTO_FD int held = fs_neighbour(path_join(a, q->out_dir, path_base(q->wheel)), S_IFDIR | 0700, a, &dir, e);
+	if (held < 0) {
 		zip_close(s.zip);
 		return -1;
 	}

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/sys/fs.h"
 
 static void a_neighbour_is_swept_once_nobody_has_it(void **state)
@@ -16,15 +17,20 @@ static void a_neighbour_is_swept_once_nobody_has_it(void **state)
 	test_write(test_path("d/wheel"), "");
 	test_write(test_path("d/.ptbuild-0123"), "of somebody else");
 	test_write(test_path("d/.ptbuild-0123456789abcdeg"), "of somebody else");
-	assert_ok(fs_mkdirs(TRUSTED, test_path("d/.ptbuild-0123456789abcdef"), &e), &e);
+	assert_ok(fs_mkdirs(TRUSTED, test_path("d/.ptbuild-0123456789abcdeg0"), &e), &e);
 	assert_int_equal(symlink("wheel", test_path("d/.ptbuild-fedcba9876543210")), 0);
 	int fd = fs_neighbour(test_path("d/wheel"), 0644, &a, &name, &e);
 	assert_true(fd >= 0);
+	char *folder = NULL;
+	int held = fs_neighbour(test_path("d/wheel"), S_IFDIR | 0700, &a, &folder, &e);
+	assert_true(held >= 0);
+	test_write(path_join(&a, folder, "more/file"), "");
 	assert_ok(fs_sweep(test_path("d"), &e), &e);
-	assert_true(fs_exists(TRUSTED, name));
+	assert_true(fs_exists(TRUSTED, name) && fs_exists(TRUSTED, path_join(&a, folder, "more/file")));
 	close(fd);
+	close(held);
 	assert_ok(fs_sweep(test_path("d"), &e), &e);
-	assert_false(fs_exists(TRUSTED, name));
+	assert_false(fs_exists(TRUSTED, name) || fs_exists(TRUSTED, folder));
 	assert_ok(fs_list(TRUSTED, test_path("d"), &a, &names, &e), &e);
 	assert_int_equal(names.count, 5);
 	assert_ok(fs_sweep(test_path("none"), &e), &e);
