@@ -304,8 +304,11 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		return -1;
 	if (!is_service(format) && matrix_cost(c, &p, o->base.select.plan.torch != NULL, e) < 0)
 		return -1;
-	if (p.has_cuda && !p.image && is_service(format))
-		log_warn(c->run->log, "jobs for CUDA need --image with an image that has the toolkit");
+	const char *root = c->global->root;
+	if (p.has_cuda && !p.image && is_service(format) &&
+	    (cmd_sandbox(c) == SANDBOX_NONE || (root && strncmp(root, "world:", 6) != 0)))
+		log_warn(c->run->log, "no world brings the toolkit here: jobs for CUDA need --image with an image "
+				      "that has it");
 	return print(c, &p, format, e);
 }
 

@@ -315,7 +315,9 @@ class Limits(unittest.TestCase):
         for format in ("json", "table", "slurm", "github", "gitlab"):
             one, two = (ptbuild("matrix", *words, "--release", "2.7.1", "--format", format) for words in (asked, named))
             self.assertEqual((one.stdout, one.stderr), (two.stdout, two.stderr))
-        self.assertIn("jobs for CUDA need --image", ptbuild("matrix", asked[0], "--release", "2.7.1", "--format", "github").stderr)
+        for words, warns in (([], False), (["--root", "world:debian12"], False), (["--root", "/"], True), (["--sandbox", "none"], True)):
+            said = ptbuild("matrix", asked[0], "--release", "2.7.1", "--format", "github", *words).stderr
+            self.assertEqual("jobs for CUDA need --image" in said, warns, (words, said))
         jobs = matrix(*asked, "--release", "2.7.1", "--json")["jobs"]
         self.assertIn([f"dist/{name}/build.json" for name in (named[1], named[0])], [job["outputs"] for job in jobs])
         # sm120 needs a newer toolkit than the release's first
