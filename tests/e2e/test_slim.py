@@ -202,7 +202,12 @@ def test_an_environment(world):
     after = state(env)
     assert slim(world, "--env", env, "--gpu", "sm90").returncode == 0 and state(env) == after
     refused(world, 7, "nothing in it runs on sm80", "--env", env, "--gpu", "sm80")
+    refused(world, 7, "it has no PTX that runs on sm90", "--env", env, "--gpu", "sm90+ptx")
     assert state(env) == after
+    image = world.path("image")
+    os.makedirs(f"{image}/opt")
+    shutil.move(env, f"{image}/opt/conda")
+    assert slim(world, "--env", image, "--gpu", "sm90").returncode == 0
 
 
 def test_kills_leave_each_file_old_or_new(world):

@@ -60,6 +60,8 @@ struct fatbin_file_cut {
 	struct fatbin_cut cut;
 };
 
+/* fatbin_keeps_ptx: whether one of the libraries has PTX still. */
+bool fatbin_keeps_ptx(const struct fatbin_file_cut *files, size_t count);
 /* fatbin_file_slim: reads the file at `path` and, if something changes, writes the new one into
  * the empty file `fd` (`to`, for messages and to read it again) and proves it. `to` must be
  * readable by its name. With -1 it only tells. The input is not touched. Errors as

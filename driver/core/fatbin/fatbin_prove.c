@@ -208,6 +208,15 @@ int fatbin_file_slim(const char *path, const char *name, int fd, const char *to,
 	return 0;
 }
 
+bool fatbin_keeps_ptx(const struct fatbin_file_cut *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < files[i].cut.kept_count; k++)
+			if (files[i].cut.kept[k].kind == FATBIN_PTX)
+				return true;
+	return false;
+}
+
 static int stop(const struct fatbin_entry *entry, void *user, struct err *e)
 {
 	(void)entry;

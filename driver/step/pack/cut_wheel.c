@@ -272,10 +272,8 @@ static int add_payload(struct slimming *s, struct making *m, struct err *e)
 /* The label says that newer GPUs can use it. */
 static int check_ptx(const struct slimming *s, const struct making *m, struct err *e)
 {
-	for (size_t i = 0; i < m->files_count; i++)
-		for (size_t k = 0; k < m->files[i].cut.kept_count; k++)
-			if (m->files[i].cut.kept[k].kind == FATBIN_PTX)
-				return 0;
+	if (fatbin_keeps_ptx(m->files, m->files_count))
+		return 0;
 	for (size_t g = 0; g < m->target->wanted.count; g++)
 		if (m->target->wanted.gpus[g].ptx) {
 			err_set(e, ERR_POLICY, "'%s' has no PTX that runs on sm%u", path_base(s->q->wheel),

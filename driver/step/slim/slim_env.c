@@ -50,8 +50,8 @@ static void add_place(struct env *v, const char *dir)
 
 static int find_places(struct env *v, struct err *e)
 {
-	static const char *const libs[] = {"lib",           "lib64",           "usr/lib",     "usr/lib64",
-					   "usr/local/lib", "usr/local/lib64", "opt/venv/lib"};
+	static const char *const libs[] = {"lib",           "lib64",           "usr/lib",      "usr/lib64",
+					   "usr/local/lib", "usr/local/lib64", "opt/venv/lib", "opt/conda/lib"};
 	if (!fs_is_dir(TRUSTED, v->q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", v->q->dir);
 	add_place(v, v->q->dir);
@@ -109,8 +109,14 @@ static int look_at(struct env *v, struct slim_package *p, const struct wheel_rec
 	return 0;
 }
 
+static bool is_torch(const struct slim_package *p)
+{
+	return strncmp(p->info, "torch-", strlen("torch-")) == 0;
+}
+
 static void judge(struct env *v, struct slim_package *p)
 {
+	const bool without = is_torch(p) && !fatbin_keeps_ptx(p->files, p->count);
 	for (size_t g = 0; g < v->q->wanted->count && !p->left; g++) {
 		size_t runs = 0, containers = 0;
 		for (size_t i = 0; i < p->count; i++) {
@@ -119,6 +125,8 @@ static void judge(struct env *v, struct slim_package *p)
 		}
 		if (!runs && containers)
 			p->left = arena_printf(v->a, "nothing in it runs on sm%u", v->q->wanted->gpus[g].number);
+		else if (without && v->q->wanted->gpus[g].ptx)
+			p->left = arena_printf(v->a, "it has no PTX that runs on sm%u", v->q->wanted->gpus[g].number);
 	}
 }
 
@@ -184,7 +192,7 @@ static int read_packages(struct env *v, struct err *e)
 	}
 	for (size_t i = 0; i < v->count; i++) {
 		left += v->packages[i].left != NULL;
-		if (!v->packages[i].left || (left < v->count && strncmp(v->packages[i].info, "torch-", 6) != 0))
+		if (!v->packages[i].left || (left < v->count && !is_torch(&v->packages[i])))
 			continue;
 		err_set(e, ERR_POLICY, "'%s' cannot be cut: %s", v->packages[i].info, v->packages[i].left);
 		return err_hint(e, "an environment that was cut before has code for its GPU alone: install it again");
