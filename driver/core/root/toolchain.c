@@ -8,7 +8,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 
-#define PROBE_SECONDS 60.0
+#define PROBE_SECONDS 600.0 /* against hanging alone: beside other work, or from a network, tools start slowly */
 #define MEMO_MAX 65536
 
 static const struct {
@@ -78,7 +78,7 @@ int toolchain_ask(struct sandbox *s, const char *script, const struct strlist *a
 	kvlist_set(&s->env, a, "LC_ALL", "C");
 	kvlist_set(&s->env, a, "HOME", SANDBOX_HOME);
 	if (sandbox_run(s, argv.items, &spec, run, &res, e) < 0)
-		return -1;
+		return err_wrap(e, "cannot ask the tools of the root '%s' for their versions", s->root->dir);
 	if (res.status != 0)
 		return err_set(e, ERR_SYSTEM, "asking the tools for their versions failed with exit status %d: %.300s",
 			       res.status, buf_cstr(&errors));
