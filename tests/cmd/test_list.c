@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "capture.h"
 
@@ -40,6 +41,12 @@ static void every_section_has_rows(void **state)
 	assert_int_equal(json_object_size(j), ARRAY_LEN(sections) + 1);
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
 		assert_true(json_array_size(json_object_get(j, sections[i])) > 0);
+	/* each release has a file */
+	AUTO_ARENA struct arena a = {0};
+	struct strlist files = {0};
+	struct err e = {0};
+	assert_ok(fs_list(PROFILES_DIR, "releases", &a, &files, &e), &e);
+	assert_int_equal(json_array_size(json_object_get(j, "releases")), files.count);
 }
 
 static void only_what_is_asked_for_is_listed(void **state)
