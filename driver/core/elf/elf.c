@@ -90,7 +90,8 @@ static int read_entries(const struct elf_map *m, struct arena *a, struct elf_inf
 		if (tag == DT_TEXTREL || (tag == DT_FLAGS && (m->dyn[i].d_un.d_val & DF_TEXTREL)))
 			info->textrel = true;
 		info->relr = info->relr || tag == DT_RELR;
-		info->program = info->program || (tag == DT_FLAGS_1 && (m->dyn[i].d_un.d_val & DF_1_PIE));
+		info->pie = info->pie || (tag == DT_FLAGS_1 && (m->dyn[i].d_un.d_val & DF_1_PIE));
+		info->program = info->program || info->pie;
 	}
 	return 0;
 }

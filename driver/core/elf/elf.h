@@ -18,6 +18,7 @@ struct elf_info {
 	unsigned type;      /* ET_DYN, ET_EXEC, ET_REL */
 	bool dynamic;       /* has PT_DYNAMIC */
 	bool program;       /* names a loader (PT_INTERP), or is linked as one */
+	bool pie;           /* linked as one (DF_1_PIE), which dlopen refuses */
 	bool stripped;      /* no section holds a static symbol table */
 	const char *soname; /* "" if none */
 	struct strlist needed;

@@ -92,7 +92,7 @@ static const char *no_library(struct verifying *v, const struct verify_member *m
 			       ? NULL
 			       : "it is not a 64-bit little-endian ELF file, as this platform has them";
 	case ELF_HOST:
-		if (m->elf.type == ET_DYN && m->elf.program)
+		if (m->elf.type == ET_DYN && m->elf.pie)
 			return "it is a program (a PIE), which dlopen refuses";
 		return m->elf.type != ET_DYN || !m->elf.dynamic ? "it is an ELF file that cannot be loaded" : NULL;
 	default:
