@@ -139,11 +139,12 @@ static const char *without_advisories(const struct plan_context *c)
 	for (unsigned asked = 0; asked < 2; asked++)
 		for (unsigned i = 0; i < t->releases_count; i++) {
 			const struct release_row *r = &t->releases[i];
-			bool clean = tables_package(r, c->variant.package) &&
-				     (asked ? *r->asked != '\0' : tables_offered(r)) &&
+			const struct package_row *p = tables_package(r, c->variant.package);
+			bool clean = p && (asked ? *r->asked != '\0' : tables_offered(r)) &&
 				     version_cmp(r->base, c->release->base) > 0;
 			for (unsigned k = 0; clean && k < t->advisories_count; k++)
-				clean = !tables_affects(&t->advisories[k], r, c->variant.package);
+				clean = !tables_affects(&t->advisories[k], tables_distribution(c->variant.package),
+							p->version);
 			if (clean)
 				return r->name;
 		}
@@ -153,7 +154,8 @@ static const char *without_advisories(const struct plan_context *c)
 static void note_advisories(struct plan_context *c)
 {
 	for (unsigned i = 0; i < c->tables->advisories_count; i++)
-		if (tables_affects(&c->tables->advisories[i], c->release, c->variant.package))
+		if (tables_affects(&c->tables->advisories[i], tables_distribution(c->variant.package),
+				   c->package->version))
 			strlist_ref(&c->advisories, c->arena, c->tables->advisories[i].id);
 	c->advised = c->advisories.count ? without_advisories(c) : "";
 	if (c->advisories.count)

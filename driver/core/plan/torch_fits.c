@@ -116,22 +116,21 @@ static const char *package_of(const struct toolkit_row *k, const char *library)
 
 int torch_fits_root(const char *unpacked, const struct plan *p, const struct root *root, struct arena *a, struct err *e)
 {
-	struct strlist needed = {0}, dirs = {0}, files = {0}, missing = {0};
+	struct strlist needed = {0}, dirs = {0}, missing = {0};
 	if (!unpacked || !p->toolkit || !p->toolkit_row)
 		return 0;
 	if (cuda_needed(path_join(a, unpacked, "torch/lib"), a, &needed, e) < 0 ||
 	    root_library_dirs(root, a, &dirs, e) < 0)
 		return -1;
 	strlist_append(&dirs, a, &p->toolkit->library_dirs);
-	for (size_t i = 0; i < dirs.count; i++) {
-		const char *dir = root_resolve(root, dirs.items[i], a);
-		if (dir)
-			(void)!fs_list(TRUSTED, root_host_path(root, dir, a), a, &files, ERR_IGNORED);
-	}
 	for (size_t i = 0; i < needed.count; i++) {
-		const char *package = package_of(p->toolkit_row, needed.items[i]);
-		if (package && !strlist_contains(&files, needed.items[i]))
-			strlist_addf(&missing, a, "%s (%s)", needed.items[i], package);
+		const char *name = needed.items[i], *package = package_of(p->toolkit_row, name);
+		const char *found = NULL;
+		for (size_t k = 0; k < dirs.count && package && !found; k++)
+			if (root_find(root, path_join(a, dirs.items[k], name), a, &found, e) < 0)
+				return -1;
+		if (package && !found)
+			strlist_addf(&missing, a, "%s (%s)", name, package);
 	}
 	if (!missing.count)
 		return 0;

@@ -106,8 +106,8 @@ void tables_cflags(const struct package_row *p, const char *platform, struct are
 const char *tables_gcc(const struct release_row *r, const char *platform);
 /* tables_need_wheel: the distribution of the Python index that has the row's module. */
 const char *tables_need_wheel(const struct need_row *row);
-/* tables_affects: whether an advisory is of the package in a release. */
-bool tables_affects(const struct advisory_row *row, const struct release_row *r, const char *package);
+/* tables_affects: whether an advisory is of this version of a distribution ("torch"). */
+bool tables_affects(const struct advisory_row *row, const char *distribution, const char *version);
 /* tables_offered: whether a release of upstream's is taken where none is named. */
 bool tables_offered(const struct release_row *r);
 /* tables_package: the row of a package in a release, NULL if the release does not have it. */

@@ -54,13 +54,11 @@ const struct gpu_row *tables_gpu(const struct tables *t, const char *sm)
 	return text_search(sm, t->gpus, t->gpus_count, sizeof(*t->gpus));
 }
 
-bool tables_affects(const struct advisory_row *row, const struct release_row *r, const char *package)
+bool tables_affects(const struct advisory_row *row, const char *distribution, const char *version)
 {
-	const struct package_row *p = tables_package(r, package);
-	struct err ignored = {0};
 	bool in;
-	return p && strcmp(row->package, package) == 0 && version_in(p->version, row->versions, &in, &ignored) == 0 &&
-	       in;
+	return strcmp(tables_distribution(row->package), distribution) == 0 &&
+	       version_in(version, row->versions, &in, ERR_IGNORED) == 0 && in;
 }
 
 bool tables_offered(const struct release_row *r)

@@ -5,7 +5,6 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/version.h"
 #include "core/wheel/wheel.h"
 
 enum { BILL_MAX = 64 << 20 };
@@ -117,9 +116,7 @@ static void add_weaknesses(const struct tables *t, const struct set_wheel *w, co
 {
 	for (unsigned i = 0; i < t->advisories_count; i++) {
 		const struct advisory_row *row = &t->advisories[i];
-		bool in;
-		if (strcmp(tables_distribution(row->package), w->name) == 0 &&
-		    version_in(w->version, row->versions, &in, ERR_IGNORED) == 0 && in)
+		if (tables_affects(row, w->name, w->version))
 			json_array_append_new(ret, json_pack("{s:s, s:{s:s}, s:s, s:[{s:s}]}", "id", row->id, "source",
 							     "name", row->source, "description", row->what, "affects",
 							     "ref", ref));
