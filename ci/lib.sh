@@ -65,6 +65,9 @@ own_mirror() {
 # pinned_sources: "DIGEST PLACE" of each source that comes with ptbuild.
 pinned_sources() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$package_lists/release-sources.txt"; }
 
+# fetch URL FILE
+fetch() { python3 -c 'import sys, urllib.request as r; open(sys.argv[2], "wb").write(r.urlopen(sys.argv[1], timeout=120).read())' "$@"; }
+
 # fetch_sources DIR MIRROR [NAME...]: those of these names, or all, from a Debian archive into DIR.
 fetch_sources() {
 	local dir=$1 mirror=${2%/} digest place file
@@ -74,8 +77,7 @@ fetch_sources() {
 		file=$dir/${place##*/}
 		[ $# = 0 ] || [[ " $* " == *" $(basename "${place%_*}") "* ]] || continue
 		if [ ! -f "$file" ]; then
-			python3 -c 'import sys, urllib.request as r; open(sys.argv[2], "wb").write(r.urlopen(sys.argv[1], timeout=120).read())' \
-				"$mirror/pool/main/$place" "$file.part" || die "'$place' could not be fetched from this machine's Debian archive"
+			fetch "$mirror/pool/main/$place" "$file.part" || die "'$place' could not be fetched from this machine's Debian archive"
 			mv "$file.part" "$file"
 		fi
 		echo "$digest  $file" | sha256sum --check --quiet || { rm -f "$file"; die "'$place' is not what ci/packages/release-sources.txt says"; }
