@@ -445,10 +445,13 @@ static void hint_slim(struct cmd_context *c, const struct pipeline_request *q)
 		struct strlist gpus = {0};
 		for (unsigned k = 0; p->gpu == GPU_CUDA && k < p->targets_count; k++)
 			strlist_addf(&gpus, c->arena, "sm%s%s", p->targets[k].row->sm, p->targets[k].ptx ? "+ptx" : "");
-		const char *hint = gpus.count && package_is_torch(t->variant.package)
-					   ? official_hint(q->profiles_dir, t->release,
-							   strlist_join(&gpus, c->arena, "+"), p->platform, c->arena)
-					   : NULL;
+		const char *hint = NULL, *list = strlist_join(&gpus, c->arena, "+");
+		if (!gpus.count || !package_is_torch(t->variant.package))
+			continue;
+		/* One that has no official wheel, as Debian's: the oldest that has. */
+		hint = official_hint(q->profiles_dir, t->release, list, p->platform, c->arena);
+		for (unsigned k = 0; !hint && k < q->tables->releases_count; k++)
+			hint = official_hint(q->profiles_dir, q->tables->releases[k].name, list, p->platform, c->arena);
 		if (hint) {
 			log_info(c->run->log, "without a build: '%s' cuts the official wheel to the GPU", hint);
 			return;

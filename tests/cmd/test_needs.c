@@ -86,6 +86,13 @@ static void sources_that_cannot_be_reached(void **state)
 	assert_contains(err_text(), "--release 2.6.0-debian");
 	assert_contains(err_text(), "'ptbuild take'");
 	assert_no_world();
+	/* Of Debian's own release: the torch of a root, and an official wheel of another release. */
+	expect(arena_printf(&ran.arena, "--profile sm90-avx2 --cuda 12.4 --release 2.6.0-debian %s", own), 4,
+	       "'pytorch_2.6.0+dfsg.orig.tar.xz'");
+	assert_contains(err_text(), "--mirror URL|DIR");
+	assert_contains(err_text(), "--lower-store DIR");
+	assert_contains(err_text(), "'ptbuild take --root DIR'");
+	assert_contains(err_text(), "'ptbuild slim --release 2.7.1 --gpu sm90'");
 	/* A mirror has it: then the world is in the way. */
 	test_write(test_path("mirror/pytorch-v2.9.1.tar.gz"), "not opened");
 	expect(arena_printf(&ran.arena, "--profile " PROFILE " --release 2.9.1 --mirror '%s' %s", test_path("mirror"),

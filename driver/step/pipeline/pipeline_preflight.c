@@ -297,21 +297,23 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 			    *world;
 	const size_t count = p ? add_sources(store, p, a, sources) : 0, before = preflight_failures(d);
 	const char *debian = p ? release_of_debian(d->q->tables, p->package) : NULL;
-	const char *fix =
-		debian && strcmp(debian, p->release) != 0
-			? arena_printf(a,
-				       "%s; --release %s takes its sources from a Debian archive, and 'ptbuild "
-				       "take' the torch of its root",
-				       mirror, debian)
-			: mirror;
+	const bool own = debian && strcmp(debian, p->release) == 0;
+	const char *fix = mirror;
+	if (own)
+		fix = arena_printf(a, "%s; 'ptbuild take --root DIR' takes the torch of a root that is here", mirror);
+	else if (debian)
+		fix = arena_printf(a,
+				   "%s; --release %s takes its sources from a Debian archive, and 'ptbuild take' the "
+				   "torch of its root",
+				   mirror, debian);
 	double start = log_seconds();
 	if (ask_for(d, sources, count, o, "", fix, others ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE, e) < 0)
 		return -1;
 	if (preflight_failures(d) > before && !d->q->whole)
 		return 0;
 	const size_t of_world = d->q->not_made ? world_places(store, d->q->world, a, &world) : 0;
-	if (of_world && ask_for(d, world, of_world, o, arena_printf(a, " of the world '%s'", d->q->world->name), mirror,
-				PREFLIGHT_FAILURE, e) < 0)
+	if (of_world && ask_for(d, world, of_world, o, arena_printf(a, " of the world '%s'", d->q->world->name),
+				own ? fix : mirror, PREFLIGHT_FAILURE, e) < 0)
 		return -1;
 	if (preflight_failures(d) == before && count + of_world)
 		preflight_ok(d, "network", "what is to be downloaded can be reached (%.1f s)", log_seconds() - start);
