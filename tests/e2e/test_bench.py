@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 
+from report_browser import beyond_the_edge, browser
 from toy import host_python, main
 from wheelsite import Server, make_wheel
 
@@ -150,6 +151,8 @@ def test_tells_what_cannot_be_compared(world):
     assert "other results in 1 of 7 workloads" in r.stderr, r.stderr
     text = open(page, encoding="utf-8").read()
     assert "not &#60;here&#62; &#38; " in text and "<here>" not in text and "\x1b" not in text and text.count('<i class="') == 1, text
+    for width in (390, 1280) if browser() else ():
+        assert beyond_the_edge(text, width) == (width, ""), (width, beyond_the_edge(text, width))
     # They were not tried again: one limit, not two.
     assert len(d["sets"][0]["workloads"]) == 7
     r = bench(world, "--pairs", "1", "--threads", "1", "--only", "even,fails")

@@ -15,7 +15,7 @@ from report_browser import beyond_the_edge, browser
 PTBUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "ptbuild"
 LARGEST = "build-pytorch/pytorch-2.10-python313"
 IDS = [f"pytorch-python313-cuda12_8-{name}" for name in ("sm80-avx512", "sm90-avx2", "sm90-avx512")] # the last finds all that the others compile
-HOSTILE = "<script>alert(1)</script>&\"'"
+HOSTILE = "<script>alert(1)</script>&\"' /ptbuild/src/aten/src/ATen/native/cpu/UpSampleMoreKernelOfALongName.cpp.AVX512.cpp"
 
 # sbatch runs nothing: it says a number and notes its words. squeue says what the test wants. A build fails, or makes a record.
 SBATCH = '#!/bin/bash\nn=$(($(cat "$STUB/n" 2>/dev/null || echo 100) + 1))\necho $n >"$STUB/n"\nprintf "%s\\0" "$@" >"$STUB/sbatch.$n"\necho "$n;cluster"\n'

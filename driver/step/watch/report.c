@@ -93,7 +93,8 @@ void report_bench(const json_t *doc, struct buf *out)
 			 "of "
 			 "{compared}: {geometric_mean:.2}][{!compared}nothing could be compared]</span></h2><div "
 			 "class=\"scroll\"><table>\n<thead><tr><th>workload</th><th class=\"n\">the wheel</th><th "
-			 "class=\"n\">the other</th><th class=\"n\">other / wheel</th><th>slower | faster</th><th "
+			 "class=\"n\">the other</th><th class=\"n\">other / wheel</th><th class=\"ratio\">slower | "
+			 "faster</th><th "
 			 "class=\"n\">spread</th></tr></thead>\n<tbody>\n",
 		 .each = "sets",
 		 .rows = workloads},
