@@ -83,7 +83,8 @@ int pipeline_test(const struct pipeline_test_request *t, const struct run *run, 
 	    (t->torch_wheel && verify_python(t->q->root, t->torch_wheel, a, e) < 0))
 		return -1;
 	if (tables_need_release(t->q->tables, t->release, &release, e) < 0 ||
-	    test_table_load(t->q->profiles_dir, release->name, t->package, a, &tests, e) < 0)
+	    test_table_load(t->q->profiles_dir, release->name, t->package, t->wheel ? path_base(t->wheel) : "root", a,
+			    &tests, e) < 0)
 		return -1;
 	struct plan p = {.package = t->package,
 			 .release = release->name,

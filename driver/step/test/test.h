@@ -78,7 +78,9 @@ struct test_row {
 enum { TEST_LIMIT_S = 120, TEST_MINUTES = 30 };
 
 struct test_expected_row {
-	const char *test; /* fnmatch pattern of file::Class.test */
+	const char *test;    /* fnmatch pattern of file::Class.test */
+	const char **wheels; /* patterns of its file name; none = all */
+	unsigned wheels_count;
 	const char *reason;
 	const char *source;
 };
@@ -109,10 +111,11 @@ struct test_table {
 
 /* test_table_path: where the table of a release is, or would be. */
 const char *test_table_path(const char *profiles_dir, const char *release, struct arena *a);
-/* test_table_load: the rows of a release's package. ERR_CONFIG with file and line, ERR_POLICY if
+/* test_table_load: the rows of a release's package; of those expected to fail the ones of this
+ * wheel's file name, "root" for what the root has. ERR_CONFIG with file and line, ERR_POLICY if
  * the release has no table or the package no rows in it. */
-int test_table_load(const char *profiles_dir, const char *release, const char *package, struct arena *a,
-		    const struct test_package **ret, struct err *e) MUST_CHECK;
+int test_table_load(const char *profiles_dir, const char *release, const char *package, const char *wheel,
+		    struct arena *a, const struct test_package **ret, struct err *e) MUST_CHECK;
 /* test_table_world: the world of a release's table; "" for none, and without a table. */
 int test_table_world(const char *profiles_dir, const char *release, struct arena *a, const char **ret,
 		     struct err *e) MUST_CHECK;

@@ -12,7 +12,7 @@
 ROW(file, F, NEED(F, file), NEED_LIST(F, levels), LIST(F, select), NUMBER(F, sample), NUMBER(F, parts),
     NUMBER(F, limit), NUMBER(F, minutes));
 #define E struct test_expected_row
-PLAIN(expected, E, NEED(E, test), NEED(E, reason), NEED(E, source));
+PLAIN(expected, E, NEED(E, test), LIST(E, wheels), NEED(E, reason), NEED(E, source));
 #define N struct test_need
 PLAIN(need, N, NEED(N, module), NEED(N, debian));
 #define P struct test_package
@@ -66,8 +66,22 @@ int test_table_world(const char *profiles_dir, const char *release, struct arena
 	return 0;
 }
 
-int test_table_load(const char *profiles_dir, const char *release, const char *package, struct arena *a,
-		    const struct test_package **ret, struct err *e)
+static void keep_expected(struct test_package *p, const char *wheel)
+{
+	unsigned kept = 0;
+	for (unsigned i = 0; i < p->expected_count; i++) {
+		const struct test_expected_row *r = &p->expected[i];
+		bool of_it = !r->wheels_count;
+		for (unsigned k = 0; k < r->wheels_count; k++)
+			of_it |= fnmatch(r->wheels[k], wheel, 0) == 0;
+		if (of_it)
+			p->expected[kept++] = *r;
+	}
+	p->expected_count = kept;
+}
+
+int test_table_load(const char *profiles_dir, const char *release, const char *package, const char *wheel,
+		    struct arena *a, const struct test_package **ret, struct err *e)
 {
 	const char *path = test_table_path(profiles_dir, release, a);
 	struct test_table *t = arena_alloc(a, sizeof(*t));
@@ -82,6 +96,7 @@ int test_table_load(const char *profiles_dir, const char *release, const char *p
 			continue;
 		if (check_files(path, &t->packages[i], e) < 0)
 			return -1;
+		keep_expected(&t->packages[i], wheel);
 		*ret = &t->packages[i];
 		return 0;
 	}

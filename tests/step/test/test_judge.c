@@ -5,7 +5,7 @@
 #include "base/sys/json.h"
 #include "step/test/test.h"
 
-static struct test_expected_row rows[] = {{"a.py::T.*known*", "no such device", "seen"}};
+static struct test_expected_row rows[] = {{.test = "a.py::T.*known*", .reason = "no such device", .source = "seen"}};
 static const struct test_package package = {.package = "pytorch", .expected = rows, .expected_count = 1};
 
 static json_t *result(const char *outcome, int tries)
