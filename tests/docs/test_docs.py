@@ -24,7 +24,7 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 import toy  # noqa: E402
-from wheelsite import Server, clean_env, index, make_mixed, make_others  # noqa: E402
+from wheelsite import Server, clean_env, index, make_mixed, make_others, venv  # noqa: E402
 
 PROGRAM = os.path.realpath(sys.argv.pop(1))
 PAGES = ["README.md", *sorted(glob.glob("docs/*.md", root_dir=TOP))]
@@ -226,7 +226,7 @@ class Place:
         make_mixed(os.path.join(self.dir, "dist"))
         make_others(os.path.join(self.dir, "others"))
         index(PROGRAM, os.path.join(self.dir, "dist"))
-        subprocess.run([sys.executable, "-m", "venv", os.path.join(self.dir, "env")], check=True)
+        venv(os.path.join(self.dir, "env"))
         self.index, self.others = Server(os.path.join(self.dir, "dist")), Server(os.path.join(self.dir, "others"))
         path = f"{self.dir}/bin:{self.dir}/env/bin:/usr/bin:/bin"
         self.env = clean_env(HOME=os.path.join(self.dir, "home"), PATH=path, PIP_INDEX_URL=self.others.url, PIP_NO_CACHE_DIR="1", PIP_DISABLE_PIP_VERSION_CHECK="1")

@@ -12,6 +12,7 @@ import tarfile
 import zipfile
 
 from toy import TOP, host_python, main, record
+from wheelsite import venv
 
 RELEASE = "2.9.1-setup-py-env"
 SETUP = """
@@ -160,7 +161,7 @@ def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
     assert "FROM ${BASE} AS all\n" in stage and f"torch=={wheels['torch']['version']}" in stage, stage
     # The line that it prints, and the stage's, into environments of their own.
     env = world.path("set-env")
-    subprocess.run(["/usr/bin/python3", "-m", "venv", env], check=True)
+    venv(env)
     for words in (doc["pip"].split(), re.search(r"python3 -m (pip .*)", stage)[1].replace("/set/", f"{out}/").split()):
         done = subprocess.run([f"{env}/bin/python", "-m", words[0], "--isolated", words[1], *(w.replace("--extra-", "--") for w in words[2:]), "--force-reinstall", "--no-deps"], capture_output=True, text=True)
         assert done.returncode == 0 and "tiny_ext-0.5" in done.stdout, (words, done.stdout + done.stderr)

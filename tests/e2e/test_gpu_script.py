@@ -11,6 +11,8 @@ import tempfile
 import unittest
 import zipfile
 
+from wheelsite import venv
+
 GPU = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu")
 SCRIPT = os.path.join(GPU, "test_wheels.py")
 
@@ -44,6 +46,7 @@ class GpuScript(unittest.TestCase):
     def setUpClass(cls):
         cls.temp = tempfile.TemporaryDirectory()
         cls.dir = cls.temp.name
+        venv(os.path.join(cls.dir, "venv"))  # it makes its own in Bundle
 
     @classmethod
     def tearDownClass(cls):

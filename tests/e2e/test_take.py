@@ -9,6 +9,7 @@ import sys
 import zipfile
 
 from toy import main, record
+from wheelsite import venv
 
 PYTHON = os.path.realpath("/usr/bin/python3")
 NAME = os.path.basename(PYTHON)  # python3.13
@@ -195,7 +196,7 @@ def test_again_is_a_hit_and_warns(world):
 def test_pip_installs_it(world):
     """Into a fresh environment, which then has no need of the root."""
     env, wheel = world.path("env"), os.path.join(world.out, world.wheels()[0])
-    subprocess.run([PYTHON, "-m", "venv", env], check=True)
+    venv(env)
     subprocess.run([env + "/bin/pip", "install", "--quiet", "--no-index", "--no-deps", wheel], check=True, capture_output=True)
     out = subprocess.run([env + "/bin/python", "-c", "import torch; print(torch.answer(), torch.__version__, torch.__file__)"], capture_output=True, text=True, check=True).stdout.split()
     assert out[:2] == ["42", "2.6.0+debian"] and out[2].startswith(env), out

@@ -1,8 +1,10 @@
 """A directory of stand-in wheels that pin each other, an index of it, and a web server for it on a port of its own."""
 
 import base64
+import glob
 import hashlib
 import http.server
+import importlib.util
 import os
 import subprocess
 import sys
@@ -95,7 +97,17 @@ def clean_env(**more):
 
 
 def venv(path):
-    subprocess.run([sys.executable, "-m", "venv", path], check=True)
+    """An environment with the pip of the Python that makes it, as a link: ensurepip would run its own out of a wheel, without compiled files, for seconds."""
+    pip = importlib.util.find_spec("pip")
+    subprocess.run([sys.executable, "-m", "venv", path, *(["--without-pip"] if pip else [])], check=True)
+    if pip:
+        folder = os.path.dirname(pip.origin)
+        site = os.path.join(path, "lib", "python%d.%d" % sys.version_info[:2], "site-packages")
+        for found in (folder, *glob.glob(f"{glob.escape(folder)}-*-info")):
+            os.symlink(found, os.path.join(site, os.path.basename(found)))
+        with open(os.path.join(path, "bin", "pip"), "w") as f:
+            f.write('#!/bin/sh\nexec "$(dirname "$0")/python" -m pip "$@"\n')
+        os.chmod(os.path.join(path, "bin", "pip"), 0o755)
     return os.path.join(path, "bin", "python")
 
 
