@@ -109,10 +109,15 @@ def prepare(world):
     assert r.returncode == 0, r.stderr
 
 
+def take_along(source, to):
+    """What no lie changes, all of Python, is linked: copied for each it would take most of the time."""
+    (shutil.copy2 if any(part in source for part in (TORCH, EGG, DPKG)) else os.link)(source, to)
+
+
 def lying(world, name):
     change, codes = LIES[name]
     kept, was = world.root, world.path("root-" + name)
-    shutil.copytree(kept, was, symlinks=True)
+    shutil.copytree(kept, was, symlinks=True, copy_function=take_along)
     change(was, world.host)
     world.root = was
     try:

@@ -76,7 +76,7 @@ def make_python(root):
     for link in ("bin", "lib", "lib64"):
         os.makedirs(f"{root}/usr/{link}", exist_ok=True)
         os.symlink(f"usr/{link}", f"{root}/{link}")
-    shutil.copytree(f"/usr/lib/{NAME}", f"{root}/usr/lib/{NAME}", symlinks=True, ignore=shutil.ignore_patterns("test", "config-*", "__pycache__", "sitecustomize.py", "EXTERNALLY-MANAGED"))
+    shutil.copytree(f"/usr/lib/{NAME}", f"{root}/usr/lib/{NAME}", symlinks=True, ignore=shutil.ignore_patterns("test", "config-*", "sitecustomize*", "EXTERNALLY-MANAGED"))
     os.makedirs(f"{root}/{SITE}")
     for module in os.listdir("/" + SITE):
         if module == "pip" or module.startswith("pip-"):
