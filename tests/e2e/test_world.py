@@ -1,4 +1,4 @@
-"""ptbuild world, on an archive of 300 small packages of this machine: the lock, the root, what is refused, and drift."""
+"""ptbuild world, on an archive of 130 small packages of this machine: the lock, the root, what is refused, and drift."""
 
 import glob
 import json
@@ -13,7 +13,7 @@ import time
 from debsite import Archive, Keys
 from toy import main
 
-COUNT = 300
+COUNT = 130
 GONE = ("p010", "p020", "p030")
 PART = """sources: made for a test
 part: {name}
@@ -119,7 +119,7 @@ def test_list_and_show(world):
     part = doc["parts"][0]
     assert len(part["files"]) == COUNT + 1 and part["table"]["links"][0]["path"] == "usr/bin/first" and doc["dir"] is None
     text = site.run("show", "toy", archive=False).stdout
-    assert re.search("p299 +1.0 +all\n", text) and "usr/bin/first -> p000 (a test)" in text, text
+    assert re.search(f"p{COUNT - 1} +1.0 +all\n", text) and "usr/bin/first -> p000 (a test)" in text, text
 
 
 def test_make_then_hit(world):
@@ -205,7 +205,7 @@ def test_what_a_kill_left_of_a_copy_goes(world):
         pass
     assert site.run("make", "toy", "--copy", copy).returncode == 0
     assert sorted(os.listdir(os.path.dirname(copy))) == ["again", "file", "mine", "there"]
-    assert os.path.exists(os.path.join(copy, "usr/bin/p299"))
+    assert os.path.exists(os.path.join(copy, f"usr/bin/p{COUNT - 1}"))
 
 
 def test_verify_names_what_changed(world):
