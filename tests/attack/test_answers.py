@@ -116,10 +116,15 @@ class Index(http.server.BaseHTTPRequestHandler):
             pass
 
 
+@functools.cache
+def seen_by_nobody(program):
+    return os.getuid() == 0 and subprocess.run([program, "--version"], user="nobody", capture_output=True).returncode == 0
+
+
 def users(world):
     """Root and, where it reaches the program, nobody."""
     yield "own", {}
-    if os.getuid() == 0 and subprocess.run([world.ptbuild, "--version"], user="nobody", capture_output=True).returncode == 0:
+    if seen_by_nobody(world.ptbuild):
         yield "nobody", {"user": "nobody"}
 
 
