@@ -4,8 +4,11 @@ import os
 import subprocess
 import sys
 
-if "--cmake-only" not in sys.argv:  # it takes longer than all the rest
-    from setuptools import Extension, setup
+if "--cmake-only" not in sys.argv:
+    try:
+        from packing import Extension, setup
+    except ImportError:
+        from setuptools import Extension, setup
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
