@@ -4,11 +4,13 @@
 usage: test_installers.py PTBUILD VENV_BIN
 """
 import os
+import re
 import subprocess
 import sys
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 from toy import main, record  # noqa: E402
 from wheelsite import NAMES, Server, clean_env, index, make_mixed, make_others, make_three, make_wheel, venv, versions  # noqa: E402
 
@@ -147,9 +149,11 @@ def test_uv_with_the_line_of_the_index(world):
             assert versions(python, *NAMES, "numpy") == taken, result.stderr
 
 
-def test_uv_chooses_variants(world):
-    """Eight wheels of torch and of torchvision, twelve machines; the processor is this one, which has AVX2 at least."""
+def site_of_variants(world):
+    """Eight wheels of torch and of torchvision as variants, and a plain one of each."""
     folder = world.path("varied")
+    if os.path.isdir(folder):
+        return folder
     os.mkdir(folder)
     for label in ("cpu.avx2", "cpu.avx512", "cu130.sm80.avx2", "cu128.sm75.avx2", "cu128.sm80.avx2", "cu128.sm90.avx2", "cu128.sm120.avx2", "cu130.sm90a.avx512"):
         make_wheel(folder, "torch", f"2.6.0+{label}", marked=True)
@@ -158,6 +162,30 @@ def test_uv_chooses_variants(world):
     make_wheel(folder, "torchvision", "0.21.0", ["torch==2.6.0"])
     result = subprocess.run([world.ptbuild, "index", folder, "--variants"], capture_output=True, text=True, timeout=120, env=clean_env())
     assert result.returncode == 0, result.stderr
+    return folder
+
+
+def labels_taken(target):
+    """Of what was installed there; torchvision has followed its torch."""
+    taken = [open(os.path.join(target, name, "__init__.py")).read().split("'")[1] for name in ("torch", "torchvision")]
+    labels = {version.partition("+")[2] for version in taken}
+    assert len(labels) == 1, taken
+    return labels.pop()
+
+
+def choose(world, server, target, before=(), **env):
+    command = [*before, os.path.join(TOOLS, "uv"), "pip", "install", "-q", "--no-cache", "--target", target, "--index-url", f"{server.url}/variants/simple/", "torchvision"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=clean_env(HOME=world.dir, **env))
+    assert result.returncode == 0, result.stderr
+    return labels_taken(target)
+
+
+def forced(driver, gpu):
+    return {"UV_PREVIEW_FEATURES": "wheel-variants", **({"NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": driver, "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": gpu} if driver else {})}
+
+
+def test_uv_chooses_variants(world):
+    """Twelve machines; the processor is this one, which has AVX2 at least."""
     avx512 = all(f" {f} " in open("/proc/cpuinfo").read() for f in ("avx512f", "avx512dq", "avx512vl", "avx512bw"))
     cpu = "cpu.avx512" if avx512 else "cpu.avx2"
     machines = {
@@ -174,19 +202,62 @@ def test_uv_chooses_variants(world):
         ("13.0", "12.1"): {"cu128.sm120.avx2"},
         ("12.8", "10.0"): {cpu},
     }
-    with Server(folder) as server:
+    with Server(site_of_variants(world)) as server:
         for (driver, gpu), wanted in machines.items():
-            forced = {"NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": driver, "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": gpu} if driver else {}
-            for preview, want in (({"UV_PREVIEW_FEATURES": "wheel-variants"}, wanted), ({}, {""})):
-                if not preview and driver:
-                    continue
-                target = world.path(f"on-{driver}-{gpu}-{len(preview)}")
-                command = ["pip", "install", "-q", "--no-cache", "--target", target, "--index-url", f"{server.url}/variants/simple/", "torchvision"]
-                result = tool(world, "uv", *command, **preview, **forced)
-                assert result.returncode == 0, result.stderr
-                taken = [open(os.path.join(target, name, "__init__.py")).read().split("'")[1] for name in ("torch", "torchvision")]
-                labels = {version.partition("+")[2] for version in taken}
-                assert labels <= want and len(labels) == 1, (driver, gpu, taken, want)
+            taken = choose(world, server, world.path(f"on-{driver}-{gpu}"), **forced(driver, gpu))
+            assert taken in wanted, (driver, gpu, taken, wanted)
+
+
+# What every processor of x86-64 says, which the recorded machines leave out.
+FLAGS = "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse sse2 ht syscall nx lm constant_tsc rep_good nopl cpuid lahf_lm"
+# Recorded machines (tests/data/machines), the CUDA of their drivers, and the wheel that is theirs.
+RECORDED = {
+    "nehalem-x5570": ("", ""),
+    "sandy-bridge-gtx1080": ("12.2", ""),
+    "haswell-4770-titan-x": ("12.2", "cpu.avx2"),
+    "skylake-sp-v100": ("12.2", "cpu.avx512"),
+    "cascade-lake-t4": ("12.4", "cu128.sm75.avx2"),
+    "zen3-7763-a10": ("12.4", "cu128.sm80.avx2"),
+    "ice-lake-sp-a100": ("12.2", "cu128.sm80.avx2"),
+    "ice-lake-sp-a100-old-driver": ("11.4", "cpu.avx512"),
+    "sapphire-rapids-h100": ("12.2", "cu128.sm90.avx2"),
+    "emerald-rapids-vm-h200": ("13.0", "cu130.sm90a.avx512"),
+    "zen5-9950x-rtx5090": ("12.8", "cu128.sm120.avx2"),
+    "emerald-rapids-b200": ("12.8", "cpu.avx512"),
+}
+
+
+def recorded(world, name):
+    """The machine's /proc/cpuinfo, and the compute capability of its GPUs."""
+    with open(os.path.join(os.path.dirname(HERE), "data", "machines", name + ".yaml"), encoding="utf-8") as f:
+        text = f.read()
+    cpu = {key: re.search(rf'^  {key}: "?([^"\n]*)', text, re.M)[1] for key in ("name", "vendor", "family", "model", "stepping", "flags")}
+    path = world.path(f"{name}.cpuinfo")
+    with open(path, "w", encoding="utf-8") as f:
+        lines = {"processor": 0, "vendor_id": cpu["vendor"], "cpu family": cpu["family"], "model": cpu["model"], "model name": cpu["name"], "stepping": cpu["stepping"], "flags": f"{FLAGS} {cpu['flags']}"}
+        f.write("".join(f"{key}\t: {value}\n" for key, value in lines.items()) + "\n")
+    gpu = re.search(r'capability: "([^"]*)"', text)
+    return path, gpu[1] if gpu else ""
+
+
+def test_uv_chooses_variants_on_recorded_machines(world):
+    """uv reads /proc/cpuinfo; below AVX2 the plain wheel is left."""
+    with Server(site_of_variants(world)) as server:
+        for name, (driver, wanted) in RECORDED.items():
+            cpuinfo, gpu = recorded(world, name)
+            seen = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", cpuinfo, "/proc/cpuinfo"]
+            taken = choose(world, server, world.path(f"on-{name}"), seen, **forced(driver, gpu))
+            assert taken == wanted, (name, driver, gpu, taken, wanted)
+
+
+def test_others_take_the_plain_wheel(world):
+    """uv without the preview feature, and pip, which knows no variants."""
+    with Server(site_of_variants(world)) as server:
+        assert choose(world, server, world.path("by-plain-uv")) == ""
+        target = world.path("by-pip")
+        command = ["-m", "pip", "install", "-q", "--no-cache-dir", "--isolated", "--disable-pip-version-check", "--target", target, "--index-url", f"{server.url}/variants/simple/", "torchvision"]
+        result = tool(world, "python", *command)
+        assert result.returncode == 0 and labels_taken(target) == "", result.stderr
 
 
 if __name__ == "__main__":
@@ -203,5 +274,7 @@ if __name__ == "__main__":
             test_uv_passes_over_yanked,
             test_uv_with_the_line_of_the_index,
             test_uv_chooses_variants,
+            test_uv_chooses_variants_on_recorded_machines,
+            test_others_take_the_plain_wheel,
         ]
     )
