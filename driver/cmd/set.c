@@ -7,6 +7,7 @@
 #include "base/sys/machine.h"
 #include "cmd/build.h"
 #include "cmd/cost.h"
+#include "core/plan/torch_fits.h"
 #include "core/variant/set_file.h"
 #include "core/wheel/official.h"
 #include "step/index/index.h"
@@ -245,6 +246,9 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 		    cmd_needs_plan(&own, plans[i], own.world, e) < 0)
 			return -1;
 	}
+	const char *torch = o->base.base.select.plan.torch;
+	if (torch && s->file.torch == SET_WHEEL && torch_fits_gpus(torch, plans[chosen.count - 1], own.arena, e) < 0)
+		return -1;
 	s->group = groups[0];
 	return plan_items(s, off, &chosen, plans, e) < 0 ? -1 : check_beside(s, own.tables, &chosen, e);
 }

@@ -1,5 +1,6 @@
 #include "core/plan/torch_fits.h"
 
+#include "base/os.h"
 #include "base/path.h"
 #include "base/version.h"
 #include "core/fatbin/fatbin_cut.h"
@@ -166,15 +167,31 @@ static int refuse_gpu(const struct kinds *k, const char *gpu, struct arena *a, s
 	return err_hint(e, "choose GPU targets that the torch has, or another torch");
 }
 
-int torch_fits_gpus(const char *unpacked, const struct plan *p, struct arena *a, struct err *e)
+/* The kinds of code in a wheel's libtorch_cuda.so, which is too large for a buffer that grows. */
+static int read_kinds(const char *wheel, struct arena *a, struct kinds *ret, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping m = {0};
-	const char *path = unpacked ? path_join(a, unpacked, "torch/lib/libtorch_cuda.so") : NULL;
+	AUTO_ZIP struct zip_reader *z = NULL;
+	if (zip_open(wheel, a, &z, e) < 0)
+		return -1;
+	const struct zip_entry *en = zip_find(z, "torch/lib/libtorch_cuda.so");
+	if (!en)
+		return 0;
+	AUTO_FD int fd = os_memory_file();
+	if (fd < 0)
+		return err_errno(e, ERR_SYSTEM, "no memory for '%s'", en->name);
+	if (zip_extract_fd(z, en, fd, NULL, e) < 0 || fs_map(arena_printf(a, "/dev/fd/%d", fd), &m, e) < 0)
+		return -1;
+	return fatbin_scan(m.data, m.size, "libtorch_cuda.so", add_kind, ret, e);
+}
+
+int torch_fits_gpus(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
+{
 	struct kinds k = {.count = 0};
 	bool keep[ARRAY_LEN(k.items)];
-	if (!path || !plan_is_extension(p) || !fs_exists(TRUSTED, path))
+	if (!plan_is_extension(p) || !p->gpu.count)
 		return 0;
-	if (fs_map(path, &m, e) < 0 || fatbin_scan(m.data, m.size, "libtorch_cuda.so", add_kind, &k, e) < 0)
+	if (read_kinds(wheel, a, &k, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->gpu.count && k.count; i++) {
 		char *end;

@@ -18,5 +18,6 @@ int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, st
  * root nor its toolkit has, so that it could not be imported there. `unpacked` likewise. */
 int torch_fits_root(const char *unpacked, const struct plan *p, const struct root *root, struct arena *a,
 		    struct err *e) MUST_CHECK;
-/* torch_fits_gpus: whether its GPU code runs on the plan's targets; `unpacked`: NULL for none. */
-int torch_fits_gpus(const char *unpacked, const struct plan *p, struct arena *a, struct err *e) MUST_CHECK;
+/* torch_fits_gpus: whether its GPU code runs on the plan's targets. Takes seconds: a library of
+ * 1 GB is inflated. */
+int torch_fits_gpus(const char *wheel, const struct plan *p, struct arena *a, struct err *e) MUST_CHECK;

@@ -1,5 +1,7 @@
 #include "core/variant/set_file.h"
 
+#include <unistd.h>
+
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/version.h"
@@ -27,7 +29,9 @@ struct reading {
 /* Of a profile, a torch or an extension; a name that is no path there stays one. */
 static const char *value_of(const struct reading *r, enum set_kind kind, const char *text)
 {
-	const char *path = path_absolute(r->a, path_dir(r->a, r->path), text);
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	const char *dir = path_absolute(r->a, cwd ? cwd : "/", path_dir(r->a, r->path));
+	const char *path = path_absolute(r->a, dir, text);
 	const bool named = kind == SET_PROFILE ? strchr(text, '/') || path_has_suffix(text, ".yaml")
 			   : kind == SET_TORCH ? path_has_suffix(text, ".whl")
 					       : kind == SET_EXTENSION && fs_exists(TRUSTED, path);

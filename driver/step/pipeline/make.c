@@ -288,7 +288,6 @@ static int make_python(struct make *m, struct err *e)
 	if (m->torch &&
 	    (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
 	     torch_fits_root(m->torch_dir, m->plan, m->q->root, m->arena, e) < 0 ||
-	     torch_fits_gpus(m->torch_dir, m->plan, m->arena, e) < 0 ||
 	     torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0))
 		return -1;
 	step_end(m, false);

@@ -321,8 +321,16 @@ static int be_ready(struct pipeline *l, const struct plan *p, const struct torch
 	const char *name = arena_printf(l->arena, "%s %s", p->variant, p->release);
 	if (strlist_contains(&l->ready, name))
 		return 0;
+	const char *gpus = torch && torch->wheel && plan_is_extension(p)
+				   ? arena_printf(l->arena, "%s %s", torch->wheel, strlist_join(&p->gpu, l->arena, " "))
+				   : NULL;
 	if (torch && torch->wheel && torch_fits(torch->wheel, p, l->toolchain->glibc, l->arena, e) < 0)
 		return -1;
+	if (gpus && !strlist_contains(&l->ready, gpus)) { /* once for all extensions */
+		if (torch_fits_gpus(torch->wheel, p, l->arena, e) < 0)
+			return -1;
+		strlist_ref(&l->ready, l->arena, gpus);
+	}
 	if ((l->q->shard.count && shard_check(p, l->toolchain, e) < 0) || try_sandbox(l, e) < 0 ||
 	    pipeline_preflight(l->q, p, l->toolchain, l->toolkits, l->run, l->arena, e) < 0)
 		return -1;

@@ -125,7 +125,7 @@ static void packages_of_a_release_are_left_alone(void **state)
 	const struct package_row none = {.name = NULL};
 	struct plan p = {.platform = "x86_64-linux", .package_row = &none};
 	assert_ok(torch_fits("/nowhere/" NAME, &p, NULL, &a, &e), &e);
-	assert_ok(torch_fits_gpus("/nowhere", &p, &a, &e), &e);
+	assert_ok(torch_fits_gpus("/nowhere/" NAME, &p, &a, &e), &e);
 	/* but for what they are compiled for */
 	p.cuda = "12.8";
 	const char *wheel = make("torch-2.6.0-cp312-cp312-linux_aarch64.whl", "cuda = '12.8'\n", NULL);
@@ -136,39 +136,51 @@ static void packages_of_a_release_are_left_alone(void **state)
 	assert_non_null(strstr(e.hint, "--torch"));
 }
 
-static void gpu(const char *target, const char *error)
+static void gpu(const char *wheel, const char *target, const char *error)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	struct plan p = plan_for("13.0");
 	strlist_ref(&p.gpu, &a, target);
 	if (error)
-		assert_err(torch_fits_gpus(test_path("."), &p, &a, &e), &e, ERR_POLICY, error);
+		assert_err(torch_fits_gpus(wheel, &p, &a, &e), &e, ERR_POLICY, error);
 	else
-		assert_ok(torch_fits_gpus(test_path("."), &p, &a, &e), &e);
+		assert_ok(torch_fits_gpus(wheel, &p, &a, &e), &e);
+}
+
+/* A wheel with a library that has this code. */
+static const char *make_gpu(const struct buf *entries)
+{
+	AUTO_BUF struct buf file = {0};
+	struct zip_writer *z;
+	struct err e = {0};
+	uint8_t digest[32];
+	test_dir();
+	const char *path = test_path(NAME);
+	craft_container(&file, entries);
+	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
+	assert_ok(zip_add_data(z, "torch/lib/libtorch_cuda.so", file.data, file.len, &e), &e);
+	assert_ok(zip_finish(z, digest, &e), &e);
+	return path;
 }
 
 static void its_gpu_code_runs_on_the_targets(void **state)
 {
 	(void)state;
-	AUTO_BUF struct buf entries = {0}, file = {0};
-	test_dir();
-	gpu("9.0", NULL); /* nothing is known without the library */
+	AUTO_BUF struct buf entries = {0};
+	gpu(make(NAME, NULL, NULL), "9.0", NULL); /* nothing is known without the library */
+	test_teardown(state);
 	craft_cubin_entry(&entries, 80, 0);
 	craft_cubin_entry(&entries, 90, 0);
-	craft_container(&file, &entries);
-	assert_int_equal(fs_mkdirs(TRUSTED, test_path("torch/lib"), ERR_IGNORED), 0);
-	test_write_bytes(test_path("torch/lib/libtorch_cuda.so"), file.data, file.len);
-	gpu("9.0", NULL);
-	gpu("9.0a", NULL);
-	gpu("8.6", NULL);
-	gpu("7.5", "the torch has no code that runs on 7.5: it has sm80, sm90");
-	gpu("12.0", "the torch has no code that runs on 12.0");
+	const char *wheel = make_gpu(&entries);
+	gpu(wheel, "9.0", NULL);
+	gpu(wheel, "9.0a", NULL);
+	gpu(wheel, "8.6", NULL);
+	gpu(wheel, "7.5", "the torch has no code that runs on 7.5: it has sm80, sm90");
+	gpu(wheel, "12.0", "the torch has no code that runs on 12.0");
+	test_teardown(state);
 	craft_ptx_entry(&entries, 90);
-	buf_reset(&file);
-	craft_container(&file, &entries);
-	test_write_bytes(test_path("torch/lib/libtorch_cuda.so"), file.data, file.len);
-	gpu("12.0+PTX", NULL);
+	gpu(make_gpu(&entries), "12.0+PTX", NULL);
 }
 
 /* Where the root's loader looks, or in the toolkit; what torch brings itself is not asked for. */

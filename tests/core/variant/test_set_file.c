@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "core/variant/set_file.h"
 
@@ -51,6 +52,17 @@ static void rows_know_their_places(void **state)
 	assert_string_equal(f.rows[5].value, test_path("tiny"));
 	assert_string_equal(f.rows[6].value, "torch-scatter==2.1.2");
 	assert_int_equal(f.rows[6].kind, SET_EXTENSION);
+	/* The file may be named from where one is. */
+	struct set_file near = {0};
+	struct err e = {0};
+	assert_int_equal(chdir(test_path(".")), 0);
+	assert_ok(set_file_load("all.yaml", &a, &near, &e), &e);
+	assert_string_equal(near.rows[5].value, test_path("tiny"));
+	test_write(test_path("near.yaml"), "profile: cpu-avx2\ntorch: torch-2.6.0-cp313-cp313-linux_x86_64.whl\n"
+					   "extensions: [tiny]\n");
+	assert_ok(set_file_load("./near.yaml", &a, &near, &e), &e);
+	assert_string_equal(near.rows[1].value, test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl"));
+	assert_int_equal(chdir("/"), 0);
 }
 
 static void a_torch_is_one_of_five_kinds(void **state)
