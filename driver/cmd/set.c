@@ -436,6 +436,7 @@ static int write_set(struct set *s, const struct tables *t, const char *dir, str
 static const struct show rows[] = {
 	{.text = "{name}: {profile}, Python {python}[, CUDA {cuda}], release {release}"},
 	{.each = "wheels", .columns = {"package={name}", "version", "made", "from"}, .indent = 2},
+	{.text = "{!out}what of these the store has already is taken from it"},
 	SHOW("out", "\n{out}: {files:, }"),
 	SHOW("pip", "{-pip}"),
 	SHOW("uv", "{-uv}"),

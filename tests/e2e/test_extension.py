@@ -141,6 +141,7 @@ def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
     assert dry.returncode == 0 and not os.path.exists(world.path("set-out")), dry.stderr
     planned = [(w["name"], w["made"], w["from"]) for w in json.loads(dry.stdout)["wheels"]]
     assert planned == [("torch", "copied", world.torch), ("tiny_ext", "built", top)], planned
+    assert "\nwhat of these the store has already is taken from it\n" in a_set(world, "all.yaml", "--dry-run", **rows).stdout
     r = a_set(world, "all.yaml", "--json", **rows)
     assert r.returncode == 0, r.stderr
     doc = json.loads(r.stdout)
@@ -172,7 +173,7 @@ def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
     assert again.returncode == 7 and "torch-9-py3-none-any.whl' does not belong to the set" in again.stderr, again.stderr
     os.remove(f"{out}/torch-9-py3-none-any.whl")
     again = a_set(world, "all.yaml", **rows)
-    assert again.returncode == 0 and "from the store" in again.stdout, again.stdout + again.stderr
+    assert again.returncode == 0 and "from the store" in again.stdout and "store has" not in again.stdout, again.stdout + again.stderr
 
 
 def test_rows_of_a_set_that_do_not_go_together(world):
