@@ -31,9 +31,11 @@ static const json_t *member(const struct thing *t, const char *path, size_t len)
 		for (size_t i = 0; at && i < len;) {
 			const char *dot = memchr(path + i, '.', len - i);
 			size_t n = dot ? (size_t)(dot - path) - i : len - i;
-			at = json_is_array(at) && n == 1 && path[i] >= '0' && path[i] <= '9'
-				     ? json_array_get(at, (size_t)(path[i] - '0'))
-				     : json_object_getn(at, path + i, n);
+			char key[64]; /* jansson 2.13, of a release's root, takes no length */
+			snprintf(key, sizeof(key), "%.*s", (int)n, path + i);
+			at = json_is_array(at) && n == 1 && *key >= '0' && *key <= '9'
+				     ? json_array_get(at, (size_t)(*key - '0'))
+				     : json_object_get(at, key);
 			i += n + 1;
 		}
 		if (at)

@@ -6,6 +6,9 @@
 #ifndef DT_RELR /* glibc before 2.36 */
 #define DT_RELR 36
 #endif
+#ifndef PT_GNU_PROPERTY /* and 2.32 */
+#define PT_GNU_PROPERTY 0x6474e553
+#endif
 
 struct cutting {
 	struct elf_cut *c;
