@@ -239,7 +239,7 @@ static void gpus_without_a_common_toolkit_are_split(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = machine("mixed-gtx1080-rtx5090", &a);
 	h.driver = "590.44.01";
-	struct detected d = choose(&h, NULL, "2.13.0", &a); /* has 12.6, which lacks sm120, and 13.x, which lack sm61 */
+	struct detected d = choose(&h, NULL, "2.14.1", &a); /* has 12.6, which lacks sm120, and 13.x, which lack sm61 */
 	assert_string_equal(d.profile, "sm120-avx512");
 	assert_string_equal(d.cuda, "13.0");
 	assert_contains(strlist_join(&d.warnings, &a, "\n"), "sm61 is left out");
