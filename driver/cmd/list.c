@@ -169,11 +169,9 @@ static const char *least_driver(const struct tables *t, const struct gpu_row *r)
 
 static int add_gpus(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
-	static const struct field before[] = {TEXT(gpu_row, capability),
-					      TEXT(gpu_row, cuda_min),
-					      TEXT(gpu_row, cuda_max),
-					      TEXT(gpu_row, torch_min),
-					      {0}},
+	static const struct field before[] = {LIST(gpu_row, aliases),   TEXT(gpu_row, capability),
+					      TEXT(gpu_row, cuda_min),  TEXT(gpu_row, cuda_max),
+					      TEXT(gpu_row, torch_min), {0}},
 				  after[] = {LIST(gpu_row, platforms),
 					     TEXT(gpu_row, name),
 					     LIST(gpu_row, devices),

@@ -570,9 +570,11 @@ static void the_release_is_one_that_has_the_targets(void **state)
 {
 	(void)state;
 	assert_int_equal(ptbuild("plan --profile sm61+sm120-avx2"), 0);
+	assert_contains(out(), ", of release 2.13.0");
+	assert_int_equal(ptbuild("plan --profile sm61+sm120-avx2 --cuda 12.8"), 0);
 	assert_contains(out(), ", of release 2.11.0");
-	expect("plan --profile sm61+sm120-avx2 --release 2.13.0", 7, "no sm61");
-	assert_contains(err_text(), "--cuda 12.8 --release 2.11.0");
+	expect("plan --profile sm61+sm120-avx2 --release 2.14.1", 7, "no sm61");
+	assert_contains(err_text(), "--cuda 12.9 --release 2.13.0");
 }
 
 static void what_is_off_already_is_not_given_up(void **state)

@@ -146,17 +146,19 @@ static void detect_cpu(struct detecting *c)
 
 /* ---- the targets for the GPUs, and the toolkits that the driver can run ---- */
 
-/* The row of a capability; else the highest one below it, of the same major number, whose code it runs, or (any) of
- * all; else NULL. */
-static const struct gpu_row *row_for(const struct tables *t, const char *capability, bool any)
+/* The row of a capability, or of the one whose code its GPUs run; else the highest one below it, of the same major
+ * number, whose code it runs, or (any) of all; else NULL. */
+static const struct gpu_row *row_for(const struct tables *t, const char *capability, bool any, struct arena *a)
 {
-	const struct gpu_row *best = NULL;
+	const char *dot = strchrnul(capability, '.');
+	const struct gpu_row *best =
+		tables_gpu(t, arena_printf(a, "%.*s%s", (int)(dot - capability), capability, dot + !!*dot));
 	long major = strtol(capability, NULL, 10);
+	if (best)
+		return best;
 	for (unsigned i = 0; i < t->gpus_count; i++) {
 		const struct gpu_row *row = &t->gpus[i];
 		int order = version_cmp(row->capability, capability);
-		if (order == 0)
-			return row;
 		if (order < 0 && !row->tegra && (any || strtol(row->capability, NULL, 10) == major) &&
 		    (!best || version_cmp(row->capability, best->capability) > 0))
 			best = row;
@@ -189,10 +191,10 @@ static void add_target(struct detecting *c, const struct gpu_row *row, bool ptx)
 
 static void add_gpu(struct detecting *c, const struct hardware_gpu *g)
 {
-	const struct gpu_row *row = row_for(c->t, g->capability, false);
+	const struct gpu_row *row = row_for(c->t, g->capability, false, c->a);
 	bool ptx = !row && is_newest(c->t, g->capability);
 	if (ptx)
-		row = row_for(c->t, g->capability, true);
+		row = row_for(c->t, g->capability, true, c->a);
 	if (row)
 		add_target(c, row, ptx);
 	if (row && version_cmp(row->capability, g->capability) == 0)

@@ -63,6 +63,7 @@ struct gpu_row {                /* gpu.yaml */
 	const char *sm;         /* "90" */
 	const char *capability; /* "9.0" */
 	const char *name;       /* "Hopper" */
+	const char **aliases;   /* other numbers whose GPUs run its code: "107" */
 	const char **devices;
 	const char *cuda_min; /* first toolkit whose nvcc has the target */
 	const char *cuda_max; /* last one ("" = still there) */
@@ -85,7 +86,7 @@ struct gpu_row {                /* gpu.yaml */
 	/* a system on a chip, whose code runs on it alone: what is built for a lower minor number
 	 * of its line does not */
 	bool tegra;
-	unsigned devices_count, platforms_count, not_with_count, suffixes_count, settings_count;
+	unsigned aliases_count, devices_count, platforms_count, not_with_count, suffixes_count, settings_count;
 	unsigned line;
 };
 

@@ -107,6 +107,9 @@ static int check_gpu(const struct tables *t, const struct row_place *at, const v
 		return row_bad(at, e, "cuda_max %s is before cuda_min %s", row->cuda_max, row->cuda_min);
 	if (check_suffixes(at, row, e) < 0 || row_settings(t, at->file, row->settings, row->settings_count, e) < 0)
 		return -1;
+	for (unsigned i = 0; i < row->aliases_count; i++)
+		if (tables_gpu(t, row->aliases[i]) != row)
+			return row_bad(at, e, "sm '%s' is listed twice", row->aliases[i]);
 	for (unsigned i = 0; i < row->not_with_count; i++)
 		if (!tables_gpu(t, row->not_with[i]))
 			return row_bad(at, e, "not_with: no sm '%s' in this file", row->not_with[i]);

@@ -51,7 +51,11 @@ bool tables_python_known(const struct tables *t, const char *python)
 
 const struct gpu_row *tables_gpu(const struct tables *t, const char *sm)
 {
-	return text_search(sm, t->gpus, t->gpus_count, sizeof(*t->gpus));
+	const struct gpu_row *row = text_search(sm, t->gpus, t->gpus_count, sizeof(*t->gpus));
+	for (unsigned i = 0; !row && i < t->gpus_count; i++)
+		if (strings_contain(t->gpus[i].aliases, t->gpus[i].aliases_count, sm))
+			row = &t->gpus[i];
+	return row;
 }
 
 bool tables_affects(const struct advisory_row *row, const char *distribution, const char *version)

@@ -92,7 +92,8 @@ static int parse_target(const struct tables *t, const char *word, struct arena *
 	size_t digits = strncmp(word, "sm", 2) == 0 ? strspn(word + 2, "0123456789") : 0;
 	const struct gpu_row *row = digits ? tables_gpu(t, arena_strndup(a, word + 2, digits)) : NULL;
 	const char *suffix = word + 2 + digits;
-	if (!row)
+	/* what is for one chip, or for a family, is not for the GPUs of an alias */
+	if (!row || (*suffix && strncmp(row->sm, word + 2, digits) != 0))
 		return unknown_gpu(t, word, a, e);
 	if (*suffix && check_suffix(row, suffix, a, e) < 0)
 		return -1;

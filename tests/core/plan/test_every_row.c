@@ -359,10 +359,9 @@ static void ask_isas(struct asks *l)
 		const struct isa_row *isa = &shipped->isas[i];
 		const char *profile = arena_printf(&shared, "cpu-%s", isa->name);
 		add(l, r->name, spelled("pytorch", r->pythons[0], NULL, profile))->gcc = isa->gcc_min;
-		for (unsigned k = 0; k < isa->aliases_count; k++) {
-			const char *alias = arena_printf(&shared, "cpu-%s", isa->aliases[k]);
-			add(l, r->name, spelled("pytorch", r->pythons[0], NULL, alias));
-		}
+		for (unsigned k = 0; k < isa->aliases_count; k++)
+			add(l, r->name,
+			    spelled("pytorch", r->pythons[0], NULL, arena_printf(&shared, "cpu-%s", isa->aliases[k])));
 		for (const struct release_row *o = shipped->releases; o <= r; o++)
 			add(l, o->name, spelled("pytorch", o->pythons[0], NULL, profile));
 	}
@@ -370,19 +369,21 @@ static void ask_isas(struct asks *l)
 
 static void ask_gpu(struct asks *l, const struct release_row *r, const struct gpu_row *gpu)
 {
-	const char *python = r->pythons[0], *oldest = r->toolkits[0];
+	const char *python = r->pythons[0], *first = r->toolkits[0];
 	for (size_t s = 0; s < 1 + gpu->suffixes_count; s++) {
-		const char *suffix = s ? gpu->suffixes[s - 1].suffix : "";
-		const char *profile = arena_printf(&shared, "sm%s%s-avx2", gpu->sm, suffix);
+		const char *profile =
+			arena_printf(&shared, "sm%s%s-avx2", gpu->sm, s ? gpu->suffixes[s - 1].suffix : "");
 		for (unsigned n = 0; n < r->toolkits_count; n++)
 			add(l, r->name, spelled("pytorch", python, r->toolkits[n], profile));
 	}
-	for (unsigned i = 0; i < gpu->not_with_count; i++) {
-		const char *both = arena_printf(&shared, "sm%s+sm%s-avx2", gpu->not_with[i], gpu->sm);
-		add(l, r->name, spelled("pytorch", python, oldest, both));
-	}
+	for (unsigned i = 0; i < gpu->aliases_count; i++)
+		add(l, r->name, spelled("pytorch", python, first, arena_printf(&shared, "sm%s-avx2", gpu->aliases[i])));
+	for (unsigned i = 0; i < gpu->not_with_count; i++)
+		add(l, r->name,
+		    spelled("pytorch", python, first,
+			    arena_printf(&shared, "sm%s+sm%s-avx2", gpu->not_with[i], gpu->sm)));
 	if (r->torchvision)
-		add(l, r->name, spelled("torchvision", python, oldest, arena_printf(&shared, "sm%s-avx2", gpu->sm)));
+		add(l, r->name, spelled("torchvision", python, first, arena_printf(&shared, "sm%s-avx2", gpu->sm)));
 }
 
 static void ask_gpus(struct asks *l)

@@ -32,7 +32,7 @@ static struct promise of(const char *label)
 
 static void labels_of_processors(void **state)
 {
-	static const char *const names[] = {"avx", "avx2", "avx512", "avx512bf16", "avx512vnni"};
+	static const char *const names[] = {"avx", "avx2", "avx512", "avx512bf16", "avx512vnni", "avx512amx"};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct promise p = of(arena_printf(&arena, "cpu.%s", names[i]));
@@ -49,6 +49,7 @@ static void labels_spell_names_with_dots(void **state)
 {
 	(void)state;
 	assert_string_equal(of("cpu.armv8.2").isa->name, "armv8_2");
+	assert_string_equal(of("cpu.avx10.1").isa->name, "avx10_1");
 	assert_string_equal(of("cpu.armv9").isa->name, "armv9");
 	assert_string_equal(of("cpu.neoverse.v1").isa->name, "neoverse_v1");
 	assert_string_equal(of("cpu.armv8.2").platform, "aarch64-linux");

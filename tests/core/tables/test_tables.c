@@ -22,7 +22,7 @@ static void loads_what_is_shipped(void **state)
 	const struct tables *t = shipped(&a);
 
 	(void)state;
-	assert_int_equal(t->isas_count, 8);
+	assert_int_equal(t->isas_count, 10);
 	assert_int_equal(t->gpus_count, 21);
 	assert_int_equal(t->toolkits_count, 7);
 	assert_int_equal(t->blas_count, 3);
@@ -133,6 +133,7 @@ static void aliases_count(void **state)
 	(void)state;
 	assert_ptr_equal(tables_isa(t, "armv8.2"), tables_isa(t, "armv8_2"));
 	assert_ptr_equal(tables_isa(t, "graviton3"), tables_isa(t, "neoverse_v1"));
+	assert_ptr_equal(tables_gpu(t, "107"), tables_gpu(t, "100"));
 	assert_null(tables_isa(t, "armv7"));
 }
 

@@ -72,6 +72,7 @@ REFUSED(wrong_type, "isa.yaml", "flags: [-mavx, -mno-fma, -mno-bmi, -mno-bmi2, -
 REFUSED(no_yaml, "gpu.yaml", "gpus:", "gpus: [", "")
 REFUSED(two_instruction_sets, "isa.yaml", "name: avx512vnni", "name: avx2", "'avx2' is listed twice")
 REFUSED(alias_of_another, "isa.yaml", "aliases: [armv8.2]", "aliases: [avx2]", "'avx2' is listed twice")
+REFUSED(alias_of_another_gpu, "gpu.yaml", "aliases: [\"107\"]", "aliases: [\"103\"]", "sm '103' is listed twice")
 REFUSED(instruction_set_name, "isa.yaml", "name: avx512vnni", "name: avx512-vnni",
 	"not a name for an instruction set: 'avx512-vnni'")
 REFUSED(instruction_set_platform, "isa.yaml", "platform: aarch64-linux", "platform: arm-linux",
@@ -350,6 +351,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(no_yaml, test_teardown),
 	cmocka_unit_test_teardown(two_instruction_sets, test_teardown),
 	cmocka_unit_test_teardown(alias_of_another, test_teardown),
+	cmocka_unit_test_teardown(alias_of_another_gpu, test_teardown),
 	cmocka_unit_test_teardown(instruction_set_name, test_teardown),
 	cmocka_unit_test_teardown(instruction_set_platform, test_teardown),
 	cmocka_unit_test_teardown(instruction_set_flag, test_teardown),

@@ -27,6 +27,8 @@ static void canonical_names(void **state)
 		{"cpu-x86_64_v3", "cpu-avx2", "x86_64-linux"},
 		{"sm90-x86_64_v4", "sm90-avx512", "x86_64-linux"},
 		{"cpu-armv8_2", "cpu-armv8_2", "aarch64-linux"},
+		{"sm107-avx10.1", "sm100-avx10_1", "x86_64-linux"}, /* Rubin runs code for 10.0 */
+		{"sm90+sm107+ptx-avx512amx", "sm90+sm100+ptx-avx512amx", "x86_64-linux"},
 		{"sm90-armv9", "sm90-armv9", "aarch64-linux"},
 		{"sm80+sm90-avx512", "sm80+sm90-avx512", "x86_64-linux"},
 		{"sm90+sm80-avx512", "sm80+sm90-avx512", "x86_64-linux"},
@@ -64,6 +66,7 @@ static void wrong_names(void **state)
 		const char *hint;
 	} cases[] = {
 		{"sm91-avx2", "unknown GPU target 'sm91'", "did you mean 'sm90'"},
+		{"sm107a-avx2", "unknown GPU target 'sm107a'", "known: cpu sm50"},
 		{"SM90-avx2", "unknown GPU target 'SM90'", "sm90"},
 		{"90-avx2", "unknown GPU target '90'", "did you mean 'sm90'"},
 		{"9.0-avx2", "unknown GPU target '9.0'", "did you mean 'sm90'"},
