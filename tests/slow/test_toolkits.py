@@ -105,9 +105,10 @@ def foreign(root, here, qemu):
     steps = run(*loader, gxx, f"--sysroot={root}", "-###", "-O2", "-march=armv8.2-a+fp16+dotprod", "-no-canonical-prefixes", "plain.cpp", "-o", "plain", cwd=here).stderr
     for line in (x for x in steps.splitlines() if x.startswith(" ") and "COLLECT" not in x):
         words = shlex.split(line)
-        program = words[0].replace("/collect2", "/collect2")
+        program = words[0]
         if program.endswith("/collect2"):  # which starts the linker
-            program, words = os.path.join(root, "usr/bin/ld"), [w for w in words if w != "-plugin" and not w.startswith(("-plugin", "/", f"{root}")) or w.endswith((".o", ".so", ".a")) and "plugin" not in w]
+            program = os.path.join(root, "usr/bin/ld")
+            words = [w for w in words if "plugin" not in w]
         elif os.sep not in program:
             program = os.path.join(root, "usr/bin", program)
         run(*loader, os.path.realpath(program), *words[1:], cwd=here)
