@@ -157,7 +157,7 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 {
 	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
 	AUTO_JSON json_t *docs = json_array();
-	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .offline = true}, .docs = docs};
+	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .fetch.offline = true}, .docs = docs};
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if ((remote && *remote && ccache_remote_check(remote, e) < 0) || cmd_tables(c, &k.q.tables, e) < 0 ||
 	    cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)

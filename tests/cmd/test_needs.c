@@ -93,6 +93,11 @@ static void sources_that_cannot_be_reached(void **state)
 	assert_contains(err_text(), "--lower-store DIR");
 	assert_contains(err_text(), "'ptbuild take --root DIR'");
 	assert_contains(err_text(), "'ptbuild slim --release 2.7.1 --gpu sm90'");
+	/* The archive that is named is the one asked, for sources as for a world. */
+	expect(arena_printf(&ran.arena,
+			    "--profile " PROFILE " --release 2.6.0-debian --archive debian=http://127.0.0.1:2/d %s",
+			    own),
+	       4, "cannot be downloaded: 'http://127.0.0.1:2': ");
 	/* A mirror has it: then the world is in the way. */
 	test_write(test_path("mirror/pytorch-v2.9.1.tar.gz"), "not opened");
 	expect(arena_printf(&ran.arena, "--profile " PROFILE " --release 2.9.1 --mirror '%s' %s", test_path("mirror"),

@@ -128,7 +128,7 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	q.plan.torch = torch_of(c, t);
 	q.out_dir = path_join(c->a, dir, "dist");
 	q.jobs = jobs;
-	q.offline = true;
+	q.fetch.offline = true;
 	q.options.keep_tree = false;
 	q.options.sign_key = NULL;
 	q.failures = NULL;

@@ -76,7 +76,7 @@ int compiled_start(const struct pipeline_request *q, const struct plan *p, const
 		   const struct run *run, struct arena *a, struct compiled *ret, struct err *e)
 {
 	const struct tool *ccache = toolchain_get(t, "ccache");
-	struct ccache_remote_request r = {.url = q->offline ? NULL : q->options.ccache_remote};
+	struct ccache_remote_request r = {.url = q->fetch.offline ? NULL : q->options.ccache_remote};
 	struct strlist read;
 	const char *keep;
 	*ret = (struct compiled){0};
@@ -120,7 +120,7 @@ void compiled_stop(struct compiled *c, const struct pipeline_request *q, const s
 int compiled_keep(const struct pipeline_request *q, const struct plan *p, const char *build_dir, const char *domain,
 		  const struct run *run, struct arena *a, struct err *e)
 {
-	const char *url = q->offline ? NULL : q->options.ccache_remote;
+	const char *url = q->fetch.offline ? NULL : q->options.ccache_remote;
 	struct strlist read, limited = {0};
 	struct ccache_promoted made;
 	size_t sent = 0;

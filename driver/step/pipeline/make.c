@@ -156,11 +156,10 @@ static void step_end(struct make *m, bool grew)
 int make_fetch(struct make *m, struct fetch_source **ret, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
-	const struct fetch_options o = {.offline = m->q->offline, .mirrors = m->q->mirrors};
 	*ret = arena_array(m->arena, row->sources_count, sizeof(**ret));
 	for (unsigned i = 0; i < row->sources_count; i++)
 		(*ret)[i] = fetch_source_of(&row->sources[i], m->arena);
-	return fetch_all(m->q->store, *ret, row->sources_count, &o, m->run, m->arena, NULL, e);
+	return fetch_all(m->q->store, *ret, row->sources_count, &m->q->fetch, m->run, m->arena, NULL, e);
 }
 
 /* Patches that come inside a source (a distribution's series), then ours. */
@@ -282,7 +281,7 @@ static int make_python(struct make *m, struct err *e)
 					.kind = m->q->kind,
 					.store = m->q->store,
 					.build_dir = m->build_dir,
-					.offline = m->q->offline};
+					.offline = m->q->fetch.offline};
 	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0)
 		return -1;
 	if (m->torch &&

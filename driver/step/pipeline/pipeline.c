@@ -410,7 +410,6 @@ static int find_official(struct pipeline *l, const struct pipeline_target *t, co
 			 struct torch_source *ret, struct err *e)
 {
 	const struct release_row *r;
-	const struct fetch_options o = {.offline = l->q->offline, .mirrors = l->q->mirrors};
 	if (tables_need_release(l->q->tables, t->release, &r, e) < 0)
 		return -1;
 	const struct torch_official q = {.profiles = l->q->profiles_dir,
@@ -418,8 +417,9 @@ static int find_official(struct pipeline *l, const struct pipeline_target *t, co
 					 .python = t->variant.python,
 					 .platform = t->variant.profile.platform,
 					 .cuda = t->variant.cuda};
-	return torch_from_official(&q, l->arena, ret, e) < 0 ? -1
-							     : torch_fetch(ret, l->q->store, &o, l->run, l->arena, e);
+	return torch_from_official(&q, l->arena, ret, e) < 0
+		       ? -1
+		       : torch_fetch(ret, l->q->store, &l->q->fetch, l->run, l->arena, e);
 }
 
 /* The torch that others are built against is always the first revision: a later one has other bytes but the same

@@ -4,6 +4,7 @@
 #include "cache/store.h"
 #include "core/machine/fit.h"
 #include "core/plan/plan.h"
+#include "step/fetch/fetch.h"
 
 struct world; /* core/world/world.h */
 
@@ -58,9 +59,8 @@ struct pipeline_request {
 	enum sandbox_kind kind;
 	struct store *store;
 	const char *out_dir;
-	unsigned jobs; /* 0: from processors and memory */
-	bool offline;
-	struct strlist mirrors;
+	unsigned jobs;              /* 0: from processors and memory */
+	struct fetch_options fetch; /* of sources and wheels */
 	/* what `ptbuild shell` must be told to find the same store; NULL: nothing */
 	const char *shell_options;
 	/* take wheels from the store, repacked if need be, but build none; the command line that

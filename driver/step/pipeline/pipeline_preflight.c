@@ -323,8 +323,7 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 static int reach(void *user, struct preflight *d, struct err *e)
 {
 	const struct pipeline_request *q = user;
-	const struct fetch_options o = {.mirrors = q->mirrors};
-	return pipeline_reach(d, q->store, &o, false, e);
+	return pipeline_reach(d, q->store, &q->fetch, false, e);
 }
 
 int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,
@@ -348,7 +347,7 @@ int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, c
 					    .out_dir = q->out_dir,
 					    .build_dir = path_join(a, path_join(a, store, "build"), p->compile_key),
 					    .jobs = q->jobs,
-					    .offline = q->offline,
+					    .offline = q->fetch.offline,
 					    .tried = p->taken || trial_passed(&t, a),
 					    .installs = pipeline_installs,
 					    .reach = reach,
