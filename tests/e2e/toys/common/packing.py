@@ -12,10 +12,10 @@ import zipfile
 
 
 class Extension:
-    def __init__(self, name, sources, include_dirs, library_dirs, libraries):
+    def __init__(self, name, sources, include_dirs, library_dirs, libraries, extra_objects=(), extra_link_args=()):
         self.name, self.sources = name, sources
         self.compile = [f"-I{d}" for d in (*include_dirs, sysconfig.get_paths()["include"])]
-        self.link = [*(f"-L{d}" for d in library_dirs), *(f"-l{n}" for n in libraries)]
+        self.link = [*extra_objects, *(f"-L{d}" for d in library_dirs), *(f"-l{n}" for n in libraries), *extra_link_args]
 
     def build(self):
         def words(name):
