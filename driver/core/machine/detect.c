@@ -201,8 +201,8 @@ static void add_gpu(struct detecting *c, const struct hardware_gpu *g)
 		return;
 	strlist_addf(&c->d->warnings, c->a, "%s has %s%s%s%s", g->name, g->capability,
 		     !row  ? ": no toolkit in the tables compiles for it"
-		     : ptx ? ", which is not in the tables: the driver compiles the PTX for "
-			   : ", which is not in the tables: code for ",
+		     : ptx ? ", which has no target in the tables: the driver compiles the PTX for "
+			   : ", which has no target in the tables: code for ",
 		     row ? row->capability : "", row && !ptx ? " runs on it" : "");
 }
 
