@@ -142,7 +142,7 @@ static void end(struct estimate *x, struct command *c, double seconds)
 	x->busy += seconds;
 }
 
-/* Work done per second of a processor, with what runs for longer than it should. */
+/* Work done per second of a processor, with what runs for longer than it should, as if it ended now. */
 static void look_at_speed(const struct estimate *x, double speed[KINDS], double *ret_all)
 {
 	const double prior = x->weights->factor > 0 ? PRIOR_S : 1;
@@ -151,8 +151,10 @@ static void look_at_speed(const struct estimate *x, double speed[KINDS], double 
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; pass && i < x->count; i++) {
 			const struct command *c = &x->commands[i];
-			if (c->age > 0)
-				late[c->kind].time += fmax(0, c->age - weight(x, c) / speed[c->kind]);
+			if (c->age <= weight(x, c) / speed[c->kind])
+				continue;
+			late[c->kind].work += SURE * weight(x, c);
+			late[c->kind].time += c->age;
 		}
 		all = (struct pace){prior, prior};
 		for (int k = 0; k < KINDS; k++) {

@@ -513,6 +513,9 @@ static void a_machine_that_is_busy_says_nothing_at_first(void **state)
 	struct watch_running running[] = {{"000.o", 2}, {"001.o", 2}};
 	f->now = 2;
 	assert_near(view(f, running, 2).seconds_left, 250, 30);
+	/* not the 24 hours of a machine that never ends one */
+	running[0].age = running[1].age = f->now = 100;
+	assert_near(view(f, running, 2).seconds_left, 4000, 2000);
 	running[0].age = running[1].age = f->now = 900;
 	assert_true(view(f, running, 2).seconds_left < 0);
 	ended(f, 0, 900);
