@@ -90,8 +90,8 @@ def toolkit(root, here, name):
     assert said[1] in ("35", "100"), said  # no driver, or one without a GPU
     with open(os.path.join(here, "kernel.o"), "rb") as file:
         data = file.read()
-    # fat binaries: a cubin has the number of its GPU in the ELF header, behind the machine 190
-    found = {f"sm_{(flags >> 8) & 0xff or flags & 0xff}" for flags in (int.from_bytes(data[m.start() + 48:m.start() + 52], "little") for m in re.finditer(rb"\x7fELF\x02\x01.{12}\xbe\x00", data, re.S))}
+    # fat binaries: a cubin has the number of its GPU in the ELF header, behind the machine 190: in the second byte from version 8 of its ABI on (CUDA 13), else in the first
+    found = {f"sm_{flags >> (8 if data[at + 8] > 7 else 0) & 0xff}" for at, flags in ((m.start(), int.from_bytes(data[m.start() + 48:m.start() + 52], "little")) for m in re.finditer(rb"\x7fELF\x02\x01.{12}\xbe\x00", data, re.S))}
     return f"nvcc {kernel:.1f} s, g++ {module:.1f} s, runtime {said[0]}, {' '.join(sorted(found)) or 'compressed'}, cudaError {said[1]}"
 
 
