@@ -76,18 +76,18 @@ class Result(unittest.TestResult):
     def words(self, err):
         return end_of("".join(traceback.format_exception(*err)))
 
-    def addError(self, test, err):
+    def addError(self, test, err, where=""):
         outcomes = sys.modules.get("_pytest.outcomes")
         if outcomes and issubclass(err[0], outcomes.Skipped):  # pytest.skip() in a test of unittest
             return self.addSkip(test, err[1])
-        self.note(test, "failed", self.words(err))
+        self.note(test, "failed", where + self.words(err))
 
     def addFailure(self, test, err):
         self.note(test, "failed", self.words(err))
 
     def addSubTest(self, test, subtest, err):
         if err is not None:
-            self.note(test, "failed", f"{subtest}\n{self.words(err)}")
+            self.addError(test, err, f"{subtest}\n")
 
     def addSkip(self, test, reason):
         self.note(test, "skipped", end_of(str(reason)))

@@ -43,6 +43,8 @@ class Good(unittest.TestCase):
         pass
     def test_pytest_skipped(self):
         import pytest
+        with self.subTest("part"):
+            pytest.skip("nor here")
         pytest.skip("nor here")
     def test_not_selected(self):
         self.fail("the table leaves it out")
