@@ -150,7 +150,7 @@ static void detect_cpu(struct detecting *c)
  * number, whose code it runs, or (any) of all; else NULL. */
 static const struct gpu_row *row_for(const struct tables *t, const char *capability, bool any, struct arena *a)
 {
-	const char *dot = strchrnul(capability, '.');
+	const char *dot = capability + strcspn(capability, ".");
 	const struct gpu_row *best =
 		tables_gpu(t, arena_printf(a, "%.*s%s", (int)(dot - capability), capability, dot + !!*dot));
 	long major = strtol(capability, NULL, 10);
