@@ -287,6 +287,10 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 				   : matrix_status(c, o->status, format, e);
 	if (strcmp(format, "html") == 0)
 		return err_set(e, ERR_USAGE, "--format html shows a run: it goes with --status DIR");
+	if (o->base.select.extensions.count) {
+		err_set(e, ERR_USAGE, "--extension: the jobs of a matrix build packages, and no extension");
+		return err_hint(e, "let a job call 'ptbuild set' with a file that names it");
+	}
 	if (check_globals(c, format, e) < 0 || take_words(c, args, o, &words, e) < 0 ||
 	    choose(c, &words, &choices, &count, e) < 0)
 		return -1;

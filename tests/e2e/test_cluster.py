@@ -247,6 +247,7 @@ class Data(unittest.TestCase):
                     f.write(text)
                 ptbuild("--status", d, status=status)
             self.assertIn("html shows a run", ptbuild(IDS[0], "--format", "html", status=2).stderr)
+            self.assertIn("no extension", ptbuild("--profile", "cpu-avx2", "--extension", ".", status=2).stderr)
             self.assertIn("no names", ptbuild(IDS[0], "--status", d, status=2).stderr)
 
 
