@@ -63,8 +63,8 @@ def check_report(world, r):
     assert build["compiler_cache"]["mode"] == "depend" and re.match(r"\d+\.", build["compiler_cache"]["version"])
     assert build["compiler_cache"]["hits"] + build["compiler_cache"]["misses"] == sum(build["compiler_cache"]["counters"].get(n, 0) for n in ("direct_cache_hit", "preprocessed_cache_hit", "cache_miss"))
     assert steps["build"]["tree_bytes"] > 1000
-    # A build that takes less than a second, as from the cache, is in processes that begin and end between two looks: its figures may be 0.
-    if not build["units"]["from_compiler_cache"] and steps["build"]["seconds"] > 1:
+    # A build from the cache takes less than a second, in processes that begin and end between two looks: its figures may be 0.
+    if not build["units"]["from_compiler_cache"]:
         assert steps["build"]["cpu_seconds"] > 0.1 and steps["build"]["peak_processes"] > 3
         assert steps["build"]["peak_memory_bytes"] > 30 << 20
     with open(os.path.join(world.out, r["variant"], "build.html"), encoding="utf-8") as f:
@@ -470,10 +470,17 @@ def test_the_store_is_whole(world):
     ok(world.run("cache", "verify"))
 
 
-def packed_by_setuptools(world):
-    """As it is in the eras of PyTorch; elsewhere the stand-in packs itself, which is sooner done."""
+def as_pytorch_is(world):
+    """Packed by setuptools, as in the eras of PyTorch (elsewhere the stand-in packs itself, which is sooner done), and with a process that is
+    there at several looks of the watch, however fast the machine is."""
+
+    def change(files):
+        files.pop("packing.py")
+        if "setup.py" in files:
+            files["setup.py"] += b"\nimport time\nend = time.process_time() + 1\nwhile time.process_time() < end:\n    pass\n"
+
     for era in ERAS:
-        world.pin(era, lambda files: files.pop("packing.py"))
+        world.pin(era, change)
 
 
 if __name__ == "__main__":
@@ -513,5 +520,5 @@ if __name__ == "__main__":
             test_two_at_once,
             test_the_store_is_whole,
         ],
-        packed_by_setuptools,
+        as_pytorch_is,
     )
