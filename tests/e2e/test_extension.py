@@ -1,5 +1,6 @@
 """An extension by one command against a stand-in for torch: built, packed, in the store; and all that is told before anything is compiled."""
 
+import glob
 import hashlib
 import io
 import json
@@ -96,6 +97,99 @@ def test_a_folder_becomes_a_wheel_and_then_a_store_hit(world):
     assert again.returncode == 0 and record(again)["store_hit"], again.stderr
     offline = extension(world, "build", top, "--set", "TINY_BY=3", "--offline")
     assert offline.returncode == 0 and record(offline)["store_hit"], offline.stderr
+
+# Three modules by a BuildExtension as torch's is: a build.ninja and a ninja for each, in one place. A unit waits until a second one is being compiled.
+SEVERAL = """
+import os
+import subprocess
+import sys
+import types
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+
+class BuildExtension(build_ext):
+    use_ninja = True
+
+    def build_extensions(self):
+        def compile(sources, output_dir, macros, **kw):
+            subprocess.check_output(["ninja", "--version"])
+            place = os.path.abspath(output_dir)
+            os.makedirs(place, exist_ok=True)
+            objects = [f"{place}/{os.path.splitext(s)[0]}.o" for s in sources]
+            flags = self.compiler.compiler_so[1:] + [f"-D{k}={v}" for k, v in macros] + [f"-I{d}" for d in self.compiler.include_dirs]
+            with open(f"{place}/build.ninja", "w") as f:
+                f.write("cflags = " + " ".join(flags) + "\\nrule compile\\n  command = sh %s/meet.sh $cflags -c $in -o $out\\n" % os.getcwd())
+                f.writelines(f"build {o}: compile {os.path.abspath(s)}\\n" for s, o in zip(sources, objects))
+            subprocess.run(["ninja", "-v", "-j", os.environ["MAX_JOBS"]], cwd=place, check=True)
+            return objects
+
+        self.compiler.compile = compile
+        build_ext.build_extensions(self)
+
+
+sys.modules["torch.utils.cpp_extension"] = types.ModuleType("torch.utils.cpp_extension")
+sys.modules["torch.utils.cpp_extension"].BuildExtension = BuildExtension
+
+
+def module(name, *sources):
+    return Extension(f"several.{name}", list(sources), define_macros=[("NAME", name)])
+
+
+setup(
+    name="several",
+    version="1",
+    packages=["several"],
+    ext_modules=[module("a", "a.c", "shared.c"), module("b", "b.c"), module("c", "c.c", "shared.c")],
+    cmdclass={"build_ext": BuildExtension},
+)
+"""
+MEET = """
+for last; do :; done
+: >"met-${last##*/}"
+for i in $(seq 600); do
+  [ "$(ls met-* | wc -l)" -lt 2 ] || exec gcc -fPIC "$@"
+  sleep .1
+done
+exit 1
+"""
+NAMED = """
+#include <Python.h>
+#define QUOTED(x) #x
+#define TEXT(x) QUOTED(x)
+#define JOINED(x) PyInit_##x
+#define INIT(x) JOINED(x)
+"""
+OF_MODULE = """
+const char *shared(void);
+static PyObject *name(PyObject *self, PyObject *n) { (void)self; (void)n; return PyUnicode_FromString(shared()); }
+static PyMethodDef methods[] = {{"name", name, METH_NOARGS, 0}, {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = TEXT(NAME), .m_size = -1, .m_methods = methods};
+PyMODINIT_FUNC INIT(NAME)(void) { return PyModule_Create(&module); }
+"""
+SHARED = "const char *shared(void); const char *shared(void) { return TEXT(NAME); }"
+
+
+def test_units_of_several_modules_are_compiled_at_once(world):
+    top = folder(world, "several", SEVERAL)
+    write(f"{top}/meet.sh", MEET)
+    write(f"{top}/several/__init__.py", "from several import a, b, c\n\nnames = [m.name() for m in (a, b, c)]\n")
+    for name, text in {"a": OF_MODULE, "b": OF_MODULE + SHARED, "c": OF_MODULE, "shared": SHARED}.items():
+        write(f"{top}/{name}.c", NAMED + text)
+    r = extension(world, "build", top, "--jobs", "2")
+    assert r.returncode == 0, r.stderr
+    item = record(r)
+    logs = [open(path).read() for path in glob.glob(f"{world.path('cache')}/objects/wheel/*/build.log")]
+    log = next(text for text in logs if "shared.o" in text)
+    assert "[4/4]" not in log and "[3/3]" in log and len(re.findall(r"\[\d/\d\].* -c \S*/shared.c", log)) == 2, log
+    site = world.path("several-site")
+    zipfile.ZipFile(item["wheel"]).extractall(site)
+    out = subprocess.run(["/usr/bin/python3", "-c", "import several; print(several.names)"], env={"PYTHONPATH": site}, capture_output=True, text=True)
+    assert out.stdout.strip() == "['a', 'b', 'c']", out
+    write(f"{top}/b.c", "#error no\n")
+    r = extension(world, "build", top, "--jobs", "2")
+    assert r.returncode != 0 and re.search(r"in unit '\S*/b.o'.*#error no", r.stderr), r.stderr
 
 
 def plan(world, source, *args, **kw):
@@ -251,4 +345,4 @@ def test_what_does_not_fit_is_told_before_anything_is_compiled(world):
         assert "building" not in r.stderr, r.stderr
 
 
-main([test_a_set_is_wheels_an_index_and_what_goes_with_it, test_rows_of_a_set_that_do_not_go_together, test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)
+main([test_a_set_is_wheels_an_index_and_what_goes_with_it, test_rows_of_a_set_that_do_not_go_together, test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_units_of_several_modules_are_compiled_at_once, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)

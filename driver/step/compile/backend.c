@@ -20,8 +20,9 @@ static const char *const setup_build[] = {"python3",   "setup.py",      "bdist_w
 	"python3", "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index", "--no-cache-dir",          \
 		"--wheel-dir", SANDBOX_OUT, "--verbose"
 static const char *const pip_build[] = {PIP_WHEEL, "--config-settings=build-dir=build", ".", NULL};
-/* What may be of any back end: one that does not know a setting refuses it. */
-static const char *const extension_build[] = {PIP_WHEEL, ".", NULL};
+/* What may be of any back end: one that does not know a setting refuses it. Where there is no pyproject.toml pip would
+ * else have setup.py remove all objects when it fails ("clean"). */
+static const char *const extension_build[] = {PIP_WHEEL, "--use-pep517", ".", NULL};
 
 static const struct backend backends[] = {
 	/* PyTorch <= 2.11: setup.py turns USE_*, BUILD_*, CMAKE_* of the environment into -D options. */
@@ -146,6 +147,97 @@ char *backend_heap(struct arena *a)
 	return arena_printf(a, text, (unsigned long long)(BACKEND_HEAP_BYTES >> 10));
 }
 
+void backend_modules(struct arena *a, struct kvlist *ret)
+{
+	static const char program[] =
+		"\"\"\"The units of all modules at once: torch's BuildExtension gives ninja those of one, links it, "
+		"and goes on to the next.\"\"\"\n"
+		"import os\n"
+		"import re\n"
+		"import subprocess\n"
+		"import sys\n"
+		"\n"
+		"\n"
+		"class Enough(BaseException):\n"
+		"    \"\"\"Raised in the place of running ninja.\"\"\"\n"
+		"\n"
+		"\n"
+		"def together(build, extensions):\n"
+		"    \"\"\"In a child, of which nothing but files remains: the status of a ninja that has the units of "
+		"all modules.\"\"\"\n"
+		"    real, rules, outputs, units, place = subprocess.run, {}, set(), [], None\n"
+		"\n"
+		"    def run(command, *args, **options):\n"
+		"        if command[0] != \"ninja\" or \"cwd\" not in options:\n"
+		"            return real(command, *args, **options)\n"
+		"        raise Enough(command, options[\"cwd\"])\n"
+		"\n"
+		"    subprocess.run = run\n"
+		"    for extension in (e for e in extensions if not e.optional):\n"
+		"        try:\n"
+		"            build(extension)\n"
+		"            return 0  # without ninja\n"
+		"        except Enough as e:\n"
+		"            command, where = e.args\n"
+		"        with open(f\"{where}/build.ninja\") as f:\n"
+		"            text = f.read()\n"
+		"        made = set(re.findall(\"^build (.*?): \", text, re.M))\n"
+		"        # The same object of two modules differs by the flags: the later one is compiled when its "
+		"turn comes.\n"
+		"        if place not in (None, where) or outputs & made:\n"
+		"            continue\n"
+		"        place = where\n"
+		"        outputs |= made\n"
+		"        rules.update(re.findall(\"^(rule .*)\\n((?:  .*\\n)+)\", text, re.M))\n"
+		"        flags = \"\".join(f\"  {line}\\n\" for line in re.findall(\"^[a-z_]+ = .*\", text, re.M))\n"
+		"        units += (f\"{unit}\\n{flags}\" for unit in re.findall(\"^build .*\", text, re.M))\n"
+		"    with open(f\"{place}/build.ninja\", \"w\") as f:\n"
+		"        f.writelines(f\"{rule}\\n{body}\" for rule, body in rules.items())\n"
+		"        f.writelines(units)\n"
+		"    readable = real([\"ninja\", \"-n\"], cwd=place, stdout=subprocess.DEVNULL).returncode == 0\n"
+		"    return real(command, cwd=place).returncode if readable else 0\n"
+		"\n"
+		"\n"
+		"def ahead(build, extensions):\n"
+		"    sys.stdout.flush()\n"
+		"    sys.stderr.flush()\n"
+		"    child = os.fork()\n"
+		"    if child:\n"
+		"        if os.waitpid(child, 0)[1]:\n"
+		"            raise RuntimeError(\"ninja has failed\")\n"
+		"        return\n"
+		"    status = 0\n"
+		"    try:\n"
+		"        status = together(build, extensions)\n"
+		"    except Exception as e:\n"
+		"        print(f\"ptbuild: one module after the other: {e!r}\", flush=True)\n"
+		"    finally:\n"
+		"        os._exit(status)\n"
+		"\n"
+		"\n"
+		"def modules(distribution):\n"
+		"    base = distribution.cmdclass.get(\"build_ext\")\n"
+		"    torch = sys.modules.get(\"torch.utils.cpp_extension\")\n"
+		"    if not torch or not isinstance(base, type) or not issubclass(base, torch.BuildExtension):\n"
+		"        return\n"
+		"\n"
+		"    class build_ext(base):\n"
+		"        def build_extension(self, ext):\n"
+		"            if self.use_ninja and not self.parallel and ext is self.extensions[0] and "
+		"len(self.extensions) > 1:\n"
+		"                ahead(super().build_extension, self.extensions)\n"
+		"            super().build_extension(ext)\n"
+		"\n"
+		"    distribution.cmdclass[\"build_ext\"] = build_ext\n";
+	struct kvlist files = {0};
+	kvlist_set(&files, a, "ptbuild_modules.py", program);
+	kvlist_set(&files, a, "ptbuild_modules-1.dist-info/METADATA",
+		   "Metadata-Version: 2.1\nName: ptbuild-modules\nVersion: 1\n");
+	kvlist_set(&files, a, "ptbuild_modules-1.dist-info/entry_points.txt",
+		   "[setuptools.finalize_distribution_options]\nptbuild = ptbuild_modules:modules\n");
+	*ret = files;
+}
+
 static void compiler_cache(const struct plan *p, const struct backend *b, const struct backend_options *o,
 			   struct arena *a, struct kvlist *env)
 {
@@ -207,8 +299,12 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 	const char *jobs = arena_printf(a, "%u", o->jobs);
 	kvlist_set(&env, a, "MAX_JOBS", jobs);
 	kvlist_set(&env, a, "CMAKE_BUILD_PARALLEL_LEVEL", jobs);
-	if (o->torch)
-		kvlist_set(&env, a, "PYTHONPATH", o->torch);
+	const char *modules = b->cmake ? NULL : BACKEND_MODULES;
+	if (modules || o->torch)
+		kvlist_set(&env, a, "PYTHONPATH",
+			   modules && o->torch ? arena_printf(a, "%s:%s", modules, o->torch)
+			   : modules           ? modules
+					       : o->torch);
 	if (o->venv)
 		kvlist_set(&env, a, "PATH", arena_printf(a, "%s/bin:%s", o->venv, kvlist_get(&env, "PATH")));
 	kvlist_sort(&env);

@@ -78,6 +78,21 @@ static int masquerade(const struct build_request *q, const char *ccache, struct 
 	return 0;
 }
 
+/* What compiles the units of several modules at once. */
+static int write_modules(const char *build_dir, struct arena *a, struct err *e)
+{
+	const char *dir = path_join(a, "cfg", path_base(BACKEND_MODULES));
+	struct kvlist files;
+	backend_modules(a, &files);
+	for (size_t i = 0; i < files.count; i++) {
+		const char *rel = path_join(a, dir, files.items[i].key);
+		if (fs_mkdirs(build_dir, path_dir(a, rel), e) < 0 ||
+		    write_if_other(build_dir, rel, files.items[i].value, 0644, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Directories, generated files, sandbox and environment, all that the package's build needs. Fills r->log. */
 static int build_set_up(const struct build_request *q, const struct backend *b, unsigned jobs, struct arena *a,
 			struct sandbox *s, struct build_result *r, struct err *e)
@@ -103,6 +118,8 @@ static int build_set_up(const struct build_request *q, const struct backend *b, 
 		return -1;
 	if (o.ccache &&
 	    write_if_other(q->build_dir, path_join(a, "cfg", path_base(BACKEND_HEAP)), backend_heap(a), 0755, e) < 0)
+		return -1;
+	if (!b->cmake && write_modules(q->build_dir, a, e) < 0)
 		return -1;
 	if (o.ccache && !b->cmake && masquerade(q, o.ccache, a, e) < 0)
 		return -1;

@@ -44,12 +44,20 @@ static const char *first_of(const char *text, const char *const *marks, size_t c
 	return best;
 }
 
+/* Whether nothing but blanks, with which pip indents, is before it in its line. */
+static bool begins_line(const char *text, const char *at)
+{
+	while (at > text && at[-1] == ' ')
+		at--;
+	return at == text || at[-1] == '\n';
+}
+
 /* "FAILED: OUTPUT OUTPUT " or, since ninja 1.13, "FAILED: [code=1] OUTPUT". */
 static const char *find_failed(const char *text, struct arena *a, const char **unit, bool *killed)
 {
 	static const char mark[] = "FAILED: ";
 	const char *at = text;
-	while ((at = strstr(at, mark)) && at != text && at[-1] != '\n')
+	while ((at = strstr(at, mark)) && !begins_line(text, at))
 		at++;
 	if (!at)
 		return NULL;

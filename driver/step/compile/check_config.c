@@ -421,7 +421,7 @@ static int check_log(const struct plan *p, const char *top, const char *rel, str
 		return -1;
 	strlist_split(&lines, &a, buf_cstr(&text), "\n");
 	for (size_t i = 0; i < lines.count; i++) {
-		const char *line = lines.items[i];
+		const char *line = lines.items[i] + strspn(lines.items[i], " "); /* pip's */
 		const char *file = *line == '[' && isdigit((unsigned char)line[1]) ? compiled_file(line, &a) : NULL;
 		if (file)
 			check_command(p, file, line, r, &wrong);

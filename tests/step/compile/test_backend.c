@@ -215,7 +215,7 @@ static void test_torch_and_venv_are_found(void **state)
 	struct kvlist l =
 		env_of("setuptools",
 		       &(struct backend_options){.jobs = 1, .torch = "/ptbuild/torch", .venv = "/ptbuild/venv"}, &a);
-	assert_string_equal(kvlist_get(&l, "PYTHONPATH"), "/ptbuild/torch");
+	assert_string_equal(kvlist_get(&l, "PYTHONPATH"), "/ptbuild/cfg/modules:/ptbuild/torch");
 	assert_contains(kvlist_get(&l, "CXXFLAGS"), "-ffile-prefix-map=/ptbuild/torch/=");
 	assert_string_equal(kvlist_get(&l, "PATH"), "/ptbuild/venv/bin:/usr/bin:/bin");
 }

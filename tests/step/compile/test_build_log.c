@@ -37,7 +37,7 @@ static void the_error_of_the_failed_unit_is_told(void **state)
 static void newer_ninjas_say_the_exit_code(void **state)
 {
 	(void)state;
-	struct build_log l = read_log("FAILED: [code=1] d/b.o d/b.d\nx: fatal error: y.h: No such file\n");
+	struct build_log l = read_log("  FAILED: [code=1] d/b.o d/b.d\nx: fatal error: y.h: No such file\n");
 	assert_string_equal(l.unit, "d/b.o");
 	assert_string_equal(l.error, "x: fatal error: y.h: No such file");
 	assert_null(l.killed);

@@ -446,7 +446,7 @@ static void test_commands_of_all_extensions_are_in_the_log(void **state)
 	assert_ok(check_config_tree(&p, test_path("."), "build", "log", false, &r, &e), &e);
 	assert_int_equal(r.host_units, 2);
 	assert_int_equal(r.device_units, 1);
-	test_write(test_path("log"), "[1/1] c++ -O2 -c /s/a.cpp -o a.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
+	test_write(test_path("log"), "  [1/1] c++ -O2 -c /s/a.cpp -o a.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
 	assert_err(check_config_tree(&p, test_path("."), "build", "log", false, &r, &e), &e, ERR_POLICY,
 		   "'/s/a.cpp' is compiled without '-mavx2'");
 }
