@@ -178,7 +178,7 @@ static void on_line(const char *text, size_t len, void *user)
 	struct progress *p = user;
 	unsigned done, all;
 	(void)len;
-	if (text[0] != '[' || sscanf(text, "[%u/%u]", &done, &all) != 2 || all == 0 || done > all)
+	if (sscanf(text, " [%u/%u]", &done, &all) != 2 || all == 0 || done > all)
 		return;
 	const bool next = all != p->all || done < p->done; /* another run of ninja */
 	if (!p->all)

@@ -132,7 +132,7 @@ static void a_build_below_the_tree_s_is_found(void **state)
 					   .build_dir = arena_strdup(&f->arena, test_path("tree")),
 					   .weights = &f->weights};
 	const struct build_observer *o = progress_observer(progress_new(&q, &run, &f->arena));
-	const char *line = "[1/6] Building CXX object 1.o";
+	const char *line = "  [1/6] Building CXX object 1.o";
 	o->begin("build", o->user);
 	o->line(line, strlen(line), o->user);
 	test_write(test_path("tree/src/build/temp/.ninja_log"), "# ninja log v6\n0\t9100\t0\t1.o\ta\n");
