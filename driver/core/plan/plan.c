@@ -1,7 +1,5 @@
 #include "core/plan/plan.h"
 
-#include <ctype.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
@@ -54,69 +52,6 @@ static void pair(const struct plan_context *c, struct plan *p)
 		p->torch_version = q->torch_version;
 	else if (c->release->pytorch && strcmp(p->torch, "root") != 0)
 		p->torch_version = arena_printf(c->arena, "%s+%s", c->release->pytorch->version, p->local_label);
-}
-
-/* Whether some package of the release has the feature on without --without: the three carry one label. */
-static int gives_up(struct plan_context *c, const struct buildenv_request *request, const char *feature, bool *ret,
-		    struct err *e)
-{
-	struct plan_options usual = c->request->options;
-	struct buildenv_request q = *request;
-	usual.without = (struct strlist){0};
-	q.options = &usual;
-	q.label = "";
-	const struct setting *off = NULL;
-	*ret = true;
-	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
-		struct buildenv env = {0};
-		q.package = tables_packages[i];
-		q.row = tables_package(c->release, q.package);
-		if (q.row && buildenv_resolve(&q, c->arena, &env, e) < 0)
-			return -1;
-		const char *name = q.row ? toggle_name(&q, feature, c->arena) : "";
-		const struct setting *s = settings_get(&env.env, name);
-		if (!s)
-			s = settings_get(&env.cache, name);
-		if (s && !setting_is_off(&q, s))
-			return 0;
-		off = s ? s : off;
-	}
-	if (!off) /* unknown: refused later */
-		return 0;
-	*ret = false;
-	strlist_addf(&c->notes, c->arena, "--without %s changes nothing: %s is %s already (%s)", feature, off->name,
-		     off->value, settings_origin(off, c->arena));
-	return 0;
-}
-
-/* "cu128.sm90.avx512", another BLAS than the platform's first, and what the user gave up: two wheels that differ in
- * that must not have one name. torchvision and torchaudio have it from their torch, which they require by its label. */
-static int make_label(struct plan_context *c, const struct buildenv_request *request, const char **ret, struct err *e)
-{
-	const struct strlist *without = &c->request->options.without;
-	struct strlist words = {0}, given_up = {0};
-	const struct blas_row *blas = plan_other_blas(c);
-	strlist_ref(&words, c->arena, profile_label(&c->variant.profile, c->variant.cuda, c->arena));
-	if (blas)
-		strlist_ref(&words, c->arena, blas->name);
-	for (size_t i = 0; i < without->count; i++) {
-		AUTO_BUF struct buf word = {0};
-		bool gone;
-		if (gives_up(c, request, without->items[i], &gone, e) < 0)
-			return -1;
-		for (const char *p = without->items[i]; gone && *p; p++)
-			if (isalnum((unsigned char)*p))
-				buf_addc(&word, (char)tolower((unsigned char)*p));
-		if (word.len && !strlist_contains(&given_up, buf_cstr(&word)))
-			strlist_add(&given_up, c->arena, buf_cstr(&word));
-	}
-	strlist_sort(&given_up);
-	for (size_t i = 0; i < given_up.count; i++)
-		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
-	if (c->request->drift)
-		strlist_ref(&words, c->arena, "drift");
-	*ret = strlist_join(&words, c->arena, ".");
-	return 0;
 }
 
 /* The table's ranges are checked when it is loaded. */
@@ -222,7 +157,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 					   .torch_version = "",
 					   .options = &q->options};
 	struct buildenv env = {0};
-	if (make_label(&c, &request, &p->local_label, e) < 0)
+	if (plan_label(&c, &request, &p->local_label, e) < 0)
 		return -1;
 	pair(&c, p);
 	request.label = p->local_label;

@@ -93,6 +93,9 @@ struct package_row { /* one package of a release */
 	 * patches/<package>/<release>/series comes after it */
 	const char *series;
 	const char **skip_patches; /* names of that series left out */
+	/* of patches/<package>/<release>: 'sha256sum $(cat series) | sha256sum'; with others the
+	 * wheel's label says so. "" = none */
+	const char *patches;
 	struct command_row *prepare;
 	/* what the build needs from Python: "setuptools>=62.3,<80" ... */
 	const char **python_requires;

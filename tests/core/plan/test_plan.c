@@ -120,6 +120,64 @@ static void patches_are_read_in_the_order_of_the_series(void **state)
 	assert_string_equal(p->patches[2].name, "sub/c.patch");
 }
 
+static void a_patch_of_ones_own_is_in_the_label(void **state)
+{
+	struct fixture *f = *state;
+	test_dir();
+	f->q.patches_dir = test_path("patches");
+	test_write(test_path("patches/pytorch/2.8.0/series"), "a.patch\n");
+	test_write(test_path("patches/pytorch/2.8.0/a.patch"), "a");
+	const char *label = resolve(f)->local_label;
+	assert_int_equal(strncmp(label, "cu128.sm90.avx512.own", 21), 0);
+	assert_int_equal(strlen(label), 21 + 8);
+	assert_true(has_note(f->p, label + 18) && has_note(f->p, "pytorch: 1 patches "));
+	/* Its companions require it by the label, and have it, too. */
+	f->v.package = "torchvision";
+	assert_string_equal(resolve(f)->local_label, label);
+	assert_contains(f->p->torch_version, label);
+	f->v.package = "pytorch";
+	test_write(test_path("patches/pytorch/2.8.0/a.patch"), "b");
+	assert_string_not_equal(resolve(f)->local_label, label);
+	test_write(test_path("patches/pytorch/2.8.0/a.patch"), "a");
+	assert_string_equal(resolve(f)->local_label, label);
+	/* What the row pins is the release's own: all of it, and nothing else. */
+	char hex[65];
+	digest_data("a", 1, hex);
+	const char *list = arena_printf(&f->a, "%s  a.patch\n", hex);
+	digest_data(list, strlen(list), hex);
+	f->s.packages[0].patches = hex;
+	assert_string_equal(resolve(f)->local_label, "cu128.sm90.avx512");
+	test_write(test_path("patches/pytorch/2.8.0/series"), "# none\n");
+	assert_contains(resolve(f)->local_label, ".own");
+}
+
+static void what_is_set_is_in_the_label(void **state)
+{
+	struct fixture *f = *state;
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_MPI", "off"); /* it is */
+	assert_string_equal(resolve(f)->local_label, "cu128.sm90.avx512");
+	f->q.options.toggles.count = 0;
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_MPI", "1");
+	const char *label = resolve(f)->local_label;
+	assert_contains(label, "cu128.sm90.avx512.own");
+	assert_true(has_note(f->p, "the release's own: pytorch: USE_MPI=ON"));
+	f->v.package = "torchvision";
+	assert_string_equal(resolve(f)->local_label, label);
+	/* Another spelling of the same is the same, another option is another. */
+	f->q.options.toggles.count = 0;
+	kvlist_set(&f->q.options.toggles, &f->a, "USE_MPI", "ON");
+	assert_string_equal(resolve(f)->local_label, label);
+	kvlist_set(&f->q.options.toggles, &f->a, "BUILD_SOX", "ON");
+	assert_contains(resolve(f)->local_label, ".own");
+	assert_string_not_equal(f->p->local_label, label);
+	f->v.package = "pytorch";
+	assert_string_not_equal(resolve(f)->local_label, label);
+	f->q.drift = true;
+	strlist_add(&f->q.options.without, &f->a, "cudnn");
+	assert_contains(resolve(f)->local_label, "avx512.nocudnn.own");
+	assert_contains(f->p->local_label, ".drift");
+}
+
 static void a_release_without_patches_is_fine(void **state)
 {
 	struct fixture *f = *state;
@@ -555,6 +613,8 @@ int main(void)
 		TEST(torchvision_depends_on_torch_of_the_same_variant),
 		TEST(the_roots_torch_has_a_version_of_its_own),
 		TEST(patches_are_read_in_the_order_of_the_series),
+		TEST(a_patch_of_ones_own_is_in_the_label),
+		TEST(what_is_set_is_in_the_label),
 		TEST(a_release_without_patches_is_fine),
 		TEST(a_patch_that_is_not_there_is_an_error),
 		TEST(an_unsafe_series_is_refused),

@@ -57,6 +57,24 @@ static void gpu_targets(void **state)
 	}
 }
 
+/* A patch that changes changes what its row pins: its plan's note has the digest. */
+static void shipped_patches_are_the_releases_own(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < tables->releases_count; i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct err e = {0};
+		const struct plan *p = NULL;
+		struct variant v = {.package = "pytorch", .python = "3.13"};
+		struct plan_request q = {
+			.variant = &v, .release = tables->releases[i].name, .patches_dir = PROFILES_DIR "/../patches"};
+		assert_ok(profile_load(tables, "cpu-avx2", &a, &v.profile, &e), &e);
+		assert_ok(plan_resolve(tables, &q, &a, &p, &e), &e);
+		if (strcmp(p->local_label, "cpu.avx2") != 0)
+			fail_msg("%s: %s", q.release, strlist_join(&p->notes, &a, "\n"));
+	}
+}
+
 static const struct package_row *row_of(const char *release, const char *package)
 {
 	const struct release_row *r = NULL;
@@ -371,6 +389,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gpu_targets),
+		cmocka_unit_test(shipped_patches_are_the_releases_own),
 		cmocka_unit_test(build_requirements),
 		cmocka_unit_test(triton_of_cuda_wheels),
 		cmocka_unit_test(complex_dots),

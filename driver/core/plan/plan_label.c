@@ -1,0 +1,133 @@
+#include <ctype.h>
+
+#include "base/sys/digest.h"
+#include "core/plan/plan_parts.h"
+
+/* The environment of the nth package under one label, without a part of what is asked: those of a release have one
+ * label, by which the others require torch; an extension is built against a torch that is there. False: there is none,
+ * or it is refused, which is told where it is planned. */
+static bool resolve(const struct plan_context *c, const struct buildenv_request *request,
+		    const struct plan_options *options, size_t i, struct buildenv_request *q, struct buildenv *ret)
+{
+	const bool alone = c->package->name != NULL;
+	*q = *request;
+	q->package = alone ? c->variant.package : tables_packages[i];
+	q->row = alone ? c->package : tables_package(c->release, q->package);
+	q->options = options;
+	q->label = "";
+	*ret = (struct buildenv){0};
+	return q->row && (!alone || i == 0) && buildenv_resolve(q, c->arena, ret, ERR_IGNORED) == 0;
+}
+
+/* Whether some package of the release has the feature on without --without. */
+static bool gives_up(struct plan_context *c, const struct buildenv_request *request, const char *feature)
+{
+	struct plan_options usual = c->request->options;
+	const struct setting *off = NULL;
+	usual.without = (struct strlist){0};
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		struct buildenv_request q;
+		struct buildenv env;
+		if (!resolve(c, request, &usual, i, &q, &env))
+			continue;
+		const char *name = toggle_name(&q, feature, c->arena);
+		const struct setting *s = settings_get(&env.env, name);
+		if (!s)
+			s = settings_get(&env.cache, name);
+		if (s && !setting_is_off(&q, s))
+			return true;
+		off = s ? s : off;
+	}
+	if (!off) /* unknown: refused later */
+		return true;
+	strlist_addf(&c->notes, c->arena, "--without %s changes nothing: %s is %s already (%s)", feature, off->name,
+		     off->value, settings_origin(off, c->arena));
+	return false;
+}
+
+static void add_changed(const struct settings *now, const struct settings *usual, const char *package, struct arena *a,
+			struct strlist *ret)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		const struct setting *s = &now->items[i];
+		const char *was = settings_value(usual, s->name);
+		if (strcmp(s->file, SETTING_COMMAND_LINE) == 0 && (!was || strcmp(was, s->value) != 0))
+			strlist_addf(ret, a, "%s: %s=%s", package, s->name, s->value);
+	}
+}
+
+/* What sha256sum says of the patches in their order is in the row's digest. */
+static int add_patches(const struct plan_context *c, const struct buildenv_request *q, struct strlist *ret,
+		       struct err *e)
+{
+	AUTO_BUF struct buf list = {0};
+	struct plan p = {.package = q->package};
+	char hex[DIGEST_HEX_LEN + 1];
+	if (plan_patches(c->request->patches_dir, c->release->name, c->arena, &p, e) < 0)
+		return -1;
+	for (size_t i = 0; i < p.patches_count; i++)
+		buf_printf(&list, "%s  %s\n", p.patches[i].sha256, p.patches[i].name);
+	digest_data(buf_cstr(&list), list.len, hex);
+	const char *pinned = q->row->patches ? q->row->patches : "";
+	if (c->request->patches_dir && (list.len || *pinned) && strcmp(hex, pinned) != 0)
+		strlist_addf(ret, c->arena, "%s: %zu patches %s", q->package, p.patches_count, hex);
+	return 0;
+}
+
+/* Where --set or a patch makes other bytes than the release's own: a word for the label, "own3f9c21ab". */
+static int add_own(struct plan_context *c, const struct buildenv_request *request, struct strlist *words, struct err *e)
+{
+	const struct plan_options *asked = &c->request->options;
+	struct plan_options usual = *asked;
+	struct strlist lines = {0};
+	char hex[DIGEST_HEX_LEN + 1];
+	usual.toggles = (struct kvlist){0};
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		struct buildenv_request q;
+		struct buildenv now, was;
+		if (!resolve(c, request, &usual, i, &q, &was))
+			continue;
+		if (asked->toggles.count && resolve(c, request, asked, i, &q, &now)) {
+			add_changed(&now.env, &was.env, q.package, c->arena, &lines);
+			add_changed(&now.cache, &was.cache, q.package, c->arena, &lines);
+		}
+		if (add_patches(c, &q, &lines, e) < 0)
+			return -1;
+	}
+	if (!lines.count)
+		return 0;
+	const char *text = strlist_join(&lines, c->arena, ", ");
+	digest_data(text, strlen(text), hex);
+	strlist_addf(words, c->arena, "own%.8s", hex);
+	strlist_addf(&c->notes, c->arena, "the version label ends with 'own%.8s', as this is not the release's own: %s",
+		     hex, text);
+	return 0;
+}
+
+int plan_label(struct plan_context *c, const struct buildenv_request *request, const char **ret, struct err *e)
+{
+	const struct strlist *without = &c->request->options.without;
+	struct strlist words = {0}, given_up = {0};
+	const struct blas_row *blas = plan_other_blas(c);
+	strlist_ref(&words, c->arena, profile_label(&c->variant.profile, c->variant.cuda, c->arena));
+	if (blas)
+		strlist_ref(&words, c->arena, blas->name);
+	for (size_t i = 0; i < without->count; i++) {
+		AUTO_BUF struct buf word = {0};
+		bool gone = gives_up(c, request, without->items[i]);
+		for (const char *p = without->items[i]; gone && *p; p++)
+			if (isalnum((unsigned char)*p))
+				buf_addc(&word, (char)tolower((unsigned char)*p));
+		if (word.len && !strlist_contains(&given_up, buf_cstr(&word)))
+			strlist_add(&given_up, c->arena, buf_cstr(&word));
+	}
+	strlist_sort(&given_up);
+	for (size_t i = 0; i < given_up.count; i++)
+		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
+	if (add_own(c, request, &words, e) < 0)
+		return -1;
+	if (c->request->drift)
+		strlist_ref(&words, c->arena, "drift");
+	*ret = strlist_join(&words, c->arena, ".");
+	return 0;
+}
