@@ -131,12 +131,12 @@ static int add_packages(struct cmd_context *c, const struct ci_job *j, bool torc
 	return torch ? 0 : add_package(c, j, PACKAGE_TORCH, sum, e);
 }
 
-int matrix_cost(struct cmd_context *c, const struct ci_plan *p, bool torch_named, struct err *e)
+int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named, struct err *e)
 {
-	const struct ci_format_row *f = ci_format(p->tables, "slurm");
+	const struct ci_format_row *f = ci_format(p->tables, format);
 	const uint64_t mib = UINT64_C(1) << 20;
 	if (!f || !*f->cpus)
-		return err_set(e, ERR_CONFIG, "ci.yaml has no row 'slurm' with processors");
+		return err_set(e, ERR_CONFIG, "ci.yaml has no row '%s' with processors", format);
 	const uint64_t limit = strtoull(f->minutes, NULL, 10) * 60;
 	for (size_t i = 0; i < p->count; i++) {
 		struct ci_job *j = &p->jobs[i];
@@ -149,6 +149,7 @@ int matrix_cost(struct cmd_context *c, const struct ci_plan *p, bool torch_named
 		j->memory = j->memory > LEAST_BYTES ? (j->memory + mib - 1) / mib * mib : LEAST_BYTES;
 		if (j->shards)
 			sum.seconds /= j->shards;
+		j->estimate = sum.seconds > 0 ? sum.seconds / j->cpus + sum.after : 0;
 		double seconds = TIME_FACTOR * (sum.seconds / j->cpus + sum.after) + TIME_MORE;
 		j->seconds = sum.unknown || seconds > (double)limit ? limit : (uint64_t)seconds;
 	}

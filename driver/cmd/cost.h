@@ -39,9 +39,10 @@ int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e)
 int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w, struct err *e) MUST_CHECK;
 
 /* What the files about matrices share. */
-/* matrix_cost: sets what each job may use: processors by --jobs or the table, memory and time by
- * the tables and what is known of this machine's speed. */
-int matrix_cost(struct cmd_context *c, const struct ci_plan *p, bool torch_named, struct err *e) MUST_CHECK;
+/* matrix_cost: sets what each job may use: processors by --jobs or the format's row,
+ * memory and time by the tables and what is known of this machine's speed. */
+int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
+		struct err *e) MUST_CHECK;
 /* matrix_status: prints how far the run in a directory is: a table, json or html. */
 int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e) MUST_CHECK;
 

@@ -266,6 +266,29 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 	return o->remote ? ccache_remote_check(o->remote, e) : 0;
 }
 
+/* A service ends a job at its limit. An estimate may be half of what another machine takes. */
+static void warn_limit(struct cmd_context *c, const struct ci_plan *p, const char *format)
+{
+	const struct ci_job *longest = NULL;
+	unsigned count = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct ci_job *j = &p->jobs[i];
+		if ((!j->makes_cpu && !j->makes_gpu) ||
+		    j->estimate * 2 <= 60.0 * ci_minutes(ci_format(p->tables, format), j->runner))
+			continue;
+		count++;
+		longest = longest && longest->estimate >= j->estimate ? longest : j;
+	}
+	if (!count)
+		return;
+	log_warn(c->run->log,
+		 "%u of %zu jobs may reach the limit at which they are ended: %s takes about %.0f h with %u processors "
+		 "from an empty compiler cache, and has %u minutes; name fewer GPU targets, or divide it with "
+		 "--ccache-remote URL --shards N, or name runners of your own and their 'minutes' with --runner-map",
+		 count, p->count, longest->id, longest->estimate / 3600, longest->cpus,
+		 ci_minutes(ci_format(p->tables, format), longest->runner));
+}
+
 static int run_ci(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	struct matrix_options *o = arena_alloc(c->arena, sizeof(*o));
@@ -306,8 +329,10 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 			     .out = c->global->out};
 	if (options_text(c, &p.options, e) < 0 || ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0)
 		return -1;
-	if (!is_service(format) && matrix_cost(c, &p, o->base.select.plan.torch != NULL, e) < 0)
+	if (matrix_cost(c, &p, is_service(format) ? format : "slurm", o->base.select.plan.torch != NULL, e) < 0)
 		return -1;
+	if (is_service(format))
+		warn_limit(c, &p, format);
 	const char *root = c->global->root;
 	if (p.has_cuda && !p.image && is_service(format) &&
 	    (cmd_sandbox(c) == SANDBOX_NONE || (root && strncmp(root, "world:", 6) != 0)))
@@ -357,7 +382,8 @@ const struct command command_matrix = {
 		"--shards N divides the jobs that compile a PyTorch: N compile a part each, and one more makes the "
 		"wheel of what they kept ('ptbuild build --shard').\n"
 		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
-		"[...]}. The first entry that fits a variant counts. Variants that cannot be built are left out and "
+		"[...], minutes: N}. The first entry that fits a variant counts. Variants that cannot be built are "
+		"left out and "
 		"named on standard error.",
 	.tables = {ci_defs, cmd_select_options, cmd_plan_options},
 	.arguments = {{"NAME", "a matrix from 'ptbuild list --matrices', or names of variants", "<matrix>"}},

@@ -226,8 +226,26 @@ class Limits(unittest.TestCase):
         self.assertEqual(tags["pytorch-python313-cuda12_8-sm90-avx2"], ["self-hosted", "hopper"])
         self.assertEqual(tags["pytorch-python313-cuda12_8-sm80-armv9"], ["other"])
 
+    def test_a_job_that_its_limit_may_end_is_told(self):
+        words = ["matrix", "pytorch-python313-cuda12_8-sm80+sm90+sm100-avx512", "pytorch-python313-cpu-avx2", "--release", "2.9.1", "--format"]
+        for format in ("github", "gitlab"):
+            got = ptbuild(*words, format)
+            limit = {"github": "360", "gitlab": "720"}[format]
+            told = f"has {limit} minutes" in got.stderr and "--shards N" in got.stderr and "--runner-map" in got.stderr
+            self.assertEqual(told, format == "github", got.stderr)
+        path = self.write("map.yaml", 'runners:\n  - {match: "*-sm80+*", labels: [self-hosted], minutes: 2880}\n  - {labels: [other]}\n')
+        got = ptbuild(*words, "github", "--runner-map", path)
+        self.assertEqual(got.stderr, "")
+        doc = json.loads(got.stdout)
+        jsonschema.validate(doc, GITHUB)
+        self.assertEqual({job["timeout-minutes"] for name, job in doc["jobs"].items() if name != "index"}, {"${{ matrix.minutes }}"})
+        self.assertEqual(sorted(cell["minutes"] for cell in github_cells(doc)), [360, 2880])
+        jobs = gitlab_jobs(matrix(*words[1:], "gitlab", "--runner-map", path))
+        self.assertEqual([jobs[name].get("timeout") for name in words[1:3]], ["2880 minutes", None])
+
     def test_bad_runner_maps(self):
         for text, status, words in (
+            ("runners:\n  - {labels: [a], minutes: 6h}\n", 3, "2: '6h' is not a number of minutes"),
             ('runners:\n  - {match: "*-sm90-*", labels: [x]}\n', 3, "no row of the runner map matches"),
             ("runners:\n  - {match: x}\n", 3, "missing key 'labels'"),
             ("runners:\n  - {labels: ['a;b']}\n", 3, "2: 'a;b' is not a runner label"),

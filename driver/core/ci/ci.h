@@ -14,7 +14,7 @@ struct ci_format_row {
 	const char *jobs;    /* at most that many in one matrix */
 	const char *minutes; /* at most for a job */
 	const char *cache;   /* a size: the compiler cache of a job */
-	const char *cpus;    /* of a job, where it may ask for them; "" elsewhere */
+	const char *cpus;    /* of a job, or of the service's runners */
 };
 
 struct ci_action_row { /* of GitHub */
@@ -28,6 +28,7 @@ struct ci_runner_row {
 	const char *match;    /* glob on the variant's name; "" = any */
 	const char *platform; /* "" = any */
 	const char *format;   /* "" = any */
+	const char *minutes;  /* that a job may take there; "" = as the service's own */
 	const char **labels;
 	unsigned labels_count;
 };
@@ -49,6 +50,8 @@ int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **
 /* ci_format: NULL for a format without limits. ci_action: "NAME@COMMIT"; NULL without a row. */
 const struct ci_format_row *ci_format(const struct ci_tables *t, const char *format);
 const char *ci_action(const struct ci_tables *t, const char *name, struct arena *a);
+/* ci_minutes: that a job may take on its runner. */
+unsigned ci_minutes(const struct ci_format_row *f, const struct ci_runner_row *r);
 /* ci_runner: the first row that matches; NULL if none does. */
 const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform,
 				      const char *variant);
@@ -87,6 +90,7 @@ struct ci_job {
 	const char *command;      /* the same for a shell */
 	unsigned cpus;            /* what it may use: set by the caller */
 	uint64_t memory, seconds; /* bytes; seconds after which something is wrong */
+	double estimate;          /* seconds that it takes; 0: not known */
 };
 
 struct ci_plan {

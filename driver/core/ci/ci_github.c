@@ -102,14 +102,13 @@ static json_t *index_steps(const struct ci_plan *p, struct arena *a)
 }
 
 /* What all jobs have. The sandbox needs namespaces, which a container has with this alone. */
-static json_t *job(const struct ci_plan *p, const char *name, json_t *labels, const struct strlist *needs,
-		   json_t *steps)
+static json_t *job(const struct ci_plan *p, const char *name, json_t *labels, json_t *minutes,
+		   const struct strlist *needs, json_t *steps)
 {
-	const struct ci_format_row *f = ci_format(p->tables, "github");
-	return json_pack("{s:s, s:o*, s:s*, s:o, s:i, s:{s:s}, s:{s:s, s:s}, s:o}", "name", name, "needs",
+	return json_pack("{s:s, s:o*, s:s*, s:o, s:o, s:{s:s}, s:{s:s, s:s}, s:o}", "name", name, "needs",
 			 needs->count ? json_from_strlist(needs) : NULL, "if",
-			 needs->count ? "${{ !cancelled() }}" : NULL, "runs-on", labels, "timeout-minutes",
-			 atoi(f->minutes), "permissions", "contents", "read", "container", "image",
+			 needs->count ? "${{ !cancelled() }}" : NULL, "runs-on", labels, "timeout-minutes", minutes,
+			 "permissions", "contents", "read", "container", "image",
 			 p->image ? p->image : p->tables->image, "options", "--privileged", "steps", steps);
 }
 
@@ -120,6 +119,7 @@ static json_t *cell(const struct ci_plan *p, const struct ci_job *j)
 			      j->shards ? j->id : j->variants.items[0], "variants", strlist_join(&j->variants, &a, " "),
 			      "release", j->release, "cpu_cache", j->cpu_cache, "gpu_cache", j->gpu_cache, "makes_cpu",
 			      j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on", ci_labels(j->runner));
+	json_object_set_new(o, "minutes", json_integer(ci_minutes(ci_format(p->tables, "github"), j->runner)));
 	if (p->shards > 1)
 		json_object_set_new(o, "shard", json_string(j->shard));
 	return o;
@@ -130,7 +130,8 @@ static json_t *build_job(const struct ci_plan *p, size_t from, size_t to, const 
 	json_t *include = json_array();
 	for (size_t i = from; i < to; i++)
 		json_array_append_new(include, cell(p, &p->jobs[i]));
-	json_t *j = job(p, "${{ matrix.variant }}", json_string("${{ matrix.runs_on }}"), needs, build_steps(p, a));
+	json_t *j = job(p, "${{ matrix.variant }}", json_string("${{ matrix.runs_on }}"),
+			json_string("${{ matrix.minutes }}"), needs, build_steps(p, a));
 	/* A job that failed does not stop those that need it, nor those beside it. */
 	json_object_set_new(j, "strategy", json_pack("{s:b, s:{s:o}}", "fail-fast", 0, "matrix", "include", include));
 	return j;
@@ -158,7 +159,9 @@ json_t *ci_github(const struct ci_plan *p)
 	}
 	if (p->count)
 		json_object_set_new(jobs, "index",
-				    job(p, "index", ci_labels(p->jobs[0].runner), &all, index_steps(p, &a)));
+				    job(p, "index", ci_labels(p->jobs[0].runner),
+					json_integer(atoi(ci_format(p->tables, "github")->minutes)), &all,
+					index_steps(p, &a)));
 	return json_pack("{s:o, s:{s:{}, s:{}}, s:{}, s:o}", "name", json_or_null(p->name), "on", "workflow_dispatch",
 			 "workflow_call", "permissions", "jobs", jobs);
 }

@@ -41,8 +41,10 @@ static json_t *build_job(const struct ci_plan *p, const struct ci_job *j, struct
 {
 	const char *script = arena_printf(a, "ptbuild build %s --release %s%s%s%s", strlist_join(&j->variants, a, " "),
 					  j->release, *j->shard ? " --shard " : "", j->shard, ci_build(p, "gitlab", a));
-	json_t *job = json_pack("{s:s, s:s, s:o, s:[s], s:s*}", "extends", TEMPLATE, "stage", stage(j->wave, a), "tags",
-				ci_labels(j->runner), "script", script, "when", j->wave > 1 ? "always" : NULL);
+	json_t *job =
+		json_pack("{s:s, s:s, s:s*, s:o, s:[s], s:s*}", "extends", TEMPLATE, "stage", stage(j->wave, a),
+			  "timeout", *j->runner->minutes ? arena_printf(a, "%s minutes", j->runner->minutes) : NULL,
+			  "tags", ci_labels(j->runner), "script", script, "when", j->wave > 1 ? "always" : NULL);
 	json_t *caches = json_array();
 	if (!p->remote)
 		json_array_append_new(caches, cache(j->cpu_cache, j->makes_cpu));

@@ -14,7 +14,7 @@ PLAIN(action, struct ci_action_row, NEED(struct ci_action_row, name), NEED(struc
       NEED(struct ci_action_row, commit), NEED(struct ci_action_row, version));
 
 PLAIN(runner, struct ci_runner_row, MAY(struct ci_runner_row, match), MAY(struct ci_runner_row, platform),
-      MAY(struct ci_runner_row, format), NEED_LIST(struct ci_runner_row, labels));
+      MAY(struct ci_runner_row, format), MAY(struct ci_runner_row, minutes), NEED_LIST(struct ci_runner_row, labels));
 
 /* A user's map has runners alone. */
 PLAIN(map, struct ci_tables, NEED_ROWS(struct ci_tables, runners, runner));
@@ -61,11 +61,15 @@ static int load(const char *path, const struct yaml_schema *schema, struct arena
 		if (strlen(t->actions[i].commit) != 40 || strspn(t->actions[i].commit, "0123456789abcdef") != 40)
 			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a commit", path,
 				       yaml_line(lines, "actions/%u", i), t->actions[i].commit);
-	for (unsigned i = 0; i < t->runners_count; i++)
+	for (unsigned i = 0; i < t->runners_count; i++) {
+		if (*t->runners[i].minutes && !is_count(t->runners[i].minutes))
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a number of minutes", path,
+				       yaml_line(lines, "runners/%u", i), t->runners[i].minutes);
 		for (unsigned k = 0; k < t->runners[i].labels_count; k++)
 			if (!is_label(t->runners[i].labels[k]))
 				return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a runner label", path,
 					       yaml_line(lines, "runners/%u", i), t->runners[i].labels[k]);
+	}
 	*ret = t;
 	return 0;
 }
@@ -83,6 +87,11 @@ int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **
 const struct ci_format_row *ci_format(const struct ci_tables *t, const char *format)
 {
 	return text_search(format, t->formats, t->formats_count, sizeof(*t->formats));
+}
+
+unsigned ci_minutes(const struct ci_format_row *f, const struct ci_runner_row *r)
+{
+	return (unsigned)strtoul(*r->minutes ? r->minutes : f->minutes, NULL, 10);
 }
 
 static bool fits(const char *own, const char *asked)
