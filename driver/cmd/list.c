@@ -1,9 +1,16 @@
 
+#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/version.h"
 #include "cmd/cmd.h"
+#include "core/ci/ci.h"
+#include "core/machine/hardware.h"
 #include "core/plan/plan.h"
 #include "core/variant/matrix.h"
+#include "core/wheel/stable_abi.h"
+#include "core/world/part.h"
+#include "step/test/test.h"
+#include "step/world/toolkit_rules.h"
 
 enum { RELEASES, MATRICES, PROFILES, ISAS, GPUS, TOOLKITS, BLAS, TOGGLES, SECTIONS };
 
@@ -255,6 +262,32 @@ static int add_section(const struct tables *t, const struct section *s, struct a
 	return 0;
 }
 
+/* Tables that commands read where they need them: what is wrong in one is found here, too. */
+static int read_others(const struct tables *t, struct arena *a, struct err *e)
+{
+	const struct hardware_facts *facts;
+	const struct toolkit_rules *rules;
+	const struct stable_abi *abi;
+	const struct world_part *part;
+	const struct ci_tables *ci;
+	const char *world;
+	struct strlist parts = {0};
+#define THERE(name) fs_exists(t->dir, name)
+	if ((THERE("cpu.yaml") && hardware_facts_load(t->dir, a, &facts, e) < 0) ||
+	    (THERE("ci.yaml") && ci_tables_load(t->dir, a, &ci, e) < 0) ||
+	    (THERE("stable_abi.yaml") && stable_abi_load(t->dir, a, &abi, e) < 0) ||
+	    (THERE("toolkit_tree.yaml") && toolkit_rules_load(t->dir, a, &rules, e) < 0) ||
+	    (THERE("worlds") && world_part_names(t->dir, a, &parts, e) < 0))
+		return -1;
+	for (size_t i = 0; i < parts.count; i++)
+		if (world_part_load(t->dir, parts.items[i], a, &part, e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->releases_count; i++)
+		if (test_table_world(t->dir, t->releases[i].name, a, &world, e) < 0)
+			return -1;
+	return 0;
+}
+
 static int list_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct list_options *o = c->options;
@@ -271,7 +304,7 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 	}
 	global.profiles = other ? words->items[0] : NULL;
 	c->global = &global;
-	if (cmd_tables(c, &t, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || read_others(t, c->arena, e) < 0)
 		return -1;
 	bool shown_of[SECTIONS];
 	for (size_t i = 0; i < SECTIONS; i++) {
@@ -298,7 +331,8 @@ const struct command command_list = {
 	.summary = "list releases, profiles and what they are made of",
 	.usage = "[--releases] [--matrices] [--profiles [DIR]] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
 	.text = "Shows the tables that plans are made from; without options, the releases. With --json, prints an "
-		"object with an array for each section.\n"
+		"object with an array for each section. All tables are read, and file and line of what is wrong in one "
+		"are named.\n"
 		"A profile is a GPU target and an instruction set: any of --gpus with any of --isas, several targets "
 		"joined with '+' (sm80+sm90-avx2), cpu-ISA, or darwin-mps. --profiles lists the pairs that machines "
 		"have; with a directory behind it, it names the tables to list, as of every other command.",

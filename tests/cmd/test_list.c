@@ -1,6 +1,7 @@
 #include "support.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
@@ -113,6 +114,36 @@ static void other_tables_are_listed(void **state)
 	assert_err(capture_run("list --profiles /nonexistent", &out, &e), &e, ERR_USAGE, "not a directory");
 }
 
+/* Damage in a table that no plan reads. */
+static void all_tables_are_read(void **state)
+{
+	static const char *const files[] = {"cpu.yaml",
+					    "ci.yaml",
+					    "stable_abi.yaml",
+					    "toolkit_tree.yaml",
+					    "worlds/debian13.yaml",
+					    "tests/2.6.0-debian.yaml"};
+	char dir[] = "/tmp/ptbuild-list-XXXXXX";
+	AUTO_ARENA struct arena a = {0};
+	(void)state;
+	assert_non_null(mkdtemp(dir)); /* each command has the test's own directory anew */
+	assert_int_equal(system(arena_printf(&a, "cp -rL '%s'/* %s", PROFILES_DIR, dir)), 0);
+	const char *command = arena_printf(&a, "list --profiles %s", dir);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		struct err e = {0};
+		AUTO_FREE char *out = NULL;
+		const char *path = arena_printf(&a, "%s/%s", dir, files[i]);
+		AUTO_FREE char *good = test_read(path);
+		test_write(path, arena_printf(&a, "%s\nnonsense: 1\n", good));
+		assert_err(capture_run(command, &out, &e), &e, ERR_CONFIG, files[i]);
+		assert_contains(e.msg, "unknown key 'nonsense'");
+		test_write(path, good);
+	}
+	AUTO_FREE char *text = text_of(command);
+	assert_contains(text, "2.9.1");
+	assert_int_equal(system(arena_printf(&a, "rm -r %s", dir)), 0);
+}
+
 static void matrices_are_counted(void **state)
 {
 	(void)state;
@@ -145,6 +176,7 @@ int main(void)
 		cmocka_unit_test_teardown(absent_values_are_null, test_teardown),
 		cmocka_unit_test_teardown(words_are_refused, test_teardown),
 		cmocka_unit_test_teardown(other_tables_are_listed, test_teardown),
+		cmocka_unit_test_teardown(all_tables_are_read, test_teardown),
 	};
 	return cmocka_run_group_tests_name("cmd/list", tests, NULL, NULL);
 }

@@ -53,6 +53,16 @@ static int check_files(const char *path, const struct test_package *p, struct er
 	return 0;
 }
 
+static int load(const char *path, struct arena *a, struct test_table *ret, struct err *e)
+{
+	if (yaml_load(path, &table_schema, a, ret, NULL, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < ret->packages_count; i++)
+		if (check_files(path, &ret->packages[i], e) < 0)
+			return -1;
+	return 0;
+}
+
 int test_table_world(const char *profiles_dir, const char *release, struct arena *a, const char **ret, struct err *e)
 {
 	const char *path = test_table_path(profiles_dir, release, a);
@@ -60,7 +70,7 @@ int test_table_world(const char *profiles_dir, const char *release, struct arena
 	*ret = "";
 	if (!fs_exists(path_dir(a, path), path_base(path)))
 		return 0;
-	if (yaml_load(path, &table_schema, a, t, NULL, e) < 0)
+	if (load(path, a, t, e) < 0)
 		return -1;
 	*ret = t->world ? t->world : "";
 	return 0;
@@ -89,13 +99,11 @@ int test_table_load(const char *profiles_dir, const char *release, const char *p
 		err_set(e, ERR_POLICY, "no table says which tests of release '%s' to run", release);
 		return err_hint(e, "it would be '%s'", path);
 	}
-	if (yaml_load(path, &table_schema, a, t, NULL, e) < 0)
+	if (load(path, a, t, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->packages_count; i++) {
 		if (strcmp(t->packages[i].package, package) != 0)
 			continue;
-		if (check_files(path, &t->packages[i], e) < 0)
-			return -1;
 		keep_expected(&t->packages[i], wheel);
 		*ret = &t->packages[i];
 		return 0;

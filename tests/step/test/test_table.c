@@ -82,6 +82,7 @@ static void test_refusals(void **state)
 	assert_err(
 		load(HEAD "      - {file: test_a.py, levels: [core]}\n      - {file: test_a.py, levels: [core]}\n", &p),
 		&err, ERR_CONFIG, "1.yaml:7: 'test_a.py' is in the level twice");
+	assert_ok(load(HEAD "      - {file: test_a.py, levels: [core]}\n", &p), &err);
 	assert_err(test_table_load(test_path("."), "1", "torchvision", "root", &arena, &p, &err), &err, ERR_POLICY,
 		   "has no tests of torchvision");
 	assert_err(test_table_load(test_path("."), "2", "pytorch", "root", &arena, &p, &err), &err, ERR_POLICY,
