@@ -24,7 +24,7 @@ struct elf_info {
 	struct strlist needed;
 	const char *rpath;   /* DT_RPATH, NULL if none */
 	const char *runpath; /* DT_RUNPATH, NULL if none */
-	size_t rpath_room;   /* bytes that fit in place; 0 if something else uses the string */
+	size_t rpath_room;   /* bytes that fit in place, before a tail that something else uses */
 	struct elf_version_need *versions;
 	size_t versions_count;
 	struct strlist defined_versions;

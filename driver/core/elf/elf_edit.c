@@ -32,7 +32,7 @@ static bool is_path_tag(int64_t tag)
 	return tag == DT_RPATH || tag == DT_RUNPATH;
 }
 
-/* Blanks every path string that nothing else uses, since no build path may stay in the file. */
+/* Blanks every path string, but for a tail that something else uses, since no build path may stay in the file. */
 static int blank_strings(int fd, struct elf_map *m, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -40,8 +40,10 @@ static int blank_strings(int fd, struct elf_map *m, struct err *e)
 		size_t room;
 		if (!is_path_tag(m->dyn[i].d_tag))
 			continue;
-		if (elf_map_path_room(m, m->dyn[i].d_un.d_val, &room, e) < 0 ||
-		    fs_write_at(fd, arena_alloc(&a, room), room, m->strings + m->dyn[i].d_un.d_val, m->name, e) < 0)
+		if (elf_map_path_room(m, m->dyn[i].d_un.d_val, &room, e) < 0)
+			return -1;
+		if (room > 0 && fs_write_at(fd, arena_alloc(&a, room + 1), room + 1, m->strings + m->dyn[i].d_un.d_val,
+					    m->name, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -68,6 +68,6 @@ struct elf_need {        /* a version wanted of a library, or defined */
 /* elf_map_needs, elf_map_definitions: in file order, in the map's arena. */
 int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 int elf_map_definitions(struct elf_map *m, struct elf_need **ret, size_t *ret_count, struct err *e) MUST_CHECK;
-/* elf_map_path_room: length of the string at `index` of DT_RPATH or DT_RUNPATH; 0 if a symbol, a
- * version or another dynamic entry refers into it too. */
+/* elf_map_path_room: length of the string at `index` of DT_RPATH or DT_RUNPATH, before a tail that
+ * a symbol, a version or another dynamic entry refers to: so many bytes and a NUL fit there. */
 int elf_map_path_room(struct elf_map *m, uint64_t index, size_t *ret, struct err *e) MUST_CHECK;

@@ -189,13 +189,13 @@ int elf_map_definitions(struct elf_map *m, struct elf_need **ret, size_t *ret_co
 }
 
 struct room_query {
-	uint64_t start, end; /* of the string, its NUL not in it */
-	bool shared;
+	uint64_t start, end; /* end: where the string's own NUL may be, before what others use of it */
 };
 
 static void see_user(struct room_query *q, uint64_t index)
 {
-	q->shared = q->shared || (index >= q->start && index < q->end);
+	if (index >= q->start && index <= q->end)
+		q->end = index > q->start ? index - 1 : q->start;
 }
 
 static int see_users(struct elf_map *m, struct room_query *q, struct err *e)
@@ -233,9 +233,9 @@ int elf_map_path_room(struct elf_map *m, uint64_t index, size_t *ret, struct err
 	/* Linkers store a string inside a longer one that ends with it. */
 	if (index == 0 || s[-1] != '\0')
 		return 0;
-	struct room_query q = {.start = index, .end = index + strlen(s), .shared = false};
+	struct room_query q = {.start = index, .end = index + strlen(s)};
 	if (see_users(m, &q, e) < 0)
 		return -1;
-	*ret = q.shared ? 0 : q.end - q.start;
+	*ret = q.end - q.start;
 	return 0;
 }

@@ -82,21 +82,21 @@ static void no_path_has_no_room(void **state)
 	assert_int_equal(i.rpath_room, 0);
 }
 
-static void room_is_none_where_soname_is_the_tail(void **state)
+static void room_ends_where_soname_is_the_tail(void **state)
 {
 	(void)state;
 	struct elf_info i =
 		read_info(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail"));
 	assert_string_equal(i.rpath, "/opt/tail");
-	assert_int_equal(i.rpath_room, 0);
+	assert_int_equal(i.rpath_room, strlen("/opt"));
 }
 
-static void room_is_none_where_a_symbol_is_the_tail(void **state)
+static void room_ends_where_a_symbol_is_the_tail(void **state)
 {
 	(void)state;
 	struct elf_info i = read_info(compile("liba.so", "int tail_of_path(void) { return 1; }",
 					      SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail_of_path"));
-	assert_int_equal(i.rpath_room, 0);
+	assert_int_equal(i.rpath_room, strlen("/opt"));
 }
 
 static void room_is_none_where_a_symbol_ends_in_it(void **state)
@@ -108,14 +108,14 @@ static void room_is_none_where_a_symbol_ends_in_it(void **state)
 	assert_int_equal(i.rpath_room, 0);
 }
 
-static void room_is_none_where_a_version_is_the_tail(void **state)
+static void room_ends_where_a_version_is_the_tail(void **state)
 {
 	(void)state;
 	test_write(test_path("map"), "VERS_9 { global: answer; local: *; };");
 	struct elf_info i = read_info(
 		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/VERS_9,--version-script,map"));
 	assert_string_equal(i.rpath, "/opt/VERS_9");
-	assert_int_equal(i.rpath_room, 0);
+	assert_int_equal(i.rpath_room, strlen("/opt"));
 }
 
 static void reads_version_needs(void **state)
@@ -642,10 +642,10 @@ int main(void)
 		T(reads_rpath),
 		T(reads_runpath),
 		T(no_path_has_no_room),
-		T(room_is_none_where_soname_is_the_tail),
-		T(room_is_none_where_a_symbol_is_the_tail),
+		T(room_ends_where_soname_is_the_tail),
+		T(room_ends_where_a_symbol_is_the_tail),
 		T(room_is_none_where_a_symbol_ends_in_it),
-		T(room_is_none_where_a_version_is_the_tail),
+		T(room_ends_where_a_version_is_the_tail),
 		T(reads_version_needs),
 		T(symbols_defined_and_undefined),
 		T(weak_undefined_symbols_are_left_out),

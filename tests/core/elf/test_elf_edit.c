@@ -139,10 +139,21 @@ static void shared_tail_keeps_the_other_name(void **state)
 	(void)state;
 	const char *path = compile("liba.so", "int tail_of_path(void) { return 7; }",
 				   SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/opt/tail_of_path");
-	set_rpath(path, "$ORIGIN", false);
+	set_rpath(path, "$ORIGIN", true);
 	struct elf_info i = read_info(path);
 	assert_true(strlist_contains(&i.defined, "tail_of_path"));
 	assert_int_equal(load("./liba.so", "tail_of_path"), 7);
+	assert_false(file_has(path, "/ptbuild"));
+}
+
+static void a_long_path_beside_a_shared_tail_leaves_nothing(void **state)
+{
+	(void)state;
+	const char *path = compile("liba.so", "int tail_of_path(void) { return 7; }",
+				   SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/opt/tail_of_path");
+	set_rpath(path, "$ORIGIN/nowhere/at/all:$ORIGIN/sub", false);
+	assert_int_equal(load("./liba.so", "tail_of_path"), 7);
+	assert_false(file_has(path, "/ptbuild"));
 }
 
 static void empty_path_removes_the_tag(void **state)
@@ -446,6 +457,7 @@ int main(void)
 		T(longer_path_gets_a_segment),
 		T(path_is_added_where_none_was),
 		T(shared_tail_keeps_the_other_name),
+		T(a_long_path_beside_a_shared_tail_leaves_nothing),
 		T(empty_path_removes_the_tag),
 		T(empty_path_removes_a_runpath),
 		T(removing_none_changes_nothing),
