@@ -183,8 +183,9 @@ static int add_option(struct buf *out, const char *option, const char *value, st
 	return 0;
 }
 
-/* The values of one option as the user gave them. */
-static int add_values(struct buf *out, const struct arg_def *d, const void *options, struct arena *a, struct err *e)
+/* The values of one option as the user gave them. *ret_here: one is a path below this directory. */
+static int add_values(struct buf *out, const struct arg_def *d, const void *options, struct arena *a, bool *ret_here,
+		      struct err *e)
 {
 	const void *field = (const char *)options + d->offset;
 	struct strlist values = {0};
@@ -197,25 +198,27 @@ static int add_values(struct buf *out, const struct arg_def *d, const void *opti
 	const struct kvlist *pairs = field;
 	for (size_t i = 0; d->type == ARG_PAIRS && i < pairs->count; i++)
 		strlist_addf(&values, a, "%s=%s", pairs->items[i].key, pairs->items[i].value);
-	for (size_t i = 0; i < values.count; i++)
+	for (size_t i = 0; i < values.count; i++) {
+		*ret_here = *ret_here || (*values.items[i] != '/' && fs_exists(TRUSTED, values.items[i]));
 		if (add_option(out, d->name, values.items[i], e) < 0)
 			return -1;
+	}
 	return 0;
 }
 
 /* The options that each build gets beside its variants. */
-static int options_text(struct cmd_context *c, const char **ret, struct err *e)
+static int options_text(struct cmd_context *c, const char **ret, bool *ret_here, struct err *e)
 {
 	const struct cmd_select *o = &((const struct matrix_options *)c->options)->base.select;
 	AUTO_BUF struct buf out = {0};
 	for (const struct arg_def *d = cmd_plan_options; d->name; d++)
-		if (add_values(&out, d, c->options, c->arena, e) < 0)
+		if (add_values(&out, d, c->options, c->arena, ret_here, e) < 0)
 			return -1;
 	if (o->cuda_home && add_option(&out, "cuda-home", o->cuda_home, e) < 0)
 		return -1;
 	for (const struct arg_def *d = cmd_global_options; d->name; d++)
 		if (strcmp(d->name, "cache") != 0 && strcmp(d->name, "out") != 0 &&
-		    add_values(&out, d, c->global, c->arena, e) < 0)
+		    add_values(&out, d, c->global, c->arena, ret_here, e) < 0)
 			return -1;
 	if (c->global->no_drift)
 		buf_printf(&out, " --no-drift");
@@ -327,7 +330,8 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 			     .shards = o->shards,
 			     .store = c->global->cache ? cmd_absolute(c->arena, c->global->cache) : NULL,
 			     .out = c->global->out};
-	if (options_text(c, &p.options, e) < 0 || ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0)
+	if (options_text(c, &p.options, &p.checkout, e) < 0 ||
+	    ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0)
 		return -1;
 	if (matrix_cost(c, &p, is_service(format) ? format : "slurm", o->base.select.plan.torch != NULL, e) < 0)
 		return -1;

@@ -269,6 +269,13 @@ class Limits(unittest.TestCase):
         self.assertEqual(job["container"]["image"], "a/b:1")
         self.assertFalse(any("checkout" in step.get("uses", "") for step in job["steps"]))
         self.assertTrue(any("--cuda-libraries system --blas mkl --set USE_NUMA=OFF --platform linux --metadata-rev 2" in step.get("run", "") for step in job["steps"]))
+        # Tables of the repository are there in its checkout alone.
+        tables = os.path.relpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "profiles"))
+        for image in ([], ["--image", "a/b:1"]):
+            for given, count in ((tables, 1), (os.path.abspath(tables), 0 if image else 1)):
+                doc = matrix("pytorch-python313-cpu-avx2", "--format", "github", "--profiles", given, *image)
+                steps = doc["jobs"]["wave-1-1"]["steps"]
+                self.assertEqual(sum("checkout" in step.get("uses", "") for step in steps), count, (given, image))
         got = ptbuild("matrix", "pytorch-python313-cpu-avx2", "--set", "CFLAGS=$(reboot)", status=2)
         self.assertIn("cannot be written into a CI file", got.stderr)
 

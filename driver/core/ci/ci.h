@@ -100,6 +100,7 @@ struct ci_plan {
 	/* a compiler cache on a server takes the place of the service's; NULL without */
 	const char *remote;
 	const char *image; /* that has ptbuild; NULL: the jobs install it from the checkout */
+	bool checkout;     /* options name files of the repository */
 	unsigned shards;   /* that a job which compiles a PyTorch is divided into; below 2: none */
 	/* of jobs on a cluster: --cache and --out as the user gave them; NULL without */
 	const char *store, *out;

@@ -27,11 +27,13 @@ static void add_install(const struct steps *s)
 {
 	const char *const *lines = ci_install(s->p);
 	struct strlist script = {0};
+	if (lines || s->p->checkout)
+		add_action(s, lines ? "source of ptbuild" : "files that the builds name", "checkout", NULL,
+			   json_pack("{s:b}", "persist-credentials", 0));
 	if (!lines)
 		return;
 	for (; *lines; lines++)
 		strlist_ref(&script, s->a, *lines);
-	add_action(s, "source of ptbuild", "checkout", NULL, json_pack("{s:b}", "persist-credentials", 0));
 	add_run(s, "install ptbuild", strlist_join(&script, s->a, "\n"));
 }
 
