@@ -12,12 +12,16 @@
 
 #define WORLD_ROOT "world:"
 
-/* Of the variant, or where it names none, the release's first. */
-static const char *toolkit_of(const struct release_row *r, const struct profile *p, const char *cuda)
+/* Of the variant, or where it names none, the one that its plan takes: a GPU can need another than the release's first.
+ * What cannot be planned is refused there. */
+static const char *toolkit_of(const struct tables *t, const struct release_row *r, const struct variant *v,
+			      struct arena *a)
 {
-	if (p->gpu != GPU_CUDA)
-		return NULL;
-	return cuda ? cuda : r->toolkits_count ? r->toolkits[0] : NULL;
+	const struct plan_request q = {.variant = v, .release = r->name};
+	const char *cuda = NULL;
+	if (v->profile.gpu != GPU_CUDA || v->cuda || plan_cuda(t, &q, a, &cuda, ERR_IGNORED) == 0)
+		return v->profile.gpu != GPU_CUDA ? NULL : v->cuda ? v->cuda : cuda;
+	return r->toolkits_count ? r->toolkits[0] : NULL;
 }
 
 static const char *named_world(const struct cmd_context *c)
@@ -151,7 +155,6 @@ static int find_world(struct cmd_context *c, const struct root_choices *s, const
 	const struct variant *v = &one->variant;
 	const struct release_row *r = one->release;
 	const struct plan_request q = {.variant = v, .release = r->name, .options.blas = cmd_select_blas(c)};
-	const char *cuda = toolkit_of(r, &v->profile, v->cuda);
 	const struct blas_row *blas = plan_blas(s->tables, &q);
 	struct world_choice w = {0};
 	const char *platform = s->foreign ? v->profile.platform : s->platform;
@@ -160,10 +163,8 @@ static int find_world(struct cmd_context *c, const struct root_choices *s, const
 		*ret = s->named;
 		return 0;
 	}
-	/* a GPU can need a newer one than the release's first; what cannot be planned is refused there */
-	if (cuda && !v->cuda && plan_cuda(s->tables, &q, c->arena, &cuda, ERR_IGNORED) < 0)
-		cuda = r->toolkits[0];
-	const struct world_wanted want = {platform, cuda, v->python, blas ? blas->world : NULL};
+	const struct world_wanted want = {platform, toolkit_of(s->tables, r, v, c->arena), v->python,
+					  blas ? blas->world : NULL};
 	if (s->named)
 		return find_named(c, s, one, platform, want, ret, e);
 	if (world_choose(s->tables, r, &want, c->arena, &w, e) < 0) {
@@ -390,7 +391,11 @@ int cmd_root_python(struct cmd_context *c, const struct release_row *r, const st
 	if (!c->global->root && cmd_sandbox(c) != SANDBOX_NONE) {
 		if (cmd_tables(c, &t, e) < 0)
 			return -1;
-		const struct world_wanted want = {.platform = p->platform, .cuda = toolkit_of(r, p, cuda)};
+		const struct variant v = {.package = PACKAGE_TORCH,
+					  .python = r->pythons[r->pythons_count - 1],
+					  .cuda = cuda,
+					  .profile = *p};
+		const struct world_wanted want = {.platform = p->platform, .cuda = toolkit_of(t, r, &v, c->arena)};
 		if (world_choose(t, r, &want, c->arena, &w, ERR_IGNORED) == 0 && w.name) {
 			*ret = w.python;
 			return 0;
