@@ -232,8 +232,10 @@ static int name_owners(const struct command *cmd, const struct arg_def *const *t
 					strlist_ref(&owners, a, cmd_table[n]->name);
 	}
 	if (owners.count)
-		return err_hint(e, "it is an option of %s; 'ptbuild help %s' lists those of %s",
-				strlist_join(&owners, a, ", "), cmd->name, cmd->name);
+		return err_hint(e, "it is an option of %s; 'ptbuild help %s' lists those of %s%s",
+				strlist_join(&owners, a, ", "), cmd->name, cmd->name,
+				strlist_contains(words, "--dry-run") ? "; 'ptbuild plan' says what a build would do"
+								     : "");
 	return e->hint[0] ? -1 : err_hint(e, "see 'ptbuild %s --help'", cmd->name);
 }
 

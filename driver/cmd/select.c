@@ -8,6 +8,7 @@
 #include "core/root/sandbox_place.h"
 #include "core/variant/matrix.h"
 #include "core/world/choose.h"
+#include "step/source/patch.h"
 
 #define SELECT(type, field) (type), offsetof(struct cmd_select_base, select.field)
 
@@ -392,6 +393,17 @@ const char *cmd_select_cuda_home(const struct cmd_context *c)
 	return home ? home : set && *set == '/' ? set : NULL;
 }
 
+/* A patch that is none is found before anything is made; whether it fits its source, when that is unpacked. */
+static int check_patches(const struct plan *p, struct arena *a, struct err *e)
+{
+	for (size_t i = 0; i < p->patches_count; i++) {
+		struct strlist files = {0};
+		if (patch_scan_file(p->patches[i].path, a, &files, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
 		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e)
 {
@@ -421,5 +433,5 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.digests = c->digests,
 		.note = s->note,
 	};
-	return plan_resolve(t, &q, c->arena, ret, e);
+	return plan_resolve(t, &q, c->arena, ret, e) < 0 ? -1 : check_patches(*ret, c->arena, e);
 }

@@ -529,6 +529,8 @@ static void slips_get_the_words_that_work(void **state)
 		{"plan --profile cpu-avx2 --python 3.99", 3, "unknown Python '3.99'", "3.15; or leave --python out"},
 		{"plan pytorch-python399-cpu-avx2", 3, "unknown Python 'python399'", "hint: known: python39"},
 		{"cpu-avx2", 2, "not a command: 'cpu-avx2'", "'ptbuild build --profile cpu-avx2'"},
+		{"take --dry-run", 2, "an option of slim, set, world, cache;",
+		 "'ptbuild plan' says what a build would do"},
 		{"diff --matrix x", 2, "unknown option '--matrix'", "an option of build, repack, plan,"},
 		{"plan pytorch-python313-cpu-avx2 --cuda-home /x", 2, "has no CUDA", NULL},
 		{"matrix pytorch-python313-darwin-mps", 7, "none of these variants can be built", NULL},

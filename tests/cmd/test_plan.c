@@ -166,6 +166,39 @@ static void what_cannot_be_has_the_exit_code_of_its_kind(void **state)
 	refuse("plan", ERR_USAGE, "no profile, matrix or variant to plan");
 }
 
+/* CUDA 13 has no Volta, so that the toolkit, and with it world and Python, is not the release's first. */
+static void python_goes_with_the_toolkit_however_that_is_said(void **state)
+{
+	(void)state;
+	AUTO_JSON json_t *silent = json_of("plan --profile sm70-avx2 --release 2.11.0 --json");
+	AUTO_JSON json_t *said = json_of("plan --profile sm70-avx2 --release 2.11.0 --cuda 12.8 --json");
+	assert_string_equal(string_of(silent, "variant"), string_of(said, "variant"));
+	assert_string_equal(string_of(silent, "compile_key"), string_of(said, "compile_key"));
+}
+
+static void a_patch_that_is_none_is_refused(void **state)
+{
+	char dir[] = "/tmp/ptbuild-plan-XXXXXX";
+	AUTO_ARENA struct arena a = {0};
+	(void)state;
+	assert_non_null(mkdtemp(dir)); /* each command has the test's own directory anew */
+	const char *patch = arena_printf(&a, "%s/patches/pytorch/2.9.1/own.patch", dir);
+	assert_int_equal(system(arena_printf(&a, "cp -rL '%s' %s/profiles", PROFILES_DIR, dir)), 0);
+	test_write(arena_printf(&a, "%s/patches/pytorch/2.9.1/series", dir), "own.patch\n");
+	const char *command =
+		arena_printf(&a, "plan --profiles %s/profiles pytorch-python313-cpu-avx2 --release 2.9.1", dir);
+	test_write(patch, "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-a\n+b\n");
+	refuse(command, ERR_INTEGRITY, "own.patch");
+	test_write(patch, "--- a/../../x.py\n+++ b/../../x.py\n@@ -1 +1 @@\n-a\n+b\n");
+	refuse(command, ERR_INTEGRITY, "own.patch");
+	test_write(patch, "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n");
+	AUTO_JSON json_t *j = json_of(arena_printf(&a, "%s --json", command));
+	assert_int_equal(strncmp(string_of(j, "local_label"), "cpu.avx2.own", 12), 0);
+	AUTO_FREE char *notes = json_dumps(json_object_get(j, "notes"), 0);
+	assert_contains(notes, "whether patches apply is seen when the source is unpacked");
+	assert_int_equal(system(arena_printf(&a, "rm -r %s", dir)), 0);
+}
+
 static void a_matrix_is_an_array(void **state)
 {
 	(void)state;
@@ -288,6 +321,8 @@ int main(void)
 		cmocka_unit_test_teardown(the_torch_of_the_root_needs_no_root_to_plan, test_teardown),
 		cmocka_unit_test_teardown(a_torch_wheel_that_is_not_there_is_refused, test_teardown),
 		cmocka_unit_test_teardown(what_cannot_be_has_the_exit_code_of_its_kind, test_teardown),
+		cmocka_unit_test_teardown(python_goes_with_the_toolkit_however_that_is_said, test_teardown),
+		cmocka_unit_test_teardown(a_patch_that_is_none_is_refused, test_teardown),
 	};
 	return cmocka_run_group_tests_name("cmd/plan", tests, NULL, NULL);
 }

@@ -372,10 +372,18 @@ static int run_patch(const char *tree, const char *patch, bool dry, const struct
 	return res.status == 0 ? 0 : 1;
 }
 
+int patch_scan_file(const char *path, struct arena *a, struct strlist *ret_files, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	if (fs_read(TRUSTED, path, MAX_PATCH, &text, e) < 0)
+		return -1;
+	return patch_scan(path_base(path), buf_cstr(&text), text.len, a, ret_files, e);
+}
+
 int patch_apply(const char *tree, const char *patch, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	AUTO_BUF struct buf text = {0}, out = {0};
+	AUTO_BUF struct buf out = {0};
 	AUTO_FREE char *top = realpath(tree, NULL);
 	AUTO_FREE char *file = realpath(patch, NULL);
 	const char *name = path_base(patch);
@@ -388,9 +396,7 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
 		err_set(e, ERR_SYSTEM, "patch(1) is not installed");
 		return err_hint(e, "install patch");
 	}
-	if (fs_read(TRUSTED, file, MAX_PATCH, &text, e) < 0)
-		return -1;
-	if (patch_scan(name, buf_cstr(&text), text.len, &a, &files, e) < 0)
+	if (patch_scan_file(patch, &a, &files, e) < 0)
 		return -1;
 	for (size_t i = 0; i < files.count; i++)
 		if (check_place(top, name, files.items[i], &a, e) < 0)
