@@ -157,6 +157,18 @@ def test_each_is_built_in_its_own(world):
     assert {i["record"]["sha256"] for i in json.loads(again.stdout)} == {i["record"]["sha256"] for i in items.values()}
 
 
+def test_the_world_of_another_store(world):
+    """It is no changed one: the store that it lies in knows it."""
+    root = site.run("world", "make", "one", "--quiet").stdout.strip()
+    store = os.path.dirname(os.path.dirname(os.path.dirname(root)))
+    words = ["build", f"pytorch-python{TAG}-cpu-avx2", "--release", "2.9.1", "--root", root]
+    other = world.path("other")
+    done = site.run(*words, cache=other)
+    assert done.returncode == 7 and f"the world '{root}' is of another store" in done.stderr and f"add --lower-store {store}" in done.stderr, done.stderr
+    done = site.run(*words, "--lower-store", store, cache=other)
+    assert done.returncode == 0, done.stderr
+
+
 def test_one_that_cannot_be_made_stops_nothing_else(world):
     matrix = world.path("worlds.yaml")
     with open(matrix, "w") as f:
