@@ -176,7 +176,7 @@ CASES = {
     "zip_zip64_local": (lambda: extra(1, struct.pack("<QQ", 1 << 60, 1 << 60))(wheel(GOOD)), "zip", "superfluous zip64"),
     "zip_extra_cut": (lambda: extra(0x5455, b"\1", size=5)(wheel(GOOD)), "zip", "truncated extra"),
     "zip_says_huge": (lambda: both(put("I", 22, 0xFFFFFFF0), put("I", 24, 0xFFFFFFF0, "row"))(wheel(GOOD)), "zip", ""),
-    "zip_says_small": (lambda: both(put("I", 22, 3), put("I", 24, 3, "row"))(wheel(GOOD)), "zip", "larger than its header says"),
+    "zip_says_small": (lambda: both(put("I", 22, 3), put("I", 24, 3, "row"))(wheel(GOOD)), "zip", "damaged: it inflates to more than its header says"),
     "zip_overlap": (lambda: put("I", 42, 0, "row")(both(lambda b: struct.pack_into("<I", b, rows_of(b)[1] + 42, 0) or b)(wheel(GOOD))), "zip", ""),
     "zip_offset": (lambda: put("I", 42, 0x7FFFFFFF, "row")(wheel(GOOD)), "zip", ""),
     "zip_empty": (lambda: b"", "zip", "too short"),

@@ -83,7 +83,7 @@ static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, u
 			return bad(e, z, en,
 				   rc == Z_BUF_ERROR ? "ends in the middle of its deflate stream" : "does not inflate");
 		if (made > en->size - s->size)
-			return bad(e, z, en, "is larger than its header says");
+			return bad(e, z, en, "is damaged: it inflates to more than its header says");
 		if (sink_add(s, out, made, e) < 0)
 			return -1;
 	}
@@ -96,7 +96,7 @@ static int read_entry(const struct zip_reader *z, const struct zip_entry *en, st
 	if ((en->method == ZIP_STORED ? copy_stored : inflate_all)(z, en, at, s, e) < 0)
 		return -1;
 	if (s->size != en->size)
-		return bad(e, z, en, "is smaller than its header says");
+		return bad(e, z, en, "is damaged: it inflates to less than its header says");
 	return s->crc == en->crc ? 0 : bad(e, z, en, "has a wrong checksum");
 }
 

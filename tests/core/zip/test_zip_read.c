@@ -57,9 +57,9 @@ static void test_wrong_size(void **state)
 	size_t len, central;
 	char *AUTO_FREE bytes = deflated(&len, &central);
 	set_size(bytes, central, 3999);
-	assert_deflated_bad(bytes, len, "larger than its header says");
+	assert_deflated_bad(bytes, len, "is damaged: it inflates to more than its header says");
 	set_size(bytes, central, 4001);
-	assert_deflated_bad(bytes, len, "smaller than its header says");
+	assert_deflated_bad(bytes, len, "is damaged: it inflates to less than its header says");
 }
 
 static void test_broken_deflate(void **state)
