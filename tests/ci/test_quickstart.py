@@ -2,6 +2,8 @@
 """What ci/quickstart says on machines that it cannot serve, and how ci/in-root enters a root."""
 
 import os
+import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -126,6 +128,23 @@ class InRoot(unittest.TestCase):
             env = {**os.environ, "PATH": d + ":" + os.environ["PATH"], "PYTHONHOME": d}
             done = subprocess.run([os.path.join(TOP, "ci/in-root"), "/", "sh", "-c", "command -v python3; echo $PYTHONHOME"], capture_output=True, text=True, env=env, timeout=600)
             self.assertRegex(done.stdout, r"^/usr/(local/)?bin/python3\n\n$", done.stderr)
+
+    def test_names_resolve_as_on_this_machine(self):
+        """In a root with no such files, of two programs and their libraries."""
+        with tempfile.TemporaryDirectory() as d:
+            libraries = re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", "/usr/bin/cat", "/usr/bin/env"], capture_output=True, text=True, check=True).stdout)
+            for path in {"/usr/bin/cat", "/usr/bin/env", *libraries}:
+                os.makedirs(d + os.path.dirname(path), exist_ok=True)
+                shutil.copy(path, d + path)
+            os.mkdir(d + "/etc")
+            with open(d + "/etc/own", "w") as f:
+                f.write("the root's\n")
+            done = self.run_in(d, "/usr/bin/cat", "/etc/own", "/etc/hosts", "/etc/resolv.conf", cwd="/")
+            want = "the root's\n"
+            for name in ("/etc/hosts", "/etc/resolv.conf"):
+                with open(name) as f:
+                    want += f.read()
+            self.assertEqual(done.stdout, want, done.stderr)
 
     def test_the_exit_status_stays(self):
         self.assertEqual(self.run_in("/", "sh", "-c", "exit 7", cwd="/").returncode, 7)
