@@ -21,7 +21,7 @@ static void add_site(struct strlist *sites, struct arena *a, const char *line, b
 		strlist_once(sites, a, site);
 }
 
-int apt_sites(const char *archive, const struct run *run, struct arena *a, struct strlist *ret, struct err *e)
+int apt_sites(const char *archive, bool any, const struct run *run, struct arena *a, struct strlist *ret, struct err *e)
 {
 	static const char format[] = "$(SITE)|$(ORIGIN)|$(COMPONENT)|$(LABEL)";
 	const char *program = proc_find(a, "apt-get");
@@ -31,8 +31,16 @@ int apt_sites(const char *archive, const struct run *run, struct arena *a, struc
 	/* Before the first "apt-get update" (a fresh container) the origins are unknown, and the archive is known by
 	 * its component: what comes from there is checked by its digest. */
 	const char *const known[] = {program, "indextargets", "--format", format, NULL};
-	const char *const all[] = {program, "indextargets", "--no-release-info", "--format", format, NULL};
-	for (int i = 0; i < 2 && ret->count == 0; i++) {
+	/* Without lists it reads none: they take it seconds on a busy machine. */
+	const char *const all[] = {program,
+				   "indextargets",
+				   "--no-release-info",
+				   "-o",
+				   "Dir::State::Lists=/nonexistent",
+				   "--format",
+				   format,
+				   NULL};
+	for (int i = any; i < 2 && ret->count == 0; i++) {
 		AUTO_BUF struct buf out = {0}, AUTO_BUF errors = {0};
 		struct strlist lines = {0};
 		struct proc_result result;
@@ -170,10 +178,11 @@ static int add_file(const char *archive, const char *file, struct arena *a, stru
 }
 
 /* What apt-get cannot say is not known: another place may do. */
-static int add_apt(const char *archive, const struct run *run, struct arena *a, struct strlist *ret, struct err *e)
+static int add_apt(const char *archive, bool any, const struct run *run, struct arena *a, struct strlist *ret,
+		   struct err *e)
 {
 	struct strlist sites = {0};
-	if (apt_sites(archive, run, a, &sites, e) < 0)
+	if (apt_sites(archive, any, run, a, &sites, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sites.count; i++)
 		if (is_address(sites.items[i]) && add_address(ret, a, sites.items[i], "apt-get", e) < 0)
@@ -186,8 +195,8 @@ int archives_find(const char *archive, const struct fetch_options *o, const stru
 {
 	struct strlist out = {0};
 	if (add_words(archive, &o->archives, a, &out, e) < 0 || (!out.count && add_variable(archive, a, &out, e) < 0) ||
-	    (!out.count &&
-	     (add_file(archive, o->archives_file, a, &out, e) < 0 || add_apt(archive, run, a, &out, e) < 0)))
+	    (!out.count && (add_file(archive, o->archives_file, a, &out, e) < 0 ||
+			    add_apt(archive, o->any_site, run, a, &out, e) < 0)))
 		return -1;
 	*ret = out;
 	return 0;

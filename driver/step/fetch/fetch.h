@@ -28,6 +28,7 @@ struct fetch_options {
 	 * there: none */
 	struct strlist archives;
 	const char *archives_file;
+	bool any_site;          /* of apt_sites */
 	unsigned parallel;      /* 0 = 4 */
 	unsigned retries;       /* per place; 0 = 4 */
 	unsigned backoff_ms;    /* first pause, doubled each time, at most 30 s; 0 = 500 */

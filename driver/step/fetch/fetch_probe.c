@@ -225,9 +225,11 @@ static int wait_for_all(struct probe *p, struct err *e)
 int fetch_probe(const struct fetch_source *sources, size_t count, const struct fetch_options *o, const struct run *run,
 		struct arena *a, const char **ret_why, struct err *e)
 {
-	struct probe p = {.o = o, .run = run, .a = a, .multi = curl_multi_init()};
+	struct fetch_options quick = *o;
+	struct probe p = {.o = &quick, .run = run, .a = a, .multi = curl_multi_init()};
 	struct places *all = arena_array(a, count + 1, sizeof(*all));
 	int rc = 0;
+	quick.any_site = true;
 	if (!p.multi)
 		abort();
 	for (size_t i = 0; i < count && rc == 0; i++) {

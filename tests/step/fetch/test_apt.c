@@ -58,7 +58,7 @@ static const char *sites(struct fixture *f, const char *archive)
 {
 	struct strlist got = {0};
 	err_clear(&f->e);
-	assert_ok(apt_sites(archive, test_run(), &f->a, &got, &f->e), &f->e);
+	assert_ok(apt_sites(archive, false, test_run(), &f->a, &got, &f->e), &f->e);
 	return strlist_join(&got, &f->a, " ");
 }
 
@@ -97,6 +97,20 @@ static void machine_that_was_never_updated_gives_its_sites_too(void **state)
 	assert_string_equal(sites(f, "debian-security"), "http://new.invalid/debian-security");
 }
 
+/* A probe has three seconds in all, and apt-get reads its lists for longer on a busy machine. */
+static void any_site_is_said_without_the_lists(void **state)
+{
+	struct fixture *f = *state;
+	struct strlist got = {0};
+	targets(f, "case \"$*\" in *--no-release-info*Lists=/nonexistent*) echo 'http://new.invalid/debian||main|' ;; "
+		   "*) echo \"lists are read: $*\" >>\"$0.calls\"; echo 'http://old.invalid/debian|Debian|main|Debian' "
+		   ";; esac\n");
+	assert_ok(apt_sites("debian", true, test_run(), &f->a, &got, &f->e), &f->e);
+	assert_string_equal(strlist_join(&got, &f->a, " "), "http://new.invalid/debian");
+	assert_null(test_read(path_join(&f->a, f->dir, "bin/apt-get.calls")));
+	assert_string_equal(sites(f, "debian"), "http://old.invalid/debian");
+}
+
 static void machine_without_any_site(void **state)
 {
 	struct fixture *f = *state;
@@ -111,7 +125,8 @@ static void a_killed_apt_is_no_answer(void **state)
 	struct fixture *f = *state;
 	struct strlist got = {0};
 	targets(f, "kill -9 $$\n");
-	assert_err(apt_sites("debian", test_run(), &f->a, &got, &f->e), &f->e, ERR_SYSTEM, "was killed by signal 9");
+	assert_err(apt_sites("debian", false, test_run(), &f->a, &got, &f->e), &f->e, ERR_SYSTEM,
+		   "was killed by signal 9");
 }
 
 static void machine_without_apt(void **state)
@@ -132,7 +147,7 @@ static void interruption_stops_it(void **state)
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	run.cancel_fd = ends[0];
 	targets(f, "exec sleep 30\n");
-	assert_err(apt_sites("debian", &run, &f->a, &got, &f->e), &f->e, ERR_INTERRUPTED, "interrupted");
+	assert_err(apt_sites("debian", false, &run, &f->a, &got, &f->e), &f->e, ERR_INTERRUPTED, "interrupted");
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -145,6 +160,7 @@ int main(void)
 		T(each_archive_has_its_own),
 		T(lines_that_are_none_are_left_out),
 		T(machine_that_was_never_updated_gives_its_sites_too),
+		T(any_site_is_said_without_the_lists),
 		T(machine_without_any_site),
 		T(a_killed_apt_is_no_answer),
 		T(machine_without_apt),
