@@ -197,6 +197,9 @@ static void judge(struct request *r, CURLcode result, struct arena *a)
 	long status = 0;
 	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
 	r->reached = status && (r->any || (status != 404 && status != 410));
+	if (result == CURLE_OPERATION_TIMEDOUT) /* curl counts milliseconds; what is alike is told once */
+		snprintf(r->message, sizeof(r->message), "%s in time",
+			 strstr(r->message, "esolving") ? "its name is not resolved" : "no answer");
 	r->why = status ? arena_printf(a, "HTTP status %ld", status)
 			: arena_strdup(a, *r->message ? r->message : curl_easy_strerror(result));
 }
