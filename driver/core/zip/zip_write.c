@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/thread.h"
 #include "core/zip/zip_chunks.h"
 #include "core/zip/zip_format.h"
 
@@ -472,16 +473,26 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has an unexpected header");
 }
 
-static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
+struct copying {
+	struct zip_writer *w;
+	const struct zip_reader *z;
+	uint64_t from, len;
+	struct err err[2];
+	int rc[2];
+};
+
+static int copy_bytes(const struct copying *c, struct err *e)
 {
-	off_t in = (off_t)from;
-	while (len) {
-		ssize_t n = os_copy(z->fd, &in, w->fd, len);
+	off_t in = (off_t)c->from, end = (off_t)(c->from + c->len);
+	uint8_t block[64 * 1024];
+	while (in < end) {
+		const off_t at = in;
+		size_t want = (uint64_t)(end - in) < ZIP_CHUNK ? (size_t)(end - in) : ZIP_CHUNK;
+		ssize_t n = os_copy(c->z->fd, &in, c->w->fd, want);
 		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
-			uint8_t block[64 * 1024];
-			size_t want = len < sizeof(block) ? (size_t)len : sizeof(block);
-			if (zip_read_at(z, (uint64_t)in, block, want, e) < 0 ||
-			    fs_write_all(w->fd, block, want, w->path, e) < 0)
+			want = want < sizeof(block) ? want : sizeof(block);
+			if (zip_read_at(c->z, (uint64_t)in, block, want, e) < 0 ||
+			    fs_write_all(c->w->fd, block, want, c->w->path, e) < 0)
 				return -1;
 			n = (ssize_t)want;
 			in += n;
@@ -489,13 +500,45 @@ static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot copy '%s' into '%s'", z->path, w->path);
+			return err_errno(e, ERR_SYSTEM, "cannot copy '%s' into '%s'", c->z->path, c->w->path);
 		if (n == 0)
-			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", z->path);
-		len -= (uint64_t)n;
-		w->written += (uint64_t)n;
+			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", c->z->path);
+		os_begin_writing(c->w->fd, (off_t)(c->w->written + (uint64_t)at - c->from), n);
 	}
-	return zip_writer_hash(w, w->written, e);
+	return 0;
+}
+
+static int hash_bytes(const struct copying *c, struct err *e)
+{
+	for (uint64_t at = 0; at < c->len;) {
+		size_t n = c->len - at < ZIP_HASH_BLOCK ? (size_t)(c->len - at) : ZIP_HASH_BLOCK;
+		if (zip_read_at(c->z, c->from + at, c->w->block, n, e) < 0)
+			return -1;
+		digest_update(c->w->digest, c->w->block, n);
+		at += n;
+	}
+	return 0;
+}
+
+static void copy_or_hash(unsigned i, void *user)
+{
+	struct copying *c = user;
+	c->rc[i] = i == 0 ? copy_bytes(c, &c->err[i]) : hash_bytes(c, &c->err[i]);
+}
+
+/* All before it is in the digest. */
+static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
+{
+	struct copying c = {.w = w, .z = z, .from = from, .len = len};
+	thread_each(2, copy_or_hash, &c);
+	for (size_t i = 0; i < ARRAY_LEN(c.rc); i++)
+		if (c.rc[i] < 0) {
+			*e = c.err[i];
+			return -1;
+		}
+	w->written += len;
+	w->hashed += len;
+	return 0;
 }
 
 int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e)
