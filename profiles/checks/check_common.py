@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import sys
 
 _failed = 0
@@ -28,6 +29,30 @@ def attempt(name, fn):
     except Exception as ex:  # noqa: BLE001 - whatever it is, it is the finding
         ok, detail = False, f"{type(ex).__name__}: {ex}"
     check(name, ok, detail)
+
+
+def aside(fn):
+    """Begins fn in a process of its own; what this returns waits for its (ok, detail)."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        try:
+            ok, detail = fn()
+        except Exception as ex:  # noqa: BLE001 - as in attempt
+            ok, detail = False, f"{type(ex).__name__}: {ex}"
+        with os.fdopen(write, "w") as f:
+            json.dump([bool(ok), str(detail)], f)
+        os._exit(0)
+    os.close(write)
+
+    def wait():
+        with os.fdopen(read) as f:
+            said = f.read()
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return json.loads(said) if status == 0 else (False, f"its process ended with status {status}")
+
+    return wait
 
 
 def close(got, want, tolerance):

@@ -11,7 +11,10 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check_config  # noqa: E402
-from check_common import attempt, check, close, done, expected, inside  # noqa: E402
+from check_common import aside, attempt, check, close, done, expected, inside  # noqa: E402
+
+# Threads that wait sleep: the checks run beside each other and beside the check of the contents. Read when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
@@ -271,16 +274,16 @@ def eigenvalues(dtype):
     apart = torch.block_diag(h[:90, :90], h[90:, 90:])
     flat = 3 * torch.eye(n, dtype=dtype)
     flat[:2, :2] = 1
+    many = [(a, np.linalg.eigvalsh(wide(a))) for a in (h, apart, flat, h * 1e-12, h * 1e30, 0 * h)]
     before = torch.get_num_threads()
     try:
         for count in (2, 4):
             torch.set_num_threads(count)
-            for a in (h, apart, flat, h * 1e-12, h * 1e30, 0 * h):
-                for part in ("L", "U"):
-                    w, v = torch.linalg.eigh(a, UPLO=part)
-                    yield w, np.linalg.eigvalsh(wide(a))
-                    yield a @ v, wide(v) * wide(w)
-                    yield v.mH @ v, np.eye(n)
+            for (a, values), part in itertools.product(many, ("L", "U")):
+                w, v = torch.linalg.eigh(a, UPLO=part)
+                yield w, values
+                yield a @ v, wide(v) * wide(w)
+                yield v.mH @ v, np.eye(n)
     finally:
         torch.set_num_threads(before)
 
@@ -492,6 +495,10 @@ def profiler():
     return "aten::mm" in names, f"{len(names)} names in the trace"
 
 
+# The longest, beside the others: begun before anything here has threads, which a fork would lose.
+LINALG_RUN = {name: four_types(cases) for name, cases in LINALG.items()}
+LINALG_RUN["eigenvalues"] = aside(LINALG_RUN["eigenvalues"])
+
 attempt("matmul float32", lambda: matmul(torch.float32, 1e-5))
 attempt("matmul float64", lambda: matmul(torch.float64, 1e-13))
 attempt("matmul bfloat16", lambda: matmul(torch.bfloat16, 2e-2))
@@ -505,8 +512,8 @@ attempt("training step", train)
 attempt("torchscript", script)
 attempt("vectorized", vectorized)
 attempt("routines", all_routines)
-for name, cases in LINALG.items():
-    attempt(name, four_types(cases))
+for name, run in LINALG_RUN.items():
+    attempt(name, run)
 if want.get("openmp"):
     attempt("threads", threads)
 for engine in engines:

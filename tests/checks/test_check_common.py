@@ -54,5 +54,18 @@ class IsVersion(unittest.TestCase):
             self.assertFalse(self.ask(installed, said, want)[0], (installed, said, want))
 
 
+class Aside(unittest.TestCase):
+    def test_its_result_is_the_functions(self):
+        first, second = check_common.aside(lambda: (True, f"not {os.getppid()}")), check_common.aside(lambda: (False, 7))
+        self.assertEqual(second(), [False, "7"])
+        self.assertEqual(first(), [True, f"not {os.getpid()}"])
+
+    def test_an_exception_is_a_failed_check(self):
+        self.assertEqual(check_common.aside(lambda: 1 // 0)(), [False, "ZeroDivisionError: integer division or modulo by zero"])
+
+    def test_so_is_a_process_that_dies(self):
+        self.assertEqual(check_common.aside(lambda: os.kill(os.getpid(), 9))(), (False, "its process ended with status -9"))
+
+
 if __name__ == "__main__":
     unittest.main()
