@@ -2,7 +2,12 @@
  * machine, by the places of sources. Nothing but loopback is asked. */
 #include "cmd_fixture.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "base/sys/fs.h"
+#include "step/fetch/fetch_probe.h"
 
 #ifdef __x86_64__
 #define PROFILE "cpu-avx2"
@@ -113,6 +118,36 @@ static void sources_that_cannot_be_reached(void **state)
 	assert_int_equal(occurrences(out(), "failure  network "), 2);
 }
 
+/* Places that take a connection and say nothing are all waited for at once. */
+static void silence_is_waited_for_once(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(in);
+	const char *own = tables("1G");
+	const char *doctor = arena_printf(&ran.arena, "doctor --profile " PROFILE " --release 2.9.1 %s", own);
+	const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	(void)state;
+	assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&in, len) == 0 && listen(fd, 64) == 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &len), 0);
+	double start = log_seconds();
+	ptbuild(doctor);
+	const double refused = log_seconds() - start;
+	const char *url = arena_printf(&ran.arena, "http://127.0.0.1:%u/debian", ntohs(in.sin_port));
+	setenv("PTBUILD_ARCHIVE_DEBIAN", url, 1);
+	setenv("PTBUILD_ARCHIVE_DEBIAN_SNAPSHOT", url, 1);
+	setenv("PIP_INDEX_URL", url, 1);
+	assert_int_equal(
+		shell(arena_printf(&ran.arena, "sed -i 's#127.0.0.1:1/#127.0.0.1:%u/#' '%s'/profiles/releases/*",
+				   ntohs(in.sin_port), test_path("tables"))),
+		0);
+	start = log_seconds();
+	ptbuild(doctor);
+	assert_int_equal(occurrences(out(), "failure  network "), 2);
+	assert_contains(out(), "no answer in time");
+	assert_true(log_seconds() - start - refused < 2 * FETCH_PROBE_MS / 1000.0 - 1);
+	close(fd);
+}
+
 static void a_disk_that_is_too_small(void **state)
 {
 	(void)state;
@@ -159,6 +194,7 @@ int main(void)
 		T(what_tables_know_is_told_first),
 		T(a_world_without_torch),
 		T(sources_that_cannot_be_reached),
+		T(silence_is_waited_for_once),
 		T(a_disk_that_is_too_small),
 		T(doctor_without_a_profile_looks_at_the_world),
 		T(the_nearest_release_with_a_world_is_named),

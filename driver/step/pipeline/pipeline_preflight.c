@@ -265,13 +265,10 @@ static size_t add_sources(struct store *store, const struct plan *p, struct aren
 	return n;
 }
 
-/* Asks for `count` files, and adds a failure for those that fail alike. */
-static int ask_for(struct preflight *d, const struct fetch_source *all, size_t count, const struct fetch_options *o,
-		   const char *of, const char *fix, enum preflight_level level, struct err *e)
+/* Adds a failure for those of `count` files that fail alike. */
+static void tell(struct preflight *d, const struct fetch_source *all, size_t count, const char **why, bool offline,
+		 const char *of, const char *fix, enum preflight_level level)
 {
-	const char **why = arena_array(d->arena, count + 1, sizeof(*why));
-	if (fetch_probe(all, count, o, d->run, d->arena, why, e) < 0)
-		return -1;
 	for (size_t i = 0; i < count; i++) {
 		struct strlist names = {0};
 		for (size_t k = i; why[i] && k < count; k++)
@@ -280,10 +277,9 @@ static int ask_for(struct preflight *d, const struct fetch_source *all, size_t c
 				why[k] = k == i ? why[k] : NULL;
 			}
 		if (why[i])
-			preflight_add(d, PREFLIGHT_LINE(level, ERR_NETWORK, o->offline ? "store" : "network", fix),
+			preflight_add(d, PREFLIGHT_LINE(level, ERR_NETWORK, offline ? "store" : "network", fix),
 				      "%s%s cannot be downloaded: %s", strlist_join(&names, d->arena, " "), of, why[i]);
 	}
-	return 0;
 }
 
 int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, bool others, struct err *e)
@@ -293,9 +289,11 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 		"by 'ptbuild fetch' where there is a network)";
 	const struct plan *p = d->q->plan;
 	struct arena *a = d->arena;
-	struct fetch_source *sources = arena_array(a, p ? p->package_row->sources_count + 1 : 1, sizeof(*sources)),
-			    *world;
-	const size_t count = p ? add_sources(store, p, a, sources) : 0, before = preflight_failures(d);
+	struct fetch_source *world = NULL;
+	const size_t of_world = d->q->not_made ? world_places(store, d->q->world, a, &world) : 0;
+	struct fetch_source *all = arena_array(a, (p ? p->package_row->sources_count : 0) + of_world + 1, sizeof(*all));
+	const size_t count = p ? add_sources(store, p, a, all) : 0, before = preflight_failures(d);
+	const char **why = arena_array(a, count + of_world + 1, sizeof(*why));
 	const char *debian = p ? release_of_debian(d->q->tables, p->package) : NULL;
 	const bool own = debian && strcmp(debian, p->release) == 0;
 	const char *fix = mirror;
@@ -307,14 +305,19 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 				   "torch of its root",
 				   mirror, debian);
 	double start = log_seconds();
-	if (ask_for(d, sources, count, o, "", fix, others ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE, e) < 0)
+	if (of_world)
+		memcpy(all + count, world, of_world * sizeof(*all));
+	/* Who wants to know all asks all at once: each waits for its seconds. */
+	if (fetch_probe(all, d->q->whole ? count + of_world : count, o, d->run, a, why, e) < 0)
 		return -1;
+	tell(d, all, count, why, o->offline, "", fix, others ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE);
 	if (preflight_failures(d) > before && !d->q->whole)
 		return 0;
-	const size_t of_world = d->q->not_made ? world_places(store, d->q->world, a, &world) : 0;
-	if (of_world && ask_for(d, world, of_world, o, arena_printf(a, " of the world '%s'", d->q->world->name),
-				own ? fix : mirror, PREFLIGHT_FAILURE, e) < 0)
+	if (of_world && !d->q->whole && fetch_probe(all + count, of_world, o, d->run, a, why + count, e) < 0)
 		return -1;
+	if (of_world)
+		tell(d, all + count, of_world, why + count, o->offline,
+		     arena_printf(a, " of the world '%s'", d->q->world->name), own ? fix : mirror, PREFLIGHT_FAILURE);
 	if (preflight_failures(d) == before && count + of_world)
 		preflight_ok(d, "network", "what is to be downloaded can be reached (%.1f s)", log_seconds() - start);
 	return 0;
