@@ -4,7 +4,7 @@
 usage: bench_pack.py PACK_TREE PTBUILD TREE [ROUNDS]
 
 PACK_TREE is the program of that name (ninja pack_tree), TREE an unpacked wheel with one .dist-info directory (it is copied). Repacking is `PTBUILD repack` of the wheel that was packed.
-A ratio above 1 means that ptbuild's packing is faster, or smaller. Needs the packages `wheel` (Python) and `zip`; one that is missing is an error.
+A ratio above 1 means that ptbuild's packing is faster, or smaller; the last line is the revision's against `wheel pack`. Needs the packages `wheel` (Python) and `zip`; one that is missing is an error.
 """
 import os
 import shutil
@@ -78,6 +78,8 @@ def main():
                 f"{name:11} wall {b['wall']:7.2f} s  cpu {b['cpu']:7.2f} s  {b['memory']:5.0f} MiB  {b['size']:>11} bytes"
                 f"   ratio: wall {b['wall'] / ours['wall']:5.2f}  cpu {b['cpu'] / ours['cpu']:5.2f}  size {b['size'] / ours['size']:.4f}"
             )
+        other, again = best["wheel pack"], best["repack"]
+        print(f"a revision against wheel pack: wall {other['wall'] / again['wall']:.0f}  cpu {other['cpu'] / again['cpu']:.0f}")
 
 
 if __name__ == "__main__":
