@@ -56,21 +56,32 @@ static void add_changed(const struct settings *now, const struct settings *usual
 	}
 }
 
-/* What sha256sum says of the patches in their order is in the row's digest. */
+/* What sha256sum says of the patches in their order is in the row's digest. Looked up once for many plans. */
 static int add_patches(const struct plan_context *c, const struct buildenv_request *q, struct strlist *ret,
 		       struct err *e)
 {
-	AUTO_BUF struct buf list = {0};
-	struct plan p = {.package = q->package};
-	char hex[DIGEST_HEX_LEN + 1];
-	if (plan_patches(c->request->patches_dir, c->release->name, c->arena, &p, e) < 0)
-		return -1;
-	for (size_t i = 0; i < p.patches_count; i++)
-		buf_printf(&list, "%s  %s\n", p.patches[i].sha256, p.patches[i].name);
-	digest_data(buf_cstr(&list), list.len, hex);
+	struct plan_digests *kept = c->request->digests;
 	const char *pinned = q->row->patches ? q->row->patches : "";
-	if (c->request->patches_dir && (list.len || *pinned) && strcmp(hex, pinned) != 0)
-		strlist_addf(ret, c->arena, "%s: %zu patches %s", q->package, p.patches_count, hex);
+	const char *of = arena_printf(c->arena, "patches of %s %s", q->package, c->release->name);
+	const char *found = kept ? kvlist_get(&kept->files, of) : NULL;
+	if (!c->request->patches_dir)
+		return 0;
+	if (!found) {
+		AUTO_BUF struct buf list = {0};
+		struct plan p = {.package = q->package};
+		char hex[DIGEST_HEX_LEN + 1] = "";
+		if (plan_patches(c->request->patches_dir, c->release->name, c->arena, &p, e) < 0)
+			return -1;
+		for (size_t i = 0; i < p.patches_count; i++)
+			buf_printf(&list, "%s  %s\n", p.patches[i].sha256, p.patches[i].name);
+		if (list.len)
+			digest_data(buf_cstr(&list), list.len, hex);
+		found = arena_strdup(c->arena, hex);
+		if (kept)
+			kvlist_set(&kept->files, kept->arena, of, found);
+	}
+	if (strcmp(found, pinned) != 0)
+		strlist_addf(ret, c->arena, "%s: patches %s", q->package, *found ? found : "none");
 	return 0;
 }
 
