@@ -11,7 +11,8 @@ enum { MAX_PATHS = 200000 };
 
 /* Asked without importing torch, which takes seconds. */
 static const char script[] =
-	"import importlib.metadata as m, importlib.util as u, json, os, runpy, sys, sysconfig as c\n"
+	"import importlib.metadata as m, importlib.util as u, json, os, resource, runpy, sys, sysconfig as c\n"
+	"resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n" /* a file of the root may be endless */
 	"s = u.find_spec('torch')\n"
 	"d = next(iter(m.distributions(name='torch')), None) if s and s.submodule_search_locations else None\n"
 	"if not s or not s.submodule_search_locations: r = {}\n"
