@@ -17,6 +17,8 @@ struct parse {
 	int next;
 	struct arena *arena;
 	struct strlist *positional;
+	struct kvlist ones; /* what options of ARG_ONE were given */
+	struct arena *own;  /* of ones */
 };
 
 /* By the short name `c`, or by the long one if that is 0. */
@@ -84,7 +86,7 @@ static int check_piece(const struct arg_def *d, const char *shown, const char *p
 }
 
 /* `shown` is the option as the user wrote it. */
-static int store(const struct parse *p, const struct arg_def *d, const char *shown, const char *value, struct err *e)
+static int store(struct parse *p, const struct arg_def *d, const char *shown, const char *value, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist pieces = {0};
@@ -95,7 +97,14 @@ static int store(const struct parse *p, const struct arg_def *d, const char *sho
 	    (strcmp(d->metavar, "DIR") == 0 || strcmp(d->metavar, "FILE") == 0 || strcmp(d->metavar, "TREE") == 0))
 		return err_set(e, ERR_USAGE, "option '%s' needs a %s, and its value is empty", shown,
 			       *d->metavar == 'F' ? "file" : "directory");
-	if (d->type == ARG_STRING || d->type == ARG_EACH)
+	const char *was = d->type == ARG_ONE ? kvlist_get(&p->ones, d->name) : NULL;
+	if (was && strcmp(was, value) != 0) {
+		err_set(e, ERR_USAGE, "option '--%s' is given twice: '%s' and '%s'", d->name, was, value);
+		return err_hint(e, "give one; a file for --matrix lists several variants");
+	}
+	if (d->type == ARG_ONE)
+		kvlist_set(&p->ones, p->own, d->name, value);
+	if (d->type == ARG_STRING || d->type == ARG_ONE || d->type == ARG_EACH)
 		strlist_ref(&pieces, &a, value);
 	else
 		strlist_split(&pieces, &a, value, ",");
@@ -105,7 +114,7 @@ static int store(const struct parse *p, const struct arg_def *d, const char *sho
 	if (!p->target)
 		return 0;
 	void *to = p->target + d->offset;
-	if (d->type == ARG_STRING)
+	if (d->type == ARG_STRING || d->type == ARG_ONE)
 		*(const char **)to = value;
 	else if (d->type == ARG_LIST || d->type == ARG_EACH)
 		strlist_append(to, p->arena, &pieces);
@@ -200,8 +209,14 @@ static int parse_words(struct parse *p, struct err *e)
 int args_parse(const struct arg_def *const *tables, size_t ntables, void *target, int argc, char *const *argv,
 	       struct arena *a, struct strlist *positional, struct err *e)
 {
-	struct parse p = {
-		.tables = tables, .ntables = ntables, .argc = argc, .argv = argv, .arena = a, .positional = positional};
+	AUTO_ARENA struct arena own = {0};
+	struct parse p = {.tables = tables,
+			  .ntables = ntables,
+			  .argc = argc,
+			  .argv = argv,
+			  .arena = a,
+			  .positional = positional,
+			  .own = &own};
 	if (parse_words(&p, e) < 0)
 		return -1;
 	p.target = target;
@@ -215,6 +230,7 @@ bool args_given(const struct arg_def *d, const void *target)
 	case ARG_FLAG:
 		return *(const bool *)field;
 	case ARG_STRING:
+	case ARG_ONE:
 		return *(const char *const *)field != NULL;
 	case ARG_LIST:
 	case ARG_EACH:

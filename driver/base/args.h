@@ -11,6 +11,7 @@
 enum arg_type {
 	ARG_FLAG,   /* bool: --name sets true, --no-name sets false */
 	ARG_STRING, /* const char *: --name VALUE or --name=VALUE */
+	ARG_ONE,    /* the same; a second value that differs is refused */
 	ARG_UINT,   /* unsigned: decimal */
 	ARG_COUNT,  /* the same, from 1 on; 0 in the target: not given */
 	ARG_LIST,   /* struct strlist: may be repeated; VALUE is split at commas */
@@ -34,9 +35,9 @@ struct arg_def {
 bool args_given(const struct arg_def *d, const void *target) __attribute__((pure));
 /* args_parse: fills `target` by the tables (`ntables` pointers to tables that end with a NULL name)
  * from argv[1] on. Short options may be joined ("-vq", "-j4"); a value that begins with "--" needs
- * --name=VALUE; the last of an option given twice counts. Everything else, "-" and all behind "--"
- * goes to `positional`. The value of an option for a DIR, a FILE or a TREE is not empty. ERR_USAGE
- * names the option and leaves target and positional untouched. Strings point into argv, pieces of
- * lists live in the arena. */
+ * --name=VALUE; the last of an option given twice counts, but for ARG_ONE. Everything else, "-" and
+ * all behind "--" goes to `positional`. The value of an option for a DIR, a FILE or a TREE is not
+ * empty. ERR_USAGE names the option and leaves target and positional untouched. Strings point into
+ * argv, pieces of lists live in the arena. */
 int args_parse(const struct arg_def *const *tables, size_t ntables, void *target, int argc, char *const *argv,
 	       struct arena *a, struct strlist *positional, struct err *e) MUST_CHECK;

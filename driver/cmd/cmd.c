@@ -177,7 +177,7 @@ static int check_files(const struct command *cmd, const void *options, const str
 		for (const struct arg_def *d = cmd->tables[i]; d->name; d++) {
 			const void *at = (const char *)options + d->offset;
 			const struct strlist *list = at;
-			const char *one = d->type == ARG_STRING ? *(const char *const *)at : NULL;
+			const char *one = d->type == ARG_STRING || d->type == ARG_ONE ? *(const char *const *)at : NULL;
 			if (d->values && one && check_file(d->name, one, d->values, d->metavar, e) < 0)
 				return -1;
 			for (size_t k = 0; d->values && (d->type == ARG_LIST || d->type == ARG_EACH) && k < list->count;

@@ -275,6 +275,19 @@ static const char *quoted(const struct strlist *argv, struct arena *a)
 
 static const struct show rows[] = {{.text = "{line}"}, {0}};
 
+/* How many of the words stand before --. One that is meant for ptbuild would be a package to an installer. */
+static int own_words(const struct cmd_context *c, const struct strlist *words, size_t *ret, struct err *e)
+{
+	size_t at = 0;
+	while (at < c->words->count && strcmp(c->words->items[at], "--") != 0)
+		at++;
+	*ret = at < c->words->count ? words->count - (c->words->count - 1 - at) : words->count;
+	if (*ret <= 1)
+		return 0;
+	err_set(e, ERR_USAGE, "install takes one index, not '%s' as well", words->items[1]);
+	return err_hint(e, "words for the installer stand behind --");
+}
+
 static int install_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct install_options *o = c->options;
@@ -283,7 +296,10 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	struct strlist argv = {0}, wanted = {0};
 	struct offer best;
 	AUTO_JSON json_t *listing = NULL;
-	x.place = words->count ? words->items[0] : "dist";
+	size_t own;
+	if (own_words(c, words, &own, e) < 0)
+		return -1;
+	x.place = own ? words->items[0] : "dist";
 	x.remote = strstr(x.place, "://") != NULL;
 	if (x.remote && !path_has_suffix(x.place, "/"))
 		x.place = arena_printf(a, "%s/", x.place);
@@ -295,7 +311,7 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	const char *url = x.remote ? arena_printf(a, "%s%s/", x.place, name) : install_url(a, x.place, name);
 	read_list(best.row, "install", a, &wanted);
 	install_argv(x.python, o->uv, url, &wanted, a, &argv);
-	for (size_t i = 1; i < words->count; i++)
+	for (size_t i = own; i < words->count; i++)
 		strlist_ref(&argv, a, words->items[i]);
 	const char *line = quoted(&argv, a);
 	if (!o->print)

@@ -189,7 +189,7 @@ static int add_values(struct buf *out, const struct arg_def *d, const void *opti
 {
 	const void *field = (const char *)options + d->offset;
 	struct strlist values = {0};
-	if (d->type == ARG_STRING && *(const char *const *)field)
+	if ((d->type == ARG_STRING || d->type == ARG_ONE) && *(const char *const *)field)
 		strlist_ref(&values, a, *(const char *const *)field);
 	if ((d->type == ARG_UINT || d->type == ARG_COUNT) && *(const unsigned *)field)
 		strlist_addf(&values, a, "%u", *(const unsigned *)field);

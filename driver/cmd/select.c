@@ -13,9 +13,9 @@
 #define SELECT(type, field) (type), offsetof(struct cmd_select_base, select.field)
 
 const struct arg_def cmd_select_options[] = {
-	{"profile", 'p', SELECT(ARG_STRING, profile), "PROFILE",
+	{"profile", 'p', SELECT(ARG_ONE, profile), "PROFILE",
 	 "GPU target and CPU instruction set (sm90-avx512), native, or a profile file", "<profile>"},
-	{"matrix", 'm', SELECT(ARG_STRING, matrix), "NAME",
+	{"matrix", 'm', SELECT(ARG_ONE, matrix), "NAME",
 	 "all variants of a matrix: a name from 'ptbuild list --matrices', or a file", "<matrix>"},
 	{"only", 0, SELECT(ARG_LIST, only), "GLOB", "of a matrix, only the variants whose names match; may be repeated",
 	 NULL},

@@ -26,7 +26,7 @@ static const struct arg_def common[] = {
 	{0},
 };
 static const struct arg_def build[] = {
-	{"profile", 'p', ARG_STRING, AT(profile), "PROFILE", "what to build", NULL},
+	{"profile", 'p', ARG_ONE, AT(profile), "PROFILE", "what to build", NULL},
 	{"out", 0, ARG_STRING, AT(out), "DIR", "where to", "<dir>"},
 	{"only", 0, ARG_LIST, AT(only), "NAMES", "some of them", NULL},
 	{"tree", 0, ARG_EACH, AT(trees), "TREE", "folders", "<file>"},
@@ -107,9 +107,17 @@ static void flags_can_be_taken_back(void **state)
 static void the_last_of_two_counts(void **state)
 {
 	(void)state;
-	struct parsed p = PARSE("--profile=a", "--profile=b", "-j1", "-j2");
-	assert_string_equal(p.o.profile, "b");
+	struct parsed p = PARSE("--out=a", "--out=b", "-j1", "-j2");
+	assert_string_equal(p.o.out, "b");
 	assert_int_equal(p.o.jobs, 2);
+}
+
+static void what_there_is_one_of_is_given_once(void **state)
+{
+	(void)state;
+	assert_usage(PARSE("--profile=a", "-j2", "-p", "b"), "option '--profile' is given twice: 'a' and 'b'",
+		     "give one; a file for --matrix lists several variants");
+	assert_string_equal(PARSE("--profile=a", "-p", "a").o.profile, "a");
 }
 
 static void short_options_in_all_forms(void **state)
@@ -260,6 +268,7 @@ int main(void)
 		cmocka_unit_test(long_options_of_all_tables),
 		cmocka_unit_test(flags_can_be_taken_back),
 		cmocka_unit_test(the_last_of_two_counts),
+		cmocka_unit_test(what_there_is_one_of_is_given_once),
 		cmocka_unit_test(short_options_in_all_forms),
 		cmocka_unit_test(lists_are_split_and_gathered),
 		cmocka_unit_test(paths_keep_their_commas),

@@ -17,7 +17,7 @@
 #define OTHER "sm90-avx512"
 #endif
 
-/* Tables whose sources are at a port of loopback where nobody listens; another `disk`, if any. */
+/* Tables whose sources are at a port of loopback where nobody listens, of small worlds; another `disk`. */
 static const char *tables(const char *disk)
 {
 	const char *dir = test_path("tables");
@@ -25,8 +25,9 @@ static const char *tables(const char *disk)
 		shell(arena_printf(&ran.arena,
 				   "mkdir -p '%s' && cp -r '" PROFILES_DIR "' '" PATCHES_DIR "' '%s' && sed -i "
 				   "-e 's#https://[a-z.]*/#http://127.0.0.1:1/#' -e 's/^disk: .*/disk: %s/' "
-				   "'%s'/profiles/releases/*.yaml",
-				   dir, dir, disk, dir)),
+				   "'%s'/profiles/releases/*.yaml && sed -i 's/ amd64 [0-9]* / amd64 1000 /' "
+				   "'%s'/profiles/worlds/*.lock",
+				   dir, dir, disk, dir, dir)),
 		0);
 	setenv("PTBUILD_ARCHIVE_DEBIAN", "http://127.0.0.1:1/debian", 1);
 	setenv("PTBUILD_ARCHIVE_DEBIAN_SNAPSHOT", "http://127.0.0.1:1/snapshot", 1);
@@ -77,6 +78,13 @@ static void a_world_without_torch(void **state)
 					      " --release 2.6.0-debian --package torchvision --torch root %s",
 					      own)),
 			 0);
+	/* Debian's has none. */
+	expect(arena_printf(&ran.arena,
+			    "plan --profile sm90-avx2 --cuda 12.4 --release 2.6.0-debian --package torchvision --torch "
+			    "root %s",
+			    own),
+	       7, "has no CUDA");
+	assert_contains(err_text(), "--torch WHEEL");
 }
 
 static void sources_that_cannot_be_reached(void **state)

@@ -278,6 +278,9 @@ def test_install_refuses(world):
     result = run_command(world, "install", folder)
     assert result.returncode == 7, result.stderr
     said = result.stderr.decode()
+    for words, code in (((folder, "dist"), 2), ((folder, "dist", "--", "--dry-run"), 2), ((folder, "--", "--dry-run"), 7), (("--", "--dry-run"), 2)):
+        result = run_command(world, "install", *words)
+        assert result.returncode == code and (b"stand behind --" in result.stderr) == ("dist" in words), (words, result.stderr)
     assert "cpu-armv9: it is x86_64-linux, not aarch64-linux" in said and "it has no NVIDIA GPU" in said and "not 3.99" in said, said
 
 

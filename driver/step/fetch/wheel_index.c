@@ -220,8 +220,9 @@ int wheel_index_default(const struct run *run, struct arena *a, const char **ret
 	const char *at = result.status == 0 ? strstr(buf_cstr(&out), before) : NULL;
 	const char *url = at ? at + sizeof(before) - sizeof("http") : NULL, *end = url ? strchr(url, ')') : NULL;
 	if (!end || strcspn(url, " \n") < (size_t)(end - url)) {
-		err_set(e, ERR_NETWORK, "pip does not say which index it uses");
-		return err_hint(e, "name one with PIP_INDEX_URL");
+		err_set(e, ERR_NETWORK, "pip does not say which index it uses%s%s", result.status ? ": " : "",
+			result.status ? pip_reason(a, &errors) : "");
+		return err_hint(e, "name one with PIP_INDEX_URL, or install pip (python3-pip)");
 	}
 	*ret = arena_strndup(a, url, (size_t)(end - url));
 	return 0;

@@ -112,7 +112,16 @@ static int sources(struct preflight *d, struct err *e)
 	return !d->q->plan || plan_unproven(d->q->plan, &why) == 0 ? 0 : preflight_err(d, "source", &why, e);
 }
 
-/* The locks of a world say whether it has a torch. */
+static bool world_has(const struct world *w, const char *package)
+{
+	for (size_t i = 0; i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
+			if (strcmp(w->pieces[i].lock.entries[k].name, package) == 0)
+				return true;
+	return false;
+}
+
+/* The locks of a world say whether it has a torch, and for a GPU. */
 static int world_torch(struct preflight *d, struct err *e)
 {
 	const struct world *w = d->q->world;
@@ -120,10 +129,12 @@ static int world_torch(struct preflight *d, struct err *e)
 	(void)e;
 	if (!w || !p || strcmp(p->torch, "root") != 0)
 		return 0;
-	for (size_t i = 0; i < w->count; i++)
-		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
-			if (strcmp(w->pieces[i].lock.entries[k].name, "python3-torch") == 0)
-				return 0;
+	if (world_has(w, "python3-torch") && p->gpu.count && !world_has(w, "python3-torch-cuda"))
+		preflight_fail(d, ERR_POLICY, "torch",
+			       "name a torch for the GPU with --torch WHEEL or official, or a profile of the CPU",
+			       "the torch of the world '%s' has no CUDA", w->name);
+	if (world_has(w, "python3-torch"))
+		return 0;
 	preflight_fail(d, ERR_POLICY, "torch",
 		       "leave --torch root out, and its torch is built first; or name a finished one with --torch "
 		       "WHEEL; 'ptbuild world make debian13' is a root with Debian's torch",

@@ -113,8 +113,10 @@ static int pip_failed(const struct pyenv_wanted *w, const struct buf *output, st
 	err_set(e, other_bytes ? ERR_INTEGRITY : ERR_NETWORK,
 		"pip cannot download the build requirements for Python %s: %s", w->python, pip_reason(&a, output));
 	return err_hint(e, other_bytes ? "the index has other bytes than those of the locked list"
-				       : "check pip's network settings (PIP_INDEX_URL, proxy variables), or install "
-					 "the requirements in the root");
+			   : strstr(buf_cstr(output), "No module named pip")
+				   ? "install pip (python3-pip)"
+				   : "check pip's network settings (PIP_INDEX_URL, proxy variables), or install "
+				     "the requirements in the root");
 }
 
 static int download(const struct python *p, const struct pyenv_wanted *w, const char *stage, struct err *e)

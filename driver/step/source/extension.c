@@ -213,6 +213,12 @@ int extension_read(const char *path, const struct run *run, struct arena *a, str
 	struct source s = {.path = path, .a = a, .name = "", .version = "", .python = ""};
 	if (!fs_exists(TRUSTED, path))
 		return err_set(e, ERR_USAGE, "no folder or sdist '%s'", path);
+	for (size_t i = 0; i < FILES; i++) {
+		if (strcmp(path_base(path), file_names[i]) == 0 && !fs_is_dir(TRUSTED, path)) {
+			err_set(e, ERR_USAGE, "'%s' is a file of an extension", path);
+			return err_hint(e, "--extension takes the folder or the sdist of a Python package");
+		}
+	}
 	if ((fs_is_dir(TRUSTED, path) ? read_folder(&s, e) : read_archive(&s, run, e)) < 0)
 		return err_wrap(e, "extension '%s'", path);
 	if (take_info(&s, e) < 0 || take_project(&s, e) < 0)

@@ -88,6 +88,7 @@ static void what_cannot_be_meant_is_refused(void **state)
 	assert_err(read_at(test_path("none"), &a, &row, &e), &e, ERR_USAGE, "no folder or sdist");
 	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE, "has neither setup.py nor pyproject.toml");
 	test_write(test_path("setup.py"), "setup(name='x', version=get())\n");
+	assert_err(read_at(test_path("setup.py"), &a, &row, &e), &e, ERR_USAGE, "is a file of an extension");
 	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE, "does not say its version without being run");
 	assert_contains(e.hint, "[project] of pyproject.toml");
 	test_write(test_path("setup.py"), "setup(version='1')\n");
