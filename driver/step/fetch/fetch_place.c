@@ -416,7 +416,13 @@ static enum transfer_outcome from_folder(const struct transfer *t, const struct 
 		err_errno(e, ERR_SYSTEM, "cannot write '%s'", t->path);
 	if (fd < 0 || folder_pack(t->url, arena_strndup(&a, s->name, strcspn(s->name, "-")), fd, hex, e) < 0)
 		return TRANSFER_STOP;
-	return transfer_check(t, e);
+	if (strcmp(hex, s->sha256) == 0)
+		return transfer_check(t, e);
+	err_set(e, ERR_INTEGRITY, "the folder '%s' has changed since the plan was made", t->url);
+	err_hint(
+		e,
+		"all of it is the source, but for build, dist, .git and environments: write logs and wheels elsewhere");
+	return TRANSFER_STOP;
 }
 
 enum place_kind { PLACE_HTTP, PLACE_WHEEL, PLACE_DEB, PLACE_FILE, PLACE_FOLDER, PLACES };
