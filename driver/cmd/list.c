@@ -1,4 +1,6 @@
 
+#include "base/path.h"
+#include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/version.h"
@@ -288,6 +290,31 @@ static int read_others(const struct tables *t, struct arena *a, struct err *e)
 	return 0;
 }
 
+/* A folder of patches whose name is no release's is read by no plan. */
+static int look_at_patches(struct cmd_context *c, const struct tables *t, struct err *e)
+{
+	struct strlist releases = {0};
+	const char *patches;
+	if (cmd_patches_dir(c, &patches, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < t->releases_count; i++)
+		strlist_ref(&releases, c->arena, t->releases[i].name);
+	for (size_t k = 0; k < TABLES_PACKAGES; k++) {
+		const char *dir = path_join(c->arena, patches, tables_packages[k]);
+		struct strlist names = {0};
+		if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, c->arena, &names, e) < 0)
+			return -1;
+		for (size_t i = 0; i < names.count; i++) {
+			const char *near = suggest_nearest(names.items[i], releases.items, releases.count);
+			if (!strlist_contains(&releases, names.items[i]))
+				log_warn(c->run->log, "the patches in '%s' are of no release%s%s%s",
+					 path_join(c->arena, dir, names.items[i]), near ? "; did you mean '" : "",
+					 near ? near : "", near ? "'?" : "");
+		}
+	}
+	return 0;
+}
+
 static int list_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct list_options *o = c->options;
@@ -304,7 +331,7 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 	}
 	global.profiles = other ? words->items[0] : NULL;
 	c->global = &global;
-	if (cmd_tables(c, &t, e) < 0 || read_others(t, c->arena, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || read_others(t, c->arena, e) < 0 || look_at_patches(c, t, e) < 0)
 		return -1;
 	bool shown_of[SECTIONS];
 	for (size_t i = 0; i < SECTIONS; i++) {

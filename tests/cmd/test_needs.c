@@ -178,6 +178,18 @@ static void doctor_without_a_profile_looks_at_the_world(void **state)
 	assert_contains(out(), "\"gcc\"");
 }
 
+static void patches_of_no_release_are_told(void **state)
+{
+	(void)state;
+	const char *own = tables("1G");
+	assert_int_equal(ptbuild(arena_printf(&ran.arena, "list %s", own)), 0);
+	assert_not_contains(err_text(), "of no release");
+	assert_int_equal(
+		shell(arena_printf(&ran.arena, "mkdir -p '%s'", test_path("tables/patches/pytorch/2.9.1-won"))), 0);
+	assert_int_equal(ptbuild(arena_printf(&ran.arena, "list %s", own)), 0);
+	assert_contains(err_text(), "patches/pytorch/2.9.1-won' are of no release");
+}
+
 static void the_nearest_release_with_a_world_is_named(void **state)
 {
 	(void)state;
@@ -199,13 +211,10 @@ static void the_nearest_release_with_a_world_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(what_tables_know_is_told_first),
-		T(a_world_without_torch),
-		T(sources_that_cannot_be_reached),
-		T(silence_is_waited_for_once),
-		T(a_disk_that_is_too_small),
-		T(doctor_without_a_profile_looks_at_the_world),
-		T(the_nearest_release_with_a_world_is_named),
+		T(what_tables_know_is_told_first), T(a_world_without_torch),
+		T(sources_that_cannot_be_reached), T(silence_is_waited_for_once),
+		T(a_disk_that_is_too_small),       T(doctor_without_a_profile_looks_at_the_world),
+		T(patches_of_no_release_are_told), T(the_nearest_release_with_a_world_is_named),
 	};
 	return cmocka_run_group_tests_name("cmd/needs", tests, NULL, NULL);
 }
