@@ -393,7 +393,7 @@ def test_an_impossible_pair(world):
 
 def test_a_missing_nvcc(world):
     """Of the toolkit that is asked for: a machine with another one is told so."""
-    result = world.build("setup-py-env", "--profile", "sm90-avx2")
+    result = world.run("build", "--profile", "sm90-avx2", "--release", "2.9.1-setup-py-env", "--json")
     assert result.returncode in (7, 8), result.returncode
     assert "no CUDA 12.8 in the root" in result.stderr and "12.8" in result.stderr, result.stderr
 

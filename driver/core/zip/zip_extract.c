@@ -110,9 +110,9 @@ static int inflate_entry(const struct zip_reader *z, const struct zip_entry *en,
 {
 	if (en->size > WHOLE_MAX || en->packed > WHOLE_MAX)
 		return inflate_all(z, en, at, s, e);
-	uint8_t *AUTO_FREE in = malloc(en->packed + 1), *AUTO_FREE out = malloc(en->size + 1);
-	if (!in || !out)
-		abort();
+	AUTO_BUF struct buf packed = {0}, AUTO_BUF whole = {0};
+	uint8_t *in = (uint8_t *)buf_reserve(&packed, en->packed + 1);
+	uint8_t *out = (uint8_t *)buf_reserve(&whole, en->size + 1);
 	if (zip_read_at(z, at, in, en->packed, e) < 0)
 		return -1;
 	return inflate_whole(en, in, out) ? sink_add(s, out, en->size, e) : inflate_all(z, en, at, s, e);
