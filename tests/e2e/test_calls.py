@@ -23,6 +23,8 @@ KINDS = {
 SANITIZERS = re.compile(r"/proc/(self|\d+)/maps\b")
 # How much memory and how many processors a build may use is asked of each control group that it is in: how many those are is the machine's matter.
 GROUPS = re.compile(r"/proc/(self|\d+)/(cgroup|mountinfo)\b|/sys/fs/cgroup\b")
+# Each such look begins with this.
+LOOK = re.compile(r'\bopen(at2?)?\(.*"/proc/self/cgroup"')
 CALLS = ",".join("?" + call for calls in KINDS.values() for call in calls)
 
 
@@ -33,10 +35,12 @@ def count(command, **kw):
             ["strace", "-f", "-qq", "-y", "-e", f"trace={CALLS}", "-o", out.name, *command], capture_output=True, text=True, timeout=900, **kw
         )
         assert done.returncode == 0, f"{command}: {done.stderr[-2000:]}"
-        lines = [line for line in out if not SANITIZERS.search(line) and not GROUPS.search(line)]
+        lines = [line for line in out if not SANITIZERS.search(line)]
+    looks = sum(bool(LOOK.search(line)) for line in lines)
+    lines = [line for line in lines if not GROUPS.search(line)]
     calls = collections.Counter(call for line in lines for call in re.findall(r"^\d+ +(\w+)\(", line))
     assert calls.get("execve"), "strace counted no program: is it allowed to trace here?"
-    return {kind: sum(calls.get(call, 0) for call in names) for kind, names in KINDS.items()}
+    return {kind: sum(calls.get(call, 0) for call in names) for kind, names in KINDS.items()} | {"groups": looks}
 
 
 def hold(world, name, command, limits):
@@ -52,8 +56,8 @@ def hold(world, name, command, limits):
     assert not grown, f"{name} takes more than it did: {', '.join(grown)}"
 
 
-def limits(opens, stats, reads, programs=0, processes=0):
-    return dict(opens=opens, stats=stats, reads=reads, programs=programs, processes=processes)
+def limits(opens, stats, reads, groups, programs=0, processes=0):
+    return dict(opens=opens, stats=stats, reads=reads, groups=groups, programs=programs, processes=processes)
 
 
 def plan(world, *words):
@@ -61,18 +65,18 @@ def plan(world, *words):
 
 
 def test_plan_of_a_profile(world):
-    hold(world, "the plan of a profile", plan(world, "--profile", "cpu-avx2", "--release", "2.9.1"), limits(53, 208, 55))
+    hold(world, "the plan of a profile", plan(world, "--profile", "cpu-avx2", "--release", "2.9.1"), limits(53, 208, 55, 8))
 
 
 def test_plan_of_a_matrix(world):
-    hold(world, "the plans of a matrix", plan(world, "--matrix", "build-pytorch/main"), limits(176, 802, 107, processes=1))
+    hold(world, "the plans of a matrix", plan(world, "--matrix", "build-pytorch/main"), limits(176, 802, 107, 20, processes=1))
 
 
 def test_wheel_in_the_store(world):
     era = "setup-py-env"
     done = world.build(era)
     assert done.returncode == 0, done.stderr[-3000:]
-    hold(world, "a wheel in the store", world.command("build", "--profile", "cpu-avx2", "--release", f"2.9.1-{era}", "--json"), limits(74, 612, 107))
+    hold(world, "a wheel in the store", world.command("build", "--profile", "cpu-avx2", "--release", f"2.9.1-{era}", "--json"), limits(74, 612, 107, 4))
 
 
 def test_wheel_in_the_store_of_a_world(world):
@@ -85,7 +89,7 @@ def test_wheel_in_the_store_of_a_world(world):
     made = world.path("cache", "worlds")
     folders = sum(len(names) for _, names, _ in os.walk(made))
     print(f"{folders} directories", flush=True)
-    hold(world, "a wheel in the store, of a world", world.command(*words, "--archive", f"debian={site.archive.top}"), limits(93, folders + 607, 128))
+    hold(world, "a wheel in the store, of a world", world.command(*words, "--archive", f"debian={site.archive.top}"), limits(93, folders + 607, 128, 6))
 
 
 main([test_plan_of_a_profile, test_plan_of_a_matrix, test_wheel_in_the_store, test_wheel_in_the_store_of_a_world])
