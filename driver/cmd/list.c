@@ -305,11 +305,12 @@ static int look_at_patches(struct cmd_context *c, const struct tables *t, struct
 		if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, c->arena, &names, e) < 0)
 			return -1;
 		for (size_t i = 0; i < names.count; i++) {
+			if (strlist_contains(&releases, names.items[i]))
+				continue;
 			const char *near = suggest_nearest(names.items[i], releases.items, releases.count);
-			if (!strlist_contains(&releases, names.items[i]))
-				log_warn(c->run->log, "the patches in '%s' are of no release%s%s%s",
-					 path_join(c->arena, dir, names.items[i]), near ? "; did you mean '" : "",
-					 near ? near : "", near ? "'?" : "");
+			log_warn(c->run->log, "the patches in '%s' are of no release%s%s%s",
+				 path_join(c->arena, dir, names.items[i]), near ? "; did you mean '" : "",
+				 near ? near : "", near ? "'?" : "");
 		}
 	}
 	return 0;
