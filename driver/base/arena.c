@@ -1,10 +1,5 @@
 #include "base/arena.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define ONE_BLOCK_EACH 1

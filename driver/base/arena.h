@@ -1,7 +1,5 @@
 /* Arena: memory with one lifetime. Allocation failure aborts. */
 #pragma once
-#include <stdarg.h>
-#include <stddef.h>
 
 #include "base/cleanup.h"
 

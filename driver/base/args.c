@@ -1,9 +1,6 @@
 #include "base/args.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/suggest.h"
 

@@ -1,10 +1,7 @@
 /* Command-line options from tables: the same table parses, prints the help, the man page and the
  * completions. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

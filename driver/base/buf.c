@@ -1,9 +1,5 @@
 #include "base/buf.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 char *buf_reserve(struct buf *b, size_t extra)
 {
 	size_t need;

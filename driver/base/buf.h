@@ -1,8 +1,5 @@
 /* Buffer: growing bytes, always NUL-terminated behind `len`. Allocation failure aborts. */
 #pragma once
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"

@@ -1,13 +1,18 @@
 /* Cleanup attributes: a handle is released where its scope ends, so no function needs a ladder of
  * labels. And what all files have of the C library. */
 #pragma once
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static inline void cleanup_free(void *p)

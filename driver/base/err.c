@@ -1,12 +1,5 @@
 #include "base/err.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/os.h"
 
 /* vsnprintf cuts; a format that cannot be converted at all must still leave a string. */

@@ -1,12 +1,6 @@
 #include "base/log.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/term.h"
 #include "base/utf8.h"

@@ -2,8 +2,6 @@
  * Everything else keeps to what both have (ci/check-portable). */
 #pragma once
 #include <pthread.h>
-#include <stdint.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"

@@ -1,15 +1,10 @@
 /* macOS. Written against its manual pages and compiled for it; it has not run yet. */
-#include <errno.h>
-#include <fcntl.h>
 #include <mach-o/dyld.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/random.h>
 #include <sys/sysctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/os.h"
 

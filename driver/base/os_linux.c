@@ -1,19 +1,13 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/calls_linux.h"
 #include "base/os.h"

@@ -1,8 +1,5 @@
 #include "base/path.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/buf.h"
 
 char *path_join(struct arena *ar, const char *a, const char *b)

@@ -1,6 +1,5 @@
 /* Path strings. Nothing here touches the file system. */
 #pragma once
-#include <stdbool.h>
 
 #include "base/arena.h"
 

@@ -1,6 +1,5 @@
 /* What every step is handed: where to log and how to notice that the user wants to stop. */
 #pragma once
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"

@@ -1,7 +1,5 @@
 #include "base/show.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/size.h"

@@ -1,9 +1,5 @@
 #include "base/size.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 int size_parse(const char *text, uint64_t *ret, struct err *e)

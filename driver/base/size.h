@@ -1,7 +1,5 @@
 /* Sizes and times as people and tables write them. */
 #pragma once
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/err.h"

@@ -1,7 +1,5 @@
 /* Lists of strings and of key-value pairs, living in an arena. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/arena.h"
 

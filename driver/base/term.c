@@ -1,9 +1,6 @@
 #include "base/term.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 

@@ -1,6 +1,5 @@
 /* Text for people: as wide as their terminal, with colours where one is. */
 #pragma once
-#include <stdbool.h>
 
 #include "base/buf.h"
 

@@ -1,7 +1,5 @@
 #include "base/utf8.h"
 
-#include <string.h>
-
 /* The length of the character at `s`, 0 if there is none: RFC 3629, so no surrogates, nothing overlong, nothing above
  * 10FFFF. */
 static unsigned char_at(const unsigned char *s, uint32_t *ret)

@@ -1,7 +1,6 @@
 /* UTF-8, for names and texts that come from outside: a build's log, a server's answer, names in an
  * archive. */
 #pragma once
-#include <stdbool.h>
 
 #include "base/arena.h"
 #include "base/buf.h"

@@ -1,8 +1,5 @@
 #include "base/version.h"
 
-#include <ctype.h>
-#include <string.h>
-
 #include "base/path.h"
 
 /* The next numeric component of *s without leading zeros, and *s moved behind it and its dot; length 0 at the end (an

@@ -1,6 +1,5 @@
 /* Dotted versions and ranges of them. */
 #pragma once
-#include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"

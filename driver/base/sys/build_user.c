@@ -1,10 +1,5 @@
 #include "base/sys/build_user.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/os.h"
 #include "base/sys/fs_internal.h"
 

@@ -1,10 +1,6 @@
 #include "base/sys/digest.h"
 
-#include <errno.h>
 #include <openssl/evp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/os.h"
 #include "base/sys/fs.h"

@@ -1,8 +1,5 @@
 /* SHA-256 through OpenSSL's EVP, and what else RECORD may have. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"

@@ -8,11 +8,7 @@
  * Where no build can write, `top` is TRUSTED and `rel` any path: links are followed. Functions that
  * take one path take a trusted one. Other errors are ERR_SYSTEM with the path in the message. */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/stat.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strlist.h"

@@ -1,6 +1,3 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 
 #include "base/os.h"
 #include "base/sys/fs_internal.h"

@@ -1,6 +1,5 @@
 /* What the files of base/sys that open directories share. */
 #pragma once
-#include <dirent.h>
 
 #include "base/sys/fs.h"
 

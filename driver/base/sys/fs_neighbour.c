@@ -1,12 +1,6 @@
 /* Temporary files that become another by rename, and directories. Their writer locks them, so that what a kill left can
  * be told from what is being written, also from inside another container. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/os.h"
 #include "base/path.h"

@@ -1,8 +1,4 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/os.h"
 #include "base/path.h"

@@ -1,7 +1,3 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/os.h"
 #include "base/path.h"

@@ -1,5 +1,3 @@
-#include <errno.h>
-#include <fcntl.h>
 
 #include "base/sys/fs_internal.h"
 #include "base/utf8.h"

@@ -1,6 +1,5 @@
 #include "base/sys/json.h"
 
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <jansson.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

@@ -1,12 +1,7 @@
 #include "base/sys/lock.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #define RETRY_MS 100 /* flock cannot wait for a lock and for a cancellation at once */
 

@@ -1,9 +1,7 @@
 /* Lock files: flock(2) on a file, so a lock dies with its owner. */
 #pragma once
-#include <stdbool.h>
 
 #include "base/cleanup.h"
-#include "base/err.h"
 #include "base/run.h"
 
 struct lock {

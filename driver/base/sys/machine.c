@@ -1,11 +1,7 @@
 #include "base/sys/machine.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/os.h"
 

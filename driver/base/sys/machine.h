@@ -1,7 +1,5 @@
 /* This machine's processors and memory, as far as this process may use them. */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 

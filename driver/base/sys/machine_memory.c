@@ -1,7 +1,4 @@
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/os.h"
 #include "base/strlist.h"

@@ -1,7 +1,5 @@
 #include "base/sys/pip.h"
 
-#include <string.h>
-
 #include "base/sys/proc.h"
 
 enum { REASON_MAX = 1000 };

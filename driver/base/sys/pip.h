@@ -1,6 +1,5 @@
 /* pip of this machine: it has the user's network settings and knows the index. */
 #pragma once
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strlist.h"

@@ -1,12 +1,9 @@
 #include "base/sys/proc.h"
 #include "base/os.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 

@@ -1,12 +1,8 @@
 /* Child processes: run one, watch it, take its output, kill its whole group when told to stop. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
 #include "base/run.h"
 
 /* proc_line_fn: called for each complete line of output, without its end: '\n', "\r\n", or the '\r'

@@ -1,6 +1,5 @@
 /* macOS has no subreaper and no death signal: the keeper watches its parent with a kqueue, and kills the group, all
  * that was started in it. */
-#include <errno.h>
 #include <signal.h>
 #include <sys/event.h>
 #include <sys/wait.h>

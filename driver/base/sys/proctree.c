@@ -1,11 +1,7 @@
 #include "base/sys/proctree.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <string.h>
 
 #include "base/sys/fs_internal.h"
 

@@ -1,9 +1,6 @@
 /* The tree of processes below one, read from /proc, cheaply enough for once a second. Processes
  * that end meanwhile are left out. */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/buf.h"

@@ -5,9 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 

@@ -1,7 +1,5 @@
 /* Ed25519 signatures through OpenSSL's EVP. No function here puts key material into a message. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"

@@ -2,14 +2,10 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #ifdef __APPLE__
 #include <xlocale.h>
 #endif
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

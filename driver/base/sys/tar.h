@@ -1,7 +1,6 @@
 /* Archives entry by entry, trusting nothing: tar (plain, gz, xz, bz2, zstd) and zip, by content.
  * While one is open its thread reads names as UTF-8. */
 #pragma once
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/run.h"

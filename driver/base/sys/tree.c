@@ -1,11 +1,6 @@
 #include "base/sys/tree.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/fs_internal.h"

@@ -1,12 +1,5 @@
 #include "base/yaml/yaml.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/strlist.h"
 #include "base/suggest.h"
 

@@ -1,6 +1,5 @@
 /* YAML files as structs: a schema says which keys a file may have and which members they fill. */
 #pragma once
-#include <stdbool.h>
 
 #include "base/yaml/yaml_tree.h"
 

@@ -1,9 +1,7 @@
 #include "base/yaml/yaml_tree.h"
 
-#include <string.h>
 #include <yaml.h>
 
-#include "base/buf.h"
 #include "base/sys/fs.h"
 
 #define MAX_FILE ((uint64_t)4 << 20)

@@ -1,6 +1,5 @@
 /* A YAML file as a tree of nodes with their lines. */
 #pragma once
-#include <stddef.h>
 
 #include "base/arena.h"
 #include "base/err.h"

@@ -1,7 +1,5 @@
 #include "core/ci/ci.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/json.h"
 #include "core/variant/profile.h"

@@ -2,9 +2,6 @@
  * which runners they run, and the files that say so. Pure, but for reading tables. */
 #pragma once
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "core/variant/variant.h"

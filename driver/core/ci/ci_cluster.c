@@ -1,8 +1,6 @@
 /* Jobs for a cluster: as plain JSON, from which anything that starts programs can be driven, and as a script for Slurm.
  * The script's part that is the same for all matrices is slurm.sh. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/json.h"

@@ -1,5 +1,4 @@
 /* A workflow for GitHub Actions: a job for each part of a wave, its variants as a matrix, and one for the index. */
-#include <string.h>
 
 #include "base/sys/json.h"
 #include "core/ci/ci.h"

@@ -1,6 +1,4 @@
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/size.h"

@@ -1,6 +1,5 @@
 /* .eh_frame, which alone tells functions apart in a stripped library: LSB Core, "Exception Frames"; encodings are
  * DWARF's DW_EH_PE_*. */
-#include <string.h>
 
 #include "core/code/code_parts.h"
 

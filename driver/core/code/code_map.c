@@ -1,7 +1,5 @@
 #include "core/code/code_map.h"
 
-#include <stdlib.h>
-
 #include "core/code/code_parts.h"
 
 struct code_region {

@@ -1,4 +1,3 @@
-#include <string.h>
 
 #include "core/code/code_parts.h"
 

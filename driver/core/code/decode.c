@@ -1,11 +1,8 @@
 #include "core/code/decode.h"
 
 #include <Zydis/Zydis.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
-#include "base/strlist.h"
 
 enum { GROUPS = 16, GROUP_SHIFT = 25 };
 

@@ -1,6 +1,5 @@
 /* Which extensions machine code needs. */
 #pragma once
-#include <stdbool.h>
 
 #include "core/code/extensions.h"
 

@@ -1,7 +1,6 @@
 #include "core/code/isa_rules.h"
 
 #include <fnmatch.h>
-#include <string.h>
 
 #include "base/path.h"
 

@@ -1,10 +1,6 @@
 #include "core/code/extensions.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/path.h"
-#include "base/strlist.h"
 
 static const char *const machines[EXTENSION_MACHINES] = {
 	[EXTENSION_X86_64] = "x86_64", [EXTENSION_AARCH64] = "aarch64"};

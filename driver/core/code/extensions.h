@@ -1,10 +1,6 @@
 /* Instruction-set extensions by name, as bits of a word: the table profiles/extensions.yaml. */
 #pragma once
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "core/tables/tables.h"
 
 enum extension_machine { EXTENSION_X86_64, EXTENSION_AARCH64, EXTENSION_MACHINES };

@@ -1,7 +1,5 @@
 /* What code is judged by. */
 #pragma once
-#include "core/code/code_map.h"
-#include "core/code/extensions.h"
 #include "core/code/isa_scan.h"
 
 struct isa_rules {

@@ -1,9 +1,5 @@
 #include "core/code/isa_scan.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/thread.h"
 
 enum { BLOCK_BYTES = 1 << 18, HELPERS_MAX = 255 };

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/elf/elf.h"
 

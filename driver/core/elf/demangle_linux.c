@@ -1,8 +1,6 @@
 #include "core/elf/elf.h"
 
 #include <setjmp.h>
-#include <stdbool.h>
-#include <string.h>
 
 enum { SHOWN_MAX = 400, NAME_MAX_BYTES = 16384 };
 

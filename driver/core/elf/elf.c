@@ -1,10 +1,5 @@
 #include "core/elf/elf.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-
-#include "base/sys/fs.h"
 #include "core/elf/elf_map.h"
 
 #ifndef DT_RELR /* glibc before 2.36 */

@@ -1,9 +1,7 @@
 /* What relocation and verification need of an ELF file, read as the loader does: by program headers
  * and dynamic entries. */
 #pragma once
-#include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

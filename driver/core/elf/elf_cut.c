@@ -1,8 +1,5 @@
 #include "core/elf/elf_cut.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #ifndef DT_RELR /* glibc before 2.36 */
 #define DT_RELR 36
 #endif

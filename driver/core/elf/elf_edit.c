@@ -1,10 +1,4 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "base/sys/fs.h"
 #include "core/elf/elf.h"
 #include "core/elf/elf_cut.h"
 

@@ -1,6 +1,5 @@
 /* What the loader does with a file before any of its code runs: it maps the segments, takes the tables that the dynamic
  * entries name on trust, and applies the relocations. */
-#include <string.h>
 
 #include "core/elf/elf_map.h"
 

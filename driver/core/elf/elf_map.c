@@ -1,9 +1,5 @@
 #include "core/elf/elf_map.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
 {
 	char text[512];

@@ -1,11 +1,7 @@
 /* An ELF file in memory, addressed as the loader does it: by program headers, never by sections. */
 #pragma once
 #include <gelf.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "base/sys/fs.h"
 
 struct elf_map {

@@ -1,9 +1,6 @@
 #include "core/elf/elf_stub.h"
 
 #include <elf.h>
-#include <string.h>
-
-#include "base/arena.h"
 
 #define MAX_BYTES (16U << 20)
 #define PAGE UINT64_C(0x10000) /* the largest of any machine here */

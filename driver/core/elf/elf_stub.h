@@ -1,6 +1,5 @@
 /* A shared library that only linkers use: it names functions of a library that is elsewhere. */
 #pragma once
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,5 +1,4 @@
 /* The tables behind the dynamic entries: symbols and versions. */
-#include <string.h>
 
 #include "core/elf/elf_map.h"
 

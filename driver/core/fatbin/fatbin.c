@@ -1,9 +1,6 @@
 #include "core/fatbin/fatbin.h"
 
 #include <elf.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "core/fatbin/fatbin_parts.h"
 

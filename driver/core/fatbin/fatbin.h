@@ -1,11 +1,7 @@
 /* GPU code in executables, libraries, objects, static archives, bare cubins and bare fat
  * binaries. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 

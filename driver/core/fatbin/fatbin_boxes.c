@@ -1,5 +1,3 @@
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/fatbin/fatbin_parts.h"
 

@@ -1,8 +1,5 @@
 #include "core/fatbin/fatbin_cut.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/fatbin/fatbin_parts.h"
 
 enum { ARCHS_MAX = 64 };

@@ -1,6 +1,4 @@
 #include <elf.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "core/fatbin/fatbin_parts.h"
 

@@ -1,6 +1,5 @@
 /* What the fatbin files share. */
 #pragma once
-#include "core/elf/elf_cut.h"
 #include "core/fatbin/fatbin_cut.h"
 
 struct fatbin_file {

@@ -1,8 +1,6 @@
 /* What was cut, read again by other means than it was written: the two files are compared by address. */
-#include <string.h>
 
 #include "base/path.h"
-#include "core/fatbin/fatbin_cut.h"
 #include "core/fatbin/fatbin_parts.h"
 
 struct proving {

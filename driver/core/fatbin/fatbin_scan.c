@@ -1,8 +1,6 @@
 #include <ar.h>
-#include <ctype.h>
 #include <elf.h>
 #include <lz4.h>
-#include <string.h>
 #include <zstd.h>
 
 #include "core/fatbin/fatbin_parts.h"

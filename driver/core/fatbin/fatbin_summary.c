@@ -1,7 +1,4 @@
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/strlist.h"
 #include "core/fatbin/fatbin_parts.h"
 
 struct summing {

@@ -1,8 +1,5 @@
 #include "core/machine/detect.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/version.h"
 #include "core/plan/plan.h"
 #include "core/variant/profile.h"

@@ -1,8 +1,5 @@
 #include "core/machine/fit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/sys/json.h"
 #include "base/version.h"
 #include "core/tables/rows.h"

@@ -1,10 +1,6 @@
 #include "core/machine/hardware.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

@@ -1,11 +1,7 @@
 /* A machine as data, which detect decides from: this machine, or one described in a file. */
 #pragma once
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "base/run.h"
 #include "base/strlist.h"
 

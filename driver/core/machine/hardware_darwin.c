@@ -1,5 +1,4 @@
 /* macOS: sysctl. All Macs of a kind have one profile, so no features are read. */
-#include <string.h>
 #include <sys/sysctl.h>
 #include <sys/utsname.h>
 

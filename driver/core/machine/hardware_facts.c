@@ -1,9 +1,5 @@
 #include "core/machine/hardware.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/yaml/yaml.h"
 

@@ -1,6 +1,4 @@
 /* The description of a machine in a file. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/size.h"
 #include "base/version.h"

@@ -1,10 +1,6 @@
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/sys/machine.h"
 #include "base/sys/proc.h"

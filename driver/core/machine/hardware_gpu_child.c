@@ -1,9 +1,6 @@
 /* Asks libcuda and NVML, loaded at run time. Runs in a child process, because they may hang or crash. */
 #include <dlfcn.h>
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/machine/hardware_parts.h"
 

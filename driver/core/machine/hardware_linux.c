@@ -1,6 +1,4 @@
 /* Linux: /proc, CPUID and the auxiliary vector. */
-#include <stdlib.h>
-#include <string.h>
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif

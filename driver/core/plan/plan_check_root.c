@@ -1,5 +1,4 @@
 /* What a plan for CUDA needs of the root's own toolkit, which can have less than its version promises. */
-#include <ctype.h>
 
 #include "base/version.h"
 #include "core/plan/plan.h"

@@ -1,7 +1,5 @@
 #include "core/plan/plan_diff.h"
 
-#include <ctype.h>
-
 #include "base/sys/json.h"
 
 struct comparing {

@@ -1,4 +1,3 @@
-#include <ctype.h>
 
 #include "base/sys/digest.h"
 #include "core/plan/plan_parts.h"

@@ -1,6 +1,5 @@
 /* Jobs: how many compilers and linkers may run at once, from memory and processors. Pure. */
 #pragma once
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,12 +1,7 @@
 #include "core/root/root.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/digest.h"

@@ -1,9 +1,7 @@
 /* The root: the file system that a build sees. The host's own ("/"), or an unpacked root file
  * system. */
 #pragma once
-#include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
 #include "base/run.h"
 #include "base/strlist.h"
 

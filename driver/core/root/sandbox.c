@@ -1,9 +1,6 @@
 #include "core/root/sandbox.h"
 
 #include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/json.h"

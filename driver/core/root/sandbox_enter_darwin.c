@@ -1,8 +1,6 @@
 /* There is no bubblewrap on macOS. */
 #include "core/root/sandbox_parts.h"
 
-#include <errno.h>
-
 int sandbox_enter(void *entry)
 {
 	(void)entry;

@@ -1,8 +1,6 @@
 #include "core/root/sandbox_parts.h"
 
 #include <math.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"

@@ -1,10 +1,6 @@
 #include "core/root/sandbox_place.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/os.h"
 #include "base/path.h"

@@ -1,9 +1,5 @@
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/os.h"
 #include "base/path.h"

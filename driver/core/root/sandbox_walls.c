@@ -1,11 +1,7 @@
 #include "core/root/sandbox_walls.h"
 
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/sys/build_user.h"
 #include "base/sys/json.h"
-#include "base/sys/proc.h"
 #include "core/root/landlock_init.h"
 #include "core/root/sandbox_parts.h"
 #include "core/root/seccomp.h"

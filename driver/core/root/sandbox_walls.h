@@ -1,8 +1,6 @@
 /* What stands between a build and the machine, each wall by a name of its own. */
 #pragma once
-#include <jansson.h>
 
-#include "base/run.h"
 #include "core/root/sandbox.h"
 
 enum sandbox_wall {

@@ -1,7 +1,5 @@
 /* The system calls that a program in the sandbox cannot make, as a seccomp filter. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"

@@ -1,9 +1,5 @@
 #include "core/root/toolchain.h"
 
-#include <ctype.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/os.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -1,8 +1,5 @@
 #include "core/root/toolkit.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/json.h"
 #include "base/version.h"

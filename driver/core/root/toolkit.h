@@ -1,7 +1,6 @@
 /* CUDA toolkits of a root: where they are, what nvcc supports, which compilers it accepts, and
  * which other libraries are installed beside it. */
 #pragma once
-#include <jansson.h>
 
 #include "core/root/sandbox.h"
 #include "core/tables/tables.h"

@@ -1,7 +1,4 @@
 /* Where CUDA toolkits are in a root. */
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/version.h"

@@ -1,10 +1,5 @@
 #include "core/tables/row_check.h"
 
-#include <ctype.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/version.h"
 
 int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...)

@@ -1,8 +1,5 @@
 #include "core/tables/tables.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/version.h"

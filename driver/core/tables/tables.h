@@ -1,10 +1,7 @@
 /* The tables: every fact of the field as a row under profiles/, loaded once, immutable, all in one
  * arena. */
 #pragma once
-#include <stdbool.h>
-#include <string.h>
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strlist.h"
 #include "core/tables/rows_release.h"

@@ -1,8 +1,5 @@
 #include "core/tables/tables_schema.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/version.h"
 #include "core/tables/row_check.h"

@@ -1,5 +1,3 @@
-#include <ctype.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/size.h"

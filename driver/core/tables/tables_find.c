@@ -1,7 +1,5 @@
-#include <string.h>
 #include <strings.h>
 
-#include "base/cleanup.h"
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/version.h"

@@ -1,10 +1,7 @@
 #include "core/tables/tables_schema.h"
 
-#include <string.h>
-
 #include "base/buf.h"
 #include "base/sys/digest.h"
-#include "core/tables/rows_release.h"
 
 #define SOURCES                                                                                                        \
 	{                                                                                                              \

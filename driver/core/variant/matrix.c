@@ -1,14 +1,10 @@
 #include "core/variant/matrix.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "core/tables/row_check.h"
-#include "core/tables/rows_release.h"
 #include "core/tables/tables_schema.h"
-#include "core/variant/profile.h"
 
 #define SUFFIX ".yaml"
 #define VIEWS_MAX 8 /* views of views */

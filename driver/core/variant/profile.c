@@ -1,9 +1,5 @@
 #include "core/variant/profile.h"
 
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"

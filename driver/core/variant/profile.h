@@ -1,7 +1,6 @@
 /* Profiles: a GPU target and an ISA, with BLAS and toggles. Composed names need no file; a user's
  * YAML file may inherit one. */
 #pragma once
-#include "base/strlist.h"
 #include "core/tables/tables.h"
 
 enum gpu_kind { GPU_CPU, GPU_CUDA, GPU_MPS };

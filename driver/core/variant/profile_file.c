@@ -1,4 +1,3 @@
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

@@ -1,7 +1,5 @@
 #include "core/variant/set_file.h"
 
-#include <unistd.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/version.h"

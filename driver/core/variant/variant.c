@@ -1,7 +1,5 @@
 #include "core/variant/variant.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "base/suggest.h"
 

@@ -1,7 +1,5 @@
 #include "core/wheel/wheel.h"
 
-#include <ctype.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 

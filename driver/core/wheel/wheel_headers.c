@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <strings.h>
 
 #include "base/path.h"

@@ -1,6 +1,5 @@
 #include "core/zip/zip_chunks.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 
 #include "base/sys/fs.h"

@@ -1,7 +1,6 @@
 /* Deflate in chunks, each on its own: they run in parallel, and the bytes do not depend on the
  * number of threads. */
 #pragma once
-#include <stddef.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"

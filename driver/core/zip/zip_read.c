@@ -1,7 +1,6 @@
 /* Opens an archive so that every reader sees the same entries: a streaming reader's local headers and a seeking one's
  * central directory must agree, and nothing else may be in the file. */
 
-#include <fcntl.h>
 #include <inttypes.h>
 
 #include "base/path.h"

@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <libdeflate.h>
 #include <search.h>
 #include <time.h>
