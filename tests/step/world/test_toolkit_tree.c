@@ -242,7 +242,8 @@ static void cmake_finds_the_stub_and_linkers_take_it(void **state)
 	test_write(here("nvrtc.c"), "#include <cuda.h>\nint f(void *p);\n"
 				    "int f(void *p) { return cuInit(0) + cuMemFree(p); }\n");
 	const char *command = arena_printf(&arena,
-					   "cd %s && { cmake -G Ninja -S . -B b -DCUDAToolkit_ROOT=%s && cmake --build b; } "
+					   "cd %s && { cmake -G Ninja -S . -B b -DCUDAToolkit_ROOT=%s && "
+					   "cmake --build b; } "
 					   ">log 2>&1 || { cat log; exit 1; }",
 					   test_path("."), here("tree"));
 	assert_int_equal(system(command), 0);
