@@ -1,9 +1,7 @@
 /* The user that programs in the sandbox run as where ptbuild is root, and what belongs to it. */
 #pragma once
-#include <sys/types.h>
 
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/base.h"
 
 /* Its number, and its group's. Debian's policy reserves 65000 to 65533 and systemd leaves 65520 to
  * 65533 free, so no account has it; a container that maps 65536 numbers has it too. */

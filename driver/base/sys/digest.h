@@ -1,8 +1,7 @@
 /* SHA-256 through OpenSSL's EVP, and what else RECORD may have. */
 #pragma once
 
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/base.h"
 
 #define DIGEST_LEN 32
 #define DIGEST_HEX_LEN 64 /* without the NUL */

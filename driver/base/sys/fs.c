@@ -2,7 +2,6 @@
 #include <sys/statvfs.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/fs_internal.h"
 
 #define CHUNK ((size_t)64 * 1024)

@@ -9,9 +9,7 @@
  * take one path take a trusted one. Other errors are ERR_SYSTEM with the path in the message. */
 #pragma once
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 extern const char fs_trusted[];
 #define TRUSTED fs_trusted

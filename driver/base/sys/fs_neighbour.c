@@ -3,7 +3,6 @@
 #include <sys/file.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/build_user.h"
 #include "base/sys/fs_internal.h"
 

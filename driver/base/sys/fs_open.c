@@ -1,7 +1,6 @@
 #include <limits.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/build_user.h"
 #include "base/sys/fs_internal.h"
 #include "base/utf8.h"

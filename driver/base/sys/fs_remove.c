@@ -1,6 +1,5 @@
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/fs_internal.h"
 
 /* Deeper directories are moved up to the top one and removed from there, so that neither descriptors nor the stack

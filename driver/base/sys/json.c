@@ -1,6 +1,5 @@
 #include "base/sys/json.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 
 #define MAX_FILE ((uint64_t)64 << 20)

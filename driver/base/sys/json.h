@@ -2,8 +2,7 @@
 #pragma once
 #include <jansson.h>
 
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 static inline void json_cleanup(json_t **j)
 {

@@ -1,8 +1,7 @@
 /* Lock files: flock(2) on a file, so a lock dies with its owner. */
 #pragma once
 
-#include "base/cleanup.h"
-#include "base/run.h"
+#include "base/base.h"
 
 struct lock {
 	int fd; /* -1: not held */

@@ -2,7 +2,6 @@
 
 #include <sys/utsname.h>
 
-#include "base/buf.h"
 #include "base/os.h"
 
 /* Slurm tells a job what it was given also where it holds it to that by no cpuset. */

@@ -1,7 +1,7 @@
 /* This machine's processors and memory, as far as this process may use them. */
 #pragma once
 
-#include "base/arena.h"
+#include "base/base.h"
 
 /* machine_processors: those the scheduler lets this process run on, no more than the CPU quota of a
  * cgroup (v1 and v2) above it is worth, and than SLURM_CPUS_PER_TASK says; at least 1. */

@@ -1,7 +1,6 @@
 #include <inttypes.h>
 
 #include "base/os.h"
-#include "base/strlist.h"
 #include "base/sys/machine.h"
 
 /* A larger limit means none: v1 writes a number near 2^63 where v2 writes "max". */

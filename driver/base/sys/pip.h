@@ -1,8 +1,6 @@
 /* pip of this machine: it has the user's network settings and knows the index. */
 #pragma once
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 /* pip_find: adds the words that start it. ERR_NETWORK says that there is none, and `hint` is the
  * way out. */

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/proc_internal.h"
 

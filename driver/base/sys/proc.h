@@ -1,9 +1,7 @@
 /* Child processes: run one, watch it, take its output, kill its whole group when told to stop. */
 #pragma once
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/run.h"
+#include "base/base.h"
 
 /* proc_line_fn: called for each complete line of output, without its end: '\n', "\r\n", or the '\r'
  * of a progress line (empty lines between those are left out). The last line needs no end; one of

@@ -2,8 +2,7 @@
  * that end meanwhile are left out. */
 #pragma once
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/base.h"
 
 struct proctree_item {
 	pid_t pid, parent;

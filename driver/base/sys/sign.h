@@ -1,8 +1,7 @@
 /* Ed25519 signatures through OpenSSL's EVP. No function here puts key material into a message. */
 #pragma once
 
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/base.h"
 
 #define SIGN_LEN 64
 

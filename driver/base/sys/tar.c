@@ -7,7 +7,6 @@
 #include <xlocale.h>
 #endif
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/utf8.h"
 

@@ -2,8 +2,6 @@
  * While one is open its thread reads names as UTF-8. */
 #pragma once
 
-#include "base/buf.h"
-#include "base/run.h"
 #include "base/sys/digest.h"
 #include "base/sys/tree.h"
 

@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include "base/path.h"
 #include "base/sys/fs_internal.h"
 
 #define MAX_DEPTH 100

@@ -3,11 +3,9 @@
  * what the entry wants, ERR_SYSTEM for what the machine refuses; the caller adds the entry's name.
  * Threads may fill one directory, each with a tree of its own. */
 #pragma once
-#include <sys/types.h>
 #include <time.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/base.h"
 
 struct tree_time {
 	const char *path;

@@ -1,8 +1,7 @@
 /* A YAML file as a tree of nodes with their lines. */
 #pragma once
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/base.h"
 
 enum yaml_kind { YAML_TEXT, YAML_LIST, YAML_MAPPING };
 

@@ -1,6 +1,6 @@
 #include "core/ci/ci.h"
 
-#include "base/path.h"
+#include "base/base.h"
 #include "base/sys/json.h"
 #include "core/variant/profile.h"
 

@@ -3,7 +3,6 @@
 #pragma once
 #include <jansson.h>
 
-#include "base/buf.h"
 #include "core/variant/variant.h"
 
 struct ci_format_row {

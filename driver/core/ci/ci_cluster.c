@@ -2,7 +2,6 @@
  * The script's part that is the same for all matrices is slurm.sh. */
 #include <inttypes.h>
 
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "core/ci/ci.h"
 

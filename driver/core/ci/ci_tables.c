@@ -1,7 +1,5 @@
 #include <fnmatch.h>
 
-#include "base/path.h"
-#include "base/size.h"
 #include "base/yaml/yaml.h"
 #include "core/ci/ci.h"
 

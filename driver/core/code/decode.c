@@ -2,8 +2,6 @@
 
 #include <Zydis/Zydis.h>
 
-#include "base/buf.h"
-
 enum { GROUPS = 16, GROUP_SHIFT = 25 };
 
 struct decoder {

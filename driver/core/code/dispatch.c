@@ -2,8 +2,6 @@
 
 #include <fnmatch.h>
 
-#include "base/path.h"
-
 /* A name may be of either machine, or of both. */
 static int take_extensions(const struct extensions *x, const struct family_row *f, const char *where,
 			   struct dispatch_row *row, struct err *e)

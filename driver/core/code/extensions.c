@@ -1,7 +1,5 @@
 #include "core/code/extensions.h"
 
-#include "base/path.h"
-
 static const char *const machines[EXTENSION_MACHINES] = {
 	[EXTENSION_X86_64] = "x86_64", [EXTENSION_AARCH64] = "aarch64"};
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <stdatomic.h>
 
-#include "base/run.h"
 #include "core/code/code_map.h"
 #include "core/code/decode.h"
 

@@ -2,8 +2,7 @@
  * and dynamic entries. */
 #pragma once
 
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 struct elf_version_need {    /* one entry of .gnu.version_r */
 	const char *file;    /* "libc.so.6" */

@@ -1,9 +1,7 @@
 /* A shared library that only linkers use: it names functions of a library that is elsewhere. */
 #pragma once
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 struct elf_stub {
 	unsigned machine;   /* EM_X86_64 or EM_AARCH64 */

@@ -2,8 +2,7 @@
  * binaries. */
 #pragma once
 
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 /* What an entry holds, by NVIDIA's own numbers. */
 enum fatbin_kind {

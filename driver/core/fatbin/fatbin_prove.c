@@ -1,6 +1,5 @@
 /* What was cut, read again by other means than it was written: the two files are compared by address. */
 
-#include "base/path.h"
 #include "core/fatbin/fatbin_parts.h"
 
 struct proving {

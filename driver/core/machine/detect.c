@@ -1,6 +1,6 @@
 #include "core/machine/detect.h"
 
-#include "base/version.h"
+#include "base/base.h"
 #include "core/plan/plan.h"
 #include "core/variant/profile.h"
 #include "core/world/part.h"

@@ -1,7 +1,6 @@
 #include "core/machine/fit.h"
 
 #include "base/sys/json.h"
-#include "base/version.h"
 #include "core/tables/rows.h"
 
 struct fitting {

@@ -2,10 +2,8 @@
 
 #include <inttypes.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/version.h"
 #include "core/machine/hardware_parts.h"
 
 /* Whether CPUID or the auxiliary vector can show the feature. */

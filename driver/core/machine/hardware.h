@@ -2,8 +2,7 @@
 #pragma once
 #include <jansson.h>
 
-#include "base/run.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 struct hardware_cpu;
 

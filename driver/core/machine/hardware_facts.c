@@ -1,6 +1,5 @@
 #include "core/machine/hardware.h"
 
-#include "base/path.h"
 #include "base/yaml/yaml.h"
 
 PLAIN(feature, struct feature_row, NEED(struct feature_row, name), MAY(struct feature_row, cpuid),

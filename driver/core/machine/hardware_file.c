@@ -1,7 +1,5 @@
 /* The description of a machine in a file. */
 
-#include "base/size.h"
-#include "base/version.h"
 #include "base/yaml/yaml.h"
 #include "core/machine/hardware_parts.h"
 

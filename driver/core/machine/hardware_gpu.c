@@ -4,7 +4,6 @@
 
 #include "base/sys/machine.h"
 #include "base/sys/proc.h"
-#include "base/version.h"
 #include "core/machine/hardware_parts.h"
 
 #define PATIENCE_MS 30000 /* a driver with eight GPUs and no persistence daemon takes some ten seconds to wake */

@@ -1,7 +1,5 @@
 #include "core/ninja/ccache_stats.h"
 
-#include "base/strlist.h"
-
 #define MAX_COUNTERS 256
 #define MAX_NAME 64
 

@@ -1,7 +1,7 @@
 /* ccache's log of one build (CCACHE_STATSLOG): for each call the source file, and the names of the
  * counters that it raised. */
 #pragma once
-#include "base/arena.h"
+#include "base/base.h"
 
 struct ccache_counter {
 	/* as ccache calls it: "direct_cache_hit", "cache_miss", "called_for_link" */

@@ -1,6 +1,5 @@
 #include "core/ninja/ninja_file.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/ninja/ninja_parts.h"
 

@@ -1,9 +1,7 @@
 /* Rewrites a build.ninja of CMake's: job pools for compilers, heavy units and links, and the
  * heaviest units first. */
 #pragma once
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 /* NINJA_FILE_MAX: larger files are refused. */
 #define NINJA_FILE_MAX (UINT64_C(256) << 20)

@@ -1,8 +1,7 @@
 /* ninja's log of the commands that it ran (.ninja_log, versions 5, 6 and 7), and the statements
  * that it was given (build.ninja). */
 #pragma once
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 /* ptbuild's own commands in a build.ninja, which only order others, have their outputs here.
  * Readers of statements and logs skip them. */

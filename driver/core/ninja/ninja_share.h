@@ -1,8 +1,6 @@
 /* Divides the compilations of a CMake build.ninja among several builds of the same tree. */
 #pragma once
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 struct ninja_share_options {
 	unsigned index, count; /* this share (from 1) of so many */

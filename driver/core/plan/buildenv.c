@@ -1,8 +1,5 @@
 #include "core/plan/buildenv.h"
 
-#include "base/path.h"
-#include "base/version.h"
-
 static void put(struct settings *all, struct arena *a, const char *name, const char *value, const char *why)
 {
 	settings_put(all, a,

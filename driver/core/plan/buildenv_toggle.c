@@ -1,5 +1,4 @@
 #include "base/suggest.h"
-#include "base/version.h"
 #include "core/plan/buildenv.h"
 
 bool toggle_applies(const struct toggle_row *row, const char *version)

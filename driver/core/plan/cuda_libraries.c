@@ -1,8 +1,6 @@
 #include "core/plan/cuda_libraries.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
 #include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
 

@@ -1,9 +1,7 @@
 #include "core/plan/plan.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
 #include "core/plan/plan_parts.h"
 #include "core/plan/series.h"
 #include "core/root/sandbox_walls.h"

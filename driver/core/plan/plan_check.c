@@ -1,9 +1,7 @@
 #include <strings.h>
 
-#include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/digest.h"
-#include "base/version.h"
 #include "core/plan/plan_parts.h"
 #include "core/root/toolchain.h"
 

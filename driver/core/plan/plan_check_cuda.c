@@ -1,4 +1,3 @@
-#include "base/version.h"
 #include "core/plan/plan_parts.h"
 
 static char *target_name(const struct gpu_target *t, struct arena *a)

@@ -1,6 +1,5 @@
 /* What a plan for CUDA needs of the root's own toolkit, which can have less than its version promises. */
 
-#include "base/version.h"
 #include "core/plan/plan.h"
 
 static int check_there(const struct plan *p, const struct toolkits *l, struct arena *a, struct err *e)

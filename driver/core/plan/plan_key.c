@@ -1,7 +1,5 @@
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
 #include "core/code/decode.h"
 #include "core/plan/plan_parts.h"
 #include "core/root/toolchain.h"

@@ -1,4 +1,3 @@
-#include "base/version.h"
 #include "core/plan/plan_parts.h"
 
 /* "x86_64" of "x86_64-linux". */

@@ -2,7 +2,7 @@
  * this struct, and it is handed on whole: a new option is a field here, a row in cmd_plan_options
  * and its use. */
 #pragma once
-#include "base/strlist.h"
+#include "base/base.h"
 
 struct plan_options {
 	const char *blas;      /* NULL: the profile's, else the platform's */

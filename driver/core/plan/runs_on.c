@@ -1,8 +1,6 @@
 #include "core/plan/runs_on.h"
 
-#include "base/path.h"
 #include "base/sys/json.h"
-#include "base/version.h"
 #include "core/plan/plan.h"
 #include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"

@@ -3,7 +3,7 @@
 #pragma once
 #include <jansson.h>
 
-#include "base/strlist.h"
+#include "base/base.h"
 
 struct gpu_row; /* core/tables/rows.h */
 struct isa_row;

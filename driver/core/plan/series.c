@@ -1,6 +1,5 @@
 #include "core/plan/series.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 
 #define MAX_SERIES (1U << 20)

@@ -1,7 +1,6 @@
 /* A quilt series: which patches there are, in which order. */
 #pragma once
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 /* series_read: the names in a series file, in order, without those in `skip` (may be NULL). "#"
  * begins a comment; "-p1" is the one option allowed. ERR_CONFIG with file and line for another

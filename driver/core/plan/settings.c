@@ -1,7 +1,5 @@
 #include "core/plan/settings.h"
 
-#include "base/strlist.h"
-
 static struct setting *find(const struct settings *s, const char *name)
 {
 	return text_search(name, s->items, s->count, sizeof(*s->items));

@@ -1,6 +1,6 @@
 /* Settings: what the build is told, each value with where it comes from and why. */
 #pragma once
-#include "base/arena.h"
+#include "base/base.h"
 
 #define SETTING_BUILT_IN "built in"         /* `file` of what holds for every build */
 #define SETTING_COMMAND_LINE "command line" /* `file` of --set, --without and --blas */

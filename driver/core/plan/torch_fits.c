@@ -1,8 +1,6 @@
 #include "core/plan/torch_fits.h"
 
 #include "base/os.h"
-#include "base/path.h"
-#include "base/version.h"
 #include "core/fatbin/fatbin_cut.h"
 #include "core/plan/cuda_libraries.h"
 #include "core/wheel/wheel.h"

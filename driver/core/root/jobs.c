@@ -2,7 +2,7 @@
 
 #include <fnmatch.h>
 
-#include "base/size.h"
+#include "base/base.h"
 
 /* For Python, ninja with its graph, the compiler driver and ptbuild itself. */
 #define OWN_BYTES (UINT64_C(384) << 20)

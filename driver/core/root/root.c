@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 #include <limits.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/world/world.h"
@@ -389,7 +388,7 @@ enum { LIBC_MAX = 16 << 20 };
 
 /* The library carries what it prints when it is run: "GNU C Library (Debian GLIBC 2.41-12) stable release version
  * 2.41.". */
-static const char *version_in(const struct buf *library, struct arena *a)
+static const char *glibc_in(const struct buf *library, struct arena *a)
 {
 	static const char name[] = "GNU C Library ", before[] = " release version ";
 	const char *at = memmem(library->data, library->len, name, strlen(name));
@@ -416,7 +415,7 @@ int root_glibc(const struct root *r, struct arena *a, const char **ret, struct e
 		if (got < 0)
 			return -1;
 		if (got)
-			found = version_in(&library, a);
+			found = glibc_in(&library, a);
 	}
 	*ret = found;
 	return 0;

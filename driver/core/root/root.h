@@ -1,9 +1,7 @@
 /* The root: the file system that a build sees. The host's own ("/"), or an unpacked root file
  * system. */
 #pragma once
-#include "base/buf.h"
-#include "base/run.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 /* PATH of a build, and where programs are looked for; a toolkit's default place comes last. */
 #define ROOT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/cuda/bin"

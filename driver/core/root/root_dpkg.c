@@ -1,5 +1,4 @@
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/root/root.h"
 

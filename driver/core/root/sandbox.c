@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include "base/path.h"
 #include "base/sys/json.h"
 
 static const char *const kind_names[] = {[SANDBOX_BWRAP] = "bubblewrap", [SANDBOX_NONE] = "none"};

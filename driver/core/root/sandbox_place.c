@@ -3,7 +3,6 @@
 #include <sys/statvfs.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/fs.h"
 
 /* Markers are removed first: none may say that a half-removed part is whole. */

@@ -2,7 +2,6 @@
 #include <sys/mman.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/build_user.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -1,8 +1,7 @@
 /* The system calls that a program in the sandbox cannot make, as a seccomp filter. */
 #pragma once
 
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/base.h"
 
 /* seccomp_filter: the whole filter as bubblewrap reads it, as a descriptor at its
  * beginning; -1 with ERR_POLICY. */

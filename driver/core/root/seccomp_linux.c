@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 
 #include "base/os.h"
-#include "base/strlist.h"
 
 /* A rule of the list, and why it is there. */
 struct seccomp_call {

@@ -1,8 +1,6 @@
 #include "core/root/toolkit.h"
 
-#include "base/path.h"
 #include "base/sys/json.h"
-#include "base/version.h"
 #include "core/root/toolchain.h"
 
 #define HEADER_BYTES (UINT64_C(16) << 20)

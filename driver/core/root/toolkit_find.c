@@ -1,7 +1,5 @@
 /* Where CUDA toolkits are in a root. */
 
-#include "base/path.h"
-#include "base/version.h"
 #include "core/root/toolkit.h"
 
 /* Python packages first: they may be inside a conda prefix. */

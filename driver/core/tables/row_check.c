@@ -1,7 +1,5 @@
 #include "core/tables/row_check.h"
 
-#include "base/version.h"
-
 int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...)
 {
 	char text[1024];

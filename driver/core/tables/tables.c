@@ -1,8 +1,6 @@
 #include "core/tables/tables.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
 #include "core/tables/row_check.h"
 #include "core/tables/tables_schema.h"
 

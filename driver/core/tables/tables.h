@@ -2,8 +2,7 @@
  * arena. */
 #pragma once
 
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 #include "core/tables/rows_release.h"
 #include "core/tables/rows_rules.h"
 

@@ -1,7 +1,5 @@
 #include "core/tables/tables_schema.h"
 
-#include "base/path.h"
-#include "base/version.h"
 #include "core/tables/row_check.h"
 
 static const char *const platforms[] = {"x86_64-linux", "aarch64-linux", "aarch64-darwin"};

@@ -1,6 +1,4 @@
 
-#include "base/path.h"
-#include "base/size.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/tables/row_check.h"

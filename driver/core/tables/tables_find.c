@@ -1,8 +1,6 @@
 #include <strings.h>
 
-#include "base/path.h"
 #include "base/suggest.h"
-#include "base/version.h"
 #include "core/tables/tables.h"
 
 const char *const tables_packages[TABLES_PACKAGES] = {"pytorch", "torchvision", "torchaudio"};

@@ -1,6 +1,5 @@
 #include "core/tables/tables_schema.h"
 
-#include "base/buf.h"
 #include "base/sys/digest.h"
 
 #define SOURCES                                                                                                        \

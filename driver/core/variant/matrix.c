@@ -1,6 +1,5 @@
 #include "core/variant/matrix.h"
 
-#include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "core/tables/row_check.h"

@@ -1,6 +1,5 @@
 #include "core/variant/profile.h"
 
-#include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/fs.h"
 

@@ -1,5 +1,4 @@
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/yaml/yaml.h"
 #include "core/tables/row_check.h"

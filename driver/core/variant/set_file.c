@@ -1,8 +1,6 @@
 #include "core/variant/set_file.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
 #include "base/yaml/yaml.h"
 
 static const char *const kinds[] = {"profile", "python", "cuda", "torch", "companions", "extensions"};

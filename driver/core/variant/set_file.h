@@ -1,7 +1,6 @@
 /* The file of 'ptbuild set': what has to fit together, a row for each part. */
 #pragma once
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/base.h"
 
 enum set_kind { SET_PROFILE, SET_PYTHON, SET_CUDA, SET_TORCH, SET_COMPANION, SET_EXTENSION };
 

@@ -1,6 +1,5 @@
 #include "core/variant/variant.h"
 
-#include "base/path.h"
 #include "base/suggest.h"
 
 #define PYTHON "-python"

@@ -2,9 +2,7 @@
 
 #include <elf.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
 #include "core/tables/tables.h"
 
 static const char *const prefixes[MANYLINUX_PREFIXES] = {"GLIBC", "GLIBCXX", "CXXABI", "GCC", "LIBATOMIC", "ZLIB"};

@@ -2,10 +2,8 @@
 
 #include <inttypes.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
 
 #define MAGIC "ptbuild official 1"
 

@@ -1,7 +1,5 @@
 #include "core/wheel/pyproject.h"
 
-#include "base/buf.h"
-
 enum { MAX_DEPTH = 32 };
 
 #define BARE "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"

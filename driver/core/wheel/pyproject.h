@@ -1,7 +1,6 @@
 /* pyproject.toml: what it says of a project, without running anything of it. */
 #pragma once
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 struct pyproject {
 	const char *name, *version;  /* of [project]; "" where it does not say */

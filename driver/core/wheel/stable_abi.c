@@ -1,7 +1,5 @@
 #include "core/wheel/stable_abi.h"
 
-#include "base/path.h"
-#include "base/strlist.h"
 #include "base/yaml/yaml.h"
 
 struct version_row {

@@ -1,8 +1,7 @@
 /* The symbols of Python's stable ABI, which abi3 modules keep to: stable_abi.yaml, loaded when a
  * wheel has such a module. */
 #pragma once
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/base.h"
 
 struct stable_abi;
 

@@ -1,6 +1,5 @@
 #include "core/wheel/wheel.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 
 struct reader {

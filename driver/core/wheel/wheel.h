@@ -1,6 +1,5 @@
 /* Wheels: names, RECORD, METADATA, WHEEL. */
 #pragma once
-#include "base/strlist.h"
 #include "core/zip/zip.h"
 
 struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.whl */

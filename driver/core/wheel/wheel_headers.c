@@ -1,7 +1,5 @@
 #include <strings.h>
 
-#include "base/path.h"
-#include "base/version.h"
 #include "core/wheel/wheel.h"
 
 static void insert(struct wheel_headers *h, struct arena *a, size_t at, struct wheel_header item)

@@ -1,6 +1,5 @@
 /* What a wheel's tags stand for, as installers take them: PEP 425, 600, 656, 703 and 803. */
 
-#include "base/path.h"
 #include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"
 

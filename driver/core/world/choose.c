@@ -1,7 +1,5 @@
 #include "core/world/choose.h"
 
-#include "base/version.h"
-
 static const struct world_row *fitting_row(const struct release_row *r, const struct world_wanted *want)
 {
 	for (unsigned i = 0; i < r->worlds_count; i++) {

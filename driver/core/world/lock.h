@@ -1,9 +1,7 @@
 /* The lock of a part of a world: every file of it, pinned, for one platform. docs/worlds.md has the
  * text form. */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/base.h"
 
 /* The kinds in the order of the file: a Debian package, a wheel of the Python index, and any other
  * file. */

@@ -2,7 +2,6 @@
 
 #include <fnmatch.h>
 
-#include "base/path.h"
 #include "base/suggest.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -2,9 +2,7 @@
  * Debian suite, and wheels of what that has too old; a toolkit is CUDA, a python a standalone
  * CPython, and a library what a build links in, out of wheels; these lie over a base. */
 #pragma once
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/strlist.h"
+#include "base/base.h"
 
 struct world_link { /* what a maintainer script would have made */
 	const char *path, *to, *why;

@@ -1,8 +1,6 @@
 /* ZIP as wheels need it: a strict reader and a deterministic writer. */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/run.h"
+#include "base/base.h"
 
 struct zip_entry {
 	const char *name;

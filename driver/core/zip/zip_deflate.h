@@ -2,8 +2,7 @@
  * number of threads. */
 #pragma once
 
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/base.h"
 
 /* Entries are cut here. libdeflate has no preset dictionary, so every cut costs up to 32 KiB of
  * history: 0.03 % of a library at this size, 0.2 % at 1 MiB. */

@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 #include <zlib.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/utf8.h"
 #include "core/zip/zip_format.h"

@@ -4,7 +4,6 @@
 #include <zlib.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/thread.h"

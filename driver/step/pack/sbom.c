@@ -190,7 +190,7 @@ static int copy_texts(struct bill *b, const char *name, struct err *e)
 }
 
 /* The version in a module of pkg-config; "" for none, and for one that is put together of variables. */
-static const char *version_in(const char *module, struct arena *a)
+static const char *version_told(const char *module, struct arena *a)
 {
 	static const char field[] = "Version:";
 	struct strlist lines = {0};
@@ -225,7 +225,7 @@ static int linked_version(struct bill *b, const struct sbom_linked *l, const cha
 			return 0;
 		if (fs_read(TRUSTED, root_host_path(b->q->root, real, b->a), MODULE_MAX, &text, e) < 0)
 			return -1;
-		*ret = version_in(buf_cstr(&text), b->a);
+		*ret = version_told(buf_cstr(&text), b->a);
 		return 0;
 	}
 	return 0;
