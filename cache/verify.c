@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/os.h"
+#include "base/run.h"
 #include "base/sys/fs.h"
-#include "base/thread.h"
 #include "cache/store_internal.h"
 
 enum { MAX_THREADS = 16, STATUS_MS = 100 };

@@ -6,7 +6,7 @@
 
 #include "base/os.h"
 #include "base/term.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 
 static int open_cancel(void)

@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-#include "base/suggest.h"
+#include "base/text.h"
 
 /* The words being parsed. A first pass only checks, so that a wrong command line leaves the target untouched. */
 struct parse {

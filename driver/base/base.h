@@ -1,9 +1,7 @@
-/* What every room has of this one: memory, texts and their lists, paths, versions and sizes, errors,
- * and what a step is handed. */
+/* What every room has of this one: memory, texts and their lists, paths, errors, and what a step is
+ * handed. */
 #pragma once
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/run.h"
-#include "base/size.h"
 #include "base/strlist.h"
-#include "base/version.h"
+#include "base/text.h"

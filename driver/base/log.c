@@ -1,9 +1,9 @@
-#include "base/log.h"
+#include "base/run.h"
 
 #include <time.h>
 
 #include "base/term.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #define CLEAR_LINE "\r\033[K"
 #define STATUS_TTY_S 0.1

@@ -2,9 +2,8 @@
 
 #include <time.h>
 
-#include "base/size.h"
 #include "base/strlist.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 struct thing {
 	const json_t *is;

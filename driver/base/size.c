@@ -1,4 +1,4 @@
-#include "base/size.h"
+#include "base/text.h"
 
 #include <time.h>
 

@@ -1,8 +1,4 @@
-#include "base/suggest.h"
-
-#include <ctype.h>
-#include <stdbool.h>
-#include <string.h>
+#include "base/text.h"
 
 #define MAX_NAME 128 /* longer names are not typed by hand */
 

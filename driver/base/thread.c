@@ -1,4 +1,4 @@
-#include "base/thread.h"
+#include "base/run.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "base/utf8.h"
+#include "base/text.h"
 
 /* The length of the character at `s`, 0 if there is none: RFC 3629, so no surrogates, nothing overlong, nothing above
  * 10FFFF. */

@@ -1,4 +1,4 @@
-#include "base/version.h"
+#include "base/text.h"
 
 #include "base/path.h"
 

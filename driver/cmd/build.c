@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/size.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
+#include "base/text.h"
 #include "cmd/build.h"
 #include "cmd/cost.h"
 #include "cmd/root.h"
-#include "core/wheel/official.h"
+#include "core/wheel/wheel.h"
 #include "step/ccache/ccache_remote.h"
 
 const struct arg_def cmd_build_options[] = {

@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/term.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cache/store.h"
 #include "core/plan/plan.h"
 #include "step/fetch/fetch_store.h"

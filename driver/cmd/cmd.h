@@ -6,9 +6,8 @@
 #include "base/buf.h"
 #include "base/run.h"
 #include "base/show.h"
-#include "core/machine/fit.h"
+#include "core/machine/detect.h"
 #include "core/root/sandbox.h"
-#include "core/root/toolchain.h"
 #include "core/root/toolkit.h"
 #include "core/tables/tables.h"
 

@@ -2,8 +2,8 @@
 
 #include "cmd/cmd.h"
 #include "core/plan/plan.h"
-#include "core/variant/matrix.h"
-#include "core/world/part.h"
+#include "core/variant/variant.h"
+#include "core/world/world.h"
 
 struct completion_options {
 	struct cmd_globals global;

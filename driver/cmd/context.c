@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/proc.h"
+#include "base/text.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
-#include "core/root/sandbox_walls.h"
+#include "core/root/sandbox.h"
 #include "step/fetch/archives.h"
 #include "step/fetch/fetch.h"
 #include "step/fetch/fetch_store.h"

@@ -2,7 +2,7 @@
 
 #include "base/sys/json.h"
 #include "cmd/cmd.h"
-#include "core/wheel/official.h"
+#include "core/wheel/wheel.h"
 
 struct detect_options {
 	struct cmd_globals global;

@@ -1,4 +1,4 @@
-#include "core/plan/plan_diff.h"
+#include "core/plan/plan.h"
 
 #include "base/path.h"
 #include "cmd/select.h"

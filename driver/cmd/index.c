@@ -4,7 +4,7 @@
 
 #include "base/path.h"
 #include "base/sys/json.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "step/index/index_variants.h"
 #include "step/pack/repack.h"

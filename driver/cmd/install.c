@@ -10,7 +10,6 @@
 #include "base/sys/json.h"
 #include "base/sys/proc.h"
 #include "core/machine/detect.h"
-#include "core/machine/fit.h"
 #include "core/plan/plan.h"
 #include "core/plan/runs_on.h"
 #include "core/wheel/wheel.h"

@@ -6,7 +6,7 @@
 #include "base/sys/json.h"
 #include "cmd/cost.h"
 #include "cmd/select.h"
-#include "core/variant/profile.h"
+#include "core/variant/variant.h"
 #include "step/ccache/ccache_remote.h"
 #include "step/compile/backend.h"
 

@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cmd/cost.h"
 #include "step/watch/report.h"
 

@@ -3,7 +3,7 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/cost.h"
-#include "core/machine/fit.h"
+#include "core/machine/detect.h"
 #include "core/plan/torch_fits.h"
 #include "step/pipeline/torch.h"
 

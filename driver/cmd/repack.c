@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cmd/build.h"
 
 static const struct show wheels_rows[] = {

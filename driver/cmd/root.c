@@ -6,7 +6,7 @@
 #include "base/sys/machine.h"
 #include "cache/world.h"
 #include "cmd/cost.h"
-#include "core/world/choose.h"
+#include "core/world/world.h"
 #include "step/pipeline/pipeline_world.h"
 #include "step/python/covers.h"
 

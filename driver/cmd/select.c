@@ -5,9 +5,9 @@
 
 #include "base/path.h"
 #include "core/machine/detect.h"
-#include "core/root/sandbox_place.h"
-#include "core/variant/matrix.h"
-#include "core/world/choose.h"
+#include "core/root/sandbox.h"
+#include "core/variant/variant.h"
+#include "core/world/world.h"
 #include "step/source/patch.h"
 
 #define SELECT(type, field) (type), offsetof(struct cmd_select_base, select.field)

@@ -61,7 +61,7 @@ int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, cons
 const char *cmd_select_blas(const struct cmd_context *c);
 /* cmd_select_cuda_home: --cuda-home, else $CUDA_HOME without --root; may be NULL. */
 const char *cmd_select_cuda_home(const struct cmd_context *c);
-struct official_wheel; /* core/wheel/official.h */
+struct official_wheel; /* core/wheel/wheel.h */
 /* cmd_official_fetch: pinned wheels, into the store. */
 int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels, size_t count,
 		       struct strlist *ret, struct err *e) MUST_CHECK;

@@ -8,8 +8,8 @@
 #include "cmd/build.h"
 #include "cmd/cost.h"
 #include "core/plan/torch_fits.h"
-#include "core/variant/set_file.h"
-#include "core/wheel/official.h"
+#include "core/variant/variant.h"
+#include "core/wheel/wheel.h"
 #include "step/index/index.h"
 #include "step/index/set_write.h"
 

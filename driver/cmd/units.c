@@ -1,7 +1,7 @@
 #include "cmd/cost.h"
 
 #include "base/sys/json.h"
-#include "core/ci/units.h"
+#include "core/ci/ci.h"
 
 /* Reads the trees and compares them. */
 static int units_of(struct cmd_context *c, const struct strlist *paths, struct unit_model *ret, struct err *e)

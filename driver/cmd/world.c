@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/suggest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
+#include "base/text.h"
 #include "cache/world.h"
 #include "step/pipeline/pipeline_world.h"
 

@@ -5,7 +5,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cache/gc.h"
 #include "cache/world.h"
 #include "cmd/cost.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/size.h"
+#include "base/text.h"
 
 static void sizes_are_powers_of_1024(void **state)
 {

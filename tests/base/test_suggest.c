@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/suggest.h"
+#include "base/text.h"
 
 static const char *const isas[] = {"avx", "avx2", "avx512", "avx512bf16", "armv8_2", "armv9"};
 

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/cleanup.h"
-#include "base/thread.h"
+#include "base/run.h"
 
 static _Atomic unsigned seen[200];
 

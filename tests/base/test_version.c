@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/version.h"
+#include "base/text.h"
 
 static void components_compare_as_numbers(void **state)
 {

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "core/plan/plan.h"
-#include "core/variant/matrix.h"
+#include "core/variant/variant.h"
 
 #define SECONDS_MAX 1.0
 #define MIB_MAX 100

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/sys/machine.h"
-#include "core/code/isa_rules.h"
+#include "core/code/code.h"
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 #include "cmd_fixture.h"
 
-#include "base/version.h"
+#include "base/text.h"
 
 /* A libcuda with as many GPUs as its name says; its functions are those of the real one that are asked. */
 #define FAKE_CUDA                                                                                                      \

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ninja/ccache_stats.h"
+#include "core/ninja/ninja.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/code/isa_scan.h"
+#include "core/code/code.h"
 #include "core/elf/elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

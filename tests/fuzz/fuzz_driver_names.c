@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/elf/elf.h"
 #include "core/elf/elf_map.h"
-#include "core/elf/elf_stub.h"
 #include "step/world/driver_names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

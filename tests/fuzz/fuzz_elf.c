@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "core/elf/elf.h"
-#include "core/elf/elf_cut.h"
+#include "core/elf/elf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "core/fatbin/fatbin_cut.h"
+#include "core/fatbin/fatbin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/machine/detect.h"
-#include "core/machine/hardware_parts.h"
+#include "core/machine/hardware.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

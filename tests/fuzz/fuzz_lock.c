@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/world/lock.h"
+#include "core/world/world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

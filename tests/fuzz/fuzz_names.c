@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/variant/profile.h"
 #include "core/variant/variant.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* Any bytes as a log of ninja, as its record of dependencies and as a build.ninja: what is read obeys the contracts. */
 #include <string.h>
 
-#include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ninja/ninja_file.h"
-#include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja.h"
 #include "core/ninja/ninja_parts.h"
-#include "core/ninja/ninja_share.h"
 #include "step/compile/build_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/wheel/pyproject.h"
+#include "core/wheel/wheel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

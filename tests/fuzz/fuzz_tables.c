@@ -10,7 +10,7 @@
 #include "base/sys/fs.h"
 #include "base/term.h"
 #include "core/plan/plan.h"
-#include "core/variant/matrix.h"
+#include "core/variant/variant.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include "support.h"
 
 #include "base/sys/fs.h"
-#include "core/code/isa_rules.h"
+#include "core/code/code.h"
 #include "core/tables/tables.h"
 
 static inline const struct tables *shipped_tables(struct arena *a)

@@ -3,7 +3,6 @@
 #include "base/os.h"
 #include "base/sys/build_user.h"
 #include "base/sys/fs_internal.h"
-#include "base/utf8.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 /* Nothing is waited for (FIFO) and nothing taken over (terminal). */

@@ -1,6 +1,5 @@
 
 #include "base/sys/fs_internal.h"
-#include "base/utf8.h"
 
 #define MAX_DEPTH 512 /* each level holds a descriptor and a stack frame */
 

@@ -1,5 +1,3 @@
-#include "base/sys/pip.h"
-
 #include "base/sys/proc.h"
 
 enum { REASON_MAX = 1000 };

@@ -1,4 +1,4 @@
-#include "base/sys/proctree.h"
+#include "base/sys/proc.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "base/sys/sign.h"
+#include "base/sys/digest.h"
 
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -6,7 +6,6 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 
 enum { KEY_FILE_MAX = 64 * 1024 };

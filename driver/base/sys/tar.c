@@ -8,7 +8,6 @@
 #endif
 
 #include "base/sys/fs.h"
-#include "base/utf8.h"
 
 #define RATIO_FROM (UINT64_C(64) << 20)
 #define READ_SIZE ((size_t)256 * 1024)

@@ -1,4 +1,4 @@
-#include "base/sys/tree.h"
+#include "base/sys/tar.h"
 
 #include <limits.h>
 

@@ -1,7 +1,5 @@
 #include "base/yaml/yaml.h"
 
-#include "base/suggest.h"
-
 #define KEYS_MAX 32 /* of a schema */
 
 struct loading {

@@ -1,8 +1,6 @@
 #include "core/ci/ci.h"
 
-#include "base/base.h"
 #include "base/sys/json.h"
-#include "core/variant/profile.h"
 
 /* GPU objects depend on the GPU list alone, C++ objects on the instruction set alone; a toolkit changes both, a Python
  * version neither (but for a few units). */

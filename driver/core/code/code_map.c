@@ -1,4 +1,3 @@
-#include "core/code/code_map.h"
 
 #include "core/code/code_parts.h"
 

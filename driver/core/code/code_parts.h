@@ -1,6 +1,6 @@
 /* What the code_map files share: where functions may be, from every source, overlapping. */
 #pragma once
-#include "core/code/code_map.h"
+#include "core/code/code.h"
 
 enum {
 	CANDIDATE_DATA = 1 << 16, /* bytes between functions that a symbol calls an object */

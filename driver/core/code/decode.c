@@ -1,4 +1,4 @@
-#include "core/code/decode.h"
+#include "core/code/code.h"
 
 #include <Zydis/Zydis.h>
 

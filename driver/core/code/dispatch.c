@@ -1,4 +1,4 @@
-#include "core/code/isa_rules.h"
+#include "core/code/code.h"
 
 #include <fnmatch.h>
 

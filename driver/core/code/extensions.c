@@ -1,4 +1,4 @@
-#include "core/code/extensions.h"
+#include "core/code/code.h"
 
 static const char *const machines[EXTENSION_MACHINES] = {
 	[EXTENSION_X86_64] = "x86_64", [EXTENSION_AARCH64] = "aarch64"};

@@ -1,6 +1,4 @@
-#include "core/code/isa_scan.h"
-
-#include "base/thread.h"
+#include "core/code/code.h"
 
 enum { BLOCK_BYTES = 1 << 18, HELPERS_MAX = 255 };
 

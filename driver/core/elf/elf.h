@@ -1,7 +1,6 @@
 /* What relocation and verification need of an ELF file, read as the loader does: by program headers
  * and dynamic entries. */
 #pragma once
-
 #include "base/base.h"
 
 struct elf_version_need {    /* one entry of .gnu.version_r */
@@ -72,3 +71,16 @@ int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place,
 /* demangle: "at::native::foo(int)" for "_ZN2at6native3fooEi", cut after 400 characters; other names
  * are copied. Safe for hostile names, which can expand to gigabytes. */
 char *demangle(const char *name, struct arena *a);
+
+/* A shared library that only linkers use: it names functions of a library that is elsewhere. */
+
+struct elf_stub {
+	unsigned machine;   /* EM_X86_64 or EM_AARCH64 */
+	const char *soname; /* "libcuda.so.1" */
+	const struct strlist *functions;
+	uint16_t answer; /* what every function returns, for whoever runs it after all */
+};
+
+/* elf_stub_put: its bytes, appended to `out`. The same request gives the same bytes. ERR_CONFIG for
+ * another machine, ERR_INTEGRITY if it would have more than 16 MiB. */
+int elf_stub_put(const struct elf_stub *s, struct buf *out, struct err *e) MUST_CHECK;

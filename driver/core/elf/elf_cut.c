@@ -1,4 +1,4 @@
-#include "core/elf/elf_cut.h"
+#include "core/elf/elf_map.h"
 
 #ifndef DT_RELR /* glibc before 2.36 */
 #define DT_RELR 36

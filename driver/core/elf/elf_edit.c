@@ -1,6 +1,6 @@
 
 #include "core/elf/elf.h"
-#include "core/elf/elf_cut.h"
+#include "core/elf/elf_map.h"
 
 /* Build back ends leave files that their owner may not write. */
 static int open_writable(const char *path, struct err *e)

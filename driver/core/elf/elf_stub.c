@@ -1,4 +1,4 @@
-#include "core/elf/elf_stub.h"
+#include "core/elf/elf.h"
 
 #include <elf.h>
 

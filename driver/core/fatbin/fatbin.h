@@ -1,8 +1,7 @@
 /* GPU code in executables, libraries, objects, static archives, bare cubins and bare fat
  * binaries. */
 #pragma once
-
-#include "base/base.h"
+#include "core/elf/elf_map.h"
 
 /* What an entry holds, by NVIDIA's own numbers. */
 enum fatbin_kind {
@@ -78,3 +77,74 @@ char *fatbin_name(const struct fatbin_count *c, struct arena *a);
 int fatbin_target_cmp(const char *a, const char *b);
 /* fatbin_kind_name: "cubin", "PTX", "LTO code", "kind 0x40". */
 char *fatbin_kind_name(enum fatbin_kind kind, unsigned number, struct arena *a);
+
+/* GPU code for some GPUs alone: which images stay, and a library without the others. */
+
+struct fatbin_gpu {
+	unsigned number; /* 90: compute capability 9.0 */
+	bool ptx;        /* its PTX stays as well */
+};
+
+struct fatbin_wanted {
+	const struct fatbin_gpu *gpus;
+	size_t count;
+	/* numbers of systems on a chip, whose code runs on them alone */
+	const unsigned *alone;
+	size_t alone_count;
+};
+
+/* fatbin_choose: of the images of one fat binary those that the driver would load on one of the
+ * GPUs: cubins of its own number, else of the highest lower one of its line ("a" on that chip
+ * alone); where no cubin runs, or PTX is wanted, the highest PTX, and intermediate code where
+ * neither is. Kinds that are not known stay. runs[g]: something runs on GPU g; may be NULL. */
+void fatbin_choose(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, bool *keep,
+		   bool *runs);
+
+struct fatbin_cut {
+	size_t containers;
+	size_t moved;
+	uint64_t kept_bytes, dropped_bytes;  /* of images */
+	struct fatbin_count *kept, *dropped; /* sorted by target, then kind */
+	size_t kept_count, dropped_count;
+	size_t *runs; /* for each GPU: fat binaries that have code for it */
+	/* why something stays as it was, or pages stay in the file; NULL */
+	const char *left;
+	/* the build's list of targets as it is now: "sm_90"; NULL: none is in the file */
+	const char *archs;
+	uint64_t archs_at, archs_len; /* where it is */
+};
+
+/* fatbin_cut_plan: what changes in a library so that only chosen images stay: kept ones move
+ * together, and the relocations that point to them follow. What something else points into, or
+ * nothing, stays at its place. `cut` has map and arena set. A file without GPU code gives an
+ * empty plan. ERR_INTEGRITY for fat binaries, sections and relocations that are malformed. */
+int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct fatbin_cut *ret,
+		    struct err *e) MUST_CHECK;
+/* fatbin_cut_prove: reads both files, of which one is the other after `done`: every chosen
+ * image is there with the same bytes and nothing else is in its fat binary, and each address
+ * holds what it held. ERR_INTEGRITY says what is not so. */
+int fatbin_cut_prove(const struct elf_map *before, const struct elf_map *after, const struct fatbin_wanted *w,
+		     const struct fatbin_cut *done, struct err *e) MUST_CHECK;
+
+/* One library with the GPU code of some GPUs alone. */
+struct fatbin_file_cut {
+	const char *name;       /* in the wheel or environment */
+	uint64_t before, after; /* bytes */
+	uint64_t blank;         /* of `after`, in pages that became zeros */
+	bool changed;
+	const struct elf_mark *marks;
+	size_t marks_count;
+	struct fatbin_cut cut;
+};
+
+/* fatbin_keeps_ptx: whether one of the libraries has PTX still. */
+bool fatbin_keeps_ptx(const struct fatbin_file_cut *files, size_t count);
+/* fatbin_file_slim: reads the file at `path` and, if something changes, writes the new one into
+ * the empty file `fd` (`to`, for messages and to read it again) and proves it. `to` must be
+ * readable by its name. With -1 it only tells. The input is not touched. Errors as
+ * fatbin_cut_plan and fatbin_cut_prove. */
+int fatbin_file_slim(const char *path, const char *name, int fd, const char *to, const struct fatbin_wanted *w,
+		     struct arena *a, struct fatbin_file_cut *ret, struct err *e) MUST_CHECK;
+/* fatbin_file_has: whether a file is a library with sections of GPU code, and whether
+ * fatbin_file_slim may change it, as it may have a list of targets. `name` is as there. */
+int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *ret_used, struct err *e) MUST_CHECK;

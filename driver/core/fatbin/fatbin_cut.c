@@ -1,4 +1,3 @@
-#include "core/fatbin/fatbin_cut.h"
 
 #include "core/fatbin/fatbin_parts.h"
 

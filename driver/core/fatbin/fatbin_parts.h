@@ -1,6 +1,6 @@
 /* What the fatbin files share. */
 #pragma once
-#include "core/fatbin/fatbin_cut.h"
+#include "core/fatbin/fatbin.h"
 
 struct fatbin_file {
 	const uint8_t *data;

@@ -1,9 +1,8 @@
 #include "core/machine/detect.h"
 
-#include "base/base.h"
 #include "core/plan/plan.h"
-#include "core/variant/profile.h"
-#include "core/world/part.h"
+#include "core/variant/variant.h"
+#include "core/world/world.h"
 
 struct detecting {
 	const struct tables *t;
@@ -300,7 +299,7 @@ static bool can_plan(const struct detecting *c, const struct release_row *r, con
 	return plan_resolve(c->t, &q, &scratch, &p, ERR_IGNORED) == 0;
 }
 
-static enum detect_fit fit_of(const struct detected *d, const char *cuda)
+static enum detect_fit toolkit_fit(const struct detected *d, const char *cuda)
 {
 	for (size_t i = 0; i < d->toolkit_count; i++)
 		if (strcmp(d->toolkits[i].row->version, cuda) == 0)
@@ -328,7 +327,7 @@ static const char *toolkit_for(const struct detecting *c, const struct release_r
 	for (unsigned k = 0; k < r->toolkits_count; k++) {
 		const char *cuda = r->toolkits[k];
 		bool better = !best || (fit == DETECT_TOO_NEW && version_cmp(floor_of(c, cuda), floor_of(c, best)) < 0);
-		if (better && fit_of(c->d, cuda) == fit && can_plan(c, r, cuda))
+		if (better && toolkit_fit(c->d, cuda) == fit && can_plan(c, r, cuda))
 			best = cuda;
 	}
 	return best;

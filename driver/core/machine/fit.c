@@ -1,7 +1,6 @@
-#include "core/machine/fit.h"
+#include "core/machine/detect.h"
 
 #include "base/sys/json.h"
-#include "core/tables/rows.h"
 
 struct fitting {
 	const struct runs_on *r;

@@ -4,7 +4,6 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "core/machine/hardware_parts.h"
 
 /* Whether CPUID or the auxiliary vector can show the feature. */
 static bool has_place(const struct feature_row *row, const struct hardware *h)

@@ -2,7 +2,7 @@
 #include <sys/sysctl.h>
 #include <sys/utsname.h>
 
-#include "core/machine/hardware_parts.h"
+#include "core/machine/hardware.h"
 
 int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* The description of a machine in a file. */
 
 #include "base/yaml/yaml.h"
-#include "core/machine/hardware_parts.h"
+#include "core/machine/hardware.h"
 
 struct cpu_text {
 	const char *name, *vendor, *flags, *xcr0;

@@ -4,7 +4,7 @@
 
 #include "base/sys/machine.h"
 #include "base/sys/proc.h"
-#include "core/machine/hardware_parts.h"
+#include "core/machine/hardware.h"
 
 #define PATIENCE_MS 30000 /* a driver with eight GPUs and no persistence daemon takes some ten seconds to wake */
 #define MAX_GPUS 64

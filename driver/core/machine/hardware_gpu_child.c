@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <glob.h>
 
-#include "core/machine/hardware_parts.h"
+#include "core/machine/hardware.h"
 
 #define NAME_LEN 256
 #define ERROR_LEN 512

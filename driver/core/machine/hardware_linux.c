@@ -7,7 +7,7 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "core/machine/hardware_parts.h"
+#include "core/machine/hardware.h"
 
 static const char *read_proc(const char *path, struct arena *a)
 {

@@ -1,4 +1,4 @@
-#include "core/ninja/ccache_stats.h"
+#include "core/ninja/ninja.h"
 
 #define MAX_COUNTERS 256
 #define MAX_NAME 64

@@ -1,5 +1,4 @@
 #include "base/sys/fs.h"
-#include "core/ninja/ninja_log.h"
 #include "core/ninja/ninja_parts.h"
 
 static bool take_edge(const char *p, const char *end, struct arena *a, struct ninja_edge *ret)

@@ -1,4 +1,3 @@
-#include "core/ninja/ninja_file.h"
 
 #include "base/sys/fs.h"
 #include "core/ninja/ninja_parts.h"

@@ -1,7 +1,6 @@
-#include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja.h"
 
 #include "base/sys/fs.h"
-#include "core/ninja/ninja_file.h"
 
 #define HEADER "# ninja log v"
 #define OLDEST 5

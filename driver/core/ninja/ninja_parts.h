@@ -1,6 +1,6 @@
 /* Reading and rewriting a build.ninja: what only ninja_*.c share. */
 #pragma once
-#include "core/ninja/ninja_file.h"
+#include "core/ninja/ninja.h"
 
 #define NINJA_PREFIX "ptbuild_"
 #define NINJA_HEAD_BEGIN "# ptbuild: pools\n"

@@ -1,6 +1,4 @@
-#include "core/ninja/ninja_share.h"
 
-#include "core/ninja/ninja_log.h"
 #include "core/ninja/ninja_parts.h"
 
 #define RULE NINJA_PREFIX "wait"

@@ -1,4 +1,3 @@
-#include "base/suggest.h"
 #include "core/plan/buildenv.h"
 
 bool toggle_applies(const struct toggle_row *row, const char *version)

@@ -4,8 +4,6 @@
 #include "base/sys/fs.h"
 #include "core/plan/plan_parts.h"
 #include "core/plan/series.h"
-#include "core/root/sandbox_walls.h"
-#include "core/root/toolchain.h"
 
 char *plan_full_version(const struct plan *p, struct arena *a)
 {

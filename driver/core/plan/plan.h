@@ -2,14 +2,11 @@
  * do not read the tables. */
 #pragma once
 #include "base/show.h"
-#include "core/plan/plan_options.h"
+#include "core/plan/buildenv.h"
 #include "core/plan/runs_on.h"
-#include "core/plan/settings.h"
-#include "core/root/toolkit.h"
-#include "core/variant/variant.h"
 
 struct term;      /* base/term.h */
-struct toolchain; /* core/root/toolchain.h */
+struct toolchain; /* core/root/toolkit.h */
 
 /* Versions in the keys. Raise one when the same inputs give other bytes. */
 enum {
@@ -63,7 +60,7 @@ struct plan {
 	struct strlist notes;      /* each correction of what was asked, and why */
 	struct strlist advisories; /* published weaknesses of the package: "CVE-2025-3000" */
 	const char *advised;       /* the nearest release without any; "" none, or none needed */
-	bool taken;                /* from the root, not built: plan_taken.h */
+	bool taken;                /* from the root, not built: plan_taken below */
 	/* runtime checks that a package taken from the root is known to fail, and why */
 	struct kvlist defects;
 	struct runs_on runs_on;
@@ -191,3 +188,39 @@ void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret)
 /* promise_of_profile: `cuda` NULL: any toolkit. */
 void promise_of_profile(const struct profile *p, const char *cuda, const char *from, struct arena *a,
 			struct promise *ret);
+
+/* How two plans differ, and why. */
+
+/* plan_compare: {"schema", "left", "right", "differences": [{"section", "name", "left": {"value",
+ * "from", "rule", "why"} or null, "right": ...}]} (new reference), by section ("plan",
+ * "environment", "cache entries", "sources", "patches", "notes", "keys"), and by name within a
+ * section; none for equal plans. A cache entry set through a variable of its name is listed once,
+ * as the variable. "from" is null where the plan's parts come from no table. plan_diff_rows show
+ * it. */
+json_t *plan_compare(const struct plan *left, const struct plan *right, struct arena *a);
+extern const struct show plan_diff_rows[];
+
+/* key_diff: adds a line to `ret` for each input that differs between two texts of plan_keys:
+ * "toolchain gcc: 14.2.0 → 14.3.0", "env USE_MPI: ON → OFF"; "none" if a text lacks it. Digests are
+ * shortened. The texts need not be well formed. */
+void key_diff(const char *old, const char *new, struct arena *a, struct strlist *ret);
+
+/* The plan of a torch that is taken from the root instead of built: what is known of it, and the
+ * keys of its wheel. */
+
+struct plan_taken_request {
+	const struct root *root;
+	const char *package; /* "python3-torch=2.6.0+dfsg-7" */
+	const char *version; /* full: "2.6.0+debian" */
+	const char *python, *platform;
+	const char *digest; /* of its files */
+	uint64_t epoch;
+	enum sandbox_kind sandbox;
+	unsigned without_walls;
+	unsigned metadata_rev; /* 0 = 1 */
+};
+
+/* plan_taken: its instruction set is the platform's baseline; the notes say that ptbuild did not
+ * compile it, and what is known to fail in it. `ret_tools`: what the record has in their place. */
+int plan_taken(const struct tables *t, const struct plan_taken_request *q, struct arena *a, const struct plan **ret,
+	       const struct toolchain **ret_tools, struct err *e) MUST_CHECK;

@@ -1,9 +1,7 @@
 #include <strings.h>
 
-#include "base/suggest.h"
 #include "base/sys/digest.h"
 #include "core/plan/plan_parts.h"
-#include "core/root/toolchain.h"
 
 char *plan_releases_with(const struct plan_context *c, const char *python, const char *cuda)
 {

@@ -1,4 +1,4 @@
-#include "core/plan/plan_diff.h"
+#include "core/plan/plan.h"
 
 #include "base/sys/json.h"
 

@@ -1,8 +1,6 @@
 #include "base/sys/digest.h"
-#include "base/sys/fs.h"
-#include "core/code/decode.h"
+#include "core/code/code.h"
 #include "core/plan/plan_parts.h"
-#include "core/root/toolchain.h"
 #include "core/zip/zip.h"
 
 #define BLAS_BEGINNING (1U << 20)

@@ -1,6 +1,5 @@
 /* The pieces of plan_resolve. */
 #pragma once
-#include "core/plan/buildenv.h"
 #include "core/plan/plan.h"
 
 struct plan_context {

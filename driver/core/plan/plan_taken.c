@@ -1,10 +1,7 @@
-#include "core/plan/plan_taken.h"
 
 #include <fnmatch.h>
 
 #include "core/plan/plan_parts.h"
-#include "core/root/sandbox_walls.h"
-#include "core/root/toolchain.h"
 
 /* What the tables know of the package: a requirement that replaces its own, checks that it fails. */
 static void add_known(const struct tables *t, const char *package, struct plan *p, struct arena *a)

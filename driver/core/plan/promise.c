@@ -1,7 +1,5 @@
 #include "core/plan/plan.h"
 
-#include "core/plan/buildenv.h"
-
 /* "128" for "12.8". */
 static const struct toolkit_row *toolkit_of(const struct tables *t, const char *digits, struct arena *a)
 {

@@ -2,7 +2,6 @@
 
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
-#include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"
 
 /* "9.0" of "9.0a" and "9.0+PTX". */

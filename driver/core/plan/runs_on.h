@@ -8,7 +8,7 @@
 struct gpu_row; /* core/tables/rows.h */
 struct isa_row;
 struct plan;       /* core/plan/plan.h */
-struct promise;    /* core/plan/promise.h */
+struct promise;    /* core/plan/plan.h */
 struct tables;     /* core/tables/tables.h */
 struct wheel_name; /* core/wheel/wheel.h */
 

@@ -1,4 +1,4 @@
-#include "core/plan/settings.h"
+#include "core/plan/buildenv.h"
 
 static struct setting *find(const struct settings *s, const char *name)
 {

@@ -1,7 +1,7 @@
 #include "core/plan/torch_fits.h"
 
 #include "base/os.h"
-#include "core/fatbin/fatbin_cut.h"
+#include "core/fatbin/fatbin.h"
 #include "core/plan/cuda_libraries.h"
 #include "core/wheel/wheel.h"
 

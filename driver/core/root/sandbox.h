@@ -122,3 +122,64 @@ json_t *sandbox_to_json(const struct sandbox *s);
  * sandbox has no root, since running it needs none; it keeps a pointer to the arena. */
 int sandbox_from_json(const json_t *j, const char *name, struct arena *a, struct sandbox *ret,
 		      struct err *e) MUST_CHECK;
+
+/* What stands between a build and the machine, each wall by a name of its own. */
+
+enum sandbox_wall {
+	WALL_USER,     /* never user 0 of the machine */
+	WALL_SECCOMP,  /* the system calls of seccomp_linux.c */
+	WALL_KEYRING,  /* a session keyring of its own */
+	WALL_PROC,     /* /proc and /dev read-only */
+	WALL_SETUID,   /* no setuid file of a build stays */
+	WALL_LIMITS,   /* processes, memory, disk, output, time */
+	WALL_LANDLOCK, /* the kernel's own list of what may be written: landlock_init.h */
+	WALL_PACKAGES, /* libraries in the wheel are from the root's packages */
+	SANDBOX_WALLS
+};
+
+/* sandbox_wall: whether it is to stand: the user did not take it away. */
+bool sandbox_wall(const struct run *run, enum sandbox_wall wall);
+/* sandbox_walls_parse: names to bits; ERR_USAGE lists the names. */
+int sandbox_walls_parse(const struct strlist *names, unsigned *ret, struct err *e) MUST_CHECK;
+/* sandbox_text: what keys and records say: "bubblewrap", "bubblewrap without seccomp", "none". */
+const char *sandbox_text(enum sandbox_kind kind, unsigned without, struct arena *a);
+
+struct sandbox_wall_state {
+	const char *name;
+	bool stands;
+	const char *text; /* what it is, or why it does not stand */
+};
+
+/* sandbox_walls_look: each wall on this machine; bubblewrap's own come first. */
+size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
+			  const struct sandbox_wall_state **ret);
+/* sandbox_walls_json: the same as an object of names and states (new reference). */
+json_t *sandbox_walls_json(enum sandbox_kind kind, const struct run *run);
+
+/* The place: SANDBOX_TOP as a directory of this machine. A build without a sandbox lies there, so
+ * that its paths are those of one in the sandbox. */
+
+/* ptbuild's own directory in the place: the marker that says whose the place is, the lock of who
+ * works there, the name of the tree that lies there, trees that wait. */
+#define SANDBOX_PLACE_OWN ".ptbuild"
+#define SANDBOX_PLACE_MARKER SANDBOX_PLACE_OWN "/marker"
+#define SANDBOX_PLACE_TEXT "a place of ptbuild's for builds without a sandbox\n"
+#define SANDBOX_PLACE_TREE SANDBOX_PLACE_OWN "/tree"
+
+struct sandbox_place {
+	bool fine;       /* it can be had: it is there and ptbuild's, or empty, or can be made */
+	bool there;      /* the directory exists */
+	const char *why; /* it cannot: what stands against it */
+	const char *fix; /* and the way out */
+};
+
+/* sandbox_place_look: whether a build can lie in `top`. Refused are a link, another user's
+ * directory, one that others may write, one that cannot be written or run from, and one with
+ * anything in it that ptbuild did not make. Changes nothing; a place in use is fine. */
+void sandbox_place_look(const char *top, struct arena *a, struct sandbox_place *ret);
+/* sandbox_elsewhere: whether a build without a sandbox cannot lie in SANDBOX_TOP. */
+bool sandbox_elsewhere(enum sandbox_kind kind);
+/* sandbox_place_names: the names that a build tree has in the place; nothing else is moved or
+ * removed there. */
+extern const char *const sandbox_place_names[];
+extern const size_t sandbox_place_names_count;

@@ -4,8 +4,6 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/sys/proctree.h"
-#include "core/root/sandbox_walls.h"
 
 #define TICK_S 0.25
 #define SLOW_S 1.0 /* what reads the whole tree of processes */

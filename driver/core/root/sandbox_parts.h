@@ -50,3 +50,11 @@ struct sandbox_watch {
 void sandbox_watch_begin(struct sandbox_watch *w, const struct sandbox *s, const struct run *run,
 			 struct proc_spec *spec);
 void sandbox_watch_end(const struct sandbox_watch *w, struct proc_spec *spec);
+
+/* The system calls that a program in the sandbox cannot make, as a seccomp filter. */
+
+/* seccomp_filter: the whole filter as bubblewrap reads it, as a descriptor at its
+ * beginning; -1 with ERR_POLICY. */
+int seccomp_filter(struct err *e) MUST_CHECK;
+/* seccomp_works: whether this kernel takes filters. */
+bool seccomp_works(void);

@@ -1,4 +1,4 @@
-#include "core/root/sandbox_place.h"
+#include "core/root/sandbox.h"
 
 #include <sys/statvfs.h>
 

@@ -7,8 +7,6 @@
 #include "base/sys/fs.h"
 #include "core/root/landlock_init.h"
 #include "core/root/sandbox_parts.h"
-#include "core/root/sandbox_walls.h"
-#include "core/root/seccomp.h"
 
 #define BUILD_UMASK 022
 #define MAX_FDS 16

@@ -1,10 +1,8 @@
-#include "core/root/sandbox_walls.h"
 
 #include "base/sys/build_user.h"
 #include "base/sys/json.h"
 #include "core/root/landlock_init.h"
 #include "core/root/sandbox_parts.h"
-#include "core/root/seccomp.h"
 
 static const char *const names[SANDBOX_WALLS] = {
 	[WALL_USER] = "user",         [WALL_SECCOMP] = "seccomp",   [WALL_KEYRING] = "keyring",

@@ -1,5 +1,5 @@
 /* macOS has neither bubblewrap nor seccomp. */
-#include "core/root/seccomp.h"
+#include "core/root/sandbox_parts.h"
 
 int seccomp_filter(struct err *e)
 {

@@ -1,4 +1,4 @@
-#include "core/root/seccomp.h"
+#include "core/root/sandbox_parts.h"
 
 #include <linux/seccomp.h>
 #include <sched.h>

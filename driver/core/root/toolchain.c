@@ -1,4 +1,4 @@
-#include "core/root/toolchain.h"
+#include "core/root/toolkit.h"
 
 #include "base/os.h"
 #include "base/sys/digest.h"

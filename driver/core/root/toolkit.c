@@ -1,7 +1,6 @@
 #include "core/root/toolkit.h"
 
 #include "base/sys/json.h"
-#include "core/root/toolchain.h"
 
 #define HEADER_BYTES (UINT64_C(16) << 20)
 #define OLDEST_GCC 9  /* of any release in the tables */

@@ -1,4 +1,4 @@
-#include "core/tables/row_check.h"
+#include "core/tables/tables_parts.h"
 
 int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...)
 {

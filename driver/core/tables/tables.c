@@ -1,8 +1,7 @@
 #include "core/tables/tables.h"
 
 #include "base/sys/fs.h"
-#include "core/tables/row_check.h"
-#include "core/tables/tables_schema.h"
+#include "core/tables/tables_parts.h"
 
 struct loader {
 	struct tables *t;

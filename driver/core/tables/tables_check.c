@@ -1,6 +1,4 @@
-#include "core/tables/tables_schema.h"
-
-#include "core/tables/row_check.h"
+#include "core/tables/tables_parts.h"
 
 static const char *const platforms[] = {"x86_64-linux", "aarch64-linux", "aarch64-darwin"};
 

@@ -1,8 +1,7 @@
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "core/tables/row_check.h"
-#include "core/tables/tables_schema.h"
+#include "core/tables/tables_parts.h"
 
 #define EXTENSION_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
 

@@ -1,6 +1,5 @@
 #include <strings.h>
 
-#include "base/suggest.h"
 #include "core/tables/tables.h"
 
 const char *const tables_packages[TABLES_PACKAGES] = {"pytorch", "torchvision", "torchaudio"};

@@ -1,4 +1,4 @@
-#include "core/tables/tables_schema.h"
+#include "core/tables/tables_parts.h"
 
 #include "base/sys/digest.h"
 

@@ -1,9 +1,7 @@
-#include "core/variant/matrix.h"
+#include "core/variant/variant.h"
 
-#include "base/suggest.h"
 #include "base/sys/fs.h"
-#include "core/tables/row_check.h"
-#include "core/tables/tables_schema.h"
+#include "core/tables/tables_parts.h"
 
 #define SUFFIX ".yaml"
 #define VIEWS_MAX 8 /* views of views */

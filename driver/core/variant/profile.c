@@ -1,6 +1,5 @@
-#include "core/variant/profile.h"
+#include "core/variant/variant.h"
 
-#include "base/suggest.h"
 #include "base/sys/fs.h"
 
 #define MPS_NAME "darwin-mps"

@@ -1,8 +1,7 @@
 
 #include "base/sys/fs.h"
-#include "base/yaml/yaml.h"
-#include "core/tables/row_check.h"
-#include "core/variant/profile.h"
+#include "core/tables/tables_parts.h"
+#include "core/variant/variant.h"
 
 #define INHERIT_MAX 8
 #define STEM_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"

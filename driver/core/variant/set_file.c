@@ -1,4 +1,4 @@
-#include "core/variant/set_file.h"
+#include "core/variant/variant.h"
 
 #include "base/sys/fs.h"
 #include "base/yaml/yaml.h"

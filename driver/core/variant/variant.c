@@ -1,7 +1,5 @@
 #include "core/variant/variant.h"
 
-#include "base/suggest.h"
-
 #define PYTHON "-python"
 #define CUDA "cuda"
 #define OLD "python" /* "python313Packages.pytorch-sm90-avx512" */

@@ -1,4 +1,4 @@
-#include "core/wheel/manylinux.h"
+#include "core/wheel/wheel.h"
 
 #include <elf.h>
 

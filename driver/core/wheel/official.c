@@ -1,4 +1,4 @@
-#include "core/wheel/official.h"
+#include "core/wheel/wheel.h"
 
 #include <inttypes.h>
 

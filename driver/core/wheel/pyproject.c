@@ -1,4 +1,4 @@
-#include "core/wheel/pyproject.h"
+#include "core/wheel/wheel.h"
 
 enum { MAX_DEPTH = 32 };
 

@@ -1,4 +1,4 @@
-#include "core/wheel/stable_abi.h"
+#include "core/wheel/wheel.h"
 
 #include "base/yaml/yaml.h"
 

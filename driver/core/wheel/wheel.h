@@ -1,5 +1,7 @@
 /* Wheels: names, RECORD, METADATA, WHEEL. */
 #pragma once
+#include "core/elf/elf.h"
+#include "core/tables/rows_rules.h"
 #include "core/zip/zip.h"
 
 struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.whl */
@@ -118,3 +120,91 @@ enum wheel_python_fit {
  * PEP 440 has it. ERR_INTEGRITY for what is no range: installers then take all. */
 int wheel_requires_python(const char *range, const char *python, struct arena *a, enum wheel_python_fit *ret,
 			  struct err *e) MUST_CHECK;
+
+/* The wheels of a release as the Python index has them, pinned by digest: a file of
+ * profiles/official, made by 'ptbuild slim --release NAME --pin'. */
+
+struct official_wheel {
+	const char *file; /* its name, with distribution, version, Python and platform */
+	struct wheel_name name;
+	uint64_t size;
+	const char *sha256;
+	const char *cuda; /* "12.8"; "-": the index does not say, or there is none */
+};
+
+struct official {
+	const char *path; /* of the file */
+	struct official_wheel *wheels;
+	size_t count;
+};
+
+/* official_read: ERR_CONFIG names file and line; a release without one names those there are. */
+int official_read(const char *profiles, const char *release, struct arena *a, struct official *ret,
+		  struct err *e) MUST_CHECK;
+/* official_hint: "ptbuild slim --release 2.9.1 --gpu sm90" for a platform; NULL: the release is
+ * not pinned. */
+const char *official_hint(const char *profiles, const char *release, const char *gpu, const char *platform,
+			  struct arena *a);
+/* official_take: of the listed files of "NAME==VERSION" those for Linux with digest and size, of
+ * several build tags the highest. `cuda` is told of each. ERR_NETWORK if there is none. */
+int official_take(struct official *o, const char *asked, const struct wheel_listed *files, size_t count,
+		  const char *const cuda[2], struct arena *a, struct err *e) MUST_CHECK;
+/* official_text: the file. */
+void official_text(const struct official *o, const char *release, struct buf *out);
+/* official_has: any wheel of a distribution. */
+bool official_has(const struct official *o, const char *dist, struct arena *a);
+/* official_find: the wheel of a distribution for a Python ("3.13"), a platform ("x86_64-linux")
+ * and a toolkit (NULL: any). ERR_CONFIG says what there is. */
+int official_find(const struct official *o, const char *dist, const char *python, const char *platform,
+		  const char *cuda, struct arena *a, const struct official_wheel **ret, struct err *e) MUST_CHECK;
+/* official_cuda: "12.8" of the requirements that torch's METADATA has for a platform; "-": none. */
+const char *official_cuda(const struct wheel_headers *metadata, const char *platform, struct arena *a);
+/* official_machine: 0 for x86_64-linux, 1 for aarch64-linux, -1 for another platform tag. */
+int official_machine(const char *tag);
+
+/* pyproject.toml: what it says of a project, without running anything of it. */
+
+struct pyproject {
+	const char *name, *version;  /* of [project]; "" where it does not say */
+	const char *requires_python; /* ">=3.9"; "" = any */
+	struct strlist requires;     /* of [build-system] */
+	struct strlist dependencies;
+	bool build_system; /* there is that table */
+};
+
+/* pyproject_read: only these keys count; the rest is read over. ERR_INTEGRITY names file and line
+ * of what is no TOML. */
+int pyproject_read(const char *text, size_t len, const char *what, struct arena *a, struct pyproject *ret,
+		   struct err *e) MUST_CHECK;
+
+/* Which platform tag a wheel may honestly carry: the highest symbol versions of its libraries
+ * against the policy table (profiles/manylinux.yaml). */
+
+/* manylinux_allows: whether the newest policy, which includes the older ones, allows a NEEDED name
+ * outside the wheel, the same ones on every machine. */
+bool manylinux_allows(const struct manylinux_policy *p, const char *soname);
+/* manylinux_versioned: whether every symbol of that library has a version. False if unknown. */
+bool manylinux_versioned(const struct manylinux_policy *p, const char *soname);
+/* manylinux_glibc: the minor version of glibc that a platform tag stands for: 28 for
+ * "manylinux_2_28_x86_64"; 0 for a tag of another kind. */
+unsigned manylinux_glibc(const char *tag);
+/* manylinux_tag: the lowest policy that all `infos` satisfy, "manylinux_2_28_x86_64";
+ * "linux_x86_64" when none does; "any" without a dynamic ELF file. Judged by version needs, DT_RELR
+ * and NEEDED names that only later policies allow. *ret_why: which need of which file decided.
+ * ERR_INTEGRITY for a machine without policies and for two machines. */
+int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos, const char *const *names,
+		  size_t count, struct arena *a, char **ret_tag, char **ret_why, struct err *e) MUST_CHECK;
+/* manylinux_tag_of_tree: the same of all ELF files below a directory. */
+int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, struct arena *a, char **ret_tag,
+			  struct err *e) MUST_CHECK;
+
+/* The symbols of Python's stable ABI, which abi3 modules keep to: stable_abi.yaml, loaded when a
+ * wheel has such a module. */
+
+struct stable_abi;
+
+/* stable_abi_load: of the profiles directory. ERR_CONFIG with file and line. */
+int stable_abi_load(const char *profiles_dir, struct arena *a, const struct stable_abi **ret, struct err *e) MUST_CHECK;
+/* stable_abi_since: the first minor version of Python 3 that has the symbol; 0 if none promises
+ * it. */
+unsigned stable_abi_since(const struct stable_abi *s, const char *symbol);

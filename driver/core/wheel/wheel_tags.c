@@ -1,6 +1,5 @@
 /* What a wheel's tags stand for, as installers take them: PEP 425, 600, 656, 703 and 803. */
 
-#include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"
 
 enum { ABI3_FIRST = 2, PYMALLOC_LAST = 7 }; /* minor versions of Python 3 */

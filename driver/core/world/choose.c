@@ -1,4 +1,4 @@
-#include "core/world/choose.h"
+#include "core/world/world.h"
 
 static const struct world_row *fitting_row(const struct release_row *r, const struct world_wanted *want)
 {

@@ -1,4 +1,4 @@
-#include "core/world/lock.h"
+#include "core/world/world.h"
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -1,8 +1,7 @@
-#include "core/world/part.h"
+#include "core/world/world.h"
 
 #include <fnmatch.h>
 
-#include "base/suggest.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/yaml/yaml.h"

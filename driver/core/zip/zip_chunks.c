@@ -1,6 +1,4 @@
-#include "core/zip/zip_chunks.h"
-
-#include <pthread.h>
+#include "core/zip/zip_parts.h"
 
 #include "base/sys/fs.h"
 

@@ -1,7 +1,7 @@
 /* libdeflate is 2.6 times as fast as zlib at equal size, but writes whole streams only. To join them, the final-block
  * bit of all but the last is cleared and an empty stored block appended, which ends on a byte boundary (zlib's sync
  * flush). libdeflate does not tell where that bit is, so it is searched from the end. */
-#include "core/zip/zip_deflate.h"
+#include "core/zip/zip_parts.h"
 
 #include <libdeflate.h>
 #include <zlib.h>

@@ -6,8 +6,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/thread.h"
-#include "core/zip/zip_format.h"
+#include "core/zip/zip_parts.h"
 
 enum { BLOCK = 256 * 1024, WHOLE_MAX = 32 * 1024 * 1024 };
 

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 
 #include "base/sys/fs.h"
-#include "base/utf8.h"
-#include "core/zip/zip_format.h"
+#include "core/zip/zip_parts.h"
 
 enum {
 	DIRECTORY_MAX = 256 << 20,                               /* some two million entries */

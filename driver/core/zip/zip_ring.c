@@ -1,9 +1,6 @@
-#include "core/zip/zip_ring.h"
+#include "core/zip/zip_parts.h"
 
 #include <libdeflate.h>
-
-#include "base/thread.h"
-#include "core/zip/zip_chunks.h"
 
 enum {
 	THREADS_MAX = 64,

@@ -6,9 +6,7 @@
 #include "base/os.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/thread.h"
-#include "core/zip/zip_chunks.h"
-#include "core/zip/zip_format.h"
+#include "core/zip/zip_parts.h"
 
 /* Entries this close to 4 GiB are stored: deflated, their packed size might need a 64-bit field for which the header,
  * written first, has no room. */

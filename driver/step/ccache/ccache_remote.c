@@ -8,8 +8,8 @@
 
 #include "base/os.h"
 #include "base/path.h"
+#include "base/run.h"
 #include "base/sys/fs.h"
-#include "base/thread.h"
 #include "step/ccache/ccache_resp.h"
 #include "step/ccache/ccache_server.h"
 

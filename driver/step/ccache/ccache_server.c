@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "base/log.h"
+#include "base/run.h"
 #include "base/strlist.h"
 #include "step/ccache/ccache_resp.h"
 

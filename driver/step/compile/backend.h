@@ -2,7 +2,7 @@
  * torchaudio have their own. */
 #pragma once
 #include "core/plan/plan.h"
-#include "core/root/toolchain.h"
+#include "core/root/toolkit.h"
 
 struct backend {
 	const char *name;

@@ -4,8 +4,8 @@
 #include "base/sys/build_user.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/utf8.h"
-#include "core/root/sandbox_walls.h"
+#include "base/text.h"
+#include "core/root/sandbox.h"
 #include "step/compile/build_parts.h"
 #include "step/compile/build_tree.h"
 

@@ -1,9 +1,9 @@
 /* Build: runs a package's own build in the sandbox and checks its configuration against the plan.
  * */
 #pragma once
-#include "core/ninja/ninja_share.h"
+#include "core/ninja/ninja.h"
 #include "core/root/jobs.h"
-#include "core/root/toolchain.h"
+#include "core/root/toolkit.h"
 #include "step/compile/check_config.h"
 
 /* Gets the events of a build, in the caller's thread. Functions may be NULL. */

@@ -1,9 +1,9 @@
 #include <time.h>
 
-#include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "core/ninja/ninja_file.h"
+#include "base/text.h"
+#include "core/ninja/ninja.h"
 #include "step/compile/build_parts.h"
 
 void build_pools_plan(const struct build_request *q, struct build_pools *ret)

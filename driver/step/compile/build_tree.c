@@ -56,7 +56,7 @@ int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret
 	return 0;
 }
 
-/* Built in the place (core/root/sandbox_place.h), it has to lie there again. */
+/* Built in the place (core/root/sandbox.h), it has to lie there again. */
 static const char *place_of(const struct sandbox *s)
 {
 	for (size_t i = 0; s->kind == SANDBOX_NONE && i < s->count; i++)

@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja.h"
 #include "step/compile/build_log.h"
 
 #define MAX_TEXT (UINT64_C(512) << 20)

@@ -3,7 +3,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "core/root/sandbox_place.h"
+#include "core/root/sandbox.h"
 
 #define LOCK SANDBOX_PLACE_OWN "/lock"
 #define PROBE SANDBOX_PLACE_OWN "/probe"

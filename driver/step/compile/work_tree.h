@@ -1,5 +1,5 @@
 /* Where a build tree is worked in. Without a sandbox that is the sandbox's own path on this machine
- * (core/root/sandbox_place.h), where one tree lies at a time; between builds it lies in the store,
+ * (core/root/sandbox.h), where one tree lies at a time; between builds it lies in the store,
  * or, where the store is on another file system, beside the place. */
 #pragma once
 #include "base/arena.h"

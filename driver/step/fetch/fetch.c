@@ -6,9 +6,9 @@
 
 #include "base/os.h"
 #include "base/path.h"
+#include "base/run.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/thread.h"
 #include "cache/store.h"
 #include "step/fetch/fetch_place.h"
 

@@ -2,7 +2,7 @@
 
 #include <curl/curl.h>
 
-#include "base/log.h"
+#include "base/run.h"
 
 struct fetch_host {
 	const char *name;

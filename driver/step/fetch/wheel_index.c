@@ -8,7 +8,6 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/sys/pip.h"
 #include "base/sys/proc.h"
 #include "step/fetch/fetch_transfer.h"
 

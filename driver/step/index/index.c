@@ -4,7 +4,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/lock.h"
-#include "base/version.h"
+#include "base/text.h"
 #include "step/index/index_parts.h"
 
 struct choosing {

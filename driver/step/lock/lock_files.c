@@ -3,7 +3,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/json.h"
-#include "core/wheel/manylinux.h"
+#include "core/wheel/wheel.h"
 
 #define PATH_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/"
 #define VERSION_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789.-+"

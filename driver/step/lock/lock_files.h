@@ -2,7 +2,7 @@
  * of NVIDIA's redistributable components as their manifest has them. */
 #pragma once
 #include "core/wheel/wheel.h"
-#include "core/world/lock.h"
+#include "core/world/world.h"
 
 /* lock_wheel: of the wheels listed for a distribution the one of "name==version" for any Python 3
  * on the platform; of several the one that runs with the oldest glibc. ERR_NETWORK where there is

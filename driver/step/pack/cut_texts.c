@@ -1,8 +1,8 @@
 #include <ctype.h>
 
 #include "base/path.h"
-#include "base/size.h"
 #include "base/sys/json.h"
+#include "base/text.h"
 #include "step/pack/cut_parts.h"
 #include "step/pack/pack_parts.h"
 #include "step/pack/provenance.h"

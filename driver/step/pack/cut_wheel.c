@@ -3,8 +3,8 @@
 #include <fcntl.h>
 
 #include "base/path.h"
+#include "base/run.h"
 #include "base/sys/machine.h"
-#include "base/thread.h"
 #include "step/pack/cut_parts.h"
 #include "step/pack/pack_parts.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <jansson.h>
 
-#include "core/fatbin/fatbin_cut.h"
+#include "core/fatbin/fatbin.h"
 #include "step/pack/pack.h"
 
 struct slim_target {

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "base/arena.h"
-#include "base/sys/sign.h"
+#include "base/sys/digest.h"
 
 #define PROVENANCE_STATEMENT ".intoto.json" /* behind the wheel's file name */
 #define PROVENANCE_ENVELOPE ".dsse.json"

@@ -3,7 +3,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "core/plan/plan_diff.h"
+#include "core/plan/plan.h"
 #include "step/compile/build.h"
 #include "step/compile/build_tree.h"
 

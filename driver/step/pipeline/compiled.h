@@ -2,7 +2,7 @@
  * directory, and reads the store's through a socket; what it made enters the store's when it is
  * finished and verified. */
 #pragma once
-#include "core/root/toolchain.h"
+#include "core/root/toolkit.h"
 #include "step/ccache/ccache_remote.h"
 #include "step/pipeline/pipeline.h"
 

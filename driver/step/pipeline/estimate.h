@@ -1,7 +1,7 @@
 /* Estimate: how much of a build is left, by the weights of its commands and this build's own
  * speed. */
 #pragma once
-#include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja.h"
 #include "step/pipeline/cost.h"
 #include "step/watch/watch.h"
 

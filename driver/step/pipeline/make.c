@@ -1,11 +1,11 @@
 #include "step/pipeline/make.h"
 
 #include "base/path.h"
+#include "base/run.h"
 #include "base/sys/json.h"
-#include "base/thread.h"
 #include "core/plan/series.h"
 #include "core/plan/torch_fits.h"
-#include "core/root/sandbox_walls.h"
+#include "core/root/sandbox.h"
 #include "step/compile/backend.h"
 #include "step/pipeline/compiled.h"
 #include "step/source/patch.h"

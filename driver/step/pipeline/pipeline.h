@@ -2,7 +2,7 @@
  * relocate, pack, verify, publish. */
 #pragma once
 #include "cache/store.h"
-#include "core/machine/fit.h"
+#include "core/machine/detect.h"
 #include "core/plan/plan.h"
 #include "step/fetch/fetch.h"
 

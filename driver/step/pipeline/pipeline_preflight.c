@@ -3,7 +3,7 @@
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
-#include "core/code/decode.h"
+#include "core/code/code.h"
 #include "step/compile/backend.h"
 #include "step/fetch/fetch_probe.h"
 #include "step/pipeline/make.h"

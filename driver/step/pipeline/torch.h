@@ -2,7 +2,7 @@
  * by digest. */
 #pragma once
 #include "core/plan/plan.h"
-#include "core/wheel/official.h"
+#include "core/wheel/wheel.h"
 #include "step/fetch/fetch.h"
 
 struct torch_source {

@@ -2,7 +2,7 @@
  * and tables alone decide, is plan_resolve, which makes the plan that is asked about. */
 #pragma once
 #include "core/plan/plan.h"
-#include "core/root/toolchain.h"
+#include "core/root/toolkit.h"
 
 struct world; /* core/world/world.h */
 

@@ -8,16 +8,14 @@
 
 #include "base/os.h"
 #include "base/path.h"
-#include "base/size.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "core/code/decode.h"
-#include "core/code/isa_rules.h"
+#include "base/text.h"
+#include "core/code/code.h"
 #include "core/plan/plan.h"
 #include "core/plan/runs_on.h"
 #include "core/root/jobs.h"
-#include "core/root/sandbox_place.h"
-#include "core/root/sandbox_walls.h"
+#include "core/root/sandbox.h"
 #include "step/preflight/preflight.h"
 
 #define GIB (1024.0 * 1024 * 1024)

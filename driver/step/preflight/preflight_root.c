@@ -3,10 +3,10 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
+#include "base/text.h"
 #include "core/plan/buildenv.h"
 #include "core/wheel/wheel.h"
-#include "core/world/choose.h"
+#include "core/world/world.h"
 #include "step/preflight/preflight.h"
 
 /* ---- asking it ---- */

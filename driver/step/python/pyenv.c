@@ -2,7 +2,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/version.h"
+#include "base/text.h"
 #include "core/wheel/wheel.h"
 #include "step/python/covers.h"
 #include "step/python/pyenv_fetch.h"

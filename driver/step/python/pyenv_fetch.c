@@ -3,7 +3,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/sys/pip.h"
+#include "base/sys/proc.h"
 #include "cache/store.h"
 
 #define LIST_NAME "requirements.txt"

@@ -1,8 +1,8 @@
 /* Relocate: makes an unpacked wheel independent of where it was built and is installed. */
 #pragma once
-#include "core/code/isa_rules.h"
+#include "core/code/code.h"
 #include "core/root/root.h"
-#include "core/wheel/manylinux.h"
+#include "core/wheel/wheel.h"
 
 struct relocate_request {
 	const char *tree;        /* the unpacked wheel; changed in place */

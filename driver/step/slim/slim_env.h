@@ -1,7 +1,7 @@
 /* An installed environment with the GPU code of some GPUs alone. */
 #pragma once
 #include "base/run.h"
-#include "core/fatbin/fatbin_cut.h"
+#include "core/fatbin/fatbin.h"
 
 struct slim_env_request {
 	const char *dir; /* a virtual environment, a root, or the directory of the packages */

@@ -5,8 +5,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/tar.h"
-#include "base/version.h"
-#include "core/wheel/pyproject.h"
+#include "base/text.h"
 #include "core/wheel/wheel.h"
 
 enum { FILE_MAX = 1 << 20 };

@@ -5,7 +5,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 enum { MAX_PATHS = 200000 };
 

@@ -4,12 +4,12 @@
 #include <time.h>
 
 #include "base/path.h"
+#include "base/run.h"
 #include "base/strlist.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/thread.h"
 #include "step/test/test.h"
 
 #define RUNNER SANDBOX_TOP "/tests"

@@ -7,7 +7,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "core/zip/zip.h"
 #include "step/verify/compare.h"
 

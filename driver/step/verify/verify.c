@@ -12,7 +12,7 @@
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/machine.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "step/verify/verify_parts.h"
 
 enum { THREADS_MAX = 16 };

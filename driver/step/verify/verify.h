@@ -3,11 +3,10 @@
 #include <jansson.h>
 
 #include "base/show.h"
-#include "core/code/isa_rules.h"
+#include "core/code/code.h"
 #include "core/fatbin/fatbin.h"
 #include "core/plan/plan.h"
 #include "core/plan/runs_on.h"
-#include "core/wheel/manylinux.h"
 #include "core/wheel/wheel.h"
 
 enum finding_level { FINDING_NOTE, FINDING_WARNING, FINDING_ERROR };

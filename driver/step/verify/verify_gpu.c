@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "base/version.h"
+#include "base/text.h"
 #include "step/verify/verify_parts.h"
 
 /* "90a" of "9.0a+PTX". */

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/path.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "core/wheel/wheel.h"
 #include "step/verify/verify_parts.h"
 

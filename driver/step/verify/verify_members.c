@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/run.h"
 #include "base/sys/fs.h"
-#include "base/thread.h"
 #include "step/verify/verify_parts.h"
 
 struct pool {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/version.h"
-#include "core/wheel/stable_abi.h"
+#include "base/text.h"
+#include "core/wheel/wheel.h"
 #include "step/verify/verify_parts.h"
 
 /* "cpython-313t-x86_64-linux-gnu" of "x.cpython-313t-x86_64-linux-gnu.so", "pyd" of what Windows imports; NULL for a

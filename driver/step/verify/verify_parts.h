@@ -1,7 +1,7 @@
 /* What the verify files share. */
 #pragma once
 #include "base/sys/digest.h"
-#include "core/code/isa_rules.h"
+#include "core/code/code.h"
 #include "core/fatbin/fatbin.h"
 #include "step/verify/verify.h"
 

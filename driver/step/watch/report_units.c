@@ -2,7 +2,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja.h"
 
 #define CCACHE_STATS "out/ccache.stats"
 #define MAX_LOG ((uint64_t)256 << 20)

@@ -2,7 +2,7 @@
  * */
 #pragma once
 #include "base/run.h"
-#include "core/ninja/ccache_stats.h"
+#include "core/ninja/ninja.h"
 #include "core/root/jobs.h"
 #include "step/watch/watch.h"
 

@@ -3,10 +3,9 @@
 #include <math.h>
 #include <time.h>
 
-#include "base/log.h"
 #include "base/os.h"
+#include "base/run.h"
 #include "base/sys/fs.h"
-#include "base/thread.h"
 #include "step/watch/watch_parts.h"
 
 #define MAX_STEPS 64

@@ -1,6 +1,6 @@
 /* The parts of the watch that only watch*.c share. */
 #pragma once
-#include "base/sys/proctree.h"
+#include "base/sys/proc.h"
 #include "step/watch/watch.h"
 
 /* A unit, and what its processes hold in the look that is under way. */

@@ -8,7 +8,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/tar.h"
-#include "core/elf/elf_stub.h"
+#include "core/elf/elf.h"
 #include "core/zip/zip.h"
 #include "step/world/driver_names.h"
 

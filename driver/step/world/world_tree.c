@@ -5,8 +5,8 @@
 #include <sys/utsname.h>
 
 #include "base/path.h"
+#include "base/run.h"
 #include "base/sys/fs.h"
-#include "base/thread.h"
 #include "core/root/sandbox.h"
 #include "step/world/world_parts.h"
 

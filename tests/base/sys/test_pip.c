@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
-#include "base/sys/pip.h"
+#include "base/sys/proc.h"
 
 static const char *reason(struct arena *a, const char *output)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/sys/proctree.h"
+#include "base/sys/proc.h"
 
 /* A child that has a child that has another one; each writes a byte when it is there, all end when the pipe does. */
 struct family {

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sys/sign.h"
+#include "base/sys/digest.h"
 
 static struct err err;
 

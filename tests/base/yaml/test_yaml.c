@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/log.h"
+#include "base/run.h"
 #include "base/yaml/yaml.h"
 
 struct suffix {

@@ -2,7 +2,7 @@
 #include "elf_files.h"
 
 #include "base/buf.h"
-#include "core/code/isa_rules.h"
+#include "core/code/code.h"
 #include "core/elf/elf.h"
 #include "shipped.h"
 

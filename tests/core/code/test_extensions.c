@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/code/decode.h"
-#include "core/code/isa_rules.h"
+#include "core/code/code.h"
 #include "core/tables/tables.h"
 #include "shipped.h"
 

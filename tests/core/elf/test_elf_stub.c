@@ -5,8 +5,8 @@
 
 #include "elf_files.h"
 
+#include "core/elf/elf.h"
 #include "core/elf/elf_map.h"
-#include "core/elf/elf_stub.h"
 
 #ifdef __aarch64__
 #define HOST EM_AARCH64

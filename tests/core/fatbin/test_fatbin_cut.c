@@ -7,7 +7,7 @@
 
 #include "base/sys/fs.h"
 #include "compile.h"
-#include "core/fatbin/fatbin_cut.h"
+#include "core/fatbin/fatbin.h"
 #include "craft_fatbin.h"
 
 enum { BIG = 300000 };

@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/machine/detect.h"
-#include "core/variant/profile.h"
+#include "core/variant/variant.h"
 #include "shipped.h"
 
 #define DATA TEST_DATA_DIR "/machines"
@@ -200,7 +200,7 @@ static void others_that_run_are_named(void **state)
 	assert_null(kvlist_get(&d.also, "sm80-armv8_2"));
 }
 
-static enum detect_fit fit_of(const struct detected *d, const char *cuda)
+static enum detect_fit toolkit_fit(const struct detected *d, const char *cuda)
 {
 	for (size_t i = 0; i < d->toolkit_count; i++)
 		if (strcmp(d->toolkits[i].row->version, cuda) == 0)
@@ -229,7 +229,7 @@ static void the_driver_decides_which_toolkits_run(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		h.driver = cases[i].driver;
 		struct detected d = choose(&h, NULL, NULL, &a);
-		assert_int_equal(fit_of(&d, cases[i].cuda), cases[i].fit);
+		assert_int_equal(toolkit_fit(&d, cases[i].cuda), cases[i].fit);
 	}
 }
 

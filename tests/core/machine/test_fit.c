@@ -5,7 +5,7 @@
 
 #include "base/path.h"
 #include "base/sys/json.h"
-#include "core/machine/fit.h"
+#include "core/machine/detect.h"
 #include "core/plan/plan.h"
 #include "core/plan/runs_on.h"
 #include "core/wheel/wheel.h"

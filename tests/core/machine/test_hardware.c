@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/sys/json.h"
 #include "base/sys/proc.h"
-#include "core/machine/hardware_parts.h"
+#include "core/machine/hardware.h"
 #include "shipped.h"
 
 static struct arena shared;

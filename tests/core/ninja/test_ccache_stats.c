@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/ninja/ccache_stats.h"
+#include "core/ninja/ninja.h"
 
 static struct arena arena;
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/sys/proc.h"
-#include "core/ninja/ninja_file.h"
+#include "core/ninja/ninja.h"
 
 /* What is heavy, and how long each takes, by words in the name. */
 static struct ninja_weight judge(const char *output, void *user)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/ninja/ninja_log.h"
+#include "core/ninja/ninja.h"
 
 struct fixture {
 	struct arena arena;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/sys/proc.h"
-#include "core/ninja/ninja_share.h"
+#include "core/ninja/ninja.h"
 
 /* "unit7.o" takes 7 s; the others are not known. */
 static double by_digit(const char *output, void *user)

@@ -10,9 +10,9 @@
 #include "base/sys/fs.h"
 #include "base/yaml/yaml_tree.h"
 #include "core/plan/buildenv.h"
-#include "core/plan/plan_taken.h"
-#include "core/root/toolchain.h"
-#include "core/variant/matrix.h"
+#include "core/plan/plan.h"
+#include "core/root/toolkit.h"
+#include "core/variant/variant.h"
 #include "short_tables.h"
 #include "table_edits.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/plan/plan_diff.h"
+#include "core/plan/plan.h"
 
 #define DIGEST_A "099a9601bc40d67656e75735c44abedb0fbe92d08817852ab7472eebb7e6ddff"
 #define DIGEST_B "3290d4e5168b6e44191882213f61ad41c134a912fe11a44364c2e74f81f68af0"

@@ -2,7 +2,7 @@
 
 #include "base/sys/digest.h"
 #include "base/term.h"
-#include "core/root/toolchain.h"
+#include "core/root/toolkit.h"
 #include "plan_fixture.h"
 #include "plan_text.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/sys/json.h"
 #include "base/term.h"
-#include "core/plan/plan_diff.h"
+#include "core/plan/plan.h"
 
 static const struct plan *plan_of(const char *name, const char *release, struct arena *a)
 {

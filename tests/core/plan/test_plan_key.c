@@ -2,7 +2,7 @@
 
 #include "base/path.h"
 #include "base/sys/digest.h"
-#include "core/root/toolchain.h"
+#include "core/root/toolkit.h"
 #include "plan_fixture.h"
 
 static void keys_are_digests_of_their_texts(void **state)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/plan/plan.h"
-#include "core/world/choose.h"
+#include "core/world/world.h"
 #include "recipe_branches.h"
 
 struct all {

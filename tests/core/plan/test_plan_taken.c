@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "core/plan/plan_taken.h"
-#include "core/root/toolchain.h"
+#include "core/plan/plan.h"
+#include "core/root/toolkit.h"
 #include "core/tables/tables.h"
 #include "shipped.h"
 

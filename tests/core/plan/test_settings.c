@@ -1,6 +1,6 @@
 #include "support.h"
 
-#include "core/plan/settings.h"
+#include "core/plan/buildenv.h"
 
 #define ITEM(n, v, f, l, w) (&(struct setting){.name = (n), .value = (v), .file = (f), .line = (l), .why = (w)})
 

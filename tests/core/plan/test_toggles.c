@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/version.h"
+#include "base/text.h"
 #include "core/plan/buildenv.h"
 #include "core/plan/plan.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/sys/build_user.h"
 #include "core/root/landlock_init.h"
-#include "core/root/sandbox_walls.h"
+#include "core/root/sandbox.h"
 
 static struct arena arena;
 static struct root host;

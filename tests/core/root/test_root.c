@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/log.h"
+#include "base/run.h"
 #include "core/root/root.h"
 
 static struct arena arena;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/sys/fs.h"
-#include "core/root/sandbox_place.h"
+#include "core/root/sandbox.h"
 
 static struct arena arena;
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/root/toolchain.h"
+#include "core/root/toolkit.h"
 
 static struct arena arena;
 

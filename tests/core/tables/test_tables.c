@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/sys/digest.h"
-#include "base/version.h"
+#include "base/text.h"
 #include "core/tables/tables.h"
 
 static const struct tables *shipped(struct arena *a)

@@ -6,7 +6,7 @@
 
 #include "base/sys/fs.h"
 #include "core/plan/plan.h"
-#include "core/variant/matrix.h"
+#include "core/variant/variant.h"
 
 #define SM88 "  - {sm: \"88\", capability: \"8.8\", name: Ampere, cuda_min: \"13.0\"}\n"
 #define ZNVER5                                                                                                         \

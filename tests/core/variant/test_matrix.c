@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/plan/plan.h"
-#include "core/variant/matrix.h"
+#include "core/variant/variant.h"
 #include "recipe_branches.h"
 
 static const struct matrix *matrix_of(const char *name, struct arena *a)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/variant/profile.h"
+#include "core/variant/variant.h"
 
 static const struct tables *shipped(struct arena *a)
 {

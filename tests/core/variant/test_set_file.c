@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/variant/set_file.h"
+#include "core/variant/variant.h"
 
 static struct set_file load(const char *text, struct arena *a)
 {

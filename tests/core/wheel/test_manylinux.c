@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "core/wheel/manylinux.h"
+#include "core/wheel/wheel.h"
 #include "shipped.h"
 
 static struct arena arena;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/sys/fs.h"
-#include "core/wheel/official.h"
+#include "core/wheel/wheel.h"
 
 static struct arena arena;
 static struct err err;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/wheel/pyproject.h"
+#include "core/wheel/wheel.h"
 
 static struct pyproject read_text(const char *text, struct arena *a)
 {

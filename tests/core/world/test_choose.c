@@ -2,8 +2,6 @@
 #include "support.h"
 
 #include "core/tables/tables.h"
-#include "core/world/choose.h"
-#include "core/world/part.h"
 #include "core/world/world.h"
 
 #define LINUX "x86_64-linux"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/sys/digest.h"
-#include "core/world/lock.h"
+#include "core/world/world.h"
 #include "support.h"
 
 #define D1 "1111111111111111111111111111111111111111111111111111111111111111"

@@ -5,8 +5,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "core/world/lock.h"
-#include "core/world/part.h"
+#include "core/world/world.h"
 
 #define BASE                                                                                                           \
 	"sources: read\npart: small\nkind: base\nsuite: trixie\ncomponents: [main]\npython: \"3.13\"\nglibc: "         \

@@ -2,7 +2,7 @@
 
 #include <zlib.h>
 
-#include "core/zip/zip_deflate.h"
+#include "core/zip/zip_parts.h"
 
 static void assert_same_file(const char *one, const char *other)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/log.h"
+#include "base/run.h"
 #include "base/sys/fs.h"
 #include "step/ccache/ccache_remote.h"
 

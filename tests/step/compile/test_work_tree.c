@@ -7,7 +7,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "core/root/sandbox_place.h"
+#include "core/root/sandbox.h"
 #include "step/compile/work_tree.h"
 
 static struct arena arena;

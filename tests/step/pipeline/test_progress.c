@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/size.h"
+#include "base/text.h"
 #include "step/pipeline/progress.h"
 
 struct fixture {

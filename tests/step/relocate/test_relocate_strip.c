@@ -1,7 +1,7 @@
 /* Which names stay in a wheel, and that they let it be verified. */
 #include "elf_files.h"
 
-#include "core/code/code_map.h"
+#include "core/code/code.h"
 #include "core/tables/tables.h"
 #include "shipped.h"
 #include "step/relocate/relocate.h"

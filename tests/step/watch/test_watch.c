@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/run.h"
 #include "base/sys/fs.h"
 #include "step/watch/watch.h"
 
