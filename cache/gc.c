@@ -1,9 +1,5 @@
 #include "cache/gc.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/os.h"

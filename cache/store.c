@@ -1,12 +1,5 @@
 #include "cache/store_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

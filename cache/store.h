@@ -1,11 +1,5 @@
 /* The store: content-addressed objects, each a directory published whole. See cache/FORMAT.md. */
 #pragma once
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/run.h"
 #include "base/strlist.h"
 #include "base/sys/lock.h"
 

@@ -2,8 +2,6 @@
 #pragma once
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/sys/json.h"

@@ -1,14 +1,7 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/sys/json.h"
 #include "cache/store_internal.h"
 
 int store_find_look(struct store *s, const char *kind, const char *key, bool whole, struct arena *a, const char **ret,

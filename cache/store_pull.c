@@ -1,7 +1,3 @@
-#include <errno.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -1,10 +1,6 @@
 /* Stages: directories below tmp/ that are filled and then renamed to their place, each with a lock file beside it that
  * its owner holds. */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include "base/os.h"
 #include "base/path.h"

@@ -1,14 +1,7 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/sys/json.h"
 #include "cache/store_internal.h"
 
 static int64_t nanoseconds(const struct timespec *t)

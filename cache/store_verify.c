@@ -1,11 +1,6 @@
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/sys/json.h"
 #include "cache/store_internal.h"
 #include "cache/world.h"
 

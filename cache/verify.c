@@ -1,7 +1,6 @@
 #include "cache/verify.h"
 
 #include <poll.h>
-#include <stdlib.h>
 
 #include "base/os.h"
 #include "base/run.h"

@@ -1,12 +1,6 @@
 #include "cache/world.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/os.h"
 #include "base/path.h"

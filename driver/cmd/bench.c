@@ -1,14 +1,10 @@
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/root.h"
-#include "core/plan/plan.h"
 #include "core/plan/runs_on.h"
 #include "core/wheel/wheel.h"
 #include "step/bench/bench.h"

@@ -2,7 +2,6 @@
 #pragma once
 #include "cmd/root.h"
 #include "step/pipeline/check.h"
-#include "step/pipeline/pipeline.h"
 
 /* The options struct of these commands begins with one. */
 struct cmd_build_base {

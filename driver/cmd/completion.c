@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "core/plan/plan.h"
 #include "core/variant/variant.h"

@@ -1,8 +1,5 @@
 #include "cmd/cost.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/sys/fs.h"
 #include "cache/store.h"
 #include "core/plan/torch_fits.h"

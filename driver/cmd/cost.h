@@ -1,7 +1,6 @@
 /* What a planned build takes on this machine and what it needs, for the commands that say it. */
 #pragma once
 #include "cmd/root.h"
-#include "cmd/select.h"
 #include "core/ci/ci.h"
 #include "core/plan/plan.h"
 #include "step/pipeline/cost.h"

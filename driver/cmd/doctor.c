@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "base/path.h"
 #include "base/sys/json.h"
 #include "cmd/cost.h"

@@ -2,7 +2,6 @@
 
 #include "base/sys/json.h"
 #include "cmd/root.h"
-#include "cmd/select.h"
 #include "step/python/pyenv.h"
 
 struct fetch_command_options {

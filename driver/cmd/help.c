@@ -1,8 +1,6 @@
 /* The table of commands as a document: the help, and the manual page. */
 #include "cmd/cmd.h"
 
-#include <string.h>
-
 #include "base/sys/json.h"
 
 #define OPTION_WIDTH 27 /* a longer one has a line of its own */

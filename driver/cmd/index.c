@@ -1,7 +1,5 @@
 #include "step/index/index.h"
 
-#include <jansson.h>
-
 #include "base/path.h"
 #include "base/sys/json.h"
 #include "base/text.h"

@@ -1,17 +1,10 @@
 #include "cmd/cmd.h"
 
-#include <ctype.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/buf.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/sys/proc.h"
 #include "core/machine/detect.h"
 #include "core/plan/plan.h"
-#include "core/plan/runs_on.h"
 #include "core/wheel/wheel.h"
 #include "step/fetch/fetch.h"
 #include "step/index/index.h"

@@ -1,9 +1,6 @@
 /* How far a run is. Its directory has the jobs (jobs.json), for each that began a file of lines "key value" (state/ID),
  * what it said (log/ID.log), and what it made (out/ID; dist where something else started the jobs). */
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/cost.h"

@@ -1,8 +1,5 @@
 #include "step/pack/repack.h"
 
-#include <jansson.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -1,8 +1,5 @@
 #include "cmd/root.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/sys/machine.h"
 #include "cache/world.h"
 #include "cmd/cost.h"

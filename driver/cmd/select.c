@@ -1,8 +1,5 @@
 #include "cmd/root.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "core/machine/detect.h"
 #include "core/root/sandbox.h"

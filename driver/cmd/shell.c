@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/path.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"

@@ -1,8 +1,4 @@
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "base/text.h"

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "cmd/build.h"
 #include "step/pipeline/pipeline.h"
 

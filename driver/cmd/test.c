@@ -1,6 +1,3 @@
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -1,9 +1,6 @@
 #include "step/verify/verify.h"
 
-#include <string.h>
-
 #include "base/path.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/cmd.h"
 #include "core/root/sandbox.h"

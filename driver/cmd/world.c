@@ -1,7 +1,5 @@
 #include "cmd/world.h"
 
-#include <string.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

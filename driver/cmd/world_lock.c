@@ -1,5 +1,4 @@
 /* "ptbuild world lock": what the archive's present packages would change in the lock of a part. */
-#include <string.h>
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -1,5 +1,4 @@
 /* "ptbuild world make", "verify" and "gc". */
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

@@ -1,10 +1,6 @@
 /* Bench: the same workloads with the torch of two environments, in pairs of runs, each a fresh
  * process in the sandbox. */
 #pragma once
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/show.h"
 #include "core/root/sandbox.h"
 #include "step/bench/bench_said.h"

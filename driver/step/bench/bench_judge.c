@@ -1,7 +1,5 @@
 #include <math.h>
-#include <string.h>
 
-#include "base/arena.h"
 #include "step/bench/bench.h"
 
 bool bench_other_first(unsigned pair)

@@ -1,5 +1,4 @@
 #include <math.h>
-#include <string.h>
 
 #include "base/sys/json.h"
 #include "step/bench/bench.h"

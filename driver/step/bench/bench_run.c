@@ -1,5 +1,4 @@
 #include <fnmatch.h>
-#include <string.h>
 
 #include "base/sys/json.h"
 #include "step/bench/bench.h"

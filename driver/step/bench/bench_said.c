@@ -1,7 +1,6 @@
 #include "step/bench/bench_said.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/sys/json.h"
 

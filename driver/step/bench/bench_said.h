@@ -1,9 +1,6 @@
 /* What a process of workloads printed: lines {"bench": KIND, ...}, as
  * profiles/bench/run_workloads.py says. Code of a wheel runs in it, so they may be anything. */
 #pragma once
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/strlist.h"
 
 enum {

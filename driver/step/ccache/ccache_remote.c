@@ -1,6 +1,5 @@
 #include "step/ccache/ccache_remote.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <sys/socket.h>

@@ -1,6 +1,5 @@
 #include "step/ccache/ccache_server.h"
 
-#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
 #include <strings.h>

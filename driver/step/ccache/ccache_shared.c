@@ -1,6 +1,5 @@
 #include "step/ccache/ccache_shared.h"
 
-#include <fcntl.h>
 #include <time.h>
 
 #include "base/os.h"

@@ -1,7 +1,5 @@
 #include "step/compile/build_log.h"
 
-#include <ctype.h>
-
 #include "base/buf.h"
 #include "base/err.h"
 

@@ -1,6 +1,5 @@
 #include "step/compile/check_config.h"
 
-#include <ctype.h>
 #include <strings.h>
 
 #include "base/path.h"

@@ -1,7 +1,5 @@
 #include "step/fetch/fetch_partial.h"
 
-#include <fcntl.h>
-
 #include "base/sys/fs.h"
 
 enum { CHUNK = 1 << 20 };

@@ -1,7 +1,6 @@
 #include "step/fetch/fetch_place.h"
 
 #include <curl/curl.h>
-#include <fcntl.h>
 #include <poll.h>
 
 #include "base/path.h"

@@ -1,10 +1,7 @@
 #include "step/fetch/fetch_transfer.h"
 
-#include <ctype.h>
 #include <curl/curl.h>
-#include <fcntl.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "base/strlist.h"
 #include "step/fetch/fetch_partial.h"

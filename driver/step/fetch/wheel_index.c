@@ -1,6 +1,5 @@
 #include "step/fetch/wheel_index.h"
 
-#include <ctype.h>
 #include <curl/curl.h>
 #include <strings.h>
 

@@ -1,5 +1,3 @@
-#include <fcntl.h>
-
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/fs.h"

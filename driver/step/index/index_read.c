@@ -1,5 +1,3 @@
-#include <ctype.h>
-
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -1,8 +1,5 @@
 /* What lies beside the wheels of a set: constraints, one bill of materials, a stage for Docker. */
 #pragma once
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/strlist.h"
 #include "core/tables/tables.h"
 
 #define SET_CONSTRAINTS "constraints.txt"

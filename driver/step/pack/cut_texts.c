@@ -1,5 +1,3 @@
-#include <ctype.h>
-
 #include "base/path.h"
 #include "base/sys/json.h"
 #include "base/text.h"

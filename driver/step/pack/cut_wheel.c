@@ -1,7 +1,5 @@
 #include "step/pack/cut_wheel.h"
 
-#include <fcntl.h>
-
 #include "base/path.h"
 #include "base/run.h"
 #include "base/sys/machine.h"

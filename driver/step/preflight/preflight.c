@@ -1,9 +1,6 @@
-#include <stdarg.h>
-#include <string.h>
-
+#include "step/preflight/preflight.h"
 #include "base/path.h"
 #include "core/world/world.h"
-#include "step/preflight/preflight.h"
 
 /* ---- the table ---- */
 

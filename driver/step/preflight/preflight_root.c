@@ -1,5 +1,4 @@
 /* The root: its tools in the release's ranges, programs and headers, Python, compiler, BLAS, torch, CUDA. */
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

@@ -1,5 +1,4 @@
 /* Build paths: rewritten in text files, an error anywhere else. */
-#include <ctype.h>
 
 #include "base/path.h"
 #include "step/relocate/relocate_parts.h"

@@ -1,15 +1,10 @@
 #include "step/slim/slim_env.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 
 #include "base/path.h"
 #include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "core/wheel/wheel.h"
 
 enum { RECORD_MAX = 256 << 20 };

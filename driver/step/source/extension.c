@@ -1,7 +1,5 @@
 #include "step/source/extension.h"
 
-#include <ctype.h>
-
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/tar.h"

@@ -1,6 +1,5 @@
 #include "step/source/patch.h"
 
-#include <ctype.h>
 #include <limits.h>
 
 #include "base/path.h"

@@ -1,10 +1,5 @@
 /* A package's own tests against an installed package, in the sandbox. */
 #pragma once
-#include <jansson.h>
-#include <stdbool.h>
-
-#include "base/arena.h"
-#include "base/err.h"
 #include "base/show.h"
 #include "core/root/sandbox.h"
 

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/sys/json.h"
 #include "step/test/test.h"
 

@@ -1,10 +1,8 @@
 #include "step/test/test.h"
 
 #include <fnmatch.h>
-#include <string.h>
 
 #include "base/path.h"
-#include "base/strlist.h"
 #include "base/sys/fs.h"
 #include "base/yaml/yaml.h"
 

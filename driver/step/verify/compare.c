@@ -1,15 +1,10 @@
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "step/verify/compare.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/text.h"
 #include "core/zip/zip.h"
-#include "step/verify/compare.h"
 
 enum { TEXT_PROBE = 8192, LINE_SHOWN = 120 };
 

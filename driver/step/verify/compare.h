@@ -1,7 +1,6 @@
 /* What differs between two wheels, down to the member, the ELF section and the symbol. */
 #pragma once
 #include <jansson.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/run.h"

@@ -1,7 +1,5 @@
 /* Where two ELF files differ, by section and symbol. */
 #include <gelf.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/strlist.h"
 #include "step/verify/compare.h"

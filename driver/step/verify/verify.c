@@ -1,16 +1,10 @@
 #include "step/verify/verify.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "base/path.h"
-#include "base/sys/digest.h"
 #include "base/sys/machine.h"
 #include "base/text.h"
 #include "step/verify/verify_parts.h"

@@ -1,7 +1,4 @@
-#include <ctype.h>
 #include <elf.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "step/verify/verify_parts.h"

@@ -1,7 +1,4 @@
-#include <ctype.h>
 #include <regex.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/path.h"

@@ -1,6 +1,4 @@
 /* Where the loader finds what a library needs: ld.so(8), and what glibc does of it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "core/plan/cuda_libraries.h"

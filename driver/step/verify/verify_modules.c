@@ -1,6 +1,4 @@
 /* What Python imports of the wheel: suffixes of modules, and the stable ABI. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/text.h"

@@ -1,5 +1,4 @@
 /* What is said of a wheel: the rules, and a report for people and for programs. */
-#include <string.h>
 
 #include "base/sys/json.h"
 #include "step/verify/verify.h"

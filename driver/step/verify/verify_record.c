@@ -1,6 +1,4 @@
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "step/verify/verify_parts.h"

@@ -1,7 +1,6 @@
 #include "step/verify/verify_run.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "base/sys/build_user.h"

@@ -1,15 +1,9 @@
 /* Undefined symbols: without any one of them the library does not load, or fails at the first call. */
-#include <ctype.h>
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/path.h"
-#include "base/sys/fs.h"
 #include "core/elf/elf.h"
 #include "core/plan/cuda_libraries.h"
-#include "step/verify/verify.h"
 #include "step/verify/verify_parts.h"
 
 enum { SHOWN_MAX = 10 }; /* findings of one library */

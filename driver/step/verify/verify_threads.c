@@ -1,6 +1,5 @@
 /* Thread pools: two in one process spin against each other. */
 #include <fnmatch.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "step/verify/verify_parts.h"

@@ -1,6 +1,5 @@
 #include "step/world/toolkit_tree.h"
 
-#include <ctype.h>
 #include <elf.h>
 #include <strings.h>
 

@@ -1,5 +1,4 @@
 /* What the packages of a part do not bring: links, files, and a toolkit below its prefix. */
-#include <fcntl.h>
 
 #include "base/path.h"
 #include "base/sys/fs.h"

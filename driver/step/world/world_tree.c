@@ -1,6 +1,5 @@
 #include "step/world/world_tree.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/utsname.h>
 
