@@ -44,22 +44,6 @@ static unsigned start(struct verifier *v, pthread_t *ids, unsigned wanted)
 	return started;
 }
 
-static void watch(struct verifier *v, const struct run *run)
-{
-	int pause = 1;
-	for (size_t done; (done = atomic_load(&v->done)) < v->count;
-	     pause = pause < STATUS_MS ? pause * 2 : STATUS_MS) {
-		/* A signal may be pending for this thread alone, so the others have a descriptor of their own. */
-		if (v->stop >= 0 && run_cancelled(run)) {
-			close(v->stop);
-			v->stop = -1;
-		}
-		log_status(run->log, "checking: %zu of %zu objects", done, v->count);
-		(void)poll(NULL, 0, pause);
-	}
-	log_status_end(run->log);
-}
-
 /* Checked again under the lock: somebody may have replaced it since. */
 static int move_away(struct store *s, const struct store_object *o, const struct run *run, enum store_fate *ret,
 		     struct err *e)
@@ -133,7 +117,17 @@ int store_verify_all(struct store *s, bool move, unsigned threads, const struct 
 	unsigned started = start(&v, ids, wanted < v.count ? wanted : (unsigned)v.count);
 	if (started == 0)
 		(void)work(&v);
-	watch(&v, run);
+	int pause = 1;
+	for (size_t done; (done = atomic_load(&v.done)) < v.count; pause = pause < STATUS_MS ? pause * 2 : STATUS_MS) {
+		/* A signal may be pending for this thread alone, so the others have a descriptor of their own. */
+		if (v.stop >= 0 && run_cancelled(run)) {
+			close(v.stop);
+			v.stop = -1;
+		}
+		log_status(run->log, "checking: %zu of %zu objects", done, v.count);
+		(void)poll(NULL, 0, pause);
+	}
+	log_status_end(run->log);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(ids[i], NULL);
 	if (v.stop >= 0)

@@ -5,7 +5,6 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/root.h"
-#include "core/plan/runs_on.h"
 #include "core/wheel/wheel.h"
 #include "step/bench/bench.h"
 #include "step/pipeline/pair.h"

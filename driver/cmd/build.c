@@ -92,11 +92,6 @@ static json_t *summary_json(const struct cmd_build_results *r)
 			 "-failed", (json_int_t)r->failed->count, "-units", units_json(r->items, r->count));
 }
 
-static const struct pipeline_checked *check_of(const struct cmd_build_results *r, const struct pipeline_item *it)
-{
-	return text_search(it->plan->variant, r->checked, r->checked_count, sizeof(*r->checked));
-}
-
 static json_t *check_json(const struct pipeline_checked *k)
 {
 	json_t *o = compare_json(&k->result);
@@ -152,7 +147,8 @@ int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, st
 		return 0;
 	json_t *all = json_array();
 	for (size_t i = 0; i < r->count; i++) {
-		const struct pipeline_checked *k = check_of(r, &r->items[i]);
+		const struct pipeline_checked *k =
+			text_search(r->items[i].plan->variant, r->checked, r->checked_count, sizeof(*r->checked));
 		json_t *o = r->items[i].shard ? shard_json(&r->items[i]) : item_json(&r->items[i]);
 		if (k)
 			json_object_set_new(o, "check", check_json(k));
@@ -183,21 +179,6 @@ static bool same_cpp(const struct variant *x, const struct variant *y)
 {
 	return strcmp(x->package, y->package) == 0 && strcmp(x->python, y->python) == 0 &&
 	       x->profile.isa == y->profile.isa && strcmp(x->cuda ? x->cuda : "", y->cuda ? y->cuda : "") == 0;
-}
-
-/* Puts variants of one instruction set next to each other, so that their C++ units are still in the compiler cache. */
-static void order_by_isa(struct selections *chosen, struct arena *a)
-{
-	struct selection *sorted = arena_array(a, chosen->count, sizeof(*sorted));
-	bool *taken = arena_array(a, chosen->count, sizeof(*taken));
-	size_t n = 0;
-	for (size_t i = 0; i < chosen->count; i++)
-		for (size_t k = i; !taken[i] && k < chosen->count; k++)
-			if (!taken[k] && same_cpp(&chosen->items[i].variant, &chosen->items[k].variant)) {
-				sorted[n++] = chosen->items[k];
-				taken[k] = k != i;
-			}
-	chosen->items = sorted;
 }
 
 /* Leaves out what another kind of machine builds, and says so, a line each kind. */
@@ -233,7 +214,18 @@ static int select_targets(struct cmd_context *c, const struct strlist *words, st
 		return 0;
 	if (keep_own_platform(c, chosen, e) < 0)
 		return -1;
-	order_by_isa(chosen, c->arena);
+	/* Puts variants of one instruction set next to each other, so that their C++ units are still in the compiler
+	 * cache. */
+	struct selection *sorted = arena_array(c->arena, chosen->count, sizeof(*sorted));
+	bool *taken = arena_array(c->arena, chosen->count, sizeof(*taken));
+	size_t n = 0;
+	for (size_t i = 0; i < chosen->count; i++)
+		for (size_t k = i; !taken[i] && k < chosen->count; k++)
+			if (!taken[k] && same_cpp(&chosen->items[i].variant, &chosen->items[k].variant)) {
+				sorted[n++] = chosen->items[k];
+				taken[k] = k != i;
+			}
+	chosen->items = sorted;
 	if (cmd_units_cost(c, &o->units, chosen, &cost, e) < 0)
 		return -1;
 	log_info(c->run->log, "%s", cost);

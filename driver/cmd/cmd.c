@@ -101,15 +101,6 @@ static int find_command(int argc, char *const *argv, struct arena *a, struct str
 	return 0;
 }
 
-static int check_globals(const struct cmd_globals *g, struct err *e)
-{
-	if (g->verbose && g->quiet)
-		return err_set(e, ERR_USAGE, "--verbose and --quiet cannot be used together");
-	if (g->jobs > 4096)
-		return err_set(e, ERR_USAGE, "--jobs %u is too many", g->jobs);
-	return 0;
-}
-
 static int refuse_words(const struct command *cmd, const struct strlist *args, struct err *e)
 {
 	if (cmd->arguments[0].name || args->count == 0)
@@ -215,29 +206,6 @@ static int run_command(struct cmd_context *c, const struct strlist *args, struct
 	return rc;
 }
 
-/* Of an unknown option: the commands that have it. */
-static int name_owners(const struct command *cmd, const struct arg_def *const *tables, size_t count,
-		       const struct strlist *words, struct arena *a, struct err *e)
-{
-	struct strlist owners = {0};
-	for (size_t i = 1; i < words->count && !owners.count && strcmp(words->items[i], "--") != 0; i++) {
-		const char *word = arena_strndup(a, words->items[i], strcspn(words->items[i], "="));
-		bool known = strncmp(word, "--", 2) != 0;
-		for (size_t k = 0; k < count; k++)
-			known = known || cmd_option(tables[k], word);
-		for (size_t n = 0; !known && cmd_table[n]; n++)
-			for (size_t k = 0; cmd_table[n]->tables[k]; k++)
-				if (cmd_option(cmd_table[n]->tables[k], word))
-					strlist_ref(&owners, a, cmd_table[n]->name);
-	}
-	if (owners.count)
-		return err_hint(e, "it is an option of %s; 'ptbuild help %s' lists those of %s%s",
-				strlist_join(&owners, a, ", "), cmd->name, cmd->name,
-				strlist_contains(words, "--dry-run") ? "; 'ptbuild plan' says what a build would do"
-								     : "");
-	return e->hint[0] ? -1 : err_hint(e, "see 'ptbuild %s --help'", cmd->name);
-}
-
 int cmd_refuse(const struct cmd_context *c, const char *who, const char *takes, struct err *e)
 {
 	for (size_t i = 0; c->command->tables[i]; i++)
@@ -289,14 +257,37 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 	size_t size = cmd->options_size > sizeof(struct cmd_globals) ? cmd->options_size : sizeof(struct cmd_globals);
 	struct cmd_globals *options = arena_alloc(&a, size);
 	const char *const *list = strlist_argv(&words, &a);
-	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args, e) < 0)
-		return name_owners(cmd, tables, count, &words, &a, e);
+	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args, e) < 0) {
+		/* Of an unknown option: the commands that have it. */
+		struct strlist owners = {0};
+		for (size_t i = 1; i < words.count && !owners.count && strcmp(words.items[i], "--") != 0; i++) {
+			const char *word = arena_strndup(&a, words.items[i], strcspn(words.items[i], "="));
+			bool known = strncmp(word, "--", 2) != 0;
+			for (size_t k = 0; k < count; k++)
+				known = known || cmd_option(tables[k], word);
+			for (size_t n = 0; !known && cmd_table[n]; n++)
+				for (size_t k = 0; cmd_table[n]->tables[k]; k++)
+					if (cmd_option(cmd_table[n]->tables[k], word))
+						strlist_ref(&owners, &a, cmd_table[n]->name);
+		}
+		if (owners.count)
+			return err_hint(e, "it is an option of %s; 'ptbuild help %s' lists those of %s%s",
+					strlist_join(&owners, &a, ", "), cmd->name, cmd->name,
+					strlist_contains(&words, "--dry-run")
+						? "; 'ptbuild plan' says what a build would do"
+						: "");
+		return e->hint[0] ? -1 : err_hint(e, "see 'ptbuild %s --help'", cmd->name);
+	}
 	if (options->help)
 		return help_show(&(struct cmd_context){.global = options},
 				 cmd_first_word(argc, (const char *const *)argv) == argc ? NULL : cmd, e);
 	if (options->version)
 		return print_version(options->json, e);
-	if (check_globals(options, e) < 0 || refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, e) < 0)
+	if (options->verbose && options->quiet)
+		return err_set(e, ERR_USAGE, "--verbose and --quiet cannot be used together");
+	if (options->jobs > 4096)
+		return err_set(e, ERR_USAGE, "--jobs %u is too many", options->jobs);
+	if (refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, e) < 0)
 		return -1;
 	struct run walled = *run;
 	if (cmd_walls(options, &walled, e) < 0)

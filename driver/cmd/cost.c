@@ -1,9 +1,7 @@
 #include "cmd/cost.h"
 
 #include "base/sys/fs.h"
-#include "cache/store.h"
 #include "core/plan/torch_fits.h"
-#include "step/fetch/fetch.h"
 #include "step/pipeline/pipeline_world.h"
 
 /* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */

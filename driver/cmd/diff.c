@@ -39,15 +39,6 @@ static const struct show wheel_rows[] = {{.text = "{member|archive}[: {where}]: 
 					 {.text = "{!same}{members} members differ"},
 					 {0}};
 
-/* Two finished wheels: an official one and what slim made of it, or one of two builds. */
-static int diff_wheels(struct cmd_context *c, const char *one, const char *other, struct err *e)
-{
-	struct comparison d;
-	if (compare_wheels(one, other, c->run, c->arena, &d, e) < 0)
-		return -1;
-	return cmd_show(c, compare_json(&d), wheel_rows, e);
-}
-
 static int diff_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct diff_options *o = c->options;
@@ -57,8 +48,13 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 		err_set(e, ERR_USAGE, "diff takes two variants, not %zu", words->count);
 		return err_hint(e, "for example ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2");
 	}
-	if (path_has_suffix(words->items[0], ".whl") && path_has_suffix(words->items[1], ".whl"))
-		return diff_wheels(c, words->items[0], words->items[1], e);
+	if (path_has_suffix(words->items[0], ".whl") && path_has_suffix(words->items[1], ".whl")) {
+		/* Two finished wheels: an official one and what slim made of it, or one of two builds. */
+		struct comparison d;
+		if (compare_wheels(words->items[0], words->items[1], c->run, c->arena, &d, e) < 0)
+			return -1;
+		return cmd_show(c, compare_json(&d), wheel_rows, e);
+	}
 	if (cmd_tables(c, &t, e) < 0 || plan_word(c, words->items[0], NULL, &left, e) < 0 ||
 	    plan_word(c, words->items[1], o->right_release, &right, e) < 0)
 		return -1;

@@ -102,71 +102,56 @@ static bool lands(struct cmd_context *c, const struct release_row *r, const stru
 	return wheel_name_lands(n, machine, (unsigned)strtoul(base->glibc + 2, NULL, 10), c->arena);
 }
 
-/* Python, CUDA and release of a wheel, by its name and what is in it. */
-static int by_wheel(struct cmd_context *c, const char *path, const struct profile *p, struct cmd_extension *ret,
-		    struct err *e)
-{
-	struct wheel_name n;
-	const char *cuda = NULL;
-	const struct tables *t = c->tables;
-	if (!fs_exists(TRUSTED, path)) /* refused with what there is to name, later */
-		return 0;
-	if (wheel_name_parse(path, c->arena, &n, e) < 0 || torch_cuda(path, c->arena, &cuda, e) < 0)
-		return -1;
-	if (strncmp(n.python, "cp3", 3) == 0)
-		ret->python = arena_printf(c->arena, "3.%s", n.python + 3);
-	if (p->gpu == GPU_CUDA && cuda && *cuda)
-		ret->cuda = cuda;
-	const char *base = arena_strndup(c->arena, n.version, strcspn(n.version, "+"));
-	const struct world_wanted want = {.platform = p->platform, .cuda = ret->cuda, .python = ret->python};
-	for (unsigned i = 0; i < t->releases_count; i++) {
-		const struct release_row *r = &t->releases[i];
-		if (strcmp(r->base, base) != 0 || (ret->release && !lands(c, r, &n, &want)))
-			continue;
-		ret->release = r->name;
-		if (lands(c, r, &n, &want))
-			return 0;
-	}
-	return 0;
-}
-
-static int by_official(struct cmd_context *c, const char *version, const struct profile *p, struct cmd_extension *ret,
-		       struct err *e)
-{
-	struct official all;
-	ret->release = version;
-	if (!version || p->gpu != GPU_CUDA)
-		return 0;
-	if (official_read(c->tables->dir, version, c->arena, &all, e) < 0)
-		return -1;
-	for (size_t i = 0; i < all.count && !ret->cuda; i++) {
-		const struct official_wheel *w = &all.wheels[i];
-		if (strcmp(w->name.dist, "torch") == 0 && strcmp(w->cuda, "-") != 0 &&
-		    official_machine(w->name.platform) == (strncmp(p->platform, "aarch64", 7) == 0))
-			ret->cuda = w->cuda;
-	}
-	return 0;
-}
-
-/* The release of a distribution, whose torch is in its root; of several the newest. */
-static void by_root(const struct tables *t, struct cmd_extension *ret)
-{
-	for (unsigned i = 0; i < t->releases_count; i++)
-		if (strcmp(t->releases[i].name, t->releases[i].base) != 0)
-			ret->release = t->releases[i].name;
-}
-
 static int torch_facts(struct cmd_context *c, const char *torch, const struct profile *p, struct cmd_extension *ret,
 		       struct err *e)
 {
 	const char *version = NULL;
 	if (!torch)
 		return 0;
-	if (torch_official(torch, &version))
-		return by_official(c, version, p, ret, e);
-	if (strcmp(torch, "root") != 0)
-		return by_wheel(c, torch, p, ret, e);
-	by_root(c->tables, ret);
+	if (torch_official(torch, &version)) {
+		struct official all;
+		ret->release = version;
+		if (!version || p->gpu != GPU_CUDA)
+			return 0;
+		if (official_read(c->tables->dir, version, c->arena, &all, e) < 0)
+			return -1;
+		for (size_t i = 0; i < all.count && !ret->cuda; i++) {
+			const struct official_wheel *w = &all.wheels[i];
+			if (strcmp(w->name.dist, "torch") == 0 && strcmp(w->cuda, "-") != 0 &&
+			    official_machine(w->name.platform) == (strncmp(p->platform, "aarch64", 7) == 0))
+				ret->cuda = w->cuda;
+		}
+		return 0;
+	}
+	if (strcmp(torch, "root") != 0) {
+		/* Python, CUDA and release of a wheel, by its name and what is in it. */
+		struct wheel_name n;
+		const char *cuda = NULL;
+		const struct tables *t = c->tables;
+		if (!fs_exists(TRUSTED, torch)) /* refused with what there is to name, later */
+			return 0;
+		if (wheel_name_parse(torch, c->arena, &n, e) < 0 || torch_cuda(torch, c->arena, &cuda, e) < 0)
+			return -1;
+		if (strncmp(n.python, "cp3", 3) == 0)
+			ret->python = arena_printf(c->arena, "3.%s", n.python + 3);
+		if (p->gpu == GPU_CUDA && cuda && *cuda)
+			ret->cuda = cuda;
+		const char *base = arena_strndup(c->arena, n.version, strcspn(n.version, "+"));
+		const struct world_wanted want = {.platform = p->platform, .cuda = ret->cuda, .python = ret->python};
+		for (unsigned i = 0; i < t->releases_count; i++) {
+			const struct release_row *r = &t->releases[i];
+			if (strcmp(r->base, base) != 0 || (ret->release && !lands(c, r, &n, &want)))
+				continue;
+			ret->release = r->name;
+			if (lands(c, r, &n, &want))
+				return 0;
+		}
+		return 0;
+	}
+	/* The release of a distribution, whose torch is in its root; of several the newest. */
+	for (unsigned i = 0; i < c->tables->releases_count; i++)
+		if (strcmp(c->tables->releases[i].name, c->tables->releases[i].base) != 0)
+			ret->release = c->tables->releases[i].name;
 	return 0;
 }
 

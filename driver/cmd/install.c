@@ -98,31 +98,6 @@ static bool is_strings(const json_t *list)
 	return json_is_array(list);
 }
 
-/* The listing of an index on a server is somebody else's: its words go into the installer's command line. */
-static int check_listing(const json_t *doc, const char *file, struct arena *a, struct err *e)
-{
-	const json_t *rows = json_object_get(doc, "directories"), *row;
-	size_t i;
-	if (!json_is_array(rows))
-		return err_set(e, ERR_INTEGRITY, "'%s' is not the listing of an index", file);
-	json_array_foreach(rows, i, row)
-	{
-		const char *name = json_text(row, "name");
-		struct strlist pins = {0};
-		if (!is_name(name) || !json_is_string(json_object_get(row, "label")))
-			return err_set(e, ERR_INTEGRITY, "'%s': not the name of a directory with its label: '%s'", file,
-				       name);
-		if (!is_strings(json_object_get(row, "install")) || !is_strings(json_object_get(row, "wheels")))
-			return err_set(e, ERR_INTEGRITY, "'%s': no lists of what '%s' holds", file, name);
-		read_list(row, "install", a, &pins);
-		for (size_t k = 0; k < pins.count; k++)
-			if (!is_pin(pins.items[k], a))
-				return err_set(e, ERR_INTEGRITY, "'%s': not a project with its version: '%s'", file,
-					       pins.items[k]);
-	}
-	return 0;
-}
-
 static int read_listing(struct installing *x, json_t **ret, struct err *e)
 {
 	const char *rel = INDEX_ALL "/" INDEX_LISTING, *file = path_join(x->c->arena, x->place, rel);
@@ -139,7 +114,28 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 	}
 	if (json_read(TRUSTED, file, ret, e) < 0)
 		return -1;
-	return check_listing(*ret, file, x->c->arena, e);
+	/* The listing of an index on a server is somebody else's: its words go into the installer's command line. */
+	const json_t *doc = *ret;
+	const json_t *rows = json_object_get(doc, "directories"), *row;
+	size_t i;
+	if (!json_is_array(rows))
+		return err_set(e, ERR_INTEGRITY, "'%s' is not the listing of an index", file);
+	json_array_foreach(rows, i, row)
+	{
+		const char *name = json_text(row, "name");
+		struct strlist pins = {0};
+		if (!is_name(name) || !json_is_string(json_object_get(row, "label")))
+			return err_set(e, ERR_INTEGRITY, "'%s': not the name of a directory with its label: '%s'", file,
+				       name);
+		if (!is_strings(json_object_get(row, "install")) || !is_strings(json_object_get(row, "wheels")))
+			return err_set(e, ERR_INTEGRITY, "'%s': no lists of what '%s' holds", file, name);
+		read_list(row, "install", x->c->arena, &pins);
+		for (size_t k = 0; k < pins.count; k++)
+			if (!is_pin(pins.items[k], x->c->arena))
+				return err_set(e, ERR_INTEGRITY, "'%s': not a project with its version: '%s'", file,
+					       pins.items[k]);
+	}
+	return 0;
 }
 
 /* ---- the choice ---- */
@@ -243,20 +239,6 @@ static int read_machine(struct installing *x, struct err *e)
 	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
 }
 
-static int run_line(struct installing *x, struct strlist *argv, const char *line, struct err *e)
-{
-	const struct proc_spec spec = {.argv = strlist_argv(argv, x->c->arena), .attached = true};
-	struct proc_result r;
-	log_info(x->c->run->log, "%s", line);
-	x->c->shown = true;
-	if (proc_run(&spec, x->c->run, &r, e) < 0)
-		return -1;
-	if (r.status == 0)
-		return 0;
-	err_set(e, ERR_SYSTEM, "%s ended with exit status %d", x->o->uv ? "uv" : "pip", r.status);
-	return err_hint(e, "it says why; the line was: %s", line);
-}
-
 static const char *quoted(const struct strlist *argv, struct arena *a)
 {
 	struct strlist words = {0};
@@ -306,8 +288,18 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	for (size_t i = own; i < words->count; i++)
 		strlist_ref(&argv, a, words->items[i]);
 	const char *line = quoted(&argv, a);
-	if (!o->print)
-		return run_line(&x, &argv, line, e);
+	if (!o->print) {
+		const struct proc_spec spec = {.argv = strlist_argv(&argv, x.c->arena), .attached = true};
+		struct proc_result r;
+		log_info(x.c->run->log, "%s", line);
+		x.c->shown = true;
+		if (proc_run(&spec, x.c->run, &r, e) < 0)
+			return -1;
+		if (r.status == 0)
+			return 0;
+		err_set(e, ERR_SYSTEM, "%s ended with exit status %d", x.o->uv ? "uv" : "pip", r.status);
+		return err_hint(e, "it says why; the line was: %s", line);
+	}
 	return cmd_show(c,
 			json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "directory", name, "url",
 				  json_or_null(url), "profile", json_or_null(x.detected.profile), "install",

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "core/ci/ci.h"
-#include "core/machine/hardware.h"
 #include "core/plan/plan.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"
@@ -289,9 +288,25 @@ static int read_others(const struct tables *t, struct arena *a, struct err *e)
 	return 0;
 }
 
-/* A folder of patches whose name is no release's is read by no plan. */
-static int look_at_patches(struct cmd_context *c, const struct tables *t, struct err *e)
+static int list_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
+	const struct list_options *o = c->options;
+	const struct tables *t;
+	AUTO_JSON json_t *all = json_pack("{s:i}", "schema", 1);
+	struct show shown[2 * SECTIONS + 1] = {0};
+	size_t asked = 0, n = 0;
+	const bool other = words->count == 1 && o->asked[PROFILES];
+	/* With a directory behind it --profiles is what it is of every other command. */
+	struct cmd_globals global = *c->global;
+	if (words->count && !other) {
+		err_set(e, ERR_USAGE, "list takes no argument '%s'", words->items[0]);
+		return err_hint(e, "'ptbuild list --profiles DIR' lists the tables of a directory");
+	}
+	global.profiles = other ? words->items[0] : NULL;
+	c->global = &global;
+	if (cmd_tables(c, &t, e) < 0 || read_others(t, c->arena, e) < 0)
+		return -1;
+	/* A folder of patches whose name is no release's is read by no plan. */
 	struct strlist releases = {0};
 	const char *patches;
 	if (cmd_patches_dir(c, &patches, e) < 0)
@@ -312,27 +327,6 @@ static int look_at_patches(struct cmd_context *c, const struct tables *t, struct
 				 near ? near : "", near ? "'?" : "");
 		}
 	}
-	return 0;
-}
-
-static int list_main(struct cmd_context *c, const struct strlist *words, struct err *e)
-{
-	const struct list_options *o = c->options;
-	const struct tables *t;
-	AUTO_JSON json_t *all = json_pack("{s:i}", "schema", 1);
-	struct show shown[2 * SECTIONS + 1] = {0};
-	size_t asked = 0, n = 0;
-	const bool other = words->count == 1 && o->asked[PROFILES];
-	/* With a directory behind it --profiles is what it is of every other command. */
-	struct cmd_globals global = *c->global;
-	if (words->count && !other) {
-		err_set(e, ERR_USAGE, "list takes no argument '%s'", words->items[0]);
-		return err_hint(e, "'ptbuild list --profiles DIR' lists the tables of a directory");
-	}
-	global.profiles = other ? words->items[0] : NULL;
-	c->global = &global;
-	if (cmd_tables(c, &t, e) < 0 || read_others(t, c->arena, e) < 0 || look_at_patches(c, t, e) < 0)
-		return -1;
 	bool shown_of[SECTIONS];
 	for (size_t i = 0; i < SECTIONS; i++) {
 		shown_of[i] = o->asked[i] && !(i == PROFILES && other);

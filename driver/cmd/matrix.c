@@ -24,24 +24,6 @@ struct matrix_options {
 #define LIST_MAX_BYTES (4u << 20)
 #define MOST_SHARDS 64u /* each configures the whole anew */
 
-/* A name a line; empty lines and comments (#) are skipped. */
-static int read_list(const char *path, struct arena *a, struct strlist *ret, struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	struct strlist lines = {0};
-	if (fs_read(TRUSTED, path, LIST_MAX_BYTES, &text, e) < 0)
-		return -1;
-	if (strlen(buf_cstr(&text)) != text.len)
-		return err_set(e, ERR_CONFIG, "not a text file: '%s'", path);
-	strlist_split(&lines, a, buf_cstr(&text), "\r\n");
-	for (size_t i = 0; i < lines.count; i++) {
-		const char *line = lines.items[i] + strspn(lines.items[i], " \t");
-		if (*line && *line != '#')
-			strlist_ref(ret, a, arena_strndup(a, line, strcspn(line, " \t")));
-	}
-	return ret->count ? 0 : err_set(e, ERR_CONFIG, "no variant is named in '%s'", path);
-}
-
 static bool shares(const struct variant *v, const struct release_row *r)
 {
 	const struct package_row *row = tables_package(r, v->package);
@@ -168,7 +150,20 @@ static int take_words(struct cmd_context *c, const struct strlist *args, struct 
 		return 0;
 	if (words->count || o->base.select.matrix || o->base.select.profile)
 		return err_set(e, ERR_USAGE, "--file already names the variants");
-	return read_list(o->file, c->arena, words, e);
+	/* A name a line; empty lines and comments (#) are skipped. */
+	AUTO_BUF struct buf text = {0};
+	struct strlist lines = {0};
+	if (fs_read(TRUSTED, o->file, LIST_MAX_BYTES, &text, e) < 0)
+		return -1;
+	if (strlen(buf_cstr(&text)) != text.len)
+		return err_set(e, ERR_CONFIG, "not a text file: '%s'", o->file);
+	strlist_split(&lines, c->arena, buf_cstr(&text), "\r\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *line = lines.items[i] + strspn(lines.items[i], " \t");
+		if (*line && *line != '#')
+			strlist_ref(words, c->arena, arena_strndup(c->arena, line, strcspn(line, " \t")));
+	}
+	return words->count ? 0 : err_set(e, ERR_CONFIG, "no variant is named in '%s'", o->file);
 }
 
 /* An option that needs no quoting in a shell. */
@@ -231,12 +226,6 @@ static int options_text(struct cmd_context *c, const char **ret, bool *ret_here,
 static bool is_service(const char *format)
 {
 	return strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
-}
-
-/* What the services read is JSON, too. */
-static bool is_json(const char *format)
-{
-	return strcmp(format, "json") == 0 || is_service(format);
 }
 
 /* Every option of every command reaches the jobs, or is refused by name. */
@@ -304,7 +293,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	*o = *(const struct matrix_options *)c->options;
 	c->options = o;
 	format = o->format ? o->format : c->global->json ? "json" : "table";
-	if (c->global->json && !is_json(format)) {
+	if (c->global->json && !(strcmp(format, "json") == 0 || is_service(format))) {
 		err_set(e, ERR_USAGE, "--json and --format %s cannot be used together", format);
 		return err_hint(e, "leave --format out: --json alone has the same as data");
 	}

@@ -143,34 +143,6 @@ static const struct show one_rows[] = {
 	{.rows = plan_rows}, {.rows = refused_rows}, {.rows = needs_rows}, {.text = "\n{-cost}"}, {0}};
 static const struct show all_rows[] = {{.each = "", .rows = one_rows}, {0}};
 
-static void add_plan(struct output *o, const struct plan *p, const struct strlist *lack, const struct cmd_cost *k,
-		     struct arena *a)
-{
-	struct fit fit;
-	json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
-	if (o->machine)
-		fit_of(&p->runs_on, o->c->root, o->facts, o->machine, a, &fit);
-	cmd_add_runs_on(doc, &p->runs_on, o->machine ? &fit : NULL);
-	json_object_set_new(doc, "world", cmd_world_json(&o->root));
-	json_object_set_new(doc, "keys_lack", json_from_strlist(lack));
-	json_object_set_new(doc, "cost", cost_json(&k->cost, &k->downloads, k->jobs));
-	if (!o->c->global->json) {
-		plan_words(doc, p, o->detail);
-		add_needs(doc, o, lack, k, a);
-	}
-	json_array_append_new(o->all, doc);
-}
-
-/* A variant of a matrix that cannot be built is listed with the reason. */
-static void add_refusal(struct output *o, const struct selection *s, const struct err *why, struct arena *a)
-{
-	o->refused++;
-	o->worst = why->kind > o->worst ? why->kind : o->worst;
-	json_array_append_new(o->all, json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", PLAN_SCHEMA, "variant",
-						variant_name(&s->variant, a), "package", s->variant.package, "release",
-						s->release->name, "error", cmd_error_json(why)));
-}
-
 /* The root of the variant, looked at once for those of a group. */
 static int enter_root(struct cmd_context *c, struct cmd_root_group *g, struct output *o, struct err *e)
 {
@@ -206,12 +178,29 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 	    (!options->online || cmd_needs_network(c, p, e) == 0)) {
 		if (cmd_cost(c, p, &o->root, torch, &scratch, &cost, e) < 0)
 			return -1;
-		add_plan(o, p, &lack, &cost, &scratch);
+		struct fit fit;
+		json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
+		if (o->machine)
+			fit_of(&p->runs_on, o->c->root, o->facts, o->machine, &scratch, &fit);
+		cmd_add_runs_on(doc, &p->runs_on, o->machine ? &fit : NULL);
+		json_object_set_new(doc, "world", cmd_world_json(&o->root));
+		json_object_set_new(doc, "keys_lack", json_from_strlist(&lack));
+		json_object_set_new(doc, "cost", cost_json(&cost.cost, &cost.downloads, cost.jobs));
+		if (!o->c->global->json) {
+			plan_words(doc, p, o->detail);
+			add_needs(doc, o, &lack, &cost, &scratch);
+		}
+		json_array_append_new(o->all, doc);
 		return 0;
 	}
 	if (!matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
 		return -1;
-	add_refusal(o, s, e, &scratch);
+	/* A variant of a matrix that cannot be built is listed with the reason. */
+	o->refused++;
+	o->worst = e->kind > o->worst ? e->kind : o->worst;
+	json_array_append_new(o->all, json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", PLAN_SCHEMA, "variant",
+						variant_name(&s->variant, &scratch), "package", s->variant.package,
+						"release", s->release->name, "error", cmd_error_json(e)));
 	err_clear(e);
 	return 0;
 }

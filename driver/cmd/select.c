@@ -233,16 +233,6 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	return 0;
 }
 
-/* A profile where a variant belongs is told so; otherwise the error stays. */
-static int is_profile(const struct tables *t, const char *word, struct arena *a, struct err *e)
-{
-	struct profile profile;
-	if (variant_looks_like(word) || profile_load(t, word, a, &profile, ERR_IGNORED) < 0)
-		return -1;
-	err_set(e, ERR_USAGE, "'%s' is a profile, not the name of a variant", word);
-	return err_hint(e, "write --profile %s", shell_quoted(word, a));
-}
-
 static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words,
 			  struct selections *ret, struct err *e)
 {
@@ -259,8 +249,14 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 	for (; ret->count < words->count; ret->count++) {
 		const char *word = words->items[ret->count];
 		struct selection s = {0}, *at = &ret->items[ret->count];
-		if (variant_parse(t, word, c->arena, &s.variant, e) < 0)
-			return is_profile(t, word, c->arena, e);
+		if (variant_parse(t, word, c->arena, &s.variant, e) < 0) {
+			/* A profile where a variant belongs is told so; otherwise the error stays. */
+			struct profile profile;
+			if (variant_looks_like(word) || profile_load(t, word, c->arena, &profile, ERR_IGNORED) < 0)
+				return -1;
+			err_set(e, ERR_USAGE, "'%s' is a profile, not the name of a variant", word);
+			return err_hint(e, "write --profile %s", shell_quoted(word, c->arena));
+		}
 		struct want w = {.python = s.variant.python,
 				 .cuda = s.variant.cuda,
 				 .profile = &s.variant.profile,

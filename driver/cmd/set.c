@@ -2,7 +2,6 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/sys/machine.h"
 #include "cmd/build.h"
 #include "cmd/cost.h"
 #include "core/plan/torch_fits.h"
@@ -197,28 +196,6 @@ static int add_torch(struct set *s, const bool *off, struct err *e)
 	return 0;
 }
 
-static int plan_items(struct set *s, const bool *off, const struct selections *chosen, const struct plan *const *plans,
-		      struct err *e)
-{
-	s->items = arena_array(s->c->arena, s->file.count + TABLES_PACKAGES, sizeof(*s->items));
-	s->count = 0;
-	s->first = chosen->items[0];
-	if (!s->first.variant.cuda)
-		s->first.variant.cuda = plans[0]->cuda;
-	if (add_torch(s, off, e) < 0)
-		return -1;
-	const bool looked = is_official(s) && !plans[0]->package_row->name;
-	for (size_t i = 0; i < chosen->count && !looked; i++) {
-		const struct package_row *p = plans[i]->package_row;
-		const char *url = p->sources_count && p->sources[0].urls_count ? p->sources[0].urls[0] : "";
-		add_item(s, plans[i]->distribution, plan_full_version(plans[i], s->c->arena), "built",
-			 strncmp(url, "folder:", 7) == 0 ? url + 7
-			 : p->sources_count              ? p->sources[0].name
-							 : "");
-	}
-	return 0;
-}
-
 /* The set, without the rows that are `off`, as plans and what they make; nothing is run, fetched or kept. */
 static int resolve(struct set *s, const bool *off, struct err *e)
 {
@@ -248,7 +225,23 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 	if (torch && s->file.torch == SET_WHEEL && torch_fits_gpus(torch, plans[chosen.count - 1], own.arena, e) < 0)
 		return -1;
 	s->group = groups[0];
-	return plan_items(s, off, &chosen, plans, e) < 0 ? -1 : check_beside(s, own.tables, &chosen, e);
+	s->items = arena_array(s->c->arena, s->file.count + TABLES_PACKAGES, sizeof(*s->items));
+	s->count = 0;
+	s->first = chosen.items[0];
+	if (!s->first.variant.cuda)
+		s->first.variant.cuda = plans[0]->cuda;
+	if (add_torch(s, off, e) < 0)
+		return -1;
+	const bool looked = is_official(s) && !plans[0]->package_row->name;
+	for (size_t i = 0; i < chosen.count && !looked; i++) {
+		const struct package_row *p = plans[i]->package_row;
+		const char *url = p->sources_count && p->sources[0].urls_count ? p->sources[0].urls[0] : "";
+		add_item(s, plans[i]->distribution, plan_full_version(plans[i], s->c->arena), "built",
+			 strncmp(url, "folder:", 7) == 0 ? url + 7
+			 : p->sources_count              ? p->sources[0].name
+							 : "");
+	}
+	return check_beside(s, own.tables, &chosen, e);
 }
 
 /* Which rows are in each other's way: those that cannot be left out without the error going away. */

@@ -28,16 +28,6 @@ struct slim_targets {
 	const char *platform; /* of the first profile; NULL: none is named */
 };
 
-/* What runs on it alone, by the tables. */
-static void set_alone(const struct tables *t, struct arena *a, struct fatbin_wanted *w)
-{
-	unsigned *alone = arena_array(a, t->gpus_count + 1, sizeof(*alone));
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (t->gpus[i].tegra)
-			alone[w->alone_count++] = (unsigned)strtoul(t->gpus[i].sm, NULL, 10);
-	w->alone = alone;
-}
-
 static int set_target(struct cmd_context *c, const struct tables *t, const struct profile *p, const char *word,
 		      struct slim_target *ret, struct err *e)
 {
@@ -61,7 +51,12 @@ static int set_target(struct cmd_context *c, const struct tables *t, const struc
 	*ret = (struct slim_target){.name = strlist_join(&words, c->arena, "+"),
 				    .label = profile_label(&bare, NULL, c->arena),
 				    .wanted = {.gpus = gpus, .count = p->targets_count}};
-	set_alone(t, c->arena, &ret->wanted);
+	/* What runs on it alone, by the tables. */
+	unsigned *alone = arena_array(c->arena, t->gpus_count + 1, sizeof(*alone));
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (t->gpus[i].tegra)
+			alone[ret->wanted.alone_count++] = (unsigned)strtoul(t->gpus[i].sm, NULL, 10);
+	ret->wanted.alone = alone;
 	return 0;
 }
 

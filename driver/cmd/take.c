@@ -1,5 +1,4 @@
 #include "cmd/build.h"
-#include "step/pipeline/pipeline.h"
 
 static int check_package(const struct strlist *words, struct err *e)
 {

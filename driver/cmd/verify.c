@@ -3,7 +3,6 @@
 #include "base/path.h"
 #include "base/sys/json.h"
 #include "cmd/cmd.h"
-#include "core/root/sandbox.h"
 #include "step/pack/provenance.h"
 #include "step/pipeline/torch.h"
 
@@ -176,24 +175,6 @@ static const struct show reports[] = {{.each = "wheels", .rows = report}, {0}};
 static const struct show report_lines[] = {{.each = "wheels", .rows = verify_lines}, {0}};
 static const struct show rule_rows[] = {{.each = "rules", .columns = {"rule={code}", "text"}}, {0}};
 
-static int add_report(struct cmd_context *c, const struct verify_report *r, json_t *list, struct err *e)
-{
-	const struct verify_options *o = c->options;
-	struct fit fit;
-	bool known = r->runs_on.python != NULL && !o->ci;
-	if (known && judge_machine(c, r, &fit, e) < 0)
-		return -1;
-	if (known)
-		judge_errors(r, c->arena, &fit);
-	json_t *doc = verify_json(r);
-	if (known)
-		cmd_add_runs_on(doc, &r->runs_on, &fit);
-	else
-		json_object_set_new(doc, "this_machine", json_null());
-	json_array_append_new(list, doc);
-	return 0;
-}
-
 static json_t *rules_json(void)
 {
 	json_t *list = json_array();
@@ -238,8 +219,20 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 	for (size_t i = 0; i < args->count; i++) {
 		struct verify_report r = {0};
 		log_wait(c->run->log, "%s: reading", path_base(args->items[i]));
-		if (verify_one(c, &f, args->items[i], &r, e) < 0 || add_report(c, &r, list, e) < 0)
+		if (verify_one(c, &f, args->items[i], &r, e) < 0)
 			return -1;
+		struct fit fit;
+		bool known = r.runs_on.python != NULL && !o->ci;
+		if (known && judge_machine(c, &r, &fit, e) < 0)
+			return -1;
+		if (known)
+			judge_errors(&r, c->arena, &fit);
+		json_t *doc = verify_json(&r);
+		if (known)
+			cmd_add_runs_on(doc, &r.runs_on, &fit);
+		else
+			json_object_set_new(doc, "this_machine", json_null());
+		json_array_append_new(list, doc);
 		wrong += r.errors > 0;
 	}
 	if (cmd_show(c, json_pack("{s:i, s:O}", "schema", 1, "wheels", list), o->ci ? report_lines : reports, e) < 0)

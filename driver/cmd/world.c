@@ -6,7 +6,6 @@
 #include "base/sys/machine.h"
 #include "base/text.h"
 #include "cache/world.h"
-#include "step/pipeline/pipeline_world.h"
 
 /* Those that parts are for, as Debian's names tell. */
 static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};

@@ -59,18 +59,6 @@ static int find_archives(struct cmd_context *c, struct store *store, const struc
 			   e);
 }
 
-/* "cpython==3.12.7+20241008" is in the lock, by hand. */
-static int check_pinned(const struct world_part *p, const struct world_lock *l, struct err *e)
-{
-	const char *equals = strstr(p->archives[0], "==");
-	for (size_t i = 0; equals && i < l->count; i++)
-		if (strncmp(l->entries[i].name, p->archives[0], (size_t)(equals - p->archives[0])) == 0 &&
-		    strcmp(l->entries[i].version, equals + 2) == 0)
-			return 0;
-	err_set(e, ERR_CONFIG, "the lock of '%s' for %s has no '%s'", p->part, l->platform, p->archives[0]);
-	return err_hint(e, "no list of such archives is read: write its line, with a sha256 that you trust");
-}
-
 /* The wheels and the archives that a part asks for, as the Python index and NVIDIA's manifest have them now, in the
  * place of those in the lock. What a python asks for is pinned by hand and stays. */
 static int lock_files(struct cmd_context *c, const struct world_part *p, struct world_lock *l, struct err *e)
@@ -78,8 +66,16 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 	struct fetch_options fetch;
 	struct store *store;
 	struct world_entry *wheels = arena_array(c->arena, p->wheels_count + 1, sizeof(*wheels)), *archives = NULL;
-	if (strcmp(p->kind, "python") == 0)
-		return check_pinned(p, l, e);
+	if (strcmp(p->kind, "python") == 0) {
+		/* "cpython==3.12.7+20241008" is in the lock, by hand. */
+		const char *equals = strstr(p->archives[0], "==");
+		for (size_t i = 0; equals && i < l->count; i++)
+			if (strncmp(l->entries[i].name, p->archives[0], (size_t)(equals - p->archives[0])) == 0 &&
+			    strcmp(l->entries[i].version, equals + 2) == 0)
+				return 0;
+		err_set(e, ERR_CONFIG, "the lock of '%s' for %s has no '%s'", p->part, l->platform, p->archives[0]);
+		return err_hint(e, "no list of such archives is read: write its line, with a sha256 that you trust");
+	}
 	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->wheels_count; i++) {

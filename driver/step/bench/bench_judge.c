@@ -19,14 +19,6 @@ static const struct bench_answer *answer(const struct judging *j, unsigned pair,
 	return bench_said_find(j->runs[(size_t)pair * BENCH_SIDES + side], name);
 }
 
-/* In the order of the runs: the first has all that were asked for, unless its process ended early. */
-static void list_names(const struct judging *j, struct strlist *ret)
-{
-	for (size_t i = 0; i < (size_t)j->pairs * BENCH_SIDES; i++)
-		for (size_t k = 0; k < j->runs[i]->count; k++)
-			strlist_once(ret, j->arena, j->runs[i]->answers[k].name);
-}
-
 static enum bench_state measure(const struct judging *j, enum bench_side side, struct bench_workload *w)
 {
 	struct bench_measured *m = &w->of[side];
@@ -103,7 +95,10 @@ void bench_judge(const struct bench_said *const *runs, unsigned pairs, unsigned 
 {
 	const struct judging j = {runs, pairs, a};
 	struct strlist names = {0};
-	list_names(&j, &names);
+	/* In the order of the runs: the first has all that were asked for, unless its process ended early. */
+	for (size_t i = 0; i < (size_t)j.pairs * BENCH_SIDES; i++)
+		for (size_t k = 0; k < j.runs[i]->count; k++)
+			strlist_once(&names, j.arena, j.runs[i]->answers[k].name);
 	struct bench_set s = {.threads = threads, .count = names.count};
 	s.workloads = arena_array(a, names.count, sizeof(*s.workloads));
 	double *ratios = arena_array(a, names.count, sizeof(*ratios));

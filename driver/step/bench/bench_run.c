@@ -60,16 +60,6 @@ static int on_tick(pid_t pid, void *user, struct err *e)
 	return err_set(e, ERR_SYSTEM, "not done in %.0f s", limit);
 }
 
-static json_t *options(const struct benching *b, const struct turn *t)
-{
-	json_t *processors = json_array();
-	for (unsigned i = 0; b->q->processors && i < t->threads; i++)
-		json_array_append_new(processors, json_integer(b->q->processors[i]));
-	return json_pack("{s:o, s:o, s:i, s:o, s:f, s:s, s:b}", "only", json_from_strlist(&b->names), "skip",
-			 json_from_strlist(&t->skip), "threads", (int)t->threads, "processors", processors, "seconds",
-			 b->q->seconds, "device", b->q->device, "probe", t->probe);
-}
-
 /* *late: it timed out. */
 static int start(const struct benching *b, const struct turn *t, struct bench_said *said, struct proc_result *res,
 		 bool *late, struct err *e)
@@ -80,7 +70,13 @@ static int start(const struct benching *b, const struct turn *t, struct bench_sa
 	struct sandbox s;
 	struct process p = {.said = said, .answers = said->count, .since = log_seconds(), .limit = b->q->limit};
 	struct proc_spec spec = {.on_line = on_line, .user = &p, .on_tick = on_tick, .tick_user = &p, .tick_s = TICK_S};
-	AUTO_JSON json_t *o = options(b, t);
+	json_t *processors = json_array();
+	for (unsigned i = 0; b->q->processors && i < t->threads; i++)
+		json_array_append_new(processors, json_integer(b->q->processors[i]));
+	AUTO_JSON json_t *o =
+		json_pack("{s:o, s:o, s:i, s:o, s:f, s:s, s:b}", "only", json_from_strlist(&b->names), "skip",
+			  json_from_strlist(&t->skip), "threads", (int)t->threads, "processors", processors, "seconds",
+			  b->q->seconds, "device", b->q->device, "probe", t->probe);
 	AUTO_FREE char *text = json_dumps(o, JSON_COMPACT);
 	const char *argv[] = {b->q->python, "-I", script, text, NULL};
 	sandbox_copy(b->q->sandboxes[t->side], &a, &s);

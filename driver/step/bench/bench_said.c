@@ -83,21 +83,6 @@ static bool read_sums(const json_t *row, struct bench_answer *a)
 	       a->tolerance > 0;
 }
 
-static const char *add_value(struct bench_said *s, const json_t *row)
-{
-	struct bench_answer a = {.name = s->open, .in_mean = json_is_true(json_object_get(row, "mean"))};
-	const char *unit = text_of(row, "unit");
-	if (!unit || (strcmp(unit, "s") != 0 && strcmp(unit, "bytes") != 0))
-		return "a unit that is not known";
-	if (!is_number(json_object_get(row, "value"), VALUE_MAX, &a.value) || a.value < VALUE_MIN)
-		return "not a value";
-	if (!read_sums(row, &a))
-		return "not the sums of a result";
-	a.unit = arena_strdup(s->arena, unit);
-	add(s, &a);
-	return NULL;
-}
-
 /* Words of a Python exception: cut between two characters, and nothing in them moves a cursor. */
 static const char *plain(const char *text, struct arena *a)
 {
@@ -136,33 +121,22 @@ static const char *add_row(struct bench_said *s, const json_t *row)
 	}
 	if (!name || !s->open || strcmp(name, s->open) != 0)
 		return "an answer to what did not begin";
-	if (strcmp(kind, "value") == 0)
-		return add_value(s, row);
+	if (strcmp(kind, "value") == 0) {
+		struct bench_answer a = {.name = s->open, .in_mean = json_is_true(json_object_get(row, "mean"))};
+		const char *unit = text_of(row, "unit");
+		if (!unit || (strcmp(unit, "s") != 0 && strcmp(unit, "bytes") != 0))
+			return "a unit that is not known";
+		if (!is_number(json_object_get(row, "value"), VALUE_MAX, &a.value) || a.value < VALUE_MIN)
+			return "not a value";
+		if (!read_sums(row, &a))
+			return "not the sums of a result";
+		a.unit = arena_strdup(s->arena, unit);
+		add(s, &a);
+		return NULL;
+	}
 	if (strcmp(kind, "failed") == 0 || strcmp(kind, "skipped") == 0)
 		return add_why(s, row, *kind == 's');
 	return "a kind that is not known";
-}
-
-/* The end of a text is kept, which has the error. */
-static void keep_words(struct bench_said *s, const char *line, size_t len)
-{
-	const size_t room = sizeof(s->words) - 2;
-	if (len > room) {
-		line += len - room;
-		len = room;
-	}
-	if (s->words_len + len > room) {
-		size_t drop = s->words_len + len - room;
-		memmove(s->words, s->words + drop, s->words_len - drop);
-		s->words_len -= drop;
-	}
-	memcpy(s->words + s->words_len, line, len);
-	s->words_len += len;
-	for (size_t i = s->words_len - len; i < s->words_len; i++)
-		if (!s->words[i])
-			s->words[i] = ' ';
-	s->words[s->words_len++] = '\n';
-	s->words[s->words_len] = '\0';
 }
 
 void bench_said_line(struct bench_said *s, const char *line, size_t len)
@@ -170,7 +144,24 @@ void bench_said_line(struct bench_said *s, const char *line, size_t len)
 	json_error_t why;
 	s->lines++;
 	if (len < strlen(MARK) || memcmp(line, MARK, strlen(MARK)) != 0) {
-		keep_words(s, line, len);
+		/* The end of a text is kept, which has the error. */
+		const size_t room = sizeof(s->words) - 2;
+		if (len > room) {
+			line += len - room;
+			len = room;
+		}
+		if (s->words_len + len > room) {
+			size_t drop = s->words_len + len - room;
+			memmove(s->words, s->words + drop, s->words_len - drop);
+			s->words_len -= drop;
+		}
+		memcpy(s->words + s->words_len, line, len);
+		s->words_len += len;
+		for (size_t i = s->words_len - len; i < s->words_len; i++)
+			if (!s->words[i])
+				s->words[i] = ' ';
+		s->words[s->words_len++] = '\n';
+		s->words[s->words_len] = '\0';
 		return;
 	}
 	if (s->wrong)

@@ -53,33 +53,23 @@ int ccache_remote_check(const char *url, struct err *e)
 	return 0;
 }
 
-static bool may_ask(struct ccache_remote *r)
-{
-	return r->has_server && log_seconds() >= atomic_load(&r->quiet_until);
-}
-
-static void note_failure(struct ccache_remote *r, const struct err *e)
-{
-	atomic_fetch_add(&r->failures, 1);
-	atomic_store(&r->quiet_until, log_seconds() + QUIET_SECONDS);
-	if (!atomic_exchange(&r->warned, true)) {
-		struct log log = r->log;
-		log_warn(&log, "%s: the build goes on without it, and asks again in a minute", e->msg);
-	}
-}
-
 static bool ask_server(struct ccache_remote *r, struct ccache_client *c, const char *prefix, const char *name,
 		       struct buf *out)
 {
 	AUTO_BUF struct buf full = {0};
 	struct err e = {0};
 	bool found = false;
-	if (!may_ask(r))
+	if (!(r->has_server && log_seconds() >= atomic_load(&r->quiet_until)))
 		return false;
 	buf_printf(&full, "%s/%s", prefix, name);
 	if (ccache_client_get(c, buf_cstr(&full), out, &found, &e) == 0)
 		return found;
-	note_failure(r, &e);
+	atomic_fetch_add(&r->failures, 1);
+	atomic_store(&r->quiet_until, log_seconds() + QUIET_SECONDS);
+	if (!atomic_exchange(&r->warned, true)) {
+		struct log log = r->log;
+		log_warn(&log, "%s: the build goes on without it, and asks again in a minute", e.msg);
+	}
 	return false;
 }
 
@@ -136,23 +126,6 @@ static void answer_get(struct ccache_remote *r, struct ccache_client *c, const c
 	resp_put_bytes(reply, value.data, value.len);
 }
 
-static void answer(struct ccache_remote *r, struct ccache_client *c, const struct resp_command *command,
-		   struct buf *reply)
-{
-	char key[RESP_MAX_KEY];
-	bool has_key = resp_key(command, key);
-	if (has_key && command->count == 2 && resp_is(command, "GET"))
-		answer_get(r, c, key, reply);
-	else if (has_key && command->count == 3 && resp_is(command, "SET"))
-		buf_addstr(reply, "+OK\r\n");
-	else if (has_key && command->count == 2 && (resp_is(command, "EXISTS") || resp_is(command, "DEL")))
-		buf_addstr(reply, ":0\r\n");
-	else if (command->count == 1 && resp_is(command, "PING"))
-		buf_addstr(reply, "+PONG\r\n");
-	else
-		buf_addstr(reply, "-ERR only ccache is served here\r\n");
-}
-
 /* False: that is too much for all together. */
 static bool hold(struct ccache_remote *r, size_t bytes)
 {
@@ -176,7 +149,18 @@ static bool hold_input(struct connection *n, const struct buf *in)
 static int reply_to(const struct connection *n, struct ccache_client *c, const struct resp_command *command)
 {
 	AUTO_BUF struct buf reply = {0};
-	answer(n->remote, c, command, &reply);
+	char key[RESP_MAX_KEY];
+	bool has_key = resp_key(command, key);
+	if (has_key && command->count == 2 && resp_is(command, "GET"))
+		answer_get(n->remote, c, key, &reply);
+	else if (has_key && command->count == 3 && resp_is(command, "SET"))
+		buf_addstr(&reply, "+OK\r\n");
+	else if (has_key && command->count == 2 && (resp_is(command, "EXISTS") || resp_is(command, "DEL")))
+		buf_addstr(&reply, ":0\r\n");
+	else if (command->count == 1 && resp_is(command, "PING"))
+		buf_addstr(&reply, "+PONG\r\n");
+	else
+		buf_addstr(&reply, "-ERR only ccache is served here\r\n");
 	if (!hold(n->remote, reply.cap))
 		return -1;
 	int rc = ccache_send(n->fd, n->remote->stop[0], reply.data, reply.len, CCACHE_EXCHANGE_SECONDS * 1000);

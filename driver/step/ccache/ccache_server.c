@@ -343,26 +343,6 @@ static int parse_redis(const char *rest, struct ccache_server *s, struct err *e)
 	return 0;
 }
 
-static int parse_http(const char *url, struct ccache_server *s, struct err *e)
-{
-	CURLU *u = curl_url();
-	char *host = NULL, *scheme = NULL;
-	bool good = u && !strpbrk(url, "?#") && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
-		    curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-		    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK;
-	if (good) {
-		size_t len = strlen(url);
-		while (len && url[len - 1] == '/')
-			len--;
-		s->url = arena_strndup(&s->arena, url, len);
-		s->shown = arena_printf(&s->arena, "%s://%s", scheme, host);
-	}
-	curl_free(host);
-	curl_free(scheme);
-	curl_url_cleanup(u);
-	return good ? 0 : refuse("not an address of a web server", e);
-}
-
 static int parse(const char *url, struct ccache_server *s, struct err *e)
 {
 	if (starts(url, "redis+unix:")) {
@@ -382,7 +362,22 @@ static int parse(const char *url, struct ccache_server *s, struct err *e)
 	}
 	if (starts(url, "http://") || starts(url, "https://")) {
 		s->kind = CCACHE_HTTP;
-		return parse_http(url, s, e);
+		CURLU *u = curl_url();
+		char *host = NULL, *scheme = NULL;
+		bool good = u && !strpbrk(url, "?#") && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
+			    curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+			    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK;
+		if (good) {
+			size_t len = strlen(url);
+			while (len && url[len - 1] == '/')
+				len--;
+			s->url = arena_strndup(&s->arena, url, len);
+			s->shown = arena_printf(&s->arena, "%s://%s", scheme, host);
+		}
+		curl_free(host);
+		curl_free(scheme);
+		curl_url_cleanup(u);
+		return good ? 0 : refuse("not an address of a web server", e);
 	}
 	return refuse(starts(url, "rediss:") ? "redis over TLS is not supported" : "an unknown kind of address", e);
 }

@@ -311,23 +311,19 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 	*ret = env;
 }
 
-/* A CMake string literal: the characters that mean something inside quotes are escaped. */
-static void quote_cmake(struct buf *out, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\' || *s == '$')
-			buf_addc(out, '\\');
-		buf_addc(out, *s);
-	}
-}
-
 char *backend_cache_file(const struct plan *p, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
 	buf_addstr(&out, "# Cache entries that no environment variable reaches.\n");
 	for (size_t i = 0; i < p->cache.count; i++) {
 		buf_printf(&out, "set(%s \"", p->cache.items[i].name);
-		quote_cmake(&out, p->cache.items[i].value);
+		/* A CMake string literal: the characters that mean something inside quotes are escaped. */
+		const char *s = p->cache.items[i].value;
+		for (; *s; s++) {
+			if (*s == '"' || *s == '\\' || *s == '$')
+				buf_addc(&out, '\\');
+			buf_addc(&out, *s);
+		}
 		buf_addstr(&out, "\" CACHE STRING \"\")\n");
 	}
 	buf_addstr(&out, "add_compile_options(\"$<$<COMPILE_LANGUAGE:C,CXX>:" PREFIX_MAP ">\")\n");

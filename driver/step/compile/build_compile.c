@@ -68,15 +68,6 @@ static int build_pools_write(const struct build_request *q, const struct build_p
 	return 0;
 }
 
-static void keep_own(struct strlist *heavy, const struct strlist *outputs)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < heavy->count; i++)
-		if (strlist_contains(outputs, heavy->items[i]))
-			heavy->items[n++] = heavy->items[i];
-	heavy->count = n;
-}
-
 /* What this shard compiles into b->result.share, and as a target of the file BUILD_SHARE beside build.ninja; *ret:
  * the command that compiles it. Of `heavy` only what belongs to the shard remains. */
 static int building_share(struct building *b, struct strlist *heavy, const char *const **ret, struct err *e)
@@ -95,7 +86,11 @@ static int building_share(struct building *b, struct strlist *heavy, const char 
 	ninja_share_text("build.ninja", &s->outputs, &file);
 	if (fs_write(b->q->build_dir, BUILD_SHARE, file.data, file.len, 0644, e) < 0)
 		return -1;
-	keep_own(heavy, &s->outputs);
+	size_t n = 0;
+	for (size_t i = 0; i < heavy->count; i++)
+		if (strlist_contains(&s->outputs, heavy->items[i]))
+			heavy->items[n++] = heavy->items[i];
+	heavy->count = n;
 	log_info(b->run->log, "%s: shard %u of %u: %zu of %zu units, and %zu that every shard needs",
 		 b->q->plan->package, own->index, own->count, s->outputs.count, s->units, s->common);
 	if (b->q->observer && b->q->observer->share)
@@ -226,16 +221,6 @@ static bool has_spare(const struct building *b)
 	       jobs_spare(jobs_usable(b->pools.memory), &b->pools.now, &b->pools.need, BACKEND_HEAP_BYTES);
 }
 
-/* One job at a time ran short of memory: it may fit with the usual heap. */
-static void give_up_heap(struct building *b, const char *why)
-{
-	const char *text = arena_printf(b->arena, "%s: memory ran short: once more, without larger heaps: %s",
-					b->q->plan->package, why);
-	b->state.lowered = b->tight = true;
-	log_warn(b->run->log, "%s", text);
-	note(b, arena_printf(b->arena, "ptbuild: %s\n", text));
-}
-
 /* Runs the build once with the pools as they are. */
 static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
 {
@@ -289,7 +274,13 @@ int building_compile(struct building *b, struct err *e)
 		if (jobs_lower(&b->pools.now)) {
 			add_reduction(b, from, b->pools.now.total, out.why);
 		} else if (has_spare(b)) {
-			give_up_heap(b, out.why);
+			/* One job at a time ran short of memory: it may fit with the usual heap. */
+			const char *text =
+				arena_printf(b->arena, "%s: memory ran short: once more, without larger heaps: %s",
+					     b->q->plan->package, out.why);
+			b->state.lowered = b->tight = true;
+			log_warn(b->run->log, "%s", text);
+			note(b, arena_printf(b->arena, "ptbuild: %s\n", text));
 		} else {
 			const struct build_command c = building_command(b, b->backend->build, "build");
 			return build_too_large(&c, out.why, b->pools.memory, e);

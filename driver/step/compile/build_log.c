@@ -1,6 +1,5 @@
 #include "step/compile/build_log.h"
 
-#include "base/buf.h"
 #include "base/err.h"
 
 #define MAX_ERROR 500

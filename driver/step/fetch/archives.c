@@ -126,19 +126,6 @@ static int add_address(struct strlist *l, struct arena *a, const char *address, 
 	return 0;
 }
 
-static int add_words(const char *archive, const struct strlist *words, struct arena *a, struct strlist *ret,
-		     struct err *e)
-{
-	size_t len = strlen(archive);
-	for (size_t i = 0; i < words->count; i++) {
-		const char *word = words->items[i];
-		if (strncmp(word, archive, len) == 0 && word[len] == '=' &&
-		    add_address(ret, a, word + len + 1, "--archive", e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int add_variable(const char *archive, struct arena *a, struct strlist *ret, struct err *e)
 {
 	struct strlist urls = {0};
@@ -192,7 +179,14 @@ int archives_find(const char *archive, const struct fetch_options *o, const stru
 		  struct strlist *ret, struct err *e)
 {
 	struct strlist out = {0};
-	if (add_words(archive, &o->archives, a, &out, e) < 0 || (!out.count && add_variable(archive, a, &out, e) < 0) ||
+	size_t len = strlen(archive);
+	for (size_t i = 0; i < o->archives.count; i++) {
+		const char *word = o->archives.items[i];
+		if (strncmp(word, archive, len) == 0 && word[len] == '=' &&
+		    add_address(&out, a, word + len + 1, "--archive", e) < 0)
+			return -1;
+	}
+	if ((!out.count && add_variable(archive, a, &out, e) < 0) ||
 	    (!out.count && (add_file(archive, o->archives_file, a, &out, e) < 0 ||
 			    add_apt(archive, o->any_site, run, a, &out, e) < 0)))
 		return -1;

@@ -195,20 +195,6 @@ static void show_progress(struct fetch_pool *p, struct log *log, double start)
 		   received, expected > received ? expected : received, seconds > 0 ? received / seconds : 0);
 }
 
-/* Until `threads` workers have ended. */
-static void watch(struct fetch_pool *p, unsigned threads, int reader, struct log *log)
-{
-	AUTO_BUF struct buf text = {0};
-	double start = log_seconds();
-	for (unsigned ended = 0; ended < threads;) {
-		struct pollfd fd = {.fd = reader, .events = POLLIN};
-		poll(&fd, 1, STATUS_MS);
-		ended += drain_log(reader, &text, log);
-		show_progress(p, log, start);
-	}
-	log_status_end(log);
-}
-
 static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 {
 	int ends[2];
@@ -231,7 +217,16 @@ static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 		started++;
 	if (started == 0)
 		return err_set(e, ERR_SYSTEM, "cannot start a thread");
-	watch(p, started, reader, run->log);
+	/* Until the workers have ended. */
+	AUTO_BUF struct buf text = {0};
+	double start = log_seconds();
+	for (unsigned ended = 0; ended < started;) {
+		struct pollfd fd = {.fd = reader, .events = POLLIN};
+		poll(&fd, 1, STATUS_MS);
+		ended += drain_log(reader, &text, run->log);
+		show_progress(p, run->log, start);
+	}
+	log_status_end(run->log);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(p->threads[i].id, NULL);
 	return 0;
@@ -308,25 +303,6 @@ static void set_defaults(struct fetch_options *o)
 	o->slow_seconds = o->slow_seconds ? o->slow_seconds : DEFAULT_SLOW_SECONDS;
 }
 
-/* Sources in the store need no thread and no lock. */
-static int find_present(struct store *store, struct fetch_source *sources, size_t count, const char **paths,
-			struct fetch_pool *p, struct arena *a, struct err *e)
-{
-	for (size_t i = 0; i < count; i++) {
-		const char *dir = NULL;
-		if (check_source(&sources[i], e) < 0 ||
-		    store_find(store, STORE_SOURCE, sources[i].sha256, a, &dir, e) < 0)
-			return -1;
-		if (dir) {
-			if (object_file(dir, &sources[i], a, &paths[i], e) < 0)
-				return -1;
-			continue;
-		}
-		p->jobs[p->count++].source = &sources[i];
-	}
-	return 0;
-}
-
 int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,
 	      const struct run *run, struct arena *a, struct fetch_stats *ret, struct err *e)
 {
@@ -338,8 +314,21 @@ int fetch_all(struct store *store, struct fetch_source *sources, size_t count, c
 	set_defaults(&options);
 	p.shared.store = store;
 	p.shared.o = &options;
-	if (run_check(run, e) < 0 || find_present(store, sources, count, paths, &p, a, e) < 0)
+	if (run_check(run, e) < 0)
 		return -1;
+	/* Sources in the store need no thread and no lock. */
+	for (size_t i = 0; i < count; i++) {
+		const char *dir = NULL;
+		if (check_source(&sources[i], e) < 0 ||
+		    store_find(store, STORE_SOURCE, sources[i].sha256, a, &dir, e) < 0)
+			return -1;
+		if (dir) {
+			if (object_file(dir, &sources[i], a, &paths[i], e) < 0)
+				return -1;
+			continue;
+		}
+		p.jobs[p.count++].source = &sources[i];
+	}
 	stats.from_store = (unsigned)(count - p.count);
 	int status = p.count ? fetch_missing(&p, run, a, e) : 0;
 	for (size_t i = 0; i < p.count; i++) {

@@ -221,32 +221,6 @@ static int fetch_place_dir(struct fetch_worker *w, struct arena *a, const char *
 	return fs_mkdirs(TRUSTED, *ret, e);
 }
 
-/* Puts a file that another program downloaded in the place of the partial one and checks it. */
-static enum transfer_outcome fetch_take(const struct transfer *t, const char *file, struct err *e)
-{
-	if (unlink(t->path) < 0 && errno != ENOENT) {
-		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t->path);
-		return TRANSFER_STOP;
-	}
-	if (link(file, t->path) < 0) {
-		err_errno(e, ERR_SYSTEM, "cannot link '%s' to '%s'", file, t->path);
-		return TRANSFER_STOP;
-	}
-	atomic_fetch_add(&t->progress->received, file_size(t->path));
-	return transfer_check(t, e);
-}
-
-static enum transfer_outcome from_pip(struct fetch_worker *w, const struct transfer *t, const struct wheel_place *p,
-				      struct arena *a, struct err *e)
-{
-	const char *dir;
-	if (fetch_place_dir(w, a, t->url, &dir, e) < 0)
-		return TRANSFER_STOP;
-	if (wheel_pip_download(p, dir, &w->run, e) < 0)
-		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
-	return fetch_take(t, path_join(a, dir, p->file), e);
-}
-
 /* From the Python index: t->url is "NAME==VERSION/FILE". */
 static enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct transfer *t, struct err *e)
 {
@@ -268,7 +242,23 @@ static enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct tr
 	if (index)
 		log_verbose(&w->log, "fetch: '%s' by pip: %s", p.file, e->msg);
 	err_clear(e);
-	return from_pip(w, t, &p, &a, e);
+	const char *dir;
+	if (fetch_place_dir(w, &a, t->url, &dir, e) < 0)
+		return TRANSFER_STOP;
+	if (wheel_pip_download(&p, dir, &w->run, e) < 0)
+		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
+	/* Puts a file that another program downloaded in the place of the partial one and checks it. */
+	const char *file = path_join(&a, dir, p.file);
+	if (unlink(t->path) < 0 && errno != ENOENT) {
+		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t->path);
+		return TRANSFER_STOP;
+	}
+	if (link(file, t->path) < 0) {
+		err_errno(e, ERR_SYSTEM, "cannot link '%s' to '%s'", file, t->path);
+		return TRANSFER_STOP;
+	}
+	atomic_fetch_add(&t->progress->received, file_size(t->path));
+	return transfer_check(t, e);
 }
 
 enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
@@ -349,14 +339,6 @@ static bool is_lost(struct fetch_worker *w, const char *url, struct err *e)
 	return true;
 }
 
-/* The last of the tries since `start`. */
-static void give_up(struct fetch_worker *w, const char *url, bool unreached, double start)
-{
-	AUTO_ARENA struct arena a = {0};
-	if (unreached && fetch_hosts_lose(&w->shared->hosts, url, start))
-		log_warn(&w->log, "'%s' cannot be reached and is not asked again", fetch_hosts_name(url, &a));
-}
-
 enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
 {
 	bool unreached = false;
@@ -380,7 +362,11 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
 			return TRANSFER_NEXT;
 		}
 		if (failures >= w->shared->o->retries) {
-			give_up(w, t->url, unreached, start);
+			/* The last of the tries since `start`. */
+			AUTO_ARENA struct arena a = {0};
+			if (unreached && fetch_hosts_lose(&w->shared->hosts, t->url, start))
+				log_warn(&w->log, "'%s' cannot be reached and is not asked again",
+					 fetch_hosts_name(t->url, &a));
 			return TRANSFER_NEXT;
 		}
 		unsigned ms = pause_ms(w->shared->o, t->sha256, failures++);
@@ -496,29 +482,6 @@ struct verdict {
 	char hint[1024];    /* the first hint a place gave */
 };
 
-static int no_place_left(const struct fetch_source *s, const struct verdict *v, struct err *e)
-{
-	const char *reasons = buf_cstr(&v->reasons);
-	if (v->wrong) {
-		err_set(e, ERR_INTEGRITY, "wrong bytes for '%s': %s", s->name, reasons);
-		return err_hint(e, "the file was changed at its place or on the way; put the right one into a "
-				   "directory and give that with --mirror DIR");
-	}
-	if (v->skipped) {
-		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s",
-			s->name, s->sha256, *reasons ? ": " : "", reasons);
-		return err_hint(e, "run the same once without --offline, or give the directory that holds it with "
-				   "--mirror DIR");
-	}
-	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no place is known for it");
-	if (v->hint[0])
-		return err_hint(e, "%s", v->hint);
-	return err_hint(e,
-			"check the network and its proxy variables, or give the directory that holds it with "
-			"--mirror DIR (sha256 %s)",
-			s->sha256);
-}
-
 static void note_failure(struct verdict *v, enum transfer_outcome out, const struct err *said)
 {
 	if (said->kind == ERR_NONE)
@@ -553,7 +516,25 @@ static int try_places(struct fetch_worker *w, const struct fetch_source *s, cons
 			log_verbose(&w->log, "fetch: '%s': %s", s->name, buf_cstr(&v->reasons));
 		return 0;
 	}
-	return no_place_left(s, v, e);
+	const char *reasons = buf_cstr(&v->reasons);
+	if (v->wrong) {
+		err_set(e, ERR_INTEGRITY, "wrong bytes for '%s': %s", s->name, reasons);
+		return err_hint(e, "the file was changed at its place or on the way; put the right one into a "
+				   "directory and give that with --mirror DIR");
+	}
+	if (v->skipped) {
+		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s",
+			s->name, s->sha256, *reasons ? ": " : "", reasons);
+		return err_hint(e, "run the same once without --offline, or give the directory that holds it with "
+				   "--mirror DIR");
+	}
+	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no place is known for it");
+	if (v->hint[0])
+		return err_hint(e, "%s", v->hint);
+	return err_hint(e,
+			"check the network and its proxy variables, or give the directory that holds it with "
+			"--mirror DIR (sha256 %s)",
+			s->sha256);
 }
 
 int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, bool *ret_gone,

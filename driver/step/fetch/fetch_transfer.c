@@ -279,23 +279,6 @@ static bool can_retry(CURLcode code)
 	return false;
 }
 
-static bool is_unreached(CURLcode code)
-{
-	return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
-	       code == CURLE_COULDNT_CONNECT;
-}
-
-static enum transfer_outcome judge_status(struct attempt *at, long code)
-{
-	curl_off_t wait = 0;
-	curl_easy_getinfo(at->easy, CURLINFO_RETRY_AFTER, &wait);
-	if (wait > 0)
-		*at->retry_after = wait < 1000000 ? (unsigned)wait : 1000000;
-	err_set(at->e, ERR_NETWORK, "http status %ld from '%s'", code, at->shown);
-	return code == 408 || code == 429 || (code >= 500 && code != 501 && code != 505) ? TRANSFER_RETRY
-											 : TRANSFER_NEXT;
-}
-
 static enum transfer_outcome judge_bytes(struct attempt *at, bool *ret_again)
 {
 	char got[DIGEST_HEX_LEN + 1];
@@ -320,7 +303,8 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 	if (at->t->ret_status)
 		*at->t->ret_status = code;
 	if (at->t->ret_unreached)
-		*at->t->ret_unreached = is_unreached(result);
+		*at->t->ret_unreached = result == CURLE_COULDNT_RESOLVE_HOST || result == CURLE_COULDNT_RESOLVE_PROXY ||
+					result == CURLE_COULDNT_CONNECT;
 	switch (at->stop) {
 	case STOP_CANCEL:
 		err_set(at->e, ERR_INTERRUPTED, "interrupted");
@@ -359,8 +343,15 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 			at->message[0] ? at->message : curl_easy_strerror(result));
 		return can_retry(result) ? TRANSFER_RETRY : TRANSFER_NEXT;
 	}
-	if (code != 200 && code != 206)
-		return judge_status(at, code);
+	if (code != 200 && code != 206) {
+		curl_off_t wait = 0;
+		curl_easy_getinfo(at->easy, CURLINFO_RETRY_AFTER, &wait);
+		if (wait > 0)
+			*at->retry_after = wait < 1000000 ? (unsigned)wait : 1000000;
+		err_set(at->e, ERR_NETWORK, "http status %ld from '%s'", code, at->shown);
+		return code == 408 || code == 429 || (code >= 500 && code != 501 && code != 505) ? TRANSFER_RETRY
+												 : TRANSFER_NEXT;
+	}
 	if (!at->body && code == 200 && at->file->have > 0 && partial_restart(at->file, at->e) < 0)
 		return TRANSFER_STOP;
 	return judge_bytes(at, ret_again);

@@ -42,17 +42,6 @@ static bool add_pinned(struct choosing *c, const struct index_wheel *w, const st
 	return added;
 }
 
-static void close_sub(struct choosing *c)
-{
-	bool more = true;
-	while (more) {
-		more = false;
-		for (size_t i = 0; i < c->count; i++)
-			for (size_t k = 0; c->sub->has[i] && k < c->wheels[i].pins.count; k++)
-				more = add_pinned(c, &c->wheels[i], &c->wheels[i].pins.items[k]) || more;
-	}
-}
-
 /* Whether what a wheel pins is here, and what was chosen before. */
 static bool agrees(const struct choosing *c, const struct index_wheel *w, const struct kvlist *chosen)
 {
@@ -77,23 +66,6 @@ static void choose(struct choosing *c, const char *project, struct kvlist *chose
 		kvlist_set(chosen, c->a, project, best);
 }
 
-/* torch first: it decides about the others. */
-static void choose_all(struct choosing *c)
-{
-	struct kvlist chosen = {0};
-	choose(c, "torch", &chosen);
-	for (size_t i = 0; i < c->count; i++)
-		if (c->sub->has[i] && !kvlist_get(&chosen, c->wheels[i].project))
-			choose(c, c->wheels[i].project, &chosen);
-	for (size_t k = 0; k < chosen.count; k++)
-		strlist_addf(&c->sub->install, c->a, "%s==%s", chosen.items[k].key, chosen.items[k].value);
-	for (size_t i = 0; i < c->count; i++) {
-		const char *version = kvlist_get(&chosen, c->wheels[i].project);
-		if (c->sub->has[i] && version && strcmp(version, c->wheels[i].version) == 0)
-			strlist_ref(&c->sub->wheels, c->a, c->wheels[i].file);
-	}
-}
-
 static void index_subs(const struct index_wheel *wheels, size_t count, struct arena *a, struct index_sub **ret,
 		       size_t *ret_count)
 {
@@ -112,8 +84,27 @@ static void index_subs(const struct index_wheel *wheels, size_t count, struct ar
 			subs[s].label = s && subs[s].has[i] && !*subs[s].label ? wheels[i].label : subs[s].label;
 		}
 		if (s) {
-			close_sub(&c);
-			choose_all(&c);
+			bool more = true;
+			while (more) {
+				more = false;
+				for (size_t i = 0; i < c.count; i++)
+					for (size_t k = 0; c.sub->has[i] && k < c.wheels[i].pins.count; k++)
+						more = add_pinned(&c, &c.wheels[i], &c.wheels[i].pins.items[k]) || more;
+			}
+			/* torch first: it decides about the others. */
+			struct kvlist chosen = {0};
+			choose(&c, "torch", &chosen);
+			for (size_t i = 0; i < c.count; i++)
+				if (c.sub->has[i] && !kvlist_get(&chosen, c.wheels[i].project))
+					choose(&c, c.wheels[i].project, &chosen);
+			for (size_t k = 0; k < chosen.count; k++)
+				strlist_addf(&c.sub->install, c.a, "%s==%s", chosen.items[k].key,
+					     chosen.items[k].value);
+			for (size_t i = 0; i < c.count; i++) {
+				const char *version = kvlist_get(&chosen, c.wheels[i].project);
+				if (c.sub->has[i] && version && strcmp(version, c.wheels[i].version) == 0)
+					strlist_ref(&c.sub->wheels, c.a, c.wheels[i].file);
+			}
 		}
 	}
 	*ret = subs;
@@ -158,14 +149,6 @@ static int read_wheels(struct indexing *x, struct err *e)
 	return err_hint(e, "give the directory that --out named for the build");
 }
 
-static void projects_of(const struct indexing *x, const struct index_sub *sub, struct strlist *ret)
-{
-	for (size_t i = 0; i < x->count; i++)
-		if (sub->has[i])
-			strlist_once(ret, x->a, x->wheels[i].project);
-	strlist_sort(ret);
-}
-
 static int write_page(const char *dir, const char *html, const char *json, struct arena *a, struct err *e)
 {
 	if (fs_mkdirs(TRUSTED, dir, e) < 0 ||
@@ -193,7 +176,10 @@ static int write_sub(struct indexing *x, const struct index_sub *sub, struct err
 	struct buf AUTO_BUF html = {0};
 	struct strlist projects = {0};
 	const char *dir = path_join(x->a, x->stage, sub->name);
-	projects_of(x, sub, &projects);
+	for (size_t i = 0; i < x->count; i++)
+		if (sub->has[i])
+			strlist_once(&projects, x->a, x->wheels[i].project);
+	strlist_sort(&projects);
 	index_root_html(&projects, &html);
 	if (write_page(dir, buf_cstr(&html), index_root_json(&projects, x->a), x->a, e) < 0 ||
 	    fs_write(TRUSTED, path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
@@ -241,21 +227,6 @@ static int check_names(struct indexing *x, struct err *e)
 	return 0;
 }
 
-static int write_sidecars(struct indexing *x, struct err *e)
-{
-	for (size_t i = 0; i < x->count; i++) {
-		const struct index_wheel *w = &x->wheels[i];
-		struct buf AUTO_BUF have = {0};
-		const char *path = path_join(x->a, x->q->dir, arena_printf(x->a, "%s.metadata", w->file));
-		if (fs_exists(TRUSTED, path) && fs_read(TRUSTED, path, w->metadata_len, &have, ERR_IGNORED) == 0 &&
-		    have.len == w->metadata_len && memcmp(buf_cstr(&have), w->metadata, have.len) == 0)
-			continue;
-		if (fs_write(TRUSTED, path, w->metadata, w->metadata_len, 0644, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Leaves the old one in the stage, which is removed. */
 static int exchange(struct indexing *x, const char *name, struct err *e)
 {
@@ -272,11 +243,6 @@ static int exchange(struct indexing *x, const char *name, struct err *e)
 	return fs_rename(fresh, place, e);
 }
 
-static bool is_sub(const struct indexing *x, const char *name)
-{
-	return text_search(name, x->result.subs, x->result.count, sizeof(*x->result.subs));
-}
-
 /* Removes profiles without wheels and sidecars of removed wheels. */
 static int remove_stale(struct indexing *x, struct err *e)
 {
@@ -286,7 +252,8 @@ static int remove_stale(struct indexing *x, struct err *e)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = names.items[i], *path = path_join(x->a, x->q->dir, name);
-		bool stale = !is_sub(x, name) && is_own(x, name);
+		bool stale =
+			!text_search(name, x->result.subs, x->result.count, sizeof(*x->result.subs)) && is_own(x, name);
 		if (name[0] != '.' && path_has_suffix(name, sidecar))
 			stale = !fs_exists(TRUSTED, arena_strndup(x->a, path, strlen(path) - strlen(".metadata")));
 		if (stale && fs_remove(TRUSTED, path, e) < 0)
@@ -298,8 +265,18 @@ static int remove_stale(struct indexing *x, struct err *e)
 static int publish(struct indexing *x, struct err *e)
 {
 	/* Sidecars before the pages that refer to them. */
-	if (write_subs(x, e) < 0 || check_names(x, e) < 0 || write_sidecars(x, e) < 0)
+	if (write_subs(x, e) < 0 || check_names(x, e) < 0)
 		return -1;
+	for (size_t i = 0; i < x->count; i++) {
+		const struct index_wheel *w = &x->wheels[i];
+		struct buf AUTO_BUF have = {0};
+		const char *path = path_join(x->a, x->q->dir, arena_printf(x->a, "%s.metadata", w->file));
+		if (fs_exists(TRUSTED, path) && fs_read(TRUSTED, path, w->metadata_len, &have, ERR_IGNORED) == 0 &&
+		    have.len == w->metadata_len && memcmp(buf_cstr(&have), w->metadata, have.len) == 0)
+			continue;
+		if (fs_write(TRUSTED, path, w->metadata, w->metadata_len, 0644, e) < 0)
+			return -1;
+	}
 	for (size_t i = 0; i < x->result.count; i++)
 		if (exchange(x, x->result.subs[i].name, e) < 0)
 			return -1;

@@ -84,17 +84,6 @@ static const char *taken_by(json_t *labels, const char *label, json_t *props)
 	return NULL;
 }
 
-static int make_variant(struct varying *v, const struct index_wheel *w, json_t *props, struct err *e)
-{
-	AUTO_JSON json_t *one = json_pack("{s:O}", w->label, props);
-	const char *json = dump(description(json_incref(one)), v->a), *made;
-	log_status(v->run->log, "variant of %s", w->file);
-	if (v->make(path_join(v->a, v->q->dir, w->file), w->label, json, v->to, v->run, v->a, &made, e) < 0)
-		return -1;
-	strlist_ref(&v->ret->made, v->a, made);
-	return 0;
-}
-
 static int read_wheel(struct varying *v, const char *file, struct candidate *ret, struct err *e)
 {
 	struct index_wheel *w = &ret->wheel;
@@ -140,27 +129,17 @@ static int add_wheel(struct varying *v, const struct candidate *c, struct err *e
 		strlist_ref(&v->ret->plain, v->a, w->file);
 		return fs_copy(v->q->dir, w->file, path_join(v->a, v->to, w->file), e);
 	}
-	if (!why)
-		return make_variant(v, w, c->props, e);
+	if (!why) {
+		AUTO_JSON json_t *one = json_pack("{s:O}", w->label, c->props);
+		const char *json = dump(description(json_incref(one)), v->a), *made;
+		log_status(v->run->log, "variant of %s", w->file);
+		if (v->make(path_join(v->a, v->q->dir, w->file), w->label, json, v->to, v->run, v->a, &made, e) < 0)
+			return -1;
+		strlist_ref(&v->ret->made, v->a, made);
+		return 0;
+	}
 	json_object_del(json_object_get(v->versions, c->stem ? c->stem : ""), w->label);
 	strlist_addf(&v->ret->left, v->a, "%s: %s", w->file, why);
-	return 0;
-}
-
-static int write_descriptions(struct varying *v, struct strlist *files, struct err *e)
-{
-	const char *stem;
-	json_t *labels;
-	json_object_foreach(v->versions, stem, labels)
-	{
-		if (!json_object_size(labels))
-			continue;
-		const char *file = arena_printf(v->a, "%s" INDEX_VARIANTS_FILE, stem);
-		const char *text = dump(description(json_incref(labels)), v->a);
-		strlist_ref(files, v->a, file);
-		if (fs_write(TRUSTED, path_join(v->a, v->to, file), text, strlen(text), 0644, e) < 0)
-			return -1;
-	}
 	return 0;
 }
 
@@ -200,7 +179,19 @@ static int make_all(struct varying *v, struct err *e)
 			v->ret->left.count ? ": " : "", strlist_join(&v->ret->left, v->a, "; "));
 		return err_hint(e, "variants are made of the wheels that ptbuild labels, as torch-2.6.0+cpu.avx2-...");
 	}
-	return write_descriptions(v, &files, e) < 0 ? -1 : remove_stale(v, &files, e);
+	const char *stem;
+	json_t *labels;
+	json_object_foreach(v->versions, stem, labels)
+	{
+		if (!json_object_size(labels))
+			continue;
+		const char *file = arena_printf(v->a, "%s" INDEX_VARIANTS_FILE, stem);
+		const char *text = dump(description(json_incref(labels)), v->a);
+		strlist_ref(&files, v->a, file);
+		if (fs_write(TRUSTED, path_join(v->a, v->to, file), text, strlen(text), 0644, e) < 0)
+			return -1;
+	}
+	return remove_stale(v, &files, e);
 }
 
 int index_variants(const struct index_request *q, const struct tables *t, index_variant_fn *make, const struct run *run,

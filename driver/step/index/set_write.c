@@ -100,15 +100,6 @@ static int read_bills(struct merged *m, const struct set_wheel *w, struct err *e
 	return 0;
 }
 
-/* "torch@2.6.0%2Bcpu.avx2", as the wheels' own bills call them. */
-static const char *wheel_ref(const struct set_wheel *w, struct arena *a)
-{
-	AUTO_BUF struct buf out = {0};
-	buf_printf(&out, "pkg:pypi/%s@", w->name);
-	buf_addurl(&out, w->version, "");
-	return arena_strdup(a, buf_cstr(&out));
-}
-
 /* What is published of a wheel's package in that version. */
 static void add_weaknesses(const struct tables *t, const struct set_wheel *w, const char *ref, json_t *ret)
 {
@@ -128,7 +119,11 @@ static int write_bill(const struct set_request *q, struct arena *a, struct err *
 	AUTO_JSON json_t *refs = json_array(), *weaknesses = json_array();
 	for (size_t i = 0; i < q->count; i++) {
 		const struct set_wheel *w = &q->wheels[i];
-		const char *ref = wheel_ref(w, a);
+		/* "torch@2.6.0%2Bcpu.avx2", as the wheels' own bills call them. */
+		AUTO_BUF struct buf out = {0};
+		buf_printf(&out, "pkg:pypi/%s@", w->name);
+		buf_addurl(&out, w->version, "");
+		const char *ref = arena_strdup(a, buf_cstr(&out));
 		AUTO_JSON json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:s, s:[{s:s, s:s}], s:[{s:s, s:s}]}", "type",
 						"library", "bom-ref", ref, "name", w->name, "version", w->version,
 						"purl", ref, "hashes", "alg", "SHA-256", "content", w->sha256,

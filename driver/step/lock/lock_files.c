@@ -101,14 +101,6 @@ static int bad(const char *url, struct err *e, const char *what, const char *com
 	return err_hint(e, "NVIDIA's are named redistrib_<version>.json");
 }
 
-/* A size is a string of digits there. */
-static uint64_t size_of(const json_t *archive)
-{
-	const char *text = json_member(archive, "size");
-	bool digits = text && *text && strlen(text) < 13 && !text[strspn(text, "0123456789")];
-	return digits ? strtoull(text, NULL, 10) : 0;
-}
-
 static int read_component(const json_t *manifest, const char *url, const char *name, const char *platform,
 			  struct arena *a, struct world_entry *ret, struct err *e)
 {
@@ -116,7 +108,10 @@ static int read_component(const json_t *manifest, const char *url, const char *n
 	const char *version = json_member(component, "version");
 	const char *path = json_member(archive, "relative_path");
 	const char *sha256 = json_member(archive, "sha256");
-	uint64_t size = size_of(archive);
+	/* A size is a string of digits there. */
+	const char *text = json_member(archive, "size");
+	bool digits = text && *text && strlen(text) < 13 && !text[strspn(text, "0123456789")];
+	uint64_t size = digits ? strtoull(text, NULL, 10) : 0;
 	if (!component)
 		return bad(url, e, "it has no", name);
 	if (!archive) {

@@ -39,30 +39,6 @@ static int write_text(const struct making *m, const char *name, const char *text
 	return fs_write(m->dir, name, text, strlen(text), 0644, e);
 }
 
-static int prepare(const struct making *m, const char *arch, struct err *e)
-{
-	const struct world_part *p = m->q->part;
-	AUTO_BUF struct buf sources = {0};
-	const char *own = proc_beside(m->a, "share/ptbuild/keyrings/debian-archive-keyring.gpg");
-	const char *keyring = m->q->keyring ? m->q->keyring : own ? own : DEBIAN_KEYRING;
-	const char *keys = path_join(m->a, m->dir, "keys.gpg"); /* a path without blanks */
-	if (!fs_exists(TRUSTED, keyring)) {
-		err_set(e, ERR_SYSTEM, "no keyring '%s' to check the archive's signature with", keyring);
-		return err_hint(e, "install debian-archive-keyring, or name the archive's keyring with --keyring FILE");
-	}
-	if (symlink(keyring, keys) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", keys);
-	buf_printf(&sources, "deb [arch=%s target=Packages signed-by=%s] %s %s", arch, keys, m->address, p->suite);
-	for (unsigned i = 0; i < p->components_count; i++)
-		buf_printf(&sources, " %s", p->components[i]);
-	buf_addc(&sources, '\n');
-	if (fs_mkdirs(m->dir, "lists/partial", e) < 0 || fs_mkdirs(m->dir, "archives/partial", e) < 0 ||
-	    write_text(m, "status", "", e) < 0 ||
-	    write_text(m, "apt.conf", arena_printf(m->a, apt_conf, m->dir, arch), e) < 0)
-		return -1;
-	return write_text(m, "sources.list", buf_cstr(&sources), e);
-}
-
 /* What apt-get says of a failure: its errors and warnings, else its last words. */
 static const char *said(const struct making *m, const struct buf *out, const struct buf *words)
 {
@@ -211,27 +187,22 @@ static int check_base(const struct lock_request *q, const struct world_entry *p,
 	return err_hint(e, "make the base's lock first: ptbuild world lock %s", q->base_lock->part);
 }
 
-/* The packages in the order of the table, by which apt chooses between those that provide the same; and those that the
- * suite marks essential, but apt itself, which builds have no use for. */
-static void ask(const struct making *m, struct strlist *words)
-{
-	const struct world_part *p = m->q->part, *base = m->q->base;
-	strlist_split(words, m->a, "install -q=1 -y --print-uris --", " ");
-	strlist_refs(words, m->a, p->packages, p->packages_count);
-	if (base)
-		strlist_refs(words, m->a, base->packages, base->packages_count);
-	if (base || strcmp(p->kind, "base") == 0)
-		strlist_addf(words, m->a, "?or(?exact-name(%s),?and(?essential,?not(?exact-name(apt))))",
-			     p->packages[0]);
-}
-
 static int choose(const struct making *m, struct world_lock *out, struct err *e)
 {
 	AUTO_BUF struct buf text = {0}, AUTO_BUF errors = {0};
 	struct strlist words = {0}, lines = {0};
 	const struct world_lock *before = m->q->before;
 	int status;
-	ask(m, &words);
+	/* The packages in the order of the table, by which apt chooses between those that provide the same; and
+	 * those that the suite marks essential, but apt itself, which builds have no use for. */
+	const struct world_part *p = m->q->part, *base = m->q->base;
+	strlist_split(&words, m->a, "install -q=1 -y --print-uris --", " ");
+	strlist_refs(&words, m->a, p->packages, p->packages_count);
+	if (base)
+		strlist_refs(&words, m->a, base->packages, base->packages_count);
+	if (base || strcmp(p->kind, "base") == 0)
+		strlist_addf(&words, m->a, "?or(?exact-name(%s),?and(?essential,?not(?exact-name(apt))))",
+			     p->packages[0]);
 	if (run_apt(m, &words, &text, &errors, &status, e) < 0)
 		return -1;
 	if (status != 0) {
@@ -262,8 +233,28 @@ static int make_in(struct making *m, struct world_lock *ret, struct err *e)
 	const struct world_lock *before = m->q->before;
 	struct world_lock out = *ret;
 	struct lock_diff d;
-	if (prepare(m, arch, e) < 0 || update(m, &release, e) < 0 || read_release(m, release, e) < 0 ||
-	    choose(m, &out, e) < 0)
+	const struct world_part *p = m->q->part;
+	AUTO_BUF struct buf sources = {0};
+	const char *own = proc_beside(m->a, "share/ptbuild/keyrings/debian-archive-keyring.gpg");
+	const char *keyring = m->q->keyring ? m->q->keyring : own ? own : DEBIAN_KEYRING;
+	const char *keys = path_join(m->a, m->dir, "keys.gpg"); /* a path without blanks */
+	if (!fs_exists(TRUSTED, keyring)) {
+		err_set(e, ERR_SYSTEM, "no keyring '%s' to check the archive's signature with", keyring);
+		return err_hint(e, "install debian-archive-keyring, or name the archive's keyring with --keyring FILE");
+	}
+	if (symlink(keyring, keys) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", keys);
+	buf_printf(&sources, "deb [arch=%s target=Packages signed-by=%s] %s %s", arch, keys, m->address, p->suite);
+	for (unsigned i = 0; i < p->components_count; i++)
+		buf_printf(&sources, " %s", p->components[i]);
+	buf_addc(&sources, '\n');
+	if (fs_mkdirs(m->dir, "lists/partial", e) < 0 || fs_mkdirs(m->dir, "archives/partial", e) < 0 ||
+	    write_text(m, "status", "", e) < 0 ||
+	    write_text(m, "apt.conf", arena_printf(m->a, apt_conf, m->dir, arch), e) < 0)
+		return -1;
+	if (write_text(m, "sources.list", buf_cstr(&sources), e) < 0)
+		return -1;
+	if (update(m, &release, e) < 0 || read_release(m, release, e) < 0 || choose(m, &out, e) < 0)
 		return -1;
 	out.release = m->release;
 	out.date = m->date;

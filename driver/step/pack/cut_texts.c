@@ -62,15 +62,6 @@ static int find_toolkit(const struct slimming *s, const struct wheel_headers *me
 	return 0;
 }
 
-/* What is in the wheel, not how libdeflate packs it: unlike a built wheel it is in no store by this key. */
-static char *input_key(const struct slimming *s, const struct making *m, const char *label)
-{
-	char key[DIGEST_HEX_LEN + 1];
-	const char *text = arena_printf(m->a, SLIM_ID "\n%s\n%s\n%d\n", s->sha256, label, s->q->nvidia);
-	digest_data(text, strlen(text), key);
-	return arena_strdup(m->a, key);
-}
-
 static int read_headers(const struct slimming *s, const char *name, struct arena *a, struct wheel_headers *ret,
 			struct err *e)
 {
@@ -103,7 +94,11 @@ int slim_texts(const struct slimming *s, struct making *m, struct err *e)
 	pack_set_build(&wheel, m->a, m->name.build);
 	m->metadata = text_of(&metadata, m->a);
 	m->wheel = text_of(&wheel, m->a);
-	m->key = input_key(s, m, label);
+	/* What is in the wheel, not how libdeflate packs it: unlike a built wheel it is in no store by this key. */
+	char key[DIGEST_HEX_LEN + 1];
+	const char *text = arena_printf(m->a, SLIM_ID "\n%s\n%s\n%d\n", s->sha256, label, s->q->nvidia);
+	digest_data(text, strlen(text), key);
+	m->key = arena_strdup(m->a, key);
 	return 0;
 }
 

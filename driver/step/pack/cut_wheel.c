@@ -64,17 +64,6 @@ int slim_read(const struct slimming *s, const char *name, struct buf *out, struc
 	return en ? zip_read(s->zip, en, TEXT_MAX, out, e) : missing(s, name, e);
 }
 
-static int read_record(struct slimming *s, struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	const char *name = path_join(s->a, s->dist_info, "RECORD");
-	if (slim_read(s, name, &text, e) < 0 ||
-	    wheel_record_parse(buf_cstr(&text), text.len, name, s->a, &s->rows, &s->rows_count, e) < 0)
-		return -1;
-	array_sort(s->rows, s->rows_count, sizeof(*s->rows), text_cmp);
-	return 0;
-}
-
 static int find_row(const struct slimming *s, const struct zip_entry *en, const struct wheel_record_row **ret,
 		    struct err *e)
 {
@@ -152,32 +141,7 @@ static int extract_one(struct slimming *s, size_t i, struct err *e)
 	return 0;
 }
 
-static int extract_all(struct slimming *s, struct err *e)
-{
-	s->libraries = arena_array(s->a, zip_count(s->zip) + 1, sizeof(*s->libraries));
-	for (size_t i = 0; i < zip_count(s->zip); i++)
-		if (is_library(zip_at(s->zip, i)->name) && zip_at(s->zip, i)->size &&
-		    (s->q->nvidia || !is_nvidia(zip_at(s->zip, i)->name)))
-			s->libraries[s->libraries_count++].entry = zip_at(s->zip, i);
-	array_sort(s->libraries, s->libraries_count, sizeof(*s->libraries), by_size);
-	for (size_t i = 0; i < s->libraries_count; i++)
-		s->libraries[i].path = arena_printf(s->a, "%s/%zu", s->dir, i);
-	if (work(s, s->threads < THREADS_MAX ? s->threads : THREADS_MAX, s->libraries_count + 1, extract_one, e) < 0)
-		return -1;
-	for (size_t i = 0; i < s->libraries_count; i++)
-		s->any = s->any || s->libraries[i].code;
-	return 0;
-}
-
 /* ---- one target ---- */
-
-static const char *renamed(const struct slimming *s, const struct making *m, const char *name)
-{
-	const char *old = arena_printf(m->a, "%s-%s.", s->name.dist, s->name.version);
-	size_t n = strlen(old);
-	return strncmp(name, old, n) == 0 ? arena_printf(m->a, "%s-%s.%s", m->name.dist, m->name.version, name + n)
-					  : name;
-}
 
 static void add_row(struct making *m, const char *name, const char *digest, uint64_t size)
 {
@@ -189,7 +153,11 @@ static void add_row(struct making *m, const char *name, const char *digest, uint
 static int copy_entry(struct slimming *s, struct making *m, const struct zip_entry *en, struct err *e)
 {
 	const struct wheel_record_row *row;
-	const char *name = renamed(s, m, en->name);
+	const char *old = arena_printf(m->a, "%s-%s.", s->name.dist, s->name.version);
+	size_t n = strlen(old);
+	const char *name = strncmp(en->name, old, n) == 0
+				   ? arena_printf(m->a, "%s-%s.%s", m->name.dist, m->name.version, en->name + n)
+				   : en->name;
 	if (find_row(s, en, &row, e) < 0 || zip_copy_as(m->zip, s->zip, en, name, e) < 0)
 		return -1;
 	add_row(m, name, row->digest, en->size);
@@ -401,8 +369,24 @@ static int open_wheel(struct slimming *s, struct err *e)
 		return missing(s, metadata, e);
 	s->epoch = zip_epoch(en);
 	log_status(s->run->log, "%s: reading", path_base(s->q->wheel));
-	if (read_record(s, e) < 0 || extract_all(s, e) < 0)
+	AUTO_BUF struct buf text = {0};
+	const char *name = path_join(s->a, s->dist_info, "RECORD");
+	if (slim_read(s, name, &text, e) < 0 ||
+	    wheel_record_parse(buf_cstr(&text), text.len, name, s->a, &s->rows, &s->rows_count, e) < 0)
 		return -1;
+	array_sort(s->rows, s->rows_count, sizeof(*s->rows), text_cmp);
+	s->libraries = arena_array(s->a, zip_count(s->zip) + 1, sizeof(*s->libraries));
+	for (size_t i = 0; i < zip_count(s->zip); i++)
+		if (is_library(zip_at(s->zip, i)->name) && zip_at(s->zip, i)->size &&
+		    (s->q->nvidia || !is_nvidia(zip_at(s->zip, i)->name)))
+			s->libraries[s->libraries_count++].entry = zip_at(s->zip, i);
+	array_sort(s->libraries, s->libraries_count, sizeof(*s->libraries), by_size);
+	for (size_t i = 0; i < s->libraries_count; i++)
+		s->libraries[i].path = arena_printf(s->a, "%s/%zu", s->dir, i);
+	if (work(s, s->threads < THREADS_MAX ? s->threads : THREADS_MAX, s->libraries_count + 1, extract_one, e) < 0)
+		return -1;
+	for (size_t i = 0; i < s->libraries_count; i++)
+		s->any = s->any || s->libraries[i].code;
 	if (s->q->expect_sha256 && strcmp(s->q->expect_sha256, s->sha256) != 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' has the sha256 %s, not %s", s->q->wheel, s->sha256,
 			       s->q->expect_sha256);

@@ -38,17 +38,6 @@ static int rename_directories(struct packing *p, const char *info, struct err *e
 	return rename_in_tree(p, data, arena_printf(p->a, "%s-%s.data", p->name.dist, p->name.version), e);
 }
 
-/* Files of an installer, signatures of the old contents, and what is written again. */
-static int remove_stale(struct packing *p, struct err *e)
-{
-	static const char *const stale[] = {"direct_url.json", "INSTALLER",  "REQUESTED", "RECORD",
-					    "RECORD.jws",      "RECORD.p7s", PACK_MARKER};
-	for (size_t i = 0; i < ARRAY_LEN(stale); i++)
-		if (fs_remove(TRUSTED, path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]), e) < 0)
-			return -1;
-	return 0;
-}
-
 static int read_headers(struct packing *p, const char *path, struct wheel_headers *ret, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
@@ -84,24 +73,6 @@ static int read_tags(struct packing *p, const struct wheel_headers *wheel, const
 	return 0;
 }
 
-/* One Tag line for each combination: "py2.py3-none-any" stands for two. */
-static void add_tags(struct packing *p, struct wheel_headers *wheel)
-{
-	struct strlist python = {0}, abi = {0}, platform = {0};
-	strlist_split(&python, p->a, p->name.python, ".");
-	strlist_split(&abi, p->a, p->name.abi, ".");
-	strlist_split(&platform, p->a, p->name.platform, ".");
-	wheel_headers_remove(wheel, "Tag", "");
-	for (size_t i = 0; i < python.count; i++) {
-		for (size_t j = 0; j < abi.count; j++) {
-			for (size_t k = 0; k < platform.count; k++)
-				wheel_headers_add(wheel, p->a, "Tag",
-						  arena_printf(p->a, "%s-%s-%s", python.items[i], abi.items[j],
-							       platform.items[k]));
-		}
-	}
-}
-
 /* License-File exists since version 2.4 of the metadata. */
 static void add_license_files(struct packing *p, struct wheel_headers *metadata)
 {
@@ -114,19 +85,6 @@ static void add_license_files(struct packing *p, struct wheel_headers *metadata)
 	for (size_t i = 0; i < p->q->license_files.count; i++)
 		if (!strlist_contains(&present, p->q->license_files.items[i]))
 			wheel_headers_add(metadata, p->a, "License-File", p->q->license_files.items[i]);
-}
-
-static void edit_headers(struct packing *p, struct wheel_headers *metadata, struct wheel_headers *wheel)
-{
-	wheel_headers_set(metadata, p->a, "Version", p->q->version);
-	for (size_t i = 0; i < p->q->requires.count; i++)
-		wheel_requires_replace(metadata, p->a, p->q->requires.items[i]);
-	add_license_files(p, metadata);
-	wheel_headers_set(wheel, p->a, "Wheel-Version", "1.0");
-	wheel_headers_set(wheel, p->a, "Generator", p->q->generator);
-	wheel_headers_set(wheel, p->a, "Root-Is-Purelib", "false");
-	pack_set_build(wheel, p->a, p->name.build);
-	add_tags(p, wheel);
 }
 
 /* Checks the whole metadata before changing anything. */
@@ -154,25 +112,47 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 	if (wheel_name_parse(wheel_name_format(&p->name, p->a), p->a, &checked, e) < 0)
 		return err_wrap(e, "cannot pack '%s'", p->q->tree);
 	p->dist_info = wheel_dist_info(&p->name, p->a);
-	edit_headers(p, &metadata, &wheel);
-	if (rename_directories(p, info, e) < 0 || remove_stale(p, e) < 0)
+	wheel_headers_set(&metadata, p->a, "Version", p->q->version);
+	for (size_t i = 0; i < p->q->requires.count; i++)
+		wheel_requires_replace(&metadata, p->a, p->q->requires.items[i]);
+	add_license_files(p, &metadata);
+	wheel_headers_set(&wheel, p->a, "Wheel-Version", "1.0");
+	wheel_headers_set(&wheel, p->a, "Generator", p->q->generator);
+	wheel_headers_set(&wheel, p->a, "Root-Is-Purelib", "false");
+	pack_set_build(&wheel, p->a, p->name.build);
+	/* One Tag line for each combination: "py2.py3-none-any" stands for two. */
+	struct strlist python = {0}, abi = {0}, platform = {0};
+	strlist_split(&python, p->a, p->name.python, ".");
+	strlist_split(&abi, p->a, p->name.abi, ".");
+	strlist_split(&platform, p->a, p->name.platform, ".");
+	wheel_headers_remove(&wheel, "Tag", "");
+	for (size_t i = 0; i < python.count; i++) {
+		for (size_t j = 0; j < abi.count; j++) {
+			for (size_t k = 0; k < platform.count; k++)
+				wheel_headers_add(&wheel, p->a, "Tag",
+						  arena_printf(p->a, "%s-%s-%s", python.items[i], abi.items[j],
+							       platform.items[k]));
+		}
+	}
+	if (rename_directories(p, info, e) < 0)
 		return -1;
+	/* Files of an installer, signatures of the old contents, and what is written again. */
+	static const char *const stale[] = {"direct_url.json", "INSTALLER",  "REQUESTED", "RECORD",
+					    "RECORD.jws",      "RECORD.p7s", PACK_MARKER};
+	for (size_t i = 0; i < ARRAY_LEN(stale); i++)
+		if (fs_remove(TRUSTED, path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]), e) < 0)
+			return -1;
 	dir = path_join(p->a, p->q->tree, p->dist_info);
 	if (write_headers(path_join(p->a, dir, "METADATA"), &metadata, e) < 0)
 		return -1;
 	return write_headers(path_join(p->a, dir, "WHEEL"), &wheel, e);
 }
 
-static bool is_bytecode(const char *rel)
-{
-	return path_has_suffix(rel, ".pyc") || strstr(rel, "/__pycache__/") ||
-	       strncmp(rel, "__pycache__/", strlen("__pycache__/")) == 0;
-}
-
 static int collect(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct packing *p = user;
-	if (is_bytecode(rel))
+	if (path_has_suffix(rel, ".pyc") || strstr(rel, "/__pycache__/") ||
+	    strncmp(rel, "__pycache__/", strlen("__pycache__/")) == 0)
 		return 0;
 	if (!S_ISREG(st->st_mode)) {
 		err_set(e, ERR_INTEGRITY, "'%s/%s' is not a regular file", p->q->tree, rel);
@@ -305,8 +285,12 @@ int pack_finish(const char *temp, const uint8_t sha256[DIGEST_LEN], const struct
 	return 0;
 }
 
-static int check_request(const struct pack_request *q, struct err *e)
+int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
+	       struct err *e)
 {
+	struct packing p = {.q = q, .run = run, .a = a};
+	uint8_t sha256[DIGEST_LEN];
+	struct pack_result r = {0};
 	if (q->metadata_rev < 1)
 		return err_set(e, ERR_CONFIG, "the metadata revision must be 1 or more");
 	if (strpbrk(q->generator, "\r\n") || !*q->generator || strpbrk(q->input_key, " \r\n") || !*q->input_key)
@@ -315,16 +299,7 @@ static int check_request(const struct pack_request *q, struct err *e)
 	for (size_t i = 0; i < q->requires.count; i++)
 		if (strpbrk(q->requires.items[i], "\r\n"))
 			return err_set(e, ERR_CONFIG, "the requirement '%s' is not one line", q->requires.items[i]);
-	return 0;
-}
-
-int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
-	       struct err *e)
-{
-	struct packing p = {.q = q, .run = run, .a = a};
-	uint8_t sha256[DIGEST_LEN];
-	struct pack_result r = {0};
-	if (check_request(q, e) < 0 || rewrite_dist_info(&p, e) < 0)
+	if (rewrite_dist_info(&p, e) < 0)
 		return -1;
 	const char *temp = pack_begin(&p.name, q->out_dir, a, &r);
 	int rc = write_archive(&p, temp, sha256, e);

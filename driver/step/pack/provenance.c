@@ -273,26 +273,6 @@ static int check_beside(const struct envelope *v, const char *wheel, struct aren
 	return err_set(e, ERR_INTEGRITY, "'%s' is not what '%s' has signed", path, v->path);
 }
 
-static int check_subject(const struct envelope *v, const char *wheel, struct err *e)
-{
-	char have[DIGEST_HEX_LEN + 1];
-	json_error_t why;
-	AUTO_JSON json_t *statement =
-		json_loadb((const char *)v->payload, v->payload_len, JSON_REJECT_DUPLICATES, &why);
-	if (check_statement(v, statement, e) < 0)
-		return -1;
-	const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
-	const char *name = json_member(subject, "name");
-	const char *sha256 = json_member(json_object_get(subject, "digest"), "sha256");
-	if (digest_file(wheel, have, e) < 0)
-		return -1;
-	if (strcmp(sha256, have) != 0 || strcmp(name, path_base(wheel)) != 0)
-		return err_set(e, ERR_INTEGRITY,
-			       "'%s' is about another wheel: '%s' with sha256 %s; this one is '%s' with %s", v->path,
-			       name, sha256, path_base(wheel), have);
-	return 0;
-}
-
 int provenance_check(const char *wheel, const struct sign_key *key, struct arena *a, struct err *e)
 {
 	AUTO_JSON json_t *j = NULL;
@@ -305,5 +285,19 @@ int provenance_check(const char *wheel, const struct sign_key *key, struct arena
 		return -1;
 	if (open_envelope(j, &v, a, e) < 0 || check_signature(&v, key, a, e) < 0)
 		return -1;
-	return check_subject(&v, wheel, e) < 0 ? -1 : check_beside(&v, wheel, a, e);
+	char have[DIGEST_HEX_LEN + 1];
+	json_error_t why;
+	AUTO_JSON json_t *statement = json_loadb((const char *)v.payload, v.payload_len, JSON_REJECT_DUPLICATES, &why);
+	if (check_statement(&v, statement, e) < 0)
+		return -1;
+	const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
+	const char *name = json_member(subject, "name");
+	const char *sha256 = json_member(json_object_get(subject, "digest"), "sha256");
+	if (digest_file(wheel, have, e) < 0)
+		return -1;
+	if (strcmp(sha256, have) != 0 || strcmp(name, path_base(wheel)) != 0)
+		return err_set(e, ERR_INTEGRITY,
+			       "'%s' is about another wheel: '%s' with sha256 %s; this one is '%s' with %s", v.path,
+			       name, sha256, path_base(wheel), have);
+	return check_beside(&v, wheel, a, e);
 }

@@ -160,17 +160,12 @@ static int make_texts(struct repacking *p, struct err *e)
 	return 0;
 }
 
-static const char *renamed(const struct repacking *p, const char *name)
-{
-	const char *below = p->q->variant ? path_below(name, p->dist_info) : NULL;
-	return below ? path_join(p->a, p->new_dist_info, below) : name;
-}
-
 /* The entries of [from, to), which stay as they are. */
 static int copy(struct repacking *p, size_t from, size_t to, struct buf *record, struct err *e)
 {
 	for (size_t i = from; i < to; i++) {
-		const char *name = renamed(p, p->rows[i].path);
+		const char *below = p->q->variant ? path_below(p->rows[i].path, p->dist_info) : NULL;
+		const char *name = below ? path_join(p->a, p->new_dist_info, below) : p->rows[i].path;
 		wheel_record_line(record, name, p->rows[i].digest, p->rows[i].size);
 		p->unpacked += p->rows[i].size > 0 ? (uint64_t)p->rows[i].size : 0;
 		if (p->q->variant && zip_copy_as(p->out, p->zip, zip_at(p->zip, i), name, e) < 0)

@@ -169,26 +169,6 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 	return 0;
 }
 
-/* Licence, and those of its own parts: every file below its directory. */
-static int copy_texts(struct bill *b, const char *name, struct err *e)
-{
-	const char *dir = arena_printf(b->a, "/usr/share/doc/%s", name);
-	struct strlist files = {0};
-	if (root_files(b->q->root, dir, b->a, &files, e) < 0)
-		return -1;
-	for (size_t i = 0; i < files.count; i++) {
-		AUTO_BUF struct buf text = {0};
-		const char *inside;
-		const char *rel = arena_printf(b->a, "vendored/%s/%s", name, files.items[i]);
-		if (root_find(b->q->root, path_join(b->a, dir, files.items[i]), b->a, &inside, e) < 0 ||
-		    (inside && copy_text(b, inside, rel, &text, e) < 0))
-			return -1;
-	}
-	if (!files.count)
-		log_warn(b->run->log, "the root has no licence in '%s', whose library the wheel contains", dir);
-	return 0;
-}
-
 /* The version in a module of pkg-config; "" for none, and for one that is put together of variables. */
 static const char *version_told(const char *module, struct arena *a)
 {
@@ -234,7 +214,22 @@ static int linked_version(struct bill *b, const struct sbom_linked *l, const cha
 static int add_linked(struct bill *b, const struct sbom_linked *l, struct err *e)
 {
 	const char *version;
-	if (copy_texts(b, l->name, e) < 0 || linked_version(b, l, &version, e) < 0)
+	/* Licence, and those of its own parts: every file below its directory. */
+	const char *dir = arena_printf(b->a, "/usr/share/doc/%s", l->name);
+	struct strlist files = {0};
+	if (root_files(b->q->root, dir, b->a, &files, e) < 0)
+		return -1;
+	for (size_t i = 0; i < files.count; i++) {
+		AUTO_BUF struct buf text = {0};
+		const char *inside;
+		const char *rel = arena_printf(b->a, "vendored/%s/%s", l->name, files.items[i]);
+		if (root_find(b->q->root, path_join(b->a, dir, files.items[i]), b->a, &inside, e) < 0 ||
+		    (inside && copy_text(b, inside, rel, &text, e) < 0))
+			return -1;
+	}
+	if (!files.count)
+		log_warn(b->run->log, "the root has no licence in '%s', whose library the wheel contains", dir);
+	if (linked_version(b, l, &version, e) < 0)
 		return -1;
 	json_t *c = json_pack("{s:s, s:s, s:[{s:{s:s}}], s:[{s:s, s:s}]}", "type", "library", "name", l->name,
 			      "licenses", "license", "name", l->licence, "properties", "name", "ptbuild:kind", "value",

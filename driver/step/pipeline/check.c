@@ -4,7 +4,6 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/sys/json.h"
 #include "base/sys/machine.h"
 
 /* What a careless build could let into its bytes. */
@@ -75,29 +74,6 @@ struct process_settings {
 	const char *env[ARRAY_LEN(other_env)]; /* NULL: not set */
 };
 
-static void change_settings(struct process_settings *s, struct arena *a)
-{
-	s->mask = umask(OTHER_UMASK);
-	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
-		const char *value = getenv(other_env[i].key);
-		s->env[i] = value ? arena_strdup(a, value) : NULL;
-		setenv(other_env[i].key, other_env[i].value, 1);
-	}
-	tzset();
-}
-
-static void restore_settings(const struct process_settings *s)
-{
-	umask(s->mask);
-	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
-		if (s->env[i])
-			setenv(other_env[i].key, s->env[i], 1);
-		else
-			unsetenv(other_env[i].key);
-	}
-	tzset();
-}
-
 /* ---- building again ---- */
 
 /* The torch that the first one was built against, by its wheel. */
@@ -132,7 +108,13 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	q.options.keep_tree = false;
 	q.options.sign_key = NULL;
 	q.failures = NULL;
-	change_settings(&s, c->a);
+	s.mask = umask(OTHER_UMASK);
+	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
+		const char *value = getenv(other_env[i].key);
+		s.env[i] = value ? arena_strdup(c->a, value) : NULL;
+		setenv(other_env[i].key, other_env[i].value, 1);
+	}
+	tzset();
 	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
 	if (rc == 0) {
 		rc = copy_inputs(c, pipeline_find(c->items, c->count, t, q.plan.metadata_rev)->plan, q.store, e);
@@ -140,7 +122,14 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 			rc = pipeline_build(&q, c->run, c->a, &items, ret_count, e);
 		store_close(q.store);
 	}
-	restore_settings(&s);
+	umask(s.mask);
+	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
+		if (s.env[i])
+			setenv(other_env[i].key, s.env[i], 1);
+		else
+			unsetenv(other_env[i].key);
+	}
+	tzset();
 	*ret = items;
 	return rc == 0 ? 0 : err_wrap(e, "the second build of %s", variant_name(&t->variant, c->a));
 }

@@ -54,24 +54,6 @@ static const char *group_of(const struct plan *p, struct arena *a)
 	return digest;
 }
 
-static void add_places(const struct pipeline_request *q, const struct plan *p, const struct strlist *read,
-		       struct arena *a, struct ccache_remote_request *r)
-{
-	const char *const *lowers;
-	size_t count = store_fallbacks(q->store, &lowers), n = 0;
-	struct ccache_place *places = arena_array(a, (count + 1) * (read->count + 1), sizeof(*places));
-	for (size_t i = 0; i < read->count; i++)
-		strlist_ref(&r->prefixes, a, prefix_of(p, read->items[i], a));
-	for (size_t k = 0; k <= count; k++) {
-		const char *store = k ? lowers[k - 1] : store_dir(q->store);
-		for (size_t i = 0; i < read->count; i++)
-			places[n++] = (struct ccache_place){.dir = place_of(store, r->prefixes.items[i], a), .own = !k};
-		if (strlist_contains(read, CCACHE_DEFAULT_DOMAIN) && fs_is_dir(TRUSTED, path_join(a, store, OLD_CACHE)))
-			places[n++] = (struct ccache_place){path_join(a, store, OLD_CACHE), !k, true};
-	}
-	r->shared = (struct ccache_shared){places, n, p->compile_key, group_of(p, a)};
-}
-
 int compiled_start(const struct pipeline_request *q, const struct plan *p, const struct toolchain *t,
 		   const struct run *run, struct arena *a, struct compiled *ret, struct err *e)
 {
@@ -90,7 +72,20 @@ int compiled_start(const struct pipeline_request *q, const struct plan *p, const
 			 ccache->path ? "ccache " : "no ccache", ccache->path ? ccache->version : "", CCACHE_OLDEST);
 		return 0;
 	}
-	add_places(q, p, &read, a, &r);
+	const char *const *lowers;
+	size_t count = store_fallbacks(q->store, &lowers), n = 0;
+	struct ccache_place *places = arena_array(a, (count + 1) * (read.count + 1), sizeof(*places));
+	for (size_t i = 0; i < read.count; i++)
+		strlist_ref(&r.prefixes, a, prefix_of(p, read.items[i], a));
+	for (size_t k = 0; k <= count; k++) {
+		const char *store = k ? lowers[k - 1] : store_dir(q->store);
+		for (size_t i = 0; i < read.count; i++)
+			places[n++] = (struct ccache_place){.dir = place_of(store, r.prefixes.items[i], a), .own = !k};
+		if (strlist_contains(&read, CCACHE_DEFAULT_DOMAIN) &&
+		    fs_is_dir(TRUSTED, path_join(a, store, OLD_CACHE)))
+			places[n++] = (struct ccache_place){path_join(a, store, OLD_CACHE), !k, true};
+	}
+	r.shared = (struct ccache_shared){places, n, p->compile_key, group_of(p, a)};
 	if (store_stage(q->store, a, &r.dir, e) < 0)
 		return -1;
 	struct compiled c = {.dir = r.dir};

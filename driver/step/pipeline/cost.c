@@ -175,19 +175,13 @@ double weights_find(const struct weights *w, const char *path)
 
 #define NVCC_RULE "CUDA_COMPILER"
 
-/* What no build without CUDA makes. */
-static bool is_gpu(const char *path)
-{
-	return strstr(path, ".cu.") || strstr(path, "cuda.dir/");
-}
-
 static double add_units(const struct cost_request *q, const struct weights *w, bool *nvcc)
 {
 	double seconds = 0;
 	*nvcc = false;
 	for (size_t i = 0; i < w->count; i++) {
 		const struct weight *u = &w->units[i];
-		if (!q->gpus && is_gpu(u->path))
+		if (!q->gpus && (strstr(u->path, ".cu.") || strstr(u->path, "cuda.dir/")))
 			continue;
 		seconds += u->seconds;
 		*nvcc = *nvcc || (strstr(u->path, ".cu.") && u->seconds > 0);

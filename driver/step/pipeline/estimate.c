@@ -88,22 +88,6 @@ static void add(struct estimate *x, const char *path, const char *rule)
 						   .seconds = seconds > 0 ? seconds : class_of(x->weights, rule)};
 }
 
-/* What is in no table counts as the mean of its kind, or of the units of the host's compiler. */
-static void add_up(struct estimate *x)
-{
-	double seconds[KINDS] = {0};
-	size_t known[KINDS] = {0};
-	memset(x->total, 0, sizeof(x->total));
-	for (size_t i = 0; i < x->count; i++) {
-		seconds[x->commands[i].kind] += x->commands[i].seconds;
-		known[x->commands[i].kind] += x->commands[i].seconds > 0;
-	}
-	for (int k = 0; k < KINDS; k++)
-		x->mean[k] = known[k] ? seconds[k] / (double)known[k] : k ? x->mean[HOST] : 1;
-	for (size_t i = 0; i < x->count; i++)
-		x->total[x->commands[i].kind] += weight(x, &x->commands[i]);
-}
-
 void estimate_add(struct estimate *x, const struct ninja_edge *edges, size_t count, bool whole)
 {
 	const struct weights *w = x->weights;
@@ -117,7 +101,18 @@ void estimate_add(struct estimate *x, const struct ninja_edge *edges, size_t cou
 	x->parts = !whole;
 	if (x->count > had)
 		qsort(x->commands, x->count, sizeof(*x->commands), text_cmp);
-	add_up(x);
+	/* What is in no table counts as the mean of its kind, or of the units of the host's compiler. */
+	double seconds[KINDS] = {0};
+	size_t known[KINDS] = {0};
+	memset(x->total, 0, sizeof(x->total));
+	for (size_t i = 0; i < x->count; i++) {
+		seconds[x->commands[i].kind] += x->commands[i].seconds;
+		known[x->commands[i].kind] += x->commands[i].seconds > 0;
+	}
+	for (int k = 0; k < KINDS; k++)
+		x->mean[k] = known[k] ? seconds[k] / (double)known[k] : k ? x->mean[HOST] : 1;
+	for (size_t i = 0; i < x->count; i++)
+		x->total[x->commands[i].kind] += weight(x, &x->commands[i]);
 }
 
 void estimate_before(struct estimate *x, const struct estimate_made *made, size_t count)
@@ -208,8 +203,11 @@ static struct left schedule(const struct estimate *x, const double speed[KINDS],
 	return l;
 }
 
-static void take_in(struct estimate *x, const struct estimate_look *q)
+struct estimate_view estimate_look(struct estimate *x, const struct estimate_look *q)
 {
+	const double commands = q->all > q->done ? q->all - q->done : 0;
+	double speed[KINDS], speed_of_all;
+	struct estimate_view v = {.seconds_left = -1, .about = true};
 	for (size_t i = 0; i < q->made_count; i++) {
 		struct command *c = find(x, x->count, q->made[i].path);
 		if (c && !c->ended)
@@ -223,14 +221,6 @@ static void take_in(struct estimate *x, const struct estimate_look *q)
 			c->age = fmax(q->running[i].age, LEAST_S);
 	}
 	x->jobs = q->running_count > x->jobs ? (unsigned)q->running_count : x->jobs;
-}
-
-struct estimate_view estimate_look(struct estimate *x, const struct estimate_look *q)
-{
-	const double commands = q->all > q->done ? q->all - q->done : 0;
-	double speed[KINDS], speed_of_all;
-	struct estimate_view v = {.seconds_left = -1, .about = true};
-	take_in(x, q);
 	if (!x->count) {
 		v.percent = q->all ? 100.0 * q->done / q->all : 0;
 		if (q->done && q->seconds >= FIRST_S)

@@ -272,27 +272,6 @@ static int make_tree(struct make *m, struct err *e)
 	return fs_write(m->build_dir, BUILD_SOURCE_OK, m->plan->compile_text, strlen(m->plan->compile_text), 0644, e);
 }
 
-static int make_python(struct make *m, struct err *e)
-{
-	step_begin(m, "python");
-	const struct pyenv_request q = {.plan = m->plan,
-					.profiles_dir = m->q->profiles_dir,
-					.root = m->q->root,
-					.kind = m->q->kind,
-					.store = m->q->store,
-					.build_dir = m->build_dir,
-					.offline = m->q->fetch.offline};
-	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0)
-		return -1;
-	if (m->torch &&
-	    (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
-	     torch_fits_root(m->torch_dir, m->plan, m->q->root, m->arena, e) < 0 ||
-	     torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0))
-		return -1;
-	step_end(m, false);
-	return 0;
-}
-
 static const char *libs_dir(const struct plan *p, struct arena *a)
 {
 	return package_is_torch(p->package) ? "torch/lib" : arena_printf(a, "%s.libs", p->distribution);
@@ -352,8 +331,22 @@ static int check_built(const struct make *m, struct err *e)
 
 static int make_built(struct make *m, struct err *e)
 {
-	if (make_python(m, e) < 0)
+	step_begin(m, "python");
+	const struct pyenv_request q = {.plan = m->plan,
+					.profiles_dir = m->q->profiles_dir,
+					.root = m->q->root,
+					.kind = m->q->kind,
+					.store = m->q->store,
+					.build_dir = m->build_dir,
+					.offline = m->q->fetch.offline};
+	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0)
 		return -1;
+	if (m->torch &&
+	    (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
+	     torch_fits_root(m->torch_dir, m->plan, m->q->root, m->arena, e) < 0 ||
+	     torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0))
+		return -1;
+	step_end(m, false);
 	struct build_request b = build_request(m);
 	step_begin(m, "build");
 	if (build_run(&b, m->run, m->arena, &m->build, e) < 0 || check_built(m, e) < 0)

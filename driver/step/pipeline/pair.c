@@ -110,27 +110,6 @@ static bool read_pin(const char *line, struct arena *a, struct pin *ret)
 #undef NAME
 }
 
-/* The lines Requires-Dist of a wheel, which is not installed yet. */
-static int read_requires(const char *wheel, struct arena *a, struct strlist *ret, struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	struct wheel_name n;
-	struct wheel_headers h;
-	struct zip_reader *z;
-	if (wheel_name_parse(wheel, a, &n, e) < 0 || zip_open(wheel, a, &z, e) < 0)
-		return -1;
-	const char *info = "";
-	(void)!wheel_zip_dist_info(z, a, &info, ERR_IGNORED);
-	const struct zip_entry *metadata = zip_find(z, path_join(a, info, "METADATA"));
-	int rc = metadata ? zip_read(z, metadata, METADATA_MAX, &text, e)
-			  : err_set(e, ERR_INTEGRITY, "'%s' has no METADATA", path_base(wheel));
-	zip_close(z);
-	if (rc < 0 || wheel_headers_parse(text.data, text.len, "METADATA", a, &h, e) < 0)
-		return -1;
-	wheel_headers_all(&h, "Requires-Dist", a, ret);
-	return 0;
-}
-
 /* What there is beside it, as the root's Python does not see it. */
 static json_t *have(const struct pair_request *b, struct arena *a)
 {
@@ -166,8 +145,22 @@ static int add_pins(const struct pair_request *b, const char *wheel, const struc
 {
 	AUTO_BUF struct buf out = {0};
 	struct strlist requires = {0}, lines = {0};
-	if (read_requires(wheel, a, &requires, e) < 0)
+	/* The lines Requires-Dist of a wheel, which is not installed yet. */
+	AUTO_BUF struct buf text = {0};
+	struct wheel_name n;
+	struct wheel_headers h;
+	struct zip_reader *z;
+	if (wheel_name_parse(wheel, a, &n, e) < 0 || zip_open(wheel, a, &z, e) < 0)
 		return -1;
+	const char *info = "";
+	(void)!wheel_zip_dist_info(z, a, &info, ERR_IGNORED);
+	const struct zip_entry *metadata = zip_find(z, path_join(a, info, "METADATA"));
+	int rc = metadata ? zip_read(z, metadata, METADATA_MAX, &text, e)
+			  : err_set(e, ERR_INTEGRITY, "'%s' has no METADATA", path_base(wheel));
+	zip_close(z);
+	if (rc < 0 || wheel_headers_parse(text.data, text.len, "METADATA", a, &h, e) < 0)
+		return -1;
+	wheel_headers_all(&h, "Requires-Dist", a, &requires);
 	if (requires.count > REQUIRES_MAX)
 		return err_set(e, ERR_INTEGRITY, "'%s' requires %zu distributions", path_base(wheel), requires.count);
 	if (ask_root(b, &requires, extras, run, a, &out, e) < 0)

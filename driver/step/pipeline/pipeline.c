@@ -141,34 +141,6 @@ static void announce_cost(const struct pipeline *l, const struct plan *p)
 		log_info(l->run->log, "%s: time: %s", p->package, cost_text(&c, cost_jobs(&c, q->jobs), l->arena));
 }
 
-/* Before the build: where its wheel will run. */
-static void announce(const struct pipeline *l, const struct plan *p)
-{
-	struct fit fit;
-	fit_of(&p->runs_on, l->q->root, l->facts, &l->machine, l->arena, &fit);
-	log_info(l->run->log, "%s: the wheel will run on %s", p->package, runs_on_text(&p->runs_on, l->arena));
-	log_info(l->run->log, "%s: this machine: %s", p->package, fit_text(&fit, l->arena));
-	if (!l->taken)
-		announce_cost(l, p);
-}
-
-/* The same of the finished wheel, by its name and the plan that it was compared with. */
-static int find_machines(const struct pipeline *l, struct pipeline_item *it, struct err *e)
-{
-	const struct plan *p = it->plan;
-	const struct strlist none = {0};
-	struct wheel_name name;
-	struct promise promise;
-	promise_of_plan(p, l->arena, &promise);
-	if (wheel_name_parse(it->wheel, l->arena, &name, e) < 0)
-		return -1;
-	const char *torch = *p->torch_version ? arena_printf(l->arena, "torch==%s", p->torch_version) : "";
-	runs_on_of_wheel(l->q->tables, &name, name.platform, &promise, &none, torch, l->arena, &it->runs_on);
-	it->runs_on.torch_of_root = p->runs_on.torch_of_root;
-	fit_of(&it->runs_on, l->q->root, l->facts, &l->machine, l->arena, &it->fit);
-	return 0;
-}
-
 /* From the object in the store to out_dir, with what its record says. */
 static int export_item(struct pipeline *l, struct pipeline_item *it, struct err *e)
 {
@@ -180,9 +152,20 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 	const struct earlier_request earlier = {l->q->out_dir, it->plan->variant, it->plan->release, wheel};
 	if (earlier_keep(&earlier, l->run, l->arena, e) < 0 ||
 	    publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir,
-			   l->arena, &it->wheel, e) != 0 ||
-	    find_machines(l, it, e) < 0)
+			   l->arena, &it->wheel, e) != 0)
 		return -1;
+	/* The same of the finished wheel, by its name and the plan that it was compared with. */
+	const struct plan *p = it->plan;
+	const struct strlist none = {0};
+	struct wheel_name name;
+	struct promise promise;
+	promise_of_plan(p, l->arena, &promise);
+	if (wheel_name_parse(it->wheel, l->arena, &name, e) < 0)
+		return -1;
+	const char *torch = *p->torch_version ? arena_printf(l->arena, "torch==%s", p->torch_version) : "";
+	runs_on_of_wheel(l->q->tables, &name, name.platform, &promise, &none, torch, l->arena, &it->runs_on);
+	it->runs_on.torch_of_root = p->runs_on.torch_of_root;
+	fit_of(&it->runs_on, l->q->root, l->facts, &l->machine, l->arena, &it->fit);
 	return provenance_write(it->record, it->wheel, l->key, l->arena, e);
 }
 
@@ -230,7 +213,14 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, const struct to
 		return -1;
 	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package, l->taken ? "taking" : "building",
 		 l->taken ? it->plan->release : it->plan->variant, m.build_dir);
-	announce(l, it->plan);
+	/* Before the build: where its wheel will run. */
+	struct fit fit;
+	fit_of(&it->plan->runs_on, l->q->root, l->facts, &l->machine, l->arena, &fit);
+	log_info(l->run->log, "%s: the wheel will run on %s", it->plan->package,
+		 runs_on_text(&it->plan->runs_on, l->arena));
+	log_info(l->run->log, "%s: this machine: %s", it->plan->package, fit_text(&fit, l->arena));
+	if (!l->taken)
+		announce_cost(l, it->plan);
 	log_changed_inputs(store, it->plan, m.build_dir, l->run);
 	log_packed_otherwise(store, it->plan, l->run);
 	struct compiled compiled;
@@ -427,22 +417,6 @@ static int find_root_torch(struct pipeline *l, struct torch_source *ret, struct 
 	return try_sandbox(l, e) < 0 ? -1 : torch_from_root(q->root, q->kind, answers, l->run, l->arena, ret, e);
 }
 
-static int find_official(struct pipeline *l, const struct pipeline_target *t, const char *version,
-			 struct torch_source *ret, struct err *e)
-{
-	const struct release_row *r;
-	if (tables_need_release(l->q->tables, t->release, &r, e) < 0)
-		return -1;
-	const struct torch_official q = {.profiles = l->q->profiles_dir,
-					 .version = version ? version : r->base,
-					 .python = t->variant.python,
-					 .platform = t->variant.profile.platform,
-					 .cuda = t->variant.cuda};
-	return torch_from_official(&q, l->arena, ret, e) < 0
-		       ? -1
-		       : torch_fetch(ret, l->q->store, &l->q->fetch, l->run, l->arena, e);
-}
-
 /* The torch that others are built against is always the first revision: a later one has other bytes but the same
  * contents, and would have them all built anew. */
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
@@ -450,8 +424,19 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	if (l->q->plan.torch && strcmp(l->q->plan.torch, "root") == 0)
 		return find_root_torch(l, ret, e);
 	const char *version;
-	if (l->q->plan.torch && torch_official(l->q->plan.torch, &version))
-		return find_official(l, t, version, ret, e);
+	if (l->q->plan.torch && torch_official(l->q->plan.torch, &version)) {
+		const struct release_row *r;
+		if (tables_need_release(l->q->tables, t->release, &r, e) < 0)
+			return -1;
+		const struct torch_official q = {.profiles = l->q->profiles_dir,
+						 .version = version ? version : r->base,
+						 .python = t->variant.python,
+						 .platform = t->variant.profile.platform,
+						 .cuda = t->variant.cuda};
+		return torch_from_official(&q, l->arena, ret, e) < 0
+			       ? -1
+			       : torch_fetch(ret, l->q->store, &l->q->fetch, l->run, l->arena, e);
+	}
 	if (l->q->plan.torch)
 		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
 	struct pipeline_target own = *t;

@@ -1,6 +1,5 @@
 #include "step/pipeline/pipeline_preflight.h"
 
-#include "base/os.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "core/code/code.h"
@@ -46,20 +45,6 @@ static int add_source(const char *rel, const struct stat *st, void *user, struct
 	return 0;
 }
 
-/* What of the plan reaches the trial: builds that differ in the rest share it. */
-static void add_plan(const struct plan *p, struct buf *out)
-{
-	static const char *const names[] = {"CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "PATH", "PTBUILD_LINKER"};
-	buf_printf(out, "%s\n%s\n%s\n%s\n%s\n", p->platform, p->python, p->sandbox, p->isa ? p->isa : "",
-		   p->package_row->backend);
-	for (unsigned i = 0; i < p->package_row->python_requires_count; i++)
-		buf_printf(out, "%s\n", p->package_row->python_requires[i]);
-	for (size_t i = 0; i < p->env.count; i++)
-		if (strncmp(p->env.items[i].name, "CMAKE_", 6) == 0 ||
-		    strings_contain(names, ARRAY_LEN(names), p->env.items[i].name))
-			buf_printf(out, "%s=%s\n", p->env.items[i].name, p->env.items[i].value);
-}
-
 static const char *sources(const struct trial_request *t, struct arena *a)
 {
 	return path_join(a, t->q->profiles_dir, "trial");
@@ -86,7 +71,16 @@ static const char *memo(const struct trial_request *t, struct arena *a)
 	buf_printf(&text, "%s %s %d %d\n%s\n%s\n%s\n%s\n", PTBUILD_VERSION, decoder_id(id), PLAN_BUILDER, PLAN_PACKER,
 		   tables->extensions_digest, tables->dispatch_digest, tables->manylinux_digest,
 		   tables->threads_digest);
-	add_plan(t->plan, &text);
+	/* What of the plan reaches the trial: builds that differ in the rest share it. */
+	static const char *const names[] = {"CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "PATH", "PTBUILD_LINKER"};
+	buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n", t->plan->platform, t->plan->python, t->plan->sandbox,
+		   t->plan->isa ? t->plan->isa : "", t->plan->package_row->backend);
+	for (unsigned i = 0; i < t->plan->package_row->python_requires_count; i++)
+		buf_printf(&text, "%s\n", t->plan->package_row->python_requires[i]);
+	for (size_t i = 0; i < t->plan->env.count; i++)
+		if (strncmp(t->plan->env.items[i].name, "CMAKE_", 6) == 0 ||
+		    strings_contain(names, ARRAY_LEN(names), t->plan->env.items[i].name))
+			buf_printf(&text, "%s=%s\n", t->plan->env.items[i].name, t->plan->env.items[i].value);
 	buf_printf(&text, "%s %s\n", t->q->root->dir, t->q->root->fingerprint);
 	for (size_t i = 0; i < t->toolchain->count; i++)
 		buf_printf(&text, "%s %s\n", t->toolchain->tools[i].id,

@@ -33,17 +33,6 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 	return 0;
 }
 
-static void change_record(json_t *record, const struct plan *p, const struct pack_result *r, double seconds)
-{
-	json_t *changes = json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:o,s:[{s:s,s:f}]}", "repacked_from",
-				    json_text(record, "output_key"), "wheel", r->file, "sha256", r->sha256, "bytes",
-				    (json_int_t)r->bytes, "unpacked_bytes", (json_int_t)r->unpacked_bytes,
-				    "metadata_rev", (int)p->metadata_rev, "output_key", p->output_key, "output_text",
-				    json_or_null(p->output_text), "steps", "step", "repack", "seconds", seconds);
-	json_object_update(record, changes);
-	json_decref(changes);
-}
-
 static int make(const char *object, json_t *record, const char *stage, const struct plan *p, const struct run *run,
 		struct arena *a, struct err *e)
 {
@@ -57,7 +46,14 @@ static int make(const char *object, json_t *record, const char *stage, const str
 					 .out_dir = stage};
 	if (repack_wheel(&q, run, a, &r, e) < 0)
 		return -1;
-	change_record(record, p, &r, log_seconds() - start);
+	double seconds = log_seconds() - start;
+	json_t *changes = json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:o,s:[{s:s,s:f}]}", "repacked_from",
+				    json_text(record, "output_key"), "wheel", r.file, "sha256", r.sha256, "bytes",
+				    (json_int_t)r.bytes, "unpacked_bytes", (json_int_t)r.unpacked_bytes, "metadata_rev",
+				    (int)p->metadata_rev, "output_key", p->output_key, "output_text",
+				    json_or_null(p->output_text), "steps", "step", "repack", "seconds", seconds);
+	json_object_update(record, changes);
+	json_decref(changes);
 	if (json_write(record, TRUSTED, path_join(a, stage, "build.json"), e) < 0)
 		return -1;
 	return fs_copy(TRUSTED, path_join(a, object, "build.log"), path_join(a, stage, "build.log"), e);

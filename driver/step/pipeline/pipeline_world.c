@@ -156,25 +156,6 @@ static int refuse_drift(const struct world_lock *l, const struct strlist *gone, 
 			l->archive, l->part, l->platform);
 }
 
-/* What the archive has in the place of the locked packages. */
-static void tell(const struct world_lock *before, const struct world_lock *now, const struct run *run, struct arena *a,
-		 struct strlist *said)
-{
-	struct lock_diff d;
-	lock_compare(before, now, a, &d);
-	for (size_t i = 0; i < d.count; i++) {
-		const struct lock_change *c = &d.changes[i];
-		strlist_addf(said, a, "%s %s %s", c->name, c->before ? c->before : "-", c->after ? c->after : "-");
-		if (!c->before)
-			log_warn(run->log, "drift: '%s' %s is needed now", c->name, c->after);
-		else if (!c->after)
-			log_warn(run->log, "drift: '%s' %s is needed no more", c->name, c->before);
-		else
-			log_warn(run->log, "drift: '%s' %s has left the archive, %s is taken", c->name, c->before,
-				 c->after);
-	}
-}
-
 /* The lock of a piece as the archive is now. `gone`: NULL, or what of it must have another version. */
 static int resolve_piece(const struct world_request *q, size_t piece, const struct strlist *gone,
 			 struct world_lock *locks, const struct run *run, struct arena *a, struct strlist *said,
@@ -208,7 +189,20 @@ static int resolve_piece(const struct world_request *q, size_t piece, const stru
 				"%s=URL",
 				p->lock.archive);
 	}
-	tell(&p->lock, &locks[piece], run, a, said);
+	/* What the archive has in the place of the locked packages. */
+	struct lock_diff d;
+	lock_compare(&p->lock, &locks[piece], a, &d);
+	for (size_t i = 0; i < d.count; i++) {
+		const struct lock_change *c = &d.changes[i];
+		strlist_addf(said, a, "%s %s %s", c->name, c->before ? c->before : "-", c->after ? c->after : "-");
+		if (!c->before)
+			log_warn(run->log, "drift: '%s' %s is needed now", c->name, c->after);
+		else if (!c->after)
+			log_warn(run->log, "drift: '%s' %s is needed no more", c->name, c->before);
+		else
+			log_warn(run->log, "drift: '%s' %s has left the archive, %s is taken", c->name, c->before,
+				 c->after);
+	}
 	return 0;
 }
 
@@ -250,24 +244,6 @@ static const char *const *const *paths_of(const struct world *w, const struct wa
 	return out;
 }
 
-/* A file is known by its digest alone: that its lock gives another size is found here. */
-static int check_sizes(const struct world *w, const struct wanted *files, struct err *e)
-{
-	for (size_t i = 0; i < w->count; i++)
-		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
-			const struct world_entry *f = &w->pieces[i].lock.entries[k];
-			const char *path = files->sources[files->of[i][k]].path;
-			struct stat st;
-			if (stat(path, &st) < 0)
-				return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", path);
-			if (f->size && (uint64_t)st.st_size != f->size)
-				return err_set(e, ERR_INTEGRITY, "'%s' has %lld bytes, and the lock of '%s' says %llu",
-					       path, (long long)st.st_size, w->pieces[i].lock.part,
-					       (unsigned long long)f->size);
-		}
-	return 0;
-}
-
 int world_files(const struct world_request *q, const struct run *run, struct arena *a, struct world_files *ret,
 		struct err *e)
 {
@@ -288,8 +264,19 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 		if (fetch(q, &files, run, a, &out.fetched, e) < 0)
 			return -1;
 	}
-	if (check_sizes(out.world, &files, e) < 0)
-		return -1;
+	/* A file is known by its digest alone: that its lock gives another size is found here. */
+	for (size_t i = 0; i < out.world->count; i++)
+		for (size_t k = 0; k < out.world->pieces[i].lock.count; k++) {
+			const struct world_entry *f = &out.world->pieces[i].lock.entries[k];
+			const char *path = files.sources[files.of[i][k]].path;
+			struct stat st;
+			if (stat(path, &st) < 0)
+				return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", path);
+			if (f->size && (uint64_t)st.st_size != f->size)
+				return err_set(e, ERR_INTEGRITY, "'%s' has %lld bytes, and the lock of '%s' says %llu",
+					       path, (long long)st.st_size, out.world->pieces[i].lock.part,
+					       (unsigned long long)f->size);
+		}
 	out.paths = paths_of(out.world, &files, a);
 	*ret = out;
 	return 0;
@@ -306,20 +293,6 @@ static int find_and_hold(const struct world_request *q, const char *key, const s
 	if (*ret) {
 		*hold = lock;
 		lock = LOCK_NONE;
-	}
-	return 0;
-}
-
-/* What was unpacked is what the locks say, where they say it. */
-static int check_trees(const struct world *w, const struct world_tree *t, struct err *e)
-{
-	for (size_t i = 0; i < w->count; i++) {
-		const struct world_lock *l = &w->pieces[i].lock;
-		if (!l->tree || strcmp(l->tree, t->parts[i]) == 0)
-			continue;
-		err_set(e, ERR_INTEGRITY, "part '%s' unpacked to the tree %s, and its lock says %s", l->part,
-			t->parts[i], l->tree);
-		return err_hint(e, "another ptbuild made the lock: use that one, or 'ptbuild world lock %s'", l->part);
 	}
 	return 0;
 }
@@ -346,13 +319,31 @@ static int fill(const struct world_request *q, const struct world_files *files, 
 		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", t.dir);
 	if (world_tree_make(&t, run, a, ret, e) < 0 || fs_remove(TRUSTED, t.compiled, e) < 0)
 		return -1;
-	return check_trees(files->world, ret, e);
+	/* What was unpacked is what the locks say, where they say it. */
+	for (size_t i = 0; i < files->world->count; i++) {
+		const struct world_lock *l = &files->world->pieces[i].lock;
+		if (!l->tree || strcmp(l->tree, ret->parts[i]) == 0)
+			continue;
+		err_set(e, ERR_INTEGRITY, "part '%s' unpacked to the tree %s, and its lock says %s", l->part,
+			ret->parts[i], l->tree);
+		return err_hint(e, "another ptbuild made the lock: use that one, or 'ptbuild world lock %s'", l->part);
+	}
+	return 0;
 }
 
-/* The caller has the key's lock alone. */
-static int make(const struct world_request *q, const struct world_files *files, const struct run *run, struct arena *a,
-		struct err *e)
+/* Made by this process, or by another one meanwhile. */
+static int make_once(const struct world_request *q, const struct world_files *files, const struct run *run,
+		     struct arena *a, bool *ret_made, struct err *e)
 {
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	const char *dir = NULL;
+	if (store_lock(q->store, STORE_WORLD, files->world->key, run, &lock, e) < 0 ||
+	    store_world_use(q->store, files->world->key, true, a, &dir, e) < 0)
+		return -1;
+	if (dir)
+		return 0;
+	*ret_made = true;
+	/* The caller has the key's lock alone. */
 	const struct world *w = files->world;
 	struct world_tree tree = {0};
 	const char *stage, *root;
@@ -373,21 +364,6 @@ static int make(const struct world_request *q, const struct world_files *files, 
 	buf_release(&tree.manifest);
 	log_status_end(run->log);
 	return rc;
-}
-
-/* Made by this process, or by another one meanwhile. */
-static int make_once(const struct world_request *q, const struct world_files *files, const struct run *run,
-		     struct arena *a, bool *ret_made, struct err *e)
-{
-	AUTO_LOCK struct lock lock = LOCK_NONE;
-	const char *dir = NULL;
-	if (store_lock(q->store, STORE_WORLD, files->world->key, run, &lock, e) < 0 ||
-	    store_world_use(q->store, files->world->key, true, a, &dir, e) < 0)
-		return -1;
-	if (dir)
-		return 0;
-	*ret_made = true;
-	return make(q, files, run, a, e);
 }
 
 int world_ensure(const struct world_request *q, const struct run *run, struct arena *a, struct world_result *ret,

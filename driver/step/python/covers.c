@@ -48,30 +48,26 @@ static const char *operand(struct reader *r, bool *ret_quoted)
 	return arena_strndup(r->a, r->at - n, n);
 }
 
-static bool comparison(struct reader *r)
-{
-	bool quoted, value_quoted, in = true;
-	const char *name = operand(r, &quoted);
-	skip(r);
-	size_t n = strspn(r->at, "<>=!~");
-	const char *op = arena_strndup(r->a, r->at, n);
-	r->at += n;
-	if (n == 0 && !take_word(r, "in") && !(take_word(r, "not") && take_word(r, "in")))
-		r->bad = true;
-	const char *value = operand(r, &value_quoted);
-	if (r->bad || n == 0 || quoted || !value_quoted ||
-	    (strcmp(name, "python_version") != 0 && strcmp(name, "python_full_version") != 0))
-		return true;
-	return version_in(r->python, arena_printf(r->a, "%s%s", op, value), &in, ERR_IGNORED) < 0 || in;
-}
-
 static bool any_of(struct reader *r);
 
 static bool term(struct reader *r)
 {
 	skip(r);
-	if (*r->at != '(')
-		return comparison(r);
+	if (*r->at != '(') {
+		bool quoted, value_quoted, in = true;
+		const char *name = operand(r, &quoted);
+		skip(r);
+		size_t n = strspn(r->at, "<>=!~");
+		const char *op = arena_strndup(r->a, r->at, n);
+		r->at += n;
+		if (n == 0 && !take_word(r, "in") && !(take_word(r, "not") && take_word(r, "in")))
+			r->bad = true;
+		const char *value = operand(r, &value_quoted);
+		if (r->bad || n == 0 || quoted || !value_quoted ||
+		    (strcmp(name, "python_version") != 0 && strcmp(name, "python_full_version") != 0))
+			return true;
+		return version_in(r->python, arena_printf(r->a, "%s%s", op, value), &in, ERR_IGNORED) < 0 || in;
+	}
 	if (++r->depth > MAX_DEPTH) {
 		r->bad = true;
 		return true;

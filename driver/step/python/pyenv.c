@@ -117,9 +117,21 @@ static int capture(const struct python *py, const struct sandbox *s, const char 
 	return sandbox_capture(s, argv, py->run, &out, e);
 }
 
-/* Installs the whole list, whatever the root has: the environment depends on the list alone. */
-static int install(const struct python *py, const char *wheels, const char *venv, struct err *e)
+static bool is_ready(const char *venv, const char *text)
 {
+	AUTO_BUF struct buf have = {0};
+	return fs_read(venv, MARK, 4096, &have, ERR_IGNORED) == 0 && strcmp(buf_cstr(&have), text) == 0;
+}
+
+/* The mark is written last: without it the environment is incomplete. */
+static int make_venv(const struct python *py, const char *key, const char *wheels, const char *venv, struct err *e)
+{
+	const char *text = arena_printf(py->arena, "%s\n%s\n%s\n", key, py->program, py->root->fingerprint);
+	if (is_ready(venv, text))
+		return 0;
+	if (fs_remove(TRUSTED, venv, e) < 0 || fs_mkdirs(TRUSTED, venv, e) < 0)
+		return -1;
+	/* Installs the whole list, whatever the root has: the environment depends on the list alone. */
 	static const char pip[] =
 		SANDBOX_VENV "/bin/python -m pip install --quiet --disable-pip-version-check --no-input --no-cache-dir "
 			     "--no-index --find-links " SANDBOX_TOP
@@ -138,23 +150,6 @@ static int install(const struct python *py, const char *wheels, const char *venv
 		return err_wrap(e, "cannot make the build's Python environment");
 	if (capture(py, &s, argv.items, e) < 0)
 		return err_wrap(e, "cannot install the build requirements");
-	return 0;
-}
-
-static bool is_ready(const char *venv, const char *text)
-{
-	AUTO_BUF struct buf have = {0};
-	return fs_read(venv, MARK, 4096, &have, ERR_IGNORED) == 0 && strcmp(buf_cstr(&have), text) == 0;
-}
-
-/* The mark is written last: without it the environment is incomplete. */
-static int make_venv(const struct python *py, const char *key, const char *wheels, const char *venv, struct err *e)
-{
-	const char *text = arena_printf(py->arena, "%s\n%s\n%s\n", key, py->program, py->root->fingerprint);
-	if (is_ready(venv, text))
-		return 0;
-	if (fs_remove(TRUSTED, venv, e) < 0 || fs_mkdirs(TRUSTED, venv, e) < 0 || install(py, wheels, venv, e) < 0)
-		return -1;
 	return fs_write(venv, MARK, text, strlen(text), 0644, e);
 }
 

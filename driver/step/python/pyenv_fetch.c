@@ -55,22 +55,6 @@ static int read_answer(const struct python *p, const struct locked_list *all, co
 	return 0;
 }
 
-static void compose(const struct python *p, struct pyenv_wanted *w)
-{
-	AUTO_BUF struct buf text = {0}, key = {0};
-	for (size_t i = 0; i < w->list.count; i++) {
-		const struct locked *l = &w->list.items[i];
-		buf_printf(&text, "%s==%s", l->name, l->version);
-		for (size_t h = 0; h < l->hashes.count; h++)
-			buf_printf(&text, " --hash=sha256:%s", l->hashes.items[h]);
-		buf_addc(&text, '\n');
-	}
-	w->text = arena_strdup(p->arena, buf_cstr(&text));
-	buf_printf(&key, "python: %s %s\nabi: %s\nplatform: %s\n%s", w->implementation, w->python,
-		   strlist_join(&w->abis, p->arena, " "), strlist_join(&w->platforms, p->arena, " "), w->text);
-	digest_data(key.data, key.len, w->key);
-}
-
 int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret, struct err *e)
 {
 	struct pyenv_wanted w = {0};
@@ -86,7 +70,18 @@ int pyenv_want(const struct python *p, const struct locked_list *all, struct pye
 	}
 	if (read_answer(p, all, &lines, &w, e) < 0)
 		return -1;
-	compose(p, &w);
+	AUTO_BUF struct buf text = {0}, key = {0};
+	for (size_t i = 0; i < w.list.count; i++) {
+		const struct locked *l = &w.list.items[i];
+		buf_printf(&text, "%s==%s", l->name, l->version);
+		for (size_t h = 0; h < l->hashes.count; h++)
+			buf_printf(&text, " --hash=sha256:%s", l->hashes.items[h]);
+		buf_addc(&text, '\n');
+	}
+	w.text = arena_strdup(p->arena, buf_cstr(&text));
+	buf_printf(&key, "python: %s %s\nabi: %s\nplatform: %s\n%s", w.implementation, w.python,
+		   strlist_join(&w.abis, p->arena, " "), strlist_join(&w.platforms, p->arena, " "), w.text);
+	digest_data(key.data, key.len, w.key);
 	*ret = w;
 	return 0;
 }

@@ -108,30 +108,6 @@ static int copy_library(struct relocation *r, struct relocate_file *f, struct er
 	return 0;
 }
 
-static int finish_file(struct relocation *r, struct relocate_file *f, struct err *e)
-{
-	const struct elf_change change = {f->vendor ? f->vendor->name : NULL, &f->renames, relocate_rpath(r, f)};
-	bool in_place;
-	if (elf_change(f->path, &change, &in_place, e) < 0)
-		return -1;
-	r->result.in_place += in_place;
-	return 0;
-}
-
-static int change_files(struct relocation *r, struct err *e)
-{
-	for (size_t i = 0; i < r->count; i++) {
-		struct relocate_file *f = r->files[i];
-		if (run_check(r->run, e) < 0)
-			return -1;
-		log_status(r->run->log, "relocate %zu/%zu %s", i + 1, r->count, f->rel);
-		if ((f->vendor && copy_library(r, f, e) < 0) || relocate_strip(r, f, e) < 0 || finish_file(r, f, e) < 0)
-			return -1;
-	}
-	log_status_end(r->run->log);
-	return 0;
-}
-
 int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a, struct relocate_result *ret,
 		  struct err *e)
 {
@@ -143,8 +119,23 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 		return -1;
 	if (relocate_copies(&r, &copies, e) < 0 || relocate_resolve(&r, e) < 0)
 		return -1;
-	if (relocate_drop_copies(&r, &copies, e) < 0 || change_files(&r, e) < 0)
+	if (relocate_drop_copies(&r, &copies, e) < 0)
 		return -1;
+	for (size_t i = 0; i < r.count; i++) {
+		struct relocate_file *f = r.files[i];
+		if (run_check(r.run, e) < 0)
+			return -1;
+		log_status(r.run->log, "relocate %zu/%zu %s", i + 1, r.count, f->rel);
+		if ((f->vendor && copy_library(&r, f, e) < 0) || relocate_strip(&r, f, e) < 0)
+			return -1;
+		const struct elf_change change = {f->vendor ? f->vendor->name : NULL, &f->renames,
+						  relocate_rpath(&r, f)};
+		bool in_place;
+		if (elf_change(f->path, &change, &in_place, e) < 0)
+			return -1;
+		r.result.in_place += in_place;
+	}
+	log_status_end(r.run->log);
 	if (relocate_rewrite(&r, e) < 0 || relocate_scan(&r, e) < 0)
 		return -1;
 	r.result.elf_files = r.count;

@@ -87,27 +87,6 @@ static void note_first(struct scan *s, const char *rel, const char *data, size_t
 	s->text[n] = '\0';
 }
 
-/* Counts the build paths in a file; notes the first of all. */
-static void count_hits(struct scan *s, const char *rel, const char *data, size_t size)
-{
-	const struct strlist *paths = &s->r->q->build_paths;
-	size_t hits = 0, first = size;
-	for (size_t i = 0; i < paths->count; i++) {
-		size_t n = strlen(paths->items[i]);
-		const char *at = data, *hit;
-		while (n && (hit = memmem(at, size - (size_t)(at - data), paths->items[i], n))) {
-			if ((size_t)(hit - data) < first)
-				first = (size_t)(hit - data);
-			hits++;
-			at = hit + n;
-		}
-	}
-	if (hits && !s->first_file)
-		note_first(s, rel, data, size, first);
-	s->hits += hits;
-	s->files += hits != 0;
-}
-
 static int scan_one(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct scan *s = user;
@@ -118,7 +97,24 @@ static int scan_one(const char *rel, const struct stat *st, void *user, struct e
 	AUTO_MAPPING struct fs_mapping m = {0};
 	if (fs_map(path_join(s->r->a, s->r->q->tree, rel), &m, e) < 0)
 		return -1;
-	count_hits(s, rel, (const char *)m.data, m.size);
+	/* Counts the build paths in a file; notes the first of all. */
+	const char *data = (const char *)m.data;
+	const struct strlist *paths = &s->r->q->build_paths;
+	size_t hits = 0, first = m.size;
+	for (size_t i = 0; i < paths->count; i++) {
+		size_t n = strlen(paths->items[i]);
+		const char *at = data, *hit;
+		while (n && (hit = memmem(at, m.size - (size_t)(at - data), paths->items[i], n))) {
+			if ((size_t)(hit - data) < first)
+				first = (size_t)(hit - data);
+			hits++;
+			at = hit + n;
+		}
+	}
+	if (hits && !s->first_file)
+		note_first(s, rel, data, m.size, first);
+	s->hits += hits;
+	s->files += hits != 0;
 	return 0;
 }
 

@@ -86,21 +86,6 @@ int relocate_drop_copies(struct relocation *r, const struct strlist *copies, str
 	return 0;
 }
 
-/* The wheel's file of that name: beside who needs it, in libs_dir, anywhere, else by SONAME. */
-static const struct relocate_file *find_inside(const struct relocation *r, const struct relocate_file *f,
-					       const char *name)
-{
-	const struct relocate_file *found = find_path(r, f->dir, name);
-	if (!found)
-		found = find_path(r, r->q->libs_dir, name);
-	if (!found)
-		found = find_path(r, NULL, name);
-	for (size_t i = 0; i < r->count && !found; i++)
-		if (strcmp(r->files[i]->info.soname, name) == 0)
-			found = r->files[i];
-	return found && !found->vendor ? found : NULL;
-}
-
 /* The library in one directory of the root, as a path inside it with links resolved; NULL if none fits the machine. */
 static int try_dir(struct relocation *r, const struct relocate_file *f, const char *dir, const char *name,
 		   const char **ret, struct elf_info *ret_info, struct err *e)
@@ -118,9 +103,11 @@ static int try_dir(struct relocation *r, const struct relocate_file *f, const ch
 	return rc < 0 ? -1 : 0;
 }
 
-/* Where the loader would search for this file: its own search path, then the root's. */
-static void search_dirs(struct relocation *r, const struct relocate_file *f, struct strlist *ret)
+static int find_in_root(struct relocation *r, const struct relocate_file *f, const char *name, const char **ret,
+			struct elf_info *ret_info, struct err *e)
 {
+	struct strlist dirs = {0};
+	/* Where the loader would search for this file: its own search path, then the root's. */
 	static const char origin[] = "$ORIGIN";
 	const char *own = f->info.runpath ? f->info.runpath : f->info.rpath;
 	struct strlist entries = {0};
@@ -129,18 +116,11 @@ static void search_dirs(struct relocation *r, const struct relocate_file *f, str
 	for (size_t i = 0; i < entries.count; i++) {
 		const char *entry = entries.items[i];
 		if (*entry == '/')
-			strlist_ref(ret, r->a, entry);
+			strlist_ref(&dirs, r->a, entry);
 		else if (f->source_dir && strncmp(entry, origin, sizeof(origin) - 1) == 0)
-			strlist_addf(ret, r->a, "%s%s", f->source_dir, entry + sizeof(origin) - 1);
+			strlist_addf(&dirs, r->a, "%s%s", f->source_dir, entry + sizeof(origin) - 1);
 	}
-	strlist_append(ret, r->a, &r->library_dirs);
-}
-
-static int find_in_root(struct relocation *r, const struct relocate_file *f, const char *name, const char **ret,
-			struct elf_info *ret_info, struct err *e)
-{
-	struct strlist dirs = {0};
-	search_dirs(r, f, &dirs);
+	strlist_append(&dirs, r->a, &r->library_dirs);
 	for (size_t i = 0; i < dirs.count; i++) {
 		if (try_dir(r, f, dirs.items[i], name, ret, ret_info, e) < 0)
 			return -1;
@@ -223,7 +203,16 @@ static void use_dir(struct relocation *r, struct relocate_file *f, const char *d
 
 static int resolve_one(struct relocation *r, struct relocate_file *f, const char *name, struct err *e)
 {
-	const struct relocate_file *inside = find_inside(r, f, name);
+	/* The wheel's file of that name: beside who needs it, in libs_dir, anywhere, else by SONAME. */
+	const struct relocate_file *found = find_path(r, f->dir, name);
+	if (!found)
+		found = find_path(r, r->q->libs_dir, name);
+	if (!found)
+		found = find_path(r, NULL, name);
+	for (size_t i = 0; i < r->count && !found; i++)
+		if (strcmp(r->files[i]->info.soname, name) == 0)
+			found = r->files[i];
+	const struct relocate_file *inside = found && !found->vendor ? found : NULL;
 	if (inside) {
 		/* By SONAME only: the loader looks for a file of that name, so the name follows the file. */
 		if (strcmp(path_base(inside->rel), name) != 0)

@@ -1,6 +1,5 @@
 #include "step/take/take.h"
 
-#include "base/os.h"
 #include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
@@ -55,14 +54,6 @@ static bool is_wanted(const char *name)
 	       (!path_below(name, "torch/bin") || strcmp(path_base(name), "torch_shm_manager") == 0);
 }
 
-static int add_file(struct finder *f, const char *name, const char *source, struct err *e)
-{
-	f->t.files = arena_room(f->a, f->t.files, f->t.count, &f->cap, 1024, sizeof(*f->t.files));
-	struct take_file *file = &f->t.files[f->t.count++];
-	*file = (struct take_file){.name = name, .source = source};
-	return digest_file(source, file->sha256, e);
-}
-
 /* The directories that lead to a path: its own, and those whose links were followed. */
 struct place {
 	const char *dir; /* inside the root, without links */
@@ -92,8 +83,12 @@ static int add_path(struct finder *f, const char *path, const char *name, const 
 	if (!real || stat(root_host_path(f->root, real, f->a), &st) < 0)
 		return path_below(name, "torch/include") ? 0 : bad_list(f, path, "is not there", e);
 	const char *source = root_host_path(f->root, real, f->a);
-	if (S_ISREG(st.st_mode))
-		return add_file(f, name, source, e);
+	if (S_ISREG(st.st_mode)) {
+		f->t.files = arena_room(f->a, f->t.files, f->t.count, &f->cap, 1024, sizeof(*f->t.files));
+		struct take_file *file = &f->t.files[f->t.count++];
+		*file = (struct take_file){.name = name, .source = source};
+		return digest_file(source, file->sha256, e);
+	}
 	bool is_link = lstat(root_host_path(f->root, path, f->a), &here) == 0 && S_ISLNK(here.st_mode);
 	if (!S_ISDIR(st.st_mode))
 		return bad_list(f, path, "is neither a file nor a directory", e);
@@ -168,31 +163,6 @@ static void egg_files(const struct taken *t, struct arena *a, struct kvlist *ret
 	kvlist_set(ret, a, "LICENSE", arena_printf(a, "/usr/share/doc/%s/copyright", package));
 }
 
-static int finish(struct finder *f, struct err *e)
-{
-	AUTO_BUF struct buf all = {0};
-	struct kvlist info = {0};
-	struct stat st;
-	struct taken *t = &f->t;
-	array_sort(t->files, t->count, sizeof(*t->files), text_cmp);
-	buf_printf(&all, "%s\n%s\n", t->info, t->tag);
-	for (size_t i = 0; i < t->count; i++) {
-		if (stat(t->files[i].source, &st) < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", t->files[i].source);
-		buf_printf(&all, "%s %s%s\n", t->files[i].sha256, t->files[i].name, st.st_mode & S_IXUSR ? " x" : "");
-		if (strcmp(t->files[i].name, "torch/version.py") == 0)
-			t->epoch = (uint64_t)st.st_mtim.tv_sec;
-	}
-	egg_files(t, f->a, &info);
-	for (size_t i = 0; i < info.count; i++) {
-		buf_printf(&all, "%s\n", info.items[i].key);
-		if (root_read(f->root, info.items[i].value, INFO_MAX, &all, e) < 0)
-			return -1;
-	}
-	digest_data(all.data, all.len, t->digest);
-	return 0;
-}
-
 static int no_torch(const struct root *root, struct arena *a, struct err *e)
 {
 	err_set(e, ERR_POLICY, "the Python of '%s' has no torch", root->dir);
@@ -263,8 +233,28 @@ int take_find(const struct root *root, enum sandbox_kind kind, const struct run 
 	if (check(&f, answer, e) < 0)
 		return -1;
 	const json_t *files = json_object_get(answer, "files");
-	if ((json_is_array(files) ? add_of_record(&f, files, e) : add_of_package(&f, e)) < 0 || finish(&f, e) < 0)
+	if ((json_is_array(files) ? add_of_record(&f, files, e) : add_of_package(&f, e)) < 0)
 		return -1;
+	AUTO_BUF struct buf all = {0};
+	struct kvlist info = {0};
+	struct stat st;
+	struct taken *t = &f.t;
+	array_sort(t->files, t->count, sizeof(*t->files), text_cmp);
+	buf_printf(&all, "%s\n%s\n", t->info, t->tag);
+	for (size_t i = 0; i < t->count; i++) {
+		if (stat(t->files[i].source, &st) < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", t->files[i].source);
+		buf_printf(&all, "%s %s%s\n", t->files[i].sha256, t->files[i].name, st.st_mode & S_IXUSR ? " x" : "");
+		if (strcmp(t->files[i].name, "torch/version.py") == 0)
+			t->epoch = (uint64_t)st.st_mtim.tv_sec;
+	}
+	egg_files(t, f.a, &info);
+	for (size_t i = 0; i < info.count; i++) {
+		buf_printf(&all, "%s\n", info.items[i].key);
+		if (root_read(f.root, info.items[i].value, INFO_MAX, &all, e) < 0)
+			return -1;
+	}
+	digest_data(all.data, all.len, t->digest);
 	*ret = f.t;
 	return 0;
 }
@@ -291,20 +281,6 @@ static int make_dist_info(const struct taken *t, const struct root *root, const 
 	}
 	buf_printf(&wheel, "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: %s\n", t->tag);
 	return write_text(path_join(a, dir, "WHEEL"), &wheel, e);
-}
-
-static int write_info(const struct taken *t, const struct root *root, const struct strlist *notes, const char *tree,
-		      struct arena *a, struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	bool egg = path_has_suffix(t->info, ".egg-info");
-	const char *dir =
-		path_join(a, tree, egg ? arena_printf(a, "torch-%s.dist-info", t->version) : path_base(t->info));
-	if (egg && make_dist_info(t, root, dir, a, e) < 0)
-		return -1;
-	for (size_t i = 0; i < notes->count; i++)
-		buf_printf(&text, "%s\n", notes->items[i]);
-	return write_text(path_join(a, dir, "taken-from"), &text, e);
 }
 
 /* The tree is whole only when the step has ended: no file needs a name of its own before. */
@@ -334,7 +310,17 @@ int take_write(const struct taken *t, const struct root *root, const struct strl
 			return -1;
 		buf_printf(&list, "%s %s %s\n", f->sha256, f->name, f->source);
 	}
-	if (write_info(t, root, notes, tree, a, e) < 0 || fs_mkdirs(TRUSTED, path_dir(a, log), e) < 0)
+	AUTO_BUF struct buf text = {0};
+	bool egg = path_has_suffix(t->info, ".egg-info");
+	const char *dir =
+		path_join(a, tree, egg ? arena_printf(a, "torch-%s.dist-info", t->version) : path_base(t->info));
+	if (egg && make_dist_info(t, root, dir, a, e) < 0)
+		return -1;
+	for (size_t i = 0; i < notes->count; i++)
+		buf_printf(&text, "%s\n", notes->items[i]);
+	if (write_text(path_join(a, dir, "taken-from"), &text, e) < 0)
+		return -1;
+	if (fs_mkdirs(TRUSTED, path_dir(a, log), e) < 0)
 		return -1;
 	return write_text(log, &list, e);
 }

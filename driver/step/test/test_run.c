@@ -81,21 +81,6 @@ static unsigned limit_of(const struct test_row *r)
 	return r->limit ? r->limit : TEST_LIMIT_S;
 }
 
-/* The file, and what else a row's outcomes depend on: a changed row begins anew. */
-static const char *journal_name(const struct test_row *r, struct arena *a)
-{
-	AUTO_BUF struct buf text = {0};
-	char digest[DIGEST_HEX_LEN + 1];
-	char *flat = arena_strdup(a, r->file);
-	for (char *s = flat; *s; s++)
-		*s = (char)(*s == '/' ? '.' : *s);
-	buf_printf(&text, "%u %u\n", r->sample, limit_of(r));
-	for (unsigned i = 0; i < r->select_count; i++)
-		buf_printf(&text, "%s\n", r->select[i]);
-	digest_data(buf_cstr(&text), text.len, digest);
-	return arena_printf(a, "%s.%.8s", flat, digest);
-}
-
 static void add_row(struct testing *t, const struct test_row *row, size_t *index)
 {
 	bool full = strcmp(t->q->level, "full") == 0;
@@ -106,7 +91,17 @@ static void add_row(struct testing *t, const struct test_row *row, size_t *index
 		r->select_count = 0;
 		r->sample = 1;
 	}
-	const char *name = journal_name(r, &t->arena);
+	/* The file, and what else a row's outcomes depend on: a changed row begins anew. */
+	AUTO_BUF struct buf text = {0};
+	char digest[DIGEST_HEX_LEN + 1];
+	char *flat = arena_strdup(&t->arena, r->file);
+	for (char *s = flat; *s; s++)
+		*s = (char)(*s == '/' ? '.' : *s);
+	buf_printf(&text, "%u %u\n", r->sample, limit_of(r));
+	for (unsigned i = 0; i < r->select_count; i++)
+		buf_printf(&text, "%s\n", r->select[i]);
+	digest_data(buf_cstr(&text), text.len, digest);
+	const char *name = arena_printf(&t->arena, "%s.%.8s", flat, digest);
 	for (unsigned i = 0; i < parts; i++, ++*index) {
 		if (t->q->shards && *index % t->q->shards != t->q->shard - 1)
 			continue;
@@ -121,19 +116,6 @@ static bool has_file(const struct test_package *p, size_t before, const char *fi
 	return text_search(file, p->files, before, sizeof(*p->files));
 }
 
-/* A row for a file that is no more; the runner tells one for a test that is no more. */
-static int check_expected(struct testing *t, struct err *e)
-{
-	const struct test_package *p = t->q->tests;
-	for (unsigned i = 0; i < p->expected_count; i++) {
-		const char *file = arena_strndup(&t->arena, p->expected[i].test, strcspn(p->expected[i].test, ":"));
-		if (!fs_exists(t->q->src, path_join(&t->arena, p->dir, file)))
-			return err_set(e, ERR_CONFIG, "'%s' is expected to fail, but the source has no file '%s/%s'",
-				       p->expected[i].test, p->dir, file);
-	}
-	return 0;
-}
-
 /* The rows of the level; at level full every file of tests that lies in the directory itself, too. */
 static int add_units(struct testing *t, struct err *e)
 {
@@ -141,8 +123,13 @@ static int add_units(struct testing *t, struct err *e)
 	bool full = strcmp(t->q->level, "full") == 0;
 	struct strlist names = {0};
 	size_t index = 0;
-	if (check_expected(t, e) < 0)
-		return -1;
+	/* A row for a file that is no more; the runner tells one for a test that is no more. */
+	for (unsigned i = 0; i < p->expected_count; i++) {
+		const char *file = arena_strndup(&t->arena, p->expected[i].test, strcspn(p->expected[i].test, ":"));
+		if (!fs_exists(t->q->src, path_join(&t->arena, p->dir, file)))
+			return err_set(e, ERR_CONFIG, "'%s' is expected to fail, but the source has no file '%s/%s'",
+				       p->expected[i].test, p->dir, file);
+	}
 	for (unsigned i = 0; i < p->files_count; i++)
 		if (test_row_in(&p->files[i], t->q->level) && !(full && has_file(p, i, p->files[i].file)))
 			add_row(t, &p->files[i], &index);
@@ -158,19 +145,6 @@ static int add_units(struct testing *t, struct err *e)
 }
 
 /* ---- one part ---- */
-
-static json_t *options(const struct testing *t, const struct unit *u, struct arena *a)
-{
-	json_t *select = json_array(), *expected = json_array();
-	for (unsigned i = 0; i < u->row->select_count; i++)
-		json_array_append_new(select, json_string(u->row->select[i]));
-	for (unsigned i = 0; i < t->q->tests->expected_count; i++)
-		json_array_append_new(expected, json_string(t->q->tests->expected[i].test));
-	return json_pack("{s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:I, s:s}", "file", u->row->file, "select", select,
-			 "expected", expected, "sample", u->row->sample ? (int)u->row->sample : 1, "part", (int)u->part,
-			 "parts", (int)u->parts, "limit", (int)limit_of(u->row), "memory", (json_int_t)t->memory,
-			 "journal", arena_printf(a, RESULTS "/%s.jsonl", u->name));
-}
 
 static int read_journal(const struct testing *t, const char *name, struct arena *a, struct test_journal *ret,
 			struct err *e)
@@ -234,7 +208,16 @@ static int run_process(struct testing *t, const struct unit *u, double timeout, 
 		       bool *late, struct err *e)
 {
 	struct sandbox s;
-	AUTO_JSON json_t *o = options(t, u, a);
+	json_t *select = json_array(), *expected = json_array();
+	for (unsigned i = 0; i < u->row->select_count; i++)
+		json_array_append_new(select, json_string(u->row->select[i]));
+	for (unsigned i = 0; i < t->q->tests->expected_count; i++)
+		json_array_append_new(expected, json_string(t->q->tests->expected[i].test));
+	AUTO_JSON json_t *o =
+		json_pack("{s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:I, s:s}", "file", u->row->file, "select", select,
+			  "expected", expected, "sample", u->row->sample ? (int)u->row->sample : 1, "part",
+			  (int)u->part, "parts", (int)u->parts, "limit", (int)limit_of(u->row), "memory",
+			  (json_int_t)t->memory, "journal", arena_printf(a, RESULTS "/%s.jsonl", u->name));
 	AUTO_FREE char *text = json_dumps(o, JSON_COMPACT);
 	const char *argv[] = {t->q->python, RUNNER "/run_tests.py", text, NULL};
 	struct proc_spec spec = {

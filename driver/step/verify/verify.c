@@ -34,20 +34,6 @@ void verify_add_error(struct verifying *v, const char *rule, const char *file, c
 		v->fault = *why;
 }
 
-/* The members, and the one dist-info directory at the top. */
-static void list_members(struct verifying *v)
-{
-	size_t total = zip_count(v->zip);
-	struct err why = {0};
-	v->members = arena_array(v->a, total, sizeof(*v->members));
-	for (size_t i = 0; i < total; i++)
-		if (!path_has_suffix(zip_at(v->zip, i)->name, "/"))
-			v->members[v->count++].entry = zip_at(v->zip, i);
-	v->report.members = v->count;
-	if (wheel_zip_dist_info(v->zip, v->a, &v->dist_info, &why) < 0)
-		verify_add_error(v, "metadata", "", &why);
-}
-
 /* What a name would do where the wheel is unpacked, beyond what no archive may have (zip_open). */
 static const char *name_fault(const char *name, struct arena *a)
 {
@@ -257,44 +243,33 @@ static void check_names(struct verifying *v)
 	check_accents(v);
 }
 
-static void check_members(struct verifying *v)
-{
-	for (size_t i = 0; i < v->count; i++) {
-		const struct verify_member *m = &v->members[i];
-		v->report.elf_files += m->kind != ELF_NONE;
-		if (m->broken)
-			verify_add(v, FINDING_ERROR, "zip", m->entry->name, "%s", m->broken);
-		if (m->build_path)
-			verify_add(v, FINDING_ERROR, "build-path", m->entry->name, "holds '%s' at offset %" PRIu64,
-				   m->build_path, m->build_path_at);
-	}
-}
-
-/* What the code is compared with: the caller's promise, else the label's. One for GPUs that names no toolkit
- * takes any: it is the label's. */
-static void find_promise(struct verifying *v)
-{
-	const char *plus = strchr(v->report.name.version, '+');
-	struct promise label = {.from = "", .platform = ""};
-	if (v->q->tables)
-		promise_of_label(v->q->tables, plus ? plus + 1 : "", v->a, &label);
-	v->report.promise = v->q->promise ? *v->q->promise : label;
-	if (v->report.promise.gpu.count && !v->report.promise.cuda)
-		v->report.promise.cuda = label.cuda;
-	if (v->q->code)
-		isa_rules_allowed(v->q->code, v->report.promise.isa, v->allowed);
-}
-
 static int examine(struct verifying *v, struct err *e)
 {
 	struct arena arenas[THREADS_MAX] = {0};
 	unsigned threads = machine_processors();
-	list_members(v);
+	/* The members, and the one dist-info directory at the top. */
+	size_t total = zip_count(v->zip);
+	struct err why = {0};
+	v->members = arena_array(v->a, total, sizeof(*v->members));
+	for (size_t i = 0; i < total; i++)
+		if (!path_has_suffix(zip_at(v->zip, i)->name, "/"))
+			v->members[v->count++].entry = zip_at(v->zip, i);
+	v->report.members = v->count;
+	if (wheel_zip_dist_info(v->zip, v->a, &v->dist_info, &why) < 0)
+		verify_add_error(v, "metadata", "", &why);
 	check_names(v);
 	verify_record_read(v);
 	int rc = verify_members(v, threads < THREADS_MAX ? threads : THREADS_MAX, arenas, e);
 	if (rc == 0) {
-		check_members(v);
+		for (size_t i = 0; i < v->count; i++) {
+			const struct verify_member *m = &v->members[i];
+			v->report.elf_files += m->kind != ELF_NONE;
+			if (m->broken)
+				verify_add(v, FINDING_ERROR, "zip", m->entry->name, "%s", m->broken);
+			if (m->build_path)
+				verify_add(v, FINDING_ERROR, "build-path", m->entry->name,
+					   "holds '%s' at offset %" PRIu64, m->build_path, m->build_path_at);
+		}
 		if (*v->dist_info) {
 			verify_record(v);
 			verify_info(v);
@@ -313,9 +288,13 @@ static int examine(struct verifying *v, struct err *e)
 	return rc;
 }
 
-/* Targets that every file with GPU code has: a wheel runs where all of them do. */
-static void common_targets(const struct verify_report *r, struct arena *a, struct strlist *ret)
+static void find_machines(struct verifying *v)
 {
+	struct verify_report *r = &v->report;
+	struct strlist targets = {0};
+	if (!v->q->tables || !v->named)
+		return;
+	/* Targets that every file with GPU code has: a wheel runs where all of them do. */
 	for (size_t i = 0; r->gpu_count && i < r->gpu[0].count; i++) {
 		const struct fatbin_count *c = &r->gpu[0].code[i];
 		size_t files = 1;
@@ -324,17 +303,8 @@ static void common_targets(const struct verify_report *r, struct arena *a, struc
 				files += r->gpu[k].code[n].kind == c->kind &&
 					 strcmp(r->gpu[k].code[n].target, c->target) == 0;
 		if (files >= r->gpu_count && (c->kind == FATBIN_CUBIN || c->kind == FATBIN_PTX))
-			strlist_addf(ret, a, "%s%s", c->target, c->kind == FATBIN_PTX ? "+PTX" : "");
+			strlist_addf(&targets, v->a, "%s%s", c->target, c->kind == FATBIN_PTX ? "+PTX" : "");
 	}
-}
-
-static void find_machines(struct verifying *v)
-{
-	struct verify_report *r = &v->report;
-	struct strlist targets = {0};
-	if (!v->q->tables || !v->named)
-		return;
-	common_targets(r, v->a, &targets);
 	/* The table's first row takes all that is older. */
 	const char *tag = r->tag;
 	if (strcmp(tag, "manylinux_2_17_x86_64") == 0)
@@ -366,7 +336,17 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 		verify_add(&v, FINDING_ERROR, "metadata", "", "%s", e->msg);
 	err_clear(e);
 	v.musl = v.named && wheel_name_musl(&r->name, a);
-	find_promise(&v);
+	/* What the code is compared with: the caller's promise, else the label's. One for GPUs that names no toolkit
+	 * takes any: it is the label's. */
+	const char *plus = strchr(v.report.name.version, '+');
+	struct promise label = {.from = "", .platform = ""};
+	if (v.q->tables)
+		promise_of_label(v.q->tables, plus ? plus + 1 : "", v.a, &label);
+	v.report.promise = v.q->promise ? *v.q->promise : label;
+	if (v.report.promise.gpu.count && !v.report.promise.cuda)
+		v.report.promise.cuda = label.cuda;
+	if (v.q->code)
+		isa_rules_allowed(v.q->code, v.report.promise.isa, v.allowed);
 	if (v.named && q->against)
 		verify_against(&v);
 	if (zip_open(q->wheel, a, &v.zip, e) < 0) {

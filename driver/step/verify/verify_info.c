@@ -323,9 +323,21 @@ static void check_marker(struct verifying *v)
 		verify_add(v, FINDING_ERROR, "marker", file, "is not a line \"rev=<number> tool=<name> input=<key>\"");
 }
 
-/* Metadata at the end, with the marker and RECORD last, can be changed without touching the rest. */
-static void check_order(struct verifying *v)
+void verify_info(struct verifying *v)
 {
+	struct wheel_headers h;
+	const char *file = info_path(v, "METADATA");
+	if (v->named && !wheel_is_dist_info(&v->report.name, v->dist_info, v->a))
+		verify_add(v, FINDING_ERROR, "metadata", v->dist_info, "is not named after the file, '%s'",
+			   wheel_dist_info(&v->report.name, v->a));
+	check_wheel_file(v);
+	if (read_headers(v, "METADATA", &h)) {
+		check_name(v, file, &h);
+		check_requires(v, file, &h);
+	}
+	check_entry_points(v);
+	check_marker(v);
+	/* Metadata at the end, with the marker and RECORD last, can be changed without touching the rest. */
 	const struct verify_member *record = NULL, *last_payload = NULL, *first_info = NULL, *prior = NULL;
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
@@ -348,23 +360,6 @@ static void check_order(struct verifying *v)
 	if (v->report.metadata_rev && record &&
 	    (!prior || strcmp(prior->entry->name, info_path(v, VERIFY_MARKER)) != 0))
 		verify_add(v, FINDING_WARNING, "marker", info_path(v, VERIFY_MARKER), "is not just before RECORD");
-}
-
-void verify_info(struct verifying *v)
-{
-	struct wheel_headers h;
-	const char *file = info_path(v, "METADATA");
-	if (v->named && !wheel_is_dist_info(&v->report.name, v->dist_info, v->a))
-		verify_add(v, FINDING_ERROR, "metadata", v->dist_info, "is not named after the file, '%s'",
-			   wheel_dist_info(&v->report.name, v->a));
-	check_wheel_file(v);
-	if (read_headers(v, "METADATA", &h)) {
-		check_name(v, file, &h);
-		check_requires(v, file, &h);
-	}
-	check_entry_points(v);
-	check_marker(v);
-	check_order(v);
 }
 
 /* A toolkit that no table has is one, too: its word is compared, not its row. */

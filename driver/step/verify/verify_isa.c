@@ -4,17 +4,12 @@
 
 #include "core/elf/elf.h"
 
-static bool is_init(const struct code_range *r)
-{
-	return (r->flags & (CODE_INIT | CODE_INIT_PART)) && (r->flags & CODE_DECLARED);
-}
-
 /* *above: the extensions used, less the excused ones. */
 static enum isa_class judge(const struct isa_found *f, const struct isa_rules *rules, enum extension_machine m,
 			    const char *library, uint64_t *above, const char **why)
 {
 	const struct code_range *r = f->range;
-	if (is_init(r) && f->tally.above)
+	if ((r->flags & (CODE_INIT | CODE_INIT_PART)) && (r->flags & CODE_DECLARED) && f->tally.above)
 		return ISA_INIT;
 	uint64_t excused =
 		r->flags & CODE_DISPATCHED ? UINT64_MAX : dispatch_excuses(rules->dispatch, m, library, r, why);

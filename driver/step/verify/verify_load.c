@@ -137,27 +137,6 @@ static void read_path(struct loading *g, struct library *l, const char *path, co
 	}
 }
 
-/* With a DT_RUNPATH the loader takes no DT_RPATH, and looks at LD_LIBRARY_PATH first. */
-static void read_paths(struct loading *g, struct library *l)
-{
-	const struct elf_info *elf = &l->m->elf;
-	const char *name = l->m->entry->name;
-	l->handed_on = elf->rpath && !elf->runpath;
-	if (elf->runpath && g->v->ours)
-		verify_add(g->v, FINDING_ERROR, "rpath", name,
-			   "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins", elf->runpath);
-	else if (elf->runpath)
-		count_in(&g->runpaths, name, "");
-	if (elf->runpath && elf->rpath && strcmp(elf->runpath, elf->rpath) != 0)
-		verify_add(g->v, FINDING_WARNING, "rpath", name,
-			   "has a DT_RPATH ('%s') that the loader passes over, because there is a DT_RUNPATH",
-			   elf->rpath);
-	if (elf->runpath)
-		read_path(g, l, elf->runpath, "DT_RUNPATH");
-	else if (elf->rpath)
-		read_path(g, l, elf->rpath, "DT_RPATH");
-}
-
 const struct verify_member *verify_inside(const struct verifying *v, const char *needed)
 {
 	for (size_t i = 0; i < v->count; i++) {
@@ -320,7 +299,23 @@ void verify_load(struct verifying *v)
 			continue;
 		struct library *l = &g.libraries[g.count++];
 		*l = (struct library){.m = m, .installed = verify_installed(m->entry->name)};
-		read_paths(&g, l);
+		/* With a DT_RUNPATH the loader takes no DT_RPATH, and looks at LD_LIBRARY_PATH first. */
+		const struct elf_info *elf = &l->m->elf;
+		const char *name = l->m->entry->name;
+		l->handed_on = elf->rpath && !elf->runpath;
+		if (elf->runpath && g.v->ours)
+			verify_add(g.v, FINDING_ERROR, "rpath", name,
+				   "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins", elf->runpath);
+		else if (elf->runpath)
+			count_in(&g.runpaths, name, "");
+		if (elf->runpath && elf->rpath && strcmp(elf->runpath, elf->rpath) != 0)
+			verify_add(g.v, FINDING_WARNING, "rpath", name,
+				   "has a DT_RPATH ('%s') that the loader passes over, because there is a DT_RUNPATH",
+				   elf->rpath);
+		if (elf->runpath)
+			read_path(&g, l, elf->runpath, "DT_RUNPATH");
+		else if (elf->rpath)
+			read_path(&g, l, elf->rpath, "DT_RPATH");
 	}
 	for (size_t i = 0; i < g.count; i++)
 		check_needed(&g, &g.libraries[i]);

@@ -41,19 +41,6 @@ static void check_member(struct verifying *v, const struct verify_member *m, str
 			   m->entry->size, row->size);
 }
 
-static void check_rows(struct verifying *v)
-{
-	for (size_t i = 0; i < v->rows_count; i++) {
-		const char *path = v->rows[i].path;
-		if (i > 0 && strcmp(path, v->rows[i - 1].path) == 0)
-			verify_add(v, FINDING_ERROR, "record", path, "is listed twice in RECORD");
-		else if (!path_is_safe_relative(path))
-			verify_add(v, FINDING_ERROR, "record", path, "is not a path of a file in the wheel");
-		else if (!zip_find(v->zip, path))
-			verify_add(v, FINDING_ERROR, "record", path, "is listed in RECORD but not in the wheel");
-	}
-}
-
 void verify_record_read(struct verifying *v)
 {
 	const char *path = path_join(v->a, v->dist_info, "RECORD");
@@ -82,7 +69,15 @@ void verify_record(struct verifying *v)
 	if (!v->rows_read)
 		return;
 	struct without_digest without = {0};
-	check_rows(v);
+	for (size_t i = 0; i < v->rows_count; i++) {
+		const char *path = v->rows[i].path;
+		if (i > 0 && strcmp(path, v->rows[i - 1].path) == 0)
+			verify_add(v, FINDING_ERROR, "record", path, "is listed twice in RECORD");
+		else if (!path_is_safe_relative(path))
+			verify_add(v, FINDING_ERROR, "record", path, "is not a path of a file in the wheel");
+		else if (!zip_find(v->zip, path))
+			verify_add(v, FINDING_ERROR, "record", path, "is listed in RECORD but not in the wheel");
+	}
 	for (size_t i = 0; i < v->count; i++)
 		check_member(v, &v->members[i], &without);
 	if (without.count)

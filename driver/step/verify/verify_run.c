@@ -8,7 +8,6 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "core/wheel/wheel.h"
-#include "core/zip/zip.h"
 
 #define WHEELS SANDBOX_TOP "/wheels"
 #define TORCH_WHEELS SANDBOX_TOP "/torch-wheels"

@@ -121,19 +121,6 @@ static bool is_defined(const struct symbols *l, const char *name)
 	return text_find(name, l->defined.items, l->defined.count, sizeof(name));
 }
 
-/* Python's own functions come from the program that loads an extension module. */
-static bool is_python(const char *name)
-{
-	return strncmp(name, "Py", 2) == 0 || strncmp(name, "_Py", 3) == 0;
-}
-
-/* Wanted without a version, as a linker writes it that did not see the library. It works, because the C library is
- * always loaded. */
-static bool is_libc(const struct symbols *l, const char *name)
-{
-	return (l->libc && dlsym(l->libc, name)) || (l->libm && dlsym(l->libm, name));
-}
-
 /* A library without any versions has all, for the loader. */
 static bool lacks_version(const struct elf_info *info, const char *version)
 {
@@ -165,23 +152,11 @@ static enum origin origin_of(const struct symbols *l, const struct verify_member
 	const char *at = strchr(symbol, '@');
 	if (at)
 		return of_version(l, m, arena_strndup(l->v->a, symbol, (size_t)(at - symbol)), at + 1);
-	if (is_defined(l, symbol) || is_python(symbol))
+	if (is_defined(l, symbol) || strncmp(symbol, "Py", 2) == 0 || strncmp(symbol, "_Py", 3) == 0)
 		return PROVIDED;
-	if (is_libc(l, symbol))
+	if ((l->libc && dlsym(l->libc, symbol)) || (l->libm && dlsym(l->libm, symbol)))
 		return l->v->musl ? PROVIDED : UNVERSIONED; /* musl's symbols have no versions */
 	return may_be_outside(l, m, symbol) ? OPEN : MISSING;
-}
-
-/* The loader refuses the whole library, whichever symbols it uses. */
-static void check_versions(const struct symbols *l, const struct verify_member *m)
-{
-	for (size_t i = 0; i < m->elf.versions_count; i++) {
-		const struct elf_version_need *n = &m->elf.versions[i];
-		const struct elf_info *info = at_hand(l->v, n->file);
-		if (info && !n->weak && lacks_version(info, n->version))
-			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
-				   "needs the version '%s' of '%s', which has no such", n->version, n->file);
-	}
 }
 
 static void check_library(const struct symbols *l, const struct verify_member *m, size_t *open)
@@ -201,7 +176,14 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
 				   "needs the symbol '%s', which nothing provides", demangle(symbol, l->v->a));
 	}
-	check_versions(l, m);
+	/* The loader refuses the whole library, whichever symbols it uses. */
+	for (size_t i = 0; i < m->elf.versions_count; i++) {
+		const struct elf_version_need *n = &m->elf.versions[i];
+		const struct elf_info *info = at_hand(l->v, n->file);
+		if (info && !n->weak && lacks_version(info, n->version))
+			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
+				   "needs the version '%s' of '%s', which has no such", n->version, n->file);
+	}
 	if (elsewhere.count)
 		verify_add(
 			l->v, FINDING_NOTE, "undefined", m->entry->name,

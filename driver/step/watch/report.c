@@ -130,11 +130,6 @@ static json_t *node(const char *name, size_t len, const struct total *t)
 			 "p", (json_int_t)t->packed, "k", (json_int_t)t->files);
 }
 
-static bool is_small(const struct sizes *s, const struct total *t)
-{
-	return t->raw < s->least_raw && t->packed < s->least_packed;
-}
-
 /* Files too small to be seen alone are shown together, by kind. */
 enum { SMALL_HEADERS, SMALL_PYTHON, SMALL_OTHER, SMALL_KINDS };
 
@@ -175,7 +170,7 @@ static json_t *children(const struct sizes *s, size_t from, size_t to, size_t pr
 		add_entry(&t, s->entries[i]);
 		for (; slash && end < to && strncmp(s->entries[end]->name + prefix, name, len + 1) == 0; end++)
 			add_entry(&t, s->entries[end]);
-		if (is_small(s, &t)) {
+		if (t.raw < s->least_raw && t.packed < s->least_packed) {
 			add_small(small, s, i, end);
 		} else {
 			json_t *n = node(name, len, &t);
@@ -263,22 +258,6 @@ static json_t *steps_data(const struct watch_result *w)
 	return rows;
 }
 
-/* The document as it may stand inside a script element: '<' can only be in strings, where it may be written in another
- * way. */
-static int add_document(const json_t *data, struct buf *out, struct err *e)
-{
-	AUTO_FREE char *text = json_dumps(data, JSON_COMPACT | JSON_ENSURE_ASCII);
-	if (!text)
-		return err_set(e, ERR_SYSTEM, "the report cannot be written as JSON");
-	for (const char *p = text; *p; p++) {
-		if (*p == '<' || *p == '>' || *p == '&')
-			buf_printf(out, "\\u%04x", (unsigned)*p);
-		else
-			buf_addc(out, *p);
-	}
-	return 0;
-}
-
 int report_write(const struct report_request *q, const char *path, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
@@ -298,8 +277,17 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 	up_to(&rest, "@TITLE@", &out);
 	show_html(title ? title : "build report", &out);
 	up_to(&rest, "@DATA@", &out);
-	if (add_document(data, &out, e) < 0)
-		return -1;
+	/* The document as it may stand inside a script element: '<' can only be in strings, where it may be written
+	 * in another way. */
+	AUTO_FREE char *text = json_dumps(data, JSON_COMPACT | JSON_ENSURE_ASCII);
+	if (!text)
+		return err_set(e, ERR_SYSTEM, "the report cannot be written as JSON");
+	for (const char *p = text; *p; p++) {
+		if (*p == '<' || *p == '>' || *p == '&')
+			buf_printf(&out, "\\u%04x", (unsigned)*p);
+		else
+			buf_addc(&out, *p);
+	}
 	buf_add(&out, rest.at, (size_t)(rest.end - rest.at));
 	return fs_write(TRUSTED, path, out.data, out.len, 0644, e);
 }

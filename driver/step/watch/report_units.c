@@ -65,19 +65,6 @@ static enum report_kind kind_of(const char *path, const char *source, const stru
 	return REPORT_LINK;
 }
 
-static void set_state(struct report_unit *u, const struct ccache_stats *ccache, double since)
-{
-	const struct ccache_source *s = ccache_stats_source(ccache, u->source);
-	if (u->start < since - SLACK_S)
-		u->state = REPORT_BEFORE;
-	else if (s && s->hits &&
-		 /* where several targets compile a source: not the one that a compiler was seen with */
-		 !(s->misses && u->peak_bytes))
-		u->state = REPORT_HIT;
-	else
-		u->state = REPORT_MADE;
-}
-
 void report_units_collect(const char *build_dir, const struct watch_result *watched, double since,
 			  const struct memory_row *heavy, const struct run *run, struct arena *a,
 			  struct report_units *ret)
@@ -115,7 +102,15 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 					  .slot = slots[r.count],
 					  .peak_bytes = seen ? seen->peak_bytes : 0,
 					  .kind = kind_of(unit->path, unit->input, heavy)};
-		set_state(u, &r.ccache, since);
+		const struct ccache_source *s = ccache_stats_source(&r.ccache, u->source);
+		if (u->start < since - SLACK_S)
+			u->state = REPORT_BEFORE;
+		else if (s && s->hits &&
+			 /* where several targets compile a source: not the one that a compiler was seen with */
+			 !(s->misses && u->peak_bytes))
+			u->state = REPORT_HIT;
+		else
+			u->state = REPORT_MADE;
 	}
 	*ret = r;
 }

@@ -47,8 +47,21 @@ const char *watch_output(const char *command, size_t len)
 /* Below this the resident set stands for the peak, which saves reading a file. */
 #define SMALL_BYTES (UINT64_C(32) << 20)
 
-static struct watch_held *find_unit(struct watch_units *u, const char *path, double at)
+/* The unit of this process, by its own command line. That is empty for a moment when it becomes another program, so it
+ * is read again at the next look: no process has the empty name. */
+static struct watch_held *read_unit(struct watch_units *u, struct proctree_item *it, double at)
 {
+	AUTO_BUF struct buf command = {0};
+	AUTO_ARENA struct arena a = {0};
+	if (!proctree_command(it->pid, &command) || !command.len) {
+		it->name[0] = '\0';
+		return NULL;
+	}
+	const char *output = watch_output(command.data, command.len);
+	if (!output)
+		return NULL;
+	const char *dir = output[0] == '/' ? NULL : proctree_cwd(it->pid, &a);
+	const char *path = watch_unit_name(u->build_dir, dir, output, &a);
 	size_t low = 0, high = u->count;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -67,23 +80,6 @@ static struct watch_held *find_unit(struct watch_units *u, const char *path, dou
 	u->units = arena_room(&u->arena, u->units, u->count, &u->cap, 256, sizeof(void *));
 	memmove(u->units + low + 1, u->units + low, (u->count++ - low) * sizeof(void *));
 	return u->units[low] = new;
-}
-
-/* The unit of this process, by its own command line. That is empty for a moment when it becomes another program, so it
- * is read again at the next look: no process has the empty name. */
-static struct watch_held *read_unit(struct watch_units *u, struct proctree_item *it, double at)
-{
-	AUTO_BUF struct buf command = {0};
-	AUTO_ARENA struct arena a = {0};
-	if (!proctree_command(it->pid, &command) || !command.len) {
-		it->name[0] = '\0';
-		return NULL;
-	}
-	const char *output = watch_output(command.data, command.len);
-	if (!output)
-		return NULL;
-	const char *dir = output[0] == '/' ? NULL : proctree_cwd(it->pid, &a);
-	return find_unit(u, watch_unit_name(u->build_dir, dir, output, &a), at);
 }
 
 static const struct watch_process *find_process(const struct watch_process *all, size_t count, pid_t pid)

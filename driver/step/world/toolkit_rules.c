@@ -65,8 +65,13 @@ static void put_stub(const struct toolkit_stub *s, struct buf *out)
 		buf_printf(out, "leave %s\n", s->leave[i]);
 }
 
-static const char *digest_of(const struct toolkit_rules *r, struct arena *a)
+int toolkit_rules_load(const char *profiles_dir, struct arena *a, const struct toolkit_rules **ret, struct err *e)
 {
+	const char *file = path_join(a, profiles_dir, "toolkit_tree.yaml");
+	const struct yaml_tree *lines;
+	struct toolkit_rules *r = arena_alloc(a, sizeof(*r));
+	if (yaml_load(file, &rules_schema, a, r, &lines, e) < 0 || check(r, file, lines, e) < 0)
+		return -1;
 	AUTO_BUF struct buf text = {0};
 	char hex[DIGEST_HEX_LEN + 1];
 	buf_addstr(&text, RULES_VERSION "\n");
@@ -83,17 +88,7 @@ static const char *digest_of(const struct toolkit_rules *r, struct arena *a)
 	for (unsigned i = 0; i < r->stubs_count; i++)
 		put_stub(&r->stubs[i], &text);
 	digest_data(text.data, text.len, hex);
-	return arena_strdup(a, hex);
-}
-
-int toolkit_rules_load(const char *profiles_dir, struct arena *a, const struct toolkit_rules **ret, struct err *e)
-{
-	const char *file = path_join(a, profiles_dir, "toolkit_tree.yaml");
-	const struct yaml_tree *lines;
-	struct toolkit_rules *r = arena_alloc(a, sizeof(*r));
-	if (yaml_load(file, &rules_schema, a, r, &lines, e) < 0 || check(r, file, lines, e) < 0)
-		return -1;
-	r->digest = digest_of(r, a);
+	r->digest = arena_strdup(a, hex);
 	*ret = r;
 	return 0;
 }

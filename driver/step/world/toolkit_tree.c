@@ -187,20 +187,6 @@ static unsigned machine_of(const char *platform)
 	return EM_NONE;
 }
 
-/* Sorted, each once, without those that the row leaves out. */
-static void settle(const struct toolkit_stub *s, struct strlist *names)
-{
-	size_t kept = 0;
-	strlist_sort(names);
-	for (size_t i = 0; i < names->count; i++) {
-		const char *name = names->items[i];
-		if ((kept == 0 || strcmp(names->items[kept - 1], name) != 0) &&
-		    !strings_contain(s->leave, s->leave_count, name))
-			names->items[kept++] = name;
-	}
-	names->count = kept;
-}
-
 /* Of the headers that are there. */
 static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s, struct arena *a, struct strlist *ret,
 		      struct err *e)
@@ -214,7 +200,16 @@ static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s
 		    driver_names(buf_cstr(&text), text.len, a, ret, e) < 0)
 			return err_wrap(e, "header '%s'", path);
 	}
-	settle(s, ret);
+	/* Sorted, each once, without those that the row leaves out. */
+	size_t kept = 0;
+	strlist_sort(ret);
+	for (size_t i = 0; i < ret->count; i++) {
+		const char *name = ret->items[i];
+		if ((kept == 0 || strcmp(ret->items[kept - 1], name) != 0) &&
+		    !strings_contain(s->leave, s->leave_count, name))
+			ret->items[kept++] = name;
+	}
+	ret->count = kept;
 	return 0;
 }
 
@@ -239,29 +234,6 @@ static int make_stub(struct toolkit_tree *t, const struct toolkit_stub *s, struc
 	if (fd < 0 || fs_write_all(fd, bytes.data, bytes.len, path, e) < 0)
 		return -1;
 	return finish_file(&fd, false, path, e);
-}
-
-/* The stubs of the rules, where nothing stands and their first header is there. ERR_INTEGRITY for headers that declare
- * nothing, or that cannot be read (driver_names). */
-static int make_stubs(struct toolkit_tree *t, struct err *e)
-{
-	for (unsigned i = 0; i < t->rules->stubs_count; i++)
-		if (make_stub(t, &t->rules->stubs[i], e) < 0)
-			return -1;
-	return 0;
-}
-
-static int make_links(struct toolkit_tree *t, struct err *e)
-{
-	for (unsigned i = 0; i < t->rules->links_count; i++) {
-		AUTO_ARENA struct arena a = {0};
-		const struct toolkit_link *l = &t->rules->links[i];
-		if (fs_exists(t->dir, l->path))
-			continue;
-		if (add_link(t, l->path, toolkit_rules_fill(l->to, t->target, &a), e) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 /* The "libX.so" of "libX.so.12" and "libX.so.12.1"; NULL for other names. */
@@ -294,21 +266,6 @@ static int make_linker_names(struct toolkit_tree *t, struct err *e)
 	return 0;
 }
 
-static int write_versions(const struct toolkit_tree *t, const struct toolkit_file *files, size_t count, struct err *e)
-{
-	AUTO_JSON json_t *all = json_object();
-	for (size_t i = 0; i < count; i++) {
-		bool whole = strcmp(files[i].name, "cuda-toolkit") == 0;
-		json_object_set_new(all, whole ? "cuda" : files[i].name,
-				    json_pack("{s:s, s:s}", "name", whole ? "CUDA SDK" : files[i].name, "version",
-					      files[i].version));
-	}
-	AUTO_FREE char *text = json_dumps(all, JSON_INDENT(2) | JSON_SORT_KEYS);
-	if (!text)
-		return err_set(e, ERR_CONFIG, "a component's name or version is not UTF-8");
-	return fs_write(t->dir, "version.json", text, strlen(text), 0644, e);
-}
-
 int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *files, size_t count,
 		      const char *platform, const char *dir, const struct run *run, struct err *e)
 {
@@ -321,7 +278,30 @@ int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *
 		if ((wheel ? unpack_wheel : unpack_archive)(&t, &files[i], e) < 0)
 			return err_wrap(e, "'%s'", files[i].file);
 	}
-	if (make_linker_names(&t, e) < 0 || make_links(&t, e) < 0 || make_stubs(&t, e) < 0)
+	if (make_linker_names(&t, e) < 0)
 		return -1;
-	return write_versions(&t, files, count, e);
+	for (unsigned i = 0; i < t.rules->links_count; i++) {
+		AUTO_ARENA struct arena a = {0};
+		const struct toolkit_link *l = &t.rules->links[i];
+		if (fs_exists(t.dir, l->path))
+			continue;
+		if (add_link(&t, l->path, toolkit_rules_fill(l->to, t.target, &a), e) < 0)
+			return -1;
+	}
+	/* The stubs of the rules, where nothing stands and their first header is there. ERR_INTEGRITY for headers
+	 * that declare nothing, or that cannot be read (driver_names). */
+	for (unsigned i = 0; i < t.rules->stubs_count; i++)
+		if (make_stub(&t, &t.rules->stubs[i], e) < 0)
+			return -1;
+	AUTO_JSON json_t *all = json_object();
+	for (size_t i = 0; i < count; i++) {
+		bool whole = strcmp(files[i].name, "cuda-toolkit") == 0;
+		json_object_set_new(all, whole ? "cuda" : files[i].name,
+				    json_pack("{s:s, s:s}", "name", whole ? "CUDA SDK" : files[i].name, "version",
+					      files[i].version));
+	}
+	AUTO_FREE char *text = json_dumps(all, JSON_INDENT(2) | JSON_SORT_KEYS);
+	if (!text)
+		return err_set(e, ERR_CONFIG, "a component's name or version is not UTF-8");
+	return fs_write(t.dir, "version.json", text, strlen(text), 0644, e);
 }

@@ -166,18 +166,6 @@ static int by_size(const void *a, const void *b)
 	return x->unit.at < y->unit.at ? -1 : 1;
 }
 
-/* The first error in the order of the world, so that it is mostly the same whoever was first. */
-static int first_error(const struct pool *p, struct err *e)
-{
-	for (size_t i = 0; i < p->m->count; i++) {
-		if (p->errors[i].kind == ERR_NONE)
-			continue;
-		*e = p->errors[i];
-		return -1;
-	}
-	return 0;
-}
-
 static int unpack_all(struct world_making *m, struct pool *p, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -188,7 +176,14 @@ static int unpack_all(struct world_making *m, struct pool *p, struct err *e)
 		p->order[i] = &m->works[i];
 	array_sort(p->order, m->count, sizeof(struct work *), by_size);
 	thread_each(jobs, work_loop, p);
-	return first_error(p, e);
+	/* The first error in the order of the world, so that it is mostly the same whoever was first. */
+	for (size_t i = 0; i < p->m->count; i++) {
+		if (p->errors[i].kind == ERR_NONE)
+			continue;
+		*e = p->errors[i];
+		return -1;
+	}
+	return 0;
 }
 
 /* A unit for each file that is unpacked by itself. */

@@ -6,16 +6,6 @@
 #include "step/world/world_parts.h"
 
 /* What a base has from wheels: programs and modules that are newer than its packages. */
-/* What of a .dist-info is kept: licences. */
-static const char *licence_place(const struct work *w, const char *name, struct arena *a)
-{
-	const char *slash = strchr(name, '/'), *base = path_base(name);
-	if (!slash || slash - name <= 10 || strncmp(slash - 10, ".dist-info", 10) != 0)
-		return NULL;
-	bool licence = strncasecmp(base, "license", 7) == 0 || strncmp(slash, "/licenses/", 10) == 0;
-	return licence ? arena_printf(a, "usr/share/doc/%s/%s", w->entry->name, base) : NULL;
-}
-
 /* Where an entry goes, "usr/local/bin/cmake"; NULL: it is left out, as what is there for Python alone. */
 static const char *wheel_place(const struct unpacker *u, const char *name, struct arena *a)
 {
@@ -29,7 +19,12 @@ static const char *wheel_place(const struct unpacker *u, const char *name, struc
 		if ((all || rest) && strcmp(p->wheel, w->entry->name) == 0)
 			return path_join(a, world_part_path(p->to, u->m->q->world->platform, a), all ? name : rest);
 	}
-	return licence_place(w, name, a);
+	/* What of a .dist-info is kept: licences. */
+	const char *slash = strchr(name, '/'), *base = path_base(name);
+	if (!slash || slash - name <= 10 || strncmp(slash - 10, ".dist-info", 10) != 0)
+		return NULL;
+	bool licence = strncasecmp(base, "license", 7) == 0 || strncmp(slash, "/licenses/", 10) == 0;
+	return licence ? arena_printf(a, "usr/share/doc/%s/%s", w->entry->name, base) : NULL;
 }
 
 static int add_wheel_entry(struct unpacker *u, const struct zip_reader *z, const struct zip_entry *en, struct err *e)
@@ -59,9 +54,12 @@ static int add_wheel_entry(struct unpacker *u, const struct zip_reader *z, const
 	return futimens(fd, times) < 0 ? err_errno(e, ERR_SYSTEM, "cannot set its time") : 0;
 }
 
-/* A directory that a place names and the wheel does not have is a mistake of the table. */
-static int check_places(const struct unpacker *u, const struct zip_reader *z, struct err *e)
+static int unpack_wheel(struct unpacker *u, struct err *e)
 {
+	AUTO_ZIP struct zip_reader *z = NULL;
+	if (zip_open(u->work->path, &u->arena, &z, e) < 0)
+		return -1;
+	/* A directory that a place names and the wheel does not have is a mistake of the table. */
 	for (unsigned i = 0; i < u->work->part->places_count; i++) {
 		const struct world_wheel *p = &u->work->part->places[i];
 		bool any = strcmp(p->wheel, u->work->entry->name) != 0;
@@ -70,16 +68,6 @@ static int check_places(const struct unpacker *u, const struct zip_reader *z, st
 		if (!any)
 			return err_set(e, ERR_INTEGRITY, "has nothing in '%s'", p->from);
 	}
-	return 0;
-}
-
-static int unpack_wheel(struct unpacker *u, struct err *e)
-{
-	AUTO_ZIP struct zip_reader *z = NULL;
-	if (zip_open(u->work->path, &u->arena, &z, e) < 0)
-		return -1;
-	if (check_places(u, z, e) < 0)
-		return -1;
 	for (size_t i = 0; i < zip_count(z); i++) {
 		if (run_check(u->m->run, e) < 0 || add_wheel_entry(u, z, zip_at(z, i), e) < 0)
 			return err_wrap(e, "entry '%.200s'", zip_at(z, i)->name);
@@ -103,18 +91,6 @@ static const char *place_of(const char *path, struct buf *out)
 	return buf_cstr(out);
 }
 
-/* A relative link may not climb over the top; an absolute one is from the top. */
-static int check_target(const char *path, const char *target, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	const char *from = strchr(path, '/') ? path_dir(&a, path) : "";
-	if (!*target)
-		return err_set(e, ERR_INTEGRITY, "is a link with an empty target");
-	if (*target != '/' && !path_stays_inside(from, target))
-		return err_set(e, ERR_INTEGRITY, "is a link that leaves the tree, to '%s'", target);
-	return 0;
-}
-
 static int add_file(struct unpacker *u, struct tar *t, const struct tar_entry *en, const char *path, struct err *e)
 {
 	struct name *m;
@@ -129,8 +105,14 @@ static int add_link(struct unpacker *u, const struct tar_entry *en, const char *
 {
 	struct name *m;
 	bool first;
-	if (check_target(path, en->target, e) < 0 ||
-	    names_claim(&u->m->names, path, NAME_LINK, &u->work->unit, en->mtime, &m, &first, e) < 0)
+	/* A relative link may not climb over the top; an absolute one is from the top. */
+	AUTO_ARENA struct arena a = {0};
+	const char *from = strchr(path, '/') ? path_dir(&a, path) : "";
+	if (!*en->target)
+		return err_set(e, ERR_INTEGRITY, "is a link with an empty target");
+	if (*en->target != '/' && !path_stays_inside(from, en->target))
+		return err_set(e, ERR_INTEGRITY, "is a link that leaves the tree, to '%s'", en->target);
+	if (names_claim(&u->m->names, path, NAME_LINK, &u->work->unit, en->mtime, &m, &first, e) < 0)
 		return -1;
 	m->target = arena_strdup(&u->arena, en->target);
 	return tree_symlink(&u->tree, first ? path : m->spare, m->target, en->mtime, e);
@@ -221,12 +203,6 @@ static int check_control(const struct work *w, const struct deb_control *k, stru
 		       k->version, k->arch, t->name, t->version, t->arch);
 }
 
-/* The paragraph of dpkg's status: its own first line, then how it is installed. */
-static const char *status_text(const struct deb_control *k, struct arena *a)
-{
-	return arena_printf(a, "Package: %s\nStatus: install ok installed\n%s\n", k->name, k->text);
-}
-
 static int unpack_deb(struct unpacker *u, struct err *e)
 {
 	AUTO_DEB struct deb *d = NULL;
@@ -237,7 +213,7 @@ static int unpack_deb(struct unpacker *u, struct err *e)
 	if (deb_open(w->path, &limits, u->m->run, &u->arena, &d, &k, e) < 0 || check_control(w, &k, e) < 0)
 		return -1;
 	w->replaces = k.replaces;
-	w->status = status_text(&k, &u->arena);
+	w->status = arena_printf(&u->arena, "Package: %s\nStatus: install ok installed\n%s\n", k.name, k.text);
 	w->list_name = k.same ? arena_printf(&u->arena, "%s:%s", k.name, k.arch) : k.name;
 	buf_addstr(&w->list, "/.\n");
 	while ((got = tar_next(deb_data(d), &en, e)) > 0)
@@ -275,14 +251,6 @@ static int walk_python(struct unpacker *u, const char *below, bool *ret_install,
 	return below && added == 0 ? err_set(e, ERR_INTEGRITY, "has no directory 'python'") : 0;
 }
 
-static int unpack_python(struct unpacker *u, struct err *e)
-{
-	bool install = false;
-	if (walk_python(u, NULL, &install, e) < 0)
-		return -1;
-	return walk_python(u, install ? "python/install" : "python", NULL, e);
-}
-
 int unpack_work(struct unpacker *u, struct work *w, struct err *e)
 {
 	u->work = w;
@@ -295,5 +263,8 @@ int unpack_work(struct unpacker *u, struct work *w, struct err *e)
 	case WORLD_FILE:
 		break;
 	}
-	return unpack_python(u, e);
+	bool install = false;
+	if (walk_python(u, NULL, &install, e) < 0)
+		return -1;
+	return walk_python(u, install ? "python/install" : "python", NULL, e);
 }
