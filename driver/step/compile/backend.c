@@ -96,146 +96,24 @@ static const char *nvcc_identity(const struct plan *p, struct arena *a)
 	return arena_printf(a, "string:%s", digest);
 }
 
+/* One of our scripts, with variables of this build in front. */
+static char *script(const char *variables, const unsigned char *text, size_t size, struct arena *a)
+{
+	return arena_printf(a, "#!/bin/sh\n%s\n%.*s", variables, (int)size, (const char *)text);
+}
+
 char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct arena *a)
 {
-	static const char text[] = "#!/bin/sh\n"
-				   "# nvcc by way of the compiler cache. Its key does not tell -dc from -c, but does "
-				   "tell -rdc=true -c, which is the same.\n"
-				   "# Without a list of headers (-MD) it would go by what the preprocessor gives for "
-				   "the device, where the host's compiler\n"
-				   "# sees another text: such a compilation is not cached.\n"
-				   "compiler=$1 list=\n"
-				   "shift\n"
-				   "for a; do\n"
-				   "\tshift\n"
-				   "\tcase $a in\n"
-				   "\t-dc | --device-c) set -- \"$@\" -rdc=true -c ;;\n"
-				   "\t-MD | -MMD) list=1; set -- \"$@\" \"$a\" ;;\n"
-				   "\t*) set -- \"$@\" \"$a\" ;;\n"
-				   "\tesac\n"
-				   "done\n"
-				   "[ \"$list\" ] || exec \"$compiler\" \"$@\"\n"
-				   "CCACHE_COMPILERCHECK='%s' exec '%s' \"$compiler\" \"$@\"\n";
-	return arena_printf(a, text, nvcc_identity(p, a), ccache);
+	const char *variables = arena_printf(a, "identity='%s' ccache='%s'", nvcc_identity(p, a), ccache);
+	return script(variables, nvcc_by_ccache_script, nvcc_by_ccache_script_size, a);
 }
 
 char *backend_heap(struct arena *a)
 {
 	/* Else it begins at an eighth of the memory, and at 128 MiB at the latest (GCC's manual, "ggc-min-heapsize"):
 	 * with GCC 13 a tenth of the time of PyTorch's larger units. */
-	static const char text[] =
-		"#!/bin/sh\n"
-		"# GCC with a larger heap: there is memory to spare. Not where its options go into what it makes, nor "
-		"over a heap of the command's own.\n"
-		"compiler=$1 plain= debug=\n"
-		"shift\n"
-		"case ${compiler##*/} in\n"
-		"*clang*) plain=1 ;;\n"
-		"*gcc* | *g++*) ;;\n"
-		"*) plain=1 ;;\n"
-		"esac\n"
-		"for a; do\n"
-		"\tcase $a in\n"
-		"\t-g0) debug= ;;\n"
-		"\t-gno-*) ;;\n"
-		"\t-g*) debug=1 ;;\n"
-		"\t-frecord-gcc-switches | -flto* | *ggc-min-heapsize*) plain=1 ;;\n"
-		"\tesac\n"
-		"done\n"
-		"[ \"$plain$debug\" ] || set -- --param=ggc-min-heapsize=%llu \"$@\"\n"
-		"exec \"$compiler\" \"$@\"\n";
-	return arena_printf(a, text, (unsigned long long)(BACKEND_HEAP_BYTES >> 10));
-}
-
-void backend_modules(struct arena *a, struct kvlist *ret)
-{
-	static const char program[] =
-		"\"\"\"The units of all modules at once: torch's BuildExtension gives ninja those of one, links it, "
-		"and goes on to the next.\"\"\"\n"
-		"import os\n"
-		"import re\n"
-		"import subprocess\n"
-		"import sys\n"
-		"\n"
-		"\n"
-		"class Enough(BaseException):\n"
-		"    \"\"\"Raised in the place of running ninja.\"\"\"\n"
-		"\n"
-		"\n"
-		"def together(build, extensions):\n"
-		"    \"\"\"In a child, of which nothing but files remains: the status of a ninja that has the units of "
-		"all modules.\"\"\"\n"
-		"    real, rules, outputs, units, place = subprocess.run, {}, set(), [], None\n"
-		"\n"
-		"    def run(command, *args, **options):\n"
-		"        if command[0] != \"ninja\" or \"cwd\" not in options:\n"
-		"            return real(command, *args, **options)\n"
-		"        raise Enough(command, options[\"cwd\"])\n"
-		"\n"
-		"    subprocess.run = run\n"
-		"    for extension in (e for e in extensions if not e.optional):\n"
-		"        try:\n"
-		"            build(extension)\n"
-		"            return 0  # without ninja\n"
-		"        except Enough as e:\n"
-		"            command, where = e.args\n"
-		"        with open(f\"{where}/build.ninja\") as f:\n"
-		"            text = f.read()\n"
-		"        made = set(re.findall(\"^build (.*?): \", text, re.M))\n"
-		"        # The same object of two modules differs by the flags: the later one is compiled when its "
-		"turn comes.\n"
-		"        if place not in (None, where) or outputs & made:\n"
-		"            continue\n"
-		"        place = where\n"
-		"        outputs |= made\n"
-		"        rules.update(re.findall(\"^(rule .*)\\n((?:  .*\\n)+)\", text, re.M))\n"
-		"        flags = \"\".join(f\"  {line}\\n\" for line in re.findall(\"^[a-z_]+ = .*\", text, re.M))\n"
-		"        units += (f\"{unit}\\n{flags}\" for unit in re.findall(\"^build .*\", text, re.M))\n"
-		"    with open(f\"{place}/build.ninja\", \"w\") as f:\n"
-		"        f.writelines(f\"{rule}\\n{body}\" for rule, body in rules.items())\n"
-		"        f.writelines(units)\n"
-		"    readable = real([\"ninja\", \"-n\"], cwd=place, stdout=subprocess.DEVNULL).returncode == 0\n"
-		"    return real(command, cwd=place).returncode if readable else 0\n"
-		"\n"
-		"\n"
-		"def ahead(build, extensions):\n"
-		"    sys.stdout.flush()\n"
-		"    sys.stderr.flush()\n"
-		"    child = os.fork()\n"
-		"    if child:\n"
-		"        if os.waitpid(child, 0)[1]:\n"
-		"            raise RuntimeError(\"ninja has failed\")\n"
-		"        return\n"
-		"    status = 0\n"
-		"    try:\n"
-		"        status = together(build, extensions)\n"
-		"    except Exception as e:\n"
-		"        print(f\"ptbuild: one module after the other: {e!r}\", flush=True)\n"
-		"    finally:\n"
-		"        os._exit(status)\n"
-		"\n"
-		"\n"
-		"def modules(distribution):\n"
-		"    base = distribution.cmdclass.get(\"build_ext\")\n"
-		"    torch = sys.modules.get(\"torch.utils.cpp_extension\")\n"
-		"    if not torch or not isinstance(base, type) or not issubclass(base, torch.BuildExtension):\n"
-		"        return\n"
-		"\n"
-		"    class build_ext(base):\n"
-		"        def build_extension(self, ext):\n"
-		"            if self.use_ninja and not self.parallel and ext is self.extensions[0] and "
-		"len(self.extensions) > 1:\n"
-		"                ahead(super().build_extension, self.extensions)\n"
-		"            super().build_extension(ext)\n"
-		"\n"
-		"    distribution.cmdclass[\"build_ext\"] = build_ext\n";
-	struct kvlist files = {0};
-	kvlist_set(&files, a, "ptbuild_modules.py", program);
-	kvlist_set(&files, a, "ptbuild_modules-1.dist-info/METADATA",
-		   "Metadata-Version: 2.1\nName: ptbuild-modules\nVersion: 1\n");
-	kvlist_set(&files, a, "ptbuild_modules-1.dist-info/entry_points.txt",
-		   "[setuptools.finalize_distribution_options]\nptbuild = ptbuild_modules:modules\n");
-	*ret = files;
+	const char *variables = arena_printf(a, "heap=%llu", (unsigned long long)(BACKEND_HEAP_BYTES >> 10));
+	return script(variables, larger_heap_script, larger_heap_script_size, a);
 }
 
 static void compiler_cache(const struct plan *p, const struct backend *b, const struct backend_options *o,

@@ -42,9 +42,14 @@ extern const char BACKEND_RPATH[];
 #define BACKEND_HEAP SANDBOX_CFG "/ccache-heap"
 #define BACKEND_HEAP_BYTES (UINT64_C(1) << 30)
 
-/* BACKEND_MODULES: a directory inside the sandbox, on Python's path where setuptools builds: with
- * it the units of all extension modules of a package are compiled at once. */
+/* BACKEND_MODULES: a directory inside the sandbox, on Python's path where setuptools builds, with a
+ * package whose entry point setuptools calls: the units of all extension modules of a package are
+ * compiled at once. */
 #define BACKEND_MODULES SANDBOX_CFG "/modules"
+
+/* The files ptbuild_modules.py, nvcc_by_ccache.sh and larger_heap.sh beside this one. */
+extern const unsigned char modules_program[], nvcc_by_ccache_script[], larger_heap_script[];
+extern const size_t modules_program_size, nvcc_by_ccache_script_size, larger_heap_script_size;
 
 struct backend_options {
 	unsigned jobs;
@@ -72,11 +77,6 @@ char *backend_nvcc_launcher(const struct plan *p, const char *ccache, struct are
  * compiler cache's key does not have it, so where GCC would write its options into what it makes
  * (debug information, link-time optimisation) it runs as it is. */
 char *backend_heap(struct arena *a);
-/* backend_modules: the files of BACKEND_MODULES, by their names below it: a package of Python whose
- * entry point setuptools calls ("setuptools.finalize_distribution_options"). torch's BuildExtension
- * writes a build.ninja for each module, runs ninja and links, one module after the other; before
- * the first of them all units are given to one ninja. Commands and bytes are the same. */
-void backend_modules(struct arena *a, struct kvlist *ret);
 /* backend_cache_file: the text of the file that CMake reads as its toolchain file: the plan's cache
  * entries and the prefix map, which is a compile option and not a flag so that torch.__config__
  * does not print it. */

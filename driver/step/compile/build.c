@@ -81,13 +81,15 @@ static int masquerade(const struct build_request *q, const char *ccache, struct 
 /* What compiles the units of several modules at once. */
 static int write_modules(const char *build_dir, struct arena *a, struct err *e)
 {
-	const char *dir = path_join(a, "cfg", path_base(BACKEND_MODULES));
-	struct kvlist files;
-	backend_modules(a, &files);
-	for (size_t i = 0; i < files.count; i++) {
-		const char *rel = path_join(a, dir, files.items[i].key);
+	const struct kv files[] = {
+		{"ptbuild_modules.py", arena_strndup(a, (const char *)modules_program, modules_program_size)},
+		{"ptbuild_modules-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: ptbuild-modules\nVersion: 1\n"},
+		{"ptbuild_modules-1.dist-info/entry_points.txt",
+		 "[setuptools.finalize_distribution_options]\nptbuild = ptbuild_modules:modules\n"}};
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		const char *rel = arena_printf(a, "cfg/%s/%s", path_base(BACKEND_MODULES), files[i].key);
 		if (fs_mkdirs(build_dir, path_dir(a, rel), e) < 0 ||
-		    write_if_other(build_dir, rel, files.items[i].value, 0644, e) < 0)
+		    write_if_other(build_dir, rel, files[i].value, 0644, e) < 0)
 			return -1;
 	}
 	return 0;
