@@ -18,6 +18,11 @@ struct parse {
 	struct arena *own;  /* of ones */
 };
 
+static bool is_text(const struct arg_def *d)
+{
+	return d->type == ARG_STRING || d->type == ARG_ONE;
+}
+
 /* By the short name `c`, or by the long one if that is 0. */
 static const struct arg_def *find(const struct parse *p, char c, const char *name, size_t len)
 {
@@ -101,7 +106,7 @@ static int store(struct parse *p, const struct arg_def *d, const char *shown, co
 	}
 	if (d->type == ARG_ONE)
 		kvlist_set(&p->ones, p->own, d->name, value);
-	if (d->type == ARG_STRING || d->type == ARG_ONE || d->type == ARG_EACH)
+	if (is_text(d) || d->type == ARG_EACH)
 		strlist_ref(&pieces, &a, value);
 	else
 		strlist_split(&pieces, &a, value, ",");
@@ -111,7 +116,7 @@ static int store(struct parse *p, const struct arg_def *d, const char *shown, co
 	if (!p->target)
 		return 0;
 	void *to = p->target + d->offset;
-	if (d->type == ARG_STRING || d->type == ARG_ONE)
+	if (is_text(d))
 		*(const char **)to = value;
 	else if (d->type == ARG_LIST || d->type == ARG_EACH)
 		strlist_append(to, p->arena, &pieces);
@@ -237,4 +242,18 @@ bool args_given(const struct arg_def *d, const void *target)
 	default:
 		return *(const unsigned *)field > 0;
 	}
+}
+
+void args_values(const struct arg_def *d, const void *target, struct arena *a, struct strlist *ret)
+{
+	const void *field = (const char *)target + d->offset;
+	const struct kvlist *pairs = d->type == ARG_PAIRS ? field : &(struct kvlist){0};
+	if (is_text(d) && args_given(d, target))
+		strlist_ref(ret, a, *(const char *const *)field);
+	if ((d->type == ARG_UINT || d->type == ARG_COUNT) && args_given(d, target))
+		strlist_addf(ret, a, "%u", *(const unsigned *)field);
+	if (d->type == ARG_LIST || d->type == ARG_EACH)
+		strlist_append(ret, a, field);
+	for (size_t i = 0; i < pairs->count; i++)
+		strlist_addf(ret, a, "%s=%s", pairs->items[i].key, pairs->items[i].value);
 }

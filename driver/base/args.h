@@ -30,6 +30,8 @@ struct arg_def {
 
 /* args_given: whether the command line set an option of `target`, or not to what it was before. */
 bool args_given(const struct arg_def *d, const void *target) __attribute__((pure));
+/* args_values: the values that an option of `target` has, as they are written; of flags none. */
+void args_values(const struct arg_def *d, const void *target, struct arena *a, struct strlist *ret);
 /* args_parse: fills `target` by the tables (`ntables` pointers to tables that end with a NULL name)
  * from argv[1] on. Short options may be joined ("-vq", "-j4"); a value that begins with "--" needs
  * --name=VALUE; the last of an option given twice counts, but for ARG_ONE. Everything else, "-" and

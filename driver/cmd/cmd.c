@@ -161,18 +161,16 @@ static int check_file(const char *option, const char *path, const char *values, 
 	return option ? err_wrap(e, "--%s", option) : -1;
 }
 
-static int check_files(const struct command *cmd, const void *options, const struct strlist *args, struct err *e)
+static int check_files(const struct command *cmd, const void *options, const struct strlist *args, struct arena *a,
+		       struct err *e)
 {
 	for (size_t i = 0; cmd->tables[i]; i++)
 		for (const struct arg_def *d = cmd->tables[i]; d->name; d++) {
-			const void *at = (const char *)options + d->offset;
-			const struct strlist *list = at;
-			const char *one = d->type == ARG_STRING || d->type == ARG_ONE ? *(const char *const *)at : NULL;
-			if (d->values && one && check_file(d->name, one, d->values, d->metavar, e) < 0)
-				return -1;
-			for (size_t k = 0; d->values && (d->type == ARG_LIST || d->type == ARG_EACH) && k < list->count;
-			     k++)
-				if (check_file(d->name, list->items[k], d->values, d->metavar, e) < 0)
+			struct strlist values = {0};
+			if (d->values && d->type != ARG_PAIRS)
+				args_values(d, options, a, &values);
+			for (size_t k = 0; k < values.count; k++)
+				if (check_file(d->name, values.items[k], d->values, d->metavar, e) < 0)
 					return -1;
 		}
 	const struct cmd_positional *p = cmd->arguments;
@@ -287,7 +285,7 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 		return err_set(e, ERR_USAGE, "--verbose and --quiet cannot be used together");
 	if (options->jobs > 4096)
 		return err_set(e, ERR_USAGE, "--jobs %u is too many", options->jobs);
-	if (refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, e) < 0)
+	if (refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, &a, e) < 0)
 		return -1;
 	struct run walled = *run;
 	if (cmd_walls(options, &walled, e) < 0)

@@ -182,17 +182,8 @@ static int add_option(struct buf *out, const char *option, const char *value, st
 static int add_values(struct buf *out, const struct arg_def *d, const void *options, struct arena *a, bool *ret_here,
 		      struct err *e)
 {
-	const void *field = (const char *)options + d->offset;
 	struct strlist values = {0};
-	if ((d->type == ARG_STRING || d->type == ARG_ONE) && *(const char *const *)field)
-		strlist_ref(&values, a, *(const char *const *)field);
-	if ((d->type == ARG_UINT || d->type == ARG_COUNT) && *(const unsigned *)field)
-		strlist_addf(&values, a, "%u", *(const unsigned *)field);
-	if (d->type == ARG_LIST)
-		strlist_append(&values, a, field);
-	const struct kvlist *pairs = field;
-	for (size_t i = 0; d->type == ARG_PAIRS && i < pairs->count; i++)
-		strlist_addf(&values, a, "%s=%s", pairs->items[i].key, pairs->items[i].value);
+	args_values(d, options, a, &values);
 	for (size_t i = 0; i < values.count; i++) {
 		*ret_here = *ret_here || (*values.items[i] != '/' && fs_exists(TRUSTED, values.items[i]));
 		if (add_option(out, d->name, values.items[i], e) < 0)
