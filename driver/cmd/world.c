@@ -1,18 +1,34 @@
-#include "cmd/world.h"
-
+#include "cache/world.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "base/text.h"
-#include "cache/world.h"
+#include "cache/gc.h"
+#include "cmd/cmd.h"
+#include "cmd/cost.h"
+#include "core/world/world.h"
+#include "step/fetch/archives.h"
+#include "step/fetch/wheel_index.h"
+#include "step/lock/lock_files.h"
+#include "step/lock/lock_make.h"
+#include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/pipeline_world_copy.h"
 
-/* Those that parts are for, as Debian's names tell. */
+struct world_options {
+	struct cmd_globals global;
+	const char *platform; /* NULL: this machine's */
+	const char *keyring;
+	const char *base; /* lock: of a toolkit */
+	const char *copy; /* make: NULL: none */
+	const char *keep_days;
+	bool write, dry_run;
+};
+
 static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
 
-static const char *const kinds[] = {[WORLD_DEB] = "deb", [WORLD_WHEEL] = "wheel", [WORLD_FILE] = "file"};
-
-int world_platform(const struct cmd_context *c, const char **ret, struct err *e)
+/* --platform, else this machine's. ERR_USAGE for one that no part is for. */
+static int world_platform(const struct cmd_context *c, const char **ret, struct err *e)
 {
 	const struct world_options *o = c->options;
 	const char *name = o->platform ? o->platform : machine_platform(c->arena);
@@ -26,7 +42,9 @@ int world_platform(const struct cmd_context *c, const char **ret, struct err *e)
 		    : err_hint(e, "--platform takes x86_64-linux or aarch64-linux");
 }
 
-const char *world_command(const struct cmd_context *c, const char *action, const char *name, const char *platform)
+/* The command line for an action, with the directories that the user named. */
+static const char *world_command(const struct cmd_context *c, const char *action, const char *name,
+				 const char *platform)
 {
 	AUTO_BUF struct buf out = {0};
 	const struct cmd_globals *g = c->global;
@@ -37,6 +55,360 @@ const char *world_command(const struct cmd_context *c, const char *action, const
 		buf_printf(&out, " --cache %s", shell_quoted(g->cache, c->arena));
 	return arena_strdup(c->arena, buf_cstr(&out));
 }
+
+/* "ptbuild world make", "verify" and "gc". */
+static int load(struct cmd_context *c, const char *name, const char **ret_profiles, const struct world **ret,
+		struct err *e)
+{
+	const char *platform;
+	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, ret_profiles, e) < 0)
+		return -1;
+	return world_load(*ret_profiles, name, platform, c->arena, ret, e);
+}
+
+/* Each line of a world with drift says so. */
+#define TEXT(words)                                                                                                    \
+	{                                                                                                              \
+		.text = "[{?drift}drift: ]" words                                                                      \
+	}
+
+static const struct show drift_rows[] = {TEXT("  in place  {}"), {0}};
+static const struct show made_rows[] = {
+	TEXT("{name} {platform}"),
+	TEXT("  dir       {dir}"),
+	TEXT("  copy      {copy}[: it was there and stays; gone or changed in it: {?copy_differs}{copy_differs} of the "
+	     "world's files, first '{-first}'; remove it for a new copy][{?-there}: it was there]"),
+	TEXT("  key       {key}"),
+	TEXT("  size      {bytes:MB}"),
+	{.each = "drift", .rows = drift_rows},
+	TEXT("  files     {!hit}{downloaded} downloaded ({downloaded_bytes:MB} in {-fetching:.1} s), {from_store} were "
+	     "in the store"),
+	TEXT("  {?hit}it was there"),
+	TEXT("  seconds   {seconds:.1}"),
+	{0}};
+
+/* A copy that was there stays, whatever became of it: who has it made again is told. `copy`: NULL, or the directory
+ * that it was copied to. */
+static int print_made(struct cmd_context *c, const struct world *w, const struct world_result *r, const char *copy,
+		      const struct world_copied *copied, struct err *e)
+{
+	static const struct show quiet[] = {{.text = "[{copy}][{!copy}{dir}]"}, {0}};
+	uint64_t bytes = 0;
+	if (fs_tree_size(r->dir, &bytes, e) < 0)
+		return -1;
+	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:I, s:I, s:i, s:i, s:f, s:f, s:b, s:o}",
+				"schema", 1, "name", w->name, "platform", w->platform, "key", r->key, "dir",
+				json_or_null(r->dir), "copy", json_or_null(copy), "copy_differs",
+				copied->there ? json_integer((json_int_t)copied->differ) : json_null(), "hit", r->hit,
+				"drift", json_from_strlist(&r->drift), "bytes", (json_int_t)bytes, "downloaded_bytes",
+				(json_int_t)r->fetched.bytes, "downloaded", (int)r->fetched.downloaded, "from_store",
+				(int)r->fetched.from_store, "seconds", r->seconds, "-fetching", r->fetched.seconds,
+				"-there", copied->there && !copied->differ, "-first",
+				json_or_null(copied->first ? utf8_printable(copied->first, c->arena) : NULL));
+	return cmd_show(c, doc, c->global->quiet ? quiet : made_rows, e);
+}
+
+static int world_make(struct cmd_context *c, const char *name, struct err *e)
+{
+	const struct world_options *o = c->options;
+	struct world_request q = {.no_drift = c->global->no_drift,
+				  .jobs = c->global->jobs ? c->global->jobs : machine_processors(),
+				  .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
+	struct world_result r = {.use = LOCK_NONE};
+	struct world_copied copied = {0};
+	const char *copy = o->copy ? cmd_absolute(c->arena, o->copy) : NULL;
+	const char *store_dir, *made = NULL;
+	bool there;
+	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
+	    cmd_cache_dir(c, &store_dir, e) < 0 || (copy && world_copy_place(copy, store_dir, c->arena, e) < 0) ||
+	    (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0) ||
+	    cmd_store(c, &q.store, e) < 0 || store_world_find(q.store, q.world->key, c->arena, &made, e) < 0 ||
+	    (!made && !c->global->offline && cmd_needs_space(c, q.world, e) < 0) ||
+	    world_ensure(&q, c->run, c->arena, &r, e) < 0)
+		return -1;
+	const double start = log_seconds();
+	int rc = copy ? world_copy(r.dir, copy, r.world->name, r.key, c->run, c->arena, &copied, e) : 0;
+	r.seconds += log_seconds() - start;
+	if (rc == 0)
+		rc = print_made(c, q.world, &r, copy, &copied, e);
+	lock_release(&r.use);
+	return rc;
+}
+
+/* The store's object of a made world; a stamp that names another key is one that was changed. */
+static int check_world(struct cmd_context *c, const struct world *w, const char *dir, struct err *e)
+{
+	const struct store_object o = {.kind = STORE_WORLD, .key = w->key, .path = path_dir(c->arena, dir)};
+	char *name, *key;
+	if (store_verify(&o, c->run, e) < 0)
+		return -1;
+	int stamped = world_read_stamp(dir, c->arena, &name, &key, e);
+	if (stamped < 0)
+		return -1;
+	if (!stamped || strcmp(name, w->name) != 0 || strcmp(key, w->key) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s/%s' does not name '%s' with the key %s of its locks", dir,
+			       WORLD_STAMP, w->name, w->key);
+	return 0;
+}
+
+static int world_verify(struct cmd_context *c, const char *name, struct err *e)
+{
+	const struct world *w;
+	const char *profiles, *dir = NULL, *store_dir;
+	struct store *s;
+	if (load(c, name, &profiles, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
+		return -1;
+	if (fs_exists(TRUSTED, store_dir) &&
+	    (cmd_store_read(c, &s, e) < 0 || store_world_find(s, w->key, c->arena, &dir, e) < 0))
+		return -1;
+	if (!dir) {
+		err_set(e, ERR_CONFIG, "the world '%s' for %s is not made", w->name, w->platform);
+		return err_hint(e, "make it: %s", world_command(c, "make", w->name, w->platform));
+	}
+	double start = log_seconds();
+	log_wait(c->run->log, "%s: hashing", w->name);
+	if (check_world(c, w, dir, e) < 0) {
+		if (e->kind != ERR_INTEGRITY)
+			return -1;
+		return err_hint(e, "'ptbuild cache verify%s%s' moves it out of the way, and '%s' makes it anew",
+				c->global->cache ? " --cache " : "",
+				c->global->cache ? shell_quoted(c->global->cache, c->arena) : "",
+				world_command(c, "make", w->name, w->platform));
+	}
+	static const struct show rows[] = {{.text = "{name} {platform}: as it was made, {seconds:.1} s ({dir})"}, {0}};
+	if (c->global->quiet && !c->global->json)
+		return 0;
+	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:f}", "schema", 1, "name", w->name, "platform", w->platform,
+				"key", w->key, "dir", json_or_null(dir), "seconds", log_seconds() - start);
+	return cmd_show(c, doc, rows, e);
+}
+
+/* What the tables of today would make under the name that the object has. */
+static bool is_named(const char *profiles, const struct store_object *o)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *doc = NULL;
+	const struct world *w;
+	const char *name = NULL, *platform = NULL;
+	if (json_read(TRUSTED, path_join(&a, o->path, "world.json"), &doc, ERR_IGNORED) < 0 ||
+	    json_unpack(doc, "{s:s, s:s}", "name", &name, "platform", &platform) < 0 ||
+	    world_load(profiles, name, platform, &a, &w, ERR_IGNORED) < 0)
+		return false;
+	return strcmp(w->key, o->key) == 0;
+}
+
+static bool unwanted(void *user, const struct store_object *o)
+{
+	return !is_named(user, o);
+}
+
+static const struct show gc_rows[] = {
+	{.text = "[{!dry_run}removed][{?dry_run}would remove] {key:.16}, {bytes:MB}", .each = "removed"},
+	{.text = "{removed:#} worlds, {removed_bytes:MB}[{!dry_run} removed][{?dry_run}, would go]; {kept} "
+		 "stay[{?busy} ({busy} in use)]"},
+	{0}};
+
+static json_t *gc_json(const struct gc_result *r, bool dry_run)
+{
+	json_t *rows = json_array();
+	for (size_t i = 0; i < r->count; i++)
+		json_array_append_new(rows, json_pack("{s:s, s:o, s:I}", "key", r->removed[i].key, "dir",
+						      json_or_null(r->removed[i].path), "bytes",
+						      (json_int_t)r->removed[i].bytes));
+	return json_pack("{s:i, s:b, s:o, s:I, s:I, s:I}", "schema", 1, "dry_run", dry_run, "removed", rows,
+			 "removed_bytes", (json_int_t)r->removed_bytes, "kept", (json_int_t)r->kept, "busy",
+			 (json_int_t)r->busy);
+}
+
+static int world_gc(struct cmd_context *c, const char *name, struct err *e)
+{
+	const struct world_options *o = c->options;
+	struct gc_options q = {.keep_seconds = -1,
+			       .max_bytes = -1,
+			       .grace_seconds = GC_GRACE_SECONDS,
+			       .dry_run = o->dry_run,
+			       .kind = STORE_WORLD,
+			       .unwanted = unwanted};
+	struct gc_result r = {0};
+	const char *dir, *profiles;
+	struct store *s;
+	(void)name;
+	if ((o->keep_days && cmd_keep_days(o->keep_days, &q.keep_seconds, e) < 0) || cmd_cache_dir(c, &dir, e) < 0 ||
+	    cmd_profiles_dir(c, &profiles, e) < 0)
+		return -1;
+	q.user = (void *)(uintptr_t)profiles;
+	if (fs_exists(TRUSTED, dir) && (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0))
+		return -1;
+	return cmd_show(c, gc_json(&r, o->dry_run), gc_rows, e);
+}
+
+/* "ptbuild world lock": what the archive's present packages would change in the lock of a part. */
+#define ARCHIVE "debian"
+#define MANIFEST_MAX (4U << 20) /* a hundred times the largest there is */
+
+static int read_lock(const char *profiles, const char *part, const char *platform, struct arena *a,
+		     const struct world_lock **ret, struct err *e)
+{
+	const char *path = world_lock_path(profiles, part, platform, a);
+	struct world_lock *lock = arena_alloc(a, sizeof(*lock));
+	*ret = NULL;
+	if (!fs_exists(TRUSTED, path))
+		return 0;
+	if (world_lock_read(path, a, lock, e) < 0)
+		return -1;
+	*ret = lock;
+	return 0;
+}
+
+/* What a toolkit lies on. */
+static int add_base(struct cmd_context *c, const char *profiles, struct lock_request *q, struct err *e)
+{
+	const struct world_options *o = c->options;
+	bool is_base = strcmp(q->part->kind, "base") == 0;
+	if (is_base && o->base)
+		return err_set(e, ERR_USAGE, "--base %s does not apply: '%s' is a base", o->base, q->part->part);
+	if (is_base)
+		return 0;
+	if (!o->base) {
+		err_set(e, ERR_USAGE, "'%s' lies on a base, and no --base says on which", q->part->part);
+		return err_hint(e, "for example --base debian13");
+	}
+	if (world_part_load(profiles, o->base, c->arena, &q->base, e) < 0 ||
+	    read_lock(profiles, o->base, q->platform, c->arena, &q->base_lock, e) < 0)
+		return -1;
+	if (q->base_lock)
+		return 0;
+	err_set(e, ERR_CONFIG, "the base '%s' has no lock for '%s'", o->base, q->platform);
+	return err_hint(e, "make it first: ptbuild world lock %s --platform %s --write", o->base, q->platform);
+}
+
+static int find_archives(struct cmd_context *c, struct store *store, const struct fetch_options *o,
+			 const struct world_part *p, const char *platform, struct world_entry **ret, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	const char *file;
+	if (fetch_page(store, p->manifest, NULL, MANIFEST_MAX, o, c->run, c->arena, &file, e) < 0 ||
+	    fs_read(TRUSTED, file, MANIFEST_MAX, &text, e) < 0)
+		return -1;
+	return lock_redist(text.data, text.len, p->manifest, p->archives, p->archives_count, platform, c->arena, ret,
+			   e);
+}
+
+/* The wheels and the archives that a part asks for, as the Python index and NVIDIA's manifest have them now, in the
+ * place of those in the lock. What a python asks for is pinned by hand and stays. */
+static int lock_files(struct cmd_context *c, const struct world_part *p, struct world_lock *l, struct err *e)
+{
+	struct fetch_options fetch;
+	struct store *store;
+	struct world_entry *wheels = arena_array(c->arena, p->wheels_count + 1, sizeof(*wheels)), *archives = NULL;
+	if (strcmp(p->kind, "python") == 0) {
+		/* "cpython==3.12.7+20241008" is in the lock, by hand. */
+		const char *equals = strstr(p->archives[0], "==");
+		for (size_t i = 0; equals && i < l->count; i++)
+			if (strncmp(l->entries[i].name, p->archives[0], (size_t)(equals - p->archives[0])) == 0 &&
+			    strcmp(l->entries[i].version, equals + 2) == 0)
+				return 0;
+		err_set(e, ERR_CONFIG, "the lock of '%s' for %s has no '%s'", p->part, l->platform, p->archives[0]);
+		return err_hint(e, "no list of such archives is read: write its line, with a sha256 that you trust");
+	}
+	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < p->wheels_count; i++) {
+		struct wheel_page page;
+		if (wheel_list(store, p->wheels[i], &fetch, c->run, c->arena, &page, e) < 0 ||
+		    lock_wheel(p->wheels[i], l->platform, page.files, page.count, c->arena, &wheels[i], e) < 0)
+			return -1;
+	}
+	if (p->archives_count && find_archives(c, store, &fetch, p, l->platform, &archives, e) < 0)
+		return -1;
+	lock_replace(l, WORLD_WHEEL, wheels, p->wheels_count, c->arena);
+	lock_replace(l, WORLD_FILE, archives, p->archives_count, c->arena);
+	return 0;
+}
+
+static int make_lock(struct cmd_context *c, const char *profiles, const struct world_part *p, const char *platform,
+		     const struct world_lock *before, struct world_lock *ret, struct err *e)
+{
+	const struct world_options *o = c->options;
+	struct lock_request q = {.part = p,
+				 .platform = platform,
+				 .archive = ARCHIVE,
+				 .before = before,
+				 .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
+	struct fetch_options fetch;
+	struct strlist addresses = {0};
+	struct store *store;
+	char asked[65];
+	if (!p->packages_count) {
+		world_part_asked(p, asked);
+		*ret = before ? *before : (struct world_lock){.part = p->part, .platform = platform};
+		ret->asked = arena_strdup(c->arena, asked);
+		return lock_files(c, p, ret, e);
+	}
+	q.addresses = &addresses;
+	if (add_base(c, profiles, &q, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0 ||
+	    fetch_archive(store, ARCHIVE, p->suite, &fetch, c->run, c->arena, &addresses, e) < 0 ||
+	    lock_make(&q, c->run, c->arena, ret, e) < 0)
+		return -1;
+	return p->wheels_count + p->archives_count ? lock_files(c, p, ret, e) : 0;
+}
+
+static json_t *diff_json(const struct lock_diff *d)
+{
+	json_t *rows = json_array();
+	for (size_t i = 0; i < d->count; i++) {
+		const struct lock_change *x = &d->changes[i];
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:s, s:o, s:o, s:I, s:b}", "kind", x->kind, "name", x->name,
+						"before", json_or_null(x->before), "after", json_or_null(x->after),
+						"bytes", (json_int_t)x->size, "same_version", x->same_version));
+	}
+	return rows;
+}
+
+static const struct show lock_rows[] = {
+	{.text = "[{!before}+][{!after}-][{?same_version}!][{!same_version}{?before}{?after} ] {kind:<5} {name} "
+		 "[{before}][{!same_version}{?before} -> {after}][{!before}{after}, {bytes:MB}]"
+		 "[{?same_version}: other bytes or place of one version]",
+	 .each = "changes"},
+	{.text = "{part} {platform}: {files} files, {bytes:MB}[, index of {date}]: {added} added, {removed} removed, "
+		 "{changed} changed[{?other_request}, the table asks for something else than before]"},
+	{.text = "written to {written}"},
+	{0}};
+
+static int world_lock(struct cmd_context *c, const char *name, struct err *e)
+{
+	const struct world_options *o = c->options;
+	const char *profiles, *platform, *written = NULL;
+	const struct world_part *p;
+	const struct world_lock *before;
+	struct world_lock after;
+	struct lock_diff d;
+	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
+	    world_part_load(profiles, name, c->arena, &p, e) < 0 || world_part_check_platform(p, platform, e) < 0 ||
+	    read_lock(profiles, name, platform, c->arena, &before, e) < 0 ||
+	    make_lock(c, profiles, p, platform, before, &after, e) < 0)
+		return -1;
+	lock_compare(before, &after, c->arena, &d);
+	if (o->write && (!before || d.count || d.other_request)) {
+		written = world_lock_path(profiles, name, platform, c->arena);
+		if (world_lock_save(&after, written, e) < 0)
+			return e->kind == ERR_INTEGRITY ? -1
+							: err_hint(e, "give a directory of tables that you may write "
+								      "with --profiles DIR");
+	}
+	return cmd_show(c,
+			json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:o}", "schema", 1,
+				  "part", after.part, "platform", after.platform, "suite", after.suite, "date",
+				  after.date, "files", (json_int_t)after.count, "bytes",
+				  (json_int_t)world_lock_bytes(&after), "other_request", d.other_request, "added",
+				  (json_int_t)d.added, "removed", (json_int_t)d.removed, "changed",
+				  (json_int_t)d.changed, "changes", diff_json(&d), "written", json_or_null(written)),
+			lock_rows, e);
+}
+
+/* Those that parts are for, as Debian's names tell. */
+static const char *const kinds[] = {[WORLD_DEB] = "deb", [WORLD_WHEEL] = "wheel", [WORLD_FILE] = "file"};
 
 /* The root of a part alone, of which only a base can have one; NULL: not made here. */
 static int find_made(struct cmd_context *c, const char *profiles, const struct world_part *p, const char *platform,

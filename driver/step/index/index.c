@@ -1,9 +1,149 @@
+#include <limits.h>
+
 #include "base/os.h"
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "base/sys/lock.h"
 #include "base/text.h"
 #include "step/index/index_parts.h"
+
+/* The repository version whose rules the pages keep: 1.1 made sizes and versions mandatory, what came later is
+ * optional. */
+#define API_VERSION "1.4"
+
+static void put_escaped(struct buf *out, const char *s)
+{
+	static const char *const entities[UCHAR_MAX + 1] = {
+		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
+	for (; *s; s++) {
+		const char *entity = entities[(unsigned char)*s];
+		if (entity)
+			buf_addstr(out, entity);
+		else
+			buf_addc(out, *s);
+	}
+}
+
+/* Some servers and caches take a '+' in a path for a space. */
+static void put_url(struct buf *out, const char *url, const char *file)
+{
+	buf_addstr(out, url);
+	for (; *file; file++) {
+		if (strchr("+!", *file))
+			buf_printf(out, "%%%02X", (unsigned)*file);
+		else
+			buf_addc(out, *file);
+	}
+}
+
+static void put_head(struct buf *out, const char *title)
+{
+	buf_printf(out,
+		   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		   "<meta name=\"pypi:repository-version\" content=\"%s\">\n"
+		   "<title>%s</title>\n</head>\n<body>\n<h1>%s</h1>\n",
+		   API_VERSION, title, title);
+}
+
+static void put_attribute(struct buf *out, const char *name, const char *value)
+{
+	buf_printf(out, " %s=\"", name);
+	put_escaped(out, value);
+	buf_addc(out, '"');
+}
+
+static void put_link(struct buf *out, const struct index_wheel *w, const char *url)
+{
+	buf_addstr(out, "<a href=\"");
+	struct buf AUTO_BUF target = {0};
+	put_url(&target, url, w->file);
+	put_escaped(out, buf_cstr(&target));
+	buf_printf(out, "#sha256=%s\"", w->sha256);
+	if (*w->requires_python)
+		put_attribute(out, "data-requires-python", w->requires_python);
+	buf_printf(out, " data-core-metadata=\"sha256=%s\"", w->metadata_sha256);
+	/* The older name of it: pip 23.0, which knows no other, compares names as they are spelt (PEP 714). */
+	if (w->spelt_so)
+		buf_printf(out, " data-dist-info-metadata=\"sha256=%s\"", w->metadata_sha256);
+	if (w->yanked)
+		put_attribute(out, "data-yanked", w->reason);
+	buf_printf(out, ">%s</a><br>\n", w->file);
+}
+
+/* Each file that says what variants are, once. */
+static struct strlist variants_of(const struct index_wheel *const *wheels, size_t count, struct arena *a)
+{
+	struct strlist files = {0};
+	for (size_t i = 0; i < count; i++)
+		if (wheels[i]->variants)
+			strlist_once(&files, a, wheels[i]->variants);
+	return files;
+}
+
+static json_t *file_json(const struct index_wheel *w, const char *url)
+{
+	struct buf AUTO_BUF target = {0};
+	put_url(&target, url, w->file);
+	json_t *o = json_pack("{s:s, s:s, s:{s:s}, s:I, s:{s:s}}", "filename", w->file, "url", buf_cstr(&target),
+			      "hashes", "sha256", w->sha256, "size", (json_int_t)w->size, "core-metadata", "sha256",
+			      w->metadata_sha256);
+	if (w->spelt_so)
+		json_object_set_new(o, "dist-info-metadata", json_pack("{s:s}", "sha256", w->metadata_sha256));
+	if (*w->requires_python)
+		json_object_set_new(o, "requires-python", json_or_null(w->requires_python));
+	json_object_set_new(o, "yanked", w->yanked && *w->reason ? json_or_null(w->reason) : json_boolean(w->yanked));
+	return o;
+}
+
+static char *dump(json_t *j, struct arena *a)
+{
+	AUTO_FREE char *text = json_dumps(j, JSON_INDENT(1));
+	json_decref(j);
+	if (!text)
+		abort();
+	return arena_printf(a, "%s\n", text);
+}
+
+static char *index_project_json(const struct index_wheel *const *wheels, size_t count, const char *url, struct arena *a)
+{
+	struct strlist versions = {0};
+	json_t *files = json_array();
+	for (size_t i = 0; i < count; i++) {
+		json_array_append_new(files, file_json(wheels[i], url));
+		strlist_once(&versions, a, wheels[i]->version);
+	}
+	strlist_sort(&versions);
+	struct strlist variants = variants_of(wheels, count, a);
+	for (size_t i = 0; i < variants.count; i++) {
+		struct buf AUTO_BUF target = {0};
+		put_url(&target, url, variants.items[i]);
+		json_array_append_new(files, json_pack("{s:s, s:s, s:{}}", "filename", variants.items[i], "url",
+						       buf_cstr(&target), "hashes"));
+	}
+	return dump(json_pack("{s:{s:s}, s:s, s:o, s:o}", "meta", "api-version", API_VERSION, "name",
+			      wheels[0]->project, "versions", json_from_strlist(&versions), "files", files),
+		    a);
+}
+
+static char *index_root_json(const struct strlist *projects, struct arena *a)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < projects->count; i++)
+		json_array_append_new(list, json_pack("{s:s}", "name", projects->items[i]));
+	return dump(json_pack("{s:{s:s}, s:o}", "meta", "api-version", API_VERSION, "projects", list), a);
+}
+
+static char *index_listing_json(const struct index_sub *subs, size_t count, struct arena *a)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", subs[i].name, "label",
+						      subs[i].label, "install", json_from_strlist(&subs[i].install),
+						      "wheels", json_from_strlist(&subs[i].wheels), "missing",
+						      json_from_strlist(&subs[i].missing)));
+	return dump(json_pack("{s:i, s:o}", "schema", 1, "directories", list), a);
+}
 
 struct choosing {
 	const struct index_wheel *wheels;
@@ -166,7 +306,17 @@ static int write_project(struct indexing *x, const char *dir, const struct index
 	for (size_t i = 0; i < x->count; i++)
 		if (sub->has[i] && strcmp(x->wheels[i].project, project) == 0)
 			chosen[n++] = &x->wheels[i];
-	index_project_html(chosen, n, x->url, &html);
+	AUTO_ARENA struct arena a = {0};
+	struct strlist files = variants_of(chosen, n, &a);
+	put_head(&html, chosen[0]->project);
+	for (size_t i = 0; i < n; i++)
+		put_link(&html, chosen[i], x->url);
+	for (size_t i = 0; i < files.count; i++) {
+		buf_addstr(&html, "<a href=\"");
+		put_url(&html, x->url, files.items[i]);
+		buf_printf(&html, "\">%s</a><br>\n", files.items[i]);
+	}
+	buf_addstr(&html, "</body>\n</html>\n");
 	return write_page(path_join(x->a, dir, project), buf_cstr(&html), index_project_json(chosen, n, x->url, x->a),
 			  x->a, e);
 }
@@ -180,7 +330,10 @@ static int write_sub(struct indexing *x, const struct index_sub *sub, struct err
 		if (sub->has[i])
 			strlist_once(&projects, x->a, x->wheels[i].project);
 	strlist_sort(&projects);
-	index_root_html(&projects, &html);
+	put_head(&html, "Simple index");
+	for (size_t i = 0; i < projects.count; i++)
+		buf_printf(&html, "<a href=\"%s/\">%s</a><br>\n", projects.items[i], projects.items[i]);
+	buf_addstr(&html, "</body>\n</html>\n");
 	if (write_page(dir, buf_cstr(&html), index_root_json(&projects, x->a), x->a, e) < 0 ||
 	    fs_write(TRUSTED, path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
 		return -1;
@@ -196,35 +349,9 @@ static int write_sub(struct indexing *x, const struct index_sub *sub, struct err
 	return fs_write(TRUSTED, path_join(x->a, dir, INDEX_LISTING), listing, strlen(listing), 0644, e);
 }
 
-static int write_subs(struct indexing *x, struct err *e)
-{
-	for (size_t i = 0; i < x->count; i++)
-		if (strcmp(x->wheels[i].profile, INDEX_ALL) == 0)
-			return err_set(e, ERR_POLICY,
-				       "'%s' has the label '%s', which is reserved for the index of all wheels",
-				       x->wheels[i].file, INDEX_ALL);
-	index_subs(x->wheels, x->count, x->a, &x->result.subs, &x->result.count);
-	for (size_t i = 0; i < x->result.count; i++)
-		if (write_sub(x, &x->result.subs[i], e) < 0)
-			return -1;
-	return fs_sync_tree(x->stage, e);
-}
-
 static bool is_own(struct indexing *x, const char *name)
 {
 	return fs_exists(TRUSTED, path_join(x->a, path_join(x->a, x->q->dir, name), OWN));
-}
-
-static int check_names(struct indexing *x, struct err *e)
-{
-	for (size_t i = 0; i < x->result.count; i++) {
-		const char *name = x->result.subs[i].name;
-		if (!fs_exists(TRUSTED, path_join(x->a, x->q->dir, name)) || is_own(x, name))
-			continue;
-		err_set(e, ERR_POLICY, "'%s' in '%s' is not an index of ptbuild", name, x->q->dir);
-		return err_hint(e, "move it away");
-	}
-	return 0;
 }
 
 /* Leaves the old one in the stage, which is removed. */
@@ -265,8 +392,24 @@ static int remove_stale(struct indexing *x, struct err *e)
 static int publish(struct indexing *x, struct err *e)
 {
 	/* Sidecars before the pages that refer to them. */
-	if (write_subs(x, e) < 0 || check_names(x, e) < 0)
+	for (size_t i = 0; i < x->count; i++)
+		if (strcmp(x->wheels[i].profile, INDEX_ALL) == 0)
+			return err_set(e, ERR_POLICY,
+				       "'%s' has the label '%s', which is reserved for the index of all wheels",
+				       x->wheels[i].file, INDEX_ALL);
+	index_subs(x->wheels, x->count, x->a, &x->result.subs, &x->result.count);
+	for (size_t i = 0; i < x->result.count; i++)
+		if (write_sub(x, &x->result.subs[i], e) < 0)
+			return -1;
+	if (fs_sync_tree(x->stage, e) < 0)
 		return -1;
+	for (size_t i = 0; i < x->result.count; i++) {
+		const char *name = x->result.subs[i].name;
+		if (!fs_exists(TRUSTED, path_join(x->a, x->q->dir, name)) || is_own(x, name))
+			continue;
+		err_set(e, ERR_POLICY, "'%s' in '%s' is not an index of ptbuild", name, x->q->dir);
+		return err_hint(e, "move it away");
+	}
 	for (size_t i = 0; i < x->count; i++) {
 		const struct index_wheel *w = &x->wheels[i];
 		struct buf AUTO_BUF have = {0};

@@ -26,12 +26,3 @@ struct index_wheel {
 
 /* index_read: the facts about a wheel in `dir`. */
 int index_read(const char *dir, const char *file, struct arena *a, struct index_wheel *ret, struct err *e) MUST_CHECK;
-
-/* The pages. `wheels`: of one project, sorted by file name; `url`: prefix of their names. */
-void index_project_html(const struct index_wheel *const *wheels, size_t count, const char *url, struct buf *out);
-char *index_project_json(const struct index_wheel *const *wheels, size_t count, const char *url, struct arena *a);
-void index_root_html(const struct strlist *projects, struct buf *out);
-char *index_root_json(const struct strlist *projects, struct arena *a);
-
-/* index_subs: INDEX_ALL and the profiles, in the order of their names. */
-char *index_listing_json(const struct index_sub *subs, size_t count, struct arena *a);

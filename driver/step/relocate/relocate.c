@@ -1,9 +1,425 @@
 #include "step/relocate/relocate.h"
 
 #include "base/path.h"
+#include "base/sys/digest.h"
 #include "base/sys/machine.h"
 #include "base/sys/proc.h"
-#include "step/relocate/relocate_parts.h"
+
+struct relocate_file {    /* one dynamic ELF file of the tree, or one to be vendored */
+	const char *rel;  /* in the tree */
+	const char *path; /* on disk */
+	const char *dir;  /* of rel, "" = the tree's top */
+	struct elf_info info;
+	struct kvlist renames;                 /* NEEDED names that change */
+	struct strlist dirs;                   /* directories of the tree that hold what it needs */
+	bool needs_provided;                   /* something comes from a package beside it */
+	const struct relocate_library *vendor; /* NULL: it came with the wheel */
+	const char *source_dir;                /* of a vendored one: where it lies in the root */
+};
+
+struct relocation {
+	const struct relocate_request *q;
+	const struct run *run;
+	struct arena *a;
+	struct relocate_file **files; /* vendored ones behind the tree's own */
+	size_t count, cap;
+	struct strlist library_dirs;    /* of the root */
+	struct relocate_library **libs; /* vendored */
+	size_t libs_count, libs_cap;
+	struct kvlist removed; /* file names of dropped copies -> the name that stays */
+	struct relocate_result result;
+};
+
+/* Build paths: rewritten in text files, an error anywhere else. */
+enum { MAX_TEXT = 64 << 20 };
+
+/* A file behind the others. */
+static void relocate_add(struct relocation *r, struct relocate_file *f)
+{
+	r->files = arena_room(r->a, r->files, r->count, &r->cap, 64, sizeof(struct relocate_file *));
+	r->files[r->count++] = f;
+}
+
+static bool has_suffix(const char *rel, const char *const *suffixes)
+{
+	while (*suffixes && !path_has_suffix(rel, *suffixes))
+		suffixes++;
+	return *suffixes;
+}
+
+/* Appends `text` with every `from` replaced; false when there was none. */
+static bool replace(struct buf *out, const char *text, size_t len, const char *from, const char *to)
+{
+	const char *at = text, *end = text + len, *hit;
+	size_t n = strlen(from);
+	while (n && (hit = memmem(at, (size_t)(end - at), from, n))) {
+		buf_add(out, at, (size_t)(hit - at));
+		buf_addstr(out, to);
+		at = hit + n;
+	}
+	buf_add(out, at, (size_t)(end - at));
+	return at != text;
+}
+
+static bool apply(struct buf *text, const struct kvlist *rules)
+{
+	bool changed = false;
+	for (size_t i = 0; i < rules->count; i++) {
+		struct buf out = {0};
+		changed |= replace(&out, buf_cstr(text), text->len, rules->items[i].key, rules->items[i].value);
+		buf_release(text);
+		*text = out;
+	}
+	return changed;
+}
+
+static int rewrite_one(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	static const char *const texts[] = {".cmake", ".pc", ".txt", ".py", ".h", NULL};
+	static const char *const configs[] = {".cmake", ".pc", NULL};
+	struct relocation *r = user;
+	AUTO_BUF struct buf text = {0};
+	if (!S_ISREG(st->st_mode) || st->st_size > MAX_TEXT || !has_suffix(rel, texts))
+		return 0;
+	const char *path = path_join(r->a, r->q->tree, rel);
+	if (fs_read(TRUSTED, path, MAX_TEXT, &text, e) < 0)
+		return -1;
+	if (memchr(buf_cstr(&text), '\0', text.len))
+		return 0;
+	bool changed = apply(&text, &r->q->rewrite);
+	if (has_suffix(rel, configs))
+		changed = apply(&text, &r->removed) || changed;
+	if (!changed)
+		return 0;
+	r->result.rewritten++;
+	return fs_write(TRUSTED, path, buf_cstr(&text), text.len, st->st_mode & 07777, e);
+}
+
+/* The text files. */
+static int relocate_rewrite(struct relocation *r, struct err *e)
+{
+	if (r->q->rewrite.count == 0 && r->removed.count == 0)
+		return 0;
+	return fs_walk(TRUSTED, r->q->tree, rewrite_one, r, e);
+}
+
+struct scan {
+	struct relocation *r;
+	size_t hits, files;
+	char *first_file;
+	uint64_t first_offset;
+	char text[128]; /* the first hit with what follows it */
+};
+
+static void note_first(struct scan *s, const char *rel, const char *data, size_t size, size_t offset)
+{
+	size_t n = 0;
+	s->first_file = arena_strdup(s->r->a, rel);
+	s->first_offset = offset;
+	while (n + 1 < sizeof(s->text) && offset + n < size && isprint((unsigned char)data[offset + n])) {
+		s->text[n] = data[offset + n];
+		n++;
+	}
+	s->text[n] = '\0';
+}
+
+static int scan_one(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	struct scan *s = user;
+	if (run_check(s->r->run, e) < 0)
+		return -1;
+	if (!S_ISREG(st->st_mode) || st->st_size == 0)
+		return 0;
+	AUTO_MAPPING struct fs_mapping m = {0};
+	if (fs_map(path_join(s->r->a, s->r->q->tree, rel), &m, e) < 0)
+		return -1;
+	/* Counts the build paths in a file; notes the first of all. */
+	const char *data = (const char *)m.data;
+	const struct strlist *paths = &s->r->q->build_paths;
+	size_t hits = 0, first = m.size;
+	for (size_t i = 0; i < paths->count; i++) {
+		size_t n = strlen(paths->items[i]);
+		const char *at = data, *hit;
+		while (n && (hit = memmem(at, m.size - (size_t)(at - data), paths->items[i], n))) {
+			if ((size_t)(hit - data) < first)
+				first = (size_t)(hit - data);
+			hits++;
+			at = hit + n;
+		}
+	}
+	if (hits && !s->first_file)
+		note_first(s, rel, data, m.size, first);
+	s->hits += hits;
+	s->files += hits != 0;
+	return 0;
+}
+
+/* No build path anywhere. */
+static int relocate_scan(struct relocation *r, struct err *e)
+{
+	struct scan s = {.r = r};
+	if (r->q->build_paths.count == 0)
+		return 0;
+	if (fs_walk(TRUSTED, r->q->tree, scan_one, &s, e) < 0)
+		return -1;
+	if (s.hits == 0)
+		return 0;
+	err_set(e, ERR_POLICY, "'%s' contains a build path at offset 0x%llx: '%s' (%zu in %zu files)", s.first_file,
+		(unsigned long long)s.first_offset, s.text, s.hits, s.files);
+	return err_hint(e, "compile with -ffile-prefix-map, or add a rewriting rule for text files");
+}
+
+/* Where each needed library comes from. */
+static bool is_needed(const struct relocation *r, const char *name)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (strlist_contains(&r->files[i]->info.needed, name))
+			return true;
+	return false;
+}
+
+/* In that directory; NULL: in any. */
+static struct relocate_file *find_path(const struct relocation *r, const char *dir, const char *name)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const struct relocate_file *f = r->files[i];
+		if ((!dir || strcmp(f->dir, dir) == 0) && strcmp(path_base(f->rel), name) == 0)
+			return r->files[i];
+	}
+	return NULL;
+}
+
+static int same_bytes(const char *one, const char *other, bool *ret, struct err *e)
+{
+	char x[DIGEST_HEX_LEN + 1], y[DIGEST_HEX_LEN + 1];
+	struct stat s, t;
+	*ret = false;
+	if (stat(one, &s) < 0 || stat(other, &t) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", one);
+	if (s.st_size != t.st_size)
+		return 0;
+	if (digest_file(one, x, e) < 0 || digest_file(other, y, e) < 0)
+		return -1;
+	*ret = strcmp(x, y) == 0;
+	return 0;
+}
+
+/* The library that `f` is a copy of under a longer name; NULL if it is not a copy. */
+static int copy_of(const struct relocation *r, const struct relocate_file *f, const struct relocate_file **ret,
+		   struct err *e)
+{
+	const char *base = path_base(f->rel), *soname = f->info.soname;
+	size_t len = strlen(soname);
+	bool same;
+	*ret = NULL;
+	if (len == 0 || strncmp(base, soname, len) != 0 || base[len] != '.' || is_needed(r, base))
+		return 0;
+	const struct relocate_file *original = find_path(r, f->dir, soname);
+	if (!original)
+		return 0;
+	if (same_bytes(f->path, original->path, &same, e) < 0)
+		return -1;
+	*ret = same ? original : NULL;
+	return 0;
+}
+
+/* The library in one directory of the root, as a path inside it with links resolved; NULL if none fits the machine. */
+static int try_dir(struct relocation *r, const struct relocate_file *f, const char *dir, const char *name,
+		   const char **ret, struct elf_info *ret_info, struct err *e)
+{
+	*ret = NULL;
+	const char *inside;
+	if (root_find(r->q->root, path_join(r->a, dir, name), r->a, &inside, e) < 0)
+		return -1;
+	if (!inside)
+		return 0;
+	const char *path = path_join(r->a, r->q->root->dir, inside);
+	int rc = elf_try(path, 0, r->a, ret_info, e);
+	if (rc > 0 && ret_info->dynamic && ret_info->machine == f->info.machine)
+		*ret = inside;
+	return rc < 0 ? -1 : 0;
+}
+
+static int find_in_root(struct relocation *r, const struct relocate_file *f, const char *name, const char **ret,
+			struct elf_info *ret_info, struct err *e)
+{
+	struct strlist dirs = {0};
+	/* Where the loader would search for this file: its own search path, then the root's. */
+	static const char origin[] = "$ORIGIN";
+	const char *own = f->info.runpath ? f->info.runpath : f->info.rpath;
+	struct strlist entries = {0};
+	if (own)
+		strlist_split(&entries, r->a, own, ":");
+	for (size_t i = 0; i < entries.count; i++) {
+		const char *entry = entries.items[i];
+		if (*entry == '/')
+			strlist_ref(&dirs, r->a, entry);
+		else if (f->source_dir && strncmp(entry, origin, sizeof(origin) - 1) == 0)
+			strlist_addf(&dirs, r->a, "%s%s", f->source_dir, entry + sizeof(origin) - 1);
+	}
+	strlist_append(&dirs, r->a, &r->library_dirs);
+	for (size_t i = 0; i < dirs.count; i++) {
+		if (try_dir(r, f, dirs.items[i], name, ret, ret_info, e) < 0)
+			return -1;
+		if (*ret)
+			return 0;
+	}
+	err_set(e, ERR_POLICY, "'%s' needs '%s', which is neither in the wheel nor in the root '%s'", f->rel, name,
+		r->q->root->dir);
+	return err_hint(e, "install the library there, or turn off the feature that needs it");
+}
+
+/* "libopenblas.so.0" -> "libopenblas-1a2b3c4d.so.0" */
+static char *vendored_name(struct relocation *r, const char *needed, const char *sha256)
+{
+	if (strlist_contains(&r->q->keep_names, needed))
+		return arena_strdup(r->a, needed);
+	const char *suffix = strstr(needed, ".so");
+	size_t stem = suffix ? (size_t)(suffix - needed) : strlen(needed);
+	return arena_printf(r->a, "%.*s-%.8s%s", (int)stem, needed, sha256, needed + stem);
+}
+
+/* A build chooses the search path of what it links, so a path alone does not make a library the root's. */
+static int check_owner(const struct relocation *r, const struct relocate_file *f, const char *needed,
+		       const char *source, const char *package, struct err *e)
+{
+	if (package || r->q->any_library)
+		return 0;
+	bool has_list = root_resolve(r->q->root, "/var/lib/dpkg/info", r->a) != NULL;
+	for (size_t i = 0; i < r->library_dirs.count && !has_list; i++) {
+		const char *dir = root_resolve(r->q->root, r->library_dirs.items[i], r->a);
+		size_t len = dir ? strlen(dir) : 0;
+		if (len && strncmp(source, dir, len) == 0 && source[len] == '/')
+			return 0;
+	}
+	err_set(e, ERR_POLICY, "'%s' needs '%s', and '%s' %s of the root '%s'", f->rel, needed, source,
+		has_list ? "belongs to no package" : "lies in no library directory", r->q->root->dir);
+	return err_hint(e, "install the package that has it, turn off the feature that needs it, or take it as it is "
+			   "with --without-wall packages");
+}
+
+/* Each library of the root is vendored once, whatever names it is needed by. */
+static int vendor(struct relocation *r, const struct relocate_file *by, const char *needed, const char *source,
+		  const struct elf_info *info, const struct relocate_library **ret, struct err *e)
+{
+	char sha256[DIGEST_HEX_LEN + 1];
+	for (size_t i = 0; i < r->libs_count; i++) {
+		if (strcmp(r->libs[i]->source, source) == 0) {
+			*ret = r->libs[i];
+			return 0;
+		}
+	}
+	const char *package;
+	if (root_package_of(r->q->root, source, r->a, &package, e) < 0 ||
+	    check_owner(r, by, needed, source, package, e) < 0 ||
+	    digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
+		return -1;
+	r->libs = arena_room(r->a, r->libs, r->libs_count, &r->libs_cap, 16, sizeof(struct relocate_library *));
+	struct relocate_library *lib = r->libs[r->libs_count++] = arena_alloc(r->a, sizeof(*lib));
+	*lib = (struct relocate_library){.needed = arena_strdup(r->a, needed),
+					 .name = vendored_name(r, needed, sha256),
+					 .source = source,
+					 .package = package ? package : "",
+					 .sha256 = arena_strdup(r->a, sha256)};
+	struct relocate_file *f = arena_alloc(r->a, sizeof(*f));
+	*f = (struct relocate_file){.rel = path_join(r->a, r->q->libs_dir, lib->name),
+				    .dir = r->q->libs_dir,
+				    .info = *info,
+				    .vendor = lib,
+				    .source_dir = path_dir(r->a, source)};
+	f->path = path_join(r->a, r->q->tree, f->rel);
+	relocate_add(r, f);
+	*ret = lib;
+	return 0;
+}
+
+static void use_dir(struct relocation *r, struct relocate_file *f, const char *dir)
+{
+	strlist_once(&f->dirs, r->a, dir);
+}
+
+static int resolve_one(struct relocation *r, struct relocate_file *f, const char *name, struct err *e)
+{
+	/* The wheel's file of that name: beside who needs it, in libs_dir, anywhere, else by SONAME. */
+	const struct relocate_file *found = find_path(r, f->dir, name);
+	if (!found)
+		found = find_path(r, r->q->libs_dir, name);
+	if (!found)
+		found = find_path(r, NULL, name);
+	for (size_t i = 0; i < r->count && !found; i++)
+		if (strcmp(r->files[i]->info.soname, name) == 0)
+			found = r->files[i];
+	const struct relocate_file *inside = found && !found->vendor ? found : NULL;
+	if (inside) {
+		/* By SONAME only: the loader looks for a file of that name, so the name follows the file. */
+		if (strcmp(path_base(inside->rel), name) != 0)
+			kvlist_set(&f->renames, r->a, name, path_base(inside->rel));
+		if (inside != f)
+			use_dir(r, f, inside->dir);
+		return 0;
+	}
+	if (strings_match(r->q->provided.items, r->q->provided.count, name)) {
+		f->needs_provided = true;
+		return 0;
+	}
+	if (strings_match(r->q->never.items, r->q->never.count, name) || manylinux_allows(r->q->policy, name))
+		return 0;
+	const struct relocate_library *lib = NULL;
+	const char *source = "";
+	struct elf_info info = {0};
+	if (find_in_root(r, f, name, &source, &info, e) < 0 || vendor(r, f, name, source, &info, &lib, e) < 0)
+		return -1;
+	if (strcmp(lib->name, name) != 0)
+		kvlist_set(&f->renames, r->a, name, lib->name);
+	use_dir(r, f, r->q->libs_dir);
+	return 0;
+}
+
+/* Finds each NEEDED of each file; appends the libraries to vendor. Reads only. */
+static int relocate_resolve(struct relocation *r, struct err *e)
+{
+	/* The list grows meanwhile: libraries to vendor have needs of their own. */
+	for (size_t i = 0; i < r->count; i++) {
+		struct relocate_file *f = r->files[i];
+		for (size_t k = 0; k < f->info.needed.count; k++)
+			if (resolve_one(r, f, f->info.needed.items[k], e) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+/* "$ORIGIN/../torch/lib" from "torchvision" to "torch/lib". */
+static char *origin_relative(struct arena *a, const char *from, const char *to)
+{
+	struct strlist here = {0}, there = {0}, path = {0};
+	size_t common = 0;
+	strlist_split(&here, a, from, "/");
+	strlist_split(&there, a, to, "/");
+	while (common < here.count && common < there.count && strcmp(here.items[common], there.items[common]) == 0)
+		common++;
+	strlist_ref(&path, a, "$ORIGIN");
+	for (size_t i = common; i < here.count; i++)
+		strlist_ref(&path, a, "..");
+	for (size_t i = common; i < there.count; i++)
+		strlist_ref(&path, a, there.items[i]);
+	return strlist_join(&path, a, "/");
+}
+
+/* The search path of a file, "" for none. */
+static char *relocate_rpath(const struct relocation *r, const struct relocate_file *f)
+{
+	struct strlist dirs = {0}, path = {0};
+	if (strlist_contains(&f->dirs, r->q->libs_dir))
+		strlist_ref(&dirs, r->a, r->q->libs_dir);
+	strlist_append(&dirs, r->a, &f->dirs);
+	if (f->needs_provided)
+		strlist_append(&dirs, r->a, &r->q->runtime_dirs);
+	for (size_t i = 0; i < dirs.count; i++) {
+		const char *entry = origin_relative(r->a, f->dir, dirs.items[i]);
+		strlist_once(&path, r->a, entry);
+	}
+	return strlist_join(&path, r->a, ":");
+}
 
 /* The names, one a line; none when the library uses no more than it may. */
 static int names_to_keep(struct relocation *r, const struct relocate_file *f, struct buf *ret, struct err *e)
@@ -70,12 +486,6 @@ static int relocate_strip(struct relocation *r, struct relocate_file *f, struct 
 	return 0;
 }
 
-void relocate_add(struct relocation *r, struct relocate_file *f)
-{
-	r->files = arena_room(r->a, r->files, r->count, &r->cap, 64, sizeof(struct relocate_file *));
-	r->files[r->count++] = f;
-}
-
 static int collect_one(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct relocation *r = user;
@@ -117,10 +527,28 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 		return err_set(e, ERR_USAGE, "the directory for libraries '%s' leaves the wheel", q->libs_dir);
 	if (root_library_dirs(q->root, a, &r.library_dirs, e) < 0 || fs_walk(TRUSTED, q->tree, collect_one, &r, e) < 0)
 		return -1;
-	if (relocate_copies(&r, &copies, e) < 0 || relocate_resolve(&r, e) < 0)
+	/* Takes copies under longer names out of the list; relocate_drop_copies removes their files. */
+	size_t kept = 0;
+	for (size_t i = 0; i < r.count; i++) {
+		const struct relocate_file *original;
+		if (copy_of(&r, r.files[i], &original, e) < 0)
+			return -1;
+		if (!original)
+			continue;
+		strlist_ref(&copies, r.a, r.files[i]->path);
+		kvlist_set(&r.removed, r.a, path_base(r.files[i]->rel), path_base(original->rel));
+	}
+	for (size_t i = 0; i < r.count; i++)
+		if (!strlist_contains(&copies, r.files[i]->path))
+			r.files[kept++] = r.files[i];
+	r.count = kept;
+	if (relocate_resolve(&r, e) < 0)
 		return -1;
-	if (relocate_drop_copies(&r, &copies, e) < 0)
-		return -1;
+	for (size_t i = 0; i < copies.count; i++) {
+		if (unlink(copies.items[i]) < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", copies.items[i]);
+		r.result.removed++;
+	}
 	for (size_t i = 0; i < r.count; i++) {
 		struct relocate_file *f = r.files[i];
 		if (run_check(r.run, e) < 0)
