@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
 

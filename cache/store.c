@@ -1,6 +1,5 @@
 #include "cache/store_internal.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 

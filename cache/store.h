@@ -1,6 +1,5 @@
 /* The store: content-addressed objects, each a directory published whole. See cache/FORMAT.md. */
 #pragma once
-#include "base/strlist.h"
 #include "base/sys/lock.h"
 
 /* Kinds of object. A source's key is the sha256 of its file; a wheel's is the output key. */

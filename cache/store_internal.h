@@ -1,9 +1,7 @@
 /* What the files of the store share; nobody else includes this. */
 #pragma once
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/buf.h"
 #include "base/sys/json.h"
 #include "cache/store.h"
 

@@ -3,7 +3,6 @@
 #include <sys/file.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
 

@@ -1,4 +1,3 @@
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"

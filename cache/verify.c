@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include "base/os.h"
-#include "base/run.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
 

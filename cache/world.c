@@ -3,7 +3,6 @@
 #include <limits.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"

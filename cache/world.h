@@ -3,7 +3,6 @@
  * that of the last use. store_list, store_verify, store_remove and store_gc know them as objects of
  * the kind STORE_WORLD. */
 #pragma once
-#include "base/buf.h"
 #include "cache/store.h"
 
 struct store_world {

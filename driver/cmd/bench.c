@@ -1,6 +1,5 @@
 #include <math.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"

@@ -1,16 +1,9 @@
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/text.h"
 #include "cmd/build.h"
 #include "cmd/cost.h"
-#include "cmd/root.h"
 #include "core/wheel/wheel.h"
 #include "step/ccache/ccache_remote.h"
 

@@ -1,10 +1,6 @@
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/text.h"
 #include "cache/gc.h"
 #include "cache/verify.h"
 #include "cmd/cmd.h"

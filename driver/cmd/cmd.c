@@ -1,16 +1,7 @@
 #include "cmd/cmd.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/term.h"
-#include "base/text.h"
 #include "cache/store.h"
 #include "core/plan/plan.h"
 #include "step/fetch/fetch_store.h"

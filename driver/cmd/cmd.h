@@ -1,13 +1,8 @@
 /* Commands as data: one table parses, prints the help, the man page and the shell completions. */
 #pragma once
-#include <jansson.h>
-
 #include "base/args.h"
-#include "base/buf.h"
-#include "base/run.h"
 #include "base/show.h"
 #include "core/machine/detect.h"
-#include "core/root/sandbox.h"
 #include "core/root/toolkit.h"
 #include "core/tables/tables.h"
 

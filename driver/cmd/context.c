@@ -1,18 +1,9 @@
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/sys/proc.h"
-#include "base/text.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
 #include "core/root/sandbox.h"
 #include "step/fetch/archives.h"
-#include "step/fetch/fetch.h"
 #include "step/fetch/fetch_store.h"
 
 const char *cmd_absolute(struct arena *a, const char *path)

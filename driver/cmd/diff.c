@@ -1,6 +1,5 @@
 #include "core/plan/plan.h"
 
-#include "base/path.h"
 #include "cmd/select.h"
 #include "step/verify/compare.h"
 

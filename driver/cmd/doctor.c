@@ -1,4 +1,3 @@
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "cmd/cost.h"
 #include "step/ccache/ccache_remote.h"

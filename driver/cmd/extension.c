@@ -1,8 +1,5 @@
 #include "cmd/select.h"
 
-#include <string.h>
-
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/plan/torch_fits.h"

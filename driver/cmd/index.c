@@ -1,8 +1,6 @@
 #include "step/index/index.h"
 
-#include "base/path.h"
 #include "base/sys/json.h"
-#include "base/text.h"
 #include "cmd/cmd.h"
 #include "step/index/index_variants.h"
 #include "step/pack/repack.h"

@@ -1,6 +1,5 @@
 #include "cmd/cmd.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/machine/detect.h"

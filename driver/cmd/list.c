@@ -1,8 +1,5 @@
-
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/text.h"
 #include "cmd/cmd.h"
 #include "core/ci/ci.h"
 #include "core/plan/plan.h"

@@ -1,11 +1,6 @@
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/cost.h"
-#include "cmd/select.h"
 #include "core/variant/variant.h"
 #include "step/ccache/ccache_remote.h"
 #include "step/compile/backend.h"

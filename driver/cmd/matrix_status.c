@@ -2,10 +2,8 @@
  * what it said (log/ID.log), and what it made (out/ID; dist where something else started the jobs). */
 #include <time.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/text.h"
 #include "cmd/cost.h"
 #include "step/watch/report.h"
 

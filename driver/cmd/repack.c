@@ -1,9 +1,7 @@
 #include "step/pack/repack.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/text.h"
 #include "cmd/build.h"
 
 static const struct show wheels_rows[] = {

@@ -1,6 +1,5 @@
 #include "cmd/root.h"
 
-#include "base/path.h"
 #include "core/machine/detect.h"
 #include "core/root/sandbox.h"
 #include "core/variant/variant.h"

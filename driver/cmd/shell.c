@@ -1,4 +1,3 @@
-#include "base/path.h"
 #include "cache/store.h"
 #include "cmd/cmd.h"
 #include "core/variant/variant.h"

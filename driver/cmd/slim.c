@@ -1,7 +1,5 @@
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/text.h"
 #include "cmd/select.h"
 #include "core/machine/detect.h"
 #include "core/variant/variant.h"

@@ -1,4 +1,3 @@
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"

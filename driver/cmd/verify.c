@@ -1,6 +1,5 @@
 #include "step/verify/verify.h"
 
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "cmd/cmd.h"
 #include "step/pack/provenance.h"

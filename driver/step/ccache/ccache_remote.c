@@ -6,8 +6,6 @@
 #include <sys/un.h>
 
 #include "base/os.h"
-#include "base/path.h"
-#include "base/run.h"
 #include "base/sys/fs.h"
 #include "step/ccache/ccache_resp.h"
 #include "step/ccache/ccache_server.h"

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "step/ccache/ccache_resp.h"
 

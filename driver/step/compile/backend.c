@@ -1,7 +1,6 @@
 #include "step/compile/backend.h"
 
 #include "base/sys/digest.h"
-#include "base/text.h"
 
 #define RPATH_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 const char BACKEND_RPATH[] =

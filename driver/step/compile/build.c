@@ -1,10 +1,8 @@
 #include "step/compile/build.h"
 
-#include "base/path.h"
 #include "base/sys/build_user.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/text.h"
 #include "core/root/sandbox.h"
 #include "step/compile/build_parts.h"
 #include "step/compile/build_tree.h"

@@ -3,7 +3,6 @@
 #pragma once
 #include "core/ninja/ninja.h"
 #include "core/root/jobs.h"
-#include "core/root/toolkit.h"
 #include "step/compile/check_config.h"
 
 /* Gets the events of a build, in the caller's thread. Functions may be NULL. */

@@ -2,7 +2,6 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/text.h"
 #include "core/ninja/ninja.h"
 #include "step/compile/build_parts.h"
 

@@ -1,5 +1,4 @@
 #include "base/os.h"
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"

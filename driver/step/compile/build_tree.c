@@ -1,6 +1,5 @@
 #include "step/compile/build_tree.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"

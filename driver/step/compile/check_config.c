@@ -2,7 +2,6 @@
 
 #include <strings.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/ninja/ninja.h"

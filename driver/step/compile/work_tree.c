@@ -1,6 +1,5 @@
 #include "step/compile/work_tree.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/root/sandbox.h"

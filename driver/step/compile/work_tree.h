@@ -2,7 +2,6 @@
  * (core/root/sandbox.h), where one tree lies at a time; between builds it lies in the store,
  * or, where the store is on another file system, beside the place. */
 #pragma once
-#include "base/arena.h"
 #include "base/sys/lock.h"
 
 struct work_tree {

@@ -1,6 +1,5 @@
 #include "step/fetch/archives.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
 

@@ -4,8 +4,6 @@
 #include <poll.h>
 
 #include "base/os.h"
-#include "base/path.h"
-#include "base/run.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"

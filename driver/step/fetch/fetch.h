@@ -1,6 +1,5 @@
 /* Fetch: sources into the store. The only step that uses the network. */
 #pragma once
-#include "base/run.h"
 #include "core/tables/tables.h"
 
 struct store;

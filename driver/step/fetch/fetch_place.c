@@ -3,7 +3,6 @@
 #include <curl/curl.h>
 #include <poll.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"

@@ -2,7 +2,6 @@
 
 #include <curl/curl.h>
 
-#include "base/path.h"
 #include "step/fetch/archives.h"
 #include "step/fetch/fetch_place.h"
 #include "step/fetch/wheel_index.h"

@@ -3,8 +3,6 @@
 #include <curl/curl.h>
 #include <strings.h>
 
-#include "base/run.h"
-#include "base/strlist.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 

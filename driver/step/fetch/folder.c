@@ -4,7 +4,6 @@
 #include <archive_entry.h>
 #include <limits.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 

@@ -3,7 +3,6 @@
 #include <curl/curl.h>
 #include <strings.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -1,7 +1,6 @@
 /* PEP 825 (file names, variants.json) and PEP 850 (providers), drafts of 2026-08 and 2026-10. */
 #include "step/index/index_variants.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/lock.h"

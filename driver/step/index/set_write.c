@@ -1,6 +1,5 @@
 #include "step/index/set_write.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/wheel/wheel.h"

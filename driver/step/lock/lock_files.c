@@ -1,6 +1,5 @@
 #include "step/lock/lock_files.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/json.h"
 #include "core/wheel/wheel.h"

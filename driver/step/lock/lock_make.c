@@ -2,11 +2,9 @@
 
 #include <curl/curl.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
-#include "base/text.h"
 
 #define DEBIAN_KEYRING "/usr/share/keyrings/debian-archive-keyring.gpg"
 

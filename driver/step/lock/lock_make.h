@@ -1,7 +1,6 @@
 /* The lock of a part's Debian packages: what apt-get of this machine would install of the
  * archive. */
 #pragma once
-#include "base/run.h"
 #include "core/world/world.h"
 
 struct lock_request {

@@ -1,14 +1,9 @@
 #include "step/pack/cut_wheel.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/path.h"
-#include "base/run.h"
-#include "base/sys/machine.h"
-#include "base/text.h"
-#include "base/sys/digest.h"
 #include "base/sys/json.h"
+#include "base/sys/machine.h"
 #include "step/pack/pack_parts.h"
 #include "step/pack/provenance.h"
 

@@ -1,6 +1,5 @@
 #include "step/pack/pack_parts.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
 

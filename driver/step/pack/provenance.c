@@ -2,8 +2,6 @@
 
 #include <openssl/evp.h>
 
-#include "base/path.h"
-#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 

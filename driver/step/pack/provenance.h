@@ -3,7 +3,6 @@
 #pragma once
 #include <jansson.h>
 
-#include "base/arena.h"
 #include "base/sys/digest.h"
 
 #define PROVENANCE_STATEMENT ".intoto.json" /* behind the wheel's file name */

@@ -1,6 +1,5 @@
 #include "step/pack/publish.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

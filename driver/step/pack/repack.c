@@ -2,7 +2,6 @@
 
 #include <strings.h>
 
-#include "base/path.h"
 #include "step/pack/pack_parts.h"
 
 enum { RECORD_MAX = 256 << 20, HEADERS_MAX = 16 << 20, MARKER_MAX = 4096, CHANGED_MAX = 4 };

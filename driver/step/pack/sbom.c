@@ -2,11 +2,9 @@
 
 #include <strings.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/text.h"
 #include "core/wheel/wheel.h"
 
 enum { COPYRIGHT_MAX = 16 << 20, MODULE_MAX = 64 * 1024 };

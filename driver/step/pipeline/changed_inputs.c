@@ -1,6 +1,5 @@
 #include "step/pipeline/changed_inputs.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"

@@ -2,10 +2,8 @@
 
 #include <inttypes.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/text.h"
 
 /* The oldest ccache with CCACHE_REMOTE_STORAGE. */
 #define CCACHE_OLDEST "4.7"

@@ -1,10 +1,8 @@
 #include "step/pipeline/cost.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/text.h"
 #include "step/fetch/archives.h"
 
 #define MAX_FILE ((uint64_t)8 << 20)

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "base/path.h"
-
 #define PRIOR_S 60.0    /* how long the number of jobs asked for counts; and an earlier build's speed */
 #define SHARED_S 2.0    /* how many seconds the speed of all commands counts for in that of a kind */
 #define FIRST_S 10.0    /* no estimate before, unless an earlier build's speed is known */

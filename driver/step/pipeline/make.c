@@ -1,7 +1,5 @@
 #include "step/pipeline/make.h"
 
-#include "base/path.h"
-#include "base/run.h"
 #include "base/sys/json.h"
 #include "core/plan/series.h"
 #include "core/plan/torch_fits.h"

@@ -1,6 +1,5 @@
 #include "step/pipeline/pair.h"
 
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "step/fetch/wheel_index.h"
 #include "step/lock/lock_files.h"

@@ -1,10 +1,7 @@
 #include "step/pipeline/pipeline.h"
 
-#include "base/path.h"
-#include "base/sys/digest.h"
 #include "base/sys/json.h"
 #include "cache/world.h"
-#include "core/plan/plan.h"
 #include "core/plan/torch_fits.h"
 #include "core/root/sandbox.h"
 #include "step/compile/work_tree.h"

@@ -1,6 +1,5 @@
 #include "step/pipeline/pipeline_preflight.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "core/code/code.h"
 #include "step/compile/backend.h"

@@ -1,6 +1,5 @@
 #include "step/pipeline/pipeline_repack.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "step/pack/repack.h"

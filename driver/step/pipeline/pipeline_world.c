@@ -1,6 +1,5 @@
 #include "step/pipeline/pipeline_world.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "cache/world.h"
 #include "step/fetch/archives.h"

@@ -1,6 +1,5 @@
 #include "step/pipeline/pipeline_world_copy.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/lock.h"
 #include "core/world/world.h"

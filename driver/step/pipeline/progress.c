@@ -1,8 +1,6 @@
 #include "step/pipeline/progress.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/text.h"
 #include "step/pipeline/estimate.h"
 
 #define FEW_COMMANDS 5 /* fewer are CMake's own checks, not worth an estimate */

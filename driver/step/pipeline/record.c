@@ -1,7 +1,5 @@
-#include "base/path.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "base/text.h"
 #include "core/root/sandbox.h"
 #include "core/world/world.h"
 #include "step/compile/backend.h"

@@ -1,6 +1,5 @@
 #include "step/pipeline/tests.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "core/tables/tables.h"
 #include "step/pipeline/make.h"

@@ -1,6 +1,5 @@
 #include "step/pipeline/torch.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/elf/elf.h"

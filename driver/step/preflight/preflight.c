@@ -1,5 +1,4 @@
 #include "step/preflight/preflight.h"
-#include "base/path.h"
 #include "core/world/world.h"
 
 /* ---- the table ---- */

@@ -1,21 +1,12 @@
 /* The machine that builds: platform, sandbox, processor, directories, disk, memory, its programs. */
-#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/os.h"
-#include "base/path.h"
-#include "base/sys/fs.h"
 #include "base/sys/machine.h"
-#include "base/text.h"
 #include "core/code/code.h"
-#include "core/plan/plan.h"
 #include "core/plan/runs_on.h"
 #include "core/root/jobs.h"
-#include "core/root/sandbox.h"
 #include "step/preflight/preflight.h"
 
 #define GIB (1024.0 * 1024 * 1024)

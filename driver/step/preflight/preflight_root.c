@@ -1,8 +1,6 @@
 /* The root: its tools in the release's ranges, programs and headers, Python, compiler, BLAS, torch, CUDA. */
 
-#include "base/path.h"
 #include "base/sys/fs.h"
-#include "base/text.h"
 #include "core/plan/buildenv.h"
 #include "core/wheel/wheel.h"
 #include "core/world/world.h"

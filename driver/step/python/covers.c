@@ -1,7 +1,5 @@
 #include "step/python/covers.h"
 
-#include "base/path.h"
-#include "base/text.h"
 #include "core/wheel/wheel.h"
 #include "step/python/locked_list.h"
 

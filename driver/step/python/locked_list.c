@@ -1,6 +1,5 @@
 #include "step/python/locked_list.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 

@@ -1,10 +1,7 @@
 #include "step/python/pyenv.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "base/text.h"
-#include "base/sys/proc.h"
 #include "cache/store.h"
 #include "core/root/sandbox.h"
 #include "core/wheel/wheel.h"

@@ -1,6 +1,5 @@
 #include "step/relocate/relocate.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/machine.h"
 #include "base/sys/proc.h"

@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <sys/file.h>
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "core/wheel/wheel.h"
 

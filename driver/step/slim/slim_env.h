@@ -1,6 +1,5 @@
 /* An installed environment with the GPU code of some GPUs alone. */
 #pragma once
-#include "base/run.h"
 #include "core/fatbin/fatbin.h"
 
 struct slim_env_request {

@@ -1,9 +1,7 @@
 #include "step/source/extension.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/tar.h"
-#include "base/text.h"
 #include "core/wheel/wheel.h"
 
 enum { FILE_MAX = 1 << 20 };

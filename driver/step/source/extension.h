@@ -1,6 +1,5 @@
 /* What the source of an extension says of itself, read and not run: a folder, or an sdist. */
 #pragma once
-#include "base/run.h"
 #include "core/tables/tables.h"
 
 /* extension_read: a row for it: name and version of PKG-INFO, pyproject.toml or the literals of

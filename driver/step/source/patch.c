@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
 

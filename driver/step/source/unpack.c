@@ -1,7 +1,5 @@
 #include "step/source/unpack.h"
 
-#include "base/path.h"
-
 #define DEFAULT_BYTES (8ULL << 30)
 #define DEFAULT_RATIO 200U
 #define DEFAULT_ENTRIES 500000U

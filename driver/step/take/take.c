@@ -1,10 +1,8 @@
 #include "step/take/take.h"
 
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/text.h"
 
 enum { MAX_PATHS = 200000 };
 

@@ -1,11 +1,5 @@
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/path.h"
-#include "base/run.h"
-#include "base/strlist.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -2,7 +2,6 @@
 
 #include <fnmatch.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/yaml/yaml.h"
 

@@ -1,9 +1,7 @@
 #include "step/verify/compare.h"
-#include "base/path.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/text.h"
 #include "core/zip/zip.h"
 
 enum { TEXT_PROBE = 8192, LINE_SHOWN = 120 };

@@ -4,9 +4,7 @@
 #include <limits.h>
 #include <strings.h>
 
-#include "base/path.h"
 #include "base/sys/machine.h"
-#include "base/text.h"
 #include "step/verify/verify_parts.h"
 
 enum { THREADS_MAX = 16 };

@@ -1,12 +1,8 @@
 /* Checks a finished wheel against every rule that it claims to keep. */
 #pragma once
-#include <jansson.h>
-
-#include "base/show.h"
 #include "core/code/code.h"
 #include "core/fatbin/fatbin.h"
 #include "core/plan/plan.h"
-#include "core/plan/runs_on.h"
 #include "core/wheel/wheel.h"
 
 enum finding_level { FINDING_NOTE, FINDING_WARNING, FINDING_ERROR };

@@ -1,6 +1,5 @@
 #include <elf.h>
 
-#include "base/path.h"
 #include "step/verify/verify_parts.h"
 
 /* "x.so", "libx-0352e75f.so.1.0.2k"; not "libx.so.1.debug". */

@@ -1,6 +1,3 @@
-#include <string.h>
-
-#include "base/text.h"
 #include "step/verify/verify_parts.h"
 
 /* "90a" of "9.0a+PTX". */

@@ -1,8 +1,6 @@
 #include <regex.h>
 #include <strings.h>
 
-#include "base/path.h"
-#include "base/text.h"
 #include "core/wheel/wheel.h"
 #include "step/verify/verify_parts.h"
 

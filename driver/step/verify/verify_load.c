@@ -1,6 +1,5 @@
 /* Where the loader finds what a library needs: ld.so(8), and what glibc does of it. */
 
-#include "base/path.h"
 #include "core/plan/cuda_libraries.h"
 #include "step/verify/verify_parts.h"
 

@@ -1,13 +1,6 @@
-#include <ctype.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdatomic.h>
-#include <string.h>
 
-#include "base/path.h"
-#include "base/run.h"
-#include "base/sys/fs.h"
 #include "step/verify/verify_parts.h"
 
 struct pool {

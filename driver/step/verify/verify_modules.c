@@ -1,7 +1,5 @@
 /* What Python imports of the wheel: suffixes of modules, and the stable ABI. */
 
-#include "base/path.h"
-#include "base/text.h"
 #include "core/wheel/wheel.h"
 #include "step/verify/verify_parts.h"
 

@@ -1,6 +1,5 @@
 #include <inttypes.h>
 
-#include "base/path.h"
 #include "step/verify/verify_parts.h"
 
 enum { RECORD_MAX = 256 << 20 };

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 
-#include "base/path.h"
 #include "base/sys/build_user.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -1,7 +1,6 @@
 /* Undefined symbols: without any one of them the library does not load, or fails at the first call. */
 #include <dlfcn.h>
 
-#include "base/path.h"
 #include "core/elf/elf.h"
 #include "core/plan/cuda_libraries.h"
 #include "step/verify/verify_parts.h"

@@ -1,7 +1,6 @@
 /* Thread pools: two in one process spin against each other. */
 #include <fnmatch.h>
 
-#include "base/path.h"
 #include "step/verify/verify_parts.h"
 
 struct pool { /* one that is there when the wheel is used */

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "base/path.h"
 #include "base/show.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -2,7 +2,6 @@
 #pragma once
 #include <jansson.h>
 
-#include "base/buf.h"
 #include "step/watch/report_units.h"
 
 struct report_request {

@@ -1,6 +1,5 @@
 #include "step/watch/report_units.h"
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/ninja/ninja.h"
 

@@ -1,7 +1,6 @@
 /* The compile and link commands of a build, from the logs of ninja and ccache and from the watch.
  * */
 #pragma once
-#include "base/run.h"
 #include "core/ninja/ninja.h"
 #include "core/root/jobs.h"
 #include "step/watch/watch.h"

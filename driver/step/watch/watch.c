@@ -4,10 +4,7 @@
 #include <time.h>
 
 #include "base/os.h"
-#include "base/run.h"
 #include "base/sys/fs.h"
-#include "base/path.h"
-#include "base/sys/proc.h"
 #include "core/root/sandbox.h"
 
 /* A unit, and what its processes hold in the look that is under way. */

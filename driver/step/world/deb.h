@@ -1,7 +1,6 @@
 /* One Debian package: an ar archive of a control and a data archive, read once from its beginning
  * to its end. Nothing of it is run. */
 #pragma once
-#include "base/strlist.h"
 #include "base/sys/tar.h"
 
 struct deb;

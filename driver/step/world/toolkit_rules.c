@@ -1,8 +1,5 @@
 #include "step/world/toolkit_rules.h"
 
-#include "base/buf.h"
-#include "base/path.h"
-#include "base/strlist.h"
 #include "base/sys/digest.h"
 #include "base/yaml/yaml.h"
 

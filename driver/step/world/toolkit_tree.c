@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <strings.h>
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/tar.h"

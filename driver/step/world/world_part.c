@@ -1,6 +1,5 @@
 /* What the packages of a part do not bring: links, files, and a toolkit below its prefix. */
 
-#include "base/path.h"
 #include "base/sys/fs.h"
 #include "step/world/toolkit_tree.h"
 #include "step/world/world_parts.h"

@@ -3,8 +3,6 @@
 #include <stdatomic.h>
 #include <sys/utsname.h>
 
-#include "base/path.h"
-#include "base/run.h"
 #include "base/sys/fs.h"
 #include "core/root/sandbox.h"
 #include "step/world/world_parts.h"

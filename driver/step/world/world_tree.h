@@ -1,7 +1,6 @@
 /* The root of a world out of its files: Debian packages, wheels and archives, unpacked into one
  * tree. Nothing of them is run but the Python, which compiles its modules in the sandbox. */
 #pragma once
-#include "base/run.h"
 #include "core/world/world.h"
 #include "step/world/toolkit_rules.h"
 

@@ -1,6 +1,5 @@
 #include <strings.h>
 
-#include "base/path.h"
 #include "core/zip/zip.h"
 #include "step/world/deb.h"
 #include "step/world/world_parts.h"
