@@ -327,6 +327,43 @@ def solver(tolerance):
     )
 
 
+def eig_pairs(a):
+    """What depends neither on the order of eigenvalues nor on the phase of vectors."""
+    x, y = (put(a).detach().clone().requires_grad_() for _ in "xy")
+    values, vectors = torch.linalg.eig(x)
+    (values**3).sum().real.backward()  # the trace of A A A
+    (torch.linalg.eigvals(y) ** 2).sum().real.backward()
+    label = f"{'complex' if a.is_complex() else 'real'} {'x'.join(map(str, a.shape))}"
+    for name, got, want in (
+        ("vectors", put(a).to(values.dtype) @ vectors, vectors * values.unsqueeze(-2)),
+        ("lengths", torch.linalg.vector_norm(vectors, dim=-2), torch.ones(values.shape, dtype=torch.float64)),
+        ("gradient", x.grad, 3 * (a @ a).mH),
+        ("eigvals' gradient", y.grad, 2 * a.mH),
+    ):
+        got, want = (torch.view_as_real(t.detach().to(values.dtype)) for t in (got, want))
+        yield f"{label} {name}", got, want
+
+
+def complex_randn(*shape):
+    return torch.complex(randn(*shape), randn(*shape))
+
+
+@check("eigenvalues of general matrices", 1e-8)
+def general_eigenvalues(tolerance):
+    return within([p for a in (randn(5, 33, 33), complex_randn(5, 33, 33), randn(300, 300)) for p in eig_pairs(a)], tolerance)
+
+
+@check("eigenvalues of large general matrices", 1e-6)
+def large_eigenvalues(tolerance):
+    """Up to 2,048 rows may be the CPU's work; more are the GPU's, by MAGMA or by cuSOLVER: upstream's way of 2.10, or the patch of 2.6.0-debian."""
+    if SELF:
+        raise Absent("no GPU in a self-check")
+    version, cuda = (tuple(map(int, v.split(".")[:2])) for v in (torch.__version__, torch.version.cuda))
+    if not torch.cuda.has_magma and (cuda < (12, 8) or (2, 6) < version < (2, 10)):
+        raise Absent("no MAGMA, and cuSOLVER's way asks for CUDA 12.8 and PyTorch 2.10 or ptbuild's 2.6.0-debian: more than 2,048 rows raise")
+    return within([p for a in (randn(2100, 2100), complex_randn(2100, 2100)) for p in eig_pairs(a)], tolerance)
+
+
 @check("cuFFT", 1e-12)
 def fft(tolerance):
     a, b = randn(16, 480), randn(4, 30, 77)
