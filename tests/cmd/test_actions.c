@@ -290,7 +290,7 @@ static void doctor_finds_the_missing_tool(void **state)
 	AUTO_JSON json_t *doc = json_out();
 	const json_t *row = find_check(doc, "strip");
 	assert_string_equal(json_string_value(json_object_get(row, "level")), "failure");
-	assert_contains(json_string_value(json_object_get(row, "fix")), "install binutils");
+	assert_contains(json_string_value(json_object_get(row, "fix")), "install what Debian calls binutils");
 }
 
 /* Before anything is installed or run. */

@@ -5,6 +5,7 @@
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/sys/proc.h"
 #include "core/world/world.h"
 
 #define MAX_LINKS 40 /* the kernel's own limit */
@@ -34,6 +35,18 @@ const char *root_world_fix(const struct root *r, struct arena *a)
 			    "nothing is installed in a world of the store: take another world or release, or a root of "
 			    "your own, made with 'ptbuild world make %s --copy DIR' and named with --root DIR",
 			    name);
+}
+
+char *root_install(const struct root *r, bool on_host, const char *packages, struct arena *a)
+{
+	on_host = on_host || r->host;
+	if (on_host ? !proc_find_host(a, "apt-get") : strncmp(r->id, "debian", 6) != 0)
+		return arena_printf(a, "install what Debian calls %s %s", packages,
+				    on_host ? "on this machine" : "in the root");
+	if (on_host)
+		return arena_printf(a, "sudo apt-get install %s", packages);
+	return arena_printf(a, "sudo chroot %s sh -c 'apt-get update && apt-get install -y %s'",
+			    shell_quoted(r->dir, a), packages);
 }
 
 static void pop(struct buf *out)

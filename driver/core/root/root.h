@@ -22,6 +22,9 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 /* root_world_fix: what to do where a world of the store lacks something: it is read-only and others
  * share it. NULL for any other root, a copy of a world too. */
 const char *root_world_fix(const struct root *r, struct arena *a);
+/* root_install: what installs Debian's packages on this machine, or else in the root: the command
+ * where there is apt, else words. */
+char *root_install(const struct root *r, bool on_host, const char *packages, struct arena *a);
 /* root_host_path: an absolute path inside the root as a path of the host. No link is followed, so
  * resolve the path first. */
 char *root_host_path(const struct root *r, const char *path, struct arena *a);

@@ -151,20 +151,6 @@ static int trial(struct preflight *d, struct err *e)
 
 /* ---- lines ---- */
 
-static bool is_debian(const struct preflight *d)
-{
-	return strncmp(d->q->root->id, "debian", 6) == 0;
-}
-
-/* The command that installs Debian's packages on this machine or in the root. */
-static const char *install_command(const struct preflight *d, const char *packages, bool on_host)
-{
-	if (on_host)
-		return arena_printf(d->arena, "sudo apt-get install %s", packages);
-	return arena_printf(d->arena, "sudo chroot %s sh -c 'apt-get update && apt-get install -y %s'",
-			    shell_quoted(d->q->root->dir, d->arena), packages);
-}
-
 void preflight_add(struct preflight *d, struct preflight_line line, const char *fmt, ...)
 {
 	const char *package = line.package;
@@ -177,11 +163,9 @@ void preflight_add(struct preflight *d, struct preflight_line line, const char *
 		line.package = "";
 	} else {
 		line.on_host = line.on_host || d->q->root->host;
-		line.fix = *package && is_debian(d)
-				   ? arena_printf(d->arena, "install %s: %s", package,
-						  install_command(d, package, line.on_host))
-				   : arena_printf(d->arena, "install %s%s %s", *package ? "what Debian calls " : "it",
-						  package, line.on_host ? "on this machine" : "in the root");
+		line.fix = *package ? root_install(d->q->root, line.on_host, package, d->arena)
+				    : arena_printf(d->arena, "install it %s",
+						   line.on_host ? "on this machine" : "in the root");
 	}
 	d->lines[d->count < ARRAY_LEN(d->lines) ? d->count++ : ARRAY_LEN(d->lines) - 1] = line;
 	if (in_root)
@@ -217,27 +201,43 @@ size_t preflight_failures(const struct preflight *d)
 	return n;
 }
 
+/* As much as an error has room for: a list that is cut without a word looks complete. */
+static const char *fitting(const struct preflight *d, const struct strlist *all, const char *between, size_t room)
+{
+	static const char rest[] = "and %zu more: 'ptbuild doctor' with the same options lists all";
+	struct strlist some = {0};
+	size_t i = 0, len = sizeof(rest) + 16;
+	for (; i < all->count; i++) {
+		len += strlen(all->items[i]) + strlen(between);
+		if (len > room)
+			break;
+		strlist_ref(&some, d->arena, all->items[i]);
+	}
+	if (i < all->count)
+		strlist_ref(&some, d->arena, arena_printf(d->arena, rest, all->count - i));
+	return strlist_join(&some, d->arena, between);
+}
+
 /* All packages by one command for each place, then what else is to be done. */
-static const char *what_to_do(const struct preflight *d)
+static const char *what_to_do(const struct preflight *d, size_t room)
 {
 	struct strlist all = {0}, packages[2] = {0};
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *l = &d->lines[i];
-		struct strlist *p = &packages[l->on_host];
-		if (l->level == PREFLIGHT_FAILURE && *l->package && is_debian(d))
-			strlist_once(p, d->arena, l->package);
+		if (l->level == PREFLIGHT_FAILURE && *l->package)
+			strlist_once(&packages[l->on_host], d->arena, l->package);
 	}
 	for (int host = 1; host >= 0; host--)
 		if (packages[host].count)
-			strlist_ref(&all, d->arena,
-				    install_command(d, strlist_join(&packages[host], d->arena, " "), host != 0));
+			strlist_ref(
+				&all, d->arena,
+				root_install(d->q->root, host, strlist_join(&packages[host], d->arena, " "), d->arena));
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *l = &d->lines[i];
-		if (l->level == PREFLIGHT_FAILURE && *l->fix && !(*l->package && is_debian(d)) &&
-		    !strlist_contains(&all, l->fix))
-			strlist_ref(&all, d->arena, l->fix);
+		if (l->level == PREFLIGHT_FAILURE && *l->fix && !*l->package)
+			strlist_once(&all, d->arena, l->fix);
 	}
-	return strlist_join(&all, d->arena, "\n");
+	return fitting(d, &all, "\n", room);
 }
 
 int preflight_verdict(const struct preflight *d, struct err *e)
@@ -250,11 +250,13 @@ int preflight_verdict(const struct preflight *d, struct err *e)
 		if (l->level != PREFLIGHT_FAILURE)
 			continue;
 		strlist_addf(&texts, d->arena, "%s: %s", l->name, l->text);
-		fix = texts.count == 1 ? l->fix : what_to_do(d);
-		/* What the machine lacks comes before what does not go together, since it explains it. */
-		if (kind == ERR_NONE)
-			kind = l->kind == ERR_POLICY || l->kind == ERR_NETWORK ? l->kind : ERR_SYSTEM;
-		else if (l->kind != kind && l->kind != ERR_POLICY)
+		fix = texts.count == 1 ? l->fix : what_to_do(d, sizeof(e->hint));
+		/* What no table knows comes first; then what the machine lacks, before what does not go together,
+		 * since it explains it. */
+		const bool own = l->kind == ERR_CONFIG || l->kind == ERR_POLICY || l->kind == ERR_NETWORK;
+		if (kind == ERR_NONE || l->kind == ERR_CONFIG)
+			kind = own ? l->kind : ERR_SYSTEM;
+		else if (l->kind != kind && l->kind != ERR_POLICY && kind != ERR_CONFIG)
 			kind = ERR_SYSTEM;
 	}
 	if (!texts.count)
@@ -267,6 +269,6 @@ int preflight_verdict(const struct preflight *d, struct err *e)
 		err_set(e, kind, "%s cannot be %s here: %s", what, done, texts.items[0]);
 	else
 		err_set(e, kind, "%s cannot be %s here, for %zu reasons:\n  %s", what, done, texts.count,
-			strlist_join(&texts, d->arena, "\n  "));
+			fitting(d, &texts, "\n  ", sizeof(e->msg) - strlen(what) - 64));
 	return *fix ? err_hint(e, "%s", fix) : -1;
 }

@@ -75,8 +75,9 @@ int preflight_run(struct preflight *d, const struct preflight_request *q, const 
 		  struct err *e) MUST_CHECK;
 /* preflight_check: one row of the table by its name, of a preflight that was begun. */
 int preflight_check(struct preflight *d, const char *row, struct err *e) MUST_CHECK;
-/* preflight_verdict: 0 if nothing failed. Else all failures as one error, of kind ERR_SYSTEM if
- * anything is missing; the hint is what installs it. */
+/* preflight_verdict: 0 if nothing failed. Else all failures as one error, as far as it has room:
+ * ERR_CONFIG if a table knows too little, else ERR_SYSTEM if anything is missing; the hint is what
+ * installs it. */
 int preflight_verdict(const struct preflight *d, struct err *e) MUST_CHECK;
 size_t preflight_failures(const struct preflight *d);
 

@@ -57,15 +57,10 @@ int tests_check_needs(const struct test_request *q, const struct run *run, struc
 	if (modules.count == 0)
 		return 0;
 	const struct root *root = q->sandbox->root;
-	const char *names = strlist_join(&packages, a, " ");
 	err_set(e, ERR_SYSTEM, "the tests need Python modules that the root lacks: %s",
 		strlist_join(&modules, a, ", "));
 	const char *fix = root_world_fix(root, a);
-	if (fix)
-		return err_hint(e, "%s", fix);
-	return root->host ? err_hint(e, "sudo apt-get install %s", names)
-			  : err_hint(e, "sudo chroot %s sh -c 'apt-get update && apt-get install -y %s'",
-				     shell_quoted(root->dir, a), names);
+	return err_hint(e, "%s", fix ? fix : root_install(root, false, strlist_join(&packages, a, " "), a));
 }
 
 /* ---- what to run ---- */
