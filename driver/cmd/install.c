@@ -34,6 +34,7 @@ struct installing {
 };
 
 enum { LISTING_MAX = 16 << 20 };
+#define HTTP "http://"
 #define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 char *install_url(struct arena *a, const char *dir, const char *name)
@@ -62,6 +63,12 @@ void install_argv(const char *python, bool uv, const char *url, const struct str
 	/* uv takes a project from the first index that has it, and this one before the default. */
 	strlist_ref(ret, a, uv ? "--index" : "--extra-index-url");
 	strlist_ref(ret, a, url);
+	if (!uv && strncmp(url, HTTP, strlen(HTTP)) == 0) { /* pip passes over an index without TLS */
+		const char *host = url + strlen(HTTP), *at = memchr(host, '@', strcspn(host, "/"));
+		host = at ? at + 1 : host;
+		strlist_ref(ret, a, "--trusted-host");
+		strlist_ref(ret, a, arena_strndup(a, host, strcspn(host, "/")));
+	}
 	strlist_append(ret, a, wanted);
 }
 
@@ -126,7 +133,8 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 		if (!is_name(name) || !json_is_string(json_object_get(row, "label")))
 			return err_set(e, ERR_INTEGRITY, "'%s': not the name of a directory with its label: '%s'", file,
 				       name);
-		if (!is_strings(json_object_get(row, "install")) || !is_strings(json_object_get(row, "wheels")))
+		if (!is_strings(json_object_get(row, "install")) || !is_strings(json_object_get(row, "wheels")) ||
+		    !is_strings(json_object_get(row, "missing")))
 			return err_set(e, ERR_INTEGRITY, "'%s': no lists of what '%s' holds", file, name);
 		read_list(row, "install", x->c->arena, &pins);
 		for (size_t k = 0; k < pins.count; k++)
@@ -167,10 +175,13 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 {
 	const struct strlist none = {0};
 	struct arena *a = x->c->arena;
-	struct strlist wheels = {0};
+	struct strlist wheels = {0}, missing = {0};
 	const struct tables *t;
 	struct promise p;
-	*ret = (struct offer){.row = row, .why_not = "no wheel in it has all that it requires beside it"};
+	read_list(row, "missing", a, &missing);
+	*ret = (struct offer){
+		.row = row,
+		.why_not = arena_printf(a, "it lacks %s", missing.count ? strlist_join(&missing, a, "; ") : "wheels")};
 	read_list(row, "wheels", a, &wheels);
 	if (cmd_tables(x->c, &t, e) < 0)
 		return -1;
@@ -266,7 +277,7 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	const struct install_options *o = c->options;
 	struct arena *a = c->arena;
 	struct installing x = {.c = c, .o = o, .python = o->python ? o->python : "python3"};
-	struct strlist argv = {0}, wanted = {0};
+	struct strlist argv = {0}, wanted = {0}, missing = {0};
 	struct offer best;
 	AUTO_JSON json_t *listing = NULL;
 	size_t own;
@@ -287,6 +298,11 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	for (size_t i = own; i < words->count; i++)
 		strlist_ref(&argv, a, words->items[i]);
 	const char *line = quoted(&argv, a);
+	read_list(best.row, "missing", a, &missing);
+	for (size_t i = 0; i < missing.count; i++)
+		log_warn(c->run->log,
+			 "left out, as '%s' lacks %s: put its wheel into the index and run 'ptbuild index' again", name,
+			 missing.items[i]);
 	if (!o->print) {
 		const struct proc_spec spec = {.argv = strlist_argv(&argv, x.c->arena), .attached = true};
 		struct proc_result r;
@@ -300,10 +316,10 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 		return err_hint(e, "it says why; the line was: %s", line);
 	}
 	return cmd_show(c,
-			json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "directory", name, "url",
+			json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "directory", name, "url",
 				  json_or_null(url), "profile", json_or_null(x.detected.profile), "install",
-				  json_from_strlist(&wanted), "command", json_from_strlist(&argv), "line",
-				  json_or_null(line)),
+				  json_from_strlist(&wanted), "missing", json_from_strlist(&missing), "command",
+				  json_from_strlist(&argv), "line", json_or_null(line)),
 			rows, e);
 }
 

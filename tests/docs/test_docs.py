@@ -31,7 +31,7 @@ PAGES = ["README.md", *sorted(glob.glob("docs/*.md", root_dir=TOP))]
 MARK = re.compile(r"<!-- (not run|on the stand-in|output of|output)(?:: (.+))? -->$")
 NOT_COMMANDS = ("yaml", "dockerfile", "jq", "python", "cmake", "c++", "cuda", "text")
 # Whose own options and files may stand in the text.
-OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--no-build-isolation", "--hash", "--build-arg"}
+OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--no-build-isolation", "--hash", "--build-arg", "--trusted-host"}
 # A page of blocks that are all not run.
 NOT_RUN = {"docs/slim.md": "official wheels; tests/e2e/test_slim.py does it with stand-ins"}
 PLANNED = {"build", "doctor", "fetch", "plan"}

@@ -161,12 +161,22 @@ def test_variants(world):
     assert refused.returncode == 7 and "was not made by" in refused.stderr, refused.stderr
     assert os.listdir(os.path.join(other, "variants")) == []
 
-    # wheels of other makers are not taken apart
+    # wheels of other makers are not taken apart; the others, but for what requires them, are there
     os.rmdir(os.path.join(other, "variants"))
     make_wheel(other, "torch", "2.6.0+cpu.avx2")
+    make_wheel(other, "apple", "1.0+cpu.avx2", ["torch==2.6.0+cpu.avx2"], marked=True)
     refused = subprocess.run([world.ptbuild, "index", other, "--variants"], capture_output=True, text=True, env=clean_env())
-    assert refused.returncode == 5 and "cannot be repacked" in refused.stderr, refused.stderr
+    assert refused.returncode == 2 and "torch-2.6.0+cpu.avx2-py3-none-any.whl: ptbuild did not pack it" in refused.stderr, refused.stderr
     assert not os.path.exists(os.path.join(other, "variants"))
+    make_wheel(other, "torch", "2.6.0+cpu.avx512", marked=True)
+    result = subprocess.run([world.ptbuild, "index", other, "--variants", "--json"], capture_output=True, text=True, env=clean_env())
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)["variants"]
+    assert told["made"] == ["torch-2.6.0-py3-none-any-cpu.avx512.whl"] and sorted(told["left"]) == [
+        "apple-1.0+cpu.avx2-py3-none-any.whl: it requires torch==2.6.0+cpu.avx2, which is not a variant",
+        "torch-2.6.0+cpu.avx2-py3-none-any.whl: ptbuild did not pack it",
+    ], told
+    assert sorted(f for f in os.listdir(os.path.join(other, "variants")) if "apple" in f) == []
 
 
 def test_yanked_wheels_are_passed_over(world):
@@ -259,6 +269,9 @@ def test_install_chooses(world):
         assert shown.returncode == 0, shown.stderr
         doc = json.loads(shown.stdout)
         assert doc["directory"] == "cpu-avx2" and doc["url"] == f"{server.url}/cpu-avx2/", doc
+        # pip passes over an index without TLS that is not named so
+        assert doc["command"][-5:-3] == ["--trusted-host", server.url.removeprefix("http://")], doc
+        assert "--trusted-host" not in install(server.url, "--print", "--uv").stdout + install(folder, "--print").stdout
         result = install(server.url)
         assert result.returncode == 0, result.stdout + result.stderr
         assert versions(python, *NAMES, "numpy") == [*TAKEN, "2.0"]
@@ -293,7 +306,25 @@ def test_what_is_missing_is_told(world):
     assert doc["missing"] == ["torch==2.6.0+debian, which 'torchvision-0.21.0+cpu.avx2-py3-none-any.whl' requires"] and doc["installs"] == [], doc
     assert b"cpu-avx2/ is not complete: it lacks torch==2.6.0+debian" in result.stderr, result.stderr
     result = run_command(world, "install", folder)
-    assert result.returncode == 7 and b"no wheel in it has all that it requires beside it" in result.stderr, result.stderr
+    assert result.returncode == 7 and b"cpu-avx2: it lacks torch==2.6.0+debian, which" in result.stderr, result.stderr
+    # a torch is there, and the line is not for all: that is told where the line is
+    make_wheel(folder, "torch", "2.7.0+cpu.avx2")
+    index(world.ptbuild, folder)
+    result = run_command(world, "install", folder, "--print", "--json")
+    doc = json.loads(result.stdout)
+    assert doc["install"] == ["torch==2.7.0+cpu.avx2"] and doc["missing"][0].startswith("torch==2.6.0+debian, which") and doc["missing"][1:] == ["torchvision for torch==2.7.0+cpu.avx2"], doc
+    assert b"left out, as 'cpu-avx2' lacks torchvision for torch==2.7.0+cpu.avx2" in result.stderr and b"run 'ptbuild index' again" in result.stderr, result.stderr
+
+
+def test_no_yanked_torch_is_taken(world):
+    """pip takes a yanked wheel where another one pins it."""
+    folder = world.path("yanked torch")
+    os.mkdir(folder)
+    open(make_wheel(folder, "torch", "2.6.0+cpu.avx2") + ".yanked", "w").write("wrong results\n")
+    make_wheel(folder, "torchvision", "0.21.0+cpu.avx2", ["torch==2.6.0+cpu.avx2"])
+    index(world.ptbuild, folder)
+    result = run_command(world, "install", folder, "--print")
+    assert result.returncode == 7 and b"it lacks torch==2.6.0+cpu.avx2, which 'torchvision-0.21.0+cpu.avx2-py3-none-any.whl' requires: it is yanked" in result.stderr, result
 
 
 def test_a_listing_is_not_trusted(world):
@@ -369,6 +400,7 @@ if __name__ == "__main__":
             test_install_chooses,
             test_install_refuses,
             test_what_is_missing_is_told,
+            test_no_yanked_torch_is_taken,
             test_a_listing_is_not_trusted,
             test_a_directory_that_is_not_utf8,
             test_a_url_that_is_not_utf8,

@@ -155,11 +155,11 @@ static bool is_pinned(const struct choosing *c, const struct index_wheel *w, con
 	return strcmp(w->project, pin->key) == 0 && wheel_same_version(w->version, pin->value, c->a);
 }
 
-/* Without a label it is one that any index may have. */
+/* Without a label it is one that any index may have. An installer takes a yanked one where it is pinned. */
 static bool lacks(const struct choosing *c, const struct kv *pin)
 {
 	for (size_t i = 0; i < c->count; i++)
-		if (is_pinned(c, &c->wheels[i], pin))
+		if (!c->wheels[i].yanked && is_pinned(c, &c->wheels[i], pin))
 			return false;
 	return strchr(pin->value, '+') != NULL;
 }
@@ -167,14 +167,16 @@ static bool lacks(const struct choosing *c, const struct kv *pin)
 /* Installers look for a project in the first index that has it: what a wheel pins must lie beside it. */
 static bool add_pinned(struct choosing *c, const struct index_wheel *w, const struct kv *pin)
 {
-	bool added = false;
+	bool added = false, yanked = false;
 	for (size_t i = 0; i < c->count; i++) {
 		if (!is_pinned(c, &c->wheels[i], pin))
 			continue;
+		yanked = true;
 		added = added || !c->sub->has[i];
 		c->sub->has[i] = true;
 	}
-	const char *line = arena_printf(c->a, "%s==%s, which '%s' requires", pin->key, pin->value, w->file);
+	const char *line = arena_printf(c->a, "%s==%s, which '%s' requires%s", pin->key, pin->value, w->file,
+					yanked ? ": it is yanked" : "");
 	if (lacks(c, pin) && !strlist_contains(&c->sub->missing, line))
 		strlist_ref(&c->sub->missing, c->a, line);
 	return added;
@@ -242,6 +244,10 @@ static void index_subs(const struct index_wheel *wheels, size_t count, struct ar
 				const char *version = kvlist_get(&chosen, c.wheels[i].project);
 				if (c.sub->has[i] && version && strcmp(version, c.wheels[i].version) == 0)
 					strlist_ref(&c.sub->wheels, c.a, c.wheels[i].file);
+				const char *torch = kvlist_get(&chosen, "torch");
+				if (c.sub->has[i] && !version && !c.wheels[i].yanked && torch)
+					strlist_once(&c.sub->missing, c.a,
+						     arena_printf(c.a, "%s for torch==%s", c.wheels[i].project, torch));
 			}
 		}
 	}

@@ -21,7 +21,9 @@ struct index_sub {
 	/* of a profile, what to ask installers for: of each project the newest version, all of them
 	 * with the newest torch: "torch==2.6.0+cpu.avx2"; and the wheels of these versions */
 	struct strlist install, wheels;
-	struct strlist missing; /* what a wheel pins and no wheel is, for people */
+	/* what a wheel pins and none is, but a yanked one, and what has no version for that torch;
+	 * for people */
+	struct strlist missing;
 };
 
 /* In the directory of a profile: `install`, a line each, for pip and uv. */

@@ -120,7 +120,7 @@ static const char *lacks(const struct varying *v, const struct index_wheel *w)
 	return NULL;
 }
 
-static int add_wheel(struct varying *v, const struct candidate *c, struct err *e)
+static int add_wheel(struct varying *v, struct candidate *c, struct err *e)
 {
 	const struct index_wheel *w = &c->wheel;
 	const char *why = c->why ? c->why : lacks(v, w);
@@ -132,8 +132,13 @@ static int add_wheel(struct varying *v, const struct candidate *c, struct err *e
 		AUTO_JSON json_t *one = json_pack("{s:O}", w->label, c->props);
 		const char *json = dump(description(json_incref(one)), v->a), *made;
 		log_status(v->run->log, "variant of %s", w->file);
-		if (v->make(path_join(v->a, v->q->dir, w->file), w->label, json, v->to, v->run, v->a, &made, e) < 0)
-			return -1;
+		if (v->make(path_join(v->a, v->q->dir, w->file), w->label, json, v->to, v->run, v->a, &made, e) < 0) {
+			if (e->kind != ERR_INTEGRITY)
+				return -1;
+			c->why = "ptbuild did not pack it";
+			err_clear(e);
+			return 0;
+		}
 		strlist_ref(&v->ret->made, v->a, made);
 		return 0;
 	}
@@ -158,6 +163,23 @@ static int remove_stale(struct varying *v, const struct strlist *files, struct e
 	return 0;
 }
 
+/* What one requires that turns out to be no variant is known then: all is looked at again. */
+static int add_all(struct varying *v, struct err *e)
+{
+	bool again = true;
+	while (again) {
+		again = false;
+		v->ret->made = v->ret->plain = v->ret->left = (struct strlist){0};
+		for (size_t i = 0; i < v->count; i++) {
+			const char *before = v->all[i].why;
+			if (add_wheel(v, &v->all[i], e) < 0)
+				return -1;
+			again = again || v->all[i].why != before;
+		}
+	}
+	return 0;
+}
+
 static int make_all(struct varying *v, struct err *e)
 {
 	struct strlist names = {0}, files = {0};
@@ -169,9 +191,8 @@ static int make_all(struct varying *v, struct err *e)
 		if (names.items[i][0] != '.' && path_has_suffix(names.items[i], ".whl") &&
 		    read_wheel(v, names.items[i], &v->all[v->count++], e) < 0)
 			return -1;
-	for (size_t i = 0; i < v->count; i++)
-		if (add_wheel(v, &v->all[i], e) < 0)
-			return -1;
+	if (add_all(v, e) < 0)
+		return -1;
 	log_status_end(v->run->log);
 	if (!v->ret->made.count) {
 		err_set(e, ERR_USAGE, "no wheel in '%s' can be a variant%s%s", v->q->dir,
