@@ -112,9 +112,10 @@ static int read_against(struct cmd_context *c, struct verify_facts *f, struct er
 }
 
 static int verify_one(struct cmd_context *c, const struct verify_facts *f, const char *wheel, struct verify_report *ret,
-		      struct err *e)
+		      const char **ret_provenance, struct err *e)
 {
 	const struct verify_options *o = c->options;
+	struct err beside = {0};
 	struct wheel_name name = {.dist = ""}; /* a name that is none is a finding */
 	(void)!wheel_name_parse(wheel, c->arena, &name, ERR_IGNORED);
 	struct verify_request q = {.wheel = wheel,
@@ -134,6 +135,13 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	/* No sandbox makes ptbuild's own wheel, whose program and tables name the sandbox's directories. */
 	if (strcmp(name.dist, "ptbuild") != 0)
 		strlist_ref(&q.build_paths, c->arena, SANDBOX_TOP "/");
+	if (provenance_beside(wheel, c->arena, ret_provenance, &beside) < 0) {
+		if (beside.kind != ERR_INTEGRITY) {
+			*e = beside;
+			return -1;
+		}
+		q.provenance = beside.msg;
+	}
 	return verify_wheel(&q, c->run, c->arena, ret, e);
 }
 
@@ -167,8 +175,10 @@ static void judge_errors(const struct verify_report *r, struct arena *a, struct 
 	strlist_ref(&fit->lacks, a, arena_printf(a, "the wheel is broken (%s)", strlist_join(&broken, a, ", ")));
 }
 
-static const struct show runs_on[] = {
-	SHOW("runs on", "{^} {}", .each = "-runs_on"), SHOW("", "this machine: {-here}"), {0}};
+static const struct show runs_on[] = {SHOW("made", "{provenance}"),
+				      SHOW("runs on", "{^} {}", .each = "-runs_on"),
+				      SHOW("", "this machine: {-here}"),
+				      {0}};
 static const struct show report[] = {{.rows = verify_rows}, {.rows = runs_on}, {0}};
 static const struct show reports[] = {{.each = "wheels", .rows = report}, {0}};
 static const struct show report_lines[] = {{.each = "wheels", .rows = verify_lines}, {0}};
@@ -217,8 +227,9 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		return -1;
 	for (size_t i = 0; i < args->count; i++) {
 		struct verify_report r = {0};
+		const char *provenance = NULL;
 		log_wait(c->run->log, "%s: reading", path_base(args->items[i]));
-		if (verify_one(c, &f, args->items[i], &r, e) < 0)
+		if (verify_one(c, &f, args->items[i], &r, &provenance, e) < 0)
 			return -1;
 		struct fit fit;
 		bool known = r.runs_on.python != NULL && !o->ci;
@@ -227,6 +238,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		if (known)
 			judge_errors(&r, c->arena, &fit);
 		json_t *doc = verify_json(&r);
+		json_object_set_new(doc, "provenance", json_or_null(provenance));
 		if (known)
 			cmd_add_runs_on(doc, &r.runs_on, &fit);
 		else

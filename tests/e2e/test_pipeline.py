@@ -236,6 +236,15 @@ def test_provenance_signed_and_checked(world):
     assert secret not in signed.stdout + signed.stderr and secret not in open(wheel + ".dsse.json").read()
     ok(world.run("verify", wheel, "--key", "mine.pub"))
     fails(world.run("verify", wheel, "--key", "other.pub"), 5, "is signed by another key")
+    assert ", by ptbuild " in ok(world.run("verify", wheel)).stdout
+    with open(wheel + ".intoto.json") as beside:
+        text = beside.read()
+    with open(wheel + ".intoto.json", "w") as beside:
+        beside.write(text.replace(item["record"]["sha256"], "ab" * 32))
+    wrong = fails(world.run("verify", wheel), 5, "break rules")
+    assert "is about another wheel" in wrong.stdout and "[provenance]" in wrong.stdout, wrong.stdout
+    with open(wheel + ".intoto.json", "w") as beside:
+        beside.write(text)
     envelope = json.load(open(wheel + ".dsse.json"))
     payload = base64.b64decode(envelope["payload"])
     envelope["payload"] = base64.b64encode(payload.replace(b"avx2", b"avx5")).decode()

@@ -271,6 +271,46 @@ static int check_beside(const struct envelope *v, const char *wheel, struct aren
 	return err_set(e, ERR_INTEGRITY, "'%s' is not what '%s' has signed", path, v->path);
 }
 
+/* Of a statement by another maker, too. */
+static int check_subject(const char *path, const json_t *statement, const char *wheel, struct err *e)
+{
+	char have[DIGEST_HEX_LEN + 1];
+	const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
+	const char *name = json_text(subject, "name"),
+		   *sha256 = json_text(json_object_get(subject, "digest"), "sha256");
+	if (digest_file(wheel, have, e) < 0)
+		return -1;
+	if (strcmp(sha256, have) != 0 || strcmp(name, path_base(wheel)) != 0)
+		return err_set(e, ERR_INTEGRITY,
+			       "'%s' is about another wheel: '%s' with sha256 %s; this one is '%s' with %s", path, name,
+			       sha256, path_base(wheel), have);
+	return 0;
+}
+
+int provenance_beside(const char *wheel, struct arena *a, const char **ret, struct err *e)
+{
+	AUTO_JSON json_t *j = NULL;
+	const struct envelope v = {.path = arena_printf(a, "%s" PROVENANCE_STATEMENT, wheel)};
+	*ret = NULL;
+	if (!fs_exists(TRUSTED, v.path))
+		return 0;
+	if (json_read(TRUSTED, v.path, &j, e) < 0 || check_subject(v.path, j, wheel, e) < 0)
+		return -1;
+	const json_t *predicate = json_object_get(j, "predicate"),
+		     *external = json_object_get(json_object_get(predicate, "buildDefinition"), "externalParameters");
+	const bool own = check_statement(&v, j, ERR_IGNORED) == 0;
+	const char *by = json_text(
+		json_object_get(json_object_get(json_object_get(predicate, "runDetails"), "builder"), "version"),
+		"ptbuild");
+	const char *says = own ? arena_printf(a, "%s of release %s, by %s", json_text(external, "variant"),
+					      json_text(external, "release"), by)
+			       : "by another maker, who says so of this file";
+	const bool envelope = fs_exists(TRUSTED, arena_printf(a, "%s" PROVENANCE_ENVELOPE, wheel));
+	says = arena_printf(a, "%s; %s", says, envelope ? "signed: --key checks by whom" : "not signed");
+	*ret = utf8_printable(says, a);
+	return 0;
+}
+
 int provenance_check(const char *wheel, const struct sign_key *key, struct arena *a, struct err *e)
 {
 	AUTO_JSON json_t *j = NULL;
@@ -283,19 +323,9 @@ int provenance_check(const char *wheel, const struct sign_key *key, struct arena
 		return -1;
 	if (open_envelope(j, &v, a, e) < 0 || check_signature(&v, key, a, e) < 0)
 		return -1;
-	char have[DIGEST_HEX_LEN + 1];
 	json_error_t why;
 	AUTO_JSON json_t *statement = json_loadb((const char *)v.payload, v.payload_len, JSON_REJECT_DUPLICATES, &why);
-	if (check_statement(&v, statement, e) < 0)
+	if (check_statement(&v, statement, e) < 0 || check_subject(v.path, statement, wheel, e) < 0)
 		return -1;
-	const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
-	const char *name = json_member(subject, "name");
-	const char *sha256 = json_member(json_object_get(subject, "digest"), "sha256");
-	if (digest_file(wheel, have, e) < 0)
-		return -1;
-	if (strcmp(sha256, have) != 0 || strcmp(name, path_base(wheel)) != 0)
-		return err_set(e, ERR_INTEGRITY,
-			       "'%s' is about another wheel: '%s' with sha256 %s; this one is '%s' with %s", v.path,
-			       name, sha256, path_base(wheel), have);
 	return check_beside(&v, wheel, a, e);
 }

@@ -18,3 +18,6 @@ int provenance_write(const json_t *record, const char *wheel, const struct sign_
 /* provenance_check: the envelope beside the wheel is signed by `key` and is about this wheel.
  * ERR_INTEGRITY tells a missing, malformed, foreign or changed envelope and other bytes apart. */
 int provenance_check(const char *wheel, const struct sign_key *key, struct arena *a, struct err *e) MUST_CHECK;
+/* provenance_beside: what the statement beside the wheel, which need not be signed, says of how it
+ * was made, for people; NULL: there is none. ERR_INTEGRITY: about another wheel, or broken. */
+int provenance_beside(const char *wheel, struct arena *a, const char **ret, struct err *e) MUST_CHECK;

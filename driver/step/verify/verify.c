@@ -333,6 +333,8 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 	if (!v.named)
 		verify_add(&v, FINDING_ERROR, "metadata", "", "%s", e->msg);
 	err_clear(e);
+	if (q->provenance)
+		verify_add(&v, FINDING_ERROR, "provenance", "", "%s", q->provenance);
 	v.musl = v.named && wheel_name_musl(&r->name, a);
 	/* What the code is compared with: the caller's promise, else the label's. One for GPUs that names no toolkit
 	 * takes any: it is the label's. */

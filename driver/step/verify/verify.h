@@ -37,6 +37,7 @@ struct verify_request {
 	const struct elf_info *companions; /* libraries installed beside it, with symbols */
 	size_t companions_count;
 	struct strlist build_paths;  /* that no file may hold */
+	const char *provenance;      /* what is wrong with the statement beside it; NULL: nothing */
 	const char *temp_dir;        /* where members are unpacked; NULL: $TMPDIR, else /tmp */
 	const char *expect_version;  /* NULL: not checked */
 	const char *expect_requires; /* a Requires-Dist line that must be there; NULL */

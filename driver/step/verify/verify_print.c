@@ -9,6 +9,7 @@ const struct verify_rule verify_rules[] = {
 	{"metadata", "WHEEL and METADATA are there and agree with the file name"},
 	{"marker", "the .metadata-rev marker is there and well formed"},
 	{"against", "the wheel is the one that --against names"},
+	{"provenance", "a statement beside the wheel (WHEEL.intoto.json) is about this wheel"},
 	{"tag", "the platform tag is not lower than the libraries need"},
 	{"elf", "every library can be read, and what has the name of one is one"},
 	{"module", "every extension module has a suffix that Pythons of the wheel's tags look for"},

@@ -249,6 +249,36 @@ static void test_another_wheel(void **state)
 		   ERR_INTEGRITY, "is about another wheel");
 }
 
+static void test_what_lies_beside_is_read_without_a_key(void **state)
+{
+	const char *says;
+	(void)state;
+	assert_ok(provenance_beside(wheel(), &arena, &says, &err), &err);
+	assert_null(says);
+	write_statement(NULL);
+	assert_ok(provenance_beside(wheel(), &arena, &says, &err), &err);
+	assert_contains(says, "pytorch-python313-cpu-avx2 of release ");
+	assert_contains(says, ", by ptbuild 0.1.0; not signed");
+	write_signed();
+	assert_ok(provenance_beside(wheel(), &arena, &says, &err), &err);
+	assert_contains(says, "; signed: --key checks by whom");
+	test_write(test_path(WHEEL), "other bytes");
+	assert_err(provenance_beside(wheel(), &arena, &says, &err), &err, ERR_INTEGRITY, "is about another wheel");
+	static const char *const broken[] = {"", "x", "[]", "5", "{\"subject\": 5}", "{\"subject\": [{\"name\": 5}]}"};
+	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+		test_write(test_path(WHEEL PROVENANCE_STATEMENT), broken[i]);
+		assert_int_equal(provenance_beside(wheel(), &arena, &says, &err), -1);
+		assert_int_equal(err.kind, ERR_INTEGRITY);
+	}
+	/* another maker's, about this file */
+	test_write(test_path(WHEEL PROVENANCE_STATEMENT),
+		   arena_printf(&arena, "{\"subject\": [{\"name\": \"" WHEEL "\", \"digest\": {\"sha256\": \"%s\"}}]}",
+				digest));
+	test_write(test_path(WHEEL), "wheel");
+	assert_ok(provenance_beside(wheel(), &arena, &says, &err), &err);
+	assert_contains(says, "by another maker");
+}
+
 /* The same key has signed something else: `from` of the statement is now `to`, in both files. */
 static void resign(const char *from, const char *to)
 {
@@ -357,6 +387,7 @@ int main(void)
 		TEST(test_another_key),
 		TEST(test_a_changed_statement),
 		TEST(test_another_wheel),
+		TEST(test_what_lies_beside_is_read_without_a_key),
 		TEST(test_signed_statements_about_something_else),
 		TEST(test_the_unsigned_file_must_not_say_something_else),
 		TEST(test_what_is_no_envelope),
