@@ -209,18 +209,13 @@ static int options_text(struct cmd_context *c, const char **ret, bool *ret_here,
 	return 0;
 }
 
-static bool is_service(const char *format)
-{
-	return strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
-}
-
 /* Every option of every command reaches the jobs, or is refused by name. */
 static int check_globals(struct cmd_context *c, const char *format, struct err *e)
 {
 	const struct matrix_options *o = c->options;
 	const char *own = c->global->cache ? "--cache" : c->global->out ? "--out" : NULL;
 	bool slurm = strcmp(format, "slurm") == 0;
-	if (is_service(format) && own) {
+	if (ci_is_service(format) && own) {
 		err_set(e, ERR_USAGE, "%s has no effect here: each job has a store and a directory of its own", own);
 		return err_hint(e, "leave it out; --lower-store and --store-url name stores that jobs share");
 	}
@@ -231,7 +226,7 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 	}
 	if (slurm && o->image)
 		return err_set(e, ERR_USAGE, "--image has no effect here: jobs run on the nodes themselves");
-	if (o->shards > 1 && is_service(format) && !o->remote) {
+	if (o->shards > 1 && ci_is_service(format) && !o->remote) {
 		err_set(e, ERR_USAGE, "--shards needs a server here: jobs of this service cannot add to one cache");
 		return err_hint(e, "add --ccache-remote URL");
 	}
@@ -279,7 +274,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	*o = *(const struct matrix_options *)c->options;
 	c->options = o;
 	format = o->format ? o->format : c->global->json ? "json" : "table";
-	if (c->global->json && !(strcmp(format, "json") == 0 || is_service(format))) {
+	if (c->global->json && !(strcmp(format, "json") == 0 || ci_is_service(format))) {
 		err_set(e, ERR_USAGE, "--json and --format %s cannot be used together", format);
 		return err_hint(e, "leave --format out: --json alone has the same as data");
 	}
@@ -308,12 +303,12 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	if (options_text(c, &p.options, &p.checkout, e) < 0 ||
 	    ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0)
 		return -1;
-	if (matrix_cost(c, &p, is_service(format) ? format : "slurm", o->base.select.plan.torch != NULL, e) < 0)
+	if (matrix_cost(c, &p, ci_is_service(format) ? format : "slurm", o->base.select.plan.torch != NULL, e) < 0)
 		return -1;
-	if (is_service(format))
+	if (ci_is_service(format))
 		warn_limit(c, &p, format);
 	const char *root = c->global->root;
-	if (p.has_cuda && !p.image && is_service(format) &&
+	if (p.has_cuda && !p.image && ci_is_service(format) &&
 	    (cmd_sandbox(c) == SANDBOX_NONE || (root && strncmp(root, "world:", 6) != 0)))
 		log_warn(c->run->log, "no world brings the toolkit here: jobs for CUDA need --image with an image "
 				      "that has it");

@@ -251,6 +251,7 @@ class Limits(unittest.TestCase):
             ("runners:\n  - {labels: ['a;b']}\n", 3, "2: 'a;b' is not a runner label"),
             ("runner:\n  - {labels: [a]}\n", 3, "unknown key 'runner'"),
             ("runners: []\n", 3, "at least 1"),
+            ("runners:\n  - {labels: [partition=long, constraint=avx512]}\n", 3, "'partition=long' of the runner map is an option of Slurm's sbatch, and the jobs are for github"),
         ):
             path = self.write("bad.yaml", text)
             got = ptbuild("matrix", "build-pytorch/main", "--format", "github", "--runner-map", path, status=status)

@@ -195,6 +195,12 @@ class Script(Place):
         self.assertIn("store='/x'\\''; touch y; '\\'''", text)
         self.assertFalse(os.path.exists(names))
 
+    def test_without_sbatch_nothing_is_made(self):
+        self.make()
+        os.remove(os.path.join(self.stub, "sbatch"))
+        self.bash(self.dir, status=1)
+        self.assertFalse(os.path.exists(self.dir))
+
     def test_runner_maps_are_options_of_sbatch(self):
         path = os.path.join(self.top, "map.yaml")
         self.write(path, 'runners:\n  - {match: "*-sm90-avx512", labels: [partition=gpu, "constraint=a&(b|c)"]}\n  - {labels: [any]}\n')

@@ -83,15 +83,30 @@ static int by_sharing(const void *a, const void *b)
 	return order ? order : strcmp(x->id, y->id);
 }
 
+bool ci_is_service(const char *format)
+{
+	return strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
+}
+
 static int set_runner(struct ci_job *j, const char *format, const struct ci_tables *t, const struct ci_tables *own,
 		      struct err *e)
 {
 	const char *variant = j->variants.items[0];
 	j->runner = ci_runner(own ? own : t, format, j->platform, variant);
-	for (unsigned i = 0; j->runner && strcmp(format, "slurm") == 0 && i < j->runner->labels_count; i++) {
+	const bool slurm = strcmp(format, "slurm") == 0, services = ci_is_service(format);
+	for (unsigned i = 0; j->runner && (slurm || services) && i < j->runner->labels_count; i++) {
 		const char *label = j->runner->labels[i];
-		if (strcmp(label, "any") == 0 || ci_is_sbatch_label(label))
+		if (strcmp(label, "any") == 0 || ci_is_sbatch_label(label) == slurm)
 			continue;
+		if (services) {
+			err_set(e, ERR_CONFIG,
+				"'%s' of the runner map is an option of Slurm's sbatch, and the jobs are for %s", label,
+				format);
+			return err_hint(e,
+					"write 'format: slurm' into its row, and add one for %s: {format: %s, labels: "
+					"[self-hosted]}",
+					format, format);
+		}
 		err_set(e, ERR_CONFIG, "'%s' is not an option of sbatch that a runner map may give", label);
 		return err_hint(e, "write for example labels: [partition=long, constraint=avx512], or [any]");
 	}

@@ -46,6 +46,8 @@ int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **
 /* ci_format: NULL for a format without limits. ci_action: "NAME@COMMIT"; NULL without a row. */
 const struct ci_format_row *ci_format(const struct ci_tables *t, const char *format);
 const char *ci_action(const struct ci_tables *t, const char *name, struct arena *a);
+/* ci_is_service: GitHub or GitLab. */
+bool ci_is_service(const char *format);
 /* ci_minutes: that a job may take on its runner. */
 unsigned ci_minutes(const struct ci_format_row *f, const struct ci_runner_row *r);
 /* ci_runner: the first row that matches; NULL if none does. */

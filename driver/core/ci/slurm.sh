@@ -161,9 +161,9 @@ collect)
 	;;
 *)
 	self=$(realpath -- "$0")
+	command -v sbatch >/dev/null || fail 'no sbatch here: this is for a machine that submits jobs to Slurm'
 	mkdir -p -- "$1"
 	dir=$(cd -- "$1" && pwd -P)
-	command -v sbatch >/dev/null || fail 'no sbatch here: this is for a machine that submits jobs to Slurm'
 	submit_matrix
 	;;
 esac
