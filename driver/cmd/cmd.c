@@ -149,6 +149,10 @@ static int check_file(const char *option, const char *path, const char *values, 
 		err_set(e, ERR_USAGE, "'%s' does not exist", path);
 	else
 		err_errno(e, ERR_USAGE, "cannot read '%s'", path);
+	static const char *const words[] = {"official", "root"};
+	const char *near = suggest_nearest(path, words, ARRAY_LEN(words));
+	if (rc < 0 && near && option && (strcmp(option, "torch") == 0 || strcmp(option, "with") == 0))
+		err_hint(e, "did you mean '%s'?", near);
 	return option ? err_wrap(e, "--%s", option) : -1;
 }
 

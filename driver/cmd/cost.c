@@ -3,6 +3,7 @@
 #include "base/sys/fs.h"
 #include "core/plan/torch_fits.h"
 #include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/torch.h"
 
 /* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */
 #define WORLD_UNPACKED 5
@@ -56,6 +57,15 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 	ret->downloads = (struct cost_downloads){
 		.world = root->missing, .of_unknown = root->unknown, .archives = root->archives};
 	cost_sources(s, p->package_row, a, &ret->downloads);
+	const char *version;
+	if (!torch || package_is_torch(p->package) || !torch_official(torch, &version))
+		return 0;
+	struct torch_source t;
+	const struct torch_official o = {q.profiles, version ? version : p->release_row->base, p->python, p->platform,
+					 p->cuda};
+	if (torch_from_official(&o, a, &t, e) < 0)
+		return -1;
+	ret->downloads.torch = fetch_has(s, t.official->sha256) ? 0 : t.official->size;
 	return 0;
 }
 
@@ -179,8 +189,7 @@ int cmd_needs_request(struct cmd_context *c, const struct release_row *release, 
 	return 0;
 }
 
-/* Whether the wheel may come from another store, and nothing is built. */
-static bool has_others(const struct cmd_context *c)
+bool cmd_has_others(const struct cmd_context *c)
 {
 	const char *const *dirs;
 	return c->remote || (c->store && store_fallbacks(c->store, &dirs));
@@ -192,7 +201,7 @@ int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e)
 	struct store *s;
 	if (cmd_fetch_options(c, &o, e) < 0 || cmd_store_look(c, &s, e) < 0)
 		return -1;
-	return pipeline_reach(d, s, &o, has_others(c), e);
+	return pipeline_reach(d, s, &o, cmd_has_others(c), e);
 }
 
 static int reach(void *user, struct preflight *d, struct err *e)
@@ -222,7 +231,7 @@ int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool
 		/* What is there already is looked at by the build, if the store has not got the wheel. */
 		q.stages = PREFLIGHT_TABLES;
 		if (q.not_made && !q.offline) /* offline it is the world that is missing, above all */
-			q.stages |= PREFLIGHT_NETWORK | (has_others(c) ? 0 : PREFLIGHT_MACHINE);
+			q.stages |= PREFLIGHT_NETWORK | (cmd_has_others(c) ? 0 : PREFLIGHT_MACHINE);
 		q.reach = reach;
 		q.user = c;
 		if (preflight_run(d, &q, c->run, c->arena, e) < 0 || preflight_verdict(d, e) < 0)

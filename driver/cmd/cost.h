@@ -27,6 +27,8 @@ int cmd_needs_request(struct cmd_context *c, const struct release_row *release, 
 		      struct preflight_request *ret, struct err *e) MUST_CHECK;
 /* cmd_needs_reach: the network's row: asks the places of what the store lacks. */
 int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e) MUST_CHECK;
+/* cmd_has_others: whether a wheel may come from another store, and nothing is built. */
+bool cmd_has_others(const struct cmd_context *c);
 /* cmd_needs_before: refuses variants of one root by what can be known before it is made: tables,
  * machine, network. `matrix`: a variant that the tables refuse is left to its build. */
 int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool matrix, struct err *e) MUST_CHECK;

@@ -183,7 +183,8 @@ const struct command command_doctor = {
 		"a warning or a failure, with what to do about it. A build begins with the same checks.\n"
 		"Asks each place of what is to be downloaded whether it can be reached. Without a profile it checks "
 		"what every build of the release needs. The exit status is 0 if nothing failed, 8 if something is "
-		"missing, 7 if what is there does not go together, and 4 if a place cannot be reached.",
+		"missing, 7 if what is there does not go together, 4 if a place cannot be reached, and 3 if no table "
+		"proves the digest of a source.",
 	.tables = {cmd_select_options, cmd_plan_options},
 	.arguments = {{"VARIANT", "exact name of a build, instead of --profile", "<variant>"}},
 	.examples = {{"ptbuild doctor --profile cpu-avx512 --root /srv/debian13", "can it be built in that root?"},

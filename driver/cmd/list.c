@@ -341,6 +341,9 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 				(struct show){.text = arena_printf(c->arena, "\n%s", list_defs[i].name), .bold = true};
 		shown[n++] = sections[i].show;
 	}
+	json_object_set_new(all, "tables", json_or_null(t->dir));
+	if (!asked)
+		shown[n] = (struct show){.text = "\nthe tables: {tables}"};
 	return cmd_show(c, json_incref(all), shown, e);
 }
 
@@ -348,8 +351,9 @@ const struct command command_list = {
 	.name = "list",
 	.summary = "list releases, profiles and what they are made of",
 	.usage = "[--releases] [--matrices] [--profiles [DIR]] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
-	.text = "Shows the tables that plans are made from; without options, the releases. With --json, prints an "
-		"object with an array for each section. All tables are read, and file and line of what is wrong in one "
+	.text = "Shows the tables that plans are made from; without options, the releases, and where the tables "
+		"lie. With --json, prints an object with an array for each section. All tables are read, and file and "
+		"line of what is wrong in one "
 		"are named.\n"
 		"A profile is a GPU target and an instruction set: any of --gpus with any of --isas, several targets "
 		"joined with '+' (sm80+sm90-avx2), cpu-ISA, or darwin-mps. --profiles lists the pairs that machines "

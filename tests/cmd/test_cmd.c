@@ -505,6 +505,8 @@ static void slips_get_the_words_that_work(void **state)
 		{"verify none.whl", 2, "'none.whl' does not exist", NULL},
 		{"verify --key none x.whl", 2, "--key: 'none' does not exist", NULL},
 		{"repack none.whl --metadata-rev 2", 2, "'none.whl' does not exist", NULL},
+		{"plan --profile cpu-avx2 --torch oficial", 2, "--torch: 'oficial' does not exist",
+		 "did you mean 'official'?"},
 		{"units none none", 2, "'none' does not exist", NULL},
 		{"verify /", 2, "'/' is not a regular file", NULL},
 		{"verify --with /dev/null x.whl", 2, "--with: '/dev/null' is not a regular file", NULL},

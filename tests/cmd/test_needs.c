@@ -87,6 +87,17 @@ static void a_world_without_torch(void **state)
 	assert_contains(err_text(), "--torch WHEEL");
 }
 
+/* A store without the wheel needs no world to say so, and asks nobody. */
+static void what_repack_has_not_got(void **state)
+{
+	(void)state;
+	expect(arena_printf(&ran.arena, "repack --profile " PROFILE " --release 2.9.1 --metadata-rev 2 %s",
+			    tables("1G")),
+	       7, "differs in its metadata revision only");
+	assert_contains(err_text(), "this builds it: ptbuild build --profile " PROFILE);
+	assert_no_world();
+}
+
 static void sources_that_cannot_be_reached(void **state)
 {
 	(void)state;
@@ -124,6 +135,10 @@ static void sources_that_cannot_be_reached(void **state)
 	/* doctor says both */
 	ptbuild(arena_printf(&ran.arena, "doctor --profile " PROFILE " --release 2.9.1 %s", own));
 	assert_int_equal(occurrences(out(), "failure  network "), 2);
+	/* also of no profile: the sources are the same for all */
+	ptbuild(arena_printf(&ran.arena, "doctor --release 2.9.1 %s", own));
+	assert_int_equal(occurrences(out(), "failure  network "), 2);
+	assert_contains(out(), "'pytorch-v2.9.1.tar.gz' cannot be downloaded");
 }
 
 /* Places that take a connection and say nothing are all waited for at once. */
@@ -211,10 +226,15 @@ static void the_nearest_release_with_a_world_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(what_tables_know_is_told_first), T(a_world_without_torch),
-		T(sources_that_cannot_be_reached), T(silence_is_waited_for_once),
-		T(a_disk_that_is_too_small),       T(doctor_without_a_profile_looks_at_the_world),
-		T(patches_of_no_release_are_told), T(the_nearest_release_with_a_world_is_named),
+		T(what_tables_know_is_told_first),
+		T(a_world_without_torch),
+		T(what_repack_has_not_got),
+		T(sources_that_cannot_be_reached),
+		T(silence_is_waited_for_once),
+		T(a_disk_that_is_too_small),
+		T(doctor_without_a_profile_looks_at_the_world),
+		T(patches_of_no_release_are_told),
+		T(the_nearest_release_with_a_world_is_named),
 	};
 	return cmocka_run_group_tests_name("cmd/needs", tests, NULL, NULL);
 }

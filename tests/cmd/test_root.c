@@ -297,6 +297,19 @@ static void a_plan_says_what_it_takes(void **state)
 	assert_string_equal(cost_word(other, "by"), "2.6.0-debian");
 }
 
+static void the_official_torch_is_downloaded_too(void **state)
+{
+	(void)state;
+	AUTO_FREE char *text =
+		text_of("plan --extension torch-scatter==2.1.2 --profile sm90-avx2 --torch official==2.11.0");
+	assert_contains(text, " MB for the world, 530.7 MB for the torch");
+	assert_contains(text, "not known: no build of torch_scatter was measured; it is told");
+	AUTO_JSON json_t *plan =
+		json_of("plan --extension torch-scatter==2.1.2 --profile sm90-avx2 --torch official==2.11.0 --json");
+	assert_int_equal(number_of(plan, "download_bytes"),
+			 json_integer_value(json_object_get(world_of(plan), "download_bytes")) + 530711509);
+}
+
 static size_t count_lines(const char *text)
 {
 	size_t lines = 0;
@@ -398,6 +411,7 @@ int main(void)
 		T(what_cannot_be_is_refused_before_anything_is_fetched),
 		T(doctor_needs_nothing_of_a_world),
 		T(a_plan_says_what_it_takes),
+		T(the_official_torch_is_downloaded_too),
 		T(the_headline_plan_is_a_screen),
 		T(a_tool_that_does_not_fit_is_refused),
 		T(a_named_world_must_have_what_is_asked),

@@ -204,6 +204,7 @@ struct cost cost_of(const struct cost_request *q, const struct run *run, struct 
 			 .here = w->factor > 0,
 			 .table = w->release,
 			 .release = q->release,
+			 .package = q->package,
 			 .memory = jobs_from_table(q->row ? q->row->memory : NULL)};
 	bool nvcc;
 	c.units = add_units(q, w, &nvcc);
@@ -229,7 +230,9 @@ char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)
 {
 	char whole[32], units[32];
 	if (c->units <= 0)
-		return arena_printf(a, "not known: no build of release %s was measured", c->release);
+		return arena_printf(
+			a, "not known: no build of %s was measured; it is told once its first units are compiled",
+			c->package);
 	size_time(whole, sizeof(whole), cost_seconds(c, jobs));
 	size_time(units, sizeof(units), c->units);
 	const bool other = strcmp(c->table, c->release) != 0;
@@ -276,6 +279,8 @@ char *cost_downloads_text(const struct cost_downloads *d, struct arena *a)
 		strlist_addf(&parts, a, "%.1f MB for the world", (double)d->world / 1e6);
 	if (d->sources)
 		strlist_addf(&parts, a, "%.1f MB of sources", (double)d->sources / 1e6);
+	if (d->torch)
+		strlist_addf(&parts, a, "%.1f MB for the torch", (double)d->torch / 1e6);
 	if (d->of_unknown)
 		strlist_addf(&parts, a, "%u file%s of unknown size", d->of_unknown, d->of_unknown == 1 ? "" : "s");
 	return parts.count ? strlist_join(&parts, a, ", ") : arena_strdup(a, "nothing: the store has it all");
@@ -289,7 +294,7 @@ static json_t *seconds_json(double seconds)
 json_t *cost_json(const struct cost *c, const struct cost_downloads *d, unsigned jobs)
 {
 	static const char *const gpu[] = {NULL, "measured", "guessed", "not counted"};
-	const json_int_t bytes = (json_int_t)d->world + (json_int_t)d->sources;
+	const json_int_t bytes = (json_int_t)(d->world + d->sources + d->torch);
 	const bool known = c->units > 0;
 	return json_pack("{s:I, s:i, s:i, s:o, s:o, s:o, s:o}", "download_bytes", bytes, "downloads_of_unknown_size",
 			 (int)d->of_unknown, "jobs", (int)jobs, "seconds", seconds_json(cost_seconds(c, jobs)),

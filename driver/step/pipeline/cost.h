@@ -29,7 +29,7 @@ struct cost {
 	enum cost_gpu gpu;
 	bool here;         /* scaled by an earlier build on this machine */
 	const char *table; /* release whose table was taken; "": none */
-	const char *release;
+	const char *release, *package;
 	struct jobs_memory memory; /* what one compiler takes, by the release's table */
 };
 
@@ -37,6 +37,7 @@ struct cost {
 struct cost_downloads {
 	uint64_t world;      /* bytes of the world's files of known size */
 	uint64_t sources;    /* bytes of sources of known size */
+	uint64_t torch;      /* bytes of the official wheel that is built against */
 	unsigned of_unknown; /* how many files more, whose size no table has */
 	/* Debian archives without which some of it cannot be had */
 	struct strlist archives;
@@ -49,7 +50,7 @@ unsigned cost_jobs(const struct cost *c, unsigned asked);
 /* cost_seconds: how long it takes with so many jobs; 0: not known. */
 double cost_seconds(const struct cost *c, unsigned jobs);
 /* cost_text: "about 1 h 50 min with 2 jobs, 3 h 39 min of processors" and what that stands on; "not
- * known: ..." where nothing is. */
+ * known: ..." where nothing is, as of an extension, and when it will be. */
 char *cost_text(const struct cost *c, unsigned jobs, struct arena *a);
 /* cost_sources: adds what of a package's sources a store (NULL: none) lacks. A damaged one counts
  * as lacking. */

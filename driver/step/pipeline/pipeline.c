@@ -363,11 +363,8 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, const struct
 	it->hit = it->object != NULL;
 	if (!it->hit && pipeline_repack(l->q->store, it->plan, l->run, l->arena, &it->object, e) < 0)
 		return -1;
-	if (!it->object && l->q->repack_only) {
-		err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only",
-			it->plan->variant);
-		return l->q->build_line ? err_hint(e, "this builds it: %s", l->q->build_line) : -1;
-	}
+	if (!it->object && l->q->repack_only)
+		return pipeline_no_repack(it->plan->variant, l->q->build_line, e);
 	if (!it->object && (be_ready(l, it->plan, torch, e) < 0 || make(l, it, torch, e) < 0))
 		return -1;
 	if (!it->shard && export_item(l, it, e) < 0) {
@@ -513,7 +510,7 @@ static int look_at(struct pipeline *l, const struct pipeline_target *t, const st
 	if (resolve(l, t, torch, rev, &p, e) < 0 || (known && look_up(l, p, &key, &object, e) < 0))
 		return -1;
 	bool have = object != NULL;
-	if (known && !have && pipeline_can_repack(l->q->store, p, l->arena, &have, e) < 0)
+	if (known && !have && pipeline_can_repack(l->q->store, p, false, l->arena, &have, e) < 0)
 		return -1;
 	*missing = !have;
 	if (have)

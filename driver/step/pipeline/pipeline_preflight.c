@@ -246,13 +246,13 @@ static const char *release_of_debian(const struct tables *t, const char *package
 	return found;
 }
 
-/* The plan's sources that the store lacks. */
-static size_t add_sources(struct store *store, const struct plan *p, struct arena *a, struct fetch_source *ret)
+/* The sources that the store lacks, of those whose digest is known. */
+static size_t add_sources(struct store *store, const struct package_row *p, struct arena *a, struct fetch_source *ret)
 {
 	size_t n = 0;
-	for (unsigned i = 0; !p->taken && i < p->package_row->sources_count; i++) {
-		const struct source_row *row = &p->package_row->sources[i];
-		if (!fetch_has(store, row->sha256))
+	for (unsigned i = 0; i < p->sources_count; i++) {
+		const struct source_row *row = &p->sources[i];
+		if (*row->sha256 && !fetch_has(store, row->sha256))
 			ret[n++] = fetch_source_of(row, a);
 	}
 	return n;
@@ -284,11 +284,16 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 	struct arena *a = d->arena;
 	struct fetch_source *world = NULL;
 	const size_t of_world = d->q->not_made ? world_places(store, d->q->world, a, &world) : 0;
-	struct fetch_source *all = arena_array(a, (p ? p->package_row->sources_count : 0) + of_world + 1, sizeof(*all));
-	const size_t count = p ? add_sources(store, p, a, all) : 0, before = preflight_failures(d);
+	/* Without a plan, of the release's torch. */
+	const struct package_row *row = p               ? p->package_row
+					: d->q->release ? tables_package(d->q->release, PACKAGE_TORCH)
+							: NULL;
+	struct fetch_source *all = arena_array(a, (row ? row->sources_count : 0) + of_world + 1, sizeof(*all));
+	const size_t count = row && !(p && p->taken) ? add_sources(store, row, a, all) : 0,
+		     before = preflight_failures(d);
 	const char **why = arena_array(a, count + of_world + 1, sizeof(*why));
-	const char *debian = p ? release_of_debian(d->q->tables, p->package) : NULL;
-	const bool own = debian && strcmp(debian, p->release) == 0;
+	const char *debian = row ? release_of_debian(d->q->tables, p ? p->package : PACKAGE_TORCH) : NULL;
+	const bool own = debian && strcmp(debian, p ? p->release : d->q->release->name) == 0;
 	const char *fix = mirror;
 	if (own)
 		fix = arena_printf(a, "%s; 'ptbuild take --root DIR' takes the torch of a root that is here", mirror);
@@ -312,7 +317,11 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 		tell(d, all + count, of_world, why + count, o->offline,
 		     arena_printf(a, " of the world '%s'", d->q->world->name), own ? fix : mirror, PREFLIGHT_FAILURE);
 	if (preflight_failures(d) == before && count + of_world)
-		preflight_ok(d, "network", "what is to be downloaded can be reached (%.1f s)", log_seconds() - start);
+		preflight_ok(d, "network", "%s%s%s can be reached (%.1f s)",
+			     count ? arena_printf(a, "the sources of %s", p ? p->package : PACKAGE_TORCH) : "",
+			     count && of_world ? " and " : "",
+			     of_world ? arena_printf(a, "the files of the world '%s'", d->q->world->name) : "",
+			     log_seconds() - start);
 	return 0;
 }
 

@@ -5,10 +5,12 @@
 #include "step/pack/repack.h"
 
 /* The first wheel of the store, by key, with this pack key, and not built with fewer walls, which the pack key does not
- * tell; its record is the caller's. */
-static int find(struct store *store, const struct plan *p, struct arena *a, const char **ret, json_t **ret_record,
-		struct err *e)
+ * tell, or (`by_name`) of this variant and release, whatever its keys; its record is the caller's. */
+static int find(struct store *store, const struct plan *p, bool by_name, struct arena *a, const char **ret,
+		json_t **ret_record, struct err *e)
 {
+	const char *const want[][2] = {{by_name ? "variant" : "pack_key", by_name ? p->variant : p->pack_key},
+				       {by_name ? "release" : "compile_key", by_name ? p->release : p->compile_key}};
 	struct store_object *objects;
 	size_t count;
 	*ret = NULL;
@@ -18,8 +20,8 @@ static int find(struct store *store, const struct plan *p, struct arena *a, cons
 		AUTO_JSON json_t *record = NULL;
 		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
 		    json_read(TRUSTED, path_join(a, objects[i].path, "build.json"), &record, ERR_IGNORED) < 0 ||
-		    strcmp(json_text(record, "pack_key"), p->pack_key) != 0 ||
-		    strcmp(json_text(record, "compile_key"), p->compile_key) != 0 ||
+		    strcmp(json_text(record, want[0][0]), want[0][1]) != 0 ||
+		    strcmp(json_text(record, want[1][0]), want[1][1]) != 0 ||
 		    !path_is_safe_relative(json_text(record, "wheel")))
 			continue;
 		if (store_find(store, STORE_WHEEL, objects[i].key, a, ret, e) < 0)
@@ -58,11 +60,12 @@ static int make(const char *object, json_t *record, const char *stage, const str
 	return fs_copy(TRUSTED, path_join(a, object, "build.log"), path_join(a, stage, "build.log"), e);
 }
 
-int pipeline_can_repack(struct store *store, const struct plan *p, struct arena *a, bool *ret, struct err *e)
+int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name, struct arena *a, bool *ret,
+			struct err *e)
 {
 	AUTO_JSON json_t *record = NULL;
 	const char *object = NULL;
-	int rc = find(store, p, a, &object, &record, e);
+	int rc = find(store, p, by_name, a, &object, &record, e);
 	*ret = object != NULL;
 	return rc;
 }
@@ -72,7 +75,7 @@ int pipeline_repack(struct store *store, const struct plan *p, const struct run 
 {
 	AUTO_JSON json_t *record = NULL;
 	const char *object, *stage, *made;
-	if (find(store, p, a, &object, &record, e) < 0)
+	if (find(store, p, false, a, &object, &record, e) < 0)
 		return -1;
 	if (!object) {
 		*ret = NULL;
@@ -89,4 +92,10 @@ int pipeline_repack(struct store *store, const struct plan *p, const struct run 
 	}
 	*ret = made;
 	return 0;
+}
+
+int pipeline_no_repack(const char *variant, const char *build_line, struct err *e)
+{
+	err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only", variant);
+	return build_line ? err_hint(e, "this builds it: %s", build_line) : -1;
 }
