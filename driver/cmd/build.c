@@ -6,6 +6,7 @@
 #include "cmd/cost.h"
 #include "core/wheel/wheel.h"
 #include "step/ccache/ccache_remote.h"
+#include "step/pipeline/pipeline_repack.h"
 
 const struct arg_def cmd_build_options[] = {
 	{"sign-key", 0, ARG_STRING, offsetof(struct cmd_build_base, pipeline.sign_key), "FILE",
@@ -270,9 +271,27 @@ int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struc
 	return 0;
 }
 
+/* No world is made for a wheel that is not there. */
+static int look_before(struct cmd_context *c, const struct cmd_build_request *r, struct err *e)
+{
+	bool have = true;
+	if (r->group->why.kind != ERR_NONE || cmd_has_others(c))
+		return 0;
+	cmd_root_enter(c, r->group);
+	for (size_t i = 0; i < r->group->chosen.count; i++) {
+		const struct plan *p;
+		if (cmd_select_plan(c, &r->group->chosen.items[i], NULL, NULL, NULL, &p, e) < 0 ||
+		    pipeline_can_repack(r->q.store, p, true, c->arena, &have, e) < 0)
+			return -1;
+		if (!have)
+			return pipeline_no_repack(p->variant, r->q.build_line, e);
+	}
+	return 0;
+}
+
 int cmd_build_root(struct cmd_context *c, struct cmd_build_request *r, struct err *e)
 {
-	if (cmd_root_make(c, r->group, e) < 0)
+	if ((r->q.repack_only && look_before(c, r, e) < 0) || cmd_root_make(c, r->group, e) < 0)
 		return -1;
 	r->q.root = r->group->root;
 	r->q.world = r->group->world;

@@ -36,7 +36,7 @@ struct cmd_build_requests {
 int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct err *e) MUST_CHECK;
 /* cmd_build_requests: the requests that the options (they begin with a cmd_build_base) ask for, one
  * for each root, without it. cmd_build_root: the root, which may have to be made first: once all
- * else is checked. */
+ * else is checked; where a wheel is only taken from the store (repack_only), if one is there. */
 int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struct cmd_build_requests *ret,
 		       struct err *e) MUST_CHECK;
 int cmd_build_root(struct cmd_context *c, struct cmd_build_request *r, struct err *e) MUST_CHECK;

@@ -3,8 +3,6 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"
-#include "cmd/cost.h"
-#include "step/pipeline/pipeline_repack.h"
 
 static const struct show wheels_rows[] = {
 	{.text = "{wheel}", .each = "", .rows = (const struct show[]){SHOW("sha256", "{sha256}", .indent = 2), {0}}},
@@ -63,24 +61,6 @@ static const char *build_line(const struct cmd_context *c)
 	return strlist_join(&line, c->arena, " ");
 }
 
-/* No world is made for a wheel that is not there. */
-static int look_before(struct cmd_context *c, const struct cmd_build_request *r, struct err *e)
-{
-	bool have = true;
-	if (r->group->why.kind != ERR_NONE || cmd_has_others(c))
-		return 0;
-	cmd_root_enter(c, r->group);
-	for (size_t i = 0; i < r->group->chosen.count; i++) {
-		const struct plan *p;
-		if (cmd_select_plan(c, &r->group->chosen.items[i], NULL, NULL, NULL, &p, e) < 0 ||
-		    pipeline_can_repack(r->q.store, p, true, c->arena, &have, e) < 0)
-			return -1;
-		if (!have)
-			return pipeline_no_repack(p->variant, r->q.build_line, e);
-	}
-	return 0;
-}
-
 static int repack_variants(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct cmd_build_requests l;
@@ -94,8 +74,7 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 		size_t count = 0;
 		l.items[i].q.repack_only = true;
 		l.items[i].q.build_line = build_line(c);
-		if (look_before(c, &l.items[i], e) < 0 || cmd_build_root(c, &l.items[i], e) < 0)
-			rc = -1;
+		rc = cmd_build_root(c, &l.items[i], e);
 		if (rc == 0)
 			rc = pipeline_build(&l.items[i].q, c->run, c->arena, &items, &count, e);
 		for (size_t k = 0; k < count; k++)

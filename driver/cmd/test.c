@@ -62,12 +62,11 @@ static int of_variant(struct cmd_context *c, const struct strlist *words, struct
 		return -1;
 	if (l.targets != 1)
 		return err_set(e, ERR_USAGE, "test takes one variant, not %zu", l.targets);
-	if (cmd_build_root(c, &l.items[0], e) < 0)
-		return -1;
+	l.items[0].q.repack_only = true;
+	int rc = cmd_build_root(c, &l.items[0], e);
 	*q = l.items[0].q;
-	q->repack_only = true;
-	if (pipeline_build(q, c->run, c->arena, &items, &count, e) < 0) {
-		if (e->kind == ERR_POLICY)
+	if (rc < 0 || pipeline_build(q, c->run, c->arena, &items, &count, e) < 0) {
+		if (e->kind == ERR_POLICY && !*e->hint)
 			err_hint(e, "a variant must have been built: 'ptbuild build' with the same words");
 		return -1;
 	}

@@ -96,6 +96,10 @@ static void what_repack_has_not_got(void **state)
 	       7, "differs in its metadata revision only");
 	assert_contains(err_text(), "this builds it: ptbuild build --profile " PROFILE);
 	assert_no_world();
+	expect(arena_printf(&ran.arena, "test --profile " PROFILE " --release 2.9.1 %s", tables("1G")), 7,
+	       "the store has no wheel of 'pytorch-");
+	assert_contains(err_text(), "a variant must have been built");
+	assert_no_world();
 }
 
 static void sources_that_cannot_be_reached(void **state)

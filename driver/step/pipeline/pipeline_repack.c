@@ -96,6 +96,7 @@ int pipeline_repack(struct store *store, const struct plan *p, const struct run 
 
 int pipeline_no_repack(const char *variant, const char *build_line, struct err *e)
 {
-	err_set(e, ERR_POLICY, "the store has no wheel of '%s' that differs in its metadata revision only", variant);
+	err_set(e, ERR_POLICY, "the store has no wheel of '%s'%s", variant,
+		build_line ? " that differs in its metadata revision only" : "");
 	return build_line ? err_hint(e, "this builds it: %s", build_line) : -1;
 }
