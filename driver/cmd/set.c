@@ -84,6 +84,22 @@ static void ask(const struct set *s, const bool *off, struct cmd_select *o)
 		strlist_ref(&o->packages, a, "torchvision");
 }
 
+/* The release whose companion of that version, on torch's stable ABI, takes this torch; NULL: none. */
+static const struct release_row *by_abi(const struct set *s, const char *torch, const char *name, const char *version)
+{
+	const struct tables *t;
+	bool in = false;
+	if (!version || !is_official(s) || cmd_tables(s->c, &t, ERR_IGNORED) < 0)
+		return NULL;
+	for (unsigned i = 0; i < t->releases_count; i++) {
+		const struct package_row *p = tables_package(&t->releases[i], name);
+		if (p && *p->torch && strcmp(version, p->version) == 0 &&
+		    version_in(torch, p->torch, &in, ERR_IGNORED) == 0 && in)
+			return &t->releases[i];
+	}
+	return NULL;
+}
+
 /* That the release has them, in the versions that rows name. */
 static int check_companions(const struct set *s, const bool *off, const struct release_row *r, struct err *e)
 {
@@ -97,7 +113,7 @@ static int check_companions(const struct set *s, const bool *off, const struct r
 		const struct package_row *p = known ? tables_package(r, name) : NULL;
 		if (!p)
 			return err_set(e, ERR_CONFIG, "release %s has no companion '%s'", r->name, name);
-		if (version && strcmp(version, p->version) != 0)
+		if (version && strcmp(version, p->version) != 0 && !by_abi(s, r->base, name, version))
 			return err_set(e, ERR_POLICY, "torch %s goes with %s %s, not %s", r->base, name, p->version,
 				       version);
 		if (strlist_contains(&names, name))
@@ -188,10 +204,15 @@ static int add_torch(struct set *s, const bool *off, struct err *e)
 		    0 ||
 	    add_official(s, &all, PACKAGE_TORCH, e) < 0)
 		return -1;
-	for (size_t i = 0; i < s->file.count; i++)
-		if (s->file.rows[i].kind == SET_COMPANION && !off[i] &&
-		    add_official(s, &all, companion(&s->file.rows[i], &version, c->arena), e) < 0)
+	for (size_t i = 0; i < s->file.count; i++) {
+		const char *name = companion(&s->file.rows[i], &version, c->arena);
+		if (s->file.rows[i].kind != SET_COMPANION || off[i])
+			continue;
+		const struct release_row *r = by_abi(s, s->first.release->base, name, version);
+		struct official of = all;
+		if ((r && official_read(profiles, r->base, c->arena, &of, e) < 0) || add_official(s, &of, name, e) < 0)
 			return -1;
+	}
 	return 0;
 }
 

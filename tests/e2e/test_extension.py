@@ -299,6 +299,14 @@ def test_rows_of_a_set_that_do_not_go_together(world):
         assert r.returncode == status and all(told) and text in r.stderr, (rows, r.returncode, told, r.stderr)
 
 
+def test_official_companions_on_the_stable_abi_go_with_later_torches(world):
+    """By the shipped tables: torchvision from 0.29.1 on takes every torch from 2.14.0 on, whichever release it is of."""
+    for torch, vision, text in (("2.14.1", "0.29.2", "torchvision-0.29.2-py3-none"), ("2.15.0", "0.29.1", "torchvision-0.29.1-cp313"), ("2.13.0", "0.29.2", "torch 2.13.0 goes with torchvision 0.28.0, not 0.29.2"), ("2.14.1", "0.28.0", "not 0.28.0")):
+        write(world.path("abi.yaml"), f"profile: sm90-avx2\npython: '3.13'\ntorch: official=={torch}\ncompanions: [torchvision=={vision}, torchaudio]\n")
+        r = subprocess.run([world.ptbuild, "set", world.path("abi.yaml"), "--dry-run", "--offline", "--cache", world.path("abi"), "--profiles", os.path.join(TOP, "profiles")], capture_output=True, text=True, timeout=300)
+        assert text in r.stdout + r.stderr and r.returncode == (7 if "goes with" in r.stderr else 0), (torch, vision, r.returncode, r.stdout + r.stderr)
+
+
 def torch_like(world, name, members):
     path = world.path(name)
     with zipfile.ZipFile(path, "w") as z:
@@ -346,4 +354,4 @@ def test_what_does_not_fit_is_told_before_anything_is_compiled(world):
         assert "building" not in r.stderr, r.stderr
 
 
-main([test_a_set_is_wheels_an_index_and_what_goes_with_it, test_rows_of_a_set_that_do_not_go_together, test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_units_of_several_modules_are_compiled_at_once, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)
+main([test_a_set_is_wheels_an_index_and_what_goes_with_it, test_official_companions_on_the_stable_abi_go_with_later_torches, test_rows_of_a_set_that_do_not_go_together, test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_units_of_several_modules_are_compiled_at_once, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)

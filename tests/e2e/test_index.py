@@ -79,6 +79,19 @@ def test_another_profile_replaces_all_three(world):
     assert versions(python, *NAMES) == [f"{v}+cpu.avx512" for v in NAMES.values()]
 
 
+def test_a_companion_on_the_stable_abi_goes_with_every_later_torch(world):
+    """It pins none; the other one has its torch alone, and wins where the first does not take it."""
+    for torch, want in (("2.13.0", "0.28.0"), ("2.14.0", "0.29.2"), ("2.15.0", "0.29.2")):
+        folder = world.path(f"abi-{torch}")
+        os.mkdir(folder)
+        make_wheel(folder, "torch", f"{torch}+cpu.avx2")
+        make_wheel(folder, "torchvision", "0.28.0+cpu.avx2", ["torch==2.13.0+cpu.avx2"])
+        make_wheel(folder, "torchvision", "0.29.2+cpu.avx2", ["torch (>=2.14.0)", "numpy", "scipy>=9; extra == 'scipy'"])
+        index(world.ptbuild, folder)
+        with open(os.path.join(folder, "cpu-avx2", "constraints.txt"), encoding="utf-8") as f:
+            assert f.read() == f"torch=={torch}+cpu.avx2\ntorchvision=={want}+cpu.avx2\n", torch
+
+
 def test_index_of_all(world):
     folder = setup(world)
     python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")
@@ -389,6 +402,7 @@ if __name__ == "__main__":
             test_the_environment_is_moved,
             test_metadata_is_read_before_wheels,
             test_another_profile_replaces_all_three,
+            test_a_companion_on_the_stable_abi_goes_with_every_later_torch,
             test_index_of_all,
             test_as_files,
             test_a_later_revision_is_preferred,

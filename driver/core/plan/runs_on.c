@@ -116,6 +116,8 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 	if (torch) { /* "torch (==2.9.1)" of old metadata, "torch==2.9.1; python_version > '3'" */
 		torch += 2 + strspn(torch + 2, " ");
 		r.torch = arena_strndup(a, torch, strcspn(torch, " ),;"));
+	} else if ((torch = strpbrk(requires_torch, "<>~!"))) { /* of torch's stable ABI: ">=2.14.0" */
+		r.torch = arena_strndup(a, torch, strcspn(torch, ");"));
 	}
 	if (p->gpu_known)
 		r.gpu = p->gpu;

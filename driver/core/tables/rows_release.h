@@ -112,10 +112,11 @@ struct package_row { /* one package of a release */
 	const char *cudnn;         /* "" = none stated */
 	const char *note;          /* added to the plan's notes when not "" */
 	struct memory_row *memory; /* NULL: nothing known */
+	const char *torch;         /* versions that it takes, by its stable ABI; "" = all */
 	/* Of an extension alone, in torch_extensions.yaml: its name as file names carry it (NULL:
-	 * a package of a release); the versions of torch and Python that it takes, "" = all; there
-	 * is none without CUDA. */
-	const char *name, *torch, *python;
+	 * a package of a release); the versions of Python that it takes, "" = all; there is none
+	 * without CUDA. */
+	const char *name, *python;
 	bool cuda_only;
 	unsigned sources_count, skip_patches_count, prepare_count, python_requires_count, install_requires_count,
 		cuda_requires_count, settings_count, extra_cflags_count;

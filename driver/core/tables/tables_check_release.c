@@ -174,7 +174,7 @@ static int check_package(const struct tables *t, const char *file, const struct 
 					       "setuptools",   "setuptools-cmake",   TABLES_EXTENSION_BACKEND};
 	const struct row_place at = {file, p->line};
 	if ((!p->name && row_version(&at, "version", p->version, false, e) < 0) ||
-	    row_version(&at, "cudnn", p->cudnn, true, e) < 0 ||
+	    row_version(&at, "cudnn", p->cudnn, true, e) < 0 || row_range(&at, "torch", p->torch, e) < 0 ||
 	    row_one_of(&at, "backend", p->backend, backends, ARRAY_LEN(backends), e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->sources_count; i++)
@@ -290,7 +290,7 @@ int tables_check_extension(const struct tables *t, const struct row_place *at, c
 	if (tables_package_rank(row->name) < TABLES_PACKAGES ||
 	    strspn(row->name, EXTENSION_LETTERS) != strlen(row->name))
 		return row_bad(at, e, "not the name of an extension as file names carry it: '%s'", row->name);
-	if (row_range(at, "torch", row->torch, e) < 0 || row_range(at, "python", row->python, e) < 0)
+	if (row_range(at, "python", row->python, e) < 0)
 		return -1;
 	return check_package(t, path_join(&a, t->dir, "torch_extensions.yaml"), row, row->name, e);
 }

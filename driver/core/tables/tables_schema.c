@@ -219,6 +219,7 @@ ROW(package, struct package_row,
 	ROWS(struct package_row, settings, setting),
 	ROWS(struct package_row, extra_cflags, cflags),
 	MAY(struct package_row, cudnn),
+	MAY(struct package_row, torch),
 	MAY(struct package_row, note),
 	{"memory", YAML_ROW, .offset = offsetof(struct package_row, memory), .of = &memory_schema});
 ROW(torch_extension, struct package_row,

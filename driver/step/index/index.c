@@ -190,6 +190,12 @@ static bool agrees(const struct choosing *c, const struct index_wheel *w, const 
 		if (lacks(c, &w->pins.items[i]) || (have && !wheel_same_version(have, w->pins.items[i].value, c->a)))
 			return false;
 	}
+	for (size_t i = 0; i < w->takes.count; i++) {
+		const char *have = kvlist_get(chosen, w->takes.items[i].key);
+		bool in = true;
+		if (have && version_in(have, w->takes.items[i].value, &in, ERR_IGNORED) == 0 && !in)
+			return false;
+	}
 	return true;
 }
 

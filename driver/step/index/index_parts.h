@@ -13,6 +13,7 @@ struct index_wheel {
 	const char *label;   /* "cpu.avx2"; "" without one */
 	const char *profile; /* "cpu-avx2", of the label */
 	struct kvlist pins;  /* project and version of what it requires with == and no marker */
+	struct kvlist takes; /* project and range of what else it requires without one */
 	const char *sha256;
 	uint64_t size;
 	const char *metadata; /* the text of METADATA */

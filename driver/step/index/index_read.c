@@ -13,18 +13,20 @@ static char *with_dashes(const char *text, struct arena *a)
 	return out;
 }
 
-/* "torch==2.6.0+cpu.avx2" and "torch (==2.6.0+cpu.avx2)"; not "==2.6.*", not what a marker limits. */
-static void read_pins(const struct wheel_headers *h, struct arena *a, struct kvlist *ret)
+/* "torch==2.6.0+cpu.avx2" and "torch (==2.6.0+cpu.avx2)", else a range, as on torch's stable ABI: "torch>=2.14.0"; not
+ * what a marker limits. */
+static void read_pins(const struct wheel_headers *h, struct arena *a, struct index_wheel *ret)
 {
 	struct strlist lines = {0};
 	wheel_headers_all(h, "Requires-Dist", a, &lines);
 	for (size_t i = 0; i < lines.count; i++) {
-		const char *version = strstr(lines.items[i], "==");
-		if (!version || version[2] == '=' || strpbrk(lines.items[i], ";,*<>!~"))
+		const char *line = lines.items[i], *range = strpbrk(line, "<>=!~");
+		if (!range || strchr(line, ';'))
 			continue;
-		version += 2 + strspn(version + 2, " ");
-		kvlist_set(ret, a, with_dashes(wheel_requires_name(lines.items[i], a), a),
-			   arena_strndup(a, version, strcspn(version, " )")));
+		const bool pin = strncmp(range, "==", 2) == 0 && range[2] != '=' && !strpbrk(range, ",*<>!~");
+		range += pin ? 2 + strspn(range + 2, " ") : 0;
+		kvlist_set(pin ? &ret->pins : &ret->takes, a, with_dashes(wheel_requires_name(line, a), a),
+			   arena_strndup(a, range, strcspn(range, pin ? " )" : ")")));
 	}
 }
 
@@ -80,7 +82,7 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	w->metadata_len = text.len;
 	w->metadata_sha256 = arena_strdup(a, digest);
 	w->requires_python = python ? python : "";
-	read_pins(&h, a, &w->pins);
+	read_pins(&h, a, w);
 	return 0;
 }
 

@@ -112,6 +112,8 @@ static void test_a_root_helps_with_software_alone(void **state)
 	assert_string_equal(r.torch, "2.6.0+debian");
 	assert_string_equal(wheel(cpu_wheel, "", "", "torch (==2.9.1)").torch, "2.9.1");
 	assert_string_equal(wheel(cpu_wheel, "", "", "torch == 2.9.1 ; python_version > '3'").torch, "2.9.1");
+	assert_string_equal(wheel(cpu_wheel, "", "", "torch (>=2.14.0)").torch, ">=2.14.0");
+	assert_string_equal(wheel(cpu_wheel, "", "", "torch<3,>=2.14; python_version > '3'").torch, "<3,>=2.14");
 	struct hardware h = machine("emerald-rapids-vm", "2.36", "3.13");
 	assert_string_equal(
 		verdict(&r, &root, &h),
