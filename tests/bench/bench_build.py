@@ -4,7 +4,8 @@
 usage: bench_build.py warm PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
        bench_build.py tuned PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
        bench_build.py lean PTBUILD ROOT CACHE HAND_CCACHE [PAIRS]
-       bench_build.py cold PTBUILD ROOT CACHE [PAIRS [UNITS [CUDA_UNITS]]]
+       bench_build.py cold PTBUILD ROOT CACHE [PAIRS [UNITS [PROFILE]]]
+       bench_build.py nvcc PTBUILD ROOT CACHE [PAIRS [UNITS]]
 
 warm: the whole build from the source archives to the wheel with warm compiler caches. CACHE is a store that has the sources and ptbuild's compiler cache,
       HAND_CCACHE the cache of a build by hand (an empty one is filled by an uncounted first run). By hand means: tar, patch, setup.py bdist_wheel; ptbuild
@@ -13,9 +14,10 @@ warm: the whole build from the source archives to the wheel with warm compiler c
 tuned: the same, but by hand compiles and links with all that ptbuild chooses: precompiled headers, the fast linker, the settings of ccache that those
       need. HAND_CCACHE may then be a copy of ptbuild's compiler cache.
 lean: tuned, and by hand knows that the patch series gives each library three names, which a wheel holds as three copies, and how to stop that.
-cold: a sample of compile units, spread evenly over the build, without a compiler cache. CPU seconds; of those of the precompiled headers, which all units share,
-      the sample bears its part, and what they take whole is told. With CUDA_UNITS the build is that of sm90-avx512, and the sample has as many units of
-      nvcc's besides; their CPU seconds are told apart, too.
+cold: a sample of at least UNITS (200) compile units of the build by hand, spread evenly over it, against those that compile the same sources in ptbuild's:
+      several files in one, or fewer copies of a kernel. Without a compiler cache. CPU seconds; of those of the precompiled headers, which all units share, the
+      sample bears its part. PROFILE is cpu-avx2 unless it is said.
+nvcc: a sample of nvcc's units of sm90-avx512, spread evenly over the build, without a compiler cache. CPU seconds.
 A ratio below 1 means that ptbuild takes less. Needs bubblewrap.
 """
 import hashlib
@@ -30,6 +32,7 @@ import sys
 import tempfile
 import time
 
+JOBS = len(os.sched_getaffinity(0))
 # What a plan gives beside the settings that a person would have to give as well.
 OWN = {"PTBUILD_LINKER", "CMAKE_TOOLCHAIN_FILE", "HOME", "TMPDIR", "PATH", "USE_PRECOMPILED_HEADERS", "TORCH_NVCC_FLAGS"}
 # The same options for the compiler on both sides, else the two would not build the same thing.
@@ -61,9 +64,9 @@ def run(argv, log, **kw):
 
 
 class Bench:
-    def __init__(self, ptbuild, root, cache, top, cuda=False):
-        self.cuda = cuda
-        self.variant = ["--profile", "sm90-avx512" if cuda else "cpu-avx2", "--package", "pytorch", "--release", "2.6.0-debian"]
+    def __init__(self, ptbuild, root, cache, top, profile="cpu-avx2"):
+        self.cuda = not profile.startswith("cpu")
+        self.variant = ["--profile", profile, "--package", "pytorch", "--release", "2.6.0-debian"]
         self.ptbuild, self.root, self.cache, self.top = os.path.abspath(ptbuild), os.path.abspath(root), os.path.abspath(cache), top
         text = subprocess.run([self.ptbuild, "plan", *self.variant, "--root", self.root, "--json"], check=True, capture_output=True, text=True).stdout
         self.plan = json.loads(text)
@@ -75,7 +78,7 @@ class Bench:
     def hand_env(self, ccache, tuned=False):
         env = {k: v for k, v in self.plan["env"].items() if k not in OWN}
         env |= {"PATH": "/usr/bin:/bin", "HOME": "/ptbuild/home", "TMPDIR": "/ptbuild/tmp", "CMAKE_TOOLCHAIN_FILE": "/ptbuild/cfg/entries.cmake"}
-        env |= {"USE_PRECOMPILED_HEADERS": "OFF", "MAX_JOBS": str(os.cpu_count())}
+        env |= {"USE_PRECOMPILED_HEADERS": "OFF", "MAX_JOBS": str(JOBS)}
         if ccache:
             env |= {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_DIR": "/ptbuild/ccache"}
             env |= {"CCACHE_DEPEND": "1", "CCACHE_COMPILERCHECK": "content", "CCACHE_NOHASHDIR": "1"}
@@ -177,86 +180,116 @@ def warm(b, ccache, pairs, mode):
     report("the build step against setup.py", [o[1] for o in own], [h[1] for h in hand])
 
 
-def compile_sample(b, tree, env, units, headers):
-    """CPU seconds of compiling the headers and then `units` anew. Told by the shell inside: what bubblewrap reports leaves out the processes below it."""
-    script = "n() { ninja -j%d \"$@\" >/ptbuild/tmp/said || { tail -c 4000 /ptbuild/tmp/said >&2; exit 1; }; }; cd build && rm -f \"$@\" && find . -name '*.gch' -delete && n %s && times && n \"$@\" && times"
-    script %= (os.cpu_count(), " ".join(headers) or "-t list")
-    argv = bwrap(b.root, b.hand_binds(tree), env | {"CCACHE_DISABLE": "1"}, ["bash", "-c", script, "sh", *units])
-    r = subprocess.run(argv, capture_output=True, text=True)
+def configured(b, name):
+    """A tree of this side, configured: the tree, the environment."""
+    tree = os.path.join(b.top, name)
+    env = b.hand_env(False)
+    entries = ENTRIES
+    if name == "own":
+        entries += "".join(f'set({k} "{v}" CACHE STRING "")\n' for k, v in b.plan["cmake"].items() if k not in b.plan["env"])
+        env |= {"USE_PRECOMPILED_HEADERS": "ON"}
+        env |= {"TORCH_NVCC_FLAGS": b.plan["env"]["TORCH_NVCC_FLAGS"]} if b.cuda else {}
+        env |= {k: f"{env.get(k, '')} {HEAP}".strip() for k in ("CFLAGS", "CXXFLAGS")}
+    b.hand_tree(tree, entries)
+    if name == "own" and not b.cuda:
+        b.own_patches(os.path.join(tree, "src"))
+    run(bwrap(b.root, b.hand_binds(tree), env, ["python3", "setup.py", "build", "--cmake-only"]), b.log)
+    return tree, env
+
+
+def compile_units(b, side, units):
+    """CPU seconds of compiling these anew. Told by the shell inside: what bubblewrap reports leaves out the processes below it."""
+    tree, env = side
+    script = 'cd build && rm -f "$@" && { ninja -j%d "$@" >/ptbuild/tmp/said || { tail -c 4000 /ptbuild/tmp/said >&2; exit 1; }; } && times' % JOBS
+    r = subprocess.run(bwrap(b.root, b.hand_binds(tree), env | {"CCACHE_DISABLE": "1"}, ["bash", "-c", script, "sh", *units]), capture_output=True, text=True)
     if r.returncode:
         sys.exit(f"bench_build: the sample does not compile in '{tree}':\n{r.stderr[-4000:]}")
-    text = r.stdout
-    times = [int(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", text)]
-    first, whole = sum(times[2:4]), sum(times[6:8])
-    return first, whole - first
+    return sum(int(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", r.stdout)[2:])
 
 
-def digests(tree, units):
-    return [hashlib.sha256(pathlib.Path(tree, "src/build", u).read_bytes()).hexdigest() for u in units]
+def sources_of(tree):
+    """Of each object, the sources that it is made of; the copies of a kernel count as one source."""
+    with open(os.path.join(tree, "src/build/compile_commands.json"), encoding="utf-8") as f:
+        commands = json.load(f)
+    found = {}
+    for c in commands:
+        files = [c["file"]]
+        if "/Unity/unity_" in c["file"]:
+            with open(c["file"].replace("/ptbuild/src", f"{tree}/src", 1), encoding="utf-8") as f:
+                files = re.findall(r'^#include "(.*)"', f.read(), re.M)
+        if not c["output"].endswith((".gch", ".pch")) and not c["file"].endswith((".cu", ".asm", ".S")):
+            found[c["output"]] = {re.sub(r"(\.cpp)\.\w+\.cpp$", r"\1", name) for name in files}
+    return found
 
 
-def spread(units, count):
-    """`count` of them, evenly; all where there are fewer."""
-    count = min(count, len(units))
-    return [units[i * len(units) // count] for i in range(count)]
+def pick(hand, own, count):
+    """Objects of both sides that are made of the same sources: at least `count` of those by hand, spread evenly."""
+    groups = sorted({frozenset(sources) for sources in own.values()}, key=min)
+    for n in range(max(1, count * len(groups) // len(hand)), len(groups) + 1):
+        chosen = frozenset().union(*(groups[i * len(groups) // n] for i in range(n)))
+        picked = [[o for o, s in side.items() if s & chosen] for side in (hand, own)]
+        if len(picked[0]) >= count:
+            break
+    return picked
 
 
-def cold(b, pairs, count, cuda):
-    sides = {}
-    for name, pch in (("hand", "OFF"), ("own", "ON")):
-        tree = os.path.join(b.top, name)
-        b.hand_tree(tree)
-        env = b.hand_env(False) | {"USE_PRECOMPILED_HEADERS": pch}
-        if name == "own" and cuda:
-            env["TORCH_NVCC_FLAGS"] = b.plan["env"]["TORCH_NVCC_FLAGS"]
-        elif name == "own":
-            b.own_patches(os.path.join(tree, "src"))
-        if name == "own":
-            env |= {k: f"{env.get(k, '')} {HEAP}".strip() for k in ("CFLAGS", "CXXFLAGS")}
-        run(bwrap(b.root, b.hand_binds(tree), env, ["python3", "setup.py", "build", "--cmake-only"]), b.log)
-        with open(os.path.join(tree, "src/build/build.ninja"), encoding="utf-8") as f:
-            sides[name] = (tree, env, re.findall(r"^build (\S+\.gch)[ :|]", f.read(), re.M))
-    with open(os.path.join(b.top, "hand/src/build/build.ninja"), encoding="utf-8") as f:
-        text = f.read()
-    units = re.findall(r"^build (\S+\.o): C(?:XX)?_COMPILER__", text, re.M)
-    of_nvcc = re.findall(r"^build (\S+\.o): CUDA_COMPILER__", text, re.M)
-    sample, sample_of_nvcc = spread(units, max(count, 1)), spread(of_nvcc, cuda)
+def cold(b, pairs, count):
+    sides = {name: configured(b, name) for name in ("hand", "own")}
+    sources = {name: sources_of(tree) for name, (tree, _) in sides.items()}
+    units = dict(zip(("hand", "own"), pick(sources["hand"], sources["own"], count)))
+    headers = re.findall(r"^build (\S+\.gch)[ :|]", pathlib.Path(sides["own"][0], "src/build/build.ninja").read_text(encoding="utf-8"), re.M)
     # Generated sources first, so that they are in neither side's figure.
-    for tree, env, _ in sides.values():
-        run(bwrap(b.root, b.hand_binds(tree), env, ["sh", "-c", 'cd build && ninja "$@"', "sh", *sample[:1]]), b.log)
-    print(f"{len(sample)} of {len(units)} units" + (f", {len(sample_of_nvcc)} of {len(of_nvcc)} of nvcc's" if cuda else ""), flush=True)
-    cpu, whole, nvcc, objects = ({"hand": [], "own": []} for _ in range(4))
+    for name, side in sides.items():
+        compile_units(b, side, units[name][:1])
+    print(f"by hand {len(units['hand'])} of {len(sources['hand'])} units, ptbuild {len(units['own'])} of {len(sources['own'])}", flush=True)
+    cpu, objects = {"hand": [], "own": []}, []
     for i in range(pairs):
         # Each side goes first in turn.
-        for name, (tree, env, headers) in sorted(sides.items(), reverse=i % 2 == 1):
-            shared, alone = compile_sample(b, tree, env, sample, headers)
-            nvcc[name].append(compile_sample(b, tree, env, sample_of_nvcc, [])[1] if cuda else 0)
-            cpu[name].append(alone + shared * len(sample) / len(units) + nvcc[name][-1])
-            whole[name].append(alone + shared + nvcc[name][-1])
-            objects[name].append(digests(tree, sample))
-        print(f"pair {i + 1}: ptbuild {cpu['own'][-1]:.1f} CPU seconds, by hand {cpu['hand'][-1]:.1f}" + (f", of nvcc's {nvcc['own'][-1]:.1f} and {nvcc['hand'][-1]:.1f}" if cuda else ""), flush=True)
+        for name, side in sorted(sides.items(), reverse=i % 2 == 1):
+            shared = compile_units(b, side, headers) * len(units["hand"]) / len(sources["hand"]) if name == "own" else 0
+            cpu[name].append(compile_units(b, side, units[name]) + shared)
+        objects.append([hashlib.sha256(pathlib.Path(sides["own"][0], "src/build", u).read_bytes()).hexdigest() for u in units["own"]])
+        print(f"pair {i + 1}: ptbuild {cpu['own'][-1]:.1f} CPU seconds, by hand {cpu['hand'][-1]:.1f}", flush=True)
     report("CPU seconds of the sample", cpu["own"], cpu["hand"])
-    report("the same, as though the sample alone needed the headers", whole["own"], whole["hand"])
-    if cuda:
-        report("of nvcc's units", nvcc["own"], nvcc["hand"])
     # Each pair compiled the headers anew, and their bytes differ from run to run: the objects must not.
-    same = sum(len(set(runs)) == 1 for runs in zip(*objects["own"]))
-    print(f"objects equal in all pairs, whatever bytes the precompiled header had: {same} of {len(sample)}")
-    if same != len(sample):
+    same = sum(len(set(runs)) == 1 for runs in zip(*objects))
+    print(f"objects equal in all pairs, whatever bytes the precompiled headers had: {same} of {len(units['own'])}")
+    if same != len(units["own"]):
         sys.exit(1)
 
 
+def nvcc(b, pairs, count):
+    sides = {name: configured(b, name) for name in ("hand", "own")}
+    with open(os.path.join(b.top, "hand/src/build/build.ninja"), encoding="utf-8") as f:
+        units = re.findall(r"^build (\S+\.o): CUDA_COMPILER__", f.read(), re.M)
+    count = min(count, len(units))
+    sample = [units[i * len(units) // count] for i in range(count)]
+    # What they need first, so that it is in neither side's figure.
+    for side in sides.values():
+        compile_units(b, side, sample[:1])
+    print(f"{count} of {len(units)} units", flush=True)
+    cpu = {"hand": [], "own": []}
+    for i in range(pairs):
+        for name, side in sorted(sides.items(), reverse=i % 2 == 1):
+            cpu[name].append(compile_units(b, side, sample))
+        print(f"pair {i + 1}: ptbuild {cpu['own'][-1]:.1f} CPU seconds, by hand {cpu['hand'][-1]:.1f}", flush=True)
+    report("CPU seconds of the sample", cpu["own"], cpu["hand"])
+
+
 def main():
-    if len(sys.argv) < 5 or sys.argv[1] not in ("warm", "tuned", "lean", "cold"):
+    if len(sys.argv) < 5 or sys.argv[1] not in ("warm", "tuned", "lean", "cold", "nvcc"):
         sys.exit(__doc__)
+    mode, more = sys.argv[1], sys.argv[5:]
     with tempfile.TemporaryDirectory(prefix="ptbuild-bench-", dir=os.environ.get("TMPDIR")) as top:
-        numbers = [int(a) for a in sys.argv[5:]] if sys.argv[1] == "cold" else []
-        b = Bench(sys.argv[2], sys.argv[3], sys.argv[4], top, len(numbers) > 2 and numbers[2] > 0)
+        profile = "sm90-avx512" if mode == "nvcc" else more[2] if mode == "cold" and len(more) > 2 else "cpu-avx2"
+        b = Bench(sys.argv[2], sys.argv[3], sys.argv[4], top, profile)
         try:
-            if sys.argv[1] != "cold":
-                warm(b, os.path.abspath(sys.argv[5]), int(sys.argv[6]) if len(sys.argv) > 6 else 5, sys.argv[1])
+            if mode == "cold":
+                cold(b, *([int(a) for a in more[:2]] + [3, 200][len(more) :]))
+            elif mode == "nvcc":
+                nvcc(b, *([int(a) for a in more] + [3, 20][len(more) :]))
             else:
-                cold(b, *(numbers + [3, 100, 0][len(numbers) :]))
+                warm(b, os.path.abspath(more[0]), int(more[1]) if len(more) > 1 else 5, mode)
         finally:
             shutil.rmtree(b.left, ignore_errors=True)
 

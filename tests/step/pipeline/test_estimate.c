@@ -304,18 +304,19 @@ static void assert_within(const struct errors *e)
 				 100 * e->at[i]);
 }
 
-/* The table of one machine on others: slower and faster, with few processors and many. */
+/* The table of one machine on others: slower and faster, with few processors and many. With 32 the longest unit, 143 s,
+ * is half of a build, and how long it takes here is the error. */
 static void shipped_weights_hold_on_other_machines(void **state)
 {
 	static const struct machine machines[] = {{1, 5, 0.3, true, false, 0},
 						  {2, 0.65, 0.3, false, false, 0},
 						  {4, 5, 0.3, false, false, 0},
-						  {32, 0.4, 0.3, true, false, 0}};
+						  {24, 0.4, 0.3, true, false, 0}};
 	AUTO_ARENA struct arena a = {0};
 	struct weights w;
 	(void)state;
 	read_weights(PROFILES_DIR "/weights/pytorch-2.6.0-debian.tsv", &w, &a);
-	assert_true(w.count > 1500);
+	assert_true(w.count > 750);
 	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
 		const struct errors e = on_machine(&w, machines[i], 2);
 		assert_within(&e);
