@@ -1,6 +1,170 @@
 #include "base/run.h"
 
 #include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/term.h"
+#include "base/text.h"
+
+#define CLEAR_LINE "\r\033[K"
+#define STATUS_TTY_S 0.1
+#define STATUS_PLAIN_S 60.0
+
+double log_seconds(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void log_init(struct log *l, int fd, enum log_level level)
+{
+	const char *term = getenv("TERM");
+	bool dumb = !term || !*term || strcmp(term, "dumb") == 0;
+	/* So long ago that the first status line is due. */
+	*l = (struct log){.level = level,
+			  .fd = fd,
+			  .tty = isatty(fd) && !dumb,
+			  .colour = term_of(fd).colour,
+			  .status_at = -STATUS_PLAIN_S};
+}
+
+/* One write for one line, so that lines of several processes do not mix. A message that cannot be written is lost:
+ * there is nobody left to tell. */
+static void emit(const struct log *l, const struct buf *b)
+{
+	const char *p = buf_cstr(b);
+	size_t left = b->len;
+	while (left) {
+		ssize_t n = write(l->fd, p, left);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		p += n;
+		left -= (size_t)n;
+	}
+}
+
+static void line(struct log *l, enum log_level from, const char *prefix, const char *fmt, va_list ap)
+{
+	if (l->level < from)
+		return;
+	AUTO_BUF struct buf b = {0};
+	if (l->status_on)
+		buf_addstr(&b, CLEAR_LINE);
+	l->status_on = false;
+	buf_addstr(&b, prefix);
+	AUTO_BUF struct buf text = {0};
+	buf_vprintf(&text, fmt, ap);
+	utf8_show(&b, buf_cstr(&text), text.len, false);
+	buf_addc(&b, '\n');
+	emit(l, &b);
+}
+
+void log_info(struct log *l, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	line(l, LOG_NORMAL, "", fmt, ap);
+	va_end(ap);
+}
+
+void log_verbose(struct log *l, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	line(l, LOG_VERBOSE, "", fmt, ap);
+	va_end(ap);
+}
+
+void log_warn(struct log *l, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	AUTO_BUF struct buf prefix = {0};
+	term_style(&prefix, &(struct term){.colour = l->colour}, TERM_YELLOW, "warning:");
+	buf_addc(&prefix, ' ');
+	line(l, LOG_NORMAL, buf_cstr(&prefix), fmt, ap);
+	va_end(ap);
+}
+
+/* A UTF-8 sequence is kept or cut as a whole and counted as one column. */
+static void fit_line(struct buf *b, size_t from, size_t width)
+{
+	size_t columns = 0, i = from;
+	for (; i < b->len; i++) {
+		unsigned char c = (unsigned char)b->data[i];
+		if (c == '\n' || c == '\t')
+			b->data[i] = ' ';
+		bool continues = (c & 0xc0) == 0x80;
+		if (!continues && ++columns > width)
+			break;
+	}
+	b->len = i;
+	b->data[i] = '\0';
+}
+
+static void status(struct log *l, const char *fmt, va_list ap)
+{
+	AUTO_BUF struct buf b = {0};
+	if (l->tty)
+		buf_addstr(&b, CLEAR_LINE);
+	size_t from = b.len;
+	AUTO_BUF struct buf text = {0};
+	buf_vprintf(&text, fmt, ap);
+	utf8_show(&b, buf_cstr(&text), text.len, false);
+	/* One column less than there are: a full line would make some terminals wrap. */
+	if (l->tty)
+		fit_line(&b, from, term_of(l->fd).width - 1);
+	else
+		buf_addc(&b, '\n');
+	l->status_at = log_seconds();
+	l->status_on = l->tty;
+	emit(l, &b);
+}
+
+void log_status(struct log *l, const char *fmt, ...)
+{
+	if (l->level <= LOG_QUIET || log_seconds() - l->status_at < (l->tty ? STATUS_TTY_S : STATUS_PLAIN_S))
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	status(l, fmt, ap);
+	va_end(ap);
+}
+
+void log_stage(struct log *l, const char *fmt, ...)
+{
+	if (l->level <= LOG_QUIET)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	status(l, fmt, ap);
+	va_end(ap);
+}
+
+void log_wait(struct log *l, const char *fmt, ...)
+{
+	if (l->level <= LOG_QUIET || !l->tty)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	status(l, fmt, ap);
+	va_end(ap);
+}
+
+void log_status_end(struct log *l)
+{
+	if (!l->status_on)
+		return;
+	l->status_on = false;
+	AUTO_BUF struct buf b = {0};
+	buf_addstr(&b, CLEAR_LINE);
+	emit(l, &b);
+}
 
 bool run_cancelled(const struct run *r)
 {
@@ -14,4 +178,44 @@ bool run_cancelled(const struct run *r)
 int run_check(const struct run *r, struct err *e)
 {
 	return run_cancelled(r) ? err_set(e, ERR_INTERRUPTED, "interrupted") : 0;
+}
+
+enum { MAX_THREADS = 63 };
+
+int thread_start(pthread_t *ret, void *(*run)(void *), void *user)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(ret, NULL, run, user);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+struct each {
+	void (*work)(unsigned i, void *user);
+	void *user;
+	unsigned count;
+	_Atomic unsigned next;
+};
+
+static void *work_on(void *arg)
+{
+	struct each *p = arg;
+	for (unsigned i; (i = atomic_fetch_add(&p->next, 1)) < p->count;)
+		p->work(i, p->user);
+	return NULL;
+}
+
+void thread_each(unsigned count, void (*work)(unsigned i, void *user), void *user)
+{
+	struct each p = {.work = work, .user = user, .count = count};
+	pthread_t ids[MAX_THREADS];
+	unsigned started = 0;
+	/* The caller is one of them. */
+	while (started < MAX_THREADS && started + 1 < count && thread_start(&ids[started], work_on, &p) == 0)
+		started++;
+	(void)work_on(&p);
+	while (started > 0)
+		pthread_join(ids[--started], NULL);
 }

@@ -1,4 +1,3 @@
-
 #include "base/os.h"
 #include "base/sys/fs_internal.h"
 

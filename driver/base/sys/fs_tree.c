@@ -1,5 +1,6 @@
-
 #include "base/sys/fs_internal.h"
+
+#include "base/os.h"
 
 #define MAX_DEPTH 512 /* each level holds a descriptor and a stack frame */
 
@@ -174,4 +175,166 @@ int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e)
 		return -1;
 	*ret = total;
 	return 0;
+}
+
+#define CHUNK ((size_t)256 * 1024)
+#define MAX_DEPTH 512 /* each level holds two descriptors and a stack frame */
+
+static int copy_error(const char *name, struct err *e)
+{
+	return err_errno(e, ERR_SYSTEM, "cannot copy '%s'", name);
+}
+
+/* Whatever os_copy cannot do (other file systems, old kernels, files without a size) the plain loop finishes from where
+ * it stands. */
+static int copy_bytes(int in, int out, const char *from, const char *to, struct err *e)
+{
+	while (os_copy(in, NULL, out, (size_t)1 << 30) > 0)
+		;
+	AUTO_FREE char *chunk = malloc(CHUNK);
+	if (!chunk)
+		abort();
+	for (;;) {
+		ssize_t n = read(in, chunk, CHUNK);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return copy_error(from, e);
+		if (n == 0)
+			return 0;
+		if (fs_write_all(out, chunk, (size_t)n, to, e) < 0)
+			return -1;
+	}
+}
+
+/* Last, since writing changes the times, and the bits may forbid it. */
+static int copy_attributes(int out, const struct stat *st, const char *path, struct err *e)
+{
+	const struct timespec times[2] = {st->st_atim, st->st_mtim};
+	if (fchmod(out, st->st_mode & 07777) < 0 || futimens(out, times) < 0)
+		return copy_error(path, e);
+	return 0;
+}
+
+static int copy_file_at(int from, int to, const char *name, const char *path, struct err *e)
+{
+	AUTO_FD int in = openat(from, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	if (in < 0 || fstat(in, &st) < 0)
+		return copy_error(path, e);
+	AUTO_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (out < 0)
+		return copy_error(path, e);
+	return copy_bytes(in, out, path, path, e) < 0 ? -1 : copy_attributes(out, &st, path, e);
+}
+
+static int copy_link_at(int from, int to, const char *name, const struct stat *st, const char *path, struct err *e)
+{
+	char target[4096];
+	ssize_t n = readlinkat(from, name, target, sizeof(target));
+	if (n < 0)
+		return copy_error(path, e);
+	if ((size_t)n == sizeof(target)) {
+		errno = ENAMETOOLONG;
+		return copy_error(path, e);
+	}
+	target[n] = '\0';
+	const struct timespec times[2] = {st->st_atim, st->st_mtim};
+	if (symlinkat(target, to, name) < 0 || utimensat(to, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+		return copy_error(path, e);
+	return 0;
+}
+
+static int copy_dir_at(int from, const char *from_name, int to, const char *to_name, struct buf *rel, int depth,
+		       struct err *e);
+
+static int copy_entry(int from, int to, const char *name, struct buf *rel, int depth, struct err *e)
+{
+	const char *path = buf_cstr(rel);
+	struct stat st;
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return copy_error(path, e);
+	if (S_ISDIR(st.st_mode))
+		return copy_dir_at(from, name, to, name, rel, depth + 1, e);
+	if (S_ISREG(st.st_mode))
+		return copy_file_at(from, to, name, path, e);
+	if (S_ISLNK(st.st_mode))
+		return copy_link_at(from, to, name, &st, path, e);
+	return err_set(e, ERR_SYSTEM, "cannot copy '%s': neither file, directory nor link", path);
+}
+
+/* Takes over `in`, which belongs to the stream from here on. */
+static int copy_entries(int in, int out, struct buf *rel, int depth, struct err *e)
+{
+	AUTO_DIR DIR *d = fdopendir(in);
+	if (!d) {
+		close(in);
+		return copy_error(buf_cstr(rel), e);
+	}
+	size_t before = rel->len;
+	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
+		buf_printf(rel, "%s%s", before ? "/" : "", entry->d_name);
+		if (copy_entry(in, out, entry->d_name, rel, depth, e) < 0)
+			return -1;
+		rel->len = before;
+	}
+	return errno ? copy_error(buf_cstr(rel), e) : 0;
+}
+
+static int copy_dir_at(int from, const char *from_name, int to, const char *to_name, struct buf *rel, int depth,
+		       struct err *e)
+{
+	if (depth > MAX_DEPTH)
+		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep: '%s'", MAX_DEPTH, buf_cstr(rel));
+	/* Only the directory named by the caller may be a link. */
+	AUTO_FD int in = openat(from, from_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	struct stat st;
+	if (in < 0 || fstat(in, &st) < 0)
+		return copy_error(buf_cstr(rel), e);
+	if (mkdirat(to, to_name, 0700) < 0)
+		return copy_error(buf_cstr(rel), e);
+	AUTO_FD int out = openat(to, to_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (out < 0)
+		return copy_error(buf_cstr(rel), e);
+	return copy_entries(steal_fd(&in), out, rel, depth, e) < 0 ? -1 : copy_attributes(out, &st, buf_cstr(rel), e);
+}
+
+int fs_copy_tree(const char *from, const char *to, struct err *e)
+{
+	struct stat st;
+	if (lstat(to, &st) == 0) {
+		errno = EEXIST;
+		return err_errno(e, ERR_SYSTEM, "cannot copy '%s' to '%s'", from, to);
+	}
+	AUTO_BUF struct buf rel = {0};
+	if (copy_dir_at(AT_FDCWD, from, AT_FDCWD, to, &rel, 0, e) == 0)
+		return 0;
+	if (fs_remove(TRUSTED, to, ERR_IGNORED) < 0)
+		err_hint(e, "remove the incomplete copy '%s'", to);
+	return err_wrap(e, "copying '%s' to '%s'", from, to);
+}
+
+int fs_copy_fd(const char *top, const char *rel, int out, const char *to, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct stat st = {0};
+	AUTO_FD int in = fs_open(top, rel, &st, e);
+	if (in < 0 || copy_bytes(in, out, fs_full(top, rel, &a), to, e) < 0)
+		return -1;
+	return fchmod(out, st.st_mode & 07777) == 0 ? 0 : err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
+}
+
+int fs_copy(const char *top, const char *rel, const char *to, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	char *name = NULL;
+	AUTO_FD int out = fs_neighbour(to, 0600, &a, &name, e);
+	if (out < 0)
+		return -1;
+	int rc = fs_copy_fd(top, rel, out, to, e);
+	if (rc == 0 && rename(name, to) < 0)
+		rc = err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
+	if (rc < 0)
+		unlink(name);
+	return rc;
 }

@@ -1,5 +1,6 @@
 #include "base/sys/machine.h"
 
+#include <inttypes.h>
 #include <sys/utsname.h>
 
 #include "base/os.h"
@@ -82,4 +83,226 @@ bool machine_has_feature(const char *name)
 		return false;
 	}
 	return false;
+}
+
+/* A larger limit means none: v1 writes a number near 2^63 where v2 writes "max". */
+#define NO_LIMIT (UINT64_C(1) << 60)
+
+/* A cgroup of this process, or one above it. */
+struct group {
+	bool v2;
+	const char *dir;
+};
+
+struct groups {
+	struct arena *arena;
+	const char *controller;
+	struct group *items;
+	size_t count, cap;
+};
+
+/* The number behind `key` and a blank, or the first one of the file (key NULL). -1: not there, or the word "max". */
+static int read_number(const char *dir, const char *name, const char *key, uint64_t *ret)
+{
+	char path[16384], line[512];
+	size_t n = key ? strlen(key) : 0;
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	AUTO_FILE FILE *f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (key && (strncmp(line, key, n) != 0 || line[n] != ' '))
+			continue;
+		char *at = line + n, *end;
+		unsigned long long v = strtoull(at, &end, 10);
+		if (end == at)
+			return -1;
+		*ret = v;
+		return 0;
+	}
+	return -1;
+}
+
+/* In use, less the file cache that can be dropped. */
+static uint64_t in_use(const struct group *g)
+{
+	static const char *const keys[2][3] = {{"total_inactive_file", "total_active_file", NULL},
+					       {"inactive_file", "active_file", "slab_reclaimable"}};
+	uint64_t used, cache = 0, n;
+	if (read_number(g->dir, g->v2 ? "memory.current" : "memory.usage_in_bytes", NULL, &used) < 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(keys[0]); i++)
+		if (keys[g->v2][i] && read_number(g->dir, "memory.stat", keys[g->v2][i], &n) == 0)
+			cache += n;
+	return cache < used ? used - cache : 0;
+}
+
+static uint64_t room_of(const struct group *g)
+{
+	static const char *const limits[2][2] = {{"memory.limit_in_bytes", NULL}, {"memory.max", "memory.high"}};
+	uint64_t least = UINT64_MAX, n;
+	for (size_t i = 0; i < ARRAY_LEN(limits[0]); i++)
+		if (limits[g->v2][i] && read_number(g->dir, limits[g->v2][i], NULL, &n) == 0 && n < NO_LIMIT &&
+		    n < least)
+			least = n;
+	if (least == UINT64_MAX)
+		return least;
+	uint64_t used = in_use(g);
+	return used < least ? least - used : 0;
+}
+
+static bool has_word(const char *list, const char *word, struct arena *a)
+{
+	struct strlist words = {0};
+	strlist_split(&words, a, list, ",");
+	return strlist_contains(&words, word);
+}
+
+/* The controller's group in /proc/self/cgroup, "" for the top; v2 has one line without controllers. */
+static const char *read_group(const char *root, bool v2, const char *controller, struct arena *a)
+{
+	AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+	AUTO_FILE FILE *f = fopen(arena_printf(a, "%s/proc/self/cgroup", root), "re");
+	while (f && getline(&line, &cap, f) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		char *controllers = strchr(line, ':');
+		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+		if (!group)
+			continue;
+		*group++ = '\0';
+		if (v2 ? !controllers[1] : has_word(controllers + 1, controller, a))
+			return arena_strdup(a, strcmp(group, "/") == 0 ? "" : group);
+	}
+	return NULL;
+}
+
+/* One line of mountinfo (proc(5)): "36 35 98:0 /root /mount/point options ... - type source super-options". In a
+ * container the mount may show a part of the hierarchy only: its root is what the group's path begins with. */
+static void add_groups(struct groups *g, const char *line, const char *root)
+{
+	struct strlist w = {0};
+	size_t dash = 5;
+	strlist_split(&w, g->arena, line, " \n");
+	while (dash < w.count && strcmp(w.items[dash], "-") != 0)
+		dash++;
+	if (dash + 1 >= w.count)
+		return;
+	bool v2 = strcmp(w.items[dash + 1], "cgroup2") == 0;
+	bool v1 = strcmp(w.items[dash + 1], "cgroup") == 0 && dash + 3 < w.count &&
+		  has_word(w.items[dash + 3], g->controller, g->arena);
+	const char *group = v1 || v2 ? read_group(root, v2, g->controller, g->arena) : NULL;
+	if (!group)
+		return;
+	size_t shown = strcmp(w.items[3], "/") == 0 ? 0 : strlen(w.items[3]);
+	bool below = strncmp(group, w.items[3], shown) == 0 && (group[shown] == '/' || group[shown] == '\0');
+	size_t top = strlen(root) + strlen(w.items[4]);
+	char *dir = arena_printf(g->arena, "%s%s%s", root, w.items[4], below ? group + shown : "");
+	for (;;) {
+		g->items = arena_room(g->arena, g->items, g->count, &g->cap, 8, sizeof(*g->items));
+		g->items[g->count++] = (struct group){v2, arena_strdup(g->arena, dir)};
+		char *slash = strrchr(dir + top, '/');
+		if (!slash)
+			return;
+		*slash = '\0';
+	}
+}
+
+/* Those that are visible, the nearest first in each hierarchy. */
+static struct groups list_groups(const char *root, const char *controller, struct arena *a)
+{
+	struct groups g = {.arena = a, .controller = controller};
+	AUTO_FREE char *line = NULL;
+	size_t cap = 0;
+	AUTO_FILE FILE *f = fopen(arena_printf(a, "%s/proc/self/mountinfo", root), "re");
+	while (f && getline(&line, &cap, f) > 0)
+		add_groups(&g, line, root);
+	return g;
+}
+
+uint64_t machine_memory_at(const char *root)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct groups g = list_groups(root, "memory", &a);
+	uint64_t least = UINT64_MAX, kib;
+	if (read_number(root, "proc/meminfo", "MemAvailable:", &kib) == 0 && kib < UINT64_MAX / 1024)
+		least = kib * 1024;
+	for (size_t i = 0; i < g.count; i++) {
+		uint64_t room = room_of(&g.items[i]);
+		least = room < least ? room : least;
+	}
+	return least;
+}
+
+/* "200000 100000" or "max 100000" in v2, a file each in v1, where -1 means none. */
+static uint64_t quota_of(const struct group *g, struct arena *a)
+{
+	uint64_t quota, period = 100000;
+	char line[64] = "";
+	if (g->v2) {
+		AUTO_FILE FILE *f = fopen(arena_printf(a, "%s/cpu.max", g->dir), "re");
+		if (!f || !fgets(line, sizeof(line), f) || sscanf(line, "%" SCNu64 " %" SCNu64, &quota, &period) < 1)
+			return UINT64_MAX;
+	} else if (read_number(g->dir, "cpu.cfs_quota_us", NULL, &quota) < 0 ||
+		   read_number(g->dir, "cpu.cfs_period_us", NULL, &period) < 0) {
+		return UINT64_MAX;
+	}
+	return quota >= NO_LIMIT || period == 0 ? UINT64_MAX : (quota + period - 1) / period;
+}
+
+uint64_t machine_quota(const char *root)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct groups g = list_groups(root, "cpu", &a);
+	uint64_t least = UINT64_MAX;
+	for (size_t i = 0; i < g.count; i++) {
+		uint64_t n = quota_of(&g.items[i], &a);
+		least = n < least ? n : least;
+	}
+	return least ? least : 1;
+}
+
+uint64_t machine_oom_kills(const char *root)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct groups g = list_groups(root, "memory", &a);
+	uint64_t n = 0;
+	/* The nearest group that counts: a kill elsewhere on the machine says nothing of this build. */
+	for (size_t i = 0; i < g.count; i++)
+		if (read_number(g.items[i].dir, g.items[i].v2 ? "memory.events" : "memory.oom_control", "oom_kill",
+				&n) == 0)
+			return n;
+	return read_number(root, "proc/vmstat", "oom_kill", &n) == 0 ? n : 0;
+}
+
+/* "full avg10=12.34 avg60=..." */
+static bool read_pressure(const char *path, double *ret)
+{
+	char line[256];
+	double full;
+	AUTO_FILE FILE *f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "full avg10=%lf", &full) == 1) {
+			*ret = full;
+			return true;
+		}
+	}
+	return false;
+}
+
+double machine_pressure(const char *root)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct groups g = list_groups(root, "memory", &a);
+	double full = 0;
+	/* The nearest group that has it counts: those above hold other programs as well. */
+	for (size_t i = 0; i < g.count; i++)
+		if (g.items[i].v2 && read_pressure(arena_printf(&a, "%s/memory.pressure", g.items[i].dir), &full))
+			return full;
+	(void)read_pressure(arena_printf(&a, "%s/proc/pressure/memory", root), &full);
+	return full;
+}
+
+uint64_t machine_memory(void)
+{
+	uint64_t bytes = machine_memory_at("");
+	return bytes != UINT64_MAX ? bytes : os_memory();
 }

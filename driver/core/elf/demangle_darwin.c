@@ -1,4 +1,3 @@
-
 #include "core/elf/elf.h"
 
 enum { SHOWN_MAX = 400, NAME_MAX_BYTES = 512 };

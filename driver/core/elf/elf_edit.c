@@ -1,4 +1,3 @@
-
 #include "core/elf/elf.h"
 #include "core/elf/elf_map.h"
 

@@ -1,4 +1,3 @@
-
 #include "core/fatbin/fatbin_parts.h"
 
 #ifndef DT_RELR /* glibc before 2.36 */

@@ -1,4 +1,3 @@
-
 #include "core/fatbin/fatbin_parts.h"
 
 enum { ARCHS_MAX = 64 };

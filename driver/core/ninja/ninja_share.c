@@ -1,4 +1,3 @@
-
 #include "core/ninja/ninja_parts.h"
 
 #define RULE NINJA_PREFIX "wait"

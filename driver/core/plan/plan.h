@@ -224,3 +224,12 @@ struct plan_taken_request {
  * compile it, and what is known to fail in it. `ret_tools`: what the record has in their place. */
 int plan_taken(const struct tables *t, const struct plan_taken_request *q, struct arena *a, const struct plan **ret,
 	       const struct toolchain **ret_tools, struct err *e) MUST_CHECK;
+
+/* A quilt series: which patches there are, in which order. */
+
+/* series_read: the names in a series file, in order, without those in `skip` (may be NULL). "#"
+ * begins a comment; "-p1" is the one option allowed. ERR_CONFIG with file and line for another
+ * option, an unsafe name and a name listed twice; ERR_CONFIG too for a name in `skip` that is not
+ * in the series. */
+int series_read(const char *series, const struct strlist *skip, struct arena *a, struct strlist *ret,
+		struct err *e) MUST_CHECK;

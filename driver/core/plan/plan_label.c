@@ -1,4 +1,3 @@
-
 #include "base/sys/digest.h"
 #include "core/plan/plan_parts.h"
 

@@ -1,4 +1,3 @@
-
 #include <fnmatch.h>
 
 #include "core/plan/plan_parts.h"

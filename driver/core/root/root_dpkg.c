@@ -1,4 +1,3 @@
-
 #include "base/sys/fs.h"
 #include "core/root/root.h"
 

@@ -1,4 +1,3 @@
-
 #include "base/sys/build_user.h"
 #include "base/sys/json.h"
 #include "core/root/landlock_init.h"

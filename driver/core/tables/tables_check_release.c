@@ -1,4 +1,3 @@
-
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/tables/tables_parts.h"

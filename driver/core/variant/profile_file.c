@@ -1,4 +1,3 @@
-
 #include "base/sys/fs.h"
 #include "core/tables/tables_parts.h"
 #include "core/variant/variant.h"

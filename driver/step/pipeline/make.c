@@ -1,7 +1,7 @@
 #include "step/pipeline/make.h"
 
 #include "base/sys/json.h"
-#include "core/plan/series.h"
+#include "core/plan/plan.h"
 #include "core/plan/torch_fits.h"
 #include "core/root/sandbox.h"
 #include "step/compile/backend.h"

@@ -1,6 +1,6 @@
 #include "support.h"
 
-#include "core/plan/series.h"
+#include "core/plan/plan.h"
 
 static struct arena arena;
 
