@@ -19,9 +19,7 @@ int os_open_cancel(void)
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
 	sigaddset(&stop, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &stop, NULL) < 0)
-		return -1;
-	return signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+	return sigprocmask(SIG_BLOCK, &stop, NULL) < 0 ? -1 : signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 int os_program_path(char *ret, size_t size)

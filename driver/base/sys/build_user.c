@@ -37,9 +37,7 @@ static int give_entry(struct giving *g, int dir, const char *name, const struct 
 	int rc = fd >= 0          ? fchmod(fd, st->st_mode & 0777)
 		 : geteuid() != 0 ? fchmodat(dir, name, st->st_mode & 0777, 0) /* its owner may not read it */
 				  : -1;
-	if (rc < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot drop the setuid bit of '%s' in '%s'", name, g->top);
-	return 0;
+	return rc < 0 ? err_errno(e, ERR_SYSTEM, "cannot drop the setuid bit of '%s' in '%s'", name, g->top) : 0;
 }
 
 /* A build may have taken the owner's rights alone away, so that others can still go where ptbuild cannot. -1 with
@@ -116,9 +114,7 @@ int build_user_give(const char *dir, uid_t user, struct err *e)
 
 int build_user_mixed(const char *dir, struct err *e)
 {
-	if (geteuid() == 0 && lchown(dir, 0, 0) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot take '%s' back", dir);
-	return 0;
+	return geteuid() == 0 && lchown(dir, 0, 0) < 0 ? err_errno(e, ERR_SYSTEM, "cannot take '%s' back", dir) : 0;
 }
 
 int build_user_drop_bits(const char *dir, size_t *ret, struct err *e)

@@ -127,9 +127,7 @@ int fs_sync_dir(const char *path, struct err *e)
 int fs_sync_file(const char *path, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot sync '%s'", path);
-	return 0;
+	return fd < 0 || fsync(fd) < 0 ? err_errno(e, ERR_SYSTEM, "cannot sync '%s'", path) : 0;
 }
 
 int fs_rename(const char *from, const char *to, struct err *e)

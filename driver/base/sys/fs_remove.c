@@ -83,9 +83,7 @@ static int remove_entry(struct removal *r, int dir, const char *name, int depth,
 	}
 	if (remove_entries(r, fd, depth + 1, e) < 0)
 		return -1;
-	if (unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		return remove_error(r, name, e);
-	return 0;
+	return unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? remove_error(r, name, e) : 0;
 }
 
 /* The root and paths that end in "." or "..": emptying them is never meant. */

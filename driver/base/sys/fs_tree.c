@@ -74,9 +74,7 @@ static int read_entries(int fd, struct arena *a, struct entries *ret, const stru
 static int sync_file_at(int dir, const char *name, const struct walk *w, struct err *e)
 {
 	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fsync(fd) < 0)
-		return walk_error(w, "sync", e);
-	return 0;
+	return fd < 0 || fsync(fd) < 0 ? walk_error(w, "sync", e) : 0;
 }
 
 static int walk_dir(struct walk *w, int fd, int depth, struct err *e);
@@ -117,9 +115,7 @@ static int walk_dir(struct walk *w, int fd, int depth, struct err *e)
 		if (rc)
 			return rc;
 	}
-	if (w->sync && fsync(fd) < 0 && errno != EINVAL)
-		return walk_error(w, "sync", e);
-	return 0;
+	return w->sync && fsync(fd) < 0 && errno != EINVAL ? walk_error(w, "sync", e) : 0;
 }
 
 static int walk_top(struct walk w, const char *top, const char *rel, struct err *e)
@@ -211,9 +207,7 @@ static int copy_bytes(int in, int out, const char *from, const char *to, struct 
 static int copy_attributes(int out, const struct stat *st, const char *path, struct err *e)
 {
 	const struct timespec times[2] = {st->st_atim, st->st_mtim};
-	if (fchmod(out, st->st_mode & 07777) < 0 || futimens(out, times) < 0)
-		return copy_error(path, e);
-	return 0;
+	return fchmod(out, st->st_mode & 07777) < 0 || futimens(out, times) < 0 ? copy_error(path, e) : 0;
 }
 
 static int copy_file_at(int from, int to, const char *name, const char *path, struct err *e)

@@ -106,20 +106,15 @@ static bool is_listed(const struct list *l, pid_t pid)
 	return false;
 }
 
-/* All processes of the machine. */
-static void list_all(struct list *l)
+void proctree_scan(pid_t root, struct arena *a, struct proctree_item **ret, size_t *ret_count)
 {
+	struct list all = {.arena = a}, tree = {.arena = a};
+	/* All processes of the machine. */
 	AUTO_DIR DIR *dir = opendir("/proc");
 	const struct dirent *d;
 	while (dir && (d = fs_next_entry(dir)))
 		if (d->d_name[0] >= '1' && d->d_name[0] <= '9')
-			add_pid(l, (pid_t)strtol(d->d_name, NULL, 10));
-}
-
-void proctree_scan(pid_t root, struct arena *a, struct proctree_item **ret, size_t *ret_count)
-{
-	struct list all = {.arena = a}, tree = {.arena = a};
-	list_all(&all);
+			add_pid(&all, (pid_t)strtol(d->d_name, NULL, 10));
 	for (size_t i = 0; i < all.count; i++)
 		if (all.items[i].pid == root)
 			list_add(&tree, &all.items[i]);

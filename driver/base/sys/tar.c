@@ -143,9 +143,7 @@ int tree_symlink(const struct tree *t, const char *path, const char *target, str
 		if (n < 0 || (size_t)n != strlen(target) || memcmp(old, target, (size_t)n) != 0)
 			return deny_present(dir, name, e);
 	}
-	if (utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(e, "cannot set its time");
-	return 0;
+	return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? fail(e, "cannot set its time") : 0;
 }
 
 int tree_hardlink(const struct tree *t, const char *path, const char *target, struct err *e)

@@ -136,21 +136,6 @@ static void add_shards(const struct ci_plan *p, const struct ci_job *whole, stru
 	to->jobs[to->count++].wave = whole->wave * 2;
 }
 
-/* Waves without any job are left out. */
-static void number_waves(struct ci_plan *p)
-{
-	unsigned next = 1;
-	for (unsigned wave = 1; wave <= p->waves; wave++) {
-		bool used = false;
-		for (size_t i = 0; i < p->count; i++) {
-			used = used || p->jobs[i].wave == wave;
-			p->jobs[i].wave = p->jobs[i].wave == wave ? next : p->jobs[i].wave;
-		}
-		next += used;
-	}
-	p->waves = next - 1;
-}
-
 static void share_out(struct ci_plan *p, struct arena *a)
 {
 	struct ci_plan out = *p;
@@ -165,7 +150,17 @@ static void share_out(struct ci_plan *p, struct arena *a)
 		out.jobs[out.count++].wave = p->jobs[i].wave * 2;
 	}
 	out.waves = p->waves * 2;
-	number_waves(&out);
+	/* Waves without any job are left out. */
+	unsigned next = 1;
+	for (unsigned wave = 1; wave <= out.waves; wave++) {
+		bool used = false;
+		for (size_t i = 0; i < out.count; i++) {
+			used = used || out.jobs[i].wave == wave;
+			out.jobs[i].wave = out.jobs[i].wave == wave ? next : out.jobs[i].wave;
+		}
+		next += used;
+	}
+	out.waves = next - 1;
 	*p = out;
 }
 

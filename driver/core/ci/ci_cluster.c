@@ -89,28 +89,6 @@ bool ci_is_sbatch_label(const char *label)
 	return false;
 }
 
-/* One array of those jobs of a wave that may have the same, no longer than Slurm allows. */
-static void put_arrays(const struct ci_plan *p, size_t from, size_t to, struct arena *a, struct buf *out)
-{
-	const size_t limit = strtoul(ci_format(p->tables, "slurm")->jobs, NULL, 10);
-	bool *taken = arena_array(a, to - from, sizeof(*taken));
-	for (size_t i = from; i < to; i++) {
-		if (taken[i - from])
-			continue;
-		const char *options = array_options(&p->jobs[i], a);
-		size_t n = 0;
-		buf_printf(out, "\tarray%s --", options);
-		for (size_t k = i; k < to && n < limit; k++) {
-			if (taken[k - from] || strcmp(array_options(&p->jobs[k], a), options) != 0)
-				continue;
-			taken[k - from] = true;
-			put_word(out, p->jobs[k].id, a);
-			n++;
-		}
-		buf_printf(out, "\n");
-	}
-}
-
 static void put_waves(const struct ci_plan *p, struct arena *a, struct buf *out)
 {
 	buf_printf(out, "arrays() {\n");
@@ -118,26 +96,26 @@ static void put_waves(const struct ci_plan *p, struct arena *a, struct buf *out)
 		for (to = from; to < p->count && p->jobs[to].wave == p->jobs[from].wave; to++)
 			;
 		buf_printf(out, "\twave\n");
-		put_arrays(p, from, to, a, out);
+		/* One array of those jobs of a wave that may have the same, no longer than Slurm allows. */
+		const size_t limit = strtoul(ci_format(p->tables, "slurm")->jobs, NULL, 10);
+		bool *taken = arena_array(a, to - from, sizeof(*taken));
+		for (size_t i = from; i < to; i++) {
+			if (taken[i - from])
+				continue;
+			const char *options = array_options(&p->jobs[i], a);
+			size_t n = 0;
+			buf_printf(out, "\tarray%s --", options);
+			for (size_t k = i; k < to && n < limit; k++) {
+				if (taken[k - from] || strcmp(array_options(&p->jobs[k], a), options) != 0)
+					continue;
+				taken[k - from] = true;
+				put_word(out, p->jobs[k].id, a);
+				n++;
+			}
+			buf_printf(out, "\n");
+		}
 	}
 	buf_printf(out, "}\n");
-}
-
-/* Sets argv: what follows 'ptbuild'. */
-static void put_jobs(const struct ci_plan *p, struct arena *a, struct buf *out)
-{
-	buf_printf(out, "ids=(");
-	for (size_t i = 0; i < p->count; i++)
-		buf_printf(out, "%s%s", i ? " " : "", shell_quoted(p->jobs[i].id, a));
-	buf_printf(out, ")\njob() { # ID\n\tcase $1 in\n");
-	for (size_t i = 0; i < p->count; i++) {
-		const struct ci_job *j = &p->jobs[i];
-		buf_printf(out, "\t%s) argv=(", shell_quoted(j->id, a));
-		for (size_t k = 1; k < j->argv.count; k++)
-			buf_printf(out, "%s%s", k > 1 ? " " : "", shell_quoted(j->argv.items[k], a));
-		buf_printf(out, ") ;;\n");
-	}
-	buf_printf(out, "\t*) fail \"no job '$1'\" ;;\n\tesac\n}\n");
 }
 
 int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e)
@@ -156,7 +134,19 @@ int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e)
 		   "name=%s\nstore=%s\nptbuild=${PTBUILD:-ptbuild}\n",
 		   p->count, p->count == 1 ? "" : "s", p->waves, p->waves == 1 ? "" : "s", shell_quoted(p->name, &a),
 		   p->store ? shell_quoted(p->store, &a) : "");
-	put_jobs(p, &a, out);
+	/* Sets argv: what follows 'ptbuild'. */
+	buf_printf(out, "ids=(");
+	for (size_t i = 0; i < p->count; i++)
+		buf_printf(out, "%s%s", i ? " " : "", shell_quoted(p->jobs[i].id, &a));
+	buf_printf(out, ")\njob() { # ID\n\tcase $1 in\n");
+	for (size_t i = 0; i < p->count; i++) {
+		const struct ci_job *j = &p->jobs[i];
+		buf_printf(out, "\t%s) argv=(", shell_quoted(j->id, &a));
+		for (size_t k = 1; k < j->argv.count; k++)
+			buf_printf(out, "%s%s", k > 1 ? " " : "", shell_quoted(j->argv.items[k], &a));
+		buf_printf(out, ") ;;\n");
+	}
+	buf_printf(out, "\t*) fail \"no job '$1'\" ;;\n\tesac\n}\n");
 	put_waves(p, &a, out);
 	/* Each line of the document begins with a brace, a bracket or a blank: none is the mark. */
 	buf_printf(out, "plan() {\n\tcat <<'PLAN'\n%s\nPLAN\n}\n\n", text);

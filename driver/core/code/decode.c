@@ -20,8 +20,10 @@ static const char *set_name(unsigned i)
 	return s ? s : "";
 }
 
-static void sort_encodings(struct decoder *d, const struct extensions *x, struct arena *a)
+const struct decoder *decoder_new(const struct extensions *x, enum extension_machine m, struct arena *a)
 {
+	struct decoder *d = arena_alloc(a, sizeof(*d));
+	d->machine = m;
 	for (uint32_t g = 0; g < GROUPS; g++) {
 		d->groups[g] = arena_array(a, x->encodings_count, sizeof(void *));
 		for (size_t i = 0; i < x->encodings_count; i++) {
@@ -32,13 +34,6 @@ static void sort_encodings(struct decoder *d, const struct extensions *x, struct
 				d->groups[g][d->groups_count[g]++] = c;
 		}
 	}
-}
-
-const struct decoder *decoder_new(const struct extensions *x, enum extension_machine m, struct arena *a)
-{
-	struct decoder *d = arena_alloc(a, sizeof(*d));
-	d->machine = m;
-	sort_encodings(d, x, a);
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&d->zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
 		abort();
 	for (unsigned i = 0; i <= ZYDIS_ISA_SET_MAX_VALUE; i++)

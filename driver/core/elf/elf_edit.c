@@ -15,9 +15,7 @@ static int open_writable(const char *path, struct err *e)
 	if (locked && chmod(path, st.st_mode & 07777) < 0)
 		saved = errno;
 	errno = saved;
-	if (fd < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
-	return fd;
+	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot write '%s'", path) : fd;
 }
 
 static bool is_path_tag(int64_t tag)
@@ -148,17 +146,6 @@ static uint64_t index_of(const struct strings *s, const char *name)
 	return at;
 }
 
-static void collect(const struct elf_info *info, const struct elf_change *c, struct arena *a, struct strings *ret)
-{
-	add_string(ret, a, c->rpath);
-	for (size_t i = 0; i < info->needed.count; i++)
-		add_string(ret, a, new_name(c->needed, info->needed.items[i]));
-	for (size_t i = 0; i < info->versions_count; i++)
-		add_string(ret, a, new_name(c->needed, info->versions[i].file));
-	if (c->soname && strcmp(c->soname, info->soname) != 0)
-		add_string(ret, a, c->soname);
-}
-
 /* How many dynamic entries come to those that are there. */
 static size_t more_entries(const struct elf_map *m, const struct elf_change *c)
 {
@@ -236,9 +223,8 @@ static int edit(int fd, struct elf_map *m, const struct elf_change *c, const str
 	for (size_t i = 0; i < s->names.count; at += strlen(s->names.items[i++]) + 1)
 		if (fs_write_at(fd, s->names.items[i], strlen(s->names.items[i]) + 1, at, m->name, e) < 0)
 			return -1;
-	if (write_needs(fd, m, c, s, e) < 0)
-		return -1;
-	return fs_write_at(fd, dyn, count * sizeof(*dyn), m->dyn_offset, m->name, e);
+	return write_needs(fd, m, c, s, e) < 0 ? -1
+					       : fs_write_at(fd, dyn, count * sizeof(*dyn), m->dyn_offset, m->name, e);
 }
 
 static int edit_in_place(const char *path, struct elf_map *m, const struct elf_change *c, const struct strings *s,
@@ -286,7 +272,13 @@ static int write_change(const char *path, const struct elf_change *c, const stru
 	size_t room = 0;
 	if (elf_map_open(path, &m, e) < 0)
 		return -1;
-	collect(info, c, a, &s);
+	add_string(&s, a, c->rpath);
+	for (size_t i = 0; i < info->needed.count; i++)
+		add_string(&s, a, new_name(c->needed, info->needed.items[i]));
+	for (size_t i = 0; i < info->versions_count; i++)
+		add_string(&s, a, new_name(c->needed, info->versions[i].file));
+	if (c->soname && strcmp(c->soname, info->soname) != 0)
+		add_string(&s, a, c->soname);
 	if ((elf_map_dyn(&m, DT_RPATH, &s.at) || elf_map_dyn(&m, DT_RUNPATH, &s.at)) &&
 	    elf_map_path_room(&m, s.at, &room, e) < 0)
 		return -1;

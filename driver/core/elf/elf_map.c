@@ -129,19 +129,6 @@ static int read_segments(struct elf_map *m, struct err *e)
 	return 0;
 }
 
-static int read_strings(struct elf_map *m, struct err *e)
-{
-	uint64_t address, size;
-	if (!elf_map_dyn(m, DT_STRTAB, &address))
-		return elf_map_bad(m, m->dyn_offset, e, "no DT_STRTAB among the dynamic entries");
-	if (!elf_map_dyn(m, DT_STRSZ, &size))
-		return elf_map_bad(m, m->dyn_offset, e, "no DT_STRSZ among the dynamic entries");
-	if (elf_map_need(m, address, size, "string table", &m->strings, e) < 0)
-		return -1;
-	m->strings_size = size;
-	return 0;
-}
-
 static int read_dynamic(struct elf_map *m, struct err *e)
 {
 	const GElf_Phdr *p = NULL;
@@ -167,7 +154,15 @@ static int read_dynamic(struct elf_map *m, struct err *e)
 	m->dyn_count = used;
 	m->dyn_room = n;
 	m->dyn_offset = p->p_offset;
-	return read_strings(m, e);
+	uint64_t address, size;
+	if (!elf_map_dyn(m, DT_STRTAB, &address))
+		return elf_map_bad(m, m->dyn_offset, e, "no DT_STRTAB among the dynamic entries");
+	if (!elf_map_dyn(m, DT_STRSZ, &size))
+		return elf_map_bad(m, m->dyn_offset, e, "no DT_STRSZ among the dynamic entries");
+	if (elf_map_need(m, address, size, "string table", &m->strings, e) < 0)
+		return -1;
+	m->strings_size = size;
+	return 0;
 }
 
 static int read_all(struct elf_map *m, struct err *e)

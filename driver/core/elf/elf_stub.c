@@ -89,20 +89,6 @@ static void set_addresses(struct buf *symbols, uint64_t address)
 		memcpy(symbols->data + at + offsetof(Elf64_Sym, st_value), &address, sizeof(address));
 }
 
-static void put_dynamic(struct writing *w)
-{
-	const Elf64_Dyn all[] = {
-		{DT_SONAME, {1}}, /* the first string */
-		{DT_HASH, {w->sections[HASH].sh_addr}},
-		{DT_STRTAB, {w->sections[STRINGS].sh_addr}},
-		{DT_SYMTAB, {w->sections[SYMBOLS].sh_addr}},
-		{DT_STRSZ, {w->bytes[STRINGS].len}},
-		{DT_SYMENT, {sizeof(Elf64_Sym)}},
-		{DT_NULL, {0}},
-	};
-	buf_add(&w->bytes[DYNAMIC], all, sizeof(all));
-}
-
 /* Gives a section its place. The dynamic entries, which loaders write to, are in a page of their own in memory. */
 static uint64_t place(struct writing *w, enum section n, Elf64_Word type, Elf64_Xword flags, uint64_t at)
 {
@@ -131,7 +117,16 @@ static uint64_t place_all(struct writing *w)
 	at = place(w, STRINGS, SHT_STRTAB, SHF_ALLOC, at);
 	at = place(w, TEXT, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, at);
 	set_addresses(&w->bytes[SYMBOLS], w->sections[TEXT].sh_addr);
-	put_dynamic(w);
+	const Elf64_Dyn all[] = {
+		{DT_SONAME, {1}}, /* the first string */
+		{DT_HASH, {w->sections[HASH].sh_addr}},
+		{DT_STRTAB, {w->sections[STRINGS].sh_addr}},
+		{DT_SYMTAB, {w->sections[SYMBOLS].sh_addr}},
+		{DT_STRSZ, {w->bytes[STRINGS].len}},
+		{DT_SYMENT, {sizeof(Elf64_Sym)}},
+		{DT_NULL, {0}},
+	};
+	buf_add(&w->bytes[DYNAMIC], all, sizeof(all));
 	at = place(w, DYNAMIC, SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, at);
 	return (place(w, NAMES, SHT_STRTAB, 0, at) + 7) / 8 * 8;
 }

@@ -239,9 +239,7 @@ int fatbin_scan(const void *data, size_t size, const char *name, fatbin_fn fn, v
 		return read_archive(&f, e);
 	if (fatbin_is_elf(&f, 0, size))
 		return fatbin_elf(&f, 0, size, e);
-	if (fatbin_is_container(&f, 0, size))
-		return fatbin_containers(&f, 0, size, false, e);
-	return 0;
+	return fatbin_is_container(&f, 0, size) ? fatbin_containers(&f, 0, size, false, e) : 0;
 }
 
 /* Enough for a cubin's ELF header and for PTX's .target, which follows a comment of a few hundred bytes. */

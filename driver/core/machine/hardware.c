@@ -29,9 +29,7 @@ const char *hardware_missing(const struct hardware_facts *f, const struct hardwa
 	if (!listed)
 		return shown ? "the processor has it, but the operating system does not list it"
 			     : "the processor does not list it";
-	if (askable && !shown)
-		return "the operating system lists it, but the processor does not show it";
-	return NULL;
+	return askable && !shown ? "the operating system lists it, but the processor does not show it" : NULL;
 }
 
 const char *hardware_lacks(const struct hardware_facts *f, const struct hardware *h, const struct strlist *features,

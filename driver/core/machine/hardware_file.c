@@ -237,9 +237,7 @@ static int bad(const struct reading *r, const char *at, const char *what, const 
 static int take_size(const struct reading *r, const char *at, const char *text, uint64_t *ret, struct err *e)
 {
 	*ret = 0;
-	if (*text && size_parse(text, ret, e) < 0)
-		return err_wrap(e, "%s:%u", r->path, yaml_line(r->lines, "%s", at));
-	return 0;
+	return *text && size_parse(text, ret, e) < 0 ? err_wrap(e, "%s:%u", r->path, yaml_line(r->lines, "%s", at)) : 0;
 }
 
 static int take_cpu(const struct reading *r, const struct cpu_text *t, struct hardware_cpu *cpu, struct err *e)

@@ -41,9 +41,7 @@ static enum ninja_kind kind_of(const char *rule)
 {
 	if (strstr(rule, "_COMPILER__"))
 		return KIND_COMPILE;
-	if (strstr(rule, LINKER) && !strstr(rule, "_STATIC_LIBRARY_"))
-		return KIND_LINK;
-	return KIND_OTHER;
+	return strstr(rule, LINKER) && !strstr(rule, "_STATIC_LIBRARY_") ? KIND_LINK : KIND_OTHER;
 }
 
 static bool read_build(struct ninja_piece *piece, struct arena *a)

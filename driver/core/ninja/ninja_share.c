@@ -212,20 +212,6 @@ static void mark(struct graph *g, bool *wanted, bool *common)
 	walk(g, common);
 }
 
-/* Unknown ones take what the others do on average. */
-static void fill_seconds(struct unit *units, size_t count)
-{
-	double sum = 0;
-	size_t known = 0;
-	for (size_t i = 0; i < count; i++) {
-		sum += units[i].seconds;
-		known += units[i].seconds > 0;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (!(units[i].seconds > 0))
-			units[i].seconds = known ? sum / (double)known : 1;
-}
-
 /* Each unit, the longest first, goes to the share that has least. */
 static void divide(const struct unit *units, size_t count, const struct ninja_share_options *o, struct arena *a,
 		   struct ninja_share *ret)
@@ -276,7 +262,16 @@ int ninja_share(const char *text, size_t len, const char *name, const struct nin
 		else
 			units[s.units++] = (struct unit){output, o->seconds(output, o->user)};
 	}
-	fill_seconds(units, s.units);
+	/* Unknown ones take what the others do on average. */
+	double sum = 0;
+	size_t known = 0;
+	for (size_t i = 0; i < s.units; i++) {
+		sum += units[i].seconds;
+		known += units[i].seconds > 0;
+	}
+	for (size_t i = 0; i < s.units; i++)
+		if (!(units[i].seconds > 0))
+			units[i].seconds = known ? sum / (double)known : 1;
 	array_sort(units, s.units, sizeof(*units), by_seconds);
 	divide(units, s.units, o, a, &s);
 	*ret = s;

@@ -36,17 +36,6 @@ static const struct cuda_library_row *find_package(const struct toolkit_row *k, 
 	return text_search(package, k->libraries, k->libraries_count, sizeof(*k->libraries));
 }
 
-static void add_dirs(const struct toolkit_row *k, const bool *wanted, struct arena *a, struct strlist *ret)
-{
-	for (unsigned i = 0; i < k->libraries_count; i++) {
-		const char *dir = path_join(a, "nvidia", k->libraries[i].dir);
-		if (wanted[i])
-			strlist_once(ret, a, dir);
-		if (wanted[i] && *k->libraries[i].older)
-			strlist_ref(ret, a, k->libraries[i].older);
-	}
-}
-
 void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena *a, struct cuda_needs *ret)
 {
 	const struct toolkit_row *k = p->toolkit_row;
@@ -69,7 +58,13 @@ void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena
 			searched[find_package(k, row->needs[n]) - k->libraries] = true;
 	}
 	strlist_sort(&ret->requires);
-	add_dirs(k, searched, a, &ret->dirs);
+	for (unsigned i = 0; i < k->libraries_count; i++) {
+		const char *dir = path_join(a, "nvidia", k->libraries[i].dir);
+		if (searched[i])
+			strlist_once(&ret->dirs, a, dir);
+		if (searched[i] && *k->libraries[i].older)
+			strlist_ref(&ret->dirs, a, k->libraries[i].older);
+	}
 	if (strcmp(p->cuda_libraries, "system") == 0)
 	ret->requires = ret->dirs = (struct strlist){0};
 }

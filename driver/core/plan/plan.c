@@ -57,15 +57,6 @@ static bool is_required(const struct cuda_require_row *row, const struct variant
 	       version_in(v->cuda, row->cuda, &in, ERR_IGNORED) == 0 && in;
 }
 
-static void add_requires(const struct plan_context *c, struct plan *p)
-{
-	const struct package_row *row = c->package;
-	strlist_refs(&p->requires, c->arena, row->install_requires, row->install_requires_count);
-	for (unsigned i = 0; p->cuda && i < row->cuda_requires_count; i++)
-		if (is_required(&row->cuda_requires[i], &c->variant))
-			strlist_ref(&p->requires, c->arena, row->cuda_requires[i].requirement);
-}
-
 static void describe(const struct plan_context *c, struct plan *p)
 {
 	const struct plan_request *q = c->request;
@@ -97,7 +88,11 @@ static void describe(const struct plan_context *c, struct plan *p)
 		strlist_refs(&p->driver_libraries, a, c->tables->driver_libraries, c->tables->driver_libraries_count);
 	p->sandbox = sandbox_text(q->sandbox, q->without_walls, a);
 	p->elsewhere = q->elsewhere;
-	add_requires(c, p);
+	const struct package_row *row = c->package;
+	strlist_refs(&p->requires, c->arena, row->install_requires, row->install_requires_count);
+	for (unsigned i = 0; p->cuda && i < row->cuda_requires_count; i++)
+		if (is_required(&row->cuda_requires[i], &c->variant))
+			strlist_ref(&p->requires, c->arena, row->cuda_requires[i].requirement);
 	p->platform_tag = q->options.platform_tag ? q->options.platform_tag : "manylinux";
 }
 
@@ -157,9 +152,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	pair(&c, p);
 	request.label = p->local_label;
 	request.torch_version = p->torch_version;
-	if (buildenv_resolve(&request, a, &env, e) < 0)
-		return -1;
-	if (plan_check_gpu(&c, &env, e) < 0)
+	if (buildenv_resolve(&request, a, &env, e) < 0 || plan_check_gpu(&c, &env, e) < 0)
 		return -1;
 	p->env = env.env;
 	p->cmake = env.cmake;

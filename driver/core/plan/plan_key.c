@@ -161,15 +161,6 @@ static int put_requirements(struct text *t, const struct plan_context *c, struct
 	return 0;
 }
 
-/* Without a sandbox the compiler sees where the machine has things. */
-static void put_paths(struct text *t, const struct plan_context *c, const struct plan *p)
-{
-	if (p->elsewhere)
-		put(t, "elsewhere", "the paths are not those in the sandbox");
-	if (c->request->sandbox == SANDBOX_NONE && p->toolkit && p->toolkit->mount_from)
-		put(t, "elsewhere", "the toolkit's paths are not those in the sandbox");
-}
-
 /* `bytes`: the key of what the bytes depend on, which is not who watched over the build. */
 static int compile_key(const struct plan_context *c, struct plan *p, char bytes[65], struct err *e)
 {
@@ -197,25 +188,15 @@ static int compile_key(const struct plan_context *c, struct plan *p, char bytes[
 		put(&t, "python requires", p->package_row->python_requires[i]);
 	if (put_requirements(&t, c, e) < 0)
 		return -1;
-	put_paths(&t, c, p);
+	/* Without a sandbox the compiler sees where the machine has things. */
+	if (p->elsewhere)
+		put(&t, "elsewhere", "the paths are not those in the sandbox");
+	if (c->request->sandbox == SANDBOX_NONE && p->toolkit && p->toolkit->mount_from)
+		put(&t, "elsewhere", "the toolkit's paths are not those in the sandbox");
 	finish(&t, bytes);
 	put(&t, "sandbox", p->sandbox);
 	p->compile_text = finish(&t, p->compile_key);
 	return 0;
-}
-
-/* Kernels that PyTorch's build adds for targets of the plan. */
-static void put_extra_targets(struct text *t, const struct plan_context *c, const struct plan *p)
-{
-	const struct profile *profile = &c->variant.profile;
-	for (unsigned i = 0; i < c->tables->gpu_extras_count && package_is_torch(p->package); i++) {
-		const struct gpu_extra_row *row = &c->tables->gpu_extras[i];
-		for (unsigned k = 0; k < profile->targets_count && version_cmp(p->version, row->since) >= 0; k++) {
-			const struct gpu_target *g = &profile->targets[k];
-			if (strcmp(arena_printf(t->a, "%s%s", g->row->sm, g->suffix), row->base) == 0)
-				put(t, "extra target", row->extra);
-		}
-	}
 }
 
 /* What decides the verdict on the wheel: whole tables where any of their rows may. */
@@ -246,7 +227,16 @@ static int put_rules(struct text *t, const struct plan_context *c, const struct 
 	if (!c->toolkit)
 		return 0;
 	put(t, "cuda libraries of packages", tables->cuda_libraries_digest);
-	put_extra_targets(t, c, p);
+	/* Kernels that PyTorch's build adds for targets of the plan. */
+	const struct profile *profile = &c->variant.profile;
+	for (unsigned i = 0; i < c->tables->gpu_extras_count && package_is_torch(p->package); i++) {
+		const struct gpu_extra_row *row = &c->tables->gpu_extras[i];
+		for (unsigned k = 0; k < profile->targets_count && version_cmp(p->version, row->since) >= 0; k++) {
+			const struct gpu_target *g = &profile->targets[k];
+			if (strcmp(arena_printf(t->a, "%s%s", g->row->sm, g->suffix), row->base) == 0)
+				put(t, "extra target", row->extra);
+		}
+	}
 	return 0;
 }
 

@@ -48,19 +48,6 @@ static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
 	return 0;
 }
 
-/* bubblewrap would refuse these too, without saying what the path is for. */
-static int check_shown(const struct sandbox *s, struct err *e)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		const struct sandbox_op *op = &s->ops[i];
-		struct stat st;
-		if ((op->type == SANDBOX_RO || op->type == SANDBOX_RW) && stat(op->source, &st) < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot show '%s' as '%s' in the sandbox", op->source,
-					 op->dest);
-	}
-	return 0;
-}
-
 /* The program that `name` is by the build's PATH, which is not the caller's: Python looks itself up there. */
 static const char *plain_program(const struct sandbox *s, const char *name)
 {
@@ -131,9 +118,7 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 	sandbox_options(s, &options);
 	for (size_t i = 0; i < options.count; i++)
 		buf_add(&bytes, options.items[i], strlen(options.items[i]) + 1);
-	if (fds_add(f, bytes.data, bytes.len, e) < 0)
-		return -1;
-	return fds_add(f, "", 0, e);
+	return fds_add(f, bytes.data, bytes.len, e) < 0 ? -1 : fds_add(f, "", 0, e);
 }
 
 /* bubblewrap writes an exit code into its status only if it started the program. */
@@ -401,8 +386,14 @@ int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_sp
 {
 	if (!argv[0] || !*argv[0])
 		return err_set(e, ERR_USAGE, "no program to run in the sandbox");
-	if (check_shown(s, e) < 0)
-		return -1;
+	/* bubblewrap would refuse these too, without saying what the path is for. */
+	for (size_t i = 0; i < s->count; i++) {
+		const struct sandbox_op *op = &s->ops[i];
+		struct stat st;
+		if ((op->type == SANDBOX_RO || op->type == SANDBOX_RW) && stat(op->source, &st) < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot show '%s' as '%s' in the sandbox", op->source,
+					 op->dest);
+	}
 	if (s->kind == SANDBOX_NONE)
 		return give_dirs(s, geteuid(), e) < 0 ? -1 : run_plain(s, argv, spec, run, ret, e);
 	return run_bwrap(s, argv, spec, run, ret, e);

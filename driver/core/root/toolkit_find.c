@@ -9,9 +9,7 @@ static enum toolkit_layout layout_of(const struct root *r, const char *home, str
 		return TOOLKIT_DISTRIBUTION;
 	if (strstr(home, "-packages/nvidia/"))
 		return TOOLKIT_PYTHON;
-	if (root_resolve(r, path_join(a, home, "conda-meta"), a))
-		return TOOLKIT_CONDA;
-	return TOOLKIT_NVIDIA;
+	return root_resolve(r, path_join(a, home, "conda-meta"), a) ? TOOLKIT_CONDA : TOOLKIT_NVIDIA;
 }
 
 /* Whether every sandbox shows it. */

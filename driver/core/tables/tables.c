@@ -71,33 +71,6 @@ static int load_rules(struct loader *l, struct err *e)
 	return 0;
 }
 
-/* Gives each toolkit what its layout says; the check finds a layout that is not there. */
-static void join_layouts(struct tables *t)
-{
-	for (unsigned i = 0; i < t->toolkits_count; i++)
-		for (unsigned k = 0; k < t->layouts_count; k++) {
-			struct toolkit_row *row = &t->toolkits[i];
-			const struct layout_row *layout = &t->layouts[k];
-			if (strcmp(row->layout, layout->name) != 0)
-				continue;
-			row->libraries = layout->libraries;
-			row->libraries_count = layout->libraries_count;
-		}
-	for (unsigned i = 0; i < t->parts_count; i++)
-		if (!*t->parts[i].package)
-			t->parts[i].package = "pytorch";
-}
-
-static int expand_release(struct loader *l, struct release_row *r, struct err *e)
-{
-	struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision, r->torchaudio};
-	for (size_t p = 0; p < TABLES_PACKAGES; p++)
-		if (rows[p] && tables_expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings,
-						      &rows[p]->settings_count, e) < 0)
-			return -1;
-	return 0;
-}
-
 static int expand_extensions(struct loader *l, struct err *e)
 {
 	const char *file = path_join(l->a, l->t->dir, "torch_extensions.yaml");
@@ -117,10 +90,21 @@ static int expand(struct loader *l, struct err *e)
 	struct tables *t = l->t;
 	const char *isa = path_join(l->a, t->dir, "isa.yaml"), *gpu = path_join(l->a, t->dir, "gpu.yaml");
 	const char *blas = path_join(l->a, t->dir, "blas.yaml");
-	join_layouts(t);
-	if (expand_extensions(l, e) < 0)
-		return -1;
-	if (tables_expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
+	/* Gives each toolkit what its layout says; the check finds a layout that is not there. */
+	for (unsigned i = 0; i < t->toolkits_count; i++)
+		for (unsigned k = 0; k < t->layouts_count; k++) {
+			struct toolkit_row *row = &t->toolkits[i];
+			const struct layout_row *layout = &t->layouts[k];
+			if (strcmp(row->layout, layout->name) != 0)
+				continue;
+			row->libraries = layout->libraries;
+			row->libraries_count = layout->libraries_count;
+		}
+	for (unsigned i = 0; i < t->parts_count; i++)
+		if (!*t->parts[i].package)
+			t->parts[i].package = "pytorch";
+	if (expand_extensions(l, e) < 0 ||
+	    tables_expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->isas_count; i++)
 		if (tables_expand_settings(isa, "pytorch", l->a, &t->isas[i].settings, &t->isas[i].settings_count, e) <
@@ -161,8 +145,11 @@ static int load_releases(struct loader *l, struct err *e)
 			return -1;
 		keep_sources(l, name, r->sources);
 		r->file = path_join(l->a, l->t->dir, name);
-		if (expand_release(l, r, e) < 0)
-			return -1;
+		struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision, r->torchaudio};
+		for (size_t p = 0; p < TABLES_PACKAGES; p++)
+			if (rows[p] && tables_expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings,
+							      &rows[p]->settings_count, e) < 0)
+				return -1;
 	}
 	if (!l->t->releases_count)
 		return err_set(e, ERR_CONFIG, "no release in '%s'", dir);

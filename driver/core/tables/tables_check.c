@@ -21,9 +21,7 @@ int row_version(const struct row_place *at, const char *key, const char *value, 
 int row_range(const struct row_place *at, const char *key, const char *value, struct err *e)
 {
 	bool in;
-	if (version_in("1", value, &in, e) < 0)
-		return err_wrap(e, "%s:%u: '%s'", at->file, at->line, key);
-	return 0;
+	return version_in("1", value, &in, e) < 0 ? err_wrap(e, "%s:%u: '%s'", at->file, at->line, key) : 0;
 }
 
 int row_one_of(const struct row_place *at, const char *key, const char *value, const char *const *words, size_t count,
@@ -232,9 +230,7 @@ static int check_toolkit(const struct tables *t, const struct row_place *at, con
 	    row_one_of(at, "compress", row->compress, modes, ARRAY_LEN(modes), e) < 0)
 		return -1;
 	(void)t;
-	if (!row->libraries_count)
-		return row_bad(at, e, "no layout '%s' in this file", row->layout);
-	return 0;
+	return !row->libraries_count ? row_bad(at, e, "no layout '%s' in this file", row->layout) : 0;
 }
 
 static int check_gpu_extra(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
@@ -278,9 +274,8 @@ static int check_cuda_library(const struct tables *t, const char *file, const st
 		return row_bad(&at, e, "not a directory below site-packages/nvidia: '%s'", row->dir);
 	if (*row->older && !path_is_safe_relative(row->older))
 		return row_bad(&at, e, "not a directory below site-packages: '%s'", row->older);
-	if (row_version(&at, "below", row->below, true, e) < 0)
-		return -1;
-	if (row_first(&at, layout->libraries, sizeof(*row), offsetof(struct cuda_library_row, line), row, e) < 0)
+	if (row_version(&at, "below", row->below, true, e) < 0 ||
+	    row_first(&at, layout->libraries, sizeof(*row), offsetof(struct cuda_library_row, line), row, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < row->needs_count; i++)
 		if (!has_package(layout, row->needs[i]))
@@ -424,9 +419,7 @@ static int check_taken(const struct tables *t, const struct row_place *at, const
 {
 	const struct taken_row *row = item;
 	(void)t;
-	if (!*row->requirement == !*row->check)
-		return row_bad(at, e, "a row has either 'requirement' or 'check'");
-	return 0;
+	return !*row->requirement == !*row->check ? row_bad(at, e, "a row has either 'requirement' or 'check'") : 0;
 }
 
 /* "2_28" -> 28; 0 for anything else. */
@@ -534,9 +527,8 @@ int tables_check(const struct tables *t, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (check_kind(t, &kinds[i], path_join(&a, t->dir, kinds[i].file), e) < 0)
 			return -1;
-	if (check_manylinux(t, path_join(&a, t->dir, "manylinux.yaml"), e) < 0)
-		return -1;
-	if (check_threads(t, path_join(&a, t->dir, "threads.yaml"), e) < 0)
+	if (check_manylinux(t, path_join(&a, t->dir, "manylinux.yaml"), e) < 0 ||
+	    check_threads(t, path_join(&a, t->dir, "threads.yaml"), e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->releases_count; i++)
 		if (tables_check_release(t, &t->releases[i], e) < 0)

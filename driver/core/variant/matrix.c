@@ -159,23 +159,6 @@ static void take_globs(struct strlist *ret, struct arena *a, const char *const *
 	strlist_refs(ret, a, globs, count);
 }
 
-/* Two rows that make the same variant are a mistake in the file. */
-static int check_twice(const struct loader *l, const struct matrix *m, struct err *e)
-{
-	AUTO_ARENA struct arena scratch = {0};
-	struct strlist names = {0};
-	struct matrix_walk w = {0};
-	const char *name;
-	while ((name = matrix_next(m, &w, &scratch)))
-		strlist_ref(&names, &scratch, name);
-	strlist_sort(&names);
-	for (size_t i = 1; i < names.count; i++)
-		if (strcmp(names.items[i], names.items[i - 1]) == 0)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in two rows", l->path, l->file->line,
-				       names.items[i]);
-	return 0;
-}
-
 static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret,
 		struct err *e);
 
@@ -205,7 +188,19 @@ static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err
 			return -1;
 	m->rows = f->rows;
 	m->rows_count = f->rows_count;
-	return check_twice(l, m, e);
+	/* Two rows that make the same variant are a mistake in the file. */
+	AUTO_ARENA struct arena scratch = {0};
+	struct strlist names = {0};
+	struct matrix_walk w = {0};
+	const char *name;
+	while ((name = matrix_next(m, &w, &scratch)))
+		strlist_ref(&names, &scratch, name);
+	strlist_sort(&names);
+	for (size_t i = 1; i < names.count; i++)
+		if (strcmp(names.items[i], names.items[i - 1]) == 0)
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in two rows", l->path, l->file->line,
+				       names.items[i]);
+	return 0;
 }
 
 static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret,

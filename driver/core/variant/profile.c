@@ -60,9 +60,7 @@ static int unknown_gpu(const struct tables *t, const char *word, struct arena *a
 		   *bare = dot ? arena_printf(a, "%.*s%s", (int)(dot - word), word, dot + 1) : word;
 	if (tables_gpu(t, bare))
 		return err_hint(e, "did you mean 'sm%s'?", bare);
-	if (hint_product(t, word, "", a, e))
-		return -1;
-	return hint_known(word, &newest, &known, a, e);
+	return hint_product(t, word, "", a, e) ? -1 : hint_known(word, &newest, &known, a, e);
 }
 
 static int check_suffix(const struct gpu_row *row, const char *suffix, struct arena *a, struct err *e)

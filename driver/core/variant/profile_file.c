@@ -61,9 +61,7 @@ static int read_gpu(const struct reader *r, const struct yaml_tree *n, struct pr
 		return -1;
 	if (!words.count)
 		return BAD(r, n, e, "'gpu' is an empty list");
-	if (profile_set_gpu(r->t, strlist_join(&words, r->a, "+"), r->a, p, e) < 0)
-		return at_node(r, n, e);
-	return 0;
+	return profile_set_gpu(r->t, strlist_join(&words, r->a, "+"), r->a, p, e) < 0 ? at_node(r, n, e) : 0;
 }
 
 static int read_blas(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)
@@ -180,9 +178,7 @@ static int read_document(const struct reader *r, struct profile *p, struct err *
 		return -1;
 	if (!f.inherit && !f.gpu)
 		return BAD(r, &top, e, "'%s' is missing: cpu, mps, or a list like [sm80, sm90]", "gpu");
-	if (!p->isa && p->gpu != GPU_MPS)
-		return BAD(r, &top, e, "'%s' is missing: the CPU instruction set", "isa");
-	return 0;
+	return !p->isa && p->gpu != GPU_MPS ? BAD(r, &top, e, "'%s' is missing: the CPU instruction set", "isa") : 0;
 }
 
 /* What another profile is called already: a composed one, or what stands for this machine's. */

@@ -99,22 +99,6 @@ static int parse_cuda(const struct tables *t, const char *word, const char *name
 	return err_hint(e, "known: %s", strlist_join(&known, a, " "));
 }
 
-static int check_pair(const struct variant *v, const char *name, bool old, struct arena *a, struct err *e)
-{
-	if (v->profile.gpu == GPU_CUDA && !v->cuda && !old) {
-		err_set(e, ERR_CONFIG, "no toolkit in variant '%s'", name);
-		return err_hint(e, "write it before the GPU target: %s-python%c%s-cuda12_8-%s", v->package,
-				v->python[0], v->python + 2, v->profile.name);
-	}
-	if (v->profile.gpu != GPU_CUDA && v->cuda) {
-		err_set(e, ERR_CONFIG, "toolkit '%s' without a GPU target in variant '%s'", v->cuda, name);
-		struct variant without = *v;
-		without.cuda = NULL;
-		return err_hint(e, "did you mean '%s'?", variant_name(&without, a));
-	}
-	return 0;
-}
-
 /* What both forms end in: "[cuda12_8-]PROFILE". */
 static int parse_rest(const struct tables *t, const char *rest, const char *name, bool old, struct arena *a,
 		      struct variant *v, struct err *e)
@@ -135,7 +119,18 @@ static int parse_rest(const struct tables *t, const char *rest, const char *name
 	}
 	if (profile_load(t, rest, a, &v->profile, e) < 0)
 		return err_wrap(e, "variant '%s'", name);
-	return check_pair(v, name, old, a, e);
+	if (v->profile.gpu == GPU_CUDA && !v->cuda && !old) {
+		err_set(e, ERR_CONFIG, "no toolkit in variant '%s'", name);
+		return err_hint(e, "write it before the GPU target: %s-python%c%s-cuda12_8-%s", v->package,
+				v->python[0], v->python + 2, v->profile.name);
+	}
+	if (v->profile.gpu != GPU_CUDA && v->cuda) {
+		err_set(e, ERR_CONFIG, "toolkit '%s' without a GPU target in variant '%s'", v->cuda, name);
+		struct variant without = *v;
+		without.cuda = NULL;
+		return err_hint(e, "did you mean '%s'?", variant_name(&without, a));
+	}
+	return 0;
 }
 
 static int no_profile(const char *name, const char *package, struct err *e)

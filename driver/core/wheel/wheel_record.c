@@ -37,27 +37,13 @@ static int read_field(struct cursor *c, struct buf *out, struct err *e)
 			buf_addc(out, '"');
 			c->at++;
 		}
-		if (c->at < c->end && !ends_field(*c->at))
-			return bad(e, c, "text after a closed quote");
-		return 0;
+		return c->at < c->end && !ends_field(*c->at) ? bad(e, c, "text after a closed quote") : 0;
 	}
 	const char *from = c->at;
 	while (c->at < c->end && !ends_field(*c->at))
 		c->at++;
 	buf_add(out, from, (size_t)(c->at - from));
 	return memchr(from, '"', (size_t)(c->at - from)) ? bad(e, c, "a quote in a field that is not quoted") : 0;
-}
-
-static int read_end_of_line(struct cursor *c, struct err *e)
-{
-	if (c->at < c->end && *c->at == '\r')
-		c->at++;
-	if (c->at == c->end)
-		return 0;
-	if (*c->at != '\n')
-		return bad(e, c, *c->at == ',' ? "more than three fields" : "a carriage return inside a line");
-	c->at++;
-	return 0;
 }
 
 static int parse_digest(const struct cursor *c, const char *text, struct arena *a, const char **ret, struct err *e)
@@ -102,7 +88,14 @@ static int parse_row(struct cursor *c, struct buf *field, struct arena *a, struc
 		else if ((i == 1 ? parse_digest(c, text, a, &row->digest, e) : parse_size(c, text, &row->size, e)) < 0)
 			return -1;
 	}
-	return read_end_of_line(c, e);
+	if (c->at < c->end && *c->at == '\r')
+		c->at++;
+	if (c->at == c->end)
+		return 0;
+	if (*c->at != '\n')
+		return bad(e, c, *c->at == ',' ? "more than three fields" : "a carriage return inside a line");
+	c->at++;
+	return 0;
 }
 
 int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret,

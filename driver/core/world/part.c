@@ -160,9 +160,7 @@ static int check(const char *file, const char *name, const struct yaml_tree *lin
 	    check_words(file, lines, "wheels", p->wheels, p->wheels_count, "-._=+", e) < 0 ||
 	    check_words(file, lines, "archives", p->archives, p->archives_count, "-._=+", e) < 0)
 		return -1;
-	if (check_wheels(file, lines, p, e) < 0)
-		return -1;
-	return check_places(file, lines, p, e);
+	return check_wheels(file, lines, p, e) < 0 ? -1 : check_places(file, lines, p, e);
 }
 
 int world_part_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e)

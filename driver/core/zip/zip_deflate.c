@@ -129,28 +129,6 @@ static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bi
 	return true;
 }
 
-/* All blocks from the front, for streams whose final block has no dynamic codes. */
-static int walk_blocks(struct zip_deflater *d, uint8_t *z, size_t len, struct block_end *ret, struct err *e)
-{
-	z_stream *s = &d->walker;
-	size_t start = 0;
-	inflateReset(s);
-	s->next_in = z;
-	s->avail_in = (unsigned)len;
-	s->next_out = d->scratch;
-	s->avail_out = (unsigned)ZIP_CHUNK;
-	for (;;) {
-		if (inflate(s, Z_BLOCK) != Z_OK || !(s->data_type & 128))
-			return err_set(e, ERR_SYSTEM, "deflate made a stream that does not inflate");
-		unsigned unused = (unsigned)s->data_type & 63;
-		if (s->data_type & 64) {
-			*ret = (struct block_end){start, unused};
-			return 0;
-		}
-		start = (len - s->avail_in) * 8 - unused;
-	}
-}
-
 /* Clears the final bit and brings the stream to a byte boundary. */
 static void open_end(uint8_t *z, size_t *len, const struct block_end *b)
 {
@@ -176,7 +154,24 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 				return 0;
 		}
 	}
-	return walk_blocks(d, z, len, ret, e);
+	/* All blocks from the front, for streams whose final block has no dynamic codes. */
+	z_stream *s = &d->walker;
+	size_t start = 0;
+	inflateReset(s);
+	s->next_in = z;
+	s->avail_in = (unsigned)len;
+	s->next_out = d->scratch;
+	s->avail_out = (unsigned)ZIP_CHUNK;
+	for (;;) {
+		if (inflate(s, Z_BLOCK) != Z_OK || !(s->data_type & 128))
+			return err_set(e, ERR_SYSTEM, "deflate made a stream that does not inflate");
+		unsigned unused = (unsigned)s->data_type & 63;
+		if (s->data_type & 64) {
+			*ret = (struct block_end){start, unused};
+			return 0;
+		}
+		start = (len - s->avail_in) * 8 - unused;
+	}
 }
 
 /* log2 of v >= 1 in units of 1/256. In integers: the bytes must not depend on a machine's floating point. */

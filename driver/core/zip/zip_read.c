@@ -140,30 +140,6 @@ static int read_end(const struct zip_reader *z, struct directory *d, struct err 
 	return 0;
 }
 
-/* The zip64 field must be there exactly when one of the values asks for it, and hold exactly those. Some build tools
- * repeat the plain sizes in a local one: harmless. */
-static const char *resolve_64(const uint8_t *field, size_t len, bool local, struct header *h)
-{
-	uint64_t *values[] = {&h->size, &h->packed, &h->offset};
-	size_t at = 0;
-	bool all = local && (h->size == ZIP_MAX32 || h->packed == ZIP_MAX32); /* a local header has both or none */
-	for (size_t i = 0; i < (local ? 2 : 3); i++) {
-		if (*values[i] != ZIP_MAX32 && !all)
-			continue;
-		if (!field || len - at < 8)
-			return "lacks a zip64 value";
-		if (all && *values[i] != ZIP_MAX32)
-			return "has only one of the two sizes in zip64";
-		*values[i] = zip_get(field + at, 8);
-		at += 8;
-	}
-	bool repeated =
-		local && at == 0 && len == 16 && zip_get(field, 8) == h->size && zip_get(field + 8, 8) == h->packed;
-	if (field && at != len && !repeated)
-		return "has superfluous zip64 values";
-	return NULL;
-}
-
 static const char *read_extra(const uint8_t *p, size_t len, bool local, struct header *h)
 {
 	const uint8_t *zip64 = NULL;
@@ -184,7 +160,24 @@ static const char *read_extra(const uint8_t *p, size_t len, bool local, struct h
 		p += 4 + n;
 		len -= 4 + n;
 	}
-	return resolve_64(zip64, zip64_len, local, h);
+	/* The zip64 field must be there exactly when one of the values asks for it, and hold exactly those. Some
+	 * build tools repeat the plain sizes in a local one: harmless. */
+	uint64_t *values[] = {&h->size, &h->packed, &h->offset};
+	size_t at = 0;
+	bool all = local && (h->size == ZIP_MAX32 || h->packed == ZIP_MAX32); /* a local header has both or none */
+	for (size_t i = 0; i < (local ? 2 : 3); i++) {
+		if (*values[i] != ZIP_MAX32 && !all)
+			continue;
+		if (!zip64 || zip64_len - at < 8)
+			return "lacks a zip64 value";
+		if (all && *values[i] != ZIP_MAX32)
+			return "has only one of the two sizes in zip64";
+		*values[i] = zip_get(zip64 + at, 8);
+		at += 8;
+	}
+	bool repeated = local && at == 0 && zip64_len == 16 && zip_get(zip64, 8) == h->size &&
+			zip_get(zip64 + 8, 8) == h->packed;
+	return zip64 && at != zip64_len && !repeated ? "has superfluous zip64 values" : NULL;
 }
 
 static const char *check_name(const struct header *h, char *name)
@@ -209,9 +202,7 @@ static const char *check_name(const struct header *h, char *name)
 	if (!safe)
 		return "has an unsafe name";
 	/* Two bytes are what deflate makes of nothing. */
-	if (dir && (h->size || h->packed > 2))
-		return "is a directory with contents";
-	return NULL;
+	return dir && (h->size || h->packed > 2) ? "is a directory with contents" : NULL;
 }
 
 static const char *check_kind(const struct header *h, const struct zip_entry *en)
@@ -413,9 +404,7 @@ static int read_directory(struct zip_reader *z, struct arena *a, struct err *e)
 	for (size_t i = 0; i < z->count; i++)
 		z->by_name[i] = &z->entries[i];
 	qsort(z->by_name, z->count, sizeof(void *), by_name);
-	if (check_names(z, e) < 0)
-		return -1;
-	return check_layout(z, &d, headers, e);
+	return check_names(z, e) < 0 ? -1 : check_layout(z, &d, headers, e);
 }
 
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e)

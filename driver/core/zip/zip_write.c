@@ -114,30 +114,6 @@ static void put_header(struct buf *b, const struct zip_writer *w, const struct z
 	buf_add(b, first, extra[1]);
 }
 
-static void put_end(struct buf *b, uint64_t count, uint64_t offset, uint64_t size)
-{
-	const struct zip_end64 wide = {.signature = ZIP_END64_SIG,
-				       .length = sizeof(wide) - 12,
-				       .made_by = ZIP_UNIX << 8 | ZIP_VERSION_64,
-				       .version = ZIP_VERSION_64,
-				       .disk_count = count,
-				       .count = count,
-				       .size = size,
-				       .offset = offset};
-	const struct zip_locator locator = {.signature = ZIP_LOCATOR_SIG, .offset = offset + size, .disks = 1};
-	uint16_t shown = count >= ZIP_MAX16 ? ZIP_MAX16 : (uint16_t)count;
-	const struct zip_end end = {.signature = ZIP_END_SIG,
-				    .disk_count = shown,
-				    .count = shown,
-				    .size = size >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)size,
-				    .offset = offset >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)offset};
-	if (count >= ZIP_MAX16 || offset >= ZIP_MAX32 || size >= ZIP_MAX32) {
-		buf_add(b, &wide, sizeof(wide));
-		buf_add(b, &locator, sizeof(locator));
-	}
-	buf_add(b, &end, sizeof(end));
-}
-
 int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret, struct err *e)
 {
 	if (level < 0 || level > 9)
@@ -221,21 +197,6 @@ static int zip_writer_put(struct zip_writer *w, const void *data, size_t len, st
 	return 0;
 }
 
-/* Adds what is in the file up to `end` to the digest. */
-static int zip_writer_hash(struct zip_writer *w, uint64_t end, struct err *e)
-{
-	while (w->hashed < end) {
-		uint64_t left = end - w->hashed;
-		ssize_t n =
-			fs_read_at(w->fd, w->block, left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK, w->hashed);
-		if (n <= 0)
-			return err_errno(e, ERR_SYSTEM, "cannot read back '%s'", w->path);
-		digest_update(w->digest, w->block, (size_t)n);
-		w->hashed += (size_t)n;
-	}
-	return 0;
-}
-
 static int write_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
@@ -252,7 +213,17 @@ static int rewrite_header(struct zip_writer *w, const struct zip_out_entry *en, 
 	if (flush(w, e) < 0 || fs_write_at(w->fd, b.data, b.len, en->offset, w->path, e) < 0)
 		return -1;
 	w->header_open = false;
-	return zip_writer_hash(w, w->written, e);
+	/* Adds what is in the file up to `end` to the digest. */
+	while (w->hashed < w->written) {
+		uint64_t left = w->written - w->hashed;
+		ssize_t n =
+			fs_read_at(w->fd, w->block, left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK, w->hashed);
+		if (n <= 0)
+			return err_errno(e, ERR_SYSTEM, "cannot read back '%s'", w->path);
+		digest_update(w->digest, w->block, (size_t)n);
+		w->hashed += (size_t)n;
+	}
+	return 0;
 }
 
 static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err *e)
@@ -386,9 +357,7 @@ static int add_chunks(struct zip_writer *w, const struct source *source, struct 
 			part = source->marks[mark++];
 		if (mark < source->marks_count && source->marks[mark].at - at < len)
 			len = (size_t)(source->marks[mark].at - at);
-		if (next_slot(w, len, &s, e) < 0)
-			return -1;
-		if (len && fill(source, s->raw, len, at, e) < 0)
+		if (next_slot(w, len, &s, e) < 0 || (len && fill(source, s->raw, len, at, e) < 0))
 			return -1;
 		s->origin = part.origin ? part.origin + (at - part.at) : 0;
 		at += len;
@@ -436,9 +405,7 @@ int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8
 
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e)
 {
-	if (zip_writer_entry(w, name, len, 0644, e) < 0)
-		return -1;
-	return add_chunks(w, &(struct source){.data = data}, e);
+	return zip_writer_entry(w, name, len, 0644, e) < 0 ? -1 : add_chunks(w, &(struct source){.data = data}, e);
 }
 
 enum { ZIP_COPY_SMALL = 256 * 1024 };
@@ -579,7 +546,26 @@ static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 	struct buf AUTO_BUF b = {0};
 	for (size_t i = 0; i < w->count; i++)
 		put_header(&b, w, &w->entries[i], true);
-	put_end(&b, w->count, w->written, b.len);
+	const struct zip_end64 wide = {.signature = ZIP_END64_SIG,
+				       .length = sizeof(wide) - 12,
+				       .made_by = ZIP_UNIX << 8 | ZIP_VERSION_64,
+				       .version = ZIP_VERSION_64,
+				       .disk_count = w->count,
+				       .count = w->count,
+				       .size = b.len,
+				       .offset = w->written};
+	const struct zip_locator locator = {.signature = ZIP_LOCATOR_SIG, .offset = w->written + b.len, .disks = 1};
+	uint16_t shown = w->count >= ZIP_MAX16 ? ZIP_MAX16 : (uint16_t)w->count;
+	const struct zip_end end = {.signature = ZIP_END_SIG,
+				    .disk_count = shown,
+				    .count = shown,
+				    .size = b.len >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)b.len,
+				    .offset = w->written >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)w->written};
+	if (w->count >= ZIP_MAX16 || w->written >= ZIP_MAX32 || b.len >= ZIP_MAX32) {
+		buf_add(&b, &wide, sizeof(wide));
+		buf_add(&b, &locator, sizeof(locator));
+	}
+	buf_add(&b, &end, sizeof(end));
 	if (zip_writer_put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
 		return -1;
 	int fd = steal_fd(&w->fd);
