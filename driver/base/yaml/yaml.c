@@ -27,6 +27,12 @@ static int bad_value(const struct loading *l, const struct yaml_tree *t, const c
 		       want);
 }
 
+int yaml_size(const struct yaml_place *at, const char *key, const char *text, struct err *e)
+{
+	uint64_t n;
+	return size_parse(text, &n, e) < 0 ? err_wrap(e, "%s:%u: '%s'", at->file, at->line, key) : 0;
+}
+
 static int take_string(const struct loading *l, const struct yaml_tree *t, const struct yaml_key *k, bool filled,
 		       const char **ret, struct err *e)
 {
@@ -35,7 +41,20 @@ static int take_string(const struct loading *l, const struct yaml_tree *t, const
 	if (filled && !*t->text)
 		return err_set(e, ERR_CONFIG, "%s:%u: '%s' is empty", l->path, t->line, k->name);
 	*ret = t->text;
-	return 0;
+	if (*t->text && (k->words || k->good)) {
+		AUTO_ARENA struct arena a = {0};
+		struct strlist known = {0};
+		strlist_split(&known, &a, k->words ? k->words : "", " ");
+		if (k->words ? !strlist_contains(&known, t->text) : !k->good(t->text)) {
+			if (k->is)
+				err_set(e, ERR_CONFIG, "%s:%u: '%s' is not %s", l->path, t->line, t->text, k->is);
+			else
+				err_set(e, ERR_CONFIG, "%s:%u: '%s' cannot be '%s'", l->path, t->line, k->name,
+					t->text);
+			return known.count ? err_hint(e, "it is one of: %s", strlist_join(&known, &a, ", ")) : -1;
+		}
+	}
+	return *t->text && k->check ? k->check(&(struct yaml_place){l->path, t->line}, k->name, t->text, e) : 0;
 }
 
 static int take_truth(const struct loading *l, const struct yaml_tree *t, const struct yaml_key *k, char *slot,

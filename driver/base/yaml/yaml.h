@@ -13,6 +13,11 @@ enum yaml_type {
 	YAML_NODE, /* const struct yaml_tree *: whatever stands there; absent: NULL */
 };
 
+struct yaml_place {
+	const char *file;
+	unsigned line;
+};
+
 struct yaml_key {
 	const char *name;
 	enum yaml_type type;
@@ -22,6 +27,13 @@ struct yaml_key {
 	bool need;                    /* it must be there */
 	bool filled;                  /* and not be empty */
 	const struct yaml_schema *of; /* of YAML_ROWS and YAML_ROW */
+	/* of texts and each text of a list, unless it is empty: what it may be, with blanks
+	 * between, or what says so, and what a wrong one then is not, "a commit"; `check` has an
+	 * error of its own, which begins with the place */
+	const char *words;
+	bool (*good)(const char *text);
+	const char *is;
+	int (*check)(const struct yaml_place *at, const char *key, const char *text, struct err *e);
 };
 
 struct yaml_schema {
@@ -30,48 +42,26 @@ struct yaml_schema {
 	size_t line;                 /* offset of an unsigned member for the line; 0: it has none */
 };
 
-/* Words for schemas: a key fills the member of its name in struct T. */
-#define MAY(T, member)                                                                                                 \
-	{                                                                                                              \
-#member, YAML_STRING, .offset = offsetof(T, member)                                                    \
-	}
-#define NEED(T, member)                                                                                                \
-	{                                                                                                              \
-#member, YAML_STRING, .offset = offsetof(T, member), .need = true, .filled = true                      \
-	}
-#define FLAG(T, member)                                                                                                \
-	{                                                                                                              \
-#member, YAML_TRUTH, .offset = offsetof(T, member)                                                     \
-	}
-#define NUMBER(T, member)                                                                                              \
-	{                                                                                                              \
-#member, YAML_NUMBER, .offset = offsetof(T, member), .size = sizeof(((T *)0)->member)                  \
-	}
-#define NEED_NUMBER(T, member)                                                                                         \
-	{                                                                                                              \
-#member, YAML_NUMBER, .offset = offsetof(T, member), .size = sizeof(((T *)0)->member), .need = true    \
-	}
-#define NODE(T, member)                                                                                                \
-	{                                                                                                              \
-#member, YAML_NODE, .offset = offsetof(T, member)                                                      \
-	}
+/* yaml_size: for `check`: a size as size_parse takes it. */
+int yaml_size(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+
+/* Words for schemas: a key fills the member of its name in struct T; more of its fields follow. */
+/* clang-format off */
+#define KEY(T, member, type, ...) {#member, type, .offset = offsetof(T, member), ##__VA_ARGS__}
 #define LIST_AT(T, member) .offset = offsetof(T, member), .count = offsetof(T, member##_count)
-#define LIST(T, member)                                                                                                \
-	{                                                                                                              \
-#member, YAML_STRINGS, LIST_AT(T, member)                                                              \
-	}
-#define NEED_LIST(T, member)                                                                                           \
-	{                                                                                                              \
-#member, YAML_STRINGS, LIST_AT(T, member), .need = true, .filled = true                                \
-	}
-#define ROWS(T, member, row)                                                                                           \
-	{                                                                                                              \
-#member, YAML_ROWS, LIST_AT(T, member), .of = &row##_schema                                            \
-	}
-#define NEED_ROWS(T, member, row)                                                                                      \
-	{                                                                                                              \
-#member, YAML_ROWS, LIST_AT(T, member), .need = true, .filled = true, .of = &row##_schema              \
-	}
+#define KEYS(T, member, type, ...) {#member, type, LIST_AT(T, member), ##__VA_ARGS__}
+#define NEEDED .need = true, .filled = true
+/* clang-format on */
+#define MAY(T, member, ...) KEY(T, member, YAML_STRING, ##__VA_ARGS__)
+#define NEED(T, member, ...) KEY(T, member, YAML_STRING, NEEDED, ##__VA_ARGS__)
+#define FLAG(T, member) KEY(T, member, YAML_TRUTH)
+#define NUMBER(T, member, ...) KEY(T, member, YAML_NUMBER, .size = sizeof(((T *)0)->member), ##__VA_ARGS__)
+#define NEED_NUMBER(T, member) NUMBER(T, member, .need = true)
+#define NODE(T, member) KEY(T, member, YAML_NODE)
+#define LIST(T, member, ...) KEYS(T, member, YAML_STRINGS, ##__VA_ARGS__)
+#define NEED_LIST(T, member, ...) KEYS(T, member, YAML_STRINGS, NEEDED, ##__VA_ARGS__)
+#define ROWS(T, member, row, ...) KEYS(T, member, YAML_ROWS, .of = &row##_schema, ##__VA_ARGS__)
+#define NEED_ROWS(T, member, row) ROWS(T, member, row, NEEDED)
 /* The schema ID_schema of a struct that has no line, or has it in a member `line`. */
 #define PLAIN(id, T, ...)                                                                                              \
 	static const struct yaml_key id##_keys[] = {__VA_ARGS__, {.name = NULL}};                                      \

@@ -170,7 +170,7 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 }
 
 /* How many rows one with these names makes; -1 when it has none, or both forms. */
-static int names_of(const struct row_place *at, const char *name, unsigned names_count, struct err *e)
+static int names_of(const struct yaml_place *at, const char *name, unsigned names_count, struct err *e)
 {
 	if (*name && names_count)
 		return row_bad(at, e, "'%s' stands beside 'names': use one of them", name);
@@ -179,7 +179,7 @@ static int names_of(const struct row_place *at, const char *name, unsigned names
 	return *name ? 1 : (int)names_count;
 }
 
-static int settle_value(const struct row_place *at, struct toggle_row *row, struct err *e)
+static int settle_value(const struct yaml_place *at, struct toggle_row *row, struct err *e)
 {
 	if (!*row->value)
 		return 0;
@@ -192,7 +192,7 @@ static int settle_value(const struct row_place *at, struct toggle_row *row, stru
 static int expand_toggle(const char *file, struct toggle_row *row, int *ret_rows, struct err *e)
 {
 	static const char *on_off[] = {"ON", "OFF"};
-	const struct row_place at = {file, row->line};
+	const struct yaml_place at = {file, row->line};
 	int n = names_of(&at, row->name, row->names_count, e);
 	if (n < 0 || settle_value(&at, row, e) < 0)
 		return -1;
@@ -239,7 +239,7 @@ int tables_expand_settings(const char *file, const char *package, struct arena *
 	unsigned n = 0, total = 0;
 	for (unsigned i = 0; i < *count; i++) {
 		int names =
-			names_of(&(const struct row_place){file, rows[i].line}, rows[i].name, rows[i].names_count, e);
+			names_of(&(const struct yaml_place){file, rows[i].line}, rows[i].name, rows[i].names_count, e);
 		if (names < 0)
 			return -1;
 		total += (unsigned)names;

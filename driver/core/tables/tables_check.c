@@ -1,6 +1,6 @@
 #include "core/tables/tables_parts.h"
 
-int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...)
+int row_bad(const struct yaml_place *at, struct err *e, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -10,51 +10,33 @@ int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...)
 	return err_set(e, ERR_CONFIG, "%s:%u: %s", at->file, at->line, text);
 }
 
-int row_version(const struct row_place *at, const char *key, const char *value, bool optional, struct err *e)
+int row_version(const struct yaml_place *at, const char *key, const char *text, struct err *e)
 {
-	if ((optional && !*value) || version_valid(value))
+	if (version_valid(text))
 		return 0;
-	row_bad(at, e, "'%s': not a version: '%s'", key, value);
+	row_bad(at, e, "'%s': not a version: '%s'", key, text);
 	return err_hint(e, "a version is numbers with dots between, in quotes: \"12.8\"");
 }
 
-int row_range(const struct row_place *at, const char *key, const char *value, struct err *e)
+int row_range(const struct yaml_place *at, const char *key, const char *text, struct err *e)
 {
 	bool in;
-	return version_in("1", value, &in, e) < 0 ? err_wrap(e, "%s:%u: '%s'", at->file, at->line, key) : 0;
+	return version_in("1", text, &in, e) < 0 ? err_wrap(e, "%s:%u: '%s'", at->file, at->line, key) : 0;
 }
 
-int row_one_of(const struct row_place *at, const char *key, const char *value, const char *const *words, size_t count,
-	       struct err *e)
+int row_flag(const struct yaml_place *at, const char *key, const char *text, struct err *e)
 {
-	char known[256] = "";
-	size_t n = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(value, words[i]) == 0)
-			return 0;
-		if (n < sizeof(known))
-			n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "", words[i]);
-	}
-	row_bad(at, e, "'%s' cannot be '%s'", key, value);
-	return err_hint(e, "it is one of: %s", known);
+	if (*text == '-' && !strpbrk(text, " \t\n'\"\\$`;"))
+		return 0;
+	return row_bad(at, e, "'%s': not a compiler flag: '%s' (one word per entry, with '-' in front)", key, text);
 }
 
-int row_all_of(const struct row_place *at, const char *key, const char *const *list, unsigned list_count,
-	       const char *const *words, size_t count, struct err *e)
+int row_requirement(const struct yaml_place *at, const char *key, const char *text, struct err *e)
 {
-	for (unsigned i = 0; i < list_count; i++)
-		if (row_one_of(at, key, list[i], words, count, e) < 0)
-			return -1;
-	return 0;
-}
-
-int row_flags(const struct row_place *at, const char *key, const char *const *flags, unsigned count, struct err *e)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (flags[i][0] != '-' || strpbrk(flags[i], " \t\n'\"\\$`;"))
-			return row_bad(at, e, "'%s': not a compiler flag: '%s' (one word per entry, with '-' in front)",
-				       key, flags[i]);
-	return 0;
+	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+	if (n == 0 || !isalnum((unsigned char)text[0]) || !isalnum((unsigned char)text[n - 1]))
+		return row_bad(at, e, "'%s': not a requirement: '%s' (NAME or NAME>=1.2,<3)", key, text);
+	return row_range(at, key, text + n, e);
 }
 
 bool row_identifier(const char *s)
@@ -67,7 +49,7 @@ bool row_identifier(const char *s)
 	return true;
 }
 
-int row_first(const struct row_place *at, const void *rows, size_t size, size_t line, const void *row, struct err *e)
+int row_first(const struct yaml_place *at, const void *rows, size_t size, size_t line, const void *row, struct err *e)
 {
 	const char *name = *(const char *const *)row;
 	for (const char *r = rows; r < (const char *)row; r += size)
@@ -77,22 +59,16 @@ int row_first(const struct row_place *at, const void *rows, size_t size, size_t 
 	return 0;
 }
 
-static const char *const gpu_kinds[] = {"cpu", "cuda", "mps"};
-
 int row_settings(const struct tables *t, const char *file, const struct table_setting *s, unsigned count, struct err *e)
 {
 	for (unsigned i = 0; i < count; i++) {
-		const struct row_place at = {file, s[i].line};
+		const struct yaml_place at = {file, s[i].line};
 		const struct toggle_row *toggle;
 		const char *value;
 		if (!row_identifier(s[i].name))
 			return row_bad(&at, e, "not a name of a setting: '%s'", s[i].name);
-		if ((!tables_extension(t, s[i].package, "") &&
-		     row_one_of(&at, "package", s[i].package, tables_packages, TABLES_PACKAGES, e) < 0) ||
-		    (*s[i].gpu && row_one_of(&at, "gpu", s[i].gpu, gpu_kinds, ARRAY_LEN(gpu_kinds), e) < 0) ||
-		    row_version(&at, "since", s[i].since, true, e) < 0 ||
-		    row_version(&at, "until", s[i].until, true, e) < 0)
-			return -1;
+		if (!tables_extension(t, s[i].package, "") && tables_package_rank(s[i].package) == TABLES_PACKAGES)
+			return row_bad(&at, e, "'package' cannot be '%s'", s[i].package);
 		if (strpbrk(s[i].value, "\n\r"))
 			return row_bad(&at, e, "the value of '%s' has more than one line", s[i].name);
 		for (unsigned k = 0; k < i; k++)
@@ -109,8 +85,6 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 	return 0;
 }
 
-static const char *const platforms[] = {"x86_64-linux", "aarch64-linux", "aarch64-darwin"};
-
 /* A word that can stand in a profile's name: '-' and '+' divide it. */
 static bool is_word(const char *s, const char *also)
 {
@@ -122,7 +96,7 @@ static bool is_word(const char *s, const char *also)
 	return true;
 }
 
-static int check_isa(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_isa(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct isa_row *row = item;
 	if (!is_word(row->name, "_"))
@@ -137,15 +111,10 @@ static int check_isa(const struct tables *t, const struct row_place *at, const v
 		if (tables_isa(t, row->aliases[i]) != row)
 			return row_bad(at, e, "'%s' is listed twice", row->aliases[i]);
 	}
-	if (row_one_of(at, "platform", row->platform, platforms, ARRAY_LEN(platforms), e) < 0 ||
-	    row_flags(at, "flags", row->flags, row->flags_count, e) < 0 ||
-	    row_version(at, "gcc_min", row->gcc_min, false, e) < 0 ||
-	    row_version(at, "clang_min", row->clang_min, false, e) < 0)
-		return -1;
 	return row_settings(t, at->file, row->settings, row->settings_count, e);
 }
 
-static int check_group(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_group(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct isa_group *row = item;
 	if (!is_word(row->name, "-_"))
@@ -173,15 +142,10 @@ static bool capability_fits(const struct gpu_row *row)
 	return strcmp(want, row->capability) == 0;
 }
 
-static int check_suffixes(const struct row_place *at, const struct gpu_row *row, struct err *e)
+static int check_suffixes(const struct yaml_place *at, const struct gpu_row *row, struct err *e)
 {
-	static const char *const suffixes[] = {"a", "f"};
 	for (unsigned i = 0; i < row->suffixes_count; i++) {
 		const struct gpu_suffix *s = &row->suffixes[i];
-		if (row_one_of(at, "suffix", s->suffix, suffixes, ARRAY_LEN(suffixes), e) < 0 ||
-		    row_version(at, "cuda_min", s->cuda_min, false, e) < 0 ||
-		    row_version(at, "torch_min", s->torch_min, true, e) < 0)
-			return -1;
 		if (version_cmp(s->cuda_min, row->cuda_min) < 0)
 			return row_bad(at, e, "suffix '%s' cannot be older than its target: %s before %s", s->suffix,
 				       s->cuda_min, row->cuda_min);
@@ -192,19 +156,12 @@ static int check_suffixes(const struct row_place *at, const struct gpu_row *row,
 	return 0;
 }
 
-static int check_gpu(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_gpu(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct gpu_row *row = item;
 	if (!capability_fits(row))
 		return row_bad(at, e, "sm '%s' and capability '%s' do not fit: 90 goes with 9.0", row->sm,
 			       row->capability);
-	if (row_version(at, "cuda_min", row->cuda_min, false, e) < 0 ||
-	    row_version(at, "cuda_max", row->cuda_max, true, e) < 0 ||
-	    row_version(at, "torch_min", row->torch_min, true, e) < 0 ||
-	    row_version(at, "extensions_until", row->extensions_until, true, e) < 0 ||
-	    row_version(at, "cudnn_max", row->cudnn_max, true, e) < 0 ||
-	    row_version(at, "driver_min", row->driver_min, true, e) < 0)
-		return -1;
 	if (*row->cuda_max && version_cmp(row->cuda_max, row->cuda_min) < 0)
 		return row_bad(at, e, "cuda_max %s is before cuda_min %s", row->cuda_max, row->cuda_min);
 	if (check_suffixes(at, row, e) < 0 || row_settings(t, at->file, row->settings, row->settings_count, e) < 0)
@@ -215,25 +172,17 @@ static int check_gpu(const struct tables *t, const struct row_place *at, const v
 	for (unsigned i = 0; i < row->not_with_count; i++)
 		if (!tables_gpu(t, row->not_with[i]))
 			return row_bad(at, e, "not_with: no sm '%s' in this file", row->not_with[i]);
-	return row_all_of(at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e);
+	return 0;
 }
 
-static int check_toolkit(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_toolkit(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
-	static const char *const modes[] = {"", "size", "speed", "balance", "none"};
 	const struct toolkit_row *row = item;
-	if (row_version(at, "version", row->version, false, e) < 0 ||
-	    row_version(at, "gcc_max", row->gcc_max, false, e) < 0 ||
-	    row_version(at, "clang_max", row->clang_max, false, e) < 0 ||
-	    row_version(at, "driver", row->driver, false, e) < 0 ||
-	    row_version(at, "driver_floor", row->driver_floor, false, e) < 0 ||
-	    row_one_of(at, "compress", row->compress, modes, ARRAY_LEN(modes), e) < 0)
-		return -1;
 	(void)t;
-	return !row->libraries_count ? row_bad(at, e, "no layout '%s' in this file", row->layout) : 0;
+	return row->libraries_count ? 0 : row_bad(at, e, "no layout '%s' in this file", row->layout);
 }
 
-static int check_gpu_extra(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_gpu_extra(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct gpu_extra_row *row = item;
 	const char *const targets[] = {row->base, row->extra};
@@ -245,10 +194,10 @@ static int check_gpu_extra(const struct tables *t, const struct row_place *at, c
 		if (!tables_gpu(t, sm) || strlen(targets[i]) > n + 1 || (targets[i][n] && !strchr("af", targets[i][n])))
 			return row_bad(at, e, "no GPU target '%s' in this file", targets[i]);
 	}
-	return row_version(at, "since", row->since, false, e);
+	return 0;
 }
 
-static int check_part(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_part(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct part_row *row = item;
 	if (!path_is_safe_relative(row->header))
@@ -269,13 +218,12 @@ static bool has_package(const struct layout_row *row, const char *package)
 static int check_cuda_library(const struct tables *t, const char *file, const struct layout_row *layout,
 			      const struct cuda_library_row *row, struct err *e)
 {
-	const struct row_place at = {file, row->line};
+	const struct yaml_place at = {file, row->line};
 	if (!path_is_safe_relative(row->dir))
 		return row_bad(&at, e, "not a directory below site-packages/nvidia: '%s'", row->dir);
 	if (*row->older && !path_is_safe_relative(row->older))
 		return row_bad(&at, e, "not a directory below site-packages: '%s'", row->older);
-	if (row_version(&at, "below", row->below, true, e) < 0 ||
-	    row_first(&at, layout->libraries, sizeof(*row), offsetof(struct cuda_library_row, line), row, e) < 0)
+	if (row_first(&at, layout->libraries, sizeof(*row), offsetof(struct cuda_library_row, line), row, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < row->needs_count; i++)
 		if (!has_package(layout, row->needs[i]))
@@ -286,7 +234,7 @@ static int check_cuda_library(const struct tables *t, const char *file, const st
 	return known ? 0 : row_bad(&at, e, "no part '%s' in this file", row->part);
 }
 
-static int check_layout(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_layout(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct layout_row *row = item;
 	for (unsigned i = 0; i < row->libraries_count; i++)
@@ -295,7 +243,7 @@ static int check_layout(const struct tables *t, const struct row_place *at, cons
 	return 0;
 }
 
-static int check_blas(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_blas(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct blas_row *row = item;
 	if (!is_word(row->name, "_"))
@@ -308,8 +256,6 @@ static int check_blas(const struct tables *t, const struct row_place *at, const 
 		return row_bad(at, e, "'place' and 'files' come together, unlike in '%s'", row->name);
 	if (!*row->linked != !*row->licence)
 		return row_bad(at, e, "'linked' and 'licence' come together, unlike in '%s'", row->name);
-	if (row_all_of(at, "platforms", row->platforms, row->platforms_count, platforms, ARRAY_LEN(platforms), e) < 0)
-		return -1;
 	return row_settings(t, at->file, row->settings, row->settings_count, e);
 }
 
@@ -321,16 +267,13 @@ static bool overlap(const struct toggle_row *a, const struct toggle_row *b)
 	return !a_first && !b_first;
 }
 
-static int check_toggle(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_toggle(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct toggle_row *row = item;
 	const char *given[] = {row->cpu, row->cuda, row->mps};
 	const char *value;
 	if (!row_identifier(row->name))
 		return row_bad(at, e, "not a name of an option: '%s'", row->name);
-	if (row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
-	    row_version(at, "since", row->since, true, e) < 0 || row_version(at, "until", row->until, true, e) < 0)
-		return -1;
 	if (*row->since && *row->until && version_cmp(row->since, row->until) >= 0)
 		return row_bad(at, e, "'%s' ends in %s before it begins in %s", row->name, row->until, row->since);
 	for (size_t i = 0; i < ARRAY_LEN(given); i++) {
@@ -351,14 +294,11 @@ static int check_toggle(const struct tables *t, const struct row_place *at, cons
 	return 0;
 }
 
-static int check_retired(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_retired(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct retired_row *row = item;
 	if (!row_identifier(row->name))
 		return row_bad(at, e, "not a name of an option: '%s'", row->name);
-	if (row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0 ||
-	    row_version(at, "since", row->since, true, e) < 0)
-		return -1;
 	for (unsigned i = 0; i < t->toggles_count; i++) {
 		const struct toggle_row *live = &t->toggles[i];
 		if (strcmp(live->name, row->name) != 0 || strcmp(live->package, row->package) != 0)
@@ -369,38 +309,23 @@ static int check_retired(const struct tables *t, const struct row_place *at, con
 	return 0;
 }
 
-static int check_correction(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_correction(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct correction_row *row = item;
-	static const char *const kinds[] = {"cpu", "cuda", "mps"};
 	if (!is_word(row->name, "-."))
 		return row_bad(at, e, "not a name for a correction: '%s' (lower-case letters, digits, '-' and '.')",
 			       row->name);
-	if (row_all_of(at, "packages", row->packages, row->packages_count, tables_packages, TABLES_PACKAGES, e) < 0 ||
-	    row_all_of(at, "kinds", row->kinds, row->kinds_count, kinds, ARRAY_LEN(kinds), e) < 0)
-		return -1;
 	for (unsigned i = 0; i < row->isas_count; i++)
 		if (!tables_isa(t, row->isas[i]))
 			return row_bad(at, e, "unknown instruction set '%s'", row->isas[i]);
 	for (unsigned i = 0; i < row->gpus_count; i++)
 		if (!tables_gpu(t, row->gpus[i]))
 			return row_bad(at, e, "unknown GPU target '%s'", row->gpus[i]);
-	return row_range(at, "versions", row->versions, e) < 0 || row_range(at, "cuda", row->cuda, e) < 0
-		       ? -1
-		       : row_range(at, "pythons", row->pythons, e);
-}
-
-static int check_advisory(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
-{
-	const struct advisory_row *row = item;
-	(void)t;
-	return row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) < 0
-		       ? -1
-		       : row_range(at, "versions", row->versions, e);
+	return 0;
 }
 
 /* A release that is not there is fine: a set of tables may have fewer. */
-static int check_need(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_need(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct need_row *row = item;
 	const char *given[] = {row->tool, row->program, row->header, row->module, row->library};
@@ -412,10 +337,10 @@ static int check_need(const struct tables *t, const struct row_place *at, const 
 		return row_bad(at, e, "a need is one of 'tool', 'program', 'header', 'module' and 'library'");
 	if (row->host && !*row->program)
 		return row_bad(at, e, "'host' is for a 'program'");
-	return *row->package ? row_one_of(at, "package", row->package, tables_packages, TABLES_PACKAGES, e) : 0;
+	return 0;
 }
 
-static int check_taken(const struct tables *t, const struct row_place *at, const void *item, struct err *e)
+static int check_taken(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct taken_row *row = item;
 	(void)t;
@@ -430,19 +355,14 @@ unsigned tables_policy_minor(const char *policy)
 	return sscanf(policy, "2_%3u%n", &minor, &end) == 1 && policy[end] == '\0' ? minor : 0;
 }
 
-static int check_policy(const struct tables *t, const struct row_place *at, const struct policy_row *row, struct err *e)
+static int check_policy(const struct tables *t, const struct yaml_place *at, const struct policy_row *row,
+			struct err *e)
 {
-	static const char *const machines[] = {"x86_64", "aarch64"};
 	unsigned minor = tables_policy_minor(row->policy);
 	if (!minor)
 		return row_bad(at, e, "policy '%s' is not of the form 2_N", row->policy);
-	if (row_one_of(at, "machine", row->machine, machines, ARRAY_LEN(machines), e) < 0)
-		return -1;
 	if (!*row->ceilings[0])
 		return row_bad(at, e, "policy '%s' without a ceiling for glibc", row->policy);
-	for (size_t c = 0; c < MANYLINUX_PREFIXES; c++)
-		if (row_version(at, "ceiling", row->ceilings[c], true, e) < 0)
-			return -1;
 	for (const struct policy_row *o = t->manylinux.policies; o < row; o++)
 		if (strcmp(o->machine, row->machine) == 0 && tables_policy_minor(o->policy) >= minor)
 			return row_bad(at, e, "policies of a machine must ascend");
@@ -453,12 +373,12 @@ static int check_manylinux(const struct tables *t, const char *file, struct err 
 {
 	const struct manylinux_policy *p = &t->manylinux;
 	for (unsigned i = 0; i < p->policies_count; i++)
-		if (check_policy(t, &(struct row_place){file, p->policies[i].line}, &p->policies[i], e) < 0)
+		if (check_policy(t, &(struct yaml_place){file, p->policies[i].line}, &p->policies[i], e) < 0)
 			return -1;
 	for (unsigned i = 0; i < p->libraries_count; i++) {
 		const struct system_library_row *row = &p->libraries[i];
 		if (*row->since && !tables_policy_minor(row->since))
-			return row_bad(&(struct row_place){file, row->line}, e,
+			return row_bad(&(struct yaml_place){file, row->line}, e,
 				       "'since' of '%s' is not of the form 2_N", row->name);
 	}
 	return 0;
@@ -468,7 +388,7 @@ static int check_threads(const struct tables *t, const char *file, struct err *e
 {
 	for (unsigned i = 0; i < t->threads.pools_count; i++) {
 		const struct pool_row *row = &t->threads.pools[i];
-		const struct row_place at = {file, row->line};
+		const struct yaml_place at = {file, row->line};
 		if (row_first(&at, t->threads.pools, sizeof(*row), offsetof(struct pool_row, line), row, e) < 0)
 			return -1;
 		if (!row->libraries_count && !row->defines_count)
@@ -489,7 +409,7 @@ static const struct kind {
 	const char *file;
 	size_t rows, count, size, line; /* where they lie in struct tables and in a row */
 	bool unique;                    /* no two rows of one name, which every row begins with */
-	int (*check)(const struct tables *t, const struct row_place *at, const void *row, struct err *e);
+	int (*check)(const struct tables *t, const struct yaml_place *at, const void *row, struct err *e);
 } kinds[] = {
 	KIND("toggles.yaml", toggles, struct toggle_row, false, check_toggle),
 	KIND("toggles.yaml", retired, struct retired_row, false, check_retired),
@@ -502,7 +422,7 @@ static const struct kind {
 	KIND("cuda.yaml", toolkits, struct toolkit_row, true, check_toolkit),
 	KIND("blas.yaml", blas, struct blas_row, true, check_blas),
 	KIND("corrections.yaml", corrections, struct correction_row, true, check_correction),
-	KIND("corrections.yaml", advisories, struct advisory_row, true, check_advisory),
+	KIND("corrections.yaml", advisories, struct advisory_row, true, NULL),
 	KIND("needs.yaml", needs, struct need_row, false, check_need),
 	KIND("taken.yaml", taken, struct taken_row, false, check_taken),
 	KIND("torch_extensions.yaml", torch_extensions, struct package_row, false, tables_check_extension),
@@ -514,8 +434,9 @@ static int check_kind(const struct tables *t, const struct kind *k, const char *
 	unsigned count = *(const unsigned *)(const void *)((const char *)t + k->count);
 	for (unsigned i = 0; i < count; i++) {
 		const char *row = rows + i * k->size;
-		const struct row_place at = {file, *(const unsigned *)(const void *)(row + k->line)};
-		if ((k->unique && row_first(&at, rows, k->size, k->line, row, e) < 0) || k->check(t, &at, row, e) < 0)
+		const struct yaml_place at = {file, *(const unsigned *)(const void *)(row + k->line)};
+		if ((k->unique && row_first(&at, rows, k->size, k->line, row, e) < 0) ||
+		    (k->check && k->check(t, &at, row, e) < 0))
 			return -1;
 	}
 	return 0;

@@ -4,36 +4,29 @@
 #include "base/yaml/yaml.h"
 #include "core/tables/tables.h"
 
-struct row_place {
-	const char *file;
-	unsigned line;
-};
-
 /* row_bad: sets that error; -1 always. */
-int row_bad(const struct row_place *at, struct err *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* row_version: a single version; "" is allowed when `optional`. row_range: a range of versions as
- * version_in takes it; "" allows all. */
-int row_version(const struct row_place *at, const char *key, const char *value, bool optional,
-		struct err *e) MUST_CHECK;
-int row_range(const struct row_place *at, const char *key, const char *value, struct err *e) MUST_CHECK;
-/* row_one_of: the value is one of the words. row_all_of: so is each item of the list. */
-int row_one_of(const struct row_place *at, const char *key, const char *value, const char *const *words, size_t count,
-	       struct err *e) MUST_CHECK;
-int row_all_of(const struct row_place *at, const char *key, const char *const *list, unsigned list_count,
-	       const char *const *words, size_t count, struct err *e) MUST_CHECK;
+int row_bad(const struct yaml_place *at, struct err *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* For schemas: a version; a range of versions as version_in takes it; a flag for a compiler; a
+ * distribution's name and a range, "setuptools>=62.3,<80"; a file's name without a directory; a
+ * path below the source tree; a place to fetch from; "3.13"; a size of memory, at least 1M. */
+int row_version(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int row_range(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int row_flag(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int row_requirement(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int row_file_name(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int row_inside(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int row_url(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int row_python(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int row_memory(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
 /* row_first: no earlier row of the array has the same name. Rows are `size` bytes, begin with their
  * name, and have their line at offset `line`. */
-int row_first(const struct row_place *at, const void *rows, size_t size, size_t line, const void *row,
+int row_first(const struct yaml_place *at, const void *rows, size_t size, size_t line, const void *row,
 	      struct err *e) MUST_CHECK;
 /* row_identifier: whether a name is a C identifier, as options and variables have to be. */
 bool row_identifier(const char *name);
 /* row_settings: names, packages and versions, no name twice, and values that their toggles take. */
 int row_settings(const struct tables *t, const char *file, const struct table_setting *s, unsigned count,
 		 struct err *e) MUST_CHECK;
-/* row_flags: each flag begins with '-' and has no white space or shell characters. */
-int row_flags(const struct row_place *at, const char *key, const char *const *flags, unsigned count,
-	      struct err *e) MUST_CHECK;
-
 /* The schemas of the tables: what keys a file may have and which struct they fill. */
 
 /* Files that fill members of struct tables. */
@@ -63,6 +56,5 @@ int tables_expand_settings(const char *file, const char *package, struct arena *
 int tables_check(const struct tables *t, struct err *e) MUST_CHECK;
 /* tables_check_release, _extension: the part of it for one release, for an extension's row. */
 int tables_check_release(const struct tables *t, const struct release_row *r, struct err *e) MUST_CHECK;
-struct row_place;
-int tables_check_extension(const struct tables *t, const struct row_place *at, const void *row,
+int tables_check_extension(const struct tables *t, const struct yaml_place *at, const void *row,
 			   struct err *e) MUST_CHECK;

@@ -2,10 +2,14 @@
 
 #include "base/sys/digest.h"
 
-#define SOURCES                                                                                                        \
-	{                                                                                                              \
-		"sources", YAML_STRING, .offset = offsetof(struct tables, file_sources)                                \
-	}
+/* clang-format off */
+#define SOURCES {"sources", YAML_STRING, .offset = offsetof(struct tables, file_sources)}
+/* What texts may be. */
+#define VERSION .check = row_version
+#define RANGE .check = row_range
+#define PACKAGES .words = "pytorch torchvision torchaudio"
+#define PLATFORMS .words = "x86_64-linux aarch64-linux aarch64-darwin"
+#define KINDS .words = "cpu cuda mps"
 
 /* The top of a file, as schema_ID. */
 #define TOP(id, T, at_line, ...)                                                                                       \
@@ -13,25 +17,24 @@
 	const struct yaml_schema schema_##id = {id##_file_keys, sizeof(T), at_line}
 
 /* One key a line. */
-/* clang-format off */
 ROW(setting, struct table_setting,
 	MAY(struct table_setting, name),   LIST(struct table_setting, names),
 	MAY(struct table_setting, value),  NEED(struct table_setting, why),
-	MAY(struct table_setting, source), MAY(struct table_setting, since),
-	MAY(struct table_setting, until),  MAY(struct table_setting, gpu),  MAY(struct table_setting, package),
-	FLAG(struct table_setting, cache), FLAG(struct table_setting, fixed));
+	MAY(struct table_setting, source), MAY(struct table_setting, since, VERSION),
+	MAY(struct table_setting, until, VERSION), MAY(struct table_setting, gpu, KINDS),
+	MAY(struct table_setting, package), FLAG(struct table_setting, cache), FLAG(struct table_setting, fixed));
 
 ROW(isa, struct isa_row,
 	NEED(struct isa_row, name),
 	LIST(struct isa_row, aliases),
-	NEED(struct isa_row, platform),
-	NEED_LIST(struct isa_row, flags),
+	NEED(struct isa_row, platform, PLATFORMS),
+	NEED_LIST(struct isa_row, flags, .check = row_flag),
 	NEED_LIST(struct isa_row, cpuinfo),
 	LIST(struct isa_row, workloads),
 	NUMBER(struct isa_row, rank),
 	MAY(struct isa_row, level),
-	NEED(struct isa_row, gcc_min),
-	NEED(struct isa_row, clang_min),
+	NEED(struct isa_row, gcc_min, VERSION),
+	NEED(struct isa_row, clang_min, VERSION),
 	NEED(struct isa_row, cpus),
 	MAY(struct isa_row, note),
 	ROWS(struct isa_row, settings, setting));
@@ -44,23 +47,23 @@ TOP(isa, struct tables, 0,
 	ROWS(struct tables, groups, isa_group));
 
 PLAIN(suffix, struct gpu_suffix,
-	NEED(struct gpu_suffix, suffix),
-	NEED(struct gpu_suffix, cuda_min),
-	MAY(struct gpu_suffix, torch_min));
+	NEED(struct gpu_suffix, suffix, .words = "a f"),
+	NEED(struct gpu_suffix, cuda_min, VERSION),
+	MAY(struct gpu_suffix, torch_min, VERSION));
 ROW(gpu, struct gpu_row,
 	NEED(struct gpu_row, sm),
 	NEED(struct gpu_row, capability),
 	NEED(struct gpu_row, name),
 	LIST(struct gpu_row, aliases),
 	LIST(struct gpu_row, devices),
-	NEED(struct gpu_row, cuda_min),
-	MAY(struct gpu_row, cuda_max),
-	MAY(struct gpu_row, torch_min),
-	MAY(struct gpu_row, cudnn_max),
-	LIST(struct gpu_row, platforms),
-	MAY(struct gpu_row, driver_min),
+	NEED(struct gpu_row, cuda_min, VERSION),
+	MAY(struct gpu_row, cuda_max, VERSION),
+	MAY(struct gpu_row, torch_min, VERSION),
+	MAY(struct gpu_row, cudnn_max, VERSION),
+	LIST(struct gpu_row, platforms, PLATFORMS),
+	MAY(struct gpu_row, driver_min, VERSION),
 	FLAG(struct gpu_row, no_extensions),
-	MAY(struct gpu_row, extensions_until),
+	MAY(struct gpu_row, extensions_until, VERSION),
 	LIST(struct gpu_row, not_with),
 	ROWS(struct gpu_row, suffixes, suffix),
 	ROWS(struct gpu_row, settings, setting),
@@ -72,7 +75,7 @@ ROW(gpu_units, struct gpu_units_row,
 ROW(gpu_extra, struct gpu_extra_row,
 	NEED(struct gpu_extra_row, base),
 	NEED(struct gpu_extra_row, extra),
-	NEED(struct gpu_extra_row, since),
+	NEED(struct gpu_extra_row, since, VERSION),
 	NEED(struct gpu_extra_row, why));
 TOP(gpu, struct tables, 0,
 	SOURCES,
@@ -82,7 +85,7 @@ TOP(gpu, struct tables, 0,
 
 ROW(cuda_library, struct cuda_library_row,
 	NEED(struct cuda_library_row, package),    NEED(struct cuda_library_row, dir),
-	MAY(struct cuda_library_row, older),       MAY(struct cuda_library_row, below),
+	MAY(struct cuda_library_row, older),       MAY(struct cuda_library_row, below, VERSION),
 	NEED_LIST(struct cuda_library_row, names), MAY(struct cuda_library_row, part),
 	LIST(struct cuda_library_row, needs));
 ROW(layout, struct layout_row,
@@ -90,12 +93,12 @@ ROW(layout, struct layout_row,
 	MAY(struct layout_row, bundle),
 	NEED_ROWS(struct layout_row, libraries, cuda_library));
 ROW(toolkit, struct toolkit_row,
-	NEED(struct toolkit_row, version),
-	NEED(struct toolkit_row, gcc_max),
-	NEED(struct toolkit_row, clang_max),
-	NEED(struct toolkit_row, driver),
-	NEED(struct toolkit_row, driver_floor),
-	MAY(struct toolkit_row, compress),
+	NEED(struct toolkit_row, version, VERSION),
+	NEED(struct toolkit_row, gcc_max, VERSION),
+	NEED(struct toolkit_row, clang_max, VERSION),
+	NEED(struct toolkit_row, driver, VERSION),
+	NEED(struct toolkit_row, driver_floor, VERSION),
+	MAY(struct toolkit_row, compress, .words = "size speed balance none"),
 	NEED(struct toolkit_row, layout));
 ROW(part, struct part_row,
 	NEED(struct part_row, name),
@@ -119,7 +122,7 @@ TOP(cuda, struct tables, 0,
 ROW(blas, struct blas_row,
 	NEED(struct blas_row, name),  NEED(struct blas_row, cmake),
 	NEED(struct blas_row, info),  MAY(struct blas_row, pkgconf),
-	MAY(struct blas_row, debian), NEED_LIST(struct blas_row, platforms),
+	MAY(struct blas_row, debian), NEED_LIST(struct blas_row, platforms, PLATFORMS),
 	MAY(struct blas_row, world),  MAY(struct blas_row, place),    LIST(struct blas_row, files),
 	MAY(struct blas_row, linked), MAY(struct blas_row, licence),
 	MAY(struct blas_row, note),   ROWS(struct blas_row, settings, setting));
@@ -128,15 +131,15 @@ TOP(blas, struct tables, 0,
 	NEED_ROWS(struct tables, blas, blas));
 
 ROW(toggle, struct toggle_row,
-	MAY(struct toggle_row, name),   LIST(struct toggle_row, names),  MAY(struct toggle_row, package),
-	MAY(struct toggle_row, since),  MAY(struct toggle_row, until),   MAY(struct toggle_row, value),
+	MAY(struct toggle_row, name),   LIST(struct toggle_row, names),  MAY(struct toggle_row, package, PACKAGES),
+	MAY(struct toggle_row, since, VERSION), MAY(struct toggle_row, until, VERSION), MAY(struct toggle_row, value),
 	MAY(struct toggle_row, cpu),    MAY(struct toggle_row, cuda),    MAY(struct toggle_row, mps),
 	MAY(struct toggle_row, needs),  LIST(struct toggle_row, values), NEED(struct toggle_row, why),
 	FLAG(struct toggle_row, cache), FLAG(struct toggle_row, check));
 ROW(retired, struct retired_row,
 	NEED(struct retired_row, name),
-	MAY(struct retired_row, package),
-	MAY(struct retired_row, since),
+	MAY(struct retired_row, package, PACKAGES),
+	MAY(struct retired_row, since, VERSION),
 	NEED(struct retired_row, why));
 TOP(toggles, struct tables, 0,
 	SOURCES,
@@ -144,35 +147,35 @@ TOP(toggles, struct tables, 0,
 	ROWS(struct tables, retired, retired));
 
 ROW(correction, struct correction_row,
-	NEED(struct correction_row, name),   LIST(struct correction_row, packages),
-	LIST(struct correction_row, kinds),  LIST(struct correction_row, isas),
-	LIST(struct correction_row, gpus),   MAY(struct correction_row, versions),
-	MAY(struct correction_row, cuda),    MAY(struct correction_row, pythons),
+	NEED(struct correction_row, name),   LIST(struct correction_row, packages, PACKAGES),
+	LIST(struct correction_row, kinds, KINDS),  LIST(struct correction_row, isas),
+	LIST(struct correction_row, gpus),   MAY(struct correction_row, versions, RANGE),
+	MAY(struct correction_row, cuda, RANGE),    MAY(struct correction_row, pythons, RANGE),
 	NEED(struct correction_row, note),   NEED(struct correction_row, source));
 ROW(advisory, struct advisory_row,
-	NEED(struct advisory_row, id),       NEED(struct advisory_row, package),
-	NEED(struct advisory_row, versions), NEED(struct advisory_row, what),
+	NEED(struct advisory_row, id),       NEED(struct advisory_row, package, PACKAGES),
+	NEED(struct advisory_row, versions, RANGE), NEED(struct advisory_row, what),
 	NEED(struct advisory_row, source));
 TOP(corrections, struct tables, 0,
 	NEED_ROWS(struct tables, corrections, correction),
 	ROWS(struct tables, advisories, advisory));
 
 ROW(source, struct source_row,
-	NEED(struct source_row, name),
+	NEED(struct source_row, name, .check = row_file_name),
 	MAY(struct source_row, sha256),
 	MAY(struct source_row, unproven),
-	NEED_LIST(struct source_row, urls),
-	MAY(struct source_row, into),
+	NEED_LIST(struct source_row, urls, .check = row_url),
+	MAY(struct source_row, into, .check = row_inside),
 	FLAG(struct source_row, keep_top),
 	NUMBER(struct source_row, bytes),
 	NUMBER(struct source_row, max_unpacked));
 PLAIN(command, struct command_row,
-	MAY(struct command_row, dir),
+	MAY(struct command_row, dir, .check = row_inside),
 	NEED_LIST(struct command_row, argv),
 	NEED(struct command_row, why));
 ROW(need, struct need_row,
 	MAY(struct need_row, tool),    MAY(struct need_row, program), MAY(struct need_row, header),
-	MAY(struct need_row, module),  MAY(struct need_row, library), MAY(struct need_row, package),
+	MAY(struct need_row, module),  MAY(struct need_row, library), MAY(struct need_row, package, PACKAGES),
 	MAY(struct need_row, release), MAY(struct need_row, toggle),  FLAG(struct need_row, host),
 	FLAG(struct need_row, optional),
 	NEED(struct need_row, debian), MAY(struct need_row, wheel),   NEED(struct need_row, why));
@@ -189,77 +192,78 @@ TOP(taken, struct tables, 0,
 
 ROW(heavy, struct heavy_row,
 	NEED(struct heavy_row, units),
-	NEED(struct heavy_row, bytes),
+	NEED(struct heavy_row, bytes, .check = row_memory),
 	NEED(struct heavy_row, why));
 ROW(cflags, struct cflags_row,
-	NEED_LIST(struct cflags_row, flags),
-	LIST(struct cflags_row, platforms),
+	NEED_LIST(struct cflags_row, flags, .check = row_flag),
+	LIST(struct cflags_row, platforms, .words = "x86_64-linux aarch64-linux"),
 	NEED(struct cflags_row, why));
 ROW(cuda_require, struct cuda_require_row,
-	NEED(struct cuda_require_row, requirement),
-	MAY(struct cuda_require_row, cuda),
-	LIST(struct cuda_require_row, platforms));
+	NEED(struct cuda_require_row, requirement, .check = row_requirement),
+	MAY(struct cuda_require_row, cuda, RANGE),
+	LIST(struct cuda_require_row, platforms, .words = "x86_64-linux aarch64-linux"));
 ROW(memory, struct memory_row,
-	MAY(struct memory_row, compile),
-	MAY(struct memory_row, link),
+	MAY(struct memory_row, compile, .check = row_memory),
+	MAY(struct memory_row, link, .check = row_memory),
 	ROWS(struct memory_row, heavy, heavy));
 ROW(package, struct package_row,
-	NEED(struct package_row, version),
-	NEED(struct package_row, backend),
+	NEED(struct package_row, version, VERSION),
+	NEED(struct package_row, backend,
+		.words = "setup-py-env setup-py-cmake-env scikit-build-core setuptools setuptools-cmake"),
 	NEED_ROWS(struct package_row, sources, source),
-	MAY(struct package_row, series),
-	LIST(struct package_row, skip_patches),
+	MAY(struct package_row, series, .check = row_inside),
+	LIST(struct package_row, skip_patches, .check = row_inside),
 	MAY(struct package_row, patches),
 	ROWS(struct package_row, prepare, command),
-	LIST(struct package_row, python_requires),
-	LIST(struct package_row, install_requires),
+	LIST(struct package_row, python_requires, .check = row_requirement),
+	LIST(struct package_row, install_requires, .check = row_requirement),
 	ROWS(struct package_row, cuda_requires, cuda_require),
-	MAY(struct package_row, requirements),
-	MAY(struct package_row, tried_with),
+	MAY(struct package_row, requirements, .check = row_file_name),
+	MAY(struct package_row, tried_with, .check = row_file_name),
 	ROWS(struct package_row, settings, setting),
 	ROWS(struct package_row, extra_cflags, cflags),
-	MAY(struct package_row, cudnn),
-	MAY(struct package_row, torch),
+	MAY(struct package_row, cudnn, VERSION),
+	MAY(struct package_row, torch, RANGE),
 	MAY(struct package_row, note),
-	{"memory", YAML_ROW, .offset = offsetof(struct package_row, memory), .of = &memory_schema});
+	KEY(struct package_row, memory, YAML_ROW, .of = &memory_schema));
 ROW(torch_extension, struct package_row,
 	NEED(struct package_row, name),
 	NEED(struct package_row, version),
 	NEED_ROWS(struct package_row, sources, source),
 	ROWS(struct package_row, prepare, command),
-	NEED_LIST(struct package_row, python_requires),
-	LIST(struct package_row, install_requires),
-	MAY(struct package_row, torch),
-	MAY(struct package_row, python),
+	NEED_LIST(struct package_row, python_requires, .check = row_requirement),
+	LIST(struct package_row, install_requires, .check = row_requirement),
+	MAY(struct package_row, torch, RANGE),
+	MAY(struct package_row, python, RANGE),
 	FLAG(struct package_row, cuda_only),
 	ROWS(struct package_row, settings, setting),
-	MAY(struct package_row, requirements), MAY(struct package_row, tried_with),
-	MAY(struct package_row, series), MAY(struct package_row, cudnn),
+	MAY(struct package_row, requirements, .check = row_file_name),
+	MAY(struct package_row, tried_with, .check = row_file_name),
+	MAY(struct package_row, series, .check = row_inside), MAY(struct package_row, cudnn, VERSION),
 	MAY(struct package_row, note),
-	{"memory", YAML_ROW, .offset = offsetof(struct package_row, memory), .of = &memory_schema});
+	KEY(struct package_row, memory, YAML_ROW, .of = &memory_schema));
 TOP(torch_extensions, struct tables, 0,
 	SOURCES,
 	NEED_LIST(struct tables, extension_requires),
 	NEED_ROWS(struct tables, torch_extensions, torch_extension));
-#define PACKAGE(member)                                                                                                \
-	{#member, YAML_ROW, .offset = offsetof(struct release_row, member), .of = &package_schema}
+#define PACKAGE(member) KEY(struct release_row, member, YAML_ROW, .of = &package_schema)
 ROW(world, struct world_row,
 	NEED(struct world_row, base),
 	LIST(struct world_row, cuda),
 	LIST(struct world_row, platforms));
 TOP(release, struct release_row, offsetof(struct release_row, line),
 	NEED(struct release_row, name),
-	NEED(struct release_row, base),
-	NEED_LIST(struct release_row, pythons),
+	NEED(struct release_row, base, VERSION),
+	NEED_LIST(struct release_row, pythons, .check = row_python),
 	LIST(struct release_row, toolkits),
 	ROWS(struct release_row, worlds, world),
-	MAY(struct release_row, cmake),
-	MAY(struct release_row, ninja),
-	MAY(struct release_row, gcc),
-	MAY(struct release_row, gcc_arm),
-	MAY(struct release_row, clang),
-	MAY(struct release_row, cuda),
-	MAY(struct release_row, disk),
+	MAY(struct release_row, cmake, RANGE),
+	MAY(struct release_row, ninja, RANGE),
+	MAY(struct release_row, gcc, RANGE),
+	MAY(struct release_row, gcc_arm, RANGE),
+	MAY(struct release_row, clang, RANGE),
+	MAY(struct release_row, cuda, RANGE),
+	MAY(struct release_row, disk, .check = yaml_size),
 	MAY(struct release_row, note),
 	MAY(struct release_row, asked),
 	MAY(struct release_row, sources),
@@ -305,10 +309,10 @@ ROW(library, struct system_library_row,
 	NEED(struct system_library_row, name),
 	MAY(struct system_library_row, since),
 	FLAG(struct system_library_row, versioned));
-#define CEILING(key, i) {key, YAML_STRING, .offset = offsetof(struct policy_row, ceilings[i]), .filled = true}
+#define CEILING(key, i) {key, YAML_STRING, .offset = offsetof(struct policy_row, ceilings[i]), .filled = true, VERSION}
 ROW(policy, struct policy_row,
 	NEED(struct policy_row, policy),
-	NEED(struct policy_row, machine),
+	NEED(struct policy_row, machine, .words = "x86_64 aarch64"),
 	CEILING("glibc", 0),
 	CEILING("glibcxx", 1),
 	CEILING("cxxabi", 2),
@@ -334,8 +338,8 @@ TOP(threads, struct pool_file, 0,
 	NEED_ROWS(struct pool_file, pools, pool));
 
 ROW(matrix_row, struct matrix_row,
-	LIST(struct matrix_row, packages),  LIST(struct matrix_row, pythons), LIST(struct matrix_row, toolkits),
-	NEED_LIST(struct matrix_row, gpus), LIST(struct matrix_row, isas));
+	LIST(struct matrix_row, packages, PACKAGES), LIST(struct matrix_row, pythons),
+	LIST(struct matrix_row, toolkits), NEED_LIST(struct matrix_row, gpus), LIST(struct matrix_row, isas));
 TOP(matrix, struct matrix_file, offsetof(struct matrix_file, line),
 	NEED(struct matrix_file, note),
 	MAY(struct matrix_file, release),

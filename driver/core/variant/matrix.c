@@ -72,7 +72,7 @@ static int find_file(const struct tables *t, const char *name, struct arena *a, 
 
 static int check_toolkits(const struct loader *l, const struct matrix_row *row, bool cuda, struct err *e)
 {
-	const struct row_place at = {l->path, row->line};
+	const struct yaml_place at = {l->path, row->line};
 	if (!cuda && row->toolkits_count)
 		return row_bad(&at, e, "'toolkits' beside '%s': it has no CUDA", row->gpus[0]);
 	if (cuda && !row->toolkits_count)
@@ -85,7 +85,7 @@ static int check_toolkits(const struct loader *l, const struct matrix_row *row, 
 
 static int check_pythons(const struct loader *l, const struct matrix_row *row, struct err *e)
 {
-	const struct row_place at = {l->path, row->line};
+	const struct yaml_place at = {l->path, row->line};
 	if (!row->pythons_count)
 		return row_bad(&at, e, "no 'pythons', here or in the file");
 	for (unsigned i = 0; i < row->pythons_count; i++)
@@ -97,7 +97,7 @@ static int check_pythons(const struct loader *l, const struct matrix_row *row, s
 /* The targets of a row are of one kind, which decides what else it may have. */
 static int settle_gpus(const struct loader *l, struct matrix_row *row, struct err *e)
 {
-	const struct row_place at = {l->path, row->line};
+	const struct yaml_place at = {l->path, row->line};
 	struct profile first = {0};
 	for (unsigned i = 0; i < row->gpus_count; i++) {
 		struct profile p = {.file = "", .platform = ""};
@@ -119,7 +119,7 @@ static int settle_gpus(const struct loader *l, struct matrix_row *row, struct er
 /* Groups are taken apart, and aliases become names. */
 static int settle_isas(const struct loader *l, struct matrix_row *row, struct err *e)
 {
-	const struct row_place at = {l->path, row->line};
+	const struct yaml_place at = {l->path, row->line};
 	struct strlist isas = {0};
 	for (unsigned i = 0; i < row->isas_count; i++) {
 		const struct isa_group *group = tables_isa_group(l->t, row->isas[i]);
@@ -139,7 +139,6 @@ static int settle_isas(const struct loader *l, struct matrix_row *row, struct er
 static int settle_row(const struct loader *l, struct matrix_row *row, struct err *e)
 {
 	static const char *pytorch[] = {PACKAGE_TORCH};
-	const struct row_place at = {l->path, row->line};
 	if (!row->packages_count) {
 		row->packages = pytorch;
 		row->packages_count = 1;
@@ -148,9 +147,6 @@ static int settle_row(const struct loader *l, struct matrix_row *row, struct err
 		row->pythons = l->file->pythons;
 		row->pythons_count = l->file->pythons_count;
 	}
-	for (unsigned i = 0; i < row->packages_count; i++)
-		if (row_one_of(&at, "packages", row->packages[i], tables_packages, TABLES_PACKAGES, e) < 0)
-			return -1;
 	return settle_isas(l, row, e) < 0 || settle_gpus(l, row, e) < 0 || check_pythons(l, row, e) < 0 ? -1 : 0;
 }
 
@@ -165,7 +161,7 @@ static int load(const struct tables *t, const char *name, unsigned depth, struct
 static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err *e)
 {
 	struct matrix_file *f = l->file;
-	const struct row_place at = {l->path, f->line};
+	const struct yaml_place at = {l->path, f->line};
 	take_globs(&m->only, l->a, f->only, f->only_count);
 	take_globs(&m->except, l->a, f->except, f->except_count);
 	if (*f->of) {

@@ -20,7 +20,7 @@ struct reader {
 };
 
 /* An error at a node. */
-#define BAD(r, n, e, ...) row_bad(&(const struct row_place){(r)->path, (n)->line}, e, __VA_ARGS__)
+#define BAD(r, n, e, ...) row_bad(&(const struct yaml_place){(r)->path, (n)->line}, e, __VA_ARGS__)
 
 /* The text of a node, NULL with an error. */
 static const char *need_text(const struct reader *r, const struct yaml_tree *n, const char *key, struct err *e)
@@ -81,11 +81,13 @@ static int read_blas(const struct reader *r, const struct yaml_tree *n, struct p
 
 static int read_cflags(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)
 {
-	const struct row_place at = {r->path, n->line};
+	const struct yaml_place at = {r->path, n->line};
 	struct strlist flags = {0};
-	if (read_words(r, n, &flags, e) < 0 ||
-	    row_flags(&at, "cflags", strlist_argv(&flags, r->a), (unsigned)flags.count, e) < 0)
+	if (read_words(r, n, &flags, e) < 0)
 		return -1;
+	for (size_t i = 0; i < flags.count; i++)
+		if (row_flag(&at, "cflags", flags.items[i], e) < 0)
+			return -1;
 	strlist_append(&p->extra_cflags, r->a, &flags);
 	return 0;
 }

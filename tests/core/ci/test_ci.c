@@ -222,7 +222,7 @@ static void wrong_tables_are_refused(void **state)
 		    "ci.yaml:1: 'many' is not a number of jobs");
 	wrong_table("formats: [{name: x, jobs: \"0\", minutes: \"1\", cache: 1G}]" REST, "not a number of jobs");
 	wrong_table("formats: [{name: x, jobs: \"1\", minutes: 1h, cache: 1G}]" REST, "not a number of minutes");
-	wrong_table("formats: [{name: x, jobs: \"1\", minutes: \"1\", cache: big}]" REST, "'big' is not a size");
+	wrong_table("formats: [{name: x, jobs: \"1\", minutes: \"1\", cache: big}]" REST, "'cache': not a size: 'big'");
 	wrong_table(
 		"formats: []\nimage: i\nactions:\n  - {name: a, uses: b, commit: v4, version: v4}\nrunners: [{labels: "
 		"[a]}]\n",

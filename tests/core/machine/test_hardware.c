@@ -572,7 +572,7 @@ static void wrong_descriptions_are_refused_with_their_line(void **state)
 	(void)state;
 	wrong_machine("platform: x86_64-linux\n", "missing key 'cpu'");
 	wrong_machine("platform: riscv64-linux\ncpu: {flags: v}\n", "m.yaml:1: 'riscv64-linux' is not a platform");
-	wrong_machine(CPU "memory: 64X\n", "m.yaml:3: not a size: '64X'");
+	wrong_machine(CPU "memory: 64X\n", "m.yaml:3: 'memory': not a size: '64X'");
 	wrong_machine(CPU "memory: \"-1\"\n", "not a size");
 	wrong_machine(CPU "memory: 99999999999T\n", "not a size");
 	wrong_machine(CPU "driver: new\n", "'new' is not a driver version");
@@ -581,7 +581,7 @@ static void wrong_descriptions_are_refused_with_their_line(void **state)
 	wrong_machine(CPU "pythons: 3.13d\n", "'3.13d' is not a Python like 3.13");
 	wrong_machine(CPU "driver_cuda: twelve\n", "not a CUDA version");
 	wrong_machine(CPU "gpus: [{name: X, capability: \"90\"}]\n", "'90' is not a compute capability");
-	wrong_machine(CPU "gpus: [{name: X, capability: 9.0, memory: big}]\n", "m.yaml:3: not a size: 'big'");
+	wrong_machine(CPU "gpus: [{name: X, capability: 9.0, memory: big}]\n", "m.yaml:3: 'memory': not a size: 'big'");
 	wrong_machine(CPU "gpu: none\n", "unknown key 'gpu'");
 	wrong_machine("platform: aarch64-linux\ncpu: {flags: sve, cores: [\"0x41\"]}\n", "implementer and part");
 	wrong_machine("platform: aarch64-linux\ncpu: {flags: sve, cores: [\"0x41:0xffff\"]}\n", "implementer and part");

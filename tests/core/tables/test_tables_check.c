@@ -221,7 +221,7 @@ REFUSED(prepare_without_command, "releases/2.6.0-debian.yaml",
 REFUSED(python_requirement, "releases/2.9.1.yaml", "setuptools>=70.1.0,<80.0", "setuptools 70", "python_requires")
 REFUSED(install_requirement, "releases/2.6.0-debian.yaml", "sympy>=1.13.1", "@sympy", "install_requires")
 REFUSED(toolkit_compress, "cuda.yaml", "compress: size", "compress: small", "small")
-REFUSED(cuda_requirement, "releases/2.10.0.yaml", "triton==3.6.0", "@triton", "cuda_requires")
+REFUSED(cuda_requirement, "releases/2.10.0.yaml", "triton==3.6.0", "@triton", "not a requirement: '@triton'")
 REFUSED(cuda_requirement_range, "releases/2.10.0.yaml", "cuda: \"<13\"", "cuda: \"13\"", "cuda")
 REFUSED(cuda_requirement_platform, "releases/2.10.0.yaml", "platforms: [x86_64-linux]", "platforms: [x86]", "x86")
 REFUSED(requirements_file, "releases/2.9.1.yaml", "requirements: shared.txt", "requirements: other.txt",
