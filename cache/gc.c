@@ -1,5 +1,3 @@
-#include "cache/gc.h"
-
 #include <time.h>
 
 #include "base/sys/fs.h"
@@ -184,15 +182,6 @@ static void note_removed(struct gc_result *r, const struct store_object *o, stru
 	r->count++;
 }
 
-static void select_kind(struct store_objects *l, const char *kind)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < l->count; i++)
-		if (strcmp(l->items[i].kind, kind) == 0)
-			l->items[n++] = l->items[i];
-	l->count = n;
-}
-
 int store_gc(struct store *s, const struct gc_options *q, const struct run *run, struct arena *a, struct gc_result *ret,
 	     struct err *e)
 {
@@ -201,8 +190,13 @@ int store_gc(struct store *s, const struct gc_options *q, const struct run *run,
 	size_t cache_files = 0;
 	if (list_all(s, &all, e) < 0)
 		return -1;
-	if (q->kind)
-		select_kind(&all, q->kind);
+	if (q->kind) {
+		size_t n = 0;
+		for (size_t k = 0; k < all.count; k++)
+			if (strcmp(all.items[k].kind, q->kind) == 0)
+				all.items[n++] = all.items[k];
+		all.count = n;
+	}
 	array_sort(all.items, all.count, sizeof(*all.items), by_use);
 	int64_t now = q->now ? q->now : (int64_t)time(NULL);
 	struct gc_result r = {.removed = arena_array(a, all.count + 1, sizeof(*r.removed))};

@@ -8,7 +8,7 @@
 #define STORE_RECORD "build.json" /* of a wheel, beside it */
 #define STORE_PYENV "pyenv"       /* Python requirements, key = digest of the locked list */
 
-/* A root file system, with links, and rules of its own: cache/world.h. */
+/* A root file system, with links, and rules of its own: see below. */
 #define STORE_WORLD "world"
 
 /* A build tree: its lock ("build-<compile key>") is held while it is in use. */
@@ -110,3 +110,113 @@ int store_quarantine(struct store *s, const struct store_object *o, struct err *
 /* store_remove: moves what lies at o->path below tmp/ and deletes it there, so that nobody sees it
  * half gone; its stamp goes as well. */
 int store_remove(struct store *s, const struct store_object *o, struct err *e) MUST_CHECK;
+
+/* What lies in the store, by kind, and what may go: least recently used first. */
+
+/* Kinds beside those of objects. */
+#define GC_PARTIAL "partial"       /* broken downloads */
+#define GC_QUARANTINE "quarantine" /* key: its name there */
+#define GC_CCACHE "ccache"         /* the compiler cache's files */
+#define GC_APT "apt"               /* package lists, which stores of earlier versions have */
+
+#define GC_GRACE_SECONDS 3600 /* what the program leaves to who just used it */
+
+struct gc_options {
+	int64_t keep_seconds;  /* what was not used for so long goes; -1: age removes nothing */
+	int64_t max_bytes;     /* the store is brought down to so much; -1: no limit */
+	int64_t grace_seconds; /* what was used within so long stays */
+	int64_t now;           /* seconds since the epoch; 0 = the clock's */
+	bool dry_run;          /* only say what would go */
+	const char *kind;      /* only this kind is looked at; NULL: all */
+	/* what goes whatever its age, if grace_seconds allow it; NULL: nothing */
+	bool (*unwanted)(void *user, const struct store_object *o);
+	void *user;
+};
+
+struct gc_result {
+	/* the compiler cache is one of these, with the key "N files" */
+	struct store_object *removed;
+	size_t count;
+	uint64_t removed_bytes;
+	uint64_t kept_bytes;
+	size_t kept;
+	size_t busy; /* of the kept: those whose lock is held */
+};
+
+/* store_gc: removes what was not used for keep_seconds, then, oldest first, until max_bytes holds:
+ * objects, build trees, broken downloads, the quarantine (by the time things came there), package
+ * lists, files of the compiler cache. What is locked stays, and so do fallback stores. */
+int store_gc(struct store *s, const struct gc_options *o, const struct run *run, struct arena *a, struct gc_result *ret,
+	     struct err *e) MUST_CHECK;
+
+struct store_usage {
+	const char *kind;
+	size_t count;
+	uint64_t bytes;
+	int64_t oldest; /* the earliest of the last uses */
+};
+
+/* store_usage: a row per kind, objects first; kinds that have nothing are left out. */
+int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret, size_t *ret_count,
+		struct err *e) MUST_CHECK;
+/* store_list_builds: the kept build trees, kind "build". */
+int store_list_builds(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count,
+		      struct err *e) MUST_CHECK;
+
+/* All objects of a store hashed again, several at once. */
+
+enum store_fate { STORE_WRONG_KEPT, STORE_WRONG_MOVED, STORE_WRONG_BUSY };
+
+struct store_check { /* a damaged or unreadable object */
+	struct store_object object;
+	struct err why; /* ERR_INTEGRITY: it is damaged; else it could not be read */
+	enum store_fate fate;
+};
+
+struct store_checks {
+	struct store_check *items; /* the wrong ones, in the order of store_list */
+	size_t wrong;
+	size_t checked;
+	uint64_t bytes;
+};
+
+/* store_verify_all: hashes all objects of this store in `threads` threads. With `move` the damaged
+ * ones go to the quarantine, unless somebody holds their lock. Objects that go away meanwhile are
+ * left out. -1 only when the check as a whole fails. */
+int store_verify_all(struct store *s, bool move, unsigned threads, const struct run *run, struct arena *a,
+		     struct store_checks *ret, struct err *e) MUST_CHECK;
+
+/* Worlds in the store: whole root file systems, with links, which no other object has. Each lies at
+ * worlds/<key> as `root`, its `manifest`, and `world.json`, which is written last and whose time is
+ * that of the last use. store_list, store_verify, store_remove and store_gc know them as objects of
+ * the kind STORE_WORLD. */
+
+struct store_world {
+	const char *key;
+	const char *name, *platform; /* "debian13", "x86_64-linux" */
+	const char *tree;            /* sha256 of the manifest */
+	uint64_t bytes;              /* of all its files, so that a list need not look at each */
+};
+
+#define STORE_WORLD_ROOT "root"
+
+/* store_world_find: the root of a published world, here or in a fallback store; NULL in *ret:
+ * none. Marks it used. Its files are not looked at. */
+int store_world_find(struct store *s, const char *key, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* store_world_use: the same for who uses it: one that looks other than when it was last checked is
+ * checked against its manifest. `whole`: each path is looked at, for who runs something of it; else
+ * the directories, which show all but what is written into a file in place. A damaged one is a
+ * warning and counts as none, and store_world_publish moves it to the quarantine. */
+int store_world_use(struct store *s, const char *key, bool whole, struct arena *a, const char **ret,
+		    struct err *e) MUST_CHECK;
+/* store_world_hold: a shared lock, with which garbage collection leaves a world alone. Waits for
+ * who makes it. */
+int store_world_hold(struct store *s, const char *key, const struct run *run, struct lock *ret,
+		     struct err *e) MUST_CHECK;
+/* store_world_publish: `stage` has the tree as `root`; *ret is it at its place. Its manifest is the
+ * text whose sha256 is w->tree: lines as cache/FORMAT.md says. All is on the disk before the
+ * directory is renamed to its place. If a world is there already the stage is dropped. */
+int store_world_publish(struct store *s, const struct store_world *w, const struct buf *manifest, const char *stage,
+			struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* store_world_verify: for store_verify: ERR_INTEGRITY says what is missing, changed or extra. */
+int store_world_verify(const struct store_object *o, const struct run *run, struct err *e) MUST_CHECK;

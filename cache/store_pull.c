@@ -76,14 +76,6 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 	return 0;
 }
 
-/* The remote store is not used again in this run. */
-static void give_up(struct store *s, const struct run *run, struct err *e)
-{
-	if (!atomic_exchange(&s->remote_dead, true))
-		log_warn(run->log, "%s: the remote store is not asked again", e->msg);
-	err_clear(e);
-}
-
 int store_pull(struct store *s, const char *kind, const char *key, const struct run *run, struct arena *a,
 	       const char **ret, struct err *e)
 {
@@ -111,7 +103,11 @@ int store_pull(struct store *s, const char *kind, const char *key, const struct 
 		rc = 0;
 	}
 	store_drop_stage(s, p.stage);
-	if (rc == 0 && got == STORE_GOT_BAD)
-		give_up(s, run, e);
+	if (rc == 0 && got == STORE_GOT_BAD) {
+		/* The remote store is not used again in this run. */
+		if (!atomic_exchange(&s->remote_dead, true))
+			log_warn(run->log, "%s: the remote store is not asked again", e->msg);
+		err_clear(e);
+	}
 	return rc;
 }

@@ -55,16 +55,6 @@ static bool fingerprint(const char *kind, const char *object, bool whole, char r
 	return i > 0;
 }
 
-/* No sync and no rename: half a stamp is another text, and costs a hash. */
-static void write_stamp(const struct store *s, const char *kind, const char *key, const char *print)
-{
-	AUTO_ARENA struct arena a = {0};
-	AUTO_FD int fd =
-		open(store_stamp_path(s, kind, key, &a), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd >= 0)
-		(void)!fs_write_all(fd, print, strlen(print), "stamp", ERR_IGNORED);
-}
-
 static bool is_stamped(const struct store *s, const char *kind, const char *key, const char *print)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -91,8 +81,14 @@ void store_stamp(struct store *s, const char *kind, const char *key, const char 
 		if (strcmp(s->bad.items[i], object) == 0)
 			s->bad.items[i] = s->bad.items[--s->bad.count];
 	pthread_mutex_unlock(&s->mutex);
-	if (fingerprint(kind, object, true, print))
-		write_stamp(s, kind, key, print);
+	if (fingerprint(kind, object, true, print)) {
+		/* No sync and no rename: half a stamp is another text, and costs a hash. */
+		AUTO_ARENA struct arena a = {0};
+		AUTO_FD int fd = open(store_stamp_path(s, kind, key, &a),
+				      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+		if (fd >= 0)
+			(void)!fs_write_all(fd, print, strlen(print), "stamp", ERR_IGNORED);
+	}
 }
 
 /* A fallback store never stops a run: what it lacks is made or fetched. */

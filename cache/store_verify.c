@@ -1,7 +1,6 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
-#include "cache/world.h"
 
 int store_check_source(const char *key, const json_t *files, struct err *e)
 {

@@ -1,5 +1,3 @@
-#include "cache/verify.h"
-
 #include <poll.h>
 
 #include "base/os.h"

@@ -1,5 +1,3 @@
-#include "cache/world.h"
-
 #include <limits.h>
 
 #include "base/os.h"

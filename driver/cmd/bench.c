@@ -1,13 +1,12 @@
 #include <math.h>
 
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "cmd/root.h"
+#include "cmd/select.h"
 #include "core/wheel/wheel.h"
 #include "step/bench/bench.h"
-#include "step/pipeline/pair.h"
-#include "step/watch/report.h"
+#include "step/pipeline/pipeline.h"
+#include "step/watch/watch.h"
 
 enum { PAIRS = 5, PAIRS_MAX = 1000, LIMIT_S = 120, THREADS_MAX = 1024 };
 #define SECONDS 0.3

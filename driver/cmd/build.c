@@ -3,10 +3,9 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/build.h"
-#include "cmd/cost.h"
 #include "core/wheel/wheel.h"
 #include "step/ccache/ccache_remote.h"
-#include "step/pipeline/pipeline_repack.h"
+#include "step/pipeline/make.h"
 
 const struct arg_def cmd_build_options[] = {
 	{"sign-key", 0, ARG_STRING, offsetof(struct cmd_build_base, pipeline.sign_key), "FILE",
@@ -241,17 +240,6 @@ int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct e
 	return cmd_store(c, &q->store, e);
 }
 
-static void set_targets(struct pipeline_request *q, const struct selections *chosen, struct arena *a)
-{
-	struct pipeline_target *targets = arena_array(a, chosen->count, sizeof(*targets));
-	for (size_t i = 0; i < chosen->count; i++) {
-		const struct selection *s = &chosen->items[i];
-		targets[i] = (struct pipeline_target){s->variant, s->release->name, s->note};
-	}
-	q->targets = targets;
-	q->count = chosen->count;
-}
-
 int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struct cmd_build_requests *ret,
 		       struct err *e)
 {
@@ -266,7 +254,13 @@ int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struc
 		.items = arena_array(c->arena, count, sizeof(*ret->items)), .count = count, .targets = chosen.count};
 	for (size_t i = 0; i < count; i++) {
 		ret->items[i] = (struct cmd_build_request){common, &groups[i]};
-		set_targets(&ret->items[i].q, &groups[i].chosen, c->arena);
+		struct pipeline_target *targets = arena_array(c->arena, groups[i].chosen.count, sizeof(*targets));
+		for (size_t k = 0; k < groups[i].chosen.count; k++) {
+			const struct selection *s = &groups[i].chosen.items[k];
+			targets[k] = (struct pipeline_target){s->variant, s->release->name, s->note};
+		}
+		ret->items[i].q.targets = targets;
+		ret->items[i].q.count = groups[i].chosen.count;
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* What the commands that run the pipeline share. */
 #pragma once
-#include "cmd/root.h"
-#include "step/pipeline/check.h"
+#include "cmd/select.h"
+#include "step/pipeline/pipeline.h"
 
 /* The options struct of these commands begins with one. */
 struct cmd_build_base {

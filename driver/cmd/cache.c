@@ -1,8 +1,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "cache/gc.h"
-#include "cache/verify.h"
+#include "cache/store.h"
 #include "cmd/cmd.h"
 
 struct cache_options {

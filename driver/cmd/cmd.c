@@ -4,7 +4,7 @@
 #include "base/sys/json.h"
 #include "cache/store.h"
 #include "core/plan/plan.h"
-#include "step/fetch/fetch_store.h"
+#include "step/fetch/fetch_place.h"
 
 const struct command *cmd_find(const char *name)
 {

@@ -87,7 +87,7 @@ struct cmd_context {
 	const struct toolkits *toolkits;
 	struct store *store;
 	struct fetch_store *remote; /* of the store */
-	/* that the root is of; NULL: none (cmd/root.h) */
+	/* that the root is of; NULL: none (cmd/select.h) */
 	const struct world *world;
 	bool look;            /* the pipeline looks at all of it, before anything of it is run */
 	struct strlist drift; /* of it, as world_result */

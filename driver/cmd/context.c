@@ -3,8 +3,7 @@
 #include "cache/store.h"
 #include "cmd/cmd.h"
 #include "core/root/sandbox.h"
-#include "step/fetch/archives.h"
-#include "step/fetch/fetch_store.h"
+#include "step/fetch/fetch_place.h"
 
 const char *cmd_absolute(struct arena *a, const char *path)
 {

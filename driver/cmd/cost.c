@@ -1,6 +1,5 @@
-#include "cmd/cost.h"
+#include "cmd/select.h"
 
-#include "base/sys/fs.h"
 #include "core/plan/torch_fits.h"
 #include "step/pipeline/pipeline_world.h"
 #include "step/pipeline/torch.h"

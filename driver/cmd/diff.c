@@ -1,7 +1,7 @@
 #include "core/plan/plan.h"
 
 #include "cmd/select.h"
-#include "step/verify/compare.h"
+#include "step/verify/verify.h"
 
 struct diff_options {
 	struct cmd_select_base base;

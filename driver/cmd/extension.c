@@ -1,13 +1,11 @@
 #include "cmd/select.h"
 
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "core/plan/torch_fits.h"
 #include "core/wheel/wheel.h"
 #include "core/world/world.h"
-#include "step/fetch/folder.h"
-#include "step/pipeline/torch.h"
-#include "step/source/extension.h"
+#include "step/fetch/fetch.h"
+#include "step/pipeline/make.h"
+#include "step/source/source.h"
 
 /* The one file that it is made of: the sdist, or the archive that the folder makes. */
 static int add_source(struct cmd_context *c, const char *path, struct package_row *row, struct err *e)

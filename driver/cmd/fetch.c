@@ -1,7 +1,7 @@
 #include "step/fetch/fetch.h"
 
 #include "base/sys/json.h"
-#include "cmd/root.h"
+#include "cmd/select.h"
 #include "step/python/pyenv.h"
 
 struct fetch_command_options {
@@ -113,26 +113,6 @@ static int make_plans(struct cmd_context *c, const struct selections *s, struct 
 	return 0;
 }
 
-/* The Python requirements of the builds that the root lacks. */
-static int fetch_requirements(struct cmd_context *c, struct fetch_item *items, size_t count, struct err *e)
-{
-	struct pyenv_request q = {.kind = cmd_sandbox(c), .offline = c->global->offline};
-	if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_store(c, &q.store, e) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++) {
-		q.plan = items[i].plan;
-		if ((i == 0 || items[i].group != items[i - 1].group) && cmd_root_make(c, items[i].group, e) < 0)
-			return -1;
-		q.root = items[i].group->root;
-		if (pyenv_prepare(&q, c->run, c->arena, &items[i].env, e) < 0) {
-			if (!e->hint[0])
-				err_hint(e, "--sources-only skips the Python requirements");
-			return err_wrap(e, "%s", items[i].plan->variant);
-		}
-	}
-	return 0;
-}
-
 static int run_fetch(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	const struct fetch_command_options *options = c->options;
@@ -151,8 +131,23 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	struct fetch_options o;
 	if (cmd_fetch_options(c, &o, e) < 0 || fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
 		return -1;
-	if (!options->sources_only && fetch_requirements(c, items, chosen.count, e) < 0)
-		return -1;
+	/* The Python requirements of the builds that the root lacks. */
+	if (!options->sources_only) {
+		struct pyenv_request q = {.kind = cmd_sandbox(c), .offline = c->global->offline};
+		if (cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_store(c, &q.store, e) < 0)
+			return -1;
+		for (size_t i = 0; i < chosen.count; i++) {
+			q.plan = items[i].plan;
+			if ((i == 0 || items[i].group != items[i - 1].group) && cmd_root_make(c, items[i].group, e) < 0)
+				return -1;
+			q.root = items[i].group->root;
+			if (pyenv_prepare(&q, c->run, c->arena, &items[i].env, e) < 0) {
+				if (!e->hint[0])
+					err_hint(e, "--sources-only skips the Python requirements");
+				return err_wrap(e, "%s", items[i].plan->variant);
+			}
+		}
+	}
 	if (c->global->quiet && !c->global->json)
 		return 0;
 	json_t *doc = json_pack("{s:i, s:o, s:o, s:i, s:i, s:I, s:f}", "schema", 1, "sources", sources_json(sources, n),

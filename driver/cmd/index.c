@@ -2,8 +2,7 @@
 
 #include "base/sys/json.h"
 #include "cmd/cmd.h"
-#include "step/index/index_variants.h"
-#include "step/pack/repack.h"
+#include "step/pack/pack.h"
 
 struct index_options {
 	struct cmd_globals global;

@@ -7,7 +7,7 @@
 #include "core/wheel/wheel.h"
 #include "core/world/world.h"
 #include "step/test/test.h"
-#include "step/world/toolkit_rules.h"
+#include "step/world/toolkit_tree.h"
 
 enum { RELEASES, MATRICES, PROFILES, ISAS, GPUS, TOOLKITS, BLAS, TOGGLES, SECTIONS };
 

@@ -1,9 +1,8 @@
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "cmd/cost.h"
+#include "cmd/select.h"
 #include "core/variant/variant.h"
 #include "step/ccache/ccache_remote.h"
-#include "step/compile/backend.h"
+#include "step/compile/build_parts.h"
 
 struct matrix_options {
 	struct cmd_select_base base;

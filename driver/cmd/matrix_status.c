@@ -2,10 +2,9 @@
  * what it said (log/ID.log), and what it made (out/ID; dist where something else started the jobs). */
 #include <time.h>
 
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "cmd/cost.h"
-#include "step/watch/report.h"
+#include "cmd/select.h"
+#include "step/watch/watch.h"
 
 #define STATE_MAX_BYTES (1u << 20)
 #define LOG_TAIL 16384

@@ -1,9 +1,9 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "cmd/cost.h"
+#include "cmd/select.h"
 #include "core/machine/detect.h"
 #include "core/plan/torch_fits.h"
-#include "step/pipeline/torch.h"
+#include "step/pipeline/make.h"
 
 struct plan_command_options {
 	struct cmd_select_base base;
@@ -234,20 +234,6 @@ static int read_machine(struct cmd_context *c, const struct selections *chosen, 
 	return 0;
 }
 
-/* JSON is an array of plans alone, so there the cost goes to standard error. */
-static int add_cost(struct cmd_context *c, const struct selections *chosen, struct output *o, struct err *e)
-{
-	const struct cmd_select_base *base = c->options;
-	const char *cost;
-	if (cmd_units_cost(c, &base->select.units, chosen, &cost, e) < 0)
-		return -1;
-	if (c->global->json)
-		log_info(c->run->log, "%s", cost);
-	else
-		json_array_append_new(o->all, json_pack("{s:s}", "-cost", cost));
-	return 0;
-}
-
 static int plan_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct plan_command_options *options = c->options;
@@ -262,8 +248,17 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	for (size_t i = 0; i < chosen.count; i++)
 		if (put_one(c, &chosen.items[i], groups[i], matrix != NULL, &o, e) < 0)
 			return -1;
-	if (matrix && add_cost(c, &chosen, &o, e) < 0)
-		return -1;
+	/* JSON is an array of plans alone, so there the cost goes to standard error. */
+	if (matrix) {
+		const struct cmd_select_base *base = c->options;
+		const char *cost;
+		if (cmd_units_cost(c, &base->select.units, &chosen, &cost, e) < 0)
+			return -1;
+		if (c->global->json)
+			log_info(c->run->log, "%s", cost);
+		else
+			json_array_append_new(o.all, json_pack("{s:s}", "-cost", cost));
+	}
 	const bool one = !matrix && chosen.count == 1;
 	c->wraps = o.detail == PLAN_CHANGES;
 	if (cmd_show(c, json_incref(one ? json_array_get(o.all, 0) : o.all), one ? one_rows : all_rows, e) < 0)

@@ -1,6 +1,5 @@
-#include "step/pack/repack.h"
+#include "step/pack/pack.h"
 
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"
 

@@ -1,11 +1,10 @@
-#include "cmd/root.h"
+#include "cmd/select.h"
 
 #include "base/sys/machine.h"
-#include "cache/world.h"
-#include "cmd/cost.h"
+#include "cache/store.h"
 #include "core/world/world.h"
 #include "step/pipeline/pipeline_world.h"
-#include "step/python/covers.h"
+#include "step/python/pyenv.h"
 
 #define WORLD_ROOT "world:"
 

@@ -1,10 +1,10 @@
-#include "cmd/root.h"
+#include "cmd/select.h"
 
 #include "core/machine/detect.h"
 #include "core/root/sandbox.h"
 #include "core/variant/variant.h"
 #include "core/world/world.h"
-#include "step/source/patch.h"
+#include "step/source/source.h"
 
 #define SELECT(type, field) (type), offsetof(struct cmd_select_base, select.field)
 

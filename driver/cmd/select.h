@@ -1,7 +1,10 @@
 /* Which variants a command is about, for all commands that take a profile or variants. */
 #pragma once
 #include "cmd/cmd.h"
+#include "core/ci/ci.h"
 #include "core/plan/plan.h"
+#include "core/world/world.h"
+#include "step/pipeline/make.h"
 
 struct cmd_select {
 	const char *profile;
@@ -79,3 +82,107 @@ struct cmd_extension {
  * one name, ERR_CONFIG for a name that is not pinned. */
 int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p, struct cmd_extension *ret,
 		  struct err *e) MUST_CHECK;
+
+/* The root that a command works in: a directory of --root, this machine's own, or that of a world:
+ * the one that --root world:NAME names, else the one that the release's table has. */
+
+/* What is known of a root that a command only looks at. */
+struct cmd_root_state {
+	const struct world *world; /* NULL: it is not a world's */
+	bool made;                 /* cmd_root gives it as it is; true without a world */
+	const char *dir;           /* of a world that is made; else NULL */
+	uint64_t missing;          /* bytes of its files that the store lacks, to make it */
+	unsigned unknown;          /* of how many more the size is not known */
+	struct strlist archives;   /* Debian archives that those files come from */
+};
+
+/* Variants that stand on the same root. */
+struct cmd_root_group {
+	struct selections chosen;
+	const struct world *world;          /* NULL: it is not a world's */
+	struct err why;                     /* they can stand on none; empty: they can */
+	struct strlist drift;               /* once it is made: of the world, as world_result */
+	struct root *root;                  /* NULL: not made yet */
+	const struct cmd_root_state *state; /* NULL: nobody looked yet */
+};
+
+/* cmd_root_groups: variants by the root that each stands on, in the order of their first: one group
+ * with a directory as --root or without a sandbox, else one for each world. Those that can stand
+ * on none, or not on the world that --root names, are groups of their own, with the reason
+ * (ERR_POLICY). Makes nothing. */
+int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
+		    struct err *e) MUST_CHECK;
+/* cmd_root_each: for plans, the group of each variant; its world may be that of another platform
+ * than this machine's. */
+int cmd_root_each(struct cmd_context *c, const struct selections *s, struct cmd_root_group *const **ret,
+		  struct err *e) MUST_CHECK;
+/* cmd_root_enter: cmd_root, and all that is asked of it, is that of this group from here on; it is
+ * made when it is first asked for. */
+void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g);
+/* cmd_root_make: enters it and has its root made, which it keeps. The error of a group that has
+ * none is its reason. */
+int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e) MUST_CHECK;
+/* cmd_root_look: whether there is a root yet; makes nothing. */
+int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e) MUST_CHECK;
+/* cmd_root_default: without --root and with a sandbox, the world that builds of a release stand on
+ * without CUDA becomes that of the command; where there is none, this machine's root stays. */
+int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct err *e) MUST_CHECK;
+/* cmd_root_named: the world that --root names, loaded; NULL: it names none. Makes nothing. */
+int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *e) MUST_CHECK;
+/* cmd_root_python: the Python that a build of this release is for, if neither it nor a world is
+ * named: that of the root, or of the world that it would be; NULL: none that can be told without
+ * running it. */
+int cmd_root_python(struct cmd_context *c, const struct release_row *r, const struct profile *p, const char *cuda,
+		    const char **ret, struct err *e) MUST_CHECK;
+/* cmd_world_text: "debian13, 391.1 MB to download", "debian13, made". cmd_world_json: a new
+ * reference; null without a world. */
+char *cmd_world_text(const struct cmd_root_state *r, struct arena *a);
+json_t *cmd_world_json(const struct cmd_root_state *r);
+
+/* What a planned build takes on this machine and what it needs, for the commands that say it. */
+
+struct cmd_cost {
+	struct cost cost;
+	struct cost_downloads downloads;
+	unsigned jobs;
+	bool torch; /* one that is built first is not in it */
+};
+
+/* cmd_cost: by the tables and what is in the store; `root` is what it stands
+ * on, `torch` what --torch names (NULL: nothing). */
+int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root, const char *torch,
+	     struct arena *a, struct cmd_cost *ret, struct err *e) MUST_CHECK;
+/* cmd_cost_time: the line for people. */
+char *cmd_cost_time(const struct cmd_cost *k, struct arena *a);
+
+/* cmd_needs_request: of the root that the command stands on (cmd_root_enter): that one, or of a
+ * world that is not made yet this machine's, with what it will take. `plan` NULL: of the
+ * release. */
+int cmd_needs_request(struct cmd_context *c, const struct release_row *release, const struct plan *plan,
+		      struct preflight_request *ret, struct err *e) MUST_CHECK;
+/* cmd_needs_reach: the network's row: asks the places of what the store lacks. */
+int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e) MUST_CHECK;
+/* cmd_has_others: whether a wheel may come from another store, and nothing is built. */
+bool cmd_has_others(const struct cmd_context *c);
+/* cmd_needs_before: refuses variants of one root by what can be known before it is made: tables,
+ * machine, network. `matrix`: a variant that the tables refuse is left to its build. */
+int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool matrix, struct err *e) MUST_CHECK;
+/* cmd_needs_network: refuses (ERR_NETWORK) a plan whose sources or world's files no place has. */
+int cmd_needs_network(struct cmd_context *c, const struct plan *p, struct err *e) MUST_CHECK;
+/* cmd_needs_space: refuses a world that is to be made where the store's disk has no room for it. */
+int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e) MUST_CHECK;
+/* cmd_needs_plan: refuses a plan that its world cannot serve, by the world's locks. */
+int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w, struct err *e) MUST_CHECK;
+
+/* What the files about matrices share. */
+/* matrix_cost: sets what each job may use: processors by --jobs or the format's row,
+ * memory and time by the tables and what is known of this machine's speed. */
+int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
+		struct err *e) MUST_CHECK;
+/* matrix_status: prints how far the run in a directory is: a table, json or html. */
+int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e) MUST_CHECK;
+
+/* cmd_units_cost: a line on how many units the variants compile, and how many of them are distinct,
+ * by the compile commands of configured trees; without trees, what is known without. */
+int cmd_units_cost(struct cmd_context *c, const struct strlist *trees, const struct selections *chosen,
+		   const char **ret, struct err *e) MUST_CHECK;

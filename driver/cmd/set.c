@@ -1,13 +1,9 @@
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"
-#include "cmd/cost.h"
 #include "core/plan/torch_fits.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"
 #include "step/index/index.h"
-#include "step/index/set_write.h"
 
 struct set_options {
 	struct cmd_build_base base;

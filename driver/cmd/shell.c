@@ -1,8 +1,7 @@
 #include "cache/store.h"
 #include "cmd/cmd.h"
 #include "core/variant/variant.h"
-#include "step/compile/build_tree.h"
-#include "step/compile/work_tree.h"
+#include "step/compile/build.h"
 
 static const struct build_tree *tree_of(const struct build_tree *trees, size_t count, const char *variant)
 {

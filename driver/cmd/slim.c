@@ -4,8 +4,8 @@
 #include "core/machine/detect.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"
-#include "step/fetch/wheel_index.h"
-#include "step/pack/cut_wheel.h"
+#include "step/fetch/fetch.h"
+#include "step/pack/pack.h"
 #include "step/slim/slim_env.h"
 
 #define GENERATOR "ptbuild " PTBUILD_VERSION

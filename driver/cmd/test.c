@@ -1,9 +1,8 @@
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "cmd/build.h"
 #include "core/wheel/wheel.h"
-#include "step/pipeline/tests.h"
-#include "step/verify/verify_run.h"
+#include "step/pipeline/pipeline.h"
+#include "step/verify/verify.h"
 
 struct test_options {
 	struct cmd_build_base base;

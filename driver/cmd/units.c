@@ -1,4 +1,4 @@
-#include "cmd/cost.h"
+#include "cmd/select.h"
 
 #include "base/sys/json.h"
 #include "core/ci/ci.h"

@@ -2,8 +2,8 @@
 
 #include "base/sys/json.h"
 #include "cmd/cmd.h"
-#include "step/pack/provenance.h"
-#include "step/pipeline/torch.h"
+#include "step/pack/pack.h"
+#include "step/pipeline/make.h"
 
 struct verify_options {
 	struct cmd_globals global;
@@ -145,17 +145,6 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	return verify_wheel(&q, c->run, c->arena, ret, e);
 }
 
-/* A wheel with GPU code is for a machine with a GPU; without any, no driver is asked. */
-static int judge_machine(struct cmd_context *c, const struct verify_report *r, struct fit *ret, struct err *e)
-{
-	const struct hardware_facts *facts;
-	const struct hardware *machine;
-	if (cmd_machine(c, r->runs_on.gpu.count > 0, &facts, &machine, e) < 0)
-		return -1;
-	fit_of(&r->runs_on, NULL, facts, machine, c->arena, ret);
-	return 0;
-}
-
 /* What is broken may not run where it would fit. */
 static void judge_errors(const struct verify_report *r, struct arena *a, struct fit *fit)
 {
@@ -233,8 +222,14 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 			return -1;
 		struct fit fit;
 		bool known = r.runs_on.python != NULL && !o->ci;
-		if (known && judge_machine(c, &r, &fit, e) < 0)
-			return -1;
+		/* A wheel with GPU code is for a machine with a GPU; without any, no driver is asked. */
+		if (known) {
+			const struct hardware_facts *facts;
+			const struct hardware *machine;
+			if (cmd_machine(c, r.runs_on.gpu.count > 0, &facts, &machine, e) < 0)
+				return -1;
+			fit_of(&r.runs_on, NULL, facts, machine, c->arena, &fit);
+		}
 		if (known)
 			judge_errors(&r, c->arena, &fit);
 		json_t *doc = verify_json(&r);

@@ -1,16 +1,11 @@
-#include "cache/world.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "cache/gc.h"
-#include "cmd/cost.h"
+#include "cache/store.h"
+#include "cmd/select.h"
 #include "core/world/world.h"
-#include "step/fetch/archives.h"
-#include "step/fetch/wheel_index.h"
-#include "step/lock/lock_files.h"
+#include "step/fetch/fetch.h"
 #include "step/lock/lock_make.h"
 #include "step/pipeline/pipeline_world.h"
-#include "step/pipeline/pipeline_world_copy.h"
 
 struct world_options {
 	struct cmd_globals global;
@@ -279,18 +274,6 @@ static int add_base(struct cmd_context *c, const char *profiles, struct lock_req
 	return err_hint(e, "make it first: ptbuild world lock %s --platform %s --write", o->base, q->platform);
 }
 
-static int find_archives(struct cmd_context *c, struct store *store, const struct fetch_options *o,
-			 const struct world_part *p, const char *platform, struct world_entry **ret, struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	const char *file;
-	if (fetch_page(store, p->manifest, NULL, MANIFEST_MAX, o, c->run, c->arena, &file, e) < 0 ||
-	    fs_read(TRUSTED, file, MANIFEST_MAX, &text, e) < 0)
-		return -1;
-	return lock_redist(text.data, text.len, p->manifest, p->archives, p->archives_count, platform, c->arena, ret,
-			   e);
-}
-
 /* The wheels and the archives that a part asks for, as the Python index and NVIDIA's manifest have them now, in the
  * place of those in the lock. What a python asks for is pinned by hand and stays. */
 static int lock_files(struct cmd_context *c, const struct world_part *p, struct world_lock *l, struct err *e)
@@ -316,8 +299,16 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 		    lock_wheel(p->wheels[i], l->platform, page.files, page.count, c->arena, &wheels[i], e) < 0)
 			return -1;
 	}
-	if (p->archives_count && find_archives(c, store, &fetch, p, l->platform, &archives, e) < 0)
-		return -1;
+	if (p->archives_count) {
+		AUTO_BUF struct buf text = {0};
+		const char *file;
+		if (fetch_page(store, p->manifest, NULL, MANIFEST_MAX, &fetch, c->run, c->arena, &file, e) < 0 ||
+		    fs_read(TRUSTED, file, MANIFEST_MAX, &text, e) < 0)
+			return -1;
+		if (lock_redist(text.data, text.len, p->manifest, p->archives, p->archives_count, l->platform, c->arena,
+				&archives, e) < 0)
+			return -1;
+	}
 	lock_replace(l, WORLD_WHEEL, wheels, p->wheels_count, c->arena);
 	lock_replace(l, WORLD_FILE, archives, p->archives_count, c->arena);
 	return 0;

@@ -37,7 +37,7 @@ JOBS = len(os.sched_getaffinity(0))
 OWN = {"PTBUILD_LINKER", "CMAKE_TOOLCHAIN_FILE", "HOME", "TMPDIR", "PATH", "USE_PRECOMPILED_HEADERS", "TORCH_NVCC_FLAGS"}
 # The same options for the compiler on both sides, else the two would not build the same thing.
 ENTRIES = 'add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=/ptbuild/src/=>")\n'
-# What BACKEND_HEAP (driver/step/compile/backend.h) adds where there is memory to spare.
+# What BACKEND_HEAP (driver/step/compile/build_parts.h) adds where there is memory to spare.
 HEAP = "--param=ggc-min-heapsize=1048576"
 ONE_NAME = 'set(HAVE_SOVERSION "OFF" CACHE STRING "")\n'
 

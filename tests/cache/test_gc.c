@@ -1,6 +1,6 @@
 #include "store_fixture.h"
 
-#include "cache/gc.h"
+#include "cache/store.h"
 
 static struct gc_result gc(struct fixture *f, struct gc_options o)
 {

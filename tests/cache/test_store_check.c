@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "cache/verify.h"
+#include "cache/store.h"
 
 static void list_is_sorted_and_complete(void **state)
 {

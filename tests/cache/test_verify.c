@@ -1,6 +1,6 @@
 #include "store_fixture.h"
 
-#include "cache/verify.h"
+#include "cache/store.h"
 
 static struct store_checks verify(struct fixture *f, bool move)
 {

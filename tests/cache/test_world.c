@@ -2,9 +2,7 @@
 #include "store_fixture.h"
 
 #include "base/buf.h"
-#include "cache/gc.h"
-#include "cache/verify.h"
-#include "cache/world.h"
+#include "cache/store.h"
 
 /* A tree of two files, a link that leads nowhere and an empty directory; its manifest. */
 static const char *world_stage(struct fixture *f, struct buf *manifest)

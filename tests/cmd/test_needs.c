@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/sys/fs.h"
-#include "step/fetch/fetch_probe.h"
+#include "step/fetch/fetch.h"
 
 #ifdef __x86_64__
 #define PROFILE "cpu-avx2"

@@ -4,7 +4,7 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "step/watch/report.h"
+#include "step/watch/watch.h"
 
 static void make_up(struct watch_result *w, size_t count, struct arena *a)
 {

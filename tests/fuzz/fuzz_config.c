@@ -5,7 +5,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "step/compile/check_config.h"
+#include "step/compile/build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

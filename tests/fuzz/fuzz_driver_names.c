@@ -5,7 +5,7 @@
 
 #include "core/elf/elf.h"
 #include "core/elf/elf_map.h"
-#include "step/world/driver_names.h"
+#include "step/world/toolkit_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

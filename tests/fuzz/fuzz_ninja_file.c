@@ -5,7 +5,7 @@
 
 #include "core/ninja/ninja.h"
 #include "core/ninja/ninja_parts.h"
-#include "step/compile/build_log.h"
+#include "step/compile/build_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/plan/plan.h"
-#include "step/source/patch.h"
+#include "step/source/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

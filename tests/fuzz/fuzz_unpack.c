@@ -8,7 +8,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "step/source/unpack.h"
+#include "step/source/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

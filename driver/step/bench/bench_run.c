@@ -194,14 +194,6 @@ static int run_once(struct benching *b, enum bench_side side, unsigned threads, 
 	return 0;
 }
 
-/* What did not work on a side is not tried in later pairs: a time limit each would be long. */
-static void give_up(struct benching *b, const struct bench_said *said)
-{
-	for (size_t i = 0; i < said->count; i++)
-		if (said->answers[i].why)
-			strlist_once(&b->given_up, b->arena, said->answers[i].name);
-}
-
 static int run_set(struct benching *b, unsigned threads, struct bench_set *ret, struct err *e)
 {
 	size_t count = (size_t)b->q->pairs * BENCH_SIDES;
@@ -219,8 +211,12 @@ static int run_set(struct benching *b, unsigned threads, struct bench_set *ret, 
 			if (run_once(b, side, threads, &pair[side], e) < 0)
 				return -1;
 		}
-		for (unsigned n = 0; n < BENCH_SIDES; n++)
-			give_up(b, &pair[n]);
+		for (unsigned n = 0; n < BENCH_SIDES; n++) {
+			/* What did not work on a side is not tried in later pairs: a time limit each would be long. */
+			for (size_t i = 0; i < pair[n].count; i++)
+				if (pair[n].answers[i].why)
+					strlist_once(&b->given_up, b->arena, pair[n].answers[i].name);
+		}
 	}
 	bench_judge(runs, b->q->pairs, threads, b->arena, ret);
 	return 0;

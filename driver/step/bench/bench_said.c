@@ -1,4 +1,4 @@
-#include "step/bench/bench_said.h"
+#include "step/bench/bench.h"
 
 #include <math.h>
 

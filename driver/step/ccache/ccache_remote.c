@@ -7,8 +7,6 @@
 
 #include "base/os.h"
 #include "base/sys/fs.h"
-#include "step/ccache/ccache_resp.h"
-#include "step/ccache/ccache_server.h"
 
 enum { MAX_CONNECTIONS = 256, CHUNK = 64 * 1024, QUIET_SECONDS = 60, BUSY_MS = 100 };
 

@@ -1,4 +1,4 @@
-#include "step/ccache/ccache_resp.h"
+#include "step/ccache/ccache_remote.h"
 
 #include <strings.h>
 

@@ -1,13 +1,9 @@
-#include "step/ccache/ccache_server.h"
+#include "step/ccache/ccache_remote.h"
 
 #include <hiredis/hiredis.h>
 #include <poll.h>
 #include <strings.h>
 #include <sys/socket.h>
-
-#include "base/run.h"
-#include "base/strlist.h"
-#include "step/ccache/ccache_resp.h"
 
 enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, STALL_BYTES = 1024 };
 

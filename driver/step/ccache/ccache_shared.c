@@ -1,10 +1,9 @@
-#include "step/ccache/ccache_shared.h"
+#include "step/ccache/ccache_remote.h"
 
 #include <time.h>
 
 #include "base/os.h"
 #include "base/sys/fs.h"
-#include "step/ccache/ccache_resp.h"
 
 #define ALPHABET "0123456789abcdefghijklmnopqrstuv"
 enum {

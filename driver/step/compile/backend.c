@@ -1,4 +1,4 @@
-#include "step/compile/backend.h"
+#include "step/compile/build_parts.h"
 
 #include "base/sys/digest.h"
 

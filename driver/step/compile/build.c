@@ -5,7 +5,6 @@
 #include "base/sys/machine.h"
 #include "core/root/sandbox.h"
 #include "step/compile/build_parts.h"
-#include "step/compile/build_tree.h"
 
 /* The sandbox every command of the build runs in, its environment still empty. */
 static int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox *s, struct err *e)

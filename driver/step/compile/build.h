@@ -1,9 +1,41 @@
 /* Build: runs a package's own build in the sandbox and checks its configuration against the plan.
  * */
 #pragma once
+#include "base/sys/lock.h"
 #include "core/ninja/ninja.h"
+#include "core/plan/plan.h"
 #include "core/root/jobs.h"
-#include "step/compile/check_config.h"
+
+/* Asked = got: PyTorch turns features off with no more than a warning, so the configuration is read
+ * back and compared with the plan. */
+
+struct config_report {
+	size_t entries;  /* cache entries compared */
+	size_t commands; /* compile commands looked at */
+	size_t host_units, device_units;
+	size_t overridden; /* host units that take a CPU flag of the plan back */
+	char first_overridden[400];
+};
+
+/* All files lie below `top`; `log` is the build's, NULL for none. */
+/* check_config_cache: every setting of plan->cmake against a CMakeCache.txt (booleans by meaning:
+ * ON = 1 = TRUE), then against the summary that the configuration printed into the log, if any: it
+ * shows what CMake variables became behind the cache's back. ERR_POLICY lists the differences, each
+ * with the log line that explains it; ERR_INTEGRITY names the line of a damaged cache. */
+int check_config_cache(const struct plan *p, const char *top, const char *cache, const char *log,
+		       struct config_report *r, struct err *e) MUST_CHECK;
+/* check_config_commands: in a compile_commands.json every C and C++ command has all the plan's CPU
+ * flags, none has -march=native or -mtune=native, and no CUDA command has a CPU flag. ERR_POLICY
+ * names the first unit and the count. A flag that a later word takes back (-mno-avx2, another
+ * -mcpu=) is counted, and refused when most units have one. */
+int check_config_commands(const struct plan *p, const char *top, const char *commands, struct config_report *r,
+			  struct err *e) MUST_CHECK;
+/* check_config_tree: finds CMakeCache.txt and compile_commands.json below `build` and checks
+ * them; of extensions built without CMake the commands that the log has, and the build.ninja that
+ * the last of them left. ERR_POLICY when there is none, or with `cmake` when one of CMake's two is
+ * missing. ERR_BUILD when CMake's own log says that a program was killed. */
+int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log, bool cmake,
+		      struct config_report *r, struct err *e) MUST_CHECK;
 
 /* Gets the events of a build, in the caller's thread. Functions may be NULL. */
 struct build_observer {
@@ -94,3 +126,58 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
  * After a reboot (another boot id than the last run's) files may be empty or have holes: the mark
  * of whole sources is removed, so that the tree is made anew. It logs what it does. */
 int build_mend(const char *build_dir, const struct run *run, struct err *e) MUST_CHECK;
+
+/* Build trees that were kept: their variants, and the sandboxes they were built in. */
+
+struct plan;
+
+struct build_tree {
+	const char *dir; /* <store>/build/<key> */
+	const char *key; /* the compile key */
+	const char *variant;
+	int64_t used; /* ns since the epoch: when it was last built in */
+};
+
+/* build_tree_save: writes variant and sandbox into the tree `dir`. */
+int build_tree_save(const char *dir, const struct plan *p, const struct sandbox *s, struct err *e) MUST_CHECK;
+/* build_tree_list: the trees below `builds` (<store>/build) with such a file, the latest first. A
+ * missing directory has none. */
+int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret, size_t *ret_count,
+		    struct err *e) MUST_CHECK;
+/* build_tree_enter: runs argv (NULL: a shell) in the tree's sandbox with the caller's terminal and
+ * streams. A command's status other than 0 is ERR_BUILD; a shell's is ignored. */
+int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run,
+		     struct err *e) MUST_CHECK;
+
+/* Where a build tree is worked in. Without a sandbox that is the sandbox's own path on this machine
+ * (core/root/sandbox.h), where one tree lies at a time; between builds it lies in the store,
+ * or, where the store is on another file system, beside the place. */
+
+struct work_tree {
+	const char *dir;  /* where it is worked in */
+	const char *rest; /* where it lies after work_tree_give_back */
+	const char *home; /* the directory in the store, which stays while it is elsewhere */
+	const char *top;  /* the place; NULL: it is worked in where it is */
+	bool apart;       /* on another file system than the home */
+	struct lock lock; /* of the place */
+};
+
+#define WORK_TREE_NONE ((struct work_tree){.lock = LOCK_NONE})
+#define AUTO_WORK_TREE CLEANUP(work_tree_release)
+
+/* work_tree_take: the tree of `home` into the place `top` (NULL: it is worked in at home). Waits
+ * for who works there, as lock_acquire. A tree that a killed build left there goes to where it
+ * rests; of a home that is gone it is removed. The caller holds the tree's own lock. ERR_POLICY:
+ * the place cannot be had. */
+int work_tree_take(const char *top, const char *home, const struct run *run, struct arena *a, struct work_tree *ret,
+		   struct err *e) MUST_CHECK;
+/* work_tree_give_back: the tree to where it rests, and the place to others. work_tree_remove: the
+ * tree is removed instead, and its home. After either nothing is held, whatever was returned; what
+ * could not be moved is moved by who takes the place next. */
+int work_tree_give_back(struct work_tree *w, struct err *e) MUST_CHECK;
+int work_tree_remove(struct work_tree *w, struct err *e) MUST_CHECK;
+/* work_tree_release: gives up the place as it is, as a kill does. */
+void work_tree_release(struct work_tree *w);
+/* work_tree_settle: what a killed build left in the place goes to where it rests, unless somebody
+ * works there. A failure is left to who takes the place next. */
+void work_tree_settle(const char *top, const struct run *run);

@@ -1,6 +1,4 @@
-#include "step/compile/build_log.h"
-
-#include "base/err.h"
+#include "step/compile/build_parts.h"
 
 #define MAX_ERROR 500
 

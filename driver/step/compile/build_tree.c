@@ -1,9 +1,8 @@
-#include "step/compile/build_tree.h"
+#include "step/compile/build.h"
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
-#include "step/compile/work_tree.h"
 
 #define FILE_NAME "tree.json"
 

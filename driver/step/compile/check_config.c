@@ -1,11 +1,9 @@
-#include "step/compile/check_config.h"
-
 #include <strings.h>
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/ninja/ninja.h"
-#include "step/compile/build_log.h"
+#include "step/compile/build_parts.h"
 
 #define MAX_TEXT (UINT64_C(512) << 20)
 
@@ -40,12 +38,17 @@ static const struct setting *find_setting(const struct settings *l, const char *
 	return NULL;
 }
 
-/* The first line of the log that names the setting together with a word such as "not found". */
-static void explain_from_log(const char *log, const char *name, struct buf *out)
+static void add_difference(struct buf *out, size_t *count, const struct setting *s, const char *where, const char *got,
+			   const char *log)
 {
+	if ((*count)++ >= 12)
+		return;
+	buf_printf(out, "%s%s: asked %s, got %s in %s", *count > 1 ? "; " : "", s->name, s->value,
+		   got ? got : "nothing", where);
+	/* The first line of the log that names the setting together with a word such as "not found". */
 	static const char *const words[] = {"not found", "Not compiling", "disabl",    "Disabl", "OFF",
 					    "Turning",   "could not",     "Could not", "without"};
-	for (const char *p = log; p && (p = strstr(p, name)) != NULL; p += strlen(name)) {
+	for (const char *p = log; p && (p = strstr(p, s->name)) != NULL; p += strlen(s->name)) {
 		const char *start = p, *end = strchr(p, '\n');
 		while (start > log && start[-1] != '\n')
 			start--;
@@ -61,16 +64,6 @@ static void explain_from_log(const char *log, const char *name, struct buf *out)
 			}
 		}
 	}
-}
-
-static void add_difference(struct buf *out, size_t *count, const struct setting *s, const char *where, const char *got,
-			   const char *log)
-{
-	if ((*count)++ >= 12)
-		return;
-	buf_printf(out, "%s%s: asked %s, got %s in %s", *count > 1 ? "; " : "", s->name, s->value,
-		   got ? got : "nothing", where);
-	explain_from_log(log, s->name, out);
 }
 
 /* One line "NAME:TYPE=VALUE"; NAME may be quoted. Gives pointers into the line. */

@@ -1,4 +1,4 @@
-#include "step/compile/work_tree.h"
+#include "step/compile/build.h"
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

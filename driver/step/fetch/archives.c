@@ -1,4 +1,4 @@
-#include "step/fetch/archives.h"
+#include "step/fetch/fetch.h"
 
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
@@ -125,17 +125,6 @@ static int add_address(struct strlist *l, struct arena *a, const char *address, 
 	return 0;
 }
 
-static int add_variable(const char *archive, struct arena *a, struct strlist *ret, struct err *e)
-{
-	struct strlist urls = {0};
-	const char *name = variable_of(archive, a), *value = getenv(name);
-	strlist_split(&urls, a, value ? value : "", " \t\n");
-	for (size_t i = 0; i < urls.count; i++)
-		if (add_address(ret, a, urls.items[i], name, e) < 0)
-			return -1;
-	return 0;
-}
-
 static int add_file(const char *archive, const char *file, struct arena *a, struct strlist *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
@@ -185,8 +174,15 @@ int archives_find(const char *archive, const struct fetch_options *o, const stru
 		    add_address(&out, a, word + len + 1, "--archive", e) < 0)
 			return -1;
 	}
-	if ((!out.count && add_variable(archive, a, &out, e) < 0) ||
-	    (!out.count && (add_file(archive, o->archives_file, a, &out, e) < 0 ||
+	if (!out.count) {
+		struct strlist urls = {0};
+		const char *name = variable_of(archive, a), *value = getenv(name);
+		strlist_split(&urls, a, value ? value : "", " \t\n");
+		for (size_t k = 0; k < urls.count; k++)
+			if (add_address(&out, a, urls.items[k], name, e) < 0)
+				return -1;
+	}
+	if ((!out.count && (add_file(archive, o->archives_file, a, &out, e) < 0 ||
 			    add_apt(archive, o->any_site, run, a, &out, e) < 0)))
 		return -1;
 	*ret = out;

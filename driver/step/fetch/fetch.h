@@ -1,6 +1,7 @@
 /* Fetch: sources into the store. The only step that uses the network. */
 #pragma once
 #include "core/tables/tables.h"
+#include "core/wheel/wheel.h"
 
 struct store;
 
@@ -64,3 +65,104 @@ int fetch_latest(struct store *store, const char *place, uint64_t max, const str
 /* fetch_page: the same of a page at a URL, asked for as the media type `accept` (NULL: any). */
 int fetch_page(struct store *store, const char *url, const char *accept, uint64_t max, const struct fetch_options *o,
 	       const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+
+/* Whether what is to be downloaded can be had: one small request to each of its places, all at
+ * once, before anything long. */
+
+enum { FETCH_PROBE_MS = 3000 }; /* for all of them together */
+
+/* fetch_probe: ret_why[i] is NULL where a place of sources[i], or a mirror, answers or has the
+ * file; else what each said. A server that says that it has no such file does not have it, but for
+ * a Debian archive, whose files come and go. Nothing is kept. -1 only when interrupted. */
+int fetch_probe(const struct fetch_source *sources, size_t count, const struct fetch_options *o, const struct run *run,
+		struct arena *a, const char **ret_why, struct err *e) MUST_CHECK;
+
+/* Where Debian archives are, as the user or the machine names them. The tree has no address. */
+
+struct deb_place { /* deb:ARCHIVE/PATH */
+	const char *archive, *path;
+};
+
+/* deb_place_parse: of what follows "deb:". ERR_CONFIG if it is none. */
+int deb_place_parse(const char *place, struct arena *a, struct deb_place *ret, struct err *e) MUST_CHECK;
+/* archives_word: whether a word of --archive is "NAME=URL" with an http, https or file URL or an
+ * absolute path; else ERR_USAGE. */
+int archives_word(const char *word, struct err *e) MUST_CHECK;
+/* archives_find: the addresses of an archive, without a slash at their ends: those of --archive,
+ * else of PTBUILD_ARCHIVE_<NAME>, else of the file and then of the machine's apt-get. None: an
+ * empty list. ERR_CONFIG for an address or a line that is none. */
+int archives_find(const char *archive, const struct fetch_options *o, const struct run *run, struct arena *a,
+		  struct strlist *ret, struct err *e) MUST_CHECK;
+/* archives_snapshots: the archive of an archive's snapshots, "debian-snapshot" of "debian". */
+char *archives_snapshots(const char *archive, struct arena *a) __attribute__((returns_nonnull));
+/* archives_unknown: ERR_NETWORK: nothing names an address of it, and what to set. */
+int archives_unknown(const char *archive, struct err *e);
+
+/* apt_sites: the sites of an archive ("debian", "debian-security") by apt-get of this machine; none
+ * where it has none, or knows no such archive. `any`: at once, with those of others that have a
+ * component "main". */
+int apt_sites(const char *archive, bool any, const struct run *run, struct arena *a, struct strlist *ret,
+	      struct err *e) MUST_CHECK;
+
+/* fetch_archive: fetches the suite's InRelease, unchecked, and gives the addresses of the
+ * archive, those of its snapshots last; offline only directories. ERR_NETWORK, with the hint of
+ * --archive, where none has it; as fetch_all offline, and for an archive without an address. */
+int fetch_archive(struct store *store, const char *archive, const char *suite, const struct fetch_options *o,
+		  const struct run *run, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+
+/* A folder of the user's as a source: the archive that it makes, the same for the same files. */
+
+/* folder_pack: writes a tar of the files in `dir`, below `top` in it, to `fd` (-1: nowhere) and
+ * gives its sha256. Left out are .git, build, dist and virtual environments at the top, and
+ * bytecode; modes become 0644 or 0755, times the beginning of 1980. ERR_USAGE for what is no
+ * folder, holds neither files nor links, or is larger than FOLDER_MAX. */
+#define FOLDER_MAX (UINT64_C(2) << 30)
+int folder_pack(const char *dir, const char *top, int fd, char hex[65], struct err *e) MUST_CHECK;
+
+/* The Python index that this machine uses, and pip, which knows it where nobody names one. */
+
+struct wheel_place { /* wheel:NAME==VERSION/FILE */
+	const char *name, *version, *file;
+};
+
+/* wheel_place_parse: of what follows "wheel:". ERR_CONFIG if it is none, or if the file is not of
+ * that name and version. */
+int wheel_place_parse(const char *place, struct arena *a, struct wheel_place *ret, struct err *e) MUST_CHECK;
+/* wheel_index: the index that PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL or pip's configuration
+ * names, in this order; NULL where none does, or PIP_NO_INDEX is set. */
+int wheel_index(const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* wheel_index_default: the index that pip uses where nobody names one, as its help says.
+ * ERR_NETWORK without a pip that says so. */
+int wheel_index_default(const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* wheel_pip_download: the file of a place into `dir`, by "pip download" from pip's own default.
+ * ERR_NETWORK with pip's words. */
+int wheel_pip_download(const struct wheel_place *p, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
+
+/* A media type, in two parts because no host of an index may stand in the tree. */
+#define WHEEL_PAGE_ACCEPT                                                                                              \
+	"application/vnd.pypi"                                                                                         \
+	".simple.v1+json"
+#define WHEEL_SDIST ".tar.gz"
+#define WHEEL_PAGE_MAX (16U << 20) /* bytes: several times the largest page there is */
+
+struct wheel_page {
+	struct wheel_listed *files;
+	size_t count;
+	struct wheel_listed *sdists; /* name.tar.gz */
+	size_t sdists_count;
+};
+
+/* wheel_page_url: the page of a distribution on the index at `index`, by its normalised name. */
+char *wheel_page_url(const char *index, const char *name, struct arena *a) __attribute__((returns_nonnull));
+/* wheel_page_parse: the wheels and sdists of a page that came from `url`, against which its links
+ * are resolved. Left out is what cannot be meant: other files, links that end in another name, that
+ * are not http or https, or that lead from https to http. ERR_NETWORK for anything that does not
+ * follow PEP 691, with `url` in the message. */
+int wheel_page_parse(const char *text, size_t len, const char *url, struct arena *a, struct wheel_page *ret,
+		     struct err *e) MUST_CHECK;
+/* wheel_page_find: a wheel or an sdist by its name; NULL without it. */
+const struct wheel_listed *wheel_page_find(const struct wheel_page *p, const char *name);
+/* wheel_list: of a NAME or NAME==VERSION, whose version says nothing here; from the index that the
+ * machine names, else pip's own. ERR_NETWORK as fetch_page and wheel_page_parse. */
+int wheel_list(struct store *store, const char *asked, const struct fetch_options *o, const struct run *run,
+	       struct arena *a, struct wheel_page *ret, struct err *e) MUST_CHECK;

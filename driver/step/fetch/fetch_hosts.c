@@ -1,8 +1,6 @@
-#include "step/fetch/fetch_hosts.h"
+#include "step/fetch/fetch_place.h"
 
 #include <curl/curl.h>
-
-#include "base/run.h"
 
 struct fetch_host {
 	const char *name;

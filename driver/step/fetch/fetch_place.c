@@ -6,9 +6,6 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"
-#include "step/fetch/archives.h"
-#include "step/fetch/folder.h"
-#include "step/fetch/wheel_index.h"
 
 /* The addresses of an archive, looked up once in a run: apt-get takes a while to say them. */
 static int addresses_of(struct fetch_worker *w, const char *archive, struct fetch_archive **ret, struct err *e)

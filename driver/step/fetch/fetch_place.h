@@ -1,8 +1,94 @@
 /* One source from its places, in order, until one gives the pinned bytes. */
 #pragma once
+#include <stdatomic.h>
+
+#include "cache/store.h"
 #include "step/fetch/fetch.h"
-#include "step/fetch/fetch_hosts.h"
-#include "step/fetch/fetch_transfer.h"
+
+/* Hosts that could not be reached in this run: once is enough to find out for all their files. */
+
+struct fetch_host;
+
+struct fetch_hosts {
+	pthread_mutex_t mutex; /* protects the rest */
+	struct arena arena;
+	struct fetch_host *first;
+};
+
+void fetch_hosts_open(struct fetch_hosts *h);
+void fetch_hosts_close(struct fetch_hosts *h);
+/* fetch_hosts_answered: the host of this URL was reached now. */
+void fetch_hosts_answered(struct fetch_hosts *h, const char *url);
+/* fetch_hosts_lose: it was not, in any try since `start` (log_seconds). It is lost for this run,
+ * unless it answered somebody else meanwhile; true: nobody knew. */
+bool fetch_hosts_lose(struct fetch_hosts *h, const char *url, double start) MUST_CHECK;
+/* fetch_hosts_lost: whether it is. */
+bool fetch_hosts_lost(struct fetch_hosts *h, const char *url);
+/* fetch_hosts_name: scheme, host and port of a URL, for messages too. */
+const char *fetch_hosts_name(const char *url, struct arena *a) __attribute__((returns_nonnull));
+
+/* One try at one place: bytes into a partial file, hashed as they come. */
+
+/* Several times the largest source archive or wheel: an endless answer must not fill the disk. */
+#define TRANSFER_MAX_BYTES (2ULL << 30)
+
+enum transfer_outcome {
+	TRANSFER_DONE,  /* the partial file has the wanted digest */
+	TRANSFER_RETRY, /* the same place may work later: connection broken, server in trouble */
+	TRANSFER_NEXT,  /* this place does not have it: 404, bad URL, certificate refused */
+	TRANSFER_WRONG, /* it came whole with another digest; the bytes are deleted */
+	TRANSFER_STOP,  /* this machine's fault or the user's wish: disk full, interrupted */
+};
+
+/* Bytes of all transfers, for other threads to read. */
+struct transfer_progress {
+	_Atomic uint64_t received;
+	_Atomic uint64_t expected; /* as far as servers announced sizes */
+};
+
+/* Open connections, for one thread: a server is asked for its next file over the same one. */
+struct transfer_client;
+
+struct transfer {
+	const char *url;    /* an absolute path for transfer_copy */
+	const char *path;   /* the partial file, which may exist */
+	const char *sha256; /* wanted; NULL: any, never resumed */
+	const char *accept; /* media type to ask for; NULL: any */
+	uint64_t max_bytes; /* 0 = TRANSFER_MAX_BYTES */
+	unsigned stall_seconds;
+	unsigned connect_seconds; /* 0 = stall_seconds */
+	/* limit for the whole, plus a second for each `slow_rate` bytes; 0: none */
+	unsigned slow_seconds;
+	unsigned slow_rate;
+	bool *ret_unreached;            /* no connection came about; may be NULL */
+	long *ret_status;               /* the last HTTP status, 0 without an answer; may be NULL */
+	struct transfer_client *client; /* NULL: a connection of its own */
+	const struct run *run;
+	struct transfer_progress *progress;
+};
+
+struct transfer_client *transfer_client_new(void) __attribute__((returns_nonnull));
+/* transfer_client_free: closes its connections; NULL is fine. */
+void transfer_client_free(struct transfer_client *c);
+
+/* transfer_http: a complete partial file is TRANSFER_DONE without a request, else the rest is asked
+ * for by Range. A wrong range, or a wrong digest after a resumed transfer, starts over.
+ * Certificates are checked; at most 10 redirects, never from https to http. *ret_retry_after:
+ * seconds that the server asked to wait, else untouched. Other outcomes set `e`, with the URL's
+ * password left out. */
+enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retry_after, struct err *e) MUST_CHECK;
+/* transfer_copy: the same from a regular file, always from its start. */
+enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e) MUST_CHECK;
+/* transfer_check: checks a file that came by other means: TRANSFER_DONE, TRANSFER_WRONG (deleted)
+ * or TRANSFER_STOP. */
+enum transfer_outcome transfer_check(const struct transfer *t, struct err *e) MUST_CHECK;
+/* transfer_authorities: the file of certificates to check servers by: $SSL_CERT_FILE,
+ * $CURL_CA_BUNDLE, else the first of the places where systems keep it; NULL: libcurl's own. */
+const char *transfer_authorities(void);
+/* transfer_shown_url: the URL for messages, without user name and password. */
+char *transfer_shown_url(struct arena *a, const char *url) __attribute__((returns_nonnull));
+/* transfer_escaped: a path percent-encoded but for its slashes. */
+char *transfer_escaped(const char *path, struct arena *a) __attribute__((returns_nonnull));
 
 enum { FETCH_SLOW_RATE = 4096 }; /* as struct fetch_options.slow_seconds says */
 
@@ -65,3 +151,17 @@ void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mi
  * for certain that it has no such file (404, 410, no such path). */
 int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, bool *ret_gone,
 		 struct err *e) MUST_CHECK;
+
+/* A store behind a web server: plain files, found by their names. */
+
+struct fetch_store;
+
+/* fetch_store_new: `url` (http or https) is the directory that holds the other store's `objects`;
+ * no request is made yet. ERR_USAGE for any other URL. */
+int fetch_store_new(const char *url, struct fetch_store **ret, struct err *e) MUST_CHECK;
+/* fetch_store_free: NULL is fine. */
+void fetch_store_free(struct fetch_store *f);
+/* fetch_store_remote: for store_set_remote. Time limits: 5 seconds to connect, 10 without a byte,
+ * 64 KiB a second on average. 401, 403, 404 and 410 mean absent; anything but the wanted bytes is
+ * bad. */
+struct store_remote fetch_store_remote(struct fetch_store *f);

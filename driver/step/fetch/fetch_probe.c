@@ -1,10 +1,6 @@
-#include "step/fetch/fetch_probe.h"
-
 #include <curl/curl.h>
 
-#include "step/fetch/archives.h"
 #include "step/fetch/fetch_place.h"
-#include "step/fetch/wheel_index.h"
 
 struct request {
 	const char *url;

@@ -1,9 +1,7 @@
-#include "step/fetch/fetch_store.h"
+#include "step/fetch/fetch_place.h"
 
 #include <curl/curl.h>
 #include <strings.h>
-
-#include "step/fetch/fetch_transfer.h"
 
 enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, SLOW_SECONDS = 60, SLOW_RATE = 65536 };
 

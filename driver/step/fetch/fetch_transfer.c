@@ -1,4 +1,4 @@
-#include "step/fetch/fetch_transfer.h"
+#include "step/fetch/fetch_place.h"
 
 #include <curl/curl.h>
 #include <strings.h>

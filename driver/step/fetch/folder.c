@@ -1,4 +1,4 @@
-#include "step/fetch/folder.h"
+#include "step/fetch/fetch.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -1,5 +1,3 @@
-#include "step/fetch/wheel_index.h"
-
 #include <curl/curl.h>
 #include <strings.h>
 
@@ -7,7 +5,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/proc.h"
-#include "step/fetch/fetch_transfer.h"
+#include "step/fetch/fetch_place.h"
 
 char *wheel_page_url(const char *index, const char *name, struct arena *a)
 {

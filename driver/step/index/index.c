@@ -51,24 +51,6 @@ static void put_attribute(struct buf *out, const char *name, const char *value)
 	buf_addc(out, '"');
 }
 
-static void put_link(struct buf *out, const struct index_wheel *w, const char *url)
-{
-	buf_addstr(out, "<a href=\"");
-	struct buf AUTO_BUF target = {0};
-	put_url(&target, url, w->file);
-	put_escaped(out, buf_cstr(&target));
-	buf_printf(out, "#sha256=%s\"", w->sha256);
-	if (*w->requires_python)
-		put_attribute(out, "data-requires-python", w->requires_python);
-	buf_printf(out, " data-core-metadata=\"sha256=%s\"", w->metadata_sha256);
-	/* The older name of it: pip 23.0, which knows no other, compares names as they are spelt (PEP 714). */
-	if (w->spelt_so)
-		buf_printf(out, " data-dist-info-metadata=\"sha256=%s\"", w->metadata_sha256);
-	if (w->yanked)
-		put_attribute(out, "data-yanked", w->reason);
-	buf_printf(out, ">%s</a><br>\n", w->file);
-}
-
 /* Each file that says what variants are, once. */
 static struct strlist variants_of(const struct index_wheel *const *wheels, size_t count, struct arena *a)
 {
@@ -319,8 +301,22 @@ static int write_project(struct indexing *x, const char *dir, const struct index
 	AUTO_ARENA struct arena a = {0};
 	struct strlist files = variants_of(chosen, n, &a);
 	put_head(&html, chosen[0]->project);
-	for (size_t i = 0; i < n; i++)
-		put_link(&html, chosen[i], x->url);
+	for (size_t i = 0; i < n; i++) {
+		buf_addstr(&html, "<a href=\"");
+		struct buf AUTO_BUF target = {0};
+		put_url(&target, x->url, chosen[i]->file);
+		put_escaped(&html, buf_cstr(&target));
+		buf_printf(&html, "#sha256=%s\"", chosen[i]->sha256);
+		if (*chosen[i]->requires_python)
+			put_attribute(&html, "data-requires-python", chosen[i]->requires_python);
+		buf_printf(&html, " data-core-metadata=\"sha256=%s\"", chosen[i]->metadata_sha256);
+		/* The older name of it: pip 23.0, which knows no other, compares names as they are spelt (PEP 714). */
+		if (chosen[i]->spelt_so)
+			buf_printf(&html, " data-dist-info-metadata=\"sha256=%s\"", chosen[i]->metadata_sha256);
+		if (chosen[i]->yanked)
+			put_attribute(&html, "data-yanked", chosen[i]->reason);
+		buf_printf(&html, ">%s</a><br>\n", chosen[i]->file);
+	}
 	for (size_t i = 0; i < files.count; i++) {
 		buf_addstr(&html, "<a href=\"");
 		put_url(&html, x->url, files.items[i]);

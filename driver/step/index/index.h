@@ -1,8 +1,7 @@
 /* Index: a static simple repository (PEP 503, 592, 629, 658, 691, 700, 714) over a directory of
  * wheels, for pip and uv. */
 #pragma once
-#include "base/run.h"
-#include "base/strlist.h"
+#include "core/tables/tables.h"
 
 #define INDEX_ALL "simple" /* the sub-directory that has every wheel */
 
@@ -45,3 +44,53 @@ struct index_result {
  * wheel, ERR_POLICY a directory of that name that is not an index. */
 int index_write(const struct index_request *q, const struct run *run, struct arena *a, struct index_result *ret,
 		struct err *e) MUST_CHECK;
+
+/* Wheel variants (PEP 825, 850: drafts): an index from which installers choose by the machine. */
+
+#define VARIANTS_DIR "variants" /* below the directory of wheels */
+
+/* Makes, in the directory `to`, the variant of a wheel that ptbuild packed; gives its file name. */
+typedef int index_variant_fn(const char *wheel, const char *label, const char *json, const char *to,
+			     const struct run *run, struct arena *a, const char **ret, struct err *e);
+
+struct index_variants {
+	struct index_result index; /* of VARIANTS_DIR */
+	/* files made and copied; what is left out, with the reason, for people */
+	struct strlist made, plain, left;
+};
+
+/* index_variants: in VARIANTS_DIR each wheel of `q->dir` that has a profile's label, made with
+ * `make`, with what the label promises as properties; wheels without a label as they are, for
+ * installers that know no variants; and the index of them all. Yanked wheels, those whose label no
+ * property says, and those that require one of these are left out. Wheels there that come from none
+ * of `dir` are removed. As index_write, and ERR_USAGE where there is no variant. */
+int index_variants(const struct index_request *q, const struct tables *t, index_variant_fn *make, const struct run *run,
+		   struct arena *a, struct index_variants *ret, struct err *e) MUST_CHECK;
+
+/* What lies beside the wheels of a set: constraints, one bill of materials, a stage for Docker. */
+
+#define SET_CONSTRAINTS "constraints.txt"
+#define SET_SBOM "sbom.cdx.json"
+#define SET_DOCKERFILE "Dockerfile"
+
+struct set_wheel {
+	const char *path; /* in the directory */
+	const char *name, *version;
+	const char *sha256;
+};
+
+struct set_request {
+	const char *dir;              /* holds the wheels and their index */
+	const char *name;             /* of the set */
+	const char *python, *machine; /* "3.13", "x86_64" */
+	const struct set_wheel *wheels;
+	size_t count;
+	const struct strlist *install; /* the words that install it from /set */
+	const struct tables *tables;   /* whose advisories the bill names */
+};
+
+/* set_write: SET_CONSTRAINTS for pip and uv; SET_SBOM, the bills of the wheels as one
+ * (CycloneDX 1.6), in which what several have is once, with the published weaknesses of what the
+ * tables know; SET_DOCKERFILE. The same wheels and tables give the same bytes. ERR_INTEGRITY for a
+ * wheel with a bill that is none. */
+int set_write(const struct set_request *q, struct arena *a, struct err *e) MUST_CHECK;

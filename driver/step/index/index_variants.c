@@ -1,5 +1,4 @@
 /* PEP 825 (file names, variants.json) and PEP 850 (providers), drafts of 2026-08 and 2026-10. */
-#include "step/index/index_variants.h"
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"

@@ -1,4 +1,4 @@
-#include "step/index/set_write.h"
+#include "step/index/index.h"
 
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
@@ -99,18 +99,6 @@ static int read_bills(struct merged *m, const struct set_wheel *w, struct err *e
 	return 0;
 }
 
-/* What is published of a wheel's package in that version. */
-static void add_weaknesses(const struct tables *t, const struct set_wheel *w, const char *ref, json_t *ret)
-{
-	for (unsigned i = 0; i < t->advisories_count; i++) {
-		const struct advisory_row *row = &t->advisories[i];
-		if (tables_affects(row, w->name, w->version))
-			json_array_append_new(ret, json_pack("{s:s, s:{s:s}, s:s, s:[{s:s}]}", "id", row->id, "source",
-							     "name", row->source, "description", row->what, "affects",
-							     "ref", ref));
-	}
-}
-
 static int write_bill(const struct set_request *q, struct arena *a, struct err *e)
 {
 	AUTO_JSON json_t *components = json_array(), *dependencies = json_array(), *by_ref = json_object();
@@ -128,7 +116,15 @@ static int write_bill(const struct set_request *q, struct arena *a, struct err *
 						"purl", ref, "hashes", "alg", "SHA-256", "content", w->sha256,
 						"properties", "name", "ptbuild:file", "value", path_base(w->path));
 		json_array_append_new(refs, json_string(add_component(&m, w->name, c)));
-		add_weaknesses(q->tables, w, ref, weaknesses);
+		/* What is published of a wheel's package in that version. */
+		for (unsigned k = 0; k < q->tables->advisories_count; k++) {
+			const struct advisory_row *row = &q->tables->advisories[k];
+			if (tables_affects(row, w->name, w->version))
+				json_array_append_new(weaknesses,
+						      json_pack("{s:s, s:{s:s}, s:s, s:[{s:s}]}", "id", row->id,
+								"source", "name", row->source, "description", row->what,
+								"affects", "ref", ref));
+		}
 	}
 	for (size_t i = 0; i < q->count; i++)
 		if (read_bills(&m, &q->wheels[i], e) < 0)

@@ -1,4 +1,4 @@
-#include "step/lock/lock_files.h"
+#include "step/lock/lock_make.h"
 
 #include "base/sys/digest.h"
 #include "base/sys/json.h"

@@ -1,11 +1,8 @@
-#include "step/pack/cut_wheel.h"
-
 #include <stdatomic.h>
 
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "step/pack/pack_parts.h"
-#include "step/pack/provenance.h"
 
 #define SLIM_PRIVATE_TEXT                                                                                              \
 	"Cut by ptbuild for use on one machine. NVIDIA's licence limits changing its files and passing them on.\n"

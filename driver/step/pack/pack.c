@@ -1,6 +1,5 @@
 #include "step/pack/pack_parts.h"
 
-#include "base/sys/fs.h"
 #include "base/sys/machine.h"
 
 enum { METADATA_MAX = 16 << 20 };
@@ -162,14 +161,6 @@ static int collect(const char *rel, const struct stat *st, void *user, struct er
 	return 0;
 }
 
-static void record_file(struct packing *p, const char *rel, const uint8_t sha256[DIGEST_LEN], uint64_t size)
-{
-	char text[sizeof("sha256=") + 43] = "sha256=";
-	digest_base64url(sha256, text + strlen(text));
-	wheel_record_line(&p->record, rel, text, (int64_t)size);
-	p->unpacked += size;
-}
-
 static int add_files(struct packing *p, const struct strlist *files, struct err *e)
 {
 	for (size_t i = 0; i < files->count; i++) {
@@ -180,7 +171,10 @@ static int add_files(struct packing *p, const struct strlist *files, struct err 
 		if (run_check(p->run, e) < 0 ||
 		    zip_add_file(p->zip, rel, path_join(&scratch, p->q->tree, rel), sha256, &size, e) < 0)
 			return -1;
-		record_file(p, rel, sha256, size);
+		char text[sizeof("sha256=") + 43] = "sha256=";
+		digest_base64url(sha256, text + strlen(text));
+		wheel_record_line(&p->record, rel, text, (int64_t)size);
+		p->unpacked += size;
 	}
 	return 0;
 }

@@ -1,6 +1,11 @@
 /* Pack: a tree into a wheel. */
 #pragma once
+#include "base/sys/digest.h"
+#include "core/fatbin/fatbin.h"
+#include "core/plan/plan.h"
+#include "core/root/root.h"
 #include "core/wheel/wheel.h"
+#include "core/world/world.h"
 
 /* On a torch tree not larger than zlib's 6 and three times as fast, see core/zip/zip_deflate.h. */
 #define PACK_LEVEL 5
@@ -36,3 +41,148 @@ struct pack_result {
  * that are not regular, ERR_POLICY when the wheel exists with other bytes. */
 int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
 	       struct err *e) MUST_CHECK;
+
+/* Repack: a wheel with another revision or as a variant; its compressed contents are copied. */
+
+struct repack_variant {    /* PEP 825 */
+	const char *label; /* "cpu.avx2" */
+	const char *json;  /* what variant.json says */
+};
+
+struct repack_request {
+	const char *wheel;         /* one that ptbuild packed */
+	unsigned metadata_rev;     /* 0: that of the wheel */
+	const char *generator;     /* "ptbuild 0.1.0" */
+	const char *expect_sha256; /* of `wheel`, NULL: not compared */
+	/* NULL: none. Else the version and what it pins lose their local labels: installers choose
+	 * among the variants of one version */
+	const struct repack_variant *variant;
+	int level;           /* deflate level of the changed files */
+	const char *out_dir; /* where the new wheel goes (existing) */
+};
+
+/* repack_wheel: the same bytes as pack_wheel for the same tree and input key with that revision.
+ * All but WHEEL, marker, RECORD and the directory is copied without inflating. ERR_INTEGRITY for a
+ * layout that is not ptbuild's own or a RECORD that does not list the entries in order. */
+int repack_wheel(const struct repack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
+		 struct err *e) MUST_CHECK;
+
+/* A finished wheel with the GPU code of some GPUs alone. */
+
+struct slim_target {
+	const char *name;  /* "sm80+sm90" */
+	const char *label; /* "sm80.sm90": behind the toolkit's */
+	struct fatbin_wanted wanted;
+};
+
+struct slim_request {
+	const char *wheel;         /* anybody's */
+	const char *expect_sha256; /* of it; NULL: not compared */
+	const struct slim_target *targets;
+	size_t count;
+	const char *cuda; /* "12.8"; NULL: what the wheel says of itself */
+	/* NVIDIA's own wheels may be cut: the result is not for passing on */
+	bool nvidia;
+	const char *generator; /* "ptbuild 0.1.0" */
+	unsigned threads;      /* 0 = processors */
+	const char *out_dir;   /* where the wheels go (existing) */
+};
+
+struct slim_result { /* of a target */
+	struct pack_result packed;
+	uint64_t bytes_before, unpacked_before;
+	char sha256_before[65];
+	/* libraries with GPU code, and those with a list of targets */
+	struct fatbin_file_cut *files;
+	size_t files_count;
+};
+
+/* slim_wheel: a wheel for each target, with its label behind the version's own, or behind the
+ * toolkit that the wheel says it is of. Libraries are inflated and looked at once, what does
+ * not change is copied packed; METADATA, WHEEL, RECORD, marker and bill of materials are made
+ * true, and a statement of provenance lies beside. *ret_any false: no library has GPU code, and
+ * nothing is written. ERR_POLICY for NVIDIA's, for a wheel that was made for some GPUs already,
+ * and for a GPU that nothing in it runs on; ERR_INTEGRITY for a damaged one. */
+int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a, struct slim_result *ret,
+	       bool *ret_any, struct err *e) MUST_CHECK;
+/* slim_file_json: what was kept and dropped of a library; a new reference. */
+json_t *slim_file_json(const struct fatbin_file_cut *f, struct arena *a);
+
+/* Bill of materials of a wheel: sources and vendored libraries, with their licences. */
+
+struct sbom_library {        /* one that was vendored */
+	const char *file;    /* in the tree: "torch/lib/libopenblas-1a2b3c4d.so.0" */
+	const char *needed;  /* "libopenblas.so.0" */
+	const char *source;  /* path in the root */
+	const char *package; /* "libopenblas0-pthread=0.3.29+ds-3", "" unknown */
+	const char *sha256;  /* of the source */
+};
+
+struct sbom_linked {         /* one that is linked into the wheel's own libraries */
+	const char *name;    /* "mkl-static": of its directory in the root's usr/share/doc */
+	const char *version; /* "" unknown */
+	const char *licence; /* by name */
+	const char *sha256;  /* of the wheel that it is from; "" unknown */
+	/* Without a version: the directory inside the root that it is in ("" unknown), its module
+	 * of pkg-config, and where that is looked for, ':' between. */
+	const char *place, *module, *module_dirs;
+};
+
+struct sbom_request {
+	const char *tree; /* the unpacked, relocated wheel */
+	const struct root *root;
+	const struct plan *plan;   /* what it is, and what of: sources, patches, torch */
+	const struct world *world; /* its files are listed as "excluded"; NULL */
+	const char *generator;     /* "ptbuild 0.1.0" */
+	const struct sbom_library *libraries;
+	size_t libraries_count;
+	const struct sbom_linked *linked; /* NULL: nothing is */
+};
+
+/* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number,
+ * time of the epoch), <dist-info>/licenses/vendored/<package>/copyright from the root's
+ * usr/share/doc, and all files of what is linked; *ret_licenses: those files, below licenses/. What
+ * is linked has the version of its module where that lies below its place and no other is known,
+ * and a package URL only if the wheel is known. Warns about a library without package or copyright
+ * file and lists it without a licence. */
+int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
+	       struct err *e) MUST_CHECK;
+
+/* Provenance: what a wheel was made of and by whom, beside the wheel: an in-toto Statement with
+ * SLSA v1 provenance, and the same signed as a DSSE envelope. */
+
+#define PROVENANCE_STATEMENT ".intoto.json" /* behind the wheel's file name */
+#define PROVENANCE_ENVELOPE ".dsse.json"
+
+/* provenance_statement: from a build.json alone and without times: the same build has the same
+ * statement. ERR_INTEGRITY when the record lacks something. New reference. */
+int provenance_statement(const json_t *record, json_t **ret, struct err *e) MUST_CHECK;
+/* provenance_write: the statement beside the wheel, and with `key` the signed envelope. Without a
+ * key an existing envelope is removed if it holds another statement. */
+int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key, struct arena *a,
+		     struct err *e) MUST_CHECK;
+/* provenance_check: the envelope beside the wheel is signed by `key` and is about this wheel.
+ * ERR_INTEGRITY tells a missing, malformed, foreign or changed envelope and other bytes apart. */
+int provenance_check(const char *wheel, const struct sign_key *key, struct arena *a, struct err *e) MUST_CHECK;
+/* provenance_beside: what the statement beside the wheel, which need not be signed, says of how it
+ * was made, for people; NULL: there is none. ERR_INTEGRITY: about another wheel, or broken. */
+int provenance_beside(const char *wheel, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+
+/* Publish: a verified wheel into the store, and from the store into the output directory. */
+
+/* publish_export: copies the object's wheel, <wheel>.metadata-rev and <variant>/build.json into
+ * `out_dir` (made if needed), each atomically. A wheel with the same digest is left alone.
+ * *ret_path is the wheel in out_dir. */
+int publish_export(const char *object, const char *wheel, const char *sha256, unsigned metadata_rev,
+		   const char *variant, const char *out_dir, struct arena *a, const char **ret_path,
+		   struct err *e) MUST_CHECK;
+
+struct earlier_request {
+	const char *out_dir, *variant; /* build.json lies in out_dir/variant */
+	const char *release, *wheel;   /* of what is put there now; the wheel is a file name */
+};
+
+/* earlier_keep: if the record there is of another release, it and its page become
+ * build-<release>.json and .html, and the log says so; a warning where the wheel has the same name
+ * and is replaced. A record that cannot be read is left for what is put there. */
+int earlier_keep(const struct earlier_request *q, const struct run *run, struct arena *a, struct err *e) MUST_CHECK;

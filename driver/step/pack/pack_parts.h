@@ -1,6 +1,5 @@
 /* What packing and repacking share. */
 #pragma once
-#include "base/sys/digest.h"
 #include "step/pack/pack.h"
 
 #define PACK_MARKER ".metadata-rev"

@@ -1,7 +1,5 @@
-#include "step/pack/publish.h"
+#include "step/pack/pack.h"
 
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 
 /* Reads the copy again: the disk may have changed a byte since the store last looked. */

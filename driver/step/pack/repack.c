@@ -1,5 +1,3 @@
-#include "step/pack/repack.h"
-
 #include <strings.h>
 
 #include "step/pack/pack_parts.h"

@@ -1,9 +1,7 @@
-#include "step/pack/sbom.h"
+#include "step/pack/pack.h"
 
 #include <strings.h>
 
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/wheel/wheel.h"
 
@@ -260,18 +258,6 @@ static void add_tool(struct bill *b, const struct world_entry *t)
 	json_array_append_new(b->components, c);
 }
 
-static void add_torch(struct bill *b, const struct plan *p)
-{
-	static const char digest_mark[] = "sha256:";
-	const char *url = arena_printf(b->a, "pkg:pypi/torch@%s", escape(p->torch_version, b->a));
-	json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:[{s:s, s:s}]}", "type", "library", "name", "torch", "version",
-			      p->torch_version, "purl", url, "properties", "name", "ptbuild:kind", "value",
-			      "built against");
-	if (strncmp(p->torch, digest_mark, strlen(digest_mark)) == 0)
-		json_object_set_new(c, "hashes", hashes(p->torch + strlen(digest_mark)));
-	add_component(b, c, url);
-}
-
 static json_t *document(struct bill *b)
 {
 	const struct sbom_request *q = b->q;
@@ -296,8 +282,16 @@ static int fill(struct bill *b, struct err *e)
 		add_file(b, "source", p->package_row->sources[i].name, p->package_row->sources[i].sha256);
 	for (size_t i = 0; i < p->patches_count; i++)
 		add_file(b, "patch", p->patches[i].name, p->patches[i].sha256);
-	if (*p->torch_version)
-		add_torch(b, p);
+	if (*p->torch_version) {
+		static const char digest_mark[] = "sha256:";
+		const char *url = arena_printf(b->a, "pkg:pypi/torch@%s", escape(p->torch_version, b->a));
+		json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:[{s:s, s:s}]}", "type", "library", "name", "torch",
+				      "version", p->torch_version, "purl", url, "properties", "name", "ptbuild:kind",
+				      "value", "built against");
+		if (strncmp(p->torch, digest_mark, strlen(digest_mark)) == 0)
+			json_object_set_new(c, "hashes", hashes(p->torch + strlen(digest_mark)));
+		add_component(b, c, url);
+	}
 	for (size_t i = 0; i < b->q->libraries_count; i++)
 		if (add_library(b, &b->q->libraries[i], e) < 0)
 			return -1;

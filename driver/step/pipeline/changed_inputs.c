@@ -1,10 +1,8 @@
-#include "step/pipeline/changed_inputs.h"
+#include "step/pipeline/make.h"
 
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
 #include "step/compile/build.h"
-#include "step/compile/build_tree.h"
 
 #define MAX_LINES 20
 

@@ -1,8 +1,7 @@
-#include "step/pipeline/check.h"
+#include "step/pipeline/pipeline.h"
 
 #include <time.h>
 
-#include "base/sys/fs.h"
 #include "base/sys/machine.h"
 
 /* What a careless build could let into its bytes. */

@@ -1,9 +1,6 @@
-#include "step/pipeline/compiled.h"
+#include "step/pipeline/make.h"
 
 #include <inttypes.h>
-
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 
 /* The oldest ccache with CCACHE_REMOTE_STORAGE. */
 #define CCACHE_OLDEST "4.7"

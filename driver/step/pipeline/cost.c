@@ -3,7 +3,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "step/fetch/archives.h"
+#include "step/fetch/fetch.h"
 
 #define MAX_FILE ((uint64_t)8 << 20)
 #define MAX_SECONDS 1e6

@@ -2,10 +2,11 @@
  * many of them this machine compiles at once, and what is to be downloaded. The one estimate of
  * plan, doctor, build and matrix. */
 #pragma once
-#include <jansson.h>
-
 #include "cache/store.h"
+#include "core/ninja/ninja.h"
 #include "core/root/jobs.h"
+#include "step/compile/build.h"
+#include "step/watch/watch.h"
 
 struct cost_request {
 	const char *profiles; /* the tables' directory */
@@ -100,3 +101,64 @@ double weights_find(const struct weights *w, const char *path);
  * says `expected`. */
 void weights_learn(const struct store *s, const char *package, const struct weights *w, double seconds,
 		   double expected);
+
+/* Estimate: how much of a build is left, by the weights of its commands and this build's own
+ * speed. */
+
+struct estimate;
+
+/* A command that has ended. */
+struct estimate_made {
+	const char *path;
+	double seconds;
+};
+
+struct estimate_look {
+	const struct estimate_made *made; /* all that ninja's logs name */
+	size_t made_count;
+	const struct watch_running *running;
+	size_t running_count;
+	unsigned done, all; /* commands of this run of ninja; 0: none has ended yet */
+	double seconds;     /* since the build began */
+};
+
+struct estimate_view {
+	double percent;      /* of the work, 0..100 */
+	double seconds_left; /* negative: not known yet */
+	/* most commands are in no table, or too little was made to say how fast this machine is */
+	bool about;
+};
+
+/* estimate_new: `w` must live as long as the result, which lives in the arena; `jobs`: how many
+ * commands may run at once (0: not known). */
+struct estimate *estimate_new(const struct weights *w, unsigned jobs, struct arena *a);
+/* estimate_add: the tree makes the outputs of these edges, and if they are not the `whole` plan
+ * what else the table has, in later runs of ninja. What is known already is not added again. */
+void estimate_add(struct estimate *x, const struct ninja_edge *edges, size_t count, bool whole);
+/* estimate_before: an earlier run made these: they are not left and say nothing of the speed. */
+void estimate_before(struct estimate *x, const struct estimate_made *made, size_t count);
+/* estimate_look: what is left now. Without a plan it is by number. */
+struct estimate_view estimate_look(struct estimate *x, const struct estimate_look *q);
+
+/* Progress: on a terminal one line that is rewritten, elsewhere a line a minute and one for each
+ * step, with -q nothing. */
+
+struct progress_request {
+	const char *package;
+	const char *build_dir;         /* of the compile key */
+	struct watch *watch;           /* NULL: jobs and memory are not shown */
+	const struct weights *weights; /* what the commands take */
+	unsigned jobs;                 /* how many may run at once; 0: not known */
+};
+
+struct progress;
+
+/* progress_new: lives in the arena; the strings of `q` are not copied. */
+struct progress *progress_new(const struct progress_request *q, const struct run *run, struct arena *a);
+/* progress_observer: for the build step. */
+const struct build_observer *progress_observer(const struct progress *p);
+/* progress_step: a step begins. */
+void progress_step(struct progress *p, const char *step);
+
+/* progress_bytes: "812 MiB", "3.1 GiB". */
+void progress_bytes(char *to, size_t size, uint64_t bytes);

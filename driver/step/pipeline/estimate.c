@@ -1,4 +1,4 @@
-#include "step/pipeline/estimate.h"
+#include "step/pipeline/cost.h"
 
 #include <math.h>
 

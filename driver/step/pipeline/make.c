@@ -4,10 +4,8 @@
 #include "core/plan/plan.h"
 #include "core/plan/torch_fits.h"
 #include "core/root/sandbox.h"
-#include "step/compile/backend.h"
-#include "step/pipeline/compiled.h"
-#include "step/source/patch.h"
-#include "step/source/unpack.h"
+#include "step/compile/build_parts.h"
+#include "step/source/source.h"
 
 /* The packed wheel is verified in two ways at once: by its contents, on every processor, and by use, which waits for
  * Python most of the time. */

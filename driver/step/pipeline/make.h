@@ -1,16 +1,67 @@
 /* One variant made from its plan: the steps in their order, each timed. */
 #pragma once
+#include "cache/store.h"
 #include "core/plan/cuda_libraries.h"
+#include "core/root/toolkit.h"
+#include "core/wheel/wheel.h"
+#include "step/ccache/ccache_remote.h"
+#include "step/fetch/fetch.h"
 #include "step/pack/pack.h"
+#include "step/pipeline/cost.h"
 #include "step/pipeline/pipeline.h"
-#include "step/pipeline/progress.h"
-#include "step/pipeline/torch.h"
+#include "step/preflight/preflight.h"
 #include "step/python/pyenv.h"
 #include "step/relocate/relocate.h"
 #include "step/take/take.h"
 #include "step/verify/verify.h"
-#include "step/verify/verify_run.h"
-#include "step/watch/report.h"
+#include "step/watch/watch.h"
+
+/* The torch that torchvision and torchaudio are built against: the root's own, or a wheel, always
+ * by digest. */
+
+struct torch_source {
+	/* "root" (the root's fingerprint covers it) or "sha256:<digest of the wheel>" */
+	const char *identity;
+	const char *version; /* full: "2.6.0+cpu.avx2" */
+	/* host path; NULL for the root's, and for an official one that was not fetched */
+	const char *wheel;
+	/* the root's torch/lib as a path inside the root; NULL for a wheel */
+	const char *lib_dir;
+	const struct official_wheel *official; /* NULL: it is not pinned */
+};
+
+/* torch_official: whether a word of --torch is "official", or "official==2.11.0": then its version,
+ * NULL without one. */
+bool torch_official(const char *word, const char **ret_version);
+struct torch_official {
+	const char *profiles, *version, *python, *platform;
+	const char *cuda; /* NULL: any */
+};
+/* torch_from_official: the pinned wheel, which need not be there yet. Errors of official_find.
+ * torch_fetch: that wheel into the store. */
+int torch_from_official(const struct torch_official *q, struct arena *a, struct torch_source *ret,
+			struct err *e) MUST_CHECK;
+int torch_fetch(struct torch_source *t, struct store *store, const struct fetch_options *o, const struct run *run,
+		struct arena *a, struct err *e) MUST_CHECK;
+
+/* torch_recall: what torch_from_root was told of a world of the store before (`answers`: where
+ * sandbox_capture keeps it; NULL: nowhere). */
+bool torch_recall(const struct root *root, enum sandbox_kind kind, const char *answers, struct arena *a,
+		  struct torch_source *ret);
+/* torch_from_root: ERR_POLICY if the root's Python has no torch. */
+int torch_from_root(const struct root *root, enum sandbox_kind kind, const char *answers, const struct run *run,
+		    struct arena *a, struct torch_source *ret, struct err *e) MUST_CHECK;
+/* torch_from_wheel: checks that it is a torch wheel for this Python. */
+int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret,
+		     struct err *e) MUST_CHECK;
+/* torch_unpack: a wheel's files below `dir` (made once, kept by a marker); *ret is NULL for the
+ * root's torch. */
+int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a,
+		 const char **ret, struct err *e) MUST_CHECK;
+/* torch_provides: the NEEDED names that torch's own libraries answer to, and their paths.
+ * `unpacked`: from torch_unpack. */
+int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a,
+		   struct strlist *ret, struct strlist *ret_files, struct err *e) MUST_CHECK;
 
 /* One variant being made: what its steps hand to each other and to the record. */
 struct make {
@@ -85,3 +136,84 @@ struct build_shard *shard_new(const struct make *m);
 /* shard_record: what it compiled, from where, and what it took: "shard" of "shards", "units" of
  * "of", "common", hits and misses of the compiler cache, "seconds" and "cpu_seconds". */
 json_t *shard_record(const struct make *m);
+
+/* Compiled objects across builds. A build writes into a compiler cache of its own, in its build
+ * directory, and reads the store's through a socket; what it made enters the store's when it is
+ * finished and verified. */
+
+#define COMPILED_FRONT "ccache" /* in the build directory */
+
+struct compiled {
+	struct ccache_remote *remote; /* NULL: the build reads nothing */
+	/* a stage of the store, to be shown to the build; NULL likewise */
+	const char *dir;
+	/* once it was stopped: what came from elsewhere, and whether the server failed */
+	uint64_t remote_hits;
+	bool server_failed;
+};
+
+/* compiled_start: serves the domains that the request reads, if the root's ccache can read them. */
+int compiled_start(const struct pipeline_request *q, const struct plan *p, const struct toolchain *t,
+		   const struct run *run, struct arena *a, struct compiled *ret, struct err *e) MUST_CHECK;
+/* compiled_stop: ends that and logs what it did. */
+void compiled_stop(struct compiled *c, const struct pipeline_request *q, const struct run *run);
+/* compiled_keep: what the build of `p` in `build_dir` compiled into a domain of the store (NULL:
+ * the request's), and to the server if there is one that may be written. The build must be over;
+ * nothing asks whether it was verified, so a domain for builds that are not must be one that is
+ * read by name alone ("default:NAME" in the options of the build that goes on from it). Entries
+ * that the domain has stay as they are. The size limit holds afterwards. */
+int compiled_keep(const struct pipeline_request *q, const struct plan *p, const char *build_dir, const char *domain,
+		  const struct run *run, struct arena *a, struct err *e) MUST_CHECK;
+/* compiled_publish: the same of a verified build into the request's domain, once compiled_stop was
+ * called; what its shards had kept is removed. A failure is a warning. A server that failed is left
+ * alone. */
+void compiled_publish(const struct compiled *c, const struct pipeline_request *q, const struct plan *p,
+		      const char *build_dir, const struct run *run, struct arena *a);
+
+/* What changed since a variant was last built, told when its build starts from nothing. */
+
+/* log_changed_inputs: where the latest build of the plan's variant (a kept tree, or a wheel in the
+ * store) had another compile key, logs which inputs changed since. `build_dir`: the new tree.
+ * Silent when no earlier build is known; an error here stops no build. */
+void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir, const struct run *run);
+
+/* log_packed_otherwise: where a lower store has a wheel of the plan's compile key that a ptbuild
+ * with other tables or libraries packed, logs what they differ in. */
+void log_packed_otherwise(struct store *s, const struct plan *p, const struct run *run);
+
+/* A new metadata revision of a wheel in the store is made from that wheel, not built. */
+
+/* pipeline_can_repack: whether the store has a wheel with the plan's pack key, whatever its
+ * metadata revision; `by_name`: whether it may, as it has one of the variant, which is known before
+ * the root is. pipeline_no_repack: the error where it has none. */
+int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name, struct arena *a, bool *ret,
+			struct err *e) MUST_CHECK;
+int pipeline_no_repack(const char *variant, const char *build_line, struct err *e) MUST_CHECK;
+/* pipeline_repack: finds a wheel with the plan's pack key and publishes it, repacked, under the
+ * plan's output key; *ret is the object, NULL where there is none. The contents were verified when
+ * they were packed; they are copied only if the wheel still has the digest in its record. The
+ * caller holds the lock of the output key. */
+int pipeline_repack(struct store *store, const struct plan *p, const struct run *run, struct arena *a, const char **ret,
+		    struct err *e) MUST_CHECK;
+
+/* What the preflight asks of other steps, for doctor and for a build. */
+
+/* Callbacks of a preflight_request whose `user` is a pipeline_request. pipeline_trial: what it
+ * lacks offline is a warning where all is looked at. */
+int pipeline_installs(void *user, struct preflight *d, struct strlist *ret, struct err *e) MUST_CHECK;
+int pipeline_trial(void *user, struct preflight *d, struct err *e) MUST_CHECK;
+/* pipeline_reach: asks the places of what the store (NULL: none) lacks of the plan's sources and of
+ * a world that is not made. `others`: another store may have the wheel, so sources only warn. */
+int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, bool others,
+		   struct err *e) MUST_CHECK;
+/* pipeline_preflight: of a build in its root: ERR_SYSTEM or ERR_POLICY with all that is missing or
+ * does not fit, and what to do about it. `toolkits` NULL where nothing is built for CUDA. */
+int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,
+		       const struct toolkits *toolkits, const struct run *run, struct arena *a,
+		       struct err *e) MUST_CHECK;
+
+struct trial_request {
+	const struct pipeline_request *q;
+	const struct plan *plan; /* whose flags, back end, Python and root count */
+	const struct toolchain *toolchain;
+};

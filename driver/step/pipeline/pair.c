@@ -1,9 +1,9 @@
-#include "step/pipeline/pair.h"
+#include "step/pipeline/pipeline.h"
 
 #include "base/sys/json.h"
-#include "step/fetch/wheel_index.h"
-#include "step/lock/lock_files.h"
-#include "step/verify/verify_run.h"
+#include "step/fetch/fetch.h"
+#include "step/lock/lock_make.h"
+#include "step/verify/verify.h"
 
 #define SCRIPTS SANDBOX_TOP "/bench"
 enum { REQUIRES_MAX = 256, METADATA_MAX = 16 << 20 };
@@ -59,22 +59,6 @@ static int fetch_entry(const struct pair_request *b, const struct world_entry *e
 	if (fetch_all(b->q->store, &source, 1, b->fetch, run, a, &stats, e) < 0)
 		return -1;
 	*ret = source.path;
-	return 0;
-}
-
-static int fetch_official(const struct pair_request *b, const struct run *run, struct arena *a, const char **ret,
-			  struct err *e)
-{
-	struct wheel_name ours;
-	struct wheel_page page;
-	struct world_entry entry;
-	if (check_torch(b->wheels[BENCH_OURS], a, &ours, e) < 0)
-		return -1;
-	const char *pin = arena_printf(a, "torch==%s", public_version(ours.version, a));
-	if (wheel_list(b->q->store, pin, b->fetch, run, a, &page, e) < 0 ||
-	    lock_wheel_for(pin, ours.python, ours.abi, b->platform, page.files, page.count, a, &entry, e) < 0 ||
-	    fetch_entry(b, &entry, run, a, ret, e) < 0)
-		return err_wrap(e, "the official wheel");
 	return 0;
 }
 
@@ -258,8 +242,18 @@ int pair_bench(const struct pair_request *given, const struct run *run, struct a
 	for (size_t i = 0; i < b.beside.count; i++)
 		if (verify_python(b.q->root, b.beside.items[i], a, e) < 0)
 			return -1;
-	if (!wheels[BENCH_OTHER] && fetch_official(&b, run, a, &wheels[BENCH_OTHER], e) < 0)
-		return -1;
+	if (!wheels[BENCH_OTHER]) {
+		struct wheel_name ours;
+		struct wheel_page page;
+		struct world_entry entry;
+		if (check_torch(b.wheels[BENCH_OURS], a, &ours, e) < 0)
+			return -1;
+		const char *pin = arena_printf(a, "torch==%s", public_version(ours.version, a));
+		if (wheel_list(b.q->store, pin, b.fetch, run, a, &page, e) < 0 ||
+		    lock_wheel_for(pin, ours.python, ours.abi, b.platform, page.files, page.count, a, &entry, e) < 0 ||
+		    fetch_entry(&b, &entry, run, a, &wheels[BENCH_OTHER], e) < 0)
+			return err_wrap(e, "the official wheel");
+	}
 	if (pair_check(wheels[BENCH_OURS], wheels[BENCH_OTHER], e) < 0 || store_stage(b.q->store, a, &stage, e) < 0)
 		return -1;
 	int rc = run_in(&b, wheels, stage, run, a, ret, e);

@@ -1,17 +1,12 @@
 #include "step/pipeline/pipeline.h"
 
 #include "base/sys/json.h"
-#include "cache/world.h"
+#include "cache/store.h"
 #include "core/plan/torch_fits.h"
 #include "core/root/sandbox.h"
-#include "step/compile/work_tree.h"
-#include "step/pack/provenance.h"
-#include "step/pack/publish.h"
-#include "step/pipeline/changed_inputs.h"
-#include "step/pipeline/compiled.h"
+#include "step/compile/build.h"
+#include "step/pack/pack.h"
 #include "step/pipeline/make.h"
-#include "step/pipeline/pipeline_preflight.h"
-#include "step/pipeline/pipeline_repack.h"
 
 struct pipeline {
 	const struct pipeline_request *q;
@@ -467,19 +462,6 @@ static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool 
 	return run_check(l->run, e) < 0 ? -1 : obtain(l, t, torch, l->q->plan.metadata_rev, &it, e);
 }
 
-/* Notes a failure so that the next variant is tried; -1 where the first one ends the build. */
-static int record_failure(struct pipeline *l, const struct pipeline_target *t, struct err *e)
-{
-	struct pipeline_failures *f = l->q->failures;
-	if (!f || e->kind == ERR_INTERRUPTED)
-		return -1;
-	log_status_end(l->run->log);
-	f->items[f->count++] = (struct pipeline_failure){variant_name(&t->variant, l->arena), t->release, *e};
-	log_warn(l->run->log, "%s: %s", f->items[f->count - 1].variant, e->msg);
-	err_clear(e);
-	return 0;
-}
-
 static int obtain_all(struct pipeline *l, struct err *e)
 {
 	if (l->q->failures)
@@ -491,8 +473,17 @@ static int obtain_all(struct pipeline *l, struct err *e)
 			if (package_is_torch(t->variant.package) != (pass == 0) ||
 			    pipeline_find(l->items, l->count, t, l->q->plan.metadata_rev))
 				continue;
-			if (obtain_one(l, t, pass == 1, e) < 0 && record_failure(l, t, e) < 0)
-				return -1;
+			/* Notes a failure so that the next variant is tried; -1 where the first one ends the build. */
+			if (obtain_one(l, t, pass == 1, e) < 0) {
+				struct pipeline_failures *f = l->q->failures;
+				if (!f || e->kind == ERR_INTERRUPTED)
+					return -1;
+				log_status_end(l->run->log);
+				f->items[f->count++] =
+					(struct pipeline_failure){variant_name(&t->variant, l->arena), t->release, *e};
+				log_warn(l->run->log, "%s: %s", f->items[f->count - 1].variant, e->msg);
+				err_clear(e);
+			}
 		}
 	}
 	return 0;

@@ -4,7 +4,10 @@
 #include "cache/store.h"
 #include "core/machine/detect.h"
 #include "core/plan/plan.h"
+#include "step/bench/bench.h"
 #include "step/fetch/fetch.h"
+#include "step/test/test.h"
+#include "step/verify/verify.h"
 
 struct world; /* core/world/world.h */
 
@@ -104,3 +107,61 @@ const struct pipeline_item *pipeline_find(const struct pipeline_item *items, siz
 					  const struct pipeline_target *t, unsigned rev);
 /* pipeline_free: releases what the items own beyond the arena. */
 void pipeline_free(struct pipeline_item *items, size_t count);
+
+/* Reproducibility: each wheel is built a second time under other conditions, and the two are
+ * compared. */
+
+struct pipeline_checked {
+	const char *variant;
+	struct comparison result;
+	/* the second wheel, kept below the output directory; NULL when both are the same */
+	const char *second;
+	const char *settings; /* the other conditions: "3 jobs, umask 077, ..." */
+	double seconds;
+};
+
+/* pipeline_check: builds each of the items that q->targets asked for again in a store of its own
+ * beside q's (another path, an empty compiler cache; sources and Python packages are copied), with
+ * another number of jobs, umask, time zone and locale, at another time. torchvision and torchaudio
+ * are built against the same torch wheel. Differences are not an error. */
+int pipeline_check(const struct pipeline_request *q, const struct pipeline_item *items, size_t count,
+		   const struct run *run, struct arena *a, struct pipeline_checked **ret, size_t *ret_count,
+		   struct err *e) MUST_CHECK;
+
+/* A pair: two wheels of torch, of which the other may come from the Python index. Both get what
+ * they pin. */
+
+struct pair_request {
+	const struct pipeline_request *q; /* profiles_dir, root, kind, store */
+	const struct fetch_options *fetch;
+	const char *wheels[BENCH_SIDES]; /* the other NULL: the official one of the same version */
+	struct strlist beside;           /* wheels installed beside both */
+	const char *platform;            /* of this machine: "x86_64-linux" */
+	/* but for sandboxes, python and scripts_dir, which are filled in */
+	struct bench_request bench;
+};
+
+/* pair_check: whether the other wheel has the same distribution, version (but for the local
+ * label), Python and ABI. ERR_POLICY, ERR_INTEGRITY for a name that is none. */
+int pair_check(const char *ours, const char *other, struct err *e) MUST_CHECK;
+/* pair_bench: installs, runs, removes. *ret_other: the path of the other wheel. */
+int pair_bench(const struct pair_request *b, const struct run *run, struct arena *a, struct bench_result *ret,
+	       const char **ret_other, struct err *e) MUST_CHECK;
+
+/* A package's own tests, from its pinned source, against a finished wheel. */
+
+struct pipeline_test_request {
+	const struct pipeline_request *q; /* tables, directories, root, sandbox, store, jobs */
+	const char *package;
+	const char *release;
+	const char *wheel;       /* NULL: what the root's Python has */
+	const char *torch_wheel; /* for torchvision and torchaudio; NULL: the root's */
+	const char *level;
+	unsigned shard, shards;
+	bool again; /* drop what was run before */
+};
+
+/* pipeline_test: the results so far and those of what was left to run, judged (see test_run; new
+ * reference). They are kept in a tree of the store (kind "build") of their own. */
+int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a, json_t **ret,
+		  struct test_summary *ret_summary, struct err *e) MUST_CHECK;

@@ -1,10 +1,8 @@
-#include "step/pipeline/pipeline_preflight.h"
-
-#include "base/sys/digest.h"
-#include "core/code/code.h"
-#include "step/compile/backend.h"
-#include "step/fetch/fetch_probe.h"
 #include "step/pipeline/make.h"
+
+#include "core/code/code.h"
+#include "step/compile/build_parts.h"
+#include "step/fetch/fetch.h"
 #include "step/pipeline/pipeline_world.h"
 
 #define NAME "buildtrial"

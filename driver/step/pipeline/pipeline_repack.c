@@ -1,8 +1,7 @@
-#include "step/pipeline/pipeline_repack.h"
+#include "step/pipeline/make.h"
 
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "step/pack/repack.h"
+#include "step/pack/pack.h"
 
 /* The first wheel of the store, by key, with this pack key, and not built with fewer walls, which the pack key does not
  * tell, or (`by_name`) of this variant and release, whatever its keys; its record is the caller's. */

@@ -1,9 +1,8 @@
 #include "step/pipeline/pipeline_world.h"
 
 #include "base/sys/fs.h"
-#include "cache/world.h"
-#include "step/fetch/archives.h"
-#include "step/fetch/fetch_hosts.h"
+#include "cache/store.h"
+#include "step/fetch/fetch_place.h"
 #include "step/lock/lock_make.h"
 #include "step/world/world_tree.h"
 
@@ -131,20 +130,6 @@ size_t world_places(struct store *store, const struct world *w, struct arena *a,
 	return servers.count;
 }
 
-/* Of the entries of a piece those that are gone, "bash 5.2", and the first that is not a Debian package. */
-static void list_gone(const struct wanted *files, const struct world_lock *l, size_t piece, struct arena *a,
-		      struct strlist *ret, const struct world_entry **ret_other)
-{
-	for (size_t i = 0; i < l->count; i++) {
-		const struct world_entry *f = &l->entries[i];
-		if (!files->sources[files->of[piece][i]].gone)
-			continue;
-		strlist_addf(ret, a, "%s %s", f->name, f->version);
-		if (f->kind != WORLD_DEB && !*ret_other)
-			*ret_other = f;
-	}
-}
-
 static int refuse_drift(const struct world_lock *l, const struct strlist *gone, struct arena *a, struct err *e)
 {
 	err_set(e, ERR_NETWORK, "%zu packages of '%s' have left the archive, and --no-drift forbids others: %s",
@@ -216,7 +201,15 @@ static int resolve_gone(const struct world_request *q, const struct wanted *file
 	for (size_t i = 0; i < w->count; i++) {
 		const struct world_entry *other = NULL;
 		locks[i] = w->pieces[i].lock;
-		list_gone(files, &locks[i], i, a, &gone[i], &other);
+		/* "bash 5.2", and the first that is not a Debian package. */
+		for (size_t k = 0; k < locks[i].count; k++) {
+			const struct world_entry *f = &locks[i].entries[k];
+			if (!files->sources[files->of[i][k]].gone)
+				continue;
+			strlist_addf(&gone[i], a, "%s %s", f->name, f->version);
+			if (f->kind != WORLD_DEB && !other)
+				other = f;
+		}
 		if (other)
 			return err_set(e, ERR_NETWORK,
 				       "'%s' %s is gone from its place, and only Debian packages have others",

@@ -1,7 +1,6 @@
-#include "step/pipeline/pipeline_world_copy.h"
+#include "step/pipeline/pipeline_world.h"
 
 #include "base/sys/fs.h"
-#include "base/sys/lock.h"
 #include "core/world/world.h"
 
 static int taken(const char *to, const char *what, struct err *e)

@@ -1,7 +1,6 @@
-#include "step/pipeline/progress.h"
+#include "step/pipeline/cost.h"
 
 #include "base/sys/fs.h"
-#include "step/pipeline/estimate.h"
 
 #define FEW_COMMANDS 5 /* fewer are CMake's own checks, not worth an estimate */
 #define MAX_RUNNING 256

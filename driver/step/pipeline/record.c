@@ -2,8 +2,8 @@
 #include "base/sys/machine.h"
 #include "core/root/sandbox.h"
 #include "core/world/world.h"
-#include "step/compile/backend.h"
-#include "step/pack/sbom.h"
+#include "step/compile/build_parts.h"
+#include "step/pack/pack.h"
 #include "step/pipeline/make.h"
 
 /* Fewer units say nothing of a machine's speed. */

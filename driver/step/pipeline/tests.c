@@ -1,6 +1,3 @@
-#include "step/pipeline/tests.h"
-
-#include "base/sys/digest.h"
 #include "core/tables/tables.h"
 #include "step/pipeline/make.h"
 

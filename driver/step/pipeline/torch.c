@@ -1,7 +1,5 @@
-#include "step/pipeline/torch.h"
+#include "step/pipeline/make.h"
 
-#include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "core/elf/elf.h"
 
 /* Asked without importing it: an import takes seconds. */

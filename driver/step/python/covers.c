@@ -1,7 +1,6 @@
-#include "step/python/covers.h"
+#include "step/python/pyenv.h"
 
 #include "core/wheel/wheel.h"
-#include "step/python/locked_list.h"
 
 #define MAX_DEPTH 32
 

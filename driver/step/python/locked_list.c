@@ -1,4 +1,4 @@
-#include "step/python/locked_list.h"
+#include "step/python/pyenv.h"
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"

@@ -5,8 +5,6 @@
 #include "cache/store.h"
 #include "core/root/sandbox.h"
 #include "core/wheel/wheel.h"
-#include "step/python/covers.h"
-#include "step/python/locked_list.h"
 
 struct python {
 	const struct root *root;
@@ -251,21 +249,6 @@ static int check_files(const struct python *p, const struct pyenv_wanted *w, con
 	return 0;
 }
 
-static int fill_store(const struct python *p, const struct pyenv_wanted *w, struct store *store, const char **ret,
-		      struct err *e)
-{
-	const char *stage;
-	if (store_stage(store, p->arena, &stage, e) < 0)
-		return -1;
-	log_info(p->run->log, "fetch: %zu Python distributions that the build needs", w->list.count);
-	if (download(p, w, stage, e) < 0 || check_files(p, w, stage, e) < 0 ||
-	    store_publish(store, STORE_PYENV, w->key, stage, p->arena, ret, e) < 0) {
-		store_drop_stage(store, stage);
-		return -1;
-	}
-	return 0;
-}
-
 #define MARK ".ptbuild-pyenv"
 
 static const char check_script[] = "import sys\n"
@@ -478,8 +461,17 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 			lacks, wanted->python);
 		return err_hint(e, "run it once without --offline, or install the requirements in the root");
 	}
-	if (!dir && fill_store(py, wanted, q->store, &dir, e) < 0)
-		return -1;
+	if (!dir) {
+		const char *stage;
+		if (store_stage(q->store, py->arena, &stage, e) < 0)
+			return -1;
+		log_info(py->run->log, "fetch: %zu Python distributions that the build needs", wanted->list.count);
+		if (download(py, wanted, stage, e) < 0 || check_files(py, wanted, stage, e) < 0 ||
+		    store_publish(q->store, STORE_PYENV, wanted->key, stage, py->arena, &dir, e) < 0) {
+			store_drop_stage(q->store, stage);
+			return -1;
+		}
+	}
 	*ret = dir;
 	return 0;
 }

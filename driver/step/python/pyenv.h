@@ -2,6 +2,7 @@
  * downloaded in the fetch step and installed offline into a build environment. */
 #pragma once
 #include "core/plan/plan.h"
+#include "core/tables/tables.h"
 
 struct store;
 
@@ -39,3 +40,47 @@ int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct 
  * when the list is not enough, ERR_POLICY if the root lacks pip or the plan's Python. */
 int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a, struct pyenv *ret,
 		  struct err *e) MUST_CHECK;
+
+/* A locked list of Python distributions, pinned by version and sha256. */
+
+struct locked {
+	const char *name;
+	const char *version;
+	const char *marker;    /* environment marker, 'python_version < "3.10"'; "" if none */
+	struct strlist hashes; /* sha256, hex */
+};
+
+struct locked_list {
+	struct locked *items;
+	size_t count;
+};
+
+/* locked_list_read: "NAME==VERSION [; MARKER] --hash=sha256:HEX..." lines, comments, continued
+ * lines. Anything else (options, URLs, ranges, no hash) is ERR_CONFIG "file:line: ...". */
+int locked_list_read(const char *path, struct arena *a, struct locked_list *ret, struct err *e) MUST_CHECK;
+/* locked_lists_read: those of these files in a directory as one; NULL and "" are no files. */
+int locked_lists_read(const char *dir, const char *const *files, size_t count, struct arena *a, struct locked_list *ret,
+		      struct err *e) MUST_CHECK;
+
+/* Whether a locked list has what a Python without packages of its own needs, known before there is
+ * such a Python. */
+
+struct covers_request {
+	const struct tables *tables;
+	const struct release_row *release;
+	const char *package; /* "pytorch" */
+	const char *part;    /* of the world, that brings the Python: for messages */
+	const char *python;  /* "3.12" */
+	const char *own;     /* of the world's base, which brings packages as well */
+};
+
+/* covers_check: whether the locked list of the package has a line for each of its python_requires
+ * and for each module that its wheel is tried with. ERR_POLICY names what is missing, and the
+ * Pythons that the release can be built for; ERR_CONFIG for a list that cannot be read. */
+int covers_check(const struct covers_request *q, struct arena *a, struct err *e) MUST_CHECK;
+
+/* marker_holds: whether a marker (PEP 508, "" = always) may hold for CPython `python`, "3.12".
+ * Compared are python_version and python_full_version, joined by and, or and parentheses. A
+ * comparison of anything else, and a text that cannot be read, may hold: the Python itself is
+ * asked later. */
+bool marker_holds(const char *marker, const char *python);

@@ -1,7 +1,6 @@
-#include "step/source/extension.h"
+#include "step/source/source.h"
 
 #include "base/sys/fs.h"
-#include "base/sys/tar.h"
 #include "core/wheel/wheel.h"
 
 enum { FILE_MAX = 1 << 20 };

@@ -1,4 +1,4 @@
-#include "step/source/patch.h"
+#include "step/source/source.h"
 
 #include <limits.h>
 

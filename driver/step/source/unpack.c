@@ -1,4 +1,4 @@
-#include "step/source/unpack.h"
+#include "step/source/source.h"
 
 #define DEFAULT_BYTES (8ULL << 30)
 #define DEFAULT_RATIO 200U

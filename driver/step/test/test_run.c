@@ -252,25 +252,6 @@ static int run_unit(struct testing *t, const struct unit *u, struct arena *a, st
 
 /* ---- all of them ---- */
 
-static void add_results(struct testing *t, const struct unit *u, json_t *tests)
-{
-	const char *name;
-	json_t *result, *file = json_object_get(t->files, u->row->file);
-	if (!file) {
-		file = json_object();
-		json_object_set_new(t->files, u->row->file, file);
-	}
-	json_object_foreach(tests, name, result)
-	{
-		AUTO_ARENA struct arena a = {0};
-		const char *outcome = json_member(result, "outcome");
-		bool failed = strcmp(outcome, "passed") != 0 && strcmp(outcome, "skipped") != 0;
-		t->tests++;
-		t->failed += failed && !test_expected(t->q->tests, arena_printf(&a, "%s::%s", u->row->file, name));
-	}
-	json_object_update(file, tests);
-}
-
 static void work(unsigned number, void *user)
 {
 	(void)number;
@@ -290,8 +271,23 @@ static void work(unsigned number, void *user)
 			t->stop = true;
 			t->err = e;
 		}
-		if (rc == 0)
-			add_results(t, u, j.tests);
+		if (rc == 0) {
+			const char *name;
+			json_t *result, *file = json_object_get(t->files, u->row->file);
+			if (!file) {
+				file = json_object();
+				json_object_set_new(t->files, u->row->file, file);
+			}
+			json_object_foreach(j.tests, name, result)
+			{
+				const char *outcome = json_member(result, "outcome");
+				bool failed = strcmp(outcome, "passed") != 0 && strcmp(outcome, "skipped") != 0;
+				t->tests++;
+				t->failed += failed && !test_expected(t->q->tests,
+								      arena_printf(&a, "%s::%s", u->row->file, name));
+			}
+			json_object_update(file, j.tests);
+		}
 		t->done += rc == 0;
 		log_status(t->run->log, "tests: %zu/%zu parts, %zu tests, %zu failed unexpectedly; %s", t->done,
 			   t->count, t->tests, t->failed, u->row->file);

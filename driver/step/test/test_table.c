@@ -73,20 +73,6 @@ int test_table_world(const char *profiles_dir, const char *release, struct arena
 	return 0;
 }
 
-static void keep_expected(struct test_package *p, const char *wheel)
-{
-	unsigned kept = 0;
-	for (unsigned i = 0; i < p->expected_count; i++) {
-		const struct test_expected_row *r = &p->expected[i];
-		bool of_it = !r->wheels_count;
-		for (unsigned k = 0; k < r->wheels_count; k++)
-			of_it |= fnmatch(r->wheels[k], wheel, 0) == 0;
-		if (of_it)
-			p->expected[kept++] = *r;
-	}
-	p->expected_count = kept;
-}
-
 int test_table_load(const char *profiles_dir, const char *release, const char *package, const char *wheel,
 		    struct arena *a, const struct test_package **ret, struct err *e)
 {
@@ -101,7 +87,16 @@ int test_table_load(const char *profiles_dir, const char *release, const char *p
 	for (unsigned i = 0; i < t->packages_count; i++) {
 		if (strcmp(t->packages[i].package, package) != 0)
 			continue;
-		keep_expected(&t->packages[i], wheel);
+		unsigned kept = 0;
+		for (unsigned n = 0; n < t->packages[i].expected_count; n++) {
+			const struct test_expected_row *r = &t->packages[i].expected[n];
+			bool of_it = !r->wheels_count;
+			for (unsigned k = 0; k < r->wheels_count; k++)
+				of_it |= fnmatch(r->wheels[k], wheel, 0) == 0;
+			if (of_it)
+				t->packages[i].expected[kept++] = *r;
+		}
+		t->packages[i].expected_count = kept;
 		*ret = &t->packages[i];
 		return 0;
 	}

@@ -1,8 +1,7 @@
-#include "step/verify/compare.h"
 #include "base/sys/digest.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/zip/zip.h"
+#include "step/verify/verify.h"
 
 enum { TEXT_PROBE = 8192, LINE_SHOWN = 120 };
 

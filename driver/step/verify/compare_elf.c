@@ -1,8 +1,6 @@
 /* Where two ELF files differ, by section and symbol. */
-#include <gelf.h>
 
-#include "base/strlist.h"
-#include "step/verify/compare.h"
+#include "step/verify/verify.h"
 
 enum { NAMES_MAX = 10 };
 

@@ -3,6 +3,7 @@
 #include "core/code/code.h"
 #include "core/fatbin/fatbin.h"
 #include "core/plan/plan.h"
+#include "core/root/sandbox.h"
 #include "core/wheel/wheel.h"
 
 enum finding_level { FINDING_NOTE, FINDING_WARNING, FINDING_ERROR };
@@ -91,3 +92,95 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
  * only "wheel:member: error[code]: text" a finding. */
 json_t *verify_json(const struct verify_report *r);
 extern const struct show verify_rows[], verify_lines[];
+
+/* Verification by use: installs the wheel into a clean environment in the sandbox, imports it and
+ * compares operations of each kind with references. */
+
+struct verify_run_request {
+	const struct plan *plan;
+	const struct root *root;
+	enum sandbox_kind kind;
+	const char *wheel;       /* host path */
+	const char *torch_wheel; /* that it is built for; NULL: the root's torch, or it is torch */
+	/* host paths of wheels that are unpacked as well, without asking pip; of a file that
+	 * several have the first one stays */
+	struct strlist beside;
+	const char *checks_dir; /* <profiles>/checks */
+	const char *venv;       /* of the build, whose packages are seen too; NULL: none */
+	const char *work_dir;   /* host directory for the environment; created and removed */
+};
+
+struct verify_run_check {
+	const char *name;
+	const char *detail;
+	bool ok;
+};
+
+struct verify_run_result {
+	bool ran;
+	const char *why_not; /* what this machine lacks, if it did not run */
+	struct verify_run_check *checks;
+	size_t count;
+	double seconds;
+};
+
+/* verify_run: ERR_POLICY names the first failed check and how many failed, or has Python's words if
+ * the import fails. On a machine that cannot run the wheel's code: ran = false, no error. */
+int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,
+	       struct verify_run_result *ret, struct err *e) MUST_CHECK;
+/* verify_python: ERR_POLICY where the root's Python is none of those that the wheel's name is for.
+ * One that the root does not tell is left to pip. */
+int verify_python(const struct root *root, const char *wheel, struct arena *a, struct err *e) MUST_CHECK;
+/* verify_environment: only the environment, in work_dir, which stays, and the sandbox that sees it.
+ * Only root, kind, wheel (NULL: the root's own packages), torch_wheel, beside and work_dir count,
+ * and the toolkit of a plan that is not NULL. */
+int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a, struct sandbox *ret,
+		       struct err *e) MUST_CHECK;
+#define VERIFY_PYTHON (SANDBOX_OUT "/venv/bin/python")
+/* verify_run_copy: a deep copy in another arena. */
+void verify_run_copy(const struct verify_run_result *r, struct arena *a, struct verify_run_result *ret);
+
+/* What differs between two wheels, down to the member, the ELF section and the symbol. */
+
+struct difference {
+	const char *member; /* "" for the archive itself */
+	const char *where;  /* "section .text", "symbol foo", "line 12", "mode"; "" for all of it */
+	const char *what;
+};
+
+struct comparison {
+	bool same; /* the same bytes */
+	char sha256[2][65];
+	struct difference *items; /* by member, at most COMPARE_DETAILS and a line of each */
+	size_t count, cap;
+	size_t members; /* that differ in their contents */
+};
+
+enum { COMPARE_DETAILS = 20 };
+
+/* compare_wheels: archives of different bytes have at least one difference. -1: cannot be read. */
+int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, struct comparison *ret,
+		   struct err *e) MUST_CHECK;
+/* compare_json: a new reference. */
+json_t *compare_json(const struct comparison *c);
+
+/* What the compare files share. */
+struct compare_bytes {
+	const uint8_t *data;
+	size_t len;
+};
+
+struct comparing {
+	struct arena *a;
+	struct comparison *c;
+	const char *member; /* being compared */
+	size_t details;     /* noted of it so far */
+};
+
+/* compare_same: whether the bytes are equal. */
+bool compare_same(const struct compare_bytes *one, const struct compare_bytes *other);
+/* compare_note: one more difference of the member. */
+void compare_note(struct comparing *x, const char *where, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* compare_elf: notes sections and symbols that differ; false when none does, or one of the two is
+ * not an ELF file that libelf reads. */
+bool compare_elf(struct comparing *x, const struct compare_bytes *one, const struct compare_bytes *other);

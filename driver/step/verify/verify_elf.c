@@ -272,15 +272,6 @@ static void find_tag(struct verifying *v, const char *platform)
 	}
 }
 
-/* A library that needs versions of glibc cannot be loaded where musl is. */
-static void check_musl(struct verifying *v)
-{
-	const char *who = "";
-	unsigned needed = verify_needed_glibc(v, &who);
-	if (needed)
-		verify_add(v, FINDING_ERROR, "tag", who, "needs GLIBC_2.%u, and the wheel is for musl", needed);
-}
-
 static void check_tag(struct verifying *v)
 {
 	struct strlist platforms = {0};
@@ -289,8 +280,13 @@ static void check_tag(struct verifying *v)
 	if (v->named)
 		strlist_split(&platforms, v->a, v->report.name.platform, ".");
 	const char *first = platforms.count ? platforms.items[0] : "any";
-	if (strstr(v->report.name.platform, "musllinux_"))
-		check_musl(v);
+	if (strstr(v->report.name.platform, "musllinux_")) {
+		/* A library that needs versions of glibc cannot be loaded where musl is. */
+		const char *who = "";
+		unsigned needed = verify_needed_glibc(v, &who);
+		if (needed)
+			verify_add(v, FINDING_ERROR, "tag", who, "needs GLIBC_2.%u, and the wheel is for musl", needed);
+	}
 	if (!v->musl && (strcmp(first, "any") == 0 || strstr(first, "linux")))
 		find_tag(v, first);
 	for (size_t i = 0; i < platforms.count; i++) {

@@ -82,21 +82,6 @@ static void check_missing(struct verifying *v, const struct verify_member *m, co
 	}
 }
 
-static void check_contents(struct verifying *v, const struct verify_member *m)
-{
-	if (m->gpu_broken && !m->elf.unloadable)
-		verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu_broken);
-	for (size_t i = 0; i < m->gpu.wrong.count; i++)
-		verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu.wrong.items[i]);
-	for (size_t i = 0; i < m->gpu.count; i++) {
-		const struct fatbin_count *c = &m->gpu.items[i];
-		if (c->kind == FATBIN_OTHER)
-			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name,
-				   "has GPU code of the unknown %s for sm_%s (%zu)",
-				   fatbin_kind_name(c->kind, c->number, v->a), c->target, c->entries);
-	}
-}
-
 /* What is there is reported, promised or not. */
 static void report(struct verifying *v, const struct verify_member *m)
 {
@@ -126,7 +111,17 @@ void verify_gpu(struct verifying *v)
 		promised(v, &t);
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		check_contents(v, m);
+		if (m->gpu_broken && !m->elf.unloadable)
+			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu_broken);
+		for (size_t k = 0; k < m->gpu.wrong.count; k++)
+			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu.wrong.items[k]);
+		for (size_t k = 0; k < m->gpu.count; k++) {
+			const struct fatbin_count *c = &m->gpu.items[k];
+			if (c->kind == FATBIN_OTHER)
+				verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name,
+					   "has GPU code of the unknown %s for sm_%s (%zu)",
+					   fatbin_kind_name(c->kind, c->number, v->a), c->target, c->entries);
+		}
 		if (!m->gpu.count)
 			continue;
 		report(v, m);

@@ -382,21 +382,6 @@ static void check_toolkit(struct verifying *v, const struct variant *want, const
 			  : "cpu");
 }
 
-/* A label that promises something must promise what the variant says. */
-static void check_label(struct verifying *v, const struct variant *want)
-{
-	const char *plus = strchr(v->report.name.version, '+');
-	struct promise said;
-	if (!plus || !v->q->tables)
-		return;
-	promise_of_label(v->q->tables, plus + 1, v->a, &said);
-	if (said.binding && said.isa != want->profile.isa)
-		verify_add(v, FINDING_ERROR, "against", "", "has the label '%s', which says %s, not %s", plus + 1,
-			   said.isa->name, want->profile.isa ? want->profile.isa->name : want->profile.name);
-	if (said.binding || toolkit_word(v, plus + 1))
-		check_toolkit(v, want, plus + 1);
-}
-
 void verify_against(struct verifying *v)
 {
 	const struct variant *want = v->q->against;
@@ -411,5 +396,15 @@ void verify_against(struct verifying *v)
 	if (!strlist_contains(&tags, arena_printf(v->a, "cp%s", strlist_join(&digits, v->a, ""))))
 		verify_add(v, FINDING_ERROR, "against", "", "is for the Python '%s', not for %s", v->report.name.python,
 			   want->python);
-	check_label(v, want);
+	/* A label that promises something must promise what the variant says. */
+	const char *plus = strchr(v->report.name.version, '+');
+	struct promise said;
+	if (!plus || !v->q->tables)
+		return;
+	promise_of_label(v->q->tables, plus + 1, v->a, &said);
+	if (said.binding && said.isa != want->profile.isa)
+		verify_add(v, FINDING_ERROR, "against", "", "has the label '%s', which says %s, not %s", plus + 1,
+			   said.isa->name, want->profile.isa ? want->profile.isa->name : want->profile.name);
+	if (said.binding || toolkit_word(v, plus + 1))
+		check_toolkit(v, want, plus + 1);
 }

@@ -24,28 +24,6 @@ static enum isa_class judge(const struct isa_found *f, const struct isa_rules *r
 	return r->flags & CODE_WEAK ? ISA_COMDAT : ISA_PLAIN;
 }
 
-static void add_found(const struct isa_found *f, const struct isa_rules *rules, const char *library, struct arena *a,
-		      struct library_isa *l)
-{
-	uint64_t above = f->tally.above | f->tally.doubtful;
-	const char *why = "";
-	enum isa_class class = judge(f, rules, l->machine, library, &above, &why);
-	struct isa_findings *g = &l->groups[class];
-	g->above |= above;
-	if (g->count < ISA_LINES_MAX) {
-		g->lines[g->count] = (struct isa_line){
-			.symbol = f->range->name ? demangle(f->range->name, a) : "",
-			.unit = f->range->unit ? arena_strdup(a, f->range->unit) : "",
-			.extensions = extensions_text(rules->extensions, l->machine, above, a),
-			.mnemonic = arena_strdup(a, f->tally.mnemonic),
-			.why = why,
-			.first = f->tally.first,
-			.count = f->tally.count,
-		};
-	}
-	g->count++;
-}
-
 int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules,
 		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
 		    struct arena *a, struct library_isa **ret, struct err *e)
@@ -75,8 +53,25 @@ int verify_isa_scan(const char *path, const char *library, const struct isa_rule
 	l->skipped = s.skipped;
 	l->first_skipped = s.first_skipped;
 	l->fast_math = s.fast_math;
-	for (size_t i = 0; i < s.count; i++)
-		add_found(&s.found[i], rules, library, a, l);
+	for (size_t i = 0; i < s.count; i++) {
+		uint64_t above = s.found[i].tally.above | s.found[i].tally.doubtful;
+		const char *why = "";
+		enum isa_class class = judge(&s.found[i], rules, l->machine, library, &above, &why);
+		struct isa_findings *g = &l->groups[class];
+		g->above |= above;
+		if (g->count < ISA_LINES_MAX) {
+			g->lines[g->count] = (struct isa_line){
+				.symbol = s.found[i].range->name ? demangle(s.found[i].range->name, a) : "",
+				.unit = s.found[i].range->unit ? arena_strdup(a, s.found[i].range->unit) : "",
+				.extensions = extensions_text(rules->extensions, l->machine, above, a),
+				.mnemonic = arena_strdup(a, s.found[i].tally.mnemonic),
+				.why = why,
+				.first = s.found[i].tally.first,
+				.count = s.found[i].tally.count,
+			};
+		}
+		g->count++;
+	}
 	return 0;
 }
 

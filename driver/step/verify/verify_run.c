@@ -1,9 +1,8 @@
-#include "step/verify/verify_run.h"
+#include "step/verify/verify.h"
 
 #include <signal.h>
 
 #include "base/sys/build_user.h"
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "core/wheel/wheel.h"

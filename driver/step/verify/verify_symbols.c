@@ -40,20 +40,6 @@ static bool is_versioned_system(const struct verifying *v, const char *needed)
 	       (v->q->policy && manylinux_allows(v->q->policy, needed) && manylinux_versioned(v->q->policy, needed));
 }
 
-static void find_outside(const struct symbols *l, const struct elf_info *info, struct strlist *ret)
-{
-	struct strlist seen = {0};
-	for (size_t i = 0; i < info->needed.count; i++)
-		strlist_once(&seen, l->v->a, info->needed.items[i]);
-	for (size_t i = 0; i < seen.count; i++) {
-		const struct elf_info *there = at_hand(l->v, seen.items[i]);
-		for (size_t k = 0; there && k < there->needed.count; k++)
-			strlist_once(&seen, l->v->a, there->needed.items[k]);
-		if (!there)
-			strlist_ref(ret, l->v->a, seen.items[i]);
-	}
-}
-
 /* Namespaces, and names outside of any, of what torch's libraries export: nm -D of 2.6.0 and 2.13.0 for x86_64 and of
  * 2.15.0 for aarch64. */
 static const char *const torch_names[] = {"at",         "c10",         "c10d",       "torch",
@@ -228,7 +214,16 @@ void verify_symbols(struct verifying *v)
 	l.libm = dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	for (size_t i = 0; i < v->count; i++) {
 		add_defined(&l, &v->members[i].elf);
-		find_outside(&l, &v->members[i].elf, &l.outside[i]);
+		struct strlist seen = {0};
+		for (size_t n = 0; n < v->members[i].elf.needed.count; n++)
+			strlist_once(&seen, l.v->a, v->members[i].elf.needed.items[n]);
+		for (size_t n = 0; n < seen.count; n++) {
+			const struct elf_info *there = at_hand(l.v, seen.items[n]);
+			for (size_t k = 0; there && k < there->needed.count; k++)
+				strlist_once(&seen, l.v->a, there->needed.items[k]);
+			if (!there)
+				strlist_ref(&l.outside[i], l.v->a, seen.items[n]);
+		}
 		l.loads_global = l.loads_global || v->members[i].loads_global;
 	}
 	for (size_t i = 0; i < v->q->companions_count; i++)

@@ -1,4 +1,4 @@
-#include "step/watch/report.h"
+#include "step/watch/watch.h"
 
 #include <math.h>
 

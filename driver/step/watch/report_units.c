@@ -1,4 +1,4 @@
-#include "step/watch/report_units.h"
+#include "step/watch/watch.h"
 
 #include "base/sys/fs.h"
 #include "core/ninja/ninja.h"

@@ -215,16 +215,6 @@ static void join_points(struct watch_sample *into, const struct watch_sample *b)
 	into->pressure = fmax(into->pressure, b->pressure);
 }
 
-static void halve(struct watch *w)
-{
-	for (size_t i = 0; i + 1 < w->samples_count; i += 2) {
-		join_points(&w->samples[i], &w->samples[i + 1]);
-		w->samples[i / 2] = w->samples[i];
-	}
-	w->samples_count /= 2;
-	w->every *= 2;
-}
-
 /* Adds this look to the open point, and the point to the series when its time is over. */
 static void add_point(struct watch *w, double at, bool close)
 {
@@ -241,8 +231,14 @@ static void add_point(struct watch *w, double at, bool close)
 	if (span < w->every - 0.1 * w->interval && !(close && span > 0))
 		return;
 	w->open.processors = span > 0 ? (w->cpu_total - w->open_cpu) / span : 0;
-	if (w->samples_count == WATCH_MAX_SAMPLES)
-		halve(w);
+	if (w->samples_count == WATCH_MAX_SAMPLES) {
+		for (size_t i = 0; i + 1 < w->samples_count; i += 2) {
+			join_points(&w->samples[i], &w->samples[i + 1]);
+			w->samples[i / 2] = w->samples[i];
+		}
+		w->samples_count /= 2;
+		w->every *= 2;
+	}
 	w->samples[w->samples_count++] = w->open;
 	w->open = (struct watch_sample){0};
 	w->open_cpu = w->cpu_total;

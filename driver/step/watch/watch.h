@@ -1,8 +1,10 @@
 /* Watch: while a variant is made, once a second, what the processes below this one use: a series
  * for the report, peaks per step, and the memory of each compile unit. */
 #pragma once
-#include "base/arena.h"
-#include "base/err.h"
+#include <jansson.h>
+
+#include "core/ninja/ninja.h"
+#include "core/root/jobs.h"
 
 struct watch;
 
@@ -94,3 +96,70 @@ char *watch_unit_name(const char *build_dir, const char *dir, const char *output
 /* watch_output: what a compiler's or linker's command line (arguments ended by NULs) makes ("-o
  * X"); NULL for other commands. */
 const char *watch_output(const char *command, size_t len);
+
+/* The compile and link commands of a build, from the logs of ninja and ccache and from the watch.
+ * */
+
+enum report_state {
+	REPORT_MADE, /* by a compiler, in this run of ptbuild */
+	REPORT_HIT,  /* taken from the compiler cache */
+	/* by an earlier run, which was killed or failed; whether it came from the cache is not
+	 * known */
+	REPORT_BEFORE
+};
+
+enum report_kind { REPORT_COMPILE, REPORT_HEAVY, REPORT_LINK };
+
+struct report_unit {
+	const char *path;   /* as watch_unit_name */
+	const char *source; /* its first input as the build saw it, "" if not known */
+	double start, end;  /* seconds since the epoch */
+	/* the processor slot that it presumably had: the lowest that was free */
+	unsigned slot;
+	uint64_t peak_bytes; /* 0: not seen */
+	enum report_state state;
+	enum report_kind kind;
+};
+
+struct report_units {
+	struct report_unit *units; /* sorted by start */
+	size_t count;
+	unsigned slots;
+	struct ccache_stats ccache; /* of the last run of the build */
+	size_t logs;                /* how many logs of ninja were found */
+};
+
+/* report_units_collect: reads ninja's logs anywhere below src/build of the build directory and
+ * ccache's in out/. `since`: when this run of ptbuild began (seconds since the epoch); units that
+ * started before were made by an earlier one. `heavy`: the release's table of heavy units, may be
+ * NULL. A log that cannot be read is a warning. */
+void report_units_collect(const char *build_dir, const struct watch_result *watched, double since,
+			  const struct memory_row *heavy, const struct run *run, struct arena *a,
+			  struct report_units *ret);
+
+/* Report: build.html, a page that shows a build and needs no network and no other file. */
+
+struct report_request {
+	const json_t *record; /* build.json */
+	const struct report_units *units;
+	const struct watch_result *watched;
+	const char *wheel; /* the file, for the sizes of its members */
+};
+
+/* report_write: the page at `path`, atomically. */
+int report_write(const struct report_request *q, const char *path, struct err *e) MUST_CHECK;
+/* report_units_json: for build.json: how many units, their times, the slowest and the largest (new
+ * reference). */
+json_t *report_units_json(const struct report_units *u);
+/* report_ccache_json: for build.json: what the compiler cache did (new reference). */
+json_t *report_ccache_json(const struct ccache_stats *s, const char *version, const char *mode, const char *sloppiness);
+
+/* report_matrix: what "matrix --status" has, with links to the pages of the variants.
+ * report_bench: what "bench" has, with bars of the ratios. */
+void report_matrix(const json_t *doc, struct buf *out);
+void report_bench(const json_t *doc, struct buf *out);
+
+/* report_sizes: the members of a wheel as a tree of directories (new reference): n name, r bytes, p
+ * packed bytes, k files, c children. Files too small to be seen are one child of their directory.
+ * */
+int report_sizes(const char *wheel, json_t **ret, struct err *e) MUST_CHECK;

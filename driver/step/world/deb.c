@@ -1,4 +1,4 @@
-#include "step/world/deb.h"
+#include "step/world/world_parts.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -1,4 +1,4 @@
-#include "step/world/driver_names.h"
+#include "step/world/toolkit_tree.h"
 
 #include "base/buf.h"
 

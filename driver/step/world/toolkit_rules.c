@@ -1,4 +1,4 @@
-#include "step/world/toolkit_rules.h"
+#include "step/world/toolkit_tree.h"
 
 #include "base/sys/digest.h"
 #include "base/yaml/yaml.h"

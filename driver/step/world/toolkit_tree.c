@@ -8,7 +8,6 @@
 #include "base/sys/tar.h"
 #include "core/elf/elf.h"
 #include "core/zip/zip.h"
-#include "step/world/driver_names.h"
 
 /* Some six times the largest toolkit there is. */
 #define TOOLKIT_TREE_MAX_BYTES (UINT64_C(64) << 30)

@@ -1,8 +1,6 @@
-#include "step/world/world_names.h"
+#include "step/world/world_parts.h"
 
 #include <search.h>
-
-#include "base/buf.h"
 
 void names_init(struct names *n)
 {

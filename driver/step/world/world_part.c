@@ -1,7 +1,6 @@
 /* What the packages of a part do not bring: links, files, and a toolkit below its prefix. */
 
 #include "base/sys/fs.h"
-#include "step/world/toolkit_tree.h"
 #include "step/world/world_parts.h"
 
 #define MAX_COPY (UINT64_C(64) << 20)

@@ -59,30 +59,6 @@ static int add_compiled(const char *rel, const struct stat *st, void *user, stru
 	return world_add_file(m, NULL, rel, bytes.data, bytes.len, e);
 }
 
-/* The modules of the world's Python, by it, in the sandbox, where it runs on this machine; a warning where it does
- * not run. */
-static int world_compile(struct world_making *m, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct utsname u;
-	struct root root;
-	struct err why = {0};
-	if (!m->q->compiled || uname(&u) < 0 ||
-	    strcmp(m->q->world->platform, arena_printf(&a, "%s-linux", u.machine)) != 0 ||
-	    root_open(m->q->dir, &a, &root, &why) < 0 || !root_find_program(&root, "python3", &a))
-		return 0;
-	if (run_script(m, &root, &a, &why) == 0)
-		return fs_walk(TRUSTED, m->q->compiled, add_compiled, m, e);
-	if (why.kind == ERR_INTERRUPTED) {
-		*e = why;
-		return -1;
-	}
-	log_warn(m->run->log,
-		 "the Python files of the world stay uncompiled, and each start of Python in it is slower: %s",
-		 why.msg);
-	return 0;
-}
-
 /* dpkg's database of the packages, as after an installation. */
 static int by_list(const void *a, const void *b)
 {
@@ -213,19 +189,6 @@ static int list_works(struct world_making *m, struct arena *a, struct err *e)
 	return 0;
 }
 
-/* Puts the winners of settled paths in their places, and removes the directory of spare files. */
-static int place_spares(struct world_making *m, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	if (names_settle(&m->names, e) < 0)
-		return -1;
-	struct name **all = names_sorted(&m->names, &a);
-	for (size_t i = 0; i < m->names.count && m->names.spares > 0; i++)
-		if (all[i]->spare && renameat(m->tree.top, all[i]->spare, m->tree.top, all[i]->path) < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", all[i]->spare, all[i]->path);
-	return fs_remove_at(m->tree.top, NAMES_SPARE, m->q->dir, e);
-}
-
 static int add_frame(struct world_making *m, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
@@ -281,7 +244,16 @@ static int add_rest(struct world_making *m, struct arena *a, struct err *e)
 	for (size_t i = 0; i < m->count; i++)
 		if (m->works[i].newest.tv_sec > m->newest.tv_sec)
 			m->newest = m->works[i].newest;
-	if (place_spares(m, e) < 0 || add_frame(m, e) < 0)
+	/* Puts the winners of settled paths in their places, and removes the directory of spare files. */
+	if (names_settle(&m->names, e) < 0)
+		return -1;
+	struct name **all = names_sorted(&m->names, a);
+	for (size_t k = 0; k < m->names.count && m->names.spares > 0; k++)
+		if (all[k]->spare && renameat(m->tree.top, all[k]->spare, m->tree.top, all[k]->path) < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", all[k]->spare, all[k]->path);
+	if (fs_remove_at(m->tree.top, NAMES_SPARE, m->q->dir, e) < 0)
+		return -1;
+	if (add_frame(m, e) < 0)
 		return -1;
 	for (size_t i = 0; i < w->count; i++) {
 		const struct world_part *p = w->pieces[i].part;
@@ -294,7 +266,25 @@ static int add_rest(struct world_making *m, struct arena *a, struct err *e)
 	const char *stamp = arena_printf(a, "%s %s %s\n", w->name, w->platform, w->key);
 	if (world_dpkg(m, e) < 0 || world_add_file(m, NULL, WORLD_STAMP, stamp, strlen(stamp), e) < 0)
 		return -1;
-	return world_compile(m, e);
+	/* The modules of the world's Python, by it, in the sandbox, where it runs on this machine; a warning where
+	 * it does not run. */
+	struct utsname u;
+	struct root root;
+	struct err why = {0};
+	if (!m->q->compiled || uname(&u) < 0 ||
+	    strcmp(m->q->world->platform, arena_printf(a, "%s-linux", u.machine)) != 0 ||
+	    root_open(m->q->dir, a, &root, &why) < 0 || !root_find_program(&root, "python3", a))
+		return 0;
+	if (run_script(m, &root, a, &why) == 0)
+		return fs_walk(TRUSTED, m->q->compiled, add_compiled, m, e);
+	if (why.kind == ERR_INTERRUPTED) {
+		*e = why;
+		return -1;
+	}
+	log_warn(m->run->log,
+		 "the Python files of the world stay uncompiled, and each start of Python in it is slower: %s",
+		 why.msg);
+	return 0;
 }
 
 int world_tree_make(const struct world_tree_request *q, const struct run *run, struct arena *a, struct world_tree *ret,

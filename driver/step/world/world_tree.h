@@ -2,7 +2,7 @@
  * tree. Nothing of them is run but the Python, which compiles its modules in the sandbox. */
 #pragma once
 #include "core/world/world.h"
-#include "step/world/toolkit_rules.h"
+#include "step/world/toolkit_tree.h"
 
 struct world_tree_request {
 	const struct world *world;

@@ -1,7 +1,6 @@
 #include <strings.h>
 
 #include "core/zip/zip.h"
-#include "step/world/deb.h"
 #include "step/world/world_parts.h"
 
 /* What a base has from wheels: programs and modules that are newer than its packages. */

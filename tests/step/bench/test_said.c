@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/sys/json.h"
-#include "step/bench/bench_said.h"
+#include "step/bench/bench.h"
 
 static struct arena arena;
 static struct bench_said said;

@@ -15,7 +15,7 @@
 #include "base/sys/fs.h"
 #include "core/root/sandbox.h"
 #include "core/root/toolkit.h"
-#include "step/compile/backend.h"
+#include "step/compile/build_parts.h"
 
 /* What nvcc does as far as the cache can see, on machines that have none: it preprocesses for the device, compiles for
  * the host, and makes another object when that is to be linked for the device. */

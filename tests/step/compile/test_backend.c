@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "core/root/sandbox.h"
-#include "step/compile/backend.h"
+#include "step/compile/build_parts.h"
 
 static struct setting env[] = {
 	{.name = "CC", .value = "gcc"},

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "step/compile/build_log.h"
+#include "step/compile/build_parts.h"
 
 static struct arena arena;
 

@@ -6,7 +6,7 @@
 
 #include "base/sys/fs.h"
 #include "core/plan/plan.h"
-#include "step/compile/build_tree.h"
+#include "step/compile/build.h"
 
 static struct arena arena;
 static struct root root;

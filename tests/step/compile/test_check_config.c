@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
-#include "step/compile/check_config.h"
+#include "step/compile/build.h"
 
 /* A plan with nothing but what the comparison looks at. */
 static struct setting entries[8];

@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/root/sandbox.h"
-#include "step/compile/work_tree.h"
+#include "step/compile/build.h"
 
 static struct arena arena;
 

@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "base/strlist.h"
 #include "base/sys/fs.h"
-#include "step/fetch/archives.h"
+#include "step/fetch/fetch.h"
 
 struct fixture {
 	struct arena a;

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#include "step/fetch/archives.h"
+#include "step/fetch/fetch.h"
 
 static const char pool[] = "/debian/pool/main/b/b+x/b+x_1.0~rc1_all.deb";
 

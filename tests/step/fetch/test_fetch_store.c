@@ -6,7 +6,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "httpd.h"
-#include "step/fetch/fetch_store.h"
+#include "step/fetch/fetch_place.h"
 
 #define KEY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define DIR "/cache/objects/pyenv/" KEY "/"

@@ -1,5 +1,5 @@
 #include "fetch_fixture.h"
-#include "step/fetch/fetch_transfer.h"
+#include "step/fetch/fetch_place.h"
 
 static void truncated_transfer_is_resumed(void **state)
 {

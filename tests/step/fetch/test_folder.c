@@ -9,7 +9,6 @@
 #include "base/sys/digest.h"
 #include "cache/store.h"
 #include "step/fetch/fetch.h"
-#include "step/fetch/folder.h"
 
 static void pack(const char *dir, char hex[65])
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "httpd.h"
-#include "step/fetch/fetch_probe.h"
+#include "step/fetch/fetch.h"
 
 static const char digest[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 

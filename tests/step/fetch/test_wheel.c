@@ -1,7 +1,7 @@
 #include "fetch_fixture.h"
 
 #include "base/buf.h"
-#include "step/fetch/wheel_index.h"
+#include "step/fetch/fetch.h"
 
 #define NAME "nvidia_toy_cu13-1.2.3-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 #define PLACE "wheel:nvidia-toy-cu13==1.2.3/" NAME

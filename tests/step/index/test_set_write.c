@@ -7,7 +7,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/zip/zip.h"
-#include "step/index/set_write.h"
+#include "step/index/index.h"
 
 #define PURL "pkg:pypi/torch@2.6.0%2Bcpu.avx2"
 /* A bill with a component of its own, the torch that it was made against, what both have, and what only is called the

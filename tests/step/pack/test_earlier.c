@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/sys/fs.h"
-#include "step/pack/publish.h"
+#include "step/pack/pack.h"
 
 static struct arena arena;
 static struct err err;

@@ -8,7 +8,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "step/pack/provenance.h"
+#include "step/pack/pack.h"
 
 #define WHEEL "torch-1.0-cp313-cp313-linux_x86_64.whl"
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -7,7 +7,7 @@
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "step/pack/publish.h"
+#include "step/pack/pack.h"
 
 #define WHEEL "torch-1.0-cp313-cp313-linux_x86_64.whl"
 

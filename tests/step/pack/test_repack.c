@@ -1,7 +1,7 @@
 #include "wheel_fixture.h"
 
 #include "base/sys/digest.h"
-#include "step/pack/repack.h"
+#include "step/pack/pack.h"
 
 #define NAME "tiny_pack-1.0+cpu.avx2-"
 #define TAGS "py3-none-manylinux_2_17_x86_64.whl"

@@ -8,7 +8,7 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "step/pack/sbom.h"
+#include "step/pack/pack.h"
 
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define INFO "tree/torch-1.0.dist-info/"

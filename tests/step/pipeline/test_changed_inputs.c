@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/sys/json.h"
-#include "step/pipeline/changed_inputs.h"
+#include "step/pipeline/make.h"
 
 static struct err err;
 

@@ -10,7 +10,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
-#include "step/pipeline/estimate.h"
+#include "step/pipeline/cost.h"
 
 #define MAX_RUNNING 256
 #define HEAVY 30 /* so many units a first build begins with, since they need much memory */

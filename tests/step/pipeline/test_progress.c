@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "step/pipeline/progress.h"
+#include "step/pipeline/cost.h"
 
 struct fixture {
 	struct arena arena;

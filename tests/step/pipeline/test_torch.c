@@ -8,12 +8,12 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/zip/zip.h"
-#include "step/pipeline/torch.h"
+#include "step/pipeline/make.h"
 
 #define WHEEL "torch-2.6.0+cpu.avx2-cp313-cp313-manylinux_2_28_x86_64.whl"
 
 /* A wheel that holds one real shared library as torch/lib/libtorch_toy.so. */
-static const char *make_wheel(void)
+static const char *a_torch_wheel(void)
 {
 	struct zip_writer *z;
 	struct err e = {0};
@@ -41,7 +41,7 @@ static void test_a_wheel_is_known_by_its_digest(void **state)
 	struct err e = {0};
 	struct torch_source t = {0};
 	char digest[DIGEST_HEX_LEN + 1];
-	const char *path = make_wheel();
+	const char *path = a_torch_wheel();
 	assert_ok(digest_file(path, digest, &e), &e);
 	assert_ok(torch_from_wheel(path, "3.13", &a, &t, &e), &e);
 	assert_string_equal(t.version, "2.6.0+cpu.avx2");
@@ -55,7 +55,7 @@ static void test_wheels_that_cannot_be_meant(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	struct torch_source t = {0};
-	const char *path = make_wheel();
+	const char *path = a_torch_wheel();
 	assert_err(torch_from_wheel("/nowhere/torch.whl", "3.13", &a, &t, &e), &e, ERR_USAGE,
 		   "no torch wheel '/nowhere/torch.whl'");
 	assert_err(torch_from_wheel(path, "3.12", &a, &t, &e), &e, ERR_POLICY,
@@ -74,7 +74,7 @@ static void test_unpacked_once_and_kept(void **state)
 	struct err e = {0};
 	struct torch_source t;
 	const char *dir = NULL;
-	assert_ok(torch_from_wheel(make_wheel(), "3.13", &a, &t, &e), &e);
+	assert_ok(torch_from_wheel(a_torch_wheel(), "3.13", &a, &t, &e), &e);
 	assert_ok(torch_unpack(&t, test_path("build"), test_run(), &a, &dir, &e), &e);
 	assert_true(fs_exists(TRUSTED, test_path("build/torch/torch/lib/libtorch_toy.so")));
 	test_write(test_path("build/torch/mark"), "kept");
@@ -90,7 +90,7 @@ static void test_a_half_unpacked_torch_is_made_anew(void **state)
 	struct err e = {0};
 	struct torch_source t;
 	const char *dir;
-	assert_ok(torch_from_wheel(make_wheel(), "3.13", &a, &t, &e), &e);
+	assert_ok(torch_from_wheel(a_torch_wheel(), "3.13", &a, &t, &e), &e);
 	test_write(test_path("build/torch/torch/lib/half"), "left by a kill");
 	assert_ok(torch_unpack(&t, test_path("build"), test_run(), &a, &dir, &e), &e);
 	assert_false(fs_exists(TRUSTED, test_path("build/torch/torch/lib/half")));
@@ -105,7 +105,7 @@ static void test_provides_files_and_sonames(void **state)
 	struct strlist names = {0}, files = {0};
 	struct root root = {.dir = "/", .host = true};
 	const char *dir;
-	assert_ok(torch_from_wheel(make_wheel(), "3.13", &a, &t, &e), &e);
+	assert_ok(torch_from_wheel(a_torch_wheel(), "3.13", &a, &t, &e), &e);
 	assert_ok(torch_unpack(&t, test_path("build"), test_run(), &a, &dir, &e), &e);
 	assert_ok(torch_provides(&t, &root, dir, &a, &names, &files, &e), &e);
 	assert_int_equal(names.count, 2);

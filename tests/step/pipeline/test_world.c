@@ -9,9 +9,7 @@
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
-#include "cache/gc.h"
-#include "cache/verify.h"
-#include "cache/world.h"
+#include "cache/store.h"
 #include "core/world/world.h"
 #include "step/pipeline/pipeline_world.h"
 

@@ -10,7 +10,7 @@
 #include "base/sys/digest.h"
 #include "cache/store.h"
 #include "httpd.h"
-#include "step/lock/lock_files.h"
+#include "step/lock/lock_make.h"
 #include "step/pipeline/pipeline_world.h"
 
 enum { MAX_ARCHIVES = 32 };

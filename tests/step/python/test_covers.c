@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/tables/tables.h"
-#include "step/python/covers.h"
+#include "step/python/pyenv.h"
 
 static struct arena arena;
 static const struct tables *tables;

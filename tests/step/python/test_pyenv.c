@@ -11,7 +11,6 @@
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
 #include "cache/store.h"
-#include "step/python/locked_list.h"
 #include "step/python/pyenv.h"
 
 /* Makes a wheel of one module by hand: pip takes it like any other. Arguments: directory, name, version. */

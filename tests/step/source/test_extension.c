@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/sys/fs.h"
-#include "step/source/extension.h"
+#include "step/source/source.h"
 
 static int read_at(const char *path, struct arena *a, struct package_row *ret, struct err *e)
 {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "step/source/patch.h"
+#include "step/source/source.h"
 
 static struct arena arena;
 

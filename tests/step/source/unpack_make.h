@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "step/source/unpack.h"
+#include "step/source/source.h"
 
 #define MTIME 1234567890
 

@@ -1,7 +1,7 @@
 #include "wheel_fixture.h"
 
 #include "base/sys/json.h"
-#include "step/verify/compare.h"
+#include "step/verify/verify.h"
 
 #define CODE "int helper(int x) { return x * 3; } int answer(void) { return %d; } int other(int x) { return x + 7; }\n"
 

@@ -6,7 +6,7 @@
 
 #include "base/sys/fs.h"
 #include "core/zip/zip.h"
-#include "step/verify/verify_run.h"
+#include "step/verify/verify.h"
 
 #define WHEEL "torch-1.0-py3-none-any.whl"
 

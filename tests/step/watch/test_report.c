@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/sys/json.h"
 #include "core/zip/zip.h"
-#include "step/watch/report.h"
+#include "step/watch/watch.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -1,7 +1,7 @@
 /* One Debian package: what is read of it, and what is refused. */
 #include "deb_make.h"
 
-#include "step/world/deb.h"
+#include "step/world/world_parts.h"
 
 #define CONTROL "Package: a\nVersion: 1:2-3\nArchitecture: amd64\n"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "step/world/driver_names.h"
+#include "step/world/toolkit_tree.h"
 
 static struct arena arena;
 static struct err err;
