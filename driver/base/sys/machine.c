@@ -1,9 +1,11 @@
 #include "base/sys/machine.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <sys/utsname.h>
 
 #include "base/os.h"
+#include "base/sys/fs.h"
 
 /* Slurm tells a job what it was given also where it holds it to that by no cpuset. */
 unsigned machine_processors(void)
@@ -95,8 +97,6 @@ struct group {
 };
 
 struct groups {
-	struct arena *arena;
-	const char *controller;
 	struct group *items;
 	size_t count, cap;
 };
@@ -149,84 +149,91 @@ static uint64_t room_of(const struct group *g)
 	return used < least ? least - used : 0;
 }
 
-static bool has_word(const char *list, const char *word, struct arena *a)
+static struct strlist lines_of(const char *root, const char *file, struct arena *a)
 {
-	struct strlist words = {0};
-	strlist_split(&words, a, list, ",");
-	return strlist_contains(&words, word);
+	AUTO_BUF struct buf text = {0};
+	struct strlist lines = {0};
+	if (fs_read(TRUSTED, arena_printf(a, "%s%s", root, file), UINT64_MAX, &text, ERR_IGNORED) == 0)
+		strlist_split(&lines, a, buf_cstr(&text), "\n");
+	return lines;
 }
 
-/* The controller's group in /proc/self/cgroup, "" for the top; v2 has one line without controllers. */
-static const char *read_group(const char *root, bool v2, const char *controller, struct arena *a)
+/* A group of /proc/self/cgroup, "" for the top: that of v2, whose line has no controllers, or in a hierarchy of v1 with
+ * these options. */
+static const char *own_group(const struct strlist *lines, bool v2, const char *options, struct arena *a)
 {
-	AUTO_FREE char *line = NULL;
-	size_t cap = 0;
-	AUTO_FILE FILE *f = fopen(arena_printf(a, "%s/proc/self/cgroup", root), "re");
-	while (f && getline(&line, &cap, f) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		char *controllers = strchr(line, ':');
-		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-		if (!group)
-			continue;
-		*group++ = '\0';
-		if (v2 ? !controllers[1] : has_word(controllers + 1, controller, a))
-			return arena_strdup(a, strcmp(group, "/") == 0 ? "" : group);
+	static const char *const wanted[] = {"memory", "cpu"};
+	for (size_t i = 0; i < lines->count; i++) {
+		struct strlist has = {0}, mounted = {0};
+		const char *from = strchr(lines->items[i], ':'), *group = from ? strchr(from + 1, ':') : NULL;
+		bool fits = group && v2 && group == from + 1;
+		strlist_split(&has, a, group ? arena_strndup(a, from + 1, (size_t)(group - from - 1)) : "", ",");
+		strlist_split(&mounted, a, options, ",");
+		for (size_t k = 0; k < ARRAY_LEN(wanted) && !v2; k++)
+			fits = fits || (strlist_contains(&has, wanted[k]) && strlist_contains(&mounted, wanted[k]));
+		if (fits)
+			return strcmp(group, ":/") == 0 ? "" : group + 1;
 	}
 	return NULL;
 }
 
-/* One line of mountinfo (proc(5)): "36 35 98:0 /root /mount/point options ... - type source super-options". In a
- * container the mount may show a part of the hierarchy only: its root is what the group's path begins with. */
-static void add_groups(struct groups *g, const char *line, const char *root)
+/* Those that are visible, the nearest first in each hierarchy, by lines of mountinfo (proc(5)): "36 35 98:0 /root
+ * /mount/point options ... - type source super-options". In a container the mount may show a part of the hierarchy only:
+ * its root is what the group's path begins with. */
+static const struct groups *look(const char *root, struct arena *a)
 {
-	struct strlist w = {0};
-	size_t dash = 5;
-	strlist_split(&w, g->arena, line, " \n");
-	while (dash < w.count && strcmp(w.items[dash], "-") != 0)
-		dash++;
-	if (dash + 1 >= w.count)
-		return;
-	bool v2 = strcmp(w.items[dash + 1], "cgroup2") == 0;
-	bool v1 = strcmp(w.items[dash + 1], "cgroup") == 0 && dash + 3 < w.count &&
-		  has_word(w.items[dash + 3], g->controller, g->arena);
-	const char *group = v1 || v2 ? read_group(root, v2, g->controller, g->arena) : NULL;
-	if (!group)
-		return;
-	size_t shown = strcmp(w.items[3], "/") == 0 ? 0 : strlen(w.items[3]);
-	bool below = strncmp(group, w.items[3], shown) == 0 && (group[shown] == '/' || group[shown] == '\0');
-	size_t top = strlen(root) + strlen(w.items[4]);
-	char *dir = arena_printf(g->arena, "%s%s%s", root, w.items[4], below ? group + shown : "");
-	for (;;) {
-		g->items = arena_room(g->arena, g->items, g->count, &g->cap, 8, sizeof(*g->items));
-		g->items[g->count++] = (struct group){v2, arena_strdup(g->arena, dir)};
-		char *slash = strrchr(dir + top, '/');
-		if (!slash)
-			return;
-		*slash = '\0';
+	const struct strlist mounts = lines_of(root, "/proc/self/mountinfo", a);
+	const struct strlist own = lines_of(root, "/proc/self/cgroup", a);
+	struct groups *g = arena_alloc(a, sizeof(*g));
+	for (size_t i = 0; i < mounts.count; i++) {
+		struct strlist w = {0};
+		size_t dash = 5;
+		strlist_split(&w, a, mounts.items[i], " ");
+		while (dash < w.count && strcmp(w.items[dash], "-") != 0)
+			dash++;
+		if (dash + 3 >= w.count || strncmp(w.items[dash + 1], "cgroup", 6) != 0)
+			continue;
+		bool v2 = strcmp(w.items[dash + 1], "cgroup2") == 0;
+		const char *group = own_group(&own, v2, w.items[dash + 3], a);
+		if (!group)
+			continue;
+		size_t shown = strcmp(w.items[3], "/") == 0 ? 0 : strlen(w.items[3]);
+		bool below = strncmp(group, w.items[3], shown) == 0 && (group[shown] == '/' || group[shown] == '\0');
+		size_t top = strlen(root) + strlen(w.items[4]);
+		char *dir = arena_printf(a, "%s%s%s", root, w.items[4], below ? group + shown : "");
+		for (char *slash;; *slash = '\0') {
+			g->items = arena_room(a, g->items, g->count, &g->cap, 8, sizeof(*g->items));
+			g->items[g->count++] = (struct group){v2, arena_strdup(a, dir)};
+			if (!(slash = strrchr(dir + top, '/')))
+				break;
+		}
 	}
+	return g;
 }
 
-/* Those that are visible, the nearest first in each hierarchy. */
-static struct groups list_groups(const char *root, const char *controller, struct arena *a)
+static const struct groups *here; /* this process stays in its groups: they are looked for once */
+
+static void look_here(void)
 {
-	struct groups g = {.arena = a, .controller = controller};
-	AUTO_FREE char *line = NULL;
-	size_t cap = 0;
-	AUTO_FILE FILE *f = fopen(arena_printf(a, "%s/proc/self/mountinfo", root), "re");
-	while (f && getline(&line, &cap, f) > 0)
-		add_groups(&g, line, root);
-	return g;
+	static struct arena a;
+	here = look("", &a);
+}
+
+static const struct groups *groups_of(const char *root, struct arena *a)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	return *root || pthread_once(&once, look_here) != 0 ? look(root, a) : here;
 }
 
 uint64_t machine_memory_at(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct groups g = list_groups(root, "memory", &a);
+	const struct groups *g = groups_of(root, &a);
 	uint64_t least = UINT64_MAX, kib;
 	if (read_number(root, "proc/meminfo", "MemAvailable:", &kib) == 0 && kib < UINT64_MAX / 1024)
 		least = kib * 1024;
-	for (size_t i = 0; i < g.count; i++) {
-		uint64_t room = room_of(&g.items[i]);
+	for (size_t i = 0; i < g->count; i++) {
+		uint64_t room = room_of(&g->items[i]);
 		least = room < least ? room : least;
 	}
 	return least;
@@ -251,10 +258,10 @@ static uint64_t quota_of(const struct group *g, struct arena *a)
 uint64_t machine_quota(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct groups g = list_groups(root, "cpu", &a);
+	const struct groups *g = groups_of(root, &a);
 	uint64_t least = UINT64_MAX;
-	for (size_t i = 0; i < g.count; i++) {
-		uint64_t n = quota_of(&g.items[i], &a);
+	for (size_t i = 0; i < g->count; i++) {
+		uint64_t n = quota_of(&g->items[i], &a);
 		least = n < least ? n : least;
 	}
 	return least ? least : 1;
@@ -263,11 +270,11 @@ uint64_t machine_quota(const char *root)
 uint64_t machine_oom_kills(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct groups g = list_groups(root, "memory", &a);
+	const struct groups *g = groups_of(root, &a);
 	uint64_t n = 0;
 	/* The nearest group that counts: a kill elsewhere on the machine says nothing of this build. */
-	for (size_t i = 0; i < g.count; i++)
-		if (read_number(g.items[i].dir, g.items[i].v2 ? "memory.events" : "memory.oom_control", "oom_kill",
+	for (size_t i = 0; i < g->count; i++)
+		if (read_number(g->items[i].dir, g->items[i].v2 ? "memory.events" : "memory.oom_control", "oom_kill",
 				&n) == 0)
 			return n;
 	return read_number(root, "proc/vmstat", "oom_kill", &n) == 0 ? n : 0;
@@ -291,11 +298,11 @@ static bool read_pressure(const char *path, double *ret)
 double machine_pressure(const char *root)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct groups g = list_groups(root, "memory", &a);
+	const struct groups *g = groups_of(root, &a);
 	double full = 0;
 	/* The nearest group that has it counts: those above hold other programs as well. */
-	for (size_t i = 0; i < g.count; i++)
-		if (g.items[i].v2 && read_pressure(arena_printf(&a, "%s/memory.pressure", g.items[i].dir), &full))
+	for (size_t i = 0; i < g->count; i++)
+		if (g->items[i].v2 && read_pressure(arena_printf(&a, "%s/memory.pressure", g->items[i].dir), &full))
 			return full;
 	(void)read_pressure(arena_printf(&a, "%s/proc/pressure/memory", root), &full);
 	return full;
