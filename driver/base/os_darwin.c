@@ -150,12 +150,6 @@ int os_user_outside(uid_t user, uid_t *ret)
 	return 0;
 }
 
-uint64_t os_user_tasks(uid_t user)
-{
-	(void)user;
-	return 0;
-}
-
 long os_peak_kib(long ru_maxrss)
 {
 	return ru_maxrss / 1024;

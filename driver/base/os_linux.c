@@ -133,35 +133,6 @@ int os_user_outside(uid_t user, uid_t *ret)
 	return -1;
 }
 
-static long threads_of(int proc, const char *pid)
-{
-	char name[NAME_MAX + 16], text[4096];
-	snprintf(name, sizeof(name), "%s/stat", pid);
-	AUTO_FD int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	long threads = 1;
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	const char *after = strrchr(text, ')'); /* the name may have anything in it */
-	if (after)
-		(void)sscanf(after + 1, "%*s %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
-			     &threads);
-	return threads;
-}
-
-uint64_t os_user_tasks(uid_t user)
-{
-	uint64_t count = 0;
-	AUTO_DIR DIR *d = opendir("/proc");
-	struct stat st;
-	for (const struct dirent *entry; d && (entry = readdir(d));)
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    fstatat(dirfd(d), entry->d_name, &st, 0) == 0 && st.st_uid == user)
-			count += (uint64_t)threads_of(dirfd(d), entry->d_name);
-	return count;
-}
-
 long os_peak_kib(long ru_maxrss)
 {
 	return ru_maxrss;

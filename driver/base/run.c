@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/arena.h"
 #include "base/term.h"
 #include "base/text.h"
 
@@ -218,4 +219,59 @@ void thread_each(unsigned count, void (*work)(unsigned i, void *user), void *use
 	(void)work_on(&p);
 	while (started > 0)
 		pthread_join(ids[--started], NULL);
+}
+
+struct item {
+	uint64_t size;
+	size_t i;
+};
+
+struct items {
+	int (*work)(unsigned thread, size_t i, void *user, struct err *e);
+	void *user;
+	const struct run *run;
+	const struct item *order;
+	size_t count;
+	_Atomic size_t next, failed; /* SIZE_MAX: none has */
+	pthread_mutex_t lock;
+	struct err err;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	return x->size != y->size ? (x->size > y->size ? -1 : 1) : (x->i > y->i) - (x->i < y->i);
+}
+
+static void take_items(unsigned thread, void *user)
+{
+	struct items *p = user;
+	for (size_t at; (at = atomic_fetch_add(&p->next, 1)) < p->count;) {
+		const size_t i = p->order[at].i;
+		struct err e = {0};
+		if (i > p->failed || (run_check(p->run, &e) == 0 && p->work(thread, i, p->user, &e) == 0))
+			continue;
+		pthread_mutex_lock(&p->lock);
+		if (i < p->failed) {
+			p->failed = i;
+			p->err = e;
+		}
+		pthread_mutex_unlock(&p->lock);
+	}
+}
+
+int thread_items(unsigned threads, size_t count, const uint64_t *sizes, const struct run *run,
+		 int (*work)(unsigned thread, size_t i, void *user, struct err *e), void *user, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct item *order = arena_array(&a, count, sizeof(*order));
+	for (size_t i = 0; i < count; i++)
+		order[i] = (struct item){sizes ? sizes[i] : 0, i};
+	array_sort(order, count, sizeof(*order), by_size);
+	struct items p = {work, user, run, order, count, 0, SIZE_MAX, PTHREAD_MUTEX_INITIALIZER, {0}};
+	thread_each(threads, take_items, &p);
+	if (p.failed == SIZE_MAX)
+		return 0;
+	*e = p.err;
+	return -1;
 }

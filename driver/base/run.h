@@ -66,3 +66,8 @@ int thread_start(pthread_t *ret, void *(*run)(void *), void *user);
 /* thread_each: work(i, user) for each i below `count`, several at once in as many threads (at most
  * 64), in this one alone where none can be started; returns when all have ended. */
 void thread_each(unsigned count, void (*work)(unsigned i, void *user), void *user);
+/* thread_items: work(thread, i, user, e) for each of `count` items by at most so many threads, the
+ * largest of `sizes` (NULL: as they stand) first. What comes behind one that failed does not begin:
+ * -1 with the error of the first in order that did; so too once the run is cancelled. */
+int thread_items(unsigned threads, size_t count, const uint64_t *sizes, const struct run *run,
+		 int (*work)(unsigned thread, size_t i, void *user, struct err *e), void *user, struct err *e);

@@ -96,6 +96,8 @@ struct proctree_item {
  * looks at all processes of the machine. */
 void proctree_read(pid_t root, struct arena *a, struct proctree_item **ret, size_t *ret_count);
 void proctree_scan(pid_t root, struct arena *a, struct proctree_item **ret, size_t *ret_count);
+/* proctree_tasks: processes and threads of a user, as far as they can be seen. */
+uint64_t proctree_tasks(uid_t user);
 /* proctree_command: the arguments, each ended by a NUL, appended to `out`, at most 128 KiB. False
  * when the process is gone. */
 bool proctree_command(pid_t pid, struct buf *out);

@@ -106,15 +106,35 @@ static bool is_listed(const struct list *l, pid_t pid)
 	return false;
 }
 
+/* All processes of the machine, or those of a user. */
+#define EVERYBODY ((uid_t)-1)
+
+static void list_all(struct list *l, uid_t user)
+{
+	AUTO_DIR DIR *dir = opendir("/proc");
+	const struct dirent *d;
+	struct stat st;
+	while (dir && (d = fs_next_entry(dir)))
+		if (d->d_name[0] >= '1' && d->d_name[0] <= '9' &&
+		    (user == EVERYBODY || (fstatat(dirfd(dir), d->d_name, &st, 0) == 0 && st.st_uid == user)))
+			add_pid(l, (pid_t)strtol(d->d_name, NULL, 10));
+}
+
+uint64_t proctree_tasks(uid_t user)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct list all = {.arena = &a};
+	uint64_t count = 0;
+	list_all(&all, user);
+	for (size_t i = 0; i < all.count; i++)
+		count += all.items[i].threads > 0 ? (uint64_t)all.items[i].threads : 1;
+	return count;
+}
+
 void proctree_scan(pid_t root, struct arena *a, struct proctree_item **ret, size_t *ret_count)
 {
 	struct list all = {.arena = a}, tree = {.arena = a};
-	/* All processes of the machine. */
-	AUTO_DIR DIR *dir = opendir("/proc");
-	const struct dirent *d;
-	while (dir && (d = fs_next_entry(dir)))
-		if (d->d_name[0] >= '1' && d->d_name[0] <= '9')
-			add_pid(&all, (pid_t)strtol(d->d_name, NULL, 10));
+	list_all(&all, EVERYBODY);
 	for (size_t i = 0; i < all.count; i++)
 		if (all.items[i].pid == root)
 			list_add(&tree, &all.items[i]);

@@ -54,15 +54,31 @@ void settings_sort(struct settings *s)
 	array_sort(s->items, s->count, sizeof(*s->items), text_cmp);
 }
 
-static void put(struct settings *all, struct arena *a, const char *name, const char *value, const char *why)
+struct work {
+	const struct buildenv_request *q;
+	struct arena *a;
+	struct settings all;
+	struct strlist notes;
+};
+
+static const struct setting every_build = {.file = SETTING_BUILT_IN, .rule = "every build", .fixed = true};
+
+static struct setting from(const char *file, unsigned line, const char *rule)
 {
-	settings_put(all, a,
-		     &(struct setting){.name = name,
-				       .value = value,
-				       .file = SETTING_BUILT_IN,
-				       .rule = "the root's CUDA toolkit",
-				       .why = why,
-				       .fixed = true});
+	return (struct setting){.file = file, .line = line, .rule = rule};
+}
+
+static void put(struct work *w, struct setting s, const char *name, const char *value, const char *why)
+{
+	s.name = name;
+	s.value = value;
+	s.why = why;
+	settings_put(&w->all, w->a, &s);
+}
+
+static void put_fixed(struct work *w, const char *name, const char *value, const char *why)
+{
+	put(w, every_build, name, value, why);
 }
 
 /* What makes nvcc's objects equal from one run to the next, and small. */
@@ -81,78 +97,42 @@ static const char *nvcc_flags(const struct buildenv_request *q, struct arena *a)
 	return strlist_join(&flags, a, " ");
 }
 
-/* Each package hands flags to nvcc through a variable of its own. */
-static void layer_nvcc_flags(const struct buildenv_request *q, struct settings *all, struct arena *a)
+/* What a CUDA build must know of the toolkit: its place, the compilers that its nvcc accepts, nvcc's flags, for which
+ * each package has a variable of its own. */
+static void layer_cuda(struct work *w)
 {
+	static const struct setting of_toolkit = {
+		.file = SETTING_BUILT_IN, .rule = "the root's CUDA toolkit", .fixed = true};
 	static const struct {
 		const char *package, *backend, *name;
 	} names[] = {{"torchvision", "setuptools", "NVCC_FLAGS"},
 		     {"torchaudio", "setuptools-cmake", "CUDAFLAGS"},
 		     /* Its setup.py takes none; this one nvcc reads itself. */
 		     {"torchaudio", "setuptools", "NVCC_APPEND_FLAGS"}};
-	const char *name = "TORCH_NVCC_FLAGS";
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(q->package, names[i].package) == 0 && strcmp(q->row->backend, names[i].backend) == 0)
-			name = names[i].name;
-	if (q->row->name) /* nvcc reads this itself, whatever the extension does */
-		name = "NVCC_APPEND_FLAGS";
-	const char *flags = nvcc_flags(q, a);
-	if (*flags)
-		put(all, a, name, flags,
-		    "GPU code is compressed; temporary files are named after the object, not after the process, so "
-		    "that objects are equal");
-}
-
-/* Adds what a CUDA build must know of the toolkit: its place, the compilers that its nvcc accepts, nvcc's flags. */
-static void buildenv_cuda(const struct buildenv_request *q, struct settings *all, struct arena *a)
-{
+	const struct buildenv_request *q = w->q;
 	const struct toolkit *k = q->toolkit;
 	if (!k || q->profile->gpu != GPU_CUDA)
 		return;
-	put(all, a, "CC", k->cc, arena_printf(a, "nvcc %s accepts GCC up to %u", k->version, k->gcc_max));
-	put(all, a, "CXX", k->cxx, arena_printf(a, "nvcc %s accepts GCC up to %u", k->version, k->gcc_max));
-	put(all, a, "CUDAHOSTCXX", k->cxx_path, "the compiler behind nvcc is the one that compiles all else");
-	put(all, a, "CUDA_HOME", k->home, arena_printf(a, "CUDA %s of the root", k->version));
-	put(all, a, "CUDACXX", k->nvcc, arena_printf(a, "nvcc of CUDA %s", k->version));
+	const char *accepts = arena_printf(w->a, "nvcc %s accepts GCC up to %u", k->version, k->gcc_max);
+	put(w, of_toolkit, "CC", k->cc, accepts);
+	put(w, of_toolkit, "CXX", k->cxx, accepts);
+	put(w, of_toolkit, "CUDAHOSTCXX", k->cxx_path, "the compiler behind nvcc is the one that compiles all else");
+	put(w, of_toolkit, "CUDA_HOME", k->home, arena_printf(w->a, "CUDA %s of the root", k->version));
+	put(w, of_toolkit, "CUDACXX", k->nvcc, arena_printf(w->a, "nvcc of CUDA %s", k->version));
 	if (k->layout != TOOLKIT_DISTRIBUTION) {
-		put(all, a, "CUDA_PATH", k->home, "where CMake looks for the toolkit");
-		put(all, a, "PATH", arena_printf(a, "%s:%s", path_dir(a, k->nvcc), q->path),
+		put(w, of_toolkit, "CUDA_PATH", k->home, "where CMake looks for the toolkit");
+		put(w, of_toolkit, "PATH", arena_printf(w->a, "%s:%s", path_dir(w->a, k->nvcc), q->path),
 		    "the toolkit's nvcc before any other");
 	}
-	layer_nvcc_flags(q, all, a);
-}
-
-struct work {
-	const struct buildenv_request *q;
-	struct arena *a;
-	struct settings all;
-	struct strlist notes;
-};
-
-static void put_fixed(struct work *w, const char *name, const char *value, bool check, const char *why)
-{
-	settings_put(&w->all, w->a,
-		     &(struct setting){.name = name,
-				       .value = value,
-				       .file = SETTING_BUILT_IN,
-				       .rule = "every build",
-				       .why = why,
-				       .check = check,
-				       .fixed = true});
-}
-
-static void put_row(struct work *w, const struct table_setting *s, const char *file, const char *rule)
-{
-	settings_put(&w->all, w->a,
-		     &(struct setting){.name = s->name,
-				       .value = s->value,
-				       .file = file,
-				       .line = s->line,
-				       .rule = rule,
-				       .why = s->why,
-				       .source = s->source,
-				       .cache = s->cache,
-				       .fixed = s->fixed});
+	/* Of an extension: nvcc reads it itself, whatever the extension does. */
+	const char *name = q->row->name ? "NVCC_APPEND_FLAGS" : "TORCH_NVCC_FLAGS", *flags = nvcc_flags(q, w->a);
+	for (size_t i = 0; i < ARRAY_LEN(names) && !q->row->name; i++)
+		if (strcmp(q->package, names[i].package) == 0 && strcmp(q->row->backend, names[i].backend) == 0)
+			name = names[i].name;
+	if (*flags)
+		put(w, of_toolkit, name, flags,
+		    "GPU code is compressed; temporary files are named after the object, not after the process, so "
+		    "that objects are equal");
 }
 
 bool buildenv_uses_cmake(const char *backend)
@@ -213,20 +193,20 @@ char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row
 static void layer_common(struct work *w)
 {
 	bool apple = strcmp(w->q->profile->platform, "aarch64-darwin") == 0;
-	put_fixed(w, "PATH", w->q->path, false, "the root's own tools, nothing of the user's");
-	put_fixed(w, "LC_ALL", "C.UTF-8", false, "messages and sorting do not depend on the machine");
-	put_fixed(w, "TZ", "UTC", false, "times do not depend on the machine");
-	put_fixed(w, "HOME", SANDBOX_HOME, false, "an empty home: no configuration of the user's");
-	put_fixed(w, "TMPDIR", SANDBOX_TMP, false, "the same path in every build");
-	put_fixed(w, "PYTHONHASHSEED", "0", false, "code generators walk sets in the same order each time");
-	put_fixed(w, "PYTHONDONTWRITEBYTECODE", "1", false, "no .pyc files in the source tree");
-	put_fixed(w, "SOURCE_DATE_EPOCH", arena_printf(w->a, "%lu", w->q->release->source_date_epoch), false,
+	put_fixed(w, "PATH", w->q->path, "the root's own tools, nothing of the user's");
+	put_fixed(w, "LC_ALL", "C.UTF-8", "messages and sorting do not depend on the machine");
+	put_fixed(w, "TZ", "UTC", "times do not depend on the machine");
+	put_fixed(w, "HOME", SANDBOX_HOME, "an empty home: no configuration of the user's");
+	put_fixed(w, "TMPDIR", SANDBOX_TMP, "the same path in every build");
+	put_fixed(w, "PYTHONHASHSEED", "0", "code generators walk sets in the same order each time");
+	put_fixed(w, "PYTHONDONTWRITEBYTECODE", "1", "no .pyc files in the source tree");
+	put_fixed(w, "SOURCE_DATE_EPOCH", arena_printf(w->a, "%lu", w->q->release->source_date_epoch),
 		  "compilers and packers write the release's time, not today's");
-	put_fixed(w, "CC", apple ? "clang" : "gcc", false, "the C compiler is named, not guessed");
-	put_fixed(w, "CXX", apple ? "clang++" : "g++", false, "the C++ compiler is named, not guessed");
+	put_fixed(w, "CC", apple ? "clang" : "gcc", "the C compiler is named, not guessed");
+	put_fixed(w, "CXX", apple ? "clang++" : "g++", "the C++ compiler is named, not guessed");
 	if (!buildenv_uses_cmake(w->q->row->backend))
 		return;
-	put_fixed(w, "CMAKE_TOOLCHAIN_FILE", SANDBOX_CFG "/entries.cmake", false,
+	put_fixed(w, "CMAKE_TOOLCHAIN_FILE", SANDBOX_CFG "/entries.cmake",
 		  "CMake reads the generated cache entries before anything else");
 }
 
@@ -240,18 +220,14 @@ static void layer_flags(struct work *w)
 	strlist_append(&flags, w->a, &p->extra_cflags);
 	if (!flags.count)
 		return;
-	struct setting s = {
-		.value = strlist_join(&flags, w->a, " "),
-		.file = p->isa ? "isa.yaml" : SETTING_BUILT_IN,
-		.line = p->isa ? p->isa->line : 0,
-		.rule = p->isa ? arena_printf(w->a, "instruction set %s", p->isa->name) : "flags of the package",
-		.why = "CPU instruction set; only here, so that nvcc's objects depend on the GPU list alone",
-		.fixed = true};
-	const char *names[] = {"CFLAGS", "CXXFLAGS"};
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		s.name = names[i];
-		settings_put(&w->all, w->a, &s);
-	}
+	struct setting s =
+		p->isa ? from("isa.yaml", p->isa->line, arena_printf(w->a, "instruction set %s", p->isa->name))
+		       : from(SETTING_BUILT_IN, 0, "flags of the package");
+	const char *text = strlist_join(&flags, w->a, " ");
+	const char *why = "CPU instruction set; only here, so that nvcc's objects depend on the GPU list alone";
+	s.fixed = true;
+	put(w, s, "CFLAGS", text, why);
+	put(w, s, "CXXFLAGS", text, why);
 }
 
 static void layer_arch_list(struct work *w)
@@ -259,24 +235,10 @@ static void layer_arch_list(struct work *w)
 	const struct profile *p = w->q->profile;
 	if (p->gpu != GPU_CUDA)
 		return;
-	struct setting s = {.name = "TORCH_CUDA_ARCH_LIST",
-			    .value = buildenv_arch_list(p, w->a),
-			    .file = "gpu.yaml",
-			    .line = p->targets[0].row->line,
-			    .rule = "GPU targets",
-			    .why = "the GPU targets of the profile",
-			    .check = package_is_torch(w->q->package),
-			    .fixed = true};
-	settings_put(&w->all, w->a, &s);
-}
-
-/* What many read, whoever wrote them. */
-static void extension(struct work *w)
-{
-	const bool cuda = w->q->profile->gpu == GPU_CUDA;
-	put_fixed(w, "FORCE_CUDA", cuda ? "1" : "0", false, "the profile says it, not whether this machine has a GPU");
-	if (cuda)
-		put_fixed(w, "NVCC_THREADS", "1", false, "jobs are counted by their memory: one compiler each");
+	struct setting s = from("gpu.yaml", p->targets[0].row->line, "GPU targets");
+	s.check = package_is_torch(w->q->package);
+	s.fixed = true;
+	put(w, s, "TORCH_CUDA_ARCH_LIST", buildenv_arch_list(p, w->a), "the GPU targets of the profile");
 }
 
 static void layer_package(struct work *w)
@@ -284,23 +246,27 @@ static void layer_package(struct work *w)
 	const struct buildenv_request *q = w->q;
 	const char *full = arena_printf(w->a, "%s+%s", q->row->version, q->label);
 	if (package_is_torch(w->q->package)) {
-		put_fixed(w, "PYTORCH_BUILD_VERSION", full, false, "the wheel's version with the profile's label");
-		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", false,
-			  "required beside PYTORCH_BUILD_VERSION; 1 adds no '.post'");
-		put_fixed(w, "CMAKE_BUILD_TYPE", "Release", true, "optimised, without debug information");
-		put_fixed(w, "CMAKE_GENERATOR", "Ninja", false, "one scheduler for all jobs");
-		put_fixed(w, "CMAKE_EXPORT_COMPILE_COMMANDS", "ON", false,
+		put_fixed(w, "PYTORCH_BUILD_VERSION", full, "the wheel's version with the profile's label");
+		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", "required beside PYTORCH_BUILD_VERSION; 1 adds no '.post'");
+		struct setting checked = every_build;
+		checked.check = true;
+		put(w, checked, "CMAKE_BUILD_TYPE", "Release", "optimised, without debug information");
+		put_fixed(w, "CMAKE_GENERATOR", "Ninja", "one scheduler for all jobs");
+		put_fixed(w, "CMAKE_EXPORT_COMPILE_COMMANDS", "ON",
 			  "the flags of each unit are read back after configure");
 		return;
 	}
-	if (w->q->row->name) {
-		extension(w);
+	if (w->q->row->name) { /* What many extensions read, whoever wrote them. */
+		const bool cuda = w->q->profile->gpu == GPU_CUDA;
+		put_fixed(w, "FORCE_CUDA", cuda ? "1" : "0", "the profile says it, not whether this machine has a GPU");
+		if (cuda)
+			put_fixed(w, "NVCC_THREADS", "1", "jobs are counted by their memory: one compiler each");
 		return;
 	}
-	put_fixed(w, "BUILD_VERSION", full, false,
+	put_fixed(w, "BUILD_VERSION", full,
 		  "the wheel's version with the profile's label; else version.txt's, which ends in a0");
 	if (*q->torch_version)
-		put_fixed(w, "PYTORCH_VERSION", q->torch_version, false, "the wheel requires exactly this torch");
+		put_fixed(w, "PYTORCH_VERSION", q->torch_version, "the wheel requires exactly this torch");
 }
 
 static const char *kind_name(enum gpu_kind kind)
@@ -321,16 +287,11 @@ static void layer_toggles(struct work *w)
 								 : row->cpu;
 		if (!*value)
 			continue;
-		settings_put(&w->all, w->a,
-			     &(struct setting){.name = row->name,
-					       .value = value,
-					       .file = "toggles.yaml",
-					       .line = row->line,
-					       .rule = rule,
-					       .why = row->why,
-					       .source = row->source,
-					       .check = row->check,
-					       .cache = row->cache});
+		struct setting s = from("toggles.yaml", row->line, rule);
+		s.source = row->source;
+		s.check = row->check;
+		s.cache = row->cache;
+		put(w, s, row->name, value, row->why);
 	}
 }
 
@@ -353,7 +314,11 @@ static void layer_rows(struct work *w, const struct table_setting *rows, unsigne
 		const char *package = *rows[i].package ? rows[i].package : default_package;
 		if (strcmp(package, w->q->package) != 0 || !setting_applies(w->q, &rows[i]))
 			continue;
-		put_row(w, &rows[i], file, rule);
+		struct setting s = from(file, rows[i].line, rule);
+		s.source = rows[i].source;
+		s.cache = rows[i].cache;
+		s.fixed = rows[i].fixed;
+		put(w, s, rows[i].name, rows[i].value, rows[i].why);
 	}
 }
 
@@ -368,14 +333,9 @@ static void layer_gpu(struct work *w)
 	const struct gpu_target *t = buildenv_cudnn_dropped(p);
 	if (!t)
 		return;
-	settings_put(&w->all, w->a,
-		     &(struct setting){.name = "USE_CUDNN",
-				       .value = "OFF",
-				       .file = "gpu.yaml",
-				       .line = t->row->line,
-				       .rule = arena_printf(w->a, "cuDNN and sm%s", t->row->sm),
-				       .why = buildenv_cudnn_reason(t, w->q->row, w->a),
-				       .check = true});
+	struct setting s = from("gpu.yaml", t->row->line, arena_printf(w->a, "cuDNN and sm%s", t->row->sm));
+	s.check = true;
+	put(w, s, "USE_CUDNN", "OFF", buildenv_cudnn_reason(t, w->q->row, w->a));
 }
 
 static void layer_blas(struct work *w)
@@ -389,15 +349,9 @@ static void layer_blas(struct work *w)
 				  ? arena_printf(w->a, "asked for in %s", w->q->blas_origin)
 				  : arena_printf(w->a, "the default of %s; unset, PyTorch falls back to Eigen",
 						 w->q->profile->platform);
-	settings_put(&w->all, w->a,
-		     &(struct setting){.name = "BLAS",
-				       .value = blas->cmake,
-				       .file = "blas.yaml",
-				       .line = blas->line,
-				       .rule = "BLAS",
-				       .why = why,
-				       .check = true,
-				       .fixed = true});
+	struct setting s = from("blas.yaml", blas->line, "BLAS");
+	s.check = s.fixed = true;
+	put(w, s, "BLAS", blas->cmake, why);
 }
 
 static int layer_user(struct work *w, struct err *e)
@@ -442,14 +396,12 @@ static void add_audio_arch(struct work *w, struct settings *cmake)
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_addf(&l, w->a, "%s%s%s", p->targets[i].row->sm, p->targets[i].suffix,
 			     p->targets[i].ptx ? "" : "-real");
-	settings_add(cmake, w->a,
-		     &(struct setting){.name = "CMAKE_CUDA_ARCHITECTURES",
-				       .value = strlist_join(&l, w->a, ";"),
-				       .file = "gpu.yaml",
-				       .line = p->targets[0].row->line,
-				       .rule = "GPU targets",
-				       .why = "what torchaudio makes of TORCH_CUDA_ARCH_LIST",
-				       .check = true});
+	struct setting s = from("gpu.yaml", p->targets[0].row->line, "GPU targets");
+	s.name = "CMAKE_CUDA_ARCHITECTURES";
+	s.value = strlist_join(&l, w->a, ";");
+	s.why = "what torchaudio makes of TORCH_CUDA_ARCH_LIST";
+	s.check = true;
+	settings_add(cmake, w->a, &s);
 }
 
 static void split(struct work *w, struct buildenv *ret)
@@ -475,7 +427,7 @@ int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct b
 	layer_common(&w);
 	layer_flags(&w);
 	layer_arch_list(&w);
-	buildenv_cuda(q, &w.all, a);
+	layer_cuda(&w);
 	layer_package(&w);
 	layer_toggles(&w);
 	if (q->profile->isa)

@@ -241,7 +241,7 @@ static void set_limits(const struct run *run, uid_t user, struct sandbox *s, str
 		return;
 	/* The kernel counts all of a user's tasks: what else the user starts must not end a build. The watch is exact,
 	 * and this stops what is faster than it. */
-	n->tasks = os_user_tasks(user) + 4 * l.processes + 4096;
+	n->tasks = proctree_tasks(user) + 4 * l.processes + 4096;
 	n->data = run->limits.memory;
 	n->file = run->limits.disk;
 	n->oom_score = OOM_SCORE;

@@ -1,6 +1,5 @@
 #include <inttypes.h>
 #include <libdeflate.h>
-#include <stdatomic.h>
 #include <zlib.h>
 
 #include "base/sys/digest.h"
@@ -151,74 +150,38 @@ int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int f
 	return 0;
 }
 
-static int extract_one(const struct zip_reader *z, const struct zip_entry *en, const char *dir, bool keep,
-		       struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	if (path_has_suffix(en->name, "/"))
-		return fs_mkdirs(dir, arena_strndup(&a, en->name, strlen(en->name) - 1), e);
-	if (keep && fs_exists(dir, en->name))
-		return 0;
-	AUTO_FD int fd = fs_create(dir, en->name, 0600, e);
-	if (fd < 0 || zip_extract_fd(z, en, fd, NULL, e) < 0)
-		return -1;
-	if (fchmod(fd, en->mode & S_IXUSR ? 0755 : 0644) < 0 || close(steal_fd(&fd)) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s/%s'", dir, en->name);
-	return 0;
-}
-
 struct extraction {
 	const struct zip_reader *z;
 	const char *dir;
 	bool keep;
-	const struct run *run;
-	const struct zip_entry **order; /* the largest first */
-	_Atomic size_t next;
-	atomic_bool failed;
-	pthread_mutex_t lock;
-	const struct zip_entry *first; /* of those that failed */
-	struct err err;
 };
 
-static int by_size(const void *a, const void *b)
+static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 {
-	const struct zip_entry *x = *(const struct zip_entry *const *)a, *y = *(const struct zip_entry *const *)b;
-	if (x->size != y->size)
-		return x->size > y->size ? -1 : 1;
-	return x < y ? -1 : 1;
-}
-
-static void extract_some(unsigned number, void *user)
-{
-	struct extraction *x = user;
-	(void)number;
-	for (size_t i; !atomic_load(&x->failed) && (i = atomic_fetch_add(&x->next, 1)) < x->z->count;) {
-		struct err e = {0};
-		if (run_check(x->run, &e) == 0 && extract_one(x->z, x->order[i], x->dir, x->keep, &e) == 0)
-			continue;
-		atomic_store(&x->failed, true);
-		pthread_mutex_lock(&x->lock);
-		if (!x->first || x->order[i] < x->first) {
-			x->first = x->order[i];
-			x->err = e;
-		}
-		pthread_mutex_unlock(&x->lock);
-	}
+	AUTO_ARENA struct arena a = {0};
+	const struct extraction *x = user;
+	const struct zip_entry *en = &x->z->entries[i];
+	(void)thread;
+	if (path_has_suffix(en->name, "/"))
+		return fs_mkdirs(x->dir, arena_strndup(&a, en->name, strlen(en->name) - 1), e);
+	if (x->keep && fs_exists(x->dir, en->name))
+		return 0;
+	AUTO_FD int fd = fs_create(x->dir, en->name, 0600, e);
+	if (fd < 0 || zip_extract_fd(x->z, en, fd, NULL, e) < 0)
+		return -1;
+	if (fchmod(fd, en->mode & S_IXUSR ? 0755 : 0644) < 0 || close(steal_fd(&fd)) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s/%s'", x->dir, en->name);
+	return 0;
 }
 
 int zip_extract(const struct zip_reader *z, const char *dir, bool keep, const struct run *run, struct err *e)
 {
-	struct arena AUTO_ARENA a = {0};
-	struct extraction x = {.z = z, .dir = dir, .keep = keep, .run = run, .lock = PTHREAD_MUTEX_INITIALIZER};
+	AUTO_ARENA struct arena a = {0};
+	struct extraction x = {z, dir, keep};
+	uint64_t *sizes = arena_array(&a, z->count, sizeof(*sizes));
+	for (size_t i = 0; i < z->count; i++)
+		sizes[i] = z->entries[i].size;
 	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
-	x.order = arena_array(&a, z->count + 1, sizeof(struct zip_entry *));
-	for (size_t i = 0; i < z->count; i++)
-		x.order[i] = &z->entries[i];
-	array_sort(x.order, z->count, sizeof(struct zip_entry *), by_size);
-	thread_each(machine_processors(), extract_some, &x);
-	if (!atomic_load(&x.failed))
-		return 0;
-	*e = x.err;
-	return -1;
+	return thread_items(machine_processors(), z->count, sizes, run, extract_one, &x, e);
 }

@@ -1,6 +1,5 @@
 #include "step/world/world_tree.h"
 
-#include <stdatomic.h>
 #include <sys/utsname.h>
 
 #include "base/sys/fs.h"
@@ -98,66 +97,37 @@ static const char *const links[][2] = {
 /* What Debian's installer writes; the sandbox shows its own in this place. */
 static const char hosts[] = "127.0.0.1 localhost\n::1 localhost\n";
 
+/* Each thread has its own. */
 struct pool {
 	struct world_making *m;
-	struct work **order; /* the largest first */
-	_Atomic size_t next;
-	atomic_bool failed;
-	struct err *errors; /* of each work */
-	struct arena arenas[MAX_JOBS];
+	struct unpacker unpackers[MAX_JOBS];
 };
 
-static void unpack_next(struct pool *p, struct unpacker *u, struct work *w)
-{
-	struct err *e = &p->errors[w - p->m->works];
-	if (unpack_work(u, w, e) == 0)
-		return;
-	if (e->kind != ERR_INTERRUPTED)
-		err_wrap(e, "'%s'", w->unit.name);
-	atomic_store(&p->failed, true);
-}
-
-static void work_loop(unsigned number, void *user)
+static int unpack_one(unsigned thread, size_t i, void *user, struct err *e)
 {
 	struct pool *p = user;
-	struct unpacker u = {.m = p->m};
-	struct err e = {0};
-	if (tree_open(&u.tree, p->m->q->dir, &e) < 0) {
-		p->errors[0] = e;
-		atomic_store(&p->failed, true);
-	}
-	for (size_t i; !atomic_load(&p->failed) && (i = atomic_fetch_add(&p->next, 1)) < p->m->count;)
-		unpack_next(p, &u, p->order[i]);
-	tree_close(&u.tree);
-	p->arenas[number] = u.arena; /* what the works point to */
-}
-
-static int by_size(const void *a, const void *b)
-{
-	const struct work *x = *(struct work *const *)a, *y = *(struct work *const *)b;
-	if (x->entry->size != y->entry->size)
-		return x->entry->size > y->entry->size ? -1 : 1;
-	return x->unit.at < y->unit.at ? -1 : 1;
+	struct unpacker *u = &p->unpackers[thread];
+	struct work *w = &p->m->works[i];
+	if (!u->m && tree_open(&u->tree, p->m->q->dir, e) < 0)
+		return -1;
+	u->m = p->m;
+	if (unpack_work(u, w, e) == 0)
+		return 0;
+	return e->kind != ERR_INTERRUPTED ? err_wrap(e, "'%s'", w->unit.name) : -1;
 }
 
 static int unpack_all(struct world_making *m, struct pool *p, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	unsigned jobs = m->q->jobs < 1 ? 1 : m->q->jobs > MAX_JOBS ? MAX_JOBS : m->q->jobs;
-	p->order = arena_array(&a, m->count + 1, sizeof(struct work *));
-	p->errors = arena_array(&a, m->count + 1, sizeof(*p->errors));
+	uint64_t *sizes = arena_array(&a, m->count, sizeof(*sizes));
 	for (size_t i = 0; i < m->count; i++)
-		p->order[i] = &m->works[i];
-	array_sort(p->order, m->count, sizeof(struct work *), by_size);
-	thread_each(jobs, work_loop, p);
-	/* The first error in the order of the world, so that it is mostly the same whoever was first. */
-	for (size_t i = 0; i < p->m->count; i++) {
-		if (p->errors[i].kind == ERR_NONE)
-			continue;
-		*e = p->errors[i];
-		return -1;
-	}
-	return 0;
+		sizes[i] = m->works[i].entry->size;
+	int rc = thread_items(jobs, m->count, sizes, m->run, unpack_one, p, e);
+	for (size_t i = 0; i < jobs; i++)
+		if (p->unpackers[i].m)
+			tree_close(&p->unpackers[i].tree);
+	return rc;
 }
 
 /* A unit for each file that is unpacked by itself. */
@@ -304,7 +274,7 @@ int world_tree_make(const struct world_tree_request *q, const struct run *run, s
 	for (size_t i = 0; i < m.count; i++)
 		buf_release(&m.works[i].list);
 	for (size_t i = 0; i < MAX_JOBS; i++)
-		arena_release(&pool.arenas[i]);
+		arena_release(&pool.unpackers[i].arena); /* what the works point to */
 	names_release(&m.names);
 	tree_close(&m.tree);
 	return rc;
