@@ -178,8 +178,8 @@ static const char *own_group(const struct strlist *lines, bool v2, const char *o
 }
 
 /* Those that are visible, the nearest first in each hierarchy, by lines of mountinfo (proc(5)): "36 35 98:0 /root
- * /mount/point options ... - type source super-options". In a container the mount may show a part of the hierarchy only:
- * its root is what the group's path begins with. */
+ * /mount/point options ... - type source super-options". In a container the mount may show a part of the hierarchy
+ * only: its root is what the group's path begins with. */
 static const struct groups *look(const char *root, struct arena *a)
 {
 	const struct strlist mounts = lines_of(root, "/proc/self/mountinfo", a);

@@ -258,7 +258,7 @@ static void bad_ceiling(void **state)
 {
 	(void)state;
 	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: x86_64, glibc: 2.17, gcc: four}\n",
-			"yaml:4: 'ceiling': not a version: 'four'");
+			"yaml:4: 'gcc': not a version: 'four'");
 	check_bad_table(LIBRARIES "policies:\n  - {policy: 2_17, machine: x86_64}\n",
 			"yaml:4: policy '2_17' without a ceiling for glibc");
 }
