@@ -2,7 +2,8 @@
 
 #include "base/os.h"
 
-#define MAX_DEPTH 512 /* each level holds a descriptor and a stack frame */
+#define MAX_DEPTH 512 /* each level holds descriptors and a stack frame */
+#define CHUNK ((size_t)256 * 1024)
 
 struct entry {
 	const char *name;
@@ -172,9 +173,6 @@ int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e)
 	*ret = total;
 	return 0;
 }
-
-#define CHUNK ((size_t)256 * 1024)
-#define MAX_DEPTH 512 /* each level holds two descriptors and a stack frame */
 
 static int copy_error(const char *name, struct err *e)
 {

@@ -121,7 +121,7 @@ int tree_create(const struct tree *t, const char *path, mode_t mode, int *ret_fd
 	return err_set(e, ERR_SYSTEM, "another process creates files in the tree");
 }
 
-void tree_discard(const struct tree *t, const char *path)
+static void tree_discard(const struct tree *t, const char *path)
 {
 	AUTO_FD int dir = open_parent(t, path, ERR_IGNORED);
 	if (dir >= 0)

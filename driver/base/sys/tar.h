@@ -29,8 +29,6 @@ void tree_close(struct tree *t);
 int tree_mkdir(struct tree *t, const char *path, struct timespec mtime, struct err *e) MUST_CHECK;
 /* tree_create: a new empty file, replacing a regular one; the caller closes *ret_fd. */
 int tree_create(const struct tree *t, const char *path, mode_t mode, int *ret_fd, struct err *e) MUST_CHECK;
-/* tree_discard: removes a file. */
-void tree_discard(const struct tree *t, const char *path);
 int tree_symlink(const struct tree *t, const char *path, const char *target, struct timespec mtime,
 		 struct err *e) MUST_CHECK;
 /* tree_hardlink: to a regular file of the tree. */

@@ -1,4 +1,31 @@
-#include "core/code/code_parts.h"
+#include "core/code/code.h"
+
+/* Where functions may be, from every source, overlapping. */
+enum {
+	CANDIDATE_DATA = 1 << 16, /* bytes between functions that a symbol calls an object */
+	CANDIDATE_MARK = 1 << 17  /* a mapping symbol of AArch64: here data or code begins */
+};
+
+struct candidate {
+	uint64_t start, size; /* size 0: up to the next one */
+	const char *name, *unit;
+	unsigned flags;
+	unsigned order; /* makes sorting by start stable */
+};
+
+struct candidates {
+	struct candidate *items;
+	size_t count, cap;
+	struct arena *a;
+};
+
+static void code_add(struct candidates *c, struct candidate one)
+{
+	if (c->count == c->cap)
+		c->items = arena_grow(c->a, c->items, &c->cap, 256, sizeof(*c->items));
+	one.order = (unsigned)c->count;
+	c->items[c->count++] = one;
+}
 
 struct code_region {
 	uint64_t start, end;
@@ -182,50 +209,6 @@ static void cut_region(struct cutting *t, const struct code_region *r, const str
 		put(t, at, r->end, NULL);
 }
 
-int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, struct err *e)
-{
-	AUTO_ARENA struct arena scratch = {0};
-	struct candidates c = {.a = &scratch};
-	struct code_map map = {0};
-	struct code_region *regions;
-	if (code_symbols(m, &c, &map.full_names, e) < 0 || code_initialisers(m, &c, e) < 0)
-		return -1;
-	code_frames(m, &c);
-	array_sort(c.items, c.count, sizeof(*c.items), by_start);
-	size_t n = drop_marks(c.items, merge(&c)), regions_count = find_regions(m, &c, &scratch, &regions);
-	/* A candidate makes at most three ranges: itself, the rest of the one around it, bytes of none. */
-	map.ranges = arena_array(a, 3 * n + 2 * regions_count + 1, sizeof(*map.ranges));
-	struct cutting t = {.map = &map};
-	uint64_t done = 0;
-	for (size_t i = 0, from = 0, to; i < regions_count; i++, from = to) {
-		struct code_region r = regions[i];
-		r.start = r.start > done ? r.start : done;
-		while (from < n && c.items[from].start < r.start)
-			from++;
-		for (to = from; to < n && c.items[to].start < r.end;)
-			to++;
-		if (r.start >= r.end)
-			continue;
-		cut_region(&t, &r, to > from ? c.items + from : NULL, to - from);
-		done = r.end;
-	}
-	*ret = map;
-	return 0;
-}
-
-struct code_range *code_map_at(const struct code_map *c, uint64_t address)
-{
-	size_t low = 0, high = c->count;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (c->ranges[mid].end <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < c->count && c->ranges[low].start <= address ? &c->ranges[low] : NULL;
-}
-
 /* .eh_frame, which alone tells functions apart in a stripped library: LSB Core, "Exception Frames"; encodings are
  * DWARF's DW_EH_PE_*. */
 
@@ -340,7 +323,8 @@ static uint64_t frame_size(const struct elf_map *m, uint64_t address, struct cie
 	return c.bad ? 0 : n;
 }
 
-void code_frames(const struct elf_map *m, struct candidates *list)
+/* Functions that have a frame description; none if the table is of an unusual kind. */
+static void code_frames(const struct elf_map *m, struct candidates *list)
 {
 	for (size_t i = 0; i < m->segments_count; i++) {
 		const GElf_Phdr *p = &m->segments[i];
@@ -471,7 +455,8 @@ static void static_table(const struct elf_map *m, struct table *t)
 	}
 }
 
-int code_symbols(struct elf_map *m, struct candidates *c, bool *ret_full, struct err *e)
+/* Functions of both symbol tables; *ret_full as code_map.full_names. */
+static int code_symbols(struct elf_map *m, struct candidates *c, bool *ret_full, struct err *e)
 {
 	struct table fixed = {0},
 		     dynamic = {.strings = (const char *)m->data + m->strings, .strings_size = m->strings_size};
@@ -542,7 +527,8 @@ static void take_contents(const struct elf_map *m, const struct slots *s, struct
 	}
 }
 
-int code_initialisers(struct elf_map *m, struct candidates *c, struct err *e)
+/* What the loader runs. */
+static int code_initialisers(struct elf_map *m, struct candidates *c, struct err *e)
 {
 	static const int64_t tags[][2] = {{DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ}, {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}};
 	struct slots list[ARRAY_LEN(tags)];
@@ -557,4 +543,48 @@ int code_initialisers(struct elf_map *m, struct candidates *c, struct err *e)
 			take_contents(m, &list[n++], c);
 	}
 	return take_relocations(m, list, n, c, e);
+}
+
+int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, struct err *e)
+{
+	AUTO_ARENA struct arena scratch = {0};
+	struct candidates c = {.a = &scratch};
+	struct code_map map = {0};
+	struct code_region *regions;
+	if (code_symbols(m, &c, &map.full_names, e) < 0 || code_initialisers(m, &c, e) < 0)
+		return -1;
+	code_frames(m, &c);
+	array_sort(c.items, c.count, sizeof(*c.items), by_start);
+	size_t n = drop_marks(c.items, merge(&c)), regions_count = find_regions(m, &c, &scratch, &regions);
+	/* A candidate makes at most three ranges: itself, the rest of the one around it, bytes of none. */
+	map.ranges = arena_array(a, 3 * n + 2 * regions_count + 1, sizeof(*map.ranges));
+	struct cutting t = {.map = &map};
+	uint64_t done = 0;
+	for (size_t i = 0, from = 0, to; i < regions_count; i++, from = to) {
+		struct code_region r = regions[i];
+		r.start = r.start > done ? r.start : done;
+		while (from < n && c.items[from].start < r.start)
+			from++;
+		for (to = from; to < n && c.items[to].start < r.end;)
+			to++;
+		if (r.start >= r.end)
+			continue;
+		cut_region(&t, &r, to > from ? c.items + from : NULL, to - from);
+		done = r.end;
+	}
+	*ret = map;
+	return 0;
+}
+
+struct code_range *code_map_at(const struct code_map *c, uint64_t address)
+{
+	size_t low = 0, high = c->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (c->ranges[mid].end <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < c->count && c->ranges[low].start <= address ? &c->ranges[low] : NULL;
 }

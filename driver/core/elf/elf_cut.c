@@ -38,7 +38,8 @@ void elf_cut_add(struct elf_cut *c, uint64_t at, const void *from, uint64_t len)
 	c->patches[c->count++] = (struct elf_patch){at, len, from};
 }
 
-uint64_t elf_cut_offset(const struct elf_cut *c, uint64_t offset)
+/* Where a byte of the old file is in the new one. */
+static uint64_t elf_cut_offset(const struct elf_cut *c, uint64_t offset)
 {
 	uint64_t gone = 0;
 	for (size_t i = 0; i < c->holes_count && c->holes[i].to <= offset; i++)

@@ -122,8 +122,6 @@ struct elf_mark {
 };
 /* elf_cut_marks: where long parts of the old file begin and end, ascending, some twice. */
 struct elf_mark *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t *ret_count);
-/* elf_cut_offset: where a byte of the old file is in the new one. */
-uint64_t elf_cut_offset(const struct elf_cut *c, uint64_t offset);
 /* elf_sections: the section headers, in the arena, and their names' string table;
  * ERR_INTEGRITY. */
 int elf_sections(const struct elf_map *m, struct arena *a, Elf64_Shdr **ret, size_t *ret_count,

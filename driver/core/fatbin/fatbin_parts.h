@@ -27,12 +27,6 @@ int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err
 /* fatbin_search: fat binaries among other data, found by how they begin. */
 int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
 bool fatbin_is_container(const struct fatbin_file *f, uint64_t at, uint64_t end);
-/* fatbin_elf: the sections of an ELF file in a range of the bytes, or the cubin that it is. */
-int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
-bool fatbin_is_elf(const struct fatbin_file *f, uint64_t at, uint64_t end);
-/* fatbin_cubin_target: the target in a cubin's ELF header, "" if none ("90" also for 90a where the
- * flags do not tell). */
-void fatbin_cubin_target(uint8_t abi, uint32_t flags, char ret[16]);
 
 /* The fat binaries of a library with all that points to them. */
 enum fatbin_section { FATBIN_NONE, FATBIN_LINKED, FATBIN_RELOCATABLE, FATBIN_AMONG };

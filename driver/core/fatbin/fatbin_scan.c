@@ -7,13 +7,14 @@
 
 #define CUBIN_ABI_13 8u /* EI_ABIVERSION of nvcc 13: the target moved to the second byte of the flags */
 
-bool fatbin_is_elf(const struct fatbin_file *f, uint64_t at, uint64_t end)
+static bool fatbin_is_elf(const struct fatbin_file *f, uint64_t at, uint64_t end)
 {
 	return end - at >= sizeof(Elf64_Ehdr) && memcmp(f->data + at, ELFMAG, SELFMAG) == 0 &&
 	       f->data[at + EI_CLASS] == ELFCLASS64 && f->data[at + EI_DATA] == ELFDATA2LSB;
 }
 
-void fatbin_cubin_target(uint8_t abi, uint32_t flags, char ret[16])
+/* The target in a cubin's ELF header, "" if none ("90" also for 90a where the flags do not tell). */
+static void fatbin_cubin_target(uint8_t abi, uint32_t flags, char ret[16])
 {
 	unsigned sm = abi >= CUBIN_ABI_13 ? flags >> 8 & 0xff : flags & 0xff;
 	const char *suffix = abi < CUBIN_ABI_13 && (flags & 0x800) ? "a" : "";
@@ -143,7 +144,8 @@ int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *
 	return 0;
 }
 
-int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
+/* The sections of an ELF file in a range of the bytes, or the cubin that it is. */
+static int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
 {
 	Elf64_Ehdr h;
 	Elf64_Shdr names = {0};

@@ -10,7 +10,8 @@ char *settings_origin(const struct setting *item, struct arena *a)
 	return item->line ? arena_printf(a, "%s:%u", item->file, item->line) : arena_strdup(a, item->file);
 }
 
-void settings_add(struct settings *s, struct arena *a, const struct setting *item)
+/* Without looking, for lists known to hold no such name. */
+static void settings_add(struct settings *s, struct arena *a, const struct setting *item)
 {
 	s->items = arena_room(a, s->items, s->count, &s->cap, 32, sizeof(*s->items));
 	s->items[s->count++] = *item;

@@ -39,8 +39,6 @@ struct settings {
  * what it replaces and where that came from. `check` and `cache` stay set once set. The strings are
  * kept, not copied. */
 void settings_put(struct settings *s, struct arena *a, const struct setting *item);
-/* settings_add: appends without looking (for lists known to hold no such name). */
-void settings_add(struct settings *s, struct arena *a, const struct setting *item);
 /* settings_get: NULL when there is none of that name. */
 const struct setting *settings_get(const struct settings *s, const char *name);
 /* settings_value: its value, NULL when there is none. */

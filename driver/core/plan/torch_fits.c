@@ -8,7 +8,7 @@
 enum { TEXT_MAX = 1 << 20 };
 
 /* The value of `cuda` in torch/version.py ("cuda: Optional[str] = '12.4'"): "" for None, NULL without one. */
-const char *torch_cuda_in(const char *version_py, struct arena *a)
+static const char *torch_cuda_in(const char *version_py, struct arena *a)
 {
 	struct strlist lines = {0};
 	strlist_split(&lines, a, version_py, "\r\n");

@@ -3,9 +3,8 @@
 #include "core/plan/plan.h"
 
 /* torch_cuda: the CUDA of a wheel as it says it: "13.0", "" for none, NULL where it does not say.
- * ERR_INTEGRITY for a damaged wheel. torch_cuda_in: the same of the text of torch/version.py. */
+ * ERR_INTEGRITY for a damaged wheel. */
 int torch_cuda(const char *wheel, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
-const char *torch_cuda_in(const char *version_py, struct arena *a);
 /* torch_fits: its platform and glibc (`glibc`: the root's; NULL: not known), the ABI of its C++
  * library, its CUDA; for a package of the release with CUDA that alone. ERR_POLICY says which does
  * not fit. */

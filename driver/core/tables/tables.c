@@ -71,104 +71,6 @@ static int load_rules(struct loader *l, struct err *e)
 	return 0;
 }
 
-static int expand_extensions(struct loader *l, struct err *e)
-{
-	const char *file = path_join(l->a, l->t->dir, "torch_extensions.yaml");
-	for (unsigned i = 0; i < l->t->torch_extensions_count; i++) {
-		struct package_row *row = &l->t->torch_extensions[i];
-		row->backend = TABLES_EXTENSION_BACKEND;
-		if (!*row->requirements)
-			row->requirements = TABLES_EXTENSION_LIST;
-		if (tables_expand_settings(file, row->name, l->a, &row->settings, &row->settings_count, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int expand(struct loader *l, struct err *e)
-{
-	struct tables *t = l->t;
-	const char *isa = path_join(l->a, t->dir, "isa.yaml"), *gpu = path_join(l->a, t->dir, "gpu.yaml");
-	const char *blas = path_join(l->a, t->dir, "blas.yaml");
-	/* Gives each toolkit what its layout says; the check finds a layout that is not there. */
-	for (unsigned i = 0; i < t->toolkits_count; i++)
-		for (unsigned k = 0; k < t->layouts_count; k++) {
-			struct toolkit_row *row = &t->toolkits[i];
-			const struct layout_row *layout = &t->layouts[k];
-			if (strcmp(row->layout, layout->name) != 0)
-				continue;
-			row->libraries = layout->libraries;
-			row->libraries_count = layout->libraries_count;
-		}
-	for (unsigned i = 0; i < t->parts_count; i++)
-		if (!*t->parts[i].package)
-			t->parts[i].package = "pytorch";
-	if (expand_extensions(l, e) < 0 ||
-	    tables_expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
-		return -1;
-	for (unsigned i = 0; i < t->isas_count; i++)
-		if (tables_expand_settings(isa, "pytorch", l->a, &t->isas[i].settings, &t->isas[i].settings_count, e) <
-		    0)
-			return -1;
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (tables_expand_settings(gpu, "pytorch", l->a, &t->gpus[i].settings, &t->gpus[i].settings_count, e) <
-		    0)
-			return -1;
-	for (unsigned i = 0; i < t->blas_count; i++)
-		if (tables_expand_settings(blas, "pytorch", l->a, &t->blas[i].settings, &t->blas[i].settings_count, e) <
-		    0)
-			return -1;
-	return 0;
-}
-
-static int by_version(const void *a, const void *b)
-{
-	const struct release_row *x = a;
-	const struct release_row *y = b;
-	int order = version_cmp(x->base, y->base);
-	return order ? order : strcmp(x->name, y->name);
-}
-
-static int load_releases(struct loader *l, struct err *e)
-{
-	const char *dir = path_join(l->a, l->t->dir, "releases");
-	struct strlist names = {0};
-	if (fs_list(TRUSTED, dir, l->a, &names, e) < 0)
-		return -1;
-	l->t->releases = arena_array(l->a, names.count, sizeof(*l->t->releases));
-	for (size_t i = 0; i < names.count; i++) {
-		const char *name = path_join(l->a, "releases", names.items[i]);
-		if (names.items[i][0] == '.' || !path_has_suffix(names.items[i], ".yaml"))
-			continue;
-		struct release_row *r = &l->t->releases[l->t->releases_count++];
-		if (load_file(l, name, &schema_release, r, e) < 0)
-			return -1;
-		keep_sources(l, name, r->sources);
-		r->file = path_join(l->a, l->t->dir, name);
-		struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision, r->torchaudio};
-		for (size_t p = 0; p < TABLES_PACKAGES; p++)
-			if (rows[p] && tables_expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings,
-							      &rows[p]->settings_count, e) < 0)
-				return -1;
-	}
-	if (!l->t->releases_count)
-		return err_set(e, ERR_CONFIG, "no release in '%s'", dir);
-	qsort(l->t->releases, l->t->releases_count, sizeof(*l->t->releases), by_version);
-	return 0;
-}
-
-int tables_load(const char *dir, struct arena *a, const struct tables **ret, struct err *e)
-{
-	struct tables *t = arena_alloc(a, sizeof(*t));
-	struct loader l = {.t = t, .a = a};
-	t->dir = arena_strdup(a, dir);
-	if (load_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0 || load_releases(&l, e) < 0 ||
-	    tables_check(t, e) < 0)
-		return -1;
-	*ret = t;
-	return 0;
-}
-
 /* How many rows one with these names makes; -1 when it has none, or both forms. */
 static int names_of(const struct yaml_place *at, const char *name, unsigned names_count, struct err *e)
 {
@@ -206,7 +108,9 @@ static int expand_toggle(const char *file, struct toggle_row *row, int *ret_rows
 	return 0;
 }
 
-int tables_expand_toggles(const char *file, struct arena *a, struct tables *f, struct err *e)
+/* One row per name; `value` stands for cpu, cuda and mps; package and values get their defaults. ERR_CONFIG
+ * "file:line: ..." for a row that says something twice or not at all. */
+static int expand_toggles(const char *file, struct arena *a, struct tables *f, struct err *e)
 {
 	int rows = 0;
 	unsigned n = 0;
@@ -232,7 +136,8 @@ int tables_expand_toggles(const char *file, struct arena *a, struct tables *f, s
 	return 0;
 }
 
-int tables_expand_settings(const char *file, const char *package, struct arena *a, struct table_setting **settings,
+/* One row per name; rows without a package get `package`. */
+static int expand_settings(const char *file, const char *package, struct arena *a, struct table_setting **settings,
 			   unsigned *count, struct err *e)
 {
 	const struct table_setting *rows = *settings;
@@ -257,5 +162,99 @@ int tables_expand_settings(const char *file, const char *package, struct arena *
 	}
 	*settings = all;
 	*count = n;
+	return 0;
+}
+
+static int expand_extensions(struct loader *l, struct err *e)
+{
+	const char *file = path_join(l->a, l->t->dir, "torch_extensions.yaml");
+	for (unsigned i = 0; i < l->t->torch_extensions_count; i++) {
+		struct package_row *row = &l->t->torch_extensions[i];
+		row->backend = TABLES_EXTENSION_BACKEND;
+		if (!*row->requirements)
+			row->requirements = TABLES_EXTENSION_LIST;
+		if (expand_settings(file, row->name, l->a, &row->settings, &row->settings_count, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int expand(struct loader *l, struct err *e)
+{
+	struct tables *t = l->t;
+	const char *isa = path_join(l->a, t->dir, "isa.yaml"), *gpu = path_join(l->a, t->dir, "gpu.yaml");
+	const char *blas = path_join(l->a, t->dir, "blas.yaml");
+	/* Gives each toolkit what its layout says; the check finds a layout that is not there. */
+	for (unsigned i = 0; i < t->toolkits_count; i++)
+		for (unsigned k = 0; k < t->layouts_count; k++) {
+			struct toolkit_row *row = &t->toolkits[i];
+			const struct layout_row *layout = &t->layouts[k];
+			if (strcmp(row->layout, layout->name) != 0)
+				continue;
+			row->libraries = layout->libraries;
+			row->libraries_count = layout->libraries_count;
+		}
+	for (unsigned i = 0; i < t->parts_count; i++)
+		if (!*t->parts[i].package)
+			t->parts[i].package = "pytorch";
+	if (expand_extensions(l, e) < 0 || expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
+		return -1;
+	for (unsigned i = 0; i < t->isas_count; i++)
+		if (expand_settings(isa, "pytorch", l->a, &t->isas[i].settings, &t->isas[i].settings_count, e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (expand_settings(gpu, "pytorch", l->a, &t->gpus[i].settings, &t->gpus[i].settings_count, e) < 0)
+			return -1;
+	for (unsigned i = 0; i < t->blas_count; i++)
+		if (expand_settings(blas, "pytorch", l->a, &t->blas[i].settings, &t->blas[i].settings_count, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int by_version(const void *a, const void *b)
+{
+	const struct release_row *x = a;
+	const struct release_row *y = b;
+	int order = version_cmp(x->base, y->base);
+	return order ? order : strcmp(x->name, y->name);
+}
+
+static int load_releases(struct loader *l, struct err *e)
+{
+	const char *dir = path_join(l->a, l->t->dir, "releases");
+	struct strlist names = {0};
+	if (fs_list(TRUSTED, dir, l->a, &names, e) < 0)
+		return -1;
+	l->t->releases = arena_array(l->a, names.count, sizeof(*l->t->releases));
+	for (size_t i = 0; i < names.count; i++) {
+		const char *name = path_join(l->a, "releases", names.items[i]);
+		if (names.items[i][0] == '.' || !path_has_suffix(names.items[i], ".yaml"))
+			continue;
+		struct release_row *r = &l->t->releases[l->t->releases_count++];
+		if (load_file(l, name, &schema_release, r, e) < 0)
+			return -1;
+		keep_sources(l, name, r->sources);
+		r->file = path_join(l->a, l->t->dir, name);
+		struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision, r->torchaudio};
+		for (size_t p = 0; p < TABLES_PACKAGES; p++)
+			if (rows[p] && expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings,
+						       &rows[p]->settings_count, e) < 0)
+				return -1;
+	}
+	if (!l->t->releases_count)
+		return err_set(e, ERR_CONFIG, "no release in '%s'", dir);
+	qsort(l->t->releases, l->t->releases_count, sizeof(*l->t->releases), by_version);
+	return 0;
+}
+
+int tables_load(const char *dir, struct arena *a, const struct tables **ret, struct err *e)
+{
+	struct tables *t = arena_alloc(a, sizeof(*t));
+	struct loader l = {.t = t, .a = a};
+	t->dir = arena_strdup(a, dir);
+	if (load_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0 || load_releases(&l, e) < 0 ||
+	    tables_check(t, e) < 0)
+		return -1;
+	*ret = t;
 	return 0;
 }

@@ -39,7 +39,8 @@ int row_requirement(const struct yaml_place *at, const char *key, const char *te
 	return row_range(at, key, text + n, e);
 }
 
-bool row_identifier(const char *s)
+/* As options and variables have to be. */
+static bool row_identifier(const char *s)
 {
 	if (!isalpha((unsigned char)*s) && *s != '_')
 		return false;

@@ -22,8 +22,6 @@ int row_memory(const struct yaml_place *at, const char *key, const char *text, s
  * name, and have their line at offset `line`. */
 int row_first(const struct yaml_place *at, const void *rows, size_t size, size_t line, const void *row,
 	      struct err *e) MUST_CHECK;
-/* row_identifier: whether a name is a C identifier, as options and variables have to be. */
-bool row_identifier(const char *name);
 /* row_settings: names, packages and versions, no name twice, and values that their toggles take. */
 int row_settings(const struct tables *t, const char *file, const struct table_setting *s, unsigned count,
 		 struct err *e) MUST_CHECK;
@@ -40,15 +38,6 @@ extern const struct yaml_schema schema_threads;
  * keys that are for people only: files that mean the same have the same digest. `keys`: those of
  * the top level that count, NULL-terminated; NULL: all. */
 void schema_digest(const struct yaml_schema *schema, const void *data, const char *const *keys, char ret[65]);
-
-/* Short forms of the files, made into the rows that everything else sees. */
-/* tables_expand_toggles: one row per name; `value` stands for cpu, cuda and mps; package and values
- * get their defaults. ERR_CONFIG "file:line: ..." for a row that says something twice or not at
- * all. */
-int tables_expand_toggles(const char *file, struct arena *a, struct tables *t, struct err *e) MUST_CHECK;
-/* tables_expand_settings: one row per name; rows without a package get `package`. */
-int tables_expand_settings(const char *file, const char *package, struct arena *a, struct table_setting **settings,
-			   unsigned *count, struct err *e) MUST_CHECK;
 
 /* What no schema can say about the tables: values that must fit each other. */
 /* tables_check: ERR_CONFIG "file:line: ..." for the first row that does not hold together. Reads

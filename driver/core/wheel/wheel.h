@@ -84,12 +84,8 @@ int wheel_headers_parse(const char *text, size_t len, const char *what, struct a
  * adds all values to `ret`. */
 const char *wheel_headers_get(const struct wheel_headers *h, const char *name);
 void wheel_headers_all(const struct wheel_headers *h, const char *name, struct arena *a, struct strlist *ret);
-/* wheel_headers_set: replaces the first value, removes the others of that name.
- * wheel_headers_replace: the same among values for which `same` holds; NULL: all. */
+/* wheel_headers_set: replaces the first value, removes the others of that name. */
 void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
-typedef bool (*wheel_header_same)(const char *old, const char *new, struct arena *a);
-void wheel_headers_replace(struct wheel_headers *h, struct arena *a, const char *name, const char *value,
-			   wheel_header_same same);
 /* wheel_headers_add: behind the last of that name, or at the end. */
 void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
 /* wheel_headers_remove: those whose value begins with `value_prefix` ("": all). */

@@ -91,8 +91,10 @@ void wheel_headers_all(const struct wheel_headers *h, const char *name, struct a
 			strlist_ref(ret, a, h->items[i].value);
 }
 
-void wheel_headers_replace(struct wheel_headers *h, struct arena *a, const char *name, const char *value,
-			   wheel_header_same same)
+typedef bool (*same_fn)(const char *old, const char *new, struct arena *a);
+
+/* As wheel_headers_set among values for which `same` holds; NULL: all. */
+static void replace(struct wheel_headers *h, struct arena *a, const char *name, const char *value, same_fn same)
 {
 	bool done = false;
 	for (size_t i = 0; i < h->count; i++) {
@@ -111,7 +113,7 @@ void wheel_headers_replace(struct wheel_headers *h, struct arena *a, const char 
 
 void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
 {
-	wheel_headers_replace(h, a, name, value, NULL);
+	replace(h, a, name, value, NULL);
 }
 
 void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
@@ -164,7 +166,7 @@ static bool same_distribution(const char *old, const char *new, struct arena *a)
 
 void wheel_requires_replace(struct wheel_headers *h, struct arena *a, const char *requirement)
 {
-	wheel_headers_replace(h, a, "Requires-Dist", requirement, same_distribution);
+	replace(h, a, "Requires-Dist", requirement, same_distribution);
 }
 
 /* One clause as version_in has it for versions without a suffix, which Pythons are: before a pre-release of 3.12 is

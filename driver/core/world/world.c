@@ -118,7 +118,7 @@ static int place_of(const char *kind)
 
 /* The parts of a world are of different kinds and lie beside each other: in whichever order they are named, it is one
  * world of one name. */
-const char *world_put_in_order(struct world_piece *pieces, size_t count, struct arena *a)
+static const char *put_in_order(struct world_piece *pieces, size_t count, struct arena *a)
 {
 	struct strlist names = {0};
 	for (size_t i = 1; i < count; i++)
@@ -189,7 +189,7 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 	}
 	if (read_toolkit_rules(profiles, w, a, e) < 0)
 		return -1;
-	w->name = world_put_in_order(w->pieces, w->count, a);
+	w->name = put_in_order(w->pieces, w->count, a);
 	fill(w);
 	*ret = w;
 	return 0;
@@ -288,7 +288,7 @@ static int choose(const struct tables *t, const struct release_row *r, const str
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		if (parts[i].part && find_part(t, &names, &parts[i], r, a, &pieces[count++].part, e) < 0)
 			return -1;
-	*ret = (struct world_choice){world_put_in_order(pieces, count, a), python};
+	*ret = (struct world_choice){put_in_order(pieces, count, a), python};
 	return 0;
 }
 

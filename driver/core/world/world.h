@@ -148,9 +148,6 @@ struct world {
  * another request than the table's, and a part with packages of another suite than the base's. */
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
 	       struct err *e) MUST_CHECK;
-/* world_put_in_order: sorts parts of different kinds as a world has them (the base, a Python, a
- * toolkit, a library) and gives the world's name. */
-const char *world_put_in_order(struct world_piece *pieces, size_t count, struct arena *a);
 /* world_with_locks: the same parts with other locks, one for each: another key. */
 const struct world *world_with_locks(const struct world *w, const struct world_lock *locks, struct arena *a);
 /* world_read_stamp: the stamp of the root at `dir`: 1; 0 if it is not made from a world. */
