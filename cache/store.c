@@ -56,9 +56,7 @@ static int check_format(const char *dir, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *path = path_join(&a, dir, "format");
-	if (!fs_exists(TRUSTED, path) && adopt_directory(dir, path, e) < 0)
-		return -1;
-	return check_version(path, dir, e);
+	return !fs_exists(TRUSTED, path) && adopt_directory(dir, path, e) < 0 ? -1 : check_version(path, dir, e);
 }
 
 /* In a sticky directory, such as the top of a tmpfs, nobody can replace what is the owner's. */

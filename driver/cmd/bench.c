@@ -197,9 +197,8 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 	const char *other;
 	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0 || check_page(o->page, e) < 0 ||
 	    check_gpu(c, &b, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
-	    cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
-		return -1;
-	if (pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
+	    cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_root(c, &q.root, e) < 0 ||
+	    cmd_store(c, &q.store, e) < 0 || pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
 		return -1;
 	const struct bench_shown shown = {
 		.request = &b.bench, .result = &r, .names = {path_base(b.wheels[BENCH_OURS]), path_base(other)}};

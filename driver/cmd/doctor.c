@@ -157,9 +157,8 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .fetch.offline = true}, .docs = docs};
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if ((remote && *remote && ccache_remote_check(remote, e) < 0) || cmd_tables(c, &k.q.tables, e) < 0 ||
-	    cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)
-		return -1;
-	if ((args->count || o->profile || o->matrix || o->only.count ? look_at_builds(&k, args, e)
+	    cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0 ||
+	    (args->count || o->profile || o->matrix || o->only.count ? look_at_builds(&k, args, e)
 								     : look_at_release(&k, o->release, e)) < 0)
 		return -1;
 	const bool one = json_array_size(docs) == 1;

@@ -287,11 +287,9 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		return err_hint(e, "let a job call 'ptbuild set' with a file that names it");
 	}
 	if (check_globals(c, format, e) < 0 || take_words(c, args, o, &words, e) < 0 ||
-	    choose(c, &words, &choices, &count, e) < 0)
-		return -1;
-	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)
-		return -1;
-	if (o->runner_map && ci_runners_load(o->runner_map, c->arena, &own, e) < 0)
+	    choose(c, &words, &choices, &count, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 ||
+	    ci_tables_load(dir, c->arena, &t, e) < 0 ||
+	    (o->runner_map && ci_runners_load(o->runner_map, c->arena, &own, e) < 0))
 		return -1;
 	p = (struct ci_plan){.name = o->base.select.matrix ? o->base.select.matrix : "ptbuild",
 			     .image = o->image,
@@ -300,9 +298,8 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 			     .store = c->global->cache ? cmd_absolute(c->arena, c->global->cache) : NULL,
 			     .out = c->global->out};
 	if (options_text(c, &p.options, &p.checkout, e) < 0 ||
-	    ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0)
-		return -1;
-	if (matrix_cost(c, &p, ci_is_service(format) ? format : "slurm", o->base.select.plan.torch != NULL, e) < 0)
+	    ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0 ||
+	    matrix_cost(c, &p, ci_is_service(format) ? format : "slurm", o->base.select.plan.torch != NULL, e) < 0)
 		return -1;
 	if (ci_is_service(format))
 		warn_limit(c, &p, format);

@@ -70,9 +70,7 @@ static int find_torch(struct cmd_context *c, const struct selection *s, bool pro
 	const struct root *root;
 	if (!probed)
 		return 0;
-	if (cmd_root(c, &root, e) < 0)
-		return -1;
-	return torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, ret, e);
+	return cmd_root(c, &root, e) < 0 ? -1 : torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, ret, e);
 }
 
 int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, const struct plan **ret, struct err *e)

@@ -30,9 +30,7 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 {
 	struct pack_result *results = arena_array(c->arena, wheels->count, sizeof(*results));
 	const char *out;
-	if (refuse_options(c, e) < 0)
-		return -1;
-	if (cmd_out_dir(c, &out, e) < 0 || fs_mkdirs(TRUSTED, out, e) < 0)
+	if (refuse_options(c, e) < 0 || cmd_out_dir(c, &out, e) < 0 || fs_mkdirs(TRUSTED, out, e) < 0)
 		return -1;
 	for (size_t i = 0; i < wheels->count; i++) {
 		const struct repack_request q = {.wheel = wheels->items[i],
@@ -41,9 +39,8 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 						 .level = PACK_LEVEL,
 						 .out_dir = out};
 		const char *text = arena_printf(c->arena, "%u\n", rev);
-		if (repack_wheel(&q, c->run, c->arena, &results[i], e) < 0)
-			return -1;
-		if (fs_write(TRUSTED, arena_printf(c->arena, "%s.metadata-rev", results[i].path), text, strlen(text),
+		if (repack_wheel(&q, c->run, c->arena, &results[i], e) < 0 ||
+		    fs_write(TRUSTED, arena_printf(c->arena, "%s.metadata-rev", results[i].path), text, strlen(text),
 			     0644, e) < 0)
 			return -1;
 	}

@@ -36,9 +36,7 @@ static int load_world(struct cmd_context *c, const char *name, const char *platf
 		      struct err *e)
 {
 	const char *profiles;
-	if (cmd_profiles_dir(c, &profiles, e) < 0)
-		return -1;
-	return world_load(profiles, name, platform, c->arena, ret, e);
+	return cmd_profiles_dir(c, &profiles, e) < 0 ? -1 : world_load(profiles, name, platform, c->arena, ret, e);
 }
 
 /* The world that --root names, for this machine, becomes the one of the context. */
@@ -119,9 +117,8 @@ static int find_named(struct cmd_context *c, const struct root_choices *s, const
 		return -1;
 	if (cmd_select_cuda_home(c)) /* a toolkit of one's own */
 		want.cuda = NULL;
-	if (world_check_parts(s->tables, *ret, one->release, &want, c->arena, e) < 0)
-		return -1;
-	if (world_check_tools(*ret, one->release, c->arena, e) < 0)
+	if (world_check_parts(s->tables, *ret, one->release, &want, c->arena, e) < 0 ||
+	    world_check_tools(*ret, one->release, c->arena, e) < 0)
 		return -1;
 	return check_packages(c, s, one, *ret, e);
 }
@@ -367,9 +364,8 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 	const char *dir = c->global->root ? cmd_absolute(c->arena, c->global->root) : NULL;
 	if (!c->root) {
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
-		if (load_named(c, e) < 0)
-			return -1;
-		if ((c->world && make_world(c, &dir, e) < 0) || root_open(dir, c->arena, root, e) < 0)
+		if (load_named(c, e) < 0 || (c->world && make_world(c, &dir, e) < 0) ||
+		    root_open(dir, c->arena, root, e) < 0)
 			return -1;
 		c->root = root;
 	}

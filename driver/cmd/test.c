@@ -181,9 +181,7 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 		if (cmd_show(c, doc, test_show, e) < 0)
 			return -1;
 	}
-	if (write_junit(o->junit, &t, files, &s, e) < 0)
-		return -1;
-	if (o->against && compare(c, &t, o->against, files, e) < 0)
+	if (write_junit(o->junit, &t, files, &s, e) < 0 || (o->against && compare(c, &t, o->against, files, e) < 0))
 		return -1;
 	if (s.unexpected == 0)
 		return 0;

@@ -29,9 +29,8 @@ static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, st
 	const struct root *root;
 	struct torch_source torch = {0};
 	struct strlist files = {0};
-	if (cmd_root(c, &root, e) < 0 || torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, &torch, e) < 0)
-		return -1;
-	if (torch_provides(&torch, root, NULL, c->arena, list, &files, e) < 0)
+	if (cmd_root(c, &root, e) < 0 || torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, &torch, e) < 0 ||
+	    torch_provides(&torch, root, NULL, c->arena, list, &files, e) < 0)
 		return -1;
 	return companions_of_files(&files, c->arena, read, e);
 }
@@ -210,9 +209,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		return err_hint(e, "for example 'ptbuild verify dist/*.whl'");
 	}
 	if (cmd_tables(c, &f.tables, e) < 0 || isa_rules_new(f.tables, c->arena, &f.code, e) < 0 ||
-	    read_against(c, &f, e) < 0)
-		return -1;
-	if (o->key && check_signatures(c, o->key, args, e) < 0)
+	    read_against(c, &f, e) < 0 || (o->key && check_signatures(c, o->key, args, e) < 0))
 		return -1;
 	for (size_t i = 0; i < args->count; i++) {
 		struct verify_report r = {0};

@@ -72,9 +72,7 @@ static int run_in_tree(const struct build_tree *t, const struct sandbox *s, cons
 	if (work_tree_take(place_of(s), t->dir, run, &a, &work, e) < 0)
 		return -1;
 	int rc = sandbox_run(s, argv, &spec, run, ret, e);
-	if (work_tree_give_back(&work, rc < 0 ? ERR_IGNORED : e) < 0)
-		return -1;
-	return rc;
+	return work_tree_give_back(&work, rc < 0 ? ERR_IGNORED : e) < 0 ? -1 : rc;
 }
 
 int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run, struct err *e)

@@ -246,11 +246,9 @@ static int move_in(const struct work_tree *w, const struct run *run, struct err 
 static int move_to_place(struct work_tree *w, const struct run *run, struct arena *a, struct err *e)
 {
 	const char *before;
-	if (read_home(w->top, a, &before, e) < 0)
-		return -1;
-	if (before && strcmp(before, w->home) != 0 && clear(w->top, before, run, e) < 0)
-		return -1;
-	if (sweep(w->top, e) < 0 || rest_of(w->top, w->home, a, &w->apart, &w->rest, e) < 0 ||
+	if (read_home(w->top, a, &before, e) < 0 ||
+	    (before && strcmp(before, w->home) != 0 && clear(w->top, before, run, e) < 0) || sweep(w->top, e) < 0 ||
+	    rest_of(w->top, w->home, a, &w->apart, &w->rest, e) < 0 ||
 	    fs_write(w->top, SANDBOX_PLACE_TREE, w->home, strlen(w->home), 0600, e) < 0 || move_in(w, run, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(empty_dirs); i++)

@@ -116,9 +116,8 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	const char *dir = NULL;
 	if (run_check(&w->run, &j->err) < 0 ||
 	    store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) < 0 ||
-	    store_find(f->store, STORE_SOURCE, s->sha256, &j->arena, &dir, &j->err) < 0)
-		return -1;
-	if (!dir && store_pull(f->store, STORE_SOURCE, s->sha256, &w->run, &j->arena, &dir, &j->err) < 0)
+	    store_find(f->store, STORE_SOURCE, s->sha256, &j->arena, &dir, &j->err) < 0 ||
+	    (!dir && store_pull(f->store, STORE_SOURCE, s->sha256, &w->run, &j->arena, &dir, &j->err) < 0))
 		return -1;
 	j->from_store = dir != NULL;
 	if (dir)

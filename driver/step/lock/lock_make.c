@@ -248,11 +248,9 @@ static int make_in(struct making *m, struct world_lock *ret, struct err *e)
 	buf_addc(&sources, '\n');
 	if (fs_mkdirs(m->dir, "lists/partial", e) < 0 || fs_mkdirs(m->dir, "archives/partial", e) < 0 ||
 	    write_text(m, "status", "", e) < 0 ||
-	    write_text(m, "apt.conf", arena_printf(m->a, apt_conf, m->dir, arch), e) < 0)
-		return -1;
-	if (write_text(m, "sources.list", buf_cstr(&sources), e) < 0)
-		return -1;
-	if (update(m, &release, e) < 0 || read_release(m, release, e) < 0 || choose(m, &out, e) < 0)
+	    write_text(m, "apt.conf", arena_printf(m->a, apt_conf, m->dir, arch), e) < 0 ||
+	    write_text(m, "sources.list", buf_cstr(&sources), e) < 0 || update(m, &release, e) < 0 ||
+	    read_release(m, release, e) < 0 || choose(m, &out, e) < 0)
 		return -1;
 	out.release = m->release;
 	out.date = m->date;

@@ -201,9 +201,8 @@ static int write_archive(struct packing *p, const char *path, uint8_t ret_sha256
 		return -1;
 	strlist_sort(&p->payload);
 	strlist_sort(&p->tail);
-	if (fs_write(TRUSTED, path_join(p->a, q->tree, marker), text, strlen(text), 0644, e) < 0)
-		return -1;
-	if (zip_create(path, q->epoch, q->threads ? q->threads : machine_processors(), q->level, &p->zip, e) < 0)
+	if (fs_write(TRUSTED, path_join(p->a, q->tree, marker), text, strlen(text), 0644, e) < 0 ||
+	    zip_create(path, q->epoch, q->threads ? q->threads : machine_processors(), q->level, &p->zip, e) < 0)
 		return -1;
 	if (add_files(p, &p->payload, e) < 0 || add_files(p, &p->tail, e) < 0 || add_files(p, &last, e) < 0 ||
 	    add_record(p, e) < 0) {

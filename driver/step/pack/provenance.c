@@ -319,9 +319,8 @@ int provenance_check(const char *wheel, const struct sign_key *key, struct arena
 		err_set(e, ERR_INTEGRITY, "'%s' is not signed: there is no '%s'", path_base(wheel), v.path);
 		return err_hint(e, "'ptbuild build --sign-key FILE' writes it");
 	}
-	if (json_read(TRUSTED, v.path, &j, e) < 0)
-		return -1;
-	if (open_envelope(j, &v, a, e) < 0 || check_signature(&v, key, a, e) < 0)
+	if (json_read(TRUSTED, v.path, &j, e) < 0 || open_envelope(j, &v, a, e) < 0 ||
+	    check_signature(&v, key, a, e) < 0)
 		return -1;
 	json_error_t why;
 	AUTO_JSON json_t *statement = json_loadb((const char *)v.payload, v.payload_len, JSON_REJECT_DUPLICATES, &why);

@@ -36,16 +36,13 @@ int publish_export(const char *object, const char *wheel, const char *sha256, un
 {
 	const char *path = path_join(a, out_dir, wheel), *details = path_join(a, out_dir, variant);
 	char have[DIGEST_HEX_LEN + 1] = "";
-	if (fs_mkdirs(TRUSTED, details, e) < 0 || fs_sweep(out_dir, e) < 0 || fs_sweep(details, e) < 0)
-		return -1;
-	if (fs_exists(TRUSTED, path) && digest_file(path, have, e) < 0)
-		return -1;
-	if (strcmp(have, sha256) != 0 && copy_whole(path_join(a, object, wheel), path, sha256, a, e) < 0)
+	if (fs_mkdirs(TRUSTED, details, e) < 0 || fs_sweep(out_dir, e) < 0 || fs_sweep(details, e) < 0 ||
+	    (fs_exists(TRUSTED, path) && digest_file(path, have, e) < 0) ||
+	    (strcmp(have, sha256) != 0 && copy_whole(path_join(a, object, wheel), path, sha256, a, e) < 0))
 		return -1;
 	const char *rev = arena_printf(a, "%u\n", metadata_rev);
-	if (fs_write(TRUSTED, arena_printf(a, "%s.metadata-rev", path), rev, strlen(rev), 0644, e) < 0)
-		return -1;
-	if (copy_whole(path_join(a, object, "build.json"), path_join(a, details, "build.json"), NULL, a, e) < 0)
+	if (fs_write(TRUSTED, arena_printf(a, "%s.metadata-rev", path), rev, strlen(rev), 0644, e) < 0 ||
+	    copy_whole(path_join(a, object, "build.json"), path_join(a, details, "build.json"), NULL, a, e) < 0)
 		return -1;
 	/* Objects of older versions have none. */
 	const char *page = path_join(a, object, "build.html");

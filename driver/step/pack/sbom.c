@@ -138,9 +138,8 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 	char sha256[DIGEST_HEX_LEN + 1];
 	const char *copyright = "", *name = part_before(l->package, '=', b->a);
 	const char *version = l->package[strlen(name)] ? l->package + strlen(name) + 1 : "";
-	if (digest_file(path_join(b->a, b->q->tree, l->file), sha256, e) < 0)
-		return -1;
-	if (*name && copyright_of(b, name, &copyright, e) < 0)
+	if (digest_file(path_join(b->a, b->q->tree, l->file), sha256, e) < 0 ||
+	    (*name && copyright_of(b, name, &copyright, e) < 0))
 		return -1;
 	if (!*name)
 		log_warn(b->run->log, "'%s' of the root belongs to no package: its licence is not known", l->source);

@@ -335,12 +335,11 @@ static int make_built(struct make *m, struct err *e)
 					.store = m->q->store,
 					.build_dir = m->build_dir,
 					.offline = m->q->fetch.offline};
-	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0)
-		return -1;
-	if (m->torch &&
-	    (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
-	     torch_fits_root(m->torch_dir, m->plan, m->q->root, m->arena, e) < 0 ||
-	     torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0))
+	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0 ||
+	    (m->torch &&
+	     (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
+	      torch_fits_root(m->torch_dir, m->plan, m->q->root, m->arena, e) < 0 ||
+	      torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0)))
 		return -1;
 	step_end(m, false);
 	struct build_request b = build_request(m);

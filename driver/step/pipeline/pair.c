@@ -171,10 +171,9 @@ static int fetch_pin(const struct pair_request *b, const char *pin, const struct
 {
 	struct wheel_page page;
 	struct world_entry entry;
-	if (wheel_list(b->q->store, pin, b->fetch, run, a, &page, e) < 0)
-		return -1;
-	if (lock_wheel(pin, b->platform, page.files, page.count, a, &entry, ERR_IGNORED) < 0 &&
-	    lock_wheel_for(pin, torch->python, torch->abi, b->platform, page.files, page.count, a, &entry, e) < 0)
+	if (wheel_list(b->q->store, pin, b->fetch, run, a, &page, e) < 0 ||
+	    (lock_wheel(pin, b->platform, page.files, page.count, a, &entry, ERR_IGNORED) < 0 &&
+	     lock_wheel_for(pin, torch->python, torch->abi, b->platform, page.files, page.count, a, &entry, e) < 0))
 		return -1;
 	return fetch_entry(b, &entry, run, a, ret, e);
 }

@@ -532,9 +532,8 @@ static int look_ahead(struct pipeline *l, struct err *e)
 				       : err_wrap(e, "the torch that %s is built against", t->variant.package);
 		if (package_is_torch(t->variant.package))
 			continue;
-		if (!missing && find_torch(l, t, &torch, e) < 0)
-			return -1;
-		if (look_at(l, t, missing ? NULL : &torch, l->q->plan.metadata_rev, &missing, e) < 0)
+		if ((!missing && find_torch(l, t, &torch, e) < 0) ||
+		    look_at(l, t, missing ? NULL : &torch, l->q->plan.metadata_rev, &missing, e) < 0)
 			return -1;
 	}
 	return 0;

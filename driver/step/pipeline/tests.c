@@ -55,9 +55,8 @@ static int run_in(const struct pipeline_test_request *t, const struct plan *p, c
 				       .runner_dir = path_join(a, t->q->profiles_dir, "tests"),
 				       .results_dir = path_join(a, dir, results),
 				       .jobs = t->q->jobs};
-	if ((t->again && fs_remove(dir, results, e) < 0) || fs_mkdirs(dir, results, e) < 0)
-		return -1;
-	if (fs_remove(dir, "check", e) < 0 || verify_environment(&v, run, a, &s, e) < 0 ||
+	if ((t->again && fs_remove(dir, results, e) < 0) || fs_mkdirs(dir, results, e) < 0 ||
+	    fs_remove(dir, "check", e) < 0 || verify_environment(&v, run, a, &s, e) < 0 ||
 	    tests_check_needs(&q, run, a, e) < 0 || make_source_once(t, p, dir, run, a, e) < 0)
 		return -1;
 	int rc = tests_run(&q, run, ret, e);
@@ -76,9 +75,8 @@ int pipeline_test(const struct pipeline_test_request *t, const struct run *run, 
 	char key[DIGEST_HEX_LEN + 1];
 	const char *dir;
 	if ((t->wheel && verify_python(t->q->root, t->wheel, a, e) < 0) ||
-	    (t->torch_wheel && verify_python(t->q->root, t->torch_wheel, a, e) < 0))
-		return -1;
-	if (tables_need_release(t->q->tables, t->release, &release, e) < 0 ||
+	    (t->torch_wheel && verify_python(t->q->root, t->torch_wheel, a, e) < 0) ||
+	    tables_need_release(t->q->tables, t->release, &release, e) < 0 ||
 	    test_table_load(t->q->profiles_dir, release->name, t->package, t->wheel ? path_base(t->wheel) : "root", a,
 			    &tests, e) < 0)
 		return -1;

@@ -450,9 +450,8 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
 	if (store_lock(q->store, STORE_PYENV, wanted->key, py->run, &lock, e) < 0 ||
-	    store_find(q->store, STORE_PYENV, wanted->key, py->arena, &dir, e) < 0)
-		return -1;
-	if (!dir && store_pull(q->store, STORE_PYENV, wanted->key, py->run, py->arena, &dir, e) < 0)
+	    store_find(q->store, STORE_PYENV, wanted->key, py->arena, &dir, e) < 0 ||
+	    (!dir && store_pull(q->store, STORE_PYENV, wanted->key, py->run, py->arena, &dir, e) < 0))
 		return -1;
 	if (!dir && q->offline) {
 		err_set(e, ERR_NETWORK,

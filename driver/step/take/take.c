@@ -316,9 +316,7 @@ int take_write(const struct taken *t, const struct root *root, const struct strl
 		return -1;
 	for (size_t i = 0; i < notes->count; i++)
 		buf_printf(&text, "%s\n", notes->items[i]);
-	if (write_text(path_join(a, dir, "taken-from"), &text, e) < 0)
-		return -1;
-	if (fs_mkdirs(TRUSTED, path_dir(a, log), e) < 0)
+	if (write_text(path_join(a, dir, "taken-from"), &text, e) < 0 || fs_mkdirs(TRUSTED, path_dir(a, log), e) < 0)
 		return -1;
 	return write_text(log, &list, e);
 }

@@ -154,9 +154,7 @@ static int add_zip_entry(struct toolkit_tree *t, const struct toolkit_file *f, c
 	if (account(t, en->size, e) < 0)
 		return -1;
 	AUTO_FD int fd = add_file(t, path, e);
-	if (fd < 0 || zip_extract_fd(z, en, fd, NULL, e) < 0)
-		return -1;
-	return finish_file(&fd, en->mode & S_IXUSR, path, e);
+	return fd < 0 || zip_extract_fd(z, en, fd, NULL, e) < 0 ? -1 : finish_file(&fd, en->mode & S_IXUSR, path, e);
 }
 
 static int unpack_wheel(struct toolkit_tree *t, const struct toolkit_file *f, struct err *e)
@@ -229,9 +227,7 @@ static int make_stub(struct toolkit_tree *t, const struct toolkit_stub *s, struc
 	if (elf_stub_put(&stub, &bytes, e) < 0 || account(t, bytes.len, e) < 0)
 		return -1;
 	AUTO_FD int fd = add_file(t, path, e);
-	if (fd < 0 || fs_write_all(fd, bytes.data, bytes.len, path, e) < 0)
-		return -1;
-	return finish_file(&fd, false, path, e);
+	return fd < 0 || fs_write_all(fd, bytes.data, bytes.len, path, e) < 0 ? -1 : finish_file(&fd, false, path, e);
 }
 
 /* The "libX.so" of "libX.so.12" and "libX.so.12.1"; NULL for other names. */

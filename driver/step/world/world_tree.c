@@ -221,9 +221,7 @@ static int add_rest(struct world_making *m, struct arena *a, struct err *e)
 	for (size_t k = 0; k < m->names.count && m->names.spares > 0; k++)
 		if (all[k]->spare && renameat(m->tree.top, all[k]->spare, m->tree.top, all[k]->path) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", all[k]->spare, all[k]->path);
-	if (fs_remove_at(m->tree.top, NAMES_SPARE, m->q->dir, e) < 0)
-		return -1;
-	if (add_frame(m, e) < 0)
+	if (fs_remove_at(m->tree.top, NAMES_SPARE, m->q->dir, e) < 0 || add_frame(m, e) < 0)
 		return -1;
 	for (size_t i = 0; i < w->count; i++) {
 		const struct world_part *p = w->pieces[i].part;
