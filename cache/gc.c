@@ -1,5 +1,6 @@
 #include <time.h>
 
+#include "base/os.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
 

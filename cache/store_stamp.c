@@ -1,3 +1,4 @@
+#include "base/os.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"

@@ -1,5 +1,6 @@
 #include "step/compile/build.h"
 
+#include "base/os.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"

@@ -1,5 +1,6 @@
 #include "step/pipeline/make.h"
 
+#include "base/os.h"
 #include "core/code/code.h"
 #include "step/compile/build_parts.h"
 #include "step/fetch/fetch.h"

@@ -1,5 +1,6 @@
 #include "step/pipeline/pipeline_world.h"
 
+#include "base/os.h"
 #include "base/sys/fs.h"
 #include "core/world/world.h"
 

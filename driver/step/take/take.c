@@ -1,5 +1,6 @@
 #include "step/take/take.h"
 
+#include "base/os.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
