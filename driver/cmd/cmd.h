@@ -133,9 +133,6 @@ int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct e
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c);
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e) MUST_CHECK;
-/* cmd_toolkits: the CUDA toolkits of the root; `home` as for toolkit_probe, the same in every
- * call. */
-int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits **ret, struct err *e) MUST_CHECK;
 /* cmd_machine: this machine, with its GPUs if the first call asks for them, and the facts by which
  * it is judged. */
 int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts, const struct hardware **ret,

@@ -191,17 +191,6 @@ int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct er
 	return 0;
 }
 
-int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits **ret, struct err *e)
-{
-	const struct root *root = NULL;
-	const struct tables *t = NULL;
-	if (!c->toolkits && (cmd_root(c, &root, e) < 0 || cmd_tables(c, &t, e) < 0 ||
-			     toolkit_probe(t, root, cmd_sandbox(c), home, c->run, c->arena, &c->toolkits, e) < 0))
-		return -1;
-	*ret = c->toolkits;
-	return 0;
-}
-
 int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts, const struct hardware **ret,
 		struct err *e)
 {

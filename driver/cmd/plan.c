@@ -157,6 +157,14 @@ static int enter_root(struct cmd_context *c, struct cmd_root_group *g, struct ou
 	return 0;
 }
 
+static json_t *cmd_world_json(const struct cmd_root_state *r)
+{
+	if (!r->world)
+		return json_null();
+	return json_pack("{s:s, s:s, s:s, s:b, s:I}", "name", r->world->name, "platform", r->world->platform, "key",
+			 r->world->key, "made", r->made, "download_bytes", (json_int_t)r->world->download);
+}
+
 /* One variant, in an arena of its own; in a matrix a refusal is no reason to stop. */
 static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_root_group *g, bool matrix,
 		   struct output *o, struct err *e)

@@ -404,11 +404,3 @@ char *cmd_world_text(const struct cmd_root_state *r, struct arena *a)
 		return arena_printf(a, "%s, made", r->world->name);
 	return arena_printf(a, "%s, %.1f MB to download", r->world->name, (double)r->missing / 1e6);
 }
-
-json_t *cmd_world_json(const struct cmd_root_state *r)
-{
-	if (!r->world)
-		return json_null();
-	return json_pack("{s:s, s:s, s:s, s:b, s:I}", "name", r->world->name, "platform", r->world->platform, "key",
-			 r->world->key, "made", r->made, "download_bytes", (json_int_t)r->world->download);
-}

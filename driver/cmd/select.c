@@ -396,6 +396,18 @@ static int check_patches(const struct plan *p, struct arena *a, struct err *e)
 	return 0;
 }
 
+/* The CUDA toolkits of the root; `home` as for toolkit_probe, the same in every call. */
+static int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits **ret, struct err *e)
+{
+	const struct root *root = NULL;
+	const struct tables *t = NULL;
+	if (!c->toolkits && (cmd_root(c, &root, e) < 0 || cmd_tables(c, &t, e) < 0 ||
+			     toolkit_probe(t, root, cmd_sandbox(c), home, c->run, c->arena, &c->toolkits, e) < 0))
+		return -1;
+	*ret = c->toolkits;
+	return 0;
+}
+
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
 		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e)
 {

@@ -137,7 +137,6 @@ int cmd_root_python(struct cmd_context *c, const struct release_row *r, const st
 /* cmd_world_text: "debian13, 391.1 MB to download", "debian13, made". cmd_world_json: a new
  * reference; null without a world. */
 char *cmd_world_text(const struct cmd_root_state *r, struct arena *a);
-json_t *cmd_world_json(const struct cmd_root_state *r);
 
 /* What a planned build takes on this machine and what it needs, for the commands that say it. */
 

@@ -119,7 +119,10 @@ static void answer_get(struct ccache_remote *r, struct ccache_client *c, const c
 	}
 	if (far && !ccache_is_manifest(value.data, value.len))
 		atomic_fetch_add(&r->remote_hits, 1);
-	resp_put_bytes(reply, value.data, value.len);
+	/* A string as a reply. */
+	buf_printf(reply, "$%zu\r\n", value.len);
+	buf_add(reply, value.data, value.len);
+	buf_addstr(reply, "\r\n");
 }
 
 /* False: that is too much for all together. */

@@ -186,5 +186,3 @@ bool resp_is(const struct resp_command *c, const char *word);
 /* resp_key: the ccache key in the command's first argument; false if that is not RESP_KEY_PREFIX
  * with lower-case letters and digits behind it. */
 bool resp_key(const struct resp_command *c, char ret[RESP_MAX_KEY]);
-/* resp_put_bytes: a string as a reply. */
-void resp_put_bytes(struct buf *out, const void *data, size_t len);

@@ -75,10 +75,3 @@ bool resp_key(const struct resp_command *c, char ret[RESP_MAX_KEY])
 	ret[len] = '\0';
 	return strspn(ret, "0123456789abcdefghijklmnopqrstuvwxyz") == len;
 }
-
-void resp_put_bytes(struct buf *out, const void *data, size_t len)
-{
-	buf_printf(out, "$%zu\r\n", len);
-	buf_add(out, data, len);
-	buf_addstr(out, "\r\n");
-}

@@ -75,23 +75,6 @@ static int masquerade(const struct build_request *q, const char *ccache, struct 
 	return 0;
 }
 
-/* What compiles the units of several modules at once. */
-static int write_modules(const char *build_dir, struct arena *a, struct err *e)
-{
-	const struct kv files[] = {
-		{"ptbuild_modules.py", arena_strndup(a, (const char *)modules_program, modules_program_size)},
-		{"ptbuild_modules-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: ptbuild-modules\nVersion: 1\n"},
-		{"ptbuild_modules-1.dist-info/entry_points.txt",
-		 "[setuptools.finalize_distribution_options]\nptbuild = ptbuild_modules:modules\n"}};
-	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		const char *rel = arena_printf(a, "cfg/%s/%s", path_base(BACKEND_MODULES), files[i].key);
-		if (fs_mkdirs(build_dir, path_dir(a, rel), e) < 0 ||
-		    write_if_other(build_dir, rel, files[i].value, 0644, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Directories, generated files, sandbox and environment, all that the package's build needs. Fills r->log. */
 static int build_set_up(const struct build_request *q, const struct backend *b, unsigned jobs, struct arena *a,
 			struct sandbox *s, struct build_result *r, struct err *e)
@@ -118,8 +101,21 @@ static int build_set_up(const struct build_request *q, const struct backend *b, 
 	if (o.ccache &&
 	    write_if_other(q->build_dir, path_join(a, "cfg", path_base(BACKEND_HEAP)), backend_heap(a), 0755, e) < 0)
 		return -1;
-	if (!b->cmake && write_modules(q->build_dir, a, e) < 0)
-		return -1;
+	/* What compiles the units of several modules at once. */
+	if (!b->cmake) {
+		const struct kv files[] = {
+			{"ptbuild_modules.py", arena_strndup(a, (const char *)modules_program, modules_program_size)},
+			{"ptbuild_modules-1.dist-info/METADATA",
+			 "Metadata-Version: 2.1\nName: ptbuild-modules\nVersion: 1\n"},
+			{"ptbuild_modules-1.dist-info/entry_points.txt",
+			 "[setuptools.finalize_distribution_options]\nptbuild = ptbuild_modules:modules\n"}};
+		for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+			const char *rel = arena_printf(a, "cfg/%s/%s", path_base(BACKEND_MODULES), files[i].key);
+			if (fs_mkdirs(q->build_dir, path_dir(a, rel), e) < 0 ||
+			    write_if_other(q->build_dir, rel, files[i].value, 0644, e) < 0)
+				return -1;
+		}
+	}
 	if (o.ccache && !b->cmake && masquerade(q, o.ccache, a, e) < 0)
 		return -1;
 	backend_env(q->plan, b, &o, a, &s->env);
@@ -276,6 +272,14 @@ static int begin_anew(struct building *b, struct err *e)
 	return fs_remove(b->q->build_dir, BUILD_TREE, e) < 0 ? -1 : build_once(b, e);
 }
 
+/* From the machine, the release's table and --jobs. */
+static void build_pools_plan(const struct build_request *q, struct build_pools *ret)
+{
+	struct build_pools p = {.need = jobs_from_table(q->plan->package_row->memory), .memory = machine_memory()};
+	p.now = jobs_plan(jobs_usable(p.memory), machine_processors(), q->jobs, &p.need);
+	*ret = p;
+}
+
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
 	      struct err *e)
 {
@@ -287,7 +291,9 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	build_pools_plan(q, &b.pools);
 	if (build_set_up(q, b.backend, b.pools.now.total, a, &b.sandbox, r, e) < 0)
 		return -1;
-	building_begin(&b);
+	/* Reads what the last run left, before building_save replaces it. */
+	build_state_now(&b.state);
+	b.has_last = build_state_read(b.q->build_dir, &b.last);
 	if (q->kind == SANDBOX_BWRAP && sandbox_wall(run, WALL_USER) && build_user_state() == BUILD_USER_OWN)
 		log_info(run->log, "%s: builds run as user %d, not as root, and their trees are that user's",
 			 q->plan->package, BUILD_USER);

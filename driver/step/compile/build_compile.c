@@ -5,13 +5,6 @@
 #include "core/ninja/ninja.h"
 #include "step/compile/build_parts.h"
 
-void build_pools_plan(const struct build_request *q, struct build_pools *ret)
-{
-	struct build_pools p = {.need = jobs_from_table(q->plan->package_row->memory), .memory = machine_memory()};
-	p.now = jobs_plan(jobs_usable(p.memory), machine_processors(), q->jobs, &p.need);
-	*ret = p;
-}
-
 /* What a unit's weight is judged by. */
 struct judge {
 	const struct build_request *q;
@@ -148,12 +141,6 @@ int building_save(struct building *b, bool running, struct err *e)
 	b->state.jobs = b->pools.now.total;
 	b->state.running = running;
 	return build_state_write(b->q->build_dir, &b->state, e);
-}
-
-void building_begin(struct building *b)
-{
-	build_state_now(&b->state);
-	b->has_last = build_state_read(b->q->build_dir, &b->last);
 }
 
 /* Fewer jobs where the last run in this tree ran out of memory: this one would, too. */

@@ -142,9 +142,6 @@ struct build_pools {
 	uint64_t memory; /* free when it began */
 };
 
-/* build_pools_plan: from the machine, the release's table and --jobs. */
-void build_pools_plan(const struct build_request *q, struct build_pools *ret);
-
 /* What the next run must know of this one, a small file in the build directory. */
 struct build_state {
 	char boot[64];      /* which start of the machine it ran in */
@@ -185,8 +182,6 @@ struct building {
 
 /* building_command: one of its commands. */
 struct build_command building_command(struct building *b, const char *const *argv, const char *step);
-/* building_begin: reads what the last run left, before building_save replaces it. */
-void building_begin(struct building *b);
 /* building_save: the state file. */
 int building_save(struct building *b, bool running, struct err *e) MUST_CHECK;
 /* building_compile: plans the jobs and runs the build, with fewer jobs each time memory runs short;

@@ -262,7 +262,7 @@ static int open_shared(struct fetch_shared *f, struct err *e)
 		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
 	pthread_mutex_init(&f->mutex, NULL);
 	pthread_mutex_init(&f->index_mutex, NULL);
-	fetch_hosts_open(&f->hosts);
+	pthread_mutex_init(&f->hosts.mutex, NULL);
 	return 0;
 }
 
@@ -272,7 +272,8 @@ static void close_shared(struct fetch_shared *f)
 		store_drop_stage(f->store, f->stage_dir);
 	arena_release(&f->arena);
 	arena_release(&f->index_arena);
-	fetch_hosts_close(&f->hosts);
+	arena_release(&f->hosts.arena);
+	pthread_mutex_destroy(&f->hosts.mutex);
 	pthread_mutex_destroy(&f->index_mutex);
 	pthread_mutex_destroy(&f->mutex);
 	curl_global_cleanup();

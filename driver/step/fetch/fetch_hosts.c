@@ -9,17 +9,6 @@ struct fetch_host {
 	struct fetch_host *next;
 };
 
-void fetch_hosts_open(struct fetch_hosts *h)
-{
-	pthread_mutex_init(&h->mutex, NULL);
-}
-
-void fetch_hosts_close(struct fetch_hosts *h)
-{
-	arena_release(&h->arena);
-	pthread_mutex_destroy(&h->mutex);
-}
-
 const char *fetch_hosts_name(const char *url, struct arena *a)
 {
 	CURLU *u = curl_url();

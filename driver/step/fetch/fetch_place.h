@@ -15,8 +15,6 @@ struct fetch_hosts {
 	struct fetch_host *first;
 };
 
-void fetch_hosts_open(struct fetch_hosts *h);
-void fetch_hosts_close(struct fetch_hosts *h);
 /* fetch_hosts_answered: the host of this URL was reached now. */
 void fetch_hosts_answered(struct fetch_hosts *h, const char *url);
 /* fetch_hosts_lose: it was not, in any try since `start` (log_seconds). It is lost for this run,

@@ -41,8 +41,6 @@ struct torch_official {
  * torch_fetch: that wheel into the store. */
 int torch_from_official(const struct torch_official *q, struct arena *a, struct torch_source *ret,
 			struct err *e) MUST_CHECK;
-int torch_fetch(struct torch_source *t, struct store *store, const struct fetch_options *o, const struct run *run,
-		struct arena *a, struct err *e) MUST_CHECK;
 
 /* torch_recall: what torch_from_root was told of a world of the store before (`answers`: where
  * sandbox_capture keeps it; NULL: nowhere). */
@@ -127,15 +125,6 @@ int write_record(const struct make *m, struct err *e) MUST_CHECK;
 /* shard_check: whether this plan can be built in shards here: by its back end (ERR_POLICY), and
  * because there is a compiler cache, which alone keeps what a shard compiles (ERR_SYSTEM). */
 int shard_check(const struct plan *p, const struct toolchain *t, struct err *e) MUST_CHECK;
-/* shard_tree_key: the key of the tree that a build of the request is made in: the compile key, or
- * of a shard another one, so that shards can run on one machine at once. */
-const char *shard_tree_key(const struct pipeline_request *q, const struct plan *p, struct arena *a)
-	__attribute__((returns_nonnull));
-/* shard_new: the shard that the request is for, NULL for none; in the arena of `m`. */
-struct build_shard *shard_new(const struct make *m);
-/* shard_record: what it compiled, from where, and what it took: "shard" of "shards", "units" of
- * "of", "common", hits and misses of the compiler cache, "seconds" and "cpu_seconds". */
-json_t *shard_record(const struct make *m);
 
 /* Compiled objects across builds. A build writes into a compiler cache of its own, in its build
  * directory, and reads the store's through a socket; what it made enters the store's when it is

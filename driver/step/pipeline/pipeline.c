@@ -166,7 +166,10 @@ static int make_watched(struct make *m, struct err *e)
 {
 	const struct plan *p = m->plan;
 	const struct watch_request q = {.build_dir = m->build_dir};
-	m->shard = shard_new(m);
+	/* The shard that the request is for, NULL for none; in the arena of `m`. */
+	struct build_shard *s = arena_alloc(m->arena, sizeof(*s));
+	*s = (struct build_shard){m->q->shard.index, m->q->shard.count};
+	m->shard = m->q->shard.count ? s : NULL;
 	/* Shards are divided the same way on every machine, however fast. */
 	m->weights = weights_load(m->q->profiles_dir, p->package, p->release, (unsigned)p->gpu.count,
 				  m->shard ? NULL : m->q->store, m->run, m->arena);
@@ -186,6 +189,24 @@ static int make_watched(struct make *m, struct err *e)
 	m->watch = watch = NULL;
 	collect_units(m);
 	return rc;
+}
+
+/* What it compiled, from where, and what it took: "shard" of "shards", "units" of "of", "common", hits and misses
+ * of the compiler cache, "seconds" and "cpu_seconds". */
+static json_t *shard_record(const struct make *m)
+{
+	const struct build_result *b = &m->build;
+	const struct ccache_stats *c = &m->units.ccache;
+	double seconds = 0, cpu = 0;
+	for (size_t i = 0; i < m->watched.steps_count; i++) {
+		seconds += m->watched.steps[i].end - m->watched.steps[i].begin;
+		cpu += m->watched.steps[i].cpu_seconds;
+	}
+	return json_pack("{s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:f,s:f}", "variant", m->plan->variant, "shard",
+			 (int)m->shard->index, "shards", (int)m->shard->count, "units", (int)b->share.outputs.count,
+			 "of", (int)b->share.units, "common", (int)b->share.common, "compiler_cache_hits",
+			 (int)(c->direct_hits + c->preprocessed_hits), "compiler_cache_misses", (int)c->misses,
+			 "seconds", seconds, "cpu_seconds", cpu);
 }
 
 static int make_in(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch,
@@ -240,6 +261,19 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, const struct to
 	if (!l->taken)
 		compiled_publish(&compiled, l->q, it->plan, m.build_dir, l->run, l->arena);
 	return 0;
+}
+
+/* The key of the tree that a build of the request is made in: the compile key, or of a shard another one, so that
+ * shards can run on one machine at once. */
+static const char *shard_tree_key(const struct pipeline_request *q, const struct plan *p, struct arena *a)
+{
+	char key[DIGEST_HEX_LEN + 1];
+	/* The compiler sees where the tree is: elsewhere than in the sandbox all shards must be in the same. */
+	if (!q->shard.count || p->elsewhere)
+		return p->compile_key;
+	const char *text = arena_printf(a, "%s shard %u of %u", p->compile_key, q->shard.index, q->shard.count);
+	digest_data(text, strlen(text), key);
+	return arena_strdup(a, key);
 }
 
 /* In the tree of its key, which without a sandbox is worked in where the sandbox's paths are. */
@@ -404,6 +438,18 @@ static int find_root_torch(struct pipeline *l, struct torch_source *ret, struct 
 	if (torch_recall(q->root, q->kind, answers, l->arena, ret))
 		return 0;
 	return try_sandbox(l, e) < 0 ? -1 : torch_from_root(q->root, q->kind, answers, l->run, l->arena, ret, e);
+}
+
+static int torch_fetch(struct torch_source *t, struct store *store, const struct fetch_options *o,
+		       const struct run *run, struct arena *a, struct err *e)
+{
+	const struct official_wheel *w = t->official;
+	struct fetch_source s = {.name = w->file, .sha256 = w->sha256, .max_bytes = w->size};
+	strlist_addf(&s.urls, a, "wheel:torch==%s/%s", w->name.version, w->file);
+	if (fetch_all(store, &s, 1, o, run, a, NULL, e) < 0)
+		return -1;
+	t->wheel = s.path;
+	return 0;
 }
 
 /* The torch that others are built against is always the first revision: a later one has other bytes but the same

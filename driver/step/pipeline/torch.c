@@ -67,18 +67,6 @@ int torch_from_official(const struct torch_official *q, struct arena *a, struct 
 	return 0;
 }
 
-int torch_fetch(struct torch_source *t, struct store *store, const struct fetch_options *o, const struct run *run,
-		struct arena *a, struct err *e)
-{
-	const struct official_wheel *w = t->official;
-	struct fetch_source s = {.name = w->file, .sha256 = w->sha256, .max_bytes = w->size};
-	strlist_addf(&s.urls, a, "wheel:torch==%s/%s", w->name.version, w->file);
-	if (fetch_all(store, &s, 1, o, run, a, NULL, e) < 0)
-		return -1;
-	t->wheel = s.path;
-	return 0;
-}
-
 int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret, struct err *e)
 {
 	struct wheel_name n;

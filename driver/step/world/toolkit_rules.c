@@ -90,14 +90,6 @@ int toolkit_rules_load(const char *profiles_dir, struct arena *a, const struct t
 	return 0;
 }
 
-const char *toolkit_rules_target(const struct toolkit_rules *r, const char *platform)
-{
-	for (unsigned i = 0; i < r->platforms_count; i++)
-		if (strcmp(r->platforms[i].platform, platform) == 0)
-			return r->platforms[i].target;
-	return NULL;
-}
-
 const char *toolkit_rules_fill(const char *path, const char *target, struct arena *a)
 {
 	const char *at = strchr(path, '@');

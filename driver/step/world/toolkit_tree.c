@@ -260,6 +260,15 @@ static int make_linker_names(struct toolkit_tree *t, struct err *e)
 	return 0;
 }
 
+/* "sbsa-linux" of "aarch64-linux"; NULL for an unknown platform. */
+static const char *toolkit_rules_target(const struct toolkit_rules *r, const char *platform)
+{
+	for (unsigned i = 0; i < r->platforms_count; i++)
+		if (strcmp(r->platforms[i].platform, platform) == 0)
+			return r->platforms[i].target;
+	return NULL;
+}
+
 int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *files, size_t count,
 		      const char *platform, const char *dir, const struct run *run, struct err *e)
 {

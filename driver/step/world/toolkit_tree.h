@@ -40,8 +40,6 @@ struct toolkit_rules {
 /* toolkit_rules_load: ERR_CONFIG with file:line. */
 int toolkit_rules_load(const char *profiles_dir, struct arena *a, const struct toolkit_rules **ret,
 		       struct err *e) MUST_CHECK;
-/* toolkit_rules_target: "sbsa-linux" of "aarch64-linux"; NULL for an unknown platform. */
-const char *toolkit_rules_target(const struct toolkit_rules *r, const char *platform);
 /* toolkit_rules_map: where a path below a component's directory goes in the tree; NULL: it is
  * left out. */
 const char *toolkit_rules_map(const struct toolkit_rules *r, const char *target, const char *component,

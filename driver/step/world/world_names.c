@@ -2,12 +2,6 @@
 
 #include <search.h>
 
-void names_init(struct names *n)
-{
-	*n = (struct names){0};
-	pthread_mutex_init(&n->mutex, NULL);
-}
-
 void names_release(struct names *n)
 {
 	while (n->tree)

@@ -41,7 +41,6 @@ struct names {
 
 #define NAMES_SPARE ".ptbuild-world" /* directory of spare files at the top of the tree */
 
-void names_init(struct names *n);
 void names_release(struct names *n);
 /* names_claim: an entry for what a unit brings, for its caller alone to fill in; directories above
  * it are claimed too. *ret_first false: another unit has the path as well, so that a file goes to

@@ -159,17 +159,6 @@ static int list_works(struct world_making *m, struct arena *a, struct err *e)
 	return 0;
 }
 
-static int add_frame(struct world_making *m, struct err *e)
-{
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		if (world_add_dir(m, NULL, dirs[i], e) < 0)
-			return -1;
-	for (size_t i = 0; i < ARRAY_LEN(links); i++)
-		if (world_add_link(m, NULL, links[i][0], links[i][1], e) < 0)
-			return -1;
-	return world_add_file(m, NULL, "etc/hosts", hosts, strlen(hosts), e);
-}
-
 /* New files changed the times of directories: they are set when all is there, those below first. */
 static int set_dir_times(struct world_making *m, struct name *const *sorted, struct err *e)
 {
@@ -221,7 +210,15 @@ static int add_rest(struct world_making *m, struct arena *a, struct err *e)
 	for (size_t k = 0; k < m->names.count && m->names.spares > 0; k++)
 		if (all[k]->spare && renameat(m->tree.top, all[k]->spare, m->tree.top, all[k]->path) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", all[k]->spare, all[k]->path);
-	if (fs_remove_at(m->tree.top, NAMES_SPARE, m->q->dir, e) < 0 || add_frame(m, e) < 0)
+	if (fs_remove_at(m->tree.top, NAMES_SPARE, m->q->dir, e) < 0)
+		return -1;
+	for (size_t n = 0; n < ARRAY_LEN(dirs); n++)
+		if (world_add_dir(m, NULL, dirs[n], e) < 0)
+			return -1;
+	for (size_t n = 0; n < ARRAY_LEN(links); n++)
+		if (world_add_link(m, NULL, links[n][0], links[n][1], e) < 0)
+			return -1;
+	if (world_add_file(m, NULL, "etc/hosts", hosts, strlen(hosts), e) < 0)
 		return -1;
 	for (size_t i = 0; i < w->count; i++) {
 		const struct world_part *p = w->pieces[i].part;
@@ -264,7 +261,9 @@ int world_tree_make(const struct world_tree_request *q, const struct run *run, s
 	if (q->world->count > MAX_PIECES)
 		return err_set(e, ERR_CONFIG, "world '%s' has more than %d parts", q->world->name, MAX_PIECES);
 	*ret = (struct world_tree){0};
-	names_init(&m.names);
+	struct names *n = &m.names;
+	*n = (struct names){0};
+	pthread_mutex_init(&n->mutex, NULL);
 	int rc = tree_open(&m.tree, q->dir, e) < 0 || list_works(&m, &arena, e) < 0 || unpack_all(&m, &pool, e) < 0 ? -1
 														    : 0;
 	if (rc < 0 || add_rest(&m, &arena, e) < 0 || finish(&m, a, ret, e) < 0)
