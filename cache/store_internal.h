@@ -42,8 +42,6 @@ char *store_lock_path(const struct store *s, const char *kind, const char *key, 
 /* store_touch: sets the modification time to now, if the store can be written. */
 void store_touch(const char *path);
 
-/* store_remove_dead_stages: removes the stages below `dir` whose owner is gone. */
-int store_remove_dead_stages(const char *dir, const struct run *run, struct err *e) MUST_CHECK;
 /* store_forget_stage: releases and removes the lock of a stage whose directory is gone or moved. */
 void store_forget_stage(struct store *s, const char *stage);
 

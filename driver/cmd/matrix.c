@@ -1,8 +1,278 @@
+#include <time.h>
+
 #include "base/sys/json.h"
 #include "cmd/select.h"
 #include "core/variant/variant.h"
 #include "step/ccache/ccache_remote.h"
 #include "step/compile/build_parts.h"
+#include "step/watch/watch.h"
+
+/* How far a run is. Its directory has the jobs (jobs.json), for each that began a file of lines "key value" (state/ID),
+ * what it said (log/ID.log), and what it made (out/ID; dist where something else started the jobs). */
+#define STATE_MAX_BYTES (1u << 20)
+#define LOG_TAIL 16384
+
+static const char *const states[] = {"done", "running", "waiting", "failed", "lost"};
+enum { STATES = 5, WAITING = 2 };
+
+struct run_dir {
+	struct arena *arena;
+	const char *dir;
+	json_t *jobs;     /* as jobs.json has them; each gets a key "run" */
+	const char *name; /* of the matrix */
+	size_t by[STATES];
+	uint64_t seconds, hits, misses;
+};
+
+/* A part of a path, whatever the file says. */
+static bool is_name(const char *s)
+{
+	return s && *s && *s != '.' && !strchr(s, '/');
+}
+
+static int64_t number_of(const json_t *o, const char *key)
+{
+	return (int64_t)json_integer_value(json_object_get(o, key));
+}
+
+/* The lines "key value" of a state. Nothing where the file is missing, or is none: a node may have left anything. */
+static struct kvlist read_state(const struct run_dir *r, const char *id)
+{
+	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf shown = {0};
+	struct kvlist out = {0};
+	struct strlist lines = {0};
+	const char *path = path_join(r->arena, "state", id);
+	if (!fs_exists(r->dir, path) || fs_read(r->dir, path, STATE_MAX_BYTES, &text, ERR_IGNORED) < 0)
+		return out;
+	utf8_show(&shown, buf_cstr(&text), text.len, false);
+	strlist_split(&lines, r->arena, buf_cstr(&shown), "\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *blank = strchr(lines.items[i], ' ');
+		if (blank)
+			kvlist_set(&out, r->arena,
+				   arena_strndup(r->arena, lines.items[i], (size_t)(blank - lines.items[i])),
+				   blank + 1);
+	}
+	return out;
+}
+
+/* The last error of a log, with its hint on the same line; else its last line; "". */
+static const char *why_failed(const struct run_dir *r, const char *id)
+{
+	static const char mark[] = "ptbuild: error: ";
+	AUTO_BUF struct buf shown = {0};
+	struct stat st;
+	struct strlist lines = {0};
+	char tail[LOG_TAIL];
+	AUTO_FD int fd = fs_open(r->dir, arena_printf(r->arena, "log/%s.log", id), &st, ERR_IGNORED);
+	off_t from = fd >= 0 && st.st_size > LOG_TAIL ? st.st_size - LOG_TAIL : 0;
+	ssize_t n = fd >= 0 ? pread(fd, tail, sizeof(tail), from) : 0;
+	utf8_show(&shown, tail, n > 0 ? (size_t)n : 0, false);
+	strlist_split(&lines, r->arena, buf_cstr(&shown), "\n");
+	for (size_t i = lines.count; i-- > 0;)
+		if (strncmp(lines.items[i], mark, strlen(mark)) == 0)
+			return lines.items[i] + strlen(mark);
+	return lines.count ? lines.items[lines.count - 1] : "";
+}
+
+/* Where the record of a variant may be, seen from the directory. */
+static const char *find_record(const struct run_dir *r, const char *id, const char *variant, json_t **ret)
+{
+	const char *at[] = {arena_printf(r->arena, "out/%s/%s", id, variant),
+			    arena_printf(r->arena, "dist/%s", variant), variant};
+	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		const char *path = path_join(r->arena, at[i], "build.json");
+		if (fs_exists(r->dir, path) && json_read(r->dir, path, ret, ERR_IGNORED) == 0)
+			return at[i];
+	}
+	return NULL;
+}
+
+/* What a finished variant is; NULL where it is not there. New reference. */
+static json_t *made_of(struct run_dir *r, const char *id, const char *variant)
+{
+	AUTO_JSON json_t *record = NULL;
+	const char *at = find_record(r, id, variant, &record);
+	if (!at)
+		return NULL;
+	const json_t *build = json_object_get(record, "build"), *cache = json_object_get(build, "compiler_cache");
+	const char *page = path_join(r->arena, at, "build.html");
+	r->hits += (uint64_t)number_of(cache, "hits");
+	r->misses += (uint64_t)number_of(cache, "misses");
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "wheel", json_text(record, "wheel"), "bytes",
+			 (json_int_t)number_of(record, "bytes"), "hits", (json_int_t)number_of(cache, "hits"), "misses",
+			 (json_int_t)number_of(cache, "misses"), "remote_hits",
+			 (json_int_t)number_of(cache, "remote_hits"), "page",
+			 json_or_null(fs_is_file(r->dir, page) ? page : NULL));
+}
+
+static size_t state_of(const struct kvlist *lines, bool all_made)
+{
+	const char *said = kvlist_get(lines, "state");
+	for (size_t i = 0; said && i < STATES; i++)
+		if (strcmp(states[i], said) == 0)
+			return i;
+	return all_made ? 0 : WAITING;
+}
+
+/* At least 0. */
+static int64_t line_number(const struct kvlist *lines, const char *key)
+{
+	const char *text = kvlist_get(lines, key);
+	const int64_t n = text ? strtoll(text, NULL, 10) : 0;
+	return n < 0 ? 0 : n;
+}
+
+static int add_job(struct run_dir *r, json_t *job, struct err *e)
+{
+	const char *id = json_text(job, "id");
+	json_t *made = json_object();
+	bool all = true;
+	size_t i;
+	const json_t *variant;
+	if (!is_name(id)) {
+		json_decref(made);
+		return err_set(e, ERR_INTEGRITY, "'%s/jobs.json' has a job without a name", r->dir);
+	}
+	json_array_foreach(json_object_get(job, "variants"), i, variant)
+	{
+		const char *name = json_string_value(variant);
+		json_t *its = is_name(name) ? made_of(r, id, name) : NULL;
+		all = all && its;
+		if (its)
+			json_object_set_new(made, name, its);
+	}
+	const struct kvlist lines = read_state(r, id);
+	const size_t state = state_of(&lines, all);
+	const int64_t began = line_number(&lines, "started"), ended = line_number(&lines, "ended");
+	const int64_t until = ended ? ended : strcmp(states[state], "running") == 0 ? (int64_t)time(NULL) : began;
+	const char *log = arena_printf(r->arena, "log/%s.log", id);
+	r->by[state]++;
+	r->seconds += until > began ? (uint64_t)(until - began) : 0;
+	json_object_set_new(job, "run",
+			    json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "state", states[state], "node",
+				      json_or_null(kvlist_get(&lines, "node")), "attempt",
+				      (json_int_t)line_number(&lines, "attempt"), "exit",
+				      (json_int_t)line_number(&lines, "exit"), "seconds",
+				      (json_int_t)(until > began ? until - began : 0), "why",
+				      json_or_null(strcmp(states[state], "failed") == 0 ? why_failed(r, id)
+						   : strcmp(states[state], "lost") == 0
+							   ? "it did not end: its node went away, or it was killed"
+							   : NULL),
+				      "log", json_or_null(fs_is_file(r->dir, log) ? log : NULL), "made", made));
+	return 0;
+}
+
+static const char *share(uint64_t hits, uint64_t misses, struct arena *a)
+{
+	return hits + misses ? arena_printf(a, "%.0f %%", 100.0 * (double)hits / (double)(hits + misses)) : "";
+}
+
+static const char *duration(uint64_t seconds, struct arena *a)
+{
+	char text[64];
+	size_time(text, sizeof(text), (double)seconds);
+	return arena_strdup(a, text);
+}
+
+static json_t *row_json(const struct run_dir *r, const json_t *job, const char *variant)
+{
+	struct arena *a = r->arena;
+	const json_t *run = json_object_get(job, "run"), *made = json_object_get(json_object_get(run, "made"), variant);
+	const int64_t seconds = number_of(run, "seconds"), bytes = number_of(made, "bytes");
+	const char *name = strchr(json_text(job, "shard"), '/')
+				   ? arena_printf(a, "%s shard %s", variant, json_text(job, "shard"))
+				   : variant;
+	return json_pack("{s:s, s:s, s:I, s:o, s:s, s:o, s:s, s:s, s:s, s:s}", "state", json_text(run, "state"),
+			 "variant", name, "wave", (json_int_t)number_of(job, "wave"), "time",
+			 json_or_null(seconds ? duration((uint64_t)seconds, a) : NULL), "hits",
+			 share((uint64_t)number_of(made, "hits"), (uint64_t)number_of(made, "misses"), a), "size",
+			 json_or_null(bytes ? arena_printf(a, "%.1f MB", (double)bytes / 1e6) : NULL), "node",
+			 json_text(run, "node"), "why", json_text(run, "why"), "page", json_text(made, "page"), "log",
+			 json_text(run, "log"));
+}
+
+static json_t *rows_json(const struct run_dir *r)
+{
+	json_t *rows = json_array();
+	size_t i, k;
+	const json_t *job, *variant;
+	json_array_foreach(r->jobs, i, job)
+	{
+		json_array_foreach(json_object_get(job, "variants"), k, variant)
+		{
+			const char *name = json_string_value(variant);
+			json_array_append_new(rows, row_json(r, job, name ? name : ""));
+		}
+	}
+	return rows;
+}
+
+/* "5 done, 1 failed of 6 jobs" */
+static const char *summary_of(const struct run_dir *r)
+{
+	struct strlist parts = {0};
+	for (size_t i = 0; i < STATES; i++)
+		if (r->by[i])
+			strlist_addf(&parts, r->arena, "%zu %s", r->by[i], states[i]);
+	return arena_printf(r->arena, "%s of %zu jobs", strlist_join(&parts, r->arena, ", "), json_array_size(r->jobs));
+}
+
+static const struct show status_rows[] = {
+	{.text = "{matrix}: {-summary}"},
+	{.each = "-rows",
+	 .columns = {"state", "variant", ">wave", ">time", ">hits", ">size", "node", "why", "see=[{?why}{log}]"}},
+	{0}};
+
+static json_t *document(const struct run_dir *r)
+{
+	json_t *counts = json_object();
+	struct arena *a = r->arena;
+	const char *done = arena_printf(a, "%zu of %zu", r->by[0], json_array_size(r->jobs)),
+		   *failed = arena_printf(a, "%zu", r->by[3] + r->by[4]), *hits = share(r->hits, r->misses, a);
+	for (size_t i = 0; i < STATES; i++)
+		json_object_set_new(counts, states[i], json_integer((json_int_t)r->by[i]));
+	return json_pack("{s:i, s:o, s:o, s:O, s:o, s:s, s:[{s:s,s:s}, {s:s,s:s}, {s:s,s:s}, {s:s,s:s}]}", "schema", 1,
+			 "matrix", json_or_null(r->name), "counts", counts, "jobs", r->jobs, "-rows", rows_json(r),
+			 "-summary", summary_of(r), "-tiles", "value", done, "what", "jobs done", "value", failed,
+			 "what", "failed or lost", "value", r->seconds ? duration(r->seconds, a) : "-", "what",
+			 "of all jobs together", "value", *hits ? hits : "-", "what",
+			 "of compiled units from the cache");
+}
+
+static int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e)
+{
+	AUTO_JSON json_t *doc = NULL;
+	AUTO_BUF struct buf out = {0};
+	struct run_dir r = {.arena = c->arena, .dir = dir};
+	const char *path = path_join(c->arena, dir, "jobs.json");
+	size_t i;
+	json_t *job;
+	if (!fs_exists(TRUSTED, path)) {
+		err_set(e, ERR_CONFIG, "not the directory of a run: '%s' lacks jobs.json", dir);
+		return err_hint(e, "name the directory that the script of 'ptbuild matrix --format slurm' was given");
+	}
+	if (json_read(TRUSTED, path, &doc, e) < 0)
+		return -1;
+	r.jobs = json_object_get(doc, "jobs");
+	r.name = json_text(doc, "matrix");
+	if (!json_is_array(r.jobs))
+		return err_set(e, ERR_INTEGRITY, "'%s' is not a list of jobs", path);
+	json_array_foreach(r.jobs, i, job) if (add_job(&r, job, e) < 0) return -1;
+	AUTO_JSON json_t *all = document(&r);
+	if (strcmp(format, "html") == 0) {
+		report_matrix(all, &out);
+		return fs_write_all(STDOUT_FILENO, buf_cstr(&out), out.len, "standard output", e);
+	}
+	if (strcmp(format, "table") != 0 && strcmp(format, "json") != 0)
+		return err_set(e, ERR_USAGE, "--status can be shown as table, json or html, not as %s", format);
+	if (strcmp(format, "table") == 0)
+		return cmd_show(c, json_incref(all), status_rows, e);
+	c->shown = true;
+	show_strip(all);
+	return json_print(all, e);
+}
 
 struct matrix_options {
 	struct cmd_select_base base;
@@ -107,25 +377,6 @@ static const struct show table_rows[] = {
 	{.each = "jobs",
 	 .columns = {"wave", "shares=[{gpu_cache}][{!gpu_cache}{cpu_cache}]", "runs on={runs_on}", "variants"}},
 	{0}};
-
-static int print(struct cmd_context *c, const struct ci_plan *p, const char *format, struct err *e)
-{
-	if (strcmp(format, "table") == 0) {
-		json_t *table = ci_json(p);
-		json_object_set_new(table, "-waves", waves_json(p));
-		return cmd_show(c, table, table_rows, e);
-	}
-	if (strcmp(format, "slurm") == 0) {
-		AUTO_BUF struct buf out = {0};
-		return ci_slurm(p, &out, e) < 0
-			       ? -1
-			       : fs_write_all(STDOUT_FILENO, buf_cstr(&out), out.len, "standard output", e);
-	}
-	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(p)
-				: strcmp(format, "gitlab") == 0 ? ci_gitlab(p)
-								: ci_json(p);
-	return json_print(doc, e);
-}
 
 /* A single word that does not look like a variant names a matrix. */
 static int take_words(struct cmd_context *c, const struct strlist *args, struct matrix_options *o,
@@ -308,7 +559,21 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	    (cmd_sandbox(c) == SANDBOX_NONE || (root && strncmp(root, "world:", 6) != 0)))
 		log_warn(c->run->log, "no world brings the toolkit here: jobs for CUDA need --image with an image "
 				      "that has it");
-	return print(c, &p, format, e);
+	if (strcmp(format, "table") == 0) {
+		json_t *table = ci_json(&p);
+		json_object_set_new(table, "-waves", waves_json(&p));
+		return cmd_show(c, table, table_rows, e);
+	}
+	if (strcmp(format, "slurm") == 0) {
+		AUTO_BUF struct buf out = {0};
+		return ci_slurm(&p, &out, e) < 0
+			       ? -1
+			       : fs_write_all(STDOUT_FILENO, buf_cstr(&out), out.len, "standard output", e);
+	}
+	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(&p)
+				: strcmp(format, "gitlab") == 0 ? ci_gitlab(&p)
+								: ci_json(&p);
+	return json_print(doc, e);
 }
 
 #define CI(field) ARG_STRING, offsetof(struct matrix_options, field)

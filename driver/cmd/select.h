@@ -178,8 +178,6 @@ int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct wor
  * memory and time by the tables and what is known of this machine's speed. */
 int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
 		struct err *e) MUST_CHECK;
-/* matrix_status: prints how far the run in a directory is: a table, json or html. */
-int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e) MUST_CHECK;
 
 /* cmd_units_cost: a line on how many units the variants compile, and how many of them are distinct,
  * by the compile commands of configured trees; without trees, what is known without. */

@@ -7,6 +7,66 @@
 #include "base/sys/fs.h"
 #include "cache/store.h"
 
+struct fetch_host {
+	const char *name;
+	double answered; /* when it last did */
+	bool lost;
+	struct fetch_host *next;
+};
+
+const char *fetch_hosts_name(const char *url, struct arena *a)
+{
+	CURLU *u = curl_url();
+	char *scheme = NULL, *host = NULL, *port = NULL;
+	const char *out = "(malformed)";
+	if (u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
+	    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+	    curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
+		bool has_port = curl_url_get(u, CURLUPART_PORT, &port, 0) == CURLUE_OK;
+		out = arena_printf(a, "%s://%s%s%s", scheme, host, has_port ? ":" : "", has_port ? port : "");
+	}
+	curl_free(scheme);
+	curl_free(host);
+	curl_free(port);
+	curl_url_cleanup(u);
+	return out;
+}
+
+/* The caller has the mutex. */
+static struct fetch_host *host_of(struct fetch_hosts *h, const char *url)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *name = fetch_hosts_name(url, &a);
+	struct fetch_host *it = h->first;
+	while (it && strcmp(it->name, name) != 0)
+		it = it->next;
+	if (!it) {
+		it = arena_alloc(&h->arena, sizeof(*it));
+		*it = (struct fetch_host){.name = arena_strdup(&h->arena, name), .answered = -1, .next = h->first};
+		h->first = it;
+	}
+	return it;
+}
+
+/* It was not, in any try since `start` (log_seconds): it is lost for this run, unless it answered meanwhile. */
+static bool fetch_hosts_lose(struct fetch_hosts *h, const char *url, double start)
+{
+	pthread_mutex_lock(&h->mutex);
+	struct fetch_host *it = host_of(h, url);
+	bool new = !it->lost && it->answered < start;
+	it->lost |= new;
+	pthread_mutex_unlock(&h->mutex);
+	return new;
+}
+
+static bool fetch_hosts_lost(struct fetch_hosts *h, const char *url)
+{
+	pthread_mutex_lock(&h->mutex);
+	bool lost = host_of(h, url)->lost;
+	pthread_mutex_unlock(&h->mutex);
+	return lost;
+}
+
 /* The addresses of an archive, looked up once in a run: apt-get takes a while to say them. */
 static int addresses_of(struct fetch_worker *w, const char *archive, struct fetch_archive **ret, struct err *e)
 {
@@ -347,8 +407,12 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
 		if (is_lost(w, t->url, e))
 			return TRANSFER_NEXT;
 		enum transfer_outcome out = transfer_http(&once, &retry_after, e);
-		if (!unreached)
-			fetch_hosts_answered(&w->shared->hosts, t->url);
+		if (!unreached) {
+			/* It was reached now. */
+			pthread_mutex_lock(&w->shared->hosts.mutex);
+			host_of(&w->shared->hosts, t->url)->answered = log_seconds();
+			pthread_mutex_unlock(&w->shared->hosts.mutex);
+		}
 		if (out != TRANSFER_RETRY)
 			return out;
 		if (file_size(t->path) >= before + PROGRESS_BYTES)

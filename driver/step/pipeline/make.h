@@ -122,6 +122,9 @@ void collect_units(struct make *m);
  * compiler cache, verification) and build.html, which shows it. */
 int write_record(const struct make *m, struct err *e) MUST_CHECK;
 
+/* shard_record: what a shard compiled, from where, and what it took: "shard" of "shards", "units"
+ * of "of", "common", hits and misses of the compiler cache, "seconds" and "cpu_seconds". */
+json_t *shard_record(const struct make *m);
 /* shard_check: whether this plan can be built in shards here: by its back end (ERR_POLICY), and
  * because there is a compiler cache, which alone keeps what a shard compiles (ERR_SYSTEM). */
 int shard_check(const struct plan *p, const struct toolchain *t, struct err *e) MUST_CHECK;

@@ -191,24 +191,6 @@ static int make_watched(struct make *m, struct err *e)
 	return rc;
 }
 
-/* What it compiled, from where, and what it took: "shard" of "shards", "units" of "of", "common", hits and misses
- * of the compiler cache, "seconds" and "cpu_seconds". */
-static json_t *shard_record(const struct make *m)
-{
-	const struct build_result *b = &m->build;
-	const struct ccache_stats *c = &m->units.ccache;
-	double seconds = 0, cpu = 0;
-	for (size_t i = 0; i < m->watched.steps_count; i++) {
-		seconds += m->watched.steps[i].end - m->watched.steps[i].begin;
-		cpu += m->watched.steps[i].cpu_seconds;
-	}
-	return json_pack("{s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:f,s:f}", "variant", m->plan->variant, "shard",
-			 (int)m->shard->index, "shards", (int)m->shard->count, "units", (int)b->share.outputs.count,
-			 "of", (int)b->share.units, "common", (int)b->share.common, "compiler_cache_hits",
-			 (int)(c->direct_hits + c->preprocessed_hits), "compiler_cache_misses", (int)c->misses,
-			 "seconds", seconds, "cpu_seconds", cpu);
-}
-
 static int make_in(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch,
 		   const struct work_tree *tree, struct err *e)
 {

@@ -258,3 +258,19 @@ int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct er
 				       .libraries_count = m->relocated.count};
 	return sbom_write(&q, m->run, m->arena, &m->licenses, e);
 }
+
+json_t *shard_record(const struct make *m)
+{
+	const struct build_result *b = &m->build;
+	const struct ccache_stats *c = &m->units.ccache;
+	double seconds = 0, cpu = 0;
+	for (size_t i = 0; i < m->watched.steps_count; i++) {
+		seconds += m->watched.steps[i].end - m->watched.steps[i].begin;
+		cpu += m->watched.steps[i].cpu_seconds;
+	}
+	return json_pack("{s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:f,s:f}", "variant", m->plan->variant, "shard",
+			 (int)m->shard->index, "shards", (int)m->shard->count, "units", (int)b->share.outputs.count,
+			 "of", (int)b->share.units, "common", (int)b->share.common, "compiler_cache_hits",
+			 (int)(c->direct_hits + c->preprocessed_hits), "compiler_cache_misses", (int)c->misses,
+			 "seconds", seconds, "cpu_seconds", cpu);
+}

@@ -181,6 +181,3 @@ struct comparing {
 bool compare_same(const struct compare_bytes *one, const struct compare_bytes *other);
 /* compare_note: one more difference of the member. */
 void compare_note(struct comparing *x, const char *where, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* compare_elf: notes sections and symbols that differ; false when none does, or one of the two is
- * not an ELF file that libelf reads. */
-bool compare_elf(struct comparing *x, const struct compare_bytes *one, const struct compare_bytes *other);

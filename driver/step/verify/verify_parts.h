@@ -77,16 +77,12 @@ const char *verify_not_given(const struct verifying *v);
 
 /* The rules, by subject. */
 void verify_against(struct verifying *v); /* the file name against q->against */
-/* RECORD: read before the members, whose digests it names; compared with them afterwards. */
-void verify_record_read(struct verifying *v);
-void verify_record(struct verifying *v);
 /* WHEEL, METADATA, the marker, the order of the archive */
 void verify_info(struct verifying *v);
 void verify_elf(struct verifying *v);     /* what libraries are, and the platform tag */
 void verify_load(struct verifying *v);    /* search paths and needed libraries */
 void verify_modules(struct verifying *v); /* modules that its Pythons import, the stable ABI */
 void verify_symbols(struct verifying *v); /* where undefined symbols come from */
-void verify_threads(struct verifying *v); /* thread pools: threads.yaml */
 void verify_isa(struct verifying *v);     /* instructions of the libraries' code */
 void verify_gpu(struct verifying *v);     /* GPU code against the promise */
 
