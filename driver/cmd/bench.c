@@ -143,27 +143,6 @@ static int check_label(struct cmd_context *c, const char *wheel, const struct ta
 	return err_hint(e, "that is by %s; --device cpu compares the code for processors", p.from);
 }
 
-/* Before gigabytes are fetched and installed: what no driver or no code is there for. */
-static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct err *e)
-{
-	const struct tables *t;
-	const struct hardware_facts *facts;
-	const struct hardware *h;
-	if (strcmp(b->bench.device, "cuda") != 0)
-		return 0;
-	if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
-		return -1;
-	if (!h->gpu_count) {
-		err_set(e, ERR_POLICY, "--device cuda: this machine has no NVIDIA GPU%s%s", *h->gpu_trouble ? ": " : "",
-			h->gpu_trouble);
-		return err_hint(e, "nvidia-smi says whether the driver has one");
-	}
-	for (size_t i = 0; i < BENCH_SIDES; i++)
-		if (b->wheels[i] && check_label(c, b->wheels[i], t, h, e) < 0)
-			return -1;
-	return 0;
-}
-
 /* ---- the results ---- */
 
 /* What would fail after minutes of measuring fails before. */
@@ -195,10 +174,27 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 	struct pair_request b = {.q = &q, .fetch = &fetch, .platform = machine_platform(c->arena)};
 	struct bench_result r;
 	const char *other;
-	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0 || check_page(o->page, e) < 0 ||
-	    check_gpu(c, &b, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
-	    cmd_profiles_dir(c, &q.profiles_dir, e) < 0 || cmd_root(c, &q.root, e) < 0 ||
-	    cmd_store(c, &q.store, e) < 0 || pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
+	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0 || check_page(o->page, e) < 0)
+		return -1;
+	/* Before gigabytes are fetched and installed: what no driver or no code is there for. */
+	const struct tables *t;
+	const struct hardware_facts *facts;
+	const struct hardware *h;
+	if (strcmp(b.bench.device, "cuda") == 0) {
+		if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
+			return -1;
+		if (!h->gpu_count) {
+			err_set(e, ERR_POLICY, "--device cuda: this machine has no NVIDIA GPU%s%s",
+				*h->gpu_trouble ? ": " : "", h->gpu_trouble);
+			return err_hint(e, "nvidia-smi says whether the driver has one");
+		}
+		for (size_t i = 0; i < BENCH_SIDES; i++)
+			if (b.wheels[i] && check_label(c, b.wheels[i], t, h, e) < 0)
+				return -1;
+	}
+	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
+	    cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
+	    pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
 		return -1;
 	const struct bench_shown shown = {
 		.request = &b.bench, .result = &r, .names = {path_base(b.wheels[BENCH_OURS]), path_base(other)}};

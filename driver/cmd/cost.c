@@ -2,7 +2,6 @@
 
 #include "core/plan/torch_fits.h"
 #include "step/pipeline/pipeline_world.h"
-#include "step/pipeline/torch.h"
 
 /* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */
 #define WORLD_UNPACKED 5

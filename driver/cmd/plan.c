@@ -226,20 +226,6 @@ static int prepare(struct cmd_context *c, const struct output *o, struct err *e)
 	return probed && (cmd_root(c, &root, e) < 0 || cmd_toolchain(c, &toolchain, e) < 0) ? -1 : 0;
 }
 
-/* A plan can be made on any machine: one that ptbuild does not know is not judged. */
-static int read_machine(struct cmd_context *c, const struct selections *chosen, struct output *o, struct err *e)
-{
-	bool gpus = false;
-	for (size_t i = 0; i < chosen->count; i++)
-		gpus = gpus || chosen->items[i].variant.profile.gpu == GPU_CUDA;
-	if (cmd_machine(c, gpus, &o->facts, &o->machine, e) == 0)
-		return 0;
-	if (e->kind != ERR_POLICY)
-		return -1;
-	err_clear(e);
-	return 0;
-}
-
 static int plan_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct plan_command_options *options = c->options;
@@ -248,8 +234,18 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
 	struct selections chosen;
 	struct cmd_root_group *const *groups;
-	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, &o, e) < 0 || read_machine(c, &chosen, &o, e) < 0 ||
-	    cmd_root_each(c, &chosen, &groups, e) < 0)
+	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, &o, e) < 0)
+		return -1;
+	/* A plan can be made on any machine: one that ptbuild does not know is not judged. */
+	bool gpus = false;
+	for (size_t k = 0; k < chosen.count; k++)
+		gpus = gpus || chosen.items[k].variant.profile.gpu == GPU_CUDA;
+	if (cmd_machine(c, gpus, &o.facts, &o.machine, e) != 0) {
+		if (e->kind != ERR_POLICY)
+			return -1;
+		err_clear(e);
+	}
+	if (cmd_root_each(c, &chosen, &groups, e) < 0)
 		return -1;
 	for (size_t i = 0; i < chosen.count; i++)
 		if (put_one(c, &chosen.items[i], groups[i], matrix != NULL, &o, e) < 0)

@@ -150,16 +150,6 @@ static int choose_names(struct benching *b, const struct strlist *names, struct 
 	return 0;
 }
 
-/* The average of a minute, in which these runs have no more than their threads. */
-static void look_at_load(struct benching *b, unsigned threads)
-{
-	double load;
-	if (getloadavg(&load, 1) != 1)
-		return;
-	b->load = load > b->load ? load : b->load;
-	b->disturbed |= load > threads + 0.5;
-}
-
 static const char *end_of(const struct benching *b, bool late, const struct proc_result *res)
 {
 	if (late)
@@ -173,7 +163,12 @@ static const char *end_of(const struct benching *b, bool late, const struct proc
 /* All workloads once. A process that does not come back from one is followed by another for the rest. */
 static int run_once(struct benching *b, enum bench_side side, unsigned threads, struct bench_said *said, struct err *e)
 {
-	look_at_load(b, threads);
+	/* The average of a minute, in which these runs have no more than their threads. */
+	double load;
+	if (getloadavg(&load, 1) == 1) {
+		b->load = load > b->load ? load : b->load;
+		b->disturbed |= load > threads + 0.5;
+	}
 	while (!said->done) {
 		struct proc_result res = {0};
 		struct turn t = {.side = side, .threads = threads};

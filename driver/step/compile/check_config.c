@@ -398,28 +398,6 @@ static char *compiled_file(const char *line, struct arena *a)
 	return file ? arena_strndup(a, file, strcspn(file, " \t\r")) : NULL;
 }
 
-/* Every extension of a setup.py writes its build.ninja over the one before. ninja's own lines in the log,
- * "[1/6] c++ ... -c a.cpp -o a.o", have them all. */
-static int check_log(const struct plan *p, const char *top, const char *rel, struct config_report *r, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	AUTO_BUF struct buf text = {0};
-	struct wrong_units wrong = {0};
-	struct strlist lines = {0};
-	if (!rel || !fs_exists(top, rel))
-		return 0;
-	if (fs_read(top, rel, MAX_TEXT, &text, e) < 0)
-		return -1;
-	strlist_split(&lines, &a, buf_cstr(&text), "\n");
-	for (size_t i = 0; i < lines.count; i++) {
-		const char *line = lines.items[i] + strspn(lines.items[i], " "); /* pip's */
-		const char *file = *line == '[' && isdigit((unsigned char)line[1]) ? compiled_file(line, &a) : NULL;
-		if (file)
-			check_command(p, file, line, r, &wrong);
-	}
-	return report_wrong(&wrong, r, top, rel, e);
-}
-
 /* Files of these names, the outermost of each: those further down are of projects inside the build (external projects,
  * compiler checks). */
 enum { CACHE, COMMANDS, NINJA, CHECKS, OLD_CHECKS, FILES };
@@ -491,8 +469,26 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 		return check_config_commands(p, top, path_join(&a, build, commands), r, e);
 	if (ninja) {
 		struct config_report last = {0};
-		if (check_log(p, top, log, r, e) < 0)
-			return -1;
+		/* Every extension of a setup.py writes its build.ninja over the one before. ninja's own lines in the
+		 * log, "[1/6] c++ ... -c a.cpp -o a.o", have them all. */
+		AUTO_BUF struct buf text = {0};
+		struct wrong_units wrong = {0};
+		struct strlist lines = {0};
+		if (log && fs_exists(top, log)) {
+			if (fs_read(top, log, MAX_TEXT, &text, e) < 0)
+				return -1;
+			strlist_split(&lines, &a, buf_cstr(&text), "\n");
+			for (size_t k = 0; k < lines.count; k++) {
+				const char *line = lines.items[k] + strspn(lines.items[k], " "); /* pip's */
+				const char *file = *line == '[' && isdigit((unsigned char)line[1])
+							   ? compiled_file(line, &a)
+							   : NULL;
+				if (file)
+					check_command(p, file, line, r, &wrong);
+			}
+			if (report_wrong(&wrong, r, top, log, e) < 0)
+				return -1;
+		}
 		return check_ninja(p, top, path_join(&a, build, ninja), r->commands ? &last : r, e);
 	}
 	return err_set(e, ERR_POLICY, "the build left neither compile_commands.json nor build.ninja below '%s'",

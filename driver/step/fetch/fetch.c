@@ -176,22 +176,6 @@ static unsigned drain_log(int fd, struct buf *text, struct log *log)
 	return ended;
 }
 
-static void show_progress(struct fetch_pool *p, struct log *log, double start)
-{
-	if (p->shared.o->offline)
-		return;
-	const double mib = 1024 * 1024;
-	double received = (double)atomic_load(&p->shared.amount.received) / mib;
-	double expected = (double)atomic_load(&p->shared.amount.expected) / mib;
-	double seconds = log_seconds() - start;
-	unsigned failed = atomic_load(&p->failed);
-	char failures[32] = "";
-	if (failed)
-		snprintf(failures, sizeof(failures), ", %u failed", failed);
-	log_status(log, "fetch: %u/%zu files%s, %.0f/%.0f MiB, %.0f MiB/s", atomic_load(&p->done), p->count, failures,
-		   received, expected > received ? expected : received, seconds > 0 ? received / seconds : 0);
-}
-
 static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 {
 	int ends[2];
@@ -221,7 +205,19 @@ static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
 		struct pollfd fd = {.fd = reader, .events = POLLIN};
 		poll(&fd, 1, STATUS_MS);
 		ended += drain_log(reader, &text, run->log);
-		show_progress(p, run->log, start);
+		if (!p->shared.o->offline) {
+			const double mib = 1024 * 1024;
+			double received = (double)atomic_load(&p->shared.amount.received) / mib;
+			double expected = (double)atomic_load(&p->shared.amount.expected) / mib;
+			double seconds = log_seconds() - start;
+			unsigned failed = atomic_load(&p->failed);
+			char failures[32] = "";
+			if (failed)
+				snprintf(failures, sizeof(failures), ", %u failed", failed);
+			log_status(run->log, "fetch: %u/%zu files%s, %.0f/%.0f MiB, %.0f MiB/s", atomic_load(&p->done),
+				   p->count, failures, received, expected > received ? expected : received,
+				   seconds > 0 ? received / seconds : 0);
+		}
 	}
 	log_status_end(run->log);
 	for (unsigned i = 0; i < started; i++)

@@ -542,16 +542,6 @@ struct verdict {
 	char hint[1024];    /* the first hint a place gave */
 };
 
-static void note_failure(struct verdict *v, enum transfer_outcome out, const struct err *said)
-{
-	if (said->kind == ERR_NONE)
-		return;
-	buf_printf(&v->reasons, "%s%s", v->reasons.len ? "; " : "", said->msg);
-	v->wrong |= out == TRANSFER_WRONG;
-	if (!v->hint[0])
-		snprintf(v->hint, sizeof(v->hint), "%s", said->hint);
-}
-
 static int try_places(struct fetch_worker *w, const struct fetch_source *s, const struct strlist *places,
 		      const char *partial, struct verdict *v, struct err *e)
 {
@@ -565,7 +555,12 @@ static int try_places(struct fetch_worker *w, const struct fetch_source *s, cons
 			return -1;
 		}
 		if (out != TRANSFER_DONE) {
-			note_failure(v, out, &said);
+			if (said.kind != ERR_NONE) {
+				buf_printf(&v->reasons, "%s%s", v->reasons.len ? "; " : "", said.msg);
+				v->wrong |= out == TRANSFER_WRONG;
+				if (!v->hint[0])
+					snprintf(v->hint, sizeof(v->hint), "%s", said.hint);
+			}
 			continue;
 		}
 		AUTO_ARENA struct arena a = {0};

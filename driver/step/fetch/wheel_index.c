@@ -223,23 +223,6 @@ int wheel_index_default(const struct run *run, struct arena *a, const char **ret
 	return 0;
 }
 
-/* pip chooses by tags: it is asked for those of this very file. */
-static void add_tags(const char *file, struct arena *a, struct strlist *argv)
-{
-	struct wheel_name n;
-	struct strlist platforms = {0};
-	if (wheel_name_parse(file, a, &n, ERR_IGNORED) < 0 || strcmp(n.platform, "any") == 0)
-		return;
-	strlist_split(&platforms, a, n.platform, ".");
-	for (size_t i = 0; i < platforms.count; i++)
-		strlist_addf(argv, a, "--platform=%s", platforms.items[i]);
-	if (strncmp(n.python, "cp3", 3) == 0 && isdigit((unsigned char)n.python[3])) {
-		strlist_addf(argv, a, "--python-version=3.%s", n.python + 3);
-		strlist_ref(argv, a, "--implementation=cp");
-		strlist_addf(argv, a, "--abi=%s", n.abi);
-	}
-}
-
 int wheel_pip_download(const struct wheel_place *p, const char *dir, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -253,7 +236,19 @@ int wheel_pip_download(const struct wheel_place *p, const char *dir, const struc
 		return -1;
 	strlist_split(&argv, &a, fixed, " ");
 	strlist_addf(&argv, &a, "--dest=%s", dir);
-	add_tags(p->file, &a, &argv);
+	/* pip chooses by tags: it is asked for those of this very file. */
+	struct wheel_name n;
+	struct strlist platforms = {0};
+	if (wheel_name_parse(p->file, &a, &n, ERR_IGNORED) >= 0 && strcmp(n.platform, "any") != 0) {
+		strlist_split(&platforms, &a, n.platform, ".");
+		for (size_t i = 0; i < platforms.count; i++)
+			strlist_addf(&argv, &a, "--platform=%s", platforms.items[i]);
+		if (strncmp(n.python, "cp3", 3) == 0 && isdigit((unsigned char)n.python[3])) {
+			strlist_addf(&argv, &a, "--python-version=3.%s", n.python + 3);
+			strlist_ref(&argv, &a, "--implementation=cp");
+			strlist_addf(&argv, &a, "--abi=%s", n.abi);
+		}
+	}
 	strlist_addf(&argv, &a, "%s==%s", p->name, p->version);
 	struct proc_spec spec = {.argv = strlist_argv(&argv, &a),
 				 .out = &output,

@@ -1,8 +1,7 @@
-#include "step/pack/provenance.h"
+#include "step/pack/pack.h"
 
 #include <openssl/evp.h>
 
-#include "base/sys/fs.h"
 #include "base/sys/json.h"
 
 #define STATEMENT_TYPE "https://in-toto.io/Statement/v1"

@@ -96,22 +96,6 @@ static int try_sandbox(struct pipeline *l, struct err *e)
 	return 0;
 }
 
-/* What the last run remembered needs no sandbox: taking a wheel from the store then starts no program. */
-static int find_toolchain(struct pipeline *l, struct err *e)
-{
-	const struct pipeline_request *q = l->q;
-	char digest[DIGEST_HEX_LEN + 1];
-	digest_data(q->root->dir, strlen(q->root->dir), digest);
-	const char *memo = arena_printf(l->arena, "%s/stamps/tools-%s", store_dir(q->store), digest);
-	l->toolchain = toolchain_recall(q->root, q->kind, memo, l->arena);
-	if (l->toolchain)
-		return 0;
-	if (try_sandbox(l, e) < 0 || toolchain_probe(q->root, q->kind, l->run, l->arena, &l->toolchain, e) < 0)
-		return -1;
-	toolchain_remember(l->toolchain, q->root, q->kind, memo);
-	return 0;
-}
-
 /* What the build takes; of a shard, its part. */
 static void announce_cost(const struct pipeline *l, const struct plan *p)
 {
@@ -581,8 +565,18 @@ static int build(struct pipeline *l, struct err *e)
 	l->elsewhere = sandbox_elsewhere(q->kind);
 	l->torches.items = arena_array(l->arena, l->cap, sizeof(*l->torches.items));
 	const bool cuda = needs_cuda(q);
-	if (find_toolchain(l, e) < 0 || (cuda && try_sandbox(l, e) < 0) ||
-	    (cuda && toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, l->run, l->arena, &l->toolkits, e) < 0))
+	/* What the last run remembered needs no sandbox: taking a wheel from the store then starts no program. */
+	char digest[DIGEST_HEX_LEN + 1];
+	digest_data(q->root->dir, strlen(q->root->dir), digest);
+	const char *memo = arena_printf(l->arena, "%s/stamps/tools-%s", store_dir(q->store), digest);
+	l->toolchain = toolchain_recall(q->root, q->kind, memo, l->arena);
+	if (!l->toolchain) {
+		if (try_sandbox(l, e) < 0 || toolchain_probe(q->root, q->kind, l->run, l->arena, &l->toolchain, e) < 0)
+			return -1;
+		toolchain_remember(l->toolchain, q->root, q->kind, memo);
+	}
+	if (cuda && (try_sandbox(l, e) < 0 ||
+		     toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, l->run, l->arena, &l->toolkits, e) < 0))
 		return -1;
 	return look_ahead(l, e) < 0 ? -1 : obtain_all(l, e);
 }

@@ -29,20 +29,6 @@ void progress_bytes(char *to, size_t size, uint64_t bytes)
 		snprintf(to, size, "%.1f GiB", mib / 1024);
 }
 
-/* ", 2 jobs, 3.1 GiB" */
-static void add_machine(const struct progress *p, struct buf *out)
-{
-	struct watch_now now;
-	char memory[32];
-	if (!p->q.watch)
-		return;
-	watch_now(p->q.watch, &now);
-	progress_bytes(memory, sizeof(memory), now.memory_bytes);
-	if (now.compilers)
-		buf_printf(out, ", %u job%s", now.compilers, now.compilers == 1 ? "" : "s");
-	buf_printf(out, ", %s", memory);
-}
-
 static void show(const struct progress *p)
 {
 	AUTO_BUF struct buf text = {0};
@@ -57,7 +43,16 @@ static void show(const struct progress *p)
 			buf_printf(&text, ", %s%s left", p->view.about ? "about " : "", left);
 		}
 	}
-	add_machine(p, &text);
+	/* ", 2 jobs, 3.1 GiB" */
+	struct watch_now now;
+	char memory[32];
+	if (p->q.watch) {
+		watch_now(p->q.watch, &now);
+		progress_bytes(memory, sizeof(memory), now.memory_bytes);
+		if (now.compilers)
+			buf_printf(&text, ", %u job%s", now.compilers, now.compilers == 1 ? "" : "s");
+		buf_printf(&text, ", %s", memory);
+	}
 	log_status(p->run->log, "%s", buf_cstr(&text));
 }
 

@@ -22,18 +22,6 @@ static int tree_key(const struct pipeline_test_request *t, const struct plan *p,
 	return 0;
 }
 
-/* A marker says that the source is whole. */
-static int make_source_once(const struct pipeline_test_request *t, const struct plan *p, const char *dir,
-			    const struct run *run, struct arena *a, struct err *e)
-{
-	struct make m = {.q = t->q, .run = run, .arena = a, .plan = p, .build_dir = dir};
-	if (fs_is_file(dir, BUILD_SOURCE_OK))
-		return 0;
-	if (fs_remove(dir, "src", e) < 0 || make_source(&m, path_join(a, dir, "src"), e) < 0)
-		return -1;
-	return fs_write(dir, BUILD_SOURCE_OK, "", 0, 0644, e);
-}
-
 static int run_in(const struct pipeline_test_request *t, const struct plan *p, const struct test_package *tests,
 		  const char *dir, const struct run *run, struct arena *a, json_t **ret, struct err *e)
 {
@@ -57,8 +45,16 @@ static int run_in(const struct pipeline_test_request *t, const struct plan *p, c
 				       .jobs = t->q->jobs};
 	if ((t->again && fs_remove(dir, results, e) < 0) || fs_mkdirs(dir, results, e) < 0 ||
 	    fs_remove(dir, "check", e) < 0 || verify_environment(&v, run, a, &s, e) < 0 ||
-	    tests_check_needs(&q, run, a, e) < 0 || make_source_once(t, p, dir, run, a, e) < 0)
+	    tests_check_needs(&q, run, a, e) < 0)
 		return -1;
+	/* A marker says that the source is whole. */
+	struct make m = {.q = t->q, .run = run, .arena = a, .plan = p, .build_dir = dir};
+	if (!fs_is_file(dir, BUILD_SOURCE_OK)) {
+		if (fs_remove(dir, "src", e) < 0 || make_source(&m, path_join(a, dir, "src"), e) < 0)
+			return -1;
+		if (fs_write(dir, BUILD_SOURCE_OK, "", 0, 0644, e) < 0)
+			return -1;
+	}
 	int rc = tests_run(&q, run, ret, e);
 	if (fs_remove(dir, "check", rc < 0 ? ERR_IGNORED : e) < 0 && rc == 0) {
 		json_decref(*ret);
