@@ -294,10 +294,10 @@ static json_t *seconds_json(double seconds)
 json_t *cost_json(const struct cost *c, const struct cost_downloads *d, unsigned jobs)
 {
 	static const char *const gpu[] = {NULL, "measured", "guessed", "not counted"};
-	const json_int_t bytes = (json_int_t)(d->world + d->sources + d->torch);
+	const uint64_t bytes = d->world + d->sources + d->torch;
 	const bool known = c->units > 0;
-	return json_pack("{s:I, s:i, s:i, s:o, s:o, s:o, s:o}", "download_bytes", bytes, "downloads_of_unknown_size",
-			 (int)d->of_unknown, "jobs", (int)jobs, "seconds", seconds_json(cost_seconds(c, jobs)),
-			 "processor_seconds", seconds_json(c->units), "gpu_code", json_or_null(gpu[c->gpu]), "by",
-			 json_or_null(known ? c->table : NULL));
+	return json_pack("{s:I, s:i, s:i, s:o, s:o, s:o, s:o}", "download_bytes", (json_int_t)bytes,
+			 "downloads_of_unknown_size", (int)d->of_unknown, "jobs", (int)jobs, "seconds",
+			 seconds_json(cost_seconds(c, jobs)), "processor_seconds", seconds_json(c->units), "gpu_code",
+			 json_or_null(gpu[c->gpu]), "by", json_or_null(known ? c->table : NULL));
 }
