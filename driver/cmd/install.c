@@ -134,7 +134,7 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 			return err_set(e, ERR_INTEGRITY, "'%s': not the name of a directory with its label: '%s'", file,
 				       name);
 		if (!is_strings(json_object_get(row, "install")) || !is_strings(json_object_get(row, "wheels")) ||
-		    !is_strings(json_object_get(row, "missing")))
+		    (json_object_get(row, "missing") && !is_strings(json_object_get(row, "missing"))))
 			return err_set(e, ERR_INTEGRITY, "'%s': no lists of what '%s' holds", file, name);
 		read_list(row, "install", x->c->arena, &pins);
 		for (size_t k = 0; k < pins.count; k++)

@@ -221,8 +221,10 @@ int preflight_decoder(struct preflight *d, struct err *e)
 	const struct isa_rules *rules;
 	struct err why = {0};
 	char id[32];
-	if (isa_rules_new(d->q->tables, d->arena, &rules, &why) < 0)
+	if (isa_rules_new(d->q->tables, d->arena, &rules, &why) < 0) {
+		why.kind = ERR_SYSTEM; /* not the tables' fault: this machine's decoder is newer */
 		return preflight_err(d, "decoder", &why, e);
+	}
 	preflight_ok(d, "decoder", "%s, and every set of it has a row", decoder_id(id));
 	return 0;
 }
