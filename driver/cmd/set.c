@@ -201,9 +201,9 @@ static int add_torch(struct set *s, const bool *off, struct err *e)
 	    add_official(s, &all, PACKAGE_TORCH, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->file.count; i++) {
-		const char *name = companion(&s->file.rows[i], &version, c->arena);
 		if (s->file.rows[i].kind != SET_COMPANION || off[i])
 			continue;
+		const char *name = companion(&s->file.rows[i], &version, c->arena);
 		const struct release_row *r = by_abi(s, s->first.release->base, name, version);
 		struct official of = all;
 		if ((r && official_read(profiles, r->base, c->arena, &of, e) < 0) || add_official(s, &of, name, e) < 0)
