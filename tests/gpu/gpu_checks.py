@@ -355,12 +355,12 @@ def general_eigenvalues(tolerance):
 
 @check("eigenvalues of large general matrices", 1e-6)
 def large_eigenvalues(tolerance):
-    """Up to 2,048 rows may be the CPU's work; more are the GPU's, by MAGMA or by cuSOLVER: upstream's way of 2.10, or the patch of 2.6.0-debian."""
+    """Up to 2,048 rows may be the CPU's work; more are the GPU's, by MAGMA or by cuSOLVER (upstream's way of 2.10), or whose the patch of 2.6.0-debian says."""
     if SELF:
         raise Absent("no GPU in a self-check")
     version, cuda = (tuple(map(int, v.split(".")[:2])) for v in (torch.__version__, torch.version.cuda))
-    if not torch.cuda.has_magma and (cuda < (12, 8) or (2, 6) < version < (2, 10)):
-        raise Absent("no MAGMA, and cuSOLVER's way asks for CUDA 12.8 and PyTorch 2.10 or ptbuild's 2.6.0-debian: more than 2,048 rows raise")
+    if not torch.cuda.has_magma and (2, 6) < version and (cuda < (12, 8) or version < (2, 10)):
+        raise Absent("no MAGMA, and cuSOLVER's way asks for CUDA 12.8 and PyTorch 2.10: more than 2,048 rows raise")
     return within([p for a in (randn(2100, 2100), complex_randn(2100, 2100)) for p in eig_pairs(a)], tolerance)
 
 

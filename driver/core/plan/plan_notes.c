@@ -125,6 +125,7 @@ static void note_corrections(struct plan_context *c)
 		if (strings_allow(row->packages, row->packages_count, c->variant.package) &&
 		    strings_allow(row->kinds, row->kinds_count, kinds[p->gpu]) &&
 		    strings_allow(row->isas, row->isas_count, p->isa ? p->isa->name : "") && concerns_gpu(row, p) &&
+		    strings_allow(row->releases, row->releases_count, c->release->name) &&
 		    in_range(c->package->version, row->versions) && in_range(c->variant.cuda, row->cuda) &&
 		    in_range(c->variant.python, row->pythons))
 			strlist_ref(&c->notes, c->arena, row->note);

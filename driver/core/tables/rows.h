@@ -215,13 +215,14 @@ struct correction_row { /* corrections.yaml: what recipes got wrong, a note for 
 	const char **packages; /* none = all, as for the next three */
 	const char **kinds;    /* "cpu", "cuda", "mps" */
 	const char **isas;
-	const char **gpus;    /* "90": one of the profile's targets is enough */
+	const char **gpus; /* "90": one of the profile's targets is enough */
+	const char **releases;
 	const char *versions; /* of the package: "<2.10"; "" = all, as for the next two */
 	const char *cuda;     /* toolkits */
 	const char *pythons;
 	const char *note;
 	const char *source;
-	unsigned packages_count, kinds_count, isas_count, gpus_count;
+	unsigned packages_count, kinds_count, isas_count, gpus_count, releases_count;
 	unsigned line;
 };
 
