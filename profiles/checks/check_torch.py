@@ -341,17 +341,29 @@ def ldl(dtype):
         yield torch.linalg.ldl_solve(factors, pivots, b, hermitian=hermitian), np.linalg.solve(wide(a), wide(b))
 
 
-def four_types(cases):
+def of_types(cases, types=TYPES):
     def run():
         worst, count = 0.0, 0
-        for dtype, tolerance in TYPES.items():
+        for dtype in types:
             for got, ref in cases(dtype):
                 e = error(got, ref)
                 count += 1
-                if not e <= tolerance:
-                    return False, f"{dtype}: case {count} has relative error {e:.1e}, allowed {tolerance:.0e}"
-                worst = max(worst, e / tolerance)
-        return True, f"{count} cases in four types, at most {worst:.0%} of the allowed error"
+                if not e <= TYPES[dtype]:
+                    return False, f"{dtype}: case {count} has relative error {e:.1e}, allowed {TYPES[dtype]:.0e}"
+                worst = max(worst, e / TYPES[dtype])
+        return True, f"{count} cases in {', '.join(str(t).removeprefix('torch.') for t in types)}, at most {worst:.0%} of the allowed error"
+
+    return run
+
+
+def types_aside(cases):
+    """The same with a process for each type, begun at once."""
+    begun = [aside(of_types(cases, [dtype])) for dtype in TYPES]
+
+    def run():
+        said = [wait() for wait in begun]
+        failed = [detail for ok, detail in said if not ok]
+        return not failed, "; ".join(failed or [detail for _, detail in said])
 
     return run
 
@@ -496,8 +508,8 @@ def profiler():
 
 
 # The longest, beside the others: begun before anything here has threads, which a fork would lose.
-LINALG_RUN = {name: four_types(cases) for name, cases in LINALG.items()}
-LINALG_RUN["eigenvalues"] = aside(LINALG_RUN["eigenvalues"])
+LINALG_RUN = {name: (types_aside if cases is eigenvalues else of_types)(cases) for name, cases in LINALG.items()}
+both_processes = aside(two_processes) if want.get("gloo") else None
 
 attempt("matmul float32", lambda: matmul(torch.float32, 1e-5))
 attempt("matmul float64", lambda: matmul(torch.float64, 1e-13))
@@ -505,7 +517,7 @@ attempt("matmul bfloat16", lambda: matmul(torch.bfloat16, 2e-2))
 attempt("svd", svd)
 attempt("solve", solve)
 attempt("conv2d", conv2d)
-attempt("fft", four_types(transforms))
+attempt("fft", of_types(transforms))
 attempt("sums by index", by_index)
 attempt("autograd", autograd)
 attempt("training step", train)
@@ -525,5 +537,5 @@ if want.get("kineto"):
     attempt("profiler", profiler)
 if want.get("gloo"):
     attempt("tcp store", tcp_store)
-    attempt("two processes", two_processes)
+    attempt("two processes", both_processes)
 done()
