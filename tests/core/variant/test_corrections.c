@@ -76,6 +76,8 @@ static const char *note_of(const char *correction)
 	  "USE_CUDA is set", "torchaudio-python313-cpu-avx2")                                                          \
 	X(magma_for_eig, "magma-for-eig", "pytorch-python313-cuda12_8-sm90-avx2", "2.9.1",                             \
 	  "torch.linalg.eig and eigvals of more than 2,048 rows raise", "pytorch-python313-cpu-avx2")                  \
+	X(eig_on_the_cpu, "eig-on-the-cpu", "pytorch-python313-cuda12_4-sm90-avx2", "2.6.0-debian",                    \
+	  "are computed by the CPU", "pytorch-python313-cpu-avx2")                                                     \
 	X(magma_for_eig_before_12_8, "magma-for-eig-before-12.8", "pytorch-python313-cuda12_6-sm90-avx2", "2.10.0",    \
 	  "with CUDA 12.8 and newer cuSOLVER has them", "pytorch-python313-cuda12_8-sm90-avx2")                        \
 	X(vllm, "vllm-0.14-to-0.16", "pytorch-python313-cuda12_8-sm90-avx2", "2.9.1", "fits vLLM 0.14.0, 0.15.1",      \
