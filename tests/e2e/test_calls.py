@@ -23,13 +23,15 @@ KINDS = {
 SANITIZERS = re.compile(r"/proc/(self|\d+)/maps\b")
 # How much memory and how many processors a build may use is asked of each control group that it is in: how many those are is the machine's matter.
 GROUPS = re.compile(r"/proc/(self|\d+)/(cgroup|mountinfo)\b|/sys/fs/cgroup\b")
+# A program's view of the processors is as long as there are many of them.
+LONG = re.compile(r'\bread\(\d+</proc/cpuinfo>')
 # Each such look begins with this.
 LOOK = re.compile(r'\bopen(at2?)?\(.*"/proc/self/cgroup"')
 CALLS = ",".join("?" + call for calls in KINDS.values() for call in calls)
 
 
 def count(command, **kw):
-    """How many of each kind a command and its children make. Threads are counted with the processes."""
+    """How many of each kind a command and its children make, and the lines. Threads are counted with the processes."""
     with tempfile.NamedTemporaryFile("r") as out:
         done = subprocess.run(
             ["strace", "-f", "-qq", "-y", "-e", f"trace={CALLS}", "-o", out.name, *command], capture_output=True, text=True, timeout=900, **kw
@@ -37,10 +39,10 @@ def count(command, **kw):
         assert done.returncode == 0, f"{command}: {done.stderr[-2000:]}"
         lines = [line for line in out if not SANITIZERS.search(line)]
     looks = sum(bool(LOOK.search(line)) for line in lines)
-    lines = [line for line in lines if not GROUPS.search(line)]
+    lines = [line for line in lines if not GROUPS.search(line) and not LONG.search(line)]
     calls = collections.Counter(call for line in lines for call in re.findall(r"^\d+ +(\w+)\(", line))
     assert calls.get("execve"), "strace counted no program: is it allowed to trace here?"
-    return {kind: sum(calls.get(call, 0) for call in names) for kind, names in KINDS.items()} | {"groups": looks}
+    return {kind: sum(calls.get(call, 0) for call in names) for kind, names in KINDS.items()} | {"groups": looks}, lines
 
 
 def hold(world, name, command, limits):
@@ -49,10 +51,13 @@ def hold(world, name, command, limits):
     env = {k: v for k, v in os.environ.items() if k not in ("PTBUILD_ARCHIVE", "PTBUILD_LOWER_STORE")}
     # The directories of PATH are listed.
     env.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME=world.dir, ASAN_OPTIONS="detect_leaks=0:" + env.get("ASAN_OPTIONS", ""), no_proxy="*")
-    nothing = count([world.ptbuild, "--version"], env=env, cwd=world.dir)
-    got = {kind: n - nothing[kind] for kind, n in count(command, env=env, cwd=world.dir).items()}
+    nothing, _ = count([world.ptbuild, "--version"], env=env, cwd=world.dir)
+    made, lines = count(command, env=env, cwd=world.dir)
+    got = {kind: n - nothing[kind] for kind, n in made.items()}
     print(f"{name}: {got}", flush=True)
     grown = [f"{kind} from at most {limits[kind]} to {n}" for kind, n in got.items() if n > limits[kind]]
+    if grown:
+        print("".join(lines))
     assert not grown, f"{name} takes more than it did: {', '.join(grown)}"
 
 

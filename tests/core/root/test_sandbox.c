@@ -502,7 +502,7 @@ static bool alive(const char *mark)
 
 static bool becomes(bool want, const char *mark)
 {
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 15000; i++) { /* five minutes: against hanging alone */
 		if (alive(mark) == want)
 			return true;
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);

@@ -56,7 +56,7 @@ static inline int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	f->dir = arena_strdup(&f->a, test_dir());
-	f->o = (struct fetch_options){.retries = 2, .backoff_ms = 1, .stall_seconds = 1};
+	f->o = (struct fetch_options){.retries = 2, .backoff_ms = 1};
 	f->log_fd = open(path_join(&f->a, f->dir, "log"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	f->log = (struct log){.level = LOG_NORMAL, .fd = f->log_fd};
 	f->run = (struct run){.log = &f->log, .cancel_fd = -1};
@@ -76,7 +76,8 @@ static inline int teardown(void **state)
 	return test_teardown(state);
 }
 
-/* One page "/file" with the body and this fault. */
+/* One page "/file" with the body and this fault. Only what is to stall is given up after a second: on a busy machine
+ * anything may take one. */
 static inline void serve(struct fixture *f, struct httpd_page page)
 {
 	page.path = "/file";
@@ -84,6 +85,8 @@ static inline void serve(struct fixture *f, struct httpd_page page)
 		page.body = body;
 		page.len = BODY;
 	}
+	if (page.fault == HTTPD_STALL && !f->o.stall_seconds)
+		f->o.stall_seconds = 1;
 	f->server = httpd_start(&page, 1);
 }
 
