@@ -212,7 +212,7 @@ struct retired_row { /* toggles.yaml: a name people ask for that no longer exist
 
 struct correction_row { /* corrections.yaml: what recipes got wrong, a note for whom it concerns */
 	const char *name;
-	const char **packages; /* none = all, as for the next three */
+	const char **packages; /* none = all, as for the next four */
 	const char **kinds;    /* "cpu", "cuda", "mps" */
 	const char **isas;
 	const char **gpus; /* "90": one of the profile's targets is enough */
