@@ -55,16 +55,12 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 	ret->downloads = (struct cost_downloads){
 		.world = root->missing, .of_unknown = root->unknown, .archives = root->archives};
 	cost_sources(s, p->package_row, a, &ret->downloads);
-	const char *version;
-	if (!torch || package_is_torch(p->package) || !torch_official(torch, &version))
-		return 0;
-	struct torch_source t;
-	const struct torch_official o = {q.profiles, version ? version : p->release_row->base, p->python, p->platform,
-					 p->cuda};
-	if (torch_from_official(&o, a, &t, e) < 0)
-		return -1;
-	ret->downloads.torch = fetch_has(s, t.official->sha256) ? 0 : t.official->size;
-	return 0;
+	const struct tables *t;
+	struct torch_source official;
+	const int rc = cmd_tables(c, &t, e) < 0 ? -1 : torch_official_of(torch, t, p, a, &official, e);
+	if (rc > 0 && !fetch_has(s, official.official->sha256))
+		ret->downloads.torch = official.official->size;
+	return rc < 0 ? -1 : 0;
 }
 
 char *cmd_cost_time(const struct cmd_cost *k, struct arena *a)
@@ -199,7 +195,8 @@ int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e)
 	struct store *s;
 	if (cmd_fetch_options(c, &o, e) < 0 || cmd_store_look(c, &s, e) < 0)
 		return -1;
-	return pipeline_reach(d, s, &o, cmd_has_others(c), e);
+	return pipeline_reach(d, s, &o, ((const struct cmd_select_base *)c->options)->select.plan.torch,
+			      cmd_has_others(c), e);
 }
 
 static int reach(void *user, struct preflight *d, struct err *e)

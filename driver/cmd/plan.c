@@ -56,14 +56,11 @@ static int find_torch(struct cmd_context *c, const struct selection *s, bool pro
 	*ret = (struct torch_source){0};
 	if (!torch || package_is_torch(v->package))
 		return 0;
-	const char *version;
-	if (torch_official(torch, &version)) {
-		struct torch_official q = {.version = version ? version : s->release->base,
-					   .python = v->python,
-					   .platform = v->profile.platform,
-					   .cuda = v->cuda};
-		return cmd_profiles_dir(c, &q.profiles, e) < 0 ? -1 : torch_from_official(&q, c->arena, ret, e);
-	}
+	struct torch_official q = {
+		.base = s->release->base, .python = v->python, .platform = v->profile.platform, .cuda = v->cuda};
+	const int rc = cmd_profiles_dir(c, &q.profiles, e) < 0 ? -1 : torch_find_official(torch, &q, c->arena, ret, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	if (strcmp(torch, "root") != 0)
 		return torch_from_wheel(torch, v->python, c->arena, ret, e);
 	ret->identity = "root";

@@ -304,11 +304,8 @@ int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const
 	struct store *store;
 	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
-		const struct official_wheel *w = wheels[i];
-		sources[i] = (struct fetch_source){.name = w->file, .sha256 = w->sha256, .max_bytes = w->size};
-		strlist_addf(&sources[i].urls, c->arena, "wheel:%s==%s/%s", w->name.dist, w->name.version, w->file);
-	}
+	for (size_t i = 0; i < count; i++)
+		sources[i] = fetch_source_official(wheels[i], c->arena);
 	if (fetch_all(store, sources, count, &fetch, c->run, c->arena, &stats, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)

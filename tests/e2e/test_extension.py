@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 
 from toy import TOP, host_python, main, record
-from wheelsite import venv
+from wheelsite import Server, venv
 
 RELEASE = "2.9.1-setup-py-env"
 SETUP = """
@@ -354,4 +354,38 @@ def test_what_does_not_fit_is_told_before_anything_is_compiled(world):
         assert "building" not in r.stderr, r.stderr
 
 
-main([test_a_set_is_wheels_an_index_and_what_goes_with_it, test_official_companions_on_the_stable_abi_go_with_later_torches, test_rows_of_a_set_that_do_not_go_together, test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_units_of_several_modules_are_compiled_at_once, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)
+def test_an_official_torch_is_fetched_last(world):
+    """It is asked for with the other places, and downloaded when nothing else stands against the build; another build of the same extension needs it no more."""
+    name = os.path.basename(world.torch)
+    top, cuda = folder(world, "last"), folder(world, "last-gpu", SETUP + "\n# CUDAExtension('x', ['x.cu'])\n")
+    with open(world.torch, "rb") as f:
+        data = f.read()
+    digest = hashlib.sha256(data).hexdigest()
+    write(os.path.join(world.profiles, "official", "2.9.1"), f"ptbuild official 1\n{name} {digest} {len(data)} -\n")
+    write(world.path("index", "simple", "torch", "index.html"), json.dumps({"meta": {"api-version": "1.1"}, "files": [{"filename": name, "url": f"/{name}", "size": len(data), "hashes": {"sha256": digest}}]}))
+    shutil.copy(world.torch, world.path("index", name))
+    with Server(world.path("index")) as server:
+        env = {**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+
+        def official(command, source, *args, port=server.url, cache="last-cache"):
+            words = ["--extension", source, "--profile", "cpu-avx2", "--release", RELEASE, "--torch", "official", "--json", *args]
+            return world.run(command, *words, cache=world.path(cache), env={**env, "PIP_INDEX_URL": f"{port}/simple"})
+
+        for command in ("doctor", "build"):
+            r = official(command, top, port="http://127.0.0.1:1")
+            assert r.returncode == 4 and f"'{name}' cannot be downloaded" in r.stderr + r.stdout, (command, r.returncode, r.stdout, r.stderr)
+            assert "building" not in r.stderr, r.stderr
+        r = official("build", cuda)
+        assert r.returncode == 7 and "has GPU code alone" in r.stderr, r.stderr
+        assert not any(a.endswith(".whl") for a in server.asked), server.asked
+        r = official("build", top, "--check")
+        assert r.returncode == 0 and not record(r)["store_hit"], r.stderr
+        assert len([a for a in server.asked if a.endswith(".whl")]) == 1, server.asked
+    r = official("build", top, port="http://127.0.0.1:1")
+    assert r.returncode == 0 and record(r)["store_hit"], r.stderr
+    shutil.rmtree(world.path("last-cache", "objects", "source", digest))
+    r = official("build", top, port="http://127.0.0.1:1")
+    assert r.returncode == 0 and record(r)["store_hit"], r.stderr
+
+
+main([test_an_official_torch_is_fetched_last, test_a_set_is_wheels_an_index_and_what_goes_with_it, test_official_companions_on_the_stable_abi_go_with_later_torches, test_rows_of_a_set_that_do_not_go_together, test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_units_of_several_modules_are_compiled_at_once, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)

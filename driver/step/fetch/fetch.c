@@ -54,6 +54,13 @@ struct fetch_source fetch_source_of(const struct source_row *row, struct arena *
 	return s;
 }
 
+struct fetch_source fetch_source_official(const struct official_wheel *w, struct arena *a)
+{
+	struct fetch_source s = {.name = w->file, .sha256 = w->sha256, .max_bytes = w->size};
+	strlist_addf(&s.urls, a, "wheel:%s==%s/%s", w->name.dist, w->name.version, w->file);
+	return s;
+}
+
 bool fetch_has(struct store *store, const char *sha256)
 {
 	AUTO_ARENA struct arena a = {0};

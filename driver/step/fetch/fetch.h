@@ -17,6 +17,9 @@ struct fetch_source {
 
 /* fetch_source_of: a source of a package's table. */
 struct fetch_source fetch_source_of(const struct source_row *row, struct arena *a);
+/* fetch_source_official: a wheel that is pinned by profiles/official. */
+struct official_wheel; /* core/wheel/wheel.h */
+struct fetch_source fetch_source_official(const struct official_wheel *w, struct arena *a);
 /* fetch_has: whether the store (NULL: there is none) has the file. */
 bool fetch_has(struct store *store, const char *sha256);
 

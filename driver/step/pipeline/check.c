@@ -46,11 +46,15 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 	return rc;
 }
 
-/* The package's sources and the downloaded Python packages; everything else is made anew. */
+/* The package's sources, an official torch and the downloaded Python packages; everything else is made anew. */
 static int copy_inputs(struct checking *c, const struct plan *p, struct store *to, struct err *e)
 {
+	static const char wheel[] = "sha256:";
 	struct store_object *objects;
 	size_t count;
+	if (strncmp(p->torch, wheel, strlen(wheel)) == 0 &&
+	    copy_object(c->q->store, to, STORE_SOURCE, p->torch + strlen(wheel), c->a, e) < 0)
+		return -1;
 	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
 		if (copy_object(c->q->store, to, STORE_SOURCE, p->package_row->sources[i].sha256, c->a, e) < 0)
 			return -1;

@@ -34,13 +34,18 @@ struct torch_source {
  * NULL without one. */
 bool torch_official(const char *word, const char **ret_version);
 struct torch_official {
-	const char *profiles, *version, *python, *platform;
+	const char *profiles;
+	const char *base; /* the version where the word has none */
+	const char *python, *platform;
 	const char *cuda; /* NULL: any */
 };
-/* torch_from_official: the pinned wheel, which need not be there yet. Errors of official_find.
- * torch_fetch: that wheel into the store. */
-int torch_from_official(const struct torch_official *q, struct arena *a, struct torch_source *ret,
+/* torch_find_official: 1 and the pinned wheel, which nobody fetched yet; 0 for another word. Errors
+ * of official_find.
+ * torch_official_of: the same for what a plan builds; 0 without a word, and for torch itself. */
+int torch_find_official(const char *word, const struct torch_official *q, struct arena *a, struct torch_source *ret,
 			struct err *e) MUST_CHECK;
+int torch_official_of(const char *word, const struct tables *t, const struct plan *p, struct arena *a,
+		      struct torch_source *ret, struct err *e) MUST_CHECK;
 
 /* torch_recall: what torch_from_root was told of a world of the store before (`answers`: where
  * sandbox_capture keeps it; NULL: nowhere). */
@@ -194,10 +199,11 @@ int pipeline_repack(struct store *store, const struct plan *p, const struct run 
  * lacks offline is a warning where all is looked at. */
 int pipeline_installs(void *user, struct preflight *d, struct strlist *ret, struct err *e) MUST_CHECK;
 int pipeline_trial(void *user, struct preflight *d, struct err *e) MUST_CHECK;
-/* pipeline_reach: asks the places of what the store (NULL: none) lacks of the plan's sources and of
- * a world that is not made. `others`: another store may have the wheel, so sources only warn. */
-int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, bool others,
-		   struct err *e) MUST_CHECK;
+/* pipeline_reach: asks the places of what the store (NULL: none) lacks of the plan's sources, of an
+ * official torch (the word of --torch, or NULL) and of a world that is not made. `others`: another
+ * store may have the wheel, so sources only warn. */
+int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, const char *torch,
+		   bool others, struct err *e) MUST_CHECK;
 /* pipeline_preflight: of a build in its root: ERR_SYSTEM or ERR_POLICY with all that is missing or
  * does not fit, and what to do about it. `toolkits` NULL where nothing is built for CUDA. */
 int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,

@@ -318,32 +318,51 @@ static int look_up(struct pipeline *l, const struct plan *p, struct lock *key, c
 	return *ret ? pass_over(l, p, true, ret, e) : 0;
 }
 
-/* The preflight of a variant, once in a run. */
-static int be_ready(struct pipeline *l, const struct plan *p, const struct torch_source *torch, struct err *e)
+static int torch_agrees(struct pipeline *l, const struct plan *p, const struct torch_source *torch, struct err *e)
 {
-	const char *name = arena_printf(l->arena, "%s %s", p->variant, p->release);
-	if (strlist_contains(&l->ready, name))
-		return 0;
-	const char *gpus = torch && torch->wheel && plan_is_extension(p)
+	const char *gpus = plan_is_extension(p)
 				   ? arena_printf(l->arena, "%s %s", torch->wheel, strlist_join(&p->gpu, l->arena, " "))
 				   : NULL;
-	if (torch && torch->wheel && torch_fits(torch->wheel, p, l->toolchain->glibc, l->arena, e) < 0)
+	if (torch_fits(torch->wheel, p, l->toolchain->glibc, l->arena, e) < 0)
 		return -1;
 	if (gpus && !strlist_contains(&l->ready, gpus)) { /* once for all extensions */
 		if (torch_fits_gpus(torch->wheel, p, l->arena, e) < 0)
 			return -1;
 		strlist_ref(&l->ready, l->arena, gpus);
 	}
-	if ((l->q->shard.count && shard_check(p, l->toolchain, e) < 0) || try_sandbox(l, e) < 0 ||
-	    pipeline_preflight(l->q, p, l->toolchain, l->toolkits, l->run, l->arena, e) < 0)
+	return 0;
+}
+
+/* An official torch is fetched last: its hundreds of megabytes are for a build that nothing else stands against. */
+static int fetch_torch(struct pipeline *l, struct torch_source *torch, struct err *e)
+{
+	struct fetch_source s = fetch_source_official(torch->official, l->arena);
+	if (fetch_all(l->q->store, &s, 1, &l->q->fetch, l->run, l->arena, NULL, e) < 0)
 		return -1;
-	strlist_ref(&l->ready, l->arena, name);
+	torch->wheel = s.path;
+	return 0;
+}
+
+/* The preflight of a variant, once in a run. */
+static int be_ready(struct pipeline *l, const struct plan *p, struct torch_source *torch, struct err *e)
+{
+	const char *name = arena_printf(l->arena, "%s %s", p->variant, p->release);
+	const bool ready = strlist_contains(&l->ready, name);
+	if (!ready && ((torch && torch->wheel && torch_agrees(l, p, torch, e) < 0) ||
+		       (l->q->shard.count && shard_check(p, l->toolchain, e) < 0) || try_sandbox(l, e) < 0 ||
+		       pipeline_preflight(l->q, p, l->toolchain, l->toolkits, l->run, l->arena, e) < 0))
+		return -1;
+	if (torch && torch->official && !torch->wheel &&
+	    (fetch_torch(l, torch, e) < 0 || torch_agrees(l, p, torch, e) < 0))
+		return -1;
+	if (!ready)
+		strlist_ref(&l->ready, l->arena, name);
 	return 0;
 }
 
 /* The wheel of a plan, from the store or made. The lock of its key is held meanwhile, so that of two processes that
  * want it one builds and the other takes the result. */
-static int obtain_plan(struct pipeline *l, const struct plan *plan, const struct torch_source *torch,
+static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch_source *torch,
 		       struct pipeline_item **ret, struct err *e)
 {
 	if (l->count == l->cap)
@@ -371,7 +390,7 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, const struct
 	return 0;
 }
 
-static int obtain(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
+static int obtain(struct pipeline *l, const struct pipeline_target *t, struct torch_source *torch, unsigned rev,
 		  struct pipeline_item **ret, struct err *e)
 {
 	const struct plan *plan;
@@ -406,37 +425,24 @@ static int find_root_torch(struct pipeline *l, struct torch_source *ret, struct 
 	return try_sandbox(l, e) < 0 ? -1 : torch_from_root(q->root, q->kind, answers, l->run, l->arena, ret, e);
 }
 
-static int torch_fetch(struct torch_source *t, struct store *store, const struct fetch_options *o,
-		       const struct run *run, struct arena *a, struct err *e)
-{
-	const struct official_wheel *w = t->official;
-	struct fetch_source s = {.name = w->file, .sha256 = w->sha256, .max_bytes = w->size};
-	strlist_addf(&s.urls, a, "wheel:torch==%s/%s", w->name.version, w->file);
-	if (fetch_all(store, &s, 1, o, run, a, NULL, e) < 0)
-		return -1;
-	t->wheel = s.path;
-	return 0;
-}
-
 /* The torch that others are built against is always the first revision: a later one has other bytes but the same
  * contents, and would have them all built anew. */
 static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->plan.torch && strcmp(l->q->plan.torch, "root") == 0)
 		return find_root_torch(l, ret, e);
-	const char *version;
-	if (l->q->plan.torch && torch_official(l->q->plan.torch, &version)) {
+	if (l->q->plan.torch) {
 		const struct release_row *r;
 		if (tables_need_release(l->q->tables, t->release, &r, e) < 0)
 			return -1;
 		const struct torch_official q = {.profiles = l->q->profiles_dir,
-						 .version = version ? version : r->base,
+						 .base = r->base,
 						 .python = t->variant.python,
 						 .platform = t->variant.profile.platform,
 						 .cuda = t->variant.cuda};
-		return torch_from_official(&q, l->arena, ret, e) < 0
-			       ? -1
-			       : torch_fetch(ret, l->q->store, &l->q->fetch, l->run, l->arena, e);
+		const int rc = torch_find_official(l->q->plan.torch, &q, l->arena, ret, e);
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
 	}
 	if (l->q->plan.torch)
 		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
@@ -503,7 +509,7 @@ static int obtain_all(struct pipeline *l, struct err *e)
 
 /* Whether the wheel must be built, and then its preflight, and its sources if there are several. `torch` NULL: it is
  * not known before it is built. */
-static int look_at(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
+static int look_at(struct pipeline *l, const struct pipeline_target *t, struct torch_source *torch, unsigned rev,
 		   bool *missing, struct err *e)
 {
 	AUTO_LOCK struct lock key = LOCK_NONE;

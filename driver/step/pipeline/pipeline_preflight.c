@@ -274,7 +274,8 @@ static void tell(struct preflight *d, const struct fetch_source *all, size_t cou
 	}
 }
 
-int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, bool others, struct err *e)
+int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, const char *torch,
+		   bool others, struct err *e)
 {
 	static const char mirror[] =
 		"name a mirror (--mirror URL|DIR) or a store that has it (--lower-store DIR, filled "
@@ -287,9 +288,15 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 	const struct package_row *row = p               ? p->package_row
 					: d->q->release ? tables_package(d->q->release, PACKAGE_TORCH)
 							: NULL;
-	struct fetch_source *all = arena_array(a, (row ? row->sources_count : 0) + of_world + 1, sizeof(*all));
-	const size_t count = row && !(p && p->taken) ? add_sources(store, row, a, all) : 0,
-		     before = preflight_failures(d);
+	struct fetch_source *all = arena_array(a, (row ? row->sources_count : 0) + of_world + 2, sizeof(*all));
+	size_t count = row && !(p && p->taken) ? add_sources(store, row, a, all) : 0;
+	const size_t before = preflight_failures(d);
+	struct torch_source official;
+	const int found = p ? torch_official_of(torch, d->q->tables, p, a, &official, e) : 0;
+	if (found < 0)
+		return -1;
+	if (found && !fetch_has(store, official.official->sha256))
+		all[count++] = fetch_source_official(official.official, a);
 	const char **why = arena_array(a, count + of_world + 1, sizeof(*why));
 	const char *debian = row ? release_of_debian(d->q->tables, p ? p->package : PACKAGE_TORCH) : NULL;
 	const bool own = debian && strcmp(debian, p ? p->release : d->q->release->name) == 0;
@@ -327,7 +334,7 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 static int reach(void *user, struct preflight *d, struct err *e)
 {
 	const struct pipeline_request *q = user;
-	return pipeline_reach(d, q->store, &q->fetch, false, e);
+	return pipeline_reach(d, q->store, &q->fetch, q->plan.torch, false, e);
 }
 
 int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,

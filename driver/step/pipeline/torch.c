@@ -42,7 +42,7 @@ int torch_from_root(const struct root *root, enum sandbox_kind kind, const char 
 	if (read_answer(&out, a, ret))
 		return 0;
 	err_set(e, ERR_POLICY, "the Python of '%s' has no torch", root->dir);
-	return err_hint(e, "install one there, or give a wheel with --torch FILE");
+	return err_hint(e, "install one there, or name a wheel of torch instead of the root");
 }
 
 bool torch_official(const char *word, const char **ret_version)
@@ -55,16 +55,27 @@ bool torch_official(const char *word, const char **ret_version)
 	return true;
 }
 
-int torch_from_official(const struct torch_official *q, struct arena *a, struct torch_source *ret, struct err *e)
+int torch_find_official(const char *word, const struct torch_official *q, struct arena *a, struct torch_source *ret,
+			struct err *e)
 {
 	struct official all;
 	const struct official_wheel *w;
-	if (official_read(q->profiles, q->version, a, &all, e) < 0 ||
+	const char *version;
+	if (!torch_official(word, &version))
+		return 0;
+	if (official_read(q->profiles, version ? version : q->base, a, &all, e) < 0 ||
 	    official_find(&all, "torch", q->python, q->platform, q->cuda, a, &w, e) < 0)
 		return -1;
 	*ret = (struct torch_source){
 		.identity = arena_printf(a, "sha256:%s", w->sha256), .version = w->name.version, .official = w};
-	return 0;
+	return 1;
+}
+
+int torch_official_of(const char *word, const struct tables *t, const struct plan *p, struct arena *a,
+		      struct torch_source *ret, struct err *e)
+{
+	const struct torch_official q = {t->dir, p->release_row->base, p->python, p->platform, p->cuda};
+	return !word || package_is_torch(p->package) ? 0 : torch_find_official(word, &q, a, ret, e);
 }
 
 int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret, struct err *e)
