@@ -94,11 +94,13 @@ static int store(struct parse *p, const struct arg_def *d, const char *shown, co
 	struct strlist pieces = {0};
 	if (d->type == ARG_UINT || d->type == ARG_COUNT)
 		return store_uint(p, d, shown, value, e);
-	/* Often an unset variable of a shell; taken as a path, it would be the current directory. */
-	if (!*value &&
-	    (strcmp(d->metavar, "DIR") == 0 || strcmp(d->metavar, "FILE") == 0 || strcmp(d->metavar, "TREE") == 0))
+	/* Often an unset variable of a shell: it would be the current directory, or all of a matrix. */
+	const bool lists = d->type == ARG_LIST || d->type == ARG_PAIRS;
+	if (!value[lists ? strspn(value, ",") : 0])
 		return err_set(e, ERR_USAGE, "option '%s' needs a %s, and its value is empty", shown,
-			       *d->metavar == 'F' ? "file" : "directory");
+			       strcmp(d->metavar, "FILE") == 0                                     ? "file"
+			       : strcmp(d->metavar, "DIR") == 0 || strcmp(d->metavar, "TREE") == 0 ? "directory"
+												   : "value");
 	const char *was = d->type == ARG_ONE ? kvlist_get(&p->ones, d->name) : NULL;
 	if (was && strcmp(was, value) != 0) {
 		err_set(e, ERR_USAGE, "option '--%s' is given twice: '%s' and '%s'", d->name, was, value);

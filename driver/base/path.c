@@ -81,6 +81,12 @@ bool path_stays_inside(const char *from, const char *target)
 	return walk_depth(target, walk_depth(from, 0)) >= 0;
 }
 
+char *path_from_here(struct arena *ar, const char *path)
+{
+	AUTO_FREE char *cwd = getcwd(NULL, 0);
+	return cwd || *path == '/' ? path_absolute(ar, cwd ? cwd : "/", path) : arena_strdup(ar, path);
+}
+
 char *path_absolute(struct arena *ar, const char *cwd, const char *path)
 {
 	const char *in = path[0] == '/' ? path : path_join(ar, cwd, path);

@@ -15,6 +15,9 @@ bool path_is_safe_relative(const char *path);
 /* path_stays_inside: whether a link in directory `from` (relative, "" = top) to `target` stays
  * below the top. */
 bool path_stays_inside(const char *from, const char *target);
+/* path_from_here: path_absolute from the current directory; where that was removed the path stays
+ * as it is, and the one who opens it is told. */
+char *path_from_here(struct arena *ar, const char *path) __attribute__((returns_nonnull));
 /* path_absolute: joined to `cwd` unless absolute; "." and ".." are resolved as text. */
 char *path_absolute(struct arena *ar, const char *cwd, const char *path) __attribute__((returns_nonnull));
 /* path_below: the part of `path` below directory `top`, a pointer into it; NULL if there is none.

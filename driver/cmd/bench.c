@@ -83,7 +83,7 @@ static int fill_request(struct cmd_context *c, struct bench_request *q, struct e
 
 static int need_wheel(struct cmd_context *c, const char *word, const char **ret, struct err *e)
 {
-	*ret = cmd_absolute(c->arena, word);
+	*ret = path_from_here(c->arena, word);
 	return fs_exists(TRUSTED, *ret) ? 0 : err_set(e, ERR_USAGE, "no wheel '%s'", word);
 }
 

@@ -139,8 +139,6 @@ int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **
 		struct err *e) MUST_CHECK;
 /* cmd_add_runs_on: where a wheel runs, and whether here (NULL: that is not known). */
 void cmd_add_runs_on(json_t *doc, const struct runs_on *r, const struct fit *fit);
-/* cmd_absolute: a path of the command line, seen from the working directory. */
-const char *cmd_absolute(struct arena *a, const char *path);
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 

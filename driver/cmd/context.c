@@ -5,18 +5,12 @@
 #include "core/root/sandbox.h"
 #include "step/fetch/fetch_place.h"
 
-const char *cmd_absolute(struct arena *a, const char *path)
-{
-	AUTO_FREE char *cwd = getcwd(NULL, 0);
-	return path_absolute(a, cwd ? cwd : "/", path);
-}
-
 /* The directory that holds profiles/ and patches/. */
 static const char *data_dir(struct arena *a)
 {
 	const char *dir = getenv("PTBUILD_DATA_DIR");
 	if (dir && *dir)
-		return cmd_absolute(a, dir);
+		return path_from_here(a, dir);
 	dir = proc_beside(a, "share/ptbuild");
 	return dir && fs_is_dir(TRUSTED, path_join(a, dir, "profiles")) ? dir : PTBUILD_SOURCE_DIR;
 }
@@ -36,7 +30,7 @@ static int data_part(struct cmd_context *c, const char *part, const char **ret, 
 int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
 {
 	if (!c->profiles_dir && c->global->profiles) {
-		const char *dir = cmd_absolute(c->arena, c->global->profiles);
+		const char *dir = path_from_here(c->arena, c->global->profiles);
 		if (!fs_is_dir(TRUSTED, dir))
 			return err_set(e, ERR_USAGE, "--profiles: not a directory: '%s'", c->global->profiles);
 		c->profiles_dir = dir;
@@ -83,10 +77,11 @@ static const char *user_cache(const struct cmd_context *c, const char *name)
 
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 {
-	*ret = c->global->cache ? cmd_absolute(c->arena, c->global->cache) : user_cache(c, "ptbuild");
+	*ret = c->global->cache ? path_from_here(c->arena, c->global->cache) : user_cache(c, "ptbuild");
 	if (*ret)
 		return 0;
-	err_set(e, ERR_CONFIG, "no directory for the store: HOME is not set");
+	err_set(e, ERR_CONFIG, "no directory for the store: HOME is %s",
+		getenv("HOME") ? "no absolute path" : "not set");
 	return err_hint(e, "name a directory with --cache DIR");
 }
 
@@ -97,7 +92,7 @@ static int add_lower_stores(struct cmd_context *c, struct err *e)
 	strlist_append(&dirs, c->arena, &c->global->lower_stores);
 	strlist_split(&dirs, c->arena, more ? more : "", ":");
 	for (size_t i = 0; i < dirs.count; i++)
-		if (store_add_fallback(c->store, cmd_absolute(c->arena, dirs.items[i]), e) < 0)
+		if (store_add_fallback(c->store, path_from_here(c->arena, dirs.items[i]), e) < 0)
 			return -1;
 	return 0;
 }

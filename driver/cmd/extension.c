@@ -66,7 +66,7 @@ static int no_row(struct cmd_context *c, const struct tables *t, const char *wor
 static int find_row(struct cmd_context *c, const struct tables *t, const char *word, struct package_row *ret,
 		    struct err *e)
 {
-	const char *equals = strstr(word, "=="), *path = cmd_absolute(c->arena, word);
+	const char *equals = strstr(word, "=="), *path = path_from_here(c->arena, word);
 	if (fs_exists(TRUSTED, path)) {
 		if (extension_read(path, c->run, c->arena, ret, e) < 0 || add_source(c, path, ret, e) < 0)
 			return -1;

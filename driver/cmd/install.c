@@ -40,8 +40,7 @@ enum { LISTING_MAX = 16 << 20 };
 char *install_url(struct arena *a, const char *dir, const char *name)
 {
 	AUTO_BUF struct buf out = {0};
-	AUTO_FREE char *cwd = getcwd(NULL, 0);
-	const char *path = path_join(a, path_absolute(a, cwd ? cwd : "/", dir), name);
+	const char *path = path_join(a, path_from_here(a, dir), name);
 	buf_addstr(&out, "file://");
 	buf_addurl(&out, path, "/");
 	return arena_printf(a, "%s/", buf_cstr(&out));

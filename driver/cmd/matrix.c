@@ -546,7 +546,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 			     .image = o->image,
 			     .remote = o->remote,
 			     .shards = o->shards,
-			     .store = c->global->cache ? cmd_absolute(c->arena, c->global->cache) : NULL,
+			     .store = c->global->cache ? path_from_here(c->arena, c->global->cache) : NULL,
 			     .out = c->global->out};
 	if (options_text(c, &p.options, &p.checkout, e) < 0 ||
 	    ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0 ||

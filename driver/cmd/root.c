@@ -361,7 +361,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 {
-	const char *dir = c->global->root ? cmd_absolute(c->arena, c->global->root) : NULL;
+	const char *dir = c->global->root ? path_from_here(c->arena, c->global->root) : NULL;
 	if (!c->root) {
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
 		if (load_named(c, e) < 0 || (c->world && make_world(c, &dir, e) < 0) ||

@@ -105,8 +105,7 @@ static int check_companions(const struct set *s, const bool *off, const struct r
 		const char *version, *name = companion(row, &version, s->c->arena);
 		if (row->kind != SET_COMPANION || off[i])
 			continue;
-		const bool known = tables_package_rank(name) < TABLES_PACKAGES && !package_is_torch(name);
-		const struct package_row *p = known ? tables_package(r, name) : NULL;
+		const struct package_row *p = tables_package(r, name);
 		if (!p)
 			return err_set(e, ERR_CONFIG, "release %s has no companion '%s'", r->name, name);
 		if (version && strcmp(version, p->version) != 0 && !by_abi(s, r->base, name, version))

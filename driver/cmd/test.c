@@ -111,9 +111,9 @@ static int find_target(struct cmd_context *c, const struct strlist *words, struc
 		return -1;
 	t->release = o->release;
 	t->torch_wheel =
-		o->plan.torch && strcmp(o->plan.torch, "root") != 0 ? cmd_absolute(c->arena, o->plan.torch) : NULL;
+		o->plan.torch && strcmp(o->plan.torch, "root") != 0 ? path_from_here(c->arena, o->plan.torch) : NULL;
 	if (path_has_suffix(word, ".whl"))
-		return of_wheel(c, q, cmd_absolute(c->arena, word), t, e) < 0 ? -1 : enter_root(c, q, t, e);
+		return of_wheel(c, q, path_from_here(c->arena, word), t, e) < 0 ? -1 : enter_root(c, q, t, e);
 	if (strcmp(word, "root") != 0)
 		return of_variant(c, words, q, t, e) < 0 ? -1 : enter_root(c, q, t, e);
 	t->package = o->packages.count == 1 ? o->packages.items[0] : PACKAGE_TORCH;
@@ -139,7 +139,7 @@ static int compare(struct cmd_context *c, const struct pipeline_test_request *t,
 	struct pipeline_test_request other = *t;
 	struct test_summary s;
 	AUTO_JSON json_t *there = NULL;
-	other.wheel = strcmp(against, "root") == 0 ? NULL : cmd_absolute(c->arena, against);
+	other.wheel = strcmp(against, "root") == 0 ? NULL : path_from_here(c->arena, against);
 	if (pipeline_test(&other, c->run, c->arena, &there, &s, e) < 0)
 		return err_wrap(e, "--against %s", against);
 	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", 1, "tested", name_of(t), "against",

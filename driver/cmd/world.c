@@ -105,10 +105,10 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 	const struct world_options *o = c->options;
 	struct world_request q = {.no_drift = c->global->no_drift,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors(),
-				  .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
+				  .keyring = o->keyring ? path_from_here(c->arena, o->keyring) : NULL};
 	struct world_result r = {.use = LOCK_NONE};
 	struct world_copied copied = {0};
-	const char *copy = o->copy ? cmd_absolute(c->arena, o->copy) : NULL;
+	const char *copy = o->copy ? path_from_here(c->arena, o->copy) : NULL;
 	const char *store_dir, *made = NULL;
 	bool there;
 	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
@@ -322,7 +322,7 @@ static int make_lock(struct cmd_context *c, const char *profiles, const struct w
 				 .platform = platform,
 				 .archive = ARCHIVE,
 				 .before = before,
-				 .keyring = o->keyring ? cmd_absolute(c->arena, o->keyring) : NULL};
+				 .keyring = o->keyring ? path_from_here(c->arena, o->keyring) : NULL};
 	struct fetch_options fetch;
 	struct strlist addresses = {0};
 	struct store *store;

@@ -136,7 +136,7 @@ static void short_options_in_all_forms(void **state)
 static void lists_are_split_and_gathered(void **state)
 {
 	(void)state;
-	struct parsed p = PARSE("--only=a,b", "--only", "c", "--only=");
+	struct parsed p = PARSE("--only=a,b", "--only", "c");
 	assert_int_equal(p.rc, 0);
 	assert_int_equal(p.o.only.count, 3);
 	assert_string_equal(strlist_join(&p.o.only, &p.arena, " "), "a b c");
@@ -152,6 +152,8 @@ static void paths_keep_their_commas(void **state)
 	assert_string_equal(strlist_join(&p.o.trees, &p.arena, "|"), "a,b|c, d,|,");
 	arena_release(&p.arena);
 	assert_usage(PARSE("--tree=a", "--tree="), "option '--tree' needs a directory, and its value is empty", "");
+	assert_usage(PARSE("--only", ""), "option '--only' needs a value, and its value is empty", "");
+	assert_usage(PARSE("--only=,,"), "option '--only' needs a value, and its value is empty", "");
 }
 
 static void other_words_keep_their_order(void **state)
@@ -164,12 +166,13 @@ static void other_words_keep_their_order(void **state)
 	arena_release(&p.arena);
 }
 
-static void values_may_be_empty_or_strange(void **state)
+static void values_may_be_strange_but_not_empty(void **state)
 {
 	(void)state;
-	struct parsed p = PARSE("--profile=", "--out", "-");
+	assert_usage(PARSE("--profile="), "option '--profile' needs a value, and its value is empty", "");
+	struct parsed p = PARSE("--profile", "-", "--out", "-");
 	assert_int_equal(p.rc, 0);
-	assert_string_equal(p.o.profile, "");
+	assert_string_equal(p.o.profile, "-");
 	assert_string_equal(p.o.out, "-");
 	p = PARSE("--profile=a=b", "--out=--x");
 	assert_string_equal(p.o.profile, "a=b");
@@ -258,7 +261,7 @@ static void only_the_listed_values_are_taken(void **state)
 	assert_string_equal(p.o.mode, "slow");
 	arena_release(&p.arena);
 	assert_usage(PARSE("--mode=sl"), "option '--mode': unknown value 'sl'", "it is fast, slow or safe");
-	assert_usage(PARSE("--mode", ""), "option '--mode': unknown value ''", "it is fast, slow or safe");
+	assert_usage(PARSE("--mode", ""), "option '--mode' needs a value, and its value is empty", "");
 }
 
 int main(void)
@@ -273,7 +276,7 @@ int main(void)
 		cmocka_unit_test(lists_are_split_and_gathered),
 		cmocka_unit_test(paths_keep_their_commas),
 		cmocka_unit_test(other_words_keep_their_order),
-		cmocka_unit_test(values_may_be_empty_or_strange),
+		cmocka_unit_test(values_may_be_strange_but_not_empty),
 		cmocka_unit_test(strings_point_into_argv),
 		cmocka_unit_test(unknown_options_get_a_suggestion),
 		cmocka_unit_test(values_cannot_be_taken_back),

@@ -105,6 +105,19 @@ static void absolute_resolves_dots(void **state)
 	assert_string_equal(path_absolute(&a, "/a", "../../../b"), "/b");
 }
 
+static void from_here_is_nowhere_without_a_directory(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	const char *dir = arena_strdup(&a, test_dir());
+	assert_int_equal(chdir(dir), 0);
+	assert_string_equal(path_from_here(&a, "x/../y"), path_join(&a, dir, "y"));
+	assert_int_equal(rmdir(dir), 0);
+	assert_string_equal(path_from_here(&a, "x/y"), "x/y");
+	assert_string_equal(path_from_here(&a, "/a/../b"), "/b");
+	assert_int_equal(chdir("/"), 0);
+}
+
 static void below_is_the_rest(void **state)
 {
 	(void)state;
@@ -138,6 +151,7 @@ int main(void)
 		cmocka_unit_test(links_that_stay_inside),
 		cmocka_unit_test(links_that_leave),
 		cmocka_unit_test(absolute_resolves_dots),
+		cmocka_unit_test_teardown(from_here_is_nowhere_without_a_directory, test_teardown),
 		cmocka_unit_test(below_is_the_rest),
 		cmocka_unit_test(suffix),
 	};

@@ -76,7 +76,7 @@ def test_plan_of_a_profile(world):
 
 
 def test_plan_of_a_matrix(world):
-    hold(world, "the plans of a matrix", plan(world, "--matrix", "build-pytorch/main"), limits(176, 802, 107, 1, processes=1))
+    hold(world, "the plans of a matrix", plan(world, "--matrix", "build-pytorch/main"), limits(128, 750, 103, 1, processes=1))
 
 
 def test_wheel_in_the_store(world):

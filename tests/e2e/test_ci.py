@@ -246,6 +246,8 @@ class Limits(unittest.TestCase):
     def test_bad_runner_maps(self):
         for text, status, words in (
             ("runners:\n  - {labels: [a], minutes: 6h}\n", 3, "2: '6h' is not a number of minutes"),
+            ("runners:\n  - {labels: [a], minutes: -3}\n", 3, "2: '-3' is not a number of minutes"),
+            ("runners:\n  - {labels: [a], minutes: 999999999999999}\n", 3, "is not a number of minutes"),
             ('runners:\n  - {match: "*-sm90-*", labels: [x]}\n', 3, "no row of the runner map matches"),
             ("runners:\n  - {match: x}\n", 3, "missing key 'labels'"),
             ("runners:\n  - {labels: ['a;b']}\n", 3, "2: 'a;b' is not a runner label"),

@@ -288,7 +288,7 @@ def test_rows_of_a_set_that_do_not_go_together(world):
         ({"extensions": "[tiny]", "python": f"'{other}'"}, 3, [f"4:1 (python: {other})"], f"unknown Python '{other}'"),
         ({"extensions": "[older]"}, 7, ["3:14 (extensions: older)"], "requires Python <3.6"),
         ({"extensions": "[tiny]", "companions": "[torchvision]"}, 3, ["2:1 (torch", "4:14 (companions: torchvision)"], "has no torchvision"),
-        ({"extensions": "[tiny]", "companions": "[torchtext]"}, 3, ["4:14 (companions: torchtext)"], "has no companion 'torchtext'"),
+        ({"extensions": "[tiny]", "companions": "[torchtext]"}, 3, ["4:14: "], "has no companion 'torchtext'"),
         ({"extensions": "[torch-sparse==0.6.18]"}, 7, ["3:14 (extensions: torch-sparse==0.6.18)"], "imports torch_scatter"),
         ({"extensions": "[tiny]", "cuda": "'13.0'"}, 3, ["4:1 (cuda: 13.0)", "1:1 (profile: cpu-avx2)"], "has no CUDA"),
         ({"extensions": "[nowhere]"}, 3, ["3:14 (extensions: nowhere)"], "no folder or sdist 'nowhere'"),

@@ -268,7 +268,10 @@ int yaml_tree_load(const char *path, struct arena *a, struct yaml_tree *ret, str
 	if (!yaml_parser_initialize(&s.parser))
 		abort();
 	yaml_parser_set_encoding(&s.parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&s.parser, (const unsigned char *)buf_cstr(&text), text.len);
+	/* libyaml counts a byte order mark as a column: what follows would be indented otherwise. */
+	static const char mark[] = "\xef\xbb\xbf";
+	const size_t skip = strncmp(buf_cstr(&text), mark, strlen(mark)) == 0 ? strlen(mark) : 0;
+	yaml_parser_set_input_string(&s.parser, (const unsigned char *)buf_cstr(&text) + skip, text.len - skip);
 	if (parse_document(&s, &tree, e) < 0)
 		return -1;
 	*ret = tree;

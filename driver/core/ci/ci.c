@@ -271,8 +271,8 @@ json_t *ci_labels(const struct ci_runner_row *r)
 
 static bool is_count(const char *s)
 {
-	char *end;
-	return strtoul(s, &end, 10) != 0 && !*end;
+	const size_t n = strlen(s);
+	return *s != '0' && n && n <= 6 && strspn(s, "0123456789") == n;
 }
 
 static bool is_commit(const char *s)

@@ -85,9 +85,16 @@ static int read_cflags(const struct reader *r, const struct yaml_tree *n, struct
 	struct strlist flags = {0};
 	if (read_words(r, n, &flags, e) < 0)
 		return -1;
-	for (size_t i = 0; i < flags.count; i++)
+	for (size_t i = 0; i < flags.count; i++) {
 		if (row_flag(&at, "cflags", flags.items[i], e) < 0)
 			return -1;
+		if (path_has_suffix(flags.items[i], "=native")) {
+			BAD(r, n, e, "'%s' is another flag on each machine, and the name of the wheel would not say so",
+			    flags.items[i]);
+			return err_hint(e,
+					"name the instruction set with 'isa'; --profile native takes this machine's");
+		}
+	}
 	strlist_append(&p->extra_cflags, r->a, &flags);
 	return 0;
 }
@@ -183,12 +190,20 @@ static int read_document(const struct reader *r, struct profile *p, struct err *
 	return !p->isa && p->gpu != GPU_MPS ? BAD(r, &top, e, "'%s' is missing: the CPU instruction set", "isa") : 0;
 }
 
+/* What a version label says in a word of its own: an instruction set, a GPU, a BLAS, another build or world. */
+static bool is_label_word(const struct tables *t, const char *stem)
+{
+	return tables_isa(t, stem) || tables_blas(t, stem) || strcmp(stem, "drift") == 0 ||
+	       (strncmp(stem, "sm", 2) == 0 && strspn(stem + 2, "0123456789") > 0) ||
+	       (strncmp(stem, "own", 3) == 0 && strspn(stem + 3, "0123456789abcdef") == 8 && !stem[11]);
+}
+
 /* What another profile is called already: a composed one, or what stands for this machine's. */
 static bool is_taken(const struct tables *t, const char *stem, struct arena *a)
 {
 	struct profile p;
 	const char *dash = strchr(stem, '-');
-	return strcmp(stem, "native") == 0 || strncmp(stem, "native-", 7) == 0 ||
+	return is_label_word(t, stem) || strcmp(stem, "native") == 0 || strncmp(stem, "native-", 7) == 0 ||
 	       (dash && strcmp(dash + 1, "native") == 0) || profile_parse(t, stem, a, &p, ERR_IGNORED) == 0;
 }
 
@@ -223,7 +238,9 @@ static int check_stem(const struct tables *t, const char *path, struct arena *a,
 		return 0;
 	}
 	err_set(e, ERR_CONFIG, "'%s' cannot be the name of a profile%s", base,
-		is_taken(t, stem, a) ? ": it is that of another one" : "");
+		is_label_word(t, stem) ? ": labels have a meaning for it"
+		: is_taken(t, stem, a) ? ": it is that of another one"
+				       : "");
 	if (*right)
 		return err_hint(e, "name the file '%s.yaml': small letters and digits, with single '-' between them",
 				right);
@@ -241,13 +258,11 @@ int profile_file_load(const struct tables *t, const char *path, struct inherit *
 		err_set(e, ERR_CONFIG, "profile '%s' is a directory, not a YAML file", path);
 		return err_hint(e, "name a file in it, or a profile such as sm90-avx512");
 	}
-	if (check_stem(t, path, a, &stem, e) < 0)
-		return -1;
 	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "no profile '%s'", path);
 		return err_hint(e, "a profile is GPU-ISA, like sm90-avx512, or the path of a YAML file");
 	}
-	if (read_document(&r, &p, e) < 0)
+	if (check_stem(t, path, a, &stem, e) < 0 || read_document(&r, &p, e) < 0)
 		return -1;
 	p.name = stem;
 	p.file = r.path;

@@ -25,8 +25,7 @@ struct reading {
 /* Of a profile, a torch or an extension; a name that is no path there stays one. */
 static const char *value_of(const struct reading *r, enum set_kind kind, const char *text)
 {
-	AUTO_FREE char *cwd = getcwd(NULL, 0);
-	const char *dir = path_absolute(r->a, cwd ? cwd : "/", path_dir(r->a, r->path));
+	const char *dir = path_from_here(r->a, path_dir(r->a, r->path));
 	const char *path = path_absolute(r->a, dir, text);
 	const bool named = kind == SET_PROFILE ? strchr(text, '/') || path_has_suffix(text, ".yaml")
 			   : kind == SET_TORCH ? path_has_suffix(text, ".whl")
@@ -64,6 +63,22 @@ static int take_torch(const struct reading *r, const char *text, struct err *e)
 	return err_set(e, ERR_CONFIG, "%s:%u: not a version: '%s'", r->path, yaml_line(r->tree, "torch"), f->version);
 }
 
+static int take_companion(struct reading *r, const char *text, const struct yaml_tree *at, struct err *e)
+{
+	const char *equals = strstr(text, "=="),
+		   *name = equals ? arena_strndup(r->a, text, (size_t)(equals - text)) : text;
+	if (equals && !version_valid(equals + 2))
+		return err_set(e, ERR_CONFIG, "%s:%u:%u: not a version: '%s'", r->path, at->line, at->column,
+			       equals + 2);
+	if (tables_package_rank(name) >= TABLES_PACKAGES || package_is_torch(name)) {
+		err_set(e, ERR_CONFIG, "%s:%u:%u: torch has no companion '%s'", r->path, at->line, at->column, name);
+		return err_hint(e, "companions are torchvision and torchaudio, each a line of the list; others are "
+				   "extensions");
+	}
+	add(r, SET_COMPANION, text, at);
+	return 0;
+}
+
 int set_file_load(const char *path, struct arena *a, struct set_file *ret, struct err *e)
 {
 	struct set_keys k = {0};
@@ -82,7 +97,8 @@ int set_file_load(const char *path, struct arena *a, struct set_file *ret, struc
 	for (unsigned i = 0; i < ARRAY_LEN(one); i++)
 		add(&r, i, one[i], yaml_at(r.tree, "%s", kinds[i]));
 	for (unsigned i = 0; i < k.companions_count; i++)
-		add(&r, SET_COMPANION, k.companions[i], yaml_at(r.tree, "companions/%u", i));
+		if (take_companion(&r, k.companions[i], yaml_at(r.tree, "companions/%u", i), e) < 0)
+			return -1;
 	for (unsigned i = 0; i < k.extensions_count; i++)
 		add(&r, SET_EXTENSION, k.extensions[i], yaml_at(r.tree, "extensions/%u", i));
 	*ret = f;

@@ -54,7 +54,7 @@ static int no_file(const char *profiles, const char *release, struct arena *a, s
 	if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
 		names.count = 0;
 	err_set(e, ERR_CONFIG, "the official wheels of release '%s' are not pinned", release);
-	return err_hint(e, "there are %s; 'ptbuild slim --release %s --pin torch==%s,...' makes the file",
+	return err_hint(e, "there are %s; 'ptbuild slim --release %s --pin torch==%s' makes the file",
 			names.count ? strlist_join(&names, a, ", ") : "none", release, release);
 }
 

@@ -350,10 +350,8 @@ void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mi
 	while (len > 1 && mirror[len - 1] == '/')
 		len--;
 	const char *top = arena_strndup(a, mirror, len);
-	if (!is_url && *top != '/') {
-		AUTO_FREE char *cwd = getcwd(NULL, 0);
-		top = path_absolute(a, cwd ? cwd : "/", top);
-	}
+	if (!is_url)
+		top = path_from_here(a, top);
 	strlist_addf(places, a, "%s/%s/%s", top, s->sha256, name);
 	strlist_addf(places, a, "%s/%s", top, name);
 	curl_free(escaped);

@@ -205,7 +205,8 @@ struct cost cost_of(const struct cost_request *q, const struct run *run, struct 
 			 .table = w->release,
 			 .release = q->release,
 			 .package = q->package,
-			 .memory = jobs_from_table(q->row ? q->row->memory : NULL)};
+			 .memory = jobs_from_table(q->row ? q->row->memory : NULL),
+			 .processors = machine_processors()};
 	bool nvcc;
 	c.units = add_units(q, w, &nvcc);
 	if (!q->gpus || c.units <= 0)
@@ -223,7 +224,8 @@ unsigned cost_jobs(const struct cost *c, unsigned asked)
 
 double cost_seconds(const struct cost *c, unsigned jobs)
 {
-	return c->units > 0 ? c->units / (jobs ? jobs : 1) + c->after : 0;
+	const unsigned at_once = c->processors && jobs > c->processors ? c->processors : jobs;
+	return c->units > 0 ? c->units / (at_once ? at_once : 1) + c->after : 0;
 }
 
 char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)

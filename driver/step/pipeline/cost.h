@@ -32,6 +32,7 @@ struct cost {
 	const char *table; /* release whose table was taken; "": none */
 	const char *release, *package;
 	struct jobs_memory memory; /* what one compiler takes, by the release's table */
+	unsigned processors;       /* of this machine: more are no faster; 0: not known */
 };
 
 /* What is to be downloaded, as far as the store and its fallbacks lack it. */

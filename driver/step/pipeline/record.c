@@ -175,7 +175,7 @@ static json_t *record(const struct make *m)
 
 void collect_units(struct make *m)
 {
-	double took = 0, expected = 0;
+	double took = 0, expected = 0, walls = 0, cpu = 0;
 	size_t count = 0;
 	report_units_collect(m->build_dir, &m->watched, m->watched.started, m->plan->package_row->memory, m->run,
 			     m->arena, &m->units);
@@ -183,10 +183,16 @@ void collect_units(struct make *m)
 	for (size_t i = 0; i < m->units.count; i++) {
 		const struct report_unit *u = &m->units.units[i];
 		const double seconds = u->state == REPORT_MADE ? weights_find(m->weights, u->path) : 0;
+		walls += u->end - u->start;
 		took += seconds > 0 ? u->end - u->start : 0;
 		expected += seconds;
 		count += seconds > 0;
 	}
+	/* On a busy machine a unit waits for a processor as well, which is no work of its own. */
+	for (size_t i = 0; i < m->watched.steps_count; i++)
+		cpu += strcmp(m->watched.steps[i].name, "build") == 0 ? m->watched.steps[i].cpu_seconds : 0;
+	if (cpu > 0 && cpu < walls)
+		took *= cpu / walls;
 	if (count >= ENOUGH_UNITS && !m->shard)
 		weights_learn(m->q->store, m->plan->package, m->weights, took, expected);
 }

@@ -122,6 +122,10 @@ static void everything_is_loaded(void **state)
 	assert_int_equal(r->suffixes_count, 2);
 	assert_string_equal(r->best->suffix, "z");
 	assert_string_equal(t->note, "two\nlines\n");
+	/* Some editors begin with a byte order mark. */
+	t = load(&a, arena_printf(&a, "\xef\xbb\xbf%s", good + strlen("# table\n")));
+	assert_int_equal(t->gpus_count, 2);
+	assert_int_equal(t->gpus[1].line, 14);
 }
 
 static void plain_scalars_keep_their_text(void **state)

@@ -295,6 +295,8 @@ static void wrong_files(void **state)
 		 ""},
 		{"gpu: sm90\nisa: avx2\ncflags: [\"-D$(id)\"]\n",
 		 "mine.yaml:3: 'cflags': not a compiler flag: '-D$(id)'", ""},
+		{"gpu: sm90\nisa: avx2\ncflags: [-march=native]\n",
+		 "mine.yaml:3: '-march=native' is another flag on each", "--profile native"},
 		{"gpu: sm90\nisa: avx2\ntoggles: [USE_CUDNN]\n", "mine.yaml:3: 'toggles' is a mapping", ""},
 		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: OFF\n  USE_CUDNN: ON\n",
 		 "mine.yaml:5: toggle 'USE_CUDNN' is there twice", ""},
@@ -436,6 +438,12 @@ static void file_names_that_cannot_be_labels(void **state)
 		{"native.yaml", "'my-machine.yaml'"},
 		{"native-avx2.yaml", "'my-native-avx2.yaml'"},
 		{"cpu-native.yaml", "'my-cpu-native.yaml'"},
+		/* what labels say of a wheel */
+		{"avx512.yaml", "'my-avx512.yaml'"},
+		{"mkl.yaml", "'my-mkl.yaml'"},
+		{"sm90.yaml", "'my-sm90.yaml'"},
+		{"drift.yaml", "'my-drift.yaml'"},
+		{"own54ed5a92.yaml", "'my-own54ed5a92.yaml'"},
 	};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);

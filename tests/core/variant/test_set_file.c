@@ -102,6 +102,13 @@ static void what_is_no_set_is_told(void **state)
 	refused("profile: cpu-avx2\ntorch: root\nextension: [x==1]\n", "all.yaml:3: unknown key 'extension'");
 	refused("profile: cpu-avx2\ntorch: root\nextensions: x==1\n", "all.yaml:3: wrong type");
 	refused("profile: cpu-avx2\ntorch: slim==new\nextensions: [x==1]\n", "all.yaml:2: not a version: 'new'");
+	refused("profile: cpu-avx2\ntorch: root\ncompanions: [torchtext]\n",
+		"all.yaml:3:14: torch has no companion 'torchtext'");
+	refused("profile: cpu-avx2\ntorch: root\ncompanions:\n  - pytorch\n",
+		"all.yaml:4:5: torch has no companion 'pytorch'");
+	refused("profile: cpu-avx2\ntorch: root\ncompanions: ['torchvision,torchaudio']\n",
+		"torch has no companion 'torchvision,torchaudio'");
+	refused("profile: cpu-avx2\ntorch: root\ncompanions: [torchvision==]\n", "all.yaml:3:14: not a version: ''");
 	refused("profile: cpu-avx2\ntorch: root\nextensions: ['']\n", "all.yaml:3: 'extensions' is empty");
 }
 

@@ -31,7 +31,9 @@ static struct cost cost(struct fixture *f, const char *release, unsigned gpus, c
 {
 	const struct cost_request q = {
 		.profiles = test_path("p"), .package = "pytorch", .release = release, .gpus = gpus, .store = s};
-	return cost_of(&q, test_run(), &f->arena);
+	struct cost c = cost_of(&q, test_run(), &f->arena);
+	c.processors = 4;
+	return c;
 }
 
 static const char *text(struct fixture *f, const struct cost *c, unsigned jobs)
@@ -47,6 +49,8 @@ static void a_table_says_about_how_long(void **state)
 	assert_true(c.units == 10800 && cost_seconds(&c, 2) == 5460 && c.gpu == COST_GPU_NONE && !c.here);
 	assert_string_equal(text(f, &c, 2), "about 1 h 31 min with 2 jobs, 3 h 0 min of processors");
 	assert_string_equal(text(f, &c, 1), "about 3 h 1 min with 1 job, 3 h 0 min of processors");
+	/* More jobs than processors are no faster. */
+	assert_string_equal(text(f, &c, 1000), "about 46 min with 1000 jobs, 3 h 0 min of processors");
 	c = cost(f, "2.9.1", 0, NULL);
 	assert_string_equal(text(f, &c, 2),
 			    "about 1 h 31 min with 2 jobs, 3 h 0 min of processors; a guess, by what 2.8.0 took");
