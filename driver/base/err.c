@@ -66,6 +66,12 @@ int(err_hint)(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
+int(err_take)(struct err *e, const struct err *other)
+{
+	*e = *other;
+	return -1;
+}
+
 /* What a shell prints for a program that got signal 9: "Killed", or "sh: line 1: 123 Killed   cc1plus ...". */
 static const char *shell_kill(const char *text)
 {

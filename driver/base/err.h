@@ -40,6 +40,8 @@ const char *err_words_killed(const char *words);
 /* err_kind_of_words: ERR_SYSTEM when the output of another program names a fault of the machine
  * (disk full or broken, no memory, a program killed), else `otherwise`. */
 enum err_kind err_kind_of_words(const char *words, enum err_kind otherwise);
+/* err_take: becomes a copy of another error. */
+int err_take(struct err *e, const struct err *other);
 /* err_clear: back to ERR_NONE with empty texts. */
 void err_clear(struct err *e);
 
@@ -54,4 +56,5 @@ static inline int err_is_minus_one(int ignored)
 #define err_errno(...) err_is_minus_one(err_errno(__VA_ARGS__))
 #define err_wrap(...) err_is_minus_one(err_wrap(__VA_ARGS__))
 #define err_hint(...) err_is_minus_one(err_hint(__VA_ARGS__))
+#define err_take(...) err_is_minus_one(err_take(__VA_ARGS__))
 #endif

@@ -51,8 +51,6 @@ int os_die_with_parent(void) MUST_CHECK;
 int os_close_on_exec_from(int first) MUST_CHECK;
 /* os_user_outside: the number of a user of this name space in the one around it; -1: none. */
 int os_user_outside(uid_t user, uid_t *ret) MUST_CHECK;
-/* os_peak_kib: ru_maxrss of getrusage(2) in KiB. */
-long os_peak_kib(long ru_maxrss);
 /* os_processors: those this process may run on; at least 1. */
 unsigned os_processors(void);
 /* os_list_processors: the numbers of at most `max` of them, ascending, and how many; 0 where a

@@ -150,11 +150,6 @@ int os_user_outside(uid_t user, uid_t *ret)
 	return 0;
 }
 
-long os_peak_kib(long ru_maxrss)
-{
-	return ru_maxrss / 1024;
-}
-
 static uint64_t number_of(const char *name)
 {
 	uint64_t n = 0;

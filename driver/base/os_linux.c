@@ -133,11 +133,6 @@ int os_user_outside(uid_t user, uid_t *ret)
 	return -1;
 }
 
-long os_peak_kib(long ru_maxrss)
-{
-	return ru_maxrss;
-}
-
 unsigned os_processors(void)
 {
 	cpu_set_t set;
@@ -187,10 +182,8 @@ void os_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds)
 
 void os_boot_id(char *ret, size_t size)
 {
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	AUTO_FILE FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 	ret[0] = '\0';
 	if (f && fgets(ret, (int)size, f))
 		ret[strcspn(ret, "\n")] = '\0';
-	if (f)
-		fclose(f);
 }

@@ -1,6 +1,7 @@
 #include "base/path.h"
 
 #include "base/buf.h"
+#include "base/strlist.h"
 
 char *path_join(struct arena *ar, const char *a, const char *b)
 {
@@ -138,4 +139,12 @@ const char *shell_quoted(const char *word, struct arena *a)
 	}
 	buf_addc(&out, '\'');
 	return arena_strdup(a, buf_cstr(&out));
+}
+
+char *shell_line(const char *const *words, size_t count, struct arena *a)
+{
+	struct strlist quoted = {0};
+	for (size_t i = 0; i < count; i++)
+		strlist_ref(&quoted, a, shell_quoted(words[i], a));
+	return strlist_join(&quoted, a, " ");
 }

@@ -270,8 +270,5 @@ int thread_items(unsigned threads, size_t count, const uint64_t *sizes, const st
 	array_sort(order, count, sizeof(*order), by_size);
 	struct items p = {work, user, run, order, count, 0, SIZE_MAX, PTHREAD_MUTEX_INITIALIZER, {0}};
 	thread_each(threads, take_items, &p);
-	if (p.failed == SIZE_MAX)
-		return 0;
-	*e = p.err;
-	return -1;
+	return p.failed == SIZE_MAX ? 0 : err_take(e, &p.err);
 }

@@ -225,12 +225,6 @@ static bool make_text(const struct thing *t, const char *text, struct buf *out)
 
 /* ---- rows ---- */
 
-static void put_blanks(struct buf *out, size_t n)
-{
-	while (n-- > 0)
-		buf_addc(out, ' ');
-}
-
 /* Lines of a text, each wrapped. */
 static void put_lines(const struct page *p, const struct show *r, const char *label, size_t column, const char *text)
 {
@@ -248,10 +242,10 @@ static void put_lines(const struct page *p, const struct show *r, const char *la
 			text++;
 			continue;
 		}
-		put_blanks(p->out, r->indent);
+		term_blanks(p->out, r->indent);
 		if (r->label) {
 			buf_addstr(p->out, first ? label : "");
-			put_blanks(p->out, at - (first ? width : 0));
+			term_blanks(p->out, at - (first ? width : 0));
 		}
 		if (r->bold) {
 			AUTO_BUF struct buf line = {0};

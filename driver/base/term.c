@@ -30,7 +30,7 @@ size_t term_columns(const char *text, size_t len)
 	return n;
 }
 
-static void spaces(struct buf *out, size_t n)
+void term_blanks(struct buf *out, size_t n)
 {
 	while (n-- > 0)
 		buf_addc(out, ' ');
@@ -47,7 +47,7 @@ void term_wrap(struct buf *out, const char *text, size_t indent, size_t column, 
 		size_t n = strcspn(text, " \n"), columns = term_columns(text, n);
 		if (column > indent && column + !first + columns > width) {
 			buf_addc(out, '\n');
-			spaces(out, indent);
+			term_blanks(out, indent);
 			column = indent;
 		} else if (!first) {
 			buf_addc(out, ' ');
@@ -107,7 +107,7 @@ static void table_row(struct buf *out, const struct term *t, const char **at, co
 			const size_t rest = l->widths[k] - term_columns(buf_cstr(&text), text.len);
 			const bool right = l->right[k];
 			if (text.len) {
-				spaces(out, owed + (right ? rest : 0));
+				term_blanks(out, owed + (right ? rest : 0));
 				owed = 0;
 				term_style(out, heading ? t : &(struct term){0}, TERM_BOLD, buf_cstr(&text));
 			}
@@ -123,7 +123,7 @@ static void table_row(struct buf *out, const struct term *t, const char **at, co
 		if (!heading && strcmp(at[k], "-") != 0)
 			buf_printf(&below, "%s%s: %s", below.len ? ", " : "", l->heading[k], at[k]);
 	if (below.len) {
-		spaces(out, HANG);
+		term_blanks(out, HANG);
 		term_wrap(out, buf_cstr(&below), HANG, HANG, t->width);
 	}
 }

@@ -18,6 +18,7 @@ enum term_style { TERM_BOLD, TERM_RED, TERM_YELLOW, TERM_GREEN };
 struct term term_of(int fd);
 /* term_columns: columns that text takes: one for each character. */
 size_t term_columns(const char *text, size_t len) __attribute__((pure));
+void term_blanks(struct buf *out, size_t n);
 /* term_wrap: the words of `text` up to a line break, with a newline behind; `column` is where the
  * line stands, and all lines after the first are indented. With a `width` of 0 it stays
  * as it is. */

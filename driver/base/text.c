@@ -282,6 +282,12 @@ int suggest_hint(struct err *e, const char *near, const char *rest)
 	return near ? err_hint(e, "did you mean '%s'?%s%s", near, gap, rest) : err_hint(e, "%s", rest);
 }
 
+int suggest_known(struct err *e, const char *near, const struct strlist *known)
+{
+	AUTO_ARENA struct arena a = {0};
+	return suggest_hint(e, near, arena_printf(&a, "known: %s", strlist_join(known, &a, " ")));
+}
+
 /* The length of the character at `s`, 0 if there is none: RFC 3629, so no surrogates, nothing overlong, nothing above
  * 10FFFF. */
 static unsigned char_at(const unsigned char *s, uint32_t *ret)

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/strlist.h"
 
 /* Dotted versions and ranges of them. */
 
@@ -44,8 +45,10 @@ const char *suggest_nearest(const char *name, const char *const *candidates, siz
 /* suggest_version: the candidate (they ascend) that a version is meant to be: "2.11" the newest
  * 2.11.x, "128" 12.8, "latest" the newest; else suggest_nearest. */
 const char *suggest_version(const char *version, const char *const *candidates, size_t count);
-/* suggest_hint: the hint "did you mean 'NEAR'? REST"; `near` NULL: the rest alone. -1. */
+/* suggest_hint: the hint "did you mean 'NEAR'? REST"; `near` NULL: the rest alone. -1.
+ * suggest_known: with "known: A B" as the rest. */
 int suggest_hint(struct err *e, const char *near, const char *rest);
+int suggest_known(struct err *e, const char *near, const struct strlist *known);
 
 /* UTF-8, for names and texts that come from outside: a build's log, a server's answer, names in an
  * archive. */

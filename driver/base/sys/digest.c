@@ -58,18 +58,22 @@ void digest_hex(const uint8_t in[DIGEST_LEN], char out[DIGEST_HEX_LEN + 1])
 	out[DIGEST_HEX_LEN] = '\0';
 }
 
+static void base64url(const uint8_t *in, unsigned len, char *out)
+{
+	char padded[2 * EVP_MAX_MD_SIZE];
+	must(EVP_EncodeBlock((unsigned char *)padded, in, (int)len) > 0);
+	for (const char *c = padded; *c && *c != '='; c++)
+		*out++ = (char)(*c == '+' ? '-' : *c == '/' ? '_' : *c);
+	*out = '\0';
+}
+
 void digest_base64url(const uint8_t in[DIGEST_LEN], char out[44])
 {
-	/* EVP_EncodeBlock writes 44 characters and a NUL, of which the last character is padding. */
-	char padded[45];
-	must(EVP_EncodeBlock((unsigned char *)padded, in, DIGEST_LEN) == 44);
-	for (size_t i = 0; i < 43; i++)
-		out[i] = (char)(padded[i] == '+' ? '-' : padded[i] == '/' ? '_' : padded[i]);
-	out[43] = '\0';
+	base64url(in, DIGEST_LEN, out);
 }
 
 /* Those of Python's hashlib that are as good as sha256, or better. */
-static const struct {
+static const struct algorithm {
 	const char *name, *openssl;
 	unsigned char bytes;
 } algorithms[] = {{"sha256", "SHA256", 32},      {"sha384", "SHA384", 48},     {"sha512", "SHA512", 64},
@@ -78,27 +82,17 @@ static const struct {
 
 size_t digest_record_length(const char *algorithm)
 {
-	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++)
-		if (strcmp(algorithms[i].name, algorithm) == 0)
-			return (algorithms[i].bytes * 8 + 5) / 6;
-	return 0;
+	const struct algorithm *x = text_search(algorithm, algorithms, ARRAY_LEN(algorithms), sizeof(*x));
+	return x ? (x->bytes * 8 + 5) / 6 : 0;
 }
 
 void digest_record(const char *algorithm, const void *data, size_t len, char out[DIGEST_RECORD_MAX])
 {
+	const struct algorithm *x = text_search(algorithm, algorithms, ARRAY_LEN(algorithms), sizeof(*x));
 	uint8_t raw[EVP_MAX_MD_SIZE];
-	char padded[2 * EVP_MAX_MD_SIZE];
-	const char *name = NULL;
 	unsigned bytes = 0;
-	for (size_t i = 0; i < ARRAY_LEN(algorithms) && !name; i++)
-		if (strcmp(algorithms[i].name, algorithm) == 0)
-			name = algorithms[i].openssl;
-	must(name && EVP_Digest(data, len, raw, &bytes, EVP_get_digestbyname(name), NULL));
-	must(EVP_EncodeBlock((unsigned char *)padded, raw, (int)bytes) > 0);
-	char *to = out + sprintf(out, "%s=", algorithm);
-	for (const char *c = padded; *c && *c != '='; c++)
-		*to++ = (char)(*c == '+' ? '-' : *c == '/' ? '_' : *c);
-	*to = '\0';
+	must(x && EVP_Digest(data, len, raw, &bytes, EVP_get_digestbyname(x->openssl), NULL));
+	base64url(raw, bytes, out + sprintf(out, "%s=", algorithm));
 }
 
 void digest_data(const void *data, size_t len, char out[DIGEST_HEX_LEN + 1])

@@ -91,7 +91,9 @@ int fs_list(const char *top, const char *rel, struct arena *a, struct strlist *r
  * lstat, in strcmp order of the paths. A non-zero return stops and is returned. */
 typedef int (*fs_walk_fn)(const char *rel, const struct stat *st, void *user, struct err *e);
 int fs_walk(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
-/* fs_walk_busy: the same of a tree that others change: what disappears meanwhile is left out. */
+/* fs_list_tree: the paths that fs_walk calls for, added to `ret`. */
+int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+/* fs_walk_busy: as fs_walk, of a tree that others change: what disappears meanwhile is left out. */
 int fs_walk_busy(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
 /* fs_copy_tree: a directory with all below it: files, directories and links (as links), with times
  * and permission bits; anything else is an error. `to` must not exist; on failure nothing of it

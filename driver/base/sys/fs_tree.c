@@ -141,6 +141,26 @@ int fs_walk_busy(const char *top, const char *rel, fs_walk_fn fn, void *user, st
 	return walk_top((struct walk){.fn = fn, .user = user, .busy = true}, top, rel, e);
 }
 
+struct listing {
+	struct arena *a;
+	struct strlist *ret;
+};
+
+static int add_path(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	const struct listing *l = user;
+	(void)st;
+	(void)e;
+	strlist_add(l->ret, l->a, rel);
+	return 0;
+}
+
+int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e)
+{
+	struct listing l = {a, ret};
+	return fs_walk(top, rel, add_path, &l, e);
+}
+
 int fs_sync_tree(const char *path, struct err *e)
 {
 	return walk_top((struct walk){.sync = true}, TRUSTED, path, e);

@@ -32,6 +32,11 @@ json_t *json_or_null(const char *s)
 	return s ? any_string(s) : json_null();
 }
 
+json_t *json_filled(const char *s)
+{
+	return json_or_null(s && *s ? s : NULL);
+}
+
 json_t *json_from_strings(const char *const *items, size_t count)
 {
 	json_t *array = json_array();

@@ -284,14 +284,10 @@ uint64_t machine_oom_kills(const char *root)
 static bool read_pressure(const char *path, double *ret)
 {
 	char line[256];
-	double full;
 	AUTO_FILE FILE *f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "full avg10=%lf", &full) == 1) {
-			*ret = full;
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "full avg10=%lf", ret) == 1)
 			return true;
-		}
-	}
 	return false;
 }
 

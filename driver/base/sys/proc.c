@@ -227,7 +227,6 @@ static void reap(const struct child *c, struct proc_result *r)
 		.seconds = log_seconds() - c->started,
 		.cpu_seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
 			       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6,
-		.max_rss_kib = os_peak_kib(u.ru_maxrss),
 	};
 }
 

@@ -53,7 +53,6 @@ struct proc_result {
 	int signal;         /* the signal that ended it, else 0 */
 	double seconds;     /* wall */
 	double cpu_seconds; /* user + system of it and its waited-for children */
-	long max_rss_kib;   /* largest resident set of any one of them */
 };
 
 /* proc_run: runs to the end, in a process group of its own, signals and signal mask at their

@@ -173,16 +173,8 @@ bool proctree_command(pid_t pid, struct buf *out)
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	for (size_t got = 0; got < MAX_COMMAND;) {
-		size_t want = MAX_COMMAND - got < 8192 ? MAX_COMMAND - got : 8192;
-		ssize_t n = read(fd, buf_reserve(out, want), want);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		out->len += (size_t)n;
-		got += (size_t)n;
-	}
+	ssize_t n = fs_read_at(fd, buf_reserve(out, MAX_COMMAND), MAX_COMMAND, 0);
+	out->len += n > 0 ? (size_t)n : 0;
 	(void)buf_cstr(out);
 	return true;
 }

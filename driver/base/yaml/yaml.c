@@ -136,9 +136,8 @@ static int unknown_key(const struct loading *l, const struct yaml_tree *t, const
 	for (const struct yaml_key *k = s->keys; k->name; k++)
 		strlist_ref(&known, &a, k->name);
 	err_set(e, ERR_CONFIG, "%s:%u: unknown key '%s'", l->path, t->line, t->key);
-	const char *near = suggest_nearest(t->key, known.items, known.count);
-	return near ? err_hint(e, "did you mean '%s'? known keys: %s", near, strlist_join(&known, &a, ", "))
-		    : err_hint(e, "known keys: %s", strlist_join(&known, &a, ", "));
+	return suggest_hint(e, suggest_nearest(t->key, known.items, known.count),
+			    arena_printf(&a, "known keys: %s", strlist_join(&known, &a, ", ")));
 }
 
 /* The key of each item, and that no two items have the same. */
