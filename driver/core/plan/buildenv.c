@@ -1,10 +1,5 @@
 #include "core/plan/buildenv.h"
 
-static struct setting *find(const struct settings *s, const char *name)
-{
-	return text_search(name, s->items, s->count, sizeof(*s->items));
-}
-
 char *settings_origin(const struct setting *item, struct arena *a)
 {
 	return item->line ? arena_printf(a, "%s:%u", item->file, item->line) : arena_strdup(a, item->file);
@@ -19,7 +14,7 @@ static void settings_add(struct settings *s, struct arena *a, const struct setti
 
 void settings_put(struct settings *s, struct arena *a, const struct setting *item)
 {
-	struct setting *old = find(s, item->name);
+	struct setting *old = text_search(item->name, s->items, s->count, sizeof(*s->items));
 	if (!old) {
 		settings_add(s, a, item);
 		return;
@@ -35,12 +30,12 @@ void settings_put(struct settings *s, struct arena *a, const struct setting *ite
 
 const struct setting *settings_get(const struct settings *s, const char *name)
 {
-	return find(s, name);
+	return text_search(name, s->items, s->count, sizeof(*s->items));
 }
 
 const char *settings_value(const struct settings *s, const char *name)
 {
-	const struct setting *item = find(s, name);
+	const struct setting *item = settings_get(s, name);
 	return item ? item->value : NULL;
 }
 
@@ -409,10 +404,7 @@ static void split(struct work *w, struct buildenv *ret)
 {
 	for (size_t i = 0; i < w->all.count; i++) {
 		const struct setting *s = &w->all.items[i];
-		if (s->cache)
-			settings_add(&ret->cache, w->a, s);
-		else
-			settings_add(&ret->env, w->a, s);
+		settings_add(s->cache ? &ret->cache : &ret->env, w->a, s);
 		if (s->cache || s->check)
 			settings_add(&ret->cmake, w->a, s);
 	}

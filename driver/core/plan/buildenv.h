@@ -118,8 +118,6 @@ char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row
 bool setting_is_off(const struct buildenv_request *q, const struct setting *s);
 /* What the reason of a toggle that --without FEATURE switched off begins with. */
 #define TOGGLE_WITHOUT "asked for with --without "
-/* toggle_applies: whether this version of the package has the row's option. */
-bool toggle_applies(const struct toggle_row *row, const char *version);
 /* toggle_set: checks a toggle that the user sets and puts it into `into`, the value in the table's
  * spelling. `item` has name, value and origin. Errors and notes are those of buildenv_resolve. */
 int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct settings *into,

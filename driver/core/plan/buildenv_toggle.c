@@ -1,11 +1,5 @@
 #include "core/plan/buildenv.h"
 
-bool toggle_applies(const struct toggle_row *row, const char *version)
-{
-	return (!*row->since || version_cmp(version, row->since) >= 0) &&
-	       (!*row->until || version_cmp(version, row->until) < 0);
-}
-
 /* Whether another package of the release has the toggle: then a profile for all three may carry it. */
 static const char *other_owner(const struct buildenv_request *q, const char *name)
 {
@@ -122,9 +116,7 @@ static int unknown_toggle(const struct buildenv_request *q, const struct setting
 		err_set(e, ERR_CONFIG, "unknown feature '%s': %s %s has no option '%s'",
 			item->why + strlen(TOGGLE_WITHOUT), q->package, version, name);
 	const char *near = strcmp(name, item->name) != 0 ? name : suggest_nearest(name, names.items, names.count);
-	if (near)
-		return err_hint(e, "did you mean '%s'? 'ptbuild list --toggles' lists all", near);
-	return err_hint(e, "'ptbuild list --toggles' lists all");
+	return suggest_hint(e, near, "'ptbuild list --toggles' lists all");
 }
 
 static int asked_twice(const struct setting *now, const struct setting *item, struct err *e)

@@ -69,30 +69,23 @@ void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena
 	ret->requires = ret->dirs = (struct strlist){0};
 }
 
-struct collecting {
-	const char *tree;
-	struct arena *a;
-	struct strlist *names;
-};
-
-static int collect(const char *rel, const struct stat *st, void *user, struct err *e)
-{
-	struct collecting *c = user;
-	AUTO_ARENA struct arena a = {0};
-	const char *path = path_join(&a, c->tree, rel);
-	struct elf_info info;
-	(void)st;
-	int rc = elf_try(path, 0, &a, &info, e);
-	for (size_t i = 0; rc > 0 && i < info.needed.count; i++)
-		if (!strlist_contains(c->names, info.needed.items[i]))
-			strlist_add(c->names, c->a, info.needed.items[i]);
-	return rc < 0 ? -1 : 0;
-}
-
 int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct err *e)
 {
-	struct collecting c = {.tree = tree, .a = a, .names = ret};
-	return fs_walk(TRUSTED, tree, collect, &c, e) < 0 ? -1 : 0;
+	AUTO_ARENA struct arena own = {0};
+	struct strlist files = {0};
+	if (fs_list_tree(TRUSTED, tree, &own, &files, e) < 0)
+		return -1;
+	for (size_t i = 0; i < files.count; i++) {
+		AUTO_ARENA struct arena scratch = {0};
+		struct elf_info info;
+		int rc = elf_try(path_join(&scratch, tree, files.items[i]), 0, &scratch, &info, e);
+		if (rc < 0)
+			return -1;
+		for (size_t k = 0; rc > 0 && k < info.needed.count; k++)
+			if (!strlist_contains(ret, info.needed.items[k]))
+				strlist_add(ret, a, info.needed.items[k]);
+	}
+	return 0;
 }
 
 enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions, const char *name,

@@ -170,10 +170,8 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	runs_on_of_plan(t, p, glibc ? glibc : "", a, &p->runs_on);
 	struct plan_need *needs = NULL;
 	for (size_t i = 0, n = p->cuda && q->toolkits ? plan_root_needs(p, q->toolkits, a, &needs) : 0; i < n; i++)
-		if (!needs[i].text) {
-			*e = needs[i].why;
-			return -1;
-		}
+		if (!needs[i].text)
+			return err_take(e, &needs[i].why);
 	if (plan_keys(&c, p, e) < 0)
 		return -1;
 	*ret = p;

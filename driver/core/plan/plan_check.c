@@ -170,8 +170,7 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 	if (strcasecmp(name, "cublas") == 0)
 		return err_hint(e, "cuBLAS is not a choice: it comes with CUDA; for the CPU choose one of %s",
 				strlist_join(&names, c->arena, " "));
-	return suggest_hint(e, suggest_nearest(name, names.items, names.count),
-			    arena_printf(c->arena, "known: %s", strlist_join(&names, c->arena, " ")));
+	return suggest_known(e, suggest_nearest(name, names.items, names.count), &names);
 }
 
 /* A root's GCC that is too old for the instruction set. Another compiler that nvcc asks for is newer than any of
@@ -179,11 +178,7 @@ static int unknown_blas(const struct plan_context *c, const char *name, struct e
 static int check_compiler(struct plan_context *c, struct err *e)
 {
 	const struct isa_row *isa = c->variant.profile.isa;
-	const struct toolchain *l = c->request->toolchain;
-	const struct tool *gcc = NULL;
-	for (size_t i = 0; l && i < l->count; i++)
-		if (strcmp(l->tools[i].name, "gcc") == 0)
-			gcc = &l->tools[i];
+	const struct tool *gcc = c->request->toolchain ? toolchain_get(c->request->toolchain, "gcc") : NULL;
 	if (!isa || !gcc || !*gcc->version || version_cmp(gcc->version, isa->gcc_min) >= 0)
 		return 0;
 	err_set(e, ERR_POLICY, "gcc %s of the root does not know '%s', which needs GCC %s", gcc->version, isa->name,

@@ -28,7 +28,7 @@ static json_t *side(const char *value, const char *from, const char *rule, const
 	if (!value)
 		return json_null();
 	return json_pack("{s:o, s:o, s:o, s:o}", "value", json_or_null(value), "from", json_or_null(from), "rule",
-			 json_or_null(rule), "why", json_or_null(why && *why ? why : NULL));
+			 json_filled(rule), "why", json_filled(why));
 }
 
 static void compare_text(struct comparing *c, const char *name, const char *left, const char *right)
@@ -61,7 +61,7 @@ static void compare_parts(struct comparing *c, const struct plan *l, const struc
 
 static json_t *setting_json(const struct setting *s, struct arena *a)
 {
-	return s ? side(s->value, settings_origin(s, a), s->rule && *s->rule ? s->rule : NULL, s->why) : json_null();
+	return s ? side(s->value, settings_origin(s, a), s->rule, s->why) : json_null();
 }
 
 /* Both lists are sorted by name. `left_env`, `right_env`: names in one of these are left out. */

@@ -83,17 +83,12 @@ static void put_sources(struct text *t, const struct package_row *row)
 	}
 }
 
-static void put_toolchain(struct text *t, const struct toolchain *tc)
+static void put_lines(struct text *t, const char *name, const char *text)
 {
-	if (!tc) {
-		put(t, "toolchain", "not probed");
-		return;
-	}
-	put(t, "root", tc->fingerprint);
 	struct strlist lines = {0};
-	strlist_split(&lines, t->a, tc->text, "\n");
+	strlist_split(&lines, t->a, text, "\n");
 	for (size_t i = 0; i < lines.count; i++)
-		put(t, "toolchain", lines.items[i]);
+		put(t, name, lines.items[i]);
 }
 
 /* A BLAS that no package of the root has, so the root's fingerprint does not tell it. Of a file its size and its
@@ -120,14 +115,6 @@ static int put_blas(struct text *t, const struct plan_context *c, const struct p
 		put(t, "blas file", arena_printf(t->a, "%s: %zu bytes, %s", c->blas->files[i], m.size, digest));
 	}
 	return 0;
-}
-
-static void put_toolkit(struct text *t, const struct toolkit *k)
-{
-	struct strlist lines = {0};
-	strlist_split(&lines, t->a, k ? k->text : "", "\n");
-	for (size_t i = 0; i < lines.count; i++)
-		put(t, "toolkit", lines.items[i]);
 }
 
 /* Of a file that many plans have in common. */
@@ -164,6 +151,7 @@ static int put_requirements(struct text *t, const struct plan_context *c, struct
 /* `bytes`: the key of what the bytes depend on, which is not who watched over the build. */
 static int compile_key(const struct plan_context *c, struct plan *p, char bytes[65], struct err *e)
 {
+	const struct toolchain *tools = c->request->toolchain;
 	struct text t = {.a = c->arena};
 	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
 	put(&t, "builder", arena_printf(t.a, "%d", PLAN_BUILDER));
@@ -180,10 +168,12 @@ static int compile_key(const struct plan_context *c, struct plan *p, char bytes[
 	put_sources(&t, p->package_row);
 	for (size_t i = 0; i < p->patches_count; i++)
 		put_nth(&t, "patch", i, p->patches[i].sha256);
-	put_toolchain(&t, c->request->toolchain);
+	if (tools)
+		put(&t, "root", tools->fingerprint);
+	put_lines(&t, "toolchain", tools ? tools->text : "not probed");
 	if (put_blas(&t, c, p, e) < 0)
 		return -1;
-	put_toolkit(&t, p->toolkit);
+	put_lines(&t, "toolkit", p->toolkit ? p->toolkit->text : "");
 	for (unsigned i = 0; i < p->package_row->python_requires_count; i++)
 		put(&t, "python requires", p->package_row->python_requires[i]);
 	if (put_requirements(&t, c, e) < 0)

@@ -1,11 +1,5 @@
 #include "core/plan/plan_parts.h"
 
-/* "x86_64" of "x86_64-linux". */
-static int machine_len(const char *platform)
-{
-	return (int)strcspn(platform, "-");
-}
-
 static void note_arch_list(struct plan_context *c)
 {
 	const struct gpu_target *t = &c->variant.profile.targets[0];
@@ -59,7 +53,7 @@ static void note_gpus(struct plan_context *c)
 		if (!strings_allow(row->platforms, row->platforms_count, p->platform))
 			strlist_addf(&c->notes, c->arena, "sm%s machines are %s: built for %.*s all the same", row->sm,
 				     strncmp(row->platforms[0], "aarch64", 7) == 0 ? "Arm" : row->platforms[0],
-				     machine_len(p->platform), p->platform);
+				     (int)strcspn(p->platform, "-"), p->platform);
 		if (*row->note)
 			strlist_ref(&c->notes, c->arena, row->note);
 	}
@@ -111,9 +105,8 @@ static bool concerns_gpu(const struct correction_row *row, const struct profile 
 
 static bool in_range(const char *version, const char *range)
 {
-	struct err ignored = {0};
 	bool in;
-	return !*range || (version && version_in(version, range, &in, &ignored) == 0 && in);
+	return !*range || (version && version_in(version, range, &in, ERR_IGNORED) == 0 && in);
 }
 
 static void note_corrections(struct plan_context *c)

@@ -6,11 +6,6 @@ static void set(json_t *o, const char *key, json_t *value)
 	json_object_set_new(o, key, value);
 }
 
-static json_t *or_null(const char *s)
-{
-	return s && *s ? json_string(s) : json_null();
-}
-
 static json_t *settings_json(const struct settings *s)
 {
 	json_t *o = json_object();
@@ -24,11 +19,9 @@ static json_t *sources_json(const struct package_row *row)
 	json_t *l = json_array();
 	for (unsigned i = 0; i < row->sources_count; i++) {
 		const struct source_row *s = &row->sources[i];
-		json_t *o = json_object();
-		set(o, "name", json_string(s->name));
-		set(o, "urls", json_from_strings((const char *const *)s->urls, s->urls_count));
-		set(o, "sha256", or_null(s->sha256));
-		json_array_append_new(l, o);
+		json_array_append_new(l, json_pack("{s:s, s:o, s:o}", "name", s->name, "urls",
+						   json_from_strings(s->urls, s->urls_count), "sha256",
+						   json_filled(s->sha256)));
 	}
 	return l;
 }
@@ -36,12 +29,9 @@ static json_t *sources_json(const struct package_row *row)
 static json_t *patches_json(const struct plan *p)
 {
 	json_t *l = json_array();
-	for (size_t i = 0; i < p->patches_count; i++) {
-		json_t *o = json_object();
-		set(o, "name", json_string(p->patches[i].name));
-		set(o, "sha256", json_string(p->patches[i].sha256));
-		json_array_append_new(l, o);
-	}
+	for (size_t i = 0; i < p->patches_count; i++)
+		json_array_append_new(
+			l, json_pack("{s:s, s:s}", "name", p->patches[i].name, "sha256", p->patches[i].sha256));
 	return l;
 }
 
@@ -58,10 +48,10 @@ json_t *plan_json(const struct plan *p)
 	set(o, "local_label", json_string(p->local_label));
 	set(o, "platform", json_string(p->platform));
 	set(o, "python", json_string(p->python));
-	set(o, "cuda", or_null(p->cuda));
+	set(o, "cuda", json_filled(p->cuda));
 	set(o, "gpu", json_from_strlist(&p->gpu));
-	set(o, "isa", or_null(p->isa));
-	set(o, "blas", or_null(p->blas));
+	set(o, "isa", json_filled(p->isa));
+	set(o, "blas", json_filled(p->blas));
 	set(o, "cpu_flags", json_from_strlist(&p->cpu_flags));
 	set(o, "env", settings_json(&p->env));
 	set(o, "cmake", settings_json(&p->cmake));
@@ -74,16 +64,16 @@ json_t *plan_json(const struct plan *p)
 	set(o, "output_key", json_string(p->output_key));
 	set(o, "cache", settings_json(&p->cache));
 	set(o, "backend", json_string(p->package_row->backend));
-	set(o, "series", or_null(p->package_row->series));
-	set(o, "torch", or_null(p->torch));
-	set(o, "torch_version", or_null(p->torch_version));
+	set(o, "series", json_filled(p->package_row->series));
+	set(o, "torch", json_filled(p->torch));
+	set(o, "torch_version", json_filled(p->torch_version));
 	set(o, "sandbox", json_string(p->sandbox));
 	set(o, "elsewhere", json_boolean(p->elsewhere));
-	set(o, "cuda_libraries", or_null(p->cuda_libraries));
+	set(o, "cuda_libraries", json_filled(p->cuda_libraries));
 	set(o, "toolkit", p->toolkit ? toolkit_json(p->toolkit) : json_null());
 	set(o, "requires", json_from_strlist(&p->requires));
 	set(o, "advisories", json_from_strlist(&p->advisories));
-	set(o, "advised_release", or_null(p->advised));
+	set(o, "advised_release", json_filled(p->advised));
 	set(o, "runs_on", runs_on_json(&p->runs_on));
 	return o;
 }
@@ -98,7 +88,7 @@ static void explain(json_t *into, const struct plan *p, const struct settings *l
 		set(o, "rule", json_string(s->rule ? s->rule : s->file));
 		set(o, "from", json_string(settings_origin(s, a)));
 		set(o, "why", json_string(s->why));
-		set(o, "source", or_null(source));
+		set(o, "source", json_filled(source));
 		set(o, "checked", json_boolean(s->check || s->cache));
 		set(into, s->name, o);
 	}

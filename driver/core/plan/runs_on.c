@@ -258,12 +258,11 @@ json_t *runs_on_json(const struct runs_on *r)
 {
 	json_t *features = r->isa ? json_from_strings(r->isa->cpuinfo, r->isa->cpuinfo_count) : json_array();
 	json_t *o = json_pack("{s:o, s:s, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "platform",
-			      json_or_null(*r->platform ? r->platform : NULL), "python", r->python, "python_newer",
-			      r->python_newer, "glibc", json_or_null(*r->glibc ? r->glibc : NULL), "glibc_at_most",
-			      r->glibc_at_most, "isa", json_or_null(r->isa ? r->isa->name : NULL), "features", features,
-			      "processors", json_or_null(r->isa ? r->isa->cpus : NULL), "gpu",
-			      json_from_strlist(&r->gpu), "driver", json_or_null(*r->driver ? r->driver : NULL),
-			      "torch", json_or_null(*r->torch ? r->torch : NULL));
+			      json_filled(r->platform), "python", r->python, "python_newer", r->python_newer, "glibc",
+			      json_filled(r->glibc), "glibc_at_most", r->glibc_at_most, "isa",
+			      json_or_null(r->isa ? r->isa->name : NULL), "features", features, "processors",
+			      json_or_null(r->isa ? r->isa->cpus : NULL), "gpu", json_from_strlist(&r->gpu), "driver",
+			      json_filled(r->driver), "torch", json_filled(r->torch));
 	if (*r->musl)
 		json_object_set_new(o, "musl", json_string(r->musl));
 	return o;

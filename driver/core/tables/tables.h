@@ -79,6 +79,8 @@ const char *tables_source(const struct tables *t, const char *file);
 const struct blas_row *tables_blas(const struct tables *t, const char *name);
 /* tables_python_known: whether a release builds for a Python ("3.13"). */
 bool tables_python_known(const struct tables *t, const char *python);
+/* toggle_applies: whether this version of the package has the row's option. */
+bool toggle_applies(const struct toggle_row *row, const char *version);
 /* tables_toggle: the row that this version of the package has; version NULL takes any. */
 const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name,
 				       const char *version);

@@ -150,9 +150,8 @@ static int check_suffixes(const struct yaml_place *at, const struct gpu_row *row
 		if (version_cmp(s->cuda_min, row->cuda_min) < 0)
 			return row_bad(at, e, "suffix '%s' cannot be older than its target: %s before %s", s->suffix,
 				       s->cuda_min, row->cuda_min);
-		for (unsigned k = 0; k < i; k++)
-			if (strcmp(row->suffixes[k].suffix, s->suffix) == 0)
-				return row_bad(at, e, "suffix '%s' is listed twice", s->suffix);
+		if (text_search(s->suffix, row->suffixes, i, sizeof(*s)))
+			return row_bad(at, e, "suffix '%s' is listed twice", s->suffix);
 	}
 	return 0;
 }
@@ -208,14 +207,6 @@ static int check_part(const struct tables *t, const struct yaml_place *at, const
 	return 0;
 }
 
-static bool has_package(const struct layout_row *row, const char *package)
-{
-	for (unsigned i = 0; i < row->libraries_count; i++)
-		if (strcmp(row->libraries[i].package, package) == 0)
-			return true;
-	return false;
-}
-
 static int check_cuda_library(const struct tables *t, const char *file, const struct layout_row *layout,
 			      const struct cuda_library_row *row, struct err *e)
 {
@@ -227,12 +218,11 @@ static int check_cuda_library(const struct tables *t, const char *file, const st
 	if (row_first(&at, layout->libraries, sizeof(*row), offsetof(struct cuda_library_row, line), row, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < row->needs_count; i++)
-		if (!has_package(layout, row->needs[i]))
+		if (!text_search(row->needs[i], layout->libraries, layout->libraries_count, sizeof(*row)))
 			return row_bad(&at, e, "no package '%s' in layout '%s'", row->needs[i], layout->name);
-	bool known = !*row->part;
-	for (unsigned i = 0; i < t->parts_count; i++)
-		known = known || strcmp(t->parts[i].name, row->part) == 0;
-	return known ? 0 : row_bad(&at, e, "no part '%s' in this file", row->part);
+	if (*row->part && !text_search(row->part, t->parts, t->parts_count, sizeof(*t->parts)))
+		return row_bad(&at, e, "no part '%s' in this file", row->part);
+	return 0;
 }
 
 static int check_layout(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
@@ -356,9 +346,9 @@ unsigned tables_policy_minor(const char *policy)
 	return sscanf(policy, "2_%3u%n", &minor, &end) == 1 && policy[end] == '\0' ? minor : 0;
 }
 
-static int check_policy(const struct tables *t, const struct yaml_place *at, const struct policy_row *row,
-			struct err *e)
+static int check_policy(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
+	const struct policy_row *row = item;
 	unsigned minor = tables_policy_minor(row->policy);
 	if (!minor)
 		return row_bad(at, e, "policy '%s' is not of the form 2_N", row->policy);
@@ -370,33 +360,23 @@ static int check_policy(const struct tables *t, const struct yaml_place *at, con
 	return 0;
 }
 
-static int check_manylinux(const struct tables *t, const char *file, struct err *e)
+static int check_library(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
-	const struct manylinux_policy *p = &t->manylinux;
-	for (unsigned i = 0; i < p->policies_count; i++)
-		if (check_policy(t, &(struct yaml_place){file, p->policies[i].line}, &p->policies[i], e) < 0)
-			return -1;
-	for (unsigned i = 0; i < p->libraries_count; i++) {
-		const struct system_library_row *row = &p->libraries[i];
-		if (*row->since && !tables_policy_minor(row->since))
-			return row_bad(&(struct yaml_place){file, row->line}, e,
-				       "'since' of '%s' is not of the form 2_N", row->name);
-	}
+	const struct system_library_row *row = item;
+	(void)t;
+	if (*row->since && !tables_policy_minor(row->since))
+		return row_bad(at, e, "'since' of '%s' is not of the form 2_N", row->name);
 	return 0;
 }
 
-static int check_threads(const struct tables *t, const char *file, struct err *e)
+static int check_pool(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
-	for (unsigned i = 0; i < t->threads.pools_count; i++) {
-		const struct pool_row *row = &t->threads.pools[i];
-		const struct yaml_place at = {file, row->line};
-		if (row_first(&at, t->threads.pools, sizeof(*row), offsetof(struct pool_row, line), row, e) < 0)
-			return -1;
-		if (!row->libraries_count && !row->defines_count)
-			return row_bad(&at, e, "'%s' has neither 'libraries' nor 'defines'", row->name);
-		if (!row->defines_count && row->wants_count + row->without_count)
-			return row_bad(&at, e, "'%s' has 'wants' or 'without', but no 'defines'", row->name);
-	}
+	const struct pool_row *row = item;
+	(void)t;
+	if (!row->libraries_count && !row->defines_count)
+		return row_bad(at, e, "'%s' has neither 'libraries' nor 'defines'", row->name);
+	if (!row->defines_count && row->wants_count + row->without_count)
+		return row_bad(at, e, "'%s' has 'wants' or 'without', but no 'defines'", row->name);
 	return 0;
 }
 
@@ -427,6 +407,9 @@ static const struct kind {
 	KIND("needs.yaml", needs, struct need_row, false, check_need),
 	KIND("taken.yaml", taken, struct taken_row, false, check_taken),
 	KIND("torch_extensions.yaml", torch_extensions, struct package_row, false, tables_check_extension),
+	KIND("manylinux.yaml", manylinux.policies, struct policy_row, false, check_policy),
+	KIND("manylinux.yaml", manylinux.libraries, struct system_library_row, false, check_library),
+	KIND("threads.yaml", threads.pools, struct pool_row, true, check_pool),
 };
 
 static int check_kind(const struct tables *t, const struct kind *k, const char *file, struct err *e)
@@ -449,9 +432,6 @@ int tables_check(const struct tables *t, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (check_kind(t, &kinds[i], path_join(&a, t->dir, kinds[i].file), e) < 0)
 			return -1;
-	if (check_manylinux(t, path_join(&a, t->dir, "manylinux.yaml"), e) < 0 ||
-	    check_threads(t, path_join(&a, t->dir, "threads.yaml"), e) < 0)
-		return -1;
 	for (unsigned i = 0; i < t->releases_count; i++)
 		if (tables_check_release(t, &t->releases[i], e) < 0)
 			return -1;

@@ -21,11 +21,8 @@ const struct isa_row *tables_isa(const struct tables *t, const char *name)
 {
 	for (unsigned i = 0; i < t->isas_count; i++) {
 		const struct isa_row *row = &t->isas[i];
-		if (strcmp(row->name, name) == 0)
+		if (strcmp(row->name, name) == 0 || strings_contain(row->aliases, row->aliases_count, name))
 			return row;
-		for (unsigned k = 0; k < row->aliases_count; k++)
-			if (strcmp(row->aliases[k], name) == 0)
-				return row;
 	}
 	return NULL;
 }
@@ -38,9 +35,8 @@ const struct isa_group *tables_isa_group(const struct tables *t, const char *nam
 bool tables_python_known(const struct tables *t, const char *python)
 {
 	for (unsigned i = 0; i < t->releases_count; i++)
-		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
-			if (strcmp(t->releases[i].pythons[k], python) == 0)
-				return true;
+		if (strings_contain(t->releases[i].pythons, t->releases[i].pythons_count, python))
+			return true;
 	return false;
 }
 
@@ -83,6 +79,12 @@ const struct blas_row *tables_blas(const struct tables *t, const char *name)
 	return text_search(name, t->blas, t->blas_count, sizeof(*t->blas));
 }
 
+bool toggle_applies(const struct toggle_row *row, const char *version)
+{
+	return (!*row->since || version_cmp(version, row->since) >= 0) &&
+	       (!*row->until || version_cmp(version, row->until) < 0);
+}
+
 const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name,
 				       const char *version)
 {
@@ -90,8 +92,7 @@ const struct toggle_row *tables_toggle(const struct tables *t, const char *packa
 		const struct toggle_row *row = &t->toggles[i];
 		if (strcmp(row->name, name) != 0 || strcmp(row->package, package) != 0)
 			continue;
-		if (!version || ((!*row->since || version_cmp(version, row->since) >= 0) &&
-				 (!*row->until || version_cmp(version, row->until) < 0)))
+		if (!version || toggle_applies(row, version))
 			return row;
 	}
 	return NULL;
@@ -153,14 +154,10 @@ int tables_need_release(const struct tables *t, const char *name, const struct r
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0};
-	for (unsigned i = 0; i < t->releases_count; i++) {
-		if (strcmp(t->releases[i].name, name) == 0) {
-			*ret = &t->releases[i];
-			return 0;
-		}
+	*ret = text_search(name, t->releases, t->releases_count, sizeof(**ret));
+	for (unsigned i = 0; i < t->releases_count; i++)
 		strlist_ref(&known, &a, t->releases[i].name);
-	}
-	return unknown_version("release", name, &known, "", e);
+	return *ret ? 0 : unknown_version("release", name, &known, "", e);
 }
 
 int tables_need_toolkit(const struct tables *t, const char *version, const struct toolkit_row **ret, struct err *e)
@@ -169,11 +166,8 @@ int tables_need_toolkit(const struct tables *t, const char *version, const struc
 	struct strlist known = {0};
 	for (unsigned i = 0; i < t->toolkits_count; i++)
 		strlist_ref(&known, &a, t->toolkits[i].version);
-	const struct toolkit_row *row = tables_toolkit(t, version);
-	if (!row)
-		return unknown_version("CUDA toolkit", version, &known, "", e);
-	*ret = row;
-	return 0;
+	*ret = tables_toolkit(t, version);
+	return *ret ? 0 : unknown_version("CUDA toolkit", version, &known, "", e);
 }
 
 int tables_need_python(const struct tables *t, const char *python, struct err *e)

@@ -352,21 +352,13 @@ TOP(matrix, struct matrix_file, offsetof(struct matrix_file, line),
 
 /* clang-format on */
 
-/* Keys whose values no program reads but to print them. */
-static bool is_for_people(const char *key)
-{
-	static const char *const keys[] = {"why", "what", "note", "instead", "source", "sources"};
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (strcmp(keys[i], key) == 0)
-			return true;
-	return false;
-}
-
 static bool counts(const char *key, const char *const *keys)
 {
+	/* whose values no program reads but to print them */
+	static const char *const for_people[] = {"why", "what", "note", "instead", "source", "sources"};
 	while (keys && *keys && strcmp(*keys, key) != 0)
 		keys++;
-	return (!keys || *keys) && !is_for_people(key);
+	return (!keys || *keys) && !strings_contain(for_people, ARRAY_LEN(for_people), key);
 }
 
 static void put_text(const char *text, struct buf *out)

@@ -18,29 +18,19 @@ static const char *matrices_dir(const struct tables *t, struct arena *a)
 	return path_join(a, t->dir, "matrices");
 }
 
-struct collect {
-	struct arena *a;
-	struct strlist *names;
-};
-
-static int add_name(const char *rel, const struct stat *st, void *user, struct err *e)
-{
-	const struct collect *c = user;
-	(void)st;
-	(void)e;
-	if (path_has_suffix(rel, SUFFIX) && path_base(rel)[0] != '.')
-		strlist_ref(c->names, c->a, arena_strndup(c->a, rel, strlen(rel) - strlen(SUFFIX)));
-	return 0;
-}
-
 int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e)
 {
 	const char *dir = matrices_dir(t, a);
-	struct collect c = {.a = a, .names = ret};
+	struct strlist files = {0};
 	if (!fs_is_dir(TRUSTED, dir))
 		return 0;
-	if (fs_walk(TRUSTED, dir, add_name, &c, e) < 0)
+	if (fs_list_tree(TRUSTED, dir, a, &files, e) < 0)
 		return -1;
+	for (size_t i = 0; i < files.count; i++) {
+		const char *file = files.items[i];
+		if (path_has_suffix(file, SUFFIX) && path_base(file)[0] != '.')
+			strlist_ref(ret, a, arena_strndup(a, file, strlen(file) - strlen(SUFFIX)));
+	}
 	strlist_sort(ret);
 	return 0;
 }
@@ -150,11 +140,6 @@ static int settle_row(const struct loader *l, struct matrix_row *row, struct err
 	return settle_isas(l, row, e) < 0 || settle_gpus(l, row, e) < 0 || check_pythons(l, row, e) < 0 ? -1 : 0;
 }
 
-static void take_globs(struct strlist *ret, struct arena *a, const char *const *globs, unsigned count)
-{
-	strlist_refs(ret, a, globs, count);
-}
-
 static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret,
 		struct err *e);
 
@@ -162,8 +147,8 @@ static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err
 {
 	struct matrix_file *f = l->file;
 	const struct yaml_place at = {l->path, f->line};
-	take_globs(&m->only, l->a, f->only, f->only_count);
-	take_globs(&m->except, l->a, f->except, f->except_count);
+	strlist_refs(&m->only, l->a, f->only, f->only_count);
+	strlist_refs(&m->except, l->a, f->except, f->except_count);
 	if (*f->of) {
 		if (*f->release || f->rows_count || f->pythons_count)
 			return row_bad(&at, e, "a view of '%s' has no release, no pythons and no rows of its own",

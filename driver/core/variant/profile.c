@@ -5,16 +5,6 @@
 #define MPS_NAME "darwin-mps"
 #define NATIVE "native" /* made exact before it comes here (core/detect.h) */
 
-/* "did you mean 'x'? known: ..." */
-static int hint_known(const char *word, const struct strlist *candidates, const struct strlist *known, struct arena *a,
-		      struct err *e)
-{
-	const char *near = suggest_nearest(word, candidates->items, candidates->count);
-	if (near)
-		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(known, a, " "));
-	return err_hint(e, "known: %s", strlist_join(known, a, " "));
-}
-
 /* Letters and digits of a product's name, lower case: "geforcertx4090". */
 static char *plain(const char *name, struct arena *a)
 {
@@ -60,7 +50,9 @@ static int unknown_gpu(const struct tables *t, const char *word, struct arena *a
 		   *bare = dot ? arena_printf(a, "%.*s%s", (int)(dot - word), word, dot + 1) : word;
 	if (tables_gpu(t, bare))
 		return err_hint(e, "did you mean 'sm%s'?", bare);
-	return hint_product(t, word, "", a, e) ? -1 : hint_known(word, &newest, &known, a, e);
+	if (hint_product(t, word, "", a, e))
+		return -1;
+	return suggest_known(e, suggest_nearest(word, newest.items, newest.count), &known);
 }
 
 static int check_suffix(const struct gpu_row *row, const char *suffix, struct arena *a, struct err *e)
@@ -185,7 +177,7 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 	if (strcmp(text, NATIVE) == 0)
 		return err_hint(e, "only --profile takes it, for example --profile cpu-native: a variant's name means "
 				   "the same on every machine");
-	return hint_known(text, &known, &known, a, e);
+	return suggest_known(e, suggest_nearest(text, known.items, known.count), &known);
 }
 
 char *profile_gpu_name(const struct profile *p, struct arena *a)

@@ -76,7 +76,7 @@ static int read_blas(const struct reader *r, const struct yaml_tree *n, struct p
 	for (unsigned i = 0; i < r->t->blas_count; i++)
 		strlist_ref(&known, r->a, r->t->blas[i].name);
 	BAD(r, n, e, "unknown BLAS '%s'", name);
-	return err_hint(e, "known: %s", strlist_join(&known, r->a, " "));
+	return suggest_known(e, NULL, &known);
 }
 
 static int read_cflags(const struct reader *r, const struct yaml_tree *n, struct profile *p, struct err *e)

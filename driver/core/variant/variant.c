@@ -34,14 +34,12 @@ static int refuse_package(const char *name, struct arena *a, struct err *e)
 {
 	const char *first = arena_strndup(a, name, strcspn(name, "-"));
 	const char *near = suggest_nearest(first, tables_packages, TABLES_PACKAGES);
-	for (size_t i = 0; i < TABLES_PACKAGES; i++)
-		if (strcmp(first, tables_packages[i]) == 0) {
-			err_set(e, ERR_CONFIG, "no Python in variant '%s'", name);
-			return err_hint(e, "a variant is like %s-python313-cuda12_8-sm90-avx512", first);
-		}
+	if (strings_contain(tables_packages, TABLES_PACKAGES, first)) {
+		err_set(e, ERR_CONFIG, "no Python in variant '%s'", name);
+		return err_hint(e, "a variant is like %s-python313-cuda12_8-sm90-avx512", first);
+	}
 	err_set(e, ERR_CONFIG, "unknown package '%s' in variant '%s'", first, name);
-	return err_hint(e, "%s%s%s pytorch, torchvision or torchaudio", near ? "did you mean '" : "", near ? near : "",
-			near ? "'? it is one of" : "it is one of");
+	return suggest_hint(e, near, "it is one of pytorch, torchvision or torchaudio");
 }
 
 /* "313" -> "3.13", if a release builds for it. */
@@ -65,9 +63,9 @@ static int parse_python(const struct tables *t, const char *digits, const char *
 	const char *word = arena_printf(a, "python%s", digits);
 	const char *near = suggest_nearest(word, spelled.items, spelled.count);
 	err_set(e, ERR_CONFIG, "unknown Python '%s' in variant '%s'", word, name);
-	if (near && strlen(near) >= strlen(word) - (strchr(word, '.') != NULL)) /* 3.99 is not a slip for 3.9 */
-		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&spelled, a, " "));
-	return err_hint(e, "known: %s", strlist_join(&spelled, a, " "));
+	if (near && strlen(near) < strlen(word) - (strchr(word, '.') != NULL)) /* 3.99 is not a slip for 3.9 */
+		near = NULL;
+	return suggest_known(e, near, &spelled);
 }
 
 char *variant_toolkit_word(const char *version, struct arena *a)
@@ -92,11 +90,8 @@ static int parse_cuda(const struct tables *t, const char *word, const char *name
 		}
 		strlist_ref(&known, a, spelled);
 	}
-	const char *near = suggest_nearest(word, known.items, known.count);
 	err_set(e, ERR_CONFIG, "unknown toolkit '%s' in variant '%s'", word, name);
-	if (near)
-		return err_hint(e, "did you mean '%s'? known: %s", near, strlist_join(&known, a, " "));
-	return err_hint(e, "known: %s", strlist_join(&known, a, " "));
+	return suggest_known(e, suggest_nearest(word, known.items, known.count), &known);
 }
 
 /* What both forms end in: "[cuda12_8-]PROFILE". */
@@ -109,12 +104,8 @@ static int parse_rest(const struct tables *t, const char *rest, const char *name
 			return -1;
 		rest = dash + 1;
 	}
-	if (strchr(rest, '/')) {
-		err_set(e, ERR_CONFIG, "a path cannot stand in variant '%s'", name);
-		return err_hint(e, "give the file with --profile");
-	}
-	if (path_has_suffix(rest, ".yaml")) {
-		err_set(e, ERR_CONFIG, "a file cannot stand in variant '%s'", name);
+	if (strchr(rest, '/') || path_has_suffix(rest, ".yaml")) {
+		err_set(e, ERR_CONFIG, "a %s cannot stand in variant '%s'", strchr(rest, '/') ? "path" : "file", name);
 		return err_hint(e, "give the file with --profile");
 	}
 	if (profile_load(t, rest, a, &v->profile, e) < 0)
@@ -146,11 +137,10 @@ static int parse_old(const struct tables *t, const char *name, struct arena *a, 
 	size_t digits = old_digits(name);
 	const char *package = name + strlen(OLD) + digits + strlen(PACKAGES);
 	const char *word = arena_strndup(a, package, strcspn(package, "-"));
-	for (size_t i = 0; i < TABLES_PACKAGES; i++)
-		if (strcmp(tables_packages[i], word) == 0)
-			v->package = tables_packages[i];
-	if (!v->package)
+	const size_t rank = tables_package_rank(word);
+	if (rank == TABLES_PACKAGES)
 		return refuse_package(package, a, e);
+	v->package = tables_packages[rank];
 	if (parse_python(t, arena_strndup(a, name + strlen(OLD), digits), name, a, &v->python, e) < 0)
 		return -1;
 	package += strlen(word);

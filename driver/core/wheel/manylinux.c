@@ -39,9 +39,8 @@ bool manylinux_versioned(const struct manylinux_policy *p, const char *soname)
 static bool row_takes_version(const struct policy_row *row, const char *version)
 {
 	size_t len = strcspn(version, "_");
-	for (size_t i = 0; i < row->also_count; i++)
-		if (strcmp(row->also[i], version) == 0)
-			return true;
+	if (strings_contain(row->also, row->also_count, version))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
 		if (strlen(prefixes[i]) != len || memcmp(prefixes[i], version, len) != 0 || version[len] == '\0')
 			continue;
@@ -163,34 +162,24 @@ int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos
 	return 0;
 }
 
-struct tag_scan {
-	const char *dir;
-	struct arena *arena;
-	struct elf_info *infos;
-	size_t cap;
-	struct strlist names;
-};
-
-static int scan_file(const char *rel, const struct stat *st, void *user, struct err *e)
-{
-	struct tag_scan *s = user;
-	const char *path = path_join(s->arena, s->dir, rel);
-	(void)st;
-	s->infos = arena_room(s->arena, s->infos, s->names.count, &s->cap, 64, sizeof(*s->infos));
-	int rc = elf_try(path, 0, s->arena, &s->infos[s->names.count], e);
-	if (rc > 0)
-		strlist_add(&s->names, s->arena, rel);
-	return rc < 0 ? -1 : 0;
-}
-
 int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, struct arena *a, char **ret_tag,
 			  struct err *e)
 {
-	struct tag_scan s = {.dir = dir, .arena = a};
+	struct strlist files = {0}, names = {0};
+	struct elf_info *infos = NULL;
+	size_t cap = 0;
 	char *why;
-	if (fs_walk(TRUSTED, dir, scan_file, &s, e) < 0)
+	if (fs_list_tree(TRUSTED, dir, a, &files, e) < 0)
 		return -1;
-	return manylinux_tag(p, s.infos, s.names.items, s.names.count, a, ret_tag, &why, e);
+	for (size_t i = 0; i < files.count; i++) {
+		infos = arena_room(a, infos, names.count, &cap, 64, sizeof(*infos));
+		int rc = elf_try(path_join(a, dir, files.items[i]), 0, a, &infos[names.count], e);
+		if (rc < 0)
+			return -1;
+		if (rc > 0)
+			strlist_ref(&names, a, files.items[i]);
+	}
+	return manylinux_tag(p, infos, names.items, names.count, a, ret_tag, &why, e);
 }
 
 unsigned manylinux_glibc(const char *tag)

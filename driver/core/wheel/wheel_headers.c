@@ -209,14 +209,10 @@ int wheel_requires_python(const char *range, const char *python, struct arena *a
 	unsigned fits = 0;
 	strlist_split(&clauses, a, range, ",");
 	for (size_t i = 0; i < clauses.count; i++) {
-		const char *clause = clauses.items[i] + strspn(clauses.items[i], " \t\r\n");
-		size_t len = strlen(clause);
-		while (len && strchr(" \t\r\n", clause[len - 1]))
-			len--;
-		const char *one = len ? plain_clause(arena_strndup(a, clause, len), a) : "";
+		const char *clause = trimmed(a, clauses.items[i], clauses.items[i] + strlen(clauses.items[i]));
+		const char *one = *clause ? plain_clause(clause, a) : "";
 		if (!one)
-			return err_set(e, ERR_INTEGRITY, "'%.*s' is not a version specifier of PEP 440", (int)len,
-				       clause);
+			return err_set(e, ERR_INTEGRITY, "'%s' is not a version specifier of PEP 440", clause);
 		if (*one)
 			strlist_ref(&plain, a, one);
 	}
