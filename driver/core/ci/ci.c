@@ -181,14 +181,6 @@ static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char 
 	strlist_once(&p->jobs[at].variants, a, variant);
 }
 
-static bool has_id(const struct ci_plan *p, size_t count, const char *id)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(p->jobs[i].id, id) == 0)
-			return true;
-	return false;
-}
-
 static void add_words(struct strlist *to, struct arena *a, const char *option, const char *value)
 {
 	if (!value)
@@ -201,9 +193,8 @@ static void add_words(struct strlist *to, struct arena *a, const char *option, c
 static void name_job(struct ci_plan *p, size_t at, bool places, struct arena *a)
 {
 	struct ci_job *j = &p->jobs[at];
-	struct strlist quoted = {0};
 	j->id = j->variants.items[0];
-	if (has_id(p, at, j->id))
+	if (text_search(j->id, p->jobs, at, sizeof(*p->jobs)))
 		j->id = arena_printf(a, "%s-%s", j->id, j->release);
 	if (j->shards)
 		j->id = arena_printf(a, "%s-shard-%.*s-of-%u", j->id, (int)strcspn(j->shard, "/"), j->shard, j->shards);
@@ -218,9 +209,7 @@ static void name_job(struct ci_plan *p, size_t at, bool places, struct arena *a)
 		add_words(&j->argv, a, "--cache", p->store);
 		add_words(&j->argv, a, "--out", p->out);
 	}
-	for (size_t i = 0; i < j->argv.count; i++)
-		strlist_ref(&quoted, a, shell_quoted(j->argv.items[i], a));
-	j->command = strlist_join(&quoted, a, " ");
+	j->command = shell_line(j->argv.items, j->argv.count, a);
 }
 
 int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
@@ -256,17 +245,19 @@ char *ci_build(const struct ci_plan *p, const char *format, struct arena *a)
 			    p->remote ? p->remote : ci_format(p->tables, format)->cache);
 }
 
-const char *const *ci_install(const struct ci_plan *p)
+struct strlist ci_install(const struct ci_plan *p, struct arena *a)
 {
 	static const char *const lines[] = {"ci/install-packages", "cmake --preset release -DPTBUILD_TESTS=OFF",
 					    "cmake --build --preset release",
-					    "cmake --install build --prefix /usr/local", NULL};
-	return p->image ? NULL : lines;
+					    "cmake --install build --prefix /usr/local"};
+	struct strlist out = {0};
+	strlist_refs(&out, a, lines, p->image ? 0 : ARRAY_LEN(lines));
+	return out;
 }
 
 json_t *ci_labels(const struct ci_runner_row *r)
 {
-	return json_from_strlist(&(struct strlist){.items = r->labels, .count = r->labels_count});
+	return json_from_strings(r->labels, r->labels_count);
 }
 
 static bool is_count(const char *s)
@@ -355,8 +346,6 @@ const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *for
 
 const char *ci_action(const struct ci_tables *t, const char *name, struct arena *a)
 {
-	for (unsigned i = 0; i < t->actions_count; i++)
-		if (strcmp(t->actions[i].name, name) == 0)
-			return arena_printf(a, "%s@%s", t->actions[i].uses, t->actions[i].commit);
-	return NULL;
+	const struct ci_action_row *r = text_search(name, t->actions, t->actions_count, sizeof(*r));
+	return r ? arena_printf(a, "%s@%s", r->uses, r->commit) : NULL;
 }

@@ -63,6 +63,7 @@ struct ci_choice { /* one variant that is to be built */
 /* One job: PyTorch with what is built against it, or a companion alone, all for one profile,
  * Python, toolkit and release. */
 struct ci_job {
+	const char *id;          /* one of its own in the plan: its first variant */
 	struct strlist variants; /* in the order they are built */
 	const char *release;
 	const char *python;
@@ -83,7 +84,6 @@ struct ci_job {
 	unsigned shards; /* of how many it is one; 0 else */
 	bool shares;     /* it has a PyTorch whose build can be divided */
 	const struct ci_runner_row *runner;
-	const char *id;           /* one of its own in the plan: its first variant */
 	struct strlist argv;      /* the build; its paths are those that the user gave */
 	const char *command;      /* the same for a shell */
 	unsigned cpus;            /* what it may use: set by the caller */
@@ -125,10 +125,10 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 		CI_STORE "/compiled", CI_STORE "/format"                                                               \
 	}
 /* ci_build: the arguments of 'ptbuild build' beside variants and release. ci_install: the lines
- * that install ptbuild in a Debian from the checkout of its source; NULL where the image has it.
+ * that install ptbuild in a Debian from the checkout of its source; none where the image has it.
  * ci_labels: of a runner, as an array (new reference). */
 char *ci_build(const struct ci_plan *p, const char *format, struct arena *a);
-const char *const *ci_install(const struct ci_plan *p);
+struct strlist ci_install(const struct ci_plan *p, struct arena *a);
 json_t *ci_labels(const struct ci_runner_row *r);
 
 /* The whole document for the service (new references). ci_json is ptbuild's own form: all that

@@ -42,13 +42,11 @@ static json_t *job_json(const struct ci_plan *p, const struct ci_job *j)
 			  "isa", *j->isa ? j->isa : NULL, "platform", j->platform, "cpu_cache", j->cpu_cache,
 			  "gpu_cache", *j->gpu_cache ? j->gpu_cache : NULL, "makes_cpu", j->makes_cpu, "makes_gpu",
 			  j->makes_gpu, "runs_on", ci_labels(j->runner), "command", json_or_null(j->command));
-	json_t *more = json_pack("{s:o, s:i, s:I, s:I, s:o}", "argv", json_from_strlist(&j->argv), "cpus", (int)j->cpus,
-				 "memory_bytes", (json_int_t)j->memory, "seconds", (json_int_t)j->seconds, "outputs",
-				 outputs_of(p, j));
-	json_object_update(doc, more);
+	json_object_update_new(doc, json_pack("{s:o, s:i, s:I, s:I, s:o}", "argv", json_from_strlist(&j->argv), "cpus",
+					      (int)j->cpus, "memory_bytes", (json_int_t)j->memory, "seconds",
+					      (json_int_t)j->seconds, "outputs", outputs_of(p, j)));
 	if (*j->shard)
 		json_object_set_new(doc, "shard", json_string(j->shard));
-	json_decref(more);
 	return doc;
 }
 
@@ -80,13 +78,12 @@ static const char *array_options(const struct ci_job *j, struct arena *a)
 
 bool ci_is_sbatch_label(const char *label)
 {
-	static const char *const options[] = {"account",   "constraint", "exclude",     "gres", "licenses", "nodelist",
-					      "partition", "qos",        "reservation", "tmp",  NULL};
+	static const char *const options[] = {"account",  "constraint", "exclude", "gres",        "licenses",
+					      "nodelist", "partition",  "qos",     "reservation", "tmp"};
+	AUTO_ARENA struct arena a = {0};
 	const char *equals = strchr(label, '=');
-	for (size_t i = 0; equals && options[i]; i++)
-		if (strncmp(label, options[i], (size_t)(equals - label)) == 0 && !options[i][equals - label])
-			return true;
-	return false;
+	return equals &&
+	       strings_contain(options, ARRAY_LEN(options), arena_strndup(&a, label, (size_t)(equals - label)));
 }
 
 static void put_waves(const struct ci_plan *p, struct arena *a, struct buf *out)
@@ -141,10 +138,8 @@ int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e)
 	buf_printf(out, ")\njob() { # ID\n\tcase $1 in\n");
 	for (size_t i = 0; i < p->count; i++) {
 		const struct ci_job *j = &p->jobs[i];
-		buf_printf(out, "\t%s) argv=(", shell_quoted(j->id, &a));
-		for (size_t k = 1; k < j->argv.count; k++)
-			buf_printf(out, "%s%s", k > 1 ? " " : "", shell_quoted(j->argv.items[k], &a));
-		buf_printf(out, ") ;;\n");
+		buf_printf(out, "\t%s) argv=(%s) ;;\n", shell_quoted(j->id, &a),
+			   shell_line(j->argv.items + 1, j->argv.count - 1, &a));
 	}
 	buf_printf(out, "\t*) fail \"no job '$1'\" ;;\n\tesac\n}\n");
 	put_waves(p, &a, out);

@@ -24,16 +24,12 @@ static void add_run(const struct steps *s, const char *name, const char *script)
 
 static void add_install(const struct steps *s)
 {
-	const char *const *lines = ci_install(s->p);
-	struct strlist script = {0};
-	if (lines || s->p->checkout)
-		add_action(s, lines ? "source of ptbuild" : "files that the builds name", "checkout", NULL,
+	const struct strlist lines = ci_install(s->p, s->a);
+	if (lines.count || s->p->checkout)
+		add_action(s, lines.count ? "source of ptbuild" : "files that the builds name", "checkout", NULL,
 			   json_pack("{s:b}", "persist-credentials", 0));
-	if (!lines)
-		return;
-	for (; *lines; lines++)
-		strlist_ref(&script, s->a, *lines);
-	add_run(s, "install ptbuild", strlist_join(&script, s->a, "\n"));
+	if (lines.count)
+		add_run(s, "install ptbuild", strlist_join(&lines, s->a, "\n"));
 }
 
 /* A cache cannot be overwritten, so each run has a name of its own and takes the newest of the others. Two dashes end

@@ -17,17 +17,13 @@ static json_t *cache(const char *key, bool keep)
 /* What all jobs have. No dependencies: wheels of other jobs are not needed. */
 static json_t *template(const struct ci_plan *p, struct arena *a)
 {
-	const char *const *lines = ci_install(p);
+	const struct strlist lines = ci_install(p, a);
 	const struct ci_format_row *f = ci_format(p->tables, "gitlab");
 	json_t *t = json_pack("{s:s, s:s, s:[], s:{s:[s]}}", "image", p->image ? p->image : p->tables->image, "timeout",
 			      arena_printf(a, "%s minutes", f->minutes), "dependencies", "artifacts", "paths",
 			      "dist/*.whl*");
-	json_t *script = json_array();
-	for (; lines && *lines; lines++)
-		json_array_append_new(script, json_string(*lines));
-	if (json_array_size(script))
-		json_object_set(t, "before_script", script);
-	json_decref(script);
+	if (lines.count)
+		json_object_set_new(t, "before_script", json_from_strlist(&lines));
 	return t;
 }
 
@@ -45,14 +41,13 @@ static json_t *build_job(const struct ci_plan *p, const struct ci_job *j, struct
 		json_pack("{s:s, s:s, s:s*, s:o, s:[s], s:s*}", "extends", TEMPLATE, "stage", stage(j->wave, a),
 			  "timeout", *j->runner->minutes ? arena_printf(a, "%s minutes", j->runner->minutes) : NULL,
 			  "tags", ci_labels(j->runner), "script", script, "when", j->wave > 1 ? "always" : NULL);
-	json_t *caches = json_array();
+	AUTO_JSON json_t *caches = json_array();
 	if (!p->remote)
 		json_array_append_new(caches, cache(j->cpu_cache, j->makes_cpu));
 	if (!p->remote && *j->gpu_cache)
 		json_array_append_new(caches, cache(j->gpu_cache, j->makes_gpu));
 	if (json_array_size(caches))
 		json_object_set(job, "cache", caches);
-	json_decref(caches);
 	return job;
 }
 
@@ -61,11 +56,9 @@ static json_t *index_job(const struct ci_plan *p, struct arena *a)
 {
 	json_t *job = template(p, a);
 	json_object_del(job, "dependencies");
-	json_t *more =
-		json_pack("{s:s, s:o, s:s, s:[s], s:{s:[s]}}", "stage", "index", "tags", ci_labels(p->jobs[0].runner),
-			  "when", "always", "script", "ptbuild index dist", "artifacts", "paths", "dist");
-	json_object_update(job, more);
-	json_decref(more);
+	json_object_update_new(job, json_pack("{s:s, s:o, s:s, s:[s], s:{s:[s]}}", "stage", "index", "tags",
+					      ci_labels(p->jobs[0].runner), "when", "always", "script",
+					      "ptbuild index dist", "artifacts", "paths", "dist"));
 	return job;
 }
 

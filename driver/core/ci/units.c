@@ -78,11 +78,6 @@ int units_read(const struct tables *t, const char *path, struct arena *a, struct
 	return 0;
 }
 
-static const struct compile_unit *find_unit(const struct configured_tree *t, const char *key)
-{
-	return text_find(key, t->units, t->count, sizeof(*t->units));
-}
-
 /* What two trees differ in: a set of enum unit_depends. */
 static unsigned differ_in(const struct profile *x, const struct profile *y)
 {
@@ -102,7 +97,7 @@ struct comparing {
 static bool find_everywhere(struct comparing *c, const char *key)
 {
 	for (size_t i = 0; i < c->count; i++) {
-		c->units[i] = find_unit(&c->trees[i], key);
+		c->units[i] = text_find(key, c->trees[i].units, c->trees[i].count, sizeof(**c->units));
 		if (!c->units[i])
 			return false;
 	}

@@ -426,11 +426,6 @@ static void check_system(struct detecting *c)
 			     h->glibc, r->name, oldest);
 }
 
-static bool is_mac(const struct hardware *h)
-{
-	return strstr(h->platform, "-darwin") != NULL;
-}
-
 static void choose_mac(struct detecting *c)
 {
 	struct detected *d = c->d;
@@ -509,7 +504,7 @@ int detect_choose(const struct tables *t, const struct hardware_facts *f, const 
 	const struct release_row *known;
 	if (release && tables_need_release(t, release, &known, e) < 0)
 		return -1;
-	if (is_mac(h))
+	if (strstr(h->platform, "-darwin"))
 		choose_mac(&c);
 	else
 		choose_linux(&c);

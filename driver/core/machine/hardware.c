@@ -183,10 +183,8 @@ static const char *version_of(const char *name)
 static bool is_interpreter(const char *path)
 {
 	char magic[4] = {0};
-	int fd = access(path, X_OK) == 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	AUTO_FD int fd = access(path, X_OK) == 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 	ssize_t n = fd < 0 ? -1 : read(fd, magic, sizeof(magic));
-	if (fd >= 0)
-		close(fd);
 	return n == (ssize_t)sizeof(magic) && memcmp(magic, "#!", 2) != 0;
 }
 

@@ -71,7 +71,6 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 	*tools = (struct toolchain){.tools = ccache,
 				    .count = 1,
 				    .text = strlist_join(&known, a, "\n"),
-				    .root_id = q->root->id,
 				    .fingerprint = q->root->fingerprint};
 	struct plan_request request = {.toolchain = tools, .sandbox = q->sandbox, .without_walls = q->without_walls};
 	struct plan_context c = {.tables = t, .request = &request, .arena = a, .release = release, .package = row};

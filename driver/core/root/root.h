@@ -17,7 +17,7 @@ struct root {
 	char fingerprint[65];
 };
 
-/* root_open: `dir` NULL or "/" is the host. ERR_SYSTEM if it has no usr/bin. */
+/* root_open: `dir` NULL or "/" is the host. ERR_USAGE if it has no usr/bin. */
 int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e) MUST_CHECK;
 /* root_world_fix: what to do where a world of the store lacks something: it is read-only and others
  * share it. NULL for any other root, a copy of a world too. */

@@ -29,7 +29,7 @@ static int leave_keyring(struct sandbox_entry *n)
 static int raise_oom_score(struct sandbox_entry *n)
 {
 	char text[16] = "";
-	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT || errno == EACCES ? 0 : failed(n, "cannot open /proc/self/oom_score_adj");
 	ssize_t got = read(fd, text, sizeof(text) - 1);
@@ -37,9 +37,7 @@ static int raise_oom_score(struct sandbox_entry *n)
 	for (ssize_t i = 0; i < got && text[0] != '-' && text[i] >= '0' && text[i] <= '9'; i++)
 		now = now * 10 + (text[i] - '0');
 	int len = snprintf(text, sizeof(text), "%d", now > n->oom_score ? now : n->oom_score);
-	bool done = write(fd, text, (size_t)len) == len;
-	(void)close(fd);
-	return done ? 0 : failed(n, "cannot write /proc/self/oom_score_adj");
+	return write(fd, text, (size_t)len) == len ? 0 : failed(n, "cannot write /proc/self/oom_score_adj");
 }
 
 static int limit(struct sandbox_entry *n, int what, uint64_t to)
@@ -71,10 +69,8 @@ static int open_name_space(uid_t user)
 	int len = snprintf(text, sizeof(text), "0 %u 1\n", user);
 	for (size_t i = 0; pid > 0 && i < ARRAY_LEN(maps); i++) {
 		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, maps[i]);
-		int map = open(path, O_WRONLY | O_CLOEXEC);
+		AUTO_FD int map = open(path, O_WRONLY | O_CLOEXEC);
 		done = done && map >= 0 && write(map, text, (size_t)len) == len;
-		if (map >= 0)
-			(void)close(map);
 	}
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	if (pid > 0 && done)
@@ -91,14 +87,11 @@ static int open_name_space(uid_t user)
 static int mount_mapped(int source, const char *place, int space)
 {
 	struct mount_attr map = {.attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY, .userns_fd = (uint64_t)space};
-	int tree = open_tree(source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+	AUTO_FD int tree = open_tree(source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 	if (tree < 0)
 		return -1;
 	int rc = mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &map, sizeof(map));
-	if (rc == 0)
-		rc = move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH);
-	(void)close(tree);
-	return rc;
+	return rc < 0 ? rc : move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH);
 }
 
 /* Mounts each source where the user can reach it, whatever directories of root's it lies in (/root). All are opened
@@ -106,7 +99,7 @@ static int mount_mapped(int source, const char *place, int space)
 static int stage(struct sandbox_entry *n)
 {
 	char link[32];
-	int space = open_name_space(n->user);
+	AUTO_FD int space = open_name_space(n->user);
 	n->at = n->count;
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return failed(n, "cannot make a mount name space");
@@ -131,8 +124,6 @@ static int stage(struct sandbox_entry *n)
 			return failed(n, "cannot mount");
 		(void)close(fd);
 	}
-	if (space >= 0)
-		(void)close(space);
 	return 0;
 }
 

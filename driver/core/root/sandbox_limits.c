@@ -1,6 +1,6 @@
 #include "core/root/sandbox_parts.h"
 
-#include <math.h>
+#include <inttypes.h>
 
 #include "base/sys/fs.h"
 #include "base/sys/machine.h"
@@ -36,9 +36,15 @@ struct run_limits sandbox_limits(const struct run *run)
 	return l;
 }
 
-static int stop(struct err *e, const char *option, const char *text)
+/* "stopped: ..."; the option allows more. */
+__attribute__((format(printf, 3, 4))) static int stop(struct err *e, const char *option, const char *fmt, ...)
 {
-	err_set(e, ERR_BUILD, "%s", text);
+	AUTO_BUF struct buf text = {0};
+	va_list ap;
+	va_start(ap, fmt);
+	buf_vprintf(&text, fmt, ap);
+	va_end(ap);
+	err_set(e, ERR_BUILD, "stopped: %s", buf_cstr(&text));
 	return err_hint(e, "if that is right, allow it more: %s", option);
 }
 
@@ -49,20 +55,13 @@ static double mib(uint64_t bytes)
 
 static int check_output(const struct sandbox_watch *w, double now, struct err *e)
 {
-	char text[200];
 	const struct run_limits *l = &w->limits;
-	if (w->output > l->log) {
-		snprintf(text, sizeof(text), "stopped: it wrote more than %.1f MiB of output", mib(l->log));
-		return stop(e, "--max-log SIZE", text);
-	}
-	if (now - w->said > (double)l->silence) {
-		snprintf(text, sizeof(text), "stopped: it wrote nothing for %llu s", (unsigned long long)l->silence);
-		return stop(e, "--max-silence TIME", text);
-	}
-	if (now - w->started > (double)l->time) {
-		snprintf(text, sizeof(text), "stopped: it ran for more than %llu s", (unsigned long long)l->time);
-		return stop(e, "--max-time TIME", text);
-	}
+	if (w->output > l->log)
+		return stop(e, "--max-log SIZE", "it wrote more than %.1f MiB of output", mib(l->log));
+	if (now - w->said > (double)l->silence)
+		return stop(e, "--max-silence TIME", "it wrote nothing for %" PRIu64 " s", l->silence);
+	if (now - w->started > (double)l->time)
+		return stop(e, "--max-time TIME", "it ran for more than %" PRIu64 " s", l->time);
 	return 0;
 }
 
@@ -72,17 +71,15 @@ static int check_processes(const struct sandbox_watch *w, pid_t pid, struct err 
 	struct proctree_item *items;
 	size_t count;
 	uint64_t tasks = 0, resident = 0, own = 0;
-	char text[200];
 	proctree_read(pid, &a, &items, &count);
 	for (size_t i = 0; i < count; i++) {
 		tasks += items[i].threads > 0 ? (uint64_t)items[i].threads : 1;
 		resident += items[i].rss_bytes;
 	}
-	if (tasks > w->limits.processes) {
-		snprintf(text, sizeof(text), "stopped: it ran %llu processes and threads at once, and %llu are allowed",
-			 (unsigned long long)tasks, (unsigned long long)w->limits.processes);
-		return stop(e, "--max-processes N", text);
-	}
+	if (tasks > w->limits.processes)
+		return stop(e, "--max-processes N",
+			    "it ran %" PRIu64 " processes and threads at once, and %" PRIu64 " are allowed", tasks,
+			    w->limits.processes);
 	if (resident <= w->limits.memory)
 		return 0;
 	/* Shared pages were counted for each process. */
@@ -90,9 +87,8 @@ static int check_processes(const struct sandbox_watch *w, pid_t pid, struct err 
 		own += proctree_own(items[i].pid);
 	if (own <= w->limits.memory)
 		return 0;
-	snprintf(text, sizeof(text), "stopped: it took %.0f MiB of memory, and %.0f are allowed", mib(own),
-		 mib(w->limits.memory));
-	return stop(e, "--max-memory SIZE", text);
+	return stop(e, "--max-memory SIZE", "it took %.0f MiB of memory, and %.0f are allowed", mib(own),
+		    mib(w->limits.memory));
 }
 
 /* The tree is measured when the disk has lost about as much as it may hold, and now and then, since others give room
@@ -101,17 +97,15 @@ static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 {
 	uint64_t now = 0, held = 0, size = 0;
 	const char *where = NULL;
-	struct err ignored = {0}, why = {0};
-	char text[400];
+	struct err why = {0};
 	for (size_t i = 0; i < w->sandbox->count && !where; i++)
 		if (w->sandbox->ops[i].type == SANDBOX_RW)
 			where = w->sandbox->ops[i].source;
-	if (!where || fs_free_bytes(where, &now, &ignored) < 0)
+	if (!where || fs_free_bytes(where, &now, ERR_IGNORED) < 0)
 		return 0;
 	if (w->keep_free && now < w->keep_free) {
-		snprintf(text, sizeof(text), "stopped: less than %.0f MiB are left on the disk of '%.200s'",
-			 mib(w->keep_free), where);
-		err_set(e, ERR_SYSTEM, "%s", text);
+		err_set(e, ERR_SYSTEM, "stopped: less than %.0f MiB are left on the disk of '%s'", mib(w->keep_free),
+			where);
 		return err_hint(e, "make room; a build that may fill the disk is given a number: --max-disk SIZE");
 	}
 	if (!w->asked.disk || (now + w->asked.disk / 2 > w->free_before && at < w->disk_at))
@@ -120,18 +114,15 @@ static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 		if (w->sandbox->ops[i].type != SANDBOX_RW)
 			continue;
 		/* A directory that cannot be read must not hide files from the limit. */
-		if (fs_tree_size(w->sandbox->ops[i].source, &size, &why) < 0) {
-			snprintf(text, sizeof(text), "stopped: what it wrote cannot be measured: %.300s", why.msg);
-			return stop(e, "--max-disk SIZE", text);
-		}
+		if (fs_tree_size(w->sandbox->ops[i].source, &size, &why) < 0)
+			return stop(e, "--max-disk SIZE", "what it wrote cannot be measured: %s", why.msg);
 		held += size;
 	}
 	w->disk_at = at + DISK_S + 20 * (log_seconds() - at);
 	if (held <= w->asked.disk)
 		return 0;
-	snprintf(text, sizeof(text), "stopped: what it wrote takes %.0f MiB, and %.0f are allowed", mib(held),
-		 mib(w->asked.disk));
-	return stop(e, "--max-disk SIZE", text);
+	return stop(e, "--max-disk SIZE", "what it wrote takes %.0f MiB, and %.0f are allowed", mib(held),
+		    mib(w->asked.disk));
 }
 
 static int on_tick(pid_t pid, void *user, struct err *e)

@@ -158,6 +158,8 @@ static int refuse_calls(scmp_filter_ctx f)
 
 int seccomp_filter(struct err *e)
 {
+	static int (*const parts[])(scmp_filter_ctx f) = {refuse_calls, refuse_families, refuse_name_spaces,
+							  refuse_modes, refuse_new};
 	AUTO_FD int fd = os_memory_file();
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
 	int rc = fd < 0 || !f ? -ENOMEM : 0;
@@ -167,16 +169,8 @@ int seccomp_filter(struct err *e)
 	/* A tree of comparisons in the place of a row of a hundred. */
 	if (rc == 0)
 		rc = seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	if (rc == 0)
-		rc = refuse_calls(f);
-	if (rc == 0)
-		rc = refuse_families(f);
-	if (rc == 0)
-		rc = refuse_name_spaces(f);
-	if (rc == 0)
-		rc = refuse_modes(f);
-	if (rc == 0)
-		rc = refuse_new(f);
+	for (size_t i = 0; i < ARRAY_LEN(parts) && rc == 0; i++)
+		rc = parts[i](f);
 	if (rc == 0)
 		rc = seccomp_export_bpf(f, fd);
 	if (f)

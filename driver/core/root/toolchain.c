@@ -112,7 +112,6 @@ static int find_tools(const struct root *root, struct arena *a, struct toolchain
 	t->count = ARRAY_LEN(known);
 	t->tools = arena_array(a, t->count, sizeof(*t->tools));
 	t->root = root;
-	t->root_id = root->id;
 	t->fingerprint = arena_strdup(a, root->fingerprint);
 	if (root_glibc(root, a, &t->glibc, e) < 0)
 		return -1;

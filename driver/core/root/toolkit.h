@@ -20,7 +20,6 @@ struct toolchain {
 	/* for the compile key: "gcc: gcc (Debian 14.2.0-19) 14.2.0\n..." sorted, of the tools that
 	 * change compiled bytes; nvcc is in the toolkit's text */
 	const char *text;
-	const char *root_id;     /* root.id */
 	const char *fingerprint; /* of the root */
 	const char *glibc;       /* of the root, in no key; "" unknown */
 };

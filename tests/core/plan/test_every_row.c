@@ -96,7 +96,7 @@ static const char *answer(const struct tables *t, const struct ask *q, struct ar
 	struct err e = {0};
 	const struct plan *p = NULL;
 	struct tool gcc = {.name = "gcc", .path = "/usr/bin/gcc", .version = q->gcc, .id = ""};
-	struct toolchain tools = {.tools = &gcc, .count = 1, .text = "", .root_id = "", .fingerprint = ""};
+	struct toolchain tools = {.tools = &gcc, .count = 1, .text = "", .fingerprint = ""};
 	if (q->taken)
 		return answer_taken(t, q, ret);
 	if (variant_parse(t, q->variant, &a, &v, &e) < 0)

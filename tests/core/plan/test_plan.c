@@ -590,7 +590,7 @@ static void a_root_whose_gcc_is_too_old_for_the_instruction_set(void **state)
 {
 	struct fixture *f = *state;
 	struct tool gcc = {.name = "gcc", .path = "/usr/bin/gcc", .version = "8.3.0", .id = ""};
-	const struct toolchain l = {.tools = &gcc, .count = 1, .text = "", .root_id = "", .fingerprint = ""};
+	const struct toolchain l = {.tools = &gcc, .count = 1, .text = "", .fingerprint = ""};
 	struct isa_row isa = f->s.isas[2];
 	isa.gcc_min = "10";
 	f->v.profile.isa = &isa;

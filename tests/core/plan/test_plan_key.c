@@ -186,15 +186,13 @@ static void change_prepare(struct fixture *f)
 
 static void change_toolchain(struct fixture *f)
 {
-	static const struct toolchain tc = {
-		.text = "gcc: 14.2.0\nninja: 1.12\n", .root_id = "debian 13", .fingerprint = SHA_A};
+	static const struct toolchain tc = {.text = "gcc: 14.2.0\nninja: 1.12\n", .fingerprint = SHA_A};
 	f->q.toolchain = &tc;
 }
 
 static void change_root(struct fixture *f)
 {
-	static const struct toolchain tc = {
-		.text = "gcc: 14.2.0\nninja: 1.12\n", .root_id = "debian 13", .fingerprint = SHA_B};
+	static const struct toolchain tc = {.text = "gcc: 14.2.0\nninja: 1.12\n", .fingerprint = SHA_B};
 	f->q.toolchain = &tc;
 }
 
@@ -271,7 +269,7 @@ static void the_files_of_a_blas_count(void **state)
 	struct fixture *f = *state;
 	test_dir();
 	struct root root = {.dir = arena_strdup(&f->a, test_path("root"))};
-	struct toolchain tc = {.root = &root, .text = "gcc: 14.2.0\n", .root_id = "debian 13", .fingerprint = SHA_A};
+	struct toolchain tc = {.root = &root, .text = "gcc: 14.2.0\n", .fingerprint = SHA_A};
 	const char *file = path_join(&f->a, root.dir, "own/lib/own.a");
 	f->s.blas[1].place = "OWN_DIR";
 	f->s.blas[1].files = files;
