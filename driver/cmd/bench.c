@@ -145,12 +145,6 @@ static int check_label(struct cmd_context *c, const char *wheel, const struct ta
 
 /* ---- the results ---- */
 
-/* What would fail after minutes of measuring fails before. */
-static int check_page(const char *path, struct err *e)
-{
-	return path && fs_can_write(path, e) < 0 ? err_wrap(e, "--page") : 0;
-}
-
 static int judge(const struct bench_result *r, struct err *e)
 {
 	size_t differing = 0, compared = 0, all = 0;
@@ -174,8 +168,10 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 	struct pair_request b = {.q = &q, .fetch = &fetch, .platform = machine_platform(c->arena)};
 	struct bench_result r;
 	const char *other;
-	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0 || check_page(o->page, e) < 0)
+	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0)
 		return -1;
+	if (o->page && fs_can_write(o->page, e) < 0) /* rather than after minutes of measuring */
+		return err_wrap(e, "--page");
 	/* Before gigabytes are fetched and installed: what no driver or no code is there for. */
 	const struct tables *t;
 	const struct hardware_facts *facts;

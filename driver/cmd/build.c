@@ -30,19 +30,14 @@ static const struct arg_def build_only[] = {
 	{0},
 };
 
-static json_int_t number(const json_t *record, const char *key)
-{
-	return json_integer_value(json_object_get(record, key));
-}
-
 /* What the compiler cache said of builds that were made now; null: nothing. */
 static json_t *units_json(const struct pipeline_item *items, size_t count)
 {
 	json_int_t compiled = 0, cached = 0;
 	for (size_t i = 0; i < count; i++) {
 		const json_t *build = json_object_get(items[i].record, "build");
-		compiled += items[i].hit ? 0 : number(build, "compiler_cache_misses");
-		cached += items[i].hit ? 0 : number(build, "compiler_cache_hits");
+		compiled += items[i].hit ? 0 : json_int(build, "compiler_cache_misses");
+		cached += items[i].hit ? 0 : json_int(build, "compiler_cache_hits");
 	}
 	return compiled + cached ? json_pack("{s:I, s:I}", "compiled", compiled, "cached", cached) : json_null();
 }
@@ -136,8 +131,6 @@ static const struct show item_rows[] = {
 int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, struct err *e)
 {
 	static const struct show rows[] = {{.each = "", .rows = item_rows}, {0}};
-	if (c->global->quiet && !c->global->json)
-		return 0;
 	json_t *all = json_array();
 	for (size_t i = 0; i < r->count; i++) {
 		const struct pipeline_checked *k =
@@ -153,7 +146,7 @@ int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, st
 						     cmd_error_json(&r->failed->items[i].why)));
 	if (r->failed)
 		json_array_append_new(all, summary_json(r));
-	return cmd_show(c, all, rows, e);
+	return cmd_result(c, all, rows, e);
 }
 
 /* The worst failure gives the exit code. */
@@ -199,7 +192,7 @@ static int keep_own_platform(struct cmd_context *c, struct selections *chosen, s
 
 static int select_targets(struct cmd_context *c, const struct strlist *words, struct selections *chosen, struct err *e)
 {
-	const struct cmd_select *o = &((const struct cmd_build_base *)c->options)->base.select;
+	const struct cmd_select *o = cmd_selected(c);
 	const char *cost;
 	if (cmd_select(c, words, chosen, e) < 0)
 		return -1;
@@ -244,7 +237,7 @@ int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struc
 		       struct err *e)
 {
 	struct selections chosen;
-	struct pipeline_request common = {.plan = ((const struct cmd_build_base *)c->options)->base.select.plan};
+	struct pipeline_request common = {.plan = cmd_selected(c)->plan};
 	struct cmd_root_group *groups;
 	size_t count;
 	if (select_targets(c, words, &chosen, e) < 0 || cmd_root_groups(c, &chosen, &groups, &count, e) < 0 ||

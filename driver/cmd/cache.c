@@ -153,12 +153,9 @@ static int cache_verify(struct cmd_context *c, const char *name, struct err *e)
 	if ((there && store_verify_all(s, move, machine_processors(), c->run, c->arena, &r, e) < 0) ||
 	    cmd_show(c, checks_json(s ? store_dir(s) : dir, &r), verify_rows, e) < 0)
 		return -1;
-	for (size_t i = 0; i < r.wrong; i++) {
-		if (r.items[i].why.kind != ERR_INTEGRITY) { /* could not be read, which says nothing of its bytes */
-			*e = r.items[i].why;
-			return -1;
-		}
-	}
+	for (size_t i = 0; i < r.wrong; i++)
+		if (r.items[i].why.kind != ERR_INTEGRITY) /* could not be read, which says nothing of its bytes */
+			return err_take(e, &r.items[i].why);
 	if (r.wrong == 0)
 		return 0;
 	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' changed after they were published", r.wrong, r.checked,

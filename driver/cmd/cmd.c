@@ -124,6 +124,14 @@ int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct
 	return cmd_write_stdout(&text, e);
 }
 
+int cmd_result(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e)
+{
+	if (!c->global->quiet || c->global->json)
+		return cmd_show(c, doc, rows, e);
+	json_decref(doc);
+	return 0;
+}
+
 json_t *cmd_error_json(const struct err *e)
 {
 	return json_pack("{s:i, s:o, s:o}", "exit_code", e->kind, "message", json_or_null(e->msg), "hint",

@@ -146,6 +146,8 @@ int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MU
 int cmd_keep_days(const char *text, int64_t *ret, struct err *e) MUST_CHECK;
 /* cmd_show: prints the document, which it takes: as JSON with --json, else as text. */
 int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
+/* cmd_result: the same of what was made, which --quiet leaves out. */
+int cmd_result(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
 /* cmd_error_json: an error in a document: exit code, message, hint. New reference. */
 json_t *cmd_error_json(const struct err *e);
 /* cmd_find: the command of that name, NULL. */

@@ -250,14 +250,12 @@ static const char fish[] =
 
 static int script(const char *shell, struct buf *out, struct err *e)
 {
-	static const struct {
-		const char *shell, *script;
-	} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
-	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
-		if (strcmp(shells[i].shell, shell) == 0) {
-			buf_addstr(out, shells[i].script);
-			return 0;
-		}
+	static const struct kv scripts[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+	const struct kv *found = text_search(shell, scripts, ARRAY_LEN(scripts), sizeof(*found));
+	if (found) {
+		buf_addstr(out, found->value);
+		return 0;
+	}
 	err_set(e, ERR_USAGE, "no completion script for the shell '%s'", shell);
 	return err_hint(e, "it is bash, zsh or fish");
 }

@@ -66,18 +66,18 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e)
 	return 0;
 }
 
-/* A directory of the user's caches; NULL without a home. */
-static const char *user_cache(const struct cmd_context *c, const char *name)
+/* In the directory of the user's caches; NULL without a home. */
+static const char *user_cache(struct arena *a)
 {
 	const char *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
 	if (xdg && xdg[0] == '/') /* the base directory specification says to ignore a relative one */
-		return path_join(c->arena, xdg, name);
-	return home && home[0] == '/' ? path_join(c->arena, path_join(c->arena, home, ".cache"), name) : NULL;
+		return path_join(a, xdg, "ptbuild");
+	return home && home[0] == '/' ? path_join(a, home, ".cache/ptbuild") : NULL;
 }
 
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e)
 {
-	*ret = c->global->cache ? path_from_here(c->arena, c->global->cache) : user_cache(c, "ptbuild");
+	*ret = c->global->cache ? path_from_here(c->arena, c->global->cache) : user_cache(c->arena);
 	if (*ret)
 		return 0;
 	err_set(e, ERR_CONFIG, "no directory for the store: HOME is %s",

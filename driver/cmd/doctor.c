@@ -73,13 +73,12 @@ static int reach(void *user, struct preflight *d, struct err *e)
 /* What the build takes, as 'plan' says it. */
 static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 {
-	const struct cmd_select_base *base = c->options;
 	struct cmd_root_state state;
 	struct cmd_cost k;
 	if (d->stop)
 		return 0;
 	if (cmd_root_look(c, &state, e) < 0 ||
-	    cmd_cost(c, d->q->plan, &state, base->select.plan.torch, d->arena, &k, e) < 0)
+	    cmd_cost(c, d->q->plan, &state, cmd_selected(c)->plan.torch, d->arena, &k, e) < 0)
 		return -1;
 	preflight_ok(d, "downloads", "%s", cost_downloads_text(&k.downloads, d->arena));
 	preflight_ok(d, "time", "%s", cmd_cost_time(&k, d->arena));
@@ -115,15 +114,13 @@ static int look_at_builds(struct doctor *k, const struct strlist *args, struct e
 	size_t count;
 	if (cmd_select(k->c, args, &s, e) < 0)
 		return -1;
-	if (((const struct cmd_select_base *)k->c->options)->select.matrix && s.count > 1)
+	if (cmd_selected(k->c)->matrix && s.count > 1)
 		return err_set(e, ERR_USAGE, "doctor checks the builds of a command, not the %zu of a matrix", s.count);
 	if (cmd_root_groups(k->c, &s, &groups, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (groups[i].why.kind != ERR_NONE) {
-			*e = groups[i].why;
-			return -1;
-		}
+		if (groups[i].why.kind != ERR_NONE)
+			return err_take(e, &groups[i].why);
 		cmd_root_enter(k->c, &groups[i]);
 		for (size_t n = 0; n < groups[i].chosen.count; n++) {
 			const struct selection *one = &groups[i].chosen.items[n];
@@ -152,7 +149,7 @@ static int look_at_release(struct doctor *k, const char *name, struct err *e)
 
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
-	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
+	const struct cmd_select *o = cmd_selected(c);
 	AUTO_JSON json_t *docs = json_array();
 	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .fetch.offline = true}, .docs = docs};
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
@@ -164,10 +161,7 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	const bool one = json_array_size(docs) == 1;
 	if (cmd_show(c, json_incref(one ? json_array_get(docs, 0) : docs), one ? check_rows : build_rows, e) < 0)
 		return -1;
-	if (k.verdict.kind == ERR_NONE)
-		return 0;
-	*e = k.verdict;
-	return -1;
+	return k.verdict.kind == ERR_NONE ? 0 : err_take(e, &k.verdict);
 }
 
 const struct command command_doctor = {

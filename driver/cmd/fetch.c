@@ -47,7 +47,7 @@ static json_t *requirements_json(const struct fetch_item *items, size_t count)
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "variant", items[i].plan->variant, "have",
 						      json_from_strlist(&items[i].env.have), "key",
-						      json_or_null(*items[i].env.key ? items[i].env.key : NULL)));
+						      json_filled(items[i].env.key)));
 	return list;
 }
 
@@ -97,10 +97,8 @@ static int make_plans(struct cmd_context *c, const struct selections *s, struct 
 	if (!o->sources_only && cmd_root_groups(c, s, &groups, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (groups[i].why.kind != ERR_NONE) {
-			*e = groups[i].why;
-			return -1;
-		}
+		if (groups[i].why.kind != ERR_NONE)
+			return err_take(e, &groups[i].why);
 		if (!o->sources_only)
 			cmd_root_enter(c, &groups[i]);
 		for (size_t k = 0; k < groups[i].chosen.count; k++, n++) {
@@ -148,13 +146,11 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 			}
 		}
 	}
-	if (c->global->quiet && !c->global->json)
-		return 0;
 	json_t *doc = json_pack("{s:i, s:o, s:o, s:i, s:i, s:I, s:f}", "schema", 1, "sources", sources_json(sources, n),
 				"requirements", requirements_json(items, options->sources_only ? 0 : chosen.count),
 				"from_store", stats.from_store, "downloaded", stats.downloaded, "bytes",
 				(json_int_t)stats.bytes, "seconds", stats.seconds);
-	return cmd_show(c, doc, rows, e);
+	return cmd_result(c, doc, rows, e);
 }
 
 static const struct arg_def fetch_only[] = {

@@ -24,7 +24,6 @@ struct offer {
 
 struct installing {
 	struct cmd_context *c;
-	const struct install_options *o;
 	const char *python; /* the program */
 	const char *place;  /* the index: a directory, or a URL that ends with a slash */
 	bool remote;
@@ -254,14 +253,6 @@ static int read_machine(struct installing *x, struct err *e)
 	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
 }
 
-static const char *quoted(const struct strlist *argv, struct arena *a)
-{
-	struct strlist words = {0};
-	for (size_t i = 0; i < argv->count; i++)
-		strlist_ref(&words, a, shell_quoted(argv->items[i], a));
-	return strlist_join(&words, a, " ");
-}
-
 static const struct show rows[] = {{.text = "{line}"}, {0}};
 
 /* How many of the words stand before --. One that is meant for ptbuild would be a package to an installer. */
@@ -281,7 +272,7 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 {
 	const struct install_options *o = c->options;
 	struct arena *a = c->arena;
-	struct installing x = {.c = c, .o = o, .python = o->python ? o->python : "python3"};
+	struct installing x = {.c = c, .python = o->python ? o->python : "python3"};
 	struct strlist argv = {0}, wanted = {0}, missing = {0};
 	struct offer best;
 	AUTO_JSON json_t *listing = NULL;
@@ -300,24 +291,23 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	const char *url = x.remote ? arena_printf(a, "%s%s/", x.place, name) : install_url(a, x.place, name);
 	read_list(best.row, "install", a, &wanted);
 	install_argv(x.python, o->uv, url, &wanted, a, &argv);
-	for (size_t i = own; i < words->count; i++)
-		strlist_ref(&argv, a, words->items[i]);
-	const char *line = quoted(&argv, a);
+	strlist_refs(&argv, a, words->items + own, words->count - own);
+	const char *line = shell_line(argv.items, argv.count, a);
 	read_list(best.row, "missing", a, &missing);
 	for (size_t i = 0; i < missing.count; i++)
 		log_warn(c->run->log,
 			 "left out, as '%s' lacks %s: put its wheel into the index and run 'ptbuild index' again", name,
 			 missing.items[i]);
 	if (!o->print) {
-		const struct proc_spec spec = {.argv = strlist_argv(&argv, x.c->arena), .attached = true};
+		const struct proc_spec spec = {.argv = strlist_argv(&argv, a), .attached = true};
 		struct proc_result r;
-		log_info(x.c->run->log, "%s", line);
-		x.c->shown = true;
-		if (proc_run(&spec, x.c->run, &r, e) < 0)
+		log_info(c->run->log, "%s", line);
+		c->shown = true;
+		if (proc_run(&spec, c->run, &r, e) < 0)
 			return -1;
 		if (r.status == 0)
 			return 0;
-		err_set(e, ERR_SYSTEM, "%s ended with exit status %d", x.o->uv ? "uv" : "pip", r.status);
+		err_set(e, ERR_SYSTEM, "%s ended with exit status %d", o->uv ? "uv" : "pip", r.status);
 		return err_hint(e, "it says why; the line was: %s", line);
 	}
 	return cmd_show(c,

@@ -42,7 +42,7 @@ struct section {
 
 static void put(json_t *row, const char *key, const char *value)
 {
-	json_object_set_new(row, key, value && *value ? json_string(value) : json_null());
+	json_object_set_new(row, key, json_filled(value));
 }
 
 static void put_fields(json_t *row, const struct field *f, const void *from)
@@ -139,11 +139,8 @@ static int add_matrices(const struct tables *t, struct arena *a, json_t *rows, s
 
 static void add_profile(json_t *rows, const char *name, const char *platform, const char *gpu, const char *isa)
 {
-	json_t *row = add_row(rows);
-	put(row, "name", name);
-	put(row, "platform", platform);
-	put(row, "gpu", gpu);
-	put(row, "isa", isa);
+	json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o}", "name", name, "platform", platform, "gpu",
+					      json_or_null(gpu), "isa", json_or_null(isa)));
 }
 
 /* The pairs that machines have; any other pair is a name too, and so are several SMs joined with '+'. */

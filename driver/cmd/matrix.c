@@ -30,11 +30,6 @@ static bool is_name(const char *s)
 	return s && *s && *s != '.' && !strchr(s, '/');
 }
 
-static int64_t number_of(const json_t *o, const char *key)
-{
-	return (int64_t)json_integer_value(json_object_get(o, key));
-}
-
 /* The lines "key value" of a state. Nothing where the file is missing, or is none: a node may have left anything. */
 static struct kvlist read_state(const struct run_dir *r, const char *id)
 {
@@ -98,12 +93,11 @@ static json_t *made_of(struct run_dir *r, const char *id, const char *variant)
 		return NULL;
 	const json_t *build = json_object_get(record, "build"), *cache = json_object_get(build, "compiler_cache");
 	const char *page = path_join(r->arena, at, "build.html");
-	r->hits += (uint64_t)number_of(cache, "hits");
-	r->misses += (uint64_t)number_of(cache, "misses");
+	r->hits += (uint64_t)json_int(cache, "hits");
+	r->misses += (uint64_t)json_int(cache, "misses");
 	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "wheel", json_text(record, "wheel"), "bytes",
-			 (json_int_t)number_of(record, "bytes"), "hits", (json_int_t)number_of(cache, "hits"), "misses",
-			 (json_int_t)number_of(cache, "misses"), "remote_hits",
-			 (json_int_t)number_of(cache, "remote_hits"), "page",
+			 json_int(record, "bytes"), "hits", json_int(cache, "hits"), "misses",
+			 json_int(cache, "misses"), "remote_hits", json_int(cache, "remote_hits"), "page",
 			 json_or_null(fs_is_file(r->dir, page) ? page : NULL));
 }
 
@@ -127,14 +121,12 @@ static int64_t line_number(const struct kvlist *lines, const char *key)
 static int add_job(struct run_dir *r, json_t *job, struct err *e)
 {
 	const char *id = json_text(job, "id");
-	json_t *made = json_object();
 	bool all = true;
 	size_t i;
 	const json_t *variant;
-	if (!is_name(id)) {
-		json_decref(made);
+	if (!is_name(id))
 		return err_set(e, ERR_INTEGRITY, "'%s/jobs.json' has a job without a name", r->dir);
-	}
+	json_t *made = json_object();
 	json_array_foreach(json_object_get(job, "variants"), i, variant)
 	{
 		const char *name = json_string_value(variant);
@@ -180,14 +172,14 @@ static json_t *row_json(const struct run_dir *r, const json_t *job, const char *
 {
 	struct arena *a = r->arena;
 	const json_t *run = json_object_get(job, "run"), *made = json_object_get(json_object_get(run, "made"), variant);
-	const int64_t seconds = number_of(run, "seconds"), bytes = number_of(made, "bytes");
+	const int64_t seconds = json_int(run, "seconds"), bytes = json_int(made, "bytes");
 	const char *name = strchr(json_text(job, "shard"), '/')
 				   ? arena_printf(a, "%s shard %s", variant, json_text(job, "shard"))
 				   : variant;
 	return json_pack("{s:s, s:s, s:I, s:o, s:s, s:o, s:s, s:s, s:s, s:s}", "state", json_text(run, "state"),
-			 "variant", name, "wave", (json_int_t)number_of(job, "wave"), "time",
+			 "variant", name, "wave", json_int(job, "wave"), "time",
 			 json_or_null(seconds ? duration((uint64_t)seconds, a) : NULL), "hits",
-			 share((uint64_t)number_of(made, "hits"), (uint64_t)number_of(made, "misses"), a), "size",
+			 share((uint64_t)json_int(made, "hits"), (uint64_t)json_int(made, "misses"), a), "size",
 			 json_or_null(bytes ? arena_printf(a, "%.1f MB", (double)bytes / 1e6) : NULL), "node",
 			 json_text(run, "node"), "why", json_text(run, "why"), "page", json_text(made, "page"), "log",
 			 json_text(run, "log"));
@@ -321,7 +313,6 @@ static int check_file(struct cmd_context *c, const struct tables *t, const struc
 static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count,
 		  struct err *e)
 {
-	const struct cmd_select_base *base = c->options;
 	const struct tables *t;
 	struct selections chosen;
 	struct err why = {0};
@@ -332,7 +323,7 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 	for (size_t i = 0; i < chosen.count; i++) {
 		struct selection *s = &chosen.items[i];
 		const struct plan_request q = {
-			.variant = &s->variant, .release = s->release->name, .options = base->select.plan};
+			.variant = &s->variant, .release = s->release->name, .options = cmd_selected(c)->plan};
 		if (check_file(c, t, &s->variant, e) < 0)
 			return -1;
 		if (profile_is_planned_only(&s->variant.profile))

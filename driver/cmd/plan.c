@@ -21,7 +21,6 @@ static const struct arg_def plan_only[] = {
 };
 
 struct output {
-	const struct cmd_context *c;
 	enum plan_detail detail;
 	const struct hardware_facts *facts;
 	const struct hardware *machine;
@@ -52,7 +51,7 @@ static int find_torch(struct cmd_context *c, const struct selection *s, bool pro
 		      struct err *e)
 {
 	const struct variant *v = &s->variant;
-	const char *torch = ((const struct cmd_select_base *)c->options)->select.plan.torch;
+	const char *torch = cmd_selected(c)->plan.torch;
 	*ret = (struct torch_source){0};
 	if (!torch || package_is_torch(v->package))
 		return 0;
@@ -98,11 +97,6 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 	if (!*(*ret)->torch && !package_is_torch((*ret)->package))
 		strlist_ref(ret_lack, c->arena, "torch");
 	return 0;
-}
-
-static void output_release(struct output *o)
-{
-	json_decref(o->all);
 }
 
 /* Root, time and disk. That the keys are not those of a build, the world's line says where all has to fit a screen. */
@@ -184,12 +178,12 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 		struct fit fit;
 		json_t *doc = o->detail == PLAN_REASONS ? plan_json_explained(p) : plan_json(p);
 		if (o->machine)
-			fit_of(&p->runs_on, o->c->root, o->facts, o->machine, &scratch, &fit);
+			fit_of(&p->runs_on, c->root, o->facts, o->machine, &scratch, &fit);
 		cmd_add_runs_on(doc, &p->runs_on, o->machine ? &fit : NULL);
 		json_object_set_new(doc, "world", cmd_world_json(&o->root));
 		json_object_set_new(doc, "keys_lack", json_from_strlist(&lack));
 		json_object_set_new(doc, "cost", cost_json(&cost.cost, &cost.downloads, cost.jobs));
-		if (!o->c->global->json) {
+		if (!c->global->json) {
 			plan_words(doc, p, o->detail);
 			add_needs(doc, o, &lack, &cost, &scratch);
 		}
@@ -227,7 +221,8 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 {
 	const struct plan_command_options *options = c->options;
 	const char *matrix = options->base.select.matrix;
-	CLEANUP(output_release) struct output o = {.c = c, .all = json_array()};
+	AUTO_JSON json_t *all = json_array();
+	struct output o = {.all = all};
 	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
 	struct selections chosen;
 	struct cmd_root_group *const *groups;
@@ -249,18 +244,17 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 			return -1;
 	/* JSON is an array of plans alone, so there the cost goes to standard error. */
 	if (matrix) {
-		const struct cmd_select_base *base = c->options;
 		const char *cost;
-		if (cmd_units_cost(c, &base->select.units, &chosen, &cost, e) < 0)
+		if (cmd_units_cost(c, &cmd_selected(c)->units, &chosen, &cost, e) < 0)
 			return -1;
 		if (c->global->json)
 			log_info(c->run->log, "%s", cost);
 		else
-			json_array_append_new(o.all, json_pack("{s:s}", "-cost", cost));
+			json_array_append_new(all, json_pack("{s:s}", "-cost", cost));
 	}
 	const bool one = !matrix && chosen.count == 1;
 	c->wraps = o.detail == PLAN_CHANGES;
-	if (cmd_show(c, json_incref(one ? json_array_get(o.all, 0) : o.all), one ? one_rows : all_rows, e) < 0)
+	if (cmd_show(c, json_incref(one ? json_array_get(all, 0) : all), one ? one_rows : all_rows, e) < 0)
 		return -1;
 	if (!o.refused)
 		return 0;

@@ -13,7 +13,7 @@ static int print_wheels(struct cmd_context *c, const struct pack_result *results
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(all, json_pack("{s:o,s:s,s:I}", "wheel", json_or_null(results[i].path), "sha256",
 						     results[i].sha256, "bytes", (json_int_t)results[i].bytes));
-	return cmd_show(c, all, wheels_rows, e);
+	return cmd_result(c, all, wheels_rows, e);
 }
 
 /* A wheel is copied as it is: what it is made of is chosen no more, and without its record there is no provenance
@@ -44,17 +44,14 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 			     0644, e) < 0)
 			return -1;
 	}
-	return c->global->quiet && !c->global->json ? 0 : print_wheels(c, results, wheels->count, e);
+	return print_wheels(c, results, wheels->count, e);
 }
 
 /* All words again: the variant's name alone leads to another release, or to no profile file. */
 static const char *build_line(const struct cmd_context *c)
 {
-	struct strlist line = {0};
-	strlist_ref(&line, c->arena, "ptbuild build");
-	for (size_t i = 1; i < c->words->count; i++)
-		strlist_ref(&line, c->arena, shell_quoted(c->words->items[i], c->arena));
-	return strlist_join(&line, c->arena, " ");
+	return arena_printf(c->arena, "ptbuild build %s",
+			    shell_line(c->words->items + 1, c->words->count - 1, c->arena));
 }
 
 static int repack_variants(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -98,7 +95,7 @@ static int check_names(const struct cmd_context *c, struct err *e)
 
 static int repack_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	unsigned rev = ((const struct cmd_select_base *)c->options)->select.plan.metadata_rev;
+	unsigned rev = cmd_selected(c)->plan.metadata_rev;
 	size_t wheels = 0;
 	for (size_t i = 0; i < words->count; i++)
 		wheels += path_has_suffix(words->items[i], ".whl");

@@ -147,7 +147,7 @@ static int find_world(struct cmd_context *c, const struct root_choices *s, const
 {
 	const struct variant *v = &one->variant;
 	const struct release_row *r = one->release;
-	const struct plan_request q = {.variant = v, .release = r->name, .options.blas = cmd_select_blas(c)};
+	const struct plan_request q = {.variant = v, .release = r->name, .options.blas = cmd_selected(c)->plan.blas};
 	const struct blas_row *blas = plan_blas(s->tables, &q);
 	struct world_choice w = {0};
 	const char *platform = s->foreign ? v->profile.platform : s->platform;
@@ -191,17 +191,13 @@ static int find_choice(struct cmd_context *c, struct root_choices *s, const stru
 		       const struct root_choice **ret, struct err *e)
 {
 	const char *words = alike(one, c->arena);
-	for (size_t i = 0; i < s->count; i++)
-		if (strcmp(s->items[i].alike, words) == 0) {
-			*ret = &s->items[i];
-			return 0;
-		}
+	*ret = text_search(words, s->items, s->count, sizeof(**ret));
+	if (*ret)
+		return 0;
 	struct root_choice *x = &s->items[s->count];
 	x->alike = words;
-	if (find_world(c, s, one, &x->world, &x->why) < 0 && x->why.kind != ERR_POLICY) {
-		*e = x->why;
-		return -1;
-	}
+	if (find_world(c, s, one, &x->world, &x->why) < 0 && x->why.kind != ERR_POLICY)
+		return err_take(e, &x->why);
 	s->count++;
 	*ret = x;
 	return 0;
@@ -292,10 +288,8 @@ void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g)
 int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e)
 {
 	const struct root *root;
-	if (g->why.kind != ERR_NONE) {
-		*e = g->why;
-		return -1;
-	}
+	if (g->why.kind != ERR_NONE)
+		return err_take(e, &g->why);
 	cmd_root_enter(c, g);
 	if (cmd_root(c, &root, e) < 0)
 		return -1;

@@ -63,7 +63,7 @@ const struct arg_def cmd_plan_options[] = {
 	{0},
 };
 
-static const struct cmd_select *options(const struct cmd_context *c)
+const struct cmd_select *cmd_selected(const struct cmd_context *c)
 {
 	return &((const struct cmd_select_base *)c->options)->select;
 }
@@ -165,23 +165,21 @@ static int default_python(struct cmd_context *c, const struct release_row *r, co
 static int fill_native(struct cmd_context *c, const struct tables *t, const char **profile, const char **ret_cuda,
 		       const char **ret_note, struct err *e)
 {
-	const struct cmd_select *o = options(c);
+	const struct cmd_select *o = cmd_selected(c);
 	const struct hardware_facts *facts;
-	const char *dir;
-	struct hardware h;
+	const struct hardware *h;
 	struct detected d;
 	if (!detect_is_native(o->profile))
 		return 0;
-	if (cmd_profiles_dir(c, &dir, e) < 0 || hardware_facts_load(dir, c->arena, &facts, e) < 0 ||
-	    hardware_read(facts, true, c->run, c->arena, &h, e) < 0 ||
-	    detect_choose(t, facts, &h, NULL, o->release, c->arena, &d, e) < 0 ||
+	if (cmd_machine(c, true, &facts, &h, e) < 0 ||
+	    detect_choose(t, facts, h, NULL, o->release, c->arena, &d, e) < 0 ||
 	    detect_fill_native(&d, o->profile, c->arena, profile, e) < 0)
 		return -1;
 	log_info(c->run->log, "%s is %s on this machine", o->profile, *profile);
 	for (size_t i = 0; i < d.warnings.count; i++)
 		log_warn(c->run->log, "%s", d.warnings.items[i]);
 	*ret_note = arena_printf(c->arena, "%s is %s on the machine that asked: %s", o->profile, *profile,
-				 d.reasons.count ? d.reasons.items[0] : h.platform);
+				 d.reasons.count ? d.reasons.items[0] : h->platform);
 	if (d.cuda && !o->cuda && strncmp(o->profile, "native", 6) == 0)
 		*ret_cuda = d.cuda; /* the driver here can run it */
 	return 0;
@@ -189,7 +187,7 @@ static int fill_native(struct cmd_context *c, const struct tables *t, const char
 
 static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selections *ret, struct err *e)
 {
-	const struct cmd_select *o = options(c);
+	const struct cmd_select *o = cmd_selected(c);
 	struct want w = {.python = o->python, .cuda = o->cuda};
 	const char *name = o->profile, *note = NULL;
 	struct profile profile;
@@ -235,7 +233,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words,
 			  struct selections *ret, struct err *e)
 {
-	const struct cmd_select *o = options(c);
+	const struct cmd_select *o = cmd_selected(c);
 	if (o->packages.count || o->python || o->cuda) {
 		err_set(e, ERR_USAGE, "a variant's name already says package, Python and CUDA");
 		return err_hint(e, "leave --package, --python and --cuda out, or use --profile instead of '%s'",
@@ -286,7 +284,7 @@ static int nothing_matches(const struct matrix *m, const struct strlist *only, s
 
 static int select_by_matrix(struct cmd_context *c, const struct tables *t, struct selections *ret, struct err *e)
 {
-	const struct cmd_select *o = options(c);
+	const struct cmd_select *o = cmd_selected(c);
 	const struct matrix *m;
 	struct strlist names = {0};
 	struct matrix_walk w = {0};
@@ -319,7 +317,7 @@ static int select_by_matrix(struct cmd_context *c, const struct tables *t, struc
 
 static int check_ways(const struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	const struct cmd_select *o = options(c);
+	const struct cmd_select *o = cmd_selected(c);
 	if (words->count && o->profile)
 		return err_set(e, ERR_USAGE, "'%s' and --profile %s cannot be used together", words->items[0],
 			       o->profile);
@@ -368,20 +366,15 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 	*ret = (struct selections){0};
 	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
-	int rc = words->count         ? select_by_name(c, t, words, ret, e)
-		 : options(c)->matrix ? select_by_matrix(c, t, ret, e)
-				      : select_by_profile(c, t, ret, e);
-	return rc < 0 ? -1 : refuse_idle(options(c), ret, e);
-}
-
-const char *cmd_select_blas(const struct cmd_context *c)
-{
-	return options(c)->plan.blas;
+	int rc = words->count              ? select_by_name(c, t, words, ret, e)
+		 : cmd_selected(c)->matrix ? select_by_matrix(c, t, ret, e)
+					   : select_by_profile(c, t, ret, e);
+	return rc < 0 ? -1 : refuse_idle(cmd_selected(c), ret, e);
 }
 
 const char *cmd_select_cuda_home(const struct cmd_context *c)
 {
-	const char *home = options(c)->cuda_home, *set = c->global->root || c->world ? NULL : getenv("CUDA_HOME");
+	const char *home = cmd_selected(c)->cuda_home, *set = c->global->root || c->world ? NULL : getenv("CUDA_HOME");
 	return home ? home : set && *set == '/' ? set : NULL;
 }
 
@@ -411,7 +404,7 @@ static int cmd_toolkits(struct cmd_context *c, const char *home, const struct to
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
 		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e)
 {
-	const struct plan_options *o = &options(c)->plan;
+	const struct plan_options *o = &cmd_selected(c)->plan;
 	const struct tables *t;
 	const char *patches;
 	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)

@@ -28,6 +28,8 @@ struct cmd_select_base {
 	struct cmd_select select;
 };
 extern const struct arg_def cmd_select_options[], cmd_plan_options[];
+/* cmd_selected: of the options of such a command. */
+const struct cmd_select *cmd_selected(const struct cmd_context *c);
 /* For commands that tell what the variants of a matrix share. */
 extern const struct arg_def cmd_units_options[];
 /* The help of such a command's VARIANT... */
@@ -60,8 +62,6 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
  * build; `probed`: by the tools of the root. ERR_POLICY for a torch that does not fit. */
 int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, const struct plan **ret,
 	     struct err *e) MUST_CHECK;
-/* cmd_select_blas: --blas; may be NULL. */
-const char *cmd_select_blas(const struct cmd_context *c);
 /* cmd_select_cuda_home: --cuda-home, else $CUDA_HOME without --root; may be NULL. */
 const char *cmd_select_cuda_home(const struct cmd_context *c);
 struct official_wheel; /* core/wheel/wheel.h */

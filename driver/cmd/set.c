@@ -227,10 +227,8 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 		return -1;
 	const struct plan **plans = arena_array(own.arena, chosen.count, sizeof(struct plan *));
 	for (size_t i = 0; i < chosen.count; i++) {
-		if (*groups[i]->why.msg) {
-			*e = groups[i]->why;
-			return -1;
-		}
+		if (*groups[i]->why.msg)
+			return err_take(e, &groups[i]->why);
 		cmd_root_enter(&own, groups[i]);
 		if (cmd_plan(&own, &chosen.items[i], false, &plans[i], e) < 0 ||
 		    cmd_needs_plan(&own, plans[i], own.world, e) < 0)

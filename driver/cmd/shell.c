@@ -3,14 +3,6 @@
 #include "core/variant/variant.h"
 #include "step/compile/build.h"
 
-static const struct build_tree *tree_of(const struct build_tree *trees, size_t count, const char *variant)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(trees[i].variant, variant) == 0)
-			return &trees[i];
-	return NULL;
-}
-
 /* The latest tree of a variant that leaves its toolkit open: trees have the one that was chosen. */
 static const struct build_tree *tree_of_open(const struct tables *t, const struct build_tree *trees, size_t count,
 					     const struct variant *v, struct arena *a)
@@ -32,14 +24,15 @@ static int find_tree(struct cmd_context *c, const char *word, const struct build
 {
 	const struct tables *tables;
 	struct variant v;
-	*ret = tree_of(trees, count, word);
+	*ret = text_search(word, trees, count, sizeof(*trees));
 	if (*ret)
 		return 0;
 	if (cmd_tables(c, &tables, e) < 0 || variant_parse(tables, word, c->arena, &v, e) < 0)
 		return -1;
 	const char *name = variant_name(&v, c->arena);
 	bool open = v.profile.gpu == GPU_CUDA && !v.cuda;
-	*ret = open ? tree_of_open(tables, trees, count, &v, c->arena) : tree_of(trees, count, name);
+	*ret = open ? tree_of_open(tables, trees, count, &v, c->arena)
+		    : text_search(name, trees, count, sizeof(*trees));
 	if (*ret)
 		return 0;
 	err_set(e, ERR_CONFIG, "no build tree of '%s' was kept", name);
@@ -71,8 +64,7 @@ static int run_shell(struct cmd_context *c, const struct strlist *args, struct e
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	if (store_lock(store, STORE_BUILD, tree->key, c->run, &lock, e) < 0)
 		return -1;
-	for (size_t i = 1; i < args->count; i++)
-		strlist_ref(&argv, c->arena, args->items[i]);
+	strlist_refs(&argv, c->arena, args->items + 1, args->count - 1);
 	log_verbose(c->run->log, "tree %s", tree->dir);
 	c->shown = true;
 	return build_tree_enter(tree, argv.count ? strlist_argv(&argv, c->arena) : NULL, c->run, e);

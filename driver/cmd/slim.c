@@ -92,10 +92,8 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 			return -1;
 		if (i >= o->gpus.count && !ret->platform)
 			ret->platform = p.platform;
-		bool again = false;
-		for (size_t k = 0; k < ret->count; k++)
-			again = again || strcmp(ret->items[k].name, to->name) == 0;
-		ret->count += !again;
+		if (!text_search(to->name, ret->items, ret->count, sizeof(*to)))
+			ret->count++;
 	}
 	return 0;
 }
@@ -160,14 +158,6 @@ static const struct show wheel_rows[] = {
 
 static const struct show wheels_rows[] = {{.text = "{wheel}", .each = "wheels", .rows = wheel_rows}, {0}};
 
-static int show(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e)
-{
-	if (!c->global->quiet || c->global->json)
-		return cmd_show(c, doc, rows, e);
-	json_decref(doc);
-	return 0;
-}
-
 int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir, const char **ret,
 	     struct err *e)
 {
@@ -218,7 +208,7 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const
 		for (size_t k = 0; any && k < t->count; k++)
 			json_array_append_new(list, wheel_json(wheels->items[i], &t->items[k], &results[k], c->arena));
 	}
-	return show(c, json_pack("{s:i, s:O}", "schema", 1, "wheels", list), wheels_rows, e);
+	return cmd_result(c, json_pack("{s:i, s:O}", "schema", 1, "wheels", list), wheels_rows, e);
 }
 
 /* ---- official wheels, pinned ---- */
@@ -374,12 +364,12 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 		return -1;
 	for (size_t i = 0; i < r.count; i++)
 		json_array_append_new(list, package_json(&r.packages[i], c->arena));
-	return show(c,
-		    json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O}", "schema", 1, "env", json_or_null(o->env),
-			      "gpu", t->items[0].name, "dry_run", o->dry_run, "bytes_before", (json_int_t)r.before,
-			      "bytes", (json_int_t)r.after, "disk_before", (json_int_t)r.disk_before, "disk",
-			      (json_int_t)r.disk_after, "packages", list),
-		    env_rows, e);
+	return cmd_result(c,
+			  json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O}", "schema", 1, "env",
+				    json_or_null(o->env), "gpu", t->items[0].name, "dry_run", o->dry_run,
+				    "bytes_before", (json_int_t)r.before, "bytes", (json_int_t)r.after, "disk_before",
+				    (json_int_t)r.disk_before, "disk", (json_int_t)r.disk_after, "packages", list),
+			  env_rows, e);
 }
 
 static int slim_main(struct cmd_context *c, const struct strlist *words, struct err *e)

@@ -105,7 +105,7 @@ static int enter_root(struct cmd_context *c, struct pipeline_request *q, const s
 static int find_target(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
 		       struct pipeline_test_request *t, struct err *e)
 {
-	const struct cmd_select *o = &((const struct cmd_select_base *)c->options)->select;
+	const struct cmd_select *o = cmd_selected(c);
 	const char *word = words->count == 1 ? words->items[0] : "";
 	if (cmd_build_common(c, q, e) < 0)
 		return -1;
@@ -164,10 +164,9 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 	if (pipeline_test(&t, c->run, c->arena, &files, &s, e) < 0)
 		return -1;
 	if (!o->against) {
-		AUTO_JSON json_t *results = test_json(files, &s);
 		json_t *doc = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "tested", name_of(&t), "release",
 					t.release, "level", t.level);
-		json_object_update(doc, results);
+		json_object_update_new(doc, test_json(files, &s));
 		if (cmd_show(c, doc, test_show, e) < 0)
 			return -1;
 	}

@@ -35,27 +35,23 @@ static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, st
 	return companions_of_files(&files, c->arena, read, e);
 }
 
-struct installed { /* below the directory of an environment */
-	const char *dir;
-	struct arena *a;
-	struct verify_request *q;
-	struct strlist libraries;
-};
-
-static int take_installed(const char *rel, const struct stat *st, void *user, struct err *e)
+/* Of the directory of an environment. */
+static int add_libraries_below(const char *dir, struct arena *a, struct verify_request *q, struct companions *read,
+			       struct err *e)
 {
-	struct installed *in = user;
-	const char *base = path_base(rel), *info = path_base(path_dir(in->a, rel));
-	(void)st;
-	(void)e;
-	if (strstr(base, ".so")) {
-		strlist_add(&in->q->provided, in->a, base);
-		strlist_ref(&in->libraries, in->a, path_join(in->a, in->dir, rel));
+	struct strlist files = {0}, libraries = {0};
+	if (fs_list_tree(TRUSTED, dir, a, &files, e) < 0)
+		return -1;
+	for (size_t i = 0; i < files.count; i++) {
+		const char *base = path_base(files.items[i]), *info = path_base(path_dir(a, files.items[i]));
+		if (strstr(base, ".so")) {
+			strlist_ref(&q->provided, a, base);
+			strlist_ref(&libraries, a, path_join(a, dir, files.items[i]));
+		}
+		if (strcmp(base, "METADATA") == 0 && path_has_suffix(info, ".dist-info"))
+			strlist_ref(&q->given, a, wheel_normalize(arena_strndup(a, info, strcspn(info, "-")), a));
 	}
-	if (strcmp(base, "METADATA") == 0 && path_has_suffix(info, ".dist-info"))
-		strlist_ref(&in->q->given, in->a,
-			    wheel_normalize(arena_strndup(in->a, info, strcspn(info, "-")), in->a));
-	return 0;
+	return companions_of_files(&libraries, a, read, e);
 }
 
 /* The shared libraries of a place of --with, which the checked wheel need not contain. */
@@ -66,13 +62,8 @@ static int add_libraries_of(struct cmd_context *c, struct verify_request *q, con
 	struct wheel_name with;
 	struct stat st;
 	bool root = strcmp(wheel, "root") == 0;
-	if (!root && stat(wheel, &st) == 0 && S_ISDIR(st.st_mode)) {
-		struct installed in = {.dir = wheel, .a = a, .q = q};
-		return fs_walk(TRUSTED, wheel, take_installed, &in, e) < 0 ||
-				       companions_of_files(&in.libraries, a, read, e) < 0
-			       ? err_wrap(e, "--with %s", wheel)
-			       : 0;
-	}
+	if (!root && stat(wheel, &st) == 0 && S_ISDIR(st.st_mode))
+		return add_libraries_below(wheel, a, q, read, e) < 0 ? err_wrap(e, "--with %s", wheel) : 0;
 	strlist_ref(&q->given, a,
 		    wheel_name_parse(wheel, a, &with, ERR_IGNORED) == 0 ? wheel_normalize(with.dist, a) : "torch");
 	if (root)
@@ -135,10 +126,8 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	if (strcmp(name.dist, "ptbuild") != 0)
 		strlist_ref(&q.build_paths, c->arena, SANDBOX_TOP "/");
 	if (provenance_beside(wheel, c->arena, ret_provenance, &beside) < 0) {
-		if (beside.kind != ERR_INTEGRITY) {
-			*e = beside;
-			return -1;
-		}
+		if (beside.kind != ERR_INTEGRITY)
+			return err_take(e, &beside);
 		q.provenance = beside.msg;
 	}
 	return verify_wheel(&q, c->run, c->arena, ret, e);

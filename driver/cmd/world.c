@@ -34,13 +34,12 @@ static int world_platform(const struct cmd_context *c, const char **ret, struct 
 		    : err_hint(e, "--platform takes x86_64-linux or aarch64-linux");
 }
 
-/* The command line for an action, with the directories that the user named. */
-static const char *world_command(const struct cmd_context *c, const char *action, const char *name,
-				 const char *platform)
+/* The command line that makes a world, with the directories that the user named. */
+static const char *make_line(const struct cmd_context *c, const struct world *w)
 {
 	AUTO_BUF struct buf out = {0};
 	const struct cmd_globals *g = c->global;
-	buf_printf(&out, "ptbuild world %s %s --platform %s", action, name, platform);
+	buf_printf(&out, "ptbuild world make %s --platform %s", w->name, w->platform);
 	if (g->profiles)
 		buf_printf(&out, " --profiles %s", shell_quoted(g->profiles, c->arena));
 	if (g->cache)
@@ -48,7 +47,6 @@ static const char *world_command(const struct cmd_context *c, const char *action
 	return arena_strdup(c->arena, buf_cstr(&out));
 }
 
-/* "ptbuild world make", "verify" and "gc". */
 static int load(struct cmd_context *c, const char *name, const char **ret_profiles, const struct world **ret,
 		struct err *e)
 {
@@ -127,6 +125,16 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 	return rc;
 }
 
+/* The root of a world in the store; NULL: not made here. */
+static int find_made(struct cmd_context *c, const struct world *w, const char **ret, struct err *e)
+{
+	struct store *s;
+	*ret = NULL;
+	if (cmd_store_look(c, &s, e) < 0)
+		return -1;
+	return s ? store_world_find(s, w->key, c->arena, ret, e) : 0;
+}
+
 /* The store's object of a made world; a stamp that names another key is one that was changed. */
 static int check_world(struct cmd_context *c, const struct world *w, const char *dir, struct err *e)
 {
@@ -146,16 +154,12 @@ static int check_world(struct cmd_context *c, const struct world *w, const char 
 static int world_verify(struct cmd_context *c, const char *name, struct err *e)
 {
 	const struct world *w;
-	const char *profiles, *dir = NULL, *store_dir;
-	struct store *s;
-	if (load(c, name, &profiles, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
-		return -1;
-	if (fs_exists(TRUSTED, store_dir) &&
-	    (cmd_store_read(c, &s, e) < 0 || store_world_find(s, w->key, c->arena, &dir, e) < 0))
+	const char *profiles, *dir;
+	if (load(c, name, &profiles, &w, e) < 0 || find_made(c, w, &dir, e) < 0)
 		return -1;
 	if (!dir) {
 		err_set(e, ERR_CONFIG, "the world '%s' for %s is not made", w->name, w->platform);
-		return err_hint(e, "make it: %s", world_command(c, "make", w->name, w->platform));
+		return err_hint(e, "make it: %s", make_line(c, w));
 	}
 	double start = log_seconds();
 	log_wait(c->run->log, "%s: hashing", w->name);
@@ -164,15 +168,12 @@ static int world_verify(struct cmd_context *c, const char *name, struct err *e)
 			return -1;
 		return err_hint(e, "'ptbuild cache verify%s%s' moves it out of the way, and '%s' makes it anew",
 				c->global->cache ? " --cache " : "",
-				c->global->cache ? shell_quoted(c->global->cache, c->arena) : "",
-				world_command(c, "make", w->name, w->platform));
+				c->global->cache ? shell_quoted(c->global->cache, c->arena) : "", make_line(c, w));
 	}
 	static const struct show rows[] = {{.text = "{name} {platform}: as it was made, {seconds:.1} s ({dir})"}, {0}};
-	if (c->global->quiet && !c->global->json)
-		return 0;
 	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:f}", "schema", 1, "name", w->name, "platform", w->platform,
 				"key", w->key, "dir", json_or_null(dir), "seconds", log_seconds() - start);
-	return cmd_show(c, doc, rows, e);
+	return cmd_result(c, doc, rows, e);
 }
 
 /* What the tables of today would make under the name that the object has. */
@@ -395,27 +396,7 @@ static int world_lock(struct cmd_context *c, const char *name, struct err *e)
 			lock_rows, e);
 }
 
-/* Those that parts are for, as Debian's names tell. */
 static const char *const kinds[] = {[WORLD_DEB] = "deb", [WORLD_WHEEL] = "wheel", [WORLD_FILE] = "file"};
-
-/* The root of a part alone, of which only a base can have one; NULL: not made here. */
-static int find_made(struct cmd_context *c, const char *profiles, const struct world_part *p, const char *platform,
-		     const char **ret, struct err *e)
-{
-	const struct world *w;
-	struct store *s;
-	const char *dir;
-	*ret = NULL;
-	if (strcmp(p->kind, "base") != 0)
-		return 0;
-	if (cmd_cache_dir(c, &dir, e) < 0)
-		return -1;
-	if (!fs_exists(TRUSTED, dir)) /* looking at a store does not make one */
-		return 0;
-	if (world_load(profiles, p->part, platform, c->arena, &w, e) < 0 || cmd_store_read(c, &s, e) < 0)
-		return -1;
-	return store_world_find(s, w->key, c->arena, ret, e);
-}
 
 /* `only`: NULL, or the platform that is asked for. */
 static int add_row(struct cmd_context *c, const char *profiles, const char *part, const char *only, json_t *rows,
@@ -428,13 +409,16 @@ static int add_row(struct cmd_context *c, const char *profiles, const char *part
 	if (only && !strings_allow(p->platforms, p->platforms_count, only))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(platforms); i++) {
-		const char *path = world_lock_path(profiles, part, platforms[i], c->arena), *made;
+		const char *path = world_lock_path(profiles, part, platforms[i], c->arena), *made = NULL;
+		const bool alone = strcmp(p->kind, "base") == 0; /* only a base is a world by itself */
+		const struct world *w;
 		struct world_lock lock;
 		if (!fs_exists(TRUSTED, path) || (only && strcmp(only, platforms[i]) != 0) ||
 		    !strings_allow(p->platforms, p->platforms_count, platforms[i]))
 			continue;
 		if (world_lock_read(path, c->arena, &lock, e) < 0 ||
-		    find_made(c, profiles, p, platforms[i], &made, e) < 0)
+		    (alone &&
+		     (world_load(profiles, part, platforms[i], c->arena, &w, e) < 0 || find_made(c, w, &made, e) < 0)))
 			return -1;
 		any = true;
 		const json_int_t bytes = (json_int_t)world_lock_bytes(&lock);
@@ -497,10 +481,10 @@ static json_t *piece_json(const struct world_piece *p)
 	json_t *files = json_array();
 	for (size_t i = 0; i < p->lock.count; i++) {
 		const struct world_entry *f = &p->lock.entries[i];
-		json_array_append_new(files, json_pack("{s:s, s:s, s:s, s:o, s:I, s:s, s:s}", "kind", kinds[f->kind],
-						       "name", f->name, "version", f->version, "arch",
-						       json_or_null(*f->arch ? f->arch : NULL), "bytes",
-						       (json_int_t)f->size, "sha256", f->sha256, "place", f->place));
+		json_array_append_new(files,
+				      json_pack("{s:s, s:s, s:s, s:o, s:I, s:s, s:s}", "kind", kinds[f->kind], "name",
+						f->name, "version", f->version, "arch", json_filled(f->arch), "bytes",
+						(json_int_t)f->size, "sha256", f->sha256, "place", f->place));
 	}
 	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "table", part_json(p->part), "archive",
 			 json_or_null(p->lock.archive), "date", json_or_null(p->lock.date), "tree",
@@ -542,14 +526,9 @@ static const struct show show_rows[] = {{.text = "{name}"},
 
 static int world_show(struct cmd_context *c, const char *name, struct err *e)
 {
-	const char *profiles, *platform, *store_dir, *dir = NULL;
+	const char *profiles, *dir;
 	const struct world *w;
-	struct store *s;
-	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
-	    world_load(profiles, name, platform, c->arena, &w, e) < 0 || cmd_cache_dir(c, &store_dir, e) < 0)
-		return -1;
-	if (fs_exists(TRUSTED, store_dir) &&
-	    (cmd_store_read(c, &s, e) < 0 || store_world_find(s, w->key, c->arena, &dir, e) < 0))
+	if (load(c, name, &profiles, &w, e) < 0 || find_made(c, w, &dir, e) < 0)
 		return -1;
 	return cmd_show(c, world_json(w, dir), show_rows, e);
 }

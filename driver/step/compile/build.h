@@ -132,10 +132,10 @@ int build_mend(const char *build_dir, const struct run *run, struct err *e) MUST
 struct plan;
 
 struct build_tree {
+	const char *variant;
 	const char *dir; /* <store>/build/<key> */
 	const char *key; /* the compile key */
-	const char *variant;
-	int64_t used; /* ns since the epoch: when it was last built in */
+	int64_t used;    /* ns since the epoch: when it was last built in */
 };
 
 /* build_tree_save: writes variant and sandbox into the tree `dir`. */
