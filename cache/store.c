@@ -87,7 +87,8 @@ int store_stage(struct store *s, struct arena *a, const char **ret, struct err *
 	return err_set(e, ERR_SYSTEM, "cannot make a stage below '%s/tmp': every name is taken", s->dir);
 }
 
-void store_forget_stage(struct store *s, const char *stage)
+/* Releases and removes the lock of a stage whose directory is gone or moved. */
+static void forget_stage(struct store *s, const char *stage)
 {
 	struct stage found = {NULL, -1};
 	pthread_mutex_lock(&s->mutex);
@@ -108,7 +109,13 @@ void store_forget_stage(struct store *s, const char *stage)
 void store_drop_stage(struct store *s, const char *stage)
 {
 	(void)!fs_remove(TRUSTED, stage, ERR_IGNORED); /* the next open tries again: nobody holds its lock then */
-	store_forget_stage(s, stage);
+	forget_stage(s, stage);
+}
+
+/* The file in an object whose time is that of its last use. */
+static const char *marker_of(const char *kind)
+{
+	return strcmp(kind, STORE_WORLD) == 0 ? STORE_WORLD_FACTS : STORE_MANIFEST;
 }
 
 int store_find_look(struct store *s, const char *kind, const char *key, bool whole, struct arena *a, const char **ret,
@@ -121,7 +128,7 @@ int store_find_look(struct store *s, const char *kind, const char *key, bool who
 	if (store_is_usable(s, kind, key, path, whole, &usable, e) < 0)
 		return -1;
 	if (usable)
-		store_touch(path_join(a, path, strcmp(kind, STORE_WORLD) == 0 ? STORE_WORLD_FACTS : STORE_MANIFEST));
+		store_touch(path_join(a, path, marker_of(kind)));
 	for (size_t i = 0; i < s->fallbacks.count && !usable; i++) {
 		path = store_object_path(s->fallbacks.items[i], kind, key, a);
 		if (store_is_usable(s, kind, key, path, whole, &usable, e) < 0)
@@ -178,19 +185,27 @@ static int write_manifest(const char *kind, const char *key, const char *stage, 
 }
 
 int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to,
-		       bool *ret_taken, struct err *e)
+		       struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	for (int attempt = 0; attempt < 10; attempt++) {
-		*ret_taken = false;
-		if (rename(stage, to) == 0)
-			return fs_sync_dir(path_dir(&a, to), e);
+		bool taken;
+		if (rename(stage, to) == 0) {
+			if (fs_sync_dir(path_dir(&a, to), e) < 0)
+				return -1;
+			forget_stage(s, stage);
+			store_stamp(s, kind, key, to);
+			return 0;
+		}
 		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", stage, to);
-		if (store_is_usable(s, kind, key, to, true, ret_taken, e) < 0)
+		if (store_is_usable(s, kind, key, to, true, &taken, e) < 0)
 			return -1;
-		if (*ret_taken)
+		if (taken) {
+			store_touch(path_join(&a, to, marker_of(kind)));
+			store_drop_stage(s, stage);
 			return 0;
+		}
 		const struct store_object o = {.kind = kind, .key = key, .path = to};
 		if (store_quarantine(s, &o, e) < 0 && fs_exists(TRUSTED, to))
 			return -1;
@@ -205,19 +220,11 @@ int store_publish(struct store *s, const char *kind, const char *key, const char
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
 	const char *to = store_object_path(s->dir, kind, key, a);
-	bool taken;
 	if (write_manifest(kind, key, stage, e) < 0 || fs_sync_tree(stage, e) < 0 ||
 	    fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 || fs_sync_dir(path_join(a, s->dir, "objects"), e) < 0 ||
-	    store_put_in_place(s, kind, key, stage, to, &taken, e) < 0) {
+	    store_put_in_place(s, kind, key, stage, to, e) < 0) {
 		(void)unlink(path_join(a, stage, STORE_MANIFEST)); /* the caller may mend the stage and try again */
 		return err_wrap(e, "cannot publish the %s %.12s", kind, key);
-	}
-	if (taken) {
-		store_touch(path_join(a, to, STORE_MANIFEST));
-		store_drop_stage(s, stage);
-	} else {
-		store_forget_stage(s, stage);
-		store_stamp(s, kind, key, to);
 	}
 	*ret = to;
 	return 0;
@@ -250,14 +257,15 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 }
 
 /* The objects of one kind that lie in `dir`. */
-static int list_kind(struct store_objects *l, const char *kind, const char *dir, const char *manifest, struct err *e)
+static int list_kind(struct store_objects *l, const char *kind, const char *dir, struct err *e)
 {
 	struct strlist keys = {0};
 	if (fs_list(TRUSTED, dir, l->arena, &keys, e) < 0)
 		return -1;
 	for (size_t i = 0; i < keys.count; i++) {
 		if (store_check_name(kind, keys.items[i], ERR_IGNORED) == 0 && /* else it is not ours */
-		    store_objects_add(l, kind, keys.items[i], path_join(l->arena, dir, keys.items[i]), manifest, e) < 0)
+		    store_objects_add(l, kind, keys.items[i], path_join(l->arena, dir, keys.items[i]), marker_of(kind),
+				      e) < 0)
 			return -1;
 	}
 	return 0;
@@ -271,9 +279,9 @@ int store_list(struct store *s, struct arena *a, struct store_object **ret, size
 	if (fs_list(TRUSTED, top, a, &kinds, e) < 0)
 		return -1;
 	for (size_t i = 0; i < kinds.count; i++)
-		if (list_kind(&l, kinds.items[i], path_join(a, top, kinds.items[i]), STORE_MANIFEST, e) < 0)
+		if (list_kind(&l, kinds.items[i], path_join(a, top, kinds.items[i]), e) < 0)
 			return -1;
-	if (list_kind(&l, STORE_WORLD, path_join(a, s->dir, "worlds"), STORE_WORLD_FACTS, e) < 0)
+	if (list_kind(&l, STORE_WORLD, path_join(a, s->dir, "worlds"), e) < 0)
 		return -1;
 	*ret = l.items;
 	*ret_count = l.count;

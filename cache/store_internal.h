@@ -42,14 +42,15 @@ char *store_lock_path(const struct store *s, const char *kind, const char *key, 
 /* store_touch: sets the modification time to now, if the store can be written. */
 void store_touch(const char *path);
 
-/* store_forget_stage: releases and removes the lock of a stage whose directory is gone or moved. */
-void store_forget_stage(struct store *s, const char *stage);
-
 /* store_read_manifest: the manifest of that object; ERR_INTEGRITY. The rows of "files" are not
  * checked. New reference. */
 int store_read_manifest(const char *kind, const char *key, const char *path, json_t **ret, struct err *e) MUST_CHECK;
 /* store_check_source: ERR_INTEGRITY unless the list is one file with the key's digest. */
 int store_check_source(const char *key, const json_t *files, struct err *e) MUST_CHECK;
+
+/* store_check_extra: ERR_INTEGRITY for what lies below `top` and is not in the list, which is
+ * sorted. */
+int store_check_extra(const char *top, const struct strlist *known, struct err *e) MUST_CHECK;
 
 /* store_stamp: notes what stat(2) shows of an object's files, which were just hashed: as long as it
  * stays the same they are not hashed again. The stamp of a fallback store's object has the time of
@@ -65,10 +66,10 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 int store_find_look(struct store *s, const char *kind, const char *key, bool whole, struct arena *a, const char **ret,
 		    struct err *e) MUST_CHECK;
 
-/* store_put_in_place: renames the stage to `to`. *ret_taken: a whole object was there already.
+/* store_put_in_place: renames the stage to `to`, or drops it where a whole object is already.
  * Anything else that is there, without a manifest or damaged, goes to the quarantine. */
 int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to,
-		       bool *ret_taken, struct err *e) MUST_CHECK;
+		       struct err *e) MUST_CHECK;
 
 /* A growing list of objects. */
 struct store_objects {

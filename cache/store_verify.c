@@ -59,10 +59,8 @@ static int move_away(struct store *s, const struct store_object *o, const struct
 	*ret = STORE_WRONG_MOVED;
 	if (store_verify(o, run, &again) == 0 || !fs_exists(TRUSTED, o->path))
 		return 0;
-	if (again.kind != ERR_INTEGRITY) {
-		*e = again;
-		return -1;
-	}
+	if (again.kind != ERR_INTEGRITY)
+		return err_take(e, &again);
 	return store_quarantine(s, o, e);
 }
 
@@ -73,10 +71,8 @@ static int collect(struct verifier *v, bool move, const struct run *run, struct 
 	for (size_t i = 0; i < v->count; i++) {
 		const struct store_object *o = &v->objects[i];
 		const struct err *why = v->wrong[i];
-		if (why && why->kind == ERR_INTERRUPTED) {
-			*e = *why;
-			return -1;
-		}
+		if (why && why->kind == ERR_INTERRUPTED)
+			return err_take(e, why);
 		if (why && !fs_exists(TRUSTED, o->path))
 			continue;
 		r.checked++;
@@ -228,25 +224,23 @@ static int verify_file(const struct store_object *o, const json_t *row, const ch
 	return 0;
 }
 
-struct known_files {
-	const char *top;
-	json_t *paths; /* object: path -> true */
-};
-
-static int find_extra(const char *rel, const struct stat *st, void *user, struct err *e)
+int store_check_extra(const char *top, const struct strlist *known, struct err *e)
 {
-	const struct known_files *k = user;
-	(void)st;
-	if (strcmp(rel, STORE_MANIFEST) == 0 || json_object_get(k->paths, rel))
-		return 0;
-	return err_set(e, ERR_INTEGRITY, "'%s/%s' is not in the manifest", k->top, rel);
+	AUTO_ARENA struct arena a = {0};
+	struct strlist there = {0};
+	if (fs_list_tree(TRUSTED, top, &a, &there, e) < 0)
+		return -1;
+	for (size_t i = 0; i < there.count; i++)
+		if (!text_find(there.items[i], known->items, known->count, sizeof(*known->items)))
+			return err_set(e, ERR_INTEGRITY, "'%s/%s' is not in the manifest", top, there.items[i]);
+	return 0;
 }
 
 static int verify_object(const struct store_object *o, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *doc = NULL;
-	AUTO_JSON json_t *paths = json_object();
+	struct strlist paths = {0};
 	const char *manifest = path_join(&a, o->path, STORE_MANIFEST);
 	if (store_read_manifest(o->kind, o->key, manifest, &doc, e) < 0)
 		return -1;
@@ -256,15 +250,17 @@ static int verify_object(const struct store_object *o, const struct run *run, st
 	{
 		if (run_check(run, e) < 0 || verify_file(o, row, manifest, e) < 0)
 			return -1;
-		json_object_set_new(paths, json_member(row, "path"), json_true());
+		strlist_ref(&paths, &a, json_member(row, "path"));
 	}
-	if (json_object_size(paths) != json_array_size(files))
-		return broken_manifest(manifest, "it lists a file twice", e);
+	strlist_ref(&paths, &a, STORE_MANIFEST);
+	strlist_sort(&paths);
+	for (i = 1; i < paths.count; i++)
+		if (strcmp(paths.items[i], paths.items[i - 1]) == 0)
+			return broken_manifest(manifest, "it lists a file twice", e);
 	if ((strcmp(o->kind, STORE_SOURCE) == 0 && store_check_source(o->key, files, e) < 0) ||
 	    (strcmp(o->kind, STORE_WHEEL) == 0 && store_check_wheel(o->path, o->key, e) < 0))
 		return -1;
-	struct known_files known = {o->path, paths};
-	return fs_walk(TRUSTED, o->path, find_extra, &known, e);
+	return store_check_extra(o->path, &paths, e);
 }
 
 int store_verify(const struct store_object *o, const struct run *run, struct err *e)

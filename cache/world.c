@@ -124,16 +124,9 @@ int store_world_publish(struct store *s, const struct store_world *w, const stru
 	if (store_check_name(STORE_WORLD, w->key, e) < 0)
 		return -1;
 	const char *to = store_object_path(s->dir, STORE_WORLD, w->key, a);
-	bool taken;
 	if (complete(w, manifest, stage, e) < 0 || fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 ||
-	    fs_sync_dir(s->dir, e) < 0 || store_put_in_place(s, STORE_WORLD, w->key, stage, to, &taken, e) < 0)
+	    fs_sync_dir(s->dir, e) < 0 || store_put_in_place(s, STORE_WORLD, w->key, stage, to, e) < 0)
 		return err_wrap(e, "cannot publish the world %.12s", w->key);
-	if (taken) {
-		store_drop_stage(s, stage);
-	} else {
-		store_forget_stage(s, stage);
-		store_stamp(s, STORE_WORLD, w->key, to);
-	}
 	*ret = path_join(a, to, STORE_WORLD_ROOT);
 	return 0;
 }
@@ -203,28 +196,9 @@ static int check_line(const char *root, const char *const fields[FIELDS_MAX], si
 	return count == 3 ? check_link(path, &st, fields[1], e) : check_file(path, &st, fields, e);
 }
 
-struct known { /* the paths of a manifest but directories, in strcmp order */
-	const char *root;
-	struct strlist paths;
-};
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(a, *(const char *const *)b);
-}
-
-static int find_extra(const char *rel, const struct stat *st, void *user, struct err *e)
-{
-	const struct known *k = user;
-	(void)st;
-	if (k->paths.count > 0 && bsearch(rel, k->paths.items, k->paths.count, sizeof(*k->paths.items), by_text))
-		return 0;
-	return err_set(e, ERR_INTEGRITY, "'%s/%s' is not in the manifest", k->root, rel);
-}
-
 static int check_all(const char *root, char *text, const struct run *run, struct arena *a, struct err *e)
 {
-	struct known known = {.root = root};
+	struct strlist paths = {0}; /* but of directories */
 	for (char *line = text, *end; *line; line = end + 1) {
 		const char *fields[FIELDS_MAX] = {0};
 		end = strchr(line, '\n');
@@ -235,9 +209,9 @@ static int check_all(const char *root, char *text, const struct run *run, struct
 		if (run_check(run, e) < 0 || check_line(root, fields, n, e) < 0)
 			return -1;
 		if (n != 2)
-			strlist_ref(&known.paths, a, fields[n - 1]);
+			strlist_ref(&paths, a, fields[n - 1]);
 	}
-	return fs_walk(TRUSTED, root, find_extra, &known, e);
+	return store_check_extra(root, &paths, e);
 }
 
 int store_world_verify(const struct store_object *o, const struct run *run, struct err *e)
