@@ -278,9 +278,11 @@ int store_list(struct store *s, struct arena *a, struct store_object **ret, size
 	struct store_objects l = {.arena = a};
 	if (fs_list(TRUSTED, top, a, &kinds, e) < 0)
 		return -1;
-	for (size_t i = 0; i < kinds.count; i++)
-		if (list_kind(&l, kinds.items[i], path_join(a, top, kinds.items[i]), e) < 0)
+	for (size_t i = 0; i < kinds.count; i++) {
+		const char *dir = path_join(a, top, kinds.items[i]);
+		if (fs_is_dir(TRUSTED, dir) && list_kind(&l, kinds.items[i], dir, e) < 0)
 			return -1;
+	}
 	if (list_kind(&l, STORE_WORLD, path_join(a, s->dir, "worlds"), e) < 0)
 		return -1;
 	*ret = l.items;
@@ -362,7 +364,10 @@ static int check_version(const char *file, const char *dir, struct err *e)
 	unsigned long version = strncmp(s, FORMAT_PREFIX, prefix) == 0 ? strtoul(s + prefix, &end, 10) : 0;
 	if (!end || end == s + prefix || strcmp(end, "\n") != 0) {
 		err_set(e, ERR_CONFIG, "'%s' does not hold a store's format line", file);
-		return err_hint(e, "remove '%s', or name another directory", dir);
+		return err_hint(
+			e,
+			"the store of a ptbuild of this version has the line '%s%d' in it; name that one with --cache",
+			FORMAT_PREFIX, STORE_FORMAT);
 	}
 	if (version != STORE_FORMAT) {
 		err_set(e, ERR_CONFIG, "the store '%s' has format %lu, this program knows %d", dir, version,

@@ -66,17 +66,23 @@ static const struct show info_rows[] = {
 	{.text = "{!kinds}{?free_bytes}empty"},
 	{0}};
 
+static int is_there(struct cmd_context *c, const char **ret, bool *ret_there, struct err *e)
+{
+	struct stat st;
+	if (cmd_cache_dir(c, ret, e) < 0)
+		return -1;
+	*ret_there = stat(*ret, &st) == 0;
+	return *ret_there || errno == ENOENT ? 0 : err_errno(e, ERR_SYSTEM, "cannot look at the store '%s'", *ret);
+}
+
 /* Looking at a store does not make one, and one that is named is there; the default one may be of nothing yet. */
 static int find_store(struct cmd_context *c, const char **ret, bool *ret_there, struct err *e)
 {
-	const char *dir;
-	if (cmd_cache_dir(c, &dir, e) < 0)
+	if (is_there(c, ret, ret_there, e) < 0)
 		return -1;
-	*ret = dir;
-	*ret_there = fs_exists(TRUSTED, dir);
 	if (*ret_there || !c->global->cache)
 		return 0;
-	err_set(e, ERR_USAGE, "no store in '%s'", dir);
+	err_set(e, ERR_USAGE, "no store in '%s'", *ret);
 	return err_hint(e, "a build or fetch makes one");
 }
 
@@ -96,9 +102,10 @@ static int cache_info(struct cmd_context *c, const char *name, struct err *e)
 	struct store_object *objects, *builds;
 	size_t count, objects_count, builds_count;
 	uint64_t free_bytes, total = 0;
-	if (cmd_cache_dir(c, &dir, e) < 0)
+	bool there;
+	if (is_there(c, &dir, &there, e) < 0)
 		return -1;
-	if (!fs_exists(TRUSTED, dir))
+	if (!there)
 		return no_store(c, dir, e);
 	if (cmd_store_read(c, &s, e) < 0 || store_usage(s, c->run, c->arena, &rows, &count, e) < 0 ||
 	    fs_free_bytes(store_dir(s), &free_bytes, e) < 0 ||

@@ -136,11 +136,18 @@ int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e)
 	return 0;
 }
 
-/* A file in its place is not: that is an error of whoever opens it. */
-static bool is_no_store(const char *dir, struct arena *a)
+/* One that others may not look into counts as none. A file in its place is none, too: that is an error of whoever
+ * opens it. */
+static bool is_no_store(const struct cmd_context *c, const char *dir)
 {
+	static bool told;
 	struct stat st;
-	return stat(path_join(a, dir, "format"), &st) < 0 && errno != ENOTDIR;
+	if (stat(path_join(c->arena, dir, "format"), &st) == 0 || errno == ENOTDIR)
+		return false;
+	if (errno != ENOENT && !told)
+		log_warn(c->run->log, "what the store '%s' has does not count: %s", dir, strerror(errno));
+	told = told || errno != ENOENT;
+	return true;
 }
 
 int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
@@ -148,7 +155,7 @@ int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
 	const char *dir, *lower = getenv("PTBUILD_LOWER_STORE");
 	*ret = NULL;
 	if (!c->store && (cmd_cache_dir(c, &dir, ERR_IGNORED) < 0 ||
-			  (is_no_store(dir, c->arena) && !c->global->lower_stores.count && !(lower && *lower))))
+			  (is_no_store(c, dir) && !c->global->lower_stores.count && !(lower && *lower))))
 		return 0;
 	return cmd_store_read(c, ret, e);
 }

@@ -570,6 +570,8 @@ static void threads_share_a_handle(void **state)
 		assert_int_equal(pthread_join(ids[i], NULL), 0);
 		assert_int_equal(p[i].failed, 0);
 	}
+	/* What others put there is none of its objects. */
+	test_write(in_store(f, "objects/stray"), "");
 	assert_ok(store_list(f->store, &f->arena, &objects, &count, &f->err), &f->err);
 	assert_int_equal(count, 80);
 	assert_int_equal(names_in(f, "tmp"), 0);

@@ -413,6 +413,8 @@ static void check_system(struct detecting *c)
 		strlist_addf(&c->d->warnings, c->a, "release %s is for Python %s, and this machine has %s", r->name,
 			     strlist_join(&(struct strlist){.items = r->pythons, .count = r->pythons_count}, c->a, " "),
 			     strlist_join(&h->pythons, c->a, " "));
+	if (*r->asked)
+		strlist_addf(&c->d->warnings, c->a, "release %s: %s", r->name, r->asked);
 	const char *oldest = "";
 	for (unsigned i = 0; i < r->worlds_count; i++) {
 		const struct world_part *base;

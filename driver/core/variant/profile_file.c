@@ -4,6 +4,7 @@
 
 #define INHERIT_MAX 8
 #define STEM_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
+#define STEM_MAX 64 /* it is in names of files, of 255 bytes, among others */
 
 struct profile_text { /* the file as it stands; NULL: it does not say */
 	const struct yaml_tree *inherit, *gpu, *isa, *blas, *cflags, *toggles;
@@ -232,6 +233,9 @@ static int check_stem(const struct tables *t, const char *path, struct arena *a,
 	size_t n = strlen(base);
 	if (path_has_suffix(base, ".yaml"))
 		n -= strlen(".yaml");
+	if (n > STEM_MAX)
+		return err_set(e, ERR_CONFIG, "profile '%.*s...': its name is longer than %d characters", STEM_MAX,
+			       base, STEM_MAX);
 	const char *stem = arena_strndup(a, base, n), *right = right_stem(t, stem, a);
 	if (n && strcmp(stem, right) == 0) {
 		*ret = stem;

@@ -52,10 +52,11 @@ static void check_path(struct preflight *d)
 					    : "control characters");
 }
 
-/* The directory, or its nearest parent that is there. */
+/* The directory, or its nearest parent that is there; a link that leads nowhere is, and nothing can be made in it. */
 static const char *nearest(const struct preflight *d, const char *dir)
 {
-	while (!fs_exists(TRUSTED, dir) && strcmp(dir, "/") != 0)
+	struct stat st;
+	while (lstat(dir, &st) < 0 && strcmp(dir, "/") != 0)
 		dir = path_dir(d->arena, dir);
 	return dir;
 }

@@ -276,6 +276,10 @@ static void a_release_may_be_asked_for(void **state)
 	assert_string_equal(d.release, "2.8.0");
 	assert_string_equal(d.command, "ptbuild --profile sm75-avx512 --release 2.8.0 --cuda 12.8");
 	assert_err(detect_choose(tables, facts, &h, NULL, "2.8.1", &a, &d, &e), &e, ERR_CONFIG, "2.8.1");
+	/* One that is never chosen by itself says why. */
+	h.gpu_count = 0;
+	d = choose(&h, NULL, "2.15.0", &a);
+	assert_contains(strlist_join(&d.warnings, &a, "\n"), "release 2.15.0: no digest of its source is proven");
 }
 
 static const char *filled(const struct detected *d, const char *name, struct arena *a)

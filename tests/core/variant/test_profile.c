@@ -463,6 +463,13 @@ static void file_names_that_cannot_be_labels(void **state)
 			assert_ok(profile_load(t, test_path("%s", right), &a, &p, &e), &e);
 		}
 	}
+	/* Names of files have 255 bytes. */
+	struct profile p = {0};
+	const char *most = arena_printf(&a, "%064d.yaml", 1), *more = arena_printf(&a, "%065d.yaml", 1);
+	test_write(test_path("%s", most), "gpu: sm90\nisa: avx2\n");
+	assert_ok(profile_load(t, test_path("%s", most), &a, &p, &e), &e);
+	test_write(test_path("%s", more), "gpu: sm90\nisa: avx2\n");
+	assert_err(profile_load(t, test_path("%s", more), &a, &p, &e), &e, ERR_CONFIG, "is longer than 64 characters");
 }
 
 static void an_example_cannot_leave_its_directory(void **state)

@@ -503,6 +503,9 @@ static void test_a_place_that_cannot_be_written(void **state)
 	t.q.out_dir = "/proc/1/dist";
 	assert_err(check(&e), &e, ERR_SYSTEM, "output: cannot write into '/proc/1'");
 	assert_contains(e.hint, "--out DIR");
+	t.q.out_dir = arena_strdup(&t.a, test_path("nowhere/dist"));
+	assert_int_equal(symlink("gone", test_path("nowhere")), 0);
+	assert_err(check(&e), &e, ERR_SYSTEM, "output: cannot write into '");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
