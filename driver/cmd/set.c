@@ -463,7 +463,7 @@ static json_t *document(struct set *s, const char *dir, bool made)
 				s->first.release->name, "wheels", wheels);
 	if (!made)
 		return doc;
-	const char *constraints = path_join(a, dir, SET_CONSTRAINTS);
+	const char *constraints = shell_quoted(path_join(a, dir, SET_CONSTRAINTS), a);
 	for (unsigned uv = 0; uv < 2; uv++) {
 		struct strlist words = {0};
 		install_words(s, uv, install_url(a, dir, INDEX_ALL), constraints, &words);

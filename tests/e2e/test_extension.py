@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -225,7 +226,7 @@ def test_a_plan_shows_it_and_its_keys_follow_the_source(world):
 
 def a_set(world, name, *args, profile="cpu-avx2", **rows):
     write(world.path(name), "".join(f"{key}: {value}\n" for key, value in {"profile": profile, **rows}.items()))
-    return world.run("set", world.path(name), "--out", world.path("set-out"), *args)
+    return world.run("set", world.path(name), "--out", world.path("set's out"), *args)
 
 
 def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
@@ -233,14 +234,14 @@ def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
     top = folder(world)
     rows = {"torch": world.torch, "extensions": f"[{os.path.basename(top)}]"}
     dry = a_set(world, "all.yaml", "--dry-run", "--json", **rows)
-    assert dry.returncode == 0 and not os.path.exists(world.path("set-out")), dry.stderr
+    assert dry.returncode == 0 and not os.path.exists(world.path("set's out")), dry.stderr
     planned = [(w["name"], w["made"], w["from"]) for w in json.loads(dry.stdout)["wheels"]]
     assert planned == [("torch", "copied", world.torch), ("tiny_ext", "built", top)], planned
     assert "\nwhat of these the store has already is taken from it\n" in a_set(world, "all.yaml", "--dry-run", **rows).stdout
     r = a_set(world, "all.yaml", "--json", **rows)
     assert r.returncode == 0, r.stderr
     doc = json.loads(r.stdout)
-    out = world.path("set-out")
+    out = world.path("set's out")
     wheels = {w["name"]: w for w in doc["wheels"]}
     assert [w["made"] for w in doc["wheels"]] == ["copied", "built"] and doc["out"] == out, doc
     with open(f"{out}/constraints.txt") as f:
@@ -258,7 +259,7 @@ def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
     # The line that it prints, and the stage's, into environments of their own.
     env = world.path("set-env")
     venv(env)
-    for words in (doc["pip"].split(), re.search(r"python3 -m (pip .*)", stage)[1].replace("/set/", f"{out}/").split()):
+    for words in (shlex.split(doc["pip"]), [w.replace("/set/", f"{out}/") for w in shlex.split(re.search(r"python3 -m (pip .*)", stage)[1])]):
         done = subprocess.run([f"{env}/bin/python", "-m", words[0], "--isolated", words[1], *(w.replace("--extra-", "--") for w in words[2:]), "--force-reinstall", "--no-deps"], capture_output=True, text=True)
         assert done.returncode == 0 and "tiny_ext-0.5" in done.stdout, (words, done.stdout + done.stderr)
     assert subprocess.run([f"{env}/bin/python", "-c", "import tiny_ext; print(tiny_ext.sum(10))"], capture_output=True, text=True).stdout.strip() == str(45 * 45)
