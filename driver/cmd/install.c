@@ -111,13 +111,8 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 		const char *url = arena_printf(x->c->arena, "%s%s", x->place, rel);
 		if (cmd_fetch_options(x->c, &fetch, e) < 0 || cmd_store(x->c, &store, e) < 0)
 			return -1;
-		fetch.retries = 1;
-		if (fetch_page(store, url, NULL, LISTING_MAX, &fetch, x->c->run, x->c->arena, &file, e) < 0) {
-			if (e->kind == ERR_NETWORK && !e->hint[0])
-				err_hint(e, "look whether the address is right and a server runs there; for a "
-					    "directory of this machine: 'ptbuild install DIR'");
+		if (fetch_latest(store, url, NULL, LISTING_MAX, &fetch, x->c->run, x->c->arena, &file, e) < 0)
 			return -1;
-		}
 	} else if (!fs_exists(TRUSTED, file)) {
 		err_set(e, ERR_USAGE, "'%s' is not an index: there is no '%s'", x->place, file);
 		return err_hint(e, "'ptbuild index %s' makes it of a directory of wheels", x->place);

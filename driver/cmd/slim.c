@@ -235,8 +235,8 @@ static int read_cuda(struct cmd_context *c, struct store *store, const struct fe
 		if (strcmp(n.version, version + 2) != 0 || machine < 0 || ret[machine] ||
 		    tried[machine]++ >= METADATA_TRIES)
 			continue;
-		if (fetch_page(store, arena_printf(c->arena, "%s.metadata", page->files[i].url), NULL, WHEEL_PAGE_MAX,
-			       fetch, c->run, c->arena, &file, &why) < 0) {
+		if (fetch_latest(store, arena_printf(c->arena, "%s.metadata", page->files[i].url), NULL, WHEEL_PAGE_MAX,
+				 fetch, c->run, c->arena, &file, &why) < 0) {
 			log_verbose(c->run->log, "%s", why.msg); /* an index has it of most wheels */
 			continue;
 		}

@@ -303,7 +303,7 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 	if (p->archives_count) {
 		AUTO_BUF struct buf text = {0};
 		const char *file;
-		if (fetch_page(store, p->manifest, NULL, MANIFEST_MAX, &fetch, c->run, c->arena, &file, e) < 0 ||
+		if (fetch_latest(store, p->manifest, NULL, MANIFEST_MAX, &fetch, c->run, c->arena, &file, e) < 0 ||
 		    fs_read(TRUSTED, file, MANIFEST_MAX, &text, e) < 0)
 			return -1;
 		if (lock_redist(text.data, text.len, p->manifest, p->archives, p->archives_count, l->platform, c->arena,

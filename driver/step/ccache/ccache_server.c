@@ -5,6 +5,8 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "base/path.h"
+
 enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, STALL_BYTES = 1024 };
 
 struct body {
@@ -364,10 +366,7 @@ static int parse(const char *url, struct ccache_server *s, struct err *e)
 			    curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
 			    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK;
 		if (good) {
-			size_t len = strlen(url);
-			while (len && url[len - 1] == '/')
-				len--;
-			s->url = arena_strndup(&s->arena, url, len);
+			s->url = path_join(&s->arena, url, "");
 			s->shown = arena_printf(&s->arena, "%s://%s", scheme, host);
 		}
 		curl_free(host);

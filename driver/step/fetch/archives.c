@@ -113,15 +113,11 @@ static char *variable_of(const char *archive, struct arena *a)
 
 static int add_address(struct strlist *l, struct arena *a, const char *address, const char *from, struct err *e)
 {
-	size_t len = strlen(address);
 	if (!is_address(address)) {
 		err_set(e, ERR_CONFIG, "%s: not the address of an archive: '%s'", from, address);
 		return err_hint(e, "give an http, https or file URL, or a directory's absolute path");
 	}
-	while (len > 1 && address[len - 1] == '/')
-		len--;
-	const char *clean = arena_strndup(a, address, len);
-	strlist_once(l, a, clean);
+	strlist_once(l, a, path_join(a, address, "")); /* no slash at its end */
 	return 0;
 }
 
@@ -211,7 +207,7 @@ int fetch_archive(struct store *store, const char *archive, const char *suite, c
 {
 	struct strlist all[2] = {0};
 	const char *place = arena_printf(a, "%s/dists/%s/InRelease", archive, suite), *file;
-	if (fetch_latest(store, place, RELEASE_MAX, o, run, a, &file, e) < 0) {
+	if (fetch_latest(store, place, NULL, RELEASE_MAX, o, run, a, &file, e) < 0) {
 		if (e->kind != ERR_NETWORK || e->hint[0]) /* a reason of its own: --offline, no address known */
 			return err_wrap(e, "no index of '%s'", suite);
 		err_wrap(e, "no index of '%s': what is named as '%s' is not an archive of Debian, or cannot be reached",

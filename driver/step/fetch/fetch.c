@@ -365,60 +365,41 @@ static int publish_latest(struct fetch_shared *f, const char *stage, const char 
 	return object_file(dir, &s, a, ret, e);
 }
 
-/* A file as it is now: of a Debian archive, or of a web server. */
-struct latest {
-	const char *place, *name;
-	bool web;           /* the place is a URL */
-	const char *accept; /* as which it is asked for; NULL: anything */
-	uint64_t max;
-};
-
-static int latest(struct store *store, const struct latest *q, const struct fetch_options *o, const struct run *run,
-		  struct arena *a, const char **ret, struct err *e)
+int fetch_latest(struct store *store, const char *place, const char *accept, uint64_t max,
+		 const struct fetch_options *o, const struct run *run, struct arena *a, const char **ret, struct err *e)
 {
 	struct fetch_options options = *o;
 	struct fetch_shared f = {.store = store, .o = &options};
 	struct fetch_worker w = {.shared = &f, .log = *run->log, .run = *run};
-	const char *stage;
+	const bool web = strstr(place, "://") != NULL;
+	const char *stage, *name = web ? "page" : path_base(place), *shown = transfer_shown_url(a, place);
 	bool absent = false;
+	if (web && !options.retries) /* somebody waits */
+		options.retries = 1;
 	set_defaults(&options);
 	if (run_check(run, e) < 0)
 		return -1;
 	if (o->offline) {
-		err_set(e, ERR_NETWORK, "'%s' may have changed, and --offline forbids asking for it",
-			transfer_shown_url(a, q->place));
+		err_set(e, ERR_NETWORK, "'%s' may have changed, and --offline forbids asking for it", shown);
 		return err_hint(e, "run the same without --offline");
 	}
 	if (store_stage(store, a, &stage, e) < 0 || open_shared(&f, e) < 0)
 		return -1;
-	const struct transfer t = {.url = q->place,
-				   .accept = q->accept,
-				   .path = path_join(a, stage, q->name),
-				   .max_bytes = q->max,
+	const struct transfer t = {.url = place,
+				   .accept = accept,
+				   .path = path_join(a, stage, name),
+				   .max_bytes = max,
 				   .stall_seconds = options.stall_seconds,
 				   .slow_seconds = options.slow_seconds,
 				   .slow_rate = FETCH_SLOW_RATE,
 				   .run = &w.run,
 				   .progress = &f.amount};
-	enum transfer_outcome got = q->web ? fetch_http(&w, &t, transfer_shown_url(a, q->place), e)
-					   : fetch_deb(&w, &t, q->name, &absent, e);
+	enum transfer_outcome got = web ? fetch_http(&w, &t, shown, e) : fetch_deb(&w, &t, name, &absent, e);
+	if (web && got != TRANSFER_DONE && e->kind == ERR_NETWORK)
+		err_hint(e, "look whether the address is right and a server runs there");
 	int status = got == TRANSFER_DONE ? publish_latest(&f, stage, t.path, a, ret, e) : -1;
 	if (status < 0)
 		store_drop_stage(store, stage);
 	close_shared(&f);
 	return status;
-}
-
-int fetch_latest(struct store *store, const char *place, uint64_t max, const struct fetch_options *o,
-		 const struct run *run, struct arena *a, const char **ret, struct err *e)
-{
-	const struct latest q = {.place = place, .name = path_base(place), .max = max};
-	return latest(store, &q, o, run, a, ret, e);
-}
-
-int fetch_page(struct store *store, const char *url, const char *accept, uint64_t max, const struct fetch_options *o,
-	       const struct run *run, struct arena *a, const char **ret, struct err *e)
-{
-	const struct latest q = {.place = url, .name = "page", .web = true, .accept = accept, .max = max};
-	return latest(store, &q, o, run, a, ret, e);
 }

@@ -61,13 +61,13 @@ struct fetch_stats {
  * ERR_CONFIG for a bad file name or digest. */
 int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,
 	      const struct run *run, struct arena *a, struct fetch_stats *ret, struct err *e) MUST_CHECK;
-/* fetch_latest: a file whose digest nobody knows as it is now at a deb: place, at most `max` bytes,
- * in the store by its digest. ERR_NETWORK offline, and as fetch_all. */
-int fetch_latest(struct store *store, const char *place, uint64_t max, const struct fetch_options *o,
-		 const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
-/* fetch_page: the same of a page at a URL, asked for as the media type `accept` (NULL: any). */
-int fetch_page(struct store *store, const char *url, const char *accept, uint64_t max, const struct fetch_options *o,
-	       const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* fetch_latest: a file whose digest nobody knows as it is now, at most `max` bytes, in the store by
+ * its digest: ARCHIVE/PATH of a Debian archive, or a page at a URL, which is asked for as the media
+ * type `accept` (NULL: any), and soon given up (retries: 0 = 1). ERR_NETWORK offline, and as
+ * fetch_all. */
+int fetch_latest(struct store *store, const char *place, const char *accept, uint64_t max,
+		 const struct fetch_options *o, const struct run *run, struct arena *a, const char **ret,
+		 struct err *e) MUST_CHECK;
 
 /* Whether what is to be downloaded can be had: one small request to each of its places, all at
  * once, before anything long. */
@@ -166,6 +166,6 @@ int wheel_page_parse(const char *text, size_t len, const char *url, struct arena
 /* wheel_page_find: a wheel or an sdist by its name; NULL without it. */
 const struct wheel_listed *wheel_page_find(const struct wheel_page *p, const char *name);
 /* wheel_list: of a NAME or NAME==VERSION, whose version says nothing here; from the index that the
- * machine names, else pip's own. ERR_NETWORK as fetch_page and wheel_page_parse. */
+ * machine names, else pip's own. ERR_NETWORK as fetch_latest and wheel_page_parse. */
 int wheel_list(struct store *store, const char *asked, const struct fetch_options *o, const struct run *run,
 	       struct arena *a, struct wheel_page *ret, struct err *e) MUST_CHECK;

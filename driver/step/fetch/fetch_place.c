@@ -67,10 +67,9 @@ static bool fetch_hosts_lost(struct fetch_hosts *h, const char *url)
 	return lost;
 }
 
-/* The addresses of an archive, looked up once in a run: apt-get takes a while to say them. */
-static int addresses_of(struct fetch_worker *w, const char *archive, struct fetch_archive **ret, struct err *e)
+int fetch_addresses(struct fetch_shared *f, const char *archive, const struct run *run, struct fetch_archive **ret,
+		    struct err *e)
 {
-	struct fetch_shared *f = w->shared;
 	struct arena *a = &f->index_arena;
 	struct strlist urls = {0};
 	int status = 0;
@@ -78,7 +77,7 @@ static int addresses_of(struct fetch_worker *w, const char *archive, struct fetc
 	struct fetch_archive *it = f->archives;
 	while (it && strcmp(it->name, archive) != 0)
 		it = it->next;
-	if (!it && (status = archives_find(archive, f->o, &w->run, a, &urls, e)) == 0) {
+	if (!it && (status = archives_find(archive, f->o, run, a, &urls, e)) == 0) {
 		it = arena_alloc(a, sizeof(*it));
 		*it = (struct fetch_archive){.name = arena_strdup(a, archive), .next = f->archives};
 		it->items = arena_array(a, urls.count + 1, sizeof(*it->items));
@@ -106,13 +105,46 @@ static bool is_file(const char *url)
 	return *url == '/' || strncmp(url, "file://", 7) == 0;
 }
 
+static bool starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+const char *fetch_file_url(struct arena *a, const char *url)
+{
+	const char *path = url + strlen("file://");
+	if (starts(path, "localhost/"))
+		path += strlen("localhost");
+	if (*path != '/')
+		return NULL;
+	int len = 0;
+	char *plain = curl_easy_unescape(NULL, path, 0, &len);
+	const char *out = plain && strlen(plain) == (size_t)len ? arena_strdup(a, plain) : NULL;
+	curl_free(plain);
+	return out;
+}
+
+/* From an absolute path or a file URL; *ret_absent: there is certainly no such file. */
+static enum transfer_outcome from_file(const struct transfer *t, const char *place, bool *ret_absent, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct transfer copy = *t;
+	copy.url = *place == '/' ? place : fetch_file_url(&a, place);
+	if (!copy.url) {
+		err_set(e, ERR_NETWORK, "unsupported place '%s': a file of another machine", place);
+		return TRANSFER_NEXT;
+	}
+	*ret_absent = access(copy.url, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
+	return transfer_copy(&copy, e);
+}
+
 static enum transfer_outcome from_address(struct deb_try *d, const struct archive_address *at, long *ret_status,
 					  bool *ret_absent, struct err *e)
 {
 	struct transfer t = *d->t;
 	t.ret_status = ret_status;
 	if (is_file(at->url))
-		return fetch_file(&t, path_join(d->a, at->url, d->path), ret_absent, e);
+		return from_file(&t, path_join(d->a, at->url, d->path), ret_absent, e);
 	t.url = path_join(d->a, at->url, transfer_escaped(d->path, d->a));
 	enum transfer_outcome out = fetch_http(d->w, &t, d->name, e);
 	*ret_absent = out == TRANSFER_NEXT && (*ret_status == 404 || *ret_status == 410);
@@ -133,7 +165,7 @@ static enum transfer_outcome from_archive(struct deb_try *d, const char *archive
 {
 	struct fetch_archive *known;
 	bool answered = false, silent = false;
-	if (addresses_of(d->w, archive, &known, e) < 0)
+	if (fetch_addresses(d->w->shared, archive, &d->w->run, &known, e) < 0)
 		return TRANSFER_STOP;
 	*ret_known += known->count;
 	for (size_t i = 0; i < known->count; i++) {
@@ -192,14 +224,12 @@ enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t
 	return d.wrong ? TRANSFER_WRONG : TRANSFER_NEXT;
 }
 
-/* Asked for once in a run: pip takes half a second to say it. */
-static int named_index(struct fetch_worker *w, const char **ret, struct err *e)
+int fetch_index(struct fetch_shared *f, const struct run *run, const char **ret, struct err *e)
 {
-	struct fetch_shared *f = w->shared;
 	int status = 0;
 	pthread_mutex_lock(&f->index_mutex);
 	if (!f->index_known)
-		status = wheel_index(&w->run, &f->index_arena, &f->index, e);
+		status = wheel_index(run, &f->index_arena, &f->index, e);
 	if (status == 0) {
 		f->index_known = true;
 		*ret = f->index;
@@ -285,7 +315,7 @@ static enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct tr
 	const char *index = NULL;
 	if (wheel_place_parse(t->url, &a, &p, e) < 0)
 		return TRANSFER_NEXT;
-	if (named_index(w, &index, e) < 0)
+	if (fetch_index(w->shared, &w->run, &index, e) < 0)
 		return TRANSFER_STOP;
 	/* pip runs what is in an sdist before it gives it. */
 	const bool sdist = path_has_suffix(p.file, WHEEL_SDIST);
@@ -322,34 +352,12 @@ enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
 /* After so many more bytes the connection works: failures count from zero again. */
 #define PROGRESS_BYTES (1 << 20)
 
-static bool starts(const char *s, const char *prefix)
-{
-	return strncmp(s, prefix, strlen(prefix)) == 0;
-}
-
-const char *fetch_file_url(struct arena *a, const char *url)
-{
-	const char *path = url + strlen("file://");
-	if (starts(path, "localhost/"))
-		path += strlen("localhost");
-	if (*path != '/')
-		return NULL;
-	int len = 0;
-	char *plain = curl_easy_unescape(NULL, path, 0, &len);
-	const char *out = plain && strlen(plain) == (size_t)len ? arena_strdup(a, plain) : NULL;
-	curl_free(plain);
-	return out;
-}
-
 void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mirror, const struct fetch_source *s)
 {
 	bool is_url = strstr(mirror, "://") != NULL;
 	char *escaped = is_url ? curl_easy_escape(NULL, s->name, 0) : NULL;
 	const char *name = escaped ? escaped : s->name;
-	size_t len = strlen(mirror);
-	while (len > 1 && mirror[len - 1] == '/')
-		len--;
-	const char *top = arena_strndup(a, mirror, len);
+	const char *top = path_join(a, mirror, "");
 	if (!is_url)
 		top = path_from_here(a, top);
 	strlist_addf(places, a, "%s/%s/%s", top, s->sha256, name);
@@ -436,19 +444,6 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
 	}
 }
 
-enum transfer_outcome fetch_file(const struct transfer *t, const char *place, bool *ret_absent, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct transfer copy = *t;
-	copy.url = *place == '/' ? place : fetch_file_url(&a, place);
-	if (!copy.url) {
-		err_set(e, ERR_NETWORK, "unsupported place '%s': a file of another machine", place);
-		return TRANSFER_NEXT;
-	}
-	*ret_absent = access(copy.url, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
-	return transfer_copy(&copy, e);
-}
-
 /* A folder of the user's, packed into the place of the partial file. */
 static enum transfer_outcome from_folder(const struct transfer *t, const struct fetch_source *s, struct err *e)
 {
@@ -521,7 +516,7 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 	case PLACE_DEB:
 		return fetch_deb(w, &t, s->name, ret_absent, e);
 	case PLACE_FILE:
-		return fetch_file(&t, t.url, ret_absent, e);
+		return from_file(&t, t.url, ret_absent, e);
 	case PLACE_FOLDER:
 		return from_folder(&t, s, e);
 	case PLACES:

@@ -112,6 +112,12 @@ struct fetch_shared {
 	struct transfer_progress amount; /* moved so far */
 };
 
+/* fetch_addresses, fetch_index: of an archive, and of the Python index that this machine names
+ * (NULL: none), looked up once in a run: apt-get and pip take a while to say them. */
+int fetch_addresses(struct fetch_shared *f, const char *archive, const struct run *run, struct fetch_archive **ret,
+		    struct err *e) MUST_CHECK;
+int fetch_index(struct fetch_shared *f, const struct run *run, const char **ret, struct err *e) MUST_CHECK;
+
 /* One thread of it. */
 struct fetch_worker {
 	struct fetch_shared *shared;
@@ -124,14 +130,10 @@ struct fetch_worker {
  * host that no try of a file reached is not asked again in this run. */
 enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *t, const char *name,
 				 struct err *e) MUST_CHECK;
-/* fetch_deb: from a Debian archive: t->url is "ARCHIVE/PATH". *ret_absent as that of fetch_file,
- * said by the archive and by its snapshots. */
+/* fetch_deb: from a Debian archive: t->url is "ARCHIVE/PATH". *ret_absent: there is
+ * certainly no such file, as the archive and its snapshots say. */
 enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t, const char *name, bool *ret_absent,
 				struct err *e) MUST_CHECK;
-/* fetch_file: from `place`, an absolute path or a file URL; *ret_absent: there is certainly no such
- * file. */
-enum transfer_outcome fetch_file(const struct transfer *t, const char *place, bool *ret_absent,
-				 struct err *e) MUST_CHECK;
 /* fetch_file_url: the path of a file: URL, NULL if it names none on this machine.
  * fetch_mirror_places: adds those of a source at a mirror: a URL, or a directory, which may be
  * relative. */

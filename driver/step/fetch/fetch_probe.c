@@ -11,11 +11,6 @@ struct request {
 	const char *why;
 };
 
-struct archive {
-	const char *name;
-	struct strlist urls;
-};
-
 struct probe {
 	const struct fetch_options *o;
 	const struct run *run;
@@ -23,8 +18,7 @@ struct probe {
 	CURLM *multi;
 	struct request **requests; /* each URL once */
 	size_t count, cap;
-	struct archive *archives; /* each name once: apt-get takes a while to say them */
-	size_t archives_count, archives_cap;
+	struct fetch_shared shared; /* what is known of archives and the index */
 };
 
 /* The places of one source. */
@@ -99,32 +93,17 @@ static void add(struct places *l, const char *place, bool any)
 		strlist_addf(&l->said, a, "'%s' is not there", place);
 }
 
-static int addresses_of(struct probe *p, const char *name, struct strlist *ret, struct err *e)
-{
-	size_t i = 0;
-	while (i < p->archives_count && strcmp(p->archives[i].name, name) != 0)
-		i++;
-	if (i == p->archives_count) {
-		struct archive new = {.name = name};
-		if (archives_find(name, p->o, p->run, p->a, &new.urls, e) < 0)
-			return -1;
-		p->archives = arena_room(p->a, p->archives, i, &p->archives_cap, 4, sizeof(new));
-		p->archives[p->archives_count++] = new;
-	}
-	*ret = p->archives[i].urls;
-	return 0;
-}
-
 static int add_archive(struct places *l, const char *archive, const char *path, struct err *e)
 {
 	struct probe *p = l->p;
-	struct strlist urls;
-	if (addresses_of(p, archive, &urls, e) < 0)
+	struct fetch_archive *known;
+	if (fetch_addresses(&p->shared, archive, p->run, &known, e) < 0)
 		return -1;
-	for (size_t i = 0; i < urls.count; i++)
-		add(l, path_join(p->a, urls.items[i], *urls.items[i] == 'h' ? transfer_escaped(path, p->a) : path),
-		    true);
-	return (int)urls.count;
+	for (size_t i = 0; i < known->count; i++) {
+		const char *url = known->items[i].url;
+		add(l, path_join(p->a, url, *url == 'h' ? transfer_escaped(path, p->a) : path), true);
+	}
+	return (int)known->count;
 }
 
 static int add_deb(struct places *l, const char *place, struct err *e)
@@ -139,10 +118,10 @@ static int add_deb(struct places *l, const char *place, struct err *e)
 
 static int add_wheel(struct places *l, const char *place, struct err *e)
 {
-	const struct probe *p = l->p;
+	struct probe *p = l->p;
 	struct wheel_place w;
 	const char *index = NULL;
-	if (wheel_place_parse(place, p->a, &w, e) < 0 || wheel_index(p->run, p->a, &index, e) < 0 ||
+	if (wheel_place_parse(place, p->a, &w, e) < 0 || fetch_index(&p->shared, p->run, &index, e) < 0 ||
 	    (!index && wheel_index_default(p->run, p->a, &index, e) < 0))
 		return -1;
 	add(l, wheel_page_url(index, w.name, p->a), false);
@@ -224,7 +203,11 @@ int fetch_probe(const struct fetch_source *sources, size_t count, const struct f
 		struct arena *a, const char **ret_why, struct err *e)
 {
 	struct fetch_options quick = *o;
-	struct probe p = {.o = &quick, .run = run, .a = a, .multi = curl_multi_init()};
+	struct probe p = {.o = &quick,
+			  .run = run,
+			  .a = a,
+			  .multi = curl_multi_init(),
+			  .shared = {.o = &quick, .index_mutex = PTHREAD_MUTEX_INITIALIZER}};
 	struct places *all = arena_array(a, count + 1, sizeof(*all));
 	int rc = 0;
 	quick.any_site = true;
@@ -251,5 +234,6 @@ int fetch_probe(const struct fetch_source *sources, size_t count, const struct f
 		curl_easy_cleanup(p.requests[i]->easy);
 	}
 	curl_multi_cleanup(p.multi);
+	arena_release(&p.shared.index_arena);
 	return rc;
 }

@@ -8,7 +8,6 @@ enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, SLOW_SECONDS = 60, SLOW_RATE = 6
 struct fetch_store {
 	struct arena arena;
 	const char *url; /* without a slash at its end */
-	const char *shown;
 };
 
 int fetch_store_new(const char *url, struct fetch_store **ret, struct err *e)
@@ -28,11 +27,7 @@ int fetch_store_new(const char *url, struct fetch_store **ret, struct err *e)
 	struct fetch_store *f = calloc(1, sizeof(*f));
 	if (!f)
 		abort();
-	size_t len = strlen(url);
-	while (len && url[len - 1] == '/')
-		len--;
-	f->url = arena_strndup(&f->arena, url, len);
-	f->shown = transfer_shown_url(&f->arena, f->url);
+	f->url = path_join(&f->arena, url, "");
 	*ret = f;
 	return 0;
 }

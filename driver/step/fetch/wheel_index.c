@@ -9,13 +9,10 @@
 
 char *wheel_page_url(const char *index, const char *name, struct arena *a)
 {
-	size_t len = strlen(index);
-	while (len && index[len - 1] == '/')
-		len--;
 	char *page = wheel_normalize(name, a);
 	for (char *p = page; *p; p++) /* PEP 503: dashes, where file names have underscores */
 		*p = *p == '_' ? '-' : *p;
-	return arena_printf(a, "%.*s/%s/", (int)len, index, page);
+	return arena_printf(a, "%s/", path_join(a, index, page));
 }
 
 static bool is_secure(const char *url)
@@ -274,7 +271,7 @@ int wheel_list(struct store *store, const char *asked, const struct fetch_option
 	if (wheel_index(run, a, &index, e) < 0 || (!index && wheel_index_default(run, a, &index, e) < 0))
 		return -1;
 	const char *url = wheel_page_url(index, arena_strndup(a, asked, strcspn(asked, "=")), a);
-	if (fetch_page(store, url, WHEEL_PAGE_ACCEPT, WHEEL_PAGE_MAX, o, run, a, &file, e) < 0 ||
+	if (fetch_latest(store, url, WHEEL_PAGE_ACCEPT, WHEEL_PAGE_MAX, o, run, a, &file, e) < 0 ||
 	    fs_read(TRUSTED, file, WHEEL_PAGE_MAX, &text, e) < 0)
 		return -1;
 	return wheel_page_parse(text.data, text.len, url, a, ret, e);

@@ -213,18 +213,21 @@ static void latest_file_is_stored_by_its_digest(void **state)
 	const char *path = path_join(&f->a, f->dir, "debian/dists/x/InRelease"), *got = NULL;
 	test_write_bytes(path, body, BODY);
 	name_archive(f, "debian", path_join(&f->a, f->dir, "debian"));
-	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", BODY, &f->o, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run, &f->a, &got, &f->e),
+		  &f->e);
 	assert_contains(got, body_sha);
 	assert_string_equal(path_base(got), "InRelease");
-	assert_err(fetch_latest(f->store, "debian/dists/x/InRelease", BODY - 1, &f->o, &f->run, &f->a, &got, &f->e),
-		   &f->e, ERR_NETWORK, "too large");
+	assert_err(
+		fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY - 1, &f->o, &f->run, &f->a, &got, &f->e),
+		&f->e, ERR_NETWORK, "too large");
 	test_write_bytes(path, other, sizeof(other));
 	err_clear(&f->e);
-	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", BODY, &f->o, &f->run, &f->a, &got, &f->e), &f->e);
+	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run, &f->a, &got, &f->e),
+		  &f->e);
 	assert_contains(got, other_sha);
 	f->o.offline = true;
-	assert_err(fetch_latest(f->store, "debian/dists/x/InRelease", BODY, &f->o, &f->run, &f->a, &got, &f->e), &f->e,
-		   ERR_NETWORK, "--offline forbids");
+	assert_err(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run, &f->a, &got, &f->e),
+		   &f->e, ERR_NETWORK, "--offline forbids");
 }
 
 /* A server that closes nothing and gives the last digit of the path as the body; it serves one connection after the
