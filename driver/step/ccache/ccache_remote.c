@@ -314,11 +314,6 @@ static int listen_in(const char *dir, struct arena *a, struct err *e)
 	return steal_fd(&fd);
 }
 
-static int start_threads(struct ccache_remote *r, struct err *e)
-{
-	return thread_start(&r->acceptor, accept_thread, r) == 0 ? 0 : err_set(e, ERR_SYSTEM, "cannot start a thread");
-}
-
 static void release(struct ccache_remote *r)
 {
 	cleanup_fd(&r->listener);
@@ -337,16 +332,8 @@ int ccache_remote_start(const struct ccache_remote_request *q, const struct run 
 	if (!r)
 		abort();
 	r->log = (struct log){.level = run->log->level, .fd = run->log->fd};
-	strlist_append(&r->prefixes, &r->arena, &q->prefixes);
-	r->shared =
-		(struct ccache_shared){.places = arena_array(&r->arena, q->shared.count + 1, sizeof(*r->shared.places)),
-				       .count = q->shared.count,
-				       .scope = q->shared.scope ? arena_strdup(&r->arena, q->shared.scope) : NULL,
-				       .group = q->shared.group ? arena_strdup(&r->arena, q->shared.group) : NULL};
-	for (size_t i = 0; i < q->shared.count; i++) {
-		r->shared.places[i] = q->shared.places[i];
-		r->shared.places[i].dir = arena_strdup(&r->arena, q->shared.places[i].dir);
-	}
+	r->prefixes = q->prefixes;
+	r->shared = q->shared;
 	r->max_held = q->max_held ? q->max_held : DEFAULT_MAX_HELD;
 	r->listener = -1;
 	r->stop[0] = r->stop[1] = -1;
@@ -356,10 +343,12 @@ int ccache_remote_start(const struct ccache_remote_request *q, const struct run 
 		r->has_server = q->url != NULL;
 		r->server.stop = r->stop[0];
 		r->listener = listen_in(q->dir, &r->arena, e);
-		if (r->listener >= 0 && start_threads(r, e) == 0) {
+		if (r->listener >= 0 && thread_start(&r->acceptor, accept_thread, r) == 0) {
 			*ret = r;
 			return 0;
 		}
+		if (r->listener >= 0)
+			err_set(e, ERR_SYSTEM, "cannot start a thread");
 	}
 	release(r);
 	return -1;

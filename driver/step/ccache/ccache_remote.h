@@ -98,7 +98,8 @@ struct ccache_remote_stats {
 
 /* ccache_remote_check: ERR_USAGE for a malformed address, without its password. */
 int ccache_remote_check(const char *url, struct err *e) MUST_CHECK;
-/* ccache_remote_start: serves the socket from threads; the server is asked when the build asks. */
+/* ccache_remote_start: serves the socket from threads; the server is asked when the build asks.
+ * What `prefixes` and `shared` point to must live until the stop. */
 int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run, struct ccache_remote **ret,
 			struct err *e) MUST_CHECK;
 /* ccache_remote_stop: at once, even if the server hangs. Both may be NULL. */

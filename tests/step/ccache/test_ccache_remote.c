@@ -46,7 +46,8 @@ static struct ccache_remote *start(struct arena *a, const char *url, const char 
 	struct ccache_remote_request q = {.url = url};
 	struct ccache_remote *r;
 	struct err e = {0};
-	struct ccache_place place = {.dir = lower, .plain = true};
+	static struct ccache_place place;
+	place = (struct ccache_place){.dir = lower, .plain = true};
 	if (lower)
 		q.shared = (struct ccache_shared){.places = &place, .count = 1};
 	strlist_add(&q.prefixes, a, "default/pytorch");
