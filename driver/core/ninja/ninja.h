@@ -128,7 +128,6 @@ struct ninja_share_options {
 struct ninja_share {
 	struct strlist outputs; /* of this share, the longest first */
 	double seconds;         /* of these */
-	double all_seconds;     /* of all shares */
 	size_t units;           /* that are divided */
 	/* that every share compiles, because other units cannot be compiled without them:
 	 * precompiled headers, generators of sources */

@@ -1,6 +1,277 @@
+#include "core/ninja/ninja_parts.h"
+
 #include "base/sys/fs.h"
 
-#include "core/ninja/ninja_parts.h"
+/* ---- lines as ninja's own lexer reads them: "\n" or "\r\n" ends one; any other return is an error, but in a
+ * comment ---- */
+
+/* Whether more than `word` stands at `p`, and that first. */
+static bool begins(const char *p, const char *end, const char *word)
+{
+	size_t n = strlen(word);
+	return (size_t)(end - p) > n && strncmp(p, word, n) == 0;
+}
+
+/* Where the end of the line begins that stands before `next`; `next` if none does. */
+static const char *line_eol(const char *p, const char *next)
+{
+	if (next > p && next[-1] == '\n')
+		next -= next - p > 1 && next[-2] == '\r' ? 2 : 1;
+	return next;
+}
+
+/* Whether a '$' before its end joins the line to the next one; a second '$' before that makes the first one text. */
+static bool joins(const char *p, const char *next)
+{
+	const char *eol = line_eol(p, next), *text = eol;
+	while (text > p && text[-1] == '$')
+		text--;
+	return (eol - text) % 2 != 0;
+}
+
+static const char *comment_end(const char *p, const char *end)
+{
+	const char *nl = memchr(p, '\n', (size_t)(end - p));
+	return nl ? nl + 1 : end;
+}
+
+/* Behind the end of the line at `p`; a '$' before it joins the next line, but in a comment (comment_end). */
+static const char *line_end(const char *p, const char *end)
+{
+	const char *next;
+	while (p < end && (next = comment_end(p, end), joins(p, next)))
+		p = next;
+	return p < end ? next : end;
+}
+
+static bool is_comment(const char *p, const char *end)
+{
+	while (p < end && *p == ' ')
+		p++;
+	return p < end && *p == '#';
+}
+
+static const char *next_line(const char *p, const char *end)
+{
+	return is_comment(p, end) ? comment_end(p, end) : line_end(p, end);
+}
+
+/* What ninja does not read in the line of `next` = next_line(p), and where; NULL: nothing. */
+static const char *line_fault(const char *p, const char *next, const char **ret_at)
+{
+	const char *cr = is_comment(p, next) ? NULL : memchr(p, '\r', (size_t)(next - p));
+	for (; cr; cr = memchr(cr + 1, '\r', (size_t)(next - cr - 1))) {
+		if (cr + 1 < next && cr[1] == '\n')
+			continue;
+		*ret_at = cr;
+		return "a carriage return that is not part of a line's end";
+	}
+	if (next[-1] == '\n' && (is_comment(p, next) || !joins(p, next)))
+		return NULL;
+	*ret_at = p;
+	return "the last line does not end";
+}
+
+/* ---- words and statements ---- */
+
+/* How long the joined end of a line at `p` is: '$' and a line's end; else 0. */
+static size_t joint(const char *p, const char *end)
+{
+	if (end - p > 1 && *p == '$' && p[1] == '\n')
+		return 2;
+	return end - p > 2 && *p == '$' && p[1] == '\r' && p[2] == '\n' ? 3 : 0;
+}
+
+const char *ninja_take_word(const char *p, const char *end, struct buf *out, bool *ret_plain)
+{
+	buf_reset(out);
+	*ret_plain = true;
+	while (p < end && *p != ' ' && *p != ':' && *p != '|' && *p != '\n' && *p != '\r') {
+		size_t joined = joint(p, end);
+		if (joined) {
+			p += joined;
+			while (p < end && *p == ' ')
+				p++;
+			continue;
+		}
+		if (*p == '$' && p + 1 < end) {
+			p++;
+			if (!strchr("$ :|", *p)) { /* a variable stays one */
+				buf_addc(out, '$');
+				*ret_plain = false;
+			}
+		} else if (*p == '$') { /* joins nothing */
+			p++;
+			continue;
+		}
+		*ret_plain = *ret_plain && *p != '\0';
+		buf_addc(out, *p++);
+	}
+	return p;
+}
+
+const char *ninja_skip_blanks(const char *p, const char *end)
+{
+	size_t joined;
+	while (p < end && (*p == ' ' || joint(p, end)))
+		p += (joined = joint(p, end)) ? joined : 1;
+	return p;
+}
+
+/* Paths up to ':', "||", "|@" or the end: the first, and the first plain one; NULL for none. Gives where it stopped. */
+static const char *take_paths(const char *p, const char *end, struct arena *a, const char **ret_first,
+			      const char **ret_plain)
+{
+	AUTO_BUF struct buf word = {0};
+	*ret_first = *ret_plain = NULL;
+	for (;;) {
+		bool plain;
+		p = ninja_skip_blanks(p, end);
+		const char *next = ninja_take_word(p, end, &word, &plain);
+		if (next == p) {
+			if (end - p < 2 || *p != '|' || p[1] == '|' || p[1] == '@')
+				return p;
+			next = p + 1;
+		} else if (word.len && !(*ret_first && (*ret_plain || !plain))) {
+			const char *path = arena_strdup(a, buf_cstr(&word));
+			*ret_first = *ret_first ? *ret_first : path;
+			*ret_plain = plain ? path : NULL;
+		}
+		p = next;
+	}
+}
+
+/* "build OUT OUT | IMPLICIT: RULE IN ..." */
+struct head {
+	const char *output, *plain_output; /* the first, and the first plain one (or NULL) */
+	const char *rule;
+	bool plain_rule;
+	const char *inputs; /* behind the rule */
+};
+
+/* Of the build statement at `p`; false when output or rule is missing. */
+static bool take_head(const char *p, const char *end, struct arena *a, struct head *ret)
+{
+	AUTO_BUF struct buf word = {0};
+	struct head h;
+	p = take_paths(p + strlen("build"), end, a, &h.output, &h.plain_output);
+	if (!h.output || p >= end || *p != ':')
+		return false;
+	h.inputs = ninja_take_word(ninja_skip_blanks(p + 1, end), end, &word, &h.plain_rule);
+	h.rule = arena_strdup(a, buf_cstr(&word));
+	*ret = h;
+	return word.len > 0;
+}
+
+/* ---- waits of links for heavy units ---- */
+
+#define RULE NINJA_PREFIX "wait"
+#define LENGTH 4 /* longer than the chain of libraries that are linked one against the other */
+
+static bool is_plain(const char *path)
+{
+	return path[strcspn(path, " $:|\n\r")] == '\0';
+}
+
+/* The outputs of the heavy units, sorted. */
+static struct strlist heavy_outputs(const struct ninja_pieces *l, struct arena *a)
+{
+	struct strlist outputs = {0};
+	for (size_t i = 0; i < l->count; i++)
+		if (l->items[i].kind == KIND_HEAVY && is_plain(l->items[i].output))
+			strlist_ref(&outputs, a, l->items[i].output);
+	strlist_sort(&outputs);
+	return outputs;
+}
+
+/* Adds the heavy inputs of a link, with a blank before each. */
+static void heavy_inputs(const struct ninja_piece *piece, const struct strlist *heavy, struct buf *ret)
+{
+	AUTO_BUF struct buf word = {0};
+	const char *end = piece->at + piece->head_len;
+	bool plain;
+	for (const char *p = ninja_skip_blanks(piece->inputs, end), *next; p < end && *p != '|';
+	     p = ninja_skip_blanks(next, end)) {
+		next = ninja_take_word(p, end, &word, &plain);
+		if (next == p)
+			return;
+		const char *name = buf_cstr(&word);
+		if (text_find(name, heavy->items, heavy->count, sizeof(*heavy->items)))
+			buf_printf(ret, " %s", name);
+	}
+}
+
+/* Nothing is appended after a '$', which would escape it, nor to an empty joined line. */
+static bool has_plain_end(const struct ninja_piece *piece)
+{
+	char last = piece->at[piece->head_len - 1];
+	return last != '$' && last != '\n';
+}
+
+/* Numbers the waits of the links that take heavy units, and appends their statements to `out`. */
+static void add_waits(struct ninja_pieces *l, struct arena *a, struct buf *out)
+{
+	const struct strlist heavy = heavy_outputs(l, a);
+	unsigned waits = 0;
+	for (size_t i = 0; heavy.count && i < l->count; i++) {
+		struct ninja_piece *piece = &l->items[i];
+		AUTO_BUF struct buf inputs = {0};
+		if (piece->links && has_plain_end(piece))
+			heavy_inputs(piece, &heavy, &inputs);
+		if (!inputs.len)
+			continue;
+		if (!waits)
+			buf_addstr(out, "rule " RULE "\n  command = : > $out\n");
+		piece->wait = ++waits;
+		piece->order_only = memmem(piece->at, piece->head_len, "||", 2) != NULL;
+		buf_printf(out, "build " NINJA_WAIT_DIR "%u-1: " RULE "%s\n", waits, buf_cstr(&inputs));
+		for (unsigned k = 2; k <= LENGTH; k++)
+			buf_printf(out, "build " NINJA_WAIT_DIR "%u-%u: " RULE " " NINJA_WAIT_DIR "%u-%u\n", waits, k,
+				   waits, k - 1);
+	}
+}
+
+/* What is added now to a build statement's first line. */
+static void put_wait(const struct ninja_piece *piece, struct buf *out)
+{
+	if (piece->wait)
+		buf_printf(out, "%s " NINJA_WAIT_DIR "%u-%u", piece->order_only ? "" : " ||", piece->wait, LENGTH);
+}
+
+/* Where the last word begins, with the blank before it; 0 if that blank is escaped. */
+static size_t last_word(const char *head, size_t len)
+{
+	while (len && head[len - 1] != ' ')
+		len--;
+	return len > 1 && head[len - 2] != '$' ? len - 1 : 0;
+}
+
+/* " .ptbuild-heavy/2-4", as put_wait writes it. */
+static bool is_wait(const char *word, size_t len)
+{
+	static const char dir[] = " " NINJA_WAIT_DIR;
+	const size_t start = sizeof(dir) - 1;
+	if (len <= start || memcmp(word, dir, start) != 0)
+		return false;
+	for (size_t i = start; i < len; i++)
+		if ((word[i] < '0' || word[i] > '9') && word[i] != '-')
+			return false;
+	return true;
+}
+
+/* How much of a build statement's first line, of `len` bytes without its end, is not an earlier run's. */
+static size_t own_head_len(const char *head, size_t len)
+{
+	for (;;) {
+		size_t at = last_word(head, len), n = len - at;
+		bool bars = n == 3 && memcmp(head + at, " ||", 3) == 0;
+		if (!at || (!bars && !is_wait(head + at, n)))
+			return len;
+		len = at;
+	}
+}
+
+/* ---- the statements ---- */
 
 struct reader {
 	const char *name;
@@ -15,7 +286,7 @@ static enum line line_of(const char *p, const char *end)
 	bool indented = p < end && *p == ' ';
 	while (p < end && *p == ' ')
 		p++;
-	if (p == end || ninja_eol(p, ninja_comment_end(p, end)) == p)
+	if (p == end || line_eol(p, comment_end(p, end)) == p)
 		return LINE_EMPTY;
 	if (*p == '#')
 		return LINE_COMMENT;
@@ -28,10 +299,10 @@ static const char *bindings_end(const char *p, const char *end)
 	const char *q = p;
 	for (;;) {
 		while (line_of(q, end) == LINE_COMMENT)
-			q = ninja_comment_end(q, end);
+			q = comment_end(q, end);
 		if (line_of(q, end) != LINE_BINDING)
 			return p;
-		p = q = ninja_line_end(q, end);
+		p = q = line_end(q, end);
 	}
 }
 
@@ -46,8 +317,8 @@ static enum ninja_kind kind_of(const char *rule)
 
 static bool read_build(struct ninja_piece *piece, struct arena *a)
 {
-	struct ninja_head h;
-	if (!ninja_take_head(piece->at, piece->at + piece->head_len, a, &h))
+	struct head h;
+	if (!take_head(piece->at, piece->at + piece->head_len, a, &h))
 		return false;
 	piece->output = h.output;
 	piece->inputs = h.inputs;
@@ -60,7 +331,7 @@ static bool read_build(struct ninja_piece *piece, struct arena *a)
 static bool has_own_pool(const struct ninja_piece *piece)
 {
 	const char *end = piece->at + piece->len;
-	for (const char *p = ninja_line_end(piece->at, end); p < end; p = ninja_next_line(p, end)) {
+	for (const char *p = line_end(piece->at, end); p < end; p = next_line(p, end)) {
 		const char *w = p;
 		while (w < end && *w == ' ')
 			w++;
@@ -88,8 +359,8 @@ static int check_lines(const struct reader *r, const char *text, const char *end
 {
 	const char *at;
 	for (const char *p = r->at, *next; p < end; p = next) {
-		next = ninja_next_line(p, end);
-		const char *why = ninja_line_fault(p, next, &at);
+		next = next_line(p, end);
+		const char *why = line_fault(p, next, &at);
 		if (why)
 			return bad(r, text, at, why, e);
 	}
@@ -100,12 +371,12 @@ static int check_lines(const struct reader *r, const char *text, const char *end
 static int read_statement(const struct reader *r, const char *text, const char *end, const struct ninja_options *o,
 			  struct ninja_piece *piece, struct err *e)
 {
-	piece->build = ninja_begins(piece->at, end, "build ");
+	piece->build = begins(piece->at, end, "build ");
 	piece->border = !piece->build;
 	if (!piece->build)
 		return 0;
-	const char *eol = ninja_eol(piece->at, ninja_line_end(piece->at, end));
-	piece->head_len = ninja_head_len(piece->at, (size_t)(eol - piece->at));
+	const char *eol = line_eol(piece->at, line_end(piece->at, end));
+	piece->head_len = own_head_len(piece->at, (size_t)(eol - piece->at));
 	if (!read_build(piece, r->arena))
 		return bad(r, text, piece->at, "a build statement without output or rule", e);
 	if (piece->kind != KIND_OTHER && has_own_pool(piece))
@@ -126,7 +397,7 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 	while (r->at < r->end) {
 		struct ninja_piece piece = {.at = r->at};
 		const char *next;
-		if (ninja_begins(r->at, r->end, NINJA_HEAD_BEGIN)) { /* of an earlier run: made anew */
+		if (begins(r->at, r->end, NINJA_HEAD_BEGIN)) { /* of an earlier run: made anew */
 			next = memmem(r->at, (size_t)(r->end - r->at), NINJA_HEAD_END, strlen(NINJA_HEAD_END));
 			if (!next)
 				return bad(r, text, r->at, "ptbuild's pools have no end mark", e);
@@ -136,8 +407,7 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 		enum line line = line_of(r->at, r->end);
 		if (line == LINE_BINDING || *r->at == '\t')
 			return bad(r, text, r->at, "an indented line without a statement above it", e);
-		next = line == LINE_TEXT ? bindings_end(ninja_line_end(r->at, r->end), r->end)
-					 : ninja_comment_end(r->at, r->end);
+		next = line == LINE_TEXT ? bindings_end(line_end(r->at, r->end), r->end) : comment_end(r->at, r->end);
 		piece.len = (size_t)(next - r->at);
 		if (check_lines(r, text, next, e) < 0 ||
 		    (line == LINE_TEXT && read_statement(r, text, next, o, &piece, e) < 0))
@@ -189,7 +459,7 @@ static void order_all(struct ninja_pieces *l, struct arena *a)
 static bool is_our_pool(const char *p, const char *end)
 {
 	static const char mark[] = "  pool = " NINJA_PREFIX;
-	return ninja_begins(p, end, mark);
+	return begins(p, end, mark);
 }
 
 static void put_piece(const struct ninja_piece *piece, struct buf *out)
@@ -199,14 +469,14 @@ static void put_piece(const struct ninja_piece *piece, struct buf *out)
 		buf_add(out, p, piece->len);
 		return;
 	}
-	const char *next = ninja_line_end(p, end), *eol = ninja_eol(p, next);
+	const char *next = line_end(p, end), *eol = line_eol(p, next);
 	buf_add(out, p, piece->head_len);
-	ninja_put_wait(piece, out);
+	put_wait(piece, out);
 	buf_add(out, eol, (size_t)(next - eol));
 	if (piece->kind != KIND_OTHER)
 		buf_printf(out, "  pool = %s\n", pool_names[piece->kind]);
 	for (p = next; p < end; p = next) {
-		next = ninja_next_line(p, end);
+		next = next_line(p, end);
 		if (!is_our_pool(p, end))
 			buf_add(out, p, (size_t)(next - p));
 	}
@@ -240,7 +510,7 @@ int ninja_text(const char *text, size_t len, const char *name, const struct ninj
 	buf_printf(out, NINJA_HEAD_BEGIN "pool %s\n  depth = %u\npool %s\n  depth = %u\npool %s\n  depth = %u\n",
 		   pool_names[KIND_COMPILE], o->compile, pool_names[KIND_HEAVY], o->heavy, pool_names[KIND_LINK],
 		   o->link);
-	ninja_add_waits(&l, a, out);
+	add_waits(&l, a, out);
 	buf_addstr(out, NINJA_HEAD_END);
 	for (size_t i = 0; i < l.count; i++)
 		put_piece(&l.items[i], out);
@@ -269,12 +539,12 @@ int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_opti
 
 static bool take_edge(const char *p, const char *end, struct arena *a, struct ninja_edge *ret)
 {
-	struct ninja_head h;
+	struct head h;
 	const char *first, *input;
-	if (!ninja_take_head(p, end, a, &h) || !h.plain_output || ninja_is_wait(h.plain_output) || !h.plain_rule ||
+	if (!take_head(p, end, a, &h) || !h.plain_output || ninja_is_wait(h.plain_output) || !h.plain_rule ||
 	    strcmp(h.rule, "phony") == 0)
 		return false;
-	ninja_take_paths(h.inputs, end, a, &first, &input);
+	take_paths(h.inputs, end, a, &first, &input);
 	*ret = (struct ninja_edge){h.plain_output, h.rule, input ? input : ""};
 	return true;
 }
@@ -285,9 +555,9 @@ void ninja_build_parse(const char *text, size_t len, struct arena *a, struct nin
 	size_t count = 0, cap = 0;
 	struct ninja_edge *edges = NULL, edge;
 	for (const char *p = text; p < end; p = next) {
-		next = ninja_next_line(p, end);
-		const char *stop = ninja_eol(p, next);
-		if (!ninja_begins(p, stop, "build ") || !take_edge(p, stop, a, &edge))
+		next = next_line(p, end);
+		const char *stop = line_eol(p, next);
+		if (!begins(p, stop, "build ") || !take_edge(p, stop, a, &edge))
 			continue;
 		edges = arena_room(a, edges, count, &cap, 256, sizeof(*edges));
 		edges[count++] = edge;

@@ -17,6 +17,7 @@ struct toolkit_tree {
 	const char *platform; /* "x86_64-linux" */
 	const char *target;   /* "x86_64-linux", "sbsa-linux" */
 	const char *dir;
+	struct tree *tree; /* of it */
 	const struct run *run;
 	uint64_t bytes; /* unpacked so far */
 };
@@ -31,39 +32,17 @@ static int account(struct toolkit_tree *t, uint64_t bytes, struct err *e)
 	return 0;
 }
 
-/* Makes the directories above a path at which nothing stands. */
-static int make_room(const struct toolkit_tree *t, const char *path, struct arena *a, struct err *e)
+static int check_free(const struct toolkit_tree *t, const char *path, struct err *e)
 {
-	if (fs_exists(t->dir, path))
-		return err_set(e, ERR_INTEGRITY, "has '%s', which another component has as well", path);
-	return strchr(path, '/') ? fs_mkdirs(t->dir, path_dir(a, path), e) : 0;
+	return fs_exists(t->dir, path)
+		       ? err_set(e, ERR_INTEGRITY, "has '%s', which another component has as well", path)
+		       : 0;
 }
 
-/* A new file in the tree for writing; -1 on error, also if one is there. */
-static int add_file(struct toolkit_tree *t, const char *path, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	return make_room(t, path, &a, e) < 0 ? -1 : fs_append(t->dir, path, e);
-}
-
-/* Gives it its mode and closes it. */
-static int finish_file(int *fd, bool executable, const char *path, struct err *e)
-{
-	if (fchmod(*fd, executable ? 0755 : 0644) < 0 || close(steal_fd(fd)) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", path);
-	return 0;
-}
-
-/* A symbolic link, whose target is a name in the same directory. */
+/* What the rules add. */
 static int add_link(struct toolkit_tree *t, const char *path, const char *to, struct err *e)
 {
-	AUTO_ARENA struct arena a = {0};
-	if (make_room(t, path, &a, e) < 0)
-		return -1;
-	/* make_room made its directory without following links, and nobody else writes in the tree. */
-	if (symlink(to, path_join(&a, t->dir, path)) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make the link '%s' in '%s'", path, t->dir);
-	return 0;
+	return tree_symlink(t->tree, path, to, (struct timespec){0}, e) < 0 ? err_wrap(e, "'%s'", path) : 0;
 }
 
 static int add_tar_entry(struct toolkit_tree *t, const struct toolkit_file *f, struct tar *tar,
@@ -78,14 +57,13 @@ static int add_tar_entry(struct toolkit_tree *t, const struct toolkit_file *f, s
 		return err_set(e, ERR_INTEGRITY, "is a hard link");
 	if (en->type == S_IFLNK && (strchr(en->target, '/') || !path_is_safe_relative(en->target)))
 		return err_set(e, ERR_INTEGRITY, "is a link to another directory");
-	if (en->type == S_IFLNK)
-		return add_link(t, path, en->target, e);
-	if (en->type != S_IFREG)
+	if (en->type != S_IFLNK && en->type != S_IFREG)
 		return err_set(e, ERR_INTEGRITY, "is a special file");
-	AUTO_FD int fd = add_file(t, path, e);
-	if (fd < 0 || tar_copy(tar, en, fd, NULL, &size, e) < 0 || account(t, size, e) < 0)
+	if (check_free(t, path, e) < 0)
 		return -1;
-	return finish_file(&fd, en->executable, path, e);
+	if (en->type == S_IFLNK)
+		return tree_symlink(t->tree, path, en->target, en->mtime, e);
+	return tar_extract(tar, en, t->tree, path, NULL, &size, e) < 0 ? -1 : account(t, size, e);
 }
 
 static int unpack_archive(struct toolkit_tree *t, const struct toolkit_file *f, struct err *e)
@@ -151,10 +129,11 @@ static int add_zip_entry(struct toolkit_tree *t, const struct toolkit_file *f, c
 		err_set(e, ERR_INTEGRITY, "has '%s', for which toolkit_tree.yaml has no place", en->name);
 		return err_hint(e, "its directory is not among 'wheel_dirs'");
 	}
-	if (account(t, en->size, e) < 0)
+	AUTO_FD int fd = -1;
+	if (account(t, en->size, e) < 0 || check_free(t, path, e) < 0 ||
+	    tree_create(t->tree, path, en->mode & S_IXUSR ? 0755 : 0644, &fd, e) < 0)
 		return -1;
-	AUTO_FD int fd = add_file(t, path, e);
-	return fd < 0 || zip_extract_fd(z, en, fd, NULL, e) < 0 ? -1 : finish_file(&fd, en->mode & S_IXUSR, path, e);
+	return zip_extract_fd(z, en, fd, NULL, e);
 }
 
 static int unpack_wheel(struct toolkit_tree *t, const struct toolkit_file *f, struct err *e)
@@ -226,8 +205,10 @@ static int make_stub(struct toolkit_tree *t, const struct toolkit_stub *s, struc
 			       path);
 	if (elf_stub_put(&stub, &bytes, e) < 0 || account(t, bytes.len, e) < 0)
 		return -1;
-	AUTO_FD int fd = add_file(t, path, e);
-	return fd < 0 || fs_write_all(fd, bytes.data, bytes.len, path, e) < 0 ? -1 : finish_file(&fd, false, path, e);
+	AUTO_FD int fd = -1;
+	if (tree_create(t->tree, path, 0644, &fd, e) < 0 || fs_write_all(fd, bytes.data, bytes.len, path, e) < 0)
+		return err_wrap(e, "'%s'", path);
+	return 0;
 }
 
 /* The "libX.so" of "libX.so.12" and "libX.so.12.1"; NULL for other names. */
@@ -272,10 +253,17 @@ static const char *toolkit_rules_target(const struct toolkit_rules *r, const cha
 int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *files, size_t count,
 		      const char *platform, const char *dir, const struct run *run, struct err *e)
 {
-	struct toolkit_tree t = {
-		.rules = r, .dir = dir, .run = run, .platform = platform, .target = toolkit_rules_target(r, platform)};
+	CLEANUP(tree_close) struct tree tree = {.top = -1};
+	struct toolkit_tree t = {.rules = r,
+				 .dir = dir,
+				 .tree = &tree,
+				 .run = run,
+				 .platform = platform,
+				 .target = toolkit_rules_target(r, platform)};
 	if (!t.target)
 		return err_set(e, ERR_CONFIG, "toolkit_tree.yaml has no target for the platform '%s'", platform);
+	if (tree_open(&tree, dir, e) < 0)
+		return -1;
 	for (size_t i = 0; i < count; i++) {
 		bool wheel = path_has_suffix(files[i].file, ".whl");
 		if ((wheel ? unpack_wheel : unpack_archive)(&t, &files[i], e) < 0)

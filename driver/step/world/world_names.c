@@ -73,12 +73,11 @@ static bool newer(struct timespec a, struct timespec b)
 }
 
 static int claim(struct names *n, const char *path, enum name_kind kind, const struct world_unit *u,
-		 struct timespec mtime, struct name **ret, bool *ret_first, struct err *e)
+		 struct timespec mtime, struct name **ret, struct err *e)
 {
 	if (claim_above(n, path, u, e) < 0)
 		return -1;
 	struct name *have = names_find(n, path);
-	*ret_first = !have;
 	if (!have) {
 		*ret = add(n, path, kind, u);
 		(*ret)->mtime = mtime;
@@ -106,10 +105,10 @@ static int claim(struct names *n, const char *path, enum name_kind kind, const s
 }
 
 int names_claim(struct names *n, const char *path, enum name_kind kind, const struct world_unit *unit,
-		struct timespec mtime, struct name **ret, bool *ret_first, struct err *e)
+		struct timespec mtime, struct name **ret, struct err *e)
 {
 	pthread_mutex_lock(&n->mutex);
-	int rc = claim(n, path, kind, unit, mtime, ret, ret_first, e);
+	int rc = claim(n, path, kind, unit, mtime, ret, e);
 	pthread_mutex_unlock(&n->mutex);
 	return rc;
 }

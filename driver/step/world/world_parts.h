@@ -43,11 +43,11 @@ struct names {
 
 void names_release(struct names *n);
 /* names_claim: an entry for what a unit brings, for its caller alone to fill in; directories above
- * it are claimed too. *ret_first false: another unit has the path as well, so that a file goes to
- * `spare`. A directory that is there gets its bit. ERR_INTEGRITY for a path that a unit brings
- * twice, and for a directory where another has none. Any thread. */
+ * it are claimed too. Where another unit has the path as well it has a `spare`. A directory that is
+ * there gets its bit. ERR_INTEGRITY for a path that a unit brings twice, and for a directory where
+ * another has none. Any thread. */
 int names_claim(struct names *n, const char *path, enum name_kind kind, const struct world_unit *unit,
-		struct timespec mtime, struct name **ret, bool *ret_first, struct err *e) MUST_CHECK;
+		struct timespec mtime, struct name **ret, struct err *e) MUST_CHECK;
 /* names_find: NULL if there is none. */
 struct name *names_find(const struct names *n, const char *path);
 /* names_settle: decides what stays where units have the same path: one that has the same bytes as
@@ -58,7 +58,6 @@ int names_settle(struct names *n, struct err *e) MUST_CHECK;
 /* names_sorted: all of them by path. */
 struct name **names_sorted(const struct names *n, struct arena *a);
 /* names_text: a line for each of the sorted entries that a piece brings (SIZE_MAX: of all). */
-struct buf;
 void names_text(struct name *const *sorted, size_t count, size_t piece, struct buf *out);
 
 #define WORLD_MAX_BYTES (UINT64_C(32) << 30) /* of one package */
@@ -98,19 +97,6 @@ struct unpacker {
 
 /* unpack_work: one package or archive into the tree. Errors do not name it. */
 int unpack_work(struct unpacker *u, struct work *w, struct err *e) MUST_CHECK;
-/* world_add_file, world_add_link: what no package brings (`unit`: the part's, or NULL for the
- * world's); ERR_CONFIG where something else is. */
-int world_add_file(struct world_making *m, const struct world_unit *unit, const char *path, const void *data,
-		   size_t len, struct err *e) MUST_CHECK;
-int world_add_link(struct world_making *m, const struct world_unit *unit, const char *path, const char *to,
-		   struct err *e) MUST_CHECK;
-int world_add_dir(struct world_making *m, const struct world_unit *unit, const char *path, struct err *e) MUST_CHECK;
-/* world_prefix: the toolkit of a part below its prefix, with its files hashed and their times set.
- * */
-int world_prefix(struct world_making *m, size_t piece, const struct world_unit *unit, struct err *e) MUST_CHECK;
-/* world_extras: the links and files of a part's table. */
-int world_extras(struct world_making *m, const struct world_part *p, const struct world_unit *unit,
-		 struct err *e) MUST_CHECK;
 
 /* One Debian package: an ar archive of a control and a data archive, read once from its beginning
  * to its end. Nothing of it is run. */

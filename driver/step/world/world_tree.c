@@ -6,6 +6,172 @@
 #include "core/root/sandbox.h"
 #include "step/world/world_parts.h"
 
+/* ---- what no package brings: links, files, and a toolkit below its prefix ---- */
+
+#define MAX_COPY (UINT64_C(64) << 20)
+
+static int claim(struct world_making *m, const struct world_unit *unit, const char *path, enum name_kind kind,
+		 struct name **ret, struct err *e)
+{
+	const struct name *have = names_find(&m->names, path);
+	if (have && !(kind == NAME_DIR && have->kind == NAME_DIR))
+		return err_set(e, ERR_CONFIG, "'%s', which is to be made, is there already: '%s' has it", path,
+			       have->unit ? have->unit->name : "the world's table");
+	/* a directory that is there keeps its time */
+	return names_claim(&m->names, path, kind, unit, have ? (struct timespec){0} : m->newest, ret, e);
+}
+
+/* `unit`: the part's, or NULL for the world's. ERR_CONFIG where something else is, as for links and directories. */
+static int add_file(struct world_making *m, const struct world_unit *unit, const char *path, const void *data,
+		    size_t len, struct err *e)
+{
+	const struct timespec times[2] = {m->newest, m->newest};
+	struct name *n;
+	AUTO_FD int fd = -1;
+	if (claim(m, unit, path, NAME_FILE, &n, e) < 0)
+		return -1;
+	n->size = len;
+	digest_data(data ? data : "", len, n->sha256);
+	if (tree_create(&m->tree, path, 0644, &fd, e) < 0 || fs_write_all(fd, data ? data : "", len, path, e) < 0)
+		return err_wrap(e, "'%s'", path);
+	return futimens(fd, times) < 0 ? err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", path) : 0;
+}
+
+static int add_link(struct world_making *m, const struct world_unit *unit, const char *path, const char *to,
+		    struct err *e)
+{
+	struct name *n;
+	const struct name *have = names_find(&m->names, path);
+	if (have && have->kind == NAME_LINK && strcmp(have->target, to) == 0)
+		return 0;
+	if (claim(m, unit, path, NAME_LINK, &n, e) < 0)
+		return -1;
+	n->target = to;
+	return tree_symlink(&m->tree, path, to, m->newest, e) < 0 ? err_wrap(e, "'%s'", path) : 0;
+}
+
+static int add_dir(struct world_making *m, const struct world_unit *unit, const char *path, struct err *e)
+{
+	struct name *n;
+	if (claim(m, unit, path, NAME_DIR, &n, e) < 0)
+		return -1;
+	return tree_mkdir(&m->tree, path, m->newest, e) < 0 ? err_wrap(e, "'%s'", path) : 0;
+}
+
+struct joining {
+	const char *dir, *from;
+	struct buf *out;
+};
+
+static int join_file(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	const struct joining *j = user;
+	AUTO_ARENA struct arena a = {0};
+	if (!S_ISREG(st->st_mode) || !path_has_suffix(rel, ".crt"))
+		return 0;
+	if (fs_read(j->dir, path_join(&a, j->from, rel), MAX_COPY, j->out, e) < 0)
+		return -1;
+	if (j->out->len > 0 && j->out->data[j->out->len - 1] != '\n')
+		buf_addc(j->out, '\n');
+	return 0;
+}
+
+static int add_made(struct world_making *m, const struct world_part *p, const struct world_made *made,
+		    const struct world_unit *unit, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf text = {0};
+	const char *from = world_part_path(made->from, m->q->world->platform, &a);
+	const char *path = world_part_path(made->path, m->q->world->platform, &a);
+	struct joining j = {m->q->dir, from, &text};
+	if (!fs_exists(m->q->dir, from))
+		return err_set(e, ERR_CONFIG, "part '%s': there is no '%s' to make '%s' of", p->part, from, path);
+	int rc = strcmp(made->kind, "join") == 0 ? fs_walk(m->q->dir, from, join_file, &j, e)
+						 : fs_read(m->q->dir, from, MAX_COPY, &text, e);
+	if (rc == 0 && text.len == 0)
+		rc = err_set(e, ERR_CONFIG, "there is nothing in '%s'", from);
+	if (rc < 0)
+		return err_wrap(e, "part '%s': cannot make '%s'", p->part, path);
+	return add_file(m, unit, path, text.data, text.len, e);
+}
+
+static int add_extras(struct world_making *m, const struct world_part *p, const struct world_unit *unit, struct err *e)
+{
+	for (unsigned i = 0; i < p->links_count; i++) {
+		const struct world_link *l = &p->links[i];
+		const char *platform = m->q->world->platform;
+		if (add_link(m, unit, world_part_path(l->path, platform, &m->names.arena),
+			     world_part_path(l->to, platform, &m->names.arena), e) < 0)
+			return -1;
+	}
+	for (unsigned i = 0; i < p->made_count; i++)
+		if (add_made(m, p, &p->made[i], unit, e) < 0)
+			return -1;
+	return 0;
+}
+
+struct reading {
+	struct world_making *m;
+	const struct world_unit *unit;
+	const char *prefix;
+	int dir; /* of the prefix */
+};
+
+/* One file or link that the toolkit brought: its facts, and the world's time. */
+static int read_facts(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	const struct reading *r = user;
+	const struct timespec times[2] = {r->m->newest, r->m->newest};
+	struct arena *a = &r->m->names.arena;
+	const char *path = path_join(a, r->prefix, rel);
+	char target[PATH_MAX];
+	struct name *n;
+	if (run_check(r->m->run, e) < 0 ||
+	    claim(r->m, r->unit, path, S_ISLNK(st->st_mode) ? NAME_LINK : NAME_FILE, &n, e) < 0)
+		return -1;
+	if (utimensat(r->dir, rel, times, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", path);
+	if (S_ISLNK(st->st_mode)) {
+		ssize_t len = readlinkat(r->dir, rel, target, sizeof(target));
+		if (len < 0)
+			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
+		n->target = arena_strndup(a, target, (size_t)len);
+		return 0;
+	}
+	n->executable = (st->st_mode & S_IXUSR) != 0;
+	n->size = (uint64_t)st->st_size;
+	return digest_file(path_join(a, r->m->q->dir, path), n->sha256, e);
+}
+
+/* The toolkit of a part, with its files hashed and their times set. */
+static int add_prefix(struct world_making *m, size_t piece, const struct world_unit *unit, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct world_piece *p = &m->q->world->pieces[piece];
+	const char *prefix = p->part->prefix;
+	struct toolkit_file *files = arena_array(&a, p->lock.count + 1, sizeof(*files));
+	size_t count = 0;
+	for (size_t i = 0; i < p->lock.count; i++) {
+		const struct world_entry *t = &p->lock.entries[i];
+		if (t->kind != WORLD_DEB && !world_part_place(p->part, t->name))
+			files[count++] =
+				(struct toolkit_file){m->q->files[piece][i], t->name, t->version, path_base(t->place)};
+	}
+	if (count == 0)
+		return 0;
+	if (add_dir(m, unit, prefix, e) < 0 || toolkit_tree_make(m->q->toolkits, files, count, m->q->world->platform,
+								 path_join(&a, m->q->dir, prefix), m->run, e) < 0)
+		return err_wrap(e, "part '%s'", p->part->part);
+	struct reading r = {.m = m, .unit = unit, .prefix = prefix};
+	AUTO_FD int dir = openat(m->tree.top, prefix, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", prefix);
+	r.dir = dir;
+	return fs_walk(m->q->dir, prefix, read_facts, &r, e);
+}
+
+/* ---- what is made of all ---- */
+
 #define MAX_COMPILED (UINT64_C(64) << 20)
 
 /* Every module that the world's Python finds is compiled to its place below argv[1], by argv[2] processes. Which of
@@ -53,18 +219,17 @@ static int add_compiled(const char *rel, const struct stat *st, void *user, stru
 	if (!S_ISREG(st->st_mode) || !path_has_suffix(rel, ".pyc") || !path_has_suffix(dir, "/__pycache__") ||
 	    !beside || beside->kind != NAME_DIR)
 		return err_set(e, ERR_INTEGRITY, "the world's Python wrote '%s', which compiles nothing of it", rel);
-	if (fs_read(m->q->compiled, rel, MAX_COMPILED, &bytes, e) < 0 || world_add_dir(m, NULL, dir, e) < 0)
+	if (fs_read(m->q->compiled, rel, MAX_COMPILED, &bytes, e) < 0 || add_dir(m, NULL, dir, e) < 0)
 		return -1;
-	return world_add_file(m, NULL, rel, bytes.data, bytes.len, e);
+	return add_file(m, NULL, rel, bytes.data, bytes.len, e);
 }
 
-/* dpkg's database of the packages, as after an installation. */
 static int by_list(const void *a, const void *b)
 {
 	return strcmp((*(struct work *const *)a)->list_name, (*(struct work *const *)b)->list_name);
 }
 
-/* Dpkg's database of all packages. */
+/* dpkg's database of all packages, as after an installation. */
 static int world_dpkg(struct world_making *m, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -78,13 +243,13 @@ static int world_dpkg(struct world_making *m, struct err *e)
 	for (size_t i = 0; i < count; i++) {
 		const char *path = arena_printf(&a, "var/lib/dpkg/info/%s.list", debs[i]->list_name);
 		buf_addstr(&status, debs[i]->status);
-		if (world_add_file(m, NULL, path, debs[i]->list.data, debs[i]->list.len, e) < 0)
+		if (add_file(m, NULL, path, debs[i]->list.data, debs[i]->list.len, e) < 0)
 			return -1;
 	}
-	if (world_add_file(m, NULL, "var/lib/dpkg/info/format", "1\n", 2, e) < 0 ||
-	    world_add_file(m, NULL, "var/lib/dpkg/available", "", 0, e) < 0)
+	if (add_file(m, NULL, "var/lib/dpkg/info/format", "1\n", 2, e) < 0 ||
+	    add_file(m, NULL, "var/lib/dpkg/available", "", 0, e) < 0)
 		return -1;
-	return world_add_file(m, NULL, "var/lib/dpkg/status", buf_cstr(&status), status.len, e);
+	return add_file(m, NULL, "var/lib/dpkg/status", buf_cstr(&status), status.len, e);
 }
 
 enum { MAX_JOBS = 32, MAX_PIECES = 32 };
@@ -213,23 +378,22 @@ static int add_rest(struct world_making *m, struct arena *a, struct err *e)
 	if (fs_remove_at(m->tree.top, NAMES_SPARE, m->q->dir, e) < 0)
 		return -1;
 	for (size_t n = 0; n < ARRAY_LEN(dirs); n++)
-		if (world_add_dir(m, NULL, dirs[n], e) < 0)
+		if (add_dir(m, NULL, dirs[n], e) < 0)
 			return -1;
 	for (size_t n = 0; n < ARRAY_LEN(links); n++)
-		if (world_add_link(m, NULL, links[n][0], links[n][1], e) < 0)
+		if (add_link(m, NULL, links[n][0], links[n][1], e) < 0)
 			return -1;
-	if (world_add_file(m, NULL, "etc/hosts", hosts, strlen(hosts), e) < 0)
+	if (add_file(m, NULL, "etc/hosts", hosts, strlen(hosts), e) < 0)
 		return -1;
 	for (size_t i = 0; i < w->count; i++) {
 		const struct world_part *p = w->pieces[i].part;
 		struct world_unit *unit = arena_alloc(a, sizeof(*unit));
 		*unit = (struct world_unit){.name = p->part, .piece = i, .at = SIZE_MAX};
-		if ((strcmp(p->kind, "toolkit") == 0 && world_prefix(m, i, unit, e) < 0) ||
-		    world_extras(m, p, unit, e) < 0)
+		if ((strcmp(p->kind, "toolkit") == 0 && add_prefix(m, i, unit, e) < 0) || add_extras(m, p, unit, e) < 0)
 			return -1;
 	}
 	const char *stamp = arena_printf(a, "%s %s %s\n", w->name, w->platform, w->key);
-	if (world_dpkg(m, e) < 0 || world_add_file(m, NULL, WORLD_STAMP, stamp, strlen(stamp), e) < 0)
+	if (world_dpkg(m, e) < 0 || add_file(m, NULL, WORLD_STAMP, stamp, strlen(stamp), e) < 0)
 		return -1;
 	/* The modules of the world's Python, by it, in the sandbox, where it runs on this machine; a warning where
 	 * it does not run. */

@@ -3,7 +3,20 @@
 #include "core/zip/zip.h"
 #include "step/world/world_parts.h"
 
+static int claim(struct unpacker *u, const char *path, enum name_kind kind, struct timespec mtime, struct name **ret,
+		 struct err *e)
+{
+	return names_claim(&u->m->names, path, kind, &u->work->unit, mtime, ret, e);
+}
+
+/* Where what was claimed is written. */
+static const char *place_at(const struct name *m)
+{
+	return m->spare ? m->spare : m->path;
+}
+
 /* What a base has from wheels: programs and modules that are newer than its packages. */
+
 /* Where an entry goes, "usr/local/bin/cmake"; NULL: it is left out, as what is there for Python alone. */
 static const char *wheel_place(const struct unpacker *u, const char *name, struct arena *a)
 {
@@ -31,7 +44,6 @@ static int add_wheel_entry(struct unpacker *u, const struct zip_reader *z, const
 	const struct timespec mtime = {.tv_sec = (time_t)zip_epoch(en)}, times[2] = {mtime, mtime};
 	uint8_t sum[DIGEST_LEN];
 	struct name *m;
-	bool first;
 	AUTO_FD int fd = -1;
 	if (!path || world_part_excludes(u->work->part, path, false))
 		return 0;
@@ -41,11 +53,11 @@ static int add_wheel_entry(struct unpacker *u, const struct zip_reader *z, const
 	u->bytes += en->size;
 	if (mtime.tv_sec > u->work->newest.tv_sec)
 		u->work->newest = mtime;
-	if (names_claim(&u->m->names, path, NAME_FILE, &u->work->unit, mtime, &m, &first, e) < 0)
+	if (claim(u, path, NAME_FILE, mtime, &m, e) < 0)
 		return -1;
 	m->executable = (en->mode & S_IXUSR) != 0;
 	m->size = en->size;
-	if (tree_create(&u->tree, first ? path : m->spare, m->executable ? 0755 : 0644, &fd, e) < 0 ||
+	if (tree_create(&u->tree, place_at(m), m->executable ? 0755 : 0644, &fd, e) < 0 ||
 	    zip_extract_fd(z, en, fd, sum, e) < 0)
 		return -1;
 	digest_hex(sum, m->sha256);
@@ -92,17 +104,15 @@ static const char *place_of(const char *path, struct buf *out)
 static int add_file(struct unpacker *u, struct tar *t, const struct tar_entry *en, const char *path, struct err *e)
 {
 	struct name *m;
-	bool first;
-	if (names_claim(&u->m->names, path, NAME_FILE, &u->work->unit, en->mtime, &m, &first, e) < 0)
+	if (claim(u, path, NAME_FILE, en->mtime, &m, e) < 0)
 		return -1;
 	m->executable = en->executable;
-	return tar_extract(t, en, &u->tree, first ? path : m->spare, m->sha256, &m->size, e);
+	return tar_extract(t, en, &u->tree, place_at(m), m->sha256, &m->size, e);
 }
 
 static int add_link(struct unpacker *u, const struct tar_entry *en, const char *path, struct err *e)
 {
 	struct name *m;
-	bool first;
 	/* A relative link may not climb over the top; an absolute one is from the top. */
 	AUTO_ARENA struct arena a = {0};
 	const char *from = strchr(path, '/') ? path_dir(&a, path) : "";
@@ -110,17 +120,16 @@ static int add_link(struct unpacker *u, const struct tar_entry *en, const char *
 		return err_set(e, ERR_INTEGRITY, "is a link with an empty target");
 	if (*en->target != '/' && !path_stays_inside(from, en->target))
 		return err_set(e, ERR_INTEGRITY, "is a link that leaves the tree, to '%s'", en->target);
-	if (names_claim(&u->m->names, path, NAME_LINK, &u->work->unit, en->mtime, &m, &first, e) < 0)
+	if (claim(u, path, NAME_LINK, en->mtime, &m, e) < 0)
 		return -1;
 	m->target = arena_strdup(&u->arena, en->target);
-	return tree_symlink(&u->tree, first ? path : m->spare, m->target, en->mtime, e);
+	return tree_symlink(&u->tree, place_at(m), m->target, en->mtime, e);
 }
 
 /* To a file of the same package, which must be the one that is there. */
 static int add_hard_link(struct unpacker *u, const char *path, const char *to, struct err *e)
 {
 	struct name *m;
-	bool first;
 	pthread_mutex_lock(&u->m->names.mutex);
 	const struct name *from = names_find(&u->m->names, to);
 	while (from && from->unit != &u->work->unit)
@@ -128,19 +137,18 @@ static int add_hard_link(struct unpacker *u, const char *path, const char *to, s
 	pthread_mutex_unlock(&u->m->names.mutex);
 	if (!from || from->kind != NAME_FILE)
 		return err_set(e, ERR_INTEGRITY, "is a hard link to '%s', which is not a file of it before", to);
-	if (names_claim(&u->m->names, path, NAME_FILE, &u->work->unit, from->mtime, &m, &first, e) < 0)
+	if (claim(u, path, NAME_FILE, from->mtime, &m, e) < 0)
 		return -1;
 	m->executable = from->executable;
 	m->size = from->size;
 	memcpy(m->sha256, from->sha256, sizeof(m->sha256));
-	return tree_hardlink(&u->tree, first ? path : m->spare, from->spare ? from->spare : to, e);
+	return tree_hardlink(&u->tree, place_at(m), from->spare ? from->spare : to, e);
 }
 
 static int add_dir(struct unpacker *u, const struct tar_entry *en, const char *path, struct err *e)
 {
 	struct name *m;
-	bool first;
-	if (names_claim(&u->m->names, path, NAME_DIR, &u->work->unit, en->mtime, &m, &first, e) < 0)
+	if (claim(u, path, NAME_DIR, en->mtime, &m, e) < 0)
 		return -1;
 	return tree_mkdir(&u->tree, path, en->mtime, e);
 }
