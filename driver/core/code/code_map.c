@@ -21,8 +21,7 @@ struct candidates {
 
 static void code_add(struct candidates *c, struct candidate one)
 {
-	if (c->count == c->cap)
-		c->items = arena_grow(c->a, c->items, &c->cap, 256, sizeof(*c->items));
+	c->items = arena_room(c->a, c->items, c->count, &c->cap, 256, sizeof(*c->items));
 	one.order = (unsigned)c->count;
 	c->items[c->count++] = one;
 }
@@ -496,10 +495,8 @@ static uint64_t value_of(const struct elf_map *m, const Elf64_Rela *r, uint64_t 
 
 static int take_relocations(struct elf_map *m, const struct slots *list, size_t n, struct candidates *c, struct err *e)
 {
-	uint64_t table, size, offset, symbols, count;
-	if (!elf_map_dyn(m, DT_RELA, &table) || !elf_map_dyn(m, DT_RELASZ, &size) || size == 0)
-		return 0;
-	if (elf_map_need(m, table, size, "relocation table", &offset, e) < 0 ||
+	uint64_t size, offset, symbols, count;
+	if (elf_map_table(m, DT_RELA, DT_RELASZ, "relocation table", &offset, &size, e) < 0 ||
 	    elf_map_symbols(m, &symbols, &count, e) < 0)
 		return -1;
 	for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= size; i += sizeof(Elf64_Rela)) {

@@ -38,22 +38,26 @@ bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret)
 	return true;
 }
 
-static void keep(struct scanner *w, const struct code_range *r, const struct decode_tally *t)
+/* What the file has of a range's bytes; NULL: nothing. */
+static const uint8_t *bytes_of(const struct scanning *s, const struct code_range *r, uint64_t *ret)
 {
-	w->found = arena_room(&w->arena, w->found, w->count, &w->cap, 64, sizeof(*w->found));
-	w->found[w->count++] = (struct isa_found){r, *t};
+	uint64_t offset, room, size = r->end - r->start;
+	if (!elf_map_find(s->m, r->start, &offset, &room))
+		return NULL;
+	*ret = size < room ? size : room;
+	return s->m->data + offset;
 }
 
 static void scan_range(struct scanner *w, const struct code_range *r)
 {
 	struct scanning *s = w->s;
 	struct decode_tally t = {0};
-	uint64_t offset, room, size = r->end - r->start;
+	uint64_t size;
+	const uint8_t *bytes = bytes_of(s, r, &size);
 	bool data = r->flags & CODE_DATA, stated = !data && ((r->flags & CODE_DECLARED) || r->name);
-	if (!elf_map_find(s->m, r->start, &offset, &room))
+	if (!bytes)
 		return;
-	size = size < room ? size : room;
-	decode_run(s->decoder, s->m->data + offset, size, r->start, s->allowed, &t);
+	decode_run(s->decoder, bytes, size, r->start, s->allowed, &t);
 	w->bytes += size;
 	w->instructions += t.instructions;
 	w->functions += stated;
@@ -65,8 +69,10 @@ static void scan_range(struct scanner *w, const struct code_range *r)
 	if (skipped && (!w->skipped || r->start < w->first_skipped))
 		w->first_skipped = r->start;
 	w->skipped += skipped;
-	if (!table && t.count)
-		keep(w, r, &t);
+	if (table || !t.count)
+		return;
+	w->found = arena_room(&w->arena, w->found, w->count, &w->cap, 64, sizeof(*w->found));
+	w->found[w->count++] = (struct isa_found){r, t};
 }
 
 static void *scan_blocks(void *arg);
@@ -157,40 +163,36 @@ static void gather(const struct scanner *team, size_t n, struct arena *a, struct
 
 enum { TARGETS_MAX = 1024 };
 
-/* Where the direct calls (`calls`) or the addresses taken by this range lead; how many. */
-static size_t targets_of(const struct scanning *s, const struct code_range *r, bool calls, uint64_t *ret)
+/* What a range leads to by direct calls, or by the addresses that it takes. */
+static void mark_targets(const struct scanning *s, const struct code_range *r, bool calls)
 {
-	uint64_t offset, room, size = r->end - r->start;
-	if (!elf_map_find(s->m, r->start, &offset, &room))
-		return 0;
-	return decode_targets(s->decoder, s->m->data + offset, size < room ? size : room, r->start, calls, ret,
-			      TARGETS_MAX);
+	uint64_t targets[TARGETS_MAX], size;
+	const uint8_t *bytes = bytes_of(s, r, &size);
+	size_t n = bytes ? decode_targets(s->decoder, bytes, size, r->start, calls, targets, TARGETS_MAX) : 0;
+	for (size_t i = 0; i < n; i++) {
+		struct code_range *to = code_map_at(s->map, targets[i]);
+		if (!to || to->start != targets[i])
+			continue;
+		if (!calls)
+			to->flags |= CODE_DISPATCHED;
+		else if (!to->name && (to->flags & CODE_DECLARED))
+			to->flags |= CODE_INIT_PART;
+	}
 }
 
 /* A resolver takes the addresses of what it chooses from; these may have any name. What an initialiser calls and has no
  * name is a part of it: compilers split the function. */
 static void mark_ranges(struct scanning *s, bool *fast_math)
 {
-	uint64_t targets[TARGETS_MAX], offset, room;
 	for (size_t i = 0; i < s->map->count; i++) {
 		const struct code_range *r = &s->map->ranges[i];
-		uint64_t size = r->end - r->start;
-		if ((r->flags & CODE_INIT) && elf_map_find(s->m, r->start, &offset, &room))
-			*fast_math = *fast_math ||
-				     decode_fast_math(s->decoder, s->m->data + offset, size < room ? size : room);
-		bool init = (r->flags & CODE_INIT) && (r->flags & CODE_DECLARED);
-		size_t chosen = r->flags & CODE_RESOLVER ? targets_of(s, r, false, targets) : 0;
-		for (size_t k = 0; k < chosen; k++) {
-			struct code_range *to = code_map_at(s->map, targets[k]);
-			if (to && to->start == targets[k])
-				to->flags |= CODE_DISPATCHED;
-		}
-		size_t called = init ? targets_of(s, r, true, targets) : 0;
-		for (size_t k = 0; k < called; k++) {
-			struct code_range *to = code_map_at(s->map, targets[k]);
-			if (to && to->start == targets[k] && !to->name && (to->flags & CODE_DECLARED))
-				to->flags |= CODE_INIT_PART;
-		}
+		uint64_t size;
+		const uint8_t *bytes = r->flags & CODE_INIT ? bytes_of(s, r, &size) : NULL;
+		*fast_math = *fast_math || (bytes && decode_fast_math(s->decoder, bytes, size));
+		if (r->flags & CODE_RESOLVER)
+			mark_targets(s, r, false);
+		if ((r->flags & CODE_INIT) && (r->flags & CODE_DECLARED))
+			mark_targets(s, r, true);
 	}
 }
 

@@ -2,10 +2,6 @@
 
 #include "core/elf/elf_map.h"
 
-#ifndef DT_RELR /* glibc before 2.36 */
-#define DT_RELR 36
-#endif
-
 static int is_elf(const char *path, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

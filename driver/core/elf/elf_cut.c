@@ -1,9 +1,6 @@
 #include "core/elf/elf_map.h"
 
-#ifndef DT_RELR /* glibc before 2.36 */
-#define DT_RELR 36
-#endif
-#ifndef PT_GNU_PROPERTY /* and 2.32 */
+#ifndef PT_GNU_PROPERTY /* glibc before 2.32 */
 #define PT_GNU_PROPERTY 0x6474e553
 #endif
 

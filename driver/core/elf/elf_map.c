@@ -71,6 +71,16 @@ bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret)
 	return false;
 }
 
+int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what, uint64_t *ret_offset,
+		  uint64_t *ret_size, struct err *e)
+{
+	uint64_t address;
+	*ret_offset = *ret_size = 0;
+	if (!elf_map_dyn(m, tag, &address) || !elf_map_dyn(m, size_tag, ret_size) || !*ret_size)
+		return 0;
+	return elf_map_need(m, address, *ret_size, what, ret_offset, e);
+}
+
 int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret, struct err *e)
 {
 	if (index >= m->strings_size)
@@ -199,12 +209,6 @@ void elf_map_close(struct elf_map *m)
  * entries name on trust, and applies the relocations. */
 
 enum { PAGE_SMALLEST = 0x1000 };
-
-#ifndef DT_RELR /* glibc before 2.36 */
-#define DT_RELR 36
-#define DT_RELRSZ 35
-#define DT_RELRENT 37
-#endif
 
 static int check_header(const struct elf_map *m, struct err *e)
 {

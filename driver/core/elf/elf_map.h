@@ -4,6 +4,12 @@
 
 #include "base/sys/fs.h"
 
+#ifndef DT_RELR /* glibc before 2.36 */
+#define DT_RELR 36
+#define DT_RELRSZ 35
+#define DT_RELRENT 37
+#endif
+
 struct elf_map {
 	const char *name; /* for messages; the caller's */
 	const uint8_t *data;
@@ -41,6 +47,10 @@ int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const
 		 struct err *e) MUST_CHECK;
 /* elf_map_dyn: a dynamic entry's value; of several the last, as the loader takes it. */
 bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret);
+/* elf_map_table: the bytes of a table whose address and size two dynamic entries say; *ret_size 0:
+ * there is none. ERR_INTEGRITY as elf_map_need. */
+int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what, uint64_t *ret_offset,
+		  uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* elf_map_string: from the dynamic string table. `where`: file offset of what refers to it. */
 int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret, struct err *e) MUST_CHECK;
 /* elf_map_loadable: whether the loader would take it: segments that are ascending, disjoint and

@@ -49,10 +49,8 @@ static int count_gnu_hash(const struct elf_map *m, uint64_t address, uint64_t *r
 static int count_relocations(const struct elf_map *m, int64_t table_tag, int64_t size_tag, uint64_t *count,
 			     struct err *e)
 {
-	uint64_t address, size, offset;
-	if (!elf_map_dyn(m, table_tag, &address) || !elf_map_dyn(m, size_tag, &size) || size == 0)
-		return 0;
-	if (elf_map_need(m, address, size, "relocation table", &offset, e) < 0)
+	uint64_t size, offset;
+	if (elf_map_table(m, table_tag, size_tag, "relocation table", &offset, &size, e) < 0)
 		return -1;
 	for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= size; i += sizeof(Elf64_Rela)) {
 		Elf64_Rela r;

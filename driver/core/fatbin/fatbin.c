@@ -180,14 +180,14 @@ static bool fits(enum fatbin_kind kind, const char *target, const char *inside)
 	return kind == FATBIN_CUBIN && strtoul(target, NULL, 10) == strtoul(inside, NULL, 10);
 }
 
-static struct fatbin_count *count_for(struct summing *c, const struct fatbin_entry *entry)
+struct fatbin_count *fatbin_count_for(struct arena *a, struct fatbin_count **items, size_t *count, size_t *cap,
+				      const struct fatbin_entry *entry)
 {
-	struct fatbin_summary *s = c->s;
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].number == entry->number && strcmp(s->items[i].target, entry->target) == 0)
-			return &s->items[i];
-	s->items = arena_room(c->a, s->items, s->count, &c->cap, 16, sizeof(*s->items));
-	struct fatbin_count *n = &s->items[s->count++];
+	for (size_t i = 0; i < *count; i++)
+		if ((*items)[i].number == entry->number && strcmp((*items)[i].target, entry->target) == 0)
+			return &(*items)[i];
+	*items = arena_room(a, *items, *count, cap, 16, sizeof(**items));
+	struct fatbin_count *n = &(*items)[(*count)++];
 	*n = (struct fatbin_count){.kind = entry->kind, .number = entry->number};
 	memcpy(n->target, entry->target, sizeof(n->target));
 	return n;
@@ -219,7 +219,7 @@ static int add(const struct fatbin_entry *entry, void *user, struct err *e)
 {
 	struct summing *c = user;
 	char inside[16];
-	struct fatbin_count *n = count_for(c, entry);
+	struct fatbin_count *n = fatbin_count_for(c->a, &c->s->items, &c->s->count, &c->cap, entry);
 	n->entries++;
 	n->bytes += entry->size;
 	if (c->open && c->container != entry->container)
@@ -239,11 +239,17 @@ static int add(const struct fatbin_entry *entry, void *user, struct err *e)
 	return 0;
 }
 
-static int by_target(const void *a, const void *b)
+int fatbin_count_cmp(const void *a, const void *b)
 {
 	const struct fatbin_count *x = a, *y = b;
 	int order = fatbin_target_cmp(x->target, y->target);
 	return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+bool fatbin_library_name(const char *name)
+{
+	const char *base = path_base(name);
+	return path_has_suffix(base, ".so") || strstr(base, ".so.");
 }
 
 int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_summary *ret,
@@ -254,7 +260,7 @@ int fatbin_summarize(const void *data, size_t size, const char *name, struct are
 	if (fatbin_scan(data, size, name, add, &c, e) < 0)
 		return -1;
 	close_container(&c);
-	array_sort(s.items, s.count, sizeof(*s.items), by_target);
+	array_sort(s.items, s.count, sizeof(*s.items), fatbin_count_cmp);
 	*ret = s;
 	return 0;
 }

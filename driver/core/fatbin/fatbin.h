@@ -145,6 +145,8 @@ bool fatbin_keeps_ptx(const struct fatbin_file_cut *files, size_t count);
  * fatbin_cut_plan and fatbin_cut_prove. */
 int fatbin_file_slim(const char *path, const char *name, int fd, const char *to, const struct fatbin_wanted *w,
 		     struct arena *a, struct fatbin_file_cut *ret, struct err *e) MUST_CHECK;
+/* fatbin_library_name: whether a file may be a library by its name. */
+bool fatbin_library_name(const char *name);
 /* fatbin_file_has: whether a file is a library with sections of GPU code, and whether
  * fatbin_file_slim may change it, as it may have a list of targets. `name` is as there. */
 int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *ret_used, struct err *e) MUST_CHECK;

@@ -1,11 +1,5 @@
 #include "core/fatbin/fatbin_parts.h"
 
-#ifndef DT_RELR /* glibc before 2.36 */
-#define DT_RELR 36
-#define DT_RELRSZ 35
-#endif
-#define AARCH64_RELATIVE 1027
-
 struct collecting {
 	struct fatbin_boxes *b;
 	struct arena *a;
@@ -119,16 +113,6 @@ static void take_pointer(struct fatbin_boxes *b, const struct elf_map *m, struct
 	box->pointed = true;
 }
 
-static int table_of(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what, uint64_t *ret_offset,
-		    uint64_t *ret_size, struct err *e)
-{
-	uint64_t address;
-	*ret_offset = *ret_size = 0;
-	if (!elf_map_dyn(m, tag, &address) || !elf_map_dyn(m, size_tag, ret_size) || !*ret_size)
-		return 0;
-	return elf_map_need(m, address, *ret_size, what, ret_offset, e);
-}
-
 static uint64_t number_at(const struct elf_map *m, uint64_t offset)
 {
 	uint64_t v;
@@ -138,9 +122,9 @@ static uint64_t number_at(const struct elf_map *m, uint64_t offset)
 
 static int read_rela(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, struct err *e)
 {
-	const unsigned relative = m->header.e_machine == EM_AARCH64 ? AARCH64_RELATIVE : R_X86_64_RELATIVE;
+	const unsigned relative = m->header.e_machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
 	uint64_t table, size, where, room;
-	if (table_of(m, DT_RELA, DT_RELASZ, "relocation table", &table, &size, e) < 0)
+	if (elf_map_table(m, DT_RELA, DT_RELASZ, "relocation table", &table, &size, e) < 0)
 		return -1;
 	for (uint64_t i = 0; size - i >= sizeof(Elf64_Rela); i += sizeof(Elf64_Rela)) {
 		Elf64_Rela r;
@@ -167,7 +151,7 @@ static void take_place(const struct elf_map *m, struct fatbin_boxes *b, struct a
 static int read_relr(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, struct err *e)
 {
 	uint64_t table, size, next = 0;
-	if (table_of(m, DT_RELR, DT_RELRSZ, "table of relative relocations", &table, &size, e) < 0)
+	if (elf_map_table(m, DT_RELR, DT_RELRSZ, "table of relative relocations", &table, &size, e) < 0)
 		return -1;
 	for (uint64_t i = 0; size - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
 		uint64_t v = number_at(m, table + i);
@@ -269,7 +253,7 @@ static int check_order(const struct elf_map *m, const struct fatbin_boxes *b, st
 	return 0;
 }
 
-static int stop(const struct fatbin_entry *entry, void *user, struct err *e)
+int fatbin_stop(const struct fatbin_entry *entry, void *user, struct err *e)
 {
 	(void)entry;
 	(void)user;
@@ -283,7 +267,8 @@ static const char *elsewhere(const struct fatbin_boxes *b, const struct elf_map 
 		const Elf64_Shdr *s = &b->sections[i];
 		const char *name = elf_section_name(m, b->sections, b->sections_count, i);
 		const uint64_t end = s->sh_offset + s->sh_size, at = (s->sh_offset + 7) & ~7ULL;
-		struct fatbin_file f = {.data = m->data, .size = m->size, .name = m->name, .member = "", .fn = stop};
+		struct fatbin_file f = {
+			.data = m->data, .size = m->size, .name = m->name, .member = "", .fn = fatbin_stop};
 		if (s->sh_type == SHT_PROGBITS && (s->sh_flags & SHF_ALLOC) && !(s->sh_flags & SHF_EXECINSTR) &&
 		    fatbin_section(name) == FATBIN_NONE && at < end && fatbin_search(&f, at, end, ERR_IGNORED) > 0)
 			return name;

@@ -19,27 +19,6 @@ struct planning {
 	size_t kept_cap, dropped_cap;
 };
 
-static struct fatbin_count *count_for(struct arena *a, struct fatbin_count **items, size_t *count, size_t *cap,
-				      const struct fatbin_entry *entry)
-{
-	for (size_t i = 0; i < *count; i++)
-		if ((*items)[i].number == entry->number && strcmp((*items)[i].target, entry->target) == 0)
-			return &(*items)[i];
-	if (*count == *cap)
-		*items = arena_grow(a, *items, cap, 16, sizeof(**items));
-	struct fatbin_count *n = &(*items)[(*count)++];
-	*n = (struct fatbin_count){.kind = entry->kind, .number = entry->number};
-	memcpy(n->target, entry->target, sizeof(n->target));
-	return n;
-}
-
-static int by_target(const void *a, const void *b)
-{
-	const struct fatbin_count *x = a, *y = b;
-	int order = fatbin_target_cmp(x->target, y->target);
-	return order ? order : (x->number > y->number) - (x->number < y->number);
-}
-
 /* What stays of each fat binary, and how long it is then. */
 static void choose(struct planning *p)
 {
@@ -57,10 +36,10 @@ static void choose(struct planning *p)
 		*to = (struct placed){box->from, box->body - box->from, keep};
 		for (size_t k = 0; k < box->entries; k++) {
 			keep[k] = keep[k] || box->whole;
-			struct fatbin_count *n =
-				keep[k] ? count_for(p->a, &out->kept, &out->kept_count, &p->kept_cap, &entries[k])
-					: count_for(p->a, &out->dropped, &out->dropped_count, &p->dropped_cap,
-						    &entries[k]);
+			struct fatbin_count *n = keep[k] ? fatbin_count_for(p->a, &out->kept, &out->kept_count,
+									    &p->kept_cap, &entries[k])
+							 : fatbin_count_for(p->a, &out->dropped, &out->dropped_count,
+									    &p->dropped_cap, &entries[k]);
 			n->entries++;
 			n->bytes += entries[k].to - entries[k].from;
 			to->size += keep[k] ? entries[k].to - entries[k].from : 0;
@@ -68,8 +47,8 @@ static void choose(struct planning *p)
 		}
 	}
 	out->containers = p->b.count;
-	array_sort(out->kept, out->kept_count, sizeof(*out->kept), by_target);
-	array_sort(out->dropped, out->dropped_count, sizeof(*out->dropped), by_target);
+	array_sort(out->kept, out->kept_count, sizeof(*out->kept), fatbin_count_cmp);
+	array_sort(out->dropped, out->dropped_count, sizeof(*out->dropped), fatbin_count_cmp);
 }
 
 static const struct fatbin_box *pinned_from(const struct planning *p, size_t section, uint64_t at, uint64_t end)

@@ -15,6 +15,11 @@ struct fatbin_file {
 	size_t containers;
 };
 
+/* fatbin_count_for: the count of what an entry is, added where it is the first.
+ * fatbin_count_cmp: of two, by target, then kind. */
+struct fatbin_count *fatbin_count_for(struct arena *a, struct fatbin_count **items, size_t *count, size_t *cap,
+				      const struct fatbin_entry *entry);
+int fatbin_count_cmp(const void *a, const void *b);
 /* fatbin_number: little-endian; the caller has checked that it lies inside. */
 uint64_t fatbin_number(const struct fatbin_file *f, uint64_t at, size_t bytes);
 /* fatbin_bad: ERR_INTEGRITY "'name': text at offset 0x..."; -1. */
@@ -26,6 +31,8 @@ int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
 /* fatbin_search: fat binaries among other data, found by how they begin. */
 int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
+/* fatbin_stop: a fatbin_fn for who asks only whether there is any. */
+int fatbin_stop(const struct fatbin_entry *entry, void *user, struct err *e);
 bool fatbin_is_container(const struct fatbin_file *f, uint64_t at, uint64_t end);
 
 /* The fat binaries of a library with all that points to them. */

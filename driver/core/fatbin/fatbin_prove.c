@@ -214,14 +214,6 @@ bool fatbin_keeps_ptx(const struct fatbin_file_cut *files, size_t count)
 	return false;
 }
 
-static int stop(const struct fatbin_entry *entry, void *user, struct err *e)
-{
-	(void)entry;
-	(void)user;
-	(void)e;
-	return 1;
-}
-
 int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *ret_used, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m = {0};
@@ -241,7 +233,7 @@ int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *re
 	for (size_t i = 0; i < count; i++)
 		*ret_code = *ret_code || fatbin_section(elf_section_name(&m, sections, count, i)) != FATBIN_NONE;
 	if (!count) {
-		int found = fatbin_scan(file.data, file.size, name, stop, NULL, e);
+		int found = fatbin_scan(file.data, file.size, name, fatbin_stop, NULL, e);
 		if (found < 0)
 			return -1;
 		*ret_code = found > 0;

@@ -14,8 +14,6 @@ struct env {
 	struct arena *a;
 	struct strlist places;
 	struct slim_package *packages;
-	struct wheel_record_row **rows; /* of each package */
-	size_t *rows_count;
 	size_t count, cap;
 	const char *unknown; /* the first without a list of its files that can be read */
 	size_t unknown_count;
@@ -70,12 +68,6 @@ static int find_places(struct env *v, struct err *e)
 
 /* ---- what is in them ---- */
 
-static bool is_library(const char *name)
-{
-	const char *base = path_base(name);
-	return path_has_suffix(base, ".so") || strstr(base, ".so.");
-}
-
 /* A library by its row: a regular file that lies at the place; a link is another package's affair. What a linked
  * directory leads to may lie outside of the environment, in a cache that others use. */
 static int look_at(struct env *v, struct slim_package *p, const struct wheel_record_row *row, struct err *e)
@@ -84,7 +76,7 @@ static int look_at(struct env *v, struct slim_package *p, const struct wheel_rec
 	bool code, used;
 	struct stat st;
 	struct fatbin_file_cut *f = &p->files[p->count];
-	if (!is_library(row->path) || !path_is_safe_relative(row->path))
+	if (!fatbin_library_name(row->path) || !path_is_safe_relative(row->path))
 		return 0;
 	if (fs_stat(p->place, row->path, &st) < 0)
 		return errno == ELOOP ? err_set(e, ERR_POLICY, "a link leads to '%s'", row->path) : 0;
@@ -129,35 +121,26 @@ static int read_package(struct env *v, const char *place, const char *info, stru
 	AUTO_BUF struct buf text = {0};
 	struct slim_package p = {.info = info, .place = place};
 	struct err why = {0};
-	struct wheel_record_row *rows;
-	size_t count;
 	const char *record = path_join(v->a, info, "RECORD");
 	const bool listed = fs_exists(place, record);
 	if (!listed || fs_read(place, record, RECORD_MAX, &text, &why) < 0 ||
-	    wheel_record_parse(buf_cstr(&text), text.len, record, v->a, &rows, &count, &why) < 0) {
+	    wheel_record_parse(buf_cstr(&text), text.len, record, v->a, &p.rows, &p.rows_count, &why) < 0) {
 		if (listed) /* what a distribution installed has none */
 			log_warn(v->run->log, "%s stays as it is: %s", info, why.msg);
 		v->unknown = v->unknown_count++ ? v->unknown : info;
 		return 0;
 	}
-	p.files = arena_array(v->a, count + 1, sizeof(*p.files));
-	for (size_t i = 0; i < count && !p.left; i++) {
+	p.files = arena_array(v->a, p.rows_count + 1, sizeof(*p.files));
+	for (size_t i = 0; i < p.rows_count && !p.left; i++) {
 		if (run_check(v->run, e) < 0)
 			return -1;
-		if (look_at(v, &p, &rows[i], &why) < 0)
+		if (look_at(v, &p, &p.rows[i], &why) < 0)
 			p.left = arena_strdup(v->a, why.msg);
 	}
 	judge(v, &p);
 	if (!p.count && !p.left)
 		return 0;
-	if (v->count == v->cap) {
-		size_t cap = v->cap, same = v->cap;
-		v->rows = arena_grow(v->a, v->rows, &cap, 16, sizeof(struct wheel_record_row *));
-		v->rows_count = arena_grow(v->a, v->rows_count, &same, 16, sizeof(*v->rows_count));
-		v->packages = arena_grow(v->a, v->packages, &v->cap, 16, sizeof(*v->packages));
-	}
-	v->rows[v->count] = rows;
-	v->rows_count[v->count] = count;
+	v->packages = arena_room(v->a, v->packages, v->count, &v->cap, 16, sizeof(*v->packages));
 	v->packages[v->count++] = p;
 	return 0;
 }
@@ -236,22 +219,20 @@ static int true_row(struct env *v, const char *path, struct wheel_record_row *ro
 	return 0;
 }
 
-static int write_record(struct env *v, size_t i, struct err *e)
+static int write_record(struct env *v, const struct slim_package *p, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	const struct slim_package *p = &v->packages[i];
 	const char *path = path_join(v->a, path_join(v->a, p->place, p->info), "RECORD");
 	struct stat st;
 	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
-	for (size_t k = 0; k < v->rows_count[i]; k++)
-		wheel_record_line(&text, v->rows[i][k].path, v->rows[i][k].digest, v->rows[i][k].size);
+	for (size_t k = 0; k < p->rows_count; k++)
+		wheel_record_line(&text, p->rows[k].path, p->rows[k].digest, p->rows[k].size);
 	return fs_write(TRUSTED, path, text.data, text.len, st.st_mode & 07777, e);
 }
 
-static int change(struct env *v, size_t i, struct err *e)
+static int change(struct env *v, const struct slim_package *p, struct err *e)
 {
-	struct slim_package *p = &v->packages[i];
 	bool changed = false;
 	if (fs_sweep(path_join(v->a, p->place, p->info), e) < 0)
 		return -1;
@@ -262,12 +243,11 @@ static int change(struct env *v, size_t i, struct err *e)
 		if (run_check(v->run, e) < 0 || fs_sweep(path_dir(v->a, path), e) < 0 ||
 		    (f->changed && replace(v, path, f, e) < 0))
 			return -1;
-		for (size_t r = 0; r < v->rows_count[i]; r++)
-			if (strcmp(v->rows[i][r].path, f->name) == 0 &&
-			    true_row(v, path, &v->rows[i][r], &changed, e) < 0)
+		for (size_t r = 0; r < p->rows_count; r++)
+			if (strcmp(p->rows[r].path, f->name) == 0 && true_row(v, path, &p->rows[r], &changed, e) < 0)
 				return -1;
 	}
-	return changed ? write_record(v, i, e) : 0;
+	return changed ? write_record(v, p, e) : 0;
 }
 
 /* What was read must be what is changed: one at a time. A file system without locks locks nothing. */
@@ -323,7 +303,7 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 			p->count = 0;
 		}
 		r.after -= p->before - p->after;
-		if (!p->left && !v->q->dry_run && change(v, i, e) < 0)
+		if (!p->left && !v->q->dry_run && change(v, p, e) < 0)
 			return -1;
 	}
 	log_status_end(v->run->log);

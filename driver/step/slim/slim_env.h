@@ -16,6 +16,8 @@ struct slim_package {
 	uint64_t before, after; /* bytes of these files */
 	uint64_t blank;         /* of `after`, as in fatbin_file_cut */
 	const char *left;       /* why it stays as it was; NULL */
+	struct wheel_record_row *rows;
+	size_t rows_count;
 };
 
 struct slim_env_result {
