@@ -35,6 +35,7 @@ static inline void zip_cleanup(struct zip_reader **z)
 
 size_t zip_count(const struct zip_reader *z);
 const struct zip_entry *zip_at(const struct zip_reader *z, size_t i);
+const struct zip_entry *zip_sorted(const struct zip_reader *z, size_t i);       /* by name */
 const struct zip_entry *zip_find(const struct zip_reader *z, const char *name); /* NULL */
 /* zip_read: appends the contents to `out`; CRC and size are checked. More than `max` bytes are
  * refused before inflating. */

@@ -448,6 +448,11 @@ const struct zip_entry *zip_at(const struct zip_reader *z, size_t i)
 	return &z->entries[i];
 }
 
+const struct zip_entry *zip_sorted(const struct zip_reader *z, size_t i)
+{
+	return z->by_name[i];
+}
+
 const struct zip_entry *zip_find(const struct zip_reader *z, const char *name)
 {
 	const struct zip_entry wanted = {.name = name}, *key = &wanted;

@@ -1,5 +1,3 @@
-#include <stdatomic.h>
-
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "step/pack/pack_parts.h"
@@ -37,9 +35,8 @@ struct slimming {
 	char sha256[DIGEST_HEX_LEN + 1];
 	uint64_t epoch;
 	struct slim_result *results;
-	pthread_mutex_t lock;  /* of what threads share: arena, log, errors, and cutting */
-	_Atomic size_t failed; /* the first in order; SIZE_MAX: none */
-	struct err err;        /* its */
+	pthread_mutex_t lock;  /* of what threads share: arena, log, and cutting */
+	_Atomic size_t failed; /* the first target that did; SIZE_MAX: none */
 };
 
 struct making { /* the wheel of a target */
@@ -186,45 +183,6 @@ static int slim_beside(const struct slimming *s, const struct making *m, struct 
 							     : provenance_write(record, m->result.path, NULL, m->a, e);
 }
 
-/* ---- several at once ---- */
-
-struct working {
-	struct slimming *s;
-	int (*one)(struct slimming *s, size_t i, struct err *e);
-	size_t count;
-	_Atomic size_t next;
-};
-
-static void work_on(unsigned thread, void *arg)
-{
-	struct working *w = arg;
-	(void)thread;
-	for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count && i < w->s->failed;) {
-		struct err e = {0};
-		if (run_check(w->s->run, &e) == 0 && w->one(w->s, i, &e) == 0)
-			continue;
-		pthread_mutex_lock(&w->s->lock);
-		if (i < w->s->failed) {
-			w->s->failed = i;
-			w->s->err = e;
-		}
-		pthread_mutex_unlock(&w->s->lock);
-	}
-}
-
-/* The error is that of the first in order that fails, whatever their speed. */
-static int work(struct slimming *s, unsigned threads, size_t count,
-		int (*one)(struct slimming *s, size_t i, struct err *e), struct err *e)
-{
-	struct working w = {.s = s, .one = one, .count = count};
-	s->failed = SIZE_MAX;
-	thread_each(threads, work_on, &w);
-	if (s->failed == SIZE_MAX)
-		return 0;
-	*e = s->err;
-	return -1;
-}
-
 /* ---- what is in the wheel ---- */
 
 static int find_row(const struct slimming *s, const struct zip_entry *en, const struct wheel_record_row **ret,
@@ -263,12 +221,6 @@ static int check_request(struct slimming *s, struct err *e)
 
 /* ---- its libraries, inflated once ---- */
 
-static bool is_library(const char *name)
-{
-	const char *base = path_base(name);
-	return path_has_suffix(base, ".so") || strstr(base, ".so.");
-}
-
 /* Vendored in a wheel of somebody else, they may be passed on as they are. */
 static bool is_nvidia(const char *name)
 {
@@ -288,8 +240,10 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The digest of the wheel, then the libraries. */
-static int extract_one(struct slimming *s, size_t i, struct err *e)
+static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 {
+	struct slimming *s = user;
+	(void)thread;
 	if (i == 0)
 		return digest_file(s->q->wheel, s->sha256, e);
 	struct slim_library *l = &s->libraries[i - 1];
@@ -519,9 +473,11 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 	return rc;
 }
 
-static int make_one(struct slimming *s, size_t i, struct err *e)
+static int make_one(unsigned thread, size_t i, void *user, struct err *e)
 {
+	struct slimming *s = user;
 	struct arena a = {0};
+	(void)thread;
 	struct making m = {.target = &s->q->targets[i], .a = &a, .private = s->private};
 	pthread_mutex_lock(&s->lock);
 	log_status(s->run->log, "%s: %s", path_base(s->q->wheel), m.target->name);
@@ -529,6 +485,8 @@ static int make_one(struct slimming *s, size_t i, struct err *e)
 	int rc = make(s, &m, e);
 	pthread_mutex_lock(&s->lock);
 	arena_join(s->a, &a);
+	if (rc < 0 && i < s->failed)
+		s->failed = i;
 	pthread_mutex_unlock(&s->lock);
 	s->results[i].packed = m.result;
 	s->results[i].files = m.files;
@@ -549,7 +507,8 @@ static int make_all(struct slimming *s, struct slim_result *ret, struct err *e)
 	for (size_t i = 0; i < s->q->count; i++)
 		ret[i] = before;
 	s->results = ret;
-	return work(s, s->threads < TARGETS_AT_ONCE ? s->threads : TARGETS_AT_ONCE, s->q->count, make_one, e);
+	return thread_items(s->threads < TARGETS_AT_ONCE ? s->threads : TARGETS_AT_ONCE, s->q->count, NULL, s->run,
+			    make_one, s, e);
 }
 
 static int open_wheel(struct slimming *s, struct err *e)
@@ -568,13 +527,14 @@ static int open_wheel(struct slimming *s, struct err *e)
 	array_sort(s->rows, s->rows_count, sizeof(*s->rows), text_cmp);
 	s->libraries = arena_array(s->a, zip_count(s->zip) + 1, sizeof(*s->libraries));
 	for (size_t i = 0; i < zip_count(s->zip); i++)
-		if (is_library(zip_at(s->zip, i)->name) && zip_at(s->zip, i)->size &&
+		if (fatbin_library_name(zip_at(s->zip, i)->name) && zip_at(s->zip, i)->size &&
 		    (s->q->nvidia || !is_nvidia(zip_at(s->zip, i)->name)))
 			s->libraries[s->libraries_count++].entry = zip_at(s->zip, i);
 	array_sort(s->libraries, s->libraries_count, sizeof(*s->libraries), by_size);
 	for (size_t i = 0; i < s->libraries_count; i++)
 		s->libraries[i].path = arena_printf(s->a, "%s/%zu", s->dir, i);
-	if (work(s, s->threads < THREADS_MAX ? s->threads : THREADS_MAX, s->libraries_count + 1, extract_one, e) < 0)
+	if (thread_items(s->threads < THREADS_MAX ? s->threads : THREADS_MAX, s->libraries_count + 1, NULL, s->run,
+			 extract_one, s, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->libraries_count; i++)
 		s->any = s->any || s->libraries[i].code;
@@ -591,7 +551,8 @@ int slim_wheel(const struct slim_request *q, const struct run *run, struct arena
 			     .run = run,
 			     .a = a,
 			     .threads = q->threads ? q->threads : machine_processors(),
-			     .lock = PTHREAD_MUTEX_INITIALIZER};
+			     .lock = PTHREAD_MUTEX_INITIALIZER,
+			     .failed = SIZE_MAX};
 	char *dir = NULL;
 	if (check_request(&s, e) < 0 || fs_sweep(q->out_dir, e) < 0 || zip_open(q->wheel, a, &s.zip, e) < 0)
 		return -1;

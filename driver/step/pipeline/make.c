@@ -46,19 +46,16 @@ struct both {
 	struct verify_run_request q;
 	struct log log; /* quiet: the messages come from the check of the contents */
 	struct run run;
-	struct arena arena;
-	struct verify_run_result result;
-	struct err err[2];
-	int rc[2];
+	struct arena arena; /* of the use */
 };
 
-static void verify_one(unsigned i, void *user)
+static int verify_one(unsigned thread, size_t i, void *user, struct err *e)
 {
 	struct both *b = user;
-	struct err *e = &b->err[i];
-	b->rc[i] = i == 0                                     ? verify_contents(b->m, e)
-		   : fs_remove(TRUSTED, b->q.work_dir, e) < 0 ? -1
-							      : verify_run(&b->q, &b->run, &b->arena, &b->result, e);
+	(void)thread;
+	if (i == 0)
+		return verify_contents(b->m, e);
+	return fs_remove(TRUSTED, b->q.work_dir, e) < 0 ? -1 : verify_run(&b->q, &b->run, &b->arena, &b->m->used, e);
 }
 
 /* Findings in the file come first: a wheel that is not what it claims may well fail when it is used, which says
@@ -77,16 +74,11 @@ static int verify_made(struct make *m, struct err *e)
 		      .work_dir = path_join(m->arena, m->build_dir, "check")},
 		.log = {.level = LOG_QUIET, .fd = m->run->log->fd}};
 	b.run = (struct run){.log = &b.log, .cancel_fd = m->run->cancel_fd};
-	thread_each(2, verify_one, &b);
-	const int failed = b.rc[0] < 0 ? 0 : b.rc[1] < 0 ? 1 : -1;
-	if (failed >= 0)
-		*e = b.err[failed];
-	else
-		verify_run_copy(&b.result, m->arena, &m->used);
-	arena_release(&b.arena);
-	if (failed < 0 && !m->used.ran)
+	int rc = thread_items(2, 2, NULL, m->run, verify_one, &b, e);
+	arena_join(m->arena, &b.arena);
+	if (rc == 0 && !m->used.ran)
 		log_warn(m->run->log, "%s was verified but not run: %s", m->packed.file, m->used.why_not);
-	return failed < 0 ? 0 : -1;
+	return rc;
 }
 
 int shard_check(const struct plan *p, const struct toolchain *t, struct err *e)
@@ -248,7 +240,7 @@ void add_build_paths(const struct make *m, struct strlist *ret)
 
 static int unpack_built(const struct make *m, const char *tree, struct err *e)
 {
-	struct zip_reader *z;
+	AUTO_ZIP struct zip_reader *z = NULL;
 	struct stat st;
 	const char *wheel = path_join(m->arena, "out", path_base(m->build.raw_wheel));
 	if (fs_remove(m->build_dir, "tree", e) < 0)
@@ -256,9 +248,7 @@ static int unpack_built(const struct make *m, const char *tree, struct err *e)
 	int fd = fs_open(m->build_dir, wheel, &st, e);
 	if (fd < 0 || zip_open_fd(fd, m->build.raw_wheel, m->arena, &z, e) < 0)
 		return -1;
-	int rc = zip_extract(z, tree, false, m->run, e);
-	zip_close(z);
-	return rc;
+	return zip_extract(z, tree, false, m->run, e);
 }
 
 /* In the place of a build: the root's own files. */

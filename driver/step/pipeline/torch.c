@@ -111,12 +111,10 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 	}
 	const char *top = path_join(a, dir, "torch"), *marker = path_join(a, dir, "torch.ok");
 	if (!fs_is_file(TRUSTED, marker)) {
-		struct zip_reader *z;
-		if (fs_remove(TRUSTED, top, e) < 0 || zip_open(t->wheel, a, &z, e) < 0)
-			return -1;
-		int r = zip_extract(z, top, false, run, e);
-		zip_close(z);
-		if (r != 0 || fs_write(TRUSTED, marker, t->identity, strlen(t->identity), 0644, e) < 0)
+		AUTO_ZIP struct zip_reader *z = NULL;
+		if (fs_remove(TRUSTED, top, e) < 0 || zip_open(t->wheel, a, &z, e) < 0 ||
+		    zip_extract(z, top, false, run, e) < 0 ||
+		    fs_write(TRUSTED, marker, t->identity, strlen(t->identity), 0644, e) < 0)
 			return -1;
 	}
 	*ret = top;

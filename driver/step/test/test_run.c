@@ -28,10 +28,8 @@ struct testing {
 	unsigned workers, threads;
 	uint64_t memory;       /* for each */
 	pthread_mutex_t mutex; /* of all below, and of the log */
-	size_t next, done, tests, failed;
+	size_t done, tests, failed;
 	json_t *files;
-	struct err err;
-	bool stop;
 };
 
 int tests_check_needs(const struct test_request *q, const struct run *run, struct arena *a, struct err *e)
@@ -252,48 +250,36 @@ static int run_unit(struct testing *t, const struct unit *u, struct arena *a, st
 
 /* ---- all of them ---- */
 
-static void work(unsigned number, void *user)
+static int run_one(unsigned thread, size_t i, void *user, struct err *e)
 {
-	(void)number;
+	AUTO_ARENA struct arena a = {0};
 	struct testing *t = user;
-	for (;;) {
-		AUTO_ARENA struct arena a = {0};
-		struct err e = {0};
-		struct test_journal j = {0};
-		pthread_mutex_lock(&t->mutex);
-		const struct unit *u = t->stop || t->next == t->count ? NULL : &t->units[t->next++];
-		pthread_mutex_unlock(&t->mutex);
-		if (!u)
-			return;
-		int rc = run_unit(t, u, &a, &j, &e);
-		pthread_mutex_lock(&t->mutex);
-		if (rc < 0 && !t->stop) {
-			t->stop = true;
-			t->err = e;
+	const struct unit *u = &t->units[i];
+	struct test_journal j = {0};
+	(void)thread;
+	int rc = run_unit(t, u, &a, &j, e);
+	pthread_mutex_lock(&t->mutex);
+	if (rc == 0) {
+		const char *name;
+		json_t *result, *file = json_object_get(t->files, u->row->file);
+		if (!file)
+			json_object_set_new(t->files, u->row->file, file = json_object());
+		json_object_foreach(j.tests, name, result)
+		{
+			const char *outcome = json_member(result, "outcome");
+			bool failed = strcmp(outcome, "passed") != 0 && strcmp(outcome, "skipped") != 0;
+			t->tests++;
+			t->failed +=
+				failed && !test_expected(t->q->tests, arena_printf(&a, "%s::%s", u->row->file, name));
 		}
-		if (rc == 0) {
-			const char *name;
-			json_t *result, *file = json_object_get(t->files, u->row->file);
-			if (!file) {
-				file = json_object();
-				json_object_set_new(t->files, u->row->file, file);
-			}
-			json_object_foreach(j.tests, name, result)
-			{
-				const char *outcome = json_member(result, "outcome");
-				bool failed = strcmp(outcome, "passed") != 0 && strcmp(outcome, "skipped") != 0;
-				t->tests++;
-				t->failed += failed && !test_expected(t->q->tests,
-								      arena_printf(&a, "%s::%s", u->row->file, name));
-			}
-			json_object_update(file, j.tests);
-		}
-		t->done += rc == 0;
-		log_status(t->run->log, "tests: %zu/%zu parts, %zu tests, %zu failed unexpectedly; %s", t->done,
-			   t->count, t->tests, t->failed, u->row->file);
-		pthread_mutex_unlock(&t->mutex);
-		json_decref(j.tests);
+		json_object_update(file, j.tests);
+		t->done++;
 	}
+	log_status(t->run->log, "tests: %zu/%zu parts, %zu tests, %zu failed unexpectedly; %s", t->done, t->count,
+		   t->tests, t->failed, u->row->file);
+	pthread_mutex_unlock(&t->mutex);
+	json_decref(j.tests);
+	return rc;
 }
 
 int tests_run(const struct test_request *q, const struct run *run, json_t **ret, struct err *e)
@@ -308,12 +294,8 @@ int tests_run(const struct test_request *q, const struct run *run, json_t **ret,
 	t.memory = machine_memory() / (t.workers + 1);
 	t.threads = t.workers && processors / t.workers > 1 ? processors / t.workers : 1;
 	if (rc == 0)
-		thread_each(t.workers, work, &t);
+		rc = thread_items(t.workers, t.count, NULL, run, run_one, &t, e);
 	log_status_end(run->log);
-	if (rc == 0 && t.stop) {
-		*e = t.err;
-		rc = -1;
-	}
 	if (rc == 0)
 		*ret = t.files;
 	else

@@ -3,6 +3,42 @@
 #include "core/zip/zip.h"
 #include "step/verify/verify.h"
 
+struct compare_bytes {
+	const uint8_t *data;
+	size_t len;
+};
+
+struct comparing {
+	struct arena *a;
+	struct comparison *c;
+	const char *member; /* being compared */
+	size_t details;     /* noted of it so far */
+};
+
+static bool compare_same(const struct compare_bytes *one, const struct compare_bytes *other)
+{
+	return one->len == other->len && (one->len == 0 || memcmp(one->data, other->data, one->len) == 0);
+}
+
+/* One more difference of the member. */
+static void __attribute__((format(printf, 3, 4)))
+compare_note(struct comparing *x, const char *where, const char *fmt, ...)
+{
+	struct comparison *c = x->c;
+	va_list ap;
+	if (++x->details > COMPARE_DETAILS + 1)
+		return;
+	va_start(ap, fmt);
+	const char *what = arena_vprintf(x->a, fmt, ap);
+	va_end(ap);
+	if (x->details > COMPARE_DETAILS) {
+		where = "";
+		what = "differs in more than these";
+	}
+	c->items = arena_room(x->a, c->items, c->count, &c->cap, 32, sizeof(*c->items));
+	c->items[c->count++] = (struct difference){x->member, utf8_printable(where, x->a), utf8_printable(what, x->a)};
+}
+
 /* Where two ELF files differ, by section and symbol. */
 enum { NAMES_MAX = 10 };
 
@@ -167,11 +203,6 @@ static void compare_symbols(struct comparing *x, const struct file *one, const s
 	}
 }
 
-bool compare_same(const struct compare_bytes *one, const struct compare_bytes *other)
-{
-	return one->len == other->len && (one->len == 0 || memcmp(one->data, other->data, one->len) == 0);
-}
-
 static bool compare_files(struct comparing *x, const struct file *one, const struct file *other)
 {
 	bool sizes = false, any = false;
@@ -220,23 +251,6 @@ struct archives {
 	size_t times;        /* members with another time */
 	const char *first_time;
 };
-
-void compare_note(struct comparing *x, const char *where, const char *fmt, ...)
-{
-	struct comparison *c = x->c;
-	va_list ap;
-	if (++x->details > COMPARE_DETAILS + 1)
-		return;
-	va_start(ap, fmt);
-	const char *what = arena_vprintf(x->a, fmt, ap);
-	va_end(ap);
-	if (x->details > COMPARE_DETAILS) {
-		where = "";
-		what = "differs in more than these";
-	}
-	c->items = arena_room(x->a, c->items, c->count, &c->cap, 32, sizeof(*c->items));
-	c->items[c->count++] = (struct difference){x->member, utf8_printable(where, x->a), utf8_printable(what, x->a)};
-}
 
 /* ---- contents ---- */
 
@@ -327,30 +341,15 @@ static int compare_entry(struct archives *p, const struct zip_entry *one, const 
 	return compare_contents(p, both, e);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	const struct zip_entry *const *x = a, *const *y = b;
-	return strcmp((*x)->name, (*y)->name);
-}
-
-static const struct zip_entry **sorted(const struct zip_reader *z, struct arena *a)
-{
-	size_t n = zip_count(z);
-	const struct zip_entry **out = arena_array(a, n, sizeof(void *));
-	for (size_t i = 0; i < n; i++)
-		out[i] = zip_at(z, i);
-	qsort(out, n, sizeof(void *), by_name);
-	return out;
-}
-
 static int compare_members(struct archives *p, struct err *e)
 {
-	struct arena *a = p->x.a;
-	const struct zip_entry **one = sorted(p->zip[0], a), **other = sorted(p->zip[1], a);
+	const struct zip_entry *one, *other;
 	size_t n = zip_count(p->zip[0]), m = zip_count(p->zip[1]), i = 0, k = 0, directories[2] = {0};
 	while (i < n || k < m) {
-		int c = i == n ? 1 : k == m ? -1 : strcmp(one[i]->name, other[k]->name);
-		p->x.member = c <= 0 ? one[i]->name : other[k]->name;
+		one = i < n ? zip_sorted(p->zip[0], i) : NULL;
+		other = k < m ? zip_sorted(p->zip[1], k) : NULL;
+		int c = !one ? 1 : !other ? -1 : strcmp(one->name, other->name);
+		p->x.member = c <= 0 ? one->name : other->name;
 		p->x.details = 0;
 		if (run_check(p->run, e) < 0)
 			return -1;
@@ -359,7 +358,7 @@ static int compare_members(struct archives *p, struct err *e)
 		} else if (c != 0) {
 			p->x.c->members++;
 			compare_note(&p->x, "", "is in the %s only", c < 0 ? "first" : "second");
-		} else if (compare_entry(p, one[i], other[k], e) < 0) {
+		} else if (compare_entry(p, one, other, e) < 0) {
 			return -1;
 		}
 		i += c <= 0;

@@ -137,8 +137,6 @@ int verify_python(const struct root *root, const char *wheel, struct arena *a, s
 int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a, struct sandbox *ret,
 		       struct err *e) MUST_CHECK;
 #define VERIFY_PYTHON (SANDBOX_OUT "/venv/bin/python")
-/* verify_run_copy: a deep copy in another arena. */
-void verify_run_copy(const struct verify_run_result *r, struct arena *a, struct verify_run_result *ret);
 
 /* What differs between two wheels, down to the member, the ELF section and the symbol. */
 
@@ -163,21 +161,3 @@ int compare_wheels(const char *one, const char *other, const struct run *run, st
 		   struct err *e) MUST_CHECK;
 /* compare_json: a new reference. */
 json_t *compare_json(const struct comparison *c);
-
-/* What the compare files share. */
-struct compare_bytes {
-	const uint8_t *data;
-	size_t len;
-};
-
-struct comparing {
-	struct arena *a;
-	struct comparison *c;
-	const char *member; /* being compared */
-	size_t details;     /* noted of it so far */
-};
-
-/* compare_same: whether the bytes are equal. */
-bool compare_same(const struct compare_bytes *one, const struct compare_bytes *other);
-/* compare_note: one more difference of the member. */
-void compare_note(struct comparing *x, const char *where, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -3,27 +3,19 @@
 
 #include "step/verify/verify_parts.h"
 
-struct pool {
-	struct verifying *v;
-	struct verify_member **order; /* the largest first, so that the threads end together */
-	const char *dir;
-	atomic_size_t next;
-	atomic_bool failed;
-};
-
+/* A thread's. */
 struct worker {
-	struct pool *pool;
+	struct verifying *v;
 	struct arena *a;
 	char *path; /* of the file that takes one member after the other */
-	struct err err;
 };
 
-static int by_size(const void *a, const void *b)
-{
-	const struct verify_member *const *x = a, *const *y = b;
-	uint64_t left = (*x)->entry->size, right = (*y)->entry->size;
-	return left > right ? -1 : left < right;
-}
+struct pool {
+	struct verifying *v;
+	struct worker *workers;
+	unsigned threads;
+	atomic_size_t left; /* members that are not done */
+};
 
 static bool in_name(char c)
 {
@@ -83,7 +75,7 @@ static const char *without_path(struct arena *a, const char *msg, const char *pa
 /* Objects run only once they are linked; GPU code in a file of its own is judged by verify_gpu. */
 static int examine_code(struct worker *w, struct verify_member *m, struct err *e)
 {
-	struct verifying *v = w->pool->v;
+	struct verifying *v = w->v;
 	enum extension_machine known;
 	if (!v->q->code || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC) ||
 	    (!m->elf.dynamic && !isa_scan_machine(m->elf.machine, &known)))
@@ -126,15 +118,14 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 			      file.data ? file.data : (const void *)"", file.size, m->digest);
 	if (!file.data)
 		return 0;
-	scan(w->pool->v->q, m, file.data, file.size);
+	scan(w->v->q, m, file.data, file.size);
 	m->loads_global =
 		path_has_suffix(m->entry->name, ".py") &&
 		(memmem(file.data, file.size, "RTLD_GLOBAL", 11) || memmem(file.data, file.size, "setdlopenflags", 14));
 	m->kind = elf_sort(file.data, file.size, &m->machine);
 	if (m->kind == ELF_FOREIGN) /* it lies alike in all ELF files */
 		m->elf.type = file.data[EI_DATA] == ELFDATA2LSB ? file.data[EI_NIDENT] : file.data[EI_NIDENT + 1];
-	if (m->kind == ELF_HOST &&
-	    elf_read(w->path, w->pool->v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0) {
+	if (m->kind == ELF_HOST && elf_read(w->path, w->v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0) {
 		m->elf = (struct elf_info){0};
 		m->elf_broken = without_path(w->a, why.msg, w->path);
 	} else if (fatbin_summarize(file.data, file.size, w->path, w->a, &m->gpu, &why) < 0) {
@@ -157,7 +148,7 @@ static int examine(struct worker *w, struct verify_member *m, struct err *e)
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", w->path);
 	uint8_t sha256[DIGEST_LEN];
-	if (zip_extract_fd(w->pool->v->zip, m->entry, fd, sha256, e) < 0) {
+	if (zip_extract_fd(w->v->zip, m->entry, fd, sha256, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;
 		m->broken = arena_strdup(w->a, e->msg);
@@ -169,48 +160,29 @@ static int examine(struct worker *w, struct verify_member *m, struct err *e)
 	return examine_data(w, m, e);
 }
 
-static void work(unsigned number, void *user)
+static int examine_one(unsigned thread, size_t i, void *user, struct err *e)
 {
-	struct worker *w = (struct worker *)user + number;
-	struct pool *p = w->pool;
-	while (!atomic_load(&p->failed)) {
-		size_t i = atomic_fetch_add(&p->next, 1);
-		if (i >= p->v->count)
-			break;
-		if (run_check(p->v->run, &w->err) < 0 || examine(w, p->order[i], &w->err) < 0)
-			atomic_store(&p->failed, true);
-	}
-	/* Who still decodes a large library may use this processor. */
-	atomic_fetch_add(&p->v->idle.processors, 1);
-}
-
-static int run_workers(struct pool *p, unsigned threads, struct arena *arenas, struct err *e)
-{
-	struct worker *workers = arena_array(p->v->a, threads, sizeof(*workers));
-	for (unsigned i = 0; i < threads; i++)
-		workers[i] = (struct worker){
-			.pool = p, .a = &arenas[i], .path = arena_printf(&arenas[i], "%s/member%u", p->dir, i)};
-	thread_each(threads, work, workers);
-	for (unsigned i = 0; i < threads; i++) {
-		if (workers[i].err.kind != ERR_NONE) {
-			*e = workers[i].err;
-			return -1;
-		}
-	}
-	return 0;
+	struct pool *p = user;
+	int rc = examine(&p->workers[thread], &p->v->members[i], e);
+	/* Who still decodes a large library may use the processor of a thread that has nothing left to do. */
+	if (atomic_fetch_sub(&p->left, 1) <= p->threads)
+		atomic_fetch_add(&p->v->idle.processors, 1);
+	return rc;
 }
 
 int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e)
 {
 	char *dir;
-	struct pool p = {.v = v, .order = arena_array(v->a, v->count, sizeof(void *))};
-	for (size_t i = 0; i < v->count; i++)
-		p.order[i] = &v->members[i];
-	qsort(p.order, v->count, sizeof(void *), by_size);
+	struct pool p = {v, arena_array(v->a, threads, sizeof(*p.workers)), threads, v->count};
+	uint64_t *sizes = arena_array(v->a, v->count, sizeof(*sizes));
 	if (fs_temp_dir(v->q->temp_dir, "ptbuild-verify-", v->a, &dir, e) < 0)
 		return -1;
-	p.dir = dir;
-	int rc = run_workers(&p, threads, arenas, e);
+	for (unsigned i = 0; i < threads; i++)
+		p.workers[i] = (struct worker){v, &arenas[i], arena_printf(&arenas[i], "%s/member%u", dir, i)};
+	for (size_t i = 0; i < v->count; i++)
+		sizes[i] = v->members[i].entry->size;
+	v->idle.processors = v->count < threads ? (int)(threads - v->count) : 0;
+	int rc = thread_items(threads, v->count, sizes, v->run, examine_one, &p, e);
 	(void)!fs_remove(TRUSTED, dir, ERR_IGNORED);
 	return rc;
 }

@@ -128,12 +128,8 @@ static int site_packages(const char *work_dir, struct arena *a, const char **ret
 static int unpack(const char *wheel, const char *site, bool beside, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct zip_reader *z;
-	if (zip_open(wheel, &a, &z, e) < 0)
-		return -1;
-	int rc = zip_extract(z, site, beside, run, e);
-	zip_close(z);
-	return rc;
+	AUTO_ZIP struct zip_reader *z = NULL;
+	return zip_open(wheel, &a, &z, e) < 0 ? -1 : zip_extract(z, site, beside, run, e);
 }
 
 /* A Python that has no packages of its own (NumPy) is tried with those that the build has installed. */
@@ -265,15 +261,4 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 	r.seconds = log_seconds() - start;
 	*ret = r;
 	return 0;
-}
-
-void verify_run_copy(const struct verify_run_result *r, struct arena *a, struct verify_run_result *ret)
-{
-	*ret = *r;
-	ret->why_not = r->why_not ? arena_strdup(a, r->why_not) : NULL;
-	ret->checks = arena_array(a, r->count, sizeof(*ret->checks));
-	for (size_t i = 0; i < r->count; i++)
-		ret->checks[i] = (struct verify_run_check){.name = arena_strdup(a, r->checks[i].name),
-							   .detail = arena_strdup(a, r->checks[i].detail),
-							   .ok = r->checks[i].ok};
 }

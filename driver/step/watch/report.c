@@ -107,7 +107,7 @@ void report_bench(const json_t *doc, struct buf *out)
 #define SMALLEST_PART 3000 /* a smaller part of the whole cannot be seen */
 
 struct sizes {
-	const struct zip_entry **entries; /* sorted by name */
+	const struct zip_reader *zip;
 	uint64_t least_raw, least_packed;
 };
 
@@ -138,10 +138,10 @@ static void add_small(struct total small[SMALL_KINDS], const struct sizes *s, si
 	for (size_t i = from; i < to; i++) {
 		unsigned kind = SMALL_OTHER;
 		for (size_t k = 0; k < ARRAY_LEN(headers); k++)
-			kind = path_has_suffix(s->entries[i]->name, headers[k]) ? SMALL_HEADERS : kind;
+			kind = path_has_suffix(zip_sorted(s->zip, i)->name, headers[k]) ? SMALL_HEADERS : kind;
 		for (size_t k = 0; k < ARRAY_LEN(python); k++)
-			kind = path_has_suffix(s->entries[i]->name, python[k]) ? SMALL_PYTHON : kind;
-		add_entry(&small[kind], s->entries[i]);
+			kind = path_has_suffix(zip_sorted(s->zip, i)->name, python[k]) ? SMALL_PYTHON : kind;
+		add_entry(&small[kind], zip_sorted(s->zip, i));
 	}
 }
 
@@ -163,12 +163,12 @@ static json_t *children(const struct sizes *s, size_t from, size_t to, size_t pr
 	json_t *list = json_array();
 	struct total small[SMALL_KINDS] = {{0}};
 	for (size_t i = from; i < to;) {
-		const char *name = s->entries[i]->name + prefix, *slash = strchr(name, '/');
+		const char *name = zip_sorted(s->zip, i)->name + prefix, *slash = strchr(name, '/');
 		size_t len = slash ? (size_t)(slash - name) : strlen(name), end = i + 1;
 		struct total t = {0};
-		add_entry(&t, s->entries[i]);
-		for (; slash && end < to && strncmp(s->entries[end]->name + prefix, name, len + 1) == 0; end++)
-			add_entry(&t, s->entries[end]);
+		add_entry(&t, zip_sorted(s->zip, i));
+		for (; slash && end < to && strncmp(zip_sorted(s->zip, end)->name + prefix, name, len + 1) == 0; end++)
+			add_entry(&t, zip_sorted(s->zip, end));
 		if (t.raw < s->least_raw && t.packed < s->least_packed) {
 			add_small(small, s, i, end);
 		} else {
@@ -183,31 +183,22 @@ static json_t *children(const struct sizes *s, size_t from, size_t to, size_t pr
 	return list;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp((*(const struct zip_entry *const *)a)->name, (*(const struct zip_entry *const *)b)->name);
-}
-
 int report_sizes(const char *wheel, json_t **ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct zip_reader *z;
+	AUTO_ZIP struct zip_reader *z = NULL;
 	struct sizes s = {0};
 	struct total all = {0};
 	if (zip_open(wheel, &a, &z, e) < 0)
 		return -1;
 	size_t count = zip_count(z);
-	s.entries = arena_array(&a, count + 1, sizeof(const struct zip_entry *));
-	for (size_t i = 0; i < count; i++) {
-		s.entries[i] = zip_at(z, i);
-		add_entry(&all, s.entries[i]);
-	}
-	array_sort(s.entries, count, sizeof(const struct zip_entry *), by_name);
+	s.zip = z;
+	for (size_t i = 0; i < count; i++)
+		add_entry(&all, zip_at(z, i));
 	s.least_raw = all.raw / SMALLEST_PART;
 	s.least_packed = all.packed / SMALLEST_PART;
 	*ret = node("", 0, &all);
 	json_object_set_new(*ret, "c", children(&s, 0, count, 0, 0));
-	zip_close(z);
 	return 0;
 }
 
