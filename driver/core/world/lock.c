@@ -13,7 +13,7 @@
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
-static const char *const kind_names[] = {"deb", "wheel", "file"};
+const char *const world_kind_names[] = {"deb", "wheel", "file"};
 
 struct reader {
 	const char *at, *end;
@@ -133,8 +133,9 @@ static bool parse_size(const char *s, uint64_t *ret)
 	return n <= MAX_SIZE;
 }
 
-static int compare(const struct world_entry *a, const struct world_entry *b)
+int world_entry_cmp(const void *x, const void *y)
 {
+	const struct world_entry *a = x, *b = y;
 	return a->kind != b->kind ? (a->kind < b->kind ? -1 : 1) : strcmp(a->name, b->name);
 }
 
@@ -143,9 +144,9 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 	struct world_entry *t, new = {.arch = ""};
 	char **f = r->fields;
 	size_t k = 0;
-	while (k < ARRAY_LEN(kind_names) && strcmp(kind_names[k], f[0]) != 0)
+	while (k < ARRAY_LEN(world_kind_names) && strcmp(world_kind_names[k], f[0]) != 0)
 		k++;
-	if (k == ARRAY_LEN(kind_names))
+	if (k == ARRAY_LEN(world_kind_names))
 		return bad(r, e, "expected deb, wheel, file or tree, but there is", f[0]);
 	new.kind = (enum world_kind)k;
 	size_t shift = new.kind == WORLD_DEB;
@@ -172,7 +173,7 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 		return bad(r, e, "not a place of that kind:", new.place);
 	if (new.kind == WORLD_DEB && !l->archive)
 		return bad(r, e, "a package in a lock without an archive:", new.name);
-	if (l->count > 0 && compare(&l->entries[l->count - 1], &new) >= 0)
+	if (l->count > 0 && world_entry_cmp(&l->entries[l->count - 1], &new) >= 0)
 		return bad(r, e, "not in order, or there twice:", new.name);
 	if (l->count == MAX_ENTRIES)
 		return bad(r, e, "too many entries, at", new.name);
@@ -254,24 +255,18 @@ int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, s
 	return world_lock_parse(buf_cstr(&text), text.len, path, a, ret, e);
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	return compare(a, b);
-}
-
-/* The entries in the order of the file. */
-static const struct world_entry *sorted(const struct world_lock *l, struct arena *a)
+const struct world_entry *world_lock_sorted(const struct world_lock *l, struct arena *a)
 {
 	struct world_entry *copy = arena_array(a, l->count + 1, sizeof(*copy));
 	for (size_t i = 0; i < l->count; i++)
 		copy[i] = l->entries[i];
-	array_sort(copy, l->count, sizeof(*copy), compare_entries);
+	array_sort(copy, l->count, sizeof(*copy), world_entry_cmp);
 	return copy;
 }
 
 static void write_entry(struct buf *out, const struct world_entry *t)
 {
-	buf_printf(out, "%s %s %s ", kind_names[t->kind], t->name, t->version);
+	buf_printf(out, "%s %s %s ", world_kind_names[t->kind], t->name, t->version);
 	if (t->kind == WORLD_DEB)
 		buf_printf(out, "%s ", t->arch);
 	if (t->size)
@@ -283,7 +278,7 @@ static void write_entry(struct buf *out, const struct world_entry *t)
 void world_lock_write(const struct world_lock *l, struct buf *out)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct world_entry *all = sorted(l, &a);
+	const struct world_entry *all = world_lock_sorted(l, &a);
 	buf_printf(out, HEADER "\npart %s %s\nasked %s\n", l->part, l->platform, l->asked);
 	if (l->archive)
 		buf_printf(out, "archive %s %s %s %s\n", l->archive, l->suite, l->release, l->date);
@@ -334,7 +329,7 @@ void world_lock_key(const struct world_lock *l, const char *rules, char ret[65])
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
-	const struct world_entry *all = sorted(l, &a);
+	const struct world_entry *all = world_lock_sorted(l, &a);
 	buf_printf(&text, "part %s %s\n", l->part, l->platform);
 	for (size_t i = 0; i < l->count; i++) {
 		write_entry(&text, &all[i]);

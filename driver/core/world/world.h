@@ -78,6 +78,7 @@ const char *world_debian_arch(const char *platform);
 /* The kinds in the order of the file: a Debian package, a wheel of the Python index, and any other
  * file. */
 enum world_kind { WORLD_DEB, WORLD_WHEEL, WORLD_FILE };
+extern const char *const world_kind_names[];
 
 struct world_entry {
 	enum world_kind kind;
@@ -113,6 +114,9 @@ void world_lock_write(const struct world_lock *l, struct buf *out);
 /* world_lock_save: into its file, if world_lock_parse takes it: else ERR_INTEGRITY, and nothing is
  * written. */
 int world_lock_save(const struct world_lock *l, const char *path, struct err *e) MUST_CHECK;
+/* world_entry_cmp: of two entries, the order of the file. world_lock_sorted: all in that order. */
+int world_entry_cmp(const void *x, const void *y);
+const struct world_entry *world_lock_sorted(const struct world_lock *l, struct arena *a);
 /* world_lock_find: the entry of a kind and name; NULL. */
 const struct world_entry *world_lock_find(const struct world_lock *l, enum world_kind kind, const char *name);
 /* world_lock_path: where the lock of a part lies below the tables' directory. */

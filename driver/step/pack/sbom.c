@@ -92,11 +92,6 @@ static char *escape(const char *s, struct arena *a)
 	return arena_strdup(a, buf_cstr(&out));
 }
 
-static const char *debian_machine(const char *platform)
-{
-	return strncmp(platform, "aarch64", 7) == 0 ? "arm64" : strncmp(platform, "x86_64", 6) == 0 ? "amd64" : "any";
-}
-
 /* "pkg:deb/debian/libx@1.0%2Bds-3?arch=amd64&distro=debian-13" of a root that is "debian 13". */
 static char *package_url(const struct bill *b, const char *name, const char *version, const char *arch)
 {
@@ -145,9 +140,9 @@ static int add_library(struct bill *b, const struct sbom_library *l, struct err 
 		log_warn(b->run->log, "'%s' of the root belongs to no package: its licence is not known", l->source);
 	json_t *c = json_pack("{s:s, s:s}", "type", "library", "name", *name ? name : l->needed);
 	if (*name) {
+		const char *arch = world_debian_arch(b->q->plan->platform);
 		json_object_set_new(c, "version", json_string(version));
-		json_object_set_new(c, "purl",
-				    json_string(package_url(b, name, version, debian_machine(b->q->plan->platform))));
+		json_object_set_new(c, "purl", json_string(package_url(b, name, version, arch ? arch : "any")));
 	}
 	json_object_set_new(c, "hashes", hashes(sha256));
 	json_t *names = license_names(copyright, b->a);
