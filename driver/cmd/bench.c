@@ -164,8 +164,7 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 {
 	const struct bench_options *o = c->options;
 	struct pipeline_request q = {.kind = cmd_sandbox(c)};
-	struct fetch_options fetch;
-	struct pair_request b = {.q = &q, .fetch = &fetch, .platform = machine_platform(c->arena)};
+	struct pair_request b = {.q = &q, .platform = machine_platform(c->arena)};
 	struct bench_result r;
 	const char *other;
 	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0)
@@ -188,7 +187,7 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 			if (b.wheels[i] && check_label(c, b.wheels[i], t, h, e) < 0)
 				return -1;
 	}
-	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
+	if (cmd_fetch_options(c, &q.fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
 	    cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
 	    pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
 		return -1;

@@ -32,14 +32,9 @@ static bool is_number(const json_t *j, double most, double *ret)
 	return true;
 }
 
-static const char *text_of(const json_t *row, const char *key)
-{
-	return json_member(row, key);
-}
-
 static const char *add_about(struct bench_said *s, const json_t *row)
 {
-	const char *torch = text_of(row, "torch"), *cpu = text_of(row, "cpu");
+	const char *torch = json_member(row, "torch"), *cpu = json_member(row, "cpu");
 	const json_t *names = json_object_get(row, "names");
 	if (s->torch || !is_name(torch) || !cpu || (*cpu && !is_name(cpu)) || !json_is_array(names) ||
 	    json_array_size(names) > BENCH_WORKLOADS_MAX)
@@ -58,7 +53,7 @@ static const char *add_about(struct bench_said *s, const json_t *row)
 
 static const char *add_begin(struct bench_said *s, const json_t *row)
 {
-	const char *name = text_of(row, "name");
+	const char *name = json_member(row, "name");
 	if (s->open || !is_name(name) || bench_said_find(s, name) || s->count == BENCH_WORKLOADS_MAX)
 		return "not the begin of a workload";
 	s->open = arena_strdup(s->arena, name);
@@ -98,7 +93,7 @@ static const char *plain(const char *text, struct arena *a)
 
 static const char *add_why(struct bench_said *s, const json_t *row, bool skipped)
 {
-	const char *why = text_of(row, "why");
+	const char *why = json_member(row, "why");
 	if (!why || !*why)
 		return "no reason";
 	const struct bench_answer a = {.name = s->open, .why = plain(why, s->arena), .skipped = skipped};
@@ -108,7 +103,7 @@ static const char *add_why(struct bench_said *s, const json_t *row, bool skipped
 
 static const char *add_row(struct bench_said *s, const json_t *row)
 {
-	const char *kind = text_of(row, "bench"), *name = text_of(row, "name");
+	const char *kind = json_member(row, "bench"), *name = json_member(row, "name");
 	if (!kind || s->done)
 		return kind ? "a line behind the end" : "not one of its lines";
 	if (strcmp(kind, "about") == 0)
@@ -123,7 +118,7 @@ static const char *add_row(struct bench_said *s, const json_t *row)
 		return "an answer to what did not begin";
 	if (strcmp(kind, "value") == 0) {
 		struct bench_answer a = {.name = s->open, .in_mean = json_is_true(json_object_get(row, "mean"))};
-		const char *unit = text_of(row, "unit");
+		const char *unit = json_member(row, "unit");
 		if (!unit || (strcmp(unit, "s") != 0 && strcmp(unit, "bytes") != 0))
 			return "a unit that is not known";
 		if (!is_number(json_object_get(row, "value"), VALUE_MAX, &a.value) || a.value < VALUE_MIN)

@@ -129,8 +129,6 @@ int build_mend(const char *build_dir, const struct run *run, struct err *e) MUST
 
 /* Build trees that were kept: their variants, and the sandboxes they were built in. */
 
-struct plan;
-
 struct build_tree {
 	const char *variant;
 	const char *dir; /* <store>/build/<key> */

@@ -87,13 +87,10 @@ static int building_share(struct building *b, struct strlist *heavy, const char 
 		 b->q->plan->package, own->index, own->count, s->outputs.count, s->units, s->common);
 	if (b->q->observer && b->q->observer->share)
 		b->q->observer->share(&s->outputs, b->q->observer->user);
-	strlist_ref(&argv, a, "ninja");
-	strlist_ref(&argv, a, "-C");
-	strlist_ref(&argv, a, "build");
-	strlist_addf(&argv, a, "-j%u", b->pools.now.total);
-	strlist_ref(&argv, a, "-f");
-	strlist_ref(&argv, a, NINJA_SHARE ".ninja");
-	strlist_ref(&argv, a, NINJA_SHARE);
+	strlist_split(
+		&argv, a,
+		arena_printf(a, "ninja -C build -j%u -f %s.ninja %s", b->pools.now.total, NINJA_SHARE, NINJA_SHARE),
+		" ");
 	*ret = strlist_argv(&argv, a);
 	return 0;
 }
@@ -191,10 +188,7 @@ static const char *const *heavy_argv(const struct building *b, const struct strl
 	struct arena *a = b->arena;
 	struct strlist argv = {0};
 	size_t bytes = 0;
-	strlist_ref(&argv, a, "ninja");
-	strlist_ref(&argv, a, "-C");
-	strlist_ref(&argv, a, "build");
-	strlist_addf(&argv, a, "-j%u", b->pools.now.heavy);
+	strlist_split(&argv, a, arena_printf(a, "ninja -C build -j%u", b->pools.now.heavy), " ");
 	for (size_t i = 0; i < heavy->count && (bytes += strlen(heavy->items[i]) + 9) < most; i++)
 		strlist_ref(&argv, a, heavy->items[i]);
 	return strlist_argv(&argv, a);

@@ -9,9 +9,8 @@
 
 int build_tree_save(const char *dir, const struct plan *p, const struct sandbox *s, struct err *e)
 {
-	AUTO_JSON json_t *j = json_object();
-	json_object_set_new(j, "variant", json_or_null(p->variant));
-	json_object_set_new(j, "sandbox", sandbox_to_json(s));
+	AUTO_JSON json_t *j =
+		json_pack("{s:o, s:o}", "variant", json_or_null(p->variant), "sandbox", sandbox_to_json(s));
 	return json_write(j, dir, FILE_NAME, e);
 }
 

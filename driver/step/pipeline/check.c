@@ -69,13 +69,6 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 	return 0;
 }
 
-/* ---- other settings of this process ---- */
-
-struct process_settings {
-	mode_t mask;
-	const char *env[ARRAY_LEN(other_env)]; /* NULL: not set */
-};
-
 /* ---- building again ---- */
 
 /* The torch that the first one was built against, by its wheel. */
@@ -100,7 +93,7 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 {
 	struct pipeline_request q = *c->q;
 	struct pipeline_item *items = NULL;
-	struct process_settings s;
+	const char *before[ARRAY_LEN(other_env)]; /* NULL: not set */
 	q.targets = t;
 	q.count = 1;
 	q.plan.torch = torch_of(c, t);
@@ -110,10 +103,10 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	q.options.keep_tree = false;
 	q.options.sign_key = NULL;
 	q.failures = NULL;
-	s.mask = umask(OTHER_UMASK);
+	const mode_t mask = umask(OTHER_UMASK);
 	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
 		const char *value = getenv(other_env[i].key);
-		s.env[i] = value ? arena_strdup(c->a, value) : NULL;
+		before[i] = value ? arena_strdup(c->a, value) : NULL;
 		setenv(other_env[i].key, other_env[i].value, 1);
 	}
 	tzset();
@@ -124,10 +117,10 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 			rc = pipeline_build(&q, c->run, c->a, &items, ret_count, e);
 		store_close(q.store);
 	}
-	umask(s.mask);
+	umask(mask);
 	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
-		if (s.env[i])
-			setenv(other_env[i].key, s.env[i], 1);
+		if (before[i])
+			setenv(other_env[i].key, before[i], 1);
 		else
 			unsetenv(other_env[i].key);
 	}

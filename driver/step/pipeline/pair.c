@@ -56,7 +56,7 @@ static int fetch_entry(const struct pair_request *b, const struct world_entry *e
 	struct fetch_source source = {.name = entry->place, .sha256 = entry->sha256, .max_bytes = entry->size};
 	struct fetch_stats stats;
 	strlist_addf(&source.urls, a, "wheel:%s==%s/%s", entry->name, entry->version, entry->place);
-	if (fetch_all(b->q->store, &source, 1, b->fetch, run, a, &stats, e) < 0)
+	if (fetch_all(b->q->store, &source, 1, &b->q->fetch, run, a, &stats, e) < 0)
 		return -1;
 	*ret = source.path;
 	return 0;
@@ -132,16 +132,16 @@ static int add_pins(const struct pair_request *b, const char *wheel, const struc
 	AUTO_BUF struct buf text = {0};
 	struct wheel_name n;
 	struct wheel_headers h;
-	struct zip_reader *z;
+	AUTO_ZIP struct zip_reader *z = NULL;
 	if (wheel_name_parse(wheel, a, &n, e) < 0 || zip_open(wheel, a, &z, e) < 0)
 		return -1;
 	const char *info = "";
 	(void)!wheel_zip_dist_info(z, a, &info, ERR_IGNORED);
 	const struct zip_entry *metadata = zip_find(z, path_join(a, info, "METADATA"));
-	int rc = metadata ? zip_read(z, metadata, METADATA_MAX, &text, e)
-			  : err_set(e, ERR_INTEGRITY, "'%s' has no METADATA", path_base(wheel));
-	zip_close(z);
-	if (rc < 0 || wheel_headers_parse(text.data, text.len, "METADATA", a, &h, e) < 0)
+	if (!metadata)
+		return err_set(e, ERR_INTEGRITY, "'%s' has no METADATA", path_base(wheel));
+	if (zip_read(z, metadata, METADATA_MAX, &text, e) < 0 ||
+	    wheel_headers_parse(text.data, text.len, "METADATA", a, &h, e) < 0)
 		return -1;
 	wheel_headers_all(&h, "Requires-Dist", a, &requires);
 	if (requires.count > REQUIRES_MAX)
@@ -171,7 +171,7 @@ static int fetch_pin(const struct pair_request *b, const char *pin, const struct
 {
 	struct wheel_page page;
 	struct world_entry entry;
-	if (wheel_list(b->q->store, pin, b->fetch, run, a, &page, e) < 0 ||
+	if (wheel_list(b->q->store, pin, &b->q->fetch, run, a, &page, e) < 0 ||
 	    (lock_wheel(pin, b->platform, page.files, page.count, a, &entry, ERR_IGNORED) < 0 &&
 	     lock_wheel_for(pin, torch->python, torch->abi, b->platform, page.files, page.count, a, &entry, e) < 0))
 		return -1;
@@ -248,7 +248,7 @@ int pair_bench(const struct pair_request *given, const struct run *run, struct a
 		if (check_torch(b.wheels[BENCH_OURS], a, &ours, e) < 0)
 			return -1;
 		const char *pin = arena_printf(a, "torch==%s", public_version(ours.version, a));
-		if (wheel_list(b.q->store, pin, b.fetch, run, a, &page, e) < 0 ||
+		if (wheel_list(b.q->store, pin, &b.q->fetch, run, a, &page, e) < 0 ||
 		    lock_wheel_for(pin, ours.python, ours.abi, b.platform, page.files, page.count, a, &entry, e) < 0 ||
 		    fetch_entry(&b, &entry, run, a, &wheels[BENCH_OTHER], e) < 0)
 			return err_wrap(e, "the official wheel");

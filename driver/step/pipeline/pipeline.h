@@ -132,11 +132,10 @@ int pipeline_check(const struct pipeline_request *q, const struct pipeline_item 
  * they pin. */
 
 struct pair_request {
-	const struct pipeline_request *q; /* profiles_dir, root, kind, store */
-	const struct fetch_options *fetch;
-	const char *wheels[BENCH_SIDES]; /* the other NULL: the official one of the same version */
-	struct strlist beside;           /* wheels installed beside both */
-	const char *platform;            /* of this machine: "x86_64-linux" */
+	const struct pipeline_request *q; /* profiles_dir, root, kind, store, fetch */
+	const char *wheels[BENCH_SIDES];  /* the other NULL: the official one of the same version */
+	struct strlist beside;            /* wheels installed beside both */
+	const char *platform;             /* of this machine: "x86_64-linux" */
 	/* but for sandboxes, python and scripts_dir, which are filled in */
 	struct bench_request bench;
 };

@@ -15,8 +15,6 @@ struct python {
 	const char *venv;    /* host directory shown read-only at SANDBOX_VENV; NULL: none */
 };
 
-struct store;
-
 /* The lines of the list that apply to one Python, and the wheels that it takes. */
 struct pyenv_wanted {
 	struct locked_list list; /* without markers */

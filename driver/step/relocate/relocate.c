@@ -332,11 +332,6 @@ static int vendor(struct relocation *r, const struct relocate_file *by, const ch
 	return 0;
 }
 
-static void use_dir(struct relocation *r, struct relocate_file *f, const char *dir)
-{
-	strlist_once(&f->dirs, r->a, dir);
-}
-
 static int resolve_one(struct relocation *r, struct relocate_file *f, const char *name, struct err *e)
 {
 	/* The wheel's file of that name: beside who needs it, in libs_dir, anywhere, else by SONAME. */
@@ -354,7 +349,7 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 		if (strcmp(path_base(inside->rel), name) != 0)
 			kvlist_set(&f->renames, r->a, name, path_base(inside->rel));
 		if (inside != f)
-			use_dir(r, f, inside->dir);
+			strlist_once(&f->dirs, r->a, inside->dir);
 		return 0;
 	}
 	if (strings_match(r->q->provided.items, r->q->provided.count, name)) {
@@ -370,7 +365,7 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 		return -1;
 	if (strcmp(lib->name, name) != 0)
 		kvlist_set(&f->renames, r->a, name, lib->name);
-	use_dir(r, f, r->q->libs_dir);
+	strlist_once(&f->dirs, r->a, r->q->libs_dir);
 	return 0;
 }
 
