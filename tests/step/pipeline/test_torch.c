@@ -153,7 +153,7 @@ static void test_a_root_without_torch(void **state)
 	struct root root;
 	make_root("\\n", &a, &root);
 	assert_err(torch_from_root(&root, SANDBOX_BWRAP, NULL, test_run(), &a, &t, &e), &e, ERR_POLICY, "has no torch");
-	assert_contains(e.hint, "--torch FILE");
+	assert_contains(e.hint, "name a wheel of torch");
 	assert_null(t.version);
 }
 
