@@ -1,6 +1,6 @@
 /* The store: content-addressed objects, each a directory published whole. See cache/FORMAT.md. */
 #pragma once
-#include "base/sys/lock.h"
+#include "base/sys/file_lock.h"
 
 /* Kinds of object. A source's key is the sha256 of its file; a wheel's is the output key. */
 #define STORE_SOURCE "source"

@@ -61,7 +61,7 @@ struct command {
 };
 
 /* The table itself, in the order of the help; NULL-terminated. A new command is a file, a
- * declaration here and a row in commands.c. */
+ * declaration here, a row in commands.c and its file in CMakeLists.txt. */
 extern const struct command *const cmd_table[];
 extern const struct command command_build, command_fetch, command_verify, command_cache, command_doctor,
 	command_completion, command_help;

@@ -1,7 +1,7 @@
 #include "cmd/select.h"
 
 #include "core/plan/torch_fits.h"
-#include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/make_world.h"
 
 /* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */
 #define WORLD_UNPACKED 5

@@ -5,7 +5,7 @@
 #include "cmd/select.h"
 #include "step/fetch/fetch.h"
 #include "step/lock/lock_make.h"
-#include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/make_world.h"
 
 struct world_options {
 	struct cmd_globals global;

@@ -152,7 +152,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	pair(&c, p);
 	request.label = p->local_label;
 	request.torch_version = p->torch_version;
-	if (buildenv_resolve(&request, a, &env, e) < 0 || plan_check_gpu(&c, &env, e) < 0)
+	if (buildenv_resolve(&request, a, &env, e) < 0 || plan_check_gpu_options(&c, &env, e) < 0)
 		return -1;
 	p->env = env.env;
 	p->cmake = env.cmake;

@@ -225,7 +225,7 @@ int plan_check_cuda(struct plan_context *c, struct err *e)
 }
 
 /* The label, the toolkit and the proof of the wheel follow the profile, so what the user sets must, too. */
-int plan_check_gpu(const struct plan_context *c, const struct buildenv *env, struct err *e)
+int plan_check_gpu_options(const struct plan_context *c, const struct buildenv *env, struct err *e)
 {
 	static const struct {
 		const char *toggle;

@@ -1,5 +1,5 @@
-/* The rows of a release's file. As in rows.h, optional strings are "" never NULL, optional lists
- * have count 0. */
+/* The rows of a release's file, which is in profiles/releases; docs/own.md adds one. As in rows.h,
+ * optional strings are "" never NULL, optional lists have count 0. */
 #pragma once
 #include "core/tables/rows.h"
 

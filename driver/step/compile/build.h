@@ -1,7 +1,7 @@
 /* Build: runs a package's own build in the sandbox and checks its configuration against the plan.
  * */
 #pragma once
-#include "base/sys/lock.h"
+#include "base/sys/file_lock.h"
 #include "core/ninja/ninja.h"
 #include "core/plan/plan.h"
 #include "core/root/jobs.h"

@@ -1,9 +1,9 @@
 #include <limits.h>
 
 #include "base/os.h"
+#include "base/sys/file_lock.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/sys/lock.h"
 #include "step/index/index_parts.h"
 
 /* The repository version whose rules the pages keep: 1.1 made sizes and versions mandatory, what came later is

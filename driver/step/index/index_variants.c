@@ -1,8 +1,8 @@
 /* PEP 825 (file names, variants.json) and PEP 850 (providers), drafts of 2026-08 and 2026-10. */
 
+#include "base/sys/file_lock.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
-#include "base/sys/lock.h"
 #include "core/plan/plan.h"
 #include "step/index/index_parts.h"
 

@@ -4,7 +4,7 @@
 #include "core/code/code.h"
 #include "step/compile/build_parts.h"
 #include "step/fetch/fetch.h"
-#include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/make_world.h"
 
 #define NAME "buildtrial"
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/sys/lock.h"
+#include "base/sys/file_lock.h"
 
 static void one_exclusive_holder(void **state)
 {

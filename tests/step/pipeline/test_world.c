@@ -11,7 +11,7 @@
 #include "base/sys/fs.h"
 #include "cache/store.h"
 #include "core/world/world.h"
-#include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/make_world.h"
 
 enum { PACKAGES = 24, FILES = 12, KILLS = 20 };
 

@@ -11,7 +11,7 @@
 #include "cache/store.h"
 #include "httpd.h"
 #include "step/lock/lock_make.h"
-#include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/make_world.h"
 
 enum { MAX_ARCHIVES = 32 };
 

@@ -3,7 +3,7 @@
 #include "base/sys/machine.h"
 #include "cache/store.h"
 #include "core/world/world.h"
-#include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/make_world.h"
 #include "step/python/pyenv.h"
 
 #define WORLD_ROOT "world:"

@@ -1,4 +1,4 @@
-#include "step/pipeline/pipeline_world.h"
+#include "step/pipeline/make_world.h"
 
 #include "base/os.h"
 #include "base/sys/fs.h"

@@ -1,6 +1,6 @@
 /* The root of a world in the store: taken from there, or fetched and made. */
 #pragma once
-#include "base/sys/lock.h"
+#include "base/sys/file_lock.h"
 #include "core/world/world.h"
 #include "step/fetch/fetch.h"
 

@@ -1,4 +1,4 @@
-#include "base/sys/lock.h"
+#include "base/sys/file_lock.h"
 
 #include <poll.h>
 #include <sys/file.h>
