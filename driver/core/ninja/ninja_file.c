@@ -38,7 +38,7 @@ static const char *comment_end(const char *p, const char *end)
 /* Behind the end of the line at `p`; a '$' before it joins the next line, but in a comment (comment_end). */
 static const char *line_end(const char *p, const char *end)
 {
-	const char *next;
+	const char *next = end;
 	while (p < end && (next = comment_end(p, end), joins(p, next)))
 		p = next;
 	return p < end ? next : end;

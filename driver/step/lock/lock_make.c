@@ -293,19 +293,21 @@ int lock_make(const struct lock_request *q, const struct run *run, struct arena 
 	return 0;
 }
 
-static void add(struct lock_diff *d, const struct world_entry *before, const struct world_entry *after)
+/* Below 0: only `x`, of before, is there; above: only `y`; 0: both. */
+static void add(struct lock_diff *d, int order, const struct world_entry *x, const struct world_entry *y)
 {
-	const struct world_entry *any = after ? after : before;
+	const bool before = order <= 0, after = order >= 0;
+	const struct world_entry *any = after ? y : x;
 	d->added += !before;
 	d->removed += !after;
 	d->changed += before && after;
 	d->changes[d->count++] =
 		(struct lock_change){.kind = world_kind_names[any->kind],
 				     .name = any->name,
-				     .before = before ? before->version : NULL,
-				     .after = after ? after->version : NULL,
-				     .size = after ? after->size : 0,
-				     .same_version = before && after && strcmp(before->version, after->version) == 0};
+				     .before = before ? x->version : NULL,
+				     .after = after ? y->version : NULL,
+				     .size = after ? y->size : 0,
+				     .same_version = before && after && strcmp(x->version, y->version) == 0};
 }
 
 static bool same(const struct world_entry *x, const struct world_entry *y)
@@ -325,10 +327,8 @@ void lock_compare(const struct world_lock *before, const struct world_lock *afte
 		.other_request = before && strcmp(before->asked, after->asked) != 0};
 	while (x < x_end || y < y_end) {
 		int order = x == x_end ? 1 : y == y_end ? -1 : world_entry_cmp(x, y);
-		if (order != 0)
-			add(ret, order < 0 ? x : NULL, order < 0 ? NULL : y);
-		else if (!same(x, y))
-			add(ret, x, y);
+		if (order != 0 || !same(x, y))
+			add(ret, order, x, y);
 		x += order <= 0;
 		y += order >= 0;
 	}

@@ -348,7 +348,7 @@ static int compare_members(struct archives *p, struct err *e)
 	while (i < n || k < m) {
 		one = i < n ? zip_sorted(p->zip[0], i) : NULL;
 		other = k < m ? zip_sorted(p->zip[1], k) : NULL;
-		int c = !one ? 1 : !other ? -1 : strcmp(one->name, other->name);
+		int c = i == n ? 1 : k == m ? -1 : strcmp(one->name, other->name);
 		p->x.member = c <= 0 ? one->name : other->name;
 		p->x.details = 0;
 		if (run_check(p->run, e) < 0)
