@@ -79,8 +79,9 @@ def test_a_wheel_that_is_there_is_taken_and_words(world):
 
 
 def test_refused(world):
-    for bad in ("0/3", "4/3", "3", "a/b", "1/2/3", "-1/2", "1/0", "", "-2/-1", "+1/4", " 1/ 4"):
+    for bad in ("0/3", "4/3", "3", "a/b", "1/2/3", "-1/2", "1/0", "-2/-1", "+1/4", " 1/ 4"):
         refused(world.build(ERA, "--shard", bad), 2, f"'{bad}' is not a shard", "2/3")
+    refused(world.build(ERA, "--shard", ""), 2, "'--shard' needs a value, and its value is empty")
     refused(world.build(ERA, "--shard", "1/2", "--check"), 2, "'--shard' and '--check'")
     for package in ("torchvision", "all"):
         words = [world.ptbuild, "build", "--profile", "cpu-avx2", "--release", "2.9.1", "--package", package, "--shard", "1/2", "--cache", world.path("none")]
