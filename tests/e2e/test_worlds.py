@@ -157,6 +157,14 @@ def test_each_is_built_in_its_own(world):
     assert {i["record"]["sha256"] for i in json.loads(again.stdout)} == {i["record"]["sha256"] for i in items.values()}
 
 
+def test_built_twice_in_a_world(world):
+    """The second build has a store of its own and the world of the first."""
+    done = site.run("build", f"pytorch-python{TAG}-cpu-avx2", "--release", "2.9.1", "--check", "--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    (item,) = json.loads(done.stdout)
+    assert item["check"]["same"] and stands_on(item)["name"] == "one", item
+
+
 def test_the_world_of_another_store(world):
     """It is no changed one: the store that it lies in knows it."""
     root = site.run("world", "make", "one", "--quiet").stdout.strip()

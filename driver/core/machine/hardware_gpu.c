@@ -122,7 +122,8 @@ static int listen_to(int fd, int patience_ms, const struct run *run, struct buf 
 static void reap(pid_t pid, bool killed, int *status)
 {
 	for (int tries = 0; tries < 20; tries++) {
-		if (waitpid(pid, status, killed ? WNOHANG : 0) < 0 && errno != EINTR)
+		pid_t ended = waitpid(pid, status, killed ? WNOHANG : 0);
+		if (ended == pid || (ended < 0 && errno != EINTR))
 			return;
 		poll(NULL, 0, 50);
 	}

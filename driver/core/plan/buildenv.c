@@ -5,32 +5,35 @@ char *settings_origin(const struct setting *item, struct arena *a)
 	return item->line ? arena_printf(a, "%s:%u", item->file, item->line) : arena_strdup(a, item->file);
 }
 
-/* Without looking, for lists known to hold no such name. */
-static void settings_add(struct settings *s, struct arena *a, const struct setting *item)
-{
-	s->items = arena_room(a, s->items, s->count, &s->cap, 32, sizeof(*s->items));
-	s->items[s->count++] = *item;
-}
-
 void settings_put(struct settings *s, struct arena *a, const struct setting *item)
 {
-	struct setting *old = text_search(item->name, s->items, s->count, sizeof(*s->items));
-	if (!old) {
-		settings_add(s, a, item);
-		return;
+	size_t at = 0, end = s->count;
+	while (at < end) {
+		size_t middle = at + (end - at) / 2;
+		if (strcmp(s->items[middle].name, item->name) < 0)
+			at = middle + 1;
+		else
+			end = middle;
 	}
 	struct setting new = *item;
+	if (at == s->count || strcmp(s->items[at].name, item->name) != 0) {
+		s->items = arena_room(a, s->items, s->count, &s->cap, 128, sizeof(*s->items));
+		memmove(&s->items[at + 1], &s->items[at], (s->count++ - at) * sizeof(*s->items));
+		s->items[at] = new;
+		return;
+	}
+	const struct setting *old = &s->items[at];
 	new.check = item->check || old->check;
 	new.cache = item->cache || old->cache;
 	if (strcmp(old->value, item->value) != 0)
 		new.why =
 			arena_printf(a, "%s (instead of '%s' from %s)", item->why, old->value, settings_origin(old, a));
-	*old = new;
+	s->items[at] = new;
 }
 
 const struct setting *settings_get(const struct settings *s, const char *name)
 {
-	return text_search(name, s->items, s->count, sizeof(*s->items));
+	return text_find(name, s->items, s->count, sizeof(*s->items));
 }
 
 const char *settings_value(const struct settings *s, const char *name)
@@ -43,11 +46,6 @@ bool settings_on(const struct settings *s, const char *name)
 {
 	const char *value = settings_value(s, name);
 	return value && (strcmp(value, "ON") == 0 || strcmp(value, "1") == 0);
-}
-
-void settings_sort(struct settings *s)
-{
-	array_sort(s->items, s->count, sizeof(*s->items), text_cmp);
 }
 
 struct work {
@@ -397,21 +395,18 @@ static void add_audio_arch(struct work *w, struct settings *cmake)
 	s.value = strlist_join(&l, w->a, ";");
 	s.why = "what torchaudio makes of TORCH_CUDA_ARCH_LIST";
 	s.check = true;
-	settings_add(cmake, w->a, &s);
+	settings_put(cmake, w->a, &s);
 }
 
 static void split(struct work *w, struct buildenv *ret)
 {
 	for (size_t i = 0; i < w->all.count; i++) {
 		const struct setting *s = &w->all.items[i];
-		settings_add(s->cache ? &ret->cache : &ret->env, w->a, s);
+		settings_put(s->cache ? &ret->cache : &ret->env, w->a, s);
 		if (s->cache || s->check)
-			settings_add(&ret->cmake, w->a, s);
+			settings_put(&ret->cmake, w->a, s);
 	}
 	add_audio_arch(w, &ret->cmake);
-	settings_sort(&ret->env);
-	settings_sort(&ret->cmake);
-	settings_sort(&ret->cache);
 }
 
 int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret, struct err *e)

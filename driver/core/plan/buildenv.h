@@ -30,7 +30,7 @@ struct setting {
 };
 
 struct settings {
-	struct setting *items;
+	struct setting *items; /* by name, by bytes */
 	size_t count;
 	size_t cap;
 };
@@ -45,8 +45,6 @@ const struct setting *settings_get(const struct settings *s, const char *name);
 const char *settings_value(const struct settings *s, const char *name);
 /* settings_on: whether it is there and ON or 1. */
 bool settings_on(const struct settings *s, const char *name);
-/* settings_sort: by name, by bytes. */
-void settings_sort(struct settings *s);
 /* settings_origin: "gpu.yaml:42", "built in". */
 char *settings_origin(const struct setting *item, struct arena *a) __attribute__((returns_nonnull));
 

@@ -1,20 +1,26 @@
 #include "base/sys/digest.h"
 #include "core/plan/plan_parts.h"
 
-/* The environment of the nth package under one label, without a part of what is asked: those of a release have one
- * label, by which the others require torch; an extension is built against a torch that is there. False: there is none,
- * or it is refused, which is told where it is planned. */
-static bool resolve(const struct plan_context *c, const struct buildenv_request *request,
-		    const struct plan_options *options, size_t i, struct buildenv_request *q, struct buildenv *ret)
+/* The nth package under one label: those of a release have one, by which the others require torch; an extension is
+ * built against a torch that is there. False: there is none. */
+static bool nth_package(const struct plan_context *c, const struct buildenv_request *request, size_t i,
+			struct buildenv_request *q)
 {
 	const bool alone = c->package->name != NULL;
 	*q = *request;
 	q->package = alone ? c->variant.package : tables_packages[i];
 	q->row = alone ? c->package : tables_package(c->release, q->package);
-	q->options = options;
 	q->label = "";
+	return q->row && (!alone || i == 0);
+}
+
+/* Its environment with a part of what is asked. False: it is refused, which is told where it is planned. */
+static bool resolve(const struct plan_context *c, struct buildenv_request *q, const struct plan_options *options,
+		    struct buildenv *ret)
+{
+	q->options = options;
 	*ret = (struct buildenv){0};
-	return q->row && (!alone || i == 0) && buildenv_resolve(q, c->arena, ret, ERR_IGNORED) == 0;
+	return buildenv_resolve(q, c->arena, ret, ERR_IGNORED) == 0;
 }
 
 /* Whether some package of the release has the feature on without --without. */
@@ -26,7 +32,7 @@ static bool gives_up(struct plan_context *c, const struct buildenv_request *requ
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
 		struct buildenv_request q;
 		struct buildenv env;
-		if (!resolve(c, request, &usual, i, &q, &env))
+		if (!nth_package(c, request, i, &q) || !resolve(c, &q, &usual, &env))
 			continue;
 		const char *name = toggle_name(&q, feature, c->arena);
 		const struct setting *s = settings_get(&env.env, name);
@@ -94,9 +100,9 @@ static int add_own(struct plan_context *c, const struct buildenv_request *reques
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
 		struct buildenv_request q;
 		struct buildenv now, was;
-		if (!resolve(c, request, &usual, i, &q, &was))
+		if (!nth_package(c, request, i, &q))
 			continue;
-		if (asked->toggles.count && resolve(c, request, asked, i, &q, &now)) {
+		if (asked->toggles.count && resolve(c, &q, &usual, &was) && resolve(c, &q, asked, &now)) {
 			add_changed(&now.env, &was.env, q.package, c->arena, &lines);
 			add_changed(&now.cache, &was.cache, q.package, c->arena, &lines);
 		}

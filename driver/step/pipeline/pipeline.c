@@ -47,15 +47,15 @@ static int resolve(struct pipeline *l, const struct pipeline_target *t, const st
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
 }
 
-/* Where the world lies that --root names by its path; NULL: in one of the build's own stores. */
-static const char *other_store(const struct pipeline *l)
+/* Where the world lies that --root names by its path; NULL: in this store or its fallbacks. */
+static const char *other_store(const struct pipeline *l, const struct store *store)
 {
 	const char *const *dirs;
-	const size_t count = store_fallbacks(l->q->store, &dirs);
+	const size_t count = store_fallbacks(store, &dirs);
 	const char *dir = path_dir(l->arena, path_dir(l->arena, path_dir(l->arena, l->q->root->dir)));
 	AUTO_FREE char *real = realpath(dir, NULL);
 	for (size_t i = 0; i <= count; i++) {
-		AUTO_FREE char *own = realpath(i < count ? dirs[i] : store_dir(l->q->store), NULL);
+		AUTO_FREE char *own = realpath(i < count ? dirs[i] : store_dir(store), NULL);
 		if (real && own && strcmp(real, own) == 0)
 			return NULL;
 	}
@@ -68,14 +68,15 @@ static int check_world(const struct pipeline *l, struct err *e)
 	const char *key = l->q->root->world, *dir = NULL;
 	if (!key)
 		return 0;
-	const char *other = other_store(l);
+	struct store *store = l->q->world_store ? l->q->world_store : l->q->store;
+	const char *other = other_store(l, store);
 	if (other) {
 		err_set(e, ERR_POLICY, "the world '%s' is of another store, and is checked by its own",
 			l->q->root->dir);
 		return err_hint(e, "add --lower-store %s, or name the world as --root world:NAME",
 				shell_quoted(other, l->arena));
 	}
-	if (store_world_use(l->q->store, key, true, l->arena, &dir, e) < 0)
+	if (store_world_use(store, key, true, l->arena, &dir, e) < 0)
 		return -1;
 	if (dir)
 		return 0;

@@ -61,6 +61,7 @@ struct pipeline_request {
 	struct strlist drift;      /* of the world, as world_result */
 	enum sandbox_kind kind;
 	struct store *store;
+	struct store *world_store; /* where the root's world lies; NULL: in `store` */
 	const char *out_dir;
 	unsigned jobs;              /* 0: from processors and memory */
 	struct fetch_options fetch; /* of sources and wheels */

@@ -97,6 +97,7 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	q.targets = t;
 	q.count = 1;
 	q.plan.torch = torch_of(c, t);
+	q.world_store = c->q->store;
 	q.out_dir = path_join(c->a, dir, "dist");
 	q.jobs = jobs;
 	q.fetch.offline = true;
