@@ -85,8 +85,8 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 		      const char *manifest, struct err *e) MUST_CHECK;
 /* store_print_stat: appends what a stamp says of a file. */
 void store_print_stat(const char *rel, const struct stat *st, struct buf *ret);
-/* store_world_print: appends to `ret` what a stamp says of a world: its facts and its manifest, and
- * what lstat(2) shows of each directory in it or, `whole`, of each path. False when something
+/* store_world_print: appends to `ret` what a stamp says of a world: its facts, and what lstat(2)
+ * shows of its manifest and of each directory in it or, `whole`, of each path. False when something
  * cannot be read. */
 bool store_world_print(const char *object, bool whole, struct buf *ret);
 /* store_world_bytes: what a world says of its size; false when it cannot be read. */

@@ -251,10 +251,10 @@ static bool print_path(int root, const char *rel, struct buf *out)
 /* Lines of the manifest begin with the kind of what they are about. */
 static bool print_line(int root, const char *line, bool whole, struct buf *out)
 {
+	if (!whole && strncmp(line, "dir\t", 4) != 0)
+		return true;
 	const char *tab = strrchr(line, '\t');
-	if (!tab || !path_is_safe_relative(tab + 1))
-		return false;
-	return (!whole && strncmp(line, "dir\t", 4) != 0) || print_path(root, tab + 1, out);
+	return tab && path_is_safe_relative(tab + 1) && print_path(root, tab + 1, out);
 }
 
 bool store_world_print(const char *object, bool whole, struct buf *ret)
@@ -263,13 +263,13 @@ bool store_world_print(const char *object, bool whole, struct buf *ret)
 	AUTO_BUF struct buf manifest = {0};
 	AUTO_FD int root =
 		open(path_join(&a, object, STORE_WORLD_ROOT), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (root < 0 ||
+	const char *path = path_join(&a, object, STORE_WORLD_MANIFEST);
+	struct stat st;
+	if (root < 0 || lstat(path, &st) < 0 ||
 	    fs_read(TRUSTED, path_join(&a, object, STORE_WORLD_FACTS), STORE_MANIFEST_MAX, ret, ERR_IGNORED) < 0 ||
-	    fs_read(TRUSTED, path_join(&a, object, STORE_WORLD_MANIFEST), STORE_MANIFEST_MAX, &manifest, ERR_IGNORED) <
-		    0 ||
-	    !print_path(root, ".", ret))
+	    fs_read(TRUSTED, path, STORE_MANIFEST_MAX, &manifest, ERR_IGNORED) < 0 || !print_path(root, ".", ret))
 		return false;
-	buf_add(ret, manifest.data, manifest.len);
+	store_print_stat(STORE_WORLD_MANIFEST, &st, ret);
 	for (char *line = manifest.data, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
 		*end = '\0';
 		if (!print_line(root, line, whole, ret))

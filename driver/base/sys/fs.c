@@ -15,8 +15,9 @@ static int read_to(int fd, uint64_t size, const char *path, uint64_t max, struct
 	uint64_t total = 0;
 	size_t before = out->len;
 	for (;;) {
-		char *to = buf_reserve(out, CHUNK);
-		ssize_t n = read(fd, to, CHUNK);
+		const size_t room = size > total && size <= max ? (size_t)(size - total) : CHUNK;
+		char *to = buf_reserve(out, room);
+		ssize_t n = read(fd, to, room);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
