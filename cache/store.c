@@ -1,5 +1,3 @@
-#include <sys/file.h>
-
 #include "base/os.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
@@ -11,16 +9,13 @@
 static int remove_if_dead(const char *tmp, const char *name, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	const char *lock = path_join(&a, tmp, arena_printf(&a, "%s.lock", name));
-	AUTO_FD int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 && errno != ENOENT)
-		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", lock);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return 0;
-	if (fs_remove(TRUSTED, path_join(&a, tmp, name), e) < 0)
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	const char *path = path_join(&a, tmp, arena_printf(&a, "%s.lock", name));
+	bool got = false;
+	if (lock_try(&lock, path, false, &got, e) < 0 || (got && fs_remove(TRUSTED, path_join(&a, tmp, name), e) < 0))
 		return -1;
-	if (fd >= 0)
-		unlink(lock);
+	if (got)
+		unlink(path);
 	return 0;
 }
 
@@ -43,43 +38,29 @@ static int store_remove_dead_stages(const char *dir, const struct run *run, stru
 	return 0;
 }
 
-/* Until the lock is held the cleaner of another process may take the new lock file away: then a new name is tried. */
-static int lock_new_stage(const char *lock, int *ret, struct err *e)
-{
-	AUTO_FD int fd = open(lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	struct stat st;
-	*ret = -1;
-	if (fd < 0 && errno == EEXIST)
-		return 0;
-	if (fd < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", lock);
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0)
-		*ret = steal_fd(&fd);
-	return 0;
-}
-
 int store_stage(struct store *s, struct arena *a, const char **ret, struct err *e)
 {
+	/* The cleaner of another process may have the new lock: then a new name is tried. */
 	for (int attempt = 0; attempt < 100; attempt++) {
+		AUTO_LOCK struct lock held = LOCK_NONE;
+		bool got = false;
 		uint64_t id;
 		if (os_random(&id, sizeof(id)) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot get random bytes");
 		const char *path = arena_printf(a, "%s/tmp/%016llx", s->dir, (unsigned long long)id);
 		const char *lock = arena_printf(a, "%s.lock", path);
-		int fd;
-		if (lock_new_stage(lock, &fd, e) < 0)
+		if (lock_try(&held, lock, false, &got, e) < 0)
 			return -1;
-		if (fd < 0)
+		if (!got)
 			continue;
 		if (mkdir(path, 0755) < 0) {
 			err_errno(e, ERR_SYSTEM, "cannot make '%s'", path);
 			unlink(lock);
-			close(fd);
 			return -1;
 		}
 		pthread_mutex_lock(&s->mutex);
 		s->stages = arena_room(&s->arena, s->stages, s->stages_count, &s->stages_cap, 8, sizeof(*s->stages));
-		s->stages[s->stages_count++] = (struct stage){arena_strdup(&s->arena, path), fd};
+		s->stages[s->stages_count++] = (struct stage){arena_strdup(&s->arena, path), steal_fd(&held.fd)};
 		pthread_mutex_unlock(&s->mutex);
 		*ret = path;
 		return 0;
@@ -118,20 +99,20 @@ static const char *marker_of(const char *kind)
 	return strcmp(kind, STORE_WORLD) == 0 ? STORE_WORLD_FACTS : STORE_MANIFEST;
 }
 
-int store_find_look(struct store *s, const char *kind, const char *key, bool whole, struct arena *a, const char **ret,
-		    struct err *e)
+int store_find_look(struct store *s, const char *kind, const char *key, enum store_look look, struct arena *a,
+		    const char **ret, struct err *e)
 {
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
 	const char *path = store_object_path(s->dir, kind, key, a);
 	bool usable;
-	if (store_is_usable(s, kind, key, path, whole, &usable, e) < 0)
+	if (store_is_usable(s, kind, key, path, look, &usable, e) < 0)
 		return -1;
 	if (usable)
 		store_touch(path_join(a, path, marker_of(kind)));
 	for (size_t i = 0; i < s->fallbacks.count && !usable; i++) {
 		path = store_object_path(s->fallbacks.items[i], kind, key, a);
-		if (store_is_usable(s, kind, key, path, whole, &usable, e) < 0)
+		if (store_is_usable(s, kind, key, path, look, &usable, e) < 0)
 			return -1;
 		if (usable)
 			store_touch(store_stamp_path(s, kind, key, a));
@@ -142,7 +123,7 @@ int store_find_look(struct store *s, const char *kind, const char *key, bool who
 
 int store_find(struct store *s, const char *kind, const char *key, struct arena *a, const char **ret, struct err *e)
 {
-	return store_find_look(s, kind, key, true, a, ret, e);
+	return store_find_look(s, kind, key, STORE_LOOK_WHOLE, a, ret, e);
 }
 
 struct listing { /* of the files below a directory that becomes or is an object */
@@ -199,7 +180,7 @@ int store_put_in_place(struct store *s, const char *kind, const char *key, const
 		}
 		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", stage, to);
-		if (store_is_usable(s, kind, key, to, true, &taken, e) < 0)
+		if (store_is_usable(s, kind, key, to, STORE_LOOK_WHOLE, &taken, e) < 0)
 			return -1;
 		if (taken) {
 			store_touch(path_join(&a, to, marker_of(kind)));
@@ -446,8 +427,7 @@ static int take(const char *dir, const struct run *run, bool read_only, struct s
 		return err_errno(e, ERR_SYSTEM, "cannot open the store '%s'", dir);
 	}
 	pthread_mutex_init(&s->mutex, NULL);
-	s->log = (struct log){.level = run->log->level, .fd = run->log->fd};
-	s->cancel_fd = run->cancel_fd;
+	s->run = *run;
 	s->read_only = read_only;
 	*ret = s;
 	return 0;
@@ -529,8 +509,7 @@ void store_close(struct store *s)
 /* What cannot be used now, such as an empty mount, is left out with a warning. */
 static int leave_out(const struct store *s, const char *dir, const char *why)
 {
-	struct log log = s->log;
-	log_warn(&log, "the lower store '%s' is left out: %s", dir, why);
+	log_warn(s->run.log, "the lower store '%s' is left out: %s", dir, why);
 	return 0;
 }
 

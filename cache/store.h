@@ -67,13 +67,11 @@ struct store_want {
 	uint64_t max_bytes;
 };
 
-struct store_remote {
-	/* -1: this machine failed or the user stopped it */
-	int (*get)(void *user, const struct store_want *w, const struct run *run, enum store_got *ret, struct err *e);
-	void *user;
-};
-
-void store_set_remote(struct store *s, const struct store_remote *remote);
+/* -1: this machine failed or the user stopped it. */
+typedef int store_get_fn(const char *url, const struct store_want *w, const struct run *run, enum store_got *ret,
+			 struct err *e);
+void store_set_remote(struct store *s, store_get_fn *get, const char *url);
+bool store_has_remote(const struct store *s);
 /* store_pull: what store_find did not find, from the remote store into this one, every file checked
  * against its manifest, a source against its key; NULL in *ret: none. A remote that fails or gives
  * wrong bytes is a warning, and is not asked again. The caller holds the key's lock. */
@@ -200,15 +198,19 @@ struct store_world {
 
 #define STORE_WORLD_ROOT "root"
 
+/* How closely a world is looked at. One that looks other than when it was last checked is checked
+ * against its manifest; of the facts alone nothing is. */
+enum store_look {
+	STORE_LOOK_FACTS, /* that it is there */
+	STORE_LOOK_DIRS,  /* which show all but what is written into a file in place */
+	STORE_LOOK_WHOLE, /* each path, for who runs something of it */
+};
+
 /* store_world_find: the root of a published world, here or in a fallback store; NULL in *ret:
- * none. Marks it used. Its files are not looked at. */
-int store_world_find(struct store *s, const char *key, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
-/* store_world_use: the same for who uses it: one that looks other than when it was last checked is
- * checked against its manifest. `whole`: each path is looked at, for who runs something of it; else
- * the directories, which show all but what is written into a file in place. A damaged one is a
- * warning and counts as none, and store_world_publish moves it to the quarantine. */
-int store_world_use(struct store *s, const char *key, bool whole, struct arena *a, const char **ret,
-		    struct err *e) MUST_CHECK;
+ * none. Marks it used. A damaged one is a warning and counts as none, and store_world_publish moves
+ * it to the quarantine. */
+int store_world_find(struct store *s, const char *key, enum store_look look, struct arena *a, const char **ret,
+		     struct err *e) MUST_CHECK;
 /* store_world_hold: a shared lock, with which garbage collection leaves a world alone. Waits for
  * who makes it. */
 int store_world_hold(struct store *s, const char *key, const struct run *run, struct lock *ret,

@@ -23,13 +23,13 @@ struct store {
 	struct stage *stages;
 	size_t stages_count;
 	size_t stages_cap;
-	struct strlist fallbacks;   /* directories of the fallback stores, in their order */
-	struct strlist bad;         /* objects that failed their check in this run */
-	struct store_remote remote; /* get NULL: none */
-	atomic_bool remote_dead;    /* it failed once */
-	struct log log;             /* a copy without a status line, for warnings from any thread */
-	int cancel_fd;
-	bool read_only; /* nothing in `dir` can be made or changed */
+	struct strlist fallbacks; /* directories of the fallback stores, in their order */
+	struct strlist bad;       /* objects that failed their check in this run */
+	struct run run;           /* that it was opened with */
+	store_get_fn *remote;     /* NULL: none */
+	const char *remote_url;
+	atomic_bool remote_dead; /* it failed once */
+	bool read_only;          /* nothing in `dir` can be made or changed */
 };
 
 /* Names and places (store.c), which call nothing of the others. */
@@ -57,14 +57,15 @@ int store_check_extra(const char *top, const struct strlist *known, struct err *
  * its last use. */
 void store_stamp(struct store *s, const char *kind, const char *key, const char *object);
 /* store_is_usable: whether a whole object or world is at that place (also of a fallback
- * store), by its stamp or by hashing it. Of a world the stamp's directories are looked at or,
- * `whole`, all paths. A damaged one is a warning, once a run. */
-int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool whole, bool *ret,
-		    struct err *e) MUST_CHECK;
+ * store), by its stamp or by hashing it. A damaged one is a warning, once a run. */
+int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, enum store_look look,
+		    bool *ret, struct err *e) MUST_CHECK;
 
-/* store_find_look: store_find; `whole` as for store_is_usable. */
-int store_find_look(struct store *s, const char *kind, const char *key, bool whole, struct arena *a, const char **ret,
-		    struct err *e) MUST_CHECK;
+/* store_find_look: store_find, looking at a world in this way. */
+int store_find_look(struct store *s, const char *kind, const char *key, enum store_look look, struct arena *a,
+		    const char **ret, struct err *e) MUST_CHECK;
+/* store_world_facts: ERR_INTEGRITY unless the facts of this world are there, and its root. */
+int store_world_facts(const char *key, const char *dir, struct err *e) MUST_CHECK;
 
 /* store_put_in_place: renames the stage to `to`, or drops it where a whole object is already.
  * Anything else that is there, without a manifest or damaged, goes to the quarantine. */

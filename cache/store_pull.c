@@ -5,9 +5,15 @@
 #define LIST_NAME ".remote.json"
 #define FILES_MAX 100000
 
-void store_set_remote(struct store *s, const struct store_remote *remote)
+void store_set_remote(struct store *s, store_get_fn *get, const char *url)
 {
-	s->remote = *remote;
+	s->remote = get;
+	s->remote_url = arena_strdup(&s->arena, url);
+}
+
+bool store_has_remote(const struct store *s)
+{
+	return s->remote != NULL;
 }
 
 /* One object being downloaded. */
@@ -25,7 +31,7 @@ static int get(const struct pull *p, const char *rel, const char *to, const char
 					.to = path_join(p->arena, p->stage, to),
 					.sha256 = sha256,
 					.max_bytes = max};
-	return p->s->remote.get(p->s->remote.user, &want, p->run, ret, e);
+	return p->s->remote(p->s->remote_url, &want, p->run, ret, e);
 }
 
 static int get_file(const struct pull *p, const json_t *row, enum store_got *ret, struct err *e)
@@ -84,7 +90,7 @@ int store_pull(struct store *s, const char *kind, const char *key, const struct 
 	*ret = NULL;
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
-	if (!s->remote.get || atomic_load(&s->remote_dead))
+	if (!s->remote || atomic_load(&s->remote_dead))
 		return 0;
 	if (store_stage(s, a, &p.stage, e) < 0)
 		return -1;

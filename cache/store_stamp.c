@@ -99,11 +99,10 @@ static int refuse(struct store *s, const char *object, struct err *e)
 	if (e->kind == ERR_INTERRUPTED || (e->kind != ERR_INTEGRITY && own))
 		return -1;
 	if (!is_bad(s, object)) {
-		struct log log = s->log;
 		pthread_mutex_lock(&s->mutex);
 		strlist_add(&s->bad, &s->arena, object);
 		pthread_mutex_unlock(&s->mutex);
-		log_warn(&log, "%s: it is not used", e->msg);
+		log_warn(s->run.log, "%s: it is not used", e->msg);
 	}
 	err_clear(e);
 	return 0;
@@ -113,8 +112,7 @@ static int hash(struct store *s, const char *kind, const char *key, const char *
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct store_object o = {.kind = kind, .key = key, .path = object};
-	const struct run run = {.log = &s->log, .cancel_fd = s->cancel_fd};
-	if (store_verify(&o, &run, e) < 0) {
+	if (store_verify(&o, &s->run, e) < 0) {
 		(void)unlink(store_stamp_path(s, kind, key, &a));
 		return refuse(s, object, e);
 	}
@@ -123,8 +121,8 @@ static int hash(struct store *s, const char *kind, const char *key, const char *
 	return 0;
 }
 
-int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, bool whole, bool *ret,
-		    struct err *e)
+int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, enum store_look look,
+		    bool *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	bool world = strcmp(kind, STORE_WORLD) == 0;
@@ -141,6 +139,12 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 	/* Who makes a world has its lock and asks again: another process may have made it meanwhile. */
 	if (is_bad(s, object) && !(world && path_below(object, s->dir)))
 		return 0;
-	*ret = fingerprint(kind, object, whole, print) && is_stamped(s, kind, key, print);
+	if (look == STORE_LOOK_FACTS) {
+		*ret = store_world_facts(key, object, e) == 0;
+		if (!*ret && e->kind == ERR_SYSTEM) /* only told: nothing of it is used */
+			e->kind = ERR_INTEGRITY;
+		return *ret ? 0 : refuse(s, object, e);
+	}
+	*ret = fingerprint(kind, object, look == STORE_LOOK_WHOLE, print) && is_stamped(s, kind, key, print);
 	return *ret ? 0 : hash(s, kind, key, object, ret, e);
 }

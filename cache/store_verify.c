@@ -1,45 +1,35 @@
-#include <poll.h>
-
 #include "base/os.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
 
-enum { MAX_THREADS = 16, STATUS_MS = 100 };
-
 struct verifier {
 	struct store *s;
 	const struct store_object *objects;
 	struct err **wrong; /* one for each object, NULL: fine */
-	size_t count;
-	_Atomic size_t next, done;
-	struct run run;
-	int stop; /* the other end of run.cancel_fd: closed, it stops all; -1: closed already */
+	size_t count, done;
+	pthread_mutex_t mutex; /* of `done` and the arena */
+	struct arena *arena;
+	const struct run *run;
 };
 
-static void *work(void *user)
+static int verify_one(unsigned thread, size_t i, void *user, struct err *e)
 {
 	struct verifier *v = user;
-	for (size_t i; (i = atomic_fetch_add(&v->next, 1)) < v->count;) {
-		struct err *e = calloc(1, sizeof(*e));
-		if (!e)
-			abort();
-		if (store_verify(&v->objects[i], &v->run, e) < 0) {
-			v->wrong[i] = e;
-			e = NULL;
-		}
-		free(e);
-		atomic_fetch_add(&v->done, 1);
+	struct log quiet = {.level = LOG_QUIET, .fd = v->run->log->fd};
+	struct err why = {0};
+	(void)thread;
+	int rc = store_verify(&v->objects[i], &(struct run){.log = &quiet, .cancel_fd = v->run->cancel_fd}, &why);
+	if (rc < 0 && why.kind == ERR_INTERRUPTED)
+		return err_take(e, &why);
+	pthread_mutex_lock(&v->mutex);
+	if (rc < 0) {
+		v->wrong[i] = arena_alloc(v->arena, sizeof(why));
+		*v->wrong[i] = why;
 	}
-	return NULL;
-}
-
-static unsigned start(struct verifier *v, pthread_t *ids, unsigned wanted)
-{
-	unsigned started = 0;
-	while (started < wanted && thread_start(&ids[started], work, v) == 0)
-		started++;
-	return started;
+	log_status(v->run->log, "checking: %zu of %zu objects", ++v->done, v->count);
+	pthread_mutex_unlock(&v->mutex);
+	return 0;
 }
 
 /* Checked again under the lock: somebody may have replaced it since. */
@@ -71,8 +61,6 @@ static int collect(struct verifier *v, bool move, const struct run *run, struct 
 	for (size_t i = 0; i < v->count; i++) {
 		const struct store_object *o = &v->objects[i];
 		const struct err *why = v->wrong[i];
-		if (why && why->kind == ERR_INTERRUPTED)
-			return err_take(e, why);
 		if (why && !fs_exists(TRUSTED, o->path))
 			continue;
 		r.checked++;
@@ -92,44 +80,18 @@ int store_verify_all(struct store *s, bool move, unsigned threads, const struct 
 		     struct store_checks *ret, struct err *e)
 {
 	struct store_object *objects;
-	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
-	pthread_t ids[MAX_THREADS];
-	int ends[2];
-	if (run_check(run, e) < 0)
+	struct verifier v = {.s = s, .run = run, .arena = a, .mutex = PTHREAD_MUTEX_INITIALIZER};
+	if (run_check(run, e) < 0 || store_list(s, a, &objects, &v.count, e) < 0)
 		return -1;
-	if (os_pipe(ends) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
-	AUTO_FD int cancel = ends[0];
-	struct verifier v = {.s = s, .run = {.log = &quiet, .cancel_fd = cancel}, .stop = ends[1]};
-	if (store_list(s, a, &objects, &v.count, e) < 0) {
-		close(v.stop);
-		return -1;
-	}
 	v.objects = objects;
 	v.wrong = arena_array(a, v.count + 1, sizeof(struct err *));
-	unsigned wanted = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
-	unsigned started = start(&v, ids, wanted < v.count ? wanted : (unsigned)v.count);
-	if (started == 0)
-		(void)work(&v);
-	int pause = 1;
-	for (size_t done; (done = atomic_load(&v.done)) < v.count; pause = pause < STATUS_MS ? pause * 2 : STATUS_MS) {
-		/* A signal may be pending for this thread alone, so the others have a descriptor of their own. */
-		if (v.stop >= 0 && run_cancelled(run)) {
-			close(v.stop);
-			v.stop = -1;
-		}
-		log_status(run->log, "checking: %zu of %zu objects", done, v.count);
-		(void)poll(NULL, 0, pause);
-	}
-	log_status_end(run->log);
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(ids[i], NULL);
-	if (v.stop >= 0)
-		close(v.stop);
-	int rc = collect(&v, move, run, a, ret, e);
+	uint64_t *sizes = arena_array(a, v.count, sizeof(*sizes));
 	for (size_t i = 0; i < v.count; i++)
-		free(v.wrong[i]);
-	return rc;
+		sizes[i] = objects[i].bytes;
+	log_status(run->log, "checking: %zu objects", v.count);
+	int rc = thread_items(threads < 1 ? 1 : threads, v.count, sizes, run, verify_one, &v, e);
+	log_status_end(run->log);
+	return rc < 0 ? -1 : collect(&v, move, run, a, ret, e);
 }
 
 int store_check_source(const char *key, const json_t *files, struct err *e)

@@ -43,44 +43,23 @@ bool store_world_bytes(const char *key, const char *dir, uint64_t *ret)
 	return true;
 }
 
-/* Whether a whole world is at that place. One that cannot be read is a warning. */
-static bool is_there(const struct store *s, const char *key, const char *dir)
+int store_world_facts(const char *key, const char *dir, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *doc = NULL;
 	struct store_world w;
-	struct err e = {0};
 	struct stat st;
-	if (!fs_exists(TRUSTED, path_join(&a, dir, STORE_WORLD_FACTS)))
-		return false;
-	if (read_facts(key, dir, &doc, &w, &e) == 0 && lstat(path_join(&a, dir, STORE_WORLD_ROOT), &st) == 0 &&
-	    S_ISDIR(st.st_mode))
-		return true;
-	struct log log = s->log;
-	log_warn(&log, "%s: it is not used", e.msg[0] ? e.msg : arena_printf(&a, "'%s' has no root", dir));
-	return false;
-}
-
-int store_world_find(struct store *s, const char *key, struct arena *a, const char **ret, struct err *e)
-{
-	if (store_check_name(STORE_WORLD, key, e) < 0)
+	if (read_facts(key, dir, &doc, &w, e) < 0)
 		return -1;
-	const char *dir = store_object_path(s->dir, STORE_WORLD, key, a);
-	bool found = is_there(s, key, dir);
-	if (found)
-		store_touch(path_join(a, dir, STORE_WORLD_FACTS));
-	for (size_t i = 0; i < s->fallbacks.count && !found; i++) {
-		dir = store_object_path(s->fallbacks.items[i], STORE_WORLD, key, a);
-		found = is_there(s, key, dir);
-	}
-	*ret = found ? path_join(a, dir, STORE_WORLD_ROOT) : NULL;
-	return 0;
+	bool root = lstat(path_join(&a, dir, STORE_WORLD_ROOT), &st) == 0 && S_ISDIR(st.st_mode);
+	return root ? 0 : err_set(e, ERR_INTEGRITY, "'%s' has no root", dir);
 }
 
-int store_world_use(struct store *s, const char *key, bool whole, struct arena *a, const char **ret, struct err *e)
+int store_world_find(struct store *s, const char *key, enum store_look look, struct arena *a, const char **ret,
+		     struct err *e)
 {
 	const char *dir;
-	if (store_find_look(s, STORE_WORLD, key, whole, a, &dir, e) < 0)
+	if (store_find_look(s, STORE_WORLD, key, look, a, &dir, e) < 0)
 		return -1;
 	*ret = dir ? path_join(a, dir, STORE_WORLD_ROOT) : NULL;
 	return 0;

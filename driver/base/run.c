@@ -13,6 +13,9 @@
 #define STATUS_TTY_S 0.1
 #define STATUS_PLAIN_S 60.0
 
+/* Of all logs: whether a status line is on the screen, and what is written next, belong together. */
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+
 double log_seconds(void)
 {
 	struct timespec ts;
@@ -34,8 +37,9 @@ void log_init(struct log *l, int fd, enum log_level level)
 
 /* One write for one line, so that lines of several processes do not mix. A message that cannot be written is lost:
  * there is nobody left to tell. */
-static void emit(const struct log *l, const struct buf *b)
+static void emit(struct log *l, const struct buf *b, bool status)
 {
+	l->status_on = status;
 	const char *p = buf_cstr(b);
 	size_t left = b->len;
 	while (left) {
@@ -53,16 +57,15 @@ static void line(struct log *l, enum log_level from, const char *prefix, const c
 {
 	if (l->level < from)
 		return;
-	AUTO_BUF struct buf b = {0};
-	if (l->status_on)
-		buf_addstr(&b, CLEAR_LINE);
-	l->status_on = false;
-	buf_addstr(&b, prefix);
-	AUTO_BUF struct buf text = {0};
+	AUTO_BUF struct buf b = {0}, text = {0};
 	buf_vprintf(&text, fmt, ap);
+	pthread_mutex_lock(&writing);
+	buf_addstr(&b, l->status_on ? CLEAR_LINE : "");
+	buf_addstr(&b, prefix);
 	utf8_show(&b, buf_cstr(&text), text.len, false);
 	buf_addc(&b, '\n');
-	emit(l, &b);
+	emit(l, &b, false);
+	pthread_mutex_unlock(&writing);
 }
 
 void log_info(struct log *l, const char *fmt, ...)
@@ -108,63 +111,63 @@ static void fit_line(struct buf *b, size_t from, size_t width)
 	b->data[i] = '\0';
 }
 
-static void status(struct log *l, const char *fmt, va_list ap)
+/* Not before so many seconds after the last one. */
+static void status(struct log *l, double after, const char *fmt, va_list ap)
 {
-	AUTO_BUF struct buf b = {0};
-	if (l->tty)
-		buf_addstr(&b, CLEAR_LINE);
-	size_t from = b.len;
-	AUTO_BUF struct buf text = {0};
-	buf_vprintf(&text, fmt, ap);
-	utf8_show(&b, buf_cstr(&text), text.len, false);
-	/* One column less than there are: a full line would make some terminals wrap. */
-	if (l->tty)
-		fit_line(&b, from, term_of(l->fd).width - 1);
-	else
-		buf_addc(&b, '\n');
-	l->status_at = log_seconds();
-	l->status_on = l->tty;
-	emit(l, &b);
+	AUTO_BUF struct buf b = {0}, text = {0};
+	if (l->level <= LOG_QUIET)
+		return;
+	pthread_mutex_lock(&writing);
+	const double now = log_seconds();
+	if (after <= 0 || now - l->status_at >= after) {
+		buf_vprintf(&text, fmt, ap);
+		buf_addstr(&b, l->tty ? CLEAR_LINE : "");
+		size_t from = b.len;
+		utf8_show(&b, buf_cstr(&text), text.len, false);
+		/* One column less than there are: a full line would make some terminals wrap. */
+		if (l->tty)
+			fit_line(&b, from, term_of(l->fd).width - 1);
+		else
+			buf_addc(&b, '\n');
+		l->status_at = now;
+		emit(l, &b, l->tty);
+	}
+	pthread_mutex_unlock(&writing);
 }
 
 void log_status(struct log *l, const char *fmt, ...)
 {
-	if (l->level <= LOG_QUIET || log_seconds() - l->status_at < (l->tty ? STATUS_TTY_S : STATUS_PLAIN_S))
-		return;
 	va_list ap;
 	va_start(ap, fmt);
-	status(l, fmt, ap);
+	status(l, l->tty ? STATUS_TTY_S : STATUS_PLAIN_S, fmt, ap);
 	va_end(ap);
 }
 
 void log_stage(struct log *l, const char *fmt, ...)
 {
-	if (l->level <= LOG_QUIET)
-		return;
 	va_list ap;
 	va_start(ap, fmt);
-	status(l, fmt, ap);
+	status(l, 0, fmt, ap);
 	va_end(ap);
 }
 
 void log_wait(struct log *l, const char *fmt, ...)
 {
-	if (l->level <= LOG_QUIET || !l->tty)
-		return;
 	va_list ap;
 	va_start(ap, fmt);
-	status(l, fmt, ap);
+	if (l->tty)
+		status(l, 0, fmt, ap);
 	va_end(ap);
 }
 
 void log_status_end(struct log *l)
 {
-	if (!l->status_on)
-		return;
-	l->status_on = false;
 	AUTO_BUF struct buf b = {0};
 	buf_addstr(&b, CLEAR_LINE);
-	emit(l, &b);
+	pthread_mutex_lock(&writing);
+	if (l->status_on)
+		emit(l, &b, false);
+	pthread_mutex_unlock(&writing);
 }
 
 bool run_cancelled(const struct run *r)

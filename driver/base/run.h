@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* Messages for people, on standard error. Standard output belongs to results. */
+/* Messages for people, on standard error, from any thread. Standard output belongs to results. */
 
 enum log_level { LOG_QUIET = -1, LOG_NORMAL = 0, LOG_VERBOSE = 1, LOG_DEBUG = 2 };
 

@@ -310,7 +310,7 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 		return 0;
 	ret->made = false;
 	if (cmd_store_look(c, &store, e) < 0 ||
-	    (store && store_world_find(store, c->world->key, c->arena, &dir, e) < 0))
+	    (store && store_world_find(store, c->world->key, STORE_LOOK_FACTS, c->arena, &dir, e) < 0))
 		return -1;
 	ret->dir = dir;
 	ret->made = dir != NULL;

@@ -200,7 +200,6 @@ static int run_command(struct cmd_context *c, const struct strlist *args, struct
 		c->run->log->level = LOG_VERBOSE;
 	int rc = c->command->run(c, args, e);
 	store_close(c->store);
-	fetch_store_free(c->remote);
 	log_status_end(c->run->log);
 	if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
 		return err_errno(e, ERR_SYSTEM, "cannot write to standard output");

@@ -86,7 +86,6 @@ struct cmd_context {
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits;
 	struct store *store;
-	struct fetch_store *remote; /* of the store */
 	/* that the root is of; NULL: none (cmd/select.h) */
 	const struct world *world;
 	bool look;            /* the pipeline looks at all of it, before anything of it is run */

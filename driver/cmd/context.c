@@ -102,11 +102,7 @@ static int add_remote_store(struct cmd_context *c, struct err *e)
 	const char *url = c->global->store_url ? c->global->store_url : getenv("PTBUILD_STORE_URL");
 	if (!url || !*url || c->global->offline)
 		return 0;
-	if (fetch_store_new(url, &c->remote, e) < 0)
-		return -1;
-	const struct store_remote remote = fetch_store_remote(c->remote);
-	store_set_remote(c->store, &remote);
-	return 0;
+	return fetch_store_set(c->store, url, e);
 }
 
 static int open_store(struct cmd_context *c,

@@ -186,7 +186,7 @@ int cmd_needs_request(struct cmd_context *c, const struct release_row *release, 
 bool cmd_has_others(const struct cmd_context *c)
 {
 	const char *const *dirs;
-	return c->remote || (c->store && store_fallbacks(c->store, &dirs));
+	return c->store && (store_has_remote(c->store) || store_fallbacks(c->store, &dirs));
 }
 
 int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e)

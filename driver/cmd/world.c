@@ -112,7 +112,8 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
 	    cmd_cache_dir(c, &store_dir, e) < 0 || (copy && world_copy_place(copy, store_dir, c->arena, e) < 0) ||
 	    (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0) ||
-	    cmd_store(c, &q.store, e) < 0 || store_world_find(q.store, q.world->key, c->arena, &made, e) < 0 ||
+	    cmd_store(c, &q.store, e) < 0 ||
+	    store_world_find(q.store, q.world->key, STORE_LOOK_FACTS, c->arena, &made, e) < 0 ||
 	    (!made && !c->global->offline && cmd_needs_space(c, q.world, e) < 0) ||
 	    world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
@@ -132,7 +133,7 @@ static int find_made(struct cmd_context *c, const struct world *w, const char **
 	*ret = NULL;
 	if (cmd_store_look(c, &s, e) < 0)
 		return -1;
-	return s ? store_world_find(s, w->key, c->arena, ret, e) : 0;
+	return s ? store_world_find(s, w->key, STORE_LOOK_FACTS, c->arena, ret, e) : 0;
 }
 
 /* The store's object of a made world; a stamp that names another key is one that was changed. */

@@ -34,7 +34,7 @@ static const char *publish_world(struct fixture *f, const char *key)
 static const char *find(struct fixture *f, const char *key)
 {
 	const char *root = NULL;
-	assert_ok(store_world_find(f->store, key, &f->arena, &root, &f->err), &f->err);
+	assert_ok(store_world_find(f->store, key, STORE_LOOK_FACTS, &f->arena, &root, &f->err), &f->err);
 	return root;
 }
 
@@ -115,7 +115,7 @@ static void one_without_facts_is_not_used(void **state)
 static const char *use(struct fixture *f, struct store *s, const char *key)
 {
 	const char *root = NULL;
-	assert_ok(store_world_use(s, key, true, &f->arena, &root, &f->err), &f->err);
+	assert_ok(store_world_find(s, key, STORE_LOOK_WHOLE, &f->arena, &root, &f->err), &f->err);
 	return root;
 }
 
@@ -124,18 +124,18 @@ static void a_look_at_directories(void **state)
 {
 	struct fixture *f = *state;
 	const char *root = publish_world(f, KEY_A), *found = NULL;
-	assert_ok(store_world_use(f->store, KEY_A, false, &f->arena, &found, &f->err), &f->err);
+	assert_ok(store_world_find(f->store, KEY_A, STORE_LOOK_DIRS, &f->arena, &found, &f->err), &f->err);
 	assert_string_equal(found, root);
 	test_write(arena_printf(&f->arena, "%s/usr/bin/tool", root), "t00l");
-	assert_ok(store_world_use(f->store, KEY_A, false, &f->arena, &found, &f->err), &f->err);
+	assert_ok(store_world_find(f->store, KEY_A, STORE_LOOK_DIRS, &f->arena, &found, &f->err), &f->err);
 	assert_string_equal(found, root);
 	assert_null(use(f, f->store, KEY_A));
 	/* Once it is known to be damaged, it is not used by a look either. */
-	assert_ok(store_world_use(f->store, KEY_A, false, &f->arena, &found, &f->err), &f->err);
+	assert_ok(store_world_find(f->store, KEY_A, STORE_LOOK_DIRS, &f->arena, &found, &f->err), &f->err);
 	assert_null(found);
 	assert_string_equal(publish_world(f, KEY_A), root);
 	test_write(arena_printf(&f->arena, "%s/usr/bin/more", root), "x");
-	assert_ok(store_world_use(f->store, KEY_A, false, &f->arena, &found, &f->err), &f->err);
+	assert_ok(store_world_find(f->store, KEY_A, STORE_LOOK_DIRS, &f->arena, &found, &f->err), &f->err);
 	assert_null(found);
 }
 
@@ -261,7 +261,7 @@ static void one_of_a_fallback_store(void **state)
 	publish_world(f, KEY_A);
 	assert_ok(store_open(test_path("other"), test_run(), &other, &f->err), &f->err);
 	assert_ok(store_add_fallback(other, f->dir, &f->err), &f->err);
-	assert_ok(store_world_find(other, KEY_A, &f->arena, &root, &f->err), &f->err);
+	assert_ok(store_world_find(other, KEY_A, STORE_LOOK_FACTS, &f->arena, &root, &f->err), &f->err);
 	assert_string_equal(root, in_store(f, "worlds/" KEY_A "/root"));
 	store_close(other);
 }

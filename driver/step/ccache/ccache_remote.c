@@ -28,7 +28,7 @@ struct ccache_remote {
 	struct strlist prefixes;
 	struct ccache_shared shared;
 	struct arena arena;
-	struct log log; /* a copy without a status line, for warnings from any thread */
+	struct log *log;
 	int listener;
 	int stop[2]; /* a pipe: its writing end is closed once all must end */
 	pthread_t acceptor;
@@ -62,10 +62,8 @@ static bool ask_server(struct ccache_remote *r, struct ccache_client *c, const c
 		return found;
 	atomic_fetch_add(&r->failures, 1);
 	atomic_store(&r->quiet_until, log_seconds() + QUIET_SECONDS);
-	if (!atomic_exchange(&r->warned, true)) {
-		struct log log = r->log;
-		log_warn(&log, "%s: the build goes on without it, and asks again in a minute", e.msg);
-	}
+	if (!atomic_exchange(&r->warned, true))
+		log_warn(r->log, "%s: the build goes on without it, and asks again in a minute", e.msg);
 	return false;
 }
 
@@ -331,7 +329,7 @@ int ccache_remote_start(const struct ccache_remote_request *q, const struct run 
 	struct ccache_remote *r = calloc(1, sizeof(*r));
 	if (!r)
 		abort();
-	r->log = (struct log){.level = run->log->level, .fd = run->log->fd};
+	r->log = run->log;
 	r->prefixes = q->prefixes;
 	r->shared = q->shared;
 	r->max_held = q->max_held ? q->max_held : DEFAULT_MAX_HELD;

@@ -1,9 +1,5 @@
 #include "step/fetch/fetch.h"
 
-#include <curl/curl.h>
-#include <poll.h>
-
-#include "base/os.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"
@@ -16,7 +12,6 @@ enum {
 	DEFAULT_BACKOFF_MS = 500,
 	DEFAULT_STALL_SECONDS = 30,
 	DEFAULT_SLOW_SECONDS = 300,
-	STATUS_MS = 100,
 	MAX_WARNINGS = 3 /* about files that failed like the first */
 };
 
@@ -28,23 +23,14 @@ struct fetch_job {
 	struct err err;
 };
 
-struct fetch_pool;
-
-struct pool_thread {
-	pthread_t id;
-	struct fetch_pool *pool;
-	struct fetch_worker worker;
-};
-
 struct fetch_pool {
 	struct fetch_shared shared;
 	struct fetch_job *jobs;
 	size_t count;
-	_Atomic size_t next;     /* the first job not taken */
-	_Atomic unsigned done;   /* jobs that have their file */
-	_Atomic unsigned failed; /* and those that ended without */
+	const struct run *run;
+	_Atomic bool stopped;    /* by a fault of the machine: a full disk is full for the others, too */
 	const char *partial_dir; /* <store>/partial */
-	struct pool_thread threads[MAX_PARALLEL];
+	struct transfer_client *clients[MAX_PARALLEL]; /* of each thread */
 };
 
 struct fetch_source fetch_source_of(const struct source_row *row, struct arena *a)
@@ -121,10 +107,10 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	const struct fetch_source *s = j->source;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
-	if (run_check(&w->run, &j->err) < 0 ||
-	    store_lock(f->store, STORE_SOURCE, s->sha256, &w->run, &lock, &j->err) < 0 ||
+	if (run_check(w->run, &j->err) < 0 ||
+	    store_lock(f->store, STORE_SOURCE, s->sha256, w->run, &lock, &j->err) < 0 ||
 	    store_find(f->store, STORE_SOURCE, s->sha256, &j->arena, &dir, &j->err) < 0 ||
-	    (!dir && store_pull(f->store, STORE_SOURCE, s->sha256, &w->run, &j->arena, &dir, &j->err) < 0))
+	    (!dir && store_pull(f->store, STORE_SOURCE, s->sha256, w->run, &j->arena, &dir, &j->err) < 0))
 		return -1;
 	j->from_store = dir != NULL;
 	if (dir)
@@ -136,99 +122,26 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	/* by several threads at once: what it waits for is the disk */
 	int status = publish(f, s, partial, &j->arena, &j->path, &j->err);
 	if (status == 0)
-		log_verbose(&w->log, "fetched '%s' in %.1f s", s->name, log_seconds() - start);
+		log_verbose(w->run->log, "fetched '%s' in %.1f s", s->name, log_seconds() - start);
 	return status;
 }
 
-static void *run_worker(void *user)
+static int fetch_one(unsigned thread, size_t i, void *user, struct err *e)
 {
-	struct pool_thread *t = user;
-	struct fetch_pool *p = t->pool;
-	t->worker.client = transfer_client_new();
-	for (size_t i; (i = atomic_fetch_add(&p->next, 1)) < p->count;) {
-		struct fetch_job *j = &p->jobs[i];
-		bool failed = run_job(p, &t->worker, j) != 0;
-		if (failed)
-			j->path = NULL;
-		if (failed && j->err.kind == ERR_SYSTEM) /* a full disk is full for the others, too */
-			atomic_store(&p->next, p->count);
-		atomic_fetch_add(failed ? &p->failed : &p->done, 1);
-	}
-	transfer_client_free(t->worker.client);
-	while (write(t->worker.log.fd, "", 1) < 0 && errno == EINTR)
-		;
-	return NULL;
-}
-
-/* Passes the workers' lines on to the caller's log, which keeps them apart from the status line. A worker that ends
- * writes a NUL: returns how many did. */
-static unsigned drain_log(int fd, struct buf *text, struct log *log)
-{
-	unsigned ended = 0;
-	for (ssize_t n; (n = read(fd, buf_reserve(text, 4096), 4096)) > 0;)
-		text->len += (size_t)n;
-	size_t start = 0;
-	for (size_t i = 0; i < text->len; i++) {
-		if (text->data[i] != '\n' && text->data[i] != '\0')
-			continue;
-		if (text->data[i] == '\n')
-			log_info(log, "%.*s", (int)(i - start), text->data + start);
-		ended += text->data[i] == '\0';
-		start = i + 1;
-	}
-	if (start) {
-		memmove(text->data, text->data + start, text->len - start);
-		text->len -= start;
-	}
-	return ended;
-}
-
-static int run_pool(struct fetch_pool *p, const struct run *run, struct err *e)
-{
-	int ends[2];
-	if (os_pipe(ends) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
-	AUTO_FD int reader = ends[0], AUTO_FD writer = ends[1];
-	if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
-	unsigned wanted = p->shared.o->parallel < p->count ? p->shared.o->parallel : (unsigned)p->count;
-	for (unsigned i = 0; i < wanted; i++) {
-		struct fetch_worker *w = &p->threads[i].worker;
-		p->threads[i].pool = p;
-		w->shared = &p->shared;
-		w->log = (struct log){.level = run->log->level, .fd = writer};
-		w->run = (struct run){.log = &w->log, .cancel_fd = run->cancel_fd};
-	}
-	/* Threads block all signals: SIGPIPE does not kill a worker whose server hangs up. */
-	unsigned started = 0;
-	while (started < wanted && thread_start(&p->threads[started].id, run_worker, &p->threads[started]) == 0)
-		started++;
-	if (started == 0)
-		return err_set(e, ERR_SYSTEM, "cannot start a thread");
-	/* Until the workers have ended. */
-	AUTO_BUF struct buf text = {0};
-	double start = log_seconds();
-	for (unsigned ended = 0; ended < started;) {
-		struct pollfd fd = {.fd = reader, .events = POLLIN};
-		poll(&fd, 1, STATUS_MS);
-		ended += drain_log(reader, &text, run->log);
-		if (!p->shared.o->offline) {
-			const double mib = 1024 * 1024;
-			double received = (double)atomic_load(&p->shared.amount.received) / mib;
-			double expected = (double)atomic_load(&p->shared.amount.expected) / mib;
-			double seconds = log_seconds() - start;
-			unsigned failed = atomic_load(&p->failed);
-			char failures[32] = "";
-			if (failed)
-				snprintf(failures, sizeof(failures), ", %u failed", failed);
-			log_status(run->log, "fetch: %u/%zu files%s, %.0f/%.0f MiB, %.0f MiB/s", atomic_load(&p->done),
-				   p->count, failures, received, expected > received ? expected : received,
-				   seconds > 0 ? received / seconds : 0);
-		}
-	}
-	log_status_end(run->log);
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(p->threads[i].id, NULL);
+	struct fetch_pool *p = user;
+	struct fetch_job *j = &p->jobs[i];
+	(void)e; /* the job has its own */
+	if (p->stopped)
+		return 0;
+	if (!p->clients[thread])
+		p->clients[thread] = transfer_client_new();
+	struct fetch_worker w = {.shared = &p->shared, .run = p->run, .client = p->clients[thread]};
+	bool failed = run_job(p, &w, j) != 0;
+	if (failed)
+		j->path = NULL;
+	if (failed && j->err.kind == ERR_SYSTEM)
+		p->stopped = true;
+	atomic_fetch_add(failed ? &p->shared.amount.failed : &p->shared.amount.done, 1);
 	return 0;
 }
 
@@ -264,7 +177,6 @@ static int open_shared(struct fetch_shared *f, struct err *e)
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
 	pthread_mutex_init(&f->mutex, NULL);
-	pthread_mutex_init(&f->index_mutex, NULL);
 	pthread_mutex_init(&f->hosts.mutex, NULL);
 	return 0;
 }
@@ -274,10 +186,8 @@ static void close_shared(struct fetch_shared *f)
 	if (f->stage_dir)
 		store_drop_stage(f->store, f->stage_dir);
 	arena_release(&f->arena);
-	arena_release(&f->index_arena);
 	arena_release(&f->hosts.arena);
 	pthread_mutex_destroy(&f->hosts.mutex);
-	pthread_mutex_destroy(&f->index_mutex);
 	pthread_mutex_destroy(&f->mutex);
 	curl_global_cleanup();
 }
@@ -287,9 +197,16 @@ static int fetch_missing(struct fetch_pool *p, const struct run *run, struct are
 	p->partial_dir = path_join(a, store_dir(p->shared.store), "partial");
 	if (fs_mkdirs(TRUSTED, p->partial_dir, e) < 0 || open_shared(&p->shared, e) < 0)
 		return -1;
-	int status = run_pool(p, run, e);
+	p->run = run;
+	p->shared.amount.log = p->shared.o->offline ? NULL : run->log;
+	p->shared.amount.files = p->count;
+	p->shared.amount.start = log_seconds();
+	int status = thread_items(p->shared.o->parallel, p->count, NULL, run, fetch_one, p, e);
+	log_status_end(run->log);
 	if (status == 0)
 		status = collect(p, run, e);
+	for (size_t i = 0; i < MAX_PARALLEL; i++)
+		transfer_client_free(p->clients[i]);
 	close_shared(&p->shared);
 	return status;
 }
@@ -370,7 +287,7 @@ int fetch_latest(struct store *store, const char *place, const char *accept, uin
 {
 	struct fetch_options options = *o;
 	struct fetch_shared f = {.store = store, .o = &options};
-	struct fetch_worker w = {.shared = &f, .log = *run->log, .run = *run};
+	struct fetch_worker w = {.shared = &f, .run = run};
 	const bool web = strstr(place, "://") != NULL;
 	const char *stage, *name = web ? "page" : path_base(place), *shown = transfer_shown_url(a, place);
 	bool absent = false;
@@ -392,7 +309,7 @@ int fetch_latest(struct store *store, const char *place, const char *accept, uin
 				   .stall_seconds = options.stall_seconds,
 				   .slow_seconds = options.slow_seconds,
 				   .slow_rate = FETCH_SLOW_RATE,
-				   .run = &w.run,
+				   .run = run,
 				   .progress = &f.amount};
 	enum transfer_outcome got = web ? fetch_http(&w, &t, shown, e) : fetch_deb(&w, &t, name, &absent, e);
 	if (web && got != TRANSFER_DONE && e->kind == ERR_NETWORK)

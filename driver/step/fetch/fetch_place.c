@@ -1,6 +1,5 @@
 #include "step/fetch/fetch_place.h"
 
-#include <curl/curl.h>
 #include <poll.h>
 
 #include "base/sys/digest.h"
@@ -70,10 +69,10 @@ static bool fetch_hosts_lost(struct fetch_hosts *h, const char *url)
 int fetch_addresses(struct fetch_shared *f, const char *archive, const struct run *run, struct fetch_archive **ret,
 		    struct err *e)
 {
-	struct arena *a = &f->index_arena;
+	struct arena *a = &f->arena;
 	struct strlist urls = {0};
 	int status = 0;
-	pthread_mutex_lock(&f->index_mutex);
+	pthread_mutex_lock(&f->mutex);
 	struct fetch_archive *it = f->archives;
 	while (it && strcmp(it->name, archive) != 0)
 		it = it->next;
@@ -85,7 +84,7 @@ int fetch_addresses(struct fetch_shared *f, const char *archive, const struct ru
 			it->items[it->count].url = urls.items[it->count];
 		f->archives = it;
 	}
-	pthread_mutex_unlock(&f->index_mutex);
+	pthread_mutex_unlock(&f->mutex);
 	*ret = it;
 	return status;
 }
@@ -113,6 +112,8 @@ static bool starts(const char *s, const char *prefix)
 const char *fetch_file_url(struct arena *a, const char *url)
 {
 	const char *path = url + strlen("file://");
+	if (*url == '/')
+		return url;
 	if (starts(path, "localhost/"))
 		path += strlen("localhost");
 	if (*path != '/')
@@ -129,7 +130,7 @@ static enum transfer_outcome from_file(const struct transfer *t, const char *pla
 {
 	AUTO_ARENA struct arena a = {0};
 	struct transfer copy = *t;
-	copy.url = *place == '/' ? place : fetch_file_url(&a, place);
+	copy.url = fetch_file_url(&a, place);
 	if (!copy.url) {
 		err_set(e, ERR_NETWORK, "unsupported place '%s': a file of another machine", place);
 		return TRANSFER_NEXT;
@@ -165,7 +166,7 @@ static enum transfer_outcome from_archive(struct deb_try *d, const char *archive
 {
 	struct fetch_archive *known;
 	bool answered = false, silent = false;
-	if (fetch_addresses(d->w->shared, archive, &d->w->run, &known, e) < 0)
+	if (fetch_addresses(d->w->shared, archive, d->w->run, &known, e) < 0)
 		return TRANSFER_STOP;
 	*ret_known += known->count;
 	for (size_t i = 0; i < known->count; i++) {
@@ -212,7 +213,7 @@ enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t
 	reasons = d.reasons;
 	if (out != TRANSFER_NEXT) {
 		if (out == TRANSFER_DONE && d.wrong)
-			log_warn(&w->log, "'%s' came after other places failed: %s", name, buf_cstr(&reasons));
+			log_warn(w->run->log, "'%s' came after other places failed: %s", name, buf_cstr(&reasons));
 		return out;
 	}
 	if (!known) {
@@ -227,14 +228,14 @@ enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t
 int fetch_index(struct fetch_shared *f, const struct run *run, const char **ret, struct err *e)
 {
 	int status = 0;
-	pthread_mutex_lock(&f->index_mutex);
+	pthread_mutex_lock(&f->mutex);
 	if (!f->index_known)
-		status = wheel_index(run, &f->index_arena, &f->index, e);
+		status = wheel_index(run, &f->arena, &f->index, e);
 	if (status == 0) {
 		f->index_known = true;
 		*ret = f->index;
 	}
-	pthread_mutex_unlock(&f->index_mutex);
+	pthread_mutex_unlock(&f->mutex);
 	return status;
 }
 
@@ -315,23 +316,23 @@ static enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct tr
 	const char *index = NULL;
 	if (wheel_place_parse(t->url, &a, &p, e) < 0)
 		return TRANSFER_NEXT;
-	if (fetch_index(w->shared, &w->run, &index, e) < 0)
+	if (fetch_index(w->shared, w->run, &index, e) < 0)
 		return TRANSFER_STOP;
 	/* pip runs what is in an sdist before it gives it. */
 	const bool sdist = path_has_suffix(p.file, WHEEL_SDIST);
-	if (sdist && !index && wheel_index_default(&w->run, &a, &index, e) < 0)
+	if (sdist && !index && wheel_index_default(w->run, &a, &index, e) < 0)
 		return TRANSFER_NEXT;
 	enum transfer_outcome out = index ? from_index(w, t, &p, index, &a, e) : TRANSFER_RETRY;
 	if (out != TRANSFER_RETRY || sdist)
 		return out == TRANSFER_RETRY ? TRANSFER_NEXT : out;
 	/* The index has no JSON: pip reads the older pages of HTML as well. */
 	if (index)
-		log_verbose(&w->log, "fetch: '%s' by pip: %s", p.file, e->msg);
+		log_verbose(w->run->log, "fetch: '%s' by pip: %s", p.file, e->msg);
 	err_clear(e);
 	const char *dir;
 	if (fetch_place_dir(w, &a, t->url, &dir, e) < 0)
 		return TRANSFER_STOP;
-	if (wheel_pip_download(&p, dir, &w->run, e) < 0)
+	if (wheel_pip_download(&p, dir, w->run, e) < 0)
 		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
 	/* Puts a file that another program downloaded in the place of the partial one and checks it. */
 	const char *file = path_join(&a, dir, p.file);
@@ -431,15 +432,15 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
 			/* The last of the tries since `start`. */
 			AUTO_ARENA struct arena a = {0};
 			if (unreached && fetch_hosts_lose(&w->shared->hosts, t->url, start))
-				log_warn(&w->log, "'%s' cannot be reached and is not asked again",
+				log_warn(w->run->log, "'%s' cannot be reached and is not asked again",
 					 fetch_hosts_name(t->url, &a));
 			return TRANSFER_NEXT;
 		}
 		unsigned ms = pause_ms(w->shared->o, t->sha256, failures++);
 		if (ms < retry_after * 1000)
 			ms = retry_after * 1000;
-		log_verbose(&w->log, "fetch: '%s' again in %.1f s: %s", name, ms / 1000.0, e->msg);
-		if (wait_ms(&w->run, ms, e) < 0)
+		log_verbose(w->run->log, "fetch: '%s' again in %.1f s: %s", name, ms / 1000.0, e->msg);
+		if (wait_ms(w->run, ms, e) < 0)
 			return TRANSFER_STOP;
 	}
 }
@@ -463,10 +464,7 @@ static enum transfer_outcome from_folder(const struct transfer *t, const struct 
 	return TRANSFER_STOP;
 }
 
-enum place_kind { PLACE_HTTP, PLACE_WHEEL, PLACE_DEB, PLACE_FILE, PLACE_FOLDER, PLACES };
-
-/* The kind of a place and what follows its prefix; PLACES for none. */
-static enum place_kind place_kind(const char *place, const char **ret_rest)
+enum place_kind fetch_place_kind(const char *place, const char **ret_rest)
 {
 	static const struct {
 		const char *prefix;
@@ -500,9 +498,9 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 			     .slow_seconds = o->slow_seconds,
 			     .slow_rate = FETCH_SLOW_RATE,
 			     .client = w->client,
-			     .run = &w->run,
+			     .run = w->run,
 			     .progress = &w->shared->amount};
-	enum place_kind kind = place_kind(place, &t.url);
+	enum place_kind kind = fetch_place_kind(place, &t.url);
 	*skipped |= o->offline && kind < PLACE_FILE;
 	if (o->offline && kind < PLACE_DEB)
 		return TRANSFER_NEXT;
@@ -558,10 +556,10 @@ static int try_places(struct fetch_worker *w, const struct fetch_source *s, cons
 		}
 		AUTO_ARENA struct arena a = {0};
 		if (v->wrong)
-			log_warn(&w->log, "'%s' came from '%s' after other places failed: %s", s->name,
+			log_warn(w->run->log, "'%s' came from '%s' after other places failed: %s", s->name,
 				 transfer_shown_url(&a, places->items[i]), buf_cstr(&v->reasons));
 		else if (v->reasons.len)
-			log_verbose(&w->log, "fetch: '%s': %s", s->name, buf_cstr(&v->reasons));
+			log_verbose(w->run->log, "fetch: '%s': %s", s->name, buf_cstr(&v->reasons));
 		return 0;
 	}
 	const char *reasons = buf_cstr(&v->reasons);

@@ -1,5 +1,6 @@
 /* One source from its places, in order, until one gives the pinned bytes. */
 #pragma once
+#include <curl/curl.h>
 #include <stdatomic.h>
 
 #include "cache/store.h"
@@ -31,10 +32,15 @@ enum transfer_outcome {
 	TRANSFER_STOP,  /* this machine's fault or the user's wish: disk full, interrupted */
 };
 
-/* Bytes of all transfers, for other threads to read. */
+/* All transfers together. */
 struct transfer_progress {
 	_Atomic uint64_t received;
 	_Atomic uint64_t expected; /* as far as servers announced sizes */
+	/* for a status line, which each transfer keeps up to date; NULL: none */
+	struct log *log;
+	size_t files;
+	_Atomic unsigned done, failed; /* of them: have their file, ended without */
+	double start;
 };
 
 /* Open connections, for one thread: a server is asked for its next file over the same one. */
@@ -73,6 +79,8 @@ enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e) MUS
 /* transfer_check: checks a file that came by other means: TRANSFER_DONE, TRANSFER_WRONG (deleted)
  * or TRANSFER_STOP. */
 enum transfer_outcome transfer_check(const struct transfer *t, struct err *e) MUST_CHECK;
+/* transfer_options: what every request has. `message` gets curl's words of a failure. */
+void transfer_options(CURL *c, const char *url, char message[CURL_ERROR_SIZE]);
 /* transfer_authorities: the file of certificates to check servers by: $SSL_CERT_FILE,
  * $CURL_CA_BUNDLE, else the first of the places where systems keep it; NULL: libcurl's own. */
 const char *transfer_authorities(void);
@@ -99,15 +107,13 @@ struct fetch_archive {
 /* What all sources of one fetch_all share. */
 struct fetch_shared {
 	struct store *store;
-	pthread_mutex_t mutex;          /* protects stage_dir and arena */
-	pthread_mutex_t index_mutex;    /* protects index, index_known, archives and index_arena */
 	const struct fetch_options *o;  /* defaults filled in */
+	pthread_mutex_t mutex;          /* protects what is below, up to the hosts */
 	const char *stage_dir;          /* what pip downloaded; NULL before */
 	const char *index;              /* the named Python index; NULL: none */
 	bool index_known;               /* it was looked for */
-	struct arena arena;             /* for stage_dir */
 	struct fetch_archive *archives; /* those asked for so far */
-	struct arena index_arena;       /* for index and archives */
+	struct arena arena;
 	struct fetch_hosts hosts;
 	struct transfer_progress amount; /* moved so far */
 };
@@ -121,9 +127,8 @@ int fetch_index(struct fetch_shared *f, const struct run *run, const char **ret,
 /* One thread of it. */
 struct fetch_worker {
 	struct fetch_shared *shared;
-	struct log log; /* into a pipe that the caller's thread drains */
-	struct run run;
-	struct transfer_client *client; /* its connections */
+	const struct run *run;
+	struct transfer_client *client; /* its connections; NULL: one for each transfer */
 };
 
 /* fetch_http: transfer_http, again after a pause where that may help. `name` is for messages. A
@@ -134,7 +139,10 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
  * certainly no such file, as the archive and its snapshots say. */
 enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t, const char *name, bool *ret_absent,
 				struct err *e) MUST_CHECK;
-/* fetch_file_url: the path of a file: URL, NULL if it names none on this machine.
+/* fetch_place_kind: the kind of a place and what follows its prefix; PLACES for none. */
+enum place_kind { PLACE_HTTP, PLACE_WHEEL, PLACE_DEB, PLACE_FILE, PLACE_FOLDER, PLACES };
+enum place_kind fetch_place_kind(const char *place, const char **ret_rest);
+/* fetch_file_url: the path of a file: URL, NULL if it names none on this machine; a path itself.
  * fetch_mirror_places: adds those of a source at a mirror: a URL, or a directory, which may be
  * relative. */
 const char *fetch_file_url(struct arena *a, const char *url);
@@ -147,14 +155,8 @@ int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const cha
 
 /* A store behind a web server: plain files, found by their names. */
 
-struct fetch_store;
-
-/* fetch_store_new: `url` (http or https) is the directory that holds the other store's `objects`;
- * no request is made yet. ERR_USAGE for any other URL. */
-int fetch_store_new(const char *url, struct fetch_store **ret, struct err *e) MUST_CHECK;
-/* fetch_store_free: NULL is fine. */
-void fetch_store_free(struct fetch_store *f);
-/* fetch_store_remote: for store_set_remote. Time limits: 5 seconds to connect, 10 without a byte,
- * 64 KiB a second on average. 401, 403, 404 and 410 mean absent; anything but the wanted bytes is
- * bad. */
-struct store_remote fetch_store_remote(struct fetch_store *f);
+/* fetch_store_set: has the store ask such a one; `url` (http or https) is the directory that holds
+ * the other's `objects`, ERR_USAGE for any other. No request is made yet. Time limits: 5 seconds to
+ * connect, 10 without a byte, 64 KiB a second on average. 401, 403, 404 and 410 mean absent;
+ * anything but the wanted bytes is bad. */
+int fetch_store_set(struct store *s, const char *url, struct err *e) MUST_CHECK;

@@ -1,5 +1,3 @@
-#include <curl/curl.h>
-
 #include "step/fetch/fetch_place.h"
 
 struct request {
@@ -46,25 +44,16 @@ static size_t begin(struct probe *p, const char *url, bool any)
 		if (strcmp(p->requests[i]->url, url) == 0)
 			return i;
 	struct request *r = arena_alloc(p->a, sizeof(*r));
-	const char *authorities = transfer_authorities();
 	*r = (struct request){.url = url, .any = any, .easy = curl_easy_init(), .why = "no answer in time"};
 	if (!r->easy)
 		abort();
-	curl_easy_setopt(r->easy, CURLOPT_URL, url);
+	transfer_options(r->easy, url, r->message);
 	curl_easy_setopt(r->easy, CURLOPT_PRIVATE, r);
-	curl_easy_setopt(r->easy, CURLOPT_ERRORBUFFER, r->message);
-	curl_easy_setopt(r->easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(r->easy, CURLOPT_USERAGENT, "ptbuild/" PTBUILD_VERSION);
-	curl_easy_setopt(r->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(r->easy, CURLOPT_FOLLOWLOCATION, 1L);
-	curl_easy_setopt(r->easy, CURLOPT_MAXREDIRS, 10L);
 	curl_easy_setopt(r->easy, CURLOPT_RANGE, "0-0");
 	curl_easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, (long)FETCH_PROBE_MS);
 	/* A resolver that says nothing is not waited for: its thread ends later. */
 	curl_easy_setopt(r->easy, CURLOPT_QUICK_EXIT, 1L);
-	if (authorities)
-		curl_easy_setopt(r->easy, CURLOPT_CAINFO, authorities);
 	curl_multi_add_handle(p->multi, r->easy);
 	p->requests = arena_room(p->a, p->requests, p->count, &p->cap, 16, sizeof(struct request *));
 	p->requests[p->count] = r;
@@ -75,7 +64,8 @@ static size_t begin(struct probe *p, const char *url, bool any)
 static void add(struct places *l, const char *place, bool any)
 {
 	struct arena *a = l->p->a;
-	if (strncmp(place, "http://", 7) == 0 || strncmp(place, "https://", 8) == 0) {
+	const char *rest;
+	if (fetch_place_kind(place, &rest) == PLACE_HTTP) {
 		if (l->p->o->offline) {
 			strlist_ref(&l->said, a, "--offline forbids it");
 			return;
@@ -84,9 +74,7 @@ static void add(struct places *l, const char *place, bool any)
 		l->requests[l->count++] = begin(l->p, place, any);
 		return;
 	}
-	const char *path = strncmp(place, "file://", 7) == 0   ? fetch_file_url(a, place)
-			   : strncmp(place, "folder:", 7) == 0 ? place + 7
-							       : place;
+	const char *path = strncmp(rest, "file://", 7) == 0 ? fetch_file_url(a, rest) : rest;
 	if (path && access(path, R_OK) == 0)
 		l->reached = true;
 	else
@@ -145,15 +133,16 @@ static int add_source(struct places *l, const struct fetch_source *s, struct err
 	}
 	for (size_t i = 0; i < s->urls.count && !l->reached; i++) {
 		const char *place = s->urls.items[i];
+		const char *rest;
+		const enum place_kind kind = fetch_place_kind(place, &rest);
 		struct err why = {0};
 		int rc = 0;
-		if (l->p->o->offline && *place != '/' && strncmp(place, "file://", 7) != 0 &&
-		    strncmp(place, "folder:", 7) != 0)
+		if (l->p->o->offline && kind < PLACE_FILE)
 			err_set(&why, ERR_NETWORK, "--offline forbids it"), rc = l->said.count ? 0 : -1;
-		else if (strncmp(place, "deb:", 4) == 0)
-			rc = add_deb(l, place + 4, &why);
-		else if (strncmp(place, "wheel:", 6) == 0)
-			rc = add_wheel(l, place + 6, &why);
+		else if (kind == PLACE_DEB)
+			rc = add_deb(l, rest, &why);
+		else if (kind == PLACE_WHEEL)
+			rc = add_wheel(l, rest, &why);
 		else
 			add(l, place, false);
 		if (why.kind == ERR_INTERRUPTED) {
@@ -207,7 +196,7 @@ int fetch_probe(const struct fetch_source *sources, size_t count, const struct f
 			  .run = run,
 			  .a = a,
 			  .multi = curl_multi_init(),
-			  .shared = {.o = &quick, .index_mutex = PTHREAD_MUTEX_INITIALIZER}};
+			  .shared = {.o = &quick, .mutex = PTHREAD_MUTEX_INITIALIZER}};
 	struct places *all = arena_array(a, count + 1, sizeof(*all));
 	int rc = 0;
 	quick.any_site = true;
@@ -234,6 +223,6 @@ int fetch_probe(const struct fetch_source *sources, size_t count, const struct f
 		curl_easy_cleanup(p.requests[i]->easy);
 	}
 	curl_multi_cleanup(p.multi);
-	arena_release(&p.shared.index_arena);
+	arena_release(&p.shared.arena);
 	return rc;
 }

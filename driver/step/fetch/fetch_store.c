@@ -1,59 +1,21 @@
 #include "step/fetch/fetch_place.h"
 
-#include <curl/curl.h>
 #include <strings.h>
 
 enum { CONNECT_SECONDS = 5, STALL_SECONDS = 10, SLOW_SECONDS = 60, SLOW_RATE = 65536 };
-
-struct fetch_store {
-	struct arena arena;
-	const char *url; /* without a slash at its end */
-};
-
-int fetch_store_new(const char *url, struct fetch_store **ret, struct err *e)
-{
-	bool known = strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
-	CURLU *parsed = known ? curl_url() : NULL;
-	bool good = parsed && curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK;
-	curl_url_cleanup(parsed);
-	if (!good || strchr(url, '?') || strchr(url, '#')) {
-		AUTO_ARENA struct arena a = {0};
-		err_set(e, ERR_USAGE, "not an http or https URL: --store-url '%s'", transfer_shown_url(&a, url));
-		return err_hint(e, "give the URL of the directory that holds the other store's 'objects'; for a "
-				   "directory of this machine use --lower-store");
-	}
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		return err_set(e, ERR_SYSTEM, "cannot start libcurl");
-	struct fetch_store *f = calloc(1, sizeof(*f));
-	if (!f)
-		abort();
-	f->url = path_join(&f->arena, url, "");
-	*ret = f;
-	return 0;
-}
-
-void fetch_store_free(struct fetch_store *f)
-{
-	if (!f)
-		return;
-	arena_release(&f->arena);
-	free(f);
-	curl_global_cleanup();
-}
 
 static bool is_absent(long status)
 {
 	return status == 401 || status == 403 || status == 404 || status == 410;
 }
 
-static int get(void *user, const struct store_want *w, const struct run *run, enum store_got *ret, struct err *e)
+static int get(const char *url, const struct store_want *w, const struct run *run, enum store_got *ret, struct err *e)
 {
-	const struct fetch_store *f = user;
 	AUTO_ARENA struct arena a = {0};
 	struct transfer_progress progress = {0};
 	unsigned ignored = 0;
 	long status = 0;
-	const struct transfer t = {.url = arena_printf(&a, "%s/%s", f->url, transfer_escaped(w->path, &a)),
+	const struct transfer t = {.url = path_join(&a, url, transfer_escaped(w->path, &a)),
 				   .path = w->to,
 				   .sha256 = w->sha256,
 				   .max_bytes = w->max_bytes ? w->max_bytes : 1,
@@ -77,7 +39,18 @@ static int get(void *user, const struct store_want *w, const struct run *run, en
 	return 0;
 }
 
-struct store_remote fetch_store_remote(struct fetch_store *f)
+int fetch_store_set(struct store *s, const char *url, struct err *e)
 {
-	return (struct store_remote){.get = get, .user = f};
+	AUTO_ARENA struct arena a = {0};
+	bool known = strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
+	CURLU *parsed = known ? curl_url() : NULL;
+	bool good = parsed && curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK;
+	curl_url_cleanup(parsed);
+	if (!good || strchr(url, '?') || strchr(url, '#')) {
+		err_set(e, ERR_USAGE, "not an http or https URL: --store-url '%s'", transfer_shown_url(&a, url));
+		return err_hint(e, "give the URL of the directory that holds the other store's 'objects'; for a "
+				   "directory of this machine use --lower-store");
+	}
+	store_set_remote(s, get, url);
+	return 0;
 }

@@ -1,6 +1,5 @@
 #include "step/fetch/fetch_place.h"
 
-#include <curl/curl.h>
 #include <strings.h>
 
 #include "base/sys/digest.h"
@@ -304,19 +303,26 @@ const char *transfer_authorities(void)
 	return NULL;
 }
 
-static void set_options(struct attempt *at)
+void transfer_options(CURL *c, const char *url, char message[CURL_ERROR_SIZE])
 {
-	CURL *c = at->easy;
-	const char *url = at->t->url;
 	bool secure = strncasecmp(url, "https:", 6) == 0;
+	const char *authorities = transfer_authorities();
 	curl_easy_setopt(c, CURLOPT_URL, url);
-	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, at->message);
+	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, message);
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_USERAGENT, "ptbuild/" PTBUILD_VERSION);
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
 	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
 	curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
+	if (authorities)
+		curl_easy_setopt(c, CURLOPT_CAINFO, authorities);
+}
+
+static void set_options(struct attempt *at)
+{
+	CURL *c = at->easy;
+	transfer_options(c, at->t->url, at->message);
 	curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L);
 	curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L);
 	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT,
@@ -334,14 +340,26 @@ static void set_options(struct attempt *at)
 		at->headers = curl_slist_append(NULL, line);
 		curl_easy_setopt(c, CURLOPT_HTTPHEADER, at->headers);
 	}
-	const char *authorities = transfer_authorities();
-	if (authorities)
-		curl_easy_setopt(c, CURLOPT_CAINFO, authorities);
 	if (at->start > 0) {
 		char range[32];
 		snprintf(range, sizeof(range), "%llu-", (unsigned long long)at->start);
 		curl_easy_setopt(c, CURLOPT_RANGE, range);
 	}
+}
+
+static void show(const struct transfer_progress *p)
+{
+	const double mib = 1024 * 1024, seconds = log_seconds() - p->start;
+	const double received = (double)atomic_load(&p->received) / mib,
+		     expected = (double)atomic_load(&p->expected) / mib;
+	const unsigned failed = atomic_load(&p->failed);
+	char failures[32] = "";
+	if (!p->log)
+		return;
+	if (failed)
+		snprintf(failures, sizeof(failures), ", %u failed", failed);
+	log_status(p->log, "fetch: %u/%zu files%s, %.0f/%.0f MiB, %.0f MiB/s", atomic_load(&p->done), p->files,
+		   failures, received, expected > received ? expected : received, seconds > 0 ? received / seconds : 0);
 }
 
 /* Runs the transfer until it ends, is cancelled or stalls. curl's own low-speed limit averages over seconds, and its
@@ -360,6 +378,7 @@ static CURLcode drive(struct attempt *at, CURLM *multi)
 			break;
 		if (curl_multi_poll(multi, &extra, run->cancel_fd >= 0 ? 1 : 0, POLL_MS, NULL) != CURLM_OK)
 			return CURLE_FAILED_INIT;
+		show(at->t->progress);
 		if (run_cancelled(run)) {
 			at->stop = STOP_CANCEL;
 			return CURLE_ABORTED_BY_CALLBACK;

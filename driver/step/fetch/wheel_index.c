@@ -1,4 +1,3 @@
-#include <curl/curl.h>
 #include <strings.h>
 
 #include "base/sys/digest.h"

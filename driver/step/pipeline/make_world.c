@@ -280,7 +280,7 @@ static int find_and_hold(const struct world_request *q, const char *key, const s
 {
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	if (store_world_hold(q->store, key, run, &lock, e) < 0 ||
-	    store_world_use(q->store, key, !q->look, a, ret, e) < 0)
+	    store_world_find(q->store, key, q->look ? STORE_LOOK_DIRS : STORE_LOOK_WHOLE, a, ret, e) < 0)
 		return -1;
 	if (*ret) {
 		*hold = lock;
@@ -330,7 +330,7 @@ static int make_once(const struct world_request *q, const struct world_files *fi
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
 	if (store_lock(q->store, STORE_WORLD, files->world->key, run, &lock, e) < 0 ||
-	    store_world_use(q->store, files->world->key, true, a, &dir, e) < 0)
+	    store_world_find(q->store, files->world->key, STORE_LOOK_WHOLE, a, &dir, e) < 0)
 		return -1;
 	if (dir)
 		return 0;

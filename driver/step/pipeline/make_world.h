@@ -14,7 +14,7 @@ struct world_request {
 	bool no_drift;       /* a package that has left the archive is an error */
 	const char *keyring; /* of the archive, for drift; NULL: Debian's of this machine */
 	unsigned jobs;
-	bool look; /* of one that is there the directories alone are looked at (store_world_use) */
+	bool look; /* of one that is there the directories alone are looked at (store_world_find) */
 };
 
 struct world_result {
@@ -39,7 +39,7 @@ uint64_t world_missing(struct store *store, const struct world *w, struct arena 
 /* world_places: of the files that the store (NULL: there is none) lacks one for each archive, index
  * or server that they come from; how many. */
 size_t world_places(struct store *store, const struct world *w, struct arena *a, struct fetch_source **ret);
-/* world_ensure: finds or makes it. A damaged one (store_world_use) is made anew. Two
+/* world_ensure: finds or makes it. A damaged one (store_world_find) is made anew. Two
  * processes make it once; a kill at any moment leaves no half world, and the next store_open
  * removes what it left. Where a lock says a tree digest and the made tree has another:
  * ERR_INTEGRITY. ERR_NETWORK offline when files are missing: the hint is the

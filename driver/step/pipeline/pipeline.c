@@ -76,7 +76,7 @@ static int check_world(const struct pipeline *l, struct err *e)
 		return err_hint(e, "add --lower-store %s, or name the world as --root world:NAME",
 				shell_quoted(other, l->arena));
 	}
-	if (store_world_use(store, key, true, l->arena, &dir, e) < 0)
+	if (store_world_find(store, key, STORE_LOOK_WHOLE, l->arena, &dir, e) < 0)
 		return -1;
 	if (dir)
 		return 0;

@@ -17,7 +17,6 @@ struct world {
 	struct arena arena;
 	struct err err;
 	struct store *store;
-	struct fetch_store *remote;
 	struct httpd *server;
 	struct httpd_page pages[3];
 };
@@ -56,7 +55,6 @@ static int teardown(void **state)
 {
 	struct world *w = *state;
 	store_close(w->store);
-	fetch_store_free(w->remote);
 	httpd_stop(w->server);
 	arena_release(&w->arena);
 	free(w);
@@ -66,9 +64,7 @@ static int teardown(void **state)
 static void start(struct world *w)
 {
 	w->server = httpd_start(w->pages, 2);
-	assert_ok(fetch_store_new(httpd_url(w->server, "/cache/"), &w->remote, &w->err), &w->err);
-	const struct store_remote remote = fetch_store_remote(w->remote);
-	store_set_remote(w->store, &remote);
+	assert_ok(fetch_store_set(w->store, httpd_url(w->server, "/cache/"), &w->err), &w->err);
 }
 
 static const char *pull(struct world *w)
@@ -123,9 +119,7 @@ static void what_is_not_there_is_asked_for_again(void **state)
 		assert_null(pull(w));
 		assert_null(pull(w));
 		assert_int_equal(httpd_hits(w->server, DIR ".manifest.json"), 2);
-		fetch_store_free(w->remote);
 		httpd_stop(w->server);
-		w->remote = NULL;
 		w->server = NULL;
 	}
 }
@@ -166,9 +160,7 @@ static void lists_that_are_none(void **state)
 		start(w);
 		assert_left_alone(w);
 		store_close(w->store);
-		fetch_store_free(w->remote);
 		httpd_stop(w->server);
-		w->remote = NULL;
 		w->server = NULL;
 		assert_ok(store_open(test_path("store"), test_run(), &w->store, &w->err), &w->err);
 	}
@@ -190,9 +182,7 @@ static void servers_that_misbehave(void **state)
 		assert_left_alone(w);
 		p->fault = HTTPD_OK;
 		store_close(w->store);
-		fetch_store_free(w->remote);
 		httpd_stop(w->server);
-		w->remote = NULL;
 		w->server = NULL;
 		assert_ok(store_open(test_path("store"), test_run(), &w->store, &w->err), &w->err);
 	}
@@ -204,18 +194,16 @@ static void addresses_that_are_none(void **state)
 		"", "/dir", "file:///dir", "ftp://host/", "http://", "http://host/?x=1", "https://host/#part"};
 	struct world *w = *state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		assert_err(fetch_store_new(bad[i], &w->remote, &w->err), &w->err, ERR_USAGE, "--store-url");
-	assert_err(fetch_store_new("ftp://user:secret@host/", &w->remote, &w->err), &w->err, ERR_USAGE, "host");
+		assert_err(fetch_store_set(w->store, bad[i], &w->err), &w->err, ERR_USAGE, "--store-url");
+	assert_err(fetch_store_set(w->store, "ftp://user:secret@host/", &w->err), &w->err, ERR_USAGE, "host");
 	assert_not_contains(w->err.msg, "secret");
-	assert_null(w->remote);
+	assert_null(pull(w));
 }
 
 static void a_dead_server_is_no_failure(void **state)
 {
 	struct world *w = *state;
-	assert_ok(fetch_store_new("http://127.0.0.1:1/", &w->remote, &w->err), &w->err);
-	const struct store_remote remote = fetch_store_remote(w->remote);
-	store_set_remote(w->store, &remote);
+	assert_ok(fetch_store_set(w->store, "http://127.0.0.1:1/", &w->err), &w->err);
 	assert_null(pull(w));
 	assert_null(pull(w));
 }

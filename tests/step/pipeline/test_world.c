@@ -160,7 +160,7 @@ static void made_then_found(void **state)
 	assert_int_equal(check_store(dir), 1);
 	assert_ok(store_open(dir, test_run(), &s, &err), &err);
 	assert_ok(world_load(profiles, "toy", "x86_64-linux", &arena, &w, &err), &err);
-	assert_ok(store_world_find(s, w->key, &arena, &found, &err), &err);
+	assert_ok(store_world_find(s, w->key, STORE_LOOK_FACTS, &arena, &found, &err), &err);
 	assert_string_equal(found, r.dir);
 	unsigned unknown;
 	struct strlist archives = {0};
@@ -180,7 +180,7 @@ static void made_then_found(void **state)
 	lock_release(&r.use);
 	lock_release(&again.use);
 	assert_ok(store_gc(s, &q, test_run(), &arena, &g, &err), &err);
-	assert_ok(store_world_find(s, w->key, &arena, &found, &err), &err);
+	assert_ok(store_world_find(s, w->key, STORE_LOOK_FACTS, &arena, &found, &err), &err);
 	assert_null(found);
 	store_close(s);
 }
