@@ -99,9 +99,9 @@ static void describe(const struct plan_context *c, struct plan *p)
 static void keep_sources(const struct tables *t, const struct settings *s, struct plan *p, struct arena *a)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		const char *text = tables_source(t, s->items[i].file);
-		if (*text && !kvlist_get(&p->fact_sources, s->items[i].file))
-			kvlist_set(&p->fact_sources, a, s->items[i].file, text);
+		const char *file = s->items[i].file, *text;
+		if (!kvlist_get(&p->fact_sources, file) && *(text = tables_source(t, file)))
+			kvlist_set(&p->fact_sources, a, file, text);
 	}
 }
 

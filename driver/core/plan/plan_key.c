@@ -117,14 +117,14 @@ static int put_blas(struct text *t, const struct plan_context *c, const struct p
 	return 0;
 }
 
-/* Of a file that many plans have in common. */
-static int digest_of(const struct plan_context *c, const char *path, const char **ret, struct err *e)
+/* Of a file that many plans have in common; "none" where there is none and need not be. */
+static int digest_of(const struct plan_context *c, const char *path, bool needed, const char **ret, struct err *e)
 {
 	struct plan_digests *kept = c->request->digests;
-	char hex[DIGEST_HEX_LEN + 1];
+	char hex[DIGEST_HEX_LEN + 1] = "none";
 	if (kept && (*ret = kvlist_get(&kept->files, path)))
 		return 0;
-	if (digest_file(path, hex, e) < 0)
+	if ((needed || fs_exists(TRUSTED, path)) && digest_file(path, hex, e) < 0)
 		return -1;
 	if (kept)
 		kvlist_set(&kept->files, kept->arena, path, hex);
@@ -139,8 +139,8 @@ static int put_requirements(struct text *t, const struct plan_context *c, struct
 		put(t, "requirements", "the root's");
 		return 0;
 	}
-	const char *digest;
-	if (digest_of(c, path_join(t->a, path_join(t->a, c->tables->dir, "requirements"), name), &digest, e) < 0) {
+	const char *dir = path_join(t->a, c->tables->dir, "requirements"), *digest;
+	if (digest_of(c, path_join(t->a, dir, name), true, &digest, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return err_wrap(e, "locked requirements of release '%s'", c->release->name);
 	}
@@ -209,10 +209,9 @@ static int put_rules(struct text *t, const struct plan_context *c, const struct 
 		put(t, "blas info", p->blas_row->info);
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
 		const char *path = path_join(t->a, path_join(t->a, tables->dir, "checks"), checks[i]);
-		const bool there = fs_exists(TRUSTED, path);
-		if (there && digest_of(c, path, &digest, e) < 0)
+		if (digest_of(c, path, false, &digest, e) < 0)
 			return -1;
-		put(t, checks[i], there ? digest : "none");
+		put(t, checks[i], digest);
 	}
 	if (!c->toolkit)
 		return 0;
