@@ -24,22 +24,28 @@ static int find_tree(struct cmd_context *c, const char *word, const struct build
 {
 	const struct tables *tables;
 	struct variant v;
+	struct strlist kept = {0};
+	const char *name = word;
 	*ret = text_search(word, trees, count, sizeof(*trees));
 	if (*ret)
 		return 0;
-	if (cmd_tables(c, &tables, e) < 0 || variant_parse(tables, word, c->arena, &v, e) < 0)
+	if (cmd_tables(c, &tables, e) < 0)
 		return -1;
-	const char *name = variant_name(&v, c->arena);
-	bool open = v.profile.gpu == GPU_CUDA && !v.cuda;
-	*ret = open ? tree_of_open(tables, trees, count, &v, c->arena)
-		    : text_search(name, trees, count, sizeof(*trees));
+	if (variant_parse(tables, word, c->arena, &v, ERR_IGNORED) == 0) {
+		name = variant_name(&v, c->arena);
+		*ret = v.profile.gpu == GPU_CUDA && !v.cuda ? tree_of_open(tables, trees, count, &v, c->arena)
+							    : text_search(name, trees, count, sizeof(*trees));
+	}
 	if (*ret)
 		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (!strlist_contains(&kept, trees[i].variant))
+			strlist_ref(&kept, c->arena, trees[i].variant);
 	err_set(e, ERR_CONFIG, "no build tree of '%s' was kept", name);
 	return err_hint(e,
-			"a failed or stopped build leaves one; 'ptbuild build %s --keep' does where the store does not "
-			"have the wheel yet",
-			name);
+			"%s%s; a failed or stopped build leaves one; 'ptbuild build ... --keep' does where the store "
+			"does not have the wheel yet",
+			kept.count ? "there are those of " : "there is none", strlist_join(&kept, c->arena, ", "));
 }
 
 static int run_shell(struct cmd_context *c, const struct strlist *args, struct err *e)

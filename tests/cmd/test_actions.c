@@ -382,6 +382,8 @@ static void shell_finds_the_tree_of_a_variant_with_an_open_toolkit(void **state)
 	ptbuild("shell -v python311Packages.pytorch-sm80-avx2");
 	assert_contains(err_text(), "/build/" KEY_2);
 	expect("shell python312Packages.pytorch-sm90-avx2", 3, "no build tree of");
+	/* An extension's name is no variant of the tables. */
+	expect("shell tiny-python313-cpu-avx2", 3, "no build tree of 'tiny-python313-cpu-avx2' was kept");
 	assert_contains(err_text(), "where the store does not have the wheel yet");
 	expect("shell pytorch-python311-cuda12_6-sm90-avx2", 3, "no build tree of");
 }
