@@ -180,7 +180,8 @@ int official_find(const struct official *o, const char *dist, const char *python
 
 const char *official_cuda(const struct wheel_headers *metadata, const char *platform, struct arena *a)
 {
-	static const char *const runtimes[] = {"nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime", "cuda-toolkit"};
+	static const char *const runtimes[] = {"nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime-cu11",
+					       "nvidia-cuda-runtime", "cuda-toolkit"};
 	struct strlist requires = {0};
 	wheel_headers_all(metadata, "Requires-Dist", a, &requires);
 	for (size_t i = 0; i < requires.count; i++) {

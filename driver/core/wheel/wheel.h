@@ -57,10 +57,12 @@ struct wheel_record_row {
 };
 
 /* wheel_record_parse: strict CSV of three fields, no digest weaker than sha256; ERR_INTEGRITY names
- * the line.
+ * the line. wheel_zip_record: of a wheel as it is, by its dist-info.
  * wheel_record_line: one row with its newline, quoted where needed. */
 int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret,
 		       size_t *ret_count, struct err *e) MUST_CHECK;
+int wheel_zip_record(const struct zip_reader *z, const char *info, struct arena *a, struct wheel_record_row **ret,
+		     size_t *ret_count, struct err *e) MUST_CHECK;
 void wheel_record_line(struct buf *out, const char *path, const char *digest, int64_t size);
 
 struct wheel_header {
@@ -77,9 +79,12 @@ struct wheel_headers {
 	const char *eol;       /* "\n" or "\r\n", as in the first line */
 };
 /* wheel_headers_parse: values are trimmed, folded ones keep their line ends; ERR_INTEGRITY names
- * the line. What is not changed is written back byte for byte. */
+ * the line. What is not changed is written back byte for byte. wheel_zip_headers: of a file in the
+ * dist-info of a wheel as it is. */
 int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret,
 			struct err *e) MUST_CHECK;
+int wheel_zip_headers(const struct zip_reader *z, const char *info, const char *name, struct arena *a,
+		      struct wheel_headers *ret, struct err *e) MUST_CHECK;
 /* Names are compared without case. wheel_headers_get: the first value, or NULL; wheel_headers_all:
  * adds all values to `ret`. */
 const char *wheel_headers_get(const struct wheel_headers *h, const char *name);
@@ -90,7 +95,7 @@ void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *nam
 void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
 /* wheel_headers_remove: those whose value begins with `value_prefix` ("": all). */
 void wheel_headers_remove(struct wheel_headers *h, const char *name, const char *value_prefix);
-void wheel_headers_write(const struct wheel_headers *h, struct buf *out);
+char *wheel_headers_text(const struct wheel_headers *h, struct arena *a);
 
 struct wheel_listed {
 	const char *name;   /* of the file */

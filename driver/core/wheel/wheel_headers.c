@@ -71,6 +71,20 @@ int wheel_headers_parse(const char *text, size_t len, const char *what, struct a
 	return 0;
 }
 
+int wheel_zip_headers(const struct zip_reader *z, const char *info, const char *name, struct arena *a,
+		      struct wheel_headers *ret, struct err *e)
+{
+	enum { HEADERS_MAX = 16 << 20 };
+	struct buf AUTO_BUF text = {0};
+	const char *path = path_join(a, info, name);
+	const struct zip_entry *en = zip_find(z, path);
+	if (!en)
+		return err_set(e, ERR_INTEGRITY, "it has no '%s'", path);
+	if (zip_read(z, en, HEADERS_MAX, &text, e) < 0)
+		return -1;
+	return wheel_headers_parse(buf_cstr(&text), text.len, path, a, ret, e);
+}
+
 static bool is_named(const struct wheel_headers *h, size_t i, const char *name)
 {
 	return strcasecmp(h->items[i].key, name) == 0;
@@ -133,23 +147,19 @@ void wheel_headers_remove(struct wheel_headers *h, const char *name, const char 
 			remove_at(h, i);
 }
 
-void wheel_headers_write(const struct wheel_headers *h, struct buf *out)
+char *wheel_headers_text(const struct wheel_headers *h, struct arena *a)
 {
-	const char *eol = h->eol ? h->eol : "\n";
+	struct buf AUTO_BUF out = {0};
 	for (size_t i = 0; i < h->count; i++) {
 		/* The last line of a file may lack its end. */
-		if (i > 0 && out->len && out->data[out->len - 1] != '\n')
-			buf_addstr(out, eol);
+		if (out.len && out.data[out.len - 1] != '\n')
+			buf_addstr(&out, h->eol);
 		if (h->items[i].raw)
-			buf_addstr(out, h->items[i].raw);
+			buf_addstr(&out, h->items[i].raw);
 		else
-			buf_printf(out, "%s: %s%s", h->items[i].key, h->items[i].value, eol);
+			buf_printf(&out, "%s: %s%s", h->items[i].key, h->items[i].value, h->eol);
 	}
-	bool body = h->body && *h->body;
-	if ((h->separator && *h->separator) || body)
-		buf_addstr(out, h->separator && *h->separator ? h->separator : eol);
-	if (body)
-		buf_addstr(out, h->body);
+	return arena_printf(a, "%s%s%s", buf_cstr(&out), h->separator, h->body);
 }
 
 char *wheel_requires_name(const char *requirement, struct arena *a)

@@ -117,6 +117,20 @@ int wheel_record_parse(const char *text, size_t len, const char *what, struct ar
 	return 0;
 }
 
+int wheel_zip_record(const struct zip_reader *z, const char *info, struct arena *a, struct wheel_record_row **ret,
+		     size_t *ret_count, struct err *e)
+{
+	enum { RECORD_MAX = 256 << 20 };
+	struct buf AUTO_BUF text = {0};
+	const char *path = path_join(a, info, "RECORD");
+	const struct zip_entry *en = zip_find(z, path);
+	if (!en)
+		return err_set(e, ERR_INTEGRITY, "it has no '%s'", path);
+	if (zip_read(z, en, RECORD_MAX, &text, e) < 0)
+		return -1;
+	return wheel_record_parse(buf_cstr(&text), text.len, path, a, ret, ret_count, e);
+}
+
 void wheel_record_line(struct buf *out, const char *path, const char *digest, int64_t size)
 {
 	if (strpbrk(path, ",\"\r\n")) {

@@ -66,16 +66,14 @@ int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, st
 struct zip_chunks *zip_chunks_new(void) __attribute__((returns_nonnull));
 void zip_chunks_free(struct zip_chunks *c);
 void zip_share(struct zip_writer *w, struct zip_chunks *c);
-/* zip_add_file: one regular file, read once; gives its sha256 and size. The mode is 0755 if the
- * owner may execute it, else 0644. */
-int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size,
-		 struct err *e) MUST_CHECK;
 struct zip_mark {
 	uint64_t at; /* offset in the file */
 	/* of the byte there; 0: not shared. Equal ones, counted on, promise equal bytes. */
 	uint64_t origin;
 };
-/* zip_add_parts: the same; the parts between the marks (ascending) are deflated each on its own. */
+/* zip_add_parts: one regular file, read once; gives its sha256 and size. The mode is 0755 if the
+ * owner may execute it, else 0644. The parts between the marks (ascending) are deflated each on its
+ * own. */
 int zip_add_parts(struct zip_writer *w, const char *name, const char *path, const struct zip_mark *marks, size_t count,
 		  uint8_t ret_sha256[32], uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* zip_add_data: an entry of mode 0644. */

@@ -397,12 +397,6 @@ int zip_add_parts(struct zip_writer *w, const char *name, const char *path, cons
 	return 0;
 }
 
-int zip_add_file(struct zip_writer *w, const char *name, const char *path, uint8_t ret_sha256[32], uint64_t *ret_size,
-		 struct err *e)
-{
-	return zip_add_parts(w, name, path, NULL, 0, ret_sha256, ret_size, e);
-}
-
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e)
 {
 	return zip_writer_entry(w, name, len, 0644, e) < 0 ? -1 : add_chunks(w, &(struct source){.data = data}, e);

@@ -6,7 +6,7 @@
 	"Cut by ptbuild for use on one machine. NVIDIA's licence limits changing its files and passing them on.\n"
 
 enum {
-	TEXT_MAX = 256 << 20,
+	TEXT_MAX = 16 << 20,
 	THREADS_MAX = 16,
 	TARGETS_AT_ONCE = 2, /* one is cut while the other is packed */
 };
@@ -44,9 +44,7 @@ struct making { /* the wheel of a target */
 	struct arena *a;
 	struct wheel_name name;
 	const char *dist_info, *metadata, *wheel, *key;
-	struct zip_writer *zip;
-	struct buf record;
-	struct pack_result result;
+	struct pack_out out;
 	struct fatbin_file_cut *files;
 	size_t files_count;
 	size_t *runs; /* fat binaries for each GPU */
@@ -65,76 +63,30 @@ static char *toolkit_label(const char *version, struct arena *a)
 	return arena_printf(a, "cu%s", strlist_join(&digits, a, ""));
 }
 
-/* The number behind `mark` and at most `skip` of what is not one: "12.8" of "cuda: Optional[str] = '12.8'". */
-static const char *number_behind(const char *text, const char *mark, const char *before, struct arena *a)
-{
-	for (const char *at = text; (at = strstr(at, mark)); at++) {
-		const char *p = at + strlen(mark);
-		p += strspn(p, before);
-		size_t n = strspn(p, "0123456789.");
-		if (n && isdigit((unsigned char)*p))
-			return arena_strndup(a, p, n);
-	}
-	return NULL;
-}
-
-static int missing(const struct slimming *s, const char *what, struct err *e)
-{
-	return err_set(e, ERR_INTEGRITY, "'%s' is not a whole wheel: it has no '%s'", s->q->wheel, what);
-}
-
-/* A member of the wheel that is cut, appended to `out`. */
-static int slim_read(const struct slimming *s, const char *name, struct buf *out, struct err *e)
-{
-	const struct zip_entry *en = zip_find(s->zip, name);
-	return en ? zip_read(s->zip, en, TEXT_MAX, out, e) : missing(s, name, e);
-}
-
 /* What a package says of its CUDA: version.py of torch ("cuda: Optional[str] = '12.8'"), of its companions
  * ("__version__ = '0.24.1+cu128'"), or a requirement. "" if nothing does. */
 static int find_toolkit(const struct slimming *s, const struct wheel_headers *metadata, struct arena *a,
 			const char **ret, struct err *e)
 {
-	static const char *const runtimes[] = {"nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime-cu11",
-					       "nvidia-cuda-runtime", "cuda-toolkit"};
+	static const char mark[] = "\ncuda";
 	AUTO_BUF struct buf text = {0};
-	const char *file = arena_printf(a, "%s/version.py", s->name.dist), *found = NULL;
-	struct strlist requires = {0};
+	const struct zip_entry *en = zip_find(s->zip, arena_printf(a, "%s/version.py", s->name.dist));
 	*ret = s->q->cuda ? toolkit_label(s->q->cuda, a) : "";
-	if (**ret)
-		return 0;
-	if (zip_find(s->zip, file)) {
-		if (slim_read(s, file, &text, e) < 0)
-			return -1;
-		found = number_behind(buf_cstr(&text), "\ncuda", ": =Optional[str]'\"", a);
-		const char *label = found ? NULL : strstr(buf_cstr(&text), "+cu");
-		if (label && isdigit((unsigned char)label[3]))
-			*ret = arena_strndup(a, label + 1, 2 + strspn(label + 3, "0123456789"));
+	if (!**ret && en && zip_read(s->zip, en, TEXT_MAX, &text, e) < 0)
+		return -1;
+	for (const char *at = buf_cstr(&text); !**ret && (at = strstr(at, mark)); at++) {
+		const char *number = at + strlen(mark) + strspn(at + strlen(mark), ": =Optional[str]'\"");
+		if (isdigit((unsigned char)*number))
+			*ret = toolkit_label(arena_strndup(a, number, strspn(number, "0123456789.")), a);
 	}
-	wheel_headers_all(metadata, "Requires-Dist", a, &requires);
-	for (size_t i = 0; !found && !**ret && i < requires.count; i++)
-		for (size_t k = 0; !found && k < ARRAY_LEN(runtimes); k++)
-			if (strncmp(requires.items[i], runtimes[k], strlen(runtimes[k])) == 0 &&
-			    strchr(" =[(", requires.items[i][strlen(runtimes[k])]))
-				found = number_behind(requires.items[i], "==", " ", a);
-	if (found)
-		*ret = toolkit_label(found, a);
+	const char *label = strstr(buf_cstr(&text), "+cu");
+	if (!**ret && label && isdigit((unsigned char)label[3]))
+		*ret = arena_strndup(a, label + 1, 2 + strspn(label + 3, "0123456789"));
+	const char *machine = official_machine(s->name.platform) == 1 ? "aarch64" : "x86_64";
+	const char *cuda = **ret ? "-" : official_cuda(metadata, machine, a);
+	if (strcmp(cuda, "-") != 0)
+		*ret = toolkit_label(cuda, a);
 	return 0;
-}
-
-static int read_headers(const struct slimming *s, const char *name, struct arena *a, struct wheel_headers *ret,
-			struct err *e)
-{
-	AUTO_BUF struct buf text = {0};
-	const char *path = path_join(a, s->dist_info, name);
-	return slim_read(s, path, &text, e) < 0 ? -1 : wheel_headers_parse(buf_cstr(&text), text.len, path, a, ret, e);
-}
-
-static const char *text_of(const struct wheel_headers *h, struct arena *a)
-{
-	AUTO_BUF struct buf out = {0};
-	wheel_headers_write(h, &out);
-	return arena_strdup(a, buf_cstr(&out));
 }
 
 static json_t *counts(const struct fatbin_count *items, size_t count, struct arena *a)
@@ -174,13 +126,14 @@ static json_t *components(const struct slimming *s, const struct making *m)
 static int slim_beside(const struct slimming *s, const struct making *m, struct err *e)
 {
 	AUTO_JSON json_t *record =
-		json_pack("{s:s, s:s, s:s, s:s, s:i, s:{s:s, s:b}, s:{s:[{s:s, s:s}]}}", "wheel", m->result.file,
-			  "sha256", m->result.sha256, "generator", s->q->generator, "output_key", m->key,
+		json_pack("{s:s, s:s, s:s, s:s, s:i, s:{s:s, s:b}, s:{s:[{s:s, s:s}]}}", "wheel", m->out.result.file,
+			  "sha256", m->out.result.sha256, "generator", s->q->generator, "output_key", m->key,
 			  "metadata_rev", 1, "slim", "gpu", m->target->name, "private", m->private, "inputs", "sources",
 			  "name", path_base(s->q->wheel), "sha256", s->sha256);
-	const char *rev = arena_printf(m->a, "%s.metadata-rev", m->result.path);
-	return fs_write(TRUSTED, rev, "1\n", 2, 0644, e) < 0 ? -1
-							     : provenance_write(record, m->result.path, NULL, m->a, e);
+	const char *rev = arena_printf(m->a, "%s.metadata-rev", m->out.result.path);
+	return fs_write(TRUSTED, rev, "1\n", 2, 0644, e) < 0
+		       ? -1
+		       : provenance_write(record, m->out.result.path, NULL, m->a, e);
 }
 
 /* ---- what is in the wheel ---- */
@@ -260,13 +213,6 @@ static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 
 /* ---- one target ---- */
 
-static void add_row(struct making *m, const char *name, const char *digest, uint64_t size)
-{
-	wheel_record_line(&m->record, name, digest, (int64_t)size);
-	m->result.unpacked_bytes += size;
-	m->result.files++;
-}
-
 static int copy_entry(struct slimming *s, struct making *m, const struct zip_entry *en, struct err *e)
 {
 	const struct wheel_record_row *row;
@@ -275,21 +221,15 @@ static int copy_entry(struct slimming *s, struct making *m, const struct zip_ent
 	const char *name = strncmp(en->name, old, n) == 0
 				   ? arena_printf(m->a, "%s-%s.%s", m->name.dist, m->name.version, en->name + n)
 				   : en->name;
-	if (find_row(s, en, &row, e) < 0 || zip_copy_as(m->zip, s->zip, en, name, e) < 0)
+	if (find_row(s, en, &row, e) < 0 || zip_copy_as(m->out.zip, s->zip, en, name, e) < 0)
 		return -1;
-	add_row(m, name, row->digest, en->size);
+	pack_row(&m->out, name, row->digest, en->size);
 	return 0;
 }
 
 static int add_text(struct making *m, const char *name, const char *text, struct err *e)
 {
-	char digest[DIGEST_RECORD_MAX];
-	digest_record("sha256", text, strlen(text), digest);
-	const char *path = path_join(m->a, m->dist_info, name);
-	if (zip_add_data(m->zip, path, text, strlen(text), e) < 0)
-		return -1;
-	add_row(m, path, digest, strlen(text));
-	return 0;
+	return pack_text(&m->out, path_join(m->a, m->dist_info, name), text, e);
 }
 
 /* Parts of one library that several targets have are known by their place in it. */
@@ -306,9 +246,6 @@ static struct zip_mark *marks_of(const struct slimming *s, const struct making *
 
 static int add_library(struct slimming *s, struct making *m, const struct slim_library *l, struct err *e)
 {
-	uint8_t sha256[DIGEST_LEN];
-	char encoded[sizeof("sha256=") + 43] = "sha256=";
-	uint64_t size;
 	const struct wheel_record_row *row;
 	struct fatbin_file_cut *f = &m->files[m->files_count];
 	const char *to = arena_printf(m->a, "%s/cut-%zu", s->dir, m->target - s->q->targets);
@@ -328,11 +265,7 @@ static int add_library(struct slimming *s, struct making *m, const struct slim_l
 	if (!f->changed)
 		return copy_entry(s, m, l->entry, e);
 	m->private = m->private || is_nvidia(l->entry->name);
-	if (zip_add_parts(m->zip, l->entry->name, to, marks_of(s, m, l, f), f->marks_count, sha256, &size, e) < 0)
-		return -1;
-	digest_base64url(sha256, encoded + strlen(encoded));
-	add_row(m, l->entry->name, encoded, size);
-	return 0;
+	return pack_file(&m->out, l->entry->name, to, marks_of(s, m, l, f), f->marks_count, e);
 }
 
 static int add_payload(struct slimming *s, struct making *m, struct err *e)
@@ -409,31 +342,26 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 		"specVersion", "1.6", "version", 1, "metadata", "timestamp", size_utc((int64_t)s->epoch, m->a), "tools",
 		"components", "type", "application", "name", s->q->generator, "component", "type", "library", "name",
 		s->name.dist, "version", m->name.version, "components", components(s, m));
-	char *text = json_dumps(doc, JSON_INDENT(1));
-	if (!text)
+	AUTO_FREE char *bill = json_dumps(doc, JSON_INDENT(1));
+	if (!bill)
 		abort();
-	AUTO_FREE char *bill = text;
-	if (add_text(m, WHEEL_CUT_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0 ||
-	    (m->private && add_text(m, WHEEL_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
-	    add_text(m, "WHEEL", m->wheel, e) < 0 ||
-	    add_text(m, PACK_MARKER, pack_marker(1, s->q->generator, m->key, m->a), e) < 0)
-		return -1;
-	const char *record = path_join(m->a, m->dist_info, "RECORD");
-	wheel_record_line(&m->record, record, "", -1);
-	m->result.unpacked_bytes += m->record.len;
-	m->result.files++;
-	return zip_add_data(m->zip, record, m->record.data, m->record.len, e);
+	return add_text(m, WHEEL_CUT_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0 ||
+			       (m->private && add_text(m, WHEEL_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
+			       add_text(m, "WHEEL", m->wheel, e) < 0 ||
+			       add_text(m, PACK_MARKER, pack_marker(1, s->q->generator, m->key, m->a), e) < 0
+		       ? -1
+		       : 0;
 }
 
 static int make(struct slimming *s, struct making *m, struct err *e)
 {
-	uint8_t sha256[DIGEST_LEN];
 	m->runs = arena_array(m->a, m->target->wanted.count + 1, sizeof(*m->runs));
 	m->files = arena_array(m->a, s->libraries_count + 1, sizeof(*m->files));
 	/* Name, METADATA, WHEEL and input key. */
 	struct wheel_headers metadata, wheel;
 	const char *plus = strchr(s->name.version, '+'), *toolkit;
-	if (read_headers(s, "METADATA", m->a, &metadata, e) < 0 || read_headers(s, "WHEEL", m->a, &wheel, e) < 0 ||
+	if (wheel_zip_headers(s->zip, s->dist_info, "METADATA", m->a, &metadata, e) < 0 ||
+	    wheel_zip_headers(s->zip, s->dist_info, "WHEEL", m->a, &wheel, e) < 0 ||
 	    find_toolkit(s, &metadata, m->a, &toolkit, e) < 0)
 		return -1;
 	toolkit = plus ? plus + 1 : toolkit;
@@ -444,31 +372,24 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 	wheel_headers_set(&metadata, m->a, "Version", m->name.version);
 	wheel_headers_set(&wheel, m->a, "Generator", s->q->generator);
 	pack_set_build(&wheel, m->a, m->name.build);
-	m->metadata = text_of(&metadata, m->a);
-	m->wheel = text_of(&wheel, m->a);
+	m->metadata = wheel_headers_text(&metadata, m->a);
+	m->wheel = wheel_headers_text(&wheel, m->a);
 	/* What is in the wheel, not how libdeflate packs it: unlike a built wheel it is in no store by this key. */
 	char key[DIGEST_HEX_LEN + 1];
 	const char *text = arena_printf(m->a, SLIM_ID "\n%s\n%s\n%d\n", s->sha256, label, s->q->nvidia);
 	digest_data(text, strlen(text), key);
 	m->key = arena_strdup(m->a, key);
-	(void)pack_begin(&m->name, s->q->out_dir, m->a, &m->result);
-	const char *temp = path_join(m->a, s->dir, m->result.file);
-	if (zip_create(temp, s->epoch, s->threads, PACK_LEVEL, &m->zip, e) < 0)
+	if (pack_open(&m->out, &m->name, s->q->out_dir, s->dir, s->epoch, s->threads, PACK_LEVEL, e) < 0)
 		return -1;
 	if (s->chunks)
-		zip_share(m->zip, s->chunks);
+		zip_share(m->out.zip, s->chunks);
 	int rc = add_payload(s, m, e) < 0 || check_runs(s, m, e) < 0 || check_ptx(s, m, e) < 0 || add_info(s, m, e) < 0
 			 ? -1
 			 : 0;
-	buf_release(&m->record);
-	if (rc < 0) {
-		zip_abort(m->zip);
-		return -1;
-	}
-	if (zip_finish(m->zip, sha256, e) < 0)
+	if (pack_close(&m->out, rc, m->dist_info, NULL, e) < 0)
 		return -1;
 	pthread_mutex_lock(&s->lock); /* it may log */
-	rc = pack_finish(temp, sha256, s->run, &m->result, e) < 0 || slim_beside(s, m, e) < 0 ? -1 : 0;
+	rc = pack_finish(&m->out, s->run, e) < 0 || slim_beside(s, m, e) < 0 ? -1 : 0;
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }
@@ -478,7 +399,7 @@ static int make_one(unsigned thread, size_t i, void *user, struct err *e)
 	struct slimming *s = user;
 	struct arena a = {0};
 	(void)thread;
-	struct making m = {.target = &s->q->targets[i], .a = &a, .private = s->private};
+	struct making m = {.target = &s->q->targets[i], .a = &a, .private = s->private, .out.a = &a};
 	pthread_mutex_lock(&s->lock);
 	log_status(s->run->log, "%s: %s", path_base(s->q->wheel), m.target->name);
 	pthread_mutex_unlock(&s->lock);
@@ -488,7 +409,7 @@ static int make_one(unsigned thread, size_t i, void *user, struct err *e)
 	if (rc < 0 && i < s->failed)
 		s->failed = i;
 	pthread_mutex_unlock(&s->lock);
-	s->results[i].packed = m.result;
+	s->results[i].packed = m.out.result;
 	s->results[i].files = m.files;
 	s->results[i].files_count = m.files_count;
 	return rc;
@@ -513,16 +434,16 @@ static int make_all(struct slimming *s, struct slim_result *ret, struct err *e)
 
 static int open_wheel(struct slimming *s, struct err *e)
 {
-	const char *metadata = path_join(s->a, s->dist_info, "METADATA");
-	const struct zip_entry *en = zip_find(s->zip, metadata);
-	if (!en)
-		return missing(s, metadata, e);
-	s->epoch = zip_epoch(en);
+	static const char *const needed[] = {"METADATA", "WHEEL", "RECORD"};
+	for (size_t i = 0; i < ARRAY_LEN(needed); i++) {
+		const char *path = path_join(s->a, s->dist_info, needed[i]);
+		if (!zip_find(s->zip, path))
+			return err_set(e, ERR_INTEGRITY, "'%s' is not a whole wheel: it has no '%s'", s->q->wheel,
+				       path);
+	}
+	s->epoch = zip_epoch(zip_find(s->zip, path_join(s->a, s->dist_info, "METADATA")));
 	log_status(s->run->log, "%s: reading", path_base(s->q->wheel));
-	AUTO_BUF struct buf text = {0};
-	const char *name = path_join(s->a, s->dist_info, "RECORD");
-	if (slim_read(s, name, &text, e) < 0 ||
-	    wheel_record_parse(buf_cstr(&text), text.len, name, s->a, &s->rows, &s->rows_count, e) < 0)
+	if (wheel_zip_record(s->zip, s->dist_info, s->a, &s->rows, &s->rows_count, e) < 0)
 		return -1;
 	array_sort(s->rows, s->rows_count, sizeof(*s->rows), text_cmp);
 	s->libraries = arena_array(s->a, zip_count(s->zip) + 1, sizeof(*s->libraries));

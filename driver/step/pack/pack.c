@@ -12,9 +12,7 @@ struct packing {
 	const char *dist_info;  /* name below the tree */
 	struct strlist payload; /* files in the order of the archive */
 	struct strlist tail;    /* those of the dist-info, but marker and RECORD */
-	struct zip_writer *zip;
-	struct buf record;
-	uint64_t unpacked;
+	struct pack_out out;
 };
 
 static int rename_in_tree(struct packing *p, const char *from, const char *to, struct err *e)
@@ -46,9 +44,9 @@ static int read_headers(struct packing *p, const char *path, struct wheel_header
 
 static int write_headers(const char *path, const struct wheel_headers *h, struct err *e)
 {
-	struct buf AUTO_BUF b = {0};
-	wheel_headers_write(h, &b);
-	return fs_write(TRUSTED, path, b.data, b.len, 0644, e);
+	AUTO_ARENA struct arena a = {0};
+	const char *text = wheel_headers_text(h, &a);
+	return fs_write(TRUSTED, path, text, strlen(text), 0644, e);
 }
 
 /* Python and ABI tags as the build back end wrote them: "Tag: cp313-cp313-linux_x86_64". */
@@ -165,51 +163,30 @@ static int add_files(struct packing *p, const struct strlist *files, struct err 
 {
 	for (size_t i = 0; i < files->count; i++) {
 		struct arena AUTO_ARENA scratch = {0};
-		uint8_t sha256[DIGEST_LEN];
-		uint64_t size;
 		const char *rel = files->items[i];
 		if (run_check(p->run, e) < 0 ||
-		    zip_add_file(p->zip, rel, path_join(&scratch, p->q->tree, rel), sha256, &size, e) < 0)
+		    pack_file(&p->out, rel, path_join(&scratch, p->q->tree, rel), NULL, 0, e) < 0)
 			return -1;
-		char text[sizeof("sha256=") + 43] = "sha256=";
-		digest_base64url(sha256, text + strlen(text));
-		wheel_record_line(&p->record, rel, text, (int64_t)size);
-		p->unpacked += size;
 	}
 	return 0;
 }
 
-/* RECORD as it lies in the tree and as the very last entry. */
-static int add_record(struct packing *p, struct err *e)
-{
-	const char *rel = path_join(p->a, p->dist_info, "RECORD");
-	wheel_record_line(&p->record, rel, "", -1);
-	p->unpacked += p->record.len;
-	if (fs_write(TRUSTED, path_join(p->a, p->q->tree, rel), p->record.data, p->record.len, 0644, e) < 0)
-		return -1;
-	return zip_add_data(p->zip, rel, p->record.data, p->record.len, e);
-}
-
-static int write_archive(struct packing *p, const char *path, uint8_t ret_sha256[DIGEST_LEN], struct err *e)
+static int write_archive(struct packing *p, struct err *e)
 {
 	const struct pack_request *q = p->q;
 	const char *marker = path_join(p->a, p->dist_info, PACK_MARKER);
 	const char *text = pack_marker(q->metadata_rev, q->generator, q->input_key, p->a);
-	struct strlist last = {0};
-	strlist_ref(&last, p->a, marker);
 	if (fs_walk(TRUSTED, q->tree, collect, p, e) < 0)
 		return -1;
 	strlist_sort(&p->payload);
 	strlist_sort(&p->tail);
 	if (fs_write(TRUSTED, path_join(p->a, q->tree, marker), text, strlen(text), 0644, e) < 0 ||
-	    zip_create(path, q->epoch, q->threads ? q->threads : machine_processors(), q->level, &p->zip, e) < 0)
+	    pack_open(&p->out, &p->name, q->out_dir, q->out_dir, q->epoch,
+		      q->threads ? q->threads : machine_processors(), q->level, e) < 0)
 		return -1;
-	if (add_files(p, &p->payload, e) < 0 || add_files(p, &p->tail, e) < 0 || add_files(p, &last, e) < 0 ||
-	    add_record(p, e) < 0) {
-		zip_abort(p->zip);
-		return -1;
-	}
-	return zip_finish(p->zip, ret_sha256, e);
+	bool failed = add_files(p, &p->payload, e) < 0 || add_files(p, &p->tail, e) < 0 ||
+		      pack_text(&p->out, marker, text, e) < 0;
+	return pack_close(&p->out, failed ? -1 : 0, p->dist_info, q->tree, e);
 }
 
 char *pack_marker(unsigned rev, const char *generator, const char *input_key, struct arena *a)
@@ -235,13 +212,63 @@ void pack_set_build(struct wheel_headers *wheel, struct arena *a, const char *bu
 		wheel_headers_add(wheel, a, "Tag", tags.items[i]);
 }
 
-const char *pack_begin(const struct wheel_name *name, const char *out_dir, struct arena *a, struct pack_result *r)
+int pack_open(struct pack_out *o, const struct wheel_name *name, const char *out_dir, const char *temp_dir,
+	      uint64_t epoch, unsigned threads, int level, struct err *e)
 {
-	r->file = wheel_name_format(name, a);
-	r->path = path_join(a, out_dir, r->file);
-	const char *temp = arena_printf(a, "%s/.%s.%ld", out_dir, r->file, (long)getpid());
-	(void)unlink(temp); /* left by a killed process with the same number */
-	return temp;
+	o->result.file = wheel_name_format(name, o->a);
+	o->result.path = path_join(o->a, out_dir, o->result.file);
+	o->temp = arena_printf(o->a, "%s/.%s.%ld", temp_dir, o->result.file, (long)getpid());
+	(void)unlink(o->temp); /* left by a killed process with the same number */
+	return zip_create(o->temp, epoch, threads, level, &o->zip, e);
+}
+
+void pack_row(struct pack_out *o, const char *name, const char *digest, uint64_t size)
+{
+	wheel_record_line(&o->record, name, digest, (int64_t)size);
+	o->result.unpacked_bytes += size;
+	o->result.files++;
+}
+
+int pack_text(struct pack_out *o, const char *name, const char *text, struct err *e)
+{
+	char digest[DIGEST_RECORD_MAX];
+	digest_record("sha256", text, strlen(text), digest);
+	pack_row(o, name, digest, strlen(text));
+	return zip_add_data(o->zip, name, text, strlen(text), e);
+}
+
+int pack_file(struct pack_out *o, const char *name, const char *path, const struct zip_mark *marks, size_t count,
+	      struct err *e)
+{
+	uint8_t sha256[DIGEST_LEN];
+	char digest[sizeof("sha256=") + 43] = "sha256=";
+	uint64_t size;
+	if (zip_add_parts(o->zip, name, path, marks, count, sha256, &size, e) < 0)
+		return -1;
+	digest_base64url(sha256, digest + strlen(digest));
+	pack_row(o, name, digest, size);
+	return 0;
+}
+
+int pack_close(struct pack_out *o, int rc, const char *dist_info, const char *tree, struct err *e)
+{
+	const char *rel = path_join(o->a, dist_info, "RECORD");
+	uint8_t sha256[DIGEST_LEN];
+	wheel_record_line(&o->record, rel, "", -1);
+	o->result.unpacked_bytes += o->record.len;
+	o->result.files++;
+	if (rc == 0 && tree)
+		rc = fs_write(TRUSTED, path_join(o->a, tree, rel), o->record.data, o->record.len, 0644, e);
+	if (rc == 0)
+		rc = zip_add_data(o->zip, rel, o->record.data, o->record.len, e);
+	buf_release(&o->record);
+	if (rc < 0)
+		zip_abort(o->zip);
+	else
+		rc = zip_finish(o->zip, sha256, e);
+	if (rc == 0)
+		digest_hex(sha256, o->result.sha256);
+	return rc;
 }
 
 /* Renames the finished file, or removes it if the same bytes are there already. */
@@ -262,27 +289,23 @@ static int place(const char *temp, const char *path, const char *sha256, const s
 	return unlink(temp) < 0 ? err_errno(e, ERR_SYSTEM, "cannot remove '%s'", temp) : 0;
 }
 
-int pack_finish(const char *temp, const uint8_t sha256[DIGEST_LEN], const struct run *run, struct pack_result *r,
-		struct err *e)
+int pack_finish(struct pack_out *o, const struct run *run, struct err *e)
 {
 	struct stat st;
-	digest_hex(sha256, r->sha256);
-	if (stat(temp, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", temp);
-	if (place(temp, r->path, r->sha256, run, e) < 0) {
-		(void)unlink(temp);
+	if (stat(o->temp, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", o->temp);
+	if (place(o->temp, o->result.path, o->result.sha256, run, e) < 0) {
+		(void)unlink(o->temp);
 		return -1;
 	}
-	r->bytes = (uint64_t)st.st_size;
+	o->result.bytes = (uint64_t)st.st_size;
 	return 0;
 }
 
 int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
 	       struct err *e)
 {
-	struct packing p = {.q = q, .run = run, .a = a};
-	uint8_t sha256[DIGEST_LEN];
-	struct pack_result r = {0};
+	struct packing p = {.q = q, .run = run, .a = a, .out.a = a};
 	if (q->metadata_rev < 1)
 		return err_set(e, ERR_CONFIG, "the metadata revision must be 1 or more");
 	if (strpbrk(q->generator, "\r\n") || !*q->generator || strpbrk(q->input_key, " \r\n") || !*q->input_key)
@@ -291,15 +314,8 @@ int pack_wheel(const struct pack_request *q, const struct run *run, struct arena
 	for (size_t i = 0; i < q->requires.count; i++)
 		if (strpbrk(q->requires.items[i], "\r\n"))
 			return err_set(e, ERR_CONFIG, "the requirement '%s' is not one line", q->requires.items[i]);
-	if (rewrite_dist_info(&p, e) < 0)
+	if (rewrite_dist_info(&p, e) < 0 || write_archive(&p, e) < 0 || pack_finish(&p.out, run, e) < 0)
 		return -1;
-	const char *temp = pack_begin(&p.name, q->out_dir, a, &r);
-	int rc = write_archive(&p, temp, sha256, e);
-	buf_release(&p.record);
-	if (rc < 0 || pack_finish(temp, sha256, run, &r, e) < 0)
-		return -1;
-	r.unpacked_bytes = p.unpacked;
-	r.files = p.payload.count + p.tail.count + 2;
-	*ret = r;
+	*ret = p.out.result;
 	return 0;
 }

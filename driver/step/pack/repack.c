@@ -2,28 +2,20 @@
 
 #include "step/pack/pack_parts.h"
 
-enum { RECORD_MAX = 256 << 20, HEADERS_MAX = 16 << 20, MARKER_MAX = 4096, CHANGED_MAX = 4 };
-
-struct changed {
-	size_t at; /* the entry that it replaces; the marker's for the one that comes before it */
-	const char *path, *text;
-};
+enum { MARKER_MAX = 4096 };
 
 struct repacking {
 	const struct repack_request *q;
 	struct arena *a;
 	struct zip_reader *zip;
-	struct zip_writer *out;
+	struct pack_out out;
 	struct wheel_name name;
 	const char *dist_info, *new_dist_info;
 	size_t wheel_at, metadata_at, marker_at; /* entries */
 	unsigned rev;
 	struct wheel_record_row *rows;
-	size_t rows_count;
 	const char *input_key;
-	struct changed changed[CHANGED_MAX]; /* by `at` */
-	size_t changed_count;
-	uint64_t unpacked;
+	const char *metadata, *wheel; /* as they will be; metadata NULL: it stays */
 };
 
 static int refuse(struct repacking *p, struct err *e, const char *what)
@@ -31,11 +23,6 @@ static int refuse(struct repacking *p, struct err *e, const char *what)
 	err_set(e, ERR_INTEGRITY, "'%s' cannot be repacked: %s", p->q->wheel, what);
 	return err_hint(e, "only wheels that ptbuild packed can be repacked; build it with --metadata-rev %u",
 			p->q->metadata_rev);
-}
-
-static int read_member(struct repacking *p, size_t at, uint64_t max, struct buf *out, struct err *e)
-{
-	return zip_read(p->zip, zip_at(p->zip, at), max, out, e);
 }
 
 static size_t find(const struct repacking *p, const char *name)
@@ -62,13 +49,10 @@ static int find_parts(struct repacking *p, struct err *e)
 
 static int read_record(struct repacking *p, struct err *e)
 {
-	struct buf AUTO_BUF text = {0};
-	size_t count = zip_count(p->zip);
-	const char *record = zip_at(p->zip, count - 1)->name;
-	if (read_member(p, count - 1, RECORD_MAX, &text, e) < 0 ||
-	    wheel_record_parse(buf_cstr(&text), text.len, record, p->a, &p->rows, &p->rows_count, e) < 0)
+	size_t count = zip_count(p->zip), rows;
+	if (wheel_zip_record(p->zip, p->dist_info, p->a, &p->rows, &rows, e) < 0)
 		return -1;
-	if (p->rows_count != count)
+	if (rows != count)
 		return refuse(p, e, "RECORD does not list its entries");
 	for (size_t i = 0; i < count; i++) {
 		const struct zip_entry *en = zip_at(p->zip, i);
@@ -85,7 +69,7 @@ static int read_marker(struct repacking *p, struct err *e)
 	static const char label[] = " input=";
 	struct buf AUTO_BUF text = {0};
 	unsigned rev;
-	if (read_member(p, p->marker_at, MARKER_MAX, &text, e) < 0)
+	if (zip_read(p->zip, zip_at(p->zip, p->marker_at), MARKER_MAX, &text, e) < 0)
 		return -1;
 	const char *key = strstr(buf_cstr(&text), label), *end = key ? strchr(key, '\n') : NULL;
 	if (strlen(buf_cstr(&text)) != text.len || sscanf(buf_cstr(&text), "rev=%9u tool=", &rev) != 1 || !end ||
@@ -96,27 +80,6 @@ static int read_marker(struct repacking *p, struct err *e)
 	key += strlen(label);
 	p->input_key = arena_strndup(p->a, key, (size_t)(end - key));
 	return 0;
-}
-
-static int read_headers(struct repacking *p, size_t at, struct wheel_headers *ret, struct err *e)
-{
-	struct buf AUTO_BUF text = {0};
-	return read_member(p, at, HEADERS_MAX, &text, e) < 0
-		       ? -1
-		       : wheel_headers_parse(buf_cstr(&text), text.len, zip_at(p->zip, at)->name, p->a, ret, e);
-}
-
-static void change(struct repacking *p, size_t at, const char *name, const char *text)
-{
-	p->changed[p->changed_count++] =
-		(struct changed){at, path_join(p->a, p->new_dist_info, name), arena_strdup(p->a, text)};
-}
-
-static void change_headers(struct repacking *p, size_t at, const char *name, const struct wheel_headers *h)
-{
-	struct buf AUTO_BUF out = {0};
-	wheel_headers_write(h, &out);
-	change(p, at, name, buf_cstr(&out));
 }
 
 /* "torch==2.6.0+cpu.avx2" and "torch (==2.6.0+cpu.avx2)": the variant of torch is chosen by the same machine. */
@@ -137,7 +100,8 @@ static int make_texts(struct repacking *p, struct err *e)
 		p->name.variant = v->label;
 	}
 	p->new_dist_info = wheel_dist_info(&p->name, p->a);
-	if (read_headers(p, p->wheel_at, &wheel, e) < 0 || (v && read_headers(p, p->metadata_at, &metadata, e) < 0))
+	if (wheel_zip_headers(p->zip, p->dist_info, "WHEEL", p->a, &wheel, e) < 0 ||
+	    (v && wheel_zip_headers(p->zip, p->dist_info, "METADATA", p->a, &metadata, e) < 0))
 		return -1;
 	for (size_t i = 0; v && i < metadata.count; i++)
 		if (strcasecmp(metadata.items[i].key, "Requires-Dist") == 0) {
@@ -146,52 +110,41 @@ static int make_texts(struct repacking *p, struct err *e)
 		}
 	if (v) {
 		wheel_headers_set(&metadata, p->a, "Version", p->name.version);
-		change_headers(p, p->metadata_at, "METADATA", &metadata);
+		p->metadata = wheel_headers_text(&metadata, p->a);
 	}
 	wheel_headers_set(&wheel, p->a, "Generator", p->q->generator);
 	pack_set_build(&wheel, p->a, p->name.build);
-	change_headers(p, p->wheel_at, "WHEEL", &wheel);
-	if (v)
-		change(p, p->marker_at, "variant.json", v->json);
-	change(p, p->marker_at, PACK_MARKER, pack_marker(p->rev, p->q->generator, p->input_key, p->a));
+	p->wheel = wheel_headers_text(&wheel, p->a);
 	return 0;
 }
 
 /* The entries of [from, to), which stay as they are. */
-static int copy(struct repacking *p, size_t from, size_t to, struct buf *record, struct err *e)
+static int copy(struct repacking *p, size_t from, size_t to, struct err *e)
 {
 	for (size_t i = from; i < to; i++) {
 		const char *below = p->q->variant ? path_below(p->rows[i].path, p->dist_info) : NULL;
 		const char *name = below ? path_join(p->a, p->new_dist_info, below) : p->rows[i].path;
-		wheel_record_line(record, name, p->rows[i].digest, p->rows[i].size);
-		p->unpacked += p->rows[i].size > 0 ? (uint64_t)p->rows[i].size : 0;
-		if (p->q->variant && zip_copy_as(p->out, p->zip, zip_at(p->zip, i), name, e) < 0)
+		pack_row(&p->out, name, p->rows[i].digest, zip_at(p->zip, i)->size);
+		if (p->q->variant && zip_copy_as(p->out.zip, p->zip, zip_at(p->zip, i), name, e) < 0)
 			return -1;
 	}
-	return p->q->variant ? 0 : zip_copy(p->out, p->zip, from, to - from, e);
+	return p->q->variant ? 0 : zip_copy(p->out.zip, p->zip, from, to - from, e);
+}
+
+static int add(struct repacking *p, const char *name, const char *text, struct err *e)
+{
+	return pack_text(&p->out, path_join(p->a, p->new_dist_info, name), text, e);
 }
 
 static int write_archive(struct repacking *p, struct err *e)
 {
-	struct buf AUTO_BUF record = {0};
-	size_t next = 0;
-	for (size_t i = 0; i < p->changed_count; i++) {
-		const struct changed *c = &p->changed[i];
-		size_t len = strlen(c->text);
-		char digest[DIGEST_RECORD_MAX];
-		if (c->at > next && copy(p, next, c->at, &record, e) < 0)
-			return -1;
-		next = c->at + 1;
-		digest_record("sha256", c->text, len, digest);
-		wheel_record_line(&record, c->path, digest, (int64_t)len);
-		p->unpacked += len;
-		if (zip_add_data(p->out, c->path, c->text, len, e) < 0)
-			return -1;
-	}
-	const char *own = path_join(p->a, p->new_dist_info, "RECORD");
-	wheel_record_line(&record, own, "", -1);
-	p->unpacked += record.len;
-	return zip_add_data(p->out, own, record.data, record.len, e);
+	const struct repack_variant *v = p->q->variant;
+	if (p->metadata && (copy(p, 0, p->metadata_at, e) < 0 || add(p, "METADATA", p->metadata, e) < 0))
+		return -1;
+	if (copy(p, p->metadata ? p->metadata_at + 1 : 0, p->wheel_at, e) < 0 || add(p, "WHEEL", p->wheel, e) < 0 ||
+	    copy(p, p->wheel_at + 1, p->marker_at, e) < 0 || (v && add(p, "variant.json", v->json, e) < 0))
+		return -1;
+	return add(p, PACK_MARKER, pack_marker(p->rev, p->q->generator, p->input_key, p->a), e);
 }
 
 static int prepare(struct repacking *p, struct err *e)
@@ -215,33 +168,22 @@ static int prepare(struct repacking *p, struct err *e)
 	return find_parts(p, e) < 0 || read_record(p, e) < 0 || read_marker(p, e) < 0 ? -1 : make_texts(p, e);
 }
 
-static int write_wheel(struct repacking *p, const char *temp, uint8_t sha256[DIGEST_LEN], struct err *e)
-{
-	uint64_t epoch = zip_epoch(zip_at(p->zip, 0));
-	if (zip_create(temp, epoch, 1, p->q->level, &p->out, e) < 0)
-		return -1;
-	if (write_archive(p, e) < 0) {
-		zip_abort(p->out);
-		return err_wrap(e, "cannot repack '%s'", p->q->wheel);
-	}
-	return zip_finish(p->out, sha256, e);
-}
-
 int repack_wheel(const struct repack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
 		 struct err *e)
 {
-	struct repacking p = {.q = q, .a = a};
-	struct pack_result r = {0};
-	uint8_t sha256[DIGEST_LEN];
+	struct repacking p = {.q = q, .a = a, .out.a = a};
 	int rc = prepare(&p, e);
-	const char *temp = rc == 0 ? pack_begin(&p.name, q->out_dir, a, &r) : NULL;
 	if (rc == 0)
-		rc = write_wheel(&p, temp, sha256, e);
+		rc = pack_open(&p.out, &p.name, q->out_dir, q->out_dir, zip_epoch(zip_at(p.zip, 0)), 1, q->level, e);
+	if (rc == 0) {
+		rc = write_archive(&p, e);
+		if (rc < 0)
+			err_wrap(e, "cannot repack '%s'", q->wheel);
+		rc = pack_close(&p.out, rc, p.new_dist_info, NULL, e);
+	}
 	zip_close(p.zip);
-	if (rc < 0 || pack_finish(temp, sha256, run, &r, e) < 0)
+	if (rc < 0 || pack_finish(&p.out, run, e) < 0)
 		return -1;
-	r.files = zip_count(p.zip) + (q->variant != NULL);
-	r.unpacked_bytes = p.unpacked;
-	*ret = r;
+	*ret = p.out.result;
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include "step/verify/verify.h"
 
 #define SCRIPTS SANDBOX_TOP "/bench"
-enum { REQUIRES_MAX = 256, METADATA_MAX = 16 << 20 };
+enum { REQUIRES_MAX = 256 };
 
 /* ---- the wheels ---- */
 
@@ -129,7 +129,6 @@ static int add_pins(const struct pair_request *b, const char *wheel, const struc
 	AUTO_BUF struct buf out = {0};
 	struct strlist requires = {0}, lines = {0};
 	/* The lines Requires-Dist of a wheel, which is not installed yet. */
-	AUTO_BUF struct buf text = {0};
 	struct wheel_name n;
 	struct wheel_headers h;
 	AUTO_ZIP struct zip_reader *z = NULL;
@@ -137,12 +136,8 @@ static int add_pins(const struct pair_request *b, const char *wheel, const struc
 		return -1;
 	const char *info = "";
 	(void)!wheel_zip_dist_info(z, a, &info, ERR_IGNORED);
-	const struct zip_entry *metadata = zip_find(z, path_join(a, info, "METADATA"));
-	if (!metadata)
-		return err_set(e, ERR_INTEGRITY, "'%s' has no METADATA", path_base(wheel));
-	if (zip_read(z, metadata, METADATA_MAX, &text, e) < 0 ||
-	    wheel_headers_parse(text.data, text.len, "METADATA", a, &h, e) < 0)
-		return -1;
+	if (wheel_zip_headers(z, info, "METADATA", a, &h, e) < 0)
+		return err_wrap(e, "'%s'", path_base(wheel));
 	wheel_headers_all(&h, "Requires-Dist", a, &requires);
 	if (requires.count > REQUIRES_MAX)
 		return err_set(e, ERR_INTEGRITY, "'%s' requires %zu distributions", path_base(wheel), requires.count);

@@ -8,8 +8,6 @@
 #include "base/sys/machine.h"
 #include "step/verify/verify_parts.h"
 
-enum { RECORD_MAX = 256 << 20 };
-
 /* RECORD cannot hold its own digest, and signatures come after it. */
 static bool is_exempt(const struct verifying *v, const char *path)
 {
@@ -49,17 +47,14 @@ static void check_member(struct verifying *v, const struct verify_member *m, str
 static void verify_record_read(struct verifying *v)
 {
 	const char *path = path_join(v->a, v->dist_info, "RECORD");
-	const struct zip_entry *en = *v->dist_info ? zip_find(v->zip, path) : NULL;
-	struct buf AUTO_BUF text = {0};
 	struct err why = {0};
 	if (!*v->dist_info)
 		return;
-	if (!en) {
+	if (!zip_find(v->zip, path)) {
 		verify_add(v, FINDING_ERROR, "record", path, "is missing");
 		return;
 	}
-	if (zip_read(v->zip, en, RECORD_MAX, &text, &why) < 0 ||
-	    wheel_record_parse(buf_cstr(&text), text.len, path, v->a, &v->rows, &v->rows_count, &why) < 0) {
+	if (wheel_zip_record(v->zip, v->dist_info, v->a, &v->rows, &v->rows_count, &why) < 0) {
 		verify_add_error(v, "record", path, &why);
 		return;
 	}

@@ -70,7 +70,7 @@ static void test_shared_chunks(void **state)
 		data[10] = data[2000] = data[len - 10] = (char)(i / 2);
 		test_write_bytes(test_path("data"), data, len);
 		assert_ok(zip_add_parts(w, "a", test_path("data"), marks, ARRAY_LEN(marks), sha256, &size, &err), &err);
-		assert_ok(zip_add_file(w, "b", test_path("data"), sha256, &size, &err), &err);
+		assert_ok(zip_add_parts(w, "b", test_path("data"), NULL, 0, sha256, &size, &err), &err);
 		finish(w);
 		struct zip_reader *z = open_ok(test_path("%d.zip", i));
 		assert_entry(z, "a", data, len);
@@ -133,12 +133,12 @@ static void test_file_gives_digest_size_and_mode(void **state)
 	chmod(test_path("plain"), 0600);
 	chmod(test_path("prog"), 0700);
 	struct zip_writer *w = create(test_path("a.zip"), 1, 6);
-	assert_ok(zip_add_file(w, "p/plain", test_path("plain"), sha256, &size, &err), &err);
+	assert_ok(zip_add_parts(w, "p/plain", test_path("plain"), NULL, 0, sha256, &size, &err), &err);
 	assert_int_equal(size, 5);
 	digest_hex(sha256, hex);
 	digest_data("hello", 5, want);
 	assert_string_equal(hex, want);
-	assert_ok(zip_add_file(w, "p/prog", test_path("prog"), sha256, &size, &err), &err);
+	assert_ok(zip_add_parts(w, "p/prog", test_path("prog"), NULL, 0, sha256, &size, &err), &err);
 	finish(w);
 	struct zip_reader *z = open_ok(test_path("a.zip"));
 	assert_int_equal(zip_find(z, "p/plain")->mode, S_IFREG | 0644);
@@ -385,11 +385,13 @@ static void test_writer_refuses_what_is_no_file(void **state)
 	test_write(test_path("real"), "x");
 	assert_int_equal(symlink("real", test_path("link")), 0);
 	assert_int_equal(mkfifo(test_path("fifo"), 0600), 0);
-	assert_err(zip_add_file(w, "a", test_path("absent"), sha256, &size, &err), &err, ERR_SYSTEM, "absent");
-	assert_err(zip_add_file(w, "b", test_path("link"), sha256, &size, &err), &err, ERR_SYSTEM, "link");
-	assert_err(zip_add_file(w, "c", test_path("fifo"), sha256, &size, &err), &err, ERR_INTEGRITY,
+	assert_err(zip_add_parts(w, "a", test_path("absent"), NULL, 0, sha256, &size, &err), &err, ERR_SYSTEM,
+		   "absent");
+	assert_err(zip_add_parts(w, "b", test_path("link"), NULL, 0, sha256, &size, &err), &err, ERR_SYSTEM, "link");
+	assert_err(zip_add_parts(w, "c", test_path("fifo"), NULL, 0, sha256, &size, &err), &err, ERR_INTEGRITY,
 		   "not a regular file");
-	assert_err(zip_add_file(w, "d", test_dir(), sha256, &size, &err), &err, ERR_INTEGRITY, "not a regular file");
+	assert_err(zip_add_parts(w, "d", test_dir(), NULL, 0, sha256, &size, &err), &err, ERR_INTEGRITY,
+		   "not a regular file");
 	zip_abort(w);
 }
 

@@ -70,7 +70,7 @@ static inline const char *wheel_by(const char *name, const struct maker *m)
 		AUTO_FREE char *data = read_bytes(file(files.items[i]), &len);
 		digest_record(m->algorithm ? m->algorithm : "sha256", data, len, digest);
 		wheel_record_line(&record, files.items[i], digest, (int64_t)len);
-		assert_ok(zip_add_file(w, files.items[i], file(files.items[i]), sha256, &size, &err), &err);
+		assert_ok(zip_add_parts(w, files.items[i], file(files.items[i]), NULL, 0, sha256, &size, &err), &err);
 	}
 	const char *own = arena_printf(&arena, "%s/RECORD", info);
 	wheel_record_line(&record, own, "", -1);

@@ -207,7 +207,7 @@ static void test_payload_behind_the_metadata(void **state)
 					    INFO "/RECORD",   "tiny/__init__.py", "tiny/libtiny.so"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		uint64_t size;
-		assert_ok(zip_add_file(w, names[i], test_path("x/%s", names[i]), sha256, &size, &err), &err);
+		assert_ok(zip_add_parts(w, names[i], test_path("x/%s", names[i]), NULL, 0, sha256, &size, &err), &err);
 	}
 	assert_ok(zip_finish(w, sha256, &err), &err);
 	struct verify_report r = verify(wheel);
