@@ -1,6 +1,5 @@
-#include <limits.h>
-
 #include "base/os.h"
+#include "base/show.h"
 #include "base/sys/file_lock.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
@@ -10,111 +9,46 @@
  * optional. */
 #define API_VERSION "1.4"
 
-static void put_escaped(struct buf *out, const char *s)
-{
-	static const char *const entities[UCHAR_MAX + 1] = {
-		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
-	for (; *s; s++) {
-		const char *entity = entities[(unsigned char)*s];
-		if (entity)
-			buf_addstr(out, entity);
-		else
-			buf_addc(out, *s);
-	}
-}
+/* Of a directory with its projects, and of a project with its files. The older name of core-metadata is for pip 23.0,
+ * which knows no other (PEP 714). */
+static const struct show page_rows[] = {
+	{.text = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		 "<meta name=\"pypi:repository-version\" content=\"{meta.api-version}\">\n"
+		 "<title>{name|Simple index}</title>\n</head>\n<body>\n<h1>{name|Simple index}</h1>\n"},
+	{.text = "<a href=\"{name}/\">{name}</a><br>\n", .each = "projects"},
+	{.text = "<a href=\"{url}[#sha256={hashes.sha256}]\"[ data-requires-python=\"{requires-python}\"]"
+		 "[ data-core-metadata=\"sha256={core-metadata.sha256}\"]"
+		 "[ data-dist-info-metadata=\"sha256={dist-info-metadata.sha256}\"]"
+		 "[{?yanked} data-yanked=\"{-reason|}\"]>{filename}</a><br>\n",
+	 .each = "files"},
+	{.text = "</body>\n</html>\n"},
+	{0}};
 
 /* Some servers and caches take a '+' in a path for a space. */
-static void put_url(struct buf *out, const char *url, const char *file)
+static json_t *url_of(const char *url, const char *file)
 {
-	buf_addstr(out, url);
-	for (; *file; file++) {
-		if (strchr("+!", *file))
-			buf_printf(out, "%%%02X", (unsigned)*file);
-		else
-			buf_addc(out, *file);
-	}
-}
-
-static void put_head(struct buf *out, const char *title)
-{
-	buf_printf(out,
-		   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		   "<meta name=\"pypi:repository-version\" content=\"%s\">\n"
-		   "<title>%s</title>\n</head>\n<body>\n<h1>%s</h1>\n",
-		   API_VERSION, title, title);
-}
-
-static void put_attribute(struct buf *out, const char *name, const char *value)
-{
-	buf_printf(out, " %s=\"", name);
-	put_escaped(out, value);
-	buf_addc(out, '"');
-}
-
-/* Each file that says what variants are, once. */
-static struct strlist variants_of(const struct index_wheel *const *wheels, size_t count, struct arena *a)
-{
-	struct strlist files = {0};
-	for (size_t i = 0; i < count; i++)
-		if (wheels[i]->variants)
-			strlist_once(&files, a, wheels[i]->variants);
-	return files;
+	struct buf AUTO_BUF target = {0};
+	buf_addstr(&target, url);
+	buf_addurl(&target, file, "");
+	return json_string(buf_cstr(&target));
 }
 
 static json_t *file_json(const struct index_wheel *w, const char *url)
 {
-	struct buf AUTO_BUF target = {0};
-	put_url(&target, url, w->file);
-	json_t *o = json_pack("{s:s, s:s, s:{s:s}, s:I, s:{s:s}}", "filename", w->file, "url", buf_cstr(&target),
+	json_t *o = json_pack("{s:s, s:o, s:{s:s}, s:I, s:{s:s}}", "filename", w->file, "url", url_of(url, w->file),
 			      "hashes", "sha256", w->sha256, "size", (json_int_t)w->size, "core-metadata", "sha256",
 			      w->metadata_sha256);
+	/* That pip compares names as they are spelt. */
 	if (w->spelt_so)
 		json_object_set_new(o, "dist-info-metadata", json_pack("{s:s}", "sha256", w->metadata_sha256));
 	if (*w->requires_python)
 		json_object_set_new(o, "requires-python", json_or_null(w->requires_python));
 	json_object_set_new(o, "yanked", w->yanked && *w->reason ? json_or_null(w->reason) : json_boolean(w->yanked));
+	json_object_set_new(o, "-reason", json_or_null(w->reason));
 	return o;
 }
 
-static char *dump(json_t *j, struct arena *a)
-{
-	AUTO_FREE char *text = json_dumps(j, JSON_INDENT(1));
-	json_decref(j);
-	if (!text)
-		abort();
-	return arena_printf(a, "%s\n", text);
-}
-
-static char *index_project_json(const struct index_wheel *const *wheels, size_t count, const char *url, struct arena *a)
-{
-	struct strlist versions = {0};
-	json_t *files = json_array();
-	for (size_t i = 0; i < count; i++) {
-		json_array_append_new(files, file_json(wheels[i], url));
-		strlist_once(&versions, a, wheels[i]->version);
-	}
-	strlist_sort(&versions);
-	struct strlist variants = variants_of(wheels, count, a);
-	for (size_t i = 0; i < variants.count; i++) {
-		struct buf AUTO_BUF target = {0};
-		put_url(&target, url, variants.items[i]);
-		json_array_append_new(files, json_pack("{s:s, s:s, s:{}}", "filename", variants.items[i], "url",
-						       buf_cstr(&target), "hashes"));
-	}
-	return dump(json_pack("{s:{s:s}, s:s, s:o, s:o}", "meta", "api-version", API_VERSION, "name",
-			      wheels[0]->project, "versions", json_from_strlist(&versions), "files", files),
-		    a);
-}
-
-static char *index_root_json(const struct strlist *projects, struct arena *a)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < projects->count; i++)
-		json_array_append_new(list, json_pack("{s:s}", "name", projects->items[i]));
-	return dump(json_pack("{s:{s:s}, s:o}", "meta", "api-version", API_VERSION, "projects", list), a);
-}
-
-static char *index_listing_json(const struct index_sub *subs, size_t count, struct arena *a)
+static json_t *listing_json(const struct index_sub *subs, size_t count)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < count; i++)
@@ -122,7 +56,7 @@ static char *index_listing_json(const struct index_sub *subs, size_t count, stru
 						      subs[i].label, "install", json_from_strlist(&subs[i].install),
 						      "wheels", json_from_strlist(&subs[i].wheels), "missing",
 						      json_from_strlist(&subs[i].missing)));
-	return dump(json_pack("{s:i, s:o}", "schema", 1, "directories", list), a);
+	return json_pack("{s:i, s:o}", "schema", 1, "directories", list);
 }
 
 struct choosing {
@@ -281,67 +215,55 @@ static int read_wheels(struct indexing *x, struct err *e)
 	return err_hint(e, "give the directory that --out named for the build");
 }
 
-static int write_page(const char *dir, const char *html, const char *json, struct arena *a, struct err *e)
+static int write_page(const char *dir, json_t *doc, struct arena *a, struct err *e)
 {
+	AUTO_JSON json_t *owned = doc;
+	struct buf AUTO_BUF html = {0};
+	show_markup(doc, page_rows, show_html, &html);
+	(void)show_strip(doc);
 	if (fs_mkdirs(TRUSTED, dir, e) < 0 ||
-	    fs_write(TRUSTED, path_join(a, dir, "index.html"), html, strlen(html), 0644, e) < 0)
+	    fs_write(TRUSTED, path_join(a, dir, "index.html"), html.data, html.len, 0644, e) < 0)
 		return -1;
-	return fs_write(TRUSTED, path_join(a, dir, "index.json"), json, strlen(json), 0644, e);
+	return json_write(doc, TRUSTED, path_join(a, dir, "index.json"), e);
 }
 
 static int write_project(struct indexing *x, const char *dir, const struct index_sub *sub, const char *project,
 			 struct err *e)
 {
-	struct buf AUTO_BUF html = {0};
-	const struct index_wheel **chosen = arena_array(x->a, x->count, sizeof(void *));
-	size_t n = 0;
-	for (size_t i = 0; i < x->count; i++)
-		if (sub->has[i] && strcmp(x->wheels[i].project, project) == 0)
-			chosen[n++] = &x->wheels[i];
-	AUTO_ARENA struct arena a = {0};
-	struct strlist files = variants_of(chosen, n, &a);
-	put_head(&html, chosen[0]->project);
-	for (size_t i = 0; i < n; i++) {
-		buf_addstr(&html, "<a href=\"");
-		struct buf AUTO_BUF target = {0};
-		put_url(&target, x->url, chosen[i]->file);
-		put_escaped(&html, buf_cstr(&target));
-		buf_printf(&html, "#sha256=%s\"", chosen[i]->sha256);
-		if (*chosen[i]->requires_python)
-			put_attribute(&html, "data-requires-python", chosen[i]->requires_python);
-		buf_printf(&html, " data-core-metadata=\"sha256=%s\"", chosen[i]->metadata_sha256);
-		/* The older name of it: pip 23.0, which knows no other, compares names as they are spelt (PEP 714). */
-		if (chosen[i]->spelt_so)
-			buf_printf(&html, " data-dist-info-metadata=\"sha256=%s\"", chosen[i]->metadata_sha256);
-		if (chosen[i]->yanked)
-			put_attribute(&html, "data-yanked", chosen[i]->reason);
-		buf_printf(&html, ">%s</a><br>\n", chosen[i]->file);
+	struct strlist versions = {0}, variants = {0};
+	json_t *files = json_array();
+	for (size_t i = 0; i < x->count; i++) {
+		const struct index_wheel *w = &x->wheels[i];
+		if (!sub->has[i] || strcmp(w->project, project) != 0)
+			continue;
+		json_array_append_new(files, file_json(w, x->url));
+		strlist_once(&versions, x->a, w->version);
+		if (w->variants)
+			strlist_once(&variants, x->a, w->variants);
 	}
-	for (size_t i = 0; i < files.count; i++) {
-		buf_addstr(&html, "<a href=\"");
-		put_url(&html, x->url, files.items[i]);
-		buf_printf(&html, "\">%s</a><br>\n", files.items[i]);
-	}
-	buf_addstr(&html, "</body>\n</html>\n");
-	return write_page(path_join(x->a, dir, project), buf_cstr(&html), index_project_json(chosen, n, x->url, x->a),
+	strlist_sort(&versions);
+	for (size_t i = 0; i < variants.count; i++) /* what variants are, once */
+		json_array_append_new(files, json_pack("{s:s, s:o, s:{}}", "filename", variants.items[i], "url",
+						       url_of(x->url, variants.items[i]), "hashes"));
+	return write_page(path_join(x->a, dir, project),
+			  json_pack("{s:{s:s}, s:s, s:o, s:o}", "meta", "api-version", API_VERSION, "name", project,
+				    "versions", json_from_strlist(&versions), "files", files),
 			  x->a, e);
 }
 
 static int write_sub(struct indexing *x, const struct index_sub *sub, struct err *e)
 {
-	struct buf AUTO_BUF html = {0};
 	struct strlist projects = {0};
+	json_t *list = json_array();
 	const char *dir = path_join(x->a, x->stage, sub->name);
 	for (size_t i = 0; i < x->count; i++)
 		if (sub->has[i])
 			strlist_once(&projects, x->a, x->wheels[i].project);
 	strlist_sort(&projects);
-	put_head(&html, "Simple index");
 	for (size_t i = 0; i < projects.count; i++)
-		buf_printf(&html, "<a href=\"%s/\">%s</a><br>\n", projects.items[i], projects.items[i]);
-	buf_addstr(&html, "</body>\n</html>\n");
-	if (write_page(dir, buf_cstr(&html), index_root_json(&projects, x->a), x->a, e) < 0 ||
-	    fs_write(TRUSTED, path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
+		json_array_append_new(list, json_pack("{s:s}", "name", projects.items[i]));
+	json_t *doc = json_pack("{s:{s:s}, s:o}", "meta", "api-version", API_VERSION, "projects", list);
+	if (write_page(dir, doc, x->a, e) < 0 || fs_write(TRUSTED, path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
 		return -1;
 	for (size_t i = 0; i < projects.count; i++)
 		if (write_project(x, dir, sub, projects.items[i], e) < 0)
@@ -351,8 +273,8 @@ static int write_sub(struct indexing *x, const struct index_sub *sub, struct err
 		return fs_write(TRUSTED, path_join(x->a, dir, INDEX_CONSTRAINTS), lines, strlen(lines), 0644, e);
 	}
 	x->result.projects = projects.count;
-	const char *listing = index_listing_json(x->result.subs + 1, x->result.count - 1, x->a);
-	return fs_write(TRUSTED, path_join(x->a, dir, INDEX_LISTING), listing, strlen(listing), 0644, e);
+	AUTO_JSON json_t *listing = listing_json(x->result.subs + 1, x->result.count - 1);
+	return json_write(listing, TRUSTED, path_join(x->a, dir, INDEX_LISTING), e);
 }
 
 static bool is_own(struct indexing *x, const char *name)

@@ -36,7 +36,7 @@ void test_judge(const struct test_package *p, json_t *files, struct test_summary
 json_t *test_json(json_t *files, const struct test_summary *s);
 extern const struct show test_show[];
 /* test_junit: the same as JUnit's XML. */
-void test_junit(const char *name, const json_t *files, const struct test_summary *s, struct buf *out);
+void test_junit(const char *name, json_t *files, const struct test_summary *s, struct buf *out);
 /* test_differences: the tests whose outcome differs, as file::Class.test to [here, there]; "none"
  * for one that the other does not have. New reference. */
 json_t *test_differences(const json_t *here, const json_t *there);

@@ -100,61 +100,38 @@ json_t *test_json(json_t *files, const struct test_summary *s)
 			 "flaky", (json_int_t)s->flaky, "unexpected", (json_int_t)s->unexpected, "files", files);
 }
 
-/* XML has no way to write most control bytes. */
-static void add_xml(const char *s, struct buf *out)
-{
-	for (; *s; s++) {
-		if (*s == '<')
-			buf_addstr(out, "&lt;");
-		else if (*s == '&')
-			buf_addstr(out, "&amp;");
-		else if (*s == '"')
-			buf_addstr(out, "&quot;");
-		else if (*s == '>')
-			buf_addstr(out, "&gt;");
-		else if ((unsigned char)*s < 32 && *s != '\n' && *s != '\t')
-			buf_addc(out, '?');
-		else
-			buf_addc(out, *s);
-	}
-}
+static const struct show case_rows[] = {
+	{.text = "    <testcase classname=\"{-class}\" name=\"{-name}\" time=\"{seconds:.3}\"[{!-element}/>\n]"
+		 "[{?-element}><{-element} message=\"{verdict}[: {reason}]\">{detail|}</{-element}></testcase>\n]",
+	 .each = ""},
+	{0}};
 
-static void add_case(const char *file, const char *name, const json_t *result, struct buf *out)
-{
-	const char *verdict = json_text(result, "verdict"), *dot = strchr(name, '.');
-	buf_addstr(out, "    <testcase classname=\"");
-	add_xml(file, out);
-	buf_addstr(out, "::");
-	buf_add(out, name, dot ? (size_t)(dot - name) : 0);
-	buf_addstr(out, "\" name=\"");
-	add_xml(dot ? dot + 1 : name, out);
-	buf_printf(out, "\" time=\"%.3f\"", json_number_value(json_object_get(result, "seconds")));
-	if (strcmp(verdict, "passed") == 0 || strcmp(verdict, "flaky") == 0) {
-		buf_addstr(out, "/>\n");
-		return;
-	}
-	bool skipped = !is_unexpected(verdict);
-	buf_printf(out, "><%s message=\"%s", skipped ? "skipped" : "failure", verdict);
-	if (*json_text(result, "reason")) {
-		buf_addstr(out, ": ");
-		add_xml(json_text(result, "reason"), out);
-	}
-	buf_addstr(out, "\">");
-	add_xml(json_text(result, "detail"), out);
-	buf_printf(out, "</%s></testcase>\n", skipped ? "skipped" : "failure");
-}
+static const struct show junit_rows[] = {
+	{.text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{-suite}\" "
+		 "tests=\"{summary.run}\" failures=\"{summary.unexpected}\" skipped=\"{-skipped}\">\n"},
+	{.each = "files", .rows = case_rows},
+	{.text = "  </testsuite>\n</testsuites>\n"},
+	{0}};
 
-void test_junit(const char *name, const json_t *files, const struct test_summary *s, struct buf *out)
+void test_junit(const char *name, json_t *files, const struct test_summary *s, struct buf *out)
 {
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *doc = test_json(files, s);
 	const char *file, *test;
 	json_t *tests, *result;
-	buf_addstr(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"");
-	add_xml(name, out);
-	buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n", s->run, s->unexpected,
-		   s->skipped + s->expected);
-	json_object_foreach((json_t *)(uintptr_t)files, file, tests) json_object_foreach(tests, test, result)
-		add_case(file, test, result, out);
-	buf_addstr(out, "  </testsuite>\n</testsuites>\n");
+	json_object_set_new(doc, "-suite", json_or_null(name));
+	json_object_set_new(doc, "-skipped", json_integer((json_int_t)s->skipped + (json_int_t)s->expected));
+	json_object_foreach(files, file, tests) json_object_foreach(tests, test, result)
+	{
+		const char *verdict = json_text(result, "verdict"), *dot = strchr(test, '.');
+		const int class = dot ? (int)(dot - test) : 0;
+		json_object_set_new(result, "-class", json_or_null(arena_printf(&a, "%s::%.*s", file, class, test)));
+		json_object_set_new(result, "-name", json_or_null(dot ? dot + 1 : test));
+		if (is_unexpected(verdict) || strcmp(verdict, "skipped") == 0 || strcmp(verdict, "expected") == 0)
+			json_object_set_new(result, "-element",
+					    json_string(is_unexpected(verdict) ? "failure" : "skipped"));
+	}
+	show_markup(doc, junit_rows, show_html, out);
 }
 
 static void add_differences(const json_t *here, const json_t *there, bool turned, struct arena *a, json_t *out)

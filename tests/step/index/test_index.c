@@ -83,7 +83,7 @@ static void test_project_page(void **state)
 		arena_printf(
 			&arena,
 			"<a href=\"../../tiny_pack-1.0%%2Bcpu.avx2-py3-none-manylinux_2_17_x86_64.whl#sha256=%s\" "
-			"data-requires-python=\"&gt;=3.9, &lt;&quot;4&quot;\" data-core-metadata=\"sha256=%s\">" AVX2
+			"data-requires-python=\"&#62;=3.9, &#60;&#34;4&#34;\" data-core-metadata=\"sha256=%s\">" AVX2
 			"</a>",
 			digest_of(AVX2), digest_of(AVX2 ".metadata")));
 	/* pip 23.0, which knows that name alone, then refuses a wheel of "Tiny.Pack" that is asked for otherwise. */
@@ -170,7 +170,7 @@ static void test_base_url(void **state)
 	q.base_url = "https://files.example.org/a&b";
 	index_ok(&q);
 	assert_contains(page("cpu-avx2/tiny-pack/index.html"),
-			"<a href=\"https://files.example.org/a&amp;b/tiny_pack-1.0%2Bcpu.avx2-py3");
+			"<a href=\"https://files.example.org/a&#38;b/tiny_pack-1.0%2Bcpu.avx2-py3");
 	assert_contains(page("cpu-avx2/tiny-pack/index.json"),
 			"\"https://files.example.org/a&b/tiny_pack-1.0%2Bcpu.avx2-py3");
 }
@@ -184,7 +184,7 @@ static void test_yanked(void **state)
 	struct index_result r = index_ok(&q);
 	assert_int_equal(r.yanked, 1);
 	assert_contains(page("cpu-avx2/tiny-pack/index.html"),
-			" data-yanked=\"it is &quot;broken&quot; &lt;badly&gt;\">");
+			" data-yanked=\"it is &#34;broken&#34; &#60;badly&#62;\">");
 	assert_contains(page("cpu-avx2/tiny-pack/index.json"), "\"yanked\": \"it is \\\"broken\\\" <badly>\"");
 	test_write(test_path("out/" AVX2 ".yanked"), "");
 	index_ok(&q);
