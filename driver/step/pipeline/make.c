@@ -25,7 +25,9 @@ static int verify_contents(struct make *m, struct err *e)
 					   m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
 	struct companions torch = {0};
 	strlist_append(&v.provided, m->arena, &m->cuda.names);
-	add_build_paths(m, &v.build_paths);
+	strlist_ref(&v.build_paths, m->arena, SANDBOX_TOP);
+	if (m->q->kind == SANDBOX_NONE)
+		strlist_ref(&v.build_paths, m->arena, m->build_dir);
 	if (companions_of_files(&m->torch_files, m->arena, &torch, e) < 0)
 		return -1;
 	v.companions = torch.items;
@@ -231,13 +233,6 @@ static const char *libs_dir(const struct plan *p, struct arena *a)
 	return package_is_torch(p->package) ? "torch/lib" : arena_printf(a, "%s.libs", p->distribution);
 }
 
-void add_build_paths(const struct make *m, struct strlist *ret)
-{
-	strlist_ref(ret, m->arena, SANDBOX_TOP);
-	if (m->q->kind == SANDBOX_NONE)
-		strlist_ref(ret, m->arena, m->build_dir);
-}
-
 static int unpack_built(const struct make *m, const char *tree, struct err *e)
 {
 	AUTO_ZIP struct zip_reader *z = NULL;
@@ -321,7 +316,6 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 	strlist_ref(&r.never, m->arena, "libcuda.so.*");
 	strlist_ref(&r.never, m->arena, "libnvidia-*");
 	strlist_ref(&r.keep_names, m->arena, "libgomp.so.1");
-	add_build_paths(m, &r.build_paths);
 	/* torch/share/cmake/<package>/<file>.cmake of some releases names the tree that it was made in. */
 	const char *src = m->q->kind == SANDBOX_NONE ? path_join(m->arena, m->build_dir, "src") : SANDBOX_SRC;
 	if (!m->torch)

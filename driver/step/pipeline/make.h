@@ -115,9 +115,6 @@ int make_fetch(struct make *m, struct fetch_source **ret, struct err *e) MUST_CH
 /* make_source: fetches the sources, and unpacks and patches them below `src`, which must not exist.
  * Of the plan only package, package_row and patches count. */
 int make_source(struct make *m, const char *src, struct err *e) MUST_CHECK;
-/* add_build_paths: adds what no file of the wheel may hold: the sandbox's paths, and without a
- * sandbox the build tree's. */
-void add_build_paths(const struct make *m, struct strlist *ret);
 /* write_sbom: bill of materials and licences of vendored libraries, into the relocated tree. */
 int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
 /* collect_units: the units of the build into m->units, also of one that failed, and what they say

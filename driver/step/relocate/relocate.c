@@ -29,7 +29,7 @@ struct relocation {
 	struct relocate_result result;
 };
 
-/* Build paths: rewritten in text files, an error anywhere else. */
+/* Build paths are rewritten in text files; verification finds them anywhere else. */
 enum { MAX_TEXT = 64 << 20 };
 
 /* A file behind the others. */
@@ -100,72 +100,6 @@ static int relocate_rewrite(struct relocation *r, struct err *e)
 	if (r->q->rewrite.count == 0 && r->removed.count == 0)
 		return 0;
 	return fs_walk(TRUSTED, r->q->tree, rewrite_one, r, e);
-}
-
-struct scan {
-	struct relocation *r;
-	size_t hits, files;
-	char *first_file;
-	uint64_t first_offset;
-	char text[128]; /* the first hit with what follows it */
-};
-
-static void note_first(struct scan *s, const char *rel, const char *data, size_t size, size_t offset)
-{
-	size_t n = 0;
-	s->first_file = arena_strdup(s->r->a, rel);
-	s->first_offset = offset;
-	while (n + 1 < sizeof(s->text) && offset + n < size && isprint((unsigned char)data[offset + n])) {
-		s->text[n] = data[offset + n];
-		n++;
-	}
-	s->text[n] = '\0';
-}
-
-static int scan_one(const char *rel, const struct stat *st, void *user, struct err *e)
-{
-	struct scan *s = user;
-	if (run_check(s->r->run, e) < 0)
-		return -1;
-	if (!S_ISREG(st->st_mode) || st->st_size == 0)
-		return 0;
-	AUTO_MAPPING struct fs_mapping m = {0};
-	if (fs_map(path_join(s->r->a, s->r->q->tree, rel), &m, e) < 0)
-		return -1;
-	/* Counts the build paths in a file; notes the first of all. */
-	const char *data = (const char *)m.data;
-	const struct strlist *paths = &s->r->q->build_paths;
-	size_t hits = 0, first = m.size;
-	for (size_t i = 0; i < paths->count; i++) {
-		size_t n = strlen(paths->items[i]);
-		const char *at = data, *hit;
-		while (n && (hit = memmem(at, m.size - (size_t)(at - data), paths->items[i], n))) {
-			if ((size_t)(hit - data) < first)
-				first = (size_t)(hit - data);
-			hits++;
-			at = hit + n;
-		}
-	}
-	if (hits && !s->first_file)
-		note_first(s, rel, data, m.size, first);
-	s->hits += hits;
-	s->files += hits != 0;
-	return 0;
-}
-
-/* No build path anywhere. */
-static int relocate_scan(struct relocation *r, struct err *e)
-{
-	struct scan s = {.r = r};
-	if (r->q->build_paths.count == 0)
-		return 0;
-	if (fs_walk(TRUSTED, r->q->tree, scan_one, &s, e) < 0)
-		return -1;
-	if (s.hits == 0)
-		return 0;
-	err_set(e, ERR_POLICY, "'%s' contains a build path at offset 0x%llx: '%s' (%zu in %zu files)", s.first_file,
-		(unsigned long long)s.first_offset, s.text, s.hits, s.files);
-	return err_hint(e, "compile with -ffile-prefix-map, or add a rewriting rule for text files");
 }
 
 /* Where each needed library comes from. */
@@ -558,7 +492,7 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 		r.result.in_place += in_place;
 	}
 	log_status_end(r.run->log);
-	if (relocate_rewrite(&r, e) < 0 || relocate_scan(&r, e) < 0)
+	if (relocate_rewrite(&r, e) < 0)
 		return -1;
 	r.result.elf_files = r.count;
 	r.result.count = r.libs_count;

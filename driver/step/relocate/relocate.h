@@ -14,9 +14,8 @@ struct relocate_request {
 	struct strlist runtime_dirs; /* below site-packages, searched in order: "torch/lib" */
 	/* libraries of the root that belong to no package of it are taken, too */
 	bool any_library;
-	struct strlist keep_names;  /* vendored under their own name: "libgomp.so.1" */
-	struct strlist build_paths; /* strings that no file may contain afterwards */
-	struct kvlist rewrite;      /* from -> to, in text files only, in this order */
+	struct strlist keep_names; /* vendored under their own name: "libgomp.so.1" */
+	struct kvlist rewrite;     /* from -> to, in text files only, in this order */
 	const struct manylinux_policy *policy;
 	const struct isa_rules *code; /* NULL: symbol tables are removed whole */
 	const struct isa_row *isa;    /* what the wheel may require; NULL: the baseline */
@@ -52,9 +51,8 @@ struct relocate_result {
  *   directories, inside the root. The first 8 digits of the digest go into the name;
  * - gives every ELF file a DT_RPATH of $ORIGIN-relative directories: libs_dir and others that hold
  *   what it needs, then the runtime_dirs if it needs something provided; none if it needs nothing;
- * - rewrites text files (.cmake .pc .txt .py .h), then searches every file for build paths.
+ * - rewrites text files (.cmake .pc .txt .py .h).
  * ERR_POLICY names file and library for a NEEDED that is missing, or that belongs to no package
- * of the root (where the root has no package list: that lies outside its library directories),
- * and file and offset of the first remaining build path. */
+ * of the root (where the root has no package list: that lies outside its library directories). */
 int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a, struct relocate_result *ret,
 		  struct err *e) MUST_CHECK;

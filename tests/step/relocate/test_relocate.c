@@ -54,7 +54,6 @@ static int setup(void **state)
 					    .root = &root,
 					    .libs_dir = "pkg/lib",
 					    .policy = policy};
-	strlist_add(&request.build_paths, &arena, "/ptbuild");
 	result = (struct relocate_result){0};
 	return 0;
 }
@@ -510,7 +509,6 @@ static void text_files_are_rewritten(void **state)
 	must("chmod 0640 tree/pkg/a.cmake");
 	kvlist_set(&request.rewrite, &arena, "/ptbuild/src/torch/lib", "${CMAKE_CURRENT_LIST_DIR}/lib");
 	kvlist_set(&request.rewrite, &arena, "/ptbuild/src/torch", "/opt/torch");
-	request.build_paths.count = 0;
 	relocate();
 	assert_int_equal(result.rewritten, 2);
 	char *a = test_read(test_path("tree/pkg/a.cmake")), *b = test_read(test_path("tree/pkg/b.pc"));
@@ -524,40 +522,6 @@ static void text_files_are_rewritten(void **state)
 	char *d = test_read(test_path("tree/pkg/d.h"));
 	assert_memory_equal(d, binary, sizeof(binary) - 1);
 	free(d);
-}
-
-static void build_path_in_a_file_is_named(void **state)
-{
-	(void)state;
-	struct err e;
-	test_write(test_path("tree/pkg/a.dat"), "clean");
-	test_write(test_path("tree/pkg/b.dat"), "0123456789/ptbuild/src/x.cpp\nand /ptbuild again");
-	test_write(test_path("tree/pkg/c.dat"), "/ptbuild");
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
-		   "'pkg/b.dat' contains a build path at offset 0xa");
-	assert_contains(e.msg, "'/ptbuild/src/x.cpp' (3 in 2 files)");
-	assert_contains(e.hint, "-ffile-prefix-map");
-}
-
-static void lowest_of_several_build_paths_is_named(void **state)
-{
-	(void)state;
-	struct err e;
-	strlist_add(&request.build_paths, &arena, "/home/me");
-	test_write(test_path("tree/pkg/b.dat"), "01 /home/me/x then /ptbuild/y");
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
-		   "offset 0x3: '/home/me/x then /ptbuild/y' (2 in 1");
-}
-
-static void build_path_in_a_library_is_found(void **state)
-{
-	(void)state;
-	struct err e;
-	compile("tree/pkg/_C.so", "const char *where(void) { return \"/ptbuild/src/aten/x.cpp\"; }",
-		SHARED PLACEHOLDER);
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
-		   "'pkg/_C.so' contains a build path");
-	assert_contains(e.msg, "'/ptbuild/src/aten/x.cpp' (1 in 1 files)");
 }
 
 static void objects_and_data_are_left_alone(void **state)
@@ -679,9 +643,6 @@ int main(void)
 		T(libraries_in_other_directories_are_reached),
 		T(nearer_library_is_preferred),
 		T(text_files_are_rewritten),
-		T(build_path_in_a_file_is_named),
-		T(lowest_of_several_build_paths_is_named),
-		T(build_path_in_a_library_is_found),
 		T(objects_and_data_are_left_alone),
 		T(broken_library_is_refused),
 		T(directory_outside_is_refused),

@@ -54,7 +54,6 @@ static void relocate(struct relocate_result *ret)
 				     .root = &root,
 				     .libs_dir = "pkg/lib",
 				     .policy = &shipped_tables(&arena)->manylinux};
-	strlist_add(&q.build_paths, &arena, "/ptbuild");
 	assert_ok(relocate_tree(&q, test_run(), &arena, ret, &e), &e);
 }
 
