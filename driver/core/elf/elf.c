@@ -87,14 +87,6 @@ static int read_entries(const struct elf_map *m, struct arena *a, struct elf_inf
 	return 0;
 }
 
-static int read_room(struct elf_map *m, struct elf_info *info, struct err *e)
-{
-	uint64_t index;
-	if (!elf_map_dyn(m, DT_RPATH, &index) && !elf_map_dyn(m, DT_RUNPATH, &index))
-		return 0;
-	return elf_map_path_room(m, index, &info->rpath_room, e);
-}
-
 static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *info, struct err *e)
 {
 	struct elf_need *needs, *defs;
@@ -214,40 +206,42 @@ static void read_notes(const struct elf_map *m, const GElf_Phdr *p, struct elf_i
 			info->level = needed_level((uint8_t *)d->d_buf + desc, h.n_descsz);
 }
 
-int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
+int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
 {
-	AUTO_ELF_MAP struct elf_map m;
-	if (elf_map_open(path, &m, e) < 0)
-		return -1;
 	struct elf_info info = {
-		.machine = m.header.e_machine, .type = m.header.e_type, .soname = "", .page = UINT64_MAX};
+		.machine = m->header.e_machine, .type = m->header.e_type, .soname = "", .page = UINT64_MAX};
 	struct err why = {0};
-	info.dynamic = m.dyn != NULL;
+	info.dynamic = m->dyn != NULL;
 	info.program = info.type == ET_EXEC;
-	info.stripped = is_stripped(&m);
+	info.stripped = is_stripped(m);
 	/* glibc, sysdeps/x86_64/stackinfo.h; on AArch64 and others the default is no. */
 	info.exec_stack = info.machine == EM_X86_64;
-	for (size_t i = 0; i < m.segments_count; i++) {
-		const GElf_Phdr *p = &m.segments[i];
+	for (size_t i = 0; i < m->segments_count; i++) {
+		const GElf_Phdr *p = &m->segments[i];
 		if (p->p_type == PT_LOAD && p->p_align < info.page)
 			info.page = p->p_align;
 		info.program = info.program || p->p_type == PT_INTERP;
 		if (p->p_type == PT_NOTE && info.machine == EM_X86_64)
-			read_notes(&m, p, &info);
+			read_notes(m, p, &info);
 		if (p->p_type != PT_GNU_STACK)
 			continue;
 		info.exec_stack = (p->p_flags & PF_X) != 0;
 		info.stack_told = true;
 	}
-	if (elf_map_loadable(&m, &why) < 0)
+	if (elf_map_loadable(m, &why) < 0)
 		info.unloadable = arena_strdup(a, why.msg);
-	if (info.dynamic &&
-	    (read_entries(&m, a, &info, e) < 0 || read_room(&m, &info, e) < 0 || read_versions(&m, a, &info, e) < 0))
+	if (info.dynamic && (read_entries(m, a, &info, e) < 0 || read_versions(m, a, &info, e) < 0))
 		return -1;
-	if (info.dynamic && (flags & ELF_SYMBOLS) && read_symbols(&m, a, &info, e) < 0)
+	if (info.dynamic && (flags & ELF_SYMBOLS) && read_symbols(m, a, &info, e) < 0)
 		return -1;
 	*ret = info;
 	return 0;
+}
+
+int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
+{
+	AUTO_ELF_MAP struct elf_map m;
+	return elf_map_open(path, &m, e) < 0 ? -1 : elf_map_info(&m, flags, a, ret, e);
 }
 
 int elf_try(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)

@@ -20,7 +20,6 @@ struct elf_info {
 	struct strlist needed;
 	const char *rpath;   /* DT_RPATH, NULL if none */
 	const char *runpath; /* DT_RUNPATH, NULL if none */
-	size_t rpath_room;   /* bytes that fit in place, before a tail that something else uses */
 	struct elf_version_need *versions;
 	size_t versions_count;
 	struct strlist defined_versions;
@@ -61,7 +60,7 @@ struct elf_change {         /* what a library gets */
 	const struct kvlist *needed;
 	const char *rpath; /* its only search path then, a DT_RPATH; "": none */
 };
-/* elf_change: in place where the new strings fit into the search path's own (rpath_room), else on a
+/* elf_change: in place where the new strings fit into the search path's own (elf_map_path_room), else on a
  * copy with a longer string table (elf_cut_grow), which replaces the file. The result is read again
  * and compared: ERR_INTEGRITY. ERR_POLICY for a file without dynamic entries. ret_in_place may be
  * NULL. */

@@ -7,7 +7,9 @@ int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const c
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return err_set(e, ERR_INTEGRITY, "'%s': %s at offset 0x%llx", m->name, text, (unsigned long long)offset);
+	const char *quote = m->name ? "'" : "";
+	return err_set(e, ERR_INTEGRITY, "%s%s%s: %s at offset 0x%llx", quote, m->name ? m->name : "the file", quote,
+		       text, (unsigned long long)offset);
 }
 
 /* Bytes from the file at the segment's address. Whole pages are mapped, and the rest of the last is cleared for a .bss

@@ -11,7 +11,7 @@
 #endif
 
 struct elf_map {
-	const char *name; /* for messages; the caller's */
+	const char *name; /* for messages; the caller's; NULL: "the file" */
 	const uint8_t *data;
 	size_t size;
 	struct fs_mapping file; /* elf_map_open: where data is from */
@@ -36,6 +36,9 @@ int elf_map_memory(const void *data, size_t size, const char *name, struct elf_m
 void elf_map_close(struct elf_map *m);
 #define AUTO_ELF_MAP CLEANUP(elf_map_close)
 
+/* elf_map_info: elf_read of it. */
+struct elf_info;
+int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
 /* elf_map_bad: ERR_INTEGRITY "'name': text at offset 0x..."; -1. */
 int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -24,22 +24,23 @@ static enum isa_class judge(const struct isa_found *f, const struct isa_rules *r
 	return r->flags & CODE_WEAK ? ISA_COMDAT : ISA_PLAIN;
 }
 
-int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules,
-		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
-		    struct arena *a, struct library_isa **ret, struct err *e)
+int verify_isa_scan(struct verifying *v, struct verify_member *member, struct elf_map *m, struct arena *a,
+		    struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
-	AUTO_ELF_MAP struct elf_map m;
+	const struct isa_rules *rules = v->q->code;
+	const char *library = path_base(member->entry->name);
 	struct library_isa *l = arena_alloc(a, sizeof(*l));
 	struct isa_scan s;
-	if (elf_map_open(path, &m, e) < 0)
-		return -1;
-	*ret = l;
-	if (!isa_scan_machine(m.header.e_machine, &l->machine)) {
-		l->why_not = arena_printf(a, "is for ELF machine %u, whose code is not examined", m.header.e_machine);
+	const bool known = isa_scan_machine(m->header.e_machine, &l->machine);
+	if (!known && !member->elf.dynamic)
+		return 0;
+	member->isa = l;
+	if (!known) {
+		l->why_not = arena_printf(a, "is for ELF machine %u, whose code is not examined", m->header.e_machine);
 		return 0;
 	}
-	if (isa_scan_file(&m, rules->decoders, allowed, idle, run, &scratch, &s, e) < 0) {
+	if (isa_scan_file(m, rules->decoders, v->allowed, &v->idle, v->run, &scratch, &s, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;
 		l->why_not = arena_printf(a, "its code cannot be examined: %s", e->msg);

@@ -61,33 +61,6 @@ static void scan(const struct verify_request *q, struct verify_member *m, const 
 	}
 }
 
-/* The temporary file's name would mean nothing to the reader. */
-static const char *without_path(struct arena *a, const char *msg, const char *path)
-{
-	const char *at = strstr(msg, path);
-	if (!at)
-		return arena_strdup(a, msg);
-	const char *behind = at + strlen(path);
-	bool quoted = at > msg && at[-1] == '\'' && *behind == '\'';
-	return arena_printf(a, "%.*sthe file%s", (int)(at - msg - quoted), msg, behind + quoted);
-}
-
-/* Objects run only once they are linked; GPU code in a file of its own is judged by verify_gpu. */
-static int examine_code(struct worker *w, struct verify_member *m, struct err *e)
-{
-	struct verifying *v = w->v;
-	enum extension_machine known;
-	if (!v->q->code || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC) ||
-	    (!m->elf.dynamic && !isa_scan_machine(m->elf.machine, &known)))
-		return 0;
-	if (verify_isa_scan(w->path, path_base(m->entry->name), v->q->code, v->allowed, &v->idle, v->run, w->a, &m->isa,
-			    e) < 0)
-		return -1;
-	if (m->isa->why_not)
-		m->isa->why_not = without_path(w->a, m->isa->why_not, w->path);
-	return 0;
-}
-
 /* What a linker reads in the place of a library: commands, behind comments. */
 static bool is_linker_script(const char *data, size_t size)
 {
@@ -110,6 +83,8 @@ static bool is_linker_script(const char *data, size_t size)
 static int examine_data(struct worker *w, struct verify_member *m, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping file;
+	AUTO_ELF_MAP struct elf_map map = {0};
+	const struct verifying *v = w->v;
 	struct err why = {0};
 	if (fs_map(w->path, &file, e) < 0)
 		return err_wrap(e, "%s", m->entry->name);
@@ -118,28 +93,25 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 			      file.data ? file.data : (const void *)"", file.size, m->digest);
 	if (!file.data)
 		return 0;
-	scan(w->v->q, m, file.data, file.size);
+	scan(v->q, m, file.data, file.size);
 	m->loads_global =
 		path_has_suffix(m->entry->name, ".py") &&
 		(memmem(file.data, file.size, "RTLD_GLOBAL", 11) || memmem(file.data, file.size, "setdlopenflags", 14));
 	m->kind = elf_sort(file.data, file.size, &m->machine);
 	if (m->kind == ELF_FOREIGN) /* it lies alike in all ELF files */
 		m->elf.type = file.data[EI_DATA] == ELFDATA2LSB ? file.data[EI_NIDENT] : file.data[EI_NIDENT + 1];
-	if (m->kind == ELF_HOST && elf_read(w->path, w->v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0) {
-		m->elf = (struct elf_info){0};
-		m->elf_broken = without_path(w->a, why.msg, w->path);
-	} else if (fatbin_summarize(file.data, file.size, w->path, w->a, &m->gpu, &why) < 0) {
-		m->gpu = (struct fatbin_summary){0};
-		m->gpu_broken = without_path(w->a, why.msg, w->path);
+	/* The finding names the file. */
+	if (m->kind == ELF_HOST && (elf_map_memory(file.data, file.size, NULL, &map, &why) < 0 ||
+				    elf_map_info(&map, v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0)) {
+		m->elf_broken = arena_strdup(w->a, why.msg);
+	} else if (fatbin_summarize(file.data, file.size, NULL, w->a, &m->gpu, &why) < 0) {
+		m->gpu_broken = arena_strdup(w->a, why.msg);
 	}
-	if (why.kind == ERR_SYSTEM) {
-		*e = why;
-		return -1;
-	}
-	if (m->elf.unloadable)
-		m->elf.unloadable = without_path(w->a, m->elf.unloadable, w->path);
 	m->link_text = is_linker_script((const char *)file.data, file.size);
-	return m->kind == ELF_HOST && !m->elf_broken ? examine_code(w, m, e) : 0;
+	/* Objects run only once they are linked; GPU code in a file of its own is judged by verify_gpu. */
+	if (!v->q->code || m->kind != ELF_HOST || m->elf_broken || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC))
+		return 0;
+	return verify_isa_scan(w->v, m, &map, w->a, e);
 }
 
 static int examine(struct worker *w, struct verify_member *m, struct err *e)

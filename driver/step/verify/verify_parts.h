@@ -123,8 +123,7 @@ struct library_isa {
 	struct isa_findings groups[ISA_CLASSES];
 };
 
-/* verify_isa_scan: what an ELF file (`library`: its base name) uses beyond `allowed`. Errors are
- * ERR_INTERRUPTED and those of the machine. */
-int verify_isa_scan(const char *path, const char *library, const struct isa_rules *rules,
-		    const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
-		    struct arena *a, struct library_isa **ret, struct err *e) MUST_CHECK;
+/* verify_isa_scan: fills `isa` of a readable ELF file, unless nothing is known of its machine.
+ * Errors are ERR_INTERRUPTED and those of the machine. */
+int verify_isa_scan(struct verifying *v, struct verify_member *member, struct elf_map *m, struct arena *a,
+		    struct err *e) MUST_CHECK;

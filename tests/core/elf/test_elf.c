@@ -19,6 +19,20 @@ static uint64_t dyn_offset_of(const char *path, int64_t tag)
 	return at;
 }
 
+/* What a search path has for another one in its place. */
+static size_t room_of(const char *path)
+{
+	struct err e = {0};
+	struct elf_map m;
+	size_t room = 0;
+	uint64_t index;
+	assert_ok(elf_map_open(path, &m, &e), &e);
+	if (elf_map_dyn(&m, DT_RPATH, &index) || elf_map_dyn(&m, DT_RUNPATH, &index))
+		assert_ok(elf_map_path_room(&m, index, &room, &e), &e);
+	elf_map_close(&m);
+	return room;
+}
+
 static void set_dyn_value(const char *path, int64_t tag, uint64_t value)
 {
 	put(path, dyn_offset_of(path, tag) + 8, &value, sizeof(value));
@@ -61,7 +75,7 @@ static void reads_rpath(void **state)
 	struct elf_info i = read_info(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/one:/two"));
 	assert_string_equal(i.rpath, "/one:/two");
 	assert_null(i.runpath);
-	assert_int_equal(i.rpath_room, strlen("/one:/two"));
+	assert_int_equal(room_of(test_path("liba.so")), strlen("/one:/two"));
 }
 
 static void reads_runpath(void **state)
@@ -70,7 +84,7 @@ static void reads_runpath(void **state)
 	struct elf_info i = read_info(compile("liba.so", ANSWER, SHARED "-Wl,--enable-new-dtags,-rpath,/one"));
 	assert_null(i.rpath);
 	assert_string_equal(i.runpath, "/one");
-	assert_int_equal(i.rpath_room, 4);
+	assert_int_equal(room_of(test_path("liba.so")), 4);
 }
 
 static void no_path_has_no_room(void **state)
@@ -79,7 +93,7 @@ static void no_path_has_no_room(void **state)
 	struct elf_info i = read_info(compile("liba.so", ANSWER, SHARED));
 	assert_null(i.rpath);
 	assert_null(i.runpath);
-	assert_int_equal(i.rpath_room, 0);
+	assert_int_equal(room_of(test_path("liba.so")), 0);
 }
 
 static void room_ends_where_soname_is_the_tail(void **state)
@@ -88,15 +102,16 @@ static void room_ends_where_soname_is_the_tail(void **state)
 	struct elf_info i =
 		read_info(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail"));
 	assert_string_equal(i.rpath, "/opt/tail");
-	assert_int_equal(i.rpath_room, strlen("/opt"));
+	assert_int_equal(room_of(test_path("liba.so")), strlen("/opt"));
 }
 
 static void room_ends_where_a_symbol_is_the_tail(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(compile("liba.so", "int tail_of_path(void) { return 1; }",
-					      SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail_of_path"));
-	assert_int_equal(i.rpath_room, strlen("/opt"));
+	assert_true(read_info(compile("liba.so", "int tail_of_path(void) { return 1; }",
+				      SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail_of_path"))
+			    .dynamic);
+	assert_int_equal(room_of(test_path("liba.so")), strlen("/opt"));
 }
 
 static void room_is_none_where_a_symbol_ends_in_it(void **state)
@@ -105,7 +120,7 @@ static void room_is_none_where_a_symbol_ends_in_it(void **state)
 	struct elf_info i = read_info(
 		compile("liba.so", "int the_tail(void) { return 1; }", SHARED "-Wl,--disable-new-dtags,-rpath,tail"));
 	assert_string_equal(i.rpath, "tail");
-	assert_int_equal(i.rpath_room, 0);
+	assert_int_equal(room_of(test_path("liba.so")), 0);
 }
 
 static void room_ends_where_a_version_is_the_tail(void **state)
@@ -115,7 +130,7 @@ static void room_ends_where_a_version_is_the_tail(void **state)
 	struct elf_info i = read_info(
 		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/VERS_9,--version-script,map"));
 	assert_string_equal(i.rpath, "/opt/VERS_9");
-	assert_int_equal(i.rpath_room, strlen("/opt"));
+	assert_int_equal(room_of(test_path("liba.so")), strlen("/opt"));
 }
 
 static void reads_version_needs(void **state)
@@ -223,7 +238,7 @@ static void file_without_sections_reads_the_same(void **state)
 	drop_sections(path);
 	struct elf_info after = read_info(path);
 	assert_string_equal(after.soname, "liba.so.1");
-	assert_int_equal(after.rpath_room, strlen(TOKEN));
+	assert_int_equal(room_of(path), strlen(TOKEN));
 	assert_int_equal(after.versions_count, before.versions_count);
 	assert_int_equal(after.defined.count, before.defined.count);
 	assert_int_equal(after.undefined.count, before.undefined.count);
