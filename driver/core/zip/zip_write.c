@@ -14,14 +14,6 @@
 
 enum { ZIP_HASH_BLOCK = 256 * 1024, ZIP_WRITE_BLOCK = 1024 * 1024 };
 
-struct zip_out_entry {
-	const char *name;
-	uint64_t size, packed, offset;
-	uint32_t crc;
-	uint16_t method;
-	uint32_t mode;
-};
-
 struct zip_writer {
 	struct arena arena;
 	int fd;
@@ -36,7 +28,7 @@ struct zip_writer {
 	uint64_t hashed;    /* bytes of them in the digest */
 	bool header_open;   /* the last header will be rewritten */
 	struct buf pending; /* not written yet, at most ZIP_WRITE_BLOCK bytes */
-	struct zip_out_entry *entries;
+	struct zip_entry *entries;
 	size_t count, cap;
 	void *names; /* tsearch tree */
 	char *block; /* ZIP_HASH_BLOCK bytes */
@@ -84,7 +76,7 @@ static bool is_ascii(const char *s)
 }
 
 /* A header with its name and, for values of more than 32 bits, its zip64 field. */
-static void put_header(struct buf *b, const struct zip_writer *w, const struct zip_out_entry *en, bool central)
+static void put_header(struct buf *b, const struct zip_writer *w, const struct zip_entry *en, bool central)
 {
 	bool wide = en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32, far = central && en->offset >= ZIP_MAX32;
 	const uint64_t values[] = {en->size, en->packed, en->offset}, *first = wide ? values : values + 2;
@@ -197,7 +189,7 @@ static int zip_writer_put(struct zip_writer *w, const void *data, size_t len, st
 	return 0;
 }
 
-static int write_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
+static int write_header(struct zip_writer *w, const struct zip_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
 	put_header(&b, w, en, false);
@@ -206,7 +198,7 @@ static int write_header(struct zip_writer *w, const struct zip_out_entry *en, st
 
 /* Sizes and CRC of an entry of several chunks are known behind the last one: its header is written twice, and nothing
  * of the entry is hashed before. */
-static int rewrite_header(struct zip_writer *w, const struct zip_out_entry *en, struct err *e)
+static int rewrite_header(struct zip_writer *w, const struct zip_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
 	put_header(&b, w, en, false);
@@ -228,7 +220,7 @@ static int rewrite_header(struct zip_writer *w, const struct zip_out_entry *en, 
 
 static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err *e)
 {
-	struct zip_out_entry *en = &w->entries[s->entry];
+	struct zip_entry *en = &w->entries[s->entry];
 	if (s->failed) {
 		*e = s->err;
 		return err_wrap(e, "'%s'", en->name);
@@ -270,28 +262,13 @@ static int write_done(struct zip_writer *w, bool need, struct err *e)
 	return 0;
 }
 
+/* Writes all that was submitted. */
 static int empty_ring(struct zip_writer *w, struct err *e)
 {
 	while (zip_ring_oldest(w->ring, true))
 		if (write_done(w, true, e) < 0)
 			return -1;
 	return 0;
-}
-
-/* Writes all that was submitted. */
-static int zip_writer_drain(struct zip_writer *w, struct err *e)
-{
-	return empty_ring(w, e) < 0 ? -1 : flush(w, e);
-}
-
-/* Behind all that was submitted, the header of an entry whose packed bytes follow: by zip_writer_put, or, once it is
- * `flushed`, into the file itself. */
-static int zip_writer_header(struct zip_writer *w, struct zip_out_entry *en, bool flushed, struct err *e)
-{
-	if (empty_ring(w, e) < 0)
-		return -1;
-	en->offset = w->written + w->pending.len;
-	return write_header(w, en, e) < 0 ? -1 : flushed ? flush(w, e) : 0;
 }
 
 static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, struct err *e)
@@ -305,18 +282,19 @@ static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, st
 }
 
 /* Appends an entry; its name must be safe and new. */
-static int zip_writer_entry(struct zip_writer *w, const char *name, uint64_t size, uint32_t mode, struct err *e)
+static int zip_writer_entry(struct zip_writer *w, const char *name, struct zip_entry entry, struct err *e)
 {
 	if (!path_is_safe_relative(name) || strchr(name, '\\') || strlen(name) > ZIP_MAX16)
 		return err_set(e, ERR_INTEGRITY, "unsafe name for an archive entry: '%s'", name);
-	const char *own = arena_strdup(&w->arena, name);
+	const char *own = entry.name = arena_strdup(&w->arena, name);
 	const char *const *found = tsearch(own, &w->names, compare_names);
 	if (!found)
 		abort();
 	if (*found != own)
 		return err_set(e, ERR_INTEGRITY, "'%s' is in '%s' already", name, w->path);
 	w->entries = arena_room(&w->arena, w->entries, w->count, &w->cap, 256, sizeof(*w->entries));
-	w->entries[w->count++] = (struct zip_out_entry){.name = own, .size = size, .mode = S_IFREG | mode};
+	entry.mode = S_IFREG | (entry.mode & S_IXUSR ? 0755 : 0644);
+	w->entries[w->count++] = entry;
 	return 0;
 }
 
@@ -384,7 +362,7 @@ int zip_add_parts(struct zip_writer *w, const char *name, const char *path, cons
 	struct digest *AUTO_DIGEST digest = digest_new();
 	const struct source source = {.fd = fd, .path = path, .digest = digest, .marks = marks, .marks_count = count};
 	char extra;
-	if (zip_writer_entry(w, name, (uint64_t)st.st_size, st.st_mode & S_IXUSR ? 0755 : 0644, e) < 0 ||
+	if (zip_writer_entry(w, name, (struct zip_entry){.size = (uint64_t)st.st_size, .mode = st.st_mode}, e) < 0 ||
 	    add_chunks(w, &source, e) < 0)
 		return -1;
 	ssize_t more = fs_read_at(fd, &extra, 1, (uint64_t)st.st_size);
@@ -399,7 +377,9 @@ int zip_add_parts(struct zip_writer *w, const char *name, const char *path, cons
 
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e)
 {
-	return zip_writer_entry(w, name, len, 0644, e) < 0 ? -1 : add_chunks(w, &(struct source){.data = data}, e);
+	return zip_writer_entry(w, name, (struct zip_entry){.size = len}, e) < 0
+		       ? -1
+		       : add_chunks(w, &(struct source){.data = data}, e);
 }
 
 enum { ZIP_COPY_SMALL = 256 * 1024 };
@@ -416,15 +396,11 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 	const struct zip_entry *en = &z->entries[i];
 	if (!S_ISREG(en->mode) || ((en->mode & 07777) != 0755 && (en->mode & 07777) != 0644))
 		return bad_copy(e, z, en, "has a mode other than 0644 and 0755");
-	if (zip_writer_entry(w, en->name, en->size, en->mode & 07777, e) < 0)
+	if (zip_writer_entry(w, en->name, *en, e) < 0)
 		return -1;
-	struct zip_out_entry *out = &w->entries[w->count - 1];
-	out->packed = en->packed;
-	out->crc = en->crc;
-	out->method = en->method;
-	out->offset = en->offset - base + w->written;
+	w->entries[w->count - 1].offset = en->offset - base + w->written;
 	size_t len = sizeof(struct zip_local) + strlen(en->name) +
-		     (out->size >= ZIP_MAX32 || out->packed >= ZIP_MAX32 ? 20 : 0);
+		     (en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32 ? 20 : 0);
 	if (z->data[i] - en->offset != len)
 		return bad_copy(e, z, en, "has a header of unexpected length");
 	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has an unexpected header");
@@ -502,7 +478,7 @@ int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, siz
 {
 	if (!count)
 		return 0;
-	if (zip_writer_drain(w, e) < 0)
+	if (empty_ring(w, e) < 0 || flush(w, e) < 0)
 		return -1;
 	uint64_t base = z->entries[first].offset, end = base;
 	for (size_t i = first; i < first + count; i++) {
@@ -520,22 +496,22 @@ int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct z
 {
 	AUTO_BUF struct buf small = {0};
 	uint64_t at = z->data[en - z->entries];
-	if (zip_writer_entry(w, name, en->size, en->mode & S_IXUSR ? 0755 : 0644, e) < 0)
+	/* The header comes behind all that was submitted, and its offset is known then. */
+	if (zip_writer_entry(w, name, *en, e) < 0 || empty_ring(w, e) < 0)
 		return -1;
-	struct zip_out_entry *out = &w->entries[w->count - 1];
-	out->packed = en->packed;
-	out->crc = en->crc;
-	out->method = en->method;
+	w->entries[w->count - 1].offset = w->written + w->pending.len;
+	if (write_header(w, &w->entries[w->count - 1], e) < 0)
+		return -1;
 	if (en->packed > ZIP_COPY_SMALL)
-		return zip_writer_header(w, out, true, e) < 0 ? -1 : copy_range(w, z, at, en->packed, e);
+		return flush(w, e) < 0 ? -1 : copy_range(w, z, at, en->packed, e);
 	if (zip_read_at(z, at, buf_reserve(&small, en->packed), en->packed, e) < 0)
 		return -1;
-	return zip_writer_header(w, out, false, e) < 0 ? -1 : zip_writer_put(w, small.data, en->packed, e);
+	return zip_writer_put(w, small.data, en->packed, e);
 }
 
 static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 {
-	if (zip_writer_drain(w, e) < 0)
+	if (empty_ring(w, e) < 0 || flush(w, e) < 0)
 		return -1;
 	struct buf AUTO_BUF b = {0};
 	for (size_t i = 0; i < w->count; i++)
