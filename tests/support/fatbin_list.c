@@ -5,14 +5,10 @@
 #include "base/sys/fs.h"
 #include "core/fatbin/fatbin.h"
 
-static int print(const struct fatbin_entry *entry, void *user, struct err *e)
+static void print(const struct fatbin_entry *entry, struct arena *a)
 {
-	AUTO_ARENA struct arena a = {0};
-	(void)user;
-	(void)e;
-	printf("%s sm_%s%s%s\n", fatbin_kind_name(entry->kind, entry->number, &a), entry->target,
+	printf("%s sm_%s%s%s\n", fatbin_kind_name(entry->kind, entry->number, a), entry->target,
 	       *entry->member ? " " : "", entry->member);
-	return 0;
 }
 
 int main(int argc, char **argv)
@@ -20,13 +16,17 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct fatbin_summary s;
+		struct fatbin_entry *entries = NULL;
+		size_t count = 0;
 		struct err e = {0};
 		AUTO_MAPPING struct fs_mapping m = {0};
-		if (fs_map(argv[i], &m, &e) < 0 || fatbin_scan(m.data, m.size, argv[i], print, NULL, &e) != 0 ||
+		if (fs_map(argv[i], &m, &e) < 0 || fatbin_scan(m.data, m.size, argv[i], &a, &entries, &count, &e) < 0 ||
 		    fatbin_summarize(m.data, m.size, argv[i], &a, &s, &e) < 0) {
 			fprintf(stderr, "%s\n", e.msg);
 			return 1;
 		}
+		for (size_t k = 0; k < count; k++)
+			print(&entries[k], &a);
 		for (size_t k = 0; k < s.wrong.count; k++)
 			fprintf(stderr, "%s: %s\n", argv[i], s.wrong.items[k]);
 		if (s.wrong.count)

@@ -27,10 +27,9 @@ int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, cons
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (*f->member)
-		return err_set(e, ERR_INTEGRITY, "'%s' (%s): %s at offset 0x%llx", f->name, f->member, text,
-			       (unsigned long long)offset);
-	return err_set(e, ERR_INTEGRITY, "'%s': %s at offset 0x%llx", f->name, text, (unsigned long long)offset);
+	const char *quote = f->name ? "'" : "", *open = *f->member ? " (" : "";
+	return err_set(e, ERR_INTEGRITY, "%s%s%s%s%s%s: %s at offset 0x%llx", quote, f->name ? f->name : "the file",
+		       quote, open, f->member, *open ? ")" : "", text, (unsigned long long)offset);
 }
 
 uint64_t fatbin_number(const struct fatbin_file *f, uint64_t at, size_t bytes)
@@ -46,11 +45,31 @@ static enum fatbin_kind known_kind(unsigned number)
 										      : FATBIN_OTHER;
 }
 
+void fatbin_add(struct fatbin_file *f, const struct fatbin_entry *entry)
+{
+	struct fatbin_boxes *b = f->b;
+	b->entries = arena_room(f->a, b->entries, b->entries_count, &b->entries_cap, 64, sizeof(*b->entries));
+	b->entries[b->entries_count++] = *entry;
+}
+
+void fatbin_close(struct fatbin_file *f, uint64_t from, uint64_t body, uint64_t to, size_t first)
+{
+	struct fatbin_boxes *b = f->b;
+	b->items = arena_room(f->a, b->items, b->count, &b->cap, 16, sizeof(*b->items));
+	b->items[b->count++] = (struct fatbin_box){.section = f->section,
+						   .from = from,
+						   .body = body,
+						   .to = to,
+						   .first = first,
+						   .among = f->among,
+						   .entries = b->entries_count - first};
+}
+
 /* One entry whose header lies whole inside the container. */
 static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, uint64_t *ret_next,
 		      struct err *e)
 {
-	struct fatbin_entry entry = {.relocatable = relocatable, .member = f->member, .container = f->containers};
+	struct fatbin_entry entry = {.relocatable = relocatable, .member = f->member, .container = f->b->count};
 	uint32_t header = (uint32_t)fatbin_number(f, at + 4, 4), packed = (uint32_t)fatbin_number(f, at + 16, 4),
 		 sm = (uint32_t)fatbin_number(f, at + 28, 4);
 	uint64_t padded = fatbin_number(f, at + 8, 8), flags = fatbin_number(f, at + 40, 8),
@@ -81,7 +100,8 @@ static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 		 : flags & FLAG_ARCH ? "a"
 				     : "");
 	*ret_next = at + header + padded;
-	return f->fn(&entry, f->user, e);
+	fatbin_add(f, &entry);
+	return 0;
 }
 
 static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bool relocatable, uint64_t *ret_next,
@@ -98,16 +118,16 @@ static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bo
 		return fatbin_bad(f, at + 8, e, "a fat binary of %llu bytes leaves its section",
 				  (unsigned long long)size);
 	uint64_t end = at + header + size;
+	size_t first = f->b->entries_count;
 	for (uint64_t next = at + header; next < end;) {
 		if (end - next < ENTRY_HEADER)
 			return fatbin_bad(f, next, e, "a GPU code entry ends within its header");
-		int r = read_entry(f, next, end, relocatable, &next, e);
-		if (r != 0)
-			return r;
+		if (read_entry(f, next, end, relocatable, &next, e) < 0)
+			return -1;
 	}
-	f->containers++;
+	fatbin_close(f, at, at + header, end, first);
 	*ret_next = end;
-	return f->box ? f->box(at, at + header, end, f->user, e) : 0;
+	return 0;
 }
 
 int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, struct err *e)
@@ -119,9 +139,8 @@ int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 		}
 		if (end - at < 4 || fatbin_number(f, at, 4) != CONTAINER_MAGIC)
 			return fatbin_bad(f, at, e, "not a fat binary where one must be");
-		int r = read_container(f, at, end, relocatable, &at, e);
-		if (r != 0)
-			return r;
+		if (read_container(f, at, end, relocatable, &at, e) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -143,13 +162,8 @@ bool fatbin_is_container(const struct fatbin_file *f, uint64_t at, uint64_t end)
 struct summing {
 	struct fatbin_summary *s;
 	struct arena *a;
-	const char *name;
-	const void *data;
-	size_t size;
 	size_t cap, sets_cap;
-	bool open; /* a fat binary is being read: */
-	size_t container;
-	struct strlist words, cubins;
+	struct strlist words, cubins; /* of the fat binary that is being read */
 };
 
 int fatbin_target_cmp(const char *a, const char *b)
@@ -197,8 +211,6 @@ struct fatbin_count *fatbin_count_for(struct arena *a, struct fatbin_count **ite
 static void close_container(struct summing *c)
 {
 	struct fatbin_summary *s = c->s;
-	if (!c->open)
-		return;
 	strlist_sort(&c->words);
 	const char *text = strlist_join(&c->words, c->a, ", ");
 	size_t i = 0;
@@ -212,31 +224,21 @@ static void close_container(struct summing *c)
 	s->sets[i].containers++;
 	s->containers++;
 	c->words.count = c->cubins.count = 0;
-	c->open = false;
 }
 
-static int add(const struct fatbin_entry *entry, void *user, struct err *e)
+static void add(struct summing *c, const struct fatbin_entry *entry, const char *inside)
 {
-	struct summing *c = user;
-	char inside[16];
 	struct fatbin_count *n = fatbin_count_for(c->a, &c->s->items, &c->s->count, &c->cap, entry);
 	n->entries++;
 	n->bytes += entry->size;
-	if (c->open && c->container != entry->container)
-		close_container(c);
-	c->open = true;
-	c->container = entry->container;
 	const char *word = fatbin_name(n, c->a);
 	strlist_once(&c->words, c->a, word);
 	if (entry->kind == FATBIN_CUBIN && !strlist_contains(&c->cubins, entry->target))
 		strlist_add(&c->cubins, c->a, entry->target);
-	if (fatbin_inside(c->data, c->size, c->name, entry, inside, e) < 0)
-		return -1;
 	if (!fits(entry->kind, entry->target, inside))
 		strlist_addf(&c->s->wrong, c->a, "%s at offset 0x%llx is for sm_%s, its header says sm_%s",
 			     fatbin_kind_name(entry->kind, entry->number, c->a), (unsigned long long)entry->offset,
 			     inside, entry->target);
-	return 0;
 }
 
 int fatbin_count_cmp(const void *a, const void *b)
@@ -255,11 +257,21 @@ bool fatbin_library_name(const char *name)
 int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_summary *ret,
 		     struct err *e)
 {
+	AUTO_ARENA struct arena scratch = {0};
 	struct fatbin_summary s = {0};
-	struct summing c = {.s = &s, .a = a, .name = name, .data = data, .size = size};
-	if (fatbin_scan(data, size, name, add, &c, e) < 0)
+	struct summing c = {.s = &s, .a = a};
+	struct fatbin_entry *entries;
+	size_t count;
+	if (fatbin_scan(data, size, name, &scratch, &entries, &count, e) < 0)
 		return -1;
-	close_container(&c);
+	for (size_t i = 0; i < count; i++) {
+		char inside[16];
+		if (fatbin_inside(data, size, name, &entries[i], inside, e) < 0)
+			return -1;
+		add(&c, &entries[i], inside);
+		if (i + 1 == count || entries[i + 1].container != entries[i].container)
+			close_container(&c);
+	}
 	array_sort(s.items, s.count, sizeof(*s.items), fatbin_count_cmp);
 	*ret = s;
 	return 0;

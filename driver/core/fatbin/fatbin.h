@@ -28,12 +28,10 @@ struct fatbin_entry {
 	size_t container;   /* index of the fat binary in the file */
 };
 
-typedef int (*fatbin_fn)(const struct fatbin_entry *entry, void *user, struct err *e);
-
-/* fatbin_scan: calls `fn` for each entry in a file's bytes, in order; a file without GPU code has
- * none. ERR_INTEGRITY "'name': what is wrong at which offset". A non-zero return of `fn` stops and
- * is returned. */
-int fatbin_scan(const void *data, size_t size, const char *name, fatbin_fn fn, void *user, struct err *e) MUST_CHECK;
+/* fatbin_scan: the entries in a file's bytes, in order; a file without GPU code has none.
+ * ERR_INTEGRITY "'name': what is wrong at which offset" (NULL: "the file"). */
+int fatbin_scan(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_entry **ret,
+		size_t *ret_count, struct err *e) MUST_CHECK;
 
 /* fatbin_inside: the target that an entry's contents name (flags of a cubin, .target of PTX), "" if
  * none; a newer cubin says "90" for "90a". Only the beginning is unpacked; ERR_INTEGRITY if that

@@ -1,13 +1,5 @@
 #include "core/fatbin/fatbin_parts.h"
 
-struct collecting {
-	struct fatbin_boxes *b;
-	struct arena *a;
-	size_t first; /* entry of the box that is being read */
-	size_t section;
-	bool among;
-};
-
 enum fatbin_section fatbin_section(const char *name)
 {
 	return strcmp(name, ".nv_fatbin") == 0       ? FATBIN_LINKED
@@ -16,43 +8,9 @@ enum fatbin_section fatbin_section(const char *name)
 						     : FATBIN_NONE;
 }
 
-static int take_entry(const struct fatbin_entry *entry, void *user, struct err *e)
+static struct fatbin_file file_of(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a)
 {
-	struct collecting *c = user;
-	struct fatbin_boxes *b = c->b;
-	(void)e;
-	b->entries = arena_room(c->a, b->entries, b->entries_count, &b->entries_cap, 1024, sizeof(*b->entries));
-	b->entries[b->entries_count++] = *entry;
-	return 0;
-}
-
-static int take_box(uint64_t from, uint64_t entries, uint64_t to, void *user, struct err *e)
-{
-	struct collecting *c = user;
-	struct fatbin_boxes *b = c->b;
-	(void)e;
-	b->items = arena_room(c->a, b->items, b->count, &b->cap, 256, sizeof(*b->items));
-	b->items[b->count++] = (struct fatbin_box){.section = c->section,
-						   .from = from,
-						   .body = entries,
-						   .to = to,
-						   .first = c->first,
-						   .among = c->among,
-						   .entries = b->entries_count - c->first};
-	c->first = b->entries_count;
-	return 0;
-}
-
-static struct fatbin_file file_of(const struct elf_map *m, struct collecting *c)
-{
-	return (struct fatbin_file){.data = m->data,
-				    .size = m->size,
-				    .name = m->name,
-				    .member = "",
-				    .fn = take_entry,
-				    .box = take_box,
-				    .user = c,
-				    .containers = c->b->count};
+	return (struct fatbin_file){.data = m->data, .size = m->size, .name = m->name, .member = "", .b = b, .a = a};
 }
 
 /* The section's bytes must be loaded as they lie in the file, or pointers into it would mean others. */
@@ -60,21 +18,14 @@ static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct 
 {
 	const Elf64_Shdr *s = &b->sections[i];
 	enum fatbin_section kind = fatbin_section(elf_section_name(m, b->sections, b->sections_count, i));
-	struct collecting c = {.b = b, .a = a, .first = b->entries_count, .section = i, .among = kind == FATBIN_AMONG};
+	struct fatbin_file f = file_of(m, b, a);
 	uint64_t offset, room;
+	f.section = i;
+	f.among = kind == FATBIN_AMONG;
 	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset || room < s->sh_size)
 		return elf_map_bad(m, s->sh_offset, e, "the section of GPU code is not loaded as it lies in the file");
-	struct fatbin_file f = file_of(m, &c);
-	return c.among ? fatbin_search(&f, s->sh_offset, s->sh_offset + s->sh_size, e)
+	return f.among ? fatbin_search(&f, s->sh_offset, s->sh_offset + s->sh_size, e)
 		       : fatbin_containers(&f, s->sh_offset, s->sh_offset + s->sh_size, kind == FATBIN_RELOCATABLE, e);
-}
-
-/* Nothing tells GPU code from other data: what is found stays. */
-static int read_bare(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, struct err *e)
-{
-	struct collecting c = {.b = b, .a = a, .among = true};
-	struct fatbin_file f = file_of(m, &c);
-	return fatbin_search(&f, 0, m->size, e);
 }
 
 struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m, uint64_t address,
@@ -253,24 +204,18 @@ static int check_order(const struct elf_map *m, const struct fatbin_boxes *b, st
 	return 0;
 }
 
-int fatbin_stop(const struct fatbin_entry *entry, void *user, struct err *e)
-{
-	(void)entry;
-	(void)user;
-	(void)e;
-	return 1;
-}
-
-static const char *elsewhere(const struct fatbin_boxes *b, const struct elf_map *m)
+static const char *elsewhere(const struct fatbin_boxes *b, const struct elf_map *m, struct arena *a)
 {
 	for (size_t i = 0; i < b->sections_count; i++) {
 		const Elf64_Shdr *s = &b->sections[i];
 		const char *name = elf_section_name(m, b->sections, b->sections_count, i);
 		const uint64_t end = s->sh_offset + s->sh_size, at = (s->sh_offset + 7) & ~7ULL;
-		struct fatbin_file f = {
-			.data = m->data, .size = m->size, .name = m->name, .member = "", .fn = fatbin_stop};
+		struct fatbin_boxes found = {0};
+		struct fatbin_file f = file_of(m, &found, a);
 		if (s->sh_type == SHT_PROGBITS && (s->sh_flags & SHF_ALLOC) && !(s->sh_flags & SHF_EXECINSTR) &&
-		    fatbin_section(name) == FATBIN_NONE && at < end && fatbin_search(&f, at, end, ERR_IGNORED) > 0)
+		    fatbin_section(name) == FATBIN_NONE && at < end)
+			(void)!fatbin_search(&f, at, end, ERR_IGNORED);
+		if (found.entries_count)
 			return name;
 	}
 	return NULL;
@@ -287,7 +232,7 @@ const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const
 			if (runs[g])
 				return NULL;
 	}
-	const char *where = b->count ? elsewhere(b, m) : NULL;
+	const char *where = b->count ? elsewhere(b, m, a) : NULL;
 	for (size_t i = 0; where && i < b->count; i++)
 		b->items[i].whole = true;
 	return where;
@@ -304,7 +249,9 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 		    b.sections[i].sh_size && read_section(m, &b, a, i, e) < 0)
 			return -1;
 	}
-	if (!b.sections_count && read_bare(m, &b, a, e) < 0)
+	struct fatbin_file bare = file_of(m, &b, a);
+	bare.among = true; /* nothing tells GPU code from other data: what is found stays */
+	if (!b.sections_count && fatbin_search(&bare, 0, m->size, e) < 0)
 		return -1;
 	if (b.sections_count && b.count) {
 		qsort(b.items, b.count, sizeof(*b.items), by_offset);

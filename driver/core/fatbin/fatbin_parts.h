@@ -2,17 +2,17 @@
 #pragma once
 #include "core/fatbin/fatbin.h"
 
+struct fatbin_boxes;
+
 struct fatbin_file {
 	const uint8_t *data;
 	uint64_t size;
 	const char *name;
-	const char *member; /* of a static archive, "" elsewhere */
-	fatbin_fn fn;
-	/* after a fat binary's entries: where it begins, where its header ends, and its end;
-	 * NULL */
-	int (*box)(uint64_t from, uint64_t entries, uint64_t to, void *user, struct err *e);
-	void *user;
-	size_t containers;
+	const char *member;     /* of a static archive, "" elsewhere */
+	struct fatbin_boxes *b; /* what is found, in the arena */
+	struct arena *a;
+	size_t section; /* of the boxes */
+	bool among;
 };
 
 /* fatbin_count_for: the count of what an entry is, added where it is the first.
@@ -31,9 +31,10 @@ int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
 /* fatbin_search: fat binaries among other data, found by how they begin. */
 int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
-/* fatbin_stop: a fatbin_fn for who asks only whether there is any. */
-int fatbin_stop(const struct fatbin_entry *entry, void *user, struct err *e);
 bool fatbin_is_container(const struct fatbin_file *f, uint64_t at, uint64_t end);
+/* fatbin_add: an entry. fatbin_close: the box of those from `first` on. */
+void fatbin_add(struct fatbin_file *f, const struct fatbin_entry *entry);
+void fatbin_close(struct fatbin_file *f, uint64_t from, uint64_t body, uint64_t to, size_t first);
 
 /* The fat binaries of a library with all that points to them. */
 enum fatbin_section { FATBIN_NONE, FATBIN_LINKED, FATBIN_RELOCATABLE, FATBIN_AMONG };

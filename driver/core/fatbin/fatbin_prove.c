@@ -220,7 +220,7 @@ int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *re
 	AUTO_MAPPING struct fs_mapping file = {0};
 	AUTO_ARENA struct arena a = {0};
 	Elf64_Shdr *sections;
-	size_t count;
+	size_t count, found = 0;
 	*ret_code = *ret_used = false;
 	if (fs_map(path, &file, e) < 0)
 		return -1;
@@ -232,12 +232,9 @@ int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *re
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		*ret_code = *ret_code || fatbin_section(elf_section_name(&m, sections, count, i)) != FATBIN_NONE;
-	if (!count) {
-		int found = fatbin_scan(file.data, file.size, name, fatbin_stop, NULL, e);
-		if (found < 0)
-			return -1;
-		*ret_code = found > 0;
-	}
+	if (!count && fatbin_scan(file.data, file.size, name, &a, &(struct fatbin_entry *){NULL}, &found, e) < 0)
+		return -1;
+	*ret_code = *ret_code || found;
 	*ret_used = *ret_code || strncmp(path_base(name), "libtorch_", strlen("libtorch_")) == 0;
 	return 0;
 }

@@ -90,7 +90,7 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 				     .size = end - at,
 				     .raw_size = end - at,
 				     .member = f->member,
-				     .container = f->containers};
+				     .container = f->b->count};
 	Elf64_Shdr names = {0};
 	uint64_t count;
 	if (find_sections(f, at, end, h, &names, &count, e) < 0)
@@ -105,8 +105,9 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 		    is_arch_specific(f, at + s.sh_offset, s.sh_size))
 			memcpy(entry.target + n, "a", 2);
 	}
-	f->containers++;
-	return f->fn(&entry, f->user, e);
+	fatbin_add(f, &entry);
+	fatbin_close(f, at, at, end, f->b->entries_count - 1);
+	return 0;
 }
 
 static int read_section(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Shdr *names, const Elf64_Shdr *s,
@@ -136,9 +137,8 @@ int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *
 			p++;
 			continue;
 		}
-		int r = fatbin_containers(f, p, p + HEADER + size, false, e);
-		if (r != 0)
-			return r;
+		if (fatbin_containers(f, p, p + HEADER + size, false, e) < 0)
+			return -1;
 		p += HEADER + size;
 	}
 	return 0;
@@ -161,9 +161,8 @@ static int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct e
 	for (uint64_t i = 0; i < count; i++) {
 		Elf64_Shdr s;
 		memcpy(&s, f->data + at + h.e_shoff + i * sizeof(s), sizeof(s));
-		int r = read_section(f, at, end, &names, &s, e);
-		if (r != 0)
-			return r;
+		if (read_section(f, at, end, &names, &s, e) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -223,25 +222,30 @@ static int read_archive(struct fatbin_file *f, struct err *e)
 			names_size = size;
 		} else if (fatbin_is_elf(f, at, at + size)) {
 			member_name(f, &h, names, names_size, name, sizeof(name));
-			f->member = name;
-			int r = fatbin_elf(f, at, at + size, e);
+			f->member = arena_strdup(f->a, name);
+			if (fatbin_elf(f, at, at + size, e) < 0)
+				return -1;
 			f->member = "";
-			if (r != 0)
-				return r;
 		}
 		at += size + (size & 1 && f->size - at > size ? 1 : 0);
 	}
 	return 0;
 }
 
-int fatbin_scan(const void *data, size_t size, const char *name, fatbin_fn fn, void *user, struct err *e)
+int fatbin_scan(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_entry **ret,
+		size_t *ret_count, struct err *e)
 {
-	struct fatbin_file f = {.data = data, .size = size, .name = name, .member = "", .fn = fn, .user = user};
-	if (f.size >= SARMAG && memcmp(f.data, ARMAG, SARMAG) == 0)
-		return read_archive(&f, e);
-	if (fatbin_is_elf(&f, 0, size))
-		return fatbin_elf(&f, 0, size, e);
-	return fatbin_is_container(&f, 0, size) ? fatbin_containers(&f, 0, size, false, e) : 0;
+	struct fatbin_boxes b = {0};
+	struct fatbin_file f = {.data = data, .size = size, .name = name, .member = "", .b = &b, .a = a};
+	int rc = f.size >= SARMAG && memcmp(f.data, ARMAG, SARMAG) == 0 ? read_archive(&f, e)
+		 : fatbin_is_elf(&f, 0, size)                           ? fatbin_elf(&f, 0, size, e)
+		 : fatbin_is_container(&f, 0, size)                     ? fatbin_containers(&f, 0, size, false, e)
+									: 0;
+	if (rc < 0)
+		return -1;
+	*ret = b.entries;
+	*ret_count = b.entries_count;
+	return 0;
 }
 
 /* Enough for a cubin's ELF header and for PTX's .target, which follows a comment of a few hundred bytes. */

@@ -138,35 +138,18 @@ int torch_fits_root(const char *unpacked, const struct plan *p, const struct roo
 	return err_hint(e, "install what is missing there, or build without --root: worlds have it");
 }
 
-/* The kinds of code of a library, each once. */
-struct kinds {
-	struct fatbin_entry items[64];
-	size_t count;
-};
-
-static int add_kind(const struct fatbin_entry *en, void *user, struct err *e)
-{
-	struct kinds *k = user;
-	(void)e;
-	for (size_t i = 0; i < k->count; i++)
-		if (k->items[i].kind == en->kind && strcmp(k->items[i].target, en->target) == 0)
-			return 0;
-	if (k->count < ARRAY_LEN(k->items))
-		k->items[k->count++] = *en;
-	return 0;
-}
-
-static int refuse_gpu(const struct kinds *k, const char *gpu, struct arena *a, struct err *e)
+static int refuse_gpu(const struct fatbin_entry *entries, size_t count, const char *gpu, struct arena *a, struct err *e)
 {
 	struct strlist have = {0};
-	for (size_t i = 0; i < k->count; i++)
-		strlist_addf(&have, a, "%s%s", k->items[i].kind == FATBIN_PTX ? "PTX " : "sm", k->items[i].target);
+	for (size_t i = 0; i < count; i++)
+		strlist_once(&have, a,
+			     arena_printf(a, "%s%s", entries[i].kind == FATBIN_PTX ? "PTX " : "sm", entries[i].target));
 	err_set(e, ERR_POLICY, "the torch has no code that runs on %s: it has %s", gpu, strlist_join(&have, a, ", "));
 	return err_hint(e, "choose GPU targets that the torch has, or another torch");
 }
 
-/* The kinds of code in a wheel's libtorch_cuda.so, which is too large for a buffer that grows. */
-static int read_kinds(const char *wheel, struct arena *a, struct kinds *ret, struct err *e)
+/* The GPU code in a wheel's libtorch_cuda.so, which is too large for a buffer that grows. */
+static int read_kinds(const char *wheel, struct arena *a, struct fatbin_entry **ret, size_t *ret_count, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping m = {0};
 	AUTO_ZIP struct zip_reader *z = NULL;
@@ -180,27 +163,28 @@ static int read_kinds(const char *wheel, struct arena *a, struct kinds *ret, str
 		return err_errno(e, ERR_SYSTEM, "no memory for '%s'", en->name);
 	if (zip_extract_fd(z, en, fd, NULL, e) < 0 || fs_map(arena_printf(a, "/dev/fd/%d", fd), &m, e) < 0)
 		return -1;
-	return fatbin_scan(m.data, m.size, "libtorch_cuda.so", add_kind, ret, e);
+	return fatbin_scan(m.data, m.size, "libtorch_cuda.so", a, ret, ret_count, e);
 }
 
 int torch_fits_gpus(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
 {
-	struct kinds k = {.count = 0};
-	bool keep[ARRAY_LEN(k.items)];
+	struct fatbin_entry *entries = NULL;
+	size_t count = 0;
 	if (!plan_is_extension(p) || !p->gpu.count)
 		return 0;
-	if (read_kinds(wheel, a, &k, e) < 0)
+	if (read_kinds(wheel, a, &entries, &count, e) < 0)
 		return -1;
-	for (size_t i = 0; i < p->gpu.count && k.count; i++) {
+	bool *keep = arena_array(a, count + 1, sizeof(*keep));
+	for (size_t i = 0; i < p->gpu.count && count; i++) {
 		char *end;
 		const unsigned long major = strtoul(p->gpu.items[i], &end, 10);
 		const unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
 		const struct fatbin_gpu gpu = {(unsigned)(major * 10 + minor), false};
 		const struct fatbin_wanted wanted = {.gpus = &gpu, .count = 1};
 		bool runs = false;
-		fatbin_choose(k.items, k.count, &wanted, keep, &runs);
+		fatbin_choose(entries, count, &wanted, keep, &runs);
 		if (!runs)
-			return refuse_gpu(&k, p->gpu.items[i], a, e);
+			return refuse_gpu(entries, count, p->gpu.items[i], a, e);
 	}
 	return 0;
 }
