@@ -298,7 +298,8 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 	for (unsigned i = 0; i < p->wheels_count; i++) {
 		struct wheel_page page;
 		if (wheel_list(store, p->wheels[i], &fetch, c->run, c->arena, &page, e) < 0 ||
-		    lock_wheel(p->wheels[i], l->platform, page.files, page.count, c->arena, &wheels[i], e) < 0)
+		    lock_wheel(p->wheels[i], "py3", "none", l->platform, page.files, page.count, c->arena, &wheels[i],
+			       e) < 0)
 			return -1;
 	}
 	if (p->archives_count) {

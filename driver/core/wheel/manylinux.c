@@ -7,17 +7,9 @@
 
 static const char *const prefixes[MANYLINUX_PREFIXES] = {"GLIBC", "GLIBCXX", "CXXABI", "GCC", "LIBATOMIC", "ZLIB"};
 
-static const struct {
-	unsigned machine;
-	const char *name;
-} machines[] = {{EM_X86_64, "x86_64"}, {EM_AARCH64, "aarch64"}};
-
-static const char *machine_name(unsigned machine)
+const char *manylinux_machine(unsigned machine)
 {
-	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
-		if (machines[i].machine == machine)
-			return machines[i].name;
-	return NULL;
+	return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : NULL;
 }
 
 static const struct system_library_row *find_library(const struct manylinux_policy *p, const char *soname)
@@ -119,7 +111,7 @@ static void raise_for_library(struct verdict *v, const char *name, const char *s
 
 static int judge(struct verdict *v, const struct elf_info *info, const char *name, struct err *e)
 {
-	const char *machine = machine_name(info->machine);
+	const char *machine = manylinux_machine(info->machine);
 	if (!machine)
 		return err_set(e, ERR_INTEGRITY, "'%s' is for a machine without a policy (ELF machine %u)", name,
 			       info->machine);

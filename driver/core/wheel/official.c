@@ -16,11 +16,8 @@ static int bad(const char *path, unsigned line, const char *what, struct err *e)
 
 static void add(struct official *o, const struct official_wheel *w, struct arena *a)
 {
-	struct official_wheel *all = arena_array(a, o->count + 1, sizeof(*all));
-	if (o->count)
-		memcpy(all, o->wheels, o->count * sizeof(*all));
-	all[o->count++] = *w;
-	o->wheels = all;
+	o->wheels = arena_room(a, o->wheels, o->count, &o->cap, 32, sizeof(*o->wheels));
+	o->wheels[o->count++] = *w;
 }
 
 static int read_line(struct official *o, char *line, unsigned number, struct arena *a, struct err *e)

@@ -136,7 +136,7 @@ struct official_wheel {
 struct official {
 	const char *path; /* of the file */
 	struct official_wheel *wheels;
-	size_t count;
+	size_t count, cap;
 };
 
 /* official_read: ERR_CONFIG names file and line; a release without one names those there are. */
@@ -186,6 +186,8 @@ int pyproject_read(const char *text, size_t len, const char *what, struct arena 
 bool manylinux_allows(const struct manylinux_policy *p, const char *soname);
 /* manylinux_versioned: whether every symbol of that library has a version. False if unknown. */
 bool manylinux_versioned(const struct manylinux_policy *p, const char *soname);
+/* manylinux_machine: "x86_64" of ELF's number; NULL for a machine without policies. */
+const char *manylinux_machine(unsigned machine);
 /* manylinux_glibc: the minor version of glibc that a platform tag stands for: 28 for
  * "manylinux_2_28_x86_64"; 0 for a tag of another kind. */
 unsigned manylinux_glibc(const char *tag);

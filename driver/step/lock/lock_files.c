@@ -34,29 +34,8 @@ static bool tag_fits(const char *tags, const char *platform, struct arena *a, un
 	return fits;
 }
 
-struct wanted_wheel {
-	const char *name, *version, *python, *abi, *platform;
-};
-
-static bool is_wanted(const char *file, const struct wanted_wheel *w, struct arena *a, unsigned *ret_glibc)
-{
-	struct wheel_name n;
-	if (wheel_name_parse(file, a, &n, ERR_IGNORED) < 0)
-		return false;
-	return strcmp(wheel_normalize(n.dist, a), wheel_normalize(w->name, a)) == 0 &&
-	       strcmp(n.version, w->version) == 0 && path_has_suffix(n.python, w->python) &&
-	       strcmp(n.abi, w->abi) == 0 && tag_fits(n.platform, w->platform, a, ret_glibc);
-}
-
-int lock_wheel(const char *asked, const char *platform, const struct wheel_listed *files, size_t count, struct arena *a,
-	       struct world_entry *ret, struct err *e)
-{
-	return lock_wheel_for(asked, "py3", "none", platform, files, count, a, ret, e);
-}
-
-int lock_wheel_for(const char *asked, const char *python, const char *abi, const char *platform,
-		   const struct wheel_listed *files, size_t count, struct arena *a, struct world_entry *ret,
-		   struct err *e)
+int lock_wheel(const char *asked, const char *python, const char *abi, const char *platform,
+	       const struct wheel_listed *files, size_t count, struct arena *a, struct world_entry *ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	const struct wheel_listed *found = NULL;
@@ -66,11 +45,14 @@ int lock_wheel_for(const char *asked, const char *python, const char *abi, const
 		return err_hint(e, "write it as NAME==VERSION");
 	}
 	const char *name = arena_strndup(a, asked, (size_t)(equals - asked)), *version = arena_strdup(a, equals + 2);
-	const struct wanted_wheel wanted = {name, version, python, abi, platform};
 	/* A part lies over any base: of several wheels it is the one that runs with the oldest glibc. */
 	unsigned glibc, lowest = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!is_wanted(files[i].name, &wanted, &scratch, &glibc) || (found && glibc > lowest))
+		struct wheel_name n;
+		if (wheel_name_parse(files[i].name, &scratch, &n, ERR_IGNORED) < 0 ||
+		    strcmp(wheel_normalize(n.dist, &scratch), wheel_normalize(name, &scratch)) != 0 ||
+		    strcmp(n.version, version) != 0 || !path_has_suffix(n.python, python) || strcmp(n.abi, abi) != 0 ||
+		    !tag_fits(n.platform, platform, &scratch, &glibc) || (found && glibc > lowest))
 			continue;
 		if (found && glibc == lowest)
 			return err_set(e, ERR_NETWORK, "the index has two wheels of %s for %s: '%s' and '%s'", asked,

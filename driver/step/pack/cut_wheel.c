@@ -177,13 +177,10 @@ static int check_request(struct slimming *s, struct err *e)
 /* Vendored in a wheel of somebody else, they may be passed on as they are. */
 static bool is_nvidia(const char *name)
 {
-	static const char *const starts[] = {"libcublas",   "libcudart", "libcudnn",  "libcufft",
-					     "libcufile",   "libcupti",  "libcurand", "libcusolver",
-					     "libcusparse", "libnccl",   "libnpp",    "libnv"};
-	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
-		if (strncmp(path_base(name), starts[i], strlen(starts[i])) == 0)
-			return true;
-	return false;
+	static const char *const starts[] = {"libcublas*",   "libcudart*", "libcudnn*",  "libcufft*",
+					     "libcufile*",   "libcupti*",  "libcurand*", "libcusolver*",
+					     "libcusparse*", "libnccl*",   "libnpp*",    "libnv*"};
+	return strings_match(starts, ARRAY_LEN(starts), path_base(name));
 }
 
 static int by_size(const void *a, const void *b)

@@ -167,8 +167,8 @@ static int fetch_pin(const struct pair_request *b, const char *pin, const struct
 	struct wheel_page page;
 	struct world_entry entry;
 	if (wheel_list(b->q->store, pin, &b->q->fetch, run, a, &page, e) < 0 ||
-	    (lock_wheel(pin, b->platform, page.files, page.count, a, &entry, ERR_IGNORED) < 0 &&
-	     lock_wheel_for(pin, torch->python, torch->abi, b->platform, page.files, page.count, a, &entry, e) < 0))
+	    (lock_wheel(pin, "py3", "none", b->platform, page.files, page.count, a, &entry, ERR_IGNORED) < 0 &&
+	     lock_wheel(pin, torch->python, torch->abi, b->platform, page.files, page.count, a, &entry, e) < 0))
 		return -1;
 	return fetch_entry(b, &entry, run, a, ret, e);
 }
@@ -244,7 +244,7 @@ int pair_bench(const struct pair_request *given, const struct run *run, struct a
 			return -1;
 		const char *pin = arena_printf(a, "torch==%s", public_version(ours.version, a));
 		if (wheel_list(b.q->store, pin, &b.q->fetch, run, a, &page, e) < 0 ||
-		    lock_wheel_for(pin, ours.python, ours.abi, b.platform, page.files, page.count, a, &entry, e) < 0 ||
+		    lock_wheel(pin, ours.python, ours.abi, b.platform, page.files, page.count, a, &entry, e) < 0 ||
 		    fetch_entry(&b, &entry, run, a, &wheels[BENCH_OTHER], e) < 0)
 			return err_wrap(e, "the official wheel");
 	}

@@ -3,21 +3,21 @@
 #include "core/zip/zip.h"
 #include "step/verify/verify.h"
 
-struct compare_bytes {
-	const uint8_t *data;
-	size_t len;
-};
-
 struct comparing {
 	struct arena *a;
 	struct comparison *c;
-	const char *member; /* being compared */
-	size_t details;     /* noted of it so far */
+	const struct run *run;
+	struct zip_reader *zip[2];
+	const char *file[2]; /* takes one member after the other */
+	const char *member;  /* being compared */
+	size_t details;      /* noted of it so far */
+	size_t times;        /* members with another time */
+	const char *first_time;
 };
 
-static bool compare_same(const struct compare_bytes *one, const struct compare_bytes *other)
+static bool compare_same(const struct fs_mapping *one, const struct fs_mapping *other)
 {
-	return one->len == other->len && (one->len == 0 || memcmp(one->data, other->data, one->len) == 0);
+	return one->size == other->size && (one->size == 0 || memcmp(one->data, other->data, one->size) == 0);
 }
 
 /* One more difference of the member. */
@@ -50,7 +50,7 @@ struct symbol {
 struct section {
 	const char *name;
 	GElf_Shdr header;
-	struct compare_bytes bytes; /* empty for one without bytes in the file */
+	struct fs_mapping bytes; /* empty for one without bytes in the file */
 };
 
 struct file {
@@ -98,12 +98,12 @@ static void read_symbols(struct file *f, struct arena *a)
 	qsort(f->symbols, f->symbols_count, sizeof(*f->symbols), by_address);
 }
 
-static bool read_file(struct file *f, const struct compare_bytes *b, struct arena *a)
+static bool read_file(struct file *f, const struct fs_mapping *b, struct arena *a)
 {
 	size_t names, count;
-	if (elf_version(EV_CURRENT) == EV_NONE || b->len < EI_NIDENT || memcmp(b->data, ELFMAG, SELFMAG) != 0)
+	if (elf_version(EV_CURRENT) == EV_NONE || b->size < EI_NIDENT || memcmp(b->data, ELFMAG, SELFMAG) != 0)
 		return false;
-	f->elf = elf_memory((char *)(uintptr_t)b->data, b->len);
+	f->elf = elf_memory((char *)(uintptr_t)b->data, b->size);
 	if (!f->elf || elf_getshdrstrndx(f->elf, &names) != 0 || elf_getshdrnum(f->elf, &count) != 0 || count < 2)
 		return false;
 	f->sections = arena_array(a, count - 1, sizeof(*f->sections));
@@ -114,9 +114,9 @@ static bool read_file(struct file *f, const struct compare_bytes *b, struct aren
 			return false;
 		const char *name = elf_strptr(f->elf, names, s->header.sh_name);
 		s->name = name ? name : "";
-		bool inside = s->header.sh_offset <= b->len && s->header.sh_size <= b->len - s->header.sh_offset;
+		bool inside = s->header.sh_offset <= b->size && s->header.sh_size <= b->size - s->header.sh_offset;
 		if (s->header.sh_type != SHT_NOBITS && inside)
-			s->bytes = (struct compare_bytes){b->data + s->header.sh_offset, s->header.sh_size};
+			s->bytes = (struct fs_mapping){b->data + s->header.sh_offset, s->header.sh_size};
 	}
 	f->count = count - 1;
 	read_symbols(f, a);
@@ -152,7 +152,7 @@ static const struct symbol *symbol_at(const struct file *f, uint64_t address)
 static void compare_section_bytes(struct comparing *x, const struct file *f, const struct section *one,
 				  const struct section *other)
 {
-	size_t len = one->bytes.len, bytes = 0, first = len, last_end = 0;
+	size_t len = one->bytes.size, bytes = 0, first = len, last_end = 0;
 	struct strlist names = {0};
 	for (size_t i = 0; i < len; i++) {
 		if (one->bytes.data[i] == other->bytes.data[i])
@@ -214,12 +214,12 @@ static bool compare_files(struct comparing *x, const struct file *one, const str
 		const char *where = arena_printf(x->a, "section %s", s->name);
 		if (!t)
 			compare_note(x, where, "is in the first only");
-		else if (s->bytes.len != t->bytes.len)
-			compare_note(x, where, "has %zu bytes in the first, %zu in the second", s->bytes.len,
-				     t->bytes.len);
+		else if (s->bytes.size != t->bytes.size)
+			compare_note(x, where, "has %zu bytes in the first, %zu in the second", s->bytes.size,
+				     t->bytes.size);
 		else
 			compare_section_bytes(x, one, s, t);
-		sizes = sizes || !t || s->bytes.len != t->bytes.len;
+		sizes = sizes || !t || s->bytes.size != t->bytes.size;
 	}
 	for (size_t i = 0; i < other->count; i++) {
 		if (find_section(one, other->sections[i].name))
@@ -232,7 +232,7 @@ static bool compare_files(struct comparing *x, const struct file *one, const str
 	return any;
 }
 
-static bool compare_elf(struct comparing *x, const struct compare_bytes *one, const struct compare_bytes *other)
+static bool compare_elf(struct comparing *x, const struct fs_mapping *one, const struct fs_mapping *other)
 {
 	struct file f = {0}, g = {0};
 	bool differ = read_file(&f, one, x->a) && read_file(&g, other, x->a) && compare_files(x, &f, &g);
@@ -243,29 +243,20 @@ static bool compare_elf(struct comparing *x, const struct compare_bytes *one, co
 
 enum { TEXT_PROBE = 8192, LINE_SHOWN = 120 };
 
-struct archives {
-	struct comparing x;
-	const struct run *run;
-	struct zip_reader *zip[2];
-	const char *file[2]; /* takes one member after the other */
-	size_t times;        /* members with another time */
-	const char *first_time;
-};
-
 /* ---- contents ---- */
 
-static bool is_text(const struct compare_bytes *b)
+static bool is_text(const struct fs_mapping *b)
 {
-	return !b->len || !memchr(b->data, 0, b->len < TEXT_PROBE ? b->len : TEXT_PROBE);
+	return !b->size || !memchr(b->data, 0, b->size < TEXT_PROBE ? b->size : TEXT_PROBE);
 }
 
 /* The line around `at`, shortened. */
-static char *line_at(const struct compare_bytes *b, size_t at, struct arena *a)
+static char *line_at(const struct fs_mapping *b, size_t at, struct arena *a)
 {
-	size_t start = at < b->len ? at : b->len, end = start;
+	size_t start = at < b->size ? at : b->size, end = start;
 	while (start > 0 && b->data[start - 1] != '\n')
 		start--;
-	while (end < b->len && b->data[end] != '\n')
+	while (end < b->size && b->data[end] != '\n')
 		end++;
 	size_t len = end - start;
 	bool cut = len > LINE_SHOWN;
@@ -274,132 +265,132 @@ static char *line_at(const struct compare_bytes *b, size_t at, struct arena *a)
 	return arena_printf(a, "%.*s%s", (int)len, (const char *)b->data + from, cut ? "..." : "");
 }
 
-static void compare_text_bytes(struct comparing *x, const struct compare_bytes *b)
+static void compare_text_bytes(struct comparing *x, const struct fs_mapping *b)
 {
-	size_t at = 0, line = 1, shorter = b[0].len < b[1].len ? b[0].len : b[1].len;
+	size_t at = 0, line = 1, shorter = b[0].size < b[1].size ? b[0].size : b[1].size;
 	for (; at < shorter && b[0].data[at] == b[1].data[at]; at++)
 		line += b[0].data[at] == '\n';
 	compare_note(x, arena_printf(x->a, "line %zu", line), "is '%s' in the first, '%s' in the second",
 		     line_at(&b[0], at, x->a), line_at(&b[1], at, x->a));
 }
 
-static void compare_binary(struct comparing *x, const struct compare_bytes *b)
+static void compare_binary(struct comparing *x, const struct fs_mapping *b)
 {
-	size_t at = 0, differ = 0, first = 0, shorter = b[0].len < b[1].len ? b[0].len : b[1].len;
+	size_t at = 0, differ = 0, first = 0, shorter = b[0].size < b[1].size ? b[0].size : b[1].size;
 	for (; at < shorter; at++) {
 		if (b[0].data[at] != b[1].data[at] && !differ++)
 			first = at;
 	}
 	first = differ ? first : shorter;
-	if (b[0].len == b[1].len)
+	if (b[0].size == b[1].size)
 		compare_note(x, "", "%zu of %zu bytes differ, the first at 0x%zx", differ, shorter, first);
 	else
 		compare_note(x, "", "has %zu bytes in the first, %zu in the second; the first difference is at 0x%zx",
-			     b[0].len, b[1].len, first);
+			     b[0].size, b[1].size, first);
 }
 
-static int map_member(struct archives *p, size_t i, const struct zip_entry *en, struct fs_mapping *ret, struct err *e)
+static int map_member(struct comparing *x, size_t i, const struct zip_entry *en, struct fs_mapping *ret, struct err *e)
 {
-	AUTO_FD int fd = open(p->file[i], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD int fd = open(x->file[i], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", p->file[i]);
-	return zip_extract_fd(p->zip[i], en, fd, NULL, e) < 0 ? -1 : fs_map(p->file[i], ret, e);
+		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", x->file[i]);
+	return zip_extract_fd(x->zip[i], en, fd, NULL, e) < 0 ? -1 : fs_map(x->file[i], ret, e);
 }
 
-static int compare_contents(struct archives *p, const struct zip_entry *const *en, struct err *e)
+static int compare_contents(struct comparing *x, const struct zip_entry *const *en, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping one = {0};
 	AUTO_MAPPING struct fs_mapping other = {0};
-	if (map_member(p, 0, en[0], &one, e) < 0 || map_member(p, 1, en[1], &other, e) < 0)
+	if (map_member(x, 0, en[0], &one, e) < 0 || map_member(x, 1, en[1], &other, e) < 0)
 		return -1;
-	const struct compare_bytes b[] = {{one.data, one.size}, {other.data, other.size}};
+	const struct fs_mapping b[] = {one, other};
 	if (!compare_same(&b[0], &b[1])) {
-		p->x.c->members++;
+		x->c->members++;
 		if (is_text(&b[0]) && is_text(&b[1]))
-			compare_text_bytes(&p->x, b);
-		else if (!compare_elf(&p->x, &b[0], &b[1]))
-			compare_binary(&p->x, b);
+			compare_text_bytes(x, b);
+		else if (!compare_elf(x, &b[0], &b[1]))
+			compare_binary(x, b);
 	} else if (en[0]->packed != en[1]->packed || en[0]->method != en[1]->method) {
-		compare_note(&p->x, "packing", "the same contents are packed differently");
+		compare_note(x, "packing", "the same contents are packed differently");
 	}
 	return 0;
 }
 
 /* ---- the archive ---- */
 
-static int compare_entry(struct archives *p, const struct zip_entry *one, const struct zip_entry *other, struct err *e)
+static int compare_entry(struct comparing *x, const struct zip_entry *one, const struct zip_entry *other, struct err *e)
 {
 	const struct zip_entry *const both[] = {one, other};
 	if (one->mode != other->mode)
-		compare_note(&p->x, "mode", "is %o in the first, %o in the second", one->mode, other->mode);
-	if (one->dos_time != other->dos_time && !p->times++)
-		p->first_time = one->name;
+		compare_note(x, "mode", "is %o in the first, %o in the second", one->mode, other->mode);
+	if (one->dos_time != other->dos_time && !x->times++)
+		x->first_time = one->name;
 	/* The archive's checksum and size are enough: comparing all members would take long. */
 	if (one->crc == other->crc && one->size == other->size && one->packed == other->packed &&
 	    one->method == other->method)
 		return 0;
-	return compare_contents(p, both, e);
+	return compare_contents(x, both, e);
 }
 
-static int compare_members(struct archives *p, struct err *e)
+static int compare_members(struct comparing *x, struct err *e)
 {
 	const struct zip_entry *one, *other;
-	size_t n = zip_count(p->zip[0]), m = zip_count(p->zip[1]), i = 0, k = 0, directories[2] = {0};
+	size_t n = zip_count(x->zip[0]), m = zip_count(x->zip[1]), i = 0, k = 0, directories[2] = {0};
 	while (i < n || k < m) {
-		one = i < n ? zip_sorted(p->zip[0], i) : NULL;
-		other = k < m ? zip_sorted(p->zip[1], k) : NULL;
+		one = i < n ? zip_sorted(x->zip[0], i) : NULL;
+		other = k < m ? zip_sorted(x->zip[1], k) : NULL;
 		int c = i == n ? 1 : k == m ? -1 : strcmp(one->name, other->name);
-		p->x.member = c <= 0 ? one->name : other->name;
-		p->x.details = 0;
-		if (run_check(p->run, e) < 0)
+		x->member = c <= 0 ? one->name : other->name;
+		x->details = 0;
+		if (run_check(x->run, e) < 0)
 			return -1;
-		if (c != 0 && path_has_suffix(p->x.member, "/")) {
+		if (c != 0 && path_has_suffix(x->member, "/")) {
 			directories[c > 0]++;
 		} else if (c != 0) {
-			p->x.c->members++;
-			compare_note(&p->x, "", "is in the %s only", c < 0 ? "first" : "second");
-		} else if (compare_entry(p, one, other, e) < 0) {
+			x->c->members++;
+			compare_note(x, "", "is in the %s only", c < 0 ? "first" : "second");
+		} else if (compare_entry(x, one, other, e) < 0) {
 			return -1;
 		}
 		i += c <= 0;
 		k += c >= 0;
 	}
-	p->x.member = "";
-	p->x.details = 0;
+	x->member = "";
+	x->details = 0;
 	for (i = 0; i < 2; i++)
 		if (directories[i])
-			compare_note(&p->x, "", "%zu entries of directories are in the %s only", directories[i],
+			compare_note(x, "", "%zu entries of directories are in the %s only", directories[i],
 				     i ? "second" : "first");
-	if (p->times)
-		compare_note(&p->x, "time", "%zu members have another one, the first is '%s'", p->times, p->first_time);
+	if (x->times)
+		compare_note(x, "time", "%zu members have another one, the first is '%s'", x->times, x->first_time);
 	for (i = 0; n == m && i < n; i++) {
-		if (strcmp(zip_at(p->zip[0], i)->name, zip_at(p->zip[1], i)->name) != 0) {
-			compare_note(&p->x, "order", "the members are in another order from '%s' on",
-				     zip_at(p->zip[0], i)->name);
+		if (strcmp(zip_at(x->zip[0], i)->name, zip_at(x->zip[1], i)->name) != 0) {
+			compare_note(x, "order", "the members are in another order from '%s' on",
+				     zip_at(x->zip[0], i)->name);
 			break;
 		}
 	}
-	if (!p->x.c->count)
+	if (!x->c->count)
 		compare_note(
-			&p->x, "",
+			x, "",
 			"the archives differ, but neither in names, order, times, modes nor sizes of their members");
 	return 0;
 }
 
-static int compare_archives(struct archives *p, const char *const *wheels, struct err *e)
+static int compare_archives(struct comparing *x, const char *const *wheels, struct err *e)
 {
 	char *dir;
-	if (fs_temp_dir(NULL, "ptbuild-compare-", p->x.a, &dir, e) < 0)
+	if (fs_temp_dir(NULL, "ptbuild-compare-", x->a, &dir, e) < 0)
 		return -1;
 	int rc = 0;
 	for (size_t i = 0; i < 2 && rc == 0; i++) {
-		p->file[i] = path_join(p->x.a, dir, i ? "second" : "first");
-		rc = zip_open(wheels[i], p->x.a, &p->zip[i], e);
+		x->file[i] = path_join(x->a, dir, i ? "second" : "first");
+		rc = zip_open(wheels[i], x->a, &x->zip[i], e);
 	}
 	if (rc == 0)
-		rc = compare_members(p, e);
-	zip_close(p->zip[0]);
-	zip_close(p->zip[1]);
+		rc = compare_members(x, e);
+	zip_close(x->zip[0]);
+	zip_close(x->zip[1]);
 	if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0)
 		rc = -1;
 	return rc;
@@ -410,11 +401,11 @@ int compare_wheels(const char *one, const char *other, const struct run *run, st
 {
 	struct comparison c = {0};
 	const char *const wheels[] = {one, other};
-	struct archives p = {.x = {.a = a, .c = &c, .member = ""}, .run = run};
+	struct comparing x = {.a = a, .c = &c, .member = "", .run = run};
 	if (digest_file(one, c.sha256[0], e) < 0 || digest_file(other, c.sha256[1], e) < 0)
 		return -1;
 	c.same = strcmp(c.sha256[0], c.sha256[1]) == 0;
-	if (!c.same && compare_archives(&p, wheels, e) < 0)
+	if (!c.same && compare_archives(&x, wheels, e) < 0)
 		return -1;
 	*ret = c;
 	return 0;

@@ -16,12 +16,7 @@ static bool is_exempt(const struct verifying *v, const char *path)
 	       (strcmp(name, "RECORD") == 0 || strcmp(name, "RECORD.jws") == 0 || strcmp(name, "RECORD.p7s") == 0);
 }
 
-struct without_digest {
-	size_t count;
-	const char *first;
-};
-
-static void check_member(struct verifying *v, const struct verify_member *m, struct without_digest *without)
+static void check_member(struct verifying *v, const struct verify_member *m, struct verify_some *without)
 {
 	const char *name = m->entry->name;
 	const struct wheel_record_row *row = m->row;
@@ -32,8 +27,8 @@ static void check_member(struct verifying *v, const struct verify_member *m, str
 	}
 	if (is_exempt(v, name) || m->broken)
 		return;
-	if (!*row->digest && without->count++ == 0)
-		without->first = name;
+	if (!*row->digest)
+		verify_count(without, name, "");
 	if (*row->digest && strcmp(row->digest, m->digest) != 0)
 		verify_add(v, FINDING_ERROR, "record", name, "has the digest %s, RECORD says %s", m->digest,
 			   row->digest);
@@ -68,7 +63,7 @@ static void verify_record(struct verifying *v)
 {
 	if (!v->rows_read)
 		return;
-	struct without_digest without = {0};
+	struct verify_some without = {0};
 	for (size_t i = 0; i < v->rows_count; i++) {
 		const char *path = v->rows[i].path;
 		if (i > 0 && strcmp(path, v->rows[i - 1].path) == 0)
@@ -81,9 +76,8 @@ static void verify_record(struct verifying *v)
 	for (size_t i = 0; i < v->count; i++)
 		check_member(v, &v->members[i], &without);
 	if (without.count)
-		verify_add(v, FINDING_ERROR, "record", without.first, "has no digest in RECORD%s",
-			   without.count > 1 ? arena_printf(v->a, "; it is the first of %zu such files", without.count)
-					     : "");
+		verify_add(v, FINDING_ERROR, "record", without.file, "has no digest in RECORD%s",
+			   verify_more(v, &without, "files"));
 }
 
 /* Thread pools: two in one process spin against each other. */
@@ -305,13 +299,11 @@ static void check_start(struct verifying *v, const char *name)
 /* ".data" holds a directory for each scheme of installation: an installer fails on anything else. */
 static const char *data_fault(const char *name)
 {
-	static const char *const schemes[] = {"purelib/", "platlib/", "headers/", "scripts/", "data/"};
+	static const char *const schemes[] = {"purelib/*", "platlib/*", "headers/*", "scripts/*", "data/*"};
 	const char *slash = strchr(name, '/');
-	if (!slash || slash - name < 5 || strncmp(slash - 5, ".data", 5) != 0 || !slash[1])
+	if (!slash || slash - name < 5 || strncmp(slash - 5, ".data", 5) != 0 || !slash[1] ||
+	    strings_match(schemes, ARRAY_LEN(schemes), slash + 1))
 		return NULL;
-	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
-		if (strncmp(slash + 1, schemes[i], strlen(schemes[i])) == 0)
-			return NULL;
 	return strchr(slash + 1, '/')
 		       ? "is in a directory of .data that is none of purelib, platlib, headers, scripts and data"
 		       : "is in .data itself, and not in one of its directories";
@@ -460,12 +452,17 @@ static int examine(struct verifying *v, struct err *e)
 		for (size_t i = 0; i < v->count; i++) {
 			const struct verify_member *m = &v->members[i];
 			v->report.elf_files += m->kind != ELF_NONE;
+			strlist_refs(&v->defined, v->a, m->elf.defined.items, m->elf.defined.count);
 			if (m->broken)
 				verify_add(v, FINDING_ERROR, "zip", m->entry->name, "%s", m->broken);
 			if (m->build_path)
 				verify_add(v, FINDING_ERROR, "build-path", m->entry->name,
 					   "holds '%s' at offset %" PRIu64, m->build_path, m->build_path_at);
 		}
+		for (size_t i = 0; i < v->q->companions_count; i++)
+			strlist_refs(&v->defined, v->a, v->q->companions[i].defined.items,
+				     v->q->companions[i].defined.count);
+		strlist_sort(&v->defined);
 		if (*v->dist_info) {
 			verify_record(v);
 			verify_info(v);

@@ -76,7 +76,7 @@ struct verify_report {
 
 struct companions {
 	struct elf_info *items;
-	size_t count;
+	size_t count, cap;
 };
 
 /* companions_of_wheel, companions_of_files: add the libraries inside a wheel, or those of the paths

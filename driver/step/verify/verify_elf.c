@@ -35,12 +35,6 @@ bool verify_is_library(const struct verify_member *m)
 	return m->kind == ELF_HOST && !m->elf_broken && m->elf.dynamic;
 }
 
-/* Those of the policies. */
-static const char *machine_name(unsigned machine)
-{
-	return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : NULL;
-}
-
 /* As platform tags name it; NULL. */
 static const char *any_machine(unsigned machine)
 {
@@ -53,7 +47,7 @@ static const char *any_machine(unsigned machine)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (names[i].machine == machine)
 			return names[i].name;
-	return machine_name(machine);
+	return manylinux_machine(machine);
 }
 
 /* A platform's processor: "x86_64" of "manylinux_2_28_x86_64". */
@@ -225,7 +219,7 @@ static void check_platform(struct verifying *v, const char *platform, unsigned l
 /* Of the files of 32 bits those whose machine has 32 alone. */
 static bool has_side(const struct verify_member *m)
 {
-	return (m->kind == ELF_HOST || (m->kind == ELF_FOREIGN && !machine_name(m->machine))) && !m->elf_broken &&
+	return (m->kind == ELF_HOST || (m->kind == ELF_FOREIGN && !manylinux_machine(m->machine))) && !m->elf_broken &&
 	       (m->elf.type == ET_DYN || m->elf.type == ET_EXEC);
 }
 
@@ -253,14 +247,14 @@ static void find_tag(struct verifying *v, const char *platform)
 	struct err wrong = {0};
 	find_sides(v, platform, &s);
 	unsigned machine = s.own ? s.own->machine : s.other ? s.other->machine : 0;
-	for (size_t i = 0; i < v->count && machine_name(machine); i++) {
+	for (size_t i = 0; i < v->count && manylinux_machine(machine); i++) {
 		const struct verify_member *m = &v->members[i];
 		if (!verify_is_library(m) || m->machine != machine)
 			continue;
 		infos[count] = m->elf;
 		names[count++] = m->entry->name;
 	}
-	if (machine && !machine_name(machine))
+	if (machine && !manylinux_machine(machine))
 		verify_add(v, FINDING_NOTE, "tag", "",
 			   "is for ELF machine %u, which the policies do not have: of its tag glibc alone is checked",
 			   machine);

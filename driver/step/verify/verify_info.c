@@ -192,16 +192,15 @@ static void check_tags(struct verifying *v, const char *file, const struct wheel
 {
 	const struct wheel_name *n = &v->report.name;
 	struct strlist seen = {0};
-	const char *first = "";
+	struct verify_some others = {0};
 	size_t want = count_pieces(n->python) * count_pieces(n->abi) * count_pieces(n->platform);
-	size_t others = 0;
 	bool set = false;
 	for (size_t i = 0; i < h->count; i++) {
 		const char *tag = h->items[i].value;
 		if (strcasecmp(h->items[i].key, "Tag") != 0)
 			continue;
 		if (!name_has_tag(v, tag))
-			first = others++ ? first : tag;
+			verify_count(&others, file, tag);
 		else if (count_pieces(tag) > 1)
 			set = true;
 		else
@@ -209,9 +208,9 @@ static void check_tags(struct verifying *v, const char *file, const struct wheel
 	}
 	/* pip goes by the file name. */
 	enum finding_level level = v->ours ? FINDING_ERROR : FINDING_WARNING;
-	if (others)
-		verify_add(v, level, "metadata", file, "has the Tag '%s', which the file name does not have%s", first,
-			   others > 1 ? arena_printf(v->a, "; it is the first of %zu such Tags", others) : "");
+	if (others.count)
+		verify_add(v, level, "metadata", file, "has the Tag '%s', which the file name does not have%s",
+			   others.entry, verify_more(v, &others, "Tags"));
 	else if (seen.count != want)
 		verify_add(v, level, "metadata", file, "has %zu of the %zu Tags of the file name%s", seen.count, want,
 			   set ? ", and a set of them in one: each has a line of its own" : "");

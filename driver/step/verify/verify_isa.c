@@ -32,7 +32,7 @@ int verify_isa_scan(struct verifying *v, struct verify_member *member, struct el
 	const char *library = path_base(member->entry->name);
 	struct library_isa *l = arena_alloc(a, sizeof(*l));
 	struct isa_scan s;
-	const bool known = isa_scan_machine(m->header.e_machine, &l->machine);
+	const bool known = isa_scan_machine(m->header.e_machine, &s.machine);
 	if (!known && !member->elf.dynamic)
 		return 0;
 	member->isa = l;
@@ -47,24 +47,20 @@ int verify_isa_scan(struct verifying *v, struct verify_member *member, struct el
 		err_clear(e);
 		return 0;
 	}
-	l->examined = true;
-	l->bytes = s.bytes;
-	l->functions = s.functions;
-	l->clean = s.clean;
-	l->skipped = s.skipped;
-	l->first_skipped = s.first_skipped;
-	l->fast_math = s.fast_math;
+	l->scan = s;
+	l->scan.found = NULL;
+	l->scan.map = (struct code_map){0};
 	for (size_t i = 0; i < s.count; i++) {
 		uint64_t above = s.found[i].tally.above | s.found[i].tally.doubtful;
 		const char *why = "";
-		enum isa_class class = judge(&s.found[i], rules, l->machine, library, &above, &why);
+		enum isa_class class = judge(&s.found[i], rules, s.machine, library, &above, &why);
 		struct isa_findings *g = &l->groups[class];
 		g->above |= above;
 		if (g->count < ISA_LINES_MAX) {
 			g->lines[g->count] = (struct isa_line){
 				.symbol = s.found[i].range->name ? demangle(s.found[i].range->name, a) : "",
 				.unit = s.found[i].range->unit ? arena_strdup(a, s.found[i].range->unit) : "",
-				.extensions = extensions_text(rules->extensions, l->machine, above, a),
+				.extensions = extensions_text(rules->extensions, s.machine, above, a),
 				.mnemonic = arena_strdup(a, s.found[i].tally.mnemonic),
 				.why = why,
 				.first = s.found[i].tally.first,
@@ -109,8 +105,7 @@ static void report(struct verifying *v, const char *file, const struct isa_findi
 	bool binding = v->report.promise.binding;
 	enum finding_level level = binding ? FINDING_ERROR : FINDING_NOTE;
 	size_t max = binding ? ISA_LINES_MAX : 1, shown = g->count < max ? g->count : max;
-	const char *more =
-		!binding && g->count > 1 ? arena_printf(v->a, "; it is the first of %zu such functions", g->count) : "";
+	const char *more = binding ? "" : verify_more(v, &(struct verify_some){.count = g->count}, "functions");
 	for (size_t i = 0; i < shown; i++)
 		verify_add(v, level, classes[class].rule, file, "%s %s %s beyond %s%s%s", classes[class].what,
 			   subject(v, &g->lines[i]), usage(v, &g->lines[i]), promise, classes[class].sense, more);
@@ -120,7 +115,7 @@ static void report(struct verifying *v, const char *file, const struct isa_findi
 
 static const char *all_of(struct verifying *v, const struct library_isa *l, const struct isa_findings *g)
 {
-	return extensions_text(v->q->code->extensions, l->machine, g->above, v->a);
+	return extensions_text(v->q->code->extensions, l->scan.machine, g->above, v->a);
 }
 
 static void report_library(struct verifying *v, const char *file, const struct library_isa *l, const char *promise)
@@ -140,11 +135,11 @@ static void report_library(struct verifying *v, const char *file, const struct l
 			   "%zu function%s use%s %s where the processor has it: %s", dispatched->count,
 			   plural(dispatched->count), dispatched->count == 1 ? "s" : "", all_of(v, l, dispatched),
 			   dispatched->lines[0].why);
-	if (l->skipped)
+	if (l->scan.skipped)
 		verify_add(v, level, "isa-unchecked", file,
 			   "not examined: %" PRIu64 " bytes at 0x%" PRIx64
 			   " and behind it, which are tables in the code or instructions that are not known",
-			   l->skipped, l->first_skipped);
+			   l->scan.skipped, l->scan.first_skipped);
 }
 
 /* The level of x86-64 that processors with the promised features have, by one of its own. */
@@ -174,12 +169,12 @@ void verify_isa(struct verifying *v)
 		if (l->why_not)
 			verify_add(v, p->binding ? FINDING_WARNING : FINDING_NOTE, "isa-unchecked",
 				   v->members[i].entry->name, "%s", l->why_not);
-		v->report.code_files += l->examined;
-		v->report.code_bytes += l->bytes;
-		v->report.code_functions += p->binding ? l->clean : l->functions;
-		if (!l->examined)
+		v->report.code_files += !l->why_not;
+		v->report.code_bytes += l->scan.bytes;
+		v->report.code_functions += p->binding ? l->scan.clean : l->scan.functions;
+		if (l->why_not)
 			continue;
-		if (l->fast_math && !v->members[i].elf.program)
+		if (l->scan.fast_math && !v->members[i].elf.program)
 			verify_add(v, FINDING_WARNING, "fast-math", v->members[i].entry->name,
 				   "switches subnormal numbers off for the thread that loads it: every program that "
 				   "imports it computes with zero in their place (linked with -ffast-math?)");
@@ -187,6 +182,6 @@ void verify_isa(struct verifying *v)
 		for (unsigned c = ISA_INIT; c <= ISA_PLAIN; c++)
 			beyond |= l->groups[c].above;
 		if (beyond)
-			v->report.code_beyond = extensions_text(v->q->code->extensions, l->machine, beyond, v->a);
+			v->report.code_beyond = extensions_text(v->q->code->extensions, l->scan.machine, beyond, v->a);
 	}
 }

@@ -21,10 +21,7 @@ struct loading {
 	struct strlist installed; /* every member, below the prefix of an environment, sorted */
 	struct strlist told;      /* NEEDED names that there is a finding for */
 	/* of other makers: libraries with DT_RUNPATH, and entries that lead elsewhere */
-	struct some {
-		size_t count;
-		const char *file, *entry;
-	} runpaths, absolute, outside, empty, lost;
+	struct verify_some runpaths, absolute, outside, empty, lost;
 };
 
 /* What may stay outside because torch brings it, under any SONAME version, which distributions add: torch's own
@@ -61,33 +58,33 @@ static const char *behind_origin(const char *entry)
 	return NULL;
 }
 
-static void count_in(struct some *s, const char *file, const char *entry)
+void verify_count(struct verify_some *s, const char *file, const char *entry)
 {
 	if (s->count++ == 0)
-		*s = (struct some){1, file, entry};
+		*s = (struct verify_some){1, file, entry};
+}
+
+const char *verify_more(struct verifying *v, const struct verify_some *s, const char *what)
+{
+	return s->count > 1 ? arena_printf(v->a, "; it is the first of %zu such %s", s->count, what) : "";
 }
 
 /* A place that other makers' libraries may name on purpose is no error there, and told once. */
-static void tell_entry(struct loading *g, const struct library *l, struct some *s, const char *entry, const char *tag,
-		       const char *what)
+static void tell_entry(struct loading *g, const struct library *l, struct verify_some *s, const char *entry,
+		       const char *tag, const char *what)
 {
 	if (g->v->ours)
 		verify_add(g->v, FINDING_ERROR, "rpath", l->m->entry->name, "has '%s' in its %s, which %s", entry, tag,
 			   what);
 	else
-		count_in(s, l->m->entry->name, entry);
+		verify_count(s, l->m->entry->name, entry);
 }
 
-static const char *others(struct verifying *v, const struct some *s, const char *what)
-{
-	return s->count > 1 ? arena_printf(v->a, "; it is the first of %zu such %s", s->count, what) : "";
-}
-
-static void tell_some(struct verifying *v, enum finding_level level, const struct some *s, const char *what)
+static void tell_some(struct verifying *v, enum finding_level level, const struct verify_some *s, const char *what)
 {
 	if (s->count)
 		verify_add(v, level, "rpath", s->file, "looks for libraries in '%s', which %s%s", s->entry, what,
-			   others(v, s, "entries"));
+			   verify_more(v, s, "entries"));
 }
 
 /* Below the prefix of an environment; NULL for headers, whose place depends on the Python. */
@@ -280,7 +277,7 @@ static void check_needed(struct loading *g, const struct library *l)
 			tell_missing(g, l, needed);
 	}
 	if (lost.count)
-		count_in(&g->lost, name, strlist_join(&lost, v->a, "', '"));
+		verify_count(&g->lost, name, strlist_join(&lost, v->a, "', '"));
 }
 
 void verify_load(struct verifying *v)
@@ -306,7 +303,7 @@ void verify_load(struct verifying *v)
 			verify_add(g.v, FINDING_ERROR, "rpath", name,
 				   "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins", elf->runpath);
 		else if (elf->runpath)
-			count_in(&g.runpaths, name, "");
+			verify_count(&g.runpaths, name, "");
 		if (elf->runpath && elf->rpath && strcmp(elf->runpath, elf->rpath) != 0)
 			verify_add(g.v, FINDING_WARNING, "rpath", name,
 				   "has a DT_RPATH ('%s') that the loader passes over, because there is a DT_RUNPATH",
@@ -323,10 +320,11 @@ void verify_load(struct verifying *v)
 	tell_some(v, FINDING_WARNING, &g.outside, LEAVES);
 	if (g.runpaths.count)
 		verify_add(v, FINDING_NOTE, "rpath", g.runpaths.file,
-			   "has a DT_RUNPATH, after which LD_LIBRARY_PATH wins%s", others(v, &g.runpaths, "libraries"));
+			   "has a DT_RUNPATH, after which LD_LIBRARY_PATH wins%s",
+			   verify_more(v, &g.runpaths, "libraries"));
 	if (g.lost.count)
 		verify_add(v, FINDING_WARNING, "needed", g.lost.file,
 			   "needs '%s', which is in the wheel, but where neither its search path nor that of its "
 			   "loaders leads%s",
-			   g.lost.entry, others(v, &g.lost, "libraries"));
+			   g.lost.entry, verify_more(v, &g.lost, "libraries"));
 }

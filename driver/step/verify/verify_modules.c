@@ -7,17 +7,14 @@
  * name that every Python takes. */
 static const char *suffix_of(const char *file, struct arena *a)
 {
-	static const char *const interpreters[] = {"cpython-", "pypy", "graalpy"};
+	static const char *const interpreters[] = {"cpython-*", "pypy*", "graalpy*"};
 	const char *base = path_base(file), *dot = strchr(base, '.');
 	if (path_has_suffix(base, ".pyd"))
 		return "pyd";
 	if (!path_has_suffix(base, ".so") || !dot[strlen(".so")])
 		return NULL;
 	const char *suffix = arena_strndup(a, dot + 1, strlen(dot) - 1 - strlen(".so"));
-	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++)
-		if (strncmp(suffix, interpreters[i], strlen(interpreters[i])) == 0)
-			return suffix;
-	return NULL;
+	return strings_match(interpreters, ARRAY_LEN(interpreters), suffix) ? suffix : NULL;
 }
 
 /* Whether a Python on one of the wheel's platforms looks for "x86_64-linux-gnu"; true for platforms whose word is not
@@ -113,31 +110,30 @@ static bool defines_module(const struct verify_member *m)
 /* One finding each: what a build left over for another Python, and what one Python alone finds. */
 static void check_suffixes(struct verifying *v)
 {
-	const struct verify_member *first = NULL, *lone = NULL;
-	size_t others = 0, imported = 0, lones = 0;
+	struct verify_some others = {0}, lones = {0};
+	size_t imported = 0;
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
 		bool binary = m->kind == ELF_HOST || m->kind == ELF_FOREIGN || path_has_suffix(m->entry->name, ".pyd");
 		const char *suffix = binary ? suffix_of(m->entry->name, v->a) : NULL;
 		if (suffix ? is_imported(v, suffix) : defines_module(m))
 			imported++;
-		else if (suffix && others++ == 0)
-			first = m;
-		if (suffix && is_imported(v, suffix) && is_for_one(v, m, suffix) && lones++ == 0)
-			lone = m;
+		else if (suffix)
+			verify_count(&others, m->entry->name, "");
+		if (suffix && is_imported(v, suffix) && is_for_one(v, m, suffix))
+			verify_count(&lones, m->entry->name, "");
 	}
 	const struct wheel_name *n = &v->report.name;
 	/* What is for Windows may be there for no import at all. */
-	bool sure = first && !imported && !path_has_suffix(first->entry->name, ".pyd");
-	if (first)
-		verify_add(v, sure ? FINDING_ERROR : FINDING_WARNING, "module", first->entry->name,
+	bool sure = others.count && !imported && !path_has_suffix(others.file, ".pyd");
+	if (others.count)
+		verify_add(v, sure ? FINDING_ERROR : FINDING_WARNING, "module", others.file,
 			   "is looked for by no Python that takes '%s-%s-%s'%s%s", n->python, n->abi, n->platform,
-			   sure ? ": the wheel has no module that is" : "",
-			   others > 1 ? arena_printf(v->a, "; it is the first of %zu such modules", others) : "");
-	if (lone)
-		verify_add(v, FINDING_WARNING, "module", lone->entry->name,
+			   sure ? ": the wheel has no module that is" : "", verify_more(v, &others, "modules"));
+	if (lones.count)
+		verify_add(v, FINDING_WARNING, "module", lones.file,
 			   "is looked for by one Python alone, and others take '%s-%s', too%s", n->python, n->abi,
-			   lones > 1 ? arena_printf(v->a, "; it is the first of %zu such modules", lones) : "");
+			   verify_more(v, &lones, "modules"));
 }
 
 /* The lowest minor version that an abi3 wheel promises; 0 if it is none. */
@@ -155,31 +151,16 @@ static unsigned promised_abi(const struct verifying *v)
 	return lowest;
 }
 
-static bool is_defined(const struct verifying *v, const char *symbol)
-{
-	for (size_t i = 0; i < v->count; i++)
-		if (strlist_contains(&v->members[i].elf.defined, symbol))
-			return true;
-	for (size_t i = 0; i < v->q->companions_count; i++)
-		if (strlist_contains(&v->q->companions[i].defined, symbol))
-			return true;
-	return false;
-}
-
 /* Whether a library is needed that was not given, and that may define names like Python's: a binding generator's. */
 static bool lacks_libraries(const struct verifying *v)
 {
-	for (size_t i = 0; i < v->count; i++) {
-		const struct verify_member *m = &v->members[i];
-		for (size_t k = 0; k < m->elf.needed.count; k++) {
-			const char *needed = m->elf.needed.items[k];
-			bool there = verify_inside(v, needed) || manylinux_allows(v->q->policy, needed);
-			for (size_t c = 0; c < v->q->companions_count && !there; c++)
-				there = strcmp(v->q->companions[c].soname, needed) == 0;
-			if (!there)
+	for (size_t i = 0; i < v->count; i++)
+		for (size_t k = 0; k < v->members[i].elf.needed.count; k++) {
+			const char *needed = v->members[i].elf.needed.items[k];
+			if (!verify_inside(v, needed) && !manylinux_allows(v->q->policy, needed) &&
+			    !verify_at_hand(v, needed))
 				return true;
 		}
-	}
 	return false;
 }
 
@@ -192,7 +173,7 @@ static void check_abi(struct verifying *v, const struct stable_abi *s, const str
 		if (strncmp(symbol + (*symbol == '_'), "Py", 2) != 0 || strchr(symbol, '@'))
 			continue;
 		unsigned since = stable_abi_since(s, symbol);
-		if ((since && since <= promised) || is_defined(v, symbol))
+		if ((since && since <= promised) || verify_is_defined(v, symbol))
 			continue;
 		strlist_ref(since ? &later : &outside, v->a, symbol);
 		newest = since > newest ? since : newest;

@@ -42,9 +42,10 @@ struct verifying {
 	const char *dist_info;                /* "" if there is not exactly one */
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
 	struct isa_idle idle;
-	bool ours;      /* made by ptbuild, so more is an error */
-	bool musl;      /* it is for musl alone */
-	unsigned glibc; /* the minor number of glibc 2 that its libraries need; 0: none */
+	bool ours;              /* made by ptbuild, so more is an error */
+	bool musl;              /* it is for musl alone */
+	unsigned glibc;         /* the minor number of glibc 2 that its libraries need; 0: none */
+	struct strlist defined; /* symbols of its libraries and of the companions, sorted */
 	struct verify_report report;
 	size_t cap;
 	struct err fault; /* of the machine: there is no report then */
@@ -56,6 +57,13 @@ void verify_add(struct verifying *v, enum finding_level level, const char *rule,
 /* verify_add_error: an error of another module as a finding; an error of the machine (a disk that
  * cannot be read) ends the verification instead. */
 void verify_add_error(struct verifying *v, const char *rule, const char *file, const struct err *why);
+/* What is told of the first alone. verify_more: "; it is the first of 3 such WHAT", "" for one. */
+struct verify_some {
+	size_t count;
+	const char *file, *entry;
+};
+void verify_count(struct verify_some *s, const char *file, const char *entry);
+const char *verify_more(struct verifying *v, const struct verify_some *s, const char *what);
 /* verify_members: reads every member once, on several threads: digest, build paths, ELF, code. The
  * `arenas` (one a thread) own what they find. */
 int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e) MUST_CHECK;
@@ -69,6 +77,9 @@ unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who);
 /* verify_inside: the library in the wheel that this NEEDED name means, NULL. */
 const struct verify_member *verify_inside(const struct verifying *v, const char *needed);
 bool verify_is_loader(const char *needed);
+/* verify_at_hand: the library of this NEEDED name in the wheel or of a companion; NULL. */
+const struct elf_info *verify_at_hand(const struct verifying *v, const char *needed);
+bool verify_is_defined(const struct verifying *v, const char *symbol);
 /* verify_is_of_torch: whether torch brings the library of this NEEDED name. */
 bool verify_is_of_torch(const char *needed);
 /* verify_not_given: the distributions that another's wheel requires and that were not given, ""
@@ -114,12 +125,8 @@ struct isa_findings {
 };
 
 struct library_isa {
-	bool examined;
-	const char *why_not; /* NULL if examined, or there is nothing to examine */
-	enum extension_machine machine;
-	uint64_t bytes, skipped, first_skipped;
-	size_t functions, clean;
-	bool fast_math; /* loading it sets flush-to-zero */
+	const char *why_not;  /* NULL if examined */
+	struct isa_scan scan; /* its numbers alone; zero unless examined */
 	struct isa_findings groups[ISA_CLASSES];
 };
 

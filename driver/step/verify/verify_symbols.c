@@ -12,18 +12,11 @@ enum origin { PROVIDED, OPEN, UNVERSIONED, MISSING };
 struct symbols {
 	struct verifying *v;
 	void *libc, *libm;       /* this machine's; the names are the same on every one */
-	struct strlist defined;  /* sorted; by any library inside and of the companions */
 	struct strlist *outside; /* by member: what it needs, itself or through others, and is not at hand */
 	bool loads_global;
 };
 
-static void add_defined(struct symbols *l, const struct elf_info *info)
-{
-	strlist_refs(&l->defined, l->v->a, info->defined.items, info->defined.count);
-}
-
-/* The library of this name in the wheel or of a companion; NULL. */
-static const struct elf_info *at_hand(const struct verifying *v, const char *needed)
+const struct elf_info *verify_at_hand(const struct verifying *v, const char *needed)
 {
 	const struct verify_member *m = verify_inside(v, needed);
 	for (size_t i = 0; i < v->q->companions_count; i++) {
@@ -101,9 +94,9 @@ static bool may_be_outside(const struct symbols *l, const struct verify_member *
 	return false;
 }
 
-static bool is_defined(const struct symbols *l, const char *name)
+bool verify_is_defined(const struct verifying *v, const char *symbol)
 {
-	return text_find(name, l->defined.items, l->defined.count, sizeof(name));
+	return text_find(symbol, v->defined.items, v->defined.count, sizeof(symbol));
 }
 
 /* A library without any versions has all, for the loader. */
@@ -121,12 +114,12 @@ static enum origin of_version(const struct symbols *l, const struct verify_membe
 		if (strcmp(m->elf.versions[i].version, version) != 0)
 			continue;
 		/* Versions of system libraries are compared with the policy by the rule `tag`. */
-		const struct elf_info *info = at_hand(v, file);
+		const struct elf_info *info = verify_at_hand(v, file);
 		if (!info)
 			return verify_is_loader(file) || (v->q->policy && manylinux_allows(v->q->policy, file))
 				       ? PROVIDED
 				       : OPEN;
-		if (is_defined(l, name) || lacks_version(info, version)) /* told by check_versions */
+		if (verify_is_defined(v, name) || lacks_version(info, version)) /* told by check_versions */
 			return PROVIDED;
 	}
 	return MISSING;
@@ -137,7 +130,7 @@ static enum origin origin_of(const struct symbols *l, const struct verify_member
 	const char *at = strchr(symbol, '@');
 	if (at)
 		return of_version(l, m, arena_strndup(l->v->a, symbol, (size_t)(at - symbol)), at + 1);
-	if (is_defined(l, symbol) || strncmp(symbol, "Py", 2) == 0 || strncmp(symbol, "_Py", 3) == 0)
+	if (verify_is_defined(l->v, symbol) || strncmp(symbol, "Py", 2) == 0 || strncmp(symbol, "_Py", 3) == 0)
 		return PROVIDED;
 	if ((l->libc && dlsym(l->libc, symbol)) || (l->libm && dlsym(l->libm, symbol)))
 		return l->v->musl ? PROVIDED : UNVERSIONED; /* musl's symbols have no versions */
@@ -164,7 +157,7 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 	/* The loader refuses the whole library, whichever symbols it uses. */
 	for (size_t i = 0; i < m->elf.versions_count; i++) {
 		const struct elf_version_need *n = &m->elf.versions[i];
-		const struct elf_info *info = at_hand(l->v, n->file);
+		const struct elf_info *info = verify_at_hand(l->v, n->file);
 		if (info && !n->weak && lacks_version(info, n->version))
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
 				   "needs the version '%s' of '%s', which has no such", n->version, n->file);
@@ -213,12 +206,11 @@ void verify_symbols(struct verifying *v)
 	l.libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	l.libm = dlopen("libm.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	for (size_t i = 0; i < v->count; i++) {
-		add_defined(&l, &v->members[i].elf);
 		struct strlist seen = {0};
 		for (size_t n = 0; n < v->members[i].elf.needed.count; n++)
 			strlist_once(&seen, l.v->a, v->members[i].elf.needed.items[n]);
 		for (size_t n = 0; n < seen.count; n++) {
-			const struct elf_info *there = at_hand(l.v, seen.items[n]);
+			const struct elf_info *there = verify_at_hand(l.v, seen.items[n]);
 			for (size_t k = 0; there && k < there->needed.count; k++)
 				strlist_once(&seen, l.v->a, there->needed.items[k]);
 			if (!there)
@@ -226,9 +218,6 @@ void verify_symbols(struct verifying *v)
 		}
 		l.loads_global = l.loads_global || v->members[i].loads_global;
 	}
-	for (size_t i = 0; i < v->q->companions_count; i++)
-		add_defined(&l, &v->q->companions[i]);
-	strlist_sort(&l.defined);
 	for (size_t i = 0; i < v->count; i++) {
 		if (verify_is_library(&v->members[i]))
 			check_library(&l, &v->members[i], &open);
@@ -244,17 +233,10 @@ void verify_symbols(struct verifying *v)
 }
 
 /* Libraries that are installed beside the wheel, read for the symbols that they define. */
-static void make_room(struct companions *c, size_t more, struct arena *a)
-{
-	struct elf_info *grown = arena_array(a, c->count + more, sizeof(*grown));
-	if (c->count)
-		memcpy(grown, c->items, c->count * sizeof(*grown));
-	c->items = grown;
-}
-
 /* Without a SONAME a library is needed by the name of its file. */
 static int read_one(const char *path, const char *name, struct arena *a, struct companions *c, struct err *e)
 {
+	c->items = arena_room(a, c->items, c->count, &c->cap, 16, sizeof(*c->items));
 	struct elf_info *info = &c->items[c->count];
 	int rc = elf_try(path, ELF_SYMBOLS, a, info, e);
 	if (rc <= 0)
@@ -282,7 +264,6 @@ int companions_of_wheel(const char *wheel, const struct run *run, struct arena *
 	char *dir;
 	if (zip_open(wheel, a, &z, e) < 0)
 		return -1;
-	make_room(c, zip_count(z), a);
 	int rc = fs_temp_dir(NULL, "ptbuild-verify-", a, &dir, e);
 	bool made = rc == 0;
 	for (size_t i = 0; i < zip_count(z) && rc == 0; i++) {
@@ -298,7 +279,6 @@ int companions_of_wheel(const char *wheel, const struct run *run, struct arena *
 
 int companions_of_files(const struct strlist *paths, struct arena *a, struct companions *c, struct err *e)
 {
-	make_room(c, paths->count, a);
 	for (size_t i = 0; i < paths->count; i++) {
 		if (read_one(paths->items[i], paths->items[i], a, c, e) < 0)
 			return -1;

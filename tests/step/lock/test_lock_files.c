@@ -46,7 +46,9 @@ static void a_wheel_by_version_and_platform(void **state)
 		AUTO_ARENA struct arena a = {0};
 		struct world_entry got;
 		struct err e = {0};
-		assert_ok(lock_wheel(cases[i].asked, cases[i].platform, listed, ARRAY_LEN(listed), &a, &got, &e), &e);
+		assert_ok(lock_wheel(cases[i].asked, "py3", "none", cases[i].platform, listed, ARRAY_LEN(listed), &a,
+				     &got, &e),
+			  &e);
 		assert_int_equal(got.kind, WORLD_WHEEL);
 		assert_string_equal(got.place, cases[i].file);
 		assert_int_equal(got.size, cases[i].size);
@@ -60,15 +62,15 @@ static void a_wheel_for_one_python(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct world_entry got;
 	struct err e = {0};
-	assert_ok(lock_wheel_for("nvidia-toy==1.2", "cp313", "cp313", "x86_64-linux", listed, ARRAY_LEN(listed), &a,
-				 &got, &e),
+	assert_ok(lock_wheel("nvidia-toy==1.2", "cp313", "cp313", "x86_64-linux", listed, ARRAY_LEN(listed), &a, &got,
+			     &e),
 		  &e);
 	assert_string_equal(got.place, "nvidia_toy-1.2-cp313-cp313-manylinux_2_28_x86_64.whl");
-	assert_err(lock_wheel_for("nvidia-toy==1.2", "cp313", "cp313t", "x86_64-linux", listed, ARRAY_LEN(listed), &a,
-				  &got, &e),
+	assert_err(lock_wheel("nvidia-toy==1.2", "cp313", "cp313t", "x86_64-linux", listed, ARRAY_LEN(listed), &a, &got,
+			      &e),
 		   &e, ERR_NETWORK, "the index has no wheel of nvidia-toy==1.2");
-	assert_err(lock_wheel_for("nvidia-toy==1.2", "cp312", "cp313", "x86_64-linux", listed, ARRAY_LEN(listed), &a,
-				  &got, &e),
+	assert_err(lock_wheel("nvidia-toy==1.2", "cp312", "cp313", "x86_64-linux", listed, ARRAY_LEN(listed), &a, &got,
+			      &e),
 		   &e, ERR_NETWORK, "the index has no wheel of nvidia-toy==1.2");
 }
 
@@ -91,8 +93,9 @@ static void wheels_that_are_not_to_be_locked(void **state)
 		AUTO_ARENA struct arena a = {0};
 		struct world_entry got;
 		struct err e = {0};
-		assert_err(lock_wheel(cases[i].asked, "x86_64-linux", listed, ARRAY_LEN(listed), &a, &got, &e), &e,
-			   cases[i].kind, cases[i].says);
+		assert_err(lock_wheel(cases[i].asked, "py3", "none", "x86_64-linux", listed, ARRAY_LEN(listed), &a,
+				      &got, &e),
+			   &e, cases[i].kind, cases[i].says);
 	}
 }
 
