@@ -145,18 +145,23 @@ static int check_label(struct cmd_context *c, const char *wheel, const struct ta
 
 /* ---- the results ---- */
 
-static int judge(const struct bench_result *r, struct err *e)
+static int judge(const json_t *doc, struct err *e)
 {
-	size_t differing = 0, compared = 0, all = 0;
-	for (size_t i = 0; i < r->sets_count; i++) {
-		differing += r->sets[i].differing;
-		all += r->sets[i].count;
-		for (size_t k = 0; k < r->sets[i].count; k++)
-			compared += r->sets[i].workloads[k].state == BENCH_COMPARED;
+	json_int_t differing = 0;
+	size_t compared = 0, all = 0, i, k;
+	const json_t *set, *workload;
+	json_array_foreach(json_object_get(doc, "sets"), i, set)
+	{
+		differing += json_int(set, "differing");
+		json_array_foreach(json_object_get(set, "workloads"), k, workload)
+		{
+			compared += strcmp(json_text(workload, "state"), "compared") == 0;
+			all++;
+		}
 	}
 	if (differing)
-		return err_set(e, ERR_POLICY, "the two wheels have other results in %zu of %zu workloads", differing,
-			       all);
+		return err_set(e, ERR_POLICY, "the two wheels have other results in %zu of %zu workloads",
+			       (size_t)differing, all);
 	return compared ? 0 : err_set(e, ERR_POLICY, "no workload could be compared");
 }
 
@@ -191,9 +196,9 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 	    cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
 	    pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
 		return -1;
-	const struct bench_shown shown = {
-		.request = &b.bench, .result = &r, .names = {path_base(b.wheels[BENCH_OURS]), path_base(other)}};
-	AUTO_JSON json_t *doc = bench_json(&shown);
+	b.bench.names[BENCH_OURS] = path_base(b.wheels[BENCH_OURS]);
+	b.bench.names[BENCH_OTHER] = path_base(other);
+	AUTO_JSON json_t *doc = bench_json(&b.bench, &r);
 	AUTO_BUF struct buf page = {0};
 	report_bench(doc, &page);
 	if (cmd_show(c, json_incref(doc), bench_rows, e) < 0 ||
@@ -204,7 +209,7 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 			 "the load of the machine was up to %.1f, more than these runs have threads: something else "
 			 "ran, and the figures say less",
 			 r.load);
-	return judge(&r, e);
+	return judge(doc, e);
 }
 
 #define OPTION(type, field) (type), offsetof(struct bench_options, field)

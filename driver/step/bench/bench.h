@@ -56,52 +56,16 @@ struct bench_request {
 	/* to pin to, the first ones first, as many as the most threads; NULL: nothing is pinned */
 	const unsigned *processors;
 	unsigned pairs;
-	double seconds;      /* that a workload is measured for in a run */
-	double limit;        /* that it may take; its process is then ended */
-	struct strlist only; /* fnmatch patterns of names; none: all */
-	const char *device;  /* "cpu" or "cuda" */
+	double seconds;                 /* that a workload is measured for in a run */
+	double limit;                   /* that it may take; its process is then ended */
+	struct strlist only;            /* fnmatch patterns of names; none: all */
+	const char *device;             /* "cpu" or "cuda" */
+	const char *names[BENCH_SIDES]; /* of the wheels' files, for who reads of it */
 };
-
-enum bench_state {
-	BENCH_COMPARED,
-	BENCH_FAILED,  /* in one or in both: an exception, a dead process, the time limit */
-	BENCH_DIFFERS, /* the two computed something else */
-	BENCH_SKIPPED, /* it is not for this device or system */
-};
-
-/* One workload on one side. */
-struct bench_measured {
-	double *samples; /* of the runs, in their order */
-	size_t count;
-	double median, spread; /* (most - least) / median; 0 without samples */
-	const char *why;       /* it was not measured; NULL: it was */
-};
-
-struct bench_workload {
-	const char *name, *unit; /* "s" or "bytes" */
-	bool in_mean;
-	enum bench_state state;
-	struct bench_measured of[BENCH_SIDES];
-	double ratio; /* the median of other / ours of each pair; 0 unless compared */
-};
-
-/* All runs with one number of threads. */
-struct bench_set {
-	unsigned threads;
-	struct bench_workload *workloads; /* in the order of the script */
-	size_t count;
-	size_t compared;      /* that are in the mean */
-	double mean;          /* the geometric one of their ratios; 0 without any */
-	const size_t *lowest; /* those with a ratio below 1, the least first */
-	size_t lowest_count;  /* at most BENCH_LOWEST */
-	size_t failed, differing;
-};
-enum { BENCH_LOWEST = 5 };
 
 struct bench_result {
 	const char *torch[BENCH_SIDES], *cpu[BENCH_SIDES]; /* its version; the code that it chose */
-	struct bench_set *sets;
-	size_t sets_count;
+	json_t *sets;                                      /* for each number of threads; bench_json takes it */
 	double load;    /* the highest average of the machine while it ran; -1: unknown */
 	bool disturbed; /* more ran than these runs */
 };
@@ -109,10 +73,11 @@ struct bench_result {
 /* bench_other_first: whether the pair (from 0) begins with the other side: every second one. */
 bool bench_other_first(unsigned pair);
 /* bench_judge: what the runs said (`pairs` times both sides, ours first) becomes medians, ratios
- * and the mean. A pair in which a side has no value counts for no ratio; a workload that failed in
- * any run is not compared. */
-void bench_judge(const struct bench_said *const *runs, unsigned pairs, unsigned threads, struct arena *a,
-		 struct bench_set *ret);
+ * and the mean, as the document has them; a new reference. A pair in which a side has no value
+ * counts for no ratio; a workload that failed in any run is not compared. Of those below 1 the five
+ * lowest are named. */
+json_t *bench_judge(const struct bench_said *const *runs, unsigned pairs, unsigned threads, const unsigned *processors,
+		    struct arena *a);
 /* bench_run: ERR_USAGE for a pattern that no workload has. ERR_POLICY with the last words of a
  * torch that does not import, or has no such device. What a workload does is in the result. */
 int bench_run(const struct bench_request *q, const struct run *run, struct arena *a, struct bench_result *ret,
@@ -130,14 +95,7 @@ double bench_geometric_mean(const double *values, size_t count);
  * `tolerance` of the larger first one, which is that of the magnitudes. */
 bool bench_same(const double a[2], const double b[2], double tolerance);
 
-/* What a comparison shows. */
-struct bench_shown {
-	const struct bench_request *request;
-	const struct bench_result *result;
-	const char *names[BENCH_SIDES]; /* of the wheels' files */
-};
-
 /* bench_json: the document, a new reference. bench_rows show it: a table for each number of
  * threads. */
-json_t *bench_json(const struct bench_shown *s);
+json_t *bench_json(const struct bench_request *q, const struct bench_result *r);
 extern const struct show bench_rows[];

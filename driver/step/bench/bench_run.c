@@ -189,7 +189,7 @@ static int run_once(struct benching *b, enum bench_side side, unsigned threads, 
 	return 0;
 }
 
-static int run_set(struct benching *b, unsigned threads, struct bench_set *ret, struct err *e)
+static int run_set(struct benching *b, unsigned threads, json_t *sets, struct err *e)
 {
 	size_t count = (size_t)b->q->pairs * BENCH_SIDES;
 	struct bench_said *all = arena_array(b->arena, count, sizeof(*all));
@@ -213,7 +213,7 @@ static int run_set(struct benching *b, unsigned threads, struct bench_set *ret, 
 					strlist_once(&b->given_up, b->arena, pair[n].answers[i].name);
 		}
 	}
-	bench_judge(runs, b->q->pairs, threads, b->arena, ret);
+	json_array_append_new(sets, bench_judge(runs, b->q->pairs, threads, b->q->processors, b->arena));
 	return 0;
 }
 
@@ -221,8 +221,7 @@ int bench_run(const struct bench_request *q, const struct run *run, struct arena
 	      struct err *e)
 {
 	struct benching b = {.q = q, .run = run, .arena = a, .load = -1};
-	struct bench_result r = {.sets = arena_array(a, q->threads_count, sizeof(*r.sets)),
-				 .sets_count = q->threads_count};
+	struct bench_result r = {.sets = json_array()};
 	struct strlist names = {0};
 	int rc = probe(&b, BENCH_OURS, &names, &r, e);
 	if (rc == 0)
@@ -230,11 +229,13 @@ int bench_run(const struct bench_request *q, const struct run *run, struct arena
 	if (rc == 0)
 		rc = choose_names(&b, &names, e);
 	for (size_t i = 0; rc == 0 && i < q->threads_count; i++)
-		rc = run_set(&b, q->threads[i], &r.sets[i], e);
+		rc = run_set(&b, q->threads[i], r.sets, e);
 	log_status_end(run->log);
 	r.load = b.load;
 	r.disturbed = b.disturbed;
-	if (rc == 0)
+	if (rc < 0)
+		json_decref(r.sets);
+	else
 		*ret = r;
 	return rc;
 }

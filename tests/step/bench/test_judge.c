@@ -10,11 +10,12 @@ enum { PAIRS = 3 };
 
 static struct arena arena;
 static struct bench_said said[PAIRS * BENCH_SIDES];
-static struct bench_set set;
+static json_t *set;
 
 static int setup(void **state)
 {
 	(void)state;
+	set = NULL;
 	memset(said, 0, sizeof(said));
 	for (size_t i = 0; i < ARRAY_LEN(said); i++)
 		said[i].arena = &arena;
@@ -23,6 +24,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	json_decref(set);
 	arena_release(&arena);
 	return test_teardown(state);
 }
@@ -59,16 +61,44 @@ static void judge(void)
 	const struct bench_said *runs[ARRAY_LEN(said)];
 	for (size_t i = 0; i < ARRAY_LEN(said); i++)
 		runs[i] = &said[i];
-	bench_judge(runs, PAIRS, 2, &arena, &set);
+	set = bench_judge(runs, PAIRS, 2, NULL, &arena);
 }
 
-static const struct bench_workload *of(const char *name)
+static const json_t *of(const char *name)
 {
-	for (size_t i = 0; i < set.count; i++)
-		if (strcmp(set.workloads[i].name, name) == 0)
-			return &set.workloads[i];
+	const json_t *w;
+	size_t i;
+	json_array_foreach(json_object_get(set, "workloads"), i,
+			   w) if (strcmp(json_text(w, "name"), name) == 0) return w;
 	fail_msg("no workload '%s'", name);
 	return NULL;
+}
+
+static const char *state_of(const char *name)
+{
+	return json_text(of(name), "state");
+}
+
+static const char *why_of(const char *name, const char *side)
+{
+	return json_member(json_object_get(of(name), side), "why");
+}
+
+static double number(const json_t *of, const char *side, const char *key)
+{
+	const json_t *n = json_object_get(side ? json_object_get(of, side) : of, key);
+	assert_true(json_is_number(n));
+	return json_number_value(n);
+}
+
+static const char *lowest(void)
+{
+	struct strlist names = {0};
+	const json_t *name;
+	size_t i;
+	json_array_foreach(json_object_get(set, "lowest"), i, name)
+		strlist_ref(&names, &arena, json_string_value(name));
+	return strlist_join(&names, &arena, " ");
 }
 
 static bool near(double x, double y)
@@ -94,14 +124,14 @@ static void test_a_ratio_is_that_of_pairs(void **state)
 		value(p, BENCH_OTHER, "gemm", other[p], 7.001);
 	}
 	judge();
-	const struct bench_workload *w = of("gemm");
-	assert_int_equal(w->state, BENCH_COMPARED);
-	assert_true(near(w->ratio, 2));
-	assert_true(near(w->of[BENCH_OURS].median, 2) && near(w->of[BENCH_OTHER].median, 7));
-	assert_true(near(w->of[BENCH_OURS].spread, 1.5));
-	assert_int_equal(w->of[BENCH_OTHER].count, PAIRS);
-	assert_true(near(w->of[BENCH_OTHER].samples[1], 7));
-	assert_int_equal(set.threads, 2);
+	const json_t *w = of("gemm"), *samples = json_object_get(json_object_get(w, "other"), "samples");
+	assert_string_equal(state_of("gemm"), "compared");
+	assert_true(near(number(w, NULL, "ratio"), 2));
+	assert_true(near(number(w, "wheel", "median"), 2) && near(number(w, "other", "median"), 7));
+	assert_true(near(number(w, "wheel", "spread"), 1.5));
+	assert_int_equal(json_array_size(samples), PAIRS);
+	assert_true(near(json_real_value(json_array_get(samples, 1)), 7));
+	assert_int_equal(json_int(set, "threads"), 2);
 }
 
 static void test_the_mean_and_the_lowest(void **state)
@@ -117,13 +147,11 @@ static void test_the_mean_and_the_lowest(void **state)
 			     "\"value\", \"value\": 3, \"unit\": \"s\", \"mean\": false, \"sums\": null, "
 			     "\"tolerance\": null");
 	judge();
-	assert_int_equal(set.compared, 4);
-	assert_true(near(set.mean, pow(1.0 * 4 * 0.25 * 0.125, 0.25)));
-	assert_int_equal(set.lowest_count, 2);
-	assert_string_equal(set.workloads[set.lowest[0]].name, "slower");
-	assert_string_equal(set.workloads[set.lowest[1]].name, "slow");
-	assert_int_equal(of("import")->state, BENCH_COMPARED);
-	assert_true(near(of("import")->ratio, 1));
+	assert_int_equal(json_int(set, "compared"), 4);
+	assert_true(near(number(set, NULL, "geometric_mean"), pow(1.0 * 4 * 0.25 * 0.125, 0.25)));
+	assert_string_equal(lowest(), "slower slow");
+	assert_string_equal(state_of("import"), "compared");
+	assert_true(near(number(of("import"), NULL, "ratio"), 1));
 }
 
 static void test_only_the_five_lowest_are_named(void **state)
@@ -132,9 +160,13 @@ static void test_only_the_five_lowest_are_named(void **state)
 	for (int i = 0; i < 9; i++)
 		values(arena_printf(&arena, "w%d", i), 10, 1 + (i * 5) % 9);
 	judge();
-	assert_int_equal(set.lowest_count, BENCH_LOWEST);
-	for (size_t i = 0; i < BENCH_LOWEST; i++)
-		assert_true(near(set.workloads[set.lowest[i]].ratio, (double)(i + 1) / 10));
+	const json_t *shown = json_object_get(set, "-lowest"), *names = json_object_get(set, "lowest");
+	assert_int_equal(json_array_size(names), 5);
+	for (size_t i = 0; i < 5; i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+		assert_true(near(number(of(name), NULL, "ratio"), (double)(i + 1) / 10));
+		assert_string_equal(json_text(json_array_get(shown, i), "name"), name);
+	}
 }
 
 static void test_one_failure_is_told_and_left_out(void **state)
@@ -147,15 +179,15 @@ static void test_one_failure_is_told_and_left_out(void **state)
 	value(1, BENCH_OTHER, "late", 1, 7);
 	tell(2, BENCH_OURS, "late", "\"failed\", \"why\": \"not done in 5 s\"");
 	judge();
-	assert_int_equal(set.compared, 1);
-	assert_true(near(set.mean, 2));
-	assert_int_equal(set.failed, 2);
-	assert_int_equal(of("bad")->state, BENCH_FAILED);
-	assert_null(of("bad")->of[BENCH_OURS].why);
-	assert_string_equal(of("bad")->of[BENCH_OTHER].why, "RuntimeError: no");
-	assert_true(near(of("bad")->ratio, 0));
-	assert_int_equal(of("late")->state, BENCH_FAILED);
-	assert_string_equal(of("late")->of[BENCH_OURS].why, "not done in 5 s");
+	assert_int_equal(json_int(set, "compared"), 1);
+	assert_true(near(number(set, NULL, "geometric_mean"), 2));
+	assert_int_equal(json_int(set, "failed"), 2);
+	assert_string_equal(state_of("bad"), "failed");
+	assert_null(why_of("bad", "wheel"));
+	assert_string_equal(why_of("bad", "other"), "RuntimeError: no");
+	assert_true(json_is_null(json_object_get(of("bad"), "ratio")));
+	assert_string_equal(state_of("late"), "failed");
+	assert_string_equal(why_of("late", "wheel"), "not done in 5 s");
 }
 
 static void test_an_answer_that_is_missing_is_a_failure(void **state)
@@ -165,11 +197,11 @@ static void test_an_answer_that_is_missing_is_a_failure(void **state)
 	value(0, BENCH_OURS, "apart", 1, 7);
 	value(1, BENCH_OTHER, "apart", 1, 7);
 	judge();
-	assert_int_equal(of("alone")->state, BENCH_FAILED);
-	assert_string_equal(of("alone")->of[BENCH_OTHER].why, "it gave no answer");
-	assert_int_equal(of("apart")->state, BENCH_FAILED); /* never in one pair */
-	assert_int_equal(set.compared, 0);
-	assert_true(near(set.mean, 0));
+	assert_string_equal(state_of("alone"), "failed");
+	assert_string_equal(why_of("alone", "other"), "it gave no answer");
+	assert_string_equal(state_of("apart"), "failed"); /* never in one pair */
+	assert_int_equal(json_int(set, "compared"), 0);
+	assert_true(json_is_null(json_object_get(set, "geometric_mean")));
 }
 
 static void test_another_result_is_told_not_timed(void **state)
@@ -184,11 +216,11 @@ static void test_another_result_is_told_not_timed(void **state)
 		     "\"value\", \"value\": 3, \"unit\": \"s\", \"mean\": true, \"sums\": null, \"tolerance\": null");
 	}
 	judge();
-	assert_int_equal(of("other")->state, BENCH_DIFFERS);
-	assert_int_equal(of("without")->state, BENCH_DIFFERS);
-	assert_int_equal(set.differing, 2);
-	assert_int_equal(set.compared, 1);
-	assert_true(near(of("other")->ratio, 0));
+	assert_string_equal(state_of("other"), "differs");
+	assert_string_equal(state_of("without"), "differs");
+	assert_int_equal(json_int(set, "differing"), 2);
+	assert_int_equal(json_int(set, "compared"), 1);
+	assert_true(json_is_null(json_object_get(of("other"), "ratio")));
 }
 
 static void test_what_both_skip_is_not_a_failure(void **state)
@@ -198,8 +230,8 @@ static void test_what_both_skip_is_not_a_failure(void **state)
 		for (enum bench_side s = BENCH_OURS; s < BENCH_SIDES; s++)
 			tell(p, s, "loader", "\"skipped\", \"why\": \"not for this device\"");
 	judge();
-	assert_int_equal(of("loader")->state, BENCH_SKIPPED);
-	assert_int_equal(set.failed, 0);
+	assert_string_equal(state_of("loader"), "skipped");
+	assert_int_equal(json_int(set, "failed"), 0);
 }
 
 /* In the table and in the page: the line of equal speed is in the middle of a bar. */
@@ -212,17 +244,18 @@ static void test_what_is_shown(void **state)
 	} bars[] = {{2, "faster 50.00 25.00"}, {0.5, "slower 25.00 25.00"}, {900, "faster 50.00 50.00"}};
 	static const struct show bar[] = {{.text = "{-class} {-left:.2} {-width:.2}", .each = "workloads"}, {0}};
 	static const struct show sets[] = {{.each = "sets", .rows = bar}, {0}};
-	struct bench_workload w = {.name = "gemm", .unit = "s", .state = BENCH_COMPARED};
-	struct bench_workload died = {.name = "conv", .unit = "s", .state = BENCH_FAILED};
-	died.of[BENCH_OURS].why = "it <died>";
 	for (size_t i = 0; i < ARRAY_LEN(bars); i++) {
-		w.ratio = bars[i].ratio;
-		struct bench_workload both[] = {w, died};
-		struct bench_set one = {.threads = 1, .workloads = both, .count = 2, .compared = 1, .mean = w.ratio};
-		const struct bench_request q = {.pairs = 2, .device = "cpu"};
-		const struct bench_result r = {.torch = {"1", "1"}, .cpu = {"avx2", ""}, .sets = &one, .sets_count = 1};
-		const struct bench_shown s = {.request = &q, .result = &r, .names = {"a", "b"}};
-		AUTO_JSON json_t *doc = bench_json(&s);
+		json_decref(set);
+		(void)setup(NULL);
+		values("gemm", 1, bars[i].ratio);
+		tell(0, BENCH_OURS, "conv", "\"failed\", \"why\": \"it <died>\"");
+		tell(0, BENCH_OTHER, "conv",
+		     "\"value\", \"value\": 1, \"unit\": \"s\", \"mean\": true, \"sums\": null, "
+		     "\"tolerance\": null");
+		judge();
+		const struct bench_request q = {.pairs = 2, .device = "cpu", .names = {"a", "b"}};
+		const struct bench_result r = {.torch = {"1", "1"}, .cpu = {"avx2", ""}, .sets = json_pack("[O]", set)};
+		AUTO_JSON json_t *doc = bench_json(&q, &r);
 		assert_contains(show_string(doc, sets, &arena), bars[i].bar);
 		const char *text = show_string(doc, bench_rows, &arena);
 		assert_contains(text, "the wheel  a (torch 1, code for avx2)\nthe other  b (torch 1)\n2 pairs, ");
