@@ -60,10 +60,10 @@ struct elf_change {         /* what a library gets */
 	const struct kvlist *needed;
 	const char *rpath; /* its only search path then, a DT_RPATH; "": none */
 };
-/* elf_change: in place where the new strings fit into the search path's own (elf_map_path_room), else on a
- * copy with a longer string table (elf_cut_grow), which replaces the file. The result is read again
- * and compared: ERR_INTEGRITY. ERR_POLICY for a file without dynamic entries. ret_in_place may be
- * NULL. */
+/* elf_change: in place where the new strings fit into the search path's own (elf_map_path_room),
+ * else on a copy with a longer string table (elf_cut_grow), which replaces the file. The result is
+ * read again and compared: ERR_INTEGRITY. ERR_POLICY for a file without dynamic entries.
+ * ret_in_place may be NULL. */
 int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place, struct err *e) MUST_CHECK;
 
 /* C++ names for people. */

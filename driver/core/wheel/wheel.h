@@ -50,6 +50,14 @@ bool wheel_is_dist_info(const struct wheel_name *n, const char *dir, struct aren
 /* In the dist-info of a wheel that `ptbuild slim` made of another: its bill of materials. */
 #define WHEEL_CUT_BILL "sboms/slim.cdx.json"
 
+struct wheel_vendored {      /* a library of the root that is in the wheel */
+	const char *file;    /* in the tree: "torch/lib/libopenblas-1a2b3c4d.so.0" */
+	const char *needed;  /* the name it was asked by: "libopenblas.so.0" */
+	const char *source;  /* path in the root, links resolved */
+	const char *package; /* "libopenblas0-pthread=0.3.29+ds-3", "" unknown */
+	const char *sha256;  /* of the source */
+};
+
 struct wheel_record_row {
 	const char *path;
 	const char *digest; /* "sha256=" and base64url; "" for RECORD itself */

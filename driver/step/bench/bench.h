@@ -65,7 +65,8 @@ struct bench_request {
 
 struct bench_result {
 	const char *torch[BENCH_SIDES], *cpu[BENCH_SIDES]; /* its version; the code that it chose */
-	json_t *sets;                                      /* for each number of threads; bench_json takes it */
+	/* for each number of threads; bench_json takes it */
+	json_t *sets;
 	double load;    /* the highest average of the machine while it ran; -1: unknown */
 	bool disturbed; /* more ran than these runs */
 };

@@ -45,9 +45,9 @@ void lock_compare(const struct world_lock *before, const struct world_lock *afte
  * of NVIDIA's redistributable components as their manifest has them. */
 
 /* lock_wheel: of the wheels listed for a distribution the one of "name==version" on the platform
- * for a Python and an ABI, as tags have them ("cp313" and "cp313", "py3" and "none"); of several the
- * one that runs with the oldest glibc. ERR_NETWORK where there is none, two with the same glibc, or
- * one without digest and size. */
+ * for a Python and an ABI, as tags have them ("cp313" and "cp313", "py3" and "none"); of several
+ * the one that runs with the oldest glibc. ERR_NETWORK where there is none, two with the same
+ * glibc, or one without digest and size. */
 int lock_wheel(const char *asked, const char *python, const char *abi, const char *platform,
 	       const struct wheel_listed *files, size_t count, struct arena *a, struct world_entry *ret,
 	       struct err *e) MUST_CHECK;

@@ -35,7 +35,7 @@ struct slimming {
 	char sha256[DIGEST_HEX_LEN + 1];
 	uint64_t epoch;
 	struct slim_result *results;
-	pthread_mutex_t lock;  /* of what threads share: arena, log, and cutting */
+	pthread_mutex_t lock;  /* of what threads share: arena and cutting */
 	_Atomic size_t failed; /* the first target that did; SIZE_MAX: none */
 };
 
@@ -383,12 +383,9 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 	int rc = add_payload(s, m, e) < 0 || check_runs(s, m, e) < 0 || check_ptx(s, m, e) < 0 || add_info(s, m, e) < 0
 			 ? -1
 			 : 0;
-	if (pack_close(&m->out, rc, m->dist_info, NULL, e) < 0)
-		return -1;
-	pthread_mutex_lock(&s->lock); /* it may log */
-	rc = pack_finish(&m->out, s->run, e) < 0 || slim_beside(s, m, e) < 0 ? -1 : 0;
-	pthread_mutex_unlock(&s->lock);
-	return rc;
+	return pack_close(&m->out, rc, m->dist_info, NULL, e) < 0 || pack_finish(&m->out, s->run, e) < 0
+		       ? -1
+		       : slim_beside(s, m, e);
 }
 
 static int make_one(unsigned thread, size_t i, void *user, struct err *e)
@@ -397,9 +394,7 @@ static int make_one(unsigned thread, size_t i, void *user, struct err *e)
 	struct arena a = {0};
 	(void)thread;
 	struct making m = {.target = &s->q->targets[i], .a = &a, .private = s->private, .out.a = &a};
-	pthread_mutex_lock(&s->lock);
 	log_status(s->run->log, "%s: %s", path_base(s->q->wheel), m.target->name);
-	pthread_mutex_unlock(&s->lock);
 	int rc = make(s, &m, e);
 	pthread_mutex_lock(&s->lock);
 	arena_join(s->a, &a);

@@ -110,14 +110,6 @@ json_t *slim_file_json(const struct fatbin_file_cut *f, struct arena *a);
 
 /* Bill of materials of a wheel: sources and vendored libraries, with their licences. */
 
-struct sbom_library {        /* one that was vendored */
-	const char *file;    /* in the tree: "torch/lib/libopenblas-1a2b3c4d.so.0" */
-	const char *needed;  /* "libopenblas.so.0" */
-	const char *source;  /* path in the root */
-	const char *package; /* "libopenblas0-pthread=0.3.29+ds-3", "" unknown */
-	const char *sha256;  /* of the source */
-};
-
 struct sbom_linked {         /* one that is linked into the wheel's own libraries */
 	const char *name;    /* "mkl-static": of its directory in the root's usr/share/doc */
 	const char *version; /* "" unknown */
@@ -134,7 +126,7 @@ struct sbom_request {
 	const struct plan *plan;   /* what it is, and what of: sources, patches, torch */
 	const struct world *world; /* its files are listed as "excluded"; NULL */
 	const char *generator;     /* "ptbuild 0.1.0" */
-	const struct sbom_library *libraries;
+	const struct wheel_vendored *libraries;
 	size_t libraries_count;
 	const struct sbom_linked *linked; /* NULL: nothing is */
 };

@@ -128,7 +128,7 @@ static void add_property(json_t *component, const char *name, const char *value)
 	json_array_append_new(list, json_pack("{s:s, s:s}", "name", name, "value", value));
 }
 
-static int add_library(struct bill *b, const struct sbom_library *l, struct err *e)
+static int add_library(struct bill *b, const struct wheel_vendored *l, struct err *e)
 {
 	char sha256[DIGEST_HEX_LEN + 1];
 	const char *copyright = "", *name = part_before(l->package, '=', b->a);

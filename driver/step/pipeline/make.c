@@ -330,7 +330,7 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 	cuda_needs(m->plan, &needed, m->arena, &m->cuda);
 	strlist_append(&r.provided, m->arena, &m->cuda.names);
 	strlist_append(&r.runtime_dirs, m->arena, &m->cuda.dirs);
-	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) < 0 || write_sbom(m, tree, r.libs_dir, e) < 0)
+	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) < 0 || write_sbom(m, tree, e) < 0)
 		return -1;
 	step_end(m, true);
 	return 0;

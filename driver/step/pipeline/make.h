@@ -116,7 +116,7 @@ int make_fetch(struct make *m, struct fetch_source **ret, struct err *e) MUST_CH
  * Of the plan only package, package_row and patches count. */
 int make_source(struct make *m, const char *src, struct err *e) MUST_CHECK;
 /* write_sbom: bill of materials and licences of vendored libraries, into the relocated tree. */
-int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct err *e) MUST_CHECK;
+int write_sbom(struct make *m, const char *tree, struct err *e) MUST_CHECK;
 /* collect_units: the units of the build into m->units, also of one that failed, and what they say
  * of this machine's speed into the store. The watch must have been stopped. */
 void collect_units(struct make *m);

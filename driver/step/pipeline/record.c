@@ -102,9 +102,10 @@ static json_t *vendored(const struct relocate_result *r)
 {
 	json_t *out = json_array();
 	for (size_t i = 0; i < r->count; i++) {
-		const struct relocate_library *l = &r->libraries[i];
-		json_array_append_new(out, json_pack("{s:s,s:s,s:s,s:s,s:s}", "needed", l->needed, "name", l->name,
-						     "source", l->source, "package", l->package, "sha256", l->sha256));
+		const struct wheel_vendored *l = &r->libraries[i];
+		json_array_append_new(out, json_pack("{s:s,s:s,s:s,s:s,s:s}", "needed", l->needed, "name",
+						     path_base(l->file), "source", l->source, "package", l->package,
+						     "sha256", l->sha256));
 	}
 	return out;
 }
@@ -240,19 +241,7 @@ static const struct sbom_linked *sbom_linked(const struct make *m)
 	return out;
 }
 
-static struct sbom_library *sbom_libraries(const struct make *m, const char *dir)
-{
-	const struct relocate_result *r = &m->relocated;
-	struct sbom_library *out = arena_array(m->arena, r->count, sizeof(*out));
-	for (size_t i = 0; i < r->count; i++) {
-		const struct relocate_library *l = &r->libraries[i];
-		out[i] = (struct sbom_library){path_join(m->arena, dir, l->name), l->needed, l->source, l->package,
-					       l->sha256};
-	}
-	return out;
-}
-
-int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct err *e)
+int write_sbom(struct make *m, const char *tree, struct err *e)
 {
 	const struct sbom_request q = {.tree = tree,
 				       .root = m->q->root,
@@ -260,7 +249,7 @@ int write_sbom(struct make *m, const char *tree, const char *libs_dir, struct er
 				       .world = m->q->world,
 				       .generator = "ptbuild " PTBUILD_VERSION,
 				       .linked = sbom_linked(m),
-				       .libraries = sbom_libraries(m, libs_dir),
+				       .libraries = m->relocated.libraries,
 				       .libraries_count = m->relocated.count};
 	return sbom_write(&q, m->run, m->arena, &m->licenses, e);
 }

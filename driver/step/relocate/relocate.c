@@ -9,11 +9,11 @@ struct relocate_file {    /* one dynamic ELF file of the tree, or one to be vend
 	const char *path; /* on disk */
 	const char *dir;  /* of rel, "" = the tree's top */
 	struct elf_info info;
-	struct kvlist renames;                 /* NEEDED names that change */
-	struct strlist dirs;                   /* directories of the tree that hold what it needs */
-	bool needs_provided;                   /* something comes from a package beside it */
-	const struct relocate_library *vendor; /* NULL: it came with the wheel */
-	const char *source_dir;                /* of a vendored one: where it lies in the root */
+	struct kvlist renames;               /* NEEDED names that change */
+	struct strlist dirs;                 /* directories of the tree that hold what it needs */
+	bool needs_provided;                 /* something comes from a package beside it */
+	const struct wheel_vendored *vendor; /* NULL: it came with the wheel */
+	const char *source_dir;              /* of a vendored one: where it lies in the root */
 };
 
 struct relocation {
@@ -22,10 +22,8 @@ struct relocation {
 	struct arena *a;
 	struct relocate_file **files; /* vendored ones behind the tree's own */
 	size_t count, cap;
-	struct strlist library_dirs;    /* of the root */
-	struct relocate_library **libs; /* vendored */
-	size_t libs_count, libs_cap;
-	struct kvlist removed; /* file names of dropped copies -> the name that stays */
+	struct strlist library_dirs; /* of the root */
+	struct kvlist removed;       /* file names of dropped copies -> the name that stays */
 	struct relocate_result result;
 };
 
@@ -233,29 +231,28 @@ static int check_owner(const struct relocation *r, const struct relocate_file *f
 
 /* Each library of the root is vendored once, whatever names it is needed by. */
 static int vendor(struct relocation *r, const struct relocate_file *by, const char *needed, const char *source,
-		  const struct elf_info *info, const struct relocate_library **ret, struct err *e)
+		  const struct elf_info *info, const struct wheel_vendored **ret, struct err *e)
 {
 	char sha256[DIGEST_HEX_LEN + 1];
-	for (size_t i = 0; i < r->libs_count; i++) {
-		if (strcmp(r->libs[i]->source, source) == 0) {
-			*ret = r->libs[i];
+	for (size_t i = 0; i < r->count; i++)
+		if (r->files[i]->vendor && strcmp(r->files[i]->vendor->source, source) == 0) {
+			*ret = r->files[i]->vendor;
 			return 0;
 		}
-	}
 	const char *package;
 	if (root_package_of(r->q->root, source, r->a, &package, e) < 0 ||
 	    check_owner(r, by, needed, source, package, e) < 0 ||
 	    digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
 		return -1;
-	r->libs = arena_room(r->a, r->libs, r->libs_count, &r->libs_cap, 16, sizeof(struct relocate_library *));
-	struct relocate_library *lib = r->libs[r->libs_count++] = arena_alloc(r->a, sizeof(*lib));
-	*lib = (struct relocate_library){.needed = arena_strdup(r->a, needed),
-					 .name = vendored_name(r, needed, sha256),
-					 .source = source,
-					 .package = package ? package : "",
-					 .sha256 = arena_strdup(r->a, sha256)};
+	struct wheel_vendored *lib = arena_alloc(r->a, sizeof(*lib));
+	*lib = (struct wheel_vendored){.file = path_join(r->a, r->q->libs_dir, vendored_name(r, needed, sha256)),
+				       .needed = arena_strdup(r->a, needed),
+				       .source = source,
+				       .package = package ? package : "",
+				       .sha256 = arena_strdup(r->a, sha256)};
+	r->result.count++;
 	struct relocate_file *f = arena_alloc(r->a, sizeof(*f));
-	*f = (struct relocate_file){.rel = path_join(r->a, r->q->libs_dir, lib->name),
+	*f = (struct relocate_file){.rel = lib->file,
 				    .dir = r->q->libs_dir,
 				    .info = *info,
 				    .vendor = lib,
@@ -292,13 +289,13 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 	}
 	if (strings_match(r->q->never.items, r->q->never.count, name) || manylinux_allows(r->q->policy, name))
 		return 0;
-	const struct relocate_library *lib = NULL;
+	const struct wheel_vendored *lib = NULL;
 	const char *source = "";
 	struct elf_info info = {0};
 	if (find_in_root(r, f, name, &source, &info, e) < 0 || vendor(r, f, name, source, &info, &lib, e) < 0)
 		return -1;
-	if (strcmp(lib->name, name) != 0)
-		kvlist_set(&f->renames, r->a, name, lib->name);
+	if (strcmp(path_base(lib->file), name) != 0)
+		kvlist_set(&f->renames, r->a, name, path_base(lib->file));
 	strlist_once(&f->dirs, r->a, r->q->libs_dir);
 	return 0;
 }
@@ -484,7 +481,7 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 		log_status(r.run->log, "relocate %zu/%zu %s", i + 1, r.count, f->rel);
 		if ((f->vendor && copy_library(&r, f, e) < 0) || relocate_strip(&r, f, e) < 0)
 			return -1;
-		const struct elf_change change = {f->vendor ? f->vendor->name : NULL, &f->renames,
+		const struct elf_change change = {f->vendor ? path_base(f->rel) : NULL, &f->renames,
 						  relocate_rpath(&r, f)};
 		bool in_place;
 		if (elf_change(f->path, &change, &in_place, e) < 0)
@@ -495,10 +492,10 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 	if (relocate_rewrite(&r, e) < 0)
 		return -1;
 	r.result.elf_files = r.count;
-	r.result.count = r.libs_count;
-	r.result.libraries = arena_array(a, r.libs_count, sizeof(struct relocate_library));
-	for (size_t i = 0; i < r.libs_count; i++)
-		r.result.libraries[i] = *r.libs[i];
+	r.result.libraries = arena_array(a, r.result.count, sizeof(struct wheel_vendored));
+	for (size_t i = 0, n = 0; i < r.count; i++)
+		if (r.files[i]->vendor)
+			r.result.libraries[n++] = *r.files[i]->vendor;
 	*ret = r.result;
 	return 0;
 }

@@ -21,16 +21,8 @@ struct relocate_request {
 	const struct isa_row *isa;    /* what the wheel may require; NULL: the baseline */
 };
 
-struct relocate_library {    /* one vendored library */
-	const char *needed;  /* the name it was asked by: "libopenblas.so.0" */
-	const char *name;    /* the file it became in libs_dir: "libopenblas-1a2b3c4d.so.0" */
-	const char *source;  /* path in the root, links resolved */
-	const char *package; /* "libopenblas0-pthread=0.3.29+ds-3", "" unknown */
-	const char *sha256;  /* of the source file */
-};
-
 struct relocate_result {
-	struct relocate_library *libraries; /* in the order found: by file, then their own needs */
+	struct wheel_vendored *libraries; /* in the order found: by file, then their own needs */
 	size_t count;
 	size_t elf_files; /* vendored ones included */
 	size_t in_place;  /* RPATHs edited without a rewrite */

@@ -24,7 +24,7 @@ static struct package_row row = {.sources = &source, .sources_count = 1};
 static const struct release_row release = {.source_date_epoch = 1738108800};
 static struct plan_patch patch = {.name = "a.patch", .sha256 = SHA};
 static struct plan plan;
-static const struct sbom_library libraries[] = {
+static const struct wheel_vendored libraries[] = {
 	{"torch/lib/libx-01234567.so.1", "libx.so.1", "/usr/lib/libx.so.1.2", "libx1=2:1.2+ds-3~deb13u1", SHA},
 	{"torch/lib/libgomp.so.1", "libgomp.so.1", "/usr/lib/libgomp.so.1", "libgomp1=14.2.0-19", SHA},
 	{"torch/lib/libx-extra.so", "libx-extra.so", "/usr/lib/libx-extra.so", "libx1=2:1.2+ds-3~deb13u1", SHA},

@@ -111,7 +111,7 @@ static struct elf_info info_of(const char *path)
 	return i;
 }
 
-static const struct relocate_library *library(const char *needed)
+static const struct wheel_vendored *library(const char *needed)
 {
 	for (size_t i = 0; i < result.count; i++) {
 		if (strcmp(result.libraries[i].needed, needed) == 0)
@@ -152,13 +152,13 @@ static void vendored_libraries_are_reported(void **state)
 	fill_tree();
 	relocate();
 	assert_int_equal(result.count, 2);
-	const struct relocate_library *l = library("libblas.so.0");
+	const struct wheel_vendored *l = library("libblas.so.0");
 	assert_ok(digest_file(test_path(LIB "blas/libblasp.so"), sha256, &e), &e);
 	assert_string_equal(l->sha256, sha256);
 	assert_string_equal(l->source, "/usr/lib/x86_64-linux-gnu/blas/libblasp.so");
-	assert_string_equal(l->name, arena_printf(&arena, "libblas-%.8s.so.0", sha256));
+	assert_string_equal(path_base(l->file), arena_printf(&arena, "libblas-%.8s.so.0", sha256));
 	assert_string_equal(l->package, "");
-	assert_true(in_tree(arena_printf(&arena, "pkg/lib/%s", l->name)));
+	assert_true(in_tree(l->file));
 	assert_string_equal(library("libquad.so.0")->source, "/usr/lib/x86_64-linux-gnu/libquad.so.0");
 	assert_int_equal(result.elf_files, 5);
 }
@@ -168,7 +168,7 @@ static void names_follow_the_digest(void **state)
 	(void)state;
 	fill_tree();
 	relocate();
-	const char *blas = library("libblas.so.0")->name, *quad = library("libquad.so.0")->name;
+	const char *blas = path_base(library("libblas.so.0")->file), *quad = path_base(library("libquad.so.0")->file);
 	struct elf_info core = info_of(test_path("tree/pkg/lib/libcore.so")),
 			lib = info_of(test_path("tree/pkg/lib/%s", blas));
 	assert_true(strlist_contains(&core.needed, blas));
@@ -199,8 +199,9 @@ static void paths_are_relative_to_each_file(void **state)
 	assert_string_equal(rpath_of("pkg/_C.so"), "$ORIGIN/lib");
 	assert_string_equal(rpath_of("pkg/lib/libcore.so"), "$ORIGIN");
 	assert_string_equal(rpath_of("pkg/bin/tool"), "$ORIGIN/../lib");
-	assert_string_equal(rpath_of(arena_printf(&arena, "pkg/lib/%s", library("libblas.so.0")->name)), "$ORIGIN");
-	assert_string_equal(rpath_of(arena_printf(&arena, "pkg/lib/%s", library("libquad.so.0")->name)), "");
+	assert_string_equal(rpath_of(arena_printf(&arena, "pkg/lib/%s", path_base(library("libblas.so.0")->file))),
+			    "$ORIGIN");
+	assert_string_equal(rpath_of(arena_printf(&arena, "pkg/lib/%s", path_base(library("libquad.so.0")->file))), "");
 }
 
 static void placeholders_are_edited_in_place(void **state)
@@ -220,7 +221,7 @@ static void libraries_may_go_beside_the_package(void **state)
 	relocate();
 	assert_string_equal(rpath_of("pkg/lib/libcore.so"), "$ORIGIN/../../pkg.libs");
 	assert_string_equal(rpath_of("pkg/_C.so"), "$ORIGIN/lib");
-	assert_true(in_tree(arena_printf(&arena, "pkg.libs/%s", library("libblas.so.0")->name)));
+	assert_true(in_tree(library("libblas.so.0")->file));
 	must("mv tree moved && mv root gone");
 	assert_int_equal(load("moved/pkg/_C.so", "run"), 42);
 }
@@ -289,7 +290,7 @@ static void names_can_be_kept(void **state)
 	fill_tree();
 	strlist_add(&request.keep_names, &arena, "libquad.so.0");
 	relocate();
-	assert_string_equal(library("libquad.so.0")->name, "libquad.so.0");
+	assert_string_equal(path_base(library("libquad.so.0")->file), "libquad.so.0");
 	assert_true(in_tree("pkg/lib/libquad.so.0"));
 	must("mv tree moved && mv root gone");
 	assert_int_equal(load("moved/pkg/_C.so", "run"), 42);
@@ -387,7 +388,7 @@ static void one_library_under_two_names_comes_once(void **state)
 	relocate();
 	assert_int_equal(result.count, 1);
 	struct elf_info b = info_of(test_path("tree/pkg/b.so"));
-	assert_true(strlist_contains(&b.needed, result.libraries[0].name));
+	assert_true(strlist_contains(&b.needed, path_base(result.libraries[0].file)));
 	must("mv tree moved && mv root gone");
 	assert_int_equal(load("moved/pkg/b.so", "run"), 5);
 }
