@@ -22,8 +22,8 @@ struct world {
 
 static struct setting env[] = {{.name = "CC", .value = "gcc"},
 			       {.name = "CXX", .value = "g++"},
-			       {.name = "PATH", .value = "/usr/bin:/bin"},
-			       {.name = "MARK", .value = "of the plan"}};
+			       {.name = "MARK", .value = "of the plan"},
+			       {.name = "PATH", .value = "/usr/bin:/bin"}};
 
 static void open_world(struct world *w, const char *setup_py)
 {

@@ -83,8 +83,8 @@ static int setup(void **state)
 					 .pythons_count = 1};
 	t.release.disk = "1M";
 	t.package = (struct package_row){.backend = "setup-py-env"};
-	t.settings[0] = (struct setting){.name = "USE_X", .value = "ON"};
-	t.settings[1] = (struct setting){.name = "PATH", .value = "/usr/bin:/bin"};
+	t.settings[0] = (struct setting){.name = "PATH", .value = "/usr/bin:/bin"};
+	t.settings[1] = (struct setting){.name = "USE_X", .value = "ON"};
 	t.plan = (struct plan){.platform = t.host,
 			       .package = "pytorch",
 			       .variant = "v",

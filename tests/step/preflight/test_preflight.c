@@ -93,7 +93,7 @@ static void test_a_toolkit_without_the_drivers_library(void **state)
 	const struct tables *shipped = NULL;
 	assert_ok(tables_load(PROFILES_DIR, &t.a, &shipped, &e), &e);
 	t.q.tables = shipped;
-	t.settings[0].name = "USE_CUDA";
+	t.settings[1].name = "USE_CUDA";
 	t.plan.cuda = "13.0";
 	t.q.toolkits = &list;
 	t.q.tried = true;
@@ -374,7 +374,7 @@ static void test_a_blas_in_a_place_of_its_own(void **state)
 	t.q.root = &host;
 	t.q.kind = SANDBOX_NONE;
 	t.plan.blas_row = &row;
-	t.settings[0] =
+	t.settings[1] =
 		(struct setting){.name = "PKG_CONFIG_PATH", .value = arena_strdup(&t.a, test_path("pkgconfig"))};
 	test_write(test_path("pkgconfig/ptbuild-own.pc"), "Name: own\nDescription: own\nVersion: 7.5\nLibs:\n");
 	assert_ok(preflight_check(&t.d, "blas", &e), &e);
@@ -463,7 +463,7 @@ static void test_a_need_of_others_does_not_count(void **state)
 	t.needs[6].release = "2.6.0";
 	t.needs[6].toggle = "USE_X";
 	assert_err(check(&e), &e, ERR_SYSTEM, "flatc");
-	t.settings[0].value = "OFF";
+	t.settings[1].value = "OFF";
 	assert_ok(check(&e), &e);
 	t.needs[6].toggle = "USE_Y";
 	assert_ok(check(&e), &e);
