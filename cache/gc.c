@@ -62,22 +62,28 @@ static int by_use(const void *x, const void *y)
 	return rc ? rc : strcmp(a->key, b->key);
 }
 
-/* All that may be removed, by kind, objects first. */
-static int list_all(struct store *s, struct store_objects *l, struct err *e)
+/* All that may be removed, by kind, objects first; `kind` alone where it is not NULL. */
+static int list_all(struct store *s, const char *kind, struct store_objects *l, struct err *e)
 {
 	static const char *const parts[] = {STORE_BUILD, GC_PARTIAL, GC_QUARANTINE, GC_APT};
+	const bool compiled = kind && strcmp(kind, GC_CCACHE) == 0;
 	const struct cache_files f[] = {{l, path_join(l->arena, s->dir, GC_CCACHE), false},
 					{l, path_join(l->arena, s->dir, STORE_COMPILED), true}};
-	if (store_list(s, l->arena, &l->items, &l->count, e) < 0)
+	if (!compiled && store_list(s, l->arena, &l->items, &l->count, e) < 0)
 		return -1;
 	l->cap = l->count;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (list_part(s, parts[i], l, e) < 0)
+		if (!compiled && list_part(s, parts[i], l, e) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_LEN(f); i++)
 		if (fs_exists(TRUSTED, f[i].top) &&
 		    fs_walk_busy(TRUSTED, f[i].top, add_cache_file, (void *)&f[i], e) < 0)
 			return -1;
+	size_t n = 0;
+	for (size_t k = 0; k < l->count; k++)
+		if (!kind || strcmp(l->items[k].kind, kind) == 0)
+			l->items[n++] = l->items[k];
+	l->count = n;
 	return 0;
 }
 
@@ -86,7 +92,7 @@ int store_usage(struct store *s, const struct run *run, struct arena *a, struct 
 {
 	struct store_objects all = {.arena = a};
 	size_t n = 0;
-	if (run_check(run, e) < 0 || list_all(s, &all, e) < 0)
+	if (run_check(run, e) < 0 || list_all(s, NULL, &all, e) < 0)
 		return -1;
 	struct store_usage *rows = arena_array(a, all.count + 1, sizeof(*rows));
 	for (size_t i = 0; i < all.count; i++) {
@@ -189,15 +195,8 @@ int store_gc(struct store *s, const struct gc_options *q, const struct run *run,
 	struct store_objects all = {.arena = a};
 	struct store_object *cache_row = NULL;
 	size_t cache_files = 0;
-	if (list_all(s, &all, e) < 0)
+	if (list_all(s, q->kind, &all, e) < 0)
 		return -1;
-	if (q->kind) {
-		size_t n = 0;
-		for (size_t k = 0; k < all.count; k++)
-			if (strcmp(all.items[k].kind, q->kind) == 0)
-				all.items[n++] = all.items[k];
-		all.count = n;
-	}
 	array_sort(all.items, all.count, sizeof(*all.items), by_use);
 	int64_t now = q->now ? q->now : (int64_t)time(NULL);
 	struct gc_result r = {.removed = arena_array(a, all.count + 1, sizeof(*r.removed))};

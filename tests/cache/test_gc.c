@@ -170,6 +170,35 @@ static void gc_by_size_counts_everything(void **state)
 	assert_true(fs_exists(TRUSTED, in_store(f, "ccache/a/b/newerR")));
 }
 
+/* As a build brings the compiler cache down to its size: nothing else is looked at. */
+static void gc_of_the_compiler_cache_alone(void **state)
+{
+	struct fixture *f = *state;
+	const struct gc_options cache = {.kind = GC_CCACHE, .keep_seconds = -1, .max_bytes = 100};
+	three_objects(f);
+	for (int i = 0; i < 10; i++)
+		test_write(in_store(f, arena_printf(&f->arena, i % 2 ? "compiled/one/%d/x" : "ccache/%d/xR", i)),
+			   "0123456789");
+	for (int i = 0; i < 10; i++) {
+		const char *path =
+			in_store(f, arena_printf(&f->arena, i % 2 ? "compiled/one/%d/x" : "ccache/%d/xR", i));
+		const struct timespec times[2] = {{1000 + i, 0}, {1000 + i, 0}};
+		assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	}
+	struct gc_result r = gc(f, cache);
+	assert_int_equal(r.count, 0);
+	assert_int_equal(r.kept_bytes, 100);
+	r = gc(f, (struct gc_options){.kind = GC_CCACHE, .keep_seconds = -1, .max_bytes = 45});
+	assert_int_equal(r.removed_bytes, 60);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(
+			fs_exists(TRUSTED, in_store(f, arena_printf(&f->arena,
+								    i % 2 ? "compiled/one/%d/x" : "ccache/%d/xR", i))),
+			i > 5);
+	r = gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = -1});
+	assert_int_equal(r.kept, 7);
+}
+
 static void gc_leaves_stores_below(void **state)
 {
 	struct fixture *f = *state;
@@ -239,6 +268,7 @@ int main(void)
 		T(gc_takes_broken_downloads_that_nobody_resumes),
 		T(gc_takes_files_of_the_compiler_cache_by_their_use),
 		T(gc_by_size_counts_everything),
+		T(gc_of_the_compiler_cache_alone),
 		T(gc_leaves_stores_below),
 		T(gc_forgets_old_stamps),
 		T(usage_by_kind),

@@ -291,26 +291,27 @@ int fs_can_write(const char *path, struct err *e)
 	return 0;
 }
 
-int fs_sweep(const char *dir, struct err *e)
+int fs_sweep(const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
-	if (!fs_exists(TRUSTED, dir))
+	if (!fs_exists(top, rel))
 		return 0;
-	if (fs_list(TRUSTED, dir, &a, &names, e) < 0)
-		return -1;
+	AUTO_FD int dir = fs_open_dir(top, rel, 0);
+	if (dir < 0 || fs_list(top, rel, &a, &names, e) < 0)
+		return dir < 0 ? fs_fail("list", top, rel, e) : -1;
 	for (size_t i = 0; i < names.count; i++) {
 		struct stat st;
-		const char *path = path_join(&a, dir, names.items[i]);
-		if (!is_neighbour(names.items[i]))
+		const char *name = names.items[i];
+		if (!is_neighbour(name))
 			continue;
-		AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+		AUTO_FD int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 		if (fd < 0 && errno == EISDIR)
-			fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+			fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (fd < 0 || fstat(fd, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
 		    flock(fd, LOCK_EX | LOCK_NB) < 0)
 			continue;
-		if (fs_remove(TRUSTED, path, e) < 0)
+		if (fs_remove_at(dir, name, path_join(&a, fs_full(top, rel, &a), name), e) < 0)
 			return -1;
 	}
 	return 0;

@@ -64,7 +64,7 @@ ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset);
  * while it is open. */
 int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name, struct err *e) MUST_CHECK;
 /* fs_sweep: removes the neighbours in a directory that nobody has open: what kills left. */
-int fs_sweep(const char *dir, struct err *e) MUST_CHECK;
+int fs_sweep(const char *top, const char *rel, struct err *e) MUST_CHECK;
 /* fs_copy: a regular file, bytes and permission bits, to the trusted path `to`, which is replaced
  * by rename at the end. */
 int fs_copy(const char *top, const char *rel, const char *to, struct err *e) MUST_CHECK;

@@ -16,13 +16,14 @@ struct entries {
 	size_t cap;
 };
 
-/* What walk and sync share: one directory being visited. */
+/* What walk, sync and copy share: one directory being visited. */
 struct walk {
 	const char *top;
 	struct buf rel; /* path below top */
 	fs_walk_fn fn;
 	void *user;
 	bool sync; /* fsync everything instead of calling fn */
+	bool copy; /* or copy it: each directory has its own beside it */
 	bool busy; /* others change it: what is gone when it is looked at is left out */
 	bool most; /* so is what lies too deep or in directories that cannot be opened */
 };
@@ -78,121 +79,7 @@ static int sync_file_at(int dir, const char *name, const struct walk *w, struct 
 	return fd < 0 || fsync(fd) < 0 ? walk_error(w, "sync", e) : 0;
 }
 
-static int walk_dir(struct walk *w, int fd, int depth, struct err *e);
-
-static int walk_below(struct walk *w, int parent, const char *name, int depth, struct err *e)
-{
-	if (depth > MAX_DEPTH && w->most)
-		return 0;
-	if (depth > MAX_DEPTH)
-		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'", MAX_DEPTH, w->top);
-	AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd >= 0)
-		return walk_dir(w, fd, depth, e);
-	bool gone = w->busy && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP);
-	return gone || w->most ? 0 : walk_error(w, "open", e);
-}
-
-static int walk_entry(struct walk *w, int dir, const struct entry *entry, int depth, struct err *e)
-{
-	if (S_ISDIR(entry->st.st_mode))
-		return walk_below(w, dir, entry->name, depth + 1, e);
-	if (!w->sync)
-		return w->fn(buf_cstr(&w->rel), &entry->st, w->user, e);
-	return S_ISREG(entry->st.st_mode) ? sync_file_at(dir, entry->name, w, e) : 0;
-}
-
-static int walk_dir(struct walk *w, int fd, int depth, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct entries list = {0};
-	if (read_entries(fd, &a, &list, w, e) < 0)
-		return -1;
-	for (size_t i = 0; i < list.count; i++) {
-		size_t before = w->rel.len;
-		buf_printf(&w->rel, "%s%s", before ? "/" : "", list.items[i].name);
-		int rc = walk_entry(w, fd, &list.items[i], depth, e);
-		w->rel.len = before;
-		if (rc)
-			return rc;
-	}
-	return w->sync && fsync(fd) < 0 && errno != EINVAL ? walk_error(w, "sync", e) : 0;
-}
-
-static int walk_top(struct walk w, const char *top, const char *rel, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	AUTO_FD int fd = fs_open_dir(top, rel, 0);
-	if (fd < 0)
-		return fs_fail("open", top, rel, e);
-	w.top = fs_full(top, rel, &a);
-	int rc = walk_dir(&w, fd, 0, e);
-	buf_release(&w.rel);
-	return rc;
-}
-
-int fs_walk(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e)
-{
-	return walk_top((struct walk){.fn = fn, .user = user}, top, rel, e);
-}
-
-int fs_walk_busy(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e)
-{
-	return walk_top((struct walk){.fn = fn, .user = user, .busy = true}, top, rel, e);
-}
-
-struct listing {
-	struct arena *a;
-	struct strlist *ret;
-};
-
-static int add_path(const char *rel, const struct stat *st, void *user, struct err *e)
-{
-	const struct listing *l = user;
-	(void)st;
-	(void)e;
-	strlist_add(l->ret, l->a, rel);
-	return 0;
-}
-
-int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e)
-{
-	struct listing l = {a, ret};
-	return fs_walk(top, rel, add_path, &l, e);
-}
-
-int fs_sync_tree(const char *path, struct err *e)
-{
-	return walk_top((struct walk){.sync = true}, TRUSTED, path, e);
-}
-
-static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)
-{
-	(void)rel;
-	(void)e;
-	if (S_ISREG(st->st_mode))
-		*(uint64_t *)user += (uint64_t)st->st_size;
-	return 0;
-}
-
-int fs_tree_size(const char *path, uint64_t *ret, struct err *e)
-{
-	uint64_t total = 0;
-	if (fs_walk_busy(TRUSTED, path, add_size, &total, e) < 0)
-		return -1;
-	*ret = total;
-	return 0;
-}
-
-int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e)
-{
-	uint64_t total = 0;
-	struct walk w = {.fn = add_size, .user = &total, .busy = true, .most = true};
-	if (walk_top(w, TRUSTED, path, e) < 0)
-		return -1;
-	*ret = total;
-	return 0;
-}
+/* ---- copies ---- */
 
 static int copy_error(const char *name, struct err *e)
 {
@@ -257,58 +144,142 @@ static int copy_link_at(int from, int to, const char *name, const struct stat *s
 	return 0;
 }
 
-static int copy_dir_at(int from, const char *from_name, int to, const char *to_name, struct buf *rel, int depth,
-		       struct err *e);
+/* ---- the walk ---- */
 
-static int copy_entry(int from, int to, const char *name, struct buf *rel, int depth, struct err *e)
+static int walk_dir(struct walk *w, int fd, int out, int depth, struct err *e);
+
+/* What is copied gets its attributes last: writing changes the times, and the bits may forbid it. */
+static int copy_dir(struct walk *w, int fd, int parent, const char *name, int depth, struct err *e)
 {
-	const char *path = buf_cstr(rel);
+	const char *path = buf_cstr(&w->rel);
 	struct stat st;
-	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstat(fd, &st) < 0 || mkdirat(parent, name, 0700) < 0)
 		return copy_error(path, e);
-	if (S_ISDIR(st.st_mode))
-		return copy_dir_at(from, name, to, name, rel, depth + 1, e);
-	if (S_ISREG(st.st_mode))
-		return copy_file_at(from, to, name, path, e);
-	if (S_ISLNK(st.st_mode))
-		return copy_link_at(from, to, name, &st, path, e);
-	return err_set(e, ERR_SYSTEM, "cannot copy '%s': neither file, directory nor link", path);
-}
-
-/* Takes over `in`, which belongs to the stream from here on. */
-static int copy_entries(int in, int out, struct buf *rel, int depth, struct err *e)
-{
-	AUTO_DIR DIR *d = fdopendir(in);
-	if (!d) {
-		close(in);
-		return copy_error(buf_cstr(rel), e);
-	}
-	size_t before = rel->len;
-	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
-		buf_printf(rel, "%s%s", before ? "/" : "", entry->d_name);
-		if (copy_entry(in, out, entry->d_name, rel, depth, e) < 0)
-			return -1;
-		rel->len = before;
-	}
-	return errno ? copy_error(buf_cstr(rel), e) : 0;
-}
-
-static int copy_dir_at(int from, const char *from_name, int to, const char *to_name, struct buf *rel, int depth,
-		       struct err *e)
-{
-	if (depth > MAX_DEPTH)
-		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep: '%s'", MAX_DEPTH, buf_cstr(rel));
-	/* Only the directory named by the caller may be a link. */
-	AUTO_FD int in = openat(from, from_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
-	struct stat st;
-	if (in < 0 || fstat(in, &st) < 0)
-		return copy_error(buf_cstr(rel), e);
-	if (mkdirat(to, to_name, 0700) < 0)
-		return copy_error(buf_cstr(rel), e);
-	AUTO_FD int out = openat(to, to_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD int out = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (out < 0)
-		return copy_error(buf_cstr(rel), e);
-	return copy_entries(steal_fd(&in), out, rel, depth, e) < 0 ? -1 : copy_attributes(out, &st, buf_cstr(rel), e);
+		return copy_error(path, e);
+	return walk_dir(w, fd, out, depth, e) < 0 ? -1 : copy_attributes(out, &st, buf_cstr(&w->rel), e);
+}
+
+static int walk_below(struct walk *w, int parent, int out, const char *name, int depth, struct err *e)
+{
+	if (depth > MAX_DEPTH && w->most)
+		return 0;
+	if (depth > MAX_DEPTH)
+		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'", MAX_DEPTH, w->top);
+	AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0)
+		return w->copy ? copy_dir(w, fd, out, name, depth, e) : walk_dir(w, fd, -1, depth, e);
+	bool gone = w->busy && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP);
+	return gone || w->most ? 0 : walk_error(w, "open", e);
+}
+
+static int walk_entry(struct walk *w, int dir, int out, const struct entry *entry, int depth, struct err *e)
+{
+	const char *path = buf_cstr(&w->rel);
+	const mode_t mode = entry->st.st_mode;
+	if (S_ISDIR(mode))
+		return walk_below(w, dir, out, entry->name, depth + 1, e);
+	if (w->sync)
+		return S_ISREG(mode) ? sync_file_at(dir, entry->name, w, e) : 0;
+	if (!w->copy)
+		return w->fn(path, &entry->st, w->user, e);
+	return S_ISREG(mode)   ? copy_file_at(dir, out, entry->name, path, e)
+	       : S_ISLNK(mode) ? copy_link_at(dir, out, entry->name, &entry->st, path, e)
+			       : err_set(e, ERR_SYSTEM, "cannot copy '%s': neither file, directory nor link", path);
+}
+
+static int walk_dir(struct walk *w, int fd, int out, int depth, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct entries list = {0};
+	if (read_entries(fd, &a, &list, w, e) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++) {
+		size_t before = w->rel.len;
+		buf_printf(&w->rel, "%s%s", before ? "/" : "", list.items[i].name);
+		int rc = walk_entry(w, fd, out, &list.items[i], depth, e);
+		w->rel.len = before;
+		if (rc)
+			return rc;
+	}
+	return w->sync && fsync(fd) < 0 && errno != EINVAL ? walk_error(w, "sync", e) : 0;
+}
+
+/* `to`: where it is copied to; NULL. */
+static int walk_top(struct walk w, const char *top, const char *rel, const char *to, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_FD int fd = fs_open_dir(top, rel, 0);
+	if (fd < 0)
+		return fs_fail("open", top, rel, e);
+	w.top = fs_full(top, rel, &a);
+	int rc = to ? copy_dir(&w, fd, AT_FDCWD, to, 0, e) : walk_dir(&w, fd, -1, 0, e);
+	buf_release(&w.rel);
+	return rc;
+}
+
+int fs_walk(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e)
+{
+	return walk_top((struct walk){.fn = fn, .user = user}, top, rel, NULL, e);
+}
+
+int fs_walk_busy(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e)
+{
+	return walk_top((struct walk){.fn = fn, .user = user, .busy = true}, top, rel, NULL, e);
+}
+
+struct listing {
+	struct arena *a;
+	struct strlist *ret;
+};
+
+static int add_path(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	const struct listing *l = user;
+	(void)st;
+	(void)e;
+	strlist_add(l->ret, l->a, rel);
+	return 0;
+}
+
+int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e)
+{
+	struct listing l = {a, ret};
+	return fs_walk(top, rel, add_path, &l, e);
+}
+
+int fs_sync_tree(const char *path, struct err *e)
+{
+	return walk_top((struct walk){.sync = true}, TRUSTED, path, NULL, e);
+}
+
+static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	(void)rel;
+	(void)e;
+	if (S_ISREG(st->st_mode))
+		*(uint64_t *)user += (uint64_t)st->st_size;
+	return 0;
+}
+
+int fs_tree_size(const char *path, uint64_t *ret, struct err *e)
+{
+	uint64_t total = 0;
+	if (fs_walk_busy(TRUSTED, path, add_size, &total, e) < 0)
+		return -1;
+	*ret = total;
+	return 0;
+}
+
+int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e)
+{
+	uint64_t total = 0;
+	struct walk w = {.fn = add_size, .user = &total, .busy = true, .most = true};
+	if (walk_top(w, TRUSTED, path, NULL, e) < 0)
+		return -1;
+	*ret = total;
+	return 0;
 }
 
 int fs_copy_tree(const char *from, const char *to, struct err *e)
@@ -318,8 +289,7 @@ int fs_copy_tree(const char *from, const char *to, struct err *e)
 		errno = EEXIST;
 		return err_errno(e, ERR_SYSTEM, "cannot copy '%s' to '%s'", from, to);
 	}
-	AUTO_BUF struct buf rel = {0};
-	if (copy_dir_at(AT_FDCWD, from, AT_FDCWD, to, &rel, 0, e) == 0)
+	if (walk_top((struct walk){.copy = true}, TRUSTED, from, to, e) == 0)
 		return 0;
 	if (fs_remove(TRUSTED, to, ERR_IGNORED) < 0)
 		err_hint(e, "remove the incomplete copy '%s'", to);

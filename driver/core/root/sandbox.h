@@ -101,11 +101,11 @@ char *sandbox_host_text(const struct sandbox *s, const char *text, struct arena 
 /* sandbox_run: runs argv inside, as user 1000 with umask 022, its own process IDs and host name, no
  * capabilities and no way to get any, behind the walls that run->without_walls leaves and with
  * run->limits; it dies with the caller. Where the caller is root, user 1000 is BUILD_USER outside,
- * and the directories it may write become that user's. Sets argv, envp, cwd, fds and umask
- * of `spec`; the rest is the caller's. A non-zero exit is not an error. ERR_SYSTEM: bubblewrap, the
- * program or a shown path is missing. ERR_POLICY: bubblewrap cannot create the sandbox.
- * SANDBOX_NONE isolates nothing. */
-int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct run *run,
+ * and the directories it may write become that user's. argv, envp, cwd, fds, umask and enter of
+ * `spec` do not count. A non-zero exit is not an error. ERR_SYSTEM: bubblewrap, the program or a
+ * shown path is missing. ERR_POLICY: bubblewrap cannot create the sandbox. SANDBOX_NONE isolates
+ * nothing. */
+int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec, const struct run *run,
 		struct proc_result *ret, struct err *e) MUST_CHECK;
 /* sandbox_capture: runs argv inside, standard output in `out`; a non-zero exit is ERR_BUILD with
  * the end of standard error, one that takes an hour or is killed ERR_SYSTEM. */

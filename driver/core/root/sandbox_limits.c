@@ -189,12 +189,3 @@ void sandbox_watch_begin(struct sandbox_watch *w, const struct sandbox *s, const
 	spec->tick_user = w;
 	spec->tick_s = spec->tick_s > 0 && spec->tick_s < TICK_S ? spec->tick_s : TICK_S;
 }
-
-void sandbox_watch_end(const struct sandbox_watch *w, struct proc_spec *spec)
-{
-	spec->on_line = w->caller.on_line;
-	spec->user = w->caller.user;
-	spec->on_tick = w->caller.on_tick;
-	spec->tick_user = w->caller.tick_user;
-	spec->tick_s = w->caller.tick_s;
-}

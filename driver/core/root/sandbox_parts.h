@@ -44,12 +44,10 @@ struct sandbox_watch {
 	char words[512];                 /* the last message of bubblewrap, else the first line */
 };
 
-/* sandbox_watch_begin: puts the watch's functions into `spec`, which call the caller's; a limit
- * that is passed stops the program with ERR_BUILD and the option that raises it.
- * sandbox_watch_end: puts the caller's back. */
+/* sandbox_watch_begin: puts the watch's functions into `spec`, which call those that are there; a
+ * limit that is passed stops the program with ERR_BUILD and the option that raises it. */
 void sandbox_watch_begin(struct sandbox_watch *w, const struct sandbox *s, const struct run *run,
 			 struct proc_spec *spec);
-void sandbox_watch_end(const struct sandbox_watch *w, struct proc_spec *spec);
 
 /* The system calls that a program in the sandbox cannot make, as a seccomp filter. */
 

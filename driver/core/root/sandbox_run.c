@@ -33,10 +33,16 @@ static void fds_close(const struct fds *f)
 		close(f->items[i]);
 }
 
-static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
+static int fds_take(struct fds *f, int *fd, struct err *e)
 {
 	if (f->count == MAX_FDS)
 		return err_set(e, ERR_SYSTEM, "too many generated files in one sandbox");
+	f->items[f->count++] = steal_fd(fd);
+	return 0;
+}
+
+static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
+{
 	AUTO_FD int fd = os_memory_file();
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create a memory file");
@@ -44,8 +50,7 @@ static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
 		return -1;
 	if (lseek(fd, 0, SEEK_SET) != 0)
 		return err_errno(e, ERR_SYSTEM, "cannot rewind a memory file");
-	f->items[f->count++] = steal_fd(&fd);
-	return 0;
+	return fds_take(f, &fd, e);
 }
 
 /* The program that `name` is by the build's PATH, which is not the caller's: Python looks itself up there. */
@@ -56,9 +61,10 @@ static const char *plain_program(const struct sandbox *s, const char *name)
 	return found ? found : name;
 }
 
-static int run_plain(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct run *run,
-		     struct proc_result *ret, struct err *e)
+static int run_plain(const struct sandbox *s, const char *const *argv, const struct proc_spec *given,
+		     const struct run *run, struct proc_result *ret, struct err *e)
 {
+	struct proc_spec spec = *given;
 	struct strlist words = {0}, env = {0};
 	const char *cwd = sandbox_host_text(s, s->cwd ? s->cwd : "/", s->arena);
 	if (sandbox_argv(s, argv, &words, e) < 0)
@@ -69,12 +75,12 @@ static int run_plain(const struct sandbox *s, const char *const *argv, struct pr
 				     sandbox_host_text(s, s->env.items[i].value, s->arena));
 	strlist_addf(&env, s->arena, "PWD=%s", cwd);
 	words.items[0] = plain_program(s, words.items[0]);
-	spec->argv = words.items;
-	spec->envp = env.items;
-	spec->cwd = cwd;
-	spec->umask = BUILD_UMASK;
-	spec->alone = true; /* as with a process name space */
-	return proc_run(spec, run, ret, e);
+	spec.argv = words.items;
+	spec.envp = env.items;
+	spec.cwd = cwd;
+	spec.umask = BUILD_UMASK;
+	spec.alone = true; /* as with a process name space */
+	return proc_run(&spec, run, ret, e);
 }
 
 /* Shows the program that puts up the second wall. */
@@ -95,12 +101,10 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 {
 	AUTO_BUF struct buf bytes = {0};
 	struct strlist options = {0};
-	int filter = -1;
+	AUTO_FD int filter = -1;
 	for (size_t i = 0; i < s->count; i++)
 		if (s->ops[i].type == SANDBOX_DATA && fds_add(f, s->ops[i].source, strlen(s->ops[i].source), e) < 0)
 			return -1;
-	if (f->count == MAX_FDS)
-		return err_set(e, ERR_SYSTEM, "too many generated files in one sandbox");
 	if (sandbox_wall(run, WALL_SECCOMP) && !seccomp_works()) {
 		err_set(e, ERR_POLICY,
 			"cannot create the sandbox: this kernel takes no filter of system calls (seccomp)");
@@ -111,7 +115,8 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 	if (filter >= 0) {
 		strlist_ref(&options, s->arena, "--seccomp");
 		strlist_addf(&options, s->arena, "%zu", 3 + f->count);
-		f->items[f->count++] = filter;
+		if (fds_take(f, &filter, e) < 0)
+			return -1;
 	}
 	if (sandbox_wall(run, WALL_LANDLOCK) && landlock_version() && add_inside(f, s->arena, &options, e) < 0)
 		return -1;
@@ -322,16 +327,14 @@ static int start_bwrap(const struct sandbox *s, const char *const *argv, struct 
 	spec->umask = BUILD_UMASK;
 	spec->fds = f->items;
 	spec->fd_count = f->count;
-	int rc = proc_run(spec, run, ret, e);
-	spec->fds = NULL;
-	spec->fd_count = 0;
-	return rc;
+	return proc_run(spec, run, ret, e);
 }
 
-static int run_bwrap(const struct sandbox *given, const char *const *argv, struct proc_spec *spec,
+static int run_bwrap(const struct sandbox *given, const char *const *argv, const struct proc_spec *asked,
 		     const struct run *run, struct proc_result *ret, struct err *e)
 {
 	struct sandbox s = *given;
+	struct proc_spec spec = *asked;
 	struct sandbox_watch watch;
 	struct proc_result res = {0};
 	struct fds f = {0};
@@ -355,19 +358,16 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv, struc
 	s.keys_open = !n->keyring;
 	n->privileged = s.way != SANDBOX_WAY_USER;
 	set_limits(run, user, &s, n);
-	sandbox_watch_begin(&watch, given, run, spec);
+	sandbox_watch_begin(&watch, given, run, &spec);
 	if (user != geteuid())
 		bwrap = take_user(&s, bwrap, n);
 	if (s.way == SANDBOX_WAY_NO_USER)
 		name_user(&s, user);
-	spec->enter = sandbox_enter;
-	spec->enter_user = n;
+	spec.enter = sandbox_enter;
+	spec.enter_user = n;
 	int rc = make_fds(&s, run, &f, e);
 	if (rc == 0)
-		rc = start_bwrap(&s, argv, spec, &f, bwrap, run, &res, e);
-	sandbox_watch_end(&watch, spec);
-	spec->enter = NULL;
-	spec->enter_user = NULL;
+		rc = start_bwrap(&s, argv, &spec, &f, bwrap, run, &res, e);
 	struct landlock_init_failure failure;
 	if (rc < 0 && n->failed)
 		rc = not_entered(n, s.arena, e);
@@ -381,7 +381,7 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv, struc
 	return rc;
 }
 
-int sandbox_run(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct run *run,
+int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec, const struct run *run,
 		struct proc_result *ret, struct err *e)
 {
 	if (!argv[0] || !*argv[0])

@@ -69,10 +69,6 @@ struct ccache_promoted {
  * or not at all, durably. It is for a build that is over. */
 int ccache_promote(const struct ccache_promote_request *q, const struct run *run, struct arena *a,
 		   struct ccache_promoted *ret, struct err *e) MUST_CHECK;
-/* ccache_shared_limit: removes what was not used for longest below the directories (those that are
- * missing are left out), until they hold nine tenths of `max_bytes`, if it is more than that. */
-int ccache_shared_limit(const struct strlist *dirs, uint64_t max_bytes, struct err *e) MUST_CHECK;
-
 struct ccache_remote;
 
 struct ccache_remote_request {

@@ -178,37 +178,12 @@ static int clear(const char *top, const char *home, const struct run *run, struc
 	return forget(top, e);
 }
 
-/* A file of fs_write before it gets its name. */
-static bool is_half(const char *name)
-{
-	static const char prefix[] = ".ptbuild-";
-	const char *id = name + strlen(prefix);
-	return strncmp(name, prefix, strlen(prefix)) == 0 && strlen(id) == 16 && strspn(id, "0123456789abcdef") == 16;
-}
-
-/* What a kill left half written; the lock is held, so nobody writes now. */
-static int sweep_files(const char *top, const char *rel, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct strlist names = {0};
-	if (!fs_exists(top, *rel ? rel : SANDBOX_PLACE_OWN))
-		return 0;
-	if (fs_list(top, rel, &a, &names, e) < 0)
-		return -1;
-	for (size_t i = 0; i < names.count; i++)
-		if (is_half(names.items[i]) &&
-		    fs_remove(top, *rel ? path_join(&a, rel, names.items[i]) : names.items[i], e) < 0)
-			return -1;
-	return 0;
-}
-
-/* Trees beside the place whose homes are gone, as the store's gc takes them. */
+/* What a kill left half written, and trees beside the place whose homes are gone, as the store's gc takes them. */
 static int sweep(const char *top, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
-	if (sweep_files(top, "", e) < 0 || sweep_files(top, SANDBOX_PLACE_OWN, e) < 0 ||
-	    sweep_files(top, WAITING, e) < 0)
+	if (fs_sweep(top, "", e) < 0 || fs_sweep(top, SANDBOX_PLACE_OWN, e) < 0 || fs_sweep(top, WAITING, e) < 0)
 		return -1;
 	if (!fs_exists(top, WAITING))
 		return 0;

@@ -467,7 +467,7 @@ int slim_wheel(const struct slim_request *q, const struct run *run, struct arena
 			     .lock = PTHREAD_MUTEX_INITIALIZER,
 			     .failed = SIZE_MAX};
 	char *dir = NULL;
-	if (check_request(&s, e) < 0 || fs_sweep(q->out_dir, e) < 0 || zip_open(q->wheel, a, &s.zip, e) < 0)
+	if (check_request(&s, e) < 0 || fs_sweep(TRUSTED, q->out_dir, e) < 0 || zip_open(q->wheel, a, &s.zip, e) < 0)
 		return -1;
 	/* Beside the results: the temporary directory may have no room for what is unpacked. */
 	AUTO_FD int held = fs_neighbour(path_join(a, q->out_dir, path_base(q->wheel)), S_IFDIR | 0700, a, &dir, e);

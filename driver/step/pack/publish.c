@@ -36,8 +36,8 @@ int publish_export(const char *object, const char *wheel, const char *sha256, un
 {
 	const char *path = path_join(a, out_dir, wheel), *details = path_join(a, out_dir, variant);
 	char have[DIGEST_HEX_LEN + 1] = "";
-	if (fs_mkdirs(TRUSTED, details, e) < 0 || fs_sweep(out_dir, e) < 0 || fs_sweep(details, e) < 0 ||
-	    (fs_exists(TRUSTED, path) && digest_file(path, have, e) < 0) ||
+	if (fs_mkdirs(TRUSTED, details, e) < 0 || fs_sweep(TRUSTED, out_dir, e) < 0 ||
+	    fs_sweep(TRUSTED, details, e) < 0 || (fs_exists(TRUSTED, path) && digest_file(path, have, e) < 0) ||
 	    (strcmp(have, sha256) != 0 && copy_whole(path_join(a, object, wheel), path, sha256, a, e) < 0))
 		return -1;
 	const char *rev = arena_printf(a, "%u\n", metadata_rev);

@@ -111,7 +111,7 @@ int compiled_keep(const struct pipeline_request *q, const struct plan *p, const 
 		  const struct run *run, struct arena *a, struct err *e)
 {
 	const char *url = q->fetch.offline ? NULL : q->options.ccache_remote;
-	struct strlist read, limited = {0};
+	struct strlist read;
 	struct ccache_promoted made;
 	size_t sent = 0;
 	if (!domain && domains(q, p, a, &domain, &read, e) < 0)
@@ -142,13 +142,10 @@ int compiled_keep(const struct pipeline_request *q, const struct plan *p, const 
 	rc = url ? ccache_remote_send(&to, run, &sent, e) : 0;
 	log_info(run->log, "compiler cache: %zu new entries, %.1f MB, kept in domain '%s'%s", made.names.count,
 		 (double)made.bytes / 1e6, domain, sent ? arena_printf(a, "; %zu sent to the server", sent) : "");
-	strlist_ref(&limited, a, path_join(a, store, STORE_COMPILED));
-	strlist_ref(&limited, a, path_join(a, store, OLD_CACHE));
-	struct err why = {0};
-	int limit = ccache_shared_limit(&limited, max, &why);
-	if (rc == 0 && limit < 0)
-		*e = why;
-	return rc < 0 || limit < 0 ? -1 : 0;
+	const struct gc_options limit = {.kind = GC_CCACHE, .keep_seconds = -1, .max_bytes = (int64_t)max};
+	AUTO_ARENA struct arena scratch = {0};
+	struct gc_result gone;
+	return store_gc(q->store, &limit, run, &scratch, &gone, rc < 0 ? ERR_IGNORED : e) < 0 ? -1 : rc;
 }
 
 void compiled_publish(const struct compiled *c, const struct pipeline_request *q, const struct plan *p,

@@ -275,7 +275,7 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, bo
 {
 	char *made = NULL;
 	struct err why = {0};
-	(void)!fs_sweep(dir, ERR_IGNORED);
+	(void)!fs_sweep(TRUSTED, dir, ERR_IGNORED);
 	AUTO_FD int fd = fs_neighbour(path_join(d->arena, dir, "file"), 0755, d->arena, &made, &why);
 	bool written = fd >= 0 && fs_write_all(fd, "#!/bin/sh\n", 10, made, &why) == 0;
 	bool runs = written && (!to_run || access(made, X_OK) == 0);

@@ -108,25 +108,26 @@ bool marker_holds(const char *marker, const char *python)
 	return holds || r.bad || *r.at;
 }
 
+bool locked_has(const struct locked_list *l, const char *python, const char *requirement, struct arena *a)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+	const char *name = wheel_requires_name(requirement, a), *range = requirement + strspn(requirement, letters);
+	for (size_t i = 0; i < l->count; i++) {
+		const struct locked *k = &l->items[i];
+		bool in = false;
+		if (strcmp(wheel_requires_name(k->name, a), name) == 0 && marker_holds(k->marker, python) &&
+		    version_in(k->version, range, &in, ERR_IGNORED) == 0 && in)
+			return true;
+	}
+	return false;
+}
+
 struct look {
 	const struct covers_request *q;
 	const struct package_row *row;
 	struct locked_list list;
 	struct arena *a;
 };
-
-/* Whether a line holds for the Python that has the distribution in the range. */
-static bool has(const struct look *l, const char *python, const char *name, const char *range)
-{
-	for (size_t i = 0; i < l->list.count; i++) {
-		const struct locked *k = &l->list.items[i];
-		bool in = false;
-		if (strcmp(wheel_requires_name(k->name, l->a), name) == 0 && marker_holds(k->marker, python) &&
-		    version_in(k->version, range, &in, ERR_IGNORED) == 0 && in)
-			return true;
-	}
-	return false;
-}
 
 static bool wants(const struct look *l, const struct need_row *row)
 {
@@ -136,16 +137,16 @@ static bool wants(const struct look *l, const struct need_row *row)
 
 static void find_missing(const struct look *l, const char *python, struct strlist *ret)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
 	const struct tables *t = l->q->tables;
 	for (unsigned i = 0; i < l->row->python_requires_count; i++) {
 		const char *text = l->row->python_requires[i];
-		if (!has(l, python, wheel_requires_name(text, l->a), text + strspn(text, letters)))
+		if (!locked_has(&l->list, python, text, l->a))
 			strlist_ref(ret, l->a, text);
 	}
 	for (unsigned i = 0; i < t->needs_count; i++) {
 		const struct need_row *row = &t->needs[i];
-		if (wants(l, row) && !has(l, python, wheel_requires_name(tables_need_wheel(row), l->a), ""))
+		if (wants(l, row) &&
+		    !locked_has(&l->list, python, wheel_requires_name(tables_need_wheel(row), l->a), l->a))
 			strlist_ref(ret, l->a, tables_need_wheel(row));
 	}
 }

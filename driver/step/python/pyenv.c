@@ -407,18 +407,7 @@ static int check_listed(const struct plan *p, const struct locked_list *l, const
 	const struct package_row *row = p->package_row;
 	const bool own = strcmp(row->requirements, TABLES_EXTENSION_LIST) == 0; /* also of its trial */
 	for (unsigned i = 0; own && i < row->python_requires_count; i++) {
-		struct requirement r;
-		bool in = false;
-		if (!strstr(lacks, row->python_requires[i]))
-			continue;
-		if (parse_requirement(a, row->python_requires[i], &r, e) < 0)
-			return -1;
-		for (size_t k = 0; k < l->count && !in; k++)
-			if (strcmp(wheel_normalize(l->items[k].name, a), wheel_normalize(r.name, a)) == 0 &&
-			    marker_holds(l->items[k].marker, p->python) &&
-			    version_in(l->items[k].version, r.range, &in, e) < 0)
-				return err_wrap(e, "requirement '%s'", row->python_requires[i]);
-		if (in)
+		if (!strstr(lacks, row->python_requires[i]) || locked_has(l, p->python, row->python_requires[i], a))
 			continue;
 		err_set(e, ERR_POLICY, "neither the root nor the locked list '%s' has '%s', which the build needs",
 			row->requirements, row->python_requires[i]);

@@ -79,6 +79,10 @@ struct covers_request {
  * Pythons that the release can be built for; ERR_CONFIG for a list that cannot be read. */
 int covers_check(const struct covers_request *q, struct arena *a, struct err *e) MUST_CHECK;
 
+/* locked_has: whether a line of the list is for that Python, and in the range of a requirement:
+ * "setuptools>=62.3,<80". */
+bool locked_has(const struct locked_list *l, const char *python, const char *requirement, struct arena *a);
+
 /* marker_holds: whether a marker (PEP 508, "" = always) may hold for CPython `python`, "3.12".
  * Compared are python_version and python_full_version, joined by and, or and parentheses. A
  * comparison of anything else, and a text that cannot be read, may hold: the Python itself is

@@ -234,13 +234,13 @@ static int write_record(struct env *v, const struct slim_package *p, struct err 
 static int change(struct env *v, const struct slim_package *p, struct err *e)
 {
 	bool changed = false;
-	if (fs_sweep(path_join(v->a, p->place, p->info), e) < 0)
+	if (fs_sweep(TRUSTED, path_join(v->a, p->place, p->info), e) < 0)
 		return -1;
 	for (size_t k = 0; k < p->count; k++) {
 		struct fatbin_file_cut *f = &p->files[k];
 		const char *path = path_join(v->a, p->place, f->name);
 		log_status(v->run->log, "%s", f->name);
-		if (run_check(v->run, e) < 0 || fs_sweep(path_dir(v->a, path), e) < 0 ||
+		if (run_check(v->run, e) < 0 || fs_sweep(TRUSTED, path_dir(v->a, path), e) < 0 ||
 		    (f->changed && replace(v, path, f, e) < 0))
 			return -1;
 		for (size_t r = 0; r < p->rows_count; r++)

@@ -1,6 +1,5 @@
 #include "step/world/toolkit_tree.h"
 
-#include "base/sys/digest.h"
 #include "base/yaml/yaml.h"
 
 #define T struct toolkit_target
@@ -15,9 +14,6 @@ PLAIN(stub, S, NEED(S, path), NEED(S, soname), NEED_LIST(S, headers), LIST(S, le
 #define R struct toolkit_rules
 PLAIN(rules, R, NEED(R, sources), NEED_ROWS(R, platforms, platform), NEED_LIST(R, wheel_dirs), LIST(R, drop),
       NEED_ROWS(R, moves, move), ROWS(R, links, link), ROWS(R, stubs, stub));
-
-/* Raised when the same table and files give another tree. */
-#define RULES_VERSION "toolkit tree 1"
 
 static int bad_path(const char *file, unsigned line, const char *path, struct err *e)
 {
@@ -53,15 +49,6 @@ static int check(const struct toolkit_rules *r, const char *file, const struct y
 	return 0;
 }
 
-static void put_stub(const struct toolkit_stub *s, struct buf *out)
-{
-	buf_printf(out, "stub %s %s %u\n", s->path, s->soname, (unsigned)s->answer);
-	for (unsigned i = 0; i < s->headers_count; i++)
-		buf_printf(out, "header %s\n", s->headers[i]);
-	for (unsigned i = 0; i < s->leave_count; i++)
-		buf_printf(out, "leave %s\n", s->leave[i]);
-}
-
 int toolkit_rules_load(const char *profiles_dir, struct arena *a, const struct toolkit_rules **ret, struct err *e)
 {
 	const char *file = path_join(a, profiles_dir, "toolkit_tree.yaml");
@@ -69,23 +56,6 @@ int toolkit_rules_load(const char *profiles_dir, struct arena *a, const struct t
 	struct toolkit_rules *r = arena_alloc(a, sizeof(*r));
 	if (yaml_load(file, &rules_schema, a, r, &lines, e) < 0 || check(r, file, lines, e) < 0)
 		return -1;
-	AUTO_BUF struct buf text = {0};
-	char hex[DIGEST_HEX_LEN + 1];
-	buf_addstr(&text, RULES_VERSION "\n");
-	for (unsigned i = 0; i < r->platforms_count; i++)
-		buf_printf(&text, "platform %s %s\n", r->platforms[i].platform, r->platforms[i].target);
-	for (unsigned i = 0; i < r->wheel_dirs_count; i++)
-		buf_printf(&text, "dir %s\n", r->wheel_dirs[i]);
-	for (unsigned i = 0; i < r->drop_count; i++)
-		buf_printf(&text, "drop %s\n", r->drop[i]);
-	for (unsigned i = 0; i < r->moves_count; i++)
-		buf_printf(&text, "move %s %s\n", r->moves[i].from, r->moves[i].to);
-	for (unsigned i = 0; i < r->links_count; i++)
-		buf_printf(&text, "link %s %s\n", r->links[i].path, r->links[i].to);
-	for (unsigned i = 0; i < r->stubs_count; i++)
-		put_stub(&r->stubs[i], &text);
-	digest_data(text.data, text.len, hex);
-	r->digest = arena_strdup(a, hex);
 	*ret = r;
 	return 0;
 }

@@ -34,7 +34,6 @@ struct toolkit_rules {
 	struct toolkit_link *links;
 	struct toolkit_stub *stubs;
 	unsigned platforms_count, wheel_dirs_count, drop_count, moves_count, links_count, stubs_count;
-	const char *digest; /* sha256 of what a tree depends on: for keys */
 };
 
 /* toolkit_rules_load: ERR_CONFIG with file:line. */

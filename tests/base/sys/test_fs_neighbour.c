@@ -25,15 +25,15 @@ static void a_neighbour_is_swept_once_nobody_has_it(void **state)
 	int held = fs_neighbour(test_path("d/wheel"), S_IFDIR | 0700, &a, &folder, &e);
 	assert_true(held >= 0);
 	test_write(path_join(&a, folder, "more/file"), "");
-	assert_ok(fs_sweep(test_path("d"), &e), &e);
+	assert_ok(fs_sweep(TRUSTED, test_path("d"), &e), &e);
 	assert_true(fs_exists(TRUSTED, name) && fs_exists(TRUSTED, path_join(&a, folder, "more/file")));
 	close(fd);
 	close(held);
-	assert_ok(fs_sweep(test_path("d"), &e), &e);
+	assert_ok(fs_sweep(TRUSTED, test_path("d"), &e), &e);
 	assert_false(fs_exists(TRUSTED, name) || fs_exists(TRUSTED, folder));
 	assert_ok(fs_list(TRUSTED, test_path("d"), &a, &names, &e), &e);
 	assert_int_equal(names.count, 5);
-	assert_ok(fs_sweep(test_path("none"), &e), &e);
+	assert_ok(fs_sweep(TRUSTED, test_path("none"), &e), &e);
 	arena_release(&a);
 }
 

@@ -188,11 +188,33 @@ static void a_lock_of_something_else(void **state)
 	refused("base1", "is of another part or platform than its name says");
 }
 
+/* Without any one of its rows, and with another, how toolkits lie makes another world. */
+static void every_rule_of_toolkits_is_in_the_key(void **state)
+{
+	AUTO_FREE char *text = test_read(PROFILES_DIR "/toolkit_tree.yaml");
+	const char *file = path_join(&arena, profiles, "toolkit_tree.yaml");
+	(void)state;
+	test_write(file, text);
+	const char *key = arena_strdup(&arena, load("base1+kit1")->key);
+	for (const char *line = strstr(text, "\nplatforms:") + 1; *line; line += strcspn(line, "\n") + 1) {
+		AUTO_BUF struct buf changed = {0};
+		buf_add(&changed, text, (size_t)(line - text));
+		buf_addstr(&changed, line + strcspn(line, "\n") + 1);
+		test_write(file, buf_cstr(&changed));
+		assert_string_not_equal(load("base1+kit1")->key, key);
+		test_write(file, arena_printf(&arena, "%.*s %s", (int)(line - text), text, line));
+		assert_string_not_equal(load("base1+kit1")->key, key);
+	}
+	test_write(file, text);
+	assert_string_equal(load("base1+kit1")->key, key);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(every_rule_of_toolkits_is_in_the_key),
 		T(parts_and_key),
 		T(the_order_of_parts_makes_no_other_world),
 		T(a_lock_has_the_wheels_asked_for),

@@ -155,29 +155,6 @@ static void an_old_cache_is_read(void **state)
 	assert_null(get("f" KEY, SCOPE, GROUP, &a, &own));
 }
 
-static void the_oldest_go(void **state)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct strlist dirs = {0};
-	struct err e = {0};
-	(void)state;
-	test_dir();
-	for (int i = 0; i < 10; i++) {
-		const char *path = arena_strdup(&a, test_path("%s/%d/x", i % 2 ? "one" : "two", i));
-		test_write(path, "0123456789");
-		const struct timeval times[2] = {{1000 + i, 0}, {1000 + i, 0}};
-		assert_int_equal(utimes(path, times), 0);
-	}
-	strlist_add(&dirs, &a, test_path("one"));
-	strlist_add(&dirs, &a, test_path("missing"));
-	strlist_add(&dirs, &a, test_path("two"));
-	assert_ok(ccache_shared_limit(&dirs, 100, &e), &e);
-	assert_true(fs_exists(TRUSTED, test_path("two/0/x")));
-	assert_ok(ccache_shared_limit(&dirs, 50, &e), &e);
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(fs_exists(TRUSTED, test_path("%s/%d/x", i % 2 ? "one" : "two", i)), i > 5);
-}
-
 static void domains(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -209,13 +186,8 @@ static void domains(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(results_are_never_replaced),
-		T(each_scope_keeps_its_manifest),
-		T(only_what_ccache_makes),
-		T(no_more_than_the_limit),
-		T(an_old_cache_is_read),
-		T(the_oldest_go),
-		T(domains),
+		T(results_are_never_replaced), T(each_scope_keeps_its_manifest), T(only_what_ccache_makes),
+		T(no_more_than_the_limit),     T(an_old_cache_is_read),          T(domains),
 	};
 	return cmocka_run_group_tests_name("ccache_shared", tests, NULL, NULL);
 }
