@@ -134,16 +134,16 @@ static const struct show difference_rows[] = {
 	{0}};
 
 static int compare(struct cmd_context *c, const struct pipeline_test_request *t, const char *against,
-		   const json_t *files, struct err *e)
+		   const json_t *results, struct err *e)
 {
 	struct pipeline_test_request other = *t;
-	struct test_summary s;
 	AUTO_JSON json_t *there = NULL;
 	other.wheel = strcmp(against, "root") == 0 ? NULL : path_from_here(c->arena, against);
-	if (pipeline_test(&other, c->run, c->arena, &there, &s, e) < 0)
+	if (pipeline_test(&other, c->run, c->arena, &there, e) < 0)
 		return err_wrap(e, "--against %s", against);
 	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", 1, "tested", name_of(t), "against",
-				name_of(&other), "level", t->level, "differences", test_differences(files, there));
+				name_of(&other), "level", t->level, "differences",
+				test_differences(json_object_get(results, "files"), json_object_get(there, "files")));
 	return cmd_show(c, doc, difference_rows, e);
 }
 
@@ -152,8 +152,7 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 	const struct test_options *o = c->options;
 	struct pipeline_request q = {0};
 	struct pipeline_test_request t = {.q = &q, .level = o->level ? o->level : "smoke", .again = o->again};
-	struct test_summary s;
-	AUTO_JSON json_t *files = NULL;
+	AUTO_JSON json_t *results = NULL;
 	/* What would fail after an hour of tests fails before. */
 	if (o->junit && fs_can_write(o->junit, e) < 0)
 		return err_wrap(e, "--junit");
@@ -161,27 +160,29 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 		return -1;
 	if (o->against && strcmp(o->against, "root") != 0 && verify_python(q.root, o->against, c->arena, e) < 0)
 		return err_wrap(e, "--against");
-	if (pipeline_test(&t, c->run, c->arena, &files, &s, e) < 0)
+	if (pipeline_test(&t, c->run, c->arena, &results, e) < 0)
 		return -1;
 	if (!o->against) {
 		json_t *doc = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "tested", name_of(&t), "release",
 					t.release, "level", t.level);
-		json_object_update_new(doc, test_json(files, &s));
+		json_object_update(doc, results);
 		if (cmd_show(c, doc, test_show, e) < 0)
 			return -1;
 	}
 	AUTO_BUF struct buf out = {0};
 	if (o->junit) {
-		test_junit(name_of(&t), files, &s, &out);
+		test_junit(name_of(&t), results, &out);
 		if (fs_write(TRUSTED, o->junit, buf_cstr(&out), out.len, 0644, e) < 0)
 			return -1;
 	}
-	if (o->against && compare(c, &t, o->against, files, e) < 0)
+	if (o->against && compare(c, &t, o->against, results, e) < 0)
 		return -1;
-	if (s.unexpected == 0)
+	const json_t *summary = json_object_get(results, "summary");
+	const size_t unexpected = (size_t)json_int(summary, "unexpected");
+	if (!unexpected)
 		return 0;
-	err_set(e, ERR_POLICY, "%zu of %zu tests of '%s' have a result that is not expected", s.unexpected, s.run,
-		name_of(&t));
+	err_set(e, ERR_POLICY, "%zu of %zu tests of '%s' have a result that is not expected", unexpected,
+		(size_t)json_int(summary, "run"), name_of(&t));
 	return err_hint(e, "what is known to fail is in '%s'", test_table_path(q.profiles_dir, t.release, c->arena));
 }
 

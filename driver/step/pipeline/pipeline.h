@@ -161,7 +161,7 @@ struct pipeline_test_request {
 	bool again; /* drop what was run before */
 };
 
-/* pipeline_test: the results so far and those of what was left to run, judged (see test_run; new
+/* pipeline_test: the results so far and those of what was left to run, judged (see test_judge; new
  * reference). They are kept in a tree of the store (kind "build") of their own. */
 int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a, json_t **ret,
-		  struct test_summary *ret_summary, struct err *e) MUST_CHECK;
+		  struct err *e) MUST_CHECK;

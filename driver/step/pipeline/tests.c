@@ -64,7 +64,7 @@ static int run_in(const struct pipeline_test_request *t, const struct plan *p, c
 }
 
 int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a, json_t **ret,
-		  struct test_summary *ret_summary, struct err *e)
+		  struct err *e)
 {
 	const struct release_row *release;
 	const struct test_package *tests;
@@ -91,7 +91,6 @@ int pipeline_test(const struct pipeline_test_request *t, const struct run *run, 
 	json_t *files;
 	if (run_in(t, &p, tests, dir, run, a, &files, e) < 0)
 		return -1;
-	test_judge(tests, files, ret_summary);
-	*ret = files;
+	*ret = test_judge(tests, files);
 	return 0;
 }

@@ -24,19 +24,14 @@ int tests_check_needs(const struct test_request *q, const struct run *run, struc
  * ERR_INTERRUPTED if it could not be run to its end; the same call again then goes on. */
 int tests_run(const struct test_request *q, const struct run *run, json_t **ret, struct err *e) MUST_CHECK;
 
-struct test_summary {
-	size_t run, passed, skipped, expected, flaky, unexpected;
-};
-
-/* test_judge: adds a verdict to each result: passed, skipped, expected (to fail), flaky (passed in
- * another run), or, unexpected: failed, crashed, timeout, "passed, expected to fail". */
-void test_judge(const struct test_package *p, json_t *files, struct test_summary *ret);
-/* test_json: {"summary", "files"}, a new reference. test_show shows it: the flaky and unexpected
- * tests, each with the end of its words, then the summary. */
-json_t *test_json(json_t *files, const struct test_summary *s);
+/* test_judge: {"summary", "files"} of results, which it takes; a new reference. Each gets a
+ * verdict: passed, skipped, expected (to fail), flaky (passed in another run), or, unexpected:
+ * failed, crashed, timeout, "passed, expected to fail". test_show shows it: the flaky and
+ * unexpected tests, each with the end of its words, then the summary. */
+json_t *test_judge(const struct test_package *p, json_t *files);
 extern const struct show test_show[];
 /* test_junit: the same as JUnit's XML. */
-void test_junit(const char *name, json_t *files, const struct test_summary *s, struct buf *out);
+void test_junit(const char *name, json_t *doc, struct buf *out);
 /* test_differences: the tests whose outcome differs, as file::Class.test to [here, there]; "none"
  * for one that the other does not have. New reference. */
 json_t *test_differences(const json_t *here, const json_t *there);

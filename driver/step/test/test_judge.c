@@ -22,44 +22,6 @@ static bool is_unexpected(const char *verdict)
 	return !strings_contain(fine, ARRAY_LEN(fine), verdict);
 }
 
-static const char *judge_one(const struct test_package *p, const char *file, const char *name, json_t *result)
-{
-	AUTO_ARENA struct arena a = {0};
-	const struct test_expected_row *row = test_expected(p, arena_printf(&a, "%s::%s", file, name));
-	const char *verdict = verdict_of(row, result);
-	json_object_set_new(result, "verdict", json_string(verdict));
-	if (strcmp(verdict, "expected") == 0)
-		json_object_set_new(result, "reason", json_string(row->reason));
-	return verdict;
-}
-
-static void count(const char *verdict, struct test_summary *s)
-{
-	s->run++;
-	if (strcmp(verdict, "passed") == 0)
-		s->passed++;
-	else if (strcmp(verdict, "skipped") == 0)
-		s->skipped++;
-	else if (strcmp(verdict, "expected") == 0)
-		s->expected++;
-	else if (strcmp(verdict, "flaky") == 0)
-		s->flaky++;
-	else
-		s->unexpected++;
-}
-
-void test_judge(const struct test_package *p, json_t *files, struct test_summary *ret)
-{
-	const char *file, *name;
-	json_t *tests, *result;
-	struct test_summary s = {0};
-	json_object_foreach(files, file, tests)
-	{
-		json_object_foreach(tests, name, result) count(judge_one(p, file, name, result), &s);
-	}
-	*ret = s;
-}
-
 /* The last lines. */
 static const char *last_words(const char *words)
 {
@@ -80,24 +42,32 @@ const struct show test_show[] = {{.each = "files", .rows = tests_rows},
 				 SHOW("unexpected", "{summary.unexpected}", .indent = 2),
 				 {0}};
 
-json_t *test_json(json_t *files, const struct test_summary *s)
+static void judge_one(const struct test_package *p, const char *file, const char *name, json_t *result, json_t *summary)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct test_expected_row *row = test_expected(p, arena_printf(&a, "%s::%s", file, name));
+	const char *verdict = verdict_of(row, result);
+	const char *const counts[] = {"run", is_unexpected(verdict) ? "unexpected" : verdict};
+	json_object_set_new(result, "verdict", json_string(verdict));
+	if (strcmp(verdict, "expected") == 0)
+		json_object_set_new(result, "reason", json_string(row->reason));
+	if (is_unexpected(verdict) || strcmp(verdict, "flaky") == 0) {
+		json_object_set_new(result, "-verdict", json_string(verdict));
+		json_object_set_new(result, "-words", json_string(last_words(json_text(result, "detail"))));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+		json_object_set_new(summary, counts[i], json_integer(json_int(summary, counts[i]) + 1));
+}
+
+json_t *test_judge(const struct test_package *p, json_t *files)
 {
 	const char *file, *name;
 	json_t *tests, *result;
-	json_object_foreach(files, file, tests)
-	{
-		json_object_foreach(tests, name, result)
-		{
-			const char *verdict = json_text(result, "verdict");
-			if (!is_unexpected(verdict) && strcmp(verdict, "flaky") != 0)
-				continue;
-			json_object_set_new(result, "-verdict", json_string(verdict));
-			json_object_set_new(result, "-words", json_string(last_words(json_text(result, "detail"))));
-		}
-	}
-	return json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:O}", "summary", "run", (json_int_t)s->run, "passed",
-			 (json_int_t)s->passed, "skipped", (json_int_t)s->skipped, "expected", (json_int_t)s->expected,
-			 "flaky", (json_int_t)s->flaky, "unexpected", (json_int_t)s->unexpected, "files", files);
+	json_t *summary = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "run", 0, "passed", 0, "skipped", 0, "expected",
+				    0, "flaky", 0, "unexpected", 0);
+	json_object_foreach(files, file, tests) json_object_foreach(tests, name, result)
+		judge_one(p, file, name, result, summary);
+	return json_pack("{s:o, s:o}", "summary", summary, "files", files);
 }
 
 static const struct show case_rows[] = {
@@ -113,15 +83,16 @@ static const struct show junit_rows[] = {
 	{.text = "  </testsuite>\n</testsuites>\n"},
 	{0}};
 
-void test_junit(const char *name, json_t *files, const struct test_summary *s, struct buf *out)
+void test_junit(const char *name, json_t *doc, struct buf *out)
 {
 	AUTO_ARENA struct arena a = {0};
-	AUTO_JSON json_t *doc = test_json(files, s);
+	const json_t *summary = json_object_get(doc, "summary");
 	const char *file, *test;
 	json_t *tests, *result;
 	json_object_set_new(doc, "-suite", json_or_null(name));
-	json_object_set_new(doc, "-skipped", json_integer((json_int_t)s->skipped + (json_int_t)s->expected));
-	json_object_foreach(files, file, tests) json_object_foreach(tests, test, result)
+	json_object_set_new(doc, "-skipped",
+			    json_integer(json_int(summary, "skipped") + json_int(summary, "expected")));
+	json_object_foreach(json_object_get(doc, "files"), file, tests) json_object_foreach(tests, test, result)
 	{
 		const char *verdict = json_text(result, "verdict"), *dot = strchr(test, '.');
 		const int class = dot ? (int)(dot - test) : 0;
