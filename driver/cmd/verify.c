@@ -24,20 +24,19 @@ struct verify_facts {
 };
 
 /* The libraries of the root's own torch. */
-static int add_libraries_of_root(struct cmd_context *c, struct strlist *list, struct companions *read, struct err *e)
+static int add_libraries_of_root(struct cmd_context *c, struct verify_request *q, struct err *e)
 {
 	const struct root *root;
 	struct torch_source torch = {0};
 	struct strlist files = {0};
 	if (cmd_root(c, &root, e) < 0 || torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, &torch, e) < 0 ||
-	    torch_provides(&torch, root, NULL, c->arena, list, &files, e) < 0)
+	    torch_provides(&torch, root, NULL, c->arena, &q->provided, &files, e) < 0)
 		return -1;
-	return companions_of_files(&files, c->arena, read, e);
+	return companions_of_files(&files, c->arena, &q->companions, e);
 }
 
 /* Of the directory of an environment. */
-static int add_libraries_below(const char *dir, struct arena *a, struct verify_request *q, struct companions *read,
-			       struct err *e)
+static int add_libraries_below(const char *dir, struct arena *a, struct verify_request *q, struct err *e)
 {
 	struct strlist files = {0}, libraries = {0};
 	if (fs_list_tree(TRUSTED, dir, a, &files, e) < 0)
@@ -51,23 +50,22 @@ static int add_libraries_below(const char *dir, struct arena *a, struct verify_r
 		if (strcmp(base, "METADATA") == 0 && path_has_suffix(info, ".dist-info"))
 			strlist_ref(&q->given, a, wheel_normalize(arena_strndup(a, info, strcspn(info, "-")), a));
 	}
-	return companions_of_files(&libraries, a, read, e);
+	return companions_of_files(&libraries, a, &q->companions, e);
 }
 
 /* The shared libraries of a place of --with, which the checked wheel need not contain. */
-static int add_libraries_of(struct cmd_context *c, struct verify_request *q, const char *wheel, struct companions *read,
-			    struct err *e)
+static int add_libraries_of(struct cmd_context *c, struct verify_request *q, const char *wheel, struct err *e)
 {
 	struct arena *a = c->arena;
 	struct wheel_name with;
 	struct stat st;
 	bool root = strcmp(wheel, "root") == 0;
 	if (!root && stat(wheel, &st) == 0 && S_ISDIR(st.st_mode))
-		return add_libraries_below(wheel, a, q, read, e) < 0 ? err_wrap(e, "--with %s", wheel) : 0;
+		return add_libraries_below(wheel, a, q, e) < 0 ? err_wrap(e, "--with %s", wheel) : 0;
 	strlist_ref(&q->given, a,
 		    wheel_name_parse(wheel, a, &with, ERR_IGNORED) == 0 ? wheel_normalize(with.dist, a) : "torch");
 	if (root)
-		return add_libraries_of_root(c, &q->provided, read, e);
+		return add_libraries_of_root(c, q, e);
 	struct zip_reader *z;
 	if (zip_open(wheel, a, &z, e) < 0)
 		return err_wrap(e, "--with %s", wheel);
@@ -77,9 +75,7 @@ static int add_libraries_of(struct cmd_context *c, struct verify_request *q, con
 			strlist_add(&q->provided, a, name);
 	}
 	zip_close(z);
-	if (companions_of_wheel(wheel, c->run, a, read, e) < 0)
-		return err_wrap(e, "--with %s", wheel);
-	return 0;
+	return companions_of_wheel(wheel, c->run, a, &q->companions, e) < 0 ? err_wrap(e, "--with %s", wheel) : 0;
 }
 
 /* --against: a variant, or a profile to check the code alone. */
@@ -114,14 +110,10 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 				   .code = f->code,
 				   .promise = f->promise,
 				   .against = f->against};
-	struct companions read = {0};
 	strlist_append(&q.provided, c->arena, &o->provided);
-	for (size_t i = 0; i < o->with.count; i++) {
-		if (add_libraries_of(c, &q, o->with.items[i], &read, e) < 0)
+	for (size_t i = 0; i < o->with.count; i++)
+		if (add_libraries_of(c, &q, o->with.items[i], e) < 0)
 			return -1;
-	}
-	q.companions = read.items;
-	q.companions_count = read.count;
 	/* No sandbox makes ptbuild's own wheel, whose program and tables name the sandbox's directories. */
 	if (strcmp(name.dist, "ptbuild") != 0)
 		strlist_ref(&q.build_paths, c->arena, SANDBOX_TOP "/");

@@ -23,15 +23,12 @@ static int verify_contents(struct make *m, struct err *e)
 				   .expect_version = plan_full_version(m->plan, m->arena),
 				   .expect_requires =
 					   m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
-	struct companions torch = {0};
 	strlist_append(&v.provided, m->arena, &m->cuda.names);
 	strlist_ref(&v.build_paths, m->arena, SANDBOX_TOP);
 	if (m->q->kind == SANDBOX_NONE)
 		strlist_ref(&v.build_paths, m->arena, m->build_dir);
-	if (companions_of_files(&m->torch_files, m->arena, &torch, e) < 0)
+	if (companions_of_files(&m->torch_files, m->arena, &v.companions, e) < 0)
 		return -1;
-	v.companions = torch.items;
-	v.companions_count = torch.count;
 	if (verify_wheel(&v, m->run, m->arena, &m->verified, e) < 0)
 		return -1;
 	if (m->verified.errors == 0)

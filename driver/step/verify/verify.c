@@ -162,8 +162,8 @@ static void add_needed(struct pools *l, const struct verify_member *m)
 static void find_pools(struct pools *l)
 {
 	struct verifying *v = l->v;
-	for (size_t i = 0; i < v->q->companions_count; i++)
-		add_library(l, &v->q->companions[i], v->q->companions[i].soname, NULL);
+	for (size_t i = 0; i < v->q->companions.count; i++)
+		add_library(l, &v->q->companions.items[i], v->q->companions.items[i].soname, NULL);
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
 		if (verify_is_library(m))
@@ -260,13 +260,14 @@ const char *verify_installed(const char *name)
 }
 
 struct folded {
-	const char *key, *name; /* key: as macOS and Windows compare it */
+	const char *key, *name; /* key: as some file system compares it */
+	bool marks;             /* accents are characters of their own in it */
 };
 
 /* Case does not count, nor do dots and blanks at the end of a part, which Windows drops. */
 static struct folded fold(const char *name, const char *installed, struct arena *a)
 {
-	struct folded f = {arena_alloc(a, strlen(installed) + 1), name};
+	struct folded f = {.key = arena_alloc(a, strlen(installed) + 1), .name = name};
 	char *to = (char *)(uintptr_t)f.key;
 	for (const char *s = installed; *s; s++) {
 		size_t dropped = strspn(s, ". ");
@@ -327,13 +328,13 @@ static bool is_device(const char *name, struct arena *a)
 
 /* Names that differ in how accents are written alone, e and U+0301 or U+00E9, are alike so: in both forms the letter
  * is a '?'. */
-static char *without_accents(const char *name, bool *ret_marks, struct arena *a)
+static struct folded without_accents(const char *name, struct arena *a)
 {
 	char *out = arena_alloc(a, strlen(name) + 1), *to = out;
-	*ret_marks = false;
+	struct folded f = {.key = out, .name = name};
 	for (const unsigned char *s = (const unsigned char *)name; *s;) {
 		bool mark = s[0] == 0xcc || (s[0] == 0xcd && s[1] < 0xb0); /* U+0300 to U+036F */
-		*ret_marks = *ret_marks || mark;
+		f.marks = f.marks || mark;
 		if (mark && to > out)
 			to[-1] = '?';
 		else
@@ -341,30 +342,7 @@ static char *without_accents(const char *name, bool *ret_marks, struct arena *a)
 		for (s++; (*s & 0xc0) == 0x80; s++)
 			;
 	}
-	return out;
-}
-
-static void check_accents(struct verifying *v)
-{
-	size_t count = zip_count(v->zip);
-	struct folded *names = arena_array(v->a, count, sizeof(*names));
-	bool any = false, first, second;
-	for (size_t i = 0; i < count; i++) {
-		const char *name = zip_at(v->zip, i)->name;
-		names[i] = (struct folded){without_accents(name, &first, v->a), name};
-		any = any || first;
-	}
-	if (!any)
-		return;
-	array_sort(names, count, sizeof(*names), text_cmp);
-	for (size_t i = 1; i < count; i++) {
-		(void)without_accents(names[i - 1].name, &first, v->a);
-		(void)without_accents(names[i].name, &second, v->a);
-		if (first != second && strcmp(names[i - 1].key, names[i].key) == 0)
-			verify_add(v, FINDING_WARNING, "name", names[i].name,
-				   "differs from '%s' in how its accents are written: macOS takes them for one name",
-				   names[i - 1].name);
-	}
+	return f;
 }
 
 /* Directories and modules that many have at the top by mistake; check-wheel-contents has the same list (W005, W006). */
@@ -399,9 +377,11 @@ static void check_names(struct verifying *v)
 	struct strlist common = {0};
 	size_t count = zip_count(v->zip);
 	struct folded *names = arena_array(v->a, count, sizeof(*names));
+	struct folded *accents = arena_array(v->a, count, sizeof(*accents));
 	for (size_t i = 0; i < count; i++) {
 		const struct zip_entry *en = zip_at(v->zip, i);
 		const char *installed = verify_installed(en->name);
+		accents[i] = without_accents(en->name, v->a);
 		names[i] = fold(en->name, installed ? installed : en->name, v->a);
 		const char *fault = name_fault(en->name, v->a), *misplaced = data_fault(en->name);
 		if (fault)
@@ -428,7 +408,12 @@ static void check_names(struct verifying *v)
 				   "is the same as '%s' %s: one of them is lost%s", names[i - 1].name,
 				   same ? "once installed" : "on macOS or Windows", same ? "" : " there");
 		}
-	check_accents(v);
+	array_sort(accents, count, sizeof(*accents), text_cmp);
+	for (size_t i = 1; i < count; i++)
+		if (accents[i - 1].marks != accents[i].marks && strcmp(accents[i - 1].key, accents[i].key) == 0)
+			verify_add(v, FINDING_WARNING, "name", accents[i].name,
+				   "differs from '%s' in how its accents are written: macOS takes them for one name",
+				   accents[i - 1].name);
 }
 
 static int examine(struct verifying *v, struct err *e)
@@ -459,9 +444,9 @@ static int examine(struct verifying *v, struct err *e)
 				verify_add(v, FINDING_ERROR, "build-path", m->entry->name,
 					   "holds '%s' at offset %" PRIu64, m->build_path, m->build_path_at);
 		}
-		for (size_t i = 0; i < v->q->companions_count; i++)
-			strlist_refs(&v->defined, v->a, v->q->companions[i].defined.items,
-				     v->q->companions[i].defined.count);
+		for (size_t i = 0; i < v->q->companions.count; i++)
+			strlist_refs(&v->defined, v->a, v->q->companions.items[i].defined.items,
+				     v->q->companions.items[i].defined.count);
 		strlist_sort(&v->defined);
 		if (*v->dist_info) {
 			verify_record(v);

@@ -25,6 +25,11 @@ struct verify_rule {
 extern const struct verify_rule verify_rules[];
 const struct verify_rule *verify_rule_find(const char *code);
 
+struct companions {
+	struct elf_info *items;
+	size_t count, cap;
+};
+
 struct verify_request {
 	const char *wheel;
 	const struct tables *tables;           /* label and thread pools; NULL: not read */
@@ -34,14 +39,13 @@ struct verify_request {
 	const struct manylinux_policy *policy; /* NULL: no library may be outside, no tag check */
 	/* fnmatch patterns of NEEDED names of its dependencies */
 	struct strlist provided;
-	struct strlist given;              /* normalized names of dependencies that have these */
-	const struct elf_info *companions; /* libraries installed beside it, with symbols */
-	size_t companions_count;
-	struct strlist build_paths;  /* that no file may hold */
-	const char *provenance;      /* what is wrong with the statement beside it; NULL: nothing */
-	const char *temp_dir;        /* where members are unpacked; NULL: $TMPDIR, else /tmp */
-	const char *expect_version;  /* NULL: not checked */
-	const char *expect_requires; /* a Requires-Dist line that must be there; NULL */
+	struct strlist given;         /* normalized names of dependencies that have these */
+	struct companions companions; /* libraries installed beside it, with symbols */
+	struct strlist build_paths;   /* that no file may hold */
+	const char *provenance;       /* why the statement beside it is wrong; NULL: it is not */
+	const char *temp_dir;         /* where members are unpacked; NULL: $TMPDIR, else /tmp */
+	const char *expect_version;   /* NULL: not checked */
+	const char *expect_requires;  /* a Requires-Dist line that must be there; NULL */
 };
 
 struct verify_gpu_file {
@@ -72,11 +76,6 @@ struct verify_report {
 	const char *code_beyond;
 	struct finding *findings;
 	size_t count, errors, warnings;
-};
-
-struct companions {
-	struct elf_info *items;
-	size_t count, cap;
 };
 
 /* companions_of_wheel, companions_of_files: add the libraries inside a wheel, or those of the paths

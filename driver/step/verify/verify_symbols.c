@@ -19,9 +19,9 @@ struct symbols {
 const struct elf_info *verify_at_hand(const struct verifying *v, const char *needed)
 {
 	const struct verify_member *m = verify_inside(v, needed);
-	for (size_t i = 0; i < v->q->companions_count; i++) {
-		if (strcmp(v->q->companions[i].soname, needed) == 0)
-			return &v->q->companions[i];
+	for (size_t i = 0; i < v->q->companions.count; i++) {
+		if (strcmp(v->q->companions.items[i].soname, needed) == 0)
+			return &v->q->companions.items[i];
 	}
 	return m && verify_is_library(m) ? &m->elf : NULL;
 }

@@ -318,8 +318,7 @@ static void libraries_of_required_packages(void **state)
 	assert_ok(companions_of_wheel(other, test_run(), &arena, &c, &err), &err);
 	strlist_add(&q.provided, &arena, "libf.so.1");
 	strlist_add(&q.given, &arena, "f_lib");
-	q.companions = c.items;
-	q.companions_count = c.count;
+	q.companions = c;
 	r = verify_with(q);
 	assert_false(says(&r, "[needed]"));
 	q.provided = (struct strlist){0};

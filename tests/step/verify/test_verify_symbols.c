@@ -9,8 +9,7 @@ static struct verify_report verify_tree(void)
 {
 	struct pack_request p = request();
 	shell("rm -f '%s'/*", test_path("out"));
-	return verify_with((struct verify_request){
-		.wheel = pack_ok(&p).path, .companions = beside.items, .companions_count = beside.count});
+	return verify_with((struct verify_request){.wheel = pack_ok(&p).path, .companions = beside});
 }
 
 static int start(void **state)
@@ -209,8 +208,7 @@ static struct verify_report verify_beside(void)
 {
 	struct pack_request p = request();
 	shell("rm -f '%s'/*", test_path("out"));
-	struct verify_request q = {
-		.wheel = pack_ok(&p).path, .companions = beside.items, .companions_count = beside.count};
+	struct verify_request q = {.wheel = pack_ok(&p).path, .companions = beside};
 	strlist_ref(&q.provided, &arena, "libbeside.so");
 	return verify_with(q);
 }

@@ -40,8 +40,7 @@ static void library(const char *name, const char *text, const char *needs)
 /* Names outside the wheel are provided. */
 static struct verify_report judge_file(const char *wheel)
 {
-	struct verify_request q = {
-		.wheel = wheel, .tables = tables, .companions = beside.items, .companions_count = beside.count};
+	struct verify_request q = {.wheel = wheel, .tables = tables, .companions = beside};
 	strlist_add(&q.provided, &arena, "lib*omp*.so*");
 	strlist_add(&q.provided, &arena, "libmkl*.so*");
 	return verify_with(q);
