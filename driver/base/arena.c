@@ -144,3 +144,9 @@ void arena_release(struct arena *a)
 	}
 	a->head = NULL;
 }
+
+int number_cmp(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}

@@ -24,6 +24,8 @@ static inline void array_sort(void *items, size_t count, size_t size, int (*comp
 	if (count)
 		qsort(items, count, size, compare);
 }
+/* number_cmp: for array_sort: the order of objects that begin with a uint64_t. */
+int number_cmp(const void *a, const void *b) __attribute__((pure));
 /* arena_room: the array, grown where its `count` objects fill it. */
 static inline void *arena_room(struct arena *a, void *items, size_t count, size_t *cap, size_t first, size_t size)
 {

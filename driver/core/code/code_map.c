@@ -38,12 +38,6 @@ static int by_start(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int by_region(const void *a, const void *b)
-{
-	const struct code_region *x = a, *y = b;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
 /* Which name to keep: one that is defined once, then one of several units, then a local one. */
 static unsigned rank(const struct candidate *c)
 {
@@ -148,7 +142,7 @@ static size_t find_regions(const struct elf_map *m, const struct candidates *c, 
 		    p->p_filesz <= UINT64_MAX - p->p_vaddr)
 			list[n++] = (struct code_region){p->p_vaddr, p->p_vaddr + p->p_filesz};
 	}
-	qsort(list, n, sizeof(*list), by_region);
+	array_sort(list, n, sizeof(*list), number_cmp);
 	*ret = list;
 	return n;
 }

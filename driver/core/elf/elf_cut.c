@@ -320,18 +320,6 @@ static void choose_holes(struct cutting *x, const struct elf_tail *tails, size_t
 	}
 }
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct elf_hole *x = a, *y = b;
-	return (x->from > y->from) - (x->from < y->from);
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct elf_patch *x = a, *y = b;
-	return (x->at > y->at) - (x->at < y->at);
-}
-
 /* The segment, as so many as its holes leave. */
 static size_t split(const struct cutting *x, const Elf64_Phdr *p, Elf64_Phdr *to)
 {
@@ -476,10 +464,10 @@ int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count,
 		x.starts = arena_array(c->a, count + 1, sizeof(*x.starts));
 		x.ends = arena_array(c->a, count + 1, sizeof(*x.ends));
 		choose_holes(&x, tails, count);
-		qsort(c->holes, c->holes_count, sizeof(*c->holes), by_offset);
+		array_sort(c->holes, c->holes_count, sizeof(*c->holes), number_cmp);
 		put_headers(&x);
 	}
-	array_sort(c->patches, c->count, sizeof(*c->patches), by_place);
+	array_sort(c->patches, c->count, sizeof(*c->patches), number_cmp);
 	return check_patches(c, e);
 }
 
@@ -548,7 +536,7 @@ int elf_cut_grow(struct elf_cut *c, uint64_t more, size_t entries, struct err *e
 			return elf_map_bad(m, headers_end(&x, 0), e, "no room for another program header");
 	load.p_filesz = load.p_memsz = c->size - load.p_offset;
 	put_headers(&x);
-	array_sort(c->patches, c->count, sizeof(*c->patches), by_place);
+	array_sort(c->patches, c->count, sizeof(*c->patches), number_cmp);
 	return check_patches(c, e);
 }
 

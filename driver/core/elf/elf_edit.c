@@ -81,18 +81,6 @@ static int check_edited(const char *path, const char *name, const struct elf_inf
 	return bad ? err_set(e, ERR_INTEGRITY, "editing '%s' broke it: its %s came out wrong", name, bad) : 0;
 }
 
-/* Unless it failed before (`rc`), the copy takes the file's place once it is proved right. */
-static int put_in_place(const char *fresh, const char *path, const struct elf_info *want, int rc, struct err *e)
-{
-	if (rc == 0)
-		rc = check_edited(fresh, path, want, e);
-	if (rc == 0 && rename(fresh, path) < 0)
-		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", path);
-	if (rc < 0)
-		unlink(fresh);
-	return rc;
-}
-
 /* NULL if the name stays. */
 static const char *new_name(const struct kvlist *needed, const char *name)
 {
@@ -227,40 +215,28 @@ static int edit(int fd, struct elf_map *m, const struct elf_change *c, const str
 					       : fs_write_at(fd, dyn, count * sizeof(*dyn), m->dyn_offset, m->name, e);
 }
 
-static int edit_in_place(const char *path, struct elf_map *m, const struct elf_change *c, const struct strings *s,
-			 struct err *e)
-{
-	AUTO_FD int fd = open_writable(path, e);
-	return fd < 0 ? -1 : edit(fd, m, c, s, e);
-}
-
-static int grow(const struct elf_map *m, const char *to, uint64_t more, size_t entries, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	struct elf_cut cut = {.map = m, .a = &a};
-	AUTO_FD int fd = -1;
-	if (elf_cut_grow(&cut, more, entries, e) < 0)
-		return -1;
-	fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
-	return elf_cut_write(&cut, fd, to, e);
-}
-
+/* The copy has a longer string table, with the strings behind the old ones. */
 static int edit_copy(const char *fresh, const struct elf_map *m, const struct elf_change *c, struct strings *s,
 		     struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	AUTO_ELF_MAP struct elf_map grown = {0};
+	struct elf_cut cut = {.map = m, .a = &a};
 	struct stat st;
 	s->at = m->strings_size;
 	if (stat(m->name, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", m->name);
-	if (grow(m, fresh, s->bytes, more_entries(m, c), e) < 0 || elf_map_open(fresh, &grown, e) < 0 ||
-	    edit_in_place(fresh, &grown, c, s, e) < 0)
+	if (elf_cut_grow(&cut, s->bytes, more_entries(m, c), e) < 0)
 		return -1;
-	if (chmod(fresh, st.st_mode & 07777) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", fresh);
-	return 0;
+	AUTO_FD int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", fresh);
+	if (elf_cut_write(&cut, fd, fresh, e) < 0 || elf_map_open(fresh, &grown, e) < 0 ||
+	    edit(fd, &grown, c, s, e) < 0)
+		return -1;
+	return fchmod(fd, st.st_mode & 07777) < 0
+		       ? err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", fresh)
+		       : 0;
 }
 
 /* The file is as `info` says, and becomes as `after`. */
@@ -283,10 +259,19 @@ static int write_change(const char *path, const struct elf_change *c, const stru
 	    elf_map_path_room(&m, s.at, &room, e) < 0)
 		return -1;
 	*ret_in_place = s.bytes == 0 || (room && s.bytes <= room + 1 && m.dyn_count + more_entries(&m, c) < m.dyn_room);
-	if (*ret_in_place)
-		return edit_in_place(path, &m, c, &s, e) < 0 ? -1 : check_edited(path, path, after, e);
+	if (*ret_in_place) {
+		AUTO_FD int fd = open_writable(path, e);
+		return fd < 0 || edit(fd, &m, c, &s, e) < 0 ? -1 : check_edited(path, path, after, e);
+	}
 	const char *fresh = arena_printf(a, "%s.new", path);
-	return put_in_place(fresh, path, after, edit_copy(fresh, &m, c, &s, e), e);
+	int rc = edit_copy(fresh, &m, c, &s, e);
+	if (rc == 0)
+		rc = check_edited(fresh, path, after, e);
+	if (rc == 0 && rename(fresh, path) < 0)
+		rc = err_errno(e, ERR_SYSTEM, "cannot replace '%s'", path);
+	if (rc < 0)
+		unlink(fresh);
+	return rc;
 }
 
 int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place, struct err *e)

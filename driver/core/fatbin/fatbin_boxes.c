@@ -190,12 +190,6 @@ static void read_code(const struct elf_map *m, struct fatbin_boxes *b)
 	}
 }
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct fatbin_box *x = a, *y = b;
-	return (x->from > y->from) - (x->from < y->from);
-}
-
 static int check_order(const struct elf_map *m, const struct fatbin_boxes *b, struct err *e)
 {
 	for (size_t i = 1; i < b->count; i++)
@@ -254,7 +248,7 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 	if (!b.sections_count && fatbin_search(&bare, 0, m->size, e) < 0)
 		return -1;
 	if (b.sections_count && b.count) {
-		qsort(b.items, b.count, sizeof(*b.items), by_offset);
+		array_sort(b.items, b.count, sizeof(*b.items), number_cmp);
 		if (check_order(m, &b, e) < 0 || read_rela(m, &b, a, e) < 0 || read_relr(m, &b, a, e) < 0 ||
 		    read_symbols(m, &b, e) < 0)
 			return -1;

@@ -113,12 +113,6 @@ static void add_box(struct planning *p, size_t i)
 	}
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct elf_hole *x = a, *y = b;
-	return (x->from > y->from) - (x->from < y->from);
-}
-
 /* Cut where they are: their ends are zero, what lies between them stays. */
 static void clear_ends(struct planning *p, size_t section)
 {
@@ -137,7 +131,7 @@ static void clear_between(struct planning *p, size_t section)
 	for (size_t i = 0; i < p->b.count; i++)
 		if (p->b.items[i].section == section)
 			taken[n++] = (struct elf_hole){p->placed[i].at, p->placed[i].at + p->placed[i].size};
-	array_sort(taken, n, sizeof(*taken), by_place);
+	array_sort(taken, n, sizeof(*taken), number_cmp);
 	uint64_t at = p->b.sections[section].sh_offset;
 	for (size_t i = 0; i < n; i++) {
 		elf_cut_add(p->c, at, NULL, taken[i].from - at);

@@ -43,8 +43,8 @@ enum fatbin_section { FATBIN_NONE, FATBIN_LINKED, FATBIN_RELOCATABLE, FATBIN_AMO
 enum fatbin_section fatbin_section(const char *name);
 
 struct fatbin_box {
-	size_t section;          /* its number */
 	uint64_t from, body, to; /* file offsets: header, entries, end */
+	size_t section;          /* its number */
 	size_t first, entries;   /* in fatbin_boxes.entries */
 	bool pointed;            /* a relocation points to its first byte */
 	bool pinned;             /* must stay at its address */

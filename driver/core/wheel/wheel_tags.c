@@ -78,52 +78,53 @@ static bool lands(const char *tag, const char *machine, unsigned glibc, struct a
 		path_has_suffix(tag, arena_printf(a, "_%s", machine)));
 }
 
-struct tag_lists {
-	struct strlist pythons, abis, platforms;
-};
-
-static struct tag_lists split_tags(const struct wheel_name *n, struct arena *a)
-{
-	struct tag_lists t = {0};
-	strlist_split(&t.pythons, a, n->python, ".");
-	strlist_split(&t.abis, a, n->abi, ".");
-	strlist_split(&t.platforms, a, n->platform, ".");
-	return t;
-}
-
 /* Whether installers ask for the pair beside one of the platforms: beside "any" for no ABI at all. */
-static bool has_platform(const struct tag_lists *t, const char *abi, const char *machine, unsigned glibc,
+static bool has_platform(const struct wheel_name *n, const char *abi, const char *machine, unsigned glibc,
 			 struct arena *a)
 {
+	struct strlist platforms = {0};
 	bool found = false;
-	for (size_t i = 0; i < t->platforms.count && !found; i++)
-		found = strcmp(t->platforms.items[i], "any") == 0
+	strlist_split(&platforms, a, n->platform, ".");
+	for (size_t i = 0; i < platforms.count && !found; i++)
+		found = strcmp(platforms.items[i], "any") == 0
 				? strcmp(abi, "none") == 0
-				: !machine || lands(t->platforms.items[i], machine, glibc, a);
+				: !machine || lands(platforms.items[i], machine, glibc, a);
 	return found;
+}
+
+/* All pairs that installers ask for. */
+static struct pair *read_pairs(const struct wheel_name *n, const char *machine, unsigned glibc, struct arena *a,
+			       size_t *ret_count)
+{
+	struct strlist pythons = {0}, abis = {0};
+	strlist_split(&pythons, a, n->python, ".");
+	strlist_split(&abis, a, n->abi, ".");
+	struct pair *pairs = arena_array(a, pythons.count * abis.count, sizeof(*pairs));
+	*ret_count = 0;
+	for (size_t i = 0; i < pythons.count; i++)
+		for (size_t k = 0; k < abis.count; k++)
+			*ret_count += read_pair(pythons.items[i], abis.items[k], &pairs[*ret_count]) &&
+				      has_platform(n, abis.items[k], machine, glibc, a);
+	return pairs;
 }
 
 bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc, struct arena *a)
 {
-	const struct tag_lists t = split_tags(n, a);
-	return has_platform(&t, "none", machine, glibc, a);
+	return has_platform(n, "none", machine, glibc, a);
 }
 
 bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine, unsigned glibc,
 			 struct arena *a)
 {
-	const struct tag_lists t = split_tags(n, a);
 	char *end = NULL;
+	size_t count;
 	if (strncmp(python, "3.", 2) != 0)
 		return false;
 	long minor = strtol(python + 2, &end, 10);
-	for (size_t i = 0; i < t.pythons.count; i++)
-		for (size_t k = 0; k < t.abis.count; k++) {
-			struct pair p;
-			if (read_pair(t.pythons.items[i], t.abis.items[k], &p) && is_for(&p, minor, *end == 't') &&
-			    has_platform(&t, t.abis.items[k], machine, glibc, a))
-				return true;
-		}
+	const struct pair *pairs = read_pairs(n, machine, glibc, a, &count);
+	for (size_t i = 0; i < count; i++)
+		if (is_for(&pairs[i], minor, *end == 't'))
+			return true;
 	return false;
 }
 
@@ -148,22 +149,15 @@ static bool is_before(const struct pair *x, const struct pair *y)
 
 char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_newer)
 {
-	const struct tag_lists t = split_tags(n, a);
-	struct pair *pairs = arena_array(a, t.pythons.count * t.abis.count, sizeof(*pairs)), lowest = {0};
+	struct pair lowest = {0};
 	struct strlist names = {0};
-	size_t count = 0;
+	size_t count;
+	const struct pair *pairs = read_pairs(n, NULL, 0, a, &count);
 	*ret_newer = false;
-	for (size_t i = 0; i < t.pythons.count; i++)
-		for (size_t k = 0; k < t.abis.count; k++) {
-			struct pair *p = &pairs[count];
-			if (!read_pair(t.pythons.items[i], t.abis.items[k], p) ||
-			    !has_platform(&t, t.abis.items[k], NULL, 0, a))
-				continue;
-			count++;
-			if (p->newer && (!*ret_newer || is_before(p, &lowest))) {
-				lowest = *p;
-				*ret_newer = true;
-			}
+	for (size_t i = 0; i < count; i++)
+		if (pairs[i].newer && (!*ret_newer || is_before(&pairs[i], &lowest))) {
+			lowest = pairs[i];
+			*ret_newer = true;
 		}
 	for (size_t i = 0; i < count; i++)
 		if (!pairs[i].newer &&

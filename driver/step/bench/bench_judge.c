@@ -177,9 +177,8 @@ json_t *bench_judge(const struct bench_said *const *runs, unsigned pairs, unsign
 		    struct arena *a)
 {
 	const struct judging j = {runs, pairs, a};
-	const struct workload none = {0}, *lowest[LOWEST + 1] = {&none}; /* the least ratio first */
 	struct strlist names = {0};
-	size_t failed = 0, differing = 0, compared = 0, n = 0;
+	size_t failed = 0, differing = 0, compared = 0, n = 0, lowest[LOWEST + 1] = {0}; /* the least ratio first */
 	/* In the order of the runs: the first has all that were asked for, unless its process ended early. */
 	for (size_t i = 0; i < (size_t)pairs * BENCH_SIDES; i++)
 		for (size_t k = 0; k < runs[i]->count; k++)
@@ -197,15 +196,15 @@ json_t *bench_judge(const struct bench_said *const *runs, unsigned pairs, unsign
 			continue;
 		ratios[compared++] = w->ratio;
 		size_t at = n;
-		for (; at > 0 && lowest[at - 1]->ratio > w->ratio; at--)
+		for (; at > 0 && all[lowest[at - 1]].ratio > w->ratio; at--)
 			lowest[at] = lowest[at - 1];
-		lowest[at] = w;
+		lowest[at] = i;
 		n += n < LOWEST && w->ratio < 1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(named, json_string(lowest[i]->name));
-		json_array_append_new(slower,
-				      json_pack("{s:s, s:f}", "name", lowest[i]->name, "ratio", lowest[i]->ratio));
+		json_array_append_new(named, json_string(all[lowest[i]].name));
+		json_array_append_new(
+			slower, json_pack("{s:s, s:f}", "name", all[lowest[i]].name, "ratio", all[lowest[i]].ratio));
 	}
 	for (unsigned i = 0; processors && i < threads; i++)
 		json_array_append_new(held, json_integer(processors[i]));
