@@ -134,6 +134,13 @@ int version_in(const char *v, const char *range, bool *ret, struct err *e)
 	return 0;
 }
 
+const char *text_pin(const char *text, struct arena *a, const char **ret_version)
+{
+	const char *equals = strstr(text, "==");
+	*ret_version = equals ? equals + 2 : NULL;
+	return equals ? arena_strndup(a, text, (size_t)(equals - text)) : text;
+}
+
 int size_parse(const char *text, uint64_t *ret, struct err *e)
 {
 	static const char units[] = "KMGT";
@@ -215,7 +222,7 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
 	return last[m];
 }
 
-const char *suggest_nearest(const char *name, const char *const *candidates, size_t count)
+static const char *nearest(const char *name, const char *const *candidates, size_t count, bool last)
 {
 	size_t n = strlen(name);
 	if (n > MAX_NAME)
@@ -230,7 +237,7 @@ const char *suggest_nearest(const char *name, const char *const *candidates, siz
 		if (d == 0)
 			return candidates[i];
 		/* A distance of the whole length means not one letter in common. */
-		if (d < best && d < (n > m ? n : m)) {
+		if ((d < best || (last && found && d == best)) && d < (n > m ? n : m)) {
 			best = d;
 			found = candidates[i];
 		}
@@ -238,14 +245,24 @@ const char *suggest_nearest(const char *name, const char *const *candidates, siz
 	return found;
 }
 
+const char *suggest_nearest(const char *name, const char *const *candidates, size_t count)
+{
+	return nearest(name, candidates, count, false);
+}
+
+/* Whether it is the other with more behind a dot; "" begins all. */
+static bool goes_on(const char *longer, const char *version)
+{
+	size_t len = strlen(version);
+	return strncmp(longer, version, len) == 0 && (!len || longer[len] == '.');
+}
+
 /* The last one that begins with the version and goes on behind a dot ("": any), and is plain ("2.6.0", not
  * "2.6.0-debian"). */
 static const char *last_of(const char *version, const char *const *candidates, size_t count)
 {
-	size_t len = strlen(version);
 	for (size_t i = count; i-- > 0;)
-		if (strncmp(candidates[i], version, len) == 0 && (!len || candidates[i][len] == '.') &&
-		    !strchr(candidates[i], '-'))
+		if (goes_on(candidates[i], version) && !strchr(candidates[i], '-'))
 			return candidates[i];
 	return NULL;
 }
@@ -269,11 +286,13 @@ const char *suggest_version(const char *version, const char *const *candidates, 
 			found = last_of("", candidates, count);
 		return found ? found : suggest_nearest(version, candidates, count);
 	}
+	if (count > 1 && goes_on(candidates[0], version) && goes_on(candidates[count - 1], version))
+		return NULL;
 	found = last_of(version, candidates, count);
 	for (size_t i = 0; i < count && !found && !strchr(version, '-'); i++)
-		if (same_digits(version, candidates[i]))
+		if (goes_on(version, candidates[i]) || same_digits(version, candidates[i]))
 			found = candidates[i];
-	return found ? found : suggest_nearest(version, candidates, count);
+	return found ? found : nearest(version, candidates, count, true);
 }
 
 int suggest_hint(struct err *e, const char *near, const char *rest)

@@ -24,6 +24,10 @@ int version_in(const char *v, const char *range, bool *ret, struct err *e) MUST_
 /* version_valid: one or more numeric components with dots. */
 bool version_valid(const char *v);
 
+/* text_pin: the name of "NAME==VERSION", and of a text without "==" all of it. *ret_version: what
+ * stands behind, NULL without it. */
+const char *text_pin(const char *text, struct arena *a, const char **ret_version);
+
 /* Sizes and times as people and tables write them. */
 
 /* size_parse: "20G" in bytes: a decimal number, or one with K, M, G or T (powers of 1024) behind
@@ -43,7 +47,8 @@ char *size_utc(int64_t seconds, struct arena *a) __attribute__((returns_nonnull)
  * 128 bytes are never near. */
 const char *suggest_nearest(const char *name, const char *const *candidates, size_t count);
 /* suggest_version: the candidate (they ascend) that a version is meant to be: "2.11" the newest
- * 2.11.x, "128" 12.8, "latest" the newest; else suggest_nearest. */
+ * 2.11.x, "3.13.1" 3.13, "128" 12.8, "latest" the newest; else the nearest, of several the last.
+ * NULL as well for one that all begin with. */
 const char *suggest_version(const char *version, const char *const *candidates, size_t count);
 /* suggest_hint: the hint "did you mean 'NEAR'? REST"; `near` NULL: the rest alone. -1.
  * suggest_known: with "known: A B" as the rest. */

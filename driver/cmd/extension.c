@@ -66,16 +66,14 @@ static int no_row(struct cmd_context *c, const struct tables *t, const char *wor
 static int find_row(struct cmd_context *c, const struct tables *t, const char *word, struct package_row *ret,
 		    struct err *e)
 {
-	const char *equals = strstr(word, "=="), *path = path_from_here(c->arena, word);
+	const char *version, *name = text_pin(word, c->arena, &version), *path = path_from_here(c->arena, word);
 	if (fs_exists(TRUSTED, path)) {
 		if (extension_read(path, c->run, c->arena, ret, e) < 0 || add_source(c, path, ret, e) < 0)
 			return -1;
 		add_known(t, ret);
 		return 0;
 	}
-	const char *name =
-		equals ? wheel_normalize(arena_strndup(c->arena, word, (size_t)(equals - word)), c->arena) : NULL;
-	const struct package_row *row = name ? tables_extension(t, name, equals + 2) : NULL;
+	const struct package_row *row = version ? tables_extension(t, wheel_normalize(name, c->arena), version) : NULL;
 	if (!row)
 		return no_row(c, t, word, e);
 	*ret = *row;
@@ -103,7 +101,7 @@ static int torch_facts(struct cmd_context *c, const char *torch, const struct pr
 	const char *version = NULL;
 	if (!torch)
 		return 0;
-	if (torch_official(torch, &version)) {
+	if (strcmp(text_pin(torch, c->arena, &version), "official") == 0) {
 		struct official all;
 		ret->release = version;
 		if (!version || p->gpu != GPU_CUDA)

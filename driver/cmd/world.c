@@ -285,10 +285,9 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 	struct world_entry *wheels = arena_array(c->arena, p->wheels_count + 1, sizeof(*wheels)), *archives = NULL;
 	if (strcmp(p->kind, "python") == 0) {
 		/* "cpython==3.12.7+20241008" is in the lock, by hand. */
-		const char *equals = strstr(p->archives[0], "==");
-		for (size_t i = 0; equals && i < l->count; i++)
-			if (strncmp(l->entries[i].name, p->archives[0], (size_t)(equals - p->archives[0])) == 0 &&
-			    strcmp(l->entries[i].version, equals + 2) == 0)
+		const char *version, *name = text_pin(p->archives[0], c->arena, &version);
+		for (size_t i = 0; version && i < l->count; i++)
+			if (strcmp(l->entries[i].name, name) == 0 && strcmp(l->entries[i].version, version) == 0)
 				return 0;
 		err_set(e, ERR_CONFIG, "the lock of '%s' for %s has no '%s'", p->part, l->platform, p->archives[0]);
 		return err_hint(e, "no list of such archives is read: write its line, with a sha256 that you trust");
@@ -557,7 +556,7 @@ static const struct arg_def world_options[] = {
 	{"keyring", 0, OPTION(ARG_STRING, keyring), "FILE",
 	 "make, lock: the keys that may sign the archive's index (default: Debian's of this machine)", "<file>"},
 	{"write", 0, OPTION(ARG_FLAG, write), NULL, "lock: write the new lock into the tables' directory", NULL},
-	{"base", 0, OPTION(ARG_STRING, base), "PART", "lock: the base that a part with packages lies on", NULL},
+	{"base", 0, OPTION(ARG_STRING, base), "PART", "lock: the base that a part with packages lies on", "<world>"},
 	{"copy", 0, OPTION(ARG_STRING, copy), "DIR",
 	 "make: copy the root to this new directory, which is yours to change", "<dir>"},
 	{"keep-days", 0, OPTION(ARG_STRING, keep_days), "N", "gc: remove what was not used for N days too", NULL},

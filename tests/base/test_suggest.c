@@ -82,15 +82,24 @@ static void versions_are_read_as_versions(void **state)
 	(void)state;
 	static const char *const all[] = {"2.6.0", "2.6.0-debian", "2.7.1", "2.9.0", "2.9.1", "2.11.0"};
 	static const char *const asked[][2] = {
-		{"2.11", "2.11.0"},  {"2.9", "2.9.1"},     {"2.6", "2.6.0"},
-		{"2", "2.11.0"},     {"latest", "2.11.0"}, {"271", "2.7.1"},
-		{"v2.9.1", "2.9.1"}, {"2.9.2", "2.9.0"},   {"2.6.0-debain", "2.6.0-debian"}};
+		{"2.11", "2.11.0"},   {"2.9", "2.9.1"},     {"2.6", "2.6.0"},
+		{"2.9.1.1", "2.9.1"}, {"latest", "2.11.0"}, {"271", "2.7.1"},
+		{"v2.9.1", "2.9.1"},  {"2.9.2", "2.9.1"},   {"2.6.0-debain", "2.6.0-debian"}};
 	for (size_t i = 0; i < ARRAY_LEN(asked); i++)
 		assert_string_equal(suggest_version(asked[i][0], all, ARRAY_LEN(all)), asked[i][1]);
 	static const char *const toolkits[] = {"12.8", "12.9", "13.0"};
 	assert_string_equal(suggest_version("13", toolkits, 3), "13.0");
 	assert_string_equal(suggest_version("cuda12_8", toolkits, 3), "12.8");
 	assert_null(suggest_version("no such thing", toolkits, 3));
+	static const char *const pythons[] = {"3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"};
+	assert_string_equal(suggest_version("3.13.1", pythons, 7), "3.13");
+	assert_string_equal(suggest_version("313", pythons, 7), "3.13");
+	assert_string_equal(suggest_version("3.16", pythons, 7), "3.15");
+	assert_string_equal(suggest_version("3.8", pythons, 7), "3.9");
+	/* What all begin with says nothing of which one is meant. */
+	assert_null(suggest_version("3", pythons, 7));
+	assert_null(suggest_version("2", all, ARRAY_LEN(all)));
+	assert_string_equal(suggest_version("12", (const char *const[]){"12.8"}, 1), "12.8");
 }
 
 int main(void)

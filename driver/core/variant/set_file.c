@@ -40,24 +40,16 @@ static void add(struct reading *r, enum set_kind kind, const char *text, const s
 		r->ret->rows[r->ret->count++] = (struct set_row){kind, text, value_of(r, kind, text), place};
 }
 
-/* "official", "slim==2.11.0". */
-static bool is_word(const char *text, const char *word, const char **ret_version)
-{
-	const size_t n = strlen(word);
-	if (strncmp(text, word, n) != 0 || (text[n] && strncmp(text + n, "==", 2) != 0))
-		return false;
-	*ret_version = text[n] ? text + n + 2 : NULL;
-	return true;
-}
-
 static int take_torch(const struct reading *r, const char *text, struct err *e)
 {
 	struct set_file *f = r->ret;
-	f->torch = is_word(text, "official", &f->version) ? SET_OFFICIAL
-		   : is_word(text, "slim", &f->version)   ? SET_SLIM
-		   : strcmp(text, "root") == 0            ? SET_ROOT
-		   : path_has_suffix(text, ".whl")        ? SET_WHEEL
-							  : SET_RELEASE;
+	const char *version, *name = text_pin(text, r->a, &version); /* "official", "slim==2.11.0" */
+	f->torch = strcmp(name, "official") == 0   ? SET_OFFICIAL
+		   : strcmp(name, "slim") == 0     ? SET_SLIM
+		   : strcmp(text, "root") == 0     ? SET_ROOT
+		   : path_has_suffix(text, ".whl") ? SET_WHEEL
+						   : SET_RELEASE;
+	f->version = f->torch == SET_OFFICIAL || f->torch == SET_SLIM ? version : NULL;
 	if (!f->version || version_valid(f->version))
 		return 0;
 	return err_set(e, ERR_CONFIG, "%s:%u: not a version: '%s'", r->path, yaml_line(r->tree, "torch"), f->version);
@@ -65,11 +57,9 @@ static int take_torch(const struct reading *r, const char *text, struct err *e)
 
 static int take_companion(struct reading *r, const char *text, const struct yaml_tree *at, struct err *e)
 {
-	const char *equals = strstr(text, "=="),
-		   *name = equals ? arena_strndup(r->a, text, (size_t)(equals - text)) : text;
-	if (equals && !version_valid(equals + 2))
-		return err_set(e, ERR_CONFIG, "%s:%u:%u: not a version: '%s'", r->path, at->line, at->column,
-			       equals + 2);
+	const char *version, *name = text_pin(text, r->a, &version);
+	if (version && !version_valid(version))
+		return err_set(e, ERR_CONFIG, "%s:%u:%u: not a version: '%s'", r->path, at->line, at->column, version);
 	if (tables_package_rank(name) >= TABLES_PACKAGES || package_is_torch(name)) {
 		err_set(e, ERR_CONFIG, "%s:%u:%u: torch has no companion '%s'", r->path, at->line, at->column, name);
 		return err_hint(e, "companions are torchvision and torchaudio, each a line of the list; others are "

@@ -113,18 +113,17 @@ static bool same_but_build(const struct wheel_name *x, const struct wheel_name *
 int official_take(struct official *o, const char *asked, const struct wheel_listed *files, size_t count,
 		  const char *const cuda[2], struct arena *a, struct err *e)
 {
-	const char *equals = strstr(asked, "==");
+	const char *version, *dist = wheel_normalize(text_pin(asked, a, &version), a);
 	const size_t before = o->count;
-	if (!equals || equals == asked || !equals[2]) {
+	if (!version || !*dist || !*version) {
 		err_set(e, ERR_USAGE, "not a wheel with its version: '%s'", asked);
 		return err_hint(e, "write it as NAME==VERSION");
 	}
-	const char *dist = wheel_normalize(arena_strndup(a, asked, (size_t)(equals - asked)), a);
 	for (size_t i = 0; i < count; i++) {
 		struct official_wheel w = {.file = files[i].name, .sha256 = files[i].sha256, .size = files[i].size};
 		bool taken = false;
 		if (wheel_name_parse(w.file, a, &w.name, ERR_IGNORED) < 0 || official_machine(w.name.platform) < 0 ||
-		    strcmp(wheel_normalize(w.name.dist, a), dist) != 0 || strcmp(w.name.version, equals + 2) != 0 ||
+		    strcmp(wheel_normalize(w.name.dist, a), dist) != 0 || strcmp(w.name.version, version) != 0 ||
 		    !digest_valid_hex(w.sha256) || !w.size)
 			continue;
 		w.cuda = cuda[official_machine(w.name.platform)];

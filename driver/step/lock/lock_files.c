@@ -39,12 +39,11 @@ int lock_wheel(const char *asked, const char *python, const char *abi, const cha
 {
 	AUTO_ARENA struct arena scratch = {0};
 	const struct wheel_listed *found = NULL;
-	const char *equals = strstr(asked, "==");
-	if (!equals || equals == asked || !equals[2]) {
+	const char *version, *name = text_pin(asked, a, &version);
+	if (!version || !*name || !*version) {
 		err_set(e, ERR_CONFIG, "not a wheel with its version: '%s'", asked);
 		return err_hint(e, "write it as NAME==VERSION");
 	}
-	const char *name = arena_strndup(a, asked, (size_t)(equals - asked)), *version = arena_strdup(a, equals + 2);
 	/* A part lies over any base: of several wheels it is the one that runs with the oldest glibc. */
 	unsigned glibc, lowest = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -68,7 +67,7 @@ int lock_wheel(const char *asked, const char *python, const char *abi, const cha
 		return err_set(e, ERR_NETWORK, "the index does not say sha256 and size of '%s'", found->name);
 	*ret = (struct world_entry){.kind = WORLD_WHEEL,
 				    .name = name,
-				    .version = version,
+				    .version = arena_strdup(a, version),
 				    .arch = "",
 				    .sha256 = arena_strdup(a, found->sha256),
 				    .place = arena_strdup(a, found->name),

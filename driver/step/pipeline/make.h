@@ -30,9 +30,6 @@ struct torch_source {
 	const struct official_wheel *official; /* NULL: it is not pinned */
 };
 
-/* torch_official: whether a word of --torch is "official", or "official==2.11.0": then its version,
- * NULL without one. */
-bool torch_official(const char *word, const char **ret_version);
 struct torch_official {
 	const char *profiles;
 	const char *base; /* the version where the word has none */

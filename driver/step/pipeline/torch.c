@@ -45,23 +45,13 @@ int torch_from_root(const struct root *root, enum sandbox_kind kind, const char 
 	return err_hint(e, "install one there, or name a wheel of torch instead of the root");
 }
 
-bool torch_official(const char *word, const char **ret_version)
-{
-	static const char name[] = "official";
-	const size_t n = strlen(name);
-	if (strncmp(word, name, n) != 0 || (word[n] && strncmp(word + n, "==", 2) != 0))
-		return false;
-	*ret_version = word[n] ? word + n + 2 : NULL;
-	return true;
-}
-
 int torch_find_official(const char *word, const struct torch_official *q, struct arena *a, struct torch_source *ret,
 			struct err *e)
 {
 	struct official all;
 	const struct official_wheel *w;
 	const char *version;
-	if (!torch_official(word, &version))
+	if (strcmp(text_pin(word, a, &version), "official") != 0) /* or "official==2.11.0" */
 		return 0;
 	if (official_read(q->profiles, version ? version : q->base, a, &all, e) < 0 ||
 	    official_find(&all, "torch", q->python, q->platform, q->cuda, a, &w, e) < 0)
