@@ -1,11 +1,13 @@
 """Runs workloads.py once with the torch of this environment; `ptbuild bench` starts it, again and again.
 
-usage: run_workloads.py OPTIONS
+usage: run_workloads.py OPTIONS | names
+
+names prints those of all workloads, a line each, and needs no torch.
 
 OPTIONS is an object in JSON: only (names), skip (names), threads, processors (numbers), seconds, device, and probe:
-only what there is. What is said are lines {"bench": KIND, ...}; whatever else is printed counts as the words of torch:
+nothing is run. What is said are lines {"bench": KIND, ...}; whatever else is printed counts as the words of torch:
 
-    about    torch, cpu, cuda: versions and the code that torch chose for the processor; probe: names
+    about    torch, cpu, cuda: versions and the code that torch chose for the processor
     begin    name: from here on the time limit runs
     value    name, value, unit, mean (whether it counts in the mean), sums and tolerance, both null without a result
     failed   name, why
@@ -142,19 +144,27 @@ def about(torch):
     return {"torch": torch.__version__, "cpu": cpu, "cuda": bool(torch.cuda.is_available())}
 
 
-def main():
-    options = json.loads(sys.argv[1])
-    pin(options)
-    torch = import_torch(options)
+def workloads():
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     sys.dont_write_bytecode = True  # into the tables; torch's own modules may be kept
     from workloads import WORKLOADS
 
     sys.dont_write_bytecode = False
+    return WORKLOADS
+
+
+def main():
+    if sys.argv[1] == "names":
+        print(IMPORT, MEMORY, *(w.name for w in workloads()), sep="\n")
+        return
+    options = json.loads(sys.argv[1])
+    pin(options)
+    torch = import_torch(options)
+    every = workloads()
     torch.set_num_threads(options["threads"])
     if options["probe"]:
-        say("about", names=[IMPORT, MEMORY] + [w.name for w in WORKLOADS], **about(torch))
-    for workload in WORKLOADS:
+        say("about", **about(torch))
+    for workload in every:
         if not options["probe"] and wanted(workload.name, options):
             say("begin", name=workload.name)
             run(torch, workload, options)

@@ -27,8 +27,7 @@ struct bench_said {
 	struct arena *arena;
 	const char *torch, *cpu; /* of the line "about"; NULL without one */
 	bool cuda;
-	struct strlist names; /* of all workloads that there are, likewise */
-	const char *open;     /* began, and has no answer; NULL */
+	const char *open; /* began, and has no answer; NULL */
 	bool done;
 	struct bench_answer *answers;
 	size_t count, cap;
@@ -58,7 +57,7 @@ struct bench_request {
 	unsigned pairs;
 	double seconds;                 /* that a workload is measured for in a run */
 	double limit;                   /* that it may take; its process is then ended */
-	struct strlist only;            /* fnmatch patterns of names; none: all */
+	struct strlist only;            /* names; none: all */
 	const char *device;             /* "cpu" or "cuda" */
 	const char *names[BENCH_SIDES]; /* of the wheels' files, for who reads of it */
 };
@@ -79,7 +78,10 @@ bool bench_other_first(unsigned pair);
  * lowest are named. */
 json_t *bench_judge(const struct bench_said *const *runs, unsigned pairs, unsigned threads, const unsigned *processors,
 		    struct arena *a);
-/* bench_run: ERR_USAGE for a pattern that no workload has. ERR_POLICY with the last words of a
+/* bench_choose: `only` has fnmatch patterns, and then which of the names they mean. ERR_USAGE for
+ * one that means none. */
+int bench_choose(struct bench_request *q, const struct strlist *names, struct arena *a, struct err *e) MUST_CHECK;
+/* bench_run: ERR_POLICY with the last words of a
  * torch that does not import, or has no such device. What a workload does is in the result. */
 int bench_run(const struct bench_request *q, const struct run *run, struct arena *a, struct bench_result *ret,
 	      struct err *e) MUST_CHECK;

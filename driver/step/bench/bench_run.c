@@ -15,7 +15,6 @@ struct benching {
 	const struct bench_request *q;
 	const struct run *run;
 	struct arena *arena;
-	struct strlist names;    /* to run */
 	struct strlist given_up; /* failed in a run: not tried again */
 	double load;
 	bool disturbed;
@@ -74,7 +73,7 @@ static int start(const struct benching *b, const struct turn *t, struct bench_sa
 	for (unsigned i = 0; b->q->processors && i < t->threads; i++)
 		json_array_append_new(processors, json_integer(b->q->processors[i]));
 	AUTO_JSON json_t *o =
-		json_pack("{s:o, s:o, s:i, s:o, s:f, s:s, s:b}", "only", json_from_strlist(&b->names), "skip",
+		json_pack("{s:o, s:o, s:i, s:o, s:f, s:s, s:b}", "only", json_from_strlist(&b->q->only), "skip",
 			  json_from_strlist(&t->skip), "threads", (int)t->threads, "processors", processors, "seconds",
 			  b->q->seconds, "device", b->q->device, "probe", t->probe);
 	AUTO_FREE char *text = json_dumps(o, JSON_COMPACT);
@@ -104,8 +103,8 @@ static int wrong_line(const struct bench_said *said, enum bench_side side, struc
 		       said->wrong);
 }
 
-/* Whether both import, what they are, and which workloads there are. Nothing is measured. */
-static int probe(struct benching *b, enum bench_side side, struct strlist *names, struct bench_result *r, struct err *e)
+/* Whether both import, and what they are. Nothing is measured. */
+static int probe(struct benching *b, enum bench_side side, struct bench_result *r, struct err *e)
 {
 	struct bench_said said = {.arena = b->arena};
 	const struct turn t = {.side = side, .threads = b->q->threads[0], .probe = true};
@@ -124,29 +123,25 @@ static int probe(struct benching *b, enum bench_side side, struct strlist *names
 	}
 	r->torch[side] = said.torch;
 	r->cpu[side] = said.cpu;
-	if (side == BENCH_OURS)
-		*names = said.names;
 	return 0;
 }
 
-static int choose_names(struct benching *b, const struct strlist *names, struct err *e)
+int bench_choose(struct bench_request *q, const struct strlist *names, struct arena *a, struct err *e)
 {
-	const struct strlist *only = &b->q->only;
-	bool *used = arena_array(b->arena, only->count + 1, sizeof(*used));
-	for (size_t i = 0; i < names->count; i++) {
-		bool wanted = only->count == 0;
-		for (size_t k = 0; k < only->count; k++)
-			if (fnmatch(only->items[k], names->items[i], 0) == 0)
-				wanted = used[k] = true;
-		if (wanted)
-			strlist_ref(&b->names, b->arena, names->items[i]);
+	struct strlist chosen = {0};
+	for (size_t k = 0; k < q->only.count; k++) {
+		bool used = false;
+		for (size_t i = 0; i < names->count; i++)
+			if (fnmatch(q->only.items[k], names->items[i], 0) == 0) {
+				used = true;
+				strlist_once(&chosen, a, names->items[i]);
+			}
+		if (used)
+			continue;
+		err_set(e, ERR_USAGE, "--only: no workload is called '%s'", q->only.items[k]);
+		return err_hint(e, "they are in '%s/workloads.py'; a pattern: --only 'gemm*'", q->scripts_dir);
 	}
-	for (size_t k = 0; k < only->count; k++)
-		if (!used[k]) {
-			err_set(e, ERR_USAGE, "--only: no workload is called '%s'", only->items[k]);
-			return err_hint(e, "they are in '%s/workloads.py'; a pattern: --only 'gemm*'",
-					b->q->scripts_dir);
-		}
+	q->only = chosen;
 	return 0;
 }
 
@@ -222,12 +217,9 @@ int bench_run(const struct bench_request *q, const struct run *run, struct arena
 {
 	struct benching b = {.q = q, .run = run, .arena = a, .load = -1};
 	struct bench_result r = {.sets = json_array()};
-	struct strlist names = {0};
-	int rc = probe(&b, BENCH_OURS, &names, &r, e);
+	int rc = probe(&b, BENCH_OURS, &r, e);
 	if (rc == 0)
-		rc = probe(&b, BENCH_OTHER, &names, &r, e);
-	if (rc == 0)
-		rc = choose_names(&b, &names, e);
+		rc = probe(&b, BENCH_OTHER, &r, e);
 	for (size_t i = 0; rc == 0 && i < q->threads_count; i++)
 		rc = run_set(&b, q->threads[i], r.sets, e);
 	log_status_end(run->log);

@@ -5,7 +5,7 @@
 #include "base/sys/json.h"
 
 #define MARK "{\"bench\": "
-#define LINE_MAX_BYTES (256U << 10) /* the longest there is lists all names */
+#define LINE_MAX_BYTES (256U << 10) /* what is said of a workload has some hundred */
 /* Seconds or bytes: ratios of any two are numbers. */
 #define VALUE_MIN 1e-12
 #define VALUE_MAX 1e15
@@ -35,16 +35,8 @@ static bool is_number(const json_t *j, double most, double *ret)
 static const char *add_about(struct bench_said *s, const json_t *row)
 {
 	const char *torch = json_member(row, "torch"), *cpu = json_member(row, "cpu");
-	const json_t *names = json_object_get(row, "names");
-	if (s->torch || !is_name(torch) || !cpu || (*cpu && !is_name(cpu)) || !json_is_array(names) ||
-	    json_array_size(names) > BENCH_WORKLOADS_MAX)
+	if (s->torch || !is_name(torch) || !cpu || (*cpu && !is_name(cpu)))
 		return "not what is known of a torch";
-	for (size_t i = 0; i < json_array_size(names); i++) {
-		const char *name = json_string_value(json_array_get(names, i));
-		if (!is_name(name) || strlist_contains(&s->names, name))
-			return "not a name of a workload";
-		strlist_add(&s->names, s->arena, name);
-	}
 	s->torch = arena_strdup(s->arena, torch);
 	s->cpu = arena_strdup(s->arena, cpu);
 	s->cuda = json_is_true(json_object_get(row, "cuda"));

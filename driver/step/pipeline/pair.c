@@ -106,14 +106,10 @@ static json_t *have(const struct pair_request *b, struct arena *a)
 }
 
 /* The root's Python is asked, in which nothing of the wheels is. */
-static int ask_root(const struct pair_request *b, const struct strlist *requires, const struct strlist *extras,
-		    const struct run *run, struct arena *a, struct buf *out, struct err *e)
+static int ask_root(const struct pair_request *b, const char *script, const char *question, const struct run *run,
+		    struct arena *a, struct buf *out, struct err *e)
 {
-	static const char script[] = SCRIPTS "/requires.py";
-	AUTO_JSON json_t *question = json_pack("{s:o, s:o, s:o}", "requires", json_from_strlist(requires), "extras",
-					       json_from_strlist(extras), "have", have(b, a));
-	AUTO_FREE char *text = json_dumps(question, JSON_COMPACT);
-	const char *argv[] = {"python3", "-I", script, text, NULL};
+	const char *argv[] = {"python3", "-I", script, question, NULL};
 	struct sandbox s;
 	if (sandbox_init(&s, b->q->kind, b->q->root, a, e) < 0)
 		return -1;
@@ -141,7 +137,10 @@ static int add_pins(const struct pair_request *b, const char *wheel, const struc
 	wheel_headers_all(&h, "Requires-Dist", a, &requires);
 	if (requires.count > REQUIRES_MAX)
 		return err_set(e, ERR_INTEGRITY, "'%s' requires %zu distributions", path_base(wheel), requires.count);
-	if (ask_root(b, &requires, extras, run, a, &out, e) < 0)
+	AUTO_JSON json_t *question = json_pack("{s:o, s:o, s:o}", "requires", json_from_strlist(&requires), "extras",
+					       json_from_strlist(extras), "have", have(b, a));
+	AUTO_FREE char *asked = json_dumps(question, JSON_COMPACT);
+	if (ask_root(b, SCRIPTS "/requires.py", asked, run, a, &out, e) < 0)
 		return err_wrap(e, "cannot tell what '%s' requires", path_base(wheel));
 	strlist_split(&lines, a, buf_cstr(&out), "\n");
 	for (size_t i = 0; i < lines.count; i++) {
@@ -224,6 +223,17 @@ static int run_in(const struct pair_request *b, const char *const *wheels, const
 	return bench_run(&q, run, a, ret, e);
 }
 
+/* Before anything is downloaded or installed. */
+static int choose_workloads(struct pair_request *b, const struct run *run, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf out = {0};
+	struct strlist names = {0};
+	if (ask_root(b, SCRIPTS "/run_workloads.py", "names", run, a, &out, e) < 0)
+		return err_wrap(e, "cannot tell which workloads there are");
+	strlist_split(&names, a, buf_cstr(&out), "\n");
+	return bench_choose(&b->bench, &names, a, e);
+}
+
 int pair_bench(const struct pair_request *given, const struct run *run, struct arena *a, struct bench_result *ret,
 	       const char **ret_other, struct err *e)
 {
@@ -236,6 +246,8 @@ int pair_bench(const struct pair_request *given, const struct run *run, struct a
 	for (size_t i = 0; i < b.beside.count; i++)
 		if (verify_python(b.q->root, b.beside.items[i], a, e) < 0)
 			return -1;
+	if (choose_workloads(&b, run, a, e) < 0)
+		return -1;
 	if (!wheels[BENCH_OTHER]) {
 		struct wheel_name ours;
 		struct wheel_page page;
