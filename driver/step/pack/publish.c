@@ -31,14 +31,30 @@ static int copy_whole(const char *from, const char *to, const char *sha256, stru
 	return 0;
 }
 
+int publish_wheel(const char *from, const char *to, const char *sha256, const struct run *run, struct arena *a,
+		  struct err *e)
+{
+	char have[DIGEST_HEX_LEN + 1] = "";
+	if (fs_exists(TRUSTED, to) && digest_file(to, have, e) < 0)
+		return -1;
+	if (strcmp(have, sha256) == 0)
+		return 0;
+	if (copy_whole(from, to, sha256, a, e) < 0)
+		return -1;
+	if (*have)
+		log_warn(run->log, "'%s' had other bytes, sha256 %s, and is replaced: an --out of its own keeps both",
+			 to, have);
+	return 0;
+}
+
 int publish_export(const char *object, const char *wheel, const char *sha256, unsigned metadata_rev,
-		   const char *variant, const char *out_dir, struct arena *a, const char **ret_path, struct err *e)
+		   const char *variant, const char *out_dir, const struct run *run, struct arena *a,
+		   const char **ret_path, struct err *e)
 {
 	const char *path = path_join(a, out_dir, wheel), *details = path_join(a, out_dir, variant);
-	char have[DIGEST_HEX_LEN + 1] = "";
 	if (fs_mkdirs(TRUSTED, details, e) < 0 || fs_sweep(TRUSTED, out_dir, e) < 0 ||
-	    fs_sweep(TRUSTED, details, e) < 0 || (fs_exists(TRUSTED, path) && digest_file(path, have, e) < 0) ||
-	    (strcmp(have, sha256) != 0 && copy_whole(path_join(a, object, wheel), path, sha256, a, e) < 0))
+	    fs_sweep(TRUSTED, details, e) < 0 ||
+	    publish_wheel(path_join(a, object, wheel), path, sha256, run, a, e) < 0)
 		return -1;
 	const char *rev = arena_printf(a, "%u\n", metadata_rev);
 	if (fs_write(TRUSTED, arena_printf(a, "%s.metadata-rev", path), rev, strlen(rev), 0644, e) < 0 ||
@@ -76,7 +92,6 @@ int earlier_keep(const struct earlier_request *q, const struct run *run, struct 
 	if (!fs_exists(TRUSTED, path) || json_read(TRUSTED, path, &record, ERR_IGNORED) < 0)
 		return 0;
 	const char *release = json_member(record, "release");
-	const char *wheel = json_member(record, "wheel");
 	if (!release || strcmp(release, q->release) == 0 || !is_file_name(release))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
@@ -85,9 +100,6 @@ int earlier_keep(const struct earlier_request *q, const struct run *run, struct 
 			return -1;
 		(void)unlink(file_of(q, q->release, endings[i], a)); /* of an earlier turn of this release */
 	}
-	if (wheel && strcmp(wheel, q->wheel) == 0)
-		log_warn(run->log, "'%s' of %s takes the place of that of %s: give each release an --out of its own",
-			 wheel, q->release, release);
 	log_info(run->log, "%s: the record of %s is kept as '%s'", q->variant, release,
 		 path_base(file_of(q, release, "json", a)));
 	return 0;

@@ -126,9 +126,9 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 		return -1;
 	const char *wheel = json_member(it->record, "wheel");
 	const char *sha256 = json_member(it->record, "sha256");
-	const struct earlier_request earlier = {l->q->out_dir, it->plan->variant, it->plan->release, wheel};
+	const struct earlier_request earlier = {l->q->out_dir, it->plan->variant, it->plan->release};
 	if (earlier_keep(&earlier, l->run, l->arena, e) < 0 ||
-	    publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir,
+	    publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir, l->run,
 			   l->arena, &it->wheel, e) != 0)
 		return -1;
 	/* The same of the finished wheel, by its name and the plan that it was compared with. */

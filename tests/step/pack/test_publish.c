@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,7 +23,8 @@ static void make_object(const char *bytes, char digest[DIGEST_HEX_LEN + 1])
 
 static int export_rev(const char *digest, unsigned rev, struct arena *a, const char **path, struct err *e)
 {
-	return publish_export(test_path("object"), WHEEL, digest, rev, "variant", test_path("dist"), a, path, e);
+	return publish_export(test_path("object"), WHEEL, digest, rev, "variant", test_path("dist"), test_run(), a,
+			      path, e);
 }
 
 static void test_everything_is_put_out(void **state)
@@ -94,8 +96,21 @@ static void test_another_wheel_of_that_name_is_replaced_whole(void **state)
 	const char *path;
 	make_object("new bytes", digest);
 	test_write(test_path("dist/" WHEEL), "old");
-	assert_ok(export_rev(digest, 1, &a, &path, &e), &e);
+	const char *log_file = arena_strdup(&a, test_path("log")), *from = arena_strdup(&a, test_path("object/" WHEEL));
+	struct log log = {.level = LOG_NORMAL, .fd = open(log_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
+	const struct run run = {.log = &log, .cancel_fd = -1};
+	path = arena_strdup(&a, test_path("dist/" WHEEL));
+	for (int i = 0; i < 2; i++) /* once, and then it has these bytes */
+		assert_ok(publish_wheel(from, path, digest, &run, &a, &e), &e);
+	close(log.fd);
 	assert_file(path, "new bytes");
+	digest_data("old", 3, digest);
+	assert_file(
+		log_file,
+		arena_printf(
+			&a,
+			"warning: '%s' had other bytes, sha256 %s, and is replaced: an --out of its own keeps both\n",
+			path, digest));
 }
 
 static void test_a_missing_object_leaves_nothing(void **state)
