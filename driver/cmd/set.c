@@ -1,9 +1,11 @@
 #include "base/sys/json.h"
+#include "base/sys/machine.h"
 #include "cmd/build.h"
 #include "core/plan/torch_fits.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"
 #include "step/index/index.h"
+#include "step/pipeline/make.h"
 
 struct set_options {
 	struct cmd_build_base base;
@@ -36,14 +38,6 @@ static bool is_official(const struct set *s)
 	return s->file.torch == SET_OFFICIAL || s->file.torch == SET_SLIM;
 }
 
-/* "torchvision==0.26.0": the name; *ret: the version, NULL without one. */
-static const char *companion(const struct set_row *r, const char **ret, struct arena *a)
-{
-	const char *equals = strstr(r->text, "==");
-	*ret = equals ? equals + 2 : NULL;
-	return equals ? arena_strndup(a, r->text, (size_t)(equals - r->text)) : r->text;
-}
-
 /* ---- what the rows ask for ---- */
 
 /* The options of a build of the set without the rows that are `off`. */
@@ -65,7 +59,7 @@ static void ask(const struct set *s, const bool *off, struct cmd_select *o)
 		else if (r->kind == SET_EXTENSION)
 			strlist_ref(&o->extensions, a, r->value);
 		else if (r->kind == SET_COMPANION && !is_official(s))
-			strlist_ref(&o->packages, a, companion(r, &version, a));
+			strlist_ref(&o->packages, a, text_pin(r->text, a, &version));
 		else if (r->kind == SET_TORCH && f->torch == SET_RELEASE)
 			o->release = r->value;
 		else if (r->kind == SET_TORCH)
@@ -102,7 +96,7 @@ static int check_companions(const struct set *s, const bool *off, const struct r
 	struct strlist names = {0};
 	for (size_t i = 0; i < s->file.count; i++) {
 		const struct set_row *row = &s->file.rows[i];
-		const char *version, *name = companion(row, &version, s->c->arena);
+		const char *version, *name = text_pin(row->text, s->c->arena, &version);
 		if (row->kind != SET_COMPANION || off[i])
 			continue;
 		const struct package_row *p = tables_package(r, name);
@@ -175,9 +169,28 @@ static int add_official(struct set *s, const struct official *all, const char *p
 	return 0;
 }
 
-static int add_torch(struct set *s, const bool *off, struct err *e)
+/* Of the root's torch. Until the root is there, a distribution's label is the end of its release's name: 2.6.0-debian
+ * has 2.6.0+debian. */
+static int root_version(struct cmd_context *c, const struct release_row *r, const char **ret, struct err *e)
 {
-	struct cmd_context *c = s->c;
+	struct cmd_root_state state;
+	const struct root *root;
+	struct torch_source t;
+	const size_t n = strlen(r->base);
+	*ret = arena_printf(c->arena, "%s%s%s", r->base, r->name[n] ? "+" : "", r->name + n + (r->name[n] != '\0'));
+	if (cmd_root_look(c, &state, e) < 0)
+		return -1;
+	if (!state.made || (state.world && strcmp(state.world->platform, machine_platform(c->arena)) != 0))
+		return 0;
+	if (cmd_root(c, &root, e) < 0 || torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, &t, e) < 0)
+		return -1;
+	*ret = t.version;
+	return 0;
+}
+
+/* `c`: in the root of the plans. */
+static int add_torch(struct set *s, struct cmd_context *c, const bool *off, struct err *e)
+{
 	struct official all;
 	struct wheel_name n;
 	const char *profiles, *version, *path = NULL;
@@ -185,8 +198,11 @@ static int add_torch(struct set *s, const bool *off, struct err *e)
 		path = s->file.rows[i].kind == SET_TORCH && !off[i] ? s->file.rows[i].value : path;
 	if (!path)
 		return 0;
-	if (s->file.torch == SET_ROOT)
-		add_item(s, "torch", s->first.release->base, "taken", "the root");
+	if (s->file.torch == SET_ROOT) {
+		if (root_version(c, s->first.release, &version, e) < 0)
+			return -1;
+		add_item(s, "torch", version, "taken", "the root");
+	}
 	if (s->file.torch == SET_WHEEL) {
 		if (wheel_name_parse(path, c->arena, &n, e) < 0)
 			return -1;
@@ -202,7 +218,7 @@ static int add_torch(struct set *s, const bool *off, struct err *e)
 	for (size_t i = 0; i < s->file.count; i++) {
 		if (s->file.rows[i].kind != SET_COMPANION || off[i])
 			continue;
-		const char *name = companion(&s->file.rows[i], &version, c->arena);
+		const char *name = text_pin(s->file.rows[i].text, c->arena, &version);
 		const struct release_row *r = by_abi(s, s->first.release->base, name, version);
 		struct official of = all;
 		if ((r && official_read(profiles, r->base, c->arena, &of, e) < 0) || add_official(s, &of, name, e) < 0)
@@ -211,7 +227,7 @@ static int add_torch(struct set *s, const bool *off, struct err *e)
 	return 0;
 }
 
-/* The set, without the rows that are `off`, as plans and what they make; nothing is run, fetched or kept. */
+/* The set, without the rows that are `off`, as plans and what they make; nothing is built, fetched or kept. */
 static int resolve(struct set *s, const bool *off, struct err *e)
 {
 	const struct strlist none = {0};
@@ -243,7 +259,8 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 	s->first = chosen.items[0];
 	if (!s->first.variant.cuda)
 		s->first.variant.cuda = plans[0]->cuda;
-	if (add_torch(s, off, e) < 0)
+	cmd_root_enter(&own, groups[0]);
+	if (add_torch(s, &own, off, e) < 0)
 		return -1;
 	const bool looked = is_official(s) && !plans[0]->package_row->name;
 	for (size_t i = 0; i < chosen.count && !looked; i++) {
@@ -297,10 +314,9 @@ static void name_rows(const struct set *given, struct err *e)
 static int put(struct set *s, struct set_item *it, const char *from, const char *dir, struct err *e)
 {
 	const char *to = path_join(s->c->arena, dir, path_base(from));
-	if (strcmp(from, to) != 0 && fs_copy(TRUSTED, from, to, e) < 0)
-		return -1;
+	char sha256[DIGEST_HEX_LEN + 1];
 	it->wheel = to;
-	return 0;
+	return digest_file(from, sha256, e) < 0 ? -1 : publish_wheel(from, to, sha256, s->c->run, s->c->arena, e);
 }
 
 static int put_official(struct set *s, const char *dir, struct err *e)

@@ -243,6 +243,7 @@ def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
     doc = json.loads(r.stdout)
     out = world.path("set's out")
     wheels = {w["name"]: w for w in doc["wheels"]}
+    assert [w["version"] for w in json.loads(dry.stdout)["wheels"]] == [w["version"] for w in doc["wheels"]], (dry.stdout, doc)
     assert [w["made"] for w in doc["wheels"]] == ["copied", "built"] and doc["out"] == out, doc
     with open(f"{out}/constraints.txt") as f:
         lines = [line for line in f.read().splitlines() if not line.startswith("#")]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import zipfile
 
-from toy import main, record
+from toy import TOP, main, record
 from wheelsite import venv
 
 PYTHON = os.path.realpath("/usr/bin/python3")
@@ -163,6 +163,19 @@ def test_an_unknown_defect_is_an_error(world):
         text = f.read()
     with Changed(path, text.replace("check: dot", "check: other")):
         refused(world, 7, "check 'dot' failed")
+
+
+def test_a_set_says_the_version_before(world):
+    """Of a root that is there its torch is asked; of a world that is not yet made, the tables know it."""
+    write(world.path("set.yaml"), "profile: cpu-avx2\ntorch: root\ncompanions: [torchvision]\n")
+    words = ("set", world.path("set.yaml"), "--dry-run", "--json", "--profiles", os.path.join(TOP, "profiles"))
+    for root in (["--root", world.root], ["--root", "world:debian13"]):
+        dry = world.run(*words, *root)
+        assert dry.returncode == 0, dry.stderr
+        assert [w["version"] for w in json.loads(dry.stdout)["wheels"] if w["name"] == "torch"] == ["2.6.0+debian"], dry.stdout
+    with Changed(world.torch):
+        none = world.run(*words, "--root", world.root)
+    assert none.returncode == 7 and "(torch: root)" in none.stderr and "has no torch" in none.stderr, none.stderr
 
 
 def test_it_is_a_wheel(world):
@@ -323,6 +336,7 @@ if __name__ == "__main__":
         main(
             [
                 test_an_unknown_defect_is_an_error,
+                test_a_set_says_the_version_before,
                 test_it_is_a_wheel,
                 test_again_is_a_hit_and_warns,
                 test_pip_installs_it,
