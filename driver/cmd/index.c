@@ -98,6 +98,8 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 		strlist_ref(&names, c->arena, r.subs[i].name);
 		strlist_append(&missing, c->arena, &r.subs[i].missing);
 	}
+	if (!r.wheels)
+		log_warn(c->run->log, "no wheel is left in '%s': its index is empty now", q.dir);
 	json_t *doc = json_pack("{s:i, s:o, s:i, s:i, s:i, s:o, s:o, s:o}", "schema", 1, "dir", json_or_null(q.dir),
 				"wheels", (int)r.wheels, "projects", (int)r.projects, "yanked", (int)r.yanked,
 				"indexes", json_from_strlist(&names), "installs",

@@ -88,10 +88,9 @@ static bool is_name(const char *s)
 /* "torch==2.6.0+cpu.avx2": an installer takes it for nothing else, neither an option nor a file. */
 static bool is_pin(const char *word, struct arena *a)
 {
-	const char *version = strstr(word, "==");
-	return version && is_name(arena_strndup(a, word, (size_t)(version - word))) &&
-	       isalnum((unsigned char)version[2]) && !version[2 + strspn(version + 2, NAME_BYTES "+!")] &&
-	       wheel_version_key(version + 2, a);
+	const char *version, *name = text_pin(word, a, &version);
+	return version && is_name(name) && isalnum((unsigned char)*version) &&
+	       !version[strspn(version, NAME_BYTES "+!")] && wheel_version_key(version, a);
 }
 
 static bool is_strings(const json_t *list)
@@ -111,7 +110,10 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 		const char *url = arena_printf(x->c->arena, "%s%s", x->place, rel);
 		if (cmd_fetch_options(x->c, &fetch, e) < 0 || cmd_store(x->c, &store, e) < 0)
 			return -1;
-		if (fetch_latest(store, url, NULL, LISTING_MAX, &fetch, x->c->run, x->c->arena, &file, e) < 0)
+		int rc = fetch_latest(store, url, NULL, LISTING_MAX, &fetch, x->c->run, x->c->arena, &file, e);
+		if (rc < 0 && e->kind == ERR_NETWORK)
+			err_hint(e, "%s; for a directory of this machine: 'ptbuild install DIR'", e->hint);
+		if (rc < 0)
 			return -1;
 	} else if (!fs_exists(TRUSTED, file)) {
 		err_set(e, ERR_USAGE, "'%s' is not an index: there is no '%s'", x->place, file);
@@ -178,9 +180,9 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 	const struct tables *t;
 	struct promise p;
 	read_list(row, "missing", a, &missing);
-	*ret = (struct offer){
-		.row = row,
-		.why_not = arena_printf(a, "it lacks %s", missing.count ? strlist_join(&missing, a, "; ") : "wheels")};
+	*ret = (struct offer){.row = row,
+			      .why_not = missing.count ? arena_printf(a, "it lacks %s", strlist_join(&missing, a, "; "))
+						       : "all of its wheels are yanked"};
 	read_list(row, "wheels", a, &wheels);
 	if (cmd_tables(x->c, &t, e) < 0)
 		return -1;

@@ -340,6 +340,35 @@ def test_no_yanked_torch_is_taken(world):
     assert result.returncode == 7 and b"it lacks torch==2.6.0+cpu.avx2, which 'torchvision-0.21.0+cpu.avx2-py3-none-any.whl' requires: it is yanked" in result.stderr, result
 
 
+def test_the_last_wheel_is_gone_or_yanked(world):
+    """Pages name no wheel that is not there; a directory that never had one is refused."""
+    folder = world.path("emptied")
+    os.mkdir(folder)
+    wheel = make_wheel(folder, "torch", "2.6.0+cpu.avx2", marked=True)
+    index(world.ptbuild, folder, "--variants")
+    with open(wheel + ".yanked", "w") as f:
+        f.write("wrong results\n")
+    index(world.ptbuild, folder)
+    result = run_command(world, "install", folder, "--print")
+    assert result.returncode == 7 and b"cpu-avx2: all of its wheels are yanked" in result.stderr, result.stderr
+    os.unlink(wheel)
+    result = run(world, os.fsencode(folder), b"--variants", b"--json")
+    doc = json.loads(result.stdout)
+    assert result.returncode == 0 and (doc["wheels"], doc["projects"], doc["indexes"], doc["variants"]["made"]) == (0, 0, ["simple"], []), (doc, result.stderr)
+    assert f"no wheel is left in '{folder}'".encode() in result.stderr, result.stderr
+    left = [os.path.join(d, f) for d, _, files in os.walk(folder) for f in files if b"torch" in open(os.path.join(d, f), "rb").read() or "torch" in f.replace(".yanked", "")]
+    assert left == [] or left == [wheel + ".yanked"], left
+    assert not os.path.exists(os.path.join(folder, "cpu-avx2")) and json.load(open(os.path.join(folder, "simple", "index.json")))["projects"] == []
+    result = run_command(world, "install", folder, "--print")
+    assert result.returncode == 7, result.stderr
+
+
+def test_a_directory_of_this_machine_is_no_address(world):
+    for address in ("http://127.0.0.1:1/", f"file://{world.dir}/"):
+        result = run_command(world, "install", address, "--print", "--cache", world.path("asked"))
+        assert result.returncode == 4 and b"; for a directory of this machine: 'ptbuild install DIR'" in result.stderr, result.stderr
+
+
 def test_a_listing_is_not_trusted(world):
     """What a server sends goes into the installer's command line: pins and names alone, whatever else it would like."""
     folder = world.path("hostile")
@@ -415,6 +444,8 @@ if __name__ == "__main__":
             test_install_refuses,
             test_what_is_missing_is_told,
             test_no_yanked_torch_is_taken,
+            test_the_last_wheel_is_gone_or_yanked,
+            test_a_directory_of_this_machine_is_no_address,
             test_a_listing_is_not_trusted,
             test_a_directory_that_is_not_utf8,
             test_a_url_that_is_not_utf8,

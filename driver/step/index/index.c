@@ -191,6 +191,11 @@ struct indexing {
 	struct index_result result;
 };
 
+static bool is_own(struct indexing *x, const char *name)
+{
+	return fs_exists(TRUSTED, path_join(x->a, path_join(x->a, x->q->dir, name), OWN));
+}
+
 static int read_wheels(struct indexing *x, struct err *e)
 {
 	struct strlist names = {0};
@@ -209,7 +214,8 @@ static int read_wheels(struct indexing *x, struct err *e)
 	}
 	log_status_end(x->run->log);
 	x->result.wheels = x->count;
-	if (x->count)
+	/* What is gone goes from the pages, be it the last. */
+	if (x->count || is_own(x, INDEX_ALL))
 		return 0;
 	err_set(e, ERR_USAGE, "no wheel in '%s'", x->q->dir);
 	return err_hint(e, "give the directory that --out named for the build");
@@ -275,11 +281,6 @@ static int write_sub(struct indexing *x, const struct index_sub *sub, struct err
 	x->result.projects = projects.count;
 	AUTO_JSON json_t *listing = listing_json(x->result.subs + 1, x->result.count - 1);
 	return json_write(listing, TRUSTED, path_join(x->a, dir, INDEX_LISTING), e);
-}
-
-static bool is_own(struct indexing *x, const char *name)
-{
-	return fs_exists(TRUSTED, path_join(x->a, path_join(x->a, x->q->dir, name), OWN));
 }
 
 /* Leaves the old one in the stage, which is removed. */

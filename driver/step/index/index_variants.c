@@ -25,6 +25,7 @@ struct varying {
 	struct index_variants *ret;
 	struct candidate *all;
 	size_t count;
+	bool is_new;      /* the directory */
 	json_t *versions; /* by the stem of the file that lists them: label and properties */
 };
 
@@ -193,7 +194,7 @@ static int make_all(struct varying *v, struct err *e)
 	if (add_all(v, e) < 0)
 		return -1;
 	log_status_end(v->run->log);
-	if (!v->ret->made.count) {
+	if (!v->ret->made.count && v->is_new) {
 		err_set(e, ERR_USAGE, "no wheel in '%s' can be a variant%s%s", v->q->dir,
 			v->ret->left.count ? ": " : "", strlist_join(&v->ret->left, v->a, "; "));
 		return err_hint(e, "variants are made of the wheels that ptbuild labels, as torch-2.6.0+cpu.avx2-...");
@@ -218,7 +219,7 @@ int index_variants(const struct index_request *q, const struct tables *t, index_
 {
 	AUTO_JSON json_t *versions = json_object();
 	struct index_variants r = {0};
-	struct varying v = {q, t, make, path_join(a, q->dir, VARIANTS_DIR), run, a, &r, NULL, 0, versions};
+	struct varying v = {q, t, make, path_join(a, q->dir, VARIANTS_DIR), run, a, &r, NULL, 0, false, versions};
 	const char *base = q->base_url ? arena_printf(a, "%s%s" VARIANTS_DIR "/", q->base_url,
 						      path_has_suffix(q->base_url, "/") ? "" : "/")
 				       : NULL;
@@ -233,13 +234,13 @@ int index_variants(const struct index_request *q, const struct tables *t, index_
 	}
 	if (lock_acquire(&lock, path_join(a, q->dir, ".ptbuild-variants.lock"), false, run, e) < 0)
 		return -1;
-	const bool is_new = !fs_exists(TRUSTED, v.to);
+	v.is_new = !fs_exists(TRUSTED, v.to);
 	int rc = fs_mkdirs(TRUSTED, v.to, e) < 0 || fs_write(TRUSTED, mark, "", 0, 0644, e) < 0 ? -1 : make_all(&v, e);
 	for (size_t i = 0; i < v.count; i++)
 		json_decref(v.all[i].props);
 	if (rc == 0)
 		rc = index_write(&pages, run, a, &r.index, e);
-	if (rc < 0 && is_new && fs_remove(TRUSTED, v.to, ERR_IGNORED) < 0)
+	if (rc < 0 && v.is_new && fs_remove(TRUSTED, v.to, ERR_IGNORED) < 0)
 		log_verbose(run->log, "'%s' stays", v.to);
 	if (rc < 0)
 		return -1;

@@ -223,6 +223,20 @@ static void test_what_is_gone_goes(void **state)
 	assert_string_equal(first, tree_digest());
 }
 
+static void test_the_last_one_goes(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	struct index_request q = site();
+	index_ok(&q);
+	unlink(test_path("out/" AVX2));
+	index_ok(&q);
+	assert_false(fs_exists(TRUSTED, test_path("out/cpu-avx2")));
+	assert_false(fs_exists(TRUSTED, test_path("out/simple/tiny-pack")));
+	assert_false(fs_exists(TRUSTED, test_path("out/" AVX2 ".metadata")));
+	assert_true(fs_exists(TRUSTED, test_path("out/simple/index.html")));
+}
+
 /* Readers see the old index or the new one: never none, and no page of one beside a page of the other. */
 static void test_exchanged_whole(void **state)
 {
@@ -319,6 +333,7 @@ int main(void)
 		TEST(test_yanked),
 		TEST(test_same_wheels_same_bytes),
 		TEST(test_what_is_gone_goes),
+		TEST(test_the_last_one_goes),
 		TEST(test_exchanged_whole),
 		TEST(test_a_version_that_pip_passes_over),
 		TEST(test_a_broken_wheel_changes_nothing),
