@@ -1,4 +1,5 @@
 /* The program: signals become a descriptor, the error is printed once, its kind is the exit code. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,15 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+
+/* The number of a closed one would be that of the next file to be opened, which then had the program's words in it.
+ * What takes its place can be read or written only the other way. */
+static void fill_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
 
 static int open_cancel(void)
 {
@@ -40,6 +50,7 @@ int main(int argc, char **argv)
 {
 	struct log log;
 	struct err e = {0};
+	fill_standard();
 	log_init(&log, STDERR_FILENO, LOG_NORMAL);
 	mend_umask();
 	struct run run = {.log = &log, .cancel_fd = open_cancel()};

@@ -201,8 +201,6 @@ static int run_command(struct cmd_context *c, const struct strlist *args, struct
 	int rc = c->command->run(c, args, e);
 	store_close(c->store);
 	log_status_end(c->run->log);
-	if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-		return err_errno(e, ERR_SYSTEM, "cannot write to standard output");
 	return rc;
 }
 
@@ -293,7 +291,9 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 	if (cmd_walls(options, &walled, e) < 0)
 		return -1;
 	struct plan_digests digests = {.arena = &a};
+	bool store_told = false;
 	struct cmd_context c = {.digests = &digests,
+				.store_told = &store_told,
 				.run = &walled,
 				.arena = &a,
 				.command = cmd,

@@ -86,6 +86,7 @@ struct cmd_context {
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits;
 	struct store *store;
+	bool *store_told; /* that it cannot be looked into, by whichever copy of the context */
 	/* that the root is of; NULL: none (cmd/select.h) */
 	const struct world *world;
 	bool look;            /* the pipeline looks at all of it, before anything of it is run */

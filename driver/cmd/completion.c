@@ -179,6 +179,19 @@ static const struct arg_def *option_of(const struct command *cmd, const char *wo
 	return d && d->type != ARG_FLAG ? d : NULL;
 }
 
+/* Of the argument behind these words: what it may be. */
+static const char *argument_values(const struct command *cmd, const char *const *typed, size_t count)
+{
+	const struct cmd_positional *p = cmd->arguments;
+	for (size_t i = 0; i < count; i++) {
+		if (*typed[i] == '-')
+			i += !strchr(typed[i], '=') && option_of(cmd, typed[i]);
+		else if (p->name && !path_has_suffix(p->name, "..."))
+			p++;
+	}
+	return p->name && p->values ? p->values : "";
+}
+
 /* `line`: the program and the words behind it; the last one is begun, and may be "". */
 static void make_offers(struct offers *o, const struct strlist *line)
 {
@@ -195,8 +208,8 @@ static void make_offers(struct offers *o, const struct strlist *line)
 		offer_values(o, d && d->values ? d->values : "");
 		return;
 	}
-	if (*o->begun != '-' && cmd && cmd->arguments[0].values)
-		offer_values(o, cmd->arguments[0].values);
+	if (*o->begun != '-' && cmd)
+		offer_values(o, argument_values(cmd, &line->items[at + 1], (size_t)(before - at - 1)));
 	if (*o->begun != '-' && !cmd)
 		offer_values(o, "<command>");
 	if (!cmd && strstr(o->begun, "torch"))
@@ -266,6 +279,8 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 	AUTO_BUF struct buf text = {0};
 	struct strlist names = {0};
 	struct offers offers = {c, args->count ? args->items[args->count - 1] : "", &text};
+	if (o->global.json)
+		return err_set(e, ERR_USAGE, "completion prints what shells read, and no document for --json");
 	if (!o->offers && (o->words ? args->count != 0 : args->count != 1)) {
 		err_set(e, ERR_USAGE, "completion takes one shell, or --words KIND");
 		return err_hint(e, "for example 'ptbuild completion bash'");

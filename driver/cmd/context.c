@@ -136,13 +136,12 @@ int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e)
  * opens it. */
 static bool is_no_store(const struct cmd_context *c, const char *dir)
 {
-	static bool told;
 	struct stat st;
 	if (stat(path_join(c->arena, dir, "format"), &st) == 0 || errno == ENOTDIR)
 		return false;
-	if (errno != ENOENT && !told)
+	if (errno != ENOENT && !*c->store_told)
 		log_warn(c->run->log, "what the store '%s' has does not count: %s", dir, strerror(errno));
-	told = told || errno != ENOENT;
+	*c->store_told = *c->store_told || errno != ENOENT;
 	return true;
 }
 

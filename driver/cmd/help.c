@@ -188,7 +188,10 @@ static const struct show man_rows[] = {
 int help_show(struct cmd_context *c, const struct command *cmd, struct err *e)
 {
 	c->wraps = true;
-	return cmd ? cmd_show(c, command_json(cmd), command_rows, e) : cmd_show(c, all_json(), overview_rows, e);
+	json_t *doc = cmd ? json_pack("{s:i}", "schema", 1) : all_json();
+	if (cmd)
+		json_object_update_new(doc, command_json(cmd));
+	return cmd_show(c, doc, cmd ? command_rows : overview_rows, e);
 }
 
 struct help_options {
@@ -206,6 +209,8 @@ static int run_help(struct cmd_context *c, const struct strlist *args, struct er
 		err_set(e, ERR_USAGE, "--man prints the page of all commands, not of '%s'", args->items[0]);
 		return err_hint(e, "leave one of the two out");
 	}
+	if (o->man && o->global.json)
+		return err_set(e, ERR_USAGE, "--man prints roff, and 'ptbuild help --json' the same as a document");
 	if (o->man) {
 		AUTO_JSON json_t *doc = all_json();
 		show_markup(doc, man_rows, roff, &page);

@@ -158,6 +158,18 @@ static void full_output_is_a_system_error(void **state)
 	assert_int_equal(shell("\"$PTBUILD\" cache info --json > /dev/full"), 8);
 }
 
+/* The first file that is opened would get its number, and then what is printed. */
+static void closed_output_is_said(void **state)
+{
+	static const char *const words[] = {"list", "list --json", "help --man", "completion bash", "cache info"};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		assert_int_equal(shell(arena_printf(&ran.arena, "\"$PTBUILD\" %s >&-", words[i])), 8);
+		assert_contains(err_text(), "standard output is closed");
+	}
+	assert_int_equal(shell("\"$PTBUILD\" list <&- 2>&-"), 0);
+}
+
 /* ---- verify, fetch, doctor ---- */
 
 static void verify_needs_a_wheel(void **state)
@@ -401,6 +413,7 @@ int main(void)
 		T(cache_gc_spares_what_was_just_used),
 		T(cache_gc_removes_the_old),
 		T(full_output_is_a_system_error),
+		T(closed_output_is_said),
 		T(verify_needs_a_wheel),
 		T(verify_says_its_rules),
 		T(verify_against_what_does_not_exist),

@@ -79,6 +79,7 @@ static void help_is_a_document(void **state)
 	assert_int_equal(ptbuild("help plan --json"), 0);
 	AUTO_JSON json_t *one = json_out();
 	assert_string_equal(json_string_value(json_object_get(one, "name")), "plan");
+	assert_int_equal(json_integer_value(json_object_get(one, "schema")), 1);
 	assert_true(json_array_size(json_object_get(one, "options")) > 10);
 }
 
@@ -499,6 +500,8 @@ static void slips_get_the_words_that_work(void **state)
 		{"diff pytorch-python313-cpu-avx2 --profile cpu-avx2", 2, "unknown option '--profile'", NULL},
 		{"cache info --keep-days 3", 2, "cache info does not take --keep-days", NULL},
 		{"cache verify --max-size 3G", 2, "cache verify does not take --max-size", NULL},
+		{"help --man --json", 2, "--man prints roff, and 'ptbuild help --json' the same", NULL},
+		{"completion bash --json", 2, "no document for --json", NULL},
 		{"help --man plan", 2, "the page of all commands, not of 'plan'", NULL},
 		{"--frob", 2, "unknown option '--frob'", "see 'ptbuild build --help'"},
 		{"version", 2, "not a command: 'version'", "ptbuild --version"},

@@ -150,6 +150,16 @@ class Completion:
                 self.has("ptbuild " + line, "pytorch-python313-cpu-avx2", "pytorch-python313-cpu-armv9")
         self.has("ptbuild plan torchvision-python313-cuda12_8-sm90", "torchvision-python313-cuda12_8-sm90-avx512")
 
+    def test_the_second_word(self):
+        worlds = self.words("world")
+        self.assertIn("debian13", worlds)
+        for line in ("world make ", "world show --platform x86_64-linux ", "world lock --write --base=debian13 ", "world lock --base "):
+            with self.subTest(line=line):
+                self.assertEqual(sorted(self.ask("ptbuild " + line)), sorted(worlds))
+        self.assertEqual(self.ask("ptbuild world --platform aarch64-linux ver"), ["verify"])
+        self.assertNotIn("verify", self.ask("ptbuild cache info "))
+        self.has("ptbuild plan pytorch-python313-cpu-avx2 --release 2.6.0 torchaudio-python313-cpu-", "torchaudio-python313-cpu-avx2")
+
     def test_packages(self):
         self.has("ptbuild build --package torch", "torchvision", "torchaudio")
 

@@ -79,6 +79,8 @@ int fs_write_all(int fd, const void *data, size_t len, const char *name, struct 
 		ssize_t n = write(fd, p, len);
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EBADF) /* as the caller of the program left it */
+			return err_set(e, ERR_SYSTEM, "%s is closed", name);
 		if (n < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot write '%s'", name);
 		p += n;

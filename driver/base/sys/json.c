@@ -64,12 +64,7 @@ static int dump(const json_t *j, struct buf *b, struct err *e)
 int json_print(const json_t *j, struct err *e)
 {
 	AUTO_BUF struct buf b = {0};
-	if (dump(j, &b, e) < 0)
-		return -1;
-	/* What was printed through stdio before comes first. */
-	if (fflush(stdout) != 0)
-		return err_errno(e, ERR_SYSTEM, "cannot write 'standard output'");
-	return fs_write_all(STDOUT_FILENO, b.data, b.len, "standard output", e);
+	return dump(j, &b, e) < 0 ? -1 : fs_write_all(STDOUT_FILENO, b.data, b.len, "standard output", e);
 }
 
 int json_write(const json_t *j, const char *top, const char *rel, struct err *e)
