@@ -253,6 +253,9 @@ class Limits(unittest.TestCase):
             ("runners:\n  - {labels: ['a;b']}\n", 3, "2: 'a;b' is not a runner label"),
             ("runner:\n  - {labels: [a]}\n", 3, "unknown key 'runner'"),
             ("runners: []\n", 3, "at least 1"),
+            ("runners:\n  - {platfrom: x86_64-linux, labels: [a]}\n", 3, "2: unknown key 'platfrom'\nhint: did you mean 'platform'?"),
+            ("runners:\n  - {platform: x86_64-linx, labels: [a]}\n", 3, "2: 'platform' cannot be 'x86_64-linx'\nhint: did you mean 'x86_64-linux'? it is one of: "),
+            ("runners:\n  - {labels: [a]}\n  - {format: githb, labels: [a]}\n", 3, "3: 'format' cannot be 'githb'\nhint: did you mean 'github'? it is one of: "),
             ("runners:\n  - {labels: [partition=long, constraint=avx512]}\n", 3, "'partition=long' of the runner map is an option of Slurm's sbatch, and the jobs are for github"),
         ):
             path = self.write("bad.yaml", text)

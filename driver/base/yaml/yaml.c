@@ -51,7 +51,9 @@ static int take_string(const struct loading *l, const struct yaml_tree *t, const
 			else
 				err_set(e, ERR_CONFIG, "%s:%u: '%s' cannot be '%s'", l->path, t->line, k->name,
 					t->text);
-			return known.count ? err_hint(e, "it is one of: %s", strlist_join(&known, &a, ", ")) : -1;
+			const char *rest = arena_printf(&a, "it is one of: %s", strlist_join(&known, &a, ", "));
+			const char *near = suggest_nearest(t->text, known.items, known.count);
+			return known.count ? suggest_hint(e, near, rest) : -1;
 		}
 	}
 	return *t->text && k->check ? k->check(&(struct yaml_place){l->path, t->line}, k->name, t->text, e) : 0;

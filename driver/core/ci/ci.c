@@ -287,7 +287,8 @@ PLAIN(format, F, NEED(F, name), NEED(F, jobs, .good = is_count, .is = "a number 
 PLAIN(action, A, NEED(A, name), NEED(A, uses), NEED(A, commit, .good = is_commit, .is = "a commit"), NEED(A, version));
 
 #define R struct ci_runner_row
-PLAIN(runner, R, MAY(R, match), MAY(R, platform), MAY(R, format),
+PLAIN(runner, R, MAY(R, match), MAY(R, platform, .words = "x86_64-linux aarch64-linux aarch64-darwin"),
+      MAY(R, format, .words = "table json github gitlab slurm"),
       MAY(R, minutes, .good = is_count, .is = "a number of minutes"),
       NEED_LIST(R, labels, .good = is_label, .is = "a runner label"));
 

@@ -330,8 +330,8 @@ static int parse_redis(const char *rest, struct ccache_server *s, struct err *e)
 		s->host = arena_strndup(&s->arena, rest, (size_t)(host_end - rest));
 	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
 	s->port = colon ? atoi(colon + 1) : REDIS_PORT;
-	if (!*s->host || (colon && (digits < 1 || digits > 5 || colon + 1 + digits != end)))
-		return refuse("a redis address needs a host, and its port is a number", e);
+	if (!*s->host || digits > 5 || s->port < 1 || s->port > UINT16_MAX || (colon && colon + 1 + digits != end))
+		return refuse("a redis address needs a host, and its port is a number up to 65535", e);
 	if (slash && slash[1]) {
 		if (strspn(slash + 1, "0123456789") != strlen(slash + 1))
 			return refuse("a redis address ends with the number of its database", e);

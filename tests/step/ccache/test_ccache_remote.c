@@ -483,7 +483,7 @@ static void many_at_once(void **state)
 
 static void addresses(void **state)
 {
-	static const char *const good[] = {"redis://host",           "redis://user:pw@host:1234/5",
+	static const char *const good[] = {"redis://host",           "redis://user:pw@host:65535/5",
 					   "redis://pw@[::1]:6379",  "redis+unix:/run/redis.sock",
 					   "redis://host|read-only", "http://host/|read-only",
 					   "http://host/cache/",     "https://user:pw@host:8443"};
@@ -494,6 +494,10 @@ static void addresses(void **state)
 					  "redis://:pw@",
 					  "redis://host:",
 					  "redis://host:x",
+					  "redis://host:0",
+					  "redis://host:65536",
+					  "redis://host:99999999999",
+					  "http://host:65536/",
 					  "redis://host/x",
 					  "redis+unix:x",
 					  "rediss://host",
