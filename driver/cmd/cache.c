@@ -22,39 +22,16 @@ int cmd_keep_days(const char *text, int64_t *ret, struct err *e)
 	return 0;
 }
 
-static json_t *object_json(const struct store_object *o)
-{
-	return json_pack("{s:s, s:s, s:I, s:I}", "kind", o->kind, "key", o->key, "bytes", (json_int_t)o->bytes, "used",
-			 (json_int_t)o->used);
-}
+#define FIELD(member) JSON_FIELD(struct store_object, member)
+JSON_FIELDS(object_fields, FIELD(kind), FIELD(key), FIELD(bytes), FIELD(used));
 
 static json_t *objects_json(const struct store_object *o, size_t count)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, object_json(&o[i]));
-	return list;
+	return json_rows(o, count, sizeof(*o), object_fields);
 }
 
-static json_t *usage_json(const struct store_usage *rows, size_t count)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "kind", rows[i].kind, "count",
-						      (json_int_t)rows[i].count, "bytes", (json_int_t)rows[i].bytes,
-						      "oldest_use", (json_int_t)rows[i].oldest));
-	return list;
-}
-
-static json_t *lowers_json(const struct store *s)
-{
-	const char *const *dirs;
-	json_t *list = json_array();
-	size_t count = store_fallbacks(s, &dirs);
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_or_null(dirs[i]));
-	return list;
-}
+JSON_FIELDS(usage_fields, JSON_FIELD(struct store_usage, kind), JSON_FIELD(struct store_usage, count),
+	    JSON_FIELD(struct store_usage, bytes), JSON_AS(struct store_usage, oldest, "oldest_use"));
 
 static const struct show info_rows[] = {
 	{.text = "{dir}"},
@@ -66,69 +43,54 @@ static const struct show info_rows[] = {
 	{.text = "{!kinds}{?free_bytes}empty"},
 	{0}};
 
-static int is_there(struct cmd_context *c, const char **ret, bool *ret_there, struct err *e)
+/* Looking at a store does not make one: *ret is NULL where there is none. `named`: one that --cache names is there. */
+static int find_store(struct cmd_context *c, bool named,
+		      int (*open)(struct cmd_context *c, struct store **ret, struct err *e), const char **ret_dir,
+		      struct store **ret, struct err *e)
 {
 	struct stat st;
-	if (cmd_cache_dir(c, ret, e) < 0)
+	*ret = NULL;
+	if (cmd_cache_dir(c, ret_dir, e) < 0)
 		return -1;
-	*ret_there = stat(*ret, &st) == 0;
-	return *ret_there || errno == ENOENT ? 0 : err_errno(e, ERR_SYSTEM, "cannot look at the store '%s'", *ret);
-}
-
-/* Looking at a store does not make one, and one that is named is there; the default one may be of nothing yet. */
-static int find_store(struct cmd_context *c, const char **ret, bool *ret_there, struct err *e)
-{
-	if (is_there(c, ret, ret_there, e) < 0)
-		return -1;
-	if (*ret_there || !c->global->cache)
+	const bool there = stat(*ret_dir, &st) == 0;
+	if (!there && errno != ENOENT)
+		return err_errno(e, ERR_SYSTEM, "cannot look at the store '%s'", *ret_dir);
+	if (!there && named && c->global->cache) {
+		err_set(e, ERR_USAGE, "no store in '%s'", *ret_dir);
+		return err_hint(e, "a build or fetch makes one");
+	}
+	if (!there)
 		return 0;
-	err_set(e, ERR_USAGE, "no store in '%s'", *ret);
-	return err_hint(e, "a build or fetch makes one");
-}
-
-static int no_store(struct cmd_context *c, const char *dir, struct err *e)
-{
-	json_t *doc = json_pack("{s:i, s:o, s:n, s:[], s:[], s:[], s:[]}", "schema", 1, "dir", json_or_null(dir),
-				"free_bytes", "kinds", "lower", "objects", "builds");
-	return cmd_show(c, doc, info_rows, e);
+	if (open(c, ret, e) < 0)
+		return -1;
+	*ret_dir = store_dir(*ret);
+	return 0;
 }
 
 static int cache_info(struct cmd_context *c, const char *name, struct err *e)
 {
-	struct store *s = NULL;
-	const char *dir;
+	struct store *s;
+	const char *dir, *const *lowers = NULL;
+	struct store_usage *rows = NULL;
+	struct store_object *objects = NULL, *builds = NULL;
+	size_t count = 0, objects_count = 0, builds_count = 0;
+	uint64_t free_bytes = 0, total = 0;
 	(void)name;
-	struct store_usage *rows;
-	struct store_object *objects, *builds;
-	size_t count, objects_count, builds_count;
-	uint64_t free_bytes, total = 0;
-	bool there;
-	if (is_there(c, &dir, &there, e) < 0)
-		return -1;
-	if (!there)
-		return no_store(c, dir, e);
-	if (cmd_store_read(c, &s, e) < 0 || store_usage(s, c->run, c->arena, &rows, &count, e) < 0 ||
-	    fs_free_bytes(store_dir(s), &free_bytes, e) < 0 ||
-	    store_list(s, c->arena, &objects, &objects_count, e) < 0 ||
-	    store_list_builds(s, c->arena, &builds, &builds_count, e) < 0)
+	if (find_store(c, false, cmd_store_read, &dir, &s, e) < 0 ||
+	    (s && (store_usage(s, c->run, c->arena, &rows, &count, e) < 0 || fs_free_bytes(dir, &free_bytes, e) < 0 ||
+		   store_list(s, c->arena, &objects, &objects_count, e) < 0 ||
+		   store_list_builds(s, c->arena, &builds, &builds_count, e) < 0)))
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		total += rows[i].bytes;
-	json_t *doc =
-		json_pack("{s:i, s:o, s:I, s:o, s:o, s:o, s:o, s:I}", "schema", 1, "dir", json_or_null(store_dir(s)),
-			  "free_bytes", (json_int_t)free_bytes, "kinds", usage_json(rows, count), "lower",
-			  lowers_json(s), "objects", objects_json(objects, objects_count), "builds",
-			  objects_json(builds, builds_count), "-total", (json_int_t)total);
+	const size_t lowers_count = s ? store_fallbacks(s, &lowers) : 0;
+	json_t *doc = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o*}", "schema", 1, "dir", json_or_null(dir),
+				"free_bytes", s ? json_integer((json_int_t)free_bytes) : json_null(), "kinds",
+				json_rows(rows, count, sizeof(*rows), usage_fields), "lower",
+				json_from_strings(lowers, lowers_count), "objects",
+				objects_json(objects, objects_count), "builds", objects_json(builds, builds_count),
+				"-total", s ? json_integer((json_int_t)total) : NULL);
 	return cmd_show(c, doc, info_rows, e);
-}
-
-static json_t *wrong_json(const struct store_check *k)
-{
-	json_t *row = object_json(&k->object);
-	json_object_set_new(row, "error", json_string(k->why.msg));
-	json_object_set_new(row, "quarantined", json_boolean(k->fate == STORE_WRONG_MOVED));
-	json_object_set_new(row, "-busy", json_boolean(k->fate == STORE_WRONG_BUSY));
-	return row;
 }
 
 static const struct show verify_rows[] = {
@@ -140,25 +102,31 @@ static const struct show verify_rows[] = {
 static json_t *checks_json(const char *dir, const struct store_checks *r)
 {
 	json_t *list = json_array();
-	for (size_t i = 0; i < r->wrong; i++)
-		json_array_append_new(list, wrong_json(&r->items[i]));
+	for (size_t i = 0; i < r->wrong; i++) {
+		const struct store_check *k = &r->items[i];
+		json_t *row = json_object();
+		json_add(row, &k->object, object_fields);
+		json_object_update_new(row,
+				       json_pack("{s:s, s:b, s:b}", "error", k->why.msg, "quarantined",
+						 k->fate == STORE_WRONG_MOVED, "-busy", k->fate == STORE_WRONG_BUSY));
+		json_array_append_new(list, row);
+	}
 	return json_pack("{s:i, s:o, s:I, s:I, s:o}", "schema", 1, "dir", json_or_null(dir), "checked",
 			 (json_int_t)r->checked, "bytes", (json_int_t)r->bytes, "wrong", list);
 }
 
 static int cache_verify(struct cmd_context *c, const char *name, struct err *e)
 {
-	struct store *s = NULL;
-	(void)name;
+	struct store *s;
 	const struct cache_options *o = c->options;
 	struct store_checks r = {0};
 	const char *dir;
-	bool there;
-	if (find_store(c, &dir, &there, e) < 0 || (there && cmd_store_read(c, &s, e) < 0))
+	(void)name;
+	if (find_store(c, true, cmd_store_read, &dir, &s, e) < 0)
 		return -1;
-	bool move = there && !o->dry_run && !store_is_read_only(s);
-	if ((there && store_verify_all(s, move, machine_processors(), c->run, c->arena, &r, e) < 0) ||
-	    cmd_show(c, checks_json(s ? store_dir(s) : dir, &r), verify_rows, e) < 0)
+	bool move = s && !o->dry_run && !store_is_read_only(s);
+	if ((s && store_verify_all(s, move, machine_processors(), c->run, c->arena, &r, e) < 0) ||
+	    cmd_show(c, checks_json(dir, &r), verify_rows, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.wrong; i++)
 		if (r.items[i].why.kind != ERR_INTEGRITY) /* could not be read, which says nothing of its bytes */
@@ -166,7 +134,7 @@ static int cache_verify(struct cmd_context *c, const char *name, struct err *e)
 	if (r.wrong == 0)
 		return 0;
 	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' changed after they were published", r.wrong, r.checked,
-		store_dir(s));
+		dir);
 	if (store_is_read_only(s))
 		return err_hint(e, "they stay: the store cannot be written");
 	return err_hint(e, o->dry_run ? "'ptbuild cache verify' without --dry-run moves them out of the way, so that "
@@ -183,8 +151,8 @@ static const struct show gc_rows[] = {
 
 static int cache_gc(struct cmd_context *c, const char *name, struct err *e)
 {
-	struct store *s = NULL;
-	(void)name;
+	struct store *s;
+	const char *dir;
 	const struct cache_options *o = c->options;
 	struct gc_options q = {.keep_seconds = -1, .grace_seconds = GC_GRACE_SECONDS, .dry_run = o->dry_run};
 	struct gc_result r = {0};
@@ -200,15 +168,13 @@ static int cache_gc(struct cmd_context *c, const char *name, struct err *e)
 	q.max_bytes = o->max_size ? (int64_t)max_bytes : -1;
 	if (o->keep_days && cmd_keep_days(o->keep_days, &q.keep_seconds, e) < 0)
 		return -1;
-	const char *dir;
-	bool there;
-	if (find_store(c, &dir, &there, e) < 0 ||
-	    (there && (cmd_store(c, &s, e) < 0 || store_gc(s, &q, c->run, c->arena, &r, e) < 0)))
+	(void)name;
+	if (find_store(c, true, cmd_store, &dir, &s, e) < 0 || (s && store_gc(s, &q, c->run, c->arena, &r, e) < 0))
 		return -1;
-	json_t *doc = json_pack("{s:i, s:o, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir",
-				json_or_null(s ? store_dir(s) : dir), "dry_run", o->dry_run, "removed",
-				objects_json(r.removed, r.count), "removed_bytes", (json_int_t)r.removed_bytes, "kept",
-				(json_int_t)r.kept, "kept_bytes", (json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy);
+	json_t *doc = json_pack("{s:i, s:o, s:b, s:o, s:I, s:I, s:I, s:I}", "schema", 1, "dir", json_or_null(dir),
+				"dry_run", o->dry_run, "removed", objects_json(r.removed, r.count), "removed_bytes",
+				(json_int_t)r.removed_bytes, "kept", (json_int_t)r.kept, "kept_bytes",
+				(json_int_t)r.kept_bytes, "busy", (json_int_t)r.busy);
 	return cmd_show(c, doc, gc_rows, e);
 }
 

@@ -16,14 +16,7 @@ static const char *const fit_names[] = {[DETECT_OWN] = "own",
 					[DETECT_UNKNOWN] = "not known",
 					[DETECT_TOO_NEW] = "too new for the driver"};
 
-static json_t *also_json(const struct detected *d)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < d->also.count; i++)
-		json_array_append_new(
-			list, json_pack("{s:s, s:s}", "profile", d->also.items[i].key, "note", d->also.items[i].value));
-	return list;
-}
+JSON_FIELDS(also_fields, JSON_AS(struct kv, key, "profile"), JSON_AS(struct kv, value, "note"));
 
 static json_t *isas_json(const struct detected *d)
 {
@@ -78,8 +71,8 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 			       "command", json_or_null(d.command), "without_build", json_or_null(slim), "workload",
 			       json_or_null(o->workload ? o->workload : "general"), "reasons",
 			       json_from_strlist(&d.reasons), "warnings", json_from_strlist(&d.warnings), "also",
-			       also_json(&d), "isas", isas_json(&d), "toolkits", toolkits_json(&d), "machine",
-			       hardware_json(&h)),
+			       json_rows(d.also.items, d.also.count, sizeof(*d.also.items), also_fields), "isas",
+			       isas_json(&d), "toolkits", toolkits_json(&d), "machine", hardware_json(&h)),
 		     rows, e) < 0)
 		return -1;
 	if (d.profile)

@@ -56,14 +56,8 @@ static const struct show rows[] = {{.text = "{sha256}  {path}", .each = "sources
 					    "downloaded ({bytes:MB} in {seconds:.1} s)"},
 				   {0}};
 
-static json_t *sources_json(const struct fetch_source *sources, size_t count)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", sources[i].name, "sha256",
-						      sources[i].sha256, "path", sources[i].path));
-	return list;
-}
+#define FIELD(member) JSON_FIELD(struct fetch_source, member)
+JSON_FIELDS(source_fields, FIELD(name), FIELD(sha256), FIELD(path));
 
 /* A build of torchvision or torchaudio builds its torch first, unless another is named: that is fetched as well. */
 static void add_implied_torch(struct cmd_context *c, struct selections *s)
@@ -146,10 +140,11 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 			}
 		}
 	}
-	json_t *doc = json_pack("{s:i, s:o, s:o, s:i, s:i, s:I, s:f}", "schema", 1, "sources", sources_json(sources, n),
-				"requirements", requirements_json(items, options->sources_only ? 0 : chosen.count),
-				"from_store", stats.from_store, "downloaded", stats.downloaded, "bytes",
-				(json_int_t)stats.bytes, "seconds", stats.seconds);
+	json_t *doc = json_pack("{s:i, s:o, s:o, s:i, s:i, s:I, s:f}", "schema", 1, "sources",
+				json_rows(sources, n, sizeof(*sources), source_fields), "requirements",
+				requirements_json(items, options->sources_only ? 0 : chosen.count), "from_store",
+				stats.from_store, "downloaded", stats.downloaded, "bytes", (json_int_t)stats.bytes,
+				"seconds", stats.seconds);
 	return cmd_result(c, doc, rows, e);
 }
 

@@ -16,20 +16,8 @@ struct list_options {
 	bool asked[SECTIONS];
 };
 
-/* A string or a list of strings in a row of the tables, under its own name. */
-struct field {
-	const char *key;
-	size_t offset;
-	size_t count; /* offset of the list's length; 0: a string */
-};
-#define TEXT(row, name)                                                                                                \
-	{                                                                                                              \
-#name, offsetof(struct row, name), 0                                                                   \
-	}
-#define LIST(row, name)                                                                                                \
-	{                                                                                                              \
-#name, offsetof(struct row, name), offsetof(struct row, name##_count)                                  \
-	}
+#define TEXT(row, name) JSON_IF_FILLED(struct row, name, #name)
+#define LIST(row, name) JSON_STRINGS(struct row, name)
 
 struct section {
 	struct show show;
@@ -37,25 +25,12 @@ struct section {
 	int (*add)(const struct tables *t, struct arena *a, json_t *rows, struct err *e);
 	size_t array, count; /* offsets in struct tables */
 	size_t size;         /* of an element */
-	const struct field *fields;
+	const struct json_field *fields;
 };
 
 static void put(json_t *row, const char *key, const char *value)
 {
 	json_object_set_new(row, key, json_filled(value));
-}
-
-static void put_fields(json_t *row, const struct field *f, const void *from)
-{
-	for (const char *start = from; f->key; f++) {
-		const void *at = start + f->offset;
-		if (f->count)
-			json_object_set_new(row, f->key,
-					    json_from_strings(*(const char *const *const *)at,
-							      *(const unsigned *)(const void *)(start + f->count)));
-		else
-			put(row, f->key, *(const char *const *)at);
-	}
 }
 
 static json_t *add_row(json_t *rows)
@@ -67,8 +42,7 @@ static json_t *add_row(json_t *rows)
 
 static int add_releases(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
-	static const struct field fields[] = {
-		LIST(release_row, pythons), LIST(release_row, toolkits), TEXT(release_row, note), {0}};
+	JSON_FIELDS(fields, LIST(release_row, pythons), LIST(release_row, toolkits), TEXT(release_row, note));
 	(void)a, (void)e;
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct release_row *r = &t->releases[i];
@@ -78,7 +52,7 @@ static int add_releases(const struct tables *t, struct arena *a, json_t *rows, s
 			const struct package_row *package = tables_package(r, tables_packages[p]);
 			put(row, tables_packages[p], package ? package->version : NULL);
 		}
-		put_fields(row, fields, r);
+		json_add(row, r, fields);
 	}
 	return 0;
 }
@@ -170,14 +144,9 @@ static const char *least_driver(const struct tables *t, const struct gpu_row *r)
 
 static int add_gpus(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
-	static const struct field before[] = {LIST(gpu_row, aliases),   TEXT(gpu_row, capability),
-					      TEXT(gpu_row, cuda_min),  TEXT(gpu_row, cuda_max),
-					      TEXT(gpu_row, torch_min), {0}},
-				  after[] = {LIST(gpu_row, platforms),
-					     TEXT(gpu_row, name),
-					     LIST(gpu_row, devices),
-					     TEXT(gpu_row, note),
-					     {0}};
+	JSON_FIELDS(before, LIST(gpu_row, aliases), TEXT(gpu_row, capability), TEXT(gpu_row, cuda_min),
+		    TEXT(gpu_row, cuda_max), TEXT(gpu_row, torch_min));
+	JSON_FIELDS(after, LIST(gpu_row, platforms), TEXT(gpu_row, name), LIST(gpu_row, devices), TEXT(gpu_row, note));
 	(void)e;
 	for (unsigned i = 0; i < t->gpus_count; i++) {
 		const struct gpu_row *r = &t->gpus[i];
@@ -185,27 +154,23 @@ static int add_gpus(const struct tables *t, struct arena *a, json_t *rows, struc
 		for (unsigned k = 0; k < r->suffixes_count; k++)
 			json_array_append_new(suffixes, json_string(r->suffixes[k].suffix));
 		put(row, "sm", arena_printf(a, "sm%s", r->sm));
-		put_fields(row, before, r);
+		json_add(row, r, before);
 		json_object_set_new(row, "suffixes", suffixes);
 		put(row, "driver_min", least_driver(t, r));
-		put_fields(row, after, r);
+		json_add(row, r, after);
 	}
 	return 0;
 }
 
-static const struct field isa_fields[] = {
-	TEXT(isa_row, name),    LIST(isa_row, aliases), TEXT(isa_row, platform), LIST(isa_row, flags),
-	LIST(isa_row, cpuinfo), TEXT(isa_row, cpus),    TEXT(isa_row, note),     {0}};
-static const struct field toolkit_fields[] = {TEXT(toolkit_row, version),      TEXT(toolkit_row, gcc_max),
-					      TEXT(toolkit_row, clang_max),    TEXT(toolkit_row, driver),
-					      TEXT(toolkit_row, driver_floor), {0}};
-static const struct field blas_fields[] = {TEXT(blas_row, name),  TEXT(blas_row, cmake), LIST(blas_row, platforms),
-					   TEXT(blas_row, world), TEXT(blas_row, note),  {0}};
-static const struct field toggle_fields[] = {TEXT(toggle_row, package), TEXT(toggle_row, name),
-					     TEXT(toggle_row, cpu),     TEXT(toggle_row, cuda),
-					     TEXT(toggle_row, mps),     TEXT(toggle_row, since),
-					     TEXT(toggle_row, until),   LIST(toggle_row, values),
-					     TEXT(toggle_row, why),     {0}};
+JSON_FIELDS(isa_fields, TEXT(isa_row, name), LIST(isa_row, aliases), TEXT(isa_row, platform), LIST(isa_row, flags),
+	    LIST(isa_row, cpuinfo), TEXT(isa_row, cpus), TEXT(isa_row, note));
+JSON_FIELDS(toolkit_fields, TEXT(toolkit_row, version), TEXT(toolkit_row, gcc_max), TEXT(toolkit_row, clang_max),
+	    TEXT(toolkit_row, driver), TEXT(toolkit_row, driver_floor));
+JSON_FIELDS(blas_fields, TEXT(blas_row, name), TEXT(blas_row, cmake), LIST(blas_row, platforms), TEXT(blas_row, world),
+	    TEXT(blas_row, note));
+JSON_FIELDS(toggle_fields, TEXT(toggle_row, package), TEXT(toggle_row, name), TEXT(toggle_row, cpu),
+	    TEXT(toggle_row, cuda), TEXT(toggle_row, mps), TEXT(toggle_row, since), TEXT(toggle_row, until),
+	    LIST(toggle_row, values), TEXT(toggle_row, why));
 
 #define COLUMNS(name, ...)                                                                                             \
 	{                                                                                                              \
@@ -252,7 +217,7 @@ static int add_section(const struct tables *t, const struct section *s, struct a
 		return s->add(t, a, rows, e);
 	const char *base = (const char *)t, *array = *(const char *const *)(const void *)(base + s->array);
 	for (unsigned i = 0; i < *(const unsigned *)(const void *)(base + s->count); i++)
-		put_fields(add_row(rows), s->fields, array + i * s->size);
+		json_add(add_row(rows), array + i * s->size, s->fields);
 	return 0;
 }
 

@@ -9,11 +9,9 @@ static const struct show wheels_rows[] = {
 
 static int print_wheels(struct cmd_context *c, const struct pack_result *results, size_t count, struct err *e)
 {
-	json_t *all = json_array();
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(all, json_pack("{s:o,s:s,s:I}", "wheel", json_or_null(results[i].path), "sha256",
-						     results[i].sha256, "bytes", (json_int_t)results[i].bytes));
-	return cmd_result(c, all, wheels_rows, e);
+	JSON_FIELDS(fields, JSON_AS(struct pack_result, path, "wheel"), JSON_FIELD(struct pack_result, sha256),
+		    JSON_FIELD(struct pack_result, bytes));
+	return cmd_result(c, json_rows(results, count, sizeof(*results), fields), wheels_rows, e);
 }
 
 /* A wheel is copied as it is: what it is made of is chosen no more, and without its record there is no provenance

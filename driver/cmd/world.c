@@ -202,16 +202,14 @@ static const struct show gc_rows[] = {
 		 "stay[{?busy} ({busy} in use)]"},
 	{0}};
 
+#define FIELD(member) JSON_FIELD(struct store_object, member)
+
 static json_t *gc_json(const struct gc_result *r, bool dry_run)
 {
-	json_t *rows = json_array();
-	for (size_t i = 0; i < r->count; i++)
-		json_array_append_new(rows, json_pack("{s:s, s:o, s:I}", "key", r->removed[i].key, "dir",
-						      json_or_null(r->removed[i].path), "bytes",
-						      (json_int_t)r->removed[i].bytes));
-	return json_pack("{s:i, s:b, s:o, s:I, s:I, s:I}", "schema", 1, "dry_run", dry_run, "removed", rows,
-			 "removed_bytes", (json_int_t)r->removed_bytes, "kept", (json_int_t)r->kept, "busy",
-			 (json_int_t)r->busy);
+	JSON_FIELDS(fields, FIELD(key), JSON_AS(struct store_object, path, "dir"), FIELD(bytes));
+	return json_pack("{s:i, s:b, s:o, s:I, s:I, s:I}", "schema", 1, "dry_run", dry_run, "removed",
+			 json_rows(r->removed, r->count, sizeof(*r->removed), fields), "removed_bytes",
+			 (json_int_t)r->removed_bytes, "kept", (json_int_t)r->kept, "busy", (json_int_t)r->busy);
 }
 
 static int world_gc(struct cmd_context *c, const char *name, struct err *e)
@@ -343,18 +341,10 @@ static int make_lock(struct cmd_context *c, const char *profiles, const struct w
 	return p->wheels_count + p->archives_count ? lock_files(c, p, ret, e) : 0;
 }
 
-static json_t *diff_json(const struct lock_diff *d)
-{
-	json_t *rows = json_array();
-	for (size_t i = 0; i < d->count; i++) {
-		const struct lock_change *x = &d->changes[i];
-		json_array_append_new(rows,
-				      json_pack("{s:s, s:s, s:o, s:o, s:I, s:b}", "kind", x->kind, "name", x->name,
-						"before", json_or_null(x->before), "after", json_or_null(x->after),
-						"bytes", (json_int_t)x->size, "same_version", x->same_version));
-	}
-	return rows;
-}
+#undef FIELD
+#define FIELD(member) JSON_FIELD(struct lock_change, member)
+JSON_FIELDS(change_fields, FIELD(kind), FIELD(name), FIELD(before), FIELD(after),
+	    JSON_AS(struct lock_change, size, "bytes"), FIELD(same_version));
 
 static const struct show lock_rows[] = {
 	{.text = "[{!before}+][{!after}-][{?same_version}!][{!same_version}{?before}{?after} ] {kind:<5} {name} "
@@ -393,7 +383,9 @@ static int world_lock(struct cmd_context *c, const char *name, struct err *e)
 				  after.date, "files", (json_int_t)after.count, "bytes",
 				  (json_int_t)world_lock_bytes(&after), "other_request", d.other_request, "added",
 				  (json_int_t)d.added, "removed", (json_int_t)d.removed, "changed",
-				  (json_int_t)d.changed, "changes", diff_json(&d), "written", json_or_null(written)),
+				  (json_int_t)d.changed, "changes",
+				  json_rows(d.changes, d.count, sizeof(*d.changes), change_fields), "written",
+				  json_or_null(written)),
 			lock_rows, e);
 }
 
@@ -460,21 +452,23 @@ static int world_list(struct cmd_context *c, const char *name, struct err *e)
 	return cmd_show(c, json_pack("{s:i, s:O}", "schema", 1, "parts", rows), list_rows, e);
 }
 
+#undef FIELD
+#define FIELD(member) JSON_FIELD(struct world_part, member)
+#define LINK(member) JSON_FIELD(struct world_link, member)
+#define MADE(member) JSON_FIELD(struct world_made, member)
+#define STRINGS(member) JSON_STRINGS(struct world_part, member)
+
 static json_t *part_json(const struct world_part *p)
 {
-	json_t *links = json_array(), *made = json_array();
-	for (unsigned i = 0; i < p->links_count; i++)
-		json_array_append_new(links, json_pack("{s:s, s:s, s:s}", "path", p->links[i].path, "to",
-						       p->links[i].to, "why", p->links[i].why));
-	for (unsigned i = 0; i < p->made_count; i++)
-		json_array_append_new(made, json_pack("{s:s, s:s, s:s, s:s}", "path", p->made[i].path, "kind",
-						      p->made[i].kind, "from", p->made[i].from, "why", p->made[i].why));
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "part", p->part, "kind", p->kind,
-			 "sources", p->sources, "suite", json_or_null(p->suite), "packages",
-			 json_from_strings(p->packages, p->packages_count), "wheels",
-			 json_from_strings(p->wheels, p->wheels_count), "exclude",
-			 json_from_strings(p->exclude, p->exclude_count), "keep",
-			 json_from_strings(p->keep, p->keep_count), "links", links, "made", made);
+	JSON_FIELDS(links, LINK(path), LINK(to), LINK(why));
+	JSON_FIELDS(made, MADE(path), MADE(kind), MADE(from), MADE(why));
+	JSON_FIELDS(fields, FIELD(part), FIELD(kind), FIELD(sources), FIELD(suite), STRINGS(packages), STRINGS(wheels),
+		    STRINGS(exclude), STRINGS(keep));
+	json_t *o = json_object();
+	json_add(o, p, fields);
+	json_object_set_new(o, "links", json_rows(p->links, p->links_count, sizeof(*p->links), links));
+	json_object_set_new(o, "made", json_rows(p->made, p->made_count, sizeof(*p->made), made));
+	return o;
 }
 
 static json_t *piece_json(const struct world_piece *p)

@@ -51,6 +51,53 @@ json_t *json_from_strlist(const struct strlist *l)
 	return json_from_strings(l->items, l->count);
 }
 
+static json_t *json_member_of(const char *from, const struct json_field *f)
+{
+	const void *at = from + f->at;
+	switch (f->form) {
+	case AS_MADE:
+		return f->make(at);
+	case AS_TEXT:
+		return json_or_null(*(const char *const *)at);
+	case AS_CHARS:
+		return json_or_null(at);
+	case AS_FILLED:
+		return json_filled(*(const char *const *)at);
+	case AS_FLAG:
+		return json_boolean(*(const bool *)at);
+	case AS_DOUBLE:
+		return json_real(*(const double *)at);
+	case AS_INT:
+		return json_integer(*(const int *)at);
+	case AS_UNSIGNED:
+		return json_integer(*(const unsigned *)at);
+	case AS_LONG:
+		return json_integer(*(const int64_t *)at);
+	case AS_LIST:
+		break;
+	}
+	return f->count ? json_from_strings(*(const char *const *const *)at,
+					    *(const unsigned *)(const void *)(from + f->count))
+			: json_from_strlist(at);
+}
+
+void json_add(json_t *o, const void *from, const struct json_field *fields)
+{
+	for (; fields->key; fields++)
+		json_object_set_new(o, fields->key, json_member_of(from, fields));
+}
+
+json_t *json_rows(const void *items, size_t count, size_t size, const struct json_field *fields)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < count; i++) {
+		json_t *o = json_object();
+		json_add(o, (const char *)items + i * size, fields);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 static int dump(const json_t *j, struct buf *b, struct err *e)
 {
 	AUTO_FREE char *text = json_dumps(j, FORMAT);

@@ -27,6 +27,33 @@ static inline json_int_t json_int(const json_t *o, const char *key)
 	return json_integer_value(json_object_get(o, key));
 }
 const char *json_text(const json_t *o, const char *key) __attribute__((returns_nonnull));
+/* A member of an object that is a member of a struct, in a form by its type. Of a text NULL is
+ * null, of a filled one "" too; a function gets a pointer to the member. */
+enum json_form { AS_MADE, AS_TEXT, AS_FILLED, AS_CHARS, AS_FLAG, AS_DOUBLE, AS_INT, AS_UNSIGNED, AS_LONG, AS_LIST };
+struct json_field {
+	const char *key;
+	enum json_form form;
+	size_t at, count; /* count: of AS_LIST, where the number of an array is, an unsigned */
+	json_t *(*make)(const void *member);
+};
+
+/* clang-format off */
+#define JSON_FORM(x)                                                                                                   \
+	_Generic((x), const char *: AS_TEXT, char *: AS_CHARS, bool: AS_FLAG, double: AS_DOUBLE, int: AS_INT,          \
+		 unsigned: AS_UNSIGNED, struct strlist: AS_LIST, long: AS_LONG, unsigned long: AS_LONG,                \
+		 long long: AS_LONG, unsigned long long: AS_LONG)
+/* JSON_AS: under another key than its name. JSON_STRINGS: `member` and `member`_count. */
+#define JSON_AS(T, member, its_key) {its_key, JSON_FORM(((T *)0)->member), .at = offsetof(T, member)}
+#define JSON_FIELD(T, member) JSON_AS(T, member, #member)
+#define JSON_IF_FILLED(T, member, its_key) {its_key, AS_FILLED, .at = offsetof(T, member)}
+#define JSON_STRINGS(T, member) {#member, AS_LIST, .at = offsetof(T, member), .count = offsetof(T, member##_count)}
+#define JSON_BY(T, member, its_key, fn) {its_key, AS_MADE, .at = offsetof(T, member), .make = (fn)}
+#define JSON_FIELDS(id, ...) static const struct json_field id[] = {__VA_ARGS__, {.key = NULL}}
+/* clang-format on */
+/* json_add: adds them to an object. json_rows: an array of objects (new reference), one for each of
+ * `count` structs of `size` bytes. */
+void json_add(json_t *o, const void *from, const struct json_field *fields);
+json_t *json_rows(const void *items, size_t count, size_t size, const struct json_field *fields);
 /* json_print: the document and a newline to standard output, keys in the order they were set. */
 int json_print(const json_t *j, struct err *e) MUST_CHECK;
 /* json_write: the same to a file, as fs_write. */

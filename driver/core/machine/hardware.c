@@ -79,11 +79,9 @@ static json_t *cpu_json(const struct hardware_cpu *cpu)
 
 json_t *hardware_json(const struct hardware *h)
 {
-	json_t *gpus = json_array();
-	for (size_t i = 0; i < h->gpu_count; i++)
-		json_array_append_new(gpus,
-				      json_pack("{s:o, s:s, s:I}", "name", json_or_null(h->gpus[i].name), "capability",
-						h->gpus[i].capability, "memory", (json_int_t)h->gpus[i].memory));
+	JSON_FIELDS(fields, JSON_FIELD(struct hardware_gpu, name), JSON_FIELD(struct hardware_gpu, capability),
+		    JSON_FIELD(struct hardware_gpu, memory));
+	json_t *gpus = json_rows(h->gpus, h->gpu_count, sizeof(*h->gpus), fields);
 	json_t *o = json_pack("{s:s, s:o, s:i, s:I, s:o}", "platform", h->platform, "cpu", cpu_json(&h->cpu),
 			      "processors", h->processors, "memory", (json_int_t)h->memory, "gpus", gpus);
 	put_text(o, "driver", h->driver);

@@ -6,74 +6,44 @@ static void set(json_t *o, const char *key, json_t *value)
 	json_object_set_new(o, key, value);
 }
 
-static json_t *settings_json(const struct settings *s)
+static json_t *settings_json(const void *from)
 {
+	const struct settings *s = from;
 	json_t *o = json_object();
 	for (size_t i = 0; i < s->count; i++)
 		set(o, s->items[i].name, json_string(s->items[i].value));
 	return o;
 }
 
-static json_t *sources_json(const struct package_row *row)
-{
-	json_t *l = json_array();
-	for (unsigned i = 0; i < row->sources_count; i++) {
-		const struct source_row *s = &row->sources[i];
-		json_array_append_new(l, json_pack("{s:s, s:o, s:o}", "name", s->name, "urls",
-						   json_from_strings(s->urls, s->urls_count), "sha256",
-						   json_filled(s->sha256)));
-	}
-	return l;
-}
+JSON_FIELDS(source_fields, JSON_FIELD(struct source_row, name), JSON_STRINGS(struct source_row, urls),
+	    JSON_IF_FILLED(struct source_row, sha256, "sha256"));
+JSON_FIELDS(patch_fields, JSON_FIELD(struct plan_patch, name), JSON_FIELD(struct plan_patch, sha256));
 
-static json_t *patches_json(const struct plan *p)
-{
-	json_t *l = json_array();
-	for (size_t i = 0; i < p->patches_count; i++)
-		json_array_append_new(
-			l, json_pack("{s:s, s:s}", "name", p->patches[i].name, "sha256", p->patches[i].sha256));
-	return l;
-}
+#define IS(member) JSON_FIELD(struct plan, member)
+#define MAY_BE(member) JSON_IF_FILLED(struct plan, member, #member)
+#define SETTINGS(member) JSON_BY(struct plan, member, #member, settings_json)
 
 /* Behind the keys of the contract, in the order of the contract, come those that tools asked for since. */
 json_t *plan_json(const struct plan *p)
 {
-	json_t *o = json_object();
-	set(o, "schema", json_integer(PLAN_SCHEMA));
-	set(o, "variant", json_string(p->variant));
-	set(o, "package", json_string(p->package));
-	set(o, "distribution", json_string(p->distribution));
-	set(o, "release", json_string(p->release));
-	set(o, "version", json_string(p->version));
-	set(o, "local_label", json_string(p->local_label));
-	set(o, "platform", json_string(p->platform));
-	set(o, "python", json_string(p->python));
-	set(o, "cuda", json_filled(p->cuda));
-	set(o, "gpu", json_from_strlist(&p->gpu));
-	set(o, "isa", json_filled(p->isa));
-	set(o, "blas", json_filled(p->blas));
-	set(o, "cpu_flags", json_from_strlist(&p->cpu_flags));
-	set(o, "env", settings_json(&p->env));
-	set(o, "cmake", settings_json(&p->cmake));
-	set(o, "sources", sources_json(p->package_row));
-	set(o, "patches", patches_json(p));
-	set(o, "depends", json_from_strlist(&p->depends));
-	set(o, "metadata_rev", json_integer(p->metadata_rev));
-	set(o, "notes", json_from_strlist(&p->notes));
-	set(o, "compile_key", json_string(p->compile_key));
-	set(o, "output_key", json_string(p->output_key));
-	set(o, "cache", settings_json(&p->cache));
-	set(o, "backend", json_string(p->package_row->backend));
-	set(o, "series", json_filled(p->package_row->series));
-	set(o, "torch", json_filled(p->torch));
-	set(o, "torch_version", json_filled(p->torch_version));
-	set(o, "sandbox", json_string(p->sandbox));
-	set(o, "elsewhere", json_boolean(p->elsewhere));
-	set(o, "cuda_libraries", json_filled(p->cuda_libraries));
+	JSON_FIELDS(before, IS(variant), IS(package), IS(distribution), IS(release), IS(version), IS(local_label),
+		    IS(platform), IS(python), MAY_BE(cuda), IS(gpu), MAY_BE(isa), MAY_BE(blas), IS(cpu_flags),
+		    SETTINGS(env), SETTINGS(cmake));
+	JSON_FIELDS(between, IS(depends), IS(metadata_rev), IS(notes), IS(compile_key), IS(output_key),
+		    SETTINGS(cache));
+	JSON_FIELDS(after, MAY_BE(torch), MAY_BE(torch_version), IS(sandbox), IS(elsewhere), MAY_BE(cuda_libraries));
+	JSON_FIELDS(last, IS(requires), IS(advisories), JSON_IF_FILLED(struct plan, advised, "advised_release"));
+	const struct package_row *row = p->package_row;
+	json_t *o = json_pack("{s:i}", "schema", PLAN_SCHEMA);
+	json_add(o, p, before);
+	set(o, "sources", json_rows(row->sources, row->sources_count, sizeof(*row->sources), source_fields));
+	set(o, "patches", json_rows(p->patches, p->patches_count, sizeof(*p->patches), patch_fields));
+	json_add(o, p, between);
+	set(o, "backend", json_string(row->backend));
+	set(o, "series", json_filled(row->series));
+	json_add(o, p, after);
 	set(o, "toolkit", p->toolkit ? toolkit_json(p->toolkit) : json_null());
-	set(o, "requires", json_from_strlist(&p->requires));
-	set(o, "advisories", json_from_strlist(&p->advisories));
-	set(o, "advised_release", json_filled(p->advised));
+	json_add(o, p, last);
 	set(o, "runs_on", runs_on_json(&p->runs_on));
 	return o;
 }

@@ -31,13 +31,10 @@ static json_t *world(const struct pipeline_request *q)
 static json_t *inputs(const struct make *m)
 {
 	const struct package_row *row = m->plan->package_row;
-	json_t *sources = json_array(), *patches = json_array();
-	for (unsigned i = 0; i < row->sources_count; i++)
-		json_array_append_new(sources, json_pack("{s:s,s:s}", "name", row->sources[i].name, "sha256",
-							 row->sources[i].sha256));
-	for (size_t i = 0; i < m->plan->patches_count; i++)
-		json_array_append_new(patches, json_pack("{s:s,s:s}", "name", m->plan->patches[i].name, "sha256",
-							 m->plan->patches[i].sha256));
+	JSON_FIELDS(of_source, JSON_FIELD(struct source_row, name), JSON_FIELD(struct source_row, sha256));
+	JSON_FIELDS(of_patch, JSON_FIELD(struct plan_patch, name), JSON_FIELD(struct plan_patch, sha256));
+	json_t *sources = json_rows(row->sources, row->sources_count, sizeof(*row->sources), of_source);
+	json_t *patches = json_rows(m->plan->patches, m->plan->patches_count, sizeof(*m->plan->patches), of_patch);
 	json_t *torch = m->torch ? json_pack("{s:s,s:s}", "identity", m->torch->identity, "version", m->torch->version)
 				 : json_null();
 	json_t *root = json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint", m->q->root->fingerprint);
@@ -47,16 +44,8 @@ static json_t *inputs(const struct make *m)
 			 "walls", sandbox_walls_json(m->q->kind, m->run));
 }
 
-static json_t *reductions(const struct build_result *b)
-{
-	json_t *out = json_array();
-	for (size_t i = 0; i < b->reductions_count; i++) {
-		const struct build_reduction *r = &b->reductions[i];
-		json_array_append_new(out, json_pack("{s:s,s:f,s:i,s:i,s:o}", "at", r->at, "after", r->after, "from",
-						     (int)r->from, "to", (int)r->to, "why", json_or_null(r->why)));
-	}
-	return out;
-}
+#define REDUCTION(member) JSON_FIELD(struct build_reduction, member)
+JSON_FIELDS(reduction_fields, REDUCTION(at), REDUCTION(after), REDUCTION(from), REDUCTION(to), REDUCTION(why));
 
 /* ccache's settings, from the function that gave them to the build. */
 static json_t *compiler_cache(const struct make *m)
@@ -91,32 +80,29 @@ static json_t *build(const struct make *m)
 				      "heavy_first", (int)b->pools.heavy_first));
 	/* Without any limit there is no figure. */
 	json_object_set_new(out, "memory", b->memory > INT64_MAX ? json_null() : json_integer((json_int_t)b->memory));
-	json_object_set_new(out, "reductions", reductions(b));
+	json_object_set_new(out, "reductions",
+			    json_rows(b->reductions, b->reductions_count, sizeof(*b->reductions), reduction_fields));
 	json_object_set_new(out, "processors", json_integer(machine_processors()));
 	json_object_set_new(out, "units", report_units_json(&m->units));
 	json_object_set_new(out, "compiler_cache", compiler_cache(m));
 	return out;
 }
 
-static json_t *vendored(const struct relocate_result *r)
+static json_t *base_name(const void *file)
 {
-	json_t *out = json_array();
-	for (size_t i = 0; i < r->count; i++) {
-		const struct wheel_vendored *l = &r->libraries[i];
-		json_array_append_new(out, json_pack("{s:s,s:s,s:s,s:s,s:s}", "needed", l->needed, "name",
-						     path_base(l->file), "source", l->source, "package", l->package,
-						     "sha256", l->sha256));
-	}
-	return out;
+	return json_string(path_base(*(const char *const *)file));
 }
+
+#define LIBRARY(member) JSON_FIELD(struct wheel_vendored, member)
+JSON_FIELDS(library_fields, LIBRARY(needed), JSON_BY(struct wheel_vendored, file, "name", base_name), LIBRARY(source),
+	    LIBRARY(package), LIBRARY(sha256));
 
 static json_t *checks(const struct verify_run_result *u)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < u->count; i++)
-		json_array_append_new(list, json_pack("{s:s,s:b,s:s}", "check", u->checks[i].name, "ok",
-						      u->checks[i].ok, "detail", u->checks[i].detail));
-	return json_pack("{s:b,s:o,s:o}", "ran", u->ran, "why_not", json_or_null(u->why_not), "checks", list);
+	JSON_FIELDS(fields, JSON_AS(struct verify_run_check, name, "check"), JSON_FIELD(struct verify_run_check, ok),
+		    JSON_FIELD(struct verify_run_check, detail));
+	return json_pack("{s:b,s:o,s:o}", "ran", u->ran, "why_not", json_or_null(u->why_not), "checks",
+			 json_rows(u->checks, u->count, sizeof(*u->checks), fields));
 }
 
 static json_t *step(const struct watch_step *s)
@@ -128,49 +114,39 @@ static json_t *step(const struct watch_step *s)
 			 "peak_memory_pressure", s->peak_pressure);
 }
 
+#define PLAN(member) JSON_FIELD(struct plan, member)
+#define PACKED(member) JSON_FIELD(struct pack_result, member)
+
 static json_t *record(const struct make *m)
 {
 	const struct plan *p = m->plan;
-	json_t *out = json_object(), *steps = json_array(), *defects = json_array();
-	json_object_set_new(out, "schema", json_integer(1));
-	json_object_set_new(out, "ptbuild", json_string(PTBUILD_VERSION));
-	json_object_set_new(out, "made_at", json_string(size_utc((int64_t)m->watched.started, m->arena)));
-	json_object_set_new(out, "variant", json_string(p->variant));
+	JSON_FIELDS(of_plan, PLAN(variant), PLAN(release), PLAN(isa), PLAN(metadata_rev), PLAN(compile_key),
+		    PLAN(pack_key), PLAN(compile_text), PLAN(output_key), PLAN(output_text), PLAN(notes));
+	JSON_FIELDS(of_pack, JSON_AS(struct pack_result, file, "wheel"), PACKED(sha256), PACKED(bytes),
+		    PACKED(unpacked_bytes), PACKED(files));
+	JSON_FIELDS(of_defect, JSON_AS(struct kv, key, "check"), JSON_AS(struct kv, value, "why"));
+	json_t *out = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "ptbuild", PTBUILD_VERSION, "generator",
+				"ptbuild " PTBUILD_VERSION, "made_at", size_utc((int64_t)m->watched.started, m->arena));
+	json_t *steps = json_array();
+	json_add(out, p, of_plan);
+	json_add(out, &m->packed, of_pack);
 	if (m->taken) /* not built: whose files they are */
 		json_object_set_new(out, "taken", json_string(m->taken->package));
-	json_object_set_new(out, "release", json_string(p->release));
-	json_object_set_new(out, "generator", json_string("ptbuild " PTBUILD_VERSION));
-	json_object_set_new(out, "wheel", json_string(m->packed.file));
-	json_object_set_new(out, "sha256", json_string(m->packed.sha256));
-	json_object_set_new(out, "bytes", json_integer((json_int_t)m->packed.bytes));
-	json_object_set_new(out, "unpacked_bytes", json_integer((json_int_t)m->packed.unpacked_bytes));
-	json_object_set_new(out, "files", json_integer((json_int_t)m->packed.files));
-	json_object_set_new(out, "tag", json_string(m->verified.name.platform));
-	json_object_set_new(out, "tag_why", json_or_null(m->verified.tag_why));
-	json_object_set_new(out, "isa", json_or_null(p->isa));
 	if (p->taken)
 		json_object_set_new(out, "code_beyond", json_string(m->verified.code_beyond));
-	json_object_set_new(out, "metadata_rev", json_integer(p->metadata_rev));
-	json_object_set_new(out, "compile_key", json_string(p->compile_key));
-	json_object_set_new(out, "pack_key", json_string(p->pack_key));
-	json_object_set_new(out, "compile_text", json_or_null(p->compile_text));
-	json_object_set_new(out, "output_key", json_string(p->output_key));
-	json_object_set_new(out, "output_text", json_or_null(p->output_text));
-	json_object_set_new(out, "notes", json_from_strlist(&p->notes));
-	json_object_set_new(out, "inputs", inputs(m));
-	json_object_set_new(out, "build", build(m));
-	json_object_set_new(out, "vendored", vendored(&m->relocated));
-	json_object_set_new(out, "rpaths_in_place", json_integer((json_int_t)m->relocated.in_place));
-	json_object_set_new(out, "elf_files", json_integer((json_int_t)m->relocated.elf_files));
-	json_object_set_new(out, "verified", verify_json(&m->verified));
-	json_object_set_new(out, "used", checks(&m->used));
-	for (size_t i = 0; i < p->defects.count; i++)
-		json_array_append_new(defects, json_pack("{s:s,s:s}", "check", p->defects.items[i].key, "why",
-							 p->defects.items[i].value));
-	json_object_set_new(out, "known_defects", defects);
 	for (size_t i = 0; i < m->watched.steps_count; i++)
 		json_array_append_new(steps, step(&m->watched.steps[i]));
-	json_object_set_new(out, "steps", steps);
+	json_object_update_new(
+		out, json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "tag",
+			       m->verified.name.platform, "tag_why", json_or_null(m->verified.tag_why), "inputs",
+			       inputs(m), "build", build(m), "vendored",
+			       json_rows(m->relocated.libraries, m->relocated.count, sizeof(*m->relocated.libraries),
+					 library_fields),
+			       "rpaths_in_place", (json_int_t)m->relocated.in_place, "elf_files",
+			       (json_int_t)m->relocated.elf_files, "verified", verify_json(&m->verified), "used",
+			       checks(&m->used), "known_defects",
+			       json_rows(p->defects.items, p->defects.count, sizeof(*p->defects.items), of_defect),
+			       "steps", steps));
 	return out;
 }
 

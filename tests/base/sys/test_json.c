@@ -21,6 +21,51 @@ static void lists_become_arrays(void **state)
 	assert_string_equal(json_string_value(json_array_get(two, 1)), "9.0");
 }
 
+static json_t *twice(const void *member)
+{
+	return json_integer((json_int_t)2 * *(const int *)member);
+}
+
+static void structs_become_objects(void **state)
+{
+	(void)state;
+	static const char *const items[] = {"a", "b"};
+	struct row {
+		const char *name, *note;
+		char kind[4];
+		bool on;
+		int n;
+		unsigned u;
+		int64_t size;
+		double seconds;
+		struct strlist list;
+		const char *const *items;
+		unsigned items_count;
+	} rows[] = {{.name = "x",
+		     .note = "",
+		     .kind = "k",
+		     .on = true,
+		     .n = -1,
+		     .u = 4294967295U,
+		     .size = -1099511627776,
+		     .seconds = 0.5,
+		     .items = items,
+		     .items_count = 2},
+		    {.name = NULL}};
+	JSON_FIELDS(fields, JSON_FIELD(struct row, name), JSON_IF_FILLED(struct row, note, "remark"),
+		    JSON_AS(struct row, kind, "type"), JSON_FIELD(struct row, on), JSON_FIELD(struct row, n),
+		    JSON_FIELD(struct row, u), JSON_FIELD(struct row, size), JSON_FIELD(struct row, seconds),
+		    JSON_FIELD(struct row, list), JSON_STRINGS(struct row, items),
+		    JSON_BY(struct row, n, "twice", twice));
+	AUTO_JSON json_t *got = json_rows(rows, 2, sizeof(*rows), fields);
+	AUTO_FREE char *text = json_dumps(got, JSON_COMPACT);
+	assert_string_equal(text,
+			    "[{\"name\":\"x\",\"remark\":null,\"type\":\"k\",\"on\":true,\"n\":-1,\"u\":4294967295,"
+			    "\"size\":-1099511627776,\"seconds\":0.5,\"list\":[],\"items\":[\"a\",\"b\"],"
+			    "\"twice\":-2},{\"name\":null,\"remark\":null,\"type\":\"\",\"on\":false,\"n\":0,\"u\":0,"
+			    "\"size\":0,\"seconds\":0.0,\"list\":[],\"items\":[],\"twice\":0}]");
+}
+
 static void missing_strings_are_null(void **state)
 {
 	(void)state;
@@ -167,6 +212,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_become_arrays),
+		cmocka_unit_test(structs_become_objects),
 		cmocka_unit_test(missing_strings_are_null),
 		cmocka_unit_test(strings_that_are_not_utf8_survive),
 		cmocka_unit_test_teardown(written_keys_keep_their_order, test_teardown),
