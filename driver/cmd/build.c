@@ -71,13 +71,13 @@ static json_t *shard_json(const struct pipeline_item *it)
 }
 
 /* Of a matrix: how many wheels were built or taken from the store. */
-static json_t *summary_json(const struct cmd_build_results *r)
+static json_t *summary_json(const struct pipeline_results *r)
 {
 	size_t hits = 0;
 	for (size_t i = 0; i < r->count; i++)
 		hits += r->items[i].hit;
 	return json_pack("{s:I, s:I, s:I, s:o}", "-built", (json_int_t)(r->count - hits), "-hits", (json_int_t)hits,
-			 "-failed", (json_int_t)r->failed->count, "-units", units_json(r->items, r->count));
+			 "-failed", (json_int_t)r->failed.count, "-units", units_json(r->items, r->count));
 }
 
 static json_t *check_json(const struct pipeline_checked *k)
@@ -128,7 +128,7 @@ static const struct show item_rows[] = {
 	{.text = "{!record}units: {-units.compiled} compiled, {-units.cached} from the compiler cache"},
 	{0}};
 
-int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, struct err *e)
+int cmd_build_print(struct cmd_context *c, const struct pipeline_results *r, struct err *e)
 {
 	static const struct show rows[] = {{.each = "", .rows = item_rows}, {0}};
 	json_t *all = json_array();
@@ -140,24 +140,24 @@ int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, st
 			json_object_set_new(o, "check", check_json(k));
 		json_array_append_new(all, o);
 	}
-	for (size_t i = 0; r->failed && i < r->failed->count; i++)
-		json_array_append_new(all, json_pack("{s:s, s:s, s:o}", "variant", r->failed->items[i].variant,
-						     "release", r->failed->items[i].release, "error",
-						     cmd_error_json(&r->failed->items[i].why)));
-	if (r->failed)
+	for (size_t i = 0; i < r->failed.count; i++)
+		json_array_append_new(all, json_pack("{s:s, s:s, s:o}", "variant", r->failed.items[i].variant,
+						     "release", r->failed.items[i].release, "error",
+						     cmd_error_json(&r->failed.items[i].why)));
+	if (r->goes_on)
 		json_array_append_new(all, summary_json(r));
 	return cmd_result(c, all, rows, e);
 }
 
 /* The worst failure gives the exit code. */
-static int report_failures(const struct pipeline_failures *failed, size_t asked, const char *matrix, struct err *e)
+static int report_failures(const struct pipeline_results *r, const char *matrix, struct err *e)
 {
 	enum err_kind worst = ERR_NONE;
-	for (size_t i = 0; failed && i < failed->count; i++)
-		worst = failed->items[i].why.kind > worst ? failed->items[i].why.kind : worst;
+	for (size_t i = 0; i < r->failed.count; i++)
+		worst = r->failed.items[i].why.kind > worst ? r->failed.items[i].why.kind : worst;
 	if (worst == ERR_NONE)
 		return 0;
-	err_set(e, worst, "%zu of %zu variants of matrix '%s' failed", failed->count, asked, matrix);
+	err_set(e, worst, "%zu of %zu variants of matrix '%s' failed", r->failed.count, r->asked, matrix);
 	return err_hint(e, "run the same command again: it takes what was built from the store and retries the others");
 }
 
@@ -247,12 +247,7 @@ int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struc
 		.items = arena_array(c->arena, count, sizeof(*ret->items)), .count = count, .targets = chosen.count};
 	for (size_t i = 0; i < count; i++) {
 		ret->items[i] = (struct cmd_build_request){common, &groups[i]};
-		struct pipeline_target *targets = arena_array(c->arena, groups[i].chosen.count, sizeof(*targets));
-		for (size_t k = 0; k < groups[i].chosen.count; k++) {
-			const struct selection *s = &groups[i].chosen.items[k];
-			targets[k] = (struct pipeline_target){s->variant, s->release->name, s->note};
-		}
-		ret->items[i].q.targets = targets;
+		ret->items[i].q.targets = groups[i].chosen.items;
 		ret->items[i].q.count = groups[i].chosen.count;
 	}
 	return 0;
@@ -287,7 +282,7 @@ int cmd_build_root(struct cmd_context *c, struct cmd_build_request *r, struct er
 	return 0;
 }
 
-static int report_checks(const struct cmd_build_results *r, struct err *e)
+static int report_checks(const struct pipeline_results *r, struct err *e)
 {
 	size_t differ = 0;
 	for (size_t i = 0; i < r->checked_count; i++)
@@ -372,57 +367,39 @@ static int take_options(struct cmd_context *c, size_t targets, struct pipeline_r
 }
 
 /* Of a matrix: all that would be built in a root that cannot be had have failed. */
-static int fail_all(struct cmd_context *c, const struct pipeline_request *q, struct pipeline_failures *failed,
-		    struct err *e)
+static int fail_all(struct cmd_context *c, const struct pipeline_request *q, struct pipeline_results *r, struct err *e)
 {
-	if (!failed || e->kind == ERR_INTERRUPTED)
+	if (!r->goes_on || e->kind == ERR_INTERRUPTED)
 		return -1;
+	r->asked += q->count;
 	for (size_t i = 0; i < q->count; i++) {
-		const struct pipeline_target *t = &q->targets[i];
-		const char *name = variant_name(&t->variant, c->arena);
-		failed->items[failed->count++] = (struct pipeline_failure){name, t->release, *e};
-		log_warn(c->run->log, "%s: %s", name, e->msg);
+		pipeline_failed(&r->failed, &q->targets[i], e, c->arena);
+		log_warn(c->run->log, "%s: %s", r->failed.items[r->failed.count - 1].variant, e->msg);
 	}
 	err_clear(e);
 	return 0;
 }
 
-/* All that are built in one root. */
-static int build_in_root(struct cmd_context *c, struct pipeline_request *q, struct pipeline_failures *failed,
-			 struct cmd_build_results *all, struct err *e)
+/* All roots are made before the first build, which may take hours. */
+static int build_all(struct cmd_context *c, struct cmd_build_requests *l, struct pipeline_results *ret, struct err *e)
 {
 	const struct cmd_build_base *o = c->options;
-	struct cmd_build_results r = {0};
-	struct pipeline_failures own = {0};
-	q->failures = failed ? &own : NULL;
-	if (pipeline_build(q, c->run, c->arena, &r.items, &r.count, e) < 0)
-		return -1;
-	int rc = o->check ? pipeline_check(q, r.items, r.count, c->run, c->arena, &r.checked, &r.checked_count, e) : 0;
-	for (size_t i = 0; i < own.count; i++)
-		failed->items[failed->count++] = own.items[i];
-	for (size_t i = 0; i < r.count; i++)
-		all->items[all->count++] = r.items[i];
-	for (size_t i = 0; i < r.checked_count; i++)
-		all->checked[all->checked_count++] = r.checked[i];
-	return rc;
-}
-
-/* All roots are made before the first build, which may take hours. */
-static int build_all(struct cmd_context *c, struct cmd_build_requests *l, struct pipeline_failures *failed,
-		     struct cmd_build_results *ret, struct err *e)
-{
 	c->look = true;
 	for (size_t i = 0; i < l->count; i++) {
 		struct cmd_build_request *r = &l->items[i];
 		if (take_options(c, l->targets, &r->q, e) < 0)
 			return -1;
-		if ((cmd_needs_before(c, r->group, failed != NULL, e) < 0 || cmd_build_root(c, r, e) < 0) &&
-		    fail_all(c, &r->q, failed, e) < 0)
+		if ((cmd_needs_before(c, r->group, ret->goes_on, e) < 0 || cmd_build_root(c, r, e) < 0) &&
+		    fail_all(c, &r->q, ret, e) < 0)
 			return -1;
 	}
-	for (size_t i = 0; i < l->count; i++)
-		if (l->items[i].q.root && build_in_root(c, &l->items[i].q, failed, ret, e) < 0)
+	for (size_t i = 0; i < l->count; i++) {
+		const struct pipeline_request *q = &l->items[i].q;
+		const size_t from = ret->count;
+		if (q->root && (pipeline_build(q, c->run, c->arena, ret, e) < 0 ||
+				(o->check && pipeline_check(q, from, c->run, c->arena, ret, e) < 0)))
 			return -1;
+	}
 	return 0;
 }
 
@@ -430,7 +407,7 @@ static int build_all(struct cmd_context *c, struct cmd_build_requests *l, struct
 static void hint_slim(struct cmd_context *c, const struct pipeline_request *q)
 {
 	for (size_t i = 0; i < q->count; i++) {
-		const struct pipeline_target *t = &q->targets[i];
+		const struct selection *t = &q->targets[i];
 		const struct profile *p = &t->variant.profile;
 		struct strlist gpus = {0};
 		for (unsigned k = 0; p->gpu == GPU_CUDA && k < p->targets_count; k++)
@@ -439,7 +416,7 @@ static void hint_slim(struct cmd_context *c, const struct pipeline_request *q)
 		if (!gpus.count || !package_is_torch(t->variant.package))
 			continue;
 		/* One that has no official wheel, as Debian's: the oldest that has. */
-		hint = official_hint(q->profiles_dir, t->release, list, p->platform, c->arena);
+		hint = official_hint(q->profiles_dir, t->release->name, list, p->platform, c->arena);
 		for (unsigned k = 0; !hint && k < q->tables->releases_count; k++)
 			hint = official_hint(q->profiles_dir, q->tables->releases[k].name, list, p->platform, c->arena);
 		if (hint) {
@@ -449,22 +426,13 @@ static void hint_slim(struct cmd_context *c, const struct pipeline_request *q)
 	}
 }
 
-int cmd_build(struct cmd_context *c, const struct strlist *words, struct cmd_build_results *ret, struct err *e)
+int cmd_build(struct cmd_context *c, const struct strlist *words, struct pipeline_results *ret, struct err *e)
 {
-	const struct cmd_build_base *o = c->options;
-	const char *matrix = o->base.select.matrix;
 	struct cmd_build_requests l;
 	if (cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
-	struct pipeline_failures *failures = arena_alloc(c->arena, sizeof(*failures));
-	failures->items = arena_array(c->arena, l.targets, sizeof(*failures->items));
-	/* Each may bring its torch. */
-	*ret = (struct cmd_build_results){
-		.items = arena_array(c->arena, 2 * l.targets + l.count, sizeof(struct pipeline_item)),
-		.checked = arena_array(c->arena, 2 * l.targets + l.count, sizeof(struct pipeline_checked)),
-		.failed = matrix ? failures : NULL,
-		.targets = l.targets};
-	int rc = build_all(c, &l, matrix ? failures : NULL, ret, e);
+	*ret = (struct pipeline_results){.goes_on = cmd_selected(c)->matrix != NULL};
+	int rc = build_all(c, &l, ret, e);
 	if (rc < 0 && l.count && (e->kind == ERR_BUILD || e->kind == ERR_NETWORK))
 		hint_slim(c, &l.items[0].q);
 	return rc;
@@ -473,17 +441,17 @@ int cmd_build(struct cmd_context *c, const struct strlist *words, struct cmd_bui
 static int build_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct cmd_build_base *o = c->options;
-	struct cmd_build_results r = {0};
+	struct pipeline_results r = {0};
 	if (o->pipeline.ccache_remote)
 		warn_of_password(c, o->pipeline.ccache_remote);
 	int rc = cmd_build(c, words, &r, e);
 	if (rc == 0)
 		rc = cmd_build_print(c, &r, e);
 	if (rc == 0)
-		rc = report_failures(r.failed, r.targets, o->base.select.matrix, e);
+		rc = report_failures(&r, o->base.select.matrix, e);
 	if (rc == 0)
 		rc = report_checks(&r, e);
-	pipeline_free(r.items, r.count);
+	pipeline_free(&r);
 	return rc;
 }
 

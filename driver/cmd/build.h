@@ -11,14 +11,6 @@ struct cmd_build_base {
 	bool check;
 };
 
-struct cmd_build_results {
-	struct pipeline_item *items;
-	size_t count, targets;
-	const struct pipeline_failures *failed; /* NULL: not a matrix */
-	struct pipeline_checked *checked;
-	size_t checked_count;
-};
-
 /* A request for what is built in one root. */
 struct cmd_build_request {
 	struct pipeline_request q;
@@ -40,15 +32,15 @@ int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct e
 int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struct cmd_build_requests *ret,
 		       struct err *e) MUST_CHECK;
 int cmd_build_root(struct cmd_context *c, struct cmd_build_request *r, struct err *e) MUST_CHECK;
-/* cmd_build: builds what the options (they begin with a cmd_build_base) ask for. The caller frees
- * the items, also after a failure. */
-int cmd_build(struct cmd_context *c, const struct strlist *words, struct cmd_build_results *ret,
+/* cmd_build: builds what the options (they begin with a cmd_build_base) ask for. cmd_take: the
+ * torch that is installed in the root of the context. The caller frees the results, also after a
+ * failure. */
+int cmd_build(struct cmd_context *c, const struct strlist *words, struct pipeline_results *ret,
 	      struct err *e) MUST_CHECK;
-/* cmd_take: the torch that is installed in the root of the context. */
-int cmd_take(struct cmd_context *c, struct cmd_build_results *ret, struct err *e) MUST_CHECK;
+int cmd_take(struct cmd_context *c, struct pipeline_results *ret, struct err *e) MUST_CHECK;
 /* cmd_parse_shard: "2/3", the second of three. ERR_USAGE for anything else. */
 int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct err *e) MUST_CHECK;
 /* The options of every command that writes wheels; fields of cmd_build_base. */
 extern const struct arg_def cmd_build_options[];
 /* cmd_build_print: what was made, as text or JSON. */
-int cmd_build_print(struct cmd_context *c, const struct cmd_build_results *r, struct err *e) MUST_CHECK;
+int cmd_build_print(struct cmd_context *c, const struct pipeline_results *r, struct err *e) MUST_CHECK;

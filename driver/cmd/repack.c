@@ -55,25 +55,19 @@ static const char *build_line(const struct cmd_context *c)
 static int repack_variants(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct cmd_build_requests l;
-	struct cmd_build_results all = {0};
+	struct pipeline_results all = {0};
 	int rc = 0;
 	if (cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
-	all.items = arena_array(c->arena, 2 * l.targets + l.count, sizeof(*all.items));
 	for (size_t i = 0; rc == 0 && i < l.count; i++) {
-		struct pipeline_item *items = NULL;
-		size_t count = 0;
 		l.items[i].q.repack_only = true;
 		l.items[i].q.build_line = build_line(c);
-		rc = cmd_build_root(c, &l.items[i], e);
-		if (rc == 0)
-			rc = pipeline_build(&l.items[i].q, c->run, c->arena, &items, &count, e);
-		for (size_t k = 0; k < count; k++)
-			all.items[all.count++] = items[k];
+		rc = cmd_build_root(c, &l.items[i], e) < 0 ? -1
+							   : pipeline_build(&l.items[i].q, c->run, c->arena, &all, e);
 	}
 	if (rc == 0)
 		rc = cmd_build_print(c, &all, e);
-	pipeline_free(all.items, all.count);
+	pipeline_free(&all);
 	return rc;
 }
 

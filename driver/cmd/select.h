@@ -36,12 +36,6 @@ extern const struct arg_def cmd_units_options[];
 #define CMD_SELECT_VARIANTS                                                                                            \
 	"exact variant names, for example pytorch-python313-cpu-avx2, instead of --profile and --package"
 
-struct selection {
-	struct variant variant;
-	const struct release_row *release;
-	const char *note; /* what became of a native profile; NULL */
-};
-
 struct selections {
 	struct selection *items;
 	size_t count;

@@ -349,7 +349,7 @@ static int put_official(struct set *s, const char *dir, struct err *e)
 	return 0;
 }
 
-static void take_results(struct set *s, const struct cmd_build_results *r)
+static void take_results(struct set *s, const struct pipeline_results *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		for (size_t k = 0; k < s->count; k++)
@@ -366,7 +366,7 @@ static int make(struct set *s, const char *dir, struct err *e)
 	const struct strlist none = {0};
 	struct cmd_context *c = s->c;
 	struct set_options *o = arena_alloc(c->arena, sizeof(*o));
-	struct cmd_build_results r = {0};
+	struct pipeline_results r = {0};
 	*o = *(const struct set_options *)c->options;
 	if (fs_mkdirs(TRUSTED, dir, e) < 0 || (is_official(s) && put_official(s, dir, e) < 0) ||
 	    (s->file.torch == SET_WHEEL && put(s, &s->items[0], s->items[0].wheel, dir, e) < 0))
@@ -375,7 +375,7 @@ static int make(struct set *s, const char *dir, struct err *e)
 	if (s->file.torch == SET_ROOT) {
 		int rc = cmd_root_make(c, s->group, e) < 0 ? -1 : cmd_take(c, &r, e);
 		take_results(s, &r);
-		pipeline_free(r.items, r.count);
+		pipeline_free(&r);
 		if (rc < 0)
 			return -1;
 	}
@@ -387,10 +387,10 @@ static int make(struct set *s, const char *dir, struct err *e)
 	select->release = s->first.release->name;
 	select->python = s->first.variant.python;
 	select->cuda = s->first.variant.cuda;
-	r = (struct cmd_build_results){0};
+	r = (struct pipeline_results){0};
 	int rc = build ? cmd_build(c, &none, &r, e) : 0;
 	take_results(s, &r);
-	pipeline_free(r.items, r.count);
+	pipeline_free(&r);
 	return rc;
 }
 

@@ -13,22 +13,22 @@ static int check_package(const struct strlist *words, struct err *e)
 			   "others against it");
 }
 
-int cmd_take(struct cmd_context *c, struct cmd_build_results *ret, struct err *e)
+int cmd_take(struct cmd_context *c, struct pipeline_results *ret, struct err *e)
 {
 	struct pipeline_request q = {0};
 	c->look = true;
 	return cmd_root(c, &q.root, e) < 0 || cmd_build_common(c, &q, e) < 0
 		       ? -1
-		       : pipeline_take(&q, c->run, c->arena, &ret->items, &ret->count, e);
+		       : pipeline_take(&q, c->run, c->arena, ret, e);
 }
 
 static int take_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	struct cmd_build_results r = {0};
+	struct pipeline_results r = {0};
 	if (check_package(words, e) < 0 || cmd_take(c, &r, e) < 0)
 		return -1;
 	int rc = cmd_build_print(c, &r, e);
-	pipeline_free(r.items, r.count);
+	pipeline_free(&r);
 	return rc;
 }
 

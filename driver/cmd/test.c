@@ -54,8 +54,7 @@ static int of_wheel(struct cmd_context *c, const struct pipeline_request *q, con
 static int of_variant(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
 		      struct pipeline_test_request *t, struct err *e)
 {
-	struct pipeline_item *items;
-	size_t count;
+	struct pipeline_results r = {0};
 	struct cmd_build_requests l;
 	if (cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
@@ -64,20 +63,19 @@ static int of_variant(struct cmd_context *c, const struct strlist *words, struct
 	l.items[0].q.repack_only = true;
 	int rc = cmd_build_root(c, &l.items[0], e);
 	*q = l.items[0].q;
-	if (rc < 0 || pipeline_build(q, c->run, c->arena, &items, &count, e) < 0) {
-		if (e->kind == ERR_POLICY && !*e->hint)
-			err_hint(e, "a variant must have been built: 'ptbuild build' with the same words");
-		return -1;
+	if (rc == 0)
+		rc = pipeline_build(q, c->run, c->arena, &r, e);
+	if (rc < 0 && e->kind == ERR_POLICY && !*e->hint)
+		err_hint(e, "a variant must have been built: 'ptbuild build' with the same words");
+	for (size_t i = 0; i < r.count; i++) {
+		if (i + 1 < r.count)
+			t->torch_wheel = r.items[i].wheel;
+		t->wheel = r.items[i].wheel;
+		t->package = r.items[i].plan->package;
+		t->release = r.items[i].plan->release;
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (i + 1 < count)
-			t->torch_wheel = items[i].wheel;
-		t->wheel = items[i].wheel;
-		t->package = items[i].plan->package;
-		t->release = items[i].plan->release;
-	}
-	pipeline_free(items, count);
-	return 0;
+	pipeline_free(&r);
+	return rc;
 }
 
 /* The root of the tests: a world with the part that has what they need. A variant's own world is without it. */

@@ -92,6 +92,13 @@ struct plan_digests {
 	struct kvlist files;
 };
 
+/* A variant that is asked for, and the release that it is of. */
+struct selection {
+	struct variant variant;
+	const struct release_row *release;
+	const char *note; /* as plan_request.note */
+};
+
 struct plan_request {
 	const struct variant *variant;
 	const char *release; /* release name */

@@ -23,15 +23,15 @@ struct pipeline {
 	struct strlist ready;    /* "variant release" of what has passed its preflight */
 	/* the torches that nobody asked for by name and that could not be had: each is tried once */
 	struct pipeline_failures torches;
-	struct pipeline_item *items;
-	size_t count, cap;
+	struct pipeline_results *r;
+	size_t first, first_failed; /* those of this request */
 };
 
-static int resolve(struct pipeline *l, const struct pipeline_target *t, const struct torch_source *torch, unsigned rev,
+static int resolve(struct pipeline *l, const struct selection *t, const struct torch_source *torch, unsigned rev,
 		   const struct plan **ret, struct err *e)
 {
 	struct plan_request r = {.variant = &t->variant,
-				 .release = t->release,
+				 .release = t->release->name,
 				 .options = l->q->plan,
 				 .toolchain = l->toolchain,
 				 .toolkits = l->toolkits,
@@ -366,9 +366,9 @@ static int be_ready(struct pipeline *l, const struct plan *p, struct torch_sourc
 static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch_source *torch,
 		       struct pipeline_item **ret, struct err *e)
 {
-	if (l->count == l->cap)
-		return err_set(e, ERR_SYSTEM, "more variants than were counted");
-	struct pipeline_item *it = &l->items[l->count];
+	struct pipeline_results *r = l->r;
+	r->items = arena_room(l->arena, r->items, r->count, &r->cap, 16, sizeof(*r->items));
+	struct pipeline_item *it = &r->items[r->count];
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	*it = (struct pipeline_item){.plan = plan};
 	for (size_t i = 0; i < it->plan->notes.count; i++)
@@ -383,15 +383,15 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch
 	if (!it->object && (be_ready(l, it->plan, torch, e) < 0 || make(l, it, torch, e) < 0))
 		return -1;
 	if (!it->shard && export_item(l, it, e) < 0) {
-		pipeline_free(it, 1);
+		json_decref(it->record);
 		return -1;
 	}
-	l->count++;
+	r->count++;
 	*ret = it;
 	return 0;
 }
 
-static int obtain(struct pipeline *l, const struct pipeline_target *t, struct torch_source *torch, unsigned rev,
+static int obtain(struct pipeline *l, const struct selection *t, struct torch_source *torch, unsigned rev,
 		  struct pipeline_item **ret, struct err *e)
 {
 	const struct plan *plan;
@@ -401,20 +401,32 @@ static int obtain(struct pipeline *l, const struct pipeline_target *t, struct to
 	return 0;
 }
 
-static const struct pipeline_failure *failed_among(const struct pipeline_failures *f, const char *name,
+void pipeline_failed(struct pipeline_failures *f, const struct selection *t, const struct err *why, struct arena *a)
+{
+	f->items = arena_room(a, f->items, f->count, &f->cap, 8, sizeof(*f->items));
+	f->items[f->count++] = (struct pipeline_failure){variant_name(&t->variant, a), t->release->name, *why};
+}
+
+static const struct pipeline_failure *failed_among(const struct pipeline_failures *f, size_t first, const char *name,
 						   const char *release)
 {
-	for (size_t i = 0; f && i < f->count; i++)
+	for (size_t i = first; i < f->count; i++)
 		if (strcmp(f->items[i].variant, name) == 0 && strcmp(f->items[i].release, release) == 0)
 			return &f->items[i];
 	return NULL;
 }
 
-static const struct pipeline_failure *failed_already(const struct pipeline *l, const struct pipeline_target *t)
+static const struct pipeline_failure *failed_already(const struct pipeline *l, const struct selection *t)
 {
 	const char *name = variant_name(&t->variant, l->arena);
-	const struct pipeline_failure *asked = failed_among(l->q->failures, name, t->release);
-	return asked ? asked : failed_among(&l->torches, name, t->release);
+	const struct pipeline_failure *asked = failed_among(&l->r->failed, l->first_failed, name, t->release->name);
+	return asked ? asked : failed_among(&l->torches, 0, name, t->release->name);
+}
+
+static const struct pipeline_item *find_made(const struct pipeline *l, const struct selection *t, unsigned rev)
+{
+	const size_t count = l->r->count - l->first;
+	return count ? pipeline_find(&l->r->items[l->first], count, t, rev) : NULL;
 }
 
 static int find_root_torch(struct pipeline *l, struct torch_source *ret, struct err *e)
@@ -428,16 +440,13 @@ static int find_root_torch(struct pipeline *l, struct torch_source *ret, struct 
 
 /* The torch that others are built against is always the first revision: a later one has other bytes but the same
  * contents, and would have them all built anew. */
-static int find_torch(struct pipeline *l, const struct pipeline_target *t, struct torch_source *ret, struct err *e)
+static int find_torch(struct pipeline *l, const struct selection *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->plan.torch && strcmp(l->q->plan.torch, "root") == 0)
 		return find_root_torch(l, ret, e);
 	if (l->q->plan.torch) {
-		const struct release_row *r;
-		if (tables_need_release(l->q->tables, t->release, &r, e) < 0)
-			return -1;
 		const struct torch_official q = {.profiles = l->q->profiles_dir,
-						 .base = r->base,
+						 .base = t->release->base,
 						 .python = t->variant.python,
 						 .platform = t->variant.profile.platform,
 						 .cuda = t->variant.cuda};
@@ -447,9 +456,9 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	}
 	if (l->q->plan.torch)
 		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
-	struct pipeline_target own = *t;
+	struct selection own = *t;
 	own.variant.package = PACKAGE_TORCH;
-	const struct pipeline_item *have = pipeline_find(l->items, l->count, &own, 1);
+	const struct pipeline_item *have = find_made(l, &own, 1);
 	const struct pipeline_failure *failed = have ? NULL : failed_already(l, &own);
 	if (failed) {
 		*e = failed->why;
@@ -459,9 +468,7 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 		struct pipeline_item *made;
 		log_verbose(l->run->log, "%s needs the torch of its variant", t->variant.package);
 		if (obtain(l, &own, NULL, 1, &made, e) < 0) {
-			if (l->torches.count < l->cap)
-				l->torches.items[l->torches.count++] = (struct pipeline_failure){
-					variant_name(&own.variant, l->arena), own.release, *e};
+			pipeline_failed(&l->torches, &own, e, l->arena);
 			return err_wrap(e, "the torch that %s is built against", t->variant.package);
 		}
 		have = made;
@@ -469,7 +476,7 @@ static int find_torch(struct pipeline *l, const struct pipeline_target *t, struc
 	return torch_from_wheel(have->wheel, t->variant.python, l->arena, ret, e);
 }
 
-static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool needs_torch, struct err *e)
+static int obtain_one(struct pipeline *l, const struct selection *t, bool needs_torch, struct err *e)
 {
 	struct torch_source *torch = NULL;
 	struct pipeline_item *it;
@@ -483,24 +490,19 @@ static int obtain_one(struct pipeline *l, const struct pipeline_target *t, bool 
 
 static int obtain_all(struct pipeline *l, struct err *e)
 {
-	if (l->q->failures)
-		*l->q->failures = (struct pipeline_failures){
-			arena_array(l->arena, l->q->count, sizeof(struct pipeline_failure)), 0};
 	for (int pass = 0; pass < 2; pass++) { /* torch first: the others are built against it */
 		for (size_t i = 0; i < l->q->count; i++) {
-			const struct pipeline_target *t = &l->q->targets[i];
+			const struct selection *t = &l->q->targets[i];
 			if (package_is_torch(t->variant.package) != (pass == 0) ||
-			    pipeline_find(l->items, l->count, t, l->q->plan.metadata_rev))
+			    find_made(l, t, l->q->plan.metadata_rev))
 				continue;
 			/* Notes a failure so that the next variant is tried; -1 where the first one ends the build. */
 			if (obtain_one(l, t, pass == 1, e) < 0) {
-				struct pipeline_failures *f = l->q->failures;
-				if (!f || e->kind == ERR_INTERRUPTED)
+				if (!l->r->goes_on || e->kind == ERR_INTERRUPTED)
 					return -1;
 				log_status_end(l->run->log);
-				f->items[f->count++] =
-					(struct pipeline_failure){variant_name(&t->variant, l->arena), t->release, *e};
-				log_warn(l->run->log, "%s: %s", f->items[f->count - 1].variant, e->msg);
+				pipeline_failed(&l->r->failed, t, e, l->arena);
+				log_warn(l->run->log, "%s: %s", variant_name(&t->variant, l->arena), e->msg);
 				err_clear(e);
 			}
 		}
@@ -510,7 +512,7 @@ static int obtain_all(struct pipeline *l, struct err *e)
 
 /* Whether the wheel must be built, and then its preflight, and its sources if there are several. `torch` NULL: it is
  * not known before it is built. */
-static int look_at(struct pipeline *l, const struct pipeline_target *t, struct torch_source *torch, unsigned rev,
+static int look_at(struct pipeline *l, const struct selection *t, struct torch_source *torch, unsigned rev,
 		   bool *missing, struct err *e)
 {
 	AUTO_LOCK struct lock key = LOCK_NONE;
@@ -537,11 +539,11 @@ static int look_at(struct pipeline *l, const struct pipeline_target *t, struct t
  * come to light when the first has taken its hours. Of a matrix one that fails stops no other. */
 static int look_ahead(struct pipeline *l, struct err *e)
 {
-	if (l->q->failures || l->q->repack_only)
+	if (l->r->goes_on || l->q->repack_only)
 		return 0;
 	for (size_t i = 0; i < l->q->count; i++) {
-		const struct pipeline_target *t = &l->q->targets[i];
-		struct pipeline_target own = *t;
+		const struct selection *t = &l->q->targets[i];
+		struct selection own = *t;
 		struct torch_source torch;
 		bool missing = false, known = l->q->plan.torch != NULL;
 		own.variant.package = PACKAGE_TORCH;
@@ -570,7 +572,6 @@ static int build(struct pipeline *l, struct err *e)
 {
 	const struct pipeline_request *q = l->q;
 	l->elsewhere = sandbox_elsewhere(q->kind);
-	l->torches.items = arena_array(l->arena, l->cap, sizeof(*l->torches.items));
 	const bool cuda = needs_cuda(q);
 	/* What the last run remembered needs no sandbox: taking a wheel from the store then starts no program. */
 	char digest[DIGEST_HEX_LEN + 1];
@@ -621,11 +622,12 @@ static int take(struct pipeline *l, struct err *e)
 }
 
 /* What making and taking have in common. */
-static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err *e), struct pipeline_item **ret,
-		  size_t *ret_count, struct err *e)
+static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err *e), struct err *e)
 {
 	const struct pipeline_request *q = l->q;
-	l->items = arena_array(l->arena, l->cap, sizeof(*l->items));
+	l->first = l->r->count;
+	l->first_failed = l->r->failed.count;
+	l->r->asked += q->count;
 	if (hardware_facts_load(q->profiles_dir, l->arena, &l->facts, e) < 0 ||
 	    hardware_read(l->facts, needs_cuda(q), l->run, l->arena, &l->machine, e) < 0)
 		return -1;
@@ -634,48 +636,42 @@ static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err
 		return err_wrap(e, "--sign-key");
 	int rc = work(l, e);
 	sign_key_free(l->key);
-	if (rc < 0) {
-		pipeline_free(l->items, l->count);
-		return -1;
-	}
-	*ret = l->items;
-	*ret_count = l->count;
-	return 0;
+	return rc;
 }
 
-int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
-		   size_t *ret_count, struct err *e)
+int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a,
+		   struct pipeline_results *results, struct err *e)
 {
-	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = q->count * 2 + 1};
-	return run_it(&l, build, ret, ret_count, e);
+	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results};
+	return run_it(&l, build, e);
 }
 
-int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
-		  size_t *ret_count, struct err *e)
+int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a,
+		  struct pipeline_results *results, struct err *e)
 {
-	struct pipeline l = {.q = q, .run = run, .arena = a, .cap = 1};
-	return run_it(&l, take, ret, ret_count, e);
+	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results};
+	return run_it(&l, take, e);
 }
 
-const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count,
-					  const struct pipeline_target *t, unsigned rev)
+const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count, const struct selection *t,
+					  unsigned rev)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *name = variant_name(&t->variant, &a);
 	for (size_t i = 0; i < count; i++) {
 		const struct plan *p = items[i].plan;
-		if (items[i].asked && strcmp(items[i].asked, name) == 0 && strcmp(p->release, t->release) == 0 &&
+		if (items[i].asked && strcmp(items[i].asked, name) == 0 && strcmp(p->release, t->release->name) == 0 &&
 		    p->metadata_rev == (rev ? rev : 1))
 			return &items[i];
 	}
 	return NULL;
 }
 
-void pipeline_free(struct pipeline_item *items, size_t count)
+void pipeline_free(struct pipeline_results *results)
 {
-	for (size_t i = 0; i < count; i++) {
-		json_decref(items[i].record);
-		json_decref(items[i].shard);
-		items[i].record = items[i].shard = NULL;
+	for (size_t i = 0; i < results->count; i++) {
+		json_decref(results->items[i].record);
+		json_decref(results->items[i].shard);
+		results->items[i].record = results->items[i].shard = NULL;
 	}
 }

@@ -11,12 +11,6 @@
 
 struct world; /* core/world/world.h */
 
-struct pipeline_target {
-	struct variant variant;
-	const char *release;
-	const char *note; /* as plan_request.note */
-};
-
 /* A variant that could not be made, in the arena. */
 struct pipeline_failure {
 	const char *variant;
@@ -26,7 +20,7 @@ struct pipeline_failure {
 
 struct pipeline_failures {
 	struct pipeline_failure *items;
-	size_t count;
+	size_t count, cap;
 };
 
 /* What the user may ask of the steps; parsed straight from the command line, as plan_options. */
@@ -51,7 +45,7 @@ struct pipeline_request {
 	const struct tables *tables;
 	const char *profiles_dir; /* tables, checks/, requirements/ */
 	const char *patches_dir;
-	const struct pipeline_target *targets; /* what to build, any order: torch goes first */
+	const struct selection *targets; /* what to build, any order: torch goes first */
 	size_t count;
 	struct plan_options plan; /* without a torch named, the variant's own is built first */
 	struct pipeline_options options;
@@ -74,9 +68,6 @@ struct pipeline_request {
 	/* of the one wheel asked for only this part is compiled, into the compiler cache; a wheel
 	 * that the store has already is taken */
 	struct pipeline_shard shard;
-	/* NULL: the first failure ends it. Else a variant that fails is added here, and only what
-	 * is built against it fails with it; an interruption ends it all the same */
-	struct pipeline_failures *failures;
 };
 
 struct pipeline_item {
@@ -93,25 +84,6 @@ struct pipeline_item {
 	json_t *shard;
 };
 
-/* pipeline_take: the torch that is installed in the root as a wheel, or takes that from the store;
- * of the request only what names no variant counts. Errors of take_find, and as for a build. */
-int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
-		  size_t *ret_count, struct err *e) MUST_CHECK;
-/* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and
- * puts the wheels into out_dir. Stops at the first failure, or goes on (see failures); what was
- * finished before stays. */
-int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a, struct pipeline_item **ret,
-		   size_t *ret_count, struct err *e) MUST_CHECK;
-/* pipeline_find: the item of a target (its variant and release) and a metadata revision (0 = 1);
- * NULL if none. */
-const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count,
-					  const struct pipeline_target *t, unsigned rev);
-/* pipeline_free: releases what the items own beyond the arena. */
-void pipeline_free(struct pipeline_item *items, size_t count);
-
-/* Reproducibility: each wheel is built a second time under other conditions, and the two are
- * compared. */
-
 struct pipeline_checked {
 	const char *variant;
 	struct comparison result;
@@ -121,13 +93,46 @@ struct pipeline_checked {
 	double seconds;
 };
 
-/* pipeline_check: builds each of the items that q->targets asked for again in a store of its own
- * beside q's (another path, an empty compiler cache; sources and Python packages are copied), with
- * another number of jobs, umask, time zone and locale, at another time. torchvision and torchaudio
- * are built against the same torch wheel. Differences are not an error. */
-int pipeline_check(const struct pipeline_request *q, const struct pipeline_item *items, size_t count,
-		   const struct run *run, struct arena *a, struct pipeline_checked **ret, size_t *ret_count,
-		   struct err *e) MUST_CHECK;
+/* Of one request after the other: each adds what it made, also before it failed. */
+struct pipeline_results {
+	struct pipeline_item *items;
+	size_t count, cap;
+	size_t asked; /* how many targets */
+	/* the first failure ends it; else a variant that fails is added to those, and only what is
+	 * built against it fails with it. An interruption ends it all the same */
+	bool goes_on;
+	struct pipeline_failures failed;
+	struct pipeline_checked *checked;
+	size_t checked_count, checked_cap;
+};
+
+/* pipeline_failed: adds a target that could not be made. */
+void pipeline_failed(struct pipeline_failures *f, const struct selection *t, const struct err *why, struct arena *a);
+/* pipeline_take: the torch that is installed in the root as a wheel, or takes that from the store;
+ * of the request only what names no variant counts. Errors of take_find, and as for a build. */
+int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a,
+		  struct pipeline_results *results, struct err *e) MUST_CHECK;
+/* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and
+ * puts the wheels into out_dir. */
+int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a,
+		   struct pipeline_results *results, struct err *e) MUST_CHECK;
+/* pipeline_find: the item of a target (its variant and release) and a metadata revision (0 = 1);
+ * NULL if none. */
+const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count, const struct selection *t,
+					  unsigned rev);
+/* pipeline_free: releases what the items own beyond the arena. */
+void pipeline_free(struct pipeline_results *results);
+
+/* Reproducibility: each wheel is built a second time under other conditions, and the two are
+ * compared. */
+
+/* pipeline_check: builds each of the results' items, from `from` on, that q->targets asked for
+ * again in a store of its own beside q's (another path, an empty compiler cache; sources and Python
+ * packages are copied), with another number of jobs, umask, time zone and locale, at another time.
+ * torchvision and torchaudio are built against the same torch wheel. Differences are not an
+ * error. */
+int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run, struct arena *a,
+		   struct pipeline_results *results, struct err *e) MUST_CHECK;
 
 /* A pair: two wheels of torch, of which the other may come from the Python index. Both get what
  * they pin. */

@@ -72,9 +72,9 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 /* ---- building again ---- */
 
 /* The torch that the first one was built against, by its wheel. */
-static const char *torch_of(const struct checking *c, const struct pipeline_target *t)
+static const char *torch_of(const struct checking *c, const struct selection *t)
 {
-	struct pipeline_target own = *t;
+	struct selection own = *t;
 	if (c->q->plan.torch || package_is_torch(t->variant.package))
 		return c->q->plan.torch;
 	own.variant.package = PACKAGE_TORCH;
@@ -88,11 +88,10 @@ static unsigned jobs_of(const struct pipeline_item *it)
 	return jobs > 0 ? (unsigned)jobs : machine_processors();
 }
 
-static int build_again(struct checking *c, const struct pipeline_target *t, const char *dir, unsigned jobs,
-		       const struct pipeline_item **ret, size_t *ret_count, struct err *e)
+static int build_again(struct checking *c, const struct selection *t, const struct plan *p, const char *dir,
+		       unsigned jobs, struct pipeline_results *ret, struct err *e)
 {
 	struct pipeline_request q = *c->q;
-	struct pipeline_item *items = NULL;
 	const char *before[ARRAY_LEN(other_env)]; /* NULL: not set */
 	q.targets = t;
 	q.count = 1;
@@ -103,7 +102,6 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	q.fetch.offline = true;
 	q.options.keep_tree = false;
 	q.options.sign_key = NULL;
-	q.failures = NULL;
 	const mode_t mask = umask(OTHER_UMASK);
 	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
 		const char *value = getenv(other_env[i].key);
@@ -113,9 +111,9 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 	tzset();
 	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
 	if (rc == 0) {
-		rc = copy_inputs(c, pipeline_find(c->items, c->count, t, q.plan.metadata_rev)->plan, q.store, e);
+		rc = copy_inputs(c, p, q.store, e);
 		if (rc == 0)
-			rc = pipeline_build(&q, c->run, c->a, &items, ret_count, e);
+			rc = pipeline_build(&q, c->run, c->a, ret, e);
 		store_close(q.store);
 	}
 	umask(mask);
@@ -126,7 +124,6 @@ static int build_again(struct checking *c, const struct pipeline_target *t, cons
 			unsetenv(other_env[i].key);
 	}
 	tzset();
-	*ret = items;
 	return rc == 0 ? 0 : err_wrap(e, "the second build of %s", variant_name(&t->variant, c->a));
 }
 
@@ -142,17 +139,18 @@ static int keep_second(struct checking *c, const struct pipeline_item *first, co
 	return 0;
 }
 
-static int check_one(struct checking *c, const struct pipeline_target *t, const struct pipeline_item *first,
-		     const char *dir, struct pipeline_checked *ret, struct err *e)
+static int check_one(struct checking *c, const struct selection *t, const struct pipeline_item *first, const char *dir,
+		     struct pipeline_checked *ret, struct err *e)
 {
 	unsigned jobs = jobs_of(first) + 1;
-	const struct pipeline_item *items;
-	size_t count;
+	struct pipeline_results again = {0};
 	double start = log_seconds();
 	log_info(c->run->log, "%s: building it again to compare", first->plan->variant);
-	if (build_again(c, t, dir, jobs, &items, &count, e) < 0)
+	if (build_again(c, t, first->plan, dir, jobs, &again, e) < 0) {
+		pipeline_free(&again);
 		return -1;
-	const char *second = items[count - 1].wheel;
+	}
+	const char *second = again.items[again.count - 1].wheel;
 	*ret = (struct pipeline_checked){
 		.variant = first->plan->variant,
 		.settings = arena_printf(
@@ -162,32 +160,30 @@ static int check_one(struct checking *c, const struct pipeline_target *t, const 
 			jobs, jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE)};
 	int rc = compare_wheels(first->wheel, second, c->run, c->a, &ret->result, e);
 	ret->seconds = log_seconds() - start;
-	pipeline_free((struct pipeline_item *)(uintptr_t)items, count);
+	pipeline_free(&again);
 	return rc == 0 && !ret->result.same ? keep_second(c, first, second, &ret->second, e) : rc;
 }
 
-int pipeline_check(const struct pipeline_request *q, const struct pipeline_item *items, size_t count,
-		   const struct run *run, struct arena *a, struct pipeline_checked **ret, size_t *ret_count,
-		   struct err *e)
+int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run, struct arena *a,
+		   struct pipeline_results *results, struct err *e)
 {
-	struct checking c = {q, items, count, run, a};
-	struct pipeline_checked *out = arena_array(a, q->count, sizeof(*out));
+	struct checking c = {q, &results->items[from], results->count - from, run, a};
 	const char *parent = path_dir(a, store_dir(q->store));
-	size_t n = 0;
 	for (size_t i = 0; i < q->count; i++) {
 		char *dir;
-		const struct pipeline_item *first = pipeline_find(items, count, &q->targets[i], q->plan.metadata_rev);
+		const struct pipeline_item *first =
+			pipeline_find(c.items, c.count, &q->targets[i], q->plan.metadata_rev);
 		if (!first) /* it failed */
 			continue;
 		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) < 0)
 			return -1;
-		int rc = check_one(&c, &q->targets[i], first, dir, &out[n++], e);
-		if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0)
-			rc = -1;
-		if (rc < 0)
+		results->checked = arena_room(a, results->checked, results->checked_count, &results->checked_cap, 8,
+					      sizeof(*results->checked));
+		struct pipeline_checked *to = &results->checked[results->checked_count];
+		int rc = check_one(&c, &q->targets[i], first, dir, to, e);
+		if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0 || rc < 0)
 			return -1;
+		results->checked_count++;
 	}
-	*ret = out;
-	*ret_count = n;
 	return 0;
 }

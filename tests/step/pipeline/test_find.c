@@ -11,15 +11,16 @@ static void test_a_target_without_a_toolkit_finds_its_item(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	const struct tables *tables;
-	struct pipeline_target open = {.release = "2.6.0-debian"}, said = open, other = open, later = open;
+	struct selection open = {0}, said, other, later;
 	assert_ok(tables_load(PROFILES_DIR, &a, &tables, &e), &e);
 	assert_ok(variant_parse(tables, "python313Packages.pytorch-sm90-avx512", &a, &open.variant, &e), &e);
+	assert_ok(tables_need_release(tables, "2.6.0-debian", &open.release, &e), &e);
+	said = other = later = open;
 	assert_ok(variant_parse(tables, "pytorch-python313-cuda12_4-sm90-avx512", &a, &said.variant, &e), &e);
 	assert_ok(variant_parse(tables, "python313Packages.pytorch-sm90-avx2", &a, &other.variant, &e), &e);
-	later.variant = open.variant;
-	later.release = "2.9.1";
+	assert_ok(tables_need_release(tables, "2.9.1", &later.release, &e), &e);
 	const struct plan plan = {
-		.variant = variant_name(&said.variant, &a), .release = open.release, .metadata_rev = 2};
+		.variant = variant_name(&said.variant, &a), .release = open.release->name, .metadata_rev = 2};
 	const struct pipeline_item items[] = {{.plan = &plan, .asked = variant_name(&open.variant, &a)}};
 	assert_ptr_equal(pipeline_find(items, 1, &open, 2), &items[0]);
 	assert_null(pipeline_find(items, 1, &open, 0));
@@ -35,10 +36,12 @@ static void test_a_wheel_that_was_taken_is_no_target_s(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	const struct tables *tables;
-	struct pipeline_target t = {.release = "2.6.0-debian"};
+	struct selection t = {0};
 	assert_ok(tables_load(PROFILES_DIR, &a, &tables, &e), &e);
 	assert_ok(variant_parse(tables, "pytorch-python313-cpu-avx2", &a, &t.variant, &e), &e);
-	const struct plan plan = {.variant = variant_name(&t.variant, &a), .release = t.release, .metadata_rev = 1};
+	assert_ok(tables_need_release(tables, "2.6.0-debian", &t.release, &e), &e);
+	const struct plan plan = {
+		.variant = variant_name(&t.variant, &a), .release = t.release->name, .metadata_rev = 1};
 	const struct pipeline_item items[] = {{.plan = &plan}};
 	assert_null(pipeline_find(items, 1, &t, 1));
 }
