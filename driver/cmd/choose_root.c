@@ -67,23 +67,16 @@ int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *
 	return 0;
 }
 
-/* The root of variants that are alike in all that decides it. */
-struct root_choice {
-	const char *alike;
-	const struct world *world; /* NULL: no world's root */
-	struct err why;            /* they can stand on none; empty: they can */
-};
-
-struct root_choices {
+struct root_groups {
 	const struct tables *tables;
 	const char *platform;      /* of this machine */
 	bool foreign;              /* of other platforms, too: nothing is made */
 	const struct world *named; /* by --root; NULL: by the releases' tables */
-	struct root_choice *items;
+	struct cmd_root_group *items;
 	size_t count;
 };
 
-static const struct world *loaded(const struct root_choices *s, const char *name, const char *platform)
+static const struct world *loaded(const struct root_groups *s, const char *name, const char *platform)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].world && strcmp(s->items[i].world->name, name) == 0 &&
@@ -93,7 +86,7 @@ static const struct world *loaded(const struct root_choices *s, const char *name
 }
 
 /* A Python that is a part of its own brings no packages: its build takes them from the package's locked list. */
-static int check_packages(const struct cmd_context *c, const struct root_choices *s, const struct selection *one,
+static int check_packages(const struct cmd_context *c, const struct root_groups *s, const struct selection *one,
 			  const struct world *w, struct err *e)
 {
 	const struct world_part *part = world_python_part(w);
@@ -109,7 +102,7 @@ static int check_packages(const struct cmd_context *c, const struct root_choices
 }
 
 /* The world that is named, for the platform, if it has what is asked for. */
-static int find_named(struct cmd_context *c, const struct root_choices *s, const struct selection *one,
+static int find_named(struct cmd_context *c, const struct root_groups *s, const struct selection *one,
 		      const char *platform, struct world_wanted want, const struct world **ret, struct err *e)
 {
 	*ret = strcmp(s->named->platform, platform) == 0 ? s->named : loaded(s, s->named->name, platform);
@@ -142,7 +135,7 @@ static const char *nearest_with_world(const struct cmd_context *c, const struct 
 	return NULL;
 }
 
-static int find_world(struct cmd_context *c, const struct root_choices *s, const struct selection *one,
+static int find_world(struct cmd_context *c, const struct root_groups *s, const struct selection *one,
 		      const struct world **ret, struct err *e)
 {
 	const struct variant *v = &one->variant;
@@ -186,46 +179,41 @@ static const char *alike(const struct selection *one, struct arena *a)
 			    v->cuda ? "" : strlist_join(&gpus, a, "+"));
 }
 
-/* Looked up once for all that are alike; a matrix has hundreds. */
-static int find_choice(struct cmd_context *c, struct root_choices *s, const struct selection *one,
-		       const struct root_choice **ret, struct err *e)
+/* Its root is looked up once for all that are alike; a matrix has hundreds. `most`: how many may be in the group. */
+static int find_group(struct cmd_context *c, struct root_groups *s, const struct selection *one, size_t most,
+		      struct cmd_root_group **ret, struct err *e)
 {
 	const char *words = alike(one, c->arena);
-	*ret = text_search(words, s->items, s->count, sizeof(**ret));
-	if (*ret)
-		return 0;
-	struct root_choice *x = &s->items[s->count];
-	x->alike = words;
-	if (find_world(c, s, one, &x->world, &x->why) < 0 && x->why.kind != ERR_POLICY)
-		return err_take(e, &x->why);
-	s->count++;
-	*ret = x;
-	return 0;
-}
-
-static struct cmd_root_group *group_for(struct cmd_context *c, struct cmd_root_group *groups, size_t *count,
-					const struct root_choice *x, size_t most)
-{
+	const struct world *world = NULL;
+	struct err why = {0};
 	size_t i = 0;
-	while (i < *count &&
-	       !(strcmp(groups[i].why.msg, x->why.msg) == 0 && (*x->why.msg || groups[i].world == x->world)))
+	while (i < s->count && !strlist_contains(&s->items[i].alike, words))
 		i++;
-	if (i == *count)
-		groups[(*count)++] =
+	*ret = &s->items[i];
+	if (i < s->count)
+		return 0;
+	if (find_world(c, s, one, &world, &why) < 0 && why.kind != ERR_POLICY)
+		return err_take(e, &why);
+	world = *why.msg ? NULL : world;
+	for (i = 0; i < s->count && (s->items[i].world != world || strcmp(s->items[i].why.msg, why.msg) != 0);)
+		i++;
+	*ret = &s->items[i];
+	if (i == s->count)
+		s->items[s->count++] =
 			(struct cmd_root_group){.chosen.items = arena_array(c->arena, most, sizeof(struct selection)),
-						.world = *x->why.msg ? NULL : x->world,
-						.why = x->why};
-	return &groups[i];
+						.world = world,
+						.why = why};
+	strlist_ref(&(*ret)->alike, c->arena, words);
+	return 0;
 }
 
 /* `foreign`: also for other platforms than this machine's. `of`: the group of each variant. */
 static int group(struct cmd_context *c, const struct selections *s, bool foreign, struct cmd_root_group **ret,
 		 size_t *ret_count, struct cmd_root_group **of, struct err *e)
 {
-	struct root_choices all = {.foreign = foreign};
-	struct cmd_root_group *groups = arena_array(c->arena, s->count + 1, sizeof(*groups));
-	size_t count = 0;
-	*ret = groups;
+	struct root_groups all = {.foreign = foreign,
+				  .items = arena_array(c->arena, s->count + 1, sizeof(struct cmd_root_group))};
+	struct cmd_root_group *groups = *ret = all.items;
 	*ret_count = 1;
 	if (check_named(c, e) < 0 || load_named(c, e) < 0)
 		return -1;
@@ -239,22 +227,18 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 		return -1;
 	all.platform = machine_platform(c->arena);
 	all.named = named_world(c) ? c->world : NULL;
-	all.items = arena_array(c->arena, s->count, sizeof(*all.items));
 	for (size_t i = 0; i < s->count; i++) {
-		const struct root_choice *x;
-		if (find_choice(c, &all, &s->items[i], &x, e) < 0)
+		if (find_group(c, &all, &s->items[i], s->count - i, &of[i], e) < 0)
 			return -1;
-		struct cmd_root_group *g = group_for(c, groups, &count, x, s->count - i);
-		g->chosen.items[g->chosen.count++] = s->items[i];
-		of[i] = g;
+		of[i]->chosen.items[of[i]->chosen.count++] = s->items[i];
 	}
 	/* one that is made already stays so */
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < all.count; i++)
 		if (all.named && groups[i].world == all.named) {
 			groups[i].drift = c->drift;
 			groups[i].root = c->root;
 		}
-	*ret_count = count;
+	*ret_count = all.count;
 	return 0;
 }
 

@@ -93,6 +93,7 @@ struct cmd_root_state {
 /* Variants that stand on the same root. */
 struct cmd_root_group {
 	struct selections chosen;
+	struct strlist alike;               /* what decides the root, in words, of each kind */
 	const struct world *world;          /* NULL: it is not a world's */
 	struct err why;                     /* they can stand on none; empty: they can */
 	struct strlist drift;               /* once it is made: of the world, as world_result */

@@ -203,9 +203,3 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,
 		       const struct toolkits *toolkits, const struct run *run, struct arena *a,
 		       struct err *e) MUST_CHECK;
-
-struct trial_request {
-	const struct pipeline_request *q;
-	const struct plan *plan; /* whose flags, back end, Python and root count */
-	const struct toolchain *toolchain;
-};

@@ -43,13 +43,13 @@ static int add_source(const char *rel, const struct stat *st, void *user, struct
 	return 0;
 }
 
-static const char *sources(const struct trial_request *t, struct arena *a)
+static const char *sources(const struct make *t, struct arena *a)
 {
 	return path_join(a, t->q->profiles_dir, "trial");
 }
 
 /* The file in the store that says it passed; NULL if that cannot be told. */
-static const char *memo(const struct trial_request *t, struct arena *a)
+static const char *memo(const struct make *t, struct arena *a)
 {
 	const struct {
 		const char *dir;
@@ -96,7 +96,7 @@ static const char *memo(const struct trial_request *t, struct arena *a)
 
 /* Whether it was made and passed on the same of everything: plan, ptbuild, tables, tools and the directories of the
  * root with what a compiler needs. */
-static bool trial_passed(const struct trial_request *t, struct arena *a)
+static bool trial_passed(const struct make *t, struct arena *a)
 {
 	const char *path = memo(t, a);
 	return path && fs_exists(TRUSTED, path);
@@ -144,8 +144,7 @@ static struct plan trial_plan(const struct plan *p, struct package_row *row, str
 	return t;
 }
 
-static int make_in(const struct trial_request *t, const char *dir, const struct run *run, struct arena *a,
-		   struct err *e)
+static int make_in(const struct make *t, const char *dir, const struct run *run, struct arena *a, struct err *e)
 {
 	struct package_row row;
 	const struct plan plan = trial_plan(t->plan, &row, a);
@@ -167,7 +166,7 @@ static int make_in(const struct trial_request *t, const char *dir, const struct 
 }
 
 /* Keeps the log and says what failed. */
-static void explain(const struct trial_request *t, const char *dir, struct arena *a, struct err *e)
+static void explain(const struct make *t, const char *dir, struct arena *a, struct err *e)
 {
 	const char *kept = arena_printf(a, "%s/stamps/trial.log", store_dir(t->q->store));
 	if (e->kind == ERR_INTERRUPTED || e->kind == ERR_NETWORK)
@@ -184,7 +183,7 @@ static void explain(const struct trial_request *t, const char *dir, struct arena
 /* Builds profiles/trial with the plan's flags, relocates, packs, verifies, installs and imports it, and remembers
  * that it passed. What a compiler says is ERR_SYSTEM here, since the source is known to be right; the hint names
  * the log. ERR_NETWORK if the Python packages of the build must be fetched and cannot. */
-static int trial_run(const struct trial_request *t, const struct run *run, struct arena *a, struct err *e)
+static int trial_run(const struct make *t, const struct run *run, struct arena *a, struct err *e)
 {
 	const char *dir, *stamp = memo(t, a);
 	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
@@ -211,7 +210,7 @@ int pipeline_installs(void *user, struct preflight *d, struct strlist *ret, stru
 
 int pipeline_trial(void *user, struct preflight *d, struct err *e)
 {
-	const struct trial_request t = {user, d->q->plan, d->toolchain};
+	const struct make t = {.q = user, .plan = d->q->plan, .toolchain = d->toolchain};
 	const bool whole = d->q->whole;
 	struct err why = {0};
 	double start = log_seconds();
@@ -340,7 +339,7 @@ static int reach(void *user, struct preflight *d, struct err *e)
 int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,
 		       const struct toolkits *toolkits, const struct run *run, struct arena *a, struct err *e)
 {
-	const struct trial_request t = {q, p, toolchain};
+	const struct make t = {.q = q, .plan = p, .toolchain = toolchain};
 	struct preflight *d = arena_alloc(a, sizeof(*d));
 	const char *store = store_dir(q->store);
 	const struct preflight_request r = {.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_NETWORK |

@@ -1,13 +1,70 @@
 #include "step/preflight/preflight.h"
 #include "core/world/world.h"
 
-/* ---- the table ---- */
+/* ---- the rows that need no more than the request ---- */
 
-static int say_world(struct preflight *d, struct err *e);
-static int sources(struct preflight *d, struct err *e);
-static int world_torch(struct preflight *d, struct err *e);
-static int reach(struct preflight *d, struct err *e);
-static int trial(struct preflight *d, struct err *e);
+static int say_world(struct preflight *d, struct err *e)
+{
+	(void)e;
+	if (d->q->not_made)
+		preflight_ok(d, "world", "%s; compilers, Python and toolkit are in it", d->q->not_made);
+	return 0;
+}
+
+static int sources(struct preflight *d, struct err *e)
+{
+	struct err why = {0};
+	const struct plan *p = d->q->plan;
+	if (p && d->q->whole && p->advisories.count)
+		preflight_warn(d, "advisories",
+			       *p->advised ? arena_printf(d->arena, "release %s has none of them", p->advised) : "",
+			       "%s %s has published weaknesses: %s", p->distribution, p->version,
+			       strlist_join(&p->advisories, d->arena, ", "));
+	return !d->q->plan || plan_unproven(d->q->plan, &why) == 0 ? 0 : preflight_err(d, "source", &why, e);
+}
+
+static bool world_has(const struct world *w, const char *package)
+{
+	for (size_t i = 0; i < w->count; i++)
+		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
+			if (strcmp(w->pieces[i].lock.entries[k].name, package) == 0)
+				return true;
+	return false;
+}
+
+/* The locks of a world say whether it has a torch, and for a GPU. */
+static int world_torch(struct preflight *d, struct err *e)
+{
+	const struct world *w = d->q->world;
+	const struct plan *p = d->q->plan;
+	(void)e;
+	if (!w || !p || strcmp(p->torch, "root") != 0)
+		return 0;
+	if (world_has(w, "python3-torch") && p->gpu.count && !world_has(w, "python3-torch-cuda"))
+		preflight_fail(d, ERR_POLICY, "torch",
+			       "name a torch for the GPU with --torch WHEEL or official, or a profile of the CPU",
+			       "the torch of the world '%s' has no CUDA", w->name);
+	if (world_has(w, "python3-torch"))
+		return 0;
+	preflight_fail(d, ERR_POLICY, "torch",
+		       "leave --torch root out, and its torch is built first; or name a finished one with --torch "
+		       "WHEEL; 'ptbuild world make debian13' is a root with Debian's torch",
+		       "the world '%s' has no torch", w->name);
+	return 0;
+}
+
+static int reach(struct preflight *d, struct err *e)
+{
+	/* A build says itself what --offline forbids. */
+	return d->q->reach && (d->q->whole || !d->q->offline) ? d->q->reach(d->q->user, d, e) : 0;
+}
+
+static int trial(struct preflight *d, struct err *e)
+{
+	return d->q->trial && !preflight_failures(d) ? d->q->trial(d->q->user, d, e) : 0;
+}
+
+/* ---- the table ---- */
 
 enum {
 	TAKEN = 1,  /* also where the root's torch is taken as it is, and nothing is compiled */
@@ -84,69 +141,6 @@ int preflight_check(struct preflight *d, const char *row, struct err *e)
 		if (strcmp(needs[i].name, row) == 0)
 			return needs[i].test(d, e);
 	return err_set(e, ERR_CONFIG, "no row '%s'", row);
-}
-
-/* ---- the rows that need no more than the request ---- */
-
-static int say_world(struct preflight *d, struct err *e)
-{
-	(void)e;
-	if (d->q->not_made)
-		preflight_ok(d, "world", "%s; compilers, Python and toolkit are in it", d->q->not_made);
-	return 0;
-}
-
-static int sources(struct preflight *d, struct err *e)
-{
-	struct err why = {0};
-	const struct plan *p = d->q->plan;
-	if (p && d->q->whole && p->advisories.count)
-		preflight_warn(d, "advisories",
-			       *p->advised ? arena_printf(d->arena, "release %s has none of them", p->advised) : "",
-			       "%s %s has published weaknesses: %s", p->distribution, p->version,
-			       strlist_join(&p->advisories, d->arena, ", "));
-	return !d->q->plan || plan_unproven(d->q->plan, &why) == 0 ? 0 : preflight_err(d, "source", &why, e);
-}
-
-static bool world_has(const struct world *w, const char *package)
-{
-	for (size_t i = 0; i < w->count; i++)
-		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
-			if (strcmp(w->pieces[i].lock.entries[k].name, package) == 0)
-				return true;
-	return false;
-}
-
-/* The locks of a world say whether it has a torch, and for a GPU. */
-static int world_torch(struct preflight *d, struct err *e)
-{
-	const struct world *w = d->q->world;
-	const struct plan *p = d->q->plan;
-	(void)e;
-	if (!w || !p || strcmp(p->torch, "root") != 0)
-		return 0;
-	if (world_has(w, "python3-torch") && p->gpu.count && !world_has(w, "python3-torch-cuda"))
-		preflight_fail(d, ERR_POLICY, "torch",
-			       "name a torch for the GPU with --torch WHEEL or official, or a profile of the CPU",
-			       "the torch of the world '%s' has no CUDA", w->name);
-	if (world_has(w, "python3-torch"))
-		return 0;
-	preflight_fail(d, ERR_POLICY, "torch",
-		       "leave --torch root out, and its torch is built first; or name a finished one with --torch "
-		       "WHEEL; 'ptbuild world make debian13' is a root with Debian's torch",
-		       "the world '%s' has no torch", w->name);
-	return 0;
-}
-
-static int reach(struct preflight *d, struct err *e)
-{
-	/* A build says itself what --offline forbids. */
-	return d->q->reach && (d->q->whole || !d->q->offline) ? d->q->reach(d->q->user, d, e) : 0;
-}
-
-static int trial(struct preflight *d, struct err *e)
-{
-	return d->q->trial && !preflight_failures(d) ? d->q->trial(d->q->user, d, e) : 0;
 }
 
 /* ---- lines ---- */
