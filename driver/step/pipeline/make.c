@@ -184,7 +184,7 @@ static struct build_request build_request(const struct make *m)
 		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path && !m->no_ccache
 				      ? path_join(m->arena, m->build_dir, COMPILED_FRONT)
 				      : NULL,
-		.ccache_remote_dir = m->ccache_remote_dir,
+		.ccache_remote_dir = m->compiled.dir,
 		.ccache_size = m->q->options.ccache_size,
 		.torch_dir = m->torch_dir,
 		.venv_dir = m->pyenv.dir,

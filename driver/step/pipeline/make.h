@@ -63,6 +63,22 @@ int torch_unpack(const struct torch_source *t, const char *dir, const struct run
 int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a,
 		   struct strlist *ret, struct strlist *ret_files, struct err *e) MUST_CHECK;
 
+/* Compiled objects across builds. A build writes into a compiler cache of its own, in its build
+ * directory, and reads the store's through a socket; what it made enters the store's when it is
+ * finished and verified. */
+
+#define COMPILED_FRONT "ccache" /* in the build directory */
+
+struct compiled {
+	struct ccache_remote *remote; /* NULL: the build reads nothing */
+	/* where its socket is, a stage of the store, to be shown to the build; NULL likewise */
+	const char *dir;
+	/* once it was stopped: what came from fallback stores and the server, and whether that
+	 * failed */
+	uint64_t remote_hits;
+	bool server_failed;
+};
+
 /* One variant being made: what its steps hand to each other and to the record. */
 struct make {
 	const struct pipeline_request *q;
@@ -74,10 +90,8 @@ struct make {
 	const struct taken *taken;        /* the root's torch; NULL: it is built */
 	const char *build_dir;            /* of the compile key, where it is worked in */
 	const char *rest_dir;             /* where people find it afterwards; NULL: there */
-	/* where the socket of the compiler cache's remote storage is; NULL: none */
-	const char *ccache_remote_dir;
-	uint64_t remote_hits; /* that the compiler cache got from fallback stores and the server */
-	const char *stage;    /* directory of the store that becomes the object */
+	struct compiled compiled;
+	const char *stage; /* directory of the store that becomes the object */
 	/* of the runtime check; NULL: the profiles' own */
 	const char *checks_dir;
 	bool no_ccache;             /* the compiler itself is run */
@@ -128,38 +142,18 @@ json_t *shard_record(const struct make *m);
  * because there is a compiler cache, which alone keeps what a shard compiles (ERR_SYSTEM). */
 int shard_check(const struct plan *p, const struct toolchain *t, struct err *e) MUST_CHECK;
 
-/* Compiled objects across builds. A build writes into a compiler cache of its own, in its build
- * directory, and reads the store's through a socket; what it made enters the store's when it is
- * finished and verified. */
-
-#define COMPILED_FRONT "ccache" /* in the build directory */
-
-struct compiled {
-	struct ccache_remote *remote; /* NULL: the build reads nothing */
-	/* a stage of the store, to be shown to the build; NULL likewise */
-	const char *dir;
-	/* once it was stopped: what came from elsewhere, and whether the server failed */
-	uint64_t remote_hits;
-	bool server_failed;
-};
-
 /* compiled_start: serves the domains that the request reads, if the root's ccache can read them. */
-int compiled_start(const struct pipeline_request *q, const struct plan *p, const struct toolchain *t,
-		   const struct run *run, struct arena *a, struct compiled *ret, struct err *e) MUST_CHECK;
+int compiled_start(struct make *m, struct err *e) MUST_CHECK;
 /* compiled_stop: ends that and logs what it did. */
-void compiled_stop(struct compiled *c, const struct pipeline_request *q, const struct run *run);
-/* compiled_keep: what the build of `p` in `build_dir` compiled into a domain of the store (NULL:
- * the request's), and to the server if there is one that may be written. The build must be over;
- * nothing asks whether it was verified, so a domain for builds that are not must be one that is
- * read by name alone ("default:NAME" in the options of the build that goes on from it). Entries
- * that the domain has stay as they are. The size limit holds afterwards. */
-int compiled_keep(const struct pipeline_request *q, const struct plan *p, const char *build_dir, const char *domain,
-		  const struct run *run, struct arena *a, struct err *e) MUST_CHECK;
-/* compiled_publish: the same of a verified build into the request's domain, once compiled_stop was
- * called; what its shards had kept is removed. A failure is a warning. A server that failed is left
- * alone. */
-void compiled_publish(const struct compiled *c, const struct pipeline_request *q, const struct plan *p,
-		      const char *build_dir, const struct run *run, struct arena *a);
+void compiled_stop(struct make *m);
+/* compiled_keep: what the build compiled into the request's domain of the store, and to the server
+ * if there is one that may be written. The build must be over; of a shard it is a domain of its
+ * own, as nobody verified it. Entries that the domain has stay as they are. The size limit holds
+ * afterwards. */
+int compiled_keep(const struct make *m, struct err *e) MUST_CHECK;
+/* compiled_publish: the same of a verified build, once compiled_stop was called; what its shards
+ * had kept is removed. A failure is a warning. A server that failed is left alone. */
+void compiled_publish(const struct make *m);
 
 /* What changed since a variant was last built, told when its build starts from nothing. */
 
@@ -184,8 +178,7 @@ int pipeline_no_repack(const char *variant, const char *build_line, struct err *
  * plan's output key; *ret is the object, NULL where there is none. The contents were verified when
  * they were packed; they are copied only if the wheel still has the digest in its record. The
  * caller holds the lock of the output key. */
-int pipeline_repack(struct store *store, const struct plan *p, const struct run *run, struct arena *a, const char **ret,
-		    struct err *e) MUST_CHECK;
+int pipeline_repack(const struct make *m, const char **ret, struct err *e) MUST_CHECK;
 
 /* What the preflight asks of other steps, for doctor and for a build. */
 
@@ -200,6 +193,4 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 		   bool others, struct err *e) MUST_CHECK;
 /* pipeline_preflight: of a build in its root: ERR_SYSTEM or ERR_POLICY with all that is missing or
  * does not fit, and what to do about it. `toolkits` NULL where nothing is built for CUDA. */
-int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,
-		       const struct toolkits *toolkits, const struct run *run, struct arena *a,
-		       struct err *e) MUST_CHECK;
+int pipeline_preflight(const struct make *m, const struct toolkits *toolkits, struct err *e) MUST_CHECK;

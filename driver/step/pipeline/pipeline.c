@@ -176,23 +176,16 @@ static int make_watched(struct make *m, struct err *e)
 	return rc;
 }
 
-static int make_in(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch,
-		   const struct work_tree *tree, struct err *e)
+static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m, const struct work_tree *tree,
+		   struct err *e)
 {
 	struct store *store = l->q->store;
-	struct make m = {.q = l->q,
-			 .run = l->run,
-			 .arena = l->arena,
-			 .plan = it->plan,
-			 .toolchain = l->toolchain,
-			 .torch = torch,
-			 .taken = l->taken};
-	m.build_dir = tree->dir;
-	m.rest_dir = tree->rest;
-	if (store_stage(store, l->arena, &m.stage, e) < 0)
+	m->build_dir = tree->dir;
+	m->rest_dir = tree->rest;
+	if (store_stage(store, l->arena, &m->stage, e) < 0)
 		return -1;
 	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package, l->taken ? "taking" : "building",
-		 l->taken ? it->plan->release : it->plan->variant, m.build_dir);
+		 l->taken ? it->plan->release : it->plan->variant, m->build_dir);
 	/* Before the build: where its wheel will run. */
 	struct fit fit;
 	fit_of(&it->plan->runs_on, l->q->root, l->facts, &l->machine, l->arena, &fit);
@@ -201,32 +194,29 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, const struct to
 	log_info(l->run->log, "%s: this machine: %s", it->plan->package, fit_text(&fit, l->arena));
 	if (!l->taken)
 		announce_cost(l, it->plan);
-	log_changed_inputs(store, it->plan, m.build_dir, l->run);
+	log_changed_inputs(store, it->plan, m->build_dir, l->run);
 	log_packed_otherwise(store, it->plan, l->run);
-	struct compiled compiled;
-	int rc = compiled_start(l->q, it->plan, l->toolchain, l->run, l->arena, &compiled, e);
+	int rc = compiled_start(m, e);
 	if (rc == 0) {
-		m.ccache_remote_dir = compiled.dir;
-		rc = make_watched(&m, e);
-		compiled_stop(&compiled, l->q, l->run);
-		m.remote_hits = compiled.remote_hits;
+		rc = make_watched(m, e);
+		compiled_stop(m);
 	}
-	if (rc == 0 && m.shard) {
-		it->shard = shard_record(&m);
-		store_drop_stage(store, m.stage);
-		if (compiled_keep(l->q, it->plan, m.build_dir, NULL, l->run, l->arena, e) < 0)
+	if (rc == 0 && m->shard) {
+		it->shard = shard_record(m);
+		store_drop_stage(store, m->stage);
+		if (compiled_keep(m, e) < 0)
 			return err_wrap(e, "what this shard compiled is not kept");
 		return 0;
 	}
-	if (rc < 0 || write_record(&m, e) < 0 ||
-	    fs_copy(m.build_dir, "log/build.log", path_join(l->arena, m.stage, "build.log"), e) < 0 ||
-	    store_publish(store, STORE_WHEEL, it->plan->output_key, m.stage, l->arena, &it->object, e) < 0) {
+	if (rc < 0 || write_record(m, e) < 0 ||
+	    fs_copy(m->build_dir, "log/build.log", path_join(l->arena, m->stage, "build.log"), e) < 0 ||
+	    store_publish(store, STORE_WHEEL, it->plan->output_key, m->stage, l->arena, &it->object, e) < 0) {
 		log_status_end(l->run->log);
-		store_drop_stage(store, m.stage);
+		store_drop_stage(store, m->stage);
 		return -1;
 	}
 	if (!l->taken)
-		compiled_publish(&compiled, l->q, it->plan, m.build_dir, l->run, l->arena);
+		compiled_publish(m);
 	return 0;
 }
 
@@ -244,7 +234,7 @@ static const char *shard_tree_key(const struct pipeline_request *q, const struct
 }
 
 /* In the tree of its key, which without a sandbox is worked in where the sandbox's paths are. */
-static int make(struct pipeline *l, struct pipeline_item *it, const struct torch_source *torch, struct err *e)
+static int make(struct pipeline *l, struct pipeline_item *it, struct make *m, struct err *e)
 {
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	AUTO_WORK_TREE struct work_tree tree = WORK_TREE_NONE;
@@ -255,7 +245,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, const struct torch
 	    store_build_dir(l->q->store, key, l->arena, &home, e) < 0 ||
 	    work_tree_take(top, home, l->run, l->arena, &tree, e) < 0)
 		return -1;
-	if (make_in(l, it, torch, &tree, e) == 0)
+	if (make_in(l, it, m, &tree, e) == 0)
 		return l->q->options.keep_tree ? work_tree_give_back(&tree, e) : work_tree_remove(&tree, e);
 	if (work_tree_give_back(&tree, &why) < 0)
 		log_warn(l->run->log, "%s: the build tree stays in '%s' until the next build there", why.msg,
@@ -344,14 +334,26 @@ static int fetch_torch(struct pipeline *l, struct torch_source *torch, struct er
 	return 0;
 }
 
-/* The preflight of a variant, once in a run. */
-static int be_ready(struct pipeline *l, const struct plan *p, struct torch_source *torch, struct err *e)
+static struct make new_make(const struct pipeline *l, const struct plan *p, const struct torch_source *torch)
 {
+	return (struct make){.q = l->q,
+			     .run = l->run,
+			     .arena = l->arena,
+			     .plan = p,
+			     .toolchain = l->toolchain,
+			     .torch = torch,
+			     .taken = l->taken};
+}
+
+/* The preflight of a variant, once in a run. */
+static int be_ready(struct pipeline *l, const struct make *m, struct torch_source *torch, struct err *e)
+{
+	const struct plan *p = m->plan;
 	const char *name = arena_printf(l->arena, "%s %s", p->variant, p->release);
 	const bool ready = strlist_contains(&l->ready, name);
 	if (!ready && ((torch && torch->wheel && torch_agrees(l, p, torch, e) < 0) ||
 		       (l->q->shard.count && shard_check(p, l->toolchain, e) < 0) || try_sandbox(l, e) < 0 ||
-		       pipeline_preflight(l->q, p, l->toolchain, l->toolkits, l->run, l->arena, e) < 0))
+		       pipeline_preflight(m, l->toolkits, e) < 0))
 		return -1;
 	if (torch && torch->official && !torch->wheel &&
 	    (fetch_torch(l, torch, e) < 0 || torch_agrees(l, p, torch, e) < 0))
@@ -370,17 +372,18 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch
 	r->items = arena_room(l->arena, r->items, r->count, &r->cap, 16, sizeof(*r->items));
 	struct pipeline_item *it = &r->items[r->count];
 	AUTO_LOCK struct lock key = LOCK_NONE;
+	struct make m = new_make(l, plan, torch);
 	*it = (struct pipeline_item){.plan = plan};
 	for (size_t i = 0; i < it->plan->notes.count; i++)
 		log_verbose(l->run->log, "%s: note: %s", it->plan->package, it->plan->notes.items[i]);
 	if (look_up(l, it->plan, &key, &it->object, e) < 0)
 		return -1;
 	it->hit = it->object != NULL;
-	if (!it->hit && pipeline_repack(l->q->store, it->plan, l->run, l->arena, &it->object, e) < 0)
+	if (!it->hit && pipeline_repack(&m, &it->object, e) < 0)
 		return -1;
 	if (!it->object && l->q->repack_only)
 		return pipeline_no_repack(it->plan->variant, l->q->build_line, e);
-	if (!it->object && (be_ready(l, it->plan, torch, e) < 0 || make(l, it, torch, e) < 0))
+	if (!it->object && (be_ready(l, &m, torch, e) < 0 || make(l, it, &m, e) < 0))
 		return -1;
 	if (!it->shard && export_item(l, it, e) < 0) {
 		json_decref(it->record);
@@ -527,9 +530,9 @@ static int look_at(struct pipeline *l, const struct selection *t, struct torch_s
 	*missing = !have;
 	if (have)
 		return 0;
-	struct make m = {.q = l->q, .run = l->run, .arena = l->arena, .plan = p};
+	struct make m = new_make(l, p, torch);
 	struct fetch_source *sources;
-	if (be_ready(l, p, torch, e) < 0)
+	if (be_ready(l, &m, torch, e) < 0)
 		return -1;
 	bool alone = l->q->count == 1 && (package_is_torch(t->variant.package) || torch);
 	return alone ? 0 : make_fetch(&m, &sources, e);

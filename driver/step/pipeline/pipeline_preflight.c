@@ -43,14 +43,15 @@ static int add_source(const char *rel, const struct stat *st, void *user, struct
 	return 0;
 }
 
-static const char *sources(const struct make *t, struct arena *a)
+static const char *sources(const struct make *t)
 {
-	return path_join(a, t->q->profiles_dir, "trial");
+	return path_join(t->arena, t->q->profiles_dir, "trial");
 }
 
 /* The file in the store that says it passed; NULL if that cannot be told. */
-static const char *memo(const struct make *t, struct arena *a)
+static const char *memo(const struct make *t)
 {
+	struct arena *a = t->arena;
 	const struct {
 		const char *dir;
 		unsigned below;
@@ -64,7 +65,7 @@ static const char *memo(const struct make *t, struct arena *a)
 	AUTO_BUF struct buf text = {0};
 	char id[32], digest[DIGEST_HEX_LEN + 1];
 	const struct tables *tables = t->q->tables;
-	struct digests d = {sources(t, a), a, &text};
+	struct digests d = {sources(t), a, &text};
 	struct strlist libraries = {0};
 	buf_printf(&text, "%s %s %d %d\n%s\n%s\n%s\n%s\n", PTBUILD_VERSION, decoder_id(id), PLAN_BUILDER, PLAN_PACKER,
 		   tables->extensions_digest, tables->dispatch_digest, tables->manylinux_digest,
@@ -96,9 +97,9 @@ static const char *memo(const struct make *t, struct arena *a)
 
 /* Whether it was made and passed on the same of everything: plan, ptbuild, tables, tools and the directories of the
  * root with what a compiler needs. */
-static bool trial_passed(const struct make *t, struct arena *a)
+static bool trial_passed(const struct make *t)
 {
-	const char *path = memo(t, a);
+	const char *path = memo(t);
 	return path && fs_exists(TRUSTED, path);
 }
 
@@ -144,31 +145,31 @@ static struct plan trial_plan(const struct plan *p, struct package_row *row, str
 	return t;
 }
 
-static int make_in(const struct make *t, const char *dir, const struct run *run, struct arena *a, struct err *e)
+static int make_in(const struct make *t, const char *dir, const struct run *run, struct err *e)
 {
 	struct package_row row;
-	const struct plan plan = trial_plan(t->plan, &row, a);
+	const struct plan plan = trial_plan(t->plan, &row, t->arena);
 	struct pipeline_request q = *t->q;
 	struct make m = {.q = &q,
 			 .run = run,
-			 .arena = a,
+			 .arena = t->arena,
 			 .plan = &plan,
 			 .toolchain = t->toolchain,
-			 .build_dir = path_join(a, dir, "build"),
-			 .stage = path_join(a, dir, "wheel"),
-			 .checks_dir = sources(t, a),
+			 .build_dir = path_join(t->arena, dir, "build"),
+			 .stage = path_join(t->arena, dir, "wheel"),
+			 .checks_dir = sources(t),
 			 .no_ccache = true};
 	q.jobs = 1;
 	if (fs_mkdirs(TRUSTED, m.build_dir, e) < 0 || fs_mkdirs(TRUSTED, m.stage, e) < 0 ||
-	    fs_copy_tree(m.checks_dir, path_join(a, m.build_dir, "src"), e) < 0)
+	    fs_copy_tree(m.checks_dir, path_join(t->arena, m.build_dir, "src"), e) < 0)
 		return -1;
 	return make_wheel(&m, e);
 }
 
 /* Keeps the log and says what failed. */
-static void explain(const struct make *t, const char *dir, struct arena *a, struct err *e)
+static void explain(const struct make *t, const char *dir, struct err *e)
 {
-	const char *kept = arena_printf(a, "%s/stamps/trial.log", store_dir(t->q->store));
+	const char *kept = arena_printf(t->arena, "%s/stamps/trial.log", store_dir(t->q->store));
 	if (e->kind == ERR_INTERRUPTED || e->kind == ERR_NETWORK)
 		return;
 	bool full = e->kind == ERR_SYSTEM; /* the disk, memory: that hint says more */
@@ -183,17 +184,17 @@ static void explain(const struct make *t, const char *dir, struct arena *a, stru
 /* Builds profiles/trial with the plan's flags, relocates, packs, verifies, installs and imports it, and remembers
  * that it passed. What a compiler says is ERR_SYSTEM here, since the source is known to be right; the hint names
  * the log. ERR_NETWORK if the Python packages of the build must be fetched and cannot. */
-static int trial_run(const struct make *t, const struct run *run, struct arena *a, struct err *e)
+static int trial_run(const struct make *t, struct err *e)
 {
-	const char *dir, *stamp = memo(t, a);
-	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
-	const struct run silent = {
-		.log = &quiet, .cancel_fd = run->cancel_fd, .limits = run->limits, .without_walls = run->without_walls};
-	if (store_stage(t->q->store, a, &dir, e) < 0)
+	const char *dir, *stamp = memo(t);
+	struct log quiet = {.level = LOG_QUIET, .fd = t->run->log->fd};
+	struct run silent = *t->run;
+	silent.log = &quiet;
+	if (store_stage(t->q->store, t->arena, &dir, e) < 0)
 		return -1;
-	int rc = make_in(t, dir, &silent, a, e);
+	int rc = make_in(t, dir, &silent, e);
 	if (rc < 0)
-		explain(t, dir, a, e);
+		explain(t, dir, e);
 	store_drop_stage(t->q->store, dir);
 	if (rc == 0 && stamp)
 		(void)!fs_write(TRUSTED, stamp, "passed\n", 7, 0644, ERR_IGNORED);
@@ -210,13 +211,14 @@ int pipeline_installs(void *user, struct preflight *d, struct strlist *ret, stru
 
 int pipeline_trial(void *user, struct preflight *d, struct err *e)
 {
-	const struct make t = {.q = user, .plan = d->q->plan, .toolchain = d->toolchain};
+	const struct make t = {
+		.q = user, .run = d->run, .arena = d->arena, .plan = d->q->plan, .toolchain = d->toolchain};
 	const bool whole = d->q->whole;
 	struct err why = {0};
 	double start = log_seconds();
 	if (!whole)
 		log_stage(d->run->log, "%s: preflight", d->q->plan->package);
-	int rc = trial_run(&t, d->run, d->arena, &why);
+	int rc = trial_run(&t, &why);
 	log_status_end(d->run->log);
 	if (rc == 0)
 		preflight_ok(d, "trial", "a small extension went the whole way in %.1f s", log_seconds() - start);
@@ -336,10 +338,11 @@ static int reach(void *user, struct preflight *d, struct err *e)
 	return pipeline_reach(d, q->store, &q->fetch, q->plan.torch, false, e);
 }
 
-int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, const struct toolchain *toolchain,
-		       const struct toolkits *toolkits, const struct run *run, struct arena *a, struct err *e)
+int pipeline_preflight(const struct make *m, const struct toolkits *toolkits, struct err *e)
 {
-	const struct make t = {.q = q, .plan = p, .toolchain = toolchain};
+	const struct pipeline_request *q = m->q;
+	const struct plan *p = m->plan;
+	struct arena *a = m->arena;
 	struct preflight *d = arena_alloc(a, sizeof(*d));
 	const char *store = store_dir(q->store);
 	const struct preflight_request r = {.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_NETWORK |
@@ -350,7 +353,7 @@ int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, c
 					    .root = q->root,
 					    .world = q->world,
 					    .kind = q->kind,
-					    .toolchain = toolchain,
+					    .toolchain = m->toolchain,
 					    .toolkits = toolkits,
 					    .cuda_home = q->cuda_home,
 					    .store_dir = store,
@@ -358,10 +361,10 @@ int pipeline_preflight(const struct pipeline_request *q, const struct plan *p, c
 					    .build_dir = path_join(a, path_join(a, store, "build"), p->compile_key),
 					    .jobs = q->jobs,
 					    .offline = q->fetch.offline,
-					    .tried = p->taken || trial_passed(&t, a),
+					    .tried = p->taken || trial_passed(m),
 					    .installs = pipeline_installs,
 					    .reach = reach,
 					    .trial = pipeline_trial,
 					    .user = (void *)q};
-	return preflight_run(d, &r, run, a, e) < 0 ? -1 : preflight_verdict(d, e);
+	return preflight_run(d, &r, m->run, a, e) < 0 ? -1 : preflight_verdict(d, e);
 }

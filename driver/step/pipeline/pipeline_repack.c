@@ -33,30 +33,29 @@ static int find(struct store *store, const struct plan *p, bool by_name, struct 
 	return 0;
 }
 
-static int make(const char *object, json_t *record, const char *stage, const struct plan *p, const struct run *run,
-		struct arena *a, struct err *e)
+static int repack(const struct make *m, const char *object, json_t *record, const char *stage, struct err *e)
 {
+	const struct plan *p = m->plan;
 	struct pack_result r;
 	double start = log_seconds();
-	const struct repack_request q = {.wheel = path_join(a, object, json_text(record, "wheel")),
+	const struct repack_request q = {.wheel = path_join(m->arena, object, json_text(record, "wheel")),
 					 .metadata_rev = p->metadata_rev,
 					 .generator = "ptbuild " PTBUILD_VERSION,
 					 .expect_sha256 = json_text(record, "sha256"),
 					 .level = PACK_LEVEL,
 					 .out_dir = stage};
-	if (repack_wheel(&q, run, a, &r, e) < 0)
+	if (repack_wheel(&q, m->run, m->arena, &r, e) < 0)
 		return -1;
 	double seconds = log_seconds() - start;
-	json_t *changes = json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:o,s:[{s:s,s:f}]}", "repacked_from",
-				    json_text(record, "output_key"), "wheel", r.file, "sha256", r.sha256, "bytes",
-				    (json_int_t)r.bytes, "unpacked_bytes", (json_int_t)r.unpacked_bytes, "metadata_rev",
-				    (int)p->metadata_rev, "output_key", p->output_key, "output_text",
-				    json_or_null(p->output_text), "steps", "step", "repack", "seconds", seconds);
-	json_object_update(record, changes);
-	json_decref(changes);
-	if (json_write(record, TRUSTED, path_join(a, stage, "build.json"), e) < 0)
+	json_object_update_new(
+		record, json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:o,s:[{s:s,s:f}]}", "repacked_from",
+				  json_text(record, "output_key"), "wheel", r.file, "sha256", r.sha256, "bytes",
+				  (json_int_t)r.bytes, "unpacked_bytes", (json_int_t)r.unpacked_bytes, "metadata_rev",
+				  (int)p->metadata_rev, "output_key", p->output_key, "output_text",
+				  json_or_null(p->output_text), "steps", "step", "repack", "seconds", seconds));
+	if (json_write(record, TRUSTED, path_join(m->arena, stage, STORE_RECORD), e) < 0)
 		return -1;
-	return fs_copy(TRUSTED, path_join(a, object, "build.log"), path_join(a, stage, "build.log"), e);
+	return fs_copy(TRUSTED, path_join(m->arena, object, "build.log"), path_join(m->arena, stage, "build.log"), e);
 }
 
 int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name, struct arena *a, bool *ret,
@@ -69,23 +68,22 @@ int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name,
 	return rc;
 }
 
-int pipeline_repack(struct store *store, const struct plan *p, const struct run *run, struct arena *a, const char **ret,
-		    struct err *e)
+int pipeline_repack(const struct make *m, const char **ret, struct err *e)
 {
 	AUTO_JSON json_t *record = NULL;
+	struct store *store = m->q->store;
 	const char *object, *stage, *made;
-	if (find(store, p, false, a, &object, &record, e) < 0)
+	*ret = NULL;
+	if (find(store, m->plan, false, m->arena, &object, &record, e) < 0)
 		return -1;
-	if (!object) {
-		*ret = NULL;
+	if (!object)
 		return 0;
-	}
-	log_info(run->log, "%s: only the metadata revision is new: repacking %s", p->package,
+	log_info(m->run->log, "%s: only the metadata revision is new: repacking %s", m->plan->package,
 		 json_text(record, "wheel"));
-	if (store_stage(store, a, &stage, e) < 0)
+	if (store_stage(store, m->arena, &stage, e) < 0)
 		return -1;
-	if (make(object, record, stage, p, run, a, e) < 0 ||
-	    store_publish(store, STORE_WHEEL, p->output_key, stage, a, &made, e) < 0) {
+	if (repack(m, object, record, stage, e) < 0 ||
+	    store_publish(store, STORE_WHEEL, m->plan->output_key, stage, m->arena, &made, e) < 0) {
 		store_drop_stage(store, stage);
 		return -1;
 	}

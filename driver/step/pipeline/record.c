@@ -59,7 +59,7 @@ static json_t *compiler_cache(const struct make *m)
 	const struct backend_options o = {.jobs = 1, .ccache = ccache->path};
 	backend_env(m->plan, b, &o, &a, &env);
 	struct ccache_stats stats = m->units.ccache;
-	stats.remote_hits = (unsigned)m->remote_hits; /* to ccache the store is remote as well */
+	stats.remote_hits = (unsigned)m->compiled.remote_hits; /* to ccache the store is remote as well */
 	return report_ccache_json(&stats, ccache->version, kvlist_get(&env, "CCACHE_DEPEND") ? "depend" : "direct",
 				  kvlist_get(&env, "CCACHE_SLOPPINESS"));
 }

@@ -22,17 +22,17 @@ static int tree_key(const struct pipeline_test_request *t, const struct plan *p,
 	return 0;
 }
 
-static int run_in(const struct pipeline_test_request *t, const struct plan *p, const struct test_package *tests,
-		  const char *dir, const struct run *run, struct arena *a, json_t **ret, struct err *e)
+static int run_in(struct make *m, const struct pipeline_test_request *t, const struct test_package *tests, json_t **ret,
+		  struct err *e)
 {
 	struct sandbox s;
-	const char *env = path_join(a, dir, "check");
-	const char *results = arena_printf(a, "results/%s", t->level);
+	struct arena *a = m->arena;
+	const char *dir = m->build_dir, *results = arena_printf(a, "results/%s", t->level);
 	const struct verify_run_request v = {.root = t->q->root,
 					     .kind = t->q->kind,
 					     .wheel = t->wheel,
 					     .torch_wheel = t->torch_wheel,
-					     .work_dir = env};
+					     .work_dir = path_join(a, dir, "check")};
 	const struct test_request q = {.tests = tests,
 				       .level = t->level,
 				       .shard = t->shard,
@@ -44,18 +44,14 @@ static int run_in(const struct pipeline_test_request *t, const struct plan *p, c
 				       .results_dir = path_join(a, dir, results),
 				       .jobs = t->q->jobs};
 	if ((t->again && fs_remove(dir, results, e) < 0) || fs_mkdirs(dir, results, e) < 0 ||
-	    fs_remove(dir, "check", e) < 0 || verify_environment(&v, run, a, &s, e) < 0 ||
-	    tests_check_needs(&q, run, a, e) < 0)
+	    fs_remove(dir, "check", e) < 0 || verify_environment(&v, m->run, a, &s, e) < 0 ||
+	    tests_check_needs(&q, m->run, a, e) < 0)
 		return -1;
 	/* A marker says that the source is whole. */
-	struct make m = {.q = t->q, .run = run, .arena = a, .plan = p, .build_dir = dir};
-	if (!fs_is_file(dir, BUILD_SOURCE_OK)) {
-		if (fs_remove(dir, "src", e) < 0 || make_source(&m, path_join(a, dir, "src"), e) < 0)
-			return -1;
-		if (fs_write(dir, BUILD_SOURCE_OK, "", 0, 0644, e) < 0)
-			return -1;
-	}
-	int rc = tests_run(&q, run, ret, e);
+	if (!fs_is_file(dir, BUILD_SOURCE_OK) && (fs_remove(dir, "src", e) < 0 || make_source(m, q.src, e) < 0 ||
+						  fs_write(dir, BUILD_SOURCE_OK, "", 0, 0644, e) < 0))
+		return -1;
+	int rc = tests_run(&q, m->run, ret, e);
 	if (fs_remove(dir, "check", rc < 0 ? ERR_IGNORED : e) < 0 && rc == 0) {
 		json_decref(*ret);
 		return -1;
@@ -69,7 +65,6 @@ int pipeline_test(const struct pipeline_test_request *t, const struct run *run, 
 	const struct release_row *release;
 	const struct test_package *tests;
 	char key[DIGEST_HEX_LEN + 1];
-	const char *dir;
 	if ((t->wheel && verify_python(t->q->root, t->wheel, a, e) < 0) ||
 	    (t->torch_wheel && verify_python(t->q->root, t->torch_wheel, a, e) < 0) ||
 	    tables_need_release(t->q->tables, t->release, &release, e) < 0 ||
@@ -80,16 +75,17 @@ int pipeline_test(const struct pipeline_test_request *t, const struct run *run, 
 			 .release = release->name,
 			 .release_row = release,
 			 .package_row = tables_package(release, t->package)};
+	struct make m = {.q = t->q, .run = run, .arena = a, .plan = &p};
 	AUTO_LOCK struct lock tree = LOCK_NONE;
 	if (!p.package_row)
 		return err_set(e, ERR_CONFIG, "release '%s' has no %s", release->name, t->package);
 	if (plan_patches(t->q->patches_dir, release->name, a, &p, e) < 0 || tree_key(t, &p, a, key, e) < 0 ||
 	    store_lock(t->q->store, STORE_BUILD, key, run, &tree, e) < 0 ||
-	    store_build_dir(t->q->store, key, a, &dir, e) < 0)
+	    store_build_dir(t->q->store, key, a, &m.build_dir, e) < 0)
 		return -1;
-	log_info(run->log, "%s: level %s of its own tests (tree %s)", t->package, t->level, dir);
+	log_info(run->log, "%s: level %s of its own tests (tree %s)", t->package, t->level, m.build_dir);
 	json_t *files;
-	if (run_in(t, &p, tests, dir, run, a, &files, e) < 0)
+	if (run_in(&m, t, tests, &files, e) < 0)
 		return -1;
 	*ret = test_judge(tests, files);
 	return 0;
