@@ -38,8 +38,8 @@ const struct arg_def cmd_global_options[] = {
 	{"offline", 0, GLOBAL(ARG_FLAG, offline), NULL,
 	 "never use the network; a file that is not in the store is an error", NULL},
 	{"root", 0, GLOBAL(ARG_STRING, root), "DIR",
-	 "build in this root file system: a directory, / for this machine's own, or world:NAME (default: the "
-	 "release's world; of take, test, bench and verify this machine's own)",
+	 "build in this root file system: a directory, / for this machine's own, or world:NAME (default: the release's "
+	 "world; of take, test, bench and verify this machine's own)",
 	 "<dir>"},
 	{"cache", 0, GLOBAL(ARG_STRING, cache), "DIR",
 	 "the store (default: $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild)", "<dir>"},

@@ -13,25 +13,27 @@
 
 /* An estimate, which plans of one package and release have in common. */
 struct cmd_costs {
-	const char *package, *release;
-	unsigned gpus, jobs;
 	struct cost cost;
+	unsigned gpus, jobs;
 	struct cmd_costs *next;
 };
 
-static const struct cmd_costs *count_cost(struct cmd_context *c, const struct cost_request *q)
+static const struct cmd_costs *count_cost(struct cmd_context *c, const char *package, const char *release,
+					  const struct package_row *row, unsigned gpus, struct store *store)
 {
 	struct cmd_costs *k = c->costs;
-	while (k && (strcmp(k->package, q->package) != 0 || strcmp(k->release, q->release) != 0 || k->gpus != q->gpus))
+	while (k && (strcmp(k->cost.package, package) != 0 || strcmp(k->cost.release, release) != 0 || k->gpus != gpus))
 		k = k->next;
 	if (k)
 		return k;
+	const struct cost_request q = {.profiles = c->tables->dir,
+				       .package = arena_strdup(c->arena, package),
+				       .release = arena_strdup(c->arena, release),
+				       .row = row,
+				       .gpus = gpus,
+				       .store = store};
 	k = arena_alloc(c->arena, sizeof(*k));
-	*k = (struct cmd_costs){.package = arena_strdup(c->arena, q->package),
-				.release = arena_strdup(c->arena, q->release),
-				.gpus = q->gpus,
-				.cost = cost_of(q, c->run, c->arena),
-				.next = c->costs};
+	*k = (struct cmd_costs){.cost = cost_of(&q, c->run, c->arena), .gpus = gpus, .next = c->costs};
 	k->jobs = cost_jobs(&k->cost, c->global->jobs);
 	c->costs = k;
 	return k;
@@ -41,23 +43,18 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 	     struct arena *a, struct cmd_cost *ret, struct err *e)
 {
 	struct store *s;
-	struct cost_request q = {.package = p->package,
-				 .release = p->release,
-				 .row = p->package_row,
-				 .gpus = p->cuda ? (unsigned)p->gpu.count : 0};
 	*ret = (struct cmd_cost){.torch = !torch && !package_is_torch(p->package)};
-	if (cmd_store_look(c, &s, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0)
+	if (cmd_store_look(c, &s, e) < 0)
 		return -1;
-	q.store = s;
-	const struct cmd_costs *k = count_cost(c, &q);
+	const struct cmd_costs *k =
+		count_cost(c, p->package, p->release, p->package_row, p->cuda ? (unsigned)p->gpu.count : 0, s);
 	ret->cost = k->cost;
 	ret->jobs = k->jobs;
 	ret->downloads = (struct cost_downloads){
 		.world = root->missing, .of_unknown = root->unknown, .archives = root->archives};
 	cost_sources(s, p->package_row, a, &ret->downloads);
-	const struct tables *t;
 	struct torch_source official;
-	const int rc = cmd_tables(c, &t, e) < 0 ? -1 : torch_official_of(torch, t, p, a, &official, e);
+	const int rc = torch_official_of(torch, c->tables, p, a, &official, e);
 	if (rc > 0 && !fetch_has(s, official.official->sha256))
 		ret->downloads.torch = official.official->size;
 	return rc < 0 ? -1 : 0;
@@ -88,22 +85,15 @@ static unsigned targets_of(const struct ci_job *j)
 static int add_package(struct cmd_context *c, const struct ci_job *j, const char *package, struct job_cost *sum,
 		       struct err *e)
 {
-	const struct tables *t;
 	const struct release_row *release;
-	const char *dir;
 	struct store *s = NULL;
 	if (cmd_store_look(c, &s, ERR_IGNORED) < 0)
 		s = NULL;
-	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 ||
-	    tables_need_release(t, j->release, &release, e) < 0)
+	if (tables_need_release(c->tables, j->release, &release, e) < 0)
 		return -1;
-	const struct cost_request q = {.profiles = dir,
-				       .package = package,
-				       .release = j->release,
-				       .row = tables_package(release, package),
-				       .gpus = *j->cuda ? targets_of(j) : 0,
-				       .store = s};
-	const struct cost k = cost_of(&q, c->run, c->arena);
+	const struct cost k =
+		count_cost(c, package, j->release, tables_package(release, package), *j->cuda ? targets_of(j) : 0, s)
+			->cost;
 	uint64_t most = k.memory.compile * j->cpus;
 	most = k.memory.heavy > most ? k.memory.heavy : most;
 	most = k.memory.link > most ? k.memory.link : most;

@@ -75,7 +75,7 @@ static int count_variants(const struct tables *t, const struct matrix *m, struct
 			return err_wrap(e, "matrix '%s'", m->name);
 		struct plan_request q = {.variant = &v, .release = m->release->name};
 		ret->variants++;
-		ret->refused += profile_is_planned_only(&v.profile) || plan_possible(t, &q, a, &refusal) < 0;
+		ret->refused += profile_is_planned_only(&v.profile) || plan_cuda(t, &q, a, &v.cuda, &refusal) < 0;
 		ret->of_package[tables_package_rank(v.package)]++;
 	}
 	return 0;
@@ -313,10 +313,9 @@ const struct command command_list = {
 	.name = "list",
 	.summary = "list releases, profiles and what they are made of",
 	.usage = "[--releases] [--matrices] [--profiles [DIR]] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
-	.text = "Shows the tables that plans are made from; without options, the releases, and where the tables "
-		"lie. With --json, prints an object with an array for each section. All tables are read, and file and "
-		"line of what is wrong in one "
-		"are named.\n"
+	.text = "Shows the tables that plans are made from; without options, the releases, and where the tables lie. "
+		"With --json, prints an object with an array for each section. All tables are read, and file and "
+		"line of what is wrong in one are named.\n"
 		"A profile is a GPU target and an instruction set: any of --gpus with any of --isas, several targets "
 		"joined with '+' (sm80+sm90-avx2), cpu-ISA, or darwin-mps. --profiles lists the pairs that machines "
 		"have; with a directory behind it, it names the tables to list, as of every other command.",

@@ -33,16 +33,10 @@ struct output {
 };
 
 /* Whether the root's tools are asked: only those of a root that is named, is there, and fits. */
-static int is_probed(struct cmd_context *c, const struct output *o, bool *ret, struct err *e)
+static bool is_probed(const struct cmd_context *c, const struct output *o)
 {
-	struct cmd_root_state root;
-	*ret = false;
-	if (!c->global->root || *o->no_world.msg)
-		return 0;
-	if (cmd_root_look(c, &root, e) < 0)
-		return -1;
-	*ret = root.made && (!root.world || strcmp(root.world->platform, machine_platform(c->arena)) == 0);
-	return 0;
+	return c->global->root && !*o->no_world.msg && o->root.made &&
+	       (!o->root.world || strcmp(o->root.world->platform, machine_platform(c->arena)) == 0);
 }
 
 /* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
@@ -88,9 +82,9 @@ int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, cons
 static int make_plan(struct cmd_context *c, const struct selection *s, const struct output *o, const struct plan **ret,
 		     struct strlist *ret_lack, struct err *e)
 {
-	bool probed;
+	const bool probed = is_probed(c, o);
 	*ret_lack = (struct strlist){0};
-	if (is_probed(c, o, &probed, e) < 0 || cmd_plan(c, s, probed, ret, e) < 0)
+	if (cmd_plan(c, s, probed, ret, e) < 0)
 		return -1;
 	if (!probed)
 		strlist_ref(ret_lack, c->arena, "root");
@@ -167,7 +161,9 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 	struct cmd_cost cost;
 	const struct plan *p;
 	struct strlist lack;
-	if (enter_root(c, g, o, e) < 0)
+	/* What all plans share is in the arena of the run. */
+	const struct toolchain *tools;
+	if (enter_root(c, g, o, e) < 0 || (is_probed(c, o) && cmd_toolchain(c, &tools, e) < 0))
 		return -1;
 	own = *c;
 	own.arena = &scratch;
@@ -202,21 +198,6 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 	return 0;
 }
 
-/* Reads what all plans share once, into the arena of the run. */
-static int prepare(struct cmd_context *c, const struct output *o, struct err *e)
-{
-	const struct tables *t;
-	const struct root *root;
-	const struct toolchain *toolchain;
-	const char *patches;
-	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
-		return -1;
-	bool probed;
-	if (is_probed(c, o, &probed, e) < 0)
-		return -1;
-	return probed && (cmd_root(c, &root, e) < 0 || cmd_toolchain(c, &toolchain, e) < 0) ? -1 : 0;
-}
-
 static int plan_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct plan_command_options *options = c->options;
@@ -226,7 +207,8 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
 	struct selections chosen;
 	struct cmd_root_group *const *groups;
-	if (cmd_select(c, words, &chosen, e) < 0 || prepare(c, &o, e) < 0)
+	const char *patches;
+	if (cmd_select(c, words, &chosen, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
 		return -1;
 	/* A plan can be made on any machine: one that ptbuild does not know is not judged. */
 	bool gpus = false;
@@ -271,8 +253,8 @@ const struct command command_plan = {
 		"corrections of the request, and the keys under which results are kept; what is to be downloaded, and "
 		"about how long it takes on this machine.\n"
 		"Nothing is run or fetched, so a plan can be made on any machine. With --root (--root / for this "
-		"machine) the compilers there are asked for their versions, which are part of the keys: without it "
-		"the keys are not those of the build, and \"keys_lack\" in JSON says what they do not count.",
+		"machine) the compilers there are asked for their versions, which are part of the keys: without it the "
+		"keys are not those of the build, and \"keys_lack\" in JSON says what they do not count.",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, plan_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
 	.examples = {{"ptbuild plan --profile sm90-avx512 --explain",

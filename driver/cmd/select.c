@@ -103,7 +103,8 @@ static bool release_builds(const struct tables *t, const struct release_row *r, 
 					  .cuda = w->cuda,
 					  .profile = *w->profile};
 		const struct plan_request q = {.variant = &v, .release = r->name};
-		if (plan_possible(t, &q, a, e) < 0)
+		const char *cuda;
+		if (plan_cuda(t, &q, a, &cuda, e) < 0)
 			return false;
 	}
 	return true;

@@ -54,8 +54,8 @@ static void add_build(const struct steps *s)
 	const bool shards = s->p->shards > 1;
 	const char *script =
 		arena_printf(s->a,
-			     "# names, one after the other\n# shellcheck disable=SC2086\nptbuild build "
-			     "$VARIANTS --release \"$RELEASE\"%s%s",
+			     "# names, one after the other\n# shellcheck disable=SC2086\nptbuild build $VARIANTS "
+			     "--release \"$RELEASE\"%s%s",
 			     shards ? " ${SHARD:+--shard \"$SHARD\"}" : "", ci_build(s->p, "github", s->a));
 	json_array_append_new(s->list,
 			      json_pack("{s:s, s:s, s:{s:s, s:s, s:s*}}", "name", "build", "run", script, "env",

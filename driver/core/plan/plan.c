@@ -105,12 +105,6 @@ static void keep_sources(const struct tables *t, const struct settings *s, struc
 	}
 }
 
-int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e)
-{
-	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};
-	return plan_check(&c, e);
-}
-
 int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena *a, const char **ret, struct err *e)
 {
 	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};

@@ -133,14 +133,13 @@ int plan_patches(const char *patches_dir, const char *release, struct arena *a, 
 /* plan_unproven: ERR_CONFIG for a source whose digest neither a table nor the user gives: it can be
  * planned, not fetched. */
 int plan_unproven(const struct plan *p, struct err *e) MUST_CHECK;
-/* plan_cuda: the toolkit that plan_resolve would take, NULL without CUDA; its errors. */
+/* plan_cuda: the checks of plan_resolve, without making a plan: its errors, and the toolkit that it
+ * would take, NULL without CUDA. */
 int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena *a, const char **ret,
 	      struct err *e) MUST_CHECK;
 /* plan_blas: the BLAS that plan_resolve would take: asked for, else the profile's, else the first
  * of the platform. NULL for packages that have none, and for what plan_resolve refuses. */
 const struct blas_row *plan_blas(const struct tables *t, const struct plan_request *q);
-/* plan_possible: the checks of plan_resolve, without making a plan. */
-int plan_possible(const struct tables *t, const struct plan_request *q, struct arena *a, struct err *e) MUST_CHECK;
 /* What a plan for CUDA needs of the root's own toolkit. */
 struct plan_need {
 	const char *name; /* "nvcc", "cudnn" */

@@ -41,8 +41,8 @@ int pair_check(const char *ours, const char *other, struct err *e)
 			continue;
 		err_set(e, ERR_POLICY, "the wheels cannot be compared: '%s' is of %s %s, '%s' of %s", path_base(ours),
 			parts[i].what, parts[i].ours, path_base(other), parts[i].other);
-		return err_hint(e, "both must have the same version, Python and ABI; only local labels (+cpu.avx2) "
-				   "may differ");
+		return err_hint(
+			e, "both must have the same version, Python and ABI; only local labels (+cpu.avx2) may differ");
 	}
 	return 0;
 }

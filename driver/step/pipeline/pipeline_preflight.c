@@ -278,9 +278,8 @@ static void tell(struct preflight *d, const struct fetch_source *all, size_t cou
 int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, const char *torch,
 		   bool others, struct err *e)
 {
-	static const char mirror[] =
-		"name a mirror (--mirror URL|DIR) or a store that has it (--lower-store DIR, filled "
-		"by 'ptbuild fetch' where there is a network)";
+	static const char mirror[] = "name a mirror (--mirror URL|DIR) or a store that has it (--lower-store DIR, "
+				     "filled by 'ptbuild fetch' where there is a network)";
 	const struct plan *p = d->q->plan;
 	struct arena *a = d->arena;
 	struct fetch_source *world = NULL;

@@ -202,7 +202,7 @@ static void on_end(void *user)
 struct progress *progress_new(const struct progress_request *q, const struct run *run, struct arena *a)
 {
 	struct progress *p = arena_alloc(a, sizeof(*p));
-	const struct progress init = {
+	*p = (struct progress){
 		.q = *q,
 		.run = run,
 		.observer = {.begin = on_begin,
@@ -215,7 +215,6 @@ struct progress *progress_new(const struct progress_request *q, const struct run
 		.estimate = estimate_new(q->weights, q->jobs, a),
 		.arena = a,
 	};
-	*p = init;
 	return p;
 }
 

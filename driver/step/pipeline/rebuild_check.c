@@ -151,13 +151,12 @@ static int check_one(struct checking *c, const struct selection *t, const struct
 		return -1;
 	}
 	const char *second = again.items[again.count - 1].wheel;
-	*ret = (struct pipeline_checked){
-		.variant = first->plan->variant,
-		.settings = arena_printf(
-			c->a,
-			"%u jobs instead of %u, umask %03o, TZ %s, LC_ALL %s, another directory and time, no "
-			"compiler cache",
-			jobs, jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE)};
+	*ret = (struct pipeline_checked){.variant = first->plan->variant,
+					 .settings =
+						 arena_printf(c->a,
+							      "%u jobs instead of %u, umask %03o, TZ %s, LC_ALL %s, "
+							      "another directory and time, no compiler cache",
+							      jobs, jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE)};
 	int rc = compare_wheels(first->wheel, second, c->run, c->a, &ret->result, e);
 	ret->seconds = log_seconds() - start;
 	pipeline_free(&again);

@@ -123,9 +123,9 @@ static void check_loopback(struct preflight *d)
  * that it does (a build step of a Dockerfile), that is looked at and not believed. */
 static void check_network(struct preflight *d)
 {
-	static const char fix[] = "run it as unshare --net sh -c 'ip link set lo up && exec ptbuild ...'; of "
-				  "containers, Docker obeys RUN "
-				  "--network=none, and buildah with --isolation chroot does not";
+	static const char fix[] =
+		"run it as unshare --net sh -c 'ip link set lo up && exec ptbuild ...'; of "
+		"containers, Docker obeys RUN --network=none, and buildah with --isolation chroot does not";
 	static const char text[] = "'%s' is up, and a build without a sandbox has it%s";
 	const char *promise = getenv("PTBUILD_NETWORK"), *up = interface_up(false, d->arena);
 	if (promise && strcmp(promise, "none") == 0 && up)

@@ -520,8 +520,8 @@ static const char *way_out(const struct preflight *d, const char *message)
 /* Compiles a kernel for every target at once, with the compiler that the build will give nvcc. */
 static int compile_kernel(struct preflight *d, struct err *e)
 {
-	static const char script[] = "n=$1; c=$2; shift 2; t=$(mktemp -d /tmp/ptbuild-checkXXXXXX) && trap 'rm -rf "
-				     "$t' EXIT && echo '__global__ void twice(float *x) { *x *= 2; }' >$t/k.cu && cd "
+	static const char script[] = "n=$1; c=$2; shift 2; t=$(mktemp -d /tmp/ptbuild-checkXXXXXX) && trap 'rm -rf $t' "
+				     "EXIT && echo '__global__ void twice(float *x) { *x *= 2; }' >$t/k.cu && cd "
 				     "$t && \"$n\" -ccbin \"$c\" \"$@\" -c k.cu -o k.o";
 	const struct toolkit *k = d->toolkit;
 	struct strlist args = {0}, targets = {0};

@@ -54,8 +54,8 @@ void report_matrix(const json_t *doc, struct buf *out)
 		{.text = "<tr><td class=\"{state}\">{state}</td><td "
 			 "class=\"path\">{variant}[<small>{why}</small>]</td>" CELL("{wave}") CELL("[{time}]")
 				 CELL("[{hits}]") CELL("[{size}]") "<td class=\"path\">[{node}]</td><td>[<a "
-								   "href=\"./{page:url}\">page</a> ]"
-								   "[<a href=\"./{log:url}\">log</a> ]</td></tr>\n",
+								   "href=\"./{page:url}\">page</a> ][<a "
+								   "href=\"./{log:url}\">log</a> ]</td></tr>\n",
 		 .each = "-rows"},
 		{0}};
 	static const struct part parts[] = {{"@TITLE@", title}, {"@TITLE@", title}, {"@SUMMARY@", summary},
@@ -68,33 +68,29 @@ void report_bench(const json_t *doc, struct buf *out)
 	static const struct show title[] = {{.text = "{wheel.file} against {other.file}"}, {0}};
 	static const struct show summary[] = {
 		{.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; torch {wheel.torch}[, code "
-			 "for "
-			 "{wheel.cpu}], against torch {other.torch}[, code for {other.cpu}][{?disturbed}; the machine "
-			 "did "
-			 "something else as well]. A ratio above 1: the wheel is faster."},
+			 "for {wheel.cpu}], against torch {other.torch}[, code for {other.cpu}][{?disturbed}; the "
+			 "machine "
+			 "did something else as well]. A ratio above 1: the wheel is faster."},
 		{0}};
 	static const struct show tiles[] = {{.text = TILE("[{geometric_mean:.2}][{!geometric_mean}-]",
 							  "other / wheel, {threads} thread{threads:s}"),
 					     .each = "sets"},
 					    {0}};
 	static const struct show workloads[] = {
-		{.text = "<tr><td class=\"path\">{name}[<small>{-reason}</small>]</td>" CELL("{-wheel}")
-			 CELL("{-other}") CELL(
-				 "[{ratio:.2}][{!ratio}{state}]") "[<td class=\"ratio\"><i class=\"{-class}\" "
-								  "style=\"left:{-left:.2}%;width:{-width:.2}%\"></i></"
-								  "td>]"
-								  "[{!-class}<td></td>]" CELL("[{-spread}]") "</tr>\n",
+		{.text = "<tr><td class=\"path\">{name}[<small>{-reason}</small>]</td>" CELL("{-wheel}") CELL(
+			 "{-other}")
+			 CELL("[{ratio:.2}][{!ratio}{state}]") "[<td class=\"ratio\"><i class=\"{-class}\" "
+							       "style=\"left:{-left:.2}%;width:{-width:.2}%\"></i></"
+							       "td>][{!-class}<td></td>]" CELL("[{-spread}]") "</tr>\n",
 		 .each = "workloads"},
 		{.text = "</tbody></table></div></section>\n"},
 		{0}};
 	static const struct show sets[] = {
 		{.text = "<section class=\"card\"><h2>{threads} thread{threads:s} <span class=\"note\">[geometric mean "
-			 "of "
-			 "{compared}: {geometric_mean:.2}][{!compared}nothing could be compared]</span></h2><div "
+			 "of {compared}: {geometric_mean:.2}][{!compared}nothing could be compared]</span></h2><div "
 			 "class=\"scroll\"><table>\n<thead><tr><th>workload</th><th class=\"n\">the wheel</th><th "
 			 "class=\"n\">the other</th><th class=\"n\">other / wheel</th><th class=\"ratio\">slower | "
-			 "faster</th><th "
-			 "class=\"n\">spread</th></tr></thead>\n<tbody>\n",
+			 "faster</th><th class=\"n\">spread</th></tr></thead>\n<tbody>\n",
 		 .each = "sets",
 		 .rows = workloads},
 		{0}};

@@ -314,10 +314,8 @@ static void destroy(struct watch *w)
 {
 	pthread_cond_destroy(&w->wake);
 	pthread_mutex_destroy(&w->mutex);
-	struct watch_units *u = &w->units;
-	free(u->last);
-	arena_release(&u->arena);
-	*u = (struct watch_units){0};
+	free(w->units.last);
+	arena_release(&w->units.arena);
 	arena_release(&w->arena);
 	free(w);
 }
