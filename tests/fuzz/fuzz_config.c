@@ -71,8 +71,8 @@ static int check(const struct plan *p, uint8_t kind, const uint8_t *data, size_t
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const flags[] = {"-mavx2"};
-	static struct setting settings[] = {{.name = "USE_X", .value = "ON", .check = true},
-					    {.name = "NAME", .value = "value", .check = true}};
+	static struct setting settings[] = {{.name = "NAME", .value = "value", .check = true},
+					    {.name = "USE_X", .value = "ON", .check = true}};
 	const struct plan p = {.cmake = {.items = settings, .count = 2},
 			       .cpu_flags = {.items = (const char **)(uintptr_t)flags, .count = 1}};
 	struct config_report r = {0};
