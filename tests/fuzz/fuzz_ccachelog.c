@@ -5,6 +5,11 @@
 
 #include "core/ninja/ninja.h"
 
+static const struct ccache_source *source_of(const struct ccache_stats *s, const char *path)
+{
+	return text_find(path, s->sources, s->sources_count, sizeof(*s->sources));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fail_unless(bool ok)
@@ -30,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ccache_stats_parse((const char *)data, size, &a, &s);
 	for (size_t i = 0; i < s.sources_count; i++) {
 		fail_unless(i == 0 || strcmp(s.sources[i - 1].path, s.sources[i].path) < 0);
-		fail_unless(ccache_stats_source(&s, s.sources[i].path) == &s.sources[i]);
+		fail_unless(source_of(&s, s.sources[i].path) == &s.sources[i]);
 		hits += s.sources[i].hits;
 		misses += s.sources[i].misses;
 	}

@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ninja_build_parse((const char *)data, size, &a, &edges, &count);
 	for (size_t i = 0; i < count; i++) {
 		fail_unless(edges[i].output[0] && edges[i].rule[0]);
-		fail_unless(ninja_build_find(edges, count, edges[i].output) != NULL);
+		fail_unless(text_find(edges[i].output, edges, count, sizeof(*edges)) != NULL);
 	}
 	return 0;
 }

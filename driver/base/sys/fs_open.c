@@ -189,11 +189,11 @@ int fs_open(const char *top, const char *rel, struct stat *ret, struct err *e)
 }
 
 /* What is written into in place must not be another file as well. */
-static int open_own(const char *top, const char *rel, int flags, struct err *e)
+int fs_append(const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct stat st = {0};
-	AUTO_FD int fd = open_file(top, rel, flags, "write", &st, e);
+	AUTO_FD int fd = open_file(top, rel, O_WRONLY | O_APPEND | O_CREAT, "write", &st, e);
 	if (fd < 0)
 		return -1;
 	if (st.st_nlink <= 1)
@@ -209,11 +209,6 @@ int fs_create(const char *top, const char *rel, mode_t mode, struct err *e)
 	AUTO_FD int dir = fs_open_parent(top, rel, 0755);
 	int fd = dir < 0 ? -1 : openat(dir, path_base(rel), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	return fd < 0 ? fs_fail("write", top, rel, e) : fd;
-}
-
-int fs_append(const char *top, const char *rel, struct err *e)
-{
-	return open_own(top, rel, O_WRONLY | O_APPEND | O_CREAT, e);
 }
 
 /* ---- directories ---- */

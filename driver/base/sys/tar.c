@@ -404,7 +404,7 @@ int tar_read(struct tar *t, uint64_t max, struct buf *out, struct err *e)
 	}
 }
 
-int tar_copy(struct tar *t, const struct tar_entry *en, int fd, char *hex, uint64_t *ret_size, struct err *e)
+static int copy(struct tar *t, const struct tar_entry *en, int fd, char *hex, uint64_t *ret_size, struct err *e)
 {
 	AUTO_DIGEST struct digest *d = hex ? digest_new() : NULL;
 	uint8_t sum[DIGEST_LEN];
@@ -450,7 +450,7 @@ int tar_extract(struct tar *t, const struct tar_entry *en, struct tree *tree, co
 	AUTO_FD int fd = -1;
 	if (tree_create(tree, path, en->executable ? 0755 : 0644, &fd, e) < 0)
 		return -1;
-	int rc = tar_copy(t, en, fd, hex, ret_size, e);
+	int rc = copy(t, en, fd, hex, ret_size, e);
 	if (rc == 0 && futimens(fd, times) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot set its time");
 	if (rc < 0)

@@ -69,12 +69,9 @@ int tar_next(struct tar *t, struct tar_entry *ret, struct err *e) MUST_CHECK;
 int tar_deny(const struct tar *t, struct err *e);
 /* tar_read: the bytes of the entry, appended to `out`; ERR_INTEGRITY above `max`. */
 int tar_read(struct tar *t, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
-/* tar_copy: the bytes of the entry to a new file. With `hex`, their digest, and holes are
- * ERR_INTEGRITY; without, holes stay holes. */
-int tar_copy(struct tar *t, const struct tar_entry *en, int fd, char *hex, uint64_t *ret_size,
-	     struct err *e) MUST_CHECK;
-/* tar_extract: the same as the file `path` of a tree, mode 0755 or 0644, with its time; on failure
- * nothing of it stays. */
+/* tar_extract: the bytes of the entry as the file `path` of a tree, mode 0755 or 0644, with its
+ * time; on failure nothing of it stays. With `hex`, their digest, and holes are ERR_INTEGRITY;
+ * without, holes stay holes. */
 int tar_extract(struct tar *t, const struct tar_entry *en, struct tree *tree, const char *path, char *hex,
 		uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* tar_fail: -1 with what libarchive says: ERR_SYSTEM when bytes could not be read, else

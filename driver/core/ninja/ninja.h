@@ -73,8 +73,6 @@ void ninja_build_parse(const char *text, size_t len, struct arena *a, struct nin
 /* ninja_build_read: the same of a file; one that is missing has no statements. */
 int ninja_build_read(const char *top, const char *rel, struct arena *a, struct ninja_edge **ret, size_t *ret_count,
 		     struct err *e) MUST_CHECK;
-/* ninja_build_find: NULL if none. */
-const struct ninja_edge *ninja_build_find(const struct ninja_edge *edges, size_t count, const char *output);
 
 /* Rewrites a build.ninja of CMake's: job pools for compilers, heavy units and links, and the
  * heaviest units first. */
@@ -171,5 +169,3 @@ struct ccache_stats {
 
 /* ccache_stats_parse: any bytes have a result; other lines are skipped. */
 void ccache_stats_parse(const char *text, size_t len, struct arena *a, struct ccache_stats *ret);
-/* ccache_stats_source: NULL when there is none. */
-const struct ccache_source *ccache_stats_source(const struct ccache_stats *s, const char *path);

@@ -576,8 +576,3 @@ int ninja_build_read(const char *top, const char *rel, struct arena *a, struct n
 	ninja_build_parse(buf_cstr(&text), text.len, a, ret, ret_count);
 	return 0;
 }
-
-const struct ninja_edge *ninja_build_find(const struct ninja_edge *edges, size_t count, const char *output)
-{
-	return text_find(output, edges, count, sizeof(*edges));
-}

@@ -367,8 +367,3 @@ void ccache_stats_parse(const char *text, size_t len, struct arena *a, struct cc
 	s.sources_count = join_sources(s.sources, s.sources_count);
 	*ret = s;
 }
-
-const struct ccache_source *ccache_stats_source(const struct ccache_stats *s, const char *path)
-{
-	return text_find(path, s->sources, s->sources_count, sizeof(*s->sources));
-}

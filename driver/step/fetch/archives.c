@@ -3,25 +3,34 @@
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
 
+static bool is_address(const char *s)
+{
+	if (strpbrk(s, " \t?#"))
+		return false;
+	return *s == '/' || strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0 ||
+	       strncmp(s, "file:///", 8) == 0;
+}
+
 /* Adds the site of one line of indextargets if it is of this archive; the security archive has other suites. */
 static void add_site(struct strlist *sites, struct arena *a, const char *line, bool need_origin, bool security)
 {
 	char *rest = arena_strdup(a, line);
 	const char *site = strsep(&rest, "|"), *origin = strsep(&rest, "|"), *component = strsep(&rest, "|");
 	const char *label = strsep(&rest, "|");
-	if (!label || rest || !strstr(site, "://") || strpbrk(site, " \t[]"))
+	if (!label || rest || !is_address(site) || strpbrk(site, "[]"))
 		return;
 	if (need_origin ? strcmp(origin, "Debian") != 0 : strcmp(component, "main") != 0)
 		return;
 	bool of_security = strstr(site, "security") || strstr(label, "Security");
 	if (of_security == security)
-		strlist_once(sites, a, site);
+		strlist_once(sites, a, path_join(a, site, ""));
 }
 
 int apt_sites(const char *archive, bool any, const struct run *run, struct arena *a, struct strlist *ret, struct err *e)
 {
 	static const char format[] = "$(SITE)|$(ORIGIN)|$(COMPONENT)|$(LABEL)";
 	const char *program = proc_find(a, "apt-get");
+	const size_t before = ret->count; /* what it cannot say is not known: another place may do */
 	bool security = strcmp(archive, "debian-security") == 0;
 	if (!program || (!security && strcmp(archive, "debian") != 0))
 		return 0;
@@ -37,7 +46,7 @@ int apt_sites(const char *archive, bool any, const struct run *run, struct arena
 				   "--format",
 				   format,
 				   NULL};
-	for (int i = any; i < 2 && ret->count == 0; i++) {
+	for (int i = any; i < 2 && ret->count == before; i++) {
 		AUTO_BUF struct buf out = {0}, AUTO_BUF errors = {0};
 		struct strlist lines = {0};
 		struct proc_result result;
@@ -48,17 +57,17 @@ int apt_sites(const char *archive, bool any, const struct run *run, struct arena
 		strlist_split(&lines, a, buf_cstr(&out), "\n");
 		for (size_t k = 0; k < lines.count; k++)
 			add_site(ret, a, lines.items[k], i == 0, security);
-		if (i && !ret->count && result.status &&
-		    err_kind_of_words(buf_cstr(&errors), ERR_NETWORK) == ERR_SYSTEM) {
+		if (!i || ret->count > before || !result.status)
+			continue;
+		const char *said = arena_printf(a, "apt-get does not say where the archive '%s' is: %.*s", archive,
+						(int)strcspn(buf_cstr(&errors), "\n"), buf_cstr(&errors));
+		if (err_kind_of_words(buf_cstr(&errors), ERR_NETWORK) == ERR_SYSTEM) {
 			const char *tmp = getenv("TMPDIR");
-			err_set(e, ERR_SYSTEM, "apt-get does not say where the archive '%s' is: %.*s", archive,
-				(int)strcspn(buf_cstr(&errors), "\n"), buf_cstr(&errors));
+			err_set(e, ERR_SYSTEM, "%s", said);
 			return err_hint(e, "free some space in '%s' and in apt's directories",
 					tmp && *tmp ? tmp : "/tmp");
 		}
-		if (i && !ret->count && result.status)
-			log_warn(run->log, "apt-get does not say where the archive '%s' is: %.*s", archive,
-				 (int)strcspn(buf_cstr(&errors), "\n"), buf_cstr(&errors));
+		log_warn(run->log, "%s", said);
 	}
 	return 0;
 }
@@ -71,14 +80,6 @@ static bool is_name(const char *s, size_t len)
 	for (size_t i = 0; good && i < len; i++)
 		good = islower((unsigned char)s[i]) || isdigit((unsigned char)s[i]) || s[i] == '-';
 	return good;
-}
-
-static bool is_address(const char *s)
-{
-	if (strpbrk(s, " \t?#"))
-		return false;
-	return *s == '/' || strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0 ||
-	       strncmp(s, "file:///", 8) == 0;
 }
 
 int deb_place_parse(const char *place, struct arena *a, struct deb_place *ret, struct err *e)
@@ -146,19 +147,6 @@ static int add_file(const char *archive, const char *file, struct arena *a, stru
 	return 0;
 }
 
-/* What apt-get cannot say is not known: another place may do. */
-static int add_apt(const char *archive, bool any, const struct run *run, struct arena *a, struct strlist *ret,
-		   struct err *e)
-{
-	struct strlist sites = {0};
-	if (apt_sites(archive, any, run, a, &sites, e) < 0)
-		return -1;
-	for (size_t i = 0; i < sites.count; i++)
-		if (is_address(sites.items[i]) && add_address(ret, a, sites.items[i], "apt-get", e) < 0)
-			return -1;
-	return 0;
-}
-
 int archives_find(const char *archive, const struct fetch_options *o, const struct run *run, struct arena *a,
 		  struct strlist *ret, struct err *e)
 {
@@ -179,7 +167,7 @@ int archives_find(const char *archive, const struct fetch_options *o, const stru
 				return -1;
 	}
 	if ((!out.count && (add_file(archive, o->archives_file, a, &out, e) < 0 ||
-			    add_apt(archive, o->any_site, run, a, &out, e) < 0)))
+			    apt_sites(archive, o->any_site, run, a, &out, e) < 0)))
 		return -1;
 	*ret = out;
 	return 0;

@@ -183,8 +183,6 @@ static int open_shared(struct fetch_shared *f, struct err *e)
 
 static void close_shared(struct fetch_shared *f)
 {
-	if (f->stage_dir)
-		store_drop_stage(f->store, f->stage_dir);
 	arena_release(&f->arena);
 	arena_release(&f->hosts.arena);
 	pthread_mutex_destroy(&f->hosts.mutex);

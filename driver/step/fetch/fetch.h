@@ -101,9 +101,9 @@ char *archives_snapshots(const char *archive, struct arena *a) __attribute__((re
 /* archives_unknown: ERR_NETWORK: nothing names an address of it, and what to set. */
 int archives_unknown(const char *archive, struct err *e);
 
-/* apt_sites: the sites of an archive ("debian", "debian-security") by apt-get of this machine; none
- * where it has none, or knows no such archive. `any`: at once, with those of others that have a
- * component "main". */
+/* apt_sites: adds the sites of an archive ("debian", "debian-security") by apt-get of this machine;
+ * none where it has none, or knows no such archive. `any`: at once, with those of others that have
+ * a component "main". */
 int apt_sites(const char *archive, bool any, const struct run *run, struct arena *a, struct strlist *ret,
 	      struct err *e) MUST_CHECK;
 

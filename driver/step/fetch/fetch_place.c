@@ -291,21 +291,19 @@ static uint64_t file_size(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* A directory of this run for what another program downloads from `place`, in which it finds what it downloaded
- * before. */
-static int fetch_place_dir(struct fetch_worker *w, struct arena *a, const char *place, const char **ret, struct err *e)
+/* By pip into an empty directory, and from there into the place of the partial file. */
+static enum transfer_outcome by_pip(const struct transfer *t, const struct wheel_place *p, const char *dir,
+				    struct arena *a, struct err *e)
 {
-	char hex[DIGEST_HEX_LEN + 1];
-	int status = 0;
-	pthread_mutex_lock(&w->shared->mutex);
-	if (!w->shared->stage_dir)
-		status = store_stage(w->shared->store, &w->shared->arena, &w->shared->stage_dir, e);
-	pthread_mutex_unlock(&w->shared->mutex);
-	if (status != 0)
-		return -1;
-	digest_data(place, strlen(place), hex);
-	*ret = arena_printf(a, "%s/%.16s", w->shared->stage_dir, hex);
-	return fs_mkdirs(TRUSTED, *ret, e);
+	const char *file = path_join(a, dir, p->file);
+	if (wheel_pip_download(p, dir, t->run, e) < 0)
+		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
+	if (rename(file, t->path) < 0) {
+		err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", file, t->path);
+		return TRANSFER_STOP;
+	}
+	atomic_fetch_add(&t->progress->received, file_size(t->path));
+	return transfer_check(t, e);
 }
 
 /* From the Python index: t->url is "NAME==VERSION/FILE". */
@@ -330,22 +328,11 @@ static enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct tr
 		log_verbose(w->run->log, "fetch: '%s' by pip: %s", p.file, e->msg);
 	err_clear(e);
 	const char *dir;
-	if (fetch_place_dir(w, &a, t->url, &dir, e) < 0)
+	if (store_stage(w->shared->store, &a, &dir, e) < 0)
 		return TRANSFER_STOP;
-	if (wheel_pip_download(&p, dir, w->run, e) < 0)
-		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
-	/* Puts a file that another program downloaded in the place of the partial one and checks it. */
-	const char *file = path_join(&a, dir, p.file);
-	if (unlink(t->path) < 0 && errno != ENOENT) {
-		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t->path);
-		return TRANSFER_STOP;
-	}
-	if (link(file, t->path) < 0) {
-		err_errno(e, ERR_SYSTEM, "cannot link '%s' to '%s'", file, t->path);
-		return TRANSFER_STOP;
-	}
-	atomic_fetch_add(&t->progress->received, file_size(t->path));
-	return transfer_check(t, e);
+	out = by_pip(t, &p, dir, &a, e);
+	store_drop_stage(w->shared->store, dir);
+	return out;
 }
 
 enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };

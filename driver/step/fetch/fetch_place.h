@@ -109,7 +109,6 @@ struct fetch_shared {
 	struct store *store;
 	const struct fetch_options *o;  /* defaults filled in */
 	pthread_mutex_t mutex;          /* protects what is below, up to the hosts */
-	const char *stage_dir;          /* what pip downloaded; NULL before */
 	const char *index;              /* the named Python index; NULL: none */
 	bool index_known;               /* it was looked for */
 	struct fetch_archive *archives; /* those asked for so far */

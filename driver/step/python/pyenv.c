@@ -433,7 +433,6 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 	/* The store object with requirements.txt and a wheel for each of its lines, downloaded by the host's pip if
 	 * absent; every digest is checked here too. `why` is for messages. ERR_NETWORK offline or when pip fails;
 	 * ERR_INTEGRITY for other bytes. */
-	const char **ret = ret_wheels;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
 	if (store_lock(q->store, STORE_PYENV, wanted->key, py->run, &lock, e) < 0 ||
@@ -458,7 +457,7 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 			return -1;
 		}
 	}
-	*ret = dir;
+	*ret_wheels = dir;
 	return 0;
 }
 

@@ -40,7 +40,7 @@ static int read_log(struct collector *c, const char *dir, struct err *e)
 		return -1;
 	ninja_log_units(&log, c->arena, &units, &count);
 	for (size_t i = 0; i < count; i++) {
-		const struct ninja_edge *edge = ninja_build_find(edges, edges_count, units[i].path);
+		const struct ninja_edge *edge = text_find(units[i].path, edges, edges_count, sizeof(*edges));
 		units[i].path = watch_unit_name(top, path_join(c->arena, top, dir), units[i].path, c->arena);
 		if (edge)
 			units[i].input = edge->input;
@@ -101,7 +101,8 @@ void report_units_collect(const char *build_dir, const struct watch_result *watc
 					  .slot = slots[r.count],
 					  .peak_bytes = seen ? seen->peak_bytes : 0,
 					  .kind = kind_of(unit->path, unit->input, heavy)};
-		const struct ccache_source *s = ccache_stats_source(&r.ccache, u->source);
+		const struct ccache_source *s =
+			text_find(u->source, r.ccache.sources, r.ccache.sources_count, sizeof(*s));
 		if (u->start < since - SLACK_S)
 			u->state = REPORT_BEFORE;
 		else if (s && s->hits &&

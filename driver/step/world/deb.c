@@ -4,6 +4,8 @@
 #include <archive_entry.h>
 #include <strings.h>
 
+#include "core/wheel/wheel.h"
+
 enum { READ_SIZE = 256 * 1024, MAX_CONTROL = 1 << 20, MAX_MEMBERS = 64 };
 
 struct deb {
@@ -99,83 +101,42 @@ static int read_control(struct deb *d, struct buf *out, struct err *e)
 }
 
 /* The names of "a (<< 1), b | c". */
-static void split_names(struct strlist *out, struct arena *a, const char *value, size_t len)
+static void split_names(struct strlist *out, struct arena *a, const char *value)
 {
 	struct strlist all = {0};
-	strlist_split(&all, a, arena_strndup(a, value, len), ",|");
+	strlist_split(&all, a, value, ",|");
 	for (size_t i = 0; i < all.count; i++) {
-		const char *name = all.items[i] + strspn(all.items[i], " \t\n");
+		const char *name = all.items[i] + strspn(all.items[i], " \t\r\n");
 		size_t n = strcspn(name, " \t\n:(");
 		if (n > 0)
 			strlist_ref(out, a, arena_strndup(a, name, n));
 	}
 }
 
-/* A field, as pieces of the text: the value without blanks at its ends; further lines of it begin with a blank. */
-struct field {
-	const char *name, *value;
-	size_t name_len, value_len;
-};
-
-static bool is_named(const struct field *f, const char *name)
-{
-	return strlen(name) == f->name_len && strncasecmp(f->name, name, f->name_len) == 0;
-}
-
-/* The next field of a paragraph of "Field: value"; 0 at its end, which is an empty line or that of the text. */
-static int next_field(const char **at, struct field *ret, struct err *e)
-{
-	const char *line = *at, *end = line + strcspn(line, "\n"), *colon = memchr(line, ':', (size_t)(end - line));
-	if (line + strspn(line, " \t\r") == end)
-		return 0;
-	for (const char *p = line; colon && p < colon; p++)
-		if (*p <= ' ' || (unsigned char)*p > 0x7e)
-			colon = NULL;
-	if (!colon || colon == line)
-		return err_set(e, ERR_INTEGRITY, "its control file has a line that is not 'Field: value': '%.*s'",
-			       end - line > 80 ? 80 : (int)(end - line), line);
-	while (end[0] == '\n' && (end[1] == ' ' || end[1] == '\t') && !strchr("\r\n", end[1 + strspn(end + 1, " \t")]))
-		end += 1 + strcspn(end + 1, "\n");
-	for (const char *p = line; p < end; p++)
-		if (((unsigned char)*p < 0x20 && !strchr("\t\r\n", *p)) || *p == 0x7f)
-			return err_set(e, ERR_INTEGRITY, "its control file has a control character");
-	*at = end + (*end == '\n');
-	for (colon++; colon < end && strchr(" \t\r\n", *colon);)
-		colon++;
-	while (end > colon && strchr(" \t\r\n", end[-1]))
-		end--;
-	*ret = (struct field){line, colon, strcspn(line, ":"), (size_t)(end - colon)};
-	return 1;
-}
-
 static int parse_control(const struct buf *text, struct arena *a, struct deb_control *ret, struct err *e)
 {
-	struct deb_control k = {0};
-	const struct {
-		const char *name, **to;
-	} fields[] = {{"Package", &k.name}, {"Version", &k.version}, {"Architecture", &k.arch}};
-	struct field f;
-	int got;
+	struct wheel_headers h; /* of the same form */
+	struct strlist replaces = {0};
 	AUTO_BUF struct buf out = {0};
-	const char *at = buf_cstr(text) + strspn(buf_cstr(text), " \t\r\n");
-	if (strlen(buf_cstr(text)) != text->len)
-		return err_set(e, ERR_INTEGRITY, "its control file has a control character");
-	while ((got = next_field(&at, &f, e)) > 0) {
-		for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-			if (is_named(&f, fields[i].name))
-				*fields[i].to = arena_strndup(a, f.value, f.value_len);
-		if (is_named(&f, "Multi-Arch"))
-			k.same = f.value_len == 4 && memcmp(f.value, "same", 4) == 0;
-		if (is_named(&f, "Replaces"))
-			split_names(&k.replaces, a, f.value, f.value_len);
-		if (is_named(&f, "Package") || is_named(&f, "Status")) /* dpkg writes these itself */
-			continue;
-		buf_printf(&out, "%.*s: %.*s\n", (int)f.name_len, f.name, (int)f.value_len, f.value);
-	}
-	if (got < 0)
+	const char *start = buf_cstr(text) + strspn(buf_cstr(text), " \t\r\n"), *end = buf_cstr(text) + text->len;
+	for (const char *p = start; p < end; p++)
+		if (((unsigned char)*p < 0x20 && (!*p || !strchr("\t\r\n", *p))) || *p == 0x7f)
+			return err_set(e, ERR_INTEGRITY, "its control file has a control character");
+	if (wheel_headers_parse(start, (size_t)(end - start), "control", a, &h, e) < 0)
 		return -1;
+	const char *same = wheel_headers_get(&h, "Multi-Arch");
+	struct deb_control k = {.name = wheel_headers_get(&h, "Package"),
+				.version = wheel_headers_get(&h, "Version"),
+				.arch = wheel_headers_get(&h, "Architecture"),
+				.same = same && strcmp(same, "same") == 0};
 	if (!k.name || !k.version || !k.arch)
 		return err_set(e, ERR_INTEGRITY, "its control file needs Package, Version and Architecture");
+	wheel_headers_all(&h, "Replaces", a, &replaces);
+	for (size_t i = 0; i < replaces.count; i++)
+		split_names(&k.replaces, a, replaces.items[i]);
+	for (size_t i = 0; i < h.count; i++) /* dpkg writes these two itself */
+		if (strcasecmp(h.items[i].key, "Package") != 0 && strcasecmp(h.items[i].key, "Status") != 0)
+			buf_printf(&out, "%s: %s\n", h.items[i].key, h.items[i].value);
 	k.text = arena_strdup(a, buf_cstr(&out));
 	*ret = k;
 	return 0;

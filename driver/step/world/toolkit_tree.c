@@ -150,18 +150,6 @@ static int unpack_wheel(struct toolkit_tree *t, const struct toolkit_file *f, st
 
 #define MAX_HEADER (UINT64_C(16) << 20)
 
-static unsigned machine_of(const char *platform)
-{
-	static const struct {
-		const char *platform;
-		unsigned machine;
-	} all[] = {{"x86_64-linux", EM_X86_64}, {"aarch64-linux", EM_AARCH64}};
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (strcmp(all[i].platform, platform) == 0)
-			return all[i].machine;
-	return EM_NONE;
-}
-
 /* Of the headers that are there. */
 static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s, struct arena *a, struct strlist *ret,
 		      struct err *e)
@@ -195,7 +183,8 @@ static int make_stub(struct toolkit_tree *t, const struct toolkit_stub *s, struc
 	struct strlist names = {0};
 	const char *path = toolkit_rules_fill(s->path, t->target, &a);
 	const char *first = toolkit_rules_fill(s->headers[0], t->target, &a);
-	struct elf_stub stub = {machine_of(t->platform), s->soname, &names, s->answer};
+	const unsigned machine = strcmp(t->platform, "aarch64-linux") == 0 ? EM_AARCH64 : EM_X86_64;
+	struct elf_stub stub = {machine, s->soname, &names, s->answer};
 	if (fs_exists(t->dir, path) || !fs_exists(t->dir, first))
 		return 0;
 	if (read_names(t, s, &a, &names, e) < 0)

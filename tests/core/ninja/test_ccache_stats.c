@@ -4,6 +4,11 @@
 
 #include "core/ninja/ninja.h"
 
+static const struct ccache_source *source_of(const struct ccache_stats *s, const char *path)
+{
+	return text_find(path, s->sources, s->sources_count, sizeof(*s->sources));
+}
+
 static struct arena arena;
 
 static int teardown(void **state)
@@ -55,12 +60,12 @@ static void each_source_has_its_own(void **state)
 	(void)state;
 	struct ccache_stats s = parse(sample);
 	assert_int_equal(s.sources_count, 4);
-	const struct ccache_source *b = ccache_stats_source(&s, "/ptbuild/src/b.cpp");
+	const struct ccache_source *b = source_of(&s, "/ptbuild/src/b.cpp");
 	assert_non_null(b);
 	assert_true(b->hits == 1 && b->misses == 1);
-	assert_true(ccache_stats_source(&s, "/ptbuild/src/a.cpp")->misses == 1);
-	assert_true(ccache_stats_source(&s, "conftest.c")->misses == 0);
-	assert_null(ccache_stats_source(&s, "/ptbuild/src/d.cpp"));
+	assert_true(source_of(&s, "/ptbuild/src/a.cpp")->misses == 1);
+	assert_true(source_of(&s, "conftest.c")->misses == 0);
+	assert_null(source_of(&s, "/ptbuild/src/d.cpp"));
 }
 
 static void anything_else_is_passed_over(void **state)
@@ -73,7 +78,7 @@ static void anything_else_is_passed_over(void **state)
 	assert_int_equal(s.sources_count, 1);
 	s = parse("");
 	assert_int_equal(s.counters_count + s.sources_count, 0);
-	assert_null(ccache_stats_source(&s, "x"));
+	assert_null(source_of(&s, "x"));
 }
 
 int main(void)

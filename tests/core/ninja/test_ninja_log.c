@@ -197,8 +197,8 @@ static void statements_of_cmake(void **state)
 	assert_string_equal(e[1].input, "");
 	assert_string_equal(e[2].output, "lib/x.so");
 	assert_string_equal(e[2].input, "a.o");
-	assert_ptr_equal(ninja_build_find(e, n, "gen.cpp"), &e[1]);
-	assert_null(ninja_build_find(e, n, "gen.h"));
+	assert_ptr_equal(text_find("gen.cpp", e, n, sizeof(*e)), &e[1]);
+	assert_null(text_find("gen.h", e, n, sizeof(*e)));
 }
 
 static void escapes_of_paths(void **state)
@@ -218,7 +218,7 @@ static void broken_statements_are_passed_over(void **state)
 	assert_int_equal(n, 0);
 	edges_of(*state, "", &n);
 	assert_int_equal(n, 0);
-	assert_null(ninja_build_find(NULL, 0, "a"));
+	assert_null(text_find("a", NULL, 0, sizeof(struct ninja_edge)));
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -115,7 +115,7 @@ static void wrong_control_files(void **state)
 	refused(&ar, "needs Package, Version and Architecture");
 	buf_reset(&ar);
 	deb_bytes(&ar, "Package: a\nVersion\n", data, 3, XZ);
-	refused(&ar, "has a line that is not 'Field: value'");
+	refused(&ar, "'control' line 2: no \"Name: value\"");
 	buf_reset(&ar);
 	buf_addstr(&large, CONTROL "Description: ");
 	while (large.len < (2 << 20))
