@@ -341,11 +341,6 @@ static int make_lock(struct cmd_context *c, const char *profiles, const struct w
 	return p->wheels_count + p->archives_count ? lock_files(c, p, ret, e) : 0;
 }
 
-#undef FIELD
-#define FIELD(member) JSON_FIELD(struct lock_change, member)
-JSON_FIELDS(change_fields, FIELD(kind), FIELD(name), FIELD(before), FIELD(after),
-	    JSON_AS(struct lock_change, size, "bytes"), FIELD(same_version));
-
 static const struct show lock_rows[] = {
 	{.text = "[{!before}+][{!after}-][{?same_version}!][{!same_version}{?before}{?after} ] {kind:<5} {name} "
 		 "[{before}][{!same_version}{?before} -> {after}][{!before}{after}, {bytes:MB}]"
@@ -363,33 +358,26 @@ static int world_lock(struct cmd_context *c, const char *name, struct err *e)
 	const struct world_part *p;
 	const struct world_lock *before;
 	struct world_lock after;
-	struct lock_diff d;
 	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
 	    world_part_load(profiles, name, c->arena, &p, e) < 0 || world_part_check_platform(p, platform, e) < 0 ||
 	    read_lock(profiles, name, platform, c->arena, &before, e) < 0 ||
 	    make_lock(c, profiles, p, platform, before, &after, e) < 0)
 		return -1;
-	lock_compare(before, &after, c->arena, &d);
-	if (o->write && (!before || d.count || d.other_request)) {
+	AUTO_JSON json_t *diff = lock_compare(before, &after, c->arena);
+	if (o->write && (!before || lock_differs(diff))) {
 		written = world_lock_path(profiles, name, platform, c->arena);
 		if (world_lock_save(&after, written, e) < 0)
 			return e->kind == ERR_INTEGRITY ? -1
 							: err_hint(e, "give a directory of tables that you may write "
 								      "with --profiles DIR");
 	}
-	return cmd_show(c,
-			json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:o}", "schema", 1,
-				  "part", after.part, "platform", after.platform, "suite", after.suite, "date",
-				  after.date, "files", (json_int_t)after.count, "bytes",
-				  (json_int_t)world_lock_bytes(&after), "other_request", d.other_request, "added",
-				  (json_int_t)d.added, "removed", (json_int_t)d.removed, "changed",
-				  (json_int_t)d.changed, "changes",
-				  json_rows(d.changes, d.count, sizeof(*d.changes), change_fields), "written",
-				  json_or_null(written)),
-			lock_rows, e);
+	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:I}", "schema", 1, "part", after.part, "platform",
+				after.platform, "suite", after.suite, "date", after.date, "files",
+				(json_int_t)after.count, "bytes", (json_int_t)world_lock_bytes(&after));
+	json_object_update(doc, diff);
+	json_object_set_new(doc, "written", json_or_null(written));
+	return cmd_show(c, doc, lock_rows, e);
 }
-
-static const char *const kinds[] = {[WORLD_DEB] = "deb", [WORLD_WHEEL] = "wheel", [WORLD_FILE] = "file"};
 
 /* `only`: NULL, or the platform that is asked for. */
 static int add_row(struct cmd_context *c, const char *profiles, const char *part, const char *only, json_t *rows,
@@ -476,10 +464,10 @@ static json_t *piece_json(const struct world_piece *p)
 	json_t *files = json_array();
 	for (size_t i = 0; i < p->lock.count; i++) {
 		const struct world_entry *f = &p->lock.entries[i];
-		json_array_append_new(files,
-				      json_pack("{s:s, s:s, s:s, s:o, s:I, s:s, s:s}", "kind", kinds[f->kind], "name",
-						f->name, "version", f->version, "arch", json_filled(f->arch), "bytes",
-						(json_int_t)f->size, "sha256", f->sha256, "place", f->place));
+		json_array_append_new(files, json_pack("{s:s, s:s, s:s, s:o, s:I, s:s, s:s}", "kind",
+						       world_kind_names[f->kind], "name", f->name, "version",
+						       f->version, "arch", json_filled(f->arch), "bytes",
+						       (json_int_t)f->size, "sha256", f->sha256, "place", f->place));
 	}
 	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "table", part_json(p->part), "archive",
 			 json_or_null(p->lock.archive), "date", json_or_null(p->lock.date), "tree",

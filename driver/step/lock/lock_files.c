@@ -1,7 +1,6 @@
 #include "step/lock/lock_make.h"
 
 #include "base/sys/digest.h"
-#include "base/sys/json.h"
 #include "core/wheel/wheel.h"
 
 #define PATH_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/"

@@ -230,7 +230,6 @@ static int make_in(struct making *m, struct world_lock *ret, struct err *e)
 	const char *arch = world_debian_arch(m->q->platform), *release;
 	const struct world_lock *before = m->q->before;
 	struct world_lock out = *ret;
-	struct lock_diff d;
 	const struct world_part *p = m->q->part;
 	AUTO_BUF struct buf sources = {0};
 	const char *own = proc_beside(m->a, "share/ptbuild/keyrings/debian-archive-keyring.gpg");
@@ -254,8 +253,8 @@ static int make_in(struct making *m, struct world_lock *ret, struct err *e)
 		return -1;
 	out.release = m->release;
 	out.date = m->date;
-	lock_compare(before, &out, m->a, &d);
-	*ret = before && !d.count && !d.other_request ? *before : out;
+	AUTO_JSON json_t *diff = lock_compare(before, &out, m->a);
+	*ret = before && !lock_differs(diff) ? *before : out;
 	return 0;
 }
 
@@ -293,43 +292,46 @@ int lock_make(const struct lock_request *q, const struct run *run, struct arena 
 	return 0;
 }
 
-/* Below 0: only `x`, of before, is there; above: only `y`; 0: both. */
-static void add(struct lock_diff *d, int order, const struct world_entry *x, const struct world_entry *y)
-{
-	const bool before = order <= 0, after = order >= 0;
-	const struct world_entry *any = after ? y : x;
-	d->added += !before;
-	d->removed += !after;
-	d->changed += before && after;
-	d->changes[d->count++] =
-		(struct lock_change){.kind = world_kind_names[any->kind],
-				     .name = any->name,
-				     .before = before ? x->version : NULL,
-				     .after = after ? y->version : NULL,
-				     .size = after ? y->size : 0,
-				     .same_version = before && after && strcmp(x->version, y->version) == 0};
-}
-
 static bool same(const struct world_entry *x, const struct world_entry *y)
 {
 	return strcmp(x->version, y->version) == 0 && strcmp(x->arch, y->arch) == 0 &&
 	       strcmp(x->sha256, y->sha256) == 0 && strcmp(x->place, y->place) == 0 && x->size == y->size;
 }
 
-void lock_compare(const struct world_lock *before, const struct world_lock *after, struct arena *a,
-		  struct lock_diff *ret)
+json_t *lock_compare(const struct world_lock *before, const struct world_lock *after, struct arena *a)
 {
 	static const struct world_lock none = {0};
-	const struct world_entry *x = world_lock_sorted(before ? before : &none, a), *y = world_lock_sorted(after, a);
-	const struct world_entry *x_end = x + (before ? before->count : 0), *y_end = y + after->count;
-	*ret = (struct lock_diff){
-		.changes = arena_array(a, (size_t)(x_end - x) + (size_t)(y_end - y) + 1, sizeof(*ret->changes)),
-		.other_request = before && strcmp(before->asked, after->asked) != 0};
+	const bool other = before && strcmp(before->asked, after->asked) != 0;
+	before = before ? before : &none;
+	const struct world_entry *x = world_lock_sorted(before, a), *x_end = x + before->count;
+	const struct world_entry *y = world_lock_sorted(after, a), *y_end = y + after->count;
+	json_int_t added = 0, removed = 0, changed = 0;
+	json_t *changes = json_array();
 	while (x < x_end || y < y_end) {
-		int order = x == x_end ? 1 : y == y_end ? -1 : world_entry_cmp(x, y);
-		if (order != 0 || !same(x, y))
-			add(ret, order, x, y);
-		x += order <= 0;
-		y += order >= 0;
+		const int order = x == x_end ? 1 : y == y_end ? -1 : world_entry_cmp(x, y);
+		const bool old = order <= 0, new = order >= 0;
+		const struct world_entry *any = new ? y : x;
+		if (!old || !new || !same(x, y)) {
+			added += !old;
+			removed += !new;
+			changed += old && new;
+			json_array_append_new(changes,
+					      json_pack("{s:s, s:o, s:o, s:o, s:I, s:b}", "kind",
+							world_kind_names[any->kind], "name", json_or_null(any->name),
+							"before", json_or_null(old ? x->version : NULL), "after",
+							json_or_null(new ? y->version : NULL), "bytes",
+							(json_int_t)(new ? y->size : 0), "same_version",
+							old && new &&strcmp(x->version, y->version) == 0));
+		}
+		x += old;
+		y += new;
 	}
+	return json_pack("{s:b, s:I, s:I, s:I, s:o}", "other_request", other, "added", added, "removed", removed,
+			 "changed", changed, "changes", changes);
+}
+
+bool lock_differs(const json_t *diff)
+{
+	return json_array_size(json_object_get(diff, "changes")) ||
+	       json_is_true(json_object_get(diff, "other_request"));
 }

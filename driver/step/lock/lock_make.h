@@ -1,6 +1,7 @@
 /* The lock of a part's Debian packages: what apt-get of this machine would install of the
  * archive. */
 #pragma once
+#include "base/sys/json.h"
 #include "core/wheel/wheel.h"
 #include "core/world/world.h"
 
@@ -23,23 +24,13 @@ struct lock_request {
 int lock_make(const struct lock_request *q, const struct run *run, struct arena *a, struct world_lock *ret,
 	      struct err *e) MUST_CHECK;
 
-struct lock_change {
-	const char *kind, *name;
-	const char *before, *after; /* versions; NULL: not there */
-	uint64_t size;              /* of what is there after it; 0: nothing */
-	bool same_version;          /* other bytes, place or architecture under one version */
-};
-
-struct lock_diff {
-	struct lock_change *changes; /* sorted by kind and name */
-	size_t count;
-	size_t added, removed, changed;
-	bool other_request; /* the part's table asks for something else */
-};
-
-/* lock_compare: `before` NULL: all is new. The strings are those of the locks. */
-void lock_compare(const struct world_lock *before, const struct world_lock *after, struct arena *a,
-		  struct lock_diff *ret);
+/* lock_compare: {"other_request", "added", "removed", "changed", "changes"}, a new reference;
+ * `before` NULL: all is new. A change, by kind and name, has the versions "before" and "after"
+ * (null: not there), "bytes" of what is there after it, and "same_version": other bytes, place or
+ * architecture under one version. other_request: the part's table asks for something else.
+ * lock_differs: whether there is any of it. */
+json_t *lock_compare(const struct world_lock *before, const struct world_lock *after, struct arena *a);
+bool lock_differs(const json_t *diff);
 
 /* The entries of a lock that are not Debian packages: wheels as an index lists them, and archives
  * of NVIDIA's redistributable components as their manifest has them. */

@@ -174,18 +174,20 @@ static int resolve_piece(const struct world_request *q, size_t piece, const stru
 				p->lock.archive);
 	}
 	/* What the archive has in the place of the locked packages. */
-	struct lock_diff d;
-	lock_compare(&p->lock, &locks[piece], a, &d);
-	for (size_t i = 0; i < d.count; i++) {
-		const struct lock_change *c = &d.changes[i];
-		strlist_addf(said, a, "%s %s %s", c->name, c->before ? c->before : "-", c->after ? c->after : "-");
-		if (!c->before)
-			log_warn(run->log, "drift: '%s' %s is needed now", c->name, c->after);
-		else if (!c->after)
-			log_warn(run->log, "drift: '%s' %s is needed no more", c->name, c->before);
+	AUTO_JSON json_t *diff = lock_compare(&p->lock, &locks[piece], a);
+	const json_t *c;
+	size_t i;
+	json_array_foreach(json_object_get(diff, "changes"), i, c)
+	{
+		const char *name = json_text(c, "name"), *before = json_member(c, "before"),
+			   *after = json_member(c, "after");
+		strlist_addf(said, a, "%s %s %s", name, before ? before : "-", after ? after : "-");
+		if (!before)
+			log_warn(run->log, "drift: '%s' %s is needed now", name, after);
+		else if (!after)
+			log_warn(run->log, "drift: '%s' %s is needed no more", name, before);
 		else
-			log_warn(run->log, "drift: '%s' %s has left the archive, %s is taken", c->name, c->before,
-				 c->after);
+			log_warn(run->log, "drift: '%s' %s has left the archive, %s is taken", name, before, after);
 	}
 	return 0;
 }

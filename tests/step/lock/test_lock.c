@@ -240,7 +240,6 @@ static void the_difference_of_locks(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	struct lock_diff d;
 	struct world_entry x[] = {
 		{.name = "cpp", .version = "1", .arch = "amd64", .sha256 = ASKED, .place = "c", .size = 1},
 		{.name = "gcc", .version = "1", .arch = "amd64", .sha256 = ASKED, .place = "g", .size = 1},
@@ -249,30 +248,27 @@ static void the_difference_of_locks(void **state)
 	struct world_entry y[] = {x[3], x[1], x[0], x[2]};
 	struct world_lock before = {.asked = ASKED, .entries = x, .count = 4},
 			  after = {.asked = ASKED, .entries = y, .count = 4};
-	lock_compare(&before, &after, &a, &d);
-	assert_int_equal(d.count, 0);
-	assert_false(d.other_request);
+	AUTO_JSON json_t *none = lock_compare(&before, &after, &a);
+	assert_int_equal(json_array_size(json_object_get(none, "changes")), 0);
+	assert_false(json_is_true(json_object_get(none, "other_request")));
+	assert_false(lock_differs(none));
 	y[1].version = "2"; /* gcc */
 	y[1].size = 7;
 	y[2].sha256 = OTHER; /* cpp */
 	y[3].name = "new";   /* old */
-	lock_compare(&before, &after, &a, &d);
-	assert_int_equal(d.count, 4);
-	assert_string_equal(d.changes[0].name, "cpp");
-	assert_true(d.changes[0].same_version);
-	assert_string_equal(d.changes[1].name, "gcc");
-	assert_string_equal(d.changes[1].before, "1");
-	assert_string_equal(d.changes[1].after, "2");
-	assert_int_equal(d.changes[1].size, 7);
-	assert_string_equal(d.changes[2].name, "new");
-	assert_null(d.changes[2].before);
-	assert_string_equal(d.changes[3].name, "old");
-	assert_null(d.changes[3].after);
-	assert_int_equal(d.added, 1);
-	assert_int_equal(d.removed, 1);
-	assert_int_equal(d.changed, 2);
-	lock_compare(NULL, &after, &a, &d);
-	assert_int_equal(d.added, 4);
+	AUTO_JSON json_t *diff = lock_compare(&before, &after, &a);
+	AUTO_JSON json_t *want =
+		json_pack("{s:b, s:i, s:i, s:i, s:[{s:s, s:s, s:s, s:s, s:i, s:b}, {s:s, s:s, s:s, s:s, s:i, s:b},"
+			  " {s:s, s:s, s:n, s:s, s:i, s:b}, {s:s, s:s, s:s, s:n, s:i, s:b}]}",
+			  "other_request", false, "added", 1, "removed", 1, "changed", 2, "changes", "kind", "deb",
+			  "name", "cpp", "before", "1", "after", "1", "bytes", 1, "same_version", true, "kind", "deb",
+			  "name", "gcc", "before", "1", "after", "2", "bytes", 7, "same_version", false, "kind", "deb",
+			  "name", "new", "before", "after", "1", "bytes", 1, "same_version", false, "kind", "deb",
+			  "name", "old", "before", "1", "after", "bytes", 0, "same_version", false);
+	assert_true(json_equal(diff, want));
+	assert_true(lock_differs(diff));
+	AUTO_JSON json_t *all = lock_compare(NULL, &after, &a);
+	assert_int_equal(json_int(all, "added"), 4);
 }
 
 int main(void)
