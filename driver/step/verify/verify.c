@@ -94,24 +94,22 @@ struct pools {
 	size_t count, cap;
 };
 
-/* Symbols may have a version behind '@'. Few names are globs, and libraries have a hundred thousand symbols. */
-static bool has_symbol(const struct strlist *symbols, const char *name)
-{
-	bool glob = strpbrk(name, "*?[") != NULL;
-	size_t len = strlen(name);
-	for (size_t i = 0; i < symbols->count; i++) {
-		const char *s = symbols->items[i];
-		if (glob ? fnmatch(name, s, 0) == 0 : strncmp(s, name, len) == 0 && (!s[len] || s[len] == '@'))
-			return true;
-	}
-	return false;
-}
-
+/* How many of the names are there. Symbols may have a version behind '@'. Few names are globs, and libraries have a
+ * hundred thousand symbols. */
 static size_t count_symbols(const struct strlist *symbols, const char **names, unsigned count)
 {
 	size_t n = 0;
-	for (unsigned i = 0; i < count; i++)
-		n += has_symbol(symbols, names[i]);
+	for (unsigned k = 0; k < count; k++) {
+		const bool glob = strpbrk(names[k], "*?[") != NULL;
+		const size_t len = strlen(names[k]);
+		bool found = false;
+		for (size_t i = 0; i < symbols->count && !found; i++) {
+			const char *s = symbols->items[i];
+			found = glob ? fnmatch(names[k], s, 0) == 0
+				     : strncmp(s, names[k], len) == 0 && (!s[len] || s[len] == '@');
+		}
+		n += found;
+	}
 	return n;
 }
 

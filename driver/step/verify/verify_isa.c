@@ -24,6 +24,21 @@ static enum isa_class judge(const struct isa_found *f, const struct isa_rules *r
 	return r->flags & CODE_WEAK ? ISA_COMDAT : ISA_PLAIN;
 }
 
+/* "'f(int)' of a.cpp uses avx2 (7 instructions, the first is vpaddd at 0x1234)"; of what has no name
+ * the first alone, and of what is chosen at run time by what. */
+static const char *line_of(enum isa_class class, const struct isa_found *f, const char *extensions, const char *why,
+			   struct arena *a)
+{
+	const struct code_range *r = f->range;
+	const char *first = arena_printf(a, "%s at 0x%" PRIx64, f->tally.mnemonic, f->tally.first);
+	if (class == ISA_DISPATCHED || class == ISA_UNNAMED)
+		return class == ISA_DISPATCHED ? why : first;
+	const char *name = r->name ? arena_printf(a, "'%s'", demangle(r->name, a)) : "without a name";
+	return arena_printf(a, "%s%s%s uses %s (%" PRIu64 " instruction%s, the first is %s)", name,
+			    r->unit ? " of " : "", r->unit ? r->unit : "", extensions, f->tally.count,
+			    f->tally.count == 1 ? "" : "s", first);
+}
+
 int verify_isa_scan(struct verifying *v, struct verify_member *member, struct elf_map *m, struct arena *a,
 		    struct err *e)
 {
@@ -56,17 +71,9 @@ int verify_isa_scan(struct verifying *v, struct verify_member *member, struct el
 		enum isa_class class = judge(&s.found[i], rules, s.machine, library, &above, &why);
 		struct isa_findings *g = &l->groups[class];
 		g->above |= above;
-		if (g->count < ISA_LINES_MAX) {
-			g->lines[g->count] = (struct isa_line){
-				.symbol = s.found[i].range->name ? demangle(s.found[i].range->name, a) : "",
-				.unit = s.found[i].range->unit ? arena_strdup(a, s.found[i].range->unit) : "",
-				.extensions = extensions_text(rules->extensions, s.machine, above, a),
-				.mnemonic = arena_strdup(a, s.found[i].tally.mnemonic),
-				.why = why,
-				.first = s.found[i].tally.first,
-				.count = s.found[i].tally.count,
-			};
-		}
+		if (g->count < ISA_LINES_MAX)
+			g->lines[g->count] = line_of(class, &s.found[i],
+						     extensions_text(rules->extensions, s.machine, above, a), why, a);
 		g->count++;
 	}
 	return 0;
@@ -75,19 +82,6 @@ int verify_isa_scan(struct verifying *v, struct verify_member *member, struct el
 static const char *plural(size_t n)
 {
 	return n == 1 ? "" : "s";
-}
-
-/* "uses avx2 (7 instructions, the first vpaddd at 0x1234)". */
-static const char *usage(struct verifying *v, const struct isa_line *l)
-{
-	return arena_printf(v->a, "uses %s (%" PRIu64 " instruction%s, the first is %s at 0x%" PRIx64 ")",
-			    l->extensions, l->count, l->count == 1 ? "" : "s", l->mnemonic, l->first);
-}
-
-static const char *subject(struct verifying *v, const struct isa_line *l)
-{
-	const char *name = *l->symbol ? arena_printf(v->a, "'%s'", l->symbol) : "without a name";
-	return *l->unit ? arena_printf(v->a, "%s of %s", name, l->unit) : name;
 }
 
 static const struct {
@@ -107,8 +101,8 @@ static void report(struct verifying *v, const char *file, const struct isa_findi
 	size_t max = binding ? ISA_LINES_MAX : 1, shown = g->count < max ? g->count : max;
 	const char *more = binding ? "" : verify_more(v, &(struct verify_some){.count = g->count}, "functions");
 	for (size_t i = 0; i < shown; i++)
-		verify_add(v, level, classes[class].rule, file, "%s %s %s beyond %s%s%s", classes[class].what,
-			   subject(v, &g->lines[i]), usage(v, &g->lines[i]), promise, classes[class].sense, more);
+		verify_add(v, level, classes[class].rule, file, "%s %s beyond %s%s%s", classes[class].what, g->lines[i],
+			   promise, classes[class].sense, more);
 	if (binding && g->count > shown)
 		verify_add(v, level, classes[class].rule, file, "%zu more functions like these", g->count - shown);
 }
@@ -125,16 +119,17 @@ static void report_library(struct verifying *v, const char *file, const struct l
 		report(v, file, &l->groups[c], (enum isa_class)c, promise);
 	enum finding_level level = v->report.promise.binding ? FINDING_WARNING : FINDING_NOTE;
 	if (unnamed->count)
-		verify_add(v, level, "isa-unnamed", file,
-			   "%zu function%s without a name or an end use%s %s beyond %s (the first has %s at 0x%" PRIx64
-			   "); their callers are not known",
-			   unnamed->count, plural(unnamed->count), unnamed->count == 1 ? "s" : "",
-			   all_of(v, l, unnamed), promise, unnamed->lines[0].mnemonic, unnamed->lines[0].first);
+		verify_add(
+			v, level, "isa-unnamed", file,
+			"%zu function%s without a name or an end use%s %s beyond %s (the first has %s); their callers "
+			"are not known",
+			unnamed->count, plural(unnamed->count), unnamed->count == 1 ? "s" : "", all_of(v, l, unnamed),
+			promise, unnamed->lines[0]);
 	if (dispatched->count)
 		verify_add(v, FINDING_NOTE, "isa-dispatched", file,
 			   "%zu function%s use%s %s where the processor has it: %s", dispatched->count,
 			   plural(dispatched->count), dispatched->count == 1 ? "s" : "", all_of(v, l, dispatched),
-			   dispatched->lines[0].why);
+			   dispatched->lines[0]);
 	if (l->scan.skipped)
 		verify_add(v, level, "isa-unchecked", file,
 			   "not examined: %" PRIu64 " bytes at 0x%" PRIx64

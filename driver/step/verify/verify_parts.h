@@ -109,19 +109,10 @@ enum isa_class {
 
 enum { ISA_LINES_MAX = 20 }; /* kept of each class of a library */
 
-struct isa_line {
-	const char *symbol; /* demangled, "" if none */
-	const char *unit;   /* "" if unknown */
-	const char *extensions;
-	const char *mnemonic;
-	const char *why; /* ISA_DISPATCHED: the family */
-	uint64_t first, count;
-};
-
 struct isa_findings {
 	size_t count;
 	uint64_t above;
-	struct isa_line lines[ISA_LINES_MAX]; /* the first ones by address */
+	const char *lines[ISA_LINES_MAX]; /* of the first ones by address */
 };
 
 struct library_isa {
