@@ -80,15 +80,6 @@ static json_t *summary_json(const struct pipeline_results *r)
 			 "-failed", (json_int_t)r->failed.count, "-units", units_json(r->items, r->count));
 }
 
-static json_t *check_json(const struct pipeline_checked *k)
-{
-	json_t *o = compare_json(&k->result);
-	json_object_set_new(o, "settings", json_string(k->settings));
-	json_object_set_new(o, "second", json_or_null(k->second));
-	json_object_set_new(o, "seconds", json_real(k->seconds));
-	return o;
-}
-
 #define ROW(label, text, ...) SHOW(label, text, .indent = 2, ##__VA_ARGS__)
 
 /* Of each only the rows that it has the members for: a wheel, a shard, a failure or the summary. */
@@ -133,11 +124,9 @@ int cmd_build_print(struct cmd_context *c, const struct pipeline_results *r, str
 	static const struct show rows[] = {{.each = "", .rows = item_rows}, {0}};
 	json_t *all = json_array();
 	for (size_t i = 0; i < r->count; i++) {
-		const struct pipeline_checked *k =
-			text_search(r->items[i].plan->variant, r->checked, r->checked_count, sizeof(*r->checked));
 		json_t *o = r->items[i].shard ? shard_json(&r->items[i]) : item_json(&r->items[i]);
-		if (k)
-			json_object_set_new(o, "check", check_json(k));
+		if (r->items[i].check)
+			json_object_set(o, "check", r->items[i].check);
 		json_array_append_new(all, o);
 	}
 	for (size_t i = 0; i < r->failed.count; i++)
@@ -284,12 +273,14 @@ int cmd_build_root(struct cmd_context *c, struct cmd_build_request *r, struct er
 
 static int report_checks(const struct pipeline_results *r, struct err *e)
 {
-	size_t differ = 0;
-	for (size_t i = 0; i < r->checked_count; i++)
-		differ += !r->checked[i].result.same;
+	size_t differ = 0, checked = 0;
+	for (size_t i = 0; i < r->count; i++) {
+		checked += r->items[i].check != NULL;
+		differ += json_is_false(json_object_get(r->items[i].check, "same"));
+	}
 	if (!differ)
 		return 0;
-	err_set(e, ERR_POLICY, "%zu of %zu wheels differ in the second build", differ, r->checked_count);
+	err_set(e, ERR_POLICY, "%zu of %zu wheels differ in the second build", differ, checked);
 	return err_hint(e,
 			"standard output lists what differs; the second wheel is kept beside the details of the first");
 }

@@ -49,10 +49,10 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 	}
 	if (path_has_suffix(words->items[0], ".whl") && path_has_suffix(words->items[1], ".whl")) {
 		/* Two finished wheels: an official one and what slim made of it, or one of two builds. */
-		struct comparison d;
+		json_t *d;
 		if (compare_wheels(words->items[0], words->items[1], c->run, c->arena, &d, e) < 0)
 			return -1;
-		return cmd_show(c, compare_json(&d), wheel_rows, e);
+		return cmd_show(c, d, wheel_rows, e);
 	}
 	if (cmd_tables(c, &t, e) < 0 || plan_word(c, words->items[0], NULL, &left, e) < 0 ||
 	    plan_word(c, words->items[1], o->right_release, &right, e) < 0)

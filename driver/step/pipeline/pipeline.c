@@ -675,6 +675,7 @@ void pipeline_free(struct pipeline_results *results)
 	for (size_t i = 0; i < results->count; i++) {
 		json_decref(results->items[i].record);
 		json_decref(results->items[i].shard);
-		results->items[i].record = results->items[i].shard = NULL;
+		json_decref(results->items[i].check);
+		results->items[i].record = results->items[i].shard = results->items[i].check = NULL;
 	}
 }

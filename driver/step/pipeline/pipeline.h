@@ -82,15 +82,7 @@ struct pipeline_item {
 	struct fit fit;         /* whether this machine is one of those */
 	/* what a shard did, instead of all that but the plan; owned by the item */
 	json_t *shard;
-};
-
-struct pipeline_checked {
-	const char *variant;
-	struct comparison result;
-	/* the second wheel, kept below the output directory; NULL when both are the same */
-	const char *second;
-	const char *settings; /* the other conditions: "3 jobs, umask 077, ..." */
-	double seconds;
+	json_t *check; /* see pipeline_check; owned by the item, NULL for none */
 };
 
 /* Of one request after the other: each adds what it made, also before it failed. */
@@ -102,8 +94,6 @@ struct pipeline_results {
 	 * built against it fails with it. An interruption ends it all the same */
 	bool goes_on;
 	struct pipeline_failures failed;
-	struct pipeline_checked *checked;
-	size_t checked_count, checked_cap;
 };
 
 /* pipeline_failed: adds a target that could not be made. */
@@ -123,14 +113,13 @@ const struct pipeline_item *pipeline_find(const struct pipeline_item *items, siz
 /* pipeline_free: releases what the items own beyond the arena. */
 void pipeline_free(struct pipeline_results *results);
 
-/* Reproducibility: each wheel is built a second time under other conditions, and the two are
- * compared. */
-
-/* pipeline_check: builds each of the results' items, from `from` on, that q->targets asked for
- * again in a store of its own beside q's (another path, an empty compiler cache; sources and Python
- * packages are copied), with another number of jobs, umask, time zone and locale, at another time.
- * torchvision and torchaudio are built against the same torch wheel. Differences are not an
- * error. */
+/* pipeline_check: is it reproducible? Builds each of the results' items, from `from` on, that
+ * q->targets asked for again in a store of its own beside q's (another path, an empty compiler
+ * cache; sources and Python packages are copied), with another number of jobs, umask, time zone and
+ * locale, at another time. torchvision and torchaudio are built against the same torch wheel.
+ * Differences are not an error: the item has the document of compare_wheels, with the settings, the
+ * seconds, and the second wheel, which is kept below the output directory, or null when both are
+ * the same. */
 int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run, struct arena *a,
 		   struct pipeline_results *results, struct err *e) MUST_CHECK;
 

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "base/sys/json.h"
 #include "base/sys/machine.h"
 
 /* What a careless build could let into its bytes. */
@@ -128,61 +129,56 @@ static int build_again(struct checking *c, const struct selection *t, const stru
 }
 
 /* A wheel that differs is kept beside the first. */
-static int keep_second(struct checking *c, const struct pipeline_item *first, const char *wheel, const char **ret,
-		       struct err *e)
+static int keep_second(struct checking *c, const struct pipeline_item *first, const char *wheel, struct err *e)
 {
 	const char *dir = path_join(c->a, path_join(c->a, c->q->out_dir, first->plan->variant), "second");
 	const char *to = path_join(c->a, dir, path_base(wheel));
 	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_copy(TRUSTED, wheel, to, e) < 0)
 		return -1;
-	*ret = to;
+	json_object_set_new(first->check, "second", json_or_null(to));
 	return 0;
 }
 
-static int check_one(struct checking *c, const struct selection *t, const struct pipeline_item *first, const char *dir,
-		     struct pipeline_checked *ret, struct err *e)
+static int check_one(struct checking *c, const struct selection *t, struct pipeline_item *first, const char *dir,
+		     struct err *e)
 {
 	unsigned jobs = jobs_of(first) + 1;
 	struct pipeline_results again = {0};
 	double start = log_seconds();
 	log_info(c->run->log, "%s: building it again to compare", first->plan->variant);
-	if (build_again(c, t, first->plan, dir, jobs, &again, e) < 0) {
-		pipeline_free(&again);
-		return -1;
-	}
-	const char *second = again.items[again.count - 1].wheel;
-	*ret = (struct pipeline_checked){.variant = first->plan->variant,
-					 .settings =
-						 arena_printf(c->a,
-							      "%u jobs instead of %u, umask %03o, TZ %s, LC_ALL %s, "
-							      "another directory and time, no compiler cache",
-							      jobs, jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE)};
-	int rc = compare_wheels(first->wheel, second, c->run, c->a, &ret->result, e);
-	ret->seconds = log_seconds() - start;
+	int rc = build_again(c, t, first->plan, dir, jobs, &again, e);
+	const char *second = rc < 0 ? NULL : again.items[again.count - 1].wheel;
+	if (rc == 0)
+		rc = compare_wheels(first->wheel, second, c->run, c->a, &first->check, e);
 	pipeline_free(&again);
-	return rc == 0 && !ret->result.same ? keep_second(c, first, second, &ret->second, e) : rc;
+	if (rc < 0)
+		return -1;
+	const char *settings = arena_printf(
+		c->a,
+		"%u jobs instead of %u, umask %03o, TZ %s, LC_ALL %s, another directory and time, no compiler cache",
+		jobs, jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE);
+	json_object_set_new(first->check, "settings", json_string(settings));
+	json_object_set_new(first->check, "second", json_null());
+	json_object_set_new(first->check, "seconds", json_real(log_seconds() - start));
+	return json_is_true(json_object_get(first->check, "same")) ? 0 : keep_second(c, first, second, e);
 }
 
 int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run, struct arena *a,
 		   struct pipeline_results *results, struct err *e)
 {
-	struct checking c = {q, &results->items[from], results->count - from, run, a};
+	struct pipeline_item *items = &results->items[from];
+	struct checking c = {q, items, results->count - from, run, a};
 	const char *parent = path_dir(a, store_dir(q->store));
 	for (size_t i = 0; i < q->count; i++) {
 		char *dir;
-		const struct pipeline_item *first =
-			pipeline_find(c.items, c.count, &q->targets[i], q->plan.metadata_rev);
+		const struct pipeline_item *first = pipeline_find(items, c.count, &q->targets[i], q->plan.metadata_rev);
 		if (!first) /* it failed */
 			continue;
 		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) < 0)
 			return -1;
-		results->checked = arena_room(a, results->checked, results->checked_count, &results->checked_cap, 8,
-					      sizeof(*results->checked));
-		struct pipeline_checked *to = &results->checked[results->checked_count];
-		int rc = check_one(&c, &q->targets[i], first, dir, to, e);
+		int rc = check_one(&c, &q->targets[i], &items[first - items], dir, e);
 		if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0 || rc < 0)
 			return -1;
-		results->checked_count++;
 	}
 	return 0;
 }

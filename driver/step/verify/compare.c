@@ -5,12 +5,13 @@
 
 struct comparing {
 	struct arena *a;
-	struct comparison *c;
+	json_t *found;
 	const struct run *run;
 	struct zip_reader *zip[2];
 	const char *file[2]; /* takes one member after the other */
 	const char *member;  /* being compared */
 	size_t details;      /* noted of it so far */
+	size_t members;      /* that differ in their contents */
 	size_t times;        /* members with another time */
 	const char *first_time;
 };
@@ -24,7 +25,6 @@ static bool compare_same(const struct fs_mapping *one, const struct fs_mapping *
 static void __attribute__((format(printf, 3, 4)))
 compare_note(struct comparing *x, const char *where, const char *fmt, ...)
 {
-	struct comparison *c = x->c;
 	va_list ap;
 	if (++x->details > COMPARE_DETAILS + 1)
 		return;
@@ -35,8 +35,9 @@ compare_note(struct comparing *x, const char *where, const char *fmt, ...)
 		where = "";
 		what = "differs in more than these";
 	}
-	c->items = arena_room(x->a, c->items, c->count, &c->cap, 32, sizeof(*c->items));
-	c->items[c->count++] = (struct difference){x->member, utf8_printable(where, x->a), utf8_printable(what, x->a)};
+	json_array_append_new(x->found, json_pack("{s:o, s:o, s:o}", "member", json_or_null(x->member), "where",
+						  json_or_null(utf8_printable(where, x->a)), "what",
+						  json_or_null(utf8_printable(what, x->a))));
 }
 
 /* Where two ELF files differ, by section and symbol. */
@@ -305,7 +306,7 @@ static int compare_contents(struct comparing *x, const struct zip_entry *const *
 		return -1;
 	const struct fs_mapping b[] = {one, other};
 	if (!compare_same(&b[0], &b[1])) {
-		x->c->members++;
+		x->members++;
 		if (is_text(&b[0]) && is_text(&b[1]))
 			compare_text_bytes(x, b);
 		else if (!compare_elf(x, &b[0], &b[1]))
@@ -347,7 +348,7 @@ static int compare_members(struct comparing *x, struct err *e)
 		if (c != 0 && path_has_suffix(x->member, "/")) {
 			directories[c > 0]++;
 		} else if (c != 0) {
-			x->c->members++;
+			x->members++;
 			compare_note(x, "", "is in the %s only", c < 0 ? "first" : "second");
 		} else if (compare_entry(x, one, other, e) < 0) {
 			return -1;
@@ -370,7 +371,7 @@ static int compare_members(struct comparing *x, struct err *e)
 			break;
 		}
 	}
-	if (!x->c->count)
+	if (!json_array_size(x->found))
 		compare_note(
 			x, "",
 			"the archives differ, but neither in names, order, times, modes nor sizes of their members");
@@ -396,29 +397,19 @@ static int compare_archives(struct comparing *x, const char *const *wheels, stru
 	return rc;
 }
 
-int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, struct comparison *ret,
+int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, json_t **ret,
 		   struct err *e)
 {
-	struct comparison c = {0};
+	AUTO_JSON json_t *found = json_array();
 	const char *const wheels[] = {one, other};
-	struct comparing x = {.a = a, .c = &c, .member = "", .run = run};
-	if (digest_file(one, c.sha256[0], e) < 0 || digest_file(other, c.sha256[1], e) < 0)
+	struct comparing x = {.a = a, .found = found, .member = "", .run = run};
+	char sha256[2][DIGEST_HEX_LEN + 1];
+	if (digest_file(one, sha256[0], e) < 0 || digest_file(other, sha256[1], e) < 0)
 		return -1;
-	c.same = strcmp(c.sha256[0], c.sha256[1]) == 0;
-	if (!c.same && compare_archives(&x, wheels, e) < 0)
+	const bool same = strcmp(sha256[0], sha256[1]) == 0;
+	if (!same && compare_archives(&x, wheels, e) < 0)
 		return -1;
-	*ret = c;
+	*ret = json_pack("{s:b, s:[s, s], s:i, s:O}", "same", same, "sha256", sha256[0], sha256[1], "members",
+			 (int)x.members, "differences", found);
 	return 0;
-}
-
-json_t *compare_json(const struct comparison *c)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < c->count; i++) {
-		const struct difference *d = &c->items[i];
-		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "member", json_or_null(d->member), "where",
-						      json_or_null(d->where), "what", json_or_null(d->what)));
-	}
-	return json_pack("{s:b, s:[s, s], s:i, s:o}", "same", c->same, "sha256", c->sha256[0], c->sha256[1], "members",
-			 (int)c->members, "differences", list);
 }

@@ -137,26 +137,9 @@ int verify_environment(const struct verify_run_request *q, const struct run *run
 		       struct err *e) MUST_CHECK;
 #define VERIFY_PYTHON (SANDBOX_OUT "/venv/bin/python")
 
-/* What differs between two wheels, down to the member, the ELF section and the symbol. */
-
-struct difference {
-	const char *member; /* "" for the archive itself */
-	const char *where;  /* "section .text", "symbol foo", "line 12", "mode"; "" for all of it */
-	const char *what;
-};
-
-struct comparison {
-	bool same; /* the same bytes */
-	char sha256[2][65];
-	struct difference *items; /* by member, at most COMPARE_DETAILS and a line of each */
-	size_t count, cap;
-	size_t members; /* that differ in their contents */
-};
-
+/* compare_wheels: what differs between two wheels, down to the member, the ELF section and the
+ * symbol, at most COMPARE_DETAILS and a line of each; a new reference. Archives of different bytes
+ * have at least one difference. -1: cannot be read. */
 enum { COMPARE_DETAILS = 20 };
-
-/* compare_wheels: archives of different bytes have at least one difference. -1: cannot be read. */
-int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, struct comparison *ret,
+int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, json_t **ret,
 		   struct err *e) MUST_CHECK;
-/* compare_json: a new reference. */
-json_t *compare_json(const struct comparison *c);
