@@ -48,15 +48,12 @@ static json_t *file_json(const struct index_wheel *w, const char *url)
 	return o;
 }
 
+#define FIELD(member) JSON_FIELD(struct index_sub, member)
+
 static json_t *listing_json(const struct index_sub *subs, size_t count)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", subs[i].name, "label",
-						      subs[i].label, "install", json_from_strlist(&subs[i].install),
-						      "wheels", json_from_strlist(&subs[i].wheels), "missing",
-						      json_from_strlist(&subs[i].missing)));
-	return json_pack("{s:i, s:o}", "schema", 1, "directories", list);
+	JSON_FIELDS(fields, FIELD(name), FIELD(label), FIELD(install), FIELD(wheels), FIELD(missing));
+	return json_pack("{s:i, s:o}", "schema", 1, "directories", json_rows(subs, count, sizeof(*subs), fields));
 }
 
 struct choosing {

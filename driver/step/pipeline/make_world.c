@@ -226,18 +226,6 @@ static int resolve_gone(const struct world_request *q, const struct wanted *file
 	return 0;
 }
 
-static const char *const *const *paths_of(const struct world *w, const struct wanted *files, struct arena *a)
-{
-	const char *const **out = arena_array(a, w->count + 1, sizeof(*out));
-	for (size_t i = 0; i < w->count; i++) {
-		const char **paths = arena_array(a, w->pieces[i].lock.count + 1, sizeof(*paths));
-		for (size_t k = 0; k < w->pieces[i].lock.count; k++)
-			paths[k] = files->sources[files->of[i][k]].path;
-		out[i] = paths;
-	}
-	return out;
-}
-
 int world_files(const struct world_request *q, const struct run *run, struct arena *a, struct world_files *ret,
 		struct err *e)
 {
@@ -258,20 +246,25 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 		if (fetch(q, &files, run, a, &out.fetched, e) < 0)
 			return -1;
 	}
-	/* A file is known by its digest alone: that its lock gives another size is found here. */
-	for (size_t i = 0; i < out.world->count; i++)
-		for (size_t k = 0; k < out.world->pieces[i].lock.count; k++) {
-			const struct world_entry *f = &out.world->pieces[i].lock.entries[k];
+	const char *const **all = arena_array(a, out.world->count + 1, sizeof(*all));
+	for (size_t i = 0; i < out.world->count; i++) {
+		const struct world_lock *l = &out.world->pieces[i].lock;
+		const char **paths = arena_array(a, l->count + 1, sizeof(*paths));
+		/* A file is known by its digest alone: that its lock gives another size is found here. */
+		for (size_t k = 0; k < l->count; k++) {
 			const char *path = files.sources[files.of[i][k]].path;
 			struct stat st;
 			if (stat(path, &st) < 0)
 				return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", path);
-			if (f->size && (uint64_t)st.st_size != f->size)
+			if (l->entries[k].size && (uint64_t)st.st_size != l->entries[k].size)
 				return err_set(e, ERR_INTEGRITY, "'%s' has %lld bytes, and the lock of '%s' says %llu",
-					       path, (long long)st.st_size, out.world->pieces[i].lock.part,
-					       (unsigned long long)f->size);
+					       path, (long long)st.st_size, l->part,
+					       (unsigned long long)l->entries[k].size);
+			paths[k] = path;
 		}
-	out.paths = paths_of(out.world, &files, a);
+		all[i] = paths;
+	}
+	out.paths = all;
 	*ret = out;
 	return 0;
 }

@@ -13,19 +13,18 @@
 static json_t *world(const struct pipeline_request *q)
 {
 	const struct world *w = q->world;
+	if (!w)
+		return json_null();
 	json_t *packages = json_array();
-	for (size_t i = 0; w && i < w->count; i++)
+	for (size_t i = 0; i < w->count; i++)
 		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
 			const struct world_entry *entry = &w->pieces[i].lock.entries[k];
 			json_array_append_new(packages, json_pack("{s:s,s:s,s:s,s:s}", "part", w->pieces[i].part->part,
 								  "name", entry->name, "version", entry->version,
 								  "sha256", entry->sha256));
 		}
-	if (w)
-		return json_pack("{s:s,s:s,s:s,s:o,s:o}", "name", w->name, "platform", w->platform, "key", w->key,
-				 "drift", json_from_strlist(&q->drift), "packages", packages);
-	json_decref(packages);
-	return json_null();
+	return json_pack("{s:s,s:s,s:s,s:o,s:o}", "name", w->name, "platform", w->platform, "key", w->key, "drift",
+			 json_from_strlist(&q->drift), "packages", packages);
 }
 
 static json_t *inputs(const struct make *m)

@@ -195,16 +195,15 @@ static int run_process(struct testing *t, const struct unit *u, double timeout, 
 		       bool *late, struct err *e)
 {
 	struct sandbox s;
-	json_t *select = json_array(), *expected = json_array();
-	for (unsigned i = 0; i < u->row->select_count; i++)
-		json_array_append_new(select, json_string(u->row->select[i]));
+	json_t *expected = json_array();
 	for (unsigned i = 0; i < t->q->tests->expected_count; i++)
 		json_array_append_new(expected, json_string(t->q->tests->expected[i].test));
 	AUTO_JSON json_t *o =
-		json_pack("{s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:I, s:s}", "file", u->row->file, "select", select,
-			  "expected", expected, "sample", u->row->sample ? (int)u->row->sample : 1, "part",
-			  (int)u->part, "parts", (int)u->parts, "limit", (int)limit_of(u->row), "memory",
-			  (json_int_t)t->memory, "journal", arena_printf(a, RESULTS "/%s.jsonl", u->name));
+		json_pack("{s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:I, s:s}", "file", u->row->file, "select",
+			  json_from_strings(u->row->select, u->row->select_count), "expected", expected, "sample",
+			  u->row->sample ? (int)u->row->sample : 1, "part", (int)u->part, "parts", (int)u->parts,
+			  "limit", (int)limit_of(u->row), "memory", (json_int_t)t->memory, "journal",
+			  arena_printf(a, RESULTS "/%s.jsonl", u->name));
 	AUTO_FREE char *text = json_dumps(o, JSON_COMPACT);
 	const char *argv[] = {t->q->python, RUNNER "/run_tests.py", text, NULL};
 	struct proc_spec spec = {
