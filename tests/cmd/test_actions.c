@@ -170,6 +170,25 @@ static void closed_output_is_said(void **state)
 	assert_int_equal(shell("\"$PTBUILD\" list <&- 2>&-"), 0);
 }
 
+/* Whoever only looks goes on without it, and says so once, however many look. */
+static void a_store_that_cannot_be_looked_into(void **state)
+{
+	static const char told[] = "/loop' has does not count: Too many levels of symbolic links\n";
+	static const char *const words[] = {
+		"plan --profile cpu-avx2 --release 2.6.0-debian",
+		"plan --profile cpu-avx2 --package all --release 2.13.0",
+		"plan pytorch-python313-cpu-avx2 pytorch-python312-cpu-avx2 --release 2.9.1"};
+	(void)state;
+	assert_int_equal(shell("mkdir -p \"$XDG_CACHE_HOME\" && ln -s loop \"$XDG_CACHE_HOME\"/loop"), 0);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		const char *line = arena_printf(&ran.arena, "%s --cache \"$XDG_CACHE_HOME\"/loop", words[i]);
+		assert_int_equal(ptbuild(line), 0);
+		assert_contains(err_text(), told);
+		assert_null(strstr(strstr(err_text(), told) + 1, told));
+	}
+	assert_int_equal(ptbuild("cache info --cache \"$XDG_CACHE_HOME\"/loop"), 8);
+}
+
 /* ---- verify, fetch, doctor ---- */
 
 static void verify_needs_a_wheel(void **state)
@@ -414,6 +433,7 @@ int main(void)
 		T(cache_gc_removes_the_old),
 		T(full_output_is_a_system_error),
 		T(closed_output_is_said),
+		T(a_store_that_cannot_be_looked_into),
 		T(verify_needs_a_wheel),
 		T(verify_says_its_rules),
 		T(verify_against_what_does_not_exist),

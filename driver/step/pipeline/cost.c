@@ -140,12 +140,15 @@ const struct weights *weights_load(const char *profiles, const char *package, co
 	return w;
 }
 
-void weights_learn(const struct store *s, const char *package, const struct weights *w, double seconds, double expected)
+void weights_learn(const struct store *s, const char *package, const struct weights *w, double seconds, double expected,
+		   double cpu_share)
 {
 	AUTO_ARENA struct arena a = {0};
 	char text[32];
 	if (seconds <= 0 || expected <= 0)
 		return;
+	if (cpu_share > 0 && cpu_share < 1)
+		seconds *= cpu_share;
 	int n = snprintf(text, sizeof(text), "%.4f\n", (w->factor > 0 ? w->factor : 1) * seconds / expected);
 	(void)!fs_write(TRUSTED, factor_path(s, package, &a), text, (size_t)n, 0644, ERR_IGNORED);
 }

@@ -99,9 +99,10 @@ const struct weights *weights_load(const char *profiles, const char *package, co
  * ("Sort.cpp.AVX2.cpp.o") where its own are not known; 0: unknown. */
 double weights_find(const struct weights *w, const char *path);
 /* weights_learn: how fast this machine is, kept in the store: its units took `seconds` where `w`
- * says `expected`. */
-void weights_learn(const struct store *s, const char *package, const struct weights *w, double seconds,
-		   double expected);
+ * says `expected`. `cpu_share`: how much of the time of all units a processor worked for them; on a
+ * busy machine a unit waits for one as well, which is no work of its own. 0: not known. */
+void weights_learn(const struct store *s, const char *package, const struct weights *w, double seconds, double expected,
+		   double cpu_share);
 
 /* Estimate: how much of a build is left, by the weights of its commands and this build's own
  * speed. */

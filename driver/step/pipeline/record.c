@@ -164,13 +164,10 @@ void collect_units(struct make *m)
 		expected += seconds;
 		count += seconds > 0;
 	}
-	/* On a busy machine a unit waits for a processor as well, which is no work of its own. */
 	for (size_t i = 0; i < m->watched.steps_count; i++)
 		cpu += strcmp(m->watched.steps[i].name, "build") == 0 ? m->watched.steps[i].cpu_seconds : 0;
-	if (cpu > 0 && cpu < walls)
-		took *= cpu / walls;
 	if (count >= ENOUGH_UNITS && !m->shard)
-		weights_learn(m->q->store, m->plan->package, m->weights, took, expected);
+		weights_learn(m->q->store, m->plan->package, m->weights, took, expected, walls > 0 ? cpu / walls : 0);
 }
 
 int write_record(const struct make *m, struct err *e)

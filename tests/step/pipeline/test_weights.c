@@ -120,12 +120,21 @@ static void an_earlier_build_sets_the_scale(void **state)
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "after 3\nclass 1 0 C\n1\ta.o\n4\tb.o\n");
 	const struct weights *w = load(f, "2.8.0", s);
 	assert_true(w->factor == 0 && weights_find(w, "b.o") == 4);
-	weights_learn(s, "pytorch", w, 10, 5);
+	weights_learn(s, "pytorch", w, 10, 5, 0);
 	w = load(f, "2.8.0", s);
 	assert_true(w->factor == 2 && weights_find(w, "b.o") == 8 && w->after == 6 && w->classes[0].seconds == 2);
-	weights_learn(s, "pytorch", w, 15, 10);
+	weights_learn(s, "pytorch", w, 15, 10, 1);
 	assert_true(load(f, "2.8.0", s)->factor == 3);
 	assert_true(load(f, "2.8.0", NULL)->factor == 0);
+	/* A machine that was busy with other things half of the time is no slower for it. */
+	static const struct {
+		double share, factor;
+	} busy[] = {{0.5, 1}, {1, 2}, {1.5, 2}, {0, 2}, {-1, 2}};
+	w = load(f, "2.8.0", NULL);
+	for (size_t i = 0; i < ARRAY_LEN(busy); i++) {
+		weights_learn(s, "pytorch", w, 10, 5, busy[i].share);
+		assert_true(load(f, "2.8.0", s)->factor == busy[i].factor);
+	}
 	static const char *const nonsense[] = {"", "x", "0", "-1", "nan", "1e9"};
 	for (size_t i = 0; i < ARRAY_LEN(nonsense); i++) {
 		test_write(test_path("store/stamps/speed-pytorch"), nonsense[i]);
