@@ -32,6 +32,7 @@ static void a_plan_names_the_world(void **state)
 	const json_t *runs_on = json_object_get(j, "runs_on");
 	assert_string_equal(json_string_value(json_object_get(runs_on, "glibc")), "2.41");
 	assert_true(json_is_true(json_object_get(runs_on, "glibc_at_most")));
+	assert_string_equal(test_path("cache"), getenv("XDG_CACHE_HOME")); /* it is this test's directory still */
 	assert_false(fs_exists(TRUSTED, test_path("cache/ptbuild/worlds")));
 }
 

@@ -14,6 +14,8 @@
 #include "base/sys/fs.h"
 
 static char current[256];
+static bool there;
+static pid_t owner;
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
@@ -26,18 +28,34 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 /* Plain libc on purpose: the tests of the file-system module must not lean on the module. */
 static void remove_current(void)
 {
-	if (current[0])
+	if (there)
 		nftw(current, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	current[0] = '\0';
+	there = false;
 }
 
+/* Of the process that made it: one that it forks may end as well. */
+static void remove_last(void)
+{
+	if (getpid() == owner)
+		remove_current();
+}
+
+/* The name stays for the process: a variable of the environment may have it, and what is started would make one of an
+ * earlier name again, which nobody removes. */
 const char *test_dir(void)
 {
 	const char *tmp = getenv("TMPDIR");
 	remove_current();
+	there = owner == getpid() && mkdir(current, 0700) == 0;
+	if (there)
+		return current;
 	snprintf(current, sizeof(current), "%s/ptbuild-test-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(current))
 		fail_msg("cannot make '%s': %s", current, strerror(errno));
+	if (!owner)
+		atexit(remove_last);
+	owner = getpid();
+	there = true;
 	return current;
 }
 
@@ -46,7 +64,7 @@ const char *test_path(const char *fmt, ...)
 	static char buffers[8][4096];
 	static unsigned next;
 	char *out = buffers[next++ % 8];
-	if (!current[0])
+	if (!there)
 		test_dir();
 	int n = snprintf(out, sizeof(buffers[0]), "%s/", current);
 	va_list ap;

@@ -14,8 +14,8 @@
  * must not wait for takes longer. */
 enum { HANG_S = 120 };
 
-/* test_dir: a fresh empty directory for the running test, its path static until the next call;
- * removed by test_teardown. */
+/* test_dir: a fresh empty directory for the running test, whose path is the same for the process;
+ * removed by test_teardown, and at the latest when the process ends. */
 const char *test_dir(void);
 /* test_path: "<the current test directory>/<printf text>", in one of 8 rotating static buffers. */
 const char *test_path(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
