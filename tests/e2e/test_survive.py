@@ -160,6 +160,28 @@ def test_a_changed_input_is_told(world):
     assert f"the old build tree stays in '{old}'" in told, told
 
 
+def test_sources_changed_by_hand(world):
+    """Such a wheel is made, says so, and is given to no build that asks for the sources as they are."""
+    pin(world, "edited", "unit7=fails")
+    failed = world.run(*words("edited", "--jobs", "1"))
+    assert failed.returncode == 6, failed.stderr[-2000:]
+    variant = f"pytorch-python{host_python().replace('.', '')}-cpu-avx2"
+    tree = tree_of(world)
+    for command in (["true"], ["ninja", "-C", "build", "-k", "0"]):
+        world.run("shell", variant, "--", *command)
+        assert not os.path.exists(os.path.join(tree, "changed")), command
+    shown = world.run("shell", variant, "--", "sh", "-c", "echo '// a word' >> csrc/toy.cpp")
+    assert shown.returncode == 0 and os.path.exists(os.path.join(tree, "changed")), shown.stderr
+    done = world.run(*words("edited", "--jobs", "1"))
+    assert done.returncode == 0 and "changed by hand" in done.stderr, done.stderr[-2000:]
+    item = record(done)
+    assert "changed by hand" in " ".join(item["record"]["notes"]), item["record"]["notes"]
+    assert world.run("verify", item["wheel"]).returncode == 0 and world.run("cache", "verify").returncode == 0
+    # Not from the store: the sources as they are fail as they did.
+    again = world.run(*words("edited", "--jobs", "1"))
+    assert again.returncode == 6 and "unit7.cpp:7:1: error" in again.stderr, again.stderr[-2000:]
+
+
 def test_shell_without_a_tree(world):
     name = f"pytorch-python{host_python().replace('.', '')}-cpu-avx512"
     none = world.run("shell", name)
@@ -291,6 +313,7 @@ if __name__ == "__main__":
             test_stopped_failed_and_finished,
             test_shell_on_a_terminal,
             test_a_changed_input_is_told,
+            test_sources_changed_by_hand,
             test_shell_without_a_tree,
             test_too_little_memory_lowers_the_jobs,
             test_known_heavy_units_come_first_and_one_at_a_time,

@@ -142,8 +142,12 @@ int build_tree_save(const char *dir, const struct plan *p, const struct sandbox 
  * missing directory has none. */
 int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret, size_t *ret_count,
 		    struct err *e) MUST_CHECK;
+/* A file in the tree's directory: its sources were changed by hand. It holds a digest of what they
+ * are since. */
+#define BUILD_TREE_CHANGED "changed"
 /* build_tree_enter: runs argv (NULL: a shell) in the tree's sandbox with the caller's terminal and
- * streams. A command's status other than 0 is ERR_BUILD; a shell's is ignored. */
+ * streams, and leaves the mark where sources differ afterwards. A command's status other than 0 is
+ * ERR_BUILD; a shell's is ignored. */
 int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run,
 		     struct err *e) MUST_CHECK;
 

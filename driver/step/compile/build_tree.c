@@ -1,6 +1,7 @@
 #include "step/compile/build.h"
 
 #include "base/os.h"
+#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
@@ -12,6 +13,11 @@ int build_tree_save(const char *dir, const struct plan *p, const struct sandbox 
 	AUTO_JSON json_t *j =
 		json_pack("{s:o, s:o}", "variant", json_or_null(p->variant), "sandbox", sandbox_to_json(s));
 	return json_write(j, dir, FILE_NAME, e);
+}
+
+static int64_t written(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
 static int by_use(const void *a, const void *b)
@@ -31,10 +37,7 @@ static bool read_tree(const char *dir, const char *key, struct arena *a, struct 
 	variant = json_member(j, "variant");
 	if (!variant)
 		return false;
-	*ret = (struct build_tree){.dir = dir,
-				   .key = key,
-				   .variant = arena_strdup(a, variant),
-				   .used = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
+	*ret = (struct build_tree){.dir = dir, .key = key, .variant = arena_strdup(a, variant), .used = written(&st)};
 	return true;
 }
 
@@ -75,6 +78,29 @@ static int run_in_tree(const struct build_tree *t, const struct sandbox *s, cons
 	return work_tree_give_back(&work, rc < 0 ? ERR_IGNORED : e) < 0 ? -1 : rc;
 }
 
+struct sources {
+	int64_t whole; /* when they were */
+	struct buf *out;
+};
+
+/* What was written later, a compiler may have written. */
+static int print_source(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	struct sources *s = user;
+	(void)e;
+	if (S_ISREG(st->st_mode) && written(st) <= s->whole)
+		buf_printf(s->out, "%s %lld %lld\n", rel, (long long)st->st_size, (long long)written(st));
+	return 0;
+}
+
+static int print_sources(const struct build_tree *t, struct buf *out, struct err *e)
+{
+	struct stat st;
+	if (fs_stat(t->dir, BUILD_SOURCE_OK, &st) < 0) /* they are unpacked anew */
+		return 0;
+	return fs_walk(t->dir, "src", print_source, &(struct sources){written(&st), out}, e);
+}
+
 int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run, struct err *e)
 {
 	/* bash for its prompt, sh where the root has none. */
@@ -84,6 +110,8 @@ int build_tree_enter(const struct build_tree *t, const char *const *argv, const 
 	AUTO_JSON json_t *j = NULL;
 	struct sandbox s;
 	struct proc_result res = {0};
+	AUTO_BUF struct buf before = {0}, after = {0};
+	char digest[DIGEST_HEX_LEN + 1];
 	const char *path = path_join(&a, t->dir, FILE_NAME);
 	if (json_read(t->dir, FILE_NAME, &j, e) < 0 ||
 	    sandbox_from_json(json_object_get(j, "sandbox"), path, &a, &s, e) < 0)
@@ -94,8 +122,14 @@ int build_tree_enter(const struct build_tree *t, const char *const *argv, const 
 		kvlist_set(&s.env, &a, "TERM", term ? term : "dumb");
 		kvlist_set(&s.env, &a, "PS1", "[ptbuild \\w]\\$ ");
 	}
-	if (run_in_tree(t, &s, argv ? argv : shell, run, &res, e) < 0)
+	if (print_sources(t, &before, e) < 0 || run_in_tree(t, &s, argv ? argv : shell, run, &res, e) < 0 ||
+	    print_sources(t, &after, e) < 0)
 		return -1;
+	if (strcmp(buf_cstr(&before), buf_cstr(&after)) != 0) {
+		digest_data(buf_cstr(&after), after.len, digest);
+		if (fs_write(t->dir, BUILD_TREE_CHANGED, digest, strlen(digest), 0644, e) < 0)
+			return -1;
+	}
 	if (!argv || res.status == 0)
 		return 0;
 	return err_set(e, ERR_BUILD, "'%s' ended with status %d", argv[0], res.status);

@@ -1,5 +1,6 @@
 #include "step/pipeline/make.h"
 
+#include "base/sys/digest.h"
 #include "base/sys/json.h"
 #include "core/plan/plan.h"
 #include "step/compile/build.h"
@@ -104,4 +105,22 @@ void log_packed_otherwise(struct store *s, const struct plan *p, const struct ru
 			 p->package, dirs[i]);
 		say(run, &lines);
 	}
+}
+
+const struct plan *plan_of_tree(const struct plan *p, const char *build_dir, const struct run *run, struct arena *a)
+{
+	static const char note[] = "sources were changed by hand in 'ptbuild shell': no later build takes this wheel";
+	AUTO_BUF struct buf mark = {0};
+	if (!fs_exists(build_dir, BUILD_TREE_CHANGED))
+		return p;
+	(void)!fs_read(build_dir, BUILD_TREE_CHANGED, DIGEST_HEX_LEN, &mark, ERR_IGNORED);
+	struct plan *own = arena_alloc(a, sizeof(*own));
+	*own = *p;
+	own->output_text = arena_printf(a, "%schanged by hand: %s\n", p->output_text, buf_cstr(&mark));
+	digest_data(own->output_text, strlen(own->output_text), own->output_key);
+	const char *pack = arena_printf(a, "%s %s", p->pack_key, buf_cstr(&mark));
+	digest_data(pack, strlen(pack), own->pack_key);
+	strlist_add(&own->notes, a, note);
+	log_warn(run->log, "%s: %s", p->package, note);
+	return own;
 }

@@ -161,6 +161,9 @@ void compiled_publish(const struct make *m);
  * store) had another compile key, logs which inputs changed since. `build_dir`: the new tree.
  * Silent when no earlier build is known; an error here stops no build. */
 void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir, const struct run *run);
+/* plan_of_tree: the plan; of a tree whose sources were changed by hand with a note and keys of its
+ * own, so that no other build takes its wheel for what the plan says. */
+const struct plan *plan_of_tree(const struct plan *p, const char *build_dir, const struct run *run, struct arena *a);
 
 /* log_packed_otherwise: where a lower store has a wheel of the plan's compile key that a ptbuild
  * with other tables or libraries packed, logs what they differ in. */

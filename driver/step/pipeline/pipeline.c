@@ -180,6 +180,7 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m,
 		   struct err *e)
 {
 	struct store *store = l->q->store;
+	m->plan = it->plan = plan_of_tree(it->plan, tree->dir, l->run, l->arena);
 	m->build_dir = tree->dir;
 	m->rest_dir = tree->rest;
 	if (store_stage(store, l->arena, &m->stage, e) < 0)
