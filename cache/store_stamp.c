@@ -112,6 +112,8 @@ static int hash(struct store *s, const char *kind, const char *key, const char *
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct store_object o = {.kind = kind, .key = key, .path = object};
+	if (strcmp(kind, STORE_WORLD) == 0)
+		log_info(s->run.log, "world %.12s: all files are checked", key);
 	if (store_verify(&o, &s->run, e) < 0) {
 		(void)unlink(store_stamp_path(s, kind, key, &a));
 		return refuse(s, object, e);

@@ -485,7 +485,8 @@ static json_t *document(struct set *s, const char *dir, bool made)
 		install_words(s, uv, install_url(a, dir, INDEX_ALL), constraints, &words);
 		const char *line = strlist_join(&words, a, " ");
 		json_object_set_new(doc, uv ? "uv" : "pip", json_or_null(line));
-		json_object_set_new(doc, uv ? "-uv" : "-pip", json_or_null(help_line(line, a)));
+		json_object_set_new(doc, uv ? "-uv" : "-pip",
+				    json_or_null(strchr(line, '\'') ? line : help_line(line, a)));
 	}
 	json_object_set_new(doc, "out", json_or_null(dir));
 	json_object_set_new(doc, "files",

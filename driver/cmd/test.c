@@ -83,6 +83,8 @@ static int enter_root(struct cmd_context *c, struct pipeline_request *q, const s
 		      struct err *e)
 {
 	const char *name = c->global->root, *world;
+	if (!name && c->world)
+		name = arena_printf(c->arena, "world:%s", c->world->name);
 	if (test_table_world(q->profiles_dir, t->release, c->arena, &world, e) < 0)
 		return -1;
 	const char *part = strchr(world, '+');

@@ -50,6 +50,10 @@ static int add_libraries_below(const char *dir, struct arena *a, struct verify_r
 		if (strcmp(base, "METADATA") == 0 && path_has_suffix(info, ".dist-info"))
 			strlist_ref(&q->given, a, wheel_normalize(arena_strndup(a, info, strcspn(info, "-")), a));
 	}
+	if (!libraries.count && !q->given.count) {
+		err_set(e, ERR_CONFIG, "no library and no installed package is below it");
+		return err_hint(e, "name wheels by their files: --with %s/torch-*.whl", dir);
+	}
 	return companions_of_files(&libraries, a, &q->companions, e);
 }
 

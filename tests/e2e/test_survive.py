@@ -180,6 +180,10 @@ def test_sources_changed_by_hand(world):
     # Not from the store: the sources as they are fail as they did.
     again = world.run(*words("edited", "--jobs", "1"))
     assert again.returncode == 6 and "unit7.cpp:7:1: error" in again.stderr, again.stderr[-2000:]
+    assert world.run(*words("edited", "--keep")).returncode == 0
+    world.run("shell", variant, "--", "sh", "-c", "echo '// a word' >> csrc/toy.cpp")
+    hit = world.run(*words("edited"))
+    assert record(hit)["store_hit"] and "what was changed by hand" in hit.stderr, hit.stderr[-2000:]
 
 
 def test_shell_without_a_tree(world):

@@ -83,6 +83,9 @@ static int start(const struct benching *b, const struct turn *t, struct bench_sa
 		kvlist_set(&s.env, &a, variables[i], arena_printf(&a, "%u", t->threads));
 	sandbox_add(&s, SANDBOX_RO, b->q->scripts_dir, SCRIPTS);
 	int rc = sandbox_run(&s, argv, &spec, b->run, res, e);
+	/* A signal to all of a group ends it before it is seen here. */
+	if (rc == 0 && run_check(b->run, e) < 0)
+		return -1;
 	*late = rc < 0 && p.late && e->kind == ERR_SYSTEM;
 	if (!*late)
 		return rc;

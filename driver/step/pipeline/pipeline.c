@@ -380,6 +380,10 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch
 	if (look_up(l, it->plan, &key, &it->object, e) < 0)
 		return -1;
 	it->hit = it->object != NULL;
+	const char *kept = path_join(l->arena, path_join(l->arena, store_dir(l->q->store), "build"), plan->compile_key);
+	if (it->hit && fs_exists(kept, BUILD_TREE_CHANGED))
+		log_warn(l->run->log, "%s: the wheel is the store's; what was changed by hand in '%s' is not in it",
+			 plan->package, kept);
 	if (!it->hit && pipeline_repack(&m, &it->object, e) < 0)
 		return -1;
 	if (!it->object && l->q->repack_only)

@@ -168,16 +168,16 @@ int pipeline_check(const struct pipeline_request *q, size_t from, const struct r
 {
 	struct pipeline_item *items = &results->items[from];
 	struct checking c = {q, items, results->count - from, run, a};
-	const char *parent = path_dir(a, store_dir(q->store));
 	for (size_t i = 0; i < q->count; i++) {
-		char *dir;
+		const char *dir;
 		const struct pipeline_item *first = pipeline_find(items, c.count, &q->targets[i], q->plan.metadata_rev);
 		if (!first) /* it failed */
 			continue;
-		if (fs_temp_dir(parent, "ptbuild-second-", a, &dir, e) < 0)
+		if (store_stage(q->store, a, &dir, e) < 0)
 			return -1;
 		int rc = check_one(&c, &q->targets[i], &items[first - items], dir, e);
-		if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0 || rc < 0)
+		store_drop_stage(q->store, dir);
+		if (rc < 0)
 			return -1;
 	}
 	return 0;
