@@ -114,7 +114,7 @@ const char *hardware_missing(const struct hardware_facts *f, const struct hardwa
 const char *hardware_lacks(const struct hardware_facts *f, const struct hardware *h, const struct strlist *features,
 			   struct arena *a);
 
-/* The pieces of hardware_read. The build takes hardware_linux.c or hardware_darwin.c. */
+/* The pieces of hardware_read. The build takes hardware_cpu_linux.c or hardware_cpu_darwin.c. */
 
 /* hardware_read_cpu: platform, processor and C library as the operating system shows them. */
 int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h, struct err *e) MUST_CHECK;

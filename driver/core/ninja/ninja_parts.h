@@ -1,4 +1,4 @@
-/* Reading and rewriting a build.ninja: what ninja_file.c and ninja_share.c share. */
+/* Reading and rewriting a build.ninja: what ninja_pools.c and ninja_share.c share. */
 #pragma once
 #include "core/ninja/ninja.h"
 

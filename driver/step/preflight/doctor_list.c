@@ -1,5 +1,5 @@
-#include "step/preflight/preflight.h"
 #include "core/world/world.h"
+#include "step/preflight/preflight.h"
 
 /* ---- the rows that need no more than the request ---- */
 
