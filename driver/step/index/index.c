@@ -218,9 +218,10 @@ static int read_wheels(struct indexing *x, struct err *e)
 	return err_hint(e, "give the directory that --out named for the build");
 }
 
-static int write_page(const char *dir, json_t *doc, struct arena *a, struct err *e)
+/* Takes the document. */
+static int write_page(const char *dir, json_t *page, struct arena *a, struct err *e)
 {
-	AUTO_JSON json_t *owned = doc;
+	AUTO_JSON json_t *doc = page;
 	struct buf AUTO_BUF html = {0};
 	show_markup(doc, page_rows, show_html, &html);
 	(void)show_strip(doc);
