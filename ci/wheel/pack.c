@@ -1,6 +1,6 @@
 /* Packs a release: the libraries that its programs need come along, then the tree becomes a wheel. ci/release runs it.
  *
- *   pack-release TREE ROOT OUT_DIR EPOCH KEY [BUILD_PATH...]
+ *   pack-release TREE ROOT OUT_DIR EPOCH KEY
  *
  * ROOT is where the libraries are found, and their licences. KEY says what the release was made of. */
 #include <stdio.h>
@@ -60,7 +60,7 @@ static int list_licences(const char *dir, struct arena *a, struct strlist *ret, 
 	return 0;
 }
 
-static int pack(char **words, int count, const struct run *run, struct arena *a, struct err *e)
+static int pack(char **words, const struct run *run, struct arena *a, struct err *e)
 {
 	const struct tables *tables = NULL;
 	struct manylinux_policy policy;
@@ -74,8 +74,6 @@ static int pack(char **words, int count, const struct run *run, struct arena *a,
 	only_glibc(&tables->manylinux, a, &policy);
 	struct relocate_request r = {
 		.tree = tree, .root = &root, .libs_dir = "ptbuild/lib", .policy = &policy, .any_library = root.host};
-	for (int i = 5; i < count; i++)
-		strlist_ref(&r.build_paths, a, words[i]);
 	if (relocate_tree(&r, run, a, &relocated, e) < 0 || wheel_find_dist_info(tree, a, &info, e) < 0)
 		return -1;
 	const char *licences = path_join(a, path_join(a, tree, info), "licenses");
@@ -106,11 +104,11 @@ int main(int argc, char **argv)
 	struct log log;
 	log_init(&log, STDERR_FILENO, LOG_NORMAL);
 	const struct run run = {.log = &log, .cancel_fd = -1};
-	if (argc < 6) {
-		fprintf(stderr, "usage: pack-release TREE ROOT OUT_DIR EPOCH KEY [BUILD_PATH...]\n");
+	if (argc != 6) {
+		fprintf(stderr, "usage: pack-release TREE ROOT OUT_DIR EPOCH KEY\n");
 		return 2;
 	}
-	if (pack(argv + 1, argc - 1, &run, &a, &e) == 0)
+	if (pack(argv + 1, &run, &a, &e) == 0)
 		return 0;
 	fprintf(stderr, "pack-release: %s\n%s%s", e.msg, e.hint, e.hint[0] ? "\n" : "");
 	return 1;

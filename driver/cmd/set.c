@@ -231,6 +231,9 @@ static int add_torch(struct set *s, struct cmd_context *c, const bool *off, stru
 static int resolve(struct set *s, const bool *off, struct err *e)
 {
 	const struct strlist none = {0};
+	struct store *store; /* opened for the copy of the context as well */
+	if (cmd_store_look(s->c, &store, e) < 0)
+		return -1;
 	struct cmd_context own = *s->c;
 	struct set_options *o = arena_alloc(own.arena, sizeof(*o));
 	struct selections chosen;
