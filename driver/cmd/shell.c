@@ -39,8 +39,7 @@ static int find_tree(struct cmd_context *c, const char *word, const struct build
 	if (*ret)
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		if (!strlist_contains(&kept, trees[i].variant))
-			strlist_ref(&kept, c->arena, trees[i].variant);
+		strlist_once(&kept, c->arena, trees[i].variant);
 	err_set(e, ERR_CONFIG, "no build tree of '%s' was kept", name);
 	return err_hint(e,
 			"%s%s; a failed or stopped build leaves one; 'ptbuild build ... --keep' does where the store "
@@ -84,8 +83,7 @@ const struct command command_shell = {
 		"paths, same environment, no network. A build that failed or was stopped keeps its tree and prints the "
 		"command that repeats what failed. The next build of the variant goes on from there; where "
 		"sources were changed, its wheel says so, and the store gives it to no other build. A wheel that the "
-		"store has "
-		"already is taken from the store all the same.",
+		"store has already is taken from the store all the same.",
 	.arguments = {{"VARIANT", "variant whose tree to use", "<variant>"},
 		      {"COMMAND...", "command to run there instead of a shell", NULL}},
 	.examples = {{"ptbuild shell pytorch-python313-cpu-avx2", "look around"},

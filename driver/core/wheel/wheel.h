@@ -43,6 +43,9 @@ int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, st
 
 /* wheel_zip_dist_info: the same of a wheel as it is. */
 int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+/* wheel_zip_text: a member by its path, of at most `max` bytes. ERR_INTEGRITY. */
+int wheel_zip_text(const struct zip_reader *z, const char *path, uint64_t max, struct buf *out,
+		   struct err *e) MUST_CHECK;
 /* wheel_is_dist_info: whether a .dist-info directory is named after the wheel, in any spelling. */
 bool wheel_is_dist_info(const struct wheel_name *n, const char *dir, struct arena *a);
 /* A file in the dist-info of a wheel that may not be passed on. */

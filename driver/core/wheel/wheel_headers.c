@@ -77,10 +77,7 @@ int wheel_zip_headers(const struct zip_reader *z, const char *info, const char *
 	enum { HEADERS_MAX = 16 << 20 };
 	struct buf AUTO_BUF text = {0};
 	const char *path = path_join(a, info, name);
-	const struct zip_entry *en = zip_find(z, path);
-	if (!en)
-		return err_set(e, ERR_INTEGRITY, "it has no '%s'", path);
-	if (zip_read(z, en, HEADERS_MAX, &text, e) < 0)
+	if (wheel_zip_text(z, path, HEADERS_MAX, &text, e) < 0)
 		return -1;
 	return wheel_headers_parse(buf_cstr(&text), text.len, path, a, ret, e);
 }

@@ -273,6 +273,12 @@ int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char 
 	return 0;
 }
 
+int wheel_zip_text(const struct zip_reader *z, const char *path, uint64_t max, struct buf *out, struct err *e)
+{
+	const struct zip_entry *en = zip_find(z, path);
+	return en ? zip_read(z, en, max, out, e) : err_set(e, ERR_INTEGRITY, "it has no '%s'", path);
+}
+
 bool wheel_is_dist_info(const struct wheel_name *n, const char *dir, struct arena *a)
 {
 	const char *stem = arena_strndup(a, dir, strlen(dir) - strlen(".dist-info")), *dash = strrchr(stem, '-');

@@ -123,10 +123,7 @@ int wheel_zip_record(const struct zip_reader *z, const char *info, struct arena 
 	enum { RECORD_MAX = 256 << 20 };
 	struct buf AUTO_BUF text = {0};
 	const char *path = path_join(a, info, "RECORD");
-	const struct zip_entry *en = zip_find(z, path);
-	if (!en)
-		return err_set(e, ERR_INTEGRITY, "it has no '%s'", path);
-	if (zip_read(z, en, RECORD_MAX, &text, e) < 0)
+	if (wheel_zip_text(z, path, RECORD_MAX, &text, e) < 0)
 		return -1;
 	return wheel_record_parse(buf_cstr(&text), text.len, path, a, ret, ret_count, e);
 }

@@ -63,10 +63,7 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	if (!wheel_is_dist_info(n, info, a))
 		return err_set(e, ERR_INTEGRITY, "its '%s' is not named after the file", info);
 	const char *path = path_join(a, info, "METADATA");
-	const struct zip_entry *en = zip_find(z, path);
-	if (!en)
-		return err_set(e, ERR_INTEGRITY, "it has no '%s'", path);
-	if (zip_read(z, en, METADATA_MAX, &text, e) < 0 ||
+	if (wheel_zip_text(z, path, METADATA_MAX, &text, e) < 0 ||
 	    wheel_headers_parse(buf_cstr(&text), text.len, path, a, &h, e) < 0)
 		return -1;
 	const char *name = wheel_headers_get(&h, "Name"), *version = wheel_headers_get(&h, "Version");
