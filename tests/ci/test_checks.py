@@ -31,7 +31,7 @@ class Checks(unittest.TestCase):
                 shutil.copy(path, cls.tree)
         git(cls.tree, "init", "-q")
         git(cls.tree, "add", "-A")
-        git(cls.tree, "commit", "-qm", "tests: a copy of the tree\n\nThe checks ask git which files there are.")
+        git(cls.tree, "commit", "-qm", "tests: copy the tree\n\nThe checks ask git which files there are.")
 
     @classmethod
     def tearDownClass(cls):
@@ -62,6 +62,33 @@ class Checks(unittest.TestCase):
         for name in ("check-layers", "check-sizes", "check-text", "check-links"):
             status, said = self.check(name)
             self.assertEqual(status, 0, f"{name}: {said}")
+
+    def test_prose_finds_each_kind_of_text(self):
+        self.assertEqual(self.check("check-prose")[0], 0)
+        plants = {
+            "docs/install.md": "\nPut it back anew.\n",
+            "driver/base/err.c": "\n/* Of all lists, this lies in the arena. */\n",
+            "profiles/gpu.yaml": "\n# note\n  note: mended by hand\n",
+        }
+        rules = {"docs/install.md": "anew/docs", "driver/base/err.c": "lies/comments", "profiles/gpu.yaml": "mend/data"}
+        for path, text in plants.items():
+            self.write(path, text, "a")
+            self.found(rules[path], "check-prose")
+            git(self.tree, "checkout", "-q", path)
+
+    def test_prose_finds_a_long_sentence(self):
+        self.write("docs/install.md", "\n" + "and more " * 20 + "end.\n", "a")
+        self.found("long-sentence/docs", "check-prose")
+
+    def test_prose_ignores_code(self):
+        self.write("docs/install.md", "\n`anew`\n\n    put it back anew\n\n```\nanew\n```\n", "a")
+        self.assertEqual(self.check("check-prose")[0], 0)
+
+    def test_prose_baseline_follows_fewer_findings(self):
+        self.write("ci/prose-baseline.txt", "anew/docs 1000\n", "a")
+        status, said = self.check("check-prose")
+        self.assertEqual(status, 0)
+        self.assertIn("check-prose --write", said)
 
     def test_a_file_outside_any_room(self):
         self.write("driver/core/stray.c", '#include "base/err.h"\n')
