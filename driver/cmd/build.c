@@ -3,6 +3,7 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/build.h"
+#include "core/machine/official_fit.h"
 #include "core/wheel/wheel.h"
 #include "step/ccache/ccache_remote.h"
 #include "step/pipeline/make.h"
@@ -394,26 +395,28 @@ static int build_all(struct cmd_context *c, struct cmd_build_requests *l, struct
 	return 0;
 }
 
-/* Who cannot build may take the official wheel. */
+/* "sm80+sm90": what 'slim --gpu' accepts. */
+static const char *variant_gpus(const struct variant *v, struct arena *a)
+{
+	struct strlist gpus = {0};
+	for (unsigned k = 0; k < v->profile.targets_count; k++)
+		strlist_addf(&gpus, a, "sm%s", v->profile.targets[k].row->sm);
+	return strlist_join(&gpus, a, "+");
+}
+
+/* After a failed build: an official wheel that runs where the build would. */
 static void hint_slim(struct cmd_context *c, const struct pipeline_request *q)
 {
 	for (size_t i = 0; i < q->count; i++) {
-		const struct selection *t = &q->targets[i];
-		const struct profile *p = &t->variant.profile;
-		struct strlist gpus = {0};
-		for (unsigned k = 0; p->gpu == GPU_CUDA && k < p->targets_count; k++)
-			strlist_addf(&gpus, c->arena, "sm%s%s", p->targets[k].row->sm, p->targets[k].ptx ? "+ptx" : "");
-		const char *hint = NULL, *list = strlist_join(&gpus, c->arena, "+");
-		if (!gpus.count || !package_is_torch(t->variant.package))
+		const struct variant *v = &q->targets[i].variant;
+		struct official_choice choice;
+		if (v->profile.gpu != GPU_CUDA || !package_is_torch(v->package))
 			continue;
-		/* One that has no official wheel, as Debian's: the oldest that has. */
-		hint = official_hint(q->profiles_dir, t->release->name, list, p->platform, c->arena);
-		for (unsigned k = 0; !hint && k < q->tables->releases_count; k++)
-			hint = official_hint(q->profiles_dir, q->tables->releases[k].name, list, p->platform, c->arena);
-		if (hint) {
-			log_info(c->run->log, "without a build: '%s' cuts the official wheel to the GPU", hint);
-			return;
-		}
+		if (official_for_variant(q->tables, v, c->arena, &choice, ERR_IGNORED) < 0 || !choice.release)
+			continue;
+		log_info(c->run->log, "without a build: '%s' slims the official wheel",
+			 official_command(&choice, variant_gpus(v, c->arena), v->profile.platform, c->arena));
+		return;
 	}
 }
 

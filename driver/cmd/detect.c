@@ -1,8 +1,8 @@
 #include "core/machine/detect.h"
+#include "core/machine/official_fit.h"
 
 #include "base/sys/json.h"
 #include "cmd/cmd.h"
-#include "core/wheel/wheel.h"
 
 struct detect_options {
 	struct cmd_globals global;
@@ -11,10 +11,10 @@ struct detect_options {
 	const char *release;
 };
 
-static const char *const fit_names[] = {[DETECT_OWN] = "own",
-					[DETECT_COMPATIBLE] = "compatible",
-					[DETECT_UNKNOWN] = "not known",
-					[DETECT_TOO_NEW] = "too new for the driver"};
+static const char *const fit_names[] = {[DRIVER_OWN] = "own",
+					[DRIVER_COMPATIBLE] = "compatible",
+					[DRIVER_UNKNOWN] = "not known",
+					[DRIVER_TOO_OLD] = "too new for the driver"};
 
 JSON_FIELDS(also_fields, JSON_AS(struct kv, key, "profile"), JSON_AS(struct kv, value, "note"));
 
@@ -41,7 +41,7 @@ static json_t *toolkits_json(const struct detected *d)
 
 static const struct show rows[] = {SHOW("profile", "{profile|none}"),
 				   SHOW("build", "{command}"),
-				   SHOW("or", "{without_build}, the official wheel cut to the GPU"),
+				   SHOW("or", "{without_build}, the official wheel with code for this GPU alone"),
 				   SHOW("why", "{}", .each = "reasons"),
 				   SHOW("warning", "{}", .each = "warnings"),
 				   SHOW("also", "{profile}: {note}", .each = "also"),
@@ -55,6 +55,7 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 	const char *dir;
 	struct hardware h;
 	struct detected d;
+	struct official_choice official;
 	(void)args;
 	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 ||
 	    hardware_facts_load(dir, c->arena, &f, e) < 0 ||
@@ -62,8 +63,9 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 			: hardware_read(f, true, c->run, c->arena, &h, e)) < 0 ||
 	    detect_choose(t, f, &h, o->workload, o->release, c->arena, &d, e) < 0)
 		return -1;
-	const char *slim =
-		d.cuda && d.release && d.gpu ? official_hint(dir, d.release, d.gpu, h.platform, c->arena) : NULL;
+	if (official_for(t, &h, c->arena, &official, e) < 0)
+		return -1;
+	const char *slim = official.release && d.gpu ? official_command(&official, d.gpu, h.platform, c->arena) : NULL;
 	if (cmd_show(c,
 		     json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
 			       1, "profile", json_or_null(d.profile), "gpu", json_or_null(d.gpu), "isa",

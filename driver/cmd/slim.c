@@ -217,9 +217,10 @@ enum { METADATA_TRIES = 4 };
 
 static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
 
-/* The toolkit of torch's wheel for each platform, by the metadata that the index has beside it. */
+/* The toolkit of torch's wheel for each platform, by the metadata that the index has with it, else `known`;
+ * "-": no wheel, or one without CUDA. */
 static int read_cuda(struct cmd_context *c, struct store *store, const struct fetch_options *fetch, const char *asked,
-		     const struct wheel_page *page, const char *ret[2], struct err *e)
+		     const char *known, const struct wheel_page *page, const char *ret[2], struct err *e)
 {
 	const char *version = strstr(asked, "==");
 	unsigned tried[2] = {0};
@@ -245,6 +246,14 @@ static int read_cuda(struct cmd_context *c, struct store *store, const struct fe
 			return -1;
 		ret[machine] = official_cuda(&h, platforms[machine], c->arena);
 	}
+	for (size_t k = 0; k < ARRAY_LEN(platforms); k++) {
+		ret[k] = ret[k] ? ret[k] : tried[k] ? known : "-";
+		if (!ret[k]) {
+			err_set(e, ERR_NETWORK, "the index has no metadata of '%s' for %s: its CUDA version is unknown",
+				asked, platforms[k]);
+			return err_hint(e, "name it: --cuda VERSION");
+		}
+	}
 	return 0;
 }
 
@@ -262,16 +271,15 @@ static int pin(struct cmd_context *c, struct err *e)
 	for (size_t i = 0; i < o->pin.count; i++) {
 		struct wheel_page page;
 		if (wheel_list(store, o->pin.items[i], &fetch, c->run, c->arena, &page, e) < 0 ||
-		    (i == 0 && read_cuda(c, store, &fetch, o->pin.items[i], &page, cuda, e) < 0))
+		    (i == 0 && read_cuda(c, store, &fetch, o->pin.items[i], o->cuda, &page, cuda, e) < 0))
 			return -1;
-		for (size_t k = 0; k < ARRAY_LEN(cuda); k++)
-			cuda[k] = cuda[k] ? cuda[k] : "-";
 		if (official_take(&made, o->pin.items[i], page.files, page.count, cuda, c->arena, e) < 0)
 			return -1;
 	}
 	const char *dir = path_join(c->arena, profiles, "official"), *path = path_join(c->arena, dir, o->release);
 	if (fs_exists(TRUSTED, path) && official_read(profiles, o->release, c->arena, &old, e) < 0)
 		return -1;
+	memcpy(made.gpus, old.gpus, sizeof(made.gpus));
 	for (size_t i = 0; i < old.count; i++)
 		for (size_t k = 0; k < made.count; k++)
 			if (strcmp(old.wheels[i].file, made.wheels[k].file) == 0 &&

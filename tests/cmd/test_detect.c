@@ -108,6 +108,8 @@ static void a_failing_libcuda_is_a_warning(void **state)
 	assert_true(starts(text(doc, "profile"), "sm90-"));
 	assert_contains(json_string_value(json_array_get(json_object_get(doc, "warnings"), 0)),
 			"error 803, CUDA_ERROR_MADE_UP");
+	/* Its version is that of a compatibility library, which this driver cannot load. */
+	assert_null(json_string_value(json_object_get(json_object_get(doc, "machine"), "driver_cuda")));
 }
 
 static void a_driver_without_a_gpu_is_told(void **state)
@@ -192,9 +194,8 @@ static void the_description_travels(void **state)
 {
 	(void)state;
 	AUTO_JSON json_t *doc = detect("--machine " TEST_DATA_DIR "/machines/dgx-spark.yaml");
-	assert_string_equal(text(doc, "without_build"),
-			    arena_printf(&ran.arena, "ptbuild slim --release %s --gpu sm121 --platform aarch64-linux",
-					 text(doc, "release")));
+	assert_contains(text(doc, "without_build"), "ptbuild slim --release ");
+	assert_contains(text(doc, "without_build"), " --gpu sm121 --platform aarch64-linux");
 	AUTO_FREE char *machine = json_dumps(json_object_get(doc, "machine"), 0);
 	test_write(test_path("box.json"), machine);
 	AUTO_JSON json_t *again = detect(arena_printf(&ran.arena, "--machine '%s'", test_path("box.json")));

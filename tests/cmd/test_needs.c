@@ -120,7 +120,7 @@ static void sources_that_cannot_be_reached(void **state)
 	assert_contains(err_text(), "--mirror URL|DIR");
 	assert_contains(err_text(), "--lower-store DIR");
 	assert_contains(err_text(), "'ptbuild take --root DIR'");
-	assert_contains(err_text(), "'ptbuild slim --release 2.7.1 --gpu sm90'");
+	assert_contains(err_text(), "'ptbuild slim --release 2.10.0 --gpu sm90 --python 3.13'");
 	/* The archive that is named is the one asked, for sources as for a world. */
 	expect(arena_printf(&ran.arena,
 			    "--profile " PROFILE " --release 2.6.0-debian --archive debian=http://127.0.0.1:2/d %s",

@@ -231,21 +231,6 @@ static const char *gpu_name(const struct detecting *c)
 	return profile_gpu_name(&p, c->a);
 }
 
-static enum detect_fit driver_fit(const struct hardware *h, const struct toolkit_row *row)
-{
-	if (*h->driver_cuda && version_cmp(row->version, h->driver_cuda) <= 0)
-		return DETECT_OWN;
-	if (*h->driver) {
-		if (version_cmp(h->driver, row->driver) >= 0)
-			return DETECT_OWN;
-		return version_cmp(h->driver, row->driver_floor) >= 0 ? DETECT_COMPATIBLE : DETECT_TOO_NEW;
-	}
-	if (*h->driver_cuda)
-		return strtol(row->version, NULL, 10) == strtol(h->driver_cuda, NULL, 10) ? DETECT_COMPATIBLE
-											  : DETECT_TOO_NEW;
-	return DETECT_UNKNOWN;
-}
-
 static void detect_toolkits(struct detecting *c)
 {
 	struct detected *d = c->d;
@@ -254,25 +239,25 @@ static void detect_toolkits(struct detecting *c)
 	struct strlist by_fit[4] = {0};
 	d->toolkits = arena_array(c->a, c->t->toolkits_count, sizeof(*d->toolkits));
 	for (unsigned i = 0; i < c->t->toolkits_count; i++) {
-		enum detect_fit fit = driver_fit(c->h, &c->t->toolkits[i]);
+		enum driver_fit fit = driver_fit(c->t, c->h, c->t->toolkits[i].version);
 		d->toolkits[d->toolkit_count++] = (struct detect_toolkit){&c->t->toolkits[i], fit};
 		strlist_ref(&by_fit[fit], c->a, c->t->toolkits[i].version);
 	}
-	if (by_fit[DETECT_UNKNOWN].count) {
+	if (by_fit[DRIVER_UNKNOWN].count) {
 		strlist_ref(&d->warnings, c->a, "the driver's version is unknown, so are the toolkits that it can run");
 		return;
 	}
 	struct strlist parts = {0};
-	if (!by_fit[DETECT_OWN].count && !by_fit[DETECT_COMPATIBLE].count)
+	if (!by_fit[DRIVER_OWN].count && !by_fit[DRIVER_COMPATIBLE].count)
 		strlist_ref(&parts, c->a, "runs no CUDA version in the tables");
-	if (by_fit[DETECT_OWN].count)
-		strlist_addf(&parts, c->a, "runs CUDA %s", strlist_join(&by_fit[DETECT_OWN], c->a, " "));
-	if (by_fit[DETECT_COMPATIBLE].count)
+	if (by_fit[DRIVER_OWN].count)
+		strlist_addf(&parts, c->a, "runs CUDA %s", strlist_join(&by_fit[DRIVER_OWN], c->a, " "));
+	if (by_fit[DRIVER_COMPATIBLE].count)
 		strlist_addf(&parts, c->a, "%s%s by minor-version compatibility (no PTX)",
-			     by_fit[DETECT_OWN].count ? "" : "runs CUDA ",
-			     strlist_join(&by_fit[DETECT_COMPATIBLE], c->a, " "));
-	if (by_fit[DETECT_TOO_NEW].count)
-		strlist_addf(&parts, c->a, "not %s", strlist_join(&by_fit[DETECT_TOO_NEW], c->a, " "));
+			     by_fit[DRIVER_OWN].count ? "" : "runs CUDA ",
+			     strlist_join(&by_fit[DRIVER_COMPATIBLE], c->a, " "));
+	if (by_fit[DRIVER_TOO_OLD].count)
+		strlist_addf(&parts, c->a, "not %s", strlist_join(&by_fit[DRIVER_TOO_OLD], c->a, " "));
 	strlist_addf(&d->reasons, c->a, "driver %s %s",
 		     *c->h->driver ? c->h->driver : arena_printf(c->a, "for CUDA %s", c->h->driver_cuda),
 		     strlist_join(&parts, c->a, "; "));
@@ -299,14 +284,6 @@ static bool can_plan(const struct detecting *c, const struct release_row *r, con
 	return plan_resolve(c->t, &q, &scratch, &p, ERR_IGNORED) == 0;
 }
 
-static enum detect_fit toolkit_fit(const struct detected *d, const char *cuda)
-{
-	for (size_t i = 0; i < d->toolkit_count; i++)
-		if (strcmp(d->toolkits[i].row->version, cuda) == 0)
-			return d->toolkits[i].fit;
-	return DETECT_UNKNOWN;
-}
-
 /* Without --release, only upstream's own releases count. */
 static bool considered(const struct detecting *c, const struct release_row *r)
 {
@@ -321,25 +298,25 @@ static const char *floor_of(const struct detecting *c, const char *cuda)
 
 /* The first toolkit of a release with this fit that has all targets; of those too new for the driver, the one with the
  * lowest requirement; NULL: none. */
-static const char *toolkit_for(const struct detecting *c, const struct release_row *r, enum detect_fit fit)
+static const char *toolkit_for(const struct detecting *c, const struct release_row *r, enum driver_fit fit)
 {
 	const char *best = NULL;
 	for (unsigned k = 0; k < r->toolkits_count; k++) {
 		const char *cuda = r->toolkits[k];
-		bool better = !best || (fit == DETECT_TOO_NEW && version_cmp(floor_of(c, cuda), floor_of(c, best)) < 0);
-		if (better && toolkit_fit(c->d, cuda) == fit && can_plan(c, r, cuda))
+		bool better = !best || (fit == DRIVER_TOO_OLD && version_cmp(floor_of(c, cuda), floor_of(c, best)) < 0);
+		if (better && driver_fit(c->t, c->h, cuda) == fit && can_plan(c, r, cuda))
 			best = cuda;
 	}
 	return best;
 }
 
 /* The newest release first; in it, a toolkit that the driver fully supports before one by compatibility. */
-static bool find(struct detecting *c, enum detect_fit worst)
+static bool find(struct detecting *c, enum driver_fit worst)
 {
 	for (unsigned i = c->t->releases_count; i-- > 0;) {
 		const struct release_row *r = &c->t->releases[i];
 		bool fine = considered(c, r) && !c->target_count && can_plan(c, r, NULL);
-		for (enum detect_fit fit = DETECT_OWN; considered(c, r) && c->target_count && !fine && fit <= worst;
+		for (enum driver_fit fit = DRIVER_OWN; considered(c, r) && c->target_count && !fine && fit <= worst;
 		     fit++)
 			fine = (c->d->cuda = toolkit_for(c, r, fit)) != NULL;
 		if (fine) {
@@ -364,8 +341,8 @@ static const char *lowest_floor(const struct detecting *c)
 static void detect_release(struct detecting *c)
 {
 	struct detected *d = c->d;
-	while (!find(c, DETECT_UNKNOWN) && c->target_count) {
-		if (find(c, DETECT_TOO_NEW)) {
+	while (!find(c, DRIVER_UNKNOWN) && c->target_count) {
+		if (find(c, DRIVER_TOO_OLD)) {
 			strlist_addf(&d->warnings, c->a,
 				     "driver %s is too old for every toolkit that supports %s: update it to %s or "
 				     "newer, then use %s-%s",

@@ -1,6 +1,7 @@
 /* What to build for a machine, decided from its description and the tables alone: nothing is read
  * or run. */
 #pragma once
+#include "core/machine/driver_fit.h"
 #include "core/machine/hardware.h"
 #include "core/plan/runs_on.h"
 #include "core/root/root.h"
@@ -14,16 +15,9 @@ struct detect_isa {
 	const char *missing; /* NULL: it runs */
 };
 
-enum detect_fit {
-	DETECT_OWN,        /* the driver is as new as the toolkit, or newer */
-	DETECT_COMPATIBLE, /* by minor-version compatibility: no PTX at run time */
-	DETECT_UNKNOWN,    /* the driver's version is not known */
-	DETECT_TOO_NEW,    /* needs a newer driver */
-};
-
 struct detect_toolkit {
 	const struct toolkit_row *row;
-	enum detect_fit fit;
+	enum driver_fit fit;
 };
 
 struct detected {

@@ -62,7 +62,7 @@ struct cuda {
 };
 
 /* From cuda.h, where they are part of the stable interface. */
-enum { CUDA_MAJOR = 75, CUDA_MINOR = 76 };
+enum { CUDA_MAJOR = 75, CUDA_MINOR = 76, CUDA_NO_DEVICE = 100 };
 
 static bool find_cuda(int fd, const struct hardware_facts *f, struct cuda *c)
 {
@@ -121,7 +121,8 @@ static bool ask_cuda(int fd, const struct hardware_facts *f)
 	if (!find_cuda(fd, f, &c))
 		return false;
 	int rc = c.init(0);
-	if (c.driver && c.driver(&version) == 0 && version > 0)
+	/* A compatibility library whose driver is too old for it still reports its own version. */
+	if ((rc == 0 || rc == CUDA_NO_DEVICE) && c.driver && c.driver(&version) == 0 && version > 0)
 		dprintf(fd, "cuda %d.%d\n", version / 1000, version % 1000 / 10);
 	if (rc == 0)
 		rc = c.count(&count);

@@ -108,10 +108,18 @@ static void fit_gpus(struct fitting *c)
 				  : "it has no NVIDIA GPU");
 }
 
+/* Where libcuda alone responds, as in WSL, its CUDA version decides. */
 static void fit_driver(struct fitting *c)
 {
-	if (*c->r->driver && *c->h->driver && version_cmp(c->h->driver, c->r->driver) < 0)
-		lack(c, FIT_NO, arena_printf(c->a, "its driver is %s, older than %s", c->h->driver, c->r->driver));
+	const struct runs_on *r = c->r;
+	const struct hardware *h = c->h;
+	if (*r->driver && *h->driver && version_cmp(h->driver, r->driver) < 0)
+		lack(c, FIT_NO, arena_printf(c->a, "its driver is %s, older than %s", h->driver, r->driver));
+	if (*h->driver || !*h->driver_cuda || !*r->cuda)
+		return;
+	if (strtol(h->driver_cuda, NULL, 10) < strtol(r->cuda, NULL, 10))
+		lack(c, FIT_NO,
+		     arena_printf(c->a, "its driver is for CUDA %s, and CUDA %s is needed", h->driver_cuda, r->cuda));
 }
 
 void fit_of(const struct runs_on *r, const struct root *root, const struct hardware_facts *f, const struct hardware *h,

@@ -137,6 +137,7 @@ static void set_hardware(const struct tables *t, const struct promise *p, struct
 	for (size_t i = 0; i < r->gpu.count; i++)
 		r->gpu_rows[i] = row_of(t, r->gpu.items[i]);
 	r->driver = r->gpu.count ? driver_of(t, r, p->cuda) : "";
+	r->cuda = r->gpu.count && p->cuda ? p->cuda : "";
 }
 
 void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *glibc, struct arena *a,

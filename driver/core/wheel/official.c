@@ -6,6 +6,7 @@
 #include "base/sys/fs.h"
 
 #define MAGIC "ptbuild official 1"
+#define GPUS "gpus "
 
 enum { FILE_MAX = 1 << 20, FIELDS = 4 };
 
@@ -20,7 +21,7 @@ static void add(struct official *o, const struct official_wheel *w, struct arena
 	o->wheels[o->count++] = *w;
 }
 
-static int read_line(struct official *o, char *line, unsigned number, struct arena *a, struct err *e)
+static int read_line(struct official *o, const char *line, unsigned number, struct arena *a, struct err *e)
 {
 	struct strlist fields = {0};
 	struct official_wheel w = {0};
@@ -44,6 +45,25 @@ static int read_line(struct official *o, char *line, unsigned number, struct are
 	return 0;
 }
 
+/* "gpus x86_64 75 80 90": the targets of torch's GPU library. */
+static int read_gpus(struct official *o, const char *line, unsigned number, struct arena *a, struct err *e)
+{
+	struct strlist fields = {0};
+	strlist_split(&fields, a, line, " ");
+	if (fields.count < 3)
+		return bad(o->path, number, "not a machine and its GPU targets", e);
+	const bool arm = strcmp(fields.items[1], "aarch64") == 0;
+	if (!arm && strcmp(fields.items[1], "x86_64") != 0)
+		return bad(o->path, number, "not x86_64 or aarch64", e);
+	for (size_t i = 2; i < fields.count; i++) {
+		const char *target = fields.items[i], *suffix = target + strspn(target, "0123456789");
+		if (suffix == target || (*suffix && strcmp(suffix, "+ptx") != 0))
+			return bad(o->path, number, "not a GPU target", e);
+		strlist_ref(&o->gpus[arm], a, target);
+	}
+	return 0;
+}
+
 static int no_file(const char *profiles, const char *release, struct arena *a, struct err *e)
 {
 	struct strlist names = {0};
@@ -53,6 +73,12 @@ static int no_file(const char *profiles, const char *release, struct arena *a, s
 	err_set(e, ERR_CONFIG, "the official wheels of release '%s' are not pinned", release);
 	return err_hint(e, "there are %s; 'ptbuild slim --release %s --pin torch==%s' makes the file",
 			names.count ? strlist_join(&names, a, ", ") : "none", release, release);
+}
+
+bool official_pinned(const char *profiles, const char *release, struct arena *a)
+{
+	const char *path = path_join(a, path_join(a, profiles, "official"), release);
+	return version_valid(release) && fs_exists(TRUSTED, path);
 }
 
 int official_read(const char *profiles, const char *release, struct arena *a, struct official *ret, struct err *e)
@@ -70,28 +96,26 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 		if (number == 1 && strcmp(line, MAGIC) != 0)
 			return bad(o.path, number, "not a list of official wheels: it does not begin with '" MAGIC "'",
 				   e);
-		if (number > 1 && *line && *line != '#' && read_line(&o, line, number, a, e) < 0)
+		if (number == 1 || !*line || *line == '#')
+			continue;
+		const bool gpus = strncmp(line, GPUS, strlen(GPUS)) == 0;
+		if ((gpus ? read_gpus : read_line)(&o, line, number, a, e) < 0)
 			return -1;
 	}
 	*ret = o;
 	return 0;
 }
 
-const char *official_hint(const char *profiles, const char *release, const char *gpu, const char *platform,
-			  struct arena *a)
-{
-	const char *path = path_join(a, path_join(a, profiles, "official"), release);
-	return version_valid(release) && fs_exists(TRUSTED, path)
-		       ? arena_printf(a, "ptbuild slim --release %s --gpu %s%s", release, gpu,
-				      strcmp(platform, "aarch64-linux") == 0 ? " --platform aarch64-linux" : "")
-		       : NULL;
-}
-
 void official_text(const struct official *o, const char *release, struct buf *out)
 {
+	static const char *const machines[] = {"x86_64", "aarch64"};
+	AUTO_ARENA struct arena scratch = {0};
 	buf_printf(out,
 		   MAGIC "\n# file, sha256, size, CUDA; made by 'ptbuild slim --release %s --pin NAME==VERSION,...'\n",
 		   release);
+	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
+		if (o->gpus[i].count)
+			buf_printf(out, GPUS "%s %s\n", machines[i], strlist_join(&o->gpus[i], &scratch, " "));
 	for (size_t i = 0; i < o->count; i++)
 		buf_printf(out, "%s %s %" PRIu64 " %s\n", o->wheels[i].file, o->wheels[i].sha256, o->wheels[i].size,
 			   o->wheels[i].cuda);

@@ -148,15 +148,16 @@ struct official {
 	const char *path; /* of the file */
 	struct official_wheel *wheels;
 	size_t count, cap;
+	/* targets for which each GPU library of torch has code, by official_machine: "90",
+	 * "120+ptx"; empty: not known, or none */
+	struct strlist gpus[2];
 };
 
 /* official_read: ERR_CONFIG names file and line; a release without one names those there are. */
 int official_read(const char *profiles, const char *release, struct arena *a, struct official *ret,
 		  struct err *e) MUST_CHECK;
-/* official_hint: "ptbuild slim --release 2.9.1 --gpu sm90" for a platform; NULL: the release is
- * not pinned. */
-const char *official_hint(const char *profiles, const char *release, const char *gpu, const char *platform,
-			  struct arena *a);
+/* official_pinned: whether there is a file of that release. */
+bool official_pinned(const char *profiles, const char *release, struct arena *a);
 /* official_take: of the listed files of "NAME==VERSION" those for Linux with digest and size, of
  * several build tags the highest. `cuda` is told of each. ERR_NETWORK if there is none. */
 int official_take(struct official *o, const char *asked, const struct wheel_listed *files, size_t count,

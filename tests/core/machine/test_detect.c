@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/sys/fs.h"
 #include "core/machine/detect.h"
+#include "core/machine/official_fit.h"
 #include "core/variant/variant.h"
 #include "shipped.h"
 
@@ -48,7 +49,7 @@ static struct detected choose(const struct hardware *h, const char *workload, co
 	return d;
 }
 
-enum { NAME, GENERAL, INT8, BF16, RELEASE, CUDA, PHRASE, COLUMNS };
+enum { NAME, GENERAL, INT8, BF16, RELEASE, CUDA, OFFICIAL, PHRASE, COLUMNS };
 
 struct expected {
 	const char *column[COLUMNS];
@@ -103,6 +104,10 @@ static void as_expected(const struct expected *row)
 		arena_printf(&a, "%s\n%s", strlist_join(&d.reasons, &a, "\n"), strlist_join(&d.warnings, &a, "\n"));
 	if (!strstr(told, row->column[PHRASE]))
 		fail_msg("%s: '%s' is not in: %s", row->column[NAME], row->column[PHRASE], told);
+	struct official_choice official;
+	struct err e = {0};
+	assert_ok(official_for(tables, &h, &a, &official, &e), &e);
+	same(row, OFFICIAL, "the official release", d.gpu ? official.release : NULL, "-");
 	d = choose(&h, "training", NULL, &a);
 	same(row, GENERAL, "the profile for training", d.profile, "none");
 	d = choose(&h, "int8", NULL, &a);
@@ -200,13 +205,13 @@ static void others_that_run_are_named(void **state)
 	assert_null(kvlist_get(&d.also, "sm80-armv8_2"));
 }
 
-static enum detect_fit toolkit_fit(const struct detected *d, const char *cuda)
+static enum driver_fit toolkit_fit(const struct detected *d, const char *cuda)
 {
 	for (size_t i = 0; i < d->toolkit_count; i++)
 		if (strcmp(d->toolkits[i].row->version, cuda) == 0)
 			return d->toolkits[i].fit;
 	fail_msg("no toolkit %s", cuda);
-	return DETECT_UNKNOWN;
+	return DRIVER_UNKNOWN;
 }
 
 /* Floors of the CUDA release notes, tables 2 and 3. */
@@ -215,14 +220,14 @@ static void the_driver_decides_which_toolkits_run(void **state)
 	(void)state;
 	static const struct {
 		const char *driver, *cuda;
-		enum detect_fit fit;
+		enum driver_fit fit;
 	} cases[] = {
-		{"525.60.12", "12.8", DETECT_TOO_NEW}, {"525.60.13", "12.8", DETECT_COMPATIBLE},
-		{"570.25", "12.8", DETECT_COMPATIBLE}, {"570.26", "12.8", DETECT_OWN},
-		{"579.99", "13.0", DETECT_TOO_NEW},    {"580.00", "13.0", DETECT_COMPATIBLE},
-		{"580.65.06", "13.0", DETECT_OWN},     {"580.65.06", "13.1", DETECT_COMPATIBLE},
-		{"590.44.01", "13.1", DETECT_OWN},     {"550.54.14", "12.4", DETECT_OWN},
-		{"580.65.06", "12.4", DETECT_OWN},     {"550.54.13", "12.4", DETECT_COMPATIBLE},
+		{"525.60.12", "12.8", DRIVER_TOO_OLD}, {"525.60.13", "12.8", DRIVER_COMPATIBLE},
+		{"570.25", "12.8", DRIVER_COMPATIBLE}, {"570.26", "12.8", DRIVER_OWN},
+		{"579.99", "13.0", DRIVER_TOO_OLD},    {"580.00", "13.0", DRIVER_COMPATIBLE},
+		{"580.65.06", "13.0", DRIVER_OWN},     {"580.65.06", "13.1", DRIVER_COMPATIBLE},
+		{"590.44.01", "13.1", DRIVER_OWN},     {"550.54.14", "12.4", DRIVER_OWN},
+		{"580.65.06", "12.4", DRIVER_OWN},     {"550.54.13", "12.4", DRIVER_COMPATIBLE},
 	};
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = machine("sapphire-rapids-h100", &a);

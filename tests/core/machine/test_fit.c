@@ -289,6 +289,32 @@ static void test_a_plan(void **state)
 	assert_string_equal(runs_on_text(&r, &a), "python 3.13 only; processor aarch64");
 }
 
+static void test_driver_known_by_its_cuda_alone(void **state)
+{
+	(void)state;
+	struct hardware h = machine("sapphire-rapids-h100", "2.41", "3.13");
+	struct runs_on r = wheel("torch-2.11.0+cu130.sm90-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
+	h.driver = "";
+	h.driver_cuda = "12.4";
+	assert_contains(verdict(&r, NULL, &h), "CUDA 13.0 is needed");
+	h.driver_cuda = "13.0";
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	r = wheel("torch-2.9.1+cu128.sm90-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
+	h.driver_cuda = "12.4";
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+}
+
+static void test_code_of_systems_on_a_chip(void **state)
+{
+	(void)state;
+	assert_true(capability_runs(tables, "8.0", "8.6"));
+	assert_false(capability_runs(tables, "8.6", "8.0"));
+	assert_false(capability_runs(tables, "8.0", "9.0"));
+	assert_true(capability_runs(tables, "8.7", "8.7"));
+	assert_false(capability_runs(tables, "8.0", "8.7"));
+	assert_false(capability_runs(tables, "8.7", "8.9"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +322,8 @@ int main(void)
 		cmocka_unit_test(test_a_wheel_for_free_threaded_python),
 		cmocka_unit_test(test_a_root_helps_with_software_alone),
 		cmocka_unit_test(test_a_wheel_for_gpus),
+		cmocka_unit_test(test_driver_known_by_its_cuda_alone),
+		cmocka_unit_test(test_code_of_systems_on_a_chip),
 		cmocka_unit_test(test_how_far_gpu_code_reaches),
 		cmocka_unit_test(test_foreign_wheels),
 		cmocka_unit_test(test_what_installers_refuse),

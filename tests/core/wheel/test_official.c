@@ -58,6 +58,10 @@ static void test_damaged_rows(void **state)
 		{TORCH " " SHA " 5 cu128", "not a version of CUDA"},
 		{TORCH " " SHA " 5 ../x", "not a version of CUDA"},
 		{TORCH " " SHA " 5 12.8\r", "not a version of CUDA"},
+		{"gpus x86_64", "not a machine and its GPU targets"},
+		{"gpus riscv64 90", "not x86_64 or aarch64"},
+		{"gpus x86_64 sm90", "not a GPU target"},
+		{"gpus x86_64 90+asm", "not a GPU target"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct official o = {0};
@@ -73,6 +77,18 @@ static void test_damaged_rows(void **state)
 	err_clear(&err);
 	assert_err(official_read(test_path("p"), "2.0.0", &arena, &o, &err), &err, ERR_CONFIG, "are not pinned");
 	assert_contains(err.hint, "there are 2.9.1");
+}
+
+static void test_gpus_are_kept(void **state)
+{
+	(void)state;
+	struct official o = {0};
+	AUTO_BUF struct buf text = {0};
+	assert_ok(read_text(MAGIC "gpus x86_64 75 120+ptx\ngpus aarch64 90\n" TORCH " " SHA " 5 12.8\n", &o), &err);
+	assert_string_equal(strlist_join(&o.gpus[0], &arena, " "), "75 120+ptx");
+	assert_string_equal(strlist_join(&o.gpus[1], &arena, " "), "90");
+	official_text(&o, "2.9.1", &text);
+	assert_non_null(strstr(buf_cstr(&text), "\ngpus x86_64 75 120+ptx\ngpus aarch64 90\n" TORCH));
 }
 
 static void test_find(void **state)
@@ -131,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_damaged_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gpus_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_find, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_taken_is_read_again, setup, teardown),
 	};

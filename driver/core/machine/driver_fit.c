@@ -1,0 +1,57 @@
+#include "core/machine/driver_fit.h"
+
+#include "core/machine/hardware.h"
+#include "core/tables/tables.h"
+
+static long major_of(const char *version)
+{
+	return strtol(version, NULL, 10);
+}
+
+/* The row of the version; else the highest of its major below it, else the lowest above; NULL. */
+static const struct toolkit_row *nearest_toolkit(const struct tables *t, const char *cuda)
+{
+	const struct toolkit_row *best = NULL;
+	for (unsigned i = 0; i < t->toolkits_count; i++) {
+		const struct toolkit_row *row = &t->toolkits[i];
+		if (major_of(row->version) != major_of(cuda))
+			continue;
+		if (!best || version_cmp(row->version, cuda) <= 0)
+			best = row;
+	}
+	return best;
+}
+
+enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, const char *cuda)
+{
+	if (*h->driver_cuda && version_cmp(cuda, h->driver_cuda) <= 0)
+		return DRIVER_OWN;
+	const struct toolkit_row *row = nearest_toolkit(t, cuda);
+	if (*h->driver && row) {
+		const bool same = strcmp(row->version, cuda) == 0;
+		if (same && version_cmp(h->driver, row->driver) >= 0)
+			return DRIVER_OWN;
+		return version_cmp(h->driver, row->driver_floor) >= 0 ? DRIVER_COMPATIBLE : DRIVER_TOO_OLD;
+	}
+	if (*h->driver_cuda)
+		return major_of(cuda) == major_of(h->driver_cuda) ? DRIVER_COMPATIBLE : DRIVER_TOO_OLD;
+	return DRIVER_UNKNOWN;
+}
+
+static bool is_tegra(const struct tables *t, const char *capability)
+{
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (strcmp(t->gpus[i].capability, capability) == 0)
+			return t->gpus[i].tegra;
+	return false;
+}
+
+bool capability_runs(const struct tables *t, const char *code, const char *gpu)
+{
+	const int order = version_cmp(gpu, code);
+	if (order == 0)
+		return true;
+	if (is_tegra(t, code) || is_tegra(t, gpu))
+		return false;
+	return order > 0 && major_of(code) == major_of(gpu);
+}

@@ -1,0 +1,24 @@
+/* Which official wheels of torch a machine runs: by its driver, its GPUs, its glibc and its
+ * Pythons. */
+#pragma once
+#include "core/machine/driver_fit.h"
+#include "core/machine/hardware.h"
+
+struct variant; /* core/variant/variant.h */
+
+struct official_choice {
+	const char *release; /* NULL: none runs */
+	const char *python;  /* of the machine: "3.13"; "" if none is known */
+};
+
+/* official_for: the newest release of profiles/official whose wheel of torch has CUDA and runs
+ * there, on every GPU. An unknown driver runs none. ERR_CONFIG for a damaged file of a release. */
+int official_for(const struct tables *t, const struct hardware *h, struct arena *a, struct official_choice *ret,
+		 struct err *e) MUST_CHECK;
+/* official_for_variant: the same for a machine that a variant is for: its GPU targets and Python,
+ * and a driver for its CUDA. */
+int official_for_variant(const struct tables *t, const struct variant *v, struct arena *a, struct official_choice *ret,
+			 struct err *e) MUST_CHECK;
+/* official_command: the command line that makes that wheel for GPU targets ("sm80+sm90"). */
+const char *official_command(const struct official_choice *choice, const char *gpu, const char *platform,
+			     struct arena *a);
