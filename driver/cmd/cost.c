@@ -50,6 +50,9 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 		count_cost(c, p->package, p->release, p->package_row, p->cuda ? (unsigned)p->gpu.count : 0, s);
 	ret->cost = k->cost;
 	ret->jobs = k->jobs;
+	ret->build_bytes = preflight_build_bytes(p->release_row, p->package);
+	if (!root->made && root->world)
+		ret->world_bytes = (double)(root->missing + root->world->download * WORLD_UNPACKED);
 	ret->downloads = (struct cost_downloads){
 		.world = root->missing, .of_unknown = root->unknown, .archives = root->archives};
 	cost_sources(s, p->package_row, a, &ret->downloads);
@@ -63,6 +66,89 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 char *cmd_cost_time(const struct cmd_cost *k, struct arena *a)
 {
 	return arena_printf(a, "%s%s", cost_text(&k->cost, k->jobs, a), k->torch ? "; without its torch" : "");
+}
+
+#define GIB (1024.0 * 1024 * 1024)
+
+char *cmd_cost_disk(const struct cmd_context *c, const struct cmd_cost *k, struct arena *a)
+{
+	const double need = k->build_bytes + k->world_bytes;
+	uint64_t have;
+	const char *dir, *parts = "", *lack = "";
+	if (k->world_bytes > 0)
+		parts = arena_printf(a, ", %.1f of it for the world", k->world_bytes / GIB);
+	if (cmd_cache_dir(c, &dir, ERR_IGNORED) == 0 && fs_free_bytes(dir, &have, ERR_IGNORED) == 0 &&
+	    (double)have < need)
+		lack = arena_printf(a, "; too little is free in '%s': %.1f GiB", dir, (double)have / GIB);
+	return arena_printf(a, "%.1f GiB%s%s%s", need / GIB, parts, k->torch ? "; without its torch" : "", lack);
+}
+
+char *cmd_cost_size(const struct cmd_context *c, const struct plan *p, const struct cmd_cost *k, struct arena *a)
+{
+	struct official all;
+	const struct official_wheel *w;
+	uint64_t official = 0;
+	/* The index has one kind of wheel for a platform: of another it says nothing. */
+	if (official_read(c->tables->dir, p->release_row->base, a, &all, ERR_IGNORED) == 0 &&
+	    official_find(&all, p->distribution, p->python, p->platform, p->cuda ? p->cuda : "-", a, &w, ERR_IGNORED) ==
+		    0)
+		official = w->size;
+	return cost_size_text(&k->cost, official, a);
+}
+
+/* Whether this is the first that is told of it. */
+static bool count_once(struct cmd_context *c, struct cmd_total *t, const char *what)
+{
+	if (strlist_contains(&t->counted, what))
+		return false;
+	strlist_add(&t->counted, c->arena, what);
+	return true;
+}
+
+/* C++ code depends on the instruction set alone, GPU code on the targets: core/ci/ci.c. */
+static void add_units(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k, struct cmd_total *t)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct store *s = NULL;
+	if (cmd_store_look(c, &s, ERR_IGNORED) < 0)
+		s = NULL;
+	const double host = count_cost(c, p->package, p->release, p->package_row, 0, s)->cost.units;
+	const char *of = arena_printf(&a, "%s %s %s %s", p->package, p->release, p->platform, p->cuda ? p->cuda : "");
+	if (count_once(c, t, arena_printf(&a, "units %s %s", of, p->isa ? p->isa : "")))
+		t->sum.cost.units += host;
+	if (p->cuda && count_once(c, t, arena_printf(&a, "units %s %s", of, strlist_join(&p->gpu, &a, "+"))))
+		t->sum.cost.units += k->cost.units - host;
+}
+
+void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k,
+		   const struct cmd_root_state *root, struct cmd_total *t)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct cmd_cost *sum = &t->sum;
+	if (!sum->cost.package) {
+		sum->cost = k->cost;
+		sum->cost.units = sum->cost.after = 0;
+		sum->cost.gpu = COST_GPU_NONE;
+		sum->jobs = k->jobs;
+	}
+	const bool counted = k->cost.gpu != COST_GPU_UNKNOWN;
+	sum->cost.gpu = counted && k->cost.gpu > sum->cost.gpu ? k->cost.gpu : sum->cost.gpu;
+	sum->cost.after += k->cost.after;
+	t->unknown = t->unknown || !counted || k->cost.units <= 0;
+	add_units(c, p, k, t);
+	sum->build_bytes = k->build_bytes > sum->build_bytes ? k->build_bytes : sum->build_bytes;
+	if (root->world &&
+	    count_once(c, t, arena_printf(&a, "world %s %s", root->world->name, root->world->platform))) {
+		sum->world_bytes += k->world_bytes;
+		sum->downloads.world += k->downloads.world;
+		sum->downloads.of_unknown += root->unknown;
+	}
+	if (count_once(c, t, arena_printf(&a, "sources %s %s", p->package, p->release))) {
+		sum->downloads.sources += k->downloads.sources;
+		sum->downloads.of_unknown += k->downloads.of_unknown - root->unknown;
+	}
+	if (k->downloads.torch && count_once(c, t, arena_printf(&a, "torch %s %s", p->torch, p->torch_version)))
+		sum->downloads.torch += k->downloads.torch;
 }
 
 /* What a job of a matrix may use on a cluster: processors, the memory that its compilers need at their peak, and a time
