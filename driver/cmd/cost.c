@@ -155,9 +155,12 @@ void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd
  * after which something is wrong. */
 struct job_cost {
 	uint64_t memory;
-	double seconds; /* of one processor */
+	double seconds; /* of one processor, from an empty compiler cache */
+	double own;     /* of those what no job of an earlier wave compiles */
 	double after;
+	double disk;  /* of the builds, without a world */
 	bool unknown; /* no time is known of a part */
+	bool rough;   /* that of a part is a guess */
 };
 
 static unsigned targets_of(const struct ci_job *j)
@@ -177,15 +180,18 @@ static int add_package(struct cmd_context *c, const struct ci_job *j, const char
 		s = NULL;
 	if (tables_need_release(c->tables, j->release, &release, e) < 0)
 		return -1;
-	const struct cost k =
-		count_cost(c, package, j->release, tables_package(release, package), *j->cuda ? targets_of(j) : 0, s)
-			->cost;
+	const struct package_row *row = tables_package(release, package);
+	const struct cost k = count_cost(c, package, j->release, row, *j->cuda ? targets_of(j) : 0, s)->cost,
+			  host = count_cost(c, package, j->release, row, 0, s)->cost;
 	uint64_t most = k.memory.compile * j->cpus;
 	most = k.memory.heavy > most ? k.memory.heavy : most;
 	most = k.memory.link > most ? k.memory.link : most;
 	sum->memory = most > sum->memory ? most : sum->memory;
 	sum->seconds += k.units;
+	sum->own += (j->makes_cpu ? host.units : 0) + (j->makes_gpu ? k.units - host.units : 0);
 	sum->after += k.after;
+	sum->disk += preflight_build_bytes(release, package);
+	sum->rough = sum->rough || cost_guessed(&k);
 	/* A limit ends a job, so no guess sets one: nvcc takes most of the time. */
 	sum->unknown = sum->unknown || k.units <= 0 || k.gpu == COST_GPU_GUESSED || k.gpu == COST_GPU_UNKNOWN;
 	return 0;
@@ -206,29 +212,47 @@ static int add_packages(struct cmd_context *c, const struct ci_job *j, bool torc
 	return torch ? 0 : add_package(c, j, PACKAGE_TORCH, sum, e);
 }
 
+static int job_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
+		    struct ci_job *j, struct err *e)
+{
+	const uint64_t mib = UINT64_C(1) << 20;
+	const struct ci_limits limits = ci_limits(p->tables, format, j->runner);
+	const uint64_t most = strtoull(ci_format(p->tables, format)->minutes, NULL, 10) * 60;
+	struct job_cost sum = {0};
+	j->cpus = c->global->jobs ? c->global->jobs : limits.cpus;
+	if (add_packages(c, j, torch_named, &sum, e) < 0)
+		return -1;
+	/* jobs_usable takes an eighth at most for what is no compiler. */
+	j->memory = sum.memory + sum.memory / 7;
+	j->memory = j->memory > LEAST_BYTES ? (j->memory + mib - 1) / mib * mib : LEAST_BYTES;
+	if (j->shards) {
+		sum.seconds /= j->shards;
+		sum.own /= j->shards;
+	}
+	if (*j->shard && !j->shards) /* the last finds what its shards compile */
+		sum.own = 0;
+	j->estimate = sum.seconds > 0 ? sum.own / j->cpus + sum.after : 0;
+	j->rough = sum.rough;
+	j->disk = j->world + (uint64_t)sum.disk;
+	double seconds = TIME_FACTOR * (sum.seconds / j->cpus + sum.after) + TIME_MORE;
+	j->seconds = sum.unknown || seconds > (double)most ? most : (uint64_t)seconds;
+	return 0;
+}
+
 int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named, struct err *e)
 {
 	const struct ci_format_row *f = ci_format(p->tables, format);
-	const uint64_t mib = UINT64_C(1) << 20;
 	if (!f || !*f->cpus)
 		return err_set(e, ERR_CONFIG, "ci.yaml has no row '%s' with processors", format);
-	const uint64_t limit = strtoull(f->minutes, NULL, 10) * 60;
-	for (size_t i = 0; i < p->count; i++) {
-		struct ci_job *j = &p->jobs[i];
-		struct job_cost sum = {0};
-		j->cpus = c->global->jobs ? c->global->jobs : (unsigned)strtoul(f->cpus, NULL, 10);
-		if (add_packages(c, j, torch_named, &sum, e) < 0)
+	for (size_t i = 0; i < p->count; i++)
+		if (job_cost(c, p, format, torch_named, &p->jobs[i], e) < 0)
 			return -1;
-		/* jobs_usable takes an eighth at most for what is no compiler. */
-		j->memory = sum.memory + sum.memory / 7;
-		j->memory = j->memory > LEAST_BYTES ? (j->memory + mib - 1) / mib * mib : LEAST_BYTES;
-		if (j->shards)
-			sum.seconds /= j->shards;
-		j->estimate = sum.seconds > 0 ? sum.seconds / j->cpus + sum.after : 0;
-		double seconds = TIME_FACTOR * (sum.seconds / j->cpus + sum.after) + TIME_MORE;
-		j->seconds = sum.unknown || seconds > (double)limit ? limit : (uint64_t)seconds;
-	}
 	return 0;
+}
+
+uint64_t matrix_world_bytes(const struct world *w)
+{
+	return w ? w->download * (1 + WORLD_UNPACKED) : 0;
 }
 
 /* ---- what it needs ---- */

@@ -189,6 +189,11 @@ int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct wor
 int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
 		struct err *e) MUST_CHECK;
 
+/* matrix_world_bytes: of disk that a world takes where nothing of it is there yet; NULL: none.
+ * matrix_warn: of jobs of a service that need more time or disk than their runners have. */
+uint64_t matrix_world_bytes(const struct world *w) __attribute__((pure));
+void matrix_warn(struct cmd_context *c, const struct ci_plan *p, const char *format);
+
 /* cmd_units_cost: a line on how many units the variants compile, and how many of them are distinct,
  * by the compile commands of configured trees; without trees, what is known without. */
 int cmd_units_cost(struct cmd_context *c, const struct strlist *trees, const struct selections *chosen,
