@@ -50,6 +50,9 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 		count_cost(c, p->package, p->release, p->package_row, p->cuda ? (unsigned)p->gpu.count : 0, s);
 	ret->cost = k->cost;
 	ret->jobs = k->jobs;
+	ret->build_bytes = preflight_build_bytes(p->release_row, p->package);
+	if (!root->made && root->world)
+		ret->world_bytes = (double)(root->missing + root->world->download * WORLD_UNPACKED);
 	ret->downloads = (struct cost_downloads){
 		.world = root->missing, .of_unknown = root->unknown, .archives = root->archives};
 	cost_sources(s, p->package_row, a, &ret->downloads);
@@ -65,13 +68,99 @@ char *cmd_cost_time(const struct cmd_cost *k, struct arena *a)
 	return arena_printf(a, "%s%s", cost_text(&k->cost, k->jobs, a), k->torch ? "; without its torch" : "");
 }
 
+#define GIB (1024.0 * 1024 * 1024)
+
+char *cmd_cost_disk(const struct cmd_context *c, const struct cmd_cost *k, struct arena *a)
+{
+	const double need = k->build_bytes + k->world_bytes;
+	uint64_t have;
+	const char *dir, *parts = "", *lack = "";
+	if (k->world_bytes > 0)
+		parts = arena_printf(a, ", %.1f of it for the world", k->world_bytes / GIB);
+	if (cmd_cache_dir(c, &dir, ERR_IGNORED) == 0 && fs_free_bytes(dir, &have, ERR_IGNORED) == 0 &&
+	    (double)have < need)
+		lack = arena_printf(a, "; too little is free in '%s': %.1f GiB", dir, (double)have / GIB);
+	return arena_printf(a, "%.1f GiB%s%s%s", need / GIB, parts, k->torch ? "; without its torch" : "", lack);
+}
+
+char *cmd_cost_size(const struct cmd_context *c, const struct plan *p, const struct cmd_cost *k, struct arena *a)
+{
+	struct official all;
+	const struct official_wheel *w;
+	uint64_t official = 0;
+	/* The index has one kind of wheel for a platform: of another it says nothing. */
+	if (official_read(c->tables->dir, p->release_row->base, a, &all, ERR_IGNORED) == 0 &&
+	    official_find(&all, p->distribution, p->python, p->platform, p->cuda ? p->cuda : "-", a, &w, ERR_IGNORED) ==
+		    0)
+		official = w->size;
+	return cost_size_text(&k->cost, official, a);
+}
+
+/* Whether this is the first that is told of it. */
+static bool count_once(struct cmd_context *c, struct cmd_total *t, const char *what)
+{
+	if (strlist_contains(&t->counted, what))
+		return false;
+	strlist_add(&t->counted, c->arena, what);
+	return true;
+}
+
+/* C++ code depends on the instruction set alone, GPU code on the targets: core/ci/ci.c. */
+static void add_units(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k, struct cmd_total *t)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct store *s = NULL;
+	if (cmd_store_look(c, &s, ERR_IGNORED) < 0)
+		s = NULL;
+	const double host = count_cost(c, p->package, p->release, p->package_row, 0, s)->cost.units;
+	const char *of = arena_printf(&a, "%s %s %s %s", p->package, p->release, p->platform, p->cuda ? p->cuda : "");
+	if (count_once(c, t, arena_printf(&a, "units %s %s", of, p->isa ? p->isa : "")))
+		t->sum.cost.units += host;
+	if (p->cuda && count_once(c, t, arena_printf(&a, "units %s %s", of, strlist_join(&p->gpu, &a, "+"))))
+		t->sum.cost.units += k->cost.units - host;
+}
+
+void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k,
+		   const struct cmd_root_state *root, struct cmd_total *t)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct cmd_cost *sum = &t->sum;
+	if (!sum->cost.package) {
+		sum->cost = k->cost;
+		sum->cost.units = sum->cost.after = 0;
+		sum->cost.gpu = COST_GPU_NONE;
+		sum->jobs = k->jobs;
+	}
+	const bool counted = k->cost.gpu != COST_GPU_UNKNOWN;
+	sum->cost.gpu = counted && k->cost.gpu > sum->cost.gpu ? k->cost.gpu : sum->cost.gpu;
+	sum->cost.after += k->cost.after;
+	t->unknown = t->unknown || !counted || k->cost.units <= 0;
+	add_units(c, p, k, t);
+	sum->build_bytes = k->build_bytes > sum->build_bytes ? k->build_bytes : sum->build_bytes;
+	if (root->world &&
+	    count_once(c, t, arena_printf(&a, "world %s %s", root->world->name, root->world->platform))) {
+		sum->world_bytes += k->world_bytes;
+		sum->downloads.world += k->downloads.world;
+		sum->downloads.of_unknown += root->unknown;
+	}
+	if (count_once(c, t, arena_printf(&a, "sources %s %s", p->package, p->release))) {
+		sum->downloads.sources += k->downloads.sources;
+		sum->downloads.of_unknown += k->downloads.of_unknown - root->unknown;
+	}
+	if (k->downloads.torch && count_once(c, t, arena_printf(&a, "torch %s %s", p->torch, p->torch_version)))
+		sum->downloads.torch += k->downloads.torch;
+}
+
 /* What a job of a matrix may use on a cluster: processors, the memory that its compilers need at their peak, and a time
  * after which something is wrong. */
 struct job_cost {
 	uint64_t memory;
-	double seconds; /* of one processor */
+	double seconds; /* of one processor, from an empty compiler cache */
+	double own;     /* of those what no job of an earlier wave compiles */
 	double after;
+	double disk;  /* of the builds, without a world */
 	bool unknown; /* no time is known of a part */
+	bool rough;   /* that of a part is a guess */
 };
 
 static unsigned targets_of(const struct ci_job *j)
@@ -91,15 +180,18 @@ static int add_package(struct cmd_context *c, const struct ci_job *j, const char
 		s = NULL;
 	if (tables_need_release(c->tables, j->release, &release, e) < 0)
 		return -1;
-	const struct cost k =
-		count_cost(c, package, j->release, tables_package(release, package), *j->cuda ? targets_of(j) : 0, s)
-			->cost;
+	const struct package_row *row = tables_package(release, package);
+	const struct cost k = count_cost(c, package, j->release, row, *j->cuda ? targets_of(j) : 0, s)->cost,
+			  host = count_cost(c, package, j->release, row, 0, s)->cost;
 	uint64_t most = k.memory.compile * j->cpus;
 	most = k.memory.heavy > most ? k.memory.heavy : most;
 	most = k.memory.link > most ? k.memory.link : most;
 	sum->memory = most > sum->memory ? most : sum->memory;
 	sum->seconds += k.units;
+	sum->own += (j->makes_cpu ? host.units : 0) + (j->makes_gpu ? k.units - host.units : 0);
 	sum->after += k.after;
+	sum->disk += preflight_build_bytes(release, package);
+	sum->rough = sum->rough || cost_guessed(&k);
 	/* A limit ends a job, so no guess sets one: nvcc takes most of the time. */
 	sum->unknown = sum->unknown || k.units <= 0 || k.gpu == COST_GPU_GUESSED || k.gpu == COST_GPU_UNKNOWN;
 	return 0;
@@ -120,29 +212,47 @@ static int add_packages(struct cmd_context *c, const struct ci_job *j, bool torc
 	return torch ? 0 : add_package(c, j, PACKAGE_TORCH, sum, e);
 }
 
+static int job_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
+		    struct ci_job *j, struct err *e)
+{
+	const uint64_t mib = UINT64_C(1) << 20;
+	const struct ci_limits limits = ci_limits(p->tables, format, j->runner);
+	const uint64_t most = strtoull(ci_format(p->tables, format)->minutes, NULL, 10) * 60;
+	struct job_cost sum = {0};
+	j->cpus = c->global->jobs ? c->global->jobs : limits.cpus;
+	if (add_packages(c, j, torch_named, &sum, e) < 0)
+		return -1;
+	/* jobs_usable takes an eighth at most for what is no compiler. */
+	j->memory = sum.memory + sum.memory / 7;
+	j->memory = j->memory > LEAST_BYTES ? (j->memory + mib - 1) / mib * mib : LEAST_BYTES;
+	if (j->shards) {
+		sum.seconds /= j->shards;
+		sum.own /= j->shards;
+	}
+	if (*j->shard && !j->shards) /* the last finds what its shards compile */
+		sum.own = 0;
+	j->estimate = sum.seconds > 0 ? sum.own / j->cpus + sum.after : 0;
+	j->rough = sum.rough;
+	j->disk = j->world + (uint64_t)sum.disk;
+	double seconds = TIME_FACTOR * (sum.seconds / j->cpus + sum.after) + TIME_MORE;
+	j->seconds = sum.unknown || seconds > (double)most ? most : (uint64_t)seconds;
+	return 0;
+}
+
 int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named, struct err *e)
 {
 	const struct ci_format_row *f = ci_format(p->tables, format);
-	const uint64_t mib = UINT64_C(1) << 20;
 	if (!f || !*f->cpus)
 		return err_set(e, ERR_CONFIG, "ci.yaml has no row '%s' with processors", format);
-	const uint64_t limit = strtoull(f->minutes, NULL, 10) * 60;
-	for (size_t i = 0; i < p->count; i++) {
-		struct ci_job *j = &p->jobs[i];
-		struct job_cost sum = {0};
-		j->cpus = c->global->jobs ? c->global->jobs : (unsigned)strtoul(f->cpus, NULL, 10);
-		if (add_packages(c, j, torch_named, &sum, e) < 0)
+	for (size_t i = 0; i < p->count; i++)
+		if (job_cost(c, p, format, torch_named, &p->jobs[i], e) < 0)
 			return -1;
-		/* jobs_usable takes an eighth at most for what is no compiler. */
-		j->memory = sum.memory + sum.memory / 7;
-		j->memory = j->memory > LEAST_BYTES ? (j->memory + mib - 1) / mib * mib : LEAST_BYTES;
-		if (j->shards)
-			sum.seconds /= j->shards;
-		j->estimate = sum.seconds > 0 ? sum.seconds / j->cpus + sum.after : 0;
-		double seconds = TIME_FACTOR * (sum.seconds / j->cpus + sum.after) + TIME_MORE;
-		j->seconds = sum.unknown || seconds > (double)limit ? limit : (uint64_t)seconds;
-	}
 	return 0;
+}
+
+uint64_t matrix_world_bytes(const struct world *w)
+{
+	return w ? w->download * (1 + WORLD_UNPACKED) : 0;
 }
 
 /* ---- what it needs ---- */

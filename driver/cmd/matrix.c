@@ -315,9 +315,13 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 {
 	const struct tables *t;
 	struct selections chosen;
+	struct cmd_root_group *const *groups = NULL;
 	struct err why = {0};
 	if (cmd_select(c, words, &chosen, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
+	/* A world that cannot be is the error of a job: another machine may have what this one lacks. */
+	if (cmd_root_each(c, &chosen, &groups, ERR_IGNORED) < 0)
+		groups = NULL;
 	*ret = arena_array(c->arena, chosen.count, sizeof(**ret));
 	*ret_count = 0;
 	for (size_t i = 0; i < chosen.count; i++) {
@@ -331,7 +335,8 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 				 variant_name(&s->variant, c->arena));
 		else if (plan_cuda(t, &q, c->arena, &s->variant.cuda, &why) == 0)
 			(*ret)[(*ret_count)++] =
-				(struct ci_choice){s->variant, s->release, shares(&s->variant, s->release)};
+				(struct ci_choice){s->variant, s->release, shares(&s->variant, s->release),
+						   groups ? matrix_world_bytes(groups[i]->world) : 0};
 		else
 			log_warn(c->run->log, "%s is left out: %s", variant_name(&s->variant, c->arena), why.msg);
 	}
@@ -366,7 +371,9 @@ static const struct show table_rows[] = {
 	 .each = "-waves"},
 	{.text = "wave {wave}: {jobs} job{jobs:s} find[{?one}s] everything compiled{!all}", .each = "-waves"},
 	{.each = "jobs",
-	 .columns = {"wave", "shares=[{gpu_cache}][{!gpu_cache}{cpu_cache}]", "runs on={runs_on}", "variants"}},
+	 .columns = {"wave", "shares=[{gpu_cache}][{!gpu_cache}{cpu_cache}]", "runs on={runs_on}",
+		     ">time=[{?makes_cpu}{estimate_seconds:time}][{!makes_cpu}{?makes_gpu}{estimate_seconds:time}]",
+		     ">disk={disk_bytes:MiB}", "variants"}},
 	{0}};
 
 /* A single word that does not look like a variant names a matrix. */
@@ -480,29 +487,6 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 	return o->remote ? ccache_remote_check(o->remote, e) : 0;
 }
 
-/* A service ends a job at its limit. An estimate may be half of what another machine takes. */
-static void warn_limit(struct cmd_context *c, const struct ci_plan *p, const char *format)
-{
-	const struct ci_job *longest = NULL;
-	unsigned count = 0;
-	for (size_t i = 0; i < p->count; i++) {
-		const struct ci_job *j = &p->jobs[i];
-		if ((!j->makes_cpu && !j->makes_gpu) ||
-		    j->estimate * 2 <= 60.0 * ci_minutes(ci_format(p->tables, format), j->runner))
-			continue;
-		count++;
-		longest = longest && longest->estimate >= j->estimate ? longest : j;
-	}
-	if (!count)
-		return;
-	log_warn(c->run->log,
-		 "%u of %zu jobs may reach the limit at which they are ended: %s takes about %.0f h with %u processors "
-		 "from an empty compiler cache, and has %u minutes; name fewer GPU targets, or divide it with "
-		 "--ccache-remote URL --shards N, or name runners of your own and their 'minutes' with --runner-map",
-		 count, p->count, longest->id, longest->estimate / 3600, longest->cpus,
-		 ci_minutes(ci_format(p->tables, format), longest->runner));
-}
-
 static int run_ci(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	struct matrix_options *o = arena_alloc(c->arena, sizeof(*o));
@@ -544,7 +528,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	    matrix_cost(c, &p, ci_is_service(format) ? format : "slurm", o->base.select.plan.torch != NULL, e) < 0)
 		return -1;
 	if (ci_is_service(format))
-		warn_limit(c, &p, format);
+		matrix_warn(c, &p, format);
 	const char *root = c->global->root;
 	if (p.has_cuda && !p.image && ci_is_service(format) &&
 	    (cmd_sandbox(c) == SANDBOX_NONE || (root && strncmp(root, "world:", 6) != 0)))
@@ -608,7 +592,8 @@ const struct command command_matrix = {
 		"--shards N divides the jobs that compile a PyTorch: N compile a part each, and one more makes the "
 		"wheel of what they kept ('ptbuild build --shard').\n"
 		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
-		"[...], minutes: N}. The first entry that fits a variant counts. Variants that cannot be built are "
+		"[...], minutes: N, disk: SIZE, cpus: N}. The first entry that fits a variant counts. Variants that "
+		"cannot be built are "
 		"left out and "
 		"named on standard error.",
 	.tables = {ci_defs, cmd_select_options, cmd_plan_options},

@@ -27,6 +27,8 @@ struct output {
 	json_t *all; /* array */
 	size_t refused;
 	enum err_kind worst;
+	bool table; /* the variants are the rows of one */
+	struct cmd_total total;
 	/* of the last variant */
 	struct cmd_root_state root;
 	struct err no_world; /* why it stands on none; empty if it need not */
@@ -94,9 +96,10 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 }
 
 /* Root, time and disk. That the keys are not those of a build, the world's line says where all has to fit a screen. */
-static void add_needs(json_t *doc, const struct output *o, const struct strlist *lack, const struct cmd_cost *k,
-		      struct arena *a)
+static void add_needs(struct cmd_context *c, json_t *doc, const struct output *o, const struct plan *p,
+		      const struct strlist *lack, const struct cmd_cost *k)
 {
+	struct arena *a = c->arena;
 	const bool root = strlist_contains(lack, "root"), torch = strlist_contains(lack, "torch");
 	const char *keys = root && torch ? "the tools of its root, and its torch"
 			   : root        ? "the tools of its root"
@@ -112,19 +115,42 @@ static void add_needs(json_t *doc, const struct output *o, const struct strlist 
 	json_object_set_new(doc, "-world", json_or_null(world));
 	json_object_set_new(doc, "-downloads", json_string(cost_downloads_text(&k->downloads, a)));
 	json_object_set_new(doc, "-time", json_string(cmd_cost_time(k, a)));
+	json_object_set_new(doc, "-disk", json_or_null(cmd_cost_disk(c, k, a)));
+	json_object_set_new(doc, "-size", json_or_null(cmd_cost_size(c, p, k, a)));
 }
 
-#define ROW(label, text) SHOW(label, text, .indent = 2)
+/* One line under a table. */
+static json_t *total_json(struct cmd_context *c, const struct output *o)
+{
+	const struct cmd_total *t = &o->total;
+	struct arena *a = c->arena;
+	if (!t->sum.cost.package)
+		return json_null();
+	return json_pack("{s:s, s:o, s:s, s:b}", "time", cost_text(&t->sum.cost, t->sum.jobs, a), "disk",
+			 json_or_null(cmd_cost_disk(c, &t->sum, a)), "downloads",
+			 cost_downloads_text(&t->sum.downloads, a), "unknown", t->unknown);
+}
 
-static const struct show needs_rows[] = {ROW("keys", "a build's also count {-keys}"),
-					 ROW("world", "{-world}"),
-					 ROW("downloads", "{-downloads}"),
-					 ROW("time", "{-time}"),
-					 {0}};
+#define ROW(label, text, ...) SHOW(label, text, .indent = 2, ##__VA_ARGS__)
+
 static const struct show refused_rows[] = {ROW("refused", "{error.message}[\n{error.hint}]"), {0}};
-static const struct show one_rows[] = {
-	{.rows = plan_rows}, {.rows = refused_rows}, {.rows = needs_rows}, {.text = "\n{-cost}"}, {0}};
+static const struct show one_rows[] = {{.rows = plan_rows}, {.rows = refused_rows}, {.text = "\n{-cost}"}, {0}};
 static const struct show all_rows[] = {{.each = "", .rows = one_rows}, {0}};
+static const struct show total_rows[] = {ROW("time", "{total.time}[{?total.unknown}; some of it is not known]"),
+					 ROW("disk", "{total.disk}"),
+					 ROW("downloads", "{total.downloads}"),
+					 {0}};
+static const struct show table_rows[] = {
+	{.each = "plans",
+	 .columns = {"variant", "release", ">time={cost.seconds:time}", ">disk={cost.disk_bytes:MiB}",
+		     "world=[{world.name}][{?error}cannot be built]"}},
+	{.text = "\n{variants} variant{variants:s} of '{matrix}', what several have in common counted once",
+	 .bold = true},
+	{.rows = total_rows},
+	ROW("refused", "{^}: {} variant{:s}", .each = "refused"),
+	ROW("units", "{units}"),
+	{.text = "\n--all and --explain show each plan, 'ptbuild plan VARIANT --release RELEASE' one of them"},
+	{0}};
 
 /* The root of the variant, looked at once for those of a group. */
 static int enter_root(struct cmd_context *c, struct cmd_root_group *g, struct output *o, struct err *e)
@@ -178,10 +204,14 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 		cmd_add_runs_on(doc, &p->runs_on, o->machine ? &fit : NULL);
 		json_object_set_new(doc, "world", cmd_world_json(&o->root));
 		json_object_set_new(doc, "keys_lack", json_from_strlist(&lack));
-		json_object_set_new(doc, "cost", cost_json(&cost.cost, &cost.downloads, cost.jobs));
-		if (!c->global->json) {
+		json_t *its = cost_json(&cost.cost, &cost.downloads, cost.jobs);
+		json_object_set_new(its, "disk_bytes", json_integer((json_int_t)(cost.build_bytes + cost.world_bytes)));
+		json_object_set_new(doc, "cost", its);
+		if (o->table) {
+			cmd_total_add(c, p, &cost, &o->root, &o->total);
+		} else if (!c->global->json) {
 			plan_words(doc, p, o->detail);
-			add_needs(doc, o, &lack, &cost, &scratch);
+			add_needs(&own, doc, o, p, &lack, &cost);
 		}
 		json_array_append_new(o->all, doc);
 		return 0;
@@ -198,6 +228,37 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 	return 0;
 }
 
+/* How many variants each reason is of. */
+static json_t *reasons_json(const json_t *all)
+{
+	json_t *out = json_object();
+	size_t i;
+	const json_t *doc;
+	json_array_foreach(all, i, doc)
+	{
+		const char *why = json_text(json_object_get(doc, "error"), "message");
+		if (*why)
+			json_object_set_new(out, why, json_integer(json_int(out, why) + 1));
+	}
+	return out;
+}
+
+/* `units`: of a matrix; NULL else. */
+static int show(struct cmd_context *c, const struct output *o, bool one, const char *units, struct err *e)
+{
+	c->wraps = o->detail == PLAN_CHANGES && !o->table;
+	if (o->table) {
+		json_t *table = json_pack("{s:O, s:o, s:I, s:o, s:o, s:s}", "plans", o->all, "matrix",
+					  json_or_null(cmd_selected(c)->matrix), "variants",
+					  (json_int_t)json_array_size(o->all), "total", total_json(c, o), "refused",
+					  reasons_json(o->all), "units", units);
+		return cmd_show(c, table, table_rows, e);
+	}
+	if (units && !c->global->json)
+		json_array_append_new(o->all, json_pack("{s:s}", "-cost", units));
+	return cmd_show(c, json_incref(one ? json_array_get(o->all, 0) : o->all), one ? one_rows : all_rows, e);
+}
+
 static int plan_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct plan_command_options *options = c->options;
@@ -205,6 +266,7 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	AUTO_JSON json_t *all = json_array();
 	struct output o = {.all = all};
 	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
+	o.table = matrix && !c->global->json && o.detail == PLAN_CHANGES;
 	struct selections chosen;
 	struct cmd_root_group *const *groups;
 	const char *patches;
@@ -225,18 +287,12 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 		if (put_one(c, &chosen.items[i], groups[i], matrix != NULL, &o, e) < 0)
 			return -1;
 	/* JSON is an array of plans alone, so there the cost goes to standard error. */
-	if (matrix) {
-		const char *cost;
-		if (cmd_units_cost(c, &cmd_selected(c)->units, &chosen, &cost, e) < 0)
-			return -1;
-		if (c->global->json)
-			log_info(c->run->log, "%s", cost);
-		else
-			json_array_append_new(all, json_pack("{s:s}", "-cost", cost));
-	}
-	const bool one = !matrix && chosen.count == 1;
-	c->wraps = o.detail == PLAN_CHANGES;
-	if (cmd_show(c, json_incref(one ? json_array_get(all, 0) : all), one ? one_rows : all_rows, e) < 0)
+	const char *units = NULL;
+	if (matrix && cmd_units_cost(c, &cmd_selected(c)->units, &chosen, &units, e) < 0)
+		return -1;
+	if (matrix && c->global->json)
+		log_info(c->run->log, "%s", units);
+	if (show(c, &o, chosen.count == 1 && !matrix, units, e) < 0)
 		return -1;
 	if (!o.refused)
 		return 0;

@@ -140,14 +140,29 @@ struct cmd_cost {
 	struct cost_downloads downloads;
 	unsigned jobs;
 	bool torch; /* one that is built first is not in it */
+	/* of disk: of the build, and of a world that is still to be made */
+	double build_bytes, world_bytes;
 };
 
 /* cmd_cost: by the tables and what is in the store; `root` is what it stands
  * on, `torch` what --torch names (NULL: nothing). */
 int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root, const char *torch,
 	     struct arena *a, struct cmd_cost *ret, struct err *e) MUST_CHECK;
-/* cmd_cost_time: the line for people. */
+/* cmd_cost_time, cmd_cost_disk, cmd_cost_size: the lines for people; the second names the store's
+ * disk where it has too little, the last is NULL where nothing is known. */
 char *cmd_cost_time(const struct cmd_cost *k, struct arena *a);
+char *cmd_cost_disk(const struct cmd_context *c, const struct cmd_cost *k, struct arena *a);
+char *cmd_cost_size(const struct cmd_context *c, const struct plan *p, const struct cmd_cost *k, struct arena *a);
+
+/* What builds take one after the other; what several compile, download or make counts once. */
+struct cmd_total {
+	struct strlist counted; /* in the arena of the run */
+	struct cmd_cost sum;    /* of disk: that of the largest build, and of all worlds */
+	bool unknown;           /* the time of one of them is not known, or not whole */
+};
+
+void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k,
+		   const struct cmd_root_state *root, struct cmd_total *t);
 
 /* cmd_needs_request: of the root that the command stands on (cmd_root_enter): that one, or of a
  * world that is not made yet this machine's, with what it will take. `plan` NULL: of the
@@ -173,6 +188,11 @@ int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct wor
  * memory and time by the tables and what is known of this machine's speed. */
 int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
 		struct err *e) MUST_CHECK;
+
+/* matrix_world_bytes: of disk that a world takes where nothing of it is there yet; NULL: none.
+ * matrix_warn: of jobs of a service that need more time or disk than their runners have. */
+uint64_t matrix_world_bytes(const struct world *w) __attribute__((pure));
+void matrix_warn(struct cmd_context *c, const struct ci_plan *p, const char *format);
 
 /* cmd_units_cost: a line on how many units the variants compile, and how many of them are distinct,
  * by the compile commands of configured trees; without trees, what is known without. */

@@ -12,6 +12,7 @@ struct verify_options {
 	const char *against;
 	const char *key;
 	bool ci;
+	bool notes;
 	bool rules;
 };
 
@@ -152,8 +153,10 @@ static const struct show runs_on[] = {SHOW("made", "{provenance}"),
 				      SHOW("runs on", "{^} {}", .each = "-runs_on"),
 				      SHOW("", "this machine: {-here}"),
 				      {0}};
-static const struct show report[] = {{.rows = verify_rows}, {.rows = runs_on}, {0}};
-static const struct show reports[] = {{.each = "wheels", .rows = report}, {0}};
+static const struct show whole[] = {{.rows = verify_rows}, {.rows = runs_on}, {0}};
+static const struct show wholes[] = {{.each = "wheels", .rows = whole}, {0}};
+static const struct show brief[] = {{.rows = verify_brief_rows}, {.rows = runs_on}, {0}};
+static const struct show briefs[] = {{.each = "wheels", .rows = brief}, {0}};
 static const struct show report_lines[] = {{.each = "wheels", .rows = verify_lines}, {0}};
 static const struct show rule_rows[] = {{.each = "rules", .columns = {"rule={code}", "text"}}, {0}};
 
@@ -220,14 +223,17 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 			cmd_add_runs_on(doc, &r.runs_on, &fit);
 		else
 			json_object_set_new(doc, "this_machine", json_null());
+		verify_brief(doc);
 		json_array_append_new(list, doc);
 		wrong += r.errors > 0;
 	}
-	if (cmd_show(c, json_pack("{s:i, s:O}", "schema", 1, "wheels", list), o->ci ? report_lines : reports, e) < 0)
+	const struct show *rows = o->ci ? report_lines : o->notes ? wholes : briefs;
+	if (cmd_show(c, json_pack("{s:i, s:O}", "schema", 1, "wheels", list), rows, e) < 0)
 		return -1;
 	if (wrong == 0)
 		return 0;
-	return err_set(e, ERR_INTEGRITY, "%zu of %zu wheels break rules that they claim to keep", wrong, args->count);
+	return err_set(e, ERR_INTEGRITY, "%zu of %zu wheel%s break%s rules that %s to keep", wrong, args->count,
+		       args->count == 1 ? "" : "s", wrong == 1 ? "s" : "", wrong == 1 ? "it claims" : "they claim");
 }
 
 #define OPTION(type, field) (type), offsetof(struct verify_options, field)
@@ -244,6 +250,7 @@ static const struct arg_def verify_options[] = {
 	 "<file>"},
 	{"ci", 0, OPTION(ARG_FLAG, ci), NULL, "print only the findings, one a line: wheel:member: error[code]: text",
 	 NULL},
+	{"notes", 0, OPTION(ARG_FLAG, notes), NULL, "show every finding and all notes, not one line a rule", NULL},
 	{"rules", 0, OPTION(ARG_FLAG, rules), NULL, "list the rules and their codes without checking anything", NULL},
 	{0},
 };

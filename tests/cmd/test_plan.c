@@ -121,6 +121,69 @@ static void a_plan_fits_a_screen(void **state)
 	assert_in_range(lines_of_a_screen(three), 60, 130);
 }
 
+/* Each in front of the next. */
+static void assert_in_order(const char *text, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *at = strstr(text, words[i]);
+		if (!at)
+			fail_msg("'%s' is missing, or not behind '%s', in:\n%s", words[i], i ? words[i - 1] : "", text);
+		text = at;
+	}
+}
+
+static void test_plan_answers_before_it_shows_settings(void **state)
+{
+	(void)state;
+	static const char *const order[] = {"  builds ", "  size ",       "  time ",   "  disk ",
+					    "  python ", "  processor ",  "  gpu ",    "  driver ",
+					    "  source ", "\nenvironment", "\nnotes\n", "  compile key "};
+	AUTO_FREE char *text = text_of("plan pytorch-python311-cuda12_8-sm89-avx2 --release 2.9.1");
+	assert_in_order(text, order, ARRAY_LEN(order));
+	AUTO_JSON json_t *j = json_of("plan pytorch-python311-cuda12_8-sm89-avx2 --release 2.9.1 --json");
+	assert_true(json_int(json_object_get(j, "cost"), "disk_bytes") > INT64_C(20) << 30);
+	assert_true(json_int(json_object_get(j, "cost"), "wheel_bytes") > 0);
+}
+
+static void test_plan_notes_of_others_need_explain(void **state)
+{
+	(void)state;
+	static const char words[] = "plan pytorch-python311-cuda12_8-sm89-avx2 --release 2.9.1";
+	static const char *const others[] = {"L40S is", "some recipes", "not sm_89", "vLLM"};
+	char more[128];
+	AUTO_FREE char *plain = text_of(words);
+	snprintf(more, sizeof(more), "%s --explain", words);
+	AUTO_FREE char *reasons = text_of(more);
+	snprintf(more, sizeof(more), "%s --json", words);
+	AUTO_FREE char *json = text_of(more);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		assert_not_contains(plain, others[i]);
+		assert_contains(reasons, others[i]);
+		assert_contains(json, others[i]);
+	}
+	assert_contains(plain, "without MAGMA"); /* what the wheel cannot do is shown */
+	assert_contains(plain, "CVE-2025-3000");
+	assert_contains(plain, "--explain");
+}
+
+static void test_plan_of_matrix_is_table_with_one_total(void **state)
+{
+	(void)state;
+	AUTO_FREE char *text = text_of("plan --matrix build-pytorch/main --only *-avx2");
+	AUTO_JSON json_t *j = json_of("plan --matrix build-pytorch/main --only *-avx2 --json");
+	assert_in_range(json_array_size(j), 4, 60);
+	size_t lines = 0;
+	for (const char *p = text; *p; p++)
+		lines += *p == '\n';
+	assert_in_range(lines, json_array_size(j) + 4, json_array_size(j) + 10);
+	static const char *const order[] = {"variant ", "pytorch-python", "in common counted once\n",
+					    "  time ",  "  disk ",        "  downloads "};
+	assert_in_order(text, order, ARRAY_LEN(order));
+	assert_not_contains(text, "compile key");
+	AUTO_FREE char *all = text_of("plan --matrix build-pytorch/main --only *-sm90-avx2 --all");
+	assert_contains(all, "compile key");
+}
+
 static void settings_reach_the_plan(void **state)
 {
 	(void)state;
@@ -316,6 +379,9 @@ int main(void)
 		cmocka_unit_test_teardown(the_toolkit_fits_the_target, test_teardown),
 		cmocka_unit_test_teardown(explain_shows_the_line_of_each_value, test_teardown),
 		cmocka_unit_test_teardown(a_plan_fits_a_screen, test_teardown),
+		cmocka_unit_test_teardown(test_plan_answers_before_it_shows_settings, test_teardown),
+		cmocka_unit_test_teardown(test_plan_notes_of_others_need_explain, test_teardown),
+		cmocka_unit_test_teardown(test_plan_of_matrix_is_table_with_one_total, test_teardown),
 		cmocka_unit_test_teardown(settings_reach_the_plan, test_teardown),
 		cmocka_unit_test_teardown(metadata_changes_only_the_output_key, test_teardown),
 		cmocka_unit_test_teardown(the_torch_of_the_root_needs_no_root_to_plan, test_teardown),

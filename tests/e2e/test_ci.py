@@ -230,9 +230,9 @@ class Limits(unittest.TestCase):
         words = ["matrix", "pytorch-python313-cuda12_8-sm80+sm90+sm100-avx512", "pytorch-python313-cpu-avx2", "--release", "2.9.1", "--format"]
         for format in ("github", "gitlab"):
             got = ptbuild(*words, format)
-            limit = {"github": "360", "gitlab": "720"}[format]
-            told = f"has {limit} minutes" in got.stderr and "--shards N" in got.stderr and "--runner-map" in got.stderr
-            self.assertEqual(told, format == "github", got.stderr)
+            limit = {"github": "360", "gitlab": "180"}[format]
+            for text in (f"has {limit} minutes", "--shards 2", "--runner-map", "rough estimate"):
+                self.assertIn(text, got.stderr)
         path = self.write("map.yaml", 'runners:\n  - {match: "*-sm80+*", labels: [self-hosted], minutes: 2880}\n  - {labels: [other]}\n')
         got = ptbuild(*words, "github", "--runner-map", path)
         self.assertEqual(got.stderr, "")
@@ -243,9 +243,47 @@ class Limits(unittest.TestCase):
         jobs = gitlab_jobs(matrix(*words[1:], "gitlab", "--runner-map", path))
         self.assertEqual([jobs[name].get("timeout") for name in words[1:3]], ["2880 minutes", None])
 
+    def test_disk_that_a_runner_lacks_is_told_with_one_that_has_it(self):
+        words = ["matrix", "pytorch-python311-cuda12_8-sm89-avx2", "--release", "2.9.1"]
+        (job,) = matrix(*words[1:], "--json")["jobs"]
+        self.assertGreater(job["disk_bytes"], 40 << 30)
+        self.assertGreater(job["estimate_seconds"], 60)
+        table = matrix_text(*words[1:])
+        self.assertRegex(table, r"(?s)time +disk .* 42\.\d GiB ")
+        got = ptbuild(*words, "--format", "github")
+        self.assertRegex(got.stderr, r"more disk than .*needs 42\.\d GiB, and 'ubuntu-24\.04' has 14\.0 GiB.*--runner-map.*\[self-hosted\]")
+        self.assertNotIn("more disk", ptbuild(*words, "--format", "gitlab").stderr)
+        path = self.write("map.yaml", "runners:\n  - {labels: [saas-linux-small-amd64]}\n")
+        self.assertIn("labels: [saas-linux-medium-amd64]", ptbuild(*words, "--format", "gitlab", "--runner-map", path).stderr)
+        path = self.write("map.yaml", "runners:\n  - {labels: [big], disk: 40G, cpus: '64', minutes: 2880}\n")
+        self.assertIn("'big' has 40.0 GiB", ptbuild(*words, "--format", "github", "--runner-map", path).stderr)
+        path = self.write("map.yaml", "runners:\n  - {labels: [big], disk: 60G, cpus: '64', minutes: 2880}\n")
+        self.assertEqual(ptbuild(*words, "--format", "github", "--runner-map", path).stderr, "")
+
+    def test_shards_answer_the_warning_that_names_them(self):
+        words = ["matrix", "pytorch-python313-cuda12_8-sm80+sm90+sm100-avx512", "--release", "2.9.1", "--format", "github"]
+        self.assertIn("has 360 minutes", ptbuild(*words).stderr)
+        self.assertNotIn("360 minutes", ptbuild(*words, "--ccache-remote", "redis://cache", "--shards", "2").stderr)
+
+    def test_jobs_without_an_image_say_that_they_need_the_source(self):
+        words = ["pytorch-python313-cpu-avx2", "--format"]
+        github, gitlab = matrix(*words, "github"), matrix(*words, "gitlab")
+        scripts = [step["run"] for job in github["jobs"].values() for step in job["steps"] if step["name"] == "install ptbuild"]
+        self.assertEqual(len(scripts), 2)
+        scripts.append("\n".join(gitlab[".ptbuild"]["before_script"]))
+        for script in scripts:
+            check = "\n".join(script.splitlines()[:2])
+            self.assertIn("has ptbuild's source at its top", check)
+            got = subprocess.run(["sh", "-ec", check], cwd=self.dir.name, capture_output=True, text=True)
+            self.assertEqual(got.returncode, 1)
+            self.assertIn("--image", got.stderr)
+        self.assertNotIn("install-packages", matrix_text(*words, "github", "--image", "a/b:1"))
+
     def test_bad_runner_maps(self):
         for text, status, words in (
             ("runners:\n  - {labels: [a], minutes: 6h}\n", 3, "2: '6h' is not a number of minutes"),
+            ("runners:\n  - {labels: [a], disk: much}\n", 3, "not a size: 'much'"),
+            ("runners:\n  - {labels: [a], cpus: none}\n", 3, "2: 'none' is not a number of processors"),
             ("runners:\n  - {labels: [a], minutes: -3}\n", 3, "2: '-3' is not a number of minutes"),
             ("runners:\n  - {labels: [a], minutes: 999999999999999}\n", 3, "is not a number of minutes"),
             ('runners:\n  - {match: "*-sm90-*", labels: [x]}\n', 3, "no row of the runner map matches"),

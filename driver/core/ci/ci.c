@@ -178,6 +178,7 @@ static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char 
 		fill_job(&p->jobs[at], c, a);
 	}
 	p->jobs[at].shares = p->jobs[at].shares || c->shares;
+	p->jobs[at].world = c->world > p->jobs[at].world ? c->world : p->jobs[at].world;
 	strlist_once(&p->jobs[at].variants, a, variant);
 }
 
@@ -247,7 +248,12 @@ char *ci_build(const struct ci_plan *p, const char *format, struct arena *a)
 
 struct strlist ci_install(const struct ci_plan *p, struct arena *a)
 {
-	static const char *const lines[] = {"ci/install-packages", "cmake --preset release -DPTBUILD_TESTS=OFF",
+	static const char *const lines[] = {"# The repository that has this file has ptbuild's source at its top.",
+					    "test -x ci/install-packages || { echo \"no source of ptbuild at the top "
+					    "of this repository: move this file to ptbuild's, or write it with "
+					    "'ptbuild matrix --image IMAGE'\" >&2; exit 1; }",
+					    "ci/install-packages",
+					    "cmake --preset release -DPTBUILD_TESTS=OFF",
 					    "cmake --build --preset release",
 					    "cmake --install build --prefix /usr/local"};
 	struct strlist out = {0};
@@ -278,25 +284,34 @@ static bool is_label(const char *s)
 	       strlen(s);
 }
 
+#define PLATFORM_WORDS "x86_64-linux aarch64-linux aarch64-darwin"
+
 #define F struct ci_format_row
 PLAIN(format, F, NEED(F, name), NEED(F, jobs, .good = is_count, .is = "a number of jobs"),
       NEED(F, minutes, .good = is_count, .is = "a number of minutes"), NEED(F, cache, .check = yaml_size),
-      MAY(F, cpus, .good = is_count, .is = "a number of processors"));
+      MAY(F, cpus, .good = is_count, .is = "a number of processors"),
+      MAY(F, own, .good = is_label, .is = "a runner label"));
+
+#define M struct ci_machine_row
+PLAIN(machine, M, NEED(M, label, .good = is_label, .is = "a runner label"), NEED(M, format),
+      NEED(M, platform, .words = PLATFORM_WORDS), NEED(M, cpus, .good = is_count, .is = "a number of processors"),
+      NEED(M, disk, .check = yaml_size), NEED(M, minutes, .good = is_count, .is = "a number of minutes"));
 
 #define A struct ci_action_row
 PLAIN(action, A, NEED(A, name), NEED(A, uses), NEED(A, commit, .good = is_commit, .is = "a commit"), NEED(A, version));
 
 #define R struct ci_runner_row
-PLAIN(runner, R, MAY(R, match), MAY(R, platform, .words = "x86_64-linux aarch64-linux aarch64-darwin"),
+PLAIN(runner, R, MAY(R, match), MAY(R, platform, .words = PLATFORM_WORDS),
       MAY(R, format, .words = "table json github gitlab slurm"),
       MAY(R, minutes, .good = is_count, .is = "a number of minutes"),
+      MAY(R, cpus, .good = is_count, .is = "a number of processors"), MAY(R, disk, .check = yaml_size),
       NEED_LIST(R, labels, .good = is_label, .is = "a runner label"));
 
 /* A user's map has runners alone. */
 #define T struct ci_tables
 PLAIN(map, T, NEED_ROWS(T, runners, runner));
-PLAIN(table, T, ROWS(T, formats, format, .need = true), NEED(T, image), ROWS(T, actions, action, .need = true),
-      NEED_ROWS(T, runners, runner));
+PLAIN(table, T, ROWS(T, formats, format, .need = true), NEED(T, image), ROWS(T, machines, machine),
+      ROWS(T, actions, action, .need = true), NEED_ROWS(T, runners, runner));
 
 static int load(const char *path, const struct yaml_schema *schema, struct arena *a, const struct ci_tables **ret,
 		struct err *e)
@@ -323,11 +338,6 @@ const struct ci_format_row *ci_format(const struct ci_tables *t, const char *for
 	return text_search(format, t->formats, t->formats_count, sizeof(*t->formats));
 }
 
-unsigned ci_minutes(const struct ci_format_row *f, const struct ci_runner_row *r)
-{
-	return (unsigned)strtoul(*r->minutes ? r->minutes : f->minutes, NULL, 10);
-}
-
 static bool fits(const char *own, const char *asked)
 {
 	return !*own || strcmp(own, asked) == 0;
@@ -343,6 +353,45 @@ const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *for
 			return r;
 	}
 	return NULL;
+}
+
+/* NULL: it is none of the service's. */
+static const struct ci_machine_row *machine_of(const struct ci_tables *t, const char *format,
+					       const struct ci_runner_row *r)
+{
+	for (unsigned i = 0; i < t->machines_count; i++)
+		if (strcmp(t->machines[i].format, format) == 0 &&
+		    strings_contain(r->labels, r->labels_count, t->machines[i].label))
+			return &t->machines[i];
+	return NULL;
+}
+
+static const char *first_filled(const char *a, const char *b, const char *c)
+{
+	return *a ? a : *b ? b : c;
+}
+
+struct ci_limits ci_limits(const struct ci_tables *t, const char *format, const struct ci_runner_row *r)
+{
+	static const struct ci_machine_row none = {.cpus = "", .disk = "", .minutes = ""};
+	const struct ci_machine_row *found = machine_of(t, format, r), *m = found ? found : &none;
+	const struct ci_format_row *f = ci_format(t, format);
+	return (struct ci_limits){.minutes =
+					  (unsigned)strtoul(first_filled(r->minutes, m->minutes, f->minutes), NULL, 10),
+				  .cpus = (unsigned)strtoul(first_filled(r->cpus, m->cpus, f->cpus), NULL, 10),
+				  .disk = size_bytes(first_filled(r->disk, m->disk, "0"))};
+}
+
+const char *ci_larger(const struct ci_tables *t, const char *format, const char *platform, uint64_t disk)
+{
+	const struct ci_machine_row *best = NULL;
+	for (unsigned i = 0; i < t->machines_count; i++) {
+		const struct ci_machine_row *m = &t->machines[i];
+		if (strcmp(m->format, format) != 0 || strcmp(m->platform, platform) != 0 || size_bytes(m->disk) < disk)
+			continue;
+		best = best && size_bytes(best->disk) <= size_bytes(m->disk) ? best : m;
+	}
+	return best ? best->label : ci_format(t, format)->own;
 }
 
 const char *ci_action(const struct ci_tables *t, const char *name, struct arena *a)

@@ -11,6 +11,16 @@ struct ci_format_row {
 	const char *minutes; /* at most for a job */
 	const char *cache;   /* a size: the compiler cache of a job */
 	const char *cpus;    /* of a job, or of the service's runners */
+	const char *own;     /* label of runners that a user brings; "" where there are no others */
+};
+
+struct ci_machine_row { /* a runner that a service offers by a fixed label */
+	const char *label;
+	const char *format;
+	const char *platform;
+	const char *cpus;
+	const char *disk;    /* a size */
+	const char *minutes; /* after which a job is ended */
 };
 
 struct ci_action_row { /* of GitHub */
@@ -25,6 +35,8 @@ struct ci_runner_row {
 	const char *platform; /* "" = any */
 	const char *format;   /* "" = any */
 	const char *minutes;  /* that a job may take there; "" = as the service's own */
+	const char *cpus;     /* "" = as the machine of its label */
+	const char *disk;     /* a size; "" = the same */
 	const char **labels;
 	unsigned labels_count;
 };
@@ -33,6 +45,8 @@ struct ci_tables {
 	struct ci_format_row *formats;
 	unsigned formats_count;
 	const char *image; /* that jobs run in which name none */
+	struct ci_machine_row *machines;
+	unsigned machines_count;
 	struct ci_action_row *actions;
 	unsigned actions_count;
 	struct ci_runner_row *runners;
@@ -48,8 +62,17 @@ const struct ci_format_row *ci_format(const struct ci_tables *t, const char *for
 const char *ci_action(const struct ci_tables *t, const char *name, struct arena *a);
 /* ci_is_service: GitHub or GitLab. */
 bool ci_is_service(const char *format);
-/* ci_minutes: that a job may take on its runner. */
-unsigned ci_minutes(const struct ci_format_row *f, const struct ci_runner_row *r);
+struct ci_limits {
+	unsigned minutes, cpus;
+	uint64_t disk; /* bytes; 0: not known */
+};
+
+/* ci_limits: of a job on its runner: by the runner's row, else by the machine of one of its labels,
+ * else by the format's row, which exists. */
+struct ci_limits ci_limits(const struct ci_tables *t, const char *format, const struct ci_runner_row *r);
+/* ci_larger: the label of the smallest machine of the service with so much disk, else of a runner
+ * that the user brings. */
+const char *ci_larger(const struct ci_tables *t, const char *format, const char *platform, uint64_t disk);
 /* ci_runner: the first row that matches; NULL if none does. */
 const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform,
 				      const char *variant);
@@ -57,7 +80,8 @@ const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *for
 struct ci_choice { /* one variant that is to be built */
 	struct variant variant;
 	const struct release_row *release;
-	bool shares; /* a PyTorch whose build can be divided */
+	bool shares;    /* a PyTorch whose build can be divided */
+	uint64_t world; /* bytes of disk that the world of its build takes; 0: none is known */
 };
 
 /* One job: PyTorch with what is built against it, or a companion alone, all for one profile,
@@ -88,7 +112,11 @@ struct ci_job {
 	const char *command;      /* the same for a shell */
 	unsigned cpus;            /* what it may use: set by the caller */
 	uint64_t memory, seconds; /* bytes; seconds after which something is wrong */
-	double estimate;          /* seconds that it takes; 0: not known */
+	/* seconds that it takes once the waves before it are done; 0: not known */
+	double estimate;
+	bool rough; /* it may be far from that */
+	/* bytes of disk: of its world, by the choices; of all, set by the caller */
+	uint64_t world, disk;
 };
 
 struct ci_plan {

@@ -45,6 +45,8 @@ static json_t *job_json(const struct ci_plan *p, const struct ci_job *j)
 	json_object_update_new(doc, json_pack("{s:o, s:i, s:I, s:I, s:o}", "argv", json_from_strlist(&j->argv), "cpus",
 					      (int)j->cpus, "memory_bytes", (json_int_t)j->memory, "seconds",
 					      (json_int_t)j->seconds, "outputs", outputs_of(p, j)));
+	json_object_set_new(doc, "disk_bytes", json_integer((json_int_t)j->disk));
+	json_object_set_new(doc, "estimate_seconds", j->estimate > 0 ? json_real(j->estimate) : json_null());
 	if (*j->shard)
 		json_object_set_new(doc, "shard", json_string(j->shard));
 	return doc;

@@ -116,7 +116,7 @@ static json_t *cell(const struct ci_plan *p, const struct ci_job *j)
 			      j->shards ? j->id : j->variants.items[0], "variants", strlist_join(&j->variants, &a, " "),
 			      "release", j->release, "cpu_cache", j->cpu_cache, "gpu_cache", j->gpu_cache, "makes_cpu",
 			      j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on", ci_labels(j->runner));
-	json_object_set_new(o, "minutes", json_integer(ci_minutes(ci_format(p->tables, "github"), j->runner)));
+	json_object_set_new(o, "minutes", json_integer(ci_limits(p->tables, "github", j->runner).minutes));
 	if (p->shards > 1)
 		json_object_set_new(o, "shard", json_string(j->shard));
 	return o;

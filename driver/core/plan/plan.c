@@ -158,6 +158,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 		return -1;
 	plan_notes(&c, &env);
 	p->notes = c.notes;
+	p->asides = c.asides;
 	p->advisories = c.advisories;
 	p->advised = c.advised;
 	const char *glibc = q->toolchain ? q->toolchain->glibc : q->glibc;

@@ -58,6 +58,7 @@ struct plan {
 	struct strlist requires;
 	unsigned metadata_rev;
 	struct strlist notes;      /* each correction of what was asked, and why */
+	struct strlist asides;     /* those of them that only PLAN_REASONS shows to people */
 	struct strlist advisories; /* published weaknesses of the package: "CVE-2025-3000" */
 	const char *advised;       /* the nearest release without any; "" none, or none needed */
 	bool taken;                /* from the root, not built: plan_taken below */

@@ -1,10 +1,17 @@
 #include "core/plan/plan_parts.h"
 
+/* The last note says nothing that the user asked, or what other lines of a plan say: only reasons show it. */
+static void set_aside(struct plan_context *c)
+{
+	strlist_ref(&c->asides, c->arena, c->notes.items[c->notes.count - 1]);
+}
+
 static void note_arch_list(struct plan_context *c)
 {
 	const struct gpu_target *t = &c->variant.profile.targets[0];
 	strlist_addf(&c->notes, c->arena, "TORCH_CUDA_ARCH_LIST takes %s, not sm_%s%s",
 		     buildenv_capability(t, c->arena), t->row->sm, t->suffix);
+	set_aside(c);
 }
 
 /* The driver the wheel needs is the toolkit line's floor, or what the newest of its GPUs needs. */
@@ -14,11 +21,14 @@ static void note_driver(struct plan_context *c)
 	strlist_addf(&c->notes, c->arena,
 		     "needs an NVIDIA driver >= %s at run time: the floor follows CUDA %s, not the GPU",
 		     c->toolkit->driver_floor, c->toolkit->version);
+	set_aside(c);
 	for (unsigned i = 0; i < p->targets_count; i++) {
 		const struct gpu_row *row = p->targets[i].row;
-		if (*row->driver_min && version_cmp(row->driver_min, c->toolkit->driver_floor) > 0)
-			strlist_addf(&c->notes, c->arena, "sm%s machines need a driver >= %s whatever the toolkit",
-				     row->sm, row->driver_min);
+		if (!*row->driver_min || version_cmp(row->driver_min, c->toolkit->driver_floor) <= 0)
+			continue;
+		strlist_addf(&c->notes, c->arena, "sm%s machines need a driver >= %s whatever the toolkit", row->sm,
+			     row->driver_min);
+		set_aside(c);
 	}
 	for (unsigned i = 0; i < p->targets_count; i++)
 		if (p->targets[i].ptx) {
@@ -88,9 +98,11 @@ static void note_cpu(struct plan_context *c)
 		strlist_ref(&c->notes, c->arena, p->isa->note);
 	if (!c->blas)
 		return;
-	if (p->gpu == GPU_CUDA)
+	if (p->gpu == GPU_CUDA) {
 		strlist_addf(&c->notes, c->arena,
 			     "cuBLAS is no BLAS choice: it comes with CUDA; BLAS=%s is for the CPU", c->blas->cmake);
+		set_aside(c);
+	}
 	if (*c->blas->note)
 		strlist_ref(&c->notes, c->arena, c->blas->note);
 }
@@ -115,13 +127,16 @@ static void note_corrections(struct plan_context *c)
 	const struct profile *p = &c->variant.profile;
 	for (unsigned i = 0; i < c->tables->corrections_count; i++) {
 		const struct correction_row *row = &c->tables->corrections[i];
-		if (strings_allow(row->packages, row->packages_count, c->variant.package) &&
-		    strings_allow(row->kinds, row->kinds_count, kinds[p->gpu]) &&
-		    strings_allow(row->isas, row->isas_count, p->isa ? p->isa->name : "") && concerns_gpu(row, p) &&
-		    strings_allow(row->releases, row->releases_count, c->release->name) &&
-		    in_range(c->package->version, row->versions) && in_range(c->variant.cuda, row->cuda) &&
-		    in_range(c->variant.python, row->pythons))
-			strlist_ref(&c->notes, c->arena, row->note);
+		if (!strings_allow(row->packages, row->packages_count, c->variant.package) ||
+		    !strings_allow(row->kinds, row->kinds_count, kinds[p->gpu]) ||
+		    !strings_allow(row->isas, row->isas_count, p->isa ? p->isa->name : "") || !concerns_gpu(row, p) ||
+		    !strings_allow(row->releases, row->releases_count, c->release->name) ||
+		    !in_range(c->package->version, row->versions) || !in_range(c->variant.cuda, row->cuda) ||
+		    !in_range(c->variant.python, row->pythons))
+			continue;
+		strlist_ref(&c->notes, c->arena, row->note);
+		if (!row->limits)
+			set_aside(c);
 	}
 }
 
@@ -159,7 +174,7 @@ static void note_advisories(struct plan_context *c)
 			     c->advised);
 }
 
-/* Which machines beside the named ones run the result. */
+/* Which machines besides the named ones run the result. */
 static void note_reach(struct plan_context *c)
 {
 	const struct profile *p = &c->variant.profile;
@@ -168,18 +183,24 @@ static void note_reach(struct plan_context *c)
 	for (unsigned i = 0; i < p->targets_count; i++) {
 		const struct gpu_target *t = &p->targets[i];
 		ptx = ptx || t->ptx;
-		if (!*t->suffix && !t->row->tegra)
-			strlist_addf(&plain, c->arena, "sm%s", t->row->sm);
-		else if (strcmp(t->suffix, "a") == 0)
+		if (!*t->suffix) {
+			if (!t->row->tegra)
+				strlist_addf(&plain, c->arena, "sm%s", t->row->sm);
+			continue;
+		}
+		if (strcmp(t->suffix, "a") == 0)
 			strlist_addf(&c->notes, c->arena, "sm%sa runs on exactly that GPU", t->row->sm);
-		else if (*t->suffix)
+		else
 			strlist_addf(&c->notes, c->arena, "sm%s%s runs on its family only", t->row->sm, t->suffix);
+		set_aside(c);
 	}
-	if (plain.count && !ptx)
-		strlist_addf(&c->notes, c->arena,
-			     "code for %s runs on later GPUs of the same major version too, but on no newer ones: "
-			     "those need +ptx",
-			     strlist_join(&plain, c->arena, ", "));
+	if (!plain.count || ptx)
+		return;
+	strlist_addf(&c->notes, c->arena,
+		     "code for %s runs on later GPUs of the same major version too, but on no newer ones: those need "
+		     "+ptx",
+		     strlist_join(&plain, c->arena, ", "));
+	set_aside(c);
 }
 
 void plan_notes(struct plan_context *c, const struct buildenv *env)
@@ -207,8 +228,10 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 				     "'%s' has no proven digest, so it is planned and not built: %s",
 				     c->package->sources[i].name, c->package->sources[i].unproven);
 	strlist_append(&c->notes, c->arena, &env->notes);
-	if (!package_is_torch(c->variant.package) && (!c->request->torch || !*c->request->torch))
+	if (!package_is_torch(c->variant.package) && (!c->request->torch || !*c->request->torch)) {
 		strlist_addf(&c->notes, c->arena,
 			     "the keys change once the torch wheel that %s is built against is known",
 			     c->variant.package);
+		set_aside(c);
+	}
 }

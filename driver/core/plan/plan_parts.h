@@ -11,10 +11,10 @@ struct plan_context {
 	const struct toolkit_row *toolkit; /* NULL without CUDA */
 	/* the root's toolkit of that version; NULL without CUDA, or when the root was not asked */
 	const struct toolkit *probed;
-	const struct blas_row *blas; /* NULL where it does not apply */
-	const char *blas_origin;     /* NULL: the default */
-	struct variant variant;      /* as asked, with the toolkit filled in */
-	struct strlist notes, advisories;
+	const struct blas_row *blas;              /* NULL where it does not apply */
+	const char *blas_origin;                  /* NULL: the default */
+	struct variant variant;                   /* as asked, with the toolkit filled in */
+	struct strlist notes, asides, advisories; /* as in the plan */
 	const char *advised;
 };
 

@@ -114,6 +114,18 @@ static size_t add_section(json_t *sections, const struct plan *p, const char *ti
 	return s->count - shown;
 }
 
+/* Reasons show all notes, else those that say something of what was asked. */
+static void add_notes(json_t *doc, const struct plan *p, enum plan_detail detail)
+{
+	json_t *notes = json_array();
+	for (size_t i = 0; i < p->notes.count; i++)
+		if (detail == PLAN_REASONS || !strlist_contains(&p->asides, p->notes.items[i]))
+			json_array_append_new(notes, json_or_null(p->notes.items[i]));
+	const size_t more = p->notes.count - json_array_size(notes);
+	set(doc, "-notes", notes);
+	set(doc, "-more_notes", json_integer((json_int_t)more));
+}
+
 void plan_words(json_t *doc, const struct plan *p, enum plan_detail detail)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -129,6 +141,7 @@ void plan_words(json_t *doc, const struct plan *p, enum plan_detail detail)
 	set(doc, "-version", json_string(plan_full_version(p, &a)));
 	set(doc, "-brief", json_boolean(detail == PLAN_CHANGES)); /* so that it fits a screen */
 	set(doc, "-sections", sections);
+	add_notes(doc, p, detail);
 	set(doc, "-left_out", json_integer((json_int_t)left_out));
 	set(doc, "-facts", facts);
 }
@@ -140,14 +153,20 @@ static const struct show section_rows[] = {{.text = "\n{title}", .bold = true},
 					   {.text = "{!from}{line}", .each = "items", .indent = 2},
 					   {0}};
 
+/* First what it is, how large it is, what it takes, and where it runs. */
 const struct show plan_rows[] = {
 	{.text = "\n{variant}", .bold = true},
 	ROW("builds", "{distribution} {-version}[{?-brief}, of release {release}]"),
-	ROW("release", "{!-brief}{release}, built by {backend}"),
+	ROW("size", "{-size}"),
+	ROW("time", "{-time}"),
+	ROW("disk", "{-disk}"),
+	ROW("downloads", "{-downloads}"),
 	ROW("{^}", "{}", .each = "-runs_on"),
 	ROW("this machine", "{-here}"),
+	ROW("release", "{!-brief}{release}, built by {backend}"),
 	ROW("cuda", "{cuda}[{?-brief}, and {blas} for the CPU]"),
 	ROW("toolkit", "{toolkit.release} in {toolkit.where} ({toolkit.layout})"),
+	ROW("world", "{-world}"),
 	ROW("cpu flags", "{!-brief}{cpu_flags}"), /* which CFLAGS shows */
 	ROW("requires", "{!-brief}{requires:,}"),
 	ROW("blas", "{!-brief}{blas}"),
@@ -158,10 +177,12 @@ const struct show plan_rows[] = {
 	ROW("patch", "{name}", .each = "patches"),
 	{.each = "-sections", .rows = section_rows},
 	{.text = "{?-left_out}{-left_out} more are defaults of the release: --all shows them", .indent = 2},
-	{.text = "\n{?notes}notes", .bold = true},
-	{.text = "- {}", .each = "notes", .indent = 2},
+	{.text = "\n{?-notes}notes", .bold = true},
+	{.text = "- {}", .each = "-notes", .indent = 2},
+	{.text = "{?-more_notes}[{!-notes}\n]{-more_notes} more note{-more_notes:s}: see --explain", .indent = 2},
 	{.text = "\n{?-facts}where the facts come from", .bold = true},
 	{.text = "{^}: {}", .each = "-facts", .indent = 2},
 	ROW("compile key", "\n{compile_key}"),
 	ROW("output key", "{output_key}"),
+	ROW("keys", "a build's also count {-keys}"),
 	{0}};

@@ -222,6 +222,7 @@ struct correction_row { /* corrections.yaml: what recipes got wrong, a note for 
 	const char *pythons;
 	const char *note;
 	const char *source;
+	bool limits; /* the note is of something that the wheel cannot do: every plan shows it */
 	unsigned packages_count, kinds_count, isas_count, gpus_count, releases_count;
 	unsigned line;
 };

@@ -152,7 +152,8 @@ ROW(correction, struct correction_row,
 	LIST(struct correction_row, gpus),   LIST(struct correction_row, releases),
 	MAY(struct correction_row, versions, RANGE),
 	MAY(struct correction_row, cuda, RANGE),    MAY(struct correction_row, pythons, RANGE),
-	NEED(struct correction_row, note),   NEED(struct correction_row, source));
+	NEED(struct correction_row, note),   NEED(struct correction_row, source),
+	FLAG(struct correction_row, limits));
 ROW(advisory, struct advisory_row,
 	NEED(struct advisory_row, id),       NEED(struct advisory_row, package, PACKAGES),
 	NEED(struct advisory_row, versions, RANGE), NEED(struct advisory_row, what),

@@ -7,6 +7,7 @@
 
 #define MAX_FILE ((uint64_t)8 << 20)
 #define MAX_SECONDS 1e6
+#define MAX_WHEEL 1e11
 #define MAX_CLASSES 32
 #define MAX_UNITS 100000u
 #define LEAST_FACTOR 0.01
@@ -35,7 +36,21 @@ static bool take_units(struct weights *w, const char *text)
 	return true;
 }
 
-/* "after SECONDS", "class SECONDS SECONDS RULE" (the second for each GPU), "units COUNT RULE", "SECONDS<TAB>PATH" */
+static bool take_wheel(struct weights *w, const char *text)
+{
+	double packed, unpacked;
+	int end = 0;
+	if (sscanf(text, "%lf %lf%n", &packed, &unpacked, &end) != 2 || text[end])
+		return false;
+	if (!(packed > 0 && packed <= unpacked && unpacked <= MAX_WHEEL))
+		return false;
+	w->wheel = packed;
+	w->unpacked = unpacked;
+	return true;
+}
+
+/* "after SECONDS", "wheel BYTES BYTES", "class SECONDS SECONDS RULE" (the second for each GPU), "units COUNT RULE",
+ * "SECONDS<TAB>PATH" */
 static bool parse_line(struct weights *w, char *line, unsigned gpus)
 {
 	double seconds, each;
@@ -43,6 +58,8 @@ static bool parse_line(struct weights *w, char *line, unsigned gpus)
 		line += 6;
 		return take_seconds(&line, &w->after) && !*line;
 	}
+	if (strncmp(line, "wheel ", 6) == 0)
+		return take_wheel(w, line + 6);
 	if (strncmp(line, "class ", 6) == 0) {
 		line += 6;
 		if (w->classes_count == MAX_CLASSES || !take_seconds(&line, &seconds) || !take_seconds(&line, &each))
@@ -204,6 +221,8 @@ struct cost cost_of(const struct cost_request *q, const struct run *run, struct 
 {
 	const struct weights *w = weights_load(q->profiles, q->package, q->release, q->gpus, q->store, run, a);
 	struct cost c = {.after = w->after,
+			 .wheel = w->wheel,
+			 .unpacked = w->unpacked,
 			 .here = w->factor > 0,
 			 .table = w->release,
 			 .release = q->release,
@@ -248,6 +267,27 @@ char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)
 	return arena_printf(a, "%s %s with %u job%s, %s of processors%s%s",
 			    c->gpu == COST_GPU_UNKNOWN ? "more than" : "about", whole, jobs, jobs == 1 ? "" : "s",
 			    units, by, gpu);
+}
+
+bool cost_guessed(const struct cost *c)
+{
+	const bool gpu_measured = c->gpu == COST_GPU_NONE || c->gpu == COST_GPU_MEASURED;
+	return c->units <= 0 || !gpu_measured || strcmp(c->table, c->release) != 0;
+}
+
+char *cost_size_text(const struct cost *c, uint64_t official, struct arena *a)
+{
+	struct strlist parts = {0};
+	const bool known = c->wheel > 0, other = known && strcmp(c->table, c->release) != 0;
+	if (known && c->gpu == COST_GPU_NONE)
+		strlist_addf(&parts, a, "about %.0f MB, %.0f MB unpacked%s%s", c->wheel / 1e6, c->unpacked / 1e6,
+			     other ? "; estimated from release " : "", other ? c->table : "");
+	else if (known)
+		strlist_addf(&parts, a, "more than %.0f MB, the size of release %s without GPU code", c->wheel / 1e6,
+			     c->table);
+	if (official)
+		strlist_addf(&parts, a, "the official wheel is %.0f MB", (double)official / 1e6);
+	return parts.count ? strlist_join(&parts, a, "; ") : NULL;
 }
 
 /* The Debian archive of a source that has no other places; NULL: it has. */
@@ -301,8 +341,9 @@ json_t *cost_json(const struct cost *c, const struct cost_downloads *d, unsigned
 	static const char *const gpu[] = {NULL, "measured", "guessed", "not counted"};
 	const uint64_t bytes = d->world + d->sources + d->torch;
 	const bool known = c->units > 0;
-	return json_pack("{s:I, s:i, s:i, s:o, s:o, s:o, s:o}", "download_bytes", (json_int_t)bytes,
+	return json_pack("{s:I, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "download_bytes", (json_int_t)bytes,
 			 "downloads_of_unknown_size", (int)d->of_unknown, "jobs", (int)jobs, "seconds",
 			 seconds_json(cost_seconds(c, jobs)), "processor_seconds", seconds_json(c->units), "gpu_code",
-			 json_or_null(gpu[c->gpu]), "by", json_or_null(known ? c->table : NULL));
+			 json_or_null(gpu[c->gpu]), "by", json_or_null(known ? c->table : NULL), "wheel_bytes",
+			 c->wheel > 0 ? json_integer((json_int_t)c->wheel) : json_null());
 }

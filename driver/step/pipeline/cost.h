@@ -27,6 +27,8 @@ enum cost_gpu {
 struct cost {
 	double units; /* seconds of one processor for all units; 0: nothing is known */
 	double after; /* seconds of the steps behind the build */
+	/* bytes of the wheel, packed and unpacked, without GPU code; 0: not known */
+	double wheel, unpacked;
 	enum cost_gpu gpu;
 	bool here;         /* scaled by an earlier build on this machine */
 	const char *table; /* release whose table was taken; "": none */
@@ -54,13 +56,19 @@ double cost_seconds(const struct cost *c, unsigned jobs);
 /* cost_text: "about 1 h 50 min with 2 jobs, 3 h 39 min of processors" and what that stands on; "not
  * known: ..." where nothing is, as of an extension, and when it will be. */
 char *cost_text(const struct cost *c, unsigned jobs, struct arena *a);
+/* cost_guessed: whether the time may be off by more than a machine's speed: it is of another
+ * release, or the figure for GPU code was not measured. */
+bool cost_guessed(const struct cost *c) __attribute__((pure));
+/* cost_size_text: "about 95 MB, 324 MB unpacked", and where that is from; `official`: bytes of the
+ * wheel of the index, 0: there is none. NULL: nothing is known. */
+char *cost_size_text(const struct cost *c, uint64_t official, struct arena *a);
 /* cost_sources: adds what of a package's sources a store (NULL: none) lacks. A damaged one counts
  * as lacking. */
 void cost_sources(struct store *s, const struct package_row *row, struct arena *a, struct cost_downloads *d);
 /* cost_downloads_text: "390.8 MB for the world, 27.6 MB of sources"; "nothing" if all is there. */
 char *cost_downloads_text(const struct cost_downloads *d, struct arena *a);
 /* cost_json: both, a new reference: download_bytes, downloads_of_unknown_size, jobs, seconds,
- * processor_seconds, gpu_code, by. What is not known is null. */
+ * processor_seconds, gpu_code, by, and wheel_bytes without GPU code. What is not known is null. */
 json_t *cost_json(const struct cost *c, const struct cost_downloads *d, unsigned jobs);
 
 struct weight {
@@ -78,7 +86,8 @@ struct weights_class {
 struct weights {
 	struct weight *units; /* sorted by path */
 	size_t count;
-	double after; /* seconds of the steps that follow the build */
+	double after;           /* seconds of the steps that follow the build */
+	double wheel, unpacked; /* bytes of the wheel that it made; 0: not known */
 	struct weights_class *classes;
 	size_t classes_count;
 	const char *release; /* whose table it is: the nearest's; "": none */

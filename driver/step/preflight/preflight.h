@@ -105,6 +105,9 @@ void preflight_add(struct preflight *d, struct preflight_line line, const char *
 int preflight_err(struct preflight *d, const char *name, const struct err *why, struct err *e) MUST_CHECK;
 void preflight_fix_world(struct preflight *d);
 
+/* preflight_build_bytes: what a build of a package takes on disk, without its world. */
+double preflight_build_bytes(const struct release_row *r, const char *package) __attribute__((pure));
+
 /* The tests of the table's rows: each adds lines, and gives -1 only when interrupted. */
 typedef int preflight_test(struct preflight *d, struct err *e);
 

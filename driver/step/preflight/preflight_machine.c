@@ -232,15 +232,21 @@ int preflight_decoder(struct preflight *d, struct err *e)
 
 /* ---- directories and disk ---- */
 
-/* How much a build takes beyond what an earlier run of it left. Others than PyTorch take a tenth of a GiB and unpack
- * the torch that they are built against. */
+/* Others than PyTorch take a tenth of a GiB and unpack the torch that they are built against. */
+double preflight_build_bytes(const struct release_row *r, const char *package)
+{
+	const double whole = size_bytes(r->disk);
+	return !package_is_torch(package) && whole > GIB ? GIB : whole;
+}
+
+/* How much a build takes beyond what an earlier run of it left. */
 static double disk_need(const struct preflight *d)
 {
 	uint64_t have = 0;
 	const struct plan *p = d->q->plan;
-	double need = d->q->release ? size_bytes(d->q->release->disk) : 0; /* else a world alone */
-	if (p && !package_is_torch(p->package) && need > GIB)
-		need = GIB;
+	double need = 0; /* of a world alone */
+	if (d->q->release)
+		need = preflight_build_bytes(d->q->release, p ? p->package : PACKAGE_TORCH);
 	if (d->q->build_dir && fs_exists(TRUSTED, d->q->build_dir))
 		(void)!fs_tree_size(d->q->build_dir, &have, ERR_IGNORED);
 	need = need > (double)have ? need - (double)have : 0;

@@ -88,9 +88,11 @@ int companions_of_files(const struct strlist *paths, struct arena *a, struct com
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
 		 struct err *e) MUST_CHECK;
 /* verify_json: a new reference. verify_rows show it: a line a finding, and a summary; verify_lines:
- * only "wheel:member: error[code]: text" a finding. */
+ * only "wheel:member: error[code]: text" a finding. verify_brief adds what verify_brief_rows show:
+ * of errors and warnings a line a rule, of notes the number. */
 json_t *verify_json(const struct verify_report *r);
-extern const struct show verify_rows[], verify_lines[];
+void verify_brief(json_t *doc);
+extern const struct show verify_rows[], verify_brief_rows[], verify_lines[];
 
 /* Verification by use: installs the wheel into a clean environment in the sandbox, imports it and
  * compares operations of each kind with references. */

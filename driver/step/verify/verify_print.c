@@ -100,10 +100,66 @@ const struct show verify_lines[] = {{.text = "{/file}[:{file}]: {level}\\[{rule}
 static const struct show gpu_code[] = {
 	{.text = "{entries} {^} ({bytes:MB})", .each = "code", .join = ", ", .indent = 2}, {0}};
 
+static const struct show tail_rows[] = {
+	{.text = "gpu code: {file}: {fat_binaries} fat binar{fat_binaries:y}:", .each = "gpu_code", .rows = gpu_code},
+	{.text = "{file}: {members} file{members:s}, {elf_files} of them ELF[, fit for {honest_platform} "
+		 "({honest_platform_why})][{?code.files}, code of {code.functions} function{code.functions:s} within "
+		 "{promise.isa|no promise}][, metadata revision {metadata_rev}]: {errors} error{errors:s}, {warnings} "
+		 "warning{warnings:s}[{?-notes}, {-notes} note{-notes:s}]"},
+	{0}};
+
 const struct show verify_rows[] = {
 	{.text = "{level}: [{file}][{!file}{/file}]: {text} \\[{rule}\\]", .each = "findings"},
-	{.text = "gpu code: {file}: {fat_binaries} fat binaries:", .each = "gpu_code", .rows = gpu_code},
-	{.text = "{file}: {members} files, {elf_files} of them ELF[, fit for {honest_platform} ({honest_platform_why})]"
-		 "[{?code.files}, code of {code.functions} functions within {promise.isa|no promise}]"
-		 "[, metadata revision {metadata_rev}]: {errors} error{errors:s}, {warnings} warning{warnings:s}"},
+	{.rows = tail_rows},
 	{0}};
+
+const struct show verify_brief_rows[] = {
+	{.text = "{level}: [{file}][{!file}{/file}]: {text} \\[{rule}\\][{?more}; and {more} more]", .each = "-kinds"},
+	{.rows = tail_rows},
+	{.text = "{?-hidden}--notes shows every finding"},
+	{0}};
+
+/* The line of this kind, to which the finding is added; NULL: it is the first. */
+static json_t *kind_of(const json_t *kinds, const json_t *finding)
+{
+	size_t i;
+	json_t *kind;
+	json_array_foreach(kinds, i, kind)
+	{
+		if (strcmp(json_text(kind, "level"), json_text(finding, "level")) == 0 &&
+		    strcmp(json_text(kind, "rule"), json_text(finding, "rule")) == 0)
+			return kind;
+	}
+	return NULL;
+}
+
+static size_t add_kinds(json_t *kinds, const json_t *findings, enum finding_level level)
+{
+	size_t i, count = 0;
+	const json_t *finding;
+	json_array_foreach(findings, i, finding)
+	{
+		if (strcmp(json_text(finding, "level"), levels[level]) != 0)
+			continue;
+		count++;
+		json_t *kind = kind_of(kinds, finding);
+		if (kind)
+			json_object_set_new(kind, "more", json_integer(json_int(kind, "more") + 1));
+		else
+			json_array_append_new(kinds, json_copy((json_t *)(uintptr_t)finding));
+	}
+	return count;
+}
+
+void verify_brief(json_t *doc)
+{
+	const json_t *findings = json_object_get(doc, "findings");
+	json_t *kinds = json_array(), *notes = json_array();
+	(void)add_kinds(kinds, findings, FINDING_ERROR);
+	(void)add_kinds(kinds, findings, FINDING_WARNING);
+	const size_t count = add_kinds(notes, findings, FINDING_NOTE);
+	json_decref(notes);
+	json_object_set_new(doc, "-hidden", json_boolean(json_array_size(findings) > json_array_size(kinds)));
+	json_object_set_new(doc, "-kinds", kinds);
+	json_object_set_new(doc, "-notes", json_integer((json_int_t)count));
+}

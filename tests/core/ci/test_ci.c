@@ -204,6 +204,35 @@ static void limits_and_runners_come_from_the_table(void **state)
 	assert_string_equal(ci_runner(rows, "json", "aarch64-linux", "x")->labels[0], "any");
 }
 
+static void test_limits_are_of_runner_machine_or_format(void **state)
+{
+	(void)state;
+	static const char *labels[] = {"self-hosted", "ubuntu-24.04"};
+	struct ci_runner_row r = {.minutes = "", .cpus = "", .disk = "", .labels = labels, .labels_count = 1};
+	struct ci_limits l = ci_limits(rows, "github", &r);
+	assert_true(l.minutes == 360 && l.cpus == 4 && l.disk == 0);
+	r.labels_count = 2;
+	assert_true(ci_limits(rows, "github", &r).disk == UINT64_C(14) << 30);
+	assert_true(ci_limits(rows, "gitlab", &r).disk == 0);
+	labels[1] = "saas-linux-xlarge-amd64";
+	l = ci_limits(rows, "gitlab", &r);
+	assert_true(l.minutes == 180 && l.cpus == 16 && l.disk == UINT64_C(200) << 30);
+	r.minutes = "90";
+	r.cpus = "3";
+	r.disk = "5G";
+	l = ci_limits(rows, "gitlab", &r);
+	assert_true(l.minutes == 90 && l.cpus == 3 && l.disk == UINT64_C(5) << 30);
+}
+
+static void test_larger_machine_is_smallest_that_fits(void **state)
+{
+	(void)state;
+	assert_string_equal(ci_larger(rows, "gitlab", "x86_64-linux", UINT64_C(42) << 30), "saas-linux-medium-amd64");
+	assert_string_equal(ci_larger(rows, "gitlab", "aarch64-linux", UINT64_C(60) << 30), "saas-linux-large-arm64");
+	assert_string_equal(ci_larger(rows, "gitlab", "x86_64-linux", UINT64_C(900) << 30), "self-hosted");
+	assert_string_equal(ci_larger(rows, "github", "x86_64-linux", UINT64_C(42) << 30), "self-hosted");
+}
+
 static void wrong_table(const char *text, const char *part)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -228,6 +257,9 @@ static void wrong_tables_are_refused(void **state)
 		"[a]}]\n",
 		"ci.yaml:4: 'v4' is not a commit");
 	wrong_table("formats: []\nimage: i\nactions: []\nrunners:\n  - {labels: [\"a\\nb\"]}\n", "not a runner label");
+	wrong_table("formats: []\nmachines: [{label: a, format: x, platform: x86_64-linux, cpus: \"1\", disk: big, "
+		    "minutes: \"1\"}]" REST,
+		    "ci.yaml:2: 'disk': not a size: 'big'");
 	wrong_table("runners: [{labels: [a]}]\n", "missing key 'formats'");
 }
 
@@ -243,6 +275,8 @@ int main(void)
 		cmocka_unit_test(files_say_what_shards_need),
 		cmocka_unit_test(nothing_gives_an_empty_plan),
 		cmocka_unit_test(limits_and_runners_come_from_the_table),
+		cmocka_unit_test(test_limits_are_of_runner_machine_or_format),
+		cmocka_unit_test(test_larger_machine_is_smallest_that_fits),
 		cmocka_unit_test_teardown(wrong_tables_are_refused, test_teardown),
 	};
 	return cmocka_run_group_tests_name("core/ci", tests, load, unload);

@@ -92,6 +92,25 @@ static void gpu_code_is_told_apart(void **state)
 	assert_true(c.gpu == COST_GPU_NONE && c.units == 50);
 }
 
+static void test_cost_size_of_wheel(void **state)
+{
+	struct fixture *f = *state;
+	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "wheel 95000000 324000000\n100\ta.o\n");
+	struct cost c = cost(f, "2.8.0", 0, NULL);
+	assert_string_equal(cost_size_text(&c, 0, &f->arena), "about 95 MB, 324 MB unpacked");
+	assert_false(cost_guessed(&c));
+	c = cost(f, "2.9.1", 0, NULL);
+	assert_contains(cost_size_text(&c, 0, &f->arena), "estimated from release 2.8.0");
+	assert_true(cost_guessed(&c));
+	c = cost(f, "2.8.0", 1, NULL);
+	assert_contains(cost_size_text(&c, 900000000, &f->arena), "more than 95 MB");
+	assert_contains(cost_size_text(&c, 900000000, &f->arena), "official wheel is 900 MB");
+	assert_true(cost_guessed(&c));
+	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "100\ta.o\n");
+	c = cost(f, "2.8.0", 0, NULL);
+	assert_null(cost_size_text(&c, 0, &f->arena));
+}
+
 /* This machine is twice as slow, as an earlier build said. */
 static void an_earlier_build_sets_the_scale(void **state)
 {
@@ -148,7 +167,8 @@ static void what_the_store_has_is_not_downloaded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_table_says_about_how_long),     T(what_nobody_measured_is_not_known),    T(gpu_code_is_told_apart),
+		T(a_table_says_about_how_long),     T(what_nobody_measured_is_not_known),
+		T(gpu_code_is_told_apart),          T(test_cost_size_of_wheel),
 		T(an_earlier_build_sets_the_scale), T(what_the_store_has_is_not_downloaded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

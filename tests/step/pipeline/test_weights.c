@@ -34,10 +34,11 @@ static struct weights parse(struct fixture *f, const char *text, unsigned gpus)
 static void a_table_is_read(void **state)
 {
 	struct weights w = parse(*state,
-				 "# made by hand\nafter 12.5\nclass 10 20 CUDA_COMPILER\n"
+				 "# made by hand\nwheel 1000000 3000000\nafter 12.5\nclass 10 20 CUDA_COMPILER\n"
 				 "1.5\ta b.o\n0.25\tx/Sort.cpp.AVX2.cpp.o\n",
 				 3);
 	assert_true(w.after == 12.5);
+	assert_true(w.wheel == 1e6 && w.unpacked == 3e6);
 	assert_true(w.count == 2);
 	assert_true(weights_find(&w, "a b.o") == 1.5);
 }
@@ -52,6 +53,11 @@ static void bad_tables_name_the_line(void **state)
 					  "# x\n1\t",
 					  "# x\n1\n",
 					  "# x\nafter x",
+					  "# x\nwheel 5",
+					  "# x\nwheel 5 4",
+					  "# x\nwheel 5 6 7",
+					  "# x\nwheel -5 6",
+					  "# x\nwheel nan nan",
 					  "# x\nclass C 1",
 					  "# x\nafter 1 2",
 					  "# x\nunits 3 C",

@@ -576,9 +576,49 @@ static void test_json_of_a_name_that_is_no_utf8(void **state)
 	assert_int_equal(json_array_size(json_object_get(j, "findings")), 1);
 }
 
+static void test_brief_report_has_one_line_a_rule_and_counts_notes(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct finding findings[] = {{FINDING_NOTE, "isa", "a.so", "first note"},
+				     {FINDING_WARNING, "rpath", "b.so", "first warning"},
+				     {FINDING_WARNING, "rpath", "c.so", "second warning"},
+				     {FINDING_NOTE, "isa", "c.so", "second note"},
+				     {FINDING_ERROR, "rpath", "d.so", "an error"}};
+	const struct verify_report r = {
+		.findings = findings,
+		.count = ARRAY_LEN(findings),
+		.errors = 1,
+		.warnings = 2,
+		.file = "x.whl",
+		.sha256 = "",
+		.name = {.dist = "x", .version = "1", .python = "py3", .abi = "none", .platform = "any"},
+		.tag = "any",
+		.tag_why = "",
+		.requires_torch = "",
+		.promise = {.from = ""}};
+	AUTO_JSON json_t *doc = verify_json(&r);
+	verify_brief(doc);
+	const char *text = show_string(doc, verify_brief_rows, &a);
+	assert_int_equal(
+		strncmp(text, "error: d.so: an error [rpath]\nwarning: b.so: first warning [rpath]; and 1 more\n",
+			strlen("error: d.so: an error [rpath]\nwarning: b.so: first warning [rpath]; and 1 more\n")),
+		0);
+	assert_null(strstr(text, "second"));
+	assert_null(strstr(text, " note\n"));
+	assert_contains(text, "1 error, 2 warnings, 2 notes\n--notes");
+	const char *all = show_string(doc, verify_rows, &a);
+	for (size_t i = 0; i < ARRAY_LEN(findings); i++)
+		assert_contains(all, findings[i].text);
+	(void)show_strip(doc);
+	AUTO_JSON json_t *whole = verify_json(&r);
+	assert_true(json_equal(doc, whole));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_brief_report_has_one_line_a_rule_and_counts_notes),
 		TEST(test_good_wheel),
 		TEST(test_directory_entries_are_no_members),
 		TEST(test_what_cannot_be_examined),
