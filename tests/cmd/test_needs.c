@@ -71,8 +71,14 @@ static void a_world_without_torch(void **state)
 				    commands[i], own),
 		       7, "has no torch");
 		assert_contains(err_text(), "--torch WHEEL");
+		assert_contains(err_text(), "--release 2.6.0-debian");
 		assert_no_world();
 	}
+	/* a torch for GPUs no world of a distribution has */
+	expect(arena_printf(&ran.arena, "plan --profile sm90-avx2 --package torchvision --torch root %s", own), 7,
+	       "has no torch");
+	assert_not_contains(err_text(), "--release");
+	/* the hint itself */
 	assert_int_equal(ptbuild(arena_printf(&ran.arena,
 					      "plan --profile " PROFILE
 					      " --release 2.6.0-debian --package torchvision --torch root %s",
