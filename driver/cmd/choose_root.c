@@ -149,8 +149,8 @@ static int find_world(struct cmd_context *c, const struct root_groups *s, const 
 		*ret = s->named;
 		return 0;
 	}
-	const struct world_wanted want = {platform, toolkit_of(s->tables, r, v, c->arena), v->python,
-					  blas ? blas->world : NULL};
+	const char *cuda = one->torch_cuda ? one->torch_cuda : toolkit_of(s->tables, r, v, c->arena);
+	const struct world_wanted want = {platform, cuda, v->python, blas ? blas->world : NULL};
 	if (s->named)
 		return find_named(c, s, one, platform, want, ret, e);
 	if (world_choose(s->tables, r, &want, c->arena, &w, e) < 0) {
@@ -174,9 +174,9 @@ static const char *alike(const struct selection *one, struct arena *a)
 	struct strlist gpus = {0};
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_addf(&gpus, a, "%s%s", p->targets[i].row->sm, p->targets[i].suffix);
-	return arena_printf(a, "%s %s %s %d %s %s %s %s", v->package, one->release->name, p->platform, (int)p->gpu,
+	return arena_printf(a, "%s %s %s %d %s %s %s %s %s", v->package, one->release->name, p->platform, (int)p->gpu,
 			    v->cuda ? v->cuda : "", v->python ? v->python : "", p->blas ? p->blas->name : "",
-			    v->cuda ? "" : strlist_join(&gpus, a, "+"));
+			    v->cuda ? "" : strlist_join(&gpus, a, "+"), one->torch_cuda ? one->torch_cuda : "");
 }
 
 /* Its root is looked up once for all that are alike; a matrix has hundreds. `most`: how many may be in the group. */

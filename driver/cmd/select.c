@@ -225,9 +225,12 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	    (!w.python && default_python(c, release, &w, &w.python, e) < 0))
 		return -1;
 	ret->items = arena_array(c->arena, w.packages.count, sizeof(*ret->items));
-	for (; ret->count < w.packages.count; ret->count++)
-		ret->items[ret->count] =
-			(struct selection){{w.packages.items[ret->count], w.python, w.cuda, profile}, release, note};
+	for (; ret->count < w.packages.count; ret->count++) {
+		struct selection *s = &ret->items[ret->count];
+		*s = (struct selection){{w.packages.items[ret->count], w.python, w.cuda, profile}, release, note, NULL};
+		if (strlist_contains(&x.packages, s->variant.package) && cmd_extension_cuda(c, o, s, e) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -411,8 +414,8 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
 		return -1;
 	const struct toolkits *toolkits = NULL;
-	if (toolchain && s->variant.profile.gpu == GPU_CUDA &&
-	    cmd_toolkits(c, cmd_select_cuda_home(c), &toolkits, e) < 0)
+	const bool cuda = s->variant.profile.gpu == GPU_CUDA || s->torch_cuda;
+	if (toolchain && cuda && cmd_toolkits(c, cmd_select_cuda_home(c), &toolkits, e) < 0)
 		return -1;
 	struct plan_request q = {
 		.variant = &s->variant,
@@ -430,6 +433,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.patches_dir = patches,
 		.digests = c->digests,
 		.note = s->note,
+		.torch_cuda = s->torch_cuda,
 	};
 	return plan_resolve(t, &q, c->arena, ret, e) < 0 ? -1 : check_patches(*ret, c->arena, e);
 }

@@ -76,6 +76,10 @@ struct cmd_extension {
  * one name, ERR_CONFIG for a name that is not pinned. */
 int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p, struct cmd_extension *ret,
 		  struct err *e) MUST_CHECK;
+/* cmd_extension_cuda: sets torch_cuda of an extension for the CPU whose --torch is for CUDA. What
+ * cannot be read of that torch is told when its plan is made. */
+int cmd_extension_cuda(struct cmd_context *c, const struct cmd_select *o, struct selection *s,
+		       struct err *e) MUST_CHECK;
 
 /* The root that a command works in: a directory of --root, this machine's own, or that of a world:
  * the one that --root world:NAME names, else the one that the release's table has. */
