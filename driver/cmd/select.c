@@ -23,8 +23,8 @@ const struct arg_def cmd_select_options[] = {
 	 "<file>"},
 	{"release", 0, SELECT(ARG_STRING, release), "NAME",
 	 "the pinned set of versions (default: the newest that fits)", "<release>"},
-	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python version to build for (default: the root's)",
-	 "<python>"},
+	{"python", 0, SELECT(ARG_STRING, python), "X.Y",
+	 "Python version to build for (default: the user's, where the release has it)", "<python>"},
 	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit version (default: the release's first)", "<cuda>"},
 	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
 	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME with --root /)", "<dir>"},
@@ -142,24 +142,13 @@ static int pick_release(const struct cmd_select *o, const struct tables *t, cons
 static int default_python(struct cmd_context *c, const struct release_row *r, const struct want *w, const char **ret,
 			  struct err *e)
 {
-	const char *python;
-	if (cmd_root_python(c, r, w->profile, w->cuda, &python, e) < 0)
-		return -1;
-	if (!python || !strings_contain(r->pythons, r->pythons_count, python)) {
-		if (r->pythons_count == 0)
-			return err_set(e, ERR_CONFIG, "release '%s' has no Python", r->name);
-		python = r->pythons[r->pythons_count - 1];
-	}
-	*ret = python;
-	const char *other = NULL;
-	if (w->cuda && cmd_root_python(c, r, w->profile, NULL, &other, e) < 0)
-		return -1;
-	if (other && strcmp(other, python) != 0)
-		log_info(c->run->log,
-			 "Python %s with CUDA %s, by its world or, without one, this machine; without --cuda it is %s; "
-			 "--python chooses",
-			 python, w->cuda, other);
-	return 0;
+	struct cmd_python q = {.release = r,
+			       .platform = w->profile->platform,
+			       .profile = w->profile,
+			       .packages = w->packages,
+			       .cuda = w->cuda};
+	strlist_refs(&q.pythons, c->arena, r->pythons, r->pythons_count);
+	return cmd_python(c, &q, ret, e);
 }
 
 /* Fills in the parts of a profile's name that stand for this machine: "native", "native-avx2", "sm90-native". */
