@@ -149,8 +149,8 @@ static int find_world(struct cmd_context *c, const struct root_groups *s, const 
 		*ret = s->named;
 		return 0;
 	}
-	const struct world_wanted want = {platform, toolkit_of(s->tables, r, v, c->arena), v->python,
-					  blas ? blas->world : NULL};
+	const char *cuda = one->torch_cuda ? one->torch_cuda : toolkit_of(s->tables, r, v, c->arena);
+	const struct world_wanted want = {platform, cuda, v->python, blas ? blas->world : NULL};
 	if (s->named)
 		return find_named(c, s, one, platform, want, ret, e);
 	if (world_choose(s->tables, r, &want, c->arena, &w, e) < 0) {
@@ -174,9 +174,9 @@ static const char *alike(const struct selection *one, struct arena *a)
 	struct strlist gpus = {0};
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_addf(&gpus, a, "%s%s", p->targets[i].row->sm, p->targets[i].suffix);
-	return arena_printf(a, "%s %s %s %d %s %s %s %s", v->package, one->release->name, p->platform, (int)p->gpu,
+	return arena_printf(a, "%s %s %s %d %s %s %s %s %s", v->package, one->release->name, p->platform, (int)p->gpu,
 			    v->cuda ? v->cuda : "", v->python ? v->python : "", p->blas ? p->blas->name : "",
-			    v->cuda ? "" : strlist_join(&gpus, a, "+"));
+			    v->cuda ? "" : strlist_join(&gpus, a, "+"), one->torch_cuda ? one->torch_cuda : "");
 }
 
 /* Its root is looked up once for all that are alike; a matrix has hundreds. `most`: how many may be in the group. */
@@ -351,29 +351,77 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 	return 0;
 }
 
-int cmd_root_python(struct cmd_context *c, const struct release_row *r, const struct profile *p, const char *cuda,
-		    const char **ret, struct err *e)
+/* The world that a build of `q` with this Python (NULL: any) works in. */
+static int choose_for(struct cmd_context *c, const struct cmd_python *q, const char *python, struct world_choice *ret,
+		      struct err *e)
 {
 	const struct tables *t;
+	if (cmd_tables(c, &t, e) < 0)
+		return -1;
+	const char *newest = q->release->pythons[q->release->pythons_count - 1];
+	struct world_wanted want = {.platform = q->platform, .python = python};
+	if (q->profile) {
+		const struct variant v = {.package = q->packages.count ? q->packages.items[0] : PACKAGE_TORCH,
+					  .python = python ? python : newest,
+					  .cuda = q->cuda,
+					  .profile = *q->profile};
+		want.cuda = toolkit_of(t, q->release, &v, c->arena);
+	}
+	return world_choose(t, q->release, &want, c->arena, ret, e);
+}
+
+/* The Python part and the base of "debian13+python3_12+cuda13_0". */
+static int load_parts(struct cmd_context *c, const char *name, const struct world_part **ret_python,
+		      const struct world_part **ret_base, struct err *e)
+{
+	const struct world_part *part;
+	struct strlist names = {0};
+	strlist_split(&names, c->arena, name, "+");
+	*ret_python = *ret_base = NULL;
+	for (size_t i = 0; i < names.count; i++) {
+		if (world_part_load(c->tables->dir, names.items[i], c->arena, &part, e) < 0)
+			return -1;
+		if (i == 0)
+			*ret_base = part;
+		else if (*part->python)
+			*ret_python = part;
+	}
+	return 0;
+}
+
+bool cmd_root_has_python(struct cmd_context *c, const struct cmd_python *q, const char *python)
+{
+	const struct strlist torch = {.items = (const char *[]){PACKAGE_TORCH}, .count = 1};
+	const struct strlist *packages = q->packages.count ? &q->packages : &torch;
+	const struct world_part *part, *base;
+	struct world_choice w = {0};
+	if (choose_for(c, q, python, &w, ERR_IGNORED) < 0 || !w.name ||
+	    load_parts(c, w.name, &part, &base, ERR_IGNORED) < 0)
+		return false;
+	for (size_t i = 0; part && i < packages->count; i++) {
+		const struct covers_request covers = {.tables = c->tables,
+						      .release = q->release,
+						      .package = packages->items[i],
+						      .part = part->part,
+						      .python = part->python,
+						      .own = base->python};
+		if (covers_check(&covers, c->arena, ERR_IGNORED) < 0)
+			return false;
+	}
+	return true;
+}
+
+bool cmd_root_fixed(struct cmd_context *c, const struct cmd_python *q, const char **ret_python)
+{
 	const struct root *root;
 	struct world_choice w = {0};
-	*ret = NULL;
-	if (!c->global->root && cmd_sandbox(c) != SANDBOX_NONE) {
-		if (cmd_tables(c, &t, e) < 0)
-			return -1;
-		const struct variant v = {.package = PACKAGE_TORCH,
-					  .python = r->pythons[r->pythons_count - 1],
-					  .cuda = cuda,
-					  .profile = *p};
-		const struct world_wanted want = {.platform = p->platform, .cuda = toolkit_of(t, r, &v, c->arena)};
-		if (world_choose(t, r, &want, c->arena, &w, ERR_IGNORED) == 0 && w.name) {
-			*ret = w.python;
-			return 0;
-		}
-	}
+	const bool named = c->global->root || cmd_sandbox(c) == SANDBOX_NONE;
+	*ret_python = NULL;
+	if (!named && (choose_for(c, q, NULL, &w, ERR_IGNORED) < 0 || w.name))
+		return false;
 	if (cmd_root(c, &root, ERR_IGNORED) == 0)
-		*ret = root_python(root, c->arena);
-	return 0;
+		*ret_python = root_python(root, c->arena);
+	return true;
 }
 
 char *cmd_world_text(const struct cmd_root_state *r, struct arena *a)

@@ -54,6 +54,10 @@ int cmd_first_word(int argc, const char *const *argv)
 	return argc;
 }
 
+/* What other tools call it. */
+static const struct kv usual_words[] = {
+	{"clean", "cache gc"}, {"clear", "cache gc"}, {"gc", "cache gc"}, {"prune", "cache gc"}, {"purge", "cache gc"}};
+
 int cmd_unknown(const char *word, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -62,7 +66,10 @@ int cmd_unknown(const char *word, struct err *e)
 	for (; cmd_table[count] && count < ARRAY_LEN(names); count++)
 		names[count] = cmd_table[count]->name;
 	const char *near = suggest_nearest(word, names, count);
+	const struct kv *usual = text_search(word, usual_words, ARRAY_LEN(usual_words), sizeof(*usual));
 	err_set(e, ERR_USAGE, "not a command: '%s'", word);
+	if (usual)
+		return err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", usual->value);
 	for (const struct arg_def *d = cmd_global_options; d->name; d++)
 		if (d->type == ARG_FLAG && strcmp(d->name, word) == 0)
 			return err_hint(e, "did you mean 'ptbuild --%s'? 'ptbuild help' lists the commands", word);
@@ -185,6 +192,34 @@ static int check_files(const struct command *cmd, const void *options, const str
 	return 0;
 }
 
+static bool is_given(const struct command *cmd, const void *options, const char *name)
+{
+	for (size_t i = 0; cmd->tables[i]; i++)
+		for (const struct arg_def *d = cmd->tables[i]; d->name; d++)
+			if (strcmp(d->name, name) == 0)
+				return args_given(d, options);
+	return false;
+}
+
+/* "v2.9.1", as upstream's tags are, is 2.9.1. "latest" is what a build takes without --release; a matrix takes its own
+ * then, and of official wheels the command itself chooses. */
+static void settle_releases(const struct command *cmd, void *options)
+{
+	const bool matrix = is_given(cmd, options, "matrix");
+	for (size_t i = 0; cmd->tables[i]; i++)
+		for (const struct arg_def *d = cmd->tables[i]; d->name; d++) {
+			const char **at = (const char **)(void *)((char *)options + d->offset);
+			const char *kind = d->values ? d->values : "";
+			const bool built = strcmp(kind, "<release>") == 0;
+			if ((!built && strcmp(kind, "<official>") != 0) || !*at)
+				continue;
+			if (**at == 'v' && isdigit((unsigned char)(*at)[1]))
+				(*at)++;
+			else if (built && !matrix && strcmp(*at, CMD_LATEST) == 0)
+				*at = NULL;
+		}
+}
+
 static int print_version(bool json, struct err *e)
 {
 	static const struct show rows[] = {{.text = "{program} {version}"}, {0}};
@@ -287,6 +322,7 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 		return err_set(e, ERR_USAGE, "--jobs %u is too many", options->jobs);
 	if (refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, &a, e) < 0)
 		return -1;
+	settle_releases(cmd, options);
 	struct run walled = *run;
 	if (cmd_walls(options, &walled, e) < 0)
 		return -1;

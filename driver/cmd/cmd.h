@@ -13,6 +13,9 @@ struct plan_digests;
 struct world;
 struct store;
 
+/* What --release takes for the newest that can be done. */
+#define CMD_LATEST "latest"
+
 /* Options of every command. The options struct of a command begins with one of these. */
 struct cmd_globals {
 	bool json, offline, verbose, quiet, help, version, no_drift;

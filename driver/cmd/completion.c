@@ -1,6 +1,7 @@
 #include "cmd/cmd.h"
 #include "core/plan/plan.h"
 #include "core/variant/variant.h"
+#include "core/wheel/wheel.h"
 #include "core/world/world.h"
 
 struct completion_options {
@@ -84,6 +85,24 @@ static int add_variants(const struct tables *t, struct arena *a, struct strlist 
 	return 0;
 }
 
+static int add_gpus(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e)
+{
+	(void)e;
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		strlist_addf(ret, a, "sm%s", t->gpus[i].sm);
+	return 0;
+}
+
+static int add_official(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e)
+{
+	(void)e;
+	for (unsigned i = 0; i < t->releases_count; i++)
+		if (official_hint(t->dir, t->releases[i].name, "", "", a))
+			strlist_ref(ret, a, t->releases[i].name);
+	strlist_ref(ret, a, CMD_LATEST);
+	return 0;
+}
+
 static int add_worlds(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e)
 {
 	return world_part_names(t->dir, a, ret, e);
@@ -107,6 +126,8 @@ static const struct words {
 	{"cuda", NULL, NAMES(toolkits, toolkit_row, version)},
 	{"blas", NULL, NAMES(blas, blas_row, name)},
 	{"world", .add = add_worlds},
+	{"gpu", .add = add_gpus},
+	{"official", .add = add_official},
 };
 
 /* The kind is one of `words`: the options' table has them. */
@@ -140,6 +161,15 @@ static void offer(const struct offers *o, const char *word, const char *help)
 		buf_printf(o->out, *help ? "%s\t%s\n" : "%s\n", word, help);
 }
 
+/* Of a list of GPUs, "sm80+sm9", what stands in front of its last name. */
+static const char *list_before(const struct offers *o, const char *values)
+{
+	size_t n = strcmp(values, "<gpu>") == 0 ? strlen(o->begun) : 0;
+	while (n && !strchr("+,", o->begun[n - 1]))
+		n--;
+	return arena_strndup(o->c->arena, o->begun, n);
+}
+
 /* Names that cannot be read are none: a shell has no use for the error. */
 static void offer_values(const struct offers *o, const char *values)
 {
@@ -153,8 +183,9 @@ static void offer_values(const struct offers *o, const char *values)
 		strlist_split(&names, o->c->arena, values, " ");
 	else if (add_words(o->c, values + 1, &names, ERR_IGNORED) < 0)
 		names.count = 0;
+	const char *before = list_before(o, values);
 	for (size_t i = 0; i < names.count; i++)
-		offer(o, names.items[i], "");
+		offer(o, arena_printf(o->c->arena, "%s%s", before, names.items[i]), "");
 }
 
 static void offer_options(const struct offers *o, const struct arg_def *table, const struct command *hider)
@@ -296,7 +327,8 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 
 static const struct arg_def completion_options[] = {
 	{"words", 0, ARG_STRING, offsetof(struct completion_options, words), "KIND",
-	 "print the names of this kind from the tables", "release profile variant matrix python isa cuda blas world"},
+	 "print the names of this kind from the tables",
+	 "release profile variant matrix python isa cuda blas world gpu official"},
 	{"offers", 0, ARG_FLAG, offsetof(struct completion_options, offers), NULL,
 	 "print what may stand in the place of the last of the words behind '--', which are a command line", NULL},
 	{0},

@@ -365,7 +365,9 @@ int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e)
 
 int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w, struct err *e)
 {
-	const struct preflight_request q = {.plan = p, .world = w};
+	struct preflight_request q = {.plan = p, .world = w};
+	if (cmd_tables(c, &q.tables, e) < 0)
+		return -1;
 	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
 	*d = (struct preflight){.q = &q, .run = c->run, .arena = c->arena};
 	return preflight_check(d, "world-torch", e) < 0 ? -1 : preflight_verdict(d, e);

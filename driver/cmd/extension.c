@@ -148,6 +148,25 @@ static int torch_facts(struct cmd_context *c, const char *torch, const struct pr
 	return 0;
 }
 
+int cmd_extension_cuda(struct cmd_context *c, const struct cmd_select *o, struct selection *s, struct err *e)
+{
+	const struct variant *v = &s->variant;
+	const char *torch = o->plan.torch, *cuda = NULL;
+	struct torch_source of = {0};
+	if (!torch || v->profile.gpu != GPU_CPU || strcmp(torch, "root") == 0)
+		return 0;
+	const struct torch_official q = {c->tables->dir, s->release->base, v->python, v->profile.platform, NULL};
+	const int rc = torch_find_official(torch, &q, c->arena, &of, e);
+	if (rc < 0)
+		return -1;
+	if (rc > 0)
+		cuda = of.official->cuda;
+	else if (fs_exists(TRUSTED, torch) && torch_cuda(torch, c->arena, &cuda, e) < 0)
+		return -1;
+	s->torch_cuda = cuda && version_valid(cuda) ? cuda : NULL;
+	return 0;
+}
+
 int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p, struct cmd_extension *ret,
 		  struct err *e)
 {

@@ -23,8 +23,8 @@ const struct arg_def cmd_select_options[] = {
 	 "<file>"},
 	{"release", 0, SELECT(ARG_STRING, release), "NAME",
 	 "the pinned set of versions (default: the newest that fits)", "<release>"},
-	{"python", 0, SELECT(ARG_STRING, python), "X.Y", "Python version to build for (default: the root's)",
-	 "<python>"},
+	{"python", 0, SELECT(ARG_STRING, python), "X.Y",
+	 "Python version to build for (default: the user's, where the release has it)", "<python>"},
 	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit version (default: the release's first)", "<cuda>"},
 	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
 	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME with --root /)", "<dir>"},
@@ -142,24 +142,13 @@ static int pick_release(const struct cmd_select *o, const struct tables *t, cons
 static int default_python(struct cmd_context *c, const struct release_row *r, const struct want *w, const char **ret,
 			  struct err *e)
 {
-	const char *python;
-	if (cmd_root_python(c, r, w->profile, w->cuda, &python, e) < 0)
-		return -1;
-	if (!python || !strings_contain(r->pythons, r->pythons_count, python)) {
-		if (r->pythons_count == 0)
-			return err_set(e, ERR_CONFIG, "release '%s' has no Python", r->name);
-		python = r->pythons[r->pythons_count - 1];
-	}
-	*ret = python;
-	const char *other = NULL;
-	if (w->cuda && cmd_root_python(c, r, w->profile, NULL, &other, e) < 0)
-		return -1;
-	if (other && strcmp(other, python) != 0)
-		log_info(c->run->log,
-			 "Python %s with CUDA %s, by its world or, without one, this machine; without --cuda it is %s; "
-			 "--python chooses",
-			 python, w->cuda, other);
-	return 0;
+	struct cmd_python q = {.release = r,
+			       .platform = w->profile->platform,
+			       .profile = w->profile,
+			       .packages = w->packages,
+			       .cuda = w->cuda};
+	strlist_refs(&q.pythons, c->arena, r->pythons, r->pythons_count);
+	return cmd_python(c, &q, ret, e);
 }
 
 /* Fills in the parts of a profile's name that stand for this machine: "native", "native-avx2", "sm90-native". */
@@ -225,9 +214,12 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	    (!w.python && default_python(c, release, &w, &w.python, e) < 0))
 		return -1;
 	ret->items = arena_array(c->arena, w.packages.count, sizeof(*ret->items));
-	for (; ret->count < w.packages.count; ret->count++)
-		ret->items[ret->count] =
-			(struct selection){{w.packages.items[ret->count], w.python, w.cuda, profile}, release, note};
+	for (; ret->count < w.packages.count; ret->count++) {
+		struct selection *s = &ret->items[ret->count];
+		*s = (struct selection){{w.packages.items[ret->count], w.python, w.cuda, profile}, release, note, NULL};
+		if (strlist_contains(&x.packages, s->variant.package) && cmd_extension_cuda(c, o, s, e) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -411,8 +403,8 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
 		return -1;
 	const struct toolkits *toolkits = NULL;
-	if (toolchain && s->variant.profile.gpu == GPU_CUDA &&
-	    cmd_toolkits(c, cmd_select_cuda_home(c), &toolkits, e) < 0)
+	const bool cuda = s->variant.profile.gpu == GPU_CUDA || s->torch_cuda;
+	if (toolchain && cuda && cmd_toolkits(c, cmd_select_cuda_home(c), &toolkits, e) < 0)
 		return -1;
 	struct plan_request q = {
 		.variant = &s->variant,
@@ -430,6 +422,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.patches_dir = patches,
 		.digests = c->digests,
 		.note = s->note,
+		.torch_cuda = s->torch_cuda,
 	};
 	return plan_resolve(t, &q, c->arena, ret, e) < 0 ? -1 : check_patches(*ret, c->arena, e);
 }

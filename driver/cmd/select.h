@@ -59,6 +59,21 @@ int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, cons
 /* cmd_select_cuda_home: --cuda-home, else $CUDA_HOME without --root; may be NULL. */
 const char *cmd_select_cuda_home(const struct cmd_context *c);
 struct official_wheel; /* core/wheel/wheel.h */
+struct official;
+/* Pinned wheels that are asked for. */
+struct cmd_official {
+	const char *release, *platform;
+	const char *cuda;     /* NULL: any */
+	struct strlist dists; /* "torch" */
+	bool all;             /* and those of the other packages that there are */
+	struct strlist gpus;  /* "90": the targets that are to be in them */
+};
+/* cmd_official_python: the Python by the rule of cmd_python, of those that all wheels are there for.
+ * cmd_official_newest: the newest release that has them, for `python` (NULL: any); ERR_CONFIG. */
+int cmd_official_python(struct cmd_context *c, const struct official *all, const struct cmd_official *q,
+			const char **ret, struct err *e) MUST_CHECK;
+int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python, const char **ret,
+			struct err *e) MUST_CHECK;
 /* cmd_official_fetch: pinned wheels, into the store. */
 int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels, size_t count,
 		       struct strlist *ret, struct err *e) MUST_CHECK;
@@ -76,6 +91,10 @@ struct cmd_extension {
  * one name, ERR_CONFIG for a name that is not pinned. */
 int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p, struct cmd_extension *ret,
 		  struct err *e) MUST_CHECK;
+/* cmd_extension_cuda: sets torch_cuda of an extension for the CPU whose --torch is for CUDA. What
+ * cannot be read of that torch is told when its plan is made. */
+int cmd_extension_cuda(struct cmd_context *c, const struct cmd_select *o, struct selection *s,
+		       struct err *e) MUST_CHECK;
 
 /* The root that a command works in: a directory of --root, this machine's own, or that of a world:
  * the one that --root world:NAME names, else the one that the release's table has. */
@@ -124,11 +143,29 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct err *e) MUST_CHECK;
 /* cmd_root_named: the world that --root names, loaded; NULL: it names none. Makes nothing. */
 int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *e) MUST_CHECK;
-/* cmd_root_python: the Python that a build of this release is for, if neither it nor a world is
- * named: that of the root, or of the world that it would be; NULL: none that can be told without
- * running it. */
-int cmd_root_python(struct cmd_context *c, const struct release_row *r, const struct profile *p, const char *cuda,
-		    const char **ret, struct err *e) MUST_CHECK;
+
+/* The rule for the Python, the same in all commands: that of the active virtual environment, else
+ * this machine's, where the release and a world (or the official wheels) have it; else the
+ * release's newest in a world. */
+struct cmd_python {
+	const struct release_row *release; /* NULL: no table has it */
+	struct strlist pythons;            /* those that there are, the newest last */
+	const char *platform;
+	bool wheels;                   /* official ones, and nothing is built */
+	const struct profile *profile; /* of a build; NULL: any of the CPU */
+	struct strlist packages;       /* likewise */
+	const char *cuda;
+};
+
+/* cmd_python: chooses one of q->pythons, and says in a line which and why; ERR_CONFIG without any.
+ * A root that is not a world's decides itself. */
+int cmd_python(struct cmd_context *c, const struct cmd_python *q, const char **ret, struct err *e) MUST_CHECK;
+/* cmd_root_fixed: whether builds work in a root that is not a world's; *ret_python is its Python,
+ * NULL where that cannot be told without running it. */
+bool cmd_root_fixed(struct cmd_context *c, const struct cmd_python *q, const char **ret_python);
+/* cmd_root_has_python: whether a world has this Python, with all that the builds need of it. */
+bool cmd_root_has_python(struct cmd_context *c, const struct cmd_python *q, const char *python);
+
 /* cmd_world_text: "debian13, 391.1 MB to download", "debian13, made". cmd_world_json: a new
  * reference; null without a world. */
 char *cmd_world_text(const struct cmd_root_state *r, struct arena *a);

@@ -311,29 +311,53 @@ int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const
 	return 0;
 }
 
+/* The distributions that --package names. */
+static void named_dists(const struct slim_options *o, struct cmd_official *q, struct arena *a)
+{
+	q->all = strlist_contains(&o->packages, "all");
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		const bool implied = i == 0 && (q->all || !o->packages.count);
+		if (implied || strlist_contains(&o->packages, tables_packages[i]))
+			strlist_ref(&q->dists, a, tables_distribution(tables_packages[i]));
+	}
+}
+
+static int find_release(struct cmd_context *c, const struct slim_targets *t, struct cmd_official *q, struct err *e)
+{
+	const struct slim_options *o = c->options;
+	q->cuda = o->cuda;
+	q->platform = o->platform ? o->platform : t->platform ? t->platform : machine_platform(c->arena);
+	named_dists(o, q, c->arena);
+	for (size_t i = 0; i < t->count; i++)
+		for (size_t k = 0; k < t->items[i].wanted.count; k++)
+			strlist_addf(&q->gpus, c->arena, "%u", t->items[i].wanted.gpus[k].number);
+	q->release = o->release;
+	return strcmp(o->release, CMD_LATEST) != 0 ? 0 : cmd_official_newest(c, q, o->python, &q->release, e);
+}
+
 /* The wheels of --release out of the store, fetched by their digests. */
 static int fetch_official(struct cmd_context *c, const struct slim_targets *t, struct strlist *wheels, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	const struct official_wheel *found[TABLES_PACKAGES];
+	struct cmd_official q = {0};
 	struct official all;
 	size_t count = 0;
-	const char *profiles, *python = o->python ? o->python : "3.13",
-			      *platform = o->platform   ? o->platform
-					  : t->platform ? t->platform
-							: machine_platform(c->arena);
-	if (cmd_profiles_dir(c, &profiles, e) < 0 || official_read(profiles, o->release, c->arena, &all, e) < 0)
+	const char *profiles, *python = o->python;
+	if (cmd_profiles_dir(c, &profiles, e) < 0 || find_release(c, t, &q, e) < 0 ||
+	    official_read(profiles, q.release, c->arena, &all, e) < 0 ||
+	    (!python && q.dists.count && cmd_official_python(c, &all, &q, &python, e) < 0))
 		return -1;
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
 		const char *dist = tables_distribution(tables_packages[i]);
-		const bool named = strlist_contains(&o->packages, tables_packages[i]) || (i == 0 && !o->packages.count);
-		if (!named && !strlist_contains(&o->packages, "all"))
+		const bool named = strlist_contains(&q.dists, dist);
+		if (!named && !q.all)
 			continue;
 		if (!named && i && !official_has(&all, dist, c->arena)) {
 			log_warn(c->run->log, "'%s' has no %s", all.path, dist);
 			continue;
 		}
-		if (official_find(&all, dist, python, platform, o->cuda, c->arena, &found[count++], e) < 0)
+		if (official_find(&all, dist, python, q.platform, o->cuda, c->arena, &found[count++], e) < 0)
 			return -1;
 	}
 	if (!count)
@@ -412,14 +436,15 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 
 static const struct arg_def slim_options[] = {
 	{"gpu", 0, OPTION(ARG_LIST, gpus), "TARGETS",
-	 "GPUs whose code stays: sm90, or sm80+sm90 in one wheel; several with commas between make a wheel each", NULL},
+	 "GPUs whose code stays: sm90, or sm80+sm90 in one wheel; several with commas between make a wheel each",
+	 "<gpu>"},
 	{"profile", 'p', OPTION(ARG_LIST, profiles), "PROFILES", "the same by the GPUs of profiles", "<profile>"},
 	{"release", 0, OPTION(ARG_STRING, release), "VERSION",
-	 "fetch the official wheels of this release from the Python index, pinned by digest", NULL},
+	 "fetch the official wheels of this release (or latest) from the Python index, pinned by digest", "<official>"},
 	{"package", 0, OPTION(ARG_LIST, packages), "NAMES",
 	 "with --release: pytorch (default), torchvision, torchaudio or all", "pytorch torchvision torchaudio all"},
-	{"python", 0, OPTION(ARG_STRING, python), "VERSION", "with --release: for this Python (default: 3.13)",
-	 "<python>"},
+	{"python", 0, OPTION(ARG_STRING, python), "VERSION",
+	 "with --release: for this Python (default: the user's, where the release has it)", "<python>"},
 	{"platform", 0, OPTION(ARG_STRING, platform), "NAME",
 	 "with --release: the wheels' platform (default: the profile's, else this machine's)",
 	 "x86_64-linux aarch64-linux"},

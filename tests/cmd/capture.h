@@ -24,6 +24,7 @@ static inline int capture_run(const char *words, char **ret_out, struct err *e)
 		argv[argc++] = word;
 	}
 	test_dir();
+	test_python("3.13");
 	const char *path = test_path("stdout");
 	int out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_true(out >= 0);

@@ -23,6 +23,7 @@ static inline int setup(void **state)
 	setenv("XDG_CACHE_HOME", test_path("xdg"), 1);
 	setenv("HOME", test_path("home"), 1);
 	unsetenv("PTBUILD_DATA_DIR");
+	test_python("3.13");
 	return 0;
 }
 

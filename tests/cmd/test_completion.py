@@ -138,10 +138,16 @@ class Completion:
         for line, kind in (("plan --release ", "release"), ("build --profile cpu-", "profile"), ("plan -p sm90-", "profile"),
                            ("plan --matrix build-pytorch/pytorch-2.9", "matrix"), ("matrix build-pytorch/", "matrix"),
                            ("plan --python ", "python"), ("plan --cuda 12", "cuda"), ("build --blas ", "blas"),
-                           ("--profile cpu-avx5", "profile")):
+                           ("--profile cpu-avx5", "profile"), ("slim --gpu ", "gpu"), ("slim --gpu sm9", "gpu"),
+                           ("slim --release ", "official"), ("slim --release 2.1", "official")):
             prefix = line.split(" ")[-1]
             with self.subTest(line=line):
                 self.assertEqual(sorted(set(self.ask("ptbuild " + line))), sorted(w for w in self.words(kind) if w.startswith(prefix)))
+
+    def test_list_of_gpus(self):
+        self.has("ptbuild slim --gpu sm80+sm9", "sm80+sm90")
+        self.has("ptbuild slim --gpu sm80,sm12", "sm80,sm120")
+        self.has("ptbuild slim --release ", "2.9.1", "latest")
 
     def test_variants(self):
         for line in ("plan pytorch-python313-cpu-", "fetch pytorch-python313-cpu-", "diff pytorch-python312-cpu-avx pytorch-python313-cpu-",

@@ -71,8 +71,14 @@ static void a_world_without_torch(void **state)
 				    commands[i], own),
 		       7, "has no torch");
 		assert_contains(err_text(), "--torch WHEEL");
+		assert_contains(err_text(), "--release 2.6.0-debian");
 		assert_no_world();
 	}
+	/* a torch for GPUs no world of a distribution has */
+	expect(arena_printf(&ran.arena, "plan --profile sm90-avx2 --package torchvision --torch root %s", own), 7,
+	       "has no torch");
+	assert_not_contains(err_text(), "--release");
+	/* the hint itself */
 	assert_int_equal(ptbuild(arena_printf(&ran.arena,
 					      "plan --profile " PROFILE
 					      " --release 2.6.0-debian --package torchvision --torch root %s",
@@ -222,7 +228,7 @@ static void the_nearest_release_with_a_world_is_named(void **state)
 	assert_contains(err_text(), " has one: --release 2.");
 #endif
 	expect("plan --profile " PROFILE " --release 2.11", 3, "did you mean '2.11.0'?");
-	expect("plan --profile " PROFILE " --release latest", 3, "did you mean '2.");
+	expect("plan --matrix build-pytorch/main --release latest", 3, "did you mean '2.");
 	expect("plan --profile sm90-avx2 --cuda 13", 3, "did you mean '13.");
 	expect("plan --profile " PROFILE " --python 313", 3, "did you mean '3.13'?");
 }

@@ -50,7 +50,7 @@ static void the_toolkit_and_the_python_are_parts(void **state)
 	/* sm103 needs a newer toolkit than the release's first */
 	AUTO_JSON json_t *newer = json_of("plan --profile sm103-avx512 --release 2.9.1 --json");
 	assert_string_equal(json_string_value(json_object_get(newer, "cuda")), "12.9");
-	assert_string_equal(name_of(newer), "debian12+cuda12_9");
+	assert_string_equal(name_of(newer), "debian12+python3_13+cuda12_9");
 }
 
 /* Two that leave the toolkit open, of which the second needs a newer one than the release's first. */
@@ -125,7 +125,7 @@ static void what_cannot_be_is_refused_before_anything_is_fetched(void **state)
 	       ERR_POLICY, "has CUDA 12.6");
 	refuse("build --profile cpu-avx2 --release 2.6.0-debian --offline", ERR_NETWORK, "world 'debian13'");
 	refuse("build --profile sm90-avx512 --release 2.9.1 --cuda 12.8 --offline", ERR_NETWORK,
-	       "world 'debian12+cuda12_8'");
+	       "world 'debian12+python3_13+cuda12_8'");
 	char *out = NULL;
 	struct err e = {0};
 	assert_int_equal(
@@ -150,7 +150,7 @@ static void the_blas_is_a_part(void **state)
 	assert_string_equal(name_of(gpu), "debian12+python3_12+cuda12_8+mkl2026_2");
 	AUTO_JSON json_t *own =
 		json_of("plan --profile " TEST_DATA_DIR "/plan/own.yaml --release 2.9.1 --cuda 12.8 --json");
-	assert_string_equal(name_of(own), "debian12+cuda12_8+mkl2026_2");
+	assert_string_equal(name_of(own), "debian12+python3_13+cuda12_8+mkl2026_2");
 	refuse("build --profile cpu-avx2 --release 2.6.0-debian --blas mkl --root world:debian13 --offline", ERR_POLICY,
 	       "the world 'debian13' has no part 'mkl2026_2'");
 	refuse("plan --profile cpu-armv9 --release 2.6.0-debian --blas mkl", ERR_POLICY,
@@ -238,8 +238,8 @@ static void a_plan_for_another_platform(void **state)
 	snprintf(words, sizeof(words), "plan --profile %s --release 2.13.0 --json", profile);
 	AUTO_JSON json_t *j = json_of(words);
 	python = json_string_value(json_object_get(j, "python"));
-	assert_string_equal(python, "3.13");
-	assert_string_equal(name_of(j), "debian13_lean");
+	assert_string_equal(python, "3.14"); /* the newest in a world */
+	assert_string_equal(name_of(j), "debian13_lean+python3_14");
 	assert_string_equal(json_string_value(json_object_get(world_of(j), "platform")), platform);
 	snprintf(words, sizeof(words), "plan --profile %s --release 2.13.0 --root world:debian12 --json", profile);
 	AUTO_JSON json_t *named = json_of(words);
@@ -355,7 +355,7 @@ static void a_tool_that_does_not_fit_is_refused(void **state)
 	range[strlen("cmake: \">=3.2")] = '9'; /* 3.29: fits */
 	test_write(table, text);
 	buf_printf(&words, "build --profile sm90-avx512 --release 2.9.1 --cuda 12.8 --offline --profiles %s", dir);
-	refuse(buf_cstr(&words), ERR_NETWORK, "world 'debian12+cuda12_8'");
+	refuse(buf_cstr(&words), ERR_NETWORK, "world 'debian12+python3_13+cuda12_8'");
 	range[strlen("cmake: \">=3.")] = '3'; /* 3.39 */
 	test_write(table, text);
 	refuse(buf_cstr(&words), ERR_POLICY, "'debian12' has cmake 3.31.10; release 2.9.1 needs >=3.39");

@@ -329,13 +329,15 @@ def test_what_does_not_fit_is_told_before_anything_is_compiled(world):
     older = folder(world, "older")
     write(f"{older}/pyproject.toml", "[project]\nname = 'tiny'\nversion = '1'\nrequires-python = '<3.6'\n")
     gpu = folder(world, "gpu", SETUP + "\n# CUDAExtension('x', ['x.cu'])\n")
+    kernels = folder(world, "kernels")
+    write(f"{kernels}/csrc/a.cu", "")
     wants = folder(world, "wants")
     write(f"{wants}/pyproject.toml", "[build-system]\nrequires = ['setuptools', 'no-such-thing-anywhere>=3']\n[project]\nname = 'tiny'\nversion = '1'\n")
     silent = folder(world, "silent", SETUP.replace('version="0.5"', "version=find()"))
     cases = [
         (top, "torch-2.9.1-cp27-cp27-linux_x86_64.whl", {}, 7, "is for cp27, but the build is for Python"),
         (top, f"torch-2.9.1-{tag}-manylinux_2_17_{other}.whl", {}, 7, "is for another platform"),
-        (top, usual, {"torch/version.py": "cuda = '12.8'\n"}, 7, "is for CUDA 12.8, but the build is for the CPU"),
+        (kernels, usual, {"torch/version.py": "cuda = '12.8'\n"}, 7, "has GPU code, as csrc/a.cu"),
         (top, usual, {"torch/share/cmake/Torch/TorchConfig.cmake": "-D_GLIBCXX_USE_CXX11_ABI=0"}, 7, "has the old ABI of the C++ library"),
         (top, f"torchvision-2.9.1-{tag}-linux_{machine}.whl", {}, 2, "is a wheel of torchvision, not of torch"),
         (top, broken, None, 5, usual),
@@ -354,6 +356,29 @@ def test_what_does_not_fit_is_told_before_anything_is_compiled(world):
         r = extension(world, command, source, torch=named)
         assert r.returncode == status and text in r.stderr, (source, torch, text, r.returncode, r.stderr)
         assert "building" not in r.stderr, r.stderr
+
+
+def test_cpu_code_is_built_against_a_torch_for_cuda(world):
+    """Most users have such a torch. The wheel is labelled as the code for the CPU that it is, and requires that torch."""
+    top, torch = folder(world, "plain"), world.path("for-cuda", os.path.basename(world.torch))
+    os.makedirs(os.path.dirname(torch), exist_ok=True)
+    with zipfile.ZipFile(world.torch) as old, zipfile.ZipFile(torch, "w") as new:
+        for member in old.infolist():
+            if member.filename != "torch/version.py":
+                new.writestr(member, old.read(member))
+        new.writestr("torch/version.py", "cuda = '12.8'\n")
+    r = extension(world, "plan", top, torch=torch)
+    assert r.returncode == 0, r.stderr
+    plan = json.loads(r.stdout)
+    assert plan["cuda"] is None and plan["local_label"].startswith("cpu.avx2"), plan
+    assert any("code for the CPU alone" in n and "CUDA 12.8" in n for n in plan["notes"]), plan["notes"]
+    r = extension(world, "build", top, torch=torch)
+    assert r.returncode == 0, r.stderr
+    item = record(r)
+    assert "+cpu.avx2" in item["wheel"], item["wheel"]
+    with zipfile.ZipFile(item["wheel"]) as z:
+        metadata = next(z.read(n).decode() for n in z.namelist() if n.endswith(".dist-info/METADATA"))
+    assert f"Requires-Dist: torch=={os.path.basename(torch).split('-')[1]}\n" in metadata, metadata
 
 
 def test_an_official_torch_is_fetched_last(world):
@@ -390,4 +415,4 @@ def test_an_official_torch_is_fetched_last(world):
     assert r.returncode == 0 and record(r)["store_hit"], r.stderr
 
 
-main([test_an_official_torch_is_fetched_last, test_a_set_is_wheels_an_index_and_what_goes_with_it, test_official_companions_on_the_stable_abi_go_with_later_torches, test_rows_of_a_set_that_do_not_go_together, test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_units_of_several_modules_are_compiled_at_once, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)
+main([test_cpu_code_is_built_against_a_torch_for_cuda, test_an_official_torch_is_fetched_last, test_a_set_is_wheels_an_index_and_what_goes_with_it, test_official_companions_on_the_stable_abi_go_with_later_torches, test_rows_of_a_set_that_do_not_go_together, test_a_folder_becomes_a_wheel_and_then_a_store_hit, test_units_of_several_modules_are_compiled_at_once, test_a_plan_shows_it_and_its_keys_follow_the_source, test_what_does_not_fit_is_told_before_anything_is_compiled], prepare)

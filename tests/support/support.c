@@ -104,6 +104,14 @@ void test_write(const char *path, const char *text)
 	test_write_bytes(path, text, strlen(text));
 }
 
+void test_python(const char *version)
+{
+	char config[64];
+	snprintf(config, sizeof(config), "version = %s.5\n", version);
+	test_write(test_path("venv/pyvenv.cfg"), config);
+	setenv("VIRTUAL_ENV", test_path("venv"), 1);
+}
+
 char *test_read(const char *path)
 {
 	FILE *f = fopen(path, "rb");

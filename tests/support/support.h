@@ -26,6 +26,9 @@ int test_teardown(void **state);
 void test_write(const char *path, const char *text);
 void test_write_bytes(const char *path, const void *data, size_t len);
 char *test_read(const char *path);
+/* test_python: the active virtual environment is one of this version ("3.13"), so that what is
+ * planned does not depend on the machine's Python. */
+void test_python(const char *version);
 /* test_count_entries: how many names a directory has. */
 size_t test_count_entries(const char *dir);
 /* test_run: a quiet struct run that cannot be cancelled. */

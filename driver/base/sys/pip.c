@@ -1,6 +1,6 @@
 #include "base/sys/proc.h"
 
-enum { REASON_MAX = 1000 };
+enum { REASON_MAX = 1000, LINE_MAX_READ = 4000 };
 
 int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err *e)
 {
@@ -18,6 +18,38 @@ int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err
 	return err_hint(e, "%s", hint);
 }
 
+/* REASON of "NewConnectionError('<... object at 0x7f>: REASON')" or "ReadTimeoutError(\"Pool(host='x'): REASON\")";
+ * without an object in front the first quoted text. */
+static char *connection_reason(const char *text, struct arena *a)
+{
+	const char *object = strstr(text, ">: "), *call = strstr(text, "): ");
+	const char *at = object && (!call || object < call) ? object : call, *open = strchr(text, '(');
+	if (!at) {
+		const char *quoted = open && open[1] ? open + 2 : text;
+		return arena_strndup(a, quoted, strcspn(quoted, "\"'"));
+	}
+	const char *single = strstr(at, "')"), *twofold = strstr(at, "\")"), *end = single ? single : twofold;
+	end = single && twofold && twofold < single ? twofold : end;
+	return arena_strndup(a, at + 3, end ? (size_t)(end - at - 3) : strlen(at + 3));
+}
+
+/* pip tells a connection that failed as Python prints its objects: of that only what happened is of use. */
+static const char *readable(const char *line, struct arena *a)
+{
+	static const char broken[] = "after connection broken by ";
+	line = strlen(line) > LINE_MAX_READ ? arena_strndup(a, line, LINE_MAX_READ) : line;
+	const char *at = strstr(line, broken), *object = strstr(line, " object at 0x");
+	if (at)
+		return arena_printf(a, "the connection failed: %s", connection_reason(at + strlen(broken), a));
+	if (!object)
+		return line;
+	const char *from = object, *to = strchr(object, '>');
+	while (from > line && *from != '<')
+		from--;
+	to = to ? to + 1 + strspn(to + 1, ": ") : object + strlen(object);
+	return readable(arena_printf(a, "%.*s%s", (int)(from - line), line, to), a);
+}
+
 char *pip_reason(struct arena *a, const struct buf *output)
 {
 	AUTO_BUF struct buf errors = {0};
@@ -26,13 +58,14 @@ char *pip_reason(struct arena *a, const struct buf *output)
 	strlist_split(&lines, a, buf_cstr(output), "\n\r");
 	for (size_t i = 0; i < lines.count && errors.len < REASON_MAX; i++)
 		if (strncmp(lines.items[i], "ERROR: ", 7) == 0)
-			buf_printf(&errors, "%s%s", errors.len ? "; " : "", lines.items[i] + 7);
+			buf_printf(&errors, "%s%s", errors.len ? "; " : "", readable(lines.items[i] + 7, a));
 		else if (strncmp(lines.items[i], "WARNING: ", 9) == 0)
-			warning = lines.items[i] + 9;
+			warning = readable(lines.items[i] + 9, a);
 	/* So pip tells a page that it could not read. */
 	if (strstr(buf_cstr(&errors), "(from versions: none)"))
 		buf_printf(&errors, "; %.500s", warning);
 	if (!errors.len)
-		buf_printf(&errors, "%.1000s", lines.count ? lines.items[lines.count - 1] : "it gave no reason");
+		buf_printf(&errors, "%.1000s",
+			   lines.count ? readable(lines.items[lines.count - 1], a) : "it gave no reason");
 	return arena_strdup(a, buf_cstr(&errors));
 }

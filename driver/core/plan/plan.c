@@ -77,6 +77,12 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->isa_row = v->profile.isa;
 	p->toolkit = c->probed;
 	p->toolkit_row = c->toolkit;
+	p->torch_toolkit = c->probed;
+	p->torch_toolkit_row = c->toolkit;
+	if (!v->cuda && q->torch_cuda) {
+		p->torch_toolkit = q->toolkits ? toolkit_find(q->toolkits, q->torch_cuda) : NULL;
+		p->torch_toolkit_row = tables_toolkit(c->tables, q->torch_cuda);
+	}
 	p->blas_row = c->blas;
 	if (v->profile.isa)
 		strlist_refs(&p->cpu_flags, a, v->profile.isa->flags, v->profile.isa->flags_count);

@@ -44,6 +44,10 @@ struct plan {
 	const struct isa_row *isa_row; /* NULL for mps */
 	/* the root's, NULL without CUDA or when the root was not asked */
 	const struct toolkit *toolkit;
+	/* the one whose libraries its torch is loaded with: that, or of the CUDA that torch alone
+	 * is for */
+	const struct toolkit *torch_toolkit;
+	const struct toolkit_row *torch_toolkit_row; /* NULL where that CUDA is in no table, too */
 	const struct toolkit_row *toolkit_row; /* NULL without CUDA */
 	const struct blas_row *blas_row;       /* NULL where blas is */
 	const struct release_row *release_row;
@@ -98,6 +102,7 @@ struct selection {
 	struct variant variant;
 	const struct release_row *release;
 	const char *note; /* as plan_request.note */
+	const char *torch_cuda; /* likewise */
 };
 
 struct plan_request {
@@ -111,6 +116,8 @@ struct plan_request {
 	const char *glibc, *python;
 	const char *torch; /* see plan.torch */
 	const char *torch_version;
+	/* of what has no GPU code: the CUDA that its torch is for all the same; NULL: none */
+	const char *torch_cuda;
 	enum sandbox_kind sandbox;
 	bool elsewhere;         /* sandbox_elsewhere */
 	unsigned without_walls; /* of run */

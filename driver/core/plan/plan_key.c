@@ -173,7 +173,7 @@ static int compile_key(const struct plan_context *c, struct plan *p, char bytes[
 	put_lines(&t, "toolchain", tools ? tools->text : "not probed");
 	if (put_blas(&t, c, p, e) < 0)
 		return -1;
-	put_lines(&t, "toolkit", p->toolkit ? p->toolkit->text : "");
+	put_lines(&t, "toolkit", p->torch_toolkit ? p->torch_toolkit->text : "");
 	for (unsigned i = 0; i < p->package_row->python_requires_count; i++)
 		put(&t, "python requires", p->package_row->python_requires[i]);
 	if (put_requirements(&t, c, e) < 0)
@@ -181,7 +181,7 @@ static int compile_key(const struct plan_context *c, struct plan *p, char bytes[
 	/* Without a sandbox the compiler sees where the machine has things. */
 	if (p->elsewhere)
 		put(&t, "elsewhere", "the paths are not those in the sandbox");
-	if (c->request->sandbox == SANDBOX_NONE && p->toolkit && p->toolkit->mount_from)
+	if (c->request->sandbox == SANDBOX_NONE && p->torch_toolkit && p->torch_toolkit->mount_from)
 		put(&t, "elsewhere", "the toolkit's paths are not those in the sandbox");
 	finish(&t, bytes);
 	put(&t, "sandbox", p->sandbox);

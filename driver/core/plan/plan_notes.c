@@ -215,6 +215,10 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 		note_reach(c);
 		note_cudnn(c, env);
 	}
+	if (c->request->torch_cuda && !c->variant.cuda)
+		strlist_addf(&c->notes, c->arena,
+			     "%s has code for the CPU alone; its torch is for CUDA %s, and brings NVIDIA's libraries",
+			     c->variant.package, c->request->torch_cuda);
 	note_cpu(c);
 	note_corrections(c);
 	note_advisories(c);

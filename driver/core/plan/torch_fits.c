@@ -76,17 +76,38 @@ static int check_abi(const char *wheel, struct arena *a, struct err *e)
 	return err_hint(e, "official wheels have the new one from 2.7 on, and what ptbuild builds always");
 }
 
+/* Its settings keep GPU code out of a build for the CPU, or its source has none. */
+static bool is_for_the_cpu(const struct package_row *row)
+{
+	for (unsigned i = 0; i < row->settings_count; i++)
+		if (row->settings[i].gpu && strcmp(row->settings[i].gpu, "cpu") == 0)
+			return true;
+	return row->gpu_code && !*row->gpu_code;
+}
+
 int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, struct arena *a, struct err *e)
 {
 	bool same = false;
 	if (!has || *has == '-' || (!p->cuda && !*has) ||
 	    (p->cuda && version_in(has, arena_printf(a, "==%s.*", p->cuda), &same, ERR_IGNORED) == 0 && same))
 		return 0;
+	const bool extension = plan_is_extension(p);
+	if (extension && !p->cuda && is_for_the_cpu(p->package_row))
+		return 0;
 	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for %s%s", path_base(wheel),
 		*has ? "CUDA " : "the CPU", has, p->cuda ? "CUDA " : "the CPU", p->cuda ? p->cuda : "");
-	if (!plan_is_extension(p))
+	if (extension && !p->cuda)
+		return err_hint(e,
+				"%s has GPU code%s%s: use a profile with GPU targets, such as sm90-avx2, and --cuda "
+				"%.4s, or a torch for the CPU",
+				p->package, p->package_row->gpu_code ? ", as " : "",
+				p->package_row->gpu_code ? p->package_row->gpu_code : "", has);
+	if (!extension)
 		return err_hint(e, "give a torch for that toolkit with --torch, or build for the torch's with --cuda");
-	return *has ? err_hint(e, "use a profile with GPU targets, such as sm90-avx2, and --cuda %.4s", has)
+	return *has ? err_hint(e,
+			       "use a profile with GPU targets, such as sm90-avx2, and --cuda "
+			       "%.4s, or a torch for the CPU",
+			       has)
 		    : err_hint(e, "use a profile without GPU, such as cpu-avx2, or give a torch for CUDA");
 }
 
@@ -116,14 +137,17 @@ static const char *package_of(const struct toolkit_row *k, const char *library)
 int torch_fits_root(const char *unpacked, const struct plan *p, const struct root *root, struct arena *a, struct err *e)
 {
 	struct strlist needed = {0}, dirs = {0}, missing = {0};
-	if (!unpacked || !p->toolkit || !p->toolkit_row)
+	const struct toolkit *toolkit = p->torch_toolkit;
+	const bool asked = toolkit || !p->cuda; /* of a plan with CUDA the root was asked for its toolkit */
+	if (!unpacked || !asked || !p->torch_toolkit_row)
 		return 0;
 	if (cuda_needed(path_join(a, unpacked, "torch/lib"), a, &needed, e) < 0 ||
 	    root_library_dirs(root, a, &dirs, e) < 0)
 		return -1;
-	strlist_append(&dirs, a, &p->toolkit->library_dirs);
+	if (toolkit)
+		strlist_append(&dirs, a, &toolkit->library_dirs);
 	for (size_t i = 0; i < needed.count; i++) {
-		const char *name = needed.items[i], *package = package_of(p->toolkit_row, name);
+		const char *name = needed.items[i], *package = package_of(p->torch_toolkit_row, name);
 		const char *found = NULL;
 		for (size_t k = 0; k < dirs.count && package && !found; k++)
 			if (root_find(root, path_join(a, dirs.items[k], name), a, &found, e) < 0)

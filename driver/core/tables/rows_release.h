@@ -118,6 +118,8 @@ struct package_row { /* one package of a release */
 	 * without CUDA. */
 	const char *name, *python;
 	bool cuda_only;
+	/* a file of its source with GPU code; "" = there is none, NULL = nobody looked */
+	const char *gpu_code;
 	unsigned sources_count, skip_patches_count, prepare_count, python_requires_count, install_requires_count,
 		cuda_requires_count, settings_count, extra_cflags_count;
 	unsigned line;

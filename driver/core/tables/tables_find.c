@@ -184,7 +184,7 @@ int tables_need_python(const struct tables *t, const char *python, struct err *e
 		err_set(e, ERR_CONFIG, "Python '%s' is free-threaded, and no package is built for such a one", python);
 		return err_hint(e, "use Python %s", plain);
 	}
-	return unknown_version("Python", python, &known, "; or leave --python out, for the root's own", e);
+	return unknown_version("Python", python, &known, "; or leave --python out", e);
 }
 
 void tables_cflags(const struct package_row *p, const char *platform, struct arena *a, struct strlist *ret)

@@ -230,12 +230,35 @@ static int refuse_half(const struct tables *t, const char *name, struct arena *a
 	return err_hint(e, "a profile is GPU-ISA, like sm90-avx512 or cpu-avx2, or " MPS_NAME ", or a YAML file");
 }
 
+/* "sm80,sm90-avx512" is one profile with '+', "cpu-avx2,cpu-avx512" is two: both are told only if they are good. */
+static int refuse_comma(const struct tables *t, const char *name, struct arena *a, struct err *e)
+{
+	struct profile p;
+	struct strlist parts = {0}, calls = {0};
+	strlist_split(&parts, a, name, ",");
+	const char *joined = strlist_join(&parts, a, "+");
+	bool all = parts.count > 1;
+	err_set(e, ERR_CONFIG, "unknown profile '%s'", name);
+	if (parts.count > 1 && profile_parse(t, joined, a, &p, ERR_IGNORED) == 0)
+		return err_hint(e, "for one wheel write '%s'", joined);
+	for (size_t i = 0; i < parts.count; i++) {
+		all = all && profile_parse(t, parts.items[i], a, &p, ERR_IGNORED) == 0;
+		strlist_addf(&calls, a, "--profile %s", parts.items[i]);
+	}
+	if (!all)
+		return err_hint(e, "a profile has no ',': a list of GPU targets is written like sm80+sm90-avx512");
+	return err_hint(e, "run it once for each: %s; or write them into a file for --matrix FILE",
+			strlist_join(&calls, a, ", then "));
+}
+
 int profile_parse(const struct tables *t, const char *name, struct arena *a, struct profile *ret, struct err *e)
 {
 	struct profile p = {.file = "", .platform = ""};
 	const char *dash = strchr(name, '-');
 	if (strcmp(name, MPS_NAME) == 0) {
 		p.gpu = GPU_MPS;
+	} else if (strchr(name, ',')) {
+		return refuse_comma(t, name, a, e);
 	} else if (!dash) {
 		return refuse_half(t, name, a, e);
 	} else if (strncmp(name, "darwin-", 7) == 0 || strncmp(name, "mps-", 4) == 0) {

@@ -33,8 +33,8 @@ static int build_sandbox(const struct build_request *q, struct arena *a, struct 
 		sandbox_add(s, SANDBOX_RO, q->torch_dir, SANDBOX_TORCH);
 	if (q->venv_dir)
 		sandbox_add(s, SANDBOX_RO, q->venv_dir, SANDBOX_VENV);
-	if (q->plan->toolkit)
-		toolkit_mount(q->plan->toolkit, s);
+	if (q->plan->torch_toolkit)
+		toolkit_mount(q->plan->torch_toolkit, s);
 	s->cwd = SANDBOX_SRC;
 	return 0;
 }
@@ -120,8 +120,8 @@ static int build_set_up(const struct build_request *q, const struct backend *b, 
 		return -1;
 	backend_env(q->plan, b, &o, a, &s->env);
 	/* The official torch has NVIDIA's libraries in packages that are not here; the toolkit has them too. */
-	if (q->torch_dir && q->plan->toolkit)
-		toolkit_run(q->plan->toolkit, s);
+	if (q->torch_dir && q->plan->torch_toolkit)
+		toolkit_run(q->plan->torch_toolkit, s);
 	if (o.ccache)
 		kvlist_set(&s->env, a, "CCACHE_STATSLOG", SANDBOX_OUT "/ccache.stats");
 	if (build_tree_save(q->build_dir, q->plan, s, e) < 0)

@@ -13,7 +13,7 @@ struct pipeline {
 	const struct run *run;
 	struct arena *arena;
 	const struct toolchain *toolchain;
-	const struct toolkits *toolkits; /* NULL where nothing is built for CUDA */
+	const struct toolkits *toolkits; /* NULL where neither a build nor its torch is for CUDA */
 	const struct taken *taken;       /* what the one wheel is made of, instead of being built; NULL */
 	const struct hardware_facts *facts;
 	struct hardware machine; /* this one */
@@ -42,7 +42,8 @@ static int resolve(struct pipeline *l, const struct selection *t, const struct t
 				 .without_walls = l->run->without_walls,
 				 .drift = l->q->drift.count > 0,
 				 .patches_dir = l->q->patches_dir,
-				 .note = t->note};
+				 .note = t->note,
+				 .torch_cuda = t->torch_cuda};
 	r.options.metadata_rev = rev;
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
 }
@@ -571,7 +572,7 @@ static int look_ahead(struct pipeline *l, struct err *e)
 static bool needs_cuda(const struct pipeline_request *q)
 {
 	for (size_t i = 0; i < q->count; i++)
-		if (q->targets[i].variant.profile.gpu == GPU_CUDA)
+		if (q->targets[i].variant.profile.gpu == GPU_CUDA || q->targets[i].torch_cuda)
 			return true;
 	return false;
 }

@@ -32,6 +32,28 @@ static bool world_has(const struct world *w, const char *package)
 	return false;
 }
 
+/* The newest release with the package whose world has a torch, such as Debian's; `ret_python`: of that world. NULL:
+ * none. */
+static const struct release_row *release_with_torch(struct preflight *d, const char **ret_python)
+{
+	const struct tables *t = d->q->tables;
+	const struct plan *p = d->q->plan;
+	for (unsigned i = t->releases_count; i-- > 0;) {
+		const struct release_row *r = &t->releases[i];
+		const struct world_wanted want = {.platform = p->platform};
+		const bool builds = plan_is_extension(p) || tables_package(r, p->package);
+		struct world_choice choice = {0};
+		const struct world *w;
+		if (!builds || world_choose(t, r, &want, d->arena, &choice, ERR_IGNORED) < 0 || !choice.name ||
+		    world_load(t->dir, choice.name, p->platform, d->arena, &w, ERR_IGNORED) < 0)
+			continue;
+		*ret_python = choice.python;
+		if (world_has(w, "python3-torch"))
+			return r;
+	}
+	return NULL;
+}
+
 /* The locks of a world say whether it has a torch, and for a GPU. */
 static int world_torch(struct preflight *d, struct err *e)
 {
@@ -46,10 +68,14 @@ static int world_torch(struct preflight *d, struct err *e)
 			       "the torch of the world '%s' has no CUDA", w->name);
 	if (world_has(w, "python3-torch"))
 		return 0;
-	preflight_fail(d, ERR_POLICY, "torch",
-		       "leave --torch root out, and its torch is built first; or name a finished one with --torch "
-		       "WHEEL; 'ptbuild world make debian13' is a root with Debian's torch",
-		       "the world '%s' has no torch", w->name);
+	const char *python, *other =
+				    "leave --torch root out, and its torch is built first; or name a finished one with "
+				    "--torch WHEEL";
+	const struct release_row *r = p->gpu.count ? NULL : release_with_torch(d, &python);
+	if (r)
+		other = arena_printf(d->arena, "use --release %s, whose world has one, for Python %s; or %s", r->name,
+				     python, other);
+	preflight_fail(d, ERR_POLICY, "torch", other, "the world '%s' has no torch", w->name);
 	return 0;
 }
 

@@ -20,7 +20,32 @@ struct source {
 	struct strlist requires; /* of the build */
 	struct strlist depends;  /* of the wheel */
 	const char *python;
+	const char *gpu_code; /* the first file of it; "": none */
 };
+
+/* nvcc's files; what a build or an environment in the folder has left is no source. */
+static bool is_gpu_code(const char *rel)
+{
+	static const char *const tops[] = {".git/", "build/", "dist/"};
+	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
+		if (strncmp(rel, tops[i], strlen(tops[i])) == 0)
+			return false;
+	return !strstr(rel, "site-packages/") && (path_has_suffix(rel, ".cu") || path_has_suffix(rel, ".cuh"));
+}
+
+static void look_at(struct source *s, const char *rel)
+{
+	if (!*s->gpu_code && is_gpu_code(rel))
+		s->gpu_code = arena_strdup(s->a, rel);
+}
+
+static int look_at_file(const char *rel, const struct stat *st, void *user, struct err *e)
+{
+	(void)st;
+	(void)e;
+	look_at(user, rel);
+	return 0;
+}
 
 static void keep(struct source *s, size_t i, const struct buf *text)
 {
@@ -38,7 +63,7 @@ static int read_folder(struct source *s, struct err *e)
 			return -1;
 		keep(s, i, &text);
 	}
-	return 0;
+	return fs_walk(TRUSTED, s->path, look_at_file, s, e);
 }
 
 static int read_archive(struct source *s, const struct run *run, struct err *e)
@@ -52,6 +77,8 @@ static int read_archive(struct source *s, const struct run *run, struct err *e)
 		return -1;
 	while ((got = tar_next(t, &en, e)) > 0) {
 		const char *slash = strchr(en.name, '/');
+		if (slash && en.type == S_IFREG)
+			look_at(s, slash + 1);
 		for (size_t i = 0; slash && en.type == S_IFREG && i < FILES; i++) {
 			AUTO_BUF struct buf text = {0};
 			if (strcmp(slash + 1, file_names[i]) != 0 || s->text[i])
@@ -198,13 +225,14 @@ static int make_row(const struct source *s, struct package_row *ret, struct err 
 	row.python_requires_count = (unsigned) requires.count;
 	const char *setup = s->text[SETUP_PY];
 	row.cuda_only = setup && strstr(setup, "CUDAExtension(") && !strstr(setup, "CppExtension");
+	row.gpu_code = !*s->gpu_code && setup && strstr(setup, "CUDAExtension") ? "setup.py" : s->gpu_code;
 	*ret = row;
 	return 0;
 }
 
 int extension_read(const char *path, const struct run *run, struct arena *a, struct package_row *ret, struct err *e)
 {
-	struct source s = {.path = path, .a = a, .name = "", .version = "", .python = ""};
+	struct source s = {.path = path, .a = a, .name = "", .version = "", .python = "", .gpu_code = ""};
 	if (!fs_exists(TRUSTED, path))
 		return err_set(e, ERR_USAGE, "no folder or sdist '%s'", path);
 	for (size_t i = 0; i < FILES; i++) {

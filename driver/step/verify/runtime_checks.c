@@ -71,8 +71,8 @@ static int make_sandbox(const struct verify_run_request *q, struct arena *a, str
 	kvlist_set(&s->env, a, "TMPDIR", SANDBOX_TMP);
 	kvlist_set(&s->env, a, "LC_ALL", "C.UTF-8");
 	/* Packages that the wheel requires are not installed; the toolkit has their libraries. */
-	if (q->plan && q->plan->toolkit)
-		toolkit_run(q->plan->toolkit, s);
+	if (q->plan && q->plan->torch_toolkit)
+		toolkit_run(q->plan->torch_toolkit, s);
 	s->cwd = SANDBOX_OUT;
 	return 0;
 }

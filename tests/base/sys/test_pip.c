@@ -34,6 +34,40 @@ static void its_errors_are_the_reason(void **state)
 	assert_int_equal(strlen(reason(&a, line)), 1000);
 }
 
+static void test_reason_of_failed_connection_has_no_python_object(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	static const char *const says[][2] = {
+		{"'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f0b>: Failed to "
+		 "establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/x/",
+		 "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution"},
+		{"'NewConnectionError(\"HTTPSConnection(host='a.test', port=443): Failed to establish a new "
+		 "connection: [Errno 111] Connection refused\")': /simple/x/",
+		 "Failed to establish a new connection: [Errno 111] Connection refused"},
+		{"'ReadTimeoutError(\"HTTPSConnectionPool(host='a.test', port=443): Read timed out. (read "
+		 "timeout=15)\")': /x/",
+		 "Read timed out. (read timeout=15)"},
+		{"'ProtocolError('Connection aborted.', RemoteDisconnected('closed'))': /simple/x/",
+		 "Connection aborted."},
+		{"'x", ""},
+		{"(", "("},
+		{"", ""},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(says); i++) {
+		const char *line = arena_printf(&a,
+						"WARNING: Retrying (Retry(total=0)) after connection broken by "
+						"%s\nERROR: (from versions: none)",
+						says[i][0]);
+		const char *told = reason(&a, line);
+		assert_not_contains(told, "object at");
+		assert_not_contains(told, "Retry(");
+		assert_contains(told, says[i][1]);
+	}
+	assert_string_equal(reason(&a, "ERROR: one <a.B object at 0x12>: two <c object at 0x3> three <d object at 0x"),
+			    "one two three ");
+}
+
 static void it_is_found_by_each_of_its_names(void **state)
 {
 	(void)state;
@@ -62,6 +96,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(its_errors_are_the_reason),
+		cmocka_unit_test(test_reason_of_failed_connection_has_no_python_object),
 		cmocka_unit_test_teardown(it_is_found_by_each_of_its_names, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

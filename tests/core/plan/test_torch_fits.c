@@ -48,6 +48,41 @@ static void fits(const char *wheel, const char *cuda, const char *glibc, const c
 	assert_true(!error || *e.hint);
 }
 
+/* Code for the CPU against a torch for CUDA: only of a source that is known to have no other, or to leave it out. */
+static void test_cpu_build_takes_cuda_torch_without_gpu_code(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct table_setting any[] = {{.name = "X", .gpu = ""}}, cpu[] = {{.name = "FORCE_ONLY_CPU", .gpu = "cpu"}};
+	const struct {
+		struct package_row row;
+		bool fits;
+	} cases[] = {
+		{{.name = "tiny", .gpu_code = ""}, true},
+		{{.name = "tiny", .gpu_code = "csrc/a.cu"}, false},
+		{{.name = "tiny"}, false},
+		{{.name = "tiny", .settings = any, .settings_count = 1}, false},
+		{{.name = "tiny", .gpu_code = "csrc/a.cu", .settings = cpu, .settings_count = 1}, true},
+	};
+	const char *wheel = make(NAME, "cuda: Optional[str] = '13.0'\n", NULL);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct plan p = plan_for(NULL);
+		struct err e = {0};
+		p.package = "tiny";
+		p.package_row = &cases[i].row;
+		if (cases[i].fits) {
+			assert_ok(torch_fits(wheel, &p, "2.41", &a, &e), &e);
+			continue;
+		}
+		assert_err(torch_fits(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY, "the build is for the CPU");
+		assert_contains(e.hint, "--cuda 13.0");
+		if (cases[i].row.gpu_code)
+			assert_contains(e.hint, "csrc/a.cu");
+		p.cuda = "12.8";
+		assert_err(torch_fits(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY, "is for CUDA 12.8");
+	}
+}
+
 static void its_cuda_is_the_builds(void **state)
 {
 	(void)state;
@@ -205,8 +240,8 @@ static void the_root_has_what_it_loads(void **state)
 	struct root root = {.dir = path_join(&a, top, "root"), .id = "debian 13"};
 	must("mkdir -p root/usr/lib root/kit/lib64 && mv lib/libcudnn.so.9 root/usr/lib");
 	assert_ok(torch_fits_root(top, &p, &root, &a, &e), &e); /* not for CUDA */
-	p.toolkit = &kit;
-	p.toolkit_row = &line;
+	p.torch_toolkit = &kit;
+	p.torch_toolkit_row = &line;
 	assert_err(torch_fits_root(top, &p, &root, &a, &e), &e, ERR_SYSTEM,
 		   "which lacks libcusparseLt.so.0 (nvidia-cusparselt-cu13)");
 	assert_non_null(strstr(e.hint, "without --root"));
@@ -214,12 +249,17 @@ static void the_root_has_what_it_loads(void **state)
 	must("mv lib/libcusparseLt.so.0 root/kit/lib64");
 	strlist_ref(&kit.library_dirs, &a, "/kit/lib64");
 	assert_ok(torch_fits_root(top, &p, &root, &a, &e), &e);
+	/* of a build for the CPU also without a toolkit in the root */
+	p.cuda = NULL;
+	p.torch_toolkit = NULL;
+	assert_err(torch_fits_root(top, &p, &root, &a, &e), &e, ERR_SYSTEM, "which lacks libcusparseLt.so.0");
 	assert_ok(torch_fits_root(NULL, &p, &root, &a, &e), &e);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_cpu_build_takes_cuda_torch_without_gpu_code, test_teardown),
 		cmocka_unit_test_teardown(its_cuda_is_the_builds, test_teardown),
 		cmocka_unit_test(its_cuda_is_read_as_it_is_written),
 		cmocka_unit_test_teardown(its_platform_and_glibc_are_the_roots, test_teardown),

@@ -98,6 +98,13 @@ static void wrong_names(void **state)
 		{"mps-avx2", "unknown profile 'mps-avx2'", "darwin-mps"},
 		{"", "unknown profile ''", "sm90-avx512"},
 		{"gpu", "unknown profile 'gpu'", "cpu-avx2"},
+		{"sm80,sm90-avx512", "'sm80,sm90-avx512'", "'sm80+sm90-avx512'"},
+		{"sm80,sm86+ptx,sm90-avx2", "unknown profile", "'sm80+sm86+ptx+sm90-avx2'"},
+		{"cpu-avx2,cpu-avx512", "unknown profile", "--profile cpu-avx2, then --profile cpu-avx512"},
+		{"sm80,sm99-avx2", "unknown profile", "like sm80+sm90-avx512"},
+		{"cpu-avx2,cpu-none", "unknown profile", "like sm80+sm90-avx512"},
+		{"cpu-avx2,", "unknown profile", "like sm80+sm90-avx512"},
+		{",", "unknown profile", "like sm80+sm90-avx512"},
 	};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);

@@ -41,6 +41,40 @@ static void a_folder_with_setup_py(void **state)
 	assert_false(row.cuda_only);
 }
 
+static const char *gpu_code_of(const char *path, struct arena *a)
+{
+	struct err e = {0};
+	struct package_row row;
+	assert_ok(read_at(path, a, &row, &e), &e);
+	return row.gpu_code;
+}
+
+static void test_gpu_code_is_found_in_folder_and_sdist(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	static const char *const no_source[] = {"t-1/build/old.cu", "t-1/dist/old.cu",
+						"t-1/.git/x.cu",    "t-1/env/lib/python3.13/site-packages/torch/a.cuh",
+						"t-1/a.cu.txt",     "t-1/cu"};
+	const char *dir, *sdist;
+	test_dir();
+	dir = arena_strdup(&a, test_path("t-1"));
+	sdist = arena_strdup(&a, test_path("t.tar.gz"));
+	test_write(test_path("t-1/setup.py"),
+		   "setup(name='t', version='1', ext_modules=[CppExtension('t', ['t.cpp'])])");
+	for (size_t i = 0; i < ARRAY_LEN(no_source); i++)
+		test_write(test_path("%s", no_source[i]), "");
+	assert_string_equal(gpu_code_of(dir, &a), "");
+	test_write(test_path("t-1/csrc/kernels.cuh"), "");
+	assert_string_equal(gpu_code_of(dir, &a), "csrc/kernels.cuh");
+	assert_int_equal(system(arena_printf(&a, "tar -C %s -czf %s t-1", test_path("."), sdist)), 0);
+	assert_string_equal(gpu_code_of(sdist, &a), "csrc/kernels.cuh");
+	assert_int_equal(remove(test_path("t-1/csrc/kernels.cuh")), 0);
+	test_write(test_path("t-1/setup.py"),
+		   "E = CUDAExtension if gpu else CppExtension\nsetup(name='t', version='1')");
+	assert_string_equal(gpu_code_of(dir, &a), "setup.py");
+}
+
 static void a_folder_with_pyproject_toml(void **state)
 {
 	(void)state;
@@ -119,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_folder_with_setup_py, test_teardown),
+		cmocka_unit_test_teardown(test_gpu_code_is_found_in_folder_and_sdist, test_teardown),
 		cmocka_unit_test_teardown(a_folder_with_pyproject_toml, test_teardown),
 		cmocka_unit_test_teardown(an_sdist_says_it_in_pkg_info, test_teardown),
 		cmocka_unit_test_teardown(what_cannot_be_meant_is_refused, test_teardown),
