@@ -11,12 +11,32 @@ void slim_marker_gpu(struct slim_marker *m, unsigned number, bool ptx, struct ar
 	strlist_sort(&m->gpus);
 }
 
+bool slim_marker_of_label(const char *label, struct arena *a, struct slim_marker *ret)
+{
+	struct strlist words = {0};
+	struct slim_marker m = {.release = "", .ptbuild = ""};
+	strlist_split(&words, a, label, ".");
+	for (size_t i = 0; i < words.count; i++) {
+		const char *number = words.items[i] + 2;
+		const size_t n = strncmp(words.items[i], "sm", 2) == 0 ? strspn(number, "0123456789") : 0;
+		const char *suffix = number + n;
+		const bool whole = n && (!*suffix || strcmp(suffix, "a") == 0 || strcmp(suffix, "f") == 0);
+		const bool ptx = i + 1 < words.count && strcmp(words.items[i + 1], "ptx") == 0;
+		if (whole && n > 1 && n < 4)
+			strlist_addf(&m.gpus, a, "%.*s.%s%s", (int)n - 1, number, suffix - 1, ptx ? "+PTX" : "");
+	}
+	strlist_sort(&m.gpus);
+	*ret = m;
+	return m.gpus.count > 0;
+}
+
 char *slim_marker_names(const struct slim_marker *m, struct arena *a)
 {
 	struct strlist words = {0};
 	for (size_t i = 0; i < m->gpus.count; i++) {
-		const char *gpu = m->gpus.items[i], *dot = strchr(gpu, '.');
-		strlist_addf(&words, a, "sm%.*s%c%s", (int)(dot - gpu), gpu, dot[1], dot[2] ? "+ptx" : "");
+		const char *gpu = m->gpus.items[i], *dot = strchr(gpu, '.'), *plus = strchr(dot, '+');
+		const int minor = plus ? (int)(plus - dot) - 1 : (int)strlen(dot + 1);
+		strlist_addf(&words, a, "sm%.*s%.*s%s", (int)(dot - gpu), gpu, minor, dot + 1, plus ? "+ptx" : "");
 	}
 	return strlist_join(&words, a, "+");
 }
@@ -67,13 +87,14 @@ static int bad_value(const struct reading *r, const char *key)
 	return err_set(r->e, ERR_INTEGRITY, "'%s': unexpected value of '%s'", r->what, key);
 }
 
-/* "9.0" or "9.0+PTX". */
+/* "9.0", "9.0a" or "9.0+PTX". */
 static bool is_gpu(const char *s)
 {
 	size_t major = strspn(s, "0123456789");
 	if (major < 1 || major > 2 || *s == '0' || s[major] != '.' || !isdigit((unsigned char)s[major + 1]))
 		return false;
 	const char *end = s + major + 2;
+	end += *end == 'a' || *end == 'f';
 	return *end == '\0' || strcmp(end, "+PTX") == 0;
 }
 

@@ -14,6 +14,9 @@ struct slim_marker {
 
 /* slim_marker_gpu: adds compute capability number/10, 90 as "9.0". */
 void slim_marker_gpu(struct slim_marker *m, unsigned number, bool ptx, struct arena *a);
+/* slim_marker_of_label: of a version label, "cu128.sm90.ptx", as wheels of a ptbuild without
+ * markers have it; false: it names no GPU. */
+bool slim_marker_of_label(const char *label, struct arena *a, struct slim_marker *ret);
 /* slim_marker_names: the GPUs as --gpu takes them: "sm80+sm90". slim_marker_same: the same GPUs,
  * in any order. slim_marker_adds: whether `dropped` of `more` has a kind that `m` has not. */
 char *slim_marker_names(const struct slim_marker *m, struct arena *a);

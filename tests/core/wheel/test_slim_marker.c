@@ -70,6 +70,31 @@ static void test_same_needs_equal_gpus_in_any_order(void **state)
 	assert_false(slim_marker_same(&other, &m));
 }
 
+static void test_label_names_gpus(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *label, *names;
+	} rows[] = {
+		{"cu128.sm90", "sm90"},
+		{"sm90", "sm90"},
+		{"cu130.sm80.sm90.ptx", "sm80+sm90+ptx"},
+		{"cu128.sm120", "sm120"},
+		{"cu128.sm90a.avx512", "sm90a"},
+		{"cu128", NULL},
+		{"cpu.avx2", NULL},
+		{"", NULL},
+		{"smith.sm.sm9.sm90x.sm1200.xsm90", NULL},
+		{"pt29cu128.sm86", "sm86"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct slim_marker m;
+		assert_int_equal(slim_marker_of_label(rows[i].label, &arena, &m), rows[i].names != NULL);
+		if (rows[i].names)
+			assert_string_equal(slim_marker_names(&m, &arena), rows[i].names);
+	}
+}
+
 static void test_damaged_marker_is_refused(void **state)
 {
 	(void)state;
@@ -129,6 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_text_is_read_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_needs_equal_gpus_in_any_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_label_names_gpus, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_marker_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_read_finds_marker_below_dist_info, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_read_follows_no_link, setup, teardown),
