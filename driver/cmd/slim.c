@@ -49,12 +49,7 @@ static int set_target(struct cmd_context *c, const struct tables *t, const struc
 	*ret = (struct slim_target){.name = strlist_join(&words, c->arena, "+"),
 				    .label = profile_label(&bare, NULL, c->arena),
 				    .wanted = {.gpus = gpus, .count = p->targets_count}};
-	/* What runs on it alone, by the tables. */
-	unsigned *alone = arena_array(c->arena, t->gpus_count + 1, sizeof(*alone));
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (t->gpus[i].tegra)
-			alone[ret->wanted.alone_count++] = (unsigned)strtoul(t->gpus[i].sm, NULL, 10);
-	ret->wanted.alone = alone;
+	ret->wanted.alone = tables_chips(t, c->arena, &ret->wanted.alone_count);
 	return 0;
 }
 

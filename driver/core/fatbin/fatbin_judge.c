@@ -121,11 +121,12 @@ static const char *held(const struct fatbin_judging *j, bool main_alone, struct 
 
 static int refuse(const struct fatbin_judging *j, bool main_alone, unsigned gpu, struct arena *a, struct err *e)
 {
-	const char *what = j->what ? arena_printf(a, "'%s'", j->what) : "it";
+	const char *of = j->what ? arena_printf(a, " of '%s'", j->what) : "",
+		   *in = j->what ? arena_printf(a, "'%s'", j->what) : "it";
 	if (main_alone)
-		err_set(e, ERR_POLICY, "libtorch_cuda.so of %s has no code for sm%u", what, gpu);
+		err_set(e, ERR_POLICY, "libtorch_cuda.so%s has no code for sm%u", of, gpu);
 	else
-		err_set(e, ERR_POLICY, "nothing in %s runs on sm%u", what, gpu);
+		err_set(e, ERR_POLICY, "nothing in %s runs on sm%u", in, gpu);
 	return err_hint(e, "it has %s", held(j, main_alone, a));
 }
 
@@ -140,8 +141,8 @@ static int judge_one(const struct fatbin_judging *j, const struct fatbin_gpu *gp
 	if (main_alone && j->whole && !own)
 		own = most_held(j);
 	if (n < own) {
-		err_set(e, ERR_POLICY, "libtorch_cuda.so of %s has code for sm%u in %zu fat binaries only", what,
-			gpu->number, n);
+		err_set(e, ERR_POLICY, "libtorch_cuda.so%s has code for sm%u in %zu fat binaries only",
+			j->what ? arena_printf(a, " of '%s'", j->what) : "", gpu->number, n);
 		return err_hint(e, "it needs %zu, as for the GPUs that it was built for", own);
 	}
 	const size_t ptx = gpu->ptx && j->ptx ? runs_ptx(j, main_alone, gpu->number) : SIZE_MAX;
