@@ -49,12 +49,7 @@ static int set_target(struct cmd_context *c, const struct tables *t, const struc
 	*ret = (struct slim_target){.name = strlist_join(&words, c->arena, "+"),
 				    .label = profile_label(&bare, NULL, c->arena),
 				    .wanted = {.gpus = gpus, .count = p->targets_count}};
-	/* What runs on it alone, by the tables. */
-	unsigned *alone = arena_array(c->arena, t->gpus_count + 1, sizeof(*alone));
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (t->gpus[i].tegra)
-			alone[ret->wanted.alone_count++] = (unsigned)strtoul(t->gpus[i].sm, NULL, 10);
-	ret->wanted.alone = alone;
+	ret->wanted.alone = tables_chips(t, c->arena, &ret->wanted.alone_count);
 	return 0;
 }
 
@@ -128,11 +123,12 @@ static json_t *code_json(const struct fatbin_file_cut *files, size_t count, bool
 	return json_pack("{s:I, s:o}", "bytes", (json_int_t)bytes, "-code", json_from_strlist(&words));
 }
 
-static json_t *files_json(const struct fatbin_file_cut *files, size_t count, struct arena *a)
+static json_t *files_json(const struct fatbin_file_cut *files, size_t count, const struct fatbin_wanted *w,
+			  struct arena *a)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, slim_file_json(&files[i], a));
+		json_array_append_new(list, slim_file_json(&files[i], w, a));
 	return list;
 }
 
@@ -145,7 +141,7 @@ static json_t *wheel_json(const char *from, const struct slim_target *t, const s
 			 "unpacked_before", (json_int_t)r->unpacked_before, "made_from", "wheel", path_base(from),
 			 "sha256", r->sha256_before, "kept", code_json(r->files, r->files_count, false, a), "dropped",
 			 code_json(r->files, r->files_count, true, a), "files",
-			 files_json(r->files, r->files_count, a));
+			 files_json(r->files, r->files_count, &t->wanted, a));
 }
 
 static const struct show wheel_rows[] = {
@@ -154,6 +150,7 @@ static const struct show wheel_rows[] = {
 	SHOW("dropped", "{dropped.bytes:MB}[: {dropped.-code:,}]", .indent = 2),
 	SHOW("targets", "torch tells {targets_told}", .each = "files", .indent = 2),
 	SHOW("left", "{file}: {left}", .each = "files", .indent = 2),
+	SHOW("lacking", "{file}: {lacking}", .each = "files", .indent = 2),
 	{0}};
 
 static const struct show wheels_rows[] = {{.text = "{wheel}", .each = "wheels", .rows = wheel_rows}, {0}};
@@ -174,7 +171,7 @@ int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, 
 	if (cmd_tables(c, &t, e) < 0 || set_target(c, t, p, p->name, &target, e) < 0 ||
 	    slim_wheel(&q, c->run, c->arena, &result, &any, e) < 0)
 		return -1;
-	*ret = any ? result.packed.path : NULL;
+	*ret = any && !result.same ? result.packed.path : NULL;
 	return 0;
 }
 
@@ -205,7 +202,10 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const
 		}
 		if (!any)
 			log_warn(c->run->log, "'%s' has no GPU code: use it as it is", path_base(wheels->items[i]));
-		for (size_t k = 0; any && k < t->count; k++)
+		if (any && results[0].same)
+			log_info(c->run->log, "'%s' is already slimmed for %s", path_base(wheels->items[i]),
+				 t->items[0].name);
+		for (size_t k = 0; any && k < t->count && !results[k].same; k++)
 			json_array_append_new(list, wheel_json(wheels->items[i], &t->items[k], &results[k], c->arena));
 	}
 	return cmd_result(c, json_pack("{s:i, s:O}", "schema", 1, "wheels", list), wheels_rows, e);
@@ -365,15 +365,17 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t, s
 	return cmd_official_fetch(c, found, count, wheels, e);
 }
 
-static json_t *package_json(const struct slim_package *p, struct arena *a)
+static json_t *package_json(const struct slim_package *p, const struct fatbin_wanted *w, struct arena *a)
 {
 	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o}", "package", p->info, "place", json_or_null(p->place),
 			 "bytes_before", (json_int_t)p->before, "bytes", (json_int_t)p->after, "blank",
 			 (json_int_t)p->blank, "left", json_or_null(p->left), "files",
-			 files_json(p->files, p->count, a));
+			 files_json(p->files, p->count, w, a));
 }
 
-static const struct show package_rows[] = {{.text = "{file}: {left}", .each = "files", .indent = 2}, {0}};
+static const struct show package_rows[] = {{.text = "{file}: {left}", .each = "files", .indent = 2},
+					   {.text = "{file}: {lacking}", .each = "files", .indent = 2},
+					   {0}};
 
 static const struct show env_rows[] = {
 	{.text = "{package:<44} {bytes:MB} of {bytes_before:MB}[{?blank}, {blank:MB} of it zeros][, left: {left}]",
@@ -395,7 +397,7 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 	if (slim_env(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.count; i++)
-		json_array_append_new(list, package_json(&r.packages[i], c->arena));
+		json_array_append_new(list, package_json(&r.packages[i], q.wanted, c->arena));
 	return cmd_result(c,
 			  json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O}", "schema", 1, "env",
 				    json_or_null(o->env), "gpu", t->items[0].name, "dry_run", o->dry_run,

@@ -113,6 +113,8 @@ def test_a_wheel_for_each_target(world):
             assert path.endswith("RECORD") or (sha256, int(size)) == ("sha256=" + digest(z.read(path)), len(z.read(path))), path
         bill = json.loads(z.read(f"{info}/sboms/slim.cdx.json"))
         assert bill["components"][0]["hashes"][0]["content"] == hashlib.sha256(open(wheel, "rb").read()).hexdigest() == first["made_from"]["sha256"]
+        marker = json.loads(z.read(f"{info}/ptbuild-slim.json"))
+        assert (marker["schema"], marker["gpus"], marker["release"], marker["dropped"]) == (1, ["9.0"], "2.9.1", [])
         assert z.namelist()[-2:] == [f"{info}/.metadata-rev", f"{info}/RECORD"]
     statement = json.load(open(first["wheel"] + ".intoto.json"))
     assert statement["predicate"]["buildDefinition"]["resolvedDependencies"][0]["digest"]["sha256"] == first["made_from"]["sha256"]
@@ -120,11 +122,10 @@ def test_a_wheel_for_each_target(world):
     for one in two + five:
         again = cut(world, wheel, "--gpu", one["gpu"], "--out", world.path("two"), "--jobs", "1")[0]
         assert again["sha256"] == one["sha256"], "the same bytes, by one thread as by many, alone as beside others"
-    # Of those that fail the first in order is named, and what was finished before it is whole.
-    for turn in range(5):
-        out = world.path(f"failed{turn}")
-        assert "sm60" not in refused(world, 7, "runs on sm75", wheel, "--gpu", "sm80,sm75,sm60,sm90", "--out", out).stderr
-        assert {n.split("-py3")[0] for n in os.listdir(out)} - {"torch-2.9.1+cu128.sm90"} == {"torch-2.9.1+cu128.sm80"}, os.listdir(out)
+    # The first GPU in order that it cannot run on is named, and nothing is written.
+    out = world.path("failed")
+    assert "sm60" not in refused(world, 7, "has no code for sm75", wheel, "--gpu", "sm80,sm75,sm60,sm90", "--out", out).stderr
+    assert os.listdir(out) == []
     report = json.loads(world.run("verify", first["wheel"], "--json").stdout)["wheels"][0]
     before = json.loads(world.run("verify", wheel, "--json").stdout)["wheels"][0]
     said = lambda r: sorted((f["rule"], f["file"].split("/")[-1], f["level"]) for f in r["findings"] if f["rule"] != "marker")
@@ -157,6 +158,41 @@ def test_an_index_knows_what_they_run_on(world):
     if not os.path.exists("/dev/nvidiactl"):
         result = world.run("install", out, "--print")
         assert result.returncode == 7 and "cu128-sm90: it has no NVIDIA GPU" in result.stderr, result.stderr
+
+
+def test_a_wheel_slimmed_before_markers(world):
+    """Its version label tells."""
+    done = cut(world, official(world), "--gpu", "sm90", "--out", world.path("one"))[0]["wheel"]
+    old = world.path("unmarked", os.path.basename(done))
+    os.makedirs(os.path.dirname(old), exist_ok=True)
+    with zipfile.ZipFile(done) as z:
+        pack(old, {n: z.read(n) for n in z.namelist() if not n.endswith(("RECORD", "ptbuild-slim.json"))})
+    out = ("--out", world.path("unmarked-out"))
+    assert "sm90 only" in refused(world, 7, "torch-2.9.1+cu128.sm90", old, "--gpu", "sm80", *out).stderr
+    assert slim(world, old, "--gpu", "sm90", *out).returncode == 0
+    assert os.listdir(out[1]) == []
+
+
+def test_code_elsewhere_is_for_its_own_gpus_alone(world):
+    """torch 2.15.0 has cubins for sm_90 in .lrodata: that makes it no torch for sm61."""
+    source = official(world)
+    folder = world.path("lib-elsewhere")
+    os.makedirs(folder)
+    for n, data in {"box0": box(image(80, 1), image(100, 2), image(120, 3)), "box1": box(image(80, 4), image(120, 5)), "host": box(image(90, 2)), "c.c": CODE.replace(".rodata", ".lrodata,\\\"a\\\"\\n.balign 8").encode()}.items():
+        open(os.path.join(folder, n), "wb").write(data)
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", "libtorch_cuda.so", "c.c"], cwd=folder, check=True)
+    with zipfile.ZipFile(source) as z:
+        files = {n: z.read(n) for n in z.namelist() if not n.endswith("RECORD")}
+    files["torch/lib/libtorch_cuda.so"] = open(os.path.join(folder, "libtorch_cuda.so"), "rb").read()
+    wheel = world.path("elsewhere", os.path.basename(source))
+    os.makedirs(os.path.dirname(wheel))
+    pack(wheel, files)
+    out = ("--out", world.path("elsewhere-out"))
+    for gpu in ("sm61", "sm90"):
+        refused(world, 7, f"has no code for {gpu}", wheel, "--gpu", gpu, *out)
+    assert os.listdir(out[1]) == []
+    cut(world, wheel, "--gpu", "sm80", *out)
+    assert "1 fat binaries only" in refused(world, 7, "has code for sm100", wheel, "--gpu", "sm100", *out).stderr
 
 
 def test_pip_installs_it_and_it_works(world):
@@ -201,9 +237,22 @@ def test_an_environment(world):
     check_record(site)
     after = state(env)
     assert slim(world, "--env", env, "--gpu", "sm90").returncode == 0 and state(env) == after
-    refused(world, 7, "nothing in it runs on sm80", "--env", env, "--gpu", "sm80")
-    refused(world, 7, "it has no PTX that runs on sm90", "--env", env, "--gpu", "sm90+ptx")
+    marker = glob.glob(f"{site}/*.dist-info/ptbuild-slim.json")[0]
+    assert json.load(open(marker))["gpus"] == ["9.0"]
+    for gpu in ("sm80", "sm90+ptx", "sm80+sm90"):
+        assert "sm90 only" in refused(world, 7, "torch-2.9.1.dist-info", "--env", env, "--gpu", gpu).stderr
     assert state(env) == after
+    # One that an older ptbuild slimmed has no marker: its code tells.
+    os.unlink(marker)
+    record = glob.glob(f"{site}/*.dist-info/RECORD")[0]
+    rows = [r for r in open(record) if "ptbuild-slim.json" not in r]
+    open(record, "w").writelines(rows)
+    old = state(env)
+    refused(world, 7, "has no code for sm80", "--env", env, "--gpu", "sm80")
+    refused(world, 7, "no PTX that runs on sm90", "--env", env, "--gpu", "sm90+ptx")
+    assert state(env) == old
+    assert slim(world, "--env", env, "--gpu", "sm90").returncode == 0 and os.path.exists(marker)
+    check_record(site)
     image = world.path("image")
     os.makedirs(f"{image}/opt")
     shutil.move(env, f"{image}/opt/conda")
@@ -225,7 +274,8 @@ def test_kills_leave_each_file_old_or_new(world):
     assert result.returncode == 0, result.stderr
     assert used(f"{site}/torch/lib/libtorch_cuda.so") == ["2", "0"]
     check_record(site)
-    assert set(state(env)) == set(before), "nothing is left behind"
+    marker = os.path.relpath(glob.glob(f"{site}/*.dist-info/ptbuild-slim.json")[0], env)
+    assert set(state(env)) == set(before) | {marker}, "nothing is left behind"
 
 
 def test_two_at_once_leave_whole_files(world):
@@ -236,7 +286,7 @@ def test_two_at_once_leave_whole_files(world):
         done = [p.communicate()[1] for p in both]
         codes = [p.returncode for p in both]
         assert 0 in codes and not set(codes) - {0, 7, 8}, done
-        assert all(c == 0 or "is being cut by another process" in text or "cannot be cut" in text for c, text in zip(codes, done)), done
+        assert all(c == 0 or "is being cut by another process" in text or "cannot be cut" in text or "has code for sm" in text for c, text in zip(codes, done)), done
         assert used(f"{site}/torch/lib/libtorch_cuda.so") in (["2", "0"], ["1", "4"])
         check_record(site)
 
@@ -291,10 +341,12 @@ def test_refusals(world):
     refused(world, 2, "no GPU to cut for", wheel, *out)
     refused(world, 2, "names a form of code", wheel, "--gpu", "sm90a", *out)
     refused(world, 2, "has no GPU target", wheel, "--profile", "cpu-avx2", *out)
-    refused(world, 7, "nothing in 'torch-2.9.1", wheel, "--gpu", "sm75", *out)
+    refused(world, 7, "has no code for sm75", wheel, "--gpu", "sm75", *out)
     refused(world, 7, "has no PTX that runs on sm90", wheel, "--gpu", "sm90+ptx", *out)
     done = cut(world, wheel, "--profile", "sm90-avx512", "--out", world.path("one"))[0]["wheel"]
-    refused(world, 7, "is made for 'cu128.sm90' already", done, "--gpu", "sm90", *out)
+    assert "sm90 only" in refused(world, 7, os.path.basename(done), done, "--gpu", "sm80", *out).stderr
+    same = slim(world, done, "--gpu", "sm90", *out)
+    assert same.returncode == 0 and "already slimmed for sm90" in same.stderr, same.stderr
     refused(world, 2, "not a version: '../x'", wheel, "--gpu", "sm90", "--cuda", "../x", *out)
     refused(world, 2, "not a version: '../../x'", "--release", "../../x", "--pin", "torch==2.9.1")
     refused(world, 2, "does not take 'native'", wheel, "--profile", "native", *out)

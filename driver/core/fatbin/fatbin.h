@@ -98,13 +98,19 @@ struct fatbin_wanted {
 void fatbin_choose(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, bool *keep,
 		   bool *runs);
 
+/* fatbin_runs: whether one of the images runs on a GPU: its binary code, or PTX or intermediate
+ * code compiled for it. fatbin_runs_ptx: its PTX alone. */
+bool fatbin_runs(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, unsigned gpu);
+bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, unsigned gpu);
+
 struct fatbin_cut {
-	size_t containers;
+	size_t containers, filled; /* filled: those with images */
 	size_t moved;
 	uint64_t kept_bytes, dropped_bytes;  /* of images */
 	struct fatbin_count *kept, *dropped; /* sorted by target, then kind */
 	size_t kept_count, dropped_count;
 	size_t *runs; /* for each GPU: fat binaries that have code for it */
+	bool unread;  /* only other sections have: all of it stays */
 	/* why something stays as it was, or pages stay in the file; NULL */
 	const char *left;
 	/* the build's list of targets as it is now: "sm_90"; NULL: none is in the file */
@@ -135,8 +141,6 @@ struct fatbin_file_cut {
 	struct fatbin_cut cut;
 };
 
-/* fatbin_keeps_ptx: whether one of the libraries has PTX still. */
-bool fatbin_keeps_ptx(const struct fatbin_file_cut *files, size_t count);
 /* fatbin_file_slim: reads the file at `path` and, if something changes, writes the new one into
  * the empty file `fd` (`to`, for messages and to read it again) and proves it. `to` must be
  * readable by its name. With -1 it only tells. The input is not touched. Errors as
@@ -145,6 +149,3 @@ int fatbin_file_slim(const char *path, const char *name, int fd, const char *to,
 		     struct arena *a, struct fatbin_file_cut *ret, struct err *e) MUST_CHECK;
 /* fatbin_library_name: whether a file may be a library by its name. */
 bool fatbin_library_name(const char *name);
-/* fatbin_file_has: whether a file is a library with sections of GPU code, and whether
- * fatbin_file_slim may change it, as it may have a list of targets. `name` is as there. */
-int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *ret_used, struct err *e) MUST_CHECK;

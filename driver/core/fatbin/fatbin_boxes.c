@@ -198,41 +198,70 @@ static int check_order(const struct elf_map *m, const struct fatbin_boxes *b, st
 	return 0;
 }
 
-static const char *elsewhere(const struct fatbin_boxes *b, const struct elf_map *m, struct arena *a)
+/* Cubins that no fat binary holds begin with an ELF header. The boxes from `first` on are those of
+ * the section, ascending. */
+static void find_cubins(struct fatbin_file *f, size_t first, uint64_t at, uint64_t end)
 {
+	const struct fatbin_boxes *b = f->b;
+	const size_t boxes = b->count;
+	const uint8_t *hit;
+	for (size_t i = first; at < end && (hit = memmem(f->data + at, end - at, ELFMAG, SELFMAG));) {
+		at = (uint64_t)(hit - f->data);
+		while (i < boxes && b->items[i].to <= at)
+			i++;
+		const bool inside = i < boxes && b->items[i].from <= at;
+		if (!inside)
+			(void)fatbin_cubin_at(f, at, end);
+		at = inside ? b->items[i].to : at + SELFMAG;
+	}
+}
+
+const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map *m, struct arena *a,
+			     struct fatbin_boxes *ret)
+{
+	const char *first = NULL;
+	*ret = (struct fatbin_boxes){0};
 	for (size_t i = 0; i < b->sections_count; i++) {
 		const Elf64_Shdr *s = &b->sections[i];
 		const char *name = elf_section_name(m, b->sections, b->sections_count, i);
 		const uint64_t end = s->sh_offset + s->sh_size, at = (s->sh_offset + 7) & ~7ULL;
-		struct fatbin_boxes found = {0};
-		struct fatbin_file f = file_of(m, &found, a);
-		if (s->sh_type == SHT_PROGBITS && (s->sh_flags & SHF_ALLOC) && !(s->sh_flags & SHF_EXECINSTR) &&
-		    fatbin_section(name) == FATBIN_NONE && at < end)
-			(void)!fatbin_search(&f, at, end, ERR_IGNORED);
-		if (found.entries_count)
-			return name;
+		const bool data = (s->sh_flags & SHF_ALLOC) && !(s->sh_flags & SHF_EXECINSTR);
+		const size_t before = ret->count;
+		struct fatbin_file f = file_of(m, ret, a);
+		if (s->sh_type != SHT_PROGBITS || !data || fatbin_section(name) != FATBIN_NONE || at >= end)
+			continue;
+		(void)!fatbin_search(&f, at, end, ERR_IGNORED);
+		find_cubins(&f, before, at, end);
+		if (!first && ret->count > before)
+			first = name;
 	}
-	return NULL;
+	return first;
+}
+
+static bool any_runs(const struct fatbin_boxes *b, const struct fatbin_wanted *w)
+{
+	for (size_t i = 0; i < b->count; i++)
+		for (size_t g = 0; g < w->count; g++)
+			if (fatbin_runs(b->entries + b->items[i].first, b->items[i].entries, w, w->gpus[g].number))
+				return true;
+	return false;
 }
 
 const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const struct fatbin_wanted *w,
 			  struct arena *a)
 {
-	bool *keep = arena_array(a, b->entries_count + 1, sizeof(*keep)),
-	     *runs = arena_array(a, w->count + 1, sizeof(*runs));
-	for (size_t i = 0; i < b->count; i++) {
-		fatbin_choose(b->entries + b->items[i].first, b->items[i].entries, w, keep, runs);
-		for (size_t g = 0; g < w->count; g++)
-			if (runs[g])
-				return NULL;
-	}
-	const char *where = b->count ? elsewhere(b, m, a) : NULL;
-	for (size_t i = 0; where && i < b->count; i++)
+	struct fatbin_boxes others;
+	if (!b->count || any_runs(b, w))
+		return NULL;
+	const char *where = fatbin_elsewhere(b, m, a, &others);
+	if (!where || !any_runs(&others, w))
+		return NULL;
+	for (size_t i = 0; i < b->count; i++)
 		b->items[i].whole = true;
 	return where;
 }
 
-int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e)
+int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e)
 {
 	struct fatbin_boxes b = {0};
 	if (elf_sections(m, a, &b.sections, &b.sections_count, e) < 0)
@@ -247,8 +276,20 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 	bare.among = true; /* nothing tells GPU code from other data: what is found stays */
 	if (!b.sections_count && fatbin_search(&bare, 0, m->size, e) < 0)
 		return -1;
-	if (b.sections_count && b.count) {
+	if (b.sections_count && b.count)
 		array_sort(b.items, b.count, sizeof(*b.items), number_cmp);
+	if (!b.entries) /* boxes without any: callers add to it */
+		b.entries = arena_array(a, 1, sizeof(*b.entries));
+	*ret = b;
+	return 0;
+}
+
+int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e)
+{
+	struct fatbin_boxes b;
+	if (fatbin_boxes_find(m, a, &b, e) < 0)
+		return -1;
+	if (b.sections_count && b.count) {
 		if (check_order(m, &b, e) < 0 || read_rela(m, &b, a, e) < 0 || read_relr(m, &b, a, e) < 0 ||
 		    read_symbols(m, &b, e) < 0)
 			return -1;
@@ -260,8 +301,6 @@ int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_bo
 		box->whole = box->whole || (box->among && !box->pointed);
 		box->pinned = box->pinned || box->among || !box->pointed;
 	}
-	if (!b.entries) /* boxes without any: callers add to it */
-		b.entries = arena_array(a, 1, sizeof(*b.entries));
 	*ret = b;
 	return 0;
 }

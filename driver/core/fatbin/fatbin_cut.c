@@ -1,7 +1,5 @@
 #include "core/fatbin/fatbin_parts.h"
 
-enum { ARCHS_MAX = 64 };
-
 /* One fat binary as it will be. */
 struct placed {
 	uint64_t at, size;
@@ -31,6 +29,7 @@ static void choose(struct planning *p)
 		bool *keep = arena_array(p->a, box->entries + 1, sizeof(*keep));
 		struct placed *to = &p->placed[i];
 		fatbin_choose(entries, box->entries, p->w, keep, runs);
+		out->filled += box->entries > 0;
 		for (size_t g = 0; g < p->w->count; g++)
 			out->runs[g] += runs[g];
 		*to = (struct placed){box->from, box->body - box->from, keep};
@@ -197,80 +196,36 @@ static void place_sections(struct planning *p, struct elf_tail *tails, size_t *r
 
 /* ---- the list of targets that torch itself tells ---- */
 
-/* "sm_75 sm_90 compute_120" with its NUL; 0 unless there are two targets at least. */
-static size_t archs_at(const char *text, size_t room, struct fatbin_entry *entries, size_t *ret_count)
+static void shorten_archs(struct planning *p, const struct fatbin_archs *archs)
 {
-	size_t at = 0, count = 0;
-	for (;;) {
-		size_t word = room - at > 3 && memcmp(text + at, "sm_", 3) == 0        ? 3
-			      : room - at > 8 && memcmp(text + at, "compute_", 8) == 0 ? 8
-										       : 0;
-		size_t n = 0;
-		if (!word || count == ARCHS_MAX)
-			return 0;
-		struct fatbin_entry *entry = &entries[count++];
-		*entry = (struct fatbin_entry){.kind = word == 3 ? FATBIN_CUBIN : FATBIN_PTX};
-		entry->from = at;
-		for (at += word; at < room && n < 4 && text[at] >= '0' && text[at] <= '9'; at++)
-			entry->target[n++] = text[at];
-		if (n && at < room && (text[at] == 'a' || text[at] == 'f'))
-			entry->target[n++] = text[at++];
-		entry->to = at;
-		if (n < 2 || at >= room)
-			return 0;
-		if (text[at] == '\0')
-			break;
-		if (text[at++] != ' ')
-			return 0;
-	}
-	*ret_count = count;
-	return count > 1 ? at : 0;
-}
-
-static void shorten_archs(struct planning *p, uint64_t at, size_t len, const struct fatbin_entry *entries, size_t count)
-{
-	bool keep[ARCHS_MAX];
-	const char *text = (const char *)p->m->data + at;
-	char *now = arena_alloc(p->a, len + 2), *end = now;
-	fatbin_choose(entries, count, p->w, keep, NULL);
-	for (size_t i = 0; i < count; i++)
+	bool keep[FATBIN_ARCHS_MAX];
+	const char *text = (const char *)p->m->data + archs->at;
+	char *now = arena_alloc(p->a, archs->len + 2), *end = now;
+	fatbin_choose(archs->entries, archs->count, p->w, keep, NULL);
+	for (size_t i = 0; i < archs->count; i++)
 		if (keep[i]) {
-			size_t n = entries[i].to - entries[i].from;
+			const struct fatbin_entry *word = &archs->entries[i];
+			size_t n = word->to - word->from;
 			if (end != now)
 				*end++ = ' ';
-			memcpy(end, text + entries[i].from, n);
+			memcpy(end, text + word->from, n);
 			end += n;
 		}
 	p->out.archs = now;
-	p->out.archs_at = at;
-	p->out.archs_len = len;
-	if (strlen(now) < len)
-		elf_cut_add(p->c, at, now, len);
+	p->out.archs_at = archs->at;
+	p->out.archs_len = archs->len;
+	if (strlen(now) < archs->len)
+		elf_cut_add(p->c, archs->at, now, archs->len);
 }
 
 static int find_archs(struct planning *p, struct err *e)
 {
-	Elf64_Shdr *sections;
-	size_t sections_count, count;
-	struct fatbin_entry entries[ARCHS_MAX];
-	const char *name = strrchr(p->m->name, '/');
-	if (strncmp(name ? name + 1 : p->m->name, "libtorch_", 9) != 0)
-		return 0;
-	if (elf_sections(p->m, p->a, &sections, &sections_count, e) < 0)
+	struct fatbin_archs *archs;
+	size_t count;
+	if (fatbin_archs_find(p->m, p->a, &archs, &count, e) < 0)
 		return -1;
-	for (size_t i = 0; i < sections_count; i++) {
-		const Elf64_Shdr *s = &sections[i];
-		if (s->sh_type != SHT_PROGBITS ||
-		    strcmp(elf_section_name(p->m, sections, sections_count, i), ".rodata") != 0)
-			continue;
-		const char *text = (const char *)p->m->data + s->sh_offset, *end = text + s->sh_size;
-		for (const char *at = text; (at = memmem(at, (size_t)(end - at), "sm_", 3));) {
-			size_t len = archs_at(at, (size_t)(end - at), entries, &count);
-			if (len)
-				shorten_archs(p, (uint64_t)((const uint8_t *)at - p->m->data), len, entries, count);
-			at += len ? len : 3;
-		}
-	}
+	for (size_t i = 0; i < count; i++)
+		shorten_archs(p, &archs[i]);
 	return 0;
 }
 
@@ -284,8 +239,7 @@ int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct f
 	p.placed = arena_array(p.a, p.b.count + 1, sizeof(*p.placed));
 	const char *unread = fatbin_unread(&p.b, p.m, w, p.a);
 	choose(&p);
-	for (size_t g = 0; unread && g < w->count; g++)
-		p.out.runs[g] = 1;
+	p.out.unread = unread != NULL;
 	if (p.out.dropped_count)
 		place_sections(&p, tails, &count);
 	if (find_archs(&p, e) < 0 || elf_cut_tails(cut, tails, count, e) < 0)
@@ -341,6 +295,22 @@ static bool image_runs(const struct fatbin_wanted *w, const struct fatbin_entry 
 {
 	struct image i = image_of(entry);
 	return entry->kind == kind && (kind == FATBIN_CUBIN ? cubin_runs(w, i, gpu) : ptx_runs(i, gpu));
+}
+
+bool fatbin_runs(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, unsigned gpu)
+{
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].kind != FATBIN_OTHER && image_runs(w, &entries[i], entries[i].kind, gpu))
+			return true;
+	return false;
+}
+
+bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, unsigned gpu)
+{
+	for (size_t i = 0; i < count; i++)
+		if (image_runs(w, &entries[i], FATBIN_PTX, gpu))
+			return true;
+	return false;
 }
 
 /* All of one kind with the highest number that runs: which of 90 and 90a a driver takes is its own affair. The number,

@@ -69,13 +69,37 @@ struct fatbin_boxes {
 	size_t pointers_count, pointers_cap;
 };
 
-/* fatbin_boxes_read: of the sections .nv_fatbin and __nv_relfatbin, and those among the data of
- * .cask_resource; of a file without section headers all, whole. ERR_INTEGRITY. */
+/* fatbin_boxes_find: those of the sections .nv_fatbin and __nv_relfatbin, and those among the data
+ * of .cask_resource; of a file without section headers all, whole. fatbin_boxes_read: with what
+ * points to them. ERR_INTEGRITY. */
+int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
 int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
-/* fatbin_unread: where nothing that was read runs on the GPUs: another section of data with a fat
- * binary, as cuFFT's .ldata. Then all stays whole. NULL: none. */
+/* fatbin_elsewhere: fat binaries and bare cubins in all other sections of data, which are not read
+ * as code that may be cut; the name of the first such section, NULL: none. */
+const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map *m, struct arena *a,
+			     struct fatbin_boxes *ret);
+/* fatbin_unread: where nothing that was read runs on the GPUs: another section, as cuFFT's .ldata,
+ * that has code which does. Then all stays whole. NULL: none. */
 const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const struct fatbin_wanted *w,
 			  struct arena *a);
+/* fatbin_cubin_at: adds the cubin whose ELF header begins at `at`, by the target that it states.
+ * False: there is none. */
+bool fatbin_cubin_at(struct fatbin_file *f, uint64_t at, uint64_t end);
+
+enum { FATBIN_ARCHS_MAX = 64 };
+
+/* "sm_75 sm_90 compute_120" in a library of torch's. */
+struct fatbin_archs {
+	uint64_t at, len; /* in the file, without its NUL */
+	/* kind and target of each word, and where it is in the text */
+	struct fatbin_entry entries[FATBIN_ARCHS_MAX];
+	size_t count;
+};
+
+/* fatbin_archs_find: in a library called libtorch_*; ERR_INTEGRITY for malformed sections. */
+int fatbin_archs_find(const struct elf_map *m, struct arena *a, struct fatbin_archs **ret, size_t *ret_count,
+		      struct err *e) MUST_CHECK;
+
 /* fatbin_box_at: the one that holds an address; *ret_start: it is its first byte. NULL: none
  * does. */
 struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m, uint64_t address,

@@ -204,37 +204,3 @@ int fatbin_file_slim(const char *path, const char *name, int fd, const char *to,
 	*ret = f;
 	return 0;
 }
-
-bool fatbin_keeps_ptx(const struct fatbin_file_cut *files, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < files[i].cut.kept_count; k++)
-			if (files[i].cut.kept[k].kind == FATBIN_PTX)
-				return true;
-	return false;
-}
-
-int fatbin_file_has(const char *path, const char *name, bool *ret_code, bool *ret_used, struct err *e)
-{
-	AUTO_ELF_MAP struct elf_map m = {0};
-	AUTO_MAPPING struct fs_mapping file = {0};
-	AUTO_ARENA struct arena a = {0};
-	Elf64_Shdr *sections;
-	size_t count, found = 0;
-	*ret_code = *ret_used = false;
-	if (fs_map(path, &file, e) < 0)
-		return -1;
-	/* Text that links libraries, other machines' files. */
-	if (file.size < EI_NIDENT || memcmp(file.data, ELFMAG, SELFMAG) != 0 || file.data[EI_CLASS] != ELFCLASS64 ||
-	    file.data[EI_DATA] != ELFDATA2LSB)
-		return 0;
-	if (elf_map_memory(file.data, file.size, name, &m, e) < 0 || elf_sections(&m, &a, &sections, &count, e) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		*ret_code = *ret_code || fatbin_section(elf_section_name(&m, sections, count, i)) != FATBIN_NONE;
-	if (!count && fatbin_scan(file.data, file.size, name, &a, &(struct fatbin_entry *){NULL}, &found, e) < 0)
-		return -1;
-	*ret_code = *ret_code || found;
-	*ret_used = *ret_code || strncmp(path_base(name), "libtorch_", strlen("libtorch_")) == 0;
-	return 0;
-}

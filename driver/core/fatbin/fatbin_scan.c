@@ -110,6 +110,27 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 	return 0;
 }
 
+bool fatbin_cubin_at(struct fatbin_file *f, uint64_t at, uint64_t end)
+{
+	struct fatbin_entry entry = {.kind = FATBIN_CUBIN, .number = FATBIN_CUBIN, .member = f->member};
+	Elf64_Ehdr h;
+	if (!fatbin_is_elf(f, at, end))
+		return false;
+	memcpy(&h, f->data + at, sizeof(h));
+	fatbin_cubin_target(h.e_ident[EI_ABIVERSION], h.e_flags, entry.target);
+	if (h.e_machine != EM_CUDA || !*entry.target)
+		return false;
+	/* Its end is not known: the header is what counts. */
+	entry.relocatable = h.e_type == ET_REL;
+	entry.container = f->b->count;
+	entry.from = entry.offset = at;
+	entry.to = at + sizeof(h);
+	entry.size = entry.raw_size = sizeof(h);
+	fatbin_add(f, &entry);
+	fatbin_close(f, at, at, entry.to, f->b->entries_count - 1);
+	return true;
+}
+
 static int read_section(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Shdr *names, const Elf64_Shdr *s,
 			struct err *e)
 {

@@ -196,7 +196,8 @@ struct promise {
 
 /* promise_of_label: from a local version label of the form that profile_label makes:
  * "cu128.sm90.avx512", "cpu.avx2", with or without the stem of a profile file. Any other label, ""
- * too, gives a promise that is not binding; "cu128.sm90", of 'ptbuild slim', tells its GPUs. */
+ * too, gives a promise that is not binding. One that ends with targets, as 'ptbuild slim' writes
+ * it ("cu128.sm90", "sm90"), still names the GPUs that the wheel must run on. */
 void promise_of_label(const struct tables *t, const char *label, struct arena *a, struct promise *ret);
 void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret);
 /* promise_of_profile: `cuda` NULL: any toolkit. */

@@ -66,37 +66,54 @@ void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret)
 				.cuda = p->cuda};
 }
 
+static bool is_gpu_word(const char *piece)
+{
+	return strncmp(piece, "sm", 2) == 0 && isdigit((unsigned char)piece[2]);
+}
+
+/* Adds the targets that begin at the first one, "sm90" and "ptx"; the index behind them. */
+static size_t gpu_words(const struct strlist *pieces, struct arena *a, struct strlist *ret, size_t *ret_first)
+{
+	size_t i = 0;
+	while (i < pieces->count && !is_gpu_word(pieces->items[i]))
+		i++;
+	*ret_first = i;
+	for (; i < pieces->count; i++) {
+		if (!is_gpu_word(pieces->items[i]) && strcmp(pieces->items[i], "ptx") != 0)
+			break;
+		strlist_ref(ret, a, pieces->items[i]);
+	}
+	return i;
+}
+
 void promise_of_label(const struct tables *t, const char *label, struct arena *a, struct promise *ret)
 {
 	const char *from = *label ? arena_printf(a, "its label '%s'", label) : "no label";
 	struct strlist pieces = {0}, gpu = {0};
 	const struct toolkit_row *toolkit = NULL;
 	struct profile p;
-	size_t i = 1;
+	size_t first;
 	*ret = (struct promise){.from = from, .platform = ""};
 	strlist_split(&pieces, a, label, ".");
 	if (pieces.count && strncmp(pieces.items[0], "cu", 2) == 0)
 		toolkit = toolkit_of(t, pieces.items[0] + 2, a);
 	if (toolkit)
 		ret->cuda = toolkit->version;
-	if (pieces.count < 2)
+	const size_t end = gpu_words(&pieces, a, &gpu, &first);
+	/* slim's label ends with them, whatever upstream's own begins with. */
+	const bool slim = gpu.count && end == pieces.count;
+	const bool cpu = pieces.count > 1 && strcmp(pieces.items[0], "cpu") == 0;
+	const bool built = cpu || (toolkit && gpu.count && first == 1);
+	const size_t at = cpu ? 1 : end;
+	const struct isa_row *isa = !slim && built && at < pieces.count ? isa_of(t, &pieces, at, a) : NULL;
+	if (!slim && !isa)
 		return;
-	for (; toolkit && i < pieces.count &&
-	       (strncmp(pieces.items[i], "sm", 2) == 0 || strcmp(pieces.items[i], "ptx") == 0);
-	     i++)
-		strlist_ref(&gpu, a, pieces.items[i]);
-	if (!toolkit && strcmp(pieces.items[0], "cpu") != 0)
-		return;
-	const struct isa_row *isa = i < pieces.count ? isa_of(t, &pieces, i, a) : NULL;
-	const bool cut = toolkit && gpu.count && i == pieces.count;
-	if (!cut && (!isa || (toolkit && gpu.count == 0)))
-		return;
-	const char *name =
-		arena_printf(a, "%s-%s", toolkit ? strlist_join(&gpu, a, "+") : "cpu", cut ? "avx2" : isa->name);
+	const char *targets = cpu && !slim ? "cpu" : strlist_join(&gpu, a, "+");
+	const char *name = arena_printf(a, "%s-%s", targets, slim ? "avx2" : isa->name);
 	if (profile_parse(t, name, a, &p, ERR_IGNORED) < 0)
 		return;
 	promise_of_profile(&p, toolkit ? toolkit->version : NULL, from, a, ret);
-	if (cut) {
+	if (slim) {
 		ret->binding = false;
 		ret->platform = "";
 		ret->isa = NULL;

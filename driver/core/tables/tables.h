@@ -74,6 +74,8 @@ const struct isa_row *tables_isa(const struct tables *t, const char *name);
 const struct isa_group *tables_isa_group(const struct tables *t, const char *name);
 const struct gpu_row *tables_gpu(const struct tables *t, const char *sm);
 const struct toolkit_row *tables_toolkit(const struct tables *t, const char *version);
+/* tables_chips: numbers of GPUs that are systems on a chip, whose code runs on them alone. */
+unsigned *tables_chips(const struct tables *t, struct arena *a, size_t *ret_count);
 /* tables_source: where the facts of a file come from; "" if it does not say, or is not a table. */
 const char *tables_source(const struct tables *t, const char *file);
 const struct blas_row *tables_blas(const struct tables *t, const char *name);

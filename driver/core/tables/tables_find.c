@@ -61,6 +61,16 @@ bool tables_offered(const struct release_row *r)
 	return strcmp(r->name, r->base) == 0 && !*r->asked;
 }
 
+unsigned *tables_chips(const struct tables *t, struct arena *a, size_t *ret_count)
+{
+	unsigned *numbers = arena_array(a, t->gpus_count + 1, sizeof(*numbers));
+	*ret_count = 0;
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (t->gpus[i].tegra)
+			numbers[(*ret_count)++] = (unsigned)strtoul(t->gpus[i].sm, NULL, 10);
+	return numbers;
+}
+
 const struct toolkit_row *tables_toolkit(const struct tables *t, const char *version)
 {
 	return text_search(version, t->toolkits, t->toolkits_count, sizeof(*t->toolkits));

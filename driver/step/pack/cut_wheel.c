@@ -1,5 +1,7 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
+#include "core/fatbin/fatbin_look.h"
+#include "core/wheel/slim_marker.h"
 #include "step/pack/pack_parts.h"
 
 #define SLIM_PRIVATE_TEXT                                                                                              \
@@ -14,7 +16,7 @@ enum {
 struct slim_library {
 	const struct zip_entry *entry;
 	const char *path; /* inflated */
-	bool code, used;  /* has GPU code; that, or a list of targets */
+	struct fatbin_look look;
 };
 
 struct slimming {
@@ -31,6 +33,7 @@ struct slimming {
 	struct slim_library *libraries; /* the largest first */
 	size_t libraries_count;
 	bool any, private;
+	bool same;       /* it is slimmed for these GPUs already */
 	const char *dir; /* for what is inflated */
 	char sha256[DIGEST_HEX_LEN + 1];
 	uint64_t epoch;
@@ -47,11 +50,10 @@ struct making { /* the wheel of a target */
 	struct pack_out out;
 	struct fatbin_file_cut *files;
 	size_t files_count;
-	size_t *runs; /* fat binaries for each GPU */
 	bool private; /* something of NVIDIA's is cut in it */
 };
 
-#define SLIM_ID "slim 2" /* changes when the same wheel would be cut to other bytes */
+#define SLIM_ID "slim 3" /* changes when the same wheel would be cut to other bytes */
 
 /* "cu128" of "12.8". */
 static char *toolkit_label(const char *version, struct arena *a)
@@ -99,21 +101,32 @@ static json_t *counts(const struct fatbin_count *items, size_t count, struct are
 	return list;
 }
 
-json_t *slim_file_json(const struct fatbin_file_cut *f, struct arena *a)
+/* "3 of 9 fat binaries have nothing for sm75"; NULL: each has code for every GPU. */
+static const char *lacking(const struct fatbin_cut *c, const struct fatbin_wanted *w, struct arena *a)
+{
+	struct strlist words = {0};
+	for (size_t g = 0; g < w->count; g++)
+		if (c->runs[g] < c->filled && !c->unread)
+			strlist_addf(&words, a, "%zu of %zu fat binaries have nothing for sm%u", c->filled - c->runs[g],
+				     c->filled, w->gpus[g].number);
+	return words.count ? strlist_join(&words, a, ", ") : NULL;
+}
+
+json_t *slim_file_json(const struct fatbin_file_cut *f, const struct fatbin_wanted *w, struct arena *a)
 {
 	const struct fatbin_cut *c = &f->cut;
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "file", f->name, "bytes_before",
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "file", f->name, "bytes_before",
 			 (json_int_t)f->before, "bytes", (json_int_t)f->after, "blank", (json_int_t)f->blank,
 			 "fat_binaries", (json_int_t)c->containers, "kept", counts(c->kept, c->kept_count, a),
 			 "dropped", counts(c->dropped, c->dropped_count, a), "targets_told", json_or_null(c->archs),
-			 "left", json_or_null(c->left));
+			 "left", json_or_null(c->left), "lacking", json_or_null(lacking(c, w, a)));
 }
 
 static json_t *components(const struct slimming *s, const struct making *m)
 {
 	json_t *cut = json_array();
 	for (size_t i = 0; i < m->files_count; i++) {
-		AUTO_JSON json_t *told = slim_file_json(&m->files[i], m->a);
+		AUTO_JSON json_t *told = slim_file_json(&m->files[i], &m->target->wanted, m->a);
 		AUTO_FREE char *text = json_dumps(told, JSON_COMPACT);
 		json_array_append_new(cut, json_pack("{s:s, s:s}", "name", "ptbuild:cut", "value", text));
 	}
@@ -163,12 +176,53 @@ static int check_request(struct slimming *s, struct err *e)
 	}
 	plus = strchr(s->name.version, '+');
 	strlist_split(&words, s->a, plus ? plus + 1 : "", ".");
-	for (size_t i = 0; i < words.count; i++)
-		if (strncmp(words.items[i], "sm", 2) == 0 || strcmp(words.items[i], "cpu") == 0) {
-			err_set(e, ERR_POLICY, "'%s' is made for '%s' already", path_base(q->wheel), plus + 1);
-			return err_hint(e, "cut the wheel that it was made from");
-		}
+	if (strlist_contains(&words, "cpu")) {
+		err_set(e, ERR_POLICY, "'%s' has no GPU code: its label is '%s'", path_base(q->wheel), plus + 1);
+		return err_hint(e, "use the wheel for CUDA");
+	}
 	s->dist_info = wheel_dist_info(&s->name, s->a);
+	return 0;
+}
+
+static int marked(struct slimming *s, struct slim_marker *ret, bool *ret_any, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	const char *path = path_join(s->a, s->dist_info, SLIM_MARKER), *plus = strchr(s->name.version, '+');
+	*ret_any = false;
+	if (!zip_find(s->zip, path)) /* older ptbuilds left no marker */
+		*ret_any = slim_marker_of_label(plus ? plus + 1 : "", s->a, ret);
+	else if (wheel_zip_text(s->zip, path, TEXT_MAX, &text, e) < 0 ||
+		 slim_marker_parse(buf_cstr(&text), text.len, path, s->a, ret, e) < 0)
+		return -1;
+	else
+		*ret_any = true;
+	return 0;
+}
+
+static void mark(const struct slimming *s, const struct slim_target *t, struct slim_marker *ret, struct arena *a)
+{
+	const char *space = strrchr(s->q->generator, ' ');
+	*ret = (struct slim_marker){.release = s->name.version, .ptbuild = space ? space + 1 : s->q->generator};
+	for (size_t g = 0; g < t->wanted.count; g++)
+		slim_marker_gpu(ret, t->wanted.gpus[g].number, t->wanted.gpus[g].ptx, a);
+}
+
+/* What was removed cannot come back: the same GPUs again are nothing to do, others are refused. */
+static int check_marker(struct slimming *s, struct err *e)
+{
+	struct slim_marker had, wanted;
+	bool any;
+	if (marked(s, &had, &any, e) < 0)
+		return -1;
+	for (size_t i = 0; any && i < s->q->count; i++) {
+		mark(s, &s->q->targets[i], &wanted, s->a);
+		if (slim_marker_same(&had, &wanted))
+			continue;
+		err_set(e, ERR_POLICY, "'%s' has code for %s only", path_base(s->q->wheel),
+			slim_marker_names(&had, s->a));
+		return err_hint(e, "slim the wheel that it was made from");
+	}
+	s->same = any;
 	return 0;
 }
 
@@ -197,13 +251,19 @@ static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 	if (i == 0)
 		return digest_file(s->q->wheel, s->sha256, e);
 	struct slim_library *l = &s->libraries[i - 1];
+	struct arena a = {0};
 	AUTO_FD int fd = open(l->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", l->path);
-	if (zip_extract_fd(s->zip, l->entry, fd, NULL, e) < 0 ||
-	    fatbin_file_has(l->path, l->entry->name, &l->code, &l->used, e) < 0)
+	int rc = zip_extract_fd(s->zip, l->entry, fd, NULL, e) < 0
+			 ? -1
+			 : fatbin_look_file(l->path, l->entry->name, &a, &l->look, e);
+	pthread_mutex_lock(&s->lock);
+	arena_join(s->a, &a);
+	pthread_mutex_unlock(&s->lock);
+	if (rc < 0)
 		return -1;
-	if (!l->used && unlink(l->path) < 0)
+	if (!l->look.used && unlink(l->path) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", l->path);
 	return 0;
 }
@@ -257,8 +317,6 @@ static int add_library(struct slimming *s, struct making *m, const struct slim_l
 	if (rc < 0)
 		return -1;
 	m->files_count++;
-	for (size_t g = 0; g < m->target->wanted.count; g++)
-		m->runs[g] += f->cut.runs[g];
 	if (!f->changed)
 		return copy_entry(s, m, l->entry, e);
 	m->private = m->private || is_nvidia(l->entry->name);
@@ -273,7 +331,7 @@ static int add_payload(struct slimming *s, struct making *m, struct err *e)
 		if (path_has_suffix(en->name, "/") || path_below(en->name, s->dist_info))
 			continue;
 		for (size_t k = 0; k < s->libraries_count && !l; k++)
-			l = s->libraries[k].entry == en && s->libraries[k].used ? &s->libraries[k] : NULL;
+			l = s->libraries[k].entry == en && s->libraries[k].look.used ? &s->libraries[k] : NULL;
 		if (s->failed < (size_t)(m->target - s->q->targets))
 			return err_set(e, ERR_INTERRUPTED, "a target before it failed"); /* which is told */
 		if (run_check(s->run, e) < 0 || (l ? add_library(s, m, l, e) : copy_entry(s, m, en, e)) < 0)
@@ -282,49 +340,11 @@ static int add_payload(struct slimming *s, struct making *m, struct err *e)
 	return 0;
 }
 
-/* The label says that newer GPUs can use it. */
-static int check_ptx(const struct slimming *s, const struct making *m, struct err *e)
-{
-	if (fatbin_keeps_ptx(m->files, m->files_count))
-		return 0;
-	for (size_t g = 0; g < m->target->wanted.count; g++)
-		if (m->target->wanted.gpus[g].ptx) {
-			err_set(e, ERR_POLICY, "'%s' has no PTX that runs on sm%u", path_base(s->q->wheel),
-				m->target->wanted.gpus[g].number);
-			return err_hint(e, "leave out '+ptx'");
-		}
-	return 0;
-}
-
-/* Something must run on each GPU. */
-static int check_runs(const struct slimming *s, const struct making *m, struct err *e)
-{
-	struct strlist have = {0};
-	for (size_t g = 0; g < m->target->wanted.count; g++) {
-		if (m->runs[g])
-			continue;
-		for (size_t i = 0; i < m->files_count; i++)
-			for (size_t k = 0; k < m->files[i].cut.kept_count + m->files[i].cut.dropped_count; k++) {
-				const struct fatbin_cut *c = &m->files[i].cut;
-				const struct fatbin_count *n =
-					k < c->kept_count ? &c->kept[k] : &c->dropped[k - c->kept_count];
-				const char *name = fatbin_name(n, m->a);
-				strlist_once(&have, m->a, name);
-			}
-		strlist_sort(&have);
-		err_set(e, ERR_POLICY, "nothing in '%s' runs on sm%u", path_base(s->q->wheel),
-			m->target->wanted.gpus[g].number);
-		return err_hint(e, "it has %s",
-				have.count ? strlist_join(&have, m->a, ", ") : "fat binaries without code");
-	}
-	return 0;
-}
-
 static int add_info(struct slimming *s, struct making *m, struct err *e)
 {
-	static const char *const own[] = {"RECORD",    "RECORD.jws",      "RECORD.p7s", "METADATA",
-					  "WHEEL",     "direct_url.json", "INSTALLER",  "REQUESTED",
-					  PACK_MARKER, WHEEL_CUT_BILL,    WHEEL_PRIVATE};
+	static const char *const own[] = {"RECORD",    "RECORD.jws",      "RECORD.p7s",  "METADATA",
+					  "WHEEL",     "direct_url.json", "INSTALLER",   "REQUESTED",
+					  PACK_MARKER, WHEEL_CUT_BILL,    WHEEL_PRIVATE, SLIM_MARKER};
 	for (size_t i = 0; i < zip_count(s->zip); i++) {
 		const struct zip_entry *en = zip_at(s->zip, i);
 		const char *name = path_below(en->name, s->dist_info);
@@ -340,11 +360,14 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 		"components", "type", "application", "name", s->q->generator, "component", "type", "library", "name",
 		s->name.dist, "version", m->name.version, "components", components(s, m));
 	AUTO_FREE char *bill = json_dumps(doc, JSON_INDENT(1));
+	struct slim_marker marker;
+	mark(s, m->target, &marker, m->a);
 	if (!bill)
 		abort();
 	return add_text(m, WHEEL_CUT_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0 ||
 			       (m->private && add_text(m, WHEEL_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
 			       add_text(m, "WHEEL", m->wheel, e) < 0 ||
+			       add_text(m, SLIM_MARKER, slim_marker_text(&marker, m->a), e) < 0 ||
 			       add_text(m, PACK_MARKER, pack_marker(1, s->q->generator, m->key, m->a), e) < 0
 		       ? -1
 		       : 0;
@@ -352,7 +375,6 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 
 static int make(struct slimming *s, struct making *m, struct err *e)
 {
-	m->runs = arena_array(m->a, m->target->wanted.count + 1, sizeof(*m->runs));
 	m->files = arena_array(m->a, s->libraries_count + 1, sizeof(*m->files));
 	/* Name, METADATA, WHEEL and input key. */
 	struct wheel_headers metadata, wheel;
@@ -380,9 +402,7 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 		return -1;
 	if (s->chunks)
 		zip_share(m->out.zip, s->chunks);
-	int rc = add_payload(s, m, e) < 0 || check_runs(s, m, e) < 0 || check_ptx(s, m, e) < 0 || add_info(s, m, e) < 0
-			 ? -1
-			 : 0;
+	int rc = add_payload(s, m, e) < 0 || add_info(s, m, e) < 0 ? -1 : 0;
 	return pack_close(&m->out, rc, m->dist_info, NULL, e) < 0 || pack_finish(&m->out, s->run, e) < 0
 		       ? -1
 		       : slim_beside(s, m, e);
@@ -424,6 +444,30 @@ static int make_all(struct slimming *s, struct slim_result *ret, struct err *e)
 			    make_one, s, e);
 }
 
+/* Every label is a promise: all are judged before the first wheel is written. */
+static int judge(struct slimming *s, struct err *e)
+{
+	struct fatbin_look *looks = arena_array(s->a, s->libraries_count + 1, sizeof(*looks));
+	for (size_t i = 0; i < s->libraries_count; i++)
+		looks[i] = s->libraries[i].look;
+	for (size_t i = 0; i < s->q->count; i++) {
+		const struct fatbin_judging j = {.what = path_base(s->q->wheel),
+						 .torch = fatbin_is_torch(wheel_normalize(s->name.dist, s->a)),
+						 .whole = true,
+						 .ptx = true,
+						 .looks = looks,
+						 .count = s->libraries_count,
+						 .wanted = &s->q->targets[i].wanted};
+		if (fatbin_judge(&j, s->a, e) < 0)
+			return -1;
+		const char *bare = fatbin_bare(&j, s->a);
+		if (*bare)
+			log_warn(s->run->log, "'%s' has libraries without code for %s: %s", j.what,
+				 s->q->targets[i].name, bare);
+	}
+	return 0;
+}
+
 static int open_wheel(struct slimming *s, struct err *e)
 {
 	static const char *const needed[] = {"METADATA", "WHEEL", "RECORD"};
@@ -434,6 +478,10 @@ static int open_wheel(struct slimming *s, struct err *e)
 				       path);
 	}
 	s->epoch = zip_epoch(zip_find(s->zip, path_join(s->a, s->dist_info, "METADATA")));
+	if (check_marker(s, e) < 0)
+		return -1;
+	if (s->same)
+		return 0;
 	log_status(s->run->log, "%s: reading", path_base(s->q->wheel));
 	if (wheel_zip_record(s->zip, s->dist_info, s->a, &s->rows, &s->rows_count, e) < 0)
 		return -1;
@@ -450,11 +498,11 @@ static int open_wheel(struct slimming *s, struct err *e)
 			 extract_one, s, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->libraries_count; i++)
-		s->any = s->any || s->libraries[i].code;
+		s->any = s->any || s->libraries[i].look.code;
 	if (s->q->expect_sha256 && strcmp(s->q->expect_sha256, s->sha256) != 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' has the sha256 %s, not %s", s->q->wheel, s->sha256,
 			       s->q->expect_sha256);
-	return 0;
+	return s->any ? judge(s, e) : 0;
 }
 
 int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a, struct slim_result *ret,
@@ -486,6 +534,8 @@ int slim_wheel(const struct slim_request *q, const struct run *run, struct arena
 	zip_close(s.zip);
 	if (fs_remove(TRUSTED, dir, rc < 0 ? ERR_IGNORED : e) < 0)
 		rc = -1;
-	*ret_any = s.any;
+	for (size_t i = 0; i < q->count && s.same; i++)
+		ret[i] = (struct slim_result){.same = true};
+	*ret_any = s.any || s.same;
 	return rc;
 }

@@ -89,6 +89,7 @@ struct slim_request {
 };
 
 struct slim_result { /* of a target */
+	bool same;   /* the wheel is slimmed for these GPUs already: nothing was written */
 	struct pack_result packed;
 	uint64_t bytes_before, unpacked_before;
 	char sha256_before[65];
@@ -101,12 +102,12 @@ struct slim_result { /* of a target */
  * toolkit that the wheel says it is of. Libraries are inflated and looked at once, what does
  * not change is copied packed; METADATA, WHEEL, RECORD, marker and bill of materials are made
  * true, and a statement of provenance lies beside. *ret_any false: no library has GPU code, and
- * nothing is written. ERR_POLICY for NVIDIA's, for a wheel that was made for some GPUs already,
- * and for a GPU that nothing in it runs on; ERR_INTEGRITY for a damaged one. */
+ * nothing is written. ERR_POLICY, before anything is written, for NVIDIA's, for a wheel that was
+ * slimmed for other GPUs, and as fatbin_judge; ERR_INTEGRITY for a damaged one. */
 int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a, struct slim_result *ret,
 	       bool *ret_any, struct err *e) MUST_CHECK;
-/* slim_file_json: what was kept and dropped of a library; a new reference. */
-json_t *slim_file_json(const struct fatbin_file_cut *f, struct arena *a);
+/* slim_file_json: what was kept and dropped of a library, and what it lacks; a new reference. */
+json_t *slim_file_json(const struct fatbin_file_cut *f, const struct fatbin_wanted *w, struct arena *a);
 
 /* Bill of materials of a wheel: sources and vendored libraries, with their licences. */
 

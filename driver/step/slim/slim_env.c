@@ -4,7 +4,9 @@
 #include <sys/file.h>
 
 #include "base/sys/digest.h"
+#include "core/fatbin/fatbin_look.h"
 #include "core/wheel/wheel.h"
+#include "step/slim/slim_env_marker.h"
 
 enum { RECORD_MAX = 256 << 20 };
 
@@ -73,7 +75,6 @@ static int find_places(struct env *v, struct err *e)
 static int look_at(struct env *v, struct slim_package *p, const struct wheel_record_row *row, struct err *e)
 {
 	const char *path = path_join(v->a, p->place, row->path);
-	bool code, used;
 	struct stat st;
 	struct fatbin_file_cut *f = &p->files[p->count];
 	if (!fatbin_library_name(row->path) || !path_is_safe_relative(row->path))
@@ -82,9 +83,10 @@ static int look_at(struct env *v, struct slim_package *p, const struct wheel_rec
 		return errno == ELOOP ? err_set(e, ERR_POLICY, "a link leads to '%s'", row->path) : 0;
 	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return 0;
-	if (fatbin_file_has(path, row->path, &code, &used, e) < 0)
+	struct fatbin_look *look = &p->looks[p->count];
+	if (fatbin_look_file(path, row->path, v->a, look, e) < 0)
 		return -1;
-	if (!used)
+	if (!look->used)
 		return 0;
 	if (fatbin_file_slim(path, row->path, -1, path, v->q->wanted, v->a, f, e) < 0)
 		return -1;
@@ -100,20 +102,20 @@ static bool is_torch(const struct slim_package *p)
 	return strncmp(p->info, "torch-", strlen("torch-")) == 0;
 }
 
+/* Whether it can be slimmed: the packages of others may have fewer kernels, and PTX of torch's alone is asked for. */
 static void judge(struct env *v, struct slim_package *p)
 {
-	const bool without = is_torch(p) && !fatbin_keeps_ptx(p->files, p->count);
-	for (size_t g = 0; g < v->q->wanted->count && !p->left; g++) {
-		size_t runs = 0, containers = 0;
-		for (size_t i = 0; i < p->count; i++) {
-			runs += p->files[i].cut.runs[g];
-			containers += p->files[i].cut.containers;
-		}
-		if (!runs && containers)
-			p->left = arena_printf(v->a, "nothing in it runs on sm%u", v->q->wanted->gpus[g].number);
-		else if (without && v->q->wanted->gpus[g].ptx)
-			p->left = arena_printf(v->a, "it has no PTX that runs on sm%u", v->q->wanted->gpus[g].number);
-	}
+	const struct fatbin_judging j = {.torch = is_torch(p),
+					 .whole = is_torch(p),
+					 .ptx = is_torch(p),
+					 .looks = p->looks,
+					 .count = p->count,
+					 .wanted = v->q->wanted};
+	struct err why = {0};
+	if (p->left)
+		return;
+	if (fatbin_judge(&j, v->a, &why) < 0)
+		p->left = arena_strdup(v->a, why.msg);
 }
 
 static int read_package(struct env *v, const char *place, const char *info, struct err *e)
@@ -130,7 +132,10 @@ static int read_package(struct env *v, const char *place, const char *info, stru
 		v->unknown = v->unknown_count++ ? v->unknown : info;
 		return 0;
 	}
+	if (slim_env_check(place, info, v->q->wanted, v->a, e) < 0)
+		return -1;
 	p.files = arena_array(v->a, p.rows_count + 1, sizeof(*p.files));
+	p.looks = arena_array(v->a, p.rows_count + 1, sizeof(*p.looks));
 	for (size_t i = 0; i < p.rows_count && !p.left; i++) {
 		if (run_check(v->run, e) < 0)
 			return -1;
@@ -172,7 +177,8 @@ static int read_packages(struct env *v, struct err *e)
 		if (!v->packages[i].left || (left < v->count && !is_torch(&v->packages[i])))
 			continue;
 		err_set(e, ERR_POLICY, "'%s' cannot be cut: %s", v->packages[i].info, v->packages[i].left);
-		return err_hint(e, "an environment that was cut before has code for its GPU alone: install it again");
+		return err_hint(e,
+				"a slimmed environment has code for its own GPUs only: reinstall the packages first");
 	}
 	return 0;
 }
@@ -231,10 +237,11 @@ static int write_record(struct env *v, const struct slim_package *p, struct err 
 	return fs_write(TRUSTED, path, text.data, text.len, st.st_mode & 07777, e);
 }
 
-static int change(struct env *v, const struct slim_package *p, struct err *e)
+static int change(struct env *v, struct slim_package *p, struct err *e)
 {
 	bool changed = false;
-	if (fs_sweep(TRUSTED, path_join(v->a, p->place, p->info), e) < 0)
+	if (fs_sweep(TRUSTED, path_join(v->a, p->place, p->info), e) < 0 ||
+	    slim_env_mark(p, v->q->wanted, v->a, &changed, e) < 0)
 		return -1;
 	for (size_t k = 0; k < p->count; k++) {
 		struct fatbin_file_cut *f = &p->files[k];

@@ -2,6 +2,8 @@
 #pragma once
 #include "core/fatbin/fatbin.h"
 
+struct fatbin_look; /* core/fatbin/fatbin_look.h */
+
 struct slim_env_request {
 	const char *dir; /* a virtual environment, a root, or the directory of the packages */
 	const struct fatbin_wanted *wanted;
@@ -12,6 +14,7 @@ struct slim_package {
 	const char *info;  /* "torch-2.11.0.dist-info" */
 	const char *place; /* of the packages */
 	struct fatbin_file_cut *files;
+	struct fatbin_look *looks; /* of each file: what it has for any GPU */
 	size_t count;
 	uint64_t before, after; /* bytes of these files */
 	uint64_t blank;         /* of `after`, as in fatbin_file_cut */
@@ -29,8 +32,10 @@ struct slim_env_result {
 
 /* slim_env: each library is written beside, proved, synced and renamed, so that other names of
  * the old file (a cache's hard links) and whoever has it open keep it, and a kill leaves the
- * old or the new one; then RECORD is made true. The same again mends what a kill left of
- * RECORD. A package in which nothing runs on one of the GPUs stays as it is; ERR_POLICY, before
- * anything is changed, if that is torch. ERR_USAGE if no package is there. */
+ * old or the new one; then RECORD is made true. Each changed package gets a marker first; one
+ * with a marker for other GPUs is refused (ERR_POLICY) before anything is changed. The same again
+ * mends what a kill left of RECORD. A package in which nothing runs on one of the GPUs stays as it
+ * is; ERR_POLICY, before anything is changed, if that is torch. ERR_USAGE if no package is there.
+ */
 int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,
 	     struct err *e) MUST_CHECK;

@@ -102,6 +102,59 @@ static bool must_have_code(const struct verifying *v)
 	return false;
 }
 
+/* A file of GPU code alone, or a library whose code is known by its summary. */
+static struct fatbin_look look_of(const struct verifying *v, const struct verify_member *m)
+{
+	struct fatbin_look l = m->look;
+	if (l.containers || !m->gpu.count)
+		return l;
+	l.name = m->entry->name;
+	l.code = true;
+	l.containers = m->gpu.containers;
+	l.groups_count = 1;
+	l.groups = arena_array(v->a, 1, sizeof(*l.groups));
+	*l.groups = (struct fatbin_group){.containers = l.containers, .count = m->gpu.count};
+	l.groups->entries = arena_array(v->a, m->gpu.count, sizeof(*l.groups->entries));
+	for (size_t i = 0; i < m->gpu.count; i++) {
+		struct fatbin_entry *to = &l.groups->entries[i];
+		*to = (struct fatbin_entry){.kind = m->gpu.items[i].kind, .number = m->gpu.items[i].number};
+		memcpy(to->target, m->gpu.items[i].target, sizeof(to->target));
+	}
+	return l;
+}
+
+static bool found(const struct verifying *v, const char *rule)
+{
+	for (size_t i = 0; i < v->report.count; i++)
+		if (v->report.findings[i].level == FINDING_ERROR && strcmp(v->report.findings[i].rule, rule) == 0)
+			return true;
+	return false;
+}
+
+/* A label is a promise: something in the wheel, for torch its main library, must run on each GPU that it names. */
+static void check_runs(struct verifying *v)
+{
+	const struct promise *p = &v->report.promise;
+	struct fatbin_look *looks = arena_array(v->a, v->count + 1, sizeof(*looks));
+	struct fatbin_gpu gpu;
+	struct fatbin_wanted w = {.gpus = &gpu, .count = 1};
+	struct err why = {0};
+	w.alone = tables_chips(v->q->tables, v->a, &w.alone_count);
+	for (size_t i = 0; i < v->count; i++)
+		looks[i] = look_of(v, &v->members[i]);
+	const struct fatbin_judging j = {.torch = fatbin_is_torch(v->report.name.dist),
+					 .ptx = true,
+					 .looks = looks,
+					 .count = v->count,
+					 .wanted = &w};
+	for (size_t i = 0; i < p->gpu.count; i++) {
+		gpu.number = (unsigned)strtoul(target_of(p->gpu.items[i], v->a), NULL, 10);
+		gpu.ptx = strstr(p->gpu.items[i], "+PTX") != NULL;
+		if (fatbin_judge(&j, v->a, &why) < 0)
+			verify_add(v, FINDING_ERROR, "gpu-missing", "", "%s, and %s promises it", why.msg, p->from);
+	}
+}
+
 void verify_gpu(struct verifying *v)
 {
 	const struct promise *p = &v->report.promise;
@@ -130,8 +183,11 @@ void verify_gpu(struct verifying *v)
 		check_kinds(v, m, &t);
 		check_missing(v, m, &t);
 	}
-	if (p->binding && t.cubins.count && !v->report.gpu_count)
-		verify_add(v, must_have_code(v) ? FINDING_ERROR : FINDING_WARNING, "gpu-missing", "",
+	const bool promises = t.cubins.count && (p->binding || !v->q->promise);
+	if (promises && !v->report.gpu_count)
+		verify_add(v, must_have_code(v) || !p->binding ? FINDING_ERROR : FINDING_WARNING, "gpu-missing", "",
 			   "holds no GPU code at all, and %s promises sm_%s", p->from,
 			   strlist_join(&t.cubins, v->a, ", sm_"));
+	else if (promises && v->q->tables && !found(v, "gpu-missing"))
+		check_runs(v);
 }

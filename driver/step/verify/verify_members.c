@@ -107,6 +107,9 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 	} else if (fatbin_summarize(file.data, file.size, NULL, w->a, &m->gpu, &why) < 0) {
 		m->gpu_broken = arena_strdup(w->a, why.msg);
 	}
+	const bool judged = m->kind == ELF_HOST && !m->elf_broken && v->report.promise.gpu.count;
+	if (judged) /* what is malformed is a finding already */
+		(void)!fatbin_look_data(file.data, file.size, m->entry->name, w->a, &m->look, ERR_IGNORED);
 	m->link_text = is_linker_script((const char *)file.data, file.size);
 	/* Objects run only once they are linked; GPU code in a file of its own is judged by verify_gpu. */
 	if (!v->q->code || m->kind != ELF_HOST || m->elf_broken || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC))

@@ -2,7 +2,7 @@
 #pragma once
 #include "base/sys/digest.h"
 #include "core/code/code.h"
-#include "core/fatbin/fatbin.h"
+#include "core/fatbin/fatbin_look.h"
 #include "step/verify/verify.h"
 
 #define VERIFY_MARKER ".metadata-rev"
@@ -21,6 +21,7 @@ struct verify_member { /* a file in the archive */
 	const char *elf_broken;    /* why it cannot be read as ELF; NULL */
 	struct elf_info elf;       /* of a readable ELF_HOST, else zero */
 	struct fatbin_summary gpu; /* zero without GPU code */
+	struct fatbin_look look;   /* zero unless GPUs are promised */
 	const char *gpu_broken;    /* why its GPU code cannot be read; NULL */
 	struct library_isa *isa;   /* NULL: without code, or not asked for */
 };

@@ -7,7 +7,7 @@
 
 #include "base/sys/fs.h"
 #include "compile.h"
-#include "core/fatbin/fatbin.h"
+#include "core/fatbin/fatbin_look.h"
 #include "craft_fatbin.h"
 
 enum { BIG = 300000 };
@@ -279,7 +279,7 @@ static void test_without_section_headers(void **state)
 	AUTO_BUF struct buf whole = {0};
 	struct fatbin_file_cut f;
 	struct fatbin_wanted w = wanted(hopper, 1);
-	bool code, used;
+	struct fatbin_look look;
 	(void)state;
 	make_boxes();
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED);
@@ -287,8 +287,9 @@ static void test_without_section_headers(void **state)
 	Elf64_Ehdr *h = (Elf64_Ehdr *)whole.data;
 	h->e_shoff = h->e_shnum = h->e_shstrndx = 0;
 	test_write_bytes(test_path("bare.so"), whole.data, whole.len);
-	assert_ok(fatbin_file_has(test_path("bare.so"), "bare.so", &code, &used, &err), &err);
-	assert_true(code && used);
+	assert_ok(fatbin_look_file(test_path("bare.so"), "bare.so", &arena, &look, &err), &err);
+	assert_true(look.code && look.used);
+	assert_int_equal(fatbin_look_runs(&look, &w, 90, NULL), 2);
 	assert_ok(fatbin_file_slim(test_path("bare.so"), "bare.so", -1, "", &w, &arena, &f, &err), &err);
 	assert_false(f.changed);
 	assert_int_equal(f.cut.containers, 3);
@@ -297,32 +298,69 @@ static void test_without_section_headers(void **state)
 	assert_contains(f.cut.left, "no section headers");
 }
 
-/* cuFFT has one small fat binary in its place, and all others in .ldata. */
+/* Bytes of another section, where box1 alone is in the one that is read. */
+static const char *elsewhere_source(const char *section, const char *flags, const char *file)
+{
+	return arena_printf(&arena,
+			    "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\nbox1: .incbin \\\"box1\\\"\\n"
+			    ".section %s,\\\"%s\\\"\\n.balign 8\\nbox2: .incbin \\\"%s\\\"\\n.text\\n\");\n"
+			    "extern const unsigned char box1[];\n"
+			    "const unsigned char *volatile p = box1;\n",
+			    section, flags, file);
+}
+
+static void cubin_file(const char *name, uint8_t abi, uint32_t flags)
+{
+	AUTO_BUF struct buf cubin = {0};
+	craft_cubin(&cubin, 1, 512);
+	Elf64_Ehdr *h = (Elf64_Ehdr *)cubin.data;
+	h->e_ident[EI_ABIVERSION] = abi;
+	h->e_flags = flags;
+	test_write_bytes(test_path("%s", name), cubin.data, cubin.len);
+}
+
+/* cuFFT has one small fat binary in its place, and all others in .ldata. torch 2.15.0 has cubins for sm_90 and sm_100
+ * in .lrodata: what is there counts for these GPUs alone. */
 static void test_code_in_another_section(void **state)
 {
-	static const char *const sections[] = {"data", "aw", ".ldata", "aw", ".lrodata", "a"};
+	static const struct {
+		const char *section, *flags, *file;
+		bool runs;
+	} rows[] = {
+		{"data", "aw", "host", false},     {".ldata", "aw", "box2", true},  {".lrodata", "a", "box2", true},
+		{".lrodata", "a", "box1", false},  {".lrodata", "a", "old", true},  {".lrodata", "a", "new", true},
+		{".lrodata", "a", "older", false}, {".lrodata", "a", "bad", false}, {".lrodata", "a", "short", false},
+		{".lrodata", "a", "newer", false},
+	};
+	struct fatbin_look look;
 	struct fatbin_cut r;
 	uint64_t size;
+	bool others;
 	(void)state;
 	make_boxes();
 	test_write(test_path("host"), "not a fat binary");
-	for (size_t i = 0; i < ARRAY_LEN(sections); i += 2) {
-		compile("lib.so",
-			arena_printf(
-				&arena,
-				"__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\nbox1: .incbin \\\"box1\\\"\\n"
-				".section %s,\\\"%s\\\"\\n.balign 8\\nbox2: .incbin \\\"%s\\\"\\n.text\\n\");\n"
-				"extern const unsigned char box1[];\n"
-				"const unsigned char *volatile p = box1;\n",
-				sections[i], sections[i + 1], i ? "box2" : "host"),
-			SHARED);
+	/* As nvcc 12.8 (sm_90, sm_80) and 13.2 (sm_90, sm_100) write them. */
+	cubin_file("old", 7, 0x5a055a);
+	cubin_file("older", 7, 0x500550);
+	cubin_file("new", 8, 0x6005a04);
+	cubin_file("newer", 8, 0x6006402);
+	cubin_file("bad", 8, 0);
+	test_write_bytes(test_path("short"),
+			 "\x7f"
+			 "ELF\x02\x01\x01\x41\x08",
+			 9);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct fatbin_wanted w = wanted(hopper, 1);
+		compile("lib.so", elsewhere_source(rows[i].section, rows[i].flags, rows[i].file), SHARED);
 		assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
-		assert_int_equal(r.runs[0], i ? 1 : 0);
-		assert_int_equal(r.dropped_count, i ? 0 : 3);
-		if (i) {
+		assert_int_equal(r.unread, rows[i].runs);
+		assert_int_equal(r.runs[0], 0);
+		assert_int_equal(r.dropped_count, rows[i].runs ? 0 : 3);
+		if (rows[i].runs)
 			assert_int_equal(size, size_of(test_path("lib.so")));
-			assert_contains(r.left, arena_printf(&arena, "%s has GPU code that is not read", sections[i]));
-		}
+		assert_ok(fatbin_look_file(test_path("lib.so"), "lib.so", &arena, &look, &err), &err);
+		assert_int_equal(fatbin_look_runs(&look, &w, 90, &others), 0);
+		assert_int_equal(others, rows[i].runs);
 	}
 }
 

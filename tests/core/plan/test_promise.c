@@ -73,6 +73,15 @@ static void labels_of_gpus(void **state)
 	assert_true(!p.binding && p.gpu_known && !p.isa && !*p.platform);
 	assert_string_equal(strlist_join(&p.gpu, &arena, " "), "8.0 9.0+PTX");
 	assert_string_equal(p.cuda, "12.8");
+	static const char *const without_toolkit[] = {"sm90", "cu999.sm90", "pt29cu128.sm90", "post1.2.sm90"};
+	for (size_t i = 0; i < ARRAY_LEN(without_toolkit); i++) {
+		p = of(without_toolkit[i]);
+		assert_true(!p.binding && p.gpu_known && !p.cuda);
+		assert_string_equal(strlist_join(&p.gpu, &arena, " "), "9.0");
+	}
+	static const char *const others[] = {"smith", "sm", "sm90.x", "sm90.avx2", "ptx", "cu128"};
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		assert_false(of(others[i]).gpu_known);
 }
 
 static void the_stem_of_a_profile_file_may_follow(void **state)

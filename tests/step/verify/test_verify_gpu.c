@@ -257,6 +257,66 @@ static void code_for_another_target_than_said(void **state)
 	assert_int_equal(r.errors, 2);
 }
 
+/* The labels of 'ptbuild slim' have no CPU part. */
+static void test_label_without_cpu_part_is_checked(void **state)
+{
+	static const struct {
+		const char *version, *code;
+		const char *error; /* NULL: none */
+	} rows[] = {
+		{"2.6.0+cu124.sm90", "75 90 ptx90", NULL},
+		{"2.6.0+cu124.sm61", "75 90", "runs on sm61"},
+		{"2.6.0+sm61", "75 90", "runs on sm61"},
+		{"2.6.0+sm90", "90", NULL},
+		{"2.6.0+pt29cu124.sm80.sm120", "80 | 80", "runs on sm120"},
+		{"2.6.0+cu124.sm86", "80", NULL},
+		{"2.6.0+cu124.sm100", "90 ptx90", NULL},
+		{"2.6.0+cu124.sm90.ptx", "90 ptx90", NULL},
+		{"2.6.0+cu124.sm90.ptx", "90", "no PTX"},
+		{"2.6.0+cu124.sm90", NULL, "holds no GPU code at all"},
+		{"2.6.0+cu124", "75", NULL},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		test_dir();
+		struct verify_report r = verify_code(rows[i].version, rows[i].code);
+		assert_false(r.promise.binding);
+		if (rows[i].error)
+			assert_only_error(&r, "gpu-missing", "", rows[i].error);
+		else
+			assert_int_equal(r.errors, 0);
+	}
+}
+
+/* What runs on another library alone is no torch for that GPU. */
+static void test_torch_main_library_must_run(void **state)
+{
+	static const struct {
+		const char *version, *code;
+		bool fits;
+	} rows[] = {{"2.6.0+cu124.sm90", "90", true},
+		    {"2.6.0+cu124.sm90", "75", false},
+		    {"2.6.0+cu124.sm90", "ptx80", true},
+		    {"2.6.0+cu124.sm90.avx2", "90", true}};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		test_dir();
+		(void)wheel_of("2.6.0", rows[i].code);
+		shell("cd '%s' && mv libtiny.so libtorch_cuda.so && rm ../../out/*", test_path("tree/tiny"));
+		AUTO_BUF struct buf b = {0};
+		craft("90", &b);
+		test_write_bytes(test_path("tree/tiny/other.fatbin"), b.data, b.len);
+		struct pack_request p = request();
+		p.version = rows[i].version;
+		struct verify_report r =
+			verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		if (rows[i].fits)
+			assert_int_equal(r.errors, 0);
+		else
+			assert_only_error(&r, "gpu-missing", "", "libtorch_cuda.so has no code for sm90");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +338,8 @@ int main(void)
 		TEST(a_wheel_that_promises_nothing),
 		TEST(code_that_cannot_be_read),
 		TEST(code_for_another_target_than_said),
+		TEST(test_label_without_cpu_part_is_checked),
+		TEST(test_torch_main_library_must_run),
 	};
 	return cmocka_run_group_tests(tests, load, NULL);
 }

@@ -1,0 +1,162 @@
+/* For which GPUs a distribution's libraries are enough. */
+#include "support.h"
+
+#include <stdio.h>
+
+#include "core/fatbin/fatbin_look.h"
+
+enum { LIBRARIES = 4, GROUPS = 8, IMAGES = 8 };
+
+static struct arena arena;
+static struct err err;
+static const unsigned alone[] = {87, 110};
+
+static int setup(void **state)
+{
+	(void)state;
+	err_clear(&err);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena_release(&arena);
+	return 0;
+}
+
+/* "c90 c90a p120 l75" */
+static struct fatbin_entry *images(const char *text, size_t *ret_count)
+{
+	struct strlist words = {0};
+	struct fatbin_entry *entries = arena_array(&arena, IMAGES, sizeof(*entries));
+	strlist_split(&words, &arena, text, " ");
+	for (size_t i = 0; i < words.count; i++) {
+		const char c = words.items[i][0];
+		const enum fatbin_kind kind = c == 'c' ? FATBIN_CUBIN : c == 'p' ? FATBIN_PTX : FATBIN_LTO;
+		entries[i] = (struct fatbin_entry){.kind = kind, .number = kind};
+		snprintf(entries[i].target, sizeof(entries[i].target), "%s", words.items[i] + 1);
+	}
+	*ret_count = words.count;
+	return entries;
+}
+
+/* "397 c70 c75 | 2 c70 c90a": how often, and what is in each. */
+static struct fatbin_look look(const char *name, const char *text)
+{
+	struct fatbin_look l = {.name = name, .code = *text != '\0', .used = true};
+	struct strlist groups = {0};
+	strlist_split(&groups, &arena, text, "|");
+	l.groups = arena_array(&arena, GROUPS, sizeof(*l.groups));
+	for (size_t i = 0; i < groups.count; i++) {
+		char *rest;
+		struct fatbin_group *g = &l.groups[l.groups_count++];
+		g->containers = strtoul(groups.items[i], &rest, 10);
+		g->entries = images(rest, &g->count);
+		l.containers += g->containers;
+	}
+	return l;
+}
+
+static int judge_looks(bool torch, const struct fatbin_look *looks, size_t count, struct fatbin_gpu gpu)
+{
+	const struct fatbin_wanted w = {&gpu, 1, alone, ARRAY_LEN(alone)};
+	const struct fatbin_judging j = {"x.whl", torch, torch, true, looks, count, &w};
+	err_clear(&err);
+	return fatbin_judge(&j, &arena, &err);
+}
+
+#define MAIN "torch/lib/libtorch_cuda.so"
+
+/* As cuobjdump lists torch 2.9.1 (x86_64). */
+static size_t torch_291(struct fatbin_look *ret)
+{
+	ret[0] = look(MAIN, "393 c70 c75 c80 c86 c90 c100 c120|2 c70 c75 c80 c86 c90 c90a c100 c120|2 c70 c75 c80 c86 "
+			    "c89 c90 c100 c120");
+	ret[1] = look("torch/lib/libtorch_cuda_linalg.so", "107 c50 c60 c70 c80 c86 c90 c100 c120");
+	ret[2] = look("torch/lib/libtorch_nvshmem.so", "2 c70 c80 c89 c90 p90");
+	ret[3] = look("torch/lib/libtorch_python.so", "");
+	ret[3].listed = images("c70 c75 c80 c86 c90 c100 c120", &ret[3].listed_count);
+	return 4;
+}
+
+static void test_torch_needs_code_in_its_main_library(void **state)
+{
+	(void)state;
+	static const struct {
+		unsigned gpu;
+		bool fits;
+	} rows[] = {{50, false}, {52, false}, {53, false}, {60, false}, {61, false},  {62, false}, {70, true},
+		    {72, true},  {75, true},  {80, true},  {86, true},  {87, true},   {88, true},  {89, true},
+		    {90, true},  {100, true}, {101, true}, {103, true}, {110, false}, {120, true}, {121, true}};
+	struct fatbin_look looks[LIBRARIES];
+	const size_t count = torch_291(looks);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const int rc = judge_looks(true, looks, count, (struct fatbin_gpu){rows[i].gpu, false});
+		if ((rc == 0) != rows[i].fits)
+			fail_msg("sm%u: %d %s", rows[i].gpu, rc, err.msg);
+		if (rows[i].fits)
+			continue;
+		assert_int_equal(err.kind, ERR_POLICY);
+		assert_contains(err.msg, "libtorch_cuda.so");
+		assert_contains(err.msg, arena_printf(&arena, "sm%u", rows[i].gpu));
+		assert_contains(err.hint, "sm_70");
+	}
+}
+
+static void test_ptx_of_another_library_is_not_torchs(void **state)
+{
+	(void)state;
+	struct fatbin_look looks[LIBRARIES];
+	const size_t count = torch_291(looks);
+	assert_err(judge_looks(true, looks, count, (struct fatbin_gpu){90, true}), &err, ERR_POLICY, "no PTX");
+	looks[0] = look(MAIN, "397 c90 p90");
+	assert_ok(judge_looks(true, looks, count, (struct fatbin_gpu){90, true}), &err);
+	assert_ok(judge_looks(true, looks, count, (struct fatbin_gpu){110, false}), &err);
+	looks[0] = look(MAIN, "396 c90|1 c90 p90");
+	assert_err(judge_looks(true, looks, count, (struct fatbin_gpu){90, true}), &err, ERR_POLICY, "no PTX");
+}
+
+static void test_torch_needs_as_many_as_for_its_own_gpus(void **state)
+{
+	(void)state;
+	struct fatbin_look looks[2] = {look(MAIN, "300 c80 c90|90 c90|7 c80 c90 c120"), look("libtorch_python.so", "")};
+	looks[1].listed = images("c80 c90", &looks[1].listed_count);
+	assert_int_equal(judge_looks(true, looks, 2, (struct fatbin_gpu){80, false}), 0);
+	assert_int_equal(judge_looks(true, looks, 2, (struct fatbin_gpu){90, false}), 0);
+	assert_err(judge_looks(true, looks, 2, (struct fatbin_gpu){120, false}), &err, ERR_POLICY, "7 fat binaries");
+	/* Slimmed before, it has no list of several: the GPU with the most counts. */
+	looks[1].listed_count = 0;
+	assert_err(judge_looks(true, looks, 2, (struct fatbin_gpu){80, false}), &err, ERR_POLICY, "307 fat binaries");
+	assert_int_equal(judge_looks(true, looks, 2, (struct fatbin_gpu){90, false}), 0);
+}
+
+static void test_other_packages_need_any_code(void **state)
+{
+	(void)state;
+	struct fatbin_look looks[] = {look("a.so", "138 c61 c70"), look("b.so", "43 c80 p80"), look("c.so", "")};
+	const struct fatbin_gpu hopper = {90, false};
+	const struct fatbin_wanted w = {&hopper, 1, alone, ARRAY_LEN(alone)};
+	const struct fatbin_judging j = {"x.whl", false, false, true, looks, ARRAY_LEN(looks), &w};
+	assert_int_equal(judge_looks(false, looks, 3, hopper), 0);
+	assert_string_equal(fatbin_bare(&j, &arena), "a.so (sm90: 0 of 138 fat binaries)");
+	assert_err(judge_looks(false, looks, 1, hopper), &err, ERR_POLICY, "runs on sm90");
+	assert_contains(err.hint, "cubin sm_61, cubin sm_70");
+	looks[0].others = arena_array(&arena, 1, sizeof(*looks[0].others));
+	looks[0].others[0] = (struct fatbin_group){.containers = 1};
+	looks[0].others[0].entries = images("l75", &looks[0].others[0].count);
+	looks[0].others_count = 1;
+	assert_int_equal(judge_looks(false, looks, 1, hopper), 0);
+	assert_string_equal(fatbin_bare(&j, &arena), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_torch_needs_code_in_its_main_library, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ptx_of_another_library_is_not_torchs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_torch_needs_as_many_as_for_its_own_gpus, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_packages_need_any_code, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
