@@ -97,7 +97,7 @@ static int add_official(const struct tables *t, struct arena *a, struct strlist 
 {
 	(void)e;
 	for (unsigned i = 0; i < t->releases_count; i++)
-		if (official_hint(t->dir, t->releases[i].name, "", "", a))
+		if (official_pinned(t->dir, t->releases[i].name, a))
 			strlist_ref(ret, a, t->releases[i].name);
 	strlist_ref(ret, a, CMD_LATEST);
 	return 0;
