@@ -27,7 +27,7 @@ static int verify_one(unsigned thread, size_t i, void *user, struct err *e)
 		v->wrong[i] = arena_alloc(v->arena, sizeof(why));
 		*v->wrong[i] = why;
 	}
-	log_status(v->run->log, "checking: %zu of %zu objects", ++v->done, v->count);
+	log_status(v->run->log, "checking: %zu of %zu object%s", ++v->done, v->count, plural(v->count));
 	pthread_mutex_unlock(&v->mutex);
 	return 0;
 }
@@ -88,7 +88,7 @@ int store_verify_all(struct store *s, bool move, unsigned threads, const struct 
 	uint64_t *sizes = arena_array(a, v.count, sizeof(*sizes));
 	for (size_t i = 0; i < v.count; i++)
 		sizes[i] = objects[i].bytes;
-	log_status(run->log, "checking: %zu objects", v.count);
+	log_status(run->log, "checking: %zu object%s", v.count, plural(v.count));
 	int rc = thread_items(threads < 1 ? 1 : threads, v.count, sizes, run, verify_one, &v, e);
 	log_status_end(run->log);
 	return rc < 0 ? -1 : collect(&v, move, run, a, ret, e);

@@ -1,5 +1,6 @@
 #include "base/show.h"
 
+#include <ctype.h>
 #include <time.h>
 
 #include "base/strlist.h"
@@ -148,6 +149,30 @@ void show_html(const char *s, struct buf *out)
 			buf_printf(out, "&#%d;", *s);
 		else
 			buf_addc(out, *s);
+}
+
+/* Whether a blank is followed by a unit, which ends there. */
+static bool is_unit(const char *blank)
+{
+	static const char *const units[] = {"B",  "kB",  "KiB", "MB",  "MiB", "GB", "GiB",
+					    "TB", "TiB", "s",   "min", "h",   "%",  "days"};
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		const size_t n = strlen(units[i]);
+		if (strncmp(blank + 1, units[i], n) == 0 && !isalnum((unsigned char)blank[1 + n]))
+			return true;
+	}
+	return false;
+}
+
+void show_page(const char *s, struct buf *out)
+{
+	AUTO_BUF struct buf kept = {0};
+	for (size_t i = 0; s[i]; i++)
+		if (s[i] == ' ' && i && isdigit((unsigned char)s[i - 1]) && is_unit(s + i))
+			buf_addstr(&kept, "\u00a0");
+		else
+			buf_addc(&kept, s[i]);
+	show_html(buf_cstr(&kept), out);
 }
 
 static void put_plain(const char *s, struct buf *out)

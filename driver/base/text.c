@@ -175,6 +175,11 @@ void size_time(char *to, size_t size, double seconds)
 		snprintf(to, size, "%ld h %ld min", minutes / 60, minutes % 60);
 }
 
+const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 char *size_utc(int64_t seconds, struct arena *a)
 {
 	char text[32] = "";

@@ -40,6 +40,9 @@ void size_time(char *to, size_t size, double seconds);
 /* size_utc: "2026-01-31T12:00:00Z" of seconds since the epoch; "" beyond all calendars. */
 char *size_utc(int64_t seconds, struct arena *a) __attribute__((returns_nonnull));
 
+/* plural: what ends the name of so many things: "" of one, else "s". */
+const char *plural(uint64_t n) __attribute__((const));
+
 /* The nearest known name to a mistyped one. */
 
 /* suggest_nearest: the first candidate with the smallest edit distance (a transposition counts

@@ -87,7 +87,7 @@ static json_t *summary_json(const struct pipeline_results *r)
 static const struct show item_rows[] = {
 	{.text = "{wheel}"},
 	ROW("variant", "{variant} ({record.release})"),
-	ROW("size", "{record.bytes:MB}, {record.unpacked_bytes:MB} unpacked, {record.files} files"),
+	ROW("size", "{record.bytes:MB}, {record.unpacked_bytes:MB} unpacked, {record.files} file{record.files:s}"),
 	ROW("sha256", "{record.sha256}"),
 	ROW("tag", "{record.tag}"),
 	ROW("isa", "{record.isa} ({-flags})"),
@@ -107,7 +107,8 @@ static const struct show item_rows[] = {
 	ROW("steps", "{!/store_hit}{step} {seconds:.1} s", .each = "record.steps", .join = ", "),
 	ROW("", "{?/store_hit}{step} {seconds:.1} s", .each = "record.steps", .join = ", "),
 	ROW("check", "{?check.same}built twice, the same bytes ({check.settings}; {check.seconds:.0} s)"),
-	ROW("check", "{!check.same}built twice, {check.members} members differ ({check.settings}); the second is "
+	ROW("check", "{!check.same}built twice, {check.members} member{check.members:s} differ ({check.settings}); the "
+		     "second is "
 		     "{check.second}"),
 	{.text = "{member|archive}[: {where}]: {what}", .each = "check.differences"},
 	{.text = "shard {shard}/{shards} of {-of.0} ({-of.1})"},
@@ -147,7 +148,8 @@ static int report_failures(const struct pipeline_results *r, const char *matrix,
 		worst = r->failed.items[i].why.kind > worst ? r->failed.items[i].why.kind : worst;
 	if (worst == ERR_NONE)
 		return 0;
-	err_set(e, worst, "%zu of %zu variants of matrix '%s' failed", r->failed.count, r->asked, matrix);
+	err_set(e, worst, "%zu of %zu variant%s of matrix '%s' failed", r->failed.count, r->asked, plural(r->asked),
+		matrix);
 	return err_hint(e, "run the same command again: it takes what was built from the store and retries the others");
 }
 
@@ -281,7 +283,8 @@ static int report_checks(const struct pipeline_results *r, struct err *e)
 	}
 	if (!differ)
 		return 0;
-	err_set(e, ERR_POLICY, "%zu of %zu wheels differ in the second build", differ, checked);
+	err_set(e, ERR_POLICY, "%zu of %zu wheel%s differ%s in the second build", differ, checked, plural(checked),
+		differ == 1 ? "s" : "");
 	return err_hint(e,
 			"standard output lists what differs; the second wheel is kept beside the details of the first");
 }

@@ -96,7 +96,7 @@ static int cache_info(struct cmd_context *c, const char *name, struct err *e)
 static const struct show verify_rows[] = {
 	{.text = "{error}[{?quarantined} (moved to the quarantine)][{?-busy} (in use, so it stays for now)]",
 	 .each = "wrong"},
-	{.text = "{checked} objects checked ({bytes:MiB}), {wrong:#} wrong"},
+	{.text = "{checked} object{checked:s} checked ({bytes:MiB}), {wrong:#} wrong"},
 	{0}};
 
 static json_t *checks_json(const char *dir, const struct store_checks *r)
@@ -133,8 +133,8 @@ static int cache_verify(struct cmd_context *c, const char *name, struct err *e)
 			return err_take(e, &r.items[i].why);
 	if (r.wrong == 0)
 		return 0;
-	err_set(e, ERR_INTEGRITY, "%zu of %zu objects in '%s' changed after they were published", r.wrong, r.checked,
-		dir);
+	err_set(e, ERR_INTEGRITY, "%zu of %zu object%s in '%s' changed after publication", r.wrong, r.checked,
+		plural(r.checked), dir);
 	if (store_is_read_only(s))
 		return err_hint(e, "they stay: the store cannot be written");
 	return err_hint(e, o->dry_run ? "'ptbuild cache verify' without --dry-run moves them out of the way, so that "

@@ -35,7 +35,7 @@ static int plan_word(struct cmd_context *c, const char *word, const char *releas
 
 static const struct show wheel_rows[] = {{.text = "{member|archive}[: {where}]: {what}", .each = "differences"},
 					 {.text = "{?same}the same bytes"},
-					 {.text = "{!same}{members} members differ"},
+					 {.text = "{!same}{members} member{members:s} differ"},
 					 {0}};
 
 static int diff_main(struct cmd_context *c, const struct strlist *words, struct err *e)

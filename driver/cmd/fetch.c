@@ -52,7 +52,7 @@ static json_t *requirements_json(const struct fetch_item *items, size_t count)
 }
 
 static const struct show rows[] = {{.text = "{sha256}  {path}", .each = "sources"},
-				   {.text = "{sources:#} sources: {from_store} were in the store, {downloaded} "
+				   {.text = "{sources:#} source{sources:s}: {from_store} in the store, {downloaded} "
 					    "downloaded ({bytes:MB} in {seconds:.1} s)"},
 				   {0}};
 

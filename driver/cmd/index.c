@@ -14,9 +14,10 @@ static const struct show line_rows[] = {{.text = "{-pip}", .indent = 2}, {.text 
 
 static const struct show rows[] = {
 	{.text = "{dir}/{}/", .each = "indexes"},
-	{.text = "{wheels} wheels of {projects} projects, {yanked} yanked"},
+	{.text = "{wheels} wheel{wheels:s} of {projects} project{projects:s}, {yanked} yanked"},
 	{.text = "\nto install from {index}/:", .each = "installs", .rows = line_rows},
-	{.text = "\n{variants.dir}/simple/: {variants.made:#} variants, {variants.plain:#} wheels without a label"},
+	{.text = "\n{variants.dir}/simple/: {variants.made:#} variant{variants.made:s}, {variants.plain:#} "
+		 "wheel{variants.plain:s} without a label"},
 	{.text = "not a variant: {}", .each = "variants.left", .indent = 2},
 	{0}};
 

@@ -208,7 +208,8 @@ static const char *summary_of(const struct run_dir *r)
 	for (size_t i = 0; i < STATES; i++)
 		if (r->by[i])
 			strlist_addf(&parts, r->arena, "%zu %s", r->by[i], states[i]);
-	return arena_printf(r->arena, "%s of %zu jobs", strlist_join(&parts, r->arena, ", "), json_array_size(r->jobs));
+	return arena_printf(r->arena, "%s of %zu job%s", strlist_join(&parts, r->arena, ", "), json_array_size(r->jobs),
+			    plural(json_array_size(r->jobs)));
 }
 
 static const struct show status_rows[] = {
@@ -217,20 +218,32 @@ static const struct show status_rows[] = {
 	 .columns = {"state", "variant", ">wave", ">time", ">hits", ">size", "node", "why", "see=[{?why}{log}]"}},
 	{0}};
 
+/* What there is nothing of yet has no tile. */
+static void add_tile(json_t *tiles, const char *value, const char *what)
+{
+	if (*value)
+		json_array_append_new(tiles, json_pack("{s:s, s:s}", "value", value, "what", what));
+}
+
+static json_t *tiles_json(const struct run_dir *r)
+{
+	json_t *tiles = json_array();
+	struct arena *a = r->arena;
+	add_tile(tiles, arena_printf(a, "%zu of %zu", r->by[0], json_array_size(r->jobs)), "jobs done");
+	add_tile(tiles, arena_printf(a, "%zu", r->by[3] + r->by[4]), "failed or lost");
+	add_tile(tiles, r->seconds ? duration(r->seconds, a) : "", "in all jobs together");
+	add_tile(tiles, share(r->hits, r->misses, a), "of units from the compiler cache");
+	return tiles;
+}
+
 static json_t *document(const struct run_dir *r)
 {
 	json_t *counts = json_object();
-	struct arena *a = r->arena;
-	const char *done = arena_printf(a, "%zu of %zu", r->by[0], json_array_size(r->jobs)),
-		   *failed = arena_printf(a, "%zu", r->by[3] + r->by[4]), *hits = share(r->hits, r->misses, a);
 	for (size_t i = 0; i < STATES; i++)
 		json_object_set_new(counts, states[i], json_integer((json_int_t)r->by[i]));
-	return json_pack("{s:i, s:o, s:o, s:O, s:o, s:s, s:[{s:s,s:s}, {s:s,s:s}, {s:s,s:s}, {s:s,s:s}]}", "schema", 1,
-			 "matrix", json_or_null(r->name), "counts", counts, "jobs", r->jobs, "-rows", rows_json(r),
-			 "-summary", summary_of(r), "-tiles", "value", done, "what", "jobs done", "value", failed,
-			 "what", "failed or lost", "value", r->seconds ? duration(r->seconds, a) : "-", "what",
-			 "of all jobs together", "value", *hits ? hits : "-", "what",
-			 "of compiled units from the cache");
+	return json_pack("{s:i, s:o, s:o, s:O, s:o, s:s, s:o}", "schema", 1, "matrix", json_or_null(r->name), "counts",
+			 counts, "jobs", r->jobs, "-rows", rows_json(r), "-summary", summary_of(r), "-tiles",
+			 tiles_json(r));
 }
 
 static int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e)

@@ -54,7 +54,7 @@ static void find(struct too_large *l, bool (*is)(const struct too_large *l, cons
 /* "2 of 5 jobs" */
 static const char *how_many(const struct too_large *l, struct arena *a)
 {
-	return arena_printf(a, "%u of %zu job%s", l->count, l->plan->count, l->plan->count == 1 ? "" : "s");
+	return arena_printf(a, "%u of %zu job%s", l->count, l->plan->count, plural(l->plan->count));
 }
 
 static void warn_time(struct cmd_context *c, const struct too_large *l)
@@ -68,10 +68,10 @@ static void warn_time(struct cmd_context *c, const struct too_large *l)
 		shards = arena_printf(c->arena, "use --ccache-remote URL --shards %u, or ",
 				      (unsigned)(longest_seconds(j) / (60.0 * minutes)) + 1);
 	log_warn(c->run->log,
-		 "%s may reach the limit at which a job is ended: '%s' takes about %s%s with %u processors, "
+		 "%s may reach the limit at which a job is ended: '%s' takes about %s%s with %u processor%s, "
 		 "and '%s' has %u minutes; %suse fewer GPU targets, or "
 		 "runners of your own and their 'minutes' with --runner-map FILE",
-		 how_many(l, c->arena), j->id, takes, j->rough ? " (a rough estimate)" : "", j->cpus,
+		 how_many(l, c->arena), j->id, takes, j->rough ? " (a rough estimate)" : "", j->cpus, plural(j->cpus),
 		 j->runner->labels[0], minutes, shards);
 }
 

@@ -296,7 +296,8 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 		return -1;
 	if (!o.refused)
 		return 0;
-	err_set(e, o.worst, "%zu of %zu variants of matrix '%s' cannot be built", o.refused, chosen.count, matrix);
+	err_set(e, o.worst, "%zu of %zu variant%s of matrix '%s' cannot be built", o.refused, chosen.count,
+		plural(chosen.count), matrix);
 	return err_hint(e, "the plan gives the reason for each; --only and --release choose others");
 }
 

@@ -289,7 +289,7 @@ static int pin(struct cmd_context *c, struct err *e)
 	official_text(&made, o->release, &text);
 	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_write(TRUSTED, path, text.data, text.len, 0644, e) < 0)
 		return -1;
-	log_info(c->run->log, "%s: %zu wheels", path, made.count);
+	log_info(c->run->log, "%s: %zu wheel%s", path, made.count, plural(made.count));
 	return 0;
 }
 

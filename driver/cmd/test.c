@@ -181,8 +181,9 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 	const size_t unexpected = (size_t)json_int(summary, "unexpected");
 	if (!unexpected)
 		return 0;
-	err_set(e, ERR_POLICY, "%zu of %zu tests of '%s' have a result that is not expected", unexpected,
-		(size_t)json_int(summary, "run"), name_of(&t));
+	err_set(e, ERR_POLICY, "%zu of %zu test%s of '%s' ha%s a result that is not expected", unexpected,
+		(size_t)json_int(summary, "run"), plural((uint64_t)json_int(summary, "run")), name_of(&t),
+		unexpected == 1 ? "s" : "ve");
 	return err_hint(e, "what is known to fail is in '%s'", test_table_path(q.profiles_dir, t.release, c->arena));
 }
 

@@ -40,25 +40,27 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 	units_cost(&m, variants, chosen->count, c->arena, &cost);
 	const char *others = cost.others ? arena_printf(c->arena, "; variants not counted: %zu", cost.others) : "";
 	if (!cost.variants)
-		*ret = arena_printf(c->arena, "none of %zu variants is PyTorch for CUDA: each compiles its own units",
-				    chosen->count);
+		*ret = arena_printf(c->arena, "none of %zu variant%s is PyTorch for CUDA: each compiles its own units",
+				    chosen->count, plural(chosen->count));
 	else if (!paths->count && cost.variants == 1)
 		*ret = arena_printf(c->arena, "one variant of PyTorch is for CUDA: it compiles all its units%s",
 				    others);
 	else if (!paths->count)
 		*ret = arena_printf(
 			c->arena,
-			"%zu variants of PyTorch for CUDA: the C++ units are compiled %zu times, once for each pair of "
-			"instruction set and toolkit, and the CUDA units %zu times, once for each pair of GPU list and "
+			"%zu variants of PyTorch for CUDA: the C++ units are compiled %zu time%s, once for each pair "
+			"of "
+			"instruction set and toolkit, and the CUDA units %zu time%s, once for each pair of GPU list "
+			"and "
 			"toolkit; --units TREE... counts them; what the compiler cache already has is not known%s",
-			cost.variants, cost.isas, cost.gpus, others);
+			cost.variants, cost.isas, plural(cost.isas), cost.gpus, plural(cost.gpus), others);
 	else
 		*ret = arena_printf(c->arena,
-				    "%zu variants of PyTorch for CUDA (%zu GPU lists and %zu instruction sets, each "
+				    "%zu variants of PyTorch for CUDA (%zu GPU list%s and %zu instruction set%s, each "
 				    "with its toolkit): %zu distinct units of %zu (%.1f %%); what the compiler cache "
 				    "already has is not known%s",
-				    cost.variants, cost.gpus, cost.isas, cost.distinct, cost.total,
-				    percent(cost.distinct, cost.total), others);
+				    cost.variants, cost.gpus, plural(cost.gpus), cost.isas, plural(cost.isas),
+				    cost.distinct, cost.total, percent(cost.distinct, cost.total), others);
 	return 0;
 }
 
@@ -75,8 +77,8 @@ static const struct show rows[] = {
 			  "{cpp.both} on both, {cpp.neither} on neither"),
 	SHOW("CUDA units", "{cuda.-all}: {cuda.gpu} depend on the GPU list alone, {cuda.isa} on the instruction set "
 			   "alone, {cuda.both} on both, {cuda.neither} on neither"),
-	SHOW("commands", "{distinct} distinct of {units} ({-percent:.1} %) in {trees} trees"),
-	SHOW("", "{?not_everywhere}{not_everywhere} units are not in every tree"),
+	SHOW("commands", "{distinct} distinct of {units} ({-percent:.1} %) in {trees} tree{trees:s}"),
+	SHOW("", "{?not_everywhere}{not_everywhere} unit{not_everywhere:s} not in every tree"),
 	SHOW("unexpected", "{}", .each = "unexpected"),
 	{0}};
 
@@ -99,9 +101,8 @@ static int run_units(struct cmd_context *c, const struct strlist *args, struct e
 		return -1;
 	if (!m.unexpected.count)
 		return 0;
-	err_set(e, ERR_POLICY,
-		"%zu units depend on what they must not: a matrix compiles them more often than necessary",
-		m.unexpected.count);
+	err_set(e, ERR_POLICY, "%zu unit%s depend%s on what is not allowed: a matrix compiles more than necessary",
+		m.unexpected.count, plural(m.unexpected.count), m.unexpected.count == 1 ? "s" : "");
 	return err_hint(
 		e, "flags of the instruction set belong in CFLAGS and CXXFLAGS alone, the GPU list in those of nvcc");
 }

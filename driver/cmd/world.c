@@ -198,7 +198,7 @@ static bool unwanted(void *user, const struct store_object *o)
 
 static const struct show gc_rows[] = {
 	{.text = "[{!dry_run}removed][{?dry_run}would remove] {key:.16}, {bytes:MB}", .each = "removed"},
-	{.text = "{removed:#} worlds, {removed_bytes:MB}[{!dry_run} removed][{?dry_run}, would go]; {kept} "
+	{.text = "{removed:#} world{removed:s}, {removed_bytes:MB}[{!dry_run} removed][{?dry_run}, would go]; {kept} "
 		 "stay[{?busy} ({busy} in use)]"},
 	{0}};
 
@@ -346,7 +346,8 @@ static const struct show lock_rows[] = {
 		 "[{before}][{!same_version}{?before} -> {after}][{!before}{after}, {bytes:MB}]"
 		 "[{?same_version}: other bytes or place of one version]",
 	 .each = "changes"},
-	{.text = "{part} {platform}: {files} files, {bytes:MB}[, index of {date}]: {added} added, {removed} removed, "
+	{.text = "{part} {platform}: {files} file{files:s}, {bytes:MB}[, index of {date}]: {added} added, {removed} "
+		 "removed, "
 		 "{changed} changed[{?other_request}, the table asks for something else than before]"},
 	{.text = "written to {written}"},
 	{0}};
@@ -490,7 +491,7 @@ static json_t *world_json(const struct world *w, const char *dir)
 #define ROW(label, text, ...) SHOW(label, text, .indent = 2, ##__VA_ARGS__)
 
 static const struct show piece_rows[] = {
-	{.text = "\n{table.part}: {table.kind}, {files:#} files, {-bytes:MB}"},
+	{.text = "\n{table.part}: {table.kind}, {files:#} file{files:s}, {-bytes:MB}"},
 	ROW("archive", "{archive} {-suite}, index of {date}"),
 	ROW("sources", "{table.sources}"),
 	ROW("without", "{}", .each = "table.exclude"),

@@ -113,6 +113,15 @@ static void json_has_nothing_that_only_texts_show(void **state)
 	assert_true(json_equal(doc, wanted));
 }
 
+static void test_page_keeps_units_on_the_line_of_their_numbers(void **state)
+{
+	(void)state;
+	AUTO_BUF struct buf out = {0};
+	show_page("12.3 GiB free, 4 h 11 min, 98 % <b> of 5 sheep", &out);
+	assert_string_equal(buf_cstr(&out),
+			    "12.3\u00a0GiB free, 4\u00a0h 11\u00a0min, 98\u00a0% &#60;b&#62; of 5 sheep");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +131,7 @@ int main(void)
 		cmocka_unit_test(labels_begin_one_column),
 		cmocka_unit_test(things_have_rows_below_them_and_know_what_they_are_in),
 		cmocka_unit_test(tables_and_lines_keep_to_the_terminal),
+		cmocka_unit_test(test_page_keeps_units_on_the_line_of_their_numbers),
 		cmocka_unit_test(json_has_nothing_that_only_texts_show),
 	};
 	return cmocka_run_group_tests_name("base/show", tests, NULL, NULL);

@@ -71,16 +71,16 @@ static void cache_verify_of_good_objects(void **state)
 	(void)state;
 	put_object(KEY, "text");
 	assert_int_equal(ptbuild("cache verify"), 0);
-	assert_contains(out(), "1 objects checked (");
+	assert_contains(out(), "1 object checked (");
 }
 
 static void cache_verify_moves_away_what_is_wrong(void **state)
 {
 	(void)state;
 	test_write(put_object(KEY, "text"), "tExt");
-	expect("cache verify --dry-run", 5, "1 of 1 objects");
+	expect("cache verify --dry-run", 5, "1 of 1 object");
 	assert_contains(out(), "/file' has sha256");
-	expect("cache verify --json", 5, "1 of 1 objects");
+	expect("cache verify --json", 5, "1 of 1 object");
 	AUTO_JSON json_t *doc = json_out();
 	const json_t *wrong = json_array_get(json_object_get(doc, "wrong"), 0);
 	assert_true(json_is_true(json_object_get(wrong, "quarantined")));

@@ -330,9 +330,10 @@ static void the_headline_plan_is_a_screen(void **state)
 	for (const char *p = here + 1; p <= next; p++)
 		of_here += *p == '\n';
 	assert_in_range(count_lines(text), 20, 37 + of_here);
-	assert_contains(text, "\n  world         debian13_lean+cuda13_0, not made yet; not in the keys\n"
-			      "  downloads     2298.1 MB for the world, 1 file of unknown size\n"
-			      "  time          about ");
+	assert_contains(text, "\n  world         debian13_lean+cuda13_0, not made yet; not in the keys\n");
+	assert_contains(text, "\n  downloads     2298.1 MB for the world, 1 file of unknown size\n");
+	assert_contains(text, "\n  time          about ");
+	assert_contains(text, "\n  disk          32.8 GiB");
 	assert_contains(text, " of processors");
 	assert_contains(text, "GPU code");
 }

@@ -177,7 +177,7 @@ def test_no_word_on_the_console_and_the_figures_on_the_page(page):
     assert f'data-units="{UNITS}"' in root and 'data-slots="8"' in root and 'data-samples="700"' in root and 'data-runs="2"' in root, root
     assert int(re.search(r'data-boxes="(\d+)"', root).group(1)) >= 7, root
     tiles = shown(dom, "tiles")
-    for text in ("1400", "33 %", "467 of 1400 calls", "3.13 GiB", "8 jobs at once", "16 min 40 s"):
+    for text in ("1400", "33&nbsp;%", "467 of 1400 calls", "3.13&nbsp;GiB", "8 jobs at once", "16&nbsp;min 40&nbsp;s"):
         assert text in tiles, f"'{text}' is not in {tiles}"
     assert "1400 units in 8 slots, 2 runs" in dom
     assert dom.count("<tr", dom.index('id="slowest"'), dom.index('id="card-largest"')) == 15
@@ -230,7 +230,7 @@ def test_what_lies_under_the_pointer(page):
     dom, console = page.chromium("--dump-dom", path=path)
     assert console == [], console
     said = re.search(r'<pre id="said">(.*?)</pre>', dom, re.S).group(1).split("\n")
-    assert re.match(r"timeline pointermove: .*\.cpp\.o.* s, unit ", said[0]), said[0]
+    assert re.match(r"timeline pointermove: .*\.cpp\.o.*(&nbsp;)s, unit ", said[0]), said[0]
     assert said[1] == "timeline pointerleave: -", said[1]
     assert re.match(r"memory pointermove: .*MiB in all processes.*processors busy|memory pointermove: .*GiB in all processes.*processors busy", said[2]), said[2]
     assert said[3].startswith("sizes pointermove: torch/lib/libx.so") and "% of the wheel" in said[3], said[3]

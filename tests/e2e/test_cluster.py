@@ -149,7 +149,7 @@ class Script(Place):
         self.assertIn("&#60;script&#62;alert(1)", page)
         self.assertIn("&#60;n9&#62;", page)
         self.assertIn(f'href="./out/{first[-2]}/{first[-2]}/build.html"', page)
-        self.assertIn("90 %", page)
+        self.assertIn("90\u00a0%", page) # which no line divides
         self.assertNotRegex(page, "@[A-Z]+@")
         for width in (390, 1280) if browser() else ():
             self.assertEqual(beyond_the_edge(page, width), (width, ""))

@@ -306,7 +306,7 @@ def test_what_differs_is_named(world):
 
     world.pin("setup-py-env", name="leaky", change=leak)
     result = world.build("leaky", "--check", "--jobs", "2")
-    fails(result, 7, "1 of 1 wheels differ in the second build")
+    fails(result, 7, "1 of 1 wheel differs in the second build")
     check = json.loads(result.stdout)[0]["check"]
     told = {(d["member"], d["where"]) for d in check["differences"]}
     assert ("torch/built.py", "line 1") in told, told

@@ -304,6 +304,13 @@ double machine_pressure(const char *root)
 	return full;
 }
 
+char *machine_memory_text(uint64_t bytes, struct arena *a)
+{
+	if (bytes == UINT64_MAX)
+		return arena_strdup(a, "an unknown amount");
+	return arena_printf(a, "%.1f GiB", (double)bytes / (double)(UINT64_C(1) << 30));
+}
+
 uint64_t machine_memory(void)
 {
 	uint64_t bytes = machine_memory_at("");

@@ -14,6 +14,8 @@ unsigned machine_list_processors(unsigned *ret, unsigned max);
  * cgroup limit (v1 and v2) above this process leaves, file cache counted as free; UINT64_MAX if
  * nothing can be read. */
 uint64_t machine_memory(void);
+/* machine_memory_text: "23.0 GiB"; "an unknown amount" of UINT64_MAX. */
+char *machine_memory_text(uint64_t bytes, struct arena *a) __attribute__((returns_nonnull));
 /* `root` is a tree with a machine's proc/ and sys/, "" for this machine.
  * machine_oom_kills: processes killed for memory so far, in the nearest cgroup of this process that
  * counts them, else in the machine. Only a difference of two calls means something. */

@@ -82,8 +82,9 @@ json_t *hardware_json(const struct hardware *h)
 	JSON_FIELDS(fields, JSON_FIELD(struct hardware_gpu, name), JSON_FIELD(struct hardware_gpu, capability),
 		    JSON_FIELD(struct hardware_gpu, memory));
 	json_t *gpus = json_rows(h->gpus, h->gpu_count, sizeof(*h->gpus), fields);
-	json_t *o = json_pack("{s:s, s:o, s:i, s:I, s:o}", "platform", h->platform, "cpu", cpu_json(&h->cpu),
-			      "processors", h->processors, "memory", (json_int_t)h->memory, "gpus", gpus);
+	json_t *o =
+		json_pack("{s:s, s:o, s:i, s:I, s:o}", "platform", h->platform, "cpu", cpu_json(&h->cpu), "processors",
+			  h->processors, "memory", (json_int_t)(h->memory > INT64_MAX ? 0 : h->memory), "gpus", gpus);
 	put_text(o, "driver", h->driver);
 	put_text(o, "driver_cuda", h->driver_cuda);
 	put_text(o, "gpu_source", h->gpu_source);

@@ -84,8 +84,8 @@ static int build_failure(const struct build_command *c, const struct build_log *
 int build_too_large(const struct build_command *c, const char *why, uint64_t memory, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	err_set(e, ERR_SYSTEM, "%s: %s does not fit into memory even with one job at a time (%.1f GiB free): %s",
-		c->q->plan->package, c->step, (double)memory / (double)(UINT64_C(1) << 30), why);
+	err_set(e, ERR_SYSTEM, "%s: %s does not fit into memory even with one job at a time (%s free): %s",
+		c->q->plan->package, c->step, machine_memory_text(memory, &a), why);
 	return err_hint(e,
 			"give it more memory (a limit of the container or of a cgroup counts), or add swap; look with: "
 			"%s\nthe whole log "

@@ -230,15 +230,15 @@ static int attempt(struct building *b, struct build_outcome *ret, struct err *e)
 
 static void plan_jobs(struct building *b)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	if (has_ninja(b) && build_pools_fit(b->q, &b->pools, &e) < 0)
 		log_warn(b->run->log, "%s: no job pools in build.ninja: %s", b->q->plan->package, e.msg);
 	learn_from_last_run(b);
-	log_info(b->run->log, "%s: %u jobs at once, heavy units %u, links %u%s; %.1f GiB of memory free%s",
-		 b->q->plan->package, b->pools.now.total, b->pools.now.heavy, b->pools.now.link,
-		 b->pools.now.heavy_first ? ", heavy units first" : "",
-		 (double)b->pools.memory / (double)(UINT64_C(1) << 30),
-		 has_spare(b) ? ", enough for larger heaps" : "");
+	log_info(b->run->log, "%s: %u job%s at once, heavy units %u, links %u%s; %s of memory free%s",
+		 b->q->plan->package, b->pools.now.total, plural(b->pools.now.total), b->pools.now.heavy,
+		 b->pools.now.link, b->pools.now.heavy_first ? ", heavy units first" : "",
+		 machine_memory_text(b->pools.memory, &a), has_spare(b) ? ", enough for larger heaps" : "");
 }
 
 int building_compile(struct building *b, struct err *e)

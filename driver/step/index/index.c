@@ -9,12 +9,21 @@
  * optional. */
 #define API_VERSION "1.4"
 
-/* Of a directory with its projects, and of a project with its files. The older name of core-metadata is for pip 23.0,
- * which knows no other (PEP 714). */
+#define HEAD                                                                                                           \
+	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"                                      \
+	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+/* Where a page is served only the browser knows; without a script, people put it in. */
+#define URL_SCRIPT                                                                                                     \
+	"<script>for (const e of document.querySelectorAll(\".url\")) "                                                \
+	"e.textContent = new URL(e.dataset.at || \".\", location.href).href;</script>\n"
+
+/* Of a directory with its projects, and of a project with its files. Links are for installers alone. The older name of
+ * core-metadata is for pip 23.0, which knows no other (PEP 714). */
 static const struct show page_rows[] = {
-	{.text = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		 "<meta name=\"pypi:repository-version\" content=\"{meta.api-version}\">\n"
-		 "<title>{name|Simple index}</title>\n</head>\n<body>\n<h1>{name|Simple index}</h1>\n"},
+	{.text = HEAD "<meta name=\"pypi:repository-version\" content=\"{meta.api-version}\">\n"
+		      "<title>{-title}</title>\n</head>\n<body>\n<h1>{-title}</h1>\n"},
+	{.text = "<p>Install: <code>pip install --extra-index-url <span class=\"url\" data-at=\"{-at}\">URL</span> "
+		 "{-install}</code></p>\n" URL_SCRIPT},
 	{.text = "<a href=\"{name}/\">{name}</a><br>\n", .each = "projects"},
 	{.text = "<a href=\"{url}[#sha256={hashes.sha256}]\"[ data-requires-python=\"{requires-python}\"]"
 		 "[ data-core-metadata=\"sha256={core-metadata.sha256}\"]"
@@ -22,6 +31,25 @@ static const struct show page_rows[] = {
 		 "[{?yanked} data-yanked=\"{-reason|}\"]>{filename}</a><br>\n",
 	 .each = "files"},
 	{.text = "</body>\n</html>\n"},
+	{0}};
+
+/* The start page, which has a line for each profile. */
+#define GENERATOR "<meta name=\"generator\" content=\"ptbuild index\">"
+#define START_PAGE "index.html"
+static const struct show start_rows[] = {
+	{.text = HEAD GENERATOR
+	 "\n<title>Wheels by profile</title>\n<style>body \\{ font: 15px/1.5 system-ui, sans-serif; "
+	 "max-width: 60em; margin: 1.5em auto; padding: 0 1em; } code \\{ overflow-wrap: anywhere; "
+	 "}</style>\n</head>\n<body>\n<h1>Wheels by profile</h1>\n"
+	 "<p>{-wheels} wheel{-wheels:s} of {-projects} project{-projects:s}; "
+	 "<a href=\"" INDEX_ALL "/\">all of them</a>. 'ptbuild install URL' chooses the "
+	 "profile for a machine.</p>\n"},
+	{.text = "<h2><a href=\"{name:url}/\">{name}</a></h2>\n<p>{wheels:#} wheel{wheels:s} with the label "
+		 "{label}</p>\n[{?install}<p><code>pip install --extra-index-url <span class=\"url\" "
+		 "data-at=\"{name:url}/\">URL/{name}/</span> {install}</code></p>\n]"
+		 "[{?missing}<p>Not complete: it lacks {missing:,}</p>\n]",
+	 .each = "directories"},
+	{.text = URL_SCRIPT "</body>\n</html>\n"},
 	{0}};
 
 /* Some servers and caches take a '+' in a path for a space. */
@@ -176,6 +204,7 @@ static void index_subs(const struct index_wheel *wheels, size_t count, struct ar
 
 /* Marks the directories that this step made: it replaces no others. */
 #define OWN ".ptbuild-index"
+#define PAGE_MAX_BYTES (8u << 20)
 
 struct indexing {
 	const struct index_request *q;
@@ -231,6 +260,15 @@ static int write_page(const char *dir, json_t *page, struct arena *a, struct err
 	return json_write(doc, TRUSTED, path_join(a, dir, "index.json"), e);
 }
 
+/* "torch, cpu-avx2"; `project` NULL: of the directory. */
+static const char *title_of(const struct indexing *x, const struct index_sub *sub, const char *project)
+{
+	const bool all = strcmp(sub->name, INDEX_ALL) == 0;
+	if (project)
+		return all ? project : arena_printf(x->a, "%s, %s", project, sub->name);
+	return all ? "All wheels" : arena_printf(x->a, "Wheels for %s", sub->name);
+}
+
 static int write_project(struct indexing *x, const char *dir, const struct index_sub *sub, const char *project,
 			 struct err *e)
 {
@@ -250,8 +288,9 @@ static int write_project(struct indexing *x, const char *dir, const struct index
 		json_array_append_new(files, json_pack("{s:s, s:o, s:{}}", "filename", variants.items[i], "url",
 						       url_of(x->url, variants.items[i]), "hashes"));
 	return write_page(path_join(x->a, dir, project),
-			  json_pack("{s:{s:s}, s:s, s:o, s:o}", "meta", "api-version", API_VERSION, "name", project,
-				    "versions", json_from_strlist(&versions), "files", files),
+			  json_pack("{s:{s:s}, s:s, s:o, s:o, s:s}", "meta", "api-version", API_VERSION, "name",
+				    project, "versions", json_from_strlist(&versions), "files", files, "-title",
+				    title_of(x, sub, project)),
 			  x->a, e);
 }
 
@@ -266,7 +305,12 @@ static int write_sub(struct indexing *x, const struct index_sub *sub, struct err
 	strlist_sort(&projects);
 	for (size_t i = 0; i < projects.count; i++)
 		json_array_append_new(list, json_pack("{s:s}", "name", projects.items[i]));
-	json_t *doc = json_pack("{s:{s:s}, s:o}", "meta", "api-version", API_VERSION, "projects", list);
+	json_t *doc = json_pack("{s:{s:s}, s:o, s:s}", "meta", "api-version", API_VERSION, "projects", list, "-title",
+				title_of(x, sub, NULL));
+	if (sub->install.count) {
+		json_object_set_new(doc, "-at", json_string("./"));
+		json_object_set_new(doc, "-install", json_from_strlist(&sub->install));
+	}
 	if (write_page(dir, doc, x->a, e) < 0 || fs_write(TRUSTED, path_join(x->a, dir, OWN), "", 0, 0644, e) < 0)
 		return -1;
 	for (size_t i = 0; i < projects.count; i++)
@@ -316,6 +360,22 @@ static int remove_stale(struct indexing *x, struct err *e)
 	return 0;
 }
 
+/* A page of the user's own stays. */
+static int write_start_page(struct indexing *x, struct err *e)
+{
+	AUTO_BUF struct buf html = {0};
+	AUTO_BUF struct buf old = {0};
+	const char *path = path_join(x->a, x->q->dir, START_PAGE);
+	if (fs_exists(TRUSTED, path) &&
+	    (fs_read(TRUSTED, path, PAGE_MAX_BYTES, &old, ERR_IGNORED) < 0 || !strstr(buf_cstr(&old), GENERATOR)))
+		return 0;
+	AUTO_JSON json_t *doc = listing_json(x->result.subs + 1, x->result.count - 1);
+	json_object_set_new(doc, "-wheels", json_integer((json_int_t)x->count));
+	json_object_set_new(doc, "-projects", json_integer((json_int_t)x->result.projects));
+	show_markup(doc, start_rows, show_html, &html);
+	return fs_write(TRUSTED, path, html.data, html.len, 0644, e);
+}
+
 static int publish(struct indexing *x, struct err *e)
 {
 	/* Sidecars before the pages that refer to them. */
@@ -350,6 +410,8 @@ static int publish(struct indexing *x, struct err *e)
 	for (size_t i = 0; i < x->result.count; i++)
 		if (exchange(x, x->result.subs[i].name, e) < 0)
 			return -1;
+	if (write_start_page(x, e) < 0)
+		return -1;
 	return fs_sync_dir(x->q->dir, e) < 0 ? -1 : remove_stale(x, e);
 }
 

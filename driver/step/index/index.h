@@ -37,7 +37,8 @@ struct index_result {
 };
 
 /* index_write: writes index.html and index.json into <name>/ and <name>/<project>/ below `dir`, for
- * each profile and for all wheels, INDEX_LISTING, INDEX_CONSTRAINTS, and <wheel>.metadata beside
+ * each profile and for all wheels, a start page in `dir` that lists them, unless it has an
+ * index.html that is not ptbuild's, INDEX_LISTING, INDEX_CONSTRAINTS, and <wheel>.metadata beside
  * each wheel. A wheel with a file <wheel>.yanked beside it is yanked; the first line is the reason.
  * The same wheels give the same bytes. Sub-directories are exchanged atomically, those without
  * wheels removed; concurrent calls wait. Nothing changes on an error: ERR_INTEGRITY names a bad

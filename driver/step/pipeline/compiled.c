@@ -137,9 +137,8 @@ static int keep_and_send(const struct make *m, const char *url, struct err *e)
 	if (rc < 0)
 		return -1;
 	if (made.refused)
-		log_warn(m->run->log,
-			 "compiler cache: %zu files that the build left there are not what ccache makes: left out",
-			 made.refused);
+		log_warn(m->run->log, "compiler cache: left out %zu file%s of the build that ccache did not make",
+			 made.refused, plural(made.refused));
 	if (!made.names.count)
 		return 0;
 	const struct ccache_send to = {url, prefix, r.place, r.group, made.names};

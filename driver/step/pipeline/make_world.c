@@ -132,8 +132,8 @@ size_t world_places(struct store *store, const struct world *w, struct arena *a,
 
 static int refuse_drift(const struct world_lock *l, const struct strlist *gone, struct arena *a, struct err *e)
 {
-	err_set(e, ERR_NETWORK, "%zu packages of '%s' have left the archive, and --no-drift forbids others: %s",
-		gone->count, l->part, strlist_join(gone, a, ", "));
+	err_set(e, ERR_NETWORK, "%zu package%s of '%s' no longer in the archive, and --no-drift forbids others: %s",
+		gone->count, plural(gone->count), l->part, strlist_join(gone, a, ", "));
 	return err_hint(e,
 			"name a place that has them (--mirror, --archive %s-snapshot=URL), or make a new lock: ptbuild "
 			"world lock %s --platform %s",

@@ -155,8 +155,8 @@ static int check_one(struct checking *c, const struct selection *t, struct pipel
 		return -1;
 	const char *settings = arena_printf(
 		c->a,
-		"%u jobs instead of %u, umask %03o, TZ %s, LC_ALL %s, another directory and time, no compiler cache",
-		jobs, jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE);
+		"%u job%s instead of %u, umask %03o, TZ %s, LC_ALL %s, another directory and time, no compiler cache",
+		jobs, plural(jobs), jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE);
 	json_object_set_new(first->check, "settings", json_string(settings));
 	json_object_set_new(first->check, "second", json_null());
 	json_object_set_new(first->check, "seconds", json_real(log_seconds() - start));

@@ -364,8 +364,9 @@ int preflight_memory(struct preflight *d, struct err *e)
 	const struct jobs_pools p = jobs_plan(jobs_usable(bytes), processors, d->q->jobs, &need);
 	uint64_t largest = least_memory(d, row);
 	const char *text =
-		arena_printf(d->arena, "%.1f GiB and %u processors: %u compilers at once, %u on heavy units, %u links",
-			     (double)bytes / GIB, processors, p.compile, p.heavy, p.link);
+		arena_printf(d->arena, "%s and %u processor%s: %u compiler%s at once, %u on heavy units, %u link%s",
+			     machine_memory_text(bytes, d->arena), processors, plural(processors), p.compile,
+			     plural(p.compile), p.heavy, p.link, plural(p.link));
 	(void)e;
 	if (jobs_usable(bytes) < largest)
 		preflight_fail(d, ERR_SYSTEM, "memory",

@@ -79,11 +79,6 @@ int verify_isa_scan(struct verifying *v, struct verify_member *member, struct el
 	return 0;
 }
 
-static const char *plural(size_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 static const struct {
 	const char *rule, *what, *sense;
 } classes[ISA_CLASSES] = {

@@ -37,7 +37,7 @@ static void put_page(const unsigned char *page, size_t size, const struct part *
 	struct rest rest = {page, page + size};
 	for (; parts->mark; parts++) {
 		up_to(&rest, parts->mark, out);
-		show_markup(doc, parts->rows, show_html, out);
+		show_markup(doc, parts->rows, show_page, out);
 	}
 	buf_add(out, rest.at, (size_t)(rest.end - rest.at));
 }

@@ -75,6 +75,9 @@ static void test_no_cgroup_leaves_what_is_available(void **state)
 	assert_true(machine_memory_at(fake_machine("", "")) == MIB(4096));
 	assert_true(machine_memory_at(fake_machine(V2_MOUNT, "0::/\n")) == MIB(4096));
 	assert_true(machine_memory_at(test_dir()) == UINT64_MAX);
+	AUTO_ARENA struct arena a = {0};
+	assert_string_equal(machine_memory_text(UINT64_MAX, &a), "an unknown amount");
+	assert_string_equal(machine_memory_text(MIB(1536), &a), "1.5 GiB");
 }
 
 static void test_v2_limits_of_all_groups_above_count(void **state)

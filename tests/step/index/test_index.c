@@ -88,8 +88,46 @@ static void test_project_page(void **state)
 			digest_of(AVX2), digest_of(AVX2 ".metadata")));
 	/* pip 23.0, which knows that name alone, then refuses a wheel of "Tiny.Pack" that is asked for otherwise. */
 	assert_not_contains(html, "dist-info-metadata");
-	assert_string_equal(page("simple/tiny-pack/index.html"), html);
+	assert_contains(html, "<title>tiny-pack, cpu-avx2</title>");
+	const char *all = page("simple/tiny-pack/index.html");
+	assert_contains(all, "<title>tiny-pack</title>");
+	assert_string_equal(strstr(all, "</h1>"), strstr(html, "</h1>"));
 	assert_contains(page("simple/index.html"), "<a href=\"tiny-pack/\">tiny-pack</a>");
+}
+
+static void test_directory_page_has_title_and_install_line(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	struct index_request q = site();
+	(void)index_ok(&q);
+	const char *html = page("cpu-avx2/index.html");
+	assert_contains(html, "<h1>Wheels for cpu-avx2</h1>");
+	assert_contains(html, "<code>pip install --extra-index-url <span class=\"url\" data-at=\"./\">URL</span> "
+			      "tiny-pack==1.0+cpu.avx2</code>");
+	assert_not_contains(page("simple/index.html"), "pip install");
+}
+
+static void test_start_page_lists_profiles_and_spares_another(void **state)
+{
+	(void)state;
+	make_wheel("1.0+cpu.avx2");
+	make_wheel("1.0+cpu.avx512");
+	struct index_request q = site();
+	(void)index_ok(&q);
+	const char *html = page("index.html");
+	static const char *const wanted[] = {
+		"<title>Wheels by profile</title>", "2 wheels of 1 project;", "<a href=\"cpu-avx2/\">cpu-avx2</a>",
+		"1 wheel with the label cpu.avx512",
+		"data-at=\"cpu-avx512/\">URL/cpu-avx512/</span> tiny-pack==1.0+cpu.avx512"};
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+		assert_contains(html, wanted[i]);
+	assert_int_equal(unlink(test_path("out/" AVX2)), 0);
+	(void)index_ok(&q);
+	assert_not_contains(page("index.html"), "cpu-avx2");
+	test_write(test_path("out/index.html"), "<p>mine</p>");
+	(void)index_ok(&q);
+	assert_string_equal(page("index.html"), "<p>mine</p>");
 }
 
 static void test_project_json(void **state)
@@ -326,6 +364,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_project_page),
+		TEST(test_directory_page_has_title_and_install_line),
+		TEST(test_start_page_lists_profiles_and_spares_another),
 		TEST(test_project_json),
 		TEST(test_sidecar_is_the_metadata),
 		TEST(test_profiles_apart),

@@ -273,7 +273,8 @@ static void a_page_of_bars(void **state)
 	report_bench(doc, &out);
 	const char *text = buf_cstr(&out);
 	assert_contains(
-		text, "<i class=\"faster\" style=\"left:50.00%;width:25.00%\"></i></td><td class=\"n\">3 %</td></tr>");
+		text,
+		"<i class=\"faster\" style=\"left:50.00%;width:25.00%\"></i></td><td class=\"n\">3\u00a0%</td></tr>");
 	assert_contains(text, "<td class=\"n\">failed</td><td></td><td class=\"n\"></td></tr>");
 	assert_contains(text, "on the CPU &#38; more; torch 1, against torch 1. A ratio");
 	assert_contains(text, "<b>1.50</b><span>other / wheel, 1 thread</span>");

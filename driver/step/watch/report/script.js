@@ -6,10 +6,10 @@ const $ = id => document.getElementById(id);
 const make = (tag, text, cls) => { const el = document.createElement(tag); if (text !== undefined) el.textContent = text; if (cls) el.className = cls; return el; };
 
 /* Figures for people. */
-const bytes = n => n == null ? "–" : n < 1024 ? `${n} B` : n < 1024 ** 2 ? `${(n / 1024).toFixed(0)} KiB` : n < 1000 * 1024 ** 2 ? `${(n / 1024 ** 2).toFixed(n < 10 * 1024 ** 2 ? 1 : 0)} MiB` : `${(n / 1024 ** 3).toFixed(2)} GiB`;
-const duration = s => s == null ? "–" : s < 9.95 ? `${s.toFixed(s < 0.995 ? 2 : 1)} s` : s < 120 ? `${s.toFixed(0)} s` : s < 7200 ? `${Math.floor(s / 60)} min ${String(Math.floor(s % 60)).padStart(2, "0")} s` : `${Math.floor(s / 3600)} h ${String(Math.floor(s % 3600 / 60)).padStart(2, "0")} min`;
-const clock = s => s >= 3600 ? `${Math.floor(s / 3600)}:${String(Math.floor(s % 3600 / 60)).padStart(2, "0")} h` : s >= 60 || s === 0 ? `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}` : `${+s.toFixed(2)} s`;
-const share = (part, all) => all > 0 ? `${(100 * part / all).toFixed(part / all < 0.1 ? 1 : 0)} %` : "–";
+const bytes = n => n == null ? "–" : n < 1024 ? `${n}\u00a0B` : n < 1024 ** 2 ? `${(n / 1024).toFixed(0)}\u00a0KiB` : n < 1000 * 1024 ** 2 ? `${(n / 1024 ** 2).toFixed(n < 10 * 1024 ** 2 ? 1 : 0)}\u00a0MiB` : `${(n / 1024 ** 3).toFixed(2)}\u00a0GiB`;
+const duration = s => s == null ? "–" : s < 9.95 ? `${s.toFixed(s < 0.995 ? 2 : 1)}\u00a0s` : s < 120 ? `${s.toFixed(0)}\u00a0s` : s < 7200 ? `${Math.floor(s / 60)}\u00a0min ${String(Math.floor(s % 60)).padStart(2, "0")}\u00a0s` : `${Math.floor(s / 3600)}\u00a0h ${String(Math.floor(s % 3600 / 60)).padStart(2, "0")}\u00a0min`;
+const clock = s => s >= 3600 ? `${Math.floor(s / 3600)}:${String(Math.floor(s % 3600 / 60)).padStart(2, "0")}\u00a0h` : s >= 60 || s === 0 ? `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}` : `${+s.toFixed(2)}\u00a0s`;
+const share = (part, all) => all > 0 ? `${(100 * part / all).toFixed(part / all < 0.1 ? 1 : 0)}\u00a0%` : "–";
 const sum = (list, f) => list.reduce((n, x) => n + f(x), 0);
 
 const STATE = ["compiled", "from the compiler cache", "made by an earlier run"], KIND = ["unit", "heavy unit", "link"];
@@ -430,7 +430,7 @@ function fill() {
 function draw_times() {
 	css = getComputedStyle(document.documentElement);
 	draw_timeline();
-	draw_series("memory", "memory", memory_top, v => bytes(v).replace(/\.0+ /, " "), "--c0");
+	draw_series("memory", "memory", memory_top, v => bytes(v).replace(/\.0+\s/, "\u00a0"), "--c0");
 	draw_series("processors", "processors", processors_top, v => String(+v.toFixed(1)), "--c1");
 }
 const draw = () => { draw_times(); draw_sizes(); };
