@@ -102,6 +102,23 @@ class Machine(Case):
         self.fine(user, PTBUILD_ONE_HOST="1")
         self.fine(user, "--quick")
 
+    def test_what_is_to_be_installed_is_said_before(self):
+        """How many packages, with what they need, and how much is downloaded; here the installation fails."""
+        figures = """case "$*" in
+*--simulate*) printf 'Inst %s\n' a b c d ;;
+*--print-uris*) printf "'http://h/%s.deb' %s.deb 20000000 SHA256:0\n" a a b b c c ;;
+*) exit 100 ;;
+esac"""
+        self.stub("dpkg-query", "exit 1")
+        self.stub("apt-get", figures)
+        done = self.run_in(SPACE, "ci/test", "--quick")
+        self.assertEqual((done.returncode, done.stdout), (1, "0 passed, 1 failed\n"), done.stderr)
+        said = done.stderr.splitlines()
+        (at,) = [i for i, line in enumerate(said) if "to install: " in line]
+        self.assertRegex(said[at], r"^== to install: \d+ packages, 4 with what they need; 60 MB to download")
+        self.assertEqual(said[at + 1], "== packages")
+        self.assertIn("FAILED: packages", done.stderr)
+
     def test_the_whole_test_says_it_in_the_first_minute(self):
         start = time.monotonic()
         done = self.run_in(SPACE, "ci/test", setup="echo 0 >/proc/sys/user/max_user_namespaces")
