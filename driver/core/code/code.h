@@ -88,6 +88,11 @@ bool decode_fast_math(const struct decoder *d, const uint8_t *bytes, size_t len)
 size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls,
 		      uint64_t *ret, size_t max);
 
+/* decode_may_start: whether x86-64 code may have an instruction that begins at `at`: one of the
+ * sequences of instructions that begin a little before leads there. `bytes` begin with one. In
+ * code without data among it false is sure, as one of them is the true sequence. */
+bool decode_may_start(const uint8_t *bytes, size_t len, size_t at);
+
 /* Which function each byte of an ELF file's code belongs to, by its symbols, frame descriptions
  * (.eh_frame) and initialisers. */
 

@@ -319,3 +319,26 @@ size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len,
 	}
 	return n;
 }
+
+/* Wherever decoding of x86 code begins, it falls in with the true sequence after a few instructions. One of as many
+ * beginnings as an instruction may have bytes is in that sequence from the start. */
+bool decode_may_start(const uint8_t *bytes, size_t len, size_t at)
+{
+	enum { BEFORE = 128 };
+	/* The first byte of all begins one. */
+	const size_t first = at > BEFORE ? at - BEFORE : 0, last = first ? first + ZYDIS_MAX_INSTRUCTION_LENGTH : 1;
+	ZydisDecoder d;
+	ZydisDecodedInstruction in;
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+		abort();
+	for (size_t from = first; from < last; from++) {
+		size_t p = from;
+		while (p < at) {
+			bool valid = ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&d, NULL, bytes + p, len - p, &in));
+			p += valid ? in.length : 1;
+		}
+		if (p == at)
+			return true;
+	}
+	return false;
+}

@@ -1,3 +1,4 @@
+#include "core/code/code.h"
 #include "core/fatbin/fatbin_parts.h"
 
 enum fatbin_section fatbin_section(const char *name)
@@ -147,16 +148,21 @@ static void take_code(const struct elf_map *m, struct fatbin_boxes *b, uint64_t 
 	}
 }
 
-/* "lea target(%rip), register": REX.W, 8d, a register and no base. */
+/* "lea target(%rip), register": REX.W, 8d, a register and no base. The same bytes inside of other instructions lead
+ * anywhere; what leads into the middle of a fat binary is decoded. */
 static void read_x86(const struct elf_map *m, struct fatbin_boxes *b, const Elf64_Shdr *s)
 {
 	const uint8_t *code = m->data + s->sh_offset, *end = code + s->sh_size;
 	for (const uint8_t *p = code; (p = memchr(p, 0x8d, (size_t)(end - p))); p++) {
 		int32_t distance;
+		bool start;
 		if (p == code || end - p < 6 || (p[-1] & 0xfb) != 0x48 || (p[1] & 0xc7) != 0x05)
 			continue;
 		memcpy(&distance, p + 2, sizeof(distance));
-		take_code(m, b, s->sh_addr + (uint64_t)(p + 6 - code) + (uint64_t)(int64_t)distance);
+		const uint64_t to = s->sh_addr + (uint64_t)(p + 6 - code) + (uint64_t)(int64_t)distance;
+		if (fatbin_box_at(b, m, to, &start) &&
+		    (start || decode_may_start(code, s->sh_size, (size_t)(p - 1 - code))))
+			take_code(m, b, to);
 	}
 }
 

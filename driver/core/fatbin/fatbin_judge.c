@@ -10,7 +10,7 @@ bool fatbin_is_torch(const char *dist)
 static bool is_main(const struct fatbin_look *l)
 {
 	static const char *const names[] = {"libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so"};
-	return l->containers && strings_contain(names, ARRAY_LEN(names), path_base(l->name));
+	return l->code && strings_contain(names, ARRAY_LEN(names), path_base(l->name));
 }
 
 static bool has_main(const struct fatbin_judging *j)

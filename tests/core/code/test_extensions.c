@@ -305,6 +305,26 @@ static void an_instruction_cut_off_is_none(void **state)
 	assert_int_equal(decode("", 0, "avx2").instructions, 0);
 }
 
+static void test_start_of_an_instruction(void **state)
+{
+	/* From libphi.so: two "lea" and a "mov"; the bytes 4c 8d 05 lie in the first of them. */
+	static const uint8_t code[] = {0x48, 0x8d, 0x35, 0xfe, 0x4c, 0x8d, 0x05, 0x4c, 0x89, 0xe7, 0x48, 0x89, 0xc2};
+	uint8_t bytes[300];
+	(void)state;
+	memset(bytes, 0x90, sizeof(bytes));
+	for (size_t from = 0; from < 280; from += 7) {
+		memcpy(bytes + from, code, sizeof(code));
+		assert_true(decode_may_start(bytes, sizeof(bytes), from));
+		assert_false(decode_may_start(bytes, sizeof(bytes), from + 4));
+		assert_true(decode_may_start(bytes, sizeof(bytes), from + 7));
+		assert_true(decode_may_start(bytes, sizeof(bytes), from + 10));
+		memset(bytes, 0x90, sizeof(bytes));
+	}
+	/* Cut off by the end. */
+	memcpy(bytes + 295, code, 5);
+	assert_true(decode_may_start(bytes, sizeof(bytes), 295));
+}
+
 static void expect_bad(const char *from, const char *to, const char *message)
 {
 	char *text = test_read(PROFILES_DIR "/extensions.yaml"), *at = strstr(text, from);
@@ -414,6 +434,7 @@ int main(void)
 		cmocka_unit_test(fcomi_is_the_baseline),
 		cmocka_unit_test(behind_what_is_no_instruction_all_is_doubtful),
 		cmocka_unit_test(an_instruction_cut_off_is_none),
+		cmocka_unit_test(test_start_of_an_instruction),
 		cmocka_unit_test_teardown(bad_tables, test_teardown),
 		cmocka_unit_test_teardown(a_set_without_a_row_is_an_error, test_teardown),
 		cmocka_unit_test_teardown(bad_families, test_teardown),

@@ -273,6 +273,38 @@ static void test_what_is_not_plain_stays(void **state)
 	assert_int_equal(load("./cut.so", "first"), 1);
 }
 
+/* Bytes of a displacement look like "lea" of an address in a fat binary; in code it is one. */
+static void test_lea_is_read_as_an_instruction(void **state)
+{
+#if defined(__x86_64__)
+	static const struct {
+		const char *code;
+		bool whole;
+	} rows[] = {
+		{"movabs_: .byte 0x48, 0xb8, 0x48, 0x8d, 0x05\\n.long box0 + 5000 - . - 4\\n.byte 0\\n", false},
+		{"lea box0 + 5000(%rip), %rax\\n", true},
+		{".byte 0x48, 0x8d, 0x05\\n.long box0 + 5000 - . - 4\\n", true},
+	};
+	struct fatbin_cut r;
+	uint64_t size;
+	(void)state;
+	make_boxes();
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		compile("lib.so",
+			arena_printf(&arena,
+				     BOXES(".nv_fatbin") USES "__asm__(\"more: .rept 40\\nnop\\n.endr\\n"
+							      "%s.rept 40\\nnop\\n.endr\\nret\\n\");\n",
+				     rows[i].code),
+			SHARED);
+		assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
+		assert_int_equal(load("./cut.so", "use"), rows[i].whole ? 1 + 0 + 35 : 2 + 0 + 35);
+		assert_int_equal(r.left != NULL, rows[i].whole);
+	}
+#else
+	(void)state;
+#endif
+}
+
 /* sstrip leaves no section headers: what runs is told, and nothing changes. */
 static void test_without_section_headers(void **state)
 {
@@ -591,6 +623,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_layouts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headers_far_behind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_not_plain_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lea_is_read_as_an_instruction, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_marks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_section_headers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_among_other_data, setup, teardown),

@@ -113,6 +113,11 @@ static void test_ptx_of_another_library_is_not_torchs(void **state)
 	looks[0] = look(MAIN, "397 c90 p90");
 	assert_ok(judge_looks(true, looks, count, (struct fatbin_gpu){90, true}), &err);
 	assert_ok(judge_looks(true, looks, count, (struct fatbin_gpu){110, false}), &err);
+	/* All of its code was removed: the fat binaries are still there, and empty. */
+	looks[0] = look(MAIN, "");
+	looks[0].code = true;
+	assert_err(judge_looks(true, looks, count, (struct fatbin_gpu){110, false}), &err, ERR_POLICY,
+		   "no code for sm110");
 	looks[0] = look(MAIN, "396 c90|1 c90 p90");
 	assert_err(judge_looks(true, looks, count, (struct fatbin_gpu){90, true}), &err, ERR_POLICY, "no PTX");
 }
