@@ -6,6 +6,7 @@ die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 usage() { printf 'usage: %s\n' "$*" >&2; exit 2; }
 
 package_lists=${BASH_SOURCE[0]%/*}/packages
+. "${BASH_SOURCE[0]%/*}/distribution.sh"
 
 # packages_in FILE...: the names in package lists, without comments, and those that the tables of worlds' parts (*.yaml) ask for.
 packages_in() {
@@ -30,7 +31,7 @@ may_install() {
 # missing_packages FILE...: those packages of these lists that are not installed.
 missing_packages() {
 	local name
-	for name in $(packages_in "$@"); do
+	for name in $(packages_here "$@"); do
 		[ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || printf '%s\n' "$name"
 	done
 }
@@ -50,7 +51,7 @@ quietly() { "$@" >/dev/null 2>&1; }
 # install_packages FILE...: installs the missing packages of these lists with apt-get.
 install_packages() {
 	local missing=() install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends)
-	command -v apt-get >/dev/null || die "no apt-get here: install by hand what $* list"
+	command -v apt-get >/dev/null || { need_packages "$@"; return; }
 	mapfile -t missing < <(missing_packages "$@")
 	[ ${#missing[@]} -gt 0 ] || return 0
 	may_install || die "packages are missing, and only root may install them. Run, or have somebody run:
@@ -74,8 +75,11 @@ store_dir() {
 	roots=$(roots_dir) && printf '%s/ptbuild' "${roots%/*}"
 }
 
-# own_mirror: the archive that apt of this machine has Debian's main component from.
+# own_mirror: the Debian archive that PTBUILD_ARCHIVE_DEBIAN names, else the one that apt of this machine has Debian's main component from; nothing where
+# there is none.
 own_mirror() {
+	[ -z "${PTBUILD_ARCHIVE_DEBIAN-}" ] || { printf '%s\n' "${PTBUILD_ARCHIVE_DEBIAN%% *}" && return; }
+	command -v apt-get >/dev/null || return 0
 	# shellcheck disable=SC2016 # the dollars are for apt-get
 	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)' 'Created-By: Packages' | sed -n 's/^Debian|Debian|main|//p' | head -n 1
 }

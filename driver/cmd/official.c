@@ -1,5 +1,6 @@
 /* Which of the pinned official wheels are meant. */
 #include "cmd/select.h"
+#include "core/machine/official_fit.h"
 #include "core/wheel/wheel.h"
 
 static int by_version(const void *x, const void *y)
@@ -54,46 +55,96 @@ int cmd_official_python(struct cmd_context *c, const struct official *all, const
 	return 0;
 }
 
-/* The tables say which GPUs the toolkit of the wheel has code for. */
-static bool has_targets(const struct tables *t, const struct release_row *r, const struct official *all,
-			const struct cmd_official *q, const char *python, struct arena *a)
+/* The targets, each with "sm", for which torch of the release has no code. */
+static void list_lacking(const struct tables *t, const struct official *all, const struct cmd_official *q,
+			 struct arena *a, struct strlist *ret)
+{
+	for (size_t i = 0; i < q->gpus.count; i++) {
+		const struct gpu_row *row = tables_gpu(t, q->gpus.items[i]);
+		if (!row || !official_serves(t, all, q->platform, row->capability))
+			strlist_addf(ret, a, "sm%s", q->gpus.items[i]);
+	}
+}
+
+/* The wheel has CUDA, code for all targets, and a driver that runs it. */
+static bool serves(const struct tables *t, const struct official *all, const struct cmd_official *q, const char *python,
+		   struct arena *a)
 {
 	const struct official_wheel *w;
+	struct strlist lacking = {0};
 	if (official_find(all, "torch", python, q->platform, q->cuda, a, &w, ERR_IGNORED) < 0)
 		return false;
-	const char *own = r->toolkits_count ? r->toolkits[0] : NULL; /* where the index does not say */
-	const char *cuda = strcmp(w->cuda, "-") == 0 ? own : w->cuda;
-	for (size_t i = 0; i < q->gpus.count; i++) {
-		const struct gpu_target target = {.row = tables_gpu(t, q->gpus.items[i]), .suffix = ""};
-		if (target.row && !plan_takes_target(r, PACKAGE_TORCH, cuda, &target))
-			return false;
+	if (strcmp(w->cuda, "-") == 0)
+		return !q->gpus.count;
+	if (q->machine && driver_fit(t, q->machine, w->cuda) == DRIVER_TOO_OLD)
+		return false;
+	list_lacking(t, all, q, a, &lacking);
+	return !lacking.count;
+}
+
+/* The newest release that serves what is asked; NULL: none. */
+static const char *find_newest(const struct tables *t, const struct cmd_official *q, const char *python,
+			       struct arena *a)
+{
+	for (unsigned i = t->releases_count; i-- > 0;) {
+		const char *release = t->releases[i].name;
+		struct strlist pythons = {0};
+		struct official all;
+		if (official_read(t->dir, release, a, &all, ERR_IGNORED) < 0)
+			continue;
+		list_pythons(&all, q, a, &pythons);
+		const char *for_python = python && strlist_contains(&pythons, python) ? python : NULL;
+		if (!python && pythons.count)
+			for_python = pythons.items[pythons.count - 1];
+		if (for_python && serves(t, &all, q, for_python, a))
+			return release;
 	}
-	return true;
+	return NULL;
+}
+
+static char *targets_text(const struct cmd_official *q, struct arena *a)
+{
+	struct strlist names = {0};
+	for (size_t i = 0; i < q->gpus.count; i++)
+		strlist_addf(&names, a, "sm%s", q->gpus.items[i]);
+	return strlist_join(&names, a, ", ");
 }
 
 int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python, const char **ret,
 			struct err *e)
 {
+	const char *driver = q->machine ? " and this machine's driver" : "";
 	const struct tables *t;
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
-	for (unsigned i = t->releases_count; i-- > 0;) {
-		const struct release_row *r = &t->releases[i];
-		struct strlist pythons = {0};
-		struct official all;
-		/* also one that is built only for those who name it: its wheels are pinned */
-		if (strcmp(r->name, r->base) != 0 || official_read(t->dir, r->name, c->arena, &all, ERR_IGNORED) < 0)
-			continue;
-		list_pythons(&all, q, c->arena, &pythons);
-		const char *for_python = python && strlist_contains(&pythons, python) ? python : NULL;
-		if (!python && pythons.count)
-			for_python = pythons.items[pythons.count - 1];
-		if (!for_python || !has_targets(t, r, &all, q, for_python, c->arena))
-			continue;
-		log_info(c->run->log, "the latest release with these wheels is %s", r->name);
-		*ret = r->name;
+	const char *found = find_newest(t, q, python, c->arena), *targets = targets_text(q, c->arena);
+	if (found) {
+		log_info(c->run->log, "release %s: the newest official torch for %s%s; --release chooses", found,
+			 targets, driver);
+		*ret = found;
 		return 0;
 	}
-	err_set(e, ERR_CONFIG, "no release has official wheels of what is asked");
-	return err_hint(e, "name one with --release; 'ptbuild list --releases' lists them");
+	err_set(e, ERR_POLICY, "no official torch is for %s%s%s%s", targets, driver, python ? " and Python " : "",
+		python ? python : "");
+	return err_hint(e, q->machine ? "update the driver ('ptbuild detect' shows which CUDA it runs), or choose with "
+					"--release"
+				      : "choose one with --release; 'ptbuild list --releases' lists them");
+}
+
+int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python, struct err *e)
+{
+	struct strlist lacking = {0};
+	struct official all;
+	const struct tables *t;
+	if (cmd_tables(c, &t, e) < 0 || official_read(t->dir, q->release, c->arena, &all, e) < 0)
+		return -1;
+	list_lacking(t, &all, q, c->arena, &lacking);
+	if (!lacking.count || !strlist_contains(&q->dists, "torch"))
+		return 0;
+	err_set(e, ERR_POLICY, "official torch %s has no code for %s", q->release,
+		strlist_join(&lacking, c->arena, ", "));
+	const char *other = find_newest(t, q, python, c->arena);
+	if (other)
+		return err_hint(e, "the newest release that has it: --release %s", other);
+	return err_hint(e, "'ptbuild plan --profile %s-avx2' shows a build for it", lacking.items[0]);
 }

@@ -63,16 +63,21 @@ struct official;
 /* Pinned wheels that are asked for. */
 struct cmd_official {
 	const char *release, *platform;
-	const char *cuda;     /* NULL: any */
-	struct strlist dists; /* "torch" */
-	bool all;             /* and those of the other packages that there are */
-	struct strlist gpus;  /* "90": the targets that are to be in them */
+	const char *cuda;               /* NULL: any */
+	struct strlist dists;           /* "torch" */
+	bool all;                       /* and those of the other packages that there are */
+	struct strlist gpus;            /* "90": the targets that are to be in them */
+	const struct hardware *machine; /* whose driver has to run them; NULL: any */
 };
 /* cmd_official_python: the Python by the rule of cmd_python, of those for which all wheels
  * are there.
- * cmd_official_newest: the newest release that has them, for `python` (NULL: any); ERR_CONFIG. */
+ * cmd_official_newest: the newest release that has them, for `python` (NULL: any), with code for
+ * the targets; ERR_POLICY. cmd_official_check: whether torch of q->release has code for the targets;
+ * ERR_POLICY, with a release that has it as the hint. */
 int cmd_official_python(struct cmd_context *c, const struct official *all, const struct cmd_official *q,
 			const char **ret, struct err *e) MUST_CHECK;
+int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python,
+		       struct err *e) MUST_CHECK;
 int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python, const char **ret,
 			struct err *e) MUST_CHECK;
 /* cmd_official_fetch: pinned wheels, into the store. */

@@ -1,7 +1,7 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/select.h"
-#include "core/machine/detect.h"
+#include "cmd/slim_native.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"
 #include "step/fetch/fetch.h"
@@ -23,7 +23,8 @@ struct slim_options {
 struct slim_targets {
 	struct slim_target *items;
 	size_t count;
-	const char *platform; /* of the first profile; NULL: none is named */
+	const char *platform;           /* of the first profile; NULL: none is named */
+	const struct hardware *machine; /* of --gpu native, whose driver decides; NULL: not asked for */
 };
 
 static int set_target(struct cmd_context *c, const struct tables *t, const struct profile *p, const char *word,
@@ -71,9 +72,13 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 		const char *word = i < o->gpus.count ? o->gpus.items[i] : o->profiles.items[i - o->gpus.count];
 		struct profile p;
 		struct slim_target *to = &ret->items[ret->count];
+		if (i < o->gpus.count && strcmp(word, "native") == 0) {
+			if (slim_native(c, &word, &ret->machine, e) < 0)
+				return -1;
+		}
 		if (detect_is_native(word)) {
 			err_set(e, ERR_USAGE, "slim does not take '%s'", word);
-			return err_hint(e, "name the GPU with --gpu; 'ptbuild detect' tells which is in this machine");
+			return err_hint(e, "use --gpu native, or name the GPU, for example --gpu sm90");
 		}
 		int rc = i < o->gpus.count ? profile_parse(t, arena_printf(c->arena, "%s-avx2", word), c->arena, &p, e)
 					   : profile_load(t, word, c->arena, &p, e);
@@ -322,17 +327,30 @@ static void named_dists(const struct slim_options *o, struct cmd_official *q, st
 	}
 }
 
+static const char *wheel_platform(struct cmd_context *c, const struct slim_targets *t)
+{
+	const struct slim_options *o = c->options;
+	if (o->platform)
+		return o->platform;
+	return t->platform ? t->platform : machine_platform(c->arena);
+}
+
+/* The release that is named, or the newest that serves all targets. */
 static int find_release(struct cmd_context *c, const struct slim_targets *t, struct cmd_official *q, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	q->cuda = o->cuda;
-	q->platform = o->platform ? o->platform : t->platform ? t->platform : machine_platform(c->arena);
+	q->platform = wheel_platform(c, t);
+	q->machine = t->machine;
 	named_dists(o, q, c->arena);
 	for (size_t i = 0; i < t->count; i++)
 		for (size_t k = 0; k < t->items[i].wanted.count; k++)
-			strlist_addf(&q->gpus, c->arena, "%u", t->items[i].wanted.gpus[k].number);
+			strlist_once(&q->gpus, c->arena,
+				     arena_printf(c->arena, "%u", t->items[i].wanted.gpus[k].number));
 	q->release = o->release;
-	return strcmp(o->release, CMD_LATEST) != 0 ? 0 : cmd_official_newest(c, q, o->python, &q->release, e);
+	if (!o->release || strcmp(o->release, CMD_LATEST) == 0)
+		return cmd_official_newest(c, q, o->python, &q->release, e);
+	return cmd_official_check(c, q, o->python, e);
 }
 
 /* The wheels of --release out of the store, fetched by their digests. */
@@ -412,24 +430,26 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 	const struct slim_options *o = c->options;
 	struct strlist wheels = *words;
 	const unsigned ways = (words->count > 0) + (o->env != NULL) + (o->release != NULL);
-	if (ways != 1) {
+	if (ways > 1 || (!ways && !o->gpus.count && !o->profiles.count)) {
 		err_set(e, ERR_USAGE,
-			ways ? "wheels, --env and --release cannot be used together" : "slim needs a wheel");
-		return err_hint(e, "for example 'ptbuild slim torch-2.9.1-*.whl --gpu sm90' or 'ptbuild slim --release "
-				   "2.9.1 --gpu sm90'");
+			ways ? "wheels, --env and --release cannot be used together" : "slim needs a GPU or a wheel");
+		return err_hint(e, "for example 'ptbuild slim --gpu native', 'ptbuild slim --release 2.9.1 --gpu sm90' "
+				   "or 'ptbuild slim torch-2.9.1-*.whl --gpu sm90'");
 	}
 	if (o->dry_run && !o->env)
 		return err_set(e, ERR_USAGE,
 			       "--dry-run without --env: a wheel is written beside the one it is made from");
-	if (!o->release && (o->python || o->platform || o->packages.count || o->pin.count))
-		return err_set(e, ERR_USAGE, "--python, --platform, --package and --pin are for --release");
+	if (ways && !o->release && (o->python || o->platform || o->packages.count))
+		return err_set(e, ERR_USAGE, "--python, --platform and --package do not apply to wheels and --env");
+	if (!o->release && o->pin.count)
+		return err_set(e, ERR_USAGE, "--pin needs --release");
 	if (o->cuda && !version_valid(o->cuda))
 		return err_set(e, ERR_USAGE, "option '--cuda': not a version: '%s'", o->cuda);
 	if (o->pin.count && !version_valid(o->release))
 		return err_set(e, ERR_USAGE, "option '--release': not a version: '%s'", o->release);
 	if (o->pin.count)
 		return pin(c, e);
-	if (read_targets(c, &targets, e) < 0 || (o->release && fetch_official(c, &targets, &wheels, e) < 0))
+	if (read_targets(c, &targets, e) < 0 || ((!ways || o->release) && fetch_official(c, &targets, &wheels, e) < 0))
 		return -1;
 	return o->env ? cut_env(c, &targets, e) : cut_wheels(c, &wheels, &targets, e);
 }
@@ -438,11 +458,11 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 
 static const struct arg_def slim_options[] = {
 	{"gpu", 0, OPTION(ARG_LIST, gpus), "TARGETS",
-	 "GPUs whose code stays: sm90, or sm80+sm90 in one wheel; several with commas between make a wheel each",
-	 "<gpu>"},
+	 "GPUs whose code stays: native, sm90, or sm80+sm90 in one wheel; commas between make a wheel each", "<gpu>"},
 	{"profile", 'p', OPTION(ARG_LIST, profiles), "PROFILES", "the same by the GPUs of profiles", "<profile>"},
 	{"release", 0, OPTION(ARG_STRING, release), "VERSION",
-	 "fetch the official wheels of this release (or latest) from the Python index, pinned by digest", "<official>"},
+	 "official wheels of this release, pinned by digest (default without wheels: the newest that fits)",
+	 "<official>"},
 	{"package", 0, OPTION(ARG_LIST, packages), "NAMES",
 	 "with --release: pytorch (default), torchvision, torchaudio or all", "pytorch torchvision torchaudio all"},
 	{"python", 0, OPTION(ARG_STRING, python), "VERSION",
@@ -466,14 +486,15 @@ static const struct arg_def slim_options[] = {
 const struct command command_slim = {
 	.name = "slim",
 	.summary = "cut official wheels to the code of some GPUs",
-	.usage = "WHEEL... | --release VERSION | --env DIR --gpu TARGETS [OPTION...]",
+	.usage = "[WHEEL... | --release VERSION | --env DIR] --gpu TARGETS [OPTION...]",
 	.text = "Compiles nothing: of the GPU code in a finished wheel only what the driver would load on the named "
 		"GPUs stays, byte for byte. The libraries get smaller in the file, and no address in them changes.\n"
 		"The version gets a label (2.9.1+cu128.sm90), torch.cuda.get_arch_list() tells what is left, and a "
 		"bill of materials says what it was made from. Code for the processor stays as upstream built it.",
 	.tables = {slim_options},
 	.arguments = {{"WHEEL...", "wheels with GPU code: torch, torchvision, or any other", "<file>"}},
-	.examples = {{"ptbuild slim torch-2.9.1-*.whl --gpu sm90", "a wheel for H100 alone, a third of the size"},
+	.examples = {{"ptbuild slim --gpu native", "the newest official torch for the GPUs of this machine"},
+		     {"ptbuild slim torch-2.9.1-*.whl --gpu sm90", "a wheel for H100 alone, a third of the size"},
 		     {"ptbuild slim torch-2.9.1-*.whl --gpu sm75,sm80,sm90", "three wheels in one pass"}},
 	.options_size = sizeof(struct slim_options),
 	.run = slim_main,

@@ -25,19 +25,17 @@ class Quickstart(unittest.TestCase):
             path = os.path.join(self.dir.name, name)
             with open(path, "w") as f:
                 f.write(text)
-            command += ["--ro-bind", path, {"os_release": os.path.realpath("/etc/os-release"), "cpuinfo": "/proc/cpuinfo"}[name]]
+            command += ["--ro-bind", path, {"os_release": os.path.realpath("/etc/os-release"), "cpuinfo": "/proc/cpuinfo", "apt": "/usr/bin/apt-get"}[name]]
+            os.chmod(path, 0o755)
         done = subprocess.run([*command, "bash", os.path.join(TOP, "ci/quickstart"), os.path.join(self.dir.name, "out")], capture_output=True, text=True, timeout=600)
         self.assertNotEqual(done.returncode, 0)
         self.assertNotIn("installing", done.stderr, "it began")
         return done.stderr
 
-    def test_another_distribution(self):
-        said = self.run_with(os_release='ID=fedora\nVERSION_ID=41\n')
-        self.assertIn("this machine is 'fedora 41'", said)
-        self.assertIn("docs/install.md", said)
-
-    def test_an_older_debian(self):
-        self.assertIn("this machine is 'debian 11'", self.run_with(os_release='ID=debian\nVERSION_ID="11"\n'))
+    def test_ubuntu_without_debian_archive(self):
+        said = self.run_with(os_release='ID=ubuntu\nVERSION_ID="24.04"\nID_LIKE=debian\n', apt="#!/bin/sh\n")
+        self.assertIn("'ubuntu 24.04'", said)
+        self.assertIn("PTBUILD_ARCHIVE_DEBIAN=URL", said)
 
     def test_a_processor_without_avx2(self):
         said = self.run_with(os_release='ID=debian\nVERSION_ID="13"\n', cpuinfo="flags\t\t: fpu sse4_2 avx\n")
@@ -109,6 +107,101 @@ class Scripts(unittest.TestCase):
             done = self.run_as(12345, *words)
             self.assertEqual(done.returncode, 2, words)
             self.assertRegex(done.stderr, "^usage: " + words[0] + " [^\n]*\n$")
+
+
+SYSTEMS = {
+    "ubuntu22.04": 'ID=ubuntu\nVERSION_ID="22.04"\nID_LIKE=debian\n',
+    "ubuntu24.04": 'ID=ubuntu\nVERSION_ID="24.04"\nID_LIKE=debian\n',
+    "fedora": "ID=fedora\nVERSION_ID=42\n",
+    "rhel": 'ID="rocky"\nVERSION_ID="9.4"\nID_LIKE="rhel centos fedora"\n',
+    "arch": "ID=arch\n",
+    "opensuse": 'ID="opensuse-tumbleweed"\nID_LIKE="opensuse suse"\n',
+}
+
+
+class Distributions(unittest.TestCase):
+    """Other distributions, imitated: their os-release, and a package manager that says what is installed."""
+
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory(prefix="ptbuild-distributions-")
+        self.addCleanup(self.dir.cleanup)
+
+    def lib(self, os_release, line, **tools):
+        d = self.dir.name
+        with open(os.path.join(d, "os-release"), "w") as f:
+            f.write(os_release)
+        os.makedirs(os.path.join(d, "bin"), exist_ok=True)
+        # Without apt: what the scripts need of this machine, and the tools.
+        for name in ("bash", "awk", "sed", "paste", "id", "mktemp", "cat", "head"):
+            if not os.path.lexists(os.path.join(d, "bin", name)):
+                os.symlink(shutil.which(name), os.path.join(d, "bin", name))
+        for name, text in tools.items():
+            path = os.path.join(d, "bin", name.replace("_", "-"))
+            with open(path, "w") as f:
+                f.write("#!/bin/sh\n" + text)
+            os.chmod(path, 0o755)
+        command = [shutil.which("bwrap"), "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", d, d, "--unshare-pid",
+                   "--ro-bind", os.path.join(d, "os-release"), os.path.realpath("/etc/os-release"), "bash", "-euo", "pipefail", "-c", ". ci/lib.sh; " + line]
+        return subprocess.run(command, capture_output=True, text=True, cwd=TOP, timeout=600, stdin=subprocess.DEVNULL, env={"PATH": os.path.join(d, "bin"), "HOME": d})
+
+    def names(self, system, lists="ci/packages/host.txt ci/packages/quickstart.txt"):
+        done = self.lib(SYSTEMS[system], f"distribution_column; packages_here {lists}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        column, *names = done.stdout.split()
+        self.assertEqual(column, system)
+        return names
+
+    def test_names_table_has_every_package(self):
+        with open(os.path.join(TOP, "ci/packages/names.tsv")) as f:
+            rows = [line.split() for line in f if line.strip() and not line.startswith("#")]
+        header, known = rows[0], {row[0]: row for row in rows[1:]}
+        self.assertEqual(set(header[1:]), set(SYSTEMS))
+        self.assertEqual({len(row) for row in rows}, {len(header)})
+        asked = self.lib("ID=debian\nVERSION_ID=13\n", "packages_here ci/packages/host.txt ci/packages/quickstart.txt").stdout.split()
+        self.assertIn("libzydis-dev", asked)
+        self.assertEqual([name for name in asked if name not in known], [])
+        for row in known.values():
+            self.assertNotIn("=", row[1 + len([c for c in header[1:] if c.startswith("ubuntu")]):], row)
+
+    def test_names_of_each_distribution(self):
+        self.assertIn("libzydis-dev", self.names("ubuntu24.04"))
+        self.assertFalse({"libzydis-dev", "libcurl4-openssl-dev", "bubblewrap"} & set(self.names("ubuntu22.04")), "it has them too old or not at all")
+        self.assertNotIn("chromium", self.names("ubuntu24.04", "ci/packages/test.txt"))
+        self.assertIn("zsh", self.names("ubuntu24.04", "ci/packages/test.txt"))
+        for system, name in (("fedora", "libyaml-devel"), ("rhel", "libstdc++-static"), ("arch", "libyaml"), ("opensuse", "libopenssl-devel")):
+            self.assertIn(name, self.names(system))
+
+    def test_missing_packages_are_named_with_the_command(self):
+        rpm = 'for name; do :; done\n[ "$name" != libyaml-devel ]\n'
+        for system, command, tools in (("fedora", "dnf install -y", {"rpm": rpm}), ("rhel", "dnf install -y --enablerepo=crb", {"rpm": rpm}),
+                                       ("opensuse", "zypper install -y", {"rpm": rpm}), ("arch", "pacman -S --needed --noconfirm", {"pacman": "echo libyaml-devel; exit 127\n"})):
+            done = self.lib(SYSTEMS[system], "install_packages ci/packages/host.txt", **tools)
+            self.assertEqual(done.returncode, 1, system)
+            self.assertRegex(done.stderr, f"(?m)^  {command}[^\n]* libyaml-devel$")
+
+    def test_installed_packages_go_on(self):
+        for system, tools in (("fedora", {"rpm": ""}), ("rhel", {"rpm": ""}), ("opensuse", {"rpm": ""}), ("arch", {"pacman": ""})):
+            done = self.lib(SYSTEMS[system], "install_packages ci/packages/host.txt; echo on", **tools)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "on\n", ""), system)
+
+    def test_unknown_distribution_goes_on(self):
+        done = self.lib("ID=nixos\nVERSION_ID=26.05\n", "install_packages ci/packages/host.txt; echo on")
+        self.assertEqual((done.returncode, done.stdout), (0, "on\n"))
+        self.assertIn("'nixos 26.05'", done.stderr)
+        self.assertIn("libyaml-dev", done.stderr)
+
+    def test_ubuntu_installs_by_its_names(self):
+        tools = {"dpkg_query": "exit 1\n", "apt_get": f"echo \"$@\" >>{self.dir.name}/asked\n", "sudo": 'exec "$@"\n', "env": "shift; exec \"$@\"\n"}
+        done = self.lib(SYSTEMS["ubuntu22.04"], "install_packages ci/packages/host.txt", **tools)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.dir.name, "asked")) as f:
+            asked = f.read().split()
+        self.assertIn("libhiredis-dev", asked)
+        self.assertNotIn("libzydis-dev", asked)
+
+    def test_named_archive_comes_first(self):
+        done = self.lib(SYSTEMS["ubuntu24.04"], "PTBUILD_ARCHIVE_DEBIAN='file:///one file:///two' own_mirror; echo; own_mirror; echo none")
+        self.assertEqual(done.stdout, "file:///one\n\nnone\n", done.stderr)
 
 
 class InRoot(unittest.TestCase):

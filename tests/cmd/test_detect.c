@@ -238,6 +238,61 @@ static void native_is_made_exact_in_the_plan(void **state)
 	assert_string_equal(text(half, "variant"), "pytorch-python313-cuda12_9-sm80-avx2");
 }
 
+/* 'ptbuild slim' with the made-up driver: exit status; it may fetch nothing, so what it would fetch is an error. */
+static int slim(const char *options)
+{
+	const char *line =
+		arena_printf(&ran.arena,
+			     "LD_LIBRARY_PATH='%s' PATH='%s':\"$PATH\" exec \"$PTBUILD\" slim --offline "
+			     "--cache '%s' --out '%s' --platform x86_64-linux %s",
+			     test_path("lib"), test_path("bin"), test_path("store"), test_path("out"), options);
+	return shell(line);
+}
+
+static void test_slim_native_takes_all_gpus_and_a_release_for_the_driver(void **state)
+{
+	(void)state;
+	make_library("libcuda", FAKE_CUDA, "-DINIT=0 -DCOUNT=2");
+	make_library("libnvidia-ml", FAKE_NVML, "");
+	assert_int_equal(slim("--gpu native"), ERR_NETWORK);
+	assert_contains(err_text(), "native is sm80+sm90 on this machine");
+	assert_contains(err_text(), " with CUDA 12.");
+	assert_int_equal(slim("--gpu native,sm75"), ERR_NETWORK);
+	assert_contains(err_text(), "for sm80+sm90, sm75 and the driver of this machine");
+	assert_int_equal(slim("--gpu sm90"), ERR_NETWORK);
+	assert_contains(err_text(), " with CUDA 13.");
+	assert_int_equal(slim("--gpu native --cuda 13.0"), ERR_POLICY);
+	assert_contains(err_text(), "update the driver");
+	/* The named release stays, whatever the driver. */
+	assert_int_equal(slim("--gpu native --release 2.8.0"), ERR_NETWORK);
+	assert_contains(err_text(), "'torch-2.8.0-");
+}
+
+static void test_slim_native_without_gpu_names_the_reason(void **state)
+{
+	(void)state;
+	make_smi("NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver");
+	assert_int_equal(slim("--gpu native"), ERR_POLICY);
+	assert_contains(err_text(), "the NVIDIA driver of this machine does not work: ");
+	assert_contains(err_text(), "--gpu sm89");
+	make_library("libcuda", FAKE_CUDA, "-DINIT=803 -DCOUNT=0");
+	assert_int_equal(slim("--gpu native"), ERR_POLICY);
+	assert_contains(err_text(), "error 803, CUDA_ERROR_MADE_UP");
+	unlink(test_path("lib/libcuda.so.1"));
+	make_smi("Tesla K40, 3.5, 11441, 470.256.02");
+	assert_int_equal(slim("--gpu native"), ERR_POLICY);
+	assert_contains(err_text(), "Tesla K40 has 3.5");
+	unlink(test_path("bin/nvidia-smi"));
+	if (shell("command -v nvidia-smi || test -e /proc/driver/nvidia/version") == 0)
+		return; /* the machine has a driver of its own */
+	assert_int_equal(slim("--gpu native"), ERR_POLICY);
+	assert_contains(err_text(), "this machine has no NVIDIA GPU");
+	assert_contains(err_text(), "--gpu sm89");
+	assert_int_equal(slim("--profile native"), ERR_USAGE);
+	assert_contains(err_text(), "--gpu native");
+	assert_int_equal(slim(""), ERR_USAGE);
+}
+
 static int bench_on_the_gpu(const char *label, const char *other)
 {
 	const char *const labels[] = {label, other};
@@ -286,6 +341,8 @@ int main(void)
 		T(a_machine_from_a_file),
 		T(the_description_travels),
 		T(native_is_made_exact_in_the_plan),
+		T(test_slim_native_takes_all_gpus_and_a_release_for_the_driver),
+		T(test_slim_native_without_gpu_names_the_reason),
 	};
 	return cmocka_run_group_tests_name("cmd/detect", tests, NULL, NULL);
 }

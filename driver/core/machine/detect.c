@@ -493,6 +493,16 @@ int detect_choose(const struct tables *t, const struct hardware_facts *f, const 
 	return 0;
 }
 
+void detect_gpus_only(const struct tables *t, const struct hardware *h, struct arena *a, struct detected *ret)
+{
+	struct detected d = {0};
+	struct detecting c = {.t = t, .h = h, .workload = "general", .a = a, .d = &d};
+	detect_gpus(&c);
+	detect_toolkits(&c);
+	d.gpu = c.target_count ? gpu_name(&c) : NULL;
+	*ret = d;
+}
+
 bool detect_is_native(const char *name)
 {
 	size_t first = strcspn(name, "-");

@@ -40,6 +40,10 @@ struct detected {
 int detect_choose(const struct tables *t, const struct hardware_facts *f, const struct hardware *h,
 		  const char *workload, const char *release, struct arena *a, struct detected *ret,
 		  struct err *e) MUST_CHECK;
+/* detect_gpus_only: like detect_choose for the GPUs alone: their targets, ascending ("sm80+sm90";
+ * for a GPU newer than the tables the newest target with its PTX), and the toolkits that the
+ * driver runs. gpu is NULL if there is no target; reasons and warnings say why. */
+void detect_gpus_only(const struct tables *t, const struct hardware *h, struct arena *a, struct detected *ret);
 /* detect_fill_native: replaces "native" in a profile's name ("native", "native-avx2",
  * "sm90-native") by this machine's part; any other name is given back. ERR_POLICY when the machine
  * has no such part. */

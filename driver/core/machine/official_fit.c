@@ -116,6 +116,13 @@ int official_for(const struct tables *t, const struct hardware *h, struct arena 
 	return 0;
 }
 
+bool official_serves(const struct tables *t, const struct official *o, const char *platform, const char *gpu)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct fitting c = {.t = t, .o = o, .a = &a, .machine = strncmp(platform, "aarch64", 7) == 0};
+	return !o->gpus[c.machine].count || has_code(&c, gpu, true);
+}
+
 int official_for_variant(const struct tables *t, const struct variant *v, struct arena *a, struct official_choice *ret,
 			 struct err *e)
 {

@@ -4,13 +4,17 @@
 #include "core/machine/driver_fit.h"
 #include "core/machine/hardware.h"
 
-struct variant; /* core/variant/variant.h */
+struct official; /* core/wheel/wheel.h */
+struct variant;  /* core/variant/variant.h */
 
 struct official_choice {
 	const char *release; /* NULL: none runs */
 	const char *python;  /* of the machine: "3.13"; "" if none is known */
 };
 
+/* official_serves: whether torch of a release has code that runs on a GPU ("9.0"), by its list of
+ * targets; PTX counts. Always true where the list is unknown. */
+bool official_serves(const struct tables *t, const struct official *o, const char *platform, const char *gpu);
 /* official_for: the newest release of profiles/official whose wheel of torch has CUDA and runs
  * there, on every GPU. An unknown driver runs none. ERR_CONFIG for a damaged file of a release. */
 int official_for(const struct tables *t, const struct hardware *h, struct arena *a, struct official_choice *ret,
