@@ -24,6 +24,30 @@ int(err_set)(struct err *e, enum err_kind kind, const char *fmt, ...)
 	return -1;
 }
 
+static const int disk_errnos[] = {ENOSPC, EDQUOT, EFBIG};
+
+static bool is_disk_errno(int number)
+{
+	for (size_t i = 0; i < sizeof(disk_errnos) / sizeof(disk_errnos[0]); i++)
+		if (disk_errnos[i] == number)
+			return true;
+	return false;
+}
+
+int err_disk(const char *words)
+{
+	/* What programs print without the system's own text: Python's tempfile, apt-get. */
+	static const char *const others[] = {"No usable temporary directory found",
+					     "You don't have enough free space in"};
+	for (size_t i = 0; i < sizeof(disk_errnos) / sizeof(disk_errnos[0]); i++)
+		if (strstr(words, os_errno_text(disk_errnos[i])))
+			return disk_errnos[i];
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strstr(words, others[i]))
+			return ENOSPC;
+	return 0;
+}
+
 int(err_errno)(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
 	int saved = errno;
@@ -32,10 +56,10 @@ int(err_errno)(struct err *e, enum err_kind kind, const char *fmt, ...)
 	va_start(ap, fmt);
 	format_into(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	err_set(e, kind, "%s: %s", text, os_errno_text(saved));
-	if (saved == ENOSPC || saved == EDQUOT)
-		err_hint(e, "the disk %s: free some space or point --cache, --out and TMPDIR elsewhere",
-			 saved == ENOSPC ? "is full" : "quota is used up");
+	bool full = is_disk_errno(saved);
+	err_set(e, full ? ERR_SYSTEM : kind, "%s: %s", text, os_errno_text(saved));
+	if (full)
+		err_hint(e, ERR_DISK_HINT);
 	errno = saved;
 	return -1;
 }
@@ -110,7 +134,9 @@ const char *err_words_killed(const char *words)
 
 enum err_kind err_kind_of_words(const char *words, enum err_kind otherwise)
 {
-	static const int faults[] = {ENOSPC, EDQUOT, EIO, EROFS, ENOMEM};
+	static const int faults[] = {EIO, EROFS, ENOMEM};
+	if (err_disk(words))
+		return ERR_SYSTEM;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		if (strstr(words, os_errno_text(faults[i])))
 			return ERR_SYSTEM;

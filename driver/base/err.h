@@ -17,6 +17,9 @@ enum err_kind {
 	ERR_INTERRUPTED = 130, /* the user stopped it */
 };
 
+/* Replaced by one that names the file system, where the program ends (cmd/disk.c). */
+#define ERR_DISK_HINT "free some space, or point --cache, --out and TMPDIR to another file system"
+
 struct err {
 	enum err_kind kind;
 	char msg[2048];
@@ -29,16 +32,20 @@ struct err {
 /* All return -1, for `return err_set(e, ...)`. Text that does not fit is cut. */
 /* err_set: replaces what `e` held; clears the hint. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* err_errno: as err_set, then ": " and the text of errno; a full disk or quota adds a hint. */
+/* err_errno: as err_set, then ": " and the text of errno. With an errno of a full disk the kind is
+ * ERR_SYSTEM, whatever `kind` says, and the hint is ERR_DISK_HINT. */
 int err_errno(struct err *e, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* err_wrap: puts "context: " in front of the message; kind and hint stay. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* err_hint: sets the hint line. */
 int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* err_disk: the errno of a full disk that a text names: ENOSPC, EDQUOT (a quota) or EFBIG (a limit
+ * of a file's size); 0 if it names none. */
+int err_disk(const char *words);
 /* err_words_killed: where the output of another program says that signal 9 ended one; NULL. */
 const char *err_words_killed(const char *words);
 /* err_kind_of_words: ERR_SYSTEM when the output of another program names a fault of the machine
- * (disk full or broken, no memory, a program killed), else `otherwise`. */
+ * (err_disk, a broken disk, no memory, a program killed), else `otherwise`. */
 enum err_kind err_kind_of_words(const char *words, enum err_kind otherwise);
 /* err_take: becomes a copy of another error. */
 int err_take(struct err *e, const struct err *other);

@@ -143,6 +143,14 @@ void log_status(struct log *l, const char *fmt, ...)
 	va_end(ap);
 }
 
+void log_every(struct log *l, double seconds, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	status(l, l->tty ? STATUS_TTY_S : seconds, fmt, ap);
+	va_end(ap);
+}
+
 void log_stage(struct log *l, const char *fmt, ...)
 {
 	va_list ap;

@@ -335,6 +335,8 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 				.options = options,
 				.words = &words};
 	int rc = run_command(&c, &args, e);
+	if (rc < 0)
+		cmd_disk_hint(&c, e);
 	*shown = c.shown;
 	return rc;
 }

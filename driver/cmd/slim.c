@@ -1,5 +1,6 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
+#include "cache/store.h"
 #include "cmd/select.h"
 #include "cmd/slim_native.h"
 #include "core/variant/variant.h"
@@ -180,6 +181,96 @@ int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, 
 	return 0;
 }
 
+/* ---- --dry-run: what would be made of a wheel that is here, and what would be downloaded ---- */
+
+static json_t *would_json(const char *from, const struct slim_target *t, const struct slim_result *r, struct arena *a)
+{
+	return json_pack("{s:s, s:b, s:s, s:I, s:I, s:I, s:o, s:o}", "wheel", path_base(from), "here", true, "gpu",
+			 t->name, "bytes_before", (json_int_t)r->bytes_before, "unpacked",
+			 (json_int_t)r->packed.unpacked_bytes, "unpacked_before", (json_int_t)r->unpacked_before,
+			 "kept", code_json(r->files, r->files_count, false, a), "dropped",
+			 code_json(r->files, r->files_count, true, a));
+}
+
+static const struct show would_rows[] = {
+	{.text = "{?here}{wheel} would be slimmed for {gpu}: {unpacked:MB} of {unpacked_before:MB} unpacked",
+	 .each = "wheels",
+	 .rows = (const struct show[]){SHOW("kept", "{?here}{kept.bytes:MB}[: {kept.-code:,}]", .indent = 2),
+				       SHOW("dropped", "{?here}{dropped.bytes:MB}[: {dropped.-code:,}]", .indent = 2),
+				       {0}}},
+	{.text = "{!here}{wheel} would be downloaded from the Python index ({bytes_before:MB}) and slimmed for {gpu}",
+	 .each = "wheels"},
+	{.text = "{missing}"},
+	{0}};
+
+/* A wheel of --release that is not in the store: what the table has of it. */
+static json_t *absent_json(const struct official_wheel *w, const struct slim_targets *t, struct arena *a)
+{
+	struct strlist names = {0};
+	for (size_t i = 0; i < t->count; i++)
+		strlist_ref(&names, a, t->items[i].name);
+	return json_pack("{s:s, s:b, s:s, s:I, s:n, s:n, s:n, s:n}", "wheel", w->file, "here", false, "gpu",
+			 strlist_join(&names, a, ","), "bytes_before", (json_int_t)w->size, "unpacked",
+			 "unpacked_before", "kept", "dropped");
+}
+
+/* `absent` gets those that are not in the store, *ret_count those that are. */
+static int skip_absent(struct cmd_context *c, const struct slim_targets *t, const struct official_wheel **found,
+		       size_t *ret_count, json_t *absent, struct err *e)
+{
+	struct store *store;
+	size_t kept = 0;
+	if (cmd_store_look(c, &store, e) < 0)
+		return -1;
+	for (size_t i = 0; i < *ret_count; i++)
+		if (fetch_has(store, found[i]->sha256))
+			found[kept++] = found[i];
+		else
+			json_array_append_new(absent, absent_json(found[i], t, c->arena));
+	*ret_count = kept;
+	return 0;
+}
+
+static int would_cut(struct cmd_context *c, const struct strlist *wheels, const struct slim_targets *t, json_t *absent,
+		     struct err *e)
+{
+	const struct slim_options *o = c->options;
+	AUTO_JSON json_t *list = json_array();
+	const char *dir = NULL, *missing = NULL;
+	struct store *store = NULL;
+	int rc = 0;
+	if (wheels->count && (cmd_store(c, &store, e) < 0 || store_stage(store, c->arena, &dir, e) < 0))
+		return -1;
+	for (size_t i = 0; i < wheels->count && rc == 0; i++) {
+		struct slim_result *results = arena_array(c->arena, t->count, sizeof(*results));
+		const struct slim_request q = {.wheel = wheels->items[i],
+					       .targets = t->items,
+					       .count = t->count,
+					       .nvidia = o->nvidia,
+					       .threads = c->global->jobs,
+					       .out_dir = dir,
+					       .dry_run = true};
+		bool any;
+		rc = slim_wheel(&q, c->run, c->arena, results, &any, e);
+		for (size_t k = 0; rc == 0 && any && k < t->count; k++)
+			json_array_append_new(list, would_json(wheels->items[i], &t->items[k], &results[k], c->arena));
+		if (rc == 0 && !any)
+			log_warn(c->run->log, "'%s' has no GPU code: use it as it is", path_base(wheels->items[i]));
+	}
+	if (dir)
+		store_drop_stage(store, dir);
+	if (rc < 0)
+		return -1;
+	if (json_array_size(absent))
+		missing = "what stays of a wheel is known once it is in the store: the same command without "
+			  "--dry-run downloads it";
+	json_array_extend(list, absent);
+	return cmd_result(c,
+			  json_pack("{s:i, s:b, s:O, s:o}", "schema", 1, "dry_run", true, "wheels", list, "missing",
+				    json_or_null(missing)),
+			  would_rows, e);
+}
+
 static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const struct slim_targets *t, struct err *e)
 {
 	const struct slim_options *o = c->options;
@@ -243,6 +334,8 @@ static int read_cuda(struct cmd_context *c, struct store *store, const struct fe
 			continue;
 		if (fetch_latest(store, arena_printf(c->arena, "%s.metadata", page->files[i].url), NULL, WHEEL_PAGE_MAX,
 				 fetch, c->run, c->arena, &file, &why) < 0) {
+			if (why.kind == ERR_SYSTEM || why.kind == ERR_INTERRUPTED)
+				return err_take(e, &why);
 			log_verbose(c->run->log, "%s", why.msg); /* an index has it of most wheels */
 			continue;
 		}
@@ -354,7 +447,8 @@ static int find_release(struct cmd_context *c, const struct slim_targets *t, str
 }
 
 /* The wheels of --release out of the store, fetched by their digests. */
-static int fetch_official(struct cmd_context *c, const struct slim_targets *t, struct strlist *wheels, struct err *e)
+static int fetch_official(struct cmd_context *c, const struct slim_targets *t, struct strlist *wheels, json_t *absent,
+			  struct err *e)
 {
 	const struct slim_options *o = c->options;
 	const struct official_wheel *found[TABLES_PACKAGES];
@@ -380,7 +474,9 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t, s
 	}
 	if (!count)
 		return err_set(e, ERR_USAGE, "no package is named 'pytorch', 'torchvision', 'torchaudio' or 'all'");
-	return cmd_official_fetch(c, found, count, wheels, e);
+	if (o->dry_run && skip_absent(c, t, found, &count, absent, e) < 0)
+		return -1;
+	return count ? cmd_official_fetch(c, found, count, wheels, e) : 0;
 }
 
 static json_t *package_json(const struct slim_package *p, const struct fatbin_wanted *w, struct arena *a)
@@ -429,6 +525,7 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 	struct slim_targets targets = {0};
 	const struct slim_options *o = c->options;
 	struct strlist wheels = *words;
+	AUTO_JSON json_t *absent = json_array();
 	const unsigned ways = (words->count > 0) + (o->env != NULL) + (o->release != NULL);
 	if (ways > 1 || (!ways && !o->gpus.count && !o->profiles.count)) {
 		err_set(e, ERR_USAGE,
@@ -436,9 +533,8 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 		return err_hint(e, "for example 'ptbuild slim --gpu native', 'ptbuild slim --release 2.9.1 --gpu sm90' "
 				   "or 'ptbuild slim torch-2.9.1-*.whl --gpu sm90'");
 	}
-	if (o->dry_run && !o->env)
-		return err_set(e, ERR_USAGE,
-			       "--dry-run without --env: a wheel is written beside the one it is made from");
+	if (o->dry_run && o->pin.count)
+		return err_set(e, ERR_USAGE, "--dry-run and --pin cannot be used together");
 	if (ways && !o->release && (o->python || o->platform || o->packages.count))
 		return err_set(e, ERR_USAGE, "--python, --platform and --package do not apply to wheels and --env");
 	if (!o->release && o->pin.count)
@@ -449,8 +545,11 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 		return err_set(e, ERR_USAGE, "option '--release': not a version: '%s'", o->release);
 	if (o->pin.count)
 		return pin(c, e);
-	if (read_targets(c, &targets, e) < 0 || ((!ways || o->release) && fetch_official(c, &targets, &wheels, e) < 0))
+	if (read_targets(c, &targets, e) < 0 ||
+	    ((!ways || o->release) && fetch_official(c, &targets, &wheels, absent, e) < 0))
 		return -1;
+	if (o->dry_run && !o->env)
+		return would_cut(c, &wheels, &targets, absent, e);
 	return o->env ? cut_env(c, &targets, e) : cut_wheels(c, &wheels, &targets, e);
 }
 
@@ -479,7 +578,8 @@ static const struct arg_def slim_options[] = {
 	 "cut NVIDIA's own wheels too, for use on this machine: their licence limits passing them on", NULL},
 	{"env", 0, OPTION(ARG_STRING, env), "DIR", "cut an installed environment in place, NVIDIA's packages with it",
 	 "<dir>"},
-	{"dry-run", 0, OPTION(ARG_FLAG, dry_run), NULL, "with --env: only tell what would change", NULL},
+	{"dry-run", 0, OPTION(ARG_FLAG, dry_run), NULL, "show what would change or be downloaded, and write nothing",
+	 NULL},
 	{0},
 };
 

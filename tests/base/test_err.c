@@ -35,16 +35,22 @@ static void errno_is_appended_and_kept(void **state)
 	assert_string_equal(e.hint, "");
 }
 
-static void full_disk_and_quota_have_a_hint(void **state)
+static void full_disk_is_the_machines_fault_and_has_a_hint(void **state)
 {
 	(void)state;
-	struct err e = {0};
-	errno = ENOSPC;
-	err_errno(&e, ERR_SYSTEM, "cannot write");
-	assert_contains(e.hint, "disk is full");
-	errno = EDQUOT;
-	err_errno(&e, ERR_SYSTEM, "cannot write");
-	assert_contains(e.hint, "quota");
+	static const int full[] = {ENOSPC, EDQUOT, EFBIG};
+	for (size_t i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
+		struct err e = {0};
+		errno = full[i];
+		err_errno(&e, ERR_NETWORK, "cannot write");
+		assert_int_equal(e.kind, ERR_SYSTEM);
+		assert_string_equal(e.hint, ERR_DISK_HINT);
+		assert_int_equal(err_disk(e.msg), full[i]);
+	}
+	assert_int_equal(err_disk("FileNotFoundError: [Errno 2] No usable temporary directory found in ['/tmp']"),
+			 ENOSPC);
+	assert_int_equal(err_disk("E: You don't have enough free space in /var/cache/apt/archives/."), ENOSPC);
+	assert_int_equal(err_disk("cannot read 'x': Input/output error"), 0);
 }
 
 static void wrap_puts_context_in_front(void **state)
@@ -115,6 +121,7 @@ static void words_of_a_broken_machine(void **state)
 	assert_int_equal(err_kind_of_words("OSError: [Errno 28] No space left on device", ERR_BUILD), ERR_SYSTEM);
 	assert_int_equal(err_kind_of_words("ld: final link failed: Input/output error", ERR_BUILD), ERR_SYSTEM);
 	assert_int_equal(err_kind_of_words("error: expected ';'", ERR_BUILD), ERR_BUILD);
+	assert_int_equal(err_kind_of_words("OSError: [Errno 27] File too large", ERR_NETWORK), ERR_SYSTEM);
 	assert_int_equal(err_kind_of_words("", ERR_POLICY), ERR_POLICY);
 	assert_int_equal(err_kind_of_words("gcc: fatal error: Killed signal terminated program cc1", ERR_POLICY),
 			 ERR_SYSTEM);
@@ -127,7 +134,7 @@ int main(void)
 		cmocka_unit_test(set_gives_minus_one_and_fills),
 		cmocka_unit_test(set_clears_an_older_hint),
 		cmocka_unit_test(errno_is_appended_and_kept),
-		cmocka_unit_test(full_disk_and_quota_have_a_hint),
+		cmocka_unit_test(full_disk_is_the_machines_fault_and_has_a_hint),
 		cmocka_unit_test(wrap_puts_context_in_front),
 		cmocka_unit_test(own_text_may_be_an_argument),
 		cmocka_unit_test(words_of_a_broken_machine),

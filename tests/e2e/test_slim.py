@@ -369,6 +369,21 @@ def test_a_release_for_the_platform(world):
     refused(world, 2, "unknown value 'arm'", "--release", "2.15.0", "--gpu", "sm90", "--platform", "arm")
 
 
+def test_dry_run_of_a_release_downloads_nothing(world):
+    """A wheel that is not in the store has a size; one that is here is measured, and nothing is written."""
+    out, store = world.path("never"), world.path("no-store")
+    doc = json.loads(world.run("slim", "--release", "2.15.0", "--python", "3.13", "--platform", "x86_64-linux", "--gpu", "sm90", "--dry-run", "--json", "--out", out, cache=store).stdout)
+    assert [(w["here"], w["bytes_before"] > 500e6, w["unpacked"]) for w in doc["wheels"]] == [(False, True, None)], doc
+    assert not os.path.exists(out) and not os.path.exists(store)
+    wheel = official(world)
+    doc = json.loads(slim(world, wheel, "--gpu", "sm90", "--dry-run", "--json", "--out", out).stdout)
+    real = cut(world, wheel, "--gpu", "sm90", "--out", world.path("measured"))[0]
+    like = doc["wheels"][0]
+    assert like["here"] and (like["kept"], like["dropped"]) == (real["kept"], real["dropped"]) and abs(like["unpacked"] - real["unpacked"]) < 10000, (like, real)
+    assert not os.path.exists(out) and os.listdir(os.path.join(world.cache, "tmp")) == []
+    refused(world, 7, "runs on sm75", wheel, "--gpu", "sm75", "--dry-run")
+
+
 def test_nvidias_own_stay_here(world):
     wheel = official(world, "nvidia_cublas")
     refused(world, 7, "is NVIDIA's", wheel, "--gpu", "sm90", "--out", world.path("nv"))

@@ -1,7 +1,7 @@
 /* A preloaded library that makes the calls of a program fail, for tests/e2e/faults.py. What it does comes by the
  * environment, and is for the program itself: its children do not get it.
  *
- * FAULTY_CALLS   names of calls, with commas: read write sync rename make open copy map close look FAULTY_UNDER
+ * FAULTY_CALLS   names of calls, with commas: read write sync rename make open copy map close flush look FAULTY_UNDER
  * directories, with colons: only files below them are looked at FAULTY_AT      the number of the call that fails,
  * counted from one over all threads; 0: none FAULTY_FOR     how many fail from there on; 0: all FAULTY_ERRNO   what
  * they fail with; 0: reads and writes are cut short instead, which is no error FAULTY_COUNT   a file that gets the
@@ -202,10 +202,12 @@ FAIL(void *, MAP_FAILED, mmap, "map", fd, NULL, (void *addr, size_t len, int pro
 FAIL(void *, MAP_FAILED, mmap64, "map", fd, NULL, (void *addr, size_t len, int prot, int flags, int fd, off64_t at),
      (addr, len, prot, flags, fd, at))
 
-/* A file that cannot be closed well is closed all the same. */
+/* A file that cannot be closed well is closed all the same. "flush": of those alone that were open for writing. */
 int close(int fd)
 {
-	bool bad = fails("close", fd, NULL);
+	const int flags = listed("flush") ? fcntl(fd, F_GETFL) : -1;
+	bool bad =
+		fails("close", fd, NULL) || (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && fails("flush", fd, NULL));
 	int saved = errno, rc = NEXT(close)(fd);
 	if (bad) {
 		errno = saved;

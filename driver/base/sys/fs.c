@@ -102,6 +102,13 @@ int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const cha
 	return 0;
 }
 
+int fs_close(int *fd, const char *name, struct err *e)
+{
+	if (close(steal_fd(fd)) < 0 && errno != EINTR)
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", name);
+	return 0;
+}
+
 ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset)
 {
 	size_t have = 0;

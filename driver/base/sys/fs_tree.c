@@ -124,7 +124,9 @@ static int copy_file_at(int from, int to, const char *name, const char *path, st
 	AUTO_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out < 0)
 		return copy_error(path, e);
-	return copy_bytes(in, out, path, path, e) < 0 ? -1 : copy_attributes(out, &st, path, e);
+	if (copy_bytes(in, out, path, path, e) < 0 || copy_attributes(out, &st, path, e) < 0)
+		return -1;
+	return fs_close(&out, path, e);
 }
 
 static int copy_link_at(int from, int to, const char *name, const struct stat *st, const char *path, struct err *e)
@@ -216,6 +218,8 @@ static int walk_top(struct walk w, const char *top, const char *rel, const char 
 	w.top = fs_full(top, rel, &a);
 	int rc = to ? copy_dir(&w, fd, AT_FDCWD, to, 0, e) : walk_dir(&w, fd, -1, 0, e);
 	buf_release(&w.rel);
+	if (rc < 0 && to && err_disk(e->msg)) /* which disk, the names below do not say */
+		err_wrap(e, "cannot copy to '%s'", to);
 	return rc;
 }
 
@@ -313,7 +317,7 @@ int fs_copy(const char *top, const char *rel, const char *to, struct err *e)
 	AUTO_FD int out = fs_neighbour(to, 0600, &a, &name, e);
 	if (out < 0)
 		return -1;
-	int rc = fs_copy_fd(top, rel, out, to, e);
+	int rc = fs_copy_fd(top, rel, out, to, e) < 0 ? -1 : fs_close(&out, to, e);
 	if (rc == 0 && rename(name, to) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 	if (rc < 0)

@@ -342,6 +342,22 @@ int proc_capture(const char *const *argv, const struct run *run, struct buf *out
 	return 0;
 }
 
+/* A program that has no room for a page often cannot say why it failed. */
+#define FULL_BYTES 65536
+
+bool proc_no_space(const char *program, const char *dir, const char *output, struct err *e)
+{
+	uint64_t left;
+	int number = err_disk(output);
+	if (!number && fs_free_bytes(dir, &left, ERR_IGNORED) == 0 && left < FULL_BYTES)
+		number = ENOSPC;
+	if (!number)
+		return false;
+	errno = number;
+	(void)!err_errno(e, ERR_SYSTEM, "%s cannot write below '%s'", program, dir);
+	return true;
+}
+
 char *proc_beside(struct arena *a, const char *rel)
 {
 	char exe[4096];

@@ -66,6 +66,9 @@ int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_re
  * trailing white space cut; a non-zero exit is ERR_SYSTEM with the last lines of its standard
  * error. */
 int proc_capture(const char *const *argv, const struct run *run, struct buf *out, struct err *e) MUST_CHECK;
+/* proc_no_space: after `program` failed, which wrote below `dir`: whether the disk was full, as its
+ * output says or as the file system is; then `e` is ERR_SYSTEM, with the directory. */
+bool proc_no_space(const char *program, const char *dir, const char *output, struct err *e);
 /* proc_beside: a file of the installation that this program is of, "share/ptbuild": below the
  * directory that holds its bin; NULL if it does not exist. */
 char *proc_beside(struct arena *a, const char *rel);

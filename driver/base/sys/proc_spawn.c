@@ -57,7 +57,14 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 	if (os_die_with_parent() < 0 || getppid() != parent)
 		child_fail(report, STAGE_SETUP);
 	if (spec->file_limit) {
-		const struct rlimit limit = {.rlim_cur = spec->file_limit, .rlim_max = spec->file_limit};
+		struct rlimit limit;
+		if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
+			child_fail(report, STAGE_SETUP);
+		/* The caller's own limit may be lower, and only root may raise it. */
+		if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > spec->file_limit)
+			limit.rlim_max = spec->file_limit;
+		if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > limit.rlim_max)
+			limit.rlim_cur = limit.rlim_max;
 		if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
 			child_fail(report, STAGE_SETUP);
 	}

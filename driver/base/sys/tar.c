@@ -453,6 +453,8 @@ int tar_extract(struct tar *t, const struct tar_entry *en, struct tree *tree, co
 	int rc = copy(t, en, fd, hex, ret_size, e);
 	if (rc == 0 && futimens(fd, times) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot set its time");
+	if (rc == 0)
+		rc = fs_close(&fd, path, e);
 	if (rc < 0)
 		tree_discard(tree, path);
 	return rc;

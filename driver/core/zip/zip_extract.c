@@ -167,8 +167,10 @@ static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 	if (x->keep && fs_exists(x->dir, en->name))
 		return 0;
 	AUTO_FD int fd = fs_create(x->dir, en->name, 0600, e);
-	if (fd < 0 || zip_extract_fd(x->z, en, fd, NULL, e) < 0)
+	if (fd < 0)
 		return -1;
+	if (zip_extract_fd(x->z, en, fd, NULL, e) < 0)
+		return e->kind == ERR_SYSTEM ? err_wrap(e, "'%s'", x->dir) : -1;
 	if (fchmod(fd, en->mode & S_IXUSR ? 0755 : 0644) < 0 || close(steal_fd(&fd)) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write '%s/%s'", x->dir, en->name);
 	return 0;

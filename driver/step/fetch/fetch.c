@@ -190,19 +190,81 @@ static void close_shared(struct fetch_shared *f)
 	curl_global_cleanup();
 }
 
+/* How the user knows a place; NULL: it is on this machine. */
+static const char *origin_of(const char *place, struct arena *a)
+{
+	const char *rest;
+	switch (fetch_place_kind(place, &rest)) {
+	case PLACE_WHEEL:
+		return "the Python index";
+	case PLACE_DEB:
+		return arena_printf(a, "archive '%.*s'", (int)strcspn(rest, "/"), rest);
+	case PLACE_HTTP:
+		return "upstream";
+	default:
+		return NULL;
+	}
+}
+
+static void list_origins(const struct fetch_pool *p, struct arena *a, struct strlist *ret)
+{
+	const struct strlist *mirrors = &p->shared.o->mirrors;
+	struct strlist own = {0};
+	for (size_t i = 0; i < p->count; i++)
+		for (size_t k = 0; k < p->jobs[i].source->urls.count; k++) {
+			const char *origin = origin_of(p->jobs[i].source->urls.items[k], a);
+			if (origin)
+				strlist_once(&own, a, origin);
+		}
+	if (store_has_remote(p->shared.store))
+		strlist_ref(ret, a, "the remote store");
+	for (size_t i = 0; i < mirrors->count && (own.count || strstr(mirrors->items[i], "://")); i++)
+		strlist_addf(ret, a, "mirror '%s'", transfer_shown_url(a, mirrors->items[i]));
+	strlist_append(ret, a, &own);
+}
+
+/* Logs what will be downloaded, and its size less what an earlier run left. False: all is on this machine. */
+static bool announce(struct fetch_pool *p, const struct run *run, struct arena *a)
+{
+	struct strlist origins = {0};
+	struct download d = {.files = p->count, .kept = store_dir(p->shared.store), .of = &origins};
+	list_origins(p, a, &origins);
+	if (p->shared.o->offline || !origins.count)
+		return false;
+	if (p->count == 1)
+		d.name = p->jobs[0].source->name;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct fetch_source *s = p->jobs[i].source;
+		struct stat st;
+		const bool begun =
+			stat(path_join(a, p->partial_dir, s->sha256), &st) == 0 && (uint64_t)st.st_size <= s->max_bytes;
+		const uint64_t have = begun ? (uint64_t)st.st_size : 0;
+		d.unknown += !s->max_bytes;
+		d.have += have;
+		d.total += s->max_bytes - have;
+	}
+	download_begin(run->log, &d);
+	p->shared.amount.known = d.total;
+	return true;
+}
+
 static int fetch_missing(struct fetch_pool *p, const struct run *run, struct arena *a, struct err *e)
 {
 	p->partial_dir = path_join(a, store_dir(p->shared.store), "partial");
 	if (fs_mkdirs(TRUSTED, p->partial_dir, e) < 0 || open_shared(&p->shared, e) < 0)
 		return -1;
 	p->run = run;
-	p->shared.amount.log = p->shared.o->offline ? NULL : run->log;
+	const bool downloads = announce(p, run, a);
+	p->shared.amount.log = downloads ? run->log : NULL;
 	p->shared.amount.files = p->count;
 	p->shared.amount.start = log_seconds();
 	int status = thread_items(p->shared.o->parallel, p->count, NULL, run, fetch_one, p, e);
 	log_status_end(run->log);
 	if (status == 0)
 		status = collect(p, run, e);
+	const struct download_state now = transfer_state(&p->shared.amount);
+	if (status == 0 && downloads)
+		download_end(run->log, &now);
 	for (size_t i = 0; i < MAX_PARALLEL; i++)
 		transfer_client_free(p->clients[i]);
 	close_shared(&p->shared);

@@ -8,7 +8,8 @@ struct store;
 struct fetch_source {
 	const char *name; /* file name */
 	const char *sha256;
-	uint64_t max_bytes;  /* a place that has more is cut there; 0: TRANSFER_MAX_BYTES */
+	/* its size where that is known: more than that is not read; 0: TRANSFER_MAX_BYTES */
+	uint64_t max_bytes;
 	struct strlist urls; /* in order */
 	const char *path;    /* result: the file in the store */
 	/* result, also of a failure: every place said for certain that it has no such file */
@@ -137,9 +138,12 @@ int wheel_index(const struct run *run, struct arena *a, const char **ret, struct
 /* wheel_index_default: the index that pip uses where nobody names one, as its help says.
  * ERR_NETWORK without a pip that says so. */
 int wheel_index_default(const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
-/* wheel_pip_download: the file of a place into `dir`, by "pip download" from pip's own default.
+/* wheel_pip_download: the file of a place into `dir`, by "pip download" from pip's own default;
+ * what is there meanwhile, at most `size` bytes (0: any), is in `progress`.
  * ERR_NETWORK with pip's words. */
-int wheel_pip_download(const struct wheel_place *p, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
+struct transfer_progress; /* step/fetch/fetch_place.h */
+int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t size, const struct run *run,
+		       struct transfer_progress *progress, struct err *e) MUST_CHECK;
 
 /* A media type, in two parts because no host of an index may stand in the tree. */
 #define WHEEL_PAGE_ACCEPT                                                                                              \

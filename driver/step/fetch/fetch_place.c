@@ -296,7 +296,7 @@ static enum transfer_outcome by_pip(const struct transfer *t, const struct wheel
 				    struct arena *a, struct err *e)
 {
 	const char *file = path_join(a, dir, p->file);
-	if (wheel_pip_download(p, dir, t->run, e) < 0)
+	if (wheel_pip_download(p, dir, t->max_bytes, t->run, t->progress, e) < 0)
 		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
 	if (rename(file, t->path) < 0) {
 		err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", file, t->path);

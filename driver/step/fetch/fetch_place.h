@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <stdatomic.h>
 
+#include "base/download.h"
 #include "cache/store.h"
 #include "step/fetch/fetch.h"
 
@@ -36,12 +37,17 @@ enum transfer_outcome {
 struct transfer_progress {
 	_Atomic uint64_t received;
 	_Atomic uint64_t expected; /* as far as servers announced sizes */
+	uint64_t known;            /* of the files whose size a table or a manifest has; 0: none */
 	/* for a status line, which each transfer keeps up to date; NULL: none */
 	struct log *log;
 	size_t files;
 	_Atomic unsigned done, failed; /* of them: have their file, ended without */
 	double start;
 };
+
+/* transfer_state: for what base/download.h shows. transfer_show: shows it where there is a log. */
+struct download_state transfer_state(const struct transfer_progress *p);
+void transfer_show(const struct transfer_progress *p);
 
 /* Open connections, for one thread: a server is asked for its next file over the same one. */
 struct transfer_client;

@@ -9,6 +9,27 @@ static bool is_absent(long status)
 	return status == 401 || status == 403 || status == 404 || status == 410;
 }
 
+/* Smaller files are there before anybody asks how far they are. */
+#define SHOWN_BYTES 4000000
+
+/* What a download of this size is announced with; false: it is not. */
+static bool announce(const struct store_want *w, const struct run *run, struct transfer_progress *p, struct arena *a)
+{
+	struct strlist origins = {0};
+	const struct download d = {.name = path_base(w->path),
+				   .total = w->max_bytes,
+				   .of = &origins,
+				   .kept = path_dir(a, path_dir(a, path_dir(a, w->to)))};
+	if (!w->sha256 || w->max_bytes < SHOWN_BYTES)
+		return false;
+	strlist_ref(&origins, a, "the remote store");
+	download_begin(run->log, &d);
+	p->log = run->log;
+	p->known = w->max_bytes;
+	p->start = log_seconds();
+	return true;
+}
+
 static int get(const char *url, const struct store_want *w, const struct run *run, enum store_got *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -26,8 +47,13 @@ static int get(const char *url, const struct store_want *w, const struct run *ru
 				   .ret_status = &status,
 				   .run = run,
 				   .progress = &progress};
-	log_status(run->log, "asking the remote store for %.60s", w->path);
+	const bool shown = announce(w, run, &progress, &a);
+	if (!shown)
+		log_status(run->log, "asking the remote store for %.60s", w->path);
 	enum transfer_outcome out = transfer_http(&t, &ignored, e);
+	const struct download_state now = transfer_state(&progress);
+	if (out == TRANSFER_DONE && shown)
+		download_end(run->log, &now);
 	if (out == TRANSFER_STOP)
 		return -1;
 	if (out == TRANSFER_DONE)

@@ -36,6 +36,12 @@ static bool partial_matches(struct partial *p, const char *sha256, char ret_got[
 	return strcmp(ret_got, sha256) == 0;
 }
 
+/* Of a complete file. */
+static enum transfer_outcome partial_finish(struct partial *p, struct err *e)
+{
+	return fs_close(&p->fd, p->path, e) < 0 ? TRANSFER_STOP : TRANSFER_DONE;
+}
+
 static void partial_close(struct partial *p)
 {
 	if (p->fd >= 0)
@@ -347,19 +353,22 @@ static void set_options(struct attempt *at)
 	}
 }
 
-static void show(const struct transfer_progress *p)
+struct download_state transfer_state(const struct transfer_progress *p)
 {
-	const double mib = 1024 * 1024, seconds = log_seconds() - p->start;
-	const double received = (double)atomic_load(&p->received) / mib,
-		     expected = (double)atomic_load(&p->expected) / mib;
-	const unsigned failed = atomic_load(&p->failed);
-	char failures[32] = "";
-	if (!p->log)
-		return;
-	if (failed)
-		snprintf(failures, sizeof(failures), ", %u failed", failed);
-	log_status(p->log, "fetch: %u/%zu files%s, %.0f/%.0f MiB, %.0f MiB/s", atomic_load(&p->done), p->files,
-		   failures, received, expected > received ? expected : received, seconds > 0 ? received / seconds : 0);
+	const uint64_t expected = atomic_load(&p->expected);
+	return (struct download_state){.files = p->files,
+				       .done = atomic_load(&p->done),
+				       .failed = atomic_load(&p->failed),
+				       .received = atomic_load(&p->received),
+				       .total = p->known > expected ? p->known : expected,
+				       .seconds = log_seconds() - p->start};
+}
+
+void transfer_show(const struct transfer_progress *p)
+{
+	const struct download_state now = transfer_state(p);
+	if (p->log)
+		download_show(p->log, &now);
 }
 
 /* Runs the transfer until it ends, is cancelled or stalls. curl's own low-speed limit averages over seconds, and its
@@ -378,7 +387,7 @@ static CURLcode drive(struct attempt *at, CURLM *multi)
 			break;
 		if (curl_multi_poll(multi, &extra, run->cancel_fd >= 0 ? 1 : 0, POLL_MS, NULL) != CURLM_OK)
 			return CURLE_FAILED_INIT;
-		show(at->t->progress);
+		transfer_show(at->t->progress);
 		if (run_cancelled(run)) {
 			at->stop = STOP_CANCEL;
 			return CURLE_ABORTED_BY_CALLBACK;
@@ -544,7 +553,7 @@ enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retr
 		at.restarted = restarted;
 		enum transfer_outcome out = request(&at, &again);
 		if (!again)
-			return out;
+			return out == TRANSFER_DONE ? partial_finish(&p, e) : out;
 		if (partial_restart(&p, e) < 0)
 			return TRANSFER_STOP;
 	}
@@ -607,5 +616,7 @@ enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e)
 	enum transfer_outcome out = copy_bytes(t, from, &p, e);
 	if (out != TRANSFER_DONE)
 		return out;
-	return !t->sha256 || partial_matches(&p, t->sha256, got) ? TRANSFER_DONE : wrong_digest(t, &p, t->url, got, e);
+	if (t->sha256 && !partial_matches(&p, t->sha256, got))
+		return wrong_digest(t, &p, t->url, got, e);
+	return partial_finish(&p, e);
 }

@@ -104,6 +104,7 @@ const struct wheel_listed *wheel_page_find(const struct wheel_page *p, const cha
 
 /* Some 30 times the largest wheel: a pip that runs wild must not fill the disk. */
 #define PIP_FILE_LIMIT (16UL << 30)
+#define PIP_TICK_S 0.5
 
 /* "torch_scatter-2.1.2.tar.gz" */
 static bool is_sdist_of(const struct wheel_place *p, struct arena *a)
@@ -219,7 +220,30 @@ int wheel_index_default(const struct run *run, struct arena *a, const char **ret
 	return 0;
 }
 
-int wheel_pip_download(const struct wheel_place *p, const char *dir, const struct run *run, struct err *e)
+/* What pip has written so far is what its directory holds. */
+struct pip_watch {
+	const char *dir;
+	uint64_t size, counted; /* the file's, 0: not known; what `progress` has of it */
+	struct transfer_progress *progress;
+};
+
+static int on_pip_tick(pid_t pid, void *user, struct err *e)
+{
+	struct pip_watch *w = user;
+	uint64_t now = 0;
+	(void)pid;
+	(void)e;
+	if (fs_tree_size_most(w->dir, &now, ERR_IGNORED) < 0)
+		return 0;
+	now = w->size && now > w->size ? w->size : now; /* its copy is made before the original goes */
+	atomic_fetch_add(&w->progress->received, now - w->counted);
+	w->counted = now;
+	transfer_show(w->progress);
+	return 0;
+}
+
+int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t size, const struct run *run,
+		       struct transfer_progress *progress, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf output = {0};
@@ -228,6 +252,9 @@ int wheel_pip_download(const struct wheel_place *p, const char *dir, const struc
 	struct stat st;
 	static const char fixed[] = "download --quiet --disable-pip-version-check --no-input --no-deps --no-cache-dir "
 				    "--only-binary :all:";
+	/* pip's own temporary files are as large as the wheel: they belong on the store's disk. */
+	strlist_ref(&argv, &a, "env");
+	strlist_addf(&argv, &a, "TMPDIR=%s", dir);
 	if (pip_find(&a, &argv, "name an index with PIP_INDEX_URL, or install pip (python3-pip)", e) < 0)
 		return -1;
 	strlist_split(&argv, &a, fixed, " ");
@@ -246,15 +273,25 @@ int wheel_pip_download(const struct wheel_place *p, const char *dir, const struc
 		}
 	}
 	strlist_addf(&argv, &a, "%s==%s", p->name, p->version);
+	struct pip_watch watch = {.dir = dir, .size = size, .progress = progress};
 	struct proc_spec spec = {.argv = strlist_argv(&argv, &a),
 				 .out = &output,
 				 .err = &output,
 				 .cwd = dir,
 				 .file_limit = PIP_FILE_LIMIT,
+				 .on_tick = on_pip_tick,
+				 .tick_user = &watch,
+				 .tick_s = PIP_TICK_S,
 				 .answer = true};
-	if (proc_run(&spec, run, &result, e) < 0)
+	int rc = proc_run(&spec, run, &result, e);
+	atomic_fetch_sub(&progress->received, watch.counted); /* the caller counts the finished file */
+	if (rc < 0)
 		return -1;
-	if (lstat(path_join(&a, dir, p->file), &st) == 0 && S_ISREG(st.st_mode))
+	if (result.status && proc_no_space("pip", dir, buf_cstr(&output), e))
+		return -1;
+	/* One that failed may have left half of the file. */
+	const bool there = lstat(path_join(&a, dir, p->file), &st) == 0 && S_ISREG(st.st_mode);
+	if (!result.status && there)
 		return 0;
 	err_set(e, ERR_NETWORK, "pip did not download '%s': %s", p->file,
 		result.status ? pip_reason(&a, &output) : "it took another file");

@@ -70,6 +70,8 @@ static int run_apt(const struct making *m, struct strlist *words, struct buf *ou
 		.argv = strlist_argv(&argv, m->a), .out = out, .err = errors, .cwd = m->dir, .answer = true};
 	if (proc_run(&spec, m->run, &result, e) < 0)
 		return -1;
+	if (result.status && proc_no_space("apt-get", m->dir, buf_cstr(errors), e))
+		return -1;
 	*ret_status = result.status;
 	return 0;
 }

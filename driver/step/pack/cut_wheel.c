@@ -255,9 +255,11 @@ static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 	AUTO_FD int fd = open(l->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", l->path);
-	int rc = zip_extract_fd(s->zip, l->entry, fd, NULL, e) < 0
-			 ? -1
-			 : fatbin_look_file(l->path, l->entry->name, &a, &l->look, e);
+	if (zip_extract_fd(s->zip, l->entry, fd, NULL, e) < 0)
+		return e->kind == ERR_SYSTEM ? err_wrap(e, "'%s'", l->path) : -1;
+	if (fs_close(&fd, l->path, e) < 0)
+		return -1;
+	int rc = fatbin_look_file(l->path, l->entry->name, &a, &l->look, e);
 	pthread_mutex_lock(&s->lock);
 	arena_join(s->a, &a);
 	pthread_mutex_unlock(&s->lock);
@@ -373,9 +375,37 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 		       : 0;
 }
 
+static uint64_t unpacked_size(const struct slimming *s)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < zip_count(s->zip); i++)
+		bytes += zip_at(s->zip, i)->size;
+	return bytes;
+}
+
+/* What make() would find, without a wheel. */
+static int measure(struct slimming *s, struct making *m, struct err *e)
+{
+	const struct pack_result size = {.unpacked_bytes = unpacked_size(s)};
+	m->out.result = size;
+	for (size_t i = 0; i < s->libraries_count; i++) {
+		const struct slim_library *l = &s->libraries[i];
+		struct fatbin_file_cut *f = &m->files[m->files_count];
+		if (!l->look.used)
+			continue;
+		pthread_mutex_lock(&s->lock);
+		int rc = fatbin_file_slim(l->path, l->entry->name, -1, NULL, &m->target->wanted, m->a, f, e);
+		pthread_mutex_unlock(&s->lock);
+		if (rc < 0 || run_check(s->run, e) < 0)
+			return -1;
+		m->files_count++;
+		m->out.result.unpacked_bytes -= f->before - f->after;
+	}
+	return 0;
+}
+
 static int make(struct slimming *s, struct making *m, struct err *e)
 {
-	m->files = arena_array(m->a, s->libraries_count + 1, sizeof(*m->files));
 	/* Name, METADATA, WHEEL and input key. */
 	struct wheel_headers metadata, wheel;
 	const char *plus = strchr(s->name.version, '+'), *toolkit;
@@ -415,7 +445,8 @@ static int make_one(unsigned thread, size_t i, void *user, struct err *e)
 	(void)thread;
 	struct making m = {.target = &s->q->targets[i], .a = &a, .private = s->private, .out.a = &a};
 	log_status(s->run->log, "%s: %s", path_base(s->q->wheel), m.target->name);
-	int rc = make(s, &m, e);
+	m.files = arena_array(&a, s->libraries_count + 1, sizeof(*m.files));
+	int rc = s->q->dry_run ? measure(s, &m, e) : make(s, &m, e);
 	pthread_mutex_lock(&s->lock);
 	arena_join(s->a, &a);
 	if (rc < 0 && i < s->failed)
@@ -434,8 +465,7 @@ static int make_all(struct slimming *s, struct slim_result *ret, struct err *e)
 	if (stat(s->q->wheel, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", s->q->wheel);
 	before.bytes_before = (uint64_t)st.st_size;
-	for (size_t i = 0; i < zip_count(s->zip); i++)
-		before.unpacked_before += zip_at(s->zip, i)->size;
+	before.unpacked_before = unpacked_size(s);
 	memcpy(before.sha256_before, s->sha256, sizeof(s->sha256));
 	for (size_t i = 0; i < s->q->count; i++)
 		ret[i] = before;

@@ -86,6 +86,8 @@ struct slim_request {
 	const char *generator; /* "ptbuild 0.1.0" */
 	unsigned threads;      /* 0 = processors */
 	const char *out_dir;   /* where the wheels go (existing) */
+	/* nothing is packed: of the results `packed` has the unpacked size alone */
+	bool dry_run;
 };
 
 struct slim_result { /* of a target */

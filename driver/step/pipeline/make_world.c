@@ -304,7 +304,9 @@ static int fill(const struct world_request *q, const struct world_files *files, 
 		return -1;
 	if (mkdir(t.dir, 0755) < 0 || mkdir(t.compiled, 0755) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", t.dir);
-	if (world_tree_make(&t, run, a, ret, e) < 0 || fs_remove(TRUSTED, t.compiled, e) < 0)
+	if (world_tree_make(&t, run, a, ret, e) < 0)
+		return err_disk(e->msg) ? err_wrap(e, "cannot write below '%s'", t.dir) : -1;
+	if (fs_remove(TRUSTED, t.compiled, e) < 0)
 		return -1;
 	/* What was unpacked is what the locks say, where they say it. */
 	for (size_t i = 0; i < files->world->count; i++) {

@@ -1,5 +1,6 @@
 #include "step/python/pyenv.h"
 
+#include "base/download.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "cache/store.h"
@@ -186,6 +187,43 @@ static int pip_failed(const struct pyenv_wanted *w, const struct buf *output, st
 				     "the requirements in the root");
 }
 
+#define PIP_TICK_S 0.5
+
+/* What pip has downloaded so far is what its directory holds. */
+struct pip_watch {
+	struct log *log;
+	const char *dir;
+	double start;
+};
+
+static struct download_state pip_state(const struct pip_watch *w)
+{
+	struct download_state now = {.files = 1, .seconds = log_seconds() - w->start};
+	if (fs_tree_size_most(w->dir, &now.received, ERR_IGNORED) < 0)
+		now.received = 0;
+	return now;
+}
+
+static int on_pip_tick(pid_t pid, void *user, struct err *e)
+{
+	const struct pip_watch *w = user;
+	const struct download_state now = pip_state(w);
+	(void)pid;
+	(void)e;
+	download_show(w->log, &now);
+	return 0;
+}
+
+static void announce(const struct python *p, const struct pyenv_wanted *w, const char *kept)
+{
+	struct strlist origins = {0};
+	struct download d = {.files = w->list.count, .unknown = w->list.count, .of = &origins, .kept = kept};
+	strlist_ref(&origins, p->arena, "the Python index");
+	if (w->list.count == 1)
+		d.name = w->list.items[0].name;
+	download_begin(p->run->log, &d);
+}
+
 static int download(const struct python *p, const struct pyenv_wanted *w, const char *stage, struct err *e)
 {
 	AUTO_BUF struct buf output = {0};
@@ -195,6 +233,9 @@ static int download(const struct python *p, const struct pyenv_wanted *w, const 
 	static const char fixed[] =
 		"download --quiet --disable-pip-version-check --no-input --no-deps --require-hashes "
 		"--only-binary :all:";
+	/* pip's temporary files on the disk that has room for the wheels. */
+	strlist_ref(&argv, p->arena, "env");
+	strlist_addf(&argv, p->arena, "TMPDIR=%s", stage);
 	if (find_pip(p, &argv, e) < 0 || fs_write(TRUSTED, list, w->text, strlen(w->text), 0644, e) < 0)
 		return -1;
 	strlist_split(&argv, p->arena, fixed, " ");
@@ -206,11 +247,24 @@ static int download(const struct python *p, const struct pyenv_wanted *w, const 
 		strlist_addf(&argv, p->arena, "--abi=%s", w->abis.items[i]);
 	for (size_t i = 0; i < w->platforms.count; i++)
 		strlist_addf(&argv, p->arena, "--platform=%s", w->platforms.items[i]);
-	struct proc_spec spec = {
-		.argv = strlist_argv(&argv, p->arena), .out = &output, .err = &output, .cwd = stage, .answer = true};
+	struct pip_watch watch = {.log = p->run->log, .dir = stage, .start = log_seconds()};
+	struct proc_spec spec = {.argv = strlist_argv(&argv, p->arena),
+				 .out = &output,
+				 .err = &output,
+				 .cwd = stage,
+				 .on_tick = on_pip_tick,
+				 .tick_user = &watch,
+				 .tick_s = PIP_TICK_S,
+				 .answer = true};
 	if (proc_run(&spec, p->run, &result, e) < 0)
 		return -1;
-	return result.status == 0 ? 0 : pip_failed(w, &output, e);
+	const struct download_state end = pip_state(&watch);
+	if (result.status == 0) {
+		download_end(p->run->log, &end);
+		return 0;
+	}
+	log_status_end(p->run->log);
+	return proc_no_space("pip", stage, buf_cstr(&output), e) ? -1 : pip_failed(w, &output, e);
 }
 
 static bool is_pinned(const struct pyenv_wanted *w, const char *hex)
@@ -451,6 +505,7 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 		if (store_stage(q->store, py->arena, &stage, e) < 0)
 			return -1;
 		log_info(py->run->log, "fetch: %zu Python distributions that the build needs", wanted->list.count);
+		announce(py, wanted, store_dir(q->store));
 		if (download(py, wanted, stage, e) < 0 || check_files(py, wanted, stage, e) < 0 ||
 		    store_publish(q->store, STORE_PYENV, wanted->key, stage, py->arena, &dir, e) < 0) {
 			store_drop_stage(q->store, stage);

@@ -1,5 +1,6 @@
 #include <strings.h>
 
+#include "base/sys/fs.h"
 #include "core/zip/zip.h"
 #include "step/world/world_parts.h"
 
@@ -61,7 +62,9 @@ static int add_wheel_entry(struct unpacker *u, const struct zip_reader *z, const
 	    zip_extract_fd(z, en, fd, sum, e) < 0)
 		return -1;
 	digest_hex(sum, m->sha256);
-	return futimens(fd, times) < 0 ? err_errno(e, ERR_SYSTEM, "cannot set its time") : 0;
+	if (futimens(fd, times) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot set its time");
+	return fs_close(&fd, en->name, e);
 }
 
 static int unpack_wheel(struct unpacker *u, struct err *e)

@@ -192,17 +192,6 @@ static void an_unreachable_host_is_asked_for_one_file(void **state)
 }
 
 /* The second is silent while the progress is first told. */
-static void progress_tells_failures_apart(void **state)
-{
-	struct fixture *f = *state;
-	serve(f, (struct httpd_page){.fault = HTTPD_STALL, .cut = HALF});
-	f->o.parallel = 1;
-	f->o.retries = 1;
-	struct fetch_source s[] = {source(f, "none.bin", other_sha, "/nothing"), file_source(f)};
-	assert_err(get(f, s, ARRAY_LEN(s)), &f->e, ERR_NETWORK, "'none.bin'");
-	assert_contains(log_text(f), "fetch: 0/2 files, 1 failed, ");
-}
-
 static void no_place_at_all(void **state)
 {
 	struct fixture *f = *state;
@@ -566,9 +555,9 @@ static void progress_is_reported(void **state)
 	struct fixture *f = *state;
 	serve(f, (struct httpd_page){0});
 	get_ok(f);
-	assert_contains(log_text(f), "fetch: ");
-	assert_contains(log_text(f), "/1 files, ");
-	assert_contains(log_text(f), " MiB/s");
+	assert_contains(log_text(f), "downloading 'file.bin' (size unknown)");
+	assert_contains(log_text(f), path_join(&f->a, f->dir, "store"));
+	assert_contains(log_text(f), "downloaded ");
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -587,7 +576,6 @@ int main(void)
 		T(a_file_of_known_size_is_cut_there),
 		T(refused_connection_names_every_place),
 		T(an_unreachable_host_is_asked_for_one_file),
-		T(progress_tells_failures_apart),
 		T(no_place_at_all),
 		T(file_url_is_copied),
 		T(absolute_path_is_copied),
