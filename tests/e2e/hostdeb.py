@@ -10,6 +10,7 @@ import tarfile
 WANTED = "gcc g++ libc6-dev make python3 python3-dev python3-setuptools python3-wheel python3-pip python3-venv ninja-build cmake ccache pkgconf pkg-config libyaml-dev dash bash coreutils sed grep findutils tar gzip patch binutils base-files libc-bin".split()
 LEFT_OUT = re.compile(r"/usr/share/(doc|man|locale|info)/|/lto1$|/lto-dump|liblto(?!_plugin)|/lib[a-z]*san\.|libpython[^/]*\.a$|libstdc[^/]*\.a$|/libc\.a$|valgrind|/gconv/|-dwp$|/cpack$|/ctest$|gprof")
 NAME = re.compile(r"[:( ].*")
+CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"  # made by update-ca-certificates; pip 25 reads it when it is imported
 
 
 def closure():
@@ -50,7 +51,7 @@ def files():
     for path in ("usr/bin/c++", "usr/bin/cc", "usr/bin/awk"):
         if os.path.islink("/" + path):
             found[path] = os.path.realpath("/" + path)
-    for path in ("etc/passwd", "etc/group"):
+    for path in ("etc/passwd", "etc/group", CERTIFICATES):
         found[path] = "/" + path
     return found
 

@@ -450,7 +450,7 @@ static void test_python_reads_it(void **state)
 	struct pack_request q = request();
 	struct pack_result r = pack_ok(&q);
 	shell("python3 -m zipfile -t '%s' >/dev/null", r.path);
-	shell("! command -v unzip >/dev/null || unzip -tq '%s' >/dev/null", r.path);
+	shell("unzip -tq '%s' >/dev/null", r.path);
 }
 
 static void test_pip_installs_it_and_it_imports(void **state)
