@@ -263,6 +263,27 @@ static const struct need_row python_needs[] = {
 	 .why = "it tells whether a wheel can be installed"},
 };
 
+/* pip 25 reads its list of authorities when it is imported, also to install a file. The package is not enough where its
+ * script never ran. */
+static void add_no_certificates(struct preflight *d, const char *rest)
+{
+	const struct root *root = d->q->root;
+	const char *fix;
+	preflight_install(d, "certificates", "ca-certificates", false, "pip cannot start without its CA bundle: %s",
+			  rest);
+	if (root_world_fix(root, d->arena))
+		fix = "add to the world's definition what profiles/worlds/debian13.yaml has: the package "
+		      "ca-certificates, and under 'made' the file etc/ssl/certs/ca-certificates.crt";
+	else if (root_find_program(root, "update-ca-certificates", d->arena))
+		fix = root->host ? "sudo update-ca-certificates"
+				 : arena_printf(d->arena, "sudo chroot %s update-ca-certificates",
+						shell_quoted(root->dir, d->arena));
+	else
+		return;
+	d->lines[d->count - 1].package = "";
+	d->lines[d->count - 1].fix = fix;
+}
+
 static void judge(struct preflight *d, const struct need_row *q, const char *answer)
 {
 	const char *name = *q->tool ? q->tool : q->module, *dir = d->q->root->dir;
@@ -271,9 +292,7 @@ static void judge(struct preflight *d, const struct need_row *q, const char *ans
 	if (strncmp(answer, "ok", n) == 0)
 		preflight_ok(d, name, "%s", rest);
 	else if (strncmp(answer, "oserror", n) == 0 && strcmp(name, "pip") == 0)
-		/* pip 25 reads its list of authorities when it is imported, also to install a file. */
-		preflight_install(d, "certificates", "ca-certificates", false,
-				  "pip cannot start without its CA bundle: %s", rest);
+		add_no_certificates(d, rest);
 	else if (strncmp(answer, "none", n) == 0)
 		preflight_install(d, name, q->debian, false, "not in the Python of the root '%s': %s", dir, q->why);
 	else
