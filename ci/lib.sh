@@ -27,20 +27,38 @@ may_install() {
 	[ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [ -t 0 ] && sudo true; }; }; }
 }
 
+# missing_packages FILE...: those packages of these lists that are not installed.
+missing_packages() {
+	local name
+	for name in $(packages_in "$@"); do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || printf '%s\n' "$name"
+	done
+}
+
+# install_figures NAME...: prints "PACKAGES BYTES": how many packages apt-get would install for these, and how much it
+# would download. Fails where apt has no lists, or old ones.
+install_figures() {
+	local count bytes options=(install -y --no-install-recommends)
+	count=$(apt-get "${options[@]}" --simulate "$@" 2>/dev/null | grep -c '^Inst ') || return 1
+	bytes=$(apt-get "${options[@]}" --print-uris "$@" 2>/dev/null | awk "/^'/ { n += \$3 } END { printf \"%d\", n }") || return 1
+	printf '%s %s\n' "$count" "$bytes"
+}
+
+# quietly COMMAND...: a script that shows a command's output otherwise has a function of its own for this.
+quietly() { "$@" >/dev/null 2>&1; }
+
 # install_packages FILE...: installs the missing packages of these lists with apt-get.
 install_packages() {
-	local name missing=()
+	local missing=() install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends)
 	command -v apt-get >/dev/null || die "no apt-get here: install by hand what $* list"
-	for name in $(packages_in "$@"); do
-		[ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")
-	done
+	mapfile -t missing < <(missing_packages "$@")
 	[ ${#missing[@]} -gt 0 ] || return 0
 	may_install || die "packages are missing, and only root may install them. Run, or have somebody run:
   apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 	say "installing ${missing[*]}"
-	# Quietly: where apt has no lists yet, or old ones, this fails and the second try counts.
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 && return 0
-	as_root apt-get update >/dev/null && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+	# Where apt has no lists yet, or old ones, this fails and the second try counts.
+	quietly as_root "${install[@]}" "${missing[@]}" && return 0
+	as_root apt-get update >/dev/null && as_root "${install[@]}" "${missing[@]}" >/dev/null ||
 		die "the packages could not be had: apt says above what failed. Look at the network, and at apt's sources (/etc/apt/sources.list and sources.list.d)"
 }
 
@@ -84,14 +102,51 @@ fetch_sources() {
 	done < <(pinned_sources)
 }
 
-# make_bare SUITE DIR: a Debian as its archive has it, with git and ca-certificates, unless it is there. This machine's own certificates come along: apt and
-# pip may need them to get out.
+# debs_dir SUITE: where the package files are kept that roots of the suite were made with.
+debs_dir() {
+	local roots
+	roots=$(roots_dir) && printf '%s/debs/%s' "$roots" "$1"
+}
+
+# use_debs DIR ROOT: gives the kept package files to apt of a root. keep_debs DIR ROOT: keeps those that it has now; what
+# no root needed for a month goes.
+use_debs() {
+	local to=$2/var/cache/apt/archives
+	mkdir -p "$to" "$1"
+	find "$1" -name '*.deb' -exec cp -lft "$to" {} + 2>/dev/null || find "$1" -name '*.deb' -exec cp -pt "$to" {} +
+}
+keep_debs() {
+	local file part
+	mkdir -p "$1"
+	for file in "$2"/var/cache/apt/archives/*.deb; do
+		if [ ! -f "$file" ] || [ -e "$1/${file##*/}" ]; then continue; fi
+		part=$1/.${file##*/}.$$
+		ln "$file" "$part" 2>/dev/null || cp -p "$file" "$part" || continue
+		mv -f "$part" "$1/${file##*/}"
+	done
+	find "$1" -type f -ctime +30 -delete
+}
+
+# make_root SUITE DIR PACKAGES [OPTION...]: a Debian of these packages (separated by commas) from the archive of this machine.
+make_root() {
+	local suite=$1 dir=$2 packages=$3 debs lib=${BASH_SOURCE[0]}
+	shift 3
+	debs=$(debs_dir "$suite") || return 1
+	rm -rf --one-file-system "$dir"
+	mkdir -p "${dir%/*}"
+	# mmdebstrap gives the root to its hooks as $1.
+	mmdebstrap --quiet --variant=minbase --include="$packages" --aptopt='Acquire::Retries "5"' --dpkgopt=force-unsafe-io --skip=essential/unlink \
+		--setup-hook="bash -euc '. \"\$1\"; use_debs \"\$2\" \"\$3\"' - '$lib' '$debs' \"\$1\"" \
+		--customize-hook="bash -euc '. \"\$1\"; keep_debs \"\$2\" \"\$3\"' - '$lib' '$debs' \"\$1\"" \
+		"$@" "$suite" "$dir" "$(own_mirror)"
+}
+
+# make_bare SUITE DIR [PACKAGES]: a Debian as its archive has it, with git, ca-certificates and these packages, unless it
+# is there. This machine's own certificates come along: apt and pip may need them to get out.
 make_bare() {
 	[ -e "$2/etc/ptbuild-bare" ] && return 0
 	say "making a bare $1"
-	rm -rf --one-file-system "$2"
-	mkdir -p "${2%/*}"
-	mmdebstrap --quiet --variant=minbase --include=git,ca-certificates --dpkgopt=force-unsafe-io "$1" "$2" "$(own_mirror)" || return 1
+	make_root "$1" "$2" "git,ca-certificates${3:+,$3}" || return 1
 	mkdir -p "$2/usr/local/share/ca-certificates"
 	awk -v dir="$2/usr/local/share/ca-certificates" '
 		/BEGIN CERTIFICATE/ { n++ }
@@ -100,8 +155,8 @@ make_bare() {
 	: >"$2/etc/ptbuild-bare"
 }
 
-# enter_root DIR SCRIPT [SHOWN]: runs a script of bash in a root file system as root, with mounts and processes of its own, so that the sandbox works inside.
-# The directory SHOWN of this machine is /srv/ptbuild there.
+# enter_root DIR SCRIPT [SHOWN...]: runs a script of bash in a root file system as root, with mounts and processes of its own, so that the sandbox works inside.
+# Each SHOWN is a directory of this machine that is /srv/ptbuild there, or FROM:TO, which is TO there.
 enter_root() {
 	unshare --mount --pid --fork --kill-child --mount-proc bash -c '
 		set -e
@@ -114,7 +169,11 @@ enter_root() {
 		mount -t tmpfs -o mode=755 tmpfs "$dir/run"
 		mount -t tmpfs -o mode=1777 tmpfs "$dir/tmp"
 		cp -L /etc/resolv.conf /etc/hosts "$dir/etc/"
-		if [ -n "${3-}" ]; then mkdir -p "$dir/srv/ptbuild"; mount --bind "$3" "$dir/srv/ptbuild"; fi
+		for shown in "${@:3}"; do
+			case $shown in *:*) to=${shown#*:} ;; *) to=/srv/ptbuild ;; esac
+			mkdir -p "$dir$to"
+			mount --bind "${shown%%:*}" "$dir$to"
+		done
 		cd "$dir"
 		pivot_root . mnt
 		umount -l /mnt
