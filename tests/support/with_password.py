@@ -1,17 +1,18 @@
 #!/usr/bin/python3
-"""with_password.py PASSWORD COMMAND...: runs a command on a terminal of its own and answers sudo's question once."""
+"""with_password.py PASSWORD COMMAND...: runs a command on a terminal of its own and answers sudo's questions."""
 import os
 import pty
 import sys
 
-answered = False
+tail = b""
 
 
 def read(fd):
-    global answered
+    global tail
     data = os.read(fd, 4096)
-    if not answered and b"assword" in data:
-        answered = True
+    tail = (tail + data)[-80:]
+    if b"[sudo] password for " in tail and tail.endswith(b": "):
+        tail = b""
         os.write(fd, sys.argv[1].encode() + b"\n")
     return data
 
