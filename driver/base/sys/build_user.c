@@ -56,8 +56,10 @@ static int open_dir(const struct giving *g, int dir, const char *name)
 	return fd;
 }
 
-static int give_dir(struct giving *g, int fd, int depth, struct err *e)
+/* Closes `taken`. Each level holds one descriptor: with two, the 1,024 of many systems would not do. */
+static int give_dir(struct giving *g, int taken, int depth, struct err *e)
 {
+	AUTO_FD int fd = taken;
 	/* What nobody else can enter hides nothing. */
 	if (depth > MAX_DEPTH && g->user == KEEP && fchmod(fd, 0700) == 0)
 		return 0;
@@ -66,24 +68,27 @@ static int give_dir(struct giving *g, int fd, int depth, struct err *e)
 	AUTO_DIR DIR *d = fs_open_entries(fd);
 	if (!d)
 		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", g->top);
+	close(fd);
+	fd = -1;
+	const int dir = dirfd(d);
 	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
 		struct stat st;
 		/* Most file systems say what it is; only what may matter is looked at when nothing changes hands. */
 		if (g->user == KEEP && entry->d_type == DT_LNK)
 			continue;
-		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 			if (errno == ENOENT)
 				continue;
 			return err_errno(e, ERR_SYSTEM, "cannot read '%s' in '%s'", entry->d_name, g->top);
 		}
 		if (S_ISDIR(st.st_mode)) {
-			AUTO_FD int sub = open_dir(g, fd, entry->d_name);
+			const int sub = open_dir(g, dir, entry->d_name);
 			if (sub < 0)
 				return err_errno(e, ERR_SYSTEM, "cannot list '%s' in '%s'", entry->d_name, g->top);
 			if (give_dir(g, sub, depth + 1, e) < 0)
 				return -1;
 		}
-		if (give_entry(g, fd, entry->d_name, &st, e) < 0)
+		if (give_entry(g, dir, entry->d_name, &st, e) < 0)
 			return -1;
 	}
 	return errno ? err_errno(e, ERR_SYSTEM, "cannot list '%s'", g->top) : 0;
@@ -99,7 +104,10 @@ static int walk(const char *dir, struct giving *g, struct err *e)
 		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", dir);
 	if (st.st_uid == g->user)
 		return 0;
-	if (give_dir(g, fd, 0, e) < 0)
+	const int top = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (top < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", dir);
+	if (give_dir(g, top, 0, e) < 0)
 		return -1;
 	if (g->user != KEEP && fchown(fd, g->user, (gid_t)g->user) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot give '%s' to user %u", dir, g->user);
