@@ -335,9 +335,9 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t, s
 
 static json_t *package_json(const struct slim_package *p, struct arena *a)
 {
-	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o}", "package", p->info, "place", json_or_null(p->place),
-			 "bytes_before", (json_int_t)p->before, "bytes", (json_int_t)p->after, "blank",
-			 (json_int_t)p->blank, "left", json_or_null(p->left), "files",
+	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o}", "package", p->info, "place",
+			 json_or_null(p->place->path), "bytes_before", (json_int_t)p->before, "bytes",
+			 (json_int_t)p->after, "blank", (json_int_t)p->blank, "left", json_or_null(p->left), "files",
 			 files_json(p->files, p->count, a));
 }
 

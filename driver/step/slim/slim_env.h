@@ -1,5 +1,6 @@
 /* An installed environment with the GPU code of some GPUs alone. */
 #pragma once
+#include "base/sys/fs_place.h"
 #include "core/fatbin/fatbin.h"
 
 struct slim_env_request {
@@ -9,8 +10,8 @@ struct slim_env_request {
 };
 
 struct slim_package {
-	const char *info;  /* "torch-2.11.0.dist-info" */
-	const char *place; /* of the packages */
+	const char *info;             /* "torch-2.11.0.dist-info" */
+	const struct fs_place *place; /* of the packages; only its path is known afterwards */
 	struct fatbin_file_cut *files;
 	size_t count;
 	uint64_t before, after; /* bytes of these files */
@@ -31,6 +32,10 @@ struct slim_env_result {
  * the old file (a cache's hard links) and whoever has it open keep it, and a kill leaves the
  * old or the new one; then RECORD is made true. The same again mends what a kill left of
  * RECORD. A package in which nothing runs on one of the GPUs stays as it is; ERR_POLICY, before
- * anything is changed, if that is torch. ERR_USAGE if no package is there. */
+ * anything is changed, if that is torch. ERR_USAGE if no package is there.
+ *
+ * Others may write there, and replace anything at any time: places are held by descriptor, links
+ * are followed inside `dir` alone (ERR_POLICY), and what is written gets owner and permission bits
+ * of the file that was read, never setuid or setgid. */
 int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,
 	     struct err *e) MUST_CHECK;

@@ -122,7 +122,9 @@ static void test_marks(void **state)
 		BOXES(".nv_fatbin") "__asm__(\".section .other,\\\"aw\\\"\\n.incbin \\\"host\\\"\\n.text\\n\");" USES,
 		SHARED);
 	AUTO_FD int fd = open(test_path("cut.so"), O_RDWR | O_CREAT | O_CLOEXEC, 0755);
-	assert_ok(fatbin_file_slim(test_path("lib.so"), "lib.so", fd, test_path("cut.so"), &w, &arena, &f, &err), &err);
+	AUTO_MAPPING struct fs_mapping file = {0};
+	assert_ok(fs_map(test_path("lib.so"), &file, &err), &err);
+	assert_ok(fatbin_file_slim(&file, "lib.so", fd, &w, &arena, &f, &err), &err);
 	assert_ok(fs_read(TRUSTED, test_path("lib.so"), 64 << 20, &old, &err), &err);
 	assert_ok(fs_read(TRUSTED, test_path("cut.so"), 64 << 20, &new, &err), &err);
 	assert_true(new.len < old.len);
@@ -287,9 +289,11 @@ static void test_without_section_headers(void **state)
 	Elf64_Ehdr *h = (Elf64_Ehdr *)whole.data;
 	h->e_shoff = h->e_shnum = h->e_shstrndx = 0;
 	test_write_bytes(test_path("bare.so"), whole.data, whole.len);
-	assert_ok(fatbin_file_has(test_path("bare.so"), "bare.so", &code, &used, &err), &err);
+	AUTO_MAPPING struct fs_mapping file = {0};
+	assert_ok(fs_map(test_path("bare.so"), &file, &err), &err);
+	assert_ok(fatbin_file_has(&file, "bare.so", &code, &used, &err), &err);
 	assert_true(code && used);
-	assert_ok(fatbin_file_slim(test_path("bare.so"), "bare.so", -1, "", &w, &arena, &f, &err), &err);
+	assert_ok(fatbin_file_slim(&file, "bare.so", -1, &w, &arena, &f, &err), &err);
 	assert_false(f.changed);
 	assert_int_equal(f.cut.containers, 3);
 	assert_int_equal(f.cut.runs[0], 2);
