@@ -42,6 +42,7 @@ struct way {
 	const char *left;    /* of the path */
 	const char *link;    /* the last that was followed, and where it leads; NULL */
 	const char *target;
+	size_t behind; /* bytes of `left` behind the target */
 	unsigned followed;
 };
 
@@ -65,6 +66,7 @@ static int follow(struct way *w, const char *link, struct err *e)
 		return err_set(e, ERR_POLICY, "too many links: '%s/%s'", w->top->path, link);
 	text[n] = '\0';
 	w->link = link;
+	w->behind = strlen(w->left);
 	w->target = arena_strdup(w->a, text);
 	/* Made with its whole path, as old tools make lib64. */
 	const char *inside = w->links == FS_LINKS_WITHIN ? path_below(w->target, w->top->path) : NULL;
@@ -96,7 +98,8 @@ static int step(struct way *w, const char *name, bool *ret, struct err *e)
 	*ret = false;
 	if (errno != ENOENT && errno != ENOTDIR)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s/%s'", w->top->path, path);
-	return w->link && w->links == FS_LINKS_ROOT ? leads_away(w, "which is not inside", e) : 0;
+	const bool of_link = w->link && strlen(w->left) >= w->behind;
+	return of_link && w->links == FS_LINKS_ROOT ? leads_away(w, "which is not inside", e) : 0;
 }
 
 int fs_place_below(const struct fs_place *top, const char *rel, enum fs_links links, struct arena *a,

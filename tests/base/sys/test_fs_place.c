@@ -59,6 +59,7 @@ static void test_links_are_resolved_inside(void **state)
 		assert_string_equal(led_to(&top, "lib/python3", links_of), "usr/lib/python3");
 		assert_string_equal(led_to(&top, "back", links_of), "usr/lib");
 		assert_null(led_to(&top, "usr/share", links_of));
+		assert_null(led_to(&top, "lib/python4/site-packages", links_of));
 		refused(&top, "loop", links_of, "too many links");
 		refused(&top, "out", links_of, "will not follow a link");
 		refused(&top, "nowhere", links_of, "/nowhere");
