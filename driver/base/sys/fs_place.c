@@ -284,3 +284,32 @@ int fs_place_write(const struct fs_place *p, const char *rel, const void *data, 
 		return -1;
 	return fs_fresh_commit(&f, like, e);
 }
+
+/* The link gets a name that a sweep would remove before it takes the other's. */
+static int link_beside(const struct fs_fresh *f, const char *from, const struct stat *same)
+{
+	struct stat st;
+	if (unlinkat(f->dir, f->name, 0) < 0 || linkat(f->dir, path_base(from), f->dir, f->name, 0) < 0 ||
+	    fstatat(f->dir, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (st.st_ino == same->st_ino && st.st_dev == same->st_dev)
+		return 0;
+	errno = ESTALE;
+	return -1;
+}
+
+int fs_place_link(const struct fs_place *p, const char *from, const char *to, const struct stat *same, bool *ret,
+		  struct err *e)
+{
+	AUTO_FRESH struct fs_fresh f = {.fd = -1, .dir = -1};
+	*ret = false;
+	if (fs_fresh_open(p, to, &f, e) < 0)
+		return -1;
+	if (link_beside(&f, from, same) < 0)
+		return 0;
+	if (renameat(f.dir, f.name, f.dir, path_base(to)) < 0 || (fsync(f.dir) < 0 && errno != EINVAL))
+		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
+	*f.name = '\0';
+	*ret = true;
+	return 0;
+}

@@ -63,6 +63,10 @@ int fs_fresh_commit(struct fs_fresh *f, const struct stat *like, struct err *e) 
 /* fs_fresh_close: removes it unless it was committed. */
 void fs_fresh_close(struct fs_fresh *f);
 #define AUTO_FRESH CLEANUP(fs_fresh_close)
+/* fs_place_link: `to` becomes another name of `from`, the file `same` in the same directory. *ret
+ * false where the file system has no such links or refuses: nothing changed. */
+int fs_place_link(const struct fs_place *p, const char *from, const char *to, const struct stat *same, bool *ret,
+		  struct err *e) MUST_CHECK;
 /* fs_place_write: the three in one. */
 int fs_place_write(const struct fs_place *p, const char *rel, const void *data, size_t len, const struct stat *like,
 		   struct err *e) MUST_CHECK;

@@ -1,9 +1,8 @@
-#include "step/slim/slim_env.h"
+#include "step/slim/slim_parts.h"
 
 #include <sys/file.h>
 
 #include "base/sys/digest.h"
-#include "core/wheel/wheel.h"
 
 enum { RECORD_MAX = 256 << 20 };
 
@@ -19,6 +18,8 @@ struct env {
 	size_t count, cap;
 	const char *unknown; /* the first without a list of its files that can be read */
 	size_t unknown_count;
+	size_t with_code; /* packages */
+	uint64_t saved;   /* by what goes besides GPU code */
 };
 
 /* ---- where packages are ---- */
@@ -109,33 +110,42 @@ static int find_places(struct env *v, struct err *e)
 
 /* ---- what is in them ---- */
 
-/* Nothing was read of it: no library, or another package's affair, as a link is. */
+/* Nothing was read of it: neither a library nor a program, or another package's affair, as a link is. */
 static bool is_other(const struct slim_package *p, const char *path)
 {
 	struct stat st;
-	if (!fatbin_library_name(path) || !path_is_safe_relative(path))
+	const bool library = fatbin_library_name(path);
+	if (!path_is_safe_relative(path))
 		return true;
-	return fs_place_stat(p->place, path, &st) < 0 ? errno != ELOOP : !S_ISREG(st.st_mode) || st.st_size == 0;
+	if (fs_place_stat(p->place, path, &st) < 0)
+		return !library || errno != ELOOP;
+	return !S_ISREG(st.st_mode) || st.st_size == 0 || (!library && !(st.st_mode & 0111));
 }
 
 /* A library by its row: a regular file that lies at the place. What a linked directory leads to may lie outside of the
  * environment, in a cache that others use. */
-static int look_at(struct env *v, struct slim_package *p, const struct wheel_record_row *row, struct err *e)
+static int look_at(struct env *v, struct slim_package *p, size_t i, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping file = {0};
+	const struct wheel_record_row *row = &p->rows[i];
 	struct fatbin_file_cut *f = &p->files[p->count];
 	struct stat st;
 	bool code, used;
 	if (is_other(p, row->path))
 		return 0;
-	if (fs_place_map(p->place, row->path, &file, &st, e) < 0 ||
-	    fatbin_file_has(&file, row->path, &code, &used, e) < 0)
+	if (fs_place_map(p->place, row->path, &file, &st, e) < 0)
+		return -1;
+	slim_parts_sections(v->q, p, i, &file);
+	if (!fatbin_library_name(row->path))
+		return 0;
+	if (fatbin_file_has(&file, row->path, &code, &used, e) < 0)
 		return -1;
 	if (!used)
 		return 0;
 	if (fatbin_file_slim(&file, row->path, -1, v->q->wanted, v->a, f, e) < 0)
 		return -1;
 	p->count++;
+	p->parts[i].cut = f;
 	p->before += f->before;
 	p->after += f->after;
 	p->blank += f->blank;
@@ -177,15 +187,23 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 		v->unknown = v->unknown_count++ ? v->unknown : info;
 		return 0;
 	}
+	struct wheel_record_row *rows = arena_array(v->a, p.rows_count + 1, sizeof(*rows));
+	if (p.rows_count)
+		memcpy(rows, p.rows, p.rows_count * sizeof(*rows));
+	p.rows = rows;
+	p.parts = arena_array(v->a, p.rows_count + 1, sizeof(*p.parts));
 	p.files = arena_array(v->a, p.rows_count + 1, sizeof(*p.files));
 	for (size_t i = 0; i < p.rows_count && !p.left; i++) {
 		if (run_check(v->run, e) < 0)
 			return -1;
-		if (look_at(v, &p, &p.rows[i], &why) < 0)
+		if (!slim_parts_goes(v->q, &p, i) && look_at(v, &p, i, &why) < 0)
 			p.left = arena_strdup(v->a, why.msg);
 	}
 	judge(v, &p);
-	if (!p.count && !p.left)
+	slim_parts_same(v->q, &p, v->a);
+	v->saved += p.left ? 0 : slim_parts_count(v->q, &p, v->a);
+	v->with_code += p.count || p.left;
+	if (!p.count && !p.left && !p.changes)
 		return 0;
 	v->packages = arena_room(v->a, v->packages, v->count, &v->cap, 16, sizeof(*v->packages));
 	v->packages[v->count++] = p;
@@ -206,7 +224,7 @@ static int read_packages(struct env *v, struct err *e)
 		}
 	}
 	size_t left = 0;
-	if (!v->count) {
+	if (!v->with_code) {
 		err_set(e, ERR_POLICY, "no package in '%s' has GPU code", v->q->dir);
 		return v->unknown ? err_hint(e,
 					     "what %zu of its packages hold is not known, for they have no RECORD that "
@@ -216,7 +234,7 @@ static int read_packages(struct env *v, struct err *e)
 	}
 	for (size_t i = 0; i < v->count; i++) {
 		left += v->packages[i].left != NULL;
-		if (!v->packages[i].left || (left < v->count && !is_torch(&v->packages[i])))
+		if (!v->packages[i].left || (left < v->with_code && !is_torch(&v->packages[i])))
 			continue;
 		err_set(e, ERR_POLICY, "'%s' cannot be cut: %s", v->packages[i].info, v->packages[i].left);
 		return err_hint(e, "an environment that was cut before has code for its GPU alone: install it again");
@@ -226,19 +244,43 @@ static int read_packages(struct env *v, struct err *e)
 
 /* ---- the change ---- */
 
+/* Replaces the file by the stripped form of `file`: what was cut, or the file as it was. */
+static int strip_into(struct env *v, const struct slim_package *p, const struct fs_mapping *file, const char *path,
+		      const struct stat *st, bool *ret_done, struct err *e)
+{
+	AUTO_FRESH struct fs_fresh fresh = {.fd = -1, .dir = -1};
+	if (fs_fresh_open(p->place, path, &fresh, e) < 0 ||
+	    slim_parts_strip(file, path, v->q->drops->strip, fresh.fd, ret_done, e) < 0)
+		return -1;
+	return *ret_done ? fs_fresh_commit(&fresh, st, e) : 0;
+}
+
 /* One descriptor each for what is read and what is written: whatever is put there meanwhile is not looked at. */
-static int replace(struct env *v, const struct slim_package *p, const struct fatbin_file_cut *f, struct err *e)
+static int replace(struct env *v, const struct slim_package *p, size_t i, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_MAPPING struct fs_mapping file = {0};
+	AUTO_MAPPING struct fs_mapping made = {0};
 	AUTO_FRESH struct fs_fresh fresh = {.fd = -1, .dir = -1};
+	const struct slim_file *f = &p->parts[i];
+	const char *path = p->rows[i].path;
 	struct fatbin_file_cut done = {0};
 	struct stat st;
-	if (fs_place_map(p->place, f->name, &file, &st, e) < 0 || fs_fresh_open(p->place, f->name, &fresh, e) < 0 ||
-	    fatbin_file_slim(&file, f->name, fresh.fd, v->q->wanted, &a, &done, e) < 0)
+	bool stripped = false;
+	if (fs_place_map(p->place, path, &file, &st, e) < 0)
+		return -1;
+	if (!f->cut || !f->cut->changed)
+		return strip_into(v, p, &file, path, &st, &stripped, e);
+	if (fs_fresh_open(p->place, path, &fresh, e) < 0 ||
+	    fatbin_file_slim(&file, path, fresh.fd, v->q->wanted, &a, &done, e) < 0)
 		return -1;
 	/* Where nothing is to be cut any more, nothing was written either. */
-	return done.changed ? fs_fresh_commit(&fresh, &st, e) : 0;
+	if (!done.changed)
+		return 0;
+	if (f->strip &&
+	    (fs_map_fd(fresh.fd, path, &made, e) < 0 || strip_into(v, p, &made, path, &st, &stripped, e) < 0))
+		return -1;
+	return stripped ? 0 : fs_fresh_commit(&fresh, &st, e);
 }
 
 static int true_row(struct env *v, const struct slim_package *p, struct wheel_record_row *row, bool *changed,
@@ -268,25 +310,40 @@ static int write_record(struct env *v, const struct slim_package *p, struct err 
 	if (fd < 0)
 		return -1;
 	for (size_t k = 0; k < p->rows_count; k++)
-		wheel_record_line(&text, p->rows[k].path, p->rows[k].digest, p->rows[k].size);
+		if (!p->parts[k].gone)
+			wheel_record_line(&text, p->rows[k].path, p->rows[k].digest, p->rows[k].size);
 	return fs_place_write(p->place, path, text.data, text.len, &st, e);
 }
 
-static int change(struct env *v, const struct slim_package *p, struct err *e)
+static int change_file(struct env *v, struct slim_package *p, size_t i, bool *changed, struct err *e)
+{
+	const struct slim_file *f = &p->parts[i];
+	const bool same = f->like && v->q->drops->same, cut = f->cut && f->cut->changed;
+	if (!f->cut && !f->strip && !f->gone && !same)
+		return 0;
+	log_status(v->run->log, "%s", p->rows[i].path);
+	if (run_check(v->run, e) < 0)
+		return -1;
+	if (f->gone) {
+		*changed = true;
+		return slim_parts_remove(p, i, v->a, e);
+	}
+	if (fs_place_sweep(p->place, path_dir(v->a, p->rows[i].path), e) < 0 ||
+	    ((cut || f->strip) && replace(v, p, i, e) < 0) || (same && slim_parts_link(p, i, e) < 0))
+		return -1;
+	return true_row(v, p, &p->rows[i], changed, e);
+}
+
+static int change(struct env *v, struct slim_package *p, struct err *e)
 {
 	bool changed = false;
 	if (fs_place_sweep(p->place, p->info, e) < 0)
 		return -1;
-	for (size_t k = 0; k < p->count; k++) {
-		const struct fatbin_file_cut *f = &p->files[k];
-		log_status(v->run->log, "%s", f->name);
-		if (run_check(v->run, e) < 0 || fs_place_sweep(p->place, path_dir(v->a, f->name), e) < 0 ||
-		    (f->changed && replace(v, p, f, e) < 0))
+	for (size_t i = 0; i < p->rows_count; i++)
+		if (change_file(v, p, i, &changed, e) < 0)
 			return -1;
-		for (size_t r = 0; r < p->rows_count; r++)
-			if (strcmp(p->rows[r].path, f->name) == 0 && true_row(v, p, &p->rows[r], &changed, e) < 0)
-				return -1;
-	}
+	if (slim_parts_mark(v->q, p, v->a, &changed, e) < 0)
+		return -1;
 	return changed ? write_record(v, p, e) : 0;
 }
 
@@ -301,27 +358,52 @@ static int lock_places(struct env *v, struct err *e)
 	return 0;
 }
 
+struct measuring {
+	uint64_t size, disk;
+	struct arena a;
+	struct stat *shared; /* files with several names */
+	size_t count, cap;
+};
+
 static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)
 {
-	uint64_t *sizes = user;
+	struct measuring *m = user;
 	(void)rel;
 	(void)e;
-	if (S_ISREG(st->st_mode)) {
-		sizes[0] += (uint64_t)st->st_size;
-		sizes[1] += (uint64_t)st->st_blocks * 512;
+	if (!S_ISREG(st->st_mode))
+		return 0;
+	m->size += (uint64_t)st->st_size;
+	if (st->st_nlink > 1) {
+		m->shared = arena_room(&m->a, m->shared, m->count, &m->cap, 64, sizeof(*m->shared));
+		m->shared[m->count++] = *st;
+		return 0;
 	}
+	m->disk += (uint64_t)st->st_blocks * 512;
 	return 0;
 }
 
+static int by_inode(const void *a, const void *b)
+{
+	const struct stat *x = a, *y = b;
+	const int c = (x->st_ino > y->st_ino) - (x->st_ino < y->st_ino);
+	return c ? c : (x->st_dev > y->st_dev) - (x->st_dev < y->st_dev);
+}
+
+/* A file with several names takes its place once. */
 static int measure(struct env *v, uint64_t *ret, uint64_t *ret_disk, struct err *e)
 {
-	uint64_t sizes[2] = {0};
-	for (size_t i = 0; i < v->places_count; i++)
-		if (fs_place_walk(v->places[i], add_size, sizes, e) < 0)
-			return -1;
-	*ret = sizes[0];
-	*ret_disk = sizes[1];
-	return 0;
+	struct measuring m = {0};
+	int rc = 0;
+	for (size_t i = 0; i < v->places_count && rc == 0; i++)
+		rc = fs_place_walk(v->places[i], add_size, &m, e);
+	array_sort(m.shared, m.count, sizeof(*m.shared), by_inode);
+	for (size_t i = 0; i < m.count; i++)
+		if (!i || by_inode(&m.shared[i - 1], &m.shared[i]) != 0)
+			m.disk += (uint64_t)m.shared[i].st_blocks * 512;
+	arena_release(&m.a);
+	*ret = m.size;
+	*ret_disk = m.disk;
+	return rc;
 }
 
 static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
@@ -331,6 +413,7 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 		return -1;
 	r.after = r.before;
 	r.disk_after = r.disk_before;
+	r.after -= v->saved < r.after ? v->saved : 0;
 	for (size_t i = 0; i < v->count; i++) {
 		struct slim_package *p = &v->packages[i];
 		if (p->left) { /* nothing of its plan is done */

@@ -1,12 +1,23 @@
 /* An installed environment with the GPU code of some GPUs alone. */
 #pragma once
 #include "base/sys/fs_place.h"
-#include "core/fatbin/fatbin.h"
+#include "step/slim/slim_drop.h"
 
 struct slim_env_request {
 	const char *dir; /* a virtual environment, a root, or the directory of the packages */
 	const struct fatbin_wanted *wanted;
-	bool dry_run; /* only tells what would change */
+	const struct slim_drops *drops; /* what goes besides GPU code; its kinds are counted */
+	bool dry_run;                   /* only tells what would change */
+};
+
+/* A file of a package, by its row of RECORD. */
+struct slim_file {
+	const struct fatbin_file_cut *cut; /* of a library with GPU code; NULL */
+	const struct drop_row *row;        /* that removes it; NULL */
+	uint64_t bytes;                    /* on disk */
+	uint64_t debug, symbols;           /* bytes of its sections */
+	size_t like;                       /* 1 + the row that has its contents; 0 */
+	bool gone, strip;                  /* what is done */
 };
 
 struct slim_package {
@@ -14,15 +25,17 @@ struct slim_package {
 	const struct fs_place *place; /* of the packages; only its path is known afterwards */
 	struct fatbin_file_cut *files;
 	size_t count;
-	uint64_t before, after; /* bytes of these files */
-	uint64_t blank;         /* of `after`, as in fatbin_file_cut */
-	const char *left;       /* why it stays as it was; NULL */
-	struct wheel_record_row *rows;
+	uint64_t before, after;        /* bytes of these files */
+	uint64_t blank;                /* of `after`, as in fatbin_file_cut */
+	const char *left;              /* why it stays as it was; NULL */
+	struct wheel_record_row *rows; /* with room for one more */
 	size_t rows_count;
+	struct slim_file *parts; /* one a row */
+	bool changes;            /* something but GPU code goes */
 };
 
 struct slim_env_result {
-	struct slim_package *packages; /* that have GPU code */
+	struct slim_package *packages; /* that have GPU code, or lose something else */
 	size_t count;
 	uint64_t before, after;           /* bytes of all files at the places */
 	uint64_t disk_before, disk_after; /* what they take of the disk; after a dry run the same */
