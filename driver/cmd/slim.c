@@ -1,6 +1,6 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
-#include "cmd/select.h"
+#include "cmd/env_gpus.h"
 #include "core/machine/detect.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"
@@ -371,6 +371,14 @@ static const struct show env_rows[] = {
 	{.text = "{!dry_run}on disk: {disk:MB} of {disk_before:MB}"},
 	{0}};
 
+static int warn_gpus(struct cmd_context *c, const struct slim_target *t, struct err *e)
+{
+	struct slim_marker m = {0};
+	for (size_t g = 0; g < t->wanted.count; g++)
+		slim_marker_gpu(&m, t->wanted.gpus[g].number, t->wanted.gpus[g].ptx, c->arena);
+	return cmd_env_warn(c, &m, e);
+}
+
 static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct err *e)
 {
 	const struct slim_options *o = c->options;
@@ -383,7 +391,7 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 	if (t->count > 1)
 		return err_set(e, ERR_USAGE, "an environment is cut for one set of GPUs, not %zu", t->count);
 	if (cmd_tables(c, &tables, e) < 0 || slim_drops_choose(tables, &o->drop, &o->keep, c->arena, &drops, e) < 0 ||
-	    slim_env(&q, c->run, c->arena, &r, e) < 0)
+	    warn_gpus(c, &t->items[0], e) < 0 || slim_env(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.count; i++)
 		if (r.packages[i].count || r.packages[i].left)

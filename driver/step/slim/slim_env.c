@@ -4,7 +4,7 @@
 
 #include "base/sys/digest.h"
 
-enum { RECORD_MAX = 256 << 20 };
+enum { RECORD_MAX = 256 << 20, MARKER_MAX = 64 << 10 };
 
 struct env {
 	const struct slim_env_request *q;
@@ -196,6 +196,7 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 	for (size_t i = 0; i < p.rows_count && !p.left; i++) {
 		if (run_check(v->run, e) < 0)
 			return -1;
+		log_status(v->run->log, "reading %s", p.rows[i].path);
 		if (!slim_parts_goes(v->q, &p, i) && look_at(v, &p, i, &why) < 0)
 			p.left = arena_strdup(v->a, why.msg);
 	}
@@ -217,7 +218,6 @@ static int read_packages(struct env *v, struct err *e)
 		if (fs_place_list(v->places[i], "", v->a, &names, e) < 0)
 			return -1;
 		for (size_t k = 0; k < names.count; k++) {
-			log_status(v->run->log, "reading %s", names.items[k]);
 			if (path_has_suffix(names.items[k], ".dist-info") &&
 			    read_package(v, v->places[i], names.items[k], e) < 0)
 				return -1;
@@ -339,11 +339,12 @@ static int change(struct env *v, struct slim_package *p, struct err *e)
 	bool changed = false;
 	if (fs_place_sweep(p->place, p->info, e) < 0)
 		return -1;
+	/* The marker first: a kill then leaves what tells a second run for which GPUs this one was. */
+	if (slim_parts_mark(v->q, p, v->a, &changed, e) < 0)
+		return -1;
 	for (size_t i = 0; i < p->rows_count; i++)
 		if (change_file(v, p, i, &changed, e) < 0)
 			return -1;
-	if (slim_parts_mark(v->q, p, v->a, &changed, e) < 0)
-		return -1;
 	return changed ? write_record(v, p, e) : 0;
 }
 
@@ -432,6 +433,59 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 	r.count = v->count;
 	*ret = r;
 	return 0;
+}
+
+static int read_marker(struct env *v, const struct fs_place *place, const char *info, struct slim_marked *ret,
+		       bool *ret_any, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	const char *path = path_join(v->a, info, SLIM_MARKER);
+	*ret_any = fs_place_has(place, path);
+	if (!*ret_any)
+		return 0;
+	ret->info = info;
+	if (fs_place_read(place, path, MARKER_MAX, &text, e) < 0 ||
+	    slim_marker_parse(buf_cstr(&text), text.len, path, v->a, &ret->marker, e) < 0)
+		return err_hint(e, "reinstall that package");
+	return 0;
+}
+
+static int read_markers(struct env *v, struct slim_marked **ret, size_t *ret_count, struct err *e)
+{
+	size_t cap = 0;
+	for (size_t i = 0; i < v->places_count; i++) {
+		struct strlist names = {0};
+		if (fs_place_list(v->places[i], "", v->a, &names, e) < 0)
+			return -1;
+		for (size_t k = 0; k < names.count; k++) {
+			struct slim_marked m = {0};
+			bool any = false;
+			if (path_has_suffix(names.items[k], ".dist-info") &&
+			    read_marker(v, v->places[i], names.items[k], &m, &any, e) < 0)
+				return -1;
+			if (!any)
+				continue;
+			*ret = arena_room(v->a, *ret, *ret_count, &cap, 16, sizeof(**ret));
+			(*ret)[(*ret_count)++] = m;
+		}
+	}
+	return 0;
+}
+
+int slim_env_marked(const char *dir, const struct run *run, struct arena *a, struct slim_marked **ret,
+		    size_t *ret_count, struct err *e)
+{
+	const struct slim_env_request q = {.dir = dir};
+	struct env v = {.q = &q, .run = run, .a = a, .top.fd = -1};
+	*ret = NULL;
+	*ret_count = 0;
+	int rc = find_places(&v, e);
+	if (rc == 0)
+		rc = read_markers(&v, ret, ret_count, e);
+	for (size_t i = 0; i < v.places_count; i++)
+		fs_place_close(v.places[i]);
+	fs_place_close(&v.top);
+	return rc;
 }
 
 int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,

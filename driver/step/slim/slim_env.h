@@ -1,6 +1,7 @@
 /* An installed environment with the GPU code of some GPUs alone. */
 #pragma once
 #include "base/sys/fs_place.h"
+#include "core/wheel/slim_marker.h"
 #include "step/slim/slim_drop.h"
 
 struct slim_env_request {
@@ -52,3 +53,14 @@ struct slim_env_result {
  * of the file that was read, never setuid or setgid. */
 int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,
 	     struct err *e) MUST_CHECK;
+
+/* A distribution that slim_env changed, by its marker. */
+struct slim_marked {
+	const char *info;
+	struct slim_marker marker;
+};
+
+/* slim_env_marked: those of an environment, named as for slim_env. ERR_INTEGRITY for a marker that
+ * cannot be read; ERR_USAGE if no package is there. */
+int slim_env_marked(const char *dir, const struct run *run, struct arena *a, struct slim_marked **ret,
+		    size_t *ret_count, struct err *e) MUST_CHECK;
