@@ -1,5 +1,5 @@
 #include "base/sys/json.h"
-#include "cmd/select.h"
+#include "cmd/env_gpus.h"
 #include "step/ccache/ccache_remote.h"
 
 static const char *const level_names[] = {"ok", "warning", "failure"};
@@ -28,6 +28,16 @@ static const struct show check_rows[] = {{.text = "\n{-root}, release {release}[
 					 SHOW("{level:<8} {name:<12}", "{text}", .each = "checks", .rows = fix_rows),
 					 {0}};
 static const struct show build_rows[] = {{.each = "", .rows = check_rows}, {0}};
+
+struct doctor_options {
+	struct cmd_select_base base;
+	const char *env;
+};
+
+static const struct arg_def doctor_only[] = {
+	{"env", 0, ARG_STRING, offsetof(struct doctor_options, env), "DIR",
+	 "show for which GPUs 'ptbuild slim --env' made this environment, and check those of this machine", "<dir>"},
+	{0}};
 
 struct doctor {
 	struct cmd_context *c;
@@ -149,7 +159,12 @@ static int look_at_release(struct doctor *k, const char *name, struct err *e)
 
 static int run_doctor(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
+	const struct doctor_options *own = c->options;
 	const struct cmd_select *o = cmd_selected(c);
+	if (own->env)
+		return args->count || o->profile || o->matrix || o->only.count
+			       ? err_set(e, ERR_USAGE, "--env cannot be used with builds")
+			       : cmd_env_doctor(c, own->env, e);
 	AUTO_JSON json_t *docs = json_array();
 	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .fetch.offline = true}, .docs = docs};
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
@@ -167,7 +182,7 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "check whether this machine can build it",
-	.usage = "[--profile PROFILE [--package LIST] | VARIANT...] [options]",
+	.usage = "[--profile PROFILE [--package LIST] | VARIANT... | --env DIR] [options]",
 	.text = "Looks for all that the build needs: a sandbox, directories, disk and memory, the root's tools in the "
 		"release's range, programs, headers and Python modules, pip and its CA bundle. Compiles and links with "
 		"the flags of the profile and with its BLAS, and lets nvcc compile for its GPU targets with the "
@@ -178,10 +193,10 @@ const struct command command_doctor = {
 		"what every build of the release needs. The exit status is 0 if nothing failed, 8 if something is "
 		"missing, 7 if what is there does not go together, 4 if a place cannot be reached, and 3 if no table "
 		"proves the digest of a source.",
-	.tables = {cmd_select_options, cmd_plan_options},
+	.tables = {doctor_only, cmd_select_options, cmd_plan_options},
 	.arguments = {{"VARIANT", "exact name of a build, instead of --profile", "<variant>"}},
 	.examples = {{"ptbuild doctor --profile cpu-avx512 --root /srv/debian13", "can it be built in that root?"},
 		     {"ptbuild doctor --profile sm90-avx512 --json", "the same as data"}},
-	.options_size = sizeof(struct cmd_select_base),
+	.options_size = sizeof(struct doctor_options),
 	.run = run_doctor,
 };

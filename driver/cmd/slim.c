@@ -1,8 +1,10 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cache/store.h"
+#include "cmd/env_gpus.h"
 #include "cmd/select.h"
 #include "cmd/slim_native.h"
+#include "core/machine/detect.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"
 #include "step/fetch/fetch.h"
@@ -18,7 +20,7 @@ struct slim_options {
 	bool nvidia, dry_run;
 	const char *env;
 	const char *release, *python, *platform;
-	struct strlist packages, pin;
+	struct strlist packages, pin, drop, keep;
 };
 
 struct slim_targets {
@@ -481,10 +483,27 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t, s
 
 static json_t *package_json(const struct slim_package *p, const struct fatbin_wanted *w, struct arena *a)
 {
-	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o}", "package", p->info, "place", json_or_null(p->place),
-			 "bytes_before", (json_int_t)p->before, "bytes", (json_int_t)p->after, "blank",
-			 (json_int_t)p->blank, "left", json_or_null(p->left), "files",
+	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o}", "package", p->info, "place",
+			 json_or_null(p->place->path), "bytes_before", (json_int_t)p->before, "bytes",
+			 (json_int_t)p->after, "blank", (json_int_t)p->blank, "left", json_or_null(p->left), "files",
 			 files_json(p->files, p->count, w, a));
+}
+
+static json_t *kind_json(const struct slim_kind *k, struct arena *a)
+{
+	return json_pack("{s:s, s:b, s:b, s:I, s:i, s:s}", "kind", k->name, "dropped", k->chosen, "default",
+			 k->by_default, "bytes", (json_int_t)k->bytes, "files", (int)k->files, "lost",
+			 strlist_join(&k->lost, a, "; "));
+}
+
+/* The kinds of which something was found: those that go, or those that stay. */
+static json_t *kinds_json(const struct slim_drops *d, bool chosen, struct arena *a)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < d->count; i++)
+		if (d->kinds[i].chosen == chosen && d->kinds[i].files)
+			json_array_append_new(list, kind_json(&d->kinds[i], a));
+	return list;
 }
 
 static const struct show package_rows[] = {{.text = "{file}: {left}", .each = "files", .indent = 2},
@@ -495,28 +514,45 @@ static const struct show env_rows[] = {
 	{.text = "{package:<44} {bytes:MB} of {bytes_before:MB}[{?blank}, {blank:MB} of it zeros][, left: {left}]",
 	 .each = "packages",
 	 .rows = package_rows},
+	SHOW("drop {kind}", "{bytes:MB}; lost: {lost}", .each = "kinds"),
+	SHOW("keep {kind}", "{bytes:MB} more with --drop {kind}; lost: {lost}", .each = "kept"),
 	{.text = "{?dry_run}{env} would be cut for {gpu}: {bytes:MB} of {bytes_before:MB}"},
 	{.text = "{!dry_run}{env} is cut for {gpu}: {bytes:MB} of {bytes_before:MB}"},
 	{.text = "{!dry_run}on disk: {disk:MB} of {disk_before:MB}"},
 	{0}};
 
+static int warn_gpus(struct cmd_context *c, const struct slim_target *t, struct err *e)
+{
+	struct slim_marker m = {0};
+	for (size_t g = 0; g < t->wanted.count; g++)
+		slim_marker_gpu(&m, t->wanted.gpus[g].number, t->wanted.gpus[g].ptx, c->arena);
+	return cmd_env_warn(c, &m, e);
+}
+
 static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct err *e)
 {
 	const struct slim_options *o = c->options;
-	const struct slim_env_request q = {.dir = o->env, .wanted = &t->items[0].wanted, .dry_run = o->dry_run};
+	struct slim_drops drops;
+	const struct slim_env_request q = {
+		.dir = o->env, .wanted = &t->items[0].wanted, .drops = &drops, .dry_run = o->dry_run};
 	AUTO_JSON json_t *list = json_array();
+	const struct tables *tables;
 	struct slim_env_result r;
 	if (t->count > 1)
 		return err_set(e, ERR_USAGE, "an environment is cut for one set of GPUs, not %zu", t->count);
-	if (slim_env(&q, c->run, c->arena, &r, e) < 0)
+	if (cmd_tables(c, &tables, e) < 0 || slim_drops_choose(tables, &o->drop, &o->keep, c->arena, &drops, e) < 0 ||
+	    warn_gpus(c, &t->items[0], e) < 0 || slim_env(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.count; i++)
-		json_array_append_new(list, package_json(&r.packages[i], q.wanted, c->arena));
+		if (r.packages[i].count || r.packages[i].left)
+			json_array_append_new(list, package_json(&r.packages[i], q.wanted, c->arena));
 	return cmd_result(c,
-			  json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O}", "schema", 1, "env",
+			  json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O, s:o, s:o}", "schema", 1, "env",
 				    json_or_null(o->env), "gpu", t->items[0].name, "dry_run", o->dry_run,
 				    "bytes_before", (json_int_t)r.before, "bytes", (json_int_t)r.after, "disk_before",
-				    (json_int_t)r.disk_before, "disk", (json_int_t)r.disk_after, "packages", list),
+				    (json_int_t)r.disk_before, "disk", (json_int_t)r.disk_after, "packages", list,
+				    "kinds", kinds_json(&drops, true, c->arena), "kept",
+				    o->dry_run ? kinds_json(&drops, false, c->arena) : json_array()),
 			  env_rows, e);
 }
 
@@ -535,6 +571,8 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 	}
 	if (o->dry_run && o->pin.count)
 		return err_set(e, ERR_USAGE, "--dry-run and --pin cannot be used together");
+	if (!o->env && (o->drop.count || o->keep.count))
+		return err_set(e, ERR_USAGE, "--drop and --keep are for --env");
 	if (ways && !o->release && (o->python || o->platform || o->packages.count))
 		return err_set(e, ERR_USAGE, "--python, --platform and --package do not apply to wheels and --env");
 	if (!o->release && o->pin.count)
@@ -578,6 +616,10 @@ static const struct arg_def slim_options[] = {
 	 "cut NVIDIA's own wheels too, for use on this machine: their licence limits passing them on", NULL},
 	{"env", 0, OPTION(ARG_STRING, env), "DIR", "cut an installed environment in place, NVIDIA's packages with it",
 	 "<dir>"},
+	{"drop", 0, OPTION(ARG_LIST, drop), "KINDS",
+	 "with --env: also remove these kinds, or all ('--dry-run' lists them)", NULL},
+	{"keep", 0, OPTION(ARG_LIST, keep), "KINDS", "with --env: keep these kinds, or all: remove only GPU code",
+	 NULL},
 	{"dry-run", 0, OPTION(ARG_FLAG, dry_run), NULL, "show what would change or be downloaded, and write nothing",
 	 NULL},
 	{0},

@@ -39,18 +39,27 @@ int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct e
 	return read_to(fd, 0, path, max, out, e);
 }
 
+int fs_map_fd(int fd, const char *name, struct fs_mapping *ret, struct err *e)
+{
+	struct stat st;
+	*ret = (struct fs_mapping){0};
+	if (fstat(fd, &st) < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", name);
+	if (st.st_size == 0)
+		return 0;
+	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", name);
+	*ret = (struct fs_mapping){.data = p, .size = (size_t)st.st_size};
+	return 0;
+}
+
 int fs_map(const char *path, struct fs_mapping *ret, struct err *e)
 {
 	struct stat st;
-	AUTO_FD int fd = fs_open(TRUSTED, path, &st, e);
 	*ret = (struct fs_mapping){0};
-	if (fd < 0 || st.st_size == 0)
-		return fd < 0 ? -1 : 0;
-	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (p == MAP_FAILED)
-		return err_errno(e, ERR_SYSTEM, "cannot map '%s'", path);
-	*ret = (struct fs_mapping){.data = p, .size = (size_t)st.st_size};
-	return 0;
+	AUTO_FD int fd = fs_open(TRUSTED, path, &st, e);
+	return fd < 0 ? -1 : fs_map_fd(fd, path, ret, e);
 }
 
 void fs_unmap(struct fs_mapping *m)
@@ -192,7 +201,8 @@ int fs_temp_dir(const char *parent, const char *prefix, struct arena *a, char **
  * be told from what is being written, also from inside another container. */
 
 #define PREFIX ".ptbuild-"
-enum { DIGITS = 16, ATTEMPTS = 100, NAME_LEN = sizeof(PREFIX) + DIGITS };
+enum { DIGITS = 16, ATTEMPTS = 100 };
+_Static_assert(sizeof(PREFIX) + DIGITS == FS_NEIGHBOUR_LEN, "the name of a neighbour");
 
 static bool is_neighbour(const char *name)
 {
@@ -219,15 +229,16 @@ static int make(int dir, const char *name, mode_t mode)
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* A new file, or with S_IFDIR a directory, in an open directory; -1 with errno. The mode is that of open(2), less
- * umask, which mkostemp cannot do. */
-static int new_file(int dir, mode_t mode, char name[NAME_LEN])
+/* The mode is that of open(2), less umask, which mkostemp cannot do. */
+int fs_neighbour_at(int dir, mode_t mode, char name[FS_NEIGHBOUR_LEN])
 {
 	uint64_t id;
 	for (int attempt = 0; attempt < ATTEMPTS && os_random(&id, sizeof(id)) == 0; attempt++) {
-		snprintf(name, NAME_LEN, PREFIX "%016llx", (unsigned long long)id);
+		snprintf(name, FS_NEIGHBOUR_LEN, PREFIX "%016llx", (unsigned long long)id);
 		AUTO_FD int fd = make(dir, name, mode);
-		if (fd < 0 && errno != EEXIST)
+		/* ENOENT: a sweep took the directory before it was locked. */
+		const bool again = errno == EEXIST || (S_ISDIR(mode) && errno == ENOENT);
+		if (fd < 0 && !again)
 			return -1;
 		if (fd >= 0 && hold(fd) && build_user_keep(fd, dir) == 0)
 			return steal_fd(&fd);
@@ -237,9 +248,9 @@ static int new_file(int dir, mode_t mode, char name[NAME_LEN])
 
 int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name, struct err *e)
 {
-	char name[NAME_LEN];
+	char name[FS_NEIGHBOUR_LEN];
 	AUTO_FD int dir = fs_open_parent(TRUSTED, path, 0);
-	int fd = dir < 0 ? -1 : new_file(dir, mode, name);
+	int fd = dir < 0 ? -1 : fs_neighbour_at(dir, mode, name);
 	if (fd < 0)
 		return fs_fail("write", TRUSTED, path, e);
 	*ret_name = path_join(a, path_dir(a, path), name);
@@ -260,9 +271,9 @@ static int replace(const char *top, const char *rel, const void *data, size_t le
 		   struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	char name[NAME_LEN];
+	char name[FS_NEIGHBOUR_LEN];
 	AUTO_FD int dir = fs_open_parent(top, rel, 0);
-	AUTO_FD int fd = dir < 0 ? -1 : new_file(dir, mode, name);
+	AUTO_FD int fd = dir < 0 ? -1 : fs_neighbour_at(dir, mode, name);
 	if (fd < 0)
 		return fs_fail("write", top, rel, e);
 	int rc = fs_write_all(fd, data, len, fs_full(top, rel, &a), e);
@@ -300,28 +311,42 @@ int fs_can_write(const char *path, struct err *e)
 	return 0;
 }
 
+/* Locked until it is gone: who has just made it must not lock it meanwhile. */
+static int sweep_one(int dir, const char *name, const char *label, struct err *e)
+{
+	struct stat st;
+	AUTO_FD int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && errno == EISDIR)
+		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
+	    flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return 0;
+	return fs_remove_at(dir, name, label, e);
+}
+
+int fs_sweep_at(int dir, const char *label, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_DIR DIR *d = fs_open_entries(dir);
+	struct strlist names = {0};
+	if (!d)
+		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", label);
+	for (const struct dirent *entry; (entry = fs_next_entry(d));)
+		if (is_neighbour(entry->d_name))
+			strlist_add(&names, &a, entry->d_name);
+	if (errno)
+		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", label);
+	for (size_t i = 0; i < names.count; i++)
+		if (sweep_one(dir, names.items[i], path_join(&a, label, names.items[i]), e) < 0)
+			return -1;
+	return 0;
+}
+
 int fs_sweep(const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct strlist names = {0};
 	if (!fs_exists(top, rel))
 		return 0;
 	AUTO_FD int dir = fs_open_dir(top, rel, 0);
-	if (dir < 0 || fs_list(top, rel, &a, &names, e) < 0)
-		return dir < 0 ? fs_fail("list", top, rel, e) : -1;
-	for (size_t i = 0; i < names.count; i++) {
-		struct stat st;
-		const char *name = names.items[i];
-		if (!is_neighbour(name))
-			continue;
-		AUTO_FD int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-		if (fd < 0 && errno == EISDIR)
-			fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (fd < 0 || fstat(fd, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
-		    flock(fd, LOCK_EX | LOCK_NB) < 0)
-			continue;
-		if (fs_remove_at(dir, name, path_join(&a, fs_full(top, rel, &a), name), e) < 0)
-			return -1;
-	}
-	return 0;
+	return dir < 0 ? fs_fail("list", top, rel, e) : fs_sweep_at(dir, fs_full(top, rel, &a), e);
 }

@@ -27,6 +27,8 @@ struct fs_mapping {
 	size_t size;
 };
 int fs_map(const char *path, struct fs_mapping *ret, struct err *e) MUST_CHECK;
+/* fs_map_fd: the same of an open file; `name` is for the message. */
+int fs_map_fd(int fd, const char *name, struct fs_mapping *ret, struct err *e) MUST_CHECK;
 void fs_unmap(struct fs_mapping *m);
 #define AUTO_MAPPING CLEANUP(fs_unmap)
 /* fs_stat: lstat(2), of a trusted path stat(2); -1 with errno, ELOOP for a link on the way. */

@@ -161,15 +161,11 @@ bool fs_is_dir(const char *top, const char *rel)
 	return fs_stat(top, rel, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* A regular file, opened only when it looks like one. */
-static int open_file(const char *top, const char *rel, int flags, const char *what, struct stat *ret, struct err *e)
+int fs_file_at(int parent, const char *top, const char *rel, int flags, struct stat *ret, struct err *e)
 {
 	const bool trusted = top == TRUSTED;
-	AUTO_FD int parent = trusted ? -1 : fs_open_parent(top, rel, 0);
-	if (parent < 0 && !trusted)
-		return fs_fail(what, top, rel, e);
 	const int dir = trusted ? AT_FDCWD : parent;
-	const char *name = trusted ? rel : path_base(rel);
+	const char *name = trusted ? rel : path_base(rel), *what = flags & O_CREAT ? "write" : "read";
 	bool there = fstatat(dir, name, ret, trusted ? 0 : AT_SYMLINK_NOFOLLOW) == 0;
 	if (there && !S_ISREG(ret->st_mode))
 		return wrong_kind(top, rel, ret->st_mode, e);
@@ -181,6 +177,14 @@ static int open_file(const char *top, const char *rel, int flags, const char *wh
 	if (!S_ISREG(ret->st_mode))
 		return wrong_kind(top, rel, ret->st_mode, e);
 	return steal_fd(&fd);
+}
+
+static int open_file(const char *top, const char *rel, int flags, const char *what, struct stat *ret, struct err *e)
+{
+	AUTO_FD int parent = top == TRUSTED ? -1 : fs_open_parent(top, rel, 0);
+	if (parent < 0 && top != TRUSTED)
+		return fs_fail(what, top, rel, e);
+	return fs_file_at(parent, top, rel, flags, ret, e);
 }
 
 int fs_open(const char *top, const char *rel, struct stat *ret, struct err *e)
@@ -255,8 +259,10 @@ DIR *fs_open_entries(int fd)
 {
 	AUTO_FD int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	if (d)
+	if (d) {
 		(void)steal_fd(&copy);
+		rewinddir(d); /* the copy shares its position with what was read before */
+	}
 	return d;
 }
 

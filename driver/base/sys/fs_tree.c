@@ -1,6 +1,7 @@
 #include "base/sys/fs_internal.h"
 
 #include "base/os.h"
+#include "base/sys/fs_place.h"
 
 #define MAX_DEPTH 512 /* each level holds descriptors and a stack frame */
 #define CHUNK ((size_t)256 * 1024)
@@ -88,7 +89,7 @@ static int copy_error(const char *name, struct err *e)
 
 /* Whatever os_copy cannot do (other file systems, old kernels, files without a size) the plain loop finishes from where
  * it stands. */
-static int copy_bytes(int in, int out, const char *from, const char *to, struct err *e)
+int fs_copy_bytes(int in, int out, const char *from, const char *to, struct err *e)
 {
 	while (os_copy(in, NULL, out, (size_t)1 << 30) > 0)
 		;
@@ -124,7 +125,7 @@ static int copy_file_at(int from, int to, const char *name, const char *path, st
 	AUTO_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out < 0)
 		return copy_error(path, e);
-	if (copy_bytes(in, out, path, path, e) < 0 || copy_attributes(out, &st, path, e) < 0)
+	if (fs_copy_bytes(in, out, path, path, e) < 0 || copy_attributes(out, &st, path, e) < 0)
 		return -1;
 	return fs_close(&out, path, e);
 }
@@ -247,6 +248,14 @@ static int add_path(const char *rel, const struct stat *st, void *user, struct e
 	return 0;
 }
 
+int fs_place_walk(const struct fs_place *p, fs_walk_fn fn, void *user, struct err *e)
+{
+	struct walk w = {.top = p->path, .fn = fn, .user = user, .busy = true};
+	int rc = walk_dir(&w, p->fd, -1, 0, e);
+	buf_release(&w.rel);
+	return rc;
+}
+
 int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e)
 {
 	struct listing l = {a, ret};
@@ -305,7 +314,7 @@ int fs_copy_fd(const char *top, const char *rel, int out, const char *to, struct
 	AUTO_ARENA struct arena a = {0};
 	struct stat st = {0};
 	AUTO_FD int in = fs_open(top, rel, &st, e);
-	if (in < 0 || copy_bytes(in, out, fs_full(top, rel, &a), to, e) < 0)
+	if (in < 0 || fs_copy_bytes(in, out, fs_full(top, rel, &a), to, e) < 0)
 		return -1;
 	return fchmod(out, st.st_mode & 07777) == 0 ? 0 : err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 }

@@ -141,11 +141,10 @@ struct fatbin_file_cut {
 	struct fatbin_cut cut;
 };
 
-/* fatbin_file_slim: reads the file at `path` and, if something changes, writes the new one into
- * the empty file `fd` (`to`, for messages and to read it again) and proves it. `to` must be
- * readable by its name. With -1 it only tells. The input is not touched. Errors as
- * fatbin_cut_plan and fatbin_cut_prove. */
-int fatbin_file_slim(const char *path, const char *name, int fd, const char *to, const struct fatbin_wanted *w,
+/* fatbin_file_slim: plans the cut of a library and, if something changes, writes the new one into
+ * `fd`, an empty file open for reading and writing, and proves it. With -1 it only plans. The input
+ * must not change meanwhile. Errors as fatbin_cut_plan and fatbin_cut_prove. */
+int fatbin_file_slim(const struct fs_mapping *file, const char *name, int fd, const struct fatbin_wanted *w,
 		     struct arena *a, struct fatbin_file_cut *ret, struct err *e) MUST_CHECK;
 /* fatbin_library_name: whether a file may be a library by its name. */
 bool fatbin_library_name(const char *name);

@@ -105,12 +105,6 @@ int fatbin_look_data(const void *data, size_t size, const char *name, struct are
 	return 0;
 }
 
-int fatbin_look_file(const char *path, const char *name, struct arena *a, struct fatbin_look *ret, struct err *e)
-{
-	AUTO_MAPPING struct fs_mapping file = {0};
-	return fs_map(path, &file, e) < 0 ? -1 : fatbin_look_data(file.data, file.size, name, a, ret, e);
-}
-
 size_t fatbin_look_runs(const struct fatbin_look *l, const struct fatbin_wanted *w, unsigned gpu, bool *ret_others)
 {
 	size_t n = 0;

@@ -24,11 +24,8 @@ struct fatbin_look {
 	size_t listed_count;
 };
 
-/* fatbin_look_file: of a file; one that is not a 64-bit little-endian ELF file has nothing.
- * fatbin_look_data: of bytes that outlive nothing: what is found is in the arena.
- * ERR_INTEGRITY for malformed sections and fat binaries. */
-int fatbin_look_file(const char *path, const char *name, struct arena *a, struct fatbin_look *ret,
-		     struct err *e) MUST_CHECK;
+/* fatbin_look_data: of a file's bytes, which may go afterwards; one that is not a 64-bit
+ * little-endian ELF file has nothing. ERR_INTEGRITY for malformed sections and fat binaries. */
 int fatbin_look_data(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_look *ret,
 		     struct err *e) MUST_CHECK;
 /* fatbin_look_runs: how many of its fat binaries have code for a GPU; *ret_others: whether other

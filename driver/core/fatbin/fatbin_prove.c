@@ -176,15 +176,15 @@ int fatbin_cut_prove(const struct elf_map *before, const struct elf_map *after, 
 	return compare_boxes(&p, e) < 0 || compare_sections(&p, e) < 0 ? -1 : compare_rest(&p, &allowed, e);
 }
 
-int fatbin_file_slim(const char *path, const char *name, int fd, const char *to, const struct fatbin_wanted *w,
+int fatbin_file_slim(const struct fs_mapping *file, const char *name, int fd, const struct fatbin_wanted *w,
 		     struct arena *a, struct fatbin_file_cut *ret, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map before = {0};
 	AUTO_ELF_MAP struct elf_map after = {0};
+	AUTO_MAPPING struct fs_mapping written = {0};
 	struct fatbin_file_cut f = {.name = name};
-	if (elf_map_open(path, &before, e) < 0)
+	if (elf_map_memory(file->data, file->size, name, &before, e) < 0)
 		return err_wrap(e, "%s", name);
-	before.name = name;
 	/* What is told of it outlives the plan, whose patches may be many. */
 	struct elf_cut cut = {.map = &before, .a = a};
 	if (fatbin_cut_plan(&cut, w, &f.cut, e) < 0)
@@ -195,9 +195,9 @@ int fatbin_file_slim(const char *path, const char *name, int fd, const char *to,
 	f.changed = cut.count > 0;
 	f.marks = elf_cut_marks(&cut, a, &f.marks_count);
 	if (f.changed && fd >= 0) {
-		if (elf_cut_write(&cut, fd, to, e) < 0 || elf_map_open(to, &after, e) < 0)
+		if (elf_cut_write(&cut, fd, name, e) < 0 || fs_map_fd(fd, name, &written, e) < 0 ||
+		    elf_map_memory(written.data, written.size, name, &after, e) < 0)
 			return -1;
-		after.name = name;
 		if (fatbin_cut_prove(&before, &after, w, &f.cut, e) < 0)
 			return err_wrap(e, "what was cut is not right, and is not used");
 	}

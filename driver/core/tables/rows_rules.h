@@ -81,6 +81,21 @@ struct pool_file {
 	unsigned pools_count;
 };
 
+struct drop_row {                      /* slim.yaml: what slim removes besides GPU code */
+	const char *name;              /* of the kind; several rows may have it */
+	const char *strip;             /* "debug", "symbols": sections of libraries; "" */
+	const char *package;           /* glob of a distribution as its dist-info has it; "": any */
+	const char *versions;          /* range; "": any */
+	const char **files, **targets; /* globs; targets: '*' is a number of a GPU */
+	unsigned files_count, targets_count;
+	const char *gpus_below, *gpus_from; /* "90"; "": any */
+	bool same;                          /* equal files of a directory become one */
+	bool by_default;
+	const char *lost; /* what no longer works */
+	unsigned megabytes;
+	unsigned line;
+};
+
 enum { MANYLINUX_PREFIXES = 6 }; /* GLIBC, GLIBCXX, CXXABI, GCC, LIBATOMIC, ZLIB */
 
 struct policy_row {

@@ -32,18 +32,14 @@ static int load_members(struct loader *l, struct err *e)
 	static const struct {
 		const char *name;
 		const struct yaml_schema *schema;
-	} files[] = {{"isa.yaml", &schema_isa},
-		     {"gpu.yaml", &schema_gpu},
-		     {"cuda.yaml", &schema_cuda},
-		     {"blas.yaml", &schema_blas},
-		     {"toggles.yaml", &schema_toggles},
-		     {"corrections.yaml", &schema_corrections},
-		     {"needs.yaml", &schema_needs},
-		     {"taken.yaml", &schema_taken},
-		     {"torch_extensions.yaml", &schema_torch_extensions}};
+	} files[] = {{"isa.yaml", &schema_isa},         {"gpu.yaml", &schema_gpu},
+		     {"cuda.yaml", &schema_cuda},       {"blas.yaml", &schema_blas},
+		     {"toggles.yaml", &schema_toggles}, {"corrections.yaml", &schema_corrections},
+		     {"needs.yaml", &schema_needs},     {"taken.yaml", &schema_taken},
+		     {"slim.yaml", &schema_slim},       {"torch_extensions.yaml", &schema_torch_extensions}};
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		/* A set of tables may pin no extensions. */
-		if (i + 1 == ARRAY_LEN(files) && !fs_exists(TRUSTED, path_join(l->a, l->t->dir, files[i].name)))
+		/* A set of tables may pin no extensions, and remove GPU code alone. */
+		if (i + 2 >= ARRAY_LEN(files) && !fs_exists(TRUSTED, path_join(l->a, l->t->dir, files[i].name)))
 			continue;
 		l->t->file_sources = "";
 		if (load_file(l, files[i].name, files[i].schema, l->t, e) < 0)

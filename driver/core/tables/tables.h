@@ -30,6 +30,7 @@ struct tables {
 	struct correction_row *corrections;
 	struct advisory_row *advisories;
 	struct need_row *needs;
+	struct drop_row *drops;
 	struct taken_row *taken;
 	struct package_row *torch_extensions;
 	const char **extension_requires; /* of Python, what the build of each needs */
@@ -46,7 +47,7 @@ struct tables {
 	const char *dir;          /* the profiles directory */
 	unsigned isas_count, groups_count, gpus_count, gpu_units_count, gpu_extras_count, toolkits_count, layouts_count,
 		driver_libraries_count, parts_count, nvcc_errors_count, blas_count, toggles_count, retired_count,
-		corrections_count, advisories_count, needs_count, taken_count, torch_extensions_count,
+		corrections_count, advisories_count, needs_count, drops_count, taken_count, torch_extensions_count,
 		extension_requires_count, releases_count;
 };
 

@@ -331,6 +331,39 @@ static int check_need(const struct tables *t, const struct yaml_place *at, const
 	return 0;
 }
 
+static bool is_number(const char *text)
+{
+	return !*text || (text[strspn(text, "0123456789")] == '\0' && strlen(text) < 5);
+}
+
+/* A pattern that could reach a dist-info, or a path of its own, is none. */
+static bool is_pattern(const char *glob)
+{
+	return strchr(glob, '/') && *glob != '*' && *glob != '/' && !strstr(glob, "..");
+}
+
+static int check_drop(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
+{
+	const struct drop_row *row = item;
+	const int ways = (*row->strip != '\0') + (row->files_count > 0) + (row->targets_count > 0) + row->same;
+	(void)t;
+	if (ways != 1)
+		return row_bad(at, e, "a row has one of 'strip', 'files', 'targets' and 'same'");
+	if (!is_number(row->gpus_below) || !is_number(row->gpus_from))
+		return row_bad(at, e, "'gpus_below' and 'gpus_from' are numbers such as 90");
+	for (unsigned i = 0; i < row->files_count; i++)
+		if (!is_pattern(row->files[i]))
+			return row_bad(at, e, "'%s' is not a pattern below a package's directory", row->files[i]);
+	for (unsigned i = 0; i < row->targets_count; i++) {
+		const char *star = strchr(row->targets[i], '*');
+		if (!is_pattern(row->targets[i]) || !star || strchr(star + 1, '*'))
+			return row_bad(at, e, "'%s' needs one '*', for the GPU's number", row->targets[i]);
+	}
+	if (strcmp(row->name, "all") == 0)
+		return row_bad(at, e, "'all' is every kind");
+	return 0;
+}
+
 static int check_taken(const struct tables *t, const struct yaml_place *at, const void *item, struct err *e)
 {
 	const struct taken_row *row = item;
@@ -405,6 +438,7 @@ static const struct kind {
 	KIND("corrections.yaml", corrections, struct correction_row, true, check_correction),
 	KIND("corrections.yaml", advisories, struct advisory_row, true, NULL),
 	KIND("needs.yaml", needs, struct need_row, false, check_need),
+	KIND("slim.yaml", drops, struct drop_row, false, check_drop),
 	KIND("taken.yaml", taken, struct taken_row, false, check_taken),
 	KIND("torch_extensions.yaml", torch_extensions, struct package_row, false, tables_check_extension),
 	KIND("manylinux.yaml", manylinux.policies, struct policy_row, false, check_policy),

@@ -185,6 +185,17 @@ TOP(needs, struct tables, 0,
 	SOURCES,
 	NEED_ROWS(struct tables, needs, need));
 
+ROW(drop, struct drop_row,
+	NEED(struct drop_row, name),     MAY(struct drop_row, strip, .words = "debug symbols"),
+	MAY(struct drop_row, package),   MAY(struct drop_row, versions, RANGE),
+	LIST(struct drop_row, files),    LIST(struct drop_row, targets),
+	MAY(struct drop_row, gpus_below), MAY(struct drop_row, gpus_from),
+	FLAG(struct drop_row, same),     FLAG(struct drop_row, by_default),
+	NEED(struct drop_row, lost),     NUMBER(struct drop_row, megabytes));
+TOP(slim, struct tables, 0,
+	SOURCES,
+	NEED_ROWS(struct tables, drops, drop));
+
 ROW(taken, struct taken_row,
 	NEED(struct taken_row, package), NEED(struct taken_row, version), MAY(struct taken_row, requirement),
 	MAY(struct taken_row, check),    NEED(struct taken_row, why));

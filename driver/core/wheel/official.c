@@ -71,8 +71,12 @@ static int no_file(const char *profiles, const char *release, struct arena *a, s
 	if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
 		names.count = 0;
 	err_set(e, ERR_CONFIG, "the official wheels of release '%s' are not pinned", release);
-	return err_hint(e, "there are %s; 'ptbuild slim --release %s --pin torch==%s' makes the file",
-			names.count ? strlist_join(&names, a, ", ") : "none", release, release);
+	const char *there = names.count ? strlist_join(&names, a, ", ") : "none";
+	/* A release of a distribution has no wheels in the Python index. */
+	if (!*release || release[strspn(release, "0123456789.")])
+		return err_hint(e, "there are %s", there);
+	return err_hint(e, "there are %s; 'ptbuild slim --release %s --pin torch==%s' makes the file", there, release,
+			release);
 }
 
 bool official_pinned(const char *profiles, const char *release, struct arena *a)
@@ -182,9 +186,8 @@ int official_find(const struct official *o, const char *dist, const char *python
 		if (strcmp(wheel_normalize(w->name.dist, a), dist) != 0)
 			continue;
 		/* "cp313t" is another interpreter. */
-		if (path_has_suffix(w->name.abi, "t"))
-			continue;
-		strlist_addf(&have, a, "%s for %s with CUDA %s", w->name.python,
+		strlist_addf(&have, a, "%s for %s with CUDA %s",
+			     path_has_suffix(w->name.abi, "t") ? w->name.abi : w->name.python,
 			     official_machine(w->name.platform) ? "aarch64" : "x86_64", w->cuda);
 		if (wheel_name_takes(&w->name, python, a) &&
 		    official_machine(w->name.platform) == (strncmp(platform, "aarch64", 7) == 0) &&

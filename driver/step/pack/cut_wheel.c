@@ -252,14 +252,15 @@ static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 		return digest_file(s->q->wheel, s->sha256, e);
 	struct slim_library *l = &s->libraries[i - 1];
 	struct arena a = {0};
-	AUTO_FD int fd = open(l->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	AUTO_MAPPING struct fs_mapping file = {0};
+	AUTO_FD int fd = open(l->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", l->path);
 	if (zip_extract_fd(s->zip, l->entry, fd, NULL, e) < 0)
 		return e->kind == ERR_SYSTEM ? err_wrap(e, "'%s'", l->path) : -1;
-	if (fs_close(&fd, l->path, e) < 0)
+	if (fs_map_fd(fd, l->path, &file, e) < 0 || fs_close(&fd, l->path, e) < 0)
 		return -1;
-	int rc = fatbin_look_file(l->path, l->entry->name, &a, &l->look, e);
+	int rc = fatbin_look_data(file.data, file.size, l->entry->name, &a, &l->look, e);
 	pthread_mutex_lock(&s->lock);
 	arena_join(s->a, &a);
 	pthread_mutex_unlock(&s->lock);
@@ -303,20 +304,31 @@ static struct zip_mark *marks_of(const struct slimming *s, const struct making *
 	return marks;
 }
 
+/* It maps the library: twice would be too much memory. */
+static int cut_library(struct slimming *s, struct making *m, const struct slim_library *l, int fd,
+		       struct fatbin_file_cut *ret, struct err *e)
+{
+	AUTO_MAPPING struct fs_mapping file = {0};
+	pthread_mutex_lock(&s->lock);
+	int rc = fs_map(l->path, &file, e);
+	if (rc == 0)
+		rc = fatbin_file_slim(&file, l->entry->name, fd, &m->target->wanted, m->a, ret, e);
+	fs_unmap(&file);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
 static int add_library(struct slimming *s, struct making *m, const struct slim_library *l, struct err *e)
 {
 	const struct wheel_record_row *row;
 	struct fatbin_file_cut *f = &m->files[m->files_count];
 	const char *to = arena_printf(m->a, "%s/cut-%zu", s->dir, m->target - s->q->targets);
-	AUTO_FD int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	AUTO_FD int fd = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || fchmod(fd, l->entry->mode & S_IXUSR ? 0755 : 0644) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", to);
 	if (find_row(s, l->entry, &row, e) < 0)
 		return -1;
-	pthread_mutex_lock(&s->lock); /* it maps the library: twice would be too much memory */
-	int rc = fatbin_file_slim(l->path, l->entry->name, fd, to, &m->target->wanted, m->a, f, e);
-	pthread_mutex_unlock(&s->lock);
-	if (rc < 0)
+	if (cut_library(s, m, l, fd, f, e) < 0)
 		return -1;
 	m->files_count++;
 	if (!f->changed)
@@ -393,10 +405,7 @@ static int measure(struct slimming *s, struct making *m, struct err *e)
 		struct fatbin_file_cut *f = &m->files[m->files_count];
 		if (!l->look.used)
 			continue;
-		pthread_mutex_lock(&s->lock);
-		int rc = fatbin_file_slim(l->path, l->entry->name, -1, NULL, &m->target->wanted, m->a, f, e);
-		pthread_mutex_unlock(&s->lock);
-		if (rc < 0 || run_check(s->run, e) < 0)
+		if (run_check(s->run, e) < 0 || cut_library(s, m, l, -1, f, e) < 0)
 			return -1;
 		m->files_count++;
 		m->out.result.unpacked_bytes -= f->before - f->after;

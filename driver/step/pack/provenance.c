@@ -301,9 +301,12 @@ int provenance_beside(const char *wheel, struct arena *a, const char **ret, stru
 	const char *by = json_text(
 		json_object_get(json_object_get(json_object_get(predicate, "runDetails"), "builder"), "version"),
 		"ptbuild");
-	const char *says = own ? arena_printf(a, "%s of release %s, by %s", json_text(external, "variant"),
-					      json_text(external, "release"), by)
-			       : "by another maker, who says so of this file";
+	/* A slimmed wheel has neither: it was made from a wheel. */
+	const char *variant = json_text(external, "variant");
+	const char *says =
+		!own       ? "by another maker, who says so of this file"
+		: *variant ? arena_printf(a, "%s of release %s, by %s", variant, json_text(external, "release"), by)
+			   : arena_printf(a, "by %s", *by ? by : "ptbuild");
 	const bool envelope = fs_exists(TRUSTED, arena_printf(a, "%s" PROVENANCE_ENVELOPE, wheel));
 	says = arena_printf(a, "%s; %s", says, envelope ? "signed: --key checks by whom" : "not signed");
 	*ret = utf8_printable(says, a);

@@ -1,6 +1,8 @@
 #include "base/sys/digest.h"
 #include "base/sys/json.h"
+#include "core/wheel/wheel.h"
 #include "core/zip/zip.h"
+#include "step/verify/compare_info.h"
 #include "step/verify/verify.h"
 
 struct comparing {
@@ -14,6 +16,8 @@ struct comparing {
 	size_t members;      /* that differ in their contents */
 	size_t times;        /* members with another time */
 	const char *first_time;
+	size_t modes; /* members with modes that differ as those of the first do */
+	const struct zip_entry *first_mode[2];
 };
 
 static bool compare_same(const struct fs_mapping *one, const struct fs_mapping *other)
@@ -298,6 +302,18 @@ static int map_member(struct comparing *x, size_t i, const struct zip_entry *en,
 	return zip_extract_fd(x->zip[i], en, fd, NULL, e) < 0 ? -1 : fs_map(x->file[i], ret, e);
 }
 
+static bool compare_documents(struct comparing *x, const char *name, const struct fs_mapping *b)
+{
+	struct strlist where = {0}, what = {0};
+	if (!compare_info(name, b, x->a, &where, &what))
+		return false;
+	for (size_t i = 0; i < where.count; i++)
+		compare_note(x, where.items[i], "%s", what.items[i]);
+	if (!where.count)
+		compare_note(x, "", "says the same in other words");
+	return true;
+}
+
 static int compare_contents(struct comparing *x, const struct zip_entry *const *en, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping one = {0};
@@ -307,6 +323,8 @@ static int compare_contents(struct comparing *x, const struct zip_entry *const *
 	const struct fs_mapping b[] = {one, other};
 	if (!compare_same(&b[0], &b[1])) {
 		x->members++;
+		if (compare_documents(x, en[0]->name, b))
+			return 0;
 		if (is_text(&b[0]) && is_text(&b[1]))
 			compare_text_bytes(x, b);
 		else if (!compare_elf(x, &b[0], &b[1]))
@@ -319,11 +337,40 @@ static int compare_contents(struct comparing *x, const struct zip_entry *const *
 
 /* ---- the archive ---- */
 
+/* Packers give all members a mode of theirs: one line says it of those that differ alike. */
+static void compare_modes(struct comparing *x, const struct zip_entry *one, const struct zip_entry *other)
+{
+	if (one->mode == other->mode)
+		return;
+	if (!x->modes) {
+		x->first_mode[0] = one;
+		x->first_mode[1] = other;
+	}
+	if (one->mode == x->first_mode[0]->mode && other->mode == x->first_mode[1]->mode)
+		x->modes++;
+	else
+		compare_note(x, "mode", "is %o in the first, %o in the second", one->mode, other->mode);
+}
+
+static void note_modes(struct comparing *x)
+{
+	const struct zip_entry *one = x->first_mode[0], *other = x->first_mode[1];
+	x->details = 0;
+	if (x->modes == 1) {
+		x->member = one->name;
+		compare_note(x, "mode", "is %o in the first, %o in the second", one->mode, other->mode);
+	} else if (x->modes) {
+		compare_note(x, "mode", "%zu members have %o in the first, %o in the second, the first is '%s'",
+			     x->modes, one->mode, other->mode, one->name);
+	}
+	x->member = "";
+	x->details = 0;
+}
+
 static int compare_entry(struct comparing *x, const struct zip_entry *one, const struct zip_entry *other, struct err *e)
 {
 	const struct zip_entry *const both[] = {one, other};
-	if (one->mode != other->mode)
-		compare_note(x, "mode", "is %o in the first, %o in the second", one->mode, other->mode);
+	compare_modes(x, one, other);
 	if (one->dos_time != other->dos_time && !x->times++)
 		x->first_time = one->name;
 	/* The archive's checksum and size are enough: comparing all members would take long. */
@@ -333,14 +380,37 @@ static int compare_entry(struct comparing *x, const struct zip_entry *one, const
 	return compare_contents(x, both, e);
 }
 
+struct member {
+	const char *name; /* its dist-info without the version: it is the same directory in both */
+	const struct zip_entry *en;
+};
+
+static struct member *read_members(const struct zip_reader *z, struct arena *a)
+{
+	const size_t n = zip_count(z);
+	const char *info = "";
+	struct member *members = arena_array(a, n + 1, sizeof(*members));
+	if (wheel_zip_dist_info(z, a, &info, ERR_IGNORED) < 0)
+		info = "";
+	const size_t len = strlen(info);
+	for (size_t i = 0; i < n; i++) {
+		const struct zip_entry *en = zip_at(z, i);
+		const bool inside = len && strncmp(en->name, info, len) == 0 && en->name[len] == '/';
+		members[i] = (struct member){inside ? arena_printf(a, ".dist-info%s", en->name + len) : en->name, en};
+	}
+	array_sort(members, n, sizeof(*members), text_cmp);
+	return members;
+}
+
 static int compare_members(struct comparing *x, struct err *e)
 {
 	const struct zip_entry *one, *other;
 	size_t n = zip_count(x->zip[0]), m = zip_count(x->zip[1]), i = 0, k = 0, directories[2] = {0};
+	const struct member *left = read_members(x->zip[0], x->a), *right = read_members(x->zip[1], x->a);
 	while (i < n || k < m) {
-		one = i < n ? zip_sorted(x->zip[0], i) : NULL;
-		other = k < m ? zip_sorted(x->zip[1], k) : NULL;
-		int c = i == n ? 1 : k == m ? -1 : strcmp(one->name, other->name);
+		one = i < n ? left[i].en : NULL;
+		other = k < m ? right[k].en : NULL;
+		int c = i == n ? 1 : k == m ? -1 : strcmp(left[i].name, right[k].name);
 		x->member = c <= 0 ? one->name : other->name;
 		x->details = 0;
 		if (run_check(x->run, e) < 0)
@@ -357,7 +427,7 @@ static int compare_members(struct comparing *x, struct err *e)
 		k += c >= 0;
 	}
 	x->member = "";
-	x->details = 0;
+	note_modes(x);
 	for (i = 0; i < 2; i++)
 		if (directories[i])
 			compare_note(x, "", "%zu entries of directories are in the %s only", directories[i],

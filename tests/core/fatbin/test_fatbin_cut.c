@@ -122,7 +122,9 @@ static void test_marks(void **state)
 		BOXES(".nv_fatbin") "__asm__(\".section .other,\\\"aw\\\"\\n.incbin \\\"host\\\"\\n.text\\n\");" USES,
 		SHARED);
 	AUTO_FD int fd = open(test_path("cut.so"), O_RDWR | O_CREAT | O_CLOEXEC, 0755);
-	assert_ok(fatbin_file_slim(test_path("lib.so"), "lib.so", fd, test_path("cut.so"), &w, &arena, &f, &err), &err);
+	AUTO_MAPPING struct fs_mapping file = {0};
+	assert_ok(fs_map(test_path("lib.so"), &file, &err), &err);
+	assert_ok(fatbin_file_slim(&file, "lib.so", fd, &w, &arena, &f, &err), &err);
 	assert_ok(fs_read(TRUSTED, test_path("lib.so"), 64 << 20, &old, &err), &err);
 	assert_ok(fs_read(TRUSTED, test_path("cut.so"), 64 << 20, &new, &err), &err);
 	assert_true(new.len < old.len);
@@ -319,10 +321,12 @@ static void test_without_section_headers(void **state)
 	Elf64_Ehdr *h = (Elf64_Ehdr *)whole.data;
 	h->e_shoff = h->e_shnum = h->e_shstrndx = 0;
 	test_write_bytes(test_path("bare.so"), whole.data, whole.len);
-	assert_ok(fatbin_look_file(test_path("bare.so"), "bare.so", &arena, &look, &err), &err);
+	AUTO_MAPPING struct fs_mapping file = {0};
+	assert_ok(fs_map(test_path("bare.so"), &file, &err), &err);
+	assert_ok(fatbin_look_data(file.data, file.size, "bare.so", &arena, &look, &err), &err);
 	assert_true(look.code && look.used);
 	assert_int_equal(fatbin_look_runs(&look, &w, 90, NULL), 2);
-	assert_ok(fatbin_file_slim(test_path("bare.so"), "bare.so", -1, "", &w, &arena, &f, &err), &err);
+	assert_ok(fatbin_file_slim(&file, "bare.so", -1, &w, &arena, &f, &err), &err);
 	assert_false(f.changed);
 	assert_int_equal(f.cut.containers, 3);
 	assert_int_equal(f.cut.runs[0], 2);
@@ -390,7 +394,9 @@ static void test_code_in_another_section(void **state)
 		assert_int_equal(r.dropped_count, rows[i].runs ? 0 : 3);
 		if (rows[i].runs)
 			assert_int_equal(size, size_of(test_path("lib.so")));
-		assert_ok(fatbin_look_file(test_path("lib.so"), "lib.so", &arena, &look, &err), &err);
+		AUTO_MAPPING struct fs_mapping file = {0};
+		assert_ok(fs_map(test_path("lib.so"), &file, &err), &err);
+		assert_ok(fatbin_look_data(file.data, file.size, "lib.so", &arena, &look, &err), &err);
 		assert_int_equal(fatbin_look_runs(&look, &w, 90, &others), 0);
 		assert_int_equal(others, rows[i].runs);
 	}

@@ -77,6 +77,10 @@ static void test_damaged_rows(void **state)
 	err_clear(&err);
 	assert_err(official_read(test_path("p"), "2.0.0", &arena, &o, &err), &err, ERR_CONFIG, "are not pinned");
 	assert_contains(err.hint, "there are 2.9.1");
+	assert_contains(err.hint, "--pin torch==2.0.0");
+	err_clear(&err);
+	assert_err(official_read(test_path("p"), "2.6.0-debian", &arena, &o, &err), &err, ERR_CONFIG, "are not pinned");
+	assert_false(test_has(err.hint, "--pin"));
 }
 
 static void test_gpus_are_kept(void **state)
@@ -106,6 +110,8 @@ static void test_find(void **state)
 	assert_false(official_has(&o, "torchdata", &arena));
 	assert_ok(official_find(&o, "torch", "3.13", "x86_64-linux", NULL, &arena, &w, &err), &err);
 	assert_string_equal(w->file, TORCH);
+	assert_ok(official_find(&o, "torch", "3.13t", "x86_64-linux", NULL, &arena, &w, &err), &err);
+	assert_int_equal(w->size, 4);
 	assert_ok(official_find(&o, "torch", "3.13", "aarch64-linux", "13.0", &arena, &w, &err), &err);
 	assert_int_equal(w->size, 6);
 	assert_err(official_find(&o, "torch", "3.13", "x86_64-linux", "13.0", &arena, &w, &err), &err, ERR_CONFIG,

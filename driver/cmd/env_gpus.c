@@ -1,0 +1,95 @@
+#include "cmd/env_gpus.h"
+
+#include "base/sys/json.h"
+#include "core/machine/hardware.h"
+#include "step/slim/slim_env.h"
+
+static bool is_alone(const struct tables *t, unsigned number)
+{
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (t->gpus[i].tegra && strtoul(t->gpus[i].sm, NULL, 10) == number)
+			return true;
+	return false;
+}
+
+/* "9.0+PTX" on a GPU of "9.0": code runs on later GPUs of the same major version, PTX on all later ones, code for a
+ * system on a chip on it alone. */
+static bool runs(const struct tables *t, const char *code, const char *gpu)
+{
+	unsigned major, minor, own_major, own_minor;
+	if (sscanf(code, "%3u.%1u", &major, &minor) != 2 || sscanf(gpu, "%3u.%1u", &own_major, &own_minor) != 2)
+		return false;
+	const unsigned number = major * 10 + minor, own = own_major * 10 + own_minor;
+	if (number == own || (strstr(code, "+PTX") && own > number))
+		return true;
+	return major == own_major && own > number && !is_alone(t, number) && !is_alone(t, own);
+}
+
+static bool runs_any(const struct tables *t, const struct strlist *codes, const char *gpu)
+{
+	for (size_t i = 0; i < codes->count; i++)
+		if (runs(t, codes->items[i], gpu))
+			return true;
+	return false;
+}
+
+int cmd_env_warn(struct cmd_context *c, const struct slim_marker *wanted, struct err *e)
+{
+	const struct hardware_facts *facts;
+	const struct hardware *h;
+	const struct tables *t;
+	if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
+		return -1;
+	for (size_t i = 0; i < h->gpu_count; i++)
+		if (!runs_any(t, &wanted->gpus, h->gpus[i].capability))
+			log_warn(c->run->log, "this machine's '%s' (compute capability %s) runs no code for %s",
+				 h->gpus[i].name, h->gpus[i].capability, slim_marker_names(wanted, c->arena));
+	return 0;
+}
+
+static const struct show env_rows[] = {
+	SHOW("{package:<44}", "code for {gpus:,}[; without {dropped:,}]", .each = "packages"),
+	SHOW("{?runs}ok", "gpu  this machine's {name} ({capability}) runs it", .each = "machine"),
+	SHOW("{!runs}failure", "gpu  this machine's {name} ({capability}) runs none of it", .each = "machine"),
+	{.text = "{!packages}no package in {env} was slimmed by ptbuild"},
+	{0}};
+
+int cmd_env_doctor(struct cmd_context *c, const char *dir, struct err *e)
+{
+	const struct hardware_facts *facts;
+	const struct hardware *h;
+	const struct tables *t;
+	struct slim_marked *marked;
+	struct strlist codes = {0};
+	size_t count;
+	const char *other = NULL;
+	if (cmd_tables(c, &t, e) < 0 || slim_env_marked(dir, c->run, c->arena, &marked, &count, e) < 0 ||
+	    cmd_machine(c, true, &facts, &h, e) < 0)
+		return -1;
+	json_t *packages = json_array(), *machine = json_array();
+	for (size_t i = 0; i < count; i++) {
+		const struct slim_marker *m = &marked[i].marker;
+		json_array_append_new(packages,
+				      json_pack("{s:s, s:s, s:s, s:o, s:o}", "package", marked[i].info, "release",
+						m->release, "ptbuild", m->ptbuild, "gpus", json_from_strlist(&m->gpus),
+						"dropped", json_from_strlist(&m->dropped)));
+		for (size_t k = 0; k < m->gpus.count; k++)
+			strlist_once(&codes, c->arena, m->gpus.items[k]);
+	}
+	for (size_t i = 0; i < h->gpu_count && count; i++) {
+		const bool ok = runs_any(t, &codes, h->gpus[i].capability);
+		other = ok || other ? other : h->gpus[i].capability;
+		json_array_append_new(machine, json_pack("{s:s, s:s, s:b}", "name", h->gpus[i].name, "capability",
+							 h->gpus[i].capability, "runs", ok));
+	}
+	if (cmd_show(c,
+		     json_pack("{s:i, s:o, s:o, s:o}", "schema", 1, "env", json_or_null(dir), "packages", packages,
+			       "machine", machine),
+		     env_rows, e) < 0)
+		return -1;
+	if (!other)
+		return 0;
+	err_set(e, ERR_POLICY, "'%s' has code for %s, and a GPU here has compute capability %s", dir,
+		strlist_join(&codes, c->arena, ", "), other);
+	return err_hint(e, "reinstall its packages and run ptbuild slim --env for this GPU");
+}
