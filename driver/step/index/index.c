@@ -368,8 +368,11 @@ int index_write(const struct index_request *q, const struct run *run, struct are
 	char *stage = NULL;
 	if (!fs_is_dir(TRUSTED, q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
-	if (lock_acquire(&lock, path_join(a, q->dir, OWN ".lock"), false, run, e) < 0 || read_wheels(&x, e) < 0 ||
-	    fs_temp_dir(q->dir, ".index-", a, &stage, e) < 0)
+	if (lock_acquire(&lock, path_join(a, q->dir, OWN ".lock"), false, run, e) < 0 ||
+	    fs_sweep(TRUSTED, q->dir, e) < 0 || read_wheels(&x, e) < 0)
+		return -1;
+	AUTO_FD int held = fs_neighbour(path_join(a, q->dir, INDEX_ALL), S_IFDIR | 0700, a, &stage, e);
+	if (held < 0)
 		return -1;
 	x.stage = stage;
 	int rc = publish(&x, e);
