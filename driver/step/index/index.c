@@ -1,3 +1,5 @@
+#include <strings.h>
+
 #include "base/os.h"
 #include "base/show.h"
 #include "base/sys/file_lock.h"
@@ -351,6 +353,24 @@ static int publish(struct indexing *x, struct err *e)
 		if (exchange(x, x->result.subs[i].name, e) < 0)
 			return -1;
 	return fs_sync_dir(x->q->dir, e) < 0 ? -1 : remove_stale(x, e);
+}
+
+int index_check_base(const char *url, struct err *e)
+{
+	static const char *const schemes[] = {"http:", "https:", "file:"};
+	AUTO_ARENA struct arena a = {0};
+	const size_t n = strcspn(url, ":/?#");
+	bool good = url[n] != ':';
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+		good |= strncasecmp(url, schemes[i], strlen(schemes[i])) == 0;
+	/* Browsers leave out spaces and controls before they look for a scheme. */
+	for (const char *c = url; *c; c++)
+		good &= (unsigned char)*c > ' ' && *c != 0x7f;
+	if (good)
+		return 0;
+	err_set(e, ERR_USAGE, "option '--base-url': not a URL that wheels are served at: '%s'",
+		utf8_printable(url, &a));
+	return err_hint(e, "give an http, https or file URL, or a path relative to the pages");
 }
 
 static const char *wheels_url(const char *base, struct arena *a)
