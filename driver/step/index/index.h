@@ -36,8 +36,8 @@ struct index_result {
 	size_t count;
 };
 
-/* index_check_base: ERR_USAGE unless it is an http, https or file URL, or relative: a link of a page
- * that runs nothing. */
+/* index_check_base: ERR_USAGE unless it is an http, https or file URL, or relative: a link that
+ * runs nothing. */
 int index_check_base(const char *url, struct err *e) MUST_CHECK;
 /* index_write: writes index.html and index.json into <name>/ and <name>/<project>/ below `dir`, for
  * each profile and for all wheels, INDEX_LISTING, INDEX_CONSTRAINTS, and <wheel>.metadata beside
