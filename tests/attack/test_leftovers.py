@@ -74,24 +74,24 @@ def with_wheels(world):
     return start
 
 
-def test_repack(world):
+def test_repack_after_kills_leaves_nothing_else(world):
     wheel = cut(world, official(world), "--gpu", "sm90", "--out", world.path("marked"))[0]["wheel"]
     rounds(world, "repacked", lambda out: ("repack", wheel, "--metadata-rev", "2", "--out", out), os.makedirs)
 
 
-def test_index(world):
+def test_index_after_kills_leaves_nothing_else(world):
     rounds(world, "indexed", lambda out: ("index", out), with_wheels(world))
 
 
-def test_index_variants(world):
+def test_index_variants_after_kills_leaves_nothing_else(world):
     rounds(world, "varied", lambda out: ("index", out, "--variants"), with_wheels(world))
 
 
-def test_slim(world):
+def test_slim_after_kills_leaves_nothing_else(world):
     rounds(world, "slimmed", lambda out: ("slim", official(world), "--gpu", "sm90,sm80", "--out", out), os.makedirs)
 
 
-def test_slim_env(world):
+def test_slim_env_after_kills_leaves_nothing_else(world):
     def start(env):
         site = f"{env}/lib/python3.13/site-packages"
         os.makedirs(site)
@@ -101,7 +101,7 @@ def test_slim_env(world):
     rounds(world, "env", lambda env: ("slim", "--env", env, "--gpu", "sm90"), start)
 
 
-def test_set(world):
+def test_set_after_kills_leaves_nothing_else(world):
     """By the shipped tables, whose wheels are of this test."""
     mirror, profiles, rows = world.path("mirror"), world.path("shipped"), ""
     os.makedirs(mirror)
@@ -127,7 +127,7 @@ def test_set(world):
     rounds(world, "set", lambda out: ("set", world.path("set.yaml"), "--profiles", profiles, "--mirror", mirror, "--out", out), os.makedirs)
 
 
-def test_several_slim_into_one_directory(world):
+def test_several_slim_into_one_directory_succeed(world):
     """None takes what another has just made."""
     out, wheel = world.path("shared"), official(world)
     whole = None
