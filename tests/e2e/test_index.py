@@ -176,7 +176,7 @@ def test_variants(world):
     assert os.listdir(os.path.join(other, "variants")) == ["mine"]
 
     # wheels of other makers are not taken apart; the others, but for what requires them, are there
-    os.rmdir(os.path.join(other, "variants"))
+    shutil.rmtree(os.path.join(other, "variants"))
     make_wheel(other, "torch", "2.6.0+cpu.avx2")
     make_wheel(other, "apple", "1.0+cpu.avx2", ["torch==2.6.0+cpu.avx2"], marked=True)
     refused = subprocess.run([world.ptbuild, "index", other, "--variants"], capture_output=True, text=True, env=clean_env())
