@@ -379,6 +379,24 @@ char *utf8_printable(const char *s, struct arena *a)
 	return out;
 }
 
+void utf8_escape(struct buf *out, const char *json)
+{
+	const char *from = json;
+	uint32_t c;
+	for (unsigned n; *json; json += n ? n : 1) {
+		n = char_at((const unsigned char *)json, &c);
+		if (n == 0 || c < 0x7f || !is_hidden(c)) /* new lines stand between members */
+			continue;
+		buf_add(out, from, (size_t)(json - from));
+		from = json + n;
+		if (c < 0x10000)
+			buf_printf(out, "\\u%04x", c);
+		else /* in two halves, as in UTF-16 */
+			buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
+	}
+	buf_addstr(out, from);
+}
+
 /* The length of a sequence that sets a colour, and does no more; 0 if there is none. */
 static size_t colour_at(const char *s, const char *end)
 {

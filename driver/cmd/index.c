@@ -91,6 +91,8 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 		err_set(e, ERR_USAGE, "--base-url is not UTF-8: '%s'", o->base_url);
 		return err_hint(e, "write the bytes of its path as %%XX");
 	}
+	if (o->base_url && index_check_base(o->base_url, e) < 0)
+		return -1;
 	const struct index_request q = {.dir = words->items[0], .base_url = o->base_url};
 	if (index_write(&q, c->run, c->arena, &r, e) < 0)
 		return -1;

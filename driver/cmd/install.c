@@ -33,7 +33,6 @@ struct installing {
 };
 
 enum { LISTING_MAX = 16 << 20 };
-#define HTTP "http://"
 #define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 char *install_url(struct arena *a, const char *dir, const char *name)
@@ -48,12 +47,11 @@ char *install_url(struct arena *a, const char *dir, const char *name)
 void install_argv(const char *python, bool uv, const char *url, const struct strlist *wanted, struct arena *a,
 		  struct strlist *ret)
 {
-	if (uv)
-		strlist_split(ret, a, "uv pip install", " ");
-	else if (python)
-		strlist_ref(ret, a, python);
-	if (!uv)
-		strlist_split(ret, a, python ? "-m pip install" : "pip install", " ");
+	if (!uv && python)
+		python_module(python, "pip", a, ret);
+	else
+		strlist_split(ret, a, uv ? "uv pip" : "pip", " ");
+	strlist_ref(ret, a, "install");
 	if (uv && python) {
 		strlist_ref(ret, a, "--python");
 		strlist_ref(ret, a, python);
@@ -61,13 +59,34 @@ void install_argv(const char *python, bool uv, const char *url, const struct str
 	/* uv takes a project from the first index that has it, and this one before the default. */
 	strlist_ref(ret, a, uv ? "--index" : "--extra-index-url");
 	strlist_ref(ret, a, url);
-	if (!uv && strncmp(url, HTTP, strlen(HTTP)) == 0) { /* pip passes over an index without TLS */
-		const char *host = url + strlen(HTTP), *at = memchr(host, '@', strcspn(host, "/"));
-		host = at ? at + 1 : host;
+	const char *host = uv ? NULL : fetch_http_host(url, a); /* pip passes over an index without TLS */
+	if (host) {
 		strlist_ref(ret, a, "--trusted-host");
-		strlist_ref(ret, a, arena_strndup(a, host, strcspn(host, "/")));
+		strlist_ref(ret, a, host);
 	}
 	strlist_append(ret, a, wanted);
+}
+
+/* "--index-url=http://me:secret@host/" without user name and password. */
+static const char *shown_word(const char *word, struct arena *a)
+{
+	const char *at = strstr(word, "://"), *start = at;
+	while (start && start > word && (isalnum((unsigned char)start[-1]) || strchr("+.-", start[-1])))
+		start--;
+	if (!start || !strchr(at, '@'))
+		return word;
+	while (*start == '-') /* of the option, as no scheme begins so */
+		start++;
+	return arena_printf(a, "%.*s%s", (int)(start - word), word, transfer_shown_url(a, start));
+}
+
+/* The line for messages, which others may read. */
+static const char *shown_line(const struct strlist *argv, struct arena *a)
+{
+	struct strlist shown = {0};
+	for (size_t i = 0; i < argv->count; i++)
+		strlist_ref(&shown, a, shown_word(argv->items[i], a));
+	return shell_line(shown.items, shown.count, a);
 }
 
 /* ---- the index ---- */
@@ -222,8 +241,9 @@ static int choose(struct installing *x, const json_t *listing, struct offer *ret
 	*ret = best;
 	if (best.row)
 		return 0;
-	err_set(e, ERR_POLICY, "no directory of '%s' is for this machine and '%s'%s%s", x->place, x->python,
-		refused.count ? ": " : "", strlist_join(&refused, x->c->arena, "; "));
+	err_set(e, ERR_POLICY, "no directory of '%s' is for this machine and '%s'%s%s",
+		shown_word(x->place, x->c->arena), x->python, refused.count ? ": " : "",
+		strlist_join(&refused, x->c->arena, "; "));
 	return err_hint(e, "'ptbuild detect' says what to build for it; --python names another Python");
 }
 
@@ -298,14 +318,15 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	if (!o->print) {
 		const struct proc_spec spec = {.argv = strlist_argv(&argv, a), .attached = true};
 		struct proc_result r;
-		log_info(c->run->log, "%s", line);
+		const char *shown = shown_line(&argv, a);
+		log_info(c->run->log, "%s", shown);
 		c->shown = true;
 		if (proc_run(&spec, c->run, &r, e) < 0)
 			return -1;
 		if (r.status == 0)
 			return 0;
 		err_set(e, ERR_SYSTEM, "%s ended with exit status %d", o->uv ? "uv" : "pip", r.status);
-		return err_hint(e, "it says why; the line was: %s", line);
+		return err_hint(e, "it says why; the line was: %s", shown);
 	}
 	return cmd_show(c,
 			json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "directory", name, "url",

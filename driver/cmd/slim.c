@@ -387,7 +387,8 @@ static int pin(struct cmd_context *c, struct err *e)
 				return err_set(e, ERR_INTEGRITY, "the index has '%s' with sha256 %s, '%s' pins %s",
 					       made.wheels[k].file, made.wheels[k].sha256, path, old.wheels[i].sha256);
 	official_text(&made, o->release, &text);
-	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_write(TRUSTED, path, text.data, text.len, 0644, e) < 0)
+	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_sweep(TRUSTED, dir, e) < 0 ||
+	    fs_write(TRUSTED, path, text.data, text.len, 0644, e) < 0)
 		return -1;
 	log_info(c->run->log, "%s: %zu wheel%s", path, made.count, plural(made.count));
 	return 0;

@@ -26,22 +26,34 @@ INFO = "torch-2.9.1.dist-info"
 SITE = "lib/python3.13/site-packages"
 LIBRARY = "torch/lib/libtorch_cuda.so"
 
-# Exchanges a name with a prepared one (RENAME_EXCHANGE), and back, at random times; while all is in its place, what is to be cut is made again from its original.
+# A directory and a link to another are exchanged (RENAME_EXCHANGE) at random times, or a file and a link, each made anew, as what is cut takes the place of either. While all is in its place,
+# what is to be cut is made again from its original.
 RACER = """
-import ctypes, os, random, sys, time
+import ctypes, os, random, stat, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 name, other, *pairs = (os.fsencode(a) for a in sys.argv[1:])
-rng, turns, parent = random.Random(os.getpid()), 0, os.getppid()
+rng, turns, parent, target = random.Random(os.getpid()), 0, os.getppid(), os.readlink(other)
+
+def put(make, source, to):
+    st = os.lstat(to) if os.path.lexists(to) else os.lstat(b".")
+    if stat.S_ISREG(st.st_mode) and (st.st_mode & 0o7000 or st.st_uid != os.geteuid()):
+        os.rename(to, other + b".caught")
+    make(source, other + b".new")
+    os.rename(other + b".new", to)
+    if os.path.lexists(other + b".new"):  # two names of one file stay
+        os.unlink(other + b".new")
+
 while os.getppid() == parent:
-    libc.renameat2(-100, name, -100, other, 2)
-    time.sleep(10 ** rng.uniform(-6, -2))
     turns += 1
-    if turns % 2 == 0 and rng.random() < 0.3:
+    if name not in pairs:
+        assert libc.renameat2(-100, name, -100, other, 2) == 0, ctypes.get_errno()
+    elif turns % 2:
+        put(os.symlink, target, name)
+    if turns % 2 == 0 and (name in pairs or rng.random() < 0.3):
         for to, original in zip(pairs[::2], pairs[1::2]):
-            os.link(original, to + b".new")
-            os.rename(to + b".new", to)
-            if os.path.exists(to + b".new"):  # two names of one file stay
-                os.unlink(to + b".new")
+            put(os.link, original, to)
+    if turns % 2 == 0 or rng.random() < 0.5:  # between a look and a use there is little time
+        time.sleep(10 ** rng.uniform(-6, -2))
 """
 
 
@@ -83,16 +95,16 @@ class Place:
 
     def check(self):
         assert self.outside() == self.before, "something outside of the environment was changed"
-        for folder, _, names in os.walk(self.own):
+        # By descriptor: what is a directory now may be a link in a moment.
+        for folder, _, names, fd in os.fwalk(self.own, follow_symlinks=False):
             for name in names:
-                path = os.path.join(folder, name)
                 try:
-                    st = os.lstat(path)
+                    st = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                assert not stat.S_ISREG(st.st_mode) or not st.st_mode & 0o7000, f"{path} has the mode {st.st_mode:o}"
+                assert not stat.S_ISREG(st.st_mode) or not st.st_mode & 0o7000, f"{folder}/{name} has the mode {st.st_mode:o}"
                 # A fresh file is root's until it is finished.
-                assert st.st_uid == OTHER or name.startswith(".ptbuild-"), f"{path} belongs to user {st.st_uid}"
+                assert st.st_uid == OTHER or name.startswith(".ptbuild-"), f"{folder}/{name} belongs to user {st.st_uid}"
 
     def slim(self, *args, env=None, gpu="sm90"):
         return self.world.run("slim", "--env", env or self.env, "--gpu", gpu, *args)
@@ -137,12 +149,12 @@ def race(p, name, target):
         racer.kill()
         racer.wait()
     print(f"{name}: {sum(codes.values())} turns, by exit code {codes}")
-    if os.path.islink(path):
-        os.rename(path, path + ".link")
+    if os.path.islink(path) and not os.path.islink(other):
+        os.unlink(path)
         os.rename(other, path)
-        os.unlink(path + ".link")
-    else:
-        os.unlink(other)
+    for left in (other, other + ".new"):
+        if os.path.lexists(left):
+            os.unlink(left)
     for to, original in zip(pairs[::2], pairs[1::2]):
         with open(to + ".new", "wb") as f, open(original, "rb") as old:
             f.write(old.read())

@@ -169,13 +169,14 @@ def test_variants(world):
     # a directory of that name that is somebody else's stays
     other = world.path("varied-not")
     os.makedirs(os.path.join(other, "variants"))
+    open(os.path.join(other, "variants", "mine"), "w").close()
     make_wheel(other, "torch", "2.6.0+cpu.avx2", marked=True)
     refused = subprocess.run([world.ptbuild, "index", other, "--variants"], capture_output=True, text=True, env=clean_env())
     assert refused.returncode == 7 and "was not made by" in refused.stderr, refused.stderr
-    assert os.listdir(os.path.join(other, "variants")) == []
+    assert os.listdir(os.path.join(other, "variants")) == ["mine"]
 
     # wheels of other makers are not taken apart; the others, but for what requires them, are there
-    os.rmdir(os.path.join(other, "variants"))
+    shutil.rmtree(os.path.join(other, "variants"))
     make_wheel(other, "torch", "2.6.0+cpu.avx2")
     make_wheel(other, "apple", "1.0+cpu.avx2", ["torch==2.6.0+cpu.avx2"], marked=True)
     refused = subprocess.run([world.ptbuild, "index", other, "--variants"], capture_output=True, text=True, env=clean_env())

@@ -103,7 +103,7 @@ static int dump(const json_t *j, struct buf *b, struct err *e)
 	AUTO_FREE char *text = json_dumps(j, FORMAT);
 	if (!text)
 		return err_set(e, ERR_SYSTEM, "the document cannot be written as JSON");
-	buf_addstr(b, text);
+	utf8_escape(b, text);
 	buf_addc(b, '\n');
 	return 0;
 }

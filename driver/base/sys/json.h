@@ -54,7 +54,8 @@ struct json_field {
  * `count` structs of `size` bytes. */
 void json_add(json_t *o, const void *from, const struct json_field *fields);
 json_t *json_rows(const void *items, size_t count, size_t size, const struct json_field *fields);
-/* json_print: the document and a newline to standard output, keys in the order they were set. */
+/* json_print: the document and a newline to standard output, keys in the order they were set. What
+ * utf8_printable replaces is escaped ("\u202e"). */
 int json_print(const json_t *j, struct err *e) MUST_CHECK;
 /* json_write: the same to a file, as fs_write. */
 int json_write(const json_t *j, const char *top, const char *rel, struct err *e) MUST_CHECK;

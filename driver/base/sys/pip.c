@@ -2,6 +2,13 @@
 
 enum { REASON_MAX = 1000, LINE_MAX_READ = 4000 };
 
+void python_module(const char *python, const char *module, struct arena *a, struct strlist *argv)
+{
+	const char *const words[] = {python, "-I", "-m", module};
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		strlist_add(argv, a, words[i]);
+}
+
 int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err *e)
 {
 	static const char *const names[] = {"pip3", "pip", "python3"};
@@ -9,9 +16,10 @@ int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err
 		const char *path = proc_find(a, names[i]);
 		if (!path)
 			continue;
-		strlist_ref(argv, a, path);
 		if (strcmp(names[i], "python3") == 0)
-			strlist_split(argv, a, "-m pip", " ");
+			python_module(path, "pip", a, argv);
+		else
+			strlist_ref(argv, a, path);
 		return 0;
 	}
 	err_set(e, ERR_NETWORK, "no pip on this machine to ask the Python index with");

@@ -110,6 +110,10 @@ uint64_t proctree_own(pid_t pid);
 /* proctree_cwd: its working directory as it sees it; NULL when that is unknown. */
 char *proctree_cwd(pid_t pid, struct arena *a);
 
+/* python_module: adds the words that start a module with a Python of this machine. Isolated (-I): a
+ * file of the module's name in the current directory, or in PYTHONPATH, does not run instead. */
+void python_module(const char *python, const char *module, struct arena *a, struct strlist *argv);
+
 /* pip of this machine: it has the user's network settings and knows the index. */
 
 /* pip_find: adds the words that start it. ERR_NETWORK says that there is none, and `hint` is the

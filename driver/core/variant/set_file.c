@@ -82,6 +82,9 @@ int set_file_load(const char *path, struct arena *a, struct set_file *ret, struc
 	}
 	const char *file = path_base(path);
 	f.name = path_has_suffix(file, ".yaml") ? arena_strndup(a, file, strlen(file) - strlen(".yaml")) : file;
+	if (!path_is_safe_relative(f.name))
+		return err_set(e, ERR_USAGE, "the name of the set's file has control characters: '%s'",
+			       utf8_printable(file, a));
 	f.rows = arena_array(a, SET_COMPANION + k.companions_count + k.extensions_count, sizeof(*f.rows));
 	const char *const one[] = {k.profile, k.python, k.cuda, k.torch};
 	for (unsigned i = 0; i < ARRAY_LEN(one); i++)

@@ -301,7 +301,8 @@ int world_lock_save(const struct world_lock *l, const char *path, struct err *e)
 		err_wrap(e, "the new lock would not be one");
 		return err_hint(e, "what the archive, the index or the manifest says of this file is wrong");
 	}
-	return fs_write(TRUSTED, path, text.data, text.len, 0644, e);
+	return fs_sweep(TRUSTED, path_dir(&a, path), e) < 0 ? -1
+							    : fs_write(TRUSTED, path, text.data, text.len, 0644, e);
 }
 
 const struct world_entry *world_lock_find(const struct world_lock *l, enum world_kind kind, const char *name)

@@ -60,6 +60,10 @@ const char *zip_writer_id(void);
  * deflate; the bytes do not depend on their number. `level`: 0 stores, 1..9 see zip_deflate.h. */
 int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
 	       struct err *e) MUST_CHECK;
+/* zip_create_fd: the same of an open empty file, which the writer closes; on failure the caller
+ * does. */
+int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
+		  struct err *e) MUST_CHECK;
 /* zip_chunks_new: chunks of archives that are written with it (zip_share, before the first entry),
  * also by other threads: one of an origin that another has written is copied, not deflated again.
  * Free it after them. */

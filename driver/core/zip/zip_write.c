@@ -106,19 +106,14 @@ static void put_header(struct buf *b, const struct zip_writer *w, const struct z
 	buf_add(b, first, extra[1]);
 }
 
-int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret, struct err *e)
+int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
+		  struct err *e)
 {
+	struct zip_ring *ring;
 	if (level < 0 || level > 9)
 		return err_set(e, ERR_USAGE, "deflate level %d is not in 0..9", level);
-	struct zip_ring *ring;
 	if (zip_ring_new(threads, level, &ring, e) < 0)
 		return -1;
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0) {
-		err_errno(e, ERR_SYSTEM, "cannot create '%s'", path);
-		zip_ring_free(ring);
-		return -1;
-	}
 	struct arena a = {0};
 	struct zip_writer *w = arena_alloc(&a, sizeof(*w));
 	*w = (struct zip_writer){
@@ -127,6 +122,19 @@ int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, st
 	w->block = arena_alloc(&a, ZIP_HASH_BLOCK);
 	w->arena = a;
 	*ret = w;
+	return 0;
+}
+
+int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret, struct err *e)
+{
+	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", path);
+	if (zip_create_fd(fd, path, epoch, threads, level, ret, e) < 0) {
+		unlink(path);
+		return -1;
+	}
+	(void)steal_fd(&fd);
 	return 0;
 }
 

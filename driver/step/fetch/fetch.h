@@ -123,6 +123,11 @@ int fetch_archive(struct store *store, const char *archive, const char *suite, c
 #define FOLDER_MAX (UINT64_C(2) << 30)
 int folder_pack(const char *dir, const char *top, int fd, char hex[65], struct err *e) MUST_CHECK;
 
+/* transfer_shown_url: the URL for messages, without user name and password. fetch_http_host: host
+ * and port, if any, of a URL without TLS, as curl reads it; NULL for others. */
+char *transfer_shown_url(struct arena *a, const char *url) __attribute__((returns_nonnull));
+const char *fetch_http_host(const char *url, struct arena *a);
+
 /* The Python index that this machine uses, and pip, which knows it where nobody names one. */
 
 struct wheel_place { /* wheel:NAME==VERSION/FILE */

@@ -31,6 +31,12 @@ const char *fetch_hosts_name(const char *url, struct arena *a)
 	return out;
 }
 
+const char *fetch_http_host(const char *url, struct arena *a)
+{
+	const char *name = fetch_hosts_name(url, a);
+	return strncmp(name, "http://", strlen("http://")) == 0 ? name + strlen("http://") : NULL;
+}
+
 /* The caller has the mutex. */
 static struct fetch_host *host_of(struct fetch_hosts *h, const char *url)
 {

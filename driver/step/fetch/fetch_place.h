@@ -90,8 +90,6 @@ void transfer_options(CURL *c, const char *url, char message[CURL_ERROR_SIZE]);
 /* transfer_authorities: the file of certificates to check servers by: $SSL_CERT_FILE,
  * $CURL_CA_BUNDLE, else the first of the places where systems keep it; NULL: libcurl's own. */
 const char *transfer_authorities(void);
-/* transfer_shown_url: the URL for messages, without user name and password. */
-char *transfer_shown_url(struct arena *a, const char *url) __attribute__((returns_nonnull));
 /* transfer_escaped: a path percent-encoded but for its slashes. */
 char *transfer_escaped(const char *path, struct arena *a) __attribute__((returns_nonnull));
 

@@ -1,3 +1,5 @@
+#include <strings.h>
+
 #include "base/os.h"
 #include "base/show.h"
 #include "base/sys/file_lock.h"
@@ -415,6 +417,24 @@ static int publish(struct indexing *x, struct err *e)
 	return fs_sync_dir(x->q->dir, e) < 0 ? -1 : remove_stale(x, e);
 }
 
+int index_check_base(const char *url, struct err *e)
+{
+	static const char *const schemes[] = {"http:", "https:", "file:"};
+	AUTO_ARENA struct arena a = {0};
+	const size_t n = strcspn(url, ":/?#");
+	bool good = url[n] != ':';
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+		good |= strncasecmp(url, schemes[i], strlen(schemes[i])) == 0;
+	/* Browsers leave out spaces and controls before they look for a scheme. */
+	for (const char *c = url; *c; c++)
+		good &= (unsigned char)*c > ' ' && *c != 0x7f;
+	if (good)
+		return 0;
+	err_set(e, ERR_USAGE, "option '--base-url': not a URL that wheels are served at: '%s'",
+		utf8_printable(url, &a));
+	return err_hint(e, "give an http, https or file URL, or a path relative to the pages");
+}
+
 static const char *wheels_url(const char *base, struct arena *a)
 {
 	if (!base)
@@ -430,8 +450,11 @@ int index_write(const struct index_request *q, const struct run *run, struct are
 	char *stage = NULL;
 	if (!fs_is_dir(TRUSTED, q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
-	if (lock_acquire(&lock, path_join(a, q->dir, OWN ".lock"), false, run, e) < 0 || read_wheels(&x, e) < 0 ||
-	    fs_temp_dir(q->dir, ".index-", a, &stage, e) < 0)
+	if (lock_acquire(&lock, path_join(a, q->dir, OWN ".lock"), false, run, e) < 0 ||
+	    fs_sweep(TRUSTED, q->dir, e) < 0 || read_wheels(&x, e) < 0)
+		return -1;
+	AUTO_FD int held = fs_neighbour(path_join(a, q->dir, INDEX_ALL), S_IFDIR | 0700, a, &stage, e);
+	if (held < 0)
 		return -1;
 	x.stage = stage;
 	int rc = publish(&x, e);

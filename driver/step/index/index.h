@@ -8,7 +8,7 @@
 struct index_request {
 	const char *dir; /* holds the wheels, and gets the index */
 	/* where the wheels of `dir` are served, NULL: beside the index, by relative links */
-	const char *base_url;
+	const char *base_url; /* of index_check_base */
 };
 
 /* INDEX_ALL, or the directory of a profile: "cpu-avx2", by the versions' local labels. */
@@ -36,6 +36,9 @@ struct index_result {
 	size_t count;
 };
 
+/* index_check_base: ERR_USAGE unless it is an http, https or file URL, or relative: a link that
+ * runs nothing. */
+int index_check_base(const char *url, struct err *e) MUST_CHECK;
 /* index_write: writes index.html and index.json into <name>/ and <name>/<project>/ below `dir`, for
  * each profile and for all wheels, a start page in `dir` that lists them, unless it has an
  * index.html that is not ptbuild's, INDEX_LISTING, INDEX_CONSTRAINTS, and <wheel>.metadata beside

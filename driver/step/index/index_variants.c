@@ -214,6 +214,20 @@ static int make_all(struct varying *v, struct err *e)
 	return remove_stale(v, &files, e);
 }
 
+/* A kill may leave it without its mark, and empty. */
+static int check_own(const struct varying *v, const char *mark, struct err *e)
+{
+	struct strlist names = {0};
+	if (!fs_exists(TRUSTED, v->to))
+		return 0;
+	if (fs_sweep(TRUSTED, v->to, e) < 0 || fs_list(TRUSTED, v->to, v->a, &names, e) < 0)
+		return -1;
+	if (!names.count || fs_exists(TRUSTED, mark))
+		return 0;
+	err_set(e, ERR_POLICY, "'%s' was not made by 'ptbuild index --variants'", v->to);
+	return err_hint(e, "move it away");
+}
+
 int index_variants(const struct index_request *q, const struct tables *t, index_variant_fn *make, const struct run *run,
 		   struct arena *a, struct index_variants *ret, struct err *e)
 {
@@ -228,11 +242,8 @@ int index_variants(const struct index_request *q, const struct tables *t, index_
 	const char *mark = path_join(a, v.to, ".ptbuild-variants");
 	if (!fs_is_dir(TRUSTED, q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
-	if (fs_exists(TRUSTED, v.to) && !fs_exists(TRUSTED, mark)) {
-		err_set(e, ERR_POLICY, "'%s' was not made by 'ptbuild index --variants'", v.to);
-		return err_hint(e, "move it away");
-	}
-	if (lock_acquire(&lock, path_join(a, q->dir, ".ptbuild-variants.lock"), false, run, e) < 0)
+	if (lock_acquire(&lock, path_join(a, q->dir, ".ptbuild-variants.lock"), false, run, e) < 0 ||
+	    check_own(&v, mark, e) < 0)
 		return -1;
 	v.is_new = !fs_exists(TRUSTED, v.to);
 	int rc = fs_mkdirs(TRUSTED, v.to, e) < 0 || fs_write(TRUSTED, mark, "", 0, 0644, e) < 0 ? -1 : make_all(&v, e);

@@ -14,8 +14,9 @@ static int write_text(const struct set_request *q, const char *file, const struc
 /* As comments: with one --hash pip wants one of every requirement, NVIDIA's too. It checks those of the index. */
 static int write_constraints(const struct set_request *q, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf out = {0};
-	buf_printf(&out, "# of the set '%s': pip install -c, uv pip install -c\n", q->name);
+	buf_printf(&out, "# of the set '%s': pip install -c, uv pip install -c\n", utf8_printable(q->name, &a));
 	for (size_t i = 0; i < q->count; i++)
 		buf_printf(&out, "%s==%s # sha256:%s\n", q->wheels[i].name, q->wheels[i].version, q->wheels[i].sha256);
 	return write_text(q, SET_CONSTRAINTS, &out, e);
@@ -50,24 +51,24 @@ static const char *add_component(struct merged *m, const char *name, json_t *com
 
 static void add_bill(struct merged *m, const char *name, const json_t *bill)
 {
-	struct kvlist renamed = {0};
+	AUTO_JSON json_t *renamed = json_object(); /* bills of a whole system have 60,000 components */
 	json_t *item, *word;
 	size_t i, k;
 	json_array_foreach(json_object_get(bill, "components"), i, item)
 	{
 		const char *old = arena_strdup(m->a, json_text(item, "bom-ref"));
 		if (json_is_object(item))
-			kvlist_set(&renamed, m->a, old, add_component(m, name, item));
+			json_object_set_new(renamed, old, json_string(add_component(m, name, item)));
 	}
 	json_array_foreach(json_object_get(bill, "dependencies"), i, item)
 	{
-		const char *old = json_text(item, "ref"), *ref = kvlist_get(&renamed, old);
+		const char *old = json_text(item, "ref"), *ref = json_member(renamed, old);
 		if (!*old)
 			continue;
 		json_t *on = json_array();
 		json_array_foreach(json_object_get(item, "dependsOn"), k, word) if (json_is_string(word))
 		{
-			const char *to = kvlist_get(&renamed, json_string_value(word));
+			const char *to = json_member(renamed, json_string_value(word));
 			json_array_append_new(on, json_string(to ? to : json_string_value(word)));
 		}
 		json_array_append_new(m->dependencies,
@@ -166,7 +167,7 @@ static int write_stage(const struct set_request *q, struct arena *a, struct err 
 		   "FROM ${BASE} AS %s\n"
 		   "# What the wheels require beside each other comes from the index that pip knows.\n"
 		   "RUN --mount=type=bind,target=/set",
-		   q->name, base_image(q, a), stage);
+		   utf8_printable(q->name, a), base_image(q, a), stage);
 	for (size_t i = 0; i < q->install->count; i++)
 		buf_printf(&out, "%s%s", i ? " " : " \\\n\t", shell_quoted(q->install->items[i], a));
 	buf_addstr(&out, "\nRUN python3 -m pip check\n");

@@ -217,9 +217,29 @@ int pack_open(struct pack_out *o, const struct wheel_name *name, const char *out
 {
 	o->result.file = wheel_name_format(name, o->a);
 	o->result.path = path_join(o->a, out_dir, o->result.file);
-	o->temp = arena_printf(o->a, "%s/.%s.%ld", temp_dir, o->result.file, (long)getpid());
-	(void)unlink(o->temp); /* left by a killed process with the same number */
-	return zip_create(o->temp, epoch, threads, level, &o->zip, e);
+	char *temp = NULL;
+	o->held = -1;
+	AUTO_FD int fd = fs_neighbour(path_join(o->a, temp_dir, o->result.file), 0644, o->a, &temp, e);
+	if (fd < 0)
+		return -1;
+	o->temp = temp;
+	AUTO_FD int held = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int rc = held < 0 ? err_errno(e, ERR_SYSTEM, "cannot create '%s'", temp)
+			  : zip_create_fd(fd, temp, epoch, threads, level, &o->zip, e);
+	if (rc < 0) {
+		(void)unlink(temp);
+		return -1;
+	}
+	(void)steal_fd(&fd);
+	o->held = steal_fd(&held);
+	return 0;
+}
+
+static void release(struct pack_out *o)
+{
+	if (o->held >= 0)
+		close(o->held);
+	o->held = -1;
 }
 
 void pack_row(struct pack_out *o, const char *name, const char *digest, uint64_t size)
@@ -268,6 +288,8 @@ int pack_close(struct pack_out *o, int rc, const char *dist_info, const char *tr
 		rc = zip_finish(o->zip, sha256, e);
 	if (rc == 0)
 		digest_hex(sha256, o->result.sha256);
+	else
+		release(o);
 	return rc;
 }
 
@@ -292,14 +314,14 @@ static int place(const char *temp, const char *path, const char *sha256, const s
 int pack_finish(struct pack_out *o, const struct run *run, struct err *e)
 {
 	struct stat st;
-	if (stat(o->temp, &st) < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", o->temp);
-	if (place(o->temp, o->result.path, o->result.sha256, run, e) < 0) {
+	int rc = fstat(o->held, &st) < 0 ? err_errno(e, ERR_SYSTEM, "cannot read '%s'", o->temp)
+					 : place(o->temp, o->result.path, o->result.sha256, run, e);
+	if (rc < 0)
 		(void)unlink(o->temp);
-		return -1;
-	}
-	o->result.bytes = (uint64_t)st.st_size;
-	return 0;
+	else
+		o->result.bytes = (uint64_t)st.st_size;
+	release(o);
+	return rc;
 }
 
 int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,

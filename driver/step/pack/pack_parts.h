@@ -17,10 +17,12 @@ struct pack_out {
 	struct zip_writer *zip;
 	struct buf record;
 	const char *temp; /* the name that it is written to */
+	int held;         /* keeps it locked until it has its own, so that no sweep takes it */
 	struct pack_result result;
 };
 
-/* pack_open: a file in `temp_dir` that becomes `out_dir`/NAME; the rest is zip_create's. */
+/* pack_open: a file in `temp_dir`, as of fs_neighbour, that becomes `out_dir`/NAME; the rest is
+ * zip_create's. */
 int pack_open(struct pack_out *o, const struct wheel_name *name, const char *out_dir, const char *temp_dir,
 	      uint64_t epoch, unsigned threads, int level, struct err *e) MUST_CHECK;
 /* pack_row: the line of an entry that is written otherwise. pack_text: an entry of mode 0644.

@@ -35,7 +35,7 @@ int publish_wheel(const char *from, const char *to, const char *sha256, const st
 		  struct err *e)
 {
 	char have[DIGEST_HEX_LEN + 1] = "";
-	if (fs_exists(TRUSTED, to) && digest_file(to, have, e) < 0)
+	if (fs_sweep(TRUSTED, path_dir(a, to), e) < 0 || (fs_exists(TRUSTED, to) && digest_file(to, have, e) < 0))
 		return -1;
 	if (strcmp(have, sha256) == 0)
 		return 0;
@@ -52,8 +52,7 @@ int publish_export(const char *object, const char *wheel, const char *sha256, un
 		   const char **ret_path, struct err *e)
 {
 	const char *path = path_join(a, out_dir, wheel), *details = path_join(a, out_dir, variant);
-	if (fs_mkdirs(TRUSTED, details, e) < 0 || fs_sweep(TRUSTED, out_dir, e) < 0 ||
-	    fs_sweep(TRUSTED, details, e) < 0 ||
+	if (fs_mkdirs(TRUSTED, details, e) < 0 || fs_sweep(TRUSTED, details, e) < 0 ||
 	    publish_wheel(path_join(a, object, wheel), path, sha256, run, a, e) < 0)
 		return -1;
 	const char *rev = arena_printf(a, "%u\n", metadata_rev);

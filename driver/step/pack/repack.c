@@ -172,7 +172,7 @@ int repack_wheel(const struct repack_request *q, const struct run *run, struct a
 		 struct err *e)
 {
 	struct repacking p = {.q = q, .a = a, .out.a = a};
-	int rc = prepare(&p, e);
+	int rc = fs_sweep(TRUSTED, q->out_dir, e) < 0 ? -1 : prepare(&p, e);
 	if (rc == 0)
 		rc = pack_open(&p.out, &p.name, q->out_dir, q->out_dir, zip_epoch(zip_at(p.zip, 0)), 1, q->level, e);
 	if (rc == 0) {

@@ -163,8 +163,7 @@ static int pyenv_want(const struct python *p, const struct locked_list *all, str
 static int find_pip(const struct python *p, struct strlist *argv, struct err *e)
 {
 	if (p->root->host) {
-		strlist_add(argv, p->arena, p->program);
-		strlist_split(argv, p->arena, "-m pip", " ");
+		python_module(p->program, "pip", p->arena, argv);
 		return 0;
 	}
 	return pip_find(p->arena, argv,

@@ -362,6 +362,9 @@ static int lock_places(struct env *v, struct err *e)
 			err_set(e, ERR_SYSTEM, "'%s' is being cut by another process", v->places[i]->path);
 			return err_hint(e, "run the same again when that has ended");
 		}
+	for (size_t i = 0; i < v->places_count; i++)
+		if (fs_place_sweep(v->places[i], "", e) < 0)
+			return -1;
 	return 0;
 }
 

@@ -230,6 +230,14 @@ static int make_row(const struct source *s, struct package_row *ret, struct err 
 	return 0;
 }
 
+/* As PEP 508 has it: it becomes a part of file names and of URLs. */
+static bool is_name(const char *s)
+{
+	const size_t len = strlen(s);
+	return len && strspn(s, NAME_LETTERS) == len && isalnum((unsigned char)s[0]) &&
+	       isalnum((unsigned char)s[len - 1]);
+}
+
 int extension_read(const char *path, const struct run *run, struct arena *a, struct package_row *ret, struct err *e)
 {
 	struct source s = {.path = path, .a = a, .name = "", .version = "", .python = "", .gpu_code = ""};
@@ -247,6 +255,8 @@ int extension_read(const char *path, const struct run *run, struct arena *a, str
 		return err_wrap(e, "extension '%s'", path);
 	if (take_setup(&s, e) < 0)
 		return -1;
+	if (!is_name(s.name))
+		return err_set(e, ERR_INTEGRITY, "'%s' has no name that a package can have: '%.60s'", path, s.name);
 	if (!wheel_version_key(s.version, a))
 		return err_set(e, ERR_INTEGRITY, "'%s' has no version: '%.60s'", path, s.version);
 	return make_row(&s, ret, e);

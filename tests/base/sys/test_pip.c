@@ -87,7 +87,9 @@ static void it_is_found_by_each_of_its_names(void **state)
 		chmod(path, 0755);
 		assert_ok(pip_find(&a, &argv, "", &e), &e);
 		assert_string_equal(argv.items[0], path);
-		assert_int_equal(argv.count, i == 0 ? 3 : 1);
+		assert_int_equal(argv.count, i == 0 ? 4 : 1);
+		if (i == 0)
+			assert_string_equal(argv.items[1], "-I");
 	}
 	setenv("PATH", old, 1);
 }

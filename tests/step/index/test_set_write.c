@@ -155,10 +155,53 @@ static void what_is_no_bill_is_refused(void **state)
 	assert_ok(set_write(&q, &a, &e), &e);
 }
 
+static size_t compared;
+
+/* Linked in the place of strcmp (--wrap): how many strings are looked at is counted, not timed. */
+int __real_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b)
+{
+	compared++;
+	return __real_strcmp(a, b);
+}
+
+static size_t compared_of(unsigned components)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf bill = {0};
+	struct strlist install = {0};
+	struct set_wheel w[2];
+	struct err e = {0};
+	test_dir();
+	buf_addstr(&bill, "{\"components\":[");
+	for (unsigned i = 0; i < components; i++)
+		buf_printf(&bill, "%s{\"bom-ref\":\"c%u\",\"name\":\"c\"}", i ? "," : "", i);
+	buf_addstr(&bill, "],\"dependencies\":[");
+	for (unsigned i = 0; i < components; i++)
+		buf_printf(&bill, "%s{\"ref\":\"c%u\",\"dependsOn\":[\"c%u\"]}", i ? "," : "", i, components - i);
+	buf_addstr(&bill, "]}");
+	make(&w[0], "torch", "2.6.0", "manylinux_2_28", buf_cstr(&bill), &a);
+	make(&w[1], "tiny", "1.0", "manylinux_2_28", NULL, &a);
+	struct set_request q = site(w, &install);
+	compared = 0;
+	assert_ok(set_write(&q, &a, &e), &e);
+	return compared;
+}
+
+static void test_work_grows_as_the_bill_does(void **state)
+{
+	const size_t few = compared_of(500);
+	test_teardown(state);
+	const size_t many = compared_of(4000);
+	assert_true(many < 16 * few + 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(bills_become_one, test_teardown),
+		cmocka_unit_test_teardown(test_work_grows_as_the_bill_does, test_teardown),
 		cmocka_unit_test(the_stage_has_the_glibc_of_all_wheels),
 		cmocka_unit_test_teardown(what_is_no_bill_is_refused, test_teardown),
 	};

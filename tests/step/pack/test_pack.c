@@ -423,7 +423,7 @@ static void test_missing_output_directory(void **state)
 	make_tree();
 	struct pack_request q = request();
 	rmdir(test_path("out"));
-	assert_err(pack_wheel(&q, test_run(), &arena, &r, &err), &err, ERR_SYSTEM, "cannot create");
+	assert_err(pack_wheel(&q, test_run(), &arena, &r, &err), &err, ERR_SYSTEM, "cannot write");
 }
 
 static void test_interruption_leaves_no_file(void **state)
