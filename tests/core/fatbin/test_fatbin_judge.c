@@ -2,8 +2,11 @@
 #include "support.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/sys/fs.h"
 #include "core/fatbin/fatbin_look.h"
+#include "shipped.h"
 
 enum { LIBRARIES = 4, GROUPS = 8, IMAGES = 8 };
 
@@ -155,12 +158,56 @@ static void test_other_packages_need_any_code(void **state)
 	assert_string_equal(fatbin_bare(&j, &arena), "");
 }
 
+/* Every official torch and every GPU of the tables: fit exactly where its libtorch_cuda has code for it. */
+static void test_official_torches_for_every_gpu(void **state)
+{
+	AUTO_ARENA struct arena rows = {0};
+	const struct tables *t = shipped_tables(&rows);
+	struct strlist lines = {0}, pinned = {0};
+	char *text = test_read(TEST_DATA_DIR "/official_gpus.tsv");
+	size_t releases = 0, judged = 0;
+	struct fatbin_wanted w = {.count = 1};
+	(void)state;
+	assert_non_null(text);
+	w.alone = tables_chips(t, &arena, &w.alone_count);
+	strlist_split(&lines, &arena, text, "\n");
+	free(text);
+	assert_ok(fs_list(TRUSTED, PROFILES_DIR "/official", &arena, &pinned, &err), &err);
+	for (size_t i = 0; i < lines.count; i++) {
+		struct strlist fields = {0}, held = {0}, fits = {0};
+		strlist_split(&fields, &arena, lines.items[i], "\t");
+		if (*lines.items[i] == '#')
+			continue;
+		assert_int_equal(fields.count, 3);
+		assert_true(strlist_contains(&pinned, fields.items[0]));
+		strlist_split(&held, &arena, fields.items[1], " ");
+		strlist_split(&fits, &arena, fields.items[2], " ");
+		const char *images_text = arena_printf(&arena, "c%s", strlist_join(&held, &arena, " c"));
+		struct fatbin_look looks[3] = {look(MAIN, arena_printf(&arena, "400 %s", images_text)),
+					       look("libtorch_nvshmem.so", "3 c90 p90"),
+					       look("libtorch_python.so", "")};
+		looks[2].listed = images(images_text, &looks[2].listed_count);
+		releases++;
+		for (unsigned g = 0; g < t->gpus_count; g++, judged++) {
+			const struct fatbin_gpu gpu = {(unsigned)strtoul(t->gpus[g].sm, NULL, 10), false};
+			const struct fatbin_judging j = {"x.whl", true, true, true, looks, 3, &w};
+			w.gpus = &gpu;
+			const bool fit = fatbin_judge(&j, &arena, &err) == 0;
+			if (fit != strlist_contains(&fits, t->gpus[g].sm))
+				fail_msg("%s for sm%s: %d", fields.items[0], t->gpus[g].sm, fit);
+		}
+	}
+	assert_int_equal(releases, pinned.count);
+	assert_true(judged >= releases * 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_torch_needs_code_in_its_main_library, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ptx_of_another_library_is_not_torchs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_torch_needs_as_many_as_for_its_own_gpus, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_official_torches_for_every_gpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_packages_need_any_code, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
