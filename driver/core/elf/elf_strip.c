@@ -333,7 +333,7 @@ static void put_headers(struct stripping *x, uint64_t at)
 	h->e_phoff = phoff;
 	h->e_shoff = table;
 	h->e_shnum = (Elf64_Half)n;
-	h->e_shstrndx = (Elf64_Half)x->map[h->e_shstrndx];
+	h->e_shstrndx = h->e_shstrndx < x->count ? (Elf64_Half)x->map[h->e_shstrndx] : SHN_UNDEF;
 	add_move(x, 0, 0, sizeof(*h), (const uint8_t *)h);
 	x->s->size = table + n * sizeof(*s);
 }
