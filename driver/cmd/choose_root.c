@@ -52,8 +52,12 @@ int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct 
 	const struct tables *t;
 	struct world_wanted want = {.platform = machine_platform(c->arena)};
 	struct world_choice w = {0};
+	struct cmd_python q = {.release = r, .platform = want.platform};
 	if (c->global->root || cmd_sandbox(c) == SANDBOX_NONE)
 		return 0;
+	strlist_refs(&q.pythons, c->arena, r->pythons, r->pythons_count);
+	if (cmd_python(c, &q, &want.python, e) < 0)
+		return -1;
 	if (cmd_tables(c, &t, e) < 0 || world_choose(t, r, &want, c->arena, &w, e) < 0)
 		return -1;
 	return w.name ? load_world(c, w.name, want.platform, &c->world, e) : 0;

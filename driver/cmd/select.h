@@ -68,7 +68,8 @@ struct cmd_official {
 	bool all;             /* and those of the other packages that there are */
 	struct strlist gpus;  /* "90": the targets that are to be in them */
 };
-/* cmd_official_python: the Python by the rule of cmd_python, of those that all wheels are there for.
+/* cmd_official_python: the Python by the rule of cmd_python, of those for which all wheels
+ * are there.
  * cmd_official_newest: the newest release that has them, for `python` (NULL: any); ERR_CONFIG. */
 int cmd_official_python(struct cmd_context *c, const struct official *all, const struct cmd_official *q,
 			const char **ret, struct err *e) MUST_CHECK;

@@ -165,8 +165,7 @@ bool hardware_is_capability(const char *text)
 	return major && text[major] == '.' && strspn(text + major + 1, "0123456789") == 1 && !text[major + 2];
 }
 
-/* "3.11" of "python3.11", "3.13t" of "python3.13t"; NULL for every other name. */
-static const char *version_of(const char *name)
+const char *hardware_python_of(const char *name)
 {
 	static const char stem[] = "python";
 	const char *version = name + strlen(stem);
@@ -188,7 +187,7 @@ static bool is_interpreter(const char *path)
 
 static void add(const char *path, struct arena *a, struct strlist *ret)
 {
-	const char *version = version_of(path_base(path));
+	const char *version = hardware_python_of(path_base(path));
 	if (!version || strlist_contains(ret, version) || !is_interpreter(path))
 		return;
 	strlist_add(ret, a, version);

@@ -120,6 +120,9 @@ const char *hardware_lacks(const struct hardware_facts *f, const struct hardware
 int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h, struct err *e) MUST_CHECK;
 /* hardware_find_pythons: the versions of the Pythons in PATH, ascending, without running any. */
 void hardware_find_pythons(struct arena *a, struct strlist *ret);
+/* hardware_python_of: "3.11" of a program's name "python3.11", "3.13t" of "python3.13t"; NULL for
+ * every other name. */
+const char *hardware_python_of(const char *name);
 /* hardware_kernel_driver: the version of NVIDIA's driver in the kernel; "" if unknown. */
 const char *hardware_kernel_driver(struct arena *a);
 /* hardware_parse_cpuinfo: the first processor of /proc/cpuinfo, and for Arm each kind of core.

@@ -2,6 +2,7 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/proc.h"
+#include "core/machine/hardware.h"
 
 enum { CONFIG_MAX = 64 << 10 };
 
@@ -47,26 +48,13 @@ static const char *venv_version(const char *dir, struct arena *a)
 	return config_version(buf_cstr(&text), a);
 }
 
-/* "3.11" and "3.13t" of "python3.11" and "python3.13t"; NULL for other names. */
-static const char *name_version(const char *name, struct arena *a)
-{
-	static const char prefix[] = "python";
-	if (strncmp(name, prefix, strlen(prefix)) != 0)
-		return NULL;
-	const char *version = name + strlen(prefix);
-	const size_t n = strlen(version);
-	const bool threaded = n && version[n - 1] == 't';
-	const char *plain = feature_version(arena_strndup(a, version, n - threaded), a);
-	return plain && strlen(plain) + threaded == n ? version : NULL;
-}
-
 static const char *ask(const char *program, const struct run *run, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
 	const char *const argv[] = {program, "-I", "-c", question, NULL};
 	if (proc_capture(argv, run, &out, ERR_IGNORED) < 0)
 		return NULL;
-	return name_version(arena_printf(a, "python%s", buf_cstr(&out)), a);
+	return hardware_python_of(arena_printf(a, "python%s", buf_cstr(&out)));
 }
 
 void host_python(const struct run *run, struct arena *a, struct host_python *ret)
@@ -83,6 +71,6 @@ void host_python(const struct run *run, struct arena *a, struct host_python *ret
 	AUTO_FREE char *target = program ? realpath(program, NULL) : NULL;
 	if (!target)
 		return;
-	const char *named = name_version(path_base(target), a);
+	const char *named = hardware_python_of(path_base(target));
 	ret->version = named ? arena_strdup(a, named) : ask(program, run, a);
 }

@@ -48,8 +48,8 @@ struct plan {
 	 * is for */
 	const struct toolkit *torch_toolkit;
 	const struct toolkit_row *torch_toolkit_row; /* NULL where that CUDA is in no table, too */
-	const struct toolkit_row *toolkit_row; /* NULL without CUDA */
-	const struct blas_row *blas_row;       /* NULL where blas is */
+	const struct toolkit_row *toolkit_row;       /* NULL without CUDA */
+	const struct blas_row *blas_row;             /* NULL where blas is */
 	const struct release_row *release_row;
 	const struct package_row *package_row;
 	struct plan_patch *patches;
@@ -100,7 +100,7 @@ struct plan_digests {
 struct selection {
 	struct variant variant;
 	const struct release_row *release;
-	const char *note; /* as plan_request.note */
+	const char *note;       /* as plan_request.note */
 	const char *torch_cuda; /* likewise */
 };
 
