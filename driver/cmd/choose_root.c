@@ -374,34 +374,23 @@ static int choose_for(struct cmd_context *c, const struct cmd_python *q, const c
 	return world_choose(t, q->release, &want, c->arena, ret, e);
 }
 
-/* The Python part and the base of "debian13+python3_12+cuda13_0". */
-static int load_parts(struct cmd_context *c, const char *name, const struct world_part **ret_python,
-		      const struct world_part **ret_base, struct err *e)
-{
-	const struct world_part *part;
-	struct strlist names = {0};
-	strlist_split(&names, c->arena, name, "+");
-	*ret_python = *ret_base = NULL;
-	for (size_t i = 0; i < names.count; i++) {
-		if (world_part_load(c->tables->dir, names.items[i], c->arena, &part, e) < 0)
-			return -1;
-		if (i == 0)
-			*ret_base = part;
-		else if (*part->python)
-			*ret_python = part;
-	}
-	return 0;
-}
-
-bool cmd_root_has_python(struct cmd_context *c, const struct cmd_python *q, const char *python)
+/* Whether the locked lists have what the builds need of a Python that brings no packages: a part of
+ * "debian13+python3_12+cuda13_0", not that of the base. */
+static bool is_covered(struct cmd_context *c, const struct cmd_python *q, const char *world)
 {
 	const struct strlist torch = {.items = (const char *[]){PACKAGE_TORCH}, .count = 1};
 	const struct strlist *packages = q->packages.count ? &q->packages : &torch;
-	const struct world_part *part, *base;
-	struct world_choice w = {0};
-	if (choose_for(c, q, python, &w, ERR_IGNORED) < 0 || !w.name ||
-	    load_parts(c, w.name, &part, &base, ERR_IGNORED) < 0)
-		return false;
+	const struct world_part *base = NULL, *part = NULL, *p;
+	struct strlist names = {0};
+	strlist_split(&names, c->arena, world, "+");
+	for (size_t i = 0; i < names.count; i++) {
+		if (i && strncmp(names.items[i], "python", 6) != 0)
+			continue;
+		if (world_part_load(c->tables->dir, names.items[i], c->arena, &p, ERR_IGNORED) < 0)
+			return false;
+		base = i ? base : p;
+		part = i ? p : part;
+	}
 	for (size_t i = 0; part && i < packages->count; i++) {
 		const struct covers_request covers = {.tables = c->tables,
 						      .release = q->release,
@@ -415,17 +404,23 @@ bool cmd_root_has_python(struct cmd_context *c, const struct cmd_python *q, cons
 	return true;
 }
 
-bool cmd_root_fixed(struct cmd_context *c, const struct cmd_python *q, const char **ret_python)
+enum cmd_root_answer cmd_root_serves(struct cmd_context *c, const struct cmd_python *q, const char *python)
+{
+	struct world_choice w = {0};
+	if (c->global->root || cmd_sandbox(c) == SANDBOX_NONE)
+		return CMD_ROOT_OWN;
+	if (choose_for(c, q, python, &w, ERR_IGNORED) < 0)
+		return CMD_ROOT_LACKS;
+	if (!w.name)
+		return CMD_ROOT_OWN;
+	const bool part = strstr(w.name, "+python") != NULL;
+	return !part || is_covered(c, q, w.name) ? CMD_ROOT_HAS : CMD_ROOT_LACKS;
+}
+
+const char *cmd_root_python(struct cmd_context *c)
 {
 	const struct root *root;
-	struct world_choice w = {0};
-	const bool named = c->global->root || cmd_sandbox(c) == SANDBOX_NONE;
-	*ret_python = NULL;
-	if (!named && (choose_for(c, q, NULL, &w, ERR_IGNORED) < 0 || w.name))
-		return false;
-	if (cmd_root(c, &root, ERR_IGNORED) == 0)
-		*ret_python = root_python(root, c->arena);
-	return true;
+	return cmd_root(c, &root, ERR_IGNORED) == 0 ? root_python(root, c->arena) : NULL;
 }
 
 char *cmd_world_text(const struct cmd_root_state *r, struct arena *a)

@@ -2,18 +2,13 @@
 #include "base/sys/machine.h"
 #include "cmd/select.h"
 #include "core/machine/host_python.h"
+#include "core/root/sandbox.h"
 
-/* Whether an official wheel, or a world to build in, has this Python. */
-static bool is_there(struct cmd_context *c, const struct cmd_python *q, const char *python)
-{
-	return strlist_contains(&q->pythons, python) && (q->wheels || cmd_root_has_python(c, q, python));
-}
-
-/* The newest with a world; NULL: none. A release that no table has is only in the index. */
+/* The newest with a world; NULL: none. */
 static const char *newest(struct cmd_context *c, const struct cmd_python *q)
 {
-	for (size_t i = q->pythons.count; i-- > 0;)
-		if (!q->release || cmd_root_has_python(c, q, q->pythons.items[i]))
+	for (size_t i = q->pythons.count; q->release && i-- > 0;)
+		if (cmd_root_serves(c, q, q->pythons.items[i]) == CMD_ROOT_HAS)
 			return q->pythons.items[i];
 	return NULL;
 }
@@ -36,8 +31,9 @@ static int take_newest(struct cmd_context *c, const struct cmd_python *q, const 
 	return tell(c, python, *other ? arena_printf(c->arena, "%s (%s)", why, other) : why, ret);
 }
 
-static int take_root(struct cmd_context *c, const struct cmd_python *q, const char *own, const char **ret)
+static int take_root(struct cmd_context *c, const struct cmd_python *q, const char **ret)
 {
+	const char *own = cmd_root_python(c);
 	if (own && strlist_contains(&q->pythons, own))
 		return tell(c, own, "the root's", ret);
 	const char *other = own ? arena_printf(c->arena, "not the root's %s", own) : "";
@@ -47,20 +43,25 @@ static int take_root(struct cmd_context *c, const struct cmd_python *q, const ch
 int cmd_python(struct cmd_context *c, const struct cmd_python *q, const char **ret, struct err *e)
 {
 	struct host_python host = {0};
-	const char *own;
 	if (!q->pythons.count)
 		return err_set(e, ERR_CONFIG, "release '%s' has no Python", q->release ? q->release->name : "");
 	/* what runs on another platform is not for the Python of this machine */
 	if (strcmp(q->platform, machine_platform(c->arena)) != 0)
 		return take_newest(c, q, "", ret);
-	if (!q->wheels && cmd_root_fixed(c, q, &own))
-		return take_root(c, q, own, ret);
+	if (!q->wheels && (c->global->root || cmd_sandbox(c) == SANDBOX_NONE))
+		return take_root(c, q, ret);
 	host_python(c->run, c->arena, &host);
+	const bool known = host.version && strlist_contains(&q->pythons, host.version);
+	enum cmd_root_answer answer = known ? CMD_ROOT_HAS : CMD_ROOT_LACKS;
+	if (!q->wheels)
+		answer = cmd_root_serves(c, q, known ? host.version : NULL);
+	if (answer == CMD_ROOT_OWN)
+		return take_root(c, q, ret);
 	if (!host.version)
 		return take_newest(c, q, "", ret);
 	const char *whose =
 		host.venv ? arena_printf(c->arena, "of the virtual environment '%s'", host.venv) : "this machine's";
-	if (is_there(c, q, host.version))
+	if (known && answer == CMD_ROOT_HAS)
 		return tell(c, host.version, whose, ret);
 	const char *other = host.venv ? arena_printf(c->arena, "not %s %s", host.version, whose)
 				      : arena_printf(c->arena, "not this machine's %s", host.version);

@@ -161,11 +161,12 @@ struct cmd_python {
 /* cmd_python: chooses one of q->pythons, and says in a line which and why; ERR_CONFIG without any.
  * A root that is not a world's decides itself. */
 int cmd_python(struct cmd_context *c, const struct cmd_python *q, const char **ret, struct err *e) MUST_CHECK;
-/* cmd_root_fixed: whether builds work in a root that is not a world's; *ret_python is its Python,
- * NULL where that cannot be told without running it. */
-bool cmd_root_fixed(struct cmd_context *c, const struct cmd_python *q, const char **ret_python);
-/* cmd_root_has_python: whether a world has this Python, with all that the builds need of it. */
-bool cmd_root_has_python(struct cmd_context *c, const struct cmd_python *q, const char *python);
+/* cmd_root_serves: whether a world has this Python, with all that the builds need of it; or builds
+ * work in a root that is named or this machine's. cmd_root_python: the Python of that root, NULL
+ * where it cannot be told without running it. */
+enum cmd_root_answer { CMD_ROOT_LACKS, CMD_ROOT_HAS, CMD_ROOT_OWN };
+enum cmd_root_answer cmd_root_serves(struct cmd_context *c, const struct cmd_python *q, const char *python);
+const char *cmd_root_python(struct cmd_context *c);
 
 /* cmd_world_text: "debian13, 391.1 MB to download", "debian13, made". cmd_world_json: a new
  * reference; null without a world. */

@@ -52,7 +52,10 @@ def hold(world, name, command, limits):
     # The sanitizer looks for leaks by tracing, which strace does already.
     env = {k: v for k, v in os.environ.items() if k not in ("PTBUILD_ARCHIVE", "PTBUILD_LOWER_STORE")}
     # The directories of PATH are listed.
-    env.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME=world.dir, ASAN_OPTIONS="detect_leaks=0:" + env.get("ASAN_OPTIONS", ""), no_proxy="*")
+    os.makedirs(world.path("venv"), exist_ok=True)
+    with open(world.path("venv", "pyvenv.cfg"), "w") as f:
+        f.write("version = 3.13.5\n")
+    env.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME=world.dir, VIRTUAL_ENV=world.path("venv"), ASAN_OPTIONS="detect_leaks=0:" + env.get("ASAN_OPTIONS", ""), no_proxy="*")
     nothing, _ = count([world.ptbuild, "--version"], env=env, cwd=world.dir)
     made, lines = count(command, env=env, cwd=world.dir)
     got = {kind: n - nothing[kind] for kind, n in made.items()}

@@ -313,7 +313,7 @@ def test_refusals(world):
 def test_a_release_for_the_platform(world):
     """What is not in the store and may not be fetched is named."""
     for words, machine in ((("--profile", "sm90-armv9"), "aarch64"), (("--profile", "sm90-avx2"), "x86_64"), (("--profile", "sm90-avx2", "--platform", "aarch64-linux"), "aarch64"), (("--gpu", "sm90"), os.uname().machine)):
-        refused(world, 4, f"-cp313-cp313-manylinux_2_28_{machine}.whl'", "--release", "2.15.0", *words, "--offline")
+        refused(world, 4, f"-cp313-cp313-manylinux_2_28_{machine}.whl'", "--release", "2.15.0", *words, "--python", "3.13", "--offline")
     refused(world, 2, "unknown value 'arm'", "--release", "2.15.0", "--gpu", "sm90", "--platform", "arm")
 
 
