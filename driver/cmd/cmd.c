@@ -54,9 +54,8 @@ int cmd_first_word(int argc, const char *const *argv)
 	return argc;
 }
 
-/* What other tools call it. */
-static const struct kv usual_words[] = {
-	{"clean", "cache gc"}, {"clear", "cache gc"}, {"gc", "cache gc"}, {"prune", "cache gc"}, {"purge", "cache gc"}};
+/* What other tools call the removal of old files. */
+static const char *const removals[] = {"clean", "clear", "gc", "prune", "purge"};
 
 int cmd_unknown(const char *word, struct err *e)
 {
@@ -66,10 +65,9 @@ int cmd_unknown(const char *word, struct err *e)
 	for (; cmd_table[count] && count < ARRAY_LEN(names); count++)
 		names[count] = cmd_table[count]->name;
 	const char *near = suggest_nearest(word, names, count);
-	const struct kv *usual = text_search(word, usual_words, ARRAY_LEN(usual_words), sizeof(*usual));
 	err_set(e, ERR_USAGE, "not a command: '%s'", word);
-	if (usual)
-		return err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", usual->value);
+	if (strings_contain(removals, ARRAY_LEN(removals), word))
+		return err_hint(e, "did you mean 'ptbuild cache gc --keep-days 30'? 'ptbuild help' lists all");
 	for (const struct arg_def *d = cmd_global_options; d->name; d++)
 		if (d->type == ARG_FLAG && strcmp(d->name, word) == 0)
 			return err_hint(e, "did you mean 'ptbuild --%s'? 'ptbuild help' lists the commands", word);

@@ -61,9 +61,11 @@ static bool has_targets(const struct tables *t, const struct release_row *r, con
 	const struct official_wheel *w;
 	if (official_find(all, "torch", python, q->platform, q->cuda, a, &w, ERR_IGNORED) < 0)
 		return false;
+	const char *own = r->toolkits_count ? r->toolkits[0] : NULL; /* where the index does not say */
+	const char *cuda = strcmp(w->cuda, "-") == 0 ? own : w->cuda;
 	for (size_t i = 0; i < q->gpus.count; i++) {
 		const struct gpu_target target = {.row = tables_gpu(t, q->gpus.items[i]), .suffix = ""};
-		if (target.row && !plan_takes_target(r, PACKAGE_TORCH, w->cuda, &target))
+		if (target.row && !plan_takes_target(r, PACKAGE_TORCH, cuda, &target))
 			return false;
 	}
 	return true;
@@ -79,7 +81,8 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 		const struct release_row *r = &t->releases[i];
 		struct strlist pythons = {0};
 		struct official all;
-		if (!tables_offered(r) || official_read(t->dir, r->name, c->arena, &all, ERR_IGNORED) < 0)
+		/* also one that is built only for those who name it: its wheels are pinned */
+		if (strcmp(r->name, r->base) != 0 || official_read(t->dir, r->name, c->arena, &all, ERR_IGNORED) < 0)
 			continue;
 		list_pythons(&all, q, c->arena, &pythons);
 		const char *for_python = python && strlist_contains(&pythons, python) ? python : NULL;
