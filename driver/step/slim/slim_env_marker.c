@@ -16,7 +16,8 @@ static struct slim_marker marker_of(const char *info, const struct fatbin_wanted
 	return m;
 }
 
-int slim_env_check(const struct fs_place *place, const char *info, const struct fatbin_wanted *w, struct arena *a, struct err *e)
+int slim_env_check(const struct fs_place *place, const char *info, const struct fatbin_wanted *w, struct arena *a,
+		   struct err *e)
 {
 	const struct slim_marker wanted = marker_of(info, w, a);
 	const char *label = strchr(wanted.release, '+');
