@@ -385,7 +385,7 @@ void utf8_escape(struct buf *out, const char *json)
 	uint32_t c;
 	for (unsigned n; *json; json += n ? n : 1) {
 		n = char_at((const unsigned char *)json, &c);
-		if (n == 0 || c < 0x7f || !is_hidden(c)) /* new lines stand between members */
+		if (n == 0 || c < 0x7f || !is_hidden(c)) /* new lines separate members */
 			continue;
 		buf_add(out, from, (size_t)(json - from));
 		from = json + n;

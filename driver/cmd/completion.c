@@ -161,7 +161,7 @@ static void offer(const struct offers *o, const char *word, const char *help)
 		buf_printf(o->out, *help ? "%s\t%s\n" : "%s\n", word, help);
 }
 
-/* Of a list of GPUs, "sm80+sm9", what stands in front of its last name. */
+/* "sm80+" of the list of GPUs "sm80+sm9": all before its last name. */
 static const char *list_before(const struct offers *o, const char *values)
 {
 	size_t n = strcmp(values, "<gpu>") == 0 ? strlen(o->begun) : 0;

@@ -96,7 +96,7 @@ char *cmd_cost_size(const struct cmd_context *c, const struct plan *p, const str
 	return cost_size_text(&k->cost, official, a);
 }
 
-/* Whether this is the first that is told of it. */
+/* Whether nothing was shown about it before. */
 static bool count_once(struct cmd_context *c, struct cmd_total *t, const char *what)
 {
 	if (strlist_contains(&t->counted, what))

@@ -1,5 +1,5 @@
 #include "base/sys/json.h"
-#include "cmd/env_gpus.h"
+#include "cmd/slim_gpus.h"
 #include "step/ccache/ccache_remote.h"
 
 static const char *const level_names[] = {"ok", "warning", "failure"};

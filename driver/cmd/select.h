@@ -69,10 +69,9 @@ struct cmd_official {
 	struct strlist gpus;            /* "90": the targets that are to be in them */
 	const struct hardware *machine; /* whose driver has to run them; NULL: any */
 };
-/* cmd_official_python: the Python by the rule of cmd_python, of those for which all wheels
- * are there.
+/* cmd_official_python: the Python by the rule of cmd_python, of those that have all wheels.
  * cmd_official_newest: the newest release that has them, for `python` (NULL: any), with code for
- * the targets; ERR_POLICY. cmd_official_check: whether torch of q->release has code for the targets;
+ * the targets; ERR_POLICY. cmd_official_check: whether torch of q->release has code for them;
  * ERR_POLICY, with a release that has it as the hint. */
 int cmd_official_python(struct cmd_context *c, const struct official *all, const struct cmd_official *q,
 			const char **ret, struct err *e) MUST_CHECK;
@@ -168,7 +167,7 @@ struct cmd_python {
 int cmd_python(struct cmd_context *c, const struct cmd_python *q, const char **ret, struct err *e) MUST_CHECK;
 /* cmd_root_serves: whether a world has this Python, with all that the builds need of it; or builds
  * work in a root that is named or this machine's. cmd_root_python: the Python of that root, NULL
- * where it cannot be told without running it. */
+ * where only running it would show. */
 enum cmd_root_answer { CMD_ROOT_LACKS, CMD_ROOT_HAS, CMD_ROOT_OWN };
 enum cmd_root_answer cmd_root_serves(struct cmd_context *c, const struct cmd_python *q, const char *python);
 const char *cmd_root_python(struct cmd_context *c);

@@ -41,7 +41,7 @@ static char *connection_reason(const char *text, struct arena *a)
 	return arena_strndup(a, at + 3, end ? (size_t)(end - at - 3) : strlen(at + 3));
 }
 
-/* pip tells a connection that failed as Python prints its objects: of that only what happened is of use. */
+/* pip prints a failed connection as a Python object; only the reason inside is of use. */
 static const char *readable(const char *line, struct arena *a)
 {
 	static const char broken[] = "after connection broken by ";

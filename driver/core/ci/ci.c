@@ -355,7 +355,7 @@ const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *for
 	return NULL;
 }
 
-/* NULL: it is none of the service's. */
+/* NULL: not one of the service's. */
 static const struct ci_machine_row *machine_of(const struct ci_tables *t, const char *format,
 					       const struct ci_runner_row *r)
 {

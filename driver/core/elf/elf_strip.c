@@ -1,6 +1,6 @@
 #include "core/elf/elf_strip.h"
 
-/* What lies in the file and stays: a section, a segment, the program headers. */
+/* A part of the file that stays: a section, a segment, the program headers. */
 struct extent {
 	uint64_t from, to, align;
 	bool fixed; /* loaded: its offset stays congruent to its address */
@@ -370,7 +370,7 @@ static void count_gone(struct stripping *x)
 	}
 }
 
-/* The old bytes of a table that is written anew must be among those that may be lost. */
+/* The old bytes of a table that is rewritten must be among those that may be lost. */
 static void forget_old_tables(struct stripping *x, const Elf64_Shdr *old)
 {
 	for (size_t i = 1; i < x->count; i++)

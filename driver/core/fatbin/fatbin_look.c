@@ -9,7 +9,7 @@ struct grouping {
 	struct arena *a;
 };
 
-/* The images of one fat binary without repetition, and a text that tells it from others. */
+/* The images of one fat binary without repetition, and a text that identifies it. */
 static const char *distinct(struct fatbin_group *g, const struct fatbin_entry *entries, size_t count, struct arena *a)
 {
 	struct strlist words = {0};

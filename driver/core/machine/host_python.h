@@ -3,7 +3,7 @@
 #include "base/base.h"
 
 struct host_python {
-	const char *version; /* "3.11", "3.13t"; NULL: there is none, or it cannot be told */
+	const char *version; /* "3.11", "3.13t"; NULL: there is none, or its version is unknown */
 	const char *venv;    /* the active virtual environment that it is of; NULL: the machine's */
 };
 

@@ -230,7 +230,7 @@ static int refuse_half(const struct tables *t, const char *name, struct arena *a
 	return err_hint(e, "a profile is GPU-ISA, like sm90-avx512 or cpu-avx2, or " MPS_NAME ", or a YAML file");
 }
 
-/* "sm80,sm90-avx512" is one profile with '+', "cpu-avx2,cpu-avx512" is two: both are told only if they are good. */
+/* "sm80,sm90-avx512" is one profile with '+', "cpu-avx2,cpu-avx512" is two: both are suggested only if they parse. */
 static int refuse_comma(const struct tables *t, const char *name, struct arena *a, struct err *e)
 {
 	struct profile p;

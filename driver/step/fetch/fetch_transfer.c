@@ -36,7 +36,7 @@ static bool partial_matches(struct partial *p, const char *sha256, char ret_got[
 	return strcmp(ret_got, sha256) == 0;
 }
 
-/* Of a complete file. */
+/* Closes and renames a complete file. */
 static enum transfer_outcome partial_finish(struct partial *p, struct err *e)
 {
 	return fs_close(&p->fd, p->path, e) < 0 ? TRANSFER_STOP : TRANSFER_DONE;

@@ -96,7 +96,7 @@ static int find_places(struct env *v, struct err *e)
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", v->q->dir);
 	if (fs_place_open(v->q->dir, v->a, &v->top, e) < 0)
 		return -1;
-	/* Links of an image are meant for who runs in it, those of an environment for who runs here. */
+	/* Links of an image are relative to its root, those of an environment to this machine. */
 	const bool own = fs_place_has(&v->top, "pyvenv.cfg") || fs_place_has(&v->top, "conda-meta");
 	v->links = own || has_packages(&v->top, v->a) ? FS_LINKS_WITHIN : FS_LINKS_ROOT;
 	if (add_place(v, "", e) < 0)
@@ -124,7 +124,7 @@ static bool is_other(const struct slim_package *p, const char *path)
 	return !S_ISREG(st.st_mode) || st.st_size == 0 || (!library && !(st.st_mode & 0111));
 }
 
-/* A library by its row: a regular file that lies at the place. What a linked directory leads to may lie outside of the
+/* A library by its row: a regular file in the place. What a linked directory leads to may lie outside of the
  * environment, in a cache that others use. */
 static int look_at(struct env *v, struct slim_package *p, size_t i, struct err *e)
 {
@@ -345,7 +345,7 @@ static int change(struct env *v, struct slim_package *p, struct err *e)
 	bool changed = false;
 	if (fs_place_sweep(p->place, p->info, e) < 0)
 		return -1;
-	/* The marker first: a kill then leaves what tells a second run for which GPUs this one was. */
+	/* The marker first: after a kill a second run then knows for which GPUs this one was. */
 	if (slim_parts_mark(v->q, p, v->a, &changed, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->rows_count; i++)

@@ -50,7 +50,8 @@ struct slim_env_result {
  * old or the new one; then RECORD is made true. Each changed package gets a marker first; one
  * with a marker for other GPUs is refused (ERR_POLICY) before anything is changed. The same again
  * completes what a kill left of RECORD. A package in which nothing runs on one of the GPUs stays as
- * it is; ERR_POLICY, before anything is changed, if that is torch. ERR_USAGE if no package is there.
+ * it is; ERR_POLICY, before anything is changed, if that is torch. ERR_USAGE if no package is
+ * there.
  *
  * Others may write there, and replace anything at any time: places are held by descriptor, links
  * are followed inside `dir` alone (ERR_POLICY), and what is written gets owner and permission bits

@@ -310,7 +310,7 @@ static bool compare_documents(struct comparing *x, const char *name, const struc
 	for (size_t i = 0; i < where.count; i++)
 		compare_note(x, where.items[i], "%s", what.items[i]);
 	if (!where.count)
-		compare_note(x, "", "says the same in other words");
+		compare_note(x, "", "has the same meaning, written differently");
 	return true;
 }
 

@@ -151,7 +151,7 @@ static void check_runs(struct verifying *v)
 		gpu.number = (unsigned)strtoul(target_of(p->gpu.items[i], v->a), NULL, 10);
 		gpu.ptx = strstr(p->gpu.items[i], "+PTX") != NULL;
 		if (fatbin_judge(&j, v->a, &why) < 0)
-			verify_add(v, FINDING_ERROR, "gpu-missing", "", "%s, and %s promises it", why.msg, p->from);
+			verify_add(v, FINDING_ERROR, "gpu-missing", "", "%s, and %s declares it", why.msg, p->from);
 	}
 }
 

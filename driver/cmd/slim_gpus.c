@@ -1,28 +1,17 @@
-#include "cmd/env_gpus.h"
+#include "cmd/slim_gpus.h"
 
 #include "base/sys/json.h"
-#include "core/machine/hardware.h"
+#include "core/machine/detect.h"
 #include "step/slim/slim_env.h"
 
-static bool is_alone(const struct tables *t, unsigned number)
-{
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (t->gpus[i].tegra && strtoul(t->gpus[i].sm, NULL, 10) == number)
-			return true;
-	return false;
-}
-
-/* "9.0+PTX" on a GPU of "9.0": code runs on later GPUs of the same major version, PTX on all later ones, code for a
- * system on a chip on it alone. */
+/* "9.0+PTX" on a GPU of "9.0": PTX runs on all later ones. */
 static bool runs(const struct tables *t, const char *code, const char *gpu)
 {
-	unsigned major, minor, own_major, own_minor;
-	if (sscanf(code, "%3u.%1u", &major, &minor) != 2 || sscanf(gpu, "%3u.%1u", &own_major, &own_minor) != 2)
-		return false;
-	const unsigned number = major * 10 + minor, own = own_major * 10 + own_minor;
-	if (number == own || (strstr(code, "+PTX") && own > number))
+	AUTO_ARENA struct arena a = {0};
+	const char *target = arena_strndup(&a, code, strcspn(code, "+af"));
+	if (capability_runs(t, target, gpu))
 		return true;
-	return major == own_major && own > number && !is_alone(t, number) && !is_alone(t, own);
+	return strstr(code, "+PTX") && version_cmp(gpu, target) > 0;
 }
 
 static bool runs_any(const struct tables *t, const struct strlist *codes, const char *gpu)
@@ -92,4 +81,43 @@ int cmd_env_doctor(struct cmd_context *c, const char *dir, struct err *e)
 	err_set(e, ERR_POLICY, "'%s' has code for %s, and a GPU here has compute capability %s", dir,
 		strlist_join(&codes, c->arena, ", "), other);
 	return err_hint(e, "reinstall its packages and run ptbuild slim --env for this GPU");
+}
+
+static int no_gpu(const struct hardware *h, const struct detected *d, struct err *e)
+{
+	if (*h->gpu_trouble) {
+		err_set(e, ERR_POLICY, "the NVIDIA driver of this machine does not work: %s", h->gpu_trouble);
+		return err_hint(e, "fix the driver, or name the GPU that the wheel is for, for example --gpu sm89");
+	}
+	if (*h->driver && !h->gpu_count) {
+		err_set(e, ERR_POLICY, "no GPU responds to NVIDIA driver %s of this machine", h->driver);
+		return err_hint(e, "give the container or virtual machine its GPU, or name one, for example --gpu "
+				   "sm89");
+	}
+	if (h->gpu_count)
+		err_set(e, ERR_POLICY, "no GPU target is known for this machine: %s",
+			d->warnings.count ? d->warnings.items[0] : h->gpus[0].name);
+	else
+		err_set(e, ERR_POLICY, "this machine has no NVIDIA GPU, so '--gpu native' has no meaning");
+	return err_hint(e, "name the GPU that the wheel is for, for example --gpu sm89 for an RTX 4090 or L4; "
+			   "'ptbuild list --gpus' lists them");
+}
+
+int slim_native(struct cmd_context *c, const char **ret, const struct hardware **ret_machine, struct err *e)
+{
+	const struct hardware_facts *facts;
+	const struct hardware *h;
+	const struct tables *t;
+	struct detected *d = arena_array(c->arena, 1, sizeof(*d));
+	if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
+		return -1;
+	detect_gpus_only(t, h, c->arena, d);
+	if (!d->gpu)
+		return no_gpu(h, d, e);
+	log_info(c->run->log, "native is %s on this machine: %s", d->gpu, d->reasons.items[0]);
+	for (size_t i = 0; i < d->warnings.count; i++)
+		log_warn(c->run->log, "%s", d->warnings.items[i]);
+	*ret = d->gpu;
+	*ret_machine = h;
+	return 0;
 }
