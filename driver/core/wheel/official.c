@@ -177,6 +177,14 @@ bool official_has(const struct official *o, const char *dist, struct arena *a)
 	return false;
 }
 
+/* torch is for one toolkit; the runtime of its companions serves all of a major version. */
+static bool fits_cuda(const struct official_wheel *w, const char *dist, const char *cuda)
+{
+	if (!cuda || strcmp(w->cuda, "-") == 0 || strcmp(w->cuda, cuda) == 0)
+		return true;
+	return strcmp(dist, "torch") != 0 && strtol(w->cuda, NULL, 10) == strtol(cuda, NULL, 10);
+}
+
 int official_find(const struct official *o, const char *dist, const char *python, const char *platform,
 		  const char *cuda, struct arena *a, const struct official_wheel **ret, struct err *e)
 {
@@ -191,7 +199,7 @@ int official_find(const struct official *o, const char *dist, const char *python
 			     official_machine(w->name.platform) ? "aarch64" : "x86_64", w->cuda);
 		if (wheel_name_takes(&w->name, python, a) &&
 		    official_machine(w->name.platform) == (strncmp(platform, "aarch64", 7) == 0) &&
-		    (!cuda || strcmp(w->cuda, "-") == 0 || strcmp(w->cuda, cuda) == 0)) {
+		    fits_cuda(w, dist, cuda)) {
 			*ret = w;
 			return 0;
 		}

@@ -167,7 +167,8 @@ void official_text(const struct official *o, const char *release, struct buf *ou
 /* official_has: any wheel of a distribution. */
 bool official_has(const struct official *o, const char *dist, struct arena *a);
 /* official_find: the wheel of a distribution for a Python ("3.13"), a platform ("x86_64-linux")
- * and a toolkit (NULL: any). ERR_CONFIG says what there is. */
+ * and a toolkit (NULL: any; but for torch, one of its major version). ERR_CONFIG says what there
+ * is. */
 int official_find(const struct official *o, const char *dist, const char *python, const char *platform,
 		  const char *cuda, struct arena *a, const struct official_wheel **ret, struct err *e) MUST_CHECK;
 /* official_cuda: "12.8" of the requirements that torch's METADATA has for a platform; "-": none. */

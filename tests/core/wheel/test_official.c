@@ -122,6 +122,22 @@ static void test_find(void **state)
 		   "no torch for Python 3.9");
 }
 
+static void test_companions_fit_a_major_version_of_cuda(void **state)
+{
+	(void)state;
+	struct official o;
+	const struct official_wheel *w;
+	static const char vision[] = "torchvision-0.29.2-py3-none-manylinux_2_28_x86_64.whl";
+	assert_ok(read_text(arena_printf(&arena, MAGIC "%s " SHA " 5 13.2\n" TORCH " " SHA " 5 13.2\n", vision), &o),
+		  &err);
+	assert_ok(official_find(&o, "torchvision", "3.13", "x86_64-linux", "13.0", &arena, &w, &err), &err);
+	assert_err(official_find(&o, "torchvision", "3.13", "x86_64-linux", "12.8", &arena, &w, &err), &err, ERR_CONFIG,
+		   "no torchvision");
+	err_clear(&err);
+	assert_err(official_find(&o, "torch", "3.13", "x86_64-linux", "13.0", &arena, &w, &err), &err, ERR_CONFIG,
+		   "no torch");
+}
+
 static void test_what_is_taken_is_read_again(void **state)
 {
 	(void)state;
@@ -155,6 +171,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_damaged_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gpus_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_find, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_companions_fit_a_major_version_of_cuda, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_taken_is_read_again, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
