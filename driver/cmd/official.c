@@ -66,38 +66,39 @@ static void list_lacking(const struct tables *t, const struct official *all, con
 	}
 }
 
-/* The wheel has CUDA, code for all targets, and a driver that runs it. */
-static bool serves(const struct tables *t, const struct official *all, const struct cmd_official *q, const char *python,
-		   struct arena *a)
+/* torch's wheel, if it has CUDA, code for all targets, and a driver that runs it; NULL. */
+static const struct official_wheel *serving(const struct tables *t, const struct official *all,
+					    const struct cmd_official *q, const char *python, struct arena *a)
 {
 	const struct official_wheel *w;
 	struct strlist lacking = {0};
 	if (official_find(all, "torch", python, q->platform, q->cuda, a, &w, ERR_IGNORED) < 0)
-		return false;
+		return NULL;
 	if (strcmp(w->cuda, "-") == 0)
-		return !q->gpus.count;
+		return q->gpus.count ? NULL : w;
 	if (q->machine && driver_fit(t, q->machine, w->cuda) == DRIVER_TOO_OLD)
-		return false;
+		return NULL;
 	list_lacking(t, all, q, a, &lacking);
-	return !lacking.count;
+	return lacking.count ? NULL : w;
 }
 
-/* The newest release that serves what is asked; NULL: none. */
-static const char *find_newest(const struct tables *t, const struct cmd_official *q, const char *python,
-			       struct arena *a)
+/* torch's wheel of the newest release that serves what is asked; NULL: none. */
+static const struct official_wheel *find_newest(const struct tables *t, const struct cmd_official *q,
+						const char *python, struct arena *a, const char **ret_release)
 {
 	for (unsigned i = t->releases_count; i-- > 0;) {
-		const char *release = t->releases[i].name;
 		struct strlist pythons = {0};
 		struct official all;
-		if (official_read(t->dir, release, a, &all, ERR_IGNORED) < 0)
+		*ret_release = t->releases[i].name;
+		if (official_read(t->dir, *ret_release, a, &all, ERR_IGNORED) < 0)
 			continue;
 		list_pythons(&all, q, a, &pythons);
 		const char *for_python = python && strlist_contains(&pythons, python) ? python : NULL;
 		if (!python && pythons.count)
 			for_python = pythons.items[pythons.count - 1];
-		if (for_python && serves(t, &all, q, for_python, a))
-			return release;
+		const struct official_wheel *w = for_python ? serving(t, &all, q, for_python, a) : NULL;
+		if (w)
+			return w;
 	}
 	return NULL;
 }
@@ -117,11 +118,12 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 	const struct tables *t;
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
-	const char *found = find_newest(t, q, python, c->arena), *targets = targets_text(q, c->arena);
-	if (found) {
-		log_info(c->run->log, "release %s: the newest official torch for %s%s; --release chooses", found,
-			 targets, driver);
-		*ret = found;
+	const char *release, *targets = targets_text(q, c->arena);
+	const struct official_wheel *w = find_newest(t, q, python, c->arena, &release);
+	if (w) {
+		log_info(c->run->log, "release %s with CUDA %s: the newest official torch for %s%s; --release chooses",
+			 release, w->cuda, targets, driver);
+		*ret = release;
 		return 0;
 	}
 	err_set(e, ERR_POLICY, "no official torch is for %s%s%s%s", targets, driver, python ? " and Python " : "",
@@ -143,8 +145,8 @@ int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, cons
 		return 0;
 	err_set(e, ERR_POLICY, "official torch %s has no code for %s", q->release,
 		strlist_join(&lacking, c->arena, ", "));
-	const char *other = find_newest(t, q, python, c->arena);
-	if (other)
+	const char *other;
+	if (find_newest(t, q, python, c->arena, &other))
 		return err_hint(e, "the newest release that has it: --release %s", other);
 	return err_hint(e, "'ptbuild plan --profile %s-avx2' shows a build for it", lacking.items[0]);
 }

@@ -258,7 +258,7 @@ static void test_slim_native_takes_all_gpus_and_a_release_for_the_driver(void **
 	assert_contains(err_text(), "native is sm80+sm90 on this machine");
 	assert_contains(err_text(), " with CUDA 12.");
 	assert_int_equal(slim("--gpu native,sm75"), ERR_NETWORK);
-	assert_contains(err_text(), "for sm80+sm90, sm75 and the driver of this machine");
+	assert_contains(err_text(), "for sm80, sm90, sm75 and this machine's driver");
 	assert_int_equal(slim("--gpu sm90"), ERR_NETWORK);
 	assert_contains(err_text(), " with CUDA 13.");
 	assert_int_equal(slim("--gpu native --cuda 13.0"), ERR_POLICY);

@@ -113,7 +113,7 @@ static void test_release_takes_tags_and_latest(void **state)
 	assert_true(words.count > 2); /* the releases, and then "latest" */
 	slim_takes("--release latest", arena_printf(&ran.arena, "'torch-%s-", words.items[words.count - 2]));
 	expect("slim --gpu sm70 --release latest --offline", ERR_NETWORK, "'torch-2.10.0-");
-	expect("slim --gpu sm90 --release latest --python 3.99 --offline", ERR_CONFIG, "no release");
+	expect("slim --gpu sm90 --release latest --python 3.99 --offline", ERR_POLICY, "Python 3.99");
 }
 
 static void test_python_of_a_root_is_its_own(void **state)

@@ -183,10 +183,11 @@ void verify_gpu(struct verifying *v)
 		check_kinds(v, m, &t);
 		check_missing(v, m, &t);
 	}
-	const bool promises = t.cubins.count && (p->binding || !v->q->promise);
+	/* GPU code that cannot be read is a finding of its own; whether code is missing is unknown then. */
+	const bool promises = t.cubins.count && (p->binding || !v->q->promise) && !found(v, "gpu-code");
 	if (promises && !v->report.gpu_count)
 		verify_add(v, must_have_code(v) || !p->binding ? FINDING_ERROR : FINDING_WARNING, "gpu-missing", "",
-			   "holds no GPU code at all, and %s promises sm_%s", p->from,
+			   "holds no GPU code at all, and %s declares sm_%s", p->from,
 			   strlist_join(&t.cubins, v->a, ", sm_"));
 	else if (promises && v->q->tables && !found(v, "gpu-missing"))
 		check_runs(v);
