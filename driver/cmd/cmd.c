@@ -199,11 +199,11 @@ static bool is_given(const struct command *cmd, const void *options, const char 
 	return false;
 }
 
-/* "v2.9.1", as upstream's tags are, is 2.9.1. "latest" is what a build takes without --release; a matrix takes its own
- * then, and of official wheels the command itself chooses. */
-static void settle_releases(const struct command *cmd, void *options)
+/* "v2.9.1", as upstream's tags are, is 2.9.1. "latest" is what a build takes without --release; a matrix names
+ * its own, and of official wheels the command itself chooses. */
+static int settle_releases(const struct command *cmd, void *options, struct err *e)
 {
-	const bool matrix = is_given(cmd, options, "matrix");
+	const bool matrix = is_given(cmd, options, "matrix") || strcmp(cmd->name, "matrix") == 0;
 	for (size_t i = 0; cmd->tables[i]; i++)
 		for (const struct arg_def *d = cmd->tables[i]; d->name; d++) {
 			const char **at = (const char **)(void *)((char *)options + d->offset);
@@ -213,9 +213,15 @@ static void settle_releases(const struct command *cmd, void *options)
 				continue;
 			if (**at == 'v' && isdigit((unsigned char)(*at)[1]))
 				(*at)++;
-			else if (built && !matrix && strcmp(*at, CMD_LATEST) == 0)
-				*at = NULL;
+			if (!built || strcmp(*at, CMD_LATEST) != 0)
+				continue;
+			if (matrix) {
+				err_set(e, ERR_USAGE, "'--release latest' and a matrix cannot be used together");
+				return err_hint(e, "name the release: 'ptbuild list --releases' lists them");
+			}
+			*at = NULL;
 		}
+	return 0;
 }
 
 static int print_version(bool json, struct err *e)
@@ -320,9 +326,8 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 		return err_set(e, ERR_USAGE, "--jobs %u is too many", options->jobs);
 	if (refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, &a, e) < 0)
 		return -1;
-	settle_releases(cmd, options);
 	struct run walled = *run;
-	if (cmd_walls(options, &walled, e) < 0)
+	if (settle_releases(cmd, options, e) < 0 || cmd_walls(options, &walled, e) < 0)
 		return -1;
 	struct plan_digests digests = {.arena = &a};
 	bool store_told = false;

@@ -1,5 +1,7 @@
 /* Which of the pinned official wheels are meant. */
+#include "base/sys/machine.h"
 #include "cmd/select.h"
+#include "core/machine/host_python.h"
 #include "core/machine/official_fit.h"
 #include "core/wheel/wheel.h"
 
@@ -92,10 +94,11 @@ static const struct official_wheel *find_newest(const struct tables *t, const st
 		*ret_release = t->releases[i].name;
 		if (official_read(t->dir, *ret_release, a, &all, ERR_IGNORED) < 0)
 			continue;
-		list_pythons(&all, q, a, &pythons);
-		const char *for_python = python && strlist_contains(&pythons, python) ? python : NULL;
-		if (!python && pythons.count)
-			for_python = pythons.items[pythons.count - 1];
+		const char *for_python = python && has_all(&all, q, python, a) ? python : NULL;
+		if (!python) {
+			list_pythons(&all, q, a, &pythons);
+			for_python = pythons.count ? pythons.items[pythons.count - 1] : NULL;
+		}
 		const struct official_wheel *w = for_python ? serving(t, &all, q, for_python, a) : NULL;
 		if (w)
 			return w;
@@ -111,6 +114,13 @@ static char *targets_text(const struct cmd_official *q, struct arena *a)
 	return strlist_join(&names, a, ", ");
 }
 
+static int hint_build(const struct cmd_official *q, struct arena *a, struct err *e)
+{
+	const bool arm = strncmp(q->platform, "aarch64", 7) == 0;
+	return err_hint(e, "'ptbuild plan --profile sm%s-%s' shows a build for it", strlist_join(&q->gpus, a, "+sm"),
+			arm ? "armv8_2" : "avx2");
+}
+
 int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python, const char **ret,
 			struct err *e)
 {
@@ -118,8 +128,15 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 	const struct tables *t;
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
+	struct host_python host = {0};
 	const char *release, *targets = targets_text(q, c->arena);
-	const struct official_wheel *w = find_newest(t, q, python, c->arena, &release);
+	const struct official_wheel *w = NULL;
+	if (!python && strcmp(q->platform, machine_platform(c->arena)) == 0)
+		host_python(c->run, c->arena, &host);
+	if (host.version)
+		w = find_newest(t, q, host.version, c->arena, &release);
+	if (!w)
+		w = find_newest(t, q, python, c->arena, &release);
 	if (w) {
 		log_info(c->run->log, "release %s with CUDA %s: the newest official torch for %s%s; --release chooses",
 			 release, w->cuda, targets, driver);
@@ -128,9 +145,10 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 	}
 	err_set(e, ERR_POLICY, "no official torch is for %s%s%s%s", targets, driver, python ? " and Python " : "",
 		python ? python : "");
-	return err_hint(e, q->machine ? "update the driver ('ptbuild detect' shows which CUDA it runs), or choose with "
-					"--release"
-				      : "choose one with --release; 'ptbuild list --releases' lists them");
+	if (q->machine)
+		return err_hint(e, "update the driver ('ptbuild detect' shows which CUDA it runs), or choose with "
+				   "--release");
+	return hint_build(q, c->arena, e);
 }
 
 int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python, struct err *e)
@@ -148,5 +166,5 @@ int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, cons
 	const char *other;
 	if (find_newest(t, q, python, c->arena, &other))
 		return err_hint(e, "the newest release that has it: --release %s", other);
-	return err_hint(e, "'ptbuild plan --profile %s-avx2' shows a build for it", lacking.items[0]);
+	return hint_build(q, c->arena, e);
 }

@@ -22,7 +22,7 @@ static int tell(struct cmd_context *c, const char *python, const char *why, cons
 
 static int take_newest(struct cmd_context *c, const struct cmd_python *q, const char *other, const char **ret)
 {
-	const char *python = newest(c, q);
+	const char *python = q->wheels ? NULL : newest(c, q);
 	const char *why = python ? "the newest in a world" : "the newest";
 	if (!python)
 		python = q->pythons.items[q->pythons.count - 1];

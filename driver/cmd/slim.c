@@ -378,13 +378,13 @@ static int pin(struct cmd_context *c, struct err *e)
 	const char *dir = path_join(c->arena, profiles, "official"), *path = path_join(c->arena, dir, o->release);
 	if (fs_exists(TRUSTED, path) && official_read(profiles, o->release, c->arena, &old, e) < 0)
 		return -1;
-	memcpy(made.gpus, old.gpus, sizeof(made.gpus));
 	for (size_t i = 0; i < old.count; i++)
 		for (size_t k = 0; k < made.count; k++)
 			if (strcmp(old.wheels[i].file, made.wheels[k].file) == 0 &&
 			    strcmp(old.wheels[i].sha256, made.wheels[k].sha256) != 0)
 				return err_set(e, ERR_INTEGRITY, "the index has '%s' with sha256 %s, '%s' pins %s",
 					       made.wheels[k].file, made.wheels[k].sha256, path, old.wheels[i].sha256);
+	official_keep(&made, &old, c->arena);
 	official_text(&made, o->release, &text);
 	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_sweep(TRUSTED, dir, e) < 0 ||
 	    fs_write(TRUSTED, path, text.data, text.len, 0644, e) < 0)

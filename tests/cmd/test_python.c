@@ -106,6 +106,8 @@ static void test_release_takes_tags_and_latest(void **state)
 	assert_string_equal(release_of("--release latest"), release_of(""));
 	expect("plan --profile cpu-avx2 --release vv2.9.1", 3, "unknown release 'vv2.9.1'");
 	slim_takes("--release v2.9.1 --python 3.13", "'torch-2.9.1-cp313-");
+	expect("matrix build-pytorch/main --release latest", ERR_USAGE, "--release latest");
+	expect("plan --matrix build-pytorch/main --release latest", ERR_USAGE, "--release latest");
 	/* the newest with these wheels: none for sm70 since CUDA 13 */
 	struct strlist words = {0};
 	assert_int_equal(ptbuild("completion --words official"), 0);

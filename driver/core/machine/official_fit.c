@@ -89,8 +89,8 @@ static const char *choose_python(const struct fitting *c)
 	return best;
 }
 
-int official_for(const struct tables *t, const struct hardware *h, struct arena *a, struct official_choice *ret,
-		 struct err *e)
+int official_for(const struct tables *t, const struct hardware *h, const char *wanted, struct arena *a,
+		 struct official_choice *ret, struct err *e)
 {
 	const bool arm = strcmp(h->platform, "aarch64-linux") == 0;
 	struct official_choice none = {0};
@@ -101,7 +101,7 @@ int official_for(const struct tables *t, const struct hardware *h, struct arena 
 	for (unsigned i = t->releases_count; i-- > 0;) {
 		const char *release = t->releases[i].name;
 		struct official o;
-		if (!official_pinned(t->dir, release, a))
+		if ((wanted && strcmp(release, wanted) != 0) || !official_pinned(t->dir, release, a))
 			continue;
 		if (official_read(t->dir, release, a, &o, e) < 0)
 			return -1;
@@ -135,7 +135,7 @@ int official_for_variant(const struct tables *t, const struct variant *v, struct
 	for (unsigned i = 0; i < v->profile.targets_count; i++)
 		h.gpus[h.gpu_count++].capability = v->profile.targets[i].row->capability;
 	strlist_ref(&h.pythons, a, v->python);
-	return official_for(t, &h, a, ret, e);
+	return official_for(t, &h, NULL, a, ret, e);
 }
 
 const char *official_command(const struct official_choice *choice, const char *gpu, const char *platform,

@@ -15,10 +15,10 @@ struct official_choice {
 /* official_serves: whether torch of a release has code that runs on a GPU ("9.0"), by its list of
  * targets; PTX counts. Always true where the list is unknown. */
 bool official_serves(const struct tables *t, const struct official *o, const char *platform, const char *gpu);
-/* official_for: the newest release of profiles/official whose wheel of torch has CUDA and runs
+/* official_for: the newest release (`wanted`: that one; NULL: any) of profiles/official whose wheel of torch has CUDA and runs
  * there, on every GPU. An unknown driver runs none. ERR_CONFIG for a damaged file of a release. */
-int official_for(const struct tables *t, const struct hardware *h, struct arena *a, struct official_choice *ret,
-		 struct err *e) MUST_CHECK;
+int official_for(const struct tables *t, const struct hardware *h, const char *wanted, struct arena *a,
+		 struct official_choice *ret, struct err *e) MUST_CHECK;
 /* official_for_variant: the same for a machine that a variant is for: its GPU targets and Python,
  * and a driver for its CUDA. */
 int official_for_variant(const struct tables *t, const struct variant *v, struct arena *a, struct official_choice *ret,

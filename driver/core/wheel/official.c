@@ -64,19 +64,29 @@ static int read_gpus(struct official *o, const char *line, unsigned number, stru
 	return 0;
 }
 
+static int by_version(const void *x, const void *y)
+{
+	return version_cmp(*(const char *const *)x, *(const char *const *)y);
+}
+
 static int no_file(const char *profiles, const char *release, struct arena *a, struct err *e)
 {
 	struct strlist names = {0};
 	const char *dir = path_join(a, profiles, "official");
 	if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
 		names.count = 0;
+	if (names.count)
+		qsort(names.items, names.count, sizeof(*names.items), by_version);
 	err_set(e, ERR_CONFIG, "the official wheels of release '%s' are not pinned", release);
-	const char *there = names.count ? strlist_join(&names, a, ", ") : "none";
+	for (size_t i = 0; i < names.count; i++)
+		if (strncmp(names.items[i], release, strlen(release)) == 0 && names.items[i][strlen(release)] == '.')
+			return err_hint(e, "did you mean '%s'?", names.items[i]);
+	const char *pinned = names.count ? strlist_join(&names, a, ", ") : "none";
 	/* A release of a distribution has no wheels in the Python index. */
 	if (!*release || release[strspn(release, "0123456789.")])
-		return err_hint(e, "there are %s", there);
-	return err_hint(e, "there are %s; 'ptbuild slim --release %s --pin torch==%s' makes the file", there, release,
-			release);
+		return err_hint(e, "pinned are %s", pinned);
+	return err_hint(e, "pinned are %s; 'ptbuild slim --release %s --pin torch==%s' pins its wheels", pinned,
+			release, release);
 }
 
 bool official_pinned(const char *profiles, const char *release, struct arena *a)
@@ -167,6 +177,15 @@ int official_take(struct official *o, const char *asked, const struct wheel_list
 		return err_set(e, ERR_NETWORK, "the index has no wheel of '%s' for Linux", asked);
 	qsort(o->wheels + before, o->count - before, sizeof(*o->wheels), text_cmp);
 	return 0;
+}
+
+void official_keep(struct official *o, const struct official *old, struct arena *a)
+{
+	const struct official named = *o;
+	memcpy(o->gpus, old->gpus, sizeof(o->gpus));
+	for (size_t i = 0; i < old->count; i++)
+		if (!official_has(&named, wheel_normalize(old->wheels[i].name.dist, a), a))
+			add(o, &old->wheels[i], a);
 }
 
 bool official_has(const struct official *o, const char *dist, struct arena *a)

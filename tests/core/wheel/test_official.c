@@ -76,8 +76,11 @@ static void test_damaged_rows(void **state)
 	assert_err(official_read(test_path("p"), "../2.9.1", &arena, &o, &err), &err, ERR_CONFIG, "are not pinned");
 	err_clear(&err);
 	assert_err(official_read(test_path("p"), "2.0.0", &arena, &o, &err), &err, ERR_CONFIG, "are not pinned");
-	assert_contains(err.hint, "there are 2.9.1");
+	assert_contains(err.hint, "pinned are 2.9.1");
 	assert_contains(err.hint, "--pin torch==2.0.0");
+	err_clear(&err);
+	assert_err(official_read(test_path("p"), "2.9", &arena, &o, &err), &err, ERR_CONFIG, "are not pinned");
+	assert_contains(err.hint, "did you mean '2.9.1'?");
 	err_clear(&err);
 	assert_err(official_read(test_path("p"), "2.6.0-debian", &arena, &o, &err), &err, ERR_CONFIG, "are not pinned");
 	assert_false(test_has(err.hint, "--pin"));
@@ -120,6 +123,26 @@ static void test_find(void **state)
 	err_clear(&err);
 	assert_err(official_find(&o, "torch", "3.9", "x86_64-linux", NULL, &arena, &w, &err), &err, ERR_CONFIG,
 		   "no torch for Python 3.9");
+}
+
+static void test_keep_adds_other_distributions(void **state)
+{
+	(void)state;
+	struct official old, made = {0};
+	const struct official_wheel *w;
+	assert_ok(read_text(MAGIC "gpus x86_64 90\n" TORCH " " SHA " 5 12.8\n"
+				  "torchvision-0.24.1-cp313-cp313-manylinux_2_28_x86_64.whl " SHA " 6 12.8\n",
+			    &old),
+		  &err);
+	const struct wheel_listed files[] = {{.name = TORCH, .sha256 = SHA, .size = 7}};
+	const char *const cuda[2] = {"12.9", "-"};
+	assert_ok(official_take(&made, "torch==2.9.1", files, 1, cuda, &arena, &err), &err);
+	official_keep(&made, &old, &arena);
+	assert_int_equal(made.count, 2);
+	assert_true(official_has(&made, "torchvision", &arena));
+	assert_string_equal(strlist_join(&made.gpus[0], &arena, " "), "90");
+	assert_ok(official_find(&made, "torch", "3.13", "x86_64-linux", NULL, &arena, &w, &err), &err);
+	assert_int_equal(w->size, 7);
 }
 
 static void test_companions_fit_a_major_version_of_cuda(void **state)
@@ -171,6 +194,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_damaged_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gpus_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_find, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_keep_adds_other_distributions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_companions_fit_a_major_version_of_cuda, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_taken_is_read_again, setup, teardown),
 	};
