@@ -90,7 +90,7 @@ class Terminal(Case):
         path = self.path("a-1-py3-none-any.whl")
         with zipfile.ZipFile(path, "w") as z:
             z.writestr("a-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: a" + CLEAR + "\nVersion: 1\n")
-        code, text = run("verify", path)
+        code, text = run("verify", "--notes", path)
         self.assertEqual(code, 5)
         self.assertIn("a?[2J?]0;owned?", text)
         self.assertIsNone(HARM.search(text), text)

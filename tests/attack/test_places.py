@@ -179,7 +179,7 @@ class Store(Case):
         mount = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", self.store, self.store]
         got = subprocess.run([*mount, PTBUILD, "cache", "verify", "--cache", self.store], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(got.returncode, 5, got.stderr)
-        self.assertIn("1 of 1 objects", got.stderr)
+        self.assertIn("1 of 1 object", got.stderr)
         self.assertIn("the store cannot be written", got.stderr)
 
     def test_store_of_another_user(self):
