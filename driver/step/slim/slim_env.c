@@ -359,7 +359,7 @@ static int lock_places(struct env *v, struct err *e)
 {
 	for (size_t i = 0; i < v->places_count; i++)
 		if (flock(v->places[i]->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-			err_set(e, ERR_SYSTEM, "'%s' is being cut by another process", v->places[i]->path);
+			err_set(e, ERR_SYSTEM, "another process is slimming '%s'", v->places[i]->path);
 			return err_hint(e, "run the same again when that has ended");
 		}
 	for (size_t i = 0; i < v->places_count; i++)
