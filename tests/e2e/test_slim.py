@@ -323,6 +323,18 @@ def test_env_removes_default_kinds(world):
     assert {p["package"] for p in told["packages"]} == {os.path.dirname(m) for m in markers} and told["packages"][0]["gpus"] == ["9.0"]
 
 
+def test_env_dry_run_predicts_the_sizes(world):
+    for turn, more in enumerate(((), ("--keep", "same"), ("--drop", "all"), ("--keep", "all"))):
+        env, site = with_packages(world, f"sizes{turn}")
+        library = open(f"{site}/torch/lib/libtorch_cuda.so", "rb").read()
+        add_package(site, "twice", "1.0", {"twice/a.so": library, "twice/b.so": library})
+        dry = json.loads(slim(world, "--env", env, "--gpu", "sm90", *more, "--dry-run", "--json").stdout)
+        done = json.loads(slim(world, "--env", env, "--gpu", "sm90", *more, "--json").stdout)
+        assert abs(dry["bytes"] - done["bytes"]) < 3000, (more, dry["bytes"], done["bytes"])
+        assert dry["disk_before"] == done["disk_before"] > dry["disk"], (more, dry)
+        assert abs(dry["disk"] - done["disk"]) < 60000, (more, dry["disk"], done["disk"])
+
+
 def test_env_drops_and_keeps_kinds(world):
     env, site = with_packages(world, "chosen")
     before = names(site)
