@@ -335,6 +335,38 @@ def test_env_dry_run_predicts_the_sizes(world):
         assert abs(dry["disk"] - done["disk"]) < 60000, (more, dry["disk"], done["disk"])
 
 
+def test_env_packages_without_gpu_code_are_for_any_gpu(world):
+    env, site = with_packages(world, "any")
+    equal = {f"setuptools/{n}.exe": b"e" * 100000 for n in ("cli", "gui")}
+    static = {n: d for n, d in TRITON.items() if not n.startswith("triton/backends/nvidia/bin/")}
+    add_package(site, "setuptools", "65.5.0", equal)
+    gpus = lambda name: json.load(open(glob.glob(f"{site}/{name}-*.dist-info/ptbuild-slim.json")[0]))["gpus"]
+    assert slim(world, "--env", env, "--gpu", "sm90").returncode == 0
+    assert [gpus(n) for n in ("torch", "triton", "nvidia_nvshmem_cu13", "setuptools")] == [["9.0"]] * 3 + [[]]
+    after = state(site)
+    assert slim(world, "--env", env, "--gpu", "sm90").returncode == 0 and state(site) == after
+    # What this run drops is for any GPU; ptxas went in the last one.
+    assert slim(world, "--env", env, "--gpu", "sm90", "--drop", "proton").returncode == 0 and gpus("triton") == ["9.0"]
+    after = state(site)
+    told = json.loads(world.run("doctor", "--env", env, "--json").stdout)["packages"]
+    assert {p["package"].split("-")[0]: p["gpu"] for p in told} == {"torch": "sm90", "triton": "sm90", "nvidia_nvshmem_cu13": "sm90", "setuptools": None}
+    lines = {line.split("-")[0]: line for line in world.run("doctor", "--env", env).stdout.splitlines() if ".dist-info" in line}
+    assert "code for sm90" in lines["torch"] and "without GPU code; without same" in lines["setuptools"], lines
+    hint = refused(world, 7, "sm90 only", "--env", env, "--gpu", "sm80").stderr
+    assert "nvidia_nvshmem_cu13, torch, triton" in hint and "setuptools" not in hint and state(site) == after, hint
+    for name in ("torch", "triton", "nvidia_nvshmem_cu13"):
+        shutil.rmtree(glob.glob(f"{site}/{name}-*.dist-info")[0])
+        shutil.rmtree(f"{site}/{name.split('_')[0]}")
+    with zipfile.ZipFile(official(world)) as z:
+        z.extractall(site)
+    add_package(site, "triton", "3.9.0", static)
+    result = slim(world, "--env", env, "--gpu", "sm80")
+    assert result.returncode == 0, result.stderr
+    assert [gpus(n) for n in ("torch", "setuptools")] == [["8.0"], []]
+    # The profilers for Blackwell are not there: what goes of this triton goes for all GPUs.
+    assert gpus("triton") == []
+
+
 def test_env_drops_and_keeps_kinds(world):
     env, site = with_packages(world, "chosen")
     before = names(site)

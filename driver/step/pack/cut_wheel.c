@@ -214,6 +214,9 @@ static int check_marker(struct slimming *s, struct err *e)
 	bool any;
 	if (marked(s, &had, &any, e) < 0)
 		return -1;
+	if (any && !had.gpus.count)
+		return err_set(e, ERR_POLICY, "'%s' has no GPU code, says its '%s'", path_base(s->q->wheel),
+			       SLIM_MARKER);
 	for (size_t i = 0; any && i < s->q->count; i++) {
 		mark(s, &s->q->targets[i], &wanted, s->a);
 		if (slim_marker_same(&had, &wanted))

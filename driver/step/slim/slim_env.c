@@ -189,8 +189,6 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 		v->unknown = v->unknown_count++ ? v->unknown : info;
 		return 0;
 	}
-	if (slim_env_check(place, info, v->q->wanted, v->a, e) < 0)
-		return -1;
 	struct wheel_record_row *rows = arena_array(v->a, p.rows_count + 1, sizeof(*rows));
 	if (p.rows_count)
 		memcpy(rows, p.rows, p.rows_count * sizeof(*rows));
@@ -219,6 +217,8 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 
 static int read_packages(struct env *v, struct err *e)
 {
+	if (slim_env_check(v->places, v->places_count, v->q->wanted, v->a, e) < 0)
+		return -1;
 	for (size_t i = 0; i < v->places_count; i++) {
 		struct strlist names = {0};
 		if (fs_place_list(v->places[i], "", v->a, &names, e) < 0)

@@ -209,6 +209,15 @@ static void add_kind(const struct slim_drops *d, const struct drop_row *row, boo
 		strlist_once(&m->dropped, a, row->name);
 }
 
+/* Whether what stays is for the wanted GPUs: cut GPU code, or files that others need are gone. */
+static bool is_for_gpus(const struct slim_package *p)
+{
+	bool found = p->count > 0;
+	for (size_t i = 0; i < p->rows_count && !found; i++)
+		found = p->parts[i].gone && slim_drops_by_gpu(p->parts[i].row);
+	return found;
+}
+
 static void fill(const struct slim_env_request *q, const struct slim_package *p, struct slim_marker *m, struct arena *a)
 {
 	const struct slim_drops *d = q->drops;
@@ -217,7 +226,7 @@ static void fill(const struct slim_env_request *q, const struct slim_package *p,
 		dash = s + 1;
 	m->release = arena_strndup(a, dash, (size_t)(end - dash));
 	m->ptbuild = PTBUILD_VERSION;
-	for (size_t g = 0; g < q->wanted->count; g++)
+	for (size_t g = 0; g < q->wanted->count && is_for_gpus(p); g++)
 		slim_marker_gpu(m, q->wanted->gpus[g].number, q->wanted->gpus[g].ptx, a);
 	for (size_t i = 0; i < p->rows_count; i++) {
 		const struct slim_file *f = &p->parts[i];
@@ -228,7 +237,7 @@ static void fill(const struct slim_env_request *q, const struct slim_package *p,
 	}
 }
 
-/* What an earlier run dropped is gone still. */
+/* What an earlier run dropped is gone still, with the GPUs that it was dropped for. */
 static void keep_earlier(const struct slim_package *p, const char *path, struct slim_marker *m, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
@@ -236,6 +245,8 @@ static void keep_earlier(const struct slim_package *p, const char *path, struct 
 	if (!fs_place_has(p->place, path) || fs_place_read(p->place, path, MARKER_MAX, &text, ERR_IGNORED) < 0 ||
 	    slim_marker_parse(buf_cstr(&text), text.len, path, a, &old, ERR_IGNORED) < 0)
 		return;
+	for (size_t i = 0; i < old.gpus.count; i++)
+		strlist_once(&m->gpus, a, old.gpus.items[i]);
 	for (size_t i = 0; i < old.dropped.count; i++)
 		strlist_once(&m->dropped, a, old.dropped.items[i]);
 }
