@@ -174,6 +174,17 @@ def test_a_wheel_slimmed_before_markers(world):
     assert os.listdir(out[1]) == []
 
 
+def test_a_wheel_whose_marker_names_no_gpu(world):
+    source = official(world)
+    with zipfile.ZipFile(source) as z:
+        files = {n: z.read(n) for n in z.namelist() if not n.endswith("RECORD")}
+    files["torch-2.9.1.dist-info/ptbuild-slim.json"] = b'{"schema": 1, "gpus": [], "dropped": ["same"]}'
+    wheel = world.path("nogpu", os.path.basename(source))
+    os.makedirs(os.path.dirname(wheel))
+    pack(wheel, files)
+    refused(world, 7, "has no GPU code", wheel, "--gpu", "sm90", "--out", world.path("nogpu-out"))
+
+
 def test_code_elsewhere_is_for_its_own_gpus_alone(world):
     """torch 2.15.0 has cubins for sm_90 in .lrodata: that makes it no torch for sm61."""
     source = official(world)
