@@ -518,7 +518,7 @@ static const struct show env_rows[] = {
 	SHOW("keep {kind}", "{bytes:MB} more with --drop {kind}; lost: {lost}", .each = "kept"),
 	{.text = "{?dry_run}{env} would be cut for {gpu}: {bytes:MB} of {bytes_before:MB}"},
 	{.text = "{!dry_run}{env} is cut for {gpu}: {bytes:MB} of {bytes_before:MB}"},
-	{.text = "{!dry_run}on disk: {disk:MB} of {disk_before:MB}"},
+	{.text = "on disk: {disk:MB} of {disk_before:MB}"},
 	{0}};
 
 static int warn_gpus(struct cmd_context *c, const struct slim_target *t, struct err *e)

@@ -37,11 +37,17 @@ int cmd_env_warn(struct cmd_context *c, const struct slim_marker *wanted, struct
 }
 
 static const struct show env_rows[] = {
-	SHOW("{package:<44}", "code for {gpus:,}[; without {dropped:,}]", .each = "packages"),
+	SHOW("{package:<44}", "{?gpu}code for {gpu}[; without {dropped:,}]", .each = "packages"),
+	SHOW("{package:<44}", "{!gpu}without GPU code[; without {dropped:,}]", .each = "packages"),
 	SHOW("{?runs}ok", "gpu  this machine's {name} ({capability}) runs it", .each = "machine"),
 	SHOW("{!runs}failure", "gpu  this machine's {name} ({capability}) runs none of it", .each = "machine"),
 	{.text = "{!packages}no package in {env} was slimmed by ptbuild"},
 	{0}};
+
+static const char *names_or_null(const struct slim_marker *m, struct arena *a)
+{
+	return m->gpus.count ? slim_marker_names(m, a) : NULL;
+}
 
 int cmd_env_doctor(struct cmd_context *c, const char *dir, struct err *e)
 {
@@ -49,7 +55,7 @@ int cmd_env_doctor(struct cmd_context *c, const char *dir, struct err *e)
 	const struct hardware *h;
 	const struct tables *t;
 	struct slim_marked *marked;
-	struct strlist codes = {0};
+	struct slim_marker all = {0};
 	size_t count;
 	const char *other = NULL;
 	if (cmd_tables(c, &t, e) < 0 || slim_env_marked(dir, c->run, c->arena, &marked, &count, e) < 0 ||
@@ -59,14 +65,15 @@ int cmd_env_doctor(struct cmd_context *c, const char *dir, struct err *e)
 	for (size_t i = 0; i < count; i++) {
 		const struct slim_marker *m = &marked[i].marker;
 		json_array_append_new(packages,
-				      json_pack("{s:s, s:s, s:s, s:o, s:o}", "package", marked[i].info, "release",
+				      json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "package", marked[i].info, "release",
 						m->release, "ptbuild", m->ptbuild, "gpus", json_from_strlist(&m->gpus),
-						"dropped", json_from_strlist(&m->dropped)));
+						"gpu", json_or_null(names_or_null(m, c->arena)), "dropped",
+						json_from_strlist(&m->dropped)));
 		for (size_t k = 0; k < m->gpus.count; k++)
-			strlist_once(&codes, c->arena, m->gpus.items[k]);
+			strlist_once(&all.gpus, c->arena, m->gpus.items[k]);
 	}
-	for (size_t i = 0; i < h->gpu_count && count; i++) {
-		const bool ok = runs_any(t, &codes, h->gpus[i].capability);
+	for (size_t i = 0; i < h->gpu_count && all.gpus.count; i++) {
+		const bool ok = runs_any(t, &all.gpus, h->gpus[i].capability);
 		other = ok || other ? other : h->gpus[i].capability;
 		json_array_append_new(machine, json_pack("{s:s, s:s, s:b}", "name", h->gpus[i].name, "capability",
 							 h->gpus[i].capability, "runs", ok));
@@ -79,7 +86,7 @@ int cmd_env_doctor(struct cmd_context *c, const char *dir, struct err *e)
 	if (!other)
 		return 0;
 	err_set(e, ERR_POLICY, "'%s' has code for %s, and a GPU here has compute capability %s", dir,
-		strlist_join(&codes, c->arena, ", "), other);
+		slim_marker_names(&all, c->arena), other);
 	return err_hint(e, "reinstall its packages and run ptbuild slim --env for this GPU");
 }
 

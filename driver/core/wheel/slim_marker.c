@@ -54,6 +54,11 @@ bool slim_marker_same(const struct slim_marker *left, const struct slim_marker *
 	return all_of(&left->gpus, &right->gpus) && all_of(&right->gpus, &left->gpus);
 }
 
+bool slim_marker_others(const struct slim_marker *had, const struct slim_marker *wanted)
+{
+	return had->gpus.count && !slim_marker_same(had, wanted);
+}
+
 bool slim_marker_adds(const struct slim_marker *m, const struct slim_marker *more)
 {
 	return !all_of(&more->dropped, &m->dropped);

@@ -1,4 +1,4 @@
-/* The record that slim leaves in the dist-info of a distribution whose GPU code it removed. */
+/* The record that slim leaves in the dist-info of a distribution that it made smaller. */
 #pragma once
 #include "base/base.h"
 
@@ -6,7 +6,8 @@
 
 /* {"schema": 1, "gpus": ["9.0"], "release": "2.15.0", "ptbuild": "0.3.0", "dropped": ["debug"]} */
 struct slim_marker {
-	struct strlist gpus;    /* what it has code for, in order: "9.0"; with its PTX "9.0+PTX" */
+	/* in order: "9.0"; with its PTX "9.0+PTX"; empty: it is for any GPU */
+	struct strlist gpus;
 	const char *release;    /* version of the distribution that it was made from; "" unknown */
 	const char *ptbuild;    /* version of ptbuild; "" unknown */
 	struct strlist dropped; /* kinds of other contents that were removed: "debug" */
@@ -18,9 +19,11 @@ void slim_marker_gpu(struct slim_marker *m, unsigned number, bool ptx, struct ar
  * markers have it; false: it names no GPU. */
 bool slim_marker_of_label(const char *label, struct arena *a, struct slim_marker *ret);
 /* slim_marker_names: the GPUs as --gpu takes them: "sm80+sm90". slim_marker_same: the same GPUs,
- * in any order. slim_marker_adds: whether `dropped` of `more` has a kind that `m` has not. */
+ * in any order. slim_marker_others: whether `had` is for some GPUs, and these are not the same.
+ * slim_marker_adds: whether `dropped` of `more` has a kind that `m` has not. */
 char *slim_marker_names(const struct slim_marker *m, struct arena *a);
 bool slim_marker_same(const struct slim_marker *left, const struct slim_marker *right);
+bool slim_marker_others(const struct slim_marker *had, const struct slim_marker *wanted);
 bool slim_marker_adds(const struct slim_marker *m, const struct slim_marker *more);
 /* slim_marker_text: the file, one line and its newline. */
 char *slim_marker_text(const struct slim_marker *m, struct arena *a);

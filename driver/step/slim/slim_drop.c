@@ -147,6 +147,11 @@ const struct drop_row *slim_drops_row(const struct slim_drops *d, const struct f
 	return found;
 }
 
+bool slim_drops_by_gpu(const struct drop_row *row)
+{
+	return row->targets_count || *row->gpus_below || *row->gpus_from;
+}
+
 const struct drop_row *slim_drops_strip(const struct slim_drops *d, const char *what)
 {
 	for (size_t i = 0; i < d->rows_count; i++)

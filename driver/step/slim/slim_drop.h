@@ -32,6 +32,8 @@ struct slim_kind *slim_drops_kind(const struct slim_drops *d, const struct drop_
  * one. `info`: "torch-2.15.0.dist-info". NULL: it stays. */
 const struct drop_row *slim_drops_row(const struct slim_drops *d, const struct fatbin_wanted *w, const char *info,
 				      const struct wheel_record_row *rows, size_t count, size_t i);
+/* slim_drops_by_gpu: whether what the row removes depends on the GPUs. */
+bool slim_drops_by_gpu(const struct drop_row *row);
 /* slim_drops_strip: the row of a kind that removes sections; NULL without one. */
 const struct drop_row *slim_drops_strip(const struct slim_drops *d, const char *what);
 const struct drop_row *slim_drops_same(const struct slim_drops *d);

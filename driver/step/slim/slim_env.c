@@ -20,8 +20,8 @@ struct env {
 	size_t count, cap;
 	const char *unknown; /* the first without a list of its files that can be read */
 	size_t unknown_count;
-	size_t with_code; /* packages */
-	uint64_t saved;   /* by what goes besides GPU code */
+	size_t with_code;        /* packages */
+	struct slim_saved saved; /* by what goes besides GPU code */
 };
 
 /* ---- where packages are ---- */
@@ -189,8 +189,6 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 		v->unknown = v->unknown_count++ ? v->unknown : info;
 		return 0;
 	}
-	if (slim_env_check(place, info, v->q->wanted, v->a, e) < 0)
-		return -1;
 	struct wheel_record_row *rows = arena_array(v->a, p.rows_count + 1, sizeof(*rows));
 	if (p.rows_count)
 		memcpy(rows, p.rows, p.rows_count * sizeof(*rows));
@@ -207,7 +205,8 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 	}
 	judge(v, &p);
 	slim_parts_same(v->q, &p, v->a);
-	v->saved += p.left ? 0 : slim_parts_count(v->q, &p, v->a);
+	if (!p.left)
+		slim_parts_count(v->q, &p, &v->saved, v->a);
 	v->with_code += p.count || p.left;
 	if (!p.count && !p.left && !p.changes)
 		return 0;
@@ -218,6 +217,8 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 
 static int read_packages(struct env *v, struct err *e)
 {
+	if (slim_env_check(v->places, v->places_count, v->q->wanted, v->a, e) < 0)
+		return -1;
 	for (size_t i = 0; i < v->places_count; i++) {
 		struct strlist names = {0};
 		if (fs_place_list(v->places[i], "", v->a, &names, e) < 0)
@@ -359,7 +360,7 @@ static int lock_places(struct env *v, struct err *e)
 {
 	for (size_t i = 0; i < v->places_count; i++)
 		if (flock(v->places[i]->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-			err_set(e, ERR_SYSTEM, "'%s' is being cut by another process", v->places[i]->path);
+			err_set(e, ERR_SYSTEM, "another process is slimming '%s'", v->places[i]->path);
 			return err_hint(e, "run the same again when that has ended");
 		}
 	for (size_t i = 0; i < v->places_count; i++)
@@ -421,9 +422,7 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 	struct slim_env_result r = {0};
 	if (measure(v, &r.before, &r.disk_before, e) < 0 || read_packages(v, e) < 0)
 		return -1;
-	r.after = r.before;
-	r.disk_after = r.disk_before;
-	r.after -= v->saved < r.after ? v->saved : 0;
+	uint64_t size = v->saved.size, disk = v->saved.disk;
 	for (size_t i = 0; i < v->count; i++) {
 		struct slim_package *p = &v->packages[i];
 		if (p->left) { /* nothing of its plan is done */
@@ -431,11 +430,14 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 			p->blank = 0;
 			p->count = 0;
 		}
-		r.after -= p->before - p->after;
+		size += p->before - p->after;
+		disk += p->before - p->after + p->blank;
 		if (!p->left && !v->q->dry_run && change(v, p, e) < 0)
 			return -1;
 	}
 	log_status_end(v->run->log);
+	r.after = r.before - (size < r.before ? size : 0);
+	r.disk_after = r.disk_before - (disk < r.disk_before ? disk : 0);
 	if (!v->q->dry_run && measure(v, &r.after, &r.disk_after, e) < 0)
 		return -1;
 	r.packages = v->packages;

@@ -17,7 +17,7 @@ struct slim_env_request {
 struct slim_file {
 	const struct fatbin_file_cut *cut; /* of a library with GPU code; NULL */
 	const struct drop_row *row;        /* that removes it; NULL */
-	uint64_t bytes;                    /* on disk */
+	uint64_t bytes, size;              /* on disk; of the file, where a row removes it */
 	uint64_t debug, symbols;           /* bytes of its sections */
 	size_t like;                       /* 1 + the row that has its contents; 0 */
 	bool gone, strip;                  /* what is done */
@@ -41,8 +41,9 @@ struct slim_package {
 struct slim_env_result {
 	struct slim_package *packages; /* that have GPU code, or lose something else */
 	size_t count;
-	uint64_t before, after;           /* bytes of all files at the places */
-	uint64_t disk_before, disk_after; /* what they take of the disk; after a dry run the same */
+	/* After a dry run `after` is what the run would give, to some blocks of the file system. */
+	uint64_t before, after;           /* bytes of all files at the places, each name counted */
+	uint64_t disk_before, disk_after; /* what they take of the disk: hard links count once */
 };
 
 /* slim_env: each library is written beside, proved, synced and renamed, so that other names of

@@ -16,21 +16,68 @@ static struct slim_marker marker_of(const char *info, const struct fatbin_wanted
 	return m;
 }
 
-int slim_env_check(const struct fs_place *place, const char *info, const struct fatbin_wanted *w, struct arena *a,
-		   struct err *e)
+struct checking {
+	const struct fatbin_wanted *w;
+	struct arena *a;
+	const char *first, *gpus; /* that has code for other GPUs, and for which */
+	struct strlist names;     /* of all such distributions */
+};
+
+/* "torch" of "torch-2.15.0.dist-info" */
+static char *name_of(const char *info, struct arena *a)
 {
-	const struct slim_marker wanted = marker_of(info, w, a);
+	const char *end = strstr(info, ".dist-info");
+	size_t n = (size_t)(end - info);
+	while (n && info[n] != '-')
+		n--;
+	return arena_strndup(a, info, n ? n : (size_t)(end - info));
+}
+
+static int check(struct checking *c, const struct fs_place *place, const char *info, struct err *e)
+{
+	const struct slim_marker wanted = marker_of(info, c->w, c->a);
 	const char *label = strchr(wanted.release, '+');
 	AUTO_BUF struct buf text = {0};
-	const char *path = path_join(a, info, SLIM_MARKER);
+	const char *path = path_join(c->a, info, SLIM_MARKER);
 	struct slim_marker had;
 	bool any = fs_place_has(place, path);
 	if (any && (fs_place_read(place, path, MARKER_MAX, &text, e) < 0 ||
-		    slim_marker_parse(buf_cstr(&text), text.len, path, a, &had, e) < 0))
+		    slim_marker_parse(buf_cstr(&text), text.len, path, c->a, &had, e) < 0))
 		return err_hint(e, "reinstall that package");
-	any = any || slim_marker_of_label(label ? label + 1 : "", a, &had);
-	if (!any || slim_marker_same(&had, &wanted))
+	any = any || slim_marker_of_label(label ? label + 1 : "", c->a, &had);
+	if (!any || !slim_marker_others(&had, &wanted))
 		return 0;
-	err_set(e, ERR_POLICY, "'%s' has code for %s only", info, slim_marker_names(&had, a));
-	return err_hint(e, "reinstall the slimmed packages to slim them for other GPUs");
+	c->gpus = c->first ? c->gpus : slim_marker_names(&had, c->a);
+	c->first = c->first ? c->first : info;
+	strlist_once(&c->names, c->a, name_of(info, c->a));
+	return 0;
+}
+
+static int check_place(struct checking *c, const struct fs_place *place, struct err *e)
+{
+	struct strlist infos = {0};
+	if (fs_place_list(place, "", c->a, &infos, e) < 0)
+		return -1;
+	for (size_t i = 0; i < infos.count; i++) {
+		const char *info = infos.items[i];
+		const bool listed =
+			path_has_suffix(info, ".dist-info") && fs_place_has(place, path_join(c->a, info, "RECORD"));
+		if (listed && check(c, place, info, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int slim_env_check(struct fs_place *const *places, size_t count, const struct fatbin_wanted *w, struct arena *a,
+		   struct err *e)
+{
+	struct checking c = {.w = w, .a = a};
+	for (size_t i = 0; i < count; i++)
+		if (check_place(&c, places[i], e) < 0)
+			return -1;
+	if (!c.first)
+		return 0;
+	strlist_sort(&c.names);
+	err_set(e, ERR_POLICY, "'%s' has code for %s only", c.first, c.gpus);
+	return err_hint(e, "to slim for other GPUs, first reinstall %s", strlist_join(&c.names, a, ", "));
 }

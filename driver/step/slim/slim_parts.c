@@ -26,6 +26,7 @@ bool slim_parts_goes(const struct slim_env_request *q, struct slim_package *p, s
 		return false;
 	}
 	f->bytes = there ? (uint64_t)st.st_blocks * 512 : 0;
+	f->size = there ? (uint64_t)st.st_size : 0;
 	f->gone = is_chosen(q->drops, f->row);
 	p->changes = p->changes || f->gone;
 	return f->gone;
@@ -107,30 +108,43 @@ void slim_parts_same(const struct slim_env_request *q, struct slim_package *p, s
 	}
 }
 
-uint64_t slim_parts_count(const struct slim_env_request *q, const struct slim_package *p, struct arena *a)
+/* Sections of two names of one file go from both, and from the disk once. */
+static void count_file(const struct slim_drops *d, const struct slim_file *f, struct slim_saved *sum)
+{
+	const uint64_t code = f->cut ? f->cut->before - f->cut->after + f->cut->blank : 0;
+	const uint64_t debug = d->strip & ELF_STRIP_DEBUG ? f->debug : 0;
+	const uint64_t symbols = d->strip & ELF_STRIP_SYMBOLS ? f->symbols : 0;
+	if (f->gone) {
+		sum->size += f->size;
+		sum->disk += f->bytes;
+		return;
+	}
+	sum->size += debug + symbols;
+	if (f->like && d->same)
+		sum->disk += f->bytes - (code < f->bytes ? code : f->bytes); /* its code is counted by its package */
+	else
+		sum->disk += debug + symbols;
+}
+
+void slim_parts_count(const struct slim_env_request *q, const struct slim_package *p, struct slim_saved *sum,
+		      struct arena *a)
 {
 	const struct slim_drops *d = q->drops;
-	uint64_t saved = 0;
 	for (size_t i = 0; i < p->rows_count; i++) {
 		const struct slim_file *f = &p->parts[i];
 		const uint64_t left = f->cut ? f->cut->after - f->cut->blank : f->bytes;
+		count_file(d, f, sum);
 		if (f->row)
 			slim_drops_add(d, f->row, left < f->bytes ? left : f->bytes, a);
-		if (f->gone) {
-			saved += f->bytes;
+		if (f->gone)
 			continue;
-		}
 		if (f->like) {
 			slim_drops_add(d, slim_drops_same(d), f->bytes, a);
-			saved += d->same ? f->bytes : 0;
 			continue; /* its sections go with the other name's */
 		}
 		slim_drops_add(d, slim_drops_strip(d, "debug"), f->debug, a);
 		slim_drops_add(d, slim_drops_strip(d, "symbols"), f->symbols, a);
-		saved += d->strip & ELF_STRIP_DEBUG ? f->debug : 0;
-		saved += d->strip & ELF_STRIP_SYMBOLS ? f->symbols : 0;
 	}
-	return saved;
 }
 
 /* ---- the change ---- */
@@ -195,6 +209,15 @@ static void add_kind(const struct slim_drops *d, const struct drop_row *row, boo
 		strlist_once(&m->dropped, a, row->name);
 }
 
+/* Whether what stays is for the wanted GPUs: cut GPU code, or files that others need are gone. */
+static bool is_for_gpus(const struct slim_package *p)
+{
+	bool found = p->count > 0;
+	for (size_t i = 0; i < p->rows_count && !found; i++)
+		found = p->parts[i].gone && slim_drops_by_gpu(p->parts[i].row);
+	return found;
+}
+
 static void fill(const struct slim_env_request *q, const struct slim_package *p, struct slim_marker *m, struct arena *a)
 {
 	const struct slim_drops *d = q->drops;
@@ -203,7 +226,7 @@ static void fill(const struct slim_env_request *q, const struct slim_package *p,
 		dash = s + 1;
 	m->release = arena_strndup(a, dash, (size_t)(end - dash));
 	m->ptbuild = PTBUILD_VERSION;
-	for (size_t g = 0; g < q->wanted->count; g++)
+	for (size_t g = 0; g < q->wanted->count && is_for_gpus(p); g++)
 		slim_marker_gpu(m, q->wanted->gpus[g].number, q->wanted->gpus[g].ptx, a);
 	for (size_t i = 0; i < p->rows_count; i++) {
 		const struct slim_file *f = &p->parts[i];
@@ -214,7 +237,7 @@ static void fill(const struct slim_env_request *q, const struct slim_package *p,
 	}
 }
 
-/* What an earlier run dropped is gone still. */
+/* What an earlier run dropped is gone still, with the GPUs that it was dropped for. */
 static void keep_earlier(const struct slim_package *p, const char *path, struct slim_marker *m, struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
@@ -222,6 +245,8 @@ static void keep_earlier(const struct slim_package *p, const char *path, struct 
 	if (!fs_place_has(p->place, path) || fs_place_read(p->place, path, MARKER_MAX, &text, ERR_IGNORED) < 0 ||
 	    slim_marker_parse(buf_cstr(&text), text.len, path, a, &old, ERR_IGNORED) < 0)
 		return;
+	for (size_t i = 0; i < old.gpus.count; i++)
+		strlist_once(&m->gpus, a, old.gpus.items[i]);
 	for (size_t i = 0; i < old.dropped.count; i++)
 		strlist_once(&m->dropped, a, old.dropped.items[i]);
 }

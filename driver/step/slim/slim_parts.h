@@ -9,8 +9,14 @@ void slim_parts_sections(const struct slim_env_request *q, struct slim_package *
 			 const struct fs_mapping *file);
 /* slim_parts_same: finds equal files of a directory by their rows, after all other parts. */
 void slim_parts_same(const struct slim_env_request *q, struct slim_package *p, struct arena *a);
-/* slim_parts_count: adds what the package can lose to the kinds; bytes of the files that go. */
-uint64_t slim_parts_count(const struct slim_env_request *q, const struct slim_package *p, struct arena *a);
+/* What goes besides GPU code: bytes of the files by their names, and of the disk. */
+struct slim_saved {
+	uint64_t size, disk;
+};
+
+/* slim_parts_count: adds what the package can lose to the kinds, and what it will lose to `sum`. */
+void slim_parts_count(const struct slim_env_request *q, const struct slim_package *p, struct slim_saved *sum,
+		      struct arena *a);
 
 /* slim_parts_strip: writes `file` without the sections of `what` into `fd`, an empty file open for
  * reading and writing, and proves it; *ret_done false if it has none. */

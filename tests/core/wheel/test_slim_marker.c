@@ -70,6 +70,20 @@ static void test_same_needs_equal_gpus_in_any_order(void **state)
 	assert_false(slim_marker_same(&other, &m));
 }
 
+static void test_marker_without_gpus_is_for_any(void **state)
+{
+	(void)state;
+	const struct slim_marker wanted = two_gpus();
+	struct slim_marker had;
+	assert_ok(parse("{\"schema\":1,\"gpus\":[],\"dropped\":[\"same\"]}", &had), &err);
+	assert_false(slim_marker_same(&had, &wanted));
+	assert_false(slim_marker_others(&had, &wanted));
+	assert_contains(slim_marker_text(&had, &arena), "\"gpus\": []");
+	assert_ok(parse("{\"schema\":1,\"gpus\":[\"9.0\"],\"dropped\":[\"same\"]}", &had), &err);
+	assert_true(slim_marker_others(&had, &wanted));
+	assert_false(slim_marker_others(&wanted, &wanted));
+}
+
 static void test_label_names_gpus(void **state)
 {
 	(void)state;
@@ -154,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_text_is_read_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_needs_equal_gpus_in_any_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_marker_without_gpus_is_for_any, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_label_names_gpus, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_marker_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_read_finds_marker_below_dist_info, setup, teardown),
