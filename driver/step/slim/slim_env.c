@@ -433,7 +433,7 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 		}
 		r.after -= p->before - p->after;
 		if (!p->left && !v->q->dry_run && change(v, p, e) < 0)
-			return -1;
+			return fs_disk_place(p->place->path, e);
 	}
 	log_status_end(v->run->log);
 	if (!v->q->dry_run && measure(v, &r.after, &r.disk_after, e) < 0)
