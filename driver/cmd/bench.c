@@ -160,8 +160,8 @@ static int judge(const json_t *doc, struct err *e)
 		}
 	}
 	if (differing)
-		return err_set(e, ERR_POLICY, "the two wheels have other results in %zu of %zu workload%s",
-			       (size_t)differing, all, plural(all));
+		return err_set(e, ERR_POLICY, "results differ in %zu of %zu workload%s", (size_t)differing, all,
+			       plural(all));
 	return compared ? 0 : err_set(e, ERR_POLICY, "no workload could be compared");
 }
 

@@ -152,7 +152,7 @@ int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct
 /* cmd_result: the same of what was made, which --quiet leaves out. */
 int cmd_result(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
 /* cmd_disk_hint: gives the error of a full disk the file system's name and the options that move
- * what fills it. */
+ * what could not be written. */
 void cmd_disk_hint(const struct cmd_context *c, struct err *e);
 /* cmd_error_json: an error in a document: exit code, message, hint. New reference. */
 json_t *cmd_error_json(const struct err *e);

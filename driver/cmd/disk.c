@@ -58,14 +58,26 @@ static const char *mount_point(const char *dir, dev_t dev, struct arena *a)
 	return dir;
 }
 
-/* The options whose directory is on that file system. */
-static const char *options_on(const struct disk_choice *all, dev_t dev, struct arena *a)
+static bool is_same_place(const char *x, const char *y, struct arena *a)
+{
+	struct stat of_x, of_y;
+	if (strcmp(x, path_from_here(a, y)) == 0)
+		return true;
+	if (stat(x, &of_x) < 0 || stat(y, &of_y) < 0)
+		return false;
+	return of_x.st_dev == of_y.st_dev && of_x.st_ino == of_y.st_ino;
+}
+
+/* The options of the nearest directory that an absolute path is in: no other one moves it. NULL: none does. */
+static const char *options_of(const struct disk_choice *all, const char *path, struct arena *a)
 {
 	struct strlist names = {0};
-	for (size_t i = 0; i < CHOICES; i++) {
-		dev_t own;
-		if (all[i].dir && existing(all[i].dir, a, &own) && own == dev)
-			strlist_ref(&names, a, all[i].option);
+	for (; !names.count; path = path_dir(a, path)) {
+		for (size_t i = 0; i < CHOICES; i++)
+			if (all[i].dir && is_same_place(path, all[i].dir, a))
+				strlist_ref(&names, a, all[i].option);
+		if (strcmp(path, "/") == 0)
+			break;
 	}
 	return names.count ? strlist_join(&names, a, ", ") : NULL;
 }
@@ -99,7 +111,7 @@ void cmd_disk_hint(const struct cmd_context *c, struct err *e)
 		return;
 	}
 	list_choices(c, all);
-	const char *mount = mount_point(dir, dev, c->arena), *options = options_on(all, dev, c->arena);
+	const char *mount = mount_point(dir, dev, c->arena), *options = options_of(all, path, c->arena);
 	err_hint(e, "%s: %s%s%s", what_is_full(number, mount, c->arena),
 		 number == EFBIG ? "raise the limit" : "free some space there",
 		 options ? ", or name a directory on another file system with " : "", options ? options : "");

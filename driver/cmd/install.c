@@ -326,7 +326,7 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 		if (r.status == 0)
 			return 0;
 		err_set(e, ERR_SYSTEM, "%s ended with exit status %d", o->uv ? "uv" : "pip", r.status);
-		return err_hint(e, "it says why; the line was: %s", shown);
+		return err_hint(e, "see its output above; the command was: %s", shown);
 	}
 	return cmd_show(c,
 			json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "directory", name, "url",

@@ -62,17 +62,18 @@ static void warn_time(struct cmd_context *c, const struct too_large *l)
 	const struct ci_job *j = l->worst;
 	const unsigned minutes = ci_limits(l->plan->tables, l->format, j->runner).minutes;
 	const char *shards = "";
-	char takes[32];
+	char takes[32], longest[32];
 	size_time(takes, sizeof(takes), j->estimate);
+	size_time(longest, sizeof(longest), longest_seconds(j));
 	if (j->shares && !j->shards)
 		shards = arena_printf(c->arena, "use --ccache-remote URL --shards %u, or ",
 				      (unsigned)(longest_seconds(j) / (60.0 * minutes)) + 1);
 	log_warn(c->run->log,
-		 "%s may reach the limit at which a job is ended: '%s' takes about %s%s with %u processor%s, "
-		 "and '%s' has %u minutes; %suse fewer GPU targets, or "
+		 "%s may reach the limit at which a job is ended: '%s' takes about %s, up to %s%s, "
+		 "with %u processor%s, and '%s' has %u minutes; %suse fewer GPU targets, or "
 		 "runners of your own and their 'minutes' with --runner-map FILE",
-		 how_many(l, c->arena), j->id, takes, j->rough ? " (a rough estimate)" : "", j->cpus, plural(j->cpus),
-		 j->runner->labels[0], minutes, shards);
+		 how_many(l, c->arena), j->id, takes, longest, j->rough ? " (a rough estimate)" : "", j->cpus,
+		 plural(j->cpus), j->runner->labels[0], minutes, shards);
 }
 
 static void warn_disk(struct cmd_context *c, const struct too_large *l)

@@ -199,35 +199,44 @@ static const struct show would_rows[] = {
 	 .rows = (const struct show[]){SHOW("kept", "{?here}{kept.bytes:MB}[: {kept.-code:,}]", .indent = 2),
 				       SHOW("dropped", "{?here}{dropped.bytes:MB}[: {dropped.-code:,}]", .indent = 2),
 				       {0}}},
-	{.text = "{!here}{wheel} would be downloaded from the Python index ({bytes_before:MB}) and slimmed for {gpu}",
+	{.text = "{!here}{wheel} would be taken from {origin} ({bytes_before:MB}) and slimmed for {gpu}",
 	 .each = "wheels"},
 	{.text = "{missing}"},
 	{0}};
 
 /* A wheel of --release that is not in the store: what the table has of it. */
-static json_t *absent_json(const struct official_wheel *w, const struct slim_targets *t, struct arena *a)
+static json_t *absent_json(const struct official_wheel *w, const char *origin, const struct slim_targets *t,
+			   struct arena *a)
 {
 	struct strlist names = {0};
 	for (size_t i = 0; i < t->count; i++)
 		strlist_ref(&names, a, t->items[i].name);
-	return json_pack("{s:s, s:b, s:s, s:I, s:n, s:n, s:n, s:n}", "wheel", w->file, "here", false, "gpu",
-			 strlist_join(&names, a, ","), "bytes_before", (json_int_t)w->size, "unpacked",
+	return json_pack("{s:s, s:b, s:s, s:s, s:I, s:n, s:n, s:n, s:n}", "wheel", w->file, "here", false, "origin",
+			 origin, "gpu", strlist_join(&names, a, ","), "bytes_before", (json_int_t)w->size, "unpacked",
 			 "unpacked_before", "kept", "dropped");
 }
 
-/* `absent` gets those that are not in the store, *ret_count those that are. */
+/* `absent` gets those that are not in the store, *ret_count those that are. What the command itself could not fetch
+ * offline is refused here, too. */
 static int skip_absent(struct cmd_context *c, const struct slim_targets *t, const struct official_wheel **found,
 		       size_t *ret_count, json_t *absent, struct err *e)
 {
+	struct fetch_options options;
 	struct store *store;
 	size_t kept = 0;
-	if (cmd_store_look(c, &store, e) < 0)
+	if (cmd_store_look(c, &store, e) < 0 || cmd_fetch_options(c, &options, e) < 0)
 		return -1;
-	for (size_t i = 0; i < *ret_count; i++)
-		if (fetch_has(store, found[i]->sha256))
+	for (size_t i = 0; i < *ret_count; i++) {
+		const struct fetch_source source = fetch_source_official(found[i], c->arena);
+		const char *origin;
+		if (fetch_has(store, found[i]->sha256)) {
 			found[kept++] = found[i];
-		else
-			json_array_append_new(absent, absent_json(found[i], t, c->arena));
+			continue;
+		}
+		if (fetch_origin(store, &source, &options, c->arena, &origin, e) < 0)
+			return -1;
+		json_array_append_new(absent, absent_json(found[i], origin, t, c->arena));
+	}
 	*ret_count = kept;
 	return 0;
 }
@@ -263,8 +272,7 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels, const 
 	if (rc < 0)
 		return -1;
 	if (json_array_size(absent))
-		missing = "what stays of a wheel is known once it is in the store: the same command without "
-			  "--dry-run downloads it";
+		missing = "to see the slimmed size, run it without --dry-run (downloads the wheel)";
 	json_array_extend(list, absent);
 	return cmd_result(c,
 			  json_pack("{s:i, s:b, s:O, s:o}", "schema", 1, "dry_run", true, "wheels", list, "missing",

@@ -40,8 +40,7 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 	units_cost(&m, variants, chosen->count, c->arena, &cost);
 	const char *others = cost.others ? arena_printf(c->arena, "; variants not counted: %zu", cost.others) : "";
 	if (!cost.variants)
-		*ret = arena_printf(c->arena, "none of %zu variant%s is PyTorch for CUDA: each compiles its own units",
-				    chosen->count, plural(chosen->count));
+		*ret = "no variant is PyTorch for CUDA";
 	else if (!paths->count && cost.variants == 1)
 		*ret = arena_printf(c->arena, "one variant of PyTorch is for CUDA: it compiles all its units%s",
 				    others);

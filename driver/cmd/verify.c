@@ -232,8 +232,8 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		return -1;
 	if (wrong == 0)
 		return 0;
-	return err_set(e, ERR_INTEGRITY, "%zu of %zu wheel%s break%s rules that %s to keep", wrong, args->count,
-		       args->count == 1 ? "" : "s", wrong == 1 ? "s" : "", wrong == 1 ? "it claims" : "they claim");
+	return err_set(e, ERR_INTEGRITY, "%zu of %zu wheel%s failed verification", wrong, args->count,
+		       plural(args->count));
 }
 
 #define OPTION(type, field) (type), offsetof(struct verify_options, field)

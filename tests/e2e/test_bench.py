@@ -148,7 +148,7 @@ def test_tells_what_cannot_be_compared(world):
         "odd": ("failed", None, "its result is not a number", None),
         "for a GPU": ("skipped", gpu, gpu, None),
     }, states
-    assert "other results in 1 of 7 workloads" in r.stderr, r.stderr
+    assert "results differ in 1 of 7 workloads" in r.stderr, r.stderr
     text = open(page, encoding="utf-8").read()
     assert "not &#60;here&#62; &#38; " in text and "<here>" not in text and "\x1b" not in text and text.count('<i class="') == 1, text
     for width in (390, 1280) if browser() else ():

@@ -231,7 +231,7 @@ class Limits(unittest.TestCase):
         for format in ("github", "gitlab"):
             got = ptbuild(*words, format)
             limit = {"github": "360", "gitlab": "180"}[format]
-            for text in (f"has {limit} minutes", "--shards 2", "--runner-map", "rough estimate"):
+            for text in (f"has {limit} minutes", "up to ", "--shards 2", "--runner-map", "rough estimate"):
                 self.assertIn(text, got.stderr)
         path = self.write("map.yaml", 'runners:\n  - {match: "*-sm80+*", labels: [self-hosted], minutes: 2880}\n  - {labels: [other]}\n')
         got = ptbuild(*words, "github", "--runner-map", path)

@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MS_REMOUNT = 32
@@ -195,6 +196,13 @@ class Disk:
             assert again["code"] == 0, (calls, at, again["text"])
 
 
+def of_disk(text, *options):
+    """The hint names the disk, and of the options only these."""
+    hint = text.split("hint: ")[-1]
+    assert f"'{disk.dir}'" in hint, text
+    assert [o for o in ("--cache", "--out", "TMPDIR") if o in hint] == list(options), text
+
+
 def check(done, words, what):
     assert done["code"] == 8 and words.lower() in done["text"].lower(), (what, done)
     assert "wrong bytes" not in done["text"] and "changed at its place" not in done["text"], (what, done)
@@ -236,7 +244,30 @@ def test_slim_environment(world):
     site = world.path("env", "lib", "python3.13", "site-packages")
     os.makedirs(site)
     shutil.unpack_archive(os.path.join(disk.site, WHEEL), site, "zip")
-    disk.full([*disk.command("slim"), "--env", disk.on("env"), "--gpu", "sm90"], options="size=20m", fill=300000, copy=[(world.path("env"), disk.on("env"))])
+    text = disk.full([*disk.command("slim"), "--env", disk.on("env"), "--gpu", "sm90"], options="size=20m", fill=300000, copy=[(world.path("env"), disk.on("env"))])
+    of_disk(text)
+
+
+def test_slim_environment_where_an_option_would_not_help(world):
+    """TMPDIR and the store are on the same disk, but no file of the environment is in them."""
+    text = disk.full([*disk.command("slim", cache=disk.on("store")), "--env", disk.on("env"), "--gpu", "sm90"], options="size=20m", fill=300000,
+                     copy=[(world.path("env"), disk.on("env")), (world.path("roomy"), disk.on("tmp"))], env={"TMPDIR": disk.on("tmp")})
+    of_disk(text)
+
+
+def test_verify(world):
+    command = [world.ptbuild, "verify", os.path.join(disk.site, WHEEL), "--profiles", world.profiles]
+    of_disk(disk.full(command, options="size=1m", env={"TMPDIR": disk.dir}, second=5), "TMPDIR")
+
+
+def test_diff(world):
+    wheel = os.path.join(disk.site, WHEEL)
+    other = world.path("other", WHEEL)
+    os.makedirs(os.path.dirname(other), exist_ok=True)
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(other, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name) + b"more")
+    of_disk(disk.full([world.ptbuild, "diff", wheel, other, "--profiles", world.profiles], options="size=64k", env={"TMPDIR": disk.dir}), "TMPDIR")
 
 
 def test_slim_calls(world):

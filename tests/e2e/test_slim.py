@@ -545,6 +545,20 @@ def test_dry_run_of_a_release_downloads_nothing(world):
     refused(world, 7, "sm75", wheel, "--gpu", "sm75", "--dry-run")
 
 
+def test_dry_run_names_the_place_that_the_run_takes(world):
+    """Offline it is refused as the run is; a mirror that has the wheel is named, offline too."""
+    words = ("--release", "2.15.0", "--python", "3.13", "--platform", "x86_64-linux", "--gpu", "sm90", "--offline")
+    mirror, store = world.path("mirror"), world.path("no-mirrored-store")
+    os.makedirs(mirror)
+    said = [refused(world, 4, "--offline forbids", *words, *more, "--mirror", mirror).stderr for more in ((), ("--dry-run",))]
+    assert all("-cp313-cp313-manylinux_2_28_x86_64.whl' (sha256" in s for s in said), said
+    name = [w for w in said[1].split("'") if w.endswith(".whl")][0]
+    with open(os.path.join(mirror, name), "wb"):
+        pass
+    done = world.run("slim", *words, "--dry-run", "--mirror", mirror, cache=store)
+    assert f"mirror '{mirror}'" in done.stdout and "index" not in done.stdout, done.stdout
+
+
 def test_nvidias_own_stay_here(world):
     wheel = official(world, "nvidia_cublas")
     refused(world, 7, "is NVIDIA's", wheel, "--gpu", "sm90", "--out", world.path("nv"))

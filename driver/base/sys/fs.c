@@ -98,6 +98,14 @@ int fs_write_all(int fd, const void *data, size_t len, const char *name, struct 
 	return 0;
 }
 
+int fs_disk_place(const char *where, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	if (!err_disk(e->msg))
+		return -1;
+	return err_wrap(e, "cannot write to '%s'", path_from_here(&a, where));
+}
+
 int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const char *name, struct err *e)
 {
 	for (size_t done = 0; done < len;) {

@@ -58,6 +58,9 @@ int fs_append(const char *top, const char *rel, struct err *e) MUST_CHECK;
  * offset; the descriptor's own position stays. */
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e) MUST_CHECK;
 int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const char *name, struct err *e) MUST_CHECK;
+/* fs_disk_place: -1; puts the absolute path of `where`, to which was written, in front of the error
+ * of a full disk, and leaves others as they are. */
+int fs_disk_place(const char *where, struct err *e);
 /* fs_close: closes a file that was written, and says what only then turns out, as a used up quota
  * on a network file system; *fd becomes -1. */
 int fs_close(int *fd, const char *name, struct err *e) MUST_CHECK;

@@ -219,9 +219,7 @@ static int walk_top(struct walk w, const char *top, const char *rel, const char 
 	w.top = fs_full(top, rel, &a);
 	int rc = to ? copy_dir(&w, fd, AT_FDCWD, to, 0, e) : walk_dir(&w, fd, -1, 0, e);
 	buf_release(&w.rel);
-	if (rc < 0 && to && err_disk(e->msg)) /* which disk, the names below do not say */
-		err_wrap(e, "cannot copy to '%s'", to);
-	return rc;
+	return rc < 0 && to ? fs_disk_place(to, e) : rc; /* the names below do not say which */
 }
 
 int fs_walk(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e)

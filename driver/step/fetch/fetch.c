@@ -206,6 +206,48 @@ static const char *origin_of(const char *place, struct arena *a)
 	}
 }
 
+/* A directory that has it under one of the names of a mirror. */
+static bool mirror_has(const char *mirror, const struct fetch_source *s, struct arena *a)
+{
+	struct strlist places = {0};
+	fetch_mirror_places(&places, a, mirror, s);
+	for (size_t i = 0; i < places.count; i++) {
+		const char *rest;
+		const bool local = fetch_place_kind(places.items[i], &rest) == PLACE_FILE;
+		const char *path = local ? fetch_file_url(a, rest) : NULL;
+		if (path && access(path, R_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+int fetch_origin(const struct store *store, const struct fetch_source *s, const struct fetch_options *o,
+		 struct arena *a, const char **ret, struct err *e)
+{
+	struct strlist all = {0};
+	for (size_t i = 0; i < o->mirrors.count; i++) {
+		const char *mirror = o->mirrors.items[i];
+		const char *words = arena_printf(a, "mirror '%s'", transfer_shown_url(a, mirror));
+		if (mirror_has(mirror, s, a)) {
+			*ret = words;
+			return 0;
+		}
+		if (strncmp(mirror, "http", 4) == 0)
+			strlist_ref(&all, a, words);
+	}
+	if (o->offline)
+		return fetch_forbidden(s, "", e);
+	if (store && store_has_remote(store))
+		strlist_ref(&all, a, "the remote store");
+	for (size_t k = 0; k < s->urls.count; k++) {
+		const char *origin = origin_of(s->urls.items[k], a);
+		if (origin)
+			strlist_once(&all, a, origin);
+	}
+	*ret = strlist_join(&all, a, " or ");
+	return 0;
+}
+
 static void list_origins(const struct fetch_pool *p, struct arena *a, struct strlist *ret)
 {
 	const struct strlist *mirrors = &p->shared.o->mirrors;

@@ -62,6 +62,10 @@ struct fetch_stats {
  * ERR_CONFIG for a bad file name or digest. */
 int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,
 	      const struct run *run, struct arena *a, struct fetch_stats *ret, struct err *e) MUST_CHECK;
+/* fetch_origin: where fetch_all would take a file from that the store (NULL: there is none)
+ * lacks, in words, without asking the network. ERR_NETWORK as fetch_all when offline. */
+int fetch_origin(const struct store *store, const struct fetch_source *s, const struct fetch_options *o,
+		 struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* fetch_latest: a file whose digest nobody knows as it is now, at most `max` bytes, in the store by
  * its digest: ARCHIVE/PATH of a Debian archive, or a page at a URL, which is asked for as the media
  * type `accept` (NULL: any), and soon given up (retries: 0 = 1). ERR_NETWORK offline, and as

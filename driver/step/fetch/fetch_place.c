@@ -526,6 +526,14 @@ struct verdict {
 	char hint[1024];    /* the first hint a place gave */
 };
 
+int fetch_forbidden(const struct fetch_source *s, const char *reasons, struct err *e)
+{
+	err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s", s->name,
+		s->sha256, *reasons ? ": " : "", reasons);
+	return err_hint(e,
+			"run the same once without --offline, or give the directory that holds it with --mirror DIR");
+}
+
 static int try_places(struct fetch_worker *w, const struct fetch_source *s, const struct strlist *places,
 		      const char *partial, struct verdict *v, struct err *e)
 {
@@ -561,12 +569,8 @@ static int try_places(struct fetch_worker *w, const struct fetch_source *s, cons
 		return err_hint(e, "the file was changed at its place or on the way; put the right one into a "
 				   "directory and give that with --mirror DIR");
 	}
-	if (v->skipped) {
-		err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s",
-			s->name, s->sha256, *reasons ? ": " : "", reasons);
-		return err_hint(e, "run the same once without --offline, or give the directory that holds it with "
-				   "--mirror DIR");
-	}
+	if (v->skipped)
+		return fetch_forbidden(s, reasons, e);
 	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no place is known for it");
 	if (v->hint[0])
 		return err_hint(e, "%s", v->hint);

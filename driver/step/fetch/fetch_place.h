@@ -150,6 +150,8 @@ enum place_kind fetch_place_kind(const char *place, const char **ret_rest);
  * relative. */
 const char *fetch_file_url(struct arena *a, const char *url);
 void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mirror, const struct fetch_source *s);
+/* fetch_forbidden: ERR_NETWORK of --offline; `reasons`: what places said, or "". */
+int fetch_forbidden(const struct fetch_source *s, const char *reasons, struct err *e);
 /* fetch_places: leaves the checked bytes in `partial`. ERR_INTEGRITY when a place had other bytes
  * and none the right ones, ERR_NETWORK when none had any, with what each said; *ret_gone: each said
  * for certain that it has no such file (404, 410, no such path). */

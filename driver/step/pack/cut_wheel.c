@@ -333,7 +333,7 @@ static int add_library(struct slimming *s, struct making *m, const struct slim_l
 	if (find_row(s, l->entry, &row, e) < 0)
 		return -1;
 	if (cut_library(s, m, l, fd, f, e) < 0)
-		return e->kind == ERR_SYSTEM ? err_wrap(e, "'%s'", to) : -1;
+		return fs_disk_place(to, e);
 	m->files_count++;
 	if (!f->changed)
 		return copy_entry(s, m, l->entry, e);

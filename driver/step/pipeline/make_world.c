@@ -305,7 +305,7 @@ static int fill(const struct world_request *q, const struct world_files *files, 
 	if (mkdir(t.dir, 0755) < 0 || mkdir(t.compiled, 0755) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", t.dir);
 	if (world_tree_make(&t, run, a, ret, e) < 0)
-		return err_disk(e->msg) ? err_wrap(e, "cannot write below '%s'", t.dir) : -1;
+		return fs_disk_place(t.dir, e);
 	if (fs_remove(TRUSTED, t.compiled, e) < 0)
 		return -1;
 	/* What was unpacked is what the locks say, where they say it. */

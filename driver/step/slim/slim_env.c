@@ -159,11 +159,13 @@ static bool is_torch(const struct slim_package *p)
 	return strncmp(p->info, "torch-", strlen("torch-")) == 0;
 }
 
-/* Whether it can be slimmed: the packages of others may have fewer kernels, and PTX of torch's alone is asked for. */
+/* Whether it can be slimmed. Packages of others may have fewer kernels, and PTX of torch's alone is asked for. A marker
+ * says that an earlier run judged it for these GPUs; a kill may have left its list of targets without the others. */
 static void judge(struct env *v, struct slim_package *p)
 {
+	const bool judged = fs_place_has(p->place, path_join(v->a, p->info, SLIM_MARKER));
 	const struct fatbin_judging j = {.torch = is_torch(p),
-					 .whole = is_torch(p),
+					 .whole = is_torch(p) && !judged,
 					 .ptx = is_torch(p),
 					 .looks = p->looks,
 					 .count = p->count,
@@ -433,7 +435,7 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 		size += p->before - p->after;
 		disk += p->before - p->after + p->blank;
 		if (!p->left && !v->q->dry_run && change(v, p, e) < 0)
-			return -1;
+			return fs_disk_place(p->place->path, e);
 	}
 	log_status_end(v->run->log);
 	r.after = r.before - (size < r.before ? size : 0);

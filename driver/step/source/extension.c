@@ -256,7 +256,7 @@ int extension_read(const char *path, const struct run *run, struct arena *a, str
 	if (take_setup(&s, e) < 0)
 		return -1;
 	if (!is_name(s.name))
-		return err_set(e, ERR_INTEGRITY, "'%s' has no name that a package can have: '%.60s'", path, s.name);
+		return err_set(e, ERR_INTEGRITY, "'%s': '%.60s' is not a valid package name", path, s.name);
 	if (!wheel_version_key(s.version, a))
 		return err_set(e, ERR_INTEGRITY, "'%s' has no version: '%.60s'", path, s.version);
 	return make_row(&s, ret, e);

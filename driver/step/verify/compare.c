@@ -299,7 +299,9 @@ static int map_member(struct comparing *x, size_t i, const struct zip_entry *en,
 	AUTO_FD int fd = open(x->file[i], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", x->file[i]);
-	return zip_extract_fd(x->zip[i], en, fd, NULL, e) < 0 ? -1 : fs_map(x->file[i], ret, e);
+	if (zip_extract_fd(x->zip[i], en, fd, NULL, e) < 0)
+		return fs_disk_place(x->file[i], e);
+	return fs_map(x->file[i], ret, e);
 }
 
 static bool compare_documents(struct comparing *x, const char *name, const struct fs_mapping *b)

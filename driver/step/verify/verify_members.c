@@ -125,7 +125,7 @@ static int examine(struct worker *w, struct verify_member *m, struct err *e)
 	uint8_t sha256[DIGEST_LEN];
 	if (zip_extract_fd(w->v->zip, m->entry, fd, sha256, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
-			return -1;
+			return fs_disk_place(w->path, e);
 		m->broken = arena_strdup(w->a, e->msg);
 		err_clear(e);
 		return 0;

@@ -254,7 +254,7 @@ static int read_member(struct zip_reader *z, const struct zip_entry *en, const c
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", tmp);
 	if (zip_extract_fd(z, en, fd, NULL, e) < 0)
-		return -1;
+		return fs_disk_place(tmp, e);
 	return read_one(tmp, en->name, a, c, e) < 0 ? err_wrap(e, "%s", en->name) : 0;
 }
 
