@@ -64,7 +64,7 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 	const struct tables *t;
 	size_t count = o->gpus.count + o->profiles.count;
 	if (!count) {
-		err_set(e, ERR_USAGE, "no GPU to cut for");
+		err_set(e, ERR_USAGE, "no GPU is named");
 		return err_hint(e, "name one, for example --gpu sm90 or --gpu sm80+sm90, or a --profile");
 	}
 	if (cmd_tables(c, &t, e) < 0)
@@ -303,7 +303,7 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const
 		if (!any && wheels->count == 1) {
 			err_set(e, ERR_POLICY, "'%s' has no GPU code", wheels->items[i]);
 			return err_hint(e,
-					"there is nothing to cut: use it as it is (code for AMD's GPUs stays whole)");
+					"it has nothing to remove: use it as it is (code for AMD's GPUs stays whole)");
 		}
 		if (!any)
 			log_warn(c->run->log, "'%s' has no GPU code: use it as it is", path_base(wheels->items[i]));

@@ -499,7 +499,7 @@ def test_links_out_of_the_environment_are_not_followed(world):
 def test_refusals(world):
     wheel = official(world)
     out = ("--out", world.path("refused"))
-    refused(world, 2, "no GPU to cut for", wheel, *out)
+    refused(world, 2, "no GPU is named", wheel, *out)
     refused(world, 2, "names a form of code", wheel, "--gpu", "sm90a", *out)
     refused(world, 2, "has no GPU target", wheel, "--profile", "cpu-avx2", *out)
     refused(world, 7, "has no code for sm75", wheel, "--gpu", "sm75", *out)

@@ -15,8 +15,9 @@ struct official_choice {
 /* official_serves: whether torch of a release has code that runs on a GPU ("9.0"), by its list of
  * targets; PTX counts. Always true where the list is unknown. */
 bool official_serves(const struct tables *t, const struct official *o, const char *platform, const char *gpu);
-/* official_for: the newest release (`wanted`: that one; NULL: any) of profiles/official whose wheel of torch has CUDA and runs
- * there, on every GPU. An unknown driver runs none. ERR_CONFIG for a damaged file of a release. */
+/* official_for: the newest release (`wanted`: that one; NULL: any) of profiles/official whose wheel
+ * of torch has CUDA and runs there, on every GPU. An unknown driver runs none. ERR_CONFIG for a
+ * damaged file of a release. */
 int official_for(const struct tables *t, const struct hardware *h, const char *wanted, struct arena *a,
 		 struct official_choice *ret, struct err *e) MUST_CHECK;
 /* official_for_variant: the same for a machine that a variant is for: its GPU targets and Python,

@@ -162,7 +162,8 @@ bool official_pinned(const char *profiles, const char *release, struct arena *a)
  * several build tags the highest. `cuda` is told of each. ERR_NETWORK if there is none. */
 int official_take(struct official *o, const char *asked, const struct wheel_listed *files, size_t count,
 		  const char *const cuda[2], struct arena *a, struct err *e) MUST_CHECK;
-/* official_keep: adds what another file has of distributions that this one lacks, and its targets. */
+/* official_keep: adds what another file has of distributions that this one lacks, and its
+ * targets. */
 void official_keep(struct official *o, const struct official *old, struct arena *a);
 /* official_text: the file. */
 void official_text(const struct official *o, const char *release, struct buf *out);
