@@ -39,8 +39,8 @@ int cmd_env_warn(struct cmd_context *c, const struct slim_marker *wanted, struct
 static const struct show env_rows[] = {
 	SHOW("{package:<44}", "{?gpu}code for {gpu}[; without {dropped:,}]", .each = "packages"),
 	SHOW("{package:<44}", "{!gpu}without GPU code[; without {dropped:,}]", .each = "packages"),
-	SHOW("{?runs}ok", "gpu  this machine's {name} ({capability}) runs it", .each = "machine"),
-	SHOW("{!runs}failure", "gpu  this machine's {name} ({capability}) runs none of it", .each = "machine"),
+	SHOW("ok", "{?runs}gpu  this machine's {name} ({capability}) runs it", .each = "machine"),
+	SHOW("failure", "{!runs}gpu  this machine's {name} ({capability}) runs none of it", .each = "machine"),
 	{.text = "{!packages}no package in {env} was slimmed by ptbuild"},
 	{0}};
 

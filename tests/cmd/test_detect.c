@@ -293,6 +293,25 @@ static void test_slim_native_without_gpu_names_the_reason(void **state)
 	assert_int_equal(slim(""), ERR_USAGE);
 }
 
+static void test_doctor_env_names_gpus_that_run_and_do_not(void **state)
+{
+	(void)state;
+	make_library("libcuda", FAKE_CUDA, "-DINIT=0 -DCOUNT=2");
+	assert_int_equal(shell(arena_printf(&ran.arena, "mkdir -p '%s/site/torch-2.9.1.dist-info'", test_path("env"))),
+			 0);
+	test_write(test_path("env/site/torch-2.9.1.dist-info/RECORD"), "torch-2.9.1.dist-info/ptbuild-slim.json,,\n");
+	test_write(test_path("env/site/torch-2.9.1.dist-info/ptbuild-slim.json"),
+		   "{\"schema\": 1, \"gpus\": [\"9.0\"], \"release\": \"2.9.1\", \"ptbuild\": \"0.2.0\", "
+		   "\"dropped\": []}\n");
+	assert_int_equal(shell(arena_printf(&ran.arena, "LD_LIBRARY_PATH='%s' exec \"$PTBUILD\" doctor --env '%s/site'",
+					    test_path("lib"), test_path("env"))),
+			 ERR_POLICY);
+	assert_contains(out(), "code for sm90");
+	assert_int_equal(occurrences(out(), "this machine's"), 2);
+	assert_int_equal(occurrences(out(), "(9.0) runs it"), 1);
+	assert_int_equal(occurrences(out(), "(8.0) runs none of it"), 1);
+}
+
 static int bench_on_the_gpu(const char *label, const char *other)
 {
 	const char *const labels[] = {label, other};
@@ -343,6 +362,7 @@ int main(void)
 		T(native_is_made_exact_in_the_plan),
 		T(test_slim_native_takes_all_gpus_and_a_release_for_the_driver),
 		T(test_slim_native_without_gpu_names_the_reason),
+		T(test_doctor_env_names_gpus_that_run_and_do_not),
 	};
 	return cmocka_run_group_tests_name("cmd/detect", tests, NULL, NULL);
 }
