@@ -68,8 +68,8 @@ static int give_dir(struct giving *g, int taken, int depth, struct err *e)
 	AUTO_DIR DIR *d = fs_open_entries(fd);
 	if (!d)
 		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", g->top);
-	close(fd);
-	fd = -1;
+	if (fs_close(&fd, g->top, e) < 0)
+		return -1;
 	const int dir = dirfd(d);
 	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
 		struct stat st;

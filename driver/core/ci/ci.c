@@ -248,10 +248,11 @@ char *ci_build(const struct ci_plan *p, const char *format, struct arena *a)
 
 struct strlist ci_install(const struct ci_plan *p, struct arena *a)
 {
+	static const char need_source[] =
+		"test -x ci/install-packages || { echo \"no source of ptbuild at the top of this repository: move this "
+		"file to ptbuild's, or write it with 'ptbuild matrix --image IMAGE'\" >&2; exit 1; }";
 	static const char *const lines[] = {"# The repository that has this file has ptbuild's source at its top.",
-					    "test -x ci/install-packages || { echo \"no source of ptbuild at the top "
-					    "of this repository: move this file to ptbuild's, or write it with "
-					    "'ptbuild matrix --image IMAGE'\" >&2; exit 1; }",
+					    need_source,
 					    "ci/install-packages",
 					    "cmake --preset release -DPTBUILD_TESTS=OFF",
 					    "cmake --build --preset release",
