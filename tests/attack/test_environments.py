@@ -21,6 +21,7 @@ import zipfile  # noqa: E402
 
 SECONDS = float(os.environ.get("PTBUILD_RACE_SECONDS", "4"))
 ROOT = os.geteuid() == 0
+os.umask(0o022)  # modes are looked at
 OTHER = 12345 if ROOT else os.geteuid()
 INFO = "torch-2.9.1.dist-info"
 SITE = "lib/python3.13/site-packages"
@@ -190,7 +191,7 @@ def test_setuid_library_loses_the_bits(p):
     done = p.slim()
     assert done.returncode == 0, done.stderr
     st = os.stat(library)
-    assert stat.S_IMODE(st.st_mode) == 0o775 and st.st_uid == OTHER
+    assert (stat.S_IMODE(st.st_mode), st.st_uid) == (0o775, OTHER), f"mode {st.st_mode:o}, user {st.st_uid}"
     record = os.stat(os.path.join(p.site, INFO, "RECORD"))
     assert record.st_uid == OTHER and not record.st_mode & 0o7022
 

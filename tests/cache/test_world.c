@@ -10,6 +10,7 @@ static const char *world_stage(struct fixture *f, struct buf *manifest)
 	char hex[65];
 	const char *stage = stage_with(f, f->store, "root/usr/bin/tool", "tool");
 	test_write(arena_printf(&f->arena, "%s/root/etc/a b", stage), "text");
+	assert_int_equal(chmod(arena_printf(&f->arena, "%s/root/etc/a b", stage), 0644), 0);
 	assert_int_equal(chmod(arena_printf(&f->arena, "%s/root/usr/bin/tool", stage), 0755), 0);
 	assert_int_equal(symlink("/nowhere/at all", arena_printf(&f->arena, "%s/root/usr/lib", stage)), 0);
 	assert_int_equal(mkdir(arena_printf(&f->arena, "%s/root/tmp", stage), 0755), 0);

@@ -24,6 +24,7 @@ class Run(Case):
         self.bare("100 passed, 0 failed")
         self.quick("20 passed, 0 failed")
         self.git("init", "-q")
+        os.environ.pop("PTBUILD_TEST_CCACHE", None)  # it is passed on, and this run may have one
 
     def git(self, *words):
         git = ["git", "-C", self.tree, "-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
