@@ -211,7 +211,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 		if (known) {
 			const struct hardware_facts *facts;
 			const struct hardware *machine;
-			if (cmd_machine(c, r.runs_on.gpu.count > 0, &facts, &machine, e) < 0)
+			if (cmd_machine(c, r.runs_on.gpu.count || *r.runs_on.driver, &facts, &machine, e) < 0)
 				return -1;
 			fit_of(&r.runs_on, NULL, facts, machine, c->arena, &fit);
 		}

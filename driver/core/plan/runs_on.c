@@ -249,6 +249,14 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 	*ret = r;
 }
 
+void runs_on_set_cuda(const struct tables *t, const char *cuda, struct runs_on *r)
+{
+	r->cuda = cuda;
+	for (unsigned i = 0; i < t->toolkits_count && !*r->driver; i++)
+		if (strtol(t->toolkits[i].version, NULL, 10) == strtol(cuda, NULL, 10))
+			r->driver = t->toolkits[i].driver_floor;
+}
+
 bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a)
 {
 	if (r->wheel)

@@ -45,6 +45,9 @@ void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *g
  * promised. `requires_torch`: its requirement, "" none. */
 void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const char *tag, const struct promise *p,
 		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret);
+/* runs_on_set_cuda: for a wheel whose label names no toolkit: the CUDA version, or its major
+ * number, that its libraries need, and the lowest driver for it. */
+void runs_on_set_cuda(const struct tables *t, const char *cuda, struct runs_on *r);
 /* runs_on_python: whether a Python ("3.13", "3.13t") takes it. */
 bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a);
 /* runs_on_requires: whether a Python is what Requires-Python takes: 1 yes, 0 no, -1: some of its

@@ -464,31 +464,6 @@ static int examine(struct verifying *v, struct err *e)
 	return rc;
 }
 
-static void find_machines(struct verifying *v)
-{
-	struct verify_report *r = &v->report;
-	struct strlist targets = {0};
-	if (!v->q->tables || !v->named)
-		return;
-	/* Targets that every file with GPU code has: a wheel runs where all of them do. */
-	for (size_t i = 0; r->gpu_count && i < r->gpu[0].count; i++) {
-		const struct fatbin_count *c = &r->gpu[0].code[i];
-		size_t files = 1;
-		for (size_t k = 1; k < r->gpu_count; k++)
-			for (size_t n = 0; n < r->gpu[k].count; n++)
-				files += r->gpu[k].code[n].kind == c->kind &&
-					 strcmp(r->gpu[k].code[n].target, c->target) == 0;
-		if (files >= r->gpu_count && (c->kind == FATBIN_CUBIN || c->kind == FATBIN_PTX))
-			strlist_addf(&targets, v->a, "%s%s", c->target, c->kind == FATBIN_PTX ? "+PTX" : "");
-	}
-	/* The table's first row takes all that is older. */
-	const char *tag = r->tag;
-	if (strcmp(tag, "manylinux_2_17_x86_64") == 0)
-		tag = arena_printf(v->a, "manylinux_2_%u_x86_64", v->glibc > 5 ? v->glibc : 5);
-	runs_on_of_wheel(v->q->tables, &r->name, tag, &r->promise, &targets, r->requires_torch, v->a, &r->runs_on);
-	r->runs_on.requires_python = v->requires_python;
-}
-
 int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
 		 struct err *e)
 {
@@ -542,7 +517,7 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 		*e = v.fault;
 		return -1;
 	}
-	find_machines(&v);
+	verify_machines(&v);
 	r->tag_why = utf8_printable(r->tag_why, a);
 	r->requires_torch = utf8_printable(r->requires_torch, a);
 	*ret = v.report;

@@ -91,12 +91,13 @@ const char *verify_not_given(const struct verifying *v);
 void verify_against(struct verifying *v); /* the file name against q->against */
 /* WHEEL, METADATA, the marker, the order of the archive */
 void verify_info(struct verifying *v);
-void verify_elf(struct verifying *v);     /* what libraries are, and the platform tag */
-void verify_load(struct verifying *v);    /* search paths and needed libraries */
-void verify_modules(struct verifying *v); /* modules that its Pythons import, the stable ABI */
-void verify_symbols(struct verifying *v); /* where undefined symbols come from */
-void verify_isa(struct verifying *v);     /* instructions of the libraries' code */
-void verify_gpu(struct verifying *v);     /* GPU code against the promise */
+void verify_elf(struct verifying *v);      /* what libraries are, and the platform tag */
+void verify_load(struct verifying *v);     /* search paths and needed libraries */
+void verify_machines(struct verifying *v); /* report.runs_on */
+void verify_modules(struct verifying *v);  /* modules that its Pythons import, the stable ABI */
+void verify_symbols(struct verifying *v);  /* where undefined symbols come from */
+void verify_isa(struct verifying *v);      /* instructions of the libraries' code */
+void verify_gpu(struct verifying *v);      /* GPU code against the promise */
 
 /* What the code of a library uses beyond the promise, by what that means. */
 enum isa_class {

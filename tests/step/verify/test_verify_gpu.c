@@ -317,6 +317,49 @@ static void test_torch_main_library_must_run(void **state)
 	}
 }
 
+/* The GPUs that a wheel without label runs on, by files of GPU code and their targets. */
+static const char *gpus_of(const char *const files[][2], size_t count)
+{
+	test_dir();
+	(void)wheel_of("2.6.0", NULL);
+	shell("rm -f '%s'/*", test_path("out"));
+	for (size_t i = 0; i < count; i++) {
+		AUTO_BUF struct buf b = {0};
+		craft(files[i][1], &b);
+		test_write_bytes(test_path(arena_printf(&arena, "tree/tiny/%s", files[i][0])), b.data, b.len);
+	}
+	struct pack_request p = request();
+	p.version = "2.6.0";
+	struct verify_report r = verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+	return strlist_join(&r.runs_on.gpu, &arena, " ");
+}
+
+static void test_alternatives_and_families(void **state)
+{
+	(void)state;
+	static const char *const alternatives[][2] = {{"a_cuda126.fatbin", "75 80"}, {"a_cuda130.fatbin", "80 120"}};
+	static const char *const required[][2] = {{"a.fatbin", "75 80"}, {"b.fatbin", "80 120"}};
+	static const char *const families[][2] = {{"hopper_C.fatbin", "90"}, {"blackwell_C.fatbin", "100"}};
+	assert_string_equal(gpus_of(alternatives, 2), "7.5 8.0 12.0");
+	assert_string_equal(gpus_of(required, 2), "8.0");
+	assert_string_equal(gpus_of(families, 2), "10.0 9.0");
+}
+
+static void test_cuda_runtime_that_is_needed_names_the_driver(void **state)
+{
+	(void)state;
+	(void)wheel_of("2.6.0", NULL);
+	shell("cd '%s' && rm -f out/* && echo 'int f;' >r.c && cc -shared -o r.so -Wl,-soname,libcudart.so.13 r.c && "
+	      "echo 'extern int f; "
+	      "int g(void) { return f; }' >u.c && cc -shared -fPIC -o tree/tiny/libtiny.so u.c ./r.so",
+	      test_path("."));
+	struct pack_request p = request();
+	p.version = "2.6.0";
+	struct verify_report r = verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+	assert_string_equal(r.runs_on.cuda, "13");
+	assert_string_equal(r.runs_on.driver, "580");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +383,8 @@ int main(void)
 		TEST(code_for_another_target_than_said),
 		TEST(test_label_without_cpu_part_is_checked),
 		TEST(test_torch_main_library_must_run),
+		TEST(test_alternatives_and_families),
+		TEST(test_cuda_runtime_that_is_needed_names_the_driver),
 	};
 	return cmocka_run_group_tests(tests, load, NULL);
 }
