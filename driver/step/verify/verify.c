@@ -451,6 +451,7 @@ static int examine(struct verifying *v, struct err *e)
 			verify_info(v);
 		}
 		v->glibc = verify_needed_glibc(v, &(const char *){NULL});
+		v->cuda = verify_needed_cuda(v);
 		verify_elf(v);
 		verify_load(v);
 		verify_modules(v);

@@ -73,8 +73,7 @@ static void find_targets(const struct verifying *v, struct strlist *ret)
 		*ret = any;
 }
 
-/* The CUDA runtime that a library asks the loader for: "13"; NULL: none. */
-static const char *needed_cuda(const struct verifying *v)
+const char *verify_needed_cuda(const struct verifying *v)
 {
 	static const char runtime[] = "libcudart.so.";
 	for (size_t i = 0; i < v->count; i++)
@@ -99,7 +98,6 @@ void verify_machines(struct verifying *v)
 		tag = arena_printf(v->a, "manylinux_2_%u_x86_64", v->glibc > 5 ? v->glibc : 5);
 	runs_on_of_wheel(v->q->tables, &r->name, tag, &r->promise, &targets, r->requires_torch, v->a, &r->runs_on);
 	r->runs_on.requires_python = v->requires_python;
-	const char *cuda = needed_cuda(v);
-	if (cuda && !*r->runs_on.cuda)
-		runs_on_set_cuda(v->q->tables, cuda, &r->runs_on);
+	if (v->cuda && !*r->runs_on.cuda)
+		runs_on_set_cuda(v->q->tables, v->cuda, &r->runs_on);
 }

@@ -45,6 +45,7 @@ struct verifying {
 	struct isa_idle idle;
 	bool ours;              /* made by ptbuild, so more is an error */
 	bool musl;              /* it is for musl alone */
+	const char *cuda;       /* of the CUDA runtime that they need: "13"; NULL: none */
 	unsigned glibc;         /* the minor number of glibc 2 that its libraries need; 0: none */
 	struct strlist defined; /* symbols of its libraries and of the companions, sorted */
 	struct verify_report report;
@@ -73,6 +74,9 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 const char *verify_installed(const char *name);
 /* verify_is_library: whether the loader takes it: a library or a program. */
 bool verify_is_library(const struct verify_member *m);
+/* verify_needed_cuda: the version of the CUDA runtime that a library asks the loader for, "13";
+ * NULL: none. */
+const char *verify_needed_cuda(const struct verifying *v);
 /* verify_needed_glibc: the highest N of GLIBC_2.N that a library needs, and which; 0: none. */
 unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who);
 /* verify_inside: the library in the wheel that this NEEDED name means, NULL. */
