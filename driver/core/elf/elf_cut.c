@@ -11,6 +11,7 @@ struct cutting {
 	Elf64_Phdr *segments;
 	size_t segments_count;
 	Elf64_Shdr *sections;
+	const Elf64_Shdr *before; /* the same sections as the file has them */
 	size_t sections_count;
 	uint64_t page, align;
 	uint64_t *starts, *ends; /* of each tail: what may leave the file */
@@ -343,10 +344,12 @@ static size_t split(const struct cutting *x, const Elf64_Phdr *p, Elf64_Phdr *to
 	return n + 1;
 }
 
+/* Whether a symbol names a section before `end`. Tables of symbols are read where the file has them: one that moves
+ * is only written to its new place later. */
 static bool symbols_name(const struct cutting *x, size_t end)
 {
 	for (size_t i = 1; i < x->sections_count; i++) {
-		const Elf64_Shdr *s = &x->sections[i];
+		const Elf64_Shdr *s = &x->before[i];
 		Elf64_Sym symbol;
 		if (s->sh_type != SHT_SYMTAB && s->sh_type != SHT_DYNSYM)
 			continue;
@@ -436,8 +439,11 @@ static int begin(struct cutting *x, struct elf_cut *c, struct err *e)
 {
 	*x = (struct cutting){.c = c, .m = c->map, .a = c->a, .align = 1};
 	x->page = c->map->header.e_machine == EM_X86_64 ? 4096 : 65536;
-	if (elf_map_loadable(c->map, e) < 0 || elf_sections(c->map, c->a, &x->sections, &x->sections_count, e) < 0)
+	Elf64_Shdr *before;
+	if (elf_map_loadable(c->map, e) < 0 || elf_sections(c->map, c->a, &before, &x->sections_count, e) < 0 ||
+	    elf_sections(c->map, c->a, &x->sections, &x->sections_count, e) < 0)
 		return -1;
+	x->before = before;
 	x->segments_count = c->map->segments_count;
 	x->segments = arena_array(c->a, x->segments_count, sizeof(*x->segments));
 	memcpy(x->segments, c->map->data + c->map->header.e_phoff, x->segments_count * sizeof(*x->segments));

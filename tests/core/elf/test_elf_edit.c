@@ -123,6 +123,20 @@ static void longer_path_gets_a_segment(void **state)
 	assert_false(file_has(path, "/short"));
 }
 
+/* Without notes, the table of symbols is one of the first sections and moves, here pages behind the end of the old
+ * file. Its symbols are read at the old place. */
+static void test_grow_moves_the_symbol_table(void **state)
+{
+	(void)state;
+	const char *path = compile("liba.so", ANSWER,
+				   SHARED "-fcf-protection=none -nostdlib -Wl,--build-id=none,--hash-style=gnu,"
+					  "-z,noseparate-code,-s");
+	char rpath[16384] = "$ORIGIN/";
+	memset(rpath + strlen(rpath), 'a', sizeof(rpath) - 1 - strlen(rpath));
+	set_rpath(path, rpath, false);
+	assert_int_equal(load("./liba.so", "answer"), 42);
+}
+
 static void path_is_added_where_none_was(void **state)
 {
 	(void)state;
@@ -455,6 +469,7 @@ int main(void)
 		T(exact_length_fits),
 		T(same_path_writes_nothing),
 		T(longer_path_gets_a_segment),
+		T(test_grow_moves_the_symbol_table),
 		T(path_is_added_where_none_was),
 		T(shared_tail_keeps_the_other_name),
 		T(a_long_path_beside_a_shared_tail_leaves_nothing),
