@@ -83,8 +83,18 @@ static int check_piece(const struct arg_def *d, const char *shown, const char *p
 		return 0;
 	const char *near = suggest_nearest(piece, known.items, known.count), *last = known.items[--known.count];
 	err_set(e, ERR_USAGE, "option '%s': unknown value '%s'", shown, piece);
-	return err_hint(e, "%s%s%sit is %s or %s", near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
-			strlist_join(&known, &a, ", "), last);
+	const char *choices = strlist_join(&known, &a, ", ");
+	return suggest_hint(e, near, arena_printf(&a, "it is %s or %s", choices, last));
+}
+
+/* The kind of value that an option needs, in words. */
+static const char *value_kind(const struct arg_def *d)
+{
+	if (strcmp(d->metavar, "FILE") == 0)
+		return "file";
+	if (strcmp(d->metavar, "DIR") == 0 || strcmp(d->metavar, "TREE") == 0)
+		return "directory";
+	return "value";
 }
 
 /* `shown` is the option as the user wrote it. */
@@ -97,10 +107,7 @@ static int store(struct parse *p, const struct arg_def *d, const char *shown, co
 	/* Often an unset variable of a shell: it would be the current directory, or all of a matrix. */
 	const bool lists = d->type == ARG_LIST || d->type == ARG_PAIRS;
 	if (!value[lists ? strspn(value, ",") : 0])
-		return err_set(e, ERR_USAGE, "option '%s' needs a %s, and its value is empty", shown,
-			       strcmp(d->metavar, "FILE") == 0                                     ? "file"
-			       : strcmp(d->metavar, "DIR") == 0 || strcmp(d->metavar, "TREE") == 0 ? "directory"
-												   : "value");
+		return err_set(e, ERR_USAGE, "option '%s' needs a %s, and its value is empty", shown, value_kind(d));
 	const char *was = d->type == ARG_ONE ? kvlist_get(&p->ones, d->name) : NULL;
 	if (was && strcmp(was, value) != 0) {
 		err_set(e, ERR_USAGE, "option '--%s' is given twice: '%s' and '%s'", d->name, was, value);

@@ -106,9 +106,9 @@ static const char *shell_kill(const char *text)
 		while (before > start && (before[-1] == ' ' || isdigit((unsigned char)before[-1])))
 			before--;
 		bool alone = before == start && strchr("\r\n", at[6]);
-		bool job =
-			before < at && before > start && before[-1] == ':' && (at[6] == ' ' || strchr("\r\n", at[6]));
-		if (alone || job)
+		bool after_pid = before < at && before > start && before[-1] == ':';
+		bool word_ends = at[6] == ' ' || strchr("\r\n", at[6]);
+		if (alone || (after_pid && word_ends))
 			return at;
 	}
 	return NULL;

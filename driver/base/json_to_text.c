@@ -49,8 +49,11 @@ static size_t size_of(const json_t *v)
 
 static bool is_empty(const json_t *v)
 {
-	return !v || json_is_null(v) || (json_is_string(v) && !*json_string_value(v)) ||
-	       ((json_is_array(v) || json_is_object(v)) && size_of(v) == 0);
+	if (!v || json_is_null(v))
+		return true;
+	if (json_is_string(v))
+		return !*json_string_value(v);
+	return (json_is_array(v) || json_is_object(v)) && size_of(v) == 0;
 }
 
 static bool is_set(const json_t *v)

@@ -14,7 +14,9 @@ struct term term_of(int fd)
 	struct winsize ws;
 	if (!isatty(fd))
 		return (struct term){0};
-	struct term t = {.colour = name && *name && strcmp(name, "dumb") != 0 && !(none && *none)};
+	bool knows_colours = name && *name && strcmp(name, "dumb") != 0;
+	bool no_colour = none && *none;
+	struct term t = {.colour = knows_colours && !no_colour};
 	if (asked > 0 && asked < 10000)
 		t.width = asked;
 	else

@@ -150,7 +150,9 @@ int size_parse(const char *text, uint64_t *ret, struct err *e)
 	const char *unit = *end ? strchr(units, *end) : NULL;
 	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
 	/* strtoull would take a sign and blanks before the number. */
-	if (*text < '0' || *text > '9' || errno || (*end && (!unit || end[1])) || n > (uint64_t)INT64_MAX >> shift) {
+	bool is_number = *text >= '0' && *text <= '9' && !errno;
+	bool unit_is_known = !*end || (unit && !end[1]);
+	if (!is_number || !unit_is_known || n > (uint64_t)INT64_MAX >> shift) {
 		err_set(e, ERR_CONFIG, "not a size: '%s'", text);
 		return err_hint(e, "give a number of bytes, or one with K, M, G or T, such as 20G");
 	}
@@ -203,6 +205,12 @@ static bool same(char a, char b)
 	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
+/* Whether the first two letters are the same in the other order. */
+static bool are_swapped(const char *a, const char *b)
+{
+	return same(a[1], b[0]) && same(a[0], b[1]);
+}
+
 /* Edit distance with adjacent transpositions, by three rolling rows. */
 static size_t distance(const char *a, size_t n, const char *b, size_t m)
 {
@@ -215,8 +223,8 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
 		for (size_t j = 1; j <= m; j++) {
 			size_t cost = !same(a[i - 1], b[j - 1]);
 			now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + cost);
-			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]) &&
-			    before[j - 2] + 1 < now[j])
+			bool swapped = i > 1 && j > 1 && are_swapped(a + i - 2, b + j - 2);
+			if (swapped && before[j - 2] + 1 < now[j])
 				now[j] = before[j - 2] + 1;
 		}
 		size_t *spare = before;
@@ -241,8 +249,9 @@ static const char *nearest(const char *name, const char *const *candidates, size
 		size_t d = distance(name, n, candidates[i], m);
 		if (d == 0)
 			return candidates[i];
+		bool preferred = d < best || (last && found && d == best);
 		/* A distance of the whole length means not one letter in common. */
-		if ((d < best || (last && found && d == best)) && d < (n > m ? n : m)) {
+		if (preferred && d < (n > m ? n : m)) {
 			best = d;
 			found = candidates[i];
 		}

@@ -269,10 +269,22 @@ static int set_like(int fd, const struct stat *like)
 {
 	struct stat st;
 	const struct timespec times[2] = {like->st_atim, like->st_mtim};
-	if (fstat(fd, &st) < 0 || ((st.st_uid != like->st_uid || st.st_gid != like->st_gid) &&
-				   fchown(fd, like->st_uid, like->st_gid) < 0 && errno != EPERM))
+	if (fstat(fd, &st) < 0)
+		return -1;
+	bool same_owner = st.st_uid == like->st_uid && st.st_gid == like->st_gid;
+	if (!same_owner && fchown(fd, like->st_uid, like->st_gid) < 0 && errno != EPERM)
 		return -1;
 	return fchmod(fd, like->st_mode & 0777) < 0 ? -1 : futimens(fd, times);
+}
+
+/* Renames the written file to its name; both the file and the name then survive a crash. */
+static int put_in_place(int dir, int fd, const char *name, const char *rel)
+{
+	if (fsync(fd) < 0 || renameat(dir, name, dir, path_base(rel)) < 0)
+		return -1;
+	/* EINVAL: a file system where a directory cannot be synced (some network and FUSE ones) loses
+	 * nothing by it. */
+	return fsync(dir) < 0 && errno != EINVAL ? -1 : 0;
 }
 
 static int replace(const char *top, const char *rel, const void *data, size_t len, mode_t mode, const struct stat *like,
@@ -285,9 +297,9 @@ static int replace(const char *top, const char *rel, const void *data, size_t le
 	if (fd < 0)
 		return fs_fail("write", top, rel, e);
 	int rc = fs_write_all(fd, data, len, fs_full(top, rel, &a), e);
-	/* EINVAL: a file system where a directory cannot be synced (some network and FUSE ones) loses nothing by it. */
-	if (rc == 0 && ((like && set_like(fd, like) < 0) || fsync(fd) < 0 ||
-			renameat(dir, name, dir, path_base(rel)) < 0 || (fsync(dir) < 0 && errno != EINVAL)))
+	if (rc == 0 && like && set_like(fd, like) < 0)
+		rc = fs_fail("write", top, rel, e);
+	if (rc == 0 && put_in_place(dir, fd, name, rel) < 0)
 		rc = fs_fail("write", top, rel, e);
 	if (rc < 0)
 		(void)unlinkat(dir, name, 0);
@@ -326,8 +338,10 @@ static int sweep_one(int dir, const char *name, const char *label, struct err *e
 	AUTO_FD int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && errno == EISDIR)
 		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) ||
-	    flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0;
+	bool file_or_dir = S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
+	if (!file_or_dir || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
 	return fs_remove_at(dir, name, label, e);
 }

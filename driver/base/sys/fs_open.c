@@ -47,18 +47,27 @@ int fs_fail(const char *what, const char *top, const char *rel, struct err *e)
 	return err_errno(e, ERR_SYSTEM, "cannot %s '%s'", what, fs_full(top, rel, &a));
 }
 
+static const char *kind_name(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return "a directory";
+	case S_IFIFO:
+		return "a FIFO";
+	case S_IFSOCK:
+		return "a socket";
+	default:
+		return "a device";
+	}
+}
+
 static int wrong_kind(const char *top, const char *rel, mode_t mode, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	if (S_ISLNK(mode))
 		return link_error(top, rel, e);
 	return err_set(e, top == TRUSTED ? ERR_SYSTEM : ERR_INTEGRITY, "not a regular file: '%s' is %s",
-		       fs_full(top, rel, &a),
-		       S_ISDIR(mode)    ? "a directory"
-		       : S_ISFIFO(mode) ? "a FIFO"
-		       : S_ISSOCK(mode) ? "a socket"
-		       : S_ISLNK(mode)  ? "a link"
-					: "a device");
+		       fs_full(top, rel, &a), kind_name(mode));
 }
 
 /* ---- the way there ---- */
@@ -108,10 +117,12 @@ int fs_open_below(int dir, const char *rel, mode_t mode)
 	}
 	/* Without O_NOFOLLOW, which would say of a link that it is no directory. */
 	int fd = os_open_beneath(dir, rel, DIR_FLAGS);
+	if (fd >= 0)
+		return fd;
 	/* EPERM: a filter that does not know the call; EAGAIN: something was moved meanwhile. */
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN || (mode && errno == ENOENT)))
-		fd = open_each(dir, rel, mode);
-	return fd;
+	bool no_answer = errno == ENOSYS || errno == EPERM || errno == EAGAIN;
+	bool to_create = mode && errno == ENOENT;
+	return no_answer || to_create ? open_each(dir, rel, mode) : fd;
 }
 
 int fs_open_dir(const char *top, const char *rel, mode_t mode)
@@ -144,9 +155,19 @@ bool fs_exists(const char *top, const char *rel)
 	struct stat st;
 	if (fs_stat(top, rel, &st) == 0)
 		return true;
-	if (errno == ENOENT || errno == ENOTDIR || errno == EINVAL)
+	switch (errno) {
+	case ENOENT:
+	case ENOTDIR:
+	case EINVAL:
 		return false;
-	return top != TRUSTED || (errno != EACCES && errno != EPERM && errno != ELOOP && errno != ENAMETOOLONG);
+	case EACCES:
+	case EPERM:
+	case ELOOP:
+	case ENAMETOOLONG:
+		return top != TRUSTED;
+	default:
+		return true;
+	}
 }
 
 bool fs_is_file(const char *top, const char *rel)

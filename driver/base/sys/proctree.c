@@ -109,14 +109,23 @@ static bool is_listed(const struct list *l, pid_t pid)
 /* All processes of the machine, or those of a user. */
 #define EVERYBODY ((uid_t)-1)
 
+/* Whether an entry of /proc is a process of this user. */
+static bool is_process_of(int proc, const char *name, uid_t user)
+{
+	struct stat st;
+	if (name[0] < '1' || name[0] > '9')
+		return false;
+	if (user == EVERYBODY)
+		return true;
+	return fstatat(proc, name, &st, 0) == 0 && st.st_uid == user;
+}
+
 static void list_all(struct list *l, uid_t user)
 {
 	AUTO_DIR DIR *dir = opendir("/proc");
 	const struct dirent *d;
-	struct stat st;
 	while (dir && (d = fs_next_entry(dir)))
-		if (d->d_name[0] >= '1' && d->d_name[0] <= '9' &&
-		    (user == EVERYBODY || (fstatat(dirfd(dir), d->d_name, &st, 0) == 0 && st.st_uid == user)))
+		if (is_process_of(dirfd(dir), d->d_name, user))
 			add_pid(l, (pid_t)strtol(d->d_name, NULL, 10));
 }
 

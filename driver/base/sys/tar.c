@@ -36,7 +36,16 @@ static int fail(struct err *e, const char *what)
 
 static const char *kind_name(mode_t mode)
 {
-	return S_ISDIR(mode) ? "a directory" : S_ISLNK(mode) ? "a link" : S_ISREG(mode) ? "a file" : "a special file";
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return "a directory";
+	case S_IFLNK:
+		return "a link";
+	case S_IFREG:
+		return "a file";
+	default:
+		return "a special file";
+	}
 }
 
 static int deny_present(int dir, const char *name, struct err *e)

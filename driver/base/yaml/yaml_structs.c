@@ -77,9 +77,11 @@ static int take_number(const struct loading *l, const struct yaml_tree *t, const
 	const uint64_t n = strtoull(t->text, NULL, 10);
 	const uint32_t n32 = (uint32_t)n;
 	const uint16_t n16 = (uint16_t)n;
+	bool in_range = !errno && n <= UINT64_MAX >> (64 - 8 * k->size);
 	/* YAML knows other spellings, with a leading zero an octal one. */
-	if (!*t->text || strspn(t->text, "0123456789") != strlen(t->text) || (t->text[0] == '0' && t->text[1]) ||
-	    errno || n > UINT64_MAX >> (64 - 8 * k->size))
+	bool only_digits = *t->text && strspn(t->text, "0123456789") == strlen(t->text);
+	bool leading_zero = t->text[0] == '0' && t->text[1];
+	if (!only_digits || leading_zero || !in_range)
 		return bad_value(l, t, k->name, "a whole number in range", e);
 	memcpy(slot, k->size == 2 ? &n16 : k->size == 4 ? (const void *)&n32 : &n, k->size);
 	return 0;

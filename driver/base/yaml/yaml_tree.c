@@ -52,8 +52,10 @@ static int parser_error(const struct source *s, struct err *e)
 		abort();
 	unsigned line = p->error == YAML_READER_ERROR ? line_of_offset(s->text, p->problem_offset)
 						      : (unsigned)p->problem_mark.line + 1;
-	return err_set(e, ERR_CONFIG, "%s:%u: invalid YAML: %s%s%s", s->path, line, p->context ? p->context : "",
-		       p->context ? ", " : "", p->problem ? p->problem : "no reason given");
+	const char *problem = p->problem ? p->problem : "no reason given";
+	if (p->context)
+		return err_set(e, ERR_CONFIG, "%s:%u: invalid YAML: %s, %s", s->path, line, p->context, problem);
+	return err_set(e, ERR_CONFIG, "%s:%u: invalid YAML: %s", s->path, line, problem);
 }
 
 static int next_event(struct source *s, struct err *e)
