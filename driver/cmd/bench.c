@@ -1,10 +1,8 @@
-#include <math.h>
-
+#include "step/bench/bench.h"
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/select.h"
 #include "core/wheel/wheel.h"
-#include "step/bench/bench.h"
 #include "step/pipeline/pipeline.h"
 #include "step/watch/watch.h"
 
@@ -28,7 +26,8 @@ static int parse_seconds(const char *text, double *ret, struct err *e)
 	if (!text)
 		return 0;
 	*ret = strtod(text, &end);
-	if (*text >= '0' && *text <= '9' && !*end && isfinite(*ret) && *ret > 0 && *ret <= SECONDS_MAX)
+	bool is_number = *text >= '0' && *text <= '9' && !*end;
+	if (is_number && *ret > 0 && *ret <= SECONDS_MAX)
 		return 0;
 	err_set(e, ERR_USAGE, "--seconds: not a number of seconds: '%s'", text);
 	return err_hint(e, "for example --seconds 0.3");
@@ -45,7 +44,8 @@ static int parse_threads(struct cmd_context *c, const struct strlist *words, uns
 		char *end;
 		errno = 0;
 		unsigned long value = strtoul(word, &end, 10);
-		if (*word < '0' || *word > '9' || *end || errno || value == 0)
+		bool is_number = *word >= '0' && *word <= '9' && !*end;
+		if (!is_number || errno || value == 0)
 			return err_set(e, ERR_USAGE, "--threads: not a number of threads: '%s'", word);
 		if (value > count)
 			return err_set(e, ERR_USAGE, "--threads %s: this machine has %u processor%s", word, count,
@@ -192,9 +192,11 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 			if (b.wheels[i] && check_label(c, b.wheels[i], t, h, e) < 0)
 				return -1;
 	}
-	if (cmd_fetch_options(c, &q.fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
-	    cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
-	    pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
+	if (cmd_fetch_options(c, &q.fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0)
+		return -1;
+	if (cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
+		return -1;
+	if (pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
 		return -1;
 	b.bench.names[BENCH_OURS] = path_base(b.wheels[BENCH_OURS]);
 	b.bench.names[BENCH_OTHER] = path_base(other);

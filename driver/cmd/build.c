@@ -218,9 +218,11 @@ int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct e
 	q->jobs = c->global->jobs;
 	if (c->global->cache)
 		q->shell_options = arena_printf(c->arena, "--cache %s", shell_quoted(c->global->cache, c->arena));
-	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0 ||
-	    cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_out_dir(c, &q->out_dir, e) < 0 ||
-	    cmd_fetch_options(c, &q->fetch, e) < 0)
+	if (cmd_tables(c, &q->tables, e) < 0 || cmd_profiles_dir(c, &q->profiles_dir, e) < 0)
+		return -1;
+	if (cmd_patches_dir(c, &q->patches_dir, e) < 0 || cmd_out_dir(c, &q->out_dir, e) < 0)
+		return -1;
+	if (cmd_fetch_options(c, &q->fetch, e) < 0)
 		return -1;
 	return cmd_store(c, &q->store, e);
 }

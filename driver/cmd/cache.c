@@ -16,7 +16,8 @@ int cmd_keep_days(const char *text, int64_t *ret, struct err *e)
 	char *end;
 	errno = 0;
 	unsigned long n = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end || errno || n > 36500)
+	bool is_number = text[0] >= '0' && text[0] <= '9' && !*end;
+	if (!is_number || errno || n > 36500)
 		return err_set(e, ERR_USAGE, "option '--keep-days': not a number of days: '%s'", text);
 	*ret = (int64_t)n * 86400;
 	return 0;
@@ -76,10 +77,15 @@ static int cache_info(struct cmd_context *c, const char *name, struct err *e)
 	size_t count = 0, objects_count = 0, builds_count = 0;
 	uint64_t free_bytes = 0, total = 0;
 	(void)name;
-	if (find_store(c, false, cmd_store_read, &dir, &s, e) < 0 ||
-	    (s && (store_usage(s, c->run, c->arena, &rows, &count, e) < 0 || fs_free_bytes(dir, &free_bytes, e) < 0 ||
-		   store_list(s, c->arena, &objects, &objects_count, e) < 0 ||
-		   store_list_builds(s, c->arena, &builds, &builds_count, e) < 0)))
+	if (find_store(c, false, cmd_store_read, &dir, &s, e) < 0)
+		return -1;
+	if (s && store_usage(s, c->run, c->arena, &rows, &count, e) < 0)
+		return -1;
+	if (s && fs_free_bytes(dir, &free_bytes, e) < 0)
+		return -1;
+	if (s && store_list(s, c->arena, &objects, &objects_count, e) < 0)
+		return -1;
+	if (s && store_list_builds(s, c->arena, &builds, &builds_count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		total += rows[i].bytes;

@@ -178,9 +178,12 @@ static const char *alike(const struct selection *one, struct arena *a)
 	struct strlist gpus = {0};
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_addf(&gpus, a, "%s%s", p->targets[i].row->sm, p->targets[i].suffix);
+	const char *cuda = v->cuda ? v->cuda : "", *python = v->python ? v->python : "";
+	const char *blas = p->blas ? p->blas->name : "";
+	const char *targets = v->cuda ? "" : strlist_join(&gpus, a, "+");
+	const char *torch_cuda = one->torch_cuda ? one->torch_cuda : "";
 	return arena_printf(a, "%s %s %s %d %s %s %s %s %s", v->package, one->release->name, p->platform, (int)p->gpu,
-			    v->cuda ? v->cuda : "", v->python ? v->python : "", p->blas ? p->blas->name : "",
-			    v->cuda ? "" : strlist_join(&gpus, a, "+"), one->torch_cuda ? one->torch_cuda : "");
+			    cuda, python, blas, targets, torch_cuda);
 }
 
 /* Its root is looked up once for all that are alike; a matrix has hundreds. `most`: how many may be in the group. */
@@ -322,9 +325,11 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 		*ret = state.dir;
 		return 0;
 	}
-	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0 ||
-	    cmd_fetch_options(c, &q.fetch, e) < 0 ||
-	    (!state.made && !c->global->offline && cmd_needs_space(c, c->world, e) < 0))
+	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0)
+		return -1;
+	if (cmd_fetch_options(c, &q.fetch, e) < 0)
+		return -1;
+	if (!state.made && !c->global->offline && cmd_needs_space(c, c->world, e) < 0)
 		return -1;
 	if (!state.made)
 		log_info(c->run->log, "world %s", cmd_world_text(&state, c->arena));

@@ -164,7 +164,8 @@ static int check_file(const char *option, const char *path, const char *values, 
 		err_errno(e, ERR_USAGE, "cannot read '%s'", path);
 	static const char *const words[] = {"official", "root"};
 	const char *near = suggest_nearest(path, words, ARRAY_LEN(words));
-	if (rc < 0 && near && option && (strcmp(option, "torch") == 0 || strcmp(option, "with") == 0))
+	bool knows_words = option && (strcmp(option, "torch") == 0 || strcmp(option, "with") == 0);
+	if (rc < 0 && near && knows_words)
 		err_hint(e, "did you mean '%s'?", near);
 	return option ? err_wrap(e, "--%s", option) : -1;
 }

@@ -36,9 +36,14 @@ static bool is_released(const struct tables *t, const char *package, const char 
 {
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct release_row *r = &t->releases[i];
-		if (tables_package(r, package) && strings_contain(r->pythons, r->pythons_count, python) &&
-		    (!cuda || strings_contain(r->toolkits, r->toolkits_count, cuda)) &&
-		    (!gpu || plan_takes_target(r, package, cuda, &(struct gpu_target){.row = gpu, .suffix = ""})))
+		if (!tables_package(r, package))
+			continue;
+		if (!strings_contain(r->pythons, r->pythons_count, python))
+			continue;
+		if (cuda && !strings_contain(r->toolkits, r->toolkits_count, cuda))
+			continue;
+		const struct gpu_target target = {.row = gpu, .suffix = ""};
+		if (!gpu || plan_takes_target(r, package, cuda, &target))
 			return true;
 	}
 	return false;

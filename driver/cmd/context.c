@@ -110,8 +110,11 @@ static int open_store(struct cmd_context *c,
 		      struct err *e)
 {
 	const char *dir = NULL;
-	if (!c->store && (cmd_cache_dir(c, &dir, e) < 0 || open(dir, c->run, &c->store, e) < 0 ||
-			  add_lower_stores(c, e) < 0 || add_remote_store(c, e) < 0))
+	if (c->store)
+		return 0;
+	if (cmd_cache_dir(c, &dir, e) < 0 || open(dir, c->run, &c->store, e) < 0)
+		return -1;
+	if (add_lower_stores(c, e) < 0 || add_remote_store(c, e) < 0)
 		return -1;
 	return 0;
 }
@@ -149,8 +152,12 @@ int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
 {
 	const char *dir, *lower = getenv("PTBUILD_LOWER_STORE");
 	*ret = NULL;
-	if (!c->store && (cmd_cache_dir(c, &dir, ERR_IGNORED) < 0 ||
-			  (is_no_store(c, dir) && !c->global->lower_stores.count && !(lower && *lower))))
+	if (c->store)
+		return cmd_store_read(c, ret, e);
+	if (cmd_cache_dir(c, &dir, ERR_IGNORED) < 0)
+		return 0;
+	bool has_lower = c->global->lower_stores.count || (lower && *lower);
+	if (is_no_store(c, dir) && !has_lower)
 		return 0;
 	return cmd_store_read(c, ret, e);
 }

@@ -57,11 +57,13 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 	struct detected d;
 	struct official_choice official;
 	(void)args;
-	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 ||
-	    hardware_facts_load(dir, c->arena, &f, e) < 0 ||
-	    (o->machine ? hardware_load(o->machine, c->arena, &h, e)
-			: hardware_read(f, true, c->run, c->arena, &h, e)) < 0 ||
-	    detect_choose(t, f, &h, o->workload, o->release, c->arena, &d, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0)
+		return -1;
+	if (hardware_facts_load(dir, c->arena, &f, e) < 0)
+		return -1;
+	int rc = o->machine ? hardware_load(o->machine, c->arena, &h, e)
+			    : hardware_read(f, true, c->run, c->arena, &h, e);
+	if (rc < 0 || detect_choose(t, f, &h, o->workload, o->release, c->arena, &d, e) < 0)
 		return -1;
 	if (official_for(t, &h, o->release, c->arena, &official, e) < 0)
 		return -1;

@@ -112,7 +112,10 @@ void cmd_disk_hint(const struct cmd_context *c, struct err *e)
 	}
 	list_choices(c, all);
 	const char *mount = mount_point(dir, dev, c->arena), *options = options_of(all, path, c->arena);
-	err_hint(e, "%s: %s%s%s", what_is_full(number, mount, c->arena),
-		 number == EFBIG ? "raise the limit" : "free some space there",
-		 options ? ", or name a directory on another file system with " : "", options ? options : "");
+	const char *problem = what_is_full(number, mount, c->arena);
+	const char *fix = number == EFBIG ? "raise the limit" : "free some space there";
+	if (options)
+		err_hint(e, "%s: %s, or name a directory on another file system with %s", problem, fix, options);
+	else
+		err_hint(e, "%s: %s", problem, fix);
 }

@@ -60,11 +60,15 @@ static int try_it(void *user, struct preflight *d, struct err *e)
 	if (pipeline_trial(&k->q, d, e) < 0)
 		return -1;
 	struct preflight_line *l = &d->lines[d->count - 1];
-	if (l->level == PREFLIGHT_WARNING)
-		l->fix = arena_printf(d->arena, "ptbuild fetch %s --release %s%s%s%s%s fetches what the build needs",
-				      d->q->plan->variant, d->q->release->name, g->cache ? " --cache " : "",
-				      g->cache ? shell_quoted(g->cache, d->arena) : "", g->root ? " --root " : "",
-				      g->root ? shell_quoted(g->root, d->arena) : "");
+	if (l->level != PREFLIGHT_WARNING)
+		return 0;
+	const char *cache = "", *root = "";
+	if (g->cache)
+		cache = arena_printf(d->arena, " --cache %s", shell_quoted(g->cache, d->arena));
+	if (g->root)
+		root = arena_printf(d->arena, " --root %s", shell_quoted(g->root, d->arena));
+	l->fix = arena_printf(d->arena, "ptbuild fetch %s --release %s%s%s fetches what the build needs",
+			      d->q->plan->variant, d->q->release->name, cache, root);
 	return 0;
 }
 
@@ -161,17 +165,20 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 {
 	const struct doctor_options *own = c->options;
 	const struct cmd_select *o = cmd_selected(c);
+	const bool of_builds = args->count || o->profile || o->matrix || o->only.count;
+	if (own->env && of_builds)
+		return err_set(e, ERR_USAGE, "--env cannot be used with builds");
 	if (own->env)
-		return args->count || o->profile || o->matrix || o->only.count
-			       ? err_set(e, ERR_USAGE, "--env cannot be used with builds")
-			       : cmd_env_doctor(c, own->env, e);
+		return cmd_env_doctor(c, own->env, e);
 	AUTO_JSON json_t *docs = json_array();
 	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .fetch.offline = true}, .docs = docs};
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
-	if ((remote && *remote && ccache_remote_check(remote, e) < 0) || cmd_tables(c, &k.q.tables, e) < 0 ||
-	    cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0 ||
-	    (args->count || o->profile || o->matrix || o->only.count ? look_at_builds(&k, args, e)
-								     : look_at_release(&k, o->release, e)) < 0)
+	if (remote && *remote && ccache_remote_check(remote, e) < 0)
+		return -1;
+	if (cmd_tables(c, &k.q.tables, e) < 0 || cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)
+		return -1;
+	int rc = of_builds ? look_at_builds(&k, args, e) : look_at_release(&k, o->release, e);
+	if (rc < 0)
 		return -1;
 	const bool one = json_array_size(docs) == 1;
 	if (cmd_show(c, json_incref(one ? json_array_get(docs, 0) : docs), one ? check_rows : build_rows, e) < 0)

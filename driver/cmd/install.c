@@ -108,8 +108,9 @@ static bool is_name(const char *s)
 static bool is_pin(const char *word, struct arena *a)
 {
 	const char *version, *name = text_pin(word, a, &version);
-	return version && is_name(name) && isalnum((unsigned char)*version) &&
-	       !version[strspn(version, NAME_BYTES "+!")] && wheel_version_key(version, a);
+	if (!version || !is_name(name) || !isalnum((unsigned char)*version))
+		return false;
+	return !version[strspn(version, NAME_BYTES "+!")] && wheel_version_key(version, a);
 }
 
 static bool is_strings(const json_t *list)

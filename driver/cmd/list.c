@@ -232,11 +232,15 @@ static int read_others(const struct tables *t, struct arena *a, struct err *e)
 	const char *world;
 	struct strlist parts = {0};
 #define THERE(name) fs_exists(t->dir, name)
-	if ((THERE("cpu.yaml") && hardware_facts_load(t->dir, a, &facts, e) < 0) ||
-	    (THERE("ci.yaml") && ci_tables_load(t->dir, a, &ci, e) < 0) ||
-	    (THERE("stable_abi.yaml") && stable_abi_load(t->dir, a, &abi, e) < 0) ||
-	    (THERE("toolkit_tree.yaml") && toolkit_rules_load(t->dir, a, &rules, e) < 0) ||
-	    (THERE("worlds") && world_part_names(t->dir, a, &parts, e) < 0))
+	if (THERE("cpu.yaml") && hardware_facts_load(t->dir, a, &facts, e) < 0)
+		return -1;
+	if (THERE("ci.yaml") && ci_tables_load(t->dir, a, &ci, e) < 0)
+		return -1;
+	if (THERE("stable_abi.yaml") && stable_abi_load(t->dir, a, &abi, e) < 0)
+		return -1;
+	if (THERE("toolkit_tree.yaml") && toolkit_rules_load(t->dir, a, &rules, e) < 0)
+		return -1;
+	if (THERE("worlds") && world_part_names(t->dir, a, &parts, e) < 0)
 		return -1;
 	for (size_t i = 0; i < parts.count; i++)
 		if (world_part_load(t->dir, parts.items[i], a, &part, e) < 0)
@@ -281,9 +285,9 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 			if (strlist_contains(&releases, names.items[i]))
 				continue;
 			const char *near = suggest_nearest(names.items[i], releases.items, releases.count);
-			log_warn(c->run->log, "the patches in '%s' are of no release%s%s%s",
-				 path_join(c->arena, dir, names.items[i]), near ? "; did you mean '" : "",
-				 near ? near : "", near ? "'?" : "");
+			const char *folder = path_join(c->arena, dir, names.items[i]);
+			const char *guess = near ? arena_printf(c->arena, "; did you mean '%s'?", near) : "";
+			log_warn(c->run->log, "the patches in '%s' are of no release%s", folder, guess);
 		}
 	}
 	bool shown_of[SECTIONS];

@@ -118,6 +118,16 @@ static int64_t line_number(const struct kvlist *lines, const char *key)
 	return n < 0 ? 0 : n;
 }
 
+/* Why a job ended without its wheels; NULL where it did not. */
+static const char *why_ended(struct run_dir *r, const char *id, const char *state)
+{
+	if (strcmp(state, "failed") == 0)
+		return why_failed(r, id);
+	if (strcmp(state, "lost") == 0)
+		return "it did not end: its node went away, or it was killed";
+	return NULL;
+}
+
 static int add_job(struct run_dir *r, json_t *job, struct err *e)
 {
 	const char *id = json_text(job, "id");
@@ -148,11 +158,8 @@ static int add_job(struct run_dir *r, json_t *job, struct err *e)
 				      (json_int_t)line_number(&lines, "attempt"), "exit",
 				      (json_int_t)line_number(&lines, "exit"), "seconds",
 				      (json_int_t)(until > began ? until - began : 0), "why",
-				      json_or_null(strcmp(states[state], "failed") == 0 ? why_failed(r, id)
-						   : strcmp(states[state], "lost") == 0
-							   ? "it did not end: its node went away, or it was killed"
-							   : NULL),
-				      "log", json_or_null(fs_is_file(r->dir, log) ? log : NULL), "made", made));
+				      json_or_null(why_ended(r, id, states[state])), "log",
+				      json_or_null(fs_is_file(r->dir, log) ? log : NULL), "made", made));
 	return 0;
 }
 
@@ -525,10 +532,13 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		err_set(e, ERR_USAGE, "--extension: the jobs of a matrix build packages, and no extension");
 		return err_hint(e, "let a job call 'ptbuild set' with a file that names it");
 	}
-	if (check_globals(c, format, e) < 0 || take_words(c, args, o, &words, e) < 0 ||
-	    choose(c, &words, &choices, &count, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0 ||
-	    ci_tables_load(dir, c->arena, &t, e) < 0 ||
-	    (o->runner_map && ci_runners_load(o->runner_map, c->arena, &own, e) < 0))
+	if (check_globals(c, format, e) < 0 || take_words(c, args, o, &words, e) < 0)
+		return -1;
+	if (choose(c, &words, &choices, &count, e) < 0)
+		return -1;
+	if (cmd_profiles_dir(c, &dir, e) < 0 || ci_tables_load(dir, c->arena, &t, e) < 0)
+		return -1;
+	if (o->runner_map && ci_runners_load(o->runner_map, c->arena, &own, e) < 0)
 		return -1;
 	p = (struct ci_plan){.name = o->base.select.matrix ? o->base.select.matrix : "ptbuild",
 			     .image = o->image,
@@ -543,8 +553,10 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	if (ci_is_service(format))
 		matrix_warn(c, &p, format);
 	const char *root = c->global->root;
-	if (p.has_cuda && !p.image && ci_is_service(format) &&
-	    (cmd_sandbox(c) == SANDBOX_NONE || (root && strncmp(root, "world:", 6) != 0)))
+	const bool other_root = root && strncmp(root, "world:", 6) != 0;
+	const bool no_world = cmd_sandbox(c) == SANDBOX_NONE || other_root;
+	const bool needs_toolkit = p.has_cuda && !p.image && ci_is_service(format);
+	if (needs_toolkit && no_world)
 		log_warn(c->run->log, "no world brings the toolkit here: jobs for CUDA need --image with an image "
 				      "that has it");
 	if (strcmp(format, "table") == 0) {

@@ -37,8 +37,9 @@ struct output {
 /* Whether the root's tools are asked: only those of a root that is named, is there, and fits. */
 static bool is_probed(const struct cmd_context *c, const struct output *o)
 {
-	return c->global->root && !*o->no_world.msg && o->root.made &&
-	       (!o->root.world || strcmp(o->root.world->platform, machine_platform(c->arena)) == 0);
+	if (!c->global->root || *o->no_world.msg || !o->root.made)
+		return false;
+	return !o->root.world || strcmp(o->root.world->platform, machine_platform(c->arena)) == 0;
 }
 
 /* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
@@ -95,16 +96,23 @@ static int make_plan(struct cmd_context *c, const struct selection *s, const str
 	return 0;
 }
 
+/* What is missing for the keys of a build, in words; NULL if nothing is. */
+static const char *missing_inputs(bool root, bool torch)
+{
+	if (root && torch)
+		return "the tools of its root, and its torch";
+	if (root)
+		return "the tools of its root";
+	return torch ? "its torch" : NULL;
+}
+
 /* Root, time and disk. That the keys are not those of a build, the world's line says where all has to fit a screen. */
 static void add_needs(struct cmd_context *c, json_t *doc, const struct output *o, const struct plan *p,
 		      const struct strlist *lack, const struct cmd_cost *k)
 {
 	struct arena *a = c->arena;
 	const bool root = strlist_contains(lack, "root"), torch = strlist_contains(lack, "torch");
-	const char *keys = root && torch ? "the tools of its root, and its torch"
-			   : root        ? "the tools of its root"
-			   : torch       ? "its torch"
-					 : NULL;
+	const char *keys = missing_inputs(root, torch);
 	const char *world = NULL;
 	if (o->root.world)
 		world = arena_printf(a, "%s, %s%s", o->root.world->name, o->root.made ? "made" : "not made yet",

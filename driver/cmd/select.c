@@ -86,9 +86,11 @@ static const char *missing_package(const struct release_row *r, const struct str
 
 static bool release_fits(const struct release_row *r, const struct want *w)
 {
-	return !missing_package(r, &w->packages) &&
-	       (!w->python || strings_contain(r->pythons, r->pythons_count, w->python)) &&
-	       (!w->cuda || strings_contain(r->toolkits, r->toolkits_count, w->cuda));
+	if (missing_package(r, &w->packages))
+		return false;
+	if (w->python && !strings_contain(r->pythons, r->pythons_count, w->python))
+		return false;
+	return !w->cuda || strings_contain(r->toolkits, r->toolkits_count, w->cuda);
 }
 
 /* Whether the plan would take the release for all packages; *e keeps the last refusal. */
@@ -197,16 +199,22 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		w.cuda = w.cuda ? w.cuda : x.cuda;
 		t = c->tables;
 	}
-	for (size_t i = 0; i < TABLES_PACKAGES; i++)
-		if (strlist_contains(&o->packages, tables_packages[i]) || strlist_contains(&o->packages, "all") ||
-		    (i == 0 && !o->packages.count && !x.packages.count))
+	const bool all_named = strlist_contains(&o->packages, "all");
+	const bool none_named = !o->packages.count && !x.packages.count;
+	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
+		bool named = all_named || strlist_contains(&o->packages, tables_packages[i]);
+		if (named || (none_named && i == 0))
 			strlist_ref(&w.packages, c->arena, tables_packages[i]);
+	}
 	strlist_append(&w.packages, c->arena, &x.packages);
 	w.profile = &profile;
 	const struct toolkit_row *toolkit;
 	/* A version that no release has is a slip; one that another release has is left to the choice. */
-	if ((o->python && tables_need_python(t, o->python, e) < 0) ||
-	    (o->cuda && tables_need_toolkit(t, o->cuda, &toolkit, e) < 0) || cmd_root_named(c, &w.world, e) < 0)
+	if (o->python && tables_need_python(t, o->python, e) < 0)
+		return -1;
+	if (o->cuda && tables_need_toolkit(t, o->cuda, &toolkit, e) < 0)
+		return -1;
+	if (cmd_root_named(c, &w.world, e) < 0)
 		return -1;
 	if (!w.python && w.world)
 		w.python = world_python(w.world);
@@ -412,8 +420,6 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.options = *o,
 		.toolchain = toolchain,
 		.toolkits = toolkits,
-		.glibc = c->world ? c->world->pieces[0].part->glibc : NULL,
-		.python = c->world ? world_python_program(c->world, c->arena) : NULL,
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c),
@@ -424,5 +430,9 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.note = s->note,
 		.torch_cuda = s->torch_cuda,
 	};
+	if (c->world) {
+		q.glibc = c->world->pieces[0].part->glibc;
+		q.python = world_python_program(c->world, c->arena);
+	}
 	return plan_resolve(t, &q, c->arena, ret, e) < 0 ? -1 : check_patches(*ret, c->arena, e);
 }

@@ -74,17 +74,24 @@ static void ask(const struct set *s, const bool *off, struct cmd_select *o)
 		strlist_ref(&o->packages, a, "torchvision");
 }
 
+/* Whether a package of a release has this version and fits this torch. */
+static bool fits_torch(const struct package_row *p, const char *version, const char *torch)
+{
+	bool in = false;
+	if (!p || !*p->torch || strcmp(version, p->version) != 0)
+		return false;
+	return version_in(torch, p->torch, &in, ERR_IGNORED) == 0 && in;
+}
+
 /* The release whose companion of that version, on torch's stable ABI, takes this torch; NULL: none. */
 static const struct release_row *by_abi(const struct set *s, const char *torch, const char *name, const char *version)
 {
 	const struct tables *t;
-	bool in = false;
 	if (!version || !is_official(s) || cmd_tables(s->c, &t, ERR_IGNORED) < 0)
 		return NULL;
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct package_row *p = tables_package(&t->releases[i], name);
-		if (p && *p->torch && strcmp(version, p->version) == 0 &&
-		    version_in(torch, p->torch, &in, ERR_IGNORED) == 0 && in)
+		if (fits_torch(p, version, torch))
 			return &t->releases[i];
 	}
 	return NULL;
@@ -371,8 +378,11 @@ static int make(struct set *s, const char *dir, struct err *e)
 	struct set_options *o = arena_alloc(c->arena, sizeof(*o));
 	struct pipeline_results r = {0};
 	*o = *(const struct set_options *)c->options;
-	if (fs_mkdirs(TRUSTED, dir, e) < 0 || (is_official(s) && put_official(s, dir, e) < 0) ||
-	    (s->file.torch == SET_WHEEL && put(s, &s->items[0], s->items[0].wheel, dir, e) < 0))
+	if (fs_mkdirs(TRUSTED, dir, e) < 0)
+		return -1;
+	if (is_official(s) && put_official(s, dir, e) < 0)
+		return -1;
+	if (s->file.torch == SET_WHEEL && put(s, &s->items[0], s->items[0].wheel, dir, e) < 0)
 		return -1;
 	c->options = o;
 	if (s->file.torch == SET_ROOT) {

@@ -78,6 +78,15 @@ static int of_variant(struct cmd_context *c, const struct strlist *words, struct
 	return rc;
 }
 
+/* Whether a root is a world with the base of `world`, but without its `part` ("+NAME"). */
+static bool lacks_part(const char *root, const char *world, const char *part)
+{
+	const size_t base = strcspn(world, "+");
+	if (strncmp(root, "world:", 6) != 0 || strstr(root, part))
+		return false;
+	return strcspn(root + 6, "+") == base && strncmp(root + 6, world, base) == 0;
+}
+
 /* The root of the tests: a world with the part that has what they need. A variant's own world is without it. */
 static int enter_root(struct cmd_context *c, struct pipeline_request *q, const struct pipeline_test_request *t,
 		      struct err *e)
@@ -88,8 +97,7 @@ static int enter_root(struct cmd_context *c, struct pipeline_request *q, const s
 	if (test_table_world(q->profiles_dir, t->release, c->arena, &world, e) < 0)
 		return -1;
 	const char *part = strchr(world, '+');
-	if (name && part && strncmp(name, "world:", 6) == 0 && !strstr(name, part) &&
-	    strcspn(name + 6, "+") == strcspn(world, "+") && strncmp(name + 6, world, strcspn(world, "+")) == 0) {
+	if (name && part && lacks_part(name, world, part)) {
 		struct cmd_globals *global = arena_alloc(c->arena, sizeof(*global));
 		*global = *c->global;
 		global->root = arena_printf(c->arena, "%s%s", name, part);

@@ -109,13 +109,21 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 	const char *copy = o->copy ? path_from_here(c->arena, o->copy) : NULL;
 	const char *store_dir, *made = NULL;
 	bool there;
-	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0 ||
-	    cmd_cache_dir(c, &store_dir, e) < 0 || (copy && world_copy_place(copy, store_dir, c->arena, e) < 0) ||
-	    (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0) ||
-	    cmd_store(c, &q.store, e) < 0 ||
-	    store_world_find(q.store, q.world->key, STORE_LOOK_FACTS, c->arena, &made, e) < 0 ||
-	    (!made && !c->global->offline && cmd_needs_space(c, q.world, e) < 0) ||
-	    world_ensure(&q, c->run, c->arena, &r, e) < 0)
+	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0)
+		return -1;
+	if (cmd_cache_dir(c, &store_dir, e) < 0)
+		return -1;
+	if (copy && world_copy_place(copy, store_dir, c->arena, e) < 0)
+		return -1;
+	if (copy && world_copy_look(copy, q.world->name, NULL, c->arena, &there, e) < 0)
+		return -1;
+	if (cmd_store(c, &q.store, e) < 0)
+		return -1;
+	if (store_world_find(q.store, q.world->key, STORE_LOOK_FACTS, c->arena, &made, e) < 0)
+		return -1;
+	if (!made && !c->global->offline && cmd_needs_space(c, q.world, e) < 0)
+		return -1;
+	if (world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	const double start = log_seconds();
 	int rc = copy ? world_copy(r.dir, copy, r.world->name, r.key, c->run, c->arena, &copied, e) : 0;
@@ -334,9 +342,13 @@ static int make_lock(struct cmd_context *c, const char *profiles, const struct w
 		return lock_files(c, p, ret, e);
 	}
 	q.addresses = &addresses;
-	if (add_base(c, profiles, &q, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0 ||
-	    fetch_archive(store, ARCHIVE, p->suite, &fetch, c->run, c->arena, &addresses, e) < 0 ||
-	    lock_make(&q, c->run, c->arena, ret, e) < 0)
+	if (add_base(c, profiles, &q, e) < 0)
+		return -1;
+	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+		return -1;
+	if (fetch_archive(store, ARCHIVE, p->suite, &fetch, c->run, c->arena, &addresses, e) < 0)
+		return -1;
+	if (lock_make(&q, c->run, c->arena, ret, e) < 0)
 		return -1;
 	return p->wheels_count + p->archives_count ? lock_files(c, p, ret, e) : 0;
 }
@@ -359,10 +371,15 @@ static int world_lock(struct cmd_context *c, const char *name, struct err *e)
 	const struct world_part *p;
 	const struct world_lock *before;
 	struct world_lock after;
-	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0 ||
-	    world_part_load(profiles, name, c->arena, &p, e) < 0 || world_part_check_platform(p, platform, e) < 0 ||
-	    read_lock(profiles, name, platform, c->arena, &before, e) < 0 ||
-	    make_lock(c, profiles, p, platform, before, &after, e) < 0)
+	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0)
+		return -1;
+	if (world_part_load(profiles, name, c->arena, &p, e) < 0)
+		return -1;
+	if (world_part_check_platform(p, platform, e) < 0)
+		return -1;
+	if (read_lock(profiles, name, platform, c->arena, &before, e) < 0)
+		return -1;
+	if (make_lock(c, profiles, p, platform, before, &after, e) < 0)
 		return -1;
 	AUTO_JSON json_t *diff = lock_compare(before, &after, c->arena);
 	if (o->write && (!before || lock_differs(diff))) {
