@@ -31,9 +31,11 @@ static bool is_made(const struct ci_plan *p, const char *cpu, const char *gpu, u
 {
 	for (size_t i = 0; i < p->count; i++) {
 		const struct ci_job *j = &p->jobs[i];
-		if (j->wave >= first && j->wave <= last &&
-		    ((cpu && j->makes_cpu && strcmp(j->cpu_cache, cpu) == 0) ||
-		     (gpu && j->makes_gpu && strcmp(j->gpu_cache, gpu) == 0)))
+		if (j->wave < first || j->wave > last)
+			continue;
+		bool makes_cpu = cpu && j->makes_cpu && strcmp(j->cpu_cache, cpu) == 0;
+		bool makes_gpu = gpu && j->makes_gpu && strcmp(j->gpu_cache, gpu) == 0;
+		if (makes_cpu || makes_gpu)
 			return true;
 	}
 	return false;
@@ -44,8 +46,11 @@ static bool add_to_wave(const struct ci_plan *p, struct ci_job *j, unsigned wave
 {
 	bool cpu = !is_made(p, j->cpu_cache, NULL, 1, wave - 1);
 	bool gpu = *j->gpu_cache && !is_made(p, NULL, j->gpu_cache, 1, wave - 1);
-	if ((!cpu && !gpu) || (cpu && is_made(p, j->cpu_cache, NULL, wave, wave)) ||
-	    (gpu && is_made(p, NULL, j->gpu_cache, wave, wave)))
+	if (!cpu && !gpu)
+		return false;
+	if (cpu && is_made(p, j->cpu_cache, NULL, wave, wave))
+		return false;
+	if (gpu && is_made(p, NULL, j->gpu_cache, wave, wave))
 		return false;
 	j->wave = wave;
 	j->makes_cpu = cpu;
@@ -164,14 +169,21 @@ static void share_out(struct ci_plan *p, struct arena *a)
 	*p = out;
 }
 
+/* Whether a job with this profile builds the release, Python, CUDA and profile of a choice. */
+static bool is_job_of(const struct ci_job *j, const char *profile, const struct ci_choice *c)
+{
+	const struct variant *v = &c->variant;
+	const char *cuda = v->cuda ? v->cuda : "";
+	if (strcmp(j->release, c->release->name) != 0 || strcmp(j->python, v->python) != 0)
+		return false;
+	return strcmp(j->cuda, cuda) == 0 && strcmp(profile, v->profile.name) == 0;
+}
+
 static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char **profiles, struct arena *a)
 {
 	const char *variant = variant_name(&c->variant, a);
 	size_t at = 0;
-	while (at < p->count && !(strcmp(p->jobs[at].release, c->release->name) == 0 &&
-				  strcmp(p->jobs[at].python, c->variant.python) == 0 &&
-				  strcmp(p->jobs[at].cuda, c->variant.cuda ? c->variant.cuda : "") == 0 &&
-				  strcmp(profiles[at], c->variant.profile.name) == 0))
+	while (at < p->count && !is_job_of(&p->jobs[at], profiles[at], c))
 		at++;
 	if (at == p->count) {
 		profiles[p->count++] = c->variant.profile.name;

@@ -10,8 +10,9 @@ static bool feeds(const struct ci_job *maker, const struct ci_job *j)
 	if (maker->shards)
 		return strcmp(j->shard, "last") == 0 && strcmp(maker->release, j->release) == 0 &&
 		       strcmp(maker->variants.items[0], j->variants.items[0]) == 0;
-	return maker->wave < j->wave && ((maker->makes_cpu && strcmp(maker->cpu_cache, j->cpu_cache) == 0) ||
-					 (maker->makes_gpu && strcmp(maker->gpu_cache, j->gpu_cache) == 0));
+	bool makes_cpu = maker->makes_cpu && strcmp(maker->cpu_cache, j->cpu_cache) == 0;
+	bool makes_gpu = maker->makes_gpu && strcmp(maker->gpu_cache, j->gpu_cache) == 0;
+	return maker->wave < j->wave && (makes_cpu || makes_gpu);
 }
 
 /* Earlier jobs whose objects this job reuses. */
@@ -35,13 +36,15 @@ static json_t *outputs_of(const struct ci_plan *p, const struct ci_job *j)
 
 static json_t *job_json(const struct ci_plan *p, const struct ci_job *j)
 {
-	json_t *doc =
-		json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:s?, s:s, s:s?, s:s, s:s, s:s?, s:b, s:b, s:o, s:o}", "id",
-			  j->id, "wave", j->wave, "needs", needs_of(p, j), "variants", json_from_strlist(&j->variants),
-			  "release", j->release, "python", j->python, "cuda", *j->cuda ? j->cuda : NULL, "gpu", j->gpu,
-			  "isa", *j->isa ? j->isa : NULL, "platform", j->platform, "cpu_cache", j->cpu_cache,
-			  "gpu_cache", *j->gpu_cache ? j->gpu_cache : NULL, "makes_cpu", j->makes_cpu, "makes_gpu",
-			  j->makes_gpu, "runs_on", ci_labels(j->runner), "command", json_or_null(j->command));
+	const char *cuda = *j->cuda ? j->cuda : NULL;
+	const char *isa = *j->isa ? j->isa : NULL;
+	const char *gpu_cache = *j->gpu_cache ? j->gpu_cache : NULL;
+	json_t *doc = json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:s?, s:s, s:s?, s:s, s:s, s:s?, s:b, s:b, s:o, s:o}",
+				"id", j->id, "wave", j->wave, "needs", needs_of(p, j), "variants",
+				json_from_strlist(&j->variants), "release", j->release, "python", j->python, "cuda",
+				cuda, "gpu", j->gpu, "isa", isa, "platform", j->platform, "cpu_cache", j->cpu_cache,
+				"gpu_cache", gpu_cache, "makes_cpu", j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on",
+				ci_labels(j->runner), "command", json_or_null(j->command));
 	json_object_update_new(doc, json_pack("{s:o, s:i, s:I, s:I, s:o}", "argv", json_from_strlist(&j->argv), "cpus",
 					      (int)j->cpus, "memory_bytes", (json_int_t)j->memory, "seconds",
 					      (json_int_t)j->seconds, "outputs", outputs_of(p, j)));
@@ -124,6 +127,7 @@ int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e)
 	AUTO_FREE char *text = json_dumps(doc, JSON_INDENT(1) | JSON_ENSURE_ASCII);
 	if (!text)
 		return err_set(e, ERR_SYSTEM, "the jobs cannot be written as JSON");
+	const char *store = p->store ? shell_quoted(p->store, &a) : "";
 	buf_printf(out,
 		   "#!/usr/bin/env bash\n"
 		   "# %zu job%s in %u wave%s for Slurm, written by 'ptbuild matrix --format slurm'.\n#\n"
@@ -131,8 +135,7 @@ int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e)
 		   "#   ptbuild matrix --status DIR   says how far it is\n"
 		   "set -euo pipefail\n"
 		   "name=%s\nstore=%s\nptbuild=${PTBUILD:-ptbuild}\n",
-		   p->count, p->count == 1 ? "" : "s", p->waves, p->waves == 1 ? "" : "s", shell_quoted(p->name, &a),
-		   p->store ? shell_quoted(p->store, &a) : "");
+		   p->count, plural(p->count), p->waves, plural(p->waves), shell_quoted(p->name, &a), store);
 	/* Sets argv: what follows 'ptbuild'. */
 	buf_printf(out, "ids=(");
 	for (size_t i = 0; i < p->count; i++)
