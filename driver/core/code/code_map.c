@@ -263,7 +263,9 @@ static size_t address_size(const struct elf_map *m, uint64_t cie)
 	if (!cursor_at(m, cie, &c))
 		return 0;
 	uint64_t length = take(&c, 4), id = take(&c, 4), version = take(&c, 1);
-	if (c.bad || length == 0 || length > 4096 || id != 0 || (version != 1 && version != 3))
+	if (c.bad || length == 0 || length > 4096)
+		return 0;
+	if (id != 0 || (version != 1 && version != 3))
 		return 0;
 	const char *augmentation = (const char *)c.p;
 	size_t letters = strnlen(augmentation, (size_t)(c.end - c.p));
@@ -304,7 +306,9 @@ static uint64_t frame_size(const struct elf_map *m, uint64_t address, struct cie
 	if (!cursor_at(m, address, &c))
 		return 0;
 	uint64_t length = take(&c, 4), back = take(&c, 4);
-	if (c.bad || length == 0 || length == UINT32_MAX || back == 0 || back > address + 4)
+	if (c.bad || length == 0 || length == UINT32_MAX)
+		return 0;
+	if (back == 0 || back > address + 4)
 		return 0;
 	uint64_t cie = address + 4 - back;
 	if (cie != last->address || !last->size)
@@ -394,8 +398,12 @@ static const char *unit_of(const char *file)
 /* "$d" and "$x", also as "$d.7". Functions hold such data as well; only what lies between them is told by it. */
 static void take_mark(const struct elf_map *m, const Elf64_Sym *s, const char *name, struct candidates *c)
 {
-	bool data = name && name[0] == '$' && name[1] == 'd', code = name && name[0] == '$' && name[1] == 'x';
-	if (m->header.e_machine == EM_AARCH64 && (data || code) && (!name[2] || name[2] == '.'))
+	if (m->header.e_machine != EM_AARCH64 || !name || name[0] != '$')
+		return;
+	bool data = name[1] == 'd', code = name[1] == 'x';
+	if (!data && !code)
+		return;
+	if (!name[2] || name[2] == '.')
 		code_add(c, (struct candidate){.start = s->st_value,
 					       .flags = CANDIDATE_MARK | (data ? (unsigned)CANDIDATE_DATA : 0)});
 }
@@ -412,8 +420,9 @@ static void take_table(const struct elf_map *m, const struct table *t, struct ca
 			take_mark(m, &s, string_at(t, s.st_name), c);
 		/* Assembler leaves the type out. */
 		bool function = type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && bind != STB_LOCAL);
-		if ((!function && type != STT_OBJECT) || s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS ||
-		    s.st_shndx == SHN_COMMON)
+		if (!function && type != STT_OBJECT)
+			continue;
+		if (s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS || s.st_shndx == SHN_COMMON)
 			continue;
 		const char *name = string_at(t, s.st_name);
 		if (!name || !*name)

@@ -135,7 +135,9 @@ static bool parse_word(const char *text, uint32_t *ret)
 	errno = 0;
 	unsigned long long v = strtoull(text, &end, 16);
 	*ret = (uint32_t)v;
-	return strncmp(text, "0x", 2) == 0 && strlen(text) == 10 && *end == '\0' && errno == 0 && v <= UINT32_MAX;
+	if (strncmp(text, "0x", 2) != 0 || strlen(text) != 10)
+		return false;
+	return *end == '\0' && errno == 0 && v <= UINT32_MAX;
 }
 
 static int take_instructions(const struct loading *l, struct err *e)
