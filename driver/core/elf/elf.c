@@ -64,16 +64,27 @@ static int take_string(const struct elf_map *m, size_t i, struct arena *a, const
 	return 0;
 }
 
+/* Where the text of a dynamic entry goes that a file has once; NULL for others. */
+static const char **text_of(struct elf_info *info, int64_t tag)
+{
+	switch (tag) {
+	case DT_SONAME:
+		return &info->soname;
+	case DT_RPATH:
+		return &info->rpath;
+	case DT_RUNPATH:
+		return &info->runpath;
+	default:
+		return NULL;
+	}
+}
+
 static int read_entries(const struct elf_map *m, struct arena *a, struct elf_info *info, struct err *e)
 {
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		const char *s;
 		int64_t tag = m->dyn[i].d_tag;
-		const char **to = tag == DT_NEEDED    ? &s
-				  : tag == DT_SONAME  ? &info->soname
-				  : tag == DT_RPATH   ? &info->rpath
-				  : tag == DT_RUNPATH ? &info->runpath
-						      : NULL;
+		const char **to = tag == DT_NEEDED ? &s : text_of(info, tag);
 		if (to && take_string(m, i, a, to, e) < 0)
 			return -1;
 		if (tag == DT_NEEDED)
@@ -173,6 +184,15 @@ static bool is_stripped(const struct elf_map *m)
 	return true;
 }
 
+static unsigned highest_level(uint32_t bits)
+{
+	if (bits & 8U)
+		return 4;
+	if (bits & 4U)
+		return 3;
+	return bits & 2U ? 2 : 0;
+}
+
 /* The highest level of GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64 psABI, "Program Property"), 0 if none above the first. */
 static unsigned needed_level(const uint8_t *at, size_t size)
 {
@@ -184,7 +204,7 @@ static unsigned needed_level(const uint8_t *at, size_t size)
 			break;
 		if (head[0] == isa_1_needed && head[1] == sizeof(bits)) {
 			memcpy(&bits, at + sizeof(head), sizeof(bits));
-			level = bits & 8U ? 4 : bits & 4U ? 3 : bits & 2U ? 2 : 0;
+			level = highest_level(bits);
 		}
 		step = sizeof(head) + (head[1] + 7ULL) / 8 * 8;
 		if (step > size)

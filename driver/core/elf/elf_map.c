@@ -321,6 +321,14 @@ static int check_table(const struct elf_map *m, const struct loader_table *t, ui
 	return 0;
 }
 
+static bool is_arm_type(uint32_t type)
+{
+	const uint32_t old_none = 256; /* NONE of old tools */
+	if (type >= R_AARCH64_COPY && type <= R_AARCH64_IRELATIVE)
+		return true;
+	return type == R_AARCH64_NONE || type == old_none || type == R_AARCH64_ABS64;
+}
+
 /* Types that glibc's loader takes: its sysdeps/x86_64 and sysdeps/aarch64, dl-machine.h. */
 static bool is_dynamic_type(unsigned machine, uint32_t type)
 {
@@ -330,8 +338,7 @@ static bool is_dynamic_type(unsigned machine, uint32_t type)
 		R_X86_64_DTPMOD64, R_X86_64_DTPOFF64,  R_X86_64_TPOFF64,   R_X86_64_SIZE32,
 		R_X86_64_SIZE64,   R_X86_64_TLSDESC,   R_X86_64_IRELATIVE, R_X86_64_RELATIVE64};
 	if (machine == EM_AARCH64)
-		return type == R_AARCH64_NONE || type == 256 /* NONE of old tools */ || type == R_AARCH64_ABS64 ||
-		       (type >= R_AARCH64_COPY && type <= R_AARCH64_IRELATIVE);
+		return is_arm_type(type);
 	bool found = machine != EM_X86_64;
 	for (size_t i = 0; i < ARRAY_LEN(intel) && !found; i++)
 		found = intel[i] == type;
@@ -341,11 +348,18 @@ static bool is_dynamic_type(unsigned machine, uint32_t type)
 /* 0: not known. */
 static uint32_t relative_type(unsigned machine)
 {
-	return machine == EM_X86_64    ? R_X86_64_RELATIVE
-	       : machine == EM_AARCH64 ? R_AARCH64_RELATIVE
-	       : machine == EM_PPC64   ? R_PPC64_RELATIVE
-	       : machine == EM_RISCV   ? R_RISCV_RELATIVE
-				       : 0;
+	switch (machine) {
+	case EM_X86_64:
+		return R_X86_64_RELATIVE;
+	case EM_AARCH64:
+		return R_AARCH64_RELATIVE;
+	case EM_PPC64:
+		return R_PPC64_RELATIVE;
+	case EM_RISCV:
+		return R_RISCV_RELATIVE;
+	default:
+		return 0;
+	}
 }
 
 /* `relative`: the first ones that DT_RELACOUNT says are relative, which the loader does not look at. */

@@ -203,7 +203,9 @@ static bool is_old_headers(const struct stripping *x, uint64_t from, uint64_t to
 		/* Its offsets may be those of a longer file: GPU code was removed since. */
 		const bool known = s.sh_type < SHT_NUM || s.sh_type >= SHT_LOOS;
 		const bool aligned = (s.sh_addralign & (s.sh_addralign - 1)) == 0;
-		if (!known || !aligned || (s.sh_flags && !s.sh_type) || s.sh_name > UINT16_MAX)
+		if (!known || !aligned || s.sh_name > UINT16_MAX)
+			return false;
+		if (s.sh_flags && !s.sh_type)
 			return false;
 	}
 	return is_zero(x->m->data + at, to - at);

@@ -64,8 +64,11 @@ static bool same_reference(const struct proving *x, size_t before, size_t after)
 
 static bool same_symbol(const struct proving *x, const Elf64_Sym *s, const Elf64_Sym *t)
 {
-	return s->st_name == t->st_name && s->st_info == t->st_info && s->st_other == t->st_other &&
-	       s->st_value == t->st_value && s->st_size == t->st_size && same_reference(x, s->st_shndx, t->st_shndx);
+	if (s->st_name != t->st_name || s->st_info != t->st_info || s->st_other != t->st_other)
+		return false;
+	if (s->st_value != t->st_value || s->st_size != t->st_size)
+		return false;
+	return same_reference(x, s->st_shndx, t->st_shndx);
 }
 
 static bool is_gone(const struct proving *x, const Elf64_Sym *s)
