@@ -175,10 +175,13 @@ int fatbin_target_cmp(const char *a, const char *b)
 
 char *fatbin_kind_name(enum fatbin_kind kind, unsigned number, struct arena *a)
 {
-	return kind == FATBIN_PTX     ? arena_strdup(a, "PTX")
-	       : kind == FATBIN_CUBIN ? arena_strdup(a, "cubin")
-	       : kind == FATBIN_LTO   ? arena_strdup(a, "LTO code")
-				      : arena_printf(a, "kind 0x%x", number);
+	if (kind == FATBIN_PTX)
+		return arena_strdup(a, "PTX");
+	if (kind == FATBIN_CUBIN)
+		return arena_strdup(a, "cubin");
+	if (kind == FATBIN_LTO)
+		return arena_strdup(a, "LTO code");
+	return arena_printf(a, "kind 0x%x", number);
 }
 
 char *fatbin_name(const struct fatbin_count *c, struct arena *a)

@@ -3,10 +3,13 @@
 
 enum fatbin_section fatbin_section(const char *name)
 {
-	return strcmp(name, ".nv_fatbin") == 0       ? FATBIN_LINKED
-	       : strcmp(name, "__nv_relfatbin") == 0 ? FATBIN_RELOCATABLE
-	       : strcmp(name, ".cask_resource") == 0 ? FATBIN_AMONG /* cuBLASLt, cuDNN, cuSPARSELt */
-						     : FATBIN_NONE;
+	if (strcmp(name, ".nv_fatbin") == 0)
+		return FATBIN_LINKED;
+	if (strcmp(name, "__nv_relfatbin") == 0)
+		return FATBIN_RELOCATABLE;
+	if (strcmp(name, ".cask_resource") == 0)
+		return FATBIN_AMONG; /* cuBLASLt, cuDNN, cuSPARSELt */
+	return FATBIN_NONE;
 }
 
 static struct fatbin_file file_of(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a)
@@ -273,9 +276,10 @@ int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_bo
 	if (elf_sections(m, a, &b.sections, &b.sections_count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b.sections_count; i++) {
+		const Elf64_Shdr *s = &b.sections[i];
 		bool code = fatbin_section(elf_section_name(m, b.sections, b.sections_count, i)) != FATBIN_NONE;
-		if (code && (b.sections[i].sh_flags & SHF_ALLOC) && b.sections[i].sh_type == SHT_PROGBITS &&
-		    b.sections[i].sh_size && read_section(m, &b, a, i, e) < 0)
+		bool loaded = (s->sh_flags & SHF_ALLOC) && s->sh_type == SHT_PROGBITS && s->sh_size;
+		if (code && loaded && read_section(m, &b, a, i, e) < 0)
 			return -1;
 	}
 	struct fatbin_file bare = file_of(m, &b, a);

@@ -109,6 +109,13 @@ static const Elf64_Shdr *same_section(const struct proving *p, size_t i)
 	return &new[i];
 }
 
+/* Whether a section that is not loaded has the bytes that it had. */
+static bool same_bytes(const struct proving *p, const Elf64_Shdr *old, const Elf64_Shdr *new)
+{
+	const uint8_t *before = p->old->data + old->sh_offset, *after = p->new->data + new->sh_offset;
+	return old->sh_size == new->sh_size &&memcmp(before, after, old->sh_size) == 0;
+}
+
 /* What is not loaded: symbols and debugging information for tools. */
 static int compare_sections(const struct proving *p, struct err *e)
 {
@@ -119,10 +126,10 @@ static int compare_sections(const struct proving *p, struct err *e)
 	for (size_t i = 0; i < b[0].sections_count; i++) {
 		const Elf64_Shdr *old = &b[0].sections[i], *new = same_section(p, i);
 		bool in_file = old->sh_type != SHT_NULL && old->sh_type != SHT_NOBITS;
-		if (old->sh_type != new->sh_type || old->sh_flags != new->sh_flags ||
-		    (in_file && !(old->sh_flags & SHF_ALLOC) &&
-		     (old->sh_size != new->sh_size ||
-		      memcmp(p->old->data + old->sh_offset, p->new->data + new->sh_offset, old->sh_size) != 0)))
+		bool same = old->sh_type == new->sh_type && old->sh_flags == new->sh_flags;
+		if (same && in_file && !(old->sh_flags & SHF_ALLOC))
+			same = same_bytes(p, old, new);
+		if (!same)
 			return elf_map_bad(p->new, new->sh_offset, e, "section %zu is not what it was", i);
 	}
 	return 0;
@@ -150,8 +157,11 @@ static void allow(const struct proving *p, const struct fatbin_cut *done, struct
 	elf_cut_add(to, done->archs_at, NULL, done->archs_len);
 	for (size_t i = 0; i < p->old->dyn_count; i++) {
 		int64_t tag = p->old->dyn[i].d_tag;
-		if ((tag != DT_HASH && tag != DT_GNU_HASH) || !elf_map_dyn(p->new, tag, &value) ||
-		    value == p->old->dyn[i].d_un.d_val || !elf_map_find(p->new, value, &offset, &room))
+		if (tag != DT_HASH && tag != DT_GNU_HASH)
+			continue;
+		if (!elf_map_dyn(p->new, tag, &value) || value == p->old->dyn[i].d_un.d_val)
+			continue;
+		if (!elf_map_find(p->new, value, &offset, &room))
 			continue;
 		elf_cut_add(to, p->old->dyn_offset + i * sizeof(Elf64_Dyn) + offsetof(Elf64_Dyn, d_un), NULL, 8);
 	}
@@ -164,9 +174,15 @@ int fatbin_cut_prove(const struct elf_map *before, const struct elf_map *after, 
 	struct proving p = {.old = before, .new = after, .w = w, .a = &a};
 	struct elf_cut allowed = {.map = before, .a = &a};
 	uint64_t table[2], count[2];
-	if (elf_map_loadable(after, e) < 0 || fatbin_boxes_read(before, &a, &p.b[0], e) < 0 ||
-	    fatbin_boxes_read(after, &a, &p.b[1], e) < 0 || elf_map_symbols(before, &table[0], &count[0], e) < 0 ||
-	    elf_map_symbols(after, &table[1], &count[1], e) < 0)
+	if (elf_map_loadable(after, e) < 0)
+		return -1;
+	if (fatbin_boxes_read(before, &a, &p.b[0], e) < 0)
+		return -1;
+	if (fatbin_boxes_read(after, &a, &p.b[1], e) < 0)
+		return -1;
+	if (elf_map_symbols(before, &table[0], &count[0], e) < 0)
+		return -1;
+	if (elf_map_symbols(after, &table[1], &count[1], e) < 0)
 		return -1;
 	(void)fatbin_unread(&p.b[0], before, w, &a);
 	if (count[0] != count[1])

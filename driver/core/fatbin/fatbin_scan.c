@@ -100,9 +100,11 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 		Elf64_Shdr s;
 		memcpy(&s, f->data + at + h->e_shoff + i * sizeof(s), sizeof(s));
 		size_t n = strlen(entry.target);
-		if (is_named(f, at, &names, &s, ".nv.compat") && s.sh_offset <= end - at &&
-		    s.sh_size <= end - at - s.sh_offset && n > 0 && n < 8 && entry.target[n - 1] <= '9' &&
-		    is_arch_specific(f, at + s.sh_offset, s.sh_size))
+		if (!is_named(f, at, &names, &s, ".nv.compat"))
+			continue;
+		bool inside = s.sh_offset <= end - at && s.sh_size <= end - at - s.sh_offset;
+		bool ends_in_digit = n > 0 && n < 8 && entry.target[n - 1] <= '9';
+		if (inside && ends_in_digit && is_arch_specific(f, at + s.sh_offset, s.sh_size))
 			memcpy(entry.target + n, "a", 2);
 	}
 	fatbin_add(f, &entry);
@@ -215,7 +217,7 @@ static void member_name(const struct fatbin_file *f, const struct ar_hdr *h, uin
 		max = (size_t)(names_size - at);
 	}
 	size_t n = 0;
-	while (n < max && n + 1 < room && from[n] != '/' && from[n] != '\n' && from[n] > ' ')
+	while (n < max && n + 1 < room && from[n] > ' ' && from[n] != '/')
 		n++;
 	memcpy(ret, from, n);
 	ret[n] = '\0';
