@@ -55,9 +55,10 @@ static void explain_processor(struct detecting *c, const struct processors *p)
 		strlist_ref(&names, c->a, p->rows[i]->name);
 	const char *kind = strlist_join(&names, c->a, " and ");
 	const char *name = c->h->cpu.name;
-	if (*name || *kind)
-		strlist_addf(&c->d->reasons, c->a, "the processor is %s%s%s%s", *name ? name : kind,
-			     *name && *kind ? " (" : "", *name ? kind : "", *name && *kind ? ")" : "");
+	if (*name && *kind)
+		strlist_addf(&c->d->reasons, c->a, "the processor is %s (%s)", name, kind);
+	else if (*name || *kind)
+		strlist_addf(&c->d->reasons, c->a, "the processor is %s", *name ? name : kind);
 	for (size_t i = 0; i < p->count; i++)
 		if (*p->rows[i]->note && !p->rows[i]->distrust_count)
 			strlist_ref(&c->d->reasons, c->a, p->rows[i]->note);
@@ -155,8 +156,10 @@ static const struct gpu_row *row_for(const struct tables *t, const char *capabil
 	for (unsigned i = 0; i < t->gpus_count; i++) {
 		const struct gpu_row *row = &t->gpus[i];
 		int order = version_cmp(row->capability, capability);
-		if (order < 0 && !row->tegra && (any || strtol(row->capability, NULL, 10) == major) &&
-		    (!best || version_cmp(row->capability, best->capability) > 0))
+		bool same_major = strtol(row->capability, NULL, 10) == major;
+		if (order >= 0 || row->tegra || (!any && !same_major))
+			continue;
+		if (!best || version_cmp(row->capability, best->capability) > 0)
 			best = row;
 	}
 	return best;
@@ -195,11 +198,16 @@ static void add_gpu(struct detecting *c, const struct hardware_gpu *g)
 		add_target(c, row, ptx);
 	if (row && version_cmp(row->capability, g->capability) == 0)
 		return;
-	strlist_addf(&c->d->warnings, c->a, "%s has %s%s%s%s", g->name, g->capability,
-		     !row  ? ": no toolkit in the tables compiles for it"
-		     : ptx ? ", which has no target in the tables: the driver compiles the PTX for "
-			   : ", which has no target in the tables: code for ",
-		     row ? row->capability : "", row && !ptx ? " runs on it" : "");
+	const char *what = arena_printf(c->a, "%s has %s", g->name, g->capability);
+	if (!row) {
+		strlist_addf(&c->d->warnings, c->a, "%s: no toolkit in the tables compiles for it", what);
+		return;
+	}
+	what = arena_printf(c->a, "%s, which has no target in the tables", what);
+	if (ptx)
+		strlist_addf(&c->d->warnings, c->a, "%s: the driver compiles the PTX for %s", what, row->capability);
+	else
+		strlist_addf(&c->d->warnings, c->a, "%s: code for %s runs on it", what, row->capability);
 }
 
 static void detect_gpus(struct detecting *c)
@@ -271,12 +279,13 @@ static bool can_plan(const struct detecting *c, const struct release_row *r, con
 	struct variant v = {.package = PACKAGE_TORCH, .python = r->pythons[r->pythons_count - 1], .cuda = cuda};
 	const struct plan *p;
 	bool mac = strcmp(c->h->platform, "aarch64-darwin") == 0;
+	enum gpu_kind gpu = cuda ? GPU_CUDA : GPU_CPU;
+	if (mac)
+		gpu = GPU_MPS;
 	v.profile = (struct profile){.name = "detected",
 				     .file = "",
 				     .platform = c->h->platform,
-				     .gpu = mac    ? GPU_MPS
-					    : cuda ? GPU_CUDA
-						   : GPU_CPU,
+				     .gpu = gpu,
 				     .isa = mac ? NULL : tables_isa(c->t, c->d->isa),
 				     .targets = c->targets,
 				     .targets_count = cuda ? c->target_count : 0};

@@ -33,7 +33,8 @@ static bool is_number(const char *text, int base, unsigned long max)
 	if (!*text)
 		return true;
 	unsigned long n = strtoul(text, &end, base);
-	return !*end && n <= max && *text != '-' && *text != '+' && *text != ' ';
+	bool is_plain = *text != '-' && *text != '+' && *text != ' ';
+	return is_plain && !*end && n <= max;
 }
 
 uint64_t feature_state(const struct feature_row *row)
@@ -77,8 +78,11 @@ static const char *feature_fault(const struct hardware_facts *f, unsigned at)
 static const char *processor_fault(const struct hardware_facts *f, const struct processor_row *r)
 {
 	unsigned from, to;
-	bool x86 = *r->vendor && *r->family && r->models_count && !*r->implementer && !*r->part;
-	bool arm = !*r->vendor && !*r->family && !r->models_count && *r->implementer && *r->part;
+	bool all_of_x86 = *r->vendor && *r->family && r->models_count;
+	bool any_of_x86 = *r->vendor || *r->family || r->models_count;
+	bool all_of_arm = *r->implementer && *r->part;
+	bool any_of_arm = *r->implementer || *r->part;
+	bool x86 = all_of_x86 && !any_of_arm, arm = all_of_arm && !any_of_x86;
 	if (!x86 && !arm)
 		return "needs vendor, family and models, or implementer and part";
 	if (!is_number(r->family, 10, 255) || !is_number(r->implementer, 16, 0xff) || !is_number(r->part, 16, 0xfff))

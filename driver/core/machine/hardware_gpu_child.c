@@ -77,7 +77,8 @@ static bool find_cuda(int fd, const struct hardware_facts *f, struct cuda *c)
 	FIND(lib, c->attribute, "cuDeviceGetAttribute");
 	FIND(lib, c->memory, "cuDeviceTotalMem_v2");
 	FIND(lib, c->error_name, "cuGetErrorName");
-	bool whole = c->init && c->count && c->get && c->name && c->attribute;
+	bool finds_devices = c->init && c->count && c->get;
+	bool whole = finds_devices && c->name && c->attribute;
 	if (!whole)
 		dprintf(fd, "trouble libcuda.so.1 lacks functions of the driver's interface\n");
 	return whole;
@@ -122,7 +123,9 @@ static bool ask_cuda(int fd, const struct hardware_facts *f)
 		return false;
 	int rc = c.init(0);
 	/* A compatibility library whose driver is too old for it still reports its own version. */
-	if ((rc == 0 || rc == CUDA_NO_DEVICE) && c.driver && c.driver(&version) == 0 && version > 0)
+	bool begun = rc == 0 || rc == CUDA_NO_DEVICE;
+	bool has_version = begun && c.driver && c.driver(&version) == 0;
+	if (has_version && version > 0)
 		dprintf(fd, "cuda %d.%d\n", version / 1000, version % 1000 / 10);
 	if (rc == 0)
 		rc = c.count(&count);
@@ -171,7 +174,8 @@ static bool find_nvml(int fd, const struct hardware_facts *f, struct nvml *n)
 	FIND(lib, n->capability, "nvmlDeviceGetCudaComputeCapability");
 	FIND(lib, n->memory, "nvmlDeviceGetMemoryInfo");
 	FIND(lib, n->error, "nvmlErrorString");
-	bool whole = n->init && n->driver && n->count && n->get && n->name && n->capability;
+	bool finds_devices = n->init && n->count && n->get;
+	bool whole = finds_devices && n->driver && n->name && n->capability;
 	if (!whole)
 		dprintf(fd, "trouble libnvidia-ml.so.1 lacks functions of NVML\n");
 	return whole;
