@@ -283,7 +283,9 @@ static bool is_name(const char *p, size_t len)
 	if (len == 0 || len > MAX_NAME)
 		return false;
 	for (size_t i = 0; i < len; i++) {
-		if (!((p[i] >= 'a' && p[i] <= 'z') || (p[i] >= '0' && p[i] <= '9') || p[i] == '_'))
+		bool letter = p[i] >= 'a' && p[i] <= 'z';
+		bool digit = p[i] >= '0' && p[i] <= '9';
+		if (!letter && !digit && p[i] != '_')
 			return false;
 	}
 	return true;

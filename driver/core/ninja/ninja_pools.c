@@ -82,11 +82,25 @@ static size_t joint(const char *p, const char *end)
 	return end - p > 2 && *p == '$' && p[1] == '\r' && p[2] == '\n' ? 3 : 0;
 }
 
+static bool ends_word(char c)
+{
+	switch (c) {
+	case ' ':
+	case ':':
+	case '|':
+	case '\n':
+	case '\r':
+		return true;
+	default:
+		return false;
+	}
+}
+
 const char *ninja_take_word(const char *p, const char *end, struct buf *out, bool *ret_plain)
 {
 	buf_reset(out);
 	*ret_plain = true;
-	while (p < end && *p != ' ' && *p != ':' && *p != '|' && *p != '\n' && *p != '\r') {
+	while (p < end && !ends_word(*p)) {
 		size_t joined = joint(p, end);
 		if (joined) {
 			p += joined;
@@ -541,8 +555,9 @@ static bool take_edge(const char *p, const char *end, struct arena *a, struct ni
 {
 	struct head h;
 	const char *first, *input;
-	if (!take_head(p, end, a, &h) || !h.plain_output || ninja_is_wait(h.plain_output) || !h.plain_rule ||
-	    strcmp(h.rule, "phony") == 0)
+	if (!take_head(p, end, a, &h) || !h.plain_output || !h.plain_rule)
+		return false;
+	if (ninja_is_wait(h.plain_output) || strcmp(h.rule, "phony") == 0)
 		return false;
 	take_paths(h.inputs, end, a, &first, &input);
 	*ret = (struct ninja_edge){h.plain_output, h.rule, input ? input : ""};
