@@ -8,9 +8,9 @@ char *plan_releases_with(const struct plan_context *c, const char *python, const
 	struct strlist l = {0};
 	for (unsigned i = 0; i < c->tables->releases_count; i++) {
 		const struct release_row *r = &c->tables->releases[i];
-		if (tables_package(r, c->variant.package) &&
-		    (!python || strings_contain(r->pythons, r->pythons_count, python)) &&
-		    (!cuda || strings_contain(r->toolkits, r->toolkits_count, cuda)))
+		bool has_python = !python || strings_contain(r->pythons, r->pythons_count, python);
+		bool has_cuda = !cuda || strings_contain(r->toolkits, r->toolkits_count, cuda);
+		if (has_python && has_cuda && tables_package(r, c->variant.package))
 			strlist_ref(&l, c->arena, r->name);
 	}
 	return strlist_join(&l, c->arena, " ");

@@ -66,8 +66,11 @@ static bool is_no_extension(const struct gpu_target *t, const struct release_row
 bool plan_takes_target(const struct release_row *r, const char *package, const char *cuda, const struct gpu_target *t)
 {
 	const char *min = first_torch(t);
-	return (!*min || version_cmp(r->base, min) >= 0) && !is_gone(t->row, r, package) &&
-	       !is_no_extension(t, r, package) && (!cuda || nvcc_takes(t, cuda));
+	if (*min && version_cmp(r->base, min) < 0)
+		return false;
+	if (is_gone(t->row, r, package) || is_no_extension(t, r, package))
+		return false;
+	return !cuda || nvcc_takes(t, cuda);
 }
 
 static bool takes_all(const struct profile *p, const struct release_row *r, const char *package)

@@ -121,18 +121,31 @@ static bool in_range(const char *version, const char *range)
 	return !*range || (version && version_in(version, range, &in, ERR_IGNORED) == 0 && in);
 }
 
-static void note_corrections(struct plan_context *c)
+/* Whether a correction is about this plan's variant and release. */
+static bool is_about_plan(const struct correction_row *row, const struct plan_context *c)
 {
 	static const char *const kinds[] = {[GPU_CPU] = "cpu", [GPU_CUDA] = "cuda", [GPU_MPS] = "mps"};
 	const struct profile *p = &c->variant.profile;
+	if (!strings_allow(row->packages, row->packages_count, c->variant.package))
+		return false;
+	if (!strings_allow(row->kinds, row->kinds_count, kinds[p->gpu]))
+		return false;
+	if (!strings_allow(row->isas, row->isas_count, p->isa ? p->isa->name : ""))
+		return false;
+	if (!concerns_gpu(row, p))
+		return false;
+	if (!strings_allow(row->releases, row->releases_count, c->release->name))
+		return false;
+	if (!in_range(c->package->version, row->versions))
+		return false;
+	return in_range(c->variant.cuda, row->cuda) && in_range(c->variant.python, row->pythons);
+}
+
+static void note_corrections(struct plan_context *c)
+{
 	for (unsigned i = 0; i < c->tables->corrections_count; i++) {
 		const struct correction_row *row = &c->tables->corrections[i];
-		if (!strings_allow(row->packages, row->packages_count, c->variant.package) ||
-		    !strings_allow(row->kinds, row->kinds_count, kinds[p->gpu]) ||
-		    !strings_allow(row->isas, row->isas_count, p->isa ? p->isa->name : "") || !concerns_gpu(row, p) ||
-		    !strings_allow(row->releases, row->releases_count, c->release->name) ||
-		    !in_range(c->package->version, row->versions) || !in_range(c->variant.cuda, row->cuda) ||
-		    !in_range(c->variant.python, row->pythons))
+		if (!is_about_plan(row, c))
 			continue;
 		strlist_ref(&c->notes, c->arena, row->note);
 		if (!row->limits)

@@ -79,16 +79,20 @@ json_t *plan_json_explained(const struct plan *p)
 /* What every build of the release has says nothing of this one. */
 static bool is_default(const struct plan *p, const struct setting *s, struct arena *a)
 {
-	return strcmp(s->file, SETTING_BUILT_IN) == 0 ||
-	       strcmp(s->file, arena_printf(a, "releases/%s.yaml", p->release)) == 0 ||
-	       (strcmp(s->file, "toggles.yaml") == 0 && (!s->rule || strncmp(s->rule, "needs ", 6) != 0));
+	if (strcmp(s->file, SETTING_BUILT_IN) == 0)
+		return true;
+	if (strcmp(s->file, arena_printf(a, "releases/%s.yaml", p->release)) == 0)
+		return true;
+	bool by_need = s->rule && strncmp(s->rule, "needs ", 6) == 0;
+	return strcmp(s->file, "toggles.yaml") == 0 && !by_need;
 }
 
 static json_t *setting_words(const struct setting *s, const char *prefix, bool reason, struct arena *a)
 {
 	json_t *o = json_pack("{s:o}", "line", json_or_null(arena_printf(a, "%s%s=%s", prefix, s->name, s->value)));
-	const char *why = arena_printf(a, s->source && *s->source ? "%s%s%s (source: %s)" : "%s%s%s",
-				       s->rule ? s->rule : "", s->rule ? ": " : "", s->why, s->source);
+	const char *why = s->rule ? arena_printf(a, "%s: %s", s->rule, s->why) : s->why;
+	if (s->source && *s->source)
+		why = arena_printf(a, "%s (source: %s)", why, s->source);
 	if (reason) {
 		set(o, "from", json_string(settings_origin(s, a)));
 		set(o, "why", json_or_null(why));

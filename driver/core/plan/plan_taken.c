@@ -31,7 +31,11 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 	struct tool *ccache = arena_alloc(a, sizeof(*ccache));
 	struct toolchain *tools = arena_alloc(a, sizeof(*tools));
 	struct strlist digits = {0};
-	const char *plus = strchr(q->version, '+');
+	const char *version = q->version, *label = "", *plus = strchr(q->version, '+');
+	if (plus) {
+		version = arena_strndup(a, q->version, (size_t)(plus - q->version));
+		label = plus + 1;
+	}
 	strlist_split(&digits, a, q->python, ".");
 	*source = (struct source_row){
 		.name = arena_printf(a, "installed files of %s", q->package), .sha256 = q->digest, .into = ""};
@@ -46,8 +50,8 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 			   .package = PACKAGE_TORCH,
 			   .distribution = "torch",
 			   .release = q->package,
-			   .version = plus ? arena_strndup(a, q->version, (size_t)(plus - q->version)) : q->version,
-			   .local_label = plus ? plus + 1 : "",
+			   .version = version,
+			   .local_label = label,
 			   .platform = q->platform,
 			   .python = q->python,
 			   .release_row = release,

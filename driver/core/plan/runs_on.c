@@ -329,8 +329,12 @@ static const char *gpu_text(const struct runs_on *r, size_t i, struct arena *a)
 		reach = "only";
 	else
 		reach = arena_printf(a, "and newer %.*s.x", (int)strcspn(number, "."), number);
-	return arena_printf(a, "%s %s%s%s%s%s%s", number, reach, row ? " (" : "", row ? row->name : "",
-			    devices.count ? ": " : "", strlist_join(&devices, a, ", "), row ? ")" : "");
+	if (!row)
+		return arena_printf(a, "%s %s", number, reach);
+	if (!devices.count)
+		return arena_printf(a, "%s %s (%s)", number, reach, row->name);
+	const char *models = strlist_join(&devices, a, ", ");
+	return arena_printf(a, "%s %s (%s: %s)", number, reach, row->name, models);
 }
 
 void runs_on_lines(const struct runs_on *r, struct arena *a, struct kvlist *ret)

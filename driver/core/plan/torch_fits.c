@@ -85,17 +85,27 @@ static bool is_for_the_cpu(const struct package_row *row)
 	return row->gpu_code && !*row->gpu_code;
 }
 
+/* What a version of CUDA, or none, is for. */
+static const char *device_text(const char *cuda, struct arena *a)
+{
+	return cuda && *cuda ? arena_printf(a, "CUDA %s", cuda) : "the CPU";
+}
+
 int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, struct arena *a, struct err *e)
 {
 	bool same = false;
-	if (!has || *has == '-' || (!p->cuda && !*has) ||
-	    (p->cuda && version_in(has, arena_printf(a, "==%s.*", p->cuda), &same, ERR_IGNORED) == 0 && same))
+	if (!has || *has == '-')
+		return 0;
+	if (!p->cuda && !*has)
+		return 0;
+	const char *range = p->cuda ? arena_printf(a, "==%s.*", p->cuda) : NULL;
+	if (range && version_in(has, range, &same, ERR_IGNORED) == 0 && same)
 		return 0;
 	const bool extension = plan_is_extension(p);
 	if (extension && !p->cuda && is_for_the_cpu(p->package_row))
 		return 0;
-	err_set(e, ERR_POLICY, "'%s' is for %s%s, but the build is for %s%s", path_base(wheel),
-		*has ? "CUDA " : "the CPU", has, p->cuda ? "CUDA " : "the CPU", p->cuda ? p->cuda : "");
+	const char *own = device_text(has, a), *wanted = device_text(p->cuda, a);
+	err_set(e, ERR_POLICY, "'%s' is for %s, but the build is for %s", path_base(wheel), own, wanted);
 	if (extension && !p->cuda)
 		return err_hint(e,
 				"%s has GPU code%s%s: use a profile with GPU targets, such as sm90-avx2, and --cuda "
