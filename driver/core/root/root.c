@@ -110,7 +110,8 @@ char *root_resolve(const struct root *r, const char *path, struct arena *a)
 int root_find(const struct root *r, const char *path, struct arena *a, const char **ret, struct err *e)
 {
 	const char *real = root_resolve(r, path, a);
-	if (!real && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EACCES)
+	bool is_absent = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+	if (!real && !is_absent && errno != EACCES)
 		return err_errno(e, ERR_SYSTEM, "cannot look for '%s' in the root '%s'", path, r->dir);
 	*ret = real;
 	return 0;

@@ -147,6 +147,14 @@ int root_package_of(const struct root *r, const char *path, struct arena *a, con
 	return 0;
 }
 
+/* Whether a file of dpkg lists the files of a package: PACKAGE.list or PACKAGE:ARCH.list. */
+static bool lists_package(const char *name, const char *package, size_t len)
+{
+	if (strncmp(name, package, len) != 0 || !path_has_suffix(name, ".list"))
+		return false;
+	return name[len] == ':' || strcmp(name + len, ".list") == 0;
+}
+
 int root_package_files(const struct root *r, const char *package, struct arena *a, struct strlist *ret, struct err *e)
 {
 	static const char dir[] = "/var/lib/dpkg/info";
@@ -157,8 +165,7 @@ int root_package_files(const struct root *r, const char *package, struct arena *
 	for (size_t i = 0; i < names.count; i++) {
 		const char *name = names.items[i];
 		AUTO_BUF struct buf text = {0};
-		if (strncmp(name, package, len) != 0 || (name[len] != '.' && name[len] != ':') ||
-		    !path_has_suffix(name, ".list") || (name[len] == '.' && strcmp(name + len, ".list") != 0))
+		if (!lists_package(name, package, len))
 			continue;
 		if (root_read(r, path_join(a, dir, name), MAX_STATUS, &text, e) < 0)
 			return -1;

@@ -232,8 +232,10 @@ int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlis
 /* Whether a directory's name ends before this character: "/ptbuild/src" is not in "/ptbuild/src2". */
 static bool ends_name(char c)
 {
-	return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		 (c && strchr("._-+~", c)));
+	bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	bool digit = c >= '0' && c <= '9';
+	bool mark = c && strchr("._-+~", c);
+	return !letter && !digit && !mark;
 }
 
 /* The operation with the longest dest that the text begins with, the last one of equals. */
@@ -244,8 +246,9 @@ static const struct sandbox_op *bound_at(const struct sandbox *s, const char *te
 	for (size_t i = 0; i < s->count; i++) {
 		const struct sandbox_op *op = &s->ops[i];
 		size_t n = strlen(op->dest);
-		if (n >= best_len && n > 1 && op->type != SANDBOX_LINK && strncmp(text, op->dest, n) == 0 &&
-		    ends_name(text[n])) {
+		if (op->type == SANDBOX_LINK || n < best_len || n <= 1)
+			continue;
+		if (strncmp(text, op->dest, n) == 0 && ends_name(text[n])) {
 			best = op;
 			best_len = n;
 		}
@@ -335,8 +338,11 @@ static bool read_all(json_t *j, struct sandbox *s)
 	int network;
 	json_t *ops, *env;
 	if (json_unpack(j, "{s:s, s:b, s:s, s:o, s:o}", "kind", &kind, "network", &network, "cwd", &s->cwd, "ops", &ops,
-			"env", &env) < 0 ||
-	    !sandbox_kind_parse(kind, &s->kind) || *s->cwd != '/' || !json_is_array(ops) || !json_is_array(env))
+			"env", &env) < 0)
+		return false;
+	if (!sandbox_kind_parse(kind, &s->kind) || *s->cwd != '/')
+		return false;
+	if (!json_is_array(ops) || !json_is_array(env))
 		return false;
 	s->network = network;
 	s->cwd = arena_strdup(s->arena, s->cwd);

@@ -142,9 +142,17 @@ int sandbox_enter(void *entry)
 {
 	struct sandbox_entry *n = entry;
 	mode_t before = umask(0);
-	if ((n->keyring && leave_keyring(n) < 0) || (n->oom_score && raise_oom_score(n) < 0) ||
-	    (n->user && stage(n) < 0) || limit(n, RLIMIT_NPROC, n->tasks) < 0 || limit(n, RLIMIT_DATA, n->data) < 0 ||
-	    limit(n, RLIMIT_FSIZE, n->file) < 0 || (n->user && become(n) < 0))
+	if (n->keyring && leave_keyring(n) < 0)
+		return -1;
+	if (n->oom_score && raise_oom_score(n) < 0)
+		return -1;
+	if (n->user && stage(n) < 0)
+		return -1;
+	if (limit(n, RLIMIT_NPROC, n->tasks) < 0 || limit(n, RLIMIT_DATA, n->data) < 0)
+		return -1;
+	if (limit(n, RLIMIT_FSIZE, n->file) < 0)
+		return -1;
+	if (n->user && become(n) < 0)
 		return -1;
 	(void)umask(before);
 	return 0;

@@ -41,9 +41,11 @@ static bool marked(const char *top, struct arena *a)
 	AUTO_BUF struct buf text = {0};
 	struct stat st;
 	const char *own = path_join(a, top, SANDBOX_PLACE_OWN);
-	return lstat(own, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       fs_read(TRUSTED, path_join(a, top, SANDBOX_PLACE_MARKER), 256, &text, ERR_IGNORED) == 0 &&
-	       strcmp(buf_cstr(&text), SANDBOX_PLACE_TEXT) == 0;
+	if (lstat(own, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return false;
+	if (fs_read(TRUSTED, path_join(a, top, SANDBOX_PLACE_MARKER), 256, &text, ERR_IGNORED) < 0)
+		return false;
+	return strcmp(buf_cstr(&text), SANDBOX_PLACE_TEXT) == 0;
 }
 
 /* Of a directory that ptbuild has not taken yet: what somebody else keeps there. What begins with ptbuild's own name

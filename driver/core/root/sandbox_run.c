@@ -258,8 +258,9 @@ static int not_entered(const struct sandbox_entry *n, struct arena *a, struct er
 {
 	const char *source = n->user && n->at < n->count ? n->sources[n->at] : NULL;
 	const bool disk = n->error == EIO; /* ENOSPC is the kernel's limit of name spaces or mounts */
-	err_set(e, disk ? ERR_SYSTEM : ERR_POLICY, "cannot create the sandbox: %s%s%s%s: %s", n->failed,
-		source ? " '" : "", source ? source : "", source ? "'" : "", os_errno_text(n->error));
+	const char *step = source ? arena_printf(a, "%s '%s'", n->failed, source) : n->failed;
+	const enum err_kind kind = disk ? ERR_SYSTEM : ERR_POLICY;
+	err_set(e, kind, "cannot create the sandbox: %s: %s", step, os_errno_text(n->error));
 	if (disk)
 		return -1;
 	if (!n->user)
