@@ -248,8 +248,9 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 	struct tables *t = arena_alloc(a, sizeof(*t));
 	struct loader l = {.t = t, .a = a};
 	t->dir = arena_strdup(a, dir);
-	if (load_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0 || load_releases(&l, e) < 0 ||
-	    tables_check(t, e) < 0)
+	if (load_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0)
+		return -1;
+	if (load_releases(&l, e) < 0 || tables_check(t, e) < 0)
 		return -1;
 	*ret = t;
 	return 0;

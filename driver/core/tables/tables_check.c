@@ -91,9 +91,12 @@ static bool is_word(const char *s, const char *also)
 {
 	if (!*s)
 		return false;
-	for (; *s; s++)
-		if (!(*s >= 'a' && *s <= 'z') && !(*s >= '0' && *s <= '9') && !strchr(also, *s))
+	for (; *s; s++) {
+		bool letter = *s >= 'a' && *s <= 'z';
+		bool digit = *s >= '0' && *s <= '9';
+		if (!letter && !digit && !strchr(also, *s))
 			return false;
+	}
 	return true;
 }
 

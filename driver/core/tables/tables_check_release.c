@@ -168,8 +168,10 @@ static int check_name(const struct yaml_place *at, const struct release_row *r, 
 	const char *file = path_base(r->file);
 	size_t n = strlen(r->name);
 	size_t base = strlen(r->base);
-	if (!is_file_name(r->name) || strncmp(r->name, r->base, base) != 0 ||
-	    (r->name[base] != '\0' && r->name[base] != '-') || r->name[n - 1] == '-')
+	bool has_base = strncmp(r->name, r->base, base) == 0;
+	if (has_base)
+		has_base = r->name[base] == '\0' || r->name[base] == '-';
+	if (!is_file_name(r->name) || !has_base || r->name[n - 1] == '-')
 		return row_bad(at, e, "release '%s' is not its base '%s', with or without '-word' behind it", r->name,
 			       r->base);
 	if (strncmp(file, r->name, n) != 0 || strcmp(file + n, ".yaml") != 0)
