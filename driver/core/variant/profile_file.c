@@ -182,9 +182,17 @@ static int read_document(const struct reader *r, struct profile *p, struct err *
 	struct profile_text f = {0};
 	if (yaml_load(r->path, &profile_schema, r->a, &f, NULL, e) < 0)
 		return -1;
-	if ((f.inherit && read_inherit(r, f.inherit, p, e) < 0) || (f.gpu && read_gpu(r, f.gpu, p, e) < 0) ||
-	    (f.isa && read_isa(r, f.isa, p, e) < 0) || (f.blas && read_blas(r, f.blas, p, e) < 0) ||
-	    (f.cflags && read_cflags(r, f.cflags, p, e) < 0) || (f.toggles && read_toggles(r, f.toggles, p, e) < 0))
+	if (f.inherit && read_inherit(r, f.inherit, p, e) < 0)
+		return -1;
+	if (f.gpu && read_gpu(r, f.gpu, p, e) < 0)
+		return -1;
+	if (f.isa && read_isa(r, f.isa, p, e) < 0)
+		return -1;
+	if (f.blas && read_blas(r, f.blas, p, e) < 0)
+		return -1;
+	if (f.cflags && read_cflags(r, f.cflags, p, e) < 0)
+		return -1;
+	if (f.toggles && read_toggles(r, f.toggles, p, e) < 0)
 		return -1;
 	if (!f.inherit && !f.gpu)
 		return BAD(r, &top, e, "'%s' is missing: cpu, mps, or a list like [sm80, sm90]", "gpu");
@@ -194,9 +202,13 @@ static int read_document(const struct reader *r, struct profile *p, struct err *
 /* What a version label says in a word of its own: an instruction set, a GPU, a BLAS, another build or world. */
 static bool is_label_word(const struct tables *t, const char *stem)
 {
-	return tables_isa(t, stem) || tables_blas(t, stem) || strcmp(stem, "drift") == 0 ||
-	       (strncmp(stem, "sm", 2) == 0 && strspn(stem + 2, "0123456789") > 0) ||
-	       (strncmp(stem, "own", 3) == 0 && strspn(stem + 3, "0123456789abcdef") == 8 && !stem[11]);
+	if (tables_isa(t, stem) || tables_blas(t, stem) || strcmp(stem, "drift") == 0)
+		return true;
+	if (strncmp(stem, "sm", 2) == 0)
+		return strspn(stem + 2, "0123456789") > 0;
+	if (strncmp(stem, "own", 3) != 0)
+		return false;
+	return strspn(stem + 3, "0123456789abcdef") == 8 && !stem[11];
 }
 
 /* What another profile is called already: a composed one, or what stands for this machine's. */
@@ -204,8 +216,11 @@ static bool is_taken(const struct tables *t, const char *stem, struct arena *a)
 {
 	struct profile p;
 	const char *dash = strchr(stem, '-');
-	return is_label_word(t, stem) || strcmp(stem, "native") == 0 || strncmp(stem, "native-", 7) == 0 ||
-	       (dash && strcmp(dash + 1, "native") == 0) || profile_parse(t, stem, a, &p, ERR_IGNORED) == 0;
+	bool begins_native = strcmp(stem, "native") == 0 || strncmp(stem, "native-", 7) == 0;
+	bool ends_native = dash && strcmp(dash + 1, "native") == 0;
+	if (is_label_word(t, stem) || begins_native || ends_native)
+		return true;
+	return profile_parse(t, stem, a, &p, ERR_IGNORED) == 0;
 }
 
 /* The nearest name that a profile can have; "" if there is none. */

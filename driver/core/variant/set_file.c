@@ -40,15 +40,23 @@ static void add(struct reading *r, enum set_kind kind, const char *text, const s
 		r->ret->rows[r->ret->count++] = (struct set_row){kind, text, value_of(r, kind, text), place};
 }
 
+/* Where the torch comes from; `name` is the text without its version. */
+static enum set_torch kind_of_torch(const char *text, const char *name)
+{
+	if (strcmp(name, "official") == 0)
+		return SET_OFFICIAL;
+	if (strcmp(name, "slim") == 0)
+		return SET_SLIM;
+	if (strcmp(text, "root") == 0)
+		return SET_ROOT;
+	return path_has_suffix(text, ".whl") ? SET_WHEEL : SET_RELEASE;
+}
+
 static int take_torch(const struct reading *r, const char *text, struct err *e)
 {
 	struct set_file *f = r->ret;
 	const char *version, *name = text_pin(text, r->a, &version); /* "official", "slim==2.11.0" */
-	f->torch = strcmp(name, "official") == 0   ? SET_OFFICIAL
-		   : strcmp(name, "slim") == 0     ? SET_SLIM
-		   : strcmp(text, "root") == 0     ? SET_ROOT
-		   : path_has_suffix(text, ".whl") ? SET_WHEEL
-						   : SET_RELEASE;
+	f->torch = kind_of_torch(text, name);
 	f->version = f->torch == SET_OFFICIAL || f->torch == SET_SLIM ? version : NULL;
 	if (!f->version || version_valid(f->version))
 		return 0;
