@@ -96,7 +96,9 @@ static int bad_value(const struct reading *r, const char *key)
 static bool is_gpu(const char *s)
 {
 	size_t major = strspn(s, "0123456789");
-	if (major < 1 || major > 2 || *s == '0' || s[major] != '.' || !isdigit((unsigned char)s[major + 1]))
+	if (major < 1 || major > 2 || *s == '0')
+		return false;
+	if (s[major] != '.' || !isdigit((unsigned char)s[major + 1]))
 		return false;
 	const char *end = s + major + 2;
 	end += *end == 'a' || *end == 'f';

@@ -38,6 +38,14 @@ static char *trimmed(struct arena *a, const char *from, const char *to)
 	return arena_strndup(a, from, (size_t)(to - from));
 }
 
+/* Whether an empty line begins here. */
+static bool is_empty_line(const char *at, const char *end)
+{
+	if (*at == '\n')
+		return true;
+	return *at == '\r' && end - at > 1 && at[1] == '\n';
+}
+
 int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret,
 			struct err *e)
 {
@@ -49,7 +57,7 @@ int wheel_headers_parse(const char *text, size_t len, const char *what, struct a
 	if (len && line_end(text, end) - text >= 2 && line_end(text, end)[-1] == '\n' &&
 	    line_end(text, end)[-2] == '\r')
 		h.eol = "\r\n";
-	while (at < end && *at != '\n' && !(*at == '\r' && end - at > 1 && at[1] == '\n')) {
+	while (at < end && !is_empty_line(at, end)) {
 		size_t name = name_length(at, end);
 		if (!name)
 			return err_set(e, ERR_INTEGRITY, "'%s' line %u: no \"Name: value\"", what, line);
@@ -194,8 +202,9 @@ static const char *plain_clause(const char *clause, struct arena *a)
 		numbers--;
 	const char *suffix = version + numbers, *release = arena_strndup(a, version, numbers);
 	bool local = strchr(version, '+') && !equal && strlen(op) < 3; /* the specifier has none there */
-	if (!wheel_version_key(version, a) || !numbers || local || (any && *suffix) ||
-	    (*op == '~' && !strchr(release, '.')))
+	if (!wheel_version_key(version, a) || !numbers || local)
+		return NULL;
+	if ((any && *suffix) || (*op == '~' && !strchr(release, '.')))
 		return NULL;
 	if (!*suffix)
 		return arena_printf(a, "%.2s%s%s", strlen(op) == 3 ? "==" : op, release, any ? ".*" : "");

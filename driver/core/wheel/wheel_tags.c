@@ -30,7 +30,9 @@ static bool read_pair(const char *tag, const char *abi, struct pair *ret)
 		if (strlen(makers[i][0]) == letters && strncmp(makers[i][0], tag, letters) == 0)
 			p.maker = makers[i][1];
 	bool cp = strncmp(tag, "cp", 2) == 0, none = strcmp(abi, "none") == 0, modern = p.major == 3;
-	if (!p.maker || !digits || tag[letters + digits] || (cp && p.minor < 0))
+	if (!p.maker || !digits || tag[letters + digits])
+		return false;
+	if (cp && p.minor < 0)
 		return false;
 	p.any_build = none;
 	if (strncmp(tag, "py", 2) == 0) {
@@ -60,8 +62,11 @@ static bool read_pair(const char *tag, const char *abi, struct pair *ret)
 /* Whether a pair is among those of a CPython. */
 static bool is_for(const struct pair *p, long minor, bool threaded)
 {
-	return !*p->maker && p->major == 3 && (p->newer ? p->minor <= minor : p->minor == minor) &&
-	       (p->any_build || strcmp(p->flags, threaded ? "t" : "") == 0);
+	if (*p->maker || p->major != 3)
+		return false;
+	bool fits_minor = p->newer ? p->minor <= minor : p->minor == minor;
+	bool fits_build = p->any_build || strcmp(p->flags, threaded ? "t" : "") == 0;
+	return fits_minor && fits_build;
 }
 
 /* The oldest glibc that a machine's tags name. */
@@ -159,10 +164,15 @@ char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_
 			lowest = pairs[i];
 			*ret_newer = true;
 		}
-	for (size_t i = 0; i < count; i++)
-		if (!pairs[i].newer &&
-		    (!*ret_newer || *pairs[i].maker || *pairs[i].flags || is_before(&pairs[i], &lowest)))
-			strlist_once(&names, a, name_of(&pairs[i], a));
+	for (size_t i = 0; i < count; i++) {
+		const struct pair *p = &pairs[i];
+		if (p->newer)
+			continue;
+		/* One that "and newer" does not cover. */
+		bool plain = !*p->maker && !*p->flags;
+		if (!*ret_newer || !plain || is_before(p, &lowest))
+			strlist_once(&names, a, name_of(p, a));
+	}
 	if (*ret_newer)
 		strlist_ref(&names, a, name_of(&lowest, a));
 	return strlist_join(&names, a, ", ");
