@@ -185,8 +185,8 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 
 static int parse_archive(struct reader *r, struct world_lock *l, struct err *e)
 {
-	if (r->count != 5 || !is_name(r->fields[1]) || !is_name(r->fields[2]) || !digest_valid_hex(r->fields[3]) ||
-	    !is_date(r->fields[4]))
+	bool has_names = r->count == 5 && is_name(r->fields[1]) && is_name(r->fields[2]);
+	if (!has_names || !digest_valid_hex(r->fields[3]) || !is_date(r->fields[4]))
 		return bad(r, e, "not a name, a suite, a sha256 and a time:", r->fields[1]);
 	l->archive = r->fields[1];
 	l->suite = r->fields[2];

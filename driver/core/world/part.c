@@ -141,7 +141,9 @@ static int check(const char *file, const char *name, const struct yaml_tree *lin
 		return bad(file, yaml_line(lines, "prefix"), e, "a base has no prefix:", p->prefix);
 	if (!base && !path_is_safe_relative(p->prefix))
 		return bad(file, yaml_line(lines, "prefix"), e, "not a path below the root:", p->prefix);
-	if (python && (!*p->python || p->archives_count != 1 || p->packages_count || p->wheels_count || *p->manifest))
+	bool one_archive = p->archives_count == 1 && !*p->manifest;
+	bool others = p->packages_count || p->wheels_count;
+	if (python && (!*p->python || !one_archive || others))
 		return bad(file, 1, e, "a python has its version, one archive and nothing else, unlike", name);
 	if (library && (!(p->wheels_count + p->packages_count) || *p->manifest || *p->python))
 		return bad(file, 1, e, "a library has wheels or packages and nothing else, unlike", name);

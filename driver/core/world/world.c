@@ -23,11 +23,14 @@ static int not_a_base(const char *profiles, const char *name, const struct world
 	if (world_part_names(profiles, &a, &names, ERR_IGNORED) < 0)
 		return -1;
 	strlist_sort(&names);
-	for (size_t i = 0; i < names.count; i++)
-		if (world_part_load(profiles, names.items[i], &a, &it, ERR_IGNORED) == 0 &&
-		    strcmp(it->kind, "base") == 0 && (!base || strlen(it->part) <= strlen(base)) &&
-		    (!*p->suite || strcmp(p->suite, it->suite) == 0))
+	for (size_t i = 0; i < names.count; i++) {
+		if (world_part_load(profiles, names.items[i], &a, &it, ERR_IGNORED) < 0)
+			continue;
+		if (strcmp(it->kind, "base") != 0 || (base && strlen(it->part) > strlen(base)))
+			continue;
+		if (!*p->suite || strcmp(p->suite, it->suite) == 0)
 			base = it->part;
+	}
 	return err_hint(e, "such a part is named behind a base: %s+%s", base ? base : "BASE", p->part);
 }
 
@@ -81,11 +84,24 @@ static const char *missing_wheel(const struct world_part *p, const struct world_
 	return NULL;
 }
 
+/* Why a lock does not belong to its part, in words; NULL: it does. */
+static const char *lock_mismatch(const struct world_lock *l, const struct world_part *p, const char *platform,
+				 struct arena *a)
+{
+	char asked[65];
+	if (strcmp(l->part, p->part) != 0 || strcmp(l->platform, platform) != 0)
+		return "is of another part or platform than its name says";
+	world_part_asked(p, asked);
+	if (strcmp(l->asked, asked) != 0)
+		return "was made for another request than its table's";
+	const char *missing = missing_wheel(p, l, a);
+	return missing ? arena_printf(a, "has no wheel '%s', which its table asks for", missing) : NULL;
+}
+
 static int read_lock(const char *profiles, const struct world_part *p, const char *base, const char *platform,
 		     struct arena *a, struct world_lock *ret, struct err *e)
 {
 	const char *path = world_lock_path(profiles, p->part, platform, a);
-	char asked[65];
 	if (world_part_check_platform(p, platform, e) < 0)
 		return -1;
 	if (!fs_exists(TRUSTED, path)) {
@@ -94,13 +110,7 @@ static int read_lock(const char *profiles, const struct world_part *p, const cha
 	}
 	if (world_lock_read(path, a, ret, e) < 0)
 		return err_wrap(e, "part '%s' for %s", p->part, platform);
-	world_part_asked(p, asked);
-	const char *missing = missing_wheel(p, ret, a);
-	const char *what = strcmp(ret->part, p->part) != 0 || strcmp(ret->platform, platform) != 0
-				   ? "is of another part or platform than its name says"
-			   : strcmp(ret->asked, asked) != 0 ? "was made for another request than its table's"
-			   : missing ? arena_printf(a, "has no wheel '%s', which its table asks for", missing)
-				     : NULL;
+	const char *what = lock_mismatch(ret, p, platform, a);
 	if (!what)
 		return 0;
 	err_set(e, ERR_CONFIG, "the lock '%s' %s", path, what);
@@ -425,12 +435,13 @@ static int find_lack(const struct tables *t, const struct world *w, const struct
 	bool library = true;
 	if (wants_library(want) && has_library(t, w, want->library, a, &library, e) < 0)
 		return -1;
-	*ret = want->python && strcmp(want->python, own) != 0
-		       ? arena_printf(a, "has Python %s, not %s", own, want->python)
-	       : want->cuda && !has_part(w, part_of("cuda", want->cuda, a))
-		       ? arena_printf(a, "has no CUDA %s", want->cuda)
-	       : !library ? arena_printf(a, "has no part '%s', which the BLAS is in", want->library)
-			  : NULL;
+	*ret = NULL;
+	if (want->python && strcmp(want->python, own) != 0)
+		*ret = arena_printf(a, "has Python %s, not %s", own, want->python);
+	else if (want->cuda && !has_part(w, part_of("cuda", want->cuda, a)))
+		*ret = arena_printf(a, "has no CUDA %s", want->cuda);
+	else if (!library)
+		*ret = arena_printf(a, "has no part '%s', which the BLAS is in", want->library);
 	return 0;
 }
 
