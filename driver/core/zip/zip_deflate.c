@@ -41,7 +41,9 @@ struct zip_deflater *zip_deflater_new(int level)
 	d->longer = libdeflate_alloc_compressor(level < 9 ? level + 1 : 9);
 	d->easy = libdeflate_alloc_compressor(1);
 	d->scratch = calloc(1, ZIP_CHUNK + WINDOW);
-	if (!d->plain || !d->longer || !d->easy || !d->scratch || inflateInit2(&d->walker, -15) != Z_OK)
+	if (!d->plain || !d->longer || !d->easy)
+		abort();
+	if (!d->scratch || inflateInit2(&d->walker, -15) != Z_OK)
 		abort();
 	return d;
 }

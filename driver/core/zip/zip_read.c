@@ -54,6 +54,12 @@ static int bad_entry(struct err *e, const struct zip_reader *z, const char *name
 		       what, offset);
 }
 
+/* Whether a field of the old end record has the value, or `max` where it is too large for it. */
+static bool is_short_of(uint64_t field, uint64_t value, uint64_t max)
+{
+	return field == (value < max ? value : max);
+}
+
 static int read_end_64(const struct zip_reader *z, uint64_t end_at, const struct zip_end *end,
 		       const struct zip_locator *locator, struct directory *d, struct err *e)
 {
@@ -72,9 +78,10 @@ static int read_end_64(const struct zip_reader *z, uint64_t end_at, const struct
 	*d = (struct directory){r.count, r.size, r.offset, at};
 	if (d->count < ZIP_MAX16 && d->size < ZIP_MAX32 && d->offset < ZIP_MAX32)
 		return bad(e, z, at, "a superfluous zip64 end record");
-	if (end->count != (d->count < ZIP_MAX16 ? d->count : ZIP_MAX16) ||
-	    end->size != (d->size < ZIP_MAX32 ? d->size : ZIP_MAX32) ||
-	    end->offset != (d->offset < ZIP_MAX32 ? d->offset : ZIP_MAX32))
+	bool same_count = is_short_of(end->count, d->count, ZIP_MAX16);
+	bool same_size = is_short_of(end->size, d->size, ZIP_MAX32);
+	bool same_offset = is_short_of(end->offset, d->offset, ZIP_MAX32);
+	if (!same_count || !same_size || !same_offset)
 		return bad(e, z, end_at, "the two end records differ");
 	return 0;
 }
@@ -175,8 +182,9 @@ static const char *read_extra(const uint8_t *p, size_t len, bool local, struct h
 		*values[i] = zip_get(zip64 + at, 8);
 		at += 8;
 	}
-	bool repeated = local && at == 0 && zip64_len == 16 && zip_get(zip64, 8) == h->size &&
-			zip_get(zip64 + 8, 8) == h->packed;
+	bool repeated = local && at == 0 && zip64_len == 16;
+	if (repeated)
+		repeated = zip_get(zip64, 8) == h->size && zip_get(zip64 + 8, 8) == h->packed;
 	return zip64 && at != zip64_len && !repeated ? "has superfluous zip64 values" : NULL;
 }
 
@@ -221,6 +229,19 @@ static const char *check_kind(const struct header *h, const struct zip_entry *en
 	return NULL;
 }
 
+/* What is wrong with a central header, in words; NULL: nothing. Fills in the values of zip64. */
+static const char *check_central(const struct zip_central *c, char *name, struct header *h)
+{
+	if (!*name || strlen(name) != h->name_len)
+		return "has an empty name or one with NUL bytes";
+	if (c->comment_len)
+		return "has a comment";
+	if (c->disk)
+		return "is on another disk";
+	const char *what = read_extra(h->name + h->name_len, c->common.extra_len, false, h);
+	return what ? what : check_name(h, name);
+}
+
 static int read_central(struct zip_reader *z, const struct directory *d, const uint8_t *dir, struct arena *a,
 			struct header *headers, struct err *e)
 {
@@ -238,12 +259,7 @@ static int read_central(struct zip_reader *z, const struct directory *d, const u
 			return bad(e, z, d->offset + at, "a truncated central header");
 		*h = header_of(&c->common, c->offset, p + sizeof(*c));
 		char *name = arena_strndup(a, (const char *)h->name, h->name_len);
-		const char *what = !*name || strlen(name) != h->name_len ? "has an empty name or one with NUL bytes"
-				   : c->comment_len                      ? "has a comment"
-				   : c->disk                             ? "is on another disk"
-					     : read_extra(h->name + h->name_len, extra_len, false, h);
-		if (!what)
-			what = check_name(h, name);
+		const char *what = check_central(c, name, h);
 		*en = (struct zip_entry){name, h->size, h->packed, h->offset, h->crc, (uint16_t)h->method, 0, h->time};
 		if (c->made_by >> 8 == ZIP_UNIX)
 			en->mode = c->external >> 16;

@@ -81,16 +81,19 @@ static void put_header(struct buf *b, const struct zip_writer *w, const struct z
 	bool wide = en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32, far = central && en->offset >= ZIP_MAX32;
 	const uint64_t values[] = {en->size, en->packed, en->offset}, *first = wide ? values : values + 2;
 	const uint16_t extra[] = {ZIP_EXTRA_64, (uint16_t)((wide ? 16 : 0) + (far ? 8 : 0))};
+	const uint32_t packed = wide ? ZIP_MAX32 : (uint32_t)en->packed;
+	const uint32_t size = wide ? ZIP_MAX32 : (uint32_t)en->size;
+	const uint16_t extra_len = extra[1] ? (uint16_t)(extra[1] + sizeof(extra)) : 0;
 	const struct zip_common common = {
 		.version = extra[1] ? ZIP_VERSION_64 : ZIP_VERSION,
 		.flags = is_ascii(en->name) ? 0 : ZIP_FLAG_UTF8,
 		.method = en->method,
 		.time = w->dos_time,
 		.crc = en->crc,
-		.packed = wide ? ZIP_MAX32 : (uint32_t)en->packed,
-		.size = wide ? ZIP_MAX32 : (uint32_t)en->size,
+		.packed = packed,
+		.size = size,
 		.name_len = (uint16_t)strlen(en->name),
-		.extra_len = extra[1] ? extra[1] + sizeof(extra) : 0,
+		.extra_len = extra_len,
 	};
 	const struct zip_local l = {ZIP_LOCAL_SIG, common};
 	const struct zip_central c = {.signature = ZIP_CENTRAL_SIG,
@@ -422,6 +425,12 @@ struct copying {
 	int rc[2];
 };
 
+/* Whether the kernel cannot copy between these two files, though they can be read and written. */
+static bool is_unsupported(int number)
+{
+	return number == EXDEV || number == EINVAL || number == ENOSYS || number == EOPNOTSUPP;
+}
+
 static int copy_bytes(const struct copying *c, struct err *e)
 {
 	off_t in = (off_t)c->from, end = (off_t)(c->from + c->len);
@@ -430,7 +439,7 @@ static int copy_bytes(const struct copying *c, struct err *e)
 		const off_t at = in;
 		size_t want = (uint64_t)(end - in) < ZIP_CHUNK ? (size_t)(end - in) : ZIP_CHUNK;
 		ssize_t n = os_copy(c->z->fd, &in, c->w->fd, want);
-		if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
+		if (n < 0 && is_unsupported(errno)) {
 			want = want < sizeof(block) ? want : sizeof(block);
 			if (zip_read_at(c->z, (uint64_t)in, block, want, e) < 0 ||
 			    fs_write_all(c->w->fd, block, want, c->w->path, e) < 0)
