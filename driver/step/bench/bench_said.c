@@ -35,7 +35,8 @@ static bool is_number(const json_t *j, double most, double *ret)
 static const char *add_about(struct bench_said *s, const json_t *row)
 {
 	const char *torch = json_member(row, "torch"), *cpu = json_member(row, "cpu");
-	if (s->torch || !is_name(torch) || !cpu || (*cpu && !is_name(cpu)))
+	bool valid_cpu = cpu && (!*cpu || is_name(cpu));
+	if (s->torch || !is_name(torch) || !valid_cpu)
 		return "not what is known of a torch";
 	s->torch = arena_strdup(s->arena, torch);
 	s->cpu = arena_strdup(s->arena, cpu);
@@ -65,9 +66,12 @@ static bool read_sums(const json_t *row, struct bench_answer *a)
 	if (json_is_null(sums) && json_is_null(tolerance))
 		return true;
 	a->has_sums = true;
-	return json_array_size(sums) == 2 && is_number(json_array_get(sums, 0), INFINITY, &a->sums[0]) &&
-	       is_number(json_array_get(sums, 1), INFINITY, &a->sums[1]) && is_number(tolerance, 1, &a->tolerance) &&
-	       a->tolerance > 0;
+	if (json_array_size(sums) != 2)
+		return false;
+	for (size_t i = 0; i < 2; i++)
+		if (!is_number(json_array_get(sums, i), INFINITY, &a->sums[i]))
+			return false;
+	return is_number(tolerance, 1, &a->tolerance) && a->tolerance > 0;
 }
 
 /* Words of a Python exception: cut between two characters, and nothing in them moves a cursor. */
