@@ -236,6 +236,12 @@ static size_t find_place(struct ccache_remote *r)
 	return place;
 }
 
+/* Whether accept failed for want of resources, not for a connection that went away. */
+static bool is_overload(int number)
+{
+	return number != EINTR && number != EAGAIN && number != ECONNABORTED;
+}
+
 static void *accept_thread(void *user)
 {
 	struct ccache_remote *r = user;
@@ -243,8 +249,7 @@ static void *accept_thread(void *user)
 		int fd = accept(r->listener, NULL, NULL);
 		if (fd < 0) {
 			/* Without a free descriptor the connection stays, and the listener readable. */
-			if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED &&
-			    ccache_wait(-1, r->stop[0], 0, BUSY_MS) < 0 && errno == ECANCELED)
+			if (is_overload(errno) && ccache_wait(-1, r->stop[0], 0, BUSY_MS) < 0 && errno == ECANCELED)
 				return NULL;
 			continue;
 		}

@@ -15,8 +15,11 @@ static long number_line(const char *data, size_t len, char mark, size_t max, siz
 	if (data[0] != mark)
 		return -1;
 	size_t i = 1;
-	for (; i < len && i < MAX_LINE && n <= max && data[i] >= '0' && data[i] <= '9'; i++)
+	for (; i < len && i < MAX_LINE && n <= max; i++) {
+		if (data[i] < '0' || data[i] > '9')
+			break;
 		n = n * 10 + (size_t)(data[i] - '0');
+	}
 	if (i == len && i < MAX_LINE && n <= max)
 		return 0;
 	if (i == 1 || i >= MAX_LINE || n > max || data[i] != '\r')

@@ -62,8 +62,9 @@ static bool parse_front(const char *rel, char key[KEY_MAX + 1], bool *manifest)
 	size_t n = 0, len = strlen(rel), levels = 0;
 	for (; len > 2 && rel[1] == '/' && levels < 8; levels++, rel += 2, len -= 2)
 		key[n++] = *rel;
-	if (levels == 0 || len < 2 || (rel[len - 1] != 'R' && rel[len - 1] != 'M') || n + len - 1 > KEY_MAX ||
-	    n + len - 1 < KEY_MIN)
+	if (levels == 0 || len < 2 || (rel[len - 1] != 'R' && rel[len - 1] != 'M'))
+		return false;
+	if (n + len - 1 > KEY_MAX || n + len - 1 < KEY_MIN)
 		return false;
 	memcpy(key + n, rel, len - 1);
 	key[n + len - 1] = '\0';
@@ -78,8 +79,11 @@ static bool read_entry(const char *path, bool touch, struct buf *out)
 	struct stat st;
 	size_t before = out->len;
 	AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 ||
-	    fs_read_fd(fd, path, RESP_MAX_VALUE, out, ERR_IGNORED) < 0) {
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return false;
+	if (!S_ISREG(st.st_mode) || st.st_size == 0)
+		return false;
+	if (fs_read_fd(fd, path, RESP_MAX_VALUE, out, ERR_IGNORED) < 0) {
 		out->len = before;
 		return false;
 	}
