@@ -82,10 +82,11 @@ static int build_set_up(const struct build_request *q, const struct backend *b, 
 	const struct tool *ccache = toolchain_get(q->toolchain, "ccache");
 	struct backend_options o = {.jobs = jobs,
 				    .linker = backend_linker(q->plan, q->toolchain),
-				    .ccache = q->ccache_dir ? ccache->path : NULL,
 				    .ccache_size = q->ccache_size,
 				    .torch = q->torch_dir ? SANDBOX_TORCH : NULL,
 				    .venv = q->venv_dir ? SANDBOX_VENV : NULL};
+	if (q->ccache_dir)
+		o.ccache = ccache->path;
 	if (build_start_log(q, a, &r->log, e) < 0 || fs_remove(q->build_dir, "out", e) < 0 ||
 	    build_sandbox(q, a, s, e) < 0)
 		return -1;
@@ -258,7 +259,9 @@ static int build_once(struct building *b, struct err *e)
 static bool cannot_go_on(const struct building *b, const struct err *e)
 {
 	const bool killed = b->has_last && b->last.running;
-	return (e->kind == ERR_BUILD || e->kind == ERR_POLICY || e->kind == ERR_INTEGRITY) && (killed || !b->unit);
+	const enum err_kind kind = e->kind;
+	const bool of_build = kind == ERR_BUILD || kind == ERR_POLICY || kind == ERR_INTEGRITY;
+	return of_build && (killed || !b->unit);
 }
 
 /* What was compiled is in the compiler cache. */

@@ -20,10 +20,12 @@ bool build_state_read(const char *build_dir, struct build_state *ret)
 	const char *boot;
 	json_int_t kills, memory;
 	int jobs, lowered, running;
-	if (json_read(build_dir, FILE_NAME, &j, ERR_IGNORED) < 0 ||
-	    json_unpack(j, "{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", &boot, "oom_kills", &kills, "memory", &memory, "jobs",
-			&jobs, "lowered", &lowered, "running", &running) != 0 ||
-	    kills < 0 || memory < 0 || jobs < 1)
+	if (json_read(build_dir, FILE_NAME, &j, ERR_IGNORED) < 0)
+		return false;
+	if (json_unpack(j, "{s:s,s:I,s:I,s:i,s:b,s:b}", "boot", &boot, "oom_kills", &kills, "memory", &memory, "jobs",
+			&jobs, "lowered", &lowered, "running", &running) != 0)
+		return false;
+	if (kills < 0 || memory < 0 || jobs < 1)
 		return false;
 	snprintf(s.boot, sizeof(s.boot), "%s", boot);
 	s.oom_kills = (uint64_t)kills;

@@ -140,8 +140,11 @@ static int mark(const char *top, struct err *e)
 /* Looked at before anything is written, and again with the lock. */
 static int enter(const char *top, const struct run *run, struct arena *a, struct lock *lock, struct err *e)
 {
-	if (check(top, a, e) < 0 || fs_mkdirs(path_dir(a, top), path_base(top), e) < 0 || check(top, a, e) < 0 ||
-	    mark(top, e) < 0 || lock_acquire(lock, path_join(a, top, LOCK), false, run, e) < 0)
+	if (check(top, a, e) < 0 || fs_mkdirs(path_dir(a, top), path_base(top), e) < 0)
+		return -1;
+	if (check(top, a, e) < 0 || mark(top, e) < 0)
+		return -1;
+	if (lock_acquire(lock, path_join(a, top, LOCK), false, run, e) < 0)
 		return -1;
 	if (check(top, a, e) == 0)
 		return 0;
@@ -221,10 +224,16 @@ static int move_in(const struct work_tree *w, const struct run *run, struct err 
 static int move_to_place(struct work_tree *w, const struct run *run, struct arena *a, struct err *e)
 {
 	const char *before;
-	if (read_home(w->top, a, &before, e) < 0 ||
-	    (before && strcmp(before, w->home) != 0 && clear(w->top, before, run, e) < 0) || sweep(w->top, e) < 0 ||
-	    rest_of(w->top, w->home, a, &w->apart, &w->rest, e) < 0 ||
-	    fs_write(w->top, SANDBOX_PLACE_TREE, w->home, strlen(w->home), 0600, e) < 0 || move_in(w, run, e) < 0)
+	if (read_home(w->top, a, &before, e) < 0)
+		return -1;
+	const bool is_other = before && strcmp(before, w->home) != 0;
+	if (is_other && clear(w->top, before, run, e) < 0)
+		return -1;
+	if (sweep(w->top, e) < 0 || rest_of(w->top, w->home, a, &w->apart, &w->rest, e) < 0)
+		return -1;
+	if (fs_write(w->top, SANDBOX_PLACE_TREE, w->home, strlen(w->home), 0600, e) < 0)
+		return -1;
+	if (move_in(w, run, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(empty_dirs); i++)
 		if (fs_remove(w->top, empty_dirs[i], e) < 0 || fs_mkdirs(w->top, empty_dirs[i], e) < 0)
