@@ -54,9 +54,17 @@ bool fetch_has(struct store *store, const char *sha256)
 	return store && store_find(store, STORE_SOURCE, sha256, &a, &dir, ERR_IGNORED) == 0 && dir;
 }
 
+/* A name without a directory, that is neither hidden nor looks like an option. */
+static bool is_file_name(const char *name)
+{
+	if (!name || !path_is_safe_relative(name) || strchr(name, '/'))
+		return false;
+	return *name != '.' && *name != '-';
+}
+
 static int check_source(const struct fetch_source *s, struct err *e)
 {
-	if (!s->name || !path_is_safe_relative(s->name) || strchr(s->name, '/') || *s->name == '.' || *s->name == '-')
+	if (!is_file_name(s->name))
 		return err_set(e, ERR_CONFIG, "not a file name: '%s'", s->name ? s->name : "");
 	if (!s->sha256 || !digest_valid_hex(s->sha256))
 		return err_set(e, ERR_CONFIG, "'%s' has no sha256 of 64 lower-case hex digits", s->name);
@@ -107,10 +115,13 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	const struct fetch_source *s = j->source;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
-	if (run_check(w->run, &j->err) < 0 ||
-	    store_lock(f->store, STORE_SOURCE, s->sha256, w->run, &lock, &j->err) < 0 ||
-	    store_find(f->store, STORE_SOURCE, s->sha256, &j->arena, &dir, &j->err) < 0 ||
-	    (!dir && store_pull(f->store, STORE_SOURCE, s->sha256, w->run, &j->arena, &dir, &j->err) < 0))
+	if (run_check(w->run, &j->err) < 0)
+		return -1;
+	if (store_lock(f->store, STORE_SOURCE, s->sha256, w->run, &lock, &j->err) < 0)
+		return -1;
+	if (store_find(f->store, STORE_SOURCE, s->sha256, &j->arena, &dir, &j->err) < 0)
+		return -1;
+	if (!dir && store_pull(f->store, STORE_SOURCE, s->sha256, w->run, &j->arena, &dir, &j->err) < 0)
 		return -1;
 	j->from_store = dir != NULL;
 	if (dir)

@@ -216,9 +216,11 @@ static bool read_range(CURL *easy, uint64_t *ret_first, uint64_t *ret_total)
 	struct curl_header *h;
 	unsigned long long first, last, total = 0;
 	int end = 0;
-	if (curl_easy_header(easy, "Content-Range", 0, CURLH_HEADER, -1, &h) != CURLHE_OK ||
-	    strncasecmp(h->value, "bytes ", 6) != 0 || !isdigit((unsigned char)h->value[6]) ||
-	    sscanf(h->value + 6, "%19llu-%19llu/%n", &first, &last, &end) != 2 || !end)
+	if (curl_easy_header(easy, "Content-Range", 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
+		return false;
+	if (strncasecmp(h->value, "bytes ", 6) != 0 || !isdigit((unsigned char)h->value[6]))
+		return false;
+	if (sscanf(h->value + 6, "%19llu-%19llu/%n", &first, &last, &end) != 2 || !end)
 		return false;
 	const char *size = h->value + 6 + end;
 	bool known = strcmp(size, "*") != 0;
@@ -440,6 +442,15 @@ static enum transfer_outcome judge_bytes(struct attempt *at, bool *ret_again)
 	return wrong_digest(at->t, at->file, at->shown, got, at->e);
 }
 
+/* Whether the same request may succeed later: a timeout, too many requests, or trouble of the
+ * server's own. 501 and 505 are about the request. */
+static bool may_pass_later(long status)
+{
+	if (status == 408 || status == 429)
+		return true;
+	return status >= 500 && status != 501 && status != 505;
+}
+
 static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *ret_again)
 {
 	long code = 0;
@@ -493,8 +504,7 @@ static enum transfer_outcome judge(struct attempt *at, CURLcode result, bool *re
 		if (wait > 0)
 			*at->retry_after = wait < 1000000 ? (unsigned)wait : 1000000;
 		err_set(at->e, ERR_NETWORK, "http status %ld from '%s'", code, at->shown);
-		return code == 408 || code == 429 || (code >= 500 && code != 501 && code != 505) ? TRANSFER_RETRY
-												 : TRANSFER_NEXT;
+		return may_pass_later(code) ? TRANSFER_RETRY : TRANSFER_NEXT;
 	}
 	if (!at->body && code == 200 && at->file->have > 0 && partial_restart(at->file, at->e) < 0)
 		return TRANSFER_STOP;

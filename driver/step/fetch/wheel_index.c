@@ -25,11 +25,16 @@ static const char *resolve(const char *page, const char *link, const char *name,
 	CURLU *u = curl_url();
 	char *url = NULL, *path = NULL;
 	const char *out = NULL;
-	if (u && curl_url_set(u, CURLUPART_URL, page, 0) == CURLUE_OK &&
-	    curl_url_set(u, CURLUPART_URL, link, 0) == CURLUE_OK &&
-	    curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0) == CURLUE_OK &&
-	    curl_url_get(u, CURLUPART_URL, &url, 0) == CURLUE_OK &&
-	    curl_url_get(u, CURLUPART_PATH, &path, CURLU_URLDECODE) == CURLUE_OK) {
+	CURLUcode rc = curl_url_set(u, CURLUPART_URL, page, 0); /* an error where u is NULL */
+	if (rc == CURLUE_OK)
+		rc = curl_url_set(u, CURLUPART_URL, link, 0);
+	if (rc == CURLUE_OK)
+		rc = curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0);
+	if (rc == CURLUE_OK)
+		rc = curl_url_get(u, CURLUPART_URL, &url, 0);
+	if (rc == CURLUE_OK)
+		rc = curl_url_get(u, CURLUPART_PATH, &path, CURLU_URLDECODE);
+	if (rc == CURLUE_OK) {
 		bool web = is_secure(url) || (strncasecmp(url, "http:", 5) == 0 && !is_secure(page));
 		if (web && strcmp(path_base(path), name) == 0)
 			out = arena_strdup(a, url);
@@ -48,8 +53,10 @@ static bool read_file(const json_t *entry, const char *page, struct arena *a, st
 	const char *link = json_member(entry, "url");
 	const char *sha256 = json_member(json_object_get(entry, "hashes"), "sha256");
 	json_int_t size = json_integer_value(json_object_get(entry, "size"));
-	if (!name || !link || strchr(name, '/') ||
-	    (!path_has_suffix(name, WHEEL_SDIST) && wheel_name_parse(name, &scratch, &parts, ERR_IGNORED) < 0))
+	if (!name || !link || strchr(name, '/'))
+		return false;
+	const bool sdist = path_has_suffix(name, WHEEL_SDIST);
+	if (!sdist && wheel_name_parse(name, &scratch, &parts, ERR_IGNORED) < 0)
 		return false;
 	const char *url = resolve(page, link, name, a);
 	if (!url)
