@@ -147,8 +147,11 @@ static void choose(struct choosing *c, const char *project, struct kvlist *chose
 	const char *best = NULL;
 	for (size_t i = 0; i < c->count; i++) {
 		const struct index_wheel *w = &c->wheels[i];
-		if (c->sub->has[i] && !w->yanked && strcmp(w->project, project) == 0 && agrees(c, w, chosen) &&
-		    (!best || version_cmp(w->version, best) >= 0))
+		if (!c->sub->has[i] || w->yanked || strcmp(w->project, project) != 0)
+			continue;
+		if (!agrees(c, w, chosen))
+			continue;
+		if (!best || version_cmp(w->version, best) >= 0)
 			best = w->version;
 	}
 	if (best)

@@ -98,8 +98,11 @@ static int read_all(const char *path, const char *file, struct arena *a, struct 
 	struct zip_reader *AUTO_ZIP z = NULL;
 	struct stat st;
 	char digest[DIGEST_HEX_LEN + 1];
-	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0 || check_private(z, &n, a, e) < 0 ||
-	    read_metadata(z, &n, a, w, e) < 0 || digest_file(path, digest, e) < 0 || read_yank(path, a, w, e) < 0)
+	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0)
+		return -1;
+	if (check_private(z, &n, a, e) < 0 || read_metadata(z, &n, a, w, e) < 0)
+		return -1;
+	if (digest_file(path, digest, e) < 0 || read_yank(path, a, w, e) < 0)
 		return -1;
 	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
