@@ -47,10 +47,15 @@ int lock_wheel(const char *asked, const char *python, const char *abi, const cha
 	unsigned glibc, lowest = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct wheel_name n;
-		if (wheel_name_parse(files[i].name, &scratch, &n, ERR_IGNORED) < 0 ||
-		    strcmp(wheel_normalize(n.dist, &scratch), wheel_normalize(name, &scratch)) != 0 ||
-		    strcmp(n.version, version) != 0 || !path_has_suffix(n.python, python) || strcmp(n.abi, abi) != 0 ||
-		    !tag_fits(n.platform, platform, &scratch, &glibc) || (found && glibc > lowest))
+		if (wheel_name_parse(files[i].name, &scratch, &n, ERR_IGNORED) < 0)
+			continue;
+		if (strcmp(wheel_normalize(n.dist, &scratch), wheel_normalize(name, &scratch)) != 0)
+			continue;
+		if (strcmp(n.version, version) != 0)
+			continue;
+		if (!path_has_suffix(n.python, python) || strcmp(n.abi, abi) != 0)
+			continue;
+		if (!tag_fits(n.platform, platform, &scratch, &glibc) || (found && glibc > lowest))
 			continue;
 		if (found && glibc == lowest)
 			return err_set(e, ERR_NETWORK, "the index has two wheels of %s for %s: '%s' and '%s'", asked,

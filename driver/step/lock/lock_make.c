@@ -153,6 +153,13 @@ static const char *unescaped(const char *s, struct arena *a)
 	return out;
 }
 
+/* Whether a quoted URI is below an address. */
+static bool is_below(const char *quoted, const char *address)
+{
+	const size_t len = strlen(address);
+	return *quoted == '\'' && strncmp(quoted + 1, address, len) == 0 && quoted[len + 1] == '/';
+}
+
 /* 'URI' NAME_VERSION_ARCH.deb SIZE SHA256:HEX; world_lock_write has the rules for what is in it. */
 static int parse_line(const struct making *m, const char *line, struct world_entry *ret, struct err *e)
 {
@@ -160,9 +167,9 @@ static int parse_line(const struct making *m, const char *line, struct world_ent
 	size_t len = strlen(m->address);
 	strlist_split(&words, m->a, line, " ");
 	strlist_split(&parts, m->a, words.count == 4 ? words.items[1] : "", "_");
-	if (parts.count != 3 || !path_has_suffix(parts.items[2], ".deb") || words.items[0][0] != '\'' ||
-	    strncmp(words.items[0] + 1, m->address, len) != 0 || words.items[0][len + 1] != '/' ||
-	    strncmp(words.items[3], "SHA256:", 7) != 0)
+	const bool names_deb = parts.count == 3 && path_has_suffix(parts.items[2], ".deb");
+	const bool is_from_archive = names_deb && is_below(words.items[0], m->address);
+	if (!is_from_archive || strncmp(words.items[3], "SHA256:", 7) != 0)
 		return err_set(e, ERR_INTEGRITY, "apt-get says of a package neither place nor sha256: %.200s", line);
 	const char *place = words.items[0] + len + 2;
 	*ret = (struct world_entry){.kind = WORLD_DEB,
@@ -247,11 +254,19 @@ static int make_in(struct making *m, struct world_lock *ret, struct err *e)
 	for (unsigned i = 0; i < p->components_count; i++)
 		buf_printf(&sources, " %s", p->components[i]);
 	buf_addc(&sources, '\n');
-	if (fs_mkdirs(m->dir, "lists/partial", e) < 0 || fs_mkdirs(m->dir, "archives/partial", e) < 0 ||
-	    write_text(m, "status", "", e) < 0 ||
-	    write_text(m, "apt.conf", arena_printf(m->a, apt_conf, m->dir, arch), e) < 0 ||
-	    write_text(m, "sources.list", buf_cstr(&sources), e) < 0 || update(m, &release, e) < 0 ||
-	    read_release(m, release, e) < 0 || choose(m, &out, e) < 0)
+	if (fs_mkdirs(m->dir, "lists/partial", e) < 0)
+		return -1;
+	if (fs_mkdirs(m->dir, "archives/partial", e) < 0)
+		return -1;
+	if (write_text(m, "status", "", e) < 0)
+		return -1;
+	if (write_text(m, "apt.conf", arena_printf(m->a, apt_conf, m->dir, arch), e) < 0)
+		return -1;
+	if (write_text(m, "sources.list", buf_cstr(&sources), e) < 0)
+		return -1;
+	if (update(m, &release, e) < 0 || read_release(m, release, e) < 0)
+		return -1;
+	if (choose(m, &out, e) < 0)
 		return -1;
 	out.release = m->release;
 	out.date = m->date;
