@@ -382,13 +382,16 @@ static int add_info(struct slimming *s, struct making *m, struct err *e)
 	mark(s, m->target, &marker, m->a);
 	if (!bill)
 		abort();
-	return add_text(m, WHEEL_CUT_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0 ||
-			       (m->private && add_text(m, WHEEL_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0) ||
-			       add_text(m, "WHEEL", m->wheel, e) < 0 ||
-			       add_text(m, SLIM_MARKER, slim_marker_text(&marker, m->a), e) < 0 ||
-			       add_text(m, PACK_MARKER, pack_marker(1, s->q->generator, m->key, m->a), e) < 0
-		       ? -1
-		       : 0;
+	if (add_text(m, WHEEL_CUT_BILL, bill, e) < 0 || add_text(m, "METADATA", m->metadata, e) < 0)
+		return -1;
+	if (m->private && add_text(m, WHEEL_PRIVATE, SLIM_PRIVATE_TEXT, e) < 0)
+		return -1;
+	if (add_text(m, "WHEEL", m->wheel, e) < 0)
+		return -1;
+	if (add_text(m, SLIM_MARKER, slim_marker_text(&marker, m->a), e) < 0)
+		return -1;
+	const char *made = pack_marker(1, s->q->generator, m->key, m->a);
+	return add_text(m, PACK_MARKER, made, e) < 0 ? -1 : 0;
 }
 
 static uint64_t unpacked_size(const struct slimming *s)

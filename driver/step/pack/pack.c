@@ -74,7 +74,9 @@ static void add_license_files(struct packing *p, struct wheel_headers *metadata)
 {
 	unsigned major = 0, minor = 0;
 	const char *version = wheel_headers_get(metadata, "Metadata-Version");
-	if (!version || sscanf(version, "%4u.%4u", &major, &minor) != 2 || major < 2 || (major == 2 && minor < 4))
+	if (!version || sscanf(version, "%4u.%4u", &major, &minor) != 2)
+		return;
+	if (major < 2 || (major == 2 && minor < 4))
 		return;
 	struct strlist present = {0};
 	wheel_headers_all(metadata, "License-File", p->a, &present);

@@ -303,10 +303,13 @@ int provenance_beside(const char *wheel, struct arena *a, const char **ret, stru
 		"ptbuild");
 	/* A slimmed wheel has neither: it was made from a wheel. */
 	const char *variant = json_text(external, "variant");
-	const char *says =
-		!own       ? "by another maker, who says so of this file"
-		: *variant ? arena_printf(a, "%s of release %s, by %s", variant, json_text(external, "release"), by)
-			   : arena_printf(a, "by %s", *by ? by : "ptbuild");
+	const char *says;
+	if (!own)
+		says = "by another maker, who says so of this file";
+	else if (*variant)
+		says = arena_printf(a, "%s of release %s, by %s", variant, json_text(external, "release"), by);
+	else
+		says = arena_printf(a, "by %s", *by ? by : "ptbuild");
 	const bool envelope = fs_exists(TRUSTED, arena_printf(a, "%s" PROVENANCE_ENVELOPE, wheel));
 	says = arena_printf(a, "%s; %s", says, envelope ? "signed: --key checks by whom" : "not signed");
 	*ret = utf8_printable(says, a);

@@ -39,8 +39,8 @@ static int find_parts(struct repacking *p, struct err *e)
 		   *record = path_join(p->a, p->dist_info, "RECORD");
 	p->wheel_at = find(p, "WHEEL");
 	p->metadata_at = find(p, "METADATA");
-	if (count < 3 || p->metadata_at >= p->wheel_at || p->wheel_at + 2 >= count ||
-	    strcmp(zip_at(p->zip, count - 2)->name, marker) != 0 ||
+	bool in_order = count >= 3 && p->metadata_at < p->wheel_at && p->wheel_at + 2 < count;
+	if (!in_order || strcmp(zip_at(p->zip, count - 2)->name, marker) != 0 ||
 	    strcmp(zip_at(p->zip, count - 1)->name, record) != 0)
 		return refuse(p, e, "it does not end with WHEEL, the marker and RECORD");
 	p->marker_at = count - 2;
@@ -72,8 +72,9 @@ static int read_marker(struct repacking *p, struct err *e)
 	if (zip_read(p->zip, zip_at(p->zip, p->marker_at), MARKER_MAX, &text, e) < 0)
 		return -1;
 	const char *key = strstr(buf_cstr(&text), label), *end = key ? strchr(key, '\n') : NULL;
-	if (strlen(buf_cstr(&text)) != text.len || sscanf(buf_cstr(&text), "rev=%9u tool=", &rev) != 1 || !end ||
-	    end[1] || end == key + strlen(label))
+	bool is_text = strlen(buf_cstr(&text)) == text.len;
+	bool has_key = end && !end[1] && end != key + strlen(label);
+	if (!is_text || !has_key || sscanf(buf_cstr(&text), "rev=%9u tool=", &rev) != 1)
 		return refuse(p, e, "its marker is not one of ptbuild's");
 	p->rev = p->q->metadata_rev ? p->q->metadata_rev : rev;
 	p->name.build = pack_build(p->rev, p->a);
@@ -141,8 +142,11 @@ static int write_archive(struct repacking *p, struct err *e)
 	const struct repack_variant *v = p->q->variant;
 	if (p->metadata && (copy(p, 0, p->metadata_at, e) < 0 || add(p, "METADATA", p->metadata, e) < 0))
 		return -1;
-	if (copy(p, p->metadata ? p->metadata_at + 1 : 0, p->wheel_at, e) < 0 || add(p, "WHEEL", p->wheel, e) < 0 ||
-	    copy(p, p->wheel_at + 1, p->marker_at, e) < 0 || (v && add(p, "variant.json", v->json, e) < 0))
+	if (copy(p, p->metadata ? p->metadata_at + 1 : 0, p->wheel_at, e) < 0)
+		return -1;
+	if (add(p, "WHEEL", p->wheel, e) < 0 || copy(p, p->wheel_at + 1, p->marker_at, e) < 0)
+		return -1;
+	if (v && add(p, "variant.json", v->json, e) < 0)
 		return -1;
 	return add(p, PACK_MARKER, pack_marker(p->rev, p->q->generator, p->input_key, p->a), e);
 }
