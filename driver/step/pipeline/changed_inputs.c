@@ -45,7 +45,9 @@ static void from_wheels(struct store *s, const struct plan *p, struct arena *a, 
 			continue;
 		const char *variant = json_member(record, "variant");
 		const char *text = json_member(record, "compile_text");
-		if (variant && text && strcmp(variant, p->variant) == 0 && !(ret->text && strcmp(text, ret->text) == 0))
+		if (!variant || !text || strcmp(variant, p->variant) != 0)
+			continue;
+		if (!ret->text || strcmp(text, ret->text) != 0)
 			*ret = (struct earlier){.text = arena_strdup(a, text), .used = objects[i].used};
 	}
 }

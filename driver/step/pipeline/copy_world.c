@@ -25,7 +25,8 @@ static int follow(const char *path, struct arena *a, const char **ret, struct er
 	}
 	rest = path + strlen(top);
 	rest += strspn(rest, "/");
-	*ret = *rest ? path_join(a, real ? real : top, rest) : arena_strdup(a, real ? real : top);
+	const char *start = real ? real : top;
+	*ret = *rest ? path_join(a, start, rest) : arena_strdup(a, start);
 	free(real);
 	return 0;
 }

@@ -17,7 +17,9 @@ static bool take_seconds(char **p, double *ret)
 	char *end;
 	errno = 0;
 	*ret = strtod(*p, &end);
-	if (end == *p || errno || !(*ret >= 0 && *ret <= MAX_SECONDS) || (*end && *end != ' ' && *end != '\t'))
+	if (end == *p || errno || !(*ret >= 0 && *ret <= MAX_SECONDS))
+		return false;
+	if (*end && *end != ' ' && *end != '\t')
 		return false;
 	*p = *end ? end + 1 : end;
 	return true;
@@ -29,8 +31,11 @@ static bool take_units(struct weights *w, const char *text)
 	char *end;
 	errno = 0;
 	const unsigned long n = strtoul(text, &end, 10);
-	if (!w->classes_count || end == text || *text == '-' || errno || n > MAX_UNITS || *end != ' ' ||
-	    strcmp(end + 1, w->classes[w->classes_count - 1].rule) != 0)
+	if (!w->classes_count || end == text || *text == '-')
+		return false;
+	if (errno || n > MAX_UNITS || *end != ' ')
+		return false;
+	if (strcmp(end + 1, w->classes[w->classes_count - 1].rule) != 0)
 		return false;
 	w->classes[w->classes_count - 1].units = (unsigned)n;
 	return true;
@@ -128,8 +133,11 @@ static void scale(struct weights *w, const char *path)
 {
 	AUTO_BUF struct buf text = {0};
 	double factor;
-	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, 64, &text, ERR_IGNORED) < 0 ||
-	    sscanf(buf_cstr(&text), "%lf", &factor) != 1 || !(factor >= LEAST_FACTOR && factor <= 1 / LEAST_FACTOR))
+	if (!fs_exists(TRUSTED, path) || fs_read(TRUSTED, path, 64, &text, ERR_IGNORED) < 0)
+		return;
+	if (sscanf(buf_cstr(&text), "%lf", &factor) != 1)
+		return;
+	if (!(factor >= LEAST_FACTOR && factor <= 1 / LEAST_FACTOR))
 		return;
 	for (size_t i = 0; i < w->count; i++)
 		w->units[i].seconds *= factor;

@@ -74,14 +74,19 @@ static double class_of(const struct weights *w, const char *rule)
 	return 0;
 }
 
+static enum kind kind_of(const char *path, const char *rule)
+{
+	if (strstr(rule, "CUDA") || strstr(path, ".cu."))
+		return DEVICE;
+	return path_has_suffix(path, ".o") ? HOST : OTHER;
+}
+
 static void add(struct estimate *x, const char *path, const char *rule)
 {
 	x->commands = arena_room(x->arena, x->commands, x->count, &x->cap, 1024, sizeof(*x->commands));
 	const double seconds = weights_find(x->weights, path);
 	x->commands[x->count++] = (struct command){.path = arena_strdup(x->arena, path),
-						   .kind = strstr(rule, "CUDA") || strstr(path, ".cu.") ? DEVICE
-							   : path_has_suffix(path, ".o")                ? HOST
-													: OTHER,
+						   .kind = kind_of(path, rule),
 						   .known = seconds > 0,
 						   .seconds = seconds > 0 ? seconds : class_of(x->weights, rule)};
 }
@@ -234,10 +239,12 @@ struct estimate_view estimate_look(struct estimate *x, const struct estimate_loo
 	const double done = x->ended + l.running, todo = l.work * share, all = fmax(done + todo, LEAST_S);
 	v.percent = todo > 0 ? 100 * done / all : 100;
 	v.about = l.known * 2 < l.count || v.percent < SURE_PERCENT;
+	/* Is there enough to go by? Nearly all is done, earlier builds gave a factor, or enough ended. */
 	const bool stalled = speed_of_all < STALLED;
-	if ((x->weights->factor > 0 && !stalled) || v.percent >= SHOWN_PERCENT ||
-	    (!stalled && q->seconds >= FIRST_S &&
-	     (100 * x->ended / all >= LEAST_ENDED || (!q->all && l.known * 2 >= l.count))))
+	const bool mostly_known = !q->all && l.known * 2 >= l.count;
+	const bool enough_ended = 100 * x->ended / all >= LEAST_ENDED || mostly_known;
+	const bool has_basis = x->weights->factor > 0 || (q->seconds >= FIRST_S && enough_ended);
+	if (v.percent >= SHOWN_PERCENT || (!stalled && has_basis))
 		v.seconds_left = l.time * share + x->weights->after / speed_of_all;
 	return v;
 }

@@ -79,8 +79,11 @@ static bool read_pin(const char *line, struct arena *a, struct pin *ret)
 	}
 	ret->line = line;
 	ret->text = arena_printf(a, "%.*s%s", (int)n, line, rest);
-	return n > 0 && n < 80 && strncmp(rest, "==", 2) == 0 && rest[2] && strlen(rest) < 80 &&
-	       !rest[2 + strspn(rest + 2, version)];
+	if (n == 0 || n >= 80 || strlen(rest) >= 80)
+		return false;
+	if (strncmp(rest, "==", 2) != 0 || !rest[2])
+		return false;
+	return !rest[2 + strspn(rest + 2, version)];
 #undef NAME
 }
 

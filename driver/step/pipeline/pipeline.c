@@ -353,12 +353,14 @@ static int be_ready(struct pipeline *l, const struct make *m, struct torch_sourc
 	const struct plan *p = m->plan;
 	const char *name = arena_printf(l->arena, "%s %s", p->variant, p->release);
 	const bool ready = strlist_contains(&l->ready, name);
-	if (!ready && ((torch && torch->wheel && torch_agrees(l, p, torch, e) < 0) ||
-		       (l->q->shard.count && shard_check(p, l->toolchain, e) < 0) || try_sandbox(l, e) < 0 ||
-		       pipeline_preflight(m, l->toolkits, e) < 0))
+	const bool to_fetch = torch && torch->official && !torch->wheel;
+	if (!ready && torch && torch->wheel && torch_agrees(l, p, torch, e) < 0)
 		return -1;
-	if (torch && torch->official && !torch->wheel &&
-	    (fetch_torch(l, torch, e) < 0 || torch_agrees(l, p, torch, e) < 0))
+	if (!ready && l->q->shard.count && shard_check(p, l->toolchain, e) < 0)
+		return -1;
+	if (!ready && (try_sandbox(l, e) < 0 || pipeline_preflight(m, l->toolkits, e) < 0))
+		return -1;
+	if (to_fetch && (fetch_torch(l, torch, e) < 0 || torch_agrees(l, p, torch, e) < 0))
 		return -1;
 	if (!ready)
 		strlist_ref(&l->ready, l->arena, name);

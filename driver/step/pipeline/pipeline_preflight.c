@@ -322,11 +322,15 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 	if (of_world)
 		tell(d, all + count, of_world, why + count, o->offline,
 		     arena_printf(a, " of the world '%s'", d->q->world->name), own ? fix : mirror, PREFLIGHT_FAILURE);
-	if (preflight_failures(d) == before && count + of_world)
-		preflight_ok(d, "network", "%s%s%s can be reached (%.1f s)",
-			     count ? arena_printf(a, "the sources of %s", p ? p->package : PACKAGE_TORCH) : "",
-			     count && of_world ? " and " : "",
-			     of_world ? arena_printf(a, "the files of the world '%s'", d->q->world->name) : "",
+	if (preflight_failures(d) > before)
+		return 0;
+	struct strlist reached = {0};
+	if (count)
+		strlist_addf(&reached, a, "the sources of %s", p ? p->package : PACKAGE_TORCH);
+	if (of_world)
+		strlist_addf(&reached, a, "the files of the world '%s'", d->q->world->name);
+	if (reached.count)
+		preflight_ok(d, "network", "%s can be reached (%.1f s)", strlist_join(&reached, a, " and "),
 			     log_seconds() - start);
 	return 0;
 }

@@ -17,11 +17,15 @@ static int find(struct store *store, const struct plan *p, bool by_name, struct 
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		AUTO_JSON json_t *record = NULL;
-		if (strcmp(objects[i].kind, STORE_WHEEL) != 0 ||
-		    json_read(TRUSTED, path_join(a, objects[i].path, "build.json"), &record, ERR_IGNORED) < 0 ||
-		    strcmp(json_text(record, want[0][0]), want[0][1]) != 0 ||
-		    strcmp(json_text(record, want[1][0]), want[1][1]) != 0 ||
-		    !path_is_safe_relative(json_text(record, "wheel")))
+		if (strcmp(objects[i].kind, STORE_WHEEL) != 0)
+			continue;
+		const char *path = path_join(a, objects[i].path, "build.json");
+		if (json_read(TRUSTED, path, &record, ERR_IGNORED) < 0)
+			continue;
+		if (strcmp(json_text(record, want[0][0]), want[0][1]) != 0 ||
+		    strcmp(json_text(record, want[1][0]), want[1][1]) != 0)
+			continue;
+		if (!path_is_safe_relative(json_text(record, "wheel")))
 			continue;
 		if (store_find(store, STORE_WHEEL, objects[i].key, a, ret, e) < 0)
 			return -1;

@@ -43,9 +43,11 @@ static int run_in(struct make *m, const struct pipeline_test_request *t, const s
 				       .runner_dir = path_join(a, t->q->profiles_dir, "tests"),
 				       .results_dir = path_join(a, dir, results),
 				       .jobs = t->q->jobs};
-	if ((t->again && fs_remove(dir, results, e) < 0) || fs_mkdirs(dir, results, e) < 0 ||
-	    fs_remove(dir, "check", e) < 0 || verify_environment(&v, m->run, a, &s, e) < 0 ||
-	    tests_check_needs(&q, m->run, a, e) < 0)
+	if (t->again && fs_remove(dir, results, e) < 0)
+		return -1;
+	if (fs_mkdirs(dir, results, e) < 0 || fs_remove(dir, "check", e) < 0)
+		return -1;
+	if (verify_environment(&v, m->run, a, &s, e) < 0 || tests_check_needs(&q, m->run, a, e) < 0)
 		return -1;
 	/* A marker says that the source is whole. */
 	if (!fs_is_file(dir, BUILD_SOURCE_OK) && (fs_remove(dir, "src", e) < 0 || make_source(m, q.src, e) < 0 ||
@@ -65,11 +67,14 @@ int pipeline_test(const struct pipeline_test_request *t, const struct run *run, 
 	const struct release_row *release;
 	const struct test_package *tests;
 	char key[DIGEST_HEX_LEN + 1];
-	if ((t->wheel && verify_python(t->q->root, t->wheel, a, e) < 0) ||
-	    (t->torch_wheel && verify_python(t->q->root, t->torch_wheel, a, e) < 0) ||
-	    tables_need_release(t->q->tables, t->release, &release, e) < 0 ||
-	    test_table_load(t->q->profiles_dir, release->name, t->package, t->wheel ? path_base(t->wheel) : "root", a,
-			    &tests, e) < 0)
+	const char *tested = t->wheel ? path_base(t->wheel) : "root";
+	if (t->wheel && verify_python(t->q->root, t->wheel, a, e) < 0)
+		return -1;
+	if (t->torch_wheel && verify_python(t->q->root, t->torch_wheel, a, e) < 0)
+		return -1;
+	if (tables_need_release(t->q->tables, t->release, &release, e) < 0)
+		return -1;
+	if (test_table_load(t->q->profiles_dir, release->name, t->package, tested, a, &tests, e) < 0)
 		return -1;
 	struct plan p = {.package = t->package,
 			 .release = release->name,

@@ -174,6 +174,10 @@ static double unit_seconds(const char *output, void *user)
 
 static struct build_request build_request(const struct make *m)
 {
+	const bool uses_ccache = toolchain_get(m->toolchain, "ccache")->path && !m->no_ccache;
+	const char *ccache_dir = NULL;
+	if (uses_ccache)
+		ccache_dir = path_join(m->arena, m->build_dir, COMPILED_FRONT);
 	return (struct build_request){
 		.plan = m->plan,
 		.root = m->q->root,
@@ -181,9 +185,7 @@ static struct build_request build_request(const struct make *m)
 		.toolchain = m->toolchain,
 		.build_dir = m->build_dir,
 		.rest_dir = m->rest_dir,
-		.ccache_dir = toolchain_get(m->toolchain, "ccache")->path && !m->no_ccache
-				      ? path_join(m->arena, m->build_dir, COMPILED_FRONT)
-				      : NULL,
+		.ccache_dir = ccache_dir,
 		.ccache_remote_dir = m->compiled.dir,
 		.ccache_size = m->q->options.ccache_size,
 		.torch_dir = m->torch_dir,
@@ -273,6 +275,16 @@ static int check_built(const struct make *m, struct err *e)
 	return err_hint(e, "write the same name and version into its pyproject.toml or setup.py");
 }
 
+/* Unpacks the torch that the package is built against, and checks it. */
+static int make_torch(struct make *m, struct err *e)
+{
+	if (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0)
+		return -1;
+	if (torch_fits_root(m->torch_dir, m->plan, m->q->root, m->arena, e) < 0)
+		return -1;
+	return torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e);
+}
+
 static int make_built(struct make *m, struct err *e)
 {
 	step_begin(m, "python");
@@ -283,11 +295,9 @@ static int make_built(struct make *m, struct err *e)
 					.store = m->q->store,
 					.build_dir = m->build_dir,
 					.offline = m->q->fetch.offline};
-	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0 ||
-	    (m->torch &&
-	     (torch_unpack(m->torch, m->build_dir, m->run, m->arena, &m->torch_dir, e) < 0 ||
-	      torch_fits_root(m->torch_dir, m->plan, m->q->root, m->arena, e) < 0 ||
-	      torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e) < 0)))
+	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0)
+		return -1;
+	if (m->torch && make_torch(m, e) < 0)
 		return -1;
 	step_end(m, false);
 	struct build_request b = build_request(m);
