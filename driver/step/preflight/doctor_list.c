@@ -138,8 +138,11 @@ static bool applies(const struct preflight *d, const struct need *n)
 	const struct preflight_request *q = d->q;
 	if (!(q->stages & n->stage) || (d->no_root && n->stage == PREFLIGHT_ROOT))
 		return false;
-	if ((q->not_made && !(n->when & UNMADE)) || (is_taken(d) && !(n->when & TAKEN)) ||
-	    (q->tried && (n->when & TRIES)))
+	if (q->not_made && !(n->when & UNMADE))
+		return false;
+	if (is_taken(d) && !(n->when & TAKEN))
+		return false;
+	if (q->tried && (n->when & TRIES))
 		return false;
 	return !(n->when & RUNS) || (d->toolchain && (q->whole || !preflight_failures(d)));
 }

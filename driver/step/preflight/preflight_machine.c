@@ -35,6 +35,16 @@ int preflight_platform(struct preflight *d, struct err *e)
 
 /* ---- the sandbox, or none ---- */
 
+/* The kind of a character that build tools do not cope with, in words. */
+static const char *character_kind(char c, struct arena *a)
+{
+	if (c == ' ')
+		return "spaces";
+	if (c & 0x80)
+		return "letters beyond ASCII";
+	return c > ' ' ? arena_printf(a, "'%c'", c) : "control characters";
+}
+
 /* Without a sandbox the trial, and where no place can be had the build, lies at the store's own path, which CMake
  * files, scripts and search paths mangle. */
 static void check_path(struct preflight *d)
@@ -46,10 +56,7 @@ static void check_path(struct preflight *d)
 			       "leave --sandbox none out, in the sandbox all paths are plain; or name another place "
 			       "with --cache DIR",
 			       "no build without a sandbox in '%s': build tools do not cope with %s in paths", dir,
-			       *at == ' '   ? "spaces"
-			       : *at & 0x80 ? "letters beyond ASCII"
-			       : *at > ' '  ? arena_printf(d->arena, "'%c'", *at)
-					    : "control characters");
+			       character_kind(*at, d->arena));
 }
 
 /* The directory, or its nearest parent that is there; a link that leads nowhere is, and nothing can be made in it. */

@@ -48,8 +48,9 @@ static int ask(struct preflight *d, const char *name, const char *script, const 
 static bool wants(const struct preflight *d, const struct need_row *row)
 {
 	const struct plan *p = d->q->plan;
-	if ((*row->release && strcmp(row->release, d->q->release->name) != 0) ||
-	    (*row->package && (!p || strcmp(row->package, p->package) != 0)))
+	if (*row->release && strcmp(row->release, d->q->release->name) != 0)
+		return false;
+	if (*row->package && (!p || strcmp(row->package, p->package) != 0))
 		return false;
 	return !*row->toggle || (p && settings_on(&p->env, row->toggle));
 }
@@ -158,8 +159,10 @@ int preflight_tools(struct preflight *d, struct err *e)
 		return preflight_err(d, "tools", &why, e);
 	for (unsigned i = 0; i < t->needs_count; i++) {
 		const struct need_row *row = &t->needs[i];
-		if (*row->tool && wants(d, row) && (cmake || strcmp(row->tool, "cmake") != 0) &&
-		    check_tool(d, row, e) < 0)
+		const bool wanted = *row->tool && wants(d, row);
+		if (!wanted || (!cmake && strcmp(row->tool, "cmake") == 0))
+			continue;
+		if (check_tool(d, row, e) < 0)
 			return -1;
 	}
 	return 0;
