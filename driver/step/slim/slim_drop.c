@@ -62,8 +62,9 @@ static bool is_of(const struct drop_row *row, const char *info)
 	bool in = true;
 	for (const char *p = info; end && (p = strchr(p, '-')) && p < end; p++)
 		dash = p; /* not the one of the suffix */
-	if (!end || !dash || dash > end || (size_t)(dash - info) >= sizeof(name) ||
-	    (size_t)(end - dash) >= sizeof(version))
+	if (!end || !dash || dash > end)
+		return false;
+	if ((size_t)(dash - info) >= sizeof(name) || (size_t)(end - dash) >= sizeof(version))
 		return false;
 	snprintf(name, sizeof(name), "%.*s", (int)(dash - info), info);
 	snprintf(version, sizeof(version), "%.*s", (int)(end - dash - 1), dash + 1);

@@ -337,8 +337,11 @@ static int change_file(struct env *v, struct slim_package *p, size_t i, bool *ch
 		*changed = true;
 		return slim_parts_remove(p, i, v->a, e);
 	}
-	if (fs_place_sweep(p->place, path_dir(v->a, p->rows[i].path), e) < 0 ||
-	    ((cut || f->strip) && replace(v, p, i, e) < 0) || (same && slim_parts_link(p, i, e) < 0))
+	if (fs_place_sweep(p->place, path_dir(v->a, p->rows[i].path), e) < 0)
+		return -1;
+	if ((cut || f->strip) && replace(v, p, i, e) < 0)
+		return -1;
+	if (same && slim_parts_link(p, i, e) < 0)
 		return -1;
 	return true_row(v, p, &p->rows[i], changed, e);
 }

@@ -79,8 +79,11 @@ static bool may_be_one(const struct slim_package *p, size_t one, size_t other, u
 	if (fs_place_stat(p->place, p->rows[one].path, &a) < 0 || fs_place_stat(p->place, p->rows[other].path, &b) < 0)
 		return false;
 	*ret_bytes = (uint64_t)b.st_blocks * 512;
-	return S_ISREG(a.st_mode) && S_ISREG(b.st_mode) && a.st_ino != b.st_ino && a.st_dev == b.st_dev &&
-	       a.st_uid == b.st_uid && a.st_gid == b.st_gid && a.st_mode == b.st_mode && a.st_size == b.st_size;
+	if (!S_ISREG(a.st_mode) || a.st_mode != b.st_mode || a.st_size != b.st_size)
+		return false;
+	if (a.st_uid != b.st_uid || a.st_gid != b.st_gid)
+		return false;
+	return a.st_dev == b.st_dev && a.st_ino != b.st_ino;
 }
 
 void slim_parts_same(const struct slim_env_request *q, struct slim_package *p, struct arena *a)
