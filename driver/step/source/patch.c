@@ -132,6 +132,17 @@ static void start_diff(struct scan *s, const char *text, size_t len)
 	s->target = arena_strndup(s->arena, text, n);
 }
 
+/* Whether a line is a header that changes something without a hunk. */
+static bool changes_without_hunk(const char *line, size_t len)
+{
+	static const char *const headers[] = {"old mode ", "rename to ", "copy to ", "new file mode ",
+					      "deleted file mode "};
+	for (size_t i = 0; i < ARRAY_LEN(headers); i++)
+		if (starts(line, len, headers[i]))
+			return true;
+	return false;
+}
+
 /* One line outside hunks. patch(1) also takes indented headers. */
 static int header(struct scan *s, const char *line, size_t len, struct err *e)
 {
@@ -149,8 +160,7 @@ static int header(struct scan *s, const char *line, size_t len, struct err *e)
 	if ((starts(line, len, "new file mode 12") || starts(line, len, "new mode 12") ||
 	     starts(line, len, "old mode 12") || starts(line, len, "deleted file mode 12")))
 		return deny(s, "symbolic link made or changed at", arena_strndup(s->arena, line, len), e);
-	if (starts(line, len, "old mode ") || starts(line, len, "rename to ") || starts(line, len, "copy to ") ||
-	    starts(line, len, "new file mode ") || starts(line, len, "deleted file mode "))
+	if (changes_without_hunk(line, len))
 		s->any = true;
 	if (starts(line, len, "diff --git ")) {
 		s->target = NULL;
@@ -211,7 +221,9 @@ static int hunk(struct scan *s, unsigned long old, unsigned long new, struct err
 			continue;
 		bool takes_old = c == ' ' || c == '-' || c == '\t';
 		bool takes_new = c == ' ' || c == '+' || c == '\t';
-		if (!got || (!takes_old && !takes_new) || (takes_old && old == 0) || (takes_new && new == 0))
+		bool is_hunk_line = got && (takes_old || takes_new);
+		bool too_many = (takes_old && old == 0) || (takes_new && new == 0);
+		if (!is_hunk_line || too_many)
 			return err_set(e, ERR_INTEGRITY,
 				       "patch '%s', line %u: the hunk is truncated or damaged at line %u", s->name, at,
 				       s->line_no);
@@ -304,6 +316,17 @@ static const char *word_after(const char *line, const char *lead, struct arena *
 	return arena_strndup(a, line + n, len);
 }
 
+/* Whether a line of patch(1)'s output says itself what is wrong. */
+static bool is_reason(const char *line)
+{
+	static const char *const reasons[] = {"malformed patch",   "which already exists", "which does not exist",
+					      "not deleting file", "refusing to patch",    "****"};
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		if (strstr(line, reasons[i]))
+			return true;
+	return false;
+}
+
 /* Turns patch(1)'s output into one error with file and hunk. */
 static int explain(const char *patch, const char *output, struct arena *a, struct err *e)
 {
@@ -328,9 +351,7 @@ static int explain(const char *patch, const char *output, struct arena *a, struc
 			what = "it is in the sources already";
 		else if (strstr(line, "can't find file to patch"))
 			what = "the file it changes does not exist", file = NULL;
-		else if (strstr(line, "malformed patch") || strstr(line, "which already exists") ||
-			 strstr(line, "which does not exist") || strstr(line, "not deleting file") ||
-			 strstr(line, "refusing to patch") || strstr(line, "****"))
+		else if (is_reason(line))
 			what = line;
 	}
 	for (size_t i = 0; i < lines.count && what && !file; i++) {

@@ -46,7 +46,8 @@ static int check_target(const char *path, const char *target, struct err *e)
 		if (dots && names)
 			return err_set(e, ERR_INTEGRITY, "is a link with '..' after a name in its target '%s'", target);
 		up += dots;
-		names = names || (!dots && n > 0 && !(n == 1 && p[0] == '.'));
+		bool dot = n == 1 && p[0] == '.';
+		names = names || (n > 0 && !dot && !dots);
 		p += n + (p[n] == '/');
 	}
 	const char *from = depth > 0 ? path_dir(&a, path) : "";
