@@ -161,8 +161,11 @@ static int install(const struct verify_run_request *q, const struct sandbox *s, 
 		strlist_ref(&wheels, a, path_join(a, WHEELS, path_base(q->wheel)));
 	if (wheels.count == 0 && !q->venv)
 		return 0;
-	if (site_packages(q->work_dir, a, &rel, e) < 0 || (q->venv && add_build_packages(q, s, rel, a, e) < 0) ||
-	    (wheels.count && ask_pip(&wheels, s, run, a, e) < 0))
+	if (site_packages(q->work_dir, a, &rel, e) < 0)
+		return -1;
+	if (q->venv && add_build_packages(q, s, rel, a, e) < 0)
+		return -1;
+	if (wheels.count && ask_pip(&wheels, s, run, a, e) < 0)
 		return -1;
 	const char *site = arena_printf(a, "%s/venv/%s", q->work_dir, rel);
 	if ((q->torch_wheel && unpack(q->torch_wheel, site, false, run, e) < 0) ||

@@ -277,6 +277,18 @@ static struct folded fold(const char *name, const char *installed, struct arena 
 	return f;
 }
 
+static bool is_word(const char *text, size_t len, const char *word)
+{
+	return strlen(word) == len && strncmp(text, word, len) == 0;
+}
+
+static bool is_module_file(const char *name)
+{
+	if (path_has_suffix(name, ".so"))
+		return true;
+	return path_has_suffix(name, ".py") || path_has_suffix(name, ".pyc");
+}
+
 /* Files that Python runs whenever it starts, whatever is imported. */
 static void check_start(struct verifying *v, const char *name)
 {
@@ -286,11 +298,9 @@ static void check_start(struct verifying *v, const char *name)
 	const char *base = path_base(installed), *slash = strchr(installed, '/');
 	bool top = !slash, package = slash && slash + 1 == base && strncmp(base, "__init__.", 9) == 0;
 	size_t word = strcspn(installed, "./");
-	bool custom =
-		(top || package) && word == strlen("sitecustomize") &&
-		(strncmp(installed, "sitecustomize", word) == 0 || strncmp(installed, "usercustomize", word) == 0) &&
-		(path_has_suffix(base, ".py") || path_has_suffix(base, ".pyc") || path_has_suffix(base, ".so"));
-	if (custom || (top && path_has_suffix(installed, ".pth")))
+	bool custom = is_word(installed, word, "sitecustomize") || is_word(installed, word, "usercustomize");
+	bool imported = (top || package) && is_module_file(base);
+	if ((custom && imported) || (top && path_has_suffix(installed, ".pth")))
 		verify_add(v, FINDING_WARNING, "start", name,
 			   "is read at every start of Python, also of programs that do not use this package");
 }

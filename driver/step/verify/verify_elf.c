@@ -54,8 +54,13 @@ static const char *any_machine(unsigned machine)
 static bool is_for(const char *platform, unsigned machine)
 {
 	const char *name = any_machine(machine);
-	return name && (path_has_suffix(platform, name) || (machine == EM_ARM && strstr(platform, "_armv")) ||
-			(machine == EM_PPC64 && path_has_suffix(platform, "_ppc64")));
+	if (!name)
+		return false;
+	if (path_has_suffix(platform, name))
+		return true;
+	if (machine == EM_ARM)
+		return strstr(platform, "_armv");
+	return machine == EM_PPC64 && path_has_suffix(platform, "_ppc64");
 }
 
 static bool any_library_for(const struct verifying *v, const char *platform)
@@ -219,8 +224,9 @@ static void check_platform(struct verifying *v, const char *platform, unsigned l
 /* Of the files of 32 bits those whose machine has 32 alone. */
 static bool has_side(const struct verify_member *m)
 {
-	return (m->kind == ELF_HOST || (m->kind == ELF_FOREIGN && !manylinux_machine(m->machine))) && !m->elf_broken &&
-	       (m->elf.type == ET_DYN || m->elf.type == ET_EXEC);
+	bool small_alone = m->kind == ELF_FOREIGN && !manylinux_machine(m->machine);
+	bool is_loaded = m->elf.type == ET_DYN || m->elf.type == ET_EXEC;
+	return (m->kind == ELF_HOST || small_alone) && !m->elf_broken && is_loaded;
 }
 
 static void find_sides(const struct verifying *v, const char *platform, struct sides *ret)

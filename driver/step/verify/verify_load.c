@@ -174,9 +174,11 @@ static bool loaders_reach(struct loading *g, const struct verify_member *m, cons
 		if (l->seen || l->m == m || !loads(l, m))
 			continue;
 		l->seen = true;
-		if (((strlist_contains(&l->m->elf.needed, needed) || (handed_on && l->handed_on)) &&
-		     reaches(g, &l->dirs, needed)) ||
-		    loaders_reach(g, l->m, needed, handed_on && !l->m->elf.runpath))
+		bool searches = handed_on && l->handed_on;
+		searches = searches || strlist_contains(&l->m->elf.needed, needed);
+		if (searches && reaches(g, &l->dirs, needed))
+			return true;
+		if (loaders_reach(g, l->m, needed, handed_on && !l->m->elf.runpath))
 			return true;
 	}
 	return false;
@@ -208,7 +210,9 @@ static bool is_of_cuda(struct loading *g, const char *name, const char *needed)
 	const struct promise *p = &v->report.promise;
 	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->requires, needed, v->a) : CUDA_UNKNOWN;
 	bool cuda = p->cuda || p->gpu.count;
-	if (source == CUDA_UNKNOWN || (p->binding && !cuda) || (source == CUDA_SYSTEM && !cuda))
+	if (source == CUDA_UNKNOWN)
+		return false;
+	if (!cuda && (p->binding || source == CUDA_SYSTEM))
 		return false;
 	if (source == CUDA_SYSTEM && is_untold(g, needed))
 		verify_add(v, FINDING_NOTE, "needed", name,

@@ -112,7 +112,9 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 		(void)!fatbin_look_data(file.data, file.size, m->entry->name, w->a, &m->look, ERR_IGNORED);
 	m->link_text = is_linker_script((const char *)file.data, file.size);
 	/* Objects run only once they are linked; GPU code in a file of its own is judged by verify_gpu. */
-	if (!v->q->code || m->kind != ELF_HOST || m->elf_broken || (m->elf.type != ET_DYN && m->elf.type != ET_EXEC))
+	if (!v->q->code || m->kind != ELF_HOST || m->elf_broken)
+		return 0;
+	if (m->elf.type != ET_DYN && m->elf.type != ET_EXEC)
 		return 0;
 	return verify_isa_scan(w->v, m, &map, w->a, e);
 }

@@ -83,8 +83,10 @@ static bool has_sibling(const struct verifying *v, const struct verify_member *m
 	size_t stem = strlen(m->entry->name) - strlen(strchr(path_base(m->entry->name), '.'));
 	for (size_t i = 0; i < v->count; i++) {
 		const char *name = v->members[i].entry->name;
-		if (&v->members[i] != m && strncmp(name, m->entry->name, stem) == 0 && name[stem] == '.' &&
-		    (path_has_suffix(name, ".so") || path_has_suffix(name, ".py")))
+		bool is_module = path_has_suffix(name, ".so") || path_has_suffix(name, ".py");
+		if (&v->members[i] == m || !is_module)
+			continue;
+		if (strncmp(name, m->entry->name, stem) == 0 && name[stem] == '.')
 			return true;
 	}
 	return false;
