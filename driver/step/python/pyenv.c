@@ -122,7 +122,8 @@ static int read_answer(const struct python *p, const struct locked_list *all, co
 			strlist_ref(&w->platforms, p->arena, value);
 		}
 	}
-	if (markers != all->count || !w->python || !w->implementation || !w->abis.count || !w->platforms.count)
+	bool has_tags = w->python && w->implementation && w->abis.count && w->platforms.count;
+	if (markers != all->count || !has_tags)
 		return err_set(e, ERR_BUILD, "unexpected output of the root's '%s'", p->program);
 	return 0;
 }

@@ -49,8 +49,11 @@ static int bad_list(const struct finder *f, const char *path, const char *what, 
 /* Programs that test torch; a distribution keeps them where upstream's wheels have none. */
 static bool is_wanted(const char *name)
 {
-	return !path_below(name, "torch/test") && strcmp(name, "torch/test") != 0 && !strstr(name, "__pycache__") &&
-	       (!path_below(name, "torch/bin") || strcmp(path_base(name), "torch_shm_manager") == 0);
+	if (path_below(name, "torch/test") || strcmp(name, "torch/test") == 0)
+		return false;
+	if (strstr(name, "__pycache__"))
+		return false;
+	return !path_below(name, "torch/bin") || strcmp(path_base(name), "torch_shm_manager") == 0;
 }
 
 /* The directories that lead to a path: its own, and those whose links were followed. */

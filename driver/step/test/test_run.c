@@ -153,6 +153,15 @@ static int add_to_journal(const struct testing *t, const char *name, json_t *row
 	return fd < 0 ? -1 : fs_write_all(fd, text.data, text.len, name, e);
 }
 
+/* That the time of a unit's file was over, in words. `open`: the test that ran then, or NULL. */
+static const char *late_text(const struct unit *u, const char *open, struct arena *a)
+{
+	const unsigned minutes = u->row->minutes ? u->row->minutes : TEST_MINUTES;
+	if (open)
+		return arena_printf(a, "not done in %u minutes; the last test was %s", minutes, open);
+	return arena_printf(a, "not done in %u minutes", minutes);
+}
+
 /* After a process: its journal, with the verdict on a test that it did not come back from. `late`: the file's time is
  * over. */
 static int close_journal(const struct testing *t, const struct unit *u, const char *name, int status, bool late,
@@ -181,11 +190,9 @@ static int close_journal(const struct testing *t, const struct unit *u, const ch
 				   e) < 0)
 			return -1;
 	} else if (late || status != 0) {
-		const char *what = late ? arena_printf(a, "not done in %u minutes%s%s",
-						       u->row->minutes ? u->row->minutes : TEST_MINUTES,
-						       open ? "; the last test was " : "", open ? open : "")
-					: arena_printf(a, "the process ended with status %d", status);
-		if (add_to_journal(t, name, json_pack("{s:s}", "error", what), e) < 0)
+		const char *why =
+			late ? late_text(u, open, a) : arena_printf(a, "the process ended with status %d", status);
+		if (add_to_journal(t, name, json_pack("{s:s}", "error", why), e) < 0)
 			return -1;
 	}
 	return read_journal(t, name, a, ret, e);

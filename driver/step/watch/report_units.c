@@ -16,8 +16,9 @@ static bool is_unit(const char *path, const struct ninja_edge *edge)
 		if (path_has_suffix(path, made[i]))
 			return true;
 	}
-	return strstr(base, ".so") != NULL || strncmp(path, "bin/", 4) == 0 ||
-	       (edge && strcmp(edge->rule, "CUSTOM_COMMAND") == 0 && !path_has_suffix(path, ".util"));
+	if (strstr(base, ".so") || strncmp(path, "bin/", 4) == 0)
+		return true;
+	return edge && strcmp(edge->rule, "CUSTOM_COMMAND") == 0 && !path_has_suffix(path, ".util");
 }
 
 struct collector {
