@@ -148,8 +148,11 @@ static int open_all(struct deb *d, const char *path, struct arena *a, struct deb
 	archive_read_support_format_ar(d->outer);
 	if (archive_read_open_filename(d->outer, path, READ_SIZE) != ARCHIVE_OK)
 		return tar_fail(d->outer, e);
-	if (check_version(d, e) < 0 || find_member(d, "control.tar", e) < 0 || open_member(d, e) < 0 ||
-	    read_control(d, &text, e) < 0 || parse_control(&text, a, ret, e) < 0)
+	if (check_version(d, e) < 0)
+		return -1;
+	if (find_member(d, "control.tar", e) < 0 || open_member(d, e) < 0)
+		return -1;
+	if (read_control(d, &text, e) < 0 || parse_control(&text, a, ret, e) < 0)
 		return -1;
 	return find_member(d, "data.tar", e) < 0 ? -1 : open_member(d, e);
 }

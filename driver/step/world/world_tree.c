@@ -216,8 +216,9 @@ static int add_compiled(const char *rel, const struct stat *st, void *user, stru
 	AUTO_BUF struct buf bytes = {0};
 	const char *dir = path_dir(&a, rel), *of = path_dir(&a, dir);
 	const struct name *beside = names_find(&m->names, of);
-	if (!S_ISREG(st->st_mode) || !path_has_suffix(rel, ".pyc") || !path_has_suffix(dir, "/__pycache__") ||
-	    !beside || beside->kind != NAME_DIR)
+	bool is_compiled = S_ISREG(st->st_mode) && path_has_suffix(rel, ".pyc");
+	bool in_cache = path_has_suffix(dir, "/__pycache__") && beside && beside->kind == NAME_DIR;
+	if (!is_compiled || !in_cache)
 		return err_set(e, ERR_INTEGRITY, "the world's Python wrote '%s', which compiles nothing of it", rel);
 	if (fs_read(m->q->compiled, rel, MAX_COMPILED, &bytes, e) < 0 || add_dir(m, NULL, dir, e) < 0)
 		return -1;
@@ -295,6 +296,21 @@ static int unpack_all(struct world_making *m, struct pool *p, struct err *e)
 	return rc;
 }
 
+/* Whether a file of a part is unpacked by itself. */
+static bool is_unpacked(const struct world_part *p, const struct world_entry *t)
+{
+	switch (t->kind) {
+	case WORLD_DEB:
+		return true;
+	case WORLD_FILE:
+		return strcmp(p->kind, "python") == 0;
+	case WORLD_WHEEL:
+		return world_part_place(p, t->name);
+	default:
+		return false;
+	}
+}
+
 /* A unit for each file that is unpacked by itself. */
 static int list_works(struct world_making *m, struct arena *a, struct err *e)
 {
@@ -305,11 +321,9 @@ static int list_works(struct world_making *m, struct arena *a, struct err *e)
 	m->works = arena_array(a, all + 1, sizeof(*m->works));
 	for (size_t i = 0; i < w->count; i++) {
 		const struct world_part *p = w->pieces[i].part;
-		bool python = strcmp(p->kind, "python") == 0;
 		for (size_t j = 0; j < w->pieces[i].lock.count; j++) {
 			const struct world_entry *t = &w->pieces[i].lock.entries[j];
-			if (t->kind != WORLD_DEB && !(python && t->kind == WORLD_FILE) &&
-			    !(t->kind == WORLD_WHEEL && world_part_place(p, t->name))) {
+			if (!is_unpacked(p, t)) {
 				if (strcmp(p->kind, "toolkit") == 0)
 					continue;
 				return err_set(e, ERR_CONFIG, "part '%s' is not a toolkit, so '%s' has no place in it",
@@ -400,9 +414,11 @@ static int add_rest(struct world_making *m, struct arena *a, struct err *e)
 	struct utsname u;
 	struct root root;
 	struct err why = {0};
-	if (!m->q->compiled || uname(&u) < 0 ||
-	    strcmp(m->q->world->platform, arena_printf(a, "%s-linux", u.machine)) != 0 ||
-	    root_open(m->q->dir, a, &root, &why) < 0 || !root_find_program(&root, "python3", a))
+	if (!m->q->compiled || uname(&u) < 0)
+		return 0;
+	if (strcmp(m->q->world->platform, arena_printf(a, "%s-linux", u.machine)) != 0)
+		return 0;
+	if (root_open(m->q->dir, a, &root, &why) < 0 || !root_find_program(&root, "python3", a))
 		return 0;
 	if (run_script(m, &root, a, &why) == 0)
 		return fs_walk(TRUSTED, m->q->compiled, add_compiled, m, e);
