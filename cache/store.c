@@ -201,9 +201,16 @@ int store_publish(struct store *s, const char *kind, const char *key, const char
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
 	const char *to = store_object_path(s->dir, kind, key, a);
-	if (write_manifest(kind, key, stage, e) < 0 || fs_sync_tree(stage, e) < 0 ||
-	    fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 || fs_sync_dir(path_join(a, s->dir, "objects"), e) < 0 ||
-	    store_put_in_place(s, kind, key, stage, to, e) < 0) {
+	int rc = write_manifest(kind, key, stage, e);
+	if (rc == 0)
+		rc = fs_sync_tree(stage, e);
+	if (rc == 0)
+		rc = fs_mkdirs(TRUSTED, path_dir(a, to), e);
+	if (rc == 0)
+		rc = fs_sync_dir(path_join(a, s->dir, "objects"), e);
+	if (rc == 0)
+		rc = store_put_in_place(s, kind, key, stage, to, e);
+	if (rc < 0) {
 		(void)unlink(path_join(a, stage, STORE_MANIFEST)); /* the caller may mend the stage and try again */
 		return err_wrap(e, "cannot publish the %s %.12s", kind, key);
 	}
@@ -433,10 +440,19 @@ static int take(const char *dir, const struct run *run, bool read_only, struct s
 	return 0;
 }
 
+/* Creates what is missing of a store, and checks what is there. */
+static int prepare(const char *dir, const struct run *run, struct err *e)
+{
+	if (fs_mkdirs(TRUSTED, dir, e) < 0 || check_owner(dir, e) < 0)
+		return -1;
+	if (check_format(dir, e) < 0 || make_layout(dir, e) < 0)
+		return -1;
+	return store_remove_dead_stages(dir, run, e);
+}
+
 int store_open(const char *dir, const struct run *run, struct store **ret, struct err *e)
 {
-	if (fs_mkdirs(TRUSTED, dir, e) < 0 || check_owner(dir, e) < 0 || check_format(dir, e) < 0 ||
-	    make_layout(dir, e) < 0 || store_remove_dead_stages(dir, run, e) < 0) {
+	if (prepare(dir, run, e) < 0) {
 		if (e->kind == ERR_SYSTEM && !e->hint[0])
 			err_hint(e, "the store must be writable; name another directory with --cache");
 		return err_wrap(e, "cannot open the store '%s'", dir);

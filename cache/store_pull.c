@@ -38,8 +38,10 @@ static int get_file(const struct pull *p, const json_t *row, enum store_got *ret
 {
 	const char *rel, *sha256;
 	json_int_t size;
-	if (json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size", &size, "sha256", &sha256) < 0 ||
-	    size < 0 || !path_is_safe_relative(rel) || !digest_valid_hex(sha256) || *path_base(rel) == '.')
+	const bool parsed =
+		json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size", &size, "sha256", &sha256) == 0;
+	const bool safe_path = parsed && path_is_safe_relative(rel) && *path_base(rel) != '.';
+	if (!safe_path || size < 0 || !digest_valid_hex(sha256))
 		return err_set(e, ERR_INTEGRITY, "an entry is invalid");
 	const char *to = path_join(p->arena, p->stage, rel);
 	if (fs_exists(TRUSTED, to))

@@ -118,8 +118,9 @@ int store_check_wheel(const char *dir, const char *key, struct err *e)
 	const char *wheel = json_member(record, "wheel");
 	const char *sha256 = json_member(record, "sha256");
 	const char *own = json_member(record, "output_key");
-	if (!wheel || !sha256 || !digest_valid_hex(sha256) || !path_is_safe_relative(wheel) ||
-	    !fs_exists(TRUSTED, path_join(&a, dir, wheel)))
+	const bool has_digest = sha256 && digest_valid_hex(sha256);
+	const bool has_path = wheel && path_is_safe_relative(wheel);
+	if (!has_digest || !has_path || !fs_exists(TRUSTED, path_join(&a, dir, wheel)))
 		return err_set(e, ERR_INTEGRITY, "'%s' names no wheel", path);
 	if (!own || strcmp(own, key) != 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' belongs to another wheel: its output key is %s", path,

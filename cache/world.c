@@ -22,9 +22,10 @@ static int read_facts(const char *key, const char *dir, json_t **ret_doc, struct
 			e->kind = ERR_INTEGRITY;
 		return -1;
 	}
-	if (json_unpack(doc, "{s:i, s:s, s:s, s:s, s:s, s:I !}", "format", &format, "key", &w.key, "name", &w.name,
-			"platform", &w.platform, "tree", &w.tree, "bytes", &bytes) < 0 ||
-	    format != STORE_FORMAT || strcmp(w.key, key) != 0 || !digest_valid_hex(w.tree) || bytes < 0)
+	const bool whole = json_unpack(doc, "{s:i, s:s, s:s, s:s, s:s, s:I !}", "format", &format, "key", &w.key,
+				       "name", &w.name, "platform", &w.platform, "tree", &w.tree, "bytes", &bytes) == 0;
+	const bool is_own = whole && format == STORE_FORMAT && strcmp(w.key, key) == 0;
+	if (!is_own || !digest_valid_hex(w.tree) || bytes < 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' is not of the world %.12s", path, key);
 	w.bytes = (uint64_t)bytes;
 	*ret = w;
@@ -244,9 +245,14 @@ bool store_world_print(const char *object, bool whole, struct buf *ret)
 		open(path_join(&a, object, STORE_WORLD_ROOT), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	const char *path = path_join(&a, object, STORE_WORLD_MANIFEST);
 	struct stat st;
-	if (root < 0 || lstat(path, &st) < 0 ||
-	    fs_read(TRUSTED, path_join(&a, object, STORE_WORLD_FACTS), STORE_MANIFEST_MAX, ret, ERR_IGNORED) < 0 ||
-	    fs_read(TRUSTED, path, STORE_MANIFEST_MAX, &manifest, ERR_IGNORED) < 0 || !print_path(root, ".", ret))
+	const char *facts = path_join(&a, object, STORE_WORLD_FACTS);
+	if (root < 0 || lstat(path, &st) < 0)
+		return false;
+	if (fs_read(TRUSTED, facts, STORE_MANIFEST_MAX, ret, ERR_IGNORED) < 0)
+		return false;
+	if (fs_read(TRUSTED, path, STORE_MANIFEST_MAX, &manifest, ERR_IGNORED) < 0)
+		return false;
+	if (!print_path(root, ".", ret))
 		return false;
 	store_print_stat(STORE_WORLD_MANIFEST, &st, ret);
 	for (char *line = manifest.data, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
