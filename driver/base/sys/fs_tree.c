@@ -12,6 +12,7 @@ struct entry {
 };
 
 struct entries {
+	struct arena *arena;
 	struct entry *items;
 	size_t count;
 	size_t cap;
@@ -23,10 +24,16 @@ struct walk {
 	struct buf rel; /* path below top */
 	fs_walk_fn fn;
 	void *user;
-	bool sync; /* fsync everything instead of calling fn */
-	bool copy; /* or copy it: each directory has its own beside it */
-	bool busy; /* others change it: what is gone when it is looked at is left out */
-	bool most; /* so is what lies too deep or in directories that cannot be opened */
+	bool sync;      /* fsync everything instead of calling fn */
+	const char *to; /* or copy it to this directory; NULL */
+	bool busy;      /* others change it: what is gone when it is looked at is left out */
+	bool most;      /* so is what lies too deep or in directories that cannot be opened */
+};
+
+/* A directory that is visited, and the one that its entries are copied to (-1: none). */
+struct level {
+	int in, out;
+	int depth;
 };
 
 static int walk_error(const struct walk *w, const char *what, struct err *e)
@@ -53,16 +60,16 @@ static int cmp_entries(const void *va, const void *vb)
 }
 
 /* The sorted entries of an open directory, whose descriptor stays the caller's. */
-static int read_entries(int fd, struct arena *a, struct entries *ret, const struct walk *w, struct err *e)
+static int read_entries(const struct walk *w, int fd, struct entries *ret, struct err *e)
 {
 	AUTO_DIR DIR *d = fs_open_entries(fd);
 	if (!d)
 		return walk_error(w, "list", e);
 	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
-		ret->items = arena_room(a, ret->items, ret->count, &ret->cap, 32, sizeof(*ret->items));
+		ret->items = arena_room(ret->arena, ret->items, ret->count, &ret->cap, 32, sizeof(*ret->items));
 		struct entry *it = &ret->items[ret->count];
 		if (fstatat(fd, entry->d_name, &it->st, AT_SYMLINK_NOFOLLOW) == 0) {
-			it->name = arena_strdup(a, entry->d_name);
+			it->name = arena_strdup(ret->arena, entry->d_name);
 			ret->count++;
 		} else if (!w->busy || errno != ENOENT) {
 			return walk_error(w, "list", e);
@@ -116,13 +123,13 @@ static int copy_attributes(int out, const struct stat *st, const char *path, str
 	return fchmod(out, st->st_mode & 07777) < 0 || futimens(out, times) < 0 ? copy_error(path, e) : 0;
 }
 
-static int copy_file_at(int from, int to, const char *name, const char *path, struct err *e)
+static int copy_file_at(struct level l, const char *name, const char *path, struct err *e)
 {
-	AUTO_FD int in = openat(from, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	AUTO_FD int in = openat(l.in, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	if (in < 0 || fstat(in, &st) < 0)
 		return copy_error(path, e);
-	AUTO_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD int out = openat(l.out, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out < 0)
 		return copy_error(path, e);
 	if (fs_copy_bytes(in, out, path, path, e) < 0 || copy_attributes(out, &st, path, e) < 0)
@@ -130,10 +137,12 @@ static int copy_file_at(int from, int to, const char *name, const char *path, st
 	return fs_close(&out, path, e);
 }
 
-static int copy_link_at(int from, int to, const char *name, const struct stat *st, const char *path, struct err *e)
+static int copy_link_at(struct level l, const struct entry *link, const char *path, struct err *e)
 {
+	const char *name = link->name;
+	const struct stat *st = &link->st;
 	char target[4096];
-	ssize_t n = readlinkat(from, name, target, sizeof(target));
+	ssize_t n = readlinkat(l.in, name, target, sizeof(target));
 	if (n < 0)
 		return copy_error(path, e);
 	if ((size_t)n == sizeof(target)) {
@@ -142,94 +151,100 @@ static int copy_link_at(int from, int to, const char *name, const struct stat *s
 	}
 	target[n] = '\0';
 	const struct timespec times[2] = {st->st_atim, st->st_mtim};
-	if (symlinkat(target, to, name) < 0 || utimensat(to, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+	if (symlinkat(target, l.out, name) < 0 || utimensat(l.out, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		return copy_error(path, e);
 	return 0;
 }
 
 /* ---- the walk ---- */
 
-static int walk_dir(struct walk *w, int fd, int out, int depth, struct err *e);
+static int walk_dir(struct walk *w, struct level l, struct err *e);
 
-/* What is copied gets its attributes last: writing changes the times, and the bits may forbid it. */
-static int copy_dir(struct walk *w, int fd, int parent, const char *name, int depth, struct err *e)
+/* Copies l.in to `name` in l.out. The copy gets its attributes last: writing changes the times, and
+ * the bits may forbid it. */
+static int copy_dir(struct walk *w, struct level l, const char *name, struct err *e)
 {
 	const char *path = buf_cstr(&w->rel);
 	struct stat st;
-	if (fstat(fd, &st) < 0 || mkdirat(parent, name, 0700) < 0)
+	if (fstat(l.in, &st) < 0 || mkdirat(l.out, name, 0700) < 0)
 		return copy_error(path, e);
-	AUTO_FD int out = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD int out = openat(l.out, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (out < 0)
 		return copy_error(path, e);
-	return walk_dir(w, fd, out, depth, e) < 0 ? -1 : copy_attributes(out, &st, buf_cstr(&w->rel), e);
+	l.out = out;
+	return walk_dir(w, l, e) < 0 ? -1 : copy_attributes(out, &st, buf_cstr(&w->rel), e);
 }
 
-static int walk_below(struct walk *w, int parent, int out, const char *name, int depth, struct err *e)
+static int walk_below(struct walk *w, struct level l, const char *name, struct err *e)
 {
+	const int depth = l.depth + 1;
 	if (depth > MAX_DEPTH && w->most)
 		return 0;
 	if (depth > MAX_DEPTH)
 		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'", MAX_DEPTH, w->top);
-	AUTO_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD int fd = openat(l.in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	const struct level below = {.in = fd, .out = l.out, .depth = depth};
 	if (fd >= 0)
-		return w->copy ? copy_dir(w, fd, out, name, depth, e) : walk_dir(w, fd, -1, depth, e);
+		return w->to ? copy_dir(w, below, name, e) : walk_dir(w, below, e);
 	bool gone = w->busy && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP);
 	return gone || w->most ? 0 : walk_error(w, "open", e);
 }
 
-static int walk_entry(struct walk *w, int dir, int out, const struct entry *entry, int depth, struct err *e)
+static int walk_entry(struct walk *w, struct level l, const struct entry *entry, struct err *e)
 {
 	const char *path = buf_cstr(&w->rel);
 	const mode_t mode = entry->st.st_mode;
 	if (S_ISDIR(mode))
-		return walk_below(w, dir, out, entry->name, depth + 1, e);
+		return walk_below(w, l, entry->name, e);
 	if (w->sync)
-		return S_ISREG(mode) ? sync_file_at(dir, entry->name, w, e) : 0;
-	if (!w->copy)
+		return S_ISREG(mode) ? sync_file_at(l.in, entry->name, w, e) : 0;
+	if (!w->to)
 		return w->fn(path, &entry->st, w->user, e);
-	return S_ISREG(mode)   ? copy_file_at(dir, out, entry->name, path, e)
-	       : S_ISLNK(mode) ? copy_link_at(dir, out, entry->name, &entry->st, path, e)
-			       : err_set(e, ERR_SYSTEM, "cannot copy '%s': neither file, directory nor link", path);
+	if (S_ISREG(mode))
+		return copy_file_at(l, entry->name, path, e);
+	if (S_ISLNK(mode))
+		return copy_link_at(l, entry, path, e);
+	return err_set(e, ERR_SYSTEM, "cannot copy '%s': neither file, directory nor link", path);
 }
 
-static int walk_dir(struct walk *w, int fd, int out, int depth, struct err *e)
+static int walk_dir(struct walk *w, struct level l, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct entries list = {0};
-	if (read_entries(fd, &a, &list, w, e) < 0)
+	struct entries list = {.arena = &a};
+	if (read_entries(w, l.in, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++) {
 		size_t before = w->rel.len;
 		buf_printf(&w->rel, "%s%s", before ? "/" : "", list.items[i].name);
-		int rc = walk_entry(w, fd, out, &list.items[i], depth, e);
+		int rc = walk_entry(w, l, &list.items[i], e);
 		w->rel.len = before;
 		if (rc)
 			return rc;
 	}
-	return w->sync && fsync(fd) < 0 && errno != EINVAL ? walk_error(w, "sync", e) : 0;
+	return w->sync && fsync(l.in) < 0 && errno != EINVAL ? walk_error(w, "sync", e) : 0;
 }
 
-/* `to`: where it is copied to; NULL. */
-static int walk_top(struct walk w, const char *top, const char *rel, const char *to, struct err *e)
+static int walk_top(struct walk w, const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_FD int fd = fs_open_dir(top, rel, 0);
 	if (fd < 0)
 		return fs_fail("open", top, rel, e);
 	w.top = fs_full(top, rel, &a);
-	int rc = to ? copy_dir(&w, fd, AT_FDCWD, to, 0, e) : walk_dir(&w, fd, -1, 0, e);
+	const struct level first = {.in = fd, .out = w.to ? AT_FDCWD : -1};
+	int rc = w.to ? copy_dir(&w, first, w.to, e) : walk_dir(&w, first, e);
 	buf_release(&w.rel);
-	return rc < 0 && to ? fs_disk_place(to, e) : rc; /* the names below do not say which */
+	return rc < 0 && w.to ? fs_disk_place(w.to, e) : rc; /* the names below do not say which */
 }
 
 int fs_walk(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e)
 {
-	return walk_top((struct walk){.fn = fn, .user = user}, top, rel, NULL, e);
+	return walk_top((struct walk){.fn = fn, .user = user}, top, rel, e);
 }
 
 int fs_walk_busy(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e)
 {
-	return walk_top((struct walk){.fn = fn, .user = user, .busy = true}, top, rel, NULL, e);
+	return walk_top((struct walk){.fn = fn, .user = user, .busy = true}, top, rel, e);
 }
 
 struct listing {
@@ -249,7 +264,7 @@ static int add_path(const char *rel, const struct stat *st, void *user, struct e
 int fs_place_walk(const struct fs_place *p, fs_walk_fn fn, void *user, struct err *e)
 {
 	struct walk w = {.top = p->path, .fn = fn, .user = user, .busy = true};
-	int rc = walk_dir(&w, p->fd, -1, 0, e);
+	int rc = walk_dir(&w, (struct level){.in = p->fd, .out = -1}, e);
 	buf_release(&w.rel);
 	return rc;
 }
@@ -262,7 +277,7 @@ int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strli
 
 int fs_sync_tree(const char *path, struct err *e)
 {
-	return walk_top((struct walk){.sync = true}, TRUSTED, path, NULL, e);
+	return walk_top((struct walk){.sync = true}, TRUSTED, path, e);
 }
 
 static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)
@@ -287,7 +302,7 @@ int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e)
 {
 	uint64_t total = 0;
 	struct walk w = {.fn = add_size, .user = &total, .busy = true, .most = true};
-	if (walk_top(w, TRUSTED, path, NULL, e) < 0)
+	if (walk_top(w, TRUSTED, path, e) < 0)
 		return -1;
 	*ret = total;
 	return 0;
@@ -300,7 +315,7 @@ int fs_copy_tree(const char *from, const char *to, struct err *e)
 		errno = EEXIST;
 		return err_errno(e, ERR_SYSTEM, "cannot copy '%s' to '%s'", from, to);
 	}
-	if (walk_top((struct walk){.copy = true}, TRUSTED, from, to, e) == 0)
+	if (walk_top((struct walk){.to = to}, TRUSTED, from, e) == 0)
 		return 0;
 	if (fs_remove(TRUSTED, to, ERR_IGNORED) < 0)
 		err_hint(e, "remove the incomplete copy '%s'", to);
