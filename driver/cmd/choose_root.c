@@ -72,12 +72,14 @@ int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *
 }
 
 struct root_groups {
+	struct cmd_context *c;
 	const struct tables *tables;
 	const char *platform;      /* of this machine */
 	bool foreign;              /* of other platforms, too: nothing is made */
 	const struct world *named; /* by --root; NULL: by the releases' tables */
 	struct cmd_root_group *items;
 	size_t count;
+	size_t left; /* variants that are to be grouped yet */
 };
 
 static const struct world *loaded(const struct root_groups *s, const char *name, const char *platform)
@@ -90,8 +92,8 @@ static const struct world *loaded(const struct root_groups *s, const char *name,
 }
 
 /* A Python that is a part of its own brings no packages: its build takes them from the package's locked list. */
-static int check_packages(const struct cmd_context *c, const struct root_groups *s, const struct selection *one,
-			  const struct world *w, struct err *e)
+static int check_packages(const struct root_groups *s, const struct selection *one, const struct world *w,
+			  struct err *e)
 {
 	const struct world_part *part = world_python_part(w);
 	if (!part)
@@ -102,13 +104,15 @@ static int check_packages(const struct cmd_context *c, const struct root_groups 
 					 .part = part->part,
 					 .python = part->python,
 					 .own = w->pieces[0].part->python};
-	return covers_check(&q, c->arena, e);
+	return covers_check(&q, s->c->arena, e);
 }
 
 /* The world that is named, for the platform, if it has what is asked for. */
-static int find_named(struct cmd_context *c, const struct root_groups *s, const struct selection *one,
-		      const char *platform, struct world_wanted want, const struct world **ret, struct err *e)
+static int find_named(const struct root_groups *s, const struct selection *one, struct world_wanted want,
+		      const struct world **ret, struct err *e)
 {
+	struct cmd_context *c = s->c;
+	const char *platform = want.platform;
 	*ret = strcmp(s->named->platform, platform) == 0 ? s->named : loaded(s, s->named->name, platform);
 	if (!*ret && load_world(c, s->named->name, platform, ret, e) < 0)
 		return -1;
@@ -117,7 +121,7 @@ static int find_named(struct cmd_context *c, const struct root_groups *s, const 
 	if (world_check_parts(s->tables, *ret, one->release, &want, c->arena, e) < 0 ||
 	    world_check_tools(*ret, one->release, c->arena, e) < 0)
 		return -1;
-	return check_packages(c, s, one, *ret, e);
+	return check_packages(s, one, *ret, e);
 }
 
 /* The release nearest to the variant's own that has a world for it, of upstream's; NULL: none. */
@@ -139,9 +143,9 @@ static const char *nearest_with_world(const struct cmd_context *c, const struct 
 	return NULL;
 }
 
-static int find_world(struct cmd_context *c, const struct root_groups *s, const struct selection *one,
-		      const struct world **ret, struct err *e)
+static int find_world(const struct root_groups *s, const struct selection *one, const struct world **ret, struct err *e)
 {
+	struct cmd_context *c = s->c;
 	const struct variant *v = &one->variant;
 	const struct release_row *r = one->release;
 	const struct plan_request q = {.variant = v, .release = r->name, .options.blas = cmd_selected(c)->plan.blas};
@@ -156,7 +160,7 @@ static int find_world(struct cmd_context *c, const struct root_groups *s, const 
 	const char *cuda = one->torch_cuda ? one->torch_cuda : toolkit_of(s->tables, r, v, c->arena);
 	const struct world_wanted want = {platform, cuda, v->python, blas ? blas->world : NULL};
 	if (s->named)
-		return find_named(c, s, one, platform, want, ret, e);
+		return find_named(s, one, want, ret, e);
 	if (world_choose(s->tables, r, &want, c->arena, &w, e) < 0) {
 		const char *near = e->kind == ERR_POLICY ? nearest_with_world(c, s->tables, one, want) : NULL;
 		return near ? err_hint(e, "release %s has one: --release %s; or, %s", near, near,
@@ -168,7 +172,7 @@ static int find_world(struct cmd_context *c, const struct root_groups *s, const 
 	*ret = loaded(s, w.name, platform);
 	if ((!*ret && load_world(c, w.name, platform, ret, e) < 0) || world_check_tools(*ret, r, c->arena, e) < 0)
 		return -1;
-	return check_packages(c, s, one, *ret, e);
+	return check_packages(s, one, *ret, e);
 }
 
 static const char *alike(const struct selection *one, struct arena *a)
@@ -186,11 +190,11 @@ static const char *alike(const struct selection *one, struct arena *a)
 			    cuda, python, blas, targets, torch_cuda);
 }
 
-/* Its root is looked up once for all that are alike; a matrix has hundreds. `most`: how many may be in the group. */
-static int find_group(struct cmd_context *c, struct root_groups *s, const struct selection *one, size_t most,
-		      struct cmd_root_group **ret, struct err *e)
+/* Its root is looked up once for all that are alike; a matrix has hundreds. */
+static int find_group(struct root_groups *s, const struct selection *one, struct cmd_root_group **ret, struct err *e)
 {
-	const char *words = alike(one, c->arena);
+	struct arena *a = s->c->arena;
+	const char *words = alike(one, a);
 	const struct world *world = NULL;
 	struct err why = {0};
 	size_t i = 0;
@@ -199,18 +203,16 @@ static int find_group(struct cmd_context *c, struct root_groups *s, const struct
 	*ret = &s->items[i];
 	if (i < s->count)
 		return 0;
-	if (find_world(c, s, one, &world, &why) < 0 && why.kind != ERR_POLICY)
+	if (find_world(s, one, &world, &why) < 0 && why.kind != ERR_POLICY)
 		return err_take(e, &why);
 	world = *why.msg ? NULL : world;
 	for (i = 0; i < s->count && (s->items[i].world != world || strcmp(s->items[i].why.msg, why.msg) != 0);)
 		i++;
 	*ret = &s->items[i];
 	if (i == s->count)
-		s->items[s->count++] =
-			(struct cmd_root_group){.chosen.items = arena_array(c->arena, most, sizeof(struct selection)),
-						.world = world,
-						.why = why};
-	strlist_ref(&(*ret)->alike, c->arena, words);
+		s->items[s->count++] = (struct cmd_root_group){
+			.chosen.items = arena_array(a, s->left, sizeof(struct selection)), .world = world, .why = why};
+	strlist_ref(&(*ret)->alike, a, words);
 	return 0;
 }
 
@@ -218,7 +220,8 @@ static int find_group(struct cmd_context *c, struct root_groups *s, const struct
 static int group(struct cmd_context *c, const struct selections *s, bool foreign, struct cmd_root_group **ret,
 		 size_t *ret_count, struct cmd_root_group **of, struct err *e)
 {
-	struct root_groups all = {.foreign = foreign,
+	struct root_groups all = {.c = c,
+				  .foreign = foreign,
 				  .items = arena_array(c->arena, s->count + 1, sizeof(struct cmd_root_group))};
 	struct cmd_root_group *groups = *ret = all.items;
 	*ret_count = 1;
@@ -235,7 +238,8 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 	all.platform = machine_platform(c->arena);
 	all.named = named_world(c) ? c->world : NULL;
 	for (size_t i = 0; i < s->count; i++) {
-		if (find_group(c, &all, &s->items[i], s->count - i, &of[i], e) < 0)
+		all.left = s->count - i;
+		if (find_group(&all, &s->items[i], &of[i], e) < 0)
 			return -1;
 		of[i]->chosen.items[of[i]->chosen.count++] = s->items[i];
 	}

@@ -154,6 +154,7 @@ void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd
 /* What a job of a matrix may use on a cluster: processors, the memory that its compilers need at their peak, and a time
  * after which something is wrong. */
 struct job_cost {
+	const struct ci_job *job;
 	uint64_t memory;
 	double seconds; /* of one processor, from an empty compiler cache */
 	double own;     /* of those what no job of an earlier wave compiles */
@@ -171,9 +172,9 @@ static unsigned targets_of(const struct ci_job *j)
 	return n;
 }
 
-static int add_package(struct cmd_context *c, const struct ci_job *j, const char *package, struct job_cost *sum,
-		       struct err *e)
+static int add_package(struct cmd_context *c, const char *package, struct job_cost *sum, struct err *e)
 {
+	const struct ci_job *j = sum->job;
 	const struct release_row *release;
 	struct store *s = NULL;
 	if (cmd_store_look(c, &s, ERR_IGNORED) < 0)
@@ -198,29 +199,37 @@ static int add_package(struct cmd_context *c, const struct ci_job *j, const char
 }
 
 /* A companion alone builds its torch first, unless one is named. */
-static int add_packages(struct cmd_context *c, const struct ci_job *j, bool torch_named, struct job_cost *sum,
-			struct err *e)
+static int add_packages(struct cmd_context *c, bool torch_named, struct job_cost *sum, struct err *e)
 {
+	const struct ci_job *j = sum->job;
 	bool torch = torch_named;
 	for (size_t i = 0; i < j->variants.count; i++) {
 		const char *name = j->variants.items[i];
 		const char *package = arena_strndup(c->arena, name, strcspn(name, "-"));
 		torch = torch || package_is_torch(package);
-		if (add_package(c, j, package, sum, e) < 0)
+		if (add_package(c, package, sum, e) < 0)
 			return -1;
 	}
-	return torch ? 0 : add_package(c, j, PACKAGE_TORCH, sum, e);
+	return torch ? 0 : add_package(c, PACKAGE_TORCH, sum, e);
 }
 
-static int job_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
-		    struct ci_job *j, struct err *e)
+/* The jobs of a matrix, for a service. */
+struct matrix_jobs {
+	struct cmd_context *c;
+	const struct ci_plan *plan;
+	const char *format;
+	bool torch_named;
+};
+
+static int job_cost(const struct matrix_jobs *m, struct ci_job *j, struct err *e)
 {
 	const uint64_t mib = UINT64_C(1) << 20;
-	const struct ci_limits limits = ci_limits(p->tables, format, j->runner);
-	const uint64_t most = strtoull(ci_format(p->tables, format)->minutes, NULL, 10) * 60;
-	struct job_cost sum = {0};
-	j->cpus = c->global->jobs ? c->global->jobs : limits.cpus;
-	if (add_packages(c, j, torch_named, &sum, e) < 0)
+	const struct ci_tables *t = m->plan->tables;
+	const struct ci_limits limits = ci_limits(t, m->format, j->runner);
+	const uint64_t most = strtoull(ci_format(t, m->format)->minutes, NULL, 10) * 60;
+	struct job_cost sum = {.job = j};
+	j->cpus = m->c->global->jobs ? m->c->global->jobs : limits.cpus;
+	if (add_packages(m->c, m->torch_named, &sum, e) < 0)
 		return -1;
 	/* jobs_usable takes an eighth at most for what is no compiler. */
 	j->memory = sum.memory + sum.memory / 7;
@@ -244,8 +253,9 @@ int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *form
 	const struct ci_format_row *f = ci_format(p->tables, format);
 	if (!f || !*f->cpus)
 		return err_set(e, ERR_CONFIG, "ci.yaml has no row '%s' with processors", format);
+	const struct matrix_jobs m = {.c = c, .plan = p, .format = format, .torch_named = torch_named};
 	for (size_t i = 0; i < p->count; i++)
-		if (job_cost(c, p, format, torch_named, &p->jobs[i], e) < 0)
+		if (job_cost(&m, &p->jobs[i], e) < 0)
 			return -1;
 	return 0;
 }

@@ -27,11 +27,15 @@ struct output {
 	json_t *all; /* array */
 	size_t refused;
 	enum err_kind worst;
-	bool table; /* the variants are the rows of one */
+	bool table;  /* the variants are the rows of one */
+	bool matrix; /* a refusal of one variant is no reason to stop */
+	bool one;    /* one variant is asked for */
 	struct cmd_total total;
 	/* of the last variant */
 	struct cmd_root_state root;
 	struct err no_world; /* why it stands on none; empty if it need not */
+	const struct plan *plan;
+	struct strlist lack; /* what its keys do not count and a build's do: their keys differ */
 };
 
 /* Whether the root's tools are asked: only those of a root that is named, is there, and fits. */
@@ -80,19 +84,17 @@ int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, cons
 	return torch.wheel ? torch_fits(torch.wheel, *ret, glibc, c->arena, e) : 0;
 }
 
-/* Without a root no tool is run: a plan can be made on any machine. *ret_lack is what its keys do not count and a
- * build's do: their keys differ. */
-static int make_plan(struct cmd_context *c, const struct selection *s, const struct output *o, const struct plan **ret,
-		     struct strlist *ret_lack, struct err *e)
+/* Sets o->plan and o->lack. Without a root no tool is run: a plan can be made on any machine. */
+static int make_plan(struct cmd_context *c, const struct selection *s, struct output *o, struct err *e)
 {
 	const bool probed = is_probed(c, o);
-	*ret_lack = (struct strlist){0};
-	if (cmd_plan(c, s, probed, ret, e) < 0)
+	o->lack = (struct strlist){0};
+	if (cmd_plan(c, s, probed, &o->plan, e) < 0)
 		return -1;
 	if (!probed)
-		strlist_ref(ret_lack, c->arena, "root");
-	if (!*(*ret)->torch && !package_is_torch((*ret)->package))
-		strlist_ref(ret_lack, c->arena, "torch");
+		strlist_ref(&o->lack, c->arena, "root");
+	if (!*o->plan->torch && !package_is_torch(o->plan->package))
+		strlist_ref(&o->lack, c->arena, "torch");
 	return 0;
 }
 
@@ -107,11 +109,10 @@ static const char *missing_inputs(bool root, bool torch)
 }
 
 /* Root, time and disk. That the keys are not those of a build, the world's line says where all has to fit a screen. */
-static void add_needs(struct cmd_context *c, json_t *doc, const struct output *o, const struct plan *p,
-		      const struct strlist *lack, const struct cmd_cost *k)
+static void add_needs(struct cmd_context *c, json_t *doc, const struct output *o, const struct cmd_cost *k)
 {
 	struct arena *a = c->arena;
-	const bool root = strlist_contains(lack, "root"), torch = strlist_contains(lack, "torch");
+	const bool root = strlist_contains(&o->lack, "root"), torch = strlist_contains(&o->lack, "torch");
 	const char *keys = missing_inputs(root, torch);
 	const char *world = NULL;
 	if (o->root.world)
@@ -124,7 +125,7 @@ static void add_needs(struct cmd_context *c, json_t *doc, const struct output *o
 	json_object_set_new(doc, "-downloads", json_string(cost_downloads_text(&k->downloads, a)));
 	json_object_set_new(doc, "-time", json_string(cmd_cost_time(k, a)));
 	json_object_set_new(doc, "-disk", json_or_null(cmd_cost_disk(c, k, a)));
-	json_object_set_new(doc, "-size", json_or_null(cmd_cost_size(c, p, k, a)));
+	json_object_set_new(doc, "-size", json_or_null(cmd_cost_size(c, o->plan, k, a)));
 }
 
 /* One line under a table. */
@@ -184,25 +185,27 @@ static json_t *cmd_world_json(const struct cmd_root_state *r)
 			 r->world->key, "made", r->made, "download_bytes", (json_int_t)r->world->download);
 }
 
-/* One variant, in an arena of its own; in a matrix a refusal is no reason to stop. */
-static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_root_group *g, bool matrix,
-		   struct output *o, struct err *e)
+/* One variant, in an arena of its own, in the root that was entered. */
+static int put_one(struct cmd_context *c, const struct selection *s, struct output *o, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	const struct plan_command_options *options = c->options;
 	const char *torch = options->base.select.plan.torch;
 	struct cmd_context own;
 	struct cmd_cost cost;
-	const struct plan *p;
-	struct strlist lack;
 	/* What all plans share is in the arena of the run. */
 	const struct toolchain *tools;
-	if (enter_root(c, g, o, e) < 0 || (is_probed(c, o) && cmd_toolchain(c, &tools, e) < 0))
+	if (is_probed(c, o) && cmd_toolchain(c, &tools, e) < 0)
 		return -1;
 	own = *c;
 	own.arena = &scratch;
-	if (make_plan(&own, s, o, &p, &lack, e) == 0 && cmd_needs_plan(&own, p, o->root.world, e) == 0 &&
-	    (!options->online || cmd_needs_network(c, p, e) == 0)) {
+	int rc = make_plan(&own, s, o, e);
+	if (rc == 0)
+		rc = cmd_needs_plan(&own, o->plan, o->root.world, e);
+	if (rc == 0 && options->online)
+		rc = cmd_needs_network(c, o->plan, e);
+	if (rc == 0) {
+		const struct plan *p = o->plan;
 		if (cmd_cost(c, p, &o->root, torch, &scratch, &cost, e) < 0)
 			return -1;
 		struct fit fit;
@@ -211,7 +214,7 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 			fit_of(&p->runs_on, c->root, o->facts, o->machine, &scratch, &fit);
 		cmd_add_runs_on(doc, &p->runs_on, o->machine ? &fit : NULL);
 		json_object_set_new(doc, "world", cmd_world_json(&o->root));
-		json_object_set_new(doc, "keys_lack", json_from_strlist(&lack));
+		json_object_set_new(doc, "keys_lack", json_from_strlist(&o->lack));
 		json_t *its = cost_json(&cost.cost, &cost.downloads, cost.jobs);
 		json_object_set_new(its, "disk_bytes", json_integer((json_int_t)(cost.build_bytes + cost.world_bytes)));
 		json_object_set_new(doc, "cost", its);
@@ -219,12 +222,12 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct cmd_
 			cmd_total_add(c, p, &cost, &o->root, &o->total);
 		} else if (!c->global->json) {
 			plan_words(doc, p, o->detail);
-			add_needs(&own, doc, o, p, &lack, &cost);
+			add_needs(&own, doc, o, &cost);
 		}
 		json_array_append_new(o->all, doc);
 		return 0;
 	}
-	if (!matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
+	if (!o->matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
 		return -1;
 	/* A variant of a matrix that cannot be built is listed with the reason. */
 	o->refused++;
@@ -252,7 +255,7 @@ static json_t *reasons_json(const json_t *all)
 }
 
 /* `units`: of a matrix; NULL else. */
-static int show(struct cmd_context *c, const struct output *o, bool one, const char *units, struct err *e)
+static int show(struct cmd_context *c, const struct output *o, const char *units, struct err *e)
 {
 	c->wraps = o->detail == PLAN_CHANGES && !o->table;
 	if (o->table) {
@@ -264,7 +267,7 @@ static int show(struct cmd_context *c, const struct output *o, bool one, const c
 	}
 	if (units && !c->global->json)
 		json_array_append_new(o->all, json_pack("{s:s}", "-cost", units));
-	return cmd_show(c, json_incref(one ? json_array_get(o->all, 0) : o->all), one ? one_rows : all_rows, e);
+	return cmd_show(c, json_incref(o->one ? json_array_get(o->all, 0) : o->all), o->one ? one_rows : all_rows, e);
 }
 
 static int plan_main(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -291,8 +294,10 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	}
 	if (cmd_root_each(c, &chosen, &groups, e) < 0)
 		return -1;
+	o.matrix = matrix != NULL;
+	o.one = chosen.count == 1 && !matrix;
 	for (size_t i = 0; i < chosen.count; i++)
-		if (put_one(c, &chosen.items[i], groups[i], matrix != NULL, &o, e) < 0)
+		if (enter_root(c, groups[i], &o, e) < 0 || put_one(c, &chosen.items[i], &o, e) < 0)
 			return -1;
 	/* JSON is an array of plans alone, so there the cost goes to standard error. */
 	const char *units = NULL;
@@ -300,7 +305,7 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 		return -1;
 	if (matrix && c->global->json)
 		log_info(c->run->log, "%s", units);
-	if (show(c, &o, chosen.count == 1 && !matrix, units, e) < 0)
+	if (show(c, &o, units, e) < 0)
 		return -1;
 	if (!o.refused)
 		return 0;

@@ -70,10 +70,13 @@ const struct cmd_select *cmd_selected(const struct cmd_context *c)
 
 /* What a release must have. */
 struct want {
+	const struct tables *tables;
+	const char *release;       /* that is named; NULL: any */
 	struct strlist packages;   /* in the order they are built */
 	const char *python, *cuda; /* NULL: any */
 	const struct profile *profile;
 	const struct world *world; /* that --root names; NULL: any */
+	const char *note;          /* on the choice, for the plan; NULL: none */
 };
 
 static const char *missing_package(const struct release_row *r, const struct strlist *packages)
@@ -94,8 +97,7 @@ static bool release_fits(const struct release_row *r, const struct want *w)
 }
 
 /* Whether the plan would take the release for all packages; *e keeps the last refusal. */
-static bool release_builds(const struct tables *t, const struct release_row *r, const struct want *w, struct arena *a,
-			   struct err *e)
+static bool release_builds(const struct release_row *r, const struct want *w, struct arena *a, struct err *e)
 {
 	if (w->world && world_check_tools(w->world, r, a, e) < 0)
 		return false;
@@ -106,7 +108,7 @@ static bool release_builds(const struct tables *t, const struct release_row *r, 
 					  .profile = *w->profile};
 		const struct plan_request q = {.variant = &v, .release = r->name};
 		const char *cuda;
-		if (plan_cuda(t, &q, a, &cuda, e) < 0)
+		if (plan_cuda(w->tables, &q, a, &cuda, e) < 0)
 			return false;
 	}
 	return true;
@@ -114,13 +116,13 @@ static bool release_builds(const struct tables *t, const struct release_row *r, 
 
 /* Without --release only upstream's own qualify: one like "2.6.0-debian" needs a root of its own. Nor does one that is
  * only for those who ask for it. */
-static int pick_release(const struct cmd_select *o, const struct tables *t, const struct want *w, struct arena *a,
-			const struct release_row **ret, struct err *e)
+static int pick_release(const struct want *w, struct arena *a, const struct release_row **ret, struct err *e)
 {
+	const struct tables *t = w->tables;
 	const struct release_row *newest = NULL;
 	struct err refusal = {0};
-	if (o->release) {
-		if (tables_need_release(t, o->release, ret, e) < 0)
+	if (w->release) {
+		if (tables_need_release(t, w->release, ret, e) < 0)
 			return -1;
 		const char *missing = missing_package(*ret, &w->packages);
 		return missing ? err_set(e, ERR_CONFIG, "release '%s' has no %s", (*ret)->name, missing) : 0;
@@ -129,7 +131,7 @@ static int pick_release(const struct cmd_select *o, const struct tables *t, cons
 		*ret = &t->releases[i];
 		if (!tables_offered(*ret) || !release_fits(*ret, w))
 			continue;
-		if (release_builds(t, *ret, w, a, &refusal))
+		if (release_builds(*ret, w, a, &refusal))
 			return 0;
 		newest = newest ? newest : *ret;
 	}
@@ -141,8 +143,7 @@ static int pick_release(const struct cmd_select *o, const struct tables *t, cons
 	return err_hint(e, "'ptbuild list --releases' lists them; name one with --release");
 }
 
-static int default_python(struct cmd_context *c, const struct release_row *r, const struct want *w, const char **ret,
-			  struct err *e)
+static int default_python(struct cmd_context *c, const struct release_row *r, struct want *w, struct err *e)
 {
 	struct cmd_python q = {.release = r,
 			       .platform = w->profile->platform,
@@ -150,13 +151,13 @@ static int default_python(struct cmd_context *c, const struct release_row *r, co
 			       .packages = w->packages,
 			       .cuda = w->cuda};
 	strlist_refs(&q.pythons, c->arena, r->pythons, r->pythons_count);
-	return cmd_python(c, &q, ret, e);
+	return cmd_python(c, &q, &w->python, e);
 }
 
 /* Fills in the parts of a profile's name that stand for this machine: "native", "native-avx2", "sm90-native". */
-static int fill_native(struct cmd_context *c, const struct tables *t, const char **profile, const char **ret_cuda,
-		       const char **ret_note, struct err *e)
+static int fill_native(struct cmd_context *c, const char **profile, struct want *w, struct err *e)
 {
+	const struct tables *t = w->tables;
 	const struct cmd_select *o = cmd_selected(c);
 	const struct hardware_facts *facts;
 	const struct hardware *h;
@@ -170,34 +171,33 @@ static int fill_native(struct cmd_context *c, const struct tables *t, const char
 	log_info(c->run->log, "%s is %s on this machine", o->profile, *profile);
 	for (size_t i = 0; i < d.warnings.count; i++)
 		log_warn(c->run->log, "%s", d.warnings.items[i]);
-	*ret_note = arena_printf(c->arena, "%s is %s on the machine that asked: %s", o->profile, *profile,
-				 d.reasons.count ? d.reasons.items[0] : h->platform);
+	w->note = arena_printf(c->arena, "%s is %s on the machine that asked: %s", o->profile, *profile,
+			       d.reasons.count ? d.reasons.items[0] : h->platform);
 	if (d.cuda && !o->cuda && strncmp(o->profile, "native", 6) == 0)
-		*ret_cuda = d.cuda; /* the driver here can run it */
+		w->cuda = d.cuda; /* the driver here can run it */
 	return 0;
 }
 
 static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selections *ret, struct err *e)
 {
 	const struct cmd_select *o = cmd_selected(c);
-	struct want w = {.python = o->python, .cuda = o->cuda};
-	const char *name = o->profile, *note = NULL;
+	struct want w = {.tables = t, .release = o->release, .python = o->python, .cuda = o->cuda};
+	const char *name = o->profile;
 	struct profile profile;
 	const struct release_row *release;
-	if (fill_native(c, t, &name, &w.cuda, &note, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0)
+	if (fill_native(c, &name, &w, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0)
 		return -1;
 	if (profile.gpu != GPU_CUDA && o->cuda)
 		return err_set(e, ERR_USAGE, "--cuda %s does not apply: profile '%s' has no CUDA", o->cuda,
 			       profile.name);
-	struct cmd_select own = *o;
 	struct cmd_extension x = {0};
 	if (o->extensions.count || o->follow_torch) {
 		if (cmd_extension(c, o, &profile, &x, e) < 0)
 			return -1;
-		own.release = o->release ? o->release : x.release;
+		w.release = w.release ? w.release : x.release;
 		w.python = w.python ? w.python : x.python;
 		w.cuda = w.cuda ? w.cuda : x.cuda;
-		t = c->tables;
+		t = w.tables = c->tables;
 	}
 	const bool all_named = strlist_contains(&o->packages, "all");
 	const bool none_named = !o->packages.count && !x.packages.count;
@@ -218,22 +218,24 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		return -1;
 	if (!w.python && w.world)
 		w.python = world_python(w.world);
-	if (pick_release(&own, t, &w, c->arena, &release, e) < 0 ||
-	    (!w.python && default_python(c, release, &w, &w.python, e) < 0))
+	if (pick_release(&w, c->arena, &release, e) < 0)
+		return -1;
+	if (!w.python && default_python(c, release, &w, e) < 0)
 		return -1;
 	ret->items = arena_array(c->arena, w.packages.count, sizeof(*ret->items));
 	for (; ret->count < w.packages.count; ret->count++) {
 		struct selection *s = &ret->items[ret->count];
-		*s = (struct selection){{w.packages.items[ret->count], w.python, w.cuda, profile}, release, note, NULL};
+		*s = (struct selection){
+			{w.packages.items[ret->count], w.python, w.cuda, profile}, release, w.note, NULL};
 		if (strlist_contains(&x.packages, s->variant.package) && cmd_extension_cuda(c, o, s, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int select_by_name(struct cmd_context *c, const struct tables *t, const struct strlist *words,
-			  struct selections *ret, struct err *e)
+static int select_by_name(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e)
 {
+	const struct tables *t = c->tables;
 	const struct cmd_select *o = cmd_selected(c);
 	if (o->packages.count || o->python || o->cuda) {
 		err_set(e, ERR_USAGE, "a variant's name already says package, Python and CUDA");
@@ -255,12 +257,14 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 			err_set(e, ERR_USAGE, "'%s' is a profile, not the name of a variant", word);
 			return err_hint(e, "write --profile %s", shell_quoted(word, c->arena));
 		}
-		struct want w = {.python = s.variant.python,
+		struct want w = {.tables = t,
+				 .release = o->release,
+				 .python = s.variant.python,
 				 .cuda = s.variant.cuda,
 				 .profile = &s.variant.profile,
 				 .world = named};
 		strlist_ref(&w.packages, c->arena, s.variant.package);
-		if (pick_release(o, t, &w, c->arena, &s.release, e) < 0)
+		if (pick_release(&w, c->arena, &s.release, e) < 0)
 			return err_wrap(e, "%s", word);
 		size_t rank = tables_package_rank(s.variant.package);
 		for (; at > ret->items && tables_package_rank(at[-1].variant.package) > rank; at--)
@@ -367,7 +371,7 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 	*ret = (struct selections){0};
 	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
-	int rc = words->count              ? select_by_name(c, t, words, ret, e)
+	int rc = words->count              ? select_by_name(c, words, ret, e)
 		 : cmd_selected(c)->matrix ? select_by_matrix(c, t, ret, e)
 					   : select_by_profile(c, t, ret, e);
 	return rc < 0 ? -1 : refuse_idle(cmd_selected(c), ret, e);

@@ -10,10 +10,19 @@ struct test_options {
 	bool again;
 };
 
-/* The newest release with this version of the package and a table of tests. */
-static int release_of(struct cmd_context *c, const struct pipeline_request *q, const char *package, const char *version,
-		      const char **ret, struct err *e)
+/* What is tested, and the request of the pipeline that it is with. */
+struct testing {
+	struct cmd_context *c;
+	struct pipeline_request q;
+	struct pipeline_test_request t;
+};
+
+/* Finds the newest release with this version of the package and a table of tests. */
+static int find_release(struct testing *s, const char *version, struct err *e)
 {
+	struct cmd_context *c = s->c;
+	const struct pipeline_request *q = &s->q;
+	const char *package = s->t.package;
 	size_t len = strcspn(version, "+");
 	struct strlist have = {0};
 	for (unsigned i = q->tables->releases_count; i-- > 0;) {
@@ -23,7 +32,7 @@ static int release_of(struct cmd_context *c, const struct pipeline_request *q, c
 			continue;
 		strlist_ref(&have, c->arena, r->name);
 		if (strncmp(p->version, version, len) == 0 && !p->version[len]) {
-			*ret = r->name;
+			s->t.release = r->name;
 			return 0;
 		}
 	}
@@ -35,11 +44,11 @@ static int release_of(struct cmd_context *c, const struct pipeline_request *q, c
 		have.count ? strlist_join(&have, c->arena, ", ") : "none");
 }
 
-static int of_wheel(struct cmd_context *c, const struct pipeline_request *q, const char *wheel,
-		    struct pipeline_test_request *t, struct err *e)
+static int of_wheel(struct testing *s, const char *wheel, struct err *e)
 {
+	struct pipeline_test_request *t = &s->t;
 	struct wheel_name name;
-	if (wheel_name_parse(wheel, c->arena, &name, e) < 0)
+	if (wheel_name_parse(wheel, s->c->arena, &name, e) < 0)
 		return -1;
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)
 		if (strcmp(tables_distribution(tables_packages[i]), name.dist) == 0)
@@ -47,13 +56,14 @@ static int of_wheel(struct cmd_context *c, const struct pipeline_request *q, con
 	if (!t->package)
 		return err_set(e, ERR_POLICY, "'%s' is not a wheel of pytorch, torchvision or torchaudio", wheel);
 	t->wheel = wheel;
-	return t->release ? 0 : release_of(c, q, t->package, name.version, &t->release, e);
+	return t->release ? 0 : find_release(s, name.version, e);
 }
 
 /* The wheel of a variant, from the store. */
-static int of_variant(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
-		      struct pipeline_test_request *t, struct err *e)
+static int of_variant(struct testing *s, const struct strlist *words, struct err *e)
 {
+	struct cmd_context *c = s->c;
+	struct pipeline_test_request *t = &s->t;
 	struct pipeline_results r = {0};
 	struct cmd_build_requests l;
 	if (cmd_build_requests(c, words, &l, e) < 0)
@@ -62,9 +72,9 @@ static int of_variant(struct cmd_context *c, const struct strlist *words, struct
 		return err_set(e, ERR_USAGE, "test takes one variant, not %zu", l.targets);
 	l.items[0].q.repack_only = true;
 	int rc = cmd_build_root(c, &l.items[0], e);
-	*q = l.items[0].q;
+	s->q = l.items[0].q;
 	if (rc == 0)
-		rc = pipeline_build(q, c->run, c->arena, &r, e);
+		rc = pipeline_build(&s->q, c->run, c->arena, &r, e);
 	if (rc < 0 && e->kind == ERR_POLICY && !*e->hint)
 		err_hint(e, "a variant must have been built: 'ptbuild build' with the same words");
 	for (size_t i = 0; i < r.count; i++) {
@@ -88,13 +98,13 @@ static bool lacks_part(const char *root, const char *world, const char *part)
 }
 
 /* The root of the tests: a world with the part that has what they need. A variant's own world is without it. */
-static int enter_root(struct cmd_context *c, struct pipeline_request *q, const struct pipeline_test_request *t,
-		      struct err *e)
+static int enter_root(struct testing *s, struct err *e)
 {
+	struct cmd_context *c = s->c;
 	const char *name = c->global->root, *world;
 	if (!name && c->world)
 		name = arena_printf(c->arena, "world:%s", c->world->name);
-	if (test_table_world(q->profiles_dir, t->release, c->arena, &world, e) < 0)
+	if (test_table_world(s->q.profiles_dir, s->t.release, c->arena, &world, e) < 0)
 		return -1;
 	const char *part = strchr(world, '+');
 	if (name && part && lacks_part(name, world, part)) {
@@ -107,26 +117,27 @@ static int enter_root(struct cmd_context *c, struct pipeline_request *q, const s
 		c->toolchain = NULL;
 		c->toolkits = NULL;
 	}
-	return cmd_root(c, &q->root, e);
+	return cmd_root(c, &s->q.root, e);
 }
 
-static int find_target(struct cmd_context *c, const struct strlist *words, struct pipeline_request *q,
-		       struct pipeline_test_request *t, struct err *e)
+static int find_target(struct testing *s, const struct strlist *words, struct err *e)
 {
+	struct cmd_context *c = s->c;
+	struct pipeline_test_request *t = &s->t;
 	const struct cmd_select *o = cmd_selected(c);
 	const char *word = words->count == 1 ? words->items[0] : "";
-	if (cmd_build_common(c, q, e) < 0)
+	if (cmd_build_common(c, &s->q, e) < 0)
 		return -1;
 	t->release = o->release;
 	t->torch_wheel =
 		o->plan.torch && strcmp(o->plan.torch, "root") != 0 ? path_from_here(c->arena, o->plan.torch) : NULL;
 	if (path_has_suffix(word, ".whl"))
-		return of_wheel(c, q, path_from_here(c->arena, word), t, e) < 0 ? -1 : enter_root(c, q, t, e);
+		return of_wheel(s, path_from_here(c->arena, word), e) < 0 ? -1 : enter_root(s, e);
 	if (strcmp(word, "root") != 0)
-		return of_variant(c, words, q, t, e) < 0 ? -1 : enter_root(c, q, t, e);
+		return of_variant(s, words, e) < 0 ? -1 : enter_root(s, e);
 	t->package = o->packages.count == 1 ? o->packages.items[0] : PACKAGE_TORCH;
 	if (t->release)
-		return enter_root(c, q, t, e);
+		return enter_root(s, e);
 	err_set(e, ERR_USAGE, "the release whose tests are to run is not known");
 	return err_hint(e, "--release names the release, for example --release 2.6.0-debian");
 }
@@ -141,9 +152,10 @@ static const struct show difference_rows[] = {
 	{.text = "{differences:#} test{differences:s} with another result in {tested} than in {against}"},
 	{0}};
 
-static int compare(struct cmd_context *c, const struct pipeline_test_request *t, const char *against,
-		   const json_t *results, struct err *e)
+static int compare(const struct testing *s, const char *against, const json_t *results, struct err *e)
 {
+	struct cmd_context *c = s->c;
+	const struct pipeline_test_request *t = &s->t;
 	struct pipeline_test_request other = *t;
 	AUTO_JSON json_t *there = NULL;
 	other.wheel = strcmp(against, "root") == 0 ? NULL : path_from_here(c->arena, against);
@@ -158,41 +170,45 @@ static int compare(struct cmd_context *c, const struct pipeline_test_request *t,
 static int run_test(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct test_options *o = c->options;
-	struct pipeline_request q = {0};
-	struct pipeline_test_request t = {.q = &q, .level = o->level ? o->level : "smoke", .again = o->again};
+	struct testing s = {.c = c, .t = {.level = o->level ? o->level : "smoke", .again = o->again}};
+	struct pipeline_test_request *t = &s.t;
 	AUTO_JSON json_t *results = NULL;
+	t->q = &s.q;
 	/* What would fail after an hour of tests fails before. */
 	if (o->junit && fs_can_write(o->junit, e) < 0)
 		return err_wrap(e, "--junit");
-	if ((o->shard && cmd_parse_shard(o->shard, &t.shard, &t.shards, e) < 0) || find_target(c, words, &q, &t, e) < 0)
+	if (o->shard && cmd_parse_shard(o->shard, &t->shard, &t->shards, e) < 0)
 		return -1;
-	if (o->against && strcmp(o->against, "root") != 0 && verify_python(q.root, o->against, c->arena, e) < 0)
+	if (find_target(&s, words, e) < 0)
+		return -1;
+	const bool other_wheel = o->against && strcmp(o->against, "root") != 0;
+	if (other_wheel && verify_python(s.q.root, o->against, c->arena, e) < 0)
 		return err_wrap(e, "--against");
-	if (pipeline_test(&t, c->run, c->arena, &results, e) < 0)
+	if (pipeline_test(t, c->run, c->arena, &results, e) < 0)
 		return -1;
 	if (!o->against) {
-		json_t *doc = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "tested", name_of(&t), "release",
-					t.release, "level", t.level);
+		json_t *doc = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "tested", name_of(t), "release",
+					t->release, "level", t->level);
 		json_object_update(doc, results);
 		if (cmd_show(c, doc, test_show, e) < 0)
 			return -1;
 	}
 	AUTO_BUF struct buf out = {0};
 	if (o->junit) {
-		test_junit(name_of(&t), results, &out);
+		test_junit(name_of(t), results, &out);
 		if (fs_write(TRUSTED, o->junit, buf_cstr(&out), out.len, 0644, e) < 0)
 			return -1;
 	}
-	if (o->against && compare(c, &t, o->against, results, e) < 0)
+	if (o->against && compare(&s, o->against, results, e) < 0)
 		return -1;
 	const json_t *summary = json_object_get(results, "summary");
 	const size_t unexpected = (size_t)json_int(summary, "unexpected");
 	if (!unexpected)
 		return 0;
 	err_set(e, ERR_POLICY, "%zu of %zu test%s of '%s' ha%s a result that is not expected", unexpected,
-		(size_t)json_int(summary, "run"), plural((uint64_t)json_int(summary, "run")), name_of(&t),
+		(size_t)json_int(summary, "run"), plural((uint64_t)json_int(summary, "run")), name_of(t),
 		unexpected == 1 ? "s" : "ve");
-	return err_hint(e, "what is known to fail is in '%s'", test_table_path(q.profiles_dir, t.release, c->arena));
+	return err_hint(e, "what is known to fail is in '%s'", test_table_path(s.q.profiles_dir, t->release, c->arena));
 }
 
 #define OPTION(type, field) (type), offsetof(struct test_options, field)

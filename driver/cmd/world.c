@@ -77,18 +77,27 @@ static const struct show made_rows[] = {
 	TEXT("  seconds   {seconds:.1}"),
 	{0}};
 
-/* A copy that was there stays, whatever became of it: who has it made again is told. `copy`: NULL, or the directory
- * that it was copied to. */
-static int print_made(struct cmd_context *c, const struct world *w, const struct world_result *r, const char *copy,
-		      const struct world_copied *copied, struct err *e)
+/* A world that was asked for, and what was made of it. */
+struct made_world {
+	const struct world *asked;
+	struct world_result result;
+	const char *copy; /* the directory that it was copied to; NULL */
+	struct world_copied copied;
+};
+
+/* A copy that was there stays, whatever became of it: who has it made again is told. */
+static int print_made(struct cmd_context *c, const struct made_world *m, struct err *e)
 {
+	const struct world *w = m->asked;
+	const struct world_result *r = &m->result;
+	const struct world_copied *copied = &m->copied;
 	static const struct show quiet[] = {{.text = "[{copy}][{!copy}{dir}]"}, {0}};
 	uint64_t bytes = 0;
 	if (fs_tree_size(r->dir, &bytes, e) < 0)
 		return -1;
 	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:I, s:I, s:i, s:i, s:f, s:f, s:b, s:o}",
 				"schema", 1, "name", w->name, "platform", w->platform, "key", r->key, "dir",
-				json_or_null(r->dir), "copy", json_or_null(copy), "copy_differs",
+				json_or_null(r->dir), "copy", json_or_null(m->copy), "copy_differs",
 				copied->there ? json_integer((json_int_t)copied->differ) : json_null(), "hit", r->hit,
 				"drift", json_from_strlist(&r->drift), "bytes", (json_int_t)bytes, "downloaded_bytes",
 				(json_int_t)r->fetched.bytes, "downloaded", (int)r->fetched.downloaded, "from_store",
@@ -104,9 +113,9 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 	struct world_request q = {.no_drift = c->global->no_drift,
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors(),
 				  .keyring = o->keyring ? path_from_here(c->arena, o->keyring) : NULL};
-	struct world_result r = {.use = LOCK_NONE};
-	struct world_copied copied = {0};
-	const char *copy = o->copy ? path_from_here(c->arena, o->copy) : NULL;
+	struct made_world m = {.result.use = LOCK_NONE};
+	struct world_result *r = &m.result;
+	const char *copy = m.copy = o->copy ? path_from_here(c->arena, o->copy) : NULL;
 	const char *store_dir, *made = NULL;
 	bool there;
 	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0)
@@ -123,14 +132,15 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 		return -1;
 	if (!made && !c->global->offline && cmd_needs_space(c, q.world, e) < 0)
 		return -1;
-	if (world_ensure(&q, c->run, c->arena, &r, e) < 0)
+	if (world_ensure(&q, c->run, c->arena, r, e) < 0)
 		return -1;
 	const double start = log_seconds();
-	int rc = copy ? world_copy(r.dir, copy, r.world->name, r.key, c->run, c->arena, &copied, e) : 0;
-	r.seconds += log_seconds() - start;
+	int rc = copy ? world_copy(r->dir, copy, r->world->name, r->key, c->run, c->arena, &m.copied, e) : 0;
+	r->seconds += log_seconds() - start;
+	m.asked = q.world;
 	if (rc == 0)
-		rc = print_made(c, q.world, &r, copy, &copied, e);
-	lock_release(&r.use);
+		rc = print_made(c, &m, e);
+	lock_release(&r->use);
 	return rc;
 }
 
@@ -246,10 +256,18 @@ static int world_gc(struct cmd_context *c, const char *name, struct err *e)
 #define ARCHIVE "debian"
 #define MANIFEST_MAX (4U << 20) /* a hundred times the largest there is */
 
-static int read_lock(const char *profiles, const char *part, const char *platform, struct arena *a,
-		     const struct world_lock **ret, struct err *e)
+/* The lock that is made anew. */
+struct locking {
+	struct cmd_context *c;
+	const char *profiles, *platform;
+	const struct world_part *part;
+	const struct world_lock *before; /* NULL: there is none */
+};
+
+static int read_lock(const struct locking *l, const char *part, const struct world_lock **ret, struct err *e)
 {
-	const char *path = world_lock_path(profiles, part, platform, a);
+	struct arena *a = l->c->arena;
+	const char *path = world_lock_path(l->profiles, part, l->platform, a);
 	struct world_lock *lock = arena_alloc(a, sizeof(*lock));
 	*ret = NULL;
 	if (!fs_exists(TRUSTED, path))
@@ -261,8 +279,9 @@ static int read_lock(const char *profiles, const char *part, const char *platfor
 }
 
 /* What a toolkit lies on. */
-static int add_base(struct cmd_context *c, const char *profiles, struct lock_request *q, struct err *e)
+static int add_base(const struct locking *l, struct lock_request *q, struct err *e)
 {
+	struct cmd_context *c = l->c;
 	const struct world_options *o = c->options;
 	bool is_base = strcmp(q->part->kind, "base") == 0;
 	if (is_base && o->base)
@@ -273,8 +292,9 @@ static int add_base(struct cmd_context *c, const char *profiles, struct lock_req
 		err_set(e, ERR_USAGE, "'%s' lies on a base, and no --base says on which", q->part->part);
 		return err_hint(e, "for example --base debian13");
 	}
-	if (world_part_load(profiles, o->base, c->arena, &q->base, e) < 0 ||
-	    read_lock(profiles, o->base, q->platform, c->arena, &q->base_lock, e) < 0)
+	if (world_part_load(l->profiles, o->base, c->arena, &q->base, e) < 0)
+		return -1;
+	if (read_lock(l, o->base, &q->base_lock, e) < 0)
 		return -1;
 	if (q->base_lock)
 		return 0;
@@ -322,12 +342,14 @@ static int lock_files(struct cmd_context *c, const struct world_part *p, struct 
 	return 0;
 }
 
-static int make_lock(struct cmd_context *c, const char *profiles, const struct world_part *p, const char *platform,
-		     const struct world_lock *before, struct world_lock *ret, struct err *e)
+static int make_lock(const struct locking *l, struct world_lock *ret, struct err *e)
 {
+	struct cmd_context *c = l->c;
+	const struct world_part *p = l->part;
+	const struct world_lock *before = l->before;
 	const struct world_options *o = c->options;
 	struct lock_request q = {.part = p,
-				 .platform = platform,
+				 .platform = l->platform,
 				 .archive = ARCHIVE,
 				 .before = before,
 				 .keyring = o->keyring ? path_from_here(c->arena, o->keyring) : NULL};
@@ -337,12 +359,12 @@ static int make_lock(struct cmd_context *c, const char *profiles, const struct w
 	char asked[65];
 	if (!p->packages_count) {
 		world_part_asked(p, asked);
-		*ret = before ? *before : (struct world_lock){.part = p->part, .platform = platform};
+		*ret = before ? *before : (struct world_lock){.part = p->part, .platform = l->platform};
 		ret->asked = arena_strdup(c->arena, asked);
 		return lock_files(c, p, ret, e);
 	}
 	q.addresses = &addresses;
-	if (add_base(c, profiles, &q, e) < 0)
+	if (add_base(l, &q, e) < 0)
 		return -1;
 	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
@@ -367,23 +389,20 @@ static const struct show lock_rows[] = {
 static int world_lock(struct cmd_context *c, const char *name, struct err *e)
 {
 	const struct world_options *o = c->options;
-	const char *profiles, *platform, *written = NULL;
-	const struct world_part *p;
-	const struct world_lock *before;
+	const char *written = NULL;
+	struct locking l = {.c = c};
 	struct world_lock after;
-	if (world_platform(c, &platform, e) < 0 || cmd_profiles_dir(c, &profiles, e) < 0)
+	if (world_platform(c, &l.platform, e) < 0 || cmd_profiles_dir(c, &l.profiles, e) < 0)
 		return -1;
-	if (world_part_load(profiles, name, c->arena, &p, e) < 0)
+	if (world_part_load(l.profiles, name, c->arena, &l.part, e) < 0)
 		return -1;
-	if (world_part_check_platform(p, platform, e) < 0)
+	if (world_part_check_platform(l.part, l.platform, e) < 0)
 		return -1;
-	if (read_lock(profiles, name, platform, c->arena, &before, e) < 0)
+	if (read_lock(&l, name, &l.before, e) < 0 || make_lock(&l, &after, e) < 0)
 		return -1;
-	if (make_lock(c, profiles, p, platform, before, &after, e) < 0)
-		return -1;
-	AUTO_JSON json_t *diff = lock_compare(before, &after, c->arena);
-	if (o->write && (!before || lock_differs(diff))) {
-		written = world_lock_path(profiles, name, platform, c->arena);
+	AUTO_JSON json_t *diff = lock_compare(l.before, &after, c->arena);
+	if (o->write && (!l.before || lock_differs(diff))) {
+		written = world_lock_path(l.profiles, name, l.platform, c->arena);
 		if (world_lock_save(&after, written, e) < 0)
 			return e->kind == ERR_INTEGRITY ? -1
 							: err_hint(e, "give a directory of tables that you may write "
@@ -397,10 +416,19 @@ static int world_lock(struct cmd_context *c, const char *name, struct err *e)
 	return cmd_show(c, doc, lock_rows, e);
 }
 
-/* `only`: NULL, or the platform that is asked for. */
-static int add_row(struct cmd_context *c, const char *profiles, const char *part, const char *only, json_t *rows,
-		   struct err *e)
+/* A list of the worlds' parts. */
+struct listing {
+	struct cmd_context *c;
+	const char *profiles;
+	const char *only; /* the platform that is asked for; NULL: all */
+	json_t *rows;
+};
+
+static int add_row(const struct listing *l, const char *part, struct err *e)
 {
+	struct cmd_context *c = l->c;
+	const char *profiles = l->profiles, *only = l->only;
+	json_t *rows = l->rows;
 	const struct world_part *p;
 	bool any = false;
 	if (world_part_load(profiles, part, c->arena, &p, e) < 0)
@@ -446,14 +474,15 @@ static int world_list(struct cmd_context *c, const char *name, struct err *e)
 {
 	struct strlist parts = {0};
 	const struct world_options *o = c->options;
-	const char *profiles, *only = NULL;
 	AUTO_JSON json_t *rows = json_array();
+	struct listing l = {.c = c, .rows = rows};
 	(void)name;
-	if ((o->platform && world_platform(c, &only, e) < 0) || cmd_profiles_dir(c, &profiles, e) < 0 ||
-	    world_part_names(profiles, c->arena, &parts, e) < 0)
+	if (o->platform && world_platform(c, &l.only, e) < 0)
+		return -1;
+	if (cmd_profiles_dir(c, &l.profiles, e) < 0 || world_part_names(l.profiles, c->arena, &parts, e) < 0)
 		return -1;
 	for (size_t i = 0; i < parts.count; i++)
-		if (add_row(c, profiles, parts.items[i], only, rows, e) < 0)
+		if (add_row(&l, parts.items[i], e) < 0)
 			return -1;
 	return cmd_show(c, json_pack("{s:i, s:O}", "schema", 1, "parts", rows), list_rows, e);
 }
