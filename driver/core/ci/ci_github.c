@@ -10,11 +10,17 @@ struct steps {
 	json_t *list;
 };
 
-/* NULL for what is not there. `with` is taken over. */
-static void add_action(const struct steps *s, const char *name, const char *action, const char *condition, json_t *with)
+/* A step that uses an action. */
+struct action {
+	const char *name, *action;
+	const char *condition; /* NULL: always */
+	json_t *with;          /* taken over */
+};
+
+static void add_action(const struct steps *s, struct action x)
 {
-	json_array_append_new(s->list, json_pack("{s:s, s:s*, s:s, s:o}", "name", name, "if", condition, "uses",
-						 ci_action(s->p->tables, action, s->a), "with", with));
+	json_array_append_new(s->list, json_pack("{s:s, s:s*, s:s, s:o}", "name", x.name, "if", x.condition, "uses",
+						 ci_action(s->p->tables, x.action, s->a), "with", x.with));
 }
 
 static void add_run(const struct steps *s, const char *name, const char *script)
@@ -26,8 +32,9 @@ static void add_install(const struct steps *s)
 {
 	const struct strlist lines = ci_install(s->p, s->a);
 	if (lines.count || s->p->checkout)
-		add_action(s, lines.count ? "source of ptbuild" : "files that the builds name", "checkout", NULL,
-			   json_pack("{s:b}", "persist-credentials", 0));
+		add_action(s, (struct action){.name = lines.count ? "source of ptbuild" : "files that the builds name",
+					      .action = "checkout",
+					      .with = json_pack("{s:b}", "persist-credentials", 0)});
 	if (lines.count)
 		add_run(s, "install ptbuild", strlist_join(&lines, s->a, "\n"));
 }
@@ -46,7 +53,7 @@ static void add_cache(const struct steps *s, const char *name, const char *which
 				 arena_printf(s->a, "%s${{ github.run_attempt }}", run));
 	if (!save)
 		json_object_set_new(with, "restore-keys", json_string(arena_printf(s->a, "%s\n%s", run, key)));
-	add_action(s, name, save ? "save" : "restore", condition, with);
+	add_action(s, (struct action){name, save ? "save" : "restore", condition, with});
 }
 
 static void add_build(const struct steps *s)
@@ -63,11 +70,10 @@ static void add_build(const struct steps *s)
 					"SHARD", shards ? "${{ matrix.shard }}" : NULL));
 }
 
-static void add_upload(const struct steps *s, const char *step, const char *condition, const char *name,
-		       const char *path)
+/* What an upload takes: files by their path, under a name; none is an error. */
+static json_t *upload(const char *name, const char *path)
 {
-	add_action(s, step, "upload", condition,
-		   json_pack("{s:s, s:s, s:s}", "name", name, "path", path, "if-no-files-found", "error"));
+	return json_pack("{s:s, s:s, s:s}", "name", name, "path", path, "if-no-files-found", "error");
 }
 
 static json_t *build_steps(const struct ci_plan *p, struct arena *a)
@@ -79,8 +85,10 @@ static json_t *build_steps(const struct ci_plan *p, struct arena *a)
 		add_cache(&s, "GPU units", "gpu_cache", false);
 	}
 	add_build(&s);
-	add_upload(&s, "keep the wheels", p->shards > 1 ? "!contains(matrix.shard, '/')" : NULL,
-		   "${{ matrix.variant }}", "dist/*.whl*");
+	add_action(&s, (struct action){.name = "keep the wheels",
+				       .action = "upload",
+				       .condition = p->shards > 1 ? "!contains(matrix.shard, '/')" : NULL,
+				       .with = upload("${{ matrix.variant }}", "dist/*.whl*")});
 	if (!p->remote) {
 		add_cache(&s, "keep the C++ units", "cpu_cache", true);
 		add_cache(&s, "keep the GPU units", "gpu_cache", true);
@@ -92,9 +100,11 @@ static json_t *index_steps(const struct ci_plan *p, struct arena *a)
 {
 	struct steps s = {p, a, json_array()};
 	add_install(&s);
-	add_action(&s, "all wheels", "download", NULL, json_pack("{s:s, s:b}", "path", "dist", "merge-multiple", 1));
+	add_action(&s, (struct action){.name = "all wheels",
+				       .action = "download",
+				       .with = json_pack("{s:s, s:b}", "path", "dist", "merge-multiple", 1)});
 	add_run(&s, "make the index", "ptbuild index dist");
-	add_upload(&s, "keep the index", NULL, "index", "dist");
+	add_action(&s, (struct action){.name = "keep the index", .action = "upload", .with = upload("index", "dist")});
 	return s.list;
 }
 
