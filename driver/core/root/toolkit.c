@@ -50,6 +50,29 @@ char *toolkit_list(const struct toolkits *l, struct arena *a)
 	return names.count ? strlist_join(&names, a, ", ") : arena_strdup(a, "none");
 }
 
+/* A GCC of the root. */
+struct host_compiler {
+	const char *cc, *cxx, *path; /* path of cxx */
+	unsigned major;              /* 0: it does not say */
+	const char *version, *id;
+};
+
+struct host_compilers {
+	struct host_compiler items[NEWEST_GCC - OLDEST_GCC + 2];
+	size_t count;
+};
+
+/* The toolkits of a root, and what is asked for them. */
+struct probing {
+	const struct tables *tables;
+	const struct root *root;
+	enum sandbox_kind kind;
+	const struct run *run;
+	struct arena *arena;
+	struct toolkit_places places;
+	struct host_compilers compilers;
+};
+
 /* A header by its name in the toolkit's directories: its path inside the root, its text in `text`; NULL: none. */
 static int read_header(const struct root *r, const struct toolkit *k, const char *name, size_t dirs, struct arena *a,
 		       struct buf *text, const char **ret, struct err *e)
@@ -64,8 +87,10 @@ static int read_header(const struct root *r, const struct toolkit *k, const char
 	return 0;
 }
 
-static int find_parts(const struct tables *t, const struct root *r, struct toolkit *k, struct arena *a, struct err *e)
+static int find_parts(const struct probing *p, struct toolkit *k, struct err *e)
 {
+	const struct tables *t = p->tables;
+	struct arena *a = p->arena;
 	AUTO_BUF struct buf text = {0};
 	k->parts_count = t->parts_count;
 	k->parts = arena_array(a, t->parts_count, sizeof(*k->parts));
@@ -73,7 +98,7 @@ static int find_parts(const struct tables *t, const struct root *r, struct toolk
 		const struct part_row *row = &t->parts[i];
 		struct strlist numbers = {0};
 		k->parts[i] = (struct toolkit_part){.row = row, .version = ""};
-		if (read_header(r, k, row->header, k->include_dirs.count, a, &text, &k->parts[i].header, e) < 0)
+		if (read_header(p->root, k, row->header, k->include_dirs.count, a, &text, &k->parts[i].header, e) < 0)
 			return -1;
 		for (unsigned m = 0; k->parts[i].header && m < row->macros_count; m++) {
 			long n = toolkit_header_number(buf_cstr(&text), row->macros[m]);
@@ -87,40 +112,26 @@ static int find_parts(const struct tables *t, const struct root *r, struct toolk
 	return 0;
 }
 
-/* A GCC of the root. */
-struct host_compiler {
-	const char *cc, *cxx, *path; /* path of cxx */
-	unsigned major;              /* 0: it does not say */
-	const char *version, *id;
-};
-
-struct host_compilers {
-	struct host_compiler items[NEWEST_GCC - OLDEST_GCC + 2];
-	size_t count;
-};
-
-static void add_compiler(struct host_compilers *l, const struct root *r, const char *cc, const char *cxx,
-			 struct arena *a)
+static void add_compiler(struct probing *p, const char *cc, const char *cxx)
 {
-	const char *path = root_find_program(r, cxx, a);
-	if (path && root_find_program(r, cc, a))
+	struct host_compilers *l = &p->compilers;
+	const char *path = root_find_program(p->root, cxx, p->arena);
+	if (path && root_find_program(p->root, cc, p->arena))
 		l->items[l->count++] =
 			(struct host_compiler){.cc = cc, .cxx = cxx, .path = path, .version = "", .id = ""};
 }
 
 /* Asks each program for --version and --help, in this order; an answer that is empty counts. */
-static int ask(const struct root *root, enum sandbox_kind kind, const struct toolkit_places *places,
-	       const struct strlist *programs, const struct run *run, struct arena *a, struct strlist *ret,
-	       struct err *e)
+static int ask(const struct probing *p, const struct strlist *programs, struct strlist *ret, struct err *e)
 {
 	static const char script[] = "for tool in \"$@\"; do for word in --version --help; do "
 				     "ask \"$tool\" $word; printf '\\036\\n%s\\n' \"$text\"; done; done";
 	struct sandbox s;
-	if (sandbox_init(&s, kind, root, a, e) < 0)
+	if (sandbox_init(&s, p->kind, p->root, p->arena, e) < 0)
 		return -1;
-	for (size_t i = 0; i < places->count; i++)
-		toolkit_mount(&places->items[i], &s);
-	if (toolchain_ask(&s, script, programs, run, ret, e) < 0)
+	for (size_t i = 0; i < p->places.count; i++)
+		toolkit_mount(&p->places.items[i], &s);
+	if (toolchain_ask(&s, script, programs, p->run, ret, e) < 0)
 		return -1;
 	if (ret->count != 2 * programs->count)
 		return err_set(e, ERR_SYSTEM,
@@ -156,9 +167,10 @@ static const char *key_text(const struct toolkit *k, struct arena *a)
 	return strlist_join(&lines, a, "");
 }
 
-static int describe(const struct tables *t, const struct root *r, const struct host_compilers *compilers,
-		    struct toolkit *k, struct arena *a, struct err *e)
+static int describe(const struct probing *p, struct toolkit *k, struct err *e)
 {
+	const struct root *r = p->root;
+	struct arena *a = p->arena;
 	AUTO_BUF struct buf text = {0};
 	const char *limits;
 	k->cc_id = "";
@@ -168,11 +180,11 @@ static int describe(const struct tables *t, const struct root *r, const struct h
 	if (limits)
 		toolkit_header_limits(buf_cstr(&text), &k->gcc_max, &k->clang_max);
 	toolkit_library_dirs(r, k, a, &k->library_dirs);
-	const struct toolkit_row *row = tables_toolkit(t, k->version);
+	const struct toolkit_row *row = tables_toolkit(p->tables, k->version);
 	if (!k->gcc_max && row)
 		k->gcc_max = (unsigned)strtoul(row->gcc_max, NULL, 10);
-	choose_compiler(k, compilers);
-	if (find_parts(t, r, k, a, e) < 0)
+	choose_compiler(k, &p->compilers);
+	if (find_parts(p, k, e) < 0)
 		return -1;
 	k->text = key_text(k, a);
 	return 0;
@@ -190,34 +202,35 @@ static void take_compilers(struct host_compilers *l, const struct strlist *answe
 int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_kind kind, const char *home,
 		  const struct run *run, struct arena *a, const struct toolkits **ret, struct err *e)
 {
-	struct toolkit_places places = {0};
-	struct host_compilers compilers = {0};
+	struct probing p = {.tables = t, .root = root, .kind = kind, .run = run, .arena = a};
+	const struct toolkit_places *places = &p.places;
+	struct host_compilers *compilers = &p.compilers;
 	struct strlist programs = {0}, answers = {0};
 	struct toolkits *l = arena_alloc(a, sizeof(*l));
 	if (home && !root_find_program(root, path_join(a, home, "bin/nvcc"), a)) {
 		err_set(e, ERR_POLICY, "no CUDA toolkit in '%s': it has no bin/nvcc", home);
 		return err_hint(e, "name the directory that holds bin/nvcc, as a path inside the root");
 	}
-	toolkit_places(root, home, a, &places);
-	if (places.count) {
-		add_compiler(&compilers, root, "gcc", "g++", a);
+	toolkit_places(root, home, a, &p.places);
+	if (places->count) {
+		add_compiler(&p, "gcc", "g++");
 		for (unsigned n = NEWEST_GCC; n >= OLDEST_GCC; n--)
-			add_compiler(&compilers, root, arena_printf(a, "gcc-%u", n), arena_printf(a, "g++-%u", n), a);
-		for (size_t i = 0; i < places.count; i++)
-			strlist_ref(&programs, a, places.items[i].nvcc);
-		for (size_t i = 0; i < compilers.count; i++)
-			strlist_ref(&programs, a, compilers.items[i].path);
-		if (ask(root, kind, &places, &programs, run, a, &answers, e) < 0)
+			add_compiler(&p, arena_printf(a, "gcc-%u", n), arena_printf(a, "g++-%u", n));
+		for (size_t i = 0; i < places->count; i++)
+			strlist_ref(&programs, a, places->items[i].nvcc);
+		for (size_t i = 0; i < compilers->count; i++)
+			strlist_ref(&programs, a, compilers->items[i].path);
+		if (ask(&p, &programs, &answers, e) < 0)
 			return -1;
-		take_compilers(&compilers, &answers, 2 * places.count, a);
+		take_compilers(compilers, &answers, 2 * places->count, a);
 	}
-	struct toolkit *items = arena_array(a, places.count, sizeof(*items));
-	for (size_t i = 0; i < places.count; i++) {
+	struct toolkit *items = arena_array(a, places->count, sizeof(*items));
+	for (size_t i = 0; i < places->count; i++) {
 		struct toolkit *k = &items[l->count];
-		*k = places.items[i];
+		*k = places->items[i];
 		if (!toolkit_parse(answers.items[2 * i], answers.items[2 * i + 1], a, k))
 			continue;
-		if (describe(t, root, &compilers, k, a, e) < 0)
+		if (describe(&p, k, e) < 0)
 			return -1;
 		l->count++;
 	}
