@@ -42,17 +42,26 @@ static int refuse_package(const char *name, struct arena *a, struct err *e)
 	return suggest_hint(e, near, "it is one of pytorch, torchvision or torchaudio");
 }
 
+/* A variant's name that is parsed. */
+struct parsing {
+	const struct tables *tables;
+	const char *name;
+	struct arena *arena;
+	struct variant v;
+};
+
 /* "313" -> "3.13", if a release builds for it. */
-static int parse_python(const struct tables *t, const char *digits, const char *name, struct arena *a, const char **ret,
-			struct err *e)
+static int parse_python(struct parsing *x, const char *digits, struct err *e)
 {
+	const struct tables *t = x->tables;
+	struct arena *a = x->arena;
 	struct strlist known = {0};
 	struct strlist spelled = {0};
 	for (unsigned i = 0; i < t->releases_count; i++)
 		for (unsigned k = 0; k < t->releases[i].pythons_count; k++) {
 			const char *p = t->releases[i].pythons[k];
 			if (strlen(digits) > 1 && p[0] == digits[0] && strcmp(p + 2, digits + 1) == 0) {
-				*ret = p;
+				x->v.python = p;
 				return 0;
 			}
 			if (!strlist_contains(&known, p)) {
@@ -62,7 +71,7 @@ static int parse_python(const struct tables *t, const char *digits, const char *
 		}
 	const char *word = arena_printf(a, "python%s", digits);
 	const char *near = suggest_nearest(word, spelled.items, spelled.count);
-	err_set(e, ERR_CONFIG, "unknown Python '%s' in variant '%s'", word, name);
+	err_set(e, ERR_CONFIG, "unknown Python '%s' in variant '%s'", word, x->name);
 	if (near && strlen(near) < strlen(word) - (strchr(word, '.') != NULL)) /* 3.99 is not a slip for 3.9 */
 		near = NULL;
 	return suggest_known(e, near, &spelled);
@@ -78,29 +87,32 @@ char *variant_toolkit_word(const char *version, struct arena *a)
 }
 
 /* "cuda12_8" -> "12.8" */
-static int parse_cuda(const struct tables *t, const char *word, const char *name, struct arena *a, const char **ret,
-		      struct err *e)
+static int parse_cuda(struct parsing *x, const char *word, struct err *e)
 {
+	const struct tables *t = x->tables;
+	struct arena *a = x->arena;
 	struct strlist known = {0};
 	for (unsigned i = 0; i < t->toolkits_count; i++) {
 		const char *spelled = variant_toolkit_word(t->toolkits[i].version, a);
 		if (strcmp(word, spelled) == 0) {
-			*ret = t->toolkits[i].version;
+			x->v.cuda = t->toolkits[i].version;
 			return 0;
 		}
 		strlist_ref(&known, a, spelled);
 	}
-	err_set(e, ERR_CONFIG, "unknown toolkit '%s' in variant '%s'", word, name);
+	err_set(e, ERR_CONFIG, "unknown toolkit '%s' in variant '%s'", word, x->name);
 	return suggest_known(e, suggest_nearest(word, known.items, known.count), &known);
 }
 
 /* What both forms end in: "[cuda12_8-]PROFILE". */
-static int parse_rest(const struct tables *t, const char *rest, const char *name, bool old, struct arena *a,
-		      struct variant *v, struct err *e)
+static int parse_rest(struct parsing *x, const char *rest, bool old, struct err *e)
 {
+	struct variant *v = &x->v;
+	struct arena *a = x->arena;
+	const char *name = x->name;
 	const char *dash = strchr(rest, '-');
 	if (strncmp(rest, CUDA, strlen(CUDA)) == 0 && dash) {
-		if (parse_cuda(t, arena_strndup(a, rest, (size_t)(dash - rest)), name, a, &v->cuda, e) < 0)
+		if (parse_cuda(x, arena_strndup(a, rest, (size_t)(dash - rest)), e) < 0)
 			return -1;
 		rest = dash + 1;
 	}
@@ -108,7 +120,7 @@ static int parse_rest(const struct tables *t, const char *rest, const char *name
 		err_set(e, ERR_CONFIG, "a %s cannot stand in variant '%s'", strchr(rest, '/') ? "path" : "file", name);
 		return err_hint(e, "give the file with --profile");
 	}
-	if (profile_load(t, rest, a, &v->profile, e) < 0)
+	if (profile_load(x->tables, rest, a, &v->profile, e) < 0)
 		return err_wrap(e, "variant '%s'", name);
 	if (v->profile.gpu == GPU_CUDA && !v->cuda && !old) {
 		err_set(e, ERR_CONFIG, "no toolkit in variant '%s'", name);
@@ -132,41 +144,43 @@ static int no_profile(const char *name, const char *package, struct err *e)
 }
 
 /* "python313Packages.pytorch-sm90-avx512", as the first instructions of the recipe projects wrote it. */
-static int parse_old(const struct tables *t, const char *name, struct arena *a, struct variant *v, struct err *e)
+static int parse_old(struct parsing *x, struct err *e)
 {
+	struct arena *a = x->arena;
+	const char *name = x->name;
 	size_t digits = old_digits(name);
 	const char *package = name + strlen(OLD) + digits + strlen(PACKAGES);
 	const char *word = arena_strndup(a, package, strcspn(package, "-"));
 	const size_t rank = tables_package_rank(word);
 	if (rank == TABLES_PACKAGES)
 		return refuse_package(package, a, e);
-	v->package = tables_packages[rank];
-	if (parse_python(t, arena_strndup(a, name + strlen(OLD), digits), name, a, &v->python, e) < 0)
+	x->v.package = tables_packages[rank];
+	if (parse_python(x, arena_strndup(a, name + strlen(OLD), digits), e) < 0)
 		return -1;
 	package += strlen(word);
-	return *package ? parse_rest(t, package + 1, name, true, a, v, e) : no_profile(name, v->package, e);
+	return *package ? parse_rest(x, package + 1, true, e) : no_profile(name, x->v.package, e);
 }
 
-static int parse_exact(const struct tables *t, const char *name, struct arena *a, struct variant *v, struct err *e)
+static int parse_exact(struct parsing *x, struct err *e)
 {
-	v->package = leading_package(name);
-	if (!v->package)
-		return refuse_package(name, a, e);
-	const char *python = name + strlen(v->package) + strlen(PYTHON);
+	const char *package = x->v.package = leading_package(x->name);
+	if (!package)
+		return refuse_package(x->name, x->arena, e);
+	const char *python = x->name + strlen(package) + strlen(PYTHON);
 	const char *rest = strchr(python, '-');
 	if (!rest)
-		return no_profile(name, v->package, e);
-	if (parse_python(t, arena_strndup(a, python, (size_t)(rest - python)), name, a, &v->python, e) < 0)
+		return no_profile(x->name, package, e);
+	if (parse_python(x, arena_strndup(x->arena, python, (size_t)(rest - python)), e) < 0)
 		return -1;
-	return parse_rest(t, rest + 1, name, false, a, v, e);
+	return parse_rest(x, rest + 1, false, e);
 }
 
 int variant_parse(const struct tables *t, const char *name, struct arena *a, struct variant *ret, struct err *e)
 {
-	struct variant v = {0};
-	if ((old_digits(name) ? parse_old(t, name, a, &v, e) : parse_exact(t, name, a, &v, e)) < 0)
+	struct parsing x = {.tables = t, .name = name, .arena = a};
+	if ((old_digits(name) ? parse_old(&x, e) : parse_exact(&x, e)) < 0)
 		return -1;
-	*ret = v;
+	*ret = x.v;
 	return 0;
 }
 
