@@ -167,11 +167,17 @@ static redisReply *read_reply(struct ccache_client *c, struct err *e)
 	return reply;
 }
 
+struct redis_command {
+	int count;
+	const char **words;
+	const size_t *lens; /* NULL: all words are text */
+};
+
 /* The reply, for freeReplyObject; NULL for an error, also one that the server reports. */
-static redisReply *exchange(struct ccache_client *c, int count, const char **words, const size_t *lens, struct err *e)
+static redisReply *exchange(struct ccache_client *c, struct redis_command q, struct err *e)
 {
 	char *command = NULL;
-	long long len = redisFormatCommandArgv(&command, count, words, lens);
+	long long len = redisFormatCommandArgv(&command, q.count, q.words, q.lens);
 	if (len < 0)
 		abort(); /* only memory can be missing */
 	int rc = ccache_send(c->redis->fd, c->server->stop, command, (size_t)len, WAIT_MS);
@@ -195,9 +201,11 @@ static int log_in(struct ccache_client *c, struct err *e)
 {
 	const struct ccache_server *s = c->server;
 	const char *auth[] = {"AUTH", s->user ? s->user : s->password, s->password}, *select[] = {"SELECT", s->db};
-	redisReply *first = s->password ? exchange(c, s->user ? 3 : 2, auth, NULL, e) : NULL;
+	const struct redis_command auth_command = {.count = s->user ? 3 : 2, .words = auth};
+	const struct redis_command select_command = {.count = 2, .words = select};
+	redisReply *first = s->password ? exchange(c, auth_command, e) : NULL;
 	bool good = first || !s->password;
-	redisReply *second = good && s->db ? exchange(c, 2, select, NULL, e) : NULL;
+	redisReply *second = good && s->db ? exchange(c, select_command, e) : NULL;
 	good = good && (second || !s->db);
 	freeReplyObject(first);
 	freeReplyObject(second);
@@ -236,11 +244,11 @@ static int connect_client(struct ccache_client *c, bool *ret_old, struct err *e)
 	return c->redis ? 0 : connect_new(c, e);
 }
 
-static redisReply *ask(struct ccache_client *c, int count, const char **words, const size_t *lens, struct err *e)
+static redisReply *ask(struct ccache_client *c, struct redis_command q, struct err *e)
 {
 	for (;;) {
 		bool old = false;
-		redisReply *reply = connect_client(c, &old, e) < 0 ? NULL : exchange(c, count, words, lens, e);
+		redisReply *reply = connect_client(c, &old, e) < 0 ? NULL : exchange(c, q, e);
 		if (reply)
 			return reply;
 		bool canceled = errno == ECANCELED;
@@ -255,7 +263,7 @@ static int ccache_redis_get(struct ccache_client *c, const char *name, struct bu
 	AUTO_BUF struct buf key = {0};
 	buf_printf(&key, REDIS_PREFIX "%s", name);
 	const char *words[] = {out ? "GET" : "EXISTS", buf_cstr(&key)};
-	redisReply *reply = ask(c, 2, words, NULL, e);
+	redisReply *reply = ask(c, (struct redis_command){.count = 2, .words = words}, e);
 	if (!reply)
 		return -1;
 	*ret_found = out ? reply->type == REDIS_REPLY_STRING : reply->type == REDIS_REPLY_INTEGER && reply->integer;
@@ -275,7 +283,7 @@ static int ccache_redis_put(struct ccache_client *c, const char *name, const voi
 	buf_printf(&key, REDIS_PREFIX "%s", name);
 	const char *words[] = {"SET", buf_cstr(&key), data, "NX"};
 	const size_t lens[] = {3, key.len, len, 2};
-	redisReply *reply = ask(c, replace ? 3 : 4, words, lens, e);
+	redisReply *reply = ask(c, (struct redis_command){replace ? 3 : 4, words, lens}, e);
 	freeReplyObject(reply);
 	return reply ? 0 : -1;
 }
