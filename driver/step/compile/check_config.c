@@ -221,20 +221,25 @@ static char unit_kind(const char *file)
 	return path_has_suffix(file, ".cu") ? 'u' : 0;
 }
 
-struct wrong_units {
-	size_t count;
+/* Compile commands that are checked: of which file, and what is wrong with how many. */
+struct checking {
+	const struct plan *plan;
+	const char *top, *rel; /* the file that has them */
+	struct config_report *r;
+	size_t wrong;
 	char first[600];
 };
 
-static void wrong_unit(struct wrong_units *w, const char *file, const char *what, const char *flag)
+static void wrong_unit(struct checking *c, const char *file, const char *what, const char *flag)
 {
-	if (w->count++ == 0)
-		snprintf(w->first, sizeof(w->first), "'%s' %s '%s'", file, what, flag);
+	if (c->wrong++ == 0)
+		snprintf(c->first, sizeof(c->first), "'%s' %s '%s'", file, what, flag);
 }
 
-static void check_command(const struct plan *p, const char *file, const char *command, struct config_report *r,
-			  struct wrong_units *w)
+static void check_command(struct checking *c, const char *file, const char *command)
 {
+	const struct plan *p = c->plan;
+	struct config_report *r = c->r;
 	char kind = unit_kind(file);
 	if (!kind)
 		return;
@@ -244,20 +249,20 @@ static void check_command(const struct plan *p, const char *file, const char *co
 	else
 		r->device_units++;
 	if (has_word(command, "-march=native"))
-		wrong_unit(w, file, "is compiled for the machine it is built on:", "-march=native");
+		wrong_unit(c, file, "is compiled for the machine it is built on:", "-march=native");
 	if (has_word(command, "-mcpu=native"))
-		wrong_unit(w, file, "is compiled for the machine it is built on:", "-mcpu=native");
+		wrong_unit(c, file, "is compiled for the machine it is built on:", "-mcpu=native");
 	if (has_word(command, "-mtune=native"))
-		wrong_unit(w, file, "is tuned for the machine it is built on:", "-mtune=native");
+		wrong_unit(c, file, "is tuned for the machine it is built on:", "-mtune=native");
 	for (size_t i = 0; i < p->cpu_flags.count; i++) {
 		const char *flag = p->cpu_flags.items[i];
 		bool has = has_word(command, flag);
 		if (kind == 'c' && !has) {
-			wrong_unit(w, file, "is compiled without", flag);
+			wrong_unit(c, file, "is compiled without", flag);
 			return;
 		}
 		if (kind == 'u' && has) {
-			wrong_unit(w, file, "is CUDA code that gets the CPU flag", flag);
+			wrong_unit(c, file, "is CUDA code that gets the CPU flag", flag);
 			return;
 		}
 	}
@@ -268,19 +273,19 @@ static void check_command(const struct plan *p, const char *file, const char *co
 
 /* Kernels for other processors than the plan's (XNNPACK, ATen's SVE) have flags of their own on purpose; most units do
  * not. */
-static int report_wrong(const struct wrong_units *w, const struct config_report *r, const char *top, const char *rel,
-			struct err *e)
+static int report_wrong(const struct checking *c, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	if (!w->count && r->overridden * 2 <= r->host_units)
+	const struct config_report *r = c->r;
+	if (!c->wrong && r->overridden * 2 <= r->host_units)
 		return 0;
-	if (w->count)
-		err_set(e, ERR_POLICY, "%zu compile command%s not as asked: %s", w->count,
-			w->count == 1 ? " is" : "s are", w->first);
+	if (c->wrong)
+		err_set(e, ERR_POLICY, "%zu compile command%s not as asked: %s", c->wrong,
+			c->wrong == 1 ? " is" : "s are", c->first);
 	else
 		err_set(e, ERR_POLICY, "%zu of %zu units override the planned CPU flags: %s", r->overridden,
 			r->host_units, r->first_overridden);
-	return err_hint(e, "see '%s'", path_join(&a, top, rel));
+	return err_hint(e, "see '%s'", path_join(&a, c->top, c->rel));
 }
 
 /* The file that this word names: behind '@', or, of nvcc and clang, behind an option; NULL. `before`: the last word. */
@@ -299,10 +304,17 @@ static const char *named_file(const char *word, size_t n, const char *before, si
 	return NULL;
 }
 
+/* Where the files of a command's words are. */
+struct response_files {
+	const char *top, *dir; /* dir: where the command runs */
+	struct arena *arena;
+};
+
 /* Compilers take words from a file, which may name another. Where they cannot read it the word stands for itself, and
- * so it does here. `dir`: where the command runs. */
-static const char *with_files(const char *top, const char *dir, const char *command, unsigned depth, struct arena *a)
+ * so it does here. */
+static const char *with_files(const struct response_files *f, const char *command, unsigned depth)
 {
+	struct arena *a = f->arena;
 	static const char ends[] = " \t\r\n\"'";
 	AUTO_BUF struct buf out = {0};
 	const char *before = "";
@@ -313,11 +325,12 @@ static const char *with_files(const char *top, const char *dir, const char *comm
 		size_t n = strcspn(at, ends);
 		AUTO_BUF struct buf text = {0};
 		const char *name = named_file(at, n, before, before_n);
-		const char *path = name ? path_absolute(a, dir, arena_strndup(a, name, (size_t)(at + n - name))) : "";
+		const char *path =
+			name ? path_absolute(a, f->dir, arena_strndup(a, name, (size_t)(at + n - name))) : "";
 		const char *rel = path_below(path, SANDBOX_TOP);
-		rel = rel ? rel : path_below(path, top);
-		if (rel && fs_read(top, rel, MAX_RESPONSE, &text, ERR_IGNORED) == 0)
-			buf_addstr(&out, with_files(top, dir, buf_cstr(&text), depth - 1, a));
+		rel = rel ? rel : path_below(path, f->top);
+		if (rel && fs_read(f->top, rel, MAX_RESPONSE, &text, ERR_IGNORED) == 0)
+			buf_addstr(&out, with_files(f, buf_cstr(&text), depth - 1));
 		else
 			buf_add(&out, at, n);
 		before = at;
@@ -336,7 +349,7 @@ int check_config_commands(const struct plan *p, const char *top, const char *com
 	AUTO_ARENA struct arena a = {0};
 	const char *path = path_join(&a, top, commands);
 	AUTO_JSON json_t *j = NULL;
-	struct wrong_units wrong = {0};
+	struct checking c = {.plan = p, .top = top, .rel = commands, .r = r};
 	size_t i;
 	json_t *entry;
 	if (json_read(top, commands, &j, e) < 0)
@@ -351,9 +364,10 @@ int check_config_commands(const struct plan *p, const char *top, const char *com
 		AUTO_ARENA struct arena scratch = {0};
 		if (!file || !command)
 			return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", path, i);
-		check_command(p, file, with_files(top, dir ? dir : "/", command, RESPONSE_DEPTH, &scratch), r, &wrong);
+		const struct response_files f = {.top = top, .dir = dir ? dir : "/", .arena = &scratch};
+		check_command(&c, file, with_files(&f, command, RESPONSE_DEPTH));
 	}
-	return report_wrong(&wrong, r, top, commands, e);
+	return report_wrong(&c, e);
 }
 
 /* Adds the values of a variable, which are lines "NAME = VALUE". */
@@ -368,25 +382,25 @@ static void add_values(const char *text, const char *name, struct buf *out)
 }
 
 /* cpp_extension's build.ninja has the flags of all units in variables. */
-static int check_ninja(const struct plan *p, const char *top, const char *rel, struct config_report *r, struct err *e)
+static int check_ninja(struct checking *c, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0}, host = {0}, device = {0};
-	struct wrong_units wrong = {0};
 	struct ninja_edge *edges;
 	size_t count;
 	buf_addc(&text, '\n');
-	if (fs_read(top, rel, MAX_TEXT, &text, e) < 0)
+	if (fs_read(c->top, c->rel, MAX_TEXT, &text, e) < 0)
 		return -1;
 	add_values(text.data, "cflags", &host);
 	add_values(text.data, "post_cflags", &host);
 	add_values(text.data, "cuda_cflags", &device);
 	add_values(text.data, "cuda_post_cflags", &device);
 	ninja_build_parse(text.data, text.len, &a, &edges, &count);
-	for (size_t i = 0; i < count; i++)
-		check_command(p, edges[i].input, buf_cstr(unit_kind(edges[i].input) == 'u' ? &device : &host), r,
-			      &wrong);
-	return report_wrong(&wrong, r, top, rel, e);
+	for (size_t i = 0; i < count; i++) {
+		const bool cuda = unit_kind(edges[i].input) == 'u';
+		check_command(c, edges[i].input, buf_cstr(cuda ? &device : &host));
+	}
+	return report_wrong(c, e);
 }
 
 /* The word after the last " -c " of a line; NULL without one. */
@@ -472,7 +486,7 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 		/* Every extension of a setup.py writes its build.ninja over the one before. ninja's own lines in the
 		 * log, "[1/6] c++ ... -c a.cpp -o a.o", have them all. */
 		AUTO_BUF struct buf text = {0};
-		struct wrong_units wrong = {0};
+		struct checking in_log = {.plan = p, .top = top, .rel = log, .r = r};
 		struct strlist lines = {0};
 		if (log && fs_exists(top, log)) {
 			if (fs_read(top, log, MAX_TEXT, &text, e) < 0)
@@ -484,12 +498,14 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 							   ? compiled_file(line, &a)
 							   : NULL;
 				if (file)
-					check_command(p, file, line, r, &wrong);
+					check_command(&in_log, file, line);
 			}
-			if (report_wrong(&wrong, r, top, log, e) < 0)
+			if (report_wrong(&in_log, e) < 0)
 				return -1;
 		}
-		return check_ninja(p, top, path_join(&a, build, ninja), r->commands ? &last : r, e);
+		struct checking c = {
+			.plan = p, .top = top, .rel = path_join(&a, build, ninja), .r = r->commands ? &last : r};
+		return check_ninja(&c, e);
 	}
 	return err_set(e, ERR_POLICY, "the build left neither compile_commands.json nor build.ninja below '%s'",
 		       path_join(&a, top, build));

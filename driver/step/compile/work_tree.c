@@ -74,31 +74,33 @@ static int look_apart(const char *top, const char *home, bool *ret, struct err *
 	return moved ? fs_remove(home, name, e) : fs_remove(top, PROBE, e);
 }
 
-/* Where the tree of a home rests, made. */
-static int rest_of(const char *top, const char *home, struct arena *a, bool *ret_apart, const char **ret, struct err *e)
+/* Sets where the tree of w->home rests, and makes that. */
+static int find_rest(struct work_tree *w, struct arena *a, struct err *e)
 {
-	if (look_apart(top, home, ret_apart, e) < 0)
+	if (look_apart(w->top, w->home, &w->apart, e) < 0)
 		return -1;
-	*ret = home;
-	if (!*ret_apart)
+	w->rest = w->home;
+	if (!w->apart)
 		return 0;
-	const char *waiting = waiting_of(home, a);
-	*ret = path_join(a, top, waiting);
-	if (fs_mkdirs(top, waiting, e) < 0)
+	const char *waiting = waiting_of(w->home, a), *home_of = arena_printf(a, "%s" HOME_OF, waiting);
+	w->rest = path_join(a, w->top, waiting);
+	if (fs_mkdirs(w->top, waiting, e) < 0)
 		return -1;
-	return fs_write(top, arena_printf(a, "%s" HOME_OF, waiting), home, strlen(home), 0600, e);
+	return fs_write(w->top, home_of, w->home, strlen(w->home), 0600, e);
 }
 
 /* Out of the place. A home on another file system gets the description of its tree. */
-static int move_out(const char *top, const char *home, const char *rest, bool apart, struct err *e)
+static int move_out(const struct work_tree *w, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(empty_dirs); i++)
-		if (fs_remove(top, empty_dirs[i], e) < 0)
+		if (fs_remove(w->top, empty_dirs[i], e) < 0)
 			return -1;
-	if (move_names(top, rest, e) < 0)
+	if (move_names(w->top, w->rest, e) < 0)
 		return -1;
-	return apart && fs_exists(rest, TREE_FILE) ? fs_copy(rest, TREE_FILE, path_join(&a, home, TREE_FILE), e) : 0;
+	if (!w->apart || !fs_exists(w->rest, TREE_FILE))
+		return 0;
+	return fs_copy(w->rest, TREE_FILE, path_join(&a, w->home, TREE_FILE), e);
 }
 
 static int forget(const char *top, struct err *e)
@@ -138,17 +140,18 @@ static int mark(const char *top, struct err *e)
 }
 
 /* Looked at before anything is written, and again with the lock. */
-static int enter(const char *top, const struct run *run, struct arena *a, struct lock *lock, struct err *e)
+static int enter(struct work_tree *w, const struct run *run, struct arena *a, struct err *e)
 {
+	const char *top = w->top;
 	if (check(top, a, e) < 0 || fs_mkdirs(path_dir(a, top), path_base(top), e) < 0)
 		return -1;
 	if (check(top, a, e) < 0 || mark(top, e) < 0)
 		return -1;
-	if (lock_acquire(lock, path_join(a, top, LOCK), false, run, e) < 0)
+	if (lock_acquire(&w->lock, path_join(a, top, LOCK), false, run, e) < 0)
 		return -1;
 	if (check(top, a, e) == 0)
 		return 0;
-	lock_release(lock);
+	lock_release(&w->lock);
 	return -1;
 }
 
@@ -169,14 +172,13 @@ static int read_home(const char *top, struct arena *a, const char **ret, struct 
 static int clear(const char *top, const char *home, const struct run *run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	const char *rest;
-	bool apart;
+	struct work_tree before = {.top = top, .home = home, .lock = LOCK_NONE};
 	if (!is_own_dir(home)) {
 		log_info(run->log, "removing from '%s' the build tree of '%s', which is gone", top, home);
 		return remove_names(top, e) < 0 ? -1 : forget(top, e);
 	}
 	log_verbose(run->log, "the build tree that was left in '%s' goes back to '%s'", top, home);
-	if (rest_of(top, home, &a, &apart, &rest, e) < 0 || move_out(top, home, rest, apart, e) < 0)
+	if (find_rest(&before, &a, e) < 0 || move_out(&before, e) < 0)
 		return -1;
 	return forget(top, e);
 }
@@ -229,7 +231,7 @@ static int move_to_place(struct work_tree *w, const struct run *run, struct aren
 	const bool is_other = before && strcmp(before, w->home) != 0;
 	if (is_other && clear(w->top, before, run, e) < 0)
 		return -1;
-	if (sweep(w->top, e) < 0 || rest_of(w->top, w->home, a, &w->apart, &w->rest, e) < 0)
+	if (sweep(w->top, e) < 0 || find_rest(w, a, e) < 0)
 		return -1;
 	if (fs_write(w->top, SANDBOX_PLACE_TREE, w->home, strlen(w->home), 0600, e) < 0)
 		return -1;
@@ -247,7 +249,7 @@ int work_tree_take(const char *top, const char *home, const struct run *run, str
 	struct work_tree w = {.dir = home, .rest = home, .home = home, .lock = LOCK_NONE};
 	if (top) {
 		w.top = w.dir = top;
-		if (enter(top, run, a, &w.lock, e) < 0)
+		if (enter(&w, run, a, e) < 0)
 			return -1;
 		if (move_to_place(&w, run, a, e) < 0) {
 			lock_release(&w.lock);
@@ -262,7 +264,7 @@ int work_tree_give_back(struct work_tree *w, struct err *e)
 {
 	int rc = 0;
 	if (w->top)
-		rc = move_out(w->top, w->home, w->rest, w->apart, e) < 0 ? -1 : forget(w->top, e);
+		rc = move_out(w, e) < 0 ? -1 : forget(w->top, e);
 	work_tree_release(w);
 	return rc;
 }
