@@ -91,9 +91,11 @@ static int object_file(const char *dir, const struct fetch_source *s, struct are
 	return err_hint(e, "run 'ptbuild cache verify'");
 }
 
-static int publish(struct fetch_shared *f, const struct fetch_source *s, const char *partial, struct arena *a,
-		   const char **ret, struct err *e)
+static int publish(struct fetch_shared *f, struct fetch_job *j, const char *partial)
 {
+	const struct fetch_source *s = j->source;
+	struct arena *a = &j->arena;
+	struct err *e = &j->err;
 	const char *stage, *dir;
 	if (store_stage(f->store, a, &stage, e) < 0)
 		return -1;
@@ -102,7 +104,7 @@ static int publish(struct fetch_shared *f, const struct fetch_source *s, const c
 		err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", partial, file);
 	} else {
 		if (store_publish(f->store, STORE_SOURCE, s->sha256, stage, a, &dir, e) == 0)
-			return object_file(dir, s, a, ret, e);
+			return object_file(dir, s, a, &j->path, e);
 		(void)!rename(file, partial); /* kept for the next run */
 	}
 	store_drop_stage(f->store, stage);
@@ -131,7 +133,7 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	if (fetch_places(w, s, partial, &j->gone, &j->err) < 0)
 		return -1;
 	/* by several threads at once: what it waits for is the disk */
-	int status = publish(f, s, partial, &j->arena, &j->path, &j->err);
+	int status = publish(f, j, partial);
 	if (status == 0)
 		log_verbose(w->run->log, "fetched '%s' in %.1f s", s->name, log_seconds() - start);
 	return status;

@@ -245,35 +245,44 @@ int fetch_index(struct fetch_shared *f, const struct run *run, const char **ret,
 	return status;
 }
 
+/* A wheel of the Python index that is fetched. */
+struct wheel_try {
+	struct fetch_worker *w;
+	const struct transfer *t;
+	struct wheel_place place;
+	const char *index; /* NULL: pip's own */
+	struct arena *arena;
+};
+
 /* The page of a distribution, read and deleted. */
-static enum transfer_outcome get_page(struct fetch_worker *w, const struct transfer *of, const char *url,
-				      struct arena *a, struct wheel_page *ret, struct err *e)
+static enum transfer_outcome get_page(const struct wheel_try *x, const char *url, struct wheel_page *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	struct transfer t = *of;
+	struct transfer t = *x->t;
 	t.url = url;
-	t.path = arena_printf(a, "%s.page", of->path);
+	t.path = arena_printf(x->arena, "%s.page", x->t->path);
 	t.sha256 = NULL;
 	t.accept = WHEEL_PAGE_ACCEPT;
 	t.max_bytes = WHEEL_PAGE_MAX;
-	enum transfer_outcome out = fetch_http(w, &t, url, e);
+	enum transfer_outcome out = fetch_http(x->w, &t, url, e);
 	if (out == TRANSFER_DONE && fs_read(TRUSTED, t.path, WHEEL_PAGE_MAX, &text, e) < 0)
 		out = TRANSFER_STOP;
 	if (unlink(t.path) < 0 && errno != ENOENT && out == TRANSFER_DONE) {
 		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t.path);
 		return TRANSFER_STOP;
 	}
-	if (out == TRANSFER_DONE && wheel_page_parse(text.data, text.len, url, a, ret, e) < 0)
+	if (out == TRANSFER_DONE && wheel_page_parse(text.data, text.len, url, x->arena, ret, e) < 0)
 		return TRANSFER_RETRY; /* of another kind: pip may read it */
 	return out;
 }
 
-static enum transfer_outcome from_index(struct fetch_worker *w, const struct transfer *t, const struct wheel_place *p,
-					const char *index, struct arena *a, struct err *e)
+static enum transfer_outcome from_index(const struct wheel_try *x, struct err *e)
 {
+	const struct transfer *t = x->t;
+	const struct wheel_place *p = &x->place;
 	struct wheel_page page = {0};
-	const char *url = wheel_page_url(index, p->name, a), *shown = transfer_shown_url(a, url);
-	enum transfer_outcome out = get_page(w, t, url, a, &page, e);
+	const char *url = wheel_page_url(x->index, p->name, x->arena), *shown = transfer_shown_url(x->arena, url);
+	enum transfer_outcome out = get_page(x, url, &page, e);
 	if (out != TRANSFER_DONE)
 		return out;
 	const struct wheel_listed *file = wheel_page_find(&page, p->file);
@@ -288,7 +297,7 @@ static enum transfer_outcome from_index(struct fetch_worker *w, const struct tra
 	}
 	struct transfer copy = *t;
 	copy.url = file->url;
-	return fetch_http(w, &copy, p->file, e);
+	return fetch_http(x->w, &copy, p->file, e);
 }
 
 static uint64_t file_size(const char *path)
@@ -298,11 +307,11 @@ static uint64_t file_size(const char *path)
 }
 
 /* By pip into an empty directory, and from there into the place of the partial file. */
-static enum transfer_outcome by_pip(const struct transfer *t, const struct wheel_place *p, const char *dir,
-				    struct arena *a, struct err *e)
+static enum transfer_outcome by_pip(const struct wheel_try *x, const char *dir, struct err *e)
 {
-	const char *file = path_join(a, dir, p->file);
-	if (wheel_pip_download(p, dir, t->max_bytes, t->run, t->progress, e) < 0)
+	const struct transfer *t = x->t;
+	const char *file = path_join(x->arena, dir, x->place.file);
+	if (wheel_pip_download(&x->place, dir, t->max_bytes, t->run, t->progress, e) < 0)
 		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
 	if (rename(file, t->path) < 0) {
 		err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", file, t->path);
@@ -316,27 +325,26 @@ static enum transfer_outcome by_pip(const struct transfer *t, const struct wheel
 static enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct transfer *t, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct wheel_place p;
-	const char *index = NULL;
-	if (wheel_place_parse(t->url, &a, &p, e) < 0)
+	struct wheel_try x = {.w = w, .t = t, .arena = &a};
+	if (wheel_place_parse(t->url, &a, &x.place, e) < 0)
 		return TRANSFER_NEXT;
-	if (fetch_index(w->shared, w->run, &index, e) < 0)
+	if (fetch_index(w->shared, w->run, &x.index, e) < 0)
 		return TRANSFER_STOP;
 	/* pip runs what is in an sdist before it gives it. */
-	const bool sdist = path_has_suffix(p.file, WHEEL_SDIST);
-	if (sdist && !index && wheel_index_default(w->run, &a, &index, e) < 0)
+	const bool sdist = path_has_suffix(x.place.file, WHEEL_SDIST);
+	if (sdist && !x.index && wheel_index_default(w->run, &a, &x.index, e) < 0)
 		return TRANSFER_NEXT;
-	enum transfer_outcome out = index ? from_index(w, t, &p, index, &a, e) : TRANSFER_RETRY;
+	enum transfer_outcome out = x.index ? from_index(&x, e) : TRANSFER_RETRY;
 	if (out != TRANSFER_RETRY || sdist)
 		return out == TRANSFER_RETRY ? TRANSFER_NEXT : out;
 	/* The index has no JSON: pip reads the older pages of HTML as well. */
-	if (index)
-		log_verbose(w->run->log, "fetch: '%s' by pip: %s", p.file, e->msg);
+	if (x.index)
+		log_verbose(w->run->log, "fetch: '%s' by pip: %s", x.place.file, e->msg);
 	err_clear(e);
 	const char *dir;
 	if (store_stage(w->shared->store, &a, &dir, e) < 0)
 		return TRANSFER_STOP;
-	out = by_pip(t, &p, dir, &a, e);
+	out = by_pip(&x, dir, e);
 	store_drop_stage(w->shared->store, dir);
 	return out;
 }
@@ -475,15 +483,28 @@ enum place_kind fetch_place_kind(const char *place, const char **ret_rest)
 	return PLACES;
 }
 
+/* A source that is fetched, from one place after the other. */
+struct source_try {
+	struct fetch_worker *w;
+	const struct fetch_source *source;
+	const char *partial; /* the file that it is written to */
+	struct buf reasons;  /* what each place said */
+	bool wrong;          /* one had other bytes */
+	bool skipped;        /* one was left out by --offline */
+	size_t absent;       /* places that said for certain that they have no such file */
+	char hint[1024];     /* the first hint a place gave */
+};
+
 /* *ret_absent: the place said for certain that it has no such file. */
-static enum transfer_outcome from_place(struct fetch_worker *w, const struct fetch_source *s, const char *place,
-					const char *partial, bool *skipped, bool *ret_absent, struct err *e)
+static enum transfer_outcome from_place(struct source_try *x, const char *place, bool *ret_absent, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+	struct fetch_worker *w = x->w;
+	const struct fetch_source *s = x->source;
 	const struct fetch_options *o = w->shared->o;
 	enum transfer_outcome out;
 	long status = 0;
-	struct transfer t = {.path = partial,
+	struct transfer t = {.path = x->partial,
 			     .ret_status = &status,
 			     .sha256 = s->sha256,
 			     .max_bytes = s->max_bytes,
@@ -494,7 +515,7 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 			     .run = w->run,
 			     .progress = &w->shared->amount};
 	enum place_kind kind = fetch_place_kind(place, &t.url);
-	*skipped |= o->offline && kind < PLACE_FILE;
+	x->skipped |= o->offline && kind < PLACE_FILE;
 	if (o->offline && kind < PLACE_DEB)
 		return TRANSFER_NEXT;
 	switch (kind) {
@@ -518,14 +539,6 @@ static enum transfer_outcome from_place(struct fetch_worker *w, const struct fet
 	return TRANSFER_NEXT;
 }
 
-struct verdict {
-	struct buf reasons; /* what each place said */
-	bool wrong;         /* one had other bytes */
-	bool skipped;       /* one was left out by --offline */
-	size_t absent;      /* places that said for certain that they have no such file */
-	char hint[1024];    /* the first hint a place gave */
-};
-
 int fetch_forbidden(const struct fetch_source *s, const char *reasons, struct err *e)
 {
 	err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s", s->name,
@@ -534,46 +547,46 @@ int fetch_forbidden(const struct fetch_source *s, const char *reasons, struct er
 			"run the same once without --offline, or give the directory that holds it with --mirror DIR");
 }
 
-static int try_places(struct fetch_worker *w, const struct fetch_source *s, const struct strlist *places,
-		      const char *partial, struct verdict *v, struct err *e)
+static int try_places(struct source_try *x, const struct strlist *places, struct err *e)
 {
+	const struct fetch_source *s = x->source;
 	for (size_t i = 0; i < places->count; i++) {
 		struct err said = {0};
 		bool absent = false;
-		enum transfer_outcome out = from_place(w, s, places->items[i], partial, &v->skipped, &absent, &said);
-		v->absent += absent;
+		enum transfer_outcome out = from_place(x, places->items[i], &absent, &said);
+		x->absent += absent;
 		if (out == TRANSFER_STOP) {
 			*e = said;
 			return -1;
 		}
 		if (out != TRANSFER_DONE) {
 			if (said.kind != ERR_NONE) {
-				buf_printf(&v->reasons, "%s%s", v->reasons.len ? "; " : "", said.msg);
-				v->wrong |= out == TRANSFER_WRONG;
-				if (!v->hint[0])
-					snprintf(v->hint, sizeof(v->hint), "%s", said.hint);
+				buf_printf(&x->reasons, "%s%s", x->reasons.len ? "; " : "", said.msg);
+				x->wrong |= out == TRANSFER_WRONG;
+				if (!x->hint[0])
+					snprintf(x->hint, sizeof(x->hint), "%s", said.hint);
 			}
 			continue;
 		}
 		AUTO_ARENA struct arena a = {0};
-		if (v->wrong)
-			log_warn(w->run->log, "'%s' came from '%s' after other places failed: %s", s->name,
-				 transfer_shown_url(&a, places->items[i]), buf_cstr(&v->reasons));
-		else if (v->reasons.len)
-			log_verbose(w->run->log, "fetch: '%s': %s", s->name, buf_cstr(&v->reasons));
+		if (x->wrong)
+			log_warn(x->w->run->log, "'%s' came from '%s' after other places failed: %s", s->name,
+				 transfer_shown_url(&a, places->items[i]), buf_cstr(&x->reasons));
+		else if (x->reasons.len)
+			log_verbose(x->w->run->log, "fetch: '%s': %s", s->name, buf_cstr(&x->reasons));
 		return 0;
 	}
-	const char *reasons = buf_cstr(&v->reasons);
-	if (v->wrong) {
+	const char *reasons = buf_cstr(&x->reasons);
+	if (x->wrong) {
 		err_set(e, ERR_INTEGRITY, "wrong bytes for '%s': %s", s->name, reasons);
 		return err_hint(e, "the file was changed at its place or on the way; put the right one into a "
 				   "directory and give that with --mirror DIR");
 	}
-	if (v->skipped)
+	if (x->skipped)
 		return fetch_forbidden(s, reasons, e);
 	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no place is known for it");
-	if (v->hint[0])
-		return err_hint(e, "%s", v->hint);
+	if (x->hint[0])
+		return err_hint(e, "%s", x->hint);
 	return err_hint(e,
 			"check the network and its proxy variables, or give the directory that holds it with "
 			"--mirror DIR (sha256 %s)",
@@ -585,12 +598,12 @@ int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const cha
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist places = {0};
-	struct verdict v = {0};
+	struct source_try x = {.w = w, .source = s, .partial = partial};
 	for (size_t i = 0; i < w->shared->o->mirrors.count; i++)
 		fetch_mirror_places(&places, &a, w->shared->o->mirrors.items[i], s);
 	strlist_append(&places, &a, &s->urls);
-	int status = try_places(w, s, &places, partial, &v, e);
-	*ret_gone = status != 0 && places.count > 0 && v.absent == places.count;
-	buf_release(&v.reasons);
+	int status = try_places(&x, &places, e);
+	*ret_gone = status != 0 && places.count > 0 && x.absent == places.count;
+	buf_release(&x.reasons);
 	return status;
 }
