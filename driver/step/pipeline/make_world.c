@@ -60,18 +60,27 @@ static struct wanted list_sources(const struct world *w, struct arena *a)
 	return out;
 }
 
-static int fetch(const struct world_request *q, struct wanted *files, const struct run *run, struct arena *a,
-		 struct fetch_stats *stats, struct err *e)
+/* A world on the way: what is asked for, and what was found. */
+struct making {
+	const struct world_request *q;
+	const struct run *run;
+	struct arena *arena;
+	struct world_files files;
+};
+
+static int fetch(struct making *m, struct wanted *files, struct err *e)
 {
+	const struct world_request *q = m->q;
+	struct fetch_stats *stats = &m->files.fetched;
 	struct fetch_options o = q->fetch;
 	struct fetch_stats now = {0};
 	o.parallel = o.parallel ? o.parallel : PARALLEL;
 	/* Of hundreds of files that --offline forbids, one line is enough: the error's. */
-	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
-	struct run quietly = *run;
+	struct log quiet = {.level = LOG_QUIET, .fd = m->run->log->fd};
+	struct run quietly = *m->run;
 	if (o.offline)
 		quietly.log = &quiet;
-	if (fetch_all(q->store, files->sources, files->count, &o, &quietly, a, &now, e) < 0) {
+	if (fetch_all(q->store, files->sources, files->count, &o, &quietly, m->arena, &now, e) < 0) {
 		if (o.offline && e->kind == ERR_NETWORK)
 			return err_hint(e, "run the same once without --offline");
 		return -1;
@@ -140,11 +149,21 @@ static int refuse_drift(const struct world_lock *l, const struct strlist *gone, 
 			l->archive, l->part, l->platform);
 }
 
-/* The lock of a piece as the archive is now. `gone`: NULL, or what of it must have another version. */
-static int resolve_piece(const struct world_request *q, size_t piece, const struct strlist *gone,
-			 struct world_lock *locks, const struct run *run, struct arena *a, struct strlist *said,
-			 struct err *e)
+/* The locks of a world's pieces as the archive is now, and what of each must have another version. */
+struct resolving {
+	struct making *m;
+	struct world_lock *locks;
+	struct strlist *gone;
+};
+
+static int resolve_piece(const struct resolving *r, size_t piece, struct err *e)
 {
+	const struct world_request *q = r->m->q;
+	const struct run *run = r->m->run;
+	struct arena *a = r->m->arena;
+	struct world_lock *locks = r->locks;
+	const struct strlist *gone = &r->gone[piece];
+	struct strlist *said = &r->m->files.drift;
 	const struct world_piece *p = &q->world->pieces[piece];
 	struct strlist addresses = {0};
 	/* An address that is no archive has no packages either: that is not drift. */
@@ -152,15 +171,15 @@ static int resolve_piece(const struct world_request *q, size_t piece, const stru
 		return err_wrap(e, "packages of '%s' cannot be had", p->part->part);
 	if (q->no_drift)
 		return refuse_drift(&p->lock, gone, a, e);
-	const struct lock_request r = {.part = p->part,
-				       .platform = p->lock.platform,
-				       .archive = p->lock.archive,
-				       .addresses = &addresses,
-				       .base = piece ? q->world->pieces[0].part : NULL,
-				       .base_lock = piece ? &locks[0] : NULL,
-				       .before = &p->lock,
-				       .keyring = q->keyring};
-	if (lock_make(&r, run, a, &locks[piece], e) < 0)
+	const struct lock_request lock = {.part = p->part,
+					  .platform = p->lock.platform,
+					  .archive = p->lock.archive,
+					  .addresses = &addresses,
+					  .base = piece ? q->world->pieces[0].part : NULL,
+					  .base_lock = piece ? &locks[0] : NULL,
+					  .before = &p->lock,
+					  .keyring = q->keyring};
+	if (lock_make(&lock, run, a, &locks[piece], e) < 0)
 		return err_wrap(e, "packages of '%s' have left the archive", p->part->part);
 	for (size_t i = 0; i < locks[piece].count; i++) {
 		const struct world_entry *f = &locks[piece].entries[i];
@@ -193,10 +212,10 @@ static int resolve_piece(const struct world_request *q, size_t piece, const stru
 }
 
 /* The world as the archive has it now; *ret NULL: nothing of it is gone. All parts with packages are of one moment. */
-static int resolve_gone(const struct world_request *q, const struct wanted *files, const struct run *run,
-			struct arena *a, const struct world **ret, struct strlist *said, struct err *e)
+static int resolve_gone(struct making *m, const struct wanted *files, const struct world **ret, struct err *e)
 {
-	const struct world *w = q->world;
+	struct arena *a = m->arena;
+	const struct world *w = m->q->world;
 	struct world_lock *locks = arena_array(a, w->count + 1, sizeof(*locks));
 	struct strlist *gone = arena_array(a, w->count + 1, sizeof(*gone));
 	bool any = false;
@@ -218,10 +237,12 @@ static int resolve_gone(const struct world_request *q, const struct wanted *file
 				       other->name, other->version);
 		any |= gone[i].count > 0;
 	}
-	for (size_t i = 0; any && i < w->count; i++)
-		if (locks[i].archive && (gone[i].count || !q->no_drift) &&
-		    resolve_piece(q, i, &gone[i], locks, run, a, said, e) < 0)
+	const struct resolving r = {.m = m, .locks = locks, .gone = gone};
+	for (size_t i = 0; any && i < w->count; i++) {
+		const bool again = gone[i].count || !m->q->no_drift;
+		if (locks[i].archive && again && resolve_piece(&r, i, e) < 0)
 			return -1;
+	}
 	*ret = any ? world_with_locks(w, locks, a) : NULL;
 	return 0;
 }
@@ -229,26 +250,27 @@ static int resolve_gone(const struct world_request *q, const struct wanted *file
 int world_files(const struct world_request *q, const struct run *run, struct arena *a, struct world_files *ret,
 		struct err *e)
 {
-	struct world_files out = {.world = q->world};
+	struct making m = {.q = q, .run = run, .arena = a, .files.world = q->world};
+	struct world_files *out = &m.files;
 	struct wanted files = list_sources(q->world, a);
-	if (fetch(q, &files, run, a, &out.fetched, e) < 0) {
+	if (fetch(&m, &files, e) < 0) {
 		struct err why = {0};
 		const struct world *now = NULL;
 		if (e->kind != ERR_NETWORK)
 			return -1;
-		if (resolve_gone(q, &files, run, a, &now, &out.drift, &why) < 0)
+		if (resolve_gone(&m, &files, &now, &why) < 0)
 			*e = why;
 		if (!now)
 			return -1;
 		err_clear(e);
-		out.world = now;
+		out->world = now;
 		files = list_sources(now, a);
-		if (fetch(q, &files, run, a, &out.fetched, e) < 0)
+		if (fetch(&m, &files, e) < 0)
 			return -1;
 	}
-	const char *const **all = arena_array(a, out.world->count + 1, sizeof(*all));
-	for (size_t i = 0; i < out.world->count; i++) {
-		const struct world_lock *l = &out.world->pieces[i].lock;
+	const char *const **all = arena_array(a, out->world->count + 1, sizeof(*all));
+	for (size_t i = 0; i < out->world->count; i++) {
+		const struct world_lock *l = &out->world->pieces[i].lock;
 		const char **paths = arena_array(a, l->count + 1, sizeof(*paths));
 		/* A file is known by its digest alone: that its lock gives another size is found here. */
 		for (size_t k = 0; k < l->count; k++) {
@@ -264,21 +286,23 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 		}
 		all[i] = paths;
 	}
-	out.paths = all;
-	*ret = out;
+	out->paths = all;
+	*ret = *out;
 	return 0;
 }
 
-/* Where it is, with the shared lock; else *ret NULL and none. Whoever makes it is waited for. */
-static int find_and_hold(const struct world_request *q, const char *key, const struct run *run, struct arena *a,
-			 const char **ret, struct lock *hold, struct err *e)
+/* Sets r->dir and holds the shared lock; without the world neither. Waits for who makes it. */
+static int find_and_hold(const struct making *m, struct world_result *r, struct err *e)
 {
+	struct store *store = m->q->store;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	if (store_world_hold(q->store, key, run, &lock, e) < 0 ||
-	    store_world_find(q->store, key, q->look ? STORE_LOOK_DIRS : STORE_LOOK_WHOLE, a, ret, e) < 0)
+	if (store_world_hold(store, r->key, m->run, &lock, e) < 0)
 		return -1;
-	if (*ret) {
-		*hold = lock;
+	const enum store_look look = m->q->look ? STORE_LOOK_DIRS : STORE_LOOK_WHOLE;
+	if (store_world_find(store, r->key, look, m->arena, &r->dir, e) < 0)
+		return -1;
+	if (r->dir) {
+		r->use = lock;
 		lock = LOCK_NONE;
 	}
 	return 0;
@@ -292,19 +316,20 @@ static bool has_toolkit(const struct world *w)
 	return false;
 }
 
-static int fill(const struct world_request *q, const struct world_files *files, const char *stage,
-		const struct run *run, struct arena *a, struct world_tree *ret, struct err *e)
+static int fill(const struct making *m, const char *stage, struct world_tree *ret, struct err *e)
 {
+	const struct world_files *files = &m->files;
+	struct arena *a = m->arena;
 	struct world_tree_request t = {.world = files->world,
 				       .files = files->paths,
 				       .dir = path_join(a, stage, STORE_WORLD_ROOT),
-				       .jobs = q->jobs,
+				       .jobs = m->q->jobs,
 				       .compiled = path_join(a, stage, "compiled")};
-	if (has_toolkit(files->world) && toolkit_rules_load(q->profiles, a, &t.toolkits, e) < 0)
+	if (has_toolkit(files->world) && toolkit_rules_load(m->q->profiles, a, &t.toolkits, e) < 0)
 		return -1;
 	if (mkdir(t.dir, 0755) < 0 || mkdir(t.compiled, 0755) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make '%s'", t.dir);
-	if (world_tree_make(&t, run, a, ret, e) < 0)
+	if (world_tree_make(&t, m->run, a, ret, e) < 0)
 		return fs_disk_place(t.dir, e);
 	if (fs_remove(TRUSTED, t.compiled, e) < 0)
 		return -1;
@@ -321,37 +346,38 @@ static int fill(const struct world_request *q, const struct world_files *files, 
 }
 
 /* Made by this process, or by another one meanwhile. */
-static int make_once(const struct world_request *q, const struct world_files *files, const struct run *run,
-		     struct arena *a, bool *ret_made, struct err *e)
+static int make_once(const struct making *m, bool *ret_made, struct err *e)
 {
 	AUTO_LOCK struct lock lock = LOCK_NONE;
+	struct store *store = m->q->store;
+	const struct world *w = m->files.world;
 	const char *dir = NULL;
-	if (store_lock(q->store, STORE_WORLD, files->world->key, run, &lock, e) < 0 ||
-	    store_world_find(q->store, files->world->key, STORE_LOOK_WHOLE, a, &dir, e) < 0)
+	if (store_lock(store, STORE_WORLD, w->key, m->run, &lock, e) < 0)
+		return -1;
+	if (store_world_find(store, w->key, STORE_LOOK_WHOLE, m->arena, &dir, e) < 0)
 		return -1;
 	if (dir)
 		return 0;
 	*ret_made = true;
 	/* The caller has the key's lock alone. */
-	const struct world *w = files->world;
 	struct world_tree tree = {0};
 	const char *stage, *root;
-	log_stage(run->log, "making the world %s for %s", w->name, w->platform);
-	if (store_stage(q->store, a, &stage, e) < 0)
+	log_stage(m->run->log, "making the world %s for %s", w->name, w->platform);
+	if (store_stage(store, m->arena, &stage, e) < 0)
 		return -1;
-	int rc = fill(q, files, stage, run, a, &tree, e);
+	int rc = fill(m, stage, &tree, e);
 	if (rc == 0) {
 		const struct store_world facts = {.key = w->key,
 						  .name = w->name,
 						  .platform = w->platform,
 						  .tree = tree.digest,
 						  .bytes = tree.bytes};
-		rc = store_world_publish(q->store, &facts, &tree.manifest, stage, a, &root, e);
+		rc = store_world_publish(store, &facts, &tree.manifest, stage, m->arena, &root, e);
 	}
 	if (rc < 0)
-		store_drop_stage(q->store, stage);
+		store_drop_stage(store, stage);
 	buf_release(&tree.manifest);
-	log_status_end(run->log);
+	log_status_end(m->run->log);
 	return rc;
 }
 
@@ -359,23 +385,23 @@ int world_ensure(const struct world_request *q, const struct run *run, struct ar
 		 struct err *e)
 {
 	struct world_result r = {.world = q->world, .key = q->world->key, .use = LOCK_NONE};
-	struct world_files files = {0};
+	struct making m = {.q = q, .run = run, .arena = a};
+	struct world_files *files = &m.files;
 	double start = log_seconds();
 	bool made = false;
-	if (find_and_hold(q, r.key, run, a, &r.dir, &r.use, e) < 0)
+	if (find_and_hold(&m, &r, e) < 0)
 		return -1;
 	if (!r.dir) {
-		if (world_files(q, run, a, &files, e) < 0)
+		if (world_files(q, run, a, files, e) < 0)
 			return err_wrap(e, "world '%s'", q->world->name);
-		r.world = files.world;
-		r.key = files.world->key;
-		r.drift = files.drift;
-		r.fetched = files.fetched;
+		r.world = files->world;
+		r.key = files->world->key;
+		r.drift = files->drift;
+		r.fetched = files->fetched;
 	}
 	/* Between the two locks garbage collection could take it, if the clock is wrong. */
 	for (int attempt = 0; !r.dir && attempt < 3; attempt++)
-		if (make_once(q, &files, run, a, &made, e) < 0 ||
-		    find_and_hold(q, r.key, run, a, &r.dir, &r.use, e) < 0)
+		if (make_once(&m, &made, e) < 0 || find_and_hold(&m, &r, e) < 0)
 			return -1;
 	if (!r.dir)
 		return err_set(e, ERR_SYSTEM, "the world '%s' disappears as soon as it is made", q->world->name);

@@ -27,9 +27,17 @@ struct pipeline {
 	size_t first, first_failed; /* those of this request */
 };
 
-static int resolve(struct pipeline *l, const struct selection *t, const struct torch_source *torch, unsigned rev,
-		   const struct plan **ret, struct err *e)
+/* A wheel to build: what is asked, the torch that it is built against (NULL: none), and its revision. */
+struct target {
+	const struct selection *t;
+	struct torch_source *torch;
+	unsigned rev;
+};
+
+static int resolve(struct pipeline *l, const struct target *of, const struct plan **ret, struct err *e)
 {
+	const struct selection *t = of->t;
+	const struct torch_source *torch = of->torch;
 	struct plan_request r = {.variant = &t->variant,
 				 .release = t->release->name,
 				 .options = l->q->plan,
@@ -44,7 +52,7 @@ static int resolve(struct pipeline *l, const struct selection *t, const struct t
 				 .patches_dir = l->q->patches_dir,
 				 .note = t->note,
 				 .torch_cuda = t->torch_cuda};
-	r.options.metadata_rev = rev;
+	r.options.metadata_rev = of->rev;
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
 }
 
@@ -402,13 +410,12 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch
 	return 0;
 }
 
-static int obtain(struct pipeline *l, const struct selection *t, struct torch_source *torch, unsigned rev,
-		  struct pipeline_item **ret, struct err *e)
+static int obtain(struct pipeline *l, const struct target *of, struct pipeline_item **ret, struct err *e)
 {
 	const struct plan *plan;
-	if (resolve(l, t, torch, rev, &plan, e) < 0 || obtain_plan(l, plan, torch, ret, e) < 0)
+	if (resolve(l, of, &plan, e) < 0 || obtain_plan(l, plan, of->torch, ret, e) < 0)
 		return -1;
-	(*ret)->asked = variant_name(&t->variant, l->arena);
+	(*ret)->asked = variant_name(&of->t->variant, l->arena);
 	return 0;
 }
 
@@ -478,7 +485,7 @@ static int find_torch(struct pipeline *l, const struct selection *t, struct torc
 	if (!have) {
 		struct pipeline_item *made;
 		log_verbose(l->run->log, "%s needs the torch of its variant", t->variant.package);
-		if (obtain(l, &own, NULL, 1, &made, e) < 0) {
+		if (obtain(l, &(struct target){.t = &own, .rev = 1}, &made, e) < 0) {
 			pipeline_failed(&l->torches, &own, e, l->arena);
 			return err_wrap(e, "the torch that %s is built against", t->variant.package);
 		}
@@ -489,14 +496,14 @@ static int find_torch(struct pipeline *l, const struct selection *t, struct torc
 
 static int obtain_one(struct pipeline *l, const struct selection *t, bool needs_torch, struct err *e)
 {
-	struct torch_source *torch = NULL;
+	struct target of = {.t = t, .rev = l->q->plan.metadata_rev};
 	struct pipeline_item *it;
 	if (needs_torch) {
-		torch = arena_alloc(l->arena, sizeof(*torch));
-		if (find_torch(l, t, torch, e) < 0)
+		of.torch = arena_alloc(l->arena, sizeof(*of.torch));
+		if (find_torch(l, t, of.torch, e) < 0)
 			return -1;
 	}
-	return run_check(l->run, e) < 0 ? -1 : obtain(l, t, torch, l->q->plan.metadata_rev, &it, e);
+	return run_check(l->run, e) < 0 ? -1 : obtain(l, &of, &it, e);
 }
 
 static int obtain_all(struct pipeline *l, struct err *e)
@@ -521,16 +528,17 @@ static int obtain_all(struct pipeline *l, struct err *e)
 	return 0;
 }
 
-/* Whether the wheel must be built, and then its preflight, and its sources if there are several. `torch` NULL: it is
+/* Whether the wheel must be built, and then its preflight, and its sources if there are several. Without a torch it is
  * not known before it is built. */
-static int look_at(struct pipeline *l, const struct selection *t, struct torch_source *torch, unsigned rev,
-		   bool *missing, struct err *e)
+static int look_at(struct pipeline *l, const struct target *of, bool *missing, struct err *e)
 {
+	struct torch_source *torch = of->torch;
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	const struct plan *p;
 	const char *object = NULL;
-	bool known = torch || package_is_torch(t->variant.package);
-	if (resolve(l, t, torch, rev, &p, e) < 0 || (known && look_up(l, p, &key, &object, e) < 0))
+	const bool is_torch = package_is_torch(of->t->variant.package);
+	const bool known = torch || is_torch;
+	if (resolve(l, of, &p, e) < 0 || (known && look_up(l, p, &key, &object, e) < 0))
 		return -1;
 	bool have = object != NULL;
 	if (known && !have && pipeline_can_repack(l->q->store, p, false, l->arena, &have, e) < 0)
@@ -542,8 +550,7 @@ static int look_at(struct pipeline *l, const struct selection *t, struct torch_s
 	struct fetch_source *sources;
 	if (be_ready(l, &m, torch, e) < 0)
 		return -1;
-	bool alone = l->q->count == 1 && (package_is_torch(t->variant.package) || torch);
-	return alone ? 0 : make_fetch(&m, &sources, e);
+	return l->q->count == 1 && known ? 0 : make_fetch(&m, &sources, e);
 }
 
 /* Before the first of several wheels is begun, all that will be built are looked at: what the last one lacks must not
@@ -556,16 +563,18 @@ static int look_ahead(struct pipeline *l, struct err *e)
 		const struct selection *t = &l->q->targets[i];
 		struct selection own = *t;
 		struct torch_source torch;
+		struct target of = {.t = &own, .rev = 1};
+		const bool is_torch = package_is_torch(t->variant.package);
 		bool missing = false, known = l->q->plan.torch != NULL;
 		own.variant.package = PACKAGE_TORCH;
-		if ((package_is_torch(t->variant.package) || !known) && look_at(l, &own, NULL, 1, &missing, e) < 0)
-			return package_is_torch(t->variant.package)
-				       ? -1
-				       : err_wrap(e, "the torch that %s is built against", t->variant.package);
-		if (package_is_torch(t->variant.package))
+		if ((is_torch || !known) && look_at(l, &of, &missing, e) < 0)
+			return is_torch ? -1 : err_wrap(e, "the torch that %s is built against", t->variant.package);
+		if (is_torch)
 			continue;
-		if ((!missing && find_torch(l, t, &torch, e) < 0) ||
-		    look_at(l, t, missing ? NULL : &torch, l->q->plan.metadata_rev, &missing, e) < 0)
+		if (!missing && find_torch(l, t, &torch, e) < 0)
+			return -1;
+		of = (struct target){t, missing ? NULL : &torch, l->q->plan.metadata_rev};
+		if (look_at(l, &of, &missing, e) < 0)
 			return -1;
 	}
 	return 0;
