@@ -24,22 +24,27 @@ struct pyenv_wanted {
 	const char *implementation;
 	struct strlist abis;
 	struct strlist platforms;
-	char key[65]; /* digest of all of this: the store key */
+	char key[65];       /* digest of all of this: the store key */
+	const char *lacks;  /* what the root does not have, in words */
+	const char *wheels; /* the directory of the wheels */
 };
 
-/* The root's python3.X, else its python3. ERR_POLICY if there is none. */
-static int python_find(const char *version, const struct root *root, enum sandbox_kind kind, const struct run *run,
-		       struct arena *a, struct python *ret, struct err *e)
+/* What a Python has of the requirements, and what it has not, in words. */
+struct compared {
+	struct strlist have, missing;
+};
+
+/* Sets the program: the root's python3.X, else its python3. ERR_POLICY if there is none. */
+static int python_find(struct python *p, const char *version, struct err *e)
 {
-	const char *program = root_find_program(root, arena_printf(a, "python%s", version), a);
-	if (!program)
-		program = root_find_program(root, "python3", a);
-	if (!program) {
-		err_set(e, ERR_POLICY, "no Python in the root '%s'", root->dir);
-		return err_hint(e, "install python%s there with its headers, venv and pip", version);
-	}
-	*ret = (struct python){.root = root, .kind = kind, .run = run, .arena = a, .program = program};
-	return 0;
+	const char *name = arena_printf(p->arena, "python%s", version);
+	p->program = root_find_program(p->root, name, p->arena);
+	if (!p->program)
+		p->program = root_find_program(p->root, "python3", p->arena);
+	if (p->program)
+		return 0;
+	err_set(e, ERR_POLICY, "no Python in the root '%s'", p->root->dir);
+	return err_hint(e, "install python%s there with its headers, venv and pip", version);
 }
 
 /* An offline sandbox with a bare environment for it. */
@@ -131,7 +136,7 @@ static int read_answer(const struct python *p, const struct locked_list *all, co
 /* Asks the root's Python which markers hold and which tags it takes. ERR_POLICY if it has no pip. */
 static int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret, struct err *e)
 {
-	struct pyenv_wanted w = {0};
+	struct pyenv_wanted w = {.lacks = ret->lacks};
 	struct strlist markers = {0}, lines = {0};
 	for (size_t i = 0; i < all->count; i++)
 		strlist_ref(&markers, p->arena, all->items[i].marker);
@@ -332,10 +337,10 @@ static int parse_requirement(struct arena *a, const char *text, struct requireme
 }
 
 /* Compares each requirement with the version that the Python has. */
-static int check_with(const struct python *py, const struct plan *p, const char *where, struct strlist *have,
-		      struct strlist *missing, struct err *e)
+static int check_with(const struct python *py, const struct plan *p, struct compared *ret, struct err *e)
 {
 	const struct package_row *row = p->package_row;
+	const char *where = py->venv ? "environment" : "root";
 	struct requirement *r = arena_array(py->arena, row->python_requires_count, sizeof(*r));
 	struct strlist names = {0}, found = {0}, good = {0}, bad = {0};
 	for (unsigned i = 0; i < row->python_requires_count; i++) {
@@ -364,18 +369,20 @@ static int check_with(const struct python *py, const struct plan *p, const char 
 		else
 			strlist_addf(&bad, py->arena, "%s (not installed)", wanted);
 	}
-	*have = good;
-	*missing = bad;
+	*ret = (struct compared){good, bad};
 	return 0;
 }
 
 int pyenv_check(const struct plan *p, const struct root *root, enum sandbox_kind kind, const struct run *run,
 		struct arena *a, struct strlist *have, struct strlist *missing, struct err *e)
 {
-	struct python py;
-	if (python_find(p->python, root, kind, run, a, &py, e) < 0)
+	struct python py = {.root = root, .kind = kind, .run = run, .arena = a};
+	struct compared c;
+	if (python_find(&py, p->python, e) < 0 || check_with(&py, p, &c, e) < 0)
 		return -1;
-	return check_with(&py, p, "root", have, missing, e);
+	*have = c.have;
+	*missing = c.missing;
+	return 0;
 }
 
 static int read_lists(const struct pyenv_request *q, struct arena *a, struct locked_list *ret, struct err *e)
@@ -418,9 +425,9 @@ static bool is_ready(const char *venv, const char *text)
 }
 
 /* The mark is written last: without it the environment is incomplete. */
-static int make_venv(const struct python *py, const char *key, const char *wheels, const char *venv, struct err *e)
+static int make_venv(const struct python *py, const struct pyenv_wanted *w, const char *venv, struct err *e)
 {
-	const char *text = arena_printf(py->arena, "%s\n%s\n%s\n", key, py->program, py->root->fingerprint);
+	const char *text = arena_printf(py->arena, "%s\n%s\n%s\n", w->key, py->program, py->root->fingerprint);
 	if (is_ready(venv, text))
 		return 0;
 	if (fs_remove(TRUSTED, venv, e) < 0 || fs_mkdirs(TRUSTED, venv, e) < 0)
@@ -439,7 +446,7 @@ static int make_venv(const struct python *py, const char *key, const char *wheel
 	if (python_sandbox(py, &s, e) < 0)
 		return -1;
 	sandbox_add(&s, SANDBOX_RW, venv, SANDBOX_VENV);
-	sandbox_add(&s, SANDBOX_RO, wheels, SANDBOX_TOP "/wheels");
+	sandbox_add(&s, SANDBOX_RO, w->wheels, SANDBOX_TOP "/wheels");
 	if (capture(py, &s, make, e) < 0)
 		return err_wrap(e, "cannot make the build's Python environment");
 	if (capture(py, &s, argv.items, e) < 0)
@@ -455,13 +462,13 @@ static int no_list(const struct plan *p, const struct root *root, const char *la
 }
 
 /* What an extension asks for is nobody's table: told before anything is downloaded. */
-static int check_listed(const struct plan *p, const struct locked_list *l, const char *lacks, struct arena *a,
-			struct err *e)
+static int check_listed(const struct plan *p, const struct locked_list *l, const char *lacks, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	const struct package_row *row = p->package_row;
 	const bool own = strcmp(row->requirements, TABLES_EXTENSION_LIST) == 0; /* also of its trial */
 	for (unsigned i = 0; own && i < row->python_requires_count; i++) {
-		if (!strstr(lacks, row->python_requires[i]) || locked_has(l, p->python, row->python_requires[i], a))
+		if (!strstr(lacks, row->python_requires[i]) || locked_has(l, p->python, row->python_requires[i], &a))
 			continue;
 		err_set(e, ERR_POLICY, "neither the root nor the locked list '%s' has '%s', which the build needs",
 			row->requirements, row->python_requires[i]);
@@ -473,16 +480,18 @@ static int check_listed(const struct plan *p, const struct locked_list *l, const
 	return 0;
 }
 
-static int get_wheels(const struct pyenv_request *q, const struct python *py, const char *lacks,
-		      struct pyenv_wanted *wanted, const char **ret_wheels, struct err *e)
+/* Fills in `wanted`, of which `lacks` is set, and gets its wheels. */
+static int get_wheels(const struct pyenv_request *q, const struct python *py, struct pyenv_wanted *wanted,
+		      struct err *e)
 {
-	const char *file = q->plan->package_row->requirements;
+	const char *file = q->plan->package_row->requirements, *lacks = wanted->lacks;
 	struct locked_list list;
 	if (!file || !*file)
 		return no_list(q->plan, q->root, lacks, e);
 	log_verbose(py->run->log, "the root lacks %s: a Python environment is made from '%s'", lacks, file);
-	if (read_lists(q, py->arena, &list, e) < 0 || check_listed(q->plan, &list, lacks, py->arena, e) < 0 ||
-	    pyenv_want(py, &list, wanted, e) < 0)
+	if (read_lists(q, py->arena, &list, e) < 0 || check_listed(q->plan, &list, lacks, e) < 0)
+		return -1;
+	if (pyenv_want(py, &list, wanted, e) < 0)
 		return -1;
 	/* The store object with requirements.txt and a wheel for each of its lines, downloaded by the host's pip if
 	 * absent; every digest is checked here too. `why` is for messages. ERR_NETWORK offline or when pip fails;
@@ -512,46 +521,46 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 			return -1;
 		}
 	}
-	*ret_wheels = dir;
+	wanted->wheels = dir;
 	return 0;
 }
 
-static int check_venv(const struct pyenv_request *q, const struct python *py, const char *venv, struct strlist *have,
-		      struct err *e)
+static int check_venv(const struct python *py, const struct plan *p, struct pyenv *out, struct err *e)
 {
-	struct strlist missing = {0};
+	struct compared c;
 	struct python inside = *py;
 	inside.program = SANDBOX_VENV "/bin/python";
-	inside.venv = venv;
-	if (check_with(&inside, q->plan, "environment", have, &missing, e) < 0)
+	inside.venv = out->dir;
+	if (check_with(&inside, p, &c, e) < 0)
 		return -1;
-	if (missing.count == 0)
+	out->have = c.have;
+	if (c.missing.count == 0)
 		return 0;
-	err_set(e, ERR_CONFIG, "the locked list '%s' does not provide %s", q->plan->package_row->requirements,
-		strlist_join(&missing, py->arena, ", "));
+	err_set(e, ERR_CONFIG, "the locked list '%s' does not provide %s", p->package_row->requirements,
+		strlist_join(&c.missing, py->arena, ", "));
 	return err_hint(e, "make the list again from its requirements");
 }
 
 int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a, struct pyenv *ret,
 		  struct err *e)
 {
-	struct python py;
+	struct python py = {.root = q->root, .kind = q->kind, .run = run, .arena = a};
 	struct pyenv out = {0};
-	struct strlist missing = {0};
-	struct pyenv_wanted wanted;
-	const char *wheels;
-	if (python_find(q->plan->python, q->root, q->kind, run, a, &py, e) < 0 ||
-	    check_with(&py, q->plan, "root", &out.have, &missing, e) < 0)
+	struct compared c;
+	struct pyenv_wanted wanted = {0};
+	if (python_find(&py, q->plan->python, e) < 0 || check_with(&py, q->plan, &c, e) < 0)
 		return -1;
-	if (missing.count == 0) {
+	out.have = c.have;
+	if (c.missing.count == 0) {
 		*ret = out;
 		return 0;
 	}
-	if (get_wheels(q, &py, strlist_join(&missing, a, ", "), &wanted, &wheels, e) < 0)
+	wanted.lacks = strlist_join(&c.missing, a, ", ");
+	if (get_wheels(q, &py, &wanted, e) < 0)
 		return -1;
 	if (q->build_dir) {
 		out.dir = path_join(a, q->build_dir, "venv");
-		if (make_venv(&py, wanted.key, wheels, out.dir, e) < 0 || check_venv(q, &py, out.dir, &out.have, e) < 0)
+		if (make_venv(&py, &wanted, out.dir, e) < 0 || check_venv(&py, q->plan, &out, e) < 0)
 			return -1;
 	}
 	snprintf(out.key, sizeof(out.key), "%s", wanted.key);
