@@ -154,26 +154,33 @@ static int copy_of(const struct relocation *r, const struct relocate_file *f, co
 	return 0;
 }
 
-/* The library in one directory of the root, as a path inside it with links resolved; NULL if none fits the machine. */
-static int try_dir(struct relocation *r, const struct relocate_file *f, const char *dir, const char *name,
-		   const char **ret, struct elf_info *ret_info, struct err *e)
+/* A library of the root that a file needs. */
+struct needed_library {
+	const struct relocate_file *by;
+	const char *name;   /* that it is needed by */
+	const char *source; /* the path inside the root, with links resolved; NULL: not found */
+	struct elf_info info;
+};
+
+/* Looks for the library in one directory of the root; it must fit the machine. */
+static int try_dir(struct relocation *r, struct needed_library *l, const char *dir, struct err *e)
 {
-	*ret = NULL;
+	l->source = NULL;
 	const char *inside;
-	if (root_find(r->q->root, path_join(r->a, dir, name), r->a, &inside, e) < 0)
+	if (root_find(r->q->root, path_join(r->a, dir, l->name), r->a, &inside, e) < 0)
 		return -1;
 	if (!inside)
 		return 0;
 	const char *path = path_join(r->a, r->q->root->dir, inside);
-	int rc = elf_try(path, 0, r->a, ret_info, e);
-	if (rc > 0 && ret_info->dynamic && ret_info->machine == f->info.machine)
-		*ret = inside;
+	int rc = elf_try(path, 0, r->a, &l->info, e);
+	if (rc > 0 && l->info.dynamic && l->info.machine == l->by->info.machine)
+		l->source = inside;
 	return rc < 0 ? -1 : 0;
 }
 
-static int find_in_root(struct relocation *r, const struct relocate_file *f, const char *name, const char **ret,
-			struct elf_info *ret_info, struct err *e)
+static int find_in_root(struct relocation *r, struct needed_library *l, struct err *e)
 {
+	const struct relocate_file *f = l->by;
 	struct strlist dirs = {0};
 	/* Where the loader would search for this file: its own search path, then the root's. */
 	static const char origin[] = "$ORIGIN";
@@ -190,12 +197,12 @@ static int find_in_root(struct relocation *r, const struct relocate_file *f, con
 	}
 	strlist_append(&dirs, r->a, &r->library_dirs);
 	for (size_t i = 0; i < dirs.count; i++) {
-		if (try_dir(r, f, dirs.items[i], name, ret, ret_info, e) < 0)
+		if (try_dir(r, l, dirs.items[i], e) < 0)
 			return -1;
-		if (*ret)
+		if (l->source)
 			return 0;
 	}
-	err_set(e, ERR_POLICY, "'%s' needs '%s', which is neither in the wheel nor in the root '%s'", f->rel, name,
+	err_set(e, ERR_POLICY, "'%s' needs '%s', which is neither in the wheel nor in the root '%s'", f->rel, l->name,
 		r->q->root->dir);
 	return err_hint(e, "install the library there, or turn off the feature that needs it");
 }
@@ -211,9 +218,9 @@ static char *vendored_name(struct relocation *r, const char *needed, const char 
 }
 
 /* A build chooses the search path of what it links, so a path alone does not make a library the root's. */
-static int check_owner(const struct relocation *r, const struct relocate_file *f, const char *needed,
-		       const char *source, const char *package, struct err *e)
+static int check_owner(const struct relocation *r, const struct needed_library *l, const char *package, struct err *e)
 {
+	const char *source = l->source;
 	if (package || r->q->any_library)
 		return 0;
 	bool has_list = root_resolve(r->q->root, "/var/lib/dpkg/info", r->a) != NULL;
@@ -223,16 +230,17 @@ static int check_owner(const struct relocation *r, const struct relocate_file *f
 		if (len && strncmp(source, dir, len) == 0 && source[len] == '/')
 			return 0;
 	}
-	err_set(e, ERR_POLICY, "'%s' needs '%s', and '%s' %s of the root '%s'", f->rel, needed, source,
+	err_set(e, ERR_POLICY, "'%s' needs '%s', and '%s' %s of the root '%s'", l->by->rel, l->name, source,
 		has_list ? "belongs to no package" : "lies in no library directory", r->q->root->dir);
 	return err_hint(e, "install the package that has it, turn off the feature that needs it, or take it as it is "
 			   "with --without-wall packages");
 }
 
 /* Each library of the root is vendored once, whatever names it is needed by. */
-static int vendor(struct relocation *r, const struct relocate_file *by, const char *needed, const char *source,
-		  const struct elf_info *info, const struct wheel_vendored **ret, struct err *e)
+static int vendor(struct relocation *r, const struct needed_library *l, const struct wheel_vendored **ret,
+		  struct err *e)
 {
+	const char *source = l->source;
 	char sha256[DIGEST_HEX_LEN + 1];
 	for (size_t i = 0; i < r->count; i++)
 		if (r->files[i]->vendor && strcmp(r->files[i]->vendor->source, source) == 0) {
@@ -240,13 +248,13 @@ static int vendor(struct relocation *r, const struct relocate_file *by, const ch
 			return 0;
 		}
 	const char *package;
-	if (root_package_of(r->q->root, source, r->a, &package, e) < 0 ||
-	    check_owner(r, by, needed, source, package, e) < 0 ||
-	    digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
+	if (root_package_of(r->q->root, source, r->a, &package, e) < 0 || check_owner(r, l, package, e) < 0)
+		return -1;
+	if (digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
 		return -1;
 	struct wheel_vendored *lib = arena_alloc(r->a, sizeof(*lib));
-	*lib = (struct wheel_vendored){.file = path_join(r->a, r->q->libs_dir, vendored_name(r, needed, sha256)),
-				       .needed = arena_strdup(r->a, needed),
+	*lib = (struct wheel_vendored){.file = path_join(r->a, r->q->libs_dir, vendored_name(r, l->name, sha256)),
+				       .needed = arena_strdup(r->a, l->name),
 				       .source = source,
 				       .package = package ? package : "",
 				       .sha256 = arena_strdup(r->a, sha256)};
@@ -254,7 +262,7 @@ static int vendor(struct relocation *r, const struct relocate_file *by, const ch
 	struct relocate_file *f = arena_alloc(r->a, sizeof(*f));
 	*f = (struct relocate_file){.rel = lib->file,
 				    .dir = r->q->libs_dir,
-				    .info = *info,
+				    .info = l->info,
 				    .vendor = lib,
 				    .source_dir = path_dir(r->a, source)};
 	f->path = path_join(r->a, r->q->tree, f->rel);
@@ -290,9 +298,8 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 	if (strings_match(r->q->never.items, r->q->never.count, name) || manylinux_allows(r->q->policy, name))
 		return 0;
 	const struct wheel_vendored *lib = NULL;
-	const char *source = "";
-	struct elf_info info = {0};
-	if (find_in_root(r, f, name, &source, &info, e) < 0 || vendor(r, f, name, source, &info, &lib, e) < 0)
+	struct needed_library wanted = {.by = f, .name = name};
+	if (find_in_root(r, &wanted, e) < 0 || vendor(r, &wanted, &lib, e) < 0)
 		return -1;
 	if (strcmp(path_base(lib->file), name) != 0)
 		kvlist_set(&f->renames, r->a, name, path_base(lib->file));
