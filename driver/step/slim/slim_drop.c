@@ -12,18 +12,18 @@ static bool names(const struct strlist *list, const char *kind)
 	return strlist_contains(list, kind) || strlist_contains(list, "all");
 }
 
-static int check_names(const struct slim_drops *d, const char *option, const struct strlist *list, struct arena *a,
-		       struct err *e)
+static int check_names(const struct slim_drops *d, const char *option, const struct strlist *list, struct err *e)
 {
+	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0};
 	for (size_t i = 0; i < d->count; i++)
-		strlist_add(&known, a, d->kinds[i].name);
+		strlist_ref(&known, &a, d->kinds[i].name);
 	for (size_t i = 0; i < list->count; i++) {
 		const char *name = list->items[i];
 		if (strcmp(name, "all") == 0 || strlist_contains(&known, name))
 			continue;
 		err_set(e, ERR_USAGE, "option '--%s': unknown kind '%s'", option, name);
-		return err_hint(e, "use all or some of: %s", strlist_join(&known, a, ", "));
+		return err_hint(e, "use all or some of: %s", strlist_join(&known, &a, ", "));
 	}
 	return 0;
 }
@@ -47,7 +47,7 @@ int slim_drops_choose(const struct tables *t, const struct strlist *drop, const 
 		d.strip |= strcmp(row->strip, "symbols") == 0 ? ELF_STRIP_SYMBOLS : 0;
 		d.same = d.same || row->same;
 	}
-	if (check_names(&d, "drop", drop, a, e) < 0 || check_names(&d, "keep", keep, a, e) < 0)
+	if (check_names(&d, "drop", drop, e) < 0 || check_names(&d, "keep", keep, e) < 0)
 		return -1;
 	*ret = d;
 	return 0;
@@ -108,38 +108,46 @@ static unsigned taken_by(const struct fatbin_gpu *g, const char *glob, const str
 	return best ? best : UINT32_MAX;
 }
 
-static bool other_target(const char *glob, const struct fatbin_wanted *w, const struct wheel_record_row *rows,
-			 size_t count, size_t i)
+/* A file of an installed package, among all of its files. */
+struct installed_file {
+	const struct fatbin_wanted *wanted;
+	const char *info; /* the package's .dist-info */
+	const struct wheel_record_row *rows;
+	size_t count;
+	const char *path;
+};
+
+static bool other_target(const char *glob, const struct installed_file *f)
 {
-	const unsigned own = number_in(glob, rows[i].path);
+	const unsigned own = number_in(glob, f->path);
 	if (!own)
 		return false;
-	for (size_t g = 0; g < w->count; g++) {
-		const unsigned best = taken_by(&w->gpus[g], glob, rows, count);
+	for (size_t g = 0; g < f->wanted->count; g++) {
+		const unsigned best = taken_by(&f->wanted->gpus[g], glob, f->rows, f->count);
 		if (best == own || best == UINT32_MAX)
 			return false;
 	}
 	return true;
 }
 
-static bool removes(const struct drop_row *row, const struct fatbin_wanted *w, const char *info,
-		    const struct wheel_record_row *rows, size_t count, size_t i)
+static bool removes(const struct drop_row *row, const struct installed_file *f)
 {
-	bool match = strings_match(row->files, row->files_count, rows[i].path);
+	bool match = strings_match(row->files, row->files_count, f->path);
 	for (unsigned k = 0; k < row->targets_count && !match; k++)
-		match = other_target(row->targets[k], w, rows, count, i);
-	return match && fits_gpus(row, w) && is_of(row, info);
+		match = other_target(row->targets[k], f);
+	return match && fits_gpus(row, f->wanted) && is_of(row, f->info);
 }
 
 const struct drop_row *slim_drops_row(const struct slim_drops *d, const struct fatbin_wanted *w, const char *info,
 				      const struct wheel_record_row *rows, size_t count, size_t i)
 {
+	const struct installed_file f = {.wanted = w, .info = info, .rows = rows, .count = count, .path = rows[i].path};
 	const struct drop_row *found = NULL;
 	if (!path_is_safe_relative(rows[i].path) || strstr(rows[i].path, ".dist-info/"))
 		return NULL;
 	for (size_t k = 0; k < d->rows_count; k++) {
 		const struct drop_row *row = &d->rows[k];
-		if (!removes(row, w, info, rows, count, i))
+		if (!removes(row, &f))
 			continue;
 		if (slim_drops_kind(d, row)->chosen)
 			return row;
