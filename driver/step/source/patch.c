@@ -365,9 +365,15 @@ static int explain(const char *patch, const char *output, struct arena *a, struc
 	return err_hint(e, "the patch was made for other sources: refresh it, or remove it from the series");
 }
 
-/* 0 when it applied, 1 when patch(1) refused; its output in `out`. */
-static int run_patch(const char *tree, const char *patch, bool dry, const struct run *run, struct buf *out,
-		     struct err *e)
+/* A patch that is applied; `out` has the output of patch(1). */
+struct patching {
+	const char *tree, *patch; /* with links resolved */
+	const struct run *run;
+	struct buf *out;
+};
+
+/* 0 when it applied, 1 when patch(1) refused. */
+static int run_patch(const struct patching *p, bool dry, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist argv = {0};
@@ -375,7 +381,7 @@ static int run_patch(const char *tree, const char *patch, bool dry, const struct
 	/* PATCH_GET, POSIXLY_CORRECT and QUOTING_STYLE would change what patch(1) does. Its temporary files lie beside
 	 * the tree: the machine's own place may be full, or another user's. */
 	const char *const env[] = {"LC_ALL=C", arena_printf(&a, "PATH=%s", path ? path : "/usr/bin:/bin"),
-				   arena_printf(&a, "TMPDIR=%s", path_dir(&a, tree)), NULL};
+				   arena_printf(&a, "TMPDIR=%s", path_dir(&a, p->tree)), NULL};
 	/* --unified: other formats, whose names the scan does not know, are refused. */
 	static const char command[] = "patch --unified --fuzz=0 --batch --forward -p1 --no-backup-if-mismatch "
 				      "--reject-file=-";
@@ -383,10 +389,10 @@ static int run_patch(const char *tree, const char *patch, bool dry, const struct
 	strlist_split(&argv, &a, command, " ");
 	if (dry)
 		strlist_add(&argv, &a, "--dry-run");
-	strlist_addf(&argv, &a, "--directory=%s", tree);
-	strlist_addf(&argv, &a, "--input=%s", patch);
-	const struct proc_spec spec = {.argv = argv.items, .envp = env, .out = out, .umask = 022, .answer = true};
-	if (proc_run(&spec, run, &res, e) < 0)
+	strlist_addf(&argv, &a, "--directory=%s", p->tree);
+	strlist_addf(&argv, &a, "--input=%s", p->patch);
+	const struct proc_spec spec = {.argv = argv.items, .envp = env, .out = p->out, .umask = 022, .answer = true};
+	if (proc_run(&spec, p->run, &res, e) < 0)
 		return -1;
 	return res.status == 0 ? 0 : 1;
 }
@@ -420,12 +426,13 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
 	for (size_t i = 0; i < files.count; i++)
 		if (check_place(top, name, files.items[i], &a, e) < 0)
 			return -1;
-	int rc = run_patch(top, file, true, run, &out, e);
+	const struct patching p = {.tree = top, .patch = file, .run = run, .out = &out};
+	int rc = run_patch(&p, true, e);
 	if (rc > 0)
 		return explain(name, buf_cstr(&out), &a, e);
 	buf_reset(&out);
 	if (rc == 0)
-		rc = run_patch(top, file, false, run, &out, e);
+		rc = run_patch(&p, false, e);
 	if (rc > 0) {
 		err_set(e, ERR_SYSTEM, "patch '%s' failed although its dry run succeeded: %.500s", name,
 			buf_cstr(&out));
