@@ -133,24 +133,34 @@ static int add_units(struct testing *t, struct err *e)
 
 /* ---- one part ---- */
 
-static int read_journal(const struct testing *t, const char *name, struct arena *a, struct test_journal *ret,
-			struct err *e)
+/* A unit that runs, and how its last process ended. */
+struct running {
+	struct testing *t;
+	const struct unit *unit;
+	struct arena *arena;
+	const char *journal; /* the name of its file */
+	int status;
+	bool late; /* the time of the unit's file was over */
+};
+
+static int read_journal(const struct running *x, struct test_journal *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
-	const char *top = t->q->results_dir;
+	struct arena *a = x->arena;
+	const char *top = x->t->q->results_dir, *name = x->journal;
 	if (fs_exists(top, name) && fs_read(top, name, JOURNAL_MAX, &text, e) < 0)
 		return -1;
 	return test_journal_parse(buf_cstr(&text), text.len, path_join(a, top, name), a, ret, e);
 }
 
-static int add_to_journal(const struct testing *t, const char *name, json_t *row, struct err *e)
+static int add_to_journal(const struct running *x, json_t *row, struct err *e)
 {
 	AUTO_JSON json_t *owned = row;
 	AUTO_FREE char *line = json_dumps(owned, JSON_COMPACT);
 	AUTO_BUF struct buf text = {0};
-	AUTO_FD int fd = fs_append(t->q->results_dir, name, e);
+	AUTO_FD int fd = fs_append(x->t->q->results_dir, x->journal, e);
 	buf_printf(&text, "%s\n", line ? line : "{}");
-	return fd < 0 ? -1 : fs_write_all(fd, text.data, text.len, name, e);
+	return fd < 0 ? -1 : fs_write_all(fd, text.data, text.len, x->journal, e);
 }
 
 /* That the time of a unit's file was over, in words. `open`: the test that ran then, or NULL. */
@@ -162,13 +172,14 @@ static const char *late_text(const struct unit *u, const char *open, struct aren
 	return arena_printf(a, "not done in %u minutes", minutes);
 }
 
-/* After a process: its journal, with the verdict on a test that it did not come back from. `late`: the file's time is
- * over. */
-static int close_journal(const struct testing *t, const struct unit *u, const char *name, int status, bool late,
-			 struct arena *a, struct test_journal *ret, struct err *e)
+/* After a process: its journal, with the verdict on a test that it did not come back from. */
+static int close_journal(const struct running *x, struct test_journal *ret, struct err *e)
 {
+	const struct unit *u = x->unit;
+	struct arena *a = x->arena;
+	const int status = x->status;
 	struct test_journal j;
-	if (read_journal(t, name, a, &j, e) < 0)
+	if (read_journal(x, &j, e) < 0)
 		return -1;
 	if (j.done) {
 		*ret = j;
@@ -179,9 +190,9 @@ static int close_journal(const struct testing *t, const struct unit *u, const ch
 	clock_gettime(CLOCK_REALTIME, &now);
 	double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - j.open_at;
 	json_decref(j.tests);
-	if (open && !late) {
+	if (open && !x->late) {
 		bool timeout = seconds >= limit_of(u->row);
-		if (add_to_journal(t, name,
+		if (add_to_journal(x,
 				   json_pack("{s:s, s:s, s:f, s:o}", "test", open, "outcome",
 					     timeout ? "timeout" : "crashed", "seconds", seconds, "detail",
 					     json_string(timeout ? arena_printf(a, "not done in %u s", limit_of(u->row))
@@ -189,18 +200,20 @@ static int close_journal(const struct testing *t, const struct unit *u, const ch
 										status))),
 				   e) < 0)
 			return -1;
-	} else if (late || status != 0) {
+	} else if (x->late || status != 0) {
 		const char *why =
-			late ? late_text(u, open, a) : arena_printf(a, "the process ended with status %d", status);
-		if (add_to_journal(t, name, json_pack("{s:s}", "error", why), e) < 0)
+			x->late ? late_text(u, open, a) : arena_printf(a, "the process ended with status %d", status);
+		if (add_to_journal(x, json_pack("{s:s}", "error", why), e) < 0)
 			return -1;
 	}
-	return read_journal(t, name, a, ret, e);
+	return read_journal(x, ret, e);
 }
 
-static int run_process(struct testing *t, const struct unit *u, double timeout, struct arena *a, int *status,
-		       bool *late, struct err *e)
+static int run_process(struct running *x, double timeout, struct err *e)
 {
+	const struct testing *t = x->t;
+	const struct unit *u = x->unit;
+	struct arena *a = x->arena;
 	struct sandbox s;
 	json_t *expected = json_array();
 	for (unsigned i = 0; i < t->q->tests->expected_count; i++)
@@ -226,27 +239,27 @@ static int run_process(struct testing *t, const struct unit *u, double timeout, 
 	sandbox_add(&s, SANDBOX_RW, t->q->results_dir, RESULTS);
 	s.cwd = path_join(a, SANDBOX_SRC, t->q->tests->dir);
 	int rc = sandbox_run(&s, argv, &spec, t->run, &res, e);
-	*late = rc < 0 && e->kind == ERR_SYSTEM && log_seconds() - start >= timeout;
-	*status = rc < 0 ? 1 : res.status;
-	return *late ? 0 : rc;
+	x->late = rc < 0 && e->kind == ERR_SYSTEM && log_seconds() - start >= timeout;
+	x->status = rc < 0 ? 1 : res.status;
+	return x->late ? 0 : rc;
 }
 
 /* One process after the other, until the journal says that nothing is left. */
-static int run_unit(struct testing *t, const struct unit *u, struct arena *a, struct test_journal *ret, struct err *e)
+static int run_unit(struct running *x, struct test_journal *ret, struct err *e)
 {
-	const char *name = arena_printf(a, "%s.jsonl", u->name);
+	const struct unit *u = x->unit;
 	double limit = 60.0 * (u->row->minutes ? u->row->minutes : TEST_MINUTES), start = log_seconds();
-	if (read_journal(t, name, a, ret, e) < 0)
+	x->journal = arena_printf(x->arena, "%s.jsonl", u->name);
+	if (read_journal(x, ret, e) < 0)
 		return -1;
 	while (!ret->done) {
-		int status;
-		bool late;
 		double left = limit - (log_seconds() - start);
 		size_t before = ret->lines;
 		json_decref(ret->tests);
 		ret->tests = NULL;
-		if (run_check(t->run, e) < 0 || run_process(t, u, left > 1 ? left : 1, a, &status, &late, e) < 0 ||
-		    close_journal(t, u, name, status, late, a, ret, e) < 0)
+		if (run_check(x->t->run, e) < 0 || run_process(x, left > 1 ? left : 1, e) < 0)
+			return -1;
+		if (close_journal(x, ret, e) < 0)
 			return -1;
 		if (ret->lines == before) /* the caller drops what there is */
 			return err_set(e, ERR_INTEGRITY, "the runner of '%s' said nothing", u->row->file);
@@ -263,7 +276,8 @@ static int run_one(unsigned thread, size_t i, void *user, struct err *e)
 	const struct unit *u = &t->units[i];
 	struct test_journal j = {0};
 	(void)thread;
-	int rc = run_unit(t, u, &a, &j, e);
+	struct running x = {.t = t, .unit = u, .arena = &a};
+	int rc = run_unit(&x, &j, e);
 	pthread_mutex_lock(&t->mutex);
 	if (rc == 0) {
 		const char *name;
