@@ -90,11 +90,20 @@ int verify_python(const struct root *root, const char *wheel, struct arena *a, s
 	return err_hint(e, "name a root that has the wheel's Python with --root, or take a wheel for Python %s", own);
 }
 
+/* A run of checks: what is asked, and the environment that it is in. */
+struct checking {
+	const struct verify_run_request *q;
+	const struct sandbox *sandbox;
+	const struct run *run;
+	struct arena *arena;
+	const char *site; /* the directory of the environment's packages */
+};
+
 /* Whether pip would install them: names, tags, metadata. */
-static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const struct run *run, struct arena *a,
-		   struct err *e)
+static int ask_pip(const struct checking *c, const struct strlist *wheels, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
+	struct arena *a = c->arena;
 	struct strlist argv = {0};
 	/* The environment sees the root's pip: told of another Python it would start a second time. */
 	strlist_ref(&argv, a, VERIFY_PYTHON);
@@ -103,7 +112,7 @@ static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const 
 		      "--disable-pip-version-check --quiet",
 		      " ");
 	strlist_append(&argv, a, wheels);
-	if (sandbox_capture(s, strlist_argv(&argv, a), run, &out, e) == 0)
+	if (sandbox_capture(c->sandbox, strlist_argv(&argv, a), c->run, &out, e) == 0)
 		return 0;
 	if (strstr(e->msg, "is not a supported wheel on this platform"))
 		e->kind = ERR_POLICY; /* another ABI or platform: nothing was built wrongly */
@@ -125,35 +134,35 @@ static int site_packages(const char *work_dir, struct arena *a, const char **ret
 	return err_set(e, ERR_SYSTEM, "the environment in '%s' has no directory for packages", work_dir);
 }
 
-static int unpack(const char *wheel, const char *site, bool beside, const struct run *run, struct err *e)
+static int unpack(const struct checking *c, const char *wheel, bool beside, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_ZIP struct zip_reader *z = NULL;
-	return zip_open(wheel, &a, &z, e) < 0 ? -1 : zip_extract(z, site, beside, run, e);
+	return zip_open(wheel, &a, &z, e) < 0 ? -1 : zip_extract(z, c->site, beside, c->run, e);
 }
 
 /* A Python that has no packages of its own (NumPy) is tried with those that the build has installed. */
-static int add_build_packages(const struct verify_run_request *q, const struct sandbox *s, const char *site,
-			      struct arena *a, struct err *e)
+static int add_build_packages(const struct checking *c, const char *site, struct err *e)
 {
-	const char *line = arena_printf(a, SANDBOX_VENV "/%s\n", site);
-	const char *path = arena_printf(a, "venv/%s/build.pth", site);
-	if (q->kind == SANDBOX_NONE)
-		line = sandbox_host_text(s, line, a);
-	return fs_write(q->work_dir, path, line, strlen(line), 0644, e);
+	const char *line = arena_printf(c->arena, SANDBOX_VENV "/%s\n", site);
+	const char *path = arena_printf(c->arena, "venv/%s/build.pth", site);
+	if (c->q->kind == SANDBOX_NONE)
+		line = sandbox_host_text(c->sandbox, line, c->arena);
+	return fs_write(c->q->work_dir, path, line, strlen(line), 0644, e);
 }
 
 /* pip says whether it would install the wheels, but they are unpacked here, which takes a quarter of its time and gives
  * the same: these wheels have no scripts and no files for other places. */
-static int install(const struct verify_run_request *q, const struct sandbox *s, const struct run *run, struct arena *a,
-		   struct err *e)
+static int install(struct checking *c, struct err *e)
 {
+	const struct verify_run_request *q = c->q;
+	struct arena *a = c->arena;
 	AUTO_BUF struct buf out = {0};
 	const char *rel;
 	struct strlist wheels = {0};
 	/* It sees the root's packages too (numpy), behind its own. */
 	const char *venv[] = {"python3", "-m", "venv", "--system-site-packages", "--without-pip", VENV, NULL};
-	if (sandbox_capture(s, venv, run, &out, e) < 0)
+	if (sandbox_capture(c->sandbox, venv, c->run, &out, e) < 0)
 		return err_wrap(e, "cannot make a clean Python environment");
 	if (q->torch_wheel)
 		strlist_ref(&wheels, a, path_join(a, TORCH_WHEELS, path_base(q->torch_wheel)));
@@ -163,21 +172,23 @@ static int install(const struct verify_run_request *q, const struct sandbox *s, 
 		return 0;
 	if (site_packages(q->work_dir, a, &rel, e) < 0)
 		return -1;
-	if (q->venv && add_build_packages(q, s, rel, a, e) < 0)
+	if (q->venv && add_build_packages(c, rel, e) < 0)
 		return -1;
-	if (wheels.count && ask_pip(&wheels, s, run, a, e) < 0)
+	if (wheels.count && ask_pip(c, &wheels, e) < 0)
 		return -1;
-	const char *site = arena_printf(a, "%s/venv/%s", q->work_dir, rel);
-	if ((q->torch_wheel && unpack(q->torch_wheel, site, false, run, e) < 0) ||
-	    (q->wheel && unpack(q->wheel, site, false, run, e) < 0))
+	c->site = arena_printf(a, "%s/venv/%s", q->work_dir, rel);
+	if (q->torch_wheel && unpack(c, q->torch_wheel, false, e) < 0)
+		return err_wrap(e, "the wheel does not install");
+	if (q->wheel && unpack(c, q->wheel, false, e) < 0)
 		return err_wrap(e, "the wheel does not install");
 	for (size_t i = 0; i < q->beside.count; i++)
-		if (unpack(q->beside.items[i], site, true, run, e) < 0)
+		if (unpack(c, q->beside.items[i], true, e) < 0)
 			return err_wrap(e, "'%s' does not install", path_base(q->beside.items[i]));
 	return build_user_mixed(q->work_dir, e);
 }
 
 struct lines {
+	const struct plan *plan;
 	struct arena *arena;
 	struct verify_run_result *r;
 	size_t cap, failed;
@@ -200,8 +211,9 @@ static void add_line(struct lines *l, const char *line)
 	l->failed += !ok;
 }
 
-static int judge(const struct plan *p, struct lines *l, const char *error_text, int status, struct err *e)
+static int judge(const struct lines *l, const char *error_text, int status, struct err *e)
 {
+	const struct plan *p = l->plan;
 	for (size_t i = 0; i < l->r->count; i++) {
 		const struct verify_run_check *c = &l->r->checks[i];
 		if (!c->ok && !kvlist_get(&p->defects, c->name))
@@ -220,28 +232,29 @@ static int judge(const struct plan *p, struct lines *l, const char *error_text, 
 	return 0;
 }
 
-static int run_checks(const struct verify_run_request *q, const struct sandbox *s, const struct run *run,
-		      struct arena *a, struct verify_run_result *r, struct err *e)
+static int run_checks(const struct checking *c, struct verify_run_result *r, struct err *e)
 {
+	const struct plan *p = c->q->plan;
 	AUTO_BUF struct buf out = {0}, error = {0};
 	struct proc_result res;
 	struct proc_spec spec = {.out = &out, .err = &error, .timeout_s = TIME_LIMIT_S};
-	const char *script = arena_printf(a, CHECKS "/check_%s.py",
-					  plan_is_extension(q->plan) ? "extension" : q->plan->distribution);
-	const char *argv[] = {VERIFY_PYTHON, "-I", script, expectation(q->plan, a), NULL};
-	struct lines l = {.arena = a, .r = r};
-	if (sandbox_run(s, argv, &spec, run, &res, e) < 0)
+	const char *subject = plan_is_extension(p) ? "extension" : p->distribution;
+	const char *script = arena_printf(c->arena, CHECKS "/check_%s.py", subject);
+	const char *argv[] = {VERIFY_PYTHON, "-I", script, expectation(p, c->arena), NULL};
+	struct lines l = {.plan = p, .arena = c->arena, .r = r};
+	if (sandbox_run(c->sandbox, argv, &spec, c->run, &res, e) < 0)
 		return -1;
 	char *rest = out.data;
 	for (char *line; out.len && (line = strsep(&rest, "\n"));)
 		add_line(&l, line);
-	return judge(q->plan, &l, buf_cstr(&error), res.status, e);
+	return judge(&l, buf_cstr(&error), res.status, e);
 }
 
 int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a, struct sandbox *ret,
 		       struct err *e)
 {
-	return make_sandbox(q, a, ret, e) < 0 || install(q, ret, run, a, e) < 0 ? -1 : 0;
+	struct checking c = {.q = q, .sandbox = ret, .run = run, .arena = a};
+	return make_sandbox(q, a, ret, e) < 0 || install(&c, e) < 0 ? -1 : 0;
 }
 
 int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,
@@ -255,9 +268,12 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 		*ret = r;
 		return 0;
 	}
-	int rc = make_sandbox(q, a, &s, e) < 0 || install(q, &s, run, a, e) < 0 || run_checks(q, &s, run, a, &r, e) < 0
-			 ? -1
-			 : 0;
+	struct checking c = {.q = q, .sandbox = &s, .run = run, .arena = a};
+	int rc = make_sandbox(q, a, &s, e);
+	if (rc == 0)
+		rc = install(&c, e);
+	if (rc == 0)
+		rc = run_checks(&c, &r, e);
 	if (fs_remove(TRUSTED, q->work_dir, rc < 0 ? ERR_IGNORED : e) < 0 || rc < 0)
 		return -1;
 	r.ran = true;
