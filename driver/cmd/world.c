@@ -256,7 +256,7 @@ static int world_gc(struct cmd_context *c, const char *name, struct err *e)
 #define ARCHIVE "debian"
 #define MANIFEST_MAX (4U << 20) /* a hundred times the largest there is */
 
-/* The lock that is made anew. */
+/* The lock of a part that is written. */
 struct locking {
 	struct cmd_context *c;
 	const char *profiles, *platform;
