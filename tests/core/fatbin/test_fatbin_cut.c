@@ -427,15 +427,14 @@ static void cubin_file(const char *name, uint8_t abi, uint32_t flags)
 	test_write_bytes(test_path("%s", name), cubin.data, cubin.len);
 }
 
-/* cuFFT has one small fat binary in its place, and all others in .ldata. torch 2.15.0 has cubins for sm_90 and sm_100
- * in .lrodata: what is there counts for these GPUs alone. */
+/* torch 2.15.0 has cubins for sm_90 and sm_100 in .lrodata, which count for these GPUs alone. */
 static void test_code_in_another_section(void **state)
 {
 	static const struct {
 		const char *section, *flags, *file;
 		bool runs;
 	} rows[] = {
-		{"data", "aw", "host", false},     {".ldata", "aw", "box2", true},  {".lrodata", "a", "box2", true},
+		{"data", "aw", "host", false},     {".my", "aw", "box2", true},     {".lrodata", "a", "box2", true},
 		{".lrodata", "a", "box1", false},  {".lrodata", "a", "old", true},  {".lrodata", "a", "new", true},
 		{".lrodata", "a", "older", false}, {".lrodata", "a", "bad", false}, {".lrodata", "a", "short", false},
 		{".lrodata", "a", "newer", false},
@@ -502,6 +501,36 @@ static void test_among_other_data(void **state)
 	assert_int_equal(load("./cut.so", "gaps"), 1);
 	assert_true(disk_bytes < size - r.dropped_bytes + 8 * 4096);
 }
+
+#ifdef __x86_64__
+#define LARGE(n) "box" #n ": .incbin \\\"box" #n "\\\"\\n.balign 8\\n"
+/* A function that gives the address of a fat binary, as the medium code model has it. */
+#define NAMES(n)                                                                                                       \
+	"const unsigned char *at" #n "(void);\n__asm__(\"at" #n ": lea _GLOBAL_OFFSET_TABLE_(%rip), "                  \
+	"%rax\\nmovabs $box" #n "@GOTOFF, %rcx\\nadd %rcx, %rax\\nret\\n\");\n"
+/* As in cuFFT, where each has one image. box2, which nothing names, stays whole. */
+static void test_large_data_that_code_names(void **state)
+{
+	static const char source[] = "__asm__(\".section .ldata,\\\"aw\\\"\\n.byte 1\\n.balign 8\\n" LARGE(0) LARGE(1)
+		LARGE(2) ".text\\n\");\n" NAMES(0)
+			NAMES(1) "int first(void) { return at0()[16 + 64 + 100]; }\n"
+				 "int empty(void) { return ((const unsigned *)at1())[2] == 0; }\n";
+	struct fatbin_cut r;
+	uint64_t size;
+	(void)state;
+	make_boxes();
+	compile("lib.so", source, SHARED);
+	assert_int_equal(load(test_path("lib.so"), "first"), 1);
+	assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
+	assert_int_equal(size, size_of(test_path("lib.so")));
+	assert_int_equal(r.containers, 3);
+	assert_int_equal(r.runs[0], 2);
+	assert_int_equal(load("./cut.so", "first"), 2);
+	assert_int_equal(load("./cut.so", "empty"), 1);
+	assert_true(r.dropped_bytes > 4 * BIG && r.dropped_bytes < 6 * BIG);
+	assert_true(disk_bytes < size - r.dropped_bytes + 8 * 4096);
+}
+#endif
 
 /* The list that torch shows, at the end of another string, as compilers lay them out. */
 static void test_list_of_targets(void **state)
@@ -649,6 +678,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_section_headers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_among_other_data, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_code_in_another_section, setup, teardown),
+#ifdef __x86_64__
+		cmocka_unit_test_setup_teardown(test_large_data_that_code_names, setup, teardown),
+#endif
 		cmocka_unit_test_setup_teardown(test_list_of_targets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage_is_refused, setup, teardown),
 	};
