@@ -177,7 +177,7 @@ static bool moves(uint32_t segment)
 	return segment == PT_NOTE || segment == PT_GNU_PROPERTY || segment == PT_INTERP;
 }
 
-/* Whether program headers and dynamic entries alone name its place. What is cut keeps its tables of symbols. */
+/* Whether program headers and dynamic entries alone name its place. */
 static bool section_moves(const struct cutting *x, const Elf64_Shdr *s)
 {
 	if (s->sh_type == SHT_NOTE || s->sh_type == SHT_HASH || s->sh_type == SHT_GNU_HASH)
@@ -185,15 +185,8 @@ static bool section_moves(const struct cutting *x, const Elf64_Shdr *s)
 	for (size_t i = 0; i < x->segments_count && s->sh_type == SHT_PROGBITS; i++)
 		if (x->segments[i].p_type == PT_INTERP && x->segments[i].p_offset == s->sh_offset)
 			return true;
-	switch (s->sh_type) {
-	case SHT_DYNSYM:
-	case SHT_GNU_versym:
-	case SHT_GNU_verneed:
-	case SHT_GNU_verdef:
-		return x->grown;
-	default:
-		return false;
-	}
+	const bool versions = s->sh_type == SHT_GNU_verneed || s->sh_type == SHT_GNU_verdef;
+	return versions || s->sh_type == SHT_DYNSYM || s->sh_type == SHT_GNU_versym;
 }
 
 static bool section_within(const Elf64_Shdr *s, uint64_t from, uint64_t to)

@@ -114,7 +114,7 @@ struct elf_cut {
 void elf_cut_add(struct elf_cut *c, uint64_t at, const void *from, uint64_t len);
 /* elf_cut_tails: takes the pages of the tails out, in the loader's pages of the machine (4 or
  * 64 KiB) and the file's alignment: a PT_LOAD becomes two, the first of which reaches to the
- * second in memory alone. Where their headers have no room, notes and hash tables behind the
+ * second in memory alone. Where their headers have no room, notes and tables of symbols behind the
  * headers move into a tail. What cannot go is zeroed (`kept`). Call it once, last.
  * ERR_INTEGRITY for patches that overlap and for malformed sections. */
 int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count, struct err *e) MUST_CHECK;

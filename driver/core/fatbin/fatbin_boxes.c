@@ -9,6 +9,8 @@ enum fatbin_section fatbin_section(const char *name)
 		return FATBIN_RELOCATABLE;
 	if (strcmp(name, ".cask_resource") == 0)
 		return FATBIN_AMONG; /* cuBLASLt, cuDNN, cuSPARSELt */
+	if (strcmp(name, ".ldata") == 0)
+		return FATBIN_AMONG; /* cuFFT: one image each */
 	return FATBIN_NONE;
 }
 
@@ -28,8 +30,10 @@ static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct 
 	f.among = kind == FATBIN_AMONG;
 	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset || room < s->sh_size)
 		return elf_map_bad(m, s->sh_offset, e, "the section of GPU code is not loaded as it lies in the file");
-	return f.among ? fatbin_search(&f, s->sh_offset, s->sh_offset + s->sh_size, e)
-		       : fatbin_containers(&f, s->sh_offset, s->sh_offset + s->sh_size, kind == FATBIN_RELOCATABLE, e);
+	const uint64_t aligned = (s->sh_offset + 7) & ~7ULL, end = s->sh_offset + s->sh_size;
+	if (f.among)
+		return aligned < end ? fatbin_search(&f, aligned, end, e) : 0;
+	return fatbin_containers(&f, s->sh_offset, end, kind == FATBIN_RELOCATABLE, e);
 }
 
 struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m, uint64_t address,
@@ -169,6 +173,35 @@ static void read_x86(const struct elf_map *m, struct fatbin_boxes *b, const Elf6
 	}
 }
 
+/* The medium code model: "movabs distance, register", from the global offset table to large data.
+ * What begins there is named by it. */
+static void read_large_data(const struct elf_map *m, struct fatbin_boxes *b, const Elf64_Shdr *s)
+{
+	const uint8_t *code = m->data + s->sh_offset;
+	uint64_t table, distance;
+	bool start;
+	if (!elf_map_dyn(m, DT_PLTGOT, &table))
+		return;
+	for (uint64_t i = 0; i + 10 <= s->sh_size; i++) {
+		if ((code[i] & 0xfe) != 0x48 || (code[i + 1] & 0xf8) != 0xb8)
+			continue;
+		memcpy(&distance, code + i + 2, sizeof(distance));
+		struct fatbin_box *box = fatbin_box_at(b, m, table + distance, &start);
+		if (!box || !box->among)
+			continue;
+		box->pointed = box->pointed || start;
+		box->whole = box->whole || !start;
+	}
+}
+
+static bool any_unpointed(const struct fatbin_boxes *b)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (b->items[i].among && !b->items[i].pointed)
+			return true;
+	return false;
+}
+
 /* "adrp register, page" and "add register, register, #rest" behind it. */
 static void read_aarch64(const struct elf_map *m, struct fatbin_boxes *b, const Elf64_Shdr *s)
 {
@@ -188,6 +221,7 @@ static void read_aarch64(const struct elf_map *m, struct fatbin_boxes *b, const 
 /* Code that has an address without a relocation: what it names must stay. */
 static void read_code(const struct elf_map *m, struct fatbin_boxes *b)
 {
+	const bool large = any_unpointed(b);
 	for (size_t i = 0; i < b->sections_count; i++) {
 		const Elf64_Shdr *s = &b->sections[i];
 		if (s->sh_type != SHT_PROGBITS || !(s->sh_flags & SHF_EXECINSTR))
@@ -196,6 +230,8 @@ static void read_code(const struct elf_map *m, struct fatbin_boxes *b)
 			read_aarch64(m, b, s);
 		else
 			read_x86(m, b, s);
+		if (large && m->header.e_machine == EM_X86_64)
+			read_large_data(m, b, s);
 	}
 }
 
@@ -225,6 +261,14 @@ static void find_cubins(struct fatbin_file *f, size_t first, uint64_t at, uint64
 	}
 }
 
+static bool section_has_boxes(const struct fatbin_boxes *b, size_t section)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (b->items[i].section == section)
+			return true;
+	return false;
+}
+
 const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map *m, struct arena *a,
 			     struct fatbin_boxes *ret)
 {
@@ -237,7 +281,12 @@ const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map 
 		const bool data = (s->sh_flags & SHF_ALLOC) && !(s->sh_flags & SHF_EXECINSTR);
 		const size_t before = ret->count;
 		struct fatbin_file f = file_of(m, ret, a);
-		if (s->sh_type != SHT_PROGBITS || !data || fatbin_section(name) != FATBIN_NONE || at >= end)
+		const enum fatbin_section kind = fatbin_section(name);
+		/* A section of large data without fat binaries may have cubins all the same. */
+		const bool bare = kind == FATBIN_AMONG && !section_has_boxes(b, i);
+		if (s->sh_type != SHT_PROGBITS || !data || at >= end)
+			continue;
+		if (kind != FATBIN_NONE && !bare)
 			continue;
 		(void)!fatbin_search(&f, at, end, ERR_IGNORED);
 		find_cubins(&f, before, at, end);

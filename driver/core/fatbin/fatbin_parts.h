@@ -70,16 +70,16 @@ struct fatbin_boxes {
 };
 
 /* fatbin_boxes_find: those of the sections .nv_fatbin and __nv_relfatbin, and those among the data
- * of .cask_resource; of a file without section headers all, whole. fatbin_boxes_read: with what
- * points to them. ERR_INTEGRITY. */
+ * of .cask_resource and .ldata; of a file without section headers all, whole. fatbin_boxes_read:
+ * with what points to them. ERR_INTEGRITY. */
 int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
 int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
 /* fatbin_elsewhere: fat binaries and bare cubins in all other sections of data, which are not read
  * as code that may be cut; the name of the first such section, NULL: none. */
 const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map *m, struct arena *a,
 			     struct fatbin_boxes *ret);
-/* fatbin_unread: where nothing that was read runs on the GPUs: another section, as cuFFT's .ldata,
- * that has code which does. Then all stays whole. NULL: none. */
+/* fatbin_unread: where nothing that was read runs on the GPUs: another section, as the .lrodata of
+ * torch, that has code which does. Then all stays whole. NULL: none. */
 const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const struct fatbin_wanted *w,
 			  struct arena *a);
 /* fatbin_cubin_at: adds the cubin whose ELF header begins at `at`, by the target that it states.

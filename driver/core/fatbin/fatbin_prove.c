@@ -135,11 +135,41 @@ static int compare_sections(const struct proving *p, struct err *e)
 	return 0;
 }
 
+static bool may_move(int64_t tag)
+{
+	if (tag == DT_HASH || tag == DT_GNU_HASH || tag == DT_SYMTAB)
+		return true;
+	return tag == DT_VERSYM || tag == DT_VERNEED || tag == DT_VERDEF;
+}
+
+static const Elf64_Shdr *section_at(const struct fatbin_boxes *b, uint64_t address)
+{
+	for (size_t i = 0; i < b->sections_count; i++) {
+		const Elf64_Shdr *s = &b->sections[i];
+		const bool loaded = (s->sh_flags & SHF_ALLOC) && s->sh_type != SHT_NOBITS;
+		if (loaded && s->sh_addr == address)
+			return s;
+	}
+	return NULL;
+}
+
+/* Whether a table that a dynamic entry points to is elsewhere now, with the same bytes. */
+static bool moved_table(const struct proving *p, const Elf64_Dyn *entry)
+{
+	uint64_t value, offset, room;
+	const Elf64_Shdr *s = section_at(&p->b[0], entry->d_un.d_val);
+	if (!s || !may_move(entry->d_tag) || !elf_map_dyn(p->new, entry->d_tag, &value))
+		return false;
+	if (value == entry->d_un.d_val || !elf_map_find(p->new, value, &offset, &room))
+		return false;
+	const uint8_t *old = p->old->data + s->sh_offset, *new = p->new->data + offset;
+	return room >= s->sh_size && memcmp(old, new, s->sh_size) == 0;
+}
+
 /* Places that a cut may change. */
 static void allow(const struct proving *p, const struct fatbin_cut *done, struct elf_cut *to)
 {
 	const struct fatbin_boxes *b = &p->b[0];
-	uint64_t value, offset, room;
 	elf_cut_add(to, 0, NULL, sizeof(Elf64_Ehdr));
 	elf_cut_add(to, p->old->header.e_phoff, NULL, (uint64_t)p->new->header.e_phnum * sizeof(Elf64_Phdr));
 	elf_cut_add(to, p->old->header.e_shoff, NULL, b->sections_count * sizeof(Elf64_Shdr));
@@ -156,12 +186,7 @@ static void allow(const struct proving *p, const struct fatbin_cut *done, struct
 	}
 	elf_cut_add(to, done->archs_at, NULL, done->archs_len);
 	for (size_t i = 0; i < p->old->dyn_count; i++) {
-		int64_t tag = p->old->dyn[i].d_tag;
-		if (tag != DT_HASH && tag != DT_GNU_HASH)
-			continue;
-		if (!elf_map_dyn(p->new, tag, &value) || value == p->old->dyn[i].d_un.d_val)
-			continue;
-		if (!elf_map_find(p->new, value, &offset, &room))
+		if (!moved_table(p, &p->old->dyn[i]))
 			continue;
 		elf_cut_add(to, p->old->dyn_offset + i * sizeof(Elf64_Dyn) + offsetof(Elf64_Dyn, d_un), NULL, 8);
 	}

@@ -17,8 +17,3 @@ enum driver_fit {
  * requirements of the nearest one of its major version. Source: CUDA compatibility guide, in
  * cuda.yaml. */
 enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, const char *cuda);
-
-/* capability_runs: whether machine code for one compute capability ("8.0") runs on a GPU of
- * another ("8.6"): a later minor number of the same major; a system on a chip runs its own alone.
- * Source: CUDA C++ Programming Guide, binary compatibility. */
-bool capability_runs(const struct tables *t, const char *code, const char *gpu);

@@ -11,6 +11,10 @@ enum {
 	SYNC_MAX = 5, /* the empty stored block */
 	SURE = 1000,  /* bytes of a block that nothing but the true block inflates to */
 	HEADER_BITS = 17 + 19 * 3,
+	STORED_MAX = 65535,
+	FOUR = 12,                    /* bits of four lengths */
+	CODES_MAX = 320,              /* 288 literals and lengths, 32 distances */
+	CODE_MAX = 15,                /* bits */
 	SEARCH_BITS = 8 * 512 * 1024, /* no block of libdeflate holds more than 305,000 bytes */
 	SAMPLE = 4096,
 	SAMPLE_EVERY = 16,
@@ -22,6 +26,7 @@ enum {
 };
 
 struct zip_deflater {
+	uint16_t spaces[1 << FOUR]; /* what four lengths of the code length code take of 128 */
 	struct libdeflate_compressor *plain, *longer, *easy;
 	z_stream walker;
 	uint8_t *scratch; /* ZIP_CHUNK bytes, and WINDOW of zeros behind: a dictionary whose contents do not matter */
@@ -37,6 +42,9 @@ struct zip_deflater *zip_deflater_new(int level)
 	struct zip_deflater *d = calloc(1, sizeof(*d));
 	if (!d)
 		abort();
+	for (unsigned i = 0; i < ARRAY_LEN(d->spaces); i++)
+		for (unsigned k = i; k; k >>= 3)
+			d->spaces[i] = (uint16_t)(d->spaces[i] + (k & 7 ? 128u >> (k & 7) : 0));
 	d->plain = libdeflate_alloc_compressor(level);
 	d->longer = libdeflate_alloc_compressor(level < 9 ? level + 1 : 9);
 	d->easy = libdeflate_alloc_compressor(1);
@@ -82,14 +90,123 @@ static uint32_t may_start(const uint8_t *z, size_t bit)
 }
 
 /* Whether the lengths of the code length code fit there. */
-static bool lengths_fit(const uint8_t *z, size_t bit)
+static bool lengths_fit(const struct zip_deflater *d, const uint8_t *z, size_t bit)
 {
-	uint64_t lengths = bits_at(z, bit + 17);
+	const unsigned n = (bits_at(z, bit) >> 13 & 15) + 4, mask = (1 << FOUR) - 1;
+	uint64_t lengths = bits_at(z, bit + 17) & ((UINT64_C(1) << 3 * n) - 1);
 	unsigned space = 0;
-	for (unsigned i = 0, n = (bits_at(z, bit) >> 13 & 15) + 4; i < n; i++, lengths >>= 3)
-		if (lengths & 7)
-			space += 128u >> (lengths & 7);
+	for (; lengths; lengths >>= FOUR)
+		space += d->spaces[lengths & mask];
 	return space == 128;
+}
+
+struct code_reader {
+	const uint8_t *z;
+	size_t bit, end;                    /* bits */
+	uint8_t symbols[128], lengths[128]; /* by the next seven bits */
+};
+
+/* The code length code: RFC 1951, 3.2.7. */
+static void read_code_lengths(struct code_reader *r, unsigned count)
+{
+	static const uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+	uint8_t lengths[ARRAY_LEN(order)] = {0};
+	const uint64_t v = bits_at(r->z, r->bit);
+	unsigned code = 0;
+	for (unsigned i = 0; i < count; i++)
+		lengths[order[i]] = v >> 3 * i & 7;
+	r->bit += (size_t)3 * count;
+	for (unsigned n = 1; n < 8; n++, code <<= 1)
+		for (unsigned k = 0; k < ARRAY_LEN(order); k++) {
+			if (lengths[k] != n)
+				continue;
+			unsigned turned = 0;
+			for (unsigned i = 0; i < n; i++)
+				turned |= (code >> i & 1) << (n - 1 - i);
+			for (unsigned at = turned; at < 128; at += 1u << n) {
+				r->symbols[at] = (uint8_t)k;
+				r->lengths[at] = (uint8_t)n;
+			}
+			code++;
+		}
+}
+
+/* Whether zlib takes such a code: complete, or of one bit. */
+static bool code_fits(const uint8_t *lengths, unsigned count)
+{
+	unsigned space = 0, longest = 0;
+	for (unsigned i = 0; i < count; i++) {
+		space += lengths[i] ? 1u << (CODE_MAX - lengths[i]) : 0;
+		longest = lengths[i] > longest ? lengths[i] : longest;
+	}
+	return space == 1u << CODE_MAX || (space < 1u << CODE_MAX && longest <= 1);
+}
+
+/* The next symbol of the code length code: how often its length is there. */
+static unsigned read_length(struct code_reader *r, uint8_t before, uint8_t *ret_length)
+{
+	const uint64_t v = bits_at(r->z, r->bit);
+	const unsigned at = v & 127, symbol = r->symbols[at];
+	const unsigned more = (unsigned)(v >> r->lengths[at]);
+	r->bit += r->lengths[at];
+	*ret_length = symbol < 16 ? (uint8_t)symbol : symbol == 16 ? before : 0;
+	if (symbol < 16)
+		return 1;
+	r->bit += symbol == 16 ? 2 : symbol == 17 ? 3 : 7;
+	return symbol == 16 ? 3 + (more & 3) : symbol == 17 ? 3 + (more & 7) : 11 + (more & 127);
+}
+
+/* Whether zlib takes the codes of a block that may start at `bit`: to ask zlib costs a hundred
+ * times as much. */
+static bool codes_fit(const uint8_t *z, size_t len, size_t bit)
+{
+	struct code_reader r = {.z = z, .bit = bit + 17, .end = len * 8};
+	uint8_t lengths[CODES_MAX], length = 0;
+	const uint64_t v = bits_at(z, bit);
+	const unsigned literals = (v >> 3 & 31) + 257, all = literals + (v >> 8 & 31) + 1;
+	read_code_lengths(&r, (v >> 13 & 15) + 4);
+	for (unsigned n = 0; n < all;) {
+		if (r.bit + 64 > r.end)
+			return true; /* so near to the end zlib decides */
+		const unsigned times = read_length(&r, length, &length);
+		if (times > all - n)
+			return false;
+		memset(lengths + n, length, times);
+		n += times;
+	}
+	if (!lengths[256] || !code_fits(lengths, literals))
+		return false;
+	return code_fits(lengths + literals, all - literals);
+}
+
+/* Whether the stream ends with a stored block of `n` bytes: its length twice, and the last raw
+ * bytes. The bit that says final is the last one set before; its header has two more. */
+static bool stored_fits(const uint8_t *z, size_t len, const uint8_t *raw_end, size_t n,
+			struct block_end *ret)
+{
+	const uint8_t *at = z + len - n - 4;
+	const unsigned size = at[0] | (unsigned)at[1] << 8, twice = at[2] | (unsigned)at[3] << 8;
+	const unsigned before = at[-2] | (unsigned)at[-1] << 8;
+	if (size != n || (size ^ twice) != STORED_MAX)
+		return false;
+	const unsigned bit = before ? 31 - (unsigned)__builtin_clz(before) : 0;
+	if (bit < 6 || bit > 13 || memcmp(raw_end - n, at + 4, n) != 0)
+		return false;
+	*ret = (struct block_end){(size_t)(at - 2 - z) * 8 + bit, 0};
+	return true;
+}
+
+static bool find_stored(const void *raw, size_t raw_len, const uint8_t *z, size_t len,
+			struct block_end *ret)
+{
+	enum { HEADER = 6 };
+	size_t n = raw_len < STORED_MAX ? raw_len : STORED_MAX;
+	if (len < SURE + HEADER)
+		return false;
+	for (n = len - HEADER < n ? len - HEADER : n; n >= SURE; n--)
+		if (stored_fits(z, len, (const uint8_t *)raw + raw_len, n, ret))
+			return true;
+	return false;
 }
 
 /* Inflates the block that may start at `bit`, with these bytes before it. Returns how many bytes it holds, 0 unless it
@@ -145,6 +262,8 @@ static void open_end(uint8_t *z, size_t *len, const struct block_end *b)
 static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uint8_t *z, size_t len,
 		    struct block_end *ret, struct err *e)
 {
+	if (find_stored(raw, raw_len, z, len, ret))
+		return 0;
 	size_t top = len * 8 > HEADER_BITS + 64 ? len * 8 - HEADER_BITS - 64 : 0,
 	       bottom = top > SEARCH_BITS ? top - SEARCH_BITS : 0;
 	for (size_t at = (top + 31) / 32 * 32; at > bottom;) {
@@ -152,7 +271,9 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 		for (uint32_t may = may_start(z, at); may;) {
 			size_t bit = at + 31 - (unsigned)__builtin_clz(may);
 			may ^= UINT32_C(1) << (bit - at);
-			if (bit < top && lengths_fit(z, bit) && block_fits(d, z, len, bit, raw, raw_len, ret))
+			if (bit >= top || !lengths_fit(d, z, bit) || !codes_fit(z, len, bit))
+				continue;
+			if (block_fits(d, z, len, bit, raw, raw_len, ret))
 				return 0;
 		}
 	}

@@ -6,6 +6,7 @@
 
 #include "base/sys/fs.h"
 #include "core/fatbin/fatbin_look.h"
+#include "core/wheel/wheel.h"
 #include "shipped.h"
 
 enum { LIBRARIES = 4, GROUPS = 8, IMAGES = 8 };
@@ -165,7 +166,7 @@ static void test_official_torches_for_every_gpu(void **state)
 	const struct tables *t = shipped_tables(&rows);
 	struct strlist lines = {0}, pinned = {0};
 	char *text = test_read(TEST_DATA_DIR "/official_gpus.tsv");
-	size_t releases = 0, judged = 0;
+	size_t rows_count = 0, wanted = 0, judged = 0;
 	struct fatbin_wanted w = {.count = 1};
 	(void)state;
 	assert_non_null(text);
@@ -178,27 +179,97 @@ static void test_official_torches_for_every_gpu(void **state)
 		strlist_split(&fields, &arena, lines.items[i], "\t");
 		if (*lines.items[i] == '#')
 			continue;
-		assert_int_equal(fields.count, 3);
+		assert_int_equal(fields.count, 4);
 		assert_true(strlist_contains(&pinned, fields.items[0]));
-		strlist_split(&held, &arena, fields.items[1], " ");
-		strlist_split(&fits, &arena, fields.items[2], " ");
+		strlist_split(&held, &arena, fields.items[2], " ");
+		strlist_split(&fits, &arena, fields.items[3], " ");
+		/* What --release refuses by without a download is the same list. */
+		struct official o;
+		assert_ok(official_read(t->dir, fields.items[0], &arena, &o, &err), &err);
+		const struct strlist *listed = &o.gpus[strcmp(fields.items[1], "aarch64") == 0];
+		assert_string_equal(strlist_join(listed, &arena, " "), fields.items[2]);
 		const char *images_text = arena_printf(&arena, "c%s", strlist_join(&held, &arena, " c"));
 		struct fatbin_look looks[3] = {look(MAIN, arena_printf(&arena, "400 %s", images_text)),
 					       look("libtorch_nvshmem.so", "3 c90 p90"),
 					       look("libtorch_python.so", "")};
 		looks[2].listed = images(images_text, &looks[2].listed_count);
-		releases++;
+		rows_count++;
 		for (unsigned g = 0; g < t->gpus_count; g++, judged++) {
 			const struct fatbin_gpu gpu = {(unsigned)strtoul(t->gpus[g].sm, NULL, 10), false};
 			const struct fatbin_judging j = {"x.whl", true, true, true, looks, 3, &w};
 			w.gpus = &gpu;
 			const bool fit = fatbin_judge(&j, &arena, &err) == 0;
 			if (fit != strlist_contains(&fits, t->gpus[g].sm))
-				fail_msg("%s for sm%s: %d", fields.items[0], t->gpus[g].sm, fit);
+				fail_msg("%s for sm%s: %d", lines.items[i], t->gpus[g].sm, fit);
 		}
 	}
-	assert_int_equal(releases, pinned.count);
-	assert_true(judged >= releases * 20);
+	for (size_t i = 0; i < pinned.count; i++) {
+		struct official o;
+		assert_ok(official_read(t->dir, pinned.items[i], &arena, &o, &err), &err);
+		wanted += (o.gpus[0].count > 0) + (o.gpus[1].count > 0);
+	}
+	assert_int_equal(rows_count, wanted);
+	assert_true(judged >= rows_count * 20);
+}
+
+static struct fatbin_entry image(enum fatbin_kind kind, const char *target)
+{
+	struct fatbin_entry entry = {.kind = kind, .number = kind};
+	snprintf(entry.target, sizeof(entry.target), "%s", target);
+	return entry;
+}
+
+/* "c90 c90a p90 l90": what stays of them for the GPUs. */
+static const char *chosen(const char *images, const struct fatbin_gpu *gpus, size_t count)
+{
+	struct strlist words = {0}, left = {0};
+	struct fatbin_entry entries[16];
+	bool keep[16], runs[4];
+	struct fatbin_wanted w = {gpus, count, alone, ARRAY_LEN(alone)};
+	strlist_split(&words, &arena, images, " ");
+	for (size_t i = 0; i < words.count; i++)
+		entries[i] = image(words.items[i][0] == 'c'   ? FATBIN_CUBIN
+				   : words.items[i][0] == 'p' ? FATBIN_PTX
+				   : words.items[i][0] == 'l' ? FATBIN_LTO
+							      : FATBIN_OTHER,
+				   words.items[i] + 1);
+	fatbin_choose(entries, words.count, &w, keep, runs);
+	for (size_t i = 0; i < words.count; i++)
+		if (keep[i])
+			strlist_ref(&left, &arena, words.items[i]);
+	for (size_t g = 0; g < count; g++)
+		if (!runs[g])
+			strlist_addf(&left, &arena, "none for %u", gpus[g].number);
+	return strlist_join(&left, &arena, " ");
+}
+
+#define CHOSEN(images, ...)                                                                                            \
+	chosen(images, (const struct fatbin_gpu[]){__VA_ARGS__},                                                       \
+	       sizeof((const struct fatbin_gpu[]){__VA_ARGS__}) / sizeof(struct fatbin_gpu))
+#define GPU(n)                                                                                                         \
+	{                                                                                                              \
+		n, false                                                                                               \
+	}
+
+/* CUDA's own rules: a binary runs on the same and on higher minor numbers of its line, PTX on all that is newer. */
+static void test_as_the_driver_chooses(void **state)
+{
+	(void)state;
+	assert_string_equal(CHOSEN("c80 c90 c90a c100", GPU(90)), "c90 c90a");
+	assert_string_equal(CHOSEN("c70 c75 c80 c86 c90", GPU(89)), "c86");
+	assert_string_equal(CHOSEN("c80 c87 c90", GPU(89)), "c80"); /* Orin's runs on Orin alone */
+	assert_string_equal(CHOSEN("c80 c87 p80", GPU(87)), "c87");
+	assert_string_equal(CHOSEN("c80 p75 p80", GPU(87)), "c80 p80"); /* not promised: both stay */
+	assert_string_equal(CHOSEN("c80 c90a p90a p80 p75", GPU(100)), "p80");
+	assert_string_equal(CHOSEN("c100 c100a c100f c103a", GPU(103)), "c103a");
+	assert_string_equal(CHOSEN("c100 c100a c100f", GPU(103)), "c100 c100f");
+	assert_string_equal(CHOSEN("c120 c120a", GPU(121)), "c120");
+	assert_string_equal(CHOSEN("c100f p100f p90", GPU(120)), "p90");
+	assert_string_equal(CHOSEN("c120 p120 p90", {120, true}), "c120 p120");
+	assert_string_equal(CHOSEN("c80 c90 p90", GPU(80), GPU(90)), "c80 c90");
+	assert_string_equal(CHOSEN("c90 l80 l75", GPU(80)), "l80");
+	assert_string_equal(CHOSEN("c90 c100a p100a", GPU(80)), "none for 80");
+	assert_string_equal(CHOSEN("c90 x0", GPU(80)), "x0 none for 80");
 }
 
 int main(void)
@@ -209,6 +280,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_torch_needs_as_many_as_for_its_own_gpus, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_official_torches_for_every_gpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_packages_need_any_code, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_as_the_driver_chooses, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

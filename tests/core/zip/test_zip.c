@@ -243,6 +243,27 @@ static void test_exact_chunk_sizes(void **state)
 	zip_close(z);
 }
 
+/* Two chunks of the same bytes, joined, inflate to them twice. */
+static void assert_joins(struct zip_deflater *d, const char *raw, size_t len)
+{
+	size_t first, second, made = 2 * len;
+	char *AUTO_FREE back = malloc(2 * len);
+	unsigned char *AUTO_FREE packed = malloc(2 * zip_deflate_bound(len));
+	assert_ok(zip_deflate_chunk(d, raw, len, false, packed, &first, &err), &err);
+	assert_ok(zip_deflate_chunk(d, raw, len, true, packed + first, &second, &err), &err);
+	z_stream s = {.next_in = packed,
+		      .avail_in = (unsigned)(first + second),
+		      .next_out = (unsigned char *)back,
+		      .avail_out = (unsigned)made};
+	assert_int_equal(inflateInit2(&s, -15), Z_OK);
+	assert_int_equal(inflate(&s, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(s.avail_in, 0);
+	assert_int_equal(s.total_out, made);
+	inflateEnd(&s);
+	assert_memory_equal(back, raw, len);
+	assert_memory_equal(back + len, raw, len);
+}
+
 /* Joined chunks of many sizes and kinds inflate to what they were made of. */
 static void test_chunks_join(void **state)
 {
@@ -251,23 +272,26 @@ static void test_chunks_join(void **state)
 	struct zip_deflater *d = zip_deflater_new(5);
 	for (unsigned entropy = 0; entropy <= 100; entropy += 25) {
 		for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-			size_t len = sizes[i], first, second, made = 2 * len;
-			char *AUTO_FREE raw = noise(len, entropy), *AUTO_FREE back = malloc(2 * len);
-			unsigned char *AUTO_FREE packed = malloc(2 * zip_deflate_bound(len));
-			assert_ok(zip_deflate_chunk(d, raw, len, false, packed, &first, &err), &err);
-			assert_ok(zip_deflate_chunk(d, raw, len, true, packed + first, &second, &err), &err);
-			z_stream s = {.next_in = packed,
-				      .avail_in = (unsigned)(first + second),
-				      .next_out = (unsigned char *)back,
-				      .avail_out = (unsigned)made};
-			assert_int_equal(inflateInit2(&s, -15), Z_OK);
-			assert_int_equal(inflate(&s, Z_FINISH), Z_STREAM_END);
-			assert_int_equal(s.avail_in, 0);
-			assert_int_equal(s.total_out, made);
-			inflateEnd(&s);
-			assert_memory_equal(back, raw, len);
-			assert_memory_equal(back + len, raw, len);
+			char *AUTO_FREE raw = noise(sizes[i], entropy);
+			assert_joins(d, raw, sizes[i]);
 		}
+	}
+	zip_deflater_free(d);
+}
+
+/* A final stored block behind a packed one begins at any bit. */
+static void test_chunks_that_end_in_noise_join(void **state)
+{
+	(void)state;
+	static const size_t tails[] = {900, 1000, 5000, 65535, 65536, 66536, 131070, 200000};
+	struct zip_deflater *d = zip_deflater_new(5);
+	for (size_t text = 20000; text < 20040; text++) {
+		const size_t tail = tails[text % ARRAY_LEN(tails)], len = text + tail;
+		char *AUTO_FREE easy = noise(text, 25), *AUTO_FREE hard = noise(tail, 100);
+		char *AUTO_FREE raw = malloc(len);
+		memcpy(raw, easy, text);
+		memcpy(raw + text, hard, tail);
+		assert_joins(d, raw, len);
 	}
 	zip_deflater_free(d);
 }
@@ -450,6 +474,7 @@ int main(void)
 		TEST(test_bytes_do_not_depend_on_threads),
 		TEST(test_exact_chunk_sizes),
 		TEST(test_chunks_join),
+		TEST(test_chunks_that_end_in_noise_join),
 		TEST(test_entropy),
 		TEST(test_packed_data_stays),
 		TEST(test_copied_entries_are_the_same),
