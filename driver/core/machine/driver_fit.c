@@ -38,6 +38,11 @@ enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, con
 	return DRIVER_UNKNOWN;
 }
 
+const char *driver_text(const struct hardware *h, struct arena *a)
+{
+	return *h->driver ? h->driver : arena_printf(a, "for CUDA %s", h->driver_cuda);
+}
+
 static bool is_tegra(const struct tables *t, const char *capability)
 {
 	for (unsigned i = 0; i < t->gpus_count; i++)
