@@ -25,6 +25,7 @@ struct offer {
 struct installing {
 	struct cmd_context *c;
 	const char *python; /* the program */
+	struct strlist has; /* of pip and ensurepip, those that it has */
 	const char *place;  /* the index: a directory, or a URL that ends with a slash */
 	bool remote;
 	const struct hardware_facts *facts;
@@ -252,8 +253,11 @@ static int choose(struct installing *x, const json_t *listing, struct offer *ret
 /* Wheels are for one Python: for the one that they are installed into. */
 static int read_machine(struct installing *x, struct err *e)
 {
-	static const char script[] = "import sys, sysconfig; print('%d.%d%s' % (*sys.version_info[:2], 't' if "
-				     "sysconfig.get_config_var('Py_GIL_DISABLED') else ''))";
+	static const char script[] =
+		"import importlib.util, sys, sysconfig\n"
+		"has = ['pip'] + ['ensurepip'] * (sys.prefix != sys.base_prefix)\n" /* Debian's own refuses it */
+		"print('%d.%d%s' % (*sys.version_info[:2], 't' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''),"
+		" *(m for m in has if importlib.util.find_spec(m)))";
 	const char *const argv[] = {x->python, "-I", "-c", script, NULL};
 	AUTO_BUF struct buf version = {0};
 	const struct hardware *h;
@@ -266,8 +270,23 @@ static int read_machine(struct installing *x, struct err *e)
 		return -1;
 	x->machine = *h;
 	x->machine.pythons = (struct strlist){0};
-	strlist_add(&x->machine.pythons, x->c->arena, buf_cstr(&version));
+	strlist_split(&x->has, x->c->arena, buf_cstr(&version), " ");
+	strlist_add(&x->machine.pythons, x->c->arena, x->has.count ? x->has.items[0] : "");
 	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
+}
+
+/* An environment of uv's, or one that 'python3 -m venv --without-pip' made, has no pip. */
+static int check_pip(const struct installing *x, struct err *e)
+{
+	const struct install_options *o = x->c->options;
+	const bool uv = proc_find(x->c->arena, "uv"), own = strlist_contains(&x->has, "ensurepip");
+	if (o->uv || strlist_contains(&x->has, "pip"))
+		return 0;
+	err_set(e, ERR_SYSTEM, "'%s' has no pip", x->python);
+	const char *add = arena_printf(x->c->arena, "run: %s -m ensurepip", shell_quoted(x->python, x->c->arena));
+	if (!uv && !own)
+		return err_hint(e, "install uv and pass --uv, or name another Python with --python");
+	return err_hint(e, "%s%s%s", uv ? "pass --uv" : "", uv && own ? ", or " : "", own ? add : "");
 }
 
 static const struct show rows[] = {{.text = "{line}"}, {0}};
@@ -302,7 +321,8 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 		x.place = arena_printf(a, "%s/", x.place);
 	if (o->global.json && !o->print)
 		return err_set(e, ERR_USAGE, "install writes what the installer writes: --json goes with --print");
-	if (read_listing(&x, &listing, e) < 0 || read_machine(&x, e) < 0 || choose(&x, listing, &best, e) < 0)
+	if (read_listing(&x, &listing, e) < 0 || read_machine(&x, e) < 0 || choose(&x, listing, &best, e) < 0 ||
+	    (!o->print && check_pip(&x, e) < 0))
 		return -1;
 	const char *name = json_text(best.row, "name");
 	const char *url = x.remote ? arena_printf(a, "%s%s/", x.place, name) : install_url(a, x.place, name);
