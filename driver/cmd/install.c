@@ -11,6 +11,7 @@
 struct install_options {
 	struct cmd_globals global;
 	const char *python;
+	const char *machine;
 	bool uv, print;
 };
 
@@ -251,7 +252,7 @@ static int choose(struct installing *x, const json_t *listing, struct offer *ret
 /* ---- the run ---- */
 
 /* Wheels are for one Python: for the one that they are installed into. */
-static int read_machine(struct installing *x, struct err *e)
+static int read_python(struct installing *x, struct err *e)
 {
 	static const char script[] =
 		"import importlib.util, sys, sysconfig\n"
@@ -260,18 +261,35 @@ static int read_machine(struct installing *x, struct err *e)
 		" *(m for m in has if importlib.util.find_spec(m)))";
 	const char *const argv[] = {x->python, "-I", "-c", script, NULL};
 	AUTO_BUF struct buf version = {0};
-	const struct hardware *h;
-	const struct tables *t;
 	if (proc_capture(argv, x->c->run, &version, e) < 0) {
 		err_wrap(e, "cannot ask '%s' for its version", x->python);
 		return e->hint[0] ? -1 : err_hint(e, "--python names the Python of the environment to install into");
 	}
-	if (cmd_tables(x->c, &t, e) < 0 || cmd_machine(x->c, true, &x->facts, &h, e) < 0)
-		return -1;
-	x->machine = *h;
 	x->machine.pythons = (struct strlist){0};
 	strlist_split(&x->has, x->c->arena, buf_cstr(&version), " ");
 	strlist_add(&x->machine.pythons, x->c->arena, x->has.count ? x->has.items[0] : "");
+	return 0;
+}
+
+static int read_machine(struct installing *x, struct err *e)
+{
+	const struct install_options *o = x->c->options;
+	const struct hardware *h;
+	const struct tables *t;
+	const char *dir;
+	if (cmd_tables(x->c, &t, e) < 0)
+		return -1;
+	if (o->machine) {
+		if (cmd_profiles_dir(x->c, &dir, e) < 0 || hardware_facts_load(dir, x->c->arena, &x->facts, e) < 0 ||
+		    hardware_load(o->machine, x->c->arena, &x->machine, e) < 0)
+			return -1;
+	} else {
+		if (cmd_machine(x->c, true, &x->facts, &h, e) < 0)
+			return -1;
+		x->machine = *h;
+	}
+	if ((!o->machine || !x->machine.pythons.count) && read_python(x, e) < 0)
+		return -1;
 	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
 }
 
@@ -321,6 +339,10 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 		x.place = arena_printf(a, "%s/", x.place);
 	if (o->global.json && !o->print)
 		return err_set(e, ERR_USAGE, "install writes what the installer writes: --json goes with --print");
+	if (o->machine && !o->print) {
+		err_set(e, ERR_USAGE, "--machine without --print: wheels are installed on this machine");
+		return err_hint(e, "add --print");
+	}
 	if (read_listing(&x, &listing, e) < 0 || read_machine(&x, e) < 0 || choose(&x, listing, &best, e) < 0 ||
 	    (!o->print && check_pip(&x, e) < 0))
 		return -1;
@@ -361,6 +383,8 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 static const struct arg_def install_options[] = {
 	{"python", 0, INSTALL(ARG_STRING, python), "PROGRAM",
 	 "the Python of the environment to install into (default: python3)", NULL},
+	{"machine", 0, INSTALL(ARG_STRING, machine), "FILE",
+	 "with --print: choose for the machine that a file describes, as for detect", "<file>"},
 	{"uv", 0, INSTALL(ARG_FLAG, uv), NULL, "install with uv (default: with this Python's pip)", NULL},
 	{"print", 0, INSTALL(ARG_FLAG, print), NULL, "print the line, and do not run it", NULL},
 	{0},
@@ -369,7 +393,7 @@ static const struct arg_def install_options[] = {
 const struct command command_install = {
 	.name = "install",
 	.summary = "install the wheels of an index that are for this machine",
-	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print] [-- WORD...]",
+	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print [--machine FILE]] [-- WORD...]",
 	.text = "Takes the directory of an index (see 'ptbuild help index') that fits this machine best, by what "
 		"'ptbuild detect' finds: its processor, GPUs and driver, and the Python that is installed into. Then "
 		"runs pip, or uv, with that directory beside the index that the installer knows, and with the exact "
