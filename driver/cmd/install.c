@@ -210,14 +210,17 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 	promise_of_label(t, json_text(row, "label"), a, &p);
 	for (size_t i = 0; i < wheels.count && ret->why_not; i++) {
 		struct wheel_name n;
-		struct fit fit;
+		struct fit fit, gpu;
 		if (wheel_name_parse(wheels.items[i], a, &n, e) < 0)
 			return -1;
 		/* Of all Pythons of the index, one is enough. */
 		runs_on_of_wheel(t, &n, "", &p, &none, "", a, &ret->runs_on);
 		fit_of(&ret->runs_on, NULL, x->facts, &x->machine, a, &fit);
+		/* Code that may run on a GPU, and may not, is no choice. */
+		fit_gpu(&ret->runs_on, &x->machine, a, &gpu);
+		const struct fit *worst = fit.verdict == FIT_NO ? &fit : &gpu;
 		const char *refused = ret->runs_on.isa ? isa_refused(&x->detected, ret->runs_on.isa) : NULL;
-		ret->why_not = fit.verdict == FIT_NO ? strlist_join(&fit.lacks, a, "; ") : refused;
+		ret->why_not = worst->verdict != FIT_YES ? strlist_join(&worst->lacks, a, "; ") : refused;
 	}
 	if (!ret->why_not)
 		ret->score = score_of(x, &p, &ret->runs_on);

@@ -2,22 +2,13 @@
 
 #include "base/sys/json.h"
 #include "core/machine/detect.h"
+#include "core/tables/gpu_runs.h"
 #include "step/slim/slim_env.h"
-
-/* "9.0+PTX" on a GPU of "9.0": PTX runs on all later ones. */
-static bool runs(const struct tables *t, const char *code, const char *gpu)
-{
-	AUTO_ARENA struct arena a = {0};
-	const char *target = arena_strndup(&a, code, strcspn(code, "+af"));
-	if (capability_runs(t, target, gpu))
-		return true;
-	return strstr(code, "+PTX") && version_cmp(gpu, target) > 0;
-}
 
 static bool runs_any(const struct tables *t, const struct strlist *codes, const char *gpu)
 {
 	for (size_t i = 0; i < codes->count; i++)
-		if (runs(t, codes->items[i], gpu))
+		if (gpu_target_runs(t, codes->items[i], gpu, "") != GPU_RUNS_NO)
 			return true;
 	return false;
 }

@@ -46,6 +46,7 @@ class Facts:
     gpus = {r["sm"]: r for r in table("gpu.yaml")["gpus"]}
     on_chip = {r["capability"] for r in gpus.values() if r.get("tegra")}
     same = {f"{a[:-1]}.{a[-1]}": r["capability"] for r in gpus.values() for a in r.get("aliases", [])}
+    shares = {r["capability"]: str(r["shares_from"]) for r in gpus.values() if "shares_from" in r}
     isas = {r["name"]: r for r in table("isa.yaml")["isas"]}
 
     def __init__(self, path):
@@ -75,8 +76,8 @@ class Facts:
             return "minor" if number(self.cuda)[0] == number(cuda)[0] else "no"
         return "unknown"
 
-    def runs_code(self, target, gpu, ptx):
-        """A target as "90", "90a", "9.0" or "12.0+PTX"; `ptx`: the driver compiles it."""
+    def runs_code(self, target, gpu, ptx, cuda="12.8"):
+        """A target as "90", "90a", "9.0" or "12.0+PTX", built with a toolkit; `ptx`: the driver compiles it."""
         digits, suffix = re.fullmatch(r"([\d.]+)([af]?(?:\+ptx)?)", target.lower()).groups()
         code = digits if "." in digits else f"{digits[:-1]}.{digits[-1]}"
         (major, minor), (own_major, own_minor) = number(code), number(gpu)
@@ -84,7 +85,8 @@ class Facts:
             return True
         if code == gpu:
             return True
-        return major == own_major and own_minor > minor and "a" not in suffix and not {code, gpu} & self.on_chip
+        apart = code in self.on_chip or (gpu in self.on_chip and number(cuda) < number(self.shares.get(gpu, "999")))
+        return major == own_major and own_minor > minor and "a" not in suffix and not apart
 
     def why_not(self, cuda, targets, each=True):
         """Why code for these targets does not run; `each`: on every GPU; else on one of them."""
@@ -93,7 +95,7 @@ class Facts:
         fit = self.driver_fit(cuda)
         if fit == "no":
             return f"the driver {self.driver or self.cuda} does not run CUDA {cuda}"
-        lack = [g for g in self.gpus_here if not any(self.runs_code(t, g, fit != "minor") for t in targets)]
+        lack = [g for g in self.gpus_here if not any(self.runs_code(t, g, fit != "minor", cuda) for t in targets)]
         if not self.gpus_here or (lack if each else len(lack) == len(self.gpus_here)):
             return f"no code for {lack or 'a GPU: there is none'} in {targets}"
         return ""

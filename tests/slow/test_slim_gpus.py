@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """An official torch and every GPU of the tables: slim makes a wheel exactly where cuobjdump lists code for it in libtorch_cuda.so.
 
-usage: test_slim_gpus.py PTBUILD CUOBJDUMP WHEEL... (cuobjdump is in the triton wheel, too)
+usage: test_slim_gpus.py PTBUILD CUOBJDUMP WHEEL...
+
+cuobjdump is in the PyPI package nvidia-cuda-cuobjdump. One library and one wheel at a time go below TMPDIR. For each wheel it prints the row of
+data/official_gpus.tsv: release, machine, the targets of most fat binaries in libtorch_cuda, the GPUs of gpu.yaml that have code there.
 """
 import collections
 import json
@@ -36,27 +39,53 @@ def truth(count, gpu, chips):
     return bool(same) or any(p <= gpu for p in ptx)
 
 
+def row(wheel, count, known, chips):
+    """As data/official_gpus.tsv has it."""
+    _, version, *_, platform = os.path.basename(wheel).removesuffix(".whl").split("-")
+    machine = re.search("x86_64|aarch64", platform)[0]
+    most = max(count.values())
+    held_by = sorted(int(t) for (kind, t), n in count.items() if kind == "-lelf" and t.isdigit() and n > most / 2)
+    return "\t".join([version, machine, " ".join(map(str, held_by)), " ".join(str(g) for g in known if truth(count, g, chips))])
+
+
+def slim(program, wheel, gpus, out):
+    """Of these GPUs, a wheel each: the exit code, and the GPUs that a wheel was made for. Nothing stays."""
+    words = ",".join(f"sm{gpu}" for gpu in gpus)
+    done = subprocess.run([program, "slim", wheel, "--gpu", words, "--out", out, "--json"], capture_output=True, text=True)
+    made = [w["gpu"] for w in json.loads(done.stdout).get("wheels", [])] if done.stdout else []
+    files = [os.path.join(out, n) for n in os.listdir(out)] if os.path.isdir(out) else []
+    wheels = sum(path.endswith(".whl") for path in files)
+    if wheels != len(made):
+        print(f"FAILED {os.path.basename(wheel)}: {wheels} files for {len(made)} wheels", flush=True)
+        made = None
+    for path in files:
+        os.unlink(path)
+    return done.returncode, made
+
+
 def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
     program, cuobjdump, failed = sys.argv[1], sys.argv[2], 0
     known, chips = gpus()
     for wheel in sys.argv[3:]:
-        with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.realpath(wheel))) as top:
+        with tempfile.TemporaryDirectory() as top:
             with zipfile.ZipFile(wheel) as z:
                 library = z.extract("torch/lib/libtorch_cuda.so", top)
             count = held(cuobjdump, library)
             os.unlink(library)
+            print(row(wheel, count, known, chips), flush=True)
+            fit = [g for g in known if truth(count, g, chips)]
+            # Those that fit in one pass, and one by one if that fails; those that do not one by one.
+            together = slim(program, wheel, fit, os.path.join(top, "out")) == (0, [f"sm{g}" for g in fit])
             for gpu in known:
-                out = os.path.join(top, "out")
-                done = subprocess.run([program, "slim", wheel, "--gpu", f"sm{gpu}", "--out", out, "--json"], capture_output=True, text=True)
-                made = bool(done.stdout) and len(json.loads(done.stdout)["wheels"]) == 1
-                files = [os.path.join(out, n) for n in os.listdir(out)] if os.path.isdir(out) else []
-                right = made == truth(count, gpu, chips) and done.returncode == (0 if made else 7) and bool(files) == made
+                if not (together and gpu in fit):
+                    got = slim(program, wheel, [gpu], os.path.join(top, "out"))
+                else:
+                    got = (0, [f"sm{gpu}"])
+                right = got == ((0, [f"sm{gpu}"]) if gpu in fit else (7, []))
                 failed += not right
-                print(f"{'ok' if right else 'FAILED'} {os.path.basename(wheel)} sm{gpu}: {'a wheel' if made else 'refused'}", flush=True)
-                for path in files:
-                    os.unlink(path)
+                print(f"{'ok' if right else 'FAILED'} {os.path.basename(wheel)} sm{gpu}: {'a wheel' if got[1] else 'refused'}", flush=True)
     sys.exit(failed > 0)
 
 

@@ -1,4 +1,5 @@
 #include "core/fatbin/fatbin_parts.h"
+#include "core/tables/gpu_runs.h"
 
 /* One fat binary as it will be. */
 struct placed {
@@ -254,18 +255,6 @@ int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct f
 	return 0;
 }
 
-struct image {
-	unsigned number;
-	char suffix; /* '\0', 'a', 'f' */
-};
-
-static struct image image_of(const struct fatbin_entry *entry)
-{
-	char *end;
-	unsigned long number = strtoul(entry->target, &end, 10);
-	return (struct image){(unsigned)number, *end};
-}
-
 static bool is_alone(const struct fatbin_wanted *w, unsigned number)
 {
 	for (size_t i = 0; i < w->alone_count; i++)
@@ -274,27 +263,17 @@ static bool is_alone(const struct fatbin_wanted *w, unsigned number)
 	return false;
 }
 
-/* Binaries run on the same and on higher minor numbers of their line; those of a system on a chip on it alone. What
- * such a chip takes of others' is not promised either way: it counts as running, and PTX stays beside it. */
-static bool cubin_runs(const struct fatbin_wanted *w, struct image i, unsigned gpu)
-{
-	if (i.number == gpu)
-		return true;
-	return i.suffix != 'a' && i.number < gpu && i.number / 10 == gpu / 10 && !is_alone(w, i.number);
-}
-
-/* PTX runs on all that is newer; "a" on that chip alone, "f" in its family. */
-static bool ptx_runs(struct image i, unsigned gpu)
-{
-	return i.number == gpu ||
-	       (i.number < gpu && (i.suffix == '\0' || (i.suffix == 'f' && i.number / 10 == gpu / 10)));
-}
-
+/* Code that is not guaranteed to run counts as running, and PTX stays next to it. */
 static bool image_runs(const struct fatbin_wanted *w, const struct fatbin_entry *entry, enum fatbin_kind kind,
 		       unsigned gpu)
 {
-	struct image i = image_of(entry);
-	return entry->kind == kind && (kind == FATBIN_CUBIN ? cubin_runs(w, i, gpu) : ptx_runs(i, gpu));
+	const struct gpu_code code = gpu_code_parse(entry->target);
+	if (entry->kind != kind)
+		return false;
+	if (kind != FATBIN_CUBIN)
+		return gpu_ptx_runs(code, gpu);
+	const bool code_is_chip = is_alone(w, code.number), gpu_is_chip = is_alone(w, gpu);
+	return gpu_binary_runs(code, gpu, code_is_chip, gpu_is_chip) != GPU_RUNS_NO;
 }
 
 bool fatbin_runs(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, unsigned gpu)
@@ -319,12 +298,15 @@ static unsigned keep_best(const struct fatbin_entry *entries, size_t count, cons
 			  enum fatbin_kind kind, unsigned gpu, bool *keep)
 {
 	unsigned best = 0;
-	for (size_t i = 0; i < count; i++)
-		if (image_runs(w, &entries[i], kind, gpu) && image_of(&entries[i]).number > best)
-			best = image_of(&entries[i]).number;
-	for (size_t i = 0; i < count && best; i++)
-		if (image_runs(w, &entries[i], kind, gpu) && image_of(&entries[i]).number == best)
-			keep[i] = true;
+	for (size_t i = 0; i < count; i++) {
+		const unsigned number = gpu_code_parse(entries[i].target).number;
+		if (image_runs(w, &entries[i], kind, gpu) && number > best)
+			best = number;
+	}
+	for (size_t i = 0; i < count && best; i++) {
+		const bool highest = gpu_code_parse(entries[i].target).number == best;
+		keep[i] = keep[i] || (highest && image_runs(w, &entries[i], kind, gpu));
+	}
 	return best;
 }
 

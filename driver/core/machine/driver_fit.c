@@ -42,21 +42,3 @@ const char *driver_text(const struct hardware *h, struct arena *a)
 {
 	return *h->driver ? h->driver : arena_printf(a, "for CUDA %s", h->driver_cuda);
 }
-
-static bool is_tegra(const struct tables *t, const char *capability)
-{
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (strcmp(t->gpus[i].capability, capability) == 0)
-			return t->gpus[i].tegra;
-	return false;
-}
-
-bool capability_runs(const struct tables *t, const char *code, const char *gpu)
-{
-	const int order = version_cmp(gpu, code);
-	if (order == 0)
-		return true;
-	if (is_tegra(t, code) || is_tegra(t, gpu))
-		return false;
-	return order > 0 && major_of(code) == major_of(gpu);
-}

@@ -19,8 +19,3 @@ enum driver_fit {
 enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, const char *cuda);
 /* driver_text: "570.86.15", or "for CUDA 12.4" where only libcuda responds. */
 const char *driver_text(const struct hardware *h, struct arena *a);
-
-/* capability_runs: whether machine code for one compute capability ("8.0") runs on a GPU of
- * another ("8.6"): a later minor number of the same major; a system on a chip runs its own alone.
- * Source: CUDA C++ Programming Guide, binary compatibility. */
-bool capability_runs(const struct tables *t, const char *code, const char *gpu);

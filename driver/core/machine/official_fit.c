@@ -1,6 +1,7 @@
 #include "core/machine/official_fit.h"
 
 #include "base/sys/machine.h"
+#include "core/tables/gpu_runs.h"
 #include "core/tables/tables.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"
@@ -13,26 +14,20 @@ struct fitting {
 	int machine; /* official_machine */
 };
 
-/* Whether code for a target of the list runs on a GPU. PTX is compiled by a driver that is as new
- * as the toolkit. */
-static bool target_runs(const struct fitting *c, const char *target, const char *capability, bool own)
-{
-	const size_t digits = strspn(target, "0123456789");
-	const struct gpu_row *row = tables_gpu(c->t, arena_strndup(c->a, target, digits));
-	if (!row)
-		return false;
-	if (capability_runs(c->t, row->capability, capability))
-		return true;
-	return own && target[digits] == '+' && version_cmp(capability, row->capability) >= 0;
-}
-
-static bool has_code(const struct fitting *c, const char *capability, bool own)
+/* How well code of the list runs on a GPU. PTX is compiled by a driver that is as new as the
+ * toolkit. */
+static enum gpu_runs list_runs(const struct fitting *c, const char *gpu, const char *cuda, bool own)
 {
 	const struct strlist *targets = &c->o->gpus[c->machine];
-	for (size_t i = 0; i < targets->count; i++)
-		if (target_runs(c, targets->items[i], capability, own))
-			return true;
-	return false;
+	enum gpu_runs best = GPU_RUNS_NO;
+	for (size_t i = 0; i < targets->count; i++) {
+		const char *target = targets->items[i];
+		if (!own)
+			target = arena_strndup(c->a, target, strcspn(target, "+"));
+		const enum gpu_runs runs = gpu_target_runs(c->t, target, gpu, cuda);
+		best = runs > best ? runs : best;
+	}
+	return best;
 }
 
 static bool gpus_run(const struct fitting *c, const char *cuda)
@@ -44,7 +39,7 @@ static bool gpus_run(const struct fitting *c, const char *cuda)
 	if (fit == DRIVER_TOO_OLD || (fit == DRIVER_UNKNOWN && !c->q->any_driver))
 		return false;
 	for (size_t i = 0; i < h->gpu_count; i++)
-		if (!has_code(c, h->gpus[i].capability, fit != DRIVER_COMPATIBLE))
+		if (list_runs(c, h->gpus[i].capability, cuda, fit != DRIVER_COMPATIBLE) != GPU_RUNS_YES)
 			return false;
 	return h->gpu_count > 0 || c->q->any_driver;
 }
@@ -156,7 +151,7 @@ bool official_serves(const struct tables *t, const struct official *o, const cha
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct fitting c = {.t = t, .o = o, .a = &a, .machine = machine_is_arm(platform)};
-	return !o->gpus[c.machine].count || has_code(&c, gpu, true);
+	return !o->gpus[c.machine].count || list_runs(&c, gpu, "", true) != GPU_RUNS_NO;
 }
 
 int official_for_variant(const struct tables *t, const struct variant *v, struct arena *a, struct official_choice *ret,

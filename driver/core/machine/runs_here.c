@@ -1,6 +1,7 @@
 #include "core/machine/detect.h"
 
 #include "base/sys/json.h"
+#include "core/tables/gpu_runs.h"
 
 struct fitting {
 	const struct runs_on *r;
@@ -78,34 +79,39 @@ static void fit_glibc(struct fitting *c)
 		lack(c, FIT_NO, arena_printf(c->a, "its glibc is %s, older than %s", own, r->glibc));
 }
 
-/* Whether code for a target runs on a GPU: on later minor numbers too, PTX on all that is newer. */
-static bool runs(const char *target, const struct gpu_row *row, const char *gpu)
+static enum gpu_runs runs_at_best(const struct runs_on *r, const char *gpu)
 {
-	const char *suffix = target + strspn(target, "0123456789.");
-	int newer = version_cmp(gpu, target);
-	if (strchr(suffix, '+'))
-		return newer >= 0;
-	if (*suffix == 'a' || (row && row->tegra))
-		return newer == 0;
-	return newer >= 0 && strtol(gpu, NULL, 10) == strtol(target, NULL, 10);
+	enum gpu_runs best = GPU_RUNS_NO;
+	for (size_t i = 0; i < r->gpu.count; i++) {
+		const char *target = r->gpu.items[i];
+		const enum gpu_runs runs = gpu_target_runs(r->tables, target, gpu, r->cuda);
+		best = runs > best ? runs : best;
+	}
+	return best;
 }
 
 static void fit_gpus(struct fitting *c)
 {
-	const struct runs_on *r = c->r;
 	const struct hardware *h = c->h;
 	struct strlist others = {0};
+	const char *unsure = NULL;
 	for (size_t g = 0; g < h->gpu_count; g++) {
-		for (size_t i = 0; i < r->gpu.count; i++)
-			if (runs(r->gpu.items[i], r->gpu_rows[i], h->gpus[g].capability))
-				return;
+		const enum gpu_runs runs = runs_at_best(c->r, h->gpus[g].capability);
 		const char *kind = arena_printf(c->a, "%s (%s)", h->gpus[g].name, h->gpus[g].capability);
+		if (runs == GPU_RUNS_YES)
+			return;
+		unsure = runs == GPU_RUNS_PERHAPS ? kind : unsure;
 		strlist_once(&others, c->a, kind);
 	}
-	if (r->gpu.count)
-		lack(c, FIT_NO,
-		     others.count ? arena_printf(c->a, "it lacks code for its %s", strlist_join(&others, c->a, ", "))
-				  : "it has no NVIDIA GPU");
+	if (!c->r->gpu.count)
+		return;
+	const char *all = strlist_join(&others, c->a, ", ");
+	if (unsure)
+		lack(c, FIT_PERHAPS, arena_printf(c->a, "NVIDIA does not guarantee this code on its %s", unsure));
+	else if (others.count)
+		lack(c, FIT_NO, arena_printf(c->a, "it lacks code for its %s", all));
+	else
+		lack(c, FIT_NO, "it has no NVIDIA GPU");
 }
 
 /* By its CUDA version, as 'detect' judges toolkits; then by what its GPUs need. */

@@ -148,9 +148,9 @@ static const char *driver_of(const struct tables *t, const struct runs_on *r, co
 
 static void set_hardware(const struct tables *t, const struct promise *p, struct arena *a, struct runs_on *r)
 {
-	r->tables = t;
 	r->isa_known = p->binding;
 	r->isa = p->isa;
+	r->tables = t;
 	r->gpu_rows = arena_array(a, r->gpu.count, sizeof(const struct gpu_row *));
 	for (size_t i = 0; i < r->gpu.count; i++)
 		r->gpu_rows[i] = row_of(t, r->gpu.items[i]);

@@ -31,9 +31,9 @@ struct runs_on {
 	/* capabilities: "9.0", "9.0a", "12.0+PTX"; empty: none is used */
 	struct strlist gpu;
 	const struct gpu_row **gpu_rows; /* of each; NULL: not in the tables */
+	const struct tables *tables;     /* which say what they run on */
 	const char *driver;              /* the lowest that works: "525.60.13"; "" not known */
 	const char *cuda;                /* the toolkit that it is for: "13.0"; "" none is known */
-	const struct tables *tables;     /* that say which driver runs it */
 	const char *torch;               /* the version that it requires; "" none */
 	bool torch_of_root;              /* which is the root's own, and no index has it */
 };

@@ -86,6 +86,8 @@ struct gpu_row {                /* gpu.yaml */
 	/* a system on a chip, whose code runs on it alone: what is built for a lower minor number
 	 * of its line does not */
 	bool tegra;
+	/* first toolkit whose code for lower minor numbers of its line runs there ("" = none) */
+	const char *shares_from;
 	unsigned aliases_count, devices_count, platforms_count, not_with_count, suffixes_count, settings_count;
 	unsigned line;
 };

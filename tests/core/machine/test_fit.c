@@ -5,9 +5,11 @@
 
 #include "base/path.h"
 #include "base/sys/json.h"
+#include "core/fatbin/fatbin.h"
 #include "core/machine/detect.h"
 #include "core/plan/plan.h"
 #include "core/plan/runs_on.h"
+#include "core/tables/gpu_runs.h"
 #include "core/wheel/wheel.h"
 #include "shipped.h"
 
@@ -309,15 +311,92 @@ static void test_driver_known_by_its_cuda_alone(void **state)
 	assert_string_equal(verdict(&r, NULL, &h), "yes");
 }
 
-static void test_code_of_systems_on_a_chip(void **state)
+static void test_gpu_target_runs_by_number_letter_and_chip(void **state)
+{
+	static const struct {
+		const char *code, *gpu, *cuda;
+		enum gpu_runs runs;
+	} rows[] = {
+		{"8.0", "8.6", "", GPU_RUNS_YES},
+		{"8.6", "8.0", "", GPU_RUNS_NO},
+		{"8.0", "9.0", "", GPU_RUNS_NO},
+		/* Orin, a system on a chip */
+		{"8.7", "8.7", "", GPU_RUNS_YES},
+		{"8.7", "8.9", "", GPU_RUNS_NO},
+		{"8.0", "8.7", "", GPU_RUNS_PERHAPS},
+		{"8.0", "8.7", "13.0", GPU_RUNS_PERHAPS},
+		{"8.0", "8.7", "13.2", GPU_RUNS_YES},
+		{"8.9", "8.7", "13.2", GPU_RUNS_NO},
+		{"8.7", "8.9", "13.2", GPU_RUNS_NO},
+		{"8.0+PTX", "8.7", "", GPU_RUNS_YES},
+		/* Xavier and the Jetson Thor of CUDA 12 share with none */
+		{"7.0", "7.2", "13.2", GPU_RUNS_PERHAPS},
+		{"10.0", "10.1", "12.8", GPU_RUNS_PERHAPS},
+		{"10.0", "11.0", "13.2", GPU_RUNS_NO},
+		/* "a" on that chip alone, "f" in its family */
+		{"9.0a", "9.0", "", GPU_RUNS_YES},
+		{"10.0a", "10.3", "", GPU_RUNS_NO},
+		{"10.0f", "10.3", "", GPU_RUNS_YES},
+		{"12.0f", "12.1", "", GPU_RUNS_YES},
+		{"12.0a", "12.1", "", GPU_RUNS_NO},
+		{"12.1f", "12.0", "", GPU_RUNS_NO},
+		{"12.0f", "10.0", "", GPU_RUNS_NO},
+		{"100f+PTX", "12.0", "", GPU_RUNS_NO},
+		{"90a+PTX", "10.0", "", GPU_RUNS_NO},
+		{"90a+PTX", "9.0", "", GPU_RUNS_YES},
+		{"90+ptx", "12.1", "", GPU_RUNS_YES},
+		{"9.0+PTX", "8.9", "", GPU_RUNS_NO},
+		/* a GPU that the tables do not know */
+		{"12.0", "12.9", "", GPU_RUNS_YES},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *code = rows[i].code, *gpu = rows[i].gpu, *cuda = rows[i].cuda;
+		const enum gpu_runs runs = gpu_target_runs(tables, code, gpu, cuda);
+		if (runs != rows[i].runs)
+			fail_msg("%s on %s, CUDA '%s': %d", code, gpu, cuda, (int)runs);
+	}
+}
+
+/* The same rule decides what slim keeps, which names GPUs by number. */
+static void test_fatbin_choose_agrees_with_gpu_target_runs(void **state)
+{
+	static const char *const codes[] = {"80",  "86",   "87",   "89",  "90",  "90a",
+					    "100", "100f", "103a", "110", "120f"};
+	size_t chips_count;
+	const unsigned *chips = tables_chips(tables, &a, &chips_count);
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+		for (unsigned g = 0; g < tables->gpus_count; g++) {
+			const struct gpu_row *row = &tables->gpus[g];
+			const struct fatbin_gpu gpu = {gpu_code_parse(row->sm).number, false};
+			const struct fatbin_wanted w = {&gpu, 1, chips, chips_count};
+			struct fatbin_entry entry = {.kind = FATBIN_CUBIN, .number = FATBIN_CUBIN};
+			bool keep, runs;
+			snprintf(entry.target, sizeof(entry.target), "%s", codes[i]);
+			fatbin_choose(&entry, 1, &w, &keep, &runs);
+			const char *gpu_text = row->capability;
+			const enum gpu_runs rule = gpu_target_runs(tables, codes[i], gpu_text, "");
+			assert_int_equal(runs, rule != GPU_RUNS_NO);
+			assert_int_equal(keep, runs);
+		}
+}
+
+static void test_orin_takes_code_for_sm80_with_newer_toolkits(void **state)
 {
 	(void)state;
-	assert_true(capability_runs(tables, "8.0", "8.6"));
-	assert_false(capability_runs(tables, "8.6", "8.0"));
-	assert_false(capability_runs(tables, "8.0", "9.0"));
-	assert_true(capability_runs(tables, "8.7", "8.7"));
-	assert_false(capability_runs(tables, "8.0", "8.7"));
-	assert_false(capability_runs(tables, "8.7", "8.9"));
+	struct hardware h = machine("sapphire-rapids-h100", "2.36", "3.13");
+	struct runs_on r =
+		wheel("torch-2.9.1+cu128.sm80-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
+	h.gpus[0].capability = "8.7";
+	h.gpu_count = 1;
+	assert_contains(verdict(&r, NULL, &h), "perhaps: ");
+	r = wheel("torch-2.15.0+cu132.sm80-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
+	h.driver = "700.0";
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	h.gpus[0].capability = "8.9";
+	r = wheel("torch-2.15.0+cu132.sm87-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
+	assert_contains(verdict(&r, NULL, &h), "no: ");
 }
 
 int main(void)
@@ -328,7 +407,9 @@ int main(void)
 		cmocka_unit_test(test_a_root_helps_with_software_alone),
 		cmocka_unit_test(test_a_wheel_for_gpus),
 		cmocka_unit_test(test_driver_known_by_its_cuda_alone),
-		cmocka_unit_test(test_code_of_systems_on_a_chip),
+		cmocka_unit_test(test_gpu_target_runs_by_number_letter_and_chip),
+		cmocka_unit_test(test_fatbin_choose_agrees_with_gpu_target_runs),
+		cmocka_unit_test(test_orin_takes_code_for_sm80_with_newer_toolkits),
 		cmocka_unit_test(test_how_far_gpu_code_reaches),
 		cmocka_unit_test(test_foreign_wheels),
 		cmocka_unit_test(test_what_installers_refuse),
