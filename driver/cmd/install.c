@@ -122,6 +122,17 @@ static bool is_strings(const json_t *list)
 	return json_is_array(list);
 }
 
+static bool has_wheels(const char *dir, struct arena *a)
+{
+	struct strlist names = {0};
+	if (!fs_is_dir(TRUSTED, dir) || fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
+		return false;
+	for (size_t i = 0; i < names.count; i++)
+		if (path_has_suffix(names.items[i], ".whl"))
+			return true;
+	return false;
+}
+
 static int read_listing(struct installing *x, json_t **ret, struct err *e)
 {
 	const char *rel = INDEX_ALL "/" INDEX_LISTING, *file = path_join(x->c->arena, x->place, rel);
@@ -136,6 +147,9 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 			err_hint(e, "%s; for a directory of this machine: 'ptbuild install DIR'", e->hint);
 		if (rc < 0)
 			return -1;
+	} else if (!fs_exists(TRUSTED, file) && !has_wheels(x->place, x->c->arena)) {
+		err_set(e, ERR_USAGE, "'%s' is not an index, nor a directory of wheels", x->place);
+		return err_hint(e, "'ptbuild index DIR' makes one of a directory of wheels");
 	} else if (!fs_exists(TRUSTED, file)) {
 		err_set(e, ERR_USAGE, "'%s' is not an index: there is no '%s'", x->place, file);
 		return err_hint(e, "'ptbuild index %s' makes it of a directory of wheels", x->place);
