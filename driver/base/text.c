@@ -31,6 +31,11 @@ int version_cmp(const char *a, const char *b)
 	return 0;
 }
 
+int version_order(const void *a, const void *b)
+{
+	return version_cmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* Length of the numeric part: digits with single dots between. */
 static size_t numeric_len(const char *v)
 {

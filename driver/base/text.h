@@ -21,6 +21,8 @@ int version_cmp(const char *a, const char *b);
  * V must be version_valid. A blank range takes all. ERR_CONFIG for a malformed range or a `v` that
  * does not begin with a number. */
 int version_in(const char *v, const char *range, bool *ret, struct err *e) MUST_CHECK;
+/* version_order: version_cmp for qsort and strings. */
+int version_order(const void *a, const void *b);
 /* version_valid: one or more numeric components with dots. */
 bool version_valid(const char *v);
 

@@ -65,7 +65,8 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 			    : hardware_read(f, true, c->run, c->arena, &h, e);
 	if (rc < 0 || detect_choose(t, f, &h, o->workload, o->release, c->arena, &d, e) < 0)
 		return -1;
-	if (official_for(t, &h, o->release, c->arena, &official, e) < 0)
+	const struct official_query q = {.machine = &h, .release = o->release};
+	if (official_for(t, &q, c->arena, &official, e) < 0)
 		return -1;
 	const char *slim = official.release && d.gpu ? official_command(&official, d.gpu, h.platform, c->arena) : NULL;
 	if (cmd_show(c,

@@ -1,5 +1,6 @@
 #include "cmd/select.h"
 
+#include "base/sys/machine.h"
 #include "core/plan/torch_fits.h"
 #include "core/wheel/wheel.h"
 #include "core/world/world.h"
@@ -111,7 +112,7 @@ static int torch_facts(struct cmd_context *c, const char *torch, const struct pr
 		for (size_t i = 0; i < all.count && !ret->cuda; i++) {
 			const struct official_wheel *w = &all.wheels[i];
 			if (strcmp(w->name.dist, "torch") == 0 && strcmp(w->cuda, "-") != 0 &&
-			    official_machine(w->name.platform) == (strncmp(p->platform, "aarch64", 7) == 0))
+			    official_machine(w->name.platform) == machine_is_arm(p->platform))
 				ret->cuda = w->cuda;
 		}
 		return 0;

@@ -11,6 +11,7 @@
 struct install_options {
 	struct cmd_globals global;
 	const char *python;
+	const char *machine;
 	bool uv, print;
 };
 
@@ -25,6 +26,7 @@ struct offer {
 struct installing {
 	struct cmd_context *c;
 	const char *python; /* the program */
+	struct strlist has; /* of pip and ensurepip, those that it has */
 	const char *place;  /* the index: a directory, or a URL that ends with a slash */
 	bool remote;
 	const struct hardware_facts *facts;
@@ -121,6 +123,17 @@ static bool is_strings(const json_t *list)
 	return json_is_array(list);
 }
 
+static bool has_wheels(const char *dir, struct arena *a)
+{
+	struct strlist names = {0};
+	if (!fs_is_dir(TRUSTED, dir) || fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
+		return false;
+	for (size_t i = 0; i < names.count; i++)
+		if (path_has_suffix(names.items[i], ".whl"))
+			return true;
+	return false;
+}
+
 static int read_listing(struct installing *x, json_t **ret, struct err *e)
 {
 	const char *rel = INDEX_ALL "/" INDEX_LISTING, *file = path_join(x->c->arena, x->place, rel);
@@ -135,6 +148,9 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 			err_hint(e, "%s; for a directory of this machine: 'ptbuild install DIR'", e->hint);
 		if (rc < 0)
 			return -1;
+	} else if (!fs_exists(TRUSTED, file) && !has_wheels(x->place, x->c->arena)) {
+		err_set(e, ERR_USAGE, "'%s' is not an index, nor a directory of wheels", x->place);
+		return err_hint(e, "'ptbuild index DIR' makes one of a directory of wheels");
 	} else if (!fs_exists(TRUSTED, file)) {
 		err_set(e, ERR_USAGE, "'%s' is not an index: there is no '%s'", x->place, file);
 		return err_hint(e, "'ptbuild index %s' makes it of a directory of wheels", x->place);
@@ -209,14 +225,17 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 	promise_of_label(t, json_text(row, "label"), a, &p);
 	for (size_t i = 0; i < wheels.count && ret->why_not; i++) {
 		struct wheel_name n;
-		struct fit fit;
+		struct fit fit, gpu;
 		if (wheel_name_parse(wheels.items[i], a, &n, e) < 0)
 			return -1;
 		/* Of all Pythons of the index, one is enough. */
 		runs_on_of_wheel(t, &n, "", &p, &none, "", a, &ret->runs_on);
 		fit_of(&ret->runs_on, NULL, x->facts, &x->machine, a, &fit);
+		/* Code that may run on a GPU, and may not, is no choice. */
+		fit_gpu(&ret->runs_on, &x->machine, a, &gpu);
+		const struct fit *worst = fit.verdict == FIT_NO ? &fit : &gpu;
 		const char *refused = ret->runs_on.isa ? isa_refused(&x->detected, ret->runs_on.isa) : NULL;
-		ret->why_not = fit.verdict == FIT_NO ? strlist_join(&fit.lacks, a, "; ") : refused;
+		ret->why_not = worst->verdict != FIT_YES ? strlist_join(&worst->lacks, a, "; ") : refused;
 	}
 	if (!ret->why_not)
 		ret->score = score_of(x, &p, &ret->runs_on);
@@ -251,24 +270,59 @@ static int choose(struct installing *x, const json_t *listing, struct offer *ret
 /* ---- the run ---- */
 
 /* Wheels are for one Python: for the one that they are installed into. */
-static int read_machine(struct installing *x, struct err *e)
+static int read_python(struct installing *x, struct err *e)
 {
-	static const char script[] = "import sys, sysconfig; print('%d.%d%s' % (*sys.version_info[:2], 't' if "
-				     "sysconfig.get_config_var('Py_GIL_DISABLED') else ''))";
+	static const char script[] =
+		"import importlib.util, sys, sysconfig\n"
+		"has = ['pip'] + ['ensurepip'] * (sys.prefix != sys.base_prefix)\n" /* Debian's own refuses it */
+		"print('%d.%d%s' % (*sys.version_info[:2], 't' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''),"
+		" *(m for m in has if importlib.util.find_spec(m)))";
 	const char *const argv[] = {x->python, "-I", "-c", script, NULL};
 	AUTO_BUF struct buf version = {0};
-	const struct hardware *h;
-	const struct tables *t;
 	if (proc_capture(argv, x->c->run, &version, e) < 0) {
 		err_wrap(e, "cannot ask '%s' for its version", x->python);
 		return e->hint[0] ? -1 : err_hint(e, "--python names the Python of the environment to install into");
 	}
-	if (cmd_tables(x->c, &t, e) < 0 || cmd_machine(x->c, true, &x->facts, &h, e) < 0)
-		return -1;
-	x->machine = *h;
 	x->machine.pythons = (struct strlist){0};
-	strlist_add(&x->machine.pythons, x->c->arena, buf_cstr(&version));
+	strlist_split(&x->has, x->c->arena, buf_cstr(&version), " ");
+	strlist_add(&x->machine.pythons, x->c->arena, x->has.count ? x->has.items[0] : "");
+	return 0;
+}
+
+static int read_machine(struct installing *x, struct err *e)
+{
+	const struct install_options *o = x->c->options;
+	const struct hardware *h;
+	const struct tables *t;
+	const char *dir;
+	if (cmd_tables(x->c, &t, e) < 0)
+		return -1;
+	if (o->machine) {
+		if (cmd_profiles_dir(x->c, &dir, e) < 0 || hardware_facts_load(dir, x->c->arena, &x->facts, e) < 0 ||
+		    hardware_load(o->machine, x->c->arena, &x->machine, e) < 0)
+			return -1;
+	} else {
+		if (cmd_machine(x->c, true, &x->facts, &h, e) < 0)
+			return -1;
+		x->machine = *h;
+	}
+	if ((!o->machine || !x->machine.pythons.count) && read_python(x, e) < 0)
+		return -1;
 	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
+}
+
+/* An environment of uv's, or one that 'python3 -m venv --without-pip' made, has no pip. */
+static int check_pip(const struct installing *x, struct err *e)
+{
+	const struct install_options *o = x->c->options;
+	const bool uv = proc_find(x->c->arena, "uv"), own = strlist_contains(&x->has, "ensurepip");
+	if (o->uv || strlist_contains(&x->has, "pip"))
+		return 0;
+	err_set(e, ERR_SYSTEM, "'%s' has no pip", x->python);
+	const char *add = arena_printf(x->c->arena, "run: %s -m ensurepip", shell_quoted(x->python, x->c->arena));
+	if (!uv && !own)
+		return err_hint(e, "install uv and pass --uv, or name another Python with --python");
+	return err_hint(e, "%s%s%s", uv ? "pass --uv" : "", uv && own ? ", or " : "", own ? add : "");
 }
 
 static const struct show rows[] = {{.text = "{line}"}, {0}};
@@ -303,7 +357,12 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 		x.place = arena_printf(a, "%s/", x.place);
 	if (o->global.json && !o->print)
 		return err_set(e, ERR_USAGE, "install writes what the installer writes: --json goes with --print");
-	if (read_listing(&x, &listing, e) < 0 || read_machine(&x, e) < 0 || choose(&x, listing, &best, e) < 0)
+	if (o->machine && !o->print) {
+		err_set(e, ERR_USAGE, "--machine without --print: wheels are installed on this machine");
+		return err_hint(e, "add --print");
+	}
+	if (read_listing(&x, &listing, e) < 0 || read_machine(&x, e) < 0 || choose(&x, listing, &best, e) < 0 ||
+	    (!o->print && check_pip(&x, e) < 0))
 		return -1;
 	const char *name = json_text(best.row, "name");
 	const char *url = x.remote ? arena_printf(a, "%s%s/", x.place, name) : install_url(a, x.place, name);
@@ -342,6 +401,8 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 static const struct arg_def install_options[] = {
 	{"python", 0, INSTALL(ARG_STRING, python), "PROGRAM",
 	 "the Python of the environment to install into (default: python3)", NULL},
+	{"machine", 0, INSTALL(ARG_STRING, machine), "FILE",
+	 "with --print: choose for the machine that a file describes, as for detect", "<file>"},
 	{"uv", 0, INSTALL(ARG_FLAG, uv), NULL, "install with uv (default: with this Python's pip)", NULL},
 	{"print", 0, INSTALL(ARG_FLAG, print), NULL, "print the line, and do not run it", NULL},
 	{0},
@@ -350,7 +411,7 @@ static const struct arg_def install_options[] = {
 const struct command command_install = {
 	.name = "install",
 	.summary = "install the wheels of an index that are for this machine",
-	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print] [-- WORD...]",
+	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print [--machine FILE]] [-- WORD...]",
 	.text = "Takes the directory of an index (see 'ptbuild help index') that fits this machine best, by what "
 		"'ptbuild detect' finds: its processor, GPUs and driver, and the Python that is installed into. Then "
 		"runs pip, or uv, with that directory beside the index that the installer knows, and with the exact "

@@ -263,7 +263,8 @@ static int matrix_status(struct cmd_context *c, const char *dir, const char *for
 	json_t *job;
 	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "not the directory of a run: '%s' lacks jobs.json", dir);
-		return err_hint(e, "name the directory that the script of 'ptbuild matrix --format slurm' was given");
+		return err_hint(
+			e, "name the directory that the script of 'ptbuild matrix MATRIX --format slurm' was given");
 	}
 	if (json_read(TRUSTED, path, &doc, e) < 0)
 		return -1;

@@ -5,41 +5,22 @@
 #include "core/machine/official_fit.h"
 #include "core/wheel/wheel.h"
 
-static int by_version(const void *x, const void *y)
-{
-	return version_cmp(*(const char *const *)x, *(const char *const *)y);
-}
-
-static bool is_wanted(const struct official *all, const struct cmd_official *q, const char *dist, struct arena *a)
-{
-	return strlist_contains(&q->dists, dist) || (q->all && official_has(all, dist, a));
-}
-
-static bool has_all(const struct official *all, const struct cmd_official *q, const char *python, struct arena *a)
-{
-	const struct official_wheel *w;
-	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
-		const char *dist = tables_distribution(tables_packages[i]);
-		if (is_wanted(all, q, dist, a) &&
-		    official_find(all, dist, python, q->platform, q->cuda, a, &w, ERR_IGNORED) < 0)
-			return false;
-	}
-	return true;
-}
-
 /* The Pythons for which all wheels are there, the newest last. */
 static void list_pythons(const struct official *all, const struct cmd_official *q, struct arena *a, struct strlist *ret)
 {
+	const struct hardware any = {.platform = q->platform};
+	const struct official_query wanted = {
+		.machine = &any, .cuda = q->cuda, .dists = &q->dists, .all = q->all, .any_driver = true};
 	for (size_t i = 0; i < all->count; i++) {
 		const char *tag = all->wheels[i].name.python;
 		if (strncmp(tag, "cp3", 3) != 0)
 			continue;
 		const char *python = arena_printf(a, "3.%s", tag + 3);
-		if (has_all(all, q, python, a))
+		if (official_has_all(all, &wanted, python, a))
 			strlist_once(ret, a, python);
 	}
 	if (ret->count)
-		qsort(ret->items, ret->count, sizeof(*ret->items), by_version);
+		qsort(ret->items, ret->count, sizeof(*ret->items), version_order);
 }
 
 int cmd_official_python(struct cmd_context *c, const struct official *all, const struct cmd_official *q,
@@ -68,42 +49,33 @@ static void list_lacking(const struct tables *t, const struct official *all, con
 	}
 }
 
-/* torch's wheel, if it has CUDA, code for all targets, and a driver that runs it; NULL. */
-static const struct official_wheel *serving(const struct tables *t, const struct official *all,
-					    const struct cmd_official *q, const char *python, struct arena *a)
+/* A machine with these GPUs, the driver of q->machine, and one Python (NULL: any). */
+static struct hardware described(const struct tables *t, const struct cmd_official *q, const char *python,
+				 struct arena *a)
 {
-	const struct official_wheel *w;
-	struct strlist lacking = {0};
-	if (official_find(all, "torch", python, q->platform, q->cuda, a, &w, ERR_IGNORED) < 0)
-		return NULL;
-	if (strcmp(w->cuda, "-") == 0)
-		return q->gpus.count ? NULL : w;
-	if (q->machine && driver_fit(t, q->machine, w->cuda) == DRIVER_TOO_OLD)
-		return NULL;
-	list_lacking(t, all, q, a, &lacking);
-	return lacking.count ? NULL : w;
+	const struct hardware *own = q->machine;
+	struct hardware h = {.platform = q->platform,
+			     .driver = own ? own->driver : "",
+			     .driver_cuda = own ? own->driver_cuda : "",
+			     .glibc = python ? "99" : ""};
+	h.gpus = arena_array(a, q->gpus.count + 1, sizeof(*h.gpus));
+	for (size_t i = 0; i < q->gpus.count; i++) {
+		const struct gpu_row *row = tables_gpu(t, q->gpus.items[i]);
+		h.gpus[h.gpu_count++].capability = row ? row->capability : q->gpus.items[i];
+	}
+	if (python)
+		strlist_ref(&h.pythons, a, python);
+	return h;
 }
 
-/* torch's wheel of the newest release that serves what is asked; NULL: none. */
-static const struct official_wheel *find_newest(const struct tables *t, const struct cmd_official *q,
-						const char *python, struct arena *a, const char **ret_release)
+/* The newest release that serves what is asked; ret->release NULL: none. */
+static int find_newest(const struct tables *t, const struct cmd_official *q, const char *python, struct arena *a,
+		       struct official_choice *ret, struct err *e)
 {
-	for (unsigned i = t->releases_count; i-- > 0;) {
-		struct strlist pythons = {0};
-		struct official all;
-		*ret_release = t->releases[i].name;
-		if (official_read(t->dir, *ret_release, a, &all, ERR_IGNORED) < 0)
-			continue;
-		const char *for_python = python && has_all(&all, q, python, a) ? python : NULL;
-		if (!python) {
-			list_pythons(&all, q, a, &pythons);
-			for_python = pythons.count ? pythons.items[pythons.count - 1] : NULL;
-		}
-		const struct official_wheel *w = for_python ? serving(t, &all, q, for_python, a) : NULL;
-		if (w)
-			return w;
-	}
-	return NULL;
+	const struct hardware h = described(t, q, python, a);
+	const struct official_query wanted = {
+		.machine = &h, .cuda = q->cuda, .dists = &q->dists, .all = q->all, .any_driver = true};
+	return official_for(t, &wanted, a, ret, e);
 }
 
 static char *targets_text(const struct cmd_official *q, struct arena *a)
@@ -114,11 +86,55 @@ static char *targets_text(const struct cmd_official *q, struct arena *a)
 	return strlist_join(&names, a, ", ");
 }
 
-static int hint_build(const struct cmd_official *q, struct arena *a, struct err *e)
+/* Whether a release of the tables can be built for a profile. */
+static bool is_planned(const struct tables *t, const char *profile, struct arena *a)
 {
-	const bool arm = strncmp(q->platform, "aarch64", 7) == 0;
-	return err_hint(e, "'ptbuild plan --profile sm%s-%s' shows a build for it", strlist_join(&q->gpus, a, "+sm"),
-			arm ? "armv8_2" : "avx2");
+	struct variant v = {.package = PACKAGE_TORCH};
+	if (profile_parse(t, profile, a, &v.profile, ERR_IGNORED) < 0)
+		return false;
+	for (unsigned i = t->releases_count; i-- > 0;) {
+		const struct release_row *r = &t->releases[i];
+		const struct plan_request q = {.variant = &v, .release = r->name};
+		const struct plan *p;
+		if (!r->pytorch || !r->pythons_count || !tables_offered(r))
+			continue;
+		v.python = r->pythons[r->pythons_count - 1];
+		if (plan_resolve(t, &q, a, &p, ERR_IGNORED) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Builds for the targets: one for all of them, else one for each. */
+static int hint_build(const struct tables *t, const struct cmd_official *q, struct arena *a, struct err *e)
+{
+	const char *isa = machine_is_arm(q->platform) ? "armv8_2" : "avx2";
+	const char *all = arena_printf(a, "sm%s-%s", strlist_join(&q->gpus, a, "+sm"), isa);
+	struct strlist lines = {0};
+	if (is_planned(t, all, a))
+		return err_hint(e, "'ptbuild plan --profile %s' shows a build for it", all);
+	for (size_t i = 0; i < q->gpus.count; i++) {
+		const char *one = arena_printf(a, "sm%s-%s", q->gpus.items[i], isa);
+		if (is_planned(t, one, a))
+			strlist_addf(&lines, a, "'ptbuild plan --profile %s'", one);
+	}
+	if (!lines.count)
+		return err_hint(e, "use other GPU targets: 'ptbuild list --gpus' lists them");
+	return err_hint(e, "%s show%s a build", strlist_join(&lines, a, " and "), lines.count == 1 ? "s" : "");
+}
+
+/* What would help where no release serves: another Python, another driver, or a build. */
+static int hint_newest(const struct tables *t, const struct cmd_official *q, const char *python, struct arena *a,
+		       struct err *e)
+{
+	struct cmd_official any_driver = *q;
+	struct official_choice other;
+	any_driver.machine = NULL;
+	if (find_newest(t, q, NULL, a, &other, ERR_IGNORED) == 0 && other.release)
+		return err_hint(e, "use --python %s, which release %s is for", other.wheel_python, other.release);
+	if (q->machine && find_newest(t, &any_driver, python, a, &other, ERR_IGNORED) == 0 && other.release)
+		return err_hint(e, "update the driver: 'ptbuild detect' shows which CUDA it runs");
+	return hint_build(t, q, a, e);
 }
 
 int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python, const char **ret,
@@ -129,26 +145,23 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
 	struct host_python host = {0};
-	const char *release, *targets = targets_text(q, c->arena);
-	const struct official_wheel *w = NULL;
+	const char *targets = targets_text(q, c->arena);
+	struct official_choice w = {0};
 	if (!python && strcmp(q->platform, machine_platform(c->arena)) == 0)
 		host_python(c->run, c->arena, &host);
-	if (host.version)
-		w = find_newest(t, q, host.version, c->arena, &release);
-	if (!w)
-		w = find_newest(t, q, python, c->arena, &release);
-	if (w) {
+	if (host.version && find_newest(t, q, host.version, c->arena, &w, e) < 0)
+		return -1;
+	if (!w.release && find_newest(t, q, python, c->arena, &w, e) < 0)
+		return -1;
+	if (w.release) {
 		log_info(c->run->log, "release %s with CUDA %s: the newest official torch for %s%s; --release chooses",
-			 release, w->cuda, targets, driver);
-		*ret = release;
+			 w.release, w.cuda, targets, driver);
+		*ret = w.release;
 		return 0;
 	}
 	err_set(e, ERR_POLICY, "no official torch is for %s%s%s%s", targets, driver, python ? " and Python " : "",
 		python ? python : "");
-	if (q->machine)
-		return err_hint(e, "update the driver ('ptbuild detect' shows which CUDA it runs), or choose with "
-				   "--release");
-	return hint_build(q, c->arena, e);
+	return hint_newest(t, q, python, c->arena, e);
 }
 
 int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python, struct err *e)
@@ -163,8 +176,8 @@ int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, cons
 		return 0;
 	err_set(e, ERR_POLICY, "official torch %s has no code for %s", q->release,
 		strlist_join(&lacking, c->arena, ", "));
-	const char *other;
-	if (find_newest(t, q, python, c->arena, &other))
-		return err_hint(e, "the newest release that has it: --release %s", other);
-	return hint_build(q, c->arena, e);
+	struct official_choice other;
+	if (find_newest(t, q, python, c->arena, &other, ERR_IGNORED) == 0 && other.release)
+		return err_hint(e, "the newest release that has it: --release %s", other.release);
+	return hint_build(t, q, c->arena, e);
 }

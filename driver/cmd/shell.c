@@ -18,13 +18,25 @@ static const struct build_tree *tree_of_open(const struct tables *t, const struc
 	return NULL;
 }
 
+/* The trees that there are, or how one comes to be. */
+static int hint_trees(struct cmd_context *c, const struct build_tree *trees, size_t count, struct err *e)
+{
+	struct strlist kept = {0};
+	for (size_t i = 0; i < count; i++)
+		strlist_once(&kept, c->arena, trees[i].variant);
+	if (kept.count)
+		return err_hint(e, "kept are those of %s: 'ptbuild shell %s'", strlist_join(&kept, c->arena, ", "),
+				kept.items[0]);
+	return err_hint(e, "a failed or stopped build leaves one; 'ptbuild build ... --keep' does where the store "
+			   "does not have the wheel yet");
+}
+
 /* The latest tree of a variant, whose name may be written in any of its forms. */
 static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees, size_t count,
 		     const struct build_tree **ret, struct err *e)
 {
 	const struct tables *tables;
 	struct variant v;
-	struct strlist kept = {0};
 	const char *name = word;
 	*ret = text_search(word, trees, count, sizeof(*trees));
 	if (*ret)
@@ -38,13 +50,8 @@ static int find_tree(struct cmd_context *c, const char *word, const struct build
 	}
 	if (*ret)
 		return 0;
-	for (size_t i = 0; i < count; i++)
-		strlist_once(&kept, c->arena, trees[i].variant);
 	err_set(e, ERR_CONFIG, "no build tree of '%s' was kept", name);
-	return err_hint(e,
-			"%s%s; a failed or stopped build leaves one; 'ptbuild build ... --keep' does where the store "
-			"does not have the wheel yet",
-			kept.count ? "there are those of " : "there is none", strlist_join(&kept, c->arena, ", "));
+	return hint_trees(c, trees, count, e);
 }
 
 static int run_shell(struct cmd_context *c, const struct strlist *args, struct err *e)
@@ -54,16 +61,17 @@ static int run_shell(struct cmd_context *c, const struct strlist *args, struct e
 	const struct build_tree *tree = NULL;
 	size_t count;
 	struct strlist argv = {0};
-	if (args->count == 0) {
-		err_set(e, ERR_USAGE, "shell needs a variant");
-		return err_hint(e, "for example 'ptbuild shell pytorch-python313-cpu-avx2'");
-	}
 	if (cmd_store(c, &store, e) < 0)
 		return -1;
 	/* A killed build's may lie there, and not in the store. */
 	work_tree_settle(SANDBOX_TOP, c->run);
-	if (build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees, &count, e) < 0 ||
-	    find_tree(c, args->items[0], trees, count, &tree, e) < 0)
+	if (build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees, &count, e) < 0)
+		return -1;
+	if (args->count == 0) {
+		err_set(e, ERR_USAGE, "shell needs a variant");
+		return hint_trees(c, trees, count, e);
+	}
+	if (find_tree(c, args->items[0], trees, count, &tree, e) < 0)
 		return -1;
 	/* No build and no gc of the tree meanwhile. */
 	AUTO_LOCK struct lock lock = LOCK_NONE;

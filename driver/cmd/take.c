@@ -9,7 +9,8 @@ static int check_package(const struct strlist *words, struct err *e)
 	err_set(e, ERR_USAGE, "'%s' cannot be taken from a root", words->items[0]);
 	if (strcmp(words->items[0], "torch") == 0)
 		return err_hint(e, "write pytorch, or nothing");
-	return err_hint(e, "only pytorch can; 'ptbuild build --package torchvision,torchaudio --torch root' builds the "
+	return err_hint(e, "only pytorch can; 'ptbuild build --profile PROFILE --package torchvision,torchaudio "
+			   "--torch root' builds the "
 			   "others against it");
 }
 

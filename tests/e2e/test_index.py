@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import urllib.parse
 import urllib.request
 import zipfile
@@ -295,6 +296,27 @@ def test_install_chooses(world):
     assert install(world.dir).returncode == 2
 
 
+def test_install_without_pip_hints_what_works(world):
+    """The environment of another tool has no pip; what the hint says is run."""
+    folder = world.path("for-any")
+    os.mkdir(folder)
+    make_wheel(folder, "torch", "2.6.0+cpu.avx2")
+    index(world.ptbuild, folder)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", world.path("bare")], check=True)
+    python = world.path("bare/bin/python")
+    words = (folder, "--python", python, "--", "--no-deps")
+    result = run_command(world, "install", *words)
+    assert result.returncode == 8 and f"'{python}' has no pip" in result.stderr.decode(), result.stderr
+    hint = result.stderr.decode().partition("hint: ")[2].splitlines()[0]
+    assert ("--uv" in hint) == (shutil.which("uv") is not None) or "install uv" in hint, hint
+    run = hint.partition("run: ")[2]
+    if subprocess.run([python, "-c", "import ensurepip"], capture_output=True).returncode == 0:
+        assert run == f"{python} -m ensurepip", hint
+        subprocess.run(run, shell=True, check=True, capture_output=True)
+        result = run_command(world, "install", *words)
+        assert result.returncode == 0 and versions(python, "torch") == ["2.6.0+cpu.avx2"], result.stderr
+
+
 def test_install_refuses(world):
     """No directory for this machine or this Python: each says why."""
     folder = world.path("elsewhere")
@@ -442,6 +464,7 @@ if __name__ == "__main__":
             test_json_pages,
             test_the_line_beside_newer_versions,
             test_install_chooses,
+            test_install_without_pip_hints_what_works,
             test_install_refuses,
             test_what_is_missing_is_told,
             test_no_yanked_torch_is_taken,

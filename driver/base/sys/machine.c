@@ -68,6 +68,11 @@ char *machine_platform(struct arena *a)
 			    strcmp(u.sysname, "Darwin") == 0 ? "darwin" : "linux");
 }
 
+bool machine_is_arm(const char *platform)
+{
+	return strncmp(platform, "aarch64", strlen("aarch64")) == 0;
+}
+
 bool machine_has_feature(const char *name)
 {
 	AUTO_FILE FILE *f = fopen("/proc/cpuinfo", "re");

@@ -32,6 +32,8 @@ uint64_t machine_quota(const char *root);
 
 /* machine_platform: "x86_64-linux", "aarch64-darwin". */
 char *machine_platform(struct arena *a) __attribute__((returns_nonnull));
+/* machine_is_arm: whether a platform ("aarch64-linux") is of 64-bit Arm. */
+bool machine_is_arm(const char *platform);
 /* machine_has_feature: whether /proc/cpuinfo lists `name` among the first processor's flags (x86)
  * or Features (Arm). */
 bool machine_has_feature(const char *name);

@@ -2,6 +2,8 @@
 
 #include <fnmatch.h>
 
+#include "base/sys/machine.h"
+
 static const char *const machines[EXTENSION_MACHINES] = {
 	[EXTENSION_X86_64] = "x86_64", [EXTENSION_AARCH64] = "aarch64"};
 
@@ -296,7 +298,7 @@ void isa_rules_allowed(const struct isa_rules *r, const struct isa_row *isa, uin
 		ret[m] = EXTENSION_BASELINE;
 	if (!isa)
 		return;
-	enum extension_machine m = strncmp(isa->platform, "aarch64", 7) == 0 ? EXTENSION_AARCH64 : EXTENSION_X86_64;
+	enum extension_machine m = machine_is_arm(isa->platform) ? EXTENSION_AARCH64 : EXTENSION_X86_64;
 	for (unsigned i = 0; i < isa->cpuinfo_count; i++)
 		ret[m] |= extensions_with(r->extensions, m, extensions_bit(r->extensions, m, isa->cpuinfo[i]));
 }

@@ -266,9 +266,7 @@ static void detect_toolkits(struct detecting *c)
 			     strlist_join(&by_fit[DRIVER_COMPATIBLE], c->a, " "));
 	if (by_fit[DRIVER_TOO_OLD].count)
 		strlist_addf(&parts, c->a, "not %s", strlist_join(&by_fit[DRIVER_TOO_OLD], c->a, " "));
-	strlist_addf(&d->reasons, c->a, "driver %s %s",
-		     *c->h->driver ? c->h->driver : arena_printf(c->a, "for CUDA %s", c->h->driver_cuda),
-		     strlist_join(&parts, c->a, "; "));
+	strlist_addf(&d->reasons, c->a, "driver %s %s", driver_text(c->h, c->a), strlist_join(&parts, c->a, "; "));
 }
 
 /* ---- the newest release that can be built: plan_resolve decides what can, so no rule is written twice ---- */
@@ -355,8 +353,7 @@ static void detect_release(struct detecting *c)
 			strlist_addf(&d->warnings, c->a,
 				     "driver %s is too old for every toolkit that supports %s: update it to %s or "
 				     "newer, then use %s-%s",
-				     *c->h->driver ? c->h->driver : c->h->driver_cuda, gpu_name(c), lowest_floor(c),
-				     gpu_name(c), d->isa);
+				     driver_text(c->h, c->a), gpu_name(c), lowest_floor(c), gpu_name(c), d->isa);
 			d->cuda = NULL;
 			d->release = NULL;
 			c->target_count = 0;

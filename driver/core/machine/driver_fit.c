@@ -37,3 +37,8 @@ enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, con
 		return major_of(cuda) == major_of(h->driver_cuda) ? DRIVER_COMPATIBLE : DRIVER_TOO_OLD;
 	return DRIVER_UNKNOWN;
 }
+
+const char *driver_text(const struct hardware *h, struct arena *a)
+{
+	return *h->driver ? h->driver : arena_printf(a, "for CUDA %s", h->driver_cuda);
+}

@@ -17,3 +17,5 @@ enum driver_fit {
  * requirements of the nearest one of its major version. Source: CUDA compatibility guide, in
  * cuda.yaml. */
 enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, const char *cuda);
+/* driver_text: "570.86.15", or "for CUDA 12.4" where only libcuda responds. */
+const char *driver_text(const struct hardware *h, struct arena *a);

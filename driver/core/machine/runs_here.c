@@ -107,26 +107,26 @@ static void fit_gpus(struct fitting *c)
 		return;
 	const char *all = strlist_join(&others, c->a, ", ");
 	if (unsure)
-		lack(c, FIT_PERHAPS,
-		     arena_printf(c->a, "NVIDIA does not guarantee this code on its %s", unsure));
+		lack(c, FIT_PERHAPS, arena_printf(c->a, "NVIDIA does not guarantee this code on its %s", unsure));
 	else if (others.count)
 		lack(c, FIT_NO, arena_printf(c->a, "it lacks code for its %s", all));
 	else
 		lack(c, FIT_NO, "it has no NVIDIA GPU");
 }
 
-/* Where libcuda alone responds, as in WSL, its CUDA version decides. */
+/* By its CUDA version, as 'detect' judges toolkits; then by what its GPUs need. */
 static void fit_driver(struct fitting *c)
 {
 	const struct runs_on *r = c->r;
 	const struct hardware *h = c->h;
+	const enum driver_fit fit = *r->cuda ? driver_fit(r->tables, h, r->cuda) : DRIVER_UNKNOWN;
+	if (fit == DRIVER_OWN)
+		return;
 	if (*r->driver && *h->driver && version_cmp(h->driver, r->driver) < 0)
 		lack(c, FIT_NO, arena_printf(c->a, "its driver is %s, older than %s", h->driver, r->driver));
-	if (*h->driver || !*h->driver_cuda || !*r->cuda)
-		return;
-	if (strtol(h->driver_cuda, NULL, 10) < strtol(r->cuda, NULL, 10))
+	else if (fit == DRIVER_TOO_OLD)
 		lack(c, FIT_NO,
-		     arena_printf(c->a, "its driver is for CUDA %s, and CUDA %s is needed", h->driver_cuda, r->cuda));
+		     arena_printf(c->a, "its driver is %s, and CUDA %s is needed", driver_text(h, c->a), r->cuda));
 }
 
 void fit_of(const struct runs_on *r, const struct root *root, const struct hardware_facts *f, const struct hardware *h,

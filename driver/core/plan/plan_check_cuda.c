@@ -37,13 +37,9 @@ static const char *first_torch(const struct gpu_target *t)
 	return s && version_cmp(s->torch_min, t->row->torch_min) > 0 ? s->torch_min : t->row->torch_min;
 }
 
-/* The toolkit of a release whose nvcc has every target: the one asked for (may be NULL), else the first, the release's
- * default before others. */
-static const char *working_toolkit(const struct profile *p, const struct release_row *r, const char *asked)
+/* The first toolkit of a release whose nvcc has every target, the release's default before others. */
+static const char *working_toolkit(const struct profile *p, const struct release_row *r)
 {
-	for (unsigned i = 0; asked && i < r->toolkits_count; i++)
-		if (version_cmp(r->toolkits[i], asked) == 0 && !first_refused(p, asked))
-			return r->toolkits[i];
 	for (unsigned i = 0; i < r->toolkits_count; i++)
 		if (!first_refused(p, r->toolkits[i]))
 			return r->toolkits[i];
@@ -73,36 +69,125 @@ bool plan_takes_target(const struct release_row *r, const char *package, const c
 	return !cuda || nvcc_takes(t, cuda);
 }
 
+/* A target that PyTorch cannot be built for together with another of the profile; NULL: none. */
+static const struct gpu_row *excluding(const struct profile *p, const struct gpu_row **ret_other)
+{
+	for (unsigned i = 0; i < p->targets_count; i++)
+		for (unsigned k = 0; k < p->targets_count; k++) {
+			const struct gpu_row *row = p->targets[i].row, *other = p->targets[k].row;
+			if (!strings_contain(row->not_with, row->not_with_count, other->sm))
+				continue;
+			*ret_other = other;
+			return row;
+		}
+	return NULL;
+}
+
 static bool takes_all(const struct profile *p, const struct release_row *r, const char *package)
 {
+	const struct gpu_row *other;
 	for (unsigned i = 0; i < p->targets_count; i++)
 		if (!plan_takes_target(r, package, NULL, &p->targets[i]))
 			return false;
+	return !excluding(p, &other);
+}
+
+/* The toolkit of a release whose nvcc has every target: the next newer one than was asked for (may be NULL), else the
+ * release's first. */
+static const char *nearest_toolkit(const struct profile *p, const struct release_row *r, const char *asked)
+{
+	const char *best = NULL;
+	for (unsigned i = 0; asked && i < r->toolkits_count; i++) {
+		const char *cuda = r->toolkits[i];
+		if (first_refused(p, cuda) || version_cmp(cuda, asked) < 0)
+			continue;
+		if (!best || version_cmp(cuda, best) < 0)
+			best = cuda;
+	}
+	return best ? best : working_toolkit(p, r);
+}
+
+static bool any_toolkit_takes(const struct tables *t, const struct gpu_target *target)
+{
+	for (unsigned i = 0; i < t->toolkits_count; i++)
+		if (nvcc_takes(target, t->toolkits[i].version))
+			return true;
+	return false;
+}
+
+/* A target that no toolkit of the tables has: the newest GPU below it whose PTX a driver compiles for it. */
+static int hint_ptx(const struct plan_context *c, const struct gpu_target *t, struct err *e)
+{
+	const struct gpu_row *best = NULL;
+	for (unsigned i = 0; i < c->tables->gpus_count; i++) {
+		const struct gpu_target older = {.row = &c->tables->gpus[i], .suffix = ""};
+		if (older.row->tegra || version_cmp(older.row->capability, t->row->capability) >= 0)
+			continue;
+		const bool newest = !best || version_cmp(older.row->capability, best->capability) > 0;
+		if (newest && plan_takes_target(c->release, c->variant.package, NULL, &older) &&
+		    working_toolkit(&(struct profile){.targets = (struct gpu_target *)&older, .targets_count = 1},
+				    c->release))
+			best = older.row;
+	}
+	const char *none = target_name(t, c->arena);
+	if (!best || t->row->tegra || *t->row->cuda_max)
+		return err_hint(e, "leave %s out: no CUDA version in the tables compiles for it", none);
+	return err_hint(e, "no CUDA version in the tables compiles for %s: use sm%s+ptx, which its driver compiles",
+			none, best->sm);
+}
+
+/* A release and a toolkit of it that work, as the hint names them. */
+struct working {
+	const struct release_row *release;
+	const char *toolkit; /* NULL: none */
+};
+
+/* Of a release: only those of the CUDA line that was asked for, if `line`, as a driver runs no later one. */
+static bool try_release(const struct plan_context *c, const struct release_row *r, bool line, struct working *ret)
+{
+	const struct profile *p = &c->variant.profile;
+	const char *asked = c->variant.cuda;
+	if (!tables_package(r, c->variant.package) || !takes_all(p, r, c->variant.package) ||
+	    !strings_contain(r->pythons, r->pythons_count, c->variant.python))
+		return false;
+	const char *toolkit = nearest_toolkit(p, r, asked);
+	if (!toolkit || (line && asked && strtol(toolkit, NULL, 10) != strtol(asked, NULL, 10)))
+		return false;
+	*ret = (struct working){r, toolkit};
 	return true;
 }
 
-/* The hint of every refusal here: the first combination that works, this release before others. */
+/* This release before others; those that are only for who asks for them come last. */
+static bool find_working(const struct plan_context *c, bool line, struct working *ret)
+{
+	const unsigned count = c->tables->releases_count;
+	if (try_release(c, c->release, line, ret))
+		return true;
+	for (unsigned i = 2 * count; i-- > 0;) {
+		const struct release_row *r = &c->tables->releases[i % count];
+		if (!*r->asked == (i >= count) && try_release(c, r, line, ret))
+			return true;
+	}
+	return false;
+}
+
+/* The hint of every refusal here: the first combination that works. */
 static int hint_working(const struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
-	bool here = takes_all(p, c->release, c->variant.package);
-	const char *toolkit = here ? working_toolkit(p, c->release, NULL) : NULL;
-	if (toolkit)
-		return err_hint(e, "use CUDA %s: --cuda %s, or %s in a variant's name", toolkit, toolkit,
-				variant_toolkit_word(toolkit, c->arena));
-	const unsigned count = c->tables->releases_count;
-	for (unsigned i = 2 * count; i-- > 0;) { /* those that are only for who asks for them come last */
-		const struct release_row *r = &c->tables->releases[i % count];
-		if (!*r->asked != (i >= count) || !tables_package(r, c->variant.package) ||
-		    !takes_all(p, r, c->variant.package) ||
-		    !strings_contain(r->pythons, r->pythons_count, c->variant.python))
-			continue;
-		toolkit = working_toolkit(p, r, c->variant.cuda);
-		if (toolkit)
-			return err_hint(e, "use CUDA %s with release %s: --cuda %s --release %s", toolkit, r->name,
-					toolkit, r->name);
+	struct working w;
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (!any_toolkit_takes(c->tables, &p->targets[i]))
+			return hint_ptx(c, &p->targets[i], e);
+	if (find_working(c, true, &w) || find_working(c, false, &w)) {
+		if (w.release == c->release)
+			return err_hint(e, "use CUDA %s: --cuda %s, or %s in a variant's name", w.toolkit, w.toolkit,
+					variant_toolkit_word(w.toolkit, c->arena));
+		return err_hint(e, "use CUDA %s with release %s: --cuda %s --release %s", w.toolkit, w.release->name,
+				w.toolkit, w.release->name);
 	}
-	for (unsigned i = 0; i < c->tables->toolkits_count; i++)
+	const struct gpu_row *other;
+	for (unsigned i = 0; i < c->tables->toolkits_count && !excluding(p, &other); i++)
 		if (!first_refused(p, c->tables->toolkits[i].version))
 			return err_hint(e, "only %s has it, and no release with %s for Python %s builds with that",
 					variant_toolkit_word(c->tables->toolkits[i].version, c->arena),
@@ -115,7 +200,7 @@ static void default_toolkit(struct plan_context *c)
 {
 	const struct profile *p = &c->variant.profile;
 	const char *first = c->release->toolkits[0];
-	const char *working = working_toolkit(p, c->release, NULL);
+	const char *working = working_toolkit(p, c->release);
 	c->variant.cuda = working ? working : first;
 	if (working && working != first)
 		strlist_addf(&c->notes, c->arena,
@@ -188,16 +273,12 @@ static int check_table_targets(const struct plan_context *c, struct err *e)
 			return hint_working(c, e);
 		}
 	}
-	for (unsigned i = 0; i < p->targets_count; i++)
-		for (unsigned k = 0; k < p->targets_count; k++) {
-			const struct gpu_row *row = p->targets[i].row, *other = p->targets[k].row;
-			if (!strings_contain(row->not_with, row->not_with_count, other->sm))
-				continue;
-			err_set(e, ERR_POLICY, "PyTorch cannot be built for sm%s and sm%s together", other->sm,
-				row->sm);
-			return err_hint(e, "leave sm%s out, code for sm%s runs on it; or build two variants", row->sm,
-					other->sm);
-		}
+	const struct gpu_row *other, *row = excluding(p, &other);
+	if (row) {
+		err_set(e, ERR_POLICY, "PyTorch cannot be built for sm%s and sm%s together", other->sm, row->sm);
+		return err_hint(e, "leave sm%s out, code for sm%s runs on it; or build two variants", row->sm,
+				other->sm);
+	}
 	for (unsigned i = 0; i < p->targets_count; i++)
 		if (check_extension(c, &p->targets[i], e) < 0)
 			return -1;

@@ -1,3 +1,4 @@
+#include "base/sys/machine.h"
 #include "core/plan/plan_parts.h"
 
 /* The last note says nothing that the user asked, or what other lines of a plan say: only reasons show it. */
@@ -62,7 +63,7 @@ static void note_gpus(struct plan_context *c)
 		const struct gpu_row *row = p->targets[i].row;
 		if (!strings_allow(row->platforms, row->platforms_count, p->platform))
 			strlist_addf(&c->notes, c->arena, "sm%s machines are %s: built for %.*s all the same", row->sm,
-				     strncmp(row->platforms[0], "aarch64", 7) == 0 ? "Arm" : row->platforms[0],
+				     machine_is_arm(row->platforms[0]) ? "Arm" : row->platforms[0],
 				     (int)strcspn(p->platform, "-"), p->platform);
 		if (*row->note)
 			strlist_ref(&c->notes, c->arena, row->note);

@@ -252,6 +252,7 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 
 void runs_on_set_cuda(const struct tables *t, const char *cuda, struct runs_on *r)
 {
+	r->tables = t;
 	r->cuda = cuda;
 	for (unsigned i = 0; i < t->toolkits_count && !*r->driver; i++)
 		if (strtol(t->toolkits[i].version, NULL, 10) == strtol(cuda, NULL, 10))

@@ -4,6 +4,7 @@
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/sys/machine.h"
 
 #define MAGIC "ptbuild official 1"
 #define GPUS "gpus "
@@ -64,11 +65,6 @@ static int read_gpus(struct official *o, const char *line, unsigned number, stru
 	return 0;
 }
 
-static int by_version(const void *x, const void *y)
-{
-	return version_cmp(*(const char *const *)x, *(const char *const *)y);
-}
-
 static int no_file(const char *profiles, const char *release, struct arena *a, struct err *e)
 {
 	struct strlist names = {0};
@@ -76,7 +72,7 @@ static int no_file(const char *profiles, const char *release, struct arena *a, s
 	if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
 		names.count = 0;
 	if (names.count)
-		qsort(names.items, names.count, sizeof(*names.items), by_version);
+		qsort(names.items, names.count, sizeof(*names.items), version_order);
 	err_set(e, ERR_CONFIG, "the official wheels of release '%s' are not pinned", release);
 	for (size_t i = 0; i < names.count; i++)
 		if (strncmp(names.items[i], release, strlen(release)) == 0 && names.items[i][strlen(release)] == '.')
@@ -217,7 +213,7 @@ int official_find(const struct official *o, const char *dist, const char *python
 			     path_has_suffix(w->name.abi, "t") ? w->name.abi : w->name.python,
 			     official_machine(w->name.platform) ? "aarch64" : "x86_64", w->cuda);
 		if (wheel_name_takes(&w->name, python, a) &&
-		    official_machine(w->name.platform) == (strncmp(platform, "aarch64", 7) == 0) &&
+		    official_machine(w->name.platform) == machine_is_arm(platform) &&
 		    fits_cuda(w, dist, cuda)) {
 			*ret = w;
 			return 0;

@@ -8,8 +8,8 @@ enum { FILE_MAX = 1 << 20 };
 #define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
 
 /* The files that say something. */
-enum { PKG_INFO, PYPROJECT, SETUP_PY, FILES };
-static const char *const file_names[FILES] = {"PKG-INFO", "pyproject.toml", "setup.py"};
+enum { PKG_INFO, PYPROJECT, SETUP_PY, GITMODULES, FILES };
+static const char *const file_names[FILES] = {"PKG-INFO", "pyproject.toml", "setup.py", ".gitmodules"};
 
 struct source {
 	const char *path;
@@ -66,10 +66,10 @@ static int read_folder(struct source *s, struct err *e)
 	return fs_walk(TRUSTED, s->path, look_at_file, s, e);
 }
 
+static const struct tar_limits limits = {.max_bytes = UINT64_C(8) << 30, .max_ratio = 200, .max_entries = 500000};
+
 static int read_archive(struct source *s, const struct run *run, struct err *e)
 {
-	static const struct tar_limits limits = {
-		.max_bytes = UINT64_C(8) << 30, .max_ratio = 200, .max_entries = 500000};
 	AUTO_TAR struct tar *t = NULL;
 	struct tar_entry en;
 	int got;
@@ -89,6 +89,81 @@ static int read_archive(struct source *s, const struct run *run, struct err *e)
 		}
 	}
 	return got;
+}
+
+/* The directories of .gitmodules: its lines "path = third_party/x". */
+static void list_modules(const struct source *s, struct strlist *ret)
+{
+	struct strlist lines = {0};
+	strlist_split(&lines, s->a, s->text[GITMODULES] ? s->text[GITMODULES] : "", "\r\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *line = lines.items[i] + strspn(lines.items[i], " \t");
+		const char *value = strncmp(line, "path", 4) == 0 ? line + 4 + strspn(line + 4, " \t") : "";
+		if (*value != '=')
+			continue;
+		value += 1 + strspn(value + 1, " \t");
+		if (*value && *value != '/' && !strstr(value, ".."))
+			strlist_once(ret, s->a, value);
+	}
+}
+
+static bool is_below(const char *name, const char *dir)
+{
+	const size_t n = strlen(dir);
+	return strncmp(name, dir, n) == 0 && name[n] == '/' && name[n + 1];
+}
+
+/* Takes away the modules of which an archive has a file. */
+static int drop_archived(const struct source *s, const struct run *run, struct strlist *modules, struct err *e)
+{
+	AUTO_TAR struct tar *t = NULL;
+	struct tar_entry en;
+	int got;
+	if (tar_open(s->path, &limits, run, &t, e) < 0)
+		return -1;
+	while ((got = tar_next(t, &en, e)) > 0) {
+		const char *slash = strchr(en.name, '/');
+		for (size_t i = modules->count; slash && i-- > 0;)
+			if (is_below(slash + 1, modules->items[i]))
+				modules->items[i] = modules->items[--modules->count];
+	}
+	return got;
+}
+
+static int drop_present(const struct source *s, struct strlist *modules, struct err *e)
+{
+	for (size_t i = modules->count; i-- > 0;) {
+		struct strlist names = {0};
+		const char *dir = path_join(s->a, s->path, modules->items[i]);
+		if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, s->a, &names, e) < 0)
+			return -1;
+		if (names.count)
+			modules->items[i] = modules->items[--modules->count];
+	}
+	return 0;
+}
+
+/* A submodule that was not cloned fails after minutes, as a header that is missing. Some are for tests alone, so it is
+ * no error. */
+static int warn_modules(const struct source *s, const struct run *run, struct err *e)
+{
+	struct strlist modules = {0};
+	const bool folder = fs_is_dir(TRUSTED, s->path);
+	list_modules(s, &modules);
+	if (!modules.count)
+		return 0;
+	if ((folder ? drop_present(s, &modules, e) : drop_archived(s, run, &modules, e)) < 0)
+		return -1;
+	if (!modules.count)
+		return 0;
+	const bool clone = folder && fs_exists(TRUSTED, path_join(s->a, s->path, ".git"));
+	const char *fix = clone ? arena_printf(s->a, "run: git -C %s submodule update --init --recursive",
+					       shell_quoted(s->path, s->a))
+				: "use the project's sdist, or a clone with its submodules";
+	strlist_sort(&modules);
+	log_warn(run->log, "'%s' has empty git submodules, which its build may need: %s; %s", s->path,
+		 strlist_join(&modules, s->a, ", "), fix);
+	return 0;
 }
 
 char *extension_requirement(const char *text, struct arena *a)
@@ -259,5 +334,7 @@ int extension_read(const char *path, const struct run *run, struct arena *a, str
 		return err_set(e, ERR_INTEGRITY, "'%s': '%.60s' is not a valid package name", path, s.name);
 	if (!wheel_version_key(s.version, a))
 		return err_set(e, ERR_INTEGRITY, "'%s' has no version: '%.60s'", path, s.version);
+	if (warn_modules(&s, run, e) < 0)
+		return err_wrap(e, "extension '%s'", path);
 	return make_row(&s, ret, e);
 }

@@ -31,7 +31,8 @@ int patch_scan_file(const char *path, struct arena *a, struct strlist *ret_files
 
 /* extension_read: a row for it: name and version of PKG-INFO, pyproject.toml or the literals of
  * setup.py; what its build requires but torch; the ranges of torch and Python that it takes;
- * whether it has CUDAExtension alone. No source is in it yet.
+ * whether it has CUDAExtension alone. No source is in it yet. Warns of git submodules that are
+ * empty.
  * ERR_USAGE where name or version is not said, with what to write; ERR_INTEGRITY for a damaged
  * archive or file. */
 int extension_read(const char *path, const struct run *run, struct arena *a, struct package_row *ret,

@@ -106,7 +106,8 @@ static void as_expected(const struct expected *row)
 		fail_msg("%s: '%s' is not in: %s", row->column[NAME], row->column[PHRASE], told);
 	struct official_choice official;
 	struct err e = {0};
-	assert_ok(official_for(tables, &h, NULL, &a, &official, &e), &e);
+	const struct official_query q = {.machine = &h};
+	assert_ok(official_for(tables, &q, &a, &official, &e), &e);
 	same(row, OFFICIAL, "the official release", d.gpu ? official.release : NULL, "-");
 	d = choose(&h, "training", NULL, &a);
 	same(row, GENERAL, "the profile for training", d.profile, "none");

@@ -301,6 +301,11 @@ static void test_driver_known_by_its_cuda_alone(void **state)
 	assert_contains(verdict(&r, NULL, &h), "CUDA 13.0 is needed");
 	h.driver_cuda = "13.0";
 	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	h.driver = "550.54.15"; /* with a compatibility library that works */
+	assert_string_equal(verdict(&r, NULL, &h), "yes");
+	h.driver_cuda = "";
+	assert_contains(verdict(&r, NULL, &h), "550.54.15, older than 580");
+	h.driver = "";
 	r = wheel("torch-2.9.1+cu128.sm90-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
 	h.driver_cuda = "12.4";
 	assert_string_equal(verdict(&r, NULL, &h), "yes");

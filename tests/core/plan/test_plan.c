@@ -278,6 +278,40 @@ static void a_target_that_nvcc_dropped_is_refused(void **state)
 	assert_string_equal(f->e.hint, "use CUDA 12.8: --cuda 12.8, or cuda12_8 in a variant's name");
 }
 
+static void test_gpu_newer_than_every_toolkit_hints_older_code_with_ptx(void **state)
+{
+	struct fixture *f = *state;
+	f->s.gpus[4].cuda_min = "13.9";
+	use_gpu(f, 4, "");
+	refuse(f, ERR_POLICY, "cuda12_8 has no sm110");
+	assert_contains(f->e.hint, "use sm90+ptx");
+	assert_null(strstr(f->e.hint, "variant"));
+	f->targets[0] = small_target(&f->s, 2, "", true);
+	resolve(f);
+}
+
+static void test_gpu_older_than_every_toolkit_is_left_out(void **state)
+{
+	struct fixture *f = *state;
+	f->s.gpus[0].cuda_max = "11.8";
+	use_gpu(f, 0, "");
+	refuse(f, ERR_POLICY, "cuda12_8 has no sm61");
+	assert_contains(f->e.hint, "leave sm61 out");
+}
+
+static void test_hint_of_a_toolkit_keeps_apart_what_cannot_be_built_together(void **state)
+{
+	static const char *others[] = {"80"};
+	struct fixture *f = *state;
+	f->s.gpus[3].not_with = others, f->s.gpus[3].not_with_count = 1;
+	f->q.release = "2.9.1";
+	f->targets[0] = small_target(&f->s, 1, "", false);
+	f->targets[1] = small_target(&f->s, 3, "", false);
+	f->v.profile.targets_count = 2;
+	refuse(f, ERR_POLICY, "cuda12_8 has no sm103");
+	assert_contains(f->e.hint, "build more than one variant");
+}
+
 static void a_suffix_has_a_first_toolkit_of_its_own(void **state)
 {
 	struct fixture *f = *state;
@@ -625,6 +659,9 @@ int main(void)
 		TEST(the_hint_names_another_release_where_this_has_no_way),
 		TEST(the_hint_says_when_no_release_builds_it),
 		TEST(a_target_that_nvcc_dropped_is_refused),
+		TEST(test_gpu_newer_than_every_toolkit_hints_older_code_with_ptx),
+		TEST(test_gpu_older_than_every_toolkit_is_left_out),
+		TEST(test_hint_of_a_toolkit_keeps_apart_what_cannot_be_built_together),
 		TEST(a_suffix_has_a_first_toolkit_of_its_own),
 		TEST(targets_that_share_no_toolkit_are_two_variants),
 		TEST(an_unknown_toolkit_is_refused),

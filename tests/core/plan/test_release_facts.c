@@ -307,7 +307,7 @@ static void sources_without_a_digest(void **state)
 		   "'pytorch-v2.15.0.tar.gz' of release 2.15.0 has no proven digest");
 	assert_contains(e.hint,
 			"--source /path/to/pytorch-v2.15.0.tar.gz=SHA256; or take the official wheel: 'ptbuild slim "
-			"--release 2.15.0'");
+			"--release 2.15.0 --gpu TARGET'");
 	const char *without = p->compile_key;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct variant v;

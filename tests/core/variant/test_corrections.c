@@ -239,7 +239,7 @@ static void what_nvcc_does_not_have_is_refused_with_what_does(void **state)
 	refused("pytorch-python313-cuda13_0-sm72-armv8_2", "2.9.1", "cuda13_0 has no sm72", "use CUDA 12.");
 	refused("pytorch-python313-cuda13_0-sm101-armv9", "2.9.1", "cuda13_0 has no sm101", "use CUDA 12.");
 	refused("pytorch-python313-cuda12_8-sm100f-avx2", "2.8.0", "cuda12_8 has no sm100f",
-		"use CUDA 13.0 with release 2.13.0");
+		"use CUDA 12.9 with release 2.13.0"); /* of the CUDA line that was asked for */
 	refused("pytorch-python313-cuda12_9-sm103f-avx2", "2.8.0", "does not know sm103f", "with release 2.13.0");
 }
 

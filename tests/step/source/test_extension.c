@@ -1,7 +1,10 @@
 #include "support.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/sys/fs.h"
 #include "step/source/source.h"
@@ -138,6 +141,45 @@ static void what_cannot_be_meant_is_refused(void **state)
 	assert_null(row.name);
 }
 
+/* What is warned of a source, "" nothing. */
+static const char *warned(const char *path, struct arena *a)
+{
+	struct err e = {0};
+	struct package_row row;
+	const char *file = test_path("log");
+	struct log log = {.level = LOG_NORMAL, .fd = open(file, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644)};
+	const struct run run = {.log = &log, .cancel_fd = -1};
+	assert_ok(extension_read(path, &run, a, &row, &e), &e);
+	close(log.fd);
+	return arena_strdup(a, test_read(test_path("log")));
+}
+
+static void test_empty_submodules_are_warned_of(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	const char *dir = arena_strdup(&a, test_path("t-1")), *sdist = arena_strdup(&a, test_path("t.tar.gz"));
+	const char *pack = arena_printf(&a, "tar -C %s -czf %s t-1", test_path("."), sdist);
+	test_write(test_path("t-1/setup.py"), "setup(name='t', version='1')\n");
+	test_write(test_path("t-1/.gitmodules"), "[submodule \"a\"]\n\tpath = third_party/cutlass\n\turl = u\n"
+						 "[submodule \"b\"]\n path=here\n[submodule \"c\"]\n\tpath = /etc\n");
+	test_write(test_path("t-1/here/x.h"), "");
+	assert_contains(warned(dir, &a), "third_party/cutlass; use the project's sdist, or a clone");
+	assert_int_equal(mkdir(test_path("t-1/third_party"), 0755), 0);
+	assert_int_equal(mkdir(test_path("t-1/third_party/cutlass"), 0755), 0);
+	assert_int_equal(system(pack), 0);
+	assert_contains(warned(sdist, &a), "third_party/cutlass; use the project's sdist, or a clone");
+	assert_int_equal(mkdir(test_path("t-1/.git"), 0755), 0);
+	const char *text = warned(dir, &a);
+	assert_contains(text, arena_printf(&a, "git -C %s submodule update --init --recursive", dir));
+	assert_null(strstr(text, "here"));
+	assert_null(strstr(text, "/etc"));
+	test_write(test_path("t-1/third_party/cutlass/x.h"), "");
+	assert_int_equal(system(pack), 0);
+	assert_string_equal(warned(dir, &a), "");
+	assert_string_equal(warned(sdist, &a), "");
+}
+
 static void a_requirement_is_a_name_and_a_range(void **state)
 {
 	(void)state;
@@ -157,6 +199,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_folder_with_pyproject_toml, test_teardown),
 		cmocka_unit_test_teardown(an_sdist_says_it_in_pkg_info, test_teardown),
 		cmocka_unit_test_teardown(what_cannot_be_meant_is_refused, test_teardown),
+		cmocka_unit_test_teardown(test_empty_submodules_are_warned_of, test_teardown),
 		cmocka_unit_test_teardown(a_requirement_is_a_name_and_a_range, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
