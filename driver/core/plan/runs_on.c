@@ -94,7 +94,7 @@ void promise_of_label(const struct tables *t, const char *label, struct arena *a
 	struct profile p;
 	size_t first;
 	*ret = (struct promise){.from = from, .platform = ""};
-	strlist_split(&pieces, a, label, ".");
+	strlist_split(&pieces, a, label_without_torch(label, a), ".");
 	if (pieces.count && strncmp(pieces.items[0], "cu", 2) == 0)
 		toolkit = toolkit_of(t, pieces.items[0] + 2, a);
 	if (toolkit)
