@@ -414,6 +414,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.toolkits = toolkits,
 		.glibc = c->world ? c->world->pieces[0].part->glibc : NULL,
 		.python = c->world ? world_python_program(c->world, c->arena) : NULL,
+		.own_root = !c->world && (c->global->root || cmd_sandbox(c) == SANDBOX_NONE),
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c),

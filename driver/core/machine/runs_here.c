@@ -90,6 +90,17 @@ static bool runs(const char *target, const struct gpu_row *row, const char *gpu)
 	return newer >= 0 && strtol(gpu, NULL, 10) == strtol(target, NULL, 10);
 }
 
+/* Code for a Jetson of a CUDA whose toolkit for Arm servers makes none that it runs. Another maker's may be made with
+ * JetPack's own toolkit. */
+static void fit_tegra(struct fitting *c, const struct gpu_row *row, const char *name)
+{
+	const struct runs_on *r = c->r;
+	if (!row || !*row->sbsa || r->tegra || !*r->cuda || version_cmp(r->cuda, row->sbsa) >= 0)
+		return;
+	lack(c, r->isa_known ? FIT_NO : FIT_PERHAPS,
+	     arena_printf(c->a, "its %s runs code for CUDA %s only if JetPack's own toolkit made it", name, r->cuda));
+}
+
 static void fit_gpus(struct fitting *c)
 {
 	const struct runs_on *r = c->r;
@@ -97,8 +108,10 @@ static void fit_gpus(struct fitting *c)
 	struct strlist others = {0};
 	for (size_t g = 0; g < h->gpu_count; g++) {
 		for (size_t i = 0; i < r->gpu.count; i++)
-			if (runs(r->gpu.items[i], r->gpu_rows[i], h->gpus[g].capability))
+			if (runs(r->gpu.items[i], r->gpu_rows[i], h->gpus[g].capability)) {
+				fit_tegra(c, r->gpu_rows[i], h->gpus[g].name);
 				return;
+			}
 		const char *kind = arena_printf(c->a, "%s (%s)", h->gpus[g].name, h->gpus[g].capability);
 		strlist_once(&others, c->a, kind);
 	}

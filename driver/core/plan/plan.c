@@ -90,7 +90,10 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->release_row = c->release;
 	p->package_row = c->package;
 	p->metadata_rev = q->options.metadata_rev ? q->options.metadata_rev : 1;
-	p->cuda_libraries = !v->cuda ? "" : q->options.cuda_libraries ? q->options.cuda_libraries : "packages";
+	/* NVIDIA's packages for Arm are those of servers. */
+	const char *libraries = c->probed && c->probed->tegra ? "system" : "packages";
+	libraries = q->options.cuda_libraries ? q->options.cuda_libraries : libraries;
+	p->cuda_libraries = v->cuda ? libraries : "";
 	if (v->cuda)
 		strlist_refs(&p->driver_libraries, a, c->tables->driver_libraries, c->tables->driver_libraries_count);
 	p->sandbox = sandbox_text(q->sandbox, q->without_walls, a);

@@ -145,6 +145,8 @@ int plan_label(struct plan_context *c, const struct buildenv_request *request, c
 		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
 	if (add_own(c, request, &words, e) < 0)
 		return -1;
+	if (c->probed && c->probed->tegra)
+		strlist_ref(&words, c->arena, LABEL_TEGRA);
 	if (c->request->drift)
 		strlist_ref(&words, c->arena, "drift");
 	*ret = strlist_join(&words, c->arena, ".");
@@ -169,5 +171,8 @@ const char *plan_label_with_torch(const struct plan_context *c, const char *labe
 	const char *usual = torch_by_version(c);
 	if (!*torch_version || (usual && strcmp(torch_version, arena_printf(c->arena, "%s+%s", usual, label)) == 0))
 		return label;
-	return arena_printf(c->arena, "%s.%s", label, label_torch_word(torch_version, label, c->arena));
+	/* What an extension's --set makes other is not in its torch. */
+	const struct profile *p = &c->variant.profile;
+	const char *own = c->package->name ? profile_label(p, c->variant.cuda, c->arena) : label;
+	return arena_printf(c->arena, "%s.%s", label, label_torch_word(torch_version, own, c->arena));
 }

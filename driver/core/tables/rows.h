@@ -86,6 +86,8 @@ struct gpu_row {                /* gpu.yaml */
 	/* a system on a chip, whose code runs on it alone: what is built for a lower minor number
 	 * of its line does not */
 	bool tegra;
+	/* of such a system: the first CUDA whose toolkit for Arm servers (SBSA) makes its code */
+	const char *sbsa;
 	unsigned aliases_count, devices_count, platforms_count, not_with_count, suffixes_count, settings_count;
 	unsigned line;
 };

@@ -68,7 +68,8 @@ ROW(gpu, struct gpu_row,
 	ROWS(struct gpu_row, suffixes, suffix),
 	ROWS(struct gpu_row, settings, setting),
 	MAY(struct gpu_row, note),
-	FLAG(struct gpu_row, tegra));
+	FLAG(struct gpu_row, tegra),
+	MAY(struct gpu_row, sbsa, VERSION));
 ROW(gpu_units, struct gpu_units_row,
 	NEED_LIST(struct gpu_units_row, units),
 	NEED(struct gpu_units_row, why));

@@ -38,6 +38,7 @@ char *wheel_normalize(const char *dist, struct arena *a);
 /* label_torch_word: the last word of a version label that says which torch the wheel is for:
  * "torch2130" for "2.13.0" with the same label, "torch2130plain" with none, "torch2130cu130" with
  * that one. label_without_torch: the label without such a word, which is the torch's own. */
+#define LABEL_TEGRA "tegra" /* a word: the code is made with JetPack's own toolkit */
 char *label_torch_word(const char *torch_version, const char *label, struct arena *a);
 char *label_without_torch(const char *label, struct arena *a);
 /* wheel_dist_info: "torch-2.6.0+cpu.avx2.dist-info". */

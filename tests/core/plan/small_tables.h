@@ -65,6 +65,7 @@ static inline struct gpu_row small_gpu(const char *sm, const char *capability, c
 				.extensions_until = "",
 				.cudnn_max = "",
 				.driver_min = "",
+				.sbsa = "",
 				.note = "",
 				.line = line};
 }
@@ -73,8 +74,7 @@ static inline void small_gpus(struct small_tables *s)
 {
 	static const char *arm[] = {LINUX_ARM};
 	s->gpus[0] = small_gpu("61", "6.1", "8.0", 10);
-	s->gpus[0].cuda_max = "12.9";
-	s->gpus[0].cudnn_max = "9.10";
+	s->gpus[0].cuda_max = "12.9", s->gpus[0].cudnn_max = "9.10";
 	s->gpus[1] = small_gpu("80", "8.0", "11.0", 20);
 	s->gpus[2] = small_gpu("90", "9.0", "11.8", 30);
 	s->suffixes[0] = (struct gpu_suffix){"a", "12.0", ""};

@@ -371,8 +371,8 @@ static void ask_gpu(struct asks *l, const struct release_row *r, const struct gp
 {
 	const char *python = r->pythons[0], *first = r->toolkits[0];
 	for (size_t s = 0; s < 1 + gpu->suffixes_count; s++) {
-		const char *profile =
-			arena_printf(&shared, "sm%s%s-avx2", gpu->sm, s ? gpu->suffixes[s - 1].suffix : "");
+		const char *profile = arena_printf(&shared, "sm%s%s-%s", gpu->sm, s ? gpu->suffixes[s - 1].suffix : "",
+						   gpu->tegra ? "armv9" : "avx2");
 		for (unsigned n = 0; n < r->toolkits_count; n++)
 			add(l, r->name, spelled("pytorch", python, r->toolkits[n], profile));
 	}
