@@ -322,7 +322,7 @@ int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool
 	for (size_t i = 0; i < g->chosen.count; i++) {
 		const struct selection *s = &g->chosen.items[i];
 		const struct plan *p;
-		if (cmd_select_plan(c, s, NULL, NULL, NULL, &p, e) < 0) {
+		if (cmd_plan(c, s, false, &p, e) < 0) {
 			if (!matrix)
 				return -1;
 			err_clear(e);

@@ -30,7 +30,7 @@ static int plan_word(struct cmd_context *c, const char *word, const char *releas
 	own.options = &options;
 	if (cmd_select(&own, &words, &chosen, e) < 0)
 		return -1;
-	return cmd_select_plan(&own, chosen.items, NULL, NULL, NULL, ret, e);
+	return cmd_plan(&own, chosen.items, false, ret, e);
 }
 
 static const struct show wheel_rows[] = {{.text = "{member|archive}[: {where}]: {what}", .each = "differences"},

@@ -139,7 +139,7 @@ static int look_at_builds(struct doctor *k, const struct strlist *args, struct e
 		for (size_t n = 0; n < groups[i].chosen.count; n++) {
 			const struct selection *one = &groups[i].chosen.items[n];
 			const struct plan *p;
-			if (cmd_select_plan(k->c, one, NULL, NULL, NULL, &p, e) < 0 || look(k, one->release, p, e) < 0)
+			if (cmd_plan(k->c, one, false, &p, e) < 0 || look(k, one->release, p, e) < 0)
 				return -1;
 		}
 	}

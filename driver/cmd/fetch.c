@@ -97,7 +97,7 @@ static int make_plans(struct cmd_context *c, const struct selections *s, struct 
 			cmd_root_enter(c, &groups[i]);
 		for (size_t k = 0; k < groups[i].chosen.count; k++, n++) {
 			items[n].group = o->sources_only ? NULL : &groups[i];
-			if (cmd_select_plan(c, &groups[i].chosen.items[k], NULL, NULL, NULL, &items[n].plan, e) < 0)
+			if (cmd_plan(c, &groups[i].chosen.items[k], false, &items[n].plan, e) < 0)
 				return -1;
 		}
 	}

@@ -78,8 +78,7 @@ int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, cons
 	    cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e) < 0)
 		return -1;
 	const char *glibc = c->world ? c->world->pieces[0].part->glibc : NULL;
-	if (torch.official && (plan_is_extension(*ret) || (*ret)->cuda) &&
-	    torch_fits_cuda(torch.official->file, torch.official->cuda, *ret, c->arena, e) < 0)
+	if (torch.official && torch_fits_cuda(torch.official->file, torch.official->cuda, *ret, c->arena, e) < 0)
 		return -1;
 	return torch.wheel ? torch_fits(torch.wheel, *ret, glibc, c->arena, e) : 0;
 }

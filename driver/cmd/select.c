@@ -424,6 +424,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		.options = *o,
 		.toolchain = toolchain,
 		.toolkits = toolkits,
+		.own_root = !c->world && (c->global->root || cmd_sandbox(c) == SANDBOX_NONE),
 		.torch = torch ? torch : o->torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c),

@@ -233,6 +233,27 @@ static void the_nearest_release_with_a_world_is_named(void **state)
 	expect("plan --profile " PROFILE " --python 313", 3, "did you mean '3.13'?");
 }
 
+/* By the tables, in every command that would download it; the pinned torch of aarch64 is not for CUDA 12.8. */
+static void test_companion_refuses_torch_before_download(void **state)
+{
+	(void)state;
+#ifdef __x86_64__
+	static const char *const commands[] = {"plan", "doctor", "build", "fetch"};
+	static const char *const cases[][3] = {
+		{"--profile cpu-avx2 --torch official", "but the build is for the CPU", "--cuda 12.8"},
+		{"--profile sm90-avx2 --torch official==2.8.0", "goes with torch 2.9.1, not 2.8.0", "--release 2.8.0"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(commands) * ARRAY_LEN(cases); i++) {
+		const char *const *one = cases[i % ARRAY_LEN(cases)];
+		expect(arena_printf(&ran.arena, "%s --package torchaudio --release 2.9.1 %s",
+				    commands[i / ARRAY_LEN(cases)], one[0]),
+		       7, one[1]);
+		assert_contains(err_text(), one[2]);
+		assert_no_world();
+	}
+#endif
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +266,7 @@ int main(void)
 		T(doctor_without_a_profile_looks_at_the_world),
 		T(patches_of_no_release_are_told),
 		T(the_nearest_release_with_a_world_is_named),
+		T(test_companion_refuses_torch_before_download),
 	};
 	return cmocka_run_group_tests_name("cmd/needs", tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ def test_a_folder_becomes_a_wheel_and_then_a_store_hit(world):
     assert r.returncode == 0, r.stderr
     item = record(r)
     wheel = item["wheel"]
-    label = re.fullmatch(r"tiny_ext-0\.5\+(cpu\.avx2\.own[0-9a-f]{8})-cp.*", os.path.basename(wheel))
+    label = re.fullmatch(r"tiny_ext-0\.5\+(cpu\.avx2\.own[0-9a-f]{8}\.torch291)-cp.*", os.path.basename(wheel))
     assert label, wheel
     assert not item["store_hit"]
     with zipfile.ZipFile(wheel) as z:
@@ -204,7 +204,7 @@ def test_a_plan_shows_it_and_its_keys_follow_the_source(world):
     top = folder(world)
     first = plan(world, top)
     digits = host_python().replace(".", "")
-    assert first["variant"] == f"tiny_ext-python{digits}-cpu-avx2" and first["local_label"] == "cpu.avx2", first
+    assert first["variant"] == f"tiny_ext-python{digits}-cpu-avx2" and first["local_label"] == "cpu.avx2.torch291", first
     assert first["env"]["FORCE_CUDA"] == "0" and first["sources"][0]["urls"] == [f"folder:{top}"], first
     write(f"{top}/tiny.c", MODULE + "int more;\n")
     assert plan(world, top)["compile_key"] != first["compile_key"]

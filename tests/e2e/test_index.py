@@ -93,6 +93,20 @@ def test_a_companion_on_the_stable_abi_goes_with_every_later_torch(world):
             assert f.read() == f"torch=={torch}+cpu.avx2\ntorchvision=={want}+cpu.avx2\n", torch
 
 
+def test_index_keeps_companions_of_several_torches(world):
+    """The last word of a label says the torch: the wheels lie beside that torch, and the one that fits is chosen."""
+    folder = world.path("torches")
+    os.mkdir(folder)
+    for torch in ("2.11.0", "2.13.0"):
+        make_wheel(folder, "torch", f"{torch}+cpu.avx2")
+        word = "" if torch == "2.11.0" else ".torch" + torch.replace(".", "")
+        make_wheel(folder, "torchaudio", f"2.11.0+cpu.avx2{word}", [f"torch=={torch}+cpu.avx2"])
+    index(world.ptbuild, folder)
+    with open(os.path.join(folder, "cpu-avx2", "constraints.txt"), encoding="utf-8") as f:
+        assert f.read() == "torch==2.13.0+cpu.avx2\ntorchaudio==2.11.0+cpu.avx2.torch2130\n"
+    assert not os.path.exists(os.path.join(folder, "cpu-avx2-torch2130"))
+
+
 def test_index_of_all(world):
     folder = setup(world)
     python = os.path.join(world.path("moved – ganz woanders"), "bin", "python")

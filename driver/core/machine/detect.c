@@ -345,15 +345,29 @@ static const char *lowest_floor(const struct detecting *c)
 	return floor;
 }
 
+/* A driver that runs none of the toolkits for the targets. A Jetson's comes with JetPack. */
+static void warn_of_driver(struct detecting *c)
+{
+	const char *driver = driver_text(c->h, c->a);
+	const struct gpu_row *tegra = driver_tegra(c->t, c->h, "0");
+	if (tegra)
+		strlist_addf(&c->d->warnings, c->a,
+			     "driver %s is of a JetPack with its own CUDA, for which ptbuild has no toolkit: install "
+			     "JetPack 7 (CUDA %s or newer), then use %s-%s",
+			     driver, tegra->sbsa, gpu_name(c), c->d->isa);
+	else
+		strlist_addf(&c->d->warnings, c->a,
+			     "driver %s is too old for every toolkit that supports %s: update it to %s or newer, then "
+			     "use %s-%s",
+			     driver, gpu_name(c), lowest_floor(c), gpu_name(c), c->d->isa);
+}
+
 static void detect_release(struct detecting *c)
 {
 	struct detected *d = c->d;
 	while (!find(c, DRIVER_UNKNOWN) && c->target_count) {
 		if (find(c, DRIVER_TOO_OLD)) {
-			strlist_addf(&d->warnings, c->a,
-				     "driver %s is too old for every toolkit that supports %s: update it to %s or "
-				     "newer, then use %s-%s",
-				     driver_text(c->h, c->a), gpu_name(c), lowest_floor(c), gpu_name(c), d->isa);
+			warn_of_driver(c);
 			d->cuda = NULL;
 			d->release = NULL;
 			c->target_count = 0;

@@ -22,8 +22,28 @@ static const struct toolkit_row *nearest_toolkit(const struct tables *t, const c
 	return best;
 }
 
+static const struct gpu_row *row_of(const struct tables *t, const char *capability)
+{
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (strcmp(t->gpus[i].capability, capability) == 0)
+			return &t->gpus[i];
+	return NULL;
+}
+
+const struct gpu_row *driver_tegra(const struct tables *t, const struct hardware *h, const char *cuda)
+{
+	for (size_t i = 0; i < h->gpu_count; i++) {
+		const struct gpu_row *row = row_of(t, h->gpus[i].capability);
+		if (row && *row->sbsa && version_cmp(cuda, row->sbsa) < 0)
+			return row;
+	}
+	return NULL;
+}
+
 enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, const char *cuda)
 {
+	if (driver_tegra(t, h, cuda))
+		return DRIVER_TOO_OLD;
 	if (*h->driver_cuda && version_cmp(cuda, h->driver_cuda) <= 0)
 		return DRIVER_OWN;
 	const struct toolkit_row *row = nearest_toolkit(t, cuda);

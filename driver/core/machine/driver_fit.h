@@ -2,6 +2,7 @@
 #pragma once
 #include "base/base.h"
 
+struct gpu_row;  /* core/tables/rows.h */
 struct hardware; /* core/machine/hardware.h */
 struct tables;   /* core/tables/tables.h */
 
@@ -19,3 +20,6 @@ enum driver_fit {
 enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, const char *cuda);
 /* driver_text: "570.86.15", or "for CUDA 12.4" where only libcuda responds. */
 const char *driver_text(const struct hardware *h, struct arena *a);
+/* driver_tegra: the Jetson of the machine for which the toolkit for Arm servers of that CUDA makes
+ * no code: JetPack before 7 has its own. NULL: none. driver_fit says DRIVER_TOO_OLD there. */
+const struct gpu_row *driver_tegra(const struct tables *t, const struct hardware *h, const char *cuda);

@@ -90,6 +90,30 @@ static enum gpu_runs runs_at_best(const struct runs_on *r, const char *gpu)
 	return best;
 }
 
+/* The row of a target that is exactly this GPU; NULL. */
+static const struct gpu_row *own_row(const struct runs_on *r, const char *gpu)
+{
+	for (size_t i = 0; i < r->gpu.count; i++)
+		if (r->gpu_rows[i] && strcmp(r->gpu_rows[i]->capability, gpu) == 0)
+			return r->gpu_rows[i];
+	return NULL;
+}
+
+/* Code for a Jetson with an older CUDA: NVIDIA's toolkit for Arm servers makes none that it runs.
+ * Another maker may have used JetPack's own toolkit. */
+static void fit_tegra(struct fitting *c, const struct hardware_gpu *gpu)
+{
+	const struct runs_on *r = c->r;
+	const struct gpu_row *row = own_row(r, gpu->capability);
+	if (!row || !*row->sbsa || r->tegra || !*r->cuda)
+		return;
+	if (version_cmp(r->cuda, row->sbsa) >= 0)
+		return;
+	lack(c, r->isa_known ? FIT_NO : FIT_PERHAPS,
+	     arena_printf(c->a, "its %s runs code for CUDA %s only if JetPack's own toolkit made it",
+			  gpu->name, r->cuda));
+}
+
 static void fit_gpus(struct fitting *c)
 {
 	const struct hardware *h = c->h;
@@ -98,8 +122,10 @@ static void fit_gpus(struct fitting *c)
 	for (size_t g = 0; g < h->gpu_count; g++) {
 		const enum gpu_runs runs = runs_at_best(c->r, h->gpus[g].capability);
 		const char *kind = arena_printf(c->a, "%s (%s)", h->gpus[g].name, h->gpus[g].capability);
-		if (runs == GPU_RUNS_YES)
+		if (runs == GPU_RUNS_YES) {
+			fit_tegra(c, &h->gpus[g]);
 			return;
+		}
 		unsure = runs == GPU_RUNS_PERHAPS ? kind : unsure;
 		strlist_once(&others, c->a, kind);
 	}

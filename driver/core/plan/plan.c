@@ -31,8 +31,9 @@ int plan_patches(const char *patches_dir, const char *release, struct arena *a, 
 	return 0;
 }
 
-/* The torch that torchvision and torchaudio are built against: its variant, and its version as far as it is known. */
-static void pair(const struct plan_context *c, struct plan *p)
+/* The torch that torchvision and torchaudio are built against: its variant, and its version as far as it is known.
+ * `label`: of ptbuild's own. */
+static void pair(const struct plan_context *c, const char *label, struct plan *p)
 {
 	const struct plan_request *q = c->request;
 	p->torch = "";
@@ -46,7 +47,7 @@ static void pair(const struct plan_context *c, struct plan *p)
 	if (q->torch_version && *q->torch_version)
 		p->torch_version = q->torch_version;
 	else if (c->release->pytorch && strcmp(p->torch, "root") != 0)
-		p->torch_version = arena_printf(c->arena, "%s+%s", c->release->pytorch->version, p->local_label);
+		p->torch_version = arena_printf(c->arena, "%s+%s", c->release->pytorch->version, label);
 }
 
 /* The table's ranges are checked when it is loaded. */
@@ -89,7 +90,10 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->release_row = c->release;
 	p->package_row = c->package;
 	p->metadata_rev = q->options.metadata_rev ? q->options.metadata_rev : 1;
-	p->cuda_libraries = !v->cuda ? "" : q->options.cuda_libraries ? q->options.cuda_libraries : "packages";
+	/* NVIDIA's packages for Arm are those of servers. */
+	const char *libraries = c->probed && c->probed->tegra ? "system" : "packages";
+	libraries = q->options.cuda_libraries ? q->options.cuda_libraries : libraries;
+	p->cuda_libraries = v->cuda ? libraries : "";
 	if (v->cuda)
 		strlist_refs(&p->driver_libraries, a, c->tables->driver_libraries, c->tables->driver_libraries_count);
 	p->sandbox = sandbox_text(q->sandbox, q->without_walls, a);
@@ -147,9 +151,11 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 					   .torch_version = "",
 					   .options = &q->options};
 	struct buildenv env = {0};
-	if (plan_label(&c, &request, &p->local_label, e) < 0)
+	const char *label;
+	if (plan_label(&c, &request, &label, e) < 0)
 		return -1;
-	pair(&c, p);
+	pair(&c, label, p);
+	p->local_label = plan_label_with_torch(&c, label, p->torch_version);
 	request.label = p->local_label;
 	request.torch_version = p->torch_version;
 	if (buildenv_resolve(&request, a, &env, e) < 0 || plan_check_gpu_options(&c, &env, e) < 0)

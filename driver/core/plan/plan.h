@@ -114,6 +114,7 @@ struct plan_request {
 	/* of the root that will be: glibc and the path of its python3; NULL: the toolchain's, or
 	 * python3 in /usr/bin */
 	const char *glibc, *python;
+	bool own_root;     /* no world's: until `toolkits` is known its toolkit may be JetPack's */
 	const char *torch; /* see plan.torch */
 	const char *torch_version;
 	/* of what has no GPU code: the CUDA that its torch is for all the same; NULL: none */
@@ -183,15 +184,14 @@ static inline bool plan_is_extension(const struct plan *p)
 char *plan_full_version(const struct plan *p, struct arena *a);
 
 struct promise {
-	const char *from; /* for people: "its label 'cpu.avx2'" */
-	/* false: nothing was promised, so findings are notes only */
-	bool binding;
+	const char *from;          /* for people: "its label 'cpu.avx2'" */
+	bool binding;              /* false: nothing was promised, so findings are notes only */
 	const char *platform;      /* "x86_64-linux", "" unknown */
 	const struct isa_row *isa; /* NULL: the baseline of the platform */
 	bool gpu_known;            /* gpu says something */
 	struct strlist gpu;        /* capabilities as in plan.gpu; empty: no GPU code at all */
-	/* "12.8", NULL without CUDA; also of a label that promises nothing: "cu128" */
-	const char *cuda;
+	const char *cuda;          /* "12.8", NULL: none; also of any "cu128" label */
+	bool tegra;                /* the GPU code is made with JetPack's own toolkit */
 };
 
 /* promise_of_label: from a local version label of the form that profile_label makes:

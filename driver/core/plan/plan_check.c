@@ -237,10 +237,52 @@ static int check_extension(struct plan_context *c, struct err *e)
 	return err_hint(e, "name another Python with --python, or take another version of %s", p->name);
 }
 
+/* "2.9" of "2.9.1+cpu": releases of one line have the same C++ interface. */
+static bool same_line(const char *left, const char *right)
+{
+	const size_t major = strcspn(left, ".");
+	const size_t n = left[major] ? major + 1 + strspn(left + major + 1, "0123456789") : major;
+	return strncmp(left, right, n) == 0 && !isdigit((unsigned char)right[n]);
+}
+
+/* The release whose torch is of this line; of several the first that is offered; NULL: none has the package. */
+static const struct release_row *release_of_torch(const struct plan_context *c, const char *torch)
+{
+	const struct release_row *found = NULL;
+	for (unsigned i = 0; i < c->tables->releases_count; i++) {
+		const struct release_row *r = &c->tables->releases[i];
+		if (tables_package(r, c->variant.package) && same_line(torch, r->base) &&
+		    (!found || (!tables_offered(found) && tables_offered(r))))
+			found = r;
+	}
+	return found;
+}
+
+/* torchvision and torchaudio are for the torch of their release, or for what their stable ABI takes. */
+static int check_companion(struct plan_context *c, struct err *e)
+{
+	const struct package_row *p = c->package;
+	const char *torch = c->request->torch_version;
+	bool in = false;
+	if (p->name || package_is_torch(c->variant.package) || !torch || !*torch || same_line(torch, c->release->base))
+		return 0;
+	if (*p->torch && version_in(torch, p->torch, &in, e) < 0)
+		return err_wrap(e, "%s: what it takes of torch", c->variant.package);
+	if (in)
+		return 0;
+	const struct release_row *other = release_of_torch(c, torch);
+	err_set(e, ERR_POLICY, "%s %s goes with torch %s, not %s", c->variant.package, p->version,
+		*p->torch ? p->torch : c->release->base, torch);
+	return other ? err_hint(e, "release %s has %s %s: --release %s", other->name, c->variant.package,
+				tables_package(other, c->variant.package)->version, other->name)
+		     : err_hint(e, "leave --torch out, or give it a torch %s", c->release->base);
+}
+
 int plan_check(struct plan_context *c, struct err *e)
 {
 	static int (*const checks[])(struct plan_context * c, struct err * e) = {
-		check_release, check_platform, check_compiler, plan_check_cuda, check_blas, check_extension,
+		check_release, check_platform,  check_compiler,  plan_check_cuda,
+		check_blas,    check_extension, check_companion,
 	};
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](c, e) < 0)

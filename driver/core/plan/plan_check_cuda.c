@@ -22,12 +22,27 @@ static bool nvcc_takes(const struct gpu_target *t, const char *cuda)
 	return s && version_cmp(cuda, s->cuda_min) >= 0;
 }
 
-static const struct gpu_target *first_refused(const struct profile *p, const char *cuda)
+/* A Jetson whose code the toolkit for Arm servers does not make. */
+static const struct gpu_target *first_tegra(const struct profile *p, const char *cuda)
+{
+	for (unsigned i = 0; i < p->targets_count && strcmp(p->platform, "aarch64-linux") == 0; i++)
+		if (*p->targets[i].row->sbsa && version_cmp(cuda, p->targets[i].row->sbsa) < 0)
+			return &p->targets[i];
+	return NULL;
+}
+
+static const struct gpu_target *first_unknown(const struct profile *p, const char *cuda)
 {
 	for (unsigned i = 0; i < p->targets_count; i++)
 		if (!nvcc_takes(&p->targets[i], cuda))
 			return &p->targets[i];
 	return NULL;
+}
+
+static const struct gpu_target *first_refused(const struct profile *p, const char *cuda)
+{
+	const struct gpu_target *t = first_unknown(p, cuda);
+	return t ? t : first_tegra(p, cuda);
 }
 
 /* The first PyTorch that has the target; "" = all in the tables. */
@@ -186,6 +201,10 @@ static int hint_working(const struct plan_context *c, struct err *e)
 		return err_hint(e, "use CUDA %s with release %s: --cuda %s --release %s", w.toolkit, w.release->name,
 				w.toolkit, w.release->name);
 	}
+	const struct gpu_target *tegra = p->targets_count ? first_tegra(p, "0") : NULL;
+	if (tegra)
+		return *tegra->row->note ? err_hint(e, "%s", tegra->row->note)
+					 : err_hint(e, "choose another GPU target (ptbuild list --gpus)");
 	const struct gpu_row *other;
 	for (unsigned i = 0; i < c->tables->toolkits_count && !excluding(p, &other); i++)
 		if (!first_refused(p, c->tables->toolkits[i].version))
@@ -253,11 +272,25 @@ static int check_extension(const struct plan_context *c, const struct gpu_target
 				  : err_hint(e, "use sm%s, or sm%sa for exactly this GPU", row->sm, row->sm);
 }
 
+/* The toolkit may be JetPack's own: the root's is, or the root was not asked yet. */
+static bool may_be_tegra(const struct plan_context *c)
+{
+	return c->request->toolkits ? !c->probed || c->probed->tegra : c->request->own_root;
+}
+
+static int refuse_tegra(const struct plan_context *c, const struct gpu_target *t, struct err *e)
+{
+	err_set(e, ERR_POLICY,
+		"%s has no code for %s: toolkits for Arm servers (SBSA) make it from CUDA %s on, JetPack 7",
+		variant_toolkit_word(c->variant.cuda, c->arena), target_name(t, c->arena), t->row->sbsa);
+	return hint_working(c, e);
+}
+
 /* What the tables say of the targets: of nvcc of this version, of the release, and of the package. */
 static int check_table_targets(const struct plan_context *c, struct err *e)
 {
 	const struct profile *p = &c->variant.profile;
-	const struct gpu_target *t = first_refused(p, c->variant.cuda);
+	const struct gpu_target *t = first_unknown(p, c->variant.cuda);
 	if (t) {
 		err_set(e, ERR_POLICY, "%s has no %s: nvcc %s knows no such target",
 			variant_toolkit_word(c->variant.cuda, c->arena), target_name(t, c->arena), c->variant.cuda);
@@ -282,7 +315,8 @@ static int check_table_targets(const struct plan_context *c, struct err *e)
 	for (unsigned i = 0; i < p->targets_count; i++)
 		if (check_extension(c, &p->targets[i], e) < 0)
 			return -1;
-	return 0;
+	t = may_be_tegra(c) ? NULL : first_tegra(p, c->variant.cuda);
+	return t ? refuse_tegra(c, t, e) : 0;
 }
 
 int plan_check_cuda(struct plan_context *c, struct err *e)

@@ -1,5 +1,6 @@
 #include "base/sys/digest.h"
 #include "core/plan/plan_parts.h"
+#include "core/wheel/wheel.h"
 
 /* The nth package under one label: those of a release have one, by which the others require torch; an extension is
  * built against a torch that is there. False: there is none. */
@@ -126,6 +127,8 @@ int plan_label(struct plan_context *c, const struct buildenv_request *request, c
 	struct strlist words = {0}, given_up = {0};
 	const struct blas_row *blas = plan_other_blas(c);
 	strlist_ref(&words, c->arena, profile_label(&c->variant.profile, c->variant.cuda, c->arena));
+	if (*c->release->label)
+		strlist_ref(&words, c->arena, c->release->label);
 	if (blas)
 		strlist_ref(&words, c->arena, blas->name);
 	for (size_t i = 0; i < without->count; i++) {
@@ -142,8 +145,34 @@ int plan_label(struct plan_context *c, const struct buildenv_request *request, c
 		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
 	if (add_own(c, request, &words, e) < 0)
 		return -1;
+	if (c->probed && c->probed->tegra)
+		strlist_ref(&words, c->arena, LABEL_TEGRA);
 	if (c->request->drift)
 		strlist_ref(&words, c->arena, "drift");
 	*ret = strlist_join(&words, c->arena, ".");
 	return 0;
+}
+
+/* The torch that a package's version alone stands for: of the first release that has this version; NULL: none. */
+static const char *torch_by_version(const struct plan_context *c)
+{
+	const struct package_row *own = c->package;
+	for (unsigned i = 0; i < c->tables->releases_count && !own->name; i++) {
+		const struct release_row *r = &c->tables->releases[i];
+		const struct package_row *p = tables_package(r, c->variant.package);
+		if (p && r->pytorch && strcmp(p->version, own->version) == 0)
+			return r->pytorch->version;
+	}
+	return NULL;
+}
+
+const char *plan_label_with_torch(const struct plan_context *c, const char *label, const char *torch_version)
+{
+	const char *usual = torch_by_version(c);
+	if (!*torch_version || (usual && strcmp(torch_version, arena_printf(c->arena, "%s+%s", usual, label)) == 0))
+		return label;
+	/* What an extension's --set makes other is not in its torch. */
+	const struct profile *p = &c->variant.profile;
+	const char *own = c->package->name ? profile_label(p, c->variant.cuda, c->arena) : label;
+	return arena_printf(c->arena, "%s.%s", label, label_torch_word(torch_version, own, c->arena));
 }

@@ -37,6 +37,10 @@ const struct blas_row *plan_other_blas(const struct plan_context *c);
  * set or patched, and drift: wheels that differ in that must not have one name. */
 int plan_label(struct plan_context *c, const struct buildenv_request *request, const char **ret,
 	       struct err *e) MUST_CHECK;
+/* plan_label_with_torch: the label of what is built against a torch: where neither the package's
+ * version nor `label`, which is the torch's own, says which one, its last word does
+ * (label_torch_word). `torch_version`: full, "" while it is not known. */
+const char *plan_label_with_torch(const struct plan_context *c, const char *label, const char *torch_version);
 /* plan_notes: the corrections and warnings that apply, in a fixed order. */
 void plan_notes(struct plan_context *c, const struct buildenv *env);
 /* plan_keys: compile_text, output_text and their digests, of an otherwise finished plan. */

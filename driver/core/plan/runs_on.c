@@ -63,7 +63,8 @@ void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret)
 				.isa = p->isa_row,
 				.gpu_known = true,
 				.gpu = p->gpu,
-				.cuda = p->cuda};
+				.cuda = p->cuda,
+				.tegra = p->toolkit && p->toolkit->tegra};
 }
 
 static bool is_gpu_word(const char *piece)
@@ -94,7 +95,7 @@ void promise_of_label(const struct tables *t, const char *label, struct arena *a
 	struct profile p;
 	size_t first;
 	*ret = (struct promise){.from = from, .platform = ""};
-	strlist_split(&pieces, a, label, ".");
+	strlist_split(&pieces, a, label_without_torch(label, a), ".");
 	if (pieces.count && strncmp(pieces.items[0], "cu", 2) == 0)
 		toolkit = toolkit_of(t, pieces.items[0] + 2, a);
 	if (toolkit)
@@ -113,6 +114,7 @@ void promise_of_label(const struct tables *t, const char *label, struct arena *a
 	if (profile_parse(t, name, a, &p, ERR_IGNORED) < 0)
 		return;
 	promise_of_profile(&p, toolkit ? toolkit->version : NULL, from, a, ret);
+	ret->tegra = strlist_contains(&pieces, LABEL_TEGRA);
 	if (slim) {
 		ret->binding = false;
 		ret->platform = "";
@@ -156,6 +158,7 @@ static void set_hardware(const struct tables *t, const struct promise *p, struct
 		r->gpu_rows[i] = row_of(t, r->gpu.items[i]);
 	r->driver = r->gpu.count ? driver_of(t, r, p->cuda) : "";
 	r->cuda = r->gpu.count && p->cuda ? p->cuda : "";
+	r->tegra = p->tegra;
 }
 
 void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *glibc, struct arena *a,

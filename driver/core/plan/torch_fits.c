@@ -112,7 +112,7 @@ int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, st
 				"%.4s, or a torch for the CPU",
 				p->package, p->package_row->gpu_code ? ", as " : "",
 				p->package_row->gpu_code ? p->package_row->gpu_code : "", has);
-	if (!extension)
+	if (!extension && p->cuda)
 		return err_hint(e, "give a torch for that toolkit with --torch, or build for the torch's with --cuda");
 	return *has ? err_hint(e,
 			       "use a profile with GPU targets, such as sm90-avx2, and --cuda "
@@ -130,7 +130,7 @@ static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, 
 int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e)
 {
 	if (!plan_is_extension(p))
-		return p->cuda ? check_cuda(wheel, p, a, e) : 0;
+		return check_cuda(wheel, p, a, e);
 	return check_tags(wheel, p, glibc, a, e) < 0 || check_abi(wheel, a, e) < 0 || check_cuda(wheel, p, a, e) < 0
 		       ? -1
 		       : 0;

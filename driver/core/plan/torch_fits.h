@@ -6,8 +6,8 @@
  * ERR_INTEGRITY for a damaged wheel. */
 int torch_cuda(const char *wheel, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* torch_fits: its platform and glibc (`glibc`: the root's; NULL: not known), the ABI of its C++
- * library, its CUDA; for a package of the release with CUDA that alone. ERR_POLICY says which does
- * not fit. */
+ * library, its CUDA; for a package of the release that alone. ERR_POLICY says which does not
+ * fit. */
 int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e) MUST_CHECK;
 /* torch_fits_cuda: the last alone, of a wheel that is for this CUDA, as torch_cuda and official
  * wheels say it. */

@@ -63,6 +63,7 @@ struct toolkit_part { /* a library beside nvcc, found by its header */
 
 struct toolkit {
 	enum toolkit_layout layout;
+	bool tegra;        /* of JetPack before CUDA 13, not that for Arm servers */
 	const char *where; /* its directory inside the root, for messages */
 	const char *file;  /* its nvcc inside the root, links resolved */
 	const char *home;  /* as the build sees it, for CUDA_HOME: "/usr/local/cuda-13.0", "/usr" */

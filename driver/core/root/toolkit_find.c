@@ -43,6 +43,7 @@ static void add_place(struct toolkit_places *l, const struct root *r, const char
 		if (strcmp(l->items[i].file, file) == 0)
 			return;
 	struct toolkit k = {.layout = layout_of(r, real, a), .where = real, .home = real, .file = file};
+	k.tegra = root_resolve(r, path_join(a, real, "targets/aarch64-linux"), a) != NULL;
 	if (!is_shown(r, real))
 		set_mount(r, &k, given, a);
 	k.nvcc = path_join(a, k.home, "bin/nvcc");

@@ -88,6 +88,8 @@ struct gpu_row {                /* gpu.yaml */
 	bool tegra;
 	/* first toolkit whose code for lower minor numbers of its line runs there ("" = none) */
 	const char *shares_from;
+	/* of such a system: the first CUDA whose toolkit for Arm servers (SBSA) makes its code */
+	const char *sbsa;
 	unsigned aliases_count, devices_count, platforms_count, not_with_count, suffixes_count, settings_count;
 	unsigned line;
 };

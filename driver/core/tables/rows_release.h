@@ -148,7 +148,9 @@ struct release_row {      /* releases/<name>.yaml */
 	const char *cuda;
 	const char *disk; /* bytes a build needs, for doctor: "18G" */
 	const char *note;
-	const char *asked;   /* why it is taken only where it is named; "" = by itself too */
+	const char *asked; /* why it is taken only where it is named; "" = by itself too */
+	/* a word in the version labels, where another release has these versions; "" = none */
+	const char *label;
 	const char *sources; /* where its facts come from */
 	unsigned long source_date_epoch;
 	struct package_row *pytorch; /* NULL when the release does not have it */

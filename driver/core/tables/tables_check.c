@@ -167,6 +167,8 @@ static int check_gpu(const struct tables *t, const struct yaml_place *at, const 
 			       row->capability);
 	if (*row->cuda_max && version_cmp(row->cuda_max, row->cuda_min) < 0)
 		return row_bad(at, e, "cuda_max %s is before cuda_min %s", row->cuda_max, row->cuda_min);
+	if (row->tegra != (*row->sbsa != '\0'))
+		return row_bad(at, e, "'tegra' and 'sbsa' are of the same GPUs: sm '%s' has one of them", row->sm);
 	if (check_suffixes(at, row, e) < 0 || row_settings(t, at->file, row->settings, row->settings_count, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < row->aliases_count; i++)

@@ -121,6 +121,13 @@ static int check_package(const struct tables *t, const char *file, const struct 
 	return 0;
 }
 
+/* One word of a version label. */
+int row_label(const struct yaml_place *at, const char *key, const char *text, struct err *e)
+{
+	const bool good = *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789")];
+	return good ? 0 : row_bad(at, e, "'%s': not lower-case letters and digits: '%s'", key, text);
+}
+
 /* "3.13": what a wheel's tag cp313 is made of. */
 int row_python(const struct yaml_place *at, const char *key, const char *text, struct err *e)
 {

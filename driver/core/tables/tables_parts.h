@@ -16,6 +16,7 @@ int row_requirement(const struct yaml_place *at, const char *key, const char *te
 int row_file_name(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
 int row_inside(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
 int row_url(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int row_label(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
 int row_python(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
 int row_memory(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
 /* row_first: no earlier row of the array has the same name. Rows are `size` bytes, begin with their

@@ -69,7 +69,8 @@ ROW(gpu, struct gpu_row,
 	ROWS(struct gpu_row, settings, setting),
 	MAY(struct gpu_row, note),
 	FLAG(struct gpu_row, tegra),
-	MAY(struct gpu_row, shares_from, VERSION));
+	MAY(struct gpu_row, shares_from, VERSION),
+	MAY(struct gpu_row, sbsa, VERSION));
 ROW(gpu_units, struct gpu_units_row,
 	NEED_LIST(struct gpu_units_row, units),
 	NEED(struct gpu_units_row, why));
@@ -280,6 +281,7 @@ TOP(release, struct release_row, offsetof(struct release_row, line),
 	MAY(struct release_row, disk, .check = yaml_size),
 	MAY(struct release_row, note),
 	MAY(struct release_row, asked),
+	MAY(struct release_row, label, .check = row_label),
 	MAY(struct release_row, sources),
 	NEED_NUMBER(struct release_row, source_date_epoch),
 	PACKAGE(pytorch),

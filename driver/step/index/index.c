@@ -173,7 +173,8 @@ static void index_subs(const struct index_wheel *wheels, size_t count, struct ar
 		subs[s].has = arena_array(a, count, sizeof(bool));
 		for (size_t i = 0; i < count; i++) {
 			subs[s].has[i] = !s || strcmp(wheels[i].profile, subs[s].name) == 0;
-			subs[s].label = s && subs[s].has[i] && !*subs[s].label ? wheels[i].label : subs[s].label;
+			if (s && subs[s].has[i] && !*subs[s].label)
+				subs[s].label = label_without_torch(wheels[i].label, a);
 		}
 		if (s) {
 			bool more = true;

@@ -14,7 +14,7 @@ struct index_request {
 /* INDEX_ALL, or the directory of a profile: "cpu-avx2", by the versions' local labels. */
 struct index_sub {
 	const char *name;
-	const char *label; /* of its first wheel: "cpu.avx2"; "" of INDEX_ALL */
+	const char *label; /* of its wheels of torch: "cpu.avx2"; "" of INDEX_ALL */
 	/* of each wheel in `dir` by name: its own ones and those that they pin */
 	bool *has;
 	/* of a profile, what to ask installers for: of each project the newest version, all of them

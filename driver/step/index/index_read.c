@@ -112,7 +112,7 @@ static int read_all(const char *path, const char *file, struct arena *a, struct 
 	w->variants = *n.variant ? arena_printf(a, "%s-%s" INDEX_VARIANTS_FILE, n.dist, n.version) : NULL;
 	const char *plus = strchr(n.version, '+');
 	w->label = plus ? plus + 1 : "";
-	w->profile = with_dashes(w->label, a);
+	w->profile = with_dashes(label_without_torch(w->label, a), a);
 	w->sha256 = arena_strdup(a, digest);
 	w->size = (uint64_t)st.st_size;
 	return 0;

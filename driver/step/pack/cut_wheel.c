@@ -429,10 +429,12 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 	    wheel_zip_headers(s->zip, s->dist_info, "WHEEL", m->a, &wheel, e) < 0 ||
 	    find_toolkit(s, &metadata, m->a, &toolkit, e) < 0)
 		return -1;
-	toolkit = plus ? plus + 1 : toolkit;
+	toolkit = plus ? label_without_torch(plus + 1, m->a) : toolkit;
 	const char *label = arena_printf(m->a, "%s%s%s", toolkit, *toolkit ? "." : "", m->target->label);
 	m->name = s->name;
-	m->name.version = arena_printf(m->a, "%.*s+%s", (int)strcspn(s->name.version, "+"), s->name.version, label);
+	const char *torch = plus ? plus + 1 + strlen(toolkit) : ""; /* its word stays the last one */
+	m->name.version =
+		arena_printf(m->a, "%.*s+%s%s", (int)strcspn(s->name.version, "+"), s->name.version, label, torch);
 	m->dist_info = wheel_dist_info(&m->name, m->a);
 	wheel_headers_set(&metadata, m->a, "Version", m->name.version);
 	wheel_headers_set(&wheel, m->a, "Generator", s->q->generator);

@@ -399,9 +399,39 @@ static void test_orin_takes_code_for_sm80_with_newer_toolkits(void **state)
 	assert_contains(verdict(&r, NULL, &h), "no: ");
 }
 
+/* JetPack 6 has a CUDA of its own, JetPack 7 that of Arm servers. */
+static void test_jetson_needs_its_own_toolkit_before_cuda_13(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *machine, *wheel, *verdict;
+	} cases[] = {
+		{"jetson-orin", "torch-2.9.1+cu126.sm87.armv8.2-cp313-cp313-linux_aarch64.whl", "no: "},
+		{"jetson-orin", "torch-2.9.1+cu126.sm87.armv8.2.tegra-cp313-cp313-linux_aarch64.whl", "yes"},
+		{"jetson-orin", "torch-2.9.1+cu130.sm87.armv8.2-cp313-cp313-linux_aarch64.whl", "no: its driver"},
+		{"jetson-orin-jetpack7", "torch-2.9.1+cu130.sm87.armv8.2-cp313-cp313-linux_aarch64.whl", "yes"},
+		{"jetson-orin", "torch-2.5.0a0-cp313-cp313-linux_aarch64.whl", "perhaps: "},
+		{"graviton3", "torch-2.9.1+cpu.armv8.2-cp313-cp313-linux_aarch64.whl", "yes"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct hardware h = machine(cases[i].machine, "2.41", "3.13");
+		const bool foreign = !strchr(cases[i].wheel, '+');
+		struct runs_on r = wheel(cases[i].wheel, "", foreign ? "87" : "", "");
+		if (foreign)
+			runs_on_set_cuda(tables, "12.6", &r);
+		const char *text = verdict(&r, NULL, &h);
+		if (strncmp(text, cases[i].verdict, strlen(cases[i].verdict)) != 0)
+			fail_msg("%s on %s: %s", cases[i].wheel, cases[i].machine, text);
+	}
+	const struct hardware orin = machine("jetson-orin", "2.35", "3.10"), gh200 = machine("grace-gh200", "", "");
+	assert_int_equal(driver_fit(tables, &orin, "12.6"), DRIVER_TOO_OLD);
+	assert_int_equal(driver_fit(tables, &gh200, "12.6"), DRIVER_OWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_jetson_needs_its_own_toolkit_before_cuda_13),
 		cmocka_unit_test(test_a_wheel_for_processors),
 		cmocka_unit_test(test_a_wheel_for_free_threaded_python),
 		cmocka_unit_test(test_a_root_helps_with_software_alone),

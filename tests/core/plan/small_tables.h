@@ -34,9 +34,8 @@ static inline void small_isas(struct small_tables *s)
 	s->avx[1] = (struct table_setting){SETTING("CXX_AVX2_FOUND", "FALSE", "no AVX2 dispatch kernels", 12),
 					   .cache = true};
 	s->avx[2] = (struct table_setting){SETTING("USE_NNPACK", "OFF", "needs AVX2", 13)};
-	s->avx[2].until = "2.9";
 	s->avx[3] = (struct table_setting){SETTING("TORCHVISION_USE_JPEG", "0", "for the test", 14)};
-	s->avx[3].package = "torchvision";
+	s->avx[2].until = "2.9", s->avx[3].package = "torchvision";
 	s->isas[0] = (struct isa_row){
 		.name = "avx", .platform = LINUX_X86, .note = "", .settings = s->avx, .settings_count = 4, .line = 10};
 	s->isas[1] = (struct isa_row){.name = "avx2", .platform = LINUX_X86, .note = "", .line = 20};
@@ -45,9 +44,8 @@ static inline void small_isas(struct small_tables *s)
 				      .platform = LINUX_ARM,
 				      .note = "armv9: not for Graviton3, which has no SVE2",
 				      .line = 40};
-	static const char *avx[] = {"-mavx", "-mno-avx2"};
+	static const char *avx[] = {"-mavx", "-mno-avx2"}, *avx512[] = {"-mavx512f", "-mfma"};
 	static const char *avx2[] = {"-mavx2", "-mfma", "-mf16c"};
-	static const char *avx512[] = {"-mavx512f", "-mfma"};
 	static const char *armv9[] = {"-march=armv9-a+sve2"};
 	s->isas[0].flags = avx, s->isas[0].flags_count = 2;
 	s->isas[1].flags = avx2, s->isas[1].flags_count = 3;
@@ -67,6 +65,7 @@ static inline struct gpu_row small_gpu(const char *sm, const char *capability, c
 				.extensions_until = "",
 				.cudnn_max = "",
 				.driver_min = "",
+				.sbsa = "",
 				.note = "",
 				.line = line};
 }
@@ -75,8 +74,7 @@ static inline void small_gpus(struct small_tables *s)
 {
 	static const char *arm[] = {LINUX_ARM};
 	s->gpus[0] = small_gpu("61", "6.1", "8.0", 10);
-	s->gpus[0].cuda_max = "12.9";
-	s->gpus[0].cudnn_max = "9.10";
+	s->gpus[0].cuda_max = "12.9", s->gpus[0].cudnn_max = "9.10";
 	s->gpus[1] = small_gpu("80", "8.0", "11.0", 20);
 	s->gpus[2] = small_gpu("90", "9.0", "11.8", 30);
 	s->suffixes[0] = (struct gpu_suffix){"a", "12.0", ""};
@@ -193,6 +191,7 @@ static inline struct package_row small_package(const char *version, const char *
 				    .requirements = "",
 				    .cudnn = "",
 				    .note = "",
+				    .torch = "",
 				    .line = line};
 }
 
@@ -223,6 +222,7 @@ static inline void small_releases(struct small_tables *s)
 						      .toolkits_count = i ? 3 : 2,
 						      .note = "",
 						      .asked = "",
+						      .label = "",
 						      .source_date_epoch = i ? 1763000000 : 1754000000,
 						      .pytorch = &s->packages[i ? 3 : 0],
 						      .torchvision = &s->packages[i ? 4 : 1],

@@ -146,4 +146,5 @@ static inline void ways_of(const struct file *f, const struct leaf *l, struct ar
 	if (strncmp(l->node->text, ">=", 2) == 0)
 		strlist_ref(ret, a, ">=99");
 	strlist_addf(ret, a, "%sx", l->node->text);
+	strlist_ref(ret, a, "1.0"); /* a version before all */
 }

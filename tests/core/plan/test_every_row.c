@@ -370,9 +370,10 @@ static void ask_isas(struct asks *l)
 static void ask_gpu(struct asks *l, const struct release_row *r, const struct gpu_row *gpu)
 {
 	const char *python = r->pythons[0], *first = r->toolkits[0];
-	for (size_t s = 0; s < 1 + gpu->suffixes_count; s++) {
-		const char *profile =
-			arena_printf(&shared, "sm%s%s-avx2", gpu->sm, s ? gpu->suffixes[s - 1].suffix : "");
+	const size_t forms = 1 + gpu->suffixes_count;
+	for (size_t s = 0; s < (gpu->tegra ? 2 : 1) * forms; s++) { /* a Jetson's on Arm, too */
+		const char *suffix = s % forms ? gpu->suffixes[s % forms - 1].suffix : "";
+		const char *profile = arena_printf(&shared, "sm%s%s-%s", gpu->sm, suffix, s < forms ? "avx2" : "armv9");
 		for (unsigned n = 0; n < r->toolkits_count; n++)
 			add(l, r->name, spelled("pytorch", python, r->toolkits[n], profile));
 	}
@@ -433,7 +434,6 @@ static void try_rules(const char *name)
 	dir = dir_plan;
 }
 
-/* --blas for each row. */
 static void ask_blas(struct asks *l)
 {
 	for (unsigned i = 0; i < shipped->blas_count; i++) {
@@ -539,7 +539,6 @@ static void try_yaml(const char *name)
 	keep_releases(NULL, 0);
 }
 
-/* For files that are read when they are asked for. */
 static const struct tables *tables_of_dir(void)
 {
 	struct tables *t = arena_alloc(&shared, sizeof(*t));

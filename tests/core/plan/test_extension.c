@@ -36,7 +36,7 @@ static void it_is_planned_as_a_package_of_the_release(void **state)
 	const struct plan *p = f->p;
 	assert_string_equal(p->variant, "tiny_ext-python313-cuda12_8-sm90-avx512");
 	assert_string_equal(p->distribution, "tiny_ext");
-	assert_string_equal(plan_full_version(p, &f->a), "1.2+cu128.sm90.avx512");
+	assert_string_equal(plan_full_version(p, &f->a), "1.2+cu128.sm90.avx512.torch280cu128");
 	assert_string_equal(settings_value(&p->env, "TORCH_CUDA_ARCH_LIST"), "9.0");
 	assert_string_equal(settings_value(&p->env, "FORCE_CUDA"), "1");
 	assert_string_equal(settings_value(&p->env, "NVCC_THREADS"), "1");
@@ -56,7 +56,7 @@ static void for_the_cpu_it_is_told_so(void **state)
 	assert_ok(resolve_with(f, &row), &f->e);
 	assert_string_equal(settings_value(&f->p->env, "FORCE_CUDA"), "0");
 	assert_null(settings_get(&f->p->env, "TORCH_CUDA_ARCH_LIST"));
-	assert_string_equal(f->p->local_label, "cpu.avx512");
+	assert_string_equal(f->p->local_label, "cpu.avx512.torch280");
 }
 
 static void its_author_knows_its_variables(void **state)

@@ -55,6 +55,24 @@ static const char *env(const struct plan *p, const char *name)
 	return value ? value : "(unset)";
 }
 
+/* A Jetson runs code of a toolkit for Arm servers from CUDA 13 on; JetPack's own makes it before. */
+static void test_jetson_takes_toolkit_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	use_arm(f);
+	f->s.gpus[2].sbsa = "13.0";
+	refuse(f, ERR_POLICY, "cuda12_8 has no code for sm90");
+	assert_string_equal(f->e.hint, "use CUDA 13.0 with release 2.9.1: --cuda 13.0 --release 2.9.1");
+	f->q.own_root = true; /* which was not asked yet */
+	(void)resolve(f);
+	probed(f);
+	refuse(f, ERR_POLICY, "cuda12_8 has no code for sm90");
+	kit.tegra = true;
+	const struct plan *p = resolve(f);
+	assert_string_equal(p->local_label, "cu128.sm90.armv9.tegra");
+	assert_string_equal(p->cuda_libraries, "system");
+}
+
 static void test_environment(void **state)
 {
 	struct fixture *f = *state;
@@ -259,6 +277,7 @@ static void test_cudnn_without_code_for_the_gpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_jetson_takes_toolkit_of_its_own),
 		TEST(test_environment),
 		TEST(test_distribution_toolkit_is_in_the_path_already),
 		TEST(test_companions_have_their_own_variables),

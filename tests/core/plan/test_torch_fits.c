@@ -159,16 +159,21 @@ static void packages_of_a_release_are_left_alone(void **state)
 	struct err e = {0};
 	const struct package_row none = {.name = NULL};
 	struct plan p = {.platform = "x86_64-linux", .package_row = &none};
-	assert_ok(torch_fits("/nowhere/" NAME, &p, NULL, &a, &e), &e);
+	const char *wheel = make("torch-2.6.0-cp312-cp312-linux_aarch64.whl", "cuda = None\n", NULL);
+	assert_ok(torch_fits(wheel, &p, NULL, &a, &e), &e);
 	assert_ok(torch_fits_gpus("/nowhere/" NAME, &p, &a, &e), &e);
 	/* but for what they are compiled for */
 	p.cuda = "12.8";
-	const char *wheel = make("torch-2.6.0-cp312-cp312-linux_aarch64.whl", "cuda = '12.8'\n", NULL);
+	wheel = make("torch-2.6.0-cp312-cp312-linux_aarch64.whl", "cuda = '12.8'\n", NULL);
 	assert_ok(torch_fits(wheel, &p, NULL, &a, &e), &e);
 	p.cuda = "13.0";
 	assert_err(torch_fits(wheel, &p, NULL, &a, &e), &e, ERR_POLICY,
 		   "is for CUDA 12.8, but the build is for CUDA 13.0");
 	assert_non_null(strstr(e.hint, "--torch"));
+	/* torch imports CUDA's libraries, which a world for the CPU does not have */
+	p.cuda = NULL;
+	assert_err(torch_fits(wheel, &p, NULL, &a, &e), &e, ERR_POLICY, "the build is for the CPU");
+	assert_contains(e.hint, "--cuda 12.8");
 }
 
 static void gpu(const char *wheel, const char *target, const char *error)

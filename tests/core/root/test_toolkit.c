@@ -249,6 +249,8 @@ static void test_every_layout_is_found(void **state)
 	nvcc_at("/usr/local/lib/python3.13/dist-packages/nvidia/cu13");
 	nvcc_at("/opt/conda");
 	test_write(test_path("root/opt/conda/conda-meta/history"), "");
+	test_write(test_path("root/usr/local/cuda-12.4/targets/aarch64-linux/include/cuda.h"), "");
+	test_write(test_path("root/usr/local/cuda-13.0/targets/sbsa-linux/include/cuda.h"), "");
 	static const struct {
 		enum toolkit_layout layout;
 		const char *home;
@@ -264,6 +266,7 @@ static void test_every_layout_is_found(void **state)
 		assert_string_equal(l.items[i].where, want[i].home);
 		assert_string_equal(l.items[i].home, want[i].home);
 		assert_null(l.items[i].mount_from);
+		assert_int_equal(l.items[i].tegra, i == 1);
 	}
 }
 

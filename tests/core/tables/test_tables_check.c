@@ -118,6 +118,8 @@ REFUSED(capability, "gpu.yaml", "sm: \"120\", capability: \"12.0\"", "sm: \"120\
 REFUSED(sm_letters, "gpu.yaml", "sm: \"120\"", "sm: sm_120", "do not fit")
 REFUSED(gpu_ends_before_it_begins, "gpu.yaml", "cuda_min: \"6.0\", cuda_max: \"12.9\"",
 	"cuda_min: \"6.0\", cuda_max: \"5.0\"", "is before cuda_min")
+REFUSED(gpu_tegra_without_sbsa, "gpu.yaml", "tegra: true, sbsa: \"13.0\"", "tegra: true", "'tegra' and 'sbsa'")
+REFUSED(release_label, "releases/2.6.0-debian.yaml", "label: debian", "label: De_bian", "not lower-case letters")
 REFUSED(gpu_suffix, "gpu.yaml", "{suffix: a,", "{suffix: b,", "'suffix' cannot be 'b'")
 REFUSED(gpu_suffix_twice, "gpu.yaml", "{suffix: f, cuda_min: \"12.9\"", "{suffix: a, cuda_min: \"12.9\"",
 	"suffix 'a' is listed twice")
@@ -379,6 +381,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_teardown(capability, test_teardown),
 	cmocka_unit_test_teardown(sm_letters, test_teardown),
 	cmocka_unit_test_teardown(gpu_ends_before_it_begins, test_teardown),
+	cmocka_unit_test_teardown(gpu_tegra_without_sbsa, test_teardown),
+	cmocka_unit_test_teardown(release_label, test_teardown),
 	cmocka_unit_test_teardown(gpu_suffix, test_teardown),
 	cmocka_unit_test_teardown(gpu_suffix_twice, test_teardown),
 	cmocka_unit_test_teardown(gpu_suffix_too_old, test_teardown),

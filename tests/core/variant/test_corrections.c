@@ -236,8 +236,9 @@ static void what_nvcc_does_not_have_is_refused_with_what_does(void **state)
 	refused("pytorch-python313-cuda12_6-sm120-avx2", "2.8.0", "cuda12_6 has no sm120", "use CUDA 12.8");
 	refused("pytorch-python313-cuda13_0-sm61-avx2", "2.9.1", "cuda13_0 has no sm61", "use CUDA 12.");
 	refused("pytorch-python313-cuda13_0-sm70-avx2", "2.9.1", "cuda13_0 has no sm70", "use CUDA 12.");
-	refused("pytorch-python313-cuda13_0-sm72-armv8_2", "2.9.1", "cuda13_0 has no sm72", "use CUDA 12.");
-	refused("pytorch-python313-cuda13_0-sm101-armv9", "2.9.1", "cuda13_0 has no sm101", "use CUDA 12.");
+	refused("pytorch-python313-cuda13_0-sm72-armv8_2", "2.9.1", "cuda13_0 has no sm72",
+		"choose another GPU target");
+	refused("pytorch-python313-cuda13_0-sm101-armv9", "2.9.1", "cuda13_0 has no sm101", "it is sm110");
 	refused("pytorch-python313-cuda12_8-sm100f-avx2", "2.8.0", "cuda12_8 has no sm100f",
 		"use CUDA 12.9 with release 2.13.0"); /* of the CUDA line that was asked for */
 	refused("pytorch-python313-cuda12_9-sm103f-avx2", "2.8.0", "does not know sm103f", "with release 2.13.0");

@@ -37,6 +37,30 @@ static void test_name_parts(void **state)
 	assert_string_equal(n.platform, "manylinux_2_41_x86_64");
 }
 
+static void test_label_word_of_torch(void **state)
+{
+	(void)state;
+	static const char *const words[][3] = {
+		{"2.13.0+cpu.avx2", "cpu.avx2", "torch2130"},
+		{"2.13.0", "cpu.avx2", "torch2130plain"},
+		{"2.13.0+cu130.sm90", "cpu.avx2", "torch2130cu130sm90"},
+		{"2.12.0a0+Git_1", "cpu.avx2", "torch2120a0git1"},
+	};
+	static const char *const labels[][2] = {
+		{"cpu.avx2.torch2130", "cpu.avx2"},
+		{"cpu-avx2-torch2130plain", "cpu-avx2"},
+		{"cpu.avx2", "cpu.avx2"},
+		{"cpu.avx2.torch", "cpu.avx2.torch"},
+		{"cpu.torch2130.avx2", "cpu.torch2130.avx2"},
+		{"torch2130", "torch2130"},
+		{"", ""},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		assert_string_equal(label_torch_word(words[i][0], words[i][1], &arena), words[i][2]);
+	for (size_t i = 0; i < ARRAY_LEN(labels); i++)
+		assert_string_equal(label_without_torch(labels[i][0], &arena), labels[i][1]);
+}
+
 static void test_name_with_build_tag(void **state)
 {
 	(void)state;
@@ -591,6 +615,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_name_parts),
+		TEST(test_label_word_of_torch),
 		TEST(test_name_with_build_tag),
 		TEST(test_names_round_trip),
 		TEST(test_bad_names_say_which_part),
