@@ -185,15 +185,8 @@ static bool section_moves(const struct cutting *x, const Elf64_Shdr *s)
 	for (size_t i = 0; i < x->segments_count && s->sh_type == SHT_PROGBITS; i++)
 		if (x->segments[i].p_type == PT_INTERP && x->segments[i].p_offset == s->sh_offset)
 			return true;
-	switch (s->sh_type) {
-	case SHT_DYNSYM:
-	case SHT_GNU_versym:
-	case SHT_GNU_verneed:
-	case SHT_GNU_verdef:
-		return x->grown;
-	default:
-		return false;
-	}
+	return x->grown && (s->sh_type == SHT_DYNSYM || s->sh_type == SHT_GNU_versym || s->sh_type == SHT_GNU_verneed ||
+			    s->sh_type == SHT_GNU_verdef);
 }
 
 static bool section_within(const Elf64_Shdr *s, uint64_t from, uint64_t to)
