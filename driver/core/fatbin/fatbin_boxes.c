@@ -3,13 +3,10 @@
 
 enum fatbin_section fatbin_section(const char *name)
 {
-	if (strcmp(name, ".nv_fatbin") == 0)
-		return FATBIN_LINKED;
-	if (strcmp(name, "__nv_relfatbin") == 0)
-		return FATBIN_RELOCATABLE;
-	if (strcmp(name, ".cask_resource") == 0)
-		return FATBIN_AMONG; /* cuBLASLt, cuDNN, cuSPARSELt */
-	return FATBIN_NONE;
+	return strcmp(name, ".nv_fatbin") == 0       ? FATBIN_LINKED
+	       : strcmp(name, "__nv_relfatbin") == 0 ? FATBIN_RELOCATABLE
+	       : strcmp(name, ".cask_resource") == 0 ? FATBIN_AMONG /* cuBLASLt, cuDNN, cuSPARSELt */
+						     : FATBIN_NONE;
 }
 
 static struct fatbin_file file_of(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a)

@@ -157,11 +157,8 @@ static void allow(const struct proving *p, const struct fatbin_cut *done, struct
 	elf_cut_add(to, done->archs_at, NULL, done->archs_len);
 	for (size_t i = 0; i < p->old->dyn_count; i++) {
 		int64_t tag = p->old->dyn[i].d_tag;
-		if (tag != DT_HASH && tag != DT_GNU_HASH)
-			continue;
-		if (!elf_map_dyn(p->new, tag, &value) || value == p->old->dyn[i].d_un.d_val)
-			continue;
-		if (!elf_map_find(p->new, value, &offset, &room))
+		if ((tag != DT_HASH && tag != DT_GNU_HASH) || !elf_map_dyn(p->new, tag, &value) ||
+		    value == p->old->dyn[i].d_un.d_val || !elf_map_find(p->new, value, &offset, &room))
 			continue;
 		elf_cut_add(to, p->old->dyn_offset + i * sizeof(Elf64_Dyn) + offsetof(Elf64_Dyn, d_un), NULL, 8);
 	}
