@@ -91,11 +91,9 @@ static void note(struct decode_tally *t, uint64_t excess, uint64_t address, cons
 static bool asks_for_xsave(const ZydisDecodedInstruction *in)
 {
 	enum { OSXSAVE = 27 };
-	if (in->mnemonic == ZYDIS_MNEMONIC_TEST)
-		return in->raw.imm[0].value.u == 1U << OSXSAVE;
-	if (in->mnemonic == ZYDIS_MNEMONIC_BT)
-		return in->raw.imm[0].value.u == OSXSAVE;
-	return in->mnemonic == ZYDIS_MNEMONIC_CPUID;
+	return in->mnemonic == ZYDIS_MNEMONIC_CPUID ||
+	       (in->mnemonic == ZYDIS_MNEMONIC_TEST && in->raw.imm[0].value.u == 1U << OSXSAVE) ||
+	       (in->mnemonic == ZYDIS_MNEMONIC_BT && in->raw.imm[0].value.u == OSXSAVE);
 }
 
 enum { WORD = 64, FLOW_WORDS = 64 };

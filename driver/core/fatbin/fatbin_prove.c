@@ -113,7 +113,9 @@ static const Elf64_Shdr *same_section(const struct proving *p, size_t i)
 static bool same_bytes(const struct proving *p, const Elf64_Shdr *old, const Elf64_Shdr *new)
 {
 	const uint8_t *before = p->old->data + old->sh_offset, *after = p->new->data + new->sh_offset;
-	return old->sh_size == new->sh_size &&memcmp(before, after, old->sh_size) == 0;
+	if (old->sh_size != new->sh_size)
+		return false;
+	return memcmp(before, after, old->sh_size) == 0;
 }
 
 /* What is not loaded: symbols and debugging information for tools. */

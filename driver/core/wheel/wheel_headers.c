@@ -202,9 +202,8 @@ static const char *plain_clause(const char *clause, struct arena *a)
 		numbers--;
 	const char *suffix = version + numbers, *release = arena_strndup(a, version, numbers);
 	bool local = strchr(version, '+') && !equal && strlen(op) < 3; /* the specifier has none there */
-	if (!wheel_version_key(version, a) || !numbers || local)
-		return NULL;
-	if ((any && *suffix) || (*op == '~' && !strchr(release, '.')))
+	if (!wheel_version_key(version, a) || !numbers || local || (any && *suffix) ||
+	    (*op == '~' && !strchr(release, '.')))
 		return NULL;
 	if (!*suffix)
 		return arena_printf(a, "%.2s%s%s", strlen(op) == 3 ? "==" : op, release, any ? ".*" : "");

@@ -210,9 +210,7 @@ static bool is_of_cuda(struct loading *g, const char *name, const char *needed)
 	const struct promise *p = &v->report.promise;
 	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->requires, needed, v->a) : CUDA_UNKNOWN;
 	bool cuda = p->cuda || p->gpu.count;
-	if (source == CUDA_UNKNOWN)
-		return false;
-	if (!cuda && (p->binding || source == CUDA_SYSTEM))
+	if (source == CUDA_UNKNOWN || (p->binding && !cuda) || (source == CUDA_SYSTEM && !cuda))
 		return false;
 	if (source == CUDA_SYSTEM && is_untold(g, needed))
 		verify_add(v, FINDING_NOTE, "needed", name,
