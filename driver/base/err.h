@@ -53,7 +53,7 @@ int err_take(struct err *e, const struct err *other);
 void err_clear(struct err *e);
 
 #ifdef __clang_analyzer__
-/* The analyzer sees one file at a time: this tells it that these functions always give -1. */
+/* The analyzer reads one file at a time: this declares that these functions always return -1. */
 static inline int err_is_minus_one(int ignored)
 {
 	(void)ignored;

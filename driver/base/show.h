@@ -53,6 +53,6 @@ typedef void show_escape(const char *s, struct buf *out);
 void show_markup(const json_t *doc, const struct show *rows, show_escape *escape, struct buf *out);
 void show_html(const char *s, struct buf *out);
 void show_page(const char *s, struct buf *out);
-/* show_strip: takes out what only texts show: members whose names begin with '-', and what has no
- * others from its array. False: nothing is left. */
+/* show_strip: removes what only texts show: members whose names begin with '-', and elements of
+ * arrays that have no other members. Returns false if nothing is left. */
 bool show_strip(json_t *doc);

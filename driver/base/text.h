@@ -13,19 +13,19 @@
  * text without a number in front is version zero. */
 int version_cmp(const char *a, const char *b);
 /* version_in: whether `v` (its numeric part, as above) satisfies every clause of `range`, which has
- * commas between clauses and blanks anywhere around them:
+ * commas between clauses and spaces anywhere around them:
  *   >=V <=V >V <V ==V !=V   by version_cmp
  *   ==V.* !=V.*             the leading components are (not) those of V
  *   ~=V                     >=V, and all components of V but the last are equal: "~=3.1"
- *                           takes 3.9, but not 4.0
- * V must be version_valid. A blank range takes all. ERR_CONFIG for a malformed range or a `v` that
- * does not begin with a number. */
+ *                           allows 3.9, but not 4.0
+ * V must be version_valid. An empty range allows all. ERR_CONFIG for a malformed range or a `v`
+ * that does not begin with a number. */
 int version_in(const char *v, const char *range, bool *ret, struct err *e) MUST_CHECK;
 /* version_valid: one or more numeric components with dots. */
 bool version_valid(const char *v);
 
-/* text_pin: the name of "NAME==VERSION", and of a text without "==" all of it. *ret_version: what
- * stands behind, NULL without it. */
+/* text_pin: returns the name of "NAME==VERSION", or all of a text without "==". *ret_version: the
+ * version, NULL without one. */
 const char *text_pin(const char *text, struct arena *a, const char **ret_version);
 
 /* Sizes and times as people and tables write them. */

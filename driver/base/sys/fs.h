@@ -90,8 +90,8 @@ int fs_remove_at(int dir, const char *name, const char *label, struct err *e) MU
 int fs_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
 /* fs_rename_new: the same, but nothing is replaced: *ret false where something is. */
 int fs_rename_new(const char *from, const char *to, bool *ret, struct err *e) MUST_CHECK;
-/* fs_move: rename(2) of anything, which takes the place of a file or an empty directory; -1 with
- * errno, EXDEV between file systems or mounts. */
+/* fs_move: rename(2) of anything; replaces a file or an empty directory. Returns -1 with errno,
+ * EXDEV between file systems or mounts. */
 int fs_move(const char *top, const char *rel, const char *to_top, const char *to_rel) MUST_CHECK;
 /* fs_list: names in a directory but "." and "..", sorted by bytes, added to `ret`. */
 int fs_list(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
@@ -113,8 +113,8 @@ int fs_sync_dir(const char *path, struct err *e) MUST_CHECK;
 int fs_sync_file(const char *path, struct err *e) MUST_CHECK;
 /* fs_tree_size: bytes of all regular files below (st_size), of a tree that may be in use. */
 int fs_tree_size(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
-/* fs_tree_size_most: the same, but what lies deeper or in directories that cannot be opened is left
- * out: whoever made the tree may have meant to stop whoever counts it. */
+/* fs_tree_size_most: like fs_tree_size, but leaves out what is deeper or in directories that cannot
+ * be opened: the tree may have been made to stop the count. */
 int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
 /* fs_free_bytes: free for an unprivileged writer on the file system of `path` or, if that is
  * missing, of its nearest parent. */

@@ -47,7 +47,7 @@ int fs_place_walk(const struct fs_place *p, fs_walk_fn fn, void *user, struct er
 int fs_place_sweep(const struct fs_place *p, const char *rel, struct err *e) MUST_CHECK;
 int fs_place_remove(const struct fs_place *p, const char *rel, struct err *e) MUST_CHECK;
 
-/* A file that takes the place of another when it is whole. */
+/* A file that replaces another once it is complete. */
 struct fs_fresh {
 	int fd;  /* for reading and writing; only its owner may */
 	int dir; /* that it is in */

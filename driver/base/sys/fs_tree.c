@@ -26,7 +26,7 @@ struct walk {
 	bool sync; /* fsync everything instead of calling fn */
 	bool copy; /* or copy it: each directory has its own beside it */
 	bool busy; /* others change it: what is gone when it is looked at is left out */
-	bool most; /* so is what lies too deep or in directories that cannot be opened */
+	bool most; /* leave out what is too deep or cannot be opened */
 };
 
 static int walk_error(const struct walk *w, const char *what, struct err *e)
@@ -87,8 +87,8 @@ static int copy_error(const char *name, struct err *e)
 	return err_errno(e, ERR_SYSTEM, "cannot copy '%s'", name);
 }
 
-/* Whatever os_copy cannot do (other file systems, old kernels, files without a size) the plain loop finishes from where
- * it stands. */
+/* What os_copy cannot do (other file systems, old kernels, files without a size), the plain loop
+ * finishes from the current offset. */
 int fs_copy_bytes(int in, int out, const char *from, const char *to, struct err *e)
 {
 	while (os_copy(in, NULL, out, (size_t)1 << 30) > 0)

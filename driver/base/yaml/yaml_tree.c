@@ -21,7 +21,7 @@ struct source {
 	const char *path;
 	const struct buf *text;
 	struct arena *arena;
-	yaml_event_t event; /* the current one; has_event tells whether it holds memory */
+	yaml_event_t event; /* the current one; has_event: whether it holds memory */
 	bool has_event;
 	struct anchor *anchors;
 	size_t anchor_count;
