@@ -237,7 +237,7 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 	return 0;
 }
 
-/* The objects of one kind that lie in `dir`. */
+/* Adds the objects of one kind that are in `dir`. */
 static int list_kind(struct store_objects *l, const char *kind, const char *dir, struct err *e)
 {
 	struct strlist keys = {0};
@@ -283,7 +283,7 @@ int store_quarantine(struct store *s, const struct store_object *o, struct err *
 	if (fs_temp_dir(path_join(&a, s->dir, "quarantine"), arena_printf(&a, "%s-%s-", o->kind, o->key), &a, &to, e) <
 	    0)
 		return -1;
-	/* A directory takes the place of the empty one; anything else that stands where an object belongs goes in. */
+	/* A directory replaces the empty one; anything else in an object's path goes inside. */
 	bool dir = lstat(path, &st) < 0 || S_ISDIR(st.st_mode);
 	if (fs_rename(path, dir ? to : path_join(&a, to, "file"), e) < 0) {
 		remove(to);
@@ -313,8 +313,9 @@ const char *store_dir(const struct store *s)
 	return s->dir;
 }
 
-/* A directory with files in it and no format file belongs to somebody else, and garbage collection would delete them.
- * Another opener may be making the layout meanwhile: it writes the format first, so whoever sees the rest finds it. */
+/* A directory with files and no format file is not a store, and garbage collection would delete its
+ * files. Another process may create the layout meanwhile: it writes the format first, so seeing the
+ * rest implies seeing the format. */
 static int adopt_directory(const char *dir, const char *format, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};

@@ -143,7 +143,7 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 		return 0;
 	if (look == STORE_LOOK_FACTS) {
 		*ret = store_world_facts(key, object, e) == 0;
-		if (!*ret && e->kind == ERR_SYSTEM) /* only told: nothing of it is used */
+		if (!*ret && e->kind == ERR_SYSTEM) /* only reported: nothing of it is used */
 			e->kind = ERR_INTEGRITY;
 		return *ret ? 0 : refuse(s, object, e);
 	}

@@ -93,7 +93,8 @@ static int complete(const struct store_world *w, const struct buf *manifest, con
 		    0 ||
 	    json_write(doc, TRUSTED, path_join(&a, stage, STORE_WORLD_FACTS), e) < 0)
 		return -1;
-	/* One call for the whole disk: an fsync for each of fifty thousand files takes many times as long. */
+	/* One call for the whole disk: an fsync of each of fifty thousand files would be many times
+	 * slower. */
 	return os_sync_disk(fd) < 0 ? err_errno(e, ERR_SYSTEM, "cannot write '%s' to the disk", stage) : 0;
 }
 
