@@ -194,7 +194,7 @@ char *extensions_text(const struct extensions *x, enum extension_machine m, uint
 		bool covered = false;
 		for (size_t k = 0; k < x->count[m] && !covered; k++) {
 			bool by_k = k != i && (bits & 1ULL << k) && (x->implied[m][k] & 1ULL << i);
-			/* Of two that imply each other the first is named. */
+			/* If two imply each other, name the first. */
 			covered = by_k && (k < i || !(x->implied[m][i] & 1ULL << k));
 		}
 		if ((bits & 1ULL << i) && !covered)

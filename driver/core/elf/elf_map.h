@@ -48,10 +48,10 @@ int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const c
 bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset, uint64_t *ret_room);
 int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const char *what, uint64_t *ret_offset,
 		 struct err *e) MUST_CHECK;
-/* elf_map_dyn: a dynamic entry's value; of several the last, as the loader takes it. */
+/* elf_map_dyn: returns a dynamic entry's value; of several the last, like the loader. */
 bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret);
-/* elf_map_table: the bytes of a table whose address and size two dynamic entries say; *ret_size 0:
- * there is none. ERR_INTEGRITY as elf_map_need. */
+/* elf_map_table: finds the bytes of a table by the two dynamic entries with its address and size;
+ * *ret_size: 0 without a table. ERR_INTEGRITY like elf_map_need. */
 int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what, uint64_t *ret_offset,
 		  uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* elf_map_string: from the dynamic string table. `where`: file offset of what refers to it. */
@@ -112,11 +112,11 @@ struct elf_cut {
 
 /* elf_cut_add: these bytes at that place; `from` outlives the cut. */
 void elf_cut_add(struct elf_cut *c, uint64_t at, const void *from, uint64_t len);
-/* elf_cut_tails: takes the pages of the tails out, in the loader's pages of the machine (4 or
- * 64 KiB) and the file's alignment: a PT_LOAD becomes two, the first of which reaches to the
- * second in memory alone. Where their headers have no room, notes and hash tables behind the
- * headers move into a tail. What cannot go is zeroed (`kept`). Call it once, last.
- * ERR_INTEGRITY for patches that overlap and for malformed sections. */
+/* elf_cut_tails: removes the pages of the tails, in the loader's pages of the machine (4 or 64 KiB)
+ * and the file's alignment: a PT_LOAD becomes two, the first of which reaches to the second in
+ * memory alone. If their headers have no room, notes and hash tables after the headers move into a
+ * tail. Zeroes what cannot be removed (`kept`). Call it once, last. ERR_INTEGRITY for patches that
+ * overlap and for malformed sections. */
 int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count, struct err *e) MUST_CHECK;
 /* elf_cut_grow: instead of the tails: the dynamic string table gets `more` zeros, in a segment
  * behind the end of the file; its old place is zeroed. So do the dynamic entries, where they have

@@ -75,7 +75,7 @@ static int pack(struct planning *p, size_t section, bool any_pinned, uint64_t *r
 			while (any_pinned && (in_the_way = pinned_from(p, section, at, at + size)))
 				at = in_the_way->to;
 			at += (align - (s->sh_addr + (at - s->sh_offset)) % align) % align;
-			/* The first one lies where the linker put it, which need not be a multiple. */
+			/* The linker's offset of the first one need not be a multiple. */
 			at = used == s->sh_offset && at > box->from ? box->from : at;
 			if (at + size > s->sh_offset + s->sh_size)
 				return -1;
@@ -112,7 +112,7 @@ static void add_box(struct planning *p, size_t i)
 	}
 }
 
-/* Cut where they are: their ends are zero, what lies between them stays. */
+/* Reduces containers without moving them: zeroes their ends and keeps the bytes between them. */
 static void clear_ends(struct planning *p, size_t section)
 {
 	for (size_t i = 0; i < p->b.count; i++) {
@@ -122,7 +122,7 @@ static void clear_ends(struct planning *p, size_t section)
 	}
 }
 
-/* What lies between those of a section, up to the last one, is zero. */
+/* Zeroes the bytes between the containers of a section, up to the last one. */
 static void clear_between(struct planning *p, size_t section)
 {
 	struct elf_hole *taken = arena_array(p->a, p->b.count, sizeof(*taken));
@@ -194,7 +194,7 @@ static void place_sections(struct planning *p, struct elf_tail *tails, size_t *r
 	add_pointers(p);
 }
 
-/* ---- the list of targets that torch itself tells ---- */
+/* ---- torch's own list of its targets ---- */
 
 static void shorten_archs(struct planning *p, const struct fatbin_archs *archs)
 {
@@ -274,8 +274,9 @@ static bool is_alone(const struct fatbin_wanted *w, unsigned number)
 	return false;
 }
 
-/* Binaries run on the same and on higher minor numbers of their line; those of a system on a chip on it alone. What
- * such a chip takes of others' is not promised either way: it counts as running, and PTX stays beside it. */
+/* Binaries run on the same and on higher minor numbers of their line; those of a system on a chip
+ * only on it. Whether such a chip runs binaries of others is not specified: they count as running,
+ * and PTX stays too. */
 static bool cubin_runs(const struct fatbin_wanted *w, struct image i, unsigned gpu)
 {
 	if (i.number == gpu)
@@ -313,8 +314,8 @@ bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count, const str
 	return false;
 }
 
-/* All of one kind with the highest number that runs: which of 90 and 90a a driver takes is its own affair. The number,
- * 0 if there is none. */
+/* Keeps all of one kind with the highest number that runs: the driver chooses between 90 and 90a.
+ * Returns the number, 0 if nothing runs. */
 static unsigned keep_best(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w,
 			  enum fatbin_kind kind, unsigned gpu, bool *keep)
 {

@@ -185,7 +185,7 @@ int fatbin_file_slim(const struct fs_mapping *file, const char *name, int fd, co
 	struct fatbin_file_cut f = {.name = name};
 	if (elf_map_memory(file->data, file->size, name, &before, e) < 0)
 		return err_wrap(e, "%s", name);
-	/* What is told of it outlives the plan, whose patches may be many. */
+	/* The report outlives the plan, whose patches may be many. */
 	struct elf_cut cut = {.map = &before, .a = a};
 	if (fatbin_cut_plan(&cut, w, &f.cut, e) < 0)
 		return -1;

@@ -47,9 +47,9 @@ struct ninja_unit {
 	const char *input; /* "": for the caller to fill, from its edge */
 };
 
-/* ninja_log_units: the commands of a log, each output's last, sorted by start. The log holds times
- * since the start of a run only: time stamps of the object files tell which run an entry is of and
- * when that began. Without time stamps all are of one run that began at 0. */
+/* ninja_log_units: returns the commands of a log, each output's last, sorted by start. The log
+ * holds times since the start of a run only: time stamps of the object files show which run an
+ * entry is of and when that began. Without time stamps all are of one run that began at 0. */
 void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count);
 
 /* ninja_units_sort: by start, then path. */
@@ -63,7 +63,7 @@ unsigned ninja_slots(const struct ninja_unit *units, size_t count, unsigned *slo
 struct ninja_edge {
 	const char *output; /* the first one */
 	const char *rule;
-	const char *input; /* the first one, "" if there is none */
+	const char *input; /* the first one, "" without inputs */
 };
 
 /* ninja_build_parse: the build statements but phony ones, sorted by output. Variables are not
@@ -118,7 +118,7 @@ int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_opti
 
 struct ninja_share_options {
 	unsigned index, count; /* this share (from 1) of so many */
-	/* what a compiled output takes; 0: not known. Every share must get the same answers. */
+	/* seconds of a compiled output; 0: not known. Every share must get the same answers. */
 	double (*seconds)(const char *output, void *user);
 	void *user;
 };

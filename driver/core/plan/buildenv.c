@@ -101,7 +101,7 @@ static void layer_cuda(struct work *w)
 		const char *package, *backend, *name;
 	} names[] = {{"torchvision", "setuptools", "NVCC_FLAGS"},
 		     {"torchaudio", "setuptools-cmake", "CUDAFLAGS"},
-		     /* Its setup.py takes none; this one nvcc reads itself. */
+		     /* Its setup.py has no variable for flags; nvcc reads this one itself. */
 		     {"torchaudio", "setuptools", "NVCC_APPEND_FLAGS"}};
 	const struct buildenv_request *q = w->q;
 	const struct toolkit *k = q->toolkit;
@@ -118,7 +118,7 @@ static void layer_cuda(struct work *w)
 		put(w, of_toolkit, "PATH", arena_printf(w->a, "%s:%s", path_dir(w->a, k->nvcc), q->path),
 		    "the toolkit's nvcc before any other");
 	}
-	/* Of an extension: nvcc reads it itself, whatever the extension does. */
+	/* For an extension: nvcc reads this variable itself, whatever the extension does. */
 	const char *name = q->row->name ? "NVCC_APPEND_FLAGS" : "TORCH_NVCC_FLAGS", *flags = nvcc_flags(q, w->a);
 	for (size_t i = 0; i < ARRAY_LEN(names) && !q->row->name; i++)
 		if (strcmp(q->package, names[i].package) == 0 && strcmp(q->row->backend, names[i].backend) == 0)
@@ -250,7 +250,7 @@ static void layer_package(struct work *w)
 			  "the flags of each unit are read back after configure");
 		return;
 	}
-	if (w->q->row->name) { /* What many extensions read, whoever wrote them. */
+	if (w->q->row->name) { /* Variables that many extensions read. */
 		const bool cuda = w->q->profile->gpu == GPU_CUDA;
 		put_fixed(w, "FORCE_CUDA", cuda ? "1" : "0", "the profile says it, not whether this machine has a GPU");
 		if (cuda)

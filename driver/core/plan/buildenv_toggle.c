@@ -63,7 +63,7 @@ static char *releases_with(const struct buildenv_request *q, const char *name, s
 	return strlist_join(&l, a, " ");
 }
 
-/* The name as it is written where it is known: suggest_nearest takes no account of case, so a retired option or a name
+/* Returns the known spelling of a name: suggest_nearest ignores case, so a retired option or a name
  * of ptbuild's own in other case would get a neighbour of another name. */
 static const char *in_known_case(const struct buildenv_request *q, const char *name, const struct settings *set)
 {

@@ -1,8 +1,8 @@
 #include "base/sys/digest.h"
 #include "core/plan/plan_parts.h"
 
-/* The nth package under one label: those of a release have one, by which the others require torch; an extension is
- * built against a torch that is there. False: there is none. */
+/* Returns the nth package under one label: those of a release share one, by which the others
+ * require torch; an extension is built against an existing torch. False: no more packages. */
 static bool nth_package(const struct plan_context *c, const struct buildenv_request *request, size_t i,
 			struct buildenv_request *q)
 {
@@ -14,7 +14,7 @@ static bool nth_package(const struct plan_context *c, const struct buildenv_requ
 	return q->row && (!alone || i == 0);
 }
 
-/* Its environment with a part of what is asked. False: it is refused, which is told where it is planned. */
+/* Resolves the environment with a part of the options. False: refused; planning reports why. */
 static bool resolve(const struct plan_context *c, struct buildenv_request *q, const struct plan_options *options,
 		    struct buildenv *ret)
 {

@@ -27,7 +27,7 @@ static const char *torch_cuda_in(const char *version_py, struct arena *a)
 	return NULL;
 }
 
-/* A member's text; empty where there is none. */
+/* Adds a member's text; nothing if the archive does not have it. */
 static int member(const struct zip_reader *z, const char *name, struct buf *out, struct err *e)
 {
 	const struct zip_entry *en = zip_find(z, name);

@@ -16,7 +16,7 @@ struct jobs_memory {
 };
 
 struct jobs_pools {
-	/* jobs of any kind at once, as the build system is told */
+	/* jobs of any kind at once, for the build system */
 	unsigned total;
 	unsigned compile, heavy, link; /* of each kind; 1 to total */
 	/* heavy units do not fit beside ordinary ones, so they are compiled first, `heavy` at
@@ -49,5 +49,5 @@ struct jobs_pressure {
  * seconds in a row that is too much. */
 #define JOBS_PRESSURE_BOUND 50.0
 #define JOBS_PRESSURE_S 20.0
-/* jobs_pressed: takes a sample at `now` (> 0); true once that is too much. */
+/* jobs_pressed: records a sample at `now` (> 0); returns true once memory pressure is too high. */
 bool jobs_pressed(struct jobs_pressure *p, double full, double now);

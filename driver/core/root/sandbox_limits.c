@@ -28,7 +28,7 @@ struct run_limits sandbox_limits(const struct run *run)
 		l.memory = all_memory() / 20 * 19;
 	if (!l.log)
 		l.log = GIB;
-	/* One unit of nvcc or one link with LTO takes an hour and says nothing. */
+	/* One unit of nvcc or one link with LTO can run for an hour without output. */
 	if (!l.silence)
 		l.silence = 4 * HOUR;
 	if (!l.time)
@@ -91,8 +91,8 @@ static int check_processes(const struct sandbox_watch *w, pid_t pid, struct err 
 		    mib(w->limits.memory));
 }
 
-/* The tree is measured when the disk has lost about as much as it may hold, and now and then, since others give room
- * back meanwhile: that takes a walk, of a twentieth of the time at most. */
+/* The tree is measured when the disk has lost about as much as it may hold, and now and then, since
+ * others free space meanwhile: measuring may use a twentieth of the time at most. */
 static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 {
 	uint64_t now = 0, held = 0, size = 0;
@@ -137,8 +137,8 @@ static int on_tick(pid_t pid, void *user, struct err *e)
 	}
 	if (w->off)
 		return 0;
-	/* Of the commands of a build, which have a log: a shell on a terminal writes when its user types, and what
-	 * ptbuild asks in the sandbox is short. */
+	/* Only commands of a build, which have a log: a shell on a terminal writes when its user
+	 * types, and ptbuild's own queries in the sandbox are short. */
 	if (w->caller.log_path && check_output(w, now, e) < 0)
 		return -1;
 	if (now < w->slow_at)

@@ -12,7 +12,8 @@ const char *const sandbox_place_names[] = {
 };
 const size_t sandbox_place_names_count = ARRAY_LEN(sandbox_place_names);
 
-/* What stands in an empty directory all the same: the top of a file system, a cache mount of buildah. */
+/* Entries of directories that count as empty: the top of a file system, a cache mount of
+ * buildah. */
 static const char *const foreign[] = {"lost+found", "buildah-cache-lockfile"};
 
 static void refuse(struct sandbox_place *p, const char *why, const char *fix)
@@ -21,8 +22,8 @@ static void refuse(struct sandbox_place *p, const char *why, const char *fix)
 	p->fix = fix;
 }
 
-/* Whether a name of a build tree stands there though no tree does. Another process may come or go meanwhile, and always
- * names its tree first and forgets it last. */
+/* Returns a name of a build tree that exists although no tree is recorded. Another process may come
+ * or go meanwhile, and always records its tree first and forgets it last. */
 static const char *unexplained(const char *top, struct arena *a)
 {
 	const char *tree = path_join(a, top, SANDBOX_PLACE_TREE);
@@ -46,8 +47,8 @@ static bool marked(const char *top, struct arena *a)
 	       strcmp(buf_cstr(&text), SANDBOX_PLACE_TEXT) == 0;
 }
 
-/* Of a directory that ptbuild has not taken yet: what somebody else keeps there. What begins with ptbuild's own name
- * may be of another process that takes it now. */
+/* Returns an entry of a directory that ptbuild does not use yet and did not create. Names that
+ * begin with ptbuild's own may be from another process that starts to use it now. */
 static const char *kept(const char *top, struct arena *a)
 {
 	struct strlist names = {0};

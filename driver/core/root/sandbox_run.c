@@ -11,7 +11,7 @@
 #define BUILD_UMASK 022
 #define MAX_FDS 16
 #define ANSWER_MAX (UINT64_C(1) << 20)
-#define ANSWER_SECONDS 3600.0 /* the trial of a large wheel takes minutes */
+#define ANSWER_SECONDS 3600.0 /* the test of a large wheel needs minutes */
 #define OOM_SCORE 500         /* of 1000: before whatever else runs here, as a browser's pages are */
 
 #define HINT_NAMESPACES                                                                                                \
@@ -19,8 +19,8 @@
 	"kernel.apparmor_restrict_unprivileged_userns; in a container: a seccomp profile that allows them, or "        \
 	"--privileged), use bubblewrap 0.8.0 or newer, or build with --sandbox none"
 
-/* Memory files: texts for bubblewrap, what the program inside says (0: there is none), bubblewrap's options and its
- * status. fds_close closes them. */
+/* Memory files: texts for bubblewrap, output of the program inside (0: not used), bubblewrap's
+ * options and its status. fds_close closes them. */
 struct fds {
 	int items[MAX_FDS];
 	size_t count;
@@ -79,11 +79,11 @@ static int run_plain(const struct sandbox *s, const char *const *argv, const str
 	spec.envp = env.items;
 	spec.cwd = cwd;
 	spec.umask = BUILD_UMASK;
-	spec.alone = true; /* as with a process name space */
+	spec.alone = true; /* as with a process namespace */
 	return proc_run(&spec, run, ret, e);
 }
 
-/* Shows the program that puts up the second wall. */
+/* Shows the program that sets up Landlock. */
 static int add_inside(struct fds *f, struct arena *a, struct strlist *options, struct err *e)
 {
 	strlist_split(options, a, arena_printf(a, "--perms 0555 --ro-bind-data %zu " LANDLOCK_INIT, 3 + f->count), " ");
@@ -206,7 +206,7 @@ static int outside_user(const struct run *run, uid_t *ret, struct err *e)
 			   "--without-wall user");
 }
 
-/* The directories that may be written become the user's; root's again where nothing takes another user. */
+/* Gives the writable directories to the user; back to root if no other user can have them. */
 static int give_dirs(const struct sandbox *s, uid_t user, struct err *e)
 {
 	if (geteuid() != 0 || build_user_state() != BUILD_USER_OWN)
@@ -217,7 +217,7 @@ static int give_dirs(const struct sandbox *s, uid_t user, struct err *e)
 	return 0;
 }
 
-/* Without a user name space the user inside is the one outside: its name stays. */
+/* Without a user namespace the user inside is the one outside: its name stays. */
 static void name_user(struct sandbox *s, uid_t user)
 {
 	const char *number = arena_printf(s->arena, ":%u:", user);
@@ -257,7 +257,7 @@ static void set_limits(const struct run *run, uid_t user, struct sandbox *s, str
 static int not_entered(const struct sandbox_entry *n, struct arena *a, struct err *e)
 {
 	const char *source = n->user && n->at < n->count ? n->sources[n->at] : NULL;
-	const bool disk = n->error == EIO; /* ENOSPC is the kernel's limit of name spaces or mounts */
+	const bool disk = n->error == EIO; /* ENOSPC: the kernel's limit of namespaces or mounts */
 	err_set(e, disk ? ERR_SYSTEM : ERR_POLICY, "cannot create the sandbox: %s%s%s%s: %s", n->failed,
 		source ? " '" : "", source ? source : "", source ? "'" : "", os_errno_text(n->error));
 	if (disk)

@@ -104,8 +104,8 @@ static int expand_toggle(const char *file, struct toggle_row *row, int *ret_rows
 	return 0;
 }
 
-/* One row per name; `value` stands for cpu, cuda and mps; package and values get their defaults. ERR_CONFIG
- * "file:line: ..." for a row that says something twice or not at all. */
+/* Makes one row per name; `value` becomes cpu, cuda and mps; package and values get their defaults.
+ * ERR_CONFIG "file:line: ..." for a row that has a key twice or not at all. */
 static int expand_toggles(const char *file, struct arena *a, struct tables *f, struct err *e)
 {
 	int rows = 0;

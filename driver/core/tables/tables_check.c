@@ -86,7 +86,7 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 	return 0;
 }
 
-/* A word that can stand in a profile's name: '-' and '+' divide it. */
+/* Whether a word can be in a profile's name, which '-' and '+' divide. */
 static bool is_word(const char *s, const char *also)
 {
 	if (!*s)
@@ -336,7 +336,7 @@ static bool is_number(const char *text)
 	return !*text || (text[strspn(text, "0123456789")] == '\0' && strlen(text) < 5);
 }
 
-/* A pattern that could reach a dist-info, or a path of its own, is none. */
+/* A valid pattern cannot match a dist-info or a path outside the tree. */
 static bool is_pattern(const char *glob)
 {
 	return strchr(glob, '/') && *glob != '*' && *glob != '/' && !strstr(glob, "..");
@@ -421,7 +421,7 @@ static int check_pool(const struct tables *t, const struct yaml_place *at, const
 
 static const struct kind {
 	const char *file;
-	size_t rows, count, size, line; /* where they lie in struct tables and in a row */
+	size_t rows, count, size, line; /* offsets in struct tables and in a row */
 	bool unique;                    /* no two rows of one name, which every row begins with */
 	int (*check)(const struct tables *t, const struct yaml_place *at, const void *row, struct err *e);
 } kinds[] = {

@@ -121,7 +121,7 @@ const struct retired_row *tables_retired(const struct tables *t, const char *pac
 	return NULL;
 }
 
-/* 1 for a word that means on, 0 for off, -1 for neither: the words that CMake takes. */
+/* Returns 1 for CMake's words that mean on, 0 for those that mean off, -1 for any other. */
 static int truth_of(const char *word)
 {
 	static const char *const yes[] = {"1", "on", "true", "yes", "y"};

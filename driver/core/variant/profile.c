@@ -274,7 +274,8 @@ int profile_parse(const struct tables *t, const char *name, struct arena *a, str
 	return 0;
 }
 
-/* The file of a stem in <profiles>/examples or in this directory; NULL if there is none. */
+/* Returns the file of a stem in <profiles>/examples or in this directory; NULL if neither
+ * exists. */
 static const char *example_path(const struct tables *t, const char *name, struct arena *a)
 {
 	if (!path_is_safe_relative(name) || strchr(name, '/'))
@@ -305,7 +306,8 @@ int profile_load(const struct tables *t, const char *name_or_path, struct arena 
 	return profile_by_name(t, name_or_path, &none, a, ret, e);
 }
 
-/* One piece of a local version label: letters and digits, single dots between (PEP 440 takes '_' and '-' for dots). */
+/* Adds the parts of a local version label: letters and digits, with single dots between (PEP 440
+ * reads '_' and '-' as dots). */
 static void add_label(struct strlist *l, struct arena *a, const char *text)
 {
 	strlist_split(l, a, text, "_-+.");

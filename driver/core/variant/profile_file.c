@@ -6,7 +6,7 @@
 #define STEM_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
 #define STEM_MAX 64 /* it is in names of files, of 255 bytes, among others */
 
-struct profile_text { /* the file as it stands; NULL: it does not say */
+struct profile_text { /* the nodes of the file; NULL: absent */
 	const struct yaml_tree *inherit, *gpu, *isa, *blas, *cflags, *toggles;
 };
 
@@ -175,7 +175,7 @@ static int read_isa(const struct reader *r, const struct yaml_tree *n, struct pr
 	return 0;
 }
 
-/* 'inherit' first wherever it stands, then what this file says itself. */
+/* Reads 'inherit' first, wherever it is, then the file's own keys. */
 static int read_document(const struct reader *r, struct profile *p, struct err *e)
 {
 	const struct yaml_tree top = {.line = 1};
@@ -199,7 +199,7 @@ static bool is_label_word(const struct tables *t, const char *stem)
 	       (strncmp(stem, "own", 3) == 0 && strspn(stem + 3, "0123456789abcdef") == 8 && !stem[11]);
 }
 
-/* What another profile is called already: a composed one, or what stands for this machine's. */
+/* Whether another profile has that name: a composed one, or the one of this machine. */
 static bool is_taken(const struct tables *t, const char *stem, struct arena *a)
 {
 	struct profile p;
@@ -208,7 +208,7 @@ static bool is_taken(const struct tables *t, const char *stem, struct arena *a)
 	       (dash && strcmp(dash + 1, "native") == 0) || profile_parse(t, stem, a, &p, ERR_IGNORED) == 0;
 }
 
-/* The nearest name that a profile can have; "" if there is none. */
+/* Returns the nearest name that a profile can have; "" if none is near. */
 static char *right_stem(const struct tables *t, const char *stem, struct arena *a)
 {
 	struct strlist words = {0};

@@ -292,8 +292,8 @@ static int choose(const struct tables *t, const struct release_row *r, const str
 	return 0;
 }
 
-/* What to do where a world is refused: name the Python of the one that fits with `any` Python, if there is such a one.
- * The version is a choice of --python, or of a variant's name: "python313". */
+/* Adds a hint to a refused world: the Python of the world that fits with `any` Python, if one does.
+ * The version comes from --python, or from a variant's name: "python313". */
 static int hint_python(const struct world_wanted *want, const struct world_choice *any, const char *otherwise,
 		       struct err *e)
 {
@@ -399,7 +399,7 @@ static bool has_part(const struct world *w, const char *part)
 	return false;
 }
 
-/* What a build is told of a library is its prefix: another version there does as well. */
+/* A build gets only a library's prefix, so another version in that prefix works as well. */
 static int has_library(const struct tables *t, const struct world *w, const char *library, struct arena *a, bool *ret,
 		       struct err *e)
 {

@@ -83,14 +83,14 @@ int zip_add_parts(struct zip_writer *w, const char *name, const char *path, cons
 /* zip_add_data: an entry of mode 0644. */
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e) MUST_CHECK;
 /* zip_copy: copies `count` entries from `first` on without inflating them (copy_file_range where
- * possible). They must lie in the file in this order, with the headers, modes and epoch that this
- * writer would write: ERR_INTEGRITY names the entry that does not. */
+ * possible). They must be in the file in this order, with the headers, modes and epoch that this
+ * writer would write: ERR_INTEGRITY names the first entry that is not. */
 int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e) MUST_CHECK;
 /* zip_copy_as: one entry of any archive under this name, with mode and time as this writer has
  * them; its packed bytes are copied as they are. */
 int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en, const char *name,
 		struct err *e) MUST_CHECK;
-/* zip_epoch: the time of an entry, as zip_create takes it. */
+/* zip_epoch: returns the time of an entry, for zip_create. */
 uint64_t zip_epoch(const struct zip_entry *en);
 /* zip_finish: writes the directory, syncs, closes and frees the writer (also on failure); gives the
  * sha256 of the file. */

@@ -8,7 +8,7 @@
 
 enum {
 	DIRECTORY_MAX = 256 << 20,                               /* some two million entries */
-	FLAGS_ALLOWED = 6 | ZIP_FLAG_DESCRIPTOR | ZIP_FLAG_UTF8, /* bits 1 and 2 tell how hard deflate tried */
+	FLAGS_ALLOWED = 6 | ZIP_FLAG_DESCRIPTOR | ZIP_FLAG_UTF8, /* bits 1 and 2: deflate's level */
 	EXTRA_UNICODE_PATH = 0x7075,
 	EXTRA_UNICODE_COMMENT = 0x6375,
 };
@@ -286,7 +286,8 @@ static int check_names(const struct zip_reader *z, struct err *e)
 	return 0;
 }
 
-/* The values behind the data of an entry that was written as a stream; `gap` bytes of whatever lie there. */
+/* Checks the values after the data of an entry that was written as a stream; `gap` bytes of any
+ * kind are there. */
 static const char *check_descriptor(const uint8_t *p, uint64_t gap, const struct zip_entry *en)
 {
 	const char *what = "has a wrong data descriptor";
