@@ -71,7 +71,7 @@ static json_t *shard_json(const struct pipeline_item *it)
 	return json_incref(it->shard);
 }
 
-/* Of a matrix: how many wheels were built or taken from the store. */
+/* For a matrix: how many wheels were built or came from the store. */
 static json_t *summary_json(const struct pipeline_results *r)
 {
 	size_t hits = 0;
@@ -83,7 +83,7 @@ static json_t *summary_json(const struct pipeline_results *r)
 
 #define ROW(label, text, ...) SHOW(label, text, .indent = 2, ##__VA_ARGS__)
 
-/* Of each only the rows that it has the members for: a wheel, a shard, a failure or the summary. */
+/* Prints the rows whose members exist: for a wheel, a shard, a failure or the summary. */
 static const struct show item_rows[] = {
 	{.text = "{wheel}"},
 	ROW("variant", "{variant} ({record.release})"),
@@ -344,7 +344,7 @@ static void warn_of_password(const struct cmd_context *c, const char *url)
 				      "runs; put the address into PTBUILD_CCACHE_REMOTE instead");
 }
 
-/* What is wrong with an option is told before an hour of building. */
+/* Errors in options are reported before an hour of building. */
 static int take_options(struct cmd_context *c, size_t targets, struct pipeline_request *q, struct err *e)
 {
 	const struct cmd_build_base *o = c->options;
@@ -361,7 +361,7 @@ static int take_options(struct cmd_context *c, size_t targets, struct pipeline_r
 	return domain ? ccache_domain_parse(domain, c->arena, &keep, &ignored, e) : 0;
 }
 
-/* Of a matrix: all that would be built in a root that cannot be had have failed. */
+/* For a matrix: records a failure for each variant whose root is not available. */
 static int fail_all(struct cmd_context *c, const struct pipeline_request *q, struct pipeline_results *r, struct err *e)
 {
 	if (!r->goes_on || e->kind == ERR_INTERRUPTED)

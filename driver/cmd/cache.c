@@ -43,7 +43,8 @@ static const struct show info_rows[] = {
 	{.text = "{!kinds}{?free_bytes}empty"},
 	{0}};
 
-/* Looking at a store does not make one: *ret is NULL where there is none. `named`: one that --cache names is there. */
+/* Opens an existing store, without creating one: *ret is NULL if it does not exist. `named`: the
+ * store of --cache must exist. */
 static int find_store(struct cmd_context *c, bool named,
 		      int (*open)(struct cmd_context *c, struct store **ret, struct err *e), const char **ret_dir,
 		      struct store **ret, struct err *e)

@@ -8,8 +8,8 @@
 
 #define WORLD_ROOT "world:"
 
-/* Of the variant, or where it names none, the one that its plan takes: a GPU can need another than the release's first.
- * What cannot be planned is refused there. */
+/* Returns the variant's toolkit, or if it names none, that of its plan: a GPU can need another than
+ * the release's first. Planning reports what cannot be planned. */
 static const char *toolkit_of(const struct tables *t, const struct release_row *r, const struct variant *v,
 			      struct arena *a)
 {
@@ -89,7 +89,8 @@ static const struct world *loaded(const struct root_groups *s, const char *name,
 	return NULL;
 }
 
-/* A Python that is a part of its own brings no packages: its build takes them from the package's locked list. */
+/* A Python that is a part of its own has no packages: its build installs them from the package's
+ * locked list. */
 static int check_packages(const struct cmd_context *c, const struct root_groups *s, const struct selection *one,
 			  const struct world *w, struct err *e)
 {
@@ -317,7 +318,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 	struct cmd_root_state state;
 	if (cmd_root_look(c, &state, e) < 0 || (!state.made && check_named(c, e) < 0))
 		return -1;
-	/* Only doctor has a use for it: whoever builds asks for a store that can be written. */
+	/* Only doctor needs this case: a build asks for a writable store. */
 	if (state.made && store_is_read_only(c->store)) {
 		*ret = state.dir;
 		return 0;

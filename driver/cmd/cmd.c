@@ -143,9 +143,9 @@ json_t *cmd_error_json(const struct err *e)
 			 json_or_null(e->hint));
 }
 
-/* Files that the command line names must be there before anything is done. "root" is the root's own torch, "official"
- * a wheel of the index, NAME==VERSION a pinned one: a command that takes none of them says so itself. A TREE is a file
- * or a directory. */
+/* Files on the command line must exist before anything is done. "root" is the root's own torch,
+ * "official" a wheel of the index, NAME==VERSION a pinned one: a command that supports none of them
+ * reports so itself. A TREE is a file or a directory. */
 static int check_file(const char *option, const char *path, const char *values, const char *metavar, struct err *e)
 {
 	struct stat st;
@@ -199,8 +199,8 @@ static bool is_given(const struct command *cmd, const void *options, const char 
 	return false;
 }
 
-/* "v2.9.1", as upstream's tags are, is 2.9.1. "latest" is what a build takes without --release; a matrix names
- * its own, and of official wheels the command itself chooses. */
+/* "v2.9.1", the form of upstream's tags, is 2.9.1. "latest" is a build's default for --release; a
+ * matrix names its own, and for official wheels the command itself chooses. */
 static int settle_releases(const struct command *cmd, void *options, struct err *e)
 {
 	const bool matrix = is_given(cmd, options, "matrix") || strcmp(cmd->name, "matrix") == 0;
@@ -295,7 +295,7 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 	struct cmd_globals *options = arena_alloc(&a, size);
 	const char *const *list = strlist_argv(&words, &a);
 	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args, e) < 0) {
-		/* Of an unknown option: the commands that have it. */
+		/* For an unknown option: the commands that have it. */
 		struct strlist owners = {0};
 		for (size_t i = 1; i < words.count && !owners.count && strcmp(words.items[i], "--") != 0; i++) {
 			const char *word = arena_strndup(&a, words.items[i], strcspn(words.items[i], "="));

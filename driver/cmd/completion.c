@@ -147,7 +147,7 @@ static int add_words(struct cmd_context *c, const char *kind, struct strlist *na
 	return 0;
 }
 
-/* ---- what may stand behind the words of a command line ---- */
+/* ---- completions for a command line ---- */
 
 struct offers {
 	struct cmd_context *c;
@@ -170,7 +170,7 @@ static const char *list_before(const struct offers *o, const char *values)
 	return arena_strndup(o->c->arena, o->begun, n);
 }
 
-/* Names that cannot be read are none: a shell has no use for the error. */
+/* Skips names that cannot be read: a shell has no use for the error. */
 static void offer_values(const struct offers *o, const char *values)
 {
 	struct strlist names = {0};
@@ -210,7 +210,7 @@ static const struct arg_def *option_of(const struct command *cmd, const char *wo
 	return d && d->type != ARG_FLAG ? d : NULL;
 }
 
-/* Of the argument behind these words: what it may be. */
+/* Returns the kind of values for the argument that follows `typed`. */
 static const char *argument_values(const struct command *cmd, const char *const *typed, size_t count)
 {
 	const struct cmd_positional *p = cmd->arguments;

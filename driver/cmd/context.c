@@ -132,8 +132,8 @@ int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e)
 	return 0;
 }
 
-/* One that others may not look into counts as none. A file in its place is none, too: that is an error of whoever
- * opens it. */
+/* A directory that this user may not look into is not a store. A file in its path is an error,
+ * which opening it reports. */
 static bool is_no_store(const struct cmd_context *c, const char *dir)
 {
 	struct stat st;
@@ -227,7 +227,7 @@ int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e)
 	return 0;
 }
 
-/* ---- --without-wall and the limits ---- */
+/* ---- sandbox protections and limits ---- */
 
 /* "90", "90s", "30m", "4h" or "3d" in seconds. */
 static int parse_time(const char *text, uint64_t *ret)

@@ -80,7 +80,7 @@ static int reach(void *user, struct preflight *d, struct err *e)
 	return cmd_needs_reach(k->c, d, e);
 }
 
-/* What the build takes, as 'plan' says it. */
+/* Prints the cost of the build, in the words of 'plan'. */
 static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 {
 	struct cmd_root_state state;

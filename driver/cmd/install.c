@@ -56,7 +56,8 @@ void install_argv(const char *python, bool uv, const char *url, const struct str
 		strlist_ref(ret, a, "--python");
 		strlist_ref(ret, a, python);
 	}
-	/* uv takes a project from the first index that has it, and this one before the default. */
+	/* uv installs a project from the first index that has it, and this one before the
+	 * default. */
 	strlist_ref(ret, a, uv ? "--index" : "--extra-index-url");
 	strlist_ref(ret, a, url);
 	const char *host = uv ? NULL : fetch_http_host(url, a); /* pip passes over an index without TLS */
@@ -104,7 +105,7 @@ static bool is_name(const char *s)
 	return *s && *s != '.' && *s != '-' && !s[strspn(s, NAME_BYTES)];
 }
 
-/* "torch==2.6.0+cpu.avx2": an installer takes it for nothing else, neither an option nor a file. */
+/* "torch==2.6.0+cpu.avx2": an installer reads it neither as an option nor as a file. */
 static bool is_pin(const char *word, struct arena *a)
 {
 	const char *version, *name = text_pin(word, a, &version);
@@ -176,8 +177,8 @@ static const char *isa_refused(const struct detected *d, const struct isa_row *i
 	return NULL;
 }
 
-/* Code for the GPU first, best of all for exactly it; then the instruction set that detect takes, then those of general
- * use; then what says what it needs. */
+/* Code for the GPU counts most, most of all for exactly that GPU; then the instruction set that
+ * detect recommends, then those of general use; then a wheel that declares its needs. */
 static int score_of(const struct installing *x, const struct promise *p, const struct runs_on *r)
 {
 	const struct isa_row *isa = r->isa;
@@ -211,7 +212,7 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 		struct fit fit;
 		if (wheel_name_parse(wheels.items[i], a, &n, e) < 0)
 			return -1;
-		/* Of all Pythons of the index, one is enough. */
+		/* One Python of the index is enough. */
 		runs_on_of_wheel(t, &n, "", &p, &none, "", a, &ret->runs_on);
 		fit_of(&ret->runs_on, NULL, x->facts, &x->machine, a, &fit);
 		const char *refused = ret->runs_on.isa ? isa_refused(&x->detected, ret->runs_on.isa) : NULL;
@@ -272,7 +273,8 @@ static int read_machine(struct installing *x, struct err *e)
 
 static const struct show rows[] = {{.text = "{line}"}, {0}};
 
-/* How many of the words stand before --. One that is meant for ptbuild would be a package to an installer. */
+/* Returns how many arguments precede --. One that is meant for ptbuild would be a package to an
+ * installer. */
 static int own_words(const struct cmd_context *c, const struct strlist *words, size_t *ret, struct err *e)
 {
 	size_t at = 0;

@@ -30,7 +30,8 @@ static bool is_name(const char *s)
 	return s && *s && *s != '.' && !strchr(s, '/');
 }
 
-/* The lines "key value" of a state. Nothing where the file is missing, or is none: a node may have left anything. */
+/* Reads the lines "key value" of a state. Empty if the file is missing or malformed: a node may
+ * have left anything. */
 static struct kvlist read_state(const struct run_dir *r, const char *id)
 {
 	AUTO_BUF struct buf text = {0};
@@ -291,7 +292,7 @@ struct matrix_options {
 };
 
 #define LIST_MAX_BYTES (4u << 20)
-#define MOST_SHARDS 64u /* each configures the whole anew */
+#define MOST_SHARDS 64u /* each configures the complete build */
 
 static bool shares(const struct variant *v, const struct release_row *r)
 {
@@ -320,9 +321,9 @@ static int check_file(struct cmd_context *c, const struct tables *t, const struc
 			t->dir, profile_composed_name(&v->profile, c->arena));
 }
 
-/* The variants that are meant, each with the toolkit that its build takes where the name leaves it open: it is in the
- * name of what the job writes, and objects are shared by it. Those that cannot be built get no job; a warning names
- * them. */
+/* Returns the selected variants, each with its build's toolkit if the name leaves it open: the
+ * job's outputs are named after it, and objects are shared by it. Variants that cannot be built get
+ * no job; a warning names them. */
 static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count,
 		  struct err *e)
 {

@@ -31,7 +31,7 @@ struct output {
 	struct cmd_total total;
 	/* of the last variant */
 	struct cmd_root_state root;
-	struct err no_world; /* why it stands on none; empty if it need not */
+	struct err no_world; /* why it has no world; empty if it needs none */
 };
 
 /* Whether the root's tools are asked: only those of a root that is named, is there, and fits. */
@@ -41,8 +41,8 @@ static bool is_probed(const struct cmd_context *c, const struct output *o)
 	       (!o->root.world || strcmp(o->root.world->platform, machine_platform(c->arena)) == 0);
 }
 
-/* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
- * digest; the root's torch by its version when a root is named. */
+/* Finds the torch for torchvision and torchaudio, as far as it is known before a build: a wheel by
+ * its digest; the root's torch by its version if a root is named. */
 static int find_torch(struct cmd_context *c, const struct selection *s, bool probed, struct torch_source *ret,
 		      struct err *e)
 {

@@ -240,7 +240,8 @@ static int select_by_name(struct cmd_context *c, const struct tables *t, const s
 		const char *word = words->items[ret->count];
 		struct selection s = {0}, *at = &ret->items[ret->count];
 		if (variant_parse(t, word, c->arena, &s.variant, e) < 0) {
-			/* A profile where a variant belongs is told so; otherwise the error stays. */
+			/* A profile instead of a variant gets its own error; otherwise the first
+			 * error stays. */
 			struct profile profile;
 			if (variant_looks_like(word) || profile_load(t, word, c->arena, &profile, ERR_IGNORED) < 0)
 				return -1;
@@ -371,7 +372,8 @@ const char *cmd_select_cuda_home(const struct cmd_context *c)
 	return home ? home : set && *set == '/' ? set : NULL;
 }
 
-/* A patch that is none is found before anything is made; whether it fits its source, when that is unpacked. */
+/* Finds malformed patches before anything is created; unpacking the source shows whether they
+ * fit. */
 static int check_patches(const struct plan *p, struct arena *a, struct err *e)
 {
 	for (size_t i = 0; i < p->patches_count; i++) {

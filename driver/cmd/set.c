@@ -74,7 +74,8 @@ static void ask(const struct set *s, const bool *off, struct cmd_select *o)
 		strlist_ref(&o->packages, a, "torchvision");
 }
 
-/* The release whose companion of that version, on torch's stable ABI, takes this torch; NULL: none. */
+/* Returns the release whose companion of that version, on torch's stable ABI, supports this torch;
+ * NULL: none. */
 static const struct release_row *by_abi(const struct set *s, const char *torch, const char *name, const char *version)
 {
 	const struct tables *t;
@@ -169,8 +170,8 @@ static int add_official(struct set *s, const struct official *all, const char *p
 	return 0;
 }
 
-/* Of the root's torch. Until the root is there, a distribution's label is the end of its release's name: 2.6.0-debian
- * has 2.6.0+debian. */
+/* Returns the version of the root's torch. Until the root exists, a distribution's label is the end
+ * of its release's name: 2.6.0-debian has 2.6.0+debian. */
 static int root_version(struct cmd_context *c, const struct release_row *r, const char **ret, struct err *e)
 {
 	struct cmd_root_state state;
@@ -397,7 +398,7 @@ static int make(struct set *s, const char *dir, struct err *e)
 	return rc;
 }
 
-/* The index is of all wheels that lie there. */
+/* The index lists all wheels in its directory. */
 static int check_dir(const struct set *s, const char *dir, struct err *e)
 {
 	struct strlist names = {0};

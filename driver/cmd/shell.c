@@ -60,7 +60,7 @@ static int run_shell(struct cmd_context *c, const struct strlist *args, struct e
 	}
 	if (cmd_store(c, &store, e) < 0)
 		return -1;
-	/* A killed build's may lie there, and not in the store. */
+	/* The tree of a killed build may be there instead of in the store. */
 	work_tree_settle(SANDBOX_TOP, c->run);
 	if (build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees, &count, e) < 0 ||
 	    find_tree(c, args->items[0], trees, count, &tree, e) < 0)

@@ -36,7 +36,7 @@ static int add_libraries_of_root(struct cmd_context *c, struct verify_request *q
 	return companions_of_files(&files, c->arena, &q->companions, e);
 }
 
-/* Of the directory of an environment. */
+/* Adds the libraries of an environment's directory. */
 static int add_libraries_below(const char *dir, struct arena *a, struct verify_request *q, struct err *e)
 {
 	struct strlist files = {0}, libraries = {0};
@@ -107,7 +107,7 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 {
 	const struct verify_options *o = c->options;
 	struct err beside = {0};
-	struct wheel_name name = {.dist = ""}; /* a name that is none is a finding */
+	struct wheel_name name = {.dist = ""}; /* an invalid name is a finding */
 	(void)!wheel_name_parse(wheel, c->arena, &name, ERR_IGNORED);
 	struct verify_request q = {.wheel = wheel,
 				   .policy = &f->tables->manylinux,

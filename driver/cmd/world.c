@@ -77,8 +77,8 @@ static const struct show made_rows[] = {
 	TEXT("  seconds   {seconds:.1}"),
 	{0}};
 
-/* A copy that was there stays, whatever became of it: who has it made again is told. `copy`: NULL, or the directory
- * that it was copied to. */
+/* An existing copy stays, even if it was changed; the output says so. `copy`: NULL, or the
+ * directory that it was copied to. */
 static int print_made(struct cmd_context *c, const struct world *w, const struct world_result *r, const char *copy,
 		      const struct world_copied *copied, struct err *e)
 {
@@ -252,7 +252,7 @@ static int read_lock(const char *profiles, const char *part, const char *platfor
 	return 0;
 }
 
-/* What a toolkit lies on. */
+/* Adds the base of a toolkit. */
 static int add_base(struct cmd_context *c, const char *profiles, struct lock_request *q, struct err *e)
 {
 	const struct world_options *o = c->options;
