@@ -425,7 +425,7 @@ int ccache_send(int fd, int stop, const void *data, size_t len, int ms)
 		if (n < 0 && errno != EINTR && (errno != EAGAIN || ccache_wait(fd, stop, POLLOUT, ms) < 0))
 			return -1;
 		done += n > 0 ? (size_t)n : 0;
-		if (log_seconds() > until) { /* who takes a byte now and then */
+		if (log_seconds() > until) { /* a peer that reads a byte now and then */
 			errno = ETIMEDOUT;
 			return -1;
 		}

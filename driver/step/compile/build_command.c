@@ -59,8 +59,8 @@ static int build_failure(const struct build_command *c, const struct build_log *
 			c->step, status, c->log);
 		return err_hint(e, "make room, or name another place with --cache; " RESUMES);
 	}
-	/* A compiler takes back the file that it could not finish, so there is room again by now; or another disk is
-	 * meant. */
+	/* A compiler removes the file that it could not finish, so space is free again by now; or
+	 * it was another disk. */
 	if (err_kind_of_words(said->error, ERR_BUILD) == ERR_SYSTEM) {
 		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: %s", package, c->step, status, said->error);
 		return err_hint(e,

@@ -175,8 +175,9 @@ static bool has_word(const char *command, const char *word)
 	return false;
 }
 
-/* Whether a word behind a flag takes it back: another value for it ("-mcpu=generic" behind "-mcpu=neoverse-v1"), or
- * "-mno-avx" behind "-mavx2". GCC and clang go by the last; -march= counts whatever -mcpu= says. */
+/* Whether an argument after a flag overrides it: another value for it ("-mcpu=generic" after
+ * "-mcpu=neoverse-v1"), or "-mno-avx" after "-mavx2". GCC and clang obey the last; -march= counts
+ * whatever -mcpu= says. */
 static bool takes_back(const char *word, size_t len, const char *flag)
 {
 	const char *value = strchr(flag, '=');
@@ -188,7 +189,7 @@ static bool takes_back(const char *word, size_t len, const char *flag)
 	return strncmp(word + 5, flag + 2, len - 5) == 0 || strncmp(word + 5, "sse", 3) == 0;
 }
 
-/* The last word that takes a flag of the plan back, for messages; NULL when all hold. */
+/* Returns the last argument that overrides a flag of the plan, for messages; NULL if none does. */
 static const char *overridden(const struct plan *p, const char *command, char *word, size_t size)
 {
 	static const char between[] = " \t\r\n\",";
@@ -299,8 +300,8 @@ static const char *named_file(const char *word, size_t n, const char *before, si
 	return NULL;
 }
 
-/* Compilers take words from a file, which may name another. Where they cannot read it the word stands for itself, and
- * so it does here. `dir`: where the command runs. */
+/* Compilers read arguments from an @file, which may name another. If they cannot read it, it is an
+ * ordinary argument, here too. `dir`: the command's directory. */
 static const char *with_files(const char *top, const char *dir, const char *command, unsigned depth, struct arena *a)
 {
 	static const char ends[] = " \t\r\n\"'";

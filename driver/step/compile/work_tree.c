@@ -149,7 +149,7 @@ static int enter(const char *top, const struct run *run, struct arena *a, struct
 	return -1;
 }
 
-/* The home of the tree that lies in the place; NULL: none does. */
+/* Reads the home of the tree in `top`; NULL: it holds no tree. */
 static int read_home(const char *top, struct arena *a, const char **ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
@@ -178,7 +178,8 @@ static int clear(const char *top, const char *home, const struct run *run, struc
 	return forget(top, e);
 }
 
-/* What a kill left half written, and trees beside the place whose homes are gone, as the store's gc takes them. */
+/* Removes files that a kill left half written, and waiting trees whose homes are gone, like the
+ * store's gc. */
 static int sweep(const char *top, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -204,8 +205,8 @@ static int sweep(const char *top, struct err *e)
 
 /* ---- taking it and giving it back ---- */
 
-/* A home on another file system has no more than the description; a tree that is there all the same, since the place
- * was on its file system once, would have to be copied, and is made anew. */
+/* A home on another file system has only the description. A tree in it, from a time when both were
+ * on one file system, would have to be copied, and is built again instead. */
 static int move_in(const struct work_tree *w, const struct run *run, struct err *e)
 {
 	if (!w->apart)

@@ -160,8 +160,8 @@ int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const cha
 
 /* A store behind a web server: plain files, found by their names. */
 
-/* fetch_store_set: has the store ask such a one; `url` (http or https) is the directory that holds
- * the other's `objects`, ERR_USAGE for any other. No request is made yet. Time limits: 5 seconds to
- * connect, 10 without a byte, 64 KiB a second on average. 401, 403, 404 and 410 mean absent;
- * anything but the wanted bytes is bad. */
+/* fetch_store_set: gives the store a remote store; `url` (http or https) is the directory with its
+ * `objects`, ERR_USAGE for any other. No request is made yet. Time limits: 5 seconds to connect, 10
+ * without a byte, 64 KiB a second on average. 401, 403, 404 and 410 mean absent; anything but the
+ * wanted bytes is bad. */
 int fetch_store_set(struct store *s, const char *url, struct err *e) MUST_CHECK;

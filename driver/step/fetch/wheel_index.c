@@ -19,7 +19,7 @@ static bool is_secure(const char *url)
 	return strncasecmp(url, "https:", 6) == 0;
 }
 
-/* The link as an absolute URL whose last part is `name`; NULL if it is none to follow. */
+/* Returns the link as an absolute URL whose last part is `name`; NULL for any other link. */
 static const char *resolve(const char *page, const char *link, const char *name, struct arena *a)
 {
 	CURLU *u = curl_url();

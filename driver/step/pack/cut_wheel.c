@@ -351,7 +351,7 @@ static int add_payload(struct slimming *s, struct making *m, struct err *e)
 		for (size_t k = 0; k < s->libraries_count && !l; k++)
 			l = s->libraries[k].entry == en && s->libraries[k].look.used ? &s->libraries[k] : NULL;
 		if (s->failed < (size_t)(m->target - s->q->targets))
-			return err_set(e, ERR_INTERRUPTED, "a target before it failed"); /* which is told */
+			return err_set(e, ERR_INTERRUPTED, "a target before it failed"); /* already reported */
 		if (run_check(s->run, e) < 0 || (l ? add_library(s, m, l, e) : copy_entry(s, m, en, e)) < 0)
 			return -1;
 	}

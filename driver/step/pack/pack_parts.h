@@ -17,7 +17,7 @@ struct pack_out {
 	struct zip_writer *zip;
 	struct buf record;
 	const char *temp; /* the name that it is written to */
-	int held;         /* keeps it locked until it has its own, so that no sweep takes it */
+	int held;         /* keeps it locked until it has its own, so that no sweep removes it */
 	struct pack_result result;
 };
 

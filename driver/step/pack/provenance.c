@@ -256,7 +256,7 @@ static int check_statement(const struct envelope *v, const json_t *statement, st
 	return 0;
 }
 
-/* The file that is not signed says the same, or whoever reads that is told something else. */
+/* The unsigned file must be equal, or its readers would get another statement. */
 static int check_beside(const struct envelope *v, const char *wheel, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
@@ -270,7 +270,7 @@ static int check_beside(const struct envelope *v, const char *wheel, struct aren
 	return err_set(e, ERR_INTEGRITY, "'%s' is not what '%s' has signed", path, v->path);
 }
 
-/* Of a statement by another maker, too. */
+/* Accepts statements by other makers, too. */
 static int check_subject(const char *path, const json_t *statement, const char *wheel, struct err *e)
 {
 	char have[DIGEST_HEX_LEN + 1];

@@ -23,7 +23,7 @@ static bool take_seconds(char **p, double *ret)
 	return true;
 }
 
-/* Of the class that the line before names. */
+/* Reads the units of the class in the line before. */
 static bool take_units(struct weights *w, const char *text)
 {
 	char *end;

@@ -66,7 +66,7 @@ static int fetch(const struct world_request *q, struct wanted *files, const stru
 	struct fetch_options o = q->fetch;
 	struct fetch_stats now = {0};
 	o.parallel = o.parallel ? o.parallel : PARALLEL;
-	/* Of hundreds of files that --offline forbids, one line is enough: the error's. */
+	/* One line about hundreds of files that --offline forbids is enough: the error's. */
 	struct log quiet = {.level = LOG_QUIET, .fd = run->log->fd};
 	struct run quietly = *run;
 	if (o.offline)
@@ -269,7 +269,8 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 	return 0;
 }
 
-/* Where it is, with the shared lock; else *ret NULL and none. Whoever makes it is waited for. */
+/* Finds the world and locks it, shared; else *ret NULL and no lock. Waits for a process that
+ * creates it. */
 static int find_and_hold(const struct world_request *q, const char *key, const struct run *run, struct arena *a,
 			 const char **ret, struct lock *hold, struct err *e)
 {

@@ -63,8 +63,8 @@ struct pins {
 	size_t count;
 };
 
-/* Of a line of what the metadata of a wheel say: NAME==VERSION or NAME[EXTRA,...]==VERSION, of characters that each
- * may have. */
+/* Reads a line of a wheel's metadata: NAME==VERSION or NAME[EXTRA,...]==VERSION, of the characters
+ * that each may have. */
 static bool read_pin(const char *line, struct arena *a, struct pin *ret)
 {
 #define NAME "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
@@ -108,7 +108,7 @@ static int ask_root(const struct pairing *p, const char *script, const char *que
 	return sandbox_capture(&s, argv, p->run, out, e);
 }
 
-/* Of a wheel with these extras. */
+/* Adds the pins of a wheel with these extras. */
 static int add_pins(const struct pairing *p, const char *wheel, const struct strlist *extras, struct pins *ret,
 		    struct err *e)
 {

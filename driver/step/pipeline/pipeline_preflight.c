@@ -48,7 +48,7 @@ static const char *sources(const struct make *t)
 	return path_join(t->arena, t->q->profiles_dir, "trial");
 }
 
-/* The file in the store that says it passed; NULL if that cannot be told. */
+/* Returns the file in the store that records a passed test build; NULL if it is unknown. */
 static const char *memo(const struct make *t)
 {
 	struct arena *a = t->arena;

@@ -2,7 +2,7 @@
 
 #include "core/elf/elf.h"
 
-/* Asked without importing it: an import takes seconds. */
+/* Without an import, which needs seconds. */
 static const char script[] = "import importlib.metadata as m, importlib.util as u\n"
 			     "s = u.find_spec('torch')\n"
 			     "print(m.version('torch') if s else '')\n"

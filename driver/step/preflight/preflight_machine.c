@@ -10,7 +10,7 @@
 #include "step/preflight/preflight.h"
 
 #define GIB (1024.0 * 1024 * 1024)
-/* A unit with torch/extension.h takes more. */
+/* A unit with torch/extension.h needs more. */
 #define LEAST_BYTES (UINT64_C(512) << 20)
 #define TEMP_BYTES (64.0 * 1024 * 1024)
 
@@ -35,8 +35,8 @@ int preflight_platform(struct preflight *d, struct err *e)
 
 /* ---- the sandbox, or none ---- */
 
-/* Without a sandbox the trial, and where no place can be had the build, lies at the store's own path, which CMake
- * files, scripts and search paths mangle. */
+/* Without a sandbox the test build is in the store's own path, and so is the build if SANDBOX_TOP
+ * is not usable. CMake files, scripts and search paths mangle some characters. */
 static void check_path(struct preflight *d)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,+=@%~/-";
@@ -73,7 +73,7 @@ static bool is_apart(const struct preflight *d, const struct sandbox_place *p)
 	       one.st_dev != other.st_dev;
 }
 
-/* Where a build without a sandbox lies decides its bytes. */
+/* The directory of a build without a sandbox decides its bytes. */
 static void show_paths(struct preflight *d)
 {
 	struct sandbox_place p;
@@ -90,7 +90,8 @@ static void show_paths(struct preflight *d)
 					     : "");
 }
 
-/* The first interface that is up, a loopback one or one that leads out of the machine; NULL if there is none. */
+/* Returns the first interface that is up, a loopback one or one that leads out of the machine; NULL
+ * if none is up. */
 static const char *interface_up(bool loopback, struct arena *a)
 {
 	struct ifaddrs *all;
@@ -104,8 +105,8 @@ static const char *interface_up(bool loopback, struct arena *a)
 	return name;
 }
 
-/* A new name space of networks has its loopback interface down, and nothing reaches 127.0.0.1 then. The checks of a
- * built torch do that (torch.distributed), at the end of hours; in bubblewrap it is up. */
+/* A new network namespace has its loopback interface down, and nothing reaches 127.0.0.1 then. The
+ * checks of a built torch do that (torch.distributed), after hours; in bubblewrap it is up. */
 static void check_loopback(struct preflight *d)
 {
 	static const char fix[] =
@@ -155,8 +156,8 @@ int preflight_sandbox(struct preflight *d, struct err *e)
 		return preflight_err(d, "sandbox", &why, e);
 	}
 	preflight_ok(d, "sandbox", "bubblewrap works");
-	/* A wall that was taken away, or that this machine has not, is a warning: what must stand is an error of the
-	 * sandbox itself. */
+	/* A protection that the user turned off, or that this machine lacks, is a warning: if a
+	 * required one is missing, the sandbox itself fails. */
 	for (size_t i = 0, n = d->q->whole ? sandbox_walls_look(d->q->kind, d->run, d->arena, &w) : 0; i < n; i++) {
 		const char *name = arena_printf(d->arena, "wall %s", w[i].name);
 		if (w[i].stands)
@@ -239,7 +240,7 @@ double preflight_build_bytes(const struct release_row *r, const char *package)
 	return !package_is_torch(package) && whole > GIB ? GIB : whole;
 }
 
-/* How much a build takes beyond what an earlier run of it left. */
+/* Returns the disk space that a build needs beyond what an earlier run of it left. */
 static double disk_need(const struct preflight *d)
 {
 	uint64_t have = 0;
@@ -296,7 +297,7 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, bo
 	return runs;
 }
 
-/* Where the tree of a build lies: in the store, or in a place on another file system. */
+/* Returns the directory of a build's tree: the store, or SANDBOX_TOP on another file system. */
 static const char *place_of_tree(const struct preflight *d, const char *store)
 {
 	struct sandbox_place p;
@@ -315,7 +316,7 @@ int preflight_places(struct preflight *d, struct err *e)
 			  other_out[] = "name another place with --out DIR";
 	const char *store = nearest(d, d->q->store_dir), *tree = place_of_tree(d, store);
 	const char *out = d->q->out_dir ? nearest(d, d->q->out_dir) : NULL;
-	/* A wheel is at most a sixteenth of what its build takes: for the CPU 95 MB of 12 GiB. */
+	/* A wheel has at most a sixteenth of the size of its build: for the CPU 95 MB of 12 GiB. */
 	const struct {
 		const char *name, *dir, *place, *disk; /* dir NULL: not asked */
 		bool run;
@@ -338,8 +339,8 @@ int preflight_places(struct preflight *d, struct err *e)
 
 /* ---- memory ---- */
 
-/* The least that it takes: what the table has measured, of CUDA's units only with CUDA. Where it has nothing, what the
- * smallest unit takes that includes torch's headers. */
+/* Returns the least memory needed: the table's measurement, of CUDA's units only with CUDA; without
+ * one, that of the smallest unit that includes torch's headers. */
 static uint64_t least_memory(const struct preflight *d, const struct package_row *row)
 {
 	const struct memory_row *m = row ? row->memory : NULL;

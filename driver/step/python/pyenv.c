@@ -16,7 +16,7 @@ struct python {
 	const char *venv;    /* host directory shown read-only at SANDBOX_VENV; NULL: none */
 };
 
-/* The lines of the list that apply to one Python, and the wheels that it takes. */
+/* The lines of the list that apply to one Python, and the wheel tags that it supports. */
 struct pyenv_wanted {
 	struct locked_list list; /* without markers */
 	const char *text;        /* the same as a requirements file */
@@ -27,7 +27,7 @@ struct pyenv_wanted {
 	char key[65]; /* digest of all of this: the store key */
 };
 
-/* The root's python3.X, else its python3. ERR_POLICY if there is none. */
+/* Finds the root's python3.X, else its python3. ERR_POLICY if it has neither. */
 static int python_find(const char *version, const struct root *root, enum sandbox_kind kind, const struct run *run,
 		       struct arena *a, struct python *ret, struct err *e)
 {
@@ -127,7 +127,8 @@ static int read_answer(const struct python *p, const struct locked_list *all, co
 	return 0;
 }
 
-/* Asks the root's Python which markers hold and which tags it takes. ERR_POLICY if it has no pip. */
+/* Asks the root's Python which markers hold and which tags it supports. ERR_POLICY if it has no
+ * pip. */
 static int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret, struct err *e)
 {
 	struct pyenv_wanted w = {0};
@@ -453,7 +454,7 @@ static int no_list(const struct plan *p, const struct root *root, const char *la
 	return err_hint(e, "install them in the root, or take a root that has them");
 }
 
-/* What an extension asks for is nobody's table: told before anything is downloaded. */
+/* No table has an extension's requirements: missing ones are reported before any download. */
 static int check_listed(const struct plan *p, const struct locked_list *l, const char *lacks, struct arena *a,
 			struct err *e)
 {

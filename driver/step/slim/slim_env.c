@@ -402,7 +402,7 @@ static int by_inode(const void *a, const void *b)
 	return c ? c : (x->st_dev > y->st_dev) - (x->st_dev < y->st_dev);
 }
 
-/* A file with several names takes its place once. */
+/* A file with several names uses its space once. */
 static int measure(struct env *v, uint64_t *ret, uint64_t *ret_disk, struct err *e)
 {
 	struct measuring m = {0};

@@ -14,7 +14,7 @@ static const char *const file_names[FILES] = {"PKG-INFO", "pyproject.toml", "set
 struct source {
 	const char *path;
 	struct arena *a;
-	const char *text[FILES]; /* NULL: there is none */
+	const char *text[FILES]; /* NULL: missing */
 	size_t len[FILES];
 	const char *name, *version;
 	struct strlist requires; /* of the build */

@@ -132,7 +132,7 @@ static void start_diff(struct scan *s, const char *text, size_t len)
 	s->target = arena_strndup(s->arena, text, n);
 }
 
-/* One line outside hunks. patch(1) also takes indented headers. */
+/* Reads one line outside hunks. patch(1) also accepts indented headers. */
 static int header(struct scan *s, const char *line, size_t len, struct err *e)
 {
 	static const struct {

@@ -29,11 +29,10 @@ int patch_scan_file(const char *path, struct arena *a, struct strlist *ret_files
 
 /* What the source of an extension says of itself, read and not run: a folder, or an sdist. */
 
-/* extension_read: a row for it: name and version of PKG-INFO, pyproject.toml or the literals of
- * setup.py; what its build requires but torch; the ranges of torch and Python that it takes;
- * whether it has CUDAExtension alone. No source is in it yet.
- * ERR_USAGE where name or version is not said, with what to write; ERR_INTEGRITY for a damaged
- * archive or file. */
+/* extension_read: makes a row for an extension: name and version of PKG-INFO, pyproject.toml or the
+ * literals of setup.py; its build requirements except torch; the ranges of torch and Python that it
+ * supports; whether it has only CUDAExtension. The row has no source yet. ERR_USAGE without name or
+ * version, with what to write; ERR_INTEGRITY for a damaged archive or file. */
 int extension_read(const char *path, const struct run *run, struct arena *a, struct package_row *ret,
 		   struct err *e) MUST_CHECK;
 /* extension_requirement: "Torch[x] (>=2.1) ; extra == 'a'" as "Torch>=2.1": the name, then the

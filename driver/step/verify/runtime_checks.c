@@ -96,7 +96,8 @@ static int ask_pip(const struct strlist *wheels, const struct sandbox *s, const 
 {
 	AUTO_BUF struct buf out = {0};
 	struct strlist argv = {0};
-	/* The environment sees the root's pip: told of another Python it would start a second time. */
+	/* The environment sees the root's pip: with an option for another Python it would start a
+	 * second time. */
 	strlist_ref(&argv, a, VERIFY_PYTHON);
 	strlist_split(&argv, a,
 		      "-m pip install --dry-run --no-index --no-deps --no-cache-dir --ignore-installed "
@@ -143,8 +144,9 @@ static int add_build_packages(const struct verify_run_request *q, const struct s
 	return fs_write(q->work_dir, path, line, strlen(line), 0644, e);
 }
 
-/* pip says whether it would install the wheels, but they are unpacked here, which takes a quarter of its time and gives
- * the same: these wheels have no scripts and no files for other places. */
+/* pip checks whether it would install the wheels, but they are unpacked here, in a quarter of its
+ * time and with the same result: these wheels have no scripts and no files for other
+ * directories. */
 static int install(const struct verify_run_request *q, const struct sandbox *s, const struct run *run, struct arena *a,
 		   struct err *e)
 {

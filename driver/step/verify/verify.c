@@ -490,8 +490,8 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 	if (q->provenance)
 		verify_add(&v, FINDING_ERROR, "provenance", "", "%s", q->provenance);
 	v.musl = v.named && wheel_name_musl(&r->name, a);
-	/* What the code is compared with: the caller's promise, else the label's. One for GPUs that names no toolkit
-	 * takes any: it is the label's. */
+	/* The code is compared with the caller's promise, else the label's. A promise for GPUs
+	 * without a toolkit allows any: it gets the label's. */
 	const char *plus = strchr(v.report.name.version, '+');
 	struct promise label = {.from = "", .platform = ""};
 	if (v.q->tables)

@@ -216,7 +216,7 @@ static void check_platform(struct verifying *v, const char *platform, unsigned l
 			   v->report.tag, v->report.tag_why);
 }
 
-/* Of the files of 32 bits those whose machine has 32 alone. */
+/* Counts 32-bit files only for machines that have no 64-bit ones. */
 static bool has_side(const struct verify_member *m)
 {
 	return (m->kind == ELF_HOST || (m->kind == ELF_FOREIGN && !manylinux_machine(m->machine))) && !m->elf_broken &&

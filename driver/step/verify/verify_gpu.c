@@ -93,7 +93,8 @@ static void report(struct verifying *v, const struct verify_member *m)
 	memcpy(f->code, m->gpu.items, m->gpu.count * sizeof(*f->code));
 }
 
-/* torch and its own companions; an extension of another's may be C++ alone, whatever torch it is for. */
+/* True for torch, torchvision and torchaudio; an extension by others may be C++ alone, whatever its
+ * torch. */
 static bool must_have_code(const struct verifying *v)
 {
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)

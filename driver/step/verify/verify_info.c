@@ -366,7 +366,7 @@ static const char *toolkit_word(struct verifying *v, const char *label)
 	return n && (!label[2 + n] || label[2 + n] == '.') ? arena_strndup(v->a, label, 2 + n) : NULL;
 }
 
-/* A variant with GPU targets that names no toolkit takes any, but it takes one. */
+/* A variant with GPU targets and no toolkit allows any toolkit, but needs one. */
 static void check_toolkit(struct verifying *v, const struct variant *want, const char *label)
 {
 	const char *said = toolkit_word(v, label);

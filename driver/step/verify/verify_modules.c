@@ -3,8 +3,8 @@
 #include "core/wheel/wheel.h"
 #include "step/verify/verify_parts.h"
 
-/* "cpython-313t-x86_64-linux-gnu" of "x.cpython-313t-x86_64-linux-gnu.so", "pyd" of what Windows imports; NULL for a
- * name that every Python takes. */
+/* Returns "cpython-313t-x86_64-linux-gnu" of "x.cpython-313t-x86_64-linux-gnu.so", "pyd" of a
+ * module for Windows; NULL for a name that every Python imports. */
 static const char *suffix_of(const char *file, struct arena *a)
 {
 	static const char *const interpreters[] = {"cpython-*", "pypy*", "graalpy*"};
@@ -60,7 +60,8 @@ static bool is_of_other(struct verifying *v, const char *suffix)
 	return strlist_contains(&tags, arena_printf(v->a, "pp%.*s", (int)strspn(digits, "0123456789"), digits));
 }
 
-/* Whether a Python that takes the wheel looks for this suffix. Before 3.5 it named no platform. */
+/* Whether a Python that can install the wheel looks for this suffix. Before 3.5 it named no
+ * platform. */
 static bool is_imported(struct verifying *v, const char *suffix)
 {
 	const char *python = python_of(suffix, v->a);
@@ -136,7 +137,7 @@ static void check_suffixes(struct verifying *v)
 			   verify_more(v, &lones, "modules"));
 }
 
-/* The lowest minor version that an abi3 wheel promises; 0 if it is none. */
+/* Returns the lowest minor version that an abi3 wheel declares; 0 for any other wheel. */
 static unsigned promised_abi(const struct verifying *v)
 {
 	struct strlist tags = {0}, abis = {0};

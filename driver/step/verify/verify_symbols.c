@@ -119,7 +119,7 @@ static enum origin of_version(const struct symbols *l, const struct verify_membe
 			return verify_is_loader(file) || (v->q->policy && manylinux_allows(v->q->policy, file))
 				       ? PROVIDED
 				       : OPEN;
-		if (verify_is_defined(v, name) || lacks_version(info, version)) /* told by check_versions */
+		if (verify_is_defined(v, name) || lacks_version(info, version)) /* check_versions reports it */
 			return PROVIDED;
 	}
 	return MISSING;

@@ -15,7 +15,7 @@ struct watch_request {
 };
 
 /* WATCH_MAX_SAMPLES: a series of this length is halved: two neighbours become one, and each point
- * stands for twice the time. */
+ * covers twice the time. */
 #define WATCH_MAX_SAMPLES 2048
 #define WATCH_MAX_UNITS 20000
 
@@ -27,7 +27,7 @@ struct watch_sample {
 	uint64_t memory_bytes; /* the largest in the interval */
 	unsigned compilers;    /* running units, the most */
 	/* the largest share of time (0..100) in which some process of the machine waited for memory
-	 * (/proc/pressure, 10 s); 0 when the kernel does not tell */
+	 * (/proc/pressure, 10 s); 0 if the kernel does not report it */
 	double pressure;
 };
 
