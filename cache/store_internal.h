@@ -52,9 +52,9 @@ int store_check_source(const char *key, const json_t *files, struct err *e) MUST
  * sorted. */
 int store_check_extra(const char *top, const struct strlist *known, struct err *e) MUST_CHECK;
 
-/* store_stamp: notes what stat(2) shows of an object's files, which were just hashed: as long as it
- * stays the same they are not hashed again. The stamp of a fallback store's object has the time of
- * its last use. */
+/* store_stamp: records what stat(2) shows of an object's files, which were just hashed: until that
+ * changes they are not hashed again. For an object of a fallback store the stamp's time is its last
+ * use. */
 void store_stamp(struct store *s, const char *kind, const char *key, const char *object);
 /* store_is_usable: whether a whole object or world is at that place (also of a fallback
  * store), by its stamp or by hashing it. A damaged one is a warning, once a run. */

@@ -29,7 +29,7 @@ void log_warn(struct log *l, const char *fmt, ...) __attribute__((format(printf,
 /* log_status: progress. On a terminal it replaces the last status line, at most ten times a second;
  * elsewhere it is a plain line at most once a minute. */
 void log_status(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* log_every: as log_status, but elsewhere at most once in so many seconds. */
+/* log_every: like log_status, but elsewhere at most once in so many seconds. */
 void log_every(struct log *l, double seconds, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* log_stage: a status line for a new stage, printed at once. */
 void log_stage(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,4 @@
-/* Text for people: as wide as their terminal, with colours where one is. */
+/* Text for people: wrapped to the width of their terminal, and coloured if it is one. */
 #pragma once
 
 #include "base/buf.h"

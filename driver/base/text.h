@@ -33,7 +33,7 @@ const char *text_pin(const char *text, struct arena *a, const char **ret_version
 /* size_parse: "20G" in bytes: a decimal number, or one with K, M, G or T (powers of 1024) behind
  * it, of at most INT64_MAX bytes. ERR_CONFIG names the text. */
 int size_parse(const char *text, uint64_t *ret, struct err *e) MUST_CHECK;
-/* size_bytes: the same of a text that was checked before; 0 if it is not a size. */
+/* size_bytes: like size_parse, for a text that was checked before; 0 if it is not a size. */
 uint64_t size_bytes(const char *text);
 /* size_time: "40 s", "3 min", "1 h 12 min". */
 void size_time(char *to, size_t size, double seconds);
@@ -53,8 +53,8 @@ const char *suggest_nearest(const char *name, const char *const *candidates, siz
  * 2.11.x, "3.13.1" 3.13, "128" 12.8, "latest" the newest; else the nearest, of several the last.
  * NULL as well for one that all begin with. */
 const char *suggest_version(const char *version, const char *const *candidates, size_t count);
-/* suggest_hint: the hint "did you mean 'NEAR'? REST"; `near` NULL: the rest alone. -1.
- * suggest_known: with "known: A B" as the rest. */
+/* suggest_hint: sets the hint "did you mean 'NEAR'? REST", or only the rest if `near` is NULL.
+ * Returns -1. suggest_known: uses "known: A B" as the rest. */
 int suggest_hint(struct err *e, const char *near, const char *rest);
 int suggest_known(struct err *e, const char *near, const struct strlist *known);
 

@@ -124,10 +124,10 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) 
  * PTBUILD_STORE_URL; not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing
  * opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
-/* cmd_store_read: the same for what only reads; the store may be one that cannot be written, and
- * cmd_store refuses it afterwards. */
+/* cmd_store_read: like cmd_store, for reading only; accepts a store that cannot be written, which
+ * cmd_store then refuses. */
 int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
-/* cmd_store_look: that, and NULL where there is no store yet; none is made. */
+/* cmd_store_look: like cmd_store_read, but NULL if no store exists yet; creates none. */
 int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 /* cmd_fetch_options: reads --offline, --mirror, --archive, and the file "archives" in the parent of
@@ -140,7 +140,7 @@ int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct er
  * it is judged. */
 int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts, const struct hardware **ret,
 		struct err *e) MUST_CHECK;
-/* cmd_add_runs_on: where a wheel runs, and whether here (NULL: that is not known). */
+/* cmd_add_runs_on: adds where a wheel runs, and whether it runs here (NULL: unknown). */
 void cmd_add_runs_on(json_t *doc, const struct runs_on *r, const struct fit *fit);
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
@@ -149,7 +149,7 @@ int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MU
 int cmd_keep_days(const char *text, int64_t *ret, struct err *e) MUST_CHECK;
 /* cmd_show: prints the document, which it then owns: as JSON with --json, else as text. */
 int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
-/* cmd_result: the same of what was made, which --quiet leaves out. */
+/* cmd_result: like cmd_show, for a result that --quiet leaves out. */
 int cmd_result(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
 /* cmd_disk_hint: gives the error of a full disk the file system's name and the options that move
  * what could not be written. */

@@ -48,8 +48,8 @@ struct selections {
  * the matrix's, else the newest that fits; CUDA stays NULL, and the plan uses the release's
  * first. */
 int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e) MUST_CHECK;
-/* cmd_select_plan: the plan of one of them. With a toolchain (NULL: not probed) the root's toolkits
- * are looked for as well. torch (NULL: --torch), torch_version: as in plan_request. */
+/* cmd_select_plan: plans one of the selected variants. With a toolchain (NULL: not probed) it also
+ * looks for the root's toolkits. torch (NULL: --torch), torch_version: as in plan_request. */
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
 		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
 /* cmd_plan: like cmd_select_plan against the torch of --torch, as far as it is known before a
@@ -149,9 +149,9 @@ int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct 
 /* cmd_root_named: the world that --root names, loaded; NULL: it names none. Makes nothing. */
 int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *e) MUST_CHECK;
 
-/* The rule for the Python, the same in all commands: that of the active virtual environment, else
- * this machine's, where the release and a world (or the official wheels) have it; else the
- * release's newest in a world. */
+/* Chooses the Python by one rule in all commands: that of the active virtual environment, else this
+ * machine's, if the release and a world (or the official wheels) have it; else the release's newest
+ * in a world. */
 struct cmd_python {
 	const struct release_row *release; /* NULL: no table has it */
 	struct strlist pythons;            /* those that there are, the newest last */

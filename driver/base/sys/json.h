@@ -57,7 +57,7 @@ json_t *json_rows(const void *items, size_t count, size_t size, const struct jso
 /* json_print: the document and a newline to standard output, keys in the order they were set. What
  * utf8_printable replaces is escaped ("\u202e"). */
 int json_print(const json_t *j, struct err *e) MUST_CHECK;
-/* json_write: the same to a file, as fs_write. */
+/* json_write: like json_print, to a file by fs_write. */
 int json_write(const json_t *j, const char *top, const char *rel, struct err *e) MUST_CHECK;
 /* json_read: a file of at most 64 MiB without duplicate keys, as fs_read; a new reference.
  * ERR_INTEGRITY names file, line and column. */

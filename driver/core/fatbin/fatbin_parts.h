@@ -69,9 +69,9 @@ struct fatbin_boxes {
 	size_t pointers_count, pointers_cap;
 };
 
-/* fatbin_boxes_find: those of the sections .nv_fatbin and __nv_relfatbin, and those among the data
- * of .cask_resource; of a file without section headers all, whole. fatbin_boxes_read: with what
- * points to them. ERR_INTEGRITY. */
+/* fatbin_boxes_find: finds the containers in the sections .nv_fatbin and __nv_relfatbin, and those
+ * in the data of .cask_resource; in a file without section headers, those of the complete file.
+ * fatbin_boxes_read: also reads the pointers to them. ERR_INTEGRITY. */
 int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
 int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
 /* fatbin_elsewhere: fat binaries and bare cubins in all other sections of data, which are not read

@@ -109,8 +109,8 @@ json_t *hardware_json(const struct hardware *h);
  * processor does not list it"); NULL if it can. */
 const char *hardware_missing(const struct hardware_facts *f, const struct hardware *h, const char *feature,
 			     struct arena *a);
-/* hardware_lacks: those of the features that it cannot run, and why the first of them:
- * "avx2 fma (the processor does not list it)"; NULL if none. */
+/* hardware_lacks: returns the features that it cannot run, and why not the first of them: "avx2 fma
+ * (the processor does not list it)"; NULL if it can run all. */
 const char *hardware_lacks(const struct hardware_facts *f, const struct hardware *h, const struct strlist *features,
 			   struct arena *a);
 

@@ -20,8 +20,8 @@ bool official_serves(const struct tables *t, const struct official *o, const cha
  * damaged file of a release. */
 int official_for(const struct tables *t, const struct hardware *h, const char *wanted, struct arena *a,
 		 struct official_choice *ret, struct err *e) MUST_CHECK;
-/* official_for_variant: the same for a machine that a variant is for: its GPU targets and Python,
- * and a driver for its CUDA. */
+/* official_for_variant: like official_for, for the machine of a variant: its GPU targets and
+ * Python, and a driver for its CUDA. */
 int official_for_variant(const struct tables *t, const struct variant *v, struct arena *a, struct official_choice *ret,
 			 struct err *e) MUST_CHECK;
 /* official_command: the command line that makes that wheel for GPU targets ("sm80+sm90"). */

@@ -32,7 +32,7 @@ struct ninja_log {
 int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret,
 		    struct err *e) MUST_CHECK;
 
-/* ninja_log_read: the same of a file below `top`. */
+/* ninja_log_read: like ninja_log_parse, for a file below `top`. */
 int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret, struct err *e) MUST_CHECK;
 /* ninja_log_dirs: adds the directories at or below top/rel that hold a .ninja_log, as paths below
  * `top`. None where there is no such directory. */
@@ -70,7 +70,7 @@ struct ninja_edge {
  * expanded: a path with one is skipped, as is all that is not a statement, so any bytes have a
  * result. */
 void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret, size_t *ret_count);
-/* ninja_build_read: the same of a file; one that is missing has no statements. */
+/* ninja_build_read: like ninja_build_parse, for a file; a missing one has no statements. */
 int ninja_build_read(const char *top, const char *rel, struct arena *a, struct ninja_edge **ret, size_t *ret_count,
 		     struct err *e) MUST_CHECK;
 
@@ -109,8 +109,8 @@ struct ninja_counts {
  * message. */
 int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
 	       struct buf *out, struct ninja_counts *ret, struct err *e) MUST_CHECK;
-/* ninja_file_rewrite: the same of a file below `top`, by rename. It keeps its times, by which ninja
- * decides whether to run CMake again. */
+/* ninja_file_rewrite: like ninja_text, for a file below `top`, by rename. Keeps its times, by which
+ * ninja decides whether to run CMake again. */
 int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_options *o, struct arena *a,
 		       struct ninja_counts *ret, struct err *e) MUST_CHECK;
 

@@ -29,7 +29,8 @@ struct jobs_pools {
 struct jobs_memory jobs_from_table(const struct memory_row *row);
 /* jobs_heavy_row: the row that makes this output a heavy unit; NULL if none does. */
 const struct heavy_row *jobs_heavy_row(const struct memory_row *row, const char *output);
-/* jobs_usable: how much of the free memory compilers may use: the rest is for the build system. */
+/* jobs_usable: returns how much of the free memory compilers may use; the rest is for the build
+ * system. */
 uint64_t jobs_usable(uint64_t available);
 /* jobs_plan: pools for that much usable memory. `asked` (0: not) replaces the processors; memory
  * does not lower it, but does lower heavy units and links. */

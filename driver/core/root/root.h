@@ -31,8 +31,8 @@ char *root_host_path(const struct root *r, const char *path, struct arena *a);
 /* root_resolve: an absolute path inside the root with all links resolved; NULL with errno if it
  * does not exist or cannot be looked at. Absolute links start at the root, and ".." ends there. */
 char *root_resolve(const struct root *r, const char *path, struct arena *a);
-/* root_find: the same where that decides something: NULL where nothing is, or nothing that this
- * user may reach; ERR_SYSTEM where the machine did not let anybody look. */
+/* root_find: like root_resolve, but separates absence from failure: NULL if the path does not exist
+ * or this user cannot reach it; ERR_SYSTEM on an I/O error. */
 int root_find(const struct root *r, const char *path, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* root_read: a file inside the root, appended to `out`: 1; 0 if it does not exist. */
 int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;

@@ -152,7 +152,7 @@ struct sandbox_wall_state {
 /* sandbox_walls_look: lists each protection on this machine; bubblewrap's own come first. */
 size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
 			  const struct sandbox_wall_state **ret);
-/* sandbox_walls_json: the same as an object of names and states (new reference). */
+/* sandbox_walls_json: like sandbox_walls_look, as an object of names and states (new reference). */
 json_t *sandbox_walls_json(enum sandbox_kind kind, const struct run *run);
 
 /* SANDBOX_TOP as a directory of this machine. A build without a sandbox runs in it, so that its

@@ -68,7 +68,7 @@ struct inherit {
 /* profile_file_load: reads a YAML file. */
 int profile_file_load(const struct tables *t, const char *path, struct inherit *inherit, struct arena *a,
 		      struct profile *ret, struct err *e) MUST_CHECK;
-/* profile_by_name: as profile_load, from inside a file. */
+/* profile_by_name: like profile_load, for a name inside a file. */
 int profile_by_name(const struct tables *t, const char *name, struct inherit *inherit, struct arena *a,
 		    struct profile *ret, struct err *e) MUST_CHECK;
 /* profile_gpu_name: the GPU half of a composed name: "cpu", "mps", "sm80+sm90a+ptx". */

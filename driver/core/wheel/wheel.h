@@ -29,8 +29,9 @@ bool wheel_name_installs(const struct wheel_name *n, const char *python, const c
 char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_newer);
 const char *wheel_name_musl(const struct wheel_name *n, struct arena *a);
 char *wheel_name_format(const struct wheel_name *n, struct arena *a);
-/* wheel_version_key: the same for all versions that PEP 440 calls equal ("1.0-RC1", "1rc1"); NULL
- * for what is no version. wheel_same_version: by it; what is no version is only like itself. */
+/* wheel_version_key: returns a text that is equal for versions that PEP 440 calls equal ("1.0-RC1",
+ * "1rc1"); NULL for an invalid version. wheel_same_version: compares by it; an invalid version
+ * equals only itself. */
 char *wheel_version_key(const char *version, struct arena *a);
 bool wheel_same_version(const char *left, const char *right, struct arena *a);
 /* wheel_normalize: distribution name as file names carry it ([-_.]+ -> _, lower case). */
@@ -41,7 +42,7 @@ char *wheel_dist_info(const struct wheel_name *n, struct arena *a);
  * unless there is exactly one. */
 int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 
-/* wheel_zip_dist_info: the same of a wheel as it is. */
+/* wheel_zip_dist_info: like wheel_find_dist_info, for a packed wheel. */
 int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* wheel_zip_text: a member by its path, of at most `max` bytes. ERR_INTEGRITY. */
 int wheel_zip_text(const struct zip_reader *z, const char *path, uint64_t max, struct buf *out,
@@ -104,7 +105,8 @@ void wheel_headers_all(const struct wheel_headers *h, const char *name, struct a
 void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
 /* wheel_headers_add: behind the last of that name, or at the end. */
 void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
-/* wheel_headers_remove: those whose value begins with `value_prefix` ("": all). */
+/* wheel_headers_remove: removes the headers `name` whose value begins with `value_prefix` ("":
+ * all). */
 void wheel_headers_remove(struct wheel_headers *h, const char *name, const char *value_prefix);
 char *wheel_headers_text(const struct wheel_headers *h, struct arena *a);
 
@@ -213,7 +215,7 @@ unsigned manylinux_glibc(const char *tag);
  * ERR_INTEGRITY for a machine without policies and for two machines. */
 int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos, const char *const *names,
 		  size_t count, struct arena *a, char **ret_tag, char **ret_why, struct err *e) MUST_CHECK;
-/* manylinux_tag_of_tree: the same of all ELF files below a directory. */
+/* manylinux_tag_of_tree: like manylinux_tag, for all ELF files below a directory. */
 int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, struct arena *a, char **ret_tag,
 			  struct err *e) MUST_CHECK;
 

@@ -107,7 +107,8 @@ struct world_lock {
  * anything that world_lock_write would not have written. `file` is for messages. */
 int world_lock_parse(const char *text, size_t len, const char *file, struct arena *a, struct world_lock *ret,
 		     struct err *e) MUST_CHECK;
-/* world_lock_read: the same of a file of at most 4 MiB; ERR_CONFIG where it cannot be read. */
+/* world_lock_read: like world_lock_parse, for a file of at most 4 MiB; ERR_CONFIG if it cannot be
+ * read. */
 int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, struct err *e) MUST_CHECK;
 /* world_lock_write: its text, entries sorted, appended to `out`. */
 void world_lock_write(const struct world_lock *l, struct buf *out);
@@ -152,7 +153,8 @@ struct world {
  * another request than the table's, and a part with packages of another suite than the base's. */
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
 	       struct err *e) MUST_CHECK;
-/* world_with_locks: the same parts with other locks, one for each: another key. */
+/* world_with_locks: returns a world of the same parts with other locks, one for each: another
+ * key. */
 const struct world *world_with_locks(const struct world *w, const struct world_lock *locks, struct arena *a);
 /* world_read_stamp: the stamp of the root at `dir`: 1; 0 if it is not made from a world. */
 int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key, struct err *e) MUST_CHECK;

@@ -80,7 +80,7 @@ void transfer_client_free(struct transfer_client *c);
  * seconds that the server asked to wait, else untouched. Other outcomes set `e`, with the URL's
  * password left out. */
 enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retry_after, struct err *e) MUST_CHECK;
-/* transfer_copy: the same from a regular file, always from its start. */
+/* transfer_copy: like transfer_http, for a regular file, always from its start. */
 enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e) MUST_CHECK;
 /* transfer_check: checks a file that came by other means: TRANSFER_DONE, TRANSFER_WRONG (deleted)
  * or TRANSFER_STOP. */

@@ -6,8 +6,8 @@
 
 /* pack_marker: the text of the marker. */
 char *pack_marker(unsigned rev, const char *generator, const char *input_key, struct arena *a);
-/* pack_build: the build tag of a revision, "" for the first: other bytes get another file name, and
- * installers prefer the later one. pack_set_build: the same in the WHEEL file. */
+/* pack_build: returns the build tag of a revision, "" for the first: other bytes get another file
+ * name, and installers prefer the later one. pack_set_build: sets it in the WHEEL file. */
 char *pack_build(unsigned rev, struct arena *a);
 void pack_set_build(struct wheel_headers *wheel, struct arena *a, const char *build);
 

@@ -53,7 +53,7 @@ struct cost cost_of(const struct cost_request *q, const struct run *run, struct 
 unsigned cost_jobs(const struct cost *c, unsigned asked);
 /* cost_seconds: returns the time with so many jobs; 0: not known. */
 double cost_seconds(const struct cost *c, unsigned jobs);
-/* cost_text: returns "about 1 h 50 min with 2 jobs, 3 h 39 min of processors" and the origin of the
+/* cost_text: returns "about 1 h 50 min with 2 jobs (3 h 39 min of CPU time)" and the origin of the
  * estimate; "not known: ..." and when it will be, if nothing is known, as for an extension. */
 char *cost_text(const struct cost *c, unsigned jobs, struct arena *a);
 /* cost_guessed: whether the time may be off by more than a machine's speed: it is of another

@@ -151,8 +151,9 @@ void compiled_stop(struct make *m);
  * own, as nobody verified it. Entries that the domain has stay as they are. The size limit holds
  * afterwards. */
 int compiled_keep(const struct make *m, struct err *e) MUST_CHECK;
-/* compiled_publish: the same of a verified build, once compiled_stop was called; what its shards
- * had kept is removed. A failure is a warning. A server that failed is left alone. */
+/* compiled_publish: like compiled_keep, for a verified build, once compiled_stop was called;
+ * removes the objects that its shards had kept. A failure is a warning. Skips a server that
+ * failed. */
 void compiled_publish(const struct make *m);
 
 /* Inputs that changed since a variant was last built, logged when its build starts from scratch. */

@@ -66,7 +66,7 @@ struct slim_marked {
 	struct slim_marker marker;
 };
 
-/* slim_env_marked: those of an environment, named as for slim_env. ERR_INTEGRITY for a marker that
- * cannot be read; ERR_USAGE if no package is there. */
+/* slim_env_marked: lists the slimmed distributions of an environment, which is named as for
+ * slim_env. ERR_INTEGRITY for a marker that cannot be read; ERR_USAGE if no package is found. */
 int slim_env_marked(const char *dir, const struct run *run, struct arena *a, struct slim_marked **ret,
 		    size_t *ret_count, struct err *e) MUST_CHECK;

@@ -30,7 +30,7 @@ int tests_run(const struct test_request *q, const struct run *run, json_t **ret,
  * and unexpected tests, each with the end of its message, then the summary. */
 json_t *test_judge(const struct test_package *p, json_t *files);
 extern const struct show test_show[];
-/* test_junit: the same as JUnit's XML. */
+/* test_junit: prints the document of test_judge as JUnit's XML. */
 void test_junit(const char *name, json_t *doc, struct buf *out);
 /* test_differences: the tests whose outcome differs, as file::Class.test to [here, there]; "none"
  * for one that the other does not have. New reference. */

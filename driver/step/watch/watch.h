@@ -84,8 +84,8 @@ struct watch_running {
 
 /* watch_running: up to `max` units that were running at the last look. Returns how many. */
 size_t watch_running(struct watch *w, struct watch_running *units, size_t max);
-/* watch_stop: ends an open step and the thread, and frees the watch; the result (may be NULL) lives
- * in the arena. watch_free: the same for a cleanup attribute. */
+/* watch_stop: ends an open step and the thread, and frees the watch; the result (may be NULL) is in
+ * the arena. watch_free: watch_stop for a cleanup attribute. */
 void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret);
 void watch_free(struct watch **w);
 #define AUTO_WATCH CLEANUP(watch_free)
