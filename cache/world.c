@@ -166,7 +166,7 @@ static int check_line(const char *root, const char *const fields[FIELDS_MAX], si
 	struct stat st;
 	size_t want = strcmp(fields[0], "dir") == 0 ? 2 : strcmp(fields[0], "link") == 0 ? 3 : 5;
 	if (count != want || (count == 5 && strcmp(fields[0], "file") != 0) || !path_is_safe_relative(rel))
-		return wrong(root, "has a manifest with a line that is none", e);
+		return wrong(root, "has a manifest with a malformed line", e);
 	path = path_join(&a, root, rel);
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? wrong(path, "is missing", e)
