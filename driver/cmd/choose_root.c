@@ -333,7 +333,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 	if (world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	if (!r.hit)
-		log_info(c->run->log, "world %s is made (%.0f s)", c->world->name, r.seconds);
+		log_info(c->run->log, "created world %s in %.0f s", c->world->name, r.seconds);
 	for (size_t i = 0; i < r.drift.count; i++)
 		log_warn(c->run->log, "drift: not the pinned package: %s", r.drift.items[i]);
 	c->drift = r.drift;

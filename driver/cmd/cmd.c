@@ -101,7 +101,7 @@ static int refuse_words(const struct command *cmd, const struct strlist *args, s
 {
 	if (cmd->arguments[0].name || args->count == 0)
 		return 0;
-	err_set(e, ERR_USAGE, "'%s' takes no argument '%s'", cmd->name, args->items[0]);
+	err_set(e, ERR_USAGE, "'%s' has no argument '%s'", cmd->name, args->items[0]);
 	return err_hint(e, "see 'ptbuild %s --help'", cmd->name);
 }
 
@@ -248,7 +248,7 @@ int cmd_refuse(const struct cmd_context *c, const char *who, const char *takes, 
 	for (size_t i = 0; c->command->tables[i]; i++)
 		for (const struct arg_def *d = c->command->tables[i]; d->name; d++)
 			if (args_given(d, c->options) && !strstr(takes, arena_printf(c->arena, " %s ", d->name)))
-				return err_set(e, ERR_USAGE, "%s does not take --%s", who, d->name);
+				return err_set(e, ERR_USAGE, "%s does not support --%s", who, d->name);
 	return 0;
 }
 
@@ -266,15 +266,15 @@ int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t c
 			return -1;
 		if (args->count == (x->named ? 2U : 1U))
 			return x->run(c, x->named ? args->items[1] : NULL, e);
-		err_set(e, ERR_USAGE, x->named ? "%s %s takes one name, not %zu" : "%s %s takes no name", command,
-			x->name, args->count - 1);
+		err_set(e, ERR_USAGE, x->named ? "%s %s needs one name, not %zu" : "%s %s has no name argument",
+			command, x->name, args->count - 1);
 		return x->named ? err_hint(e, "'ptbuild %s list' has the names", command) : -1;
 	}
 	const char *near = suggest_nearest(word, names.items, count);
 	if (*word)
 		err_set(e, ERR_USAGE, "not an action of %s: '%s'", command, word);
 	else
-		err_set(e, ERR_USAGE, "%s takes an action", command);
+		err_set(e, ERR_USAGE, "%s needs an action", command);
 	return near && *word ? err_hint(e, "did you mean '%s'?", near)
 			     : err_hint(e, "its actions: %s", strlist_join(&names, c->arena, ", "));
 }

@@ -313,7 +313,7 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 	if (o->global.json)
 		return err_set(e, ERR_USAGE, "completion prints what shells read, and no document for --json");
 	if (!o->offers && (o->words ? args->count != 0 : args->count != 1)) {
-		err_set(e, ERR_USAGE, "completion takes one shell, or --words KIND");
+		err_set(e, ERR_USAGE, "completion needs one shell, or --words KIND");
 		return err_hint(e, "for example 'ptbuild completion bash'");
 	}
 	if (o->offers)
@@ -330,14 +330,14 @@ static const struct arg_def completion_options[] = {
 	 "print the names of this kind from the tables",
 	 "release profile variant matrix python isa cuda blas world gpu official"},
 	{"offers", 0, ARG_FLAG, offsetof(struct completion_options, offers), NULL,
-	 "print what may stand in the place of the last of the words behind '--', which are a command line", NULL},
+	 "print completions for the last argument of the command line after '--'", NULL},
 	{0},
 };
 
 const struct command command_completion = {
 	.name = "completion",
 	.summary = "print the completion script for a shell",
-	.usage = "bash|zsh|fish | --words KIND | --offers -- WORD...",
+	.usage = "bash|zsh|fish | --words KIND | --offers -- ARGUMENT...",
 	.tables = {completion_options},
 	.arguments = {{"SHELL", "bash, zsh or fish", "bash zsh fish"}},
 	.examples = {{"source <(ptbuild completion bash)", "complete in this shell"}},

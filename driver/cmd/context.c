@@ -140,7 +140,7 @@ static bool is_no_store(const struct cmd_context *c, const char *dir)
 	if (stat(path_join(c->arena, dir, "format"), &st) == 0 || errno == ENOTDIR)
 		return false;
 	if (errno != ENOENT && !*c->store_told)
-		log_warn(c->run->log, "what the store '%s' has does not count: %s", dir, strerror(errno));
+		log_warn(c->run->log, "ignoring store '%s': %s", dir, strerror(errno));
 	*c->store_told = *c->store_told || errno != ENOENT;
 	return true;
 }
@@ -222,7 +222,7 @@ int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	if (!cwd)
-		return err_errno(e, ERR_SYSTEM, "cannot tell the current directory");
+		return err_errno(e, ERR_SYSTEM, "cannot find the current directory");
 	*ret = path_absolute(c->arena, cwd, c->global->out ? c->global->out : "dist");
 	return 0;
 }

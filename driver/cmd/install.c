@@ -283,8 +283,8 @@ static int own_words(const struct cmd_context *c, const struct strlist *words, s
 	*ret = at < c->words->count ? words->count - (c->words->count - 1 - at) : words->count;
 	if (*ret <= 1)
 		return 0;
-	err_set(e, ERR_USAGE, "install takes one index, not '%s' as well", words->items[1]);
-	return err_hint(e, "words for the installer stand behind --");
+	err_set(e, ERR_USAGE, "install needs one index, not '%s' as well", words->items[1]);
+	return err_hint(e, "pass arguments for the installer after --");
 }
 
 static int install_main(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -314,9 +314,8 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	const char *line = shell_line(argv.items, argv.count, a);
 	read_list(best.row, "missing", a, &missing);
 	for (size_t i = 0; i < missing.count; i++)
-		log_warn(c->run->log,
-			 "left out, as '%s' lacks %s: put its wheel into the index and run 'ptbuild index' again", name,
-			 missing.items[i]);
+		log_warn(c->run->log, "skipped: '%s' lacks %s; add the missing wheel and run 'ptbuild index' again",
+			 name, missing.items[i]);
 	if (!o->print) {
 		const struct proc_spec spec = {.argv = strlist_argv(&argv, a), .attached = true};
 		struct proc_result r;
@@ -351,16 +350,17 @@ static const struct arg_def install_options[] = {
 const struct command command_install = {
 	.name = "install",
 	.summary = "install the wheels of an index that are for this machine",
-	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print] [-- WORD...]",
-	.text = "Takes the directory of an index (see 'ptbuild help index') that fits this machine best, by what "
-		"'ptbuild detect' finds: its processor, GPUs and driver, and the Python that is installed into. Then "
-		"runs pip, or uv, with that directory beside the index that the installer knows, and with the exact "
-		"versions: no newer torch of another index takes their place.\n"
-		"Words behind -- are given to the installer. The exit status is 7 where no directory fits, and 8 where "
-		"the installer fails.",
+	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print] [-- ARGUMENT...]",
+	.text = "Chooses the directory of an index (see 'ptbuild help index') that fits this "
+		"machine best, by what 'ptbuild detect' finds: its processor, GPUs and driver, and "
+		"the Python to install into. Then runs pip, or uv, with that directory in addition "
+		"to the index that the installer knows, and with the exact versions: no newer "
+		"torch of another index replaces them.\n"
+		"Arguments after -- go to the installer. The exit status is 7 if no directory "
+		"fits, and 8 if the installer fails.",
 	.tables = {install_options},
 	.arguments = {{"DIR|URL", "the directory that holds the index (default: dist), or where it is served", "<dir>"},
-		      {"WORD...", "words for the installer", NULL}},
+		      {"WORD...", "arguments for the installer", NULL}},
 	.examples = {{"ptbuild install dist --python env/bin/python", "into the environment env"},
 		     {"ptbuild install http://HOST/ --print", "only show the line"},
 		     {"ptbuild install dist --uv -- --dry-run", "what uv would do"}},

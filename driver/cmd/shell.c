@@ -40,11 +40,11 @@ static int find_tree(struct cmd_context *c, const char *word, const struct build
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		strlist_once(&kept, c->arena, trees[i].variant);
-	err_set(e, ERR_CONFIG, "no build tree of '%s' was kept", name);
+	err_set(e, ERR_CONFIG, "no kept build tree for '%s'", name);
 	return err_hint(e,
-			"%s%s; a failed or stopped build leaves one; 'ptbuild build ... --keep' does where the store "
-			"does not have the wheel yet",
-			kept.count ? "there are those of " : "there is none", strlist_join(&kept, c->arena, ", "));
+			"kept: %s%s; a failed or stopped build keeps its tree, and so does --keep "
+			"unless the store has the wheel",
+			kept.count ? "" : "none", strlist_join(&kept, c->arena, ", "));
 }
 
 static int run_shell(struct cmd_context *c, const struct strlist *args, struct err *e)

@@ -240,7 +240,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 
 static const struct arg_def verify_options[] = {
 	{"with", 0, OPTION(ARG_LIST, with), "WHEELS|TREES",
-	 "wheels installed beside it, whose libraries it may use, or root for the torch of --root", "<file>"},
+	 "wheels installed alongside, whose libraries it may use, or root for the torch of --root", "<file>"},
 	{"provided", 0, OPTION(ARG_LIST, provided), "NAMES",
 	 "libraries that its dependencies provide, for example libcudart.so.12", NULL},
 	{"against", 0, OPTION(ARG_STRING, against), "VARIANT",
@@ -259,11 +259,12 @@ const struct command command_verify = {
 	.name = "verify",
 	.summary = "check any wheel without running it",
 	.usage = "WHEEL... [options]",
-	.text = "Opens each wheel and checks every rule it claims to keep: archive, RECORD, names and metadata, "
-		"library paths, needed libraries, symbol versions against the platform tag, and traces of the build. "
-		"Nothing in the wheel is run.\n"
-		"What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) is a promise that the "
-		"code inside must keep. A label that names neither promises nothing.",
+	.text = "Opens each wheel and checks it by all rules: archive, RECORD, names and metadata, "
+		"library paths, needed libraries, symbol versions against the platform tag, and "
+		"traces of the build. Nothing in the wheel is run.\n"
+		"What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) "
+		"declares the targets of the code inside, which is checked. A label that names "
+		"neither declares nothing.",
 	.tables = {verify_options},
 	.arguments = {{"WHEEL...", "the wheels to check", "<file>"}},
 	.examples = {{"ptbuild verify dist/torchvision-*.whl --with dist/torch-*.whl",

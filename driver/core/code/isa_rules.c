@@ -155,7 +155,7 @@ static int take_instructions(const struct loading *l, struct err *e)
 		struct extension_encoding *c = &x->encodings[x->encodings_count++];
 		c->what = row->what;
 		if (!parse_word(row->mask, &c->mask) || !parse_word(row->value, &c->value))
-			return bad(l, row->line, e, "not eight hexadecimal digits behind 0x:",
+			return bad(l, row->line, e, "not eight hexadecimal digits after 0x:",
 				   parse_word(row->mask, &c->mask) ? row->value : row->mask);
 		if (c->value & ~c->mask)
 			return bad(l, row->line, e, "the mask hides bits of the value", row->value);

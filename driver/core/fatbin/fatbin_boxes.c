@@ -24,7 +24,9 @@ static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct 
 	f.section = i;
 	f.among = kind == FATBIN_AMONG;
 	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset || room < s->sh_size)
-		return elf_map_bad(m, s->sh_offset, e, "the section of GPU code is not loaded as it lies in the file");
+		return elf_map_bad(m, s->sh_offset, e,
+				   "the section of GPU code is not loaded as "
+				   "it is in the file");
 	return f.among ? fatbin_search(&f, s->sh_offset, s->sh_offset + s->sh_size, e)
 		       : fatbin_containers(&f, s->sh_offset, s->sh_offset + s->sh_size, kind == FATBIN_RELOCATABLE, e);
 }

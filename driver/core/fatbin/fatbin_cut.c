@@ -182,8 +182,9 @@ static void place_sections(struct planning *p, struct elf_tail *tails, size_t *r
 		}
 		if (pinned)
 			p->out.left = arena_printf(p->a,
-						   "%zu of %zu fat binaries of %s stay at their place: no relocation "
-						   "points to them, or something points into them",
+						   "%zu of %zu fat binaries of %s cannot be moved: "
+						   "no relocation points to them, or something "
+						   "points into them",
 						   pinned, boxes,
 						   elf_section_name(p->m, p->b.sections, p->b.sections_count, s));
 		clear_between(p, s);
@@ -249,7 +250,7 @@ int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct f
 	if (unread)
 		p.out.left = arena_printf(p.a, "%s has GPU code that is not read: all of it stays", unread);
 	if (p.b.count && !p.b.sections_count)
-		p.out.left = "it has no section headers that tell its GPU code from other data";
+		p.out.left = "it has no section headers that separate its GPU code from other data";
 	*ret = p.out;
 	return 0;
 }

@@ -110,7 +110,9 @@ static void layer_cuda(struct work *w)
 	const char *accepts = arena_printf(w->a, "nvcc %s accepts GCC up to %u", k->version, k->gcc_max);
 	put(w, of_toolkit, "CC", k->cc, accepts);
 	put(w, of_toolkit, "CXX", k->cxx, accepts);
-	put(w, of_toolkit, "CUDAHOSTCXX", k->cxx_path, "the compiler behind nvcc is the one that compiles all else");
+	put(w, of_toolkit, "CUDAHOSTCXX", k->cxx_path,
+	    "nvcc's host compiler is the one that "
+	    "compiles all else");
 	put(w, of_toolkit, "CUDA_HOME", k->home, arena_printf(w->a, "CUDA %s of the root", k->version));
 	put(w, of_toolkit, "CUDACXX", k->nvcc, arena_printf(w->a, "nvcc of CUDA %s", k->version));
 	if (k->layout != TOOLKIT_DISTRIBUTION) {
@@ -241,7 +243,7 @@ static void layer_package(struct work *w)
 	const char *full = arena_printf(w->a, "%s+%s", q->row->version, q->label);
 	if (package_is_torch(w->q->package)) {
 		put_fixed(w, "PYTORCH_BUILD_VERSION", full, "the wheel's version with the profile's label");
-		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", "required beside PYTORCH_BUILD_VERSION; 1 adds no '.post'");
+		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", "required with PYTORCH_BUILD_VERSION; 1 adds no '.post'");
 		struct setting checked = every_build;
 		checked.check = true;
 		put(w, checked, "CMAKE_BUILD_TYPE", "Release", "optimised, without debug information");

@@ -115,7 +115,9 @@ static int add_own(struct plan_context *c, const struct buildenv_request *reques
 	digest_data(text, strlen(text), hex);
 	strlist_addf(words, c->arena, "own%.8s", hex);
 	strlist_addf(&c->notes, c->arena,
-		     "the version label ends with 'own%.8s', as this is not the release's own: %s%s", hex, text,
+		     "the version label ends with 'own%.8s' because the build differs from the "
+		     "release: %s%s",
+		     hex, text,
 		     strstr(text, " patches ") ? "; whether patches apply is seen when the source is unpacked" : "");
 	return 0;
 }

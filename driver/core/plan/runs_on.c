@@ -301,13 +301,13 @@ static const char *processor_text(const struct runs_on *r, struct arena *a)
 		arena_strndup(a, r->platform, r->platforms.count > 1 ? strlen(r->platform) : strcspn(r->platform, "-"));
 	if (r->isa)
 		return arena_printf(a, "%s with %s: %s", machine, r->isa->name, r->isa->cpus);
-	return r->isa_known ? machine : arena_printf(a, "%s; its label promises no instruction set", machine);
+	return r->isa_known ? machine : arena_printf(a, "%s; its label declares no instruction set", machine);
 }
 
 static const char *glibc_text(const struct runs_on *r, struct arena *a)
 {
 	if (!*r->glibc)
-		return "not promised";
+		return "not declared";
 	return arena_printf(
 		a, r->glibc_at_most ? "%s, the root's, at most; the finished wheel may need less" : "%s or newer",
 		r->glibc);

@@ -103,7 +103,7 @@ static int stage(struct sandbox_entry *n)
 	AUTO_FD int space = open_name_space(n->user);
 	n->at = n->count;
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		return failed(n, "cannot make a mount name space");
+		return failed(n, "cannot create a mount namespace");
 	for (n->at = 0; n->at < n->count; n->at++)
 		if ((n->fds[n->at] = open(n->sources[n->at], O_PATH | O_CLOEXEC)) < 0)
 			return failed(n, "cannot open");

@@ -119,12 +119,12 @@ void sandbox_place_look(const char *top, struct arena *a, struct sandbox_place *
 		       arena_printf(a, "remove %s, or mount an empty directory there", quoted));
 	else if (st.st_uid != user)
 		refuse(&p,
-		       arena_printf(a, "'%s' belongs to user %lu, not to user %lu, who runs this", top,
+		       arena_printf(a, "'%s' is owned by user %lu, but ptbuild runs as user %lu", top,
 				    (unsigned long)st.st_uid, user),
 		       arena_printf(a, "if nobody else uses it: chown %lu %s", user, quoted));
 	else if (st.st_mode & (S_IWGRP | S_IWOTH))
 		refuse(&p, arena_printf(a, "others may write in '%s'", top),
-		       arena_printf(a, "take that away: chmod go-w %s", quoted));
+		       arena_printf(a, "run: chmod go-w %s", quoted));
 	else if (access(top, R_OK | W_OK | X_OK) < 0)
 		refuse(&p, arena_printf(a, "cannot write in '%s': %s", top, os_errno_text(errno)),
 		       arena_printf(a, "mount another directory at %s", quoted));

@@ -107,8 +107,10 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 			return -1;
 	if (sandbox_wall(run, WALL_SECCOMP) && !seccomp_works()) {
 		err_set(e, ERR_POLICY,
-			"cannot create the sandbox: this kernel takes no filter of system calls (seccomp)");
-		return err_hint(e, "use a kernel with CONFIG_SECCOMP_FILTER, or go on with --without-wall seccomp");
+			"cannot create the sandbox: this kernel does not support filters of system "
+			"calls (seccomp)");
+		return err_hint(e, "use a kernel with CONFIG_SECCOMP_FILTER, or build with "
+				   "--without-wall seccomp");
 	}
 	if (sandbox_wall(run, WALL_SECCOMP) && (filter = seccomp_filter(e)) < 0)
 		return -1;
@@ -146,7 +148,7 @@ static int not_inside(const char *program, const struct landlock_init_failure *f
 		return err_set(e, ERR_SYSTEM, "cannot start '%s' in the sandbox: %s", program,
 			       os_errno_text(failure->error));
 	err_set(e, ERR_POLICY, "cannot create the sandbox: Landlock: %s", os_errno_text(failure->error));
-	return err_hint(e, "go on without that wall: --without-wall landlock");
+	return err_hint(e, "build without that protection: --without-wall landlock");
 }
 
 static int not_started(const char *program, const char *words, struct err *e)
@@ -200,10 +202,9 @@ static int outside_user(const struct run *run, uid_t *ret, struct err *e)
 		*ret = BUILD_USER;
 	if (state != BUILD_USER_MISSING)
 		return 0;
-	err_set(e, ERR_POLICY, "a build would be user 0 of this machine: this user name space has no user %d",
-		BUILD_USER);
-	return err_hint(e, "map more users into the container, start ptbuild as another user, or go on with "
-			   "--without-wall user");
+	err_set(e, ERR_POLICY, "the build would run as the root user: this user namespace has no user %d", BUILD_USER);
+	return err_hint(e, "map more users into the container, start ptbuild as another user, or "
+			   "build with --without-wall user");
 }
 
 /* Gives the writable directories to the user; back to root if no other user can have them. */
@@ -263,7 +264,8 @@ static int not_entered(const struct sandbox_entry *n, struct arena *a, struct er
 	if (disk)
 		return -1;
 	if (!n->user)
-		return err_hint(e, "go on without that wall: see --without-wall in 'ptbuild help build'");
+		return err_hint(e, "build without that protection: see --without-wall in 'ptbuild "
+				   "help build'");
 	if (source && n->error == EACCES)
 		return err_hint(e, "let all users read it: chmod -R a+rX %s", shell_quoted(source, a));
 	return err_hint(e, "give ptbuild's container the right to mount (CAP_SYS_ADMIN), start it as another user, or "

@@ -19,8 +19,7 @@ struct seccomp_call {
 /* Lists what is refused, not what is allowed: compilers and build tools of every root have to work.
  * ENOSYS if programs then use another call, EPERM if they have no other. */
 static const struct seccomp_call calls[] = {
-	{"add_key request_key keyctl", ENOSYS,
-	 "keys of the caller's session and user, which no name space keeps apart"},
+	{"add_key request_key keyctl", ENOSYS, "keys of the caller's session and user, which no namespace separates"},
 	{"io_uring_setup io_uring_enter io_uring_register", ENOSYS,
 	 "does what other calls do where no filter sees it; the kernel's largest source of flaws"},
 	{"bpf perf_event_open", EPERM, "programs and counters inside the kernel; they see other processes"},
@@ -30,8 +29,8 @@ static const struct seccomp_call calls[] = {
 	 "code in the kernel"},
 	{"mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr", EPERM,
 	 "what is seen is settled before the build starts"},
-	{"setns", EPERM, "other name spaces"},
-	{"clone3", ENOSYS, "its flags lie in memory, where no filter sees them; programs fall back on clone"},
+	{"setns", EPERM, "other namespaces"},
+	{"clone3", ENOSYS, "its flags are in memory, where no filter sees them; programs fall back on clone"},
 	{"openat2 fchmodat2", ENOSYS, "their modes are not seen, or not by older lists; programs fall back"},
 	{"ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd", EPERM,
 	 "hands on other processes; no build needs a debugger"},

@@ -71,7 +71,7 @@ static int load_rules(struct loader *l, struct err *e)
 static int names_of(const struct yaml_place *at, const char *name, unsigned names_count, struct err *e)
 {
 	if (*name && names_count)
-		return row_bad(at, e, "'%s' stands beside 'names': use one of them", name);
+		return row_bad(at, e, "'%s' together with 'names': use one of them", name);
 	if (!*name && !names_count)
 		return row_bad(at, e, "neither 'name' nor 'names'");
 	return *name ? 1 : (int)names_count;

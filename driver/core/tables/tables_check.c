@@ -28,7 +28,7 @@ int row_flag(const struct yaml_place *at, const char *key, const char *text, str
 {
 	if (*text == '-' && !strpbrk(text, " \t\n'\"\\$`;"))
 		return 0;
-	return row_bad(at, e, "'%s': not a compiler flag: '%s' (one word per entry, with '-' in front)", key, text);
+	return row_bad(at, e, "'%s': not a compiler flag: '%s' (one flag per entry, beginning with '-')", key, text);
 }
 
 int row_requirement(const struct yaml_place *at, const char *key, const char *text, struct err *e)
@@ -244,9 +244,9 @@ static int check_blas(const struct tables *t, const struct yaml_place *at, const
 	if (*row->linked && !is_word(row->linked, "-+."))
 		return row_bad(at, e, "not a name of a directory of documents: '%s'", row->linked);
 	if (!*row->place != !row->files_count)
-		return row_bad(at, e, "'place' and 'files' come together, unlike in '%s'", row->name);
+		return row_bad(at, e, "'%s' needs both 'place' and 'files', or neither", row->name);
 	if (!*row->linked != !*row->licence)
-		return row_bad(at, e, "'linked' and 'licence' come together, unlike in '%s'", row->name);
+		return row_bad(at, e, "'%s' needs both 'linked' and 'licence', or neither", row->name);
 	return row_settings(t, at->file, row->settings, row->settings_count, e);
 }
 

@@ -28,7 +28,7 @@ static const char *need_text(const struct reader *r, const struct yaml_tree *n, 
 {
 	if (n->kind == YAML_TEXT && *n->text)
 		return n->text;
-	BAD(r, n, e, "'%s' needs a value, one word", key);
+	BAD(r, n, e, "'%s' needs a single value", key);
 	return NULL;
 }
 
@@ -92,8 +92,8 @@ static int read_cflags(const struct reader *r, const struct yaml_tree *n, struct
 		if (path_has_suffix(flags.items[i], "=native")) {
 			BAD(r, n, e, "'%s' is another flag on each machine, and the name of the wheel would not say so",
 			    flags.items[i]);
-			return err_hint(e,
-					"name the instruction set with 'isa'; --profile native takes this machine's");
+			return err_hint(e, "name the instruction set with 'isa'; --profile native "
+					   "uses this machine's");
 		}
 	}
 	strlist_append(&p->extra_cflags, r->a, &flags);

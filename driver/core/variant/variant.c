@@ -105,7 +105,7 @@ static int parse_rest(const struct tables *t, const char *rest, const char *name
 		rest = dash + 1;
 	}
 	if (strchr(rest, '/') || path_has_suffix(rest, ".yaml")) {
-		err_set(e, ERR_CONFIG, "a %s cannot stand in variant '%s'", strchr(rest, '/') ? "path" : "file", name);
+		err_set(e, ERR_CONFIG, "a %s cannot be in variant '%s'", strchr(rest, '/') ? "path" : "file", name);
 		return err_hint(e, "give the file with --profile");
 	}
 	if (profile_load(t, rest, a, &v->profile, e) < 0)

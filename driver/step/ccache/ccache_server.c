@@ -291,9 +291,8 @@ static bool starts(const char *s, const char *prefix)
 static int refuse(const char *what, struct err *e)
 {
 	err_set(e, ERR_USAGE, "--ccache-remote: %s", what);
-	return err_hint(
-		e, "give redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... or https://..., with "
-		   "'|read-only' behind it if nothing is to be sent there");
+	return err_hint(e, "give redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... "
+			   "or https://..., with '|read-only' after it if nothing is to be sent there");
 }
 
 static char *decoded(const char *text, size_t len, struct arena *a)
@@ -384,8 +383,8 @@ int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *
 	s.read_only = mode && strcmp(mode, READ_ONLY) == 0;
 	if (s.read_only)
 		url = arena_strndup(&s.arena, url, (size_t)(mode - url));
-	if ((mode && !s.read_only ? refuse("the only word behind an address is '" READ_ONLY "'", e)
-				  : parse(url, &s, e)) < 0) {
+	if ((mode && !s.read_only ? refuse("the only suffix of an address is '" READ_ONLY "'", e) : parse(url, &s, e)) <
+	    0) {
 		arena_release(&s.arena);
 		return -1;
 	}

@@ -440,7 +440,7 @@ static int check_checks(const char *top, const char *rel, struct err *e)
 	if (!killed)
 		return 0;
 	err_set(e, ERR_BUILD, "a program was killed while CMake tried what there is: %s", killed + strspn(killed, " "));
-	return err_hint(e, "the same command configures anew; see '%s'", path_join(&a, top, rel));
+	return err_hint(e, "the same command configures from scratch; see '%s'", path_join(&a, top, rel));
 }
 
 int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log, bool cmake,

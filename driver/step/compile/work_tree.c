@@ -169,7 +169,8 @@ static int clear(const char *top, const char *home, const struct run *run, struc
 	const char *rest;
 	bool apart;
 	if (!is_own_dir(home)) {
-		log_info(run->log, "removing from '%s' the build tree of '%s', which is gone", top, home);
+		log_info(run->log, "removing from '%s' the build tree of '%s', which does not exist any more", top,
+			 home);
 		return remove_names(top, e) < 0 ? -1 : forget(top, e);
 	}
 	log_verbose(run->log, "the build tree that was left in '%s' goes back to '%s'", top, home);
@@ -214,8 +215,8 @@ static int move_in(const struct work_tree *w, const struct run *run, struct err 
 	if (move_names(w->rest, w->top, e) < 0)
 		return -1;
 	if (fs_exists(w->home, "src"))
-		log_info(run->log, "the tree in '%s' is on another file system than '%s': making it anew", w->home,
-			 w->top);
+		log_info(run->log, "the tree in '%s' is on another file system than '%s': building from scratch",
+			 w->home, w->top);
 	return remove_names(w->home, e);
 }
 

@@ -216,7 +216,7 @@ static int check_marker(struct slimming *s, struct err *e)
 		return -1;
 	if (any && !had.gpus.count) {
 		err_set(e, ERR_POLICY, "'%s' has no GPU code, by its %s", path_base(s->q->wheel), SLIM_MARKER);
-		return err_hint(e, "there is nothing to cut: use it as it is");
+		return err_hint(e, "it needs no slimming: use it as it is");
 	}
 	for (size_t i = 0; any && i < s->q->count; i++) {
 		mark(s, &s->q->targets[i], &wanted, s->a);

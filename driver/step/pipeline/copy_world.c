@@ -6,7 +6,7 @@
 
 static int taken(const char *to, const char *what, struct err *e)
 {
-	err_set(e, ERR_USAGE, "'%s' is there already, and %s", to, what);
+	err_set(e, ERR_USAGE, "'%s' already exists, and %s", to, what);
 	return err_hint(e, "remove it, or name another directory with --copy");
 }
 

@@ -82,7 +82,7 @@ static int check_world(const struct pipeline *l, struct err *e)
 	if (dir)
 		return 0;
 	err_set(e, ERR_INTEGRITY, "the world '%s' was changed", l->q->root->dir);
-	return err_hint(e, "the same command makes it anew");
+	return err_hint(e, "run the same command again: it recreates the world");
 }
 
 static int try_sandbox(struct pipeline *l, struct err *e)
@@ -92,7 +92,7 @@ static int try_sandbox(struct pipeline *l, struct err *e)
 	if (check_world(l, e) < 0 || sandbox_probe(l->q->root, l->run, e) < 0)
 		return -1;
 	if (l->run->without_walls)
-		log_warn(l->run->log, "%s, as --without-wall says",
+		log_warn(l->run->log, "%s, because of --without-wall",
 			 sandbox_text(l->q->kind, l->run->without_walls, l->arena));
 	l->sandbox_works = true;
 	return 0;
@@ -386,8 +386,8 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch
 	it->hit = it->object != NULL;
 	const char *kept = path_join(l->arena, path_join(l->arena, store_dir(l->q->store), "build"), plan->compile_key);
 	if (it->hit && fs_exists(kept, BUILD_TREE_CHANGED))
-		log_warn(l->run->log, "%s: the wheel is the store's; what was changed by hand in '%s' is not in it",
-			 plan->package, kept);
+		log_warn(l->run->log, "%s: using the wheel from the store, without your changes in '%s'", plan->package,
+			 kept);
 	if (!it->hit && pipeline_repack(&m, &it->object, e) < 0)
 		return -1;
 	if (!it->object && l->q->repack_only)

@@ -74,7 +74,7 @@ int torch_from_wheel(const char *path, const char *python, struct arena *a, stru
 	char digest[DIGEST_HEX_LEN + 1];
 	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_USAGE, "no torch wheel '%s'", path);
-		return err_hint(e, "--torch takes a wheel's path, 'root', or 'official==VERSION'");
+		return err_hint(e, "pass --torch a wheel's path, 'root', or 'official==VERSION'");
 	}
 	if (wheel_name_parse(path, a, &n, e) < 0)
 		return -1;

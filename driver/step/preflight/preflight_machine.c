@@ -43,8 +43,8 @@ static void check_path(struct preflight *d)
 	const char *dir = d->q->store_dir, *at = dir + strspn(dir, plain);
 	if (*at)
 		preflight_fail(d, ERR_POLICY, "store",
-			       "leave --sandbox none out, in the sandbox all paths are plain; or name another place "
-			       "with --cache DIR",
+			       "leave --sandbox none out, in the sandbox all paths are plain; or "
+			       "use another directory with --cache DIR",
 			       "no build without a sandbox in '%s': build tools do not cope with %s in paths", dir,
 			       *at == ' '   ? "spaces"
 			       : *at & 0x80 ? "letters beyond ASCII"
@@ -79,12 +79,12 @@ static void show_paths(struct preflight *d)
 	struct sandbox_place p;
 	sandbox_place_look(SANDBOX_TOP, d->arena, &p);
 	if (!p.fine)
-		preflight_warn(
-			d, "paths", p.fix,
-			"the build lies in the store, and its wheel has other bytes than one from the sandbox: %s",
-			p.why);
+		preflight_warn(d, "paths", p.fix,
+			       "the build runs inside the store, so its wheel will not be byte-identical "
+			       "to one from the sandbox: %s",
+			       p.why);
 	else
-		preflight_ok(d, "paths", "those of the sandbox: the build lies in '%s'%s", SANDBOX_TOP,
+		preflight_ok(d, "paths", "those of the sandbox: the build runs in '%s'%s", SANDBOX_TOP,
 			     is_apart(d, &p) ? ", on another file system than the store: what is stopped goes on while "
 					       "that stays"
 					     : "");
@@ -130,7 +130,7 @@ static void check_network(struct preflight *d)
 	static const char text[] = "'%s' is up, and a build without a sandbox has it%s";
 	const char *promise = getenv("PTBUILD_NETWORK"), *up = interface_up(false, d->arena);
 	if (promise && strcmp(promise, "none") == 0 && up)
-		preflight_fail(d, ERR_POLICY, "network", fix, text, up, ": PTBUILD_NETWORK promises otherwise");
+		preflight_fail(d, ERR_POLICY, "network", fix, text, up, ": PTBUILD_NETWORK says otherwise");
 	else if (d->q->offline && up)
 		preflight_warn(d, "network", fix, text, up, "");
 	else if (!up && (d->q->offline || promise))
@@ -186,7 +186,9 @@ int preflight_cpu(struct preflight *d, struct err *e)
 	const char *missing = isa ? lacking(isa, d->arena) : "";
 	(void)e;
 	if (*missing)
-		preflight_warn(d, "cpu", "", "this processor cannot run %s (no %s): the wheel is built but not tried",
+		preflight_warn(d, "cpu", "",
+			       "this processor cannot run %s (no %s): the wheel will "
+			       "be built but not run",
 			       isa->name, missing);
 	else if (isa)
 		preflight_ok(d, "cpu", "runs %s", isa->name);
@@ -290,8 +292,7 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, bo
 		preflight_fail(d, ERR_SYSTEM, name, fix, "cannot write into '%s': %s", dir, why.msg);
 	else if (!runs)
 		preflight_fail(d, ERR_SYSTEM, name, arena_printf(d->arena, "%s, or mount it with exec", fix),
-			       "nothing that is made in '%s' can be run: %s (mounted noexec?)", dir,
-			       os_errno_text(errno));
+			       "programs in '%s' cannot be run: %s (mounted noexec?)", dir, os_errno_text(errno));
 	if (made)
 		(void)unlink(made);
 	return runs;
@@ -312,8 +313,8 @@ static const char *place_of_tree(const struct preflight *d, const char *store)
 int preflight_places(struct preflight *d, struct err *e)
 {
 	static const char other_temp[] = "leave --sandbox none out",
-			  other_store[] = "name another place with --cache DIR",
-			  other_out[] = "name another place with --out DIR";
+			  other_store[] = "use another directory with --cache DIR",
+			  other_out[] = "use another directory with --out DIR";
 	const char *store = nearest(d, d->q->store_dir), *tree = place_of_tree(d, store);
 	const char *out = d->q->out_dir ? nearest(d, d->q->out_dir) : NULL;
 	/* A wheel has at most a sixteenth of the size of its build: for the CPU 95 MB of 12 GiB. */
@@ -372,7 +373,7 @@ int preflight_memory(struct preflight *d, struct err *e)
 	if (jobs_usable(bytes) < largest)
 		preflight_fail(d, ERR_SYSTEM, "memory",
 			       "end other programs, or use a machine or a container with more memory",
-			       "%s; one of them alone takes %.1f GiB", text, (double)largest / GIB);
+			       "%s; one of them alone needs %.1f GiB", text, (double)largest / GIB);
 	else if (p.compile < processors && !d->q->jobs)
 		preflight_warn(d, "memory", "with more memory, or fewer other programs, every processor would be used",
 			       "%s", text);

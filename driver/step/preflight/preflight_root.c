@@ -260,7 +260,7 @@ static const struct need_row python_needs[] = {
 	{.tool = "pip",
 	 .module = "pip._internal.commands.install",
 	 .debian = "python3-pip",
-	 .why = "it tells whether a wheel can be installed"},
+	 .why = "it checks whether a wheel can be installed"},
 };
 
 /* pip 25 reads its list of authorities when it is imported, also to install a file. The package is not enough where its
@@ -518,7 +518,7 @@ int preflight_torch(struct preflight *d, struct err *e)
 		preflight_ok(d, "torch", "%s of the root: imported, headers and CMake package found", p->torch_version);
 	else
 		preflight_install(d, "torch", "python3-torch libtorch-dev", false,
-				  "the root's torch does not serve: %s", got.why);
+				  "the root's torch cannot be used: %s", got.why);
 	return 0;
 }
 
@@ -534,7 +534,7 @@ static const char *way_out(const struct preflight *d, const char *message)
 	for (unsigned i = 0; i < t->nvcc_errors_count; i++)
 		if (strstr(line, t->nvcc_errors[i].text))
 			return t->nvcc_errors[i].fix;
-	return "read its message: the toolkit and the compiler it was given do not go together";
+	return "read its message: the toolkit and its host compiler are not compatible";
 }
 
 /* Compiles a kernel for every target at once, with the compiler that the build will give nvcc. */

@@ -480,7 +480,7 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, co
 	struct locked_list list;
 	if (!file || !*file)
 		return no_list(q->plan, q->root, lacks, e);
-	log_verbose(py->run->log, "the root lacks %s: a Python environment is made from '%s'", lacks, file);
+	log_verbose(py->run->log, "the root lacks %s: creating a Python environment from '%s'", lacks, file);
 	if (read_lists(q, py->arena, &list, e) < 0 || check_listed(q->plan, &list, lacks, py->arena, e) < 0 ||
 	    pyenv_want(py, &list, wanted, e) < 0)
 		return -1;

@@ -224,9 +224,9 @@ static int check_owner(const struct relocation *r, const struct relocate_file *f
 			return 0;
 	}
 	err_set(e, ERR_POLICY, "'%s' needs '%s', and '%s' %s of the root '%s'", f->rel, needed, source,
-		has_list ? "belongs to no package" : "lies in no library directory", r->q->root->dir);
-	return err_hint(e, "install the package that has it, turn off the feature that needs it, or take it as it is "
-			   "with --without-wall packages");
+		has_list ? "belongs to no package" : "is in no library directory", r->q->root->dir);
+	return err_hint(e, "install the package that has it, turn off the feature that needs it, "
+			   "or allow it with --without-wall packages");
 }
 
 /* Each library of the root is vendored once, whatever names it is needed by. */

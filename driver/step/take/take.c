@@ -183,7 +183,7 @@ static int check(const struct finder *f, const json_t *answer, struct err *e)
 {
 	const char *extension = json_text(answer, "extension"), *cuda = json_text(answer, "cuda");
 	if (!*f->t.version) {
-		err_set(e, ERR_POLICY, "the torch of '%s' is not whole: '%s' has no metadata beside it", f->root->dir,
+		err_set(e, ERR_POLICY, "the torch of '%s' is incomplete: '%s' has no metadata next to it", f->root->dir,
 			f->dir);
 		return err_hint(e, "install it again there with pip or the distribution's package manager");
 	}

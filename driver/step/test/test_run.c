@@ -363,7 +363,7 @@ int test_journal_parse(const char *text, size_t len, const char *name, struct ar
 		if (wrong) {
 			json_decref(j.tests);
 			err_set(e, ERR_INTEGRITY, "%s:%zu: %s", name, line, wrong);
-			return err_hint(e, "'--again' begins anew");
+			return err_hint(e, "'--again' begins from scratch");
 		}
 		at = (size_t)(end - text) + 1;
 	}

@@ -248,10 +248,10 @@ static void tell_missing(struct loading *g, const struct library *l, const char 
 			   "hold it (give it with --with): %s",
 			   needed, unseen);
 	else if (of_torch && !g->v->ours)
-		verify_add(
-			g->v, FINDING_WARNING, "needed", name,
-			"needs '%s' of torch, which the wheel does not require: it loads behind 'import torch' alone",
-			needed);
+		verify_add(g->v, FINDING_WARNING, "needed", name,
+			   "needs '%s' of torch, which the wheel does not require: it loads only "
+			   "after 'import torch'",
+			   needed);
 	else
 		verify_add(g->v, FINDING_ERROR, "needed", name,
 			   "needs '%s', which is neither in the wheel, nor from a dependency, nor allowed by %s",
@@ -326,7 +326,7 @@ void verify_load(struct verifying *v)
 			   verify_more(v, &g.runpaths, "libraries"));
 	if (g.lost.count)
 		verify_add(v, FINDING_WARNING, "needed", g.lost.file,
-			   "needs '%s', which is in the wheel, but where neither its search path nor that of its "
-			   "loaders leads%s",
+			   "needs '%s', which is in the wheel but not on its search path or that "
+			   "of the libraries that load it%s",
 			   g.lost.entry, verify_more(v, &g.lost, "libraries"));
 }

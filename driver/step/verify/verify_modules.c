@@ -129,8 +129,9 @@ static void check_suffixes(struct verifying *v)
 	bool sure = others.count && !imported && !path_has_suffix(others.file, ".pyd");
 	if (others.count)
 		verify_add(v, sure ? FINDING_ERROR : FINDING_WARNING, "module", others.file,
-			   "is looked for by no Python that takes '%s-%s-%s'%s%s", n->python, n->abi, n->platform,
-			   sure ? ": the wheel has no module that is" : "", verify_more(v, &others, "modules"));
+			   "has a suffix that no Python compatible with '%s-%s-%s' imports%s%s", n->python, n->abi,
+			   n->platform, sure ? ": the wheel has no module that is" : "",
+			   verify_more(v, &others, "modules"));
 	if (lones.count)
 		verify_add(v, FINDING_WARNING, "module", lones.file,
 			   "is looked for by one Python alone, and others take '%s-%s', too%s", n->python, n->abi,
@@ -182,7 +183,7 @@ static void check_abi(struct verifying *v, const struct stable_abi *s, const str
 	bool perhaps = outside.count && lacks_libraries(v);
 	if (outside.count)
 		verify_add(v, perhaps ? FINDING_NOTE : FINDING_WARNING, "abi3", m->entry->name,
-			   "uses %s, which the stable ABI does not promise: a later Python may lack %s",
+			   "uses %s, which the stable ABI does not guarantee: a later Python may lack %s",
 			   strlist_join(&outside, v->a, ", "),
 			   perhaps ? "it, unless a library that was not given has it" : "it");
 	if (later.count)

@@ -160,7 +160,7 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 		const struct elf_info *info = verify_at_hand(l->v, n->file);
 		if (info && !n->weak && lacks_version(info, n->version))
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
-				   "needs the version '%s' of '%s', which has no such", n->version, n->file);
+				   "needs version '%s' of '%s', which does not define it", n->version, n->file);
 	}
 	if (elsewhere.count)
 		verify_add(

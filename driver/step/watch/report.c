@@ -67,10 +67,10 @@ void report_bench(const json_t *doc, struct buf *out)
 {
 	static const struct show title[] = {{.text = "{wheel.file} against {other.file}"}, {0}};
 	static const struct show summary[] = {
-		{.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; torch {wheel.torch}[, code "
-			 "for {wheel.cpu}], against torch {other.torch}[, code for {other.cpu}][{?disturbed}; the "
-			 "machine "
-			 "did something else as well]. A ratio above 1: the wheel is faster."},
+		{.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; torch "
+			 "{wheel.torch}[, code for {wheel.cpu}], against torch {other.torch}[, "
+			 "code for {other.cpu}][{?disturbed} (other programs ran)]. A ratio above "
+			 "1: the wheel is faster."},
 		{0}};
 	static const struct show tiles[] = {{.text = TILE("[{geometric_mean:.2}][{!geometric_mean}-]",
 							  "other / wheel, {threads} thread{threads:s}"),

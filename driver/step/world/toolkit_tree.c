@@ -126,7 +126,7 @@ static int add_zip_entry(struct toolkit_tree *t, const struct toolkit_file *f, c
 	if (!path && known)
 		return 0;
 	if (!path) {
-		err_set(e, ERR_INTEGRITY, "has '%s', for which toolkit_tree.yaml has no place", en->name);
+		err_set(e, ERR_INTEGRITY, "has '%s', for which toolkit_tree.yaml has no install path", en->name);
 		return err_hint(e, "its directory is not among 'wheel_dirs'");
 	}
 	AUTO_FD int fd = -1;
