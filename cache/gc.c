@@ -6,7 +6,7 @@
 
 #define STAMP_SECONDS INT64_C(7776000) /* a missing stamp costs a hash */
 
-/* What lies directly below <store>/<part>, as objects of that kind. */
+/* Adds each entry directly below <store>/<part> as an object of that kind. */
 static int list_part(const struct store *s, const char *part, struct store_objects *l, struct err *e)
 {
 	struct strlist names = {0};
@@ -110,7 +110,7 @@ int store_usage(struct store *s, const struct run *run, struct arena *a, struct 
 	return 0;
 }
 
-/* The lock of whoever may be using it, NULL where nobody can. */
+/* Returns the lock of a possible user of the object, NULL if it cannot have one. */
 static const char *lock_of(const struct store *s, const struct store_object *o, struct arena *a)
 {
 	if (strcmp(o->kind, GC_QUARANTINE) == 0 || strcmp(o->kind, GC_CCACHE) == 0)

@@ -136,8 +136,8 @@ static int list_file(const char *rel, const struct stat *st, void *user, struct 
 {
 	struct listing *l = user;
 	if (!S_ISREG(st->st_mode))
-		return err_set(e, ERR_CONFIG,
-			       "not a regular file: '%s/%s' (the store takes only files and directories)", l->top, rel);
+		return err_set(e, ERR_CONFIG, "not a regular file: '%s/%s' (a store holds only files and directories)",
+			       l->top, rel);
 	if (strcmp(rel, STORE_MANIFEST) == 0)
 		return err_set(e, ERR_CONFIG, "'%s/%s' has a name that the store reserves", l->top, rel);
 	char hex[DIGEST_HEX_LEN + 1];
@@ -192,7 +192,7 @@ int store_put_in_place(struct store *s, const char *kind, const char *key, const
 			return -1;
 		err_clear(e);
 	}
-	return err_set(e, ERR_SYSTEM, "cannot publish '%s': something keeps taking its place", to);
+	return err_set(e, ERR_SYSTEM, "cannot publish '%s': another process keeps creating it", to);
 }
 
 int store_publish(struct store *s, const char *kind, const char *key, const char *stage, struct arena *a,
@@ -244,7 +244,7 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 	return 0;
 }
 
-/* The objects of one kind that lie in `dir`. */
+/* Adds the objects of one kind that are in `dir`. */
 static int list_kind(struct store_objects *l, const char *kind, const char *dir, struct err *e)
 {
 	struct strlist keys = {0};
@@ -290,7 +290,7 @@ int store_quarantine(struct store *s, const struct store_object *o, struct err *
 	if (fs_temp_dir(path_join(&a, s->dir, "quarantine"), arena_printf(&a, "%s-%s-", o->kind, o->key), &a, &to, e) <
 	    0)
 		return -1;
-	/* A directory takes the place of the empty one; anything else that stands where an object belongs goes in. */
+	/* A directory replaces the empty one; anything else in an object's path goes inside. */
 	bool dir = lstat(path, &st) < 0 || S_ISDIR(st.st_mode);
 	if (fs_rename(path, dir ? to : path_join(&a, to, "file"), e) < 0) {
 		remove(to);
@@ -320,8 +320,9 @@ const char *store_dir(const struct store *s)
 	return s->dir;
 }
 
-/* A directory with files in it and no format file belongs to somebody else, and garbage collection would delete them.
- * Another opener may be making the layout meanwhile: it writes the format first, so whoever sees the rest finds it. */
+/* A directory with files and no format file is not a store, and garbage collection would delete its
+ * files. Another process may create the layout meanwhile: it writes the format first, so seeing the
+ * rest implies seeing the format. */
 static int adopt_directory(const char *dir, const char *format, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -377,8 +378,8 @@ static int check_mode(const char *dir, const struct stat *st, struct err *e)
 {
 	if ((st->st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH)
 		return 0;
-	err_set(e, ERR_POLICY, "everybody may write in the store '%s'", dir);
-	return err_hint(e, "take that away: chmod o-w '%s'", dir);
+	err_set(e, ERR_POLICY, "store '%s' is world-writable", dir);
+	return err_hint(e, "run: chmod o-w '%s'", dir);
 }
 
 /* Who can write in a store decides what is built with it: objects are believed, trees are gone on with. */
@@ -388,10 +389,12 @@ static int check_owner(const char *dir, struct err *e)
 	if (stat(dir, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", dir);
 	if (st.st_uid != geteuid()) {
-		err_set(e, ERR_POLICY, "the store '%s' belongs to user %lu, not to user %lu, who runs this", dir,
+		err_set(e, ERR_POLICY, "store '%s' is owned by user %lu, but ptbuild runs as user %lu", dir,
 			(unsigned long)st.st_uid, (unsigned long)geteuid());
-		return err_hint(
-			e, "name a store of your own with --cache; --lower-store '%s' takes what is in this one", dir);
+		return err_hint(e,
+				"use your own store with --cache, and read from this one with "
+				"--lower-store '%s'",
+				dir);
 	}
 	return check_mode(dir, &st, e);
 }
@@ -410,11 +413,14 @@ static int make_layout(const char *dir, struct err *e)
 		if (lstat(part, &st) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", part);
 		if (!S_ISDIR(st.st_mode)) {
-			err_set(e, ERR_POLICY, "'%s' is a link: what it points to would be filled and emptied", part);
+			err_set(e, ERR_POLICY,
+				"'%s' is a symbolic link: ptbuild would write to "
+				"and delete from its target",
+				part);
 			return err_hint(e, "remove it; the store as a whole may be a link, its parts may not");
 		}
 		if (st.st_uid != geteuid())
-			return err_set(e, ERR_POLICY, "'%s' belongs to user %lu, not to who owns the store", part,
+			return err_set(e, ERR_POLICY, "'%s' is owned by user %lu, not by the owner of the store", part,
 				       (unsigned long)st.st_uid);
 	}
 	const char *tmp = path_join(&a, dir, "tmp");
@@ -507,7 +513,10 @@ int store_check_writable(const struct store *s, struct err *e)
 	if (!s->read_only)
 		return 0;
 	err_set(e, ERR_SYSTEM, "the store '%s' cannot be written", s->dir);
-	return err_hint(e, "name another directory with --cache; --lower-store '%s' takes what is in this one", s->dir);
+	return err_hint(e,
+			"use another directory with --cache, and read from this one with "
+			"--lower-store '%s'",
+			s->dir);
 }
 
 void store_close(struct store *s)

@@ -32,9 +32,9 @@ struct store_object {
 /* store_open: makes `dir` and its layout if needed and removes what dead owners left in tmp/.
  * ERR_CONFIG for an unknown format or a directory of somebody else's files. */
 int store_open(const char *dir, const struct run *run, struct store **ret, struct err *e) MUST_CHECK;
-/* store_look: for who only reads. A store that this user cannot write, or on a read-only file
- * system, is taken as it is, whoever owns it; any other is opened as by store_open. ERR_CONFIG also
- * for a directory without a format file, where none can be written. */
+/* store_look: opens a store for reading only. Opens a store that this user cannot write, or that is
+ * on a read-only file system, as it is, with any owner; any other like store_open. ERR_CONFIG also
+ * for a directory without a format file, if none can be written. */
 int store_look(const char *dir, const struct run *run, struct store **ret, struct err *e) MUST_CHECK;
 /* store_is_read_only: whether it was taken so. store_check_writable: ERR_SYSTEM if it was. */
 bool store_is_read_only(const struct store *s);
@@ -105,11 +105,11 @@ int store_verify(const struct store_object *o, const struct run *run, struct err
 int store_check_wheel(const char *dir, const char *key, struct err *e) MUST_CHECK;
 /* store_quarantine: moves a damaged object below quarantine/. */
 int store_quarantine(struct store *s, const struct store_object *o, struct err *e) MUST_CHECK;
-/* store_remove: moves what lies at o->path below tmp/ and deletes it there, so that nobody sees it
- * half gone; its stamp goes as well. */
+/* store_remove: moves o->path below tmp/ and deletes it there, so that nobody sees half of it; also
+ * deletes its stamp. */
 int store_remove(struct store *s, const struct store_object *o, struct err *e) MUST_CHECK;
 
-/* What lies in the store, by kind, and what may go: least recently used first. */
+/* The contents of a store by kind, and what may be removed: least recently used first. */
 
 /* Kinds beside those of objects. */
 #define GC_PARTIAL "partial"       /* broken downloads */
@@ -184,10 +184,10 @@ struct store_checks {
 int store_verify_all(struct store *s, bool move, unsigned threads, const struct run *run, struct arena *a,
 		     struct store_checks *ret, struct err *e) MUST_CHECK;
 
-/* Worlds in the store: whole root file systems, with links, which no other object has. Each lies at
- * worlds/<key> as `root`, its `manifest`, and `world.json`, which is written last and whose time is
- * that of the last use. store_list, store_verify, store_remove and store_gc know them as objects of
- * the kind STORE_WORLD. */
+/* Worlds in the store: complete root file systems, with links, which no other object has. Each is
+ * in worlds/<key> as `root`, its `manifest`, and `world.json`, which is written last and whose time
+ * is that of the last use. store_list, store_verify, store_remove and store_gc know them as objects
+ * of the kind STORE_WORLD. */
 
 struct store_world {
 	const char *key;
@@ -203,7 +203,7 @@ struct store_world {
 enum store_look {
 	STORE_LOOK_FACTS, /* that it is there */
 	STORE_LOOK_DIRS,  /* which show all but what is written into a file in place */
-	STORE_LOOK_WHOLE, /* each path, for who runs something of it */
+	STORE_LOOK_WHOLE, /* each path, to run its programs */
 };
 
 /* store_world_find: the root of a published world, here or in a fallback store; NULL in *ret:

@@ -48,13 +48,13 @@ int store_read_manifest(const char *kind, const char *key, const char *path, jso
 /* store_check_source: ERR_INTEGRITY unless the list is one file with the key's digest. */
 int store_check_source(const char *key, const json_t *files, struct err *e) MUST_CHECK;
 
-/* store_check_extra: ERR_INTEGRITY for what lies below `top` and is not in the list, which is
+/* store_check_extra: ERR_INTEGRITY for a path below `top` that is not in the list, which is
  * sorted. */
 int store_check_extra(const char *top, const struct strlist *known, struct err *e) MUST_CHECK;
 
-/* store_stamp: notes what stat(2) shows of an object's files, which were just hashed: as long as it
- * stays the same they are not hashed again. The stamp of a fallback store's object has the time of
- * its last use. */
+/* store_stamp: records what stat(2) shows of an object's files, which were just hashed: until that
+ * changes they are not hashed again. For an object of a fallback store the stamp's time is its last
+ * use. */
 void store_stamp(struct store *s, const char *kind, const char *key, const char *object);
 /* store_is_usable: whether a whole object or world is at that place (also of a fallback
  * store), by its stamp or by hashing it. A damaged one is a warning, once a run. */
@@ -80,8 +80,8 @@ struct store_objects {
 };
 
 struct store_object *store_objects_next(struct store_objects *l) __attribute__((returns_nonnull));
-/* store_objects_add: what lies at `path`, with its size. The time of use is that of the file
- * `manifest` in it, or its own (NULL). What another process deletes meanwhile is left out. */
+/* store_objects_add: adds the object at `path`, with its size. Its time of use is that of the file
+ * `manifest` in it, or its own (NULL). Leaves out what another process deletes meanwhile. */
 int store_objects_add(struct store_objects *l, const char *kind, const char *key, const char *path,
 		      const char *manifest, struct err *e) MUST_CHECK;
 /* store_print_stat: appends what a stamp says of a file. */

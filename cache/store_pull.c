@@ -51,7 +51,7 @@ static int get_file(const struct pull *p, const json_t *row, enum store_got *ret
 	if (fs_mkdirs(TRUSTED, dir, e) < 0) {
 		if (stat(dir, &st) < 0 ? errno != ENOTDIR : S_ISDIR(st.st_mode))
 			return -1;
-		return err_set(e, ERR_INTEGRITY, "'%s' lies below a file", rel);
+		return err_set(e, ERR_INTEGRITY, "'%s' is below a file", rel);
 	}
 	if (get(p, rel, rel, sha256, (uint64_t)size, ret, e) < 0)
 		return -1;

@@ -102,7 +102,7 @@ static int refuse(struct store *s, const char *object, struct err *e)
 		pthread_mutex_lock(&s->mutex);
 		strlist_add(&s->bad, &s->arena, object);
 		pthread_mutex_unlock(&s->mutex);
-		log_warn(s->run.log, "%s: it is not used", e->msg);
+		log_warn(s->run.log, "ignored: %s", e->msg);
 	}
 	err_clear(e);
 	return 0;
@@ -113,7 +113,7 @@ static int hash(struct store *s, const char *kind, const char *key, const char *
 	AUTO_ARENA struct arena a = {0};
 	const struct store_object o = {.kind = kind, .key = key, .path = object};
 	if (strcmp(kind, STORE_WORLD) == 0)
-		log_info(s->run.log, "world %.12s: all files are checked", key);
+		log_info(s->run.log, "checking all files of world %.12s", key);
 	if (store_verify(&o, &s->run, e) < 0) {
 		(void)unlink(store_stamp_path(s, kind, key, &a));
 		return refuse(s, object, e);
@@ -143,7 +143,7 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 		return 0;
 	if (look == STORE_LOOK_FACTS) {
 		*ret = store_world_facts(key, object, e) == 0;
-		if (!*ret && e->kind == ERR_SYSTEM) /* only told: nothing of it is used */
+		if (!*ret && e->kind == ERR_SYSTEM) /* only reported: nothing of it is used */
 			e->kind = ERR_INTEGRITY;
 		return *ret ? 0 : refuse(s, object, e);
 	}

@@ -233,7 +233,8 @@ int store_verify(const struct store_object *o, const struct run *run, struct err
 	bool world = strcmp(o->kind, STORE_WORLD) == 0;
 	if ((world ? store_world_verify : verify_object)(o, run, e) < 0) {
 		if (e->kind == ERR_INTEGRITY && !e->hint[0])
-			err_hint(e, "'ptbuild cache verify' moves it out of the way, so that it is made again");
+			err_hint(e, "'ptbuild cache verify' moves it to the quarantine, and "
+				    "ptbuild recreates it when needed");
 		return err_wrap(e, "%s %.12s", o->kind, o->key);
 	}
 	return 0;

@@ -94,7 +94,8 @@ static int complete(const struct store_world *w, const struct buf *manifest, con
 		    0 ||
 	    json_write(doc, TRUSTED, path_join(&a, stage, STORE_WORLD_FACTS), e) < 0)
 		return -1;
-	/* One call for the whole disk: an fsync for each of fifty thousand files takes many times as long. */
+	/* One call for the whole disk: an fsync of each of fifty thousand files would be many times
+	 * slower. */
 	return os_sync_disk(fd) < 0 ? err_errno(e, ERR_SYSTEM, "cannot write '%s' to the disk", stage) : 0;
 }
 
@@ -166,7 +167,7 @@ static int check_line(const char *root, const char *const fields[FIELDS_MAX], si
 	struct stat st;
 	size_t want = strcmp(fields[0], "dir") == 0 ? 2 : strcmp(fields[0], "link") == 0 ? 3 : 5;
 	if (count != want || (count == 5 && strcmp(fields[0], "file") != 0) || !path_is_safe_relative(rel))
-		return wrong(root, "has a manifest with a line that is none", e);
+		return wrong(root, "has a manifest with a malformed line", e);
 	path = path_join(&a, root, rel);
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? wrong(path, "is missing", e)

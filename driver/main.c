@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "cmd/cmd.h"
 
-/* The number of a closed one would be that of the next file to be opened, which then had the program's words in it.
- * What takes its place can be read or written only the other way. */
+/* A closed descriptor would be reused by the next open(), and the program's output would go into
+ * that file. Its replacement is open only in the other direction. */
 static void fill_standard(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -34,7 +34,8 @@ static void mend_umask(void)
 	umask((given | S_IWOTH) & ~(mode_t)S_IRWXU);
 }
 
-/* Of words of a build or a server no line looks like one of ptbuild's own: below the first, all are indented. */
+/* Prints text of a build or a server: all lines below the first are indented, so that none looks
+ * like one of ptbuild's own. */
 static void show(struct buf *out, const char *words)
 {
 	AUTO_BUF struct buf shown = {0};

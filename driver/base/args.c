@@ -170,7 +170,7 @@ static int parse_long(struct parse *p, const char *word, struct err *e)
 	const char *shown = arena_strndup(&a, word, len + 2);
 	if (d->type == ARG_FLAG) {
 		if (equals)
-			return err_set(e, ERR_USAGE, "option '%s' takes no value", shown);
+			return err_set(e, ERR_USAGE, "option '%s' accepts no value", shown);
 		set_flag(p, d, on);
 		return 0;
 	}

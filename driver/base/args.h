@@ -13,7 +13,7 @@ enum arg_type {
 	ARG_COUNT,  /* the same, from 1 on; 0 in the target: not given */
 	ARG_LIST,   /* struct strlist: may be repeated; VALUE is split at commas */
 	ARG_EACH,   /* the same, unsplit: paths may have commas */
-	ARG_PAIRS,  /* struct kvlist: the same, of pieces NAME=VALUE */
+	ARG_PAIRS,  /* struct kvlist: the same with NAME=VALUE */
 };
 
 struct arg_def {

@@ -9,7 +9,7 @@ static void format_into(char *out, size_t size, const char *fmt, va_list ap)
 		out[0] = '\0';
 }
 
-/* The names stand in parentheses because the header makes them macros for the analyzer. */
+/* The parentheses keep the header's macros for the analyzer from replacing these names. */
 int(err_set)(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
 	/* The arguments may point into `e` itself, so the text is made beside it. */
@@ -116,7 +116,7 @@ static const char *shell_kill(const char *text)
 
 const char *err_words_killed(const char *words)
 {
-	/* Of GCC, Clang, nvcc and the linkers. */
+	/* Messages of GCC, Clang, nvcc and the linkers. */
 	static const char *const marks[] = {"Killed signal terminated program",
 					    "internal compiler error: Killed",
 					    "unable to execute command: Killed",

@@ -32,8 +32,8 @@ struct err {
 /* All return -1, for `return err_set(e, ...)`. Text that does not fit is cut. */
 /* err_set: replaces what `e` held; clears the hint. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* err_errno: as err_set, then ": " and the text of errno. With an errno of a full disk the kind is
- * ERR_SYSTEM, whatever `kind` says, and the hint is ERR_DISK_HINT. */
+/* err_errno: like err_set, then adds ": " and the text of errno. With an errno of a full disk the
+ * kind is ERR_SYSTEM, whatever `kind` says, and the hint is ERR_DISK_HINT. */
 int err_errno(struct err *e, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* err_wrap: puts "context: " in front of the message; kind and hint stay. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -53,7 +53,7 @@ int err_take(struct err *e, const struct err *other);
 void err_clear(struct err *e);
 
 #ifdef __clang_analyzer__
-/* The analyzer sees one file at a time: this tells it that these functions always give -1. */
+/* The analyzer reads one file at a time: this declares that these functions always return -1. */
 static inline int err_is_minus_one(int ignored)
 {
 	(void)ignored;

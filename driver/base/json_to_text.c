@@ -29,7 +29,7 @@ static const json_t *member(const struct thing *t, const char *path, size_t len)
 		for (size_t i = 0; at && i < len;) {
 			const char *dot = memchr(path + i, '.', len - i);
 			size_t n = dot ? (size_t)(dot - path) - i : len - i;
-			char key[64]; /* jansson 2.13, of a release's root, takes no length */
+			char key[64]; /* jansson 2.13, which releases may have, needs no length */
 			snprintf(key, sizeof(key), "%.*s", (int)n, path + i);
 			at = json_is_array(at) && n == 1 && *key >= '0' && *key <= '9'
 				     ? json_array_get(at, (size_t)(*key - '0'))
@@ -67,7 +67,7 @@ static void put_size(const json_t *v, bool binary, struct buf *out)
 	const double step = binary ? 1024 : 1000;
 	double n = json_number_value(v);
 	size_t i = 0;
-	/* packages are told in MB, whatever they have */
+	/* packages show sizes in MB, even those of several GB */
 	for (; n >= step && i + 1 < (binary ? 5 : 3); i++)
 		n /= step;
 	buf_printf(out, i ? "%.1f %s" : "%.0f %s", n, units[binary][i]);
@@ -188,7 +188,7 @@ static void put_url(const char *path, struct buf *out)
 	buf_addurl(out, path, "/+=");
 }
 
-/* What stands between braces, up to `end`. False: it is missing. */
+/* Prints the member that the braces up to `end` name. Returns false if it is missing. */
 static bool put_member(const struct thing *t, const char *text, const char *end, struct buf *out)
 {
 	const char *stop = text + strcspn(text, "|:}");
@@ -289,7 +289,7 @@ static void put_lines(const struct page *p, const struct show *r, const char *la
 
 static void put_rows(const struct page *p, const struct thing *t, const struct show *rows, size_t column);
 
-/* A line about a thing, and what stands below it. *ret_label: of the next, which has none. */
+/* Prints a line and the lines below it. *ret_label: label for the next line that has none. */
 static void put_line(const struct page *p, const struct thing *t, const struct show *r, size_t column,
 		     const char **label)
 {

@@ -49,9 +49,10 @@ int os_process_fd(pid_t pid);
 int os_die_with_parent(void) MUST_CHECK;
 /* os_close_on_exec_from: marks all descriptors from `first` on; -1 where there is no such call. */
 int os_close_on_exec_from(int first) MUST_CHECK;
-/* os_user_outside: the number of a user of this name space in the one around it; -1: none. */
+/* os_user_outside: returns the number that a user of this user namespace has in the parent
+ * namespace; -1: none. */
 int os_user_outside(uid_t user, uid_t *ret) MUST_CHECK;
-/* os_processors: those this process may run on; at least 1. */
+/* os_processors: returns how many processors this process may run on; at least 1. */
 unsigned os_processors(void);
 /* os_list_processors: the numbers of at most `max` of them, ascending, and how many; 0 where a
  * process cannot be held to some. */

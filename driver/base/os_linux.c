@@ -84,7 +84,7 @@ void os_begin_writing(int fd, off_t at, off_t len)
 	(void)sync_file_range(fd, at, len, SYNC_FILE_RANGE_WRITE);
 }
 
-/* As glibc does since 2.32: the call itself takes no flags. */
+/* Like glibc since 2.32: the system call itself has no flags. */
 int os_chmod_beside(int dir, const char *name, mode_t mode)
 {
 	char path[64];

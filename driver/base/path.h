@@ -7,7 +7,8 @@
 char *path_join(struct arena *ar, const char *a, const char *b) __attribute__((returns_nonnull));
 /* path_base: the part behind the last '/', a pointer into `path`. */
 const char *path_base(const char *path) __attribute__((returns_nonnull));
-/* path_dir: all before the last '/', "." when there is none, "/" for a root entry. */
+/* path_dir: returns all before the last '/', "." if `path` has no '/', "/" for an entry of the
+ * root. */
 char *path_dir(struct arena *ar, const char *path) __attribute__((returns_nonnull));
 /* path_is_safe_relative: may be created below a directory: relative, without empty, "." or ".."
  * components and control bytes. */
@@ -15,8 +16,8 @@ bool path_is_safe_relative(const char *path);
 /* path_stays_inside: whether a link in directory `from` (relative, "" = top) to `target` stays
  * below the top. */
 bool path_stays_inside(const char *from, const char *target);
-/* path_from_here: path_absolute from the current directory; where that was removed the path stays
- * as it is, and the one who opens it is told. */
+/* path_from_here: path_absolute from the current directory. If that was removed, the path stays as
+ * it is, and opening it reports the error. */
 char *path_from_here(struct arena *ar, const char *path) __attribute__((returns_nonnull));
 /* path_absolute: joined to `cwd` unless absolute; "." and ".." are resolved as text. */
 char *path_absolute(struct arena *ar, const char *cwd, const char *path) __attribute__((returns_nonnull));

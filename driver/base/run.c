@@ -13,7 +13,7 @@
 #define STATUS_TTY_S 0.1
 #define STATUS_PLAIN_S 60.0
 
-/* Of all logs: whether a status line is on the screen, and what is written next, belong together. */
+/* Shared by all logs: it keeps the state of the status line and the next write together. */
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 
 double log_seconds(void)
@@ -35,8 +35,8 @@ void log_init(struct log *l, int fd, enum log_level level)
 			  .status_at = -STATUS_PLAIN_S};
 }
 
-/* One write for one line, so that lines of several processes do not mix. A message that cannot be written is lost:
- * there is nobody left to tell. */
+/* Writes a line at once, so that lines of several processes do not mix. A message that cannot be
+ * written is lost: no channel is left to report it. */
 static void emit(struct log *l, const struct buf *b, bool status)
 {
 	l->status_on = status;

@@ -29,11 +29,11 @@ void log_warn(struct log *l, const char *fmt, ...) __attribute__((format(printf,
 /* log_status: progress. On a terminal it replaces the last status line, at most ten times a second;
  * elsewhere it is a plain line at most once a minute. */
 void log_status(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* log_every: as log_status, but elsewhere at most once in so many seconds. */
+/* log_every: like log_status, but elsewhere at most once in so many seconds. */
 void log_every(struct log *l, double seconds, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* log_stage: a status line for a new stage, printed at once. */
 void log_stage(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* log_wait: what a terminal shows while something takes long; nothing elsewhere. */
+/* log_wait: shows a message on a terminal during a long operation; does nothing elsewhere. */
 void log_wait(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* log_status_end: clears the status line. */
 void log_status_end(struct log *l);
@@ -44,7 +44,7 @@ double log_seconds(void);
 struct run_limits {
 	uint64_t processes; /* and threads, at once */
 	uint64_t memory;    /* bytes, all of them together */
-	uint64_t disk;      /* bytes that lie in the directories it may write */
+	uint64_t disk;      /* bytes in the directories it may write */
 	uint64_t log;       /* bytes of output */
 	uint64_t silence;   /* seconds without output */
 	uint64_t time;      /* seconds */
@@ -68,8 +68,9 @@ int thread_start(pthread_t *ret, void *(*run)(void *), void *user);
 /* thread_each: work(i, user) for each i below `count`, several at once in as many threads (at most
  * 64), in this one alone where none can be started; returns when all have ended. */
 void thread_each(unsigned count, void (*work)(unsigned i, void *user), void *user);
-/* thread_items: work(thread, i, user, e) for each of `count` items by at most so many threads, the
- * largest of `sizes` (NULL: as they stand) first. What comes behind one that failed does not begin:
- * -1 with the error of the first in order that did; so too once the run is cancelled. */
+/* thread_items: calls work(thread, i, user, e) for each of `count` items in at most `threads`
+ * threads, the largest of `sizes` first (NULL: in order). After a failure no further item begins:
+ * returns -1 with the error of the first failed item in order. Also -1 once the run is
+ * cancelled. */
 int thread_items(unsigned threads, size_t count, const uint64_t *sizes, const struct run *run,
 		 int (*work)(unsigned thread, size_t i, void *user, struct err *e), void *user, struct err *e);

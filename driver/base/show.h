@@ -46,13 +46,13 @@ struct show {
 void show_text(const json_t *doc, const struct show *rows, const struct term *t, struct buf *out);
 /* show_string: for no terminal, in the arena. */
 char *show_string(const json_t *doc, const struct show *rows, struct arena *a);
-/* show_markup: of rows without labels and tables, whose texts are markup: the members in it are
- * escaped. show_html: an escape, also of what hides in a text or turns it. show_page: the same for
- * what people read: a unit stays on the line of its number. */
+/* show_markup: prints rows without labels and tables, whose texts are markup, and escapes the
+ * members in them. show_html: an escape, also of characters that hide in a text or turn it.
+ * show_page: like show_html, for people: keeps a unit on the line of its number. */
 typedef void show_escape(const char *s, struct buf *out);
 void show_markup(const json_t *doc, const struct show *rows, show_escape *escape, struct buf *out);
 void show_html(const char *s, struct buf *out);
 void show_page(const char *s, struct buf *out);
-/* show_strip: takes out what only texts show: members whose names begin with '-', and what has no
- * others from its array. False: nothing is left. */
+/* show_strip: removes what only texts show: members whose names begin with '-', and elements of
+ * arrays that have no other members. Returns false if nothing is left. */
 bool show_strip(json_t *doc);

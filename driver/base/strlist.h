@@ -21,9 +21,9 @@ void strlist_append(struct strlist *l, struct arena *a, const struct strlist *ot
 /* strlist_split: adds the pieces of `s` between the characters `seps`, empty ones left out. */
 void strlist_split(struct strlist *l, struct arena *a, const char *s, const char *seps);
 bool strlist_contains(const struct strlist *l, const char *s);
-/* strings_contain: the same of a plain array. */
+/* strings_contain: like strlist_contains, for a plain array. */
 bool strings_contain(const char *const *items, size_t count, const char *s);
-/* strings_allow: the same of an array that allows anything when it is empty. */
+/* strings_allow: like strings_contain, but an empty array allows anything. */
 bool strings_allow(const char *const *items, size_t count, const char *s);
 /* strings_match: whether one of the patterns of fnmatch(3) fits; '*' fits '/' too. */
 bool strings_match(const char *const *patterns, size_t count, const char *s);

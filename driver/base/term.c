@@ -5,7 +5,7 @@
 #include "base/arena.h"
 
 #define GAP 2  /* between the columns of a table */
-#define HANG 4 /* before a cell that stands below its row */
+#define HANG 4 /* before a cell that is below its row */
 
 struct term term_of(int fd)
 {
@@ -74,7 +74,8 @@ void term_style(struct buf *out, const struct term *t, enum term_style style, co
 		buf_addstr(out, text);
 }
 
-/* How many bytes of a cell's text stand on its next line of `width` columns: up to a blank where there is one. */
+/* Returns how many bytes of a cell's text fit on its next line of `width` columns, up to a space if
+ * it has one. */
 static size_t piece(const char *text, size_t width)
 {
 	size_t n = 0, blank = 0, columns = 0;
@@ -91,13 +92,13 @@ static size_t piece(const char *text, size_t width)
 /* Columns of a table. */
 struct layout {
 	size_t count;
-	size_t beside; /* that many stand beside each other; the rest below, where a line has no room for them */
+	size_t beside; /* columns next to each other; the rest goes below */
 	size_t *widths;
 	const char *const *heading;
 	const bool *right;
 };
 
-/* One row, of as many lines as its longest cell takes. Nothing stands behind the last text of a line. */
+/* Prints one row, of as many lines as its longest cell needs, without trailing spaces. */
 static void table_row(struct buf *out, const struct term *t, const char **at, const struct layout *l, bool heading)
 {
 	for (bool more = true; more;) {

@@ -326,8 +326,8 @@ int suggest_known(struct err *e, const char *near, const struct strlist *known)
 	return suggest_hint(e, near, arena_printf(&a, "known: %s", strlist_join(known, &a, " ")));
 }
 
-/* The length of the character at `s`, 0 if there is none: RFC 3629, so no surrogates, nothing overlong, nothing above
- * 10FFFF. */
+/* Returns the length of the character at `s`, 0 if it is not one by RFC 3629: no surrogates,
+ * nothing overlong, nothing above 10FFFF. */
 static unsigned char_at(const unsigned char *s, uint32_t *ret)
 {
 	static const struct {
@@ -411,7 +411,7 @@ void utf8_escape(struct buf *out, const char *json)
 	buf_addstr(out, from);
 }
 
-/* The length of a sequence that sets a colour, and does no more; 0 if there is none. */
+/* Returns the length of a sequence that sets a colour and does no more; 0 for any other text. */
 static size_t colour_at(const char *s, const char *end)
 {
 	const char *p = s + 1;

@@ -13,21 +13,21 @@
  * text without a number in front is version zero. */
 int version_cmp(const char *a, const char *b);
 /* version_in: whether `v` (its numeric part, as above) satisfies every clause of `range`, which has
- * commas between clauses and blanks anywhere around them:
+ * commas between clauses and spaces anywhere around them:
  *   >=V <=V >V <V ==V !=V   by version_cmp
  *   ==V.* !=V.*             the leading components are (not) those of V
  *   ~=V                     >=V, and all components of V but the last are equal: "~=3.1"
- *                           takes 3.9, but not 4.0
- * V must be version_valid. A blank range takes all. ERR_CONFIG for a malformed range or a `v` that
- * does not begin with a number. */
+ *                           allows 3.9, but not 4.0
+ * V must be version_valid. An empty range allows all. ERR_CONFIG for a malformed range or a `v`
+ * that does not begin with a number. */
 int version_in(const char *v, const char *range, bool *ret, struct err *e) MUST_CHECK;
 /* version_order: version_cmp for qsort and strings. */
 int version_order(const void *a, const void *b);
 /* version_valid: one or more numeric components with dots. */
 bool version_valid(const char *v);
 
-/* text_pin: the name of "NAME==VERSION", and of a text without "==" all of it. *ret_version: what
- * stands behind, NULL without it. */
+/* text_pin: returns the name of "NAME==VERSION", or all of a text without "==". *ret_version: the
+ * version, NULL without one. */
 const char *text_pin(const char *text, struct arena *a, const char **ret_version);
 
 /* Sizes and times as people and tables write them. */
@@ -35,7 +35,7 @@ const char *text_pin(const char *text, struct arena *a, const char **ret_version
 /* size_parse: "20G" in bytes: a decimal number, or one with K, M, G or T (powers of 1024) behind
  * it, of at most INT64_MAX bytes. ERR_CONFIG names the text. */
 int size_parse(const char *text, uint64_t *ret, struct err *e) MUST_CHECK;
-/* size_bytes: the same of a text that was checked before; 0 if it is not a size. */
+/* size_bytes: like size_parse, for a text that was checked before; 0 if it is not a size. */
 uint64_t size_bytes(const char *text);
 /* size_time: "40 s", "3 min", "1 h 12 min". */
 void size_time(char *to, size_t size, double seconds);
@@ -55,8 +55,8 @@ const char *suggest_nearest(const char *name, const char *const *candidates, siz
  * 2.11.x, "3.13.1" 3.13, "128" 12.8, "latest" the newest; else the nearest, of several the last.
  * NULL as well for one that all begin with. */
 const char *suggest_version(const char *version, const char *const *candidates, size_t count);
-/* suggest_hint: the hint "did you mean 'NEAR'? REST"; `near` NULL: the rest alone. -1.
- * suggest_known: with "known: A B" as the rest. */
+/* suggest_hint: sets the hint "did you mean 'NEAR'? REST", or only the rest if `near` is NULL.
+ * Returns -1. suggest_known: uses "known: A B" as the rest. */
 int suggest_hint(struct err *e, const char *near, const char *rest);
 int suggest_known(struct err *e, const char *near, const struct strlist *known);
 

@@ -92,7 +92,7 @@ static int find_wheels(struct cmd_context *c, const struct strlist *words, struc
 	const struct bench_options *o = c->options;
 	const char *path;
 	if (words->count != 1 || !o->against) {
-		err_set(e, ERR_USAGE, "bench takes one wheel, and another one to compare it with");
+		err_set(e, ERR_USAGE, "bench needs one wheel, and another one to compare it with");
 		return err_hint(e, "for example 'ptbuild bench dist/torch-*.whl --against official'");
 	}
 	bool official = strcmp(o->against, "official") == 0;
@@ -208,8 +208,8 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 		return -1;
 	if (r.disturbed)
 		log_warn(c->run->log,
-			 "the load of the machine was up to %.1f, more than these runs have threads: something else "
-			 "ran, and the figures say less",
+			 "load average reached %.1f, more than the benchmark's threads: other "
+			 "programs ran, so the figures are less reliable",
 			 r.load);
 	return judge(doc, e);
 }
@@ -224,10 +224,10 @@ static const struct arg_def bench_options[] = {
 	 NULL},
 	{"only", 0, OPTION(ARG_LIST, only), "NAMES", "only these workloads; patterns such as 'gemm*'", NULL},
 	{"seconds", 0, OPTION(ARG_STRING, seconds), "S", "time for each workload in a run (default: 0.3)", NULL},
-	{"limit", 0, OPTION(ARG_COUNT, limit), "S", "end a workload that takes longer, in seconds (default: 120)",
-	 NULL},
+	{"limit", 0, OPTION(ARG_COUNT, limit), "S", "end a workload after this many seconds (default: 120)", NULL},
 	{"device", 0, OPTION(ARG_STRING, device), "DEVICE", "cpu (default), or cuda with --sandbox none", "cpu cuda"},
-	{"with", 0, OPTION(ARG_LIST, with), "WHEELS", "wheels installed beside both, for what they require", "<file>"},
+	{"with", 0, OPTION(ARG_LIST, with), "WHEELS", "wheels installed alongside both, for what they require",
+	 "<file>"},
 	{"page", 0, OPTION(ARG_STRING, page), "FILE", "write the results as a page for a browser", NULL},
 	{0},
 };
@@ -236,18 +236,20 @@ const struct command command_bench = {
 	.name = "bench",
 	.summary = "compare the speed of a torch wheel with that of another",
 	.usage = "WHEEL --against WHEEL|official [OPTION...]",
-	.text = "Installs both wheels into clean environments and runs the same workloads with them in the sandbox, "
-		"without network: matrix products, convolutions, transforms, linear systems, parts of networks and "
-		"whole ones, the import and the memory after it. Runs alternate, each in a fresh process, held to as "
-		"many processors as it has threads.\n"
-		"The ratio of a workload is the median over the pairs of the other's time divided by the wheel's: "
-		"above 1 the wheel is faster. Results are compared, too: a workload that computes something else is "
-		"told, not timed, and makes the exit status 7. One that fails, dies or takes longer than --limit is "
-		"told and left out of the mean.\n"
-		"Both must have the same version, Python and ABI; only local labels may differ. What a wheel pins "
-		"(CUDA libraries) is fetched from the Python index and installed beside it.\n"
-		"With --device cuda, a wheel whose label names no GPU of this machine is refused before anything is "
-		"fetched.",
+	.text = "Installs both wheels into clean environments and runs the same workloads with "
+		"them in the sandbox, without network: matrix products, convolutions, transforms, "
+		"linear systems, parts of networks and whole ones, the import and the memory after "
+		"it. Runs alternate, each in a fresh process, held to as many processors as it has "
+		"threads.\n"
+		"The ratio of a workload is the median over the pairs of the other's time divided "
+		"by the wheel's: above 1 the wheel is faster. Results are compared, too: a "
+		"workload whose results differ is reported, not timed, and sets exit status 7. One "
+		"that fails, dies or exceeds --limit is reported and left out of the mean.\n"
+		"Both must have the same version, Python and ABI; only local labels may differ. "
+		"What a wheel pins (CUDA libraries) is fetched from the Python index and installed "
+		"alongside.\n"
+		"With --device cuda, a wheel whose label names no GPU of this machine is refused "
+		"before anything is fetched.",
 	.tables = {bench_options},
 	.arguments = {{"WHEEL", "the torch wheel to measure", "<file>"}},
 	.examples = {{"ptbuild bench dist/torch-2.6.0+cpu.avx2-*.whl --against official --root ROOT",

@@ -16,7 +16,8 @@ const struct arg_def cmd_build_options[] = {
 
 static const struct arg_def build_only[] = {
 	{"ccache-domain", 0, ARG_STRING, offsetof(struct cmd_build_base, pipeline.ccache_domain), "NAME[:READ]",
-	 "whose compiled objects are taken and added to; READ is only read, ':READ' keeps none (default: default)",
+	 "compiler cache domain to read and add to; READ domains are only read, and ':READ' adds "
+	 "nothing (default: default)",
 	 NULL},
 	{"ccache-remote", 0, ARG_STRING, offsetof(struct cmd_build_base, pipeline.ccache_remote), "URL",
 	 "share compiled objects through a redis or web server (also PTBUILD_CCACHE_REMOTE)", NULL},
@@ -27,7 +28,9 @@ static const struct arg_def build_only[] = {
 	{"keep", 0, ARG_FLAG, offsetof(struct cmd_build_base, pipeline.keep_tree), NULL,
 	 "keep the build tree after its wheel is in the store", NULL},
 	{"shard", 0, ARG_STRING, offsetof(struct cmd_build_base, shard), "I/N|last",
-	 "compile only the I-th of N parts into the compiler cache; or make the wheel of these", NULL},
+	 "compile shard I of N into the compiler cache; 'last' compiles the rest and makes the "
+	 "wheel",
+	 NULL},
 	{0},
 };
 
@@ -71,7 +74,7 @@ static json_t *shard_json(const struct pipeline_item *it)
 	return json_incref(it->shard);
 }
 
-/* Of a matrix: how many wheels were built or taken from the store. */
+/* For a matrix: how many wheels were built or came from the store. */
 static json_t *summary_json(const struct pipeline_results *r)
 {
 	size_t hits = 0;
@@ -83,7 +86,7 @@ static json_t *summary_json(const struct pipeline_results *r)
 
 #define ROW(label, text, ...) SHOW(label, text, .indent = 2, ##__VA_ARGS__)
 
-/* Of each only the rows that it has the members for: a wheel, a shard, a failure or the summary. */
+/* Prints the rows whose members exist: for a wheel, a shard, a failure or the summary. */
 static const struct show item_rows[] = {
 	{.text = "{wheel}"},
 	ROW("variant", "{variant} ({record.release})"),
@@ -103,7 +106,7 @@ static const struct show item_rows[] = {
 	ROW("runs on", "{^} {}", .each = "-runs_on"),
 	ROW("", "this machine: {-here}"),
 	ROW("units", "{?record}{-units.compiled} compiled, {-units.cached} from the compiler cache"),
-	ROW("steps", "{?store_hit}taken from the store; when it was made:"),
+	ROW("steps", "{?store_hit}from the store; built in:"),
 	ROW("steps", "{!/store_hit}{step} {seconds:.1} s", .each = "record.steps", .join = ", "),
 	ROW("", "{?/store_hit}{step} {seconds:.1} s", .each = "record.steps", .join = ", "),
 	ROW("check", "{?check.same}built twice, the same bytes ({check.settings}; {check.seconds:.0} s)"),
@@ -114,7 +117,7 @@ static const struct show item_rows[] = {
 	{.text = "shard {shard}/{shards} of {-of.0} ({-of.1})"},
 	ROW("units", "{units} of {of}, and {common} that every shard needs"),
 	ROW("cache", "{?shards}{compiler_cache_misses} compiled, {compiler_cache_hits} there already"),
-	ROW("time", "{?shards}{seconds:.1} s, {cpu_seconds:.1} s of processors"),
+	ROW("time", "{?shards}{seconds:.1} s, {cpu_seconds:.1} s of CPU time"),
 	{.text = "{?error}{variant} ({release})"},
 	ROW("failed", "{error.message}[\n{error.hint}]"),
 	{.text = "{-built} built, {-hits} from the store, {-failed} failed"},
@@ -150,7 +153,8 @@ static int report_failures(const struct pipeline_results *r, const char *matrix,
 		return 0;
 	err_set(e, worst, "%zu of %zu variant%s of matrix '%s' failed", r->failed.count, r->asked, plural(r->asked),
 		matrix);
-	return err_hint(e, "run the same command again: it takes what was built from the store and retries the others");
+	return err_hint(e, "run the same command again: it reuses finished wheels from the store "
+			   "and retries the others");
 }
 
 static bool same_cpp(const struct variant *x, const struct variant *y)
@@ -287,8 +291,8 @@ static int report_checks(const struct pipeline_results *r, struct err *e)
 		return 0;
 	err_set(e, ERR_POLICY, "%zu of %zu wheel%s differ%s in the second build", differ, checked, plural(checked),
 		differ == 1 ? "s" : "");
-	return err_hint(e,
-			"standard output lists what differs; the second wheel is kept beside the details of the first");
+	return err_hint(e, "standard output lists what differs; the second wheel is kept next to the "
+			   "details of the first");
 }
 
 int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct err *e)
@@ -346,7 +350,7 @@ static void warn_of_password(const struct cmd_context *c, const char *url)
 				      "runs; put the address into PTBUILD_CCACHE_REMOTE instead");
 }
 
-/* What is wrong with an option is told before an hour of building. */
+/* Errors in options are reported before an hour of building. */
 static int take_options(struct cmd_context *c, size_t targets, struct pipeline_request *q, struct err *e)
 {
 	const struct cmd_build_base *o = c->options;
@@ -363,7 +367,7 @@ static int take_options(struct cmd_context *c, size_t targets, struct pipeline_r
 	return domain ? ccache_domain_parse(domain, c->arena, &keep, &ignored, e) : 0;
 }
 
-/* Of a matrix: all that would be built in a root that cannot be had have failed. */
+/* For a matrix: records a failure for each variant whose root is not available. */
 static int fail_all(struct cmd_context *c, const struct pipeline_request *q, struct pipeline_results *r, struct err *e)
 {
 	if (!r->goes_on || e->kind == ERR_INTERRUPTED)
@@ -458,18 +462,24 @@ const struct command command_build = {
 	.name = "build",
 	.summary = "build wheels, or take them from the store",
 	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [OPTION...]",
-	.text = "Fetches and checks the pinned sources of each variant and builds them in a sandbox without network "
-		"access. Compares what was configured with what was asked; relocates, packs and verifies the wheel; "
-		"and keeps it in the store. The same command takes it from there the next time.\n"
-		"torchvision and torchaudio are built against the torch wheel of the same variant and pin it exactly. "
-		"If the store has none, it is built first. --torch names another one. So is an --extension.\n"
-		"The variants of a matrix are built one after the other. One that fails does not stop the others; a "
-		"summary lists the failures, and the exit status is that of the worst.\n"
-		"--check builds each variant a second time in another directory, with other jobs, umask, time zone and "
-		"locale and without the compiler cache, and reports what differs, down to the section and symbol.\n"
-		"A build that was killed resumes: its tree is kept until the wheel is in the store.\n"
-		"Beside the wheel, <variant>/build.json records the inputs, the time of each step and what was "
-		"verified; <variant>/build.html shows it, with the time and memory of every unit.",
+	.text = "Fetches and checks the pinned sources of each variant and builds them in a "
+		"sandbox without network access. Compares what was configured with the plan. "
+		"Relocates, packs and verifies the wheel, and keeps it in the store. The next "
+		"time, the same command finds it there.\n"
+		"torchvision and torchaudio are built against the torch wheel of the same variant "
+		"and pin it exactly. If the store has none, it is built first. --torch names "
+		"another one. So is an --extension.\n"
+		"The variants of a matrix are built one after the other. One that fails does not "
+		"stop the others; a summary lists the failures, and the exit status is that of the "
+		"worst.\n"
+		"--check builds each variant a second time in another directory, with other jobs, "
+		"umask, time zone and locale and without the compiler cache, and reports what "
+		"differs, down to the section and symbol.\n"
+		"A build that was killed resumes: its tree is kept until the wheel is in the "
+		"store.\n"
+		"Next to the wheel, <variant>/build.json records the inputs, the time of each step "
+		"and what was verified. <variant>/build.html shows it, with the time and memory of "
+		"every unit.",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, cmd_build_options, build_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
 	.examples = {{"ptbuild --profile sm90-avx512",

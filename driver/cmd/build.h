@@ -23,8 +23,8 @@ struct cmd_build_requests {
 	size_t targets; /* of all of them */
 };
 
-/* cmd_build_common: what every request takes from the command line, but for what is built and
- * where; the options begin with a cmd_build_base. */
+/* cmd_build_common: reads the options that all requests share, except what is built and where; the
+ * options begin with a cmd_build_base. */
 int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct err *e) MUST_CHECK;
 /* cmd_build_requests: the requests that the options (they begin with a cmd_build_base) ask for, one
  * for each root, without it. cmd_build_root: the root, which may have to be made first: once all

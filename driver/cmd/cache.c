@@ -44,7 +44,8 @@ static const struct show info_rows[] = {
 	{.text = "{!kinds}{?free_bytes}empty"},
 	{0}};
 
-/* Looking at a store does not make one: *ret is NULL where there is none. `named`: one that --cache names is there. */
+/* Opens an existing store, without creating one: *ret is NULL if it does not exist. `named`: the
+ * store of --cache must exist. */
 static int find_store(struct cmd_context *c, bool named,
 		      int (*open)(struct cmd_context *c, struct store **ret, struct err *e), const char **ret_dir,
 		      struct store **ret, struct err *e)
@@ -143,10 +144,10 @@ static int cache_verify(struct cmd_context *c, const char *name, struct err *e)
 		plural(r.checked), dir);
 	if (store_is_read_only(s))
 		return err_hint(e, "they stay: the store cannot be written");
-	return err_hint(e, o->dry_run ? "'ptbuild cache verify' without --dry-run moves them out of the way, so that "
-					"they are made anew"
-				      : "they lie in 'quarantine' there until 'cache gc' removes them; what is missing "
-					"is made anew when it is wanted");
+	return err_hint(e, o->dry_run ? "run 'ptbuild cache verify' without --dry-run: it moves "
+					"them away, and ptbuild recreates them when needed"
+				      : "moved to 'quarantine' in the store until 'ptbuild cache "
+					"gc'; ptbuild recreates them when needed");
 }
 
 static const struct show gc_rows[] = {

@@ -8,8 +8,8 @@
 
 #define WORLD_ROOT "world:"
 
-/* Of the variant, or where it names none, the one that its plan takes: a GPU can need another than the release's first.
- * What cannot be planned is refused there. */
+/* Returns the variant's toolkit, or if it names none, that of its plan: a GPU can need another than
+ * the release's first. Planning reports what cannot be planned. */
 static const char *toolkit_of(const struct tables *t, const struct release_row *r, const struct variant *v,
 			      struct arena *a)
 {
@@ -324,7 +324,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 	struct cmd_root_state state;
 	if (cmd_root_look(c, &state, e) < 0 || (!state.made && check_named(c, e) < 0))
 		return -1;
-	/* Only doctor has a use for it: whoever builds asks for a store that can be written. */
+	/* Only doctor needs this case: a build asks for a writable store. */
 	if (state.made && store_is_read_only(c->store)) {
 		*ret = state.dir;
 		return 0;
@@ -341,7 +341,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 	if (world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	if (!r.hit)
-		log_info(c->run->log, "world %s is made (%.0f s)", c->world->name, r.seconds);
+		log_info(c->run->log, "created world %s in %.0f s", c->world->name, r.seconds);
 	for (size_t i = 0; i < r.drift.count; i++)
 		log_warn(c->run->log, "drift: not the pinned package: %s", r.drift.items[i]);
 	c->drift = r.drift;

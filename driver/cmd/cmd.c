@@ -101,7 +101,7 @@ static int refuse_words(const struct command *cmd, const struct strlist *args, s
 {
 	if (cmd->arguments[0].name || args->count == 0)
 		return 0;
-	err_set(e, ERR_USAGE, "'%s' takes no argument '%s'", cmd->name, args->items[0]);
+	err_set(e, ERR_USAGE, "'%s' has no argument '%s'", cmd->name, args->items[0]);
 	return err_hint(e, "see 'ptbuild %s --help'", cmd->name);
 }
 
@@ -143,9 +143,9 @@ json_t *cmd_error_json(const struct err *e)
 			 json_or_null(e->hint));
 }
 
-/* Files that the command line names must be there before anything is done. "root" is the root's own torch, "official"
- * a wheel of the index, NAME==VERSION a pinned one: a command that takes none of them says so itself. A TREE is a file
- * or a directory. */
+/* Files on the command line must exist before anything is done. "root" is the root's own torch,
+ * "official" a wheel of the index, NAME==VERSION a pinned one: a command that supports none of them
+ * reports so itself. A TREE is a file or a directory. */
 static int check_file(const char *option, const char *path, const char *values, const char *metavar, struct err *e)
 {
 	struct stat st;
@@ -200,8 +200,8 @@ static bool is_given(const struct command *cmd, const void *options, const char 
 	return false;
 }
 
-/* "v2.9.1", as upstream's tags are, is 2.9.1. "latest" is what a build takes without --release; a matrix names
- * its own, and of official wheels the command itself chooses. */
+/* "v2.9.1", the form of upstream's tags, is 2.9.1. "latest" is a build's default for --release; a
+ * matrix names its own, and for official wheels the command itself chooses. */
 static int settle_releases(const struct command *cmd, void *options, struct err *e)
 {
 	const bool matrix = is_given(cmd, options, "matrix") || strcmp(cmd->name, "matrix") == 0;
@@ -249,7 +249,7 @@ int cmd_refuse(const struct cmd_context *c, const char *who, const char *takes, 
 	for (size_t i = 0; c->command->tables[i]; i++)
 		for (const struct arg_def *d = c->command->tables[i]; d->name; d++)
 			if (args_given(d, c->options) && !strstr(takes, arena_printf(c->arena, " %s ", d->name)))
-				return err_set(e, ERR_USAGE, "%s does not take --%s", who, d->name);
+				return err_set(e, ERR_USAGE, "%s does not support --%s", who, d->name);
 	return 0;
 }
 
@@ -267,15 +267,15 @@ int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t c
 			return -1;
 		if (args->count == (x->named ? 2U : 1U))
 			return x->run(c, x->named ? args->items[1] : NULL, e);
-		err_set(e, ERR_USAGE, x->named ? "%s %s takes one name, not %zu" : "%s %s takes no name", command,
-			x->name, args->count - 1);
+		err_set(e, ERR_USAGE, x->named ? "%s %s needs one name, not %zu" : "%s %s has no name argument",
+			command, x->name, args->count - 1);
 		return x->named ? err_hint(e, "'ptbuild %s list' has the names", command) : -1;
 	}
 	const char *near = suggest_nearest(word, names.items, count);
 	if (*word)
 		err_set(e, ERR_USAGE, "not an action of %s: '%s'", command, word);
 	else
-		err_set(e, ERR_USAGE, "%s takes an action", command);
+		err_set(e, ERR_USAGE, "%s needs an action", command);
 	return near && *word ? err_hint(e, "did you mean '%s'?", near)
 			     : err_hint(e, "its actions: %s", strlist_join(&names, c->arena, ", "));
 }
@@ -296,7 +296,7 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 	struct cmd_globals *options = arena_alloc(&a, size);
 	const char *const *list = strlist_argv(&words, &a);
 	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args, e) < 0) {
-		/* Of an unknown option: the commands that have it. */
+		/* For an unknown option: the commands that have it. */
 		struct strlist owners = {0};
 		for (size_t i = 1; i < words.count && !owners.count && strcmp(words.items[i], "--") != 0; i++) {
 			const char *word = arena_strndup(&a, words.items[i], strcspn(words.items[i], "="));

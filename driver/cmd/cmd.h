@@ -13,7 +13,7 @@ struct plan_digests;
 struct world;
 struct store;
 
-/* What --release takes for the newest that can be done. */
+/* --release value for the newest release that can be built. */
 #define CMD_LATEST "latest"
 
 /* Options of every command. The options struct of a command begins with one of these. */
@@ -103,15 +103,15 @@ struct cmd_context {
 	bool shown;              /* standard output has the document, or what a program wrote */
 };
 
-/* Of a command that does several things. */
+/* An action of a command with several. */
 struct cmd_action {
 	const char *name;
 	const char *takes; /* options of its own, with blanks around */
-	bool named;        /* it takes a name behind its own */
+	bool named;        /* its first argument is a name */
 	int (*run)(struct cmd_context *c, const char *name, struct err *e);
 };
 
-/* cmd_walls: the walls and limits that the command line names, into `run`. */
+/* cmd_walls: reads the protections and limits on the command line into `run`. */
 int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e) MUST_CHECK;
 /* cmd_profiles_dir: --profiles, else `profiles` below the data directory: $PTBUILD_DATA_DIR,
  * <directory of the program>/../share/ptbuild, the source tree it was built from. cmd_patches_dir:
@@ -124,14 +124,14 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) 
  * PTBUILD_STORE_URL; not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing
  * opened. */
 int cmd_store(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
-/* cmd_store_read: the same for what only reads; the store may be one that cannot be written, and
- * cmd_store refuses it afterwards. */
+/* cmd_store_read: like cmd_store, for reading only; accepts a store that cannot be written, which
+ * cmd_store then refuses. */
 int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
-/* cmd_store_look: that, and NULL where there is no store yet; none is made. */
+/* cmd_store_look: like cmd_store_read, but NULL if no store exists yet; creates none. */
 int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e) MUST_CHECK;
 int cmd_cache_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
-/* cmd_fetch_options: --offline, --mirror, --archive, and the file "archives" beside the profiles,
- * else in the data directory. ERR_USAGE for a word of --archive that is none. */
+/* cmd_fetch_options: reads --offline, --mirror, --archive, and the file "archives" in the parent of
+ * the profiles, else in the data directory. ERR_USAGE for an invalid --archive. */
 int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct err *e) MUST_CHECK;
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e) MUST_CHECK;
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c);
@@ -140,16 +140,16 @@ int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct er
  * it is judged. */
 int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts, const struct hardware **ret,
 		struct err *e) MUST_CHECK;
-/* cmd_add_runs_on: where a wheel runs, and whether here (NULL: that is not known). */
+/* cmd_add_runs_on: adds where a wheel runs, and whether it runs here (NULL: unknown). */
 void cmd_add_runs_on(json_t *doc, const struct runs_on *r, const struct fit *fit);
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 
 /* cmd_keep_days: the seconds of --keep-days; ERR_USAGE. */
 int cmd_keep_days(const char *text, int64_t *ret, struct err *e) MUST_CHECK;
-/* cmd_show: prints the document, which it takes: as JSON with --json, else as text. */
+/* cmd_show: prints the document, which it then owns: as JSON with --json, else as text. */
 int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
-/* cmd_result: the same of what was made, which --quiet leaves out. */
+/* cmd_result: like cmd_show, for a result that --quiet leaves out. */
 int cmd_result(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
 /* cmd_disk_hint: gives the error of a full disk the file system's name and the options that move
  * what could not be written. */
@@ -160,13 +160,13 @@ json_t *cmd_error_json(const struct err *e);
 const struct command *cmd_find(const char *name);
 /* cmd_option: the option of a table that a word such as "--jobs" or "-j" names; NULL. */
 const struct arg_def *cmd_option(const struct arg_def *table, const char *word);
-/* cmd_first_word: the index of the first word that is neither an option nor an option's value; argc
- * if there is none. */
+/* cmd_first_word: returns the index of the first argument that is neither an option nor an option's
+ * value; argc if all are options. */
 int cmd_first_word(int argc, const char *const *argv);
 /* cmd_unknown: ERR_USAGE for a word that is not a command; the hint names the nearest one. */
 int cmd_unknown(const char *word, struct err *e);
-/* cmd_refuse: ERR_USAGE for an option of the command's own that was given and is none of `takes`,
- * names with blanks around; `who` does not take it. */
+/* cmd_refuse: ERR_USAGE if an option of the command's own was given that is not in the third
+ * parameter, names with spaces around; `who` names the form that does not support it. */
 int cmd_refuse(const struct cmd_context *c, const char *who, const char *takes, struct err *e) MUST_CHECK;
 /* cmd_action: runs the action that the first word names. */
 int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t count, const struct strlist *args,
@@ -175,8 +175,8 @@ int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t c
  * prints the error; its kind is the exit code. With --json a document has it, too, unless the
  * command has printed its own. */
 int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e) MUST_CHECK;
-/* The line with which an installer takes the wheels of an index.
- * install_url: of a directory on this machine, "file:///srv/dist/cpu-avx2/". */
+/* The command with which an installer installs the wheels of an index. install_url: URL of a
+ * directory on this machine, "file:///srv/dist/cpu-avx2/". */
 char *install_url(struct arena *a, const char *dir, const char *name) __attribute__((returns_nonnull));
 /* install_argv: adds the words for pip, or uv. The versions are named, so that no other index that
  * the installer looks into can give a newer one; everything else comes from there. */

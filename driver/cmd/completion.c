@@ -152,7 +152,7 @@ static int add_words(struct cmd_context *c, const char *kind, struct strlist *na
 	return 0;
 }
 
-/* ---- what may stand behind the words of a command line ---- */
+/* ---- completions for a command line ---- */
 
 struct offers {
 	struct cmd_context *c;
@@ -175,7 +175,7 @@ static const char *list_before(const struct offers *o, const char *values)
 	return arena_strndup(o->c->arena, o->begun, n);
 }
 
-/* Names that cannot be read are none: a shell has no use for the error. */
+/* Skips names that cannot be read: a shell has no use for the error. */
 static void offer_values(const struct offers *o, const char *values)
 {
 	struct strlist names = {0};
@@ -215,7 +215,7 @@ static const struct arg_def *option_of(const struct command *cmd, const char *wo
 	return d && d->type != ARG_FLAG ? d : NULL;
 }
 
-/* Of the argument behind these words: what it may be. */
+/* Returns the kind of values for the argument that follows `typed`. */
 static const char *argument_values(const struct command *cmd, const char *const *typed, size_t count)
 {
 	const struct cmd_positional *p = cmd->arguments;
@@ -318,7 +318,7 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 	if (o->global.json)
 		return err_set(e, ERR_USAGE, "completion prints what shells read, and no document for --json");
 	if (!o->offers && (o->words ? args->count != 0 : args->count != 1)) {
-		err_set(e, ERR_USAGE, "completion takes one shell, or --words KIND");
+		err_set(e, ERR_USAGE, "completion needs one shell, or --words KIND");
 		return err_hint(e, "for example 'ptbuild completion bash'");
 	}
 	if (o->offers)
@@ -335,14 +335,14 @@ static const struct arg_def completion_options[] = {
 	 "print the names of this kind from the tables",
 	 "release profile variant matrix python isa cuda blas world gpu official"},
 	{"offers", 0, ARG_FLAG, offsetof(struct completion_options, offers), NULL,
-	 "print what may stand in the place of the last of the words behind '--', which are a command line", NULL},
+	 "print completions for the last argument of the command line after '--'", NULL},
 	{0},
 };
 
 const struct command command_completion = {
 	.name = "completion",
 	.summary = "print the completion script for a shell",
-	.usage = "bash|zsh|fish | --words KIND | --offers -- WORD...",
+	.usage = "bash|zsh|fish | --words KIND | --offers -- ARGUMENT...",
 	.tables = {completion_options},
 	.arguments = {{"SHELL", "bash, zsh or fish", "bash zsh fish"}},
 	.examples = {{"source <(ptbuild completion bash)", "complete in this shell"}},

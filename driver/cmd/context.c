@@ -135,15 +135,15 @@ int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e)
 	return 0;
 }
 
-/* One that others may not look into counts as none. A file in its place is none, too: that is an error of whoever
- * opens it. */
+/* A directory that this user may not look into is not a store. A file in its path is an error,
+ * which opening it reports. */
 static bool is_no_store(const struct cmd_context *c, const char *dir)
 {
 	struct stat st;
 	if (stat(path_join(c->arena, dir, "format"), &st) == 0 || errno == ENOTDIR)
 		return false;
 	if (errno != ENOENT && !*c->store_told)
-		log_warn(c->run->log, "what the store '%s' has does not count: %s", dir, strerror(errno));
+		log_warn(c->run->log, "ignoring store '%s': %s", dir, strerror(errno));
 	*c->store_told = *c->store_told || errno != ENOENT;
 	return true;
 }
@@ -229,12 +229,12 @@ int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	if (!cwd)
-		return err_errno(e, ERR_SYSTEM, "cannot tell the current directory");
+		return err_errno(e, ERR_SYSTEM, "cannot find the current directory");
 	*ret = path_absolute(c->arena, cwd, c->global->out ? c->global->out : "dist");
 	return 0;
 }
 
-/* ---- --without-wall and the limits ---- */
+/* ---- sandbox protections and limits ---- */
 
 /* "90", "90s", "30m", "4h" or "3d" in seconds. */
 static int parse_time(const char *text, uint64_t *ret)

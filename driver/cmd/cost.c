@@ -5,7 +5,7 @@
 
 /* What is unpacked from a byte of packages, at most: debian13's 384 MB become 1,641 MB. */
 #define WORLD_UNPACKED 5
-/* The trial of a finished torch takes more than the compilers of a small package. */
+/* Testing a finished torch needs more than the compilers of a small package. */
 #define LEAST_BYTES (UINT64_C(4) << 30)
 /* Another machine, a disk that is busy, sources that come slowly; and what is the same for all. */
 #define TIME_FACTOR 3
@@ -193,7 +193,7 @@ static int add_package(struct cmd_context *c, const char *package, struct job_co
 	sum->after += k.after;
 	sum->disk += preflight_build_bytes(release, package);
 	sum->rough = sum->rough || cost_guessed(&k);
-	/* A limit ends a job, so no guess sets one: nvcc takes most of the time. */
+	/* A limit ends a job, so no rough estimate sets one: most of the time is nvcc's. */
 	sum->unknown = sum->unknown || k.units <= 0 || k.gpu == COST_GPU_GUESSED || k.gpu == COST_GPU_UNKNOWN;
 	return 0;
 }
@@ -231,7 +231,7 @@ static int job_cost(const struct matrix_jobs *m, struct ci_job *j, struct err *e
 	j->cpus = m->c->global->jobs ? m->c->global->jobs : limits.cpus;
 	if (add_packages(m->c, m->torch_named, &sum, e) < 0)
 		return -1;
-	/* jobs_usable takes an eighth at most for what is no compiler. */
+	/* jobs_usable reserves at most an eighth for other programs than compilers. */
 	j->memory = sum.memory + sum.memory / 7;
 	j->memory = j->memory > LEAST_BYTES ? (j->memory + mib - 1) / mib * mib : LEAST_BYTES;
 	if (j->shards) {

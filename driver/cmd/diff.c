@@ -44,7 +44,7 @@ static int diff_main(struct cmd_context *c, const struct strlist *words, struct 
 	const struct tables *t;
 	const struct plan *left, *right;
 	if (words->count != 2) {
-		err_set(e, ERR_USAGE, "diff takes two variants, not %zu", words->count);
+		err_set(e, ERR_USAGE, "diff needs two variants, not %zu", words->count);
 		return err_hint(e, "for example ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2");
 	}
 	if (path_has_suffix(words->items[0], ".whl") && path_has_suffix(words->items[1], ".whl")) {

@@ -3,7 +3,7 @@
 #include "base/sys/fs.h"
 #include "cmd/cmd.h"
 
-/* Where the user can send what takes the space. */
+/* Directories that the user can move to another disk. */
 struct disk_choice {
 	const char *option, *dir;
 };

@@ -84,7 +84,7 @@ static int reach(void *user, struct preflight *d, struct err *e)
 	return cmd_needs_reach(k->c, d, e);
 }
 
-/* What the build takes, as 'plan' says it. */
+/* Prints the cost of the build, in the words of 'plan'. */
 static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 {
 	struct cmd_root_state state;
@@ -190,16 +190,18 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "check whether this machine can build it",
 	.usage = "[--profile PROFILE [--package LIST] | VARIANT... | --env DIR] [options]",
-	.text = "Looks for all that the build needs: a sandbox, directories, disk and memory, the root's tools in the "
-		"release's range, programs, headers and Python modules, pip and its CA bundle. Compiles and links with "
-		"the flags of the profile and with its BLAS, and lets nvcc compile for its GPU targets with the "
-		"compiler that it accepts. Reads the versions of cuDNN, NCCL and the other libraries from their "
-		"headers. With a profile, a small extension goes the whole way to an imported wheel. Each line is ok, "
-		"a warning or a failure, with what to do about it. A build begins with the same checks.\n"
-		"Asks each place of what is to be downloaded whether it can be reached. Without a profile it checks "
-		"what every build of the release needs. The exit status is 0 if nothing failed, 8 if something is "
-		"missing, 7 if what is there does not go together, 4 if a place cannot be reached, and 3 if no table "
-		"proves the digest of a source.",
+	.text = "Looks for all that the build needs: a sandbox, directories, disk and memory, the "
+		"root's tools in the release's range, programs, headers and Python modules, pip "
+		"and its CA bundle. Compiles and links with the flags of the profile and with its "
+		"BLAS, and lets nvcc compile for its GPU targets with the compiler that it "
+		"accepts. Reads the versions of cuDNN, NCCL and the other libraries from their "
+		"headers. With a profile, a test extension is built, installed and imported. Each "
+		"line is ok, a warning or a failure, with what to do about it. A build begins with "
+		"the same checks.\n"
+		"Checks that each URL to download from can be reached. Without a profile it checks "
+		"what every build of the release needs. The exit status is 0 if nothing failed, 8 "
+		"if something is missing, 7 if parts are not compatible, 4 if a URL cannot be "
+		"reached, and 3 if a source has no verified digest.",
 	.tables = {doctor_only, cmd_select_options, cmd_plan_options},
 	.arguments = {{"VARIANT", "exact name of a build, instead of --profile", "<variant>"}},
 	.examples = {{"ptbuild doctor --profile cpu-avx512 --root /srv/debian13", "can it be built in that root?"},

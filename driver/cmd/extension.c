@@ -56,7 +56,7 @@ static int no_row(struct cmd_context *c, const struct tables *t, const char *wor
 		strlist_addf(&names, c->arena, "%s==%s", t->torch_extensions[i].name, t->torch_extensions[i].version);
 	if (!strstr(word, "==")) {
 		err_set(e, ERR_USAGE, "no folder or sdist '%s'", word);
-		return err_hint(e, "--extension takes a folder, an sdist, or NAME==VERSION, as %s",
+		return err_hint(e, "pass --extension a folder, an sdist, or NAME==VERSION, as %s",
 				names.count ? names.items[0] : "torch-scatter==2.1.2");
 	}
 	err_set(e, ERR_CONFIG, "extension '%s' is not pinned", word);

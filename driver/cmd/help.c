@@ -141,7 +141,8 @@ static json_t *all_json(void)
 			 pairs_json(environment), "files", pairs_json(files));
 }
 
-/* Text as roff takes it: no line may look like a request, and hyphens and backslashes stand for themselves. */
+/* Escapes text for roff: no line may look like a request, and hyphens and backslashes print
+ * themselves. */
 static void roff(const char *text, struct buf *out)
 {
 	static const char *const escapes[128] = {['\\'] = "\\e", ['-'] = "\\-", ['"'] = "\\(dq", ['~'] = "\\(ti"};

@@ -67,8 +67,8 @@ static int add_variants(struct cmd_context *c, const struct index_request *q, js
 		return -1;
 	if (!v.plain.count)
 		log_warn(c->run->log,
-			 "%s/" VARIANTS_DIR
-			 " has no wheel without a label: pip, and machines that no variant fits, find nothing there",
+			 "%s/" VARIANTS_DIR " has no unlabelled wheel: pip, and machines that match no wheel variant, "
+			 "find nothing to install",
 			 q->dir);
 	json_object_set_new(doc, "variants",
 			    json_pack("{s:o, s:o, s:o, s:o}", "dir",
@@ -83,7 +83,7 @@ static int index_main(struct cmd_context *c, const struct strlist *words, struct
 	const struct index_options *o = c->options;
 	struct index_result r;
 	if (words->count != 1) {
-		err_set(e, ERR_USAGE, "index takes one directory of wheels, not %zu", words->count);
+		err_set(e, ERR_USAGE, "index needs one directory of wheels, not %zu", words->count);
 		return err_hint(e, "for example 'ptbuild index dist'");
 	}
 	/* The pages in JSON would have no files. */
@@ -126,20 +126,23 @@ const struct command command_index = {
 	.name = "index",
 	.summary = "make a static package index of a directory of wheels",
 	.usage = "DIR [--base-url URL] [--variants]",
-	.text = "Writes DIR/simple/ with all wheels of the directory, and a subdirectory per profile (cpu-avx2, "
-		"cu128-sm90-avx512), from which an installer cannot pick a wheel for another machine. It also has what "
-		"these wheels pin, as the torch of torchvision; what is not there is told. Any web server can serve "
-		"DIR, and pip and uv can read it as file://.\n"
-		"Prints for each profile the lines with which pip and uv install the newest torch in it and what goes "
-		"with it; 'ptbuild install' chooses and runs one. Where DIR is served, put its URL in the place of "
-		"file://DIR; for http:// pip wants --trusted-host HOST:PORT as well. The versions belong to the line: "
-		"without them, a newer torch of another index is taken.\n"
-		"The pages exist as HTML and as JSON, with digests, sizes and each wheel's metadata beside it, so "
-		"installers need not download wheels to resolve. A file WHEEL.yanked beside a wheel yanks it; its "
-		"first line is the reason.\n"
-		"--variants makes DIR/variants/simple/, from which an installer that knows wheel variants chooses by "
-		"the machine: 'uv pip install --preview-features wheel-variants --index URL torch'. Wheels without a "
-		"label lie there as they are, for all others.",
+	.text = "Writes DIR/simple/ with all wheels of the directory, and a subdirectory per "
+		"profile (cpu-avx2, cu128-sm90-avx512), from which an installer cannot pick a "
+		"wheel for another machine. It also has the wheels that these pin, such as the "
+		"torch of torchvision. Missing ones are reported. Any web server can serve DIR, "
+		"and pip and uv can read it as file://.\n"
+		"Prints for each profile the lines with which pip and uv install the newest torch "
+		"in it and what goes with it. 'ptbuild install' chooses and runs one. If DIR is "
+		"served, use its URL instead of file://DIR. For http:// pip wants --trusted-host "
+		"HOST:PORT as well. Keep the versions in the line: without them, installers use a "
+		"newer torch of another index.\n"
+		"The pages exist as HTML and as JSON, with digests, sizes and each wheel's "
+		"metadata next to it, so installers need not download wheels to resolve. A file "
+		"WHEEL.yanked next to a wheel yanks it; its first line is the reason.\n"
+		"--variants makes DIR/variants/simple/, from which an installer that knows wheel "
+		"variants chooses by the machine: 'uv pip install --preview-features "
+		"wheel-variants --index URL torch'. Unlabelled wheels are there unchanged, for all "
+		"others.",
 	.tables = {index_options},
 	.arguments = {{"DIR", "the directory that holds the wheels", "<dir>"}},
 	.examples = {{"ptbuild index dist", "then 'ptbuild install dist', or serve dist"},

@@ -58,7 +58,8 @@ void install_argv(const char *python, bool uv, const char *url, const struct str
 		strlist_ref(ret, a, "--python");
 		strlist_ref(ret, a, python);
 	}
-	/* uv takes a project from the first index that has it, and this one before the default. */
+	/* uv installs a project from the first index that has it, and this one before the
+	 * default. */
 	strlist_ref(ret, a, uv ? "--index" : "--extra-index-url");
 	strlist_ref(ret, a, url);
 	const char *host = uv ? NULL : fetch_http_host(url, a); /* pip passes over an index without TLS */
@@ -106,7 +107,7 @@ static bool is_name(const char *s)
 	return *s && *s != '.' && *s != '-' && !s[strspn(s, NAME_BYTES)];
 }
 
-/* "torch==2.6.0+cpu.avx2": an installer takes it for nothing else, neither an option nor a file. */
+/* "torch==2.6.0+cpu.avx2": an installer reads it neither as an option nor as a file. */
 static bool is_pin(const char *word, struct arena *a)
 {
 	const char *version, *name = text_pin(word, a, &version);
@@ -193,8 +194,8 @@ static const char *isa_refused(const struct detected *d, const struct isa_row *i
 	return NULL;
 }
 
-/* Code for the GPU first, best of all for exactly it; then the instruction set that detect takes, then those of general
- * use; then what says what it needs. */
+/* Code for the GPU counts most, most of all for exactly that GPU; then the instruction set that
+ * detect recommends, then those of general use; then a wheel that declares its needs. */
 static int score_of(const struct installing *x, const struct promise *p, const struct runs_on *r)
 {
 	const struct isa_row *isa = r->isa;
@@ -228,7 +229,7 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 		struct fit fit, gpu;
 		if (wheel_name_parse(wheels.items[i], a, &n, e) < 0)
 			return -1;
-		/* Of all Pythons of the index, one is enough. */
+		/* One Python of the index is enough. */
 		runs_on_of_wheel(t, &n, "", &p, &none, "", a, &ret->runs_on);
 		fit_of(&ret->runs_on, NULL, x->facts, &x->machine, a, &fit);
 		/* Code that may run on a GPU, and may not, is no choice. */
@@ -327,7 +328,8 @@ static int check_pip(const struct installing *x, struct err *e)
 
 static const struct show rows[] = {{.text = "{line}"}, {0}};
 
-/* How many of the words stand before --. One that is meant for ptbuild would be a package to an installer. */
+/* Returns how many arguments precede --. One that is meant for ptbuild would be a package to an
+ * installer. */
 static int own_words(const struct cmd_context *c, const struct strlist *words, size_t *ret, struct err *e)
 {
 	size_t at = 0;
@@ -336,8 +338,8 @@ static int own_words(const struct cmd_context *c, const struct strlist *words, s
 	*ret = at < c->words->count ? words->count - (c->words->count - 1 - at) : words->count;
 	if (*ret <= 1)
 		return 0;
-	err_set(e, ERR_USAGE, "install takes one index, not '%s' as well", words->items[1]);
-	return err_hint(e, "words for the installer stand behind --");
+	err_set(e, ERR_USAGE, "install needs one index, not '%s' as well", words->items[1]);
+	return err_hint(e, "pass arguments for the installer after --");
 }
 
 static int install_main(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -372,9 +374,8 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	const char *line = shell_line(argv.items, argv.count, a);
 	read_list(best.row, "missing", a, &missing);
 	for (size_t i = 0; i < missing.count; i++)
-		log_warn(c->run->log,
-			 "left out, as '%s' lacks %s: put its wheel into the index and run 'ptbuild index' again", name,
-			 missing.items[i]);
+		log_warn(c->run->log, "skipped: '%s' lacks %s; add the missing wheel and run 'ptbuild index' again",
+			 name, missing.items[i]);
 	if (!o->print) {
 		const struct proc_spec spec = {.argv = strlist_argv(&argv, a), .attached = true};
 		struct proc_result r;
@@ -411,16 +412,16 @@ static const struct arg_def install_options[] = {
 const struct command command_install = {
 	.name = "install",
 	.summary = "install the wheels of an index that are for this machine",
-	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print [--machine FILE]] [-- WORD...]",
-	.text = "Takes the directory of an index (see 'ptbuild help index') that fits this machine best, by what "
-		"'ptbuild detect' finds: its processor, GPUs and driver, and the Python that is installed into. Then "
-		"runs pip, or uv, with that directory beside the index that the installer knows, and with the exact "
-		"versions: no newer torch of another index takes their place.\n"
-		"Words behind -- are given to the installer. The exit status is 7 where no directory fits, and 8 where "
+	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print [--machine FILE]] [-- ARGUMENT...]",
+	.text = "Chooses the directory of an index (see 'ptbuild help index') that fits this machine best, by what "
+		"'ptbuild detect' finds: its processor, GPUs and driver, and the Python to install into. Then "
+		"runs pip, or uv, with that directory in addition to the index that the installer knows, and with the exact "
+		"versions: no newer torch of another index replaces them.\n"
+		"Arguments after -- go to the installer. The exit status is 7 if no directory fits, and 8 if "
 		"the installer fails.",
 	.tables = {install_options},
 	.arguments = {{"DIR|URL", "the directory that holds the index (default: dist), or where it is served", "<dir>"},
-		      {"WORD...", "words for the installer", NULL}},
+		      {"ARGUMENT...", "arguments for the installer", NULL}},
 	.examples = {{"ptbuild install dist --python env/bin/python", "into the environment env"},
 		     {"ptbuild install http://HOST/ --print", "only show the line"},
 		     {"ptbuild install dist --uv -- --dry-run", "what uv would do"}},

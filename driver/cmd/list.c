@@ -262,7 +262,7 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 	/* With a directory behind it --profiles is what it is of every other command. */
 	struct cmd_globals global = *c->global;
 	if (words->count && !other) {
-		err_set(e, ERR_USAGE, "list takes no argument '%s'", words->items[0]);
+		err_set(e, ERR_USAGE, "list has no argument '%s'", words->items[0]);
 		return err_hint(e, "'ptbuild list --profiles DIR' lists the tables of a directory");
 	}
 	global.profiles = other ? words->items[0] : NULL;
@@ -317,14 +317,16 @@ const struct command command_list = {
 	.name = "list",
 	.summary = "list releases, profiles and what they are made of",
 	.usage = "[--releases] [--matrices] [--profiles [DIR]] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
-	.text = "Shows the tables that plans are made from; without options, the releases, and where the tables lie. "
-		"With --json, prints an object with an array for each section. All tables are read, and file and "
-		"line of what is wrong in one are named.\n"
-		"A profile is a GPU target and an instruction set: any of --gpus with any of --isas, several targets "
-		"joined with '+' (sm80+sm90-avx2), cpu-ISA, or darwin-mps. --profiles lists the pairs that machines "
-		"have; with a directory behind it, it names the tables to list, as of every other command.",
+	.text = "Shows the tables that plans are made from, or without options the releases and "
+		"the directory of the tables. With --json, prints an object with an array for each "
+		"section. All tables are read, and file and line of what is wrong in one are "
+		"named.\n"
+		"A profile is a GPU target and an instruction set: any of --gpus with any of "
+		"--isas, several targets joined with '+' (sm80+sm90-avx2), cpu-ISA, or darwin-mps. "
+		"--profiles lists the pairs that machines have; followed by a directory, it names "
+		"the tables to list, like for every other command.",
 	.tables = {list_defs},
-	.arguments = {{"DIR", "behind --profiles: the directory of the tables", "<dir>"}},
+	.arguments = {{"DIR", "after --profiles: the directory of the tables", "<dir>"}},
 	.examples = {{"ptbuild list", "the releases"},
 		     {"ptbuild list --profiles --json", "names for --profile, as JSON"},
 		     {"ptbuild list --matrices", "names for --matrix"},

@@ -30,7 +30,8 @@ static bool is_name(const char *s)
 	return s && *s && *s != '.' && !strchr(s, '/');
 }
 
-/* The lines "key value" of a state. Nothing where the file is missing, or is none: a node may have left anything. */
+/* Reads the lines "key value" of a state. Empty if the file is missing or malformed: a node may
+ * have left anything. */
 static struct kvlist read_state(const struct run_dir *r, const char *id)
 {
 	AUTO_BUF struct buf text = {0};
@@ -299,7 +300,7 @@ struct matrix_options {
 };
 
 #define LIST_MAX_BYTES (4u << 20)
-#define MOST_SHARDS 64u /* each configures the whole anew */
+#define MOST_SHARDS 64u /* each configures the complete build */
 
 static bool shares(const struct variant *v, const struct release_row *r)
 {
@@ -328,9 +329,9 @@ static int check_file(struct cmd_context *c, const struct tables *t, const struc
 			t->dir, profile_composed_name(&v->profile, c->arena));
 }
 
-/* The variants that are meant, each with the toolkit that its build takes where the name leaves it open: it is in the
- * name of what the job writes, and objects are shared by it. Those that cannot be built get no job; a warning names
- * them. */
+/* Returns the selected variants, each with its build's toolkit if the name leaves it open: the
+ * job's outputs are named after it, and objects are shared by it. Variants that cannot be built get
+ * no job; a warning names them. */
 static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count,
 		  struct err *e)
 {
@@ -502,7 +503,7 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 	if (o->shards > MOST_SHARDS)
 		return err_set(e, ERR_USAGE, "--shards %u: at most %u", o->shards, MOST_SHARDS);
 	if (o->remote && strchr(o->remote, '@')) {
-		err_set(e, ERR_USAGE, "a password in --ccache-remote would stand in the file for all to read");
+		err_set(e, ERR_USAGE, "the password in --ccache-remote would be readable in the generated file");
 		return err_hint(e, "set PTBUILD_CCACHE_REMOTE as a secret of the service, and leave the option out");
 	}
 	return o->remote ? ccache_remote_check(o->remote, e) : 0;
@@ -525,7 +526,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		return err_hint(e, "leave --format out: --json alone has the same as data");
 	}
 	if (o->status)
-		return args->count ? err_set(e, ERR_USAGE, "--status takes a directory and no names")
+		return args->count ? err_set(e, ERR_USAGE, "--status needs a directory and no names")
 				   : matrix_status(c, o->status, format, e);
 	if (strcmp(format, "html") == 0)
 		return err_set(e, ERR_USAGE, "--format html shows a run: it goes with --status DIR");
@@ -601,27 +602,30 @@ const struct command command_matrix = {
 	.name = "matrix",
 	.summary = "write the jobs of a CI service or a cluster that build a matrix",
 	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE] | --status DIR",
-	.text = "Makes a job for each profile, Python and toolkit: PyTorch with the packages built against it. Writes "
-		"a workflow for GitHub (--format github), a pipeline for GitLab (gitlab), or a list (json, table). The "
-		"files are JSON, which both services read as YAML.\n"
-		"GPU code depends on the GPU targets alone and C++ code on the instruction set alone, so the jobs come "
-		"in waves, and no two jobs of a wave compile the same units. A job that compiles for an instruction "
-		"set or a GPU list first keeps the compiler cache under that name; later waves take it. A matrix too "
-		"large for the service is split. A last job makes an index of all wheels.\n"
-		"Without --image the jobs run in Debian 13, and the repository that has the file must have ptbuild's "
-		"source at its top. The image that 'docker build -f ci/Dockerfile --target ptbuild' makes has ptbuild "
-		"and what builds need.\n"
-		"--format slurm writes a script: 'bash FILE DIR' submits the jobs, the same again what is not done "
-		"yet. DIR is one that all nodes see; wheels, index and a page (matrix.html) are there in the end. With "
-		"--cache the store is in another place, which may be a node's own. --format json has the same jobs as "
-		"data: what to run, after what, with how many processors, how much memory and for how long.\n"
-		"--shards N divides the jobs that compile a PyTorch: N compile a part each, and one more makes the "
-		"wheel of what they kept ('ptbuild build --shard').\n"
-		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, format: FORMAT, labels: "
-		"[...], minutes: N, disk: SIZE, cpus: N}. The first entry that fits a variant counts. Variants that "
-		"cannot be built are "
-		"left out and "
-		"named on standard error.",
+	.text = "Makes a job for each profile, Python and toolkit: PyTorch with the packages built "
+		"against it. Writes a workflow for GitHub (--format github), a pipeline for GitLab "
+		"(gitlab), or a list (json, table). The files are JSON, which both services read "
+		"as YAML.\n"
+		"GPU code depends on the GPU targets alone and C++ code on the instruction set "
+		"alone, so the jobs come in waves, and no two jobs of a wave compile the same "
+		"units. A job that compiles for an instruction set or a GPU list first keeps the "
+		"compiler cache under that name; later waves use it. A matrix too large for the "
+		"service is split. A last job makes an index of all wheels.\n"
+		"Without --image the jobs run in Debian 13, and the repository that has the file "
+		"must have ptbuild's source at its top. The image that 'docker build -f "
+		"ci/Dockerfile --target ptbuild' makes has ptbuild and what builds need.\n"
+		"--format slurm writes a script: 'bash FILE DIR' submits the jobs, the same again "
+		"what is not done yet. DIR is one that all nodes see. Wheels, index and a page "
+		"(matrix.html) are there in the end. With --cache the store is in another "
+		"directory, which may be local to a node. --format json has the same jobs as data: "
+		"what to run, after what, with how many processors, how much memory and for how "
+		"long.\n"
+		"--shards N divides the jobs that compile a PyTorch: N compile a part each, and "
+		"one more makes the wheel of what they kept ('ptbuild build --shard').\n"
+		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, "
+		"format: FORMAT, labels: [...], minutes: N, disk: SIZE, cpus: N}. The first entry "
+		"that fits a variant counts. Variants that cannot be built are left out and named "
+		"on standard error.",
 	.tables = {ci_defs, cmd_select_options, cmd_plan_options},
 	.arguments = {{"NAME", "a matrix from 'ptbuild list --matrices', or names of variants", "<matrix>"}},
 	.examples = {{"ptbuild matrix build-pytorch/main", "what would run, as a table"},

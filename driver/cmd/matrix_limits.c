@@ -69,9 +69,9 @@ static void warn_time(struct cmd_context *c, const struct too_large *l)
 		shards = arena_printf(c->arena, "use --ccache-remote URL --shards %u, or ",
 				      (unsigned)(longest_seconds(j) / (60.0 * minutes)) + 1);
 	log_warn(c->run->log,
-		 "%s may reach the limit at which a job is ended: '%s' takes about %s, up to %s%s, "
-		 "with %u processor%s, and '%s' has %u minutes; %suse fewer GPU targets, or "
-		 "runners of your own and their 'minutes' with --runner-map FILE",
+		 "%s may exceed the time limit: '%s' needs about %s, up to %s%s, with %u "
+		 "processor%s, and '%s' has %u minutes; %suse fewer GPU targets, or your own "
+		 "runners and their 'minutes' with --runner-map FILE",
 		 how_many(l, c->arena), j->id, takes, longest, j->rough ? " (a rough estimate)" : "", j->cpus,
 		 plural(j->cpus), j->runner->labels[0], minutes, shards);
 }

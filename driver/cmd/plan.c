@@ -16,7 +16,7 @@ static const struct arg_def plan_only[] = {
 	{"explain", 0, ARG_FLAG, offsetof(struct plan_command_options, explain), NULL,
 	 "show every setting with its rule, table and line, reason and source", NULL},
 	{"online", 0, ARG_FLAG, offsetof(struct plan_command_options, online), NULL,
-	 "ask each place of what is to be downloaded whether it can be reached; nothing is fetched", NULL},
+	 "check that each URL to download from can be reached; fetch nothing", NULL},
 	{0},
 };
 
@@ -46,8 +46,8 @@ static bool is_probed(const struct cmd_context *c, const struct output *o)
 	return !o->root.world || strcmp(o->root.world->platform, machine_platform(c->arena)) == 0;
 }
 
-/* What torchvision and torchaudio would be built against, as far as it can be told without building: a wheel by its
- * digest; the root's torch by its version when a root is named. */
+/* Finds the torch for torchvision and torchaudio, as far as it is known before a build: a wheel by
+ * its digest; the root's torch by its version if a root is named. */
 static int find_torch(struct cmd_context *c, const struct selection *s, bool probed, struct torch_source *ret,
 		      struct err *e)
 {
@@ -318,12 +318,13 @@ const struct command command_plan = {
 	.summary = "show what would be built, and why",
 	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--all] [--explain] [--online] "
 		 "[OPTION...]",
-	.text = "Shows what a build would do, without doing any of it: sources, environment, CMake cache entries, "
-		"corrections of the request, and the keys under which results are kept; what is to be downloaded, and "
-		"about how long it takes on this machine.\n"
-		"Nothing is run or fetched, so a plan can be made on any machine. With --root (--root / for this "
-		"machine) the compilers there are asked for their versions, which are part of the keys: without it the "
-		"keys are not those of the build, and \"keys_lack\" in JSON says what they do not count.",
+	.text = "Shows what a build would do, without doing any of it: sources, environment, CMake "
+		"cache entries, corrections of the request, and the keys under which results are "
+		"kept; the downloads, and an estimate of the time on this machine.\n"
+		"Nothing is run or fetched, so a plan can be made on any machine. With --root "
+		"(--root / for this machine) the compilers there are asked for their versions, "
+		"which are part of the keys: without it the keys are not those of the build, and "
+		"\"keys_lack\" in JSON says what they do not count.",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, plan_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
 	.examples = {{"ptbuild plan --profile sm90-avx512 --explain",

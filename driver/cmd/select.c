@@ -50,14 +50,16 @@ const struct arg_def cmd_plan_options[] = {
 	{"set", 0, PLAN(ARG_PAIRS, toggles), "NAME=VALUE",
 	 "override a build option, for example USE_MKLDNN=OFF; may be repeated", NULL},
 	{"source", 0, PLAN(ARG_PAIRS, sources), "FILE=SHA256",
-	 "archive of a source whose digest no table has (absolute path, or its name with --mirror); may be repeated",
+	 "sha256 of a source archive that has no verified digest (absolute path, or its name with "
+	 "--mirror); may be repeated",
 	 NULL},
 	{"without", 0, PLAN(ARG_LIST, without), "FEATURES",
 	 "build without these features, for example cudnn; the version label says so", NULL},
 	{"torch", 0, PLAN(ARG_STRING, torch), "PLACE",
 	 "torch to build the other packages against: a wheel, root, or official[==VERSION]", "<file>"},
 	{"platform", 0, PLAN(ARG_STRING, platform_tag), "KIND",
-	 "platform tag: manylinux, the oldest that the libraries allow (default), or linux, which promises nothing",
+	 "platform tag: manylinux, the oldest that fits (default), or linux, which guarantees "
+	 "nothing",
 	 "manylinux linux"},
 	{"metadata-rev", 0, PLAN(ARG_COUNT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
 	{0},
@@ -250,7 +252,8 @@ static int select_by_name(struct cmd_context *c, const struct strlist *words, st
 		const char *word = words->items[ret->count];
 		struct selection s = {0}, *at = &ret->items[ret->count];
 		if (variant_parse(t, word, c->arena, &s.variant, e) < 0) {
-			/* A profile where a variant belongs is told so; otherwise the error stays. */
+			/* A profile instead of a variant gets its own error; otherwise the first
+			 * error stays. */
 			struct profile profile;
 			if (variant_looks_like(word) || profile_load(t, word, c->arena, &profile, ERR_IGNORED) < 0)
 				return -1;
@@ -280,7 +283,7 @@ static int nothing_matches(const struct matrix *m, const struct strlist *only, s
 	const char *first = matrix_next(m, &w, a);
 	if (!first) {
 		err_set(e, ERR_CONFIG, "matrix '%s' has no variant", m->name);
-		return err_hint(e, "its 'only' and 'except' leave out all that it is a view of: see '%s'", m->file);
+		return err_hint(e, "its filters 'only' and 'except' exclude every variant: see '%s'", m->file);
 	}
 	err_set(e, ERR_CONFIG, "no variant of matrix '%s' matches --only %s", m->name, strlist_join(only, a, ","));
 	return err_hint(e, "its names are like %s; a glob must match the whole name, for example '*-%s'", first,
@@ -383,7 +386,8 @@ const char *cmd_select_cuda_home(const struct cmd_context *c)
 	return home ? home : set && *set == '/' ? set : NULL;
 }
 
-/* A patch that is none is found before anything is made; whether it fits its source, when that is unpacked. */
+/* Finds malformed patches before anything is created; unpacking the source shows whether they
+ * fit. */
 static int check_patches(const struct plan *p, struct arena *a, struct err *e)
 {
 	for (size_t i = 0; i < p->patches_count; i++) {

@@ -30,7 +30,7 @@ struct cmd_select_base {
 extern const struct arg_def cmd_select_options[], cmd_plan_options[];
 /* cmd_selected: of the options of such a command. */
 const struct cmd_select *cmd_selected(const struct cmd_context *c);
-/* For commands that tell what the variants of a matrix share. */
+/* For commands that report what the variants of a matrix share. */
 extern const struct arg_def cmd_units_options[];
 /* The help of such a command's VARIANT... */
 #define CMD_SELECT_VARIANTS                                                                                            \
@@ -41,18 +41,18 @@ struct selections {
 	size_t count;
 };
 
-/* cmd_select: the variants that are meant, each with its release, pytorch before the packages
- * built against it. They come from the words (variant names), from --profile and --package, or
- * from --matrix and --only, in the matrix's order; ERR_USAGE for more than one of these, or
- * none. Defaults: Python is the root's if the release allows it, else the newest allowed; the
- * release is the matrix's, else the newest that fits; CUDA stays NULL, and the plan takes the
- * release's first. */
+/* cmd_select: returns the selected variants, each with its release, pytorch before the packages
+ * built against it. They come from the arguments (variant names), from --profile and --package, or
+ * from --matrix and --only, in the matrix's order; ERR_USAGE for more than one of these, or none.
+ * Defaults: Python is the root's if the release allows it, else the newest allowed; the release is
+ * the matrix's, else the newest that fits; CUDA stays NULL, and the plan uses the release's
+ * first. */
 int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e) MUST_CHECK;
-/* cmd_select_plan: the plan of one of them. With a toolchain (NULL: not probed) the root's toolkits
- * are looked for as well. torch (NULL: --torch), torch_version: as in plan_request. */
+/* cmd_select_plan: plans one of the selected variants. With a toolchain (NULL: not probed) it also
+ * looks for the root's toolkits. torch (NULL: --torch), torch_version: as in plan_request. */
 int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
 		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
-/* cmd_plan: the same against the torch that --torch names, as far as that can be told without a
+/* cmd_plan: like cmd_select_plan against the torch of --torch, as far as it is known before a
  * build; `probed`: by the tools of the root. ERR_POLICY for a torch that does not fit. */
 int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, const struct plan **ret,
 	     struct err *e) MUST_CHECK;
@@ -91,13 +91,13 @@ struct cmd_extension {
 	const char *release, *python, *cuda;
 };
 
-/* cmd_extension: reads what `o` names (folders, sdists, NAME==VERSION of torch_extensions.yaml) and
- * puts their rows into the tables of the context. ERR_USAGE for what is none of them and for two of
- * one name, ERR_CONFIG for a name that is not pinned. */
+/* cmd_extension: reads the extensions that `o` names (folders, sdists, NAME==VERSION of
+ * torch_extensions.yaml) and adds their rows to the tables of the context. ERR_USAGE for anything
+ * else and for two of one name, ERR_CONFIG for a name that is not pinned. */
 int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p, struct cmd_extension *ret,
 		  struct err *e) MUST_CHECK;
-/* cmd_extension_cuda: sets torch_cuda of an extension for the CPU whose --torch is for CUDA. What
- * cannot be read of that torch is told when its plan is made. */
+/* cmd_extension_cuda: sets torch_cuda of an extension for the CPU whose --torch is for CUDA.
+ * Planning reports errors in reading that torch. */
 int cmd_extension_cuda(struct cmd_context *c, const struct cmd_select *o, struct selection *s,
 		       struct err *e) MUST_CHECK;
 
@@ -114,21 +114,21 @@ struct cmd_root_state {
 	struct strlist archives;   /* Debian archives that those files come from */
 };
 
-/* Variants that stand on the same root. */
+/* Variants that share a root. */
 struct cmd_root_group {
 	struct selections chosen;
 	struct strlist alike;               /* what decides the root, in words, of each kind */
 	const struct world *world;          /* NULL: it is not a world's */
-	struct err why;                     /* they can stand on none; empty: they can */
+	struct err why;                     /* why no root serves them; empty: one does */
 	struct strlist drift;               /* once it is made: of the world, as world_result */
 	struct root *root;                  /* NULL: not made yet */
 	const struct cmd_root_state *state; /* NULL: nobody looked yet */
 };
 
-/* cmd_root_groups: variants by the root that each stands on, in the order of their first: one group
- * with a directory as --root or without a sandbox, else one for each world. Those that can stand
- * on none, or not on the world that --root names, are groups of their own, with the reason
- * (ERR_POLICY). Makes nothing. */
+/* cmd_root_groups: groups variants by their root, in the order of their first: one group with a
+ * directory as --root or without a sandbox, else one for each world. Variants that no root serves,
+ * or not the world that --root names, are groups of their own, with the reason (ERR_POLICY).
+ * Creates nothing. */
 int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
 		    struct err *e) MUST_CHECK;
 /* cmd_root_each: for plans, the group of each variant; its world may be that of another platform
@@ -143,15 +143,15 @@ void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g);
 int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e) MUST_CHECK;
 /* cmd_root_look: whether there is a root yet; makes nothing. */
 int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err *e) MUST_CHECK;
-/* cmd_root_default: without --root and with a sandbox, the world that builds of a release stand on
- * without CUDA becomes that of the command; where there is none, this machine's root stays. */
+/* cmd_root_default: without --root and with a sandbox, the release's world for builds without CUDA
+ * becomes that of the command; if it has none, this machine's root stays. */
 int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct err *e) MUST_CHECK;
 /* cmd_root_named: the world that --root names, loaded; NULL: it names none. Makes nothing. */
 int cmd_root_named(struct cmd_context *c, const struct world **ret, struct err *e) MUST_CHECK;
 
-/* The rule for the Python, the same in all commands: that of the active virtual environment, else
- * this machine's, where the release and a world (or the official wheels) have it; else the
- * release's newest in a world. */
+/* Chooses the Python by one rule in all commands: that of the active virtual environment, else this
+ * machine's, if the release and a world (or the official wheels) have it; else the release's newest
+ * in a world. */
 struct cmd_python {
 	const struct release_row *release; /* NULL: no table has it */
 	struct strlist pythons;            /* those that there are, the newest last */
@@ -176,7 +176,7 @@ const char *cmd_root_python(struct cmd_context *c);
  * reference; null without a world. */
 char *cmd_world_text(const struct cmd_root_state *r, struct arena *a);
 
-/* What a planned build takes on this machine and what it needs, for the commands that say it. */
+/* Time, downloads and disk of a planned build on this machine, for commands that print them. */
 
 struct cmd_cost {
 	struct cost cost;
@@ -187,8 +187,8 @@ struct cmd_cost {
 	double build_bytes, world_bytes;
 };
 
-/* cmd_cost: by the tables and what is in the store; `root` is what it stands
- * on, `torch` what --torch names (NULL: nothing). */
+/* cmd_cost: estimates by the tables and the store's contents; `root` is the root of the build,
+ * `torch` the value of --torch (NULL: none). */
 int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root, const char *torch,
 	     struct arena *a, struct cmd_cost *ret, struct err *e) MUST_CHECK;
 /* cmd_cost_time, cmd_cost_disk, cmd_cost_size: the lines for people; the second names the store's
@@ -207,8 +207,8 @@ struct cmd_total {
 void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k,
 		   const struct cmd_root_state *root, struct cmd_total *t);
 
-/* cmd_needs_request: of the root that the command stands on (cmd_root_enter): that one, or of a
- * world that is not made yet this machine's, with what it will take. `plan` NULL: of the
+/* cmd_needs_request: fills a request for the root of the command (cmd_root_enter). For a world that
+ * is not created yet that is this machine's root, with the sizes of the world. `plan` NULL: for the
  * release. */
 int cmd_needs_request(struct cmd_context *c, const struct release_row *release, const struct plan *plan,
 		      struct preflight_request *ret, struct err *e) MUST_CHECK;
@@ -232,8 +232,9 @@ int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct wor
 int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
 		struct err *e) MUST_CHECK;
 
-/* matrix_world_bytes: of disk that a world takes where nothing of it is there yet; NULL: none.
- * matrix_warn: of jobs of a service that need more time or disk than their runners have. */
+/* matrix_world_bytes: returns the disk space of a world of which no part exists yet; NULL: 0.
+ * matrix_warn: warns about jobs of a service that need more time or disk than their runners
+ * have. */
 uint64_t matrix_world_bytes(const struct world *w) __attribute__((pure));
 void matrix_warn(struct cmd_context *c, const struct ci_plan *p, const char *format);
 

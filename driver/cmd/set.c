@@ -110,8 +110,8 @@ static int check_companions(const struct set *s, const bool *off, const struct r
 		if (!p)
 			return err_set(e, ERR_CONFIG, "release %s has no companion '%s'", r->name, name);
 		if (version && strcmp(version, p->version) != 0 && !by_abi(s, r->base, name, version))
-			return err_set(e, ERR_POLICY, "torch %s goes with %s %s, not %s", r->base, name, p->version,
-				       version);
+			return err_set(e, ERR_POLICY, "torch %s is paired with %s %s, not %s", r->base, name,
+				       p->version, version);
 		if (strlist_contains(&names, name))
 			return err_set(e, ERR_CONFIG, "two rows are both '%s'", name);
 		strlist_ref(&names, s->c->arena, name);
@@ -123,7 +123,7 @@ static int check_slim(const struct set *s, const struct profile *p, struct err *
 {
 	if (s->file.torch != SET_SLIM || p->gpu == GPU_CUDA)
 		return 0;
-	return err_set(e, ERR_POLICY, "a torch is cut to GPUs, and profile '%s' has none", p->name);
+	return err_set(e, ERR_POLICY, "a torch is slimmed for GPUs, and profile '%s' has none", p->name);
 }
 
 /* What extensions import of each other; no index has those built for this torch. */
@@ -176,8 +176,8 @@ static int add_official(struct set *s, const struct official *all, const char *p
 	return 0;
 }
 
-/* Of the root's torch. Until the root is there, a distribution's label is the end of its release's name: 2.6.0-debian
- * has 2.6.0+debian. */
+/* Returns the version of the root's torch. Until the root exists, a distribution's label is the end
+ * of its release's name: 2.6.0-debian has 2.6.0+debian. */
 static int root_version(struct cmd_context *c, const struct release_row *r, const char **ret, struct err *e)
 {
 	struct cmd_root_state state;
@@ -345,7 +345,8 @@ static int put_official(struct set *s, const char *dir, struct err *e)
 		const char *cut = NULL;
 		struct wheel_name name;
 		if (strcmp(it->how, "cut") == 0) {
-			log_info(s->c->run->log, "cut %s to the GPUs of '%s'", it->from, s->first.variant.profile.name);
+			log_info(s->c->run->log, "slimming %s for the GPUs of '%s'", it->from,
+				 s->first.variant.profile.name);
 			if (cmd_slim(s->c, files.items[i], &s->first.variant.profile, dir, &cut, e) < 0)
 				return -1;
 		}
@@ -407,7 +408,7 @@ static int make(struct set *s, const char *dir, struct err *e)
 	return rc;
 }
 
-/* The index is of all wheels that lie there. */
+/* The index lists all wheels in its directory. */
 static int check_dir(const struct set *s, const char *dir, struct err *e)
 {
 	struct strlist names = {0};
@@ -514,7 +515,7 @@ static int set_main(struct cmd_context *c, const struct strlist *words, struct e
 	const struct tables *t;
 	const char *dir;
 	if (words->count != 1) {
-		err_set(e, ERR_USAGE, "set takes one file, not %zu", words->count);
+		err_set(e, ERR_USAGE, "set needs one file, not %zu", words->count);
 		return err_hint(e, "for example 'ptbuild set set.yaml --dry-run'");
 	}
 	if (set_file_load(words->items[0], c->arena, &s.file, e) < 0 || cmd_tables(c, &t, e) < 0 ||
@@ -532,7 +533,7 @@ static int set_main(struct cmd_context *c, const struct strlist *words, struct e
 
 static const struct arg_def set_options[] = {
 	{"dry-run", 0, ARG_FLAG, offsetof(struct set_options, dry_run), NULL,
-	 "only tell what would be made of what, or which rows do not go together", NULL},
+	 "show what would be built from what, or which entries conflict, and build nothing", NULL},
 	{0},
 };
 
@@ -540,15 +541,15 @@ const struct command command_set = {
 	.name = "set",
 	.summary = "make a set that fits together: a torch, its companions, extensions",
 	.usage = "FILE [--dry-run] [--out DIR] [OPTION...]",
-	.text = "FILE is YAML with a few rows: profile; torch (official==VERSION, slim==VERSION, root, a wheel, or a "
-		"release to build); lists of companions (torchvision, torchaudio) and extensions (a folder, an sdist, "
-		"NAME==VERSION); python and cuda where they do not follow from the torch. Paths are seen from its "
-		"directory.\n"
-		"All of it is resolved before anything is fetched or built. Rows that do not go together are named "
-		"with file, line and column.\n"
-		"Then what is missing is fetched, cut or built, and the directory gets the wheels, an index of them "
-		"(simple/), constraints.txt for pip and uv, one bill of materials (sbom.cdx.json), "
-		"and a Dockerfile of a stage that has the set installed.",
+	.text = "FILE is YAML with a few keys: profile, torch (official==VERSION, slim==VERSION, "
+		"root, a wheel, or a release to build), lists of companions (torchvision, "
+		"torchaudio) and extensions (a folder, an sdist, NAME==VERSION), and python and "
+		"cuda if they do not follow from the torch. Paths are seen from its directory.\n"
+		"All of it is resolved before anything is fetched or built. Entries that conflict "
+		"are named with file, line and column.\n"
+		"Then what is missing is fetched, slimmed or built, and the directory gets the "
+		"wheels, an index of them (simple/), constraints.txt for pip and uv, one bill of "
+		"materials (sbom.cdx.json), and a Dockerfile of a stage that has the set installed.",
 	.tables = {cmd_build_options, set_options},
 	.arguments = {{"FILE", "the rows of the set", "<file>"}},
 	.examples = {{"ptbuild set set.yaml --dry-run", "what would be made of what"},

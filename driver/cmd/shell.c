@@ -50,7 +50,7 @@ static int find_tree(struct cmd_context *c, const char *word, const struct build
 	}
 	if (*ret)
 		return 0;
-	err_set(e, ERR_CONFIG, "no build tree of '%s' was kept", name);
+	err_set(e, ERR_CONFIG, "no kept build tree for '%s'", name);
 	return hint_trees(c, trees, count, e);
 }
 
@@ -63,7 +63,7 @@ static int run_shell(struct cmd_context *c, const struct strlist *args, struct e
 	struct strlist argv = {0};
 	if (cmd_store(c, &store, e) < 0)
 		return -1;
-	/* A killed build's may lie there, and not in the store. */
+	/* The tree of a killed build may be there instead of in the store. */
 	work_tree_settle(SANDBOX_TOP, c->run);
 	if (build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees, &count, e) < 0)
 		return -1;

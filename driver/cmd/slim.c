@@ -79,7 +79,7 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 				return -1;
 		}
 		if (detect_is_native(word)) {
-			err_set(e, ERR_USAGE, "slim does not take '%s'", word);
+			err_set(e, ERR_USAGE, "slim does not support '%s'", word);
 			return err_hint(e, "use --gpu native, or name the GPU, for example --gpu sm90");
 		}
 		int rc = i < o->gpus.count ? profile_parse(t, arena_printf(c->arena, "%s-avx2", word), c->arena, &p, e)
@@ -155,7 +155,7 @@ static const struct show wheel_rows[] = {
 	SHOW("size", "{bytes:MB} of {bytes_before:MB}, {unpacked:MB} of {unpacked_before:MB} unpacked", .indent = 2),
 	SHOW("kept", "{kept.bytes:MB}[: {kept.-code:,}]", .indent = 2),
 	SHOW("dropped", "{dropped.bytes:MB}[: {dropped.-code:,}]", .indent = 2),
-	SHOW("targets", "torch tells {targets_told}", .each = "files", .indent = 2),
+	SHOW("targets", "arch list {targets_told}", .each = "files", .indent = 2),
 	SHOW("left", "{file}: {left}", .each = "files", .indent = 2),
 	SHOW("lacking", "{file}: {lacking}", .each = "files", .indent = 2),
 	{0}};
@@ -519,13 +519,14 @@ static const struct show package_rows[] = {{.text = "{file}: {left}", .each = "f
 					   {0}};
 
 static const struct show env_rows[] = {
-	{.text = "{package:<44} {bytes:MB} of {bytes_before:MB}[{?blank}, {blank:MB} of it zeros][, left: {left}]",
+	{.text = "{package:<44} {bytes:MB} of {bytes_before:MB}[{?blank}, {blank:MB} of it "
+		 "zeros][, left: {left}]",
 	 .each = "packages",
 	 .rows = package_rows},
 	SHOW("drop {kind}", "{bytes:MB}; lost: {lost}", .each = "kinds"),
 	SHOW("keep {kind}", "{bytes:MB} more with --drop {kind}; lost: {lost}", .each = "kept"),
-	{.text = "{?dry_run}{env} would be cut for {gpu}: {bytes:MB} of {bytes_before:MB}"},
-	{.text = "{!dry_run}{env} is cut for {gpu}: {bytes:MB} of {bytes_before:MB}"},
+	{.text = "{?dry_run}{env} would be slimmed for {gpu}: {bytes:MB} of {bytes_before:MB}"},
+	{.text = "{!dry_run}{env} is slimmed for {gpu}: {bytes:MB} of {bytes_before:MB}"},
 	{.text = "on disk: {disk:MB} of {disk_before:MB}"},
 	{0}};
 
@@ -547,7 +548,7 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 	const struct tables *tables;
 	struct slim_env_result r;
 	if (t->count > 1)
-		return err_set(e, ERR_USAGE, "an environment is cut for one set of GPUs, not %zu", t->count);
+		return err_set(e, ERR_USAGE, "an environment is slimmed for one set of GPUs, not %zu", t->count);
 	if (cmd_tables(c, &tables, e) < 0 || slim_drops_choose(tables, &o->drop, &o->keep, c->arena, &drops, e) < 0 ||
 	    warn_gpus(c, &t->items[0], e) < 0 || slim_env(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
@@ -618,11 +619,16 @@ static const struct arg_def slim_options[] = {
 	{"pin", 0, OPTION(ARG_LIST, pin), "NAME==VERSION",
 	 "with --release: write the file of its wheels, as the index has them, torch first", NULL},
 	{"cuda", 0, OPTION(ARG_STRING, cuda), "VERSION",
-	 "the toolkit that the label tells (default: what the wheel says of itself); with --release the wheel of it",
+	 "CUDA version in the label (default: the wheel's); with --release the CUDA version of the "
+	 "wheel",
 	 NULL},
 	{"nvidia", 0, OPTION(ARG_FLAG, nvidia), NULL,
-	 "cut NVIDIA's own wheels too, for use on this machine: their licence limits passing them on", NULL},
-	{"env", 0, OPTION(ARG_STRING, env), "DIR", "cut an installed environment in place, NVIDIA's packages with it",
+	 "slim NVIDIA's own wheels too, for use on this machine: their licence limits passing them "
+	 "on",
+	 NULL},
+	{"env", 0, OPTION(ARG_STRING, env), "DIR",
+	 "slim an installed environment, including "
+	 "NVIDIA's packages",
 	 "<dir>"},
 	{"drop", 0, OPTION(ARG_LIST, drop), "KINDS",
 	 "with --env: also remove these kinds, or all ('--dry-run' lists them)", NULL},
@@ -635,12 +641,14 @@ static const struct arg_def slim_options[] = {
 
 const struct command command_slim = {
 	.name = "slim",
-	.summary = "cut official wheels to the code of some GPUs",
+	.summary = "slim official wheels to the code of some GPUs",
 	.usage = "[WHEEL... | --release VERSION | --env DIR] --gpu TARGETS [OPTION...]",
-	.text = "Compiles nothing: of the GPU code in a finished wheel only what the driver would load on the named "
-		"GPUs stays, byte for byte. The libraries get smaller in the file, and no address in them changes.\n"
-		"The version gets a label (2.9.1+cu128.sm90), torch.cuda.get_arch_list() tells what is left, and a "
-		"bill of materials says what it was made from. Code for the processor stays as upstream built it.",
+	.text = "Compiles nothing: of the GPU code in a finished wheel only what the driver would "
+		"load on the named GPUs stays, byte for byte. The libraries get smaller in the "
+		"file, and no address in them changes.\n"
+		"The version gets a label (2.9.1+cu128.sm90), torch.cuda.get_arch_list() lists "
+		"what is left, and a bill of materials says what it was made from. Code for the "
+		"processor stays as upstream built it.",
 	.tables = {slim_options},
 	.arguments = {{"WHEEL...", "wheels with GPU code: torch, torchvision, or any other", "<file>"}},
 	.examples = {{"ptbuild slim --gpu native", "the newest official torch for the GPUs of this machine"},

@@ -69,14 +69,14 @@ static int of_variant(struct testing *s, const struct strlist *words, struct err
 	if (cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
 	if (l.targets != 1)
-		return err_set(e, ERR_USAGE, "test takes one variant, not %zu", l.targets);
+		return err_set(e, ERR_USAGE, "test needs one variant, not %zu", l.targets);
 	l.items[0].q.repack_only = true;
 	int rc = cmd_build_root(c, &l.items[0], e);
 	s->q = l.items[0].q;
 	if (rc == 0)
 		rc = pipeline_build(&s->q, c->run, c->arena, &r, e);
 	if (rc < 0 && e->kind == ERR_POLICY && !*e->hint)
-		err_hint(e, "a variant must have been built: 'ptbuild build' with the same words");
+		err_hint(e, "a variant must have been built: 'ptbuild build' with the same arguments");
 	for (size_t i = 0; i < r.count; i++) {
 		if (i + 1 < r.count)
 			t->torch_wheel = r.items[i].wheel;
@@ -220,7 +220,7 @@ static const struct arg_def test_options[] = {
 	{"against", 0, OPTION(ARG_STRING, against), "WHEEL",
 	 "run the same with another wheel, or root for the root's own, and print only what differs", "<file>"},
 	{"junit", 0, OPTION(ARG_STRING, junit), "FILE", "write the results as JUnit's XML", NULL},
-	{"again", 0, OPTION(ARG_FLAG, again), NULL, "begin anew: forget the results of an earlier run", NULL},
+	{"again", 0, OPTION(ARG_FLAG, again), NULL, "begin again: forget the results of an earlier run", NULL},
 	{0},
 };
 
@@ -228,13 +228,15 @@ const struct command command_test = {
 	.name = "test",
 	.summary = "run a package's own tests against a finished wheel",
 	.usage = "WHEEL | VARIANT | root [OPTION...]",
-	.text = "Unpacks and patches the pinned source of the wheel's release, installs the wheel into a clean "
-		"environment, and runs the source's own tests in the sandbox, without network. What is run at a level, "
-		"and what is known to fail and why, is in profiles/tests/<release>.yaml.\n"
-		"A test that fails is run up to three times, each in a new process; one that then passes is called "
-		"flaky. A failure that is not expected makes the exit status 7, and so does an expected one that "
-		"passes.\n"
-		"Results are kept in the store: the same command goes on after an interruption. --again begins anew.",
+	.text = "Unpacks and patches the pinned source of the wheel's release, installs the wheel "
+		"into a clean environment, and runs the source's own tests in the sandbox, without "
+		"network. What is run at a level, and what is known to fail and why, is in "
+		"profiles/tests/<release>.yaml.\n"
+		"A test that fails is run up to three times, each in a new process; one that then "
+		"passes is called flaky. An unexpected failure makes the exit status 7, and so "
+		"does an expected one that passes.\n"
+		"Results are kept in the store: the same command goes on after an interruption. "
+		"--again begins from scratch.",
 	.tables = {cmd_select_options, cmd_plan_options, test_options},
 	.arguments = {{"WHEEL|VARIANT",
 		       "a wheel, a variant whose wheel is in the store, or root for what is in the root", "<file>"}},

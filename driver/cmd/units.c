@@ -32,8 +32,7 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 	if (paths->count && units_of(c, paths, &m, e) < 0)
 		return -1;
 	if (paths->count && (!m.gpu_compared || !m.isa_compared)) {
-		err_set(e, ERR_USAGE,
-			"the trees of --units cannot show what a unit depends on: no two differ in %s alone",
+		err_set(e, ERR_USAGE, "cannot compare the --units trees: no two of them differ only in %s",
 			m.gpu_compared ? "the instruction set" : "the GPU list");
 		return err_hint(e, "pass for example sm90-avx512, sm90-avx2 and sm80-avx512");
 	}
@@ -45,14 +44,12 @@ int cmd_units_cost(struct cmd_context *c, const struct strlist *paths, const str
 		*ret = arena_printf(c->arena, "one variant of PyTorch is for CUDA: it compiles all its units%s",
 				    others);
 	else if (!paths->count)
-		*ret = arena_printf(
-			c->arena,
-			"%zu variants of PyTorch for CUDA: the C++ units are compiled %zu time%s, once for each pair "
-			"of "
-			"instruction set and toolkit, and the CUDA units %zu time%s, once for each pair of GPU list "
-			"and "
-			"toolkit; --units TREE... counts them; what the compiler cache already has is not known%s",
-			cost.variants, cost.isas, plural(cost.isas), cost.gpus, plural(cost.gpus), others);
+		*ret = arena_printf(c->arena,
+				    "%zu variants of PyTorch for CUDA: the C++ units are compiled %zu time%s, "
+				    "once for each pair of instruction set and toolkit, and the CUDA units %zu "
+				    "time%s, once for each pair of GPU list and toolkit (--units TREE... "
+				    "counts them); what the compiler cache already has is not known%s",
+				    cost.variants, cost.isas, plural(cost.isas), cost.gpus, plural(cost.gpus), others);
 	else
 		*ret = arena_printf(c->arena,
 				    "%zu variants of PyTorch for CUDA (%zu GPU list%s and %zu instruction set%s, each "

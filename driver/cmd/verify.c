@@ -36,7 +36,7 @@ static int add_libraries_of_root(struct cmd_context *c, struct verify_request *q
 	return companions_of_files(&files, c->arena, &q->companions, e);
 }
 
-/* Of the directory of an environment. */
+/* Adds the libraries of an environment's directory. */
 static int add_libraries_below(const char *dir, struct arena *a, struct verify_request *q, struct err *e)
 {
 	struct strlist files = {0}, libraries = {0};
@@ -107,7 +107,7 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 {
 	const struct verify_options *o = c->options;
 	struct err beside = {0};
-	struct wheel_name name = {.dist = ""}; /* a name that is none is a finding */
+	struct wheel_name name = {.dist = ""}; /* an invalid name is a finding */
 	(void)!wheel_name_parse(wheel, c->arena, &name, ERR_IGNORED);
 	struct verify_request q = {.wheel = wheel,
 				   .policy = &f->tables->manylinux,
@@ -240,7 +240,7 @@ static int run_verify(struct cmd_context *c, const struct strlist *args, struct 
 
 static const struct arg_def verify_options[] = {
 	{"with", 0, OPTION(ARG_LIST, with), "WHEELS|TREES",
-	 "wheels installed beside it, whose libraries it may use, or root for the torch of --root", "<file>"},
+	 "wheels installed alongside, whose libraries it may use, or root for the torch of --root", "<file>"},
 	{"provided", 0, OPTION(ARG_LIST, provided), "NAMES",
 	 "libraries that its dependencies provide, for example libcudart.so.12", NULL},
 	{"against", 0, OPTION(ARG_STRING, against), "VARIANT",
@@ -259,11 +259,12 @@ const struct command command_verify = {
 	.name = "verify",
 	.summary = "check any wheel without running it",
 	.usage = "WHEEL... [options]",
-	.text = "Opens each wheel and checks every rule it claims to keep: archive, RECORD, names and metadata, "
-		"library paths, needed libraries, symbol versions against the platform tag, and traces of the build. "
-		"Nothing in the wheel is run.\n"
-		"What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) is a promise that the "
-		"code inside must keep. A label that names neither promises nothing.",
+	.text = "Opens each wheel and checks it by all rules: archive, RECORD, names and metadata, "
+		"library paths, needed libraries, symbol versions against the platform tag, and "
+		"traces of the build. Nothing in the wheel is run.\n"
+		"What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) "
+		"declares the targets of the code inside, which is checked. A label that names "
+		"neither declares nothing.",
 	.tables = {verify_options},
 	.arguments = {{"WHEEL...", "the wheels to check", "<file>"}},
 	.examples = {{"ptbuild verify dist/torchvision-*.whl --with dist/torch-*.whl",

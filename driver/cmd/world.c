@@ -31,7 +31,7 @@ static int world_platform(const struct cmd_context *c, const char **ret, struct 
 	err_set(e, ERR_USAGE, "no part of a world is for the platform '%s'", name);
 	const char *near = suggest_nearest(name, platforms, ARRAY_LEN(platforms));
 	return near ? err_hint(e, "did you mean '%s'?", near)
-		    : err_hint(e, "--platform takes x86_64-linux or aarch64-linux");
+		    : err_hint(e, "use --platform x86_64-linux or aarch64-linux");
 }
 
 /* The command line that makes a world, with the directories that the user named. */
@@ -62,18 +62,19 @@ static int load(struct cmd_context *c, const char *name, const char **ret_profil
 		.text = "[{?drift}drift: ]" words                                                                      \
 	}
 
-static const struct show drift_rows[] = {TEXT("  in place  {}"), {0}};
+static const struct show drift_rows[] = {TEXT("  current   {}"), {0}};
 static const struct show made_rows[] = {
 	TEXT("{name} {platform}"),
 	TEXT("  dir       {dir}"),
-	TEXT("  copy      {copy}[: it was there and stays; gone or changed in it: {?copy_differs}{copy_differs} of the "
-	     "world's files, first '{-first}'; remove it for a new copy][{?-there}: it was there]"),
+	TEXT("  copy      {copy}[: it already existed and stays, with "
+	     "{?copy_differs}{copy_differs} of the world's files missing or changed, first "
+	     "'{-first}'; remove it for a new copy][{?-there}: it already existed]"),
 	TEXT("  key       {key}"),
 	TEXT("  size      {bytes:MB}"),
 	{.each = "drift", .rows = drift_rows},
 	TEXT("  files     {!hit}{downloaded} downloaded ({downloaded_bytes:MB} in {-fetching:.1} s), {from_store} were "
 	     "in the store"),
-	TEXT("  {?hit}it was there"),
+	TEXT("  {?hit}it already existed"),
 	TEXT("  seconds   {seconds:.1}"),
 	{0}};
 
@@ -185,7 +186,9 @@ static int world_verify(struct cmd_context *c, const char *name, struct err *e)
 	if (check_world(c, w, dir, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;
-		return err_hint(e, "'ptbuild cache verify%s%s' moves it out of the way, and '%s' makes it anew",
+		return err_hint(e,
+				"'ptbuild cache verify%s%s' moves it to the quarantine, and "
+				"'%s' recreates it",
 				c->global->cache ? " --cache " : "",
 				c->global->cache ? shell_quoted(c->global->cache, c->arena) : "", make_line(c, w));
 	}
@@ -289,7 +292,7 @@ static int add_base(const struct locking *l, struct lock_request *q, struct err 
 	if (is_base)
 		return 0;
 	if (!o->base) {
-		err_set(e, ERR_USAGE, "'%s' lies on a base, and no --base says on which", q->part->part);
+		err_set(e, ERR_USAGE, "'%s' is not a base: name its base with --base", q->part->part);
 		return err_hint(e, "for example --base debian13");
 	}
 	if (world_part_load(l->profiles, o->base, c->arena, &q->base, e) < 0)
@@ -376,9 +379,10 @@ static int make_lock(const struct locking *l, struct world_lock *ret, struct err
 }
 
 static const struct show lock_rows[] = {
-	{.text = "[{!before}+][{!after}-][{?same_version}!][{!same_version}{?before}{?after} ] {kind:<5} {name} "
-		 "[{before}][{!same_version}{?before} -> {after}][{!before}{after}, {bytes:MB}]"
-		 "[{?same_version}: other bytes or place of one version]",
+	{.text = "[{!before}+][{!after}-][{?same_version}!][{!same_version}{?before}{?after} ] "
+		 "{kind:<5} {name} [{before}][{!same_version}{?before} -> "
+		 "{after}][{!before}{after}, {bytes:MB}][{?same_version}: other bytes or URL of "
+		 "one version]",
 	 .each = "changes"},
 	{.text = "{part} {platform}: {files} file{files:s}, {bytes:MB}[, index of {date}]: {added} added, {removed} "
 		 "removed, "
@@ -572,7 +576,7 @@ static int run_world(struct cmd_context *c, const struct strlist *args, struct e
 						    {"verify", " platform ", true, world_verify},
 						    {"gc", " keep-days dry-run ", false, world_gc}};
 	if (c->global->no_drift && args->count && strcmp(args->items[0], "make") != 0)
-		return err_set(e, ERR_USAGE, "world %s does not take --no-drift", args->items[0]);
+		return err_set(e, ERR_USAGE, "world %s does not support --no-drift", args->items[0]);
 	return cmd_action(c, actions, ARRAY_LEN(actions), args, e);
 }
 
@@ -585,7 +589,7 @@ static const struct arg_def world_options[] = {
 	{"keyring", 0, OPTION(ARG_STRING, keyring), "FILE",
 	 "make, lock: the keys that may sign the archive's index (default: Debian's of this machine)", "<file>"},
 	{"write", 0, OPTION(ARG_FLAG, write), NULL, "lock: write the new lock into the tables' directory", NULL},
-	{"base", 0, OPTION(ARG_STRING, base), "PART", "lock: the base that a part with packages lies on", "<world>"},
+	{"base", 0, OPTION(ARG_STRING, base), "PART", "lock: the base of a part with packages", "<world>"},
 	{"copy", 0, OPTION(ARG_STRING, copy), "DIR",
 	 "make: copy the root to this new directory, which is yours to change", "<dir>"},
 	{"keep-days", 0, OPTION(ARG_STRING, keep_days), "N", "gc: remove what was not used for N days too", NULL},
@@ -597,10 +601,12 @@ const struct command command_world = {
 	.name = "world",
 	.summary = "make, check and pin the root file systems that builds run in",
 	.usage = "list|show|make|lock|verify|gc [NAME] [options]",
-	.text = "A world is a Debian base, with toolkits over it (debian13, debian13+cuda13_0): a list of files, each "
-		"pinned by its sha256. Making it runs nothing of them and needs no root.\n"
-		"A package that has left the archive is taken in its present version, by the archive's signed index; "
-		"the output and the key of the world say so. --no-drift refuses that.\n"
+	.text = "A world is a Debian base, with toolkits over it (debian13, debian13+cuda13_0): a "
+		"list of files, each pinned by its sha256. Making it runs nothing of them and "
+		"needs no root.\n"
+		"A package that is no longer in the archive is replaced by its current version, by "
+		"the archive's signed index. The output and the key of the world say so. "
+		"--no-drift refuses that.\n"
 		"lock prints what a new lock would change; --write writes it.",
 	.tables = {world_options},
 	.arguments = {{"ACTION",

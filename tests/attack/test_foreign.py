@@ -256,7 +256,7 @@ class Provenance(Case):
     def test_a_digest_that_contradicts(self):
         s = self.statement()
         s["subject"][0]["digest"]["sha512"] = "00" * 64
-        self.says(s, "digests beside sha256")
+        self.says(s, "other digests than sha256")
 
     def test_a_second_file(self):
         s = self.statement()

@@ -44,8 +44,8 @@ FORKS = "import subprocess, time\nfor _ in range(60):\n    subprocess.Popen(['sl
 # A limit: its option and a small value, what the build does, and the words that end it.
 LIMITS = {
     "processes": ("--max-processes", "50", FORKS, "processes and threads at once"),
-    "memory": ("--max-memory", "400M", "import subprocess, time\nfor _ in range(3):\n    subprocess.Popen(['python3', '-c', 'x = bytearray(200 << 20); import time; time.sleep(300)'])\ntime.sleep(300)\n", "of memory"),
-    "disk": ("--max-disk", "4M", "import os, time\nfor i in range(8):\n    open(f'fill{i}', 'wb').write(os.urandom(1 << 20))\ntime.sleep(300)\n", "what it wrote takes"),
+    "memory": ("--max-memory", "400M", "import subprocess, time\nfor _ in range(3):\n    subprocess.Popen(['python3', '-c', 'x = bytearray(200 << 20); import time; time.sleep(300)'])\ntime.sleep(300)\n", "memory use reached"),
+    "disk": ("--max-disk", "4M", "import os, time\nfor i in range(8):\n    open(f'fill{i}', 'wb').write(os.urandom(1 << 20))\ntime.sleep(300)\n", "its files reached"),
     "log": ("--max-log", "300K", "while True:\n    print('x' * 100)\n", "of output"),
     "silence": ("--max-silence", "2", "import time\ntime.sleep(300)\n", "wrote nothing for 2 s"),
     "time": ("--max-time", "3s", "import time\nwhile True:\n    print('still here', flush=True)\n    time.sleep(0.2)\n", "more than 3 s"),
@@ -208,7 +208,7 @@ def attack_without(world, who, count):
         # Without a user of their own builds take the compiler cache back, under the feet of the others.
         own = ["--cache", world.path("other")] if wall == "user" else []
         got, src, result = inside(world, "--without-wall", wall, *own)
-        return wall, through[wall](got, src) and f"bubblewrap without {wall}, as --without-wall says" in result.stderr, got
+        return wall, through[wall](got, src) and f"bubblewrap without {wall}, because of --without-wall" in result.stderr, got
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for wall, held, got in pool.map(one, through):
@@ -261,7 +261,7 @@ def attack_doctor(world, who, count):
     check(count, f"{who}/doctor_goes_on_when_told", rows["sandbox"]["level"] == "ok" and rows["wall seccomp"]["level"] == "warning", rows["wall seccomp"])
     if world.user == 0:
         result, rows = doctor(world, before=["unshare", "--user", "--map-root-user"])
-        check(count, f"{who}/doctor_needs_another_user", result.returncode == 7 and "user 0 of this machine" in rows["sandbox"]["text"] and "--without-wall user" in rows["sandbox"]["fix"], rows["sandbox"])
+        check(count, f"{who}/doctor_needs_another_user", result.returncode == 7 and "root user" in rows["sandbox"]["text"] and "--without-wall user" in rows["sandbox"]["fix"], rows["sandbox"])
 
 
 def main():

@@ -210,8 +210,8 @@ static void values_cannot_be_taken_back(void **state)
 static void flags_take_no_value(void **state)
 {
 	(void)state;
-	assert_usage(PARSE("--verbose=yes"), "option '--verbose' takes no value", "");
-	assert_usage(PARSE("--no-verbose="), "option '--no-verbose' takes no value", "");
+	assert_usage(PARSE("--verbose=yes"), "option '--verbose' accepts no value", "");
+	assert_usage(PARSE("--no-verbose="), "option '--no-verbose' accepts no value", "");
 }
 
 static void missing_values_are_noticed(void **state)

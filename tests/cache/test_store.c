@@ -101,7 +101,7 @@ static void open_refuses_links_in_place_of_its_directories(void **state)
 		const char *part = path_join(&f->arena, f->dir, parts[i]), *away = path_join(&f->arena, f->dir, "away");
 		assert_int_equal(rename(part, away), 0);
 		assert_int_equal(symlink(victim, part), 0);
-		assert_refused(f, "is a link");
+		assert_refused(f, "is a symbolic link");
 		assert_int_equal(access(test_path("victim/letter"), F_OK), 0);
 		assert_int_equal(unlink(part), 0);
 		assert_int_equal(rename(away, part), 0);
@@ -112,7 +112,7 @@ static void open_refuses_a_store_that_everybody_may_write(void **state)
 {
 	struct fixture *f = *state;
 	assert_int_equal(chmod(f->dir, 0777), 0);
-	assert_refused(f, "everybody may write");
+	assert_refused(f, "world-writable");
 	assert_int_equal(chmod(f->dir, 0755), 0);
 }
 
@@ -126,7 +126,7 @@ static int open_must_fail(struct fixture *f)
 	bool foreign = stat(f->dir, &st) == 0 && st.st_uid != geteuid();
 	if (e.kind != (foreign ? ERR_POLICY : ERR_SYSTEM))
 		return 2;
-	if (!test_has(e.msg, foreign ? "belongs to user 0, not to user 65534" : "Permission denied") ||
+	if (!test_has(e.msg, foreign ? "owned by user 0, but ptbuild runs as user 65534" : "Permission denied") ||
 	    !test_has(e.msg, f->dir))
 		return 3;
 	return test_has(e.hint, "--cache") ? 0 : 4;

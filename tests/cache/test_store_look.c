@@ -77,7 +77,7 @@ static void a_look_at_ones_own_store_opens_it(void **state)
 	assert_ok(store_check_writable(s, &f->err), &f->err);
 	store_close(s);
 	assert_int_equal(chmod(f->dir, 0777), 0);
-	assert_err(store_look(f->dir, test_run(), &s, &f->err), &f->err, ERR_POLICY, "everybody may write");
+	assert_err(store_look(f->dir, test_run(), &s, &f->err), &f->err, ERR_POLICY, "world-writable");
 	assert_int_equal(chmod(f->dir, 0755), 0);
 }
 

@@ -186,7 +186,7 @@ static void a_machine_from_a_file(void **state)
 	expect("detect --machine /nowhere.yaml", 2, "/nowhere.yaml");
 	expect("detect --workload fp8", 2, "unknown value 'fp8'");
 	expect("detect --release 9.9", 3, "9.9");
-	expect("detect sm90-avx2", 2, "takes no argument");
+	expect("detect sm90-avx2", 2, "has no argument");
 }
 
 /* The member "machine" of one answer is the --machine of another. */

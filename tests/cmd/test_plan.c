@@ -343,8 +343,8 @@ static void two_variants_are_compared(void **state)
 static void wrong_words_about_differences(void **state)
 {
 	(void)state;
-	refuse("diff pytorch-python313-cpu-avx", ERR_USAGE, "diff takes two variants");
-	refuse("diff", ERR_USAGE, "diff takes two variants");
+	refuse("diff pytorch-python313-cpu-avx", ERR_USAGE, "diff needs two variants");
+	refuse("diff", ERR_USAGE, "diff needs two variants");
 	refuse("diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx3", ERR_CONFIG,
 	       "unknown instruction set 'avx3'");
 	refuse("diff pytorch-python313-cpu-avx torchaudio-python313-cuda12_8-sm103-avx2 --release 2.8.0", ERR_POLICY,

@@ -78,7 +78,7 @@ class Terminal(unittest.TestCase):
             self.assertLessEqual(text.count("\n"), 46)
             headline = terminal(columns, "plan", "--profile", "sm90-avx512")
             self.fits(columns, headline)
-            self.assertRegex(headline, r"\n  time +about .* of processors(.*\n)+  disk +[0-9.]+ GiB(.*\n)+  downloads +[0-9.]+ MB for the world")
+            self.assertRegex(headline, r"\n  time +about .* of CPU time(.*\n)+  disk +[0-9.]+ GiB(.*\n)+  downloads +[0-9.]+ MB for the world")
             self.fits(columns, terminal(columns, *PLAN, "--explain"))
             self.fits(columns, terminal(columns, *PLAN, "--all"))
         self.fits(80, pipe(*PLAN))

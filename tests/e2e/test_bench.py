@@ -210,7 +210,7 @@ def test_refusals(world):
                            (["--seconds", "nan"], "not a number of seconds"), (["--pairs", "2000"], "--pairs: at most 1000"), (["--device", "tpu"], "tpu")):
         r = bench(world, *words)
         assert r.returncode == 2 and message in r.stderr and "is installed" not in r.stderr, (words, r.stderr)
-    for words, message in (([world.ours], "bench takes one wheel, and another one"), ([world.ours, "--against", "gone.whl"], "'gone.whl' does not exist"),
+    for words, message in (([world.ours], "bench needs one wheel, and another one"), ([world.ours, "--against", "gone.whl"], "'gone.whl' does not exist"),
                            ([world.ours, "--against", "root"], "no wheel 'root'"), (["official", "--against", world.ours], "no wheel 'official'")):
         r = world.run("bench", *words)
         assert r.returncode == 2 and message in r.stderr, (words, r.stderr)

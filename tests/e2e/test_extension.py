@@ -303,10 +303,10 @@ def test_rows_of_a_set_that_do_not_go_together(world):
 
 def test_official_companions_on_the_stable_abi_go_with_later_torches(world):
     """By the shipped tables: torchvision from 0.29.1 on takes every torch from 2.14.0 on, whichever release it is of."""
-    for torch, vision, text in (("2.14.1", "0.29.2", "torchvision-0.29.2-py3-none"), ("2.15.0", "0.29.1", "torchvision-0.29.1-cp313"), ("2.13.0", "0.29.2", "torch 2.13.0 goes with torchvision 0.28.0, not 0.29.2"), ("2.14.1", "0.28.0", "not 0.28.0")):
+    for torch, vision, text in (("2.14.1", "0.29.2", "torchvision-0.29.2-py3-none"), ("2.15.0", "0.29.1", "torchvision-0.29.1-cp313"), ("2.13.0", "0.29.2", "torch 2.13.0 is paired with torchvision 0.28.0, not 0.29.2"), ("2.14.1", "0.28.0", "not 0.28.0")):
         write(world.path("abi.yaml"), f"profile: sm90-avx2\npython: '3.13'\ntorch: official=={torch}\ncompanions: [torchvision=={vision}, torchaudio]\n")
         r = subprocess.run([world.ptbuild, "set", world.path("abi.yaml"), "--dry-run", "--offline", "--cache", world.path("abi"), "--profiles", os.path.join(TOP, "profiles")], capture_output=True, text=True, timeout=300)
-        assert text in r.stdout + r.stderr and r.returncode == (7 if "goes with" in r.stderr else 0), (torch, vision, r.returncode, r.stdout + r.stderr)
+        assert text in r.stdout + r.stderr and r.returncode == (7 if "paired with" in r.stderr else 0), (torch, vision, r.returncode, r.stdout + r.stderr)
 
 
 def torch_like(world, name, members):
@@ -338,7 +338,7 @@ def test_what_does_not_fit_is_told_before_anything_is_compiled(world):
         (top, "torch-2.9.1-cp27-cp27-linux_x86_64.whl", {}, 7, "is for cp27, but the build is for Python"),
         (top, f"torch-2.9.1-{tag}-manylinux_2_17_{other}.whl", {}, 7, "is for another platform"),
         (kernels, usual, {"torch/version.py": "cuda = '12.8'\n"}, 7, "has GPU code, as csrc/a.cu"),
-        (top, usual, {"torch/share/cmake/Torch/TorchConfig.cmake": "-D_GLIBCXX_USE_CXX11_ABI=0"}, 7, "has the old ABI of the C++ library"),
+        (top, usual, {"torch/share/cmake/Torch/TorchConfig.cmake": "-D_GLIBCXX_USE_CXX11_ABI=0"}, 7, "uses the old libstdc++ ABI"),
         (top, f"torchvision-2.9.1-{tag}-linux_{machine}.whl", {}, 2, "is a wheel of torchvision, not of torch"),
         (top, broken, None, 5, usual),
         (needs, world.torch, None, 7, "requires torch>=2.12, not torch 2.9.1"),

@@ -205,7 +205,7 @@ def of_disk(text, *options):
 
 def check(done, words, what):
     assert done["code"] == 8 and words.lower() in done["text"].lower(), (what, done)
-    assert "wrong bytes" not in done["text"] and "changed at its place" not in done["text"], (what, done)
+    assert "wrong bytes" not in done["text"] and "changed at its source" not in done["text"], (what, done)
     assert done["text"].count("ptbuild: error: ") == 1, (what, done)
 
 

@@ -437,7 +437,7 @@ def test_a_disk_that_was_full(world):
         files["setup.py"] = files["setup.py"].replace(command, words + command)
 
     world.pin("setup-py-env", name="was-full", change=complain)
-    fails(world.build("was-full"), 8, "No space left on device", "make room")
+    fails(world.build("was-full"), 8, "No space left on device", "free space")
     os.remove(world.release("was-full"))
 
 

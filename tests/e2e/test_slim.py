@@ -447,7 +447,7 @@ def test_two_at_once_leave_whole_files(world):
         done = [p.communicate()[1] for p in both]
         codes = [p.returncode for p in both]
         assert 0 in codes and not set(codes) - {0, 7, 8}, done
-        assert all(c == 0 or "another process is slimming" in text or "cannot be cut" in text or "has code for sm" in text for c, text in zip(codes, done)), done
+        assert all(c == 0 or "another process is slimming" in text or "cannot be slimmed" in text or "has code for sm" in text for c, text in zip(codes, done)), done
         assert used(f"{site}/torch/lib/libtorch_cuda.so") in (["2", "0"], ["1", "4"])
         check_record(site)
 
@@ -463,7 +463,7 @@ def test_an_environment_in_which_nothing_is_cut(world):
     refused(world, 7, "nothing in it runs on sm75", "--env", env, "--gpu", "sm75")
     for library in glob.glob(f"{site}/torch/lib/*.so"):
         os.unlink(library)
-    refused(world, 7, "there is nothing to cut", "--env", env, "--gpu", "sm90")
+    refused(world, 7, "it needs no slimming", "--env", env, "--gpu", "sm90")
     assert {n: d for n, d in before.items() if not n.endswith(".so")} == state(env)
 
 
@@ -510,7 +510,7 @@ def test_refusals(world):
     assert same.returncode == 0 and "already slimmed for sm90" in same.stderr, same.stderr
     refused(world, 2, "not a version: '../x'", wheel, "--gpu", "sm90", "--cuda", "../x", *out)
     refused(world, 2, "not a version: '../../x'", "--release", "../../x", "--pin", "torch==2.9.1")
-    refused(world, 2, "does not take 'native'", wheel, "--profile", "native", *out)
+    refused(world, 2, "does not support 'native'", wheel, "--profile", "native", *out)
     assert "sm9-avx2" not in refused(world, 3, "option '--gpu': unknown GPU target 'sm9'", wheel, "--gpu", "sm9", *out).stderr
     refused(world, 2, "not a directory", "--env", world.path("nowhere"), "--gpu", "sm90")
     data = open(wheel, "rb").read()

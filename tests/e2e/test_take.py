@@ -202,7 +202,7 @@ def test_it_is_a_wheel(world):
 def test_again_is_a_hit_and_warns(world):
     result = take(world)
     assert result.returncode == 0, result.stderr
-    assert "taken from the store" in result.stdout and "warning   known to fail: check 'dot'" in result.stdout, result.stdout
+    assert "from the store; built in" in result.stdout and "warning   known to fail: check 'dot'" in result.stdout, result.stdout
     assert "the baseline of" in result.stdout and "pytorch: taking" not in result.stderr
 
 
@@ -239,7 +239,7 @@ def test_a_torch_that_is_not_whole(world):
     with Changed(f"{world.root}/{LIBRARIES}/libtorch_cpu.so.2.6.0"):
         refused(world, 5, "is not whole", "torch/lib/libtorch_cpu.so")
     with Changed(f"{world.root}/{SITE}/torch-2.6.0+debian.egg-info"):
-        refused(world, 7, "has no metadata beside it")
+        refused(world, 7, "has no metadata next to it")
     with Changed(f"{world.root}/var/lib/dpkg/info/python3-torch.list"):
         refused(world, 7, "nothing says which files")
     with Changed(f"{world.root}/{LIBRARIES}/libother.so.1"):

@@ -148,7 +148,7 @@ def test_a_copy_is_the_users_own(world):
         had, has = os.lstat(os.path.join(doc["dir"], path)), os.lstat(os.path.join(copy, path))
         assert (had.st_mode, had.st_mtime_ns) == (has.st_mode, has.st_mtime_ns) and had.st_ino != has.st_ino, path
     done = site.run("make", "toy", "--copy", copy)
-    assert f"  copy      {copy}: it was there\n" in done.stdout and site.json("make", "toy", "--copy", copy)["copy_differs"] == 0, done
+    assert f"  copy      {copy}: it already existed\n" in done.stdout and site.json("make", "toy", "--copy", copy)["copy_differs"] == 0, done
     # it may be changed, and the same command leaves it as it is, and says so
     with open(os.path.join(copy, "usr/bin/p123"), "w") as f:
         f.write("mine\n")
@@ -160,14 +160,14 @@ def test_a_copy_is_the_users_own(world):
     with open(os.path.join(copy, "usr/bin/more"), "w"):
         pass
     done = site.run("make", "toy", "--copy", copy)
-    assert f"{copy}: it was there and stays; gone or changed in it: 2 of the world's files, first 'usr/bin/first'; remove it" in done.stdout, done
+    assert f"{copy}: it already existed and stays, with 2 of the world's files missing or changed, first 'usr/bin/first'; remove it" in done.stdout, done
     assert site.json("make", "toy", "--copy", copy)["copy_differs"] == 2 and not os.path.lexists(os.path.join(copy, "usr/bin/first"))
     assert site.run("verify", "toy", archive=False).returncode == 0
 
 
 def test_what_is_there_is_not_copied_over(world):
     there = site.path("copies", "there")
-    refused(site.run("make", "toy", "--copy", there, archive=False, cache="none"), 2, "'" + there + "' is there already, and is not a copy of a world", "--copy")
+    refused(site.run("make", "toy", "--copy", there, archive=False, cache="none"), 2, "'" + there + "' already exists, and is not a copy of a world", "--copy")
     assert os.listdir(there) == []
     stamp = os.path.join(site.path("copies", "there", "etc"), "ptbuild-world")
     for name, key, says in (("other", "0" * 64, "the world 'other'"), ("toy", "0" * 64, "with other packages")):
@@ -177,8 +177,8 @@ def test_what_is_there_is_not_copied_over(world):
     file = os.path.join(site.top, "copies", "file")
     with open(file, "w") as f:
         f.write("kept")
-    refused(site.run("make", "toy", "--copy", file), 2, "'" + file + "' is there already")
-    refused(site.run("list", "--copy", file, archive=False), 2, "world list does not take --copy")
+    refused(site.run("make", "toy", "--copy", file), 2, "'" + file + "' already exists")
+    refused(site.run("list", "--copy", file, archive=False), 2, "world list does not support --copy")
 
 
 def test_places_where_no_copy_may_be(world):
@@ -299,7 +299,7 @@ def test_drift_is_told_recorded_and_keyed(world):
     done = site.run("make", "toy", cache="second")
     assert done.returncode == 0 and all(line.startswith("drift: ") for line in done.stdout.splitlines()), done.stdout
     for name in GONE:
-        assert f"drift: '{name}' 1.0 has left the archive, 1.1 is taken" in done.stderr, done.stderr
+        assert f"drift: '{name}' 1.0 is no longer in the archive; using 1.1" in done.stderr, done.stderr
     # With the pinned ones at hand there is no drift, whatever the archive has.
     assert site.json("make", "toy", cache="first")["drift"] == []
 
@@ -395,13 +395,13 @@ def test_gc_removes_what_no_table_names(world):
 
 def test_refusals(world):
     refused(site.run("mak", "toy", archive=False), 2, "not an action of world: 'mak'", "'make'")
-    refused(site.run("list", "toy", archive=False), 2, "takes no name")
+    refused(site.run("list", "toy", archive=False), 2, "has no name")
     done = site.run("list", "--platform", "aarch64-linux", archive=False)
     assert done.returncode == 0 and "no lock" in done.stdout and "x86_64-linux" not in done.stdout, done
-    refused(site.run("show", archive=False), 2, "takes one name, not 0")
+    refused(site.run("show", archive=False), 2, "needs one name, not 0")
     refused(site.run("show", "toyy", archive=False), 3, "unknown part of a world: 'toyy'", "'toy'")
     refused(site.run("show", "toy", "--platform", "arm64-linux", archive=False), 2, "arm64-linux", "aarch64-linux")
-    refused(site.run("show", "toy", "--no-drift", archive=False), 2, "world show does not take --no-drift")
+    refused(site.run("show", "toy", "--no-drift", archive=False), 2, "world show does not support --no-drift")
     refused(site.run("lock", "toy", "--base", "toy"), 2, "--base toy does not apply")
     refused(site.run("gc", "--keep-days", "x", archive=False), 2, "'--keep-days'")
     refused(site.run("make", "toy", "--archive", "debian", archive=False, cache="none"), 2, "not NAME=URL")

@@ -140,7 +140,7 @@ def stands_on(item):
 
 
 def made(stderr, name):
-    return len(re.findall(rf"world {re.escape(name)} is made", stderr))
+    return len(re.findall(rf"created world {re.escape(name)} in", stderr))
 
 
 def test_each_is_built_in_its_own(world):

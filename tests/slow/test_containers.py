@@ -181,7 +181,7 @@ def test_engine(engine, manual):
     assert "22 compiled, 0 from the compiler cache" in cold[1], cold[1][-3000:]
     warm = [build(engine, manual, "warm-%d" % i)[0] for i in range(TRIES)]
     other = [build(engine, manual, "other-%d" % i, "BUILD_OPTIONS=--ccache-size %dG" % (20 + i)) for i in range(TRIES)]
-    assert all("taken from the store" in text for _, text in other), other
+    assert all("from the store; built in" in text for _, text in other), other
     late = [what for what, least in (("the same again", min(warm)), ("other layers", min(seconds for seconds, _ in other))) if least > WARM]
     assert not late, "more than %d s: %s" % (WARM, ", ".join(late))
 
@@ -190,7 +190,7 @@ def test_network(manual):
     """A container that has the network after all builds nothing: buildah ignores --network=none in the Dockerfile itself."""
     command = manual[-1].replace("""unshare --net sh -c 'ip link set lo up && exec "$@"' - """, "").replace("buildah bud", "buildah bud --build-arg PACKAGE=torchaudio --build-arg 'OPTIONS=--torch root' --build-arg BUILD_OPTIONS=--keep")
     code, seconds, text = run(command, SHOWN + "/network.log")
-    assert code and "PTBUILD_NETWORK promises otherwise" in text, (code, text[-3000:])
+    assert code and "PTBUILD_NETWORK says otherwise" in text, (code, text[-3000:])
     say("buildah, with the network up: refused, exit %d, %.1f s" % (code, seconds))
 
 

@@ -8,10 +8,10 @@
 #define BUILD_USER 65525
 
 enum build_user_state {
-	BUILD_USER_SELF,    /* whoever started ptbuild, who is not root */
-	BUILD_USER_MAPPED,  /* root of a user name space that is somebody else outside */
+	BUILD_USER_SELF,    /* the user who started ptbuild, not root */
+	BUILD_USER_MAPPED,  /* root of a user namespace, another user outside */
 	BUILD_USER_OWN,     /* BUILD_USER */
-	BUILD_USER_MISSING, /* root, and BUILD_USER is not in this user name space */
+	BUILD_USER_MISSING, /* root; this user namespace has no BUILD_USER */
 };
 
 enum build_user_state build_user_state(void);

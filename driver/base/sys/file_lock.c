@@ -19,8 +19,9 @@ static int open_file(const char *path, bool shared, struct err *e)
 		errno = ELOOP;
 	}
 	if (fd < 0 && errno == ELOOP) {
-		err_set(e, ERR_POLICY, "the lock '%s' is a link or another thing that is not a file of its own", path);
-		return err_hint(e, "remove it: a lock is written, and so would be what it stands for");
+		err_set(e, ERR_POLICY, "lock file '%s' is a link or not a regular file", path);
+		return err_hint(e, "remove it: ptbuild writes to lock files, and a link would "
+				   "redirect the write");
 	}
 	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot open lock '%s'", path) : fd;
 }

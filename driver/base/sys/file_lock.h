@@ -9,12 +9,12 @@ struct lock {
 
 #define LOCK_NONE ((struct lock){.fd = -1})
 
-/* lock_acquire: a lock on `path` (created). Waits, and logs once who holds it, until it has it or
- * run is cancelled; a free lock is taken even then, for those who clean up. A lock file that is
- * removed or replaced meanwhile is opened anew. The file holds the number of the last process that
- * got it. */
+/* lock_acquire: locks `path`, which it creates. Waits until the lock is free or run is cancelled,
+ * and logs the owner once; a free lock is acquired even then, for cleaning up. A lock file that is
+ * removed or replaced meanwhile is opened again. The file holds the process ID of its last
+ * owner. */
 int lock_acquire(struct lock *l, const char *path, bool shared, const struct run *run, struct err *e) MUST_CHECK;
-/* lock_try: as lock_acquire without waiting; *ret_got false when somebody holds it. */
+/* lock_try: like lock_acquire without waiting; *ret_got is false if another process holds it. */
 int lock_try(struct lock *l, const char *path, bool shared, bool *ret_got, struct err *e) MUST_CHECK;
 void lock_release(struct lock *l);
 

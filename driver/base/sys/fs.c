@@ -205,8 +205,9 @@ int fs_temp_dir(const char *parent, const char *prefix, struct arena *a, char **
 	return 0;
 }
 
-/* Temporary files that become another by rename, and directories. Their writer locks them, so that what a kill left can
- * be told from what is being written, also from inside another container. */
+/* Temporary files that become another by rename, and directories. Their writer locks them, so that
+ * leftovers of a killed process can be distinguished from files being written, also from another
+ * container. */
 
 #define PREFIX ".ptbuild-"
 enum { DIGITS = 16, ATTEMPTS = 100 };

@@ -18,7 +18,7 @@ extern const char fs_trusted[];
 int fs_open(const char *top, const char *rel, struct stat *ret, struct err *e) MUST_CHECK;
 /* fs_read: the whole file appended to `out`; ERR_INTEGRITY above `max` bytes. */
 int fs_read(const char *top, const char *rel, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
-/* fs_read_fd: the same from an open file; `name` is for the message. */
+/* fs_read_fd: like fs_read, from an open file; `name` is for the message. */
 int fs_read_fd(int fd, const char *name, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
 /* fs_map: a regular file in memory, read-only; data is NULL for an empty one. fs_unmap may be
  * called after a failure too. */
@@ -27,7 +27,7 @@ struct fs_mapping {
 	size_t size;
 };
 int fs_map(const char *path, struct fs_mapping *ret, struct err *e) MUST_CHECK;
-/* fs_map_fd: the same of an open file; `name` is for the message. */
+/* fs_map_fd: like fs_map, of an open file; `name` is for the message. */
 int fs_map_fd(int fd, const char *name, struct fs_mapping *ret, struct err *e) MUST_CHECK;
 void fs_unmap(struct fs_mapping *m);
 #define AUTO_MAPPING CLEANUP(fs_unmap)
@@ -43,7 +43,7 @@ bool fs_is_dir(const char *top, const char *rel);
 /* fs_write: all or nothing, durable (a temporary file, fsync, rename, fsync of the directory).
  * `mode` is less umask; a link at the end of the path is replaced. */
 int fs_write(const char *top, const char *rel, const void *data, size_t len, mode_t mode, struct err *e) MUST_CHECK;
-/* fs_rewrite: the same with owner, mode and times of `like`. */
+/* fs_rewrite: like fs_write, with owner, mode and times of `like`. */
 int fs_rewrite(const char *top, const char *rel, const void *data, size_t len, const struct stat *like,
 	       struct err *e) MUST_CHECK;
 /* fs_can_write: whether fs_write can make this file, before there is anything to write. */
@@ -76,7 +76,7 @@ int fs_sweep(const char *top, const char *rel, struct err *e) MUST_CHECK;
 /* fs_copy: a regular file, bytes and permission bits, to the trusted path `to`, which is replaced
  * by rename at the end. */
 int fs_copy(const char *top, const char *rel, const char *to, struct err *e) MUST_CHECK;
-/* fs_copy_fd: the same into an open file, from its position on; `to` is for messages. */
+/* fs_copy_fd: like fs_copy, into an open file, from its position on; `to` is for messages. */
 int fs_copy_fd(const char *top, const char *rel, int out, const char *to, struct err *e) MUST_CHECK;
 
 /* fs_mkdirs: the directory and its parents (0755 less umask), unless they exist. */
@@ -84,14 +84,14 @@ int fs_mkdirs(const char *top, const char *rel, struct err *e) MUST_CHECK;
 /* fs_remove: a file or tree of any depth, links not followed, read-only directories too; a missing
  * one is fine. `top` itself, "/", "", and paths that end in "." or ".." are refused. */
 int fs_remove(const char *top, const char *rel, struct err *e) MUST_CHECK;
-/* fs_remove_at: the same of a name in an open directory; `label` is for the message. */
+/* fs_remove_at: like fs_remove, of a name in an open directory; `label` is for the message. */
 int fs_remove_at(int dir, const char *name, const char *label, struct err *e) MUST_CHECK;
 /* fs_rename: rename(2) and fsync of the target's directory. */
 int fs_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
-/* fs_rename_new: the same, but nothing is replaced: *ret false where something is. */
+/* fs_rename_new: like fs_rename, but replaces nothing: *ret is false if `to` exists. */
 int fs_rename_new(const char *from, const char *to, bool *ret, struct err *e) MUST_CHECK;
-/* fs_move: rename(2) of anything, which takes the place of a file or an empty directory; -1 with
- * errno, EXDEV between file systems or mounts. */
+/* fs_move: rename(2) of anything; replaces a file or an empty directory. Returns -1 with errno,
+ * EXDEV between file systems or mounts. */
 int fs_move(const char *top, const char *rel, const char *to_top, const char *to_rel) MUST_CHECK;
 /* fs_list: names in a directory but "." and "..", sorted by bytes, added to `ret`. */
 int fs_list(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
@@ -101,7 +101,8 @@ typedef int (*fs_walk_fn)(const char *rel, const struct stat *st, void *user, st
 int fs_walk(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
 /* fs_list_tree: the paths that fs_walk calls for, added to `ret`. */
 int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
-/* fs_walk_busy: as fs_walk, of a tree that others change: what disappears meanwhile is left out. */
+/* fs_walk_busy: like fs_walk, for a tree that others change: leaves out what disappears
+ * meanwhile. */
 int fs_walk_busy(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
 /* fs_copy_tree: a directory with all below it: files, directories and links (as links), with times
  * and permission bits; anything else is an error. `to` must not exist; on failure nothing of it
@@ -113,8 +114,8 @@ int fs_sync_dir(const char *path, struct err *e) MUST_CHECK;
 int fs_sync_file(const char *path, struct err *e) MUST_CHECK;
 /* fs_tree_size: bytes of all regular files below (st_size), of a tree that may be in use. */
 int fs_tree_size(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
-/* fs_tree_size_most: the same, but what lies deeper or in directories that cannot be opened is left
- * out: whoever made the tree may have meant to stop whoever counts it. */
+/* fs_tree_size_most: like fs_tree_size, but leaves out what is deeper or in directories that cannot
+ * be opened: the tree may have been made to stop the count. */
 int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
 /* fs_free_bytes: free for an unprivileged writer on the file system of `path` or, if that is
  * missing, of its nearest parent. */

@@ -7,9 +7,9 @@
 const char *fs_full(const char *top, const char *rel, struct arena *a);
 int fs_fail(const char *what, const char *top, const char *rel, struct err *e);
 #define FS_EXACT S_ISVTX /* whatever the umask */
-/* fs_open_below: the directory at `rel` ("" is `dir`); `mode` (0: none) makes what is missing.
- * fs_open_dir: the same by the path of `top`. fs_open_parent: the one that `rel` is in, by the name
- * path_base(rel). -1 with errno, ELOOP for a link on the way. */
+/* fs_open_below: opens the directory at `rel` ("" is `dir`); `mode` (0: none) creates missing ones.
+ * fs_open_dir: the same by the path of `top`. fs_open_parent: opens the directory of `rel`, in
+ * which its name is path_base(rel). All return -1 with errno, ELOOP for a link on the way. */
 int fs_open_below(int dir, const char *rel, mode_t mode);
 int fs_open_dir(const char *top, const char *rel, mode_t mode);
 int fs_open_parent(const char *top, const char *rel, mode_t mode);

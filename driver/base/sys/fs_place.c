@@ -285,7 +285,7 @@ int fs_place_write(const struct fs_place *p, const char *rel, const void *data, 
 	return fs_fresh_commit(&f, like, e);
 }
 
-/* The link gets a name that a sweep would remove before it takes the other's. */
+/* The link gets a name that a sweep would remove, then the name of the other. */
 static int link_beside(const struct fs_fresh *f, const char *from, const struct stat *same)
 {
 	struct stat st;

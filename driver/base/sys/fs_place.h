@@ -33,21 +33,21 @@ void fs_place_close(struct fs_place *p);
 int fs_place_file(const struct fs_place *p, const char *rel, struct stat *ret, struct err *e) MUST_CHECK;
 int fs_place_stat(const struct fs_place *p, const char *rel, struct stat *ret) MUST_CHECK;
 bool fs_place_has(const struct fs_place *p, const char *rel);
-/* fs_place_read: as fs_read. */
+/* fs_place_read: like fs_read. */
 int fs_place_read(const struct fs_place *p, const char *rel, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
-/* fs_place_map: as fs_map, with the fstat of what is mapped. What another user may change meanwhile
- * is copied first, so that what was checked is what is used; the copy has no name. */
+/* fs_place_map: like fs_map, with the fstat of the mapped file. Copies a file that another user may
+ * change meanwhile first, so that the checked bytes are the ones used; the copy has no name. */
 int fs_place_map(const struct fs_place *p, const char *rel, struct fs_mapping *ret, struct stat *ret_stat,
 		 struct err *e) MUST_CHECK;
-/* fs_place_list: as fs_list. fs_place_walk: as fs_walk_busy. fs_place_sweep: as fs_sweep.
- * fs_place_remove: as fs_remove. */
+/* fs_place_list: like fs_list. fs_place_walk: like fs_walk_busy. fs_place_sweep: like fs_sweep.
+ * fs_place_remove: like fs_remove. */
 int fs_place_list(const struct fs_place *p, const char *rel, struct arena *a, struct strlist *ret,
 		  struct err *e) MUST_CHECK;
 int fs_place_walk(const struct fs_place *p, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
 int fs_place_sweep(const struct fs_place *p, const char *rel, struct err *e) MUST_CHECK;
 int fs_place_remove(const struct fs_place *p, const char *rel, struct err *e) MUST_CHECK;
 
-/* A file that takes the place of another when it is whole. */
+/* A file that replaces another once it is complete. */
 struct fs_fresh {
 	int fd;  /* for reading and writing; only its owner may */
 	int dir; /* that it is in */

@@ -16,7 +16,8 @@ static int remove_error(const struct removal *r, const char *name, struct err *e
 	return err_errno(e, ERR_SYSTEM, "cannot remove '%s' (at '%s')", r->path, name);
 }
 
-/* Opens a directory, never through a link, with the permissions that removing from it takes. -1 with errno. */
+/* Opens a directory, never through a link, with the permissions needed to remove from it. Returns
+ * -1 with errno. */
 static int open_writable(int parent, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -51,7 +52,7 @@ static int remove_entries(struct removal *r, int dir, int depth, struct err *e)
 
 static int move_up(struct removal *r, int dir, const char *name, struct err *e)
 {
-	/* A new parent means a new ".." inside, which takes write permission on the directory itself. */
+	/* A new parent means a new "..", which needs write permission on the directory itself. */
 	(void)os_chmod_beside(dir, name, 0700);
 	for (;;) {
 		char fresh[32];

@@ -94,8 +94,8 @@ static int copy_error(const char *name, struct err *e)
 	return err_errno(e, ERR_SYSTEM, "cannot copy '%s'", name);
 }
 
-/* Whatever os_copy cannot do (other file systems, old kernels, files without a size) the plain loop finishes from where
- * it stands. */
+/* What os_copy cannot do (other file systems, old kernels, files without a size), the plain loop
+ * finishes from the current offset. */
 int fs_copy_bytes(int in, int out, const char *from, const char *to, struct err *e)
 {
 	while (os_copy(in, NULL, out, (size_t)1 << 30) > 0)

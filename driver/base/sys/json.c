@@ -5,7 +5,7 @@
 #define MAX_FILE ((uint64_t)64 << 20)
 #define FORMAT (JSON_INDENT(1) | JSON_ENCODE_ANY)
 
-/* jansson takes UTF-8 only; a file name may be anything: what is not UTF-8 shows as U+FFFD. */
+/* jansson accepts only UTF-8, but a file name may be any bytes: others show as U+FFFD. */
 static json_t *any_string(const char *s)
 {
 	json_t *j = json_string(s);

@@ -27,8 +27,8 @@ static inline json_int_t json_int(const json_t *o, const char *key)
 	return json_integer_value(json_object_get(o, key));
 }
 const char *json_text(const json_t *o, const char *key) __attribute__((returns_nonnull));
-/* A member of an object that is a member of a struct, in a form by its type. Of a text NULL is
- * null, of a filled one "" too; a function gets a pointer to the member. */
+/* A struct member written as a member of an object, in a form by its type. AS_TEXT writes NULL as
+ * null, AS_FILLED "" too; `make` gets a pointer to the member. */
 enum json_form { AS_MADE, AS_TEXT, AS_FILLED, AS_CHARS, AS_FLAG, AS_DOUBLE, AS_INT, AS_UNSIGNED, AS_LONG, AS_LIST };
 struct json_field {
 	const char *key;
@@ -57,7 +57,7 @@ json_t *json_rows(const void *items, size_t count, size_t size, const struct jso
 /* json_print: the document and a newline to standard output, keys in the order they were set. What
  * utf8_printable replaces is escaped ("\u202e"). */
 int json_print(const json_t *j, struct err *e) MUST_CHECK;
-/* json_write: the same to a file, as fs_write. */
+/* json_write: like json_print, to a file by fs_write. */
 int json_write(const json_t *j, const char *top, const char *rel, struct err *e) MUST_CHECK;
 /* json_read: a file of at most 64 MiB without duplicate keys, as fs_read; a new reference.
  * ERR_INTEGRITY names file, line and column. */

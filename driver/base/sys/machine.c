@@ -7,7 +7,7 @@
 #include "base/os.h"
 #include "base/sys/fs.h"
 
-/* Slurm tells a job what it was given also where it holds it to that by no cpuset. */
+/* Slurm gives a job its share also where no cpuset limits it to that. */
 unsigned machine_processors(void)
 {
 	const char *given = getenv("SLURM_CPUS_PER_TASK");

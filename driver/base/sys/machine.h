@@ -3,8 +3,8 @@
 
 #include "base/base.h"
 
-/* machine_processors: those the scheduler lets this process run on, no more than the CPU quota of a
- * cgroup (v1 and v2) above it is worth, and than SLURM_CPUS_PER_TASK says; at least 1. */
+/* machine_processors: returns how many processors the scheduler lets this process use, at most the
+ * CPU quota of a cgroup (v1 and v2) above it and SLURM_CPUS_PER_TASK; at least 1. */
 unsigned machine_processors(void);
 /* machine_list_processors: the numbers of at most `max` processors that this process may run on,
  * and how many: first one of each core, then the other threads of the cores. 0: a process cannot be

@@ -69,7 +69,7 @@ char *pip_reason(struct arena *a, const struct buf *output)
 			buf_printf(&errors, "%s%s", errors.len ? "; " : "", readable(lines.items[i] + 7, a));
 		else if (strncmp(lines.items[i], "WARNING: ", 9) == 0)
 			warning = readable(lines.items[i] + 9, a);
-	/* So pip tells a page that it could not read. */
+	/* pip reports a page that it could not read like this. */
 	if (strstr(buf_cstr(&errors), "(from versions: none)"))
 		buf_printf(&errors, "; %.500s", warning);
 	if (!errors.len)

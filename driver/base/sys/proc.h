@@ -1,4 +1,4 @@
-/* Child processes: run one, watch it, take its output, kill its whole group when told to stop. */
+/* Child processes: run one, watch it, read its output, kill its process group on cancellation. */
 #pragma once
 #include "base/base.h"
 
@@ -51,7 +51,7 @@ struct proc_spec {
 struct proc_result {
 	int status;         /* exit status 0..255; 128 + signal when killed by one */
 	int signal;         /* the signal that ended it, else 0 */
-	double seconds;     /* wall */
+	double seconds;     /* elapsed */
 	double cpu_seconds; /* user + system of it and its waited-for children */
 };
 
@@ -72,10 +72,10 @@ bool proc_no_space(const char *program, const char *dir, const char *output, str
 /* proc_beside: a file of the installation that this program is of, "share/ptbuild": below the
  * directory that holds its bin; NULL if it does not exist. */
 char *proc_beside(struct arena *a, const char *rel);
-/* proc_find: full path of a program that came with this one (libexec/ptbuild: equal bytes on every
- * machine), else of one in PATH; NULL if there is none or `name` has a '/'. Relative entries are
- * skipped. proc_find_host: PATH first, for what a system sets up. proc_find_in: only in `path`,
- * which is written like PATH. */
+/* proc_find: returns the full path of a program installed with this one (libexec/ptbuild: equal
+ * bytes on every machine), else of one in PATH; NULL if neither exists or `name` has a '/'. Skips
+ * relative entries. proc_find_host: searches PATH first, for what a system sets up. proc_find_in:
+ * searches only `path`, which is written like PATH. */
 char *proc_find(struct arena *a, const char *name);
 char *proc_find_host(struct arena *a, const char *name);
 char *proc_find_in(struct arena *a, const char *path, const char *name);
@@ -116,8 +116,8 @@ void python_module(const char *python, const char *module, struct arena *a, stru
 
 /* pip of this machine: it has the user's network settings and knows the index. */
 
-/* pip_find: adds the words that start it. ERR_NETWORK says that there is none, and `hint` is the
- * way out. */
+/* pip_find: adds the arguments that start it. ERR_NETWORK if pip does not exist, with `hint` as the
+ * fix. */
 int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err *e) MUST_CHECK;
 /* pip_reason: what its output says went wrong, its lines of errors or else the last one, in one
  * line of some 1000 bytes. */

@@ -26,7 +26,7 @@ static _Noreturn void kill_all(void)
 _Noreturn void proc_keeper_run(pid_t program, bool alone)
 {
 	pid_t parent = getppid();
-	(void)alone; /* the caller kills the group, and nothing tells of more */
+	(void)alone; /* the caller kills the group; nothing reports further processes */
 	close_all();
 	int queue = kqueue();
 	struct kevent wanted[3];

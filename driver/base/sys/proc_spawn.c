@@ -161,7 +161,7 @@ int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, 
 		errno = saved;
 		return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
 	}
-	/* Both sides set it: whoever is first, a signal to the group cannot miss. */
+	/* Both sides set it: whichever is first, a signal to the group cannot miss. */
 	if (!spec->attached)
 		(void)setpgid(pid, pid);
 	*ret = pid;

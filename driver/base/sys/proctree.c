@@ -188,7 +188,7 @@ bool proctree_command(pid_t pid, struct buf *out)
 	return true;
 }
 
-/* A line of /proc/PID/status in bytes: "VmHWM:" and the like. 0 if there is none. */
+/* Reads a line of /proc/PID/status ("VmHWM:" and the like) in bytes; 0 if it is missing. */
 static uint64_t status_bytes(pid_t pid, const char *name)
 {
 	char text[4096];

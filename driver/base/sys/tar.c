@@ -68,7 +68,7 @@ static int deny_way(const struct tree *t, const char *path, struct err *e)
 		if (fstatat(t->top, part, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
 			return err_set(e, ERR_INTEGRITY,
 				       S_ISLNK(st.st_mode) ? "goes through the link '%s'"
-							   : "lies below '%s', which is not a directory",
+							   : "is below '%s', which is not a directory",
 				       part);
 	}
 	errno = why;
@@ -82,7 +82,7 @@ static int open_dir(const struct tree *t, const char *path, struct err *e)
 		depth += *p == '/';
 	if (depth >= MAX_DEPTH || strlen(path) > MAX_PATH)
 		return err_set(e, ERR_INTEGRITY,
-			       "lies more than %d directories deep, or its path is longer than %d bytes", MAX_DEPTH,
+			       "is more than %d directories deep, or its path is longer than %d bytes", MAX_DEPTH,
 			       MAX_PATH);
 	int fd = fs_open_below(t->top, path, 0755 | FS_EXACT);
 	return fd < 0 ? deny_way(t, path, e) : fd;

@@ -55,8 +55,9 @@ struct tar_entry {
 	uint64_t size; /* as its header says; 0: unknown */
 };
 
-/* tar_open: ERR_SYSTEM when the file cannot be read. tar_open_member: the same of what `read` gives
- * (archive_read_open(3)), which may not be zip; ratios are not known. */
+/* tar_open: opens an archive. ERR_SYSTEM if the file cannot be read. tar_open_member: the same with
+ * the bytes that `read` returns (archive_read_open(3)), which may not be zip; ratios are
+ * unknown. */
 int tar_open(const char *path, const struct tar_limits *l, const struct run *run, struct tar **ret,
 	     struct err *e) MUST_CHECK;
 int tar_open_member(ssize_t (*read)(struct archive *, void *, const void **), void *user, const struct tar_limits *l,

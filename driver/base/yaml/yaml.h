@@ -4,13 +4,13 @@
 #include "base/yaml/yaml_tree.h"
 
 enum yaml_type {
-	YAML_STRING, /* const char *: the text as it stands (9.0 stays "9.0"); absent: "" */
+	YAML_STRING, /* const char *: the text as written (9.0 stays "9.0"); absent: "" */
 	YAML_TRUTH,  /* bool */
 	YAML_NUMBER, /* an unsigned type of `size` bytes: 2, 4 or 8 */
 	YAML_STRINGS,
 	YAML_ROWS, /* an array of structs, its length in an unsigned member; absent: NULL and 0 */
 	YAML_ROW,  /* a pointer to a struct; absent: NULL */
-	YAML_NODE, /* const struct yaml_tree *: whatever stands there; absent: NULL */
+	YAML_NODE, /* const struct yaml_tree *: any node; absent: NULL */
 };
 
 struct yaml_place {
@@ -42,7 +42,7 @@ struct yaml_schema {
 	size_t line;                 /* offset of an unsigned member for the line; 0: it has none */
 };
 
-/* yaml_size: for `check`: a size as size_parse takes it. */
+/* yaml_size: for `check`: a size as size_parse reads it. */
 int yaml_size(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
 
 /* Words for schemas: a key fills the member of its name in struct T; more of its fields follow. */
@@ -70,10 +70,10 @@ int yaml_size(const struct yaml_place *at, const char *key, const char *text, st
 	static const struct yaml_key id##_keys[] = {__VA_ARGS__, {.name = NULL}};                                      \
 	static const struct yaml_schema id##_schema = {id##_keys, sizeof(T), offsetof(T, line)}
 
-/* yaml_load: fills *data, which the schema describes, from a file as yaml_tree_load takes it; what
- * it points to is in the arena. `ret_tree` (may be NULL): its nodes. ERR_CONFIG "file:line: ..."
- * for unknown (with the nearest known as a hint), missing and duplicate keys, wrong types and
- * values. On failure *data is partly filled. */
+/* yaml_load: fills *data, which the schema describes, from a file that yaml_tree_load reads; its
+ * pointers are into the arena. `ret_tree` (may be NULL): its nodes. ERR_CONFIG "file:line: ..." for
+ * unknown (with the nearest known as a hint), missing and duplicate keys, wrong types and values.
+ * On failure *data is partly filled. */
 int yaml_load(const char *path, const struct yaml_schema *schema, struct arena *a, void *data,
 	      const struct yaml_tree **ret_tree, struct err *e) MUST_CHECK;
 /* yaml_at: the node at a path of keys and indices ("gpus/3/cuda_min"; "" is `t`), the nearest

@@ -21,7 +21,7 @@ struct source {
 	const char *path;
 	const struct buf *text;
 	struct arena *arena;
-	yaml_event_t event; /* the current one; has_event tells whether it holds memory */
+	yaml_event_t event; /* the current one; has_event: whether it holds memory */
 	bool has_event;
 	struct anchor *anchors;
 	size_t anchor_count;
@@ -130,7 +130,7 @@ static int count_nodes(struct source *s, size_t nodes, struct err *e)
 	s->nodes += nodes;
 	if (s->nodes <= MAX_NODES)
 		return 0;
-	return err_set(e, ERR_CONFIG, "%s:%u: more than %d values, those behind an alias counted each time", s->path,
+	return err_set(e, ERR_CONFIG, "%s:%u: more than %d values, counting those of an alias each time", s->path,
 		       event_line(s), MAX_NODES);
 }
 

@@ -26,7 +26,7 @@ static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *
 	j->gpu_cache = p->gpu == GPU_CUDA ? arena_printf(a, "%s-%s", base, strlist_join(&targets, a, "-")) : "";
 }
 
-/* Whether a job of these waves makes that cache. "" is none. */
+/* Whether a job of these waves compiles that cache. False for "". */
 static bool is_made(const struct ci_plan *p, const char *cpu, const char *gpu, unsigned first, unsigned last)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -58,8 +58,9 @@ static bool add_to_wave(const struct ci_plan *p, struct ci_job *j, unsigned wave
 	return true;
 }
 
-/* Wave 1 takes instruction sets and GPU lists in pairs, each once. What then is left of the one kind stands beside
- * something known of the other, so wave 2 compiles that and no more. Wave 3 finds everything. */
+/* Wave 1 compiles instruction sets and GPU lists in pairs, each once. Each one that is left is
+ * paired with a known one of the other kind, so wave 2 compiles only that. Wave 3 finds
+ * everything. */
 static void set_waves(struct ci_plan *p)
 {
 	bool more = p->count > 0;

@@ -81,7 +81,7 @@ struct ci_choice { /* one variant that is to be built */
 	struct variant variant;
 	const struct release_row *release;
 	bool shares;    /* a PyTorch whose build can be divided */
-	uint64_t world; /* bytes of disk that the world of its build takes; 0: none is known */
+	uint64_t world; /* bytes of disk for the world of its build; 0: unknown */
 };
 
 /* One job: PyTorch with what is built against it, or a companion alone, all for one profile,
@@ -112,7 +112,7 @@ struct ci_job {
 	const char *command;      /* the same for a shell */
 	unsigned cpus;            /* what it may use: set by the caller */
 	uint64_t memory, seconds; /* bytes; seconds after which something is wrong */
-	/* seconds that it takes once the waves before it are done; 0: not known */
+	/* seconds it needs once the waves before it are done; 0: not known */
 	double estimate;
 	bool rough; /* it may be far from that */
 	/* bytes of disk: of its world, by the choices; of all, set by the caller */
@@ -123,7 +123,7 @@ struct ci_plan {
 	const char *name; /* of the matrix */
 	/* of every build, each with a blank in front: " --blas mkl"; "" */
 	const char *options;
-	/* a compiler cache on a server takes the place of the service's; NULL without */
+	/* a compiler cache on a server, instead of the service's; NULL: none */
 	const char *remote;
 	const char *image; /* that has ptbuild; NULL: the jobs install it from the checkout */
 	bool checkout;     /* options name files of the repository */

@@ -39,8 +39,8 @@ static void add_install(const struct steps *s)
 		add_run(s, "install ptbuild", strlist_join(&lines, s->a, "\n"));
 }
 
-/* A cache cannot be overwritten, so each run has a name of its own and takes the newest of the others. Two dashes end
- * the name: sm80 is not the beginning of sm80-sm90. */
+/* A cache cannot be overwritten, so each run uses its own name and restores the newest of the
+ * others. Two dashes end the name: sm80 is not the beginning of sm80-sm90. */
 static void add_cache(const struct steps *s, const char *name, const char *which, bool save)
 {
 	static const char *const paths[] = CI_CACHE_PATHS;

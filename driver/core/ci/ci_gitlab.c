@@ -1,6 +1,6 @@
-/* A pipeline for GitLab: a stage for each wave, in it a job for each row of the plan, and one that makes the index. A
- * matrix of GitLab's own would put all its values into the jobs' names, which take 255 characters. YAML takes JSON as
- * it is. */
+/* A pipeline for GitLab: a stage for each wave, in it a job for each row of the plan, and one that
+ * makes the index. A matrix of GitLab's own would put all its values into job names, which are
+ * limited to 255 characters. JSON is valid YAML. */
 
 #include "base/sys/json.h"
 #include "core/ci/ci.h"

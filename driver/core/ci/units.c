@@ -4,7 +4,7 @@
 #include "base/sys/fs.h"
 #include "base/sys/json.h"
 
-/* The file after the last "-o" of a command, which is the one compilers obey; "" if there is none. */
+/* Returns the file after the last "-o" of a command, which compilers obey; "" without "-o". */
 static char *output_of(const char *command, struct arena *a)
 {
 	static const char option[] = " -o ";
@@ -104,7 +104,7 @@ static bool find_everywhere(struct comparing *c, const char *key)
 	return true;
 }
 
-/* Only trees that differ in one thing tell where a difference comes from. */
+/* Only trees that differ in one thing show the origin of a difference. */
 static enum unit_depends depends_on(const struct comparing *c)
 {
 	unsigned found = UNIT_NOTHING;

@@ -83,8 +83,8 @@ void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint6
 /* decode_fast_math: whether a function, up to its first return, sets flush-to-zero for the thread
  * that runs it: on x86-64 a bit of MXCSR, on AArch64 FPCR. */
 bool decode_fast_math(const struct decoder *d, const uint8_t *bytes, size_t len);
-/* decode_targets: where x86-64 code calls or jumps to directly (`calls`), or which addresses
- * relative to itself it takes; at most `max`. */
+/* decode_targets: finds addresses that x86-64 code calls or jumps to directly (`calls`), or else
+ * computes relative to itself; at most `max`. */
 size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls,
 		      uint64_t *ret, size_t max);
 
@@ -97,7 +97,7 @@ bool decode_may_start(const uint8_t *bytes, size_t len, size_t at);
  * (.eh_frame) and initialisers. */
 
 enum code_flag {
-	/* the file states start and end; else it is what lies between others */
+	/* the file states start and end; else it is between others */
 	CODE_DECLARED = 1,
 	CODE_STRONG = 2,      /* a global symbol that is defined once */
 	CODE_WEAK = 4,        /* weak or unique symbols only: one copy of several units' */
@@ -105,7 +105,7 @@ enum code_flag {
 	CODE_RESOLVER = 16,   /* an indirect function's resolver */
 	CODE_DISPATCHED = 32, /* what such a resolver may choose (set by isa_scan) */
 	CODE_INIT_PART = 64,  /* nameless and called directly by an initialiser (set by isa_scan) */
-	CODE_DATA = 128       /* what a symbol calls an object: code or not, nothing tells */
+	CODE_DATA = 128       /* a symbol calls it an object: code or data is unknown */
 };
 
 struct code_range {

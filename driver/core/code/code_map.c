@@ -202,8 +202,8 @@ static void cut_region(struct cutting *t, const struct code_region *r, const str
 		put(t, at, r->end, NULL);
 }
 
-/* .eh_frame, which alone tells functions apart in a stripped library: LSB Core, "Exception Frames"; encodings are
- * DWARF's DW_EH_PE_*. */
+/* .eh_frame, the only source of functions in a stripped library: LSB Core, "Exception Frames";
+ * encodings are DWARF's DW_EH_PE_*. */
 
 enum { PE_ABSPTR = 0, PE_UDATA4 = 3, PE_UDATA8 = 4, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c, PE_OMIT = 0xff };
 enum { HEADER_TABLE = 0x3b /* pairs of 32-bit offsets from the header */, HEADER_COUNT = PE_UDATA4 };
@@ -256,7 +256,7 @@ static bool cursor_at(const struct elf_map *m, uint64_t address, struct cursor *
 	return true;
 }
 
-/* The size of addresses in the descriptions (FDEs) of this CIE; 0 if that cannot be told. */
+/* Returns the size of addresses in the descriptions (FDEs) of this CIE; 0 if it is unknown. */
 static size_t address_size(const struct elf_map *m, uint64_t cie)
 {
 	struct cursor c;
@@ -395,7 +395,8 @@ static const char *unit_of(const char *file)
 	return file && *file && strcmp(file, "crtstuff.c") != 0 ? file : NULL;
 }
 
-/* "$d" and "$x", also as "$d.7". Functions hold such data as well; only what lies between them is told by it. */
+/* "$d" and "$x", also as "$d.7". Functions hold such data as well, so these marks only classify
+ * bytes between functions. */
 static void take_mark(const struct elf_map *m, const Elf64_Sym *s, const char *name, struct candidates *c)
 {
 	if (m->header.e_machine != EM_AARCH64 || !name || name[0] != '$')

@@ -183,8 +183,8 @@ static void follow(struct flow *f)
 	}
 }
 
-/* Nearly all code is instructions from end to end. What is not, or has a jump into the middle of one, holds data: there
- * the jumps tell what is code. */
+/* Nearly all code is instructions from end to end. Other code, or code with a jump into the middle
+ * of an instruction, holds data: then the jumps show what is code. */
 static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint64_t address, uint64_t allowed,
 		    struct decode_tally *t)
 {

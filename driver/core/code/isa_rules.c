@@ -159,7 +159,7 @@ static int take_instructions(const struct loading *l, struct err *e)
 		struct extension_encoding *c = &x->encodings[x->encodings_count++];
 		c->what = row->what;
 		if (!parse_word(row->mask, &c->mask) || !parse_word(row->value, &c->value))
-			return bad(l, row->line, e, "not eight hexadecimal digits behind 0x:",
+			return bad(l, row->line, e, "not eight hexadecimal digits after 0x:",
 				   parse_word(row->mask, &c->mask) ? row->value : row->mask);
 		if (c->value & ~c->mask)
 			return bad(l, row->line, e, "the mask hides bits of the value", row->value);
@@ -198,7 +198,7 @@ char *extensions_text(const struct extensions *x, enum extension_machine m, uint
 		bool covered = false;
 		for (size_t k = 0; k < x->count[m] && !covered; k++) {
 			bool by_k = k != i && (bits & 1ULL << k) && (x->implied[m][k] & 1ULL << i);
-			/* Of two that imply each other the first is named. */
+			/* If two imply each other, name the first. */
 			covered = by_k && (k < i || !(x->implied[m][i] & 1ULL << k));
 		}
 		if ((bits & 1ULL << i) && !covered)

@@ -163,7 +163,7 @@ static void gather(const struct scanner *team, size_t n, struct arena *a, struct
 
 enum { TARGETS_MAX = 1024 };
 
-/* What a range leads to by direct calls, or by the addresses that it takes. */
+/* Marks targets of a range: of its direct calls, or the addresses that it computes. */
 static void mark_targets(const struct scanning *s, const struct code_range *r, bool calls)
 {
 	uint64_t targets[TARGETS_MAX], size;
@@ -180,8 +180,8 @@ static void mark_targets(const struct scanning *s, const struct code_range *r, b
 	}
 }
 
-/* A resolver takes the addresses of what it chooses from; these may have any name. What an initialiser calls and has no
- * name is a part of it: compilers split the function. */
+/* A resolver computes the addresses of the functions it chooses from; these may have any name. A
+ * nameless function that an initialiser calls is a part of it: compilers split functions. */
 static void mark_ranges(struct scanning *s, bool *fast_math)
 {
 	for (size_t i = 0; i < s->map->count; i++) {

@@ -2,7 +2,8 @@
 
 enum { SHOWN_MAX = 400, NAME_MAX_BYTES = 512 };
 
-/* Of libc++abi, which has no header for it in C. What a name of this length can grow to is bearable. */
+/* From libc++abi, which has no C header for it. Output for a name of this length is bounded
+ * enough. */
 extern char *__cxa_demangle(const char *name, char *room, size_t *len, int *status); /* NOLINT */
 
 char *demangle(const char *name, struct arena *a)

@@ -4,7 +4,8 @@
 
 enum { SHOWN_MAX = 400, NAME_MAX_BYTES = 16384 };
 
-/* Of libstdc++, which has no header for it: as __cxa_demangle, in pieces and without allocating. */
+/* From libstdc++, which has no header for it: like __cxa_demangle, but in pieces and without
+ * allocating. */
 /* NOLINT */
 extern int __gcclibcxx_demangle_callback(const char *name, void (*take)(const char *text, size_t len, void *user),
 					 void *user);
@@ -15,8 +16,8 @@ struct piece {
 	jmp_buf full;
 };
 
-/* What the demangler prints can grow exponentially with the name, and it cannot be told to stop: longjmp leaves it. It
- * holds nothing but its stack. */
+/* The demangler's output can grow exponentially with the name, and the demangler has no way to
+ * stop: longjmp leaves it. It holds nothing but its stack. */
 static void take(const char *text, size_t len, void *user)
 {
 	struct piece *p = user;

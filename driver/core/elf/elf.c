@@ -23,7 +23,7 @@ static int is_elf(const char *path, struct err *e)
 static bool has_code_without_bytes(const void *data, size_t size)
 {
 	elf_version(EV_CURRENT);
-	/* libelf takes a writable pointer, and only reads through it unless asked to write. */
+	/* libelf wants a writable pointer, and only reads through it unless asked to write. */
 	Elf *elf = elf_memory((char *)(uintptr_t)data, size);
 	bool without = false, with = false;
 	for (Elf_Scn *s = elf ? elf_nextscn(elf, NULL) : NULL; s; s = elf_nextscn(elf, s)) {
@@ -43,7 +43,7 @@ enum elf_sort elf_sort(const void *data, size_t size, unsigned *ret_machine)
 	Elf64_Ehdr h;
 	if (size < sizeof(h) || memcmp(data, ELFMAG, SELFMAG) != 0)
 		return ELF_NONE;
-	memcpy(&h, data, sizeof(h)); /* what is read of it lies alike in files of 32 bits */
+	memcpy(&h, data, sizeof(h)); /* these fields have equal offsets in 32-bit files */
 	bool little = h.e_ident[EI_DATA] == ELFDATA2LSB;
 	unsigned machine = little ? h.e_machine : (unsigned)__builtin_bswap16(h.e_machine);
 	if (ret_machine)

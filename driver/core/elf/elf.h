@@ -27,7 +27,7 @@ struct elf_info {
 	/* with ELF_SYMBOLS: "name" or "name@VERSION", weak ones left out */
 	struct strlist undefined;
 	bool textrel;
-	bool exec_stack; /* PT_GNU_STACK with X, or none where the loader then takes that for yes */
+	bool exec_stack; /* PT_GNU_STACK with X, or absent if the loader then assumes X */
 	bool stack_told; /* there is a PT_GNU_STACK */
 	/* the smallest alignment of a PT_LOAD segment; UINT64_MAX without one */
 	uint64_t page;
@@ -77,7 +77,7 @@ struct elf_stub {
 	unsigned machine;   /* EM_X86_64 or EM_AARCH64 */
 	const char *soname; /* "libcuda.so.1" */
 	const struct strlist *functions;
-	uint16_t answer; /* what every function returns, for whoever runs it after all */
+	uint16_t answer; /* every function returns it, if one is run after all */
 };
 
 /* elf_stub_put: its bytes, appended to `out`. The same request gives the same bytes. ERR_CONFIG for

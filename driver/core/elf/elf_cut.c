@@ -20,7 +20,7 @@ struct cutting {
 	size_t dyn_room;
 	uint64_t dyn_at;
 	size_t moved_last; /* the last section that moved away from behind the headers; 0: none did */
-	uint64_t moved;    /* what lay behind the headers up to here has moved away */
+	uint64_t moved;    /* bytes after the headers up to here have moved away */
 };
 
 static uint64_t up(uint64_t v, uint64_t align)
@@ -66,7 +66,7 @@ struct elf_mark *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t 
 	size_t n = 0;
 	for (size_t i = 0; i <= c->count; i++) {
 		const struct elf_patch end = {.at = c->map->size}, *p = i < c->count ? &c->patches[i] : &end;
-		/* A hole lies right behind a patch. */
+		/* A hole follows a patch directly. */
 		for (size_t h = 0; h < c->holes_count; h++)
 			from = c->holes[h].from == from ? c->holes[h].to : from;
 		if (p->at >= from + long_part) {
@@ -362,8 +362,9 @@ static bool symbols_name(const struct cutting *x, size_t end)
 	return false;
 }
 
-/* patchelf, which others use, takes what its new program headers need from the first sections up to one that lies
- * behind: those that moved away come after those that are there now. Offsets are still the old ones. */
+/* patchelf, which others may run later, uses the first sections up to a later one as room for its
+ * new program headers: so sections that moved away come after those that are there now. Offsets are
+ * still the old ones. */
 static void order_sections(struct cutting *x, Elf64_Ehdr *h)
 {
 	enum { MORE = 4 };

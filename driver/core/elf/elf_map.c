@@ -106,7 +106,7 @@ static int read_header(struct elf_map *m, struct err *e)
 	if (m->data[EI_DATA] != ELFDATA2LSB)
 		return elf_map_bad(m, EI_DATA, e, "not a little-endian ELF file (data encoding %u)", m->data[EI_DATA]);
 	elf_version(EV_CURRENT);
-	/* libelf takes a writable pointer, and only reads through it unless asked to write. */
+	/* libelf wants a writable pointer, and only reads through it unless asked to write. */
 	m->elf = elf_memory((char *)(uintptr_t)m->data, m->size);
 	if (!m->elf || !gelf_getehdr(m->elf, &m->header))
 		return elf_map_bad(m, 0, e, "malformed ELF header (%s)", elf_errmsg(-1));
@@ -207,8 +207,8 @@ void elf_map_close(struct elf_map *m)
 	*m = (struct elf_map){0};
 }
 
-/* What the loader does with a file before any of its code runs: it maps the segments, takes the tables that the dynamic
- * entries name on trust, and applies the relocations. */
+/* The loader's work before any code of a file runs: it maps the segments, trusts the tables that
+ * the dynamic entries name, and applies the relocations. */
 
 enum { PAGE_SMALLEST = 0x1000 };
 
@@ -263,7 +263,7 @@ static int check_segments(const struct elf_map *m, struct err *e)
 	return 0;
 }
 
-/* Whether `size` bytes in memory lie in a segment that has one of the flags. */
+/* Whether `size` bytes in memory are in a segment that has one of the flags. */
 static bool is_mapped(const struct elf_map *m, uint64_t address, uint64_t size, unsigned flags)
 {
 	for (size_t i = 0; i < m->segments_count; i++) {
@@ -297,7 +297,7 @@ static const struct loader_table tables[] = {
 	{"DT_FINI_ARRAY", DT_FINI_ARRAY, DT_FINI_ARRAYSZ, DT_NULL, sizeof(Elf64_Addr), false},
 };
 
-/* *ret_offset: of its bytes in the file; *ret_size 0: there is none. */
+/* *ret_offset: file offset of the table; *ret_size: 0 without a table. */
 static int check_table(const struct elf_map *m, const struct loader_table *t, uint64_t *ret_offset, uint64_t *ret_size,
 		       struct err *e)
 {

@@ -42,16 +42,16 @@ int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_
 /* elf_map_bad: ERR_INTEGRITY "'name': text at offset 0x..."; -1. */
 int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* elf_map_find: file offset of an address, and how many bytes of its segment follow in the file;
- * false if it is not in the file. elf_map_need: the same for a table of `size` bytes; ERR_INTEGRITY
- * names `what`. */
+/* elf_map_find: returns the file offset of an address, and how many bytes of its segment follow in
+ * the file; false if it is not in the file. elf_map_need: finds a table of `size` bytes;
+ * ERR_INTEGRITY names `what`. */
 bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset, uint64_t *ret_room);
 int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const char *what, uint64_t *ret_offset,
 		 struct err *e) MUST_CHECK;
-/* elf_map_dyn: a dynamic entry's value; of several the last, as the loader takes it. */
+/* elf_map_dyn: returns a dynamic entry's value; of several the last, like the loader. */
 bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret);
-/* elf_map_table: the bytes of a table whose address and size two dynamic entries say; *ret_size 0:
- * there is none. ERR_INTEGRITY as elf_map_need. */
+/* elf_map_table: finds the bytes of a table by the two dynamic entries with its address and size;
+ * *ret_size: 0 without a table. ERR_INTEGRITY like elf_map_need. */
 int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what, uint64_t *ret_offset,
 		  uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* elf_map_string: from the dynamic string table. `where`: file offset of what refers to it. */
@@ -77,8 +77,9 @@ struct elf_need {        /* a version wanted of a library, or defined */
 /* elf_map_needs, elf_map_definitions: in file order, in the map's arena. */
 int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 int elf_map_definitions(struct elf_map *m, struct elf_need **ret, size_t *ret_count, struct err *e) MUST_CHECK;
-/* elf_map_path_room: length of the string at `index` of DT_RPATH or DT_RUNPATH, before a tail that
- * a symbol, a version or another dynamic entry refers to: so many bytes and a NUL fit there. */
+/* elf_map_path_room: returns the length of the string at `index` of DT_RPATH or DT_RUNPATH, before
+ * a tail that a symbol, a version or another dynamic entry refers to: that many bytes and a NUL fit
+ * there. */
 int elf_map_path_room(struct elf_map *m, uint64_t index, size_t *ret, struct err *e) MUST_CHECK;
 
 /* A shared library with other bytes in some places, and without the pages of some sections' ends or

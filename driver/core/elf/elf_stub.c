@@ -45,7 +45,7 @@ static uint32_t hash_of(const char *name)
 	return h;
 }
 
-/* Buckets lead to chains of symbols, of which number 0 is none. */
+/* Buckets lead to chains of symbols; symbol 0 ends a chain. */
 static void put_hash(const struct strlist *functions, struct buf *out)
 {
 	AUTO_ARENA struct arena a = {0};

@@ -65,7 +65,7 @@ void fatbin_close(struct fatbin_file *f, uint64_t from, uint64_t body, uint64_t 
 						   .entries = b->entries_count - first};
 }
 
-/* One entry whose header lies whole inside the container. */
+/* Reads an entry whose complete header is inside the container. */
 static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, uint64_t *ret_next,
 		      struct err *e)
 {

@@ -19,7 +19,7 @@ static struct fatbin_file file_of(const struct elf_map *m, struct fatbin_boxes *
 	return (struct fatbin_file){.data = m->data, .size = m->size, .name = m->name, .member = "", .b = b, .a = a};
 }
 
-/* The section's bytes must be loaded as they lie in the file, or pointers into it would mean others. */
+/* The section's bytes must be loaded without gaps, or pointers into it would mean others. */
 static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, size_t i, struct err *e)
 {
 	const Elf64_Shdr *s = &b->sections[i];
@@ -29,7 +29,7 @@ static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct 
 	f.section = i;
 	f.among = kind == FATBIN_AMONG;
 	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset || room < s->sh_size)
-		return elf_map_bad(m, s->sh_offset, e, "the section of GPU code is not loaded as it lies in the file");
+		return elf_map_bad(m, s->sh_offset, e, "the section of GPU code is not loaded as it is in the file");
 	const uint64_t aligned = (s->sh_offset + 7) & ~7ULL, end = s->sh_offset + s->sh_size;
 	if (f.among)
 		return aligned < end ? fatbin_search(&f, aligned, end, e) : 0;
@@ -90,7 +90,7 @@ static int read_rela(const struct elf_map *m, struct fatbin_boxes *b, struct are
 		memcpy(&r, m->data + table + i, sizeof(r));
 		if (ELF64_R_TYPE(r.r_info) != relative)
 			continue;
-		/* What lies where the relocation writes is the address as well, in files of some linkers. */
+		/* Some linkers also write the address where the relocation writes it. */
 		bool in_place = elf_map_find(m, r.r_offset, &where, &room) && room >= sizeof(uint64_t) &&
 				number_at(m, where) == (uint64_t)r.r_addend;
 		take_pointer(b, m, a, (uint64_t)r.r_addend, table + i + offsetof(Elf64_Rela, r_addend),
@@ -332,7 +332,7 @@ int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_bo
 			return -1;
 	}
 	struct fatbin_file bare = file_of(m, &b, a);
-	bare.among = true; /* nothing tells GPU code from other data: what is found stays */
+	bare.among = true; /* without sections, GPU code and data look alike: found code stays */
 	if (!b.sections_count && fatbin_search(&bare, 0, m->size, e) < 0)
 		return -1;
 	if (b.sections_count && b.count)

@@ -76,7 +76,7 @@ static int pack(struct planning *p, size_t section, bool any_pinned, uint64_t *r
 			while (any_pinned && (in_the_way = pinned_from(p, section, at, at + size)))
 				at = in_the_way->to;
 			at += (align - (s->sh_addr + (at - s->sh_offset)) % align) % align;
-			/* The first one lies where the linker put it, which need not be a multiple. */
+			/* The linker's offset of the first one need not be a multiple. */
 			at = used == s->sh_offset && at > box->from ? box->from : at;
 			if (at + size > s->sh_offset + s->sh_size)
 				return -1;
@@ -113,7 +113,7 @@ static void add_box(struct planning *p, size_t i)
 	}
 }
 
-/* Cut where they are: their ends are zero, what lies between them stays. */
+/* Reduces containers without moving them: zeroes their ends and keeps the bytes between them. */
 static void clear_ends(struct planning *p, size_t section)
 {
 	for (size_t i = 0; i < p->b.count; i++) {
@@ -123,7 +123,7 @@ static void clear_ends(struct planning *p, size_t section)
 	}
 }
 
-/* What lies between those of a section, up to the last one, is zero. */
+/* Zeroes the bytes between the containers of a section, up to the last one. */
 static void clear_between(struct planning *p, size_t section)
 {
 	struct elf_hole *taken = arena_array(p->a, p->b.count, sizeof(*taken));
@@ -183,8 +183,9 @@ static void place_sections(struct planning *p, struct elf_tail *tails, size_t *r
 		}
 		if (pinned)
 			p->out.left = arena_printf(p->a,
-						   "%zu of %zu fat binaries of %s stay at their place: no relocation "
-						   "points to them, or something points into them",
+						   "%zu of %zu fat binaries of %s cannot be moved: "
+						   "no relocation points to them, or something "
+						   "points into them",
 						   pinned, boxes,
 						   elf_section_name(p->m, p->b.sections, p->b.sections_count, s));
 		clear_between(p, s);
@@ -195,7 +196,7 @@ static void place_sections(struct planning *p, struct elf_tail *tails, size_t *r
 	add_pointers(p);
 }
 
-/* ---- the list of targets that torch itself tells ---- */
+/* ---- torch's own list of its targets ---- */
 
 static void shorten_archs(struct planning *p, const struct fatbin_archs *archs)
 {
@@ -250,7 +251,7 @@ int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct f
 	if (unread)
 		p.out.left = arena_printf(p.a, "%s has GPU code that is not read: all of it stays", unread);
 	if (p.b.count && !p.b.sections_count)
-		p.out.left = "it has no section headers that tell its GPU code from other data";
+		p.out.left = "it has no section headers that separate its GPU code from other data";
 	*ret = p.out;
 	return 0;
 }
@@ -292,8 +293,8 @@ bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count, const str
 	return false;
 }
 
-/* All of one kind with the highest number that runs: which of 90 and 90a a driver takes is its own affair. The number,
- * 0 if there is none. */
+/* Keeps all of one kind with the highest number that runs: the driver chooses between 90 and 90a.
+ * Returns the number, 0 if nothing runs. */
 static unsigned keep_best(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w,
 			  enum fatbin_kind kind, unsigned gpu, bool *keep)
 {

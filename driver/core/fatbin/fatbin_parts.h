@@ -20,7 +20,7 @@ struct fatbin_file {
 struct fatbin_count *fatbin_count_for(struct arena *a, struct fatbin_count **items, size_t *count, size_t *cap,
 				      const struct fatbin_entry *entry);
 int fatbin_count_cmp(const void *a, const void *b);
-/* fatbin_number: little-endian; the caller has checked that it lies inside. */
+/* fatbin_number: reads a little-endian number; the caller has checked that it is inside. */
 uint64_t fatbin_number(const struct fatbin_file *f, uint64_t at, size_t bytes);
 /* fatbin_bad: ERR_INTEGRITY "'name': text at offset 0x..."; -1. */
 int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, const char *fmt, ...)
@@ -48,7 +48,7 @@ struct fatbin_box {
 	size_t first, entries;   /* in fatbin_boxes.entries */
 	bool pointed;            /* a relocation points to its first byte */
 	bool pinned;             /* must stay at its address */
-	bool among;              /* other data lies around it: it is cut where it is */
+	bool among;              /* among other data: it is reduced without moving */
 	bool whole;              /* something points into it: nothing of it may move */
 };
 
@@ -83,7 +83,7 @@ const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map 
 const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const struct fatbin_wanted *w,
 			  struct arena *a);
 /* fatbin_cubin_at: adds the cubin whose ELF header begins at `at`, by the target that it states.
- * False: there is none. */
+ * Returns false if no cubin begins there. */
 bool fatbin_cubin_at(struct fatbin_file *f, uint64_t at, uint64_t end);
 
 enum { FATBIN_ARCHS_MAX = 64 };

@@ -51,7 +51,8 @@ static int compare_boxes(const struct proving *p, struct err *e)
 		const struct fatbin_box *now =
 			fatbin_box_at(new, p->new, s->sh_addr + (box->from - s->sh_offset), &start);
 		if (!now || !start)
-			return elf_map_bad(p->new, box->from, e, "a fat binary that must stay at its address is gone");
+			return elf_map_bad(p->new, box->from, e,
+					   "a fat binary that must stay at its address is missing");
 		if (same_box(p, box, now, e) < 0)
 			return -1;
 	}
@@ -228,7 +229,7 @@ int fatbin_file_slim(const struct fs_mapping *file, const char *name, int fd, co
 	struct fatbin_file_cut f = {.name = name};
 	if (elf_map_memory(file->data, file->size, name, &before, e) < 0)
 		return err_wrap(e, "%s", name);
-	/* What is told of it outlives the plan, whose patches may be many. */
+	/* The report outlives the plan, whose patches may be many. */
 	struct elf_cut cut = {.map = &before, .a = a};
 	if (fatbin_cut_plan(&cut, w, &f.cut, e) < 0)
 		return -1;
@@ -242,7 +243,7 @@ int fatbin_file_slim(const struct fs_mapping *file, const char *name, int fd, co
 		    elf_map_memory(written.data, written.size, name, &after, e) < 0)
 			return -1;
 		if (fatbin_cut_prove(&before, &after, w, &f.cut, e) < 0)
-			return err_wrap(e, "what was cut is not right, and is not used");
+			return err_wrap(e, "the slimmed file is not equivalent and is not used");
 	}
 	*ret = f;
 	return 0;

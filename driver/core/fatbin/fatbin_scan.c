@@ -13,7 +13,8 @@ static bool fatbin_is_elf(const struct fatbin_file *f, uint64_t at, uint64_t end
 	       f->data[at + EI_CLASS] == ELFCLASS64 && f->data[at + EI_DATA] == ELFDATA2LSB;
 }
 
-/* The target in a cubin's ELF header, "" if none ("90" also for 90a where the flags do not tell). */
+/* Reads the target in a cubin's ELF header, "" if it has none ("90" also for 90a if the flags are
+ * ambiguous). */
 static void fatbin_cubin_target(uint8_t abi, uint32_t flags, char ret[16])
 {
 	unsigned sm = abi >= CUBIN_ABI_13 ? flags >> 8 & 0xff : flags & 0xff;

@@ -109,12 +109,12 @@ json_t *hardware_json(const struct hardware *h);
  * processor does not list it"); NULL if it can. */
 const char *hardware_missing(const struct hardware_facts *f, const struct hardware *h, const char *feature,
 			     struct arena *a);
-/* hardware_lacks: those of the features that it cannot run, and why the first of them:
- * "avx2 fma (the processor does not list it)"; NULL if none. */
+/* hardware_lacks: returns the features that it cannot run, and why not the first of them: "avx2 fma
+ * (the processor does not list it)"; NULL if it can run all. */
 const char *hardware_lacks(const struct hardware_facts *f, const struct hardware *h, const struct strlist *features,
 			   struct arena *a);
 
-/* The pieces of hardware_read. The build takes hardware_cpu_linux.c or hardware_cpu_darwin.c. */
+/* The pieces of hardware_read. The build chooses hardware_cpu_linux.c or hardware_cpu_darwin.c. */
 
 /* hardware_read_cpu: platform, processor and C library as the operating system shows them. */
 int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h, struct err *e) MUST_CHECK;
@@ -132,8 +132,8 @@ void hardware_parse_cpuinfo(const char *text, struct arena *a, struct hardware_c
 const char *hardware_parse_driver(const char *text, struct arena *a);
 /* hardware_is_capability: "9.0"; no other number of digits behind the dot. */
 bool hardware_is_capability(const char *text);
-/* hardware_ask_child: runs `child` in a process of its own and takes its answers. If it dies
- * twice, or is silent for `patience_ms`, gpu_trouble says so. */
+/* hardware_ask_child: runs `child` in a process of its own and reads its answers. If it dies twice,
+ * or is silent for `patience_ms`, gpu_trouble says so. */
 typedef void (*hardware_child_fn)(int fd, const struct hardware_facts *f);
 int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
 		       struct arena *a, struct hardware *h, struct err *e) MUST_CHECK;

@@ -33,7 +33,7 @@ static bool shows(const struct feature_place *p)
 	return r[p->reg] >> p->bit & 1;
 }
 
-/* CPUID tells what the processor has, XCR0 which registers the operating system saves. */
+/* CPUID lists what the processor has, XCR0 which registers the operating system saves. */
 static void probe(const struct hardware_facts *f, struct arena *a, struct hardware_cpu *cpu)
 {
 	unsigned eax, ebx, ecx, edx;

@@ -6,7 +6,7 @@
 #include "base/sys/proc.h"
 #include "core/machine/hardware.h"
 
-#define PATIENCE_MS 30000 /* a driver with eight GPUs and no persistence daemon takes some ten seconds to wake */
+#define PATIENCE_MS 30000 /* eight GPUs without a persistence daemon need some ten seconds */
 #define MAX_GPUS 64
 
 static void add_gpu(struct hardware *h, struct arena *a, const char *name, const char *capability, uint64_t memory)

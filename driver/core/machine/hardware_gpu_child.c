@@ -210,7 +210,7 @@ static bool say_nvml_device(int fd, const struct nvml *n, unsigned i, unsigned c
 	return true;
 }
 
-/* `known`: libcuda has told the GPUs; what it passes over, because it does not work, is told still. */
+/* `known`: libcuda has listed the GPUs; broken ones, which it skips, are reported here. */
 static void ask_nvml(int fd, const struct hardware_facts *f, bool known)
 {
 	struct nvml n = {0};

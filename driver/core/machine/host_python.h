@@ -3,7 +3,7 @@
 #include "base/base.h"
 
 struct host_python {
-	const char *version; /* "3.11", "3.13t"; NULL: there is none, or its version is unknown */
+	const char *version; /* "3.11", "3.13t"; NULL: missing, or of unknown version */
 	const char *venv;    /* the active virtual environment that it is of; NULL: the machine's */
 };
 

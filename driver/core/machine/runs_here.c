@@ -53,7 +53,7 @@ static void fit_tag(struct fitting *c)
 	for (size_t i = 0; i < c->h->pythons.count && !taken; i++)
 		taken = runs_on_installs(c->r, c->h->pythons.items[i], c->h->platform, c->h->glibc, c->a);
 	if (!taken)
-		lack(c, FIT_NO, "no installer takes its platform tag there");
+		lack(c, FIT_NO, "no installer there supports its platform tag");
 }
 
 static void fit_glibc(struct fitting *c)

@@ -32,7 +32,7 @@ struct ninja_log {
 int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret,
 		    struct err *e) MUST_CHECK;
 
-/* ninja_log_read: the same of a file below `top`. */
+/* ninja_log_read: like ninja_log_parse, for a file below `top`. */
 int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret, struct err *e) MUST_CHECK;
 /* ninja_log_dirs: adds the directories at or below top/rel that hold a .ninja_log, as paths below
  * `top`. None where there is no such directory. */
@@ -47,9 +47,9 @@ struct ninja_unit {
 	const char *input; /* "": for the caller to fill, from its edge */
 };
 
-/* ninja_log_units: the commands of a log, each output's last, sorted by start. The log holds times
- * since the start of a run only: time stamps of the object files tell which run an entry is of and
- * when that began. Without time stamps all are of one run that began at 0. */
+/* ninja_log_units: returns the commands of a log, each output's last, sorted by start. The log
+ * holds times since the start of a run only: time stamps of the object files show which run an
+ * entry is of and when that began. Without time stamps all are of one run that began at 0. */
 void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count);
 
 /* ninja_units_sort: by start, then path. */
@@ -63,14 +63,14 @@ unsigned ninja_slots(const struct ninja_unit *units, size_t count, unsigned *slo
 struct ninja_edge {
 	const char *output; /* the first one */
 	const char *rule;
-	const char *input; /* the first one, "" if there is none */
+	const char *input; /* the first one, "" without inputs */
 };
 
 /* ninja_build_parse: the build statements but phony ones, sorted by output. Variables are not
  * expanded: a path with one is skipped, as is all that is not a statement, so any bytes have a
  * result. */
 void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret, size_t *ret_count);
-/* ninja_build_read: the same of a file; one that is missing has no statements. */
+/* ninja_build_read: like ninja_build_parse, for a file; a missing one has no statements. */
 int ninja_build_read(const char *top, const char *rel, struct arena *a, struct ninja_edge **ret, size_t *ret_count,
 		     struct err *e) MUST_CHECK;
 
@@ -109,8 +109,8 @@ struct ninja_counts {
  * message. */
 int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
 	       struct buf *out, struct ninja_counts *ret, struct err *e) MUST_CHECK;
-/* ninja_file_rewrite: the same of a file below `top`, by rename. It keeps its times, by which ninja
- * decides whether to run CMake again. */
+/* ninja_file_rewrite: like ninja_text, for a file below `top`, by rename. Keeps its times, by which
+ * ninja decides whether to run CMake again. */
 int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_options *o, struct arena *a,
 		       struct ninja_counts *ret, struct err *e) MUST_CHECK;
 
@@ -118,7 +118,7 @@ int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_opti
 
 struct ninja_share_options {
 	unsigned index, count; /* this share (from 1) of so many */
-	/* what a compiled output takes; 0: not known. Every share must get the same answers. */
+	/* seconds of a compiled output; 0: not known. Every share must get the same answers. */
 	double (*seconds)(const char *output, void *user);
 	void *user;
 };

@@ -170,7 +170,7 @@ static size_t list_items(const struct ninja_log *log, struct item *items)
 						     (int64_t)(log->version >= 6 ? en->start_ms : en->end_ms)};
 	}
 	qsort(items, n, sizeof(*items), by_output);
-	for (size_t i = 0; i < n; i++) { /* of each output the last entry stands first */
+	for (size_t i = 0; i < n; i++) { /* the last entry of each output is first */
 		if (kept == 0 || strcmp(items[kept - 1].entry->output, items[i].entry->output) != 0)
 			items[kept++] = items[i];
 	}

@@ -5,14 +5,14 @@
 /* ---- lines as ninja's own lexer reads them: "\n" or "\r\n" ends one; any other return is an error, but in a
  * comment ---- */
 
-/* Whether more than `word` stands at `p`, and that first. */
+/* Whether `word` begins at `p`, with more after it. */
 static bool begins(const char *p, const char *end, const char *word)
 {
 	size_t n = strlen(word);
 	return (size_t)(end - p) > n && strncmp(p, word, n) == 0;
 }
 
-/* Where the end of the line begins that stands before `next`; `next` if none does. */
+/* Returns the beginning of the end of the line before `next`; `next` if that line has no end. */
 static const char *line_eol(const char *p, const char *next)
 {
 	if (next > p && next[-1] == '\n')
@@ -163,7 +163,7 @@ struct head {
 	const char *inputs; /* behind the rule */
 };
 
-/* Of the build statement at `p`; false when output or rule is missing. */
+/* Reads the head of the build statement at `p`; false if output or rule is missing. */
 static bool take_head(const char *p, const char *end, struct arena *a, struct head *ret)
 {
 	AUTO_BUF struct buf word = {0};
@@ -307,7 +307,7 @@ static enum line line_of(const char *p, const char *end)
 	return indented ? LINE_BINDING : LINE_TEXT;
 }
 
-/* The end of the bindings that follow at `p`; comments may stand between them. */
+/* Returns the end of the bindings that follow at `p`, with comments between them. */
 static const char *bindings_end(const char *p, const char *end)
 {
 	const char *q = p;
@@ -411,7 +411,7 @@ int ninja_split(const char *text, size_t len, const char *name, const struct nin
 	while (r->at < r->end) {
 		struct ninja_piece piece = {.at = r->at};
 		const char *next;
-		if (begins(r->at, r->end, NINJA_HEAD_BEGIN)) { /* of an earlier run: made anew */
+		if (begins(r->at, r->end, NINJA_HEAD_BEGIN)) { /* of an earlier run: replaced */
 			next = memmem(r->at, (size_t)(r->end - r->at), NINJA_HEAD_END, strlen(NINJA_HEAD_END));
 			if (!next)
 				return bad(r, text, r->at, "ptbuild's pools have no end mark", e);

@@ -101,7 +101,7 @@ static void layer_cuda(struct work *w)
 		const char *package, *backend, *name;
 	} names[] = {{"torchvision", "setuptools", "NVCC_FLAGS"},
 		     {"torchaudio", "setuptools-cmake", "CUDAFLAGS"},
-		     /* Its setup.py takes none; this one nvcc reads itself. */
+		     /* Its setup.py has no variable for flags; nvcc reads this one itself. */
 		     {"torchaudio", "setuptools", "NVCC_APPEND_FLAGS"}};
 	const struct buildenv_request *q = w->q;
 	const struct toolkit *k = q->toolkit;
@@ -110,7 +110,9 @@ static void layer_cuda(struct work *w)
 	const char *accepts = arena_printf(w->a, "nvcc %s accepts GCC up to %u", k->version, k->gcc_max);
 	put(w, of_toolkit, "CC", k->cc, accepts);
 	put(w, of_toolkit, "CXX", k->cxx, accepts);
-	put(w, of_toolkit, "CUDAHOSTCXX", k->cxx_path, "the compiler behind nvcc is the one that compiles all else");
+	put(w, of_toolkit, "CUDAHOSTCXX", k->cxx_path,
+	    "nvcc's host compiler is the one that "
+	    "compiles all else");
 	put(w, of_toolkit, "CUDA_HOME", k->home, arena_printf(w->a, "CUDA %s of the root", k->version));
 	put(w, of_toolkit, "CUDACXX", k->nvcc, arena_printf(w->a, "nvcc of CUDA %s", k->version));
 	if (k->layout != TOOLKIT_DISTRIBUTION) {
@@ -118,7 +120,7 @@ static void layer_cuda(struct work *w)
 		put(w, of_toolkit, "PATH", arena_printf(w->a, "%s:%s", path_dir(w->a, k->nvcc), q->path),
 		    "the toolkit's nvcc before any other");
 	}
-	/* Of an extension: nvcc reads it itself, whatever the extension does. */
+	/* For an extension: nvcc reads this variable itself, whatever the extension does. */
 	const char *name = q->row->name ? "NVCC_APPEND_FLAGS" : "TORCH_NVCC_FLAGS", *flags = nvcc_flags(q, w->a);
 	for (size_t i = 0; i < ARRAY_LEN(names) && !q->row->name; i++)
 		if (strcmp(q->package, names[i].package) == 0 && strcmp(q->row->backend, names[i].backend) == 0)
@@ -241,7 +243,7 @@ static void layer_package(struct work *w)
 	const char *full = arena_printf(w->a, "%s+%s", q->row->version, q->label);
 	if (package_is_torch(w->q->package)) {
 		put_fixed(w, "PYTORCH_BUILD_VERSION", full, "the wheel's version with the profile's label");
-		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", "required beside PYTORCH_BUILD_VERSION; 1 adds no '.post'");
+		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", "required with PYTORCH_BUILD_VERSION; 1 adds no '.post'");
 		struct setting checked = every_build;
 		checked.check = true;
 		put(w, checked, "CMAKE_BUILD_TYPE", "Release", "optimised, without debug information");
@@ -250,7 +252,7 @@ static void layer_package(struct work *w)
 			  "the flags of each unit are read back after configure");
 		return;
 	}
-	if (w->q->row->name) { /* What many extensions read, whoever wrote them. */
+	if (w->q->row->name) { /* Variables that many extensions read. */
 		const bool cuda = w->q->profile->gpu == GPU_CUDA;
 		put_fixed(w, "FORCE_CUDA", cuda ? "1" : "0", "the profile says it, not whether this machine has a GPU");
 		if (cuda)

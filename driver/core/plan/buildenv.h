@@ -8,7 +8,7 @@
 #include "core/root/toolkit.h"
 #include "core/variant/variant.h"
 
-/* Settings: what the build is told, each value with where it comes from and why. */
+/* Settings of a build, each value with its origin and reason. */
 
 #define SETTING_BUILT_IN "built in"         /* `file` of what holds for every build */
 #define SETTING_COMMAND_LINE "command line" /* `file` of --set, --without and --blas */
@@ -35,13 +35,13 @@ struct settings {
 	size_t cap;
 };
 
-/* settings_put: adds one, or replaces the one of that name; when the value changes, `why` tells
- * what it replaces and where that came from. `check` and `cache` stay set once set. The strings are
- * kept, not copied. */
+/* settings_put: adds a setting, or replaces the one of that name; when the value changes, `why`
+ * names the old value and its origin. `check` and `cache` stay set once set. Keeps the strings,
+ * does not copy them. */
 void settings_put(struct settings *s, struct arena *a, const struct setting *item);
-/* settings_get: NULL when there is none of that name. */
+/* settings_get: returns the setting of that name, NULL if it is missing. */
 const struct setting *settings_get(const struct settings *s, const char *name);
-/* settings_value: its value, NULL when there is none. */
+/* settings_value: returns the value of a setting, NULL if it is missing. */
 const char *settings_value(const struct settings *s, const char *name);
 /* settings_on: whether it is there and ON or 1. */
 bool settings_on(const struct settings *s, const char *name);
@@ -95,9 +95,9 @@ struct buildenv {
 };
 
 /* buildenv_resolve: ERR_CONFIG if the user sets a toggle that the package does not have in this
- * release, or a value that it does not take; the hint names the releases that have it, why it was
- * removed, or the nearest name, and takes no account of case. A toggle of another package is left
- * out, with a note. */
+ * release, or a value that it does not allow; the hint names the releases that have it, why it was
+ * removed, or the nearest name, and ignores case. A toggle of another package is left out, with a
+ * note. */
 int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret, struct err *e) MUST_CHECK;
 /* buildenv_arch_list: "8.0;9.0a;12.0+PTX". */
 char *buildenv_arch_list(const struct profile *p, struct arena *a);

@@ -14,7 +14,7 @@ static const char *other_owner(const struct buildenv_request *q, const char *nam
 
 static int refuse_fixed(const struct setting *now, struct arena *a, struct err *e)
 {
-	err_set(e, ERR_CONFIG, "'%s' is not a toggle: ptbuild sets it", now->name);
+	err_set(e, ERR_CONFIG, "'%s' cannot be overridden: ptbuild sets it", now->name);
 	if (strcmp(now->name, "BLAS") == 0)
 		return err_hint(e, "choose the BLAS with --blas or in the profile");
 	if (strcmp(now->name, "CFLAGS") == 0 || strcmp(now->name, "CXXFLAGS") == 0)
@@ -63,7 +63,7 @@ static char *releases_with(const struct buildenv_request *q, const char *name, s
 	return strlist_join(&l, a, " ");
 }
 
-/* The name as it is written where it is known: suggest_nearest takes no account of case, so a retired option or a name
+/* Returns the known spelling of a name: suggest_nearest ignores case, so a retired option or a name
  * of ptbuild's own in other case would get a neighbour of another name. */
 static const char *in_known_case(const struct buildenv_request *q, const char *name, const struct settings *set)
 {

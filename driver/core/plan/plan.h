@@ -44,8 +44,8 @@ struct plan {
 	const struct isa_row *isa_row; /* NULL for mps */
 	/* the root's, NULL without CUDA or when the root was not asked */
 	const struct toolkit *toolkit;
-	/* the one whose libraries its torch is loaded with: that, or of the CUDA that torch alone
-	 * is for */
+	/* the toolkit whose libraries its torch is loaded with: `toolkit`, or that of torch's own
+	 * CUDA */
 	const struct toolkit *torch_toolkit;
 	const struct toolkit_row *torch_toolkit_row; /* NULL where that CUDA is in no table, too */
 	const struct toolkit_row *toolkit_row;       /* NULL without CUDA */
@@ -164,8 +164,8 @@ void plan_nvcc_targets(const struct plan *p, struct arena *a, struct strlist *re
 bool plan_takes_target(const struct release_row *r, const char *package, const char *cuda, const struct gpu_target *t);
 /* plan_json: what `plan --json` prints (new reference). */
 json_t *plan_json(const struct plan *p);
-/* plan_json_explained: the same with a last key "explain": for each variable and entry its value,
- * the rule that set it, table:line, why, and the source of the fact. */
+/* plan_json_explained: like plan_json, with a last key "explain": for each variable and entry its
+ * value, the rule that set it, table:line, why, and the source of the fact. */
 json_t *plan_json_explained(const struct plan *p);
 enum plan_detail {
 	PLAN_CHANGES, /* a screen: only the settings that differ from the release's defaults */

@@ -211,7 +211,10 @@ static int hint_working(const struct plan_context *c, struct err *e)
 			return err_hint(e, "only %s has it, and no release with %s for Python %s builds with that",
 					variant_toolkit_word(c->tables->toolkits[i].version, c->arena),
 					c->variant.package, c->variant.python);
-	return err_hint(e, "no toolkit has all targets of '%s': build more than one variant", p->name);
+	return err_hint(e,
+			"no known CUDA toolkit supports '%s'; if it has several targets, build "
+			"several variants",
+			p->name);
 }
 
 /* Without a toolkit asked for: the release's first, or where its nvcc lacks a target the first that has them all. */
@@ -359,10 +362,9 @@ int plan_check_gpu_options(const struct plan_context *c, const struct buildenv *
 		bool on = settings_on(&env->env, kinds[i].toggle);
 		if (!s || on == (p->gpu == kinds[i].gpu))
 			continue;
-		err_set(e, ERR_POLICY, "%s=%s (%s), but the profile is %s", s->name, s->value,
+		err_set(e, ERR_POLICY, "%s=%s (%s) contradicts profile %s", s->name, s->value,
 			settings_origin(s, c->arena), p->name);
-		return err_hint(e, "%s%s",
-				on ? "that is for " : "a wheel without it is that of a profile without GPU, such as ",
+		return err_hint(e, "%s%s", on ? "that is for " : "to build without it, use a CPU profile such as ",
 				on ? kinds[i].profiles : "cpu-avx2");
 	}
 	return 0;

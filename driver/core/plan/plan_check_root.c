@@ -43,7 +43,7 @@ static int check_compiler(const struct toolkit *k, struct err *e)
 		return 0;
 	err_set(e, ERR_POLICY, "nvcc %s accepts GCC up to %u, and the root has %s%s", k->version, k->gcc_max,
 		*k->gcc ? "GCC " : "no GCC", k->gcc);
-	return err_hint(e, "install gcc-%u and g++-%u in the root: they are taken when they are there", k->gcc_max,
+	return err_hint(e, "install gcc-%u and g++-%u in the root; ptbuild then uses them with nvcc", k->gcc_max,
 			k->gcc_max);
 }
 
@@ -67,7 +67,7 @@ static int check_part(const struct plan *p, const struct toolkit *k, const struc
 	const struct part_row *row = part->row;
 	const struct setting *s = settings_get(&p->env, row->toggle);
 	if (!part->header) {
-		err_set(e, ERR_POLICY, "%s=%s (%s), but beside CUDA %s in '%s' there is no %s: no header '%s'", s->name,
+		err_set(e, ERR_POLICY, "%s=%s (%s), but CUDA %s in '%s' comes without %s: no header '%s'", s->name,
 			s->value, settings_origin(s, a), k->version, k->where, row->name, row->header);
 		return err_hint(e, "install it%s%s%s%s", *row->debian ? " (Debian's package " : "", row->debian,
 				*row->debian ? ")" : "", give_up(row->toggle, a));

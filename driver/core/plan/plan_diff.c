@@ -182,7 +182,7 @@ static size_t inner_name(const char *value, const char **ret_rest)
 	return n;
 }
 
-/* Digests are cut: their beginning tells them apart. */
+/* Digests are shortened: their beginning distinguishes them. */
 static const char *shown(const char *value, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};

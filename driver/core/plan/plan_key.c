@@ -91,8 +91,8 @@ static void put_lines(struct text *t, const char *name, const char *text)
 		put(t, name, lines.items[i]);
 }
 
-/* A BLAS that no package of the root has, so the root's fingerprint does not tell it. Of a file its size and its
- * beginning count, which in an archive is the list of its members. */
+/* Adds a BLAS from no package of the root, which the root's fingerprint therefore lacks. A file
+ * counts with its size and its beginning, which in an archive is the list of its members. */
 static int put_blas(struct text *t, const struct plan_context *c, const struct plan *p, struct err *e)
 {
 	const struct toolchain *tc = c->request->toolchain;
@@ -117,7 +117,7 @@ static int put_blas(struct text *t, const struct plan_context *c, const struct p
 	return 0;
 }
 
-/* Of a file that many plans have in common; "none" where there is none and need not be. */
+/* Digest of a file that many plans share; "none" if it does not exist and is not `needed`. */
 static int digest_of(const struct plan_context *c, const char *path, bool needed, const char **ret, struct err *e)
 {
 	struct plan_digests *kept = c->request->digests;

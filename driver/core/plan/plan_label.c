@@ -2,8 +2,8 @@
 #include "core/plan/plan_parts.h"
 #include "core/wheel/wheel.h"
 
-/* The nth package under one label: those of a release have one, by which the others require torch; an extension is
- * built against a torch that is there. False: there is none. */
+/* Returns the nth package under one label: those of a release share one, by which the others
+ * require torch; an extension is built against an existing torch. False: no more packages. */
 static bool nth_package(const struct plan_context *c, const struct buildenv_request *request, size_t i,
 			struct buildenv_request *q)
 {
@@ -15,7 +15,7 @@ static bool nth_package(const struct plan_context *c, const struct buildenv_requ
 	return q->row && (!alone || i == 0);
 }
 
-/* Its environment with a part of what is asked. False: it is refused, which is told where it is planned. */
+/* Resolves the environment with a part of the options. False: refused; planning reports why. */
 static bool resolve(const struct plan_context *c, struct buildenv_request *q, const struct plan_options *options,
 		    struct buildenv *ret)
 {
@@ -116,7 +116,9 @@ static int add_own(struct plan_context *c, const struct buildenv_request *reques
 	digest_data(text, strlen(text), hex);
 	strlist_addf(words, c->arena, "own%.8s", hex);
 	strlist_addf(&c->notes, c->arena,
-		     "the version label ends with 'own%.8s', as this is not the release's own: %s%s", hex, text,
+		     "the version label ends with 'own%.8s' because the build differs from the "
+		     "release: %s%s",
+		     hex, text,
 		     strstr(text, " patches ") ? "; whether patches apply is seen when the source is unpacked" : "");
 	return 0;
 }

@@ -10,8 +10,8 @@ static void set_aside(struct plan_context *c)
 static void note_arch_list(struct plan_context *c)
 {
 	const struct gpu_target *t = &c->variant.profile.targets[0];
-	strlist_addf(&c->notes, c->arena, "TORCH_CUDA_ARCH_LIST takes %s, not sm_%s%s",
-		     buildenv_capability(t, c->arena), t->row->sm, t->suffix);
+	strlist_addf(&c->notes, c->arena, "TORCH_CUDA_ARCH_LIST is %s, not sm_%s%s", buildenv_capability(t, c->arena),
+		     t->row->sm, t->suffix);
 	set_aside(c);
 }
 
@@ -51,9 +51,9 @@ static void note_libraries(struct plan_context *c)
 			     c->toolkit->version);
 	else if (c->probed && c->probed->layout == TOOLKIT_DISTRIBUTION)
 		strlist_addf(&c->notes, c->arena,
-			     "the root has CUDA's libraries among the system's; the wheel requires the nvidia-* "
-			     "packages all the same, and takes the system's where those are missing (--cuda-libraries "
-			     "system leaves them out)");
+			     "CUDA's libraries are system libraries in this root; the wheel still "
+			     "requires the nvidia-* packages and falls back to the system's "
+			     "(--cuda-libraries system drops the requirement)");
 }
 
 static void note_gpus(struct plan_context *c)
@@ -62,7 +62,7 @@ static void note_gpus(struct plan_context *c)
 	for (unsigned i = 0; i < p->targets_count; i++) {
 		const struct gpu_row *row = p->targets[i].row;
 		if (!strings_allow(row->platforms, row->platforms_count, p->platform))
-			strlist_addf(&c->notes, c->arena, "sm%s machines are %s: built for %.*s all the same", row->sm,
+			strlist_addf(&c->notes, c->arena, "sm%s GPUs come in %s machines; building for %.*s as asked", row->sm,
 				     machine_is_arm(row->platforms[0]) ? "Arm" : row->platforms[0],
 				     (int)strcspn(p->platform, "-"), p->platform);
 		if (*row->note)
@@ -86,7 +86,7 @@ static void note_cudnn(struct plan_context *c, const struct buildenv *env)
 		if (!*row->cudnn_max)
 			continue;
 		strlist_addf(&c->notes, c->arena,
-			     "sm%s needs a cuDNN <= %s, when building and when running: newer ones dropped it", row->sm,
+			     "sm%s needs cuDNN %s or older to build and to run: newer versions dropped it", row->sm,
 			     row->cudnn_max);
 		break;
 	}
@@ -101,7 +101,9 @@ static void note_cpu(struct plan_context *c)
 		return;
 	if (p->gpu == GPU_CUDA) {
 		strlist_addf(&c->notes, c->arena,
-			     "cuBLAS is no BLAS choice: it comes with CUDA; BLAS=%s is for the CPU", c->blas->cmake);
+			     "BLAS=%s applies to the CPU; on the GPU PyTorch uses cuBLAS, which "
+			     "comes with CUDA",
+			     c->blas->cmake);
 		set_aside(c);
 	}
 	if (*c->blas->note)
@@ -181,10 +183,11 @@ static void note_advisories(struct plan_context *c)
 			strlist_ref(&c->advisories, c->arena, c->tables->advisories[i].id);
 	c->advised = c->advisories.count ? without_advisories(c) : "";
 	if (c->advisories.count)
-		strlist_addf(&c->notes, c->arena, "%s %s has published weaknesses: %s; %s%s",
+		strlist_addf(&c->notes, c->arena, "%s %s has known vulnerabilities: %s; %s%s",
 			     tables_distribution(c->variant.package), c->package->version,
 			     strlist_join(&c->advisories, c->arena, ", "),
-			     *c->advised ? "the nearest release without is " : "no release of the tables is without",
+			     *c->advised ? "the nearest release without any is "
+					 : "every release known to ptbuild has some",
 			     c->advised);
 }
 
@@ -211,8 +214,8 @@ static void note_reach(struct plan_context *c)
 	if (!plain.count || ptx)
 		return;
 	strlist_addf(&c->notes, c->arena,
-		     "code for %s runs on later GPUs of the same major version too, but on no newer ones: those need "
-		     "+ptx",
+		     "code for %s also runs on later GPUs of the same major version; newer major "
+		     "versions need +ptx",
 		     strlist_join(&plain, c->arena, ", "));
 	set_aside(c);
 }
@@ -243,7 +246,7 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 	for (unsigned i = 0; i < c->package->sources_count; i++)
 		if (!*c->package->sources[i].sha256)
 			strlist_addf(&c->notes, c->arena,
-				     "'%s' has no proven digest, so it is planned and not built: %s",
+				     "'%s' has no verified digest, so it can be planned but not built: %s",
 				     c->package->sources[i].name, c->package->sources[i].unproven);
 	strlist_append(&c->notes, c->arena, &env->notes);
 	if (!package_is_torch(c->variant.package) && (!c->request->torch || !*c->request->torch)) {

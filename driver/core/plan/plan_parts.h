@@ -24,8 +24,8 @@ int plan_check(struct plan_context *c, struct err *e) MUST_CHECK;
 /* plan_check_cuda: chooses the toolkit, and checks by the tables that its nvcc, the release and
  * PyTorch support every target. */
 int plan_check_cuda(struct plan_context *c, struct err *e) MUST_CHECK;
-/* plan_check_gpu_options: that what the user sets is the profile's kind of GPU: the label, the
- * toolkit and the proof of the wheel follow the profile. */
+/* plan_check_gpu_options: checks that the user's settings are for the profile's kind of GPU: the
+ * label, the toolkit and the verification of the wheel follow the profile. */
 int plan_check_gpu_options(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
 /* plan_releases_with: names of the releases that have the package, for this Python and this toolkit
  * (either may be NULL). */

@@ -157,7 +157,7 @@ static const struct show section_rows[] = {{.text = "\n{title}", .bold = true},
 					   {.text = "{!from}{line}", .each = "items", .indent = 2},
 					   {0}};
 
-/* First what it is, how large it is, what it takes, and where it runs. */
+/* First what it is and how large, then what the build needs, then where the wheel runs. */
 const struct show plan_rows[] = {
 	{.text = "\n{variant}", .bold = true},
 	ROW("builds", "{distribution} {-version}[{?-brief}, of release {release}]"),

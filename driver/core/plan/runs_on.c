@@ -30,7 +30,7 @@ static size_t spells(const struct strlist *pieces, size_t from, const char *name
 	return words.count;
 }
 
-/* The row whose name is the longest to stand there. */
+/* Returns the row with the longest name that matches there. */
 static const struct isa_row *isa_of(const struct tables *t, const struct strlist *pieces, size_t from, struct arena *a)
 {
 	const struct isa_row *found = NULL;
@@ -56,7 +56,8 @@ void promise_of_profile(const struct profile *p, const char *cuda, const char *f
 
 void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret)
 {
-	/* Code that ptbuild did not compile promises nothing: what it uses is found, and told. */
+	/* Code that ptbuild did not compile declares nothing: what it uses is searched and
+	 * reported. */
 	*ret = (struct promise){.from = arena_printf(a, "the plan of '%s'", p->variant),
 				.binding = !p->taken,
 				.platform = p->platform,
@@ -179,7 +180,7 @@ void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *g
 	*ret = r;
 }
 
-/* What has no word of its own here is told as the tag has it. */
+/* A tag that the table does not have is reported as it is. */
 static void add_platform(const char *tag, struct arena *a, struct strlist *ret)
 {
 	static const char *const machines[][2] = {{"x86_64", "x86_64"},
@@ -305,13 +306,13 @@ static const char *processor_text(const struct runs_on *r, struct arena *a)
 		arena_strndup(a, r->platform, r->platforms.count > 1 ? strlen(r->platform) : strcspn(r->platform, "-"));
 	if (r->isa)
 		return arena_printf(a, "%s with %s: %s", machine, r->isa->name, r->isa->cpus);
-	return r->isa_known ? machine : arena_printf(a, "%s; its label promises no instruction set", machine);
+	return r->isa_known ? machine : arena_printf(a, "%s; its label declares no instruction set", machine);
 }
 
 static const char *glibc_text(const struct runs_on *r, struct arena *a)
 {
 	if (!*r->glibc)
-		return "not promised";
+		return "not declared";
 	return arena_printf(
 		a, r->glibc_at_most ? "%s, the root's, at most; the finished wheel may need less" : "%s or newer",
 		r->glibc);

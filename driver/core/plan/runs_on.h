@@ -1,4 +1,4 @@
-/* Where a wheel runs: what it needs of a machine, told from the plan before it is built and from
+/* Where a wheel runs: what it needs of a machine, derived from the plan before it is built and from
  * the wheel itself afterwards. */
 #pragma once
 #include <jansson.h>
@@ -50,13 +50,13 @@ void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const 
 /* runs_on_set_cuda: for a wheel whose label names no toolkit: the CUDA version, or its major
  * number, that its libraries need, and the lowest driver for it. */
 void runs_on_set_cuda(const struct tables *t, const char *cuda, struct runs_on *r);
-/* runs_on_python: whether a Python ("3.13", "3.13t") takes it. */
+/* runs_on_python: whether a Python ("3.13", "3.13t") can use the wheel. */
 bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a);
-/* runs_on_requires: whether a Python is what Requires-Python takes: 1 yes, 0 no, -1: some of its
- * patch releases. */
+/* runs_on_requires: whether a Python satisfies Requires-Python: 1 yes, 0 no, -1: some of its patch
+ * releases do. */
 int runs_on_requires(const struct runs_on *r, const char *python, struct arena *a);
 /* runs_on_installs: whether the installer of that Python on a Linux ("x86_64-linux", glibc "2.41")
- * takes its tags; true where there is no wheel yet, or no glibc. */
+ * accepts its tags; true if the wheel does not exist yet, or without glibc. */
 bool runs_on_installs(const struct runs_on *r, const char *python, const char *platform, const char *glibc,
 		      struct arena *a);
 /* runs_on_json: a new reference. */

@@ -27,7 +27,7 @@ static const char *torch_cuda_in(const char *version_py, struct arena *a)
 	return NULL;
 }
 
-/* A member's text; empty where there is none. */
+/* Adds a member's text; nothing if the archive does not have it. */
 static int member(const struct zip_reader *z, const char *name, struct buf *out, struct err *e)
 {
 	const struct zip_entry *en = zip_find(z, name);
@@ -71,7 +71,9 @@ static int check_abi(const char *wheel, struct arena *a, struct err *e)
 		return -1;
 	if (!strstr(buf_cstr(&text), "_GLIBCXX_USE_CXX11_ABI=0"))
 		return 0;
-	err_set(e, ERR_POLICY, "'%s' has the old ABI of the C++ library, which no root's libraries have",
+	err_set(e, ERR_POLICY,
+		"'%s' uses the old libstdc++ ABI (_GLIBCXX_USE_CXX11_ABI=0), which "
+		"no root provides",
 		path_base(wheel));
 	return err_hint(e, "official wheels have the new one from 2.7 on, and what ptbuild builds always");
 }

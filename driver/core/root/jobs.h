@@ -16,7 +16,7 @@ struct jobs_memory {
 };
 
 struct jobs_pools {
-	/* jobs of any kind at once, as the build system is told */
+	/* jobs of any kind at once, for the build system */
 	unsigned total;
 	unsigned compile, heavy, link; /* of each kind; 1 to total */
 	/* heavy units do not fit beside ordinary ones, so they are compiled first, `heavy` at
@@ -29,7 +29,8 @@ struct jobs_pools {
 struct jobs_memory jobs_from_table(const struct memory_row *row);
 /* jobs_heavy_row: the row that makes this output a heavy unit; NULL if none does. */
 const struct heavy_row *jobs_heavy_row(const struct memory_row *row, const char *output);
-/* jobs_usable: how much of the free memory compilers may use: the rest is for the build system. */
+/* jobs_usable: returns how much of the free memory compilers may use; the rest is for the build
+ * system. */
 uint64_t jobs_usable(uint64_t available);
 /* jobs_plan: pools for that much usable memory. `asked` (0: not) replaces the processors; memory
  * does not lower it, but does lower heavy units and links. */
@@ -49,5 +50,5 @@ struct jobs_pressure {
  * seconds in a row that is too much. */
 #define JOBS_PRESSURE_BOUND 50.0
 #define JOBS_PRESSURE_S 20.0
-/* jobs_pressed: takes a sample at `now` (> 0); true once that is too much. */
+/* jobs_pressed: records a sample at `now` (> 0); returns true once memory pressure is too high. */
 bool jobs_pressed(struct jobs_pressure *p, double full, double now);

@@ -1,6 +1,6 @@
-/* The second wall, put up inside the sandbox: the kernel's Landlock. It forbids mounts, so nothing
- * before bubblewrap's last one can put it up: a small program of ptbuild's does, which then becomes
- * the build's. It is linked statically, since the root may have another C library. */
+/* The second protection, set up inside the sandbox: the kernel's Landlock. It forbids mounts, so
+ * nothing before bubblewrap's last mount can set it up: a small program of ptbuild's does, which
+ * then becomes the build's. It is linked statically, since the root may have another C library. */
 #pragma once
 #include <stddef.h>
 

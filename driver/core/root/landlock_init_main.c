@@ -1,4 +1,4 @@
-/* The program that puts up a wall inside the sandbox; ptbuild carries it. */
+/* The program that sets up Landlock inside the sandbox; ptbuild carries it. */
 #include "core/root/landlock_init.h"
 
 int main(int argc, char **argv)

@@ -280,7 +280,7 @@ static int fingerprint(struct root *r, const char *os_release, struct arena *a, 
 			if (list_names(r, dirs[i], a, &text, e) < 0)
 				return -1;
 	}
-	/* Of a world: what beside packages it is made of, a CUDA toolkit say, is in its key alone. */
+	/* A world's other parts, such as a CUDA toolkit, are not packages and only in its key. */
 	if (root_read(r, "/" WORLD_STAMP, MAX_TEXT, &text, e) < 0)
 		return -1;
 	digest_data(text.data, text.len, r->fingerprint);

@@ -31,8 +31,8 @@ char *root_host_path(const struct root *r, const char *path, struct arena *a);
 /* root_resolve: an absolute path inside the root with all links resolved; NULL with errno if it
  * does not exist or cannot be looked at. Absolute links start at the root, and ".." ends there. */
 char *root_resolve(const struct root *r, const char *path, struct arena *a);
-/* root_find: the same where that decides something: NULL where nothing is, or nothing that this
- * user may reach; ERR_SYSTEM where the machine did not let anybody look. */
+/* root_find: like root_resolve, but separates absence from failure: NULL if the path does not exist
+ * or this user cannot reach it; ERR_SYSTEM on an I/O error. */
 int root_find(const struct root *r, const char *path, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* root_read: a file inside the root, appended to `out`: 1; 0 if it does not exist. */
 int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
@@ -50,8 +50,8 @@ char *root_find_program(const struct root *r, const char *name, struct arena *a)
  * same for a python3 of this path; NULL: of none. */
 char *root_build_path(const struct root *r, struct arena *a);
 char *root_path_of(const char *python, struct arena *a);
-/* root_python: the version in the file name of its python3, so that nothing is run: "3.13"; NULL if
- * there is none. */
+/* root_python: returns the version in the file name of its python3, so that nothing is run: "3.13";
+ * NULL without a python3. */
 char *root_python(const struct root *r, struct arena *a);
 /* root_library_dirs: the loader's default directories (ld.so.conf and its includes, then lib64,
  * usr/lib64, lib, usr/lib) that exist, as paths inside the root, each once. */
@@ -66,6 +66,6 @@ int root_package_of(const struct root *r, const char *path, struct arena *a, con
  * none if there is no such list. */
 int root_package_files(const struct root *r, const char *package, struct arena *a, struct strlist *ret,
 		       struct err *e) MUST_CHECK;
-/* root_dpkg_text: dpkg's database as sorted lines "package architecture version status": 1; 0 if
- * there is none. */
+/* root_dpkg_text: adds dpkg's database as sorted lines "package architecture version status".
+ * Returns 1; 0 if the root has no database. */
 int root_dpkg_text(const struct root *r, struct buf *out, struct err *e) MUST_CHECK;

@@ -104,7 +104,8 @@ static int search_lists(const char *dir, const struct strlist *lists, struct own
 	return 0;
 }
 
-/* "name=version" of the package that a list's name ("libc6:amd64.list") stands for; NULL if it is not installed. */
+/* Returns "name=version" of the package that owns a list ("libc6:amd64.list"); NULL if it is not
+ * installed. */
 static int package_version(const struct root *r, const char *list, struct arena *a, const char **ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};

@@ -46,11 +46,11 @@ struct sandbox_op {
 	const char *dest; /* path inside */
 };
 
-/* How bubblewrap gets its name spaces. */
+/* How bubblewrap creates its namespaces. */
 enum sandbox_way {
-	SANDBOX_WAY_USER,       /* as any user, in a user name space */
-	SANDBOX_WAY_PRIVILEGED, /* by root or a setuid bubblewrap, in a user name space */
-	SANDBOX_WAY_NO_USER,    /* the same where the kernel has no user name spaces at all */
+	SANDBOX_WAY_USER,       /* as any user, in a user namespace */
+	SANDBOX_WAY_PRIVILEGED, /* by root or a setuid bubblewrap, in a user namespace */
+	SANDBOX_WAY_NO_USER,    /* like PRIVILEGED, on a kernel without user namespaces */
 };
 
 struct sandbox {
@@ -62,8 +62,8 @@ struct sandbox {
 	size_t cap;
 	struct kvlist env; /* all that the program sees, beside PWD, which is always the cwd */
 	const char *cwd;   /* path inside; NULL: "/" */
-	/* a directory of ptbuild's own, where sandbox_capture keeps what it was told of a world of
-	 * the store, which stays as it is; NULL: it is asked each time */
+	/* a directory of ptbuild's, where sandbox_capture keeps the output of programs in a world
+	 * of the store, which does not change; NULL: nothing is kept */
 	const char *answers;
 	bool terminal; /* what runs inside has the caller's terminal, with job control */
 	bool network;  /* false: a network namespace with nothing but loopback */
@@ -94,21 +94,20 @@ void sandbox_options(const struct sandbox *s, struct strlist *ret);
 /* sandbox_argv: the full command line: bwrap, its options, "--", argv. SANDBOX_NONE: the command
  * itself, as sandbox_host_text gives it. ERR_USAGE for an empty command. */
 int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlist *ret, struct err *e) MUST_CHECK;
-/* sandbox_host_text: `text` with each inside path that begins a word, or follows an option
- * ("-I/ptbuild/src/x", "a=/ptbuild/src:/ptbuild/out"), replaced by the host path that the longest
- * bound directory above it stands for. SANDBOX_TMP stands for /tmp unless bound. */
+/* sandbox_host_text: returns `text` with each inside path that begins a word, or follows an option
+ * ("-I/ptbuild/src/x", "a=/ptbuild/src:/ptbuild/out"), replaced by the host path of the longest
+ * bound directory above it. SANDBOX_TMP replaces /tmp unless bound. */
 char *sandbox_host_text(const struct sandbox *s, const char *text, struct arena *a);
 /* sandbox_run: runs argv inside, as user 1000 with umask 022, its own process IDs and host name, no
- * capabilities and no way to get any, behind the walls that run->without_walls leaves and with
- * run->limits; it dies with the caller. Where the caller is root, user 1000 is BUILD_USER outside,
- * and the directories it may write become that user's. argv, envp, cwd, fds, umask and enter of
- * `spec` do not count. A non-zero exit is not an error. ERR_SYSTEM: bubblewrap, the program or a
- * shown path is missing. ERR_POLICY: bubblewrap cannot create the sandbox. SANDBOX_NONE isolates
- * nothing. */
+ * capabilities and no way to get any, with the protections that run->without_walls leaves and with
+ * run->limits; it dies with the caller. If the caller is root, user 1000 is BUILD_USER outside, and
+ * the directories it may write become that user's. Ignores argv, envp, cwd, fds, umask and enter of
+ * `spec`. A non-zero exit is not an error. ERR_SYSTEM: bubblewrap, the program or a shown path is
+ * missing. ERR_POLICY: bubblewrap cannot create the sandbox. SANDBOX_NONE isolates nothing. */
 int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec, const struct run *run,
 		struct proc_result *ret, struct err *e) MUST_CHECK;
-/* sandbox_capture: runs argv inside, standard output in `out`; a non-zero exit is ERR_BUILD with
- * the end of standard error, one that takes an hour or is killed ERR_SYSTEM. */
+/* sandbox_capture: runs argv inside, standard output in `out`. A non-zero exit is ERR_BUILD with
+ * the end of standard error; a program that runs for an hour or is killed ERR_SYSTEM. */
 int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,
 		    struct err *e) MUST_CHECK;
 /* sandbox_recall: whether the answer is known, and appends it: no program is started. */
@@ -123,7 +122,7 @@ json_t *sandbox_to_json(const struct sandbox *s);
 int sandbox_from_json(const json_t *j, const char *name, struct arena *a, struct sandbox *ret,
 		      struct err *e) MUST_CHECK;
 
-/* What stands between a build and the machine, each wall by a name of its own. */
+/* The sandbox protections, each with a name of its own. */
 
 enum sandbox_wall {
 	WALL_USER,     /* never user 0 of the machine */
@@ -137,7 +136,7 @@ enum sandbox_wall {
 	SANDBOX_WALLS
 };
 
-/* sandbox_wall: whether it is to stand: the user did not take it away. */
+/* sandbox_wall: whether a protection is wanted: the user did not turn it off. */
 bool sandbox_wall(const struct run *run, enum sandbox_wall wall);
 /* sandbox_walls_parse: names to bits; ERR_USAGE lists the names. */
 int sandbox_walls_parse(const struct strlist *names, unsigned *ret, struct err *e) MUST_CHECK;
@@ -147,20 +146,20 @@ const char *sandbox_text(enum sandbox_kind kind, unsigned without, struct arena 
 struct sandbox_wall_state {
 	const char *name;
 	bool stands;
-	const char *text; /* what it is, or why it does not stand */
+	const char *text; /* what it does, or why it is missing */
 };
 
-/* sandbox_walls_look: each wall on this machine; bubblewrap's own come first. */
+/* sandbox_walls_look: lists each protection on this machine; bubblewrap's own come first. */
 size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
 			  const struct sandbox_wall_state **ret);
-/* sandbox_walls_json: the same as an object of names and states (new reference). */
+/* sandbox_walls_json: like sandbox_walls_look, as an object of names and states (new reference). */
 json_t *sandbox_walls_json(enum sandbox_kind kind, const struct run *run);
 
-/* The place: SANDBOX_TOP as a directory of this machine. A build without a sandbox lies there, so
- * that its paths are those of one in the sandbox. */
+/* SANDBOX_TOP as a directory of this machine. A build without a sandbox runs in it, so that its
+ * paths are those of a build in the sandbox. */
 
-/* ptbuild's own directory in the place: the marker that says whose the place is, the lock of who
- * works there, the name of the tree that lies there, trees that wait. */
+/* ptbuild's own directory in SANDBOX_TOP: the marker of its owner, the lock of the process that
+ * uses it, the name of the tree that is in it, trees that wait. */
 #define SANDBOX_PLACE_OWN ".ptbuild"
 #define SANDBOX_PLACE_MARKER SANDBOX_PLACE_OWN "/marker"
 #define SANDBOX_PLACE_TEXT "a place of ptbuild's for builds without a sandbox\n"
@@ -169,15 +168,15 @@ json_t *sandbox_walls_json(enum sandbox_kind kind, const struct run *run);
 struct sandbox_place {
 	bool fine;       /* it can be had: it is there and ptbuild's, or empty, or can be made */
 	bool there;      /* the directory exists */
-	const char *why; /* it cannot: what stands against it */
+	const char *why; /* if not: the reason */
 	const char *fix; /* and the way out */
 };
 
-/* sandbox_place_look: whether a build can lie in `top`. Refused are a link, another user's
- * directory, one that others may write, one that cannot be written or run from, and one with
- * anything in it that ptbuild did not make. Changes nothing; a place in use is fine. */
+/* sandbox_place_look: checks whether builds can use `top` (SANDBOX_TOP). Refuses a link, another
+ * user's directory, one that others may write, one that cannot be written or run from, and one with
+ * files that ptbuild did not create. Changes nothing; a directory in use is fine. */
 void sandbox_place_look(const char *top, struct arena *a, struct sandbox_place *ret);
-/* sandbox_elsewhere: whether a build without a sandbox cannot lie in SANDBOX_TOP. */
+/* sandbox_elsewhere: whether a build without a sandbox cannot run in SANDBOX_TOP. */
 bool sandbox_elsewhere(enum sandbox_kind kind);
 /* sandbox_place_names: the names that a build tree has in the place; nothing else is moved or
  * removed there. */

@@ -88,9 +88,10 @@ static bool has_file(const struct sandbox *s, const char *path)
 	return lstat(root_host_path(s->root, path, s->arena), &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Of the host's /etc, which holds keys and passwords, only what is needed; of an unpacked root the whole. pip reads the
- * certificates when it is imported, whether it needs them or not. By debian_version CMake knows whose rules to follow
- * (Platform/Linux.cmake: libraries are not executable). */
+/* The host's /etc holds keys and passwords, so only what is needed is shown; of an unpacked root
+ * all of it. pip reads the certificates when it is imported, whether it needs them or not. CMake
+ * chooses its platform rules by debian_version (Platform/Linux.cmake: libraries are not
+ * executable). */
 static void show_etc(struct sandbox *s)
 {
 	static const char *const needed[] = {"/etc/alternatives", "/etc/debian_version", "/etc/ld.so.cache",
@@ -139,8 +140,8 @@ int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *r
 	return 0;
 }
 
-/* Without a user name space there are no --uid and --disable-userns. In a setuid bubblewrap the latter would
- * need a right it has given up; the filter of system calls forbids them too. */
+/* Without a user namespace there are no --uid and --disable-userns. A setuid bubblewrap has dropped
+ * the privilege that the latter needs; the filter of system calls forbids new namespaces too. */
 static void add_isolation(const struct sandbox *s, struct strlist *ret)
 {
 	static const char all[] = "--unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --hostname ptbuild "

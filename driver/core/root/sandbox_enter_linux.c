@@ -52,7 +52,7 @@ static int limit(struct sandbox_entry *n, int what, uint64_t to)
 	return setrlimit((__rlimit_resource_t)what, &r) < 0 ? failed(n, "cannot set a resource limit") : 0;
 }
 
-/* A user name space in which root is `user`. Its process ends with the pipe. */
+/* Opens a user namespace in which root is `user`. Its process ends with the pipe. */
 static int open_name_space(uid_t user)
 {
 	static const char *const maps[] = {"uid_map", "gid_map"};
@@ -94,15 +94,16 @@ static int mount_mapped(int source, const char *place, int space)
 	return rc < 0 ? rc : move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH);
 }
 
-/* Mounts each source where the user can reach it, whatever directories of root's it lies in (/root). All are opened
- * first, since one may lie where the others are put. Nobody else sees these mounts. */
+/* Mounts each source where the user can reach it, even from directories of root's such as /root.
+ * All are opened first, since one may be below the mount point of the others. Nobody else sees
+ * these mounts. */
 static int stage(struct sandbox_entry *n)
 {
 	char link[32];
 	AUTO_FD int space = open_name_space(n->user);
 	n->at = n->count;
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		return failed(n, "cannot make a mount name space");
+		return failed(n, "cannot create a mount namespace");
 	for (n->at = 0; n->at < n->count; n->at++)
 		if ((n->fds[n->at] = open(n->sources[n->at], O_PATH | O_CLOEXEC)) < 0)
 			return failed(n, "cannot open");
@@ -158,7 +159,7 @@ int sandbox_enter(void *entry)
 	return 0;
 }
 
-/* Whether a process of that user may make a user name space; one that was killed says nothing against it. */
+/* Whether a process of that user may create a user namespace; a killed process counts as yes. */
 static bool may_unshare(uid_t user)
 {
 	int status = 1;

@@ -28,7 +28,7 @@ struct run_limits sandbox_limits(const struct run *run)
 		l.memory = all_memory() / 20 * 19;
 	if (!l.log)
 		l.log = GIB;
-	/* One unit of nvcc or one link with LTO takes an hour and says nothing. */
+	/* One unit of nvcc or one link with LTO can run for an hour without output. */
 	if (!l.silence)
 		l.silence = 4 * HOUR;
 	if (!l.time)
@@ -45,7 +45,7 @@ __attribute__((format(printf, 3, 4))) static int stop(struct err *e, const char 
 	buf_vprintf(&text, fmt, ap);
 	va_end(ap);
 	err_set(e, ERR_BUILD, "stopped: %s", buf_cstr(&text));
-	return err_hint(e, "if that is right, allow it more: %s", option);
+	return err_hint(e, "if this is expected, raise the limit: %s", option);
 }
 
 static double mib(uint64_t bytes)
@@ -87,12 +87,12 @@ static int check_processes(const struct sandbox_watch *w, pid_t pid, struct err 
 		own += proctree_own(items[i].pid);
 	if (own <= w->limits.memory)
 		return 0;
-	return stop(e, "--max-memory SIZE", "it took %.0f MiB of memory, and %.0f are allowed", mib(own),
+	return stop(e, "--max-memory SIZE", "memory use reached %.0f MiB, the limit is %.0f MiB", mib(own),
 		    mib(w->limits.memory));
 }
 
-/* The tree is measured when the disk has lost about as much as it may hold, and now and then, since others give room
- * back meanwhile: that takes a walk, of a twentieth of the time at most. */
+/* The tree is measured when the disk has lost about as much as it may hold, and now and then, since
+ * others free space meanwhile: measuring may use a twentieth of the time at most. */
 static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 {
 	uint64_t now = 0, held = 0, size = 0;
@@ -106,7 +106,7 @@ static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 	if (w->keep_free && now < w->keep_free) {
 		err_set(e, ERR_SYSTEM, "stopped: less than %.0f MiB are left on the disk of '%s'", mib(w->keep_free),
 			where);
-		return err_hint(e, "make room; a build that may fill the disk is given a number: --max-disk SIZE");
+		return err_hint(e, "free space, or let the build fill the disk with --max-disk SIZE");
 	}
 	if (!w->asked.disk || (now + w->asked.disk / 2 > w->free_before && at < w->disk_at))
 		return 0;
@@ -121,7 +121,7 @@ static int check_disk(struct sandbox_watch *w, double at, struct err *e)
 	w->disk_at = at + DISK_S + 20 * (log_seconds() - at);
 	if (held <= w->asked.disk)
 		return 0;
-	return stop(e, "--max-disk SIZE", "what it wrote takes %.0f MiB, and %.0f are allowed", mib(held),
+	return stop(e, "--max-disk SIZE", "its files reached %.0f MiB, the limit is %.0f MiB", mib(held),
 		    mib(w->asked.disk));
 }
 
@@ -137,8 +137,8 @@ static int on_tick(pid_t pid, void *user, struct err *e)
 	}
 	if (w->off)
 		return 0;
-	/* Of the commands of a build, which have a log: a shell on a terminal writes when its user types, and what
-	 * ptbuild asks in the sandbox is short. */
+	/* Only commands of a build, which have a log: a shell on a terminal writes when its user
+	 * types, and ptbuild's own queries in the sandbox are short. */
 	if (w->caller.log_path && check_output(w, now, e) < 0)
 		return -1;
 	if (now < w->slow_at)

@@ -54,5 +54,5 @@ void sandbox_watch_begin(struct sandbox_watch *w, const struct sandbox *s, const
 /* seccomp_filter: the whole filter as bubblewrap reads it, as a descriptor at its
  * beginning; -1 with ERR_POLICY. */
 int seccomp_filter(struct err *e) MUST_CHECK;
-/* seccomp_works: whether this kernel takes filters. */
+/* seccomp_works: whether this kernel supports filters. */
 bool seccomp_works(void);

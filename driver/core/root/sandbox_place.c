@@ -12,7 +12,8 @@ const char *const sandbox_place_names[] = {
 };
 const size_t sandbox_place_names_count = ARRAY_LEN(sandbox_place_names);
 
-/* What stands in an empty directory all the same: the top of a file system, a cache mount of buildah. */
+/* Entries of directories that count as empty: the top of a file system, a cache mount of
+ * buildah. */
 static const char *const foreign[] = {"lost+found", "buildah-cache-lockfile"};
 
 static void refuse(struct sandbox_place *p, const char *why, const char *fix)
@@ -21,8 +22,8 @@ static void refuse(struct sandbox_place *p, const char *why, const char *fix)
 	p->fix = fix;
 }
 
-/* Whether a name of a build tree stands there though no tree does. Another process may come or go meanwhile, and always
- * names its tree first and forgets it last. */
+/* Returns a name of a build tree that exists although no tree is recorded. Another process may come
+ * or go meanwhile, and always records its tree first and forgets it last. */
 static const char *unexplained(const char *top, struct arena *a)
 {
 	const char *tree = path_join(a, top, SANDBOX_PLACE_TREE);
@@ -48,8 +49,8 @@ static bool marked(const char *top, struct arena *a)
 	return strcmp(buf_cstr(&text), SANDBOX_PLACE_TEXT) == 0;
 }
 
-/* Of a directory that ptbuild has not taken yet: what somebody else keeps there. What begins with ptbuild's own name
- * may be of another process that takes it now. */
+/* Returns an entry of a directory that ptbuild does not use yet and did not create. Names that
+ * begin with ptbuild's own may be from another process that starts to use it now. */
 static const char *kept(const char *top, struct arena *a)
 {
 	struct strlist names = {0};
@@ -120,12 +121,12 @@ void sandbox_place_look(const char *top, struct arena *a, struct sandbox_place *
 		       arena_printf(a, "remove %s, or mount an empty directory there", quoted));
 	else if (st.st_uid != user)
 		refuse(&p,
-		       arena_printf(a, "'%s' belongs to user %lu, not to user %lu, who runs this", top,
+		       arena_printf(a, "'%s' is owned by user %lu, but ptbuild runs as user %lu", top,
 				    (unsigned long)st.st_uid, user),
 		       arena_printf(a, "if nobody else uses it: chown %lu %s", user, quoted));
 	else if (st.st_mode & (S_IWGRP | S_IWOTH))
 		refuse(&p, arena_printf(a, "others may write in '%s'", top),
-		       arena_printf(a, "take that away: chmod go-w %s", quoted));
+		       arena_printf(a, "run: chmod go-w %s", quoted));
 	else if (access(top, R_OK | W_OK | X_OK) < 0)
 		refuse(&p, arena_printf(a, "cannot write in '%s': %s", top, os_errno_text(errno)),
 		       arena_printf(a, "mount another directory at %s", quoted));

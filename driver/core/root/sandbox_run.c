@@ -11,7 +11,7 @@
 #define BUILD_UMASK 022
 #define MAX_FDS 16
 #define ANSWER_MAX (UINT64_C(1) << 20)
-#define ANSWER_SECONDS 3600.0 /* the trial of a large wheel takes minutes */
+#define ANSWER_SECONDS 3600.0 /* the test of a large wheel needs minutes */
 #define OOM_SCORE 500         /* of 1000: before whatever else runs here, as a browser's pages are */
 
 #define HINT_NAMESPACES                                                                                                \
@@ -19,8 +19,8 @@
 	"kernel.apparmor_restrict_unprivileged_userns; in a container: a seccomp profile that allows them, or "        \
 	"--privileged), use bubblewrap 0.8.0 or newer, or build with --sandbox none"
 
-/* Memory files: texts for bubblewrap, what the program inside says (0: there is none), bubblewrap's options and its
- * status. fds_close closes them. */
+/* Memory files: texts for bubblewrap, output of the program inside (0: not used), bubblewrap's
+ * options and its status. fds_close closes them. */
 struct fds {
 	int items[MAX_FDS];
 	size_t count;
@@ -79,11 +79,11 @@ static int run_plain(const struct sandbox *s, const char *const *argv, const str
 	spec.envp = env.items;
 	spec.cwd = cwd;
 	spec.umask = BUILD_UMASK;
-	spec.alone = true; /* as with a process name space */
+	spec.alone = true; /* as with a process namespace */
 	return proc_run(&spec, run, ret, e);
 }
 
-/* Shows the program that puts up the second wall. */
+/* Shows the program that sets up Landlock. */
 static int add_inside(struct fds *f, struct arena *a, struct strlist *options, struct err *e)
 {
 	strlist_split(options, a, arena_printf(a, "--perms 0555 --ro-bind-data %zu " LANDLOCK_INIT, 3 + f->count), " ");
@@ -107,8 +107,10 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 			return -1;
 	if (sandbox_wall(run, WALL_SECCOMP) && !seccomp_works()) {
 		err_set(e, ERR_POLICY,
-			"cannot create the sandbox: this kernel takes no filter of system calls (seccomp)");
-		return err_hint(e, "use a kernel with CONFIG_SECCOMP_FILTER, or go on with --without-wall seccomp");
+			"cannot create the sandbox: this kernel does not support filters of system "
+			"calls (seccomp)");
+		return err_hint(e, "use a kernel with CONFIG_SECCOMP_FILTER, or build with "
+				   "--without-wall seccomp");
 	}
 	if (sandbox_wall(run, WALL_SECCOMP) && (filter = seccomp_filter(e)) < 0)
 		return -1;
@@ -146,7 +148,7 @@ static int not_inside(const char *program, const struct landlock_init_failure *f
 		return err_set(e, ERR_SYSTEM, "cannot start '%s' in the sandbox: %s", program,
 			       os_errno_text(failure->error));
 	err_set(e, ERR_POLICY, "cannot create the sandbox: Landlock: %s", os_errno_text(failure->error));
-	return err_hint(e, "go on without that wall: --without-wall landlock");
+	return err_hint(e, "build without that protection: --without-wall landlock");
 }
 
 static int not_started(const char *program, const char *words, struct err *e)
@@ -200,13 +202,12 @@ static int outside_user(const struct run *run, uid_t *ret, struct err *e)
 		*ret = BUILD_USER;
 	if (state != BUILD_USER_MISSING)
 		return 0;
-	err_set(e, ERR_POLICY, "a build would be user 0 of this machine: this user name space has no user %d",
-		BUILD_USER);
-	return err_hint(e, "map more users into the container, start ptbuild as another user, or go on with "
-			   "--without-wall user");
+	err_set(e, ERR_POLICY, "the build would run as the root user: this user namespace has no user %d", BUILD_USER);
+	return err_hint(e, "map more users into the container, start ptbuild as another user, or "
+			   "build with --without-wall user");
 }
 
-/* The directories that may be written become the user's; root's again where nothing takes another user. */
+/* Gives the writable directories to the user; back to root if no other user can have them. */
 static int give_dirs(const struct sandbox *s, uid_t user, struct err *e)
 {
 	if (geteuid() != 0 || build_user_state() != BUILD_USER_OWN)
@@ -217,7 +218,7 @@ static int give_dirs(const struct sandbox *s, uid_t user, struct err *e)
 	return 0;
 }
 
-/* Without a user name space the user inside is the one outside: its name stays. */
+/* Without a user namespace the user inside is the one outside: its name stays. */
 static void name_user(struct sandbox *s, uid_t user)
 {
 	const char *number = arena_printf(s->arena, ":%u:", user);
@@ -264,7 +265,8 @@ static int not_entered(const struct sandbox_entry *n, struct arena *a, struct er
 	if (disk)
 		return -1;
 	if (!n->user)
-		return err_hint(e, "go on without that wall: see --without-wall in 'ptbuild help build'");
+		return err_hint(e, "build without that protection: see --without-wall in 'ptbuild "
+				   "help build'");
 	if (source && n->error == EACCES)
 		return err_hint(e, "let all users read it: chmod -R a+rX %s", shell_quoted(source, a));
 	return err_hint(e, "give ptbuild's container the right to mount (CAP_SYS_ADMIN), start it as another user, or "

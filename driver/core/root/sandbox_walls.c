@@ -25,8 +25,8 @@ int sandbox_walls_parse(const struct strlist *asked, unsigned *ret, struct err *
 		while (k < SANDBOX_WALLS && strcmp(asked->items[i], names[k]) != 0)
 			k++;
 		if (k == SANDBOX_WALLS) {
-			err_set(e, ERR_USAGE, "unknown wall '%s'", asked->items[i]);
-			return err_hint(e, "--without-wall takes: %s", strlist_join(&all, &a, " "));
+			err_set(e, ERR_USAGE, "unknown protection '%s'", asked->items[i]);
+			return err_hint(e, "--without-wall accepts: %s", strlist_join(&all, &a, " "));
 		}
 		*ret |= 1U << k;
 	}
@@ -49,7 +49,8 @@ static const char *user_text(bool *ret, struct arena *a)
 		[BUILD_USER_SELF] = "builds run as the user who started ptbuild, which is not root",
 		[BUILD_USER_MAPPED] = "root here is an ordinary user of the machine",
 		[BUILD_USER_OWN] = "builds run as user %d, not as root",
-		[BUILD_USER_MISSING] = "builds would be root: this user name space has no user %d",
+		[BUILD_USER_MISSING] = "builds would run as the root user: this user namespace has "
+				       "no user %d",
 	};
 	enum build_user_state state = build_user_state();
 	*ret = state != BUILD_USER_MISSING;
@@ -61,11 +62,11 @@ static const char *user_text(bool *ret, struct arena *a)
 static const char *way_text(bool *ret, struct arena *a)
 {
 	static const char *const texts[] = {
-		[SANDBOX_WAY_USER] = "a user name space of its own",
-		[SANDBOX_WAY_PRIVILEGED] =
-			"a user name space of its own, made with root's rights: users may not make one",
-		[SANDBOX_WAY_NO_USER] =
-			("no user name space, which this kernel refuses; the others are made with root's rights"),
+		[SANDBOX_WAY_USER] = "a user namespace of its own",
+		[SANDBOX_WAY_PRIVILEGED] = "a user namespace of its own, created with root privileges: users may not "
+					   "create one",
+		[SANDBOX_WAY_NO_USER] = ("no user namespace, which this kernel refuses; the others are created "
+					 "with root privileges"),
 	};
 	struct stat st;
 	const char *bwrap = proc_find_host(a, "bwrap");
@@ -91,8 +92,7 @@ static const char *landlock_text(bool *ret, struct arena *a)
 {
 	int version = landlock_version();
 	*ret = version > 0;
-	return version ? arena_printf(a, "writing is refused elsewhere than in what a build may write (Landlock %d)",
-				      version)
+	return version ? arena_printf(a, "only the build's own directories are writable (Landlock %d)", version)
 		       : "this kernel has no Landlock, or an old one: files are kept by mounts alone";
 }
 
@@ -127,7 +127,7 @@ size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct 
 			w[n].text = landlock_text(&w[n].stands, a);
 		if (!sandbox_wall(run, (enum sandbox_wall)k)) {
 			w[n].stands = false;
-			w[n].text = "taken away with --without-wall";
+			w[n].text = "turned off with --without-wall";
 		}
 	}
 	return n;

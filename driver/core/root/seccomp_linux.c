@@ -16,11 +16,10 @@ struct seccomp_call {
 	const char *why;
 };
 
-/* A list of what is refused, not of what is allowed: compilers and build tools of every root have to work. ENOSYS where
- * programs have another way that they take then, EPERM where there is none. */
+/* Lists what is refused, not what is allowed: compilers and build tools of every root have to work.
+ * ENOSYS if programs then use another call, EPERM if they have no other. */
 static const struct seccomp_call calls[] = {
-	{"add_key request_key keyctl", ENOSYS,
-	 "keys of the caller's session and user, which no name space keeps apart"},
+	{"add_key request_key keyctl", ENOSYS, "keys of the caller's session and user, which no namespace separates"},
 	{"io_uring_setup io_uring_enter io_uring_register", ENOSYS,
 	 "does what other calls do where no filter sees it; the kernel's largest source of flaws"},
 	{"bpf perf_event_open", EPERM, "programs and counters inside the kernel; they see other processes"},
@@ -30,8 +29,8 @@ static const struct seccomp_call calls[] = {
 	 "code in the kernel"},
 	{"mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr", EPERM,
 	 "what is seen is settled before the build starts"},
-	{"setns", EPERM, "other name spaces"},
-	{"clone3", ENOSYS, "its flags lie in memory, where no filter sees them; programs fall back on clone"},
+	{"setns", EPERM, "other namespaces"},
+	{"clone3", ENOSYS, "its flags are in memory, where no filter sees them; programs fall back on clone"},
 	{"openat2 fchmodat2", ENOSYS, "their modes are not seen, or not by older lists; programs fall back"},
 	{"ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd", EPERM,
 	 "hands on other processes; no build needs a debugger"},
@@ -73,10 +72,10 @@ static int refuse_when(scmp_filter_ctx f, const struct condition *list, size_t c
 	return rc;
 }
 
-/* A program may talk to itself: AF_UNIX, AF_INET and AF_INET6 over loopback, and netlink's routes, by which it finds
- * that out. Of the others (AF_VSOCK to the host of a virtual machine, AF_ALG, AF_PACKET...) none is in a name space
- * that keeps it in, or each has had its flaws. Above AF_NETLINK by one rule, which also sees the upper half of the
- * argument. */
+/* A program may talk to itself: AF_UNIX, AF_INET and AF_INET6 over loopback, and netlink's routes,
+ * by which it discovers them. Each other family (AF_VSOCK to the host of a virtual machine, AF_ALG,
+ * AF_PACKET...) either has no namespace that confines it or has had its flaws. Those above
+ * AF_NETLINK share one rule, which also sees the upper half of the argument. */
 static int refuse_families(scmp_filter_ctx f)
 {
 	static const char *const names[] = {"socket", "socketpair"};
@@ -96,7 +95,7 @@ static int refuse_families(scmp_filter_ctx f)
 	return rc ? rc : refuse(f, "socket", EPROTONOSUPPORT, 2, netlink);
 }
 
-/* Name spaces give capabilities, and with them most of the kernel. */
+/* Namespaces give capabilities, and with them most of the kernel. */
 static int refuse_name_spaces(scmp_filter_ctx f)
 {
 	static const unsigned long flags[] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,

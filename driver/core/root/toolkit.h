@@ -37,7 +37,7 @@ const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_k
 void toolchain_remember(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, const char *memo);
 /* toolchain_get: never NULL for a known tool name. */
 const struct tool *toolchain_get(const struct toolchain *t, const char *name);
-/* toolchain_parse: the version in a tool's output and its line, both "" if there is none. */
+/* toolchain_parse: finds the version in a tool's output and its line, both "" if it has none. */
 void toolchain_parse(const char *output, struct arena *a, const char **ret_version, const char **ret_id);
 
 /* Begins each answer of a script; no tool prints a record separator. */
@@ -101,7 +101,7 @@ struct toolkits {
  * has no toolkit. */
 int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_kind kind, const char *home,
 		  const struct run *run, struct arena *a, const struct toolkits **ret, struct err *e) MUST_CHECK;
-/* toolkit_find: the first of a version ("12.4"); NULL if there is none. */
+/* toolkit_find: returns the first of a version ("12.4"); NULL if the list has no such version. */
 const struct toolkit *toolkit_find(const struct toolkits *l, const char *version);
 /* toolkit_part_of: a part by its name ("cudnn"); NULL if the tables do not have it. */
 const struct toolkit_part *toolkit_part_of(const struct toolkit *k, const char *name);

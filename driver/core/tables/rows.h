@@ -17,7 +17,7 @@ struct table_setting {
 	const char *since;  /* releases before this ignore the row; "" = no beginning */
 	const char *until;  /* releases >= this ignore the row; "" = no end */
 	const char *gpu;    /* kind of profile that it is for: "cpu", "cuda" or "mps"; "" = any */
-	/* "pytorch" when the file does not say; inside a release: the package it stands in */
+	/* "pytorch" unless the file states it; inside a release: the package that contains it */
 	const char *package;
 	/* true: a CMake cache entry that PyTorch's own forwarding drops, so it goes through the
 	 * generated file */
@@ -53,7 +53,7 @@ struct isa_group { /* isa.yaml: a word for several of them in a matrix */
 	unsigned line;
 };
 
-struct gpu_suffix { /* "a", "f" and the first toolkit whose nvcc takes it */
+struct gpu_suffix { /* "a", "f" and the first toolkit whose nvcc supports it */
 	const char *suffix;
 	const char *cuda_min;
 	const char *torch_min; /* first PyTorch that does; "" = as the target */
@@ -178,7 +178,7 @@ struct blas_row {            /* blas.yaml */
 	const char *licence; /* of what is linked, by name; "" = none is */
 	const char **platforms;
 	const char *note;
-	struct table_setting *settings; /* what PyTorch must be told beside BLAS */
+	struct table_setting *settings; /* what PyTorch needs besides BLAS=... */
 	unsigned files_count, platforms_count, settings_count;
 	unsigned line;
 };

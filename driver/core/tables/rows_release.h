@@ -112,20 +112,20 @@ struct package_row { /* one package of a release */
 	const char *cudnn;         /* "" = none stated */
 	const char *note;          /* added to the plan's notes when not "" */
 	struct memory_row *memory; /* NULL: nothing known */
-	const char *torch;         /* versions that it takes, by its stable ABI; "" = all */
-	/* Of an extension alone, in torch_extensions.yaml: its name as file names carry it (NULL:
-	 * a package of a release); the versions of Python that it takes, "" = all; there is none
-	 * without CUDA. */
+	const char *torch;         /* versions it supports, by its stable ABI; "" = all */
+	/* Only for an extension, in torch_extensions.yaml: its name as in file names (NULL: a
+	 * package of a release); the versions of Python that it supports, "" = all; whether it
+	 * needs CUDA. */
 	const char *name, *python;
 	bool cuda_only;
-	/* a file of its source with GPU code; "" = there is none, NULL = nobody looked */
+	/* a file of its source with GPU code; "" = it has none, NULL = not known */
 	const char *gpu_code;
 	unsigned sources_count, skip_patches_count, prepare_count, python_requires_count, install_requires_count,
 		cuda_requires_count, settings_count, extra_cflags_count;
 	unsigned line;
 };
 
-/* Which base a build stands on: of several rows the first that fits. */
+/* The base of a release's builds: the first row that fits. */
 struct world_row {
 	const char *base;       /* a part of profiles/worlds */
 	const char **cuda;      /* only for these toolkits; none: for all, and without CUDA */
@@ -139,7 +139,7 @@ struct release_row {      /* releases/<name>.yaml */
 	const char *base; /* upstream version for comparisons: "2.6.0" */
 	const char **pythons;
 	const char **toolkits;    /* CUDA versions it builds with, the default first */
-	struct world_row *worlds; /* none: builds stand on the machine's own system */
+	struct world_row *worlds; /* none: builds use the machine's own system */
 	const char *cmake;        /* version ranges: ">=3.18,<4" */
 	const char *ninja;
 	const char *gcc;
@@ -169,7 +169,7 @@ struct matrix_row {
 	const char **pythons;  /* none in the file = the file's */
 	const char **toolkits; /* none for cpu and mps */
 	const char **gpus;     /* "cpu", "mps", "sm90", "sm80+sm90a+ptx" */
-	/* instruction sets, or groups of isa.yaml, which loading takes apart; none for mps */
+	/* instruction sets, or groups of isa.yaml, which loading expands; none for mps */
 	const char **isas;
 	unsigned packages_count, pythons_count, toolkits_count, gpus_count, isas_count;
 	unsigned line;

@@ -66,7 +66,7 @@ struct system_library_row { /* manylinux.yaml: a library that may stay outside t
 
 struct pool_row { /* threads.yaml: a thread pool that a library brings */
 	const char *name;
-	bool openmp;            /* an OpenMP runtime; else a BLAS that must not stand beside one */
+	bool openmp;            /* an OpenMP runtime; else a BLAS that excludes it */
 	const char **libraries; /* globs of NEEDED names and SONAMEs */
 	/* globs of dynamic symbols: all are defined, one is undefined, none is either */
 	const char **defines, **wants, **without;

@@ -71,7 +71,7 @@ static int load_rules(struct loader *l, struct err *e)
 static int names_of(const struct yaml_place *at, const char *name, unsigned names_count, struct err *e)
 {
 	if (*name && names_count)
-		return row_bad(at, e, "'%s' stands beside 'names': use one of them", name);
+		return row_bad(at, e, "'%s' together with 'names': use one of them", name);
 	if (!*name && !names_count)
 		return row_bad(at, e, "neither 'name' nor 'names'");
 	return *name ? 1 : (int)names_count;
@@ -104,8 +104,8 @@ static int expand_toggle(const char *file, struct toggle_row *row, int *ret_rows
 	return 0;
 }
 
-/* One row per name; `value` stands for cpu, cuda and mps; package and values get their defaults. ERR_CONFIG
- * "file:line: ..." for a row that says something twice or not at all. */
+/* Makes one row per name; `value` becomes cpu, cuda and mps; package and values get their defaults.
+ * ERR_CONFIG "file:line: ..." for a row that has a key twice or not at all. */
 static int expand_toggles(const char *file, struct arena *a, struct tables *f, struct err *e)
 {
 	int rows = 0;

@@ -84,7 +84,7 @@ const struct blas_row *tables_blas(const struct tables *t, const char *name);
 bool tables_python_known(const struct tables *t, const char *python);
 /* toggle_applies: whether this version of the package has the row's option. */
 bool toggle_applies(const struct toggle_row *row, const char *version);
-/* tables_toggle: the row that this version of the package has; version NULL takes any. */
+/* tables_toggle: returns the row for this version of the package; version NULL matches any. */
 const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name,
 				       const char *version);
 /* tables_toggle_value: the row's own spelling of a value ("1", "true", "yes", "on" are all ON or 1;
@@ -103,7 +103,7 @@ int tables_need_toolkit(const struct tables *t, const char *version, const struc
 int tables_need_python(const struct tables *t, const char *python, struct err *e) MUST_CHECK;
 /* tables_cflags: adds the package's own compiler flags for a platform. */
 void tables_cflags(const struct package_row *p, const char *platform, struct arena *a, struct strlist *ret);
-/* tables_gcc: the range of GCC that a release takes on a platform. */
+/* tables_gcc: returns the range of GCC that a release supports on a platform. */
 const char *tables_gcc(const struct release_row *r, const char *platform);
 /* tables_need_wheel: the distribution of the Python index that has the row's module. */
 const char *tables_need_wheel(const struct need_row *row);

@@ -28,7 +28,7 @@ int row_flag(const struct yaml_place *at, const char *key, const char *text, str
 {
 	if (*text == '-' && !strpbrk(text, " \t\n'\"\\$`;"))
 		return 0;
-	return row_bad(at, e, "'%s': not a compiler flag: '%s' (one word per entry, with '-' in front)", key, text);
+	return row_bad(at, e, "'%s': not a compiler flag: '%s' (one flag per entry, beginning with '-')", key, text);
 }
 
 int row_requirement(const struct yaml_place *at, const char *key, const char *text, struct err *e)
@@ -86,7 +86,7 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 	return 0;
 }
 
-/* A word that can stand in a profile's name: '-' and '+' divide it. */
+/* Whether a word can be in a profile's name, which '-' and '+' divide. */
 static bool is_word(const char *s, const char *also)
 {
 	if (!*s)
@@ -249,9 +249,9 @@ static int check_blas(const struct tables *t, const struct yaml_place *at, const
 	if (*row->linked && !is_word(row->linked, "-+."))
 		return row_bad(at, e, "not a name of a directory of documents: '%s'", row->linked);
 	if (!*row->place != !row->files_count)
-		return row_bad(at, e, "'place' and 'files' come together, unlike in '%s'", row->name);
+		return row_bad(at, e, "'%s' needs both 'place' and 'files', or neither", row->name);
 	if (!*row->linked != !*row->licence)
-		return row_bad(at, e, "'linked' and 'licence' come together, unlike in '%s'", row->name);
+		return row_bad(at, e, "'%s' needs both 'linked' and 'licence', or neither", row->name);
 	return row_settings(t, at->file, row->settings, row->settings_count, e);
 }
 
@@ -341,7 +341,7 @@ static bool is_number(const char *text)
 	return !*text || (text[strspn(text, "0123456789")] == '\0' && strlen(text) < 5);
 }
 
-/* A pattern that could reach a dist-info, or a path of its own, is none. */
+/* A valid pattern cannot match a dist-info or a path outside the tree. */
 static bool is_pattern(const char *glob)
 {
 	return strchr(glob, '/') && *glob != '*' && *glob != '/' && !strstr(glob, "..");
@@ -426,7 +426,7 @@ static int check_pool(const struct tables *t, const struct yaml_place *at, const
 
 static const struct kind {
 	const char *file;
-	size_t rows, count, size, line; /* where they lie in struct tables and in a row */
+	size_t rows, count, size, line; /* offsets in struct tables and in a row */
 	bool unique;                    /* no two rows of one name, which every row begins with */
 	int (*check)(const struct tables *t, const struct yaml_place *at, const void *row, struct err *e);
 } kinds[] = {

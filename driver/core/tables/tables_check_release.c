@@ -56,7 +56,7 @@ int row_url(const struct yaml_place *at, const char *key, const char *text, stru
 {
 	if (is_place(text))
 		return 0;
-	row_bad(at, e, "'%s': not a place to fetch it from: '%s'", key, text);
+	row_bad(at, e, "'%s': not a URL to fetch it from: '%s'", key, text);
 	return err_hint(e, "https://..., http://..., file:///..., deb:ARCHIVE/PATH or wheel:NAME==VERSION/FILE");
 }
 
@@ -160,7 +160,9 @@ static int check_worlds(const struct yaml_place *at, const struct release_row *r
 		if (!is_file_name(w->base))
 			return row_bad(at, e, "'worlds': not the name of a base: '%s'", w->base);
 		if (!w->cuda_count && !w->platforms_count && i + 1 < r->worlds_count)
-			return row_bad(at, e, "'worlds': base '%s' is for everything, so no row behind it counts",
+			return row_bad(at, e,
+				       "'worlds': base '%s' is for everything, so later "
+				       "rows have no effect",
 				       w->base);
 		for (unsigned k = 0; k < w->cuda_count; k++)
 			if (!strings_contain(r->toolkits, r->toolkits_count, w->cuda[k]))
@@ -179,7 +181,7 @@ static int check_name(const struct yaml_place *at, const struct release_row *r, 
 	if (has_base)
 		has_base = r->name[base] == '\0' || r->name[base] == '-';
 	if (!is_file_name(r->name) || !has_base || r->name[n - 1] == '-')
-		return row_bad(at, e, "release '%s' is not its base '%s', with or without '-word' behind it", r->name,
+		return row_bad(at, e, "release '%s' must be its base '%s', optionally followed by '-NAME'", r->name,
 			       r->base);
 	if (strncmp(file, r->name, n) != 0 || strcmp(file + n, ".yaml") != 0)
 		return row_bad(at, e, "release '%s' must be in a file '%s.yaml'", r->name, r->name);

@@ -121,7 +121,7 @@ const struct retired_row *tables_retired(const struct tables *t, const char *pac
 	return NULL;
 }
 
-/* 1 for a word that means on, 0 for off, -1 for neither: the words that CMake takes. */
+/* Returns 1 for CMake's words that mean on, 0 for those that mean off, -1 for any other. */
 static int truth_of(const char *word)
 {
 	static const char *const yes[] = {"1", "on", "true", "yes", "y"};
@@ -148,7 +148,7 @@ int tables_toggle_value(const struct toggle_row *row, const char *value, const c
 	}
 	const struct strlist known = {.items = row->values, .count = row->values_count};
 	err_set(e, ERR_CONFIG, "'%s' cannot be '%s'", row->name, value);
-	return err_hint(e, "it takes %s", strlist_join(&known, &a, ", "));
+	return err_hint(e, "it accepts %s", strlist_join(&known, &a, ", "));
 }
 
 static int unknown_version(const char *what, const char *asked, const struct strlist *known, const char *more,
@@ -191,7 +191,7 @@ int tables_need_python(const struct tables *t, const char *python, struct err *e
 		return 0;
 	const char *plain = arena_strndup(&a, python, *python ? strlen(python) - 1 : 0);
 	if (path_has_suffix(python, "t") && strlist_contains(&known, plain)) {
-		err_set(e, ERR_CONFIG, "Python '%s' is free-threaded, and no package is built for such a one", python);
+		err_set(e, ERR_CONFIG, "free-threaded Python '%s' is not supported", python);
 		return err_hint(e, "use Python %s", plain);
 	}
 	return unknown_version("Python", python, &known, "; or leave --python out", e);

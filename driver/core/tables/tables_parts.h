@@ -6,9 +6,10 @@
 
 /* row_bad: sets that error; -1 always. */
 int row_bad(const struct yaml_place *at, struct err *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* For schemas: a version; a range of versions as version_in takes it; a flag for a compiler; a
+/* For schemas: a version; a range of versions as version_in reads it; a flag for a compiler; a
  * distribution's name and a range, "setuptools>=62.3,<80"; a file's name without a directory; a
- * path below the source tree; a place to fetch from; "3.13"; a size of memory, at least 1M. */
+ * path below the source tree; a URL or directory to fetch from; "3.13"; a size of memory, at least
+ * 1M. */
 int row_version(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
 int row_range(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
 int row_flag(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;

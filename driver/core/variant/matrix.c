@@ -64,9 +64,9 @@ static int check_toolkits(const struct loader *l, const struct matrix_row *row, 
 {
 	const struct yaml_place at = {l->path, row->line};
 	if (!cuda && row->toolkits_count)
-		return row_bad(&at, e, "'toolkits' beside '%s': it has no CUDA", row->gpus[0]);
+		return row_bad(&at, e, "'toolkits' with '%s': it has no CUDA", row->gpus[0]);
 	if (cuda && !row->toolkits_count)
-		return row_bad(&at, e, "no 'toolkits' beside '%s'", row->gpus[0]);
+		return row_bad(&at, e, "no 'toolkits' with '%s'", row->gpus[0]);
 	for (unsigned i = 0; i < row->toolkits_count; i++)
 		if (!tables_toolkit(l->t, row->toolkits[i]))
 			return row_bad(&at, e, "unknown CUDA toolkit '%s'", row->toolkits[i]);
@@ -100,9 +100,9 @@ static int settle_gpus(const struct loader *l, struct matrix_row *row, struct er
 		first = p;
 	}
 	if (first.gpu == GPU_MPS && row->isas_count)
-		return row_bad(&at, e, "'isas' beside 'mps': every Mac with that GPU has the same instruction set");
+		return row_bad(&at, e, "'isas' with 'mps': every Mac with that GPU has the same instruction set");
 	if (first.gpu != GPU_MPS && !row->isas_count)
-		return row_bad(&at, e, "no 'isas' beside '%s'", row->gpus[0]);
+		return row_bad(&at, e, "no 'isas' with '%s'", row->gpus[0]);
 	return check_toolkits(l, row, first.gpu == GPU_CUDA, e);
 }
 

@@ -100,13 +100,13 @@ static int add_word(const struct tables *t, const char *word, struct arena *a, s
 	if (strcmp(word, "ptx") == 0) {
 		if (!*count || targets[*count - 1].ptx) {
 			err_set(e, ERR_CONFIG, "'ptx' does not follow a GPU target");
-			return err_hint(e, "write it behind the target it is for: sm90+ptx");
+			return err_hint(e, "write it after its target: sm90+ptx");
 		}
 		targets[*count - 1].ptx = true;
 		return 0;
 	}
 	if (strcmp(word, "cpu") == 0 || strcmp(word, "mps") == 0) {
-		err_set(e, ERR_CONFIG, "'%s' cannot stand in a list of GPU targets", word);
+		err_set(e, ERR_CONFIG, "'%s' cannot be in a list of GPU targets", word);
 		return err_hint(e, "a profile is for the CPU alone, or for a list like sm80+sm90");
 	}
 	if (parse_target(t, word, a, &targets[*count], e) < 0)
@@ -175,8 +175,8 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 		strlist_ref(&known, a, t->isas[i].name);
 	err_set(e, ERR_CONFIG, "unknown instruction set '%s'", text);
 	if (strcmp(text, NATIVE) == 0)
-		return err_hint(e, "only --profile takes it, for example --profile cpu-native: a variant's name means "
-				   "the same on every machine");
+		return err_hint(e, "use it only with --profile, for example --profile cpu-native: "
+				   "a variant's name means the same on every machine");
 	return suggest_known(e, suggest_nearest(text, known.items, known.count), &known);
 }
 
@@ -222,7 +222,8 @@ static int refuse_half(const struct tables *t, const char *name, struct arena *a
 	}
 	err_set(e, ERR_CONFIG, "unknown profile '%s'", name);
 	if (strcmp(name, NATIVE) == 0)
-		return err_hint(e, "only --profile native takes it: a variant's name means the same on every machine");
+		return err_hint(e, "use it only as --profile native: a variant's name means the "
+				   "same on every machine");
 	if (strcmp(name, "mps") == 0 || strcmp(name, "darwin") == 0)
 		return err_hint(e, "did you mean '" MPS_NAME "'?");
 	if (hint_product(t, name, NULL, a, e))
@@ -274,7 +275,8 @@ int profile_parse(const struct tables *t, const char *name, struct arena *a, str
 	return 0;
 }
 
-/* The file of a stem in <profiles>/examples or in this directory; NULL if there is none. */
+/* Returns the file of a stem in <profiles>/examples or in this directory; NULL if neither
+ * exists. */
 static const char *example_path(const struct tables *t, const char *name, struct arena *a)
 {
 	if (!path_is_safe_relative(name) || strchr(name, '/'))
@@ -305,7 +307,8 @@ int profile_load(const struct tables *t, const char *name_or_path, struct arena 
 	return profile_by_name(t, name_or_path, &none, a, ret, e);
 }
 
-/* One piece of a local version label: letters and digits, single dots between (PEP 440 takes '_' and '-' for dots). */
+/* Adds the parts of a local version label: letters and digits, with single dots between (PEP 440
+ * reads '_' and '-' as dots). */
 static void add_label(struct strlist *l, struct arena *a, const char *text)
 {
 	strlist_split(l, a, text, "_-+.");

@@ -6,7 +6,7 @@
 #define STEM_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
 #define STEM_MAX 64 /* it is in names of files, of 255 bytes, among others */
 
-struct profile_text { /* the file as it stands; NULL: it does not say */
+struct profile_text { /* the nodes of the file; NULL: absent */
 	const struct yaml_tree *inherit, *gpu, *isa, *blas, *cflags, *toggles;
 };
 
@@ -28,7 +28,7 @@ static const char *need_text(const struct reader *r, const struct yaml_tree *n, 
 {
 	if (n->kind == YAML_TEXT && *n->text)
 		return n->text;
-	BAD(r, n, e, "'%s' needs a value, one word", key);
+	BAD(r, n, e, "'%s' needs a single value", key);
 	return NULL;
 }
 
@@ -92,8 +92,8 @@ static int read_cflags(const struct reader *r, const struct yaml_tree *n, struct
 		if (path_has_suffix(flags.items[i], "=native")) {
 			BAD(r, n, e, "'%s' is another flag on each machine, and the name of the wheel would not say so",
 			    flags.items[i]);
-			return err_hint(e,
-					"name the instruction set with 'isa'; --profile native takes this machine's");
+			return err_hint(e, "name the instruction set with 'isa'; --profile native "
+					   "uses this machine's");
 		}
 	}
 	strlist_append(&p->extra_cflags, r->a, &flags);
@@ -175,7 +175,7 @@ static int read_isa(const struct reader *r, const struct yaml_tree *n, struct pr
 	return 0;
 }
 
-/* 'inherit' first wherever it stands, then what this file says itself. */
+/* Reads 'inherit' first, wherever it is, then the file's own keys. */
 static int read_document(const struct reader *r, struct profile *p, struct err *e)
 {
 	const struct yaml_tree top = {.line = 1};
@@ -211,7 +211,7 @@ static bool is_label_word(const struct tables *t, const char *stem)
 	return strspn(stem + 3, "0123456789abcdef") == 8 && !stem[11];
 }
 
-/* What another profile is called already: a composed one, or what stands for this machine's. */
+/* Whether another profile has that name: a composed one, or the one of this machine. */
 static bool is_taken(const struct tables *t, const char *stem, struct arena *a)
 {
 	struct profile p;
@@ -223,7 +223,7 @@ static bool is_taken(const struct tables *t, const char *stem, struct arena *a)
 	return profile_parse(t, stem, a, &p, ERR_IGNORED) == 0;
 }
 
-/* The nearest name that a profile can have; "" if there is none. */
+/* Returns the nearest name that a profile can have; "" if none is near. */
 static char *right_stem(const struct tables *t, const char *stem, struct arena *a)
 {
 	struct strlist words = {0};

@@ -22,7 +22,7 @@ struct reading {
 	struct set_file *ret;
 };
 
-/* Of a profile, a torch or an extension; a name that is no path there stays one. */
+/* Returns the value of a profile, torch or extension: a path, unless it names something else. */
 static const char *value_of(const struct reading *r, enum set_kind kind, const char *text)
 {
 	const char *dir = path_from_here(r->a, path_dir(r->a, r->path));

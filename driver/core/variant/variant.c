@@ -117,7 +117,7 @@ static int parse_rest(struct parsing *x, const char *rest, bool old, struct err 
 		rest = dash + 1;
 	}
 	if (strchr(rest, '/') || path_has_suffix(rest, ".yaml")) {
-		err_set(e, ERR_CONFIG, "a %s cannot stand in variant '%s'", strchr(rest, '/') ? "path" : "file", name);
+		err_set(e, ERR_CONFIG, "a %s cannot be in variant '%s'", strchr(rest, '/') ? "path" : "file", name);
 		return err_hint(e, "give the file with --profile");
 	}
 	if (profile_load(x->tables, rest, a, &v->profile, e) < 0)

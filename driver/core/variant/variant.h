@@ -68,7 +68,7 @@ struct inherit {
 /* profile_file_load: reads a YAML file. */
 int profile_file_load(const struct tables *t, const char *path, struct inherit *inherit, struct arena *a,
 		      struct profile *ret, struct err *e) MUST_CHECK;
-/* profile_by_name: as profile_load, from inside a file. */
+/* profile_by_name: like profile_load, for a name inside a file. */
 int profile_by_name(const struct tables *t, const char *name, struct inherit *inherit, struct arena *a,
 		    struct profile *ret, struct err *e) MUST_CHECK;
 /* profile_gpu_name: the GPU half of a composed name: "cpu", "mps", "sm80+sm90a+ptx". */
@@ -104,7 +104,7 @@ char *variant_spell(const char *package, const char *python, const char *cuda, c
 /* variant_looks_like: whether a word begins like a variant: a package and "-python". */
 bool variant_looks_like(const char *word);
 
-/* Matrices: named sets of variants. A file of a few rows below profiles/matrices/ stands for all
+/* Matrices: named sets of variants. A file of a few rows below profiles/matrices/ describes all
  * their combinations. */
 
 struct matrix_row; /* of a file */
@@ -146,7 +146,7 @@ enum set_torch { SET_OFFICIAL, SET_SLIM, SET_ROOT, SET_WHEEL, SET_RELEASE };
 
 struct set_row {
 	enum set_kind kind;
-	const char *text;  /* as it stands there */
+	const char *text;  /* as written */
 	const char *value; /* a path that is there, seen from the file's directory; else the text */
 	const char *place; /* "set.yaml:3:8" */
 };

@@ -51,7 +51,7 @@ static bool row_takes_library(const struct policy_row *row, const struct system_
 struct verdict {
 	const struct manylinux_policy *policy;
 	const char *machine;
-	size_t row;      /* index of the lowest row that takes everything so far; policies_count: none */
+	size_t row;      /* index of the lowest row that allows all so far; policies_count: none */
 	unsigned beyond; /* a minor version of glibc that is newer than all rows; 0 */
 	char *why;
 	struct arena *arena;

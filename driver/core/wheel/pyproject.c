@@ -40,7 +40,8 @@ static void skip(struct toml *t, bool lines)
 	}
 }
 
-/* What a backslash stands for in names and requirements; other escapes stay as they are written. */
+/* Adds the character of an escape in names and requirements; other escapes stay as they are
+ * written. */
 static void escape(struct toml *t, struct buf *out)
 {
 	static const char from[] = "nt\"\\", to[] = "\n\t\"\\";

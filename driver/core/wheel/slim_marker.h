@@ -18,9 +18,10 @@ void slim_marker_gpu(struct slim_marker *m, unsigned number, bool ptx, struct ar
 /* slim_marker_of_label: of a version label, "cu128.sm90.ptx", as wheels of a ptbuild without
  * markers have it; false: it names no GPU. */
 bool slim_marker_of_label(const char *label, struct arena *a, struct slim_marker *ret);
-/* slim_marker_names: the GPUs as --gpu takes them: "sm80+sm90". slim_marker_same: the same GPUs,
- * in any order. slim_marker_others: whether `had` is for some GPUs, and these are not the same.
- * slim_marker_adds: whether `dropped` of `more` has a kind that `m` has not. */
+/* slim_marker_names: returns the GPUs as --gpu reads them: "sm80+sm90". slim_marker_same: whether
+ * both have the same GPUs, in any order. slim_marker_others: whether `had` is for some GPUs, and
+ * these are not the same. slim_marker_adds: whether `dropped` of `more` has a kind that `m` has
+ * not. */
 char *slim_marker_names(const struct slim_marker *m, struct arena *a);
 bool slim_marker_same(const struct slim_marker *left, const struct slim_marker *right);
 bool slim_marker_others(const struct slim_marker *had, const struct slim_marker *wanted);

@@ -17,11 +17,11 @@ struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.
 /* wheel_name_parse: of a file name or path; tags in lower case, as installers compare them.
  * ERR_INTEGRITY says which part breaks which rule. */
 int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, struct err *e) MUST_CHECK;
-/* wheel_name_takes: whether pip takes it for a CPython ("3.13", free-threaded "3.13t"), whatever
+/* wheel_name_takes: whether pip installs it for a CPython ("3.13", free-threaded "3.13t"), whatever
  * the platform. wheel_name_lands: whether a Linux with glibc 2.`glibc` is among its platforms.
- * wheel_name_installs: both; `machine` NULL: on any. wheel_name_pythons: all of them for people,
- * "3.10, 3.12"; *ret_newer: the last and later ones. wheel_name_musl: the musl that it is for
- * alone, "1.2"; NULL. */
+ * wheel_name_installs: both; `machine` NULL: on any. wheel_name_pythons: lists all its Pythons for
+ * people, "3.10, 3.12"; *ret_newer: the last and later ones. wheel_name_musl: returns the only musl
+ * that it is for, "1.2"; NULL. */
 bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a);
 bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc, struct arena *a);
 bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine, unsigned glibc,
@@ -29,8 +29,9 @@ bool wheel_name_installs(const struct wheel_name *n, const char *python, const c
 char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_newer);
 const char *wheel_name_musl(const struct wheel_name *n, struct arena *a);
 char *wheel_name_format(const struct wheel_name *n, struct arena *a);
-/* wheel_version_key: the same for all versions that PEP 440 calls equal ("1.0-RC1", "1rc1"); NULL
- * for what is no version. wheel_same_version: by it; what is no version is only like itself. */
+/* wheel_version_key: returns a text that is equal for versions that PEP 440 calls equal ("1.0-RC1",
+ * "1rc1"); NULL for an invalid version. wheel_same_version: compares by it; an invalid version
+ * equals only itself. */
 char *wheel_version_key(const char *version, struct arena *a);
 bool wheel_same_version(const char *left, const char *right, struct arena *a);
 /* wheel_normalize: distribution name as file names carry it ([-_.]+ -> _, lower case). */
@@ -47,7 +48,7 @@ char *wheel_dist_info(const struct wheel_name *n, struct arena *a);
  * unless there is exactly one. */
 int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 
-/* wheel_zip_dist_info: the same of a wheel as it is. */
+/* wheel_zip_dist_info: like wheel_find_dist_info, for a packed wheel. */
 int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* wheel_zip_text: a member by its path, of at most `max` bytes. ERR_INTEGRITY. */
 int wheel_zip_text(const struct zip_reader *z, const char *path, uint64_t max, struct buf *out,
@@ -110,7 +111,8 @@ void wheel_headers_all(const struct wheel_headers *h, const char *name, struct a
 void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
 /* wheel_headers_add: behind the last of that name, or at the end. */
 void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
-/* wheel_headers_remove: those whose value begins with `value_prefix` ("": all). */
+/* wheel_headers_remove: removes the headers `name` whose value begins with `value_prefix` ("":
+ * all). */
 void wheel_headers_remove(struct wheel_headers *h, const char *name, const char *value_prefix);
 char *wheel_headers_text(const struct wheel_headers *h, struct arena *a);
 
@@ -134,8 +136,8 @@ enum wheel_python_fit {
 	WHEEL_PYTHON_ALWAYS
 };
 
-/* wheel_requires_python: whether a Python ("3.11", "3.13t") is one that a Requires-Python takes, as
- * PEP 440 has it. ERR_INTEGRITY for what is no range: installers then take all. */
+/* wheel_requires_python: whether a Python ("3.11", "3.13t") satisfies a Requires-Python, by PEP
+ * 440. ERR_INTEGRITY for a malformed range: installers then accept every Python. */
 int wheel_requires_python(const char *range, const char *python, struct arena *a, enum wheel_python_fit *ret,
 			  struct err *e) MUST_CHECK;
 
@@ -147,7 +149,7 @@ struct official_wheel {
 	struct wheel_name name;
 	uint64_t size;
 	const char *sha256;
-	const char *cuda; /* "12.8"; "-": the index does not say, or there is none */
+	const char *cuda; /* "12.8"; "-": the wheel has none, or the index does not say */
 };
 
 struct official {
@@ -164,8 +166,8 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 		  struct err *e) MUST_CHECK;
 /* official_pinned: whether there is a file of that release. */
 bool official_pinned(const char *profiles, const char *release, struct arena *a);
-/* official_take: of the listed files of "NAME==VERSION" those for Linux with digest and size, of
- * several build tags the highest. `cuda` is told of each. ERR_NETWORK if there is none. */
+/* official_take: adds the listed files of "NAME==VERSION" for Linux with digest and size, of
+ * several build tags the highest. `cuda` applies to each. ERR_NETWORK if none is left. */
 int official_take(struct official *o, const char *asked, const struct wheel_listed *files, size_t count,
 		  const char *const cuda[2], struct arena *a, struct err *e) MUST_CHECK;
 /* official_keep: adds what another file has of distributions that this one lacks, and its
@@ -210,7 +212,7 @@ bool manylinux_allows(const struct manylinux_policy *p, const char *soname);
 bool manylinux_versioned(const struct manylinux_policy *p, const char *soname);
 /* manylinux_machine: "x86_64" of ELF's number; NULL for a machine without policies. */
 const char *manylinux_machine(unsigned machine);
-/* manylinux_glibc: the minor version of glibc that a platform tag stands for: 28 for
+/* manylinux_glibc: returns the minor version of glibc in a platform tag: 28 for
  * "manylinux_2_28_x86_64"; 0 for a tag of another kind. */
 unsigned manylinux_glibc(const char *tag);
 /* manylinux_tag: the lowest policy that all `infos` satisfy, "manylinux_2_28_x86_64";
@@ -219,7 +221,7 @@ unsigned manylinux_glibc(const char *tag);
  * ERR_INTEGRITY for a machine without policies and for two machines. */
 int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos, const char *const *names,
 		  size_t count, struct arena *a, char **ret_tag, char **ret_why, struct err *e) MUST_CHECK;
-/* manylinux_tag_of_tree: the same of all ELF files below a directory. */
+/* manylinux_tag_of_tree: like manylinux_tag, for all ELF files below a directory. */
 int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, struct arena *a, char **ret_tag,
 			  struct err *e) MUST_CHECK;
 

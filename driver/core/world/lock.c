@@ -170,7 +170,7 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 	if (!digest_valid_hex(new.sha256))
 		return bad(r, e, "not a sha256:", new.sha256);
 	if (!is_place(new.kind, new.place))
-		return bad(r, e, "not a place of that kind:", new.place);
+		return bad(r, e, "not a URL of that kind:", new.place);
 	if (new.kind == WORLD_DEB && !l->archive)
 		return bad(r, e, "a package in a lock without an archive:", new.name);
 	if (l->count > 0 && world_entry_cmp(&l->entries[l->count - 1], &new) >= 0)
@@ -227,14 +227,14 @@ int world_lock_parse(const char *text, size_t len, const char *file, struct aren
 		return -1;
 	for (bool first = true; (got = next_line(&r, e)) > 0; first = false) {
 		if (l.tree)
-			return bad(&r, e, "a line behind the last one, tree:", r.fields[0]);
+			return bad(&r, e, "a line after the last one, tree:", r.fields[0]);
 		if (first && strcmp(r.fields[0], "archive") == 0) {
 			if (parse_archive(&r, &l, e) < 0)
 				return -1;
 		} else if (strcmp(r.fields[0], "tree") == 0) {
 			l.tree = r.fields[1];
 			if (r.count != 2 || !digest_valid_hex(l.tree))
-				return bad(&r, e, "not one sha256 behind", "tree");
+				return bad(&r, e, "not one sha256 after", "tree");
 		} else if (parse_entry(&r, &l, e) < 0) {
 			return -1;
 		}

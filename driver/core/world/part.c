@@ -108,13 +108,14 @@ static int check_wheels(const char *file, const struct yaml_tree *lines, const s
 	for (unsigned i = 0; i < p->wheels_count; i++) {
 		strlist_ref(&names, &a, arena_strndup(&a, p->wheels[i], strcspn(p->wheels[i], "=")));
 		if (!toolkit && !world_part_place(p, names.items[i]))
-			return bad(file, yaml_line(lines, "wheels/%u", i), e, "a wheel without a place:", p->wheels[i]);
+			return bad(file, yaml_line(lines, "wheels/%u", i), e,
+				   "a wheel without an install path:", p->wheels[i]);
 	}
 	for (unsigned i = 0; i < p->places_count; i++) {
 		const struct world_wheel *w = &p->places[i];
 		unsigned line = yaml_line(lines, "places/%u", i);
 		if (!strlist_contains(&names, w->wheel))
-			return bad(file, line, e, "a place for what is not a wheel of this part:", w->wheel);
+			return bad(file, line, e, "an install path for what is not a wheel of this part:", w->wheel);
 		for (unsigned j = 0; j < i; j++)
 			if (strcmp(p->places[j].wheel, w->wheel) == 0 && strcmp(p->places[j].from, w->from) == 0)
 				return bad(file, line, e, "there twice:", w->wheel);

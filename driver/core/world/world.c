@@ -9,7 +9,8 @@
 static int bad_name(const char *name, const char *what, const char *part, struct err *e)
 {
 	err_set(e, ERR_CONFIG, "world '%s': '%s' %s", name, part, what);
-	return err_hint(e, "a world is a base, and other parts behind it with '+' between: debian13+cuda13_0");
+	return err_hint(e, "a world is a base, followed by other parts joined with '+': "
+			   "debian13+cuda13_0");
 }
 
 /* A part that needs a base is shown with one that it fits: of the shortest names the last. */
@@ -31,7 +32,7 @@ static int not_a_base(const char *profiles, const char *name, const struct world
 		if (!*p->suite || strcmp(p->suite, it->suite) == 0)
 			base = it->part;
 	}
-	return err_hint(e, "such a part is named behind a base: %s+%s", base ? base : "BASE", p->part);
+	return err_hint(e, "name it after a base: %s+%s", base ? base : "BASE", p->part);
 }
 
 static int check_order(const char *profiles, const char *name, const struct strlist *parts, size_t at,
@@ -265,8 +266,8 @@ static int find_part(const struct tables *t, const struct strlist *names, const 
 	if (strlist_contains(names, p->part))
 		return world_part_load(t->dir, p->part, a, ret, e);
 	err_set(e, ERR_POLICY, "no world of release %s has %s %s", r->name, p->what, p->which);
-	return err_hint(e, "'ptbuild world list' shows the parts there are; with --root DIR a build stands on a root "
-			   "of your own, with --root / on this machine's");
+	return err_hint(e, "'ptbuild world list' lists the parts; or build in your own root with "
+			   "--root DIR, or in this machine's with --root /");
 }
 
 static bool wants_library(const struct world_wanted *want)
@@ -302,16 +303,16 @@ static int choose(const struct tables *t, const struct release_row *r, const str
 	return 0;
 }
 
-/* What to do where a world is refused: name the Python of the one that fits with `any` Python, if there is such a one.
- * The version is a choice of --python, or of a variant's name: "python313". */
+/* Adds a hint to a refused world: the Python of the world that fits with `any` Python, if one does.
+ * The version comes from --python, or from a variant's name: "python313". */
 static int hint_python(const struct world_wanted *want, const struct world_choice *any, const char *otherwise,
 		       struct err *e)
 {
 	if (!want->python || !any->python)
 		return err_hint(e, "%s", otherwise);
 	return err_hint(e,
-			"leave --python out, or name python%c%s, for Python %s, which '%s' has; 'ptbuild world list' "
-			"shows the parts there are, and --root DIR names a root of your own",
+			"leave --python out, or name python%c%s, for Python %s, which '%s' has; "
+			"'ptbuild world list' lists the parts, and --root DIR names your own root",
 			*any->python, any->python + 2, any->python, any->name);
 }
 
@@ -341,8 +342,8 @@ static int refuse_tool(const struct world *w, const struct release_row *r, const
 	const char *arm = range == r->gcc_arm ? " on Arm" : "";
 	err_set(e, ERR_POLICY, "'%s' has %s %s; release %s needs%s %s", w->pieces[0].part->part, tool, version, r->name,
 		arm, range);
-	return err_hint(e, "another release, or another toolkit (--cuda), may fit its base or stand on another; "
-			   "--root DIR is a root of your own");
+	return err_hint(e, "try another release or --cuda version, or build in your own root with "
+			   "--root DIR");
 }
 
 /* The wheel or the package of a base that has a tool; a wheel's is first in PATH. */
@@ -409,7 +410,7 @@ static bool has_part(const struct world *w, const char *part)
 	return false;
 }
 
-/* What a build is told of a library is its prefix: another version there does as well. */
+/* A build gets only a library's prefix, so another version in that prefix works as well. */
 static int has_library(const struct tables *t, const struct world *w, const char *library, struct arena *a, bool *ret,
 		       struct err *e)
 {
@@ -475,8 +476,7 @@ int world_check_parts(const struct tables *t, const struct world *w, const struc
 		return -1;
 	if (choose(t, r, &here, a, &fits, &none) == 0 && fits.name) {
 		err_set(e, ERR_POLICY, "the world '%s' %s; '%s' has it", w->name, lacks, fits.name);
-		return err_hint(e, "--root world:%s names it; it is also what release %s stands on without --root",
-				fits.name, r->name);
+		return err_hint(e, "use --root world:%s, the default of release %s", fits.name, r->name);
 	}
 	err_set(e, ERR_POLICY, "the world '%s' %s", w->name, lacks);
 	return hint_python(&here, &own,

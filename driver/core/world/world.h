@@ -107,19 +107,20 @@ struct world_lock {
  * anything that world_lock_write would not have written. `file` is for messages. */
 int world_lock_parse(const char *text, size_t len, const char *file, struct arena *a, struct world_lock *ret,
 		     struct err *e) MUST_CHECK;
-/* world_lock_read: the same of a file of at most 4 MiB; ERR_CONFIG where it cannot be read. */
+/* world_lock_read: like world_lock_parse, for a file of at most 4 MiB; ERR_CONFIG if it cannot be
+ * read. */
 int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, struct err *e) MUST_CHECK;
 /* world_lock_write: its text, entries sorted, appended to `out`. */
 void world_lock_write(const struct world_lock *l, struct buf *out);
-/* world_lock_save: into its file, if world_lock_parse takes it: else ERR_INTEGRITY, and nothing is
- * written. */
+/* world_lock_save: writes a lock to its file. ERR_INTEGRITY, with nothing written, if
+ * world_lock_parse refuses it. */
 int world_lock_save(const struct world_lock *l, const char *path, struct err *e) MUST_CHECK;
 /* world_entry_cmp: of two entries, the order of the file. world_lock_sorted: all in that order. */
 int world_entry_cmp(const void *x, const void *y);
 const struct world_entry *world_lock_sorted(const struct world_lock *l, struct arena *a);
 /* world_lock_find: the entry of a kind and name; NULL. */
 const struct world_entry *world_lock_find(const struct world_lock *l, enum world_kind kind, const char *name);
-/* world_lock_path: where the lock of a part lies below the tables' directory. */
+/* world_lock_path: returns the path of a part's lock below the tables' directory. */
 char *world_lock_path(const char *profiles, const char *part, const char *platform, struct arena *a);
 /* world_lock_bytes: what its files of known size take to download. */
 uint64_t world_lock_bytes(const struct world_lock *l);
@@ -152,12 +153,13 @@ struct world {
  * another request than the table's, and a part with packages of another suite than the base's. */
 int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
 	       struct err *e) MUST_CHECK;
-/* world_with_locks: the same parts with other locks, one for each: another key. */
+/* world_with_locks: returns a world of the same parts with other locks, one for each: another
+ * key. */
 const struct world *world_with_locks(const struct world *w, const struct world_lock *locks, struct arena *a);
 /* world_read_stamp: the stamp of the root at `dir`: 1; 0 if it is not made from a world. */
 int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key, struct err *e) MUST_CHECK;
 
-/* Which world a build stands on. */
+/* Selects the world of a build. */
 
 struct world_wanted {
 	const char *platform;
@@ -177,8 +179,8 @@ struct world_choice {
  * tables of those that are. */
 int world_choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
 		 struct world_choice *ret, struct err *e) MUST_CHECK;
-/* world_check_tools: whether the compiler, CMake and ninja of its base are those that the release
- * takes, by the lock: before anything is downloaded. ERR_POLICY names tool and range. */
+/* world_check_tools: whether the release supports the compiler, CMake and ninja of its base, by the
+ * lock: before anything is downloaded. ERR_POLICY names tool and range. */
 int world_check_tools(const struct world *w, const struct release_row *r, struct arena *a, struct err *e) MUST_CHECK;
 /* world_python: the version of the Python that its programs find first: of its last part with
  * one. */

@@ -21,8 +21,8 @@ struct zip_reader;
  * zip64 fields, symbolic links, comments of entries. Directory entries ("name/") and a comment of
  * the archive are fine. */
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e) MUST_CHECK;
-/* zip_open_fd: the same of an open file, which becomes the reader's, also on failure; `name` is for
- * messages. */
+/* zip_open_fd: like zip_open, for an open file, which the reader then owns, also on failure; `name`
+ * is for messages. */
 int zip_open_fd(int fd, const char *name, struct arena *a, struct zip_reader **ret, struct err *e) MUST_CHECK;
 /* zip_close: closes the file; the reader lives in the arena. NULL is fine. */
 void zip_close(struct zip_reader *z);
@@ -60,8 +60,8 @@ const char *zip_writer_id(void);
  * deflate; the bytes do not depend on their number. `level`: 0 stores, 1..9 see zip_deflate.h. */
 int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
 	       struct err *e) MUST_CHECK;
-/* zip_create_fd: the same of an open empty file, which the writer closes; on failure the caller
- * does. */
+/* zip_create_fd: like zip_create, for an open empty file, which the writer closes; on failure the
+ * caller closes it. */
 int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
 		  struct err *e) MUST_CHECK;
 /* zip_chunks_new: chunks of archives that are written with it (zip_share, before the first entry),
@@ -83,14 +83,14 @@ int zip_add_parts(struct zip_writer *w, const char *name, const char *path, cons
 /* zip_add_data: an entry of mode 0644. */
 int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e) MUST_CHECK;
 /* zip_copy: copies `count` entries from `first` on without inflating them (copy_file_range where
- * possible). They must lie in the file in this order, with the headers, modes and epoch that this
- * writer would write: ERR_INTEGRITY names the entry that does not. */
+ * possible). They must be in the file in this order, with the headers, modes and epoch that this
+ * writer would write: ERR_INTEGRITY names the first entry that is not. */
 int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e) MUST_CHECK;
 /* zip_copy_as: one entry of any archive under this name, with mode and time as this writer has
  * them; its packed bytes are copied as they are. */
 int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en, const char *name,
 		struct err *e) MUST_CHECK;
-/* zip_epoch: the time of an entry, as zip_create takes it. */
+/* zip_epoch: returns the time of an entry, for zip_create. */
 uint64_t zip_epoch(const struct zip_entry *en);
 /* zip_finish: writes the directory, syncs, closes and frees the writer (also on failure); gives the
  * sha256 of the file. */

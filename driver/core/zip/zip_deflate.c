@@ -1,6 +1,7 @@
-/* libdeflate is 2.6 times as fast as zlib at equal size, but writes whole streams only. To join them, the final-block
- * bit of all but the last is cleared and an empty stored block appended, which ends on a byte boundary (zlib's sync
- * flush). libdeflate does not tell where that bit is, so it is searched from the end. */
+/* libdeflate is 2.6 times as fast as zlib at equal size, but writes whole streams only. To join
+ * them, the final-block bit of all but the last is cleared and an empty stored block appended,
+ * which ends on a byte boundary (zlib's sync flush). libdeflate does not report where that bit is,
+ * so it is searched from the end. */
 #include "core/zip/zip_parts.h"
 
 #include <libdeflate.h>
@@ -252,7 +253,8 @@ static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bi
 static void open_end(uint8_t *z, size_t *len, const struct block_end *b)
 {
 	static const uint8_t sync[SYNC_MAX] = {0, 0, 0, 0xff, 0xff};
-	/* The three zero bits of the stored block's header may lie in what is unused of the last byte already. */
+	/* The three zero bits of the stored block's header may be in the unused bits of the last
+	 * byte already. */
 	size_t skip = b->unused >= 3 ? 1 : 0;
 	memcpy(z + *len, sync + skip, sizeof(sync) - skip);
 	*len += sizeof(sync) - skip;

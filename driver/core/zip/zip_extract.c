@@ -51,8 +51,8 @@ static int copy_stored(const struct zip_reader *z, const struct zip_entry *en, u
 	return 0;
 }
 
-/* What fits in memory at once, which takes half of zlib's time. False: not done, or not what its header says, which
- * zlib tells. */
+/* Inflates an entry that fits in memory at once, in half of zlib's time. False: not done, or
+ * different from its header, which zlib then reports. */
 static bool inflate_whole(const struct zip_entry *en, const uint8_t *in, uint8_t *out)
 {
 	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();

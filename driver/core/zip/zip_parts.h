@@ -1,4 +1,4 @@
-/* The records of the ZIP format (APPNOTE 6.3) as they lie in the file, for reader and writer. */
+/* The records of the ZIP format (APPNOTE 6.3) as they are in the file, for reader and writer. */
 #pragma once
 #include "core/zip/zip.h"
 
@@ -124,19 +124,19 @@ void zip_ring_share(struct zip_ring *r, struct zip_chunks *c);
  * are in use. zip_ring_submit hands it to the workers. */
 struct zip_slot *zip_ring_fill(struct zip_ring *r, size_t len);
 void zip_ring_submit(struct zip_ring *r);
-/* zip_ring_oldest: the oldest submitted slot; NULL when there is none or, without `wait`, when it
- * is not done. zip_ring_pop frees it. */
+/* zip_ring_oldest: returns the oldest submitted slot; NULL if the ring is empty or, without `wait`,
+ * if that slot is not done. zip_ring_pop frees it. */
 struct zip_slot *zip_ring_oldest(struct zip_ring *r, bool wait);
 void zip_ring_pop(struct zip_ring *r);
 
 /* Deflated chunks of archives, found by where their bytes come from. From any thread. */
 
-/* zip_chunks_join: the archive that is written to `fd`, as zip_chunks_add takes it; -1: its chunks
+/* zip_chunks_join: adds the archive that is written to `fd`, for zip_chunks_add; -1: its chunks
  * cannot be shared. */
 int zip_chunks_join(struct zip_chunks *c, int fd);
 /* zip_chunks_worth: whether a deflated chunk is to be added. */
 bool zip_chunks_worth(const struct zip_slot *s);
-/* zip_chunks_find: fills out and out_len of a slot; false where there is none. */
+/* zip_chunks_find: fills out and out_len of a slot; false if no chunk is known for it. */
 bool zip_chunks_find(struct zip_chunks *c, struct zip_slot *s);
 /* zip_chunks_add: a chunk that is in the file at this place. */
 void zip_chunks_add(struct zip_chunks *c, const struct zip_slot *s, int fd, uint64_t offset);
@@ -152,7 +152,7 @@ struct zip_deflater; /* one per thread */
 
 /* zip_deflater_new: `level` 1..9 of libdeflate, adapted to each chunk by size and entropy: one
  * level higher where that pays, level 1 from 7.75 bits a byte on. On a torch tree level 5 alone is
- * 0.2 % larger than zlib's level 6, and level 6 alone takes 20 % longer. */
+ * 0.2 % larger than zlib's level 6, and level 6 alone is 20 % slower. */
 struct zip_deflater *zip_deflater_new(int level) __attribute__((returns_nonnull));
 void zip_deflater_free(struct zip_deflater *d);
 /* zip_entropy: of single bytes, in 1/256 bits a byte (0..2048); above 64 KiB of a sixteenth of

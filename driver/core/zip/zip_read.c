@@ -8,7 +8,7 @@
 
 enum {
 	DIRECTORY_MAX = 256 << 20,                               /* some two million entries */
-	FLAGS_ALLOWED = 6 | ZIP_FLAG_DESCRIPTOR | ZIP_FLAG_UTF8, /* bits 1 and 2 tell how hard deflate tried */
+	FLAGS_ALLOWED = 6 | ZIP_FLAG_DESCRIPTOR | ZIP_FLAG_UTF8, /* bits 1 and 2: deflate's level */
 	EXTRA_UNICODE_PATH = 0x7075,
 	EXTRA_UNICODE_COMMENT = 0x6375,
 };
@@ -68,7 +68,7 @@ static int read_end_64(const struct zip_reader *z, uint64_t end_at, const struct
 	if (locator->disk != 0 || locator->disks != 1)
 		return bad(e, z, locator_at, "more than one disk");
 	if (locator_at < sizeof(r) || at != locator_at - sizeof(r))
-		return bad(e, z, locator_at, "the zip64 locator points to a wrong place");
+		return bad(e, z, locator_at, "the zip64 locator has a wrong offset");
 	if (zip_read_at(z, at, &r, sizeof(r), e) < 0)
 		return -1;
 	if (r.signature != ZIP_END64_SIG || r.length != sizeof(r) - 12)
@@ -302,7 +302,8 @@ static int check_names(const struct zip_reader *z, struct err *e)
 	return 0;
 }
 
-/* The values behind the data of an entry that was written as a stream; `gap` bytes of whatever lie there. */
+/* Checks the values after the data of an entry that was written as a stream; `gap` bytes of any
+ * kind are there. */
 static const char *check_descriptor(const uint8_t *p, uint64_t gap, const struct zip_entry *en)
 {
 	const char *what = "has a wrong data descriptor";
@@ -392,7 +393,7 @@ static int check_layout(struct zip_reader *z, const struct directory *d, const s
 	for (size_t k = 0; k < z->count; k++) {
 		uint64_t next = k + 1 < z->count ? order[k + 1]->offset : d->offset;
 		if (next < order[k]->offset || next > d->offset)
-			return bad_entry(e, z, order[k]->name, order[k]->offset, "lies outside the archive's data");
+			return bad_entry(e, z, order[k]->name, order[k]->offset, "is outside the archive's data");
 		size_t i = (size_t)(order[k] - z->entries);
 		if (check_local(z, i, &headers[i], next, e) < 0)
 			return -1;

@@ -157,7 +157,7 @@ static void writer_free(struct zip_writer *w)
 		close(w->fd);
 	for (size_t i = 0; i < w->count; i++)
 		tdelete(w->entries[i].name, &w->names, compare_names);
-	struct arena a = w->arena; /* the writer itself lies in it */
+	struct arena a = w->arena; /* the writer itself is in it */
 	arena_release(&a);
 }
 
@@ -400,8 +400,8 @@ static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_
 	return err_set(e, ERR_INTEGRITY, "cannot copy entry '%s' of '%s': it %s", en->name, z->path, what);
 }
 
-/* The header in the file must be the one that this writer would write. The reader has compared what the local header
- * shares with the central one; flags, version and length tell the rest. */
+/* The header in the file must be the one that this writer would write. The reader has compared the
+ * fields that both headers share; flags, version and length show the rest. */
 static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base, struct err *e)
 {
 	const struct zip_entry *en = &z->entries[i];

@@ -64,7 +64,7 @@ struct bench_request {
 
 struct bench_result {
 	const char *torch[BENCH_SIDES], *cpu[BENCH_SIDES]; /* its version; the code that it chose */
-	/* for each number of threads; bench_json takes it */
+	/* for each number of threads; bench_json then owns it */
 	json_t *sets;
 	double load;    /* the highest average of the machine while it ran; -1: unknown */
 	bool disturbed; /* more ran than these runs */
@@ -72,10 +72,10 @@ struct bench_result {
 
 /* bench_other_first: whether the pair (from 0) begins with the other side: every second one. */
 bool bench_other_first(unsigned pair);
-/* bench_judge: what the runs said (`pairs` times both sides, ours first) becomes medians, ratios
- * and the mean, as the document has them; a new reference. A pair in which a side has no value
- * counts for no ratio; a workload that failed in any run is not compared. Of those below 1 the five
- * lowest are named. */
+/* bench_judge: turns the results of runs (`pairs` times both sides, ours first) into medians,
+ * ratios and the mean, in the document's form; a new reference. A pair in which a side has no value
+ * counts for no ratio; a workload that failed in any run is not compared. Names the five lowest
+ * ratios below 1. */
 json_t *bench_judge(const struct bench_said *const *runs, unsigned pairs, unsigned threads, const unsigned *processors,
 		    struct arena *a);
 /* bench_choose: `only` has fnmatch patterns, and then which of the names they mean. ERR_USAGE for

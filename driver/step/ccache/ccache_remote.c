@@ -223,7 +223,7 @@ static void join(struct ccache_remote *r, size_t i)
 	r->connections[i] = NULL;
 }
 
-/* A free place; MAX_CONNECTIONS if there is none. */
+/* Returns a free slot; MAX_CONNECTIONS if all are used. */
 static size_t find_place(struct ccache_remote *r)
 {
 	size_t place = MAX_CONNECTIONS;
@@ -361,7 +361,7 @@ void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *sta
 {
 	if (!r)
 		return;
-	cleanup_fd(&r->stop[1]); /* whoever waits for the other end is woken */
+	cleanup_fd(&r->stop[1]); /* closing it wakes all that wait for the other end */
 	pthread_join(r->acceptor, NULL);
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		if (r->connections[i])

@@ -1,7 +1,7 @@
 /* The compiler cache's remote storage for a build without a network. The sandbox shows a socket, on
  * which this program answers GET of ccache's own keys in redis' protocol: from the shared compiler
- * cache, then from a redis or web server. A SET is taken and forgotten: what a build made lies in
- * its own cache until it is promoted. The server's address and password stay out of the sandbox,
+ * cache, then from a redis or web server. It accepts a SET and ignores it: a build's objects are in
+ * its own cache until they are promoted. The server's address and password stay out of the sandbox,
  * records, logs and keys. A dead or slow server costs hits, never the build. */
 #pragma once
 #include <curl/curl.h>
@@ -10,13 +10,13 @@
 #include "base/run.h"
 #include "base/strlist.h"
 
-/* The shared compiler cache: what finished builds compiled, in directories that no build is shown.
- * A place is a directory of its own for a domain and a package; an entry lies there as
- * "<two digits>/<rest of ccache's key>" and is never replaced. But ccache adds to its manifests
- * (other headers, another result), so that of a manifest there are more: "<rest>-<scope>", never
- * replaced, is what a build of that scope made; "<rest>-<group>" the newest of the group's scopes;
- * "<rest>" the first of all. A scope is what fixes all inputs of a build (its compile key), a group
- * are the builds of the same sources. */
+/* The shared compiler cache: objects that finished builds compiled, in directories that no build is
+ * shown. Each domain and package has a directory of its own; an entry is in it as "<two
+ * digits>/<rest of ccache's key>" and is never replaced. But ccache adds to its manifests (other
+ * headers, another result), so a manifest has several: "<rest>-<scope>", never replaced, from a
+ * build of that scope; "<rest>-<group>" the newest of the group's scopes; "<rest>" the first of
+ * all. A scope fixes all inputs of a build (its compile key), a group are the builds of the same
+ * sources. */
 
 #define CCACHE_DEFAULT_DOMAIN "default"
 /* The longest name of an entry in its place. */
@@ -114,7 +114,7 @@ int ccache_remote_send(const struct ccache_send *q, const struct run *run, size_
 
 enum ccache_server_kind { CCACHE_REDIS, CCACHE_REDIS_UNIX, CCACHE_HTTP };
 
-/* An exchange takes at most that long, however busy the other side seems. */
+/* An exchange may last that long at most, however busy the other side seems. */
 enum { CCACHE_IDLE_MAX = 32, CCACHE_EXCHANGE_SECONDS = 60 };
 
 struct ccache_server {
@@ -127,7 +127,7 @@ struct ccache_server {
 	const char *user, *password; /* NULL: none */
 	const char *db;              /* NULL: the first */
 	bool read_only;              /* "|read-only" behind the address: nothing is sent to it */
-	int stop;                    /* readable once every wait must end; -1: there is none */
+	int stop;                    /* readable once every wait must end; -1: never */
 	pthread_mutex_t mutex;
 	struct redisContext *idle[CCACHE_IDLE_MAX]; /* connections that are not in use */
 	size_t idle_count;

@@ -299,9 +299,8 @@ static bool starts(const char *s, const char *prefix)
 static int refuse(const char *what, struct err *e)
 {
 	err_set(e, ERR_USAGE, "--ccache-remote: %s", what);
-	return err_hint(
-		e, "give redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... or https://..., with "
-		   "'|read-only' behind it if nothing is to be sent there");
+	return err_hint(e, "give redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... "
+			   "or https://..., with '|read-only' after it if nothing is to be sent there");
 }
 
 static char *decoded(const char *text, size_t len, struct arena *a)
@@ -392,8 +391,8 @@ int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *
 	s.read_only = mode && strcmp(mode, READ_ONLY) == 0;
 	if (s.read_only)
 		url = arena_strndup(&s.arena, url, (size_t)(mode - url));
-	if ((mode && !s.read_only ? refuse("the only word behind an address is '" READ_ONLY "'", e)
-				  : parse(url, &s, e)) < 0) {
+	if ((mode && !s.read_only ? refuse("the only suffix of an address is '" READ_ONLY "'", e) : parse(url, &s, e)) <
+	    0) {
 		arena_release(&s.arena);
 		return -1;
 	}
@@ -433,7 +432,7 @@ int ccache_send(int fd, int stop, const void *data, size_t len, int ms)
 		if (n < 0 && errno != EINTR && (errno != EAGAIN || ccache_wait(fd, stop, POLLOUT, ms) < 0))
 			return -1;
 		done += n > 0 ? (size_t)n : 0;
-		if (log_seconds() > until) { /* who takes a byte now and then */
+		if (log_seconds() > until) { /* a peer that reads a byte now and then */
 			errno = ETIMEDOUT;
 			return -1;
 		}

@@ -11,7 +11,7 @@ const char BACKEND_RPATH[] =
 #define TORCH_MAP "-ffile-prefix-map=" SANDBOX_TORCH "/="
 
 static const char *const setup_configure[] = {"python3", "setup.py", "build", "--cmake-only", NULL};
-/* Stored: relocation unpacks the wheel at once, and Python's deflate takes 17 s for PyTorch. */
+/* Stored: relocation unpacks the wheel at once, and Python's deflate needs 17 s for PyTorch. */
 static const char *const setup_build[] = {"python3",   "setup.py",      "bdist_wheel", "--dist-dir",
 					  SANDBOX_OUT, "--compression", "stored",      NULL};
 /* The standard front end; everything it needs is already installed, so neither isolation nor an index. */
@@ -84,8 +84,9 @@ static void add_prefix_map(const struct plan *p, struct kvlist *env, struct aren
 		append_flag(env, a, "NVCC_APPEND_FLAGS", arena_printf(a, "-Xcompiler=%s", map));
 }
 
-/* nvcc is a driver (a script in Debian): its bytes do not say which compiler is behind it, what it prints does. Of the
- * host's compilers the bytes say all, with CUDA and without, so that both share their objects. */
+/* nvcc is a driver (a script in Debian): its output identifies the compiler that it runs, its bytes
+ * do not. The host's compilers are identified by their bytes, with CUDA and without, so that both
+ * share their objects. */
 static const char *nvcc_identity(const struct plan *p, struct arena *a)
 {
 	char digest[DIGEST_HEX_LEN + 1];
@@ -123,8 +124,8 @@ static void compiler_cache(const struct plan *p, const struct backend *b, const 
 		kvlist_set(env, a, "CMAKE_CXX_COMPILER_LAUNCHER", o->ccache);
 		kvlist_set(env, a, "CMAKE_CUDA_COMPILER_LAUNCHER", BACKEND_NVCC_LAUNCHER);
 	} else {
-		/* distutils takes CC apart when it links, so "ccache gcc" does not work there: the cache goes by the
-		 * compilers' names. */
+		/* distutils splits CC when it links, so "ccache gcc" does not work there: ccache is
+		 * found by the compilers' names. */
 		kvlist_set(env, a, "PATH", arena_printf(a, "%s:%s", BACKEND_MASQUERADE, kvlist_get(env, "PATH")));
 		if (p->toolkit) /* how torch.utils.cpp_extension runs nvcc */
 			kvlist_set(env, a, "PYTORCH_NVCC",
@@ -135,8 +136,8 @@ static void compiler_cache(const struct plan *p, const struct backend *b, const 
 	 * compiler_check) that runs in the next one: with this no other file is read (ccache's manual,
 	 * "Configuration"). */
 	kvlist_set(env, a, "CCACHE_CONFIGPATH", "/dev/null");
-	/* Depend mode takes the compiler's own list of headers: the preprocessor mode has returned wrong objects for
-	 * CUDA. */
+	/* Depend mode uses the compiler's own list of headers: the preprocessor mode has returned
+	 * wrong objects for CUDA. */
 	kvlist_set(env, a, "CCACHE_DEPEND", "1");
 	const char *precompiled = settings_value(&p->env, "USE_PRECOMPILED_HEADERS");
 	if (precompiled && strcmp(precompiled, "ON") == 0) {
@@ -169,7 +170,7 @@ void backend_env(const struct plan *p, const struct backend *b, const struct bac
 	append_flag(&env, a, "LDFLAGS", arena_printf(a, "-Wl,--disable-new-dtags,-rpath,%s", BACKEND_RPATH));
 	if (o->ccache)
 		compiler_cache(p, b, o, a, &env);
-	/* CMake takes a copy for up to date when it is less than a second younger than its origin, also half a copy
+	/* CMake keeps a copy that is less than a second younger than its origin, even half a copy
 	 * that a kill or a full disk left. */
 	if (b->cmake)
 		kvlist_set(&env, a, "CMAKE_INSTALL_ALWAYS", "1");

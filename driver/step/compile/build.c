@@ -202,8 +202,8 @@ static int configure(struct building *b, struct err *e)
 			return -1;
 		err_set(e, ERR_SYSTEM, "%s: the kernel killed a process for memory while it was configured",
 			b->q->plan->package);
-		return err_hint(e, "the same command configures it anew; give it more memory (a limit of the container "
-				   "or of a cgroup counts)");
+		return err_hint(e, "the same command configures it again; give it more memory (a "
+				   "limit of the container or of a cgroup counts)");
 	}
 	/* Checked now, before an hour of compiling the wrong thing. */
 	if (check_config_tree(b->q->plan, b->q->build_dir, BUILD_TREE, BUILD_LOG, b->backend->cmake, &early, e) < 0)
@@ -267,8 +267,8 @@ static bool cannot_go_on(const struct building *b, const struct err *e)
 /* What was compiled is in the compiler cache. */
 static int begin_anew(struct building *b, struct err *e)
 {
-	log_warn(b->run->log, "%s; the build tree of an earlier run cannot be continued: beginning anew%s", e->msg,
-		 b->q->ccache_dir ? ", with the compiler cache" : "");
+	log_warn(b->run->log, "%s; the build tree of an earlier run cannot be continued: beginning from scratch%s",
+		 e->msg, b->q->ccache_dir ? ", with the compiler cache" : "");
 	err_clear(e);
 	b->result.resumed = b->has_last = b->unit = false;
 	b->result.checked = (struct config_report){0};
@@ -308,7 +308,9 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	if (rc < 0)
 		return -1;
 	if (r->checked.overridden)
-		log_info(run->log, "%s: %zu of %zu units have CPU flags of their own behind the plan's, such as %s",
+		log_info(run->log,
+			 "%s: %zu of %zu units have CPU flags of their own after the "
+			 "plan's, such as %s",
 			 q->plan->package, r->checked.overridden, r->checked.host_units, r->checked.first_overridden);
 	*ret = b.result;
 	return 0;

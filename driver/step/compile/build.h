@@ -17,23 +17,23 @@ struct config_report {
 	char first_overridden[400];
 };
 
-/* All files lie below `top`; `log` is the build's, NULL for none. */
+/* All files are below `top`; `log` is the build's, NULL for none. */
 /* check_config_cache: every setting of plan->cmake against a CMakeCache.txt (booleans by meaning:
  * ON = 1 = TRUE), then against the summary that the configuration printed into the log, if any: it
  * shows what CMake variables became behind the cache's back. ERR_POLICY lists the differences, each
  * with the log line that explains it; ERR_INTEGRITY names the line of a damaged cache. */
 int check_config_cache(const struct plan *p, const char *top, const char *cache, const char *log,
 		       struct config_report *r, struct err *e) MUST_CHECK;
-/* check_config_commands: in a compile_commands.json every C and C++ command has all the plan's CPU
- * flags, none has -march=native or -mtune=native, and no CUDA command has a CPU flag. ERR_POLICY
- * names the first unit and the count. A flag that a later word takes back (-mno-avx2, another
- * -mcpu=) is counted, and refused when most units have one. */
+/* check_config_commands: checks in a compile_commands.json that every C and C++ command has all the
+ * plan's CPU flags, none has -march=native or -mtune=native, and no CUDA command has a CPU flag.
+ * ERR_POLICY names the first unit and the count. A flag that a later option overrides (-mno-avx2,
+ * another -mcpu=) is counted, and refused if most units have one. */
 int check_config_commands(const struct plan *p, const char *top, const char *commands, struct config_report *r,
 			  struct err *e) MUST_CHECK;
-/* check_config_tree: finds CMakeCache.txt and compile_commands.json below `build` and checks
- * them; of extensions built without CMake the commands that the log has, and the build.ninja that
- * the last of them left. ERR_POLICY when there is none, or with `cmake` when one of CMake's two is
- * missing. ERR_BUILD when CMake's own log says that a program was killed. */
+/* check_config_tree: finds CMakeCache.txt and compile_commands.json below `build` and checks them;
+ * for extensions built without CMake, the commands in the log, and the build.ninja that the last of
+ * them left. ERR_POLICY if nothing is found, or with `cmake` if one of CMake's two is missing.
+ * ERR_BUILD if CMake's own log says that a program was killed. */
 int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log, bool cmake,
 		      struct config_report *r, struct err *e) MUST_CHECK;
 
@@ -74,7 +74,7 @@ struct build_request {
 	const char *venv_dir;
 	unsigned jobs;                         /* 0: from processors and memory */
 	const struct build_observer *observer; /* NULL: nobody */
-	/* what a compiled output takes by the release's table, the same in every shard (0: not
+	/* seconds of a compiled output by the release's table, the same in every shard (0: not
 	 * known); NULL: nothing is known */
 	double (*seconds)(const char *output, void *user);
 	void *user;
@@ -95,7 +95,7 @@ struct build_result {
 	/* host path of the wheel that the package's build left; NULL of a shard */
 	const char *raw_wheel;
 	const char *log; /* host path */
-	double seconds;  /* wall, configuration included */
+	double seconds;  /* elapsed, configuration included */
 	unsigned jobs;   /* at the end */
 	struct jobs_pools pools;
 	uint64_t memory; /* bytes free when it began */
@@ -117,14 +117,15 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
 int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
 	      struct err *e) MUST_CHECK;
 
-/* In the build directory, written last: the source is whole. A marker that cannot be seen is
- * none. */
+/* In the build directory, written last: the source is complete. A marker that cannot be read does
+ * not count. */
 #define BUILD_SOURCE_OK "src.ok"
 
-/* build_mend: after a kill all that was written is there, but what distutils keeps outside any log
- * (build/lib.*, bdist.*) is removed, since a half-copied library there would pass for a whole one.
- * After a reboot (another boot id than the last run's) files may be empty or have holes: the mark
- * of whole sources is removed, so that the tree is made anew. It logs what it does. */
+/* build_mend: repairs a tree after a kill. All written files are complete except those that
+ * distutils keeps outside any log (build/lib.*, bdist.*); these are removed, since a half-copied
+ * library would count as complete. After a reboot (another boot id than the last run's) files may
+ * be empty or have holes: the marker of complete sources is removed, so that the tree is unpacked
+ * again. Logs its actions. */
 int build_mend(const char *build_dir, const struct run *run, struct err *e) MUST_CHECK;
 
 /* Build trees that were kept: their variants, and the sandboxes they were built in. */
@@ -151,13 +152,13 @@ int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret
 int build_tree_enter(const struct build_tree *t, const char *const *argv, const struct run *run,
 		     struct err *e) MUST_CHECK;
 
-/* Where a build tree is worked in. Without a sandbox that is the sandbox's own path on this machine
- * (core/root/sandbox.h), where one tree lies at a time; between builds it lies in the store,
- * or, where the store is on another file system, beside the place. */
+/* The directory in which a build tree is used. Without a sandbox it is SANDBOX_TOP on this machine
+ * (core/root/sandbox.h), which holds one tree at a time; between builds the tree is in the store
+ * or, if the store is on another file system, in a waiting directory of SANDBOX_TOP. */
 
 struct work_tree {
 	const char *dir;  /* where it is worked in */
-	const char *rest; /* where it lies after work_tree_give_back */
+	const char *rest; /* its directory after work_tree_give_back */
 	const char *home; /* the directory in the store, which stays while it is elsewhere */
 	const char *top;  /* the place; NULL: it is worked in where it is */
 	bool apart;       /* on another file system than the home */
@@ -173,13 +174,13 @@ struct work_tree {
  * the place cannot be had. */
 int work_tree_take(const char *top, const char *home, const struct run *run, struct arena *a, struct work_tree *ret,
 		   struct err *e) MUST_CHECK;
-/* work_tree_give_back: the tree to where it rests, and the place to others. work_tree_remove: the
- * tree is removed instead, and its home. After either nothing is held, whatever was returned; what
- * could not be moved is moved by who takes the place next. */
+/* work_tree_give_back: moves the tree to w->rest and releases `top`. work_tree_remove: removes the
+ * tree and its home instead. After either nothing is held, whatever was returned; the next user of
+ * `top` moves what could not be moved. */
 int work_tree_give_back(struct work_tree *w, struct err *e) MUST_CHECK;
 int work_tree_remove(struct work_tree *w, struct err *e) MUST_CHECK;
 /* work_tree_release: gives up the place as it is, as a kill does. */
 void work_tree_release(struct work_tree *w);
-/* work_tree_settle: what a killed build left in the place goes to where it rests, unless somebody
- * works there. A failure is left to who takes the place next. */
+/* work_tree_settle: moves a killed build's tree from `top` to its rest, unless another process uses
+ * it. Leaves a failure to the next user of `top`. */
 void work_tree_settle(const char *top, const struct run *run);

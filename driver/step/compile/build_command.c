@@ -57,15 +57,15 @@ static int build_failure(const struct build_command *c, const struct build_log *
 	if (fs_free_bytes(c->q->build_dir, &free_bytes, ERR_IGNORED) == 0 && free_bytes < FULL_BYTES) {
 		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: no space left on the disk of '%s'", package,
 			c->step, status, c->log);
-		return err_hint(e, "make room, or name another place with --cache; " RESUMES);
+		return err_hint(e, "free space, or use another disk with --cache; " RESUMES);
 	}
-	/* A compiler takes back the file that it could not finish, so there is room again by now; or another disk is
-	 * meant. */
+	/* A compiler removes the file that it could not finish, so space is free again by now; or
+	 * it was another disk. */
 	if (err_kind_of_words(said->error, ERR_BUILD) == ERR_SYSTEM) {
 		err_set(e, ERR_SYSTEM, "%s: %s failed with status %d: %s", package, c->step, status, said->error);
 		return err_hint(e,
-				"this is a fault of the machine: mend it, or make room, or name another place with "
-				"--cache\nthe whole log is '%s'; " RESUMES,
+				"this is a problem of the machine: fix it, free space, or use "
+				"another disk with --cache\nthe whole log is '%s'; " RESUMES,
 				c->log);
 	}
 	err_set(e, ERR_BUILD, "%s: %s failed with status %d: %s", package, c->step, status, said->error);
@@ -87,9 +87,8 @@ int build_too_large(const struct build_command *c, const char *why, uint64_t mem
 	err_set(e, ERR_SYSTEM, "%s: %s does not fit into memory even with one job at a time (%s free): %s",
 		c->q->plan->package, c->step, machine_memory_text(memory, &a), why);
 	return err_hint(e,
-			"give it more memory (a limit of the container or of a cgroup counts), or add swap; look with: "
-			"%s\nthe whole log "
-			"is '%s'; " RESUMES,
+			"give it more memory (a limit of the container or of a cgroup counts), or "
+			"add swap (look with: %s)\nthe whole log is '%s'; " RESUMES,
 			shell_command(c->q, &a), c->log);
 }
 

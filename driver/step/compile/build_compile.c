@@ -184,7 +184,7 @@ static void write_pools(struct building *b, struct strlist *heavy)
 /* The command that builds the heavy units alone. */
 static const char *const *heavy_argv(const struct building *b, const struct strlist *heavy)
 {
-	const size_t most = (size_t)1 << 20; /* bytes; Linux takes twice as much */
+	const size_t most = (size_t)1 << 20; /* bytes; Linux allocates twice as much */
 	struct arena *a = b->arena;
 	struct strlist argv = {0};
 	size_t bytes = 0;

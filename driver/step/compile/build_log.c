@@ -30,7 +30,7 @@ static const char *first_of(const char *text, const char *const *marks, size_t c
 	const char *best = NULL;
 	for (size_t i = 0; i < count; i++) {
 		const char *at = strstr(text, marks[i]);
-		/* pip's wrapper; the reason stands above it. */
+		/* pip's wrapper; the reason is above it. */
 		while (at && strncmp(at, "error: subprocess-exited", 24) == 0)
 			at = strstr(at + 1, marks[i]);
 		if (at && (!best || at < best))

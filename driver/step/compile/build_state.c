@@ -76,9 +76,9 @@ int build_mend(const char *build_dir, const struct run *run, struct err *e)
 		return 0;
 	build_state_now(&now);
 	if (strcmp(last.boot, now.boot) != 0 && fs_exists(build_dir, BUILD_SOURCE_OK)) {
-		log_info(run->log,
-			 "the machine was restarted since the last run in this tree, whose last files may not "
-			 "have reached the disk: beginning anew, with the compiler cache");
+		log_info(run->log, "the machine was restarted since the last run in this tree, whose last "
+				   "files may not have reached the disk: beginning from scratch, with the "
+				   "compiler cache");
 		return fs_remove(build_dir, BUILD_SOURCE_OK, e);
 	}
 	if (!fs_is_dir(build_dir, BUILD_TREE))

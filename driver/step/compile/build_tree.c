@@ -26,7 +26,7 @@ static int by_use(const void *a, const void *b)
 	return (x->used < y->used) - (x->used > y->used);
 }
 
-/* A tree whose file cannot be read is left out: the next build in it writes the file anew. */
+/* Skips a tree whose file cannot be read: the next build in it writes the file again. */
 static bool read_tree(const char *dir, const char *key, struct arena *a, struct build_tree *ret)
 {
 	AUTO_JSON json_t *j = NULL;
@@ -56,7 +56,7 @@ int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret
 	return 0;
 }
 
-/* Built in the place (core/root/sandbox.h), it has to lie there again. */
+/* Returns SANDBOX_TOP if the tree was built in it (core/root/sandbox.h) and must be there again. */
 static const char *place_of(const struct sandbox *s)
 {
 	for (size_t i = 0; s->kind == SANDBOX_NONE && i < s->count; i++)
@@ -96,7 +96,7 @@ static int print_source(const char *rel, const struct stat *st, void *user, stru
 static int print_sources(const struct build_tree *t, struct buf *out, struct err *e)
 {
 	struct stat st;
-	if (fs_stat(t->dir, BUILD_SOURCE_OK, &st) < 0) /* they are unpacked anew */
+	if (fs_stat(t->dir, BUILD_SOURCE_OK, &st) < 0) /* they are unpacked again */
 		return 0;
 	return fs_walk(t->dir, "src", print_source, &(struct sources){written(&st), out}, e);
 }

@@ -175,8 +175,9 @@ static bool has_word(const char *command, const char *word)
 	return false;
 }
 
-/* Whether a word behind a flag takes it back: another value for it ("-mcpu=generic" behind "-mcpu=neoverse-v1"), or
- * "-mno-avx" behind "-mavx2". GCC and clang go by the last; -march= counts whatever -mcpu= says. */
+/* Whether an argument after a flag overrides it: another value for it ("-mcpu=generic" after
+ * "-mcpu=neoverse-v1"), or "-mno-avx" after "-mavx2". GCC and clang obey the last; -march= counts
+ * whatever -mcpu= says. */
 static bool takes_back(const char *word, size_t len, const char *flag)
 {
 	const char *value = strchr(flag, '=');
@@ -188,7 +189,7 @@ static bool takes_back(const char *word, size_t len, const char *flag)
 	return strncmp(word + 5, flag + 2, len - 5) == 0 || strncmp(word + 5, "sse", 3) == 0;
 }
 
-/* The last word that takes a flag of the plan back, for messages; NULL when all hold. */
+/* Returns the last argument that overrides a flag of the plan, for messages; NULL if none does. */
 static const char *overridden(const struct plan *p, const char *command, char *word, size_t size)
 {
 	static const char between[] = " \t\r\n\",";
@@ -453,7 +454,7 @@ static int check_checks(const char *top, const char *rel, struct err *e)
 	if (!killed)
 		return 0;
 	err_set(e, ERR_BUILD, "a program was killed while CMake tried what there is: %s", killed + strspn(killed, " "));
-	return err_hint(e, "the same command configures anew; see '%s'", path_join(&a, top, rel));
+	return err_hint(e, "the same command configures from scratch; see '%s'", path_join(&a, top, rel));
 }
 
 int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log, bool cmake,

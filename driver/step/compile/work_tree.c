@@ -155,7 +155,7 @@ static int enter(struct work_tree *w, const struct run *run, struct arena *a, st
 	return -1;
 }
 
-/* The home of the tree that lies in the place; NULL: none does. */
+/* Reads the home of the tree in `top`; NULL: it holds no tree. */
 static int read_home(const char *top, struct arena *a, const char **ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
@@ -174,7 +174,8 @@ static int clear(const char *top, const char *home, const struct run *run, struc
 	AUTO_ARENA struct arena a = {0};
 	struct work_tree before = {.top = top, .home = home, .lock = LOCK_NONE};
 	if (!is_own_dir(home)) {
-		log_info(run->log, "removing from '%s' the build tree of '%s', which is gone", top, home);
+		log_info(run->log, "removing from '%s' the build tree of '%s', which does not exist any more", top,
+			 home);
 		return remove_names(top, e) < 0 ? -1 : forget(top, e);
 	}
 	log_verbose(run->log, "the build tree that was left in '%s' goes back to '%s'", top, home);
@@ -183,7 +184,8 @@ static int clear(const char *top, const char *home, const struct run *run, struc
 	return forget(top, e);
 }
 
-/* What a kill left half written, and trees beside the place whose homes are gone, as the store's gc takes them. */
+/* Removes files that a kill left half written, and waiting trees whose homes are gone, like the
+ * store's gc. */
 static int sweep(const char *top, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -209,8 +211,8 @@ static int sweep(const char *top, struct err *e)
 
 /* ---- taking it and giving it back ---- */
 
-/* A home on another file system has no more than the description; a tree that is there all the same, since the place
- * was on its file system once, would have to be copied, and is made anew. */
+/* A home on another file system has only the description. A tree in it, from a time when both were
+ * on one file system, would have to be copied, and is built again instead. */
 static int move_in(const struct work_tree *w, const struct run *run, struct err *e)
 {
 	if (!w->apart)
@@ -218,8 +220,8 @@ static int move_in(const struct work_tree *w, const struct run *run, struct err 
 	if (move_names(w->rest, w->top, e) < 0)
 		return -1;
 	if (fs_exists(w->home, "src"))
-		log_info(run->log, "the tree in '%s' is on another file system than '%s': making it anew", w->home,
-			 w->top);
+		log_info(run->log, "the tree in '%s' is on another file system than '%s': building from scratch",
+			 w->home, w->top);
 	return remove_names(w->home, e);
 }
 

@@ -86,7 +86,7 @@ int deb_place_parse(const char *place, struct arena *a, struct deb_place *ret, s
 {
 	const char *slash = strchr(place, '/');
 	if (!slash || !is_name(place, (size_t)(slash - place)) || !path_is_safe_relative(slash + 1)) {
-		err_set(e, ERR_CONFIG, "not a place in a Debian archive: '%s'", place);
+		err_set(e, ERR_CONFIG, "not a path in a Debian archive: '%s'", place);
 		return err_hint(e, "write it as deb:ARCHIVE/PATH, for example deb:debian/pool/main/b/bash/NAME.deb");
 	}
 	*ret = (struct deb_place){.archive = arena_strndup(a, place, (size_t)(slash - place)),
@@ -178,8 +178,8 @@ int archives_unknown(const char *archive, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	err_set(e, ERR_NETWORK, "no address of the archive '%s' is known", archive);
 	return err_hint(e,
-			"set %s to the URL below which it has 'dists' and 'pool', pass --archive %s=URL, or give the "
-			"directory that holds its files with --mirror DIR",
+			"set %s to the URL of its 'dists' and 'pool', pass --archive %s=URL, or "
+			"name a directory with its files: --mirror DIR",
 			variable_of(archive, &a), archive);
 }
 

@@ -21,7 +21,7 @@ struct fetch_source fetch_source_of(const struct source_row *row, struct arena *
 /* fetch_source_official: a wheel that is pinned by profiles/official. */
 struct official_wheel; /* core/wheel/wheel.h */
 struct fetch_source fetch_source_official(const struct official_wheel *w, struct arena *a);
-/* fetch_has: whether the store (NULL: there is none) has the file. */
+/* fetch_has: whether the store has the file; false without a store (NULL). */
 bool fetch_has(struct store *store, const char *sha256);
 
 struct fetch_options {
@@ -48,22 +48,22 @@ struct fetch_stats {
 };
 
 /* fetch_all: puts every source into the store, several at once, and sets `path`.
- * - Places are tried in order, mirrors first: https:, http:, file:, an absolute path,
+ * - Tries locations in order, mirrors first: https:, http:, file:, an absolute path,
  *   wheel:NAME==VERSION/FILE (the Python index that the machine names, else pip's own),
  *   deb:ARCHIVE/PATH (the addresses of archives_find, those of ARCHIVE-snapshot last).
  * - Bytes are hashed as they come into <store>/partial/<sha256>, which a later run resumes.
- * - A place is tried again after a broken or silent connection, 408, 429 and 5xx.
- * - Bytes with another digest are deleted: a warning if a later place has the right ones, else
- *   ERR_INTEGRITY with both digests. ERR_NETWORK with what each place said if none has the file.
+ * - Retries a location after a broken or silent connection, 408, 429 and 5xx.
+ * - Deletes bytes with another digest: a warning if a later location has the right ones, else
+ *   ERR_INTEGRITY with both digests. ERR_NETWORK with each location's error if none has the file.
  * - A host that gave no connection in any try of a file is not asked again.
  * - A failure does not stop the other sources; the first one is the error, others are warnings, of
- *   which the first few are told.
+ *   which the first few are printed.
  * - Two processes that want the same file download it once.
  * ERR_CONFIG for a bad file name or digest. */
 int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,
 	      const struct run *run, struct arena *a, struct fetch_stats *ret, struct err *e) MUST_CHECK;
-/* fetch_origin: where fetch_all would take a file from that the store (NULL: there is none)
- * lacks, in words, without asking the network. ERR_NETWORK as fetch_all when offline. */
+/* fetch_origin: describes the location from which fetch_all would get a file that the store (NULL:
+ * none) lacks, without network access. ERR_NETWORK like fetch_all when offline. */
 int fetch_origin(const struct store *store, const struct fetch_source *s, const struct fetch_options *o,
 		 struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* fetch_latest: a file whose digest nobody knows as it is now, at most `max` bytes, in the store by
@@ -91,14 +91,14 @@ struct deb_place { /* deb:ARCHIVE/PATH */
 	const char *archive, *path;
 };
 
-/* deb_place_parse: of what follows "deb:". ERR_CONFIG if it is none. */
+/* deb_place_parse: parses the text after "deb:". ERR_CONFIG if it is malformed. */
 int deb_place_parse(const char *place, struct arena *a, struct deb_place *ret, struct err *e) MUST_CHECK;
 /* archives_word: whether a word of --archive is "NAME=URL" with an http, https or file URL or an
  * absolute path; else ERR_USAGE. */
 int archives_word(const char *word, struct err *e) MUST_CHECK;
-/* archives_find: the addresses of an archive, without a slash at their ends: those of --archive,
- * else of PTBUILD_ARCHIVE_<NAME>, else of the file and then of the machine's apt-get. None: an
- * empty list. ERR_CONFIG for an address or a line that is none. */
+/* archives_find: returns the addresses of an archive, without a slash at their ends: those of
+ * --archive, else of PTBUILD_ARCHIVE_<NAME>, else of the file and then of the machine's apt-get.
+ * Empty if all have none. ERR_CONFIG for a malformed address or line. */
 int archives_find(const char *archive, const struct fetch_options *o, const struct run *run, struct arena *a,
 		  struct strlist *ret, struct err *e) MUST_CHECK;
 /* archives_snapshots: the archive of an archive's snapshots, "debian-snapshot" of "debian". */
@@ -138,8 +138,8 @@ struct wheel_place { /* wheel:NAME==VERSION/FILE */
 	const char *name, *version, *file;
 };
 
-/* wheel_place_parse: of what follows "wheel:". ERR_CONFIG if it is none, or if the file is not of
- * that name and version. */
+/* wheel_place_parse: parses the text after "wheel:". ERR_CONFIG if it is malformed, or if the file
+ * is not of that name and version. */
 int wheel_place_parse(const char *place, struct arena *a, struct wheel_place *ret, struct err *e) MUST_CHECK;
 /* wheel_index: the index that PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL or pip's configuration
  * names, in this order; NULL where none does, or PIP_NO_INDEX is set. */
@@ -154,7 +154,7 @@ struct transfer_progress; /* step/fetch/fetch_place.h */
 int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t size, const struct run *run,
 		       struct transfer_progress *progress, struct err *e) MUST_CHECK;
 
-/* A media type, in two parts because no host of an index may stand in the tree. */
+/* A media type, in two parts because the tree must not contain host names of indexes. */
 #define WHEEL_PAGE_ACCEPT                                                                                              \
 	"application/vnd.pypi"                                                                                         \
 	".simple.v1+json"

@@ -138,7 +138,7 @@ static enum transfer_outcome from_file(const struct transfer *t, const char *pla
 	struct transfer copy = *t;
 	copy.url = fetch_file_url(&a, place);
 	if (!copy.url) {
-		err_set(e, ERR_NETWORK, "unsupported place '%s': a file of another machine", place);
+		err_set(e, ERR_NETWORK, "unsupported URL '%s': a file of another machine", place);
 		return TRANSFER_NEXT;
 	}
 	*ret_absent = access(copy.url, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
@@ -219,7 +219,7 @@ enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t
 	reasons = d.reasons;
 	if (out != TRANSFER_NEXT) {
 		if (out == TRANSFER_DONE && d.wrong)
-			log_warn(w->run->log, "'%s' came after other places failed: %s", name, buf_cstr(&reasons));
+			log_warn(w->run->log, "downloaded '%s' after other URLs failed: %s", name, buf_cstr(&reasons));
 		return out;
 	}
 	if (!known) {
@@ -534,7 +534,7 @@ static enum transfer_outcome from_place(struct source_try *x, const char *place,
 	case PLACES:
 		break;
 	}
-	err_set(e, ERR_NETWORK, "unsupported place '%s' (https:, http:, file:, wheel:, deb: or an absolute path)",
+	err_set(e, ERR_NETWORK, "unsupported URL '%s' (https:, http:, file:, wheel:, deb: or an absolute path)",
 		transfer_shown_url(&a, place));
 	return TRANSFER_NEXT;
 }
@@ -570,7 +570,7 @@ static int try_places(struct source_try *x, const struct strlist *places, struct
 		}
 		AUTO_ARENA struct arena a = {0};
 		if (x->wrong)
-			log_warn(x->w->run->log, "'%s' came from '%s' after other places failed: %s", s->name,
+			log_warn(x->w->run->log, "downloaded '%s' from '%s' after other URLs failed: %s", s->name,
 				 transfer_shown_url(&a, places->items[i]), buf_cstr(&x->reasons));
 		else if (x->reasons.len)
 			log_verbose(x->w->run->log, "fetch: '%s': %s", s->name, buf_cstr(&x->reasons));
@@ -579,12 +579,12 @@ static int try_places(struct source_try *x, const struct strlist *places, struct
 	const char *reasons = buf_cstr(&x->reasons);
 	if (x->wrong) {
 		err_set(e, ERR_INTEGRITY, "wrong bytes for '%s': %s", s->name, reasons);
-		return err_hint(e, "the file was changed at its place or on the way; put the right one into a "
-				   "directory and give that with --mirror DIR");
+		return err_hint(e, "the file was changed at its source or on the way; put the "
+				   "right one into a directory and use --mirror DIR");
 	}
 	if (x->skipped)
 		return fetch_forbidden(s, reasons, e);
-	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no place is known for it");
+	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no URL is known for it");
 	if (x->hint[0])
 		return err_hint(e, "%s", x->hint);
 	return err_hint(e,

@@ -80,7 +80,7 @@ void transfer_client_free(struct transfer_client *c);
  * seconds that the server asked to wait, else untouched. Other outcomes set `e`, with the URL's
  * password left out. */
 enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retry_after, struct err *e) MUST_CHECK;
-/* transfer_copy: the same from a regular file, always from its start. */
+/* transfer_copy: like transfer_http, for a regular file, always from its start. */
 enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e) MUST_CHECK;
 /* transfer_check: checks a file that came by other means: TRANSFER_DONE, TRANSFER_WRONG (deleted)
  * or TRANSFER_STOP. */
@@ -160,8 +160,8 @@ int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const cha
 
 /* A store behind a web server: plain files, found by their names. */
 
-/* fetch_store_set: has the store ask such a one; `url` (http or https) is the directory that holds
- * the other's `objects`, ERR_USAGE for any other. No request is made yet. Time limits: 5 seconds to
- * connect, 10 without a byte, 64 KiB a second on average. 401, 403, 404 and 410 mean absent;
- * anything but the wanted bytes is bad. */
+/* fetch_store_set: gives the store a remote store; `url` (http or https) is the directory with its
+ * `objects`, ERR_USAGE for any other. No request is made yet. Time limits: 5 seconds to connect, 10
+ * without a byte, 64 KiB a second on average. 401, 403, 404 and 410 mean absent; anything but the
+ * wanted bytes is bad. */
 int fetch_store_set(struct store *s, const char *url, struct err *e) MUST_CHECK;

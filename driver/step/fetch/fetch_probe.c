@@ -160,7 +160,7 @@ static void judge(struct request *r, CURLcode result, struct arena *a)
 	long status = 0;
 	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
 	r->reached = status && (r->any || (status != 404 && status != 410));
-	if (result == CURLE_OPERATION_TIMEDOUT) /* curl counts milliseconds; what is alike is told once */
+	if (result == CURLE_OPERATION_TIMEDOUT) /* with equal text, as curl counts milliseconds */
 		snprintf(r->message, sizeof(r->message), "%s in time",
 			 strstr(r->message, "esolving") ? "its name is not resolved" : "no answer");
 	r->why = status ? arena_printf(a, "HTTP status %ld", status)

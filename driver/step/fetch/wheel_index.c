@@ -19,7 +19,7 @@ static bool is_secure(const char *url)
 	return strncasecmp(url, "https:", 6) == 0;
 }
 
-/* The link as an absolute URL whose last part is `name`; NULL if it is none to follow. */
+/* Returns the link as an absolute URL whose last part is `name`; NULL for any other link. */
 static const char *resolve(const char *page, const char *link, const char *name, struct arena *a)
 {
 	CURLU *u = curl_url();
@@ -128,7 +128,7 @@ int wheel_place_parse(const char *place, struct arena *a, struct wheel_place *re
 	struct wheel_name parts;
 	struct err why = {0};
 	if (!slash || equals == place || strchr(slash + 1, '/')) {
-		err_set(e, ERR_CONFIG, "not a wheel place: '%s'", place);
+		err_set(e, ERR_CONFIG, "not a location of a wheel: '%s'", place);
 		return err_hint(e, "write it as wheel:NAME==VERSION/FILE.whl");
 	}
 	struct wheel_place p = {.name = arena_strndup(a, place, (size_t)(equals - place)),

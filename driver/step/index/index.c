@@ -19,8 +19,8 @@
 	"<script>for (const e of document.querySelectorAll(\".url\")) "                                                \
 	"e.textContent = new URL(e.dataset.at || \".\", location.href).href;</script>\n"
 
-/* Of a directory with its projects, and of a project with its files. Links are for installers alone. The older name of
- * core-metadata is for pip 23.0, which knows no other (PEP 714). */
+/* Pages of a directory with its projects, and of a project with its files. Links are for installers
+ * alone. The older name of core-metadata is for pip 23.0, which knows no other (PEP 714). */
 static const struct show page_rows[] = {
 	{.text = HEAD "<meta name=\"pypi:repository-version\" content=\"{meta.api-version}\">\n"
 		      "<title>{-title}</title>\n</head>\n<body>\n<h1>{-title}</h1>\n"},
@@ -98,7 +98,7 @@ static bool is_pinned(const struct choosing *c, const struct index_wheel *w, con
 	return strcmp(w->project, pin->key) == 0 && wheel_same_version(w->version, pin->value, c->a);
 }
 
-/* Without a label it is one that any index may have. An installer takes a yanked one where it is pinned. */
+/* A wheel without a label may be in any index. Installers install a yanked one if it is pinned. */
 static bool lacks(const struct choosing *c, const struct kv *pin)
 {
 	for (size_t i = 0; i < c->count; i++)

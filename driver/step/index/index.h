@@ -71,7 +71,7 @@ struct index_variants {
 int index_variants(const struct index_request *q, const struct tables *t, index_variant_fn *make, const struct run *run,
 		   struct arena *a, struct index_variants *ret, struct err *e) MUST_CHECK;
 
-/* What lies beside the wheels of a set: constraints, one bill of materials, a stage for Docker. */
+/* Files next to the wheels of a set: constraints, one bill of materials, a stage for Docker. */
 
 #define SET_CONSTRAINTS "constraints.txt"
 #define SET_SBOM "sbom.cdx.json"
@@ -93,8 +93,8 @@ struct set_request {
 	const struct tables *tables;   /* whose advisories the bill names */
 };
 
-/* set_write: SET_CONSTRAINTS for pip and uv; SET_SBOM, the bills of the wheels as one
- * (CycloneDX 1.6), in which what several have is once, with the published weaknesses of what the
- * tables know; SET_DOCKERFILE. The same wheels and tables give the same bytes. ERR_INTEGRITY for a
- * wheel with a bill that is none. */
+/* set_write: writes SET_CONSTRAINTS for pip and uv; SET_SBOM, the wheels' bills as one (CycloneDX
+ * 1.6), which lists shared components once, with the known vulnerabilities of those that the tables
+ * have; SET_DOCKERFILE. The same wheels and tables give the same bytes. ERR_INTEGRITY for a wheel
+ * with a malformed bill. */
 int set_write(const struct set_request *q, struct arena *a, struct err *e) MUST_CHECK;

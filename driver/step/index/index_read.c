@@ -39,7 +39,7 @@ static int read_yank(const char *path, struct arena *a, struct index_wheel *w, s
 		return 0;
 	/* Its first line goes into pages that everybody reads. */
 	if (!S_ISREG(st.st_mode)) {
-		err_set(e, ERR_POLICY, "'%s' is not a file: what it stands for would be published", file);
+		err_set(e, ERR_POLICY, "'%s' is not a regular file: its target would be published", file);
 		return err_hint(e, "write the reason into a file of that name");
 	}
 	if (fs_read(path_dir(a, file), path_base(file), REASON_MAX, &text, e) < 0)
@@ -59,7 +59,7 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 		return -1;
 	/* pip passes such a file over without a word. */
 	if (!wheel_version_key(n->version, a))
-		return err_set(e, ERR_INTEGRITY, "its version '%s' is none by PEP 440", n->version);
+		return err_set(e, ERR_INTEGRITY, "its version '%s' is not valid by PEP 440", n->version);
 	if (!wheel_is_dist_info(n, info, a))
 		return err_set(e, ERR_INTEGRITY, "its '%s' is not named after the file", info);
 	const char *path = path_join(a, info, "METADATA");
@@ -88,8 +88,9 @@ static int check_private(const struct zip_reader *z, const struct wheel_name *n,
 {
 	if (!zip_find(z, path_join(a, wheel_dist_info(n, a), WHEEL_PRIVATE)))
 		return 0;
-	err_set(e, ERR_POLICY, "its licence limits passing it on once it is cut");
-	return err_hint(e, "move it out of the directory: it is for the machine that it was cut for");
+	err_set(e, ERR_POLICY, "its licence limits passing it on once it is slimmed");
+	return err_hint(e, "move it out of the directory: it is only for the machine that it was "
+			   "slimmed for");
 }
 
 static int read_all(const char *path, const char *file, struct arena *a, struct index_wheel *w, struct err *e)

@@ -53,7 +53,7 @@ static json_t *properties(const struct varying *v, const struct index_wheel *w, 
 	promise_of_label(v->t, w->label, v->a, &p);
 	*why = !p.binding && !p.gpu_known ? "its label names no profile"
 	       : p.isa && !*p.isa->level  ? arena_printf(v->a, "no level of processors says '%s'", p.isa->name)
-	       : !p.isa && !p.gpu.count   ? "its label promises nothing that a variant can say"
+	       : !p.isa && !p.gpu.count   ? "its label declares nothing that a variant can express"
 					  : NULL;
 	if (*why)
 		return NULL;
@@ -99,7 +99,7 @@ static int read_wheel(struct varying *v, const char *file, struct candidate *ret
 		json_object_set_new(v->versions, ret->stem, labels = json_object());
 	const char *other = ret->why ? NULL : taken_by(labels, w->label, ret->props);
 	if (other)
-		ret->why = arena_printf(v->a, "'%s' promises the same", other);
+		ret->why = arena_printf(v->a, "'%s' declares the same", other);
 	if (!ret->why)
 		json_object_set(labels, w->label, ret->props);
 	return 0;

@@ -76,7 +76,7 @@ static void add_bill(struct merged *m, const char *name, const json_t *bill)
 	}
 }
 
-/* Those that lie in the wheel, whoever put them there. */
+/* Reads the bills in the wheel, from any maker. */
 static int read_bills(struct merged *m, const struct set_wheel *w, struct err *e)
 {
 	AUTO_ZIP struct zip_reader *z = NULL;

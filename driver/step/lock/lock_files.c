@@ -43,7 +43,8 @@ int lock_wheel(const char *asked, const char *python, const char *abi, const cha
 		err_set(e, ERR_CONFIG, "not a wheel with its version: '%s'", asked);
 		return err_hint(e, "write it as NAME==VERSION");
 	}
-	/* A part lies over any base: of several wheels it is the one that runs with the oldest glibc. */
+	/* A part is used with any base: of several wheels choose the one that runs with the oldest
+	 * glibc. */
 	unsigned glibc, lowest = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct wheel_name n;

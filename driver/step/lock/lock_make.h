@@ -9,7 +9,7 @@ struct lock_request {
 	const struct world_part *part;
 	const char *platform, *archive;
 	const struct strlist *addresses; /* of the archive; the first that answers counts */
-	/* of a part that is not a base: what it lies on, whose packages are left out */
+	/* for a part that is not a base: its base, whose packages are left out */
 	const struct world_part *base;
 	const struct world_lock *base_lock;
 	const struct world_lock *before; /* the lock that is there; NULL */
@@ -35,10 +35,10 @@ bool lock_differs(const json_t *diff);
 /* The entries of a lock that are not Debian packages: wheels as an index lists them, and archives
  * of NVIDIA's redistributable components as their manifest has them. */
 
-/* lock_wheel: of the wheels listed for a distribution the one of "name==version" on the platform
- * for a Python and an ABI, as tags have them ("cp313" and "cp313", "py3" and "none"); of several
- * the one that runs with the oldest glibc. ERR_NETWORK where there is none, two with the same
- * glibc, or one without digest and size. */
+/* lock_wheel: chooses from the wheels listed for a distribution the one of "name==version" on the
+ * platform for a Python and an ABI, in the form of tags ("cp313" and "cp313", "py3" and "none"); of
+ * several the one that runs with the oldest glibc. ERR_NETWORK if none matches, for two with the
+ * same glibc, or for one without digest and size. */
 int lock_wheel(const char *asked, const char *python, const char *abi, const char *platform,
 	       const struct wheel_listed *files, size_t count, struct arena *a, struct world_entry *ret,
 	       struct err *e) MUST_CHECK;

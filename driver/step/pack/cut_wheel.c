@@ -216,7 +216,7 @@ static int check_marker(struct slimming *s, struct err *e)
 		return -1;
 	if (any && !had.gpus.count) {
 		err_set(e, ERR_POLICY, "'%s' has no GPU code, by its %s", path_base(s->q->wheel), SLIM_MARKER);
-		return err_hint(e, "there is nothing to cut: use it as it is");
+		return err_hint(e, "it needs no slimming: use it as it is");
 	}
 	for (size_t i = 0; any && i < s->q->count; i++) {
 		mark(s, &s->q->targets[i], &wanted, s->a);
@@ -351,7 +351,7 @@ static int add_payload(struct slimming *s, struct making *m, struct err *e)
 		for (size_t k = 0; k < s->libraries_count && !l; k++)
 			l = s->libraries[k].entry == en && s->libraries[k].look.used ? &s->libraries[k] : NULL;
 		if (s->failed < (size_t)(m->target - s->q->targets))
-			return err_set(e, ERR_INTERRUPTED, "a target before it failed"); /* which is told */
+			return err_set(e, ERR_INTERRUPTED, "a target before it failed"); /* already reported */
 		if (run_check(s->run, e) < 0 || (l ? add_library(s, m, l, e) : copy_entry(s, m, en, e)) < 0)
 			return -1;
 	}

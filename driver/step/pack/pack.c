@@ -118,7 +118,7 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 	wheel_headers_set(&wheel, p->a, "Generator", p->q->generator);
 	wheel_headers_set(&wheel, p->a, "Root-Is-Purelib", "false");
 	pack_set_build(&wheel, p->a, p->name.build);
-	/* One Tag line for each combination: "py2.py3-none-any" stands for two. */
+	/* One Tag line for each combination: "py2.py3-none-any" has two. */
 	struct strlist python = {0}, abi = {0}, platform = {0};
 	strlist_split(&python, p->a, p->name.python, ".");
 	strlist_split(&abi, p->a, p->name.abi, ".");

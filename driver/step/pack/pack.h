@@ -100,12 +100,12 @@ struct slim_result { /* of a target */
 	size_t files_count;
 };
 
-/* slim_wheel: a wheel for each target, with its label behind the version's own, or behind the
- * toolkit that the wheel says it is of. Libraries are inflated and looked at once, what does
- * not change is copied packed; METADATA, WHEEL, RECORD, marker and bill of materials are made
- * true, and a statement of provenance lies beside. *ret_any false: no library has GPU code, and
- * nothing is written. ERR_POLICY, before anything is written, for NVIDIA's, for a wheel that was
- * slimmed for other GPUs, and as fatbin_judge; ERR_INTEGRITY for a damaged one. */
+/* slim_wheel: writes a wheel for each target, with its label after the version's own, or after the
+ * toolkit that the wheel names. Inflates and reads each library once, copies what does not change
+ * packed; updates METADATA, WHEEL, RECORD, marker and bill of materials, and writes a statement of
+ * provenance next to each wheel. *ret_any false: no library has GPU code, and nothing is written.
+ * ERR_POLICY, before anything is written, for NVIDIA's wheels, for a wheel that was slimmed for
+ * other GPUs, and like fatbin_judge; ERR_INTEGRITY for a damaged one. */
 int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a, struct slim_result *ret,
 	       bool *ret_any, struct err *e) MUST_CHECK;
 /* slim_file_json: what was kept and dropped of a library, and what it lacks; a new reference. */
@@ -136,10 +136,10 @@ struct sbom_request {
 
 /* sbom_write: writes <dist-info>/sboms/<distribution>.cdx.json (CycloneDX 1.6, no serial number,
  * time of the epoch), <dist-info>/licenses/vendored/<package>/copyright from the root's
- * usr/share/doc, and all files of what is linked; *ret_licenses: those files, below licenses/. What
- * is linked has the version of its module where that lies below its place and no other is known,
- * and a package URL only if the wheel is known. Warns about a library without package or copyright
- * file and lists it without a licence. */
+ * usr/share/doc, and all files of linked components; *ret_licenses: those files, below licenses/. A
+ * linked component has the version of its module if that is below its directory and no other is
+ * known, and a package URL only if the wheel is known. Warns about a library without package or
+ * copyright file and lists it without a licence. */
 int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
 	       struct err *e) MUST_CHECK;
 
@@ -156,11 +156,13 @@ int provenance_statement(const json_t *record, json_t **ret, struct err *e) MUST
  * key an existing envelope is removed if it holds another statement. */
 int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key, struct arena *a,
 		     struct err *e) MUST_CHECK;
-/* provenance_check: the envelope beside the wheel is signed by `key` and is about this wheel.
- * ERR_INTEGRITY tells a missing, malformed, foreign or changed envelope and other bytes apart. */
+/* provenance_check: checks that the envelope next to the wheel is signed by `key` and is about this
+ * wheel. ERR_INTEGRITY distinguishes a missing, malformed, foreign or changed envelope and other
+ * bytes. */
 int provenance_check(const char *wheel, const struct sign_key *key, struct arena *a, struct err *e) MUST_CHECK;
-/* provenance_beside: what the statement beside the wheel, which need not be signed, says of how it
- * was made, for people; NULL: there is none. ERR_INTEGRITY: about another wheel, or broken. */
+/* provenance_beside: returns, for people, how the wheel was made, from the statement next to it,
+ * which may be unsigned; NULL without a statement. ERR_INTEGRITY: about another wheel, or
+ * broken. */
 int provenance_beside(const char *wheel, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 
 /* Publish: a verified wheel into the store, and from the store into the output directory. */
@@ -169,14 +171,14 @@ int provenance_beside(const char *wheel, struct arena *a, const char **ret, stru
  * alone; one with other bytes is replaced, with a warning. */
 int publish_wheel(const char *from, const char *to, const char *sha256, const struct run *run, struct arena *a,
 		  struct err *e) MUST_CHECK;
-/* publish_export: so the object's wheel, <wheel>.metadata-rev and <variant>/build.json into
- * `out_dir` (made if needed). *ret_path is the wheel in out_dir. */
+/* publish_export: like publish_wheel, copies the object's wheel, <wheel>.metadata-rev and
+ * <variant>/build.json into `out_dir` (created if needed). *ret_path: the wheel in out_dir. */
 int publish_export(const char *object, const char *wheel, const char *sha256, unsigned metadata_rev,
 		   const char *variant, const char *out_dir, const struct run *run, struct arena *a,
 		   const char **ret_path, struct err *e) MUST_CHECK;
 
 struct earlier_request {
-	const char *out_dir, *variant; /* build.json lies in out_dir/variant */
+	const char *out_dir, *variant; /* of build.json: out_dir/variant */
 	const char *release;           /* of what is put there now */
 };
 

@@ -6,8 +6,8 @@
 
 /* pack_marker: the text of the marker. */
 char *pack_marker(unsigned rev, const char *generator, const char *input_key, struct arena *a);
-/* pack_build: the build tag of a revision, "" for the first: other bytes get another file name, and
- * installers prefer the later one. pack_set_build: the same in the WHEEL file. */
+/* pack_build: returns the build tag of a revision, "" for the first: other bytes get another file
+ * name, and installers prefer the later one. pack_set_build: sets it in the WHEEL file. */
 char *pack_build(unsigned rev, struct arena *a);
 void pack_set_build(struct wheel_headers *wheel, struct arena *a, const char *build);
 
@@ -17,7 +17,7 @@ struct pack_out {
 	struct zip_writer *zip;
 	struct buf record;
 	const char *temp; /* the name that it is written to */
-	int held;         /* keeps it locked until it has its own, so that no sweep takes it */
+	int held;         /* keeps it locked until it has its own, so that no sweep removes it */
 	struct pack_result result;
 };
 

@@ -44,7 +44,7 @@ static json_t *dependencies(const json_t *record)
 	json_t *list = json_array();
 	add_dependencies(list,
 			 json_object_get(record, "taken")  ? "installed package"
-			 : json_object_get(record, "slim") ? "wheel that was cut"
+			 : json_object_get(record, "slim") ? "slimmed wheel"
 							   : "source",
 			 json_object_get(inputs, "sources"), "name");
 	add_dependencies(list, "patch", json_object_get(inputs, "patches"), "name");
@@ -230,7 +230,8 @@ static int check_signature(const struct envelope *v, const struct sign_key *key,
 			       "'%s' was changed after it was signed: this key's signature does not match", v->path);
 	err_set(e, ERR_INTEGRITY, "'%s' is signed by another key: %.16s..., not %.16s...", v->path, other,
 		sign_key_id(key));
-	return err_hint(e, "--key takes the public half of the key that --sign-key named when the wheel was built");
+	return err_hint(e, "pass --key the public half of the key that --sign-key named when the "
+			   "wheel was built");
 }
 
 /* A statement says one thing about one file: another kind of statement may say the opposite, another digest or subject
@@ -247,7 +248,7 @@ static int check_statement(const struct envelope *v, const json_t *statement, st
 	if (json_array_size(subjects) != 1)
 		return malformed(v, e, "its statement is about several files");
 	if (json_object_size(json_object_get(subject, "digest")) != 1)
-		return malformed(v, e, "its statement has digests beside sha256");
+		return malformed(v, e, "its statement has other digests than sha256");
 	if (!predicate || strcmp(predicate, PREDICATE_TYPE) != 0)
 		return malformed(v, e,
 				 "its statement is not about how the wheel was built: its type is not " PREDICATE_TYPE);
@@ -256,7 +257,7 @@ static int check_statement(const struct envelope *v, const json_t *statement, st
 	return 0;
 }
 
-/* The file that is not signed says the same, or whoever reads that is told something else. */
+/* The unsigned file must be equal, or its readers would get another statement. */
 static int check_beside(const struct envelope *v, const char *wheel, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
@@ -270,7 +271,7 @@ static int check_beside(const struct envelope *v, const char *wheel, struct aren
 	return err_set(e, ERR_INTEGRITY, "'%s' is not what '%s' has signed", path, v->path);
 }
 
-/* Of a statement by another maker, too. */
+/* Accepts statements by other makers, too. */
 static int check_subject(const char *path, const json_t *statement, const char *wheel, struct err *e)
 {
 	char have[DIGEST_HEX_LEN + 1];

@@ -42,7 +42,9 @@ int publish_wheel(const char *from, const char *to, const char *sha256, const st
 	if (copy_whole(from, to, sha256, a, e) < 0)
 		return -1;
 	if (*have)
-		log_warn(run->log, "'%s' had other bytes, sha256 %s, and is replaced: an --out of its own keeps both",
+		log_warn(run->log,
+			 "replacing '%s', which has other contents (sha256 %s); use "
+			 "another --out to keep both",
 			 to, have);
 	return 0;
 }

@@ -111,7 +111,8 @@ void log_packed_otherwise(struct store *s, const struct plan *p, const struct ru
 
 const struct plan *plan_of_tree(const struct plan *p, const char *build_dir, const struct run *run, struct arena *a)
 {
-	static const char note[] = "sources were changed by hand in 'ptbuild shell': no later build takes this wheel";
+	static const char note[] = "sources were changed by hand in 'ptbuild shell': no later "
+				   "build uses this wheel";
 	AUTO_BUF struct buf mark = {0};
 	if (!fs_exists(build_dir, BUILD_TREE_CHANGED))
 		return p;

@@ -6,7 +6,7 @@
 
 static int taken(const char *to, const char *what, struct err *e)
 {
-	err_set(e, ERR_USAGE, "'%s' is there already, and %s", to, what);
+	err_set(e, ERR_USAGE, "'%s' already exists, and %s", to, what);
 	return err_hint(e, "remove it, or name another directory with --copy");
 }
 
@@ -62,7 +62,7 @@ int world_copy_look(const char *to, const char *name, const char *key, struct ar
 	return 0;
 }
 
-/* The caller has the lock: what stands at `part` is what a kill left. */
+/* Needs the lock: anything at `part` was left by a kill. */
 static int copy(const char *from, const char *part, const char *to, const struct run *run, struct err *e)
 {
 	if (fs_remove(TRUSTED, part, e) < 0 || fs_copy_tree(from, part, e) < 0)
@@ -102,7 +102,7 @@ int world_copy(const char *from, const char *to, const char *name, const char *k
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	if (fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 || lock_acquire(&lock, lock_path, false, run, e) < 0)
 		return -1;
-	/* whoever had the lock may have made it */
+	/* the previous owner of the lock may have created it */
 	int rc = world_copy_look(to, name, key, a, &copied.there, e);
 	if (rc == 0 && copied.there) {
 		rc = fs_walk(TRUSTED, from, compare_one, &(struct comparison){to, a, &copied}, e);

@@ -25,7 +25,7 @@ static bool take_seconds(char **p, double *ret)
 	return true;
 }
 
-/* Of the class that the line before names. */
+/* Reads the units of the class in the line before. */
 static bool take_units(struct weights *w, const char *text)
 {
 	char *end;
@@ -262,17 +262,18 @@ char *cost_text(const struct cost *c, unsigned jobs, struct arena *a)
 {
 	char whole[32], units[32];
 	if (c->units <= 0)
-		return arena_printf(
-			a, "not known: no build of %s was measured; it is told once its first units are compiled",
-			c->package);
+		return arena_printf(a,
+				    "unknown: no build of %s was measured; an estimate appears once some "
+				    "units are compiled",
+				    c->package);
 	size_time(whole, sizeof(whole), cost_seconds(c, jobs));
 	size_time(units, sizeof(units), c->units);
 	const bool other = strcmp(c->table, c->release) != 0;
-	const char *by = other ? arena_printf(a, "; a guess, by what %s took", c->table) : "";
+	const char *by = other ? arena_printf(a, "; estimated from release %s", c->table) : "";
 	const char *gpu = c->gpu == COST_GPU_UNKNOWN   ? "; without GPU code"
-			  : c->gpu == COST_GPU_GUESSED ? "; GPU code is a guess"
+			  : c->gpu == COST_GPU_GUESSED ? "; GPU code estimated roughly"
 						       : "";
-	return arena_printf(a, "%s %s with %u job%s, %s of processors%s%s",
+	return arena_printf(a, "%s %s with %u job%s (%s of CPU time)%s%s",
 			    c->gpu == COST_GPU_UNKNOWN ? "more than" : "about", whole, jobs, jobs == 1 ? "" : "s",
 			    units, by, gpu);
 }

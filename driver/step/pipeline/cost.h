@@ -1,6 +1,6 @@
-/* Cost: what a build takes, said before it begins: processor time by the weights of its units, how
- * many of them this machine compiles at once, and what is to be downloaded. The one estimate of
- * plan, doctor, build and matrix. */
+/* Cost of a build, estimated before it begins: processor time by the weights of its units, how many
+ * of them this machine compiles at once, and downloads. The one estimate of plan, doctor, build and
+ * matrix. */
 #pragma once
 #include "cache/store.h"
 #include "core/ninja/ninja.h"
@@ -18,7 +18,7 @@ struct cost_request {
 
 /* Where the figure for GPU code comes from. */
 enum cost_gpu {
-	COST_GPU_NONE,     /* there is none */
+	COST_GPU_NONE,     /* no GPU code */
 	COST_GPU_MEASURED, /* unit by unit, in the table */
 	COST_GPU_GUESSED,  /* the table's number of units, each as a few that were measured */
 	COST_GPU_UNKNOWN,  /* it is not in the figure */
@@ -33,7 +33,7 @@ struct cost {
 	bool here;         /* scaled by an earlier build on this machine */
 	const char *table; /* release whose table was taken; "": none */
 	const char *release, *package;
-	struct jobs_memory memory; /* what one compiler takes, by the release's table */
+	struct jobs_memory memory; /* of one compiler, by the release's table */
 	unsigned processors;       /* of this machine: more are no faster; 0: not known */
 };
 
@@ -51,16 +51,16 @@ struct cost_downloads {
 struct cost cost_of(const struct cost_request *q, const struct run *run, struct arena *a);
 /* cost_jobs: how many compilers this machine runs at once; `asked` as --jobs, 0: as many as fit. */
 unsigned cost_jobs(const struct cost *c, unsigned asked);
-/* cost_seconds: how long it takes with so many jobs; 0: not known. */
+/* cost_seconds: returns the time with so many jobs; 0: not known. */
 double cost_seconds(const struct cost *c, unsigned jobs);
-/* cost_text: "about 1 h 50 min with 2 jobs, 3 h 39 min of processors" and what that stands on; "not
- * known: ..." where nothing is, as of an extension, and when it will be. */
+/* cost_text: returns "about 1 h 50 min with 2 jobs (3 h 39 min of CPU time)" and the origin of the
+ * estimate; "not known: ..." and when it will be, if nothing is known, as for an extension. */
 char *cost_text(const struct cost *c, unsigned jobs, struct arena *a);
 /* cost_guessed: whether the time may be off by more than a machine's speed: it is of another
  * release, or the figure for GPU code was not measured. */
 bool cost_guessed(const struct cost *c) __attribute__((pure));
-/* cost_size_text: "about 95 MB, 324 MB unpacked", and where that is from; `official`: bytes of the
- * wheel of the index, 0: there is none. NULL: nothing is known. */
+/* cost_size_text: returns "about 95 MB, 324 MB unpacked", and its origin; `official`: bytes of the
+ * index's wheel, 0: unknown. NULL: nothing is known. */
 char *cost_size_text(const struct cost *c, uint64_t official, struct arena *a);
 /* cost_sources: adds what of a package's sources a store (NULL: none) lacks. A damaged one counts
  * as lacking. */
@@ -76,7 +76,7 @@ struct weight {
 	double seconds;
 };
 
-/* What a command takes that no line lists: by the name of its rule up to "__". */
+/* Time of commands that no line lists, by the name of their rule up to "__". */
 struct weights_class {
 	const char *rule;
 	double seconds; /* for the whole GPU list of the variant */
@@ -91,7 +91,7 @@ struct weights {
 	struct weights_class *classes;
 	size_t classes_count;
 	const char *release; /* whose table it is: the nearest's; "": none */
-	/* what this machine takes for a second of the table, by an earlier build; 0: not known */
+	/* seconds on this machine for one of the table, by an earlier build; 0: not known */
 	double factor;
 };
 

@@ -9,7 +9,7 @@
 #define SHOWN_PERCENT 3 /* shown from here on at the latest */
 #define STALLED 0.1     /* so much slower than before, a machine is busy with other things: nothing is shown at first */
 #define LEAST_ENDED 0.2 /* not before so many percent of the work have ended */
-#define SURE 0.95       /* a running command counts for no more than this part of what it usually takes */
+#define SURE 0.95       /* a running command counts for at most this share of its usual time */
 #define MEMORY 0.08     /* the speed is that of so much of a kind's work */
 #define MEMORY_UNITS 8
 #define LEAST_S 0.01

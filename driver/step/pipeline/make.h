@@ -44,8 +44,8 @@ int torch_find_official(const char *word, const struct torch_official *q, struct
 int torch_official_of(const char *word, const struct tables *t, const struct plan *p, struct arena *a,
 		      struct torch_source *ret, struct err *e) MUST_CHECK;
 
-/* torch_recall: what torch_from_root was told of a world of the store before (`answers`: where
- * sandbox_capture keeps it; NULL: nowhere). */
+/* torch_recall: returns an earlier answer of torch_from_root for a world of the store (`answers`:
+ * the directory in which sandbox_capture keeps it; NULL: none). */
 bool torch_recall(const struct root *root, enum sandbox_kind kind, const char *answers, struct arena *a,
 		  struct torch_source *ret);
 /* torch_from_root: ERR_POLICY if the root's Python has no torch. */
@@ -124,7 +124,7 @@ int make_wheel(struct make *m, struct err *e) MUST_CHECK;
 /* make_fetch: the sources into the store. */
 int make_fetch(struct make *m, struct fetch_source **ret, struct err *e) MUST_CHECK;
 /* make_source: fetches the sources, and unpacks and patches them below `src`, which must not exist.
- * Of the plan only package, package_row and patches count. */
+ * Uses only package, package_row and patches of the plan. */
 int make_source(struct make *m, const char *src, struct err *e) MUST_CHECK;
 /* write_sbom: bill of materials and licences of vendored libraries, into the relocated tree. */
 int write_sbom(struct make *m, const char *tree, struct err *e) MUST_CHECK;
@@ -151,18 +151,19 @@ void compiled_stop(struct make *m);
  * own, as nobody verified it. Entries that the domain has stay as they are. The size limit holds
  * afterwards. */
 int compiled_keep(const struct make *m, struct err *e) MUST_CHECK;
-/* compiled_publish: the same of a verified build, once compiled_stop was called; what its shards
- * had kept is removed. A failure is a warning. A server that failed is left alone. */
+/* compiled_publish: like compiled_keep, for a verified build, once compiled_stop was called;
+ * removes the objects that its shards had kept. A failure is a warning. Skips a server that
+ * failed. */
 void compiled_publish(const struct make *m);
 
-/* What changed since a variant was last built, told when its build starts from nothing. */
+/* Inputs that changed since a variant was last built, logged when its build starts from scratch. */
 
 /* log_changed_inputs: where the latest build of the plan's variant (a kept tree, or a wheel in the
  * store) had another compile key, logs which inputs changed since. `build_dir`: the new tree.
  * Silent when no earlier build is known; an error here stops no build. */
 void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir, const struct run *run);
-/* plan_of_tree: the plan; of a tree whose sources were changed by hand with a note and keys of its
- * own, so that no other build takes its wheel for what the plan says. */
+/* plan_of_tree: returns the plan; for a tree whose sources were changed by hand, with a note and
+ * keys of its own, so that no other build uses its wheel as the plan's. */
 const struct plan *plan_of_tree(const struct plan *p, const char *build_dir, const struct run *run, struct arena *a);
 
 /* log_packed_otherwise: where a lower store has a wheel of the plan's compile key that a ptbuild
@@ -178,7 +179,7 @@ int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name,
 			struct err *e) MUST_CHECK;
 int pipeline_no_repack(const char *variant, const char *build_line, struct err *e) MUST_CHECK;
 /* pipeline_repack: finds a wheel with the plan's pack key and publishes it, repacked, under the
- * plan's output key; *ret is the object, NULL where there is none. The contents were verified when
+ * plan's output key; *ret is the object, NULL if no wheel has it. The contents were verified when
  * they were packed; they are copied only if the wheel still has the digest in its record. The
  * caller holds the lock of the output key. */
 int pipeline_repack(const struct make *m, const char **ret, struct err *e) MUST_CHECK;

@@ -144,8 +144,8 @@ static int refuse_drift(const struct world_lock *l, const struct strlist *gone, 
 	err_set(e, ERR_NETWORK, "%zu package%s of '%s' no longer in the archive, and --no-drift forbids others: %s",
 		gone->count, plural(gone->count), l->part, strlist_join(gone, a, ", "));
 	return err_hint(e,
-			"name a place that has them (--mirror, --archive %s-snapshot=URL), or make a new lock: ptbuild "
-			"world lock %s --platform %s",
+			"name a URL that has them (--mirror, --archive %s-snapshot=URL), or make a "
+			"new lock: ptbuild world lock %s --platform %s",
 			l->archive, l->part, l->platform);
 }
 
@@ -206,7 +206,7 @@ static int resolve_piece(const struct resolving *r, size_t piece, struct err *e)
 		else if (!after)
 			log_warn(run->log, "drift: '%s' %s is needed no more", name, before);
 		else
-			log_warn(run->log, "drift: '%s' %s has left the archive, %s is taken", name, before, after);
+			log_warn(run->log, "drift: '%s' %s is no longer in the archive; using %s", name, before, after);
 	}
 	return 0;
 }
@@ -233,7 +233,8 @@ static int resolve_gone(struct making *m, const struct wanted *files, const stru
 		}
 		if (other)
 			return err_set(e, ERR_NETWORK,
-				       "'%s' %s is gone from its place, and only Debian packages have others",
+				       "'%s' %s is no longer available, and only Debian packages "
+				       "can be replaced",
 				       other->name, other->version);
 		any |= gone[i].count > 0;
 	}
@@ -404,7 +405,7 @@ int world_ensure(const struct world_request *q, const struct run *run, struct ar
 		if (make_once(&m, &made, e) < 0 || find_and_hold(&m, &r, e) < 0)
 			return -1;
 	if (!r.dir)
-		return err_set(e, ERR_SYSTEM, "the world '%s' disappears as soon as it is made", q->world->name);
+		return err_set(e, ERR_SYSTEM, "the world '%s' disappears as soon as it is created", q->world->name);
 	r.hit = !made;
 	r.seconds = log_seconds() - start;
 	*ret = r;

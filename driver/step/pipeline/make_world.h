@@ -31,19 +31,18 @@ struct world_result {
 	struct lock use;
 };
 
-/* world_missing: bytes of the world's files that neither the store (NULL: there is none) nor a
- * fallback has, each file once, and how many more there are whose size is not known. Adds to
- * `archives` the Debian archives that they come from. */
+/* world_missing: returns bytes of the world's files that neither the store (NULL: none) nor a
+ * fallback has, each file once, and how many more files have an unknown size. Adds to `archives`
+ * the Debian archives that they come from. */
 uint64_t world_missing(struct store *store, const struct world *w, struct arena *a, struct strlist *archives,
 		       unsigned *ret_unknown);
-/* world_places: of the files that the store (NULL: there is none) lacks one for each archive, index
- * or server that they come from; how many. */
+/* world_places: returns one source for each archive, index or server of the files that the store
+ * (NULL: none) lacks, and their number. */
 size_t world_places(struct store *store, const struct world *w, struct arena *a, struct fetch_source **ret);
-/* world_ensure: finds or makes it. A damaged one (store_world_find) is made anew. Two
- * processes make it once; a kill at any moment leaves no half world, and the next store_open
- * removes what it left. Where a lock says a tree digest and the made tree has another:
- * ERR_INTEGRITY. ERR_NETWORK offline when files are missing: the hint is the
- * `ptbuild world make` that fetches them. */
+/* world_ensure: finds or creates a world; replaces a damaged one (store_world_find). Two processes
+ * create it once; a kill at any moment leaves no half world, and the next store_open removes its
+ * leftovers. ERR_INTEGRITY if the tree has another digest than its lock. ERR_NETWORK offline when
+ * files are missing: the hint is the `ptbuild world make` that fetches them. */
 int world_ensure(const struct world_request *q, const struct run *run, struct arena *a, struct world_result *ret,
 		 struct err *e) MUST_CHECK;
 
@@ -56,20 +55,21 @@ struct world_files {
 	struct fetch_stats fetched;
 };
 
-/* world_files: fetches what the store lacks. A package that each place certainly lacks has left the
- * archive: its present version by the signed index takes its place, with a warning; with no_drift
- * that is ERR_NETWORK. Else what drift_resolve, fetch_all and archive_index_read say. */
+/* world_files: fetches what the store lacks. If all URLs certainly lack a package, it is no longer
+ * in the archive: its current version by the signed index replaces it, with a warning; with
+ * no_drift that is ERR_NETWORK. Other errors: those of drift_resolve, fetch_all and
+ * archive_index_read. */
 int world_files(const struct world_request *q, const struct run *run, struct arena *a, struct world_files *ret,
 		struct err *e) MUST_CHECK;
 
 /* "ptbuild world make --copy": the root of a world as a directory of the user's own. */
 
-/* world_copy_place: ERR_USAGE where no copy may be: `to`, an absolute path, is the store or lies in
- * it, or a link in it leads nowhere. Neither needs to be there. */
+/* world_copy_place: ERR_USAGE for a path that no copy may have: `to`, an absolute path, is the
+ * store or in it, or a link in it leads nowhere. Neither must exist. */
 int world_copy_place(const char *to, const char *store_dir, struct arena *a, struct err *e) MUST_CHECK;
-/* world_copy_look: *ret_there says whether `to` is a copy of this world already, whatever was
- * changed in it since; `key` NULL: with any key. ERR_USAGE for anything else that stands there, a
- * copy with another key too: it is the user's, and is never replaced. */
+/* world_copy_look: sets *ret_there if `to` is a copy of this world already, with or without
+ * changes; `key` NULL: with any key. ERR_USAGE for any other file at `to`, also for a copy with
+ * another key: it is the user's, and is never replaced. */
 int world_copy_look(const char *to, const char *name, const char *key, struct arena *a, bool *ret_there,
 		    struct err *e) MUST_CHECK;
 

@@ -63,8 +63,8 @@ struct pins {
 	size_t count;
 };
 
-/* Of a line of what the metadata of a wheel say: NAME==VERSION or NAME[EXTRA,...]==VERSION, of characters that each
- * may have. */
+/* Reads a line of a wheel's metadata: NAME==VERSION or NAME[EXTRA,...]==VERSION, of the characters
+ * that each may have. */
 static bool read_pin(const char *line, struct arena *a, struct pin *ret)
 {
 #define NAME "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
@@ -111,7 +111,7 @@ static int ask_root(const struct pairing *p, const char *script, const char *que
 	return sandbox_capture(&s, argv, p->run, out, e);
 }
 
-/* Of a wheel with these extras. */
+/* Adds the pins of a wheel with these extras. */
 static int add_pins(const struct pairing *p, const char *wheel, const struct strlist *extras, struct pins *ret,
 		    struct err *e)
 {
@@ -135,7 +135,7 @@ static int add_pins(const struct pairing *p, const char *wheel, const struct str
 					       json_from_strlist(extras), "have", have(p));
 	AUTO_FREE char *asked = json_dumps(question, JSON_COMPACT);
 	if (ask_root(p, SCRIPTS "/requires.py", asked, &out, e) < 0)
-		return err_wrap(e, "cannot tell what '%s' requires", path_base(wheel));
+		return err_wrap(e, "cannot find out what '%s' requires", path_base(wheel));
 	strlist_split(&lines, a, buf_cstr(&out), "\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		struct pin pin = {0};
@@ -230,7 +230,7 @@ static int choose_workloads(const struct pairing *p, struct bench_request *ret, 
 	AUTO_BUF struct buf out = {0};
 	struct strlist names = {0};
 	if (ask_root(p, SCRIPTS "/run_workloads.py", "names", &out, e) < 0)
-		return err_wrap(e, "cannot tell which workloads there are");
+		return err_wrap(e, "cannot list the workloads");
 	strlist_split(&names, p->a, buf_cstr(&out), "\n");
 	return bench_choose(ret, &names, p->a, e);
 }

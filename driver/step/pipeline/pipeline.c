@@ -56,7 +56,7 @@ static int resolve(struct pipeline *l, const struct target *of, const struct pla
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
 }
 
-/* Where the world lies that --root names by its path; NULL: in this store or its fallbacks. */
+/* Returns the store of the world that --root names by its path; NULL: this one or a fallback. */
 static const char *other_store(const struct pipeline *l, const struct store *store)
 {
 	const char *const *dirs;
@@ -90,7 +90,7 @@ static int check_world(const struct pipeline *l, struct err *e)
 	if (dir)
 		return 0;
 	err_set(e, ERR_INTEGRITY, "the world '%s' was changed", l->q->root->dir);
-	return err_hint(e, "the same command makes it anew");
+	return err_hint(e, "run the same command again: it recreates the world");
 }
 
 static int try_sandbox(struct pipeline *l, struct err *e)
@@ -100,13 +100,13 @@ static int try_sandbox(struct pipeline *l, struct err *e)
 	if (check_world(l, e) < 0 || sandbox_probe(l->q->root, l->run, e) < 0)
 		return -1;
 	if (l->run->without_walls)
-		log_warn(l->run->log, "%s, as --without-wall says",
+		log_warn(l->run->log, "%s, because of --without-wall",
 			 sandbox_text(l->q->kind, l->run->without_walls, l->arena));
 	l->sandbox_works = true;
 	return 0;
 }
 
-/* What the build takes; of a shard, its part. */
+/* Logs the estimated cost of the build, for a shard that of its part. */
 static void announce_cost(const struct pipeline *l, const struct plan *p)
 {
 	const struct pipeline_request *q = l->q;
@@ -263,8 +263,9 @@ static int make(struct pipeline *l, struct pipeline_item *it, struct make *m, st
 	return -1;
 }
 
-/* An object whose digests are right and that is no use all the same, as others could have written it: *ret becomes
- * NULL. With the key's lock it is moved away from the store, so that it can be made anew. */
+/* Rejects an object that has right digests but is unusable, as others could have written it: *ret
+ * becomes NULL. With the key's lock it is moved away from the store, so that it can be built
+ * again. */
 static int pass_over(struct pipeline *l, const struct plan *p, bool locked, const char **ret, struct err *e)
 {
 	struct err why = {0};
@@ -283,7 +284,8 @@ static int pass_over(struct pipeline *l, const struct plan *p, bool locked, cons
 	return own ? store_quarantine(l->q->store, &o, e) : 0;
 }
 
-/* What one store has under the key may be good where another's is not: the fallback stores come after the own one. */
+/* An object may be good in one store and not in another: the fallback stores come after the own
+ * one. */
 static int find_good(struct pipeline *l, const struct plan *p, bool locked, const char **ret, struct err *e)
 {
 	struct store *store = l->q->store;
@@ -334,7 +336,8 @@ static int torch_agrees(struct pipeline *l, const struct plan *p, const struct t
 	return 0;
 }
 
-/* An official torch is fetched last: its hundreds of megabytes are for a build that nothing else stands against. */
+/* An official torch is fetched last: only a build that passed all other checks needs its hundreds
+ * of megabytes. */
 static int fetch_torch(struct pipeline *l, struct torch_source *torch, struct err *e)
 {
 	struct fetch_source s = fetch_source_official(torch->official, l->arena);
@@ -375,8 +378,8 @@ static int be_ready(struct pipeline *l, const struct make *m, struct torch_sourc
 	return 0;
 }
 
-/* The wheel of a plan, from the store or made. The lock of its key is held meanwhile, so that of two processes that
- * want it one builds and the other takes the result. */
+/* Gets the wheel of a plan from the store, or builds it. Holds the lock of its key meanwhile, so
+ * that of two processes one builds and the other uses the result. */
 static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch_source *torch,
 		       struct pipeline_item **ret, struct err *e)
 {
@@ -393,8 +396,8 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch
 	it->hit = it->object != NULL;
 	const char *kept = path_join(l->arena, path_join(l->arena, store_dir(l->q->store), "build"), plan->compile_key);
 	if (it->hit && fs_exists(kept, BUILD_TREE_CHANGED))
-		log_warn(l->run->log, "%s: the wheel is the store's; what was changed by hand in '%s' is not in it",
-			 plan->package, kept);
+		log_warn(l->run->log, "%s: using the wheel from the store, without your changes in '%s'", plan->package,
+			 kept);
 	if (!it->hit && pipeline_repack(&m, &it->object, e) < 0)
 		return -1;
 	if (!it->object && l->q->repack_only)
@@ -456,8 +459,8 @@ static int find_root_torch(struct pipeline *l, struct torch_source *ret, struct 
 	return try_sandbox(l, e) < 0 ? -1 : torch_from_root(q->root, q->kind, answers, l->run, l->arena, ret, e);
 }
 
-/* The torch that others are built against is always the first revision: a later one has other bytes but the same
- * contents, and would have them all built anew. */
+/* The torch that others are built against is always the first revision: a later one has other bytes
+ * but the same contents, and all of them would be built again. */
 static int find_torch(struct pipeline *l, const struct selection *t, struct torch_source *ret, struct err *e)
 {
 	if (l->q->plan.torch && strcmp(l->q->plan.torch, "root") == 0)
@@ -553,8 +556,8 @@ static int look_at(struct pipeline *l, const struct target *of, bool *missing, s
 	return l->q->count == 1 && known ? 0 : make_fetch(&m, &sources, e);
 }
 
-/* Before the first of several wheels is begun, all that will be built are looked at: what the last one lacks must not
- * come to light when the first has taken its hours. Of a matrix one that fails stops no other. */
+/* Checks everything that will be built before the first of several wheels begins: an error in the
+ * last one must not appear hours later. In a matrix one failure stops no other variant. */
 static int look_ahead(struct pipeline *l, struct err *e)
 {
 	if (l->r->goes_on || l->q->repack_only)

@@ -28,7 +28,7 @@ struct pipeline_options {
 	const char *ccache_remote; /* address of the compiler cache's remote storage; NULL: none */
 	const char *ccache_size;   /* what the compiler cache may grow to; NULL: the usual size */
 	uint64_t ccache_bytes;     /* the same; 0: the usual size */
-	/* "NAME[:READ...]", as ccache_domain_parse takes it; NULL: the usual one */
+	/* "NAME[:READ...]", for ccache_domain_parse; NULL: the usual one */
 	const char *ccache_domain;
 	/* file of an Ed25519 private key for the provenance; NULL: unsigned */
 	const char *sign_key;
@@ -55,11 +55,11 @@ struct pipeline_request {
 	struct strlist drift;      /* of the world, as world_result */
 	enum sandbox_kind kind;
 	struct store *store;
-	struct store *world_store; /* where the root's world lies; NULL: in `store` */
+	struct store *world_store; /* of the root's world; NULL: `store` */
 	const char *out_dir;
 	unsigned jobs;              /* 0: from processors and memory */
 	struct fetch_options fetch; /* of sources and wheels */
-	/* what `ptbuild shell` must be told to find the same store; NULL: nothing */
+	/* options for `ptbuild shell` to find the same store; NULL: none */
 	const char *shell_options;
 	/* take wheels from the store, repacked if need be, but build none; the command line that
 	 * would build them, NULL: the caller says it */
@@ -85,7 +85,7 @@ struct pipeline_item {
 	json_t *check; /* see pipeline_check; owned by the item, NULL for none */
 };
 
-/* Of one request after the other: each adds what it made, also before it failed. */
+/* Results of several requests: each adds its items, also if it then fails. */
 struct pipeline_results {
 	struct pipeline_item *items;
 	size_t count, cap;
@@ -98,12 +98,13 @@ struct pipeline_results {
 
 /* pipeline_failed: adds a target that could not be made. */
 void pipeline_failed(struct pipeline_failures *f, const struct selection *t, const struct err *why, struct arena *a);
-/* pipeline_take: the torch that is installed in the root as a wheel, or takes that from the store;
- * of the request only what names no variant counts. Errors of take_find, and as for a build. */
+/* pipeline_take: makes a wheel of the torch that is installed in the root, or finds it in the
+ * store; uses only members of the request that name no variant. Errors of take_find, and those of a
+ * build. */
 int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a,
 		  struct pipeline_results *results, struct err *e) MUST_CHECK;
-/* pipeline_build: makes every variant (and the torch they need), or takes them from the store, and
- * puts the wheels into out_dir. */
+/* pipeline_build: makes every variant (and the torch they need), or finds it in the store, and
+ * writes the wheels into out_dir. */
 int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a,
 		   struct pipeline_results *results, struct err *e) MUST_CHECK;
 /* pipeline_find: the item of a target (its variant and release) and a metadata revision (0 = 1);
@@ -135,8 +136,8 @@ struct pair_request {
 	struct bench_request bench;
 };
 
-/* pair_check: whether the other wheel has the same distribution, version (but for the local
- * label), Python and ABI. ERR_POLICY, ERR_INTEGRITY for a name that is none. */
+/* pair_check: whether the other wheel has the same distribution, version (but for the local label),
+ * Python and ABI. ERR_POLICY if not, ERR_INTEGRITY for an invalid name. */
 int pair_check(const char *ours, const char *other, struct err *e) MUST_CHECK;
 /* pair_bench: installs, runs, removes. *ret_other: the path of the other wheel. */
 int pair_bench(const struct pair_request *b, const struct run *run, struct arena *a, struct bench_result *ret,

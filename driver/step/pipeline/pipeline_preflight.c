@@ -48,7 +48,7 @@ static const char *sources(const struct make *t)
 	return path_join(t->arena, t->q->profiles_dir, "trial");
 }
 
-/* The file in the store that says it passed; NULL if that cannot be told. */
+/* Returns the file in the store that records a passed test build; NULL if it is unknown. */
 static const char *memo(const struct make *t)
 {
 	struct arena *a = t->arena;
@@ -175,10 +175,10 @@ static void explain(const struct make *t, const char *dir, struct err *e)
 	bool full = e->kind == ERR_SYSTEM; /* the disk, memory: that hint says more */
 	if (e->kind == ERR_BUILD)
 		e->kind = ERR_SYSTEM;
-	err_wrap(e, "a small extension that goes the way of %s does not get through", t->plan->variant);
+	err_wrap(e, "the test build for %s failed", t->plan->variant);
 	if (!full && fs_copy(dir, "build/log/build.log", kept, ERR_IGNORED) == 0)
-		err_hint(e, "its log is '%s'; mend what it says in the root '%s', or use another root with --root DIR",
-			 kept, t->q->root->dir);
+		err_hint(e, "see its log '%s'; fix the root '%s', or use another root with --root DIR", kept,
+			 t->q->root->dir);
 }
 
 /* Builds profiles/trial with the plan's flags, relocates, packs, verifies, installs and imports it, and remembers
@@ -221,7 +221,8 @@ int pipeline_trial(void *user, struct preflight *d, struct err *e)
 	int rc = trial_run(&t, &why);
 	log_status_end(d->run->log);
 	if (rc == 0)
-		preflight_ok(d, "trial", "a small extension went the whole way in %.1f s", log_seconds() - start);
+		preflight_ok(d, "trial", "test extension built, installed and imported in %.1f s",
+			     log_seconds() - start);
 	else if (!whole || why.kind != ERR_NETWORK)
 		return preflight_err(d, "trial", &why, e);
 	else
@@ -302,11 +303,11 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 	const bool own = debian && strcmp(debian, p ? p->release : d->q->release->name) == 0;
 	const char *fix = mirror;
 	if (own)
-		fix = arena_printf(a, "%s; 'ptbuild take --root DIR' takes the torch of a root that is here", mirror);
+		fix = arena_printf(a, "%s; or use the torch of a local root with 'ptbuild take --root DIR'", mirror);
 	else if (debian)
 		fix = arena_printf(a,
-				   "%s; --release %s takes its sources from a Debian archive, and 'ptbuild take' the "
-				   "torch of its root",
+				   "%s; or use --release %s, whose sources are in a Debian "
+				   "archive, or its root's torch with 'ptbuild take'",
 				   mirror, debian);
 	double start = log_seconds();
 	if (of_world)

@@ -3,8 +3,9 @@
 #include "base/sys/json.h"
 #include "step/pack/pack.h"
 
-/* The first wheel of the store, by key, with this pack key, and not built with fewer walls, which the pack key does not
- * tell, or (`by_name`) of this variant and release, whatever its keys; its record is the caller's. */
+/* Finds the first wheel of the store, by key, with this pack key and not built with fewer
+ * protections, which the pack key lacks, or (`by_name`) of this variant and release, whatever its
+ * keys; the caller owns its record. */
 static int find(struct store *store, const struct plan *p, bool by_name, struct arena *a, const char **ret,
 		json_t **ret_record, struct err *e)
 {

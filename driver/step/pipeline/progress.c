@@ -56,7 +56,7 @@ static void show(const struct progress *p)
 	log_status(p->run->log, "%s", buf_cstr(&text));
 }
 
-/* Of a shard only its own units are expected; what else ninja makes for them is counted. */
+/* A shard expects only its own units; other units that ninja makes for them are counted. */
 static size_t keep_share(const struct progress *p, struct ninja_edge *edges, size_t count)
 {
 	size_t n = 0;

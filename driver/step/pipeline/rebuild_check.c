@@ -47,7 +47,8 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 	return rc;
 }
 
-/* The package's sources, an official torch and the downloaded Python packages; everything else is made anew. */
+/* Copies the package's sources, an official torch and the downloaded Python packages; everything
+ * else is made again. */
 static int copy_inputs(struct checking *c, const struct plan *p, struct store *to, struct err *e)
 {
 	static const char wheel[] = "sha256:";

@@ -155,7 +155,7 @@ void collect_units(struct make *m)
 	size_t count = 0;
 	report_units_collect(m->build_dir, &m->watched, m->watched.started, m->plan->package_row->memory, m->run,
 			     m->arena, &m->units);
-	/* Of a cache hit the time says how fast the cache is. */
+	/* The time of a cache hit would measure the cache. */
 	for (size_t i = 0; i < m->units.count; i++) {
 		const struct report_unit *u = &m->units.units[i];
 		const double seconds = u->state == REPORT_MADE ? weights_find(m->weights, u->path) : 0;

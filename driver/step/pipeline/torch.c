@@ -2,7 +2,7 @@
 
 #include "core/elf/elf.h"
 
-/* Asked without importing it: an import takes seconds. */
+/* Without an import, which needs seconds. */
 static const char script[] = "import importlib.metadata as m, importlib.util as u\n"
 			     "s = u.find_spec('torch')\n"
 			     "print(m.version('torch') if s else '')\n"
@@ -74,7 +74,7 @@ int torch_from_wheel(const char *path, const char *python, struct arena *a, stru
 	char digest[DIGEST_HEX_LEN + 1];
 	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_USAGE, "no torch wheel '%s'", path);
-		return err_hint(e, "--torch takes a wheel's path, 'root', or 'official==VERSION'");
+		return err_hint(e, "pass --torch a wheel's path, 'root', or 'official==VERSION'");
 	}
 	if (wheel_name_parse(path, a, &n, e) < 0)
 		return -1;

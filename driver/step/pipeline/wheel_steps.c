@@ -199,7 +199,8 @@ static struct build_request build_request(const struct make *m)
 	};
 }
 
-/* The source tree, ready to build. A marker written last says that it is complete; a tree without one is made anew. */
+/* Makes the source tree, ready to build. A marker written last says that it is complete; a tree
+ * without one is replaced. */
 static int make_tree(struct make *m, struct err *e)
 {
 	const char *src = path_join(m->arena, m->build_dir, "src");

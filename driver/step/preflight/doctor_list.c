@@ -18,7 +18,7 @@ static int sources(struct preflight *d, struct err *e)
 	if (p && d->q->whole && p->advisories.count)
 		preflight_warn(d, "advisories",
 			       *p->advised ? arena_printf(d->arena, "release %s has none of them", p->advised) : "",
-			       "%s %s has published weaknesses: %s", p->distribution, p->version,
+			       "%s %s has known vulnerabilities: %s", p->distribution, p->version,
 			       strlist_join(&p->advisories, d->arena, ", "));
 	return !d->q->plan || plan_unproven(d->q->plan, &why) == 0 ? 0 : preflight_err(d, "source", &why, e);
 }

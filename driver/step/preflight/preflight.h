@@ -35,10 +35,10 @@ struct preflight_request {
 	const struct plan *plan;           /* NULL: what every build of the release needs */
 	/* of a world that is not made yet: this machine's, where only the sandbox is tried */
 	const struct root *root;
-	const struct world *world; /* that it stands on; NULL: none */
+	const struct world *world; /* of the build; NULL: none */
 	/* what to say of a world that is not made yet; NULL: the root is there */
 	const char *not_made;
-	uint64_t world_bytes; /* that making it takes on disk */
+	uint64_t world_bytes; /* disk space for creating it */
 	enum sandbox_kind kind;
 	const struct toolchain *toolchain; /* NULL: it is probed */
 	const struct toolkits *toolkits;   /* NULL: they are looked for when the plan needs one */
@@ -105,7 +105,7 @@ void preflight_add(struct preflight *d, struct preflight_line line, const char *
 int preflight_err(struct preflight *d, const char *name, const struct err *why, struct err *e) MUST_CHECK;
 void preflight_fix_world(struct preflight *d);
 
-/* preflight_build_bytes: what a build of a package takes on disk, without its world. */
+/* preflight_build_bytes: returns the disk space for a build of a package, without its world. */
 double preflight_build_bytes(const struct release_row *r, const char *package) __attribute__((pure));
 
 /* The tests of the table's rows: each adds lines, and gives -1 only when interrupted. */

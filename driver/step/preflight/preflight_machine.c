@@ -10,7 +10,7 @@
 #include "step/preflight/preflight.h"
 
 #define GIB (1024.0 * 1024 * 1024)
-/* A unit with torch/extension.h takes more. */
+/* A unit with torch/extension.h needs more. */
 #define LEAST_BYTES (UINT64_C(512) << 20)
 #define TEMP_BYTES (64.0 * 1024 * 1024)
 
@@ -53,8 +53,8 @@ static void check_path(struct preflight *d)
 	const char *dir = d->q->store_dir, *at = dir + strspn(dir, plain);
 	if (*at)
 		preflight_fail(d, ERR_POLICY, "store",
-			       "leave --sandbox none out, in the sandbox all paths are plain; or name another place "
-			       "with --cache DIR",
+			       "leave --sandbox none out, in the sandbox all paths are plain; or "
+			       "use another directory with --cache DIR",
 			       "no build without a sandbox in '%s': build tools do not cope with %s in paths", dir,
 			       character_kind(*at, d->arena));
 }
@@ -80,24 +80,25 @@ static bool is_apart(const struct preflight *d, const struct sandbox_place *p)
 	       one.st_dev != other.st_dev;
 }
 
-/* Where a build without a sandbox lies decides its bytes. */
+/* The directory of a build without a sandbox decides its bytes. */
 static void show_paths(struct preflight *d)
 {
 	struct sandbox_place p;
 	sandbox_place_look(SANDBOX_TOP, d->arena, &p);
 	if (!p.fine)
-		preflight_warn(
-			d, "paths", p.fix,
-			"the build lies in the store, and its wheel has other bytes than one from the sandbox: %s",
-			p.why);
+		preflight_warn(d, "paths", p.fix,
+			       "the build runs inside the store, so its wheel will not be byte-identical "
+			       "to one from the sandbox: %s",
+			       p.why);
 	else
-		preflight_ok(d, "paths", "those of the sandbox: the build lies in '%s'%s", SANDBOX_TOP,
+		preflight_ok(d, "paths", "those of the sandbox: the build runs in '%s'%s", SANDBOX_TOP,
 			     is_apart(d, &p) ? ", on another file system than the store: what is stopped goes on while "
 					       "that stays"
 					     : "");
 }
 
-/* The first interface that is up, a loopback one or one that leads out of the machine; NULL if there is none. */
+/* Returns the first interface that is up, a loopback one or one that leads out of the machine; NULL
+ * if none is up. */
 static const char *interface_up(bool loopback, struct arena *a)
 {
 	struct ifaddrs *all;
@@ -111,8 +112,8 @@ static const char *interface_up(bool loopback, struct arena *a)
 	return name;
 }
 
-/* A new name space of networks has its loopback interface down, and nothing reaches 127.0.0.1 then. The checks of a
- * built torch do that (torch.distributed), at the end of hours; in bubblewrap it is up. */
+/* A new network namespace has its loopback interface down, and nothing reaches 127.0.0.1 then. The
+ * checks of a built torch do that (torch.distributed), after hours; in bubblewrap it is up. */
 static void check_loopback(struct preflight *d)
 {
 	static const char fix[] =
@@ -136,7 +137,7 @@ static void check_network(struct preflight *d)
 	static const char text[] = "'%s' is up, and a build without a sandbox has it%s";
 	const char *promise = getenv("PTBUILD_NETWORK"), *up = interface_up(false, d->arena);
 	if (promise && strcmp(promise, "none") == 0 && up)
-		preflight_fail(d, ERR_POLICY, "network", fix, text, up, ": PTBUILD_NETWORK promises otherwise");
+		preflight_fail(d, ERR_POLICY, "network", fix, text, up, ": PTBUILD_NETWORK says otherwise");
 	else if (d->q->offline && up)
 		preflight_warn(d, "network", fix, text, up, "");
 	else if (!up && (d->q->offline || promise))
@@ -162,8 +163,8 @@ int preflight_sandbox(struct preflight *d, struct err *e)
 		return preflight_err(d, "sandbox", &why, e);
 	}
 	preflight_ok(d, "sandbox", "bubblewrap works");
-	/* A wall that was taken away, or that this machine has not, is a warning: what must stand is an error of the
-	 * sandbox itself. */
+	/* A protection that the user turned off, or that this machine lacks, is a warning: if a
+	 * required one is missing, the sandbox itself fails. */
 	for (size_t i = 0, n = d->q->whole ? sandbox_walls_look(d->q->kind, d->run, d->arena, &w) : 0; i < n; i++) {
 		const char *name = arena_printf(d->arena, "wall %s", w[i].name);
 		if (w[i].stands)
@@ -192,7 +193,9 @@ int preflight_cpu(struct preflight *d, struct err *e)
 	const char *missing = isa ? lacking(isa, d->arena) : "";
 	(void)e;
 	if (*missing)
-		preflight_warn(d, "cpu", "", "this processor cannot run %s (no %s): the wheel is built but not tried",
+		preflight_warn(d, "cpu", "",
+			       "this processor cannot run %s (no %s): the wheel will "
+			       "be built but not run",
 			       isa->name, missing);
 	else if (isa)
 		preflight_ok(d, "cpu", "runs %s", isa->name);
@@ -246,7 +249,7 @@ double preflight_build_bytes(const struct release_row *r, const char *package)
 	return !package_is_torch(package) && whole > GIB ? GIB : whole;
 }
 
-/* How much a build takes beyond what an earlier run of it left. */
+/* Returns the disk space that a build needs beyond what an earlier run of it left. */
 static double disk_need(const struct preflight *d)
 {
 	uint64_t have = 0;
@@ -296,14 +299,13 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, bo
 		preflight_fail(d, ERR_SYSTEM, name, fix, "cannot write into '%s': %s", dir, why.msg);
 	else if (!runs)
 		preflight_fail(d, ERR_SYSTEM, name, arena_printf(d->arena, "%s, or mount it with exec", fix),
-			       "nothing that is made in '%s' can be run: %s (mounted noexec?)", dir,
-			       os_errno_text(errno));
+			       "programs in '%s' cannot be run: %s (mounted noexec?)", dir, os_errno_text(errno));
 	if (made)
 		(void)unlink(made);
 	return runs;
 }
 
-/* Where the tree of a build lies: in the store, or in a place on another file system. */
+/* Returns the directory of a build's tree: the store, or SANDBOX_TOP on another file system. */
 static const char *place_of_tree(const struct preflight *d, const char *store)
 {
 	struct sandbox_place p;
@@ -318,11 +320,11 @@ static const char *place_of_tree(const struct preflight *d, const char *store)
 int preflight_places(struct preflight *d, struct err *e)
 {
 	static const char other_temp[] = "leave --sandbox none out",
-			  other_store[] = "name another place with --cache DIR",
-			  other_out[] = "name another place with --out DIR";
+			  other_store[] = "use another directory with --cache DIR",
+			  other_out[] = "use another directory with --out DIR";
 	const char *store = nearest(d, d->q->store_dir), *tree = place_of_tree(d, store);
 	const char *out = d->q->out_dir ? nearest(d, d->q->out_dir) : NULL;
-	/* A wheel is at most a sixteenth of what its build takes: for the CPU 95 MB of 12 GiB. */
+	/* A wheel has at most a sixteenth of the size of its build: for the CPU 95 MB of 12 GiB. */
 	const struct {
 		const char *name, *dir, *place, *disk; /* dir NULL: not asked */
 		bool run;
@@ -345,8 +347,8 @@ int preflight_places(struct preflight *d, struct err *e)
 
 /* ---- memory ---- */
 
-/* The least that it takes: what the table has measured, of CUDA's units only with CUDA. Where it has nothing, what the
- * smallest unit takes that includes torch's headers. */
+/* Returns the least memory needed: the table's measurement, of CUDA's units only with CUDA; without
+ * one, that of the smallest unit that includes torch's headers. */
 static uint64_t least_memory(const struct preflight *d, const struct package_row *row)
 {
 	const struct memory_row *m = row ? row->memory : NULL;
@@ -378,7 +380,7 @@ int preflight_memory(struct preflight *d, struct err *e)
 	if (jobs_usable(bytes) < largest)
 		preflight_fail(d, ERR_SYSTEM, "memory",
 			       "end other programs, or use a machine or a container with more memory",
-			       "%s; one of them alone takes %.1f GiB", text, (double)largest / GIB);
+			       "%s; one of them alone needs %.1f GiB", text, (double)largest / GIB);
 	else if (p.compile < processors && !d->q->jobs)
 		preflight_warn(d, "memory", "with more memory, or fewer other programs, every processor would be used",
 			       "%s", text);

@@ -187,7 +187,7 @@ static bool has_header(const struct preflight *d, const char *name)
 	return false;
 }
 
-/* Of this machine. */
+/* Checks this machine's programs. */
 int preflight_programs(struct preflight *d, struct err *e)
 {
 	const struct tables *t = d->q->tables;
@@ -263,7 +263,7 @@ static const struct need_row python_needs[] = {
 	{.tool = "pip",
 	 .module = "pip._internal.commands.install",
 	 .debian = "python3-pip",
-	 .why = "it tells whether a wheel can be installed"},
+	 .why = "it checks whether a wheel can be installed"},
 };
 
 /* pip 25 reads its list of authorities when it is imported, also to install a file. The package is not enough where its
@@ -303,8 +303,8 @@ static void judge(struct preflight *d, const struct need_row *q, const char *ans
 				  dir, rest);
 }
 
-/* Whether the build installs it for itself, where the root's Python lacks it; what it installs is asked once, and only
- * then, since it takes a moment. */
+/* Whether the build installs a module itself, if the root's Python lacks it. Asks for the list of
+ * installed wheels once, and only then, since that is slow. */
 static bool is_installed(struct preflight *d, const struct need_row *q, const char *answer, struct strlist *wheels,
 			 bool *asked, struct err *e)
 {
@@ -327,7 +327,7 @@ int preflight_python(struct preflight *d, struct err *e)
 	size_t count = 0;
 	struct answer got;
 	bool asked = false;
-	/* Its absence is told among the tools, which a wheel that is taken does not need. */
+	/* preflight_tools reports a missing Python; a captured wheel does not need it. */
 	if (!taken && (!python || !python->path || !*python->version))
 		return 0;
 	/* The trial had them all. */
@@ -487,8 +487,9 @@ int preflight_blas(struct preflight *d, struct err *e)
 
 /* ---- the torch of the root, which a companion is built against ---- */
 
-/* It is imported, its headers are read (only preprocessed: compiling them takes ten seconds) and its CMake package is
- * looked for as the build does. A part of it may be missing: Debian has it in three packages. */
+/* Imports torch, reads its headers (only preprocessed: compiling them would need ten seconds) and
+ * looks for its CMake package like the build. A part of it may be missing: Debian has it in three
+ * packages. */
 static const char torch_script[] =
 	"say() { s=$?; [ $s -lt 128 ] || exit $s; ! grep -m 1 'Killed signal' log >&2 || exit 1; echo \"$1: $(sed -n "
 	"\"/$2/,\\$p\" log | head -n \"$3\")\" >&2; exit 1; }\n"
@@ -520,7 +521,7 @@ int preflight_torch(struct preflight *d, struct err *e)
 		preflight_ok(d, "torch", "%s of the root: imported, headers and CMake package found", p->torch_version);
 	else
 		preflight_install(d, "torch", "python3-torch libtorch-dev", false,
-				  "the root's torch does not serve: %s", got.why);
+				  "the root's torch cannot be used: %s", got.why);
 	return 0;
 }
 
@@ -536,7 +537,7 @@ static const char *way_out(const struct preflight *d, const char *message)
 	for (unsigned i = 0; i < t->nvcc_errors_count; i++)
 		if (strstr(line, t->nvcc_errors[i].text))
 			return t->nvcc_errors[i].fix;
-	return "read its message: the toolkit and the compiler it was given do not go together";
+	return "read its message: the toolkit and its host compiler are not compatible";
 }
 
 /* Compiles a kernel for every target at once, with the compiler that the build will give nvcc. */

@@ -16,7 +16,7 @@ struct python {
 	const char *venv;    /* host directory shown read-only at SANDBOX_VENV; NULL: none */
 };
 
-/* The lines of the list that apply to one Python, and the wheels that it takes. */
+/* The lines of the list that apply to one Python, and the wheel tags that it supports. */
 struct pyenv_wanted {
 	struct locked_list list; /* without markers */
 	const char *text;        /* the same as a requirements file */
@@ -133,7 +133,8 @@ static int read_answer(const struct python *p, const struct locked_list *all, co
 	return 0;
 }
 
-/* Asks the root's Python which markers hold and which tags it takes. ERR_POLICY if it has no pip. */
+/* Asks the root's Python which markers hold and which tags it supports. ERR_POLICY if it has no
+ * pip. */
 static int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret, struct err *e)
 {
 	struct pyenv_wanted w = {.lacks = ret->lacks};
@@ -488,7 +489,7 @@ static int get_wheels(const struct pyenv_request *q, const struct python *py, st
 	struct locked_list list;
 	if (!file || !*file)
 		return no_list(q->plan, q->root, lacks, e);
-	log_verbose(py->run->log, "the root lacks %s: a Python environment is made from '%s'", lacks, file);
+	log_verbose(py->run->log, "the root lacks %s: creating a Python environment from '%s'", lacks, file);
 	if (read_lists(q, py->arena, &list, e) < 0 || check_listed(q->plan, &list, lacks, e) < 0)
 		return -1;
 	if (pyenv_want(py, &list, wanted, e) < 0)

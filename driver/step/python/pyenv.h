@@ -58,7 +58,7 @@ struct locked_list {
 /* locked_list_read: "NAME==VERSION [; MARKER] --hash=sha256:HEX..." lines, comments, continued
  * lines. Anything else (options, URLs, ranges, no hash) is ERR_CONFIG "file:line: ...". */
 int locked_list_read(const char *path, struct arena *a, struct locked_list *ret, struct err *e) MUST_CHECK;
-/* locked_lists_read: those of these files in a directory as one; NULL and "" are no files. */
+/* locked_lists_read: reads the lists of these files in a directory as one; skips NULL and "". */
 int locked_lists_read(const char *dir, const char *const *files, size_t count, struct arena *a, struct locked_list *ret,
 		      struct err *e) MUST_CHECK;
 

@@ -13,7 +13,7 @@ struct relocate_file {    /* one dynamic ELF file of the tree, or one to be vend
 	struct strlist dirs;                 /* directories of the tree that hold what it needs */
 	bool needs_provided;                 /* something comes from a package beside it */
 	const struct wheel_vendored *vendor; /* NULL: it came with the wheel */
-	const char *source_dir;              /* of a vendored one: where it lies in the root */
+	const char *source_dir;              /* of a vendored one: its directory in the root */
 };
 
 struct relocation {
@@ -231,8 +231,8 @@ static int check_owner(const struct relocation *r, const struct needed_library *
 			return 0;
 	}
 	err_set(e, ERR_POLICY, "'%s' needs '%s', and '%s' %s of the root '%s'", l->by->rel, l->name, source,
-		has_list ? "belongs to no package" : "lies in no library directory", r->q->root->dir);
-	return err_hint(e, "install the package that has it, turn off the feature that needs it, or take it as it is "
+		has_list ? "belongs to no package" : "is in no library directory", r->q->root->dir);
+	return err_hint(e, "install the package that has it, turn off the feature that needs it, or allow it "
 			   "with --without-wall packages");
 }
 
@@ -370,7 +370,7 @@ static int names_to_keep(struct relocation *r, const struct relocate_file *f, st
 		return -1;
 	for (size_t i = 0; i < s.count; i++) {
 		const char *name = s.found[i].range->name;
-		/* Exported names stay anyway; the tool takes a line with '#' for a comment. */
+		/* Exported names stay anyway; for the tool a line with '#' is a comment. */
 		if (name && !(s.found[i].range->flags & (CODE_STRONG | CODE_WEAK)) && !strpbrk(name, "#\n"))
 			buf_printf(ret, "%s\n", name);
 	}

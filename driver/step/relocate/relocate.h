@@ -37,14 +37,15 @@ struct relocate_result {
  *   "libc10.so.2.6") unless a library needs it; .cmake and .pc files then name the one that stays.
  *   Shorter names ("libc10.so") stay: Python may load them;
  * - strips static symbol tables; with `code` it keeps the names of functions that use more than
- *   `isa` allows and of their source files, to tell kernels behind a run-time check from mistakes;
+ *   `isa` allows and of their source files, to distinguish kernels after a run-time check from
+ *   mistakes;
  * - vendors every NEEDED library (and its own needs) that is not in the tree, provided, `never` or
- *   allowed by the policy, from the absolute RPATHs of who needs it, then the root's library
- *   directories, inside the root. The first 8 digits of the digest go into the name;
+ *   allowed by the policy, from the absolute RPATHs of the file that needs it, then the root's
+ *   library directories, inside the root. The first 8 digits of the digest go into the name;
  * - gives every ELF file a DT_RPATH of $ORIGIN-relative directories: libs_dir and others that hold
  *   what it needs, then the runtime_dirs if it needs something provided; none if it needs nothing;
  * - rewrites text files (.cmake .pc .txt .py .h).
- * ERR_POLICY names file and library for a NEEDED that is missing, or that belongs to no package
- * of the root (where the root has no package list: that lies outside its library directories). */
+ * ERR_POLICY names file and library for a NEEDED that is missing, or that belongs to no package of
+ * the root (if the root has no package list: that is outside its library directories). */
 int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a, struct relocate_result *ret,
 		  struct err *e) MUST_CHECK;

@@ -238,13 +238,13 @@ static int read_packages(struct env *v, struct err *e)
 					     "what %zu of its packages hold is not known, for they have no RECORD that "
 					     "can be read: the first is '%s'; install them again with pip",
 					     v->unknown_count, v->unknown)
-				  : err_hint(e, "there is nothing to cut: use it as it is");
+				  : err_hint(e, "it needs no slimming: use it as it is");
 	}
 	for (size_t i = 0; i < v->count; i++) {
 		left += v->packages[i].left != NULL;
 		if (!v->packages[i].left || (left < v->with_code && !is_torch(&v->packages[i])))
 			continue;
-		err_set(e, ERR_POLICY, "'%s' cannot be cut: %s", v->packages[i].info, v->packages[i].left);
+		err_set(e, ERR_POLICY, "'%s' cannot be slimmed: %s", v->packages[i].info, v->packages[i].left);
 		return err_hint(e,
 				"a slimmed environment has code for its own GPUs only: reinstall the packages first");
 	}
@@ -405,7 +405,7 @@ static int by_inode(const void *a, const void *b)
 	return c ? c : (x->st_dev > y->st_dev) - (x->st_dev < y->st_dev);
 }
 
-/* A file with several names takes its place once. */
+/* A file with several names uses its space once. */
 static int measure(struct env *v, uint64_t *ret, uint64_t *ret_disk, struct err *e)
 {
 	struct measuring m = {0};

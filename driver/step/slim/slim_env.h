@@ -10,7 +10,7 @@ struct slim_env_request {
 	const char *dir; /* a virtual environment, a root, or the directory of the packages */
 	const struct fatbin_wanted *wanted;
 	const struct slim_drops *drops; /* what goes besides GPU code; its kinds are counted */
-	bool dry_run;                   /* only tells what would change */
+	bool dry_run;                   /* only report changes */
 };
 
 /* A file of a package, by its row of RECORD. */
@@ -46,17 +46,17 @@ struct slim_env_result {
 	uint64_t disk_before, disk_after; /* what they take of the disk: hard links count once */
 };
 
-/* slim_env: each library is written beside, proved, synced and renamed, so that other names of
- * the old file (a cache's hard links) and whoever has it open keep it, and a kill leaves the
- * old or the new one; then RECORD is made true. Each changed package gets a marker first; one
- * with a marker for other GPUs is refused (ERR_POLICY) before anything is changed. The same again
- * completes what a kill left of RECORD. A package in which nothing runs on one of the GPUs stays as
+/* slim_env: writes each library next to the old one, proves, syncs and renames it, so that other
+ * names of the old file (a cache's hard links) and programs that have it open keep it, and a kill
+ * leaves the old or the new one; then updates RECORD. Each changed package gets a marker first; one
+ * with a marker for other GPUs is refused (ERR_POLICY) before anything is changed. Running it again
+ * completes a RECORD that a kill left. A package in which nothing runs on one of the GPUs stays as
  * it is; ERR_POLICY, before anything is changed, if that is torch. ERR_USAGE if no package is
- * there.
+ * found.
  *
- * Others may write there, and replace anything at any time: places are held by descriptor, links
- * are followed inside `dir` alone (ERR_POLICY), and what is written gets owner and permission bits
- * of the file that was read, never setuid or setgid. */
+ * Others may write there, and replace anything at any time: directories are held by descriptor,
+ * links are followed inside `dir` alone (ERR_POLICY), and written files get owner and permission
+ * bits of the file that was read, never setuid or setgid. */
 int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,
 	     struct err *e) MUST_CHECK;
 
@@ -66,7 +66,7 @@ struct slim_marked {
 	struct slim_marker marker;
 };
 
-/* slim_env_marked: those of an environment, named as for slim_env. ERR_INTEGRITY for a marker that
- * cannot be read; ERR_USAGE if no package is there. */
+/* slim_env_marked: lists the slimmed distributions of an environment, which is named as for
+ * slim_env. ERR_INTEGRITY for a marker that cannot be read; ERR_USAGE if no package is found. */
 int slim_env_marked(const char *dir, const struct run *run, struct arena *a, struct slim_marked **ret,
 		    size_t *ret_count, struct err *e) MUST_CHECK;

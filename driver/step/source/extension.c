@@ -14,7 +14,7 @@ static const char *const file_names[FILES] = {"PKG-INFO", "pyproject.toml", "set
 struct source {
 	const char *path;
 	struct arena *a;
-	const char *text[FILES]; /* NULL: there is none */
+	const char *text[FILES]; /* NULL: missing */
 	size_t len[FILES];
 	const char *name, *version;
 	struct strlist requires; /* of the build */
@@ -239,7 +239,7 @@ static int take_setup(struct source *s, struct err *e)
 {
 	if (!s->text[SETUP_PY] && !s->text[PYPROJECT]) {
 		err_set(e, ERR_USAGE, "'%s' has neither setup.py nor pyproject.toml", s->path);
-		return err_hint(e, "--extension takes the folder or the sdist of a Python package");
+		return err_hint(e, "pass --extension the folder or the sdist of a Python package");
 	}
 	s->name = *s->name ? s->name : literal(s, "setup(", "name");
 	s->version = *s->version ? s->version : literal(s, "setup(", "version");
@@ -321,7 +321,7 @@ int extension_read(const char *path, const struct run *run, struct arena *a, str
 	for (size_t i = 0; i < FILES; i++) {
 		if (strcmp(path_base(path), file_names[i]) == 0 && !fs_is_dir(TRUSTED, path)) {
 			err_set(e, ERR_USAGE, "'%s' is a file of an extension", path);
-			return err_hint(e, "--extension takes the folder or the sdist of a Python package");
+			return err_hint(e, "pass --extension the folder or the sdist of a Python package");
 		}
 	}
 	if ((fs_is_dir(TRUSTED, path) ? read_folder(&s, e) : read_archive(&s, run, e)) < 0)

@@ -296,7 +296,8 @@ static int check_place(const char *tree, const char *patch, const char *file, st
 		size_t n = strlen(tree);
 		if (strncmp(real, tree, n) != 0 || (real[n] != '/' && real[n] != '\0' && n > 1))
 			return err_set(e, ERR_INTEGRITY,
-				       "patch '%s' changes '%s', which lies outside the tree: '%s' is a link out of it",
+				       "patch '%s' changes '%s', which is outside the tree: '%s' "
+				       "is a link out of it",
 				       patch, file, dir);
 		break;
 	}

@@ -24,7 +24,7 @@ int patch_apply(const char *tree, const char *patch, const struct run *run, stru
  * symbolic link, a binary patch, a file with hunks in two places, or no change at all. */
 int patch_scan(const char *name, const char *text, size_t len, struct arena *a, struct strlist *ret_files,
 	       struct err *e) MUST_CHECK;
-/* patch_scan_file: the same of a file, by its name alone in messages. */
+/* patch_scan_file: like patch_scan, for a file; messages have only its name. */
 int patch_scan_file(const char *path, struct arena *a, struct strlist *ret_files, struct err *e) MUST_CHECK;
 
 /* What the source of an extension says of itself, read and not run: a folder, or an sdist. */

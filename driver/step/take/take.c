@@ -7,7 +7,7 @@
 
 enum { MAX_PATHS = 200000 };
 
-/* Asked without importing torch, which takes seconds. */
+/* Without importing torch, which needs seconds. */
 static const char script[] =
 	"import importlib.metadata as m, importlib.util as u, json, os, resource, runpy, sys, sysconfig as c\n"
 	"resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n" /* a file of the root may be endless */
@@ -35,7 +35,7 @@ struct finder {
 	struct arena *a;
 	struct taken t;
 	size_t cap, seen;
-	const char *dir, *site; /* torch and what it lies in, inside the root */
+	const char *dir, *site; /* torch and its parent directory, inside the root */
 };
 
 /* What the installed package lists cannot be taken. */
@@ -69,8 +69,8 @@ static bool leads_back(const struct place *p, const char *dir)
 	return p != NULL;
 }
 
-/* A file, or what a link leads to; a link to a directory stands for all below it. A listed directory (`from` NULL) is
- * passed over: its files are in the list. */
+/* Adds a file, or the target of a link; for a link to a directory all below it. Skips a listed
+ * directory (`from` NULL): its files are in the list. */
 static int add_path(struct finder *f, const char *path, const char *name, const struct place *from, struct err *e)
 {
 	struct stat here, st;
@@ -152,7 +152,8 @@ static int add_of_package(struct finder *f, struct err *e)
 
 enum { INFO_MAX = 16 << 20 };
 
-/* What a .dist-info takes from an .egg-info and its package: name by name, where that lies in the root. */
+/* Lists the files of an .egg-info and its package that a .dist-info needs: name and path in the
+ * root. */
 static void egg_files(const struct taken *t, struct arena *a, struct kvlist *ret)
 {
 	static const char *const names[][2] = {
@@ -185,7 +186,7 @@ static int check(const struct finder *f, const json_t *answer, struct err *e)
 {
 	const char *extension = json_text(answer, "extension"), *cuda = json_text(answer, "cuda");
 	if (!*f->t.version) {
-		err_set(e, ERR_POLICY, "the torch of '%s' is not whole: '%s' has no metadata beside it", f->root->dir,
+		err_set(e, ERR_POLICY, "the torch of '%s' is incomplete: '%s' has no metadata next to it", f->root->dir,
 			f->dir);
 		return err_hint(e, "install it again there with pip or the distribution's package manager");
 	}

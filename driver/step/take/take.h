@@ -21,9 +21,9 @@ struct taken {
 	char digest[65]; /* of the files: names, bytes, which may be executed */
 };
 
-/* take_find: asks the root's Python and the list of who installed it: RECORD, else dpkg's. Test
- * programs are left out, and headers that are not installed. ERR_POLICY for a root without a torch
- * that can be taken, ERR_INTEGRITY for one that lacks files of its list. */
+/* take_find: asks the root's Python and the list of its installer: RECORD, else dpkg's. Leaves out
+ * test programs, and headers that are not installed. ERR_POLICY for a root without a torch that can
+ * be captured, ERR_INTEGRITY for one that lacks files of its list. */
 int take_find(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
 	      struct taken *ret, struct err *e) MUST_CHECK;
 /* take_write: the files below `tree`, which must not exist; with an .egg-info a .dist-info made of

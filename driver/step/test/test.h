@@ -24,13 +24,13 @@ int tests_check_needs(const struct test_request *q, const struct run *run, struc
  * ERR_INTERRUPTED if it could not be run to its end; the same call again then goes on. */
 int tests_run(const struct test_request *q, const struct run *run, json_t **ret, struct err *e) MUST_CHECK;
 
-/* test_judge: {"summary", "files"} of results, which it takes; a new reference. Each gets a
- * verdict: passed, skipped, expected (to fail), flaky (passed in another run), or, unexpected:
- * failed, crashed, timeout, "passed, expected to fail". test_show shows it: the flaky and
- * unexpected tests, each with the end of its words, then the summary. */
+/* test_judge: returns {"summary", "files"} of results, which it then owns; a new reference. Each
+ * gets a verdict: passed, skipped, expected (to fail), flaky (passed in another run), or,
+ * unexpected: failed, crashed, timeout, "passed, expected to fail". test_show prints it: the flaky
+ * and unexpected tests, each with the end of its message, then the summary. */
 json_t *test_judge(const struct test_package *p, json_t *files);
 extern const struct show test_show[];
-/* test_junit: the same as JUnit's XML. */
+/* test_junit: prints the document of test_judge as JUnit's XML. */
 void test_junit(const char *name, json_t *doc, struct buf *out);
 /* test_differences: the tests whose outcome differs, as file::Class.test to [here, there]; "none"
  * for one that the other does not have. New reference. */

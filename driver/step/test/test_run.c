@@ -9,7 +9,7 @@
 #define RUNNER SANDBOX_TOP "/tests"
 #define RESULTS SANDBOX_TOP "/results"
 #define JOURNAL_MAX (UINT64_C(256) << 20)
-/* Of one process of tests: test_nn and test_ops stay below. */
+/* Memory of one process of tests: test_nn and test_ops stay below. */
 #define PROCESS_BYTES (UINT64_C(1536) << 20)
 
 /* One part of a file: a process at a time, and a journal. */
@@ -78,7 +78,7 @@ static void add_row(struct testing *t, const struct test_row *row, size_t *index
 		r->select_count = 0;
 		r->sample = 1;
 	}
-	/* The file, and what else a row's outcomes depend on: a changed row begins anew. */
+	/* The file, and other inputs of a row's outcomes: a changed row begins again. */
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
 	char *flat = arena_strdup(&t->arena, r->file);
@@ -103,14 +103,14 @@ static bool has_file(const struct test_package *p, size_t before, const char *fi
 	return text_search(file, p->files, before, sizeof(*p->files));
 }
 
-/* The rows of the level; at level full every file of tests that lies in the directory itself, too. */
+/* Adds the rows of the level; at level full also every file of tests in the directory. */
 static int add_units(struct testing *t, struct err *e)
 {
 	const struct test_package *p = t->q->tests;
 	bool full = strcmp(t->q->level, "full") == 0;
 	struct strlist names = {0};
 	size_t index = 0;
-	/* A row for a file that is no more; the runner tells one for a test that is no more. */
+	/* A row may name a removed file; the runner reports rows of removed tests. */
 	for (unsigned i = 0; i < p->expected_count; i++) {
 		const char *file = arena_strndup(&t->arena, p->expected[i].test, strcspn(p->expected[i].test, ":"));
 		if (!fs_exists(t->q->src, path_join(&t->arena, p->dir, file)))
@@ -334,7 +334,7 @@ static void add_outcome(json_t *tests, const char *name, const char *outcome, do
 				      "tries", tries + 1));
 }
 
-/* The file as a whole stands in the place of a test. */
+/* The name of the complete file, where a test's name is expected. */
 #define WHOLE "(file)"
 
 /* One line; NULL if it is right, else what is wrong with it. */
@@ -384,7 +384,7 @@ int test_journal_parse(const char *text, size_t len, const char *name, struct ar
 		if (wrong) {
 			json_decref(j.tests);
 			err_set(e, ERR_INTEGRITY, "%s:%zu: %s", name, line, wrong);
-			return err_hint(e, "'--again' begins anew");
+			return err_hint(e, "'--again' begins from scratch");
 		}
 		at = (size_t)(end - text) + 1;
 	}

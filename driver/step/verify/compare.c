@@ -10,7 +10,7 @@ struct comparing {
 	json_t *found;
 	const struct run *run;
 	struct zip_reader *zip[2];
-	const char *file[2]; /* takes one member after the other */
+	const char *file[2]; /* reused for each member */
 	const char *member;  /* being compared */
 	size_t details;      /* noted of it so far */
 	size_t members;      /* that differ in their contents */

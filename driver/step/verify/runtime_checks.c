@@ -105,7 +105,8 @@ static int ask_pip(const struct checking *c, const struct strlist *wheels, struc
 	AUTO_BUF struct buf out = {0};
 	struct arena *a = c->arena;
 	struct strlist argv = {0};
-	/* The environment sees the root's pip: told of another Python it would start a second time. */
+	/* The environment sees the root's pip: with an option for another Python it would start a
+	 * second time. */
 	strlist_ref(&argv, a, VERIFY_PYTHON);
 	strlist_split(&argv, a,
 		      "-m pip install --dry-run --no-index --no-deps --no-cache-dir --ignore-installed "

@@ -191,7 +191,7 @@ static void verify_threads(struct verifying *v)
 		if (p == openmp || !p->file)
 			continue;
 		verify_add(v, torch || v->ours ? FINDING_ERROR : FINDING_WARNING, "threads", p->file,
-			   "%s%s%s%s%s beside '%s' (%s): %s; %s", p->outside ? "needs '" : "is ",
+			   "%s%s%s%s%s next to '%s' (%s): %s; %s", p->outside ? "needs '" : "is ",
 			   p->outside ? p->library : "", p->outside ? "' (" : "", p->row->name, p->outside ? ")" : "",
 			   openmp->library, openmp->row->name, p->row->why, p->row->instead);
 	}
@@ -313,9 +313,9 @@ static const char *data_fault(const char *name)
 	if (!slash || slash - name < 5 || strncmp(slash - 5, ".data", 5) != 0 || !slash[1] ||
 	    strings_match(schemes, ARRAY_LEN(schemes), slash + 1))
 		return NULL;
-	return strchr(slash + 1, '/')
-		       ? "is in a directory of .data that is none of purelib, platlib, headers, scripts and data"
-		       : "is in .data itself, and not in one of its directories";
+	return strchr(slash + 1, '/') ? "is in a directory of .data other than purelib, platlib, headers, scripts "
+					"and data"
+				      : "is in .data itself, and not in one of its directories";
 }
 
 /* Names of devices, with any suffix. */
@@ -400,12 +400,12 @@ static void check_names(struct verifying *v)
 			verify_add(v, FINDING_WARNING, "name", en->name, "has the name of a device on Windows in it");
 		if (strlen(names[i].key) != strlen(installed ? installed : en->name))
 			verify_add(v, FINDING_WARNING, "name", en->name,
-				   "has a part that ends in a dot or a blank, which Windows drops");
+				   "has a part that ends in a dot or a space, which Windows drops");
 		check_start(v, en->name);
 		check_common(v, en->name, &common);
 		if (en->mode & (S_ISUID | S_ISGID | S_ISVTX))
 			verify_add(v, FINDING_ERROR, "mode", en->name,
-				   "has mode %04o: a wheel gives nobody's rights away", en->mode & 07777);
+				   "has mode %04o: setuid, setgid and sticky bits are not allowed", en->mode & 07777);
 	}
 	array_sort(names, count, sizeof(*names), text_cmp);
 	for (size_t i = 1; i < count; i++)
@@ -420,7 +420,8 @@ static void check_names(struct verifying *v)
 	for (size_t i = 1; i < count; i++)
 		if (accents[i - 1].marks != accents[i].marks && strcmp(accents[i - 1].key, accents[i].key) == 0)
 			verify_add(v, FINDING_WARNING, "name", accents[i].name,
-				   "differs from '%s' in how its accents are written: macOS takes them for one name",
+				   "differs from '%s' in how its accents are written: macOS treats "
+				   "them as one name",
 				   accents[i - 1].name);
 }
 
@@ -500,8 +501,8 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 	if (q->provenance)
 		verify_add(&v, FINDING_ERROR, "provenance", "", "%s", q->provenance);
 	v.musl = v.named && wheel_name_musl(&r->name, a);
-	/* What the code is compared with: the caller's promise, else the label's. One for GPUs that names no toolkit
-	 * takes any: it is the label's. */
+	/* The code is compared with the caller's promise, else the label's. A promise for GPUs
+	 * without a toolkit allows any: it gets the label's. */
 	const char *plus = strchr(v.report.name.version, '+');
 	struct promise label = {.from = "", .platform = ""};
 	if (v.q->tables)

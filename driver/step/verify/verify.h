@@ -129,8 +129,8 @@ struct verify_run_result {
  * the import fails. On a machine that cannot run the wheel's code: ran = false, no error. */
 int verify_run(const struct verify_run_request *q, const struct run *run, struct arena *a,
 	       struct verify_run_result *ret, struct err *e) MUST_CHECK;
-/* verify_python: ERR_POLICY where the root's Python is none of those that the wheel's name is for.
- * One that the root does not tell is left to pip. */
+/* verify_python: ERR_POLICY if the wheel's name is not for the root's Python. Leaves a Python of
+ * unknown version to pip. */
 int verify_python(const struct root *root, const char *wheel, struct arena *a, struct err *e) MUST_CHECK;
 /* verify_environment: only the environment, in work_dir, which stays, and the sandbox that sees it.
  * Only root, kind, wheel (NULL: the root's own packages), torch_wheel, beside and work_dir count,

@@ -106,7 +106,8 @@ static void check_format(struct verifying *v, const struct verify_member *m, boo
 	else if (not )
 		verify_add(v, FINDING_ERROR, "elf", name, "is not a library: %s", not );
 	else if (library && m->kind == ELF_NONE)
-		verify_add(v, FINDING_NOTE, "elf", name, "is a linker script: no loader takes it, and no Python");
+		verify_add(v, FINDING_NOTE, "elf", name,
+			   "is a linker script, which neither the loader nor Python can load");
 	else if (m->kind == ELF_FOREIGN)
 		verify_add(v, FINDING_NOTE, "elf", name,
 			   "is not a 64-bit little-endian ELF file (its machine is %u): nothing more is examined",
@@ -217,11 +218,11 @@ static void check_platform(struct verifying *v, const char *platform, unsigned l
 	else if (claimed && claimed < honest)
 		check_floor(v, platform, claimed);
 	else if (claimed > honest && claimed == lowest)
-		verify_add(v, FINDING_NOTE, "tag", "", "has the platform '%s'; '%s' would be honest: %s", platform,
+		verify_add(v, FINDING_NOTE, "tag", "", "has platform tag '%s', but '%s' is enough: %s", platform,
 			   v->report.tag, v->report.tag_why);
 }
 
-/* Of the files of 32 bits those whose machine has 32 alone. */
+/* Counts 32-bit files only for machines that have no 64-bit ones. */
 static bool has_side(const struct verify_member *m)
 {
 	bool small_alone = m->kind == ELF_FOREIGN && !manylinux_machine(m->machine);

@@ -44,11 +44,11 @@ static void check_kinds(struct verifying *v, const struct verify_member *m, cons
 		if (c->kind == FATBIN_CUBIN && !strlist_contains(&t->cubins, c->target) &&
 		    !strlist_contains(&t->extras, c->target))
 			verify_add(v, FINDING_ERROR, "gpu-extra", m->entry->name,
-				   "has %zu cubin%s for sm_%s, which %s does not promise", c->entries,
+				   "has %zu cubin%s for sm_%s, which %s does not declare", c->entries,
 				   c->entries == 1 ? "" : "s", c->target, p->from);
 		if (c->kind == FATBIN_LTO || (c->kind == FATBIN_PTX && !strlist_contains(&t->ptx, c->target)))
 			verify_add(v, FINDING_ERROR, "gpu-ptx", m->entry->name,
-				   "has %s for sm_%s (%zu), which %s does not promise", what, c->target, c->entries,
+				   "has %s for sm_%s (%zu), which %s does not declare", what, c->target, c->entries,
 				   p->from);
 	}
 }
@@ -77,7 +77,8 @@ static void check_missing(struct verifying *v, const struct verify_member *m, co
 		}
 		if (lacking)
 			verify_add(v, FINDING_ERROR, "gpu-missing", m->entry->name,
-				   "has no code for sm_%s in %zu of %zu fat binaries (one has %s), and %s promises it",
+				   "has no code for sm_%s in %zu of %zu fat binaries (one has %s), "
+				   "but %s declares it",
 				   t->cubins.items[i], lacking, m->gpu.containers, example, v->report.promise.from);
 	}
 }
@@ -93,7 +94,8 @@ static void report(struct verifying *v, const struct verify_member *m)
 	memcpy(f->code, m->gpu.items, m->gpu.count * sizeof(*f->code));
 }
 
-/* torch and its own companions; an extension of another's may be C++ alone, whatever torch it is for. */
+/* True for torch, torchvision and torchaudio; an extension by others may be C++ alone, whatever its
+ * torch. */
 static bool must_have_code(const struct verifying *v)
 {
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)

@@ -78,7 +78,7 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 			   n->dist);
 	if (version && !wheel_version_key(version, v->a))
 		verify_add(v, FINDING_ERROR, "metadata", file,
-			   "has the Version '%s', which is none by PEP 440: installers refuse it", version);
+			   "has the Version '%s', which is not valid by PEP 440: installers refuse it", version);
 	if (version && v->named && !wheel_same_version(version, n->version, v->a))
 		verify_add(v, FINDING_ERROR, "metadata", file, "has the Version '%s', but the file is named '%s'",
 			   version, n->version);
@@ -121,7 +121,8 @@ static void check_requirement(struct verifying *v, const char *file, const char 
 			   line,
 			   range == line                          ? "it names nothing"
 			   : *range == '[' && !strchr(range, ']') ? "its extras have no end"
-								  : "what is behind the ';' is not a marker");
+								  : "the text after the ';' is not "
+								    "a marker");
 	if (*range == '[')
 		range += strcspn(range, "]") + strspn(range + strcspn(range, "]"), "] \t");
 	size_t n = strcspn(range, ";");
@@ -348,7 +349,7 @@ void verify_info(struct verifying *v)
 	}
 	if (first_info && last_payload && last_payload->entry->offset > first_info->entry->offset)
 		verify_add(v, v->ours ? FINDING_WARNING : FINDING_NOTE, "zip", last_payload->entry->name,
-			   "is behind the dist-info directory, which should be last");
+			   "is after the dist-info directory, which should be last");
 	for (size_t i = 0; record && i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
 		if (m->entry->offset < record->entry->offset && (!prior || m->entry->offset >= prior->entry->offset))
@@ -366,7 +367,7 @@ static const char *toolkit_word(struct verifying *v, const char *label)
 	return n && (!label[2 + n] || label[2 + n] == '.') ? arena_strndup(v->a, label, 2 + n) : NULL;
 }
 
-/* A variant with GPU targets that names no toolkit takes any, but it takes one. */
+/* A variant with GPU targets and no toolkit allows any toolkit, but needs one. */
 static void check_toolkit(struct verifying *v, const struct variant *want, const char *label)
 {
 	const char *said = toolkit_word(v, label);

@@ -128,7 +128,7 @@ static void report_library(struct verifying *v, const char *file, const struct l
 	if (l->scan.skipped)
 		verify_add(v, level, "isa-unchecked", file,
 			   "not examined: %" PRIu64 " bytes at 0x%" PRIx64
-			   " and behind it, which are tables in the code or instructions that are not known",
+			   " and after it, which are tables in the code or unknown instructions",
 			   l->scan.skipped, l->scan.first_skipped);
 }
 
@@ -166,8 +166,9 @@ void verify_isa(struct verifying *v)
 			continue;
 		if (l->scan.fast_math && !v->members[i].elf.program)
 			verify_add(v, FINDING_WARNING, "fast-math", v->members[i].entry->name,
-				   "switches subnormal numbers off for the thread that loads it: every program that "
-				   "imports it computes with zero in their place (linked with -ffast-math?)");
+				   "switches subnormal numbers off for the thread that loads it: "
+				   "every program that imports it computes with zero instead "
+				   "(linked with -ffast-math?)");
 		report_library(v, v->members[i].entry->name, l, promise);
 		for (unsigned c = ISA_INIT; c <= ISA_PLAIN; c++)
 			beyond |= l->groups[c].above;

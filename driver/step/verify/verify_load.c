@@ -11,7 +11,7 @@ struct library {
 	bool seen;
 };
 
-/* Where site-packages lies in an environment, which data and scripts are installed into as well. */
+/* The site-packages of an environment, into which data and scripts are installed as well. */
 #define SITE "lib/python/site-packages"
 
 struct loading {
@@ -69,7 +69,8 @@ const char *verify_more(struct verifying *v, const struct verify_some *s, const 
 	return s->count > 1 ? arena_printf(v->a, "; it is the first of %zu such %s", s->count, what) : "";
 }
 
-/* A place that other makers' libraries may name on purpose is no error there, and told once. */
+/* A directory that other makers' libraries may name on purpose is no error there, and reported
+ * once. */
 static void tell_entry(struct loading *g, const struct library *l, struct verify_some *s, const char *entry,
 		       const char *tag, const char *what)
 {
@@ -114,7 +115,7 @@ static bool holds_files(const struct loading *g, const char *dir)
 static void read_path(struct loading *g, struct library *l, const char *path, const char *tag)
 {
 	struct verifying *v = g->v;
-	/* An empty one is none: patchelf and strip leave it. */
+	/* An empty path has no entries: patchelf and strip leave it. */
 	for (char *rest = *path ? arena_strdup(v->a, path) : NULL, *entry; (entry = strsep(&rest, ":"));) {
 		const char *relative = behind_origin(entry);
 		if (!relative) {
@@ -193,7 +194,7 @@ static bool is_reached(struct loading *g, const struct library *l, const char *n
 	return loaders_reach(g, l->m, needed, !l->m->elf.runpath);
 }
 
-/* In others' wheels a library that is missing is told once, whatever needs it. */
+/* Wheels of other makers: a missing library is reported once, whatever needs it. */
 static bool is_untold(struct loading *g, const char *needed)
 {
 	if (!g->v->ours && strlist_contains(&g->told, needed))
@@ -249,10 +250,10 @@ static void tell_missing(struct loading *g, const struct library *l, const char 
 			   "hold it (give it with --with): %s",
 			   needed, unseen);
 	else if (of_torch && !g->v->ours)
-		verify_add(
-			g->v, FINDING_WARNING, "needed", name,
-			"needs '%s' of torch, which the wheel does not require: it loads behind 'import torch' alone",
-			needed);
+		verify_add(g->v, FINDING_WARNING, "needed", name,
+			   "needs '%s' of torch, which the wheel does not require: it loads only "
+			   "after 'import torch'",
+			   needed);
 	else
 		verify_add(g->v, FINDING_ERROR, "needed", name,
 			   "needs '%s', which is neither in the wheel, nor from a dependency, nor allowed by %s",
@@ -297,7 +298,8 @@ void verify_load(struct verifying *v)
 			continue;
 		struct library *l = &g.libraries[g.count++];
 		*l = (struct library){.m = m, .installed = verify_installed(m->entry->name)};
-		/* With a DT_RUNPATH the loader takes no DT_RPATH, and looks at LD_LIBRARY_PATH first. */
+		/* With a DT_RUNPATH the loader ignores DT_RPATH, and looks at LD_LIBRARY_PATH
+		 * first. */
 		const struct elf_info *elf = &l->m->elf;
 		const char *name = l->m->entry->name;
 		l->handed_on = elf->rpath && !elf->runpath;
@@ -326,7 +328,7 @@ void verify_load(struct verifying *v)
 			   verify_more(v, &g.runpaths, "libraries"));
 	if (g.lost.count)
 		verify_add(v, FINDING_WARNING, "needed", g.lost.file,
-			   "needs '%s', which is in the wheel, but where neither its search path nor that of its "
-			   "loaders leads%s",
+			   "needs '%s', which is in the wheel but not on its search path or that "
+			   "of the libraries that load it%s",
 			   g.lost.entry, verify_more(v, &g.lost, "libraries"));
 }

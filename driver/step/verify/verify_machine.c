@@ -92,7 +92,7 @@ void verify_machines(struct verifying *v)
 	if (!v->q->tables || !v->named)
 		return;
 	find_targets(v, &targets);
-	/* The table's first row takes all that is older. */
+	/* The table's first row covers all older ones. */
 	const char *tag = r->tag;
 	if (strcmp(tag, "manylinux_2_17_x86_64") == 0)
 		tag = arena_printf(v->a, "manylinux_2_%u_x86_64", v->glibc > 5 ? v->glibc : 5);

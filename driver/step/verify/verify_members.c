@@ -7,7 +7,7 @@
 struct worker {
 	struct verifying *v;
 	struct arena *a;
-	char *path; /* of the file that takes one member after the other */
+	char *path; /* of the temporary file, reused for each member */
 };
 
 struct pool {
@@ -98,7 +98,7 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 		path_has_suffix(m->entry->name, ".py") &&
 		(memmem(file.data, file.size, "RTLD_GLOBAL", 11) || memmem(file.data, file.size, "setdlopenflags", 14));
 	m->kind = elf_sort(file.data, file.size, &m->machine);
-	if (m->kind == ELF_FOREIGN) /* it lies alike in all ELF files */
+	if (m->kind == ELF_FOREIGN) /* at the same offset in all ELF files */
 		m->elf.type = file.data[EI_DATA] == ELFDATA2LSB ? file.data[EI_NIDENT] : file.data[EI_NIDENT + 1];
 	/* The finding names the file. */
 	if (m->kind == ELF_HOST && (elf_map_memory(file.data, file.size, NULL, &map, &why) < 0 ||

@@ -3,8 +3,8 @@
 #include "core/wheel/wheel.h"
 #include "step/verify/verify_parts.h"
 
-/* "cpython-313t-x86_64-linux-gnu" of "x.cpython-313t-x86_64-linux-gnu.so", "pyd" of what Windows imports; NULL for a
- * name that every Python takes. */
+/* Returns "cpython-313t-x86_64-linux-gnu" of "x.cpython-313t-x86_64-linux-gnu.so", "pyd" of a
+ * module for Windows; NULL for a name that every Python imports. */
 static const char *suffix_of(const char *file, struct arena *a)
 {
 	static const char *const interpreters[] = {"cpython-*", "pypy*", "graalpy*"};
@@ -60,7 +60,8 @@ static bool is_of_other(struct verifying *v, const char *suffix)
 	return strlist_contains(&tags, arena_printf(v->a, "pp%.*s", (int)strspn(digits, "0123456789"), digits));
 }
 
-/* Whether a Python that takes the wheel looks for this suffix. Before 3.5 it named no platform. */
+/* Whether a Python that can install the wheel looks for this suffix. Before 3.5 it named no
+ * platform. */
 static bool is_imported(struct verifying *v, const char *suffix)
 {
 	const char *python = python_of(suffix, v->a);
@@ -130,15 +131,16 @@ static void check_suffixes(struct verifying *v)
 	bool sure = others.count && !imported && !path_has_suffix(others.file, ".pyd");
 	if (others.count)
 		verify_add(v, sure ? FINDING_ERROR : FINDING_WARNING, "module", others.file,
-			   "is looked for by no Python that takes '%s-%s-%s'%s%s", n->python, n->abi, n->platform,
-			   sure ? ": the wheel has no module that is" : "", verify_more(v, &others, "modules"));
+			   "has a suffix that no Python compatible with '%s-%s-%s' imports%s%s", n->python, n->abi,
+			   n->platform, sure ? ": the wheel has no module that is" : "",
+			   verify_more(v, &others, "modules"));
 	if (lones.count)
 		verify_add(v, FINDING_WARNING, "module", lones.file,
 			   "is looked for by one Python alone, and others take '%s-%s', too%s", n->python, n->abi,
 			   verify_more(v, &lones, "modules"));
 }
 
-/* The lowest minor version that an abi3 wheel promises; 0 if it is none. */
+/* Returns the lowest minor version that an abi3 wheel declares; 0 for any other wheel. */
 static unsigned promised_abi(const struct verifying *v)
 {
 	struct strlist tags = {0}, abis = {0};
@@ -183,7 +185,7 @@ static void check_abi(struct verifying *v, const struct stable_abi *s, const str
 	bool perhaps = outside.count && lacks_libraries(v);
 	if (outside.count)
 		verify_add(v, perhaps ? FINDING_NOTE : FINDING_WARNING, "abi3", m->entry->name,
-			   "uses %s, which the stable ABI does not promise: a later Python may lack %s",
+			   "uses %s, which the stable ABI does not guarantee: a later Python may lack %s",
 			   strlist_join(&outside, v->a, ", "),
 			   perhaps ? "it, unless a library that was not given has it" : "it");
 	if (later.count)

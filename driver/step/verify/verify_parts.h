@@ -16,7 +16,7 @@ struct verify_member { /* a file in the archive */
 	uint64_t build_path_at;
 	enum elf_sort kind;
 	bool loads_global;         /* Python code that loads libraries for all that come later */
-	bool link_text;            /* a linker script: it has the name of a library, and is none */
+	bool link_text;            /* a linker script: named like a library, but not one */
 	unsigned machine;          /* of an ELF file */
 	const char *elf_broken;    /* why it cannot be read as ELF; NULL */
 	struct elf_info elf;       /* of a readable ELF_HOST, else zero */
@@ -59,7 +59,8 @@ void verify_add(struct verifying *v, enum finding_level level, const char *rule,
 /* verify_add_error: an error of another module as a finding; an error of the machine (a disk that
  * cannot be read) ends the verification instead. */
 void verify_add_error(struct verifying *v, const char *rule, const char *file, const struct err *why);
-/* What is told of the first alone. verify_more: "; it is the first of 3 such WHAT", "" for one. */
+/* A finding reported for the first of several. verify_more: "; it is the first of 3 such WHAT", ""
+ * for one. */
 struct verify_some {
 	size_t count;
 	const char *file, *entry;
@@ -72,7 +73,7 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 /* verify_installed: the path below site-packages once installed; NULL for what goes elsewhere
  * (scripts, data, headers). */
 const char *verify_installed(const char *name);
-/* verify_is_library: whether the loader takes it: a library or a program. */
+/* verify_is_library: whether the loader can load it: a library or a program. */
 bool verify_is_library(const struct verify_member *m);
 /* verify_needed_cuda: the version of the CUDA runtime that a library asks the loader for, "13";
  * NULL: none. */
@@ -87,8 +88,8 @@ const struct elf_info *verify_at_hand(const struct verifying *v, const char *nee
 bool verify_is_defined(const struct verifying *v, const char *symbol);
 /* verify_is_of_torch: whether torch brings the library of this NEEDED name. */
 bool verify_is_of_torch(const char *needed);
-/* verify_not_given: the distributions that another's wheel requires and that were not given, ""
- * if there are none. */
+/* verify_not_given: returns the distributions that another maker's wheel requires and that were not
+ * given, "" if all were. */
 const char *verify_not_given(const struct verifying *v);
 
 /* The rules, by subject. */

@@ -9,7 +9,7 @@ const struct verify_rule verify_rules[] = {
 	{"metadata", "WHEEL and METADATA are there and agree with the file name"},
 	{"marker", "the .metadata-rev marker is there and well formed"},
 	{"against", "the wheel is the one that --against names"},
-	{"provenance", "a statement beside the wheel (WHEEL.intoto.json) is about this wheel"},
+	{"provenance", "a statement next to the wheel (WHEEL.intoto.json) is about this wheel"},
 	{"tag", "the platform tag is not lower than the libraries need"},
 	{"elf", "every library can be read, and what has the name of one is one"},
 	{"module", "every extension module has a suffix that Pythons of the wheel's tags look for"},
@@ -17,16 +17,16 @@ const struct verify_rule verify_rules[] = {
 	{"rpath", "library paths are DT_RPATH, relative and inside the packages"},
 	{"needed", "every needed library is in the wheel, from a dependency, or allowed by manylinux"},
 	{"gpu-code", "GPU code can be read, and is for the target that its header names"},
-	{"gpu-extra", "no GPU code for targets that are not promised"},
-	{"gpu-missing", "every kernel has code for every promised target"},
-	{"gpu-ptx", "no PTX or link-time code beyond the promise"},
+	{"gpu-extra", "no GPU code for targets that are not declared"},
+	{"gpu-missing", "every kernel has code for every declared target"},
+	{"gpu-ptx", "no PTX or link-time code beyond the declared targets"},
 	{"undefined",
 	 "every symbol that a library wants is provided inside, by a companion, by the system or by Python"},
 	{"undefined-unchecked", "(a note) symbols may be from libraries that were not given: see --with"},
-	{"threads", "there is one OpenMP runtime, and no BLAS with threads of its own beside it"},
+	{"threads", "there is one OpenMP runtime, and no BLAS with threads of its own next to it"},
 	{"exec-stack", "no library asks for an executable stack"},
 	{"textrel", "no library has text relocations"},
-	{"isa", "no function uses instructions beyond the promise"},
+	{"isa", "no function uses instructions beyond the declared set"},
 	{"isa-init", "nor does what runs while a library is loaded"},
 	{"isa-comdat", "nor does code that all units of a library share"},
 	{"isa-unnamed", "functions that use more have a name, so that their callers can be found"},
@@ -102,10 +102,11 @@ static const struct show gpu_code[] = {
 
 static const struct show tail_rows[] = {
 	{.text = "gpu code: {file}: {fat_binaries} fat binar{fat_binaries:y}:", .each = "gpu_code", .rows = gpu_code},
-	{.text = "{file}: {members} file{members:s}, {elf_files} of them ELF[, fit for {honest_platform} "
-		 "({honest_platform_why})][{?code.files}, code of {code.functions} function{code.functions:s} within "
-		 "{promise.isa|no promise}][, metadata revision {metadata_rev}]: {errors} error{errors:s}, {warnings} "
-		 "warning{warnings:s}[{?-notes}, {-notes} note{-notes:s}]"},
+	{.text = "{file}: {members} file{members:s}, {elf_files} of them ELF[, fit for "
+		 "{honest_platform} ({honest_platform_why})][{?code.files}, code of "
+		 "{code.functions} function{code.functions:s} within {promise.isa|no declared "
+		 "instruction set}][, metadata revision {metadata_rev}]: {errors} error{errors:s}, "
+		 "{warnings} warning{warnings:s}[{?-notes}, {-notes} note{-notes:s}]"},
 	{0}};
 
 const struct show verify_rows[] = {

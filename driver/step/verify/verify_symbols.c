@@ -119,7 +119,7 @@ static enum origin of_version(const struct symbols *l, const struct verify_membe
 			return verify_is_loader(file) || (v->q->policy && manylinux_allows(v->q->policy, file))
 				       ? PROVIDED
 				       : OPEN;
-		if (verify_is_defined(v, name) || lacks_version(info, version)) /* told by check_versions */
+		if (verify_is_defined(v, name) || lacks_version(info, version)) /* check_versions reports it */
 			return PROVIDED;
 	}
 	return MISSING;
@@ -160,7 +160,7 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 		const struct elf_info *info = verify_at_hand(l->v, n->file);
 		if (info && !n->weak && lacks_version(info, n->version))
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
-				   "needs the version '%s' of '%s', which has no such", n->version, n->file);
+				   "needs version '%s' of '%s', which does not define it", n->version, n->file);
 	}
 	if (elsewhere.count)
 		verify_add(

@@ -67,10 +67,10 @@ void report_bench(const json_t *doc, struct buf *out)
 {
 	static const struct show title[] = {{.text = "{wheel.file} against {other.file}"}, {0}};
 	static const struct show summary[] = {
-		{.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; torch {wheel.torch}[, code "
-			 "for {wheel.cpu}], against torch {other.torch}[, code for {other.cpu}][{?disturbed}; the "
-			 "machine "
-			 "did something else as well]. A ratio above 1: the wheel is faster."},
+		{.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; torch "
+			 "{wheel.torch}[, code for {wheel.cpu}], against torch {other.torch}[, "
+			 "code for {other.cpu}][{?disturbed} (other programs ran)]. A ratio above "
+			 "1: the wheel is faster."},
 		{0}};
 	static const struct show tiles[] = {{.text = TILE("[{geometric_mean:.2}][{!geometric_mean}-]",
 							  "other / wheel, {threads} thread{threads:s}"),
@@ -153,7 +153,8 @@ static void append_small(json_t *list, const struct total small[SMALL_KINDS])
 	}
 }
 
-/* The entries from `from` to `to` share their first `prefix` bytes, which end in '/' (or are none). */
+/* Lists the entries from `from` to `to`, which share their first `prefix` bytes, ending in '/' (or
+ * empty). */
 static json_t *children(const struct sizes *s, size_t from, size_t to, size_t prefix, unsigned depth)
 {
 	json_t *list = json_array();
@@ -263,8 +264,8 @@ int report_write(const struct report_request *q, const char *path, struct err *e
 	up_to(&rest, "@TITLE@", &out);
 	show_html(title ? title : "build report", &out);
 	up_to(&rest, "@DATA@", &out);
-	/* The document as it may stand inside a script element: '<' can only be in strings, where it may be written
-	 * in another way. */
+	/* Makes the document safe inside a script element: '<' can only be in strings, where an
+	 * escape can replace it. */
 	AUTO_FREE char *text = json_dumps(data, JSON_COMPACT | JSON_ENSURE_ASCII);
 	if (!text)
 		return err_set(e, ERR_SYSTEM, "the report cannot be written as JSON");

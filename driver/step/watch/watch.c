@@ -72,7 +72,7 @@ const char *watch_output(const char *command, size_t len)
 	return found && *found ? found : NULL;
 }
 
-/* Below this the resident set stands for the peak, which saves reading a file. */
+/* Below this the resident set counts as the peak, which saves reading a file. */
 #define SMALL_BYTES (UINT64_C(32) << 20)
 
 /* The unit of this process, by its own command line. That is empty for a moment when it becomes another program, so it
@@ -180,7 +180,7 @@ struct watch {
 	struct watch_sample open; /* the point not finished yet */
 	double open_cpu;
 	double open_since;
-	double every; /* seconds that a point stands for */
+	double every; /* seconds between two points */
 	struct watch_step steps[MAX_STEPS];
 	size_t steps_count;
 	bool in_step;

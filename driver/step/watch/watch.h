@@ -15,7 +15,7 @@ struct watch_request {
 };
 
 /* WATCH_MAX_SAMPLES: a series of this length is halved: two neighbours become one, and each point
- * stands for twice the time. */
+ * covers twice the time. */
 #define WATCH_MAX_SAMPLES 2048
 #define WATCH_MAX_UNITS 20000
 
@@ -27,7 +27,7 @@ struct watch_sample {
 	uint64_t memory_bytes; /* the largest in the interval */
 	unsigned compilers;    /* running units, the most */
 	/* the largest share of time (0..100) in which some process of the machine waited for memory
-	 * (/proc/pressure, 10 s); 0 when the kernel does not tell */
+	 * (/proc/pressure, 10 s); 0 if the kernel does not report it */
 	double pressure;
 };
 
@@ -84,8 +84,8 @@ struct watch_running {
 
 /* watch_running: up to `max` units that were running at the last look. Returns how many. */
 size_t watch_running(struct watch *w, struct watch_running *units, size_t max);
-/* watch_stop: ends an open step and the thread, and frees the watch; the result (may be NULL) lives
- * in the arena. watch_free: the same for a cleanup attribute. */
+/* watch_stop: ends an open step and the thread, and frees the watch; the result (may be NULL) is in
+ * the arena. watch_free: watch_stop for a cleanup attribute. */
 void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret);
 void watch_free(struct watch **w);
 #define AUTO_WATCH CLEANUP(watch_free)

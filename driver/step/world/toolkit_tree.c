@@ -77,7 +77,7 @@ static int unpack_archive(struct toolkit_tree *t, const struct toolkit_file *f, 
 	if (tar_open(f->path, &limits, t->run, &tar, e) < 0)
 		return -1;
 	while ((got = tar_next(tar, &en, e)) > 0) {
-		/* All lies below one top directory, which the first entry names. */
+		/* All files are below one top directory, which the first entry names. */
 		size_t first = strcspn(en.name, "/");
 		top = top ? top : arena_strndup(&a, en.name, first);
 		int rc = 0;
@@ -126,7 +126,7 @@ static int add_zip_entry(struct toolkit_tree *t, const struct toolkit_file *f, c
 	if (!path && known)
 		return 0;
 	if (!path) {
-		err_set(e, ERR_INTEGRITY, "has '%s', for which toolkit_tree.yaml has no place", en->name);
+		err_set(e, ERR_INTEGRITY, "has '%s', for which toolkit_tree.yaml has no install path", en->name);
 		return err_hint(e, "its directory is not among 'wheel_dirs'");
 	}
 	AUTO_FD int fd = -1;
@@ -150,7 +150,7 @@ static int unpack_wheel(struct toolkit_tree *t, const struct toolkit_file *f, st
 
 #define MAX_HEADER (UINT64_C(16) << 20)
 
-/* Of the headers that are there. */
+/* Reads the names in existing headers. */
 static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s, struct arena *a, struct strlist *ret,
 		      struct err *e)
 {
@@ -268,8 +268,8 @@ int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *
 		if (add_link(&t, l->path, toolkit_rules_fill(l->to, t.target, &a), e) < 0)
 			return -1;
 	}
-	/* The stubs of the rules, where nothing stands and their first header is there. ERR_INTEGRITY for headers
-	 * that declare nothing, or that cannot be read (driver_names). */
+	/* Make the stubs of the rules that do not exist yet and whose first header exists.
+	 * ERR_INTEGRITY for headers that declare nothing, or that cannot be read (driver_names). */
 	for (unsigned i = 0; i < t.rules->stubs_count; i++)
 		if (make_stub(&t, &t.rules->stubs[i], e) < 0)
 			return -1;

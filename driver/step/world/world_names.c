@@ -38,7 +38,7 @@ static const char *unit_name(const struct world_unit *u)
 	return u ? u->name : "the world's table";
 }
 
-/* Names both in the world's order, so that the message is the same whoever came first. */
+/* Prints both names in the world's order, so that the message does not depend on who came first. */
 static int both(const char *path, const struct world_unit *a, const struct world_unit *b, const char *what,
 		struct err *e)
 {

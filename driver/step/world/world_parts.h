@@ -48,7 +48,7 @@ void names_release(struct names *n);
  * another has none. Any thread. */
 int names_claim(struct names *n, const char *path, enum name_kind kind, const struct world_unit *unit,
 		struct timespec mtime, struct name **ret, struct err *e) MUST_CHECK;
-/* names_find: NULL if there is none. */
+/* names_find: returns the entry of a path, NULL if it has none. */
 struct name *names_find(const struct names *n, const char *path);
 /* names_settle: decides what stays where units have the same path: one that has the same bytes as
  * the others, or that replaces them. The winner's facts are moved to the entry itself, whose

@@ -15,7 +15,7 @@ static int claim(struct world_making *m, const struct world_unit *unit, const ch
 {
 	const struct name *have = names_find(&m->names, path);
 	if (have && !(kind == NAME_DIR && have->kind == NAME_DIR))
-		return err_set(e, ERR_CONFIG, "'%s', which is to be made, is there already: '%s' has it", path,
+		return err_set(e, ERR_CONFIG, "cannot create '%s': '%s' has it already", path,
 			       have->unit ? have->unit->name : "the world's table");
 	/* a directory that is there keeps its time */
 	return names_claim(&m->names, path, kind, unit, have ? (struct timespec){0} : m->newest, ret, e);
@@ -326,7 +326,9 @@ static int list_works(struct world_making *m, struct arena *a, struct err *e)
 			if (!is_unpacked(p, t)) {
 				if (strcmp(p->kind, "toolkit") == 0)
 					continue;
-				return err_set(e, ERR_CONFIG, "part '%s' is not a toolkit, so '%s' has no place in it",
+				return err_set(e, ERR_CONFIG,
+					       "part '%s' is not a toolkit, so '%s' "
+					       "has no install path in it",
 					       p->part, t->name);
 			}
 			struct work *k = &m->works[m->count];

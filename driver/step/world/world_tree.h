@@ -22,27 +22,27 @@ struct world_tree {
 	struct buf manifest;
 	char digest[65]; /* of the manifest */
 	uint64_t bytes;  /* of all files */
-	/* for each piece: of the lines that it brings, whatever it lies over: its lock's `tree` */
+	/* for each part: digest of the lines that it adds, whatever its base: its lock's `tree` */
 	char (*parts)[65];
 };
 
 /* world_tree_make: fills `dir`.
- * - The tree is the same, byte for byte, whoever makes it wherever: owner aside, modes are 0755 or
- *   0644, no setuid; times are those of the packages, and the newest of them for what is made; no
- *   devices.
- * - Python's modules are compiled where the world is for this machine and it has a sandbox; the
+ * - The tree is the same, byte for byte, on every machine: owner aside, modes are 0755 or 0644, no
+ *   setuid, no devices; times are those of the packages, and the newest of them for generated
+ *   files.
+ * - Python's modules are compiled if the world is for this machine and it has a sandbox; the
  *   compiled files are in the manifest and in no part.
  * - Has dpkg's database (status, and info/<package>.list) as after an installation, the links and
  *   files of the parts' tables, and WORLD_STAMP.
  * - bin, sbin, lib and lib64 at the top are links to those in usr, whatever a package says.
  *   Absolute links stay: they are from the world's own root.
  * - A toolkit's wheels and archives go to the part's prefix (toolkit_tree_make), and so does a
- *   Python's archive: what is below its python/install, or python. A base's wheels go where its
- *   places say.
+ *   Python's archive: what is below its python/install, or python. A base's wheels go to their
+ *   install paths.
  * - ERR_INTEGRITY names package and entry: a path that two packages have with other bytes, unless
  *   one of them replaces the other, names and links that leave the tree, what is not a package,
  *   one whose control file names another package or version than the lock. ERR_CONFIG for a link
- *   or file of a table that is there already. On failure `dir` is left half-filled.
- * - ret->manifest is the caller's to release; ret->parts lives in the arena. */
+ *   or file of a table that exists already. On failure `dir` is left half-filled.
+ * - The caller releases ret->manifest; ret->parts is in the arena. */
 int world_tree_make(const struct world_tree_request *q, const struct run *run, struct arena *a, struct world_tree *ret,
 		    struct err *e) MUST_CHECK;

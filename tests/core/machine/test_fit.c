@@ -190,7 +190,7 @@ static void test_foreign_wheels(void **state)
 	struct runs_on r =
 		wheel("torch-2.7.0+cu128-cp39-abi3-manylinux_2_28_x86_64.whl", "manylinux_2_34_x86_64", "80 90", "");
 	assert_string_equal(runs_on_text(&r, &a),
-			    "python 3.9 or newer; glibc 2.34 or newer; processor x86_64; its label promises no "
+			    "python 3.9 or newer; glibc 2.34 or newer; processor x86_64; its label declares no "
 			    "instruction set; gpu 8.0 and newer 8.x (Ampere: A100, A30); 9.0 and newer 9.x (Hopper: "
 			    "H100, H200, H20, GH200); driver NVIDIA's 525.60.13 or newer");
 	struct hardware h = machine("sapphire-rapids-h100", "2.36", "3.8 3.12");
@@ -201,7 +201,7 @@ static void test_foreign_wheels(void **state)
 	assert_string_equal(runs_on_text(&r, &a), "python 3 or newer");
 	assert_string_equal(verdict(&r, NULL, &h), "yes");
 	r = wheel("x-1.0-cp312-cp312-linux_aarch64.whl", "", "", "");
-	assert_contains(runs_on_text(&r, &a), "python 3.12 only; glibc not promised; processor aarch64; its label");
+	assert_contains(runs_on_text(&r, &a), "python 3.12 only; glibc not declared; processor aarch64; its label");
 }
 
 /* Where pip refuses a wheel, it does not run. */
@@ -246,7 +246,7 @@ static void test_what_installers_refuse(void **state)
 			fail_msg("%s: %s", ranges[i][0], verdict(&r, NULL, &h));
 	}
 	struct runs_on r = wheel("x-1.0-py3-none-manylinux_3_0_x86_64.whl", "", "", "");
-	assert_string_equal(verdict(&r, NULL, &h), "no: no installer takes its platform tag there");
+	assert_string_equal(verdict(&r, NULL, &h), "no: no installer there supports its platform tag");
 	r = wheel("x-1.0-pp311-pypy311_pp73-linux_x86_64.whl", "", "", "");
 	assert_string_equal(verdict(&r, NULL, &h), "no: its Python is 3.11 and 3.12, not PyPy 3.11");
 	r = wheel("x-1.0-py3-none-any.win_amd64.whl", "", "", "");

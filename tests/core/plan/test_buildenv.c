@@ -445,8 +445,8 @@ static void case_does_not_hide_a_name(void **state)
 		{"use_fbgemm", "unknown option 'use_fbgemm'", "did you mean 'USE_FBGEMM'?"},
 		{"force_cuda", "unknown option 'force_cuda'", "did you mean 'FORCE_CUDA'?"},
 		{"max_jobs_", "unknown option 'max_jobs_'", "lists all"},
-		{"blas", "'BLAS' is not a toggle", "--blas"},
-		{"pytorch_build_version", "'PYTORCH_BUILD_VERSION' is not a toggle", "built in"},
+		{"blas", "'BLAS' cannot be overridden", "--blas"},
+		{"pytorch_build_version", "'PYTORCH_BUILD_VERSION' cannot be overridden", "built in"},
 	};
 	struct fixture *f = *state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -67,7 +67,7 @@ static void its_author_knows_its_variables(void **state)
 	assert_ok(resolve_with(f, &row), &f->e);
 	assert_string_equal(settings_value(&f->p->env, "TINY_FAST"), "1 2");
 	kvlist_set(&f->q.options.toggles, &f->a, "CFLAGS", "-O0");
-	assert_err(resolve_with(f, &row), &f->e, ERR_CONFIG, "'CFLAGS' is not a toggle: ptbuild sets it");
+	assert_err(resolve_with(f, &row), &f->e, ERR_CONFIG, "'CFLAGS' cannot be overridden");
 }
 
 static void another_source_or_torch_is_another_key(void **state)

@@ -205,7 +205,7 @@ static void test_cudnn_that_is_not_there(void **state)
 	probed(f);
 	kit_parts[0].header = NULL;
 	refuse(f, ERR_POLICY,
-	       "USE_CUDNN=ON (toggles.yaml:2), but beside CUDA 12.8 in '/usr/local/cuda-12.8' there is no cudnn");
+	       "USE_CUDNN=ON (toggles.yaml:2), but CUDA 12.8 in '/usr/local/cuda-12.8' comes without cudnn");
 	assert_contains(f->e.hint, "--without cudnn");
 	strlist_ref(&f->q.options.without, &f->a, "cudnn");
 	const struct plan *p = resolve(f);
@@ -247,7 +247,7 @@ static void test_parts_that_pytorch_cannot_do_without(void **state)
 	struct fixture *f = *state;
 	probed(f);
 	kit_parts[1].header = NULL;
-	refuse(f, ERR_POLICY, "there is no cufft");
+	refuse(f, ERR_POLICY, "comes without cufft");
 	assert_contains(f->e.hint, "nvidia-cuda-dev");
 	assert_not_contains(f->e.hint, "--without");
 }

@@ -125,7 +125,7 @@ static void compare_gpu(struct all *all, struct pair *p, const struct recipe *r)
 		return;
 	if (strncmp(r->gpu, "sm_", 3) == 0)
 		need_note(p, r, "the GPU target",
-			  arena_printf(&all->a, "TORCH_CUDA_ARCH_LIST takes %s, not %s", planned, r->gpu));
+			  arena_printf(&all->a, "TORCH_CUDA_ARCH_LIST is %s, not %s", planned, r->gpu));
 	else
 		assert_string_equal(planned, r->gpu);
 }

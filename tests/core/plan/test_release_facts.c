@@ -308,7 +308,7 @@ static void sources_without_a_digest(void **state)
 	(void)state;
 	const struct plan *p = plan_of("2.15.0", "pytorch-python313-cpu-avx2", &a, &e);
 	assert_non_null(p);
-	assert_contains(p->notes.items[p->notes.count - 1], "has no proven digest, so it is planned and not built");
+	assert_contains(p->notes.items[p->notes.count - 1], "has no verified digest");
 	assert_err(plan_unproven(p, &e), &e, ERR_CONFIG,
 		   "'pytorch-v2.15.0.tar.gz' of release 2.15.0 has no proven digest");
 	assert_contains(e.hint,
@@ -372,7 +372,7 @@ static void advisories_and_what_a_version_lacks(void **state)
 		assert_ok(p ? 0 : -1, &e);
 		assert_int_equal(p->advisories.count, rows[i].count);
 		assert_string_equal(p->advised, rows[i].advised);
-		assert_int_equal(notes_have(p, "has published weaknesses"), rows[i].first != NULL);
+		assert_int_equal(notes_have(p, "has known vulnerabilities"), rows[i].first != NULL);
 		if (rows[i].first)
 			assert_string_equal(p->advisories.items[0], rows[i].first);
 		assert_int_equal(notes_have(p, "torch.linalg.eig and eigvals"), rows[i].eig);

@@ -133,7 +133,7 @@ static void its_cxx_library_has_the_new_abi(void **state)
 {
 	(void)state;
 	fits(make(NAME, NULL, "set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=0\")\n"), NULL, NULL,
-	     "has the old ABI of the C++ library");
+	     "uses the old libstdc++ ABI");
 	test_teardown(state);
 	fits(make(NAME, NULL, "set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=1\")\n"), NULL, NULL, NULL);
 }

@@ -103,12 +103,12 @@ static void one_of_another_user_is_refused(void **state)
 {
 	(void)state;
 	if (geteuid() != 0) { /* who can make nothing that is somebody else's */
-		assert_refused("/usr", "belongs to user 0, not to user ", "chown ");
+		assert_refused("/usr", "owned by user 0, but ptbuild runs as user ", "chown ");
 		return;
 	}
 	fresh();
 	assert_int_equal(chown(place(), 12321, 12321), 0);
-	assert_refused(place(), "belongs to user 12321, not to user 0, who runs this", "chown 0 ");
+	assert_refused(place(), "owned by user 12321, but ptbuild runs as user 0", "chown 0 ");
 }
 
 static void one_that_cannot_be_written_is_refused(void **state)

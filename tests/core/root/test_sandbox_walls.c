@@ -159,8 +159,8 @@ static void test_limits_stop_a_program(void **state)
 	assert_stopped("for i in $(seq 40); do sleep 60 & done; wait", "processes and threads", "--max-processes");
 	show_rw("src", SANDBOX_SRC);
 	walled.limits = (struct run_limits){.disk = 1 << 20};
-	assert_stopped("for i in 1 2 3 4; do head -c 1000000 /dev/urandom >/ptbuild/src/$i; done; sleep 60", "takes",
-		       "--max-disk");
+	assert_stopped("for i in 1 2 3 4; do head -c 1000000 /dev/urandom >/ptbuild/src/$i; done; sleep 60",
+		       "its files reached", "--max-disk");
 }
 
 /* What cannot be measured is not let go on. */
@@ -180,7 +180,7 @@ static void test_memory_is_limited(void **state)
 	walled.limits = (struct run_limits){.memory = 200 << 20};
 	assert_stopped(
 		"for i in 1 2 3 4; do python3 -c 'x = bytearray(100 << 20); import time; time.sleep(60)' & done; wait",
-		"of memory", "--max-memory");
+		"memory use reached", "--max-memory");
 	assert_fails("python3 -c 'bytearray(300 << 20)'", "MemoryError");
 	assert_fails("head -c 150000000 /dev/zero >/ptbuild/tmp/x", "No space left");
 }
@@ -198,7 +198,7 @@ static void test_names(void **state)
 	assert_string_equal(sandbox_text(SANDBOX_BWRAP, 0, &arena), "bubblewrap");
 	assert_string_equal(sandbox_text(SANDBOX_NONE, 0, &arena), "none");
 	strlist_ref(&names, &arena, "moat");
-	assert_err(sandbox_walls_parse(&names, &without, &e), &e, ERR_USAGE, "unknown wall 'moat'");
+	assert_err(sandbox_walls_parse(&names, &without, &e), &e, ERR_USAGE, "unknown protection 'moat'");
 	assert_contains(e.hint, "seccomp");
 }
 

@@ -92,7 +92,7 @@ REFUSED(setting_spelling, "isa.yaml", "name: USE_MKLDNN, value: \"OFF\"", "name:
 REFUSED(truth_word, "isa.yaml", "value: \"FALSE\", cache: true", "value: \"FALSE\", cache: perhaps", "cache")
 REFUSED(toggle_without_a_name, "toggles.yaml", "{name: BUILD_FUNCTORCH, value", "{value", "neither 'name' nor 'names'")
 REFUSED(toggle_with_both_names, "toggles.yaml", "{name: BUILD_FUNCTORCH, value",
-	"{name: BUILD_FUNCTORCH, names: [BUILD_A], value", "'BUILD_FUNCTORCH' stands beside 'names'")
+	"{name: BUILD_FUNCTORCH, names: [BUILD_A], value", "'BUILD_FUNCTORCH' together with 'names'")
 REFUSED(toggle_value_twice, "toggles.yaml", "{name: BUILD_FUNCTORCH, value",
 	"{name: BUILD_FUNCTORCH, cpu: \"ON\", value", "'value' is for cpu, cuda and mps alike")
 REFUSED(toggle_needs_nothing_there_is, "toggles.yaml", "needs: USE_MPI", "needs: USE_MPY",
@@ -103,7 +103,7 @@ REFUSED(a_name_of_names_twice, "toggles.yaml", "[USE_CPP_CODE_COVERAGE, USE_PROF
 	"'USE_PROF' of pytorch is listed twice")
 REFUSED(setting_without_a_name, "isa.yaml", "{name: USE_MKLDNN, value", "{value", "neither 'name' nor 'names'")
 REFUSED(setting_with_both_names, "isa.yaml", "{name: USE_MKLDNN, value", "{name: USE_MKLDNN, names: [A], value",
-	"'USE_MKLDNN' stands beside 'names'")
+	"'USE_MKLDNN' together with 'names'")
 REFUSED(correction_twice, "corrections.yaml", "name: orin-and-thor", "name: l40s-is-ada",
 	"'l40s-is-ada' is listed twice")
 REFUSED(correction_gpu, "corrections.yaml", "gpus: [\"121\"]", "gpus: [\"122\"]", "unknown GPU target '122'")
@@ -184,7 +184,7 @@ REFUSED(toolkit_without_row, "releases/2.9.1.yaml", "\"12.6\"", "\"12.5\"", "no 
 REFUSED(release_toolkit_twice, "releases/2.9.1.yaml", "\"12.6\"", "\"12.8\"", "toolkit '12.8' is listed twice")
 REFUSED(python_spelling, "releases/2.9.1.yaml", "\"3.10\"", "\"310\"", "'pythons': not like")
 REFUSED(python_twice, "releases/2.9.1.yaml", "\"3.10\"", "\"3.11\"", "Python '3.11' is listed twice")
-REFUSED(release_name, "releases/2.9.1.yaml", "name: 2.9.1\n", "name: 2.9.2\n", "is not its base")
+REFUSED(release_name, "releases/2.9.1.yaml", "name: 2.9.1\n", "name: 2.9.2\n", "must be its base")
 REFUSED(release_file, "releases/2.9.1.yaml", "name: 2.9.1\nbase: 2.9.1", "name: 2.9.2\nbase: 2.9.2",
 	"must be in a file '2.9.2.yaml'")
 REFUSED(version_range, "releases/2.9.1.yaml", "cmake: \">=3.27\"", "cmake: \"=>3.27\"", "'cmake'")
@@ -202,14 +202,14 @@ REFUSED(gpu_suffix_torch, "gpu.yaml", "{suffix: f, cuda_min: \"12.9\", torch_min
 REFUSED(source_twice, "releases/2.6.0-debian.yaml", "name: pytorch_2.6.0+dfsg-7.debian.tar.xz",
 	"name: pytorch_2.6.0+dfsg.orig.tar.xz", "is listed twice")
 REFUSED(source_scheme, "releases/2.9.1.yaml", "https://github.com/pytorch/pytorch/",
-	"ftp://github.com/pytorch/pytorch/", "not a place to fetch it from")
+	"ftp://github.com/pytorch/pytorch/", "not a URL to fetch it from")
 REFUSED(source_deb, "releases/2.6.0-debian.yaml", "deb:debian/pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz",
-	"deb:debian/../pytorch_2.6.0+dfsg.orig.tar.xz", "not a place to fetch it from")
+	"deb:debian/../pytorch_2.6.0+dfsg.orig.tar.xz", "not a URL to fetch it from")
 REFUSED(source_deb_archive, "releases/2.6.0-debian.yaml",
 	"deb:debian/pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz", "deb:Debian=x/pytorch_2.6.0+dfsg.orig.tar.xz",
-	"not a place to fetch it from")
+	"not a URL to fetch it from")
 REFUSED(source_apt, "releases/2.6.0-debian.yaml", "deb:debian/pool/main/p/pytorch/pytorch_2.6.0+dfsg.orig.tar.xz",
-	"apt:trixie/main/pytorch=2.6.0+dfsg-7", "not a place to fetch it from")
+	"apt:trixie/main/pytorch=2.6.0+dfsg-7", "not a URL to fetch it from")
 REFUSED(source_into, "releases/2.6.0-debian.yaml", "keep_top: true", "into: ../else",
 	"'../else' leaves the source tree")
 REFUSED(series_outside, "releases/2.6.0-debian.yaml", "series: debian/patches/series", "series: /etc/series",

@@ -223,8 +223,8 @@ static void wrong_names(void **state)
 		{"pythonPackages.pytorch-cpu-avx2", "unknown package", "pytorch, torchvision or torchaudio"},
 		{"pytorch-python313-native", "unknown profile 'native'", "--profile native"},
 		{"pytorch-python313-cpu-native", "unknown instruction set 'native'", "--profile cpu-native"},
-		{"pytorch-python313-mine.yaml", "a file cannot stand in variant", "--profile"},
-		{"pytorch-python313-cpu-avx2/../x", "a path cannot stand in variant", "--profile"},
+		{"pytorch-python313-mine.yaml", "a file cannot be in variant", "--profile"},
+		{"pytorch-python313-cpu-avx2/../x", "a path cannot be in variant", "--profile"},
 	};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);

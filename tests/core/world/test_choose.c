@@ -76,7 +76,7 @@ static void test_parts_that_are_not_there(void **state)
 	assert_err(world_choose(tables, &r, &(struct world_wanted){LINUX, .python = "3.7", .cuda = "11.8"}, &arena, &w,
 				&e),
 		   &e, ERR_POLICY, "has Python 3.7");
-	assert_contains(e.hint, "--root DIR a build stands on");
+	assert_contains(e.hint, "your own root with --root DIR");
 	assert_null(w.name);
 	r.worlds_count = 0;
 	assert_ok(world_choose(tables, &r, &(struct world_wanted){.platform = LINUX}, &arena, &w, &e), &e);

@@ -143,7 +143,7 @@ static void what_is_no_world(void **state)
 	refused("+base1", "empty part");
 	refused("base1++kit1", "empty part");
 	refused("kit1", "'kit1' is not a base");
-	assert_string_equal(err.hint, "such a part is named behind a base: base2+kit1");
+	assert_string_equal(err.hint, "name it after a base: base2+kit1");
 	refused("kit1+base1", "'kit1' is not a base");
 	refused("base1+base2", "'base2' is a base, and there is one already");
 	refused("base1+kit1+kit1", "'kit1' is there twice");

@@ -425,7 +425,7 @@ static void test_zip64_locator_to_nowhere(void **state)
 	struct craft_zip c;
 	craft_zip(&c, two, 2);
 	craft_insert(&c, c.end, locator, sizeof(locator));
-	assert_crafted(&c, "points to a wrong place");
+	assert_crafted(&c, "locator has a wrong offset");
 }
 
 /* ---- data descriptors ---- */

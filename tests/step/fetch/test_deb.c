@@ -125,7 +125,7 @@ static void bad_places_are_refused(void **state)
 	name_archive(f, "debian", f->dir);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct fetch_source s = source(f, "file.bin", body_sha, bad[i]);
-		assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "not a place in a Debian archive");
+		assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "not a path in a Debian archive");
 		assert_false(s.gone);
 	}
 }

@@ -152,7 +152,7 @@ static void refused_connection_names_every_place(void **state)
 	strlist_add(&s.urls, &f->a, "ftp://127.0.0.1/x");
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, first);
 	assert_contains(f->e.msg, "/does/not/exist");
-	assert_contains(f->e.msg, "unsupported place 'ftp://127.0.0.1/x'");
+	assert_contains(f->e.msg, "unsupported URL 'ftp://127.0.0.1/x'");
 }
 
 /* What one file found out, the others need not: each would wait as long. */
@@ -196,7 +196,7 @@ static void no_place_at_all(void **state)
 {
 	struct fixture *f = *state;
 	struct fetch_source s = source(f, "file.bin", body_sha, NULL);
-	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "no place is known");
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "no URL is known");
 }
 
 static void file_url_is_copied(void **state)
@@ -235,7 +235,7 @@ static void file_on_another_host_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct fetch_source s = source(f, "file.bin", body_sha, "file://elsewhere/x");
-	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "unsupported place");
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "unsupported URL");
 }
 
 static void directory_and_fifo_are_no_files(void **state)

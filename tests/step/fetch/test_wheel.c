@@ -245,9 +245,9 @@ static void places_are_checked(void **state)
 	static const struct {
 		const char *place, *says;
 	} bad[] = {
-		{"wheel:toy", "not a wheel place"},
-		{"wheel:==1/x.whl", "not a wheel place"},
-		{"wheel:toy==1/a/toy-1-py3-none-any.whl", "not a wheel place"},
+		{"wheel:toy", "not a location of a wheel"},
+		{"wheel:==1/x.whl", "not a location of a wheel"},
+		{"wheel:toy==1/a/toy-1-py3-none-any.whl", "not a location of a wheel"},
 		{"wheel:toy==1/toy.zip", "not a wheel name"},
 		{"wheel:toy==2/toy-1-py3-none-any.whl", "is not a wheel of toy 2"},
 		{"wheel:other==1/toy-1-py3-none-any.whl", "is not a wheel of other 1"},

@@ -230,7 +230,7 @@ static void no_lock_is_written_that_cannot_be_read(void **state)
 				     .entries = &x,
 				     .count = 1};
 	const char *path = path_join(&a, test_dir(), "p.lock");
-	assert_err(world_lock_save(&l, path, &e), &e, ERR_INTEGRITY, "p.lock:5: not a place of that kind");
+	assert_err(world_lock_save(&l, path, &e), &e, ERR_INTEGRITY, "p.lock:5: not a URL of that kind");
 	assert_false(fs_exists(TRUSTED, path));
 	x.place = "pool/a.deb";
 	assert_ok(world_lock_save(&l, path, &e), &e);

@@ -316,7 +316,7 @@ static void test_signed_statements_about_something_else(void **state)
 		{"slsa.dev/provenance/v1", "slsa.dev/verification_summary/v1", "not about how the wheel was built"},
 		{"\"predicateType\"", "\"predicate_type\"", "not about how the wheel was built"},
 		{"urn:x-ptbuild:wheel-build:1", "urn:x-other:build", "not of a build by ptbuild"},
-		{"\"sha256\": \"", "\"sha512\": \"00\", \"sha256\": \"", "digests beside sha256"},
+		{"\"sha256\": \"", "\"sha512\": \"00\", \"sha256\": \"", "other digests than sha256"},
 		{"\"subject\": [", "\"subject\": [{\"name\": \"x\", \"digest\": {\"sha256\": \"00\"}}, ",
 		 "several files"},
 		{"\"subject\": [", "\"subject\": [], \"subjects\": [", "not an in-toto statement about a file"},

@@ -47,13 +47,13 @@ static void a_table_says_about_how_long(void **state)
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "after 60\n3600\ta.o\n7200\tb.o\n");
 	struct cost c = cost(f, "2.8.0", 0, NULL);
 	assert_true(c.units == 10800 && cost_seconds(&c, 2) == 5460 && c.gpu == COST_GPU_NONE && !c.here);
-	assert_string_equal(text(f, &c, 2), "about 1 h 31 min with 2 jobs, 3 h 0 min of processors");
-	assert_string_equal(text(f, &c, 1), "about 3 h 1 min with 1 job, 3 h 0 min of processors");
+	assert_string_equal(text(f, &c, 2), "about 1 h 31 min with 2 jobs (3 h 0 min of CPU time)");
+	assert_string_equal(text(f, &c, 1), "about 3 h 1 min with 1 job (3 h 0 min of CPU time)");
 	/* More jobs than processors are no faster. */
-	assert_string_equal(text(f, &c, 1000), "about 46 min with 1000 jobs, 3 h 0 min of processors");
+	assert_string_equal(text(f, &c, 1000), "about 46 min with 1000 jobs (3 h 0 min of CPU time)");
 	c = cost(f, "2.9.1", 0, NULL);
 	assert_string_equal(text(f, &c, 2),
-			    "about 1 h 31 min with 2 jobs, 3 h 0 min of processors; a guess, by what 2.8.0 took");
+			    "about 1 h 31 min with 2 jobs (3 h 0 min of CPU time); estimated from release 2.8.0");
 }
 
 static void what_nobody_measured_is_not_known(void **state)
@@ -64,7 +64,7 @@ static void what_nobody_measured_is_not_known(void **state)
 	assert_true(cost_seconds(&c, 2) == 0);
 	assert_string_equal(
 		text(f, &c, 2),
-		"not known: no build of pytorch was measured; it is told once its first units are compiled");
+		"unknown: no build of pytorch was measured; an estimate appears once some units are compiled");
 	AUTO_JSON json_t *j = cost_json(&c, &d, 2);
 	static const char *const none[] = {"seconds", "processor_seconds", "gpu_code", "by"};
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
@@ -78,16 +78,16 @@ static void gpu_code_is_told_apart(void **state)
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "100\ta.o\n");
 	struct cost c = cost(f, "2.8.0", 2, NULL);
 	assert_true(c.gpu == COST_GPU_UNKNOWN && c.units == 100);
-	assert_string_equal(text(f, &c, 1), "more than 2 min with 1 job, 2 min of processors; without GPU code");
+	assert_string_equal(text(f, &c, 1), "more than 2 min with 1 job (2 min of CPU time); without GPU code");
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"),
 		   "class 20 40 CUDA_COMPILER\nunits 9 CUDA_COMPILER\n100\ta.o\n");
 	c = cost(f, "2.8.0", 2, NULL);
 	assert_true(c.gpu == COST_GPU_GUESSED && c.units == 1000);
-	assert_contains(text(f, &c, 1), "; GPU code is a guess");
+	assert_contains(text(f, &c, 1), "; GPU code estimated");
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "50\ta.o\n300\ttorch_cuda.dir/b.cu.o\n");
 	c = cost(f, "2.8.0", 2, NULL);
 	assert_true(c.gpu == COST_GPU_MEASURED && c.units == 350);
-	assert_string_equal(text(f, &c, 1), "about 6 min with 1 job, 6 min of processors");
+	assert_string_equal(text(f, &c, 1), "about 6 min with 1 job (6 min of CPU time)");
 	c = cost(f, "2.8.0", 0, NULL); /* without CUDA its units are not compiled */
 	assert_true(c.gpu == COST_GPU_NONE && c.units == 50);
 }

@@ -83,7 +83,7 @@ static void without_a_list_elsewhere(void **state)
 {
 	(void)state;
 	use("/opt/x");
-	assert_refused("lies in no library directory");
+	assert_refused("is in no library directory");
 }
 
 int main(void)

@@ -164,7 +164,7 @@ static void test_names_and_modes_that_do_harm(void **state)
 	static const unsigned bad[] = {04755, 02755, 01777, 06755};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_rule(&(struct craft_entry){.name = "a.py", .data = "1", .mode = S_IFREG | bad[i]}, 1, "mode",
-			    "gives nobody's rights away");
+			    "setuid, setgid and sticky bits");
 	assert_rule(&(struct craft_entry){.name = "a.py", .data = "1", .mode = S_IFREG | 0755}, 1, "mode", NULL);
 }
 
@@ -213,7 +213,7 @@ static void test_payload_behind_the_metadata(void **state)
 	struct verify_report r = verify(wheel);
 	assert_int_equal(r.errors, 0);
 	assert_int_equal(r.warnings, 1);
-	assert_found(&r, FINDING_WARNING, "zip", "tiny/libtiny.so", "behind the dist-info");
+	assert_found(&r, FINDING_WARNING, "zip", "tiny/libtiny.so", "after the dist-info");
 }
 
 /* ---- RECORD ---- */

@@ -83,7 +83,7 @@ static void test_needed_inside_but_not_on_the_path(void **state)
 	struct verify_report r = verify(packed());
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_WARNING, "needed", "tiny/libb.so",
-		     "needs 'liba.so', which is in the wheel, but where neither its search path");
+		     "needs 'liba.so', which is in the wheel but not on its search path");
 }
 
 static void test_needed_nowhere(void **state)
@@ -178,7 +178,7 @@ static void test_tag_higher_than_needed_is_a_note(void **state)
 	(void)state;
 	struct verify_report r = with_platform("manylinux_2_34_x86_64");
 	assert_int_equal(r.errors + r.warnings, 0);
-	assert_found(&r, FINDING_NOTE, "tag", "", "'manylinux_2_17_x86_64' would be honest");
+	assert_found(&r, FINDING_NOTE, "tag", "", "'manylinux_2_17_x86_64' is enough");
 	test_dir(); /* but not beside a platform that is honest */
 	r = with_platform("manylinux_2_17_x86_64.manylinux_2_34_x86_64");
 	assert_clean(&r);

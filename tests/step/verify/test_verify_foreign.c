@@ -52,7 +52,7 @@ static void spellings_of_one_name_and_version(void **state)
 	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "has the Version '1.0'");
 	q.wheel = wheel_by("multi_res-1.0_odd-py3-none-any.whl", &(struct maker){.version = "1.0-odd"});
 	r = verify_with(q);
-	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "none by PEP 440");
+	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "not valid by PEP 440");
 	q.wheel = wheel_by("multi_res-1.0-py3-none-any.whl", &(struct maker){.info = "multi_res-1.1.dist-info"});
 	r = verify_with(q);
 	assert_found(&r, FINDING_ERROR, "metadata", "multi_res-1.1.dist-info", "is not named after the file");
@@ -147,7 +147,7 @@ static void what_installers_fail_on(void **state)
 		enum finding_level level;
 		const char *rule, *says;
 	} cases[] = {
-		{"p-1.data/other/a", "", FINDING_ERROR, "metadata", "in a directory of .data that is none of"},
+		{"p-1.data/other/a", "", FINDING_ERROR, "metadata", "in a directory of .data other than"},
 		{"p-1.data/a.py", "", FINDING_ERROR, "metadata", "is in .data itself"},
 		{"p-1.dist-info/entry_points.txt", "[console_scripts]\nrun\n", FINDING_ERROR, "metadata",
 		 "entry point 'run', which has no '='"},
@@ -181,7 +181,7 @@ static void what_installers_fail_on(void **state)
 		{"Requires-Python: ^3.8\n", "which installers ignore"},
 		{"Requires-Dist: torch (>=1.9.*)\n", "which pip refuses: '>=1.9.*' is not"},
 		{"Requires-Dist: torch[a, b]>=2.6+cpu; extra == 'x'\n", "which pip refuses: '>=2.6+cpu' is not"},
-		{"Requires-Dist: a; python_version > 3\n", "which pip refuses: what is behind the ';' is not a marker"},
+		{"Requires-Dist: a; python_version > 3\n", "which pip refuses: the text after the ';' is not a marker"},
 		{"Requires-Dist: a[b\n", "which pip refuses: its extras have no end"},
 		{"Requires-Dist: >=1\n", "which pip refuses: it names nothing"},
 		{"Requires-Python: >=3.6\nRequires-Python: >=3.7\n", "has 2 lines Requires-Python"},
@@ -200,7 +200,7 @@ static void names_that_windows_changes(void **state)
 	test_write(file("p/a.py"), "");
 	test_write(file("p./A.py"), "");
 	struct verify_report r = judge("p-1-py3-none-any.whl");
-	assert_found(&r, FINDING_WARNING, "name", "p./A.py", "ends in a dot or a blank");
+	assert_found(&r, FINDING_WARNING, "name", "p./A.py", "ends in a dot or a space");
 	assert_true(says(&r, "is the same as 'p"));
 }
 
@@ -235,7 +235,7 @@ static void search_paths_that_lead_there(void **state)
 	test_dir();
 	pair("p/libf.so.1", "p/c.so", "");
 	struct verify_report r = judge("p-1" LINUX);
-	assert_found(&r, FINDING_WARNING, "needed", "p/c.so", "neither its search path nor that of its loaders");
+	assert_found(&r, FINDING_WARNING, "needed", "p/c.so", "not on its search path");
 	test_dir();
 	pair("p/libf.so.1", "p/c.so", RPATH("/opt/vendor/lib:$ORIGIN"));
 	r = judge("p-1" LINUX);
@@ -608,7 +608,7 @@ static void suffixes_that_pythons_look_for(void **state)
 		if (rows[i].by == FITS)
 			assert_silent(&r);
 		else if (rows[i].by == NOBODY)
-			assert_only_error(&r, "module", rows[i].suffix, "is looked for by no Python");
+			assert_only_error(&r, "module", rows[i].suffix, "has a suffix that no Python");
 		else
 			assert_found(&r, FINDING_WARNING, "module", rows[i].suffix, "by one Python alone");
 		library("p/plain.so", MODULE, "");
@@ -623,7 +623,7 @@ static void suffixes_that_pythons_look_for(void **state)
 	struct verify_report r = judge("p-1-cp39-abi3-manylinux_2_17_x86_64.whl");
 	assert_int_equal(r.errors, 0);
 	assert_int_equal(r.warnings, 1);
-	assert_found(&r, FINDING_WARNING, "module", "p/c.pyd", "is looked for by no Python");
+	assert_found(&r, FINDING_WARNING, "module", "p/c.pyd", "has a suffix that no Python");
 }
 
 static void the_stable_abi(void **state)

@@ -139,7 +139,7 @@ static void extras_of_a_later_pytorch(void **state)
 	(void)state;
 	struct verify_report r = verify_code("2.6.0+cu128.sm120.avx2", "120 | 120 120a");
 	assert_only_error(&r, "gpu-extra", LIB,
-			  "has 1 cubin for sm_120a, which its label 'cu128.sm120.avx2' does not promise");
+			  "has 1 cubin for sm_120a, which its label 'cu128.sm120.avx2' does not declare");
 }
 
 static void a_target_too_many(void **state)
@@ -207,7 +207,7 @@ static void gpu_code_in_a_cpu_wheel(void **state)
 {
 	(void)state;
 	struct verify_report r = verify_code("2.6.0+cpu.avx2", "90");
-	assert_only_error(&r, "gpu-extra", LIB, "its label 'cpu.avx2' does not promise");
+	assert_only_error(&r, "gpu-extra", LIB, "its label 'cpu.avx2' does not declare");
 }
 
 /* The letter counts: code for sm_90a runs on exactly that chip. */

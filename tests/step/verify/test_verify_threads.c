@@ -84,7 +84,7 @@ static void openblas_with_threads_of_its_own(void **state)
 	struct verify_report r = with_blas("libopenblas-582846c0.so.0", PTHREAD, "");
 	assert_only_error(
 		&r, "threads", "tiny/libopenblas-582846c0.so.0",
-		"is OpenBLAS with threads of its own beside 'libgomp.so.1' (GNU OpenMP): they spin against "
+		"is OpenBLAS with threads of its own next to 'libgomp.so.1' (GNU OpenMP): they spin against "
 		"those of OpenMP, and torch.set_num_threads does not reach them; take its OpenMP form (Debian: "
 		"libopenblas-openmp-dev, libopenblas0-openmp)");
 }
@@ -124,7 +124,7 @@ static void openblas_linked_into_the_library(void **state)
 	library("libtorch_cpu.so", PTHREAD "void GOMP_parallel(void);\nvoid at(void) { GOMP_parallel(); }\n",
 		"libgomp.so.1");
 	struct verify_report r = judge();
-	assert_only_error(&r, "threads", "tiny/libtorch_cpu.so", "is OpenBLAS with threads of its own inside beside");
+	assert_only_error(&r, "threads", "tiny/libtorch_cpu.so", "is OpenBLAS with threads of its own inside next to");
 }
 
 static void blis(void **state)
@@ -133,7 +133,7 @@ static void blis(void **state)
 	(void)state;
 	struct verify_report r = with_blas("libblis-1a2b3c4d.so.4", text, "");
 	assert_only_error(&r, "threads", "tiny/libblis-1a2b3c4d.so.4",
-			  "is BLIS without OpenMP beside 'libgomp.so.1' (GNU OpenMP): torch.set_num_threads does not "
+			  "is BLIS without OpenMP next to 'libgomp.so.1' (GNU OpenMP): torch.set_num_threads does not "
 			  "reach it; take its OpenMP form (Debian: libblis-openmp-dev, libblis4-openmp)");
 	teardown(state);
 	setup(state);
@@ -162,10 +162,11 @@ static void two_openmp_runtimes_inside(void **state)
 	library("libtorch_cpu.so", "void GOMP_parallel(void);\nvoid at(void) { GOMP_parallel(); }\n",
 		"libgomp.so.1 libiomp5-1a2b3c4d.so");
 	struct verify_report r = judge();
-	assert_only_error(&r, "threads", "tiny/libiomp5-1a2b3c4d.so",
-			  "is LLVM or Intel OpenMP beside 'libgomp.so.1' (GNU OpenMP): their threads spin against each "
-			  "other, and torch.set_num_threads reaches one of the two; link all libraries with one OpenMP "
-			  "runtime");
+	assert_only_error(
+		&r, "threads", "tiny/libiomp5-1a2b3c4d.so",
+		"is LLVM or Intel OpenMP next to 'libgomp.so.1' (GNU OpenMP): their threads spin against each "
+		"other, and torch.set_num_threads reaches one of the two; link all libraries with one OpenMP "
+		"runtime");
 	/* The same symbols under GNU's name are LLVM's runtime all the same: it is one, and no other is there. */
 	assert_int_equal(unlink(test_path("tree/tiny/libiomp5-1a2b3c4d.so")), 0);
 	library("libgomp.so.1", IOMP, "");
@@ -183,7 +184,7 @@ static void one_runtime_twice(void **state)
 	library("libgomp-1a2b3c4d.so.1", GOMP, "");
 	struct verify_report r = judge();
 	assert_int_equal(r.errors, 1);
-	assert_found(&r, FINDING_ERROR, "threads", "tiny/libgomp", "is GNU OpenMP beside 'libgomp");
+	assert_found(&r, FINDING_ERROR, "threads", "tiny/libgomp", "is GNU OpenMP next to 'libgomp");
 }
 
 /* A library with this SONAME that the wheel is linked with and does not hold. */
@@ -199,13 +200,14 @@ static void a_second_runtime_of_a_dependency(void **state)
 {
 	static const struct {
 		const char *name, *want;
-	} cases[] = {{"libiomp5.so", "needs 'libiomp5.so' (LLVM or Intel OpenMP) beside 'libgomp.so.1' (GNU OpenMP)"},
-		     {"libomp.so.5", "needs 'libomp.so.5' (LLVM or Intel OpenMP)"},
-		     {"libmkl_intel_thread.so.2", "needs 'libmkl_intel_thread.so.2' (LLVM or Intel OpenMP)"},
-		     {"libmkl_rt.so.2",
-		      "needs 'libmkl_rt.so.2' (MKL over Intel OpenMP) beside 'libgomp.so.1' (GNU OpenMP): "
-		      "libmkl_rt loads it unless MKL_THREADING_LAYER says otherwise"},
-		     {"libmkl_tbb_thread.so.2", "needs 'libmkl_tbb_thread.so.2' (MKL over TBB) beside 'libgomp.so.1'"}};
+	} cases[] = {
+		{"libiomp5.so", "needs 'libiomp5.so' (LLVM or Intel OpenMP) next to 'libgomp.so.1' (GNU OpenMP)"},
+		{"libomp.so.5", "needs 'libomp.so.5' (LLVM or Intel OpenMP)"},
+		{"libmkl_intel_thread.so.2", "needs 'libmkl_intel_thread.so.2' (LLVM or Intel OpenMP)"},
+		{"libmkl_rt.so.2",
+		 "needs 'libmkl_rt.so.2' (MKL over Intel OpenMP) next to 'libgomp.so.1' (GNU OpenMP): "
+		 "libmkl_rt loads it unless MKL_THREADING_LAYER says otherwise"},
+		{"libmkl_tbb_thread.so.2", "needs 'libmkl_tbb_thread.so.2' (MKL over TBB) next to 'libgomp.so.1'"}};
 	(void)state;
 	make_tree();
 	library("libgomp.so.1", GOMP, "");
@@ -240,7 +242,7 @@ static void beside_a_companion(void **state)
 	beside = (struct companions){0};
 	assert_clean(&same);
 	assert_only_error(&copy, "threads", "tiny/libgomp-1a2b3c4d.so.1",
-			  "is GNU OpenMP beside 'libgomp.so.1' (GNU OpenMP)");
+			  "is GNU OpenMP next to 'libgomp.so.1' (GNU OpenMP)");
 }
 
 /* A wheel that ptbuild did not make may have its reasons, but for torch. */

@@ -302,7 +302,7 @@ static void files_of_no_known_place_are_refused(void **state)
 	(void)state;
 	const struct craft_entry odd[] = {{.name = "nvidia/cu14/lib/libx.so.1", .data = "x"}};
 	const struct toolkit_file f = wheel("nvidia-x", "1", odd, 1);
-	refuses(&f, 1, "'nvidia/cu14/lib/libx.so.1', for which toolkit_tree.yaml has no place");
+	refuses(&f, 1, "'nvidia/cu14/lib/libx.so.1', for which toolkit_tree.yaml has no install path");
 	const struct craft_entry escape[] = {{.name = "nvidia/cu13/../../../x", .data = "x"}};
 	const struct toolkit_file g = wheel("nvidia-y", "1", escape, 1);
 	refuses(&g, 1, "unsafe name");

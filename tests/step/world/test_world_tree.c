@@ -249,7 +249,7 @@ static void links_and_files_of_the_table(void **state)
 	has("etc/passwd", "root", 0644);
 	has("etc/certs/all.crt", "A\nB\n", 0644);
 	DEB("b", "", {.name = "./usr/bin/cc", .data = "mine"});
-	assert_err(make(), &err, ERR_CONFIG, "'usr/bin/cc', which is to be made, is there already: 'b' has it");
+	assert_err(make(), &err, ERR_CONFIG, "cannot create 'usr/bin/cc': 'b' has it");
 	pieces[0].lock.count--;
 	made[0].from = "usr/share/none";
 	assert_err(make(), &err, ERR_CONFIG, "there is no 'usr/share/none' to make 'etc/passwd' of");
@@ -499,9 +499,9 @@ static void a_base_has_wheels_too(void **state)
 	place.from = "cmake/other";
 	assert_err(make(), &err, ERR_INTEGRITY, "'cmake': has nothing in 'cmake/other'");
 	parts[0].places_count = 0;
-	assert_err(make(), &err, ERR_CONFIG, "part 'base1' is not a toolkit, so 'cmake' has no place in it");
+	assert_err(make(), &err, ERR_CONFIG, "part 'base1' is not a toolkit, so 'cmake' has no install path in it");
 	parts[0].kind = "python";
-	assert_err(make(), &err, ERR_CONFIG, "part 'base1' is not a toolkit, so 'cmake' has no place in it");
+	assert_err(make(), &err, ERR_CONFIG, "part 'base1' is not a toolkit, so 'cmake' has no install path in it");
 }
 
 static void a_python_goes_to_its_prefix(void **state)
@@ -542,7 +542,7 @@ static void a_python_goes_to_its_prefix(void **state)
 	add_file(1, WORLD_FILE, "cpython", "https://example.org/p.tar.gz", &other);
 	assert_err(make(), &err, ERR_INTEGRITY, "'cpython': has no directory 'python'");
 	parts[1].kind = "base";
-	assert_err(make(), &err, ERR_CONFIG, "part 'kit1' is not a toolkit, so 'cpython' has no place in it");
+	assert_err(make(), &err, ERR_CONFIG, "part 'kit1' is not a toolkit, so 'cpython' has no install path in it");
 }
 
 static void a_stamp_that_is_none(void **state)
