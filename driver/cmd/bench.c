@@ -244,25 +244,8 @@ const struct command command_bench = {
 	.name = "bench",
 	.summary = "compare the speed of a torch wheel with that of another",
 	.usage = "WHEEL --against WHEEL|official [OPTION...]",
-	.text = "Installs both wheels into clean environments and runs the same workloads with them in the sandbox, "
-		"without network: matrix products, convolutions, transforms, linear systems, parts of networks and "
-		"whole ones, the import and the memory after it. Runs alternate, each in a fresh process, held to as "
-		"many processors as it has threads.\n"
-		"The ratio of a workload is the median over the pairs of the other's time divided by the wheel's: "
-		"above 1 the wheel is faster. Results are compared, too: a workload that computes something else is "
-		"told, not timed, and makes the exit status 7. One that fails, dies or takes longer than --limit is "
-		"told and left out of the mean.\n"
-		"Both must have the same version, Python and ABI; only local labels may differ. What a wheel pins "
-		"(CUDA libraries) is fetched from the Python index and installed beside it.\n"
-		"With --device cuda, a wheel whose label names no GPU of this machine is refused before anything is "
-		"fetched.",
 	.tables = {bench_options},
 	.arguments = {{"WHEEL", "the torch wheel to measure", "<file>"}},
-	.examples = {{"ptbuild bench dist/torch-2.6.0+cpu.avx2-*.whl --against official --root ROOT",
-		      "about half an hour"},
-		     {"ptbuild bench NEW.whl --against OLD.whl --root ROOT --threads 1 --only 'gemm*,conv*'",
-		      "products and convolutions alone"},
-		     {"ptbuild bench NEW.whl --against OLD.whl --device cuda --sandbox none", "on the GPU"}},
 	.options_size = sizeof(struct bench_options),
 	.run = run_bench,
 };

@@ -106,19 +106,9 @@ const struct command command_repack = {
 	.name = "repack",
 	.summary = "change a wheel's metadata revision without packing it again",
 	.usage = "WHEEL... | VARIANT... | --profile PROFILE --metadata-rev N",
-	.text = "Packed contents are copied as they are; only the end of the archive is written anew, which takes a "
-		"fraction of a second whatever the size. The bytes are the same as from packing anew.\n"
-		"From revision 2 on, the file name carries the revision as its build tag: other bytes have another "
-		"name, and installers take the latest.\n"
-		"With a wheel no option chooses anything but the place and the revision, and no provenance is written; "
-		"of a variant it is, and --sign-key signs it.",
 	.tables = {cmd_select_options, cmd_plan_options, cmd_build_options},
 	.arguments = {{"WHEEL|VARIANT...", "wheels packed by ptbuild, or variants whose wheels are in the store",
 		       "<file>"}},
-	.examples = {{"ptbuild repack dist/torch-*.whl --metadata-rev 2",
-		      "the same contents as revision 2, beside the first"},
-		     {"ptbuild repack --profile cpu-avx2 --metadata-rev 2",
-		      "from the store; the wheel must be there in another revision"}},
 	.options_size = sizeof(struct cmd_build_base),
 	.run = repack_main,
 };
