@@ -1,5 +1,15 @@
-# cmake -DFILE=... -DNAME=... -DOUT=... [-DPROGRAM=1] -P embed.cmake: a file as a C array, so that ptbuild needs none beside it. In a page @STYLE@ and @SCRIPT@ become style.css and script.js of its directory.
-if(PROGRAM)
+# cmake -DFILE=... -DNAME=... -DOUT=... [-DPROGRAM=1] -P embed.cmake: a file as a C array, so that ptbuild needs none beside it. In a page @STYLE@ and @SCRIPT@ become style.css and script.js of its directory. -DDIR=... in the place of FILE: all .txt files of a directory, each below a line "= NAME".
+if(DIR)
+  file(GLOB files ${DIR}/*.txt)
+  file(WRITE ${OUT}.text "\n")
+  foreach(file ${files})
+    cmake_path(GET file STEM name)
+    file(READ ${file} text)
+    file(APPEND ${OUT}.text "= ${name}\n${text}")
+  endforeach()
+  file(READ ${OUT}.text bytes HEX)
+  file(REMOVE ${OUT}.text)
+elseif(PROGRAM)
   file(READ ${FILE} bytes HEX)
 else()
   cmake_path(GET FILE PARENT_PATH dir)

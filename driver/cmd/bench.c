@@ -34,11 +34,8 @@ static int parse_seconds(const char *text, double *ret, struct err *e)
 }
 
 /* Without the option one and two, as far as there are processors. */
-static int parse_threads(struct cmd_context *c, const struct strlist *words, unsigned count, const unsigned **ret,
-			 size_t *ret_count, struct err *e)
+static int parse_threads(const struct strlist *words, unsigned count, json_t *ret, struct err *e)
 {
-	unsigned *threads = arena_array(c->arena, words->count + 2, sizeof(*threads));
-	size_t n = 0;
 	for (size_t i = 0; i < words->count; i++) {
 		const char *word = words->items[i];
 		char *end;
@@ -50,35 +47,41 @@ static int parse_threads(struct cmd_context *c, const struct strlist *words, uns
 		if (value > count)
 			return err_set(e, ERR_USAGE, "--threads %s: this machine has %u processor%s", word, count,
 				       count == 1 ? "" : "s");
-		threads[n++] = (unsigned)value;
+		json_array_append_new(ret, json_integer((json_int_t)value));
 	}
 	for (unsigned i = 1; words->count == 0 && i <= 2 && i <= count; i++)
-		threads[n++] = i;
-	*ret = threads;
-	*ret_count = n;
+		json_array_append_new(ret, json_integer(i));
 	return 0;
 }
 
-static int fill_request(struct cmd_context *c, struct bench_request *q, struct err *e)
+/* ASKED of profiles/bench/bench.py, without the files; `ret` is an empty object. */
+static int fill_request(struct cmd_context *c, json_t *ret, struct err *e)
 {
 	const struct bench_options *o = c->options;
-	unsigned *processors = arena_array(c->arena, THREADS_MAX, sizeof(*processors));
-	unsigned count = machine_list_processors(processors, THREADS_MAX);
-	q->processors = count ? processors : NULL;
-	q->pairs = o->pairs ? o->pairs : PAIRS;
-	q->limit = o->limit ? o->limit : LIMIT_S;
-	q->only = o->only;
-	q->device = o->device ? o->device : "cpu";
-	if (strcmp(q->device, "cuda") == 0 && cmd_sandbox(c) != SANDBOX_NONE) {
+	unsigned *list = arena_array(c->arena, THREADS_MAX, sizeof(*list));
+	const unsigned count = machine_list_processors(list, THREADS_MAX);
+	const unsigned pairs = o->pairs ? o->pairs : PAIRS, limit = o->limit ? o->limit : LIMIT_S;
+	const char *device = o->device ? o->device : "cpu";
+	json_t *processors = json_array(), *threads = json_array();
+	double seconds = SECONDS;
+	for (unsigned i = 0; i < count; i++)
+		json_array_append_new(processors, json_integer(list[i]));
+	json_object_set_new(ret, "processors", processors);
+	json_object_set_new(ret, "threads", threads);
+	json_object_set_new(ret, "only", json_from_strlist(&o->only));
+	json_object_set_new(ret, "pairs", json_integer(pairs));
+	json_object_set_new(ret, "limit", json_integer(limit));
+	json_object_set_new(ret, "device", json_string(device));
+	if (strcmp(device, "cuda") == 0 && cmd_sandbox(c) != SANDBOX_NONE) {
 		err_set(e, ERR_USAGE, "--device cuda: the sandbox shows no GPU");
 		return err_hint(e, "add --sandbox none");
 	}
-	if (q->pairs > PAIRS_MAX)
+	if (pairs > PAIRS_MAX)
 		return err_set(e, ERR_USAGE, "--pairs: at most %d", PAIRS_MAX);
-	return parse_seconds(o->seconds, &q->seconds, e) < 0
-		       ? -1
-		       : parse_threads(c, &o->threads, count ? count : machine_processors(), &q->threads,
-				       &q->threads_count, e);
+	if (parse_seconds(o->seconds, &seconds, e) < 0)
+		return -1;
+	json_object_set_new(ret, "seconds", json_real(seconds));
+	return parse_threads(&o->threads, count ? count : machine_processors(), threads, e);
 }
 
 static int need_wheel(struct cmd_context *c, const char *word, const char **ret, struct err *e)
@@ -143,26 +146,55 @@ static int check_label(struct cmd_context *c, const char *wheel, const struct ta
 	return err_hint(e, "that is by %s; --device cpu compares the code for processors", p.from);
 }
 
+/* What no driver or no code is there for: before gigabytes are fetched and installed. */
+static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct err *e)
+{
+	const struct tables *t;
+	const struct hardware_facts *facts;
+	const struct hardware *h;
+	if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
+		return -1;
+	if (!h->gpu_count) {
+		err_set(e, ERR_POLICY, "--device cuda: this machine has no NVIDIA GPU%s%s", *h->gpu_trouble ? ": " : "",
+			h->gpu_trouble);
+		return err_hint(e, "nvidia-smi says whether the driver has one");
+	}
+	for (size_t i = 0; i < BENCH_SIDES; i++)
+		if (b->wheels[i] && check_label(c, b->wheels[i], t, h, e) < 0)
+			return -1;
+	return 0;
+}
+
 /* ---- the results ---- */
 
-static int judge(const json_t *doc, struct err *e)
+static const struct show set_rows[] = {
+	{.text = "\n{threads} thread{threads:s}", .bold = true},
+	{.each = "workloads",
+	 .columns = {"workload={name}", ">the wheel={-wheel}", ">the other={-other}", ">ratio={ratio:.2}",
+		     ">spread={-spread}", "why={state}: {-reason}"}},
+	SHOW("geometric mean of {compared}", "{geometric_mean:.2}"),
+	SHOW("slower than the other", "{name} ({ratio:.2})", .each = "-lowest", .join = ", "),
+	{0}};
+
+static const struct show rows[] = {SHOW("the wheel", "{wheel.file} (torch {wheel.torch}[, code for {wheel.cpu}])"),
+				   SHOW("the other", "{other.file} (torch {other.torch}[, code for {other.cpu}])"),
+				   {.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; a ratio "
+					    "above 1: the wheel is faster"},
+				   {.each = "sets", .rows = set_rows},
+				   {0}};
+
+static int show_results(struct cmd_context *c, json_t *doc, struct err *e)
 {
-	json_int_t differing = 0;
-	size_t compared = 0, all = 0, i, k;
-	const json_t *set, *workload;
-	json_array_foreach(json_object_get(doc, "sets"), i, set)
-	{
-		differing += json_int(set, "differing");
-		json_array_foreach(json_object_get(set, "workloads"), k, workload)
-		{
-			compared += strcmp(json_text(workload, "state"), "compared") == 0;
-			all++;
-		}
-	}
-	if (differing)
-		return err_set(e, ERR_POLICY, "results differ in %zu of %zu workload%s", (size_t)differing, all,
-			       plural(all));
-	return compared ? 0 : err_set(e, ERR_POLICY, "no workload could be compared");
+	const struct bench_options *o = c->options;
+	AUTO_BUF struct buf page = {0};
+	report_bench(doc, &page);
+	if (cmd_show(c, json_incref(doc), rows, e) < 0 ||
+	    (o->page && fs_write(TRUSTED, o->page, page.data, page.len, 0644, e) < 0))
+		return -1;
+	if (json_is_true(json_object_get(doc, "disturbed")))
+		log_warn(c->run->log, "other programs used up to %.1f processors meanwhile, and the figures say less",
+			 json_number_value(json_object_get(doc, "load")));
+	return 0;
 }
 
 static int run_bench(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -170,48 +202,24 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 	const struct bench_options *o = c->options;
 	struct pipeline_request q = {.kind = cmd_sandbox(c)};
 	struct pair_request b = {.q = &q, .platform = machine_platform(c->arena)};
-	struct bench_result r;
-	const char *other;
-	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, &b.bench, e) < 0)
+	AUTO_JSON json_t *asked = json_object();
+	json_t *got;
+	b.asked = asked;
+	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, asked, e) < 0)
 		return -1;
 	if (o->page && fs_can_write(o->page, e) < 0) /* rather than after minutes of measuring */
 		return err_wrap(e, "--page");
-	/* Before gigabytes are fetched and installed: what no driver or no code is there for. */
-	const struct tables *t;
-	const struct hardware_facts *facts;
-	const struct hardware *h;
-	if (strcmp(b.bench.device, "cuda") == 0) {
-		if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
-			return -1;
-		if (!h->gpu_count) {
-			err_set(e, ERR_POLICY, "--device cuda: this machine has no NVIDIA GPU%s%s",
-				*h->gpu_trouble ? ": " : "", h->gpu_trouble);
-			return err_hint(e, "nvidia-smi says whether the driver has one");
-		}
-		for (size_t i = 0; i < BENCH_SIDES; i++)
-			if (b.wheels[i] && check_label(c, b.wheels[i], t, h, e) < 0)
-				return -1;
-	}
-	if (cmd_fetch_options(c, &q.fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0)
+	if (strcmp(json_text(asked, "device"), "cuda") == 0 && check_gpu(c, &b, e) < 0)
 		return -1;
-	if (cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0)
+	if (cmd_fetch_options(c, &q.fetch, e) < 0 || cmd_profiles_dir(c, &q.profiles_dir, e) < 0 ||
+	    cmd_root(c, &q.root, e) < 0 || cmd_store(c, &q.store, e) < 0 ||
+	    pair_bench(&b, c->run, c->arena, &got, e) < 0)
 		return -1;
-	if (pair_bench(&b, c->run, c->arena, &r, &other, e) < 0)
+	AUTO_JSON json_t *results = got;
+	const char *refused = json_member(results, "refused");
+	if (show_results(c, json_object_get(results, "document"), e) < 0)
 		return -1;
-	b.bench.names[BENCH_OURS] = path_base(b.wheels[BENCH_OURS]);
-	b.bench.names[BENCH_OTHER] = path_base(other);
-	AUTO_JSON json_t *doc = bench_json(&b.bench, &r);
-	AUTO_BUF struct buf page = {0};
-	report_bench(doc, &page);
-	if (cmd_show(c, json_incref(doc), bench_rows, e) < 0 ||
-	    (o->page && fs_write(TRUSTED, o->page, page.data, page.len, 0644, e) < 0))
-		return -1;
-	if (r.disturbed)
-		log_warn(c->run->log,
-			 "load average reached %.1f, more than the benchmark's threads: other "
-			 "programs ran, so the figures are less reliable",
-			 r.load);
-	return judge(doc, e);
+	return refused ? err_set(e, ERR_POLICY, "%s", refused) : 0;
 }
 
 #define OPTION(type, field) (type), offsetof(struct bench_options, field)
@@ -236,27 +244,8 @@ const struct command command_bench = {
 	.name = "bench",
 	.summary = "compare the speed of a torch wheel with that of another",
 	.usage = "WHEEL --against WHEEL|official [OPTION...]",
-	.text = "Installs both wheels into clean environments and runs the same workloads with "
-		"them in the sandbox, without network: matrix products, convolutions, transforms, "
-		"linear systems, parts of networks and whole ones, the import and the memory after "
-		"it. Runs alternate, each in a fresh process, held to as many processors as it has "
-		"threads.\n"
-		"The ratio of a workload is the median over the pairs of the other's time divided "
-		"by the wheel's: above 1 the wheel is faster. Results are compared, too: a "
-		"workload whose results differ is reported, not timed, and sets exit status 7. One "
-		"that fails, dies or exceeds --limit is reported and left out of the mean.\n"
-		"Both must have the same version, Python and ABI; only local labels may differ. "
-		"What a wheel pins (CUDA libraries) is fetched from the Python index and installed "
-		"alongside.\n"
-		"With --device cuda, a wheel whose label names no GPU of this machine is refused "
-		"before anything is fetched.",
 	.tables = {bench_options},
 	.arguments = {{"WHEEL", "the torch wheel to measure", "<file>"}},
-	.examples = {{"ptbuild bench dist/torch-2.6.0+cpu.avx2-*.whl --against official --root ROOT",
-		      "about half an hour"},
-		     {"ptbuild bench NEW.whl --against OLD.whl --root ROOT --threads 1 --only 'gemm*,conv*'",
-		      "products and convolutions alone"},
-		     {"ptbuild bench NEW.whl --against OLD.whl --device cuda --sandbox none", "on the GPU"}},
 	.options_size = sizeof(struct bench_options),
 	.run = run_bench,
 };

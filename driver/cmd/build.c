@@ -462,35 +462,8 @@ const struct command command_build = {
 	.name = "build",
 	.summary = "build wheels, or take them from the store",
 	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [OPTION...]",
-	.text = "Fetches and checks the pinned sources of each variant and builds them in a "
-		"sandbox without network access. Compares what was configured with the plan. "
-		"Relocates, packs and verifies the wheel, and keeps it in the store. The next "
-		"time, the same command finds it there.\n"
-		"torchvision and torchaudio are built against the torch wheel of the same variant "
-		"and pin it exactly. If the store has none, it is built first. --torch names "
-		"another one. So is an --extension.\n"
-		"The variants of a matrix are built one after the other. One that fails does not "
-		"stop the others; a summary lists the failures, and the exit status is that of the "
-		"worst.\n"
-		"--check builds each variant a second time in another directory, with other jobs, "
-		"umask, time zone and locale and without the compiler cache, and reports what "
-		"differs, down to the section and symbol.\n"
-		"A build that was killed resumes: its tree is kept until the wheel is in the "
-		"store.\n"
-		"Next to the wheel, <variant>/build.json records the inputs, the time of each step "
-		"and what was verified. <variant>/build.html shows it, with the time and memory of "
-		"every unit.",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, cmd_build_options, build_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
-	.examples = {{"ptbuild --profile sm90-avx512",
-		      "PyTorch for Hopper GPUs and AVX-512 processors, newest release"},
-		     {"ptbuild --profile cpu-avx2 --package all --release 2.6.0-debian --root ROOT",
-		      "all three packages inside an unpacked Debian 13"},
-		     {"ptbuild build --matrix build-pytorch/main --only '*-cpu-*'", "every CPU variant of a matrix"},
-		     {"ptbuild build --extension . --profile sm90-avx2 --torch official==2.11.0",
-		      "the extension in this folder, against the official torch"},
-		     {"ptbuild build torchvision-python313-cpu-avx2 --torch root --root ROOT",
-		      "one exact variant, against the root's own torch"}},
 	.options_size = sizeof(struct cmd_build_base),
 	.run = build_main,
 };

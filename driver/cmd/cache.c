@@ -208,14 +208,11 @@ const struct command command_cache = {
 	.name = "cache",
 	.summary = "show, check or clean the store",
 	.usage = "info|verify|gc [options]",
-	.text = "The store keeps source archives, finished wheels, build trees and the compiler cache. Nothing that is "
-		"in use or was used within the last hour is removed.",
 	.tables = {cache_options},
 	.arguments = {{"ACTION",
 		       "info: show the contents; verify: hash everything again and move away what is damaged; gc: "
 		       "remove what is old",
 		       "info verify gc"}},
-	.examples = {{"ptbuild cache gc --keep-days 30 --max-size 50G --dry-run", "see what would be removed"}},
 	.options_size = sizeof(struct cache_options),
 	.run = run_cache,
 };

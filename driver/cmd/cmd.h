@@ -40,11 +40,6 @@ struct cmd_positional {
 	const char *values; /* as arg_def.values */
 };
 
-struct cmd_example {
-	const char *line;
-	const char *what;
-};
-
 struct cmd_context;
 
 enum { CMD_TABLES = 5 };
@@ -53,18 +48,16 @@ struct command {
 	const char *name;
 	const char *summary; /* one line, lower case, no full stop */
 	const char *usage;   /* what follows the name in the synopsis */
-	const char *text;    /* paragraphs, a line each; may be NULL */
 	/* Each of these ends with an empty element. */
 	const struct arg_def *tables[CMD_TABLES + 1]; /* beside the global ones */
 	struct cmd_positional arguments[3];           /* none: words are refused */
-	struct cmd_example examples[6];
 	/* of the options struct; 0: struct cmd_globals alone */
 	size_t options_size;
 	int (*run)(struct cmd_context *c, const struct strlist *args, struct err *e);
 };
 
-/* The table itself, in the order of the help; NULL-terminated. A new command is a file, a
- * declaration here, a row in commands.c and its file in CMakeLists.txt. */
+/* The table itself, in the order of the help; NULL-terminated. A new command is a file, its help in
+ * help/NAME.txt, a declaration here, a row in commands.c and its file in CMakeLists.txt. */
 extern const struct command *const cmd_table[];
 extern const struct command command_build, command_fetch, command_verify, command_cache, command_doctor,
 	command_completion, command_help;

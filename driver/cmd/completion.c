@@ -345,7 +345,6 @@ const struct command command_completion = {
 	.usage = "bash|zsh|fish | --words KIND | --offers -- ARGUMENT...",
 	.tables = {completion_options},
 	.arguments = {{"SHELL", "bash, zsh or fish", "bash zsh fish"}},
-	.examples = {{"source <(ptbuild completion bash)", "complete in this shell"}},
 	.options_size = sizeof(struct completion_options),
 	.run = run_completion,
 };

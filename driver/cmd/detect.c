@@ -101,17 +101,7 @@ const struct command command_detect = {
 	.name = "detect",
 	.summary = "recommend a profile for this machine",
 	.usage = "[--workload KIND] [--machine FILE] [--release NAME] [--json]",
-	.text = "Examines the processor (CPUID, /proc/cpuinfo, the auxiliary vector), what the "
-		"operating system has enabled, and the NVIDIA GPUs and their driver (libcuda, else "
-		"NVML, else nvidia-smi). Names the profile that uses all of it, the newest "
-		"release, and a CUDA toolkit that the driver can run, with the reasons. --profile "
-		"native uses the same profile.\n"
-		"The member \"machine\" of --json describes the machine; saved to a file, it is "
-		"the value of --machine elsewhere. The exit status is 7 if no profile fits.",
 	.tables = {detect_defs},
-	.examples = {{"ptbuild detect", "what to build for this machine"},
-		     {"ptbuild detect --workload int8", "for quantized models on the CPU"},
-		     {"ptbuild detect --json | jq .machine > box.json", "describe it, to build for it elsewhere"}},
 	.options_size = sizeof(struct detect_options),
 	.run = run_detect,
 };

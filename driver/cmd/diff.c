@@ -64,18 +64,9 @@ const struct command command_diff = {
 	.name = "diff",
 	.summary = "show how the plans of two variants differ, and why",
 	.usage = "VARIANT VARIANT [OPTION...] | WHEEL WHEEL",
-	.text = "Plans two variants and shows only what differs: both values, and for each the table and line, the "
-		"rule and the reason.\n"
-		"Of two wheels it shows which members differ, libraries by section and symbol.\n"
-		"As with plan, nothing is run or fetched. --set, --without and --blas apply to both sides.",
 	.tables = {diff_only, cmd_plan_options},
 	.arguments = {{"VARIANT", "the first variant, for example pytorch-python313-cuda12_8-sm90-avx2", "<variant>"},
 		      {"VARIANT", "the second, which is compared with it", "<variant>"}},
-	.examples = {{"ptbuild diff pytorch-python313-cpu-avx pytorch-python313-cpu-avx2",
-		      "what the instruction set changes"},
-		     {"ptbuild diff pytorch-python313-cpu-avx2 pytorch-python313-cpu-avx2 --release 2.8.0 "
-		      "--right-release 2.9.1",
-		      "one variant in two releases"}},
 	.options_size = sizeof(struct diff_options),
 	.run = diff_main,
 };

@@ -190,22 +190,8 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "check whether this machine can build it",
 	.usage = "[--profile PROFILE [--package LIST] | VARIANT... | --env DIR] [options]",
-	.text = "Looks for all that the build needs: a sandbox, directories, disk and memory, the "
-		"root's tools in the release's range, programs, headers and Python modules, pip "
-		"and its CA bundle. Compiles and links with the flags of the profile and with its "
-		"BLAS, and lets nvcc compile for its GPU targets with the compiler that it "
-		"accepts. Reads the versions of cuDNN, NCCL and the other libraries from their "
-		"headers. With a profile, a test extension is built, installed and imported. Each "
-		"line is ok, a warning or a failure, with what to do about it. A build begins with "
-		"the same checks.\n"
-		"Checks that each URL to download from can be reached. Without a profile it checks "
-		"what every build of the release needs. The exit status is 0 if nothing failed, 8 "
-		"if something is missing, 7 if parts are not compatible, 4 if a URL cannot be "
-		"reached, and 3 if a source has no verified digest.",
 	.tables = {doctor_only, cmd_select_options, cmd_plan_options},
 	.arguments = {{"VARIANT", "exact name of a build, instead of --profile", "<variant>"}},
-	.examples = {{"ptbuild doctor --profile cpu-avx512 --root /srv/debian13", "can it be built in that root?"},
-		     {"ptbuild doctor --profile sm90-avx512 --json", "the same as data"}},
 	.options_size = sizeof(struct doctor_options),
 	.run = run_doctor,
 };

@@ -158,13 +158,8 @@ const struct command command_fetch = {
 	.name = "fetch",
 	.summary = "download the sources of a build into the store and check them",
 	.usage = "--profile PROFILE | VARIANT... [options]",
-	.text = "Every archive is checked against the sha256 in the release's table before it enters the store; "
-		"afterwards a build with --offline needs no network. Python requirements of the build that the root "
-		"lacks are downloaded too, from the release's lock list. With torchvision or torchaudio alone come the "
-		"sources of the torch that they are built against, unless --torch names one.",
 	.tables = {cmd_select_options, cmd_plan_options, fetch_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
-	.examples = {{"ptbuild fetch --profile cpu-avx2 --package all", "the sources of all three packages"}},
 	.options_size = sizeof(struct fetch_command_options),
 	.run = run_fetch,
 };

@@ -45,28 +45,78 @@ char *help_line(const char *line, struct arena *a)
 	return arena_strdup(a, buf_cstr(&text));
 }
 
-static json_t *example_json(const struct cmd_example *x)
+static json_t *example_json(const char *line, const char *what)
 {
 	AUTO_ARENA struct arena a = {0};
-	return json_pack("{s:s, s:s, s:s}", "line", x->line, "what", x->what, "-line", help_line(x->line, &a));
+	return json_pack("{s:s, s:s, s:s}", "line", line, "what", what, "-line", help_line(line, &a));
+}
+
+/* ---- help/NAME.txt ---- */
+
+/* All files of help/, each below a line "= NAME". */
+extern const unsigned char help_texts[];
+extern const size_t help_texts_size;
+
+struct reader {
+	const char *example; /* the command line that the paragraph explains; NULL: none */
+	struct buf paragraph;
+	json_t *text, *examples;
+};
+
+static void end_paragraph(struct reader *r)
+{
+	const char *paragraph = buf_cstr(&r->paragraph);
+	if (r->example)
+		json_array_append_new(r->examples, example_json(r->example, paragraph));
+	else if (*paragraph)
+		json_array_append_new(r->text, json_string(paragraph));
+	r->example = NULL;
+	buf_reset(&r->paragraph);
+}
+
+/* Paragraphs have empty lines between them. One that begins with an indented line is an example: a command line, and
+ * what it does. */
+static void read_lines(const char *at, struct arena *a, struct reader *r)
+{
+	static const char indent[] = "    ";
+	while (*at && strncmp(at, "= ", 2) != 0) {
+		const char *line = arena_strndup(a, at, strcspn(at, "\n"));
+		at += strlen(line) + 1;
+		if (!*line)
+			end_paragraph(r);
+		else if (strncmp(line, indent, strlen(indent)) == 0)
+			r->example = line + strlen(indent);
+		else
+			buf_printf(&r->paragraph, "%s%s", r->paragraph.len ? " " : "", line);
+	}
+	end_paragraph(r);
+}
+
+/* What the file of a command has: paragraphs, and examples. */
+static void read_help(const char *name, json_t *text, json_t *examples)
+{
+	AUTO_ARENA struct arena a = {0};
+	struct reader r = {.text = text, .examples = examples};
+	const char *all = arena_strndup(&a, (const char *)help_texts, help_texts_size);
+	const char *title = arena_printf(&a, "\n= %s\n", name), *at = strstr(all, title);
+	if (at)
+		read_lines(at + strlen(title), &a, &r);
+	buf_release(&r.paragraph);
 }
 
 static json_t *command_json(const struct command *cmd)
 {
-	AUTO_ARENA struct arena a = {0};
-	json_t *arguments = json_array(), *options = json_array(), *every = json_array(), *examples = json_array();
-	struct strlist text = {0};
-	strlist_split(&text, &a, cmd->text ? cmd->text : "", "\n");
+	json_t *arguments = json_array(), *options = json_array(), *every = json_array();
+	json_t *text = json_array(), *examples = json_array();
+	read_help(cmd->name, text, examples);
 	for (const struct cmd_positional *p = cmd->arguments; p->name; p++)
 		json_array_append_new(arguments, json_pack("{s:s, s:s}", "name", p->name, "help", p->help));
 	for (size_t i = 0; cmd->tables[i]; i++)
 		add_options(options, cmd->tables[i], NULL);
 	add_options(every, cmd_global_options, cmd);
-	for (const struct cmd_example *x = cmd->examples; x->line; x++)
-		json_array_append_new(examples, example_json(x));
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", cmd->name, "usage", cmd->usage, "summary",
-			 cmd->summary, "text", json_from_strlist(&text), "arguments", arguments, "options", options,
-			 "global_options", every, "examples", examples);
+			 cmd->summary, "text", text, "arguments", arguments, "options", options, "global_options",
+			 every, "examples", examples);
 }
 
 static const struct show option_rows[] = {
@@ -98,7 +148,11 @@ static const struct show overview_rows[] = {
 
 /* ---- the manual page ---- */
 
-static const struct cmd_example statuses[] = {
+struct help_row {
+	const char *line, *what;
+};
+
+static const struct help_row statuses[] = {
 	{"0", "success"},
 	{"2", "the command line is wrong"},
 	{"3", "a table, profile or name is wrong"},
@@ -109,7 +163,7 @@ static const struct cmd_example statuses[] = {
 	{"8", "the machine: disk, memory, permissions, a missing tool"},
 	{"130", "interrupted"},
 	{0}};
-static const struct cmd_example environment[] = {
+static const struct help_row environment[] = {
 	{"PTBUILD_DATA_DIR", "the directory that holds profiles and patches"},
 	{"XDG_CACHE_HOME", "without --cache, the store is its subdirectory ptbuild"},
 	{"PTBUILD_LOWER_STORE", "fallback stores beside those of --lower-store, with colons between them"},
@@ -118,11 +172,11 @@ static const struct cmd_example environment[] = {
 	{"CUDA_HOME", "a CUDA toolkit to look at first, without --root and --cuda-home"},
 	{"NO_COLOR", "any text in it switches colours off, as TERM=dumb does"},
 	{0}};
-static const struct cmd_example files[] = {{"~/.cache/ptbuild", "the store: sources, wheels, build trees"},
-					   {"dist", "where wheels go without --out"},
-					   {0}};
+static const struct help_row files[] = {{"~/.cache/ptbuild", "the store: sources, wheels, build trees"},
+					{"dist", "where wheels go without --out"},
+					{0}};
 
-static json_t *pairs_json(const struct cmd_example *x)
+static json_t *pairs_json(const struct help_row *x)
 {
 	json_t *list = json_array();
 	for (; x->line; x++)
@@ -232,8 +286,6 @@ const struct command command_help = {
 	.usage = "[COMMAND] [--man]",
 	.tables = {help_options},
 	.arguments = {{"COMMAND", "the command to explain", "<command>"}},
-	.examples = {{"ptbuild help plan", "what plan does"},
-		     {"ptbuild help --man | man -l -", "read the manual page"}},
 	.options_size = sizeof(struct help_options),
 	.run = run_help,
 };

@@ -126,28 +126,8 @@ const struct command command_index = {
 	.name = "index",
 	.summary = "make a static package index of a directory of wheels",
 	.usage = "DIR [--base-url URL] [--variants]",
-	.text = "Writes DIR/simple/ with all wheels of the directory, and a subdirectory per "
-		"profile (cpu-avx2, cu128-sm90-avx512), from which an installer cannot pick a "
-		"wheel for another machine. It also has the wheels that these pin, such as the "
-		"torch of torchvision. Missing ones are reported. Any web server can serve DIR, "
-		"and pip and uv can read it as file://.\n"
-		"Prints for each profile the lines with which pip and uv install the newest torch "
-		"in it and what goes with it. 'ptbuild install' chooses and runs one. If DIR is "
-		"served, use its URL instead of file://DIR. For http:// pip wants --trusted-host "
-		"HOST:PORT as well. Keep the versions in the line: without them, installers use a "
-		"newer torch of another index.\n"
-		"The pages exist as HTML and as JSON, with digests, sizes and each wheel's "
-		"metadata next to it, so installers need not download wheels to resolve. A file "
-		"WHEEL.yanked next to a wheel yanks it; its first line is the reason.\n"
-		"--variants makes DIR/variants/simple/, from which an installer that knows wheel "
-		"variants chooses by the machine: 'uv pip install --preview-features "
-		"wheel-variants --index URL torch'. Unlabelled wheels are there unchanged, for all "
-		"others.",
 	.tables = {index_options},
 	.arguments = {{"DIR", "the directory that holds the wheels", "<dir>"}},
-	.examples = {{"ptbuild index dist", "then 'ptbuild install dist', or serve dist"},
-		     {"ptbuild index dist --base-url https://files.example.org/wheels/",
-		      "the wheels are served from elsewhere"}},
 	.options_size = sizeof(struct index_options),
 	.run = index_main,
 };

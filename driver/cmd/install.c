@@ -413,18 +413,9 @@ const struct command command_install = {
 	.name = "install",
 	.summary = "install the wheels of an index that are for this machine",
 	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print [--machine FILE]] [-- ARGUMENT...]",
-	.text = "Chooses the directory of an index (see 'ptbuild help index') that fits this machine best, by what "
-		"'ptbuild detect' finds: its processor, GPUs and driver, and the Python to install into. Then "
-		"runs pip, or uv, with that directory in addition to the index that the installer knows, and with the exact "
-		"versions: no newer torch of another index replaces them.\n"
-		"Arguments after -- go to the installer. The exit status is 7 if no directory fits, and 8 if "
-		"the installer fails.",
 	.tables = {install_options},
 	.arguments = {{"DIR|URL", "the directory that holds the index (default: dist), or where it is served", "<dir>"},
 		      {"ARGUMENT...", "arguments for the installer", NULL}},
-	.examples = {{"ptbuild install dist --python env/bin/python", "into the environment env"},
-		     {"ptbuild install http://HOST/ --print", "only show the line"},
-		     {"ptbuild install dist --uv -- --dry-run", "what uv would do"}},
 	.options_size = sizeof(struct install_options),
 	.run = install_main,
 };

@@ -317,20 +317,8 @@ const struct command command_list = {
 	.name = "list",
 	.summary = "list releases, profiles and what they are made of",
 	.usage = "[--releases] [--matrices] [--profiles [DIR]] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
-	.text = "Shows the tables that plans are made from, or without options the releases and "
-		"the directory of the tables. With --json, prints an object with an array for each "
-		"section. All tables are read, and file and line of what is wrong in one are "
-		"named.\n"
-		"A profile is a GPU target and an instruction set: any of --gpus with any of "
-		"--isas, several targets joined with '+' (sm80+sm90-avx2), cpu-ISA, or darwin-mps. "
-		"--profiles lists the pairs that machines have; followed by a directory, it names "
-		"the tables to list, like for every other command.",
 	.tables = {list_defs},
 	.arguments = {{"DIR", "after --profiles: the directory of the tables", "<dir>"}},
-	.examples = {{"ptbuild list", "the releases"},
-		     {"ptbuild list --profiles --json", "names for --profile, as JSON"},
-		     {"ptbuild list --matrices", "names for --matrix"},
-		     {"ptbuild list --gpus --isas", "what profiles are made of"}},
 	.options_size = sizeof(struct list_options),
 	.run = list_main,
 };

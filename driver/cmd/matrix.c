@@ -602,37 +602,8 @@ const struct command command_matrix = {
 	.name = "matrix",
 	.summary = "write the jobs of a CI service or a cluster that build a matrix",
 	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE] | --status DIR",
-	.text = "Makes a job for each profile, Python and toolkit: PyTorch with the packages built "
-		"against it. Writes a workflow for GitHub (--format github), a pipeline for GitLab "
-		"(gitlab), or a list (json, table). The files are JSON, which both services read "
-		"as YAML.\n"
-		"GPU code depends on the GPU targets alone and C++ code on the instruction set "
-		"alone, so the jobs come in waves, and no two jobs of a wave compile the same "
-		"units. A job that compiles for an instruction set or a GPU list first keeps the "
-		"compiler cache under that name; later waves use it. A matrix too large for the "
-		"service is split. A last job makes an index of all wheels.\n"
-		"Without --image the jobs run in Debian 13, and the repository that has the file "
-		"must have ptbuild's source at its top. The image that 'docker build -f "
-		"ci/Dockerfile --target ptbuild' makes has ptbuild and what builds need.\n"
-		"--format slurm writes a script: 'bash FILE DIR' submits the jobs, the same again "
-		"what is not done yet. DIR is one that all nodes see. Wheels, index and a page "
-		"(matrix.html) are there in the end. With --cache the store is in another "
-		"directory, which may be local to a node. --format json has the same jobs as data: "
-		"what to run, after what, with how many processors, how much memory and for how "
-		"long.\n"
-		"--shards N divides the jobs that compile a PyTorch: N compile a part each, and "
-		"one more makes the wheel of what they kept ('ptbuild build --shard').\n"
-		"A runner map is YAML: runners, a list of {match: GLOB, platform: PLATFORM, "
-		"format: FORMAT, labels: [...], minutes: N, disk: SIZE, cpus: N}. The first entry "
-		"that fits a variant counts. Variants that cannot be built are left out and named "
-		"on standard error.",
 	.tables = {ci_defs, cmd_select_options, cmd_plan_options},
 	.arguments = {{"NAME", "a matrix from 'ptbuild list --matrices', or names of variants", "<matrix>"}},
-	.examples = {{"ptbuild matrix build-pytorch/main", "what would run, as a table"},
-		     {"ptbuild matrix build-pytorch/main --format github > .github/workflows/wheels.yml", "a workflow"},
-		     {"ptbuild matrix build-pytorch/main --only '*-sm90-*' --format gitlab", "one row of it"},
-		     {"ptbuild matrix build-pytorch/main --format slurm > wheels.sh && bash wheels.sh /shared/wheels",
-		      "on a cluster"}},
 	.options_size = sizeof(struct matrix_options),
 	.run = run_ci,
 };

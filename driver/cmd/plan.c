@@ -318,22 +318,8 @@ const struct command command_plan = {
 	.summary = "show what would be built, and why",
 	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--all] [--explain] [--online] "
 		 "[OPTION...]",
-	.text = "Shows what a build would do, without doing any of it: sources, environment, CMake "
-		"cache entries, corrections of the request, and the keys under which results are "
-		"kept; the downloads, and an estimate of the time on this machine.\n"
-		"Nothing is run or fetched, so a plan can be made on any machine. With --root "
-		"(--root / for this machine) the compilers there are asked for their versions, "
-		"which are part of the keys: without it the keys are not those of the build, and "
-		"\"keys_lack\" in JSON says what they do not count.",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, plan_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},
-	.examples = {{"ptbuild plan --profile sm90-avx512 --explain",
-		      "every setting with the table line it comes from"},
-		     {"ptbuild plan pytorch-python313-cuda12_8-sm90-avx512 --release 2.9.1 --json",
-		      "one exact variant as a JSON object"},
-		     {"ptbuild plan --profile cpu-avx2 --package all --json", "three packages as a JSON array"},
-		     {"ptbuild plan --matrix build-pytorch/pytorch-2.10-python313 --only '*-sm90-*' --json",
-		      "the variants of a matrix whose names match"}},
 	.options_size = sizeof(struct plan_command_options),
 	.run = plan_main,
 };

@@ -106,20 +106,9 @@ const struct command command_repack = {
 	.name = "repack",
 	.summary = "change a wheel's metadata revision without packing it again",
 	.usage = "WHEEL... | VARIANT... | --profile PROFILE --metadata-rev N",
-	.text = "Packed contents are copied as they are. Only the end of the archive is written "
-		"again, in a fraction of a second whatever the size. The bytes are the same as "
-		"from packing again.\n"
-		"From revision 2 on, the file name carries the revision as its build tag: other "
-		"bytes have another name, and installers take the latest.\n"
-		"With a wheel, options choose only the output directory and the revision, and no "
-		"provenance is written. With a variant it is written, and --sign-key signs it.",
 	.tables = {cmd_select_options, cmd_plan_options, cmd_build_options},
 	.arguments = {{"WHEEL|VARIANT...", "wheels packed by ptbuild, or variants whose wheels are in the store",
 		       "<file>"}},
-	.examples = {{"ptbuild repack dist/torch-*.whl --metadata-rev 2",
-		      "the same contents as revision 2, next to the first"},
-		     {"ptbuild repack --profile cpu-avx2 --metadata-rev 2",
-		      "from the store; the wheel must be there in another revision"}},
 	.options_size = sizeof(struct cmd_build_base),
 	.run = repack_main,
 };

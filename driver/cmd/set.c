@@ -541,19 +541,8 @@ const struct command command_set = {
 	.name = "set",
 	.summary = "make a set that fits together: a torch, its companions, extensions",
 	.usage = "FILE [--dry-run] [--out DIR] [OPTION...]",
-	.text = "FILE is YAML with a few keys: profile, torch (official==VERSION, slim==VERSION, "
-		"root, a wheel, or a release to build), lists of companions (torchvision, "
-		"torchaudio) and extensions (a folder, an sdist, NAME==VERSION), and python and "
-		"cuda if they do not follow from the torch. Paths are seen from its directory.\n"
-		"All of it is resolved before anything is fetched or built. Entries that conflict "
-		"are named with file, line and column.\n"
-		"Then what is missing is fetched, slimmed or built, and the directory gets the "
-		"wheels, an index of them (simple/), constraints.txt for pip and uv, one bill of "
-		"materials (sbom.cdx.json), and a Dockerfile of a stage that has the set installed.",
 	.tables = {cmd_build_options, set_options},
 	.arguments = {{"FILE", "the rows of the set", "<file>"}},
-	.examples = {{"ptbuild set set.yaml --dry-run", "what would be made of what"},
-		     {"ptbuild set set.yaml --out dist/set", "make it"}},
 	.options_size = sizeof(struct set_options),
 	.run = set_main,
 };

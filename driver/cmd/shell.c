@@ -87,15 +87,7 @@ const struct command command_shell = {
 	.name = "shell",
 	.summary = "open a shell in the sandbox of a kept build tree",
 	.usage = "VARIANT [OPTION...] [-- COMMAND...]",
-	.text = "Opens a shell, or runs a command, in the sandbox of a build tree that was kept: same root, same "
-		"paths, same environment, no network. A build that failed or was stopped keeps its tree and prints the "
-		"command that repeats what failed. The next build of the variant goes on from there; where "
-		"sources were changed, its wheel says so, and the store gives it to no other build. A wheel that the "
-		"store has already is taken from the store all the same.",
 	.arguments = {{"VARIANT", "variant whose tree to use", "<variant>"},
 		      {"COMMAND...", "command to run there instead of a shell", NULL}},
-	.examples = {{"ptbuild shell pytorch-python313-cpu-avx2", "look around"},
-		     {"ptbuild shell pytorch-python313-cpu-avx2 -- ninja -C build -k 0",
-		      "build everything that still compiles"}},
 	.run = run_shell,
 };

@@ -643,17 +643,8 @@ const struct command command_slim = {
 	.name = "slim",
 	.summary = "slim official wheels to the code of some GPUs",
 	.usage = "[WHEEL... | --release VERSION | --env DIR] --gpu TARGETS [OPTION...]",
-	.text = "Compiles nothing: of the GPU code in a finished wheel only what the driver would "
-		"load on the named GPUs stays, byte for byte. The libraries get smaller in the "
-		"file, and no address in them changes.\n"
-		"The version gets a label (2.9.1+cu128.sm90), torch.cuda.get_arch_list() lists "
-		"what is left, and a bill of materials says what it was made from. Code for the "
-		"processor stays as upstream built it.",
 	.tables = {slim_options},
 	.arguments = {{"WHEEL...", "wheels with GPU code: torch, torchvision, or any other", "<file>"}},
-	.examples = {{"ptbuild slim --gpu native", "the newest official torch for the GPUs of this machine"},
-		     {"ptbuild slim torch-2.9.1-*.whl --gpu sm90", "a wheel for H100 alone, a third of the size"},
-		     {"ptbuild slim torch-2.9.1-*.whl --gpu sm75,sm80,sm90", "three wheels in one pass"}},
 	.options_size = sizeof(struct slim_options),
 	.run = slim_main,
 };

@@ -37,22 +37,8 @@ const struct command command_take = {
 	.name = "take",
 	.summary = "make a wheel of the torch that is installed in the root",
 	.usage = "[pytorch] [OPTION...]",
-	.text = "Without --root the root is this machine's own system, not a world.\n"
-		"Compiles nothing: collects the files of the torch that the root's Python has, by "
-		"the list of its installer (RECORD, or dpkg's), vendors the libraries that they "
-		"need, sets search paths, packs and verifies the wheel by the same rules as a "
-		"built one, and keeps it in the store. That needs a minute on two processors, "
-		"after the world, if it has to be created first.\n"
-		"The version stays what it was, such as 2.6.0+debian: torchvision and torchaudio "
-		"that were built with --torch root require exactly that. The code is what the "
-		"distribution compiled, for the oldest processor of its architecture.\n"
-		"What is known to be wrong in a package is in taken.yaml. The wheel says so, and "
-		"so does a warning; any other check that fails is an error. Test programs are left "
-		"out.",
 	.tables = {cmd_build_options},
 	.arguments = {{"pytorch", "the package to take; no other can be", "pytorch"}},
-	.examples = {{"ptbuild take --root world:debian13",
-		      "dist/torch-2.6.0+debian-cp313-cp313-manylinux_2_39_x86_64.whl"}},
 	.options_size = sizeof(struct cmd_build_base),
 	.run = take_main,
 };

@@ -228,23 +228,9 @@ const struct command command_test = {
 	.name = "test",
 	.summary = "run a package's own tests against a finished wheel",
 	.usage = "WHEEL | VARIANT | root [OPTION...]",
-	.text = "Unpacks and patches the pinned source of the wheel's release, installs the wheel "
-		"into a clean environment, and runs the source's own tests in the sandbox, without "
-		"network. What is run at a level, and what is known to fail and why, is in "
-		"profiles/tests/<release>.yaml.\n"
-		"A test that fails is run up to three times, each in a new process; one that then "
-		"passes is called flaky. An unexpected failure makes the exit status 7, and so "
-		"does an expected one that passes.\n"
-		"Results are kept in the store: the same command goes on after an interruption. "
-		"--again begins from scratch.",
 	.tables = {cmd_select_options, cmd_plan_options, test_options},
 	.arguments = {{"WHEEL|VARIANT",
 		       "a wheel, a variant whose wheel is in the store, or root for what is in the root", "<file>"}},
-	.examples = {{"ptbuild test dist/torch-2.6.0+cpu.avx2-*.whl --root ROOT", "some minutes"},
-		     {"ptbuild test pytorch-python313-cpu-avx2 --release 2.6.0-debian --root ROOT --level core",
-		      "about an hour on two processors"},
-		     {"ptbuild test dist/torch-*.whl --root ROOT --against root",
-		      "what differs from the root's torch"}},
 	.options_size = sizeof(struct test_options),
 	.run = run_test,
 };

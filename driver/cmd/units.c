@@ -107,17 +107,6 @@ const struct command command_units = {
 	.name = "units",
 	.summary = "show what the units of configured trees depend on",
 	.usage = "TREE TREE...",
-	.text = "Compares the compile commands of trees that were configured for different GPU lists and instruction "
-		"sets. A C++ unit should depend on the instruction set alone and a CUDA unit on the GPU list alone; "
-		"then a matrix of S lists and I sets compiles about S + I times, not S x I. The exit status is 7 if a "
-		"unit depends on anything else.\n"
-		"A tree is a compile_commands.json, or a directory that holds one, named after its profile: "
-		"sm90-avx512.json.",
 	.arguments = {{"TREE...", "compile commands of a configured tree, named after its profile", "<file>"}},
-	.examples = {{"ptbuild units sm90-avx512.json sm90-avx2.json sm80-avx512.json sm80-avx2.json",
-		      "are units shared as they should be?"},
-		     {"ptbuild plan --matrix mine.yaml --units sm90-avx512.json --units sm90-avx2.json --units "
-		      "sm80-avx512.json",
-		      "what the whole matrix compiles"}},
 	.run = run_units,
 };

@@ -259,17 +259,8 @@ const struct command command_verify = {
 	.name = "verify",
 	.summary = "check any wheel without running it",
 	.usage = "WHEEL... [options]",
-	.text = "Opens each wheel and checks it by all rules: archive, RECORD, names and metadata, "
-		"library paths, needed libraries, symbol versions against the platform tag, and "
-		"traces of the build. Nothing in the wheel is run.\n"
-		"What the version label says of processor and GPU (cpu.avx2, cu128.sm90.avx512) "
-		"declares the targets of the code inside, which is checked. A label that names "
-		"neither declares nothing.",
 	.tables = {verify_options},
 	.arguments = {{"WHEEL...", "the wheels to check", "<file>"}},
-	.examples = {{"ptbuild verify dist/torchvision-*.whl --with dist/torch-*.whl",
-		      "torchvision, installed with that torch"},
-		     {"ptbuild verify --ci --against cpu-avx2 torch-*.whl", "whether its code keeps to AVX2"}},
 	.options_size = sizeof(struct verify_options),
 	.run = run_verify,
 };

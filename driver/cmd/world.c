@@ -601,13 +601,6 @@ const struct command command_world = {
 	.name = "world",
 	.summary = "make, check and pin the root file systems that builds run in",
 	.usage = "list|show|make|lock|verify|gc [NAME] [options]",
-	.text = "A world is a Debian base, with toolkits over it (debian13, debian13+cuda13_0): a "
-		"list of files, each pinned by its sha256. Making it runs nothing of them and "
-		"needs no root.\n"
-		"A package that is no longer in the archive is replaced by its current version, by "
-		"the archive's signed index. The output and the key of the world say so. "
-		"--no-drift refuses that.\n"
-		"lock prints what a new lock would change; --write writes it.",
 	.tables = {world_options},
 	.arguments = {{"ACTION",
 		       "list: parts and what they take to download; show: every file of a world; make: fetch and make "
@@ -615,10 +608,6 @@ const struct command command_world = {
 		       "worlds that no table names any more",
 		       "list show make lock verify gc"},
 		      {"NAME", "a world, or for lock a part", "<world>"}},
-	.examples = {{"ptbuild world make debian13", "fetch and make the root that builds run in"},
-		     {"ptbuild world make debian13 --copy ~/root", "a root of your own, for --root ~/root"},
-		     {"ptbuild world lock debian13 --write", "take the archive's present packages"},
-		     {"ptbuild world gc --keep-days 30 --dry-run", "see what would be removed"}},
 	.options_size = sizeof(struct world_options),
 	.run = run_world,
 };

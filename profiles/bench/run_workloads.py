@@ -1,39 +1,83 @@
 """Runs workloads.py once with the torch of this environment; `ptbuild bench` starts it, again and again.
 
-usage: run_workloads.py OPTIONS | names
+usage: run_workloads.py OPTIONS
 
-names prints those of all workloads, a line each, and needs no torch.
-
-OPTIONS is an object in JSON: only (names), skip (names), threads, processors (numbers), seconds, device, and probe:
-nothing is run. What is said are lines {"bench": KIND, ...}; whatever else is printed counts as the words of torch:
+OPTIONS is an object in JSON: only (names), skip (names), threads, processors (numbers), seconds, limit, device, and
+probe: nothing is run. It prints lines {"bench": KIND, ...}, which answers.py reads; all else is output of torch:
 
     about    torch, cpu, cuda: versions and the code that torch chose for the processor
-    begin    name: from here on the time limit runs
+    begin    name: from here on SIGALRM ends the process after `limit` seconds, without an answer
     value    name, value, unit, mean (whether it counts in the mean), sums and tolerance, both null without a result
     failed   name, why
     skipped  name, why
-    end
+    end      others: the processors that other programs used meanwhile; null: unknown
 """
 import json
 import math
 import os
+import signal
 import statistics
 import sys
 import time
 
 IMPORT, MEMORY = "import", "memory after import"
+# For all that is not a workload, at least. A first import reads some gigabytes from the disk and compiles a thousand files.
+IMPORT_S = 900.0
 WARM_UPS, LEAST_CALLS, MOST_CALLS = 3, 3, 100000
 TOLERANCES = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3, "bfloat16": 3e-2, "float16": 3e-2}
 
 
-def say(kind, **what):
-    print(json.dumps({"bench": kind, **what}, allow_nan=False), flush=True)
+class Lines:
+    """Prints the lines. SIGALRM ends the process, without an answer, where one takes longer than its limit."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        self.wait(max(limit, IMPORT_S))
+
+    @staticmethod
+    def wait(seconds):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def say(self, kind, **what):
+        self.wait(self.limit if kind == "begin" else max(self.limit, IMPORT_S))
+        print(json.dumps({"bench": kind, **what}, allow_nan=False), flush=True)
 
 
-def pin(options):
+def processor_seconds(path="/proc/stat"):
+    """What all processors of the machine worked for anybody, other guests of its host among them; None where the kernel does not say."""
+    try:
+        with open(path, encoding="ascii") as f:
+            user, nice, system, _, _, irq, softirq, steal = map(int, f.readline().split()[1:9])
+    except (OSError, ValueError):
+        return None
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") or None
+
+
+class Load:
+    """The processors that other programs use from here on, whatever ran before."""
+
+    def __init__(self):
+        self.start = self.now()
+
+    @staticmethod
+    def now():
+        own = os.times()
+        return time.perf_counter(), processor_seconds(), own.user + own.system + own.children_user + own.children_system
+
+    def others(self):
+        (start, all_start, own_start), (end, all_end, own_end) = self.start, self.now()
+        if all_start is None or all_end is None or end <= start:
+            return None
+        return max(0.0, (all_end - all_start - (own_end - own_start)) / (end - start))
+
+
+def prepare(options):
     """No more processors than threads, so that neither side takes one that was not asked for."""
     if options["processors"] and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, options["processors"])
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = str(options["threads"])
 
 
 def resident():
@@ -94,7 +138,7 @@ def measure(work, seconds, wait):
     return result, statistics.median(spans)
 
 
-def run(torch, workload, options):
+def run(torch, workload, options, say):
     if options["device"] not in workload.devices:
         say("skipped", name=workload.name, why=f"it is not for the device '{options['device']}'")
         return
@@ -116,7 +160,7 @@ def wanted(name, options):
     return (not options["only"] or name in options["only"]) and name not in options["skip"]
 
 
-def import_torch(options):
+def import_torch(options, say):
     """Measured: the time that it takes, and the memory that the process then has."""
     asked = {name: wanted(name, options) and not options["probe"] for name in (IMPORT, MEMORY)}
     if asked[IMPORT]:
@@ -153,13 +197,16 @@ def workloads():
     return WORKLOADS
 
 
+def names():
+    """Those of all workloads."""
+    return [IMPORT, MEMORY, *(w.name for w in workloads())]
+
+
 def main():
-    if sys.argv[1] == "names":
-        print(IMPORT, MEMORY, *(w.name for w in workloads()), sep="\n")
-        return
-    options = json.loads(sys.argv[1])
-    pin(options)
-    torch = import_torch(options)
+    options, load = json.loads(sys.argv[1]), Load()
+    say = Lines(options["limit"]).say
+    prepare(options)
+    torch = import_torch(options, say)
     every = workloads()
     torch.set_num_threads(options["threads"])
     if options["probe"]:
@@ -167,8 +214,8 @@ def main():
     for workload in every:
         if not options["probe"] and wanted(workload.name, options):
             say("begin", name=workload.name)
-            run(torch, workload, options)
-    say("end")
+            run(torch, workload, options, say)
+    say("end", others=load.others())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 <!-- on the stand-in --> is for blocks of builds: they run with tables whose PyTorch is small, where one build's tree was kept.
 
 Of a marked block ptbuild's lines are parsed, by the program itself with --help, and planned where they say what to build; files and options in
-other lines and in the text exist. <!-- output --> is for what is shown and not compared, <!-- output of: COMMAND --> for what is, figures aside.
+other lines and in the text exist, also in driver/cmd/help. <!-- output --> is for what is shown and not compared, <!-- output of: COMMAND --> for what is, figures aside.
 
 usage: test_docs.py PTBUILD [-v]
 """
@@ -31,7 +31,7 @@ PAGES = ["README.md", *sorted(glob.glob("docs/*.md", root_dir=TOP))]
 MARK = re.compile(r"<!-- (not run|on the stand-in|output of|output)(?:: (.+))? -->$")
 NOT_COMMANDS = ("yaml", "dockerfile", "jq", "python", "cmake", "c++", "cuda", "text")
 # Whose own options and files may stand in the text.
-OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--no-build-isolation", "--hash", "--build-arg", "--trusted-host"}
+OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--no-build-isolation", "--hash", "--build-arg", "--trusted-host", "--preview-features", "--index"}
 # A page of blocks that are all not run.
 NOT_RUN = {"docs/slim.md": "official wheels; tests/e2e/test_slim.py does it with stand-ins"}
 PLANNED = {"build", "doctor", "fetch", "plan"}
@@ -332,6 +332,20 @@ class Docs(unittest.TestCase):
             blocks, prose = blocks_of(page, text)
             named = "\n".join(b.text for b in blocks if b.language in ("sh", ""))
             wrong += check_prose(page, prose + "\n" + named.replace("`", ""), self.known)
+        self.assertFalse(wrong, "\n" + "\n".join(wrong))
+
+    def test_help(self):
+        """driver/cmd/help: a file for each command; the program takes its examples, and has the options that it names."""
+        folder = os.path.join(TOP, "driver", "cmd", "help")
+        self.assertEqual(set(os.listdir(folder)), {name + ".txt" for name in self.known.options})
+        wrong = []
+        for name in self.known.options:
+            with open(os.path.join(folder, name + ".txt")) as file:
+                blocks, text = blocks_of(f"driver/cmd/help/{name}.txt", file.read())
+            self.assertTrue(blocks, name)
+            for block in blocks:
+                wrong += check_words(block, self.known, self.place.dir)
+            wrong += [f"{name}: no command has the option {o}" for o in re.findall(r"(?<![\w-])--[a-z][\w-]*", text) if o not in self.known.all | OF_OTHERS]
         self.assertFalse(wrong, "\n" + "\n".join(wrong))
 
     def test_what_is_broken_is_found(self):

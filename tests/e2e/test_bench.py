@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 from report_browser import beyond_the_edge, browser
@@ -191,6 +192,18 @@ def test_a_torch_that_does_not_import(world):
     assert r.returncode == 7 and "this machine has no NVIDIA GPU" in r.stderr and "is installed" not in r.stderr, r.stderr
 
 
+def test_other_programs_disturb(world):
+    words = ["--pairs", "1", "--threads", "1", "--only", "even"]
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        d, r = ask(world, *words)
+    finally:
+        for p in busy:
+            p.kill()
+            p.wait()
+    assert d["disturbed"] and d["load"] > 0.5 and "other programs used up to" in r.stderr, (d["load"], d["disturbed"], r.stderr)
+
+
 def test_refusals(world):
     folder = world.path("others")
     os.makedirs(folder, exist_ok=True)
@@ -287,5 +300,5 @@ def commands(pid):
 
 
 if __name__ == "__main__":
-    main([test_compares, test_tells_what_cannot_be_compared, test_without_a_sandbox, test_names_the_lowest, test_lines_that_are_none, test_a_torch_that_does_not_import, test_refusals, test_a_page_is_tried_before,
+    main([test_compares, test_tells_what_cannot_be_compared, test_without_a_sandbox, test_names_the_lowest, test_lines_that_are_none, test_a_torch_that_does_not_import, test_other_programs_disturb, test_refusals, test_a_page_is_tried_before,
           test_the_official_one_and_what_it_pins, test_interrupted], prepare)

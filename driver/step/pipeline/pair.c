@@ -5,7 +5,6 @@
 #include "step/lock/lock_make.h"
 #include "step/verify/verify.h"
 
-#define SCRIPTS SANDBOX_TOP "/bench"
 enum { REQUIRES_MAX = 256 };
 
 /* ---- the wheels ---- */
@@ -53,6 +52,8 @@ struct pairing {
 	const struct pair_request *b;
 	const struct run *run;
 	struct arena *a;
+	const struct sandbox *root; /* the root alone, with BENCH_SCRIPTS */
+	const char *scripts_dir;
 };
 
 struct pins {
@@ -99,16 +100,15 @@ static json_t *have(const struct pairing *p)
 	return all;
 }
 
-/* The root's Python is asked, in which nothing of the wheels is. */
-static int ask_root(const struct pairing *p, const char *script, const char *question, struct buf *out, struct err *e)
+/* A root in which nothing of the wheels is, and the scripts. */
+static int show_root(struct pairing *p, struct sandbox *root, struct err *e)
 {
-	const char *argv[] = {"python3", "-I", script, question, NULL};
-	struct sandbox s;
-	if (sandbox_init(&s, p->b->q->kind, p->b->q->root, p->a, e) < 0)
+	if (sandbox_init(root, p->b->q->kind, p->b->q->root, p->a, e) < 0)
 		return -1;
-	kvlist_set(&s.env, p->a, "PATH", "/usr/bin:/bin");
-	sandbox_add(&s, SANDBOX_RO, p->b->bench.scripts_dir, SCRIPTS);
-	return sandbox_capture(&s, argv, p->run, out, e);
+	kvlist_set(&root->env, p->a, "PATH", "/usr/bin:/bin");
+	sandbox_add(root, SANDBOX_RO, p->scripts_dir, BENCH_SCRIPTS);
+	p->root = root;
+	return 0;
 }
 
 /* Adds the pins of a wheel with these extras. */
@@ -134,8 +134,10 @@ static int add_pins(const struct pairing *p, const char *wheel, const struct str
 	AUTO_JSON json_t *question = json_pack("{s:o, s:o, s:o}", "requires", json_from_strlist(&requires), "extras",
 					       json_from_strlist(extras), "have", have(p));
 	AUTO_FREE char *asked = json_dumps(question, JSON_COMPACT);
-	if (ask_root(p, SCRIPTS "/requires.py", asked, &out, e) < 0)
-		return err_wrap(e, "cannot find out what '%s' requires", path_base(wheel));
+	static const char script[] = BENCH_SCRIPTS "/requires.py";
+	const char *argv[] = {"python3", "-I", script, asked, NULL};
+	if (sandbox_capture(p->root, argv, p->run, &out, e) < 0)
+		return err_wrap(e, "cannot tell what '%s' requires", path_base(wheel));
 	strlist_split(&lines, a, buf_cstr(&out), "\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		struct pin pin = {0};
@@ -209,60 +211,67 @@ static int make_environment(const struct pairing *p, const char *wheel, const ch
 	return verify_environment(&v, p->run, p->a, ret, e) < 0 ? err_wrap(e, "'%s'", path_base(wheel)) : 0;
 }
 
-static int run_in(const struct pairing *p, const char *const *wheels, const char *stage, struct bench_result *ret,
-		  struct err *e)
+static struct bench_request request_of(const struct pairing *p)
+{
+	return (struct bench_request){.root = p->root,
+				      .python = VERIFY_PYTHON,
+				      .scripts_dir = p->scripts_dir,
+				      .asked = p->b->asked,
+				      .run = p->run};
+}
+
+static int run_in(const struct pairing *p, const char *const *wheels, const char *stage, json_t **ret, struct err *e)
 {
 	static const char *const names[] = {"wheel", "other"};
-	struct bench_request q = p->b->bench;
+	struct bench_request q = request_of(p);
 	struct sandbox *envs = arena_array(p->a, BENCH_SIDES, sizeof(*envs));
-	q.python = VERIFY_PYTHON;
+	json_t *files = json_array();
+	json_object_set_new(q.asked, "files", files);
+	q.runs_dir = path_join(p->a, stage, "runs");
 	for (size_t i = 0; i < BENCH_SIDES; i++) {
+		json_array_append_new(files, json_string(path_base(wheels[i])));
 		if (make_environment(p, wheels[i], path_join(p->a, stage, names[i]), &envs[i], e) < 0)
 			return -1;
 		q.sandboxes[i] = &envs[i];
 	}
-	return bench_run(&q, p->run, p->a, ret, e);
-}
-
-/* Before anything is downloaded or installed. */
-static int choose_workloads(const struct pairing *p, struct bench_request *ret, struct err *e)
-{
-	AUTO_BUF struct buf out = {0};
-	struct strlist names = {0};
-	if (ask_root(p, SCRIPTS "/run_workloads.py", "names", &out, e) < 0)
-		return err_wrap(e, "cannot list the workloads");
-	strlist_split(&names, p->a, buf_cstr(&out), "\n");
-	return bench_choose(ret, &names, p->a, e);
-}
-
-int pair_bench(const struct pair_request *given, const struct run *run, struct arena *a, struct bench_result *ret,
-	       const char **ret_other, struct err *e)
-{
-	struct pair_request b = *given;
-	const struct pairing p = {&b, run, a};
-	const char *wheels[] = {b.wheels[BENCH_OURS], b.wheels[BENCH_OTHER]}, *stage;
-	b.bench.scripts_dir = path_join(a, b.q->profiles_dir, "bench");
-	/* Before anything is downloaded; the other is for the same Python. */
-	if (verify_python(b.q->root, wheels[BENCH_OURS], a, e) < 0)
+	if (fs_mkdirs(TRUSTED, q.runs_dir, e) < 0)
 		return -1;
-	for (size_t i = 0; i < b.beside.count; i++)
-		if (verify_python(b.q->root, b.beside.items[i], a, e) < 0)
+	return bench_run(&q, ret, e);
+}
+
+/* Before anything is downloaded or installed: the other is for the same Python. */
+static int check_first(const struct pairing *p, struct err *e)
+{
+	const struct pair_request *b = p->b;
+	const struct bench_request q = request_of(p);
+	if (verify_python(b->q->root, b->wheels[BENCH_OURS], p->a, e) < 0)
+		return -1;
+	for (size_t i = 0; i < b->beside.count; i++)
+		if (verify_python(b->q->root, b->beside.items[i], p->a, e) < 0)
 			return -1;
-	if (choose_workloads(&p, &b.bench, e) < 0)
+	return bench_check(&q, e);
+}
+
+int pair_bench(const struct pair_request *b, const struct run *run, struct arena *a, json_t **ret, struct err *e)
+{
+	struct sandbox root;
+	struct pairing p = {.b = b, .run = run, .a = a, .scripts_dir = path_join(a, b->q->profiles_dir, "bench")};
+	const char *wheels[] = {b->wheels[BENCH_OURS], b->wheels[BENCH_OTHER]}, *stage;
+	json_object_set_new(b->asked, "scripts", json_string(p.scripts_dir));
+	if (show_root(&p, &root, e) < 0 || check_first(&p, e) < 0)
 		return -1;
 	if (!wheels[BENCH_OTHER]) {
 		struct wheel_name ours;
-		if (check_torch(b.wheels[BENCH_OURS], a, &ours, e) < 0)
+		if (check_torch(b->wheels[BENCH_OURS], a, &ours, e) < 0)
 			return -1;
 		const char *pin = arena_printf(a, "torch==%s", public_version(ours.version, a));
 		if (fetch_pin(&p, pin, &ours, &wheels[BENCH_OTHER], e) < 0)
 			return err_wrap(e, "the official wheel");
 	}
-	if (pair_check(wheels[BENCH_OURS], wheels[BENCH_OTHER], e) < 0 || store_stage(b.q->store, a, &stage, e) < 0)
+	if (pair_check(wheels[BENCH_OURS], wheels[BENCH_OTHER], e) < 0 || store_stage(b->q->store, a, &stage, e) < 0)
 		return -1;
 	int rc = run_in(&p, wheels, stage, ret, e);
 	log_status_end(run->log);
-	store_drop_stage(b.q->store, stage);
-	*ret_other = wheels[BENCH_OTHER];
+	store_drop_stage(b->q->store, stage);
 	return rc;
 }

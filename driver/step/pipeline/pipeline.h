@@ -132,16 +132,15 @@ struct pair_request {
 	const char *wheels[BENCH_SIDES];  /* the other NULL: the official one of the same version */
 	struct strlist beside;            /* wheels installed beside both */
 	const char *platform;             /* of this machine: "x86_64-linux" */
-	/* but for sandboxes, python and scripts_dir, which are filled in */
-	struct bench_request bench;
+	json_t *asked;                    /* ASKED of bench.py; scripts and files are added */
 };
 
 /* pair_check: whether the other wheel has the same distribution, version (but for the local label),
  * Python and ABI. ERR_POLICY if not, ERR_INTEGRITY for an invalid name. */
 int pair_check(const char *ours, const char *other, struct err *e) MUST_CHECK;
-/* pair_bench: installs, runs, removes. *ret_other: the path of the other wheel. */
-int pair_bench(const struct pair_request *b, const struct run *run, struct arena *a, struct bench_result *ret,
-	       const char **ret_other, struct err *e) MUST_CHECK;
+/* pair_bench: installs, runs, removes. Errors and results as of bench_run. */
+int pair_bench(const struct pair_request *b, const struct run *run, struct arena *a, json_t **ret,
+	       struct err *e) MUST_CHECK;
 
 /* A package's own tests, from its pinned source, against a finished wheel. */
 
