@@ -4,7 +4,7 @@
 #include "base/sys/json.h"
 #include "core/machine/detect.h"
 #include "core/plan/plan.h"
-#include "core/wheel/wheel.h"
+#include "core/wheel/requirement.h"
 #include "step/fetch/fetch.h"
 #include "step/index/index.h"
 
@@ -24,8 +24,9 @@ struct offer {
 
 struct installing {
 	struct cmd_context *c;
-	const char *python; /* the program */
-	const char *place;  /* the index: a directory, or a URL that ends with a slash */
+	const char *python;  /* the program */
+	const char *version; /* its own, "3.13.2" */
+	const char *place;   /* the index: a directory, or a URL that ends with a slash */
 	bool remote;
 	const struct hardware_facts *facts;
 	struct hardware machine;
@@ -191,13 +192,33 @@ static int score_of(const struct installing *x, const struct promise *p, const s
 	return score;
 }
 
+/* What installers would say of the wheel's Requires-Python, which the index has told; NULL: nothing. */
+static const char *python_refused(const struct installing *x, const json_t *row, const char *file)
+{
+	const char *range = json_string_value(json_object_get(json_object_get(row, "requires_python"), file));
+	struct arena *a = x->c->arena;
+	if (!range || specifier_check(range, a, ERR_IGNORED) < 0 || specifier_takes(range, x->version, a))
+		return NULL;
+	return arena_printf(a, "'%s' requires Python %s, not %s", file, range, x->version);
+}
+
+/* Whether a project of the words to install has none of the wheels that fit. */
+static bool is_without(const struct strlist *install, const struct strlist *fitting, struct arena *a)
+{
+	for (size_t i = 0; i < install->count; i++)
+		if (!strlist_contains(fitting, wheel_requires_name(install->items[i], a)))
+			return true;
+	return false;
+}
+
 static int judge(struct installing *x, const json_t *row, struct offer *ret, struct err *e)
 {
 	const struct strlist none = {0};
 	struct arena *a = x->c->arena;
-	struct strlist wheels = {0}, missing = {0};
+	struct strlist wheels = {0}, missing = {0}, install = {0}, fitting = {0};
 	const struct tables *t;
 	struct promise p;
+	const char *why_not = NULL;
 	read_list(row, "missing", a, &missing);
 	*ret = (struct offer){.row = row,
 			      .why_not = missing.count ? arena_printf(a, "it lacks %s", strlist_join(&missing, a, "; "))
@@ -206,17 +227,26 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 	if (cmd_tables(x->c, &t, e) < 0)
 		return -1;
 	promise_of_label(t, json_text(row, "label"), a, &p);
-	for (size_t i = 0; i < wheels.count && ret->why_not; i++) {
+	read_list(row, "install", a, &install);
+	for (size_t i = 0; i < wheels.count; i++) {
 		struct wheel_name n;
 		struct fit fit;
 		if (wheel_name_parse(wheels.items[i], a, &n, e) < 0)
 			return -1;
-		/* Of all Pythons of the index, one is enough. */
+		/* One wheel of each project is enough: the index has them for many Pythons. */
 		runs_on_of_wheel(t, &n, "", &p, &none, "", a, &ret->runs_on);
 		fit_of(&ret->runs_on, NULL, x->facts, &x->machine, a, &fit);
 		const char *refused = ret->runs_on.isa ? isa_refused(&x->detected, ret->runs_on.isa) : NULL;
-		ret->why_not = fit.verdict == FIT_NO ? strlist_join(&fit.lacks, a, "; ") : refused;
+		refused = refused ? refused : python_refused(x, row, wheels.items[i]);
+		refused = fit.verdict == FIT_NO ? strlist_join(&fit.lacks, a, "; ") : refused;
+		if (!refused)
+			strlist_once(&fitting, a, wheel_normalize(n.dist, a));
+		why_not = refused && !strlist_contains(&fitting, wheel_normalize(n.dist, a)) ? refused : why_not;
 	}
+	if (fitting.count && !is_without(&install, &fitting, a))
+		ret->why_not = NULL;
+	else if (why_not)
+		ret->why_not = why_not;
 	if (!ret->why_not)
 		ret->score = score_of(x, &p, &ret->runs_on);
 	return 0;
@@ -253,7 +283,8 @@ static int choose(struct installing *x, const json_t *listing, struct offer *ret
 static int read_machine(struct installing *x, struct err *e)
 {
 	static const char script[] = "import sys, sysconfig; print('%d.%d%s' % (*sys.version_info[:2], 't' if "
-				     "sysconfig.get_config_var('Py_GIL_DISABLED') else ''))";
+				     "sysconfig.get_config_var('Py_GIL_DISABLED') else ''), "
+				     "'%d.%d.%d' % sys.version_info[:3])";
 	const char *const argv[] = {x->python, "-I", "-c", script, NULL};
 	AUTO_BUF struct buf version = {0};
 	const struct hardware *h;
@@ -266,7 +297,10 @@ static int read_machine(struct installing *x, struct err *e)
 		return -1;
 	x->machine = *h;
 	x->machine.pythons = (struct strlist){0};
-	strlist_add(&x->machine.pythons, x->c->arena, buf_cstr(&version));
+	const char *said = buf_cstr(&version);
+	const size_t n = strcspn(said, " ");
+	x->version = arena_strdup(x->c->arena, said + n + (said[n] != '\0'));
+	strlist_ref(&x->machine.pythons, x->c->arena, arena_strndup(x->c->arena, said, n));
 	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
 }
 

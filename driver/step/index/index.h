@@ -20,14 +20,15 @@ struct index_sub {
 	/* of a profile, what to ask installers for: of each project the newest version, all of them
 	 * with the newest torch: "torch==2.6.0+cpu.avx2"; and the wheels of these versions */
 	struct strlist install, wheels;
-	/* what a wheel pins and none is, but a yanked one, and what has no version for that torch;
-	 * for people */
+	/* what a wheel pins and none is, but a yanked one or one for another accelerator, and what
+	 * has no version for that torch; for people. INDEX_ALL has the pins of unlabelled wheels */
 	struct strlist missing;
+	struct kvlist pythons; /* Requires-Python of `wheels` that have one, by file */
 };
 
 /* In the directory of a profile: `install`, a line each, for pip and uv. */
 #define INDEX_CONSTRAINTS "constraints.txt"
-/* In INDEX_ALL: name, label, install, wheels, missing of the others. */
+/* In INDEX_ALL: name, label, install, wheels, missing, requires_python of the others. */
 #define INDEX_LISTING "ptbuild.json"
 
 struct index_result {
