@@ -398,7 +398,7 @@ static const char *take_url(const char **at, struct arena *a, struct requirement
 	*at += n;
 	*at += strspn(*at, " \t");
 	if (!n)
-		return "there is no URL behind its '@'";
+		return "its '@' has no URL";
 	return **at && **at != ';' ? "its URL is not followed by ' ;'" : NULL;
 }
 

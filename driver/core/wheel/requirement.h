@@ -6,11 +6,11 @@
 /* pep440_cmp: <0, 0, >0 by the order of PEP 440, in which a local label counts last. What is no
  * version comes before all versions. */
 int pep440_cmp(const char *x, const char *y, struct arena *a);
-/* specifier_check: ERR_INTEGRITY names the clause of a specifier (">=1,<2", "" for any) that is
- * none. */
+/* specifier_check: ERR_INTEGRITY names the clause of a specifier (">=1,<2", "" for any) that
+ * PEP 440 does not have. */
 int specifier_check(const char *specifier, struct arena *a, struct err *e) MUST_CHECK;
 /* specifier_takes: whether every clause takes the version. A pre-release is a version like any
- * other. A clause that is none takes nothing. */
+ * other. A malformed clause takes nothing. */
 bool specifier_takes(const char *specifier, const char *version, struct arena *a);
 /* specifier_pin: the version of "==V" or "===V"; NULL for any other specifier. */
 const char *specifier_pin(const char *specifier, struct arena *a);

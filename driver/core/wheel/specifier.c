@@ -174,7 +174,7 @@ static const char *written_release(const char *text, struct arena *a)
 	return arena_strndup(a, text, n);
 }
 
-/* Local labels stand behind == and != alone, and ".*" behind a release there. */
+/* Only == and != take local labels, and ".*" after a release. */
 static bool read_clause(const char *from, size_t len, struct arena *a, struct clause *ret)
 {
 	struct clause c = {.op = operator_of(from)};
@@ -266,7 +266,7 @@ static bool clause_takes(const struct clause *c, const char *version, struct are
 	return *c->op == '<' ? is_before(&v, &c->version) : is_behind(&v, &c->version);
 }
 
-/* The next clause of *at: 1, 0 at the end, -1 if it is none, whose text is *ret_text then. */
+/* The next clause of *at: 1, 0 at the end, -1 if it is malformed: *ret_text is its text. */
 static int next_clause(const char **at, struct arena *a, struct clause *ret, const char **ret_text)
 {
 	while (**at) {

@@ -200,8 +200,8 @@ static bool is_untold(struct loading *g, const char *needed)
 	return true;
 }
 
-/* A library of CUDA's that nothing brings which another's wheel requires. torch for CUDA requires those that it needs
- * itself. */
+/* A library of CUDA's in a wheel that ptbuild did not build, where no requirement brings it. torch for CUDA requires
+ * those that it needs itself. */
 static void tell_unrequired(struct loading *g, const char *name, const char *needed)
 {
 	struct verifying *v = g->v;

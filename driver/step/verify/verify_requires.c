@@ -69,7 +69,7 @@ static void read_requirements(const struct requiring *c, const struct wheel_head
 
 /* ---- with its own tags and label ---- */
 
-/* Of a wheel for certain Pythons none may be excluded; of one for a Python and later ones some may. */
+/* A wheel for certain Pythons may exclude none of them; one for a Python and later ones may exclude some. */
 static void check_python(const struct requiring *c)
 {
 	struct verifying *v = c->v;
