@@ -97,5 +97,6 @@ struct set_request {
 /* set_write: SET_CONSTRAINTS for pip and uv; SET_SBOM, the bills of the wheels as one
  * (CycloneDX 1.6), in which what several have is once, with the published weaknesses of what the
  * tables know; SET_DOCKERFILE. The same wheels and tables give the same bytes. ERR_INTEGRITY for a
- * wheel with a bill that is none. */
+ * wheel with a bill that is none, ERR_POLICY for wheels that require other versions of each other
+ * or are for other accelerators. */
 int set_write(const struct set_request *q, struct arena *a, struct err *e) MUST_CHECK;
