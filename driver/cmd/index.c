@@ -24,6 +24,8 @@ static const struct show rows[] = {
 static json_t *installs_json(const char *dir, const struct index_result *r, const struct run *run, struct arena *a)
 {
 	json_t *list = json_array();
+	for (size_t k = 0; r->count && k < r->subs[0].missing.count; k++)
+		log_warn(run->log, INDEX_ALL "/ lacks %s", r->subs[0].missing.items[k]);
 	for (size_t i = 1; i < r->count; i++) {
 		const struct index_sub *sub = &r->subs[i];
 		const char *lines[2];

@@ -4,7 +4,7 @@
 #include "base/sys/json.h"
 #include "core/machine/detect.h"
 #include "core/plan/plan.h"
-#include "core/wheel/wheel.h"
+#include "core/wheel/requirement.h"
 #include "step/fetch/fetch.h"
 #include "step/index/index.h"
 
@@ -25,9 +25,10 @@ struct offer {
 
 struct installing {
 	struct cmd_context *c;
-	const char *python; /* the program */
-	struct strlist has; /* of pip and ensurepip, those that it has */
-	const char *place;  /* the index: a directory, or a URL that ends with a slash */
+	const char *python;  /* the program */
+	const char *version; /* its own, "3.13.2" */
+	struct strlist has;  /* of pip and ensurepip, those that it has */
+	const char *place;   /* the index: a directory, or a URL that ends with a slash */
 	bool remote;
 	const struct hardware_facts *facts;
 	struct hardware machine;
@@ -209,13 +210,33 @@ static int score_of(const struct installing *x, const struct promise *p, const s
 	return score;
 }
 
+/* What installers would say of the wheel's Requires-Python, which the index has told; NULL: nothing. */
+static const char *python_refused(const struct installing *x, const json_t *row, const char *file)
+{
+	const char *range = json_string_value(json_object_get(json_object_get(row, "requires_python"), file));
+	struct arena *a = x->c->arena;
+	if (!range || specifier_check(range, a, ERR_IGNORED) < 0 || specifier_takes(range, x->version, a))
+		return NULL;
+	return arena_printf(a, "'%s' requires Python %s, not %s", file, range, x->version);
+}
+
+/* Whether a project of the words to install has none of the wheels that fit. */
+static bool is_without(const struct strlist *install, const struct strlist *fitting, struct arena *a)
+{
+	for (size_t i = 0; i < install->count; i++)
+		if (!strlist_contains(fitting, wheel_requires_name(install->items[i], a)))
+			return true;
+	return false;
+}
+
 static int judge(struct installing *x, const json_t *row, struct offer *ret, struct err *e)
 {
 	const struct strlist none = {0};
 	struct arena *a = x->c->arena;
-	struct strlist wheels = {0}, missing = {0};
+	struct strlist wheels = {0}, missing = {0}, install = {0}, fitting = {0};
 	const struct tables *t;
 	struct promise p;
+	const char *why_not = NULL;
 	read_list(row, "missing", a, &missing);
 	*ret = (struct offer){.row = row,
 			      .why_not = missing.count ? arena_printf(a, "it lacks %s", strlist_join(&missing, a, "; "))
@@ -224,20 +245,29 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 	if (cmd_tables(x->c, &t, e) < 0)
 		return -1;
 	promise_of_label(t, json_text(row, "label"), a, &p);
-	for (size_t i = 0; i < wheels.count && ret->why_not; i++) {
+	read_list(row, "install", a, &install);
+	for (size_t i = 0; i < wheels.count; i++) {
 		struct wheel_name n;
 		struct fit fit, gpu;
 		if (wheel_name_parse(wheels.items[i], a, &n, e) < 0)
 			return -1;
-		/* One Python of the index is enough. */
+		/* One wheel of each project is enough: the index has them for many Pythons. */
 		runs_on_of_wheel(t, &n, "", &p, &none, "", a, &ret->runs_on);
 		fit_of(&ret->runs_on, NULL, x->facts, &x->machine, a, &fit);
 		/* Code that may run on a GPU, and may not, is no choice. */
 		fit_gpu(&ret->runs_on, &x->machine, a, &gpu);
 		const struct fit *worst = fit.verdict == FIT_NO ? &fit : &gpu;
 		const char *refused = ret->runs_on.isa ? isa_refused(&x->detected, ret->runs_on.isa) : NULL;
-		ret->why_not = worst->verdict != FIT_YES ? strlist_join(&worst->lacks, a, "; ") : refused;
+		refused = refused ? refused : python_refused(x, row, wheels.items[i]);
+		refused = worst->verdict != FIT_YES ? strlist_join(&worst->lacks, a, "; ") : refused;
+		if (!refused)
+			strlist_once(&fitting, a, wheel_normalize(n.dist, a));
+		why_not = refused && !strlist_contains(&fitting, wheel_normalize(n.dist, a)) ? refused : why_not;
 	}
+	if (fitting.count && !is_without(&install, &fitting, a))
+		ret->why_not = NULL;
+	else if (why_not)
+		ret->why_not = why_not;
 	if (!ret->why_not)
 		ret->score = score_of(x, &p, &ret->runs_on);
 	return 0;
@@ -277,7 +307,7 @@ static int read_python(struct installing *x, struct err *e)
 		"import importlib.util, sys, sysconfig\n"
 		"has = ['pip'] + ['ensurepip'] * (sys.prefix != sys.base_prefix)\n" /* Debian's own refuses it */
 		"print('%d.%d%s' % (*sys.version_info[:2], 't' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''),"
-		" *(m for m in has if importlib.util.find_spec(m)))";
+		" '%d.%d.%d' % sys.version_info[:3], *(m for m in has if importlib.util.find_spec(m)))";
 	const char *const argv[] = {x->python, "-I", "-c", script, NULL};
 	AUTO_BUF struct buf version = {0};
 	if (proc_capture(argv, x->c->run, &version, e) < 0) {
@@ -287,6 +317,7 @@ static int read_python(struct installing *x, struct err *e)
 	x->machine.pythons = (struct strlist){0};
 	strlist_split(&x->has, x->c->arena, buf_cstr(&version), " ");
 	strlist_add(&x->machine.pythons, x->c->arena, x->has.count ? x->has.items[0] : "");
+	x->version = x->has.count > 1 ? x->has.items[1] : "";
 	return 0;
 }
 

@@ -36,6 +36,19 @@ static int add_libraries_of_root(struct cmd_context *c, struct verify_request *q
 	return companions_of_files(&files, c->arena, &q->companions, e);
 }
 
+/* One whose METADATA cannot be read has its libraries all the same. */
+static int add_dist(struct verify_request *q, const char *path, bool wheel, struct arena *a, struct err *e)
+{
+	struct err why = {0};
+	q->with = arena_room(a, q->with, q->with_count, &q->with_cap, 8, sizeof(*q->with));
+	struct dist *d = &q->with[q->with_count];
+	if ((wheel ? dist_of_wheel(path, a, d, &why) : dist_installed(path, a, d, &why)) == 0)
+		q->with_count++;
+	else if (why.kind != ERR_INTEGRITY)
+		return err_take(e, &why);
+	return 0;
+}
+
 /* Adds the libraries of an environment's directory. */
 static int add_libraries_below(const char *dir, struct arena *a, struct verify_request *q, struct err *e)
 {
@@ -48,8 +61,11 @@ static int add_libraries_below(const char *dir, struct arena *a, struct verify_r
 			strlist_ref(&q->provided, a, base);
 			strlist_ref(&libraries, a, path_join(a, dir, files.items[i]));
 		}
-		if (strcmp(base, "METADATA") == 0 && path_has_suffix(info, ".dist-info"))
-			strlist_ref(&q->given, a, wheel_normalize(arena_strndup(a, info, strcspn(info, "-")), a));
+		if (strcmp(base, "METADATA") != 0 || !path_has_suffix(info, ".dist-info"))
+			continue;
+		strlist_ref(&q->given, a, wheel_normalize(arena_strndup(a, info, strcspn(info, "-")), a));
+		if (add_dist(q, path_join(a, dir, path_dir(a, files.items[i])), false, a, e) < 0)
+			return -1;
 	}
 	if (!libraries.count && !q->given.count) {
 		err_set(e, ERR_CONFIG, "no library and no installed package is below it");
@@ -80,6 +96,8 @@ static int add_libraries_of(struct cmd_context *c, struct verify_request *q, con
 			strlist_add(&q->provided, a, name);
 	}
 	zip_close(z);
+	if (add_dist(q, wheel, true, a, e) < 0)
+		return err_wrap(e, "--with %s", wheel);
 	return companions_of_wheel(wheel, c->run, a, &q->companions, e) < 0 ? err_wrap(e, "--with %s", wheel) : 0;
 }
 

@@ -366,6 +366,41 @@ def test_what_is_missing_is_told(world):
     assert b"'cpu-avx2' lacks torchvision for torch==2.7.0+cpu.avx2" in result.stderr and b"run 'ptbuild index' again" in result.stderr, result.stderr
 
 
+def test_pins_that_no_wheel_meets_are_reported(world):
+    """Also of a wheel without a label; of a pin without one, a torch for another accelerator does not count."""
+    folder = world.path("pins")
+    os.mkdir(folder)
+    make_wheel(folder, "rtx", "1.0", ["ExecuTorch==1.4.1+cpu", "other==1+x; sys_platform == 'win32'"])
+    make_wheel(folder, "torchvision", "0.21.0+cpu", ["torch==2.6.0"])
+    make_wheel(folder, "torch", "2.6.0+cu124")
+    result = run(world, os.fsencode(folder), b"--json")
+    missing = json.loads(result.stdout)["missing"]
+    assert [m.split(",")[0] for m in missing] == ["executorch==1.4.1+cpu", "torch==2.6.0"], missing
+    assert "torch 2.6.0+cu124" in missing[1], missing
+    make_wheel(folder, "torch", "2.6.0+cpu")
+    result = run(world, os.fsencode(folder), b"--json")
+    doc = json.loads(result.stdout)
+    assert [m.split(",")[0] for m in doc["missing"]] == ["executorch==1.4.1+cpu"], doc
+    assert "torch==2.6.0+cpu" in doc["installs"][0]["pip"], doc
+
+
+def test_install_obeys_requires_python(world):
+    folder = world.path("accepts")
+    os.mkdir(folder)
+    make_wheel(folder, "torch", "2.6.0+cpu.avx2", accepts=">=3.99")
+    index(world.ptbuild, folder)
+    result = run_command(world, "install", folder, "--print")
+    assert result.returncode == 7 and b"requires Python >=3.99" in result.stderr, result
+    # each project must fit
+    make_wheel(folder, "torchvision", "0.21.0+cpu.avx2", ["torch==2.6.0+cpu.avx2"])
+    index(world.ptbuild, folder)
+    assert run_command(world, "install", folder, "--print").returncode == 7
+    make_wheel(folder, "torch", "2.6.0+cpu.avx2", accepts=">=3.8,!=3.8.99")
+    index(world.ptbuild, folder)
+    result = run_command(world, "install", folder, "--print")
+    assert result.returncode == 0 and b"torch==2.6.0+cpu.avx2" in result.stdout, result
+
+
 def test_no_yanked_torch_is_taken(world):
     """pip takes a yanked wheel where another one pins it."""
     folder = world.path("yanked torch")
@@ -481,6 +516,8 @@ if __name__ == "__main__":
             test_install_without_pip_hints_what_works,
             test_install_refuses,
             test_what_is_missing_is_told,
+            test_pins_that_no_wheel_meets_are_reported,
+            test_install_obeys_requires_python,
             test_no_yanked_torch_is_taken,
             test_the_last_wheel_is_gone_or_yanked,
             test_a_directory_of_this_machine_is_no_address,

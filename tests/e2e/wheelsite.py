@@ -14,12 +14,12 @@ import zipfile
 NAMES = {"torch": "2.6.0", "torchvision": "0.21.0", "torchaudio": "2.6.0"}
 
 
-def make_wheel(folder, name, version, requires=(), build="", python="py3-none-any", code="", marked=False):
-    """A small wheel whose only module knows its version, and has the code; `marked` as ptbuild packs them."""
+def make_wheel(folder, name, version, requires=(), build="", python="py3-none-any", code="", marked=False, accepts=">=3.8"):
+    """A small wheel whose only module knows its version, and has the code; `marked` as ptbuild packs them; `accepts`: Requires-Python."""
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}/__init__.py": f"__version__ = {version!r}\n{code}".encode(),
-        f"{info}/METADATA": ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nRequires-Python: >=3.8\n" % (name, version) + "".join(f"Requires-Dist: {r}\n" for r in requires)).encode(),
+        f"{info}/METADATA": ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nRequires-Python: %s\n" % (name, version, accepts) + "".join(f"Requires-Dist: {r}\n" for r in requires)).encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {python}\n".encode(),
     }
     if marked:

@@ -91,20 +91,92 @@ int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct e
 enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions, const char *name,
 			     struct arena *a)
 {
-	enum cuda_source found = CUDA_UNKNOWN;
+	struct strlist holders = {0};
 	if (strings_match(t->driver_libraries, t->driver_libraries_count, name))
 		return CUDA_DRIVER;
+	cuda_holders(t, name, a, &holders);
+	for (size_t i = 0; i < holders.count; i++)
+		if (strlist_contains(distributions, wheel_normalize(holders.items[i], a)))
+			return CUDA_PACKAGE;
+	return holders.count ? CUDA_SYSTEM : CUDA_UNKNOWN;
+}
+
+void cuda_holders(const struct tables *t, const char *name, struct arena *a, struct strlist *ret)
+{
+	for (unsigned i = 0; i < t->layouts_count; i++)
+		for (unsigned k = 0; k < t->layouts[i].libraries_count; k++) {
+			const struct cuda_library_row *row = &t->layouts[i].libraries[k];
+			if (strings_match(row->names, row->names_count, name))
+				strlist_once(ret, a, row->package);
+		}
+}
+
+/* With what its METADATA requires, which ends: nothing needs what needs it. */
+static void add_package(const struct layout_row *l, const char *package, struct arena *a, struct strlist *ret)
+{
+	const struct cuda_library_row *row = text_search(package, l->libraries, l->libraries_count, sizeof(*row));
+	const char *name = wheel_normalize(package, a);
+	if (strlist_contains(ret, name))
+		return;
+	strlist_ref(ret, a, name);
+	for (unsigned i = 0; row && i < row->needs_count; i++)
+		add_package(l, row->needs[i], a, ret);
+}
+
+/* "12" of the layout "cu12". */
+static bool is_of_line(const struct layout_row *l, const struct requirement *r, struct arena *a)
+{
+	return strcmp(r->name, wheel_normalize(l->bundle, a)) == 0 &&
+	       specifier_takes_series(r->specifier, l->name + strcspn(l->name, "0123456789"), a);
+}
+
+void cuda_brings(const struct tables *t, const struct requirement *r, struct arena *a, struct strlist *ret)
+{
 	for (unsigned i = 0; i < t->layouts_count; i++) {
-		const struct layout_row *layout = &t->layouts[i];
-		bool bundle = *layout->bundle && strlist_contains(distributions, wheel_normalize(layout->bundle, a));
-		for (unsigned k = 0; k < layout->libraries_count; k++) {
-			const struct cuda_library_row *row = &layout->libraries[k];
-			if (!strings_match(row->names, row->names_count, name))
-				continue;
-			if (bundle || strlist_contains(distributions, wheel_normalize(row->package, a)))
-				return CUDA_PACKAGE;
-			found = CUDA_SYSTEM;
+		const struct layout_row *l = &t->layouts[i];
+		const bool bundle = *l->bundle && is_of_line(l, r, a), all = strlist_contains(&r->extras, "all");
+		for (unsigned k = 0; k < l->libraries_count; k++) {
+			const struct cuda_library_row *row = &l->libraries[k];
+			const bool extra = *row->extra && (all || strlist_contains(&r->extras, row->extra));
+			if ((bundle && extra) || strcmp(r->name, wheel_normalize(row->package, a)) == 0)
+				add_package(l, row->package, a, ret);
 		}
 	}
-	return found;
+	strlist_once(ret, a, r->name);
+}
+
+/* Whether two rows are for the same files. */
+static bool is_same_place(const struct cuda_library_row *x, const struct cuda_library_row *y)
+{
+	return strcmp(x->dir, y->dir) == 0 && strings_contain(y->names, y->names_count, x->names[0]);
+}
+
+static const struct cuda_library_row *find_clash(const struct layout_row *l, const struct cuda_library_row *row,
+						 const struct strlist *distributions, struct arena *a)
+{
+	for (unsigned k = 0; k < l->libraries_count; k++)
+		if (is_same_place(row, &l->libraries[k]) &&
+		    strlist_contains(distributions, wheel_normalize(l->libraries[k].package, a)))
+			return &l->libraries[k];
+	return NULL;
+}
+
+bool cuda_clash(const struct tables *t, const struct strlist *distributions, struct arena *a, const char *ret[2])
+{
+	for (unsigned i = 0; i < t->layouts_count; i++)
+		for (unsigned k = 0; k < t->layouts[i].libraries_count; k++) {
+			const struct cuda_library_row *row = &t->layouts[i].libraries[k];
+			if (!strlist_contains(distributions, wheel_normalize(row->package, a)))
+				continue;
+			for (unsigned n = i + 1; n < t->layouts_count; n++) {
+				const struct cuda_library_row *other =
+					find_clash(&t->layouts[n], row, distributions, a);
+				if (!other)
+					continue;
+				ret[0] = row->package;
+				ret[1] = other->package;
+				return true;
+			}
+		}
+	return false;
 }

@@ -1,6 +1,7 @@
 /* The CUDA libraries of a wheel: which nvidia-* packages have them, and in which directories. */
 #pragma once
 #include "core/plan/plan.h"
+#include "core/wheel/requirement.h"
 
 struct cuda_needs {
 	/* patterns of the packages' and the driver's libraries, which are never copied into a
@@ -24,7 +25,15 @@ enum cuda_source {
 	CUDA_SYSTEM,  /* of CUDA, but no required package holds it */
 };
 
-/* cuda_source: where a library comes from in a wheel that requires these distributions (names as
+/* cuda_source: where a library comes from in a wheel that brings these distributions (names as
  * from wheel_normalize). */
 enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions, const char *name,
 			     struct arena *a);
+/* cuda_brings: adds what a requirement brings, by the tables: the distribution itself, what its
+ * extras bring if it is a bundle, and what these require in turn. */
+void cuda_brings(const struct tables *t, const struct requirement *r, struct arena *a, struct strlist *ret);
+/* cuda_holders: adds the packages that hold a library: "nvidia-cublas-cu12". */
+void cuda_holders(const struct tables *t, const char *name, struct arena *a, struct strlist *ret);
+/* cuda_clash: of distributions that are installed together two that own the same files, those of
+ * two CUDA lines: "nvidia_nccl_cu12". False if there are none. */
+bool cuda_clash(const struct tables *t, const struct strlist *distributions, struct arena *a, const char *ret[2]);

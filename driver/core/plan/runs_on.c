@@ -180,26 +180,6 @@ void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *g
 	*ret = r;
 }
 
-/* A tag that the table does not have is reported as it is. */
-static void add_platform(const char *tag, struct arena *a, struct strlist *ret)
-{
-	static const char *const machines[][2] = {{"x86_64", "x86_64"},
-						  {"aarch64", "aarch64"},
-						  {"arm64", "aarch64"},
-						  {"universal2", "x86_64"},
-						  {"universal2", "aarch64"}};
-	const char *system = strncmp(tag, "macosx_", 7) == 0 ? "darwin" : strstr(tag, "linux") ? "linux" : NULL;
-	bool known = false;
-	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
-		if (!system || !path_has_suffix(tag, machines[i][0]))
-			continue;
-		strlist_once(ret, a, arena_printf(a, "%s-%s", machines[i][1], system));
-		known = true;
-	}
-	if (!known)
-		strlist_once(ret, a, tag);
-}
-
 /* Installers go by the name, loaders by the symbols. */
 static void set_platform(const struct wheel_name *n, const char *tag, struct arena *a, struct runs_on *r)
 {
@@ -208,11 +188,11 @@ static void set_platform(const struct wheel_name *n, const char *tag, struct are
 	const char *musl = wheel_name_musl(n, a);
 	strlist_split(&tags, a, n->platform, ".");
 	r->musl = musl ? musl : "";
+	wheel_name_platforms(n, a, &r->platforms);
 	r->any_libc = !musl && strstr(n->platform, "musllinux_");
 	for (size_t i = 0; i < tags.count; i++) {
 		unsigned minor = manylinux_glibc(tags.items[i]);
 		named = !named || (minor && minor < named) ? minor : named;
-		add_platform(tags.items[i], a, &r->platforms);
 	}
 	if (!strlist_contains(&tags, "any"))
 		r->platform = strlist_join(&r->platforms, a, " or ");

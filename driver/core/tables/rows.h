@@ -116,7 +116,8 @@ struct cuda_library_row {    /* cuda.yaml: libraries of one nvidia-* wheel */
 	const char *below;   /* the first version that has these names no more; "" = none */
 	const char **names;  /* fnmatch patterns of their SONAMEs: "libcublas.so.12" */
 	const char *part;    /* the part that knows their version; "" = the toolkit's own version */
-	const char **needs;  /* packages whose libraries these need in turn */
+	const char *extra;   /* of the layout's bundle, which brings the package; "" = none */
+	const char **needs;  /* packages whose libraries these need in turn, and it requires */
 	unsigned names_count, needs_count;
 	unsigned line;
 };
@@ -124,7 +125,7 @@ struct cuda_library_row {    /* cuda.yaml: libraries of one nvidia-* wheel */
 /* cuda.yaml: how the nvidia-* wheels of a CUDA line are laid out */
 struct layout_row {
 	const char *name;                   /* "cu12" */
-	const char *bundle;                 /* a package that brings the toolkit's own; "" = none */
+	const char *bundle;                 /* whose extras bring the toolkit's own; "" = none */
 	struct cuda_library_row *libraries; /* in the order of the search path */
 	unsigned libraries_count;
 	unsigned line;

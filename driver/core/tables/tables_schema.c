@@ -89,7 +89,7 @@ ROW(cuda_library, struct cuda_library_row,
 	NEED(struct cuda_library_row, package),    NEED(struct cuda_library_row, dir),
 	MAY(struct cuda_library_row, older),       MAY(struct cuda_library_row, below, VERSION),
 	NEED_LIST(struct cuda_library_row, names), MAY(struct cuda_library_row, part),
-	LIST(struct cuda_library_row, needs));
+	MAY(struct cuda_library_row, extra),       LIST(struct cuda_library_row, needs));
 ROW(layout, struct layout_row,
 	NEED(struct layout_row, name),
 	MAY(struct layout_row, bundle),

@@ -21,13 +21,15 @@ int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, 
  * the platform. wheel_name_lands: whether a Linux with glibc 2.`glibc` is among its platforms.
  * wheel_name_installs: both; `machine` NULL: on any. wheel_name_pythons: lists all its Pythons for
  * people, "3.10, 3.12"; *ret_newer: the last and later ones. wheel_name_musl: returns the only musl
- * that it is for, "1.2"; NULL. */
+ * that it is for, "1.2"; NULL. wheel_name_platforms: adds its platforms, "x86_64-linux"; a tag that
+ * has no such word unchanged; none for "any". */
 bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a);
 bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc, struct arena *a);
 bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine, unsigned glibc,
 			 struct arena *a);
 char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_newer);
 const char *wheel_name_musl(const struct wheel_name *n, struct arena *a);
+void wheel_name_platforms(const struct wheel_name *n, struct arena *a, struct strlist *ret);
 char *wheel_name_format(const struct wheel_name *n, struct arena *a);
 /* wheel_version_key: returns a text that is equal for versions that PEP 440 calls equal ("1.0-RC1",
  * "1rc1"); NULL for an invalid version. wheel_same_version: compares by it; an invalid version

@@ -42,7 +42,7 @@ static bool take_release(struct reader *r)
 	return true;
 }
 
-/* "-rc.1" as "rc1": one of these words, which are longest first where one begins with another. */
+/* "-rc.1" as "rc1", "rc." as "rc0": one of these words, which are longest first where one begins with another. */
 static bool take_word(struct reader *r, const char *const (*words)[2], size_t count)
 {
 	const char *word = r->at + is_separator(*r->at);
@@ -51,7 +51,7 @@ static bool take_word(struct reader *r, const char *const (*words)[2], size_t co
 			continue;
 		word += strlen(words[i][0]);
 		buf_addstr(r->out, words[i][1]);
-		r->at = word + (is_separator(*word) && isdigit((unsigned char)word[1]));
+		r->at = word + is_separator(*word);
 		take_number(r);
 		return true;
 	}

@@ -178,6 +178,35 @@ char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_
 	return strlist_join(&names, a, ", ");
 }
 
+/* What has no word of its own here is told as the tag has it. */
+static void add_platform(const char *tag, struct arena *a, struct strlist *ret)
+{
+	static const char *const machines[][2] = {{"x86_64", "x86_64"},
+						  {"aarch64", "aarch64"},
+						  {"arm64", "aarch64"},
+						  {"universal2", "x86_64"},
+						  {"universal2", "aarch64"}};
+	const char *system = strncmp(tag, "macosx_", 7) == 0 ? "darwin" : strstr(tag, "linux") ? "linux" : NULL;
+	bool known = false;
+	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
+		if (!system || !path_has_suffix(tag, machines[i][0]))
+			continue;
+		strlist_once(ret, a, arena_printf(a, "%s-%s", machines[i][1], system));
+		known = true;
+	}
+	if (!known)
+		strlist_once(ret, a, tag);
+}
+
+void wheel_name_platforms(const struct wheel_name *n, struct arena *a, struct strlist *ret)
+{
+	struct strlist tags = {0};
+	strlist_split(&tags, a, n->platform, ".");
+	for (size_t i = 0; i < tags.count; i++)
+		if (strcmp(tags.items[i], "any") != 0)
+			add_platform(tags.items[i], a, ret);
+}
+
 const char *wheel_name_musl(const struct wheel_name *n, struct arena *a)
 {
 	static const char mark[] = "musllinux_";

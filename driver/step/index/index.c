@@ -83,7 +83,15 @@ static json_t *file_json(const struct index_wheel *w, const char *url)
 static json_t *listing_json(const struct index_sub *subs, size_t count)
 {
 	JSON_FIELDS(fields, FIELD(name), FIELD(label), FIELD(install), FIELD(wheels), FIELD(missing));
-	return json_pack("{s:i, s:o}", "schema", 1, "directories", json_rows(subs, count, sizeof(*subs), fields));
+	json_t *rows = json_rows(subs, count, sizeof(*subs), fields);
+	for (size_t i = 0; i < count; i++) {
+		json_t *pythons = json_object();
+		for (size_t k = 0; k < subs[i].pythons.count; k++)
+			json_object_set_new(pythons, subs[i].pythons.items[k].key,
+					    json_or_null(subs[i].pythons.items[k].value));
+		json_object_set_new(json_array_get(rows, i), "requires_python", pythons);
+	}
+	return json_pack("{s:i, s:o}", "schema", 1, "directories", rows);
 }
 
 struct choosing {
@@ -93,34 +101,69 @@ struct choosing {
 	struct index_sub *sub;
 };
 
+/* A pin without a label is met by any label. */
 static bool is_pinned(const struct choosing *c, const struct index_wheel *w, const struct kv *pin)
 {
-	return strcmp(w->project, pin->key) == 0 && wheel_same_version(w->version, pin->value, c->a);
+	return strcmp(w->project, pin->key) == 0 &&
+	       specifier_takes(arena_printf(c->a, "==%s", pin->value), w->version, c->a);
 }
 
-/* A wheel without a label may be in any index. Installers install a yanked one if it is pinned. */
-static bool lacks(const struct choosing *c, const struct kv *pin)
+static bool is_mixed(const struct choosing *c, const struct index_wheel *x, const struct index_wheel *y)
+{
+	return dist_mixed(&x->dist, &y->dist, &x->dist.scope, c->a) != NULL;
+}
+
+/* A wheel without a label may be in any index, unless this one has it only for another
+ * accelerator: installers use that. Installers install a yanked one if it is pinned. */
+static bool lacks(const struct choosing *c, const struct index_wheel *w, const struct kv *pin)
+{
+	bool mixed = false;
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->wheels[i].yanked || !is_pinned(c, &c->wheels[i], pin))
+			continue;
+		if (!is_mixed(c, w, &c->wheels[i]))
+			return false;
+		mixed = true;
+	}
+	return mixed || strchr(pin->value, '+');
+}
+
+/* Whether the directory's own wheels meet the pin. */
+static bool has_pinned(const struct choosing *c, const struct kv *pin)
 {
 	for (size_t i = 0; i < c->count; i++)
-		if (!c->wheels[i].yanked && is_pinned(c, &c->wheels[i], pin))
-			return false;
-	return strchr(pin->value, '+') != NULL;
+		if (c->sub->has[i] && !c->wheels[i].yanked && is_pinned(c, &c->wheels[i], pin))
+			return true;
+	return false;
+}
+
+/* "torch 2.6.0+cu124" of a pinned one that is for another accelerator; NULL. */
+static const char *mixed_title(const struct choosing *c, const struct index_wheel *w, const struct kv *pin)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (!c->wheels[i].yanked && is_pinned(c, &c->wheels[i], pin) && is_mixed(c, w, &c->wheels[i]))
+			return c->wheels[i].dist.title;
+	return NULL;
 }
 
 /* Installers look for a project in the first index that has it: what a wheel pins must lie beside it. */
 static bool add_pinned(struct choosing *c, const struct index_wheel *w, const struct kv *pin)
 {
 	bool added = false, yanked = false;
+	const bool any = !strchr(pin->value, '+') && has_pinned(c, pin);
 	for (size_t i = 0; i < c->count; i++) {
-		if (!is_pinned(c, &c->wheels[i], pin))
+		if (any || !is_pinned(c, &c->wheels[i], pin) || is_mixed(c, w, &c->wheels[i]))
 			continue;
 		yanked = true;
 		added = added || !c->sub->has[i];
 		c->sub->has[i] = true;
 	}
+	const char *mixed = yanked ? NULL : mixed_title(c, w, pin);
 	const char *line = arena_printf(c->a, "%s==%s, which '%s' requires%s", pin->key, pin->value, w->file,
-					yanked ? ": it is yanked" : "");
-	if (lacks(c, pin) && !strlist_contains(&c->sub->missing, line))
+					yanked  ? ": it is yanked"
+					: mixed ? arena_printf(c->a, ": %s is for another accelerator", mixed)
+						: "");
+	if (lacks(c, w, pin) && !strlist_contains(&c->sub->missing, line))
 		strlist_ref(&c->sub->missing, c->a, line);
 	return added;
 }
@@ -129,14 +172,14 @@ static bool add_pinned(struct choosing *c, const struct index_wheel *w, const st
 static bool agrees(const struct choosing *c, const struct index_wheel *w, const struct kvlist *chosen)
 {
 	for (size_t i = 0; i < w->pins.count; i++) {
-		const char *have = kvlist_get(chosen, w->pins.items[i].key);
-		if (lacks(c, &w->pins.items[i]) || (have && !wheel_same_version(have, w->pins.items[i].value, c->a)))
+		const struct kv *pin = &w->pins.items[i];
+		const char *have = kvlist_get(chosen, pin->key);
+		if (lacks(c, w, pin) || (have && !specifier_takes(arena_printf(c->a, "==%s", pin->value), have, c->a)))
 			return false;
 	}
 	for (size_t i = 0; i < w->takes.count; i++) {
 		const char *have = kvlist_get(chosen, w->takes.items[i].key);
-		bool in = true;
-		if (have && version_in(have, w->takes.items[i].value, &in, ERR_IGNORED) == 0 && !in)
+		if (have && !specifier_takes(w->takes.items[i].value, have, c->a))
 			return false;
 	}
 	return true;
@@ -151,7 +194,7 @@ static void choose(struct choosing *c, const char *project, struct kvlist *chose
 			continue;
 		if (!agrees(c, w, chosen))
 			continue;
-		if (!best || version_cmp(w->version, best) >= 0)
+		if (!best || pep440_cmp(w->version, best, c->a) >= 0)
 			best = w->version;
 	}
 	if (best)
@@ -176,6 +219,9 @@ static void index_subs(const struct index_wheel *wheels, size_t count, struct ar
 			if (s && subs[s].has[i] && !*subs[s].label)
 				subs[s].label = label_without_torch(wheels[i].label, a);
 		}
+		for (size_t i = 0; i < count && !s; i++)
+			for (size_t k = 0; k < wheels[i].pins.count && !*wheels[i].profile; k++)
+				(void)add_pinned(&c, &wheels[i], &wheels[i].pins.items[k]);
 		if (s) {
 			bool more = true;
 			while (more) {
@@ -195,8 +241,12 @@ static void index_subs(const struct index_wheel *wheels, size_t count, struct ar
 					     chosen.items[k].value);
 			for (size_t i = 0; i < c.count; i++) {
 				const char *version = kvlist_get(&chosen, c.wheels[i].project);
-				if (c.sub->has[i] && version && strcmp(version, c.wheels[i].version) == 0)
+				if (c.sub->has[i] && version && strcmp(version, c.wheels[i].version) == 0) {
 					strlist_ref(&c.sub->wheels, c.a, c.wheels[i].file);
+					if (*c.wheels[i].requires_python)
+						kvlist_set(&c.sub->pythons, c.a, c.wheels[i].file,
+							   c.wheels[i].requires_python);
+				}
 				const char *torch = kvlist_get(&chosen, "torch");
 				if (c.sub->has[i] && !version && !c.wheels[i].yanked && torch)
 					strlist_once(&c.sub->missing, c.a,

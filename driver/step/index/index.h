@@ -20,14 +20,15 @@ struct index_sub {
 	/* of a profile, what to ask installers for: of each project the newest version, all of them
 	 * with the newest torch: "torch==2.6.0+cpu.avx2"; and the wheels of these versions */
 	struct strlist install, wheels;
-	/* what a wheel pins and none is, but a yanked one, and what has no version for that torch;
-	 * for people */
+	/* what a wheel pins and none is, but a yanked one or one for another accelerator, and what
+	 * has no version for that torch; for people. INDEX_ALL has the pins of unlabelled wheels */
 	struct strlist missing;
+	struct kvlist pythons; /* Requires-Python of `wheels` that have one, by file */
 };
 
 /* In the directory of a profile: `install`, a line each, for pip and uv. */
 #define INDEX_CONSTRAINTS "constraints.txt"
-/* In INDEX_ALL: name, label, install, wheels, missing of the others. */
+/* In INDEX_ALL: name, label, install, wheels, missing, requires_python of the others. */
 #define INDEX_LISTING "ptbuild.json"
 
 struct index_result {
@@ -96,5 +97,6 @@ struct set_request {
 /* set_write: writes SET_CONSTRAINTS for pip and uv; SET_SBOM, the wheels' bills as one (CycloneDX
  * 1.6), which lists shared components once, with the known vulnerabilities of those that the tables
  * have; SET_DOCKERFILE. The same wheels and tables give the same bytes. ERR_INTEGRITY for a wheel
- * with a malformed bill. */
+ * with a malformed bill, ERR_POLICY for wheels that require other versions of each other or are for
+ * other accelerators. */
 int set_write(const struct set_request *q, struct arena *a, struct err *e) MUST_CHECK;

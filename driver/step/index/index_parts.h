@@ -1,6 +1,6 @@
 /* What the files of the index step share. */
 #pragma once
-#include "core/wheel/wheel.h"
+#include "core/wheel/dist.h"
 #include "step/index/index.h"
 
 #define INDEX_VARIANTS_FILE "-variants.json" /* behind "torch-2.6.0" (PEP 825) */
@@ -12,8 +12,9 @@ struct index_wheel {
 	const char *version;
 	const char *label;   /* "cpu.avx2"; "" without one */
 	const char *profile; /* "cpu-avx2", of the label */
-	struct kvlist pins;  /* project and version of what it requires with == and no marker */
-	struct kvlist takes; /* project and range of what else it requires without one */
+	struct dist dist;
+	struct kvlist pins;  /* project and version of what it requires with ==, where it is for */
+	struct kvlist takes; /* project and specifier of what else it requires there */
 	const char *sha256;
 	uint64_t size;
 	const char *metadata; /* the text of METADATA */

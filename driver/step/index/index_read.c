@@ -13,20 +13,14 @@ static char *with_dashes(const char *text, struct arena *a)
 	return out;
 }
 
-/* "torch==2.6.0+cpu.avx2" and "torch (==2.6.0+cpu.avx2)", else a range, as on torch's stable ABI: "torch>=2.14.0"; not
- * what a marker limits. */
-static void read_pins(const struct wheel_headers *h, struct arena *a, struct index_wheel *ret)
+/* What it requires wherever it is installed: a pin, else a range, as on torch's stable ABI: "torch>=2.14.0". */
+static void read_pins(struct arena *a, struct index_wheel *w)
 {
-	struct strlist lines = {0};
-	wheel_headers_all(h, "Requires-Dist", a, &lines);
-	for (size_t i = 0; i < lines.count; i++) {
-		const char *line = lines.items[i], *range = strpbrk(line, "<>=!~");
-		if (!range || strchr(line, ';'))
-			continue;
-		const bool pin = strncmp(range, "==", 2) == 0 && range[2] != '=' && !strpbrk(range, ",*<>!~");
-		range += pin ? 2 + strspn(range + 2, " ") : 0;
-		kvlist_set(pin ? &ret->pins : &ret->takes, a, with_dashes(wheel_requires_name(line, a), a),
-			   arena_strndup(a, range, strcspn(range, pin ? " )" : ")")));
+	for (size_t i = 0; i < w->dist.requires_count; i++) {
+		const struct requirement *r = &w->dist.requires[i];
+		const char *pin = specifier_pin(r->specifier, a);
+		if (requirement_holds(r, &w->dist.scope, "", a) == HOLDS_ALWAYS && *r->specifier)
+			kvlist_set(pin ? &w->pins : &w->takes, a, with_dashes(r->name, a), pin ? pin : r->specifier);
 	}
 }
 
@@ -79,7 +73,8 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	w->metadata_len = text.len;
 	w->metadata_sha256 = arena_strdup(a, digest);
 	w->requires_python = python ? python : "";
-	read_pins(&h, a, w);
+	dist_of_headers(&h, n, a, &w->dist);
+	read_pins(a, w);
 	return 0;
 }
 

@@ -113,7 +113,7 @@ static const char *lacks(const struct varying *v, const struct index_wheel *w)
 		bool found = !strchr(pin->value, '+');
 		for (size_t k = 0; !found && k < v->count; k++)
 			found = v->all[k].props && !v->all[k].why && strcmp(v->all[k].wheel.project, pin->key) == 0 &&
-				wheel_same_version(v->all[k].wheel.version, pin->value, v->a);
+				specifier_takes(arena_printf(v->a, "==%s", pin->value), v->all[k].wheel.version, v->a);
 		if (!found)
 			return arena_printf(v->a, "it requires %s==%s, which is not a variant", pin->key, pin->value);
 	}

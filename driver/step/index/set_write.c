@@ -1,3 +1,4 @@
+#include "core/wheel/dist.h"
 #include "step/index/index.h"
 
 #include "base/sys/fs.h"
@@ -174,7 +175,29 @@ static int write_stage(const struct set_request *q, struct arena *a, struct err 
 	return write_text(q, SET_DOCKERFILE, &out, e);
 }
 
+/* What each wheel requires of another one of the set, by its METADATA. */
+static int check_requires(const struct set_request *q, struct arena *a, struct err *e)
+{
+	struct dist *all = arena_array(a, q->count, sizeof(*all));
+	for (size_t i = 0; i < q->count; i++)
+		if (dist_of_wheel(q->wheels[i].path, a, &all[i], e) < 0)
+			return err_wrap(e, "'%s'", path_base(q->wheels[i].path));
+	for (size_t i = 0; i < q->count; i++)
+		for (size_t k = 0; k < q->count; k++) {
+			const struct requirement *r = dist_refuses(&all[i], &all[k], &all[i].scope, a);
+			const char *mixed = dist_mixed(&all[i], &all[k], &all[i].scope, a);
+			if (r)
+				return err_set(e, ERR_POLICY, "%s requires '%s', and the set has %s", all[i].title,
+					       r->line, all[k].title);
+			if (mixed)
+				return err_set(e, ERR_POLICY, "%s", mixed);
+		}
+	return 0;
+}
+
 int set_write(const struct set_request *q, struct arena *a, struct err *e)
 {
+	if (check_requires(q, a, e) < 0)
+		return -1;
 	return write_constraints(q, e) < 0 || write_bill(q, a, e) < 0 ? -1 : write_stage(q, a, e);
 }

@@ -84,7 +84,6 @@ int covers_check(const struct covers_request *q, struct arena *a, struct err *e)
 bool locked_has(const struct locked_list *l, const char *python, const char *requirement, struct arena *a);
 
 /* marker_holds: whether a marker (PEP 508, "" = always) may hold for CPython `python`, "3.12".
- * Compared are python_version and python_full_version, joined by and, or and parentheses. A
- * comparison of anything else, and a text that cannot be read, may hold: the Python itself is
+ * What depends on the platform, and a text that cannot be read, may hold: the Python itself is
  * asked later. */
 bool marker_holds(const char *marker, const char *python);

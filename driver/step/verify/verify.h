@@ -4,7 +4,7 @@
 #include "core/fatbin/fatbin.h"
 #include "core/plan/plan.h"
 #include "core/root/sandbox.h"
-#include "core/wheel/wheel.h"
+#include "core/wheel/dist.h"
 
 enum finding_level { FINDING_NOTE, FINDING_WARNING, FINDING_ERROR };
 
@@ -41,11 +41,13 @@ struct verify_request {
 	struct strlist provided;
 	struct strlist given;         /* normalized names of dependencies that have these */
 	struct companions companions; /* libraries installed beside it, with symbols */
-	struct strlist build_paths;   /* that no file may hold */
-	const char *provenance;       /* why the statement beside it is wrong; NULL: it is not */
-	const char *temp_dir;         /* where members are unpacked; NULL: $TMPDIR, else /tmp */
-	const char *expect_version;   /* NULL: not checked */
-	const char *expect_requires;  /* a Requires-Dist line that must be there; NULL */
+	struct dist *with;            /* the distributions of these, as far as they are known */
+	size_t with_count, with_cap;
+	struct strlist build_paths;  /* that no file may hold */
+	const char *provenance;      /* why the statement beside it is wrong; NULL: it is not */
+	const char *temp_dir;        /* where members are unpacked; NULL: $TMPDIR, else /tmp */
+	const char *expect_version;  /* NULL: not checked */
+	const char *expect_requires; /* a Requires-Dist line that must be there; NULL */
 };
 
 struct verify_gpu_file {

@@ -290,11 +290,15 @@ static void check_tag(struct verifying *v)
 	}
 	if (!v->musl && (strcmp(first, "any") == 0 || strstr(first, "linux")))
 		find_tag(v, first);
+	/* Of several tags for the same libraries the first that is wrong is enough: there is one cause. */
+	const struct verify_member *told = NULL;
 	for (size_t i = 0; i < platforms.count; i++) {
 		struct sides s;
+		const size_t before = v->report.errors;
 		find_sides(v, platforms.items[i], &s);
-		if (s.own || s.other)
+		if ((s.own || s.other) && (!told || told != s.own))
 			check_platform(v, platforms.items[i], lowest_glibc(&platforms), &s);
+		told = v->report.errors > before && s.own ? s.own : told;
 	}
 }
 

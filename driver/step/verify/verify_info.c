@@ -84,79 +84,15 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 			   version, n->version);
 }
 
-/* Whether this is a marker by its form: comparisons of words and quoted texts, joined, in pairs of parentheses. */
-static bool is_marker(const char *s, struct arena *a)
-{
-	regex_t re;
-	char *bare = arena_strdup(a, s), quote = '\0';
-	long depth = 0;
-#define SIDE "[[:space:]]*([A-Za-z_.]+|'[^']*'|\"[^\"]*\")[[:space:]]*"
-#define PAIR SIDE "([<>]=?|===?|!=|~=|in|not[[:space:]]+in)" SIDE
-	if (regcomp(&re, "^" PAIR "((and|or)" PAIR ")*$", REG_EXTENDED | REG_NOSUB) != 0)
-		abort();
-	for (char *c = bare; *c && depth >= 0; c++) {
-		if (quote || *c == '\'' || *c == '"')
-			quote = !quote ? *c : *c == quote ? '\0' : quote;
-		else if (*c == '(' || *c == ')') {
-			depth += *c == '(' ? 1 : -1;
-			*c = ' ';
-		}
-	}
-	bool good = depth == 0 && regexec(&re, bare, 0, NULL, 0) == 0;
-	regfree(&re);
-	return good;
-}
-
-/* The addresses behind '@' are not read. */
-static void check_requirement(struct verifying *v, const char *file, const char *line)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
-	const char *range = line + strspn(line, letters);
-	enum wheel_python_fit fit;
-	struct err why = {0};
-	range += strspn(range, " \t");
-	const char *marker = *range == '@' ? NULL : strchr(range, ';');
-	if (range == line || (*range == '[' && !strchr(range, ']')) || (marker && !is_marker(marker + 1, v->a)))
-		verify_add(v, FINDING_ERROR, "metadata", file, "has the Requires-Dist '%s', which pip refuses: %s",
-			   line,
-			   range == line                          ? "it names nothing"
-			   : *range == '[' && !strchr(range, ']') ? "its extras have no end"
-								  : "the text after the ';' is not "
-								    "a marker");
-	if (*range == '[')
-		range += strcspn(range, "]") + strspn(range + strcspn(range, "]"), "] \t");
-	size_t n = strcspn(range, ";");
-	while (n && strchr(" \t", range[n - 1]))
-		n--;
-	bool braced = n > 1 && *range == '(' && range[n - 1] == ')';
-	const char *bare = arena_strndup(v->a, range + braced, n - 2 * (size_t)braced);
-	if (*range != '@' && !strstr(bare, "===") && wheel_requires_python(bare, "3.0", v->a, &fit, &why) < 0)
-		verify_add(v, FINDING_ERROR, "metadata", file, "has the Requires-Dist '%s', which pip refuses: %s",
-			   line, why.msg);
-}
-
 static void check_requires(struct verifying *v, const char *file, const struct wheel_headers *h)
 {
-	bool found = false;
-	enum wheel_python_fit fit;
 	struct err why = {0};
 	v->requires_python = wheel_headers_get(h, "Requires-Python");
 	expect_once(v, file, h, "Requires-Python");
-	if (v->requires_python && wheel_requires_python(v->requires_python, "3.0", v->a, &fit, &why) < 0)
+	if (v->requires_python && specifier_check(v->requires_python, v->a, &why) < 0)
 		verify_add(v, FINDING_WARNING, "metadata", file,
 			   "has the Requires-Python '%s', which installers ignore: %s", v->requires_python, why.msg);
-	for (size_t i = 0; i < h->count; i++) {
-		const char *line = h->items[i].value;
-		if (strcasecmp(h->items[i].key, "Requires-Dist") != 0)
-			continue;
-		check_requirement(v, file, line);
-		strlist_ref(&v->requires, v->a, wheel_requires_name(line, v->a));
-		found = found || (v->q->expect_requires && strcmp(line, v->q->expect_requires) == 0);
-		if (!*v->report.requires_torch && strcmp(wheel_requires_name(line, v->a), "torch") == 0)
-			v->report.requires_torch = line;
-	}
-	if (v->q->expect_requires && !found)
-		verify_add(v, FINDING_ERROR, "metadata", file, "does not require '%s'", v->q->expect_requires);
+	verify_requires(v, file, h);
 }
 
 /* Whether the tag "cp313-cp313-linux_x86_64" is one of the file name's, which may be "cp313.cp314-...", or some. */

@@ -203,14 +203,43 @@ static bool is_untold(struct loading *g, const char *needed)
 	return true;
 }
 
+/* A library of CUDA's in a wheel that ptbuild did not build, where no requirement brings it. torch for CUDA requires
+ * those that it needs itself. */
+static void tell_unrequired(struct loading *g, const char *name, const char *needed)
+{
+	struct verifying *v = g->v;
+	struct strlist holders = {0};
+	if (!is_untold(g, needed))
+		return;
+	cuda_holders(v->q->tables, needed, v->a, &holders);
+	const char *packages = strlist_join(&holders, v->a, " or ");
+	if (cuda_source(v->q->tables, &v->optional, needed, v->a) == CUDA_PACKAGE)
+		verify_add(v, FINDING_NOTE, "needed", name, "needs '%s', which an extra of the wheel alone brings (%s)",
+			   needed, packages);
+	else if (strlist_contains(&v->requires, "torch") && !strlist_contains(&v->q->given, "torch"))
+		verify_add(v, FINDING_NOTE, "needed", name,
+			   "needs '%s', which the wheel does not require; torch may bring it (give it with --with): %s",
+			   needed, packages);
+	else
+		verify_add(v, FINDING_WARNING, "needed", name, "needs '%s', which no requirement brings%s: %s", needed,
+			   cuda_source(v->q->tables, &v->off, needed, v->a) == CUDA_PACKAGE
+				   ? " for these Pythons and platforms"
+				   : "",
+			   packages);
+}
+
 /* CUDA's libraries stay outside of the wheel: they come from packages that it requires, or from the system. A promise
  * for GPUs needs them, also where neither it nor the label names a toolkit. */
 static bool is_of_cuda(struct loading *g, const char *name, const char *needed)
 {
 	struct verifying *v = g->v;
 	const struct promise *p = &v->report.promise;
-	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->requires, needed, v->a) : CUDA_UNKNOWN;
+	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->brought, needed, v->a) : CUDA_UNKNOWN;
 	bool cuda = p->cuda || p->gpu.count;
+	if (source == CUDA_SYSTEM && !v->ours && !p->binding) {
+		tell_unrequired(g, name, needed);
+		return true;
+	}
 	if (source == CUDA_UNKNOWN || (p->binding && !cuda) || (source == CUDA_SYSTEM && !cuda))
 		return false;
 	if (source == CUDA_SYSTEM && is_untold(g, needed))
@@ -228,27 +257,53 @@ static bool is_musl(const struct verifying *v, const char *needed)
 }
 
 /* ptbuild knows what its own wheels may find there. */
-const char *verify_not_given(const struct verifying *v)
+void verify_not_given(const struct verifying *v, struct strlist *ret)
 {
-	struct strlist names = {0};
-	for (size_t i = 0; i < v->requires.count && !v->ours; i++)
-		if (!strlist_contains(&v->q->given, v->requires.items[i]) &&
-		    !strlist_contains(&names, v->requires.items[i]))
-			strlist_ref(&names, v->a, v->requires.items[i]);
-	return strlist_join(&names, v->a, ", ");
+	const struct strlist *lists[] = {&v->requires, &v->optional};
+	for (size_t k = 0; k < ARRAY_LEN(lists) && !v->ours; k++)
+		for (size_t i = 0; i < lists[k]->count; i++)
+			if (!strlist_contains(&v->q->given, lists[k]->items[i]))
+				strlist_once(ret, v->a, lists[k]->items[i]);
+}
+
+/* "avutil" of "libavutil.so.56". */
+static const char *stem_of(const char *needed, struct arena *a)
+{
+	const char *from = needed + (strncmp(needed, "lib", 3) == 0 ? 3 : 0);
+	return wheel_normalize(arena_strndup(a, from, strcspn(from, ".")), a);
+}
+
+/* Those of the names that are in the library's name, or have it in theirs. */
+static void find_namesakes(const struct verifying *v, const struct strlist *names, const char *needed,
+			   struct strlist *ret)
+{
+	enum { SHORTEST = 3 };
+	const char *stem = stem_of(needed, v->a);
+	for (size_t i = 0; i < names->count; i++) {
+		const char *name = names->items[i], *suffix = strrchr(name, '_');
+		const bool cuda = suffix && strncmp(suffix, "_cu", 3) == 0;
+		const char *bare = cuda ? arena_strndup(v->a, name, (size_t)(suffix - name)) : name;
+		bare += strncmp(bare, "lib", 3) == 0 ? 3 : 0;
+		if (strlen(bare) >= SHORTEST && strlen(stem) >= SHORTEST && (strstr(bare, stem) || strstr(stem, bare)))
+			strlist_ref(ret, v->a, name);
+	}
 }
 
 static void tell_missing(struct loading *g, const struct library *l, const char *needed)
 {
-	const char *unseen = verify_not_given(g->v), *name = l->m->entry->name;
+	struct strlist unseen = {0}, namesakes = {0};
+	const char *name = l->m->entry->name;
 	bool of_torch = verify_is_of_torch(needed) && strncmp(needed, "libgomp", 7) != 0;
 	if (!is_untold(g, needed))
 		return;
-	if (*unseen && !of_torch)
+	verify_not_given(g->v, &unseen);
+	find_namesakes(g->v, &unseen, needed, &namesakes);
+	if (unseen.count && !of_torch)
 		verify_add(g->v, FINDING_NOTE, "needed", name,
-			   "needs '%s', which is not in the wheel; a package that it or an extra of it requires may "
-			   "hold it (give it with --with): %s",
-			   needed, unseen);
+			   "needs '%s', which is not in the wheel; %s (give it with --with)%s%s", needed,
+			   namesakes.count ? "a package that it requires may hold it"
+					   : "no package that it requires has its name",
+			   namesakes.count ? ": " : "", strlist_join(&namesakes, g->v->a, ", "));
 	else if (of_torch && !g->v->ours)
 		verify_add(g->v, FINDING_WARNING, "needed", name,
 			   "needs '%s' of torch, which the wheel does not require: it loads only "

@@ -155,6 +155,21 @@ static unsigned promised_abi(const struct verifying *v)
 	return lowest;
 }
 
+/* The first Python that both the tag and Requires-Python take. */
+static unsigned first_python(const struct verifying *v, unsigned promised)
+{
+	enum { MINORS = 30 };
+	enum wheel_python_fit fit = WHEEL_PYTHON_ALWAYS;
+	for (unsigned minor = promised; v->requires_python && minor < MINORS; minor++) {
+		const char *python = arena_printf(v->a, "3.%u", minor);
+		if (wheel_requires_python(v->requires_python, python, v->a, &fit, ERR_IGNORED) < 0)
+			return promised;
+		if (fit != WHEEL_PYTHON_NEVER)
+			return minor;
+	}
+	return promised;
+}
+
 /* Whether a library is needed that was not given, and that may define names like Python's: a binding generator's. */
 static bool lacks_libraries(const struct verifying *v)
 {
@@ -204,6 +219,7 @@ void verify_modules(struct verifying *v)
 	check_suffixes(v);
 	if (!promised || !v->q->tables || !v->q->policy)
 		return;
+	promised = first_python(v, promised);
 	if (stable_abi_load(v->q->tables->dir, v->a, &s, &why) < 0) {
 		v->fault = why;
 		return;

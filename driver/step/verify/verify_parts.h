@@ -37,8 +37,11 @@ struct verifying {
 	struct wheel_record_row *rows; /* of RECORD, by path */
 	size_t rows_count;
 	bool rows_read; /* false: it cannot be read */
-	/* normalized names of the distributions that METADATA requires */
+	/* normalized names of the distributions that METADATA requires where the wheel is for */
 	struct strlist requires;
+	/* these with what the tables say that they bring, as do the wheels beside it; what its
+	 * extras alone bring; what it requires elsewhere alone */
+	struct strlist brought, optional, off;
 	const char *requires_python;          /* NULL: METADATA has none */
 	const char *dist_info;                /* "" if there is not exactly one */
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
@@ -88,14 +91,16 @@ const struct elf_info *verify_at_hand(const struct verifying *v, const char *nee
 bool verify_is_defined(const struct verifying *v, const char *symbol);
 /* verify_is_of_torch: whether torch brings the library of this NEEDED name. */
 bool verify_is_of_torch(const char *needed);
-/* verify_not_given: returns the distributions that another maker's wheel requires and that were not
- * given, "" if all were. */
-const char *verify_not_given(const struct verifying *v);
+/* verify_not_given: adds the distributions that another's wheel requires, itself or by an extra,
+ * and that were not given. */
+void verify_not_given(const struct verifying *v, struct strlist *ret);
 
 /* The rules, by subject. */
 void verify_against(struct verifying *v); /* the file name against q->against */
 /* WHEEL, METADATA, the marker, the order of the archive */
 void verify_info(struct verifying *v);
+/* Requires-Dist and Requires-Python, of METADATA at `file` */
+void verify_requires(struct verifying *v, const char *file, const struct wheel_headers *h);
 void verify_elf(struct verifying *v);      /* what libraries are, and the platform tag */
 void verify_load(struct verifying *v);     /* search paths and needed libraries */
 void verify_machines(struct verifying *v); /* report.runs_on */

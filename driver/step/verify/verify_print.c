@@ -7,6 +7,8 @@ const struct verify_rule verify_rules[] = {
 	{"zip", "every unpacker reads the archive alike, and the metadata is last"},
 	{"record", "RECORD lists every file with its size and digest, and nothing else"},
 	{"metadata", "WHEEL and METADATA are there and agree with the file name"},
+	{"requires", "METADATA agrees with the label and with what --with gives"},
+	{"shared", "no two packages that are installed together own one path"},
 	{"marker", "the .metadata-rev marker is there and well formed"},
 	{"against", "the wheel is the one that --against names"},
 	{"provenance", "a statement next to the wheel (WHEEL.intoto.json) is about this wheel"},

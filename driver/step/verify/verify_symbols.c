@@ -80,7 +80,7 @@ static bool may_define(const struct symbols *l, const char *library, const char 
 	if (verify_is_of_torch(library))
 		return !cpp || !name || strings_match(torch_names, ARRAY_LEN(torch_names), name);
 	if ((v->q->policy && manylinux_allows(v->q->policy, library)) ||
-	    (v->q->tables && cuda_source(v->q->tables, &v->requires, library, v->a) != CUDA_UNKNOWN))
+	    (v->q->tables && cuda_source(v->q->tables, &v->brought, library, v->a) != CUDA_UNKNOWN))
 		return !cpp && strncmp(symbol, "__cudaRegisterLinkedBinary", 26) != 0;
 	return true;
 }
@@ -140,15 +140,16 @@ static enum origin origin_of(const struct symbols *l, const struct verify_member
 static void check_library(const struct symbols *l, const struct verify_member *m, size_t *open)
 {
 	struct strlist unversioned = {0}, elsewhere = {0};
-	const char *unseen = verify_not_given(l->v);
+	struct strlist unseen = {0};
 	size_t missing = 0;
+	verify_not_given(l->v, &unseen);
 	for (size_t i = 0; i < m->elf.undefined.count; i++) {
 		const char *symbol = m->elf.undefined.items[i];
 		enum origin o = origin_of(l, m, symbol);
 		*open += o == OPEN;
 		if (o == UNVERSIONED)
 			strlist_ref(&unversioned, l->v->a, symbol);
-		if (o == MISSING && *unseen && l->loads_global && !strchr(symbol, '@'))
+		if (o == MISSING && unseen.count && l->loads_global && !strchr(symbol, '@'))
 			strlist_ref(&elsewhere, l->v->a, demangle(symbol, l->v->a));
 		else if (o == MISSING && missing++ < SHOWN_MAX)
 			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
@@ -169,7 +170,7 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 			"RTLD_GLOBAL from a package that it or an extra of it requires (give it with --with): %s",
 			elsewhere.items[0],
 			elsewhere.count > 1 ? arena_printf(l->v->a, ", the first of %zu", elsewhere.count) : "",
-			unseen);
+			strlist_join(&unseen, l->v->a, ", "));
 	/* Python itself has loaded both. */
 	if (unversioned.count)
 		verify_add(

@@ -154,15 +154,36 @@ static void test_needed_names_of_a_tree(void **state)
 static void test_where_a_stranger_has_them_from(void **state)
 {
 	(void)state;
-	struct strlist d = {0}, none = {0}, bundle = {0};
+	struct strlist d = {0}, none = {0};
 	strlist_add(&d, &arena, "nvidia_cublas_cu12");
-	strlist_add(&bundle, &arena, "cuda_toolkit");
 	assert_int_equal(cuda_source(tables, &d, "libcublas.so.12", &arena), CUDA_PACKAGE);
 	assert_int_equal(cuda_source(tables, &d, "libcublas.so.13", &arena), CUDA_SYSTEM);
 	assert_int_equal(cuda_source(tables, &d, "libcufft.so.11", &arena), CUDA_SYSTEM);
-	assert_int_equal(cuda_source(tables, &bundle, "libcufft.so.12", &arena), CUDA_PACKAGE);
+
 	assert_int_equal(cuda_source(tables, &none, "libcuda.so.1", &arena), CUDA_DRIVER);
 	assert_int_equal(cuda_source(tables, &d, "libc.so.6", &arena), CUDA_UNKNOWN);
+}
+
+static bool brings(const char *line, const char *name)
+{
+	struct requirement r;
+	struct strlist all = {0};
+	assert_ok(requirement_parse(line, &arena, &r, &err), &err);
+	cuda_brings(tables, &r, &arena, &all);
+	return strlist_contains(&all, name);
+}
+
+static void test_what_a_requirement_brings(void **state)
+{
+	(void)state;
+	assert_true(brings("cuda-toolkit[cublas]==13.0.2", "nvidia_cublas"));
+	assert_false(brings("cuda-toolkit[cudart]==13.0.2", "nvidia_cublas"));
+	assert_true(brings("cuda-toolkit[cusolver]==13.0.2", "nvidia_cublas"));
+	assert_false(brings("cuda-toolkit[cublas]==13.0.2", "nvidia_cublas_cu12"));
+	assert_true(brings("cuda-toolkit[all]==12.8.*", "nvidia_curand_cu12"));
+	assert_true(brings("nvidia-cudnn-cu12", "nvidia_cublas_cu12"));
+	assert_true(brings("pydantic", "pydantic"));
+	assert_false(brings("pydantic", "nvidia_cublas"));
 }
 
 #define TEST(f) cmocka_unit_test_teardown(f, teardown)
@@ -174,7 +195,7 @@ int main(void)
 		TEST(test_what_these_need_in_turn),        TEST(test_where_older_versions_have_them),
 		TEST(test_one_directory_from_cuda_13_on),  TEST(test_libraries_of_the_system),
 		TEST(test_nothing_without_cuda),           TEST(test_needed_names_of_a_tree),
-		TEST(test_where_a_stranger_has_them_from),
+		TEST(test_where_a_stranger_has_them_from), TEST(test_what_a_requirement_brings),
 	};
 	return cmocka_run_group_tests(tests, load_tables, NULL);
 }

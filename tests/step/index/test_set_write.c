@@ -155,6 +155,49 @@ static void what_is_no_bill_is_refused(void **state)
 	assert_ok(set_write(&q, &a, &e), &e);
 }
 
+static void require(struct set_wheel *w, const char *line, struct arena *a)
+{
+	struct zip_writer *z;
+	struct err e = {0};
+	uint8_t digest[32];
+	const char *info = arena_printf(a, "%s-%s.dist-info/METADATA", w->name, w->version);
+	const char *text = arena_printf(a, "Name: %s\nVersion: %s\nRequires-Dist: %s\n", w->name, w->version, line);
+	assert_ok(zip_create(w->path, 0, 1, 6, &z, &e), &e);
+	assert_ok(zip_add_data(z, info, text, strlen(text), &e), &e);
+	assert_ok(zip_finish(z, digest, &e), &e);
+}
+
+static void test_wheels_that_refuse_each_other(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *torch, *version, *line;
+		bool fits;
+	} rows[] = {
+		{"2.6.0", "0.21.0", "torch==2.4", false},
+		{"2.6.0+cpu", "0.21.0", "torch==2.6.0", true},
+		{"2.6.0", "0.21.0", "torch==2.4; python_version < '3.10'", true},
+		{"2.6.0+cu124", "0.21.0+cpu", "torch==2.6.0", false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_ARENA struct arena a = {0};
+		struct strlist install = {0};
+		struct set_wheel w[2];
+		struct err e = {0};
+		test_dir();
+		strlist_add(&install, &a, "pip");
+		make(&w[0], "torch", rows[i].torch, "linux", NULL, &a);
+		make(&w[1], "torchvision", rows[i].version, "linux", NULL, &a);
+		unlink(w[1].path);
+		require(&w[1], rows[i].line, &a);
+		const struct set_request q = site(w, &install);
+		if (rows[i].fits)
+			assert_ok(set_write(&q, &a, &e), &e);
+		else
+			assert_err(set_write(&q, &a, &e), &e, ERR_POLICY, "torchvision");
+	}
+}
+
 static size_t compared;
 
 /* Linked in the place of strcmp (--wrap): how many strings are looked at is counted, not timed. */
@@ -204,6 +247,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_work_grows_as_the_bill_does, test_teardown),
 		cmocka_unit_test(the_stage_has_the_glibc_of_all_wheels),
 		cmocka_unit_test_teardown(what_is_no_bill_is_refused, test_teardown),
+		cmocka_unit_test_teardown(test_wheels_that_refuse_each_other, test_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

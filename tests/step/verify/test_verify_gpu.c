@@ -268,7 +268,7 @@ static void test_label_without_cpu_part_is_checked(void **state)
 		{"2.6.0+cu124.sm61", "75 90", "runs on sm61"},
 		{"2.6.0+sm61", "75 90", "runs on sm61"},
 		{"2.6.0+sm90", "90", NULL},
-		{"2.6.0+pt29cu124.sm80.sm120", "80 | 80", "runs on sm120"},
+		{"2.6.0+pt26cu124.sm80.sm120", "80 | 80", "runs on sm120"},
 		{"2.6.0+cu124.sm86", "80", NULL},
 		{"2.6.0+cu124.sm100", "90 ptx90", NULL},
 		{"2.6.0+cu124.sm90.ptx", "90 ptx90", NULL},
