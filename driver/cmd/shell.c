@@ -25,8 +25,10 @@ static int hint_trees(struct cmd_context *c, const struct build_tree *trees, siz
 	for (size_t i = 0; i < count; i++)
 		strlist_once(&kept, c->arena, trees[i].variant);
 	if (kept.count)
-		return err_hint(e, "kept are those of %s: 'ptbuild shell %s'", strlist_join(&kept, c->arena, ", "),
-				kept.items[0]);
+		return err_hint(e,
+				"kept are those of %s; 'ptbuild build ... --keep' leaves another where the store does "
+				"not have the wheel yet",
+				strlist_join(&kept, c->arena, ", "));
 	return err_hint(e, "a failed or stopped build leaves one; 'ptbuild build ... --keep' does where the store "
 			   "does not have the wheel yet");
 }

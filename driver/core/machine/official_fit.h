@@ -10,9 +10,9 @@ struct variant;  /* core/variant/variant.h */
 struct official_query {
 	const struct hardware *machine; /* its driver, GPUs, glibc and Pythons, as far as known */
 	const char *release, *cuda;     /* NULL: any */
-	const struct strlist *dists;    /* wheels there must be besides torch's; NULL: none */
+	const struct strlist *dists;    /* there must be besides torch; NULL: none */
 	bool all;                       /* and those of every other package that the release has */
-	bool any_driver;                /* an unknown driver runs all, and a GPU need not be named */
+	bool any_driver;                /* an unknown one runs all; no GPU need be named */
 };
 
 struct official_choice {

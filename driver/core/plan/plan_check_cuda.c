@@ -157,7 +157,7 @@ struct working {
 	const char *toolkit; /* NULL: none */
 };
 
-/* Of a release: only those of the CUDA line that was asked for, if `line`, as a driver runs no later one. */
+/* A toolkit of this release; `line`: of the CUDA line that was asked for, as a driver runs no later one. */
 static bool try_release(const struct plan_context *c, const struct release_row *r, bool line, struct working *ret)
 {
 	const struct profile *p = &c->variant.profile;

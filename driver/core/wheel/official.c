@@ -213,8 +213,7 @@ int official_find(const struct official *o, const char *dist, const char *python
 			     path_has_suffix(w->name.abi, "t") ? w->name.abi : w->name.python,
 			     official_machine(w->name.platform) ? "aarch64" : "x86_64", w->cuda);
 		if (wheel_name_takes(&w->name, python, a) &&
-		    official_machine(w->name.platform) == machine_is_arm(platform) &&
-		    fits_cuda(w, dist, cuda)) {
+		    official_machine(w->name.platform) == machine_is_arm(platform) && fits_cuda(w, dist, cuda)) {
 			*ret = w;
 			return 0;
 		}

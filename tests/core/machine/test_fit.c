@@ -361,8 +361,7 @@ static void test_gpu_target_runs_by_number_letter_and_chip(void **state)
 /* The same rule decides what slim keeps, which names GPUs by number. */
 static void test_fatbin_choose_agrees_with_gpu_target_runs(void **state)
 {
-	static const char *const codes[] = {"80",  "86",   "87",   "89",  "90",  "90a",
-					    "100", "100f", "103a", "110", "120f"};
+	static const char *const codes[] = {"80", "86", "87", "89", "90", "90a", "100", "100f", "103a", "110", "120f"};
 	size_t chips_count;
 	const unsigned *chips = tables_chips(tables, &a, &chips_count);
 	(void)state;
@@ -386,8 +385,7 @@ static void test_orin_takes_code_for_sm80_with_newer_toolkits(void **state)
 {
 	(void)state;
 	struct hardware h = machine("sapphire-rapids-h100", "2.36", "3.13");
-	struct runs_on r =
-		wheel("torch-2.9.1+cu128.sm80-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
+	struct runs_on r = wheel("torch-2.9.1+cu128.sm80-cp313-cp313-manylinux_2_28_x86_64.whl", "", "", "");
 	h.gpus[0].capability = "8.7";
 	h.gpu_count = 1;
 	assert_contains(verdict(&r, NULL, &h), "perhaps: ");
