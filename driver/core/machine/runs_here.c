@@ -1,6 +1,7 @@
 #include "core/machine/detect.h"
 
 #include "base/sys/json.h"
+#include "core/plan/gpu_parts.h"
 
 struct fitting {
 	const struct runs_on *r;
@@ -90,13 +91,42 @@ static bool runs(const char *target, const struct gpu_row *row, const char *gpu)
 	return newer >= 0 && strtol(gpu, NULL, 10) == strtol(target, NULL, 10);
 }
 
+/* By what its parts have; false: a label or a plan says what it has. The GPU that it runs on best counts. */
+static bool fit_parts(struct fitting *c)
+{
+	static const enum fit_verdict verdicts[] = {
+		[GPU_RUNS] = FIT_YES, [GPU_PARTLY] = FIT_YES, [GPU_PERHAPS] = FIT_PERHAPS, [GPU_LACKS] = FIT_NO};
+	const struct gpu_parts *p = c->r->parts;
+	enum gpu_reach best = GPU_LACKS;
+	const char *phrase = NULL;
+	for (size_t g = 0; p && g < c->h->gpu_count; g++) {
+		const struct gpu_here here = {c->h->gpus[g].capability, c->h->driver};
+		struct strlist lacking = {0};
+		const enum gpu_reach reach = gpu_parts_reach(p, &here, c->a, &lacking);
+		if (reach >= best && phrase)
+			continue;
+		best = reach;
+		phrase = arena_printf(
+			c->a, "%s has no code for its %s (%s)%s", lacking.count ? lacking.items[0] : "",
+			c->h->gpus[g].name, here.capability,
+			lacking.count > 1 ? arena_printf(c->a, ", the first of %zu such files", lacking.count) : "");
+	}
+	if (!phrase || best == GPU_LACKS)
+		return false;
+	if (best != GPU_RUNS)
+		lack(c, verdicts[best], phrase);
+	return true;
+}
+
 static void fit_gpus(struct fitting *c)
 {
+	if (fit_parts(c))
+		return;
 	const struct runs_on *r = c->r;
 	const struct hardware *h = c->h;
 	struct strlist others = {0};
 	for (size_t g = 0; g < h->gpu_count; g++) {
-		for (size_t i = 0; i < r->gpu.count; i++)
+		for (size_t i = 0; !r->parts && i < r->gpu.count; i++)
 			if (runs(r->gpu.items[i], r->gpu_rows[i], h->gpus[g].capability))
 				return;
 		const char *kind = arena_printf(c->a, "%s (%s)", h->gpus[g].name, h->gpus[g].capability);

@@ -149,6 +149,7 @@ static void check_requires(struct verifying *v, const char *file, const struct w
 		if (strcasecmp(h->items[i].key, "Requires-Dist") != 0)
 			continue;
 		check_requirement(v, file, line);
+		verify_requires_cuda(v, line);
 		strlist_ref(&v->requires, v->a, wheel_requires_name(line, v->a));
 		found = found || (v->q->expect_requires && strcmp(line, v->q->expect_requires) == 0);
 		if (!*v->report.requires_torch && strcmp(wheel_requires_name(line, v->a), "torch") == 0)
