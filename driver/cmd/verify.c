@@ -141,10 +141,14 @@ static void judge_errors(const struct verify_report *r, struct arena *a, struct 
 	/* A tag that says too little is judged by the glibc that is needed. */
 	const bool judged = manylinux_glibc(r->tag);
 	for (size_t k = 0; k < ARRAY_LEN(rules); k++)
-		for (size_t i = 0; i < r->count; i++)
-			if (r->findings[i].level == FINDING_ERROR && strcmp(r->findings[i].rule, rules[k]) == 0 &&
-			    !(judged && strcmp(rules[k], "tag") == 0))
+		for (size_t i = 0; i < r->count; i++) {
+			const struct finding *f = &r->findings[i];
+			const bool tag = judged && strcmp(rules[k], "tag") == 0;
+			/* No installer compares the digests of its own metadata. */
+			const bool own = strcmp(rules[k], "record") == 0 && strstr(f->file, ".dist-info/");
+			if (f->level == FINDING_ERROR && strcmp(f->rule, rules[k]) == 0 && !tag && !own)
 				strlist_once(&broken, a, rules[k]);
+		}
 	if (!broken.count)
 		return;
 	enum fit_verdict verdict = strcmp(broken.items[0], "zip") == 0 ? FIT_NO : FIT_PERHAPS;

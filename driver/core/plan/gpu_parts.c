@@ -36,7 +36,7 @@ static bool driver_takes(const struct gpu_part *part, const char *driver)
 	return !*driver || !*part->driver || version_cmp(driver, part->driver) >= 0;
 }
 
-/* Where the driver runs no alternative, that is told apart: then all count. */
+/* If the driver runs no alternative, all count: the driver has a phrase of its own. */
 static bool group_serves(const struct judging *j, size_t group, unsigned gpu, const char *driver)
 {
 	bool any = false, taken = false;

@@ -32,7 +32,7 @@ struct runs_on {
 	/* capabilities: "9.0", "9.0a", "12.0+PTX"; empty: none is used */
 	struct strlist gpu;
 	const struct gpu_row **gpu_rows; /* of each; NULL: not in the tables */
-	const struct gpu_parts *parts;   /* that the targets are of; NULL: a label or plan names them */
+	const struct gpu_parts *parts;   /* that have them; NULL: a label or plan names them */
 	const char *driver;              /* the lowest that works: "525.60.13"; "" not known */
 	const char *cuda;                /* the toolkit that it is for: "13.0"; "" none is known */
 	const char *torch;               /* the version that it requires; "" none */

@@ -22,7 +22,8 @@ struct tables {
 	struct toolkit_row *toolkits;
 	struct layout_row *layouts;
 	const char **driver_libraries; /* of the machine that runs a wheel: "libcuda.so.1" */
-	const char **driver_files;     /* patterns of the names that these and their like have in wheels */
+	/* patterns of the names that these and their like have in wheels */
+	const char **driver_files;
 	struct line_row *cuda_lines;
 	struct part_row *parts;
 	struct nvcc_error_row *nvcc_errors;

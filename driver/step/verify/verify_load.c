@@ -297,7 +297,7 @@ static void check_driver(struct loading *g, const struct library *l)
 	const struct library *by = loader_of(g, l->m);
 	if (by)
 		verify_add(g->v, FINDING_ERROR, "driver", name,
-			   "is a library of NVIDIA's driver, and '%s' loads it in place of the machine's: it must have "
+			   "is a library of NVIDIA's driver, and '%s' loads it instead of the machine's: it must have "
 			   "the version of the machine's kernel module",
 			   by->m->entry->name);
 	else if (is_stub(name))

@@ -118,8 +118,8 @@ void verify_requires_cuda(struct verifying *v, const char *line)
 	v->cuda_required = found ? lower(found, v->cuda_required) : v->cuda_required;
 }
 
-/* CUDA's own libraries run wherever it does, static archives are linked with later, and what is not torch's main library
- * says nothing of torch. */
+/* CUDA's own libraries run wherever it does, static archives are linked with later, and of torch the main library
+ * decides. */
 static bool counts(const struct verifying *v, const char *file, bool torch)
 {
 	const char *base = path_base(file);

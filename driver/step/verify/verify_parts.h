@@ -48,7 +48,7 @@ struct verifying {
 	const char *cuda;          /* that libraries, METADATA or the name ask for: "13"; NULL */
 	const char *cuda_required; /* of it what METADATA asks for */
 	struct gpu_parts *parts;   /* NULL without tables */
-	unsigned glibc;            /* the minor number of glibc 2 that its libraries need; 0: none */
+	unsigned glibc;            /* the minor number of glibc 2 that they need; 0: none */
 	struct strlist defined;    /* symbols of its libraries and of the companions, sorted */
 	struct verify_report report;
 	size_t cap;
