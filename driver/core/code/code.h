@@ -83,6 +83,8 @@ void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint6
 /* decode_fast_math: whether a function, up to its first return, sets flush-to-zero for the thread
  * that runs it: on x86-64 a bit of MXCSR, on AArch64 FPCR. */
 bool decode_fast_math(const struct decoder *d, const uint8_t *bytes, size_t len);
+/* decode_asks_cpuid: whether a function asks CPUID what the processor has. */
+bool decode_asks_cpuid(const struct decoder *d, const uint8_t *bytes, size_t len);
 /* decode_targets: finds addresses that x86-64 code calls or jumps to directly (`calls`), or else
  * computes relative to itself; at most `max`. */
 size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls,
@@ -105,7 +107,8 @@ enum code_flag {
 	CODE_RESOLVER = 16,   /* an indirect function's resolver */
 	CODE_DISPATCHED = 32, /* what such a resolver may choose (set by isa_scan) */
 	CODE_INIT_PART = 64,  /* nameless and called directly by an initialiser (set by isa_scan) */
-	CODE_DATA = 128       /* a symbol calls it an object: code or data is unknown */
+	CODE_DATA = 128,      /* a symbol calls it an object: code or data is unknown */
+	CODE_ASKED = 256      /* an initialiser that asks CPUID, or its part (set by isa_scan) */
 };
 
 struct code_range {

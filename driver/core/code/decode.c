@@ -87,15 +87,6 @@ static void note(struct decode_tally *t, uint64_t excess, uint64_t address, cons
 	}
 }
 
-/* CPUID, or the test of its bit OSXSAVE: compilers part the two. */
-static bool asks_for_xsave(const ZydisDecodedInstruction *in)
-{
-	enum { OSXSAVE = 27 };
-	return in->mnemonic == ZYDIS_MNEMONIC_CPUID ||
-	       (in->mnemonic == ZYDIS_MNEMONIC_TEST && in->raw.imm[0].value.u == 1U << OSXSAVE) ||
-	       (in->mnemonic == ZYDIS_MNEMONIC_BT && in->raw.imm[0].value.u == OSXSAVE);
-}
-
 enum { WORD = 64, FLOW_WORDS = 64 };
 
 struct flow { /* the code of one function */
@@ -107,7 +98,6 @@ struct flow { /* the code of one function */
 	/* a bit a byte: an instruction starts here; it is a part of one; a direct jump leads here */
 	uint64_t *starts, *covered, *targets;
 	struct buf todo; /* offsets that jumps lead to */
-	bool asked;
 };
 
 static bool has(const uint64_t *bits, size_t i)
@@ -135,10 +125,9 @@ static size_t take(struct flow *f, size_t at, bool *ret_last)
 		return 0;
 	uint64_t needs = d->special_needs[in.mnemonic];
 	needs = needs ? needs : d->set_needs[in.meta.isa_set];
-	/* Who asks CPUID reads XCR0 only where OSXSAVE says that it is there (Intel SDM 1, 14.3): so does
-	 * libgcc's constructor, which is in every library that has clones of a function. */
-	f->asked = f->asked || asks_for_xsave(&in);
-	if (f->asked && in.mnemonic == ZYDIS_MNEMONIC_XGETBV)
+	/* A check of the processor itself: nothing else reads XCR0, and OSXSAVE of CPUID says before whether it can be
+	 * read (Intel SDM 1, 14.3), often in another function. */
+	if (in.mnemonic == ZYDIS_MNEMONIC_XGETBV)
 		needs = EXTENSION_BASELINE;
 	f->t->instructions++;
 	f->t->seen |= needs;
@@ -195,7 +184,7 @@ static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint6
 	if (words > FLOW_WORDS)
 		bits = arena_array(&scratch, 3 * words, sizeof(*bits));
 	memset(bits, 0, 3 * words * sizeof(*bits));
-	struct flow f = {d, p, len, address, allowed, t, bits, bits + words, bits + 2 * words, {0}, false};
+	struct flow f = {d, p, len, address, allowed, t, bits, bits + words, bits + 2 * words, {0}};
 	sweep(&f);
 	bool whole = t->unknown == before.unknown;
 	for (size_t i = 0; i < words && whole; i++)
@@ -204,7 +193,6 @@ static void run_x86(const struct decoder *d, const uint8_t *p, size_t len, uint6
 		*t = before;
 		memset(bits, 0, 3 * words * sizeof(*bits));
 		f.todo.len = 0;
-		f.asked = false;
 		follow(&f);
 		sweep(&f);
 	}
@@ -285,6 +273,22 @@ bool decode_fast_math(const struct decoder *d, const uint8_t *bytes, size_t len)
 		memcpy(&word, bytes + at, sizeof(word));
 		if ((word & WITHOUT_REGISTER) == MSR_FPCR)
 			return true;
+	}
+	return false;
+}
+
+bool decode_asks_cpuid(const struct decoder *d, const uint8_t *bytes, size_t len)
+{
+	ZydisDecodedInstruction in;
+	ZydisDecoderContext context;
+	for (size_t at = 0; at < len && d->machine == EXTENSION_X86_64;) {
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&d->zydis, &context, bytes + at, len - at, &in))) {
+			at++;
+			continue;
+		}
+		if (in.mnemonic == ZYDIS_MNEMONIC_CPUID)
+			return true;
+		at += in.length;
 	}
 	return false;
 }

@@ -176,7 +176,7 @@ static void mark_targets(const struct scanning *s, const struct code_range *r, b
 		if (!calls)
 			to->flags |= CODE_DISPATCHED;
 		else if (!to->name && (to->flags & CODE_DECLARED))
-			to->flags |= CODE_INIT_PART;
+			to->flags |= CODE_INIT_PART | (r->flags & CODE_ASKED);
 	}
 }
 
@@ -185,10 +185,12 @@ static void mark_targets(const struct scanning *s, const struct code_range *r, b
 static void mark_ranges(struct scanning *s, bool *fast_math)
 {
 	for (size_t i = 0; i < s->map->count; i++) {
-		const struct code_range *r = &s->map->ranges[i];
+		struct code_range *r = &s->map->ranges[i];
 		uint64_t size;
 		const uint8_t *bytes = r->flags & CODE_INIT ? bytes_of(s, r, &size) : NULL;
 		*fast_math = *fast_math || (bytes && decode_fast_math(s->decoder, bytes, size));
+		if (bytes && decode_asks_cpuid(s->decoder, bytes, size))
+			r->flags |= CODE_ASKED;
 		if (r->flags & CODE_RESOLVER)
 			mark_targets(s, r, false);
 		if ((r->flags & CODE_INIT) && (r->flags & CODE_DECLARED))

@@ -39,6 +39,9 @@ int fatbin_scan(const void *data, size_t size, const char *name, struct arena *a
 int fatbin_inside(const void *data, size_t size, const char *name, const struct fatbin_entry *entry, char ret[16],
 		  struct err *e) MUST_CHECK;
 
+/* fatbin_text: whether a file's bytes are PTX as text, and its target as an entry. */
+bool fatbin_text(const void *data, size_t size, struct fatbin_entry *ret);
+
 /* One kind for one target, and how much of it there is. */
 struct fatbin_count {
 	enum fatbin_kind kind;

@@ -1,6 +1,7 @@
 #include "core/machine/detect.h"
 
 #include "base/sys/json.h"
+#include "core/plan/gpu_parts.h"
 #include "core/tables/gpu_runs.h"
 
 struct fitting {
@@ -114,13 +115,42 @@ static void fit_tegra(struct fitting *c, const struct hardware_gpu *gpu)
 			  gpu->name, r->cuda));
 }
 
+/* By what its parts have; false: a label or a plan says what it has. The GPU that it runs on best counts. */
+static bool fit_parts(struct fitting *c)
+{
+	static const enum fit_verdict verdicts[] = {
+		[GPU_RUNS] = FIT_YES, [GPU_PARTLY] = FIT_YES, [GPU_PERHAPS] = FIT_PERHAPS, [GPU_LACKS] = FIT_NO};
+	const struct gpu_parts *p = c->r->parts;
+	enum gpu_reach best = GPU_LACKS;
+	const char *phrase = NULL;
+	for (size_t g = 0; p && g < c->h->gpu_count; g++) {
+		const struct gpu_here here = {c->h->gpus[g].capability, c->h->driver};
+		struct strlist lacking = {0};
+		const enum gpu_reach reach = gpu_parts_reach(p, &here, c->a, &lacking);
+		if (reach >= best && phrase)
+			continue;
+		best = reach;
+		phrase = arena_printf(
+			c->a, "%s has no code for its %s (%s)%s", lacking.count ? lacking.items[0] : "",
+			c->h->gpus[g].name, here.capability,
+			lacking.count > 1 ? arena_printf(c->a, ", the first of %zu such files", lacking.count) : "");
+	}
+	if (!phrase || best == GPU_LACKS)
+		return false;
+	if (best != GPU_RUNS)
+		lack(c, verdicts[best], phrase);
+	return true;
+}
+
 static void fit_gpus(struct fitting *c)
 {
+	if (fit_parts(c))
+		return;
 	const struct hardware *h = c->h;
 	struct strlist others = {0};
 	const char *unsure = NULL;
 	for (size_t g = 0; g < h->gpu_count; g++) {
-		const enum gpu_runs runs = runs_at_best(c->r, h->gpus[g].capability);
+		const enum gpu_runs runs = c->r->parts ? GPU_RUNS_NO : runs_at_best(c->r, h->gpus[g].capability);
 		const char *kind = arena_printf(c->a, "%s (%s)", h->gpus[g].name, h->gpus[g].capability);
 		if (runs == GPU_RUNS_YES) {
 			fit_tegra(c, &h->gpus[g]);

@@ -241,6 +241,9 @@ void runs_on_set_cuda(const struct tables *t, const char *cuda, struct runs_on *
 	for (unsigned i = 0; i < t->toolkits_count && !*r->driver; i++)
 		if (strtol(t->toolkits[i].version, NULL, 10) == strtol(cuda, NULL, 10))
 			r->driver = t->toolkits[i].driver_floor;
+	for (unsigned i = 0; i < t->cuda_lines_count && !*r->driver; i++)
+		if (strtol(t->cuda_lines[i].cuda, NULL, 10) == strtol(cuda, NULL, 10))
+			r->driver = t->cuda_lines[i].driver_floor;
 }
 
 bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a)

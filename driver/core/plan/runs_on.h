@@ -5,7 +5,8 @@
 
 #include "base/base.h"
 
-struct gpu_row; /* core/tables/rows.h */
+struct gpu_parts; /* core/plan/gpu_parts.h */
+struct gpu_row;   /* core/tables/rows.h */
 struct isa_row;
 struct plan;       /* core/plan/plan.h */
 struct promise;    /* core/plan/plan.h */
@@ -32,6 +33,7 @@ struct runs_on {
 	struct strlist gpu;
 	const struct gpu_row **gpu_rows; /* of each; NULL: not in the tables */
 	const struct tables *tables;     /* which say what they run on */
+	const struct gpu_parts *parts;   /* that have them; NULL: a label or plan names them */
 	const char *driver;              /* the lowest that works: "525.60.13"; "" not known */
 	const char *cuda;                /* the toolkit that it is for: "13.0"; "" none is known */
 	bool tegra;                      /* its code is made with JetPack's own toolkit */

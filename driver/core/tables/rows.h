@@ -156,6 +156,12 @@ struct toolkit_row {         /* cuda.yaml */
 	unsigned line;
 };
 
+struct line_row { /* cuda.yaml: a major version of CUDA without a toolkit here */
+	const char *cuda;
+	const char *driver_floor;
+	unsigned line;
+};
+
 struct nvcc_error_row { /* cuda.yaml: what nvcc says where it can compile nothing */
 	const char *text;
 	const char *fix; /* the way out */

@@ -22,6 +22,9 @@ struct tables {
 	struct toolkit_row *toolkits;
 	struct layout_row *layouts;
 	const char **driver_libraries; /* of the machine that runs a wheel: "libcuda.so.1" */
+	/* patterns of the names that these and their like have in wheels */
+	const char **driver_files;
+	struct line_row *cuda_lines;
 	struct part_row *parts;
 	struct nvcc_error_row *nvcc_errors;
 	struct blas_row *blas;
@@ -46,9 +49,9 @@ struct tables {
 	const char *file_sources; /* while a file is loaded: its `sources` */
 	const char *dir;          /* the profiles directory */
 	unsigned isas_count, groups_count, gpus_count, gpu_units_count, gpu_extras_count, toolkits_count, layouts_count,
-		driver_libraries_count, parts_count, nvcc_errors_count, blas_count, toggles_count, retired_count,
-		corrections_count, advisories_count, needs_count, drops_count, taken_count, torch_extensions_count,
-		extension_requires_count, releases_count;
+		driver_libraries_count, driver_files_count, cuda_lines_count, parts_count, nvcc_errors_count,
+		blas_count, toggles_count, retired_count, corrections_count, advisories_count, needs_count, drops_count,
+		taken_count, torch_extensions_count, extension_requires_count, releases_count;
 };
 
 /* tables_load: every table below `dir` but cpu.yaml, ci.yaml, matrices and examples. ERR_CONFIG

@@ -113,10 +113,15 @@ ROW(nvcc_error, struct nvcc_error_row,
 	NEED(struct nvcc_error_row, text),
 	NEED(struct nvcc_error_row, fix),
 	NEED(struct nvcc_error_row, source));
+ROW(cuda_line, struct line_row,
+	NEED(struct line_row, cuda),
+	NEED(struct line_row, driver_floor));
 TOP(cuda, struct tables, 0,
 	SOURCES,
 	NEED_ROWS(struct tables, layouts, layout),
 	LIST(struct tables, driver_libraries),
+	LIST(struct tables, driver_files),
+	ROWS(struct tables, cuda_lines, cuda_line),
 	ROWS(struct tables, parts, part),
 	ROWS(struct tables, nvcc_errors, nvcc_error),
 	NEED_ROWS(struct tables, toolkits, toolkit));

@@ -157,6 +157,13 @@ static void add_needed(struct pools *l, const struct verify_member *m)
 	}
 }
 
+/* A library of another maker's that is installed outside of site-packages is there to be chosen and linked with: MKL
+ * has one for each kind of threads. */
+static bool is_loaded(const struct verifying *v, const struct verify_member *m)
+{
+	return m->kind == ELF_HOST && !m->elf_broken && (v->ours || verify_installed(m->entry->name));
+}
+
 static void find_pools(struct pools *l)
 {
 	struct verifying *v = l->v;
@@ -164,13 +171,13 @@ static void find_pools(struct pools *l)
 		add_library(l, &v->q->companions.items[i], v->q->companions.items[i].soname, NULL);
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		if (verify_is_library(m))
+		if (verify_is_library(m) && is_loaded(v, m))
 			add_library(l, &m->elf, *m->elf.soname ? m->elf.soname : path_base(m->entry->name),
 				    m->entry->name);
 	}
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		if (m->kind == ELF_HOST && !m->elf_broken)
+		if (is_loaded(v, m))
 			add_needed(l, m);
 	}
 }
@@ -462,7 +469,7 @@ static int examine(struct verifying *v, struct err *e)
 			verify_info(v);
 		}
 		v->glibc = verify_needed_glibc(v, &(const char *){NULL});
-		v->cuda = verify_needed_cuda(v);
+		verify_parts(v);
 		verify_elf(v);
 		verify_load(v);
 		verify_modules(v);

@@ -9,7 +9,8 @@ static enum isa_class judge(const struct isa_found *f, const struct isa_rules *r
 			    const char *library, uint64_t *above, const char **why)
 {
 	const struct code_range *r = f->range;
-	if ((r->flags & (CODE_INIT | CODE_INIT_PART)) && (r->flags & CODE_DECLARED) && f->tally.above)
+	const bool init = (r->flags & (CODE_INIT | CODE_INIT_PART)) && !(r->flags & CODE_ASKED);
+	if (init && (r->flags & CODE_DECLARED) && f->tally.above)
 		return ISA_INIT;
 	uint64_t excused =
 		r->flags & CODE_DISPATCHED ? UINT64_MAX : dispatch_excuses(rules->dispatch, m, library, r, why);

@@ -249,6 +249,16 @@ static bool is_of_cuda(struct loading *g, const char *name, const char *needed)
 	return true;
 }
 
+/* Whether a library of CUDA that is in the wheel as well is the machine's, or torch has loaded it before. */
+static bool is_brought(struct verifying *v, const char *needed)
+{
+	if (!v->q->tables)
+		return false;
+	const enum cuda_source source = cuda_source(v->q->tables, &v->requires, needed, v->a);
+	return source == CUDA_DRIVER || source == CUDA_PACKAGE ||
+	       (source == CUDA_SYSTEM && strlist_contains(&v->requires, "torch"));
+}
+
 /* What musllinux leaves outside: the C library, under the names that linkers give it, and zlib. */
 static bool is_musl(const struct verifying *v, const char *needed)
 {
@@ -315,6 +325,48 @@ static void tell_missing(struct loading *g, const struct library *l, const char 
 			   needed, g->v->musl ? "musllinux" : "manylinux");
 }
 
+/* Libraries of the driver that a stub stands for at link time have the same name. */
+static bool is_stub(const char *name)
+{
+	return strstr(name, "/stubs/") != NULL;
+}
+
+/* The first library that needs it and finds it in the wheel; NULL. */
+static const struct library *loader_of(struct loading *g, const struct verify_member *m)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		const struct library *l = &g->libraries[i];
+		const char *base = path_base(m->entry->name);
+		const bool needs = l->m != m && strlist_contains(&l->m->elf.needed, base);
+		if (needs && is_reached(g, l, base))
+			return l;
+	}
+	return NULL;
+}
+
+/* The driver's libraries talk to its kernel module, which must have the same version: they are the machine's. */
+static void check_driver(struct loading *g, const struct library *l)
+{
+	const struct tables *t = g->v->q->tables;
+	const char *name = l->m->entry->name;
+	if (!t || (!strings_match(t->driver_files, t->driver_files_count, path_base(name)) &&
+		   !strings_match(t->driver_files, t->driver_files_count, l->m->elf.soname)))
+		return;
+	const struct library *by = loader_of(g, l->m);
+	if (by)
+		verify_add(g->v, FINDING_ERROR, "driver", name,
+			   "is a library of NVIDIA's driver, and '%s' loads it instead of the machine's: it must have "
+			   "the version of the machine's kernel module",
+			   by->m->entry->name);
+	else if (is_stub(name))
+		verify_add(g->v, FINDING_NOTE, "driver", name,
+			   "is for linking: a program needs the machine's own, of its driver");
+	else
+		verify_add(g->v, FINDING_WARNING, "driver", name,
+			   "is a library of NVIDIA's driver: the machine has its own, of the version of its kernel "
+			   "module");
+}
+
 static void check_needed(struct loading *g, const struct library *l)
 {
 	struct verifying *v = g->v;
@@ -329,9 +381,9 @@ static void check_needed(struct loading *g, const struct library *l)
 			 (verify_is_loader(needed) || is_musl(v, needed) ||
 			  (!v->musl && v->q->policy && manylinux_allows(v->q->policy, needed))))
 			continue;
-		else if (inside)
+		else if (inside && !is_brought(v, needed))
 			strlist_ref(&lost, v->a, needed);
-		else if (!is_of_cuda(g, name, needed))
+		else if (!inside && !is_of_cuda(g, name, needed))
 			tell_missing(g, l, needed);
 	}
 	if (lost.count)
@@ -372,8 +424,10 @@ void verify_load(struct verifying *v)
 		else if (elf->rpath)
 			read_path(&g, l, elf->rpath, "DT_RPATH");
 	}
-	for (size_t i = 0; i < g.count; i++)
+	for (size_t i = 0; i < g.count; i++) {
 		check_needed(&g, &g.libraries[i]);
+		check_driver(&g, &g.libraries[i]);
+	}
 	tell_some(v, FINDING_ERROR, &g.empty, "means the current directory");
 	tell_some(v, FINDING_WARNING, &g.absolute, NOT_OF_ORIGIN);
 	tell_some(v, FINDING_WARNING, &g.outside, LEAVES);

@@ -1,88 +1,211 @@
 /* On which machines a wheel runs, by what is in it. */
+#include "core/plan/cuda_libraries.h"
+#include "core/plan/gpu_parts.h"
 #include "core/plan/runs_on.h"
 #include "step/verify/verify_parts.h"
 
-/* Libraries of which a program loads one: those that are equal but for a CUDA version in their names. */
-struct group {
-	const char *stem;
-	struct strlist targets; /* "90a", "120+PTX": of any of them */
-};
+/* How much of a path is a CUDA version or a GPU target: "cuda126", "cu12", "sm90a", "sm_100"; 0: it is neither. */
+static size_t version_word(const char *at)
+{
+	static const char *const words[] = {"cuda", "cu", "sm_", "sm"};
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		const size_t n = strlen(words[i]);
+		const size_t digits = strncmp(at, words[i], n) == 0 ? strspn(at + n, "0123456789") : 0;
+		const char *end = at + n + digits;
+		if (digits < 2)
+			continue;
+		end += *words[i] == 's' && (*end == 'a' || *end == 'f');
+		if (!isalnum((unsigned char)*end))
+			return (size_t)(end - at);
+	}
+	return 0;
+}
 
-/* "liba_cuda126.so" and "liba_cuda130.so" as "liba_.so": without "cuda126" or "cu12" after an underscore or dash. */
+/* The name that alternatives share: "liba_cuda126.so" and "liba_cuda130.so" without the version, and so "sm90/a.so" and
+ * "sm100/a.so". */
 static const char *stem_of(const char *name, struct arena *a)
 {
-	static const char *const words[] = {"cuda", "cu"};
-	for (const char *at = name; (at = strpbrk(at, "_-")); at++)
-		for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-			const size_t n = strlen(words[i]), digits = strspn(at + 1 + n, "0123456789");
-			if (strncmp(at + 1, words[i], n) == 0 && digits)
-				return arena_printf(a, "%.*s%s", (int)(at - name), name, at + 1 + n + digits);
-		}
+	for (const char *at = name; *at; at++) {
+		const size_t n = at == name || strchr("_-/.", at[-1]) ? version_word(at) : 0;
+		if (n)
+			return arena_printf(a, "%.*s%s", (int)(at - name), name, at + n);
+	}
 	return name;
 }
 
-static struct group *group_of(struct group *groups, size_t *count, const char *stem)
+/* The CUDA version behind "cuda" or "cu": "13" of "jax-cuda13-plugin", "11.7" of "mxnet-cu117"; NULL. */
+static const char *cuda_in(const char *name, struct arena *a)
 {
-	for (size_t i = 0; i < *count; i++)
-		if (strcmp(groups[i].stem, stem) == 0)
-			return &groups[i];
-	groups[*count] = (struct group){.stem = stem};
-	return &groups[(*count)++];
-}
-
-static size_t read_groups(const struct verifying *v, struct group *groups)
-{
-	const struct verify_report *r = &v->report;
-	size_t count = 0;
-	for (size_t k = 0; k < r->gpu_count; k++) {
-		struct group *g = group_of(groups, &count, stem_of(r->gpu[k].file, v->a));
-		for (size_t i = 0; i < r->gpu[k].count; i++) {
-			const struct fatbin_count *c = &r->gpu[k].code[i];
-			if (c->kind == FATBIN_CUBIN || c->kind == FATBIN_PTX)
-				strlist_once(
-					&g->targets, v->a,
-					arena_printf(v->a, "%s%s", c->target, c->kind == FATBIN_PTX ? "+PTX" : ""));
-		}
+	for (const char *at = name; (at = strstr(at, "cu")); at++) {
+		const char *digits = at + (strncmp(at, "cuda", 4) == 0 ? 4 : 2);
+		digits += *digits == '-';
+		const size_t n = strspn(digits, "0123456789");
+		if (at != name && isalnum((unsigned char)at[-1]))
+			continue;
+		if (n == 2)
+			return arena_strndup(a, digits, n);
+		if (n == 3)
+			return arena_printf(a, "%.2s.%c", digits, digits[2]);
 	}
-	return count;
+	return NULL;
 }
 
-static bool all_have(const struct group *groups, size_t count, const char *target)
+/* The line of CUDA that alone has a library or package: "13"; NULL: none, or several. */
+static const char *line_of(const struct tables *t, const char *library, const char *package, struct arena *a)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!strlist_contains(&groups[i].targets, target))
-			return false;
-	return true;
-}
-
-/* The targets that every library has, alternatives counted as one. Where there is no such target, the libraries are
- * families, one for each generation of GPUs: then all targets. */
-static void find_targets(const struct verifying *v, struct strlist *ret)
-{
-	struct group *groups = arena_array(v->a, v->report.gpu_count + 1, sizeof(*groups));
-	const size_t count = read_groups(v, groups);
-	struct strlist any = {0};
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < groups[i].targets.count; k++) {
-			const char *target = groups[i].targets.items[k];
-			strlist_once(&any, v->a, target);
-			if (all_have(groups, count, target))
-				strlist_once(ret, v->a, target);
+	const char *found = NULL;
+	for (unsigned i = 0; i < t->layouts_count; i++) {
+		const struct layout_row *layout = &t->layouts[i];
+		bool has = false;
+		for (unsigned k = 0; k < layout->libraries_count && !has; k++) {
+			const struct cuda_library_row *row = &layout->libraries[k];
+			has = library ? strings_match(row->names, row->names_count, library)
+				      : strcmp(wheel_normalize(row->package, a), package) == 0;
 		}
-	if (!ret->count)
-		*ret = any;
+		if (has && found)
+			return NULL;
+		found = has ? cuda_in(layout->name, a) : found;
+	}
+	return found;
+}
+
+static const char *lower(const char *one, const char *other)
+{
+	return !other || (one && version_cmp(one, other) <= 0) ? one : other;
+}
+
+/* The CUDA version that a library asks the loader for. */
+static const char *needed_cuda(const struct verifying *v, const struct elf_info *elf)
+{
+	static const char runtime[] = "libcudart.so.";
+	const char *found = NULL;
+	for (size_t i = 0; i < elf->needed.count && !found; i++) {
+		const char *name = elf->needed.items[i];
+		if (strncmp(name, runtime, strlen(runtime)) == 0)
+			return arena_strdup(v->a, name + strlen(runtime));
+		if (v->q->tables)
+			found = line_of(v->q->tables, name, NULL, v->a);
+	}
+	return found;
 }
 
 const char *verify_needed_cuda(const struct verifying *v)
 {
-	static const char runtime[] = "libcudart.so.";
-	for (size_t i = 0; i < v->count; i++)
-		for (size_t k = 0; k < v->members[i].elf.needed.count; k++) {
-			const char *name = v->members[i].elf.needed.items[k];
-			if (strncmp(name, runtime, strlen(runtime)) == 0)
-				return arena_strdup(v->a, name + strlen(runtime));
-		}
-	return NULL;
+	const char *lowest = NULL;
+	for (size_t i = 0; i < v->count; i++) {
+		const char *own = needed_cuda(v, &v->members[i].elf);
+		lowest = own ? lower(own, lowest) : lowest;
+	}
+	return lowest;
+}
+
+/* What an extra asks for is somebody's choice. */
+void verify_requires_cuda(struct verifying *v, const char *line)
+{
+	static const char bundle[] = "cuda-toolkit";
+	const char *name = wheel_normalize(wheel_requires_name(line, v->a), v->a);
+	if (!v->q->tables)
+		return;
+	for (char *c = (char *)(uintptr_t)name; *c; c++)
+		*c = *c == '_' ? '-' : *c;
+	const char *found = cuda_in(name, v->a);
+	const char *number = strcmp(name, bundle) == 0 ? strpbrk(line, "=~>") : NULL;
+	number = number ? strpbrk(number, "0123456789") : NULL;
+	if (number)
+		found = arena_strndup(v->a, number, strspn(number, "0123456789"));
+	if (!found && strncmp(name, "nvidia-", 7) == 0)
+		found = line_of(v->q->tables, NULL, wheel_normalize(name, v->a), v->a);
+	v->cuda_required = found ? lower(found, v->cuda_required) : v->cuda_required;
+}
+
+/* CUDA's own libraries run wherever it does, static archives are linked with later, and of torch the main library
+ * decides. */
+static bool counts(const struct verifying *v, const char *file, bool torch)
+{
+	const char *base = path_base(file);
+	if (path_has_suffix(base, ".a") || path_has_suffix(base, ".o"))
+		return false;
+	if (torch)
+		return strncmp(base, "libtorch_cuda.", 14) == 0;
+	return cuda_source(v->q->tables, &v->requires, base, v->a) == CUDA_UNKNOWN;
+}
+
+static const char *driver_for(const struct verifying *v, const char *cuda)
+{
+	struct runs_on r = {.driver = "", .cuda = ""};
+	if (cuda)
+		runs_on_set_cuda(v->q->tables, cuda, &r);
+	return r.driver;
+}
+
+static void add_part(struct verifying *v, const struct verify_member *m)
+{
+	struct gpu_part *part = &v->parts->items[v->parts->count++];
+	const char *cuda = needed_cuda(v, &m->elf);
+	cuda = cuda ? cuda : cuda_in(path_base(m->entry->name), v->a);
+	*part = (struct gpu_part){.file = arena_strdup(v->a, m->entry->name),
+				  .group = stem_of(m->entry->name, v->a),
+				  .entries = arena_array(v->a, m->gpu.count, sizeof(*part->entries)),
+				  .units = m->gpu.containers ? m->gpu.containers : 1,
+				  .driver = driver_for(v, cuda)};
+	for (size_t i = 0; i < m->gpu.count; i++) {
+		struct fatbin_entry *to = &part->entries[part->count++];
+		*to = (struct fatbin_entry){.kind = m->gpu.items[i].kind};
+		memcpy(to->target, m->gpu.items[i].target, sizeof(to->target));
+	}
+}
+
+static size_t add_parts(struct verifying *v, bool all)
+{
+	const bool torch = fatbin_is_torch(v->report.name.dist);
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		const bool archive = path_has_suffix(m->entry->name, ".a") || path_has_suffix(m->entry->name, ".o");
+		if (m->gpu.count && (all ? !archive : counts(v, m->entry->name, torch)))
+			add_part(v, m);
+	}
+	return v->parts->count;
+}
+
+void verify_parts(struct verifying *v)
+{
+	if (!v->q->tables)
+		return;
+	v->parts = arena_alloc(v->a, sizeof(*v->parts));
+	v->parts->items = arena_array(v->a, v->count + 1, sizeof(*v->parts->items));
+	v->parts->alone = tables_chips(v->q->tables, v->a, &v->parts->alone_count);
+	if (!add_parts(v, false))
+		(void)add_parts(v, true);
+	v->cuda = verify_needed_cuda(v);
+	const char *dist = v->named ? wheel_normalize(v->report.name.dist, v->a) : "";
+	char *dashed = arena_strdup(v->a, dist);
+	for (char *c = dashed; *c; c++)
+		*c = *c == '_' ? '-' : *c;
+	if (!v->cuda)
+		v->cuda = v->cuda_required;
+	if (!v->cuda && v->parts->count)
+		v->cuda = cuda_in(dashed, v->a);
+	if (!v->cuda && v->parts->count)
+		v->cuda = line_of(v->q->tables, NULL, dist, v->a);
+}
+
+/* A wheel for any machine that has libraries for one, which is an error of its tag, runs there alone. */
+static void set_machine(struct verifying *v)
+{
+	static const char *const machines[] = {"x86_64", "aarch64"};
+	struct verify_report *r = &v->report;
+	bool wrong = false;
+	for (size_t i = 0; i < r->count; i++)
+		wrong = wrong || (r->findings[i].level == FINDING_ERROR && strcmp(r->findings[i].rule, "tag") == 0);
+	if (!wrong || strcmp(r->name.platform, "any") != 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
+		if (!path_has_suffix(r->tag, machines[i]))
+			continue;
+		r->runs_on.platform = arena_printf(v->a, "%s-linux", machines[i]);
+		r->runs_on.platforms = (struct strlist){0};
+		strlist_ref(&r->runs_on.platforms, v->a, r->runs_on.platform);
+	}
 }
 
 void verify_machines(struct verifying *v)
@@ -91,13 +214,17 @@ void verify_machines(struct verifying *v)
 	struct strlist targets = {0};
 	if (!v->q->tables || !v->named)
 		return;
-	find_targets(v, &targets);
+	if (v->parts)
+		gpu_parts_targets(v->parts, v->a, &targets);
 	/* The table's first row covers all older ones. */
 	const char *tag = r->tag;
 	if (strcmp(tag, "manylinux_2_17_x86_64") == 0)
 		tag = arena_printf(v->a, "manylinux_2_%u_x86_64", v->glibc > 5 ? v->glibc : 5);
 	runs_on_of_wheel(v->q->tables, &r->name, tag, &r->promise, &targets, r->requires_torch, v->a, &r->runs_on);
 	r->runs_on.requires_python = v->requires_python;
+	set_machine(v);
+	if (v->parts && v->parts->count && !r->promise.gpu_known)
+		r->runs_on.parts = v->parts;
 	if (v->cuda && !*r->runs_on.cuda)
 		runs_on_set_cuda(v->q->tables, v->cuda, &r->runs_on);
 }

@@ -80,6 +80,18 @@ static bool is_linker_script(const char *data, size_t size)
 	return false;
 }
 
+/* A file of PTX as text, which the driver compiles. */
+static void take_text(const void *data, size_t size, struct arena *a, struct fatbin_summary *ret)
+{
+	struct fatbin_entry entry;
+	if (ret->count || !fatbin_text(data, size, &entry))
+		return;
+	ret->items = arena_array(a, 1, sizeof(*ret->items));
+	ret->items[0] = (struct fatbin_count){.kind = entry.kind, .number = entry.number, .entries = 1, .bytes = size};
+	memcpy(ret->items[0].target, entry.target, sizeof(entry.target));
+	ret->count = 1;
+}
+
 static int examine_data(struct worker *w, struct verify_member *m, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping file;
@@ -107,6 +119,8 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 	} else if (fatbin_summarize(file.data, file.size, NULL, w->a, &m->gpu, &why) < 0) {
 		m->gpu_broken = arena_strdup(w->a, why.msg);
 	}
+	if (m->kind == ELF_NONE)
+		take_text(file.data, file.size, w->a, &m->gpu);
 	const bool judged = m->kind == ELF_HOST && !m->elf_broken && v->report.promise.gpu.count;
 	if (judged) /* what is malformed is a finding already */
 		(void)!fatbin_look_data(file.data, file.size, m->entry->name, w->a, &m->look, ERR_IGNORED);

@@ -46,11 +46,13 @@ struct verifying {
 	const char *dist_info;                /* "" if there is not exactly one */
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
 	struct isa_idle idle;
-	bool ours;              /* made by ptbuild, so more is an error */
-	bool musl;              /* it is for musl alone */
-	const char *cuda;       /* of the CUDA runtime that they need: "13"; NULL: none */
-	unsigned glibc;         /* the minor number of glibc 2 that its libraries need; 0: none */
-	struct strlist defined; /* symbols of its libraries and of the companions, sorted */
+	bool ours;                 /* made by ptbuild, so more is an error */
+	bool musl;                 /* it is for musl alone */
+	const char *cuda;          /* that libraries, METADATA or the name ask for: "13"; NULL */
+	const char *cuda_required; /* of it what METADATA asks for */
+	struct gpu_parts *parts;   /* NULL without tables */
+	unsigned glibc;            /* the minor number of glibc 2 that they need; 0: none */
+	struct strlist defined;    /* symbols of its libraries and of the companions, sorted */
 	struct verify_report report;
 	size_t cap;
 	struct err fault; /* of the machine: there is no report then */
@@ -78,8 +80,9 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 const char *verify_installed(const char *name);
 /* verify_is_library: whether the loader can load it: a library or a program. */
 bool verify_is_library(const struct verify_member *m);
-/* verify_needed_cuda: the version of the CUDA runtime that a library asks the loader for, "13";
- * NULL: none. */
+/* verify_needed_cuda: the lowest CUDA version that a library asks the loader for, "13"; NULL:
+ * none. verify_requires_cuda: notes what a Requires-Dist line asks for. */
+void verify_requires_cuda(struct verifying *v, const char *line);
 const char *verify_needed_cuda(const struct verifying *v);
 /* verify_needed_glibc: the highest N of GLIBC_2.N that a library needs, and which; 0: none. */
 unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who);
@@ -89,6 +92,21 @@ bool verify_is_loader(const char *needed);
 /* verify_at_hand: the library of this NEEDED name in the wheel or of a companion; NULL. */
 const struct elf_info *verify_at_hand(const struct verifying *v, const char *needed);
 bool verify_is_defined(const struct verifying *v, const char *symbol);
+/* What is known of a library that versions are needed of. */
+enum version_file {
+	VERSION_FILE_LOADED,
+	VERSION_FILE_OPEN,    /* a library that is not at hand may load it */
+	VERSION_FILE_EARLIER, /* it must have been loaded before */
+	VERSION_FILE_ABSENT,  /* nothing loads it under this name */
+};
+/* verify_version_file: `closure`: all names that DT_NEEDED entries of the member and of what it
+ * loads ask for. */
+enum version_file verify_version_file(struct verifying *v, const struct verify_member *m, const struct strlist *closure,
+				      const char *file);
+/* verify_versions: findings for the versions that a member needs. */
+void verify_versions(struct verifying *v, const struct verify_member *m, const struct strlist *closure);
+/* verify_lacks_version: a library without any versions has all, for the loader. */
+bool verify_lacks_version(const struct elf_info *info, const char *version);
 /* verify_is_of_torch: whether torch brings the library of this NEEDED name. */
 bool verify_is_of_torch(const char *needed);
 /* verify_not_given: adds the distributions that another's wheel requires, itself or by an extra,
@@ -103,6 +121,7 @@ void verify_info(struct verifying *v);
 void verify_requires(struct verifying *v, const char *file, const struct wheel_headers *h);
 void verify_elf(struct verifying *v);      /* what libraries are, and the platform tag */
 void verify_load(struct verifying *v);     /* search paths and needed libraries */
+void verify_parts(struct verifying *v);    /* `parts` and `cuda`, while the members are there */
 void verify_machines(struct verifying *v); /* report.runs_on */
 void verify_modules(struct verifying *v);  /* modules that its Pythons import, the stable ABI */
 void verify_symbols(struct verifying *v);  /* where undefined symbols come from */

@@ -18,6 +18,7 @@ const struct verify_rule verify_rules[] = {
 	{"abi3", "an abi3 wheel uses what the stable ABI of its Python has"},
 	{"rpath", "library paths are DT_RPATH, relative and inside the packages"},
 	{"needed", "every needed library is in the wheel, from a dependency, or allowed by manylinux"},
+	{"driver", "no library of the GPU's driver is in the wheel: it is the machine's"},
 	{"gpu-code", "GPU code can be read, and is for the target that its header names"},
 	{"gpu-extra", "no GPU code for targets that are not declared"},
 	{"gpu-missing", "every kernel has code for every declared target"},

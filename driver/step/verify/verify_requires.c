@@ -42,6 +42,8 @@ static void sort_requirement(const struct requiring *c, const struct requirement
 		strlist_once(to, v->a, r->name);
 	if (plain)
 		strlist_once(&v->requires, v->a, r->name);
+	if (plain)
+		verify_requires_cuda(v, r->line);
 	if (plain && !*v->report.requires_torch && strcmp(r->name, "torch") == 0)
 		v->report.requires_torch = r->line;
 }

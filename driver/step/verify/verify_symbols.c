@@ -12,7 +12,8 @@ enum origin { PROVIDED, OPEN, UNVERSIONED, MISSING };
 struct symbols {
 	struct verifying *v;
 	void *libc, *libm;       /* this machine's; the names are the same on every one */
-	struct strlist *outside; /* by member: what it needs, itself or through others, and is not at hand */
+	struct strlist *closure; /* by member: what it needs, itself or through others */
+	struct strlist *outside; /* of it what is not at hand */
 	bool loads_global;
 };
 
@@ -99,27 +100,25 @@ bool verify_is_defined(const struct verifying *v, const char *symbol)
 	return text_find(symbol, v->defined.items, v->defined.count, sizeof(symbol));
 }
 
-/* A library without any versions has all, for the loader. */
-static bool lacks_version(const struct elf_info *info, const char *version)
-{
-	return info->defined_versions.count && !strlist_contains(&info->defined_versions, version);
-}
-
 static enum origin of_version(const struct symbols *l, const struct verify_member *m, const char *name,
 			      const char *version)
 {
-	const struct verifying *v = l->v;
+	struct verifying *v = l->v;
+	const struct strlist *closure = &l->closure[m - v->members];
 	for (size_t i = 0; i < m->elf.versions_count; i++) {
 		const char *file = m->elf.versions[i].file;
 		if (strcmp(m->elf.versions[i].version, version) != 0)
 			continue;
+		/* Told by verify_versions. */
+		if (verify_version_file(v, m, closure, file) > VERSION_FILE_OPEN)
+			return PROVIDED;
 		/* Versions of system libraries are compared with the policy by the rule `tag`. */
 		const struct elf_info *info = verify_at_hand(v, file);
 		if (!info)
 			return verify_is_loader(file) || (v->q->policy && manylinux_allows(v->q->policy, file))
 				       ? PROVIDED
 				       : OPEN;
-		if (verify_is_defined(v, name) || lacks_version(info, version)) /* check_versions reports it */
+		if (verify_is_defined(v, name) || verify_lacks_version(info, version)) /* verify_versions reports it */
 			return PROVIDED;
 	}
 	return MISSING;
@@ -137,11 +136,76 @@ static enum origin origin_of(const struct symbols *l, const struct verify_member
 	return may_be_outside(l, m, symbol) ? OPEN : MISSING;
 }
 
+static bool is_module(const struct elf_info *elf)
+{
+	for (size_t i = 0; i < elf->defined.count; i++)
+		if (strncmp(elf->defined.items[i], "PyInit_", 7) == 0)
+			return true;
+	return false;
+}
+
+/* The names that it is loaded by. */
+static bool is_named(const struct strlist *names, const struct verify_member *m)
+{
+	return strlist_contains(names, path_base(m->entry->name)) || strlist_contains(names, m->elf.soname);
+}
+
+/* Whether Python, or a program of the wheel, loads it together with what needs it. */
+static bool is_loaded_inside(const struct symbols *l, const struct verify_member *m)
+{
+	const struct verifying *v = l->v;
+	if (m->elf.program || is_module(&m->elf))
+		return true;
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *other = &v->members[i];
+		const bool root = other->elf.program || is_module(&other->elf);
+		if (other != m && root && is_named(&l->closure[i], m))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a library of the wheel has its name as a text, to load it by: libmkl_rt.so.3 has those of its back ends. */
+static bool is_loaded_by_name(const struct symbols *l, const struct verify_member *m)
+{
+	enum { READ_MAX = 512 << 20 };
+	const char *name = *m->elf.soname ? m->elf.soname : path_base(m->entry->name);
+	for (size_t i = 0; i < l->v->count; i++) {
+		const struct verify_member *other = &l->v->members[i];
+		struct buf AUTO_BUF data = {0};
+		if (other == m || !verify_is_library(other) || is_named(&other->elf.needed, m) ||
+		    strcmp(other->elf.soname, name) == 0)
+			continue;
+		if (zip_read(l->v->zip, other->entry, READ_MAX, &data, ERR_IGNORED) == 0 &&
+		    memmem(data.data, data.len, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
+/* Whether it is made for a program that supplies some of its symbols: a library that is installed outside of
+ * site-packages, to link with, or one that another loads by its name. */
+static bool is_for_a_host(const struct symbols *l, const struct verify_member *m)
+{
+	if (l->v->ours || is_loaded_inside(l, m))
+		return false;
+	return !verify_installed(m->entry->name) || is_loaded_by_name(l, m);
+}
+
+static void tell_missing(struct verifying *v, const struct verify_member *m, const struct strlist *missing)
+{
+	for (size_t i = 0; i < missing->count && i < SHOWN_MAX; i++)
+		verify_add(v, FINDING_ERROR, "undefined", m->entry->name,
+			   "needs the symbol '%s', which nothing provides", demangle(missing->items[i], v->a));
+	if (missing->count > SHOWN_MAX)
+		verify_add(v, FINDING_ERROR, "undefined", m->entry->name,
+			   "needs %zu more symbols that nothing provides", missing->count - SHOWN_MAX);
+}
+
 static void check_library(const struct symbols *l, const struct verify_member *m, size_t *open)
 {
-	struct strlist unversioned = {0}, elsewhere = {0};
+	struct strlist unversioned = {0}, elsewhere = {0}, missing = {0};
 	struct strlist unseen = {0};
-	size_t missing = 0;
 	verify_not_given(l->v, &unseen);
 	for (size_t i = 0; i < m->elf.undefined.count; i++) {
 		const char *symbol = m->elf.undefined.items[i];
@@ -151,18 +215,17 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 			strlist_ref(&unversioned, l->v->a, symbol);
 		if (o == MISSING && unseen.count && l->loads_global && !strchr(symbol, '@'))
 			strlist_ref(&elsewhere, l->v->a, demangle(symbol, l->v->a));
-		else if (o == MISSING && missing++ < SHOWN_MAX)
-			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
-				   "needs the symbol '%s', which nothing provides", demangle(symbol, l->v->a));
+		else if (o == MISSING)
+			strlist_ref(&missing, l->v->a, symbol);
 	}
-	/* The loader refuses the whole library, whichever symbols it uses. */
-	for (size_t i = 0; i < m->elf.versions_count; i++) {
-		const struct elf_version_need *n = &m->elf.versions[i];
-		const struct elf_info *info = verify_at_hand(l->v, n->file);
-		if (info && !n->weak && lacks_version(info, n->version))
-			verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
-				   "needs version '%s' of '%s', which does not define it", n->version, n->file);
-	}
+	if (missing.count && is_for_a_host(l, m))
+		verify_add(l->v, FINDING_NOTE, "undefined", m->entry->name,
+			   "needs the symbol '%s'%s that nothing in the wheel provides: the program that loads it must",
+			   demangle(missing.items[0], l->v->a),
+			   missing.count > 1 ? arena_printf(l->v->a, ", the first of %zu", missing.count) : "");
+	else
+		tell_missing(l->v, m, &missing);
+	verify_versions(l->v, m, &l->closure[m - l->v->members]);
 	if (elsewhere.count)
 		verify_add(
 			l->v, FINDING_NOTE, "undefined", m->entry->name,
@@ -177,9 +240,6 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 			l->v, l->v->ours ? FINDING_WARNING : FINDING_NOTE, "undefined", m->entry->name,
 			"uses %s of the C library, which it does not need by name: something else must have loaded it",
 			strlist_join(&unversioned, l->v->a, ", "));
-	if (missing > SHOWN_MAX)
-		verify_add(l->v, FINDING_ERROR, "undefined", m->entry->name,
-			   "needs %zu more symbols that nothing provides", missing - SHOWN_MAX);
 }
 
 /* The libraries that were not given, each once. */
@@ -199,7 +259,9 @@ static const char *absent(const struct symbols *l)
 
 void verify_symbols(struct verifying *v)
 {
-	struct symbols l = {.v = v, .outside = arena_array(v->a, v->count, sizeof(*l.outside))};
+	struct symbols l = {.v = v,
+			    .closure = arena_array(v->a, v->count, sizeof(*l.closure)),
+			    .outside = arena_array(v->a, v->count, sizeof(*l.outside))};
 	size_t open = 0;
 	if (!v->q->policy)
 		return;
@@ -217,6 +279,7 @@ void verify_symbols(struct verifying *v)
 			if (!there)
 				strlist_ref(&l.outside[i], l.v->a, seen.items[n]);
 		}
+		l.closure[i] = seen;
 		l.loads_global = l.loads_global || v->members[i].loads_global;
 	}
 	for (size_t i = 0; i < v->count; i++) {

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include "core/machine/detect.h"
 #include "craft_fatbin.h"
 
 static const struct tables *tables;
@@ -317,8 +318,8 @@ static void test_torch_main_library_must_run(void **state)
 	}
 }
 
-/* The GPUs that a wheel without label runs on, by files of GPU code and their targets. */
-static const char *gpus_of(const char *const files[][2], size_t count)
+/* A wheel without label of files of GPU code and their targets. */
+static struct verify_report report_of(const char *const files[][2], size_t count)
 {
 	test_dir();
 	(void)wheel_of("2.6.0", NULL);
@@ -326,11 +327,18 @@ static const char *gpus_of(const char *const files[][2], size_t count)
 	for (size_t i = 0; i < count; i++) {
 		AUTO_BUF struct buf b = {0};
 		craft(files[i][1], &b);
-		test_write_bytes(test_path(arena_printf(&arena, "tree/tiny/%s", files[i][0])), b.data, b.len);
+		const char *path = test_path(arena_printf(&arena, "tree/tiny/%s", files[i][0]));
+		shell("mkdir -p \"$(dirname '%s')\"", path);
+		test_write_bytes(path, b.data, b.len);
 	}
 	struct pack_request p = request();
 	p.version = "2.6.0";
-	struct verify_report r = verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+	return verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+}
+
+static const char *gpus_of(const char *const files[][2], size_t count)
+{
+	const struct verify_report r = report_of(files, count);
 	return strlist_join(&r.runs_on.gpu, &arena, " ");
 }
 
@@ -343,6 +351,109 @@ static void test_alternatives_and_families(void **state)
 	assert_string_equal(gpus_of(alternatives, 2), "7.5 8.0 12.0");
 	assert_string_equal(gpus_of(required, 2), "8.0");
 	assert_string_equal(gpus_of(families, 2), "10.0 9.0");
+}
+
+/* What has no code for the machine's GPU, by files and their targets. */
+static void test_parts_of_a_wheel_on_a_gpu(void **state)
+{
+	static const struct {
+		const char *files[4][2];
+		const char *gpu;
+		enum fit_verdict verdict;
+		size_t lacks;
+	} rows[] = {
+		/* a library for many GPUs decides, not one for a generation of them */
+		{{{"_C.fatbin", "75 80 90 120"}, {"fa3.fatbin", "90a"}}, "9.0", FIT_YES, 0},
+		{{{"_C.fatbin", "75 80 90 120"}, {"fa3.fatbin", "90a"}}, "12.0", FIT_YES, 1},
+		{{{"_C.fatbin", "75 80 90 120"}, {"fa3.fatbin", "90a"}}, "6.1", FIT_NO, 1},
+		/* one with a twentieth of the code does not */
+		{{{"_C.fatbin", "80"}, {"help.fatbin", "80 120"}}, "12.0", FIT_YES, 1},
+		{{{"_C.fatbin", "80 | 80 | 80 | 80 | 80"}, {"help.fatbin", "80 120"}}, "12.0", FIT_PERHAPS, 1},
+		/* a later minor number runs both */
+		{{{"a.fatbin", "86 90"}, {"b.fatbin", "80 90"}}, "8.6", FIT_YES, 0},
+		{{{"a.fatbin", "86 90"}, {"b.fatbin", "80 90"}}, "8.0", FIT_YES, 1},
+		{{{"a.fatbin", "86 90 | 86 90"}, {"b.fatbin", "80 90"}}, "8.0", FIT_PERHAPS, 1},
+		/* families: each serves what no other does */
+		{{{"hopper_C.fatbin", "90a"}, {"blackwell_C.fatbin", "100f"}}, "9.0", FIT_YES, 1},
+		{{{"hopper_C.fatbin", "90a"}, {"blackwell_C.fatbin", "100f"}}, "7.5", FIT_PERHAPS, 1},
+		{{{"sm90/_C.fatbin", "90a"}, {"sm100/_C.fatbin", "100f"}}, "10.0", FIT_YES, 0},
+		{{{"sm90/_C.fatbin", "90a"}, {"sm100/_C.fatbin", "100f"}}, "7.5", FIT_NO, 1},
+		{{{"_C.cu126.fatbin", "75"}, {"_C.cu130.fatbin", "80"}}, "8.0", FIT_YES, 0},
+	};
+	struct hardware h = {.platform = "x86_64-linux", .driver = "", .driver_cuda = "", .glibc = "2.41"};
+	struct hardware_gpu gpu = {.name = "GPU"};
+	(void)state;
+	h.gpus = &gpu;
+	h.gpu_count = 1;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t count = 0;
+		struct fit fit;
+		while (count < 4 && rows[i].files[count][0])
+			count++;
+		const struct verify_report r = report_of(rows[i].files, count);
+		gpu.capability = rows[i].gpu;
+		fit_gpu(&r.runs_on, &h, &arena, &fit);
+		if (fit.verdict != rows[i].verdict || fit.lacks.count != rows[i].lacks)
+			fail_msg("row %zu: %s", i, fit_text(&fit, &arena));
+	}
+}
+
+static void test_ptx_as_text_is_code(void **state)
+{
+	static const struct {
+		const char *text, *gpus;
+	} rows[] = {
+		{"//\n// Generated\n.version 8.7\n.target sm_75, debug\n.address_size 64\n", "7.5+PTX"},
+		{"/* a */ .version 8.7\n/* b */\n.target sm_90a\n", "9.0a+PTX"},
+		{".target sm_75\n", ""},
+		{".version 8.7\n", ""},
+		{".version 8.7\n.target texmode\n", ""},
+		{"# .version 8.7\n.target sm_75\n", ""},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		test_dir();
+		(void)wheel_of("2.6.0", NULL);
+		shell("rm -f '%s'/*", test_path("out"));
+		test_write(test_path("tree/tiny/kernel.ptx"), rows[i].text);
+		struct pack_request p = request();
+		p.version = "2.6.0";
+		const struct verify_report r =
+			verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		assert_string_equal(strlist_join(&r.runs_on.gpu, &arena, " "), rows[i].gpus);
+	}
+}
+
+/* By METADATA and by the name, where no library asks for a runtime. */
+static void test_cuda_of_metadata_and_name(void **state)
+{
+	static const struct {
+		const char *requires, *cuda, *driver;
+	} rows[] = {
+		{"nvidia-cublas-cu12", "12", "525.60.13"},
+		{"cuda-toolkit[cudart]==13.*", "13", "580"},
+		{"cuda-toolkit<13,>=12", "12", "525.60.13"},
+		{"nvidia-cuda-runtime", "13", "580"},
+		{"nvidia-cudnn-cu11; extra == 'x'", "", ""},
+		{"nvidia-nccl-cu11", "11", "450.80.02"},
+		{"curio==0.5", "", ""},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		test_dir();
+		(void)wheel_of("2.6.0", "80");
+		shell("rm -f '%s'/* && echo 'Requires-Dist: %s' > '%s' && sed -i '/^Name/r %s' "
+		      "'%s'/torch-*.dist-info/METADATA",
+		      test_path("out"), "x", test_path("line"), test_path("line"), test_path("tree"));
+		shell("cd '%s'/torch-*.dist-info && sed -i \"s|^Requires-Dist: x|Requires-Dist: %s|\" METADATA",
+		      test_path("tree"), rows[i].requires);
+		struct pack_request p = request();
+		p.version = "2.6.0";
+		const struct verify_report r =
+			verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		if (strcmp(r.runs_on.cuda, rows[i].cuda) != 0 || strcmp(r.runs_on.driver, rows[i].driver) != 0)
+			fail_msg("%s: CUDA '%s', driver '%s'", rows[i].requires, r.runs_on.cuda, r.runs_on.driver);
+	}
 }
 
 static void test_cuda_runtime_that_is_needed_names_the_driver(void **state)
@@ -384,6 +495,9 @@ int main(void)
 		TEST(test_label_without_cpu_part_is_checked),
 		TEST(test_torch_main_library_must_run),
 		TEST(test_alternatives_and_families),
+		TEST(test_parts_of_a_wheel_on_a_gpu),
+		TEST(test_ptx_as_text_is_code),
+		TEST(test_cuda_of_metadata_and_name),
 		TEST(test_cuda_runtime_that_is_needed_names_the_driver),
 	};
 	return cmocka_run_group_tests(tests, load, NULL);

@@ -151,6 +151,21 @@ static void what_an_initialiser_calls_is_a_part_of_it(void **state)
 	assert_only_error(&r, "isa-init", "tiny/libmore.so", "the static initialiser without a name uses avx2");
 }
 
+/* Then the claim that nothing checks would be false, for what it calls as well. */
+static void test_initialiser_that_asks_cpuid(void **state)
+{
+	(void)state;
+	struct verify_report r =
+		one("1.0+cpu.avx",
+		    INTRINSICS "#include <cpuid.h>\nstatic int p[16];\nstatic " AVX2 "void fill(void) " ADD_YMM
+			       "__attribute__((constructor)) static void start(void) { unsigned a, b = 0, "
+			       "c, d; __cpuid_count(7, 0, a, b, c, d); if (b & 32) fill(); "
+			       "p[1]++; }\nint f(void) { return p[3]; }\n",
+		    "-s");
+	assert_int_equal(r.errors, 0);
+	assert_found(&r, FINDING_WARNING, "isa-unnamed", "tiny/libmore.so", "avx2");
+}
+
 static void packed_relative_relocations_hide_no_initialiser(void **state)
 {
 	(void)state;
@@ -353,6 +368,7 @@ int main(void)
 		TEST(avx2_in_a_static_initialiser_of_an_avx_wheel),
 		TEST(avx2_in_an_initialiser_of_cpp),
 		TEST(what_an_initialiser_calls_is_a_part_of_it),
+		TEST(test_initialiser_that_asks_cpuid),
 		TEST(packed_relative_relocations_hide_no_initialiser),
 		TEST(a_shared_copy_is_never_excused),
 		TEST(an_inline_function_of_cpp_is_a_shared_copy),
