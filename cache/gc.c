@@ -7,14 +7,17 @@
 #define STAMP_SECONDS INT64_C(7776000) /* a missing stamp costs a hash */
 
 /* Adds each entry directly below <store>/<part> as an object of that kind. */
-static int list_part(const struct store *s, const char *part, struct store_objects *l, struct err *e)
+static int list_part(const struct store *s, const char *part, struct store_objects *l,
+		     struct err *e)
 {
 	struct strlist names = {0};
 	const char *top = path_join(l->arena, s->dir, part);
+
 	if (fs_exists(TRUSTED, top) && fs_list(TRUSTED, top, l->arena, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
-		if (store_objects_add(l, part, names.items[i], path_join(l->arena, top, names.items[i]), NULL, e) < 0)
+		if (store_objects_add(l, part, names.items[i],
+				      path_join(l->arena, top, names.items[i]), NULL, e) < 0)
 			return -1;
 	return 0;
 }
@@ -25,27 +28,33 @@ struct cache_files {
 	bool compiled; /* all files below are entries */
 };
 
-/* What builds compiled, and what older versions of ptbuild left in a cache of ccache's own making. That keeps results
- * and manifests as <digit>/.../<name>R or M, with the time of their last use. A missing one is a
- * miss to it. An entry of several names counts once: each has its share. */
+/* What builds compiled, and what older versions of ptbuild left in a cache of ccache's own making.
+ * That keeps results and manifests as <digit>/.../<name>R or M, with the time of their last use. A
+ * missing one is a miss to it. An entry of several names counts once: each has its share. */
 static int add_cache_file(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	const struct cache_files *f = user;
 	size_t len = strlen(rel);
+
 	(void)e;
-	bool plain = len > 3 && rel[1] == '/' && strchr("0123456789abcdef", rel[0]) && strchr("RMW", rel[len - 1]);
+	bool plain = len > 3 && rel[1] == '/' && strchr("0123456789abcdef", rel[0]) &&
+		     strchr("RMW", rel[len - 1]);
 	if (!(plain || f->compiled) || !S_ISREG(st->st_mode))
 		return 0;
 	struct arena *a = f->objects->arena;
-	uint64_t names = st->st_nlink ? st->st_nlink : 1, share = ((uint64_t)st->st_size + names - 1) / names;
-	*store_objects_next(f->objects) = (struct store_object){GC_CCACHE, arena_strdup(a, rel),
-								path_join(a, f->top, rel), share, st->st_mtim.tv_sec};
+	uint64_t names = st->st_nlink ? st->st_nlink : 1,
+		 share = ((uint64_t)st->st_size + names - 1) / names;
+	*store_objects_next(f->objects) =
+		(struct store_object){GC_CCACHE, arena_strdup(a, rel), path_join(a, f->top, rel),
+				      share, st->st_mtim.tv_sec};
 	return 0;
 }
 
-int store_list_builds(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count, struct err *e)
+int store_list_builds(struct store *s, struct arena *a, struct store_object **ret,
+		      size_t *ret_count, struct err *e)
 {
 	struct store_objects l = {.arena = a};
+
 	if (list_part(s, STORE_BUILD, &l, e) < 0)
 		return -1;
 	*ret = l.items;
@@ -56,6 +65,7 @@ int store_list_builds(struct store *s, struct arena *a, struct store_object **re
 static int by_use(const void *x, const void *y)
 {
 	const struct store_object *a = x, *b = y;
+
 	if (a->used != b->used)
 		return a->used < b->used ? -1 : 1;
 	int rc = strcmp(a->kind, b->kind);
@@ -69,6 +79,7 @@ static int list_all(struct store *s, const char *kind, struct store_objects *l, 
 	const bool compiled = kind && strcmp(kind, GC_CCACHE) == 0;
 	const struct cache_files f[] = {{l, path_join(l->arena, s->dir, GC_CCACHE), false},
 					{l, path_join(l->arena, s->dir, STORE_COMPILED), true}};
+
 	if (!compiled && store_list(s, l->arena, &l->items, &l->count, e) < 0)
 		return -1;
 	l->cap = l->count;
@@ -87,11 +98,12 @@ static int list_all(struct store *s, const char *kind, struct store_objects *l, 
 	return 0;
 }
 
-int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret, size_t *ret_count,
-		struct err *e)
+int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret,
+		size_t *ret_count, struct err *e)
 {
 	struct store_objects all = {.arena = a};
 	size_t n = 0;
+
 	if (run_check(run, e) < 0 || list_all(s, NULL, &all, e) < 0)
 		return -1;
 	struct store_usage *rows = arena_array(a, all.count + 1, sizeof(*rows));
@@ -105,6 +117,7 @@ int store_usage(struct store *s, const struct run *run, struct arena *a, struct 
 		if (o->used < row->oldest)
 			row->oldest = o->used;
 	}
+
 	*ret = rows;
 	*ret_count = n;
 	return 0;
@@ -117,16 +130,19 @@ static const char *lock_of(const struct store *s, const struct store_object *o, 
 		return NULL;
 	if (strcmp(o->kind, GC_APT) == 0)
 		return path_join(a, o->path, "lock");
-	return store_lock_path(s, strcmp(o->kind, GC_PARTIAL) == 0 ? STORE_SOURCE : o->kind, o->key, a);
+	return store_lock_path(s, strcmp(o->kind, GC_PARTIAL) == 0 ? STORE_SOURCE : o->kind, o->key,
+			       a);
 }
 
 /* *ret_busy: its lock is held, so it stays. What another process removed counts as removed. */
-static int remove_one(struct store *s, const struct store_object *o, bool dry_run, bool *ret_busy, struct err *e)
+static int remove_one(struct store *s, const struct store_object *o, bool dry_run, bool *ret_busy,
+		      struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *path = lock_of(s, o, &a);
 	bool got = true;
+
 	*ret_busy = false;
 	if (path && !fs_exists(TRUSTED, o->path))
 		return 0;
@@ -147,12 +163,15 @@ static int remove_one(struct store *s, const struct store_object *o, bool dry_ru
 	return 0;
 }
 
-static bool wanted_gone(const struct store_object *o, const struct gc_options *q, int64_t now, uint64_t left)
+static bool wanted_gone(const struct store_object *o, const struct gc_options *q, int64_t now,
+			uint64_t left)
 {
 	int64_t age = now - o->used;
+
 	if (age < q->grace_seconds)
 		return false;
-	if ((q->keep_seconds >= 0 && age > q->keep_seconds) || (q->unwanted && q->unwanted(q->user, o)))
+	if ((q->keep_seconds >= 0 && age > q->keep_seconds) ||
+	    (q->unwanted && q->unwanted(q->user, o)))
 		return true;
 	return q->max_bytes >= 0 && left > (uint64_t)q->max_bytes;
 }
@@ -163,6 +182,7 @@ static void remove_old_stamps(const struct store *s, int64_t now)
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
 	const char *top = path_join(&a, s->dir, "stamps");
+
 	if (fs_list(TRUSTED, top, &a, &names, ERR_IGNORED) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++) {
@@ -174,27 +194,31 @@ static void remove_old_stamps(const struct store *s, int64_t now)
 }
 
 /* The files of the compiler cache are one row. */
-static void note_removed(struct gc_result *r, const struct store_object *o, struct store_object **cache_row)
+static void note_removed(struct gc_result *r, const struct store_object *o,
+			 struct store_object **cache_row)
 {
 	bool cache = strcmp(o->kind, GC_CCACHE) == 0;
+
 	r->removed_bytes += o->bytes;
 	if (cache && *cache_row) {
 		(*cache_row)->bytes += o->bytes;
 		(*cache_row)->used = o->used;
 		return;
 	}
+
 	r->removed[r->count] = *o;
 	if (cache)
 		*cache_row = &r->removed[r->count];
 	r->count++;
 }
 
-int store_gc(struct store *s, const struct gc_options *q, const struct run *run, struct arena *a, struct gc_result *ret,
-	     struct err *e)
+int store_gc(struct store *s, const struct gc_options *q, const struct run *run, struct arena *a,
+	     struct gc_result *ret, struct err *e)
 {
 	struct store_objects all = {.arena = a};
 	struct store_object *cache_row = NULL;
 	size_t cache_files = 0;
+
 	if (list_all(s, q->kind, &all, e) < 0)
 		return -1;
 	array_sort(all.items, all.count, sizeof(*all.items), by_use);
@@ -215,12 +239,15 @@ int store_gc(struct store *s, const struct gc_options *q, const struct run *run,
 			r.busy += busy;
 			continue;
 		}
+
 		cache_files += strcmp(o->kind, GC_CCACHE) == 0;
 		note_removed(&r, o, &cache_row);
 		r.kept_bytes -= o->bytes;
 	}
+
 	if (cache_row)
-		cache_row->key = arena_printf(a, "%zu file%s", cache_files, cache_files == 1 ? "" : "s");
+		cache_row->key =
+			arena_printf(a, "%zu file%s", cache_files, cache_files == 1 ? "" : "s");
 	if (!q->dry_run)
 		remove_old_stamps(s, now);
 	*ret = r;

@@ -3,8 +3,8 @@
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
 
-/* Stages: directories below tmp/ that are filled and then renamed to their place, each with a lock file beside it that
- * its owner holds. */
+/* Stages: directories below tmp/ that are filled and then renamed to
+ * their place, each with a lock file beside it that its owner holds. */
 /* The lock is tried before anything is touched, so a stage in use is never seen as dead. */
 static int remove_if_dead(const char *tmp, const char *name, struct err *e)
 {
@@ -12,7 +12,9 @@ static int remove_if_dead(const char *tmp, const char *name, struct err *e)
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *path = path_join(&a, tmp, arena_printf(&a, "%s.lock", name));
 	bool got = false;
-	if (lock_try(&lock, path, false, &got, e) < 0 || (got && fs_remove(TRUSTED, path_join(&a, tmp, name), e) < 0))
+
+	if (lock_try(&lock, path, false, &got, e) < 0 ||
+	    (got && fs_remove(TRUSTED, path_join(&a, tmp, name), e) < 0))
 		return -1;
 	if (got)
 		unlink(path);
@@ -24,6 +26,7 @@ static int store_remove_dead_stages(const char *dir, const struct run *run, stru
 	AUTO_ARENA struct arena a = {0};
 	const char *tmp = path_join(&a, dir, "tmp");
 	struct strlist names = {0};
+
 	if (fs_list(TRUSTED, tmp, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
@@ -35,6 +38,7 @@ static int store_remove_dead_stages(const char *dir, const struct run *run, stru
 		if (remove_if_dead(tmp, name, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -47,7 +51,8 @@ int store_stage(struct store *s, struct arena *a, const char **ret, struct err *
 		uint64_t id;
 		if (os_random(&id, sizeof(id)) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot get random bytes");
-		const char *path = arena_printf(a, "%s/tmp/%016llx", s->dir, (unsigned long long)id);
+		const char *path =
+			arena_printf(a, "%s/tmp/%016llx", s->dir, (unsigned long long)id);
 		const char *lock = arena_printf(a, "%s.lock", path);
 		if (lock_try(&held, lock, false, &got, e) < 0)
 			return -1;
@@ -58,20 +63,26 @@ int store_stage(struct store *s, struct arena *a, const char **ret, struct err *
 			unlink(lock);
 			return -1;
 		}
+
 		pthread_mutex_lock(&s->mutex);
-		s->stages = arena_room(&s->arena, s->stages, s->stages_count, &s->stages_cap, 8, sizeof(*s->stages));
-		s->stages[s->stages_count++] = (struct stage){arena_strdup(&s->arena, path), steal_fd(&held.fd)};
+		s->stages = arena_room(&s->arena, s->stages, s->stages_count, &s->stages_cap, 8,
+				       sizeof(*s->stages));
+		s->stages[s->stages_count++] =
+			(struct stage){arena_strdup(&s->arena, path), steal_fd(&held.fd)};
 		pthread_mutex_unlock(&s->mutex);
 		*ret = path;
 		return 0;
 	}
-	return err_set(e, ERR_SYSTEM, "cannot make a stage below '%s/tmp': every name is taken", s->dir);
+
+	return err_set(e, ERR_SYSTEM, "cannot make a stage below '%s/tmp': every name is taken",
+		       s->dir);
 }
 
 /* Releases and removes the lock of a stage whose directory is gone or moved. */
 static void forget_stage(struct store *s, const char *stage)
 {
 	struct stage found = {NULL, -1};
+
 	pthread_mutex_lock(&s->mutex);
 	for (size_t i = 0; i < s->stages_count && !found.path; i++) {
 		if (strcmp(s->stages[i].path, stage) != 0)
@@ -79,6 +90,7 @@ static void forget_stage(struct store *s, const char *stage)
 		found = s->stages[i];
 		s->stages[i] = s->stages[--s->stages_count];
 	}
+
 	pthread_mutex_unlock(&s->mutex);
 	if (!found.path)
 		return;
@@ -89,7 +101,8 @@ static void forget_stage(struct store *s, const char *stage)
 
 void store_drop_stage(struct store *s, const char *stage)
 {
-	(void)!fs_remove(TRUSTED, stage, ERR_IGNORED); /* the next open tries again: nobody holds its lock then */
+	/* the next open tries again: nobody holds its lock then */
+	(void)!fs_remove(TRUSTED, stage, ERR_IGNORED);
 	forget_stage(s, stage);
 }
 
@@ -99,8 +112,8 @@ static const char *marker_of(const char *kind)
 	return strcmp(kind, STORE_WORLD) == 0 ? STORE_WORLD_FACTS : STORE_MANIFEST;
 }
 
-int store_find_look(struct store *s, const char *kind, const char *key, enum store_look look, struct arena *a,
-		    const char **ret, struct err *e)
+int store_find_look(struct store *s, const char *kind, const char *key, enum store_look look,
+		    struct arena *a, const char **ret, struct err *e)
 {
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
@@ -117,11 +130,13 @@ int store_find_look(struct store *s, const char *kind, const char *key, enum sto
 		if (usable)
 			store_touch(store_stamp_path(s, kind, key, a));
 	}
+
 	*ret = usable ? path : NULL;
 	return 0;
 }
 
-int store_find(struct store *s, const char *kind, const char *key, struct arena *a, const char **ret, struct err *e)
+int store_find(struct store *s, const char *kind, const char *key, struct arena *a,
+	       const char **ret, struct err *e)
 {
 	return store_find_look(s, kind, key, STORE_LOOK_WHOLE, a, ret, e);
 }
@@ -135,15 +150,20 @@ struct listing { /* of the files below a directory that becomes or is an object 
 static int list_file(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct listing *l = user;
+
 	if (!S_ISREG(st->st_mode))
-		return err_set(e, ERR_CONFIG, "not a regular file: '%s/%s' (a store holds only files and directories)",
-			       l->top, rel);
+		return err_set(
+			e, ERR_CONFIG,
+			"not a regular file: '%s/%s' (a store holds only files and directories)",
+			l->top, rel);
 	if (strcmp(rel, STORE_MANIFEST) == 0)
-		return err_set(e, ERR_CONFIG, "'%s/%s' has a name that the store reserves", l->top, rel);
+		return err_set(e, ERR_CONFIG, "'%s/%s' has a name that the store reserves", l->top,
+			       rel);
 	char hex[DIGEST_HEX_LEN + 1];
 	if (digest_file(path_join(l->arena, l->top, rel), hex, e) < 0)
 		return -1;
-	json_t *row = json_pack("{s:s, s:I, s:s}", "path", rel, "size", (json_int_t)st->st_size, "sha256", hex);
+	json_t *row = json_pack("{s:s, s:I, s:s}", "path", rel, "size", (json_int_t)st->st_size,
+				"sha256", hex);
 	if (!row || json_array_append_new(l->files, row) < 0)
 		return err_set(e, ERR_CONFIG, "the name '%s' in '%s' is not UTF-8", rel, l->top);
 	return 0;
@@ -154,21 +174,23 @@ static int write_manifest(const char *kind, const char *key, const char *stage, 
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *files = json_array();
 	struct listing l = {stage, files, &a};
+
 	if (fs_walk(TRUSTED, stage, list_file, &l, e) < 0)
 		return -1;
 	if (json_array_size(files) == 0)
 		return err_set(e, ERR_CONFIG, "'%s' is empty: there is nothing to publish", stage);
 	if (strcmp(kind, STORE_SOURCE) == 0 && store_check_source(key, files, e) < 0)
 		return -1;
-	AUTO_JSON json_t *doc =
-		json_pack("{s:i, s:s, s:s, s:O}", "format", STORE_FORMAT, "kind", kind, "key", key, "files", files);
+	AUTO_JSON json_t *doc = json_pack("{s:i, s:s, s:s, s:O}", "format", STORE_FORMAT, "kind",
+					  kind, "key", key, "files", files);
 	return json_write(doc, TRUSTED, path_join(&a, stage, STORE_MANIFEST), e);
 }
 
-int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to,
-		       struct err *e)
+int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage,
+		       const char *to, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	for (int attempt = 0; attempt < 10; attempt++) {
 		bool taken;
 		if (rename(stage, to) == 0) {
@@ -178,6 +200,7 @@ int store_put_in_place(struct store *s, const char *kind, const char *key, const
 			store_stamp(s, kind, key, to);
 			return 0;
 		}
+
 		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", stage, to);
 		if (store_is_usable(s, kind, key, to, STORE_LOOK_WHOLE, &taken, e) < 0)
@@ -187,16 +210,18 @@ int store_put_in_place(struct store *s, const char *kind, const char *key, const
 			store_drop_stage(s, stage);
 			return 0;
 		}
+
 		const struct store_object o = {.kind = kind, .key = key, .path = to};
 		if (store_quarantine(s, &o, e) < 0 && fs_exists(TRUSTED, to))
 			return -1;
 		err_clear(e);
 	}
+
 	return err_set(e, ERR_SYSTEM, "cannot publish '%s': another process keeps creating it", to);
 }
 
-int store_publish(struct store *s, const char *kind, const char *key, const char *stage, struct arena *a,
-		  const char **ret, struct err *e)
+int store_publish(struct store *s, const char *kind, const char *key, const char *stage,
+		  struct arena *a, const char **ret, struct err *e)
 {
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
@@ -211,9 +236,11 @@ int store_publish(struct store *s, const char *kind, const char *key, const char
 	if (rc == 0)
 		rc = store_put_in_place(s, kind, key, stage, to, e);
 	if (rc < 0) {
-		(void)unlink(path_join(a, stage, STORE_MANIFEST)); /* the caller may mend the stage and try again */
+		/* the caller may mend the stage and try again */
+		(void)unlink(path_join(a, stage, STORE_MANIFEST));
 		return err_wrap(e, "cannot publish the %s %.12s", kind, key);
 	}
+
 	*ret = to;
 	return 0;
 }
@@ -228,6 +255,7 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 		      const char *manifest, struct err *e)
 {
 	struct stat st, use;
+
 	if (lstat(path, &st) < 0)
 		return 0;
 	uint64_t bytes = (uint64_t)st.st_size;
@@ -238,9 +266,10 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 		err_clear(e);
 		return 0;
 	}
+
 	bool marked = manifest && stat(path_join(l->arena, path, manifest), &use) == 0;
-	*store_objects_next(l) =
-		(struct store_object){kind, key, path, bytes, marked ? use.st_mtim.tv_sec : st.st_mtim.tv_sec};
+	*store_objects_next(l) = (struct store_object){
+		kind, key, path, bytes, marked ? use.st_mtim.tv_sec : st.st_mtim.tv_sec};
 	return 0;
 }
 
@@ -248,22 +277,28 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 static int list_kind(struct store_objects *l, const char *kind, const char *dir, struct err *e)
 {
 	struct strlist keys = {0};
+
 	if (fs_list(TRUSTED, dir, l->arena, &keys, e) < 0)
 		return -1;
 	for (size_t i = 0; i < keys.count; i++) {
-		if (store_check_name(kind, keys.items[i], ERR_IGNORED) == 0 && /* else it is not ours */
-		    store_objects_add(l, kind, keys.items[i], path_join(l->arena, dir, keys.items[i]), marker_of(kind),
+		/* else it is not ours */
+		if (store_check_name(kind, keys.items[i], ERR_IGNORED) == 0 &&
+		    store_objects_add(l, kind, keys.items[i],
+				      path_join(l->arena, dir, keys.items[i]), marker_of(kind),
 				      e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
-int store_list(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count, struct err *e)
+int store_list(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count,
+	       struct err *e)
 {
 	const char *top = path_join(a, s->dir, "objects");
 	struct strlist kinds = {0};
 	struct store_objects l = {.arena = a};
+
 	if (fs_list(TRUSTED, top, a, &kinds, e) < 0)
 		return -1;
 	for (size_t i = 0; i < kinds.count; i++) {
@@ -271,6 +306,7 @@ int store_list(struct store *s, struct arena *a, struct store_object **ret, size
 		if (fs_is_dir(TRUSTED, dir) && list_kind(&l, kinds.items[i], dir, e) < 0)
 			return -1;
 	}
+
 	if (list_kind(&l, STORE_WORLD, path_join(a, s->dir, "worlds"), e) < 0)
 		return -1;
 	*ret = l.items;
@@ -283,12 +319,13 @@ int store_quarantine(struct store *s, const struct store_object *o, struct err *
 	AUTO_ARENA struct arena a = {0};
 	char *to;
 	struct stat st;
+
 	if (store_check_name(o->kind, o->key, e) < 0)
 		return -1;
 	const char *path = store_object_path(s->dir, o->kind, o->key, &a);
 	(void)unlink(store_stamp_path(s, o->kind, o->key, &a));
-	if (fs_temp_dir(path_join(&a, s->dir, "quarantine"), arena_printf(&a, "%s-%s-", o->kind, o->key), &a, &to, e) <
-	    0)
+	if (fs_temp_dir(path_join(&a, s->dir, "quarantine"),
+			arena_printf(&a, "%s-%s-", o->kind, o->key), &a, &to, e) < 0)
 		return -1;
 	/* A directory replaces the empty one; anything else in an object's path goes inside. */
 	bool dir = lstat(path, &st) < 0 || S_ISDIR(st.st_mode);
@@ -296,6 +333,7 @@ int store_quarantine(struct store *s, const struct store_object *o, struct err *
 		remove(to);
 		return -1;
 	}
+
 	return 0;
 }
 
@@ -303,6 +341,7 @@ int store_remove(struct store *s, const struct store_object *o, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *stage;
+
 	if (store_stage(s, &a, &stage, e) < 0)
 		return -1;
 	(void)unlink(store_stamp_path(s, o->kind, o->key, &a));
@@ -327,6 +366,7 @@ static int adopt_directory(const char *dir, const char *format, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
+
 	if (fs_list(TRUSTED, dir, &a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
@@ -334,9 +374,11 @@ static int adopt_directory(const char *dir, const char *format, struct err *e)
 			continue;
 		if (fs_exists(TRUSTED, format))
 			return 0;
-		err_set(e, ERR_CONFIG, "not a store: '%s' holds '%s' and no format file", dir, names.items[i]);
+		err_set(e, ERR_CONFIG, "not a store: '%s' holds '%s' and no format file", dir,
+			names.items[i]);
 		return err_hint(e, "name an empty or new directory with --cache");
 	}
+
 	char line[64];
 	int n = snprintf(line, sizeof(line), FORMAT_PREFIX "%d\n", STORE_FORMAT);
 	return fs_write(TRUSTED, format, line, (size_t)n, 0644, e);
@@ -345,24 +387,29 @@ static int adopt_directory(const char *dir, const char *format, struct err *e)
 static int check_version(const char *file, const char *dir, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+
 	if (fs_read(TRUSTED, file, 256, &text, e) < 0)
 		return -1;
 	const char *s = buf_cstr(&text);
 	size_t prefix = strlen(FORMAT_PREFIX);
 	char *end = NULL;
-	unsigned long version = strncmp(s, FORMAT_PREFIX, prefix) == 0 ? strtoul(s + prefix, &end, 10) : 0;
+	unsigned long version =
+		strncmp(s, FORMAT_PREFIX, prefix) == 0 ? strtoul(s + prefix, &end, 10) : 0;
 	if (!end || end == s + prefix || strcmp(end, "\n") != 0) {
 		err_set(e, ERR_CONFIG, "'%s' does not hold a store's format line", file);
-		return err_hint(
-			e,
-			"the store of a ptbuild of this version has the line '%s%d' in it; name that one with --cache",
-			FORMAT_PREFIX, STORE_FORMAT);
+		return err_hint(e,
+				"the store of a ptbuild of this version has the line '%s%d' in it; "
+				"name that one with --cache",
+				FORMAT_PREFIX, STORE_FORMAT);
 	}
+
 	if (version != STORE_FORMAT) {
-		err_set(e, ERR_CONFIG, "the store '%s' has format %lu, this program knows %d", dir, version,
-			STORE_FORMAT);
-		return err_hint(e, "use the ptbuild that made it, or name another directory with --cache");
+		err_set(e, ERR_CONFIG, "the store '%s' has format %lu, this program knows %d", dir,
+			version, STORE_FORMAT);
+		return err_hint(
+			e, "use the ptbuild that made it, or name another directory with --cache");
 	}
+
 	return 0;
 }
 
@@ -370,7 +417,10 @@ static int check_format(const char *dir, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *path = path_join(&a, dir, "format");
-	return !fs_exists(TRUSTED, path) && adopt_directory(dir, path, e) < 0 ? -1 : check_version(path, dir, e);
+
+	return !fs_exists(TRUSTED, path) && adopt_directory(dir, path, e) < 0
+		       ? -1
+		       : check_version(path, dir, e);
 }
 
 /* In a sticky directory, such as the top of a tmpfs, nobody can replace what is the owner's. */
@@ -382,20 +432,24 @@ static int check_mode(const char *dir, const struct stat *st, struct err *e)
 	return err_hint(e, "run: chmod o-w '%s'", dir);
 }
 
-/* Who can write in a store decides what is built with it: objects are believed, trees are gone on with. */
+/* Who can write in a store decides what is built with
+ * it: objects are believed, trees are gone on with. */
 static int check_owner(const char *dir, struct err *e)
 {
 	struct stat st;
+
 	if (stat(dir, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", dir);
 	if (st.st_uid != geteuid()) {
-		err_set(e, ERR_POLICY, "store '%s' is owned by user %lu, but ptbuild runs as user %lu", dir,
+		err_set(e, ERR_POLICY,
+			"store '%s' is owned by user %lu, but ptbuild runs as user %lu", dir,
 			(unsigned long)st.st_uid, (unsigned long)geteuid());
 		return err_hint(e,
 				"use your own store with --cache, and read from this one with "
 				"--lower-store '%s'",
 				dir);
 	}
+
 	return check_mode(dir, &st, e);
 }
 
@@ -405,6 +459,7 @@ static int make_layout(const char *dir, struct err *e)
 	static const char *const parts[] = {"objects",    "tmp",    "locks",  "build",
 					    "quarantine", "stamps", "worlds", STORE_COMPILED};
 	AUTO_ARENA struct arena a = {0};
+
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		const char *part = path_join(&a, dir, parts[i]);
 		struct stat st;
@@ -417,21 +472,28 @@ static int make_layout(const char *dir, struct err *e)
 				"'%s' is a symbolic link: ptbuild would write to "
 				"and delete from its target",
 				part);
-			return err_hint(e, "remove it; the store as a whole may be a link, its parts may not");
+			return err_hint(
+				e,
+				"remove it; the store as a whole may be a link, its parts may not");
 		}
+
 		if (st.st_uid != geteuid())
-			return err_set(e, ERR_POLICY, "'%s' is owned by user %lu, not by the owner of the store", part,
-				       (unsigned long)st.st_uid);
+			return err_set(e, ERR_POLICY,
+				       "'%s' is owned by user %lu, not by the owner of the store",
+				       part, (unsigned long)st.st_uid);
 	}
+
 	const char *tmp = path_join(&a, dir, "tmp");
 	if (access(tmp, W_OK | X_OK) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write in '%s'", tmp);
 	return 0;
 }
 
-static int take(const char *dir, const struct run *run, bool read_only, struct store **ret, struct err *e)
+static int take(const char *dir, const struct run *run, bool read_only, struct store **ret,
+		struct err *e)
 {
 	struct store *s = calloc(1, sizeof(*s));
+
 	if (!s)
 		abort();
 	s->dir = realpath(dir, NULL);
@@ -439,6 +501,7 @@ static int take(const char *dir, const struct run *run, bool read_only, struct s
 		free(s);
 		return err_errno(e, ERR_SYSTEM, "cannot open the store '%s'", dir);
 	}
+
 	pthread_mutex_init(&s->mutex, NULL);
 	s->run = *run;
 	s->read_only = read_only;
@@ -460,9 +523,11 @@ int store_open(const char *dir, const struct run *run, struct store **ret, struc
 {
 	if (prepare(dir, run, e) < 0) {
 		if (e->kind == ERR_SYSTEM && !e->hint[0])
-			err_hint(e, "the store must be writable; name another directory with --cache");
+			err_hint(e,
+				 "the store must be writable; name another directory with --cache");
 		return err_wrap(e, "cannot open the store '%s'", dir);
 	}
+
 	return take(dir, run, false, ret, e);
 }
 
@@ -471,8 +536,10 @@ static bool is_read_only(const char *dir)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *const places[] = {dir, path_join(&a, dir, "tmp")};
+
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (access(places[i], W_OK | X_OK) < 0 && (errno == EACCES || errno == EROFS || errno == EPERM))
+		if (access(places[i], W_OK | X_OK) < 0 &&
+		    (errno == EACCES || errno == EROFS || errno == EPERM))
 			return true;
 	return false;
 }
@@ -483,6 +550,7 @@ static int check_read_only(const char *dir, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	const char *format = path_join(&a, dir, "format");
 	struct stat st;
+
 	if (stat(dir, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", dir);
 	if (check_mode(dir, &st, e) < 0)
@@ -491,6 +559,7 @@ static int check_read_only(const char *dir, struct err *e)
 		err_set(e, ERR_CONFIG, "not a store: '%s' has no format file", dir);
 		return err_hint(e, "name the directory of a store with --cache");
 	}
+
 	return check_version(format, dir, e);
 }
 
@@ -543,24 +612,29 @@ int store_add_fallback(struct store *s, const char *dir, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
 	AUTO_FREE char *real = realpath(dir, NULL);
+
 	if (!real)
 		return leave_out(s, dir, strerror(errno));
 	if (strcmp(real, s->dir) == 0) {
 		err_set(e, ERR_USAGE, "'%s' cannot be its own lower store", dir);
 		return err_hint(e, "--lower-store names another directory than --cache");
 	}
+
 	if (fs_list(TRUSTED, real, &a, &names, e) < 0) {
 		leave_out(s, dir, e->msg);
 		err_clear(e);
 		return 0;
 	}
+
 	if (names.count == 0)
 		return leave_out(s, dir, "it is empty");
 	const char *format = path_join(&a, real, "format");
 	if (!fs_exists(TRUSTED, format)) {
 		err_set(e, ERR_CONFIG, "not a store: '%s' has no format file", dir);
-		return err_hint(e, "--lower-store names the directory that was another ptbuild's --cache");
+		return err_hint(
+			e, "--lower-store names the directory that was another ptbuild's --cache");
 	}
+
 	if (check_version(format, real, e) < 0)
 		return -1;
 	if (!strlist_contains(&s->fallbacks, real))
@@ -574,8 +648,8 @@ size_t store_fallbacks(const struct store *s, const char *const **ret)
 	return s->fallbacks.count;
 }
 
-int store_lock(struct store *s, const char *kind, const char *key, const struct run *run, struct lock *ret,
-	       struct err *e)
+int store_lock(struct store *s, const char *kind, const char *key, const struct run *run,
+	       struct lock *ret, struct err *e)
 {
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
@@ -583,7 +657,8 @@ int store_lock(struct store *s, const char *kind, const char *key, const struct 
 	return lock_acquire(ret, store_lock_path(s, kind, key, &a), false, run, e);
 }
 
-int store_build_dir(struct store *s, const char *compile_key, struct arena *a, const char **ret, struct err *e)
+int store_build_dir(struct store *s, const char *compile_key, struct arena *a, const char **ret,
+		    struct err *e)
 {
 	if (store_check_name(STORE_BUILD, compile_key, e) < 0)
 		return -1;
@@ -600,12 +675,15 @@ int store_build_dir(struct store *s, const char *compile_key, struct arena *a, c
 int store_check_name(const char *kind, const char *key, struct err *e)
 {
 	size_t n = strspn(kind, "abcdefghijklmnopqrstuvwxyz");
+
 	if (n == 0 || n > KIND_MAX || kind[n])
-		return err_set(e, ERR_CONFIG, "not a kind of object: '%.64s' (one to %d lower-case letters)", kind,
+		return err_set(e, ERR_CONFIG,
+			       "not a kind of object: '%.64s' (one to %d lower-case letters)", kind,
 			       KIND_MAX);
 	if (!digest_valid_hex(key))
-		return err_set(e, ERR_CONFIG, "not a key of a %s: '%.80s' (64 lower-case hexadecimal digits)", kind,
-			       key);
+		return err_set(e, ERR_CONFIG,
+			       "not a key of a %s: '%.80s' (64 lower-case hexadecimal digits)",
+			       kind, key);
 	return 0;
 }
 

@@ -31,11 +31,13 @@ struct store_object {
 
 /* store_open: makes `dir` and its layout if needed and removes what dead owners left in tmp/.
  * ERR_CONFIG for an unknown format or a directory of somebody else's files. */
-int store_open(const char *dir, const struct run *run, struct store **ret, struct err *e) MUST_CHECK;
+int store_open(const char *dir, const struct run *run, struct store **ret,
+	       struct err *e) MUST_CHECK;
 /* store_look: opens a store for reading only. Opens a store that this user cannot write, or that is
  * on a read-only file system, as it is, with any owner; any other like store_open. ERR_CONFIG also
  * for a directory without a format file, if none can be written. */
-int store_look(const char *dir, const struct run *run, struct store **ret, struct err *e) MUST_CHECK;
+int store_look(const char *dir, const struct run *run, struct store **ret,
+	       struct err *e) MUST_CHECK;
 /* store_is_read_only: whether it was taken so. store_check_writable: ERR_SYSTEM if it was. */
 bool store_is_read_only(const struct store *s);
 int store_check_writable(const struct store *s, struct err *e) MUST_CHECK;
@@ -51,8 +53,8 @@ size_t store_fallbacks(const struct store *s, const char *const **ret);
 /* store_find: the object's directory in the arena, here or in a fallback store; NULL in *ret: none.
  * Marks it used. An object whose files look changed is hashed again; a damaged one is a warning and
  * counts as none, and the next publisher replaces it. */
-int store_find(struct store *s, const char *kind, const char *key, struct arena *a, const char **ret,
-	       struct err *e) MUST_CHECK;
+int store_find(struct store *s, const char *kind, const char *key, struct arena *a,
+	       const char **ret, struct err *e) MUST_CHECK;
 /* A store that is read over a network: a function that gets one of its files, from any thread. */
 enum store_got {
 	STORE_GOT,        /* the file is there, with the digest that was asked for */
@@ -68,15 +70,15 @@ struct store_want {
 };
 
 /* -1: this machine failed or the user stopped it. */
-typedef int store_get_fn(const char *url, const struct store_want *w, const struct run *run, enum store_got *ret,
-			 struct err *e);
+typedef int store_get_fn(const char *url, const struct store_want *w, const struct run *run,
+			 enum store_got *ret, struct err *e);
 void store_set_remote(struct store *s, store_get_fn *get, const char *url);
 bool store_has_remote(const struct store *s);
 /* store_pull: what store_find did not find, from the remote store into this one, every file checked
  * against its manifest, a source against its key; NULL in *ret: none. A remote that fails or gives
  * wrong bytes is a warning, and is not asked again. The caller holds the key's lock. */
-int store_pull(struct store *s, const char *kind, const char *key, const struct run *run, struct arena *a,
-	       const char **ret, struct err *e) MUST_CHECK;
+int store_pull(struct store *s, const char *kind, const char *key, const struct run *run,
+	       struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* store_stage: a new private directory below tmp/, for regular files and directories; removed by
  * the next open if the process dies. */
 int store_stage(struct store *s, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
@@ -84,13 +86,13 @@ int store_stage(struct store *s, struct arena *a, const char **ret, struct err *
  * object's directory. If the object is there already the stage is dropped. ERR_CONFIG for a stage
  * that is empty or holds links or devices, ERR_INTEGRITY for a source that is not one file with the
  * key's digest; on failure the stage stays. */
-int store_publish(struct store *s, const char *kind, const char *key, const char *stage, struct arena *a,
-		  const char **ret, struct err *e) MUST_CHECK;
+int store_publish(struct store *s, const char *kind, const char *key, const char *stage,
+		  struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* store_drop_stage: removes a stage that will not be published. */
 void store_drop_stage(struct store *s, const char *stage);
 /* store_lock: the exclusive lock of a key, held while it is made. */
-int store_lock(struct store *s, const char *kind, const char *key, const struct run *run, struct lock *ret,
-	       struct err *e) MUST_CHECK;
+int store_lock(struct store *s, const char *kind, const char *key, const struct run *run,
+	       struct lock *ret, struct err *e) MUST_CHECK;
 /* store_build_dir: the directory of the build tree of a compile key, created. */
 int store_build_dir(struct store *s, const char *compile_key, struct arena *a, const char **ret,
 		    struct err *e) MUST_CHECK;
@@ -144,8 +146,8 @@ struct gc_result {
 /* store_gc: removes what was not used for keep_seconds, then, oldest first, until max_bytes holds:
  * objects, build trees, broken downloads, the quarantine (by the time things came there), package
  * lists, files of the compiler cache. What is locked stays, and so do fallback stores. */
-int store_gc(struct store *s, const struct gc_options *o, const struct run *run, struct arena *a, struct gc_result *ret,
-	     struct err *e) MUST_CHECK;
+int store_gc(struct store *s, const struct gc_options *o, const struct run *run, struct arena *a,
+	     struct gc_result *ret, struct err *e) MUST_CHECK;
 
 struct store_usage {
 	const char *kind;
@@ -155,11 +157,11 @@ struct store_usage {
 };
 
 /* store_usage: a row per kind, objects first; kinds that have nothing are left out. */
-int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret, size_t *ret_count,
-		struct err *e) MUST_CHECK;
+int store_usage(struct store *s, const struct run *run, struct arena *a, struct store_usage **ret,
+		size_t *ret_count, struct err *e) MUST_CHECK;
 /* store_list_builds: the kept build trees, kind "build". */
-int store_list_builds(struct store *s, struct arena *a, struct store_object **ret, size_t *ret_count,
-		      struct err *e) MUST_CHECK;
+int store_list_builds(struct store *s, struct arena *a, struct store_object **ret,
+		      size_t *ret_count, struct err *e) MUST_CHECK;
 
 /* All objects of a store hashed again, several at once. */
 
@@ -181,8 +183,8 @@ struct store_checks {
 /* store_verify_all: hashes all objects of this store in `threads` threads. With `move` the damaged
  * ones go to the quarantine, unless somebody holds their lock. Objects that go away meanwhile are
  * left out. -1 only when the check as a whole fails. */
-int store_verify_all(struct store *s, bool move, unsigned threads, const struct run *run, struct arena *a,
-		     struct store_checks *ret, struct err *e) MUST_CHECK;
+int store_verify_all(struct store *s, bool move, unsigned threads, const struct run *run,
+		     struct arena *a, struct store_checks *ret, struct err *e) MUST_CHECK;
 
 /* Worlds in the store: complete root file systems, with links, which no other object has. Each is
  * in worlds/<key> as `root`, its `manifest`, and `world.json`, which is written last and whose time
@@ -209,8 +211,8 @@ enum store_look {
 /* store_world_find: the root of a published world, here or in a fallback store; NULL in *ret:
  * none. Marks it used. A damaged one is a warning and counts as none, and store_world_publish moves
  * it to the quarantine. */
-int store_world_find(struct store *s, const char *key, enum store_look look, struct arena *a, const char **ret,
-		     struct err *e) MUST_CHECK;
+int store_world_find(struct store *s, const char *key, enum store_look look, struct arena *a,
+		     const char **ret, struct err *e) MUST_CHECK;
 /* store_world_hold: a shared lock, with which garbage collection leaves a world alone. Waits for
  * who makes it. */
 int store_world_hold(struct store *s, const char *key, const struct run *run, struct lock *ret,
@@ -218,7 +220,9 @@ int store_world_hold(struct store *s, const char *key, const struct run *run, st
 /* store_world_publish: `stage` has the tree as `root`; *ret is it at its place. Its manifest is the
  * text whose sha256 is w->tree: lines as cache/FORMAT.md says. All is on the disk before the
  * directory is renamed to its place. If a world is there already the stage is dropped. */
-int store_world_publish(struct store *s, const struct store_world *w, const struct buf *manifest, const char *stage,
-			struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+int store_world_publish(struct store *s, const struct store_world *w, const struct buf *manifest,
+			const char *stage, struct arena *a, const char **ret,
+			struct err *e) MUST_CHECK;
 /* store_world_verify: for store_verify: ERR_INTEGRITY says what is missing, changed or extra. */
-int store_world_verify(const struct store_object *o, const struct run *run, struct err *e) MUST_CHECK;
+int store_world_verify(const struct store_object *o, const struct run *run,
+		       struct err *e) MUST_CHECK;

@@ -44,7 +44,8 @@ void store_touch(const char *path);
 
 /* store_read_manifest: the manifest of that object; ERR_INTEGRITY. The rows of "files" are not
  * checked. New reference. */
-int store_read_manifest(const char *kind, const char *key, const char *path, json_t **ret, struct err *e) MUST_CHECK;
+int store_read_manifest(const char *kind, const char *key, const char *path, json_t **ret,
+			struct err *e) MUST_CHECK;
 /* store_check_source: ERR_INTEGRITY unless the list is one file with the key's digest. */
 int store_check_source(const char *key, const json_t *files, struct err *e) MUST_CHECK;
 
@@ -58,19 +59,19 @@ int store_check_extra(const char *top, const struct strlist *known, struct err *
 void store_stamp(struct store *s, const char *kind, const char *key, const char *object);
 /* store_is_usable: whether a whole object or world is at that place (also of a fallback
  * store), by its stamp or by hashing it. A damaged one is a warning, once a run. */
-int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, enum store_look look,
-		    bool *ret, struct err *e) MUST_CHECK;
+int store_is_usable(struct store *s, const char *kind, const char *key, const char *object,
+		    enum store_look look, bool *ret, struct err *e) MUST_CHECK;
 
 /* store_find_look: store_find, looking at a world in this way. */
-int store_find_look(struct store *s, const char *kind, const char *key, enum store_look look, struct arena *a,
-		    const char **ret, struct err *e) MUST_CHECK;
+int store_find_look(struct store *s, const char *kind, const char *key, enum store_look look,
+		    struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* store_world_facts: ERR_INTEGRITY unless the facts of this world are there, and its root. */
 int store_world_facts(const char *key, const char *dir, struct err *e) MUST_CHECK;
 
 /* store_put_in_place: renames the stage to `to`, or drops it where a whole object is already.
  * Anything else that is there, without a manifest or damaged, goes to the quarantine. */
-int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage, const char *to,
-		       struct err *e) MUST_CHECK;
+int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage,
+		       const char *to, struct err *e) MUST_CHECK;
 
 /* A growing list of objects. */
 struct store_objects {

@@ -24,13 +24,15 @@ struct pull {
 	struct arena *arena;
 };
 
-static int get(const struct pull *p, const char *rel, const char *to, const char *sha256, uint64_t max,
-	       enum store_got *ret, struct err *e)
+static int get(const struct pull *p, const char *rel, const char *to, const char *sha256,
+	       uint64_t max, enum store_got *ret, struct err *e)
 {
-	const struct store_want want = {.path = arena_printf(p->arena, "objects/%s/%s/%s", p->kind, p->key, rel),
-					.to = path_join(p->arena, p->stage, to),
-					.sha256 = sha256,
-					.max_bytes = max};
+	const struct store_want want = {
+		.path = arena_printf(p->arena, "objects/%s/%s/%s", p->kind, p->key, rel),
+		.to = path_join(p->arena, p->stage, to),
+		.sha256 = sha256,
+		.max_bytes = max};
+
 	return p->s->remote(p->s->remote_url, &want, p->run, ret, e);
 }
 
@@ -38,9 +40,10 @@ static int get_file(const struct pull *p, const json_t *row, enum store_got *ret
 {
 	const char *rel, *sha256;
 	json_int_t size;
-	const bool parsed =
-		json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size", &size, "sha256", &sha256) == 0;
+	const bool parsed = json_unpack((json_t *)row, "{s:s, s:I, s:s !}", "path", &rel, "size",
+					&size, "sha256", &sha256) == 0;
 	const bool safe_path = parsed && path_is_safe_relative(rel) && *path_base(rel) != '.';
+
 	if (!safe_path || size < 0 || !digest_valid_hex(sha256))
 		return err_set(e, ERR_INTEGRITY, "an entry is invalid");
 	const char *to = path_join(p->arena, p->stage, rel);
@@ -53,15 +56,19 @@ static int get_file(const struct pull *p, const json_t *row, enum store_got *ret
 			return -1;
 		return err_set(e, ERR_INTEGRITY, "'%s' is below a file", rel);
 	}
+
 	if (get(p, rel, rel, sha256, (uint64_t)size, ret, e) < 0)
 		return -1;
-	return *ret == STORE_GOT_ABSENT ? err_set(e, ERR_INTEGRITY, "'%s' is listed but not there", rel) : 0;
+	return *ret == STORE_GOT_ABSENT
+		       ? err_set(e, ERR_INTEGRITY, "'%s' is listed but not there", rel)
+		       : 0;
 }
 
 static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 {
 	AUTO_JSON json_t *doc = NULL;
 	const char *list = path_join(p->arena, p->stage, LIST_NAME);
+
 	if (get(p, STORE_MANIFEST, LIST_NAME, NULL, STORE_MANIFEST_MAX, ret, e) < 0)
 		return -1;
 	if (*ret != STORE_GOT)
@@ -81,14 +88,16 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 		if (*ret != STORE_GOT)
 			return 0;
 	}
+
 	return 0;
 }
 
-int store_pull(struct store *s, const char *kind, const char *key, const struct run *run, struct arena *a,
-	       const char **ret, struct err *e)
+int store_pull(struct store *s, const char *kind, const char *key, const struct run *run,
+	       struct arena *a, const char **ret, struct err *e)
 {
 	struct pull p = {.s = s, .kind = kind, .key = key, .run = run, .arena = a};
 	enum store_got got = STORE_GOT_ABSENT;
+
 	*ret = NULL;
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
@@ -106,10 +115,12 @@ int store_pull(struct store *s, const char *kind, const char *key, const struct 
 		log_verbose(run->log, "%s %.12s comes from the remote store", kind, key);
 		return 0;
 	}
+
 	if (rc < 0 && (e->kind == ERR_INTEGRITY || e->kind == ERR_CONFIG)) {
 		got = STORE_GOT_BAD;
 		rc = 0;
 	}
+
 	store_drop_stage(s, p.stage);
 	if (rc == 0 && got == STORE_GOT_BAD) {
 		/* The remote store is not used again in this run. */
@@ -117,5 +128,6 @@ int store_pull(struct store *s, const char *kind, const char *key, const struct 
 			log_warn(run->log, "%s: the remote store is not asked again", e->msg);
 		err_clear(e);
 	}
+
 	return rc;
 }

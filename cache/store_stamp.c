@@ -10,11 +10,13 @@ static int64_t nanoseconds(const struct timespec *t)
 
 void store_print_stat(const char *rel, const struct stat *st, struct buf *ret)
 {
-	buf_printf(ret, "\n%s %o %llu %lld %lld %lld", rel, st->st_mode & S_IFMT, (unsigned long long)st->st_ino,
-		   (long long)st->st_size, (long long)nanoseconds(&st->st_mtim), (long long)nanoseconds(&st->st_ctim));
+	buf_printf(ret, "\n%s %o %llu %lld %lld %lld", rel, st->st_mode & S_IFMT,
+		   (unsigned long long)st->st_ino, (long long)st->st_size,
+		   (long long)nanoseconds(&st->st_mtim), (long long)nanoseconds(&st->st_ctim));
 }
 
-/* A digest of what stat(2) shows of an object; of a world two, of its directories and of all its paths. */
+/* A digest of what stat(2) shows of an object; of a
+ * world two, of its directories and of all its paths. */
 #define PRINT_LEN (2 * DIGEST_HEX_LEN + 1)
 
 static bool print_world(const char *object, bool whole, char ret[PRINT_LEN])
@@ -26,20 +28,23 @@ static bool print_world(const char *object, bool whole, char ret[PRINT_LEN])
 			return false;
 		digest_data(text.data, text.len, ret + i * DIGEST_HEX_LEN);
 	}
+
 	return true;
 }
 
-/* The digest of the object's path, its manifest, and what stat(2) shows of a written file. False when something cannot
- * be read: then the object is hashed, which finds out why. */
+/* The digest of the object's path, its manifest, and what stat(2) shows of a written file.
+ * False when something cannot be read: then the object is hashed, which finds out why. */
 static bool fingerprint(const char *kind, const char *object, bool whole, char ret[PRINT_LEN])
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
+
 	if (strcmp(kind, STORE_WORLD) == 0)
 		return print_world(object, whole, ret);
 	buf_printf(&text, "%s\n", object);
 	size_t start = text.len;
-	if (fs_read(TRUSTED, path_join(&a, object, STORE_MANIFEST), STORE_MANIFEST_MAX, &text, ERR_IGNORED) < 0)
+	if (fs_read(TRUSTED, path_join(&a, object, STORE_MANIFEST), STORE_MANIFEST_MAX, &text,
+		    ERR_IGNORED) < 0)
 		return false;
 	AUTO_JSON json_t *doc = json_loadb(text.data + start, text.len - start, 0, NULL);
 	const json_t *row;
@@ -48,10 +53,12 @@ static bool fingerprint(const char *kind, const char *object, bool whole, char r
 	{
 		const char *rel = json_member(row, "path");
 		struct stat st;
-		if (!rel || !path_is_safe_relative(rel) || lstat(path_join(&a, object, rel), &st) < 0)
+		if (!rel || !path_is_safe_relative(rel) ||
+		    lstat(path_join(&a, object, rel), &st) < 0)
 			return false;
 		store_print_stat(rel, &st, &text);
 	}
+
 	digest_data(text.data, text.len, ret);
 	return i > 0;
 }
@@ -61,8 +68,11 @@ static bool is_stamped(const struct store *s, const char *kind, const char *key,
 	AUTO_ARENA struct arena a = {0};
 	char have[PRINT_LEN];
 	ssize_t len = (ssize_t)strlen(print);
-	AUTO_FD int fd = open(store_stamp_path(s, kind, key, &a), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	return fd >= 0 && fs_read_at(fd, have, (size_t)len, 0) == len && memcmp(have, print, (size_t)len) == 0;
+	AUTO_FD int fd = open(store_stamp_path(s, kind, key, &a),
+			      O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	return fd >= 0 && fs_read_at(fd, have, (size_t)len, 0) == len &&
+	       memcmp(have, print, (size_t)len) == 0;
 }
 
 static bool is_bad(struct store *s, const char *object)
@@ -76,6 +86,7 @@ static bool is_bad(struct store *s, const char *object)
 void store_stamp(struct store *s, const char *kind, const char *key, const char *object)
 {
 	char print[PRINT_LEN];
+
 	/* Another object is at that path now. */
 	pthread_mutex_lock(&s->mutex);
 	for (size_t i = s->bad.count; i-- > 0;)
@@ -96,6 +107,7 @@ void store_stamp(struct store *s, const char *kind, const char *key, const char 
 static int refuse(struct store *s, const char *object, struct err *e)
 {
 	bool own = path_below(object, s->dir) != NULL;
+
 	if (e->kind == ERR_INTERRUPTED || (e->kind != ERR_INTEGRITY && own))
 		return -1;
 	if (!is_bad(s, object)) {
@@ -104,33 +116,38 @@ static int refuse(struct store *s, const char *object, struct err *e)
 		pthread_mutex_unlock(&s->mutex);
 		log_warn(s->run.log, "ignored: %s", e->msg);
 	}
+
 	err_clear(e);
 	return 0;
 }
 
-static int hash(struct store *s, const char *kind, const char *key, const char *object, bool *ret, struct err *e)
+static int hash(struct store *s, const char *kind, const char *key, const char *object, bool *ret,
+		struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct store_object o = {.kind = kind, .key = key, .path = object};
+
 	if (strcmp(kind, STORE_WORLD) == 0)
 		log_info(s->run.log, "checking all files of world %.12s", key);
 	if (store_verify(&o, &s->run, e) < 0) {
 		(void)unlink(store_stamp_path(s, kind, key, &a));
 		return refuse(s, object, e);
 	}
+
 	store_stamp(s, kind, key, object);
 	*ret = true;
 	return 0;
 }
 
-int store_is_usable(struct store *s, const char *kind, const char *key, const char *object, enum store_look look,
-		    bool *ret, struct err *e)
+int store_is_usable(struct store *s, const char *kind, const char *key, const char *object,
+		    enum store_look look, bool *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	bool world = strcmp(kind, STORE_WORLD) == 0;
 	const char *manifest = path_join(&a, object, world ? STORE_WORLD_FACTS : STORE_MANIFEST);
 	char print[PRINT_LEN];
 	struct stat st;
+
 	*ret = false;
 	if (stat(manifest, &st) < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
@@ -138,7 +155,9 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 		err_errno(e, ERR_SYSTEM, "cannot look for '%s'", manifest);
 		return refuse(s, object, e);
 	}
-	/* Who makes a world has its lock and asks again: another process may have made it meanwhile. */
+
+	/* Who makes a world has its lock and asks again:
+	 * another process may have made it meanwhile. */
 	if (is_bad(s, object) && !(world && path_below(object, s->dir)))
 		return 0;
 	if (look == STORE_LOOK_FACTS) {
@@ -147,6 +166,8 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 			e->kind = ERR_INTEGRITY;
 		return *ret ? 0 : refuse(s, object, e);
 	}
-	*ret = fingerprint(kind, object, look == STORE_LOOK_WHOLE, print) && is_stamped(s, kind, key, print);
+
+	*ret = fingerprint(kind, object, look == STORE_LOOK_WHOLE, print) &&
+	       is_stamped(s, kind, key, print);
 	return *ret ? 0 : hash(s, kind, key, object, ret, e);
 }

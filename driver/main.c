@@ -1,4 +1,5 @@
-/* The program: signals become a descriptor, the error is printed once, its kind is the exit code. */
+/* The program: signals become a descriptor, the
+ * error is printed once, its kind is the exit code. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,12 +23,13 @@ static void fill_standard(void)
 static int open_cancel(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a write past a file size limit then fails with a message, as on a full disk */
-	return os_open_cancel();  /* everything that waits, waits for it too */
+	/* a write past a file size limit then fails with a message, as on a full disk */
+	signal(SIGXFSZ, SIG_IGN);
+	return os_open_cancel(); /* everything that waits, waits for it too */
 }
 
-/* Whatever the caller's umask: the owner can use what is made here, and others cannot write it, since nobody can trust
- * a store that everybody may write. */
+/* Whatever the caller's umask: the owner can use what is made here, and others
+ * cannot write it, since nobody can trust a store that everybody may write. */
 static void mend_umask(void)
 {
 	mode_t given = umask(0);
@@ -39,6 +41,7 @@ static void mend_umask(void)
 static void show(struct buf *out, const char *words)
 {
 	AUTO_BUF struct buf shown = {0};
+
 	utf8_show(&shown, words, strlen(words), false);
 	for (const char *p = buf_cstr(&shown); *p; p++) {
 		buf_addc(out, *p);
@@ -51,6 +54,7 @@ int main(int argc, char **argv)
 {
 	struct log log;
 	struct err e = {0};
+
 	fill_standard();
 	log_init(&log, STDERR_FILENO, LOG_NORMAL);
 	mend_umask();
@@ -66,6 +70,7 @@ int main(int argc, char **argv)
 		buf_addstr(&text, "\nhint: ");
 		show(&text, e.hint);
 	}
+
 	fprintf(stderr, "ptbuild: %s %s\n", buf_cstr(&word), buf_cstr(&text));
 	return (int)e.kind;
 }

@@ -9,7 +9,8 @@
 #define ONE_BLOCK_EACH 1
 #endif
 
-/* Under AddressSanitizer every allocation is a block of its own, so that an overrun inside the arena is seen. */
+/* Under AddressSanitizer every allocation is a block of
+ * its own, so that an overrun inside the arena is seen. */
 #ifdef ONE_BLOCK_EACH
 #define FIRST_BLOCK 0
 #else
@@ -34,6 +35,7 @@ static struct arena_block *block_new(size_t size)
 {
 	/* calloc, because fresh pages from the kernel are zero already and need no second pass. */
 	struct arena_block *b = calloc(1, sizeof(*b) + size);
+
 	if (!b)
 		abort();
 	b->size = size;
@@ -51,8 +53,11 @@ void *arena_alloc(struct arena *a, size_t size)
 		b->used += size;
 		return p;
 	}
+
 	/* Most arenas stay small, and each block costs zeroes. */
-	size_t room = !b || !FIRST_BLOCK ? FIRST_BLOCK : b->size < LARGEST_BLOCK / 2 ? b->size * 2 : LARGEST_BLOCK;
+	size_t room = !b || !FIRST_BLOCK            ? FIRST_BLOCK
+		      : b->size < LARGEST_BLOCK / 2 ? b->size * 2
+						    : LARGEST_BLOCK;
 	struct arena_block *fresh = block_new(size > room ? size : room);
 	fresh->used = size;
 	if (b && size > room / 4) {
@@ -63,12 +68,14 @@ void *arena_alloc(struct arena *a, size_t size)
 		fresh->next = b;
 		a->head = fresh;
 	}
+
 	return fresh->data;
 }
 
 void *arena_array(struct arena *a, size_t count, size_t size)
 {
 	size_t total;
+
 	if (__builtin_mul_overflow(count, size, &total))
 		abort();
 	return arena_alloc(a, total);
@@ -77,6 +84,7 @@ void *arena_array(struct arena *a, size_t count, size_t size)
 void *arena_grow(struct arena *a, const void *items, size_t *cap, size_t first, size_t size)
 {
 	size_t more;
+
 	if (__builtin_mul_overflow(*cap, 2, &more))
 		abort();
 	void *grown = arena_array(a, more ? more : first, size);
@@ -90,6 +98,7 @@ char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
 	size_t len = strnlen(s, n);
 	char *out = arena_alloc(a, len + 1);
+
 	memcpy(out, s, len);
 	return out;
 }
@@ -103,6 +112,7 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 {
 	char small[256]; /* most texts fit */
 	va_list again;
+
 	va_copy(again, ap);
 	int n = vsnprintf(small, sizeof(small), fmt, again);
 	va_end(again);
@@ -119,6 +129,7 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	char *out = arena_vprintf(a, fmt, ap);
 	va_end(ap);
@@ -128,6 +139,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 void arena_join(struct arena *a, struct arena *from)
 {
 	struct arena_block **end = &a->head;
+
 	while (*end)
 		end = &(*end)->next;
 	*end = from->head;
@@ -137,11 +149,13 @@ void arena_join(struct arena *a, struct arena *from)
 void arena_release(struct arena *a)
 {
 	struct arena_block *b = a->head;
+
 	while (b) {
 		struct arena_block *next = b->next;
 		free(b);
 		b = next;
 	}
+
 	a->head = NULL;
 }
 

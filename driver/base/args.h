@@ -38,5 +38,6 @@ void args_values(const struct arg_def *d, const void *target, struct arena *a, s
  * all behind "--" goes to `positional`. The value of an option for a DIR, a FILE or a TREE is not
  * empty. ERR_USAGE names the option and leaves target and positional untouched. Strings point into
  * argv, pieces of lists live in the arena. */
-int args_parse(const struct arg_def *const *tables, size_t ntables, void *target, int argc, char *const *argv,
-	       struct arena *a, struct strlist *positional, struct err *e) MUST_CHECK;
+int args_parse(const struct arg_def *const *tables, size_t ntables, void *target, int argc,
+	       char *const *argv, struct arena *a, struct strlist *positional,
+	       struct err *e) MUST_CHECK;

@@ -3,6 +3,7 @@
 char *buf_reserve(struct buf *b, size_t extra)
 {
 	size_t need;
+
 	if (__builtin_add_overflow(b->len, extra, &need) || __builtin_add_overflow(need, 1, &need))
 		abort();
 	if (need > b->cap) {
@@ -15,6 +16,7 @@ char *buf_reserve(struct buf *b, size_t extra)
 		b->data = data;
 		b->cap = cap;
 	}
+
 	b->data[b->len] = '\0';
 	return b->data + b->len;
 }
@@ -22,6 +24,7 @@ char *buf_reserve(struct buf *b, size_t extra)
 void buf_add(struct buf *b, const void *data, size_t len)
 {
 	char *to = buf_reserve(b, len);
+
 	if (len)
 		memcpy(to, data, len);
 	b->len += len;
@@ -41,6 +44,7 @@ void buf_addc(struct buf *b, char c)
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 {
 	va_list again;
+
 	va_copy(again, ap);
 	char *to = buf_reserve(b, 0);
 	size_t room = b->cap - b->len;
@@ -55,14 +59,18 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 
 void buf_addurl(struct buf *b, const char *s, const char *also)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+
 	for (; *s; s++)
-		buf_printf(b, strchr(plain, *s) || strchr(also, *s) ? "%c" : "%%%02X", (unsigned char)*s);
+		buf_printf(b, strchr(plain, *s) || strchr(also, *s) ? "%c" : "%%%02X",
+			   (unsigned char)*s);
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	buf_vprintf(b, fmt, ap);
 	va_end(ap);

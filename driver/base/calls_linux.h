@@ -69,12 +69,14 @@ static inline int open_tree(int dir, const char *path, unsigned flags)
 	return (int)syscall(SYS_open_tree, dir, path, flags);
 }
 
-static inline int mount_setattr(int dir, const char *path, unsigned flags, struct mount_attr *attr, size_t size)
+static inline int mount_setattr(int dir, const char *path, unsigned flags, struct mount_attr *attr,
+				size_t size)
 {
 	return (int)syscall(SYS_mount_setattr, dir, path, flags, attr, size);
 }
 
-static inline int move_mount(int from, const char *from_path, int to, const char *to_path, unsigned flags)
+static inline int move_mount(int from, const char *from_path, int to, const char *to_path,
+			     unsigned flags)
 {
 	return (int)syscall(SYS_move_mount, from, from_path, to, to_path, flags);
 }

@@ -22,6 +22,7 @@ static void put_size(struct buf *out, const struct download *d)
 void download_begin(struct log *l, const struct download *d)
 {
 	AUTO_BUF struct buf text = {0};
+
 	if (d->name)
 		buf_printf(&text, "downloading '%s' (", d->name);
 	else
@@ -36,6 +37,7 @@ void download_begin(struct log *l, const struct download *d)
 static void put_bar(struct buf *out, double share)
 {
 	const size_t full = (size_t)(share * BAR);
+
 	buf_addc(out, '[');
 	for (size_t i = 0; i < BAR; i++)
 		buf_addc(out, i < full ? '#' : '-');
@@ -46,8 +48,10 @@ static void put_amount(struct buf *out, const struct download_state *s)
 {
 	const double received = (double)s->received, total = (double)s->total;
 	const double rate = s->seconds > 0 ? received / s->seconds : 0;
+
 	if (s->total)
-		buf_printf(out, "%.1f of %.1f MB (%.0f %%)", received / MB, total / MB, 100 * received / total);
+		buf_printf(out, "%.1f of %.1f MB (%.0f %%)", received / MB, total / MB,
+			   100 * received / total);
 	else
 		buf_printf(out, "%.1f MB", received / MB);
 	if (s->files > 1)
@@ -63,6 +67,7 @@ void download_show(struct log *l, const struct download_state *s)
 {
 	AUTO_BUF struct buf text = {0};
 	struct download_state now = *s;
+
 	if (!l->tty && s->seconds < PLAIN_S)
 		return;
 	if (now.total && now.received > now.total)

@@ -15,6 +15,7 @@ int(err_set)(struct err *e, enum err_kind kind, const char *fmt, ...)
 	/* The arguments may point into `e` itself, so the text is made beside it. */
 	char text[sizeof(e->msg)];
 	va_list ap;
+
 	va_start(ap, fmt);
 	format_into(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -39,6 +40,7 @@ int err_disk(const char *words)
 	/* What programs print without the system's own text: Python's tempfile, apt-get. */
 	static const char *const others[] = {"No usable temporary directory found",
 					     "You don't have enough free space in"};
+
 	for (size_t i = 0; i < sizeof(disk_errnos) / sizeof(disk_errnos[0]); i++)
 		if (strstr(words, os_errno_text(disk_errnos[i])))
 			return disk_errnos[i];
@@ -53,6 +55,7 @@ int(err_errno)(struct err *e, enum err_kind kind, const char *fmt, ...)
 	int saved = errno;
 	char text[sizeof(e->msg)];
 	va_list ap;
+
 	va_start(ap, fmt);
 	format_into(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -69,6 +72,7 @@ int(err_wrap)(struct err *e, const char *fmt, ...)
 	char text[sizeof(e->msg)];
 	char whole[sizeof(e->msg)];
 	va_list ap;
+
 	va_start(ap, fmt);
 	format_into(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -83,6 +87,7 @@ int(err_hint)(struct err *e, const char *fmt, ...)
 {
 	char text[sizeof(e->hint)];
 	va_list ap;
+
 	va_start(ap, fmt);
 	format_into(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -96,7 +101,8 @@ int(err_take)(struct err *e, const struct err *other)
 	return -1;
 }
 
-/* What a shell prints for a program that got signal 9: "Killed", or "sh: line 1: 123 Killed   cc1plus ...". */
+/* What a shell prints for a program that got signal 9: "Killed", or "sh: line 1: 123 Killed cc1plus
+ * ...". */
 static const char *shell_kill(const char *text)
 {
 	for (const char *at = text; (at = strstr(at, "Killed")); at++) {
@@ -111,6 +117,7 @@ static const char *shell_kill(const char *text)
 		if (alone || (after_pid && word_ends))
 			return at;
 	}
+
 	return NULL;
 }
 
@@ -124,17 +131,20 @@ const char *err_words_killed(const char *words)
 					    "died due to signal 9",
 					    "was killed by signal 9"};
 	const char *first = shell_kill(words);
+
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
 		const char *at = strstr(words, marks[i]);
 		if (at && (!first || at < first))
 			first = at;
 	}
+
 	return first;
 }
 
 enum err_kind err_kind_of_words(const char *words, enum err_kind otherwise)
 {
 	static const int faults[] = {EIO, EROFS, ENOMEM};
+
 	if (err_disk(words))
 		return ERR_SYSTEM;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)

@@ -31,10 +31,12 @@ struct err {
 
 /* All return -1, for `return err_set(e, ...)`. Text that does not fit is cut. */
 /* err_set: replaces what `e` held; clears the hint. */
-int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* err_errno: like err_set, then adds ": " and the text of errno. With an errno of a full disk the
  * kind is ERR_SYSTEM, whatever `kind` says, and the hint is ERR_DISK_HINT. */
-int err_errno(struct err *e, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int err_errno(struct err *e, enum err_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* err_wrap: puts "context: " in front of the message; kind and hint stay. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* err_hint: sets the hint line. */

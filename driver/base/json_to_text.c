@@ -36,9 +36,11 @@ static const json_t *member(const struct thing *t, const char *path, size_t len)
 				     : json_object_get(at, key);
 			i += n + 1;
 		}
+
 		if (at)
 			return at;
 	}
+
 	return NULL;
 }
 
@@ -58,15 +60,18 @@ static bool is_empty(const json_t *v)
 
 static bool is_set(const json_t *v)
 {
-	return !is_empty(v) && !json_is_false(v) && !(json_is_number(v) && json_number_value(v) == 0);
+	return !is_empty(v) && !json_is_false(v) &&
+	       !(json_is_number(v) && json_number_value(v) == 0);
 }
 
 static void put_size(const json_t *v, bool binary, struct buf *out)
 {
-	static const char *const units[2][5] = {{"B", "kB", "MB", "GB", "TB"}, {"B", "KiB", "MiB", "GiB", "TiB"}};
+	static const char *const units[2][5] = {{"B", "kB", "MB", "GB", "TB"},
+						{"B", "KiB", "MiB", "GiB", "TiB"}};
 	const double step = binary ? 1024 : 1000;
 	double n = json_number_value(v);
 	size_t i = 0;
+
 	/* packages show sizes in MB, even those of several GB */
 	for (; n >= step && i + 1 < (binary ? 5 : 3); i++)
 		n /= step;
@@ -85,7 +90,8 @@ static void put_age(long seconds, struct buf *out)
 	if (seconds < 7200)
 		buf_printf(out, "%ld min", seconds > 0 ? seconds / 60 : 0);
 	else
-		buf_printf(out, seconds < 172800 ? "%ld h" : "%ld days", seconds / (seconds < 172800 ? 3600 : 86400));
+		buf_printf(out, seconds < 172800 ? "%ld h" : "%ld days",
+			   seconds / (seconds < 172800 ? 3600 : 86400));
 }
 
 static void put_value(const json_t *v, const char *sep, struct buf *out);
@@ -94,6 +100,7 @@ static void put_list(const json_t *list, const char *sep, struct buf *out)
 {
 	size_t i;
 	const json_t *v;
+
 	json_array_foreach(list, i, v)
 	{
 		buf_addstr(out, i ? sep : "");
@@ -119,6 +126,7 @@ static void put_form(const json_t *v, const char *form, struct buf *out)
 {
 	const double n = json_is_number(v) ? json_number_value(v) : (double)size_of(v);
 	const int digits = *form == '.' ? (int)strtol(form + 1, NULL, 10) : 0;
+
 	if (*form == '.' && json_is_string(v))
 		buf_printf(out, "%.*s", digits, json_string_value(v));
 	else if (*form == '.')
@@ -146,6 +154,7 @@ static void put_form(const json_t *v, const char *form, struct buf *out)
 void show_html(const char *s, struct buf *out)
 {
 	AUTO_BUF struct buf shown = {0};
+
 	utf8_show(&shown, s, strlen(s), false);
 	for (s = buf_cstr(&shown); *s; s++)
 		if (strchr("<>&\"'", *s))
@@ -159,17 +168,20 @@ static bool is_unit(const char *blank)
 {
 	static const char *const units[] = {"B",  "kB",  "KiB", "MB",  "MiB", "GB", "GiB",
 					    "TB", "TiB", "s",   "min", "h",   "%",  "days"};
+
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		const size_t n = strlen(units[i]);
 		if (strncmp(blank + 1, units[i], n) == 0 && !isalnum((unsigned char)blank[1 + n]))
 			return true;
 	}
+
 	return false;
 }
 
 void show_page(const char *s, struct buf *out)
 {
 	AUTO_BUF struct buf kept = {0};
+
 	for (size_t i = 0; s[i]; i++)
 		if (s[i] == ' ' && i && isdigit((unsigned char)s[i - 1]) && is_unit(s + i))
 			buf_addstr(&kept, "\u00a0");
@@ -194,19 +206,23 @@ static bool put_member(const struct thing *t, const char *text, const char *end,
 	const char *stop = text + strcspn(text, "|:}");
 	const json_t *v;
 	char form[8] = "";
+
 	if (*text == '?' || *text == '!')
 		return is_set(member(t, text + 1, (size_t)(end - text) - 1)) == (*text == '?');
 	if (*text == '^') {
 		(t->escape ? t->escape : put_plain)(text[1] == '^' ? t->in->key : t->key, out);
 		return true;
 	}
+
 	v = member(t, text, (size_t)(stop - text));
 	if (*stop == ':')
-		memcpy(form, stop + 1, (size_t)(end - stop) - 1 < sizeof(form) ? (size_t)(end - stop) - 1 : 0);
+		memcpy(form, stop + 1,
+		       (size_t)(end - stop) - 1 < sizeof(form) ? (size_t)(end - stop) - 1 : 0);
 	if (is_empty(v) && !(json_is_array(v) && strchr("#sy", *form) && *form)) {
 		buf_add(out, stop + 1, *stop == '|' ? (size_t)(end - stop) - 1 : 0);
 		return *stop == '|';
 	}
+
 	AUTO_BUF struct buf value = {0};
 	const bool url = strcmp(form, "url") == 0;
 	if (*form && !url)
@@ -232,7 +248,9 @@ static const char *closing(const char *text, const char *end)
 static bool put_text(const struct thing *t, const char *text, const char *end, struct buf *out)
 {
 	for (; text < end; text++) {
-		const char *stop = *text == '[' ? closing(text + 1, end) : *text == '{' ? strchr(text, '}') : NULL;
+		const char *stop = *text == '['   ? closing(text + 1, end)
+				   : *text == '{' ? strchr(text, '}')
+						  : NULL;
 		AUTO_BUF struct buf part = {0};
 		if (*text == '{' && !put_member(t, text + 1, stop, out))
 			return false;
@@ -243,6 +261,7 @@ static bool put_text(const struct thing *t, const char *text, const char *end, s
 		else
 			text = stop;
 	}
+
 	return true;
 }
 
@@ -254,27 +273,33 @@ static bool make_text(const struct thing *t, const char *text, struct buf *out)
 /* ---- rows ---- */
 
 /* Lines of a text, each wrapped. */
-static void put_lines(const struct page *p, const struct show *r, const char *label, size_t column, const char *text)
+static void put_lines(const struct page *p, const struct show *r, const char *label, size_t column,
+		      const char *text)
 {
-	const size_t width = term_columns(label, strlen(label)), at = width < column ? column : width + 1;
+	const size_t width = term_columns(label, strlen(label)),
+		     at = width < column ? column : width + 1;
 	const size_t from = r->indent + (r->label ? at : 0);
 	const size_t hang = r->label || *text == '\n' ? 0 : 2;
+
 	if (*text == '\n') {
 		if (p->out->len)
 			buf_addc(p->out, '\n');
 		text++;
 	}
+
 	for (bool first = true; first || *text; first = false) {
 		const size_t n = strcspn(text, "\n");
 		if (!n && !first) {
 			text++;
 			continue;
 		}
+
 		term_blanks(p->out, r->indent);
 		if (r->label) {
 			buf_addstr(p->out, first ? label : "");
 			term_blanks(p->out, at - (first ? width : 0));
 		}
+
 		if (r->bold) {
 			AUTO_BUF struct buf line = {0};
 			buf_add(&line, text, n);
@@ -283,19 +308,22 @@ static void put_lines(const struct page *p, const struct show *r, const char *la
 		} else {
 			term_wrap(p->out, text, from + hang, from, p->term->width);
 		}
+
 		text += n + (text[n] == '\n');
 	}
 }
 
-static void put_rows(const struct page *p, const struct thing *t, const struct show *rows, size_t column);
+static void put_rows(const struct page *p, const struct thing *t, const struct show *rows,
+		     size_t column);
 
 /* Prints a line and the lines below it. *ret_label: label for the next line that has none. */
-static void put_line(const struct page *p, const struct thing *t, const struct show *r, size_t column,
-		     const char **label)
+static void put_line(const struct page *p, const struct thing *t, const struct show *r,
+		     size_t column, const char **label)
 {
 	AUTO_BUF struct buf text = {0};
 	AUTO_BUF struct buf name = {0};
 	bool there = !r->text || make_text(t, r->text, &text);
+
 	if (r->text && there) {
 		there = !r->label || make_text(t, *label, &name);
 		if (t->escape)
@@ -305,6 +333,7 @@ static void put_line(const struct page *p, const struct thing *t, const struct s
 		if (r->label && !strchr(r->label, '{'))
 			*label = "";
 	}
+
 	if (there && r->rows)
 		put_rows(p, t, r->rows, r->text ? 0 : column);
 }
@@ -312,6 +341,7 @@ static void put_line(const struct page *p, const struct thing *t, const struct s
 static size_t count_columns(const struct show *r)
 {
 	size_t n = 0;
+
 	while (n < SHOW_COLUMNS && r->columns[n])
 		n++;
 	return n;
@@ -322,18 +352,23 @@ static const char *cell(const struct thing *t, const char *column, struct arena 
 	AUTO_BUF struct buf text = {0};
 	const char *name = column + (*column == '>'), *equals = strchr(name, '=');
 	const char *template = equals ? equals + 1 : arena_printf(a, "{%s}", name);
+
 	return make_text(t, template, &text) && text.len ? arena_strdup(a, buf_cstr(&text)) : "-";
 }
 
 /* Calls for each thing in what is at the row's path. */
 static void each(const struct page *p, const struct thing *t, const struct show *r,
-		 void (*put)(const struct page *p, const struct thing *t, const struct show *r, void *user), void *user)
+		 void (*put)(const struct page *p, const struct thing *t, const struct show *r,
+			     void *user),
+		 void *user)
 {
 	const json_t *all = *r->each ? member(t, r->each, strlen(r->each)) : t->is, *v;
 	const char *key;
 	size_t i;
+
 	json_array_foreach(all, i, v) put(p, &(struct thing){v, "", t, t->escape}, r, user);
-	json_object_foreach((json_t *)(uintptr_t)all, key, v) put(p, &(struct thing){v, key, t, t->escape}, r, user);
+	json_object_foreach((json_t *)(uintptr_t)all, key, v)
+		put(p, &(struct thing){v, key, t, t->escape}, r, user);
 }
 
 struct table {
@@ -345,6 +380,7 @@ struct table {
 static void add_cells(const struct page *p, const struct thing *t, const struct show *r, void *user)
 {
 	struct table *x = user;
+
 	(void)p;
 	for (size_t k = 0; k < x->columns; k++)
 		x->cells[x->rows * x->columns + k] = cell(t, r->columns[k], &x->arena);
@@ -355,6 +391,7 @@ static void put_table(const struct page *p, const struct thing *t, const struct 
 {
 	struct table x = {.columns = count_columns(r), .rows = 1};
 	const json_t *all = member(t, r->each, strlen(r->each));
+
 	x.cells = arena_array(&x.arena, (size_of(all) + 1) * x.columns, sizeof(*x.cells));
 	for (size_t k = 0; r->columns[k]; k++)
 		x.cells[k] = arena_strndup(&x.arena, r->columns[k], strcspn(r->columns[k], "=:|"));
@@ -369,10 +406,12 @@ struct joined {
 	const char *label;
 };
 
-static void add_joined(const struct page *p, const struct thing *t, const struct show *r, void *user)
+static void add_joined(const struct page *p, const struct thing *t, const struct show *r,
+		       void *user)
 {
 	struct joined *j = user;
 	AUTO_BUF struct buf text = {0};
+
 	(void)p;
 	if (make_text(t, r->text, &text))
 		buf_printf(&j->text, "%s%s", j->text.len ? r->join : "", buf_cstr(&text));
@@ -388,17 +427,21 @@ static void add_line(const struct page *p, const struct thing *t, const struct s
 static size_t text_column(const struct show *rows)
 {
 	size_t column = 0;
+
 	for (const struct show *r = rows; r->text || r->each || r->rows; r++) {
 		size_t n = r->label && !strchr(r->label, '{') ? strlen(r->label) + 2 : 0;
 		n = r->text || r->each ? n : text_column(r->rows);
 		column = n > column ? n : column;
 	}
+
 	return column;
 }
 
-static void put_rows(const struct page *p, const struct thing *t, const struct show *rows, size_t column)
+static void put_rows(const struct page *p, const struct thing *t, const struct show *rows,
+		     size_t column)
 {
 	const size_t own = text_column(rows);
+
 	column = own > column ? own : column;
 	for (const struct show *r = rows; r->text || r->each || r->rows; r++) {
 		struct joined j = {.column = column, .label = r->label};
@@ -421,7 +464,8 @@ void show_text(const json_t *doc, const struct show *rows, const struct term *t,
 
 void show_markup(const json_t *doc, const struct show *rows, show_escape *escape, struct buf *out)
 {
-	put_rows(&(struct page){.out = out}, &(struct thing){.is = doc, .key = "", .escape = escape}, rows, 0);
+	put_rows(&(struct page){.out = out},
+		 &(struct thing){.is = doc, .key = "", .escape = escape}, rows, 0);
 }
 
 char *show_string(const json_t *doc, const struct show *rows, struct arena *a)
@@ -437,6 +481,7 @@ bool show_strip(json_t *v)
 	const char *key;
 	json_t *its;
 	void *next;
+
 	for (size_t i = json_array_size(v); i-- > 0;)
 		if (!show_strip(json_array_get(v, i)))
 			json_array_remove(v, i);
@@ -447,5 +492,6 @@ bool show_strip(json_t *v)
 		else
 			show_strip(its);
 	}
+
 	return !some || json_object_size(v) > 0;
 }

@@ -14,6 +14,7 @@ static int stop_end = -1;
 static void on_stop(int sig)
 {
 	int saved = errno;
+
 	(void)sig;
 	(void)!write(stop_end, "", 1);
 	errno = saved;
@@ -24,6 +25,7 @@ int os_open_cancel(void)
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction a = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
 	int ends[2];
+
 	if (os_pipe(ends) < 0)
 		return -1;
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -39,6 +41,7 @@ int os_open_cancel(void)
 int os_program_path(char *ret, size_t size)
 {
 	uint32_t room = (uint32_t)size;
+
 	if (_NSGetExecutablePath(ret, &room) == 0)
 		return 0;
 	errno = ENAMETOOLONG;
@@ -69,6 +72,7 @@ int os_memory_file(void)
 {
 	char path[] = "/tmp/ptbuild-XXXXXX";
 	int fd = mkostemp(path, O_CLOEXEC);
+
 	if (fd >= 0)
 		(void)unlink(path);
 	return fd;
@@ -184,7 +188,9 @@ void os_cond_init(pthread_cond_t *c)
 void os_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds)
 {
 	double whole = floor(seconds);
-	const struct timespec left = {.tv_sec = (time_t)whole, .tv_nsec = (long)((seconds - whole) * 1e9)};
+	const struct timespec left = {.tv_sec = (time_t)whole,
+				      .tv_nsec = (long)((seconds - whole) * 1e9)};
+
 	pthread_cond_timedwait_relative_np(c, m, &left);
 }
 

@@ -15,16 +15,20 @@
 int os_open_cancel(void)
 {
 	sigset_t stop;
+
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
 	sigaddset(&stop, SIGHUP);
-	return sigprocmask(SIG_BLOCK, &stop, NULL) < 0 ? -1 : signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+	return sigprocmask(SIG_BLOCK, &stop, NULL) < 0
+		       ? -1
+		       : signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 int os_program_path(char *ret, size_t size)
 {
 	ssize_t n = readlink("/proc/self/exe", ret, size - 1);
+
 	if (n < 0)
 		return -1;
 	ret[n] = '\0';
@@ -70,7 +74,9 @@ int os_rename_swap(const char *from, const char *to)
 int os_open_beneath(int dir, const char *path, int flags)
 {
 	struct open_how how = {.flags = (uint64_t)flags,
-			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					  RESOLVE_NO_MAGICLINKS};
+
 	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 }
 
@@ -90,12 +96,14 @@ int os_chmod_beside(int dir, const char *name, mode_t mode)
 	char path[64];
 	struct stat st;
 	AUTO_FD int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
 	if (S_ISLNK(st.st_mode)) {
 		errno = EOPNOTSUPP;
 		return -1;
 	}
+
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return chmod(path, mode);
 }
@@ -124,19 +132,23 @@ int os_user_outside(uid_t user, uid_t *ret)
 {
 	unsigned long inside, outside, count;
 	AUTO_FILE FILE *f = fopen("/proc/self/uid_map", "re");
+
 	while (f && fscanf(f, "%lu %lu %lu", &inside, &outside, &count) == 3) {
 		if (user < inside || user - inside >= count)
 			continue;
 		*ret = (uid_t)(outside + (user - inside));
 		return 0;
 	}
+
 	return -1;
 }
 
 unsigned os_processors(void)
 {
 	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set)
+							     : (int)sysconf(_SC_NPROCESSORS_ONLN);
+
 	return n > 0 ? (unsigned)n : 1;
 }
 
@@ -144,6 +156,7 @@ unsigned os_list_processors(unsigned *ret, unsigned max)
 {
 	cpu_set_t set;
 	unsigned n = 0;
+
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return 0;
 	for (unsigned i = 0; i < CPU_SETSIZE && n < max; i++)
@@ -160,6 +173,7 @@ uint64_t os_memory(void)
 void os_cond_init(pthread_cond_t *c)
 {
 	pthread_condattr_t attr;
+
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(c, &attr);
@@ -169,6 +183,7 @@ void os_cond_init(pthread_cond_t *c)
 void os_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds)
 {
 	struct timespec until;
+
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	double whole = floor(seconds);
 	until.tv_sec += (time_t)whole;
@@ -177,12 +192,14 @@ void os_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, double seconds)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
+
 	pthread_cond_timedwait(c, m, &until);
 }
 
 void os_boot_id(char *ret, size_t size)
 {
 	AUTO_FILE FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
 	ret[0] = '\0';
 	if (f && fgets(ret, (int)size, f))
 		ret[strcspn(ret, "\n")] = '\0';

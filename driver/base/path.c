@@ -6,6 +6,7 @@
 char *path_join(struct arena *ar, const char *a, const char *b)
 {
 	size_t len = strlen(a);
+
 	while (len && a[len - 1] == '/')
 		len--;
 	b += strspn(b, "/");
@@ -28,11 +29,13 @@ const char *path_base(const char *path)
 char *path_dir(struct arena *ar, const char *path)
 {
 	const char *slash = strrchr(path, '/');
+
 	if (!slash)
 		return arena_strdup(ar, ".");
 	while (slash > path && slash[-1] == '/')
 		slash--;
-	return slash == path ? arena_strdup(ar, "/") : arena_strndup(ar, path, (size_t)(slash - path));
+	return slash == path ? arena_strdup(ar, "/")
+			     : arena_strndup(ar, path, (size_t)(slash - path));
 }
 
 static bool is_dot(const char *s, size_t n)
@@ -60,7 +63,8 @@ bool path_is_safe_relative(const char *path)
 	}
 }
 
-/* Walks the components of `path` from `depth` levels below the top; -1 as soon as it climbs above it. */
+/* Walks the components of `path` from `depth` levels
+ * below the top; -1 as soon as it climbs above it. */
 static long walk_depth(const char *path, long depth)
 {
 	while (depth >= 0 && *path) {
@@ -72,6 +76,7 @@ static long walk_depth(const char *path, long depth)
 		path += n;
 		path += strspn(path, "/");
 	}
+
 	return depth;
 }
 
@@ -85,7 +90,8 @@ bool path_stays_inside(const char *from, const char *target)
 char *path_from_here(struct arena *ar, const char *path)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
-	return cwd || *path == '/' ? path_absolute(ar, cwd ? cwd : "/", path) : arena_strdup(ar, path);
+	return cwd || *path == '/' ? path_absolute(ar, cwd ? cwd : "/", path)
+				   : arena_strdup(ar, path);
 }
 
 char *path_absolute(struct arena *ar, const char *cwd, const char *path)
@@ -93,6 +99,7 @@ char *path_absolute(struct arena *ar, const char *cwd, const char *path)
 	const char *in = path[0] == '/' ? path : path_join(ar, cwd, path);
 	char *out = arena_alloc(ar, strlen(in) + 2);
 	size_t len = 0;
+
 	while (*in) {
 		size_t n = strcspn(in, "/");
 		if (is_dotdot(in, n)) {
@@ -103,9 +110,11 @@ char *path_absolute(struct arena *ar, const char *cwd, const char *path)
 			memcpy(out + len, in, n);
 			len += n;
 		}
+
 		in += n;
 		in += strspn(in, "/");
 	}
+
 	if (!len)
 		out[len++] = '/';
 	out[len] = '\0';
@@ -126,8 +135,10 @@ bool path_has_suffix(const char *path, const char *suffix)
 
 const char *shell_quoted(const char *word, struct arena *a)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
 	AUTO_BUF struct buf out = {0};
+
 	if (*word && strspn(word, plain) == strlen(word))
 		return word;
 	buf_addc(&out, '\'');
@@ -137,6 +148,7 @@ const char *shell_quoted(const char *word, struct arena *a)
 		else
 			buf_addc(&out, *word);
 	}
+
 	buf_addc(&out, '\'');
 	return arena_strdup(a, buf_cstr(&out));
 }
@@ -144,6 +156,7 @@ const char *shell_quoted(const char *word, struct arena *a)
 char *shell_line(const char *const *words, size_t count, struct arena *a)
 {
 	struct strlist quoted = {0};
+
 	for (size_t i = 0; i < count; i++)
 		strlist_ref(&quoted, a, shell_quoted(words[i], a));
 	return strlist_join(&quoted, a, " ");

@@ -20,7 +20,8 @@ bool path_stays_inside(const char *from, const char *target);
  * it is, and opening it reports the error. */
 char *path_from_here(struct arena *ar, const char *path) __attribute__((returns_nonnull));
 /* path_absolute: joined to `cwd` unless absolute; "." and ".." are resolved as text. */
-char *path_absolute(struct arena *ar, const char *cwd, const char *path) __attribute__((returns_nonnull));
+char *path_absolute(struct arena *ar, const char *cwd, const char *path)
+	__attribute__((returns_nonnull));
 /* path_below: the part of `path` below directory `top`, a pointer into it; NULL: none. */
 const char *path_below(const char *path, const char *top);
 bool path_has_suffix(const char *path, const char *suffix);
@@ -29,4 +30,5 @@ bool path_has_suffix(const char *path, const char *suffix);
 /* shell_quoted: the word as a POSIX shell reads it back as one, itself where nothing needs
  * quoting. shell_line: several, with blanks between them. */
 const char *shell_quoted(const char *word, struct arena *a);
-char *shell_line(const char *const *words, size_t count, struct arena *a) __attribute__((returns_nonnull));
+char *shell_line(const char *const *words, size_t count, struct arena *a)
+	__attribute__((returns_nonnull));

@@ -27,6 +27,7 @@ void log_init(struct log *l, int fd, enum log_level level)
 {
 	const char *term = getenv("TERM");
 	bool dumb = !term || !*term || strcmp(term, "dumb") == 0;
+
 	/* So long ago that the first status line is due. */
 	*l = (struct log){.level = level,
 			  .fd = fd,
@@ -53,7 +54,8 @@ static void emit(struct log *l, const struct buf *b, bool status)
 	}
 }
 
-static void line(struct log *l, enum log_level from, const char *prefix, const char *fmt, va_list ap)
+static void line(struct log *l, enum log_level from, const char *prefix, const char *fmt,
+		 va_list ap)
 {
 	if (l->level < from)
 		return;
@@ -71,6 +73,7 @@ static void line(struct log *l, enum log_level from, const char *prefix, const c
 void log_info(struct log *l, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	line(l, LOG_NORMAL, "", fmt, ap);
 	va_end(ap);
@@ -79,6 +82,7 @@ void log_info(struct log *l, const char *fmt, ...)
 void log_verbose(struct log *l, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	line(l, LOG_VERBOSE, "", fmt, ap);
 	va_end(ap);
@@ -87,6 +91,7 @@ void log_verbose(struct log *l, const char *fmt, ...)
 void log_warn(struct log *l, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	AUTO_BUF struct buf prefix = {0};
 	term_style(&prefix, &(struct term){.colour = l->colour}, TERM_YELLOW, "warning:");
@@ -99,6 +104,7 @@ void log_warn(struct log *l, const char *fmt, ...)
 static void fit_line(struct buf *b, size_t from, size_t width)
 {
 	size_t columns = 0, i = from;
+
 	for (; i < b->len; i++) {
 		unsigned char c = (unsigned char)b->data[i];
 		if (c == '\n' || c == '\t')
@@ -107,6 +113,7 @@ static void fit_line(struct buf *b, size_t from, size_t width)
 		if (!continues && ++columns > width)
 			break;
 	}
+
 	b->len = i;
 	b->data[i] = '\0';
 }
@@ -115,6 +122,7 @@ static void fit_line(struct buf *b, size_t from, size_t width)
 static void status(struct log *l, double after, const char *fmt, va_list ap)
 {
 	AUTO_BUF struct buf b = {0}, text = {0};
+
 	if (l->level <= LOG_QUIET)
 		return;
 	pthread_mutex_lock(&writing);
@@ -132,12 +140,14 @@ static void status(struct log *l, double after, const char *fmt, va_list ap)
 		l->status_at = now;
 		emit(l, &b, l->tty);
 	}
+
 	pthread_mutex_unlock(&writing);
 }
 
 void log_status(struct log *l, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	status(l, l->tty ? STATUS_TTY_S : STATUS_PLAIN_S, fmt, ap);
 	va_end(ap);
@@ -146,6 +156,7 @@ void log_status(struct log *l, const char *fmt, ...)
 void log_every(struct log *l, double seconds, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	status(l, l->tty ? STATUS_TTY_S : seconds, fmt, ap);
 	va_end(ap);
@@ -154,6 +165,7 @@ void log_every(struct log *l, double seconds, const char *fmt, ...)
 void log_stage(struct log *l, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	status(l, 0, fmt, ap);
 	va_end(ap);
@@ -162,6 +174,7 @@ void log_stage(struct log *l, const char *fmt, ...)
 void log_wait(struct log *l, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	if (l->tty)
 		status(l, 0, fmt, ap);
@@ -171,6 +184,7 @@ void log_wait(struct log *l, const char *fmt, ...)
 void log_status_end(struct log *l)
 {
 	AUTO_BUF struct buf b = {0};
+
 	buf_addstr(&b, CLEAR_LINE);
 	pthread_mutex_lock(&writing);
 	if (l->status_on)
@@ -183,7 +197,8 @@ bool run_cancelled(const struct run *r)
 	if (r->cancel_fd < 0)
 		return false;
 	struct pollfd p = {.fd = r->cancel_fd, .events = POLLIN};
-	/* A pipe whose writer has gone (POLLHUP) means that main is being torn down: stop as well. */
+	/* A pipe whose writer has gone (POLLHUP) means
+	 * that main is being torn down: stop as well. */
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLIN | POLLHUP));
 }
 
@@ -197,6 +212,7 @@ enum { MAX_THREADS = 63 };
 int thread_start(pthread_t *ret, void *(*run)(void *), void *user)
 {
 	sigset_t all, before;
+
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int rc = pthread_create(ret, NULL, run, user);
@@ -214,6 +230,7 @@ struct each {
 static void *work_on(void *arg)
 {
 	struct each *p = arg;
+
 	for (unsigned i; (i = atomic_fetch_add(&p->next, 1)) < p->count;)
 		p->work(i, p->user);
 	return NULL;
@@ -224,8 +241,10 @@ void thread_each(unsigned count, void (*work)(unsigned i, void *user), void *use
 	struct each p = {.work = work, .user = user, .count = count};
 	pthread_t ids[MAX_THREADS];
 	unsigned started = 0;
+
 	/* The caller is one of them. */
-	while (started < MAX_THREADS && started + 1 < count && thread_start(&ids[started], work_on, &p) == 0)
+	while (started < MAX_THREADS && started + 1 < count &&
+	       thread_start(&ids[started], work_on, &p) == 0)
 		started++;
 	(void)work_on(&p);
 	while (started > 0)
@@ -257,29 +276,35 @@ static int by_size(const void *a, const void *b)
 static void take_items(unsigned thread, void *user)
 {
 	struct items *p = user;
+
 	for (size_t at; (at = atomic_fetch_add(&p->next, 1)) < p->count;) {
 		const size_t i = p->order[at].i;
 		struct err e = {0};
-		if (i > p->failed || (run_check(p->run, &e) == 0 && p->work(thread, i, p->user, &e) == 0))
+		if (i > p->failed ||
+		    (run_check(p->run, &e) == 0 && p->work(thread, i, p->user, &e) == 0))
 			continue;
 		pthread_mutex_lock(&p->lock);
 		if (i < p->failed) {
 			p->failed = i;
 			p->err = e;
 		}
+
 		pthread_mutex_unlock(&p->lock);
 	}
 }
 
 int thread_items(unsigned threads, size_t count, const uint64_t *sizes, const struct run *run,
-		 int (*work)(unsigned thread, size_t i, void *user, struct err *e), void *user, struct err *e)
+		 int (*work)(unsigned thread, size_t i, void *user, struct err *e), void *user,
+		 struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct item *order = arena_array(&a, count, sizeof(*order));
+
 	for (size_t i = 0; i < count; i++)
 		order[i] = (struct item){sizes ? sizes[i] : 0, i};
 	array_sort(order, count, sizeof(*order), by_size);
-	struct items p = {work, user, run, order, count, 0, SIZE_MAX, PTHREAD_MUTEX_INITIALIZER, {0}};
+	struct items p = {work, user, run, order, count, 0, SIZE_MAX, PTHREAD_MUTEX_INITIALIZER,
+			  {0}};
 	thread_each(threads, take_items, &p);
 	return p.failed == SIZE_MAX ? 0 : err_take(e, &p.err);
 }

@@ -30,7 +30,8 @@ void log_warn(struct log *l, const char *fmt, ...) __attribute__((format(printf,
  * elsewhere it is a plain line at most once a minute. */
 void log_status(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* log_every: like log_status, but elsewhere at most once in so many seconds. */
-void log_every(struct log *l, double seconds, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void log_every(struct log *l, double seconds, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* log_stage: a status line for a new stage, printed at once. */
 void log_stage(struct log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* log_wait: shows a message on a terminal during a long operation; does nothing elsewhere. */
@@ -73,4 +74,5 @@ void thread_each(unsigned count, void (*work)(unsigned i, void *user), void *use
  * returns -1 with the error of the first failed item in order. Also -1 once the run is
  * cancelled. */
 int thread_items(unsigned threads, size_t count, const uint64_t *sizes, const struct run *run,
-		 int (*work)(unsigned thread, size_t i, void *user, struct err *e), void *user, struct err *e);
+		 int (*work)(unsigned thread, size_t i, void *user, struct err *e), void *user,
+		 struct err *e);

@@ -37,9 +37,9 @@ struct show {
 };
 
 /* SHOW: a row with a label, and more of its fields. */
-#define SHOW(its_label, its_text, ...)                                                                                 \
-	{                                                                                                              \
-		.label = (its_label), .text = (its_text), ##__VA_ARGS__                                                \
+#define SHOW(its_label, its_text, ...)                                                             \
+	{                                                                                          \
+		.label = (its_label), .text = (its_text), ##__VA_ARGS__                            \
 	}
 
 /* show_text: `rows` end with an empty one. On a terminal words wrap to its width. */

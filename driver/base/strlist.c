@@ -30,6 +30,7 @@ void strlist_refs(struct strlist *l, struct arena *a, const char *const *items, 
 void strlist_addf(struct strlist *l, struct arena *a, const char *fmt, ...)
 {
 	va_list ap;
+
 	va_start(ap, fmt);
 	strlist_ref(l, a, arena_vprintf(a, fmt, ap));
 	va_end(ap);
@@ -39,6 +40,7 @@ void strlist_append(struct strlist *l, struct arena *a, const struct strlist *ot
 {
 	/* The count is taken first: a list may be appended to itself. */
 	size_t count = other->count;
+
 	for (size_t i = 0; i < count; i++)
 		strlist_add(l, a, other->items[i]);
 }
@@ -76,6 +78,7 @@ bool strings_allow(const char *const *items, size_t count, const char *s)
 char *strlist_join(const struct strlist *l, struct arena *a, const char *sep)
 {
 	size_t sep_len = strlen(sep), total = 1;
+
 	for (size_t i = 0; i < l->count; i++)
 		total += strlen(l->items[i]) + sep_len;
 	char *out = arena_alloc(a, total), *to = out;
@@ -84,6 +87,7 @@ char *strlist_join(const struct strlist *l, struct arena *a, const char *sep)
 			to = stpcpy(to, sep);
 		to = stpcpy(to, l->items[i]);
 	}
+
 	*to = '\0';
 	return out;
 }
@@ -134,10 +138,12 @@ static struct kv *find_key(const struct kvlist *l, const char *key)
 void kvlist_set(struct kvlist *l, struct arena *a, const char *key, const char *value)
 {
 	struct kv *have = find_key(l, key);
+
 	if (have) {
 		have->value = arena_strdup(a, value);
 		return;
 	}
+
 	l->items = arena_room(a, l->items, l->count, &l->cap, 8, sizeof(*l->items));
 	l->items[l->count].key = arena_strdup(a, key);
 	l->items[l->count++].value = arena_strdup(a, value);

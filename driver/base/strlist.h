@@ -16,7 +16,8 @@ void strlist_ref(struct strlist *l, struct arena *a, const char *s);
 /* strlist_once: strlist_ref of what is not in the list yet. strlist_refs: of an array. */
 void strlist_once(struct strlist *l, struct arena *a, const char *s);
 void strlist_refs(struct strlist *l, struct arena *a, const char *const *items, size_t count);
-void strlist_addf(struct strlist *l, struct arena *a, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void strlist_addf(struct strlist *l, struct arena *a, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 void strlist_append(struct strlist *l, struct arena *a, const struct strlist *other);
 /* strlist_split: adds the pieces of `s` between the characters `seps`, empty ones left out. */
 void strlist_split(struct strlist *l, struct arena *a, const char *s, const char *seps);
@@ -33,11 +34,13 @@ int text_cmp(const void *a, const void *b);
 void *text_search(const char *text, const void *items, size_t count, size_t size);
 void *text_find(const char *text, const void *items, size_t count, size_t size);
 /* strlist_join: one string, `sep` between; "" for an empty list. */
-char *strlist_join(const struct strlist *l, struct arena *a, const char *sep) __attribute__((returns_nonnull));
+char *strlist_join(const struct strlist *l, struct arena *a, const char *sep)
+	__attribute__((returns_nonnull));
 /* strlist_sort: by bytes (strcmp), independent of the locale. */
 void strlist_sort(struct strlist *l);
 /* strlist_argv: the items, NULL-terminated, also for an empty list. */
-const char *const *strlist_argv(struct strlist *l, struct arena *a) __attribute__((returns_nonnull));
+const char *const *strlist_argv(struct strlist *l, struct arena *a)
+	__attribute__((returns_nonnull));
 
 struct kv {
 	const char *key;

@@ -28,4 +28,5 @@ void term_style(struct buf *out, const struct term *t, enum term_style style, co
  * its widest cell. On a terminal the widest columns shrink until a row fits, and their cells wrap.
  * If words would have to be split, the last columns go below their row instead, as "name: cell" and
  * without cells that are "-". Cells under a heading that begins with '>' are aligned right. */
-void term_table(struct buf *out, const struct term *t, const char *const *cells, size_t rows, size_t columns);
+void term_table(struct buf *out, const struct term *t, const char *const *cells, size_t rows,
+		size_t columns);

@@ -4,12 +4,13 @@
 
 #include "base/path.h"
 
-/* The next numeric component of *s without leading zeros, and *s moved behind it and its dot; length 0 at the end (an
- * absent component counts as zero). */
+/* The next numeric component of *s without leading zeros, and *s moved behind
+ * it and its dot; length 0 at the end (an absent component counts as zero). */
 static size_t next_component(const char **s, const char **digits)
 {
 	const char *p = *s + strspn(*s, "0");
 	size_t n = strspn(p, "0123456789");
+
 	*digits = p;
 	p += n;
 	*s = p[0] == '.' && isdigit((unsigned char)p[1]) ? p + 1 : "";
@@ -28,6 +29,7 @@ int version_cmp(const char *a, const char *b)
 		if (c)
 			return c < 0 ? -1 : 1;
 	}
+
 	return 0;
 }
 
@@ -40,6 +42,7 @@ int version_order(const void *a, const void *b)
 static size_t numeric_len(const char *v)
 {
 	size_t len = 0;
+
 	for (;;) {
 		size_t n = strspn(v + len, "0123456789");
 		if (!n)
@@ -57,7 +60,8 @@ bool version_valid(const char *v)
 	return n && !v[n];
 }
 
-/* Whether the leading components of `v` are those of `prefix`; missing ones of `v` count as zero. */
+/* Whether the leading components of `v` are those
+ * of `prefix`; missing ones of `v` count as zero. */
 static bool has_prefix(const char *v, const char *prefix)
 {
 	while (*prefix) {
@@ -66,6 +70,7 @@ static bool has_prefix(const char *v, const char *prefix)
 		if (n != m || memcmp(x, y, n) != 0)
 			return false;
 	}
+
 	return true;
 }
 
@@ -84,7 +89,9 @@ static const struct {
 static int check_clause(const char *v, const char *clause, size_t len)
 {
 	size_t i = 0;
-	while (i < ARRAY_LEN(operators) && strncmp(clause, operators[i].text, strlen(operators[i].text)) != 0)
+
+	while (i < ARRAY_LEN(operators) &&
+	       strncmp(clause, operators[i].text, strlen(operators[i].text)) != 0)
 		i++;
 	if (i == ARRAY_LEN(operators))
 		return -1;
@@ -97,10 +104,12 @@ static int check_clause(const char *v, const char *clause, size_t len)
 	memcpy(wanted, clause + skip, len - skip);
 	wanted[len - skip] = '\0';
 	unsigned accepts = operators[i].accepts;
-	if ((accepts == EQUAL || accepts == (LESS | MORE)) && path_has_suffix(wanted, ".*") && len - skip > 2) {
+	if ((accepts == EQUAL || accepts == (LESS | MORE)) && path_has_suffix(wanted, ".*") &&
+	    len - skip > 2) {
 		wanted[len - skip - 2] = '\0';
 		return !version_valid(wanted) ? -1 : has_prefix(v, wanted) == (accepts == EQUAL);
 	}
+
 	if (!version_valid(wanted))
 		return -1;
 	int c = version_cmp(v, wanted);
@@ -130,11 +139,14 @@ int version_in(const char *v, const char *range, bool *ret, struct err *e)
 		next += strspn(next, " \t");
 		if (r < 0 || (!last && !*next)) {
 			err_set(e, ERR_CONFIG, "malformed version range '%s'", range);
-			return err_hint(e, "write clauses like '>=3.27,<4', '==2.9.*' or '!=1.2', with commas between");
+			return err_hint(e, "write clauses like '>=3.27,<4', '==2.9.*' or '!=1.2', "
+					   "with commas between");
 		}
+
 		all = all && r;
 		p = next;
 	}
+
 	*ret = all;
 	return 0;
 }
@@ -150,6 +162,7 @@ int size_parse(const char *text, uint64_t *ret, struct err *e)
 {
 	static const char units[] = "KMGT";
 	char *end;
+
 	errno = 0;
 	uint64_t n = strtoull(text, &end, 10);
 	const char *unit = *end ? strchr(units, *end) : NULL;
@@ -161,6 +174,7 @@ int size_parse(const char *text, uint64_t *ret, struct err *e)
 		err_set(e, ERR_CONFIG, "not a size: '%s'", text);
 		return err_hint(e, "give a number of bytes, or one with K, M, G or T, such as 20G");
 	}
+
 	*ret = n << shift;
 	return 0;
 }
@@ -174,6 +188,7 @@ uint64_t size_bytes(const char *text)
 void size_time(char *to, size_t size, double seconds)
 {
 	const long minutes = (long)(seconds / 60);
+
 	if (seconds < 90)
 		snprintf(to, size, "%.0f s", seconds < 1 ? 1 : seconds);
 	else if (seconds < 90.0 * 60)
@@ -192,6 +207,7 @@ char *size_utc(int64_t seconds, struct arena *a)
 	char text[32] = "";
 	const time_t at = (time_t)seconds;
 	struct tm tm;
+
 	if (gmtime_r(&at, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	return arena_strdup(a, text);
@@ -221,6 +237,7 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
 {
 	size_t rows[3][MAX_NAME + 1];
 	size_t *before = rows[0], *last = rows[1], *now = rows[2];
+
 	for (size_t j = 0; j <= m; j++)
 		last[j] = j;
 	for (size_t i = 1; i <= n; i++) {
@@ -232,17 +249,20 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
 			if (swapped && before[j - 2] + 1 < now[j])
 				now[j] = before[j - 2] + 1;
 		}
+
 		size_t *spare = before;
 		before = last;
 		last = now;
 		now = spare;
 	}
+
 	return last[m];
 }
 
 static const char *nearest(const char *name, const char *const *candidates, size_t count, bool last)
 {
 	size_t n = strlen(name);
+
 	if (n > MAX_NAME)
 		return NULL;
 	size_t best = 1 + n / 4 + 1;
@@ -261,6 +281,7 @@ static const char *nearest(const char *name, const char *const *candidates, size
 			found = candidates[i];
 		}
 	}
+
 	return found;
 }
 
@@ -276,8 +297,8 @@ static bool goes_on(const char *longer, const char *version)
 	return strncmp(longer, version, len) == 0 && (!len || longer[len] == '.');
 }
 
-/* The last one that begins with the version and goes on behind a dot ("": any), and is plain ("2.6.0", not
- * "2.6.0-debian"). */
+/* The last one that begins with the version and goes on behind
+ * a dot ("": any), and is plain ("2.6.0", not "2.6.0-debian"). */
 static const char *last_of(const char *version, const char *const *candidates, size_t count)
 {
 	for (size_t i = count; i-- > 0;)
@@ -300,11 +321,14 @@ static bool same_digits(const char *a, const char *b)
 const char *suggest_version(const char *version, const char *const *candidates, size_t count)
 {
 	const char *found = NULL;
+
 	if (!strpbrk(version, "0123456789")) {
-		if (strcmp(version, "latest") == 0 || strcmp(version, "newest") == 0 || strcmp(version, "stable") == 0)
+		if (strcmp(version, "latest") == 0 || strcmp(version, "newest") == 0 ||
+		    strcmp(version, "stable") == 0)
 			found = last_of("", candidates, count);
 		return found ? found : suggest_nearest(version, candidates, count);
 	}
+
 	if (count > 1 && goes_on(candidates[0], version) && goes_on(candidates[count - 1], version))
 		return NULL;
 	found = last_of(version, candidates, count);
@@ -317,7 +341,8 @@ const char *suggest_version(const char *version, const char *const *candidates, 
 int suggest_hint(struct err *e, const char *near, const char *rest)
 {
 	const char *gap = *rest ? " " : "";
-	return near ? err_hint(e, "did you mean '%s'?%s%s", near, gap, rest) : err_hint(e, "%s", rest);
+	return near ? err_hint(e, "did you mean '%s'?%s%s", near, gap, rest)
+		    : err_hint(e, "%s", rest);
 }
 
 int suggest_known(struct err *e, const char *near, const struct strlist *known)
@@ -334,6 +359,7 @@ static unsigned char_at(const unsigned char *s, uint32_t *ret)
 		unsigned char mask, lead;
 		uint32_t lowest;
 	} forms[] = {{0x80, 0, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+
 	for (unsigned n = 0; n < 4; n++) {
 		if ((s[0] & forms[n].mask) != forms[n].lead)
 			continue;
@@ -343,15 +369,18 @@ static unsigned char_at(const unsigned char *s, uint32_t *ret)
 				return 0;
 			c = c << 6 | (s[i] & 0x3f);
 		}
+
 		bool good = c >= forms[n].lowest && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
 		*ret = c;
 		return good ? n + 1 : 0;
 	}
+
 	return 0;
 }
 
-/* Controls of ASCII and of C1, and the characters of Unicode that are not seen and change what is: marks, overrides and
- * isolates of direction (UAX 9), line and paragraph separators, a width of nothing, tags. */
+/* Controls of ASCII and of C1, and the characters of Unicode that are not seen
+ * and change what is: marks, overrides and isolates of direction (UAX 9), line
+ * and paragraph separators, a width of nothing, tags. */
 static bool is_hidden(uint32_t c)
 {
 	static const struct {
@@ -359,6 +388,7 @@ static bool is_hidden(uint32_t c)
 	} ranges[] = {{0, 0x1f},        {0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},
 		      {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f},
 		      {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
 		if (c >= ranges[i].first && c <= ranges[i].last)
 			return true;
@@ -368,11 +398,13 @@ static bool is_hidden(uint32_t c)
 bool utf8_valid(const char *s)
 {
 	uint32_t c;
+
 	for (unsigned n; *s; s += n) {
 		n = char_at((const unsigned char *)s, &c);
 		if (!n)
 			return false;
 	}
+
 	return true;
 }
 
@@ -380,15 +412,18 @@ char *utf8_printable(const char *s, struct arena *a)
 {
 	char *out = arena_alloc(a, strlen(s) + 1), *to = out;
 	uint32_t c;
+
 	for (unsigned n; *s; s += n ? n : 1) {
 		n = char_at((const unsigned char *)s, &c);
 		if (n == 0 || is_hidden(c)) {
 			*to++ = '?';
 			continue;
 		}
+
 		memcpy(to, s, n);
 		to += n;
 	}
+
 	*to = '\0';
 	return out;
 }
@@ -397,6 +432,7 @@ void utf8_escape(struct buf *out, const char *json)
 {
 	const char *from = json;
 	uint32_t c;
+
 	for (unsigned n; *json; json += n ? n : 1) {
 		n = char_at((const unsigned char *)json, &c);
 		if (n == 0 || c < 0x7f || !is_hidden(c)) /* new lines separate members */
@@ -408,6 +444,7 @@ void utf8_escape(struct buf *out, const char *json)
 		else /* in two halves, as in UTF-16 */
 			buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
 	}
+
 	buf_addstr(out, from);
 }
 
@@ -415,6 +452,7 @@ void utf8_escape(struct buf *out, const char *json)
 static size_t colour_at(const char *s, const char *end)
 {
 	const char *p = s + 1;
+
 	if (*s != '\033' || p == end || *p != '[')
 		return 0;
 	for (p++; p < end && ((*p >= '0' && *p <= '9') || *p == ';');)
@@ -422,7 +460,8 @@ static size_t colour_at(const char *s, const char *end)
 	bool known = false;
 	static const char *const codes[] = {"0", "1", "1;31", "33", "32"};
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		known |= (size_t)(p - s - 2) == strlen(codes[i]) && memcmp(s + 2, codes[i], strlen(codes[i])) == 0;
+		known |= (size_t)(p - s - 2) == strlen(codes[i]) &&
+			 memcmp(s + 2, codes[i], strlen(codes[i])) == 0;
 	return known && p < end && *p == 'm' ? (size_t)(p + 1 - s) : 0;
 }
 
@@ -430,7 +469,8 @@ void utf8_show(struct buf *out, const char *s, size_t len, bool colours)
 {
 	for (const char *end = s + len; s < end;) {
 		uint32_t c;
-		/* Behind `end` is a NUL or more text: a character that goes over it is cut, so not one. */
+		/* Behind `end` is a NUL or more text: a character
+		 * that goes over it is cut, so not one. */
 		unsigned n = *s ? char_at((const unsigned char *)s, &c) : 0;
 		size_t colour = colours ? colour_at(s, end) : 0;
 		if (n > (size_t)(end - s))

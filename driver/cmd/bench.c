@@ -22,6 +22,7 @@ struct bench_options {
 static int parse_seconds(const char *text, double *ret, struct err *e)
 {
 	char *end;
+
 	*ret = SECONDS;
 	if (!text)
 		return 0;
@@ -43,12 +44,15 @@ static int parse_threads(const struct strlist *words, unsigned count, json_t *re
 		unsigned long value = strtoul(word, &end, 10);
 		bool is_number = *word >= '0' && *word <= '9' && !*end;
 		if (!is_number || errno || value == 0)
-			return err_set(e, ERR_USAGE, "--threads: not a number of threads: '%s'", word);
+			return err_set(e, ERR_USAGE, "--threads: not a number of threads: '%s'",
+				       word);
 		if (value > count)
-			return err_set(e, ERR_USAGE, "--threads %s: this machine has %u processor%s", word, count,
+			return err_set(e, ERR_USAGE,
+				       "--threads %s: this machine has %u processor%s", word, count,
 				       count == 1 ? "" : "s");
 		json_array_append_new(ret, json_integer((json_int_t)value));
 	}
+
 	for (unsigned i = 1; words->count == 0 && i <= 2 && i <= count; i++)
 		json_array_append_new(ret, json_integer(i));
 	return 0;
@@ -64,6 +68,7 @@ static int fill_request(struct cmd_context *c, json_t *ret, struct err *e)
 	const char *device = o->device ? o->device : "cpu";
 	json_t *processors = json_array(), *threads = json_array();
 	double seconds = SECONDS;
+
 	for (unsigned i = 0; i < count; i++)
 		json_array_append_new(processors, json_integer(list[i]));
 	json_object_set_new(ret, "processors", processors);
@@ -76,6 +81,7 @@ static int fill_request(struct cmd_context *c, json_t *ret, struct err *e)
 		err_set(e, ERR_USAGE, "--device cuda: the sandbox shows no GPU");
 		return err_hint(e, "add --sandbox none");
 	}
+
 	if (pairs > PAIRS_MAX)
 		return err_set(e, ERR_USAGE, "--pairs: at most %d", PAIRS_MAX);
 	if (parse_seconds(o->seconds, &seconds, e) < 0)
@@ -90,19 +96,25 @@ static int need_wheel(struct cmd_context *c, const char *word, const char **ret,
 	return fs_exists(TRUSTED, *ret) ? 0 : err_set(e, ERR_USAGE, "no wheel '%s'", word);
 }
 
-static int find_wheels(struct cmd_context *c, const struct strlist *words, struct pair_request *b, struct err *e)
+static int find_wheels(struct cmd_context *c, const struct strlist *words, struct pair_request *b,
+		       struct err *e)
 {
 	const struct bench_options *o = c->options;
 	const char *path;
+
 	if (words->count != 1 || !o->against) {
 		err_set(e, ERR_USAGE, "bench needs one wheel, and another one to compare it with");
-		return err_hint(e, "for example 'ptbuild bench dist/torch-*.whl --against official'");
+		return err_hint(e,
+				"for example 'ptbuild bench dist/torch-*.whl --against official'");
 	}
+
 	bool official = strcmp(o->against, "official") == 0;
 	if (official && c->global->offline) {
-		err_set(e, ERR_USAGE, "--against official asks the Python index, which --offline forbids");
+		err_set(e, ERR_USAGE,
+			"--against official asks the Python index, which --offline forbids");
 		return err_hint(e, "give the file of that wheel: --against FILE");
 	}
+
 	if (need_wheel(c, words->items[0], &b->wheels[BENCH_OURS], e) < 0)
 		return -1;
 	for (size_t i = 0; i < o->with.count; i++) {
@@ -110,6 +122,7 @@ static int find_wheels(struct cmd_context *c, const struct strlist *words, struc
 			return -1;
 		strlist_ref(&b->beside, c->arena, path);
 	}
+
 	if (official)
 		return 0;
 	if (need_wheel(c, o->against, &b->wheels[BENCH_OTHER], e) < 0)
@@ -120,27 +133,29 @@ static int find_wheels(struct cmd_context *c, const struct strlist *words, struc
 /* ---- the GPU ---- */
 
 /* A label that promises nothing is not judged: that wheel is tried. */
-static int check_label(struct cmd_context *c, const char *wheel, const struct tables *t, const struct hardware *h,
-		       struct err *e)
+static int check_label(struct cmd_context *c, const char *wheel, const struct tables *t,
+		       const struct hardware *h, struct err *e)
 {
 	const struct strlist none = {0};
 	struct wheel_name n;
 	struct promise p;
 	struct runs_on r;
 	struct fit fit;
+
 	if (wheel_name_parse(wheel, c->arena, &n, e) < 0)
 		return -1;
 	const char *plus = strchr(n.version, '+');
 	promise_of_label(t, plus ? plus + 1 : "", c->arena, &p);
-	if (!p.gpu_known && !(plus && strcmp(plus, "+cpu") == 0)) /* that of the official ones for the CPU */
+	/* that of the official ones for the CPU */
+	if (!p.gpu_known && !(plus && strcmp(plus, "+cpu") == 0))
 		return 0;
 	runs_on_of_wheel(t, &n, "", &p, &none, "", c->arena, &r);
 	fit_gpu(&r, h, c->arena, &fit);
 	if (!r.gpu.count)
 		err_set(e, ERR_POLICY, "--device cuda: '%s' has no GPU code", path_base(wheel));
 	else if (fit.verdict == FIT_NO)
-		err_set(e, ERR_POLICY, "--device cuda: this machine cannot run '%s': %s", path_base(wheel),
-			strlist_join(&fit.lacks, c->arena, "; "));
+		err_set(e, ERR_POLICY, "--device cuda: this machine cannot run '%s': %s",
+			path_base(wheel), strlist_join(&fit.lacks, c->arena, "; "));
 	else
 		return 0;
 	return err_hint(e, "that is by %s; --device cpu compares the code for processors", p.from);
@@ -152,13 +167,15 @@ static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct
 	const struct tables *t;
 	const struct hardware_facts *facts;
 	const struct hardware *h;
+
 	if (cmd_tables(c, &t, e) < 0 || cmd_machine(c, true, &facts, &h, e) < 0)
 		return -1;
 	if (!h->gpu_count) {
-		err_set(e, ERR_POLICY, "--device cuda: this machine has no NVIDIA GPU%s%s", *h->gpu_trouble ? ": " : "",
-			h->gpu_trouble);
+		err_set(e, ERR_POLICY, "--device cuda: this machine has no NVIDIA GPU%s%s",
+			*h->gpu_trouble ? ": " : "", h->gpu_trouble);
 		return err_hint(e, "nvidia-smi says whether the driver has one");
 	}
+
 	for (size_t i = 0; i < BENCH_SIDES; i++)
 		if (b->wheels[i] && check_label(c, b->wheels[i], t, h, e) < 0)
 			return -1;
@@ -170,29 +187,33 @@ static int check_gpu(struct cmd_context *c, const struct pair_request *b, struct
 static const struct show set_rows[] = {
 	{.text = "\n{threads} thread{threads:s}", .bold = true},
 	{.each = "workloads",
-	 .columns = {"workload={name}", ">the wheel={-wheel}", ">the other={-other}", ">ratio={ratio:.2}",
-		     ">spread={-spread}", "why={state}: {-reason}"}},
+	 .columns = {"workload={name}", ">the wheel={-wheel}", ">the other={-other}",
+		     ">ratio={ratio:.2}", ">spread={-spread}", "why={state}: {-reason}"}},
 	SHOW("geometric mean of {compared}", "{geometric_mean:.2}"),
 	SHOW("slower than the other", "{name} ({ratio:.2})", .each = "-lowest", .join = ", "),
 	{0}};
 
-static const struct show rows[] = {SHOW("the wheel", "{wheel.file} (torch {wheel.torch}[, code for {wheel.cpu}])"),
-				   SHOW("the other", "{other.file} (torch {other.torch}[, code for {other.cpu}])"),
-				   {.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; a ratio "
-					    "above 1: the wheel is faster"},
-				   {.each = "sets", .rows = set_rows},
-				   {0}};
+static const struct show rows[] = {
+	SHOW("the wheel", "{wheel.file} (torch {wheel.torch}[, code for {wheel.cpu}])"),
+	SHOW("the other", "{other.file} (torch {other.torch}[, code for {other.cpu}])"),
+	{.text = "{pairs} pair{pairs:s}, {seconds} s a workload, on the {-device}; a ratio "
+		 "above 1: the wheel is faster"},
+	{.each = "sets", .rows = set_rows},
+	{0}};
 
 static int show_results(struct cmd_context *c, json_t *doc, struct err *e)
 {
 	const struct bench_options *o = c->options;
 	AUTO_BUF struct buf page = {0};
+
 	report_bench(doc, &page);
 	if (cmd_show(c, json_incref(doc), rows, e) < 0 ||
 	    (o->page && fs_write(TRUSTED, o->page, page.data, page.len, 0644, e) < 0))
 		return -1;
 	if (json_is_true(json_object_get(doc, "disturbed")))
-		log_warn(c->run->log, "other programs used up to %.1f processors meanwhile, and the figures say less",
+		log_warn(c->run->log,
+			 "other programs used up to %.1f processors meanwhile, and the figures say "
+			 "less",
 			 json_number_value(json_object_get(doc, "load")));
 	return 0;
 }
@@ -204,6 +225,7 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 	struct pair_request b = {.q = &q, .platform = machine_platform(c->arena)};
 	AUTO_JSON json_t *asked = json_object();
 	json_t *got;
+
 	b.asked = asked;
 	if (find_wheels(c, words, &b, e) < 0 || fill_request(c, asked, e) < 0)
 		return -1;
@@ -226,17 +248,25 @@ static int run_bench(struct cmd_context *c, const struct strlist *words, struct 
 
 static const struct arg_def bench_options[] = {
 	{"against", 0, OPTION(ARG_STRING, against), "WHEEL",
-	 "the wheel to compare with, or official for that of the same version from the Python index", "<file>"},
-	{"pairs", 0, OPTION(ARG_COUNT, pairs), "N", "runs of each wheel, in turns (default: 5)", NULL},
-	{"threads", 0, OPTION(ARG_LIST, threads), "LIST", "threads, and processors to hold them to (default: 1,2)",
-	 NULL},
-	{"only", 0, OPTION(ARG_LIST, only), "NAMES", "only these workloads; patterns such as 'gemm*'", NULL},
-	{"seconds", 0, OPTION(ARG_STRING, seconds), "S", "time for each workload in a run (default: 0.3)", NULL},
-	{"limit", 0, OPTION(ARG_COUNT, limit), "S", "end a workload after this many seconds (default: 120)", NULL},
-	{"device", 0, OPTION(ARG_STRING, device), "DEVICE", "cpu (default), or cuda with --sandbox none", "cpu cuda"},
-	{"with", 0, OPTION(ARG_LIST, with), "WHEELS", "wheels installed alongside both, for what they require",
+	 "the wheel to compare with, or official for that of the same version from the Python "
+	 "index",
 	 "<file>"},
-	{"page", 0, OPTION(ARG_STRING, page), "FILE", "write the results as a page for a browser", NULL},
+	{"pairs", 0, OPTION(ARG_COUNT, pairs), "N", "runs of each wheel, in turns (default: 5)",
+	 NULL},
+	{"threads", 0, OPTION(ARG_LIST, threads), "LIST",
+	 "threads, and processors to hold them to (default: 1,2)", NULL},
+	{"only", 0, OPTION(ARG_LIST, only), "NAMES",
+	 "only these workloads; patterns such as 'gemm*'", NULL},
+	{"seconds", 0, OPTION(ARG_STRING, seconds), "S",
+	 "time for each workload in a run (default: 0.3)", NULL},
+	{"limit", 0, OPTION(ARG_COUNT, limit), "S",
+	 "end a workload after this many seconds (default: 120)", NULL},
+	{"device", 0, OPTION(ARG_STRING, device), "DEVICE",
+	 "cpu (default), or cuda with --sandbox none", "cpu cuda"},
+	{"with", 0, OPTION(ARG_LIST, with), "WHEELS",
+	 "wheels installed alongside both, for what they require", "<file>"},
+	{"page", 0, OPTION(ARG_STRING, page), "FILE", "write the results as a page for a browser",
+	 NULL},
 	{0},
 };
 

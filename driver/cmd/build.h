@@ -29,8 +29,8 @@ int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct e
 /* cmd_build_requests: the requests that the options (they begin with a cmd_build_base) ask for, one
  * for each root, without it. cmd_build_root: the root, which may have to be made first: once all
  * else is checked; where a wheel is only taken from the store (repack_only), if one is there. */
-int cmd_build_requests(struct cmd_context *c, const struct strlist *words, struct cmd_build_requests *ret,
-		       struct err *e) MUST_CHECK;
+int cmd_build_requests(struct cmd_context *c, const struct strlist *words,
+		       struct cmd_build_requests *ret, struct err *e) MUST_CHECK;
 int cmd_build_root(struct cmd_context *c, struct cmd_build_request *r, struct err *e) MUST_CHECK;
 /* cmd_build: builds what the options (they begin with a cmd_build_base) ask for. cmd_take: the
  * torch that is installed in the root of the context. The caller frees the results, also after a
@@ -43,4 +43,5 @@ int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct e
 /* The options of every command that writes wheels; fields of cmd_build_base. */
 extern const struct arg_def cmd_build_options[];
 /* cmd_build_print: what was made, as text or JSON. */
-int cmd_build_print(struct cmd_context *c, const struct pipeline_results *r, struct err *e) MUST_CHECK;
+int cmd_build_print(struct cmd_context *c, const struct pipeline_results *r,
+		    struct err *e) MUST_CHECK;

@@ -10,11 +10,12 @@
 
 /* Returns the variant's toolkit, or if it names none, that of its plan: a GPU can need another than
  * the release's first. Planning reports what cannot be planned. */
-static const char *toolkit_of(const struct tables *t, const struct release_row *r, const struct variant *v,
-			      struct arena *a)
+static const char *toolkit_of(const struct tables *t, const struct release_row *r,
+			      const struct variant *v, struct arena *a)
 {
 	const struct plan_request q = {.variant = v, .release = r->name};
 	const char *cuda = NULL;
+
 	if (v->profile.gpu != GPU_CUDA || v->cuda || plan_cuda(t, &q, a, &cuda, ERR_IGNORED) == 0)
 		return v->profile.gpu != GPU_CUDA ? NULL : v->cuda ? v->cuda : cuda;
 	return r->toolkits_count ? r->toolkits[0] : NULL;
@@ -23,7 +24,10 @@ static const char *toolkit_of(const struct tables *t, const struct release_row *
 static const char *named_world(const struct cmd_context *c)
 {
 	const char *root = c->global->root;
-	return root && strncmp(root, WORLD_ROOT, strlen(WORLD_ROOT)) == 0 ? root + strlen(WORLD_ROOT) : NULL;
+
+	return root && strncmp(root, WORLD_ROOT, strlen(WORLD_ROOT)) == 0
+		       ? root + strlen(WORLD_ROOT)
+		       : NULL;
 }
 
 /* Before the world is fetched for nothing. */
@@ -32,11 +36,14 @@ static int check_named(const struct cmd_context *c, struct err *e)
 	return named_world(c) ? sandbox_check_root(cmd_sandbox(c), c->global->root, e) : 0;
 }
 
-static int load_world(struct cmd_context *c, const char *name, const char *platform, const struct world **ret,
-		      struct err *e)
+static int load_world(struct cmd_context *c, const char *name, const char *platform,
+		      const struct world **ret, struct err *e)
 {
 	const char *profiles;
-	return cmd_profiles_dir(c, &profiles, e) < 0 ? -1 : world_load(profiles, name, platform, c->arena, ret, e);
+
+	return cmd_profiles_dir(c, &profiles, e) < 0
+		       ? -1
+		       : world_load(profiles, name, platform, c->arena, ret, e);
 }
 
 /* The world that --root names, for this machine, becomes the one of the context. */
@@ -53,6 +60,7 @@ int cmd_root_default(struct cmd_context *c, const struct release_row *r, struct 
 	struct world_wanted want = {.platform = machine_platform(c->arena)};
 	struct world_choice w = {0};
 	struct cmd_python q = {.release = r, .platform = want.platform};
+
 	if (c->global->root || cmd_sandbox(c) == SANDBOX_NONE)
 		return 0;
 	strlist_refs(&q.pythons, c->arena, r->pythons, r->pythons_count);
@@ -82,7 +90,8 @@ struct root_groups {
 	size_t left; /* variants that are to be grouped yet */
 };
 
-static const struct world *loaded(const struct root_groups *s, const char *name, const char *platform)
+static const struct world *loaded(const struct root_groups *s, const char *name,
+				  const char *platform)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].world && strcmp(s->items[i].world->name, name) == 0 &&
@@ -91,11 +100,13 @@ static const struct world *loaded(const struct root_groups *s, const char *name,
 	return NULL;
 }
 
-/* A Python that is a part of its own brings no packages: its build takes them from the package's locked list. */
-static int check_packages(const struct root_groups *s, const struct selection *one, const struct world *w,
-			  struct err *e)
+/* A Python that is a part of its own brings no packages:
+ * its build takes them from the package's locked list. */
+static int check_packages(const struct root_groups *s, const struct selection *one,
+			  const struct world *w, struct err *e)
 {
 	const struct world_part *part = world_python_part(w);
+
 	if (!part)
 		return 0;
 	const struct covers_request q = {.tables = s->tables,
@@ -108,12 +119,14 @@ static int check_packages(const struct root_groups *s, const struct selection *o
 }
 
 /* The world that is named, for the platform, if it has what is asked for. */
-static int find_named(const struct root_groups *s, const struct selection *one, struct world_wanted want,
-		      const struct world **ret, struct err *e)
+static int find_named(const struct root_groups *s, const struct selection *one,
+		      struct world_wanted want, const struct world **ret, struct err *e)
 {
 	struct cmd_context *c = s->c;
 	const char *platform = want.platform;
-	*ret = strcmp(s->named->platform, platform) == 0 ? s->named : loaded(s, s->named->name, platform);
+
+	*ret = strcmp(s->named->platform, platform) == 0 ? s->named
+							 : loaded(s, s->named->name, platform);
 	if (!*ret && load_world(c, s->named->name, platform, ret, e) < 0)
 		return -1;
 	if (cmd_select_cuda_home(c)) /* a toolkit of one's own */
@@ -125,10 +138,11 @@ static int find_named(const struct root_groups *s, const struct selection *one, 
 }
 
 /* The release nearest to the variant's own that has a world for it, of upstream's; NULL: none. */
-static const char *nearest_with_world(const struct cmd_context *c, const struct tables *t, const struct selection *one,
-				      struct world_wanted want)
+static const char *nearest_with_world(const struct cmd_context *c, const struct tables *t,
+				      const struct selection *one, struct world_wanted want)
 {
 	const size_t own = (size_t)(one->release - t->releases), count = t->releases_count;
+
 	for (size_t i = 1; i < 2 * count; i++) { /* one older, one newer, two older */
 		const size_t at = i % 2 ? own - (i + 1) / 2 : own + i / 2;
 		if (at >= count || !tables_offered(&t->releases[at]))
@@ -140,37 +154,46 @@ static const char *nearest_with_world(const struct cmd_context *c, const struct 
 		    world_choose(t, r, &want, c->arena, &w, ERR_IGNORED) == 0 && w.name)
 			return r->name;
 	}
+
 	return NULL;
 }
 
-static int find_world(const struct root_groups *s, const struct selection *one, const struct world **ret, struct err *e)
+static int find_world(const struct root_groups *s, const struct selection *one,
+		      const struct world **ret, struct err *e)
 {
 	struct cmd_context *c = s->c;
 	const struct variant *v = &one->variant;
 	const struct release_row *r = one->release;
-	const struct plan_request q = {.variant = v, .release = r->name, .options.blas = cmd_selected(c)->plan.blas};
+	const struct plan_request q = {
+		.variant = v, .release = r->name, .options.blas = cmd_selected(c)->plan.blas};
 	const struct blas_row *blas = plan_blas(s->tables, &q);
 	struct world_choice w = {0};
 	const char *platform = s->foreign ? v->profile.platform : s->platform;
+
 	/* what is made is for this machine, and no world is for some platforms */
 	if (strcmp(v->profile.platform, platform) != 0 || !world_debian_arch(platform)) {
 		*ret = s->named;
 		return 0;
 	}
-	const char *cuda = one->torch_cuda ? one->torch_cuda : toolkit_of(s->tables, r, v, c->arena);
+
+	const char *cuda =
+		one->torch_cuda ? one->torch_cuda : toolkit_of(s->tables, r, v, c->arena);
 	const struct world_wanted want = {platform, cuda, v->python, blas ? blas->world : NULL};
 	if (s->named)
 		return find_named(s, one, want, ret, e);
 	if (world_choose(s->tables, r, &want, c->arena, &w, e) < 0) {
-		const char *near = e->kind == ERR_POLICY ? nearest_with_world(c, s->tables, one, want) : NULL;
+		const char *near =
+			e->kind == ERR_POLICY ? nearest_with_world(c, s->tables, one, want) : NULL;
 		return near ? err_hint(e, "release %s has one: --release %s; or, %s", near, near,
 				       arena_strdup(c->arena, e->hint))
 			    : -1;
 	}
+
 	if (!w.name)
 		return 0;
 	*ret = loaded(s, w.name, platform);
-	if ((!*ret && load_world(c, w.name, platform, ret, e) < 0) || world_check_tools(*ret, r, c->arena, e) < 0)
+	if ((!*ret && load_world(c, w.name, platform, ret, e) < 0) ||
+	    world_check_tools(*ret, r, c->arena, e) < 0)
 		return -1;
 	return check_packages(s, one, *ret, e);
 }
@@ -180,24 +203,27 @@ static const char *alike(const struct selection *one, struct arena *a)
 	const struct variant *v = &one->variant;
 	const struct profile *p = &v->profile;
 	struct strlist gpus = {0};
+
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_addf(&gpus, a, "%s%s", p->targets[i].row->sm, p->targets[i].suffix);
 	const char *cuda = v->cuda ? v->cuda : "", *python = v->python ? v->python : "";
 	const char *blas = p->blas ? p->blas->name : "";
 	const char *targets = v->cuda ? "" : strlist_join(&gpus, a, "+");
 	const char *torch_cuda = one->torch_cuda ? one->torch_cuda : "";
-	return arena_printf(a, "%s %s %s %d %s %s %s %s %s", v->package, one->release->name, p->platform, (int)p->gpu,
-			    cuda, python, blas, targets, torch_cuda);
+	return arena_printf(a, "%s %s %s %d %s %s %s %s %s", v->package, one->release->name,
+			    p->platform, (int)p->gpu, cuda, python, blas, targets, torch_cuda);
 }
 
 /* Its root is looked up once for all that are alike; a matrix has hundreds. */
-static int find_group(struct root_groups *s, const struct selection *one, struct cmd_root_group **ret, struct err *e)
+static int find_group(struct root_groups *s, const struct selection *one,
+		      struct cmd_root_group **ret, struct err *e)
 {
 	struct arena *a = s->c->arena;
 	const char *words = alike(one, a);
 	const struct world *world = NULL;
 	struct err why = {0};
 	size_t i = 0;
+
 	while (i < s->count && !strlist_contains(&s->items[i].alike, words))
 		i++;
 	*ret = &s->items[i];
@@ -206,33 +232,41 @@ static int find_group(struct root_groups *s, const struct selection *one, struct
 	if (find_world(s, one, &world, &why) < 0 && why.kind != ERR_POLICY)
 		return err_take(e, &why);
 	world = *why.msg ? NULL : world;
-	for (i = 0; i < s->count && (s->items[i].world != world || strcmp(s->items[i].why.msg, why.msg) != 0);)
+	for (i = 0; i < s->count &&
+		    (s->items[i].world != world || strcmp(s->items[i].why.msg, why.msg) != 0);)
 		i++;
 	*ret = &s->items[i];
 	if (i == s->count)
 		s->items[s->count++] = (struct cmd_root_group){
-			.chosen.items = arena_array(a, s->left, sizeof(struct selection)), .world = world, .why = why};
+			.chosen.items = arena_array(a, s->left, sizeof(struct selection)),
+			.world = world,
+			.why = why};
 	strlist_ref(&(*ret)->alike, a, words);
 	return 0;
 }
 
 /* `foreign`: also for other platforms than this machine's. `of`: the group of each variant. */
-static int group(struct cmd_context *c, const struct selections *s, bool foreign, struct cmd_root_group **ret,
-		 size_t *ret_count, struct cmd_root_group **of, struct err *e)
+static int group(struct cmd_context *c, const struct selections *s, bool foreign,
+		 struct cmd_root_group **ret, size_t *ret_count, struct cmd_root_group **of,
+		 struct err *e)
 {
-	struct root_groups all = {.c = c,
-				  .foreign = foreign,
-				  .items = arena_array(c->arena, s->count + 1, sizeof(struct cmd_root_group))};
+	struct root_groups all = {
+		.c = c,
+		.foreign = foreign,
+		.items = arena_array(c->arena, s->count + 1, sizeof(struct cmd_root_group))};
 	struct cmd_root_group *groups = *ret = all.items;
+
 	*ret_count = 1;
 	if (check_named(c, e) < 0 || load_named(c, e) < 0)
 		return -1;
 	if ((c->global->root && !named_world(c)) || cmd_sandbox(c) == SANDBOX_NONE || !s->count) {
-		groups[0] = (struct cmd_root_group){*s, .world = c->world, .drift = c->drift, .root = c->root};
+		groups[0] = (struct cmd_root_group){*s, .world = c->world, .drift = c->drift,
+						    .root = c->root};
 		for (size_t i = 0; i < s->count; i++)
 			of[i] = &groups[0];
 		return 0;
 	}
+
 	if (cmd_tables(c, &all.tables, e) < 0)
 		return -1;
 	all.platform = machine_platform(c->arena);
@@ -243,6 +277,7 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 			return -1;
 		of[i]->chosen.items[of[i]->chosen.count++] = s->items[i];
 	}
+
 	/* one that is made already stays so */
 	for (size_t i = 0; i < all.count; i++)
 		if (all.named && groups[i].world == all.named) {
@@ -253,16 +288,21 @@ static int group(struct cmd_context *c, const struct selections *s, bool foreign
 	return 0;
 }
 
-int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
-		    struct err *e)
+int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret,
+		    size_t *ret_count, struct err *e)
 {
-	return group(c, s, false, ret, ret_count, arena_array(c->arena, s->count, sizeof(struct cmd_root_group *)), e);
+	return group(c, s, false, ret, ret_count,
+		     arena_array(c->arena, s->count, sizeof(struct cmd_root_group *)), e);
 }
 
-int cmd_root_each(struct cmd_context *c, const struct selections *s, struct cmd_root_group *const **ret, struct err *e)
+int cmd_root_each(struct cmd_context *c, const struct selections *s,
+		  struct cmd_root_group *const **ret, struct err *e)
 {
-	struct cmd_root_group **of = arena_array(c->arena, s->count, sizeof(struct cmd_root_group *)), *groups;
+	struct cmd_root_group **of = arena_array(c->arena, s->count,
+						 sizeof(struct cmd_root_group *)),
+			      *groups;
 	size_t count;
+
 	if (group(c, s, true, &groups, &count, of, e) < 0)
 		return -1;
 	*ret = of;
@@ -283,6 +323,7 @@ void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g)
 int cmd_root_make(struct cmd_context *c, struct cmd_root_group *g, struct err *e)
 {
 	const struct root *root;
+
 	if (g->why.kind != ERR_NONE)
 		return err_take(e, &g->why);
 	cmd_root_enter(c, g);
@@ -298,6 +339,7 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 {
 	struct store *store;
 	const char *dir = NULL;
+
 	if (!c->root && load_named(c, e) < 0)
 		return -1;
 	*ret = (struct cmd_root_state){.world = c->world, .made = true};
@@ -305,12 +347,14 @@ int cmd_root_look(struct cmd_context *c, struct cmd_root_state *ret, struct err 
 		return 0;
 	ret->made = false;
 	if (cmd_store_look(c, &store, e) < 0 ||
-	    (store && store_world_find(store, c->world->key, STORE_LOOK_FACTS, c->arena, &dir, e) < 0))
+	    (store &&
+	     store_world_find(store, c->world->key, STORE_LOOK_FACTS, c->arena, &dir, e) < 0))
 		return -1;
 	ret->dir = dir;
 	ret->made = dir != NULL;
 	if (!ret->made)
-		ret->missing = world_missing(store, c->world, c->arena, &ret->archives, &ret->unknown);
+		ret->missing =
+			world_missing(store, c->world, c->arena, &ret->archives, &ret->unknown);
 	return 0;
 }
 
@@ -322,6 +366,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
 	struct world_result r = {0};
 	struct cmd_root_state state;
+
 	if (cmd_root_look(c, &state, e) < 0 || (!state.made && check_named(c, e) < 0))
 		return -1;
 	/* Only doctor needs this case: a build asks for a writable store. */
@@ -329,6 +374,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 		*ret = state.dir;
 		return 0;
 	}
+
 	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0)
 		return -1;
 	if (cmd_fetch_options(c, &q.fetch, e) < 0)
@@ -353,6 +399,7 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 {
 	const char *dir = c->global->root ? path_from_here(c->arena, c->global->root) : NULL;
+
 	if (!c->root) {
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
 		if (load_named(c, e) < 0 || (c->world && make_world(c, &dir, e) < 0) ||
@@ -360,26 +407,30 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 			return -1;
 		c->root = root;
 	}
+
 	*ret = c->root;
 	return 0;
 }
 
 /* The world that a build of `q` with this Python (NULL: any) works in. */
-static int choose_for(struct cmd_context *c, const struct cmd_python *q, const char *python, struct world_choice *ret,
-		      struct err *e)
+static int choose_for(struct cmd_context *c, const struct cmd_python *q, const char *python,
+		      struct world_choice *ret, struct err *e)
 {
 	const struct tables *t;
+
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
 	const char *newest = q->release->pythons[q->release->pythons_count - 1];
 	struct world_wanted want = {.platform = q->platform, .python = python};
 	if (q->profile) {
-		const struct variant v = {.package = q->packages.count ? q->packages.items[0] : PACKAGE_TORCH,
+		const struct variant v = {.package = q->packages.count ? q->packages.items[0]
+								       : PACKAGE_TORCH,
 					  .python = python ? python : newest,
 					  .cuda = q->cuda,
 					  .profile = *q->profile};
 		want.cuda = toolkit_of(t, q->release, &v, c->arena);
 	}
+
 	return world_choose(t, q->release, &want, c->arena, ret, e);
 }
 
@@ -391,6 +442,7 @@ static bool is_covered(struct cmd_context *c, const struct cmd_python *q, const 
 	const struct strlist *packages = q->packages.count ? &q->packages : &torch;
 	const struct world_part *base = NULL, *part = NULL, *p;
 	struct strlist names = {0};
+
 	strlist_split(&names, c->arena, world, "+");
 	for (size_t i = 0; i < names.count; i++) {
 		if (i && strncmp(names.items[i], "python", 6) != 0)
@@ -400,6 +452,7 @@ static bool is_covered(struct cmd_context *c, const struct cmd_python *q, const 
 		base = i ? base : p;
 		part = i ? p : part;
 	}
+
 	for (size_t i = 0; part && i < packages->count; i++) {
 		const struct covers_request covers = {.tables = c->tables,
 						      .release = q->release,
@@ -410,12 +463,15 @@ static bool is_covered(struct cmd_context *c, const struct cmd_python *q, const 
 		if (covers_check(&covers, c->arena, ERR_IGNORED) < 0)
 			return false;
 	}
+
 	return true;
 }
 
-enum cmd_root_answer cmd_root_serves(struct cmd_context *c, const struct cmd_python *q, const char *python)
+enum cmd_root_answer cmd_root_serves(struct cmd_context *c, const struct cmd_python *q,
+				     const char *python)
 {
 	struct world_choice w = {0};
+
 	if (c->global->root || cmd_sandbox(c) == SANDBOX_NONE)
 		return CMD_ROOT_OWN;
 	if (choose_for(c, q, python, &w, ERR_IGNORED) < 0)

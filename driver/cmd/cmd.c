@@ -17,7 +17,8 @@ const struct command *cmd_find(const char *name)
 const struct arg_def *cmd_option(const struct arg_def *table, const char *word)
 {
 	for (const struct arg_def *d = table; d->name; d++)
-		if (word[1] == '-' ? strcmp(word + 2, d->name) == 0 : (word[1] == d->short_name && !word[2]))
+		if (word[1] == '-' ? strcmp(word + 2, d->name) == 0
+				   : (word[1] == d->short_name && !word[2]))
 			return d;
 	return NULL;
 }
@@ -28,7 +29,8 @@ static bool takes_value(const struct arg_def *table, const char *word)
 	return d && d->type != ARG_FLAG;
 }
 
-/* Whether the next word is this option's value. Which command it is of is not known yet, so any counts. */
+/* Whether the next word is this option's value. Which
+ * command it is of is not known yet, so any counts. */
 static bool value_follows(const char *word)
 {
 	if (takes_value(cmd_global_options, word))
@@ -43,6 +45,7 @@ static bool value_follows(const char *word)
 int cmd_first_word(int argc, const char *const *argv)
 {
 	int i = 1;
+
 	for (; i < argc; i++) {
 		if (strcmp(argv[i], "--") == 0)
 			return argc;
@@ -51,6 +54,7 @@ int cmd_first_word(int argc, const char *const *argv)
 		if (value_follows(argv[i]))
 			i++;
 	}
+
 	return argc;
 }
 
@@ -62,28 +66,37 @@ int cmd_unknown(const char *word, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	const char *names[64];
 	size_t count = 0;
+
 	for (; cmd_table[count] && count < ARRAY_LEN(names); count++)
 		names[count] = cmd_table[count]->name;
 	const char *near = suggest_nearest(word, names, count);
 	err_set(e, ERR_USAGE, "not a command: '%s'", word);
 	if (strings_contain(removals, ARRAY_LEN(removals), word))
-		return err_hint(e, "did you mean 'ptbuild cache gc --keep-days 30'? 'ptbuild help' lists all");
+		return err_hint(
+			e,
+			"did you mean 'ptbuild cache gc --keep-days 30'? 'ptbuild help' lists all");
 	for (const struct arg_def *d = cmd_global_options; d->name; d++)
 		if (d->type == ARG_FLAG && strcmp(d->name, word) == 0)
-			return err_hint(e, "did you mean 'ptbuild --%s'? 'ptbuild help' lists the commands", word);
+			return err_hint(
+				e, "did you mean 'ptbuild --%s'? 'ptbuild help' lists the commands",
+				word);
 	if (!near && strchr(word, '-') && shell_quoted(word, &a) == word)
-		return err_hint(e, "for a profile: 'ptbuild build --profile %s'; 'ptbuild help' lists the commands",
+		return err_hint(e,
+				"for a profile: 'ptbuild build --profile %s'; 'ptbuild help' lists "
+				"the commands",
 				word);
 	return near ? err_hint(e, "did you mean 'ptbuild %s'? 'ptbuild help' lists all", near)
 		    : err_hint(e, "'ptbuild help' lists all");
 }
 
-/* The command, and the words without its name. Without a command, options or a variant's name mean build. */
-static int find_command(int argc, char *const *argv, struct arena *a, struct strlist *words, const struct command **ret,
-			struct err *e)
+/* The command, and the words without its name. Without
+ * a command, options or a variant's name mean build. */
+static int find_command(int argc, char *const *argv, struct arena *a, struct strlist *words,
+			const struct command **ret, struct err *e)
 {
 	int at = cmd_first_word(argc, (const char *const *)argv);
 	const struct command *cmd = at < argc ? cmd_find(argv[at]) : NULL;
+
 	if (at < argc && !cmd && !variant_looks_like(argv[at]))
 		return cmd_unknown(argv[at], e);
 	for (int i = 0; i < argc; i++)
@@ -117,6 +130,7 @@ int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct
 	AUTO_JSON json_t *own = doc;
 	AUTO_BUF struct buf text = {0};
 	struct term t = term_of(STDOUT_FILENO);
+
 	c->shown = true;
 	if (c->run)
 		log_status_end(c->run->log);
@@ -124,6 +138,7 @@ int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct
 		show_strip(own);
 		return json_print(own, e);
 	}
+
 	t.width = c->wraps && !t.width ? TERM_WIDTH : t.width;
 	show_text(own, rows, &t, &text);
 	return cmd_write_stdout(&text, e);
@@ -139,18 +154,23 @@ int cmd_result(struct cmd_context *c, json_t *doc, const struct show *rows, stru
 
 json_t *cmd_error_json(const struct err *e)
 {
-	return json_pack("{s:i, s:o, s:o}", "exit_code", e->kind, "message", json_or_null(e->msg), "hint",
-			 json_or_null(e->hint));
+	return json_pack("{s:i, s:o, s:o}", "exit_code", e->kind, "message", json_or_null(e->msg),
+			 "hint", json_or_null(e->hint));
 }
 
 /* Files on the command line must exist before anything is done. "root" is the root's own torch,
  * "official" a wheel of the index, NAME==VERSION a pinned one: a command that supports none of them
  * reports so itself. A TREE is a file or a directory. */
-static int check_file(const char *option, const char *path, const char *values, const char *metavar, struct err *e)
+static int check_file(const char *option, const char *path, const char *values, const char *metavar,
+		      struct err *e)
 {
 	struct stat st;
-	bool word = strcmp(path, "root") == 0 || strcmp(path, "official") == 0 || strstr(path, "==");
-	bool file = strcmp(values, "<file>") == 0 ? !word : *values == '<' && path_has_suffix(path, ".yaml");
+	bool word =
+		strcmp(path, "root") == 0 || strcmp(path, "official") == 0 || strstr(path, "==");
+	bool file = strcmp(values, "<file>") == 0
+			    ? !word
+			    : *values == '<' && path_has_suffix(path, ".yaml");
+
 	if (!file)
 		return 0;
 	int rc = access(path, R_OK) < 0 ? -1 : stat(path, &st);
@@ -170,8 +190,8 @@ static int check_file(const char *option, const char *path, const char *values, 
 	return option ? err_wrap(e, "--%s", option) : -1;
 }
 
-static int check_files(const struct command *cmd, const void *options, const struct strlist *args, struct arena *a,
-		       struct err *e)
+static int check_files(const struct command *cmd, const void *options, const struct strlist *args,
+		       struct arena *a, struct err *e)
 {
 	for (size_t i = 0; cmd->tables[i]; i++)
 		for (const struct arg_def *d = cmd->tables[i]; d->name; d++) {
@@ -179,11 +199,13 @@ static int check_files(const struct command *cmd, const void *options, const str
 			if (d->values && d->type != ARG_PAIRS)
 				args_values(d, options, a, &values);
 			for (size_t k = 0; k < values.count; k++)
-				if (check_file(d->name, values.items[k], d->values, d->metavar, e) < 0)
+				if (check_file(d->name, values.items[k], d->values, d->metavar, e) <
+				    0)
 					return -1;
 		}
 	const struct cmd_positional *p = cmd->arguments;
-	bool file = p->values && (strcmp(p->values, "<file>") == 0 || strcmp(p->values, "<matrix>") == 0);
+	bool file = p->values &&
+		    (strcmp(p->values, "<file>") == 0 || strcmp(p->values, "<matrix>") == 0);
 	for (size_t i = 0; file && i < args->count; i++)
 		if ((!strstr(p->name, "VARIANT") || path_has_suffix(args->items[i], ".whl")) &&
 		    check_file(NULL, args->items[i], p->values, p->name, e) < 0)
@@ -205,6 +227,7 @@ static bool is_given(const struct command *cmd, const void *options, const char 
 static int settle_releases(const struct command *cmd, void *options, struct err *e)
 {
 	const bool matrix = is_given(cmd, options, "matrix") || strcmp(cmd->name, "matrix") == 0;
+
 	for (size_t i = 0; cmd->tables[i]; i++)
 		for (const struct arg_def *d = cmd->tables[i]; d->name; d++) {
 			const char **at = (const char **)(void *)((char *)options + d->offset);
@@ -217,9 +240,13 @@ static int settle_releases(const struct command *cmd, void *options, struct err 
 			if (!built || strcmp(*at, CMD_LATEST) != 0)
 				continue;
 			if (matrix) {
-				err_set(e, ERR_USAGE, "'--release latest' and a matrix cannot be used together");
-				return err_hint(e, "name the release: 'ptbuild list --releases' lists them");
+				err_set(e, ERR_USAGE,
+					"'--release latest' and a matrix cannot be used together");
+				return err_hint(
+					e,
+					"name the release: 'ptbuild list --releases' lists them");
 			}
+
 			*at = NULL;
 		}
 	return 0;
@@ -229,7 +256,10 @@ static int print_version(bool json, struct err *e)
 {
 	static const struct show rows[] = {{.text = "{program} {version}"}, {0}};
 	struct cmd_context c = {.global = &(struct cmd_globals){.json = json}};
-	return cmd_show(&c, json_pack("{s:s, s:s}", "program", "ptbuild", "version", PTBUILD_VERSION), rows, e);
+
+	return cmd_show(&c,
+			json_pack("{s:s, s:s}", "program", "ptbuild", "version", PTBUILD_VERSION),
+			rows, e);
 }
 
 static int run_command(struct cmd_context *c, const struct strlist *args, struct err *e)
@@ -248,29 +278,35 @@ int cmd_refuse(const struct cmd_context *c, const char *who, const char *takes, 
 {
 	for (size_t i = 0; c->command->tables[i]; i++)
 		for (const struct arg_def *d = c->command->tables[i]; d->name; d++)
-			if (args_given(d, c->options) && !strstr(takes, arena_printf(c->arena, " %s ", d->name)))
-				return err_set(e, ERR_USAGE, "%s does not support --%s", who, d->name);
+			if (args_given(d, c->options) &&
+			    !strstr(takes, arena_printf(c->arena, " %s ", d->name)))
+				return err_set(e, ERR_USAGE, "%s does not support --%s", who,
+					       d->name);
 	return 0;
 }
 
-int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t count, const struct strlist *args,
-	       struct err *e)
+int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t count,
+	       const struct strlist *args, struct err *e)
 {
 	const char *command = c->command->name, *word = args->count ? args->items[0] : "";
 	struct strlist names = {0};
+
 	for (size_t i = 0; i < count; i++) {
 		const struct cmd_action *x = &actions[i];
 		strlist_ref(&names, c->arena, x->name);
 		if (strcmp(word, x->name) != 0)
 			continue;
-		if (cmd_refuse(c, arena_printf(c->arena, "%s %s", command, x->name), x->takes, e) < 0)
+		if (cmd_refuse(c, arena_printf(c->arena, "%s %s", command, x->name), x->takes, e) <
+		    0)
 			return -1;
 		if (args->count == (x->named ? 2U : 1U))
 			return x->run(c, x->named ? args->items[1] : NULL, e);
-		err_set(e, ERR_USAGE, x->named ? "%s %s needs one name, not %zu" : "%s %s has no name argument",
+		err_set(e, ERR_USAGE,
+			x->named ? "%s %s needs one name, not %zu" : "%s %s has no name argument",
 			command, x->name, args->count - 1);
 		return x->named ? err_hint(e, "'ptbuild %s list' has the names", command) : -1;
 	}
+
 	const char *near = suggest_nearest(word, names.items, count);
 	if (*word)
 		err_set(e, ERR_USAGE, "not an action of %s: '%s'", command, word);
@@ -280,26 +316,33 @@ int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t c
 			     : err_hint(e, "its actions: %s", strlist_join(&names, c->arena, ", "));
 }
 
-static int parse_and_run(int argc, char *const *argv, const struct run *run, bool *shown, struct err *e)
+static int parse_and_run(int argc, char *const *argv, const struct run *run, bool *shown,
+			 struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist words = {0}, args = {0};
 	const struct command *cmd = &command_help;
+
 	if (find_command(argc, argv, &a, &words, &cmd, e) < 0)
 		return -1;
 	const struct arg_def *tables[CMD_TABLES + 1];
 	size_t count = 0;
 	for (; cmd->tables[count]; count++)
 		tables[count] = cmd->tables[count];
-	tables[count++] = cmd_global_options; /* last: a command's own option of the same name wins */
-	size_t size = cmd->options_size > sizeof(struct cmd_globals) ? cmd->options_size : sizeof(struct cmd_globals);
+	/* last: a command's own option of the same name wins */
+	tables[count++] = cmd_global_options;
+	size_t size = cmd->options_size > sizeof(struct cmd_globals) ? cmd->options_size
+								     : sizeof(struct cmd_globals);
 	struct cmd_globals *options = arena_alloc(&a, size);
 	const char *const *list = strlist_argv(&words, &a);
-	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args, e) < 0) {
+	if (args_parse(tables, count, options, (int)words.count, (char *const *)list, &a, &args,
+		       e) < 0) {
 		/* For an unknown option: the commands that have it. */
 		struct strlist owners = {0};
-		for (size_t i = 1; i < words.count && !owners.count && strcmp(words.items[i], "--") != 0; i++) {
-			const char *word = arena_strndup(&a, words.items[i], strcspn(words.items[i], "="));
+		for (size_t i = 1;
+		     i < words.count && !owners.count && strcmp(words.items[i], "--") != 0; i++) {
+			const char *word =
+				arena_strndup(&a, words.items[i], strcspn(words.items[i], "="));
 			bool known = strncmp(word, "--", 2) != 0;
 			for (size_t k = 0; k < count; k++)
 				known = known || cmd_option(tables[k], word);
@@ -308,17 +351,21 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 					if (cmd_option(cmd_table[n]->tables[k], word))
 						strlist_ref(&owners, &a, cmd_table[n]->name);
 		}
+
 		if (owners.count)
-			return err_hint(e, "it is an option of %s; 'ptbuild help %s' lists those of %s%s",
-					strlist_join(&owners, &a, ", "), cmd->name, cmd->name,
-					strlist_contains(&words, "--dry-run")
-						? "; 'ptbuild plan' says what a build would do"
-						: "");
+			return err_hint(
+				e, "it is an option of %s; 'ptbuild help %s' lists those of %s%s",
+				strlist_join(&owners, &a, ", "), cmd->name, cmd->name,
+				strlist_contains(&words, "--dry-run")
+					? "; 'ptbuild plan' says what a build would do"
+					: "");
 		return e->hint[0] ? -1 : err_hint(e, "see 'ptbuild %s --help'", cmd->name);
 	}
+
 	if (options->help)
-		return help_show(&(struct cmd_context){.global = options},
-				 cmd_first_word(argc, (const char *const *)argv) == argc ? NULL : cmd, e);
+		return help_show(
+			&(struct cmd_context){.global = options},
+			cmd_first_word(argc, (const char *const *)argv) == argc ? NULL : cmd, e);
 	if (options->version)
 		return print_version(options->json, e);
 	if (options->verbose && options->quiet)
@@ -351,6 +398,7 @@ int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e)
 {
 	struct err ignored = {0};
 	bool shown = false, json = false;
+
 	if (parse_and_run(argc, argv, run, &shown, e) == 0)
 		return 0;
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)

@@ -59,12 +59,13 @@ struct command {
 /* The table itself, in the order of the help; NULL-terminated. A new command is a file, its help in
  * help/NAME.txt, a declaration here, a row in commands.c and its file in CMakeLists.txt. */
 extern const struct command *const cmd_table[];
-extern const struct command command_build, command_fetch, command_verify, command_cache, command_doctor,
-	command_completion, command_help;
+extern const struct command command_build, command_fetch, command_verify, command_cache,
+	command_doctor, command_completion, command_help;
 extern const struct command command_repack, command_index, command_take, command_slim, command_set;
 extern const struct command command_plan, command_diff, command_list, command_units;
 extern const struct command command_detect, command_matrix;
-extern const struct command command_shell, command_test, command_bench, command_world, command_install;
+extern const struct command command_shell, command_test, command_bench, command_world,
+	command_install;
 extern const struct arg_def cmd_global_options[];
 
 struct cmd_context {
@@ -131,8 +132,8 @@ enum sandbox_kind cmd_sandbox(const struct cmd_context *c);
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e) MUST_CHECK;
 /* cmd_machine: this machine, with its GPUs if the first call asks for them, and the facts by which
  * it is judged. */
-int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts, const struct hardware **ret,
-		struct err *e) MUST_CHECK;
+int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts,
+		const struct hardware **ret, struct err *e) MUST_CHECK;
 /* cmd_add_runs_on: adds where a wheel runs, and whether it runs here (NULL: unknown). */
 void cmd_add_runs_on(json_t *doc, const struct runs_on *r, const struct fit *fit);
 /* cmd_out_dir: --out, else "dist", as an absolute path; not made. */
@@ -143,7 +144,8 @@ int cmd_keep_days(const char *text, int64_t *ret, struct err *e) MUST_CHECK;
 /* cmd_show: prints the document, which it then owns: as JSON with --json, else as text. */
 int cmd_show(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
 /* cmd_result: like cmd_show, for a result that --quiet leaves out. */
-int cmd_result(struct cmd_context *c, json_t *doc, const struct show *rows, struct err *e) MUST_CHECK;
+int cmd_result(struct cmd_context *c, json_t *doc, const struct show *rows,
+	       struct err *e) MUST_CHECK;
 /* cmd_disk_hint: gives the error of a full disk the file system's name and the options that move
  * what could not be written. */
 void cmd_disk_hint(const struct cmd_context *c, struct err *e);
@@ -160,21 +162,23 @@ int cmd_first_word(int argc, const char *const *argv);
 int cmd_unknown(const char *word, struct err *e);
 /* cmd_refuse: ERR_USAGE if an option of the command's own was given that is not in the third
  * parameter, names with spaces around; `who` names the form that does not support it. */
-int cmd_refuse(const struct cmd_context *c, const char *who, const char *takes, struct err *e) MUST_CHECK;
-/* cmd_action: runs the action that the first word names. */
-int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t count, const struct strlist *args,
+int cmd_refuse(const struct cmd_context *c, const char *who, const char *takes,
 	       struct err *e) MUST_CHECK;
+/* cmd_action: runs the action that the first word names. */
+int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t count,
+	       const struct strlist *args, struct err *e) MUST_CHECK;
 /* cmd_main: all of a run: finds the command, parses, runs it. argv[0] is the program. The caller
  * prints the error; its kind is the exit code. With --json a document has it, too, unless the
  * command has printed its own. */
 int cmd_main(int argc, char *const *argv, const struct run *run, struct err *e) MUST_CHECK;
 /* The command with which an installer installs the wheels of an index. install_url: URL of a
  * directory on this machine, "file:///srv/dist/cpu-avx2/". */
-char *install_url(struct arena *a, const char *dir, const char *name) __attribute__((returns_nonnull));
+char *install_url(struct arena *a, const char *dir, const char *name)
+	__attribute__((returns_nonnull));
 /* install_argv: adds the words for pip, or uv. The versions are named, so that no other index that
  * the installer looks into can give a newer one; everything else comes from there. */
-void install_argv(const char *python, bool uv, const char *url, const struct strlist *wanted, struct arena *a,
-		  struct strlist *ret);
+void install_argv(const char *python, bool uv, const char *url, const struct strlist *wanted,
+		  struct arena *a, struct strlist *ret);
 
 /* What is printed from the command table. */
 /* help_show: a command with its options; NULL: all commands, a line each. */

@@ -10,7 +10,8 @@ struct completion_options {
 	bool offers;
 };
 
-static void add_isa_profiles(const struct tables *t, const struct gpu_row *gpu, struct arena *a, struct strlist *ret)
+static void add_isa_profiles(const struct tables *t, const struct gpu_row *gpu, struct arena *a,
+			     struct strlist *ret)
 {
 	for (unsigned i = 0; i < t->isas_count; i++)
 		if (!gpu)
@@ -30,9 +31,10 @@ static int add_profiles(const struct tables *t, struct arena *a, struct strlist 
 	return 0;
 }
 
-/* Whether a release has this package for the Python, the toolkit and the GPU target, if there are any. */
-static bool is_released(const struct tables *t, const char *package, const char *python, const char *cuda,
-			const struct gpu_row *gpu)
+/* Whether a release has this package for the Python,
+ * the toolkit and the GPU target, if there are any. */
+static bool is_released(const struct tables *t, const char *package, const char *python,
+			const char *cuda, const struct gpu_row *gpu)
 {
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct release_row *r = &t->releases[i];
@@ -46,14 +48,16 @@ static bool is_released(const struct tables *t, const char *package, const char 
 		if (!gpu || plan_takes_target(r, package, cuda, &target))
 			return true;
 	}
+
 	return false;
 }
 
 /* All of a package for a Python. */
-static void add_variants_of(const struct tables *t, const char *package, const char *python, struct arena *a,
-			    struct strlist *ret)
+static void add_variants_of(const struct tables *t, const char *package, const char *python,
+			    struct arena *a, struct strlist *ret)
 {
 	struct strlist profiles = {0};
+
 	add_isa_profiles(t, NULL, a, &profiles);
 	for (size_t i = 0; i < profiles.count; i++)
 		strlist_ref(ret, a, variant_spell(package, python, NULL, profiles.items[i], a));
@@ -65,7 +69,9 @@ static void add_variants_of(const struct tables *t, const char *package, const c
 			profiles.count = 0;
 			add_isa_profiles(t, &t->gpus[i], a, &profiles);
 			for (size_t n = 0; n < profiles.count; n++)
-				strlist_ref(ret, a, variant_spell(package, python, cuda, profiles.items[n], a));
+				strlist_ref(
+					ret, a,
+					variant_spell(package, python, cuda, profiles.items[n], a));
 		}
 }
 
@@ -81,6 +87,7 @@ static int add_pythons(const struct tables *t, struct arena *a, struct strlist *
 static int add_variants(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e)
 {
 	struct strlist pythons = {0};
+
 	if (add_pythons(t, a, &pythons, e) < 0)
 		return -1;
 	for (size_t p = 0; p < TABLES_PACKAGES; p++)
@@ -113,14 +120,15 @@ static int add_worlds(const struct tables *t, struct arena *a, struct strlist *r
 	return world_part_names(t->dir, a, ret, e);
 }
 
-#define NAMES(array, row, field)                                                                                       \
-	offsetof(struct tables, array), offsetof(struct tables, array##_count), sizeof(struct row),                    \
-		offsetof(struct row, field)
+#define NAMES(array, row, field)                                                                   \
+	offsetof(struct tables, array), offsetof(struct tables, array##_count),                    \
+		sizeof(struct row), offsetof(struct row, field)
 
 static const struct words {
 	const char *kind;
 	int (*add)(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e);
-	size_t array, count, size, name; /* without `add`: of the tables' array, and of the name in a row */
+	/* without `add`: of the tables' array, and of the name in a row */
+	size_t array, count, size, name;
 } words[] = {
 	{"release", NULL, NAMES(releases, release_row, name)},
 	{"profile", .add = add_profiles},
@@ -140,15 +148,18 @@ static int add_words(struct cmd_context *c, const char *kind, struct strlist *na
 {
 	const struct tables *t;
 	const struct words *w = words;
+
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
 	while (strncmp(w->kind, kind, strlen(w->kind)) != 0)
 		w++;
 	if (w->add)
 		return w->add(t, c->arena, names, e);
-	const char *base = (const char *)t, *rows = *(const char *const *)(const void *)(base + w->array);
+	const char *base = (const char *)t,
+		   *rows = *(const char *const *)(const void *)(base + w->array);
 	for (unsigned i = 0; i < *(const unsigned *)(const void *)(base + w->count); i++)
-		strlist_ref(names, c->arena, *(const char *const *)(const void *)(rows + i * w->size + w->name));
+		strlist_ref(names, c->arena,
+			    *(const char *const *)(const void *)(rows + i * w->size + w->name));
 	return 0;
 }
 
@@ -170,6 +181,7 @@ static void offer(const struct offers *o, const char *word, const char *help)
 static const char *list_before(const struct offers *o, const char *values)
 {
 	size_t n = strcmp(values, "<gpu>") == 0 ? strlen(o->begun) : 0;
+
 	while (n && !strchr("+,", o->begun[n - 1]))
 		n--;
 	return arena_strndup(o->c->arena, o->begun, n);
@@ -179,6 +191,7 @@ static const char *list_before(const struct offers *o, const char *values)
 static void offer_values(const struct offers *o, const char *values)
 {
 	struct strlist names = {0};
+
 	if (strcmp(values, "<file>") == 0 || strcmp(values, "<dir>") == 0)
 		buf_printf(o->out, "%s\n", values);
 	else if (strcmp(values, "<command>") == 0)
@@ -193,7 +206,8 @@ static void offer_values(const struct offers *o, const char *values)
 		offer(o, arena_printf(o->c->arena, "%s%s", before, names.items[i]), "");
 }
 
-static void offer_options(const struct offers *o, const struct arg_def *table, const struct command *hider)
+static void offer_options(const struct offers *o, const struct arg_def *table,
+			  const struct command *hider)
 {
 	for (const struct arg_def *d = table; d->name; d++) {
 		const char *name = arena_printf(o->c->arena, "--%s", d->name);
@@ -209,6 +223,7 @@ static void offer_options(const struct offers *o, const struct arg_def *table, c
 static const struct arg_def *option_of(const struct command *cmd, const char *word)
 {
 	const struct arg_def *d = NULL;
+
 	for (size_t i = 0; *word == '-' && word[1] && !d && cmd->tables[i]; i++)
 		d = cmd_option(cmd->tables[i], word);
 	d = d || *word != '-' || !word[1] ? d : cmd_option(cmd_global_options, word);
@@ -216,36 +231,46 @@ static const struct arg_def *option_of(const struct command *cmd, const char *wo
 }
 
 /* Returns the kind of values for the argument that follows `typed`. */
-static const char *argument_values(const struct command *cmd, const char *const *typed, size_t count)
+static const char *argument_values(const struct command *cmd, const char *const *typed,
+				   size_t count)
 {
 	const struct cmd_positional *p = cmd->arguments;
+
 	for (size_t i = 0; i < count; i++) {
 		if (*typed[i] == '-')
 			i += !strchr(typed[i], '=') && option_of(cmd, typed[i]);
 		else if (p->name && !path_has_suffix(p->name, "..."))
 			p++;
 	}
+
 	return p->name && p->values ? p->values : "";
 }
 
 /* `line`: the program and the words behind it; the last one is begun, and may be "". */
 static void make_offers(struct offers *o, const struct strlist *line)
 {
-	const int before = line->count ? (int)line->count - 1 : 0, at = cmd_first_word(before, line->items);
-	const struct command *cmd = at < before ? cmd_find(line->items[at]) : NULL, *own = cmd ? cmd : &command_build;
+	const int before = line->count ? (int)line->count - 1 : 0,
+		  at = cmd_first_word(before, line->items);
+	const struct command *cmd = at < before ? cmd_find(line->items[at]) : NULL,
+			     *own = cmd ? cmd : &command_build;
 	const char *equals = strchr(o->begun, '=');
 	const struct arg_def *d = option_of(own, before > 1 ? line->items[before - 1] : "");
 	const bool valued = equals && strncmp(o->begun, "--", 2) == 0;
+
 	if (valued) {
-		d = option_of(own, arena_strndup(o->c->arena, o->begun, (size_t)(equals - o->begun)));
+		d = option_of(own,
+			      arena_strndup(o->c->arena, o->begun, (size_t)(equals - o->begun)));
 		o->begun = equals + 1;
 	}
+
 	if (d || valued) {
 		offer_values(o, d && d->values ? d->values : "");
 		return;
 	}
+
 	if (*o->begun != '-' && cmd)
-		offer_values(o, argument_values(cmd, &line->items[at + 1], (size_t)(before - at - 1)));
+		offer_values(o,
+			     argument_values(cmd, &line->items[at + 1], (size_t)(before - at - 1)));
 	if (*o->begun != '-' && !cmd)
 		offer_values(o, "<command>");
 	if (!cmd && strstr(o->begun, "torch"))
@@ -261,29 +286,32 @@ static void make_offers(struct offers *o, const struct strlist *line)
 static const char bash[] =
 	"_ptbuild()\n{\n\tlocal word glue= words=() lines\n"
 	"\tfor word in \"${COMP_WORDS[@]:0:COMP_CWORD+1}\"; do\n"
-	"\t\tif [[ $word == '=' || -n $glue ]]; then words[-1]+=$word; else words+=(\"${word#[\\\"\\']}\"); fi\n"
+	"\t\tif [[ $word == '=' || -n $glue ]]; then words[-1]+=$word; else "
+	"words+=(\"${word#[\\\"\\']}\"); fi\n"
 	"\t\tif [[ $word == '=' ]]; then glue=1; else glue=; fi\n"
 	"\tdone\n"
 	"\tmapfile -t lines < <(ptbuild completion --offers -- \"${words[@]}\" 2>/dev/null)\n"
 	"\tcase ${lines[0]-} in\n"
-	"\t'<file>'|'<dir>') mapfile -t COMPREPLY < <(compgen -\"${lines[0]:1:1}\" -- \"${words[-1]#--*=}\");;\n"
+	"\t'<file>'|'<dir>') mapfile -t COMPREPLY < <(compgen -\"${lines[0]:1:1}\" -- "
+	"\"${words[-1]#--*=}\");;\n"
 	"\t*) COMPREPLY=(\"${lines[@]%%$'\\t'*}\");;\n"
 	"\tesac\n}\ncomplete -F _ptbuild ptbuild\n";
 
 /* From a file in $fpath the function is called at once; sourced, it is registered. */
-static const char zsh[] =
-	"#compdef ptbuild\n"
-	"_ptbuild()\n{\n\tlocal -a lines names\n"
-	"\tif [[ $PREFIX == --*=* ]]; then compset -P '*='; fi\n"
-	"\tlines=(${(f)\"$(ptbuild completion --offers -- \"${(@)words[1,CURRENT-1]}\" \"$IPREFIX$PREFIX\" "
-	"2>/dev/null)\"})\n"
-	"\tcase $lines[1] in\n"
-	"\t'<file>') _files;;\n"
-	"\t'<dir>') _path_files -/;;\n"
-	"\t*)\n\t\tnames=(${lines%%$'\\t'*}) lines=(${lines/$'\\t'/  -- })\n"
-	"\t\tif (( $#names )); then compadd -l -d lines -a names; fi;;\n"
-	"\tesac\n}\n"
-	"if [[ $funcstack[1] == _ptbuild ]]; then _ptbuild \"$@\"; else compdef _ptbuild ptbuild; fi\n";
+static const char zsh[] = "#compdef ptbuild\n"
+			  "_ptbuild()\n{\n\tlocal -a lines names\n"
+			  "\tif [[ $PREFIX == --*=* ]]; then compset -P '*='; fi\n"
+			  "\tlines=(${(f)\"$(ptbuild completion --offers -- "
+			  "\"${(@)words[1,CURRENT-1]}\" \"$IPREFIX$PREFIX\" "
+			  "2>/dev/null)\"})\n"
+			  "\tcase $lines[1] in\n"
+			  "\t'<file>') _files;;\n"
+			  "\t'<dir>') _path_files -/;;\n"
+			  "\t*)\n\t\tnames=(${lines%%$'\\t'*}) lines=(${lines/$'\\t'/  -- })\n"
+			  "\t\tif (( $#names )); then compadd -l -d lines -a names; fi;;\n"
+			  "\tesac\n}\n"
+			  "if [[ $funcstack[1] == _ptbuild ]]; then _ptbuild \"$@\"; else compdef "
+			  "_ptbuild ptbuild; fi\n";
 
 static const char fish[] =
 	"function __ptbuild_offers\n"
@@ -291,8 +319,10 @@ static const char fish[] =
 	"\tset -l option (string match -r -- '^--[^=]*=' \"$word\")\n"
 	"\tset -l lines (ptbuild completion --offers -- (commandline -opc) \"$word\" 2>/dev/null)\n"
 	"\tswitch \"$lines[1]\"\n"
-	"\t\tcase '<file>'\n\t\t\t__fish_complete_path (string replace -- \"$option\" '' \"$word\")\n"
-	"\t\tcase '<dir>'\n\t\t\t__fish_complete_directories (string replace -- \"$option\" '' \"$word\")\n"
+	"\t\tcase '<file>'\n\t\t\t__fish_complete_path (string replace -- \"$option\" '' "
+	"\"$word\")\n"
+	"\t\tcase '<dir>'\n\t\t\t__fish_complete_directories (string replace -- \"$option\" '' "
+	"\"$word\")\n"
 	"\t\tcase '*'\n\t\t\tprintf '%s\\n' \"$option\"$lines\n"
 	"\tend\nend\n"
 	"complete -c ptbuild -f -a '(__ptbuild_offers)'\n";
@@ -301,10 +331,12 @@ static int script(const char *shell, struct buf *out, struct err *e)
 {
 	static const struct kv scripts[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
 	const struct kv *found = text_search(shell, scripts, ARRAY_LEN(scripts), sizeof(*found));
+
 	if (found) {
 		buf_addstr(out, found->value);
 		return 0;
 	}
+
 	err_set(e, ERR_USAGE, "no completion script for the shell '%s'", shell);
 	return err_hint(e, "it is bash, zsh or fish");
 }
@@ -315,15 +347,19 @@ static int run_completion(struct cmd_context *c, const struct strlist *args, str
 	AUTO_BUF struct buf text = {0};
 	struct strlist names = {0};
 	struct offers offers = {c, args->count ? args->items[args->count - 1] : "", &text};
+
 	if (o->global.json)
-		return err_set(e, ERR_USAGE, "completion prints what shells read, and no document for --json");
+		return err_set(e, ERR_USAGE,
+			       "completion prints what shells read, and no document for --json");
 	if (!o->offers && (o->words ? args->count != 0 : args->count != 1)) {
 		err_set(e, ERR_USAGE, "completion needs one shell, or --words KIND");
 		return err_hint(e, "for example 'ptbuild completion bash'");
 	}
+
 	if (o->offers)
 		make_offers(&offers, args);
-	else if ((o->words ? add_words(c, o->words, &names, e) : script(args->items[0], &text, e)) < 0)
+	else if ((o->words ? add_words(c, o->words, &names, e) : script(args->items[0], &text, e)) <
+		 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
 		buf_printf(&text, "%s\n", names.items[i]);

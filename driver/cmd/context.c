@@ -9,6 +9,7 @@
 static const char *data_dir(struct arena *a)
 {
 	const char *dir = getenv("PTBUILD_DATA_DIR");
+
 	if (dir && *dir)
 		return path_from_here(a, dir);
 	dir = proc_beside(a, "share/ptbuild");
@@ -18,11 +19,14 @@ static const char *data_dir(struct arena *a)
 static int data_part(struct cmd_context *c, const char *part, const char **ret, struct err *e)
 {
 	const char *dir = path_join(c->arena, data_dir(c->arena), part);
+
 	if (!fs_is_dir(TRUSTED, dir)) {
 		err_set(e, ERR_CONFIG, "directory '%s' does not exist", dir);
-		return err_hint(e, "name the tables with --profiles DIR, or set PTBUILD_DATA_DIR to the directory that "
+		return err_hint(e, "name the tables with --profiles DIR, or set PTBUILD_DATA_DIR "
+				   "to the directory that "
 				   "holds profiles and patches");
 	}
+
 	*ret = dir;
 	return 0;
 }
@@ -32,9 +36,11 @@ int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
 	if (!c->profiles_dir && c->global->profiles) {
 		const char *dir = path_from_here(c->arena, c->global->profiles);
 		if (!fs_is_dir(TRUSTED, dir))
-			return err_set(e, ERR_USAGE, "--profiles: not a directory: '%s'", c->global->profiles);
+			return err_set(e, ERR_USAGE, "--profiles: not a directory: '%s'",
+				       c->global->profiles);
 		c->profiles_dir = dir;
 	}
+
 	if (!c->profiles_dir && data_part(c, "profiles", &c->profiles_dir, e) < 0)
 		return -1;
 	*ret = c->profiles_dir;
@@ -44,6 +50,7 @@ int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e)
 int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e)
 {
 	const char *profiles = NULL;
+
 	if (!c->patches_dir) {
 		if (cmd_profiles_dir(c, &profiles, e) < 0)
 			return -1;
@@ -53,6 +60,7 @@ int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e)
 		else if (data_part(c, "patches", &c->patches_dir, e) < 0)
 			return -1;
 	}
+
 	*ret = c->patches_dir;
 	return 0;
 }
@@ -60,7 +68,9 @@ int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e)
 int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e)
 {
 	const char *dir = NULL;
-	if (!c->tables && (cmd_profiles_dir(c, &dir, e) < 0 || tables_load(dir, c->arena, &c->tables, e) < 0))
+
+	if (!c->tables &&
+	    (cmd_profiles_dir(c, &dir, e) < 0 || tables_load(dir, c->arena, &c->tables, e) < 0))
 		return -1;
 	*ret = c->tables;
 	return 0;
@@ -70,7 +80,9 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e)
 static const char *user_cache(struct arena *a)
 {
 	const char *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
-	if (xdg && xdg[0] == '/') /* the base directory specification says to ignore a relative one */
+
+	/* the base directory specification says to ignore a relative one */
+	if (xdg && xdg[0] == '/')
 		return path_join(a, xdg, "ptbuild");
 	return home && home[0] == '/' ? path_join(a, home, ".cache/ptbuild") : NULL;
 }
@@ -89,6 +101,7 @@ static int add_lower_stores(struct cmd_context *c, struct err *e)
 {
 	const char *more = getenv("PTBUILD_LOWER_STORE");
 	struct strlist dirs = {0};
+
 	strlist_append(&dirs, c->arena, &c->global->lower_stores);
 	strlist_split(&dirs, c->arena, more ? more : "", ":");
 	for (size_t i = 0; i < dirs.count; i++)
@@ -100,16 +113,19 @@ static int add_lower_stores(struct cmd_context *c, struct err *e)
 static int add_remote_store(struct cmd_context *c, struct err *e)
 {
 	const char *url = c->global->store_url ? c->global->store_url : getenv("PTBUILD_STORE_URL");
+
 	if (!url || !*url || c->global->offline)
 		return 0;
 	return fetch_store_set(c->store, url, e);
 }
 
 static int open_store(struct cmd_context *c,
-		      int (*open)(const char *dir, const struct run *run, struct store **ret, struct err *e),
+		      int (*open)(const char *dir, const struct run *run, struct store **ret,
+				  struct err *e),
 		      struct err *e)
 {
 	const char *dir = NULL;
+
 	if (c->store)
 		return 0;
 	if (cmd_cache_dir(c, &dir, e) < 0 || open(dir, c->run, &c->store, e) < 0)
@@ -140,6 +156,7 @@ int cmd_store_read(struct cmd_context *c, struct store **ret, struct err *e)
 static bool is_no_store(const struct cmd_context *c, const char *dir)
 {
 	struct stat st;
+
 	if (stat(path_join(c->arena, dir, "format"), &st) == 0 || errno == ENOTDIR)
 		return false;
 	if (errno != ENOENT && !*c->store_told)
@@ -151,6 +168,7 @@ static bool is_no_store(const struct cmd_context *c, const char *dir)
 int cmd_store_look(struct cmd_context *c, struct store **ret, struct err *e)
 {
 	const char *dir, *lower = getenv("PTBUILD_LOWER_STORE");
+
 	*ret = NULL;
 	if (c->store)
 		return cmd_store_read(c, ret, e);
@@ -166,6 +184,7 @@ int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct e
 {
 	const struct cmd_globals *g = c->global;
 	const char *profiles = NULL;
+
 	for (size_t i = 0; i < g->archives.count; i++)
 		if (archives_word(g->archives.items[i], e) < 0)
 			return -1;
@@ -174,38 +193,46 @@ int cmd_fetch_options(struct cmd_context *c, struct fetch_options *ret, struct e
 	const char *file = path_join(c->arena, path_dir(c->arena, profiles), "archives");
 	if (!fs_exists(TRUSTED, file))
 		file = path_join(c->arena, data_dir(c->arena), "archives");
-	*ret = (struct fetch_options){
-		.offline = g->offline, .mirrors = g->mirrors, .archives = g->archives, .archives_file = file};
+	*ret = (struct fetch_options){.offline = g->offline,
+				      .mirrors = g->mirrors,
+				      .archives = g->archives,
+				      .archives_file = file};
 	return 0;
 }
 
 enum sandbox_kind cmd_sandbox(const struct cmd_context *c)
 {
 	enum sandbox_kind kind = SANDBOX_BWRAP;
-	return c->global->sandbox && sandbox_kind_parse(c->global->sandbox, &kind) ? kind : SANDBOX_BWRAP;
+	return c->global->sandbox && sandbox_kind_parse(c->global->sandbox, &kind) ? kind
+										   : SANDBOX_BWRAP;
 }
 
 int cmd_toolchain(struct cmd_context *c, const struct toolchain **ret, struct err *e)
 {
 	const struct root *root = NULL;
-	if (!c->toolchain && (cmd_root(c, &root, e) < 0 ||
-			      toolchain_probe(root, cmd_sandbox(c), c->run, c->arena, &c->toolchain, e) < 0))
+
+	if (!c->toolchain &&
+	    (cmd_root(c, &root, e) < 0 ||
+	     toolchain_probe(root, cmd_sandbox(c), c->run, c->arena, &c->toolchain, e) < 0))
 		return -1;
 	*ret = c->toolchain;
 	return 0;
 }
 
-int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts, const struct hardware **ret,
-		struct err *e)
+int cmd_machine(struct cmd_context *c, bool gpus, const struct hardware_facts **ret_facts,
+		const struct hardware **ret, struct err *e)
 {
 	const char *dir = NULL;
+
 	if (!c->machine) {
 		struct hardware *h = arena_alloc(c->arena, sizeof(*h));
-		if (cmd_profiles_dir(c, &dir, e) < 0 || hardware_facts_load(dir, c->arena, &c->facts, e) < 0 ||
+		if (cmd_profiles_dir(c, &dir, e) < 0 ||
+		    hardware_facts_load(dir, c->arena, &c->facts, e) < 0 ||
 		    hardware_read(c->facts, gpus, c->run, c->arena, h, e) < 0)
 			return -1;
 		c->machine = h;
 	}
+
 	*ret_facts = c->facts;
 	*ret = c->machine;
 	return 0;
@@ -216,6 +243,7 @@ void cmd_add_runs_on(json_t *doc, const struct runs_on *r, const struct fit *fit
 	AUTO_ARENA struct arena a = {0};
 	struct kvlist lines = {0};
 	json_t *words = json_object();
+
 	runs_on_lines(r, &a, &lines);
 	for (size_t i = 0; i < lines.count; i++)
 		json_object_set_new(words, lines.items[i].key, json_or_null(lines.items[i].value));
@@ -228,6 +256,7 @@ void cmd_add_runs_on(json_t *doc, const struct runs_on *r, const struct fit *fit
 int cmd_out_dir(const struct cmd_context *c, const char **ret, struct err *e)
 {
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
+
 	if (!cwd)
 		return err_errno(e, ERR_SYSTEM, "cannot find the current directory");
 	*ret = path_absolute(c->arena, cwd, c->global->out ? c->global->out : "dist");
@@ -242,6 +271,7 @@ static int parse_time(const char *text, uint64_t *ret)
 	static const char units[] = "smhd";
 	static const unsigned seconds[] = {1, 60, 3600, 86400};
 	char *end;
+
 	if (*text < '0' || *text > '9' || strlen(text) > 9)
 		return -1;
 	unsigned long long n = strtoull(text, &end, 10);
@@ -266,6 +296,7 @@ int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e)
 		       {"max-log", g->max_log, &l->log, true},
 		       {"max-silence", g->max_silence, &l->silence, false},
 		       {"max-time", g->max_time, &l->time, false}};
+
 	l->processes = g->max_processes;
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
 		struct err why = {0};
@@ -275,13 +306,17 @@ int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e)
 					 : parse_time(options[i].text, options[i].to);
 		if (rc == 0 && *options[i].to > 0)
 			continue;
-		err_set(e, ERR_USAGE, "--%s: not a %s: '%s'", options[i].name, options[i].size ? "size" : "time",
-			options[i].text);
-		return err_hint(e, options[i].size ? "write it like 512M or 24G" : "write it like 90s, 30m or 4h");
+		err_set(e, ERR_USAGE, "--%s: not a %s: '%s'", options[i].name,
+			options[i].size ? "size" : "time", options[i].text);
+		return err_hint(e, options[i].size ? "write it like 512M or 24G"
+						   : "write it like 90s, 30m or 4h");
 	}
+
 	if (l->memory && l->memory < MEMORY_LEAST) {
 		err_set(e, ERR_USAGE, "--max-memory %s: no compiler fits into it", g->max_memory);
-		return err_hint(e, "write it like 24G; without it a build has nearly all of the machine's");
+		return err_hint(
+			e, "write it like 24G; without it a build has nearly all of the machine's");
 	}
+
 	return sandbox_walls_parse(&g->without_walls, &run->without_walls, e);
 }

@@ -18,11 +18,14 @@ struct cmd_costs {
 	struct cmd_costs *next;
 };
 
-static const struct cmd_costs *count_cost(struct cmd_context *c, const char *package, const char *release,
-					  const struct package_row *row, unsigned gpus, struct store *store)
+static const struct cmd_costs *count_cost(struct cmd_context *c, const char *package,
+					  const char *release, const struct package_row *row,
+					  unsigned gpus, struct store *store)
 {
 	struct cmd_costs *k = c->costs;
-	while (k && (strcmp(k->cost.package, package) != 0 || strcmp(k->cost.release, release) != 0 || k->gpus != gpus))
+
+	while (k && (strcmp(k->cost.package, package) != 0 ||
+		     strcmp(k->cost.release, release) != 0 || k->gpus != gpus))
 		k = k->next;
 	if (k)
 		return k;
@@ -33,21 +36,23 @@ static const struct cmd_costs *count_cost(struct cmd_context *c, const char *pac
 				       .gpus = gpus,
 				       .store = store};
 	k = arena_alloc(c->arena, sizeof(*k));
-	*k = (struct cmd_costs){.cost = cost_of(&q, c->run, c->arena), .gpus = gpus, .next = c->costs};
+	*k = (struct cmd_costs){
+		.cost = cost_of(&q, c->run, c->arena), .gpus = gpus, .next = c->costs};
 	k->jobs = cost_jobs(&k->cost, c->global->jobs);
 	c->costs = k;
 	return k;
 }
 
-int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root, const char *torch,
-	     struct arena *a, struct cmd_cost *ret, struct err *e)
+int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root,
+	     const char *torch, struct arena *a, struct cmd_cost *ret, struct err *e)
 {
 	struct store *s;
+
 	*ret = (struct cmd_cost){.torch = !torch && !package_is_torch(p->package)};
 	if (cmd_store_look(c, &s, e) < 0)
 		return -1;
-	const struct cmd_costs *k =
-		count_cost(c, p->package, p->release, p->package_row, p->cuda ? (unsigned)p->gpu.count : 0, s);
+	const struct cmd_costs *k = count_cost(c, p->package, p->release, p->package_row,
+					       p->cuda ? (unsigned)p->gpu.count : 0, s);
 	ret->cost = k->cost;
 	ret->jobs = k->jobs;
 	ret->build_bytes = preflight_build_bytes(p->release_row, p->package);
@@ -65,7 +70,8 @@ int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_
 
 char *cmd_cost_time(const struct cmd_cost *k, struct arena *a)
 {
-	return arena_printf(a, "%s%s", cost_text(&k->cost, k->jobs, a), k->torch ? "; without its torch" : "");
+	return arena_printf(a, "%s%s", cost_text(&k->cost, k->jobs, a),
+			    k->torch ? "; without its torch" : "");
 }
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -75,23 +81,28 @@ char *cmd_cost_disk(const struct cmd_context *c, const struct cmd_cost *k, struc
 	const double need = k->build_bytes + k->world_bytes;
 	uint64_t have;
 	const char *dir, *parts = "", *lack = "";
+
 	if (k->world_bytes > 0)
 		parts = arena_printf(a, ", %.1f of it for the world", k->world_bytes / GIB);
-	if (cmd_cache_dir(c, &dir, ERR_IGNORED) == 0 && fs_free_bytes(dir, &have, ERR_IGNORED) == 0 &&
-	    (double)have < need)
-		lack = arena_printf(a, "; too little is free in '%s': %.1f GiB", dir, (double)have / GIB);
-	return arena_printf(a, "%.1f GiB%s%s%s", need / GIB, parts, k->torch ? "; without its torch" : "", lack);
+	if (cmd_cache_dir(c, &dir, ERR_IGNORED) == 0 &&
+	    fs_free_bytes(dir, &have, ERR_IGNORED) == 0 && (double)have < need)
+		lack = arena_printf(a, "; too little is free in '%s': %.1f GiB", dir,
+				    (double)have / GIB);
+	return arena_printf(a, "%.1f GiB%s%s%s", need / GIB, parts,
+			    k->torch ? "; without its torch" : "", lack);
 }
 
-char *cmd_cost_size(const struct cmd_context *c, const struct plan *p, const struct cmd_cost *k, struct arena *a)
+char *cmd_cost_size(const struct cmd_context *c, const struct plan *p, const struct cmd_cost *k,
+		    struct arena *a)
 {
 	struct official all;
 	const struct official_wheel *w;
 	uint64_t official = 0;
+
 	/* The index has one kind of wheel for a platform: of another it says nothing. */
 	if (official_read(c->tables->dir, p->release_row->base, a, &all, ERR_IGNORED) == 0 &&
-	    official_find(&all, p->distribution, p->python, p->platform, p->cuda ? p->cuda : "-", a, &w, ERR_IGNORED) ==
-		    0)
+	    official_find(&all, p->distribution, p->python, p->platform, p->cuda ? p->cuda : "-", a,
+			  &w, ERR_IGNORED) == 0)
 		official = w->size;
 	return cost_size_text(&k->cost, official, a);
 }
@@ -106,17 +117,21 @@ static bool count_once(struct cmd_context *c, struct cmd_total *t, const char *w
 }
 
 /* C++ code depends on the instruction set alone, GPU code on the targets: core/ci/ci.c. */
-static void add_units(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k, struct cmd_total *t)
+static void add_units(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k,
+		      struct cmd_total *t)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct store *s = NULL;
+
 	if (cmd_store_look(c, &s, ERR_IGNORED) < 0)
 		s = NULL;
 	const double host = count_cost(c, p->package, p->release, p->package_row, 0, s)->cost.units;
-	const char *of = arena_printf(&a, "%s %s %s %s", p->package, p->release, p->platform, p->cuda ? p->cuda : "");
+	const char *of = arena_printf(&a, "%s %s %s %s", p->package, p->release, p->platform,
+				      p->cuda ? p->cuda : "");
 	if (count_once(c, t, arena_printf(&a, "units %s %s", of, p->isa ? p->isa : "")))
 		t->sum.cost.units += host;
-	if (p->cuda && count_once(c, t, arena_printf(&a, "units %s %s", of, strlist_join(&p->gpu, &a, "+"))))
+	if (p->cuda &&
+	    count_once(c, t, arena_printf(&a, "units %s %s", of, strlist_join(&p->gpu, &a, "+"))))
 		t->sum.cost.units += k->cost.units - host;
 }
 
@@ -125,12 +140,14 @@ void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd
 {
 	AUTO_ARENA struct arena a = {0};
 	struct cmd_cost *sum = &t->sum;
+
 	if (!sum->cost.package) {
 		sum->cost = k->cost;
 		sum->cost.units = sum->cost.after = 0;
 		sum->cost.gpu = COST_GPU_NONE;
 		sum->jobs = k->jobs;
 	}
+
 	const bool counted = k->cost.gpu != COST_GPU_UNKNOWN;
 	sum->cost.gpu = counted && k->cost.gpu > sum->cost.gpu ? k->cost.gpu : sum->cost.gpu;
 	sum->cost.after += k->cost.after;
@@ -138,21 +155,25 @@ void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd
 	add_units(c, p, k, t);
 	sum->build_bytes = k->build_bytes > sum->build_bytes ? k->build_bytes : sum->build_bytes;
 	if (root->world &&
-	    count_once(c, t, arena_printf(&a, "world %s %s", root->world->name, root->world->platform))) {
+	    count_once(c, t,
+		       arena_printf(&a, "world %s %s", root->world->name, root->world->platform))) {
 		sum->world_bytes += k->world_bytes;
 		sum->downloads.world += k->downloads.world;
 		sum->downloads.of_unknown += root->unknown;
 	}
+
 	if (count_once(c, t, arena_printf(&a, "sources %s %s", p->package, p->release))) {
 		sum->downloads.sources += k->downloads.sources;
 		sum->downloads.of_unknown += k->downloads.of_unknown - root->unknown;
 	}
-	if (k->downloads.torch && count_once(c, t, arena_printf(&a, "torch %s %s", p->torch, p->torch_version)))
+
+	if (k->downloads.torch &&
+	    count_once(c, t, arena_printf(&a, "torch %s %s", p->torch, p->torch_version)))
 		sum->downloads.torch += k->downloads.torch;
 }
 
-/* What a job of a matrix may use on a cluster: processors, the memory that its compilers need at their peak, and a time
- * after which something is wrong. */
+/* What a job of a matrix may use on a cluster: processors, the memory that its
+ * compilers need at their peak, and a time after which something is wrong. */
 struct job_cost {
 	const struct ci_job *job;
 	uint64_t memory;
@@ -167,23 +188,27 @@ struct job_cost {
 static unsigned targets_of(const struct ci_job *j)
 {
 	unsigned n = 1;
+
 	for (const char *p = j->gpu; *p; p++)
 		n += *p == '+';
 	return n;
 }
 
-static int add_package(struct cmd_context *c, const char *package, struct job_cost *sum, struct err *e)
+static int add_package(struct cmd_context *c, const char *package, struct job_cost *sum,
+		       struct err *e)
 {
 	const struct ci_job *j = sum->job;
 	const struct release_row *release;
 	struct store *s = NULL;
+
 	if (cmd_store_look(c, &s, ERR_IGNORED) < 0)
 		s = NULL;
 	if (tables_need_release(c->tables, j->release, &release, e) < 0)
 		return -1;
 	const struct package_row *row = tables_package(release, package);
-	const struct cost k = count_cost(c, package, j->release, row, *j->cuda ? targets_of(j) : 0, s)->cost,
-			  host = count_cost(c, package, j->release, row, 0, s)->cost;
+	const struct cost
+		k = count_cost(c, package, j->release, row, *j->cuda ? targets_of(j) : 0, s)->cost,
+		host = count_cost(c, package, j->release, row, 0, s)->cost;
 	uint64_t most = k.memory.compile * j->cpus;
 	most = k.memory.heavy > most ? k.memory.heavy : most;
 	most = k.memory.link > most ? k.memory.link : most;
@@ -194,15 +219,18 @@ static int add_package(struct cmd_context *c, const char *package, struct job_co
 	sum->disk += preflight_build_bytes(release, package);
 	sum->rough = sum->rough || cost_guessed(&k);
 	/* A limit ends a job, so no rough estimate sets one: most of the time is nvcc's. */
-	sum->unknown = sum->unknown || k.units <= 0 || k.gpu == COST_GPU_GUESSED || k.gpu == COST_GPU_UNKNOWN;
+	sum->unknown = sum->unknown || k.units <= 0 || k.gpu == COST_GPU_GUESSED ||
+		       k.gpu == COST_GPU_UNKNOWN;
 	return 0;
 }
 
 /* A companion alone builds its torch first, unless one is named. */
-static int add_packages(struct cmd_context *c, bool torch_named, struct job_cost *sum, struct err *e)
+static int add_packages(struct cmd_context *c, bool torch_named, struct job_cost *sum,
+			struct err *e)
 {
 	const struct ci_job *j = sum->job;
 	bool torch = torch_named;
+
 	for (size_t i = 0; i < j->variants.count; i++) {
 		const char *name = j->variants.items[i];
 		const char *package = arena_strndup(c->arena, name, strcspn(name, "-"));
@@ -210,6 +238,7 @@ static int add_packages(struct cmd_context *c, bool torch_named, struct job_cost
 		if (add_package(c, package, sum, e) < 0)
 			return -1;
 	}
+
 	return torch ? 0 : add_package(c, PACKAGE_TORCH, sum, e);
 }
 
@@ -228,6 +257,7 @@ static int job_cost(const struct matrix_jobs *m, struct ci_job *j, struct err *e
 	const struct ci_limits limits = ci_limits(t, m->format, j->runner);
 	const uint64_t most = strtoull(ci_format(t, m->format)->minutes, NULL, 10) * 60;
 	struct job_cost sum = {.job = j};
+
 	j->cpus = m->c->global->jobs ? m->c->global->jobs : limits.cpus;
 	if (add_packages(m->c, m->torch_named, &sum, e) < 0)
 		return -1;
@@ -238,6 +268,7 @@ static int job_cost(const struct matrix_jobs *m, struct ci_job *j, struct err *e
 		sum.seconds /= j->shards;
 		sum.own /= j->shards;
 	}
+
 	if (*j->shard && !j->shards) /* the last finds what its shards compile */
 		sum.own = 0;
 	j->estimate = sum.seconds > 0 ? sum.own / j->cpus + sum.after : 0;
@@ -248,12 +279,15 @@ static int job_cost(const struct matrix_jobs *m, struct ci_job *j, struct err *e
 	return 0;
 }
 
-int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named, struct err *e)
+int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format,
+		bool torch_named, struct err *e)
 {
 	const struct ci_format_row *f = ci_format(p->tables, format);
+
 	if (!f || !*f->cpus)
 		return err_set(e, ERR_CONFIG, "ci.yaml has no row '%s' with processors", format);
-	const struct matrix_jobs m = {.c = c, .plan = p, .format = format, .torch_named = torch_named};
+	const struct matrix_jobs m = {
+		.c = c, .plan = p, .format = format, .torch_named = torch_named};
 	for (size_t i = 0; i < p->count; i++)
 		if (job_cost(&m, &p->jobs[i], e) < 0)
 			return -1;
@@ -267,8 +301,8 @@ uint64_t matrix_world_bytes(const struct world *w)
 
 /* ---- what it needs ---- */
 
-int cmd_needs_request(struct cmd_context *c, const struct release_row *release, const struct plan *plan,
-		      struct preflight_request *ret, struct err *e)
+int cmd_needs_request(struct cmd_context *c, const struct release_row *release,
+		      const struct plan *plan, struct preflight_request *ret, struct err *e)
 {
 	struct cmd_root_state state;
 	struct root *host = arena_alloc(c->arena, sizeof(*host));
@@ -279,6 +313,7 @@ int cmd_needs_request(struct cmd_context *c, const struct release_row *release, 
 				      .jobs = c->global->jobs,
 				      .offline = c->global->offline,
 				      .cuda_home = cmd_select_cuda_home(c)};
+
 	if (cmd_tables(c, &q.tables, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
 	    cmd_out_dir(c, &q.out_dir, e) < 0 || cmd_root_look(c, &state, e) < 0)
 		return -1;
@@ -287,6 +322,7 @@ int cmd_needs_request(struct cmd_context *c, const struct release_row *release, 
 		q.not_made = cmd_world_text(&state, c->arena);
 		q.world_bytes = state.missing + state.world->download * WORLD_UNPACKED;
 	}
+
 	if ((state.made ? cmd_root(c, &q.root, e) : root_open(NULL, c->arena, host, e)) < 0)
 		return -1;
 	*ret = q;
@@ -303,9 +339,11 @@ int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e)
 {
 	struct fetch_options o;
 	struct store *s;
+
 	if (cmd_fetch_options(c, &o, e) < 0 || cmd_store_look(c, &s, e) < 0)
 		return -1;
-	return pipeline_reach(d, s, &o, ((const struct cmd_select_base *)c->options)->select.plan.torch,
+	return pipeline_reach(d, s, &o,
+			      ((const struct cmd_select_base *)c->options)->select.plan.torch,
 			      cmd_has_others(c), e);
 }
 
@@ -314,10 +352,12 @@ static int reach(void *user, struct preflight *d, struct err *e)
 	return cmd_needs_reach(user, d, e);
 }
 
-int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool matrix, struct err *e)
+int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool matrix,
+		     struct err *e)
 {
 	struct preflight_request q;
 	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
+
 	cmd_root_enter(c, g);
 	for (size_t i = 0; i < g->chosen.count; i++) {
 		const struct selection *s = &g->chosen.items[i];
@@ -328,20 +368,25 @@ int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool
 			err_clear(e);
 			continue;
 		}
+
 		if (cmd_needs_request(c, s->release, p, &q, e) < 0)
 			return -1;
 		const char *torch = cmd_selected(c)->plan.torch;
-		if (q.not_made && torch && fs_is_file(TRUSTED, torch) && torch_fits_gpus(torch, p, c->arena, e) < 0)
+		if (q.not_made && torch && fs_is_file(TRUSTED, torch) &&
+		    torch_fits_gpus(torch, p, c->arena, e) < 0)
 			return -1;
-		/* What is there already is looked at by the build, if the store has not got the wheel. */
+		/* What is there already is looked at by the
+		 * build, if the store has not got the wheel. */
 		q.stages = PREFLIGHT_TABLES;
-		if (q.not_made && !q.offline) /* offline it is the world that is missing, above all */
+		/* offline it is the world that is missing, above all */
+		if (q.not_made && !q.offline)
 			q.stages |= PREFLIGHT_NETWORK | (cmd_has_others(c) ? 0 : PREFLIGHT_MACHINE);
 		q.reach = reach;
 		q.user = c;
 		if (preflight_run(d, &q, c->run, c->arena, e) < 0 || preflight_verdict(d, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -349,6 +394,7 @@ int cmd_needs_network(struct cmd_context *c, const struct plan *p, struct err *e
 {
 	struct preflight_request q;
 	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
+
 	if (cmd_needs_request(c, p->release_row, p, &q, e) < 0)
 		return -1;
 	q.stages = PREFLIGHT_NETWORK;
@@ -365,17 +411,21 @@ int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e)
 	unsigned unknown;
 	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
 	struct preflight_request q = {.world = w, .root = &host};
+
 	if (cmd_store_look(c, &s, e) < 0 || cmd_cache_dir(c, &q.store_dir, e) < 0 ||
 	    root_open(NULL, c->arena, &host, e) < 0)
 		return -1;
-	q.world_bytes = world_missing(s, w, c->arena, &archives, &unknown) + w->download * WORLD_UNPACKED;
+	q.world_bytes =
+		world_missing(s, w, c->arena, &archives, &unknown) + w->download * WORLD_UNPACKED;
 	*d = (struct preflight){.q = &q, .run = c->run, .arena = c->arena};
 	return preflight_check(d, "places", e) < 0 ? -1 : preflight_verdict(d, e);
 }
 
-int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w, struct err *e)
+int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w,
+		   struct err *e)
 {
 	struct preflight_request q = {.plan = p, .world = w};
+
 	if (cmd_tables(c, &q.tables, e) < 0)
 		return -1;
 	struct preflight *d = arena_alloc(c->arena, sizeof(*d));

@@ -21,31 +21,36 @@ JSON_FIELDS(also_fields, JSON_AS(struct kv, key, "profile"), JSON_AS(struct kv, 
 static json_t *isas_json(const struct detected *d)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; i < d->isa_count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:b, s:o}", "name", d->isas[i].row->name, "runs",
-						      d->isas[i].missing == NULL, "missing",
-						      json_or_null(d->isas[i].missing)));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:b, s:o}", "name", d->isas[i].row->name,
+						"runs", d->isas[i].missing == NULL, "missing",
+						json_or_null(d->isas[i].missing)));
 	return list;
 }
 
 static json_t *toolkits_json(const struct detected *d)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; i < d->toolkit_count; i++)
-		json_array_append_new(list,
-				      json_pack("{s:s, s:s, s:s, s:s}", "cuda", d->toolkits[i].row->version, "fit",
-						fit_names[d->toolkits[i].fit], "driver", d->toolkits[i].row->driver,
-						"driver_floor", d->toolkits[i].row->driver_floor));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "cuda",
+						      d->toolkits[i].row->version, "fit",
+						      fit_names[d->toolkits[i].fit], "driver",
+						      d->toolkits[i].row->driver, "driver_floor",
+						      d->toolkits[i].row->driver_floor));
 	return list;
 }
 
-static const struct show rows[] = {SHOW("profile", "{profile|none}"),
-				   SHOW("build", "{command}"),
-				   SHOW("or", "{without_build}, the official wheel with code for this GPU alone"),
-				   SHOW("why", "{}", .each = "reasons"),
-				   SHOW("warning", "{}", .each = "warnings"),
-				   SHOW("also", "{profile}: {note}", .each = "also"),
-				   {0}};
+static const struct show rows[] = {
+	SHOW("profile", "{profile|none}"),
+	SHOW("build", "{command}"),
+	SHOW("or", "{without_build}, the official wheel with code for this GPU alone"),
+	SHOW("why", "{}", .each = "reasons"),
+	SHOW("warning", "{}", .each = "warnings"),
+	SHOW("also", "{profile}: {note}", .each = "also"),
+	{0}};
 
 static int run_detect(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
@@ -56,6 +61,7 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 	struct hardware h;
 	struct detected d;
 	struct official_choice official;
+
 	(void)args;
 	if (cmd_tables(c, &t, e) < 0 || cmd_profiles_dir(c, &dir, e) < 0)
 		return -1;
@@ -68,22 +74,30 @@ static int run_detect(struct cmd_context *c, const struct strlist *args, struct 
 	const struct official_query q = {.machine = &h, .release = o->release};
 	if (official_for(t, &q, c->arena, &official, e) < 0)
 		return -1;
-	const char *slim = official.release && d.gpu ? official_command(&official, d.gpu, h.platform, c->arena) : NULL;
+	const char *slim = official.release && d.gpu
+				   ? official_command(&official, d.gpu, h.platform, c->arena)
+				   : NULL;
 	if (cmd_show(c,
-		     json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-			       1, "profile", json_or_null(d.profile), "gpu", json_or_null(d.gpu), "isa",
-			       json_or_null(d.isa), "release", json_or_null(d.release), "cuda", json_or_null(d.cuda),
-			       "command", json_or_null(d.command), "without_build", json_or_null(slim), "workload",
-			       json_or_null(o->workload ? o->workload : "general"), "reasons",
-			       json_from_strlist(&d.reasons), "warnings", json_from_strlist(&d.warnings), "also",
-			       json_rows(d.also.items, d.also.count, sizeof(*d.also.items), also_fields), "isas",
-			       isas_json(&d), "toolkits", toolkits_json(&d), "machine", hardware_json(&h)),
+		     json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+			       "s:o, s:o}",
+			       "schema", 1, "profile", json_or_null(d.profile), "gpu",
+			       json_or_null(d.gpu), "isa", json_or_null(d.isa), "release",
+			       json_or_null(d.release), "cuda", json_or_null(d.cuda), "command",
+			       json_or_null(d.command), "without_build", json_or_null(slim),
+			       "workload", json_or_null(o->workload ? o->workload : "general"),
+			       "reasons", json_from_strlist(&d.reasons), "warnings",
+			       json_from_strlist(&d.warnings), "also",
+			       json_rows(d.also.items, d.also.count, sizeof(*d.also.items),
+					 also_fields),
+			       "isas", isas_json(&d), "toolkits", toolkits_json(&d), "machine",
+			       hardware_json(&h)),
 		     rows, e) < 0)
 		return -1;
 	if (d.profile)
 		return 0;
 	err_set(e, ERR_POLICY, "no profile fits this machine");
-	return err_hint(e, "'ptbuild list --isas' lists the instruction sets that builds can target");
+	return err_hint(e,
+			"'ptbuild list --isas' lists the instruction sets that builds can target");
 }
 
 #define DETECT(type, field) (type), offsetof(struct detect_options, field)

@@ -8,25 +8,31 @@ static json_t *json_of(const struct preflight *d)
 {
 	json_t *list = json_array();
 	enum preflight_level worst = PREFLIGHT_OK;
+
 	for (size_t i = 0; i < d->count; i++) {
 		const struct preflight_line *k = &d->lines[i];
 		worst = k->level > worst ? k->level : worst;
-		json_array_append_new(list,
-				      json_pack("{s:s, s:s, s:o, s:o}", "name", k->name, "level", level_names[k->level],
-						"text", json_or_null(k->text), "fix", json_or_null(k->fix)));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "name", k->name,
+						      "level", level_names[k->level], "text",
+						      json_or_null(k->text), "fix",
+						      json_or_null(k->fix)));
 	}
+
 	const char *world = d->q->not_made, *root = world ? world : d->q->root->dir;
-	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:o}", "schema", 1, "root", json_or_null(root), "release",
-			 d->q->release->name, "variant", json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst",
-			 level_names[worst], "checks", list, "-root",
-			 json_or_null(world ? arena_printf(d->arena, "world %s", world)
-					    : arena_printf(d->arena, "root %s (%s)", root, d->q->root->id)));
+	return json_pack(
+		"{s:i, s:o, s:s, s:o, s:s, s:o, s:o}", "schema", 1, "root", json_or_null(root),
+		"release", d->q->release->name, "variant",
+		json_or_null(d->q->plan ? d->q->plan->variant : NULL), "worst", level_names[worst],
+		"checks", list, "-root",
+		json_or_null(world ? arena_printf(d->arena, "world %s", world)
+				   : arena_printf(d->arena, "root %s (%s)", root, d->q->root->id)));
 }
 
 static const struct show fix_rows[] = {{.text = "-> {fix}", .indent = 22}, {0}};
-static const struct show check_rows[] = {{.text = "\n{-root}, release {release}[, {variant}]"},
-					 SHOW("{level:<8} {name:<12}", "{text}", .each = "checks", .rows = fix_rows),
-					 {0}};
+static const struct show check_rows[] = {
+	{.text = "\n{-root}, release {release}[, {variant}]"},
+	SHOW("{level:<8} {name:<12}", "{text}", .each = "checks", .rows = fix_rows),
+	{0}};
 static const struct show build_rows[] = {{.each = "", .rows = check_rows}, {0}};
 
 struct doctor_options {
@@ -34,10 +40,12 @@ struct doctor_options {
 	const char *env;
 };
 
-static const struct arg_def doctor_only[] = {
-	{"env", 0, ARG_STRING, offsetof(struct doctor_options, env), "DIR",
-	 "show for which GPUs 'ptbuild slim --env' made this environment, and check those of this machine", "<dir>"},
-	{0}};
+static const struct arg_def doctor_only[] = {{"env", 0, ARG_STRING,
+					      offsetof(struct doctor_options, env), "DIR",
+					      "show for which GPUs 'ptbuild slim --env' made this "
+					      "environment, and check those of this machine",
+					      "<dir>"},
+					     {0}};
 
 struct doctor {
 	struct cmd_context *c;
@@ -52,6 +60,7 @@ static int try_it(void *user, struct preflight *d, struct err *e)
 	struct doctor *k = user;
 	const struct cmd_globals *g = k->c->global;
 	struct err why = {0};
+
 	if (!d->q->plan)
 		return 0;
 	k->q.root = d->q->root;
@@ -67,7 +76,8 @@ static int try_it(void *user, struct preflight *d, struct err *e)
 		cache = arena_printf(d->arena, " --cache %s", shell_quoted(g->cache, d->arena));
 	if (g->root)
 		root = arena_printf(d->arena, " --root %s", shell_quoted(g->root, d->arena));
-	l->fix = arena_printf(d->arena, "ptbuild fetch %s --release %s%s%s fetches what the build needs",
+	l->fix = arena_printf(d->arena,
+			      "ptbuild fetch %s --release %s%s%s fetches what the build needs",
 			      d->q->plan->variant, d->q->release->name, cache, root);
 	return 0;
 }
@@ -89,6 +99,7 @@ static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 {
 	struct cmd_root_state state;
 	struct cmd_cost k;
+
 	if (d->stop)
 		return 0;
 	if (cmd_root_look(c, &state, e) < 0 ||
@@ -100,11 +111,13 @@ static int say_cost(struct cmd_context *c, struct preflight *d, struct err *e)
 }
 
 /* One build, or (plan NULL) what every build of a release needs, on the root that was entered. */
-static int look(struct doctor *k, const struct release_row *release, const struct plan *plan, struct err *e)
+static int look(struct doctor *k, const struct release_row *release, const struct plan *plan,
+		struct err *e)
 {
 	struct cmd_context *c = k->c;
 	struct preflight *d = arena_alloc(c->arena, sizeof(*d));
 	struct preflight_request q;
+
 	if (cmd_needs_request(c, release, plan, &q, e) < 0)
 		return -1;
 	q.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_NETWORK | PREFLIGHT_ROOT;
@@ -126,10 +139,13 @@ static int look_at_builds(struct doctor *k, const struct strlist *args, struct e
 	struct cmd_root_group *groups;
 	struct selections s;
 	size_t count;
+
 	if (cmd_select(k->c, args, &s, e) < 0)
 		return -1;
 	if (cmd_selected(k->c)->matrix && s.count > 1)
-		return err_set(e, ERR_USAGE, "doctor checks the builds of a command, not the %zu of a matrix", s.count);
+		return err_set(e, ERR_USAGE,
+			       "doctor checks the builds of a command, not the %zu of a matrix",
+			       s.count);
 	if (cmd_root_groups(k->c, &s, &groups, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -139,10 +155,12 @@ static int look_at_builds(struct doctor *k, const struct strlist *args, struct e
 		for (size_t n = 0; n < groups[i].chosen.count; n++) {
 			const struct selection *one = &groups[i].chosen.items[n];
 			const struct plan *p;
-			if (cmd_plan(k->c, one, false, &p, e) < 0 || look(k, one->release, p, e) < 0)
+			if (cmd_plan(k->c, one, false, &p, e) < 0 ||
+			    look(k, one->release, p, e) < 0)
 				return -1;
 		}
 	}
+
 	return 0;
 }
 
@@ -151,6 +169,7 @@ static int look_at_release(struct doctor *k, const char *name, struct err *e)
 {
 	const struct tables *t = k->q.tables;
 	const struct release_row *r = NULL;
+
 	for (unsigned i = 0; i < t->releases_count; i++)
 		if (tables_offered(&t->releases[i]))
 			r = &t->releases[i];
@@ -166,12 +185,14 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	const struct doctor_options *own = c->options;
 	const struct cmd_select *o = cmd_selected(c);
 	const bool of_builds = args->count || o->profile || o->matrix || o->only.count;
+
 	if (own->env && of_builds)
 		return err_set(e, ERR_USAGE, "--env cannot be used with builds");
 	if (own->env)
 		return cmd_env_doctor(c, own->env, e);
 	AUTO_JSON json_t *docs = json_array();
-	struct doctor k = {.c = c, .q = {.kind = cmd_sandbox(c), .fetch.offline = true}, .docs = docs};
+	struct doctor k = {
+		.c = c, .q = {.kind = cmd_sandbox(c), .fetch.offline = true}, .docs = docs};
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if (remote && *remote && ccache_remote_check(remote, e) < 0)
 		return -1;
@@ -181,7 +202,8 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 	if (rc < 0)
 		return -1;
 	const bool one = json_array_size(docs) == 1;
-	if (cmd_show(c, json_incref(one ? json_array_get(docs, 0) : docs), one ? check_rows : build_rows, e) < 0)
+	if (cmd_show(c, json_incref(one ? json_array_get(docs, 0) : docs),
+		     one ? check_rows : build_rows, e) < 0)
 		return -1;
 	return k.verdict.kind == ERR_NONE ? 0 : err_take(e, &k.verdict);
 }

@@ -16,10 +16,11 @@ struct fetch_item {
 };
 
 /* The sources of all plans, each digest once: packages of one release may share an archive. */
-static int collect_sources(const struct fetch_item *items, size_t count, struct arena *a, struct fetch_source **ret,
-			   size_t *ret_count, struct err *e)
+static int collect_sources(const struct fetch_item *items, size_t count, struct arena *a,
+			   struct fetch_source **ret, size_t *ret_count, struct err *e)
 {
 	size_t max = 0, n = 0;
+
 	for (size_t i = 0; i < count; i++)
 		max += items[i].plan->package_row->sources_count;
 	struct fetch_source *out = arena_array(a, max + 1, sizeof(*out));
@@ -36,6 +37,7 @@ static int collect_sources(const struct fetch_item *items, size_t count, struct 
 			out[n++] = fetch_source_of(row, a);
 		}
 	}
+
 	*ret = out;
 	*ret_count = n;
 	return 0;
@@ -44,50 +46,60 @@ static int collect_sources(const struct fetch_item *items, size_t count, struct 
 static json_t *requirements_json(const struct fetch_item *items, size_t count)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "variant", items[i].plan->variant, "have",
+		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "variant",
+						      items[i].plan->variant, "have",
 						      json_from_strlist(&items[i].env.have), "key",
 						      json_filled(items[i].env.key)));
 	return list;
 }
 
-static const struct show rows[] = {{.text = "{sha256}  {path}", .each = "sources"},
-				   {.text = "{sources:#} source{sources:s}: {from_store} in the store, {downloaded} "
-					    "downloaded ({bytes:MB} in {seconds:.1} s)"},
-				   {0}};
+static const struct show rows[] = {
+	{.text = "{sha256}  {path}", .each = "sources"},
+	{.text = "{sources:#} source{sources:s}: {from_store} in the store, {downloaded} "
+		 "downloaded ({bytes:MB} in {seconds:.1} s)"},
+	{0}};
 
 #define FIELD(member) JSON_FIELD(struct fetch_source, member)
 JSON_FIELDS(source_fields, FIELD(name), FIELD(sha256), FIELD(path));
 
-/* A build of torchvision or torchaudio builds its torch first, unless another is named: that is fetched as well. */
+/* A build of torchvision or torchaudio builds its torch
+ * first, unless another is named: that is fetched as well. */
 static void add_implied_torch(struct cmd_context *c, struct selections *s)
 {
 	const struct fetch_command_options *o = c->options;
 	struct selection *all = arena_array(c->arena, 2 * s->count, sizeof(*all));
 	struct strlist seen = {0};
 	size_t n = 0;
+
 	for (size_t i = 0; i < s->count; i++) {
 		struct selection torch = s->items[i];
 		torch.variant.package = PACKAGE_TORCH;
 		const char *name =
-			arena_printf(c->arena, "%s %s", variant_name(&torch.variant, c->arena), torch.release->name);
+			arena_printf(c->arena, "%s %s", variant_name(&torch.variant, c->arena),
+				     torch.release->name);
 		if (!o->base.select.plan.torch && !strlist_contains(&seen, name)) {
 			strlist_ref(&seen, c->arena, name);
 			all[n++] = torch;
 		}
+
 		if (o->base.select.plan.torch || !package_is_torch(s->items[i].variant.package))
 			all[n++] = s->items[i];
 	}
+
 	*s = (struct selections){.items = all, .count = n};
 }
 
 /* Planned first, so that nothing is downloaded for a variant that cannot be built; root by root. */
-static int make_plans(struct cmd_context *c, const struct selections *s, struct fetch_item **ret, struct err *e)
+static int make_plans(struct cmd_context *c, const struct selections *s, struct fetch_item **ret,
+		      struct err *e)
 {
 	const struct fetch_command_options *o = c->options;
 	struct fetch_item *items = arena_array(c->arena, s->count, sizeof(*items));
 	struct cmd_root_group all = {.chosen = *s}, *groups = &all;
 	size_t count = 1, n = 0;
+
 	if (!o->sources_only && cmd_root_groups(c, s, &groups, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -101,6 +113,7 @@ static int make_plans(struct cmd_context *c, const struct selections *s, struct 
 				return -1;
 		}
 	}
+
 	*ret = items;
 	return 0;
 }
@@ -113,15 +126,18 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 	struct fetch_source *sources;
 	struct fetch_stats stats = {0};
 	struct store *store;
+
 	if (cmd_select(c, args, &chosen, e) < 0)
 		return -1;
 	add_implied_torch(c, &chosen);
 	size_t n;
 	if (make_plans(c, &chosen, &items, e) < 0 ||
-	    collect_sources(items, chosen.count, c->arena, &sources, &n, e) < 0 || cmd_store(c, &store, e) < 0)
+	    collect_sources(items, chosen.count, c->arena, &sources, &n, e) < 0 ||
+	    cmd_store(c, &store, e) < 0)
 		return -1;
 	struct fetch_options o;
-	if (cmd_fetch_options(c, &o, e) < 0 || fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
+	if (cmd_fetch_options(c, &o, e) < 0 ||
+	    fetch_all(store, sources, n, &o, c->run, c->arena, &stats, e) < 0)
 		return -1;
 	/* The Python requirements of the builds that the root lacks. */
 	if (!options->sources_only) {
@@ -130,7 +146,8 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 			return -1;
 		for (size_t i = 0; i < chosen.count; i++) {
 			q.plan = items[i].plan;
-			if ((i == 0 || items[i].group != items[i - 1].group) && cmd_root_make(c, items[i].group, e) < 0)
+			if ((i == 0 || items[i].group != items[i - 1].group) &&
+			    cmd_root_make(c, items[i].group, e) < 0)
 				return -1;
 			q.root = items[i].group->root;
 			if (pyenv_prepare(&q, c->run, c->arena, &items[i].env, e) < 0) {
@@ -140,11 +157,13 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 			}
 		}
 	}
-	json_t *doc = json_pack("{s:i, s:o, s:o, s:i, s:i, s:I, s:f}", "schema", 1, "sources",
-				json_rows(sources, n, sizeof(*sources), source_fields), "requirements",
-				requirements_json(items, options->sources_only ? 0 : chosen.count), "from_store",
-				stats.from_store, "downloaded", stats.downloaded, "bytes", (json_int_t)stats.bytes,
-				"seconds", stats.seconds);
+
+	json_t *doc =
+		json_pack("{s:i, s:o, s:o, s:i, s:i, s:I, s:f}", "schema", 1, "sources",
+			  json_rows(sources, n, sizeof(*sources), source_fields), "requirements",
+			  requirements_json(items, options->sources_only ? 0 : chosen.count),
+			  "from_store", stats.from_store, "downloaded", stats.downloaded, "bytes",
+			  (json_int_t)stats.bytes, "seconds", stats.seconds);
 	return cmd_result(c, doc, rows, e);
 }
 

@@ -42,13 +42,14 @@ char *install_url(struct arena *a, const char *dir, const char *name)
 {
 	AUTO_BUF struct buf out = {0};
 	const char *path = path_join(a, path_from_here(a, dir), name);
+
 	buf_addstr(&out, "file://");
 	buf_addurl(&out, path, "/");
 	return arena_printf(a, "%s/", buf_cstr(&out));
 }
 
-void install_argv(const char *python, bool uv, const char *url, const struct strlist *wanted, struct arena *a,
-		  struct strlist *ret)
+void install_argv(const char *python, bool uv, const char *url, const struct strlist *wanted,
+		  struct arena *a, struct strlist *ret)
 {
 	if (!uv && python)
 		python_module(python, "pip", a, ret);
@@ -59,15 +60,18 @@ void install_argv(const char *python, bool uv, const char *url, const struct str
 		strlist_ref(ret, a, "--python");
 		strlist_ref(ret, a, python);
 	}
+
 	/* uv installs a project from the first index that has it, and this one before the
 	 * default. */
 	strlist_ref(ret, a, uv ? "--index" : "--extra-index-url");
 	strlist_ref(ret, a, url);
-	const char *host = uv ? NULL : fetch_http_host(url, a); /* pip passes over an index without TLS */
+	/* pip passes over an index without TLS */
+	const char *host = uv ? NULL : fetch_http_host(url, a);
 	if (host) {
 		strlist_ref(ret, a, "--trusted-host");
 		strlist_ref(ret, a, host);
 	}
+
 	strlist_append(ret, a, wanted);
 }
 
@@ -75,7 +79,9 @@ void install_argv(const char *python, bool uv, const char *url, const struct str
 static const char *shown_word(const char *word, struct arena *a)
 {
 	const char *at = strstr(word, "://"), *start = at;
-	while (start && start > word && (isalnum((unsigned char)start[-1]) || strchr("+.-", start[-1])))
+
+	while (start && start > word &&
+	       (isalnum((unsigned char)start[-1]) || strchr("+.-", start[-1])))
 		start--;
 	if (!start || !strchr(at, '@'))
 		return word;
@@ -88,6 +94,7 @@ static const char *shown_word(const char *word, struct arena *a)
 static const char *shown_line(const struct strlist *argv, struct arena *a)
 {
 	struct strlist shown = {0};
+
 	for (size_t i = 0; i < argv->count; i++)
 		strlist_ref(&shown, a, shown_word(argv->items[i], a));
 	return shell_line(shown.items, shown.count, a);
@@ -99,7 +106,9 @@ static void read_list(const json_t *row, const char *key, struct arena *a, struc
 {
 	size_t i;
 	json_t *item;
-	json_array_foreach(json_object_get(row, key), i, item) strlist_add(ret, a, json_string_value(item));
+
+	json_array_foreach(json_object_get(row, key), i, item)
+		strlist_add(ret, a, json_string_value(item));
 }
 
 /* A single part of a path, and of a URL. */
@@ -112,6 +121,7 @@ static bool is_name(const char *s)
 static bool is_pin(const char *word, struct arena *a)
 {
 	const char *version, *name = text_pin(word, a, &version);
+
 	if (!version || !is_name(name) || !isalnum((unsigned char)*version))
 		return false;
 	return !version[strspn(version, NAME_BYTES "+!")] && wheel_version_key(version, a);
@@ -121,6 +131,7 @@ static bool is_strings(const json_t *list)
 {
 	size_t i;
 	json_t *item;
+
 	json_array_foreach(list, i, item) if (!json_is_string(item)) return false;
 	return json_is_array(list);
 }
@@ -128,6 +139,7 @@ static bool is_strings(const json_t *list)
 static bool has_wheels(const char *dir, struct arena *a)
 {
 	struct strlist names = {0};
+
 	if (!fs_is_dir(TRUSTED, dir) || fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
 		return false;
 	for (size_t i = 0; i < names.count; i++)
@@ -138,16 +150,20 @@ static bool has_wheels(const char *dir, struct arena *a)
 
 static int read_listing(struct installing *x, json_t **ret, struct err *e)
 {
-	const char *rel = INDEX_ALL "/" INDEX_LISTING, *file = path_join(x->c->arena, x->place, rel);
+	const char *rel = INDEX_ALL "/" INDEX_LISTING,
+		   *file = path_join(x->c->arena, x->place, rel);
 	struct fetch_options fetch;
 	struct store *store;
+
 	if (x->remote) {
 		const char *url = arena_printf(x->c->arena, "%s%s", x->place, rel);
 		if (cmd_fetch_options(x->c, &fetch, e) < 0 || cmd_store(x->c, &store, e) < 0)
 			return -1;
-		int rc = fetch_latest(store, url, NULL, LISTING_MAX, &fetch, x->c->run, x->c->arena, &file, e);
+		int rc = fetch_latest(store, url, NULL, LISTING_MAX, &fetch, x->c->run, x->c->arena,
+				      &file, e);
 		if (rc < 0 && e->kind == ERR_NETWORK)
-			err_hint(e, "%s; for a directory of this machine: 'ptbuild install DIR'", e->hint);
+			err_hint(e, "%s; for a directory of this machine: 'ptbuild install DIR'",
+				 e->hint);
 		if (rc < 0)
 			return -1;
 	} else if (!fs_exists(TRUSTED, file) && !has_wheels(x->place, x->c->arena)) {
@@ -155,11 +171,14 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 		return err_hint(e, "'ptbuild index DIR' makes one of a directory of wheels");
 	} else if (!fs_exists(TRUSTED, file)) {
 		err_set(e, ERR_USAGE, "'%s' is not an index: there is no '%s'", x->place, file);
-		return err_hint(e, "'ptbuild index %s' makes it of a directory of wheels", x->place);
+		return err_hint(e, "'ptbuild index %s' makes it of a directory of wheels",
+				x->place);
 	}
+
 	if (json_read(TRUSTED, file, ret, e) < 0)
 		return -1;
-	/* The listing of an index on a server is somebody else's: its words go into the installer's command line. */
+	/* The listing of an index on a server is somebody else's:
+	 * its words go into the installer's command line. */
 	const json_t *doc = *ret;
 	const json_t *rows = json_object_get(doc, "directories"), *row;
 	size_t i;
@@ -170,17 +189,23 @@ static int read_listing(struct installing *x, json_t **ret, struct err *e)
 		const char *name = json_text(row, "name");
 		struct strlist pins = {0};
 		if (!is_name(name) || !json_is_string(json_object_get(row, "label")))
-			return err_set(e, ERR_INTEGRITY, "'%s': not the name of a directory with its label: '%s'", file,
+			return err_set(e, ERR_INTEGRITY,
+				       "'%s': not the name of a directory with its label: '%s'",
+				       file, name);
+		if (!is_strings(json_object_get(row, "install")) ||
+		    !is_strings(json_object_get(row, "wheels")) ||
+		    (json_object_get(row, "missing") &&
+		     !is_strings(json_object_get(row, "missing"))))
+			return err_set(e, ERR_INTEGRITY, "'%s': no lists of what '%s' holds", file,
 				       name);
-		if (!is_strings(json_object_get(row, "install")) || !is_strings(json_object_get(row, "wheels")) ||
-		    (json_object_get(row, "missing") && !is_strings(json_object_get(row, "missing"))))
-			return err_set(e, ERR_INTEGRITY, "'%s': no lists of what '%s' holds", file, name);
 		read_list(row, "install", x->c->arena, &pins);
 		for (size_t k = 0; k < pins.count; k++)
 			if (!is_pin(pins.items[k], x->c->arena))
-				return err_set(e, ERR_INTEGRITY, "'%s': not a project with its version: '%s'", file,
+				return err_set(e, ERR_INTEGRITY,
+					       "'%s': not a project with its version: '%s'", file,
 					       pins.items[k]);
 	}
+
 	return 0;
 }
 
@@ -201,6 +226,7 @@ static int score_of(const struct installing *x, const struct promise *p, const s
 {
 	const struct isa_row *isa = r->isa;
 	int score = p->binding ? 1 : 0;
+
 	if (isa)
 		score += x->detected.isa && strcmp(isa->name, x->detected.isa) == 0
 				 ? 2000
@@ -210,18 +236,23 @@ static int score_of(const struct installing *x, const struct promise *p, const s
 	return score;
 }
 
-/* What installers would say of the wheel's Requires-Python, which the index has told; NULL: nothing. */
+/* What installers would say of the wheel's Requires-Python,
+ * which the index has told; NULL: nothing. */
 static const char *python_refused(const struct installing *x, const json_t *row, const char *file)
 {
-	const char *range = json_string_value(json_object_get(json_object_get(row, "requires_python"), file));
+	const char *range =
+		json_string_value(json_object_get(json_object_get(row, "requires_python"), file));
 	struct arena *a = x->c->arena;
-	if (!range || specifier_check(range, a, ERR_IGNORED) < 0 || specifier_takes(range, x->version, a))
+
+	if (!range || specifier_check(range, a, ERR_IGNORED) < 0 ||
+	    specifier_takes(range, x->version, a))
 		return NULL;
 	return arena_printf(a, "'%s' requires Python %s, not %s", file, range, x->version);
 }
 
 /* Whether a project of the words to install has none of the wheels that fit. */
-static bool is_without(const struct strlist *install, const struct strlist *fitting, struct arena *a)
+static bool is_without(const struct strlist *install, const struct strlist *fitting,
+		       struct arena *a)
 {
 	for (size_t i = 0; i < install->count; i++)
 		if (!strlist_contains(fitting, wheel_requires_name(install->items[i], a)))
@@ -237,10 +268,13 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 	const struct tables *t;
 	struct promise p;
 	const char *why_not = NULL;
+
 	read_list(row, "missing", a, &missing);
-	*ret = (struct offer){.row = row,
-			      .why_not = missing.count ? arena_printf(a, "it lacks %s", strlist_join(&missing, a, "; "))
-						       : "all of its wheels are yanked"};
+	*ret = (struct offer){
+		.row = row,
+		.why_not = missing.count
+				   ? arena_printf(a, "it lacks %s", strlist_join(&missing, a, "; "))
+				   : "all of its wheels are yanked"};
 	read_list(row, "wheels", a, &wheels);
 	if (cmd_tables(x->c, &t, e) < 0)
 		return -1;
@@ -257,13 +291,18 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 		/* Code that may run on a GPU, and may not, is no choice. */
 		fit_gpu(&ret->runs_on, &x->machine, a, &gpu);
 		const struct fit *worst = fit.verdict == FIT_NO ? &fit : &gpu;
-		const char *refused = ret->runs_on.isa ? isa_refused(&x->detected, ret->runs_on.isa) : NULL;
+		const char *refused =
+			ret->runs_on.isa ? isa_refused(&x->detected, ret->runs_on.isa) : NULL;
 		refused = refused ? refused : python_refused(x, row, wheels.items[i]);
-		refused = worst->verdict != FIT_YES ? strlist_join(&worst->lacks, a, "; ") : refused;
+		refused =
+			worst->verdict != FIT_YES ? strlist_join(&worst->lacks, a, "; ") : refused;
 		if (!refused)
 			strlist_once(&fitting, a, wheel_normalize(n.dist, a));
-		why_not = refused && !strlist_contains(&fitting, wheel_normalize(n.dist, a)) ? refused : why_not;
+		why_not = refused && !strlist_contains(&fitting, wheel_normalize(n.dist, a))
+				  ? refused
+				  : why_not;
 	}
+
 	if (fitting.count && !is_without(&install, &fitting, a))
 		ret->why_not = NULL;
 	else if (why_not)
@@ -279,23 +318,27 @@ static int choose(struct installing *x, const json_t *listing, struct offer *ret
 	struct offer best = {0};
 	size_t i;
 	json_t *row;
+
 	json_array_foreach(json_object_get(listing, "directories"), i, row)
 	{
 		struct offer o;
 		if (judge(x, row, &o, e) < 0)
 			return -1;
 		if (o.why_not)
-			strlist_addf(&refused, x->c->arena, "%s: %s", json_text(row, "name"), o.why_not);
+			strlist_addf(&refused, x->c->arena, "%s: %s", json_text(row, "name"),
+				     o.why_not);
 		else if (!best.row || o.score >= best.score)
 			best = o;
 	}
+
 	*ret = best;
 	if (best.row)
 		return 0;
 	err_set(e, ERR_POLICY, "no directory of '%s' is for this machine and '%s'%s%s",
 		shown_word(x->place, x->c->arena), x->python, refused.count ? ": " : "",
 		strlist_join(&refused, x->c->arena, "; "));
-	return err_hint(e, "'ptbuild detect' says what to build for it; --python names another Python");
+	return err_hint(
+		e, "'ptbuild detect' says what to build for it; --python names another Python");
 }
 
 /* ---- the run ---- */
@@ -305,15 +348,22 @@ static int read_python(struct installing *x, struct err *e)
 {
 	static const char script[] =
 		"import importlib.util, sys, sysconfig\n"
-		"has = ['pip'] + ['ensurepip'] * (sys.prefix != sys.base_prefix)\n" /* Debian's own refuses it */
-		"print('%d.%d%s' % (*sys.version_info[:2], 't' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''),"
-		" '%d.%d.%d' % sys.version_info[:3], *(m for m in has if importlib.util.find_spec(m)))";
+		/* Debian's own refuses it */
+		"has = ['pip'] + ['ensurepip'] * (sys.prefix != sys.base_prefix)\n"
+		"print('%d.%d%s' % (*sys.version_info[:2], 't' if "
+		"sysconfig.get_config_var('Py_GIL_DISABLED') else ''),"
+		" '%d.%d.%d' % sys.version_info[:3], *(m for m in has if "
+		"importlib.util.find_spec(m)))";
 	const char *const argv[] = {x->python, "-I", "-c", script, NULL};
 	AUTO_BUF struct buf version = {0};
+
 	if (proc_capture(argv, x->c->run, &version, e) < 0) {
 		err_wrap(e, "cannot ask '%s' for its version", x->python);
-		return e->hint[0] ? -1 : err_hint(e, "--python names the Python of the environment to install into");
+		return e->hint[0] ? -1
+				  : err_hint(e, "--python names the Python of the environment to "
+						"install into");
 	}
+
 	x->machine.pythons = (struct strlist){0};
 	strlist_split(&x->has, x->c->arena, buf_cstr(&version), " ");
 	strlist_add(&x->machine.pythons, x->c->arena, x->has.count ? x->has.items[0] : "");
@@ -327,10 +377,12 @@ static int read_machine(struct installing *x, struct err *e)
 	const struct hardware *h;
 	const struct tables *t;
 	const char *dir;
+
 	if (cmd_tables(x->c, &t, e) < 0)
 		return -1;
 	if (o->machine) {
-		if (cmd_profiles_dir(x->c, &dir, e) < 0 || hardware_facts_load(dir, x->c->arena, &x->facts, e) < 0 ||
+		if (cmd_profiles_dir(x->c, &dir, e) < 0 ||
+		    hardware_facts_load(dir, x->c->arena, &x->facts, e) < 0 ||
 		    hardware_load(o->machine, x->c->arena, &x->machine, e) < 0)
 			return -1;
 	} else {
@@ -338,6 +390,7 @@ static int read_machine(struct installing *x, struct err *e)
 			return -1;
 		x->machine = *h;
 	}
+
 	if ((!o->machine || !x->machine.pythons.count) && read_python(x, e) < 0)
 		return -1;
 	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
@@ -348,22 +401,28 @@ static int check_pip(const struct installing *x, struct err *e)
 {
 	const struct install_options *o = x->c->options;
 	const bool uv = proc_find(x->c->arena, "uv"), own = strlist_contains(&x->has, "ensurepip");
+
 	if (o->uv || strlist_contains(&x->has, "pip"))
 		return 0;
 	err_set(e, ERR_SYSTEM, "'%s' has no pip", x->python);
-	const char *add = arena_printf(x->c->arena, "run: %s -m ensurepip", shell_quoted(x->python, x->c->arena));
+	const char *add = arena_printf(x->c->arena, "run: %s -m ensurepip",
+				       shell_quoted(x->python, x->c->arena));
 	if (!uv && !own)
-		return err_hint(e, "install uv and pass --uv, or name another Python with --python");
-	return err_hint(e, "%s%s%s", uv ? "pass --uv" : "", uv && own ? ", or " : "", own ? add : "");
+		return err_hint(e,
+				"install uv and pass --uv, or name another Python with --python");
+	return err_hint(e, "%s%s%s", uv ? "pass --uv" : "", uv && own ? ", or " : "",
+			own ? add : "");
 }
 
 static const struct show rows[] = {{.text = "{line}"}, {0}};
 
 /* Returns how many arguments precede --. One that is meant for ptbuild would be a package to an
  * installer. */
-static int own_words(const struct cmd_context *c, const struct strlist *words, size_t *ret, struct err *e)
+static int own_words(const struct cmd_context *c, const struct strlist *words, size_t *ret,
+		     struct err *e)
 {
 	size_t at = 0;
+
 	while (at < c->words->count && strcmp(c->words->items[at], "--") != 0)
 		at++;
 	*ret = at < c->words->count ? words->count - (c->words->count - 1 - at) : words->count;
@@ -382,6 +441,7 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	struct offer best;
 	AUTO_JSON json_t *listing = NULL;
 	size_t own;
+
 	if (own_words(c, words, &own, e) < 0)
 		return -1;
 	x.place = own ? words->items[0] : "dist";
@@ -389,23 +449,30 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 	if (x.remote && !path_has_suffix(x.place, "/"))
 		x.place = arena_printf(a, "%s/", x.place);
 	if (o->global.json && !o->print)
-		return err_set(e, ERR_USAGE, "install writes what the installer writes: --json goes with --print");
+		return err_set(
+			e, ERR_USAGE,
+			"install writes what the installer writes: --json goes with --print");
 	if (o->machine && !o->print) {
-		err_set(e, ERR_USAGE, "--machine without --print: wheels are installed on this machine");
+		err_set(e, ERR_USAGE,
+			"--machine without --print: wheels are installed on this machine");
 		return err_hint(e, "add --print");
 	}
-	if (read_listing(&x, &listing, e) < 0 || read_machine(&x, e) < 0 || choose(&x, listing, &best, e) < 0 ||
-	    (!o->print && check_pip(&x, e) < 0))
+
+	if (read_listing(&x, &listing, e) < 0 || read_machine(&x, e) < 0 ||
+	    choose(&x, listing, &best, e) < 0 || (!o->print && check_pip(&x, e) < 0))
 		return -1;
 	const char *name = json_text(best.row, "name");
-	const char *url = x.remote ? arena_printf(a, "%s%s/", x.place, name) : install_url(a, x.place, name);
+	const char *url =
+		x.remote ? arena_printf(a, "%s%s/", x.place, name) : install_url(a, x.place, name);
 	read_list(best.row, "install", a, &wanted);
 	install_argv(x.python, o->uv, url, &wanted, a, &argv);
 	strlist_refs(&argv, a, words->items + own, words->count - own);
 	const char *line = shell_line(argv.items, argv.count, a);
 	read_list(best.row, "missing", a, &missing);
 	for (size_t i = 0; i < missing.count; i++)
-		log_warn(c->run->log, "skipped: '%s' lacks %s; add the missing wheel and run 'ptbuild index' again",
+		log_warn(c->run->log,
+			 "skipped: '%s' lacks %s; add the missing wheel and run 'ptbuild index' "
+			 "again",
 			 name, missing.items[i]);
 	if (!o->print) {
 		const struct proc_spec spec = {.argv = strlist_argv(&argv, a), .attached = true};
@@ -417,14 +484,18 @@ static int install_main(struct cmd_context *c, const struct strlist *words, stru
 			return -1;
 		if (r.status == 0)
 			return 0;
-		err_set(e, ERR_SYSTEM, "%s ended with exit status %d", o->uv ? "uv" : "pip", r.status);
+		err_set(e, ERR_SYSTEM, "%s ended with exit status %d", o->uv ? "uv" : "pip",
+			r.status);
 		return err_hint(e, "see its output above; the command was: %s", shown);
 	}
+
 	return cmd_show(c,
-			json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "directory", name, "url",
-				  json_or_null(url), "profile", json_or_null(x.detected.profile), "install",
-				  json_from_strlist(&wanted), "missing", json_from_strlist(&missing), "command",
-				  json_from_strlist(&argv), "line", json_or_null(line)),
+			json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1,
+				  "directory", name, "url", json_or_null(url), "profile",
+				  json_or_null(x.detected.profile), "install",
+				  json_from_strlist(&wanted), "missing",
+				  json_from_strlist(&missing), "command", json_from_strlist(&argv),
+				  "line", json_or_null(line)),
 			rows, e);
 }
 
@@ -435,7 +506,8 @@ static const struct arg_def install_options[] = {
 	 "the Python of the environment to install into (default: python3)", NULL},
 	{"machine", 0, INSTALL(ARG_STRING, machine), "FILE",
 	 "with --print: choose for the machine that a file describes, as for detect", "<file>"},
-	{"uv", 0, INSTALL(ARG_FLAG, uv), NULL, "install with uv (default: with this Python's pip)", NULL},
+	{"uv", 0, INSTALL(ARG_FLAG, uv), NULL, "install with uv (default: with this Python's pip)",
+	 NULL},
 	{"print", 0, INSTALL(ARG_FLAG, print), NULL, "print the line, and do not run it", NULL},
 	{0},
 };
@@ -445,7 +517,9 @@ const struct command command_install = {
 	.summary = "install the wheels of an index that are for this machine",
 	.usage = "[DIR|URL] [--python PROGRAM] [--uv] [--print [--machine FILE]] [-- ARGUMENT...]",
 	.tables = {install_options},
-	.arguments = {{"DIR|URL", "the directory that holds the index (default: dist), or where it is served", "<dir>"},
+	.arguments = {{"DIR|URL",
+		       "the directory that holds the index (default: dist), or where it is served",
+		       "<dir>"},
 		      {"ARGUMENT...", "arguments for the installer", NULL}},
 	.options_size = sizeof(struct install_options),
 	.run = install_main,

@@ -42,7 +42,8 @@ static json_t *add_row(json_t *rows)
 
 static int add_releases(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
-	JSON_FIELDS(fields, LIST(release_row, pythons), LIST(release_row, toolkits), TEXT(release_row, note));
+	JSON_FIELDS(fields, LIST(release_row, pythons), LIST(release_row, toolkits),
+		    TEXT(release_row, note));
 	(void)a, (void)e;
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct release_row *r = &t->releases[i];
@@ -52,8 +53,10 @@ static int add_releases(const struct tables *t, struct arena *a, json_t *rows, s
 			const struct package_row *package = tables_package(r, tables_packages[p]);
 			put(row, tables_packages[p], package ? package->version : NULL);
 		}
+
 		json_add(row, r, fields);
 	}
+
 	return 0;
 }
 
@@ -63,11 +66,12 @@ struct counts {
 	size_t of_package[TABLES_PACKAGES];
 };
 
-static int count_variants(const struct tables *t, const struct matrix *m, struct arena *a, struct counts *ret,
-			  struct err *e)
+static int count_variants(const struct tables *t, const struct matrix *m, struct arena *a,
+			  struct counts *ret, struct err *e)
 {
 	struct matrix_walk w = {0};
 	const char *name;
+
 	while ((name = matrix_next(m, &w, a))) {
 		struct variant v;
 		struct err refusal = {0};
@@ -75,9 +79,11 @@ static int count_variants(const struct tables *t, const struct matrix *m, struct
 			return err_wrap(e, "matrix '%s'", m->name);
 		struct plan_request q = {.variant = &v, .release = m->release->name};
 		ret->variants++;
-		ret->refused += profile_is_planned_only(&v.profile) || plan_cuda(t, &q, a, &v.cuda, &refusal) < 0;
+		ret->refused += profile_is_planned_only(&v.profile) ||
+				plan_cuda(t, &q, a, &v.cuda, &refusal) < 0;
 		ret->of_package[tables_package_rank(v.package)]++;
 	}
+
 	return 0;
 }
 
@@ -86,6 +92,7 @@ static int add_matrix(const struct tables *t, const char *name, json_t *rows, st
 	AUTO_ARENA struct arena a = {0};
 	const struct matrix *m;
 	struct counts n = {0};
+
 	if (matrix_load(t, name, &a, &m, e) < 0 || count_variants(t, m, &a, &n, e) < 0)
 		return -1;
 	json_t *row = add_row(rows);
@@ -94,7 +101,8 @@ static int add_matrix(const struct tables *t, const char *name, json_t *rows, st
 	json_object_set_new(row, "variants", json_integer((json_int_t)n.variants));
 	json_object_set_new(row, "refused", json_integer((json_int_t)n.refused));
 	for (size_t p = 0; p < TABLES_PACKAGES; p++)
-		json_object_set_new(row, tables_packages[p], json_integer((json_int_t)n.of_package[p]));
+		json_object_set_new(row, tables_packages[p],
+				    json_integer((json_int_t)n.of_package[p]));
 	put(row, "view_of", m->base ? m->base->name : NULL);
 	json_object_set_new(row, "note", json_string(m->note));
 	return 0;
@@ -103,6 +111,7 @@ static int add_matrix(const struct tables *t, const char *name, json_t *rows, st
 static int add_matrices(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
 	struct strlist names = {0};
+
 	if (matrix_names(t, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
@@ -111,25 +120,32 @@ static int add_matrices(const struct tables *t, struct arena *a, json_t *rows, s
 	return 0;
 }
 
-static void add_profile(json_t *rows, const char *name, const char *platform, const char *gpu, const char *isa)
+static void add_profile(json_t *rows, const char *name, const char *platform, const char *gpu,
+			const char *isa)
 {
-	json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o}", "name", name, "platform", platform, "gpu",
-					      json_or_null(gpu), "isa", json_or_null(isa)));
+	json_array_append_new(rows,
+			      json_pack("{s:s, s:s, s:o, s:o}", "name", name, "platform", platform,
+					"gpu", json_or_null(gpu), "isa", json_or_null(isa)));
 }
 
-/* The pairs that machines have; any other pair is a name too, and so are several SMs joined with '+'. */
+/* The pairs that machines have; any other pair is a
+ * name too, and so are several SMs joined with '+'. */
 static int add_profiles(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
 	(void)e;
 	for (unsigned k = 0; k < t->isas_count; k++)
-		add_profile(rows, arena_printf(a, "cpu-%s", t->isas[k].name), t->isas[k].platform, NULL,
-			    t->isas[k].name);
+		add_profile(rows, arena_printf(a, "cpu-%s", t->isas[k].name), t->isas[k].platform,
+			    NULL, t->isas[k].name);
 	add_profile(rows, "darwin-mps", "aarch64-darwin", NULL, NULL);
 	for (unsigned i = 0; i < t->gpus_count; i++)
 		for (unsigned k = 0; k < t->isas_count; k++)
-			if (strings_allow(t->gpus[i].platforms, t->gpus[i].platforms_count, t->isas[k].platform))
-				add_profile(rows, arena_printf(a, "sm%s-%s", t->gpus[i].sm, t->isas[k].name),
-					    t->isas[k].platform, t->gpus[i].capability, t->isas[k].name);
+			if (strings_allow(t->gpus[i].platforms, t->gpus[i].platforms_count,
+					  t->isas[k].platform))
+				add_profile(
+					rows,
+					arena_printf(a, "sm%s-%s", t->gpus[i].sm, t->isas[k].name),
+					t->isas[k].platform, t->gpus[i].capability,
+					t->isas[k].name);
 	return 0;
 }
 
@@ -144,9 +160,10 @@ static const char *least_driver(const struct tables *t, const struct gpu_row *r)
 
 static int add_gpus(const struct tables *t, struct arena *a, json_t *rows, struct err *e)
 {
-	JSON_FIELDS(before, LIST(gpu_row, aliases), TEXT(gpu_row, capability), TEXT(gpu_row, cuda_min),
-		    TEXT(gpu_row, cuda_max), TEXT(gpu_row, torch_min));
-	JSON_FIELDS(after, LIST(gpu_row, platforms), TEXT(gpu_row, name), LIST(gpu_row, devices), TEXT(gpu_row, note));
+	JSON_FIELDS(before, LIST(gpu_row, aliases), TEXT(gpu_row, capability),
+		    TEXT(gpu_row, cuda_min), TEXT(gpu_row, cuda_max), TEXT(gpu_row, torch_min));
+	JSON_FIELDS(after, LIST(gpu_row, platforms), TEXT(gpu_row, name), LIST(gpu_row, devices),
+		    TEXT(gpu_row, note));
 	(void)e;
 	for (unsigned i = 0; i < t->gpus_count; i++) {
 		const struct gpu_row *r = &t->gpus[i];
@@ -159,36 +176,43 @@ static int add_gpus(const struct tables *t, struct arena *a, json_t *rows, struc
 		put(row, "driver_min", least_driver(t, r));
 		json_add(row, r, after);
 	}
+
 	return 0;
 }
 
-JSON_FIELDS(isa_fields, TEXT(isa_row, name), LIST(isa_row, aliases), TEXT(isa_row, platform), LIST(isa_row, flags),
-	    LIST(isa_row, cpuinfo), TEXT(isa_row, cpus), TEXT(isa_row, note));
-JSON_FIELDS(toolkit_fields, TEXT(toolkit_row, version), TEXT(toolkit_row, gcc_max), TEXT(toolkit_row, clang_max),
-	    TEXT(toolkit_row, driver), TEXT(toolkit_row, driver_floor));
-JSON_FIELDS(blas_fields, TEXT(blas_row, name), TEXT(blas_row, cmake), LIST(blas_row, platforms), TEXT(blas_row, world),
-	    TEXT(blas_row, note));
+JSON_FIELDS(isa_fields, TEXT(isa_row, name), LIST(isa_row, aliases), TEXT(isa_row, platform),
+	    LIST(isa_row, flags), LIST(isa_row, cpuinfo), TEXT(isa_row, cpus), TEXT(isa_row, note));
+JSON_FIELDS(toolkit_fields, TEXT(toolkit_row, version), TEXT(toolkit_row, gcc_max),
+	    TEXT(toolkit_row, clang_max), TEXT(toolkit_row, driver),
+	    TEXT(toolkit_row, driver_floor));
+JSON_FIELDS(blas_fields, TEXT(blas_row, name), TEXT(blas_row, cmake), LIST(blas_row, platforms),
+	    TEXT(blas_row, world), TEXT(blas_row, note));
 JSON_FIELDS(toggle_fields, TEXT(toggle_row, package), TEXT(toggle_row, name), TEXT(toggle_row, cpu),
-	    TEXT(toggle_row, cuda), TEXT(toggle_row, mps), TEXT(toggle_row, since), TEXT(toggle_row, until),
-	    LIST(toggle_row, values), TEXT(toggle_row, why));
+	    TEXT(toggle_row, cuda), TEXT(toggle_row, mps), TEXT(toggle_row, since),
+	    TEXT(toggle_row, until), LIST(toggle_row, values), TEXT(toggle_row, why));
 
-#define COLUMNS(name, ...)                                                                                             \
-	{                                                                                                              \
-		.each = (name), .columns = { __VA_ARGS__ }                                                             \
+#define COLUMNS(name, ...)                                                                         \
+	{                                                                                          \
+		.each = (name), .columns = { __VA_ARGS__ }                                         \
 	}
-#define ROWS(array, row)                                                                                               \
-	NULL, offsetof(struct tables, array), offsetof(struct tables, array##_count), sizeof(struct row)
+#define ROWS(array, row)                                                                           \
+	NULL, offsetof(struct tables, array), offsetof(struct tables, array##_count),              \
+		sizeof(struct row)
 
 static const struct section sections[SECTIONS] = {
-	[RELEASES] = {COLUMNS("releases", "name", "pytorch", "torchvision", "torchaudio", "pythons", "toolkits"),
+	[RELEASES] = {COLUMNS("releases", "name", "pytorch", "torchvision", "torchaudio", "pythons",
+			      "toolkits"),
 		      .add = add_releases},
-	[MATRICES] = {COLUMNS("matrices", "name", "release", ">variants", ">refused", "note"), .add = add_matrices},
+	[MATRICES] = {COLUMNS("matrices", "name", "release", ">variants", ">refused", "note"),
+		      .add = add_matrices},
 	[PROFILES] = {COLUMNS("profiles", "name", "platform", "gpu", "isa"), .add = add_profiles},
-	[ISAS] = {COLUMNS("isas", "name", "platform", "flags", "cpus"), ROWS(isas, isa_row), isa_fields},
-	[GPUS] = {COLUMNS("gpus", "sm", "capability", "cuda_min", "cuda_max", "torch_min", "driver_min", "name",
-			  "devices:,"),
+	[ISAS] = {COLUMNS("isas", "name", "platform", "flags", "cpus"), ROWS(isas, isa_row),
+		  isa_fields},
+	[GPUS] = {COLUMNS("gpus", "sm", "capability", "cuda_min", "cuda_max", "torch_min",
+			  "driver_min", "name", "devices:,"),
 		  .add = add_gpus},
-	[TOOLKITS] = {COLUMNS("toolkits", "version", "gcc_max", "clang_max", "driver", "driver_floor"),
+	[TOOLKITS] = {COLUMNS("toolkits", "version", "gcc_max", "clang_max", "driver",
+			      "driver_floor"),
 		      ROWS(toolkits, toolkit_row), toolkit_fields},
 	[BLAS] = {COLUMNS("blas", "name", "cmake", "platforms"), ROWS(blas, blas_row), blas_fields},
 	[TOGGLES] = {COLUMNS("toggles", "package", "name", "cpu", "cuda", "mps", "since", "until"),
@@ -202,7 +226,8 @@ static const struct arg_def list_defs[] = {
 	{"releases", 0, ASKED(RELEASES), "pinned sets: versions, Pythons, CUDA toolkits", NULL},
 	{"matrices", 0, ASKED(MATRICES),
 	 "named sets of variants: how many they hold, and how many of those cannot be built", NULL},
-	{"profiles", 0, ASKED(PROFILES), "names for --profile; or, before DIR, which tables to list", NULL},
+	{"profiles", 0, ASKED(PROFILES),
+	 "names for --profile; or, before DIR, which tables to list", NULL},
 	{"isas", 0, ASKED(ISAS), "CPU instruction sets", NULL},
 	{"gpus", 0, ASKED(GPUS), "GPU targets", NULL},
 	{"toolkits", 0, ASKED(TOOLKITS), "CUDA toolkits", NULL},
@@ -211,11 +236,13 @@ static const struct arg_def list_defs[] = {
 	{0},
 };
 
-static int add_section(const struct tables *t, const struct section *s, struct arena *a, json_t *rows, struct err *e)
+static int add_section(const struct tables *t, const struct section *s, struct arena *a,
+		       json_t *rows, struct err *e)
 {
 	if (s->add)
 		return s->add(t, a, rows, e);
-	const char *base = (const char *)t, *array = *(const char *const *)(const void *)(base + s->array);
+	const char *base = (const char *)t,
+		   *array = *(const char *const *)(const void *)(base + s->array);
 	for (unsigned i = 0; i < *(const unsigned *)(const void *)(base + s->count); i++)
 		json_add(add_row(rows), array + i * s->size, s->fields);
 	return 0;
@@ -231,6 +258,7 @@ static int read_others(const struct tables *t, struct arena *a, struct err *e)
 	const struct ci_tables *ci;
 	const char *world;
 	struct strlist parts = {0};
+
 #define THERE(name) fs_exists(t->dir, name)
 	if (THERE("cpu.yaml") && hardware_facts_load(t->dir, a, &facts, e) < 0)
 		return -1;
@@ -261,10 +289,12 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 	const bool other = words->count == 1 && o->asked[PROFILES];
 	/* With a directory behind it --profiles is what it is of every other command. */
 	struct cmd_globals global = *c->global;
+
 	if (words->count && !other) {
 		err_set(e, ERR_USAGE, "list has no argument '%s'", words->items[0]);
 		return err_hint(e, "'ptbuild list --profiles DIR' lists the tables of a directory");
 	}
+
 	global.profiles = other ? words->items[0] : NULL;
 	c->global = &global;
 	if (cmd_tables(c, &t, e) < 0 || read_others(t, c->arena, e) < 0)
@@ -284,17 +314,22 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 		for (size_t i = 0; i < names.count; i++) {
 			if (strlist_contains(&releases, names.items[i]))
 				continue;
-			const char *near = suggest_nearest(names.items[i], releases.items, releases.count);
+			const char *near =
+				suggest_nearest(names.items[i], releases.items, releases.count);
 			const char *folder = path_join(c->arena, dir, names.items[i]);
-			const char *guess = near ? arena_printf(c->arena, "; did you mean '%s'?", near) : "";
-			log_warn(c->run->log, "the patches in '%s' are of no release%s", folder, guess);
+			const char *guess =
+				near ? arena_printf(c->arena, "; did you mean '%s'?", near) : "";
+			log_warn(c->run->log, "the patches in '%s' are of no release%s", folder,
+				 guess);
 		}
 	}
+
 	bool shown_of[SECTIONS];
 	for (size_t i = 0; i < SECTIONS; i++) {
 		shown_of[i] = o->asked[i] && !(i == PROFILES && other);
 		asked += shown_of[i];
 	}
+
 	for (size_t i = 0; i < SECTIONS; i++) {
 		if (asked ? !shown_of[i] : i != RELEASES)
 			continue;
@@ -303,10 +338,12 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 		if (add_section(t, &sections[i], c->arena, rows, e) < 0)
 			return -1;
 		if (asked > 1)
-			shown[n++] =
-				(struct show){.text = arena_printf(c->arena, "\n%s", list_defs[i].name), .bold = true};
+			shown[n++] = (struct show){
+				.text = arena_printf(c->arena, "\n%s", list_defs[i].name),
+				.bold = true};
 		shown[n++] = sections[i].show;
 	}
+
 	json_object_set_new(all, "tables", json_or_null(t->dir));
 	if (!asked)
 		shown[n] = (struct show){.text = "\nthe tables: {tables}"};
@@ -316,7 +353,8 @@ static int list_main(struct cmd_context *c, const struct strlist *words, struct 
 const struct command command_list = {
 	.name = "list",
 	.summary = "list releases, profiles and what they are made of",
-	.usage = "[--releases] [--matrices] [--profiles [DIR]] [--isas] [--gpus] [--toolkits] [--blas] [--toggles]",
+	.usage = "[--releases] [--matrices] [--profiles [DIR]] [--isas] [--gpus] [--toolkits] "
+		 "[--blas] [--toggles]",
 	.tables = {list_defs},
 	.arguments = {{"DIR", "after --profiles: the directory of the tables", "<dir>"}},
 	.options_size = sizeof(struct list_options),

@@ -7,8 +7,9 @@
 #include "step/compile/build_parts.h"
 #include "step/watch/watch.h"
 
-/* How far a run is. Its directory has the jobs (jobs.json), for each that began a file of lines "key value" (state/ID),
- * what it said (log/ID.log), and what it made (out/ID; dist where something else started the jobs). */
+/* How far a run is. Its directory has the jobs (jobs.json), for each that began a file
+ * of lines "key value" (state/ID), what it said (log/ID.log), and what it made
+ * (out/ID; dist where something else started the jobs). */
 #define STATE_MAX_BYTES (1u << 20)
 #define LOG_TAIL 16384
 
@@ -39,7 +40,9 @@ static struct kvlist read_state(const struct run_dir *r, const char *id)
 	struct kvlist out = {0};
 	struct strlist lines = {0};
 	const char *path = path_join(r->arena, "state", id);
-	if (!fs_exists(r->dir, path) || fs_read(r->dir, path, STATE_MAX_BYTES, &text, ERR_IGNORED) < 0)
+
+	if (!fs_exists(r->dir, path) ||
+	    fs_read(r->dir, path, STATE_MAX_BYTES, &text, ERR_IGNORED) < 0)
 		return out;
 	utf8_show(&shown, buf_cstr(&text), text.len, false);
 	strlist_split(&lines, r->arena, buf_cstr(&shown), "\n");
@@ -47,9 +50,11 @@ static struct kvlist read_state(const struct run_dir *r, const char *id)
 		const char *blank = strchr(lines.items[i], ' ');
 		if (blank)
 			kvlist_set(&out, r->arena,
-				   arena_strndup(r->arena, lines.items[i], (size_t)(blank - lines.items[i])),
+				   arena_strndup(r->arena, lines.items[i],
+						 (size_t)(blank - lines.items[i])),
 				   blank + 1);
 	}
+
 	return out;
 }
 
@@ -61,9 +66,11 @@ static const char *why_failed(const struct run_dir *r, const char *id)
 	struct stat st;
 	struct strlist lines = {0};
 	char tail[LOG_TAIL];
-	AUTO_FD int fd = fs_open(r->dir, arena_printf(r->arena, "log/%s.log", id), &st, ERR_IGNORED);
+	AUTO_FD int fd =
+		fs_open(r->dir, arena_printf(r->arena, "log/%s.log", id), &st, ERR_IGNORED);
 	off_t from = fd >= 0 && st.st_size > LOG_TAIL ? st.st_size - LOG_TAIL : 0;
 	ssize_t n = fd >= 0 ? pread(fd, tail, sizeof(tail), from) : 0;
+
 	utf8_show(&shown, tail, n > 0 ? (size_t)n : 0, false);
 	strlist_split(&lines, r->arena, buf_cstr(&shown), "\n");
 	for (size_t i = lines.count; i-- > 0;)
@@ -73,15 +80,18 @@ static const char *why_failed(const struct run_dir *r, const char *id)
 }
 
 /* Where the record of a variant may be, seen from the directory. */
-static const char *find_record(const struct run_dir *r, const char *id, const char *variant, json_t **ret)
+static const char *find_record(const struct run_dir *r, const char *id, const char *variant,
+			       json_t **ret)
 {
 	const char *at[] = {arena_printf(r->arena, "out/%s/%s", id, variant),
 			    arena_printf(r->arena, "dist/%s", variant), variant};
+
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
 		const char *path = path_join(r->arena, at[i], "build.json");
 		if (fs_exists(r->dir, path) && json_read(r->dir, path, ret, ERR_IGNORED) == 0)
 			return at[i];
 	}
+
 	return NULL;
 }
 
@@ -90,21 +100,25 @@ static json_t *made_of(struct run_dir *r, const char *id, const char *variant)
 {
 	AUTO_JSON json_t *record = NULL;
 	const char *at = find_record(r, id, variant, &record);
+
 	if (!at)
 		return NULL;
-	const json_t *build = json_object_get(record, "build"), *cache = json_object_get(build, "compiler_cache");
+	const json_t *build = json_object_get(record, "build"),
+		     *cache = json_object_get(build, "compiler_cache");
 	const char *page = path_join(r->arena, at, "build.html");
 	r->hits += (uint64_t)json_int(cache, "hits");
 	r->misses += (uint64_t)json_int(cache, "misses");
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "wheel", json_text(record, "wheel"), "bytes",
-			 json_int(record, "bytes"), "hits", json_int(cache, "hits"), "misses",
-			 json_int(cache, "misses"), "remote_hits", json_int(cache, "remote_hits"), "page",
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "wheel", json_text(record, "wheel"),
+			 "bytes", json_int(record, "bytes"), "hits", json_int(cache, "hits"),
+			 "misses", json_int(cache, "misses"), "remote_hits",
+			 json_int(cache, "remote_hits"), "page",
 			 json_or_null(fs_is_file(r->dir, page) ? page : NULL));
 }
 
 static size_t state_of(const struct kvlist *lines, bool all_made)
 {
 	const char *said = kvlist_get(lines, "state");
+
 	for (size_t i = 0; said && i < STATES; i++)
 		if (strcmp(states[i], said) == 0)
 			return i;
@@ -135,6 +149,7 @@ static int add_job(struct run_dir *r, json_t *job, struct err *e)
 	bool all = true;
 	size_t i;
 	const json_t *variant;
+
 	if (!is_name(id))
 		return err_set(e, ERR_INTEGRITY, "'%s/jobs.json' has a job without a name", r->dir);
 	json_t *made = json_object();
@@ -146,27 +161,33 @@ static int add_job(struct run_dir *r, json_t *job, struct err *e)
 		if (its)
 			json_object_set_new(made, name, its);
 	}
+
 	const struct kvlist lines = read_state(r, id);
 	const size_t state = state_of(&lines, all);
 	const int64_t began = line_number(&lines, "started"), ended = line_number(&lines, "ended");
-	const int64_t until = ended ? ended : strcmp(states[state], "running") == 0 ? (int64_t)time(NULL) : began;
+	const int64_t until = ended                                   ? ended
+			      : strcmp(states[state], "running") == 0 ? (int64_t)time(NULL)
+								      : began;
 	const char *log = arena_printf(r->arena, "log/%s.log", id);
 	r->by[state]++;
 	r->seconds += until > began ? (uint64_t)(until - began) : 0;
-	json_object_set_new(job, "run",
-			    json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "state", states[state], "node",
-				      json_or_null(kvlist_get(&lines, "node")), "attempt",
-				      (json_int_t)line_number(&lines, "attempt"), "exit",
-				      (json_int_t)line_number(&lines, "exit"), "seconds",
-				      (json_int_t)(until > began ? until - began : 0), "why",
-				      json_or_null(why_ended(r, id, states[state])), "log",
-				      json_or_null(fs_is_file(r->dir, log) ? log : NULL), "made", made));
+	json_object_set_new(
+		job, "run",
+		json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "state", states[state],
+			  "node", json_or_null(kvlist_get(&lines, "node")), "attempt",
+			  (json_int_t)line_number(&lines, "attempt"), "exit",
+			  (json_int_t)line_number(&lines, "exit"), "seconds",
+			  (json_int_t)(until > began ? until - began : 0), "why",
+			  json_or_null(why_ended(r, id, states[state])), "log",
+			  json_or_null(fs_is_file(r->dir, log) ? log : NULL), "made", made));
 	return 0;
 }
 
 static const char *share(uint64_t hits, uint64_t misses, struct arena *a)
 {
-	return hits + misses ? arena_printf(a, "%.0f %%", 100.0 * (double)hits / (double)(hits + misses)) : "";
+	return hits + misses
+		       ? arena_printf(a, "%.0f %%", 100.0 * (double)hits / (double)(hits + misses))
+		       : "";
 }
 
 static const char *duration(uint64_t seconds, struct arena *a)
@@ -179,18 +200,23 @@ static const char *duration(uint64_t seconds, struct arena *a)
 static json_t *row_json(const struct run_dir *r, const json_t *job, const char *variant)
 {
 	struct arena *a = r->arena;
-	const json_t *run = json_object_get(job, "run"), *made = json_object_get(json_object_get(run, "made"), variant);
+	const json_t *run = json_object_get(job, "run"),
+		     *made = json_object_get(json_object_get(run, "made"), variant);
 	const int64_t seconds = json_int(run, "seconds"), bytes = json_int(made, "bytes");
-	const char *name = strchr(json_text(job, "shard"), '/')
-				   ? arena_printf(a, "%s shard %s", variant, json_text(job, "shard"))
-				   : variant;
-	return json_pack("{s:s, s:s, s:I, s:o, s:s, s:o, s:s, s:s, s:s, s:s}", "state", json_text(run, "state"),
-			 "variant", name, "wave", json_int(job, "wave"), "time",
-			 json_or_null(seconds ? duration((uint64_t)seconds, a) : NULL), "hits",
-			 share((uint64_t)json_int(made, "hits"), (uint64_t)json_int(made, "misses"), a), "size",
-			 json_or_null(bytes ? arena_printf(a, "%.1f MB", (double)bytes / 1e6) : NULL), "node",
-			 json_text(run, "node"), "why", json_text(run, "why"), "page", json_text(made, "page"), "log",
-			 json_text(run, "log"));
+	const char *name =
+		strchr(json_text(job, "shard"), '/')
+			? arena_printf(a, "%s shard %s", variant, json_text(job, "shard"))
+			: variant;
+
+	return json_pack(
+		"{s:s, s:s, s:I, s:o, s:s, s:o, s:s, s:s, s:s, s:s}", "state",
+		json_text(run, "state"), "variant", name, "wave", json_int(job, "wave"), "time",
+		json_or_null(seconds ? duration((uint64_t)seconds, a) : NULL), "hits",
+		share((uint64_t)json_int(made, "hits"), (uint64_t)json_int(made, "misses"), a),
+		"size",
+		json_or_null(bytes ? arena_printf(a, "%.1f MB", (double)bytes / 1e6) : NULL),
+		"node", json_text(run, "node"), "why", json_text(run, "why"), "page",
+		json_text(made, "page"), "log", json_text(run, "log"));
 }
 
 static json_t *rows_json(const struct run_dir *r)
@@ -198,6 +224,7 @@ static json_t *rows_json(const struct run_dir *r)
 	json_t *rows = json_array();
 	size_t i, k;
 	const json_t *job, *variant;
+
 	json_array_foreach(r->jobs, i, job)
 	{
 		json_array_foreach(json_object_get(job, "variants"), k, variant)
@@ -206,6 +233,7 @@ static json_t *rows_json(const struct run_dir *r)
 			json_array_append_new(rows, row_json(r, job, name ? name : ""));
 		}
 	}
+
 	return rows;
 }
 
@@ -213,17 +241,19 @@ static json_t *rows_json(const struct run_dir *r)
 static const char *summary_of(const struct run_dir *r)
 {
 	struct strlist parts = {0};
+
 	for (size_t i = 0; i < STATES; i++)
 		if (r->by[i])
 			strlist_addf(&parts, r->arena, "%zu %s", r->by[i], states[i]);
-	return arena_printf(r->arena, "%s of %zu job%s", strlist_join(&parts, r->arena, ", "), json_array_size(r->jobs),
-			    plural(json_array_size(r->jobs)));
+	return arena_printf(r->arena, "%s of %zu job%s", strlist_join(&parts, r->arena, ", "),
+			    json_array_size(r->jobs), plural(json_array_size(r->jobs)));
 }
 
 static const struct show status_rows[] = {
 	{.text = "{matrix}: {-summary}"},
 	{.each = "-rows",
-	 .columns = {"state", "variant", ">wave", ">time", ">hits", ">size", "node", "why", "see=[{?why}{log}]"}},
+	 .columns = {"state", "variant", ">wave", ">time", ">hits", ">size", "node", "why",
+		     "see=[{?why}{log}]"}},
 	{0}};
 
 /* What there is nothing of yet has no tile. */
@@ -237,7 +267,9 @@ static json_t *tiles_json(const struct run_dir *r)
 {
 	json_t *tiles = json_array();
 	struct arena *a = r->arena;
-	add_tile(tiles, arena_printf(a, "%zu of %zu", r->by[0], json_array_size(r->jobs)), "jobs done");
+
+	add_tile(tiles, arena_printf(a, "%zu of %zu", r->by[0], json_array_size(r->jobs)),
+		 "jobs done");
 	add_tile(tiles, arena_printf(a, "%zu", r->by[3] + r->by[4]), "failed or lost");
 	add_tile(tiles, r->seconds ? duration(r->seconds, a) : "", "in all jobs together");
 	add_tile(tiles, share(r->hits, r->misses, a), "of units from the compiler cache");
@@ -247,11 +279,12 @@ static json_t *tiles_json(const struct run_dir *r)
 static json_t *document(const struct run_dir *r)
 {
 	json_t *counts = json_object();
+
 	for (size_t i = 0; i < STATES; i++)
 		json_object_set_new(counts, states[i], json_integer((json_int_t)r->by[i]));
-	return json_pack("{s:i, s:o, s:o, s:O, s:o, s:s, s:o}", "schema", 1, "matrix", json_or_null(r->name), "counts",
-			 counts, "jobs", r->jobs, "-rows", rows_json(r), "-summary", summary_of(r), "-tiles",
-			 tiles_json(r));
+	return json_pack("{s:i, s:o, s:o, s:O, s:o, s:s, s:o}", "schema", 1, "matrix",
+			 json_or_null(r->name), "counts", counts, "jobs", r->jobs, "-rows",
+			 rows_json(r), "-summary", summary_of(r), "-tiles", tiles_json(r));
 }
 
 static int matrix_status(struct cmd_context *c, const char *dir, const char *format, struct err *e)
@@ -262,11 +295,13 @@ static int matrix_status(struct cmd_context *c, const char *dir, const char *for
 	const char *path = path_join(c->arena, dir, "jobs.json");
 	size_t i;
 	json_t *job;
+
 	if (!fs_exists(TRUSTED, path)) {
 		err_set(e, ERR_CONFIG, "not the directory of a run: '%s' lacks jobs.json", dir);
-		return err_hint(
-			e, "name the directory that the script of 'ptbuild matrix MATRIX --format slurm' was given");
+		return err_hint(e, "name the directory that the script of 'ptbuild matrix MATRIX "
+				   "--format slurm' was given");
 	}
+
 	if (json_read(TRUSTED, path, &doc, e) < 0)
 		return -1;
 	r.jobs = json_object_get(doc, "jobs");
@@ -279,8 +314,10 @@ static int matrix_status(struct cmd_context *c, const char *dir, const char *for
 		report_matrix(all, &out);
 		return fs_write_all(STDOUT_FILENO, buf_cstr(&out), out.len, "standard output", e);
 	}
+
 	if (strcmp(format, "table") != 0 && strcmp(format, "json") != 0)
-		return err_set(e, ERR_USAGE, "--status can be shown as table, json or html, not as %s", format);
+		return err_set(e, ERR_USAGE,
+			       "--status can be shown as table, json or html, not as %s", format);
 	if (strcmp(format, "table") == 0)
 		return cmd_show(c, json_incref(all), status_rows, e);
 	c->shown = true;
@@ -306,16 +343,20 @@ static bool shares(const struct variant *v, const struct release_row *r)
 {
 	const struct package_row *row = tables_package(r, v->package);
 	const struct backend *b;
-	return package_is_torch(v->package) && row && backend_find(row->backend, &b, ERR_IGNORED) == 0 &&
+
+	return package_is_torch(v->package) && row &&
+	       backend_find(row->backend, &b, ERR_IGNORED) == 0 &&
 	       backend_shares(b, v->package, ERR_IGNORED) == 0;
 }
 
 /* Jobs have names of variants and no --profile, so such a name must lead to the same file. */
-static int check_file(struct cmd_context *c, const struct tables *t, const struct variant *v, struct err *e)
+static int check_file(struct cmd_context *c, const struct tables *t, const struct variant *v,
+		      struct err *e)
 {
 	const char *name = variant_name(v, c->arena);
 	struct variant again;
 	AUTO_FREE char *asked = NULL, *found = NULL;
+
 	if (!*v->profile.file)
 		return 0;
 	asked = realpath(v->profile.file, NULL);
@@ -323,78 +364,95 @@ static int check_file(struct cmd_context *c, const struct tables *t, const struc
 		found = realpath(again.profile.file, NULL);
 	if (asked && found && strcmp(asked, found) == 0)
 		return 0;
-	err_set(e, ERR_USAGE, "'%s' cannot be the profile of a job: there '%s' does not mean this file",
+	err_set(e, ERR_USAGE,
+		"'%s' cannot be the profile of a job: there '%s' does not mean this file",
 		v->profile.file, name);
-	return err_hint(e, "move it to '%s/examples', where its name finds it, or name a standard profile, such as %s",
+	return err_hint(e,
+			"move it to '%s/examples', where its name finds it, or name a standard "
+			"profile, such as %s",
 			t->dir, profile_composed_name(&v->profile, c->arena));
 }
 
 /* Returns the selected variants, each with its build's toolkit if the name leaves it open: the
  * job's outputs are named after it, and objects are shared by it. Variants that cannot be built get
  * no job; a warning names them. */
-static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret, size_t *ret_count,
-		  struct err *e)
+static int choose(struct cmd_context *c, const struct strlist *words, struct ci_choice **ret,
+		  size_t *ret_count, struct err *e)
 {
 	const struct tables *t;
 	struct selections chosen;
 	struct cmd_root_group *const *groups = NULL;
 	struct err why = {0};
+
 	if (cmd_select(c, words, &chosen, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
-	/* A world that cannot be is the error of a job: another machine may have what this one lacks. */
+	/* A world that cannot be is the error of a job:
+	 * another machine may have what this one lacks. */
 	if (cmd_root_each(c, &chosen, &groups, ERR_IGNORED) < 0)
 		groups = NULL;
 	*ret = arena_array(c->arena, chosen.count, sizeof(**ret));
 	*ret_count = 0;
 	for (size_t i = 0; i < chosen.count; i++) {
 		struct selection *s = &chosen.items[i];
-		const struct plan_request q = {
-			.variant = &s->variant, .release = s->release->name, .options = cmd_selected(c)->plan};
+		const struct plan_request q = {.variant = &s->variant,
+					       .release = s->release->name,
+					       .options = cmd_selected(c)->plan};
 		if (check_file(c, t, &s->variant, e) < 0)
 			return -1;
 		if (profile_is_planned_only(&s->variant.profile))
 			log_warn(c->run->log, "%s is left out: it can be planned and not built",
 				 variant_name(&s->variant, c->arena));
 		else if (plan_cuda(t, &q, c->arena, &s->variant.cuda, &why) == 0)
-			(*ret)[(*ret_count)++] =
-				(struct ci_choice){s->variant, s->release, shares(&s->variant, s->release),
-						   groups ? matrix_world_bytes(groups[i]->world) : 0};
+			(*ret)[(*ret_count)++] = (struct ci_choice){
+				s->variant, s->release, shares(&s->variant, s->release),
+				groups ? matrix_world_bytes(groups[i]->world) : 0};
 		else
-			log_warn(c->run->log, "%s is left out: %s", variant_name(&s->variant, c->arena), why.msg);
+			log_warn(c->run->log, "%s is left out: %s",
+				 variant_name(&s->variant, c->arena), why.msg);
 	}
+
 	return *ret_count ? 0
-			  : err_set(e, ERR_POLICY, "none of these variants can be built%s%s", *why.msg ? ": " : "",
-				    why.msg);
+			  : err_set(e, ERR_POLICY, "none of these variants can be built%s%s",
+				    *why.msg ? ": " : "", why.msg);
 }
 
 /* What is compiled is counted, not supposed. */
 static json_t *waves_json(const struct ci_plan *p)
 {
 	json_t *waves = json_array();
+
 	for (unsigned wave = 1; wave <= p->waves; wave++) {
 		json_int_t jobs = 0, cpu = 0, gpu = 0;
 		for (size_t i = 0; i < p->count; i++) {
 			jobs += p->jobs[i].wave == wave;
-			/* Shards compile one set together; what their last job would is compiled then. */
+			/* Shards compile one set together; what
+			 * their last job would is compiled then. */
 			const char *shard = p->jobs[i].shard;
-			const bool first = p->jobs[i].wave == wave && (!*shard || strncmp(shard, "1/", 2) == 0);
+			const bool first = p->jobs[i].wave == wave &&
+					   (!*shard || strncmp(shard, "1/", 2) == 0);
 			cpu += first && p->jobs[i].makes_cpu;
 			gpu += first && p->jobs[i].makes_gpu;
 		}
-		json_array_append_new(waves, json_pack("{s:i, s:I, s:I, s:I, s:I, s:b}", "wave", wave, "jobs", jobs,
-						       "cpu", cpu, "gpu", gpu, "all", cpu + gpu, "one", jobs == 1));
+
+		json_array_append_new(waves, json_pack("{s:i, s:I, s:I, s:I, s:I, s:b}", "wave",
+						       wave, "jobs", jobs, "cpu", cpu, "gpu", gpu,
+						       "all", cpu + gpu, "one", jobs == 1));
 	}
+
 	return waves;
 }
 
 static const struct show table_rows[] = {
-	{.text = "wave {wave}: {jobs} job{jobs:s} compile[{?one}s] C++ units for {cpu} instruction set{cpu:s} and GPU "
+	{.text = "wave {wave}: {jobs} job{jobs:s} compile[{?one}s] C++ units for {cpu} instruction "
+		 "set{cpu:s} and GPU "
 		 "units for {gpu} list{gpu:s}{?all}",
 	 .each = "-waves"},
-	{.text = "wave {wave}: {jobs} job{jobs:s} find[{?one}s] everything compiled{!all}", .each = "-waves"},
+	{.text = "wave {wave}: {jobs} job{jobs:s} find[{?one}s] everything compiled{!all}",
+	 .each = "-waves"},
 	{.each = "jobs",
 	 .columns = {"wave", "shares=[{gpu_cache}][{!gpu_cache}{cpu_cache}]", "runs on={runs_on}",
-		     ">time=[{?makes_cpu}{estimate_seconds:time}][{!makes_cpu}{?makes_gpu}{estimate_seconds:time}]",
+		     ">time=[{?makes_cpu}{estimate_seconds:time}][{!makes_cpu}{?makes_gpu}{"
+		     "estimate_seconds:time}]",
 		     ">disk={disk_bytes:MiB}", "variants"}},
 	{0}};
 
@@ -407,10 +465,12 @@ static int take_words(struct cmd_context *c, const struct strlist *args, struct 
 		o->base.select.matrix = words->items[0];
 		*words = (struct strlist){0};
 	}
+
 	if (!o->file && !words->count && !o->base.select.matrix && !o->base.select.profile) {
 		err_set(e, ERR_USAGE, "no matrix is named");
 		return err_hint(e, "'ptbuild list --matrices' lists them");
 	}
+
 	if (!o->file)
 		return 0;
 	if (words->count || o->base.select.matrix || o->base.select.profile)
@@ -426,34 +486,42 @@ static int take_words(struct cmd_context *c, const struct strlist *args, struct 
 	for (size_t i = 0; i < lines.count; i++) {
 		const char *line = lines.items[i] + strspn(lines.items[i], " \t");
 		if (*line && *line != '#')
-			strlist_ref(words, c->arena, arena_strndup(c->arena, line, strcspn(line, " \t")));
+			strlist_ref(words, c->arena,
+				    arena_strndup(c->arena, line, strcspn(line, " \t")));
 	}
+
 	return words->count ? 0 : err_set(e, ERR_CONFIG, "no variant is named in '%s'", o->file);
 }
 
 /* An option that needs no quoting in a shell. */
 static int add_option(struct buf *out, const char *option, const char *value, struct err *e)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,=/+:@%-";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,=/+:@%-";
+
 	if (!*value || strspn(value, plain) != strlen(value))
 		return err_set(e, ERR_USAGE,
-			       "--%s '%s' cannot be written into a CI file: only letters, digits and _.,=/+:@%%- can",
+			       "--%s '%s' cannot be written into a CI file: only letters, digits "
+			       "and _.,=/+:@%%- can",
 			       option, value);
 	buf_printf(out, " --%s %s", option, value);
 	return 0;
 }
 
 /* The values of one option as the user gave them. *ret_here: one is a path below this directory. */
-static int add_values(struct buf *out, const struct arg_def *d, const void *options, struct arena *a, bool *ret_here,
-		      struct err *e)
+static int add_values(struct buf *out, const struct arg_def *d, const void *options,
+		      struct arena *a, bool *ret_here, struct err *e)
 {
 	struct strlist values = {0};
+
 	args_values(d, options, a, &values);
 	for (size_t i = 0; i < values.count; i++) {
-		*ret_here = *ret_here || (*values.items[i] != '/' && fs_exists(TRUSTED, values.items[i]));
+		*ret_here = *ret_here ||
+			    (*values.items[i] != '/' && fs_exists(TRUSTED, values.items[i]));
 		if (add_option(out, d->name, values.items[i], e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -462,6 +530,7 @@ static int options_text(struct cmd_context *c, const char **ret, bool *ret_here,
 {
 	const struct cmd_select *o = &((const struct matrix_options *)c->options)->base.select;
 	AUTO_BUF struct buf out = {0};
+
 	for (const struct arg_def *d = cmd_plan_options; d->name; d++)
 		if (add_values(&out, d, c->options, c->arena, ret_here, e) < 0)
 			return -1;
@@ -485,27 +554,43 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 	const struct matrix_options *o = c->options;
 	const char *own = c->global->cache ? "--cache" : c->global->out ? "--out" : NULL;
 	bool slurm = strcmp(format, "slurm") == 0;
+
 	if (ci_is_service(format) && own) {
-		err_set(e, ERR_USAGE, "%s has no effect here: each job has a store and a directory of its own", own);
-		return err_hint(e, "leave it out; --lower-store and --store-url name stores that jobs share");
+		err_set(e, ERR_USAGE,
+			"%s has no effect here: each job has a store and a directory of its own",
+			own);
+		return err_hint(
+			e,
+			"leave it out; --lower-store and --store-url name stores that jobs share");
 	}
+
 	if (slurm && c->global->out) {
 		err_set(e, ERR_USAGE,
-			"--out has no effect here: wheels go into the directory that the script is given");
-		return err_hint(e, "leave it out; then 'bash FILE DIR', and the wheels are in DIR/dist");
+			"--out has no effect here: wheels go into the directory that the script is "
+			"given");
+		return err_hint(
+			e, "leave it out; then 'bash FILE DIR', and the wheels are in DIR/dist");
 	}
+
 	if (slurm && o->image)
-		return err_set(e, ERR_USAGE, "--image has no effect here: jobs run on the nodes themselves");
+		return err_set(e, ERR_USAGE,
+			       "--image has no effect here: jobs run on the nodes themselves");
 	if (o->shards > 1 && ci_is_service(format) && !o->remote) {
-		err_set(e, ERR_USAGE, "--shards needs a server here: jobs of this service cannot add to one cache");
+		err_set(e, ERR_USAGE,
+			"--shards needs a server here: jobs of this service cannot add to one "
+			"cache");
 		return err_hint(e, "add --ccache-remote URL");
 	}
+
 	if (o->shards > MOST_SHARDS)
 		return err_set(e, ERR_USAGE, "--shards %u: at most %u", o->shards, MOST_SHARDS);
 	if (o->remote && strchr(o->remote, '@')) {
-		err_set(e, ERR_USAGE, "the password in --ccache-remote would be readable in the generated file");
-		return err_hint(e, "set PTBUILD_CCACHE_REMOTE as a secret of the service, and leave the option out");
+		err_set(e, ERR_USAGE,
+			"the password in --ccache-remote would be readable in the generated file");
+		return err_hint(e, "set PTBUILD_CCACHE_REMOTE as a secret of the service, and "
+				   "leave the option out");
 	}
+
 	return o->remote ? ccache_remote_check(o->remote, e) : 0;
 }
 
@@ -518,6 +603,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	struct ci_choice *choices;
 	struct ci_plan p;
 	size_t count;
+
 	*o = *(const struct matrix_options *)c->options;
 	c->options = o;
 	format = o->format ? o->format : c->global->json ? "json" : "table";
@@ -525,15 +611,20 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		err_set(e, ERR_USAGE, "--json and --format %s cannot be used together", format);
 		return err_hint(e, "leave --format out: --json alone has the same as data");
 	}
+
 	if (o->status)
-		return args->count ? err_set(e, ERR_USAGE, "--status needs a directory and no names")
-				   : matrix_status(c, o->status, format, e);
+		return args->count
+			       ? err_set(e, ERR_USAGE, "--status needs a directory and no names")
+			       : matrix_status(c, o->status, format, e);
 	if (strcmp(format, "html") == 0)
-		return err_set(e, ERR_USAGE, "--format html shows a run: it goes with --status DIR");
+		return err_set(e, ERR_USAGE,
+			       "--format html shows a run: it goes with --status DIR");
 	if (o->base.select.extensions.count) {
-		err_set(e, ERR_USAGE, "--extension: the jobs of a matrix build packages, and no extension");
+		err_set(e, ERR_USAGE,
+			"--extension: the jobs of a matrix build packages, and no extension");
 		return err_hint(e, "let a job call 'ptbuild set' with a file that names it");
 	}
+
 	if (check_globals(c, format, e) < 0 || take_words(c, args, o, &words, e) < 0)
 		return -1;
 	if (choose(c, &words, &choices, &count, e) < 0)
@@ -546,11 +637,13 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 			     .image = o->image,
 			     .remote = o->remote,
 			     .shards = o->shards,
-			     .store = c->global->cache ? path_from_here(c->arena, c->global->cache) : NULL,
+			     .store = c->global->cache ? path_from_here(c->arena, c->global->cache)
+						       : NULL,
 			     .out = c->global->out};
 	if (options_text(c, &p.options, &p.checkout, e) < 0 ||
 	    ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0 ||
-	    matrix_cost(c, &p, ci_is_service(format) ? format : "slurm", o->base.select.plan.torch != NULL, e) < 0)
+	    matrix_cost(c, &p, ci_is_service(format) ? format : "slurm",
+			o->base.select.plan.torch != NULL, e) < 0)
 		return -1;
 	if (ci_is_service(format))
 		matrix_warn(c, &p, format);
@@ -559,19 +652,22 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	const bool no_world = cmd_sandbox(c) == SANDBOX_NONE || other_root;
 	const bool needs_toolkit = p.has_cuda && !p.image && ci_is_service(format);
 	if (needs_toolkit && no_world)
-		log_warn(c->run->log, "no world brings the toolkit here: jobs for CUDA need --image with an image "
+		log_warn(c->run->log, "no world brings the toolkit here: jobs for CUDA need "
+				      "--image with an image "
 				      "that has it");
 	if (strcmp(format, "table") == 0) {
 		json_t *table = ci_json(&p);
 		json_object_set_new(table, "-waves", waves_json(&p));
 		return cmd_show(c, table, table_rows, e);
 	}
+
 	if (strcmp(format, "slurm") == 0) {
 		AUTO_BUF struct buf out = {0};
-		return ci_slurm(&p, &out, e) < 0
-			       ? -1
-			       : fs_write_all(STDOUT_FILENO, buf_cstr(&out), out.len, "standard output", e);
+		return ci_slurm(&p, &out, e) < 0 ? -1
+						 : fs_write_all(STDOUT_FILENO, buf_cstr(&out),
+								out.len, "standard output", e);
 	}
+
 	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(&p)
 				: strcmp(format, "gitlab") == 0 ? ci_gitlab(&p)
 								: ci_json(&p);
@@ -584,16 +680,20 @@ static const struct arg_def ci_defs[] = {
 	{"format", 0, CI(format), "FORMAT",
 	 "table (default), json, github, gitlab or slurm; with --status table, json or html",
 	 "table json github gitlab slurm html"},
-	{"runner-map", 0, CI(runner_map), "FILE", "YAML file that maps variants to runners", "<file>"},
+	{"runner-map", 0, CI(runner_map), "FILE", "YAML file that maps variants to runners",
+	 "<file>"},
 	{"image", 0, CI(image), "IMAGE",
-	 "container image that the jobs run in; it has ptbuild (default: Debian 13, and ptbuild is built from the "
+	 "container image that the jobs run in; it has ptbuild (default: Debian 13, and ptbuild is "
+	 "built from the "
 	 "checkout)",
 	 NULL},
-	{"ccache-remote", 0, CI(remote), "URL", "share compiled objects through a server, not the service's cache",
-	 NULL},
+	{"ccache-remote", 0, CI(remote), "URL",
+	 "share compiled objects through a server, not the service's cache", NULL},
 	{"shards", 0, ARG_UINT, offsetof(struct matrix_options, shards), "N",
-	 "divide each compilation of a PyTorch among so many jobs, which share a compiler cache", NULL},
-	{"status", 0, CI(status), "DIR", "say how far the run in this directory is, of a script for Slurm", "<dir>"},
+	 "divide each compilation of a PyTorch among so many jobs, which share a compiler cache",
+	 NULL},
+	{"status", 0, CI(status), "DIR",
+	 "say how far the run in this directory is, of a script for Slurm", "<dir>"},
 	{"file", 0, CI(file), "FILE", "read the variants from a file, a name a line", "<file>"},
 	{0},
 };
@@ -601,9 +701,11 @@ static const struct arg_def ci_defs[] = {
 const struct command command_matrix = {
 	.name = "matrix",
 	.summary = "write the jobs of a CI service or a cluster that build a matrix",
-	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE] | --status DIR",
+	.usage = "[NAME | VARIANT... | --file FILE] [--format FORMAT] [--runner-map FILE] | "
+		 "--status DIR",
 	.tables = {ci_defs, cmd_select_options, cmd_plan_options},
-	.arguments = {{"NAME", "a matrix from 'ptbuild list --matrices', or names of variants", "<matrix>"}},
+	.arguments = {{"NAME", "a matrix from 'ptbuild list --matrices', or names of variants",
+		       "<matrix>"}},
 	.options_size = sizeof(struct matrix_options),
 	.run = run_ci,
 };

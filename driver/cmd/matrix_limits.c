@@ -63,6 +63,7 @@ static void warn_time(struct cmd_context *c, const struct too_large *l)
 	const unsigned minutes = ci_limits(l->plan->tables, l->format, j->runner).minutes;
 	const char *shards = "";
 	char takes[32], longest[32];
+
 	size_time(takes, sizeof(takes), j->estimate);
 	size_time(longest, sizeof(longest), longest_seconds(j));
 	if (j->shares && !j->shards)
@@ -72,17 +73,21 @@ static void warn_time(struct cmd_context *c, const struct too_large *l)
 		 "%s may exceed the time limit: '%s' needs about %s, up to %s%s, with %u "
 		 "processor%s, and '%s' has %u minutes; %suse fewer GPU targets, or your own "
 		 "runners and their 'minutes' with --runner-map FILE",
-		 how_many(l, c->arena), j->id, takes, longest, j->rough ? " (a rough estimate)" : "", j->cpus,
-		 plural(j->cpus), j->runner->labels[0], minutes, shards);
+		 how_many(l, c->arena), j->id, takes, longest,
+		 j->rough ? " (a rough estimate)" : "", j->cpus, plural(j->cpus),
+		 j->runner->labels[0], minutes, shards);
 }
 
 static void warn_disk(struct cmd_context *c, const struct too_large *l)
 {
 	const struct ci_job *j = l->worst;
+
 	log_warn(c->run->log,
-		 "%s need%s more disk than the runner has: '%s' needs %.1f GiB, and '%s' has %.1f GiB; name another "
+		 "%s need%s more disk than the runner has: '%s' needs %.1f GiB, and '%s' has %.1f "
+		 "GiB; name another "
 		 "with --runner-map FILE: 'runners: [{labels: [%s]}]'",
-		 how_many(l, c->arena), l->count == 1 ? "s" : "", j->id, (double)j->disk / GIB, j->runner->labels[0],
+		 how_many(l, c->arena), l->count == 1 ? "s" : "", j->id, (double)j->disk / GIB,
+		 j->runner->labels[0],
 		 (double)ci_limits(l->plan->tables, l->format, j->runner).disk / GIB,
 		 ci_larger(l->plan->tables, l->format, j->platform, j->disk));
 }
@@ -90,6 +95,7 @@ static void warn_disk(struct cmd_context *c, const struct too_large *l)
 void matrix_warn(struct cmd_context *c, const struct ci_plan *p, const char *format)
 {
 	struct too_large time = {.plan = p, .format = format}, disk = time;
+
 	find(&time, is_too_long, time_of);
 	find(&disk, is_too_big, disk_of);
 	if (disk.count)

@@ -6,11 +6,16 @@
 #include "core/wheel/wheel.h"
 
 /* The Pythons for which all wheels are there, the newest last. */
-static void list_pythons(const struct official *all, const struct cmd_official *q, struct arena *a, struct strlist *ret)
+static void list_pythons(const struct official *all, const struct cmd_official *q, struct arena *a,
+			 struct strlist *ret)
 {
 	const struct hardware any = {.platform = q->platform};
-	const struct official_query wanted = {
-		.machine = &any, .cuda = q->cuda, .dists = &q->dists, .all = q->all, .any_driver = true};
+	const struct official_query wanted = {.machine = &any,
+					      .cuda = q->cuda,
+					      .dists = &q->dists,
+					      .all = q->all,
+					      .any_driver = true};
+
 	for (size_t i = 0; i < all->count; i++) {
 		const char *tag = all->wheels[i].name.python;
 		if (strncmp(tag, "cp3", 3) != 0)
@@ -19,15 +24,17 @@ static void list_pythons(const struct official *all, const struct cmd_official *
 		if (official_has_all(all, &wanted, python, a))
 			strlist_once(ret, a, python);
 	}
+
 	if (ret->count)
 		qsort(ret->items, ret->count, sizeof(*ret->items), version_order);
 }
 
-int cmd_official_python(struct cmd_context *c, const struct official *all, const struct cmd_official *q,
-			const char **ret, struct err *e)
+int cmd_official_python(struct cmd_context *c, const struct official *all,
+			const struct cmd_official *q, const char **ret, struct err *e)
 {
 	const struct tables *t;
 	struct cmd_python p = {.platform = q->platform, .wheels = true};
+
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
 	p.release = text_search(q->release, t->releases, t->releases_count, sizeof(*t->releases));
@@ -39,8 +46,8 @@ int cmd_official_python(struct cmd_context *c, const struct official *all, const
 }
 
 /* The targets, each with "sm", for which torch of the release has no code. */
-static void list_lacking(const struct tables *t, const struct official *all, const struct cmd_official *q,
-			 struct arena *a, struct strlist *ret)
+static void list_lacking(const struct tables *t, const struct official *all,
+			 const struct cmd_official *q, struct arena *a, struct strlist *ret)
 {
 	for (size_t i = 0; i < q->gpus.count; i++) {
 		const struct gpu_row *row = tables_gpu(t, q->gpus.items[i]);
@@ -50,37 +57,44 @@ static void list_lacking(const struct tables *t, const struct official *all, con
 }
 
 /* A machine with these GPUs, the driver of q->machine, and one Python (NULL: any). */
-static struct hardware described(const struct tables *t, const struct cmd_official *q, const char *python,
-				 struct arena *a)
+static struct hardware described(const struct tables *t, const struct cmd_official *q,
+				 const char *python, struct arena *a)
 {
 	const struct hardware *own = q->machine;
 	struct hardware h = {.platform = q->platform,
 			     .driver = own ? own->driver : "",
 			     .driver_cuda = own ? own->driver_cuda : "",
 			     .glibc = python ? "99" : ""};
+
 	h.gpus = arena_array(a, q->gpus.count + 1, sizeof(*h.gpus));
 	for (size_t i = 0; i < q->gpus.count; i++) {
 		const struct gpu_row *row = tables_gpu(t, q->gpus.items[i]);
 		h.gpus[h.gpu_count++].capability = row ? row->capability : q->gpus.items[i];
 	}
+
 	if (python)
 		strlist_ref(&h.pythons, a, python);
 	return h;
 }
 
 /* The newest release that serves what is asked; ret->release NULL: none. */
-static int find_newest(const struct tables *t, const struct cmd_official *q, const char *python, struct arena *a,
-		       struct official_choice *ret, struct err *e)
+static int find_newest(const struct tables *t, const struct cmd_official *q, const char *python,
+		       struct arena *a, struct official_choice *ret, struct err *e)
 {
 	const struct hardware h = described(t, q, python, a);
-	const struct official_query wanted = {
-		.machine = &h, .cuda = q->cuda, .dists = &q->dists, .all = q->all, .any_driver = true};
+	const struct official_query wanted = {.machine = &h,
+					      .cuda = q->cuda,
+					      .dists = &q->dists,
+					      .all = q->all,
+					      .any_driver = true};
+
 	return official_for(t, &wanted, a, ret, e);
 }
 
 static char *targets_text(const struct cmd_official *q, struct arena *a)
 {
 	struct strlist names = {0};
+
 	for (size_t i = 0; i < q->gpus.count; i++)
 		strlist_addf(&names, a, "sm%s", q->gpus.items[i]);
 	return strlist_join(&names, a, ", ");
@@ -90,6 +104,7 @@ static char *targets_text(const struct cmd_official *q, struct arena *a)
 static bool is_planned(const struct tables *t, const char *profile, struct arena *a)
 {
 	struct variant v = {.package = PACKAGE_TORCH};
+
 	if (profile_parse(t, profile, a, &v.profile, ERR_IGNORED) < 0)
 		return false;
 	for (unsigned i = t->releases_count; i-- > 0;) {
@@ -102,15 +117,18 @@ static bool is_planned(const struct tables *t, const char *profile, struct arena
 		if (plan_resolve(t, &q, a, &p, ERR_IGNORED) == 0)
 			return true;
 	}
+
 	return false;
 }
 
 /* Builds for the targets: one for all of them, else one for each. */
-static int hint_build(const struct tables *t, const struct cmd_official *q, struct arena *a, struct err *e)
+static int hint_build(const struct tables *t, const struct cmd_official *q, struct arena *a,
+		      struct err *e)
 {
 	const char *isa = machine_is_arm(q->platform) ? "armv8_2" : "avx2";
 	const char *all = arena_printf(a, "sm%s-%s", strlist_join(&q->gpus, a, "+sm"), isa);
 	struct strlist lines = {0};
+
 	if (is_planned(t, all, a))
 		return err_hint(e, "'ptbuild plan --profile %s' shows a build for it", all);
 	for (size_t i = 0; i < q->gpus.count; i++) {
@@ -118,30 +136,36 @@ static int hint_build(const struct tables *t, const struct cmd_official *q, stru
 		if (is_planned(t, one, a))
 			strlist_addf(&lines, a, "'ptbuild plan --profile %s'", one);
 	}
+
 	if (!lines.count)
 		return err_hint(e, "use other GPU targets: 'ptbuild list --gpus' lists them");
-	return err_hint(e, "%s show%s a build", strlist_join(&lines, a, " and "), lines.count == 1 ? "s" : "");
+	return err_hint(e, "%s show%s a build", strlist_join(&lines, a, " and "),
+			lines.count == 1 ? "s" : "");
 }
 
 /* What would help where no release serves: another Python, another driver, or a build. */
-static int hint_newest(const struct tables *t, const struct cmd_official *q, const char *python, struct arena *a,
-		       struct err *e)
+static int hint_newest(const struct tables *t, const struct cmd_official *q, const char *python,
+		       struct arena *a, struct err *e)
 {
 	struct cmd_official any_driver = *q;
 	struct official_choice other;
+
 	any_driver.machine = NULL;
 	if (find_newest(t, q, NULL, a, &other, ERR_IGNORED) == 0 && other.release)
-		return err_hint(e, "use --python %s, which release %s is for", other.wheel_python, other.release);
-	if (q->machine && find_newest(t, &any_driver, python, a, &other, ERR_IGNORED) == 0 && other.release)
+		return err_hint(e, "use --python %s, which release %s is for", other.wheel_python,
+				other.release);
+	if (q->machine && find_newest(t, &any_driver, python, a, &other, ERR_IGNORED) == 0 &&
+	    other.release)
 		return err_hint(e, "update the driver: 'ptbuild detect' shows which CUDA it runs");
 	return hint_build(t, q, a, e);
 }
 
-int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python, const char **ret,
-			struct err *e)
+int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python,
+			const char **ret, struct err *e)
 {
 	const char *driver = q->machine ? " and this machine's driver" : "";
 	const struct tables *t;
+
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
 	struct host_python host = {0};
@@ -154,21 +178,26 @@ int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, con
 	if (!w.release && find_newest(t, q, python, c->arena, &w, e) < 0)
 		return -1;
 	if (w.release) {
-		log_info(c->run->log, "release %s with CUDA %s: the newest official torch for %s%s; --release chooses",
+		log_info(c->run->log,
+			 "release %s with CUDA %s: the newest official torch for %s%s; --release "
+			 "chooses",
 			 w.release, w.cuda, targets, driver);
 		*ret = w.release;
 		return 0;
 	}
-	err_set(e, ERR_POLICY, "no official torch is for %s%s%s%s", targets, driver, python ? " and Python " : "",
-		python ? python : "");
+
+	err_set(e, ERR_POLICY, "no official torch is for %s%s%s%s", targets, driver,
+		python ? " and Python " : "", python ? python : "");
 	return hint_newest(t, q, python, c->arena, e);
 }
 
-int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python, struct err *e)
+int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python,
+		       struct err *e)
 {
 	struct strlist lacking = {0};
 	struct official all;
 	const struct tables *t;
+
 	if (cmd_tables(c, &t, e) < 0 || official_read(t->dir, q->release, c->arena, &all, e) < 0)
 		return -1;
 	list_lacking(t, &all, q, c->arena, &lacking);

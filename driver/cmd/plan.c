@@ -48,17 +48,22 @@ static bool is_probed(const struct cmd_context *c, const struct output *o)
 
 /* Finds the torch for torchvision and torchaudio, as far as it is known before a build: a wheel by
  * its digest; the root's torch by its version if a root is named. */
-static int find_torch(struct cmd_context *c, const struct selection *s, bool probed, struct torch_source *ret,
-		      struct err *e)
+static int find_torch(struct cmd_context *c, const struct selection *s, bool probed,
+		      struct torch_source *ret, struct err *e)
 {
 	const struct variant *v = &s->variant;
 	const char *torch = cmd_selected(c)->plan.torch;
+
 	*ret = (struct torch_source){0};
 	if (!torch || package_is_torch(v->package))
 		return 0;
-	struct torch_official q = {
-		.base = s->release->base, .python = v->python, .platform = v->profile.platform, .cuda = v->cuda};
-	const int rc = cmd_profiles_dir(c, &q.profiles, e) < 0 ? -1 : torch_find_official(torch, &q, c->arena, ret, e);
+	struct torch_official q = {.base = s->release->base,
+				   .python = v->python,
+				   .platform = v->profile.platform,
+				   .cuda = v->cuda};
+	const int rc = cmd_profiles_dir(c, &q.profiles, e) < 0
+			       ? -1
+			       : torch_find_official(torch, &q, c->arena, ret, e);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (strcmp(torch, "root") != 0)
@@ -67,26 +72,34 @@ static int find_torch(struct cmd_context *c, const struct selection *s, bool pro
 	const struct root *root;
 	if (!probed)
 		return 0;
-	return cmd_root(c, &root, e) < 0 ? -1 : torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, ret, e);
+	return cmd_root(c, &root, e) < 0
+		       ? -1
+		       : torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, ret, e);
 }
 
-int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, const struct plan **ret, struct err *e)
+int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, const struct plan **ret,
+	     struct err *e)
 {
 	const struct toolchain *toolchain = NULL;
 	struct torch_source torch;
-	if ((probed && cmd_toolchain(c, &toolchain, e) < 0) || find_torch(c, s, probed, &torch, e) < 0 ||
+
+	if ((probed && cmd_toolchain(c, &toolchain, e) < 0) ||
+	    find_torch(c, s, probed, &torch, e) < 0 ||
 	    cmd_select_plan(c, s, toolchain, torch.identity, torch.version, ret, e) < 0)
 		return -1;
 	const char *glibc = c->world ? c->world->pieces[0].part->glibc : NULL;
-	if (torch.official && torch_fits_cuda(torch.official->file, torch.official->cuda, *ret, c->arena, e) < 0)
+	if (torch.official &&
+	    torch_fits_cuda(torch.official->file, torch.official->cuda, *ret, c->arena, e) < 0)
 		return -1;
 	return torch.wheel ? torch_fits(torch.wheel, *ret, glibc, c->arena, e) : 0;
 }
 
 /* Sets o->plan and o->lack. Without a root no tool is run: a plan can be made on any machine. */
-static int make_plan(struct cmd_context *c, const struct selection *s, struct output *o, struct err *e)
+static int make_plan(struct cmd_context *c, const struct selection *s, struct output *o,
+		     struct err *e)
 {
 	const bool probed = is_probed(c, o);
+
 	o->lack = (struct strlist){0};
 	if (cmd_plan(c, s, probed, &o->plan, e) < 0)
 		return -1;
@@ -107,15 +120,20 @@ static const char *missing_inputs(bool root, bool torch)
 	return torch ? "its torch" : NULL;
 }
 
-/* Root, time and disk. That the keys are not those of a build, the world's line says where all has to fit a screen. */
-static void add_needs(struct cmd_context *c, json_t *doc, const struct output *o, const struct cmd_cost *k)
+/* Root, time and disk. That the keys are not those of a
+ * build, the world's line says where all has to fit a screen. */
+static void add_needs(struct cmd_context *c, json_t *doc, const struct output *o,
+		      const struct cmd_cost *k)
 {
 	struct arena *a = c->arena;
-	const bool root = strlist_contains(&o->lack, "root"), torch = strlist_contains(&o->lack, "torch");
+	const bool root = strlist_contains(&o->lack, "root"),
+		   torch = strlist_contains(&o->lack, "torch");
 	const char *keys = missing_inputs(root, torch);
 	const char *world = NULL;
+
 	if (o->root.world)
-		world = arena_printf(a, "%s, %s%s", o->root.world->name, o->root.made ? "made" : "not made yet",
+		world = arena_printf(a, "%s, %s%s", o->root.world->name,
+				     o->root.made ? "made" : "not made yet",
 				     root ? "; not in the keys" : "");
 	else if (*o->no_world.msg)
 		world = arena_printf(a, "none: %s", o->no_world.msg);
@@ -132,36 +150,43 @@ static json_t *total_json(struct cmd_context *c, const struct output *o)
 {
 	const struct cmd_total *t = &o->total;
 	struct arena *a = c->arena;
+
 	if (!t->sum.cost.package)
 		return json_null();
-	return json_pack("{s:s, s:o, s:s, s:b}", "time", cost_text(&t->sum.cost, t->sum.jobs, a), "disk",
-			 json_or_null(cmd_cost_disk(c, &t->sum, a)), "downloads",
+	return json_pack("{s:s, s:o, s:s, s:b}", "time", cost_text(&t->sum.cost, t->sum.jobs, a),
+			 "disk", json_or_null(cmd_cost_disk(c, &t->sum, a)), "downloads",
 			 cost_downloads_text(&t->sum.downloads, a), "unknown", t->unknown);
 }
 
 #define ROW(label, text, ...) SHOW(label, text, .indent = 2, ##__VA_ARGS__)
 
 static const struct show refused_rows[] = {ROW("refused", "{error.message}[\n{error.hint}]"), {0}};
-static const struct show one_rows[] = {{.rows = plan_rows}, {.rows = refused_rows}, {.text = "\n{-cost}"}, {0}};
+static const struct show one_rows[] = {
+	{.rows = plan_rows}, {.rows = refused_rows}, {.text = "\n{-cost}"}, {0}};
 static const struct show all_rows[] = {{.each = "", .rows = one_rows}, {0}};
-static const struct show total_rows[] = {ROW("time", "{total.time}[{?total.unknown}; some of it is not known]"),
-					 ROW("disk", "{total.disk}"),
-					 ROW("downloads", "{total.downloads}"),
-					 {0}};
+static const struct show total_rows[] = {
+	ROW("time", "{total.time}[{?total.unknown}; some of it is not known]"),
+	ROW("disk", "{total.disk}"),
+	ROW("downloads", "{total.downloads}"),
+	{0}};
 static const struct show table_rows[] = {
 	{.each = "plans",
-	 .columns = {"variant", "release", ">time={cost.seconds:time}", ">disk={cost.disk_bytes:MiB}",
+	 .columns = {"variant", "release", ">time={cost.seconds:time}",
+		     ">disk={cost.disk_bytes:MiB}",
 		     "world=[{world.name}][{?error}cannot be built]"}},
-	{.text = "\n{variants} variant{variants:s} of '{matrix}', what several have in common counted once",
+	{.text = "\n{variants} variant{variants:s} of '{matrix}', what several have in common "
+		 "counted once",
 	 .bold = true},
 	{.rows = total_rows},
 	ROW("refused", "{^}: {} variant{:s}", .each = "refused"),
 	ROW("units", "{units}"),
-	{.text = "\n--all and --explain show each plan, 'ptbuild plan VARIANT --release RELEASE' one of them"},
+	{.text = "\n--all and --explain show each plan, 'ptbuild plan VARIANT --release RELEASE' "
+		 "one of them"},
 	{0}};
 
 /* The root of the variant, looked at once for those of a group. */
-static int enter_root(struct cmd_context *c, struct cmd_root_group *g, struct output *o, struct err *e)
+static int enter_root(struct cmd_context *c, struct cmd_root_group *g, struct output *o,
+		      struct err *e)
 {
 	o->no_world = g->why;
 	cmd_root_enter(c, g);
@@ -172,6 +197,7 @@ static int enter_root(struct cmd_context *c, struct cmd_root_group *g, struct ou
 			return -1;
 		g->state = s;
 	}
+
 	o->root = *g->state;
 	return 0;
 }
@@ -180,12 +206,14 @@ static json_t *cmd_world_json(const struct cmd_root_state *r)
 {
 	if (!r->world)
 		return json_null();
-	return json_pack("{s:s, s:s, s:s, s:b, s:I}", "name", r->world->name, "platform", r->world->platform, "key",
-			 r->world->key, "made", r->made, "download_bytes", (json_int_t)r->world->download);
+	return json_pack("{s:s, s:s, s:s, s:b, s:I}", "name", r->world->name, "platform",
+			 r->world->platform, "key", r->world->key, "made", r->made,
+			 "download_bytes", (json_int_t)r->world->download);
 }
 
 /* One variant, in an arena of its own, in the root that was entered. */
-static int put_one(struct cmd_context *c, const struct selection *s, struct output *o, struct err *e)
+static int put_one(struct cmd_context *c, const struct selection *s, struct output *o,
+		   struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	const struct plan_command_options *options = c->options;
@@ -194,6 +222,7 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct outp
 	struct cmd_cost cost;
 	/* What all plans share is in the arena of the run. */
 	const struct toolchain *tools;
+
 	if (is_probed(c, o) && cmd_toolchain(c, &tools, e) < 0)
 		return -1;
 	own = *c;
@@ -215,7 +244,9 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct outp
 		json_object_set_new(doc, "world", cmd_world_json(&o->root));
 		json_object_set_new(doc, "keys_lack", json_from_strlist(&o->lack));
 		json_t *its = cost_json(&cost.cost, &cost.downloads, cost.jobs);
-		json_object_set_new(its, "disk_bytes", json_integer((json_int_t)(cost.build_bytes + cost.world_bytes)));
+		json_object_set_new(
+			its, "disk_bytes",
+			json_integer((json_int_t)(cost.build_bytes + cost.world_bytes)));
 		json_object_set_new(doc, "cost", its);
 		if (o->table) {
 			cmd_total_add(c, p, &cost, &o->root, &o->total);
@@ -223,17 +254,20 @@ static int put_one(struct cmd_context *c, const struct selection *s, struct outp
 			plan_words(doc, p, o->detail);
 			add_needs(&own, doc, o, &cost);
 		}
+
 		json_array_append_new(o->all, doc);
 		return 0;
 	}
+
 	if (!o->matrix || (e->kind != ERR_POLICY && e->kind != ERR_CONFIG))
 		return -1;
 	/* A variant of a matrix that cannot be built is listed with the reason. */
 	o->refused++;
 	o->worst = e->kind > o->worst ? e->kind : o->worst;
-	json_array_append_new(o->all, json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", PLAN_SCHEMA, "variant",
-						variant_name(&s->variant, &scratch), "package", s->variant.package,
-						"release", s->release->name, "error", cmd_error_json(e)));
+	json_array_append_new(o->all, json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", PLAN_SCHEMA,
+						"variant", variant_name(&s->variant, &scratch),
+						"package", s->variant.package, "release",
+						s->release->name, "error", cmd_error_json(e)));
 	err_clear(e);
 	return 0;
 }
@@ -244,12 +278,14 @@ static json_t *reasons_json(const json_t *all)
 	json_t *out = json_object();
 	size_t i;
 	const json_t *doc;
+
 	json_array_foreach(all, i, doc)
 	{
 		const char *why = json_text(json_object_get(doc, "error"), "message");
 		if (*why)
 			json_object_set_new(out, why, json_integer(json_int(out, why) + 1));
 	}
+
 	return out;
 }
 
@@ -258,15 +294,18 @@ static int show(struct cmd_context *c, const struct output *o, const char *units
 {
 	c->wraps = o->detail == PLAN_CHANGES && !o->table;
 	if (o->table) {
-		json_t *table = json_pack("{s:O, s:o, s:I, s:o, s:o, s:s}", "plans", o->all, "matrix",
-					  json_or_null(cmd_selected(c)->matrix), "variants",
-					  (json_int_t)json_array_size(o->all), "total", total_json(c, o), "refused",
-					  reasons_json(o->all), "units", units);
+		json_t *table =
+			json_pack("{s:O, s:o, s:I, s:o, s:o, s:s}", "plans", o->all, "matrix",
+				  json_or_null(cmd_selected(c)->matrix), "variants",
+				  (json_int_t)json_array_size(o->all), "total", total_json(c, o),
+				  "refused", reasons_json(o->all), "units", units);
 		return cmd_show(c, table, table_rows, e);
 	}
+
 	if (units && !c->global->json)
 		json_array_append_new(o->all, json_pack("{s:s}", "-cost", units));
-	return cmd_show(c, json_incref(o->one ? json_array_get(o->all, 0) : o->all), o->one ? one_rows : all_rows, e);
+	return cmd_show(c, json_incref(o->one ? json_array_get(o->all, 0) : o->all),
+			o->one ? one_rows : all_rows, e);
 }
 
 static int plan_main(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -275,6 +314,7 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 	const char *matrix = options->base.select.matrix;
 	AUTO_JSON json_t *all = json_array();
 	struct output o = {.all = all};
+
 	o.detail = options->explain ? PLAN_REASONS : options->all ? PLAN_ALL : PLAN_CHANGES;
 	o.table = matrix && !c->global->json && o.detail == PLAN_CHANGES;
 	struct selections chosen;
@@ -291,6 +331,7 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 			return -1;
 		err_clear(e);
 	}
+
 	if (cmd_root_each(c, &chosen, &groups, e) < 0)
 		return -1;
 	o.matrix = matrix != NULL;
@@ -308,15 +349,17 @@ static int plan_main(struct cmd_context *c, const struct strlist *words, struct 
 		return -1;
 	if (!o.refused)
 		return 0;
-	err_set(e, o.worst, "%zu of %zu variant%s of matrix '%s' cannot be built", o.refused, chosen.count,
-		plural(chosen.count), matrix);
-	return err_hint(e, "the plan gives the reason for each; --only and --release choose others");
+	err_set(e, o.worst, "%zu of %zu variant%s of matrix '%s' cannot be built", o.refused,
+		chosen.count, plural(chosen.count), matrix);
+	return err_hint(e,
+			"the plan gives the reason for each; --only and --release choose others");
 }
 
 const struct command command_plan = {
 	.name = "plan",
 	.summary = "show what would be built, and why",
-	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--all] [--explain] [--online] "
+	.usage = "[--profile PROFILE | --matrix NAME [--only GLOB] | VARIANT...] [--all] "
+		 "[--explain] [--online] "
 		 "[OPTION...]",
 	.tables = {cmd_select_options, cmd_units_options, cmd_plan_options, plan_only},
 	.arguments = {{"VARIANT...", CMD_SELECT_VARIANTS, "<variant>"}},

@@ -20,10 +20,12 @@ static int tell(struct cmd_context *c, const char *python, const char *why, cons
 	return 0;
 }
 
-static int take_newest(struct cmd_context *c, const struct cmd_python *q, const char *other, const char **ret)
+static int take_newest(struct cmd_context *c, const struct cmd_python *q, const char *other,
+		       const char **ret)
 {
 	const char *python = q->wheels ? NULL : newest(c, q);
 	const char *why = python ? "the newest in a world" : "the newest";
+
 	if (!python)
 		python = q->pythons.items[q->pythons.count - 1];
 	if (q->release)
@@ -34,6 +36,7 @@ static int take_newest(struct cmd_context *c, const struct cmd_python *q, const 
 static int take_root(struct cmd_context *c, const struct cmd_python *q, const char **ret)
 {
 	const char *own = cmd_root_python(c);
+
 	if (own && strlist_contains(&q->pythons, own))
 		return tell(c, own, "the root's", ret);
 	const char *other = own ? arena_printf(c->arena, "not the root's %s", own) : "";
@@ -43,8 +46,10 @@ static int take_root(struct cmd_context *c, const struct cmd_python *q, const ch
 int cmd_python(struct cmd_context *c, const struct cmd_python *q, const char **ret, struct err *e)
 {
 	struct host_python host = {0};
+
 	if (!q->pythons.count)
-		return err_set(e, ERR_CONFIG, "release '%s' has no Python", q->release ? q->release->name : "");
+		return err_set(e, ERR_CONFIG, "release '%s' has no Python",
+			       q->release ? q->release->name : "");
 	/* what runs on another platform is not for the Python of this machine */
 	if (strcmp(q->platform, machine_platform(c->arena)) != 0)
 		return take_newest(c, q, "", ret);
@@ -60,10 +65,12 @@ int cmd_python(struct cmd_context *c, const struct cmd_python *q, const char **r
 	if (!host.version)
 		return take_newest(c, q, "", ret);
 	const char *whose =
-		host.venv ? arena_printf(c->arena, "of the virtual environment '%s'", host.venv) : "this machine's";
+		host.venv ? arena_printf(c->arena, "of the virtual environment '%s'", host.venv)
+			  : "this machine's";
 	if (known && answer == CMD_ROOT_HAS)
 		return tell(c, host.version, whose, ret);
-	const char *other = host.venv ? arena_printf(c->arena, "not %s %s", host.version, whose)
-				      : arena_printf(c->arena, "not this machine's %s", host.version);
+	const char *other = host.venv
+				    ? arena_printf(c->arena, "not %s %s", host.version, whose)
+				    : arena_printf(c->arena, "not this machine's %s", host.version);
 	return take_newest(c, q, other, ret);
 }

@@ -4,31 +4,38 @@
 #include "cmd/build.h"
 
 static const struct show wheels_rows[] = {
-	{.text = "{wheel}", .each = "", .rows = (const struct show[]){SHOW("sha256", "{sha256}", .indent = 2), {0}}},
+	{.text = "{wheel}",
+	 .each = "",
+	 .rows = (const struct show[]){SHOW("sha256", "{sha256}", .indent = 2), {0}}},
 	{0}};
 
-static int print_wheels(struct cmd_context *c, const struct pack_result *results, size_t count, struct err *e)
+static int print_wheels(struct cmd_context *c, const struct pack_result *results, size_t count,
+			struct err *e)
 {
-	JSON_FIELDS(fields, JSON_AS(struct pack_result, path, "wheel"), JSON_FIELD(struct pack_result, sha256),
-		    JSON_FIELD(struct pack_result, bytes));
+	JSON_FIELDS(fields, JSON_AS(struct pack_result, path, "wheel"),
+		    JSON_FIELD(struct pack_result, sha256), JSON_FIELD(struct pack_result, bytes));
 	return cmd_result(c, json_rows(results, count, sizeof(*results), fields), wheels_rows, e);
 }
 
-/* A wheel is copied as it is: what it is made of is chosen no more, and without its record there is no provenance
- * that could be signed. */
+/* A wheel is copied as it is: what it is made of is chosen no more,
+ * and without its record there is no provenance that could be signed. */
 static int refuse_options(const struct cmd_context *c, struct err *e)
 {
 	if (cmd_refuse(c, "repack of a wheel", " metadata-rev ", e) == 0)
 		return 0;
-	return err_hint(e, "it has an effect on variants, whose wheels are in the store: 'ptbuild repack VARIANT "
+	return err_hint(e, "it has an effect on variants, whose wheels are in the store: 'ptbuild "
+			   "repack VARIANT "
 			   "--metadata-rev N'");
 }
 
-static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, unsigned rev, struct err *e)
+static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, unsigned rev,
+			 struct err *e)
 {
 	struct pack_result *results = arena_array(c->arena, wheels->count, sizeof(*results));
 	const char *out;
-	if (refuse_options(c, e) < 0 || cmd_out_dir(c, &out, e) < 0 || fs_mkdirs(TRUSTED, out, e) < 0)
+
+	if (refuse_options(c, e) < 0 || cmd_out_dir(c, &out, e) < 0 ||
+	    fs_mkdirs(TRUSTED, out, e) < 0)
 		return -1;
 	for (size_t i = 0; i < wheels->count; i++) {
 		const struct repack_request q = {.wheel = wheels->items[i],
@@ -38,10 +45,11 @@ static int repack_wheels(struct cmd_context *c, const struct strlist *wheels, un
 						 .out_dir = out};
 		const char *text = arena_printf(c->arena, "%u\n", rev);
 		if (repack_wheel(&q, c->run, c->arena, &results[i], e) < 0 ||
-		    fs_write(TRUSTED, arena_printf(c->arena, "%s.metadata-rev", results[i].path), text, strlen(text),
-			     0644, e) < 0)
+		    fs_write(TRUSTED, arena_printf(c->arena, "%s.metadata-rev", results[i].path),
+			     text, strlen(text), 0644, e) < 0)
 			return -1;
 	}
+
 	return print_wheels(c, results, wheels->count, e);
 }
 
@@ -57,14 +65,17 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 	struct cmd_build_requests l;
 	struct pipeline_results all = {0};
 	int rc = 0;
+
 	if (cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < l.count; i++) {
 		l.items[i].q.repack_only = true;
 		l.items[i].q.build_line = build_line(c);
-		rc = cmd_build_root(c, &l.items[i], e) < 0 ? -1
-							   : pipeline_build(&l.items[i].q, c->run, c->arena, &all, e);
+		rc = cmd_build_root(c, &l.items[i], e) < 0
+			     ? -1
+			     : pipeline_build(&l.items[i].q, c->run, c->arena, &all, e);
 	}
+
 	if (rc == 0)
 		rc = cmd_build_print(c, &all, e);
 	pipeline_free(&all);
@@ -75,13 +86,15 @@ static int repack_variants(struct cmd_context *c, const struct strlist *words, s
 static int check_names(const struct cmd_context *c, struct err *e)
 {
 	const char *out;
+
 	if (!c->global->json)
 		return 0;
 	if (cmd_out_dir(c, &out, e) < 0)
 		return -1;
 	if (utf8_valid(out))
 		return 0;
-	err_set(e, ERR_USAGE, "--json cannot name the wheels: the directory '%s' is not UTF-8", out);
+	err_set(e, ERR_USAGE, "--json cannot name the wheels: the directory '%s' is not UTF-8",
+		out);
 	return err_hint(e, "name another one with --out, or leave --json out");
 }
 
@@ -89,12 +102,14 @@ static int repack_main(struct cmd_context *c, const struct strlist *words, struc
 {
 	unsigned rev = cmd_selected(c)->plan.metadata_rev;
 	size_t wheels = 0;
+
 	for (size_t i = 0; i < words->count; i++)
 		wheels += path_has_suffix(words->items[i], ".whl");
 	if (rev == 0) {
 		err_set(e, ERR_USAGE, "repack needs the new metadata revision");
 		return err_hint(e, "for example --metadata-rev 2");
 	}
+
 	if (wheels && wheels != words->count)
 		return err_set(e, ERR_USAGE, "wheels and variants cannot be repacked together");
 	if (check_names(c, e) < 0)
@@ -107,7 +122,8 @@ const struct command command_repack = {
 	.summary = "change a wheel's metadata revision without packing it again",
 	.usage = "WHEEL... | VARIANT... | --profile PROFILE --metadata-rev N",
 	.tables = {cmd_select_options, cmd_plan_options, cmd_build_options},
-	.arguments = {{"WHEEL|VARIANT...", "wheels packed by ptbuild, or variants whose wheels are in the store",
+	.arguments = {{"WHEEL|VARIANT...",
+		       "wheels packed by ptbuild, or variants whose wheels are in the store",
 		       "<file>"}},
 	.options_size = sizeof(struct cmd_build_base),
 	.run = repack_main,

@@ -10,30 +10,35 @@
 
 const struct arg_def cmd_select_options[] = {
 	{"profile", 'p', SELECT(ARG_ONE, profile), "PROFILE",
-	 "GPU target and CPU instruction set (sm90-avx512), native, or a profile file", "<profile>"},
+	 "GPU target and CPU instruction set (sm90-avx512), native, or a profile file",
+	 "<profile>"},
 	{"matrix", 'm', SELECT(ARG_ONE, matrix), "NAME",
 	 "all variants of a matrix: a name from 'ptbuild list --matrices', or a file", "<matrix>"},
-	{"only", 0, SELECT(ARG_LIST, only), "GLOB", "of a matrix, only the variants whose names match; may be repeated",
-	 NULL},
-	{"package", 0, SELECT(ARG_LIST, packages), "NAMES", "pytorch (default), torchvision, torchaudio or all",
-	 "pytorch torchvision torchaudio all"},
+	{"only", 0, SELECT(ARG_LIST, only), "GLOB",
+	 "of a matrix, only the variants whose names match; may be repeated", NULL},
+	{"package", 0, SELECT(ARG_LIST, packages), "NAMES",
+	 "pytorch (default), torchvision, torchaudio or all", "pytorch torchvision torchaudio all"},
 	{"extension", 0, SELECT(ARG_EACH, extensions), "TREE",
-	 "an extension of torch's: a folder with setup.py or pyproject.toml, an sdist, or NAME==VERSION; may be "
+	 "an extension of torch's: a folder with setup.py or pyproject.toml, an sdist, or "
+	 "NAME==VERSION; may be "
 	 "repeated",
 	 "<file>"},
 	{"release", 0, SELECT(ARG_STRING, release), "NAME",
 	 "the pinned set of versions (default: the newest that fits)", "<release>"},
 	{"python", 0, SELECT(ARG_STRING, python), "X.Y",
 	 "Python version to build for (default: the user's, where the release has it)", "<python>"},
-	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y", "CUDA toolkit version (default: the release's first)", "<cuda>"},
+	{"cuda", 0, SELECT(ARG_STRING, cuda), "X.Y",
+	 "CUDA toolkit version (default: the release's first)", "<cuda>"},
 	{"cuda-home", 0, SELECT(ARG_STRING, cuda_home), "DIR",
-	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME with --root /)", "<dir>"},
+	 "directory of a CUDA toolkit to use before all others (default: $CUDA_HOME with --root /)",
+	 "<dir>"},
 	{0},
 };
 
 const struct arg_def cmd_units_options[] = {
 	{"units", 0, SELECT(ARG_EACH, units), "TREE",
-	 "compile commands of a configured tree, named after its profile, to count what a matrix compiles; may be "
+	 "compile commands of a configured tree, named after its profile, to count what a matrix "
+	 "compiles; may be "
 	 "repeated",
 	 "<file>"},
 	{0},
@@ -43,10 +48,11 @@ const struct arg_def cmd_units_options[] = {
 
 const struct arg_def cmd_plan_options[] = {
 	{"cuda-libraries", 0, PLAN(ARG_STRING, cuda_libraries), "WHERE",
-	 "packages: the wheel requires the nvidia-* packages (default); system: the loader finds the libraries",
+	 "packages: the wheel requires the nvidia-* packages (default); system: the loader finds "
+	 "the libraries",
 	 "packages system"},
-	{"blas", 0, PLAN(ARG_STRING, blas), "NAME", "BLAS library (default: the profile's, else the platform's)",
-	 "<blas>"},
+	{"blas", 0, PLAN(ARG_STRING, blas), "NAME",
+	 "BLAS library (default: the profile's, else the platform's)", "<blas>"},
 	{"set", 0, PLAN(ARG_PAIRS, toggles), "NAME=VALUE",
 	 "override a build option, for example USE_MKLDNN=OFF; may be repeated", NULL},
 	{"source", 0, PLAN(ARG_PAIRS, sources), "FILE=SHA256",
@@ -56,12 +62,14 @@ const struct arg_def cmd_plan_options[] = {
 	{"without", 0, PLAN(ARG_LIST, without), "FEATURES",
 	 "build without these features, for example cudnn; the version label says so", NULL},
 	{"torch", 0, PLAN(ARG_STRING, torch), "PLACE",
-	 "torch to build the other packages against: a wheel, root, or official[==VERSION]", "<file>"},
+	 "torch to build the other packages against: a wheel, root, or official[==VERSION]",
+	 "<file>"},
 	{"platform", 0, PLAN(ARG_STRING, platform_tag), "KIND",
 	 "platform tag: manylinux, the oldest that fits (default), or linux, which guarantees "
 	 "nothing",
 	 "manylinux linux"},
-	{"metadata-rev", 0, PLAN(ARG_COUNT, metadata_rev), "N", "revision of the wheel's metadata (default: 1)", NULL},
+	{"metadata-rev", 0, PLAN(ARG_COUNT, metadata_rev), "N",
+	 "revision of the wheel's metadata (default: 1)", NULL},
 	{0},
 };
 
@@ -99,13 +107,15 @@ static bool release_fits(const struct release_row *r, const struct want *w)
 }
 
 /* Whether the plan would take the release for all packages; *e keeps the last refusal. */
-static bool release_builds(const struct release_row *r, const struct want *w, struct arena *a, struct err *e)
+static bool release_builds(const struct release_row *r, const struct want *w, struct arena *a,
+			   struct err *e)
 {
 	if (w->world && world_check_tools(w->world, r, a, e) < 0)
 		return false;
 	for (size_t i = 0; i < w->packages.count; i++) {
 		const struct variant v = {.package = w->packages.items[i],
-					  .python = w->python ? w->python : r->pythons[r->pythons_count - 1],
+					  .python = w->python ? w->python
+							      : r->pythons[r->pythons_count - 1],
 					  .cuda = w->cuda,
 					  .profile = *w->profile};
 		const struct plan_request q = {.variant = &v, .release = r->name};
@@ -113,22 +123,28 @@ static bool release_builds(const struct release_row *r, const struct want *w, st
 		if (plan_cuda(w->tables, &q, a, &cuda, e) < 0)
 			return false;
 	}
+
 	return true;
 }
 
-/* Without --release only upstream's own qualify: one like "2.6.0-debian" needs a root of its own. Nor does one that is
- * only for those who ask for it. */
-static int pick_release(const struct want *w, struct arena *a, const struct release_row **ret, struct err *e)
+/* Without --release only upstream's own qualify: one like "2.6.0-debian" needs
+ * a root of its own. Nor does one that is only for those who ask for it. */
+static int pick_release(const struct want *w, struct arena *a, const struct release_row **ret,
+			struct err *e)
 {
 	const struct tables *t = w->tables;
 	const struct release_row *newest = NULL;
 	struct err refusal = {0};
+
 	if (w->release) {
 		if (tables_need_release(t, w->release, ret, e) < 0)
 			return -1;
 		const char *missing = missing_package(*ret, &w->packages);
-		return missing ? err_set(e, ERR_CONFIG, "release '%s' has no %s", (*ret)->name, missing) : 0;
+		return missing ? err_set(e, ERR_CONFIG, "release '%s' has no %s", (*ret)->name,
+					 missing)
+			       : 0;
 	}
+
 	for (unsigned i = t->releases_count; i-- > 0;) {
 		*ret = &t->releases[i];
 		if (!tables_offered(*ret) || !release_fits(*ret, w))
@@ -137,6 +153,7 @@ static int pick_release(const struct want *w, struct arena *a, const struct rele
 			return 0;
 		newest = newest ? newest : *ret;
 	}
+
 	*ret = newest; /* its plan says what is in the way */
 	if (newest)
 		return 0;
@@ -145,18 +162,21 @@ static int pick_release(const struct want *w, struct arena *a, const struct rele
 	return err_hint(e, "'ptbuild list --releases' lists them; name one with --release");
 }
 
-static int default_python(struct cmd_context *c, const struct release_row *r, struct want *w, struct err *e)
+static int default_python(struct cmd_context *c, const struct release_row *r, struct want *w,
+			  struct err *e)
 {
 	struct cmd_python q = {.release = r,
 			       .platform = w->profile->platform,
 			       .profile = w->profile,
 			       .packages = w->packages,
 			       .cuda = w->cuda};
+
 	strlist_refs(&q.pythons, c->arena, r->pythons, r->pythons_count);
 	return cmd_python(c, &q, &w->python, e);
 }
 
-/* Fills in the parts of a profile's name that stand for this machine: "native", "native-avx2", "sm90-native". */
+/* Fills in the parts of a profile's name that stand for
+ * this machine: "native", "native-avx2", "sm90-native". */
 static int fill_native(struct cmd_context *c, const char **profile, struct want *w, struct err *e)
 {
 	const struct tables *t = w->tables;
@@ -164,6 +184,7 @@ static int fill_native(struct cmd_context *c, const char **profile, struct want 
 	const struct hardware_facts *facts;
 	const struct hardware *h;
 	struct detected d;
+
 	if (!detect_is_native(o->profile))
 		return 0;
 	if (cmd_machine(c, true, &facts, &h, e) < 0 ||
@@ -173,25 +194,27 @@ static int fill_native(struct cmd_context *c, const char **profile, struct want 
 	log_info(c->run->log, "%s is %s on this machine", o->profile, *profile);
 	for (size_t i = 0; i < d.warnings.count; i++)
 		log_warn(c->run->log, "%s", d.warnings.items[i]);
-	w->note = arena_printf(c->arena, "%s is %s on the machine that asked: %s", o->profile, *profile,
-			       d.reasons.count ? d.reasons.items[0] : h->platform);
+	w->note = arena_printf(c->arena, "%s is %s on the machine that asked: %s", o->profile,
+			       *profile, d.reasons.count ? d.reasons.items[0] : h->platform);
 	if (d.cuda && !o->cuda && strncmp(o->profile, "native", 6) == 0)
 		w->cuda = d.cuda; /* the driver here can run it */
 	return 0;
 }
 
-static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selections *ret, struct err *e)
+static int select_by_profile(struct cmd_context *c, const struct tables *t, struct selections *ret,
+			     struct err *e)
 {
 	const struct cmd_select *o = cmd_selected(c);
 	struct want w = {.tables = t, .release = o->release, .python = o->python, .cuda = o->cuda};
 	const char *name = o->profile;
 	struct profile profile;
 	const struct release_row *release;
+
 	if (fill_native(c, &name, &w, e) < 0 || profile_load(t, name, c->arena, &profile, e) < 0)
 		return -1;
 	if (profile.gpu != GPU_CUDA && o->cuda)
-		return err_set(e, ERR_USAGE, "--cuda %s does not apply: profile '%s' has no CUDA", o->cuda,
-			       profile.name);
+		return err_set(e, ERR_USAGE, "--cuda %s does not apply: profile '%s' has no CUDA",
+			       o->cuda, profile.name);
 	struct cmd_extension x = {0};
 	if (o->extensions.count || o->follow_torch) {
 		if (cmd_extension(c, o, &profile, &x, e) < 0)
@@ -201,6 +224,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		w.cuda = w.cuda ? w.cuda : x.cuda;
 		t = w.tables = c->tables;
 	}
+
 	const bool all_named = strlist_contains(&o->packages, "all");
 	const bool none_named = !o->packages.count && !x.packages.count;
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
@@ -208,10 +232,12 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		if (named || (none_named && i == 0))
 			strlist_ref(&w.packages, c->arena, tables_packages[i]);
 	}
+
 	strlist_append(&w.packages, c->arena, &x.packages);
 	w.profile = &profile;
 	const struct toolkit_row *toolkit;
-	/* A version that no release has is a slip; one that another release has is left to the choice. */
+	/* A version that no release has is a slip; one
+	 * that another release has is left to the choice. */
 	if (o->python && tables_need_python(t, o->python, e) < 0)
 		return -1;
 	if (o->cuda && tables_need_toolkit(t, o->cuda, &toolkit, e) < 0)
@@ -227,23 +253,32 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 	ret->items = arena_array(c->arena, w.packages.count, sizeof(*ret->items));
 	for (; ret->count < w.packages.count; ret->count++) {
 		struct selection *s = &ret->items[ret->count];
-		*s = (struct selection){
-			{w.packages.items[ret->count], w.python, w.cuda, profile}, release, w.note, NULL};
-		if (strlist_contains(&x.packages, s->variant.package) && cmd_extension_cuda(c, o, s, e) < 0)
+		*s = (struct selection){{w.packages.items[ret->count], w.python, w.cuda, profile},
+					release,
+					w.note,
+					NULL};
+		if (strlist_contains(&x.packages, s->variant.package) &&
+		    cmd_extension_cuda(c, o, s, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
-static int select_by_name(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e)
+static int select_by_name(struct cmd_context *c, const struct strlist *words,
+			  struct selections *ret, struct err *e)
 {
 	const struct tables *t = c->tables;
 	const struct cmd_select *o = cmd_selected(c);
+
 	if (o->packages.count || o->python || o->cuda) {
 		err_set(e, ERR_USAGE, "a variant's name already says package, Python and CUDA");
-		return err_hint(e, "leave --package, --python and --cuda out, or use --profile instead of '%s'",
+		return err_hint(e,
+				"leave --package, --python and --cuda out, or use --profile "
+				"instead of '%s'",
 				words->items[0]);
 	}
+
 	const struct world *named;
 	if (cmd_root_named(c, &named, e) < 0)
 		return -1;
@@ -255,11 +290,13 @@ static int select_by_name(struct cmd_context *c, const struct strlist *words, st
 			/* A profile instead of a variant gets its own error; otherwise the first
 			 * error stays. */
 			struct profile profile;
-			if (variant_looks_like(word) || profile_load(t, word, c->arena, &profile, ERR_IGNORED) < 0)
+			if (variant_looks_like(word) ||
+			    profile_load(t, word, c->arena, &profile, ERR_IGNORED) < 0)
 				return -1;
 			err_set(e, ERR_USAGE, "'%s' is a profile, not the name of a variant", word);
 			return err_hint(e, "write --profile %s", shell_quoted(word, c->arena));
 		}
+
 		struct want w = {.tables = t,
 				 .release = o->release,
 				 .python = s.variant.python,
@@ -274,35 +311,47 @@ static int select_by_name(struct cmd_context *c, const struct strlist *words, st
 			at[0] = at[-1];
 		*at = s;
 	}
+
 	return 0;
 }
 
-static int nothing_matches(const struct matrix *m, const struct strlist *only, struct arena *a, struct err *e)
+static int nothing_matches(const struct matrix *m, const struct strlist *only, struct arena *a,
+			   struct err *e)
 {
 	struct matrix_walk w = {0};
 	const char *first = matrix_next(m, &w, a);
+
 	if (!first) {
 		err_set(e, ERR_CONFIG, "matrix '%s' has no variant", m->name);
-		return err_hint(e, "its filters 'only' and 'except' exclude every variant: see '%s'", m->file);
+		return err_hint(e,
+				"its filters 'only' and 'except' exclude every variant: see '%s'",
+				m->file);
 	}
-	err_set(e, ERR_CONFIG, "no variant of matrix '%s' matches --only %s", m->name, strlist_join(only, a, ","));
-	return err_hint(e, "its names are like %s; a glob must match the whole name, for example '*-%s'", first,
-			"avx2");
+
+	err_set(e, ERR_CONFIG, "no variant of matrix '%s' matches --only %s", m->name,
+		strlist_join(only, a, ","));
+	return err_hint(
+		e, "its names are like %s; a glob must match the whole name, for example '*-%s'",
+		first, "avx2");
 }
 
-static int select_by_matrix(struct cmd_context *c, const struct tables *t, struct selections *ret, struct err *e)
+static int select_by_matrix(struct cmd_context *c, const struct tables *t, struct selections *ret,
+			    struct err *e)
 {
 	const struct cmd_select *o = cmd_selected(c);
 	const struct matrix *m;
 	struct strlist names = {0};
 	struct matrix_walk w = {0};
 	const char *name;
+
 	if (o->packages.count || o->python || o->cuda) {
 		err_set(e, ERR_USAGE, "a matrix already says packages, Pythons and toolkits");
-		return err_hint(
-			e, "leave --package, --python and --cuda out; --only '*-cuda12_8-*' selects from matrix '%s'",
-			o->matrix);
+		return err_hint(e,
+				"leave --package, --python and --cuda out; --only '*-cuda12_8-*' "
+				"selects from matrix '%s'",
+				o->matrix);
 	}
+
 	if (matrix_load(t, o->matrix, c->arena, &m, e) < 0)
 		return -1;
 	const struct release_row *release = m->release;
@@ -320,57 +369,72 @@ static int select_by_matrix(struct cmd_context *c, const struct tables *t, struc
 		if (variant_parse(t, names.items[ret->count], c->arena, &s->variant, e) < 0)
 			return err_wrap(e, "matrix '%s'", m->name);
 	}
+
 	return 0;
 }
 
 static int check_ways(const struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct cmd_select *o = cmd_selected(c);
+
 	if (words->count && o->profile)
-		return err_set(e, ERR_USAGE, "'%s' and --profile %s cannot be used together", words->items[0],
-			       o->profile);
+		return err_set(e, ERR_USAGE, "'%s' and --profile %s cannot be used together",
+			       words->items[0], o->profile);
 	if (words->count && o->matrix)
-		return err_set(e, ERR_USAGE, "'%s' and --matrix %s cannot be used together", words->items[0],
-			       o->matrix);
+		return err_set(e, ERR_USAGE, "'%s' and --matrix %s cannot be used together",
+			       words->items[0], o->matrix);
 	if (o->profile && o->matrix)
-		return err_set(e, ERR_USAGE, "--profile %s and --matrix %s cannot be used together", o->profile,
-			       o->matrix);
+		return err_set(e, ERR_USAGE, "--profile %s and --matrix %s cannot be used together",
+			       o->profile, o->matrix);
 	if (o->only.count && !o->matrix) {
 		err_set(e, ERR_USAGE, "--only without --matrix");
-		return err_hint(e, "it selects from the variants of a matrix ('ptbuild list --matrices')");
+		return err_hint(
+			e, "it selects from the variants of a matrix ('ptbuild list --matrices')");
 	}
+
 	if (o->extensions.count && !o->profile) {
 		err_set(e, ERR_USAGE, "--extension without --profile");
-		return err_hint(e, "name what it is built for, for example --profile cpu-avx2 or --profile sm90-avx2");
+		return err_hint(e, "name what it is built for, for example --profile cpu-avx2 or "
+				   "--profile sm90-avx2");
 	}
+
 	if (o->units.count && !o->matrix)
-		return err_set(e, ERR_USAGE, "--units without --matrix: it counts what the variants of a matrix share");
+		return err_set(
+			e, ERR_USAGE,
+			"--units without --matrix: it counts what the variants of a matrix share");
 	if (words->count || o->profile || o->matrix)
 		return 0;
 	err_set(e, ERR_USAGE, "no profile, matrix or variant to %s", c->command->name);
-	return err_hint(e, "name a profile, for example --profile sm90-avx512 or --profile cpu-avx2, or a variant");
+	return err_hint(e, "name a profile, for example --profile sm90-avx512 or --profile "
+			   "cpu-avx2, or a variant");
 }
 
 /* Options that would change nothing of what was selected. */
 static int refuse_idle(const struct cmd_select *o, const struct selections *s, struct err *e)
 {
 	bool cuda = false, companion = false;
+
 	for (size_t i = 0; i < s->count; i++) {
 		cuda |= s->items[i].variant.profile.gpu == GPU_CUDA;
 		companion |= !package_is_torch(s->items[i].variant.package);
 	}
+
 	if (!cuda && o->cuda_home)
-		return err_set(e, ERR_USAGE, "--cuda-home %s does not apply: profile '%s' has no CUDA", o->cuda_home,
-			       s->items[0].variant.profile.name);
+		return err_set(e, ERR_USAGE,
+			       "--cuda-home %s does not apply: profile '%s' has no CUDA",
+			       o->cuda_home, s->items[0].variant.profile.name);
 	if (o->plan.torch && !companion)
-		return err_set(e, ERR_USAGE, "--torch %s does not apply: it is for torchvision and torchaudio",
+		return err_set(e, ERR_USAGE,
+			       "--torch %s does not apply: it is for torchvision and torchaudio",
 			       o->plan.torch);
 	return 0;
 }
 
-int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e)
+int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret,
+	       struct err *e)
 {
 	const struct tables *t;
+
 	*ret = (struct selections){0};
 	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0)
 		return -1;
@@ -382,7 +446,8 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 
 const char *cmd_select_cuda_home(const struct cmd_context *c)
 {
-	const char *home = cmd_selected(c)->cuda_home, *set = c->global->root || c->world ? NULL : getenv("CUDA_HOME");
+	const char *home = cmd_selected(c)->cuda_home,
+		   *set = c->global->root || c->world ? NULL : getenv("CUDA_HOME");
 	return home ? home : set && *set == '/' ? set : NULL;
 }
 
@@ -395,27 +460,33 @@ static int check_patches(const struct plan *p, struct arena *a, struct err *e)
 		if (patch_scan_file(p->patches[i].path, a, &files, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
 /* The CUDA toolkits of the root; `home` as for toolkit_probe, the same in every call. */
-static int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits **ret, struct err *e)
+static int cmd_toolkits(struct cmd_context *c, const char *home, const struct toolkits **ret,
+			struct err *e)
 {
 	const struct root *root = NULL;
 	const struct tables *t = NULL;
-	if (!c->toolkits && (cmd_root(c, &root, e) < 0 || cmd_tables(c, &t, e) < 0 ||
-			     toolkit_probe(t, root, cmd_sandbox(c), home, c->run, c->arena, &c->toolkits, e) < 0))
+
+	if (!c->toolkits &&
+	    (cmd_root(c, &root, e) < 0 || cmd_tables(c, &t, e) < 0 ||
+	     toolkit_probe(t, root, cmd_sandbox(c), home, c->run, c->arena, &c->toolkits, e) < 0))
 		return -1;
 	*ret = c->toolkits;
 	return 0;
 }
 
-int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
-		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e)
+int cmd_select_plan(struct cmd_context *c, const struct selection *s,
+		    const struct toolchain *toolchain, const char *torch, const char *torch_version,
+		    const struct plan **ret, struct err *e)
 {
 	const struct plan_options *o = &cmd_selected(c)->plan;
 	const struct tables *t;
 	const char *patches;
+
 	if (cmd_tables(c, &t, e) < 0 || cmd_patches_dir(c, &patches, e) < 0)
 		return -1;
 	const struct toolkits *toolkits = NULL;
@@ -443,5 +514,6 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s, const stru
 		q.glibc = c->world->pieces[0].part->glibc;
 		q.python = world_python_program(c->world, c->arena);
 	}
+
 	return plan_resolve(t, &q, c->arena, ret, e) < 0 ? -1 : check_patches(*ret, c->arena, e);
 }

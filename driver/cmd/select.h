@@ -33,8 +33,9 @@ const struct cmd_select *cmd_selected(const struct cmd_context *c);
 /* For commands that report what the variants of a matrix share. */
 extern const struct arg_def cmd_units_options[];
 /* The help of such a command's VARIANT... */
-#define CMD_SELECT_VARIANTS                                                                                            \
-	"exact variant names, for example pytorch-python313-cpu-avx2, instead of --profile and --package"
+#define CMD_SELECT_VARIANTS                                                                        \
+	"exact variant names, for example pytorch-python313-cpu-avx2, instead of --profile and "   \
+	"--package"
 
 struct selections {
 	struct selection *items;
@@ -47,11 +48,13 @@ struct selections {
  * Defaults: Python is the root's if the release allows it, else the newest allowed; the release is
  * the matrix's, else the newest that fits; CUDA stays NULL, and the plan uses the release's
  * first. */
-int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret, struct err *e) MUST_CHECK;
+int cmd_select(struct cmd_context *c, const struct strlist *words, struct selections *ret,
+	       struct err *e) MUST_CHECK;
 /* cmd_select_plan: plans one of the selected variants. With a toolchain (NULL: not probed) it also
  * looks for the root's toolkits. torch (NULL: --torch), torch_version: as in plan_request. */
-int cmd_select_plan(struct cmd_context *c, const struct selection *s, const struct toolchain *toolchain,
-		    const char *torch, const char *torch_version, const struct plan **ret, struct err *e) MUST_CHECK;
+int cmd_select_plan(struct cmd_context *c, const struct selection *s,
+		    const struct toolchain *toolchain, const char *torch, const char *torch_version,
+		    const struct plan **ret, struct err *e) MUST_CHECK;
 /* cmd_plan: like cmd_select_plan against the torch of --torch, as far as it is known before a
  * build; `probed`: by the tools of the root. ERR_POLICY for a torch that does not fit. */
 int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, const struct plan **ret,
@@ -73,18 +76,18 @@ struct cmd_official {
  * cmd_official_newest: the newest release that has them, for `python` (NULL: any), with code for
  * the targets; ERR_POLICY. cmd_official_check: whether torch of q->release has code for them;
  * ERR_POLICY, with a release that has it as the hint. */
-int cmd_official_python(struct cmd_context *c, const struct official *all, const struct cmd_official *q,
-			const char **ret, struct err *e) MUST_CHECK;
+int cmd_official_python(struct cmd_context *c, const struct official *all,
+			const struct cmd_official *q, const char **ret, struct err *e) MUST_CHECK;
 int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python,
 		       struct err *e) MUST_CHECK;
-int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python, const char **ret,
-			struct err *e) MUST_CHECK;
+int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python,
+			const char **ret, struct err *e) MUST_CHECK;
 /* cmd_official_fetch: pinned wheels, into the store. */
-int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels, size_t count,
-		       struct strlist *ret, struct err *e) MUST_CHECK;
+int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels,
+		       size_t count, struct strlist *ret, struct err *e) MUST_CHECK;
 /* cmd_slim: a wheel cut to the GPUs of a profile, in `dir`; *ret NULL: it has no GPU code. */
-int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir, const char **ret,
-	     struct err *e) MUST_CHECK;
+int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir,
+	     const char **ret, struct err *e) MUST_CHECK;
 /* What the torch that is named says of its build; NULL: nothing. */
 struct cmd_extension {
 	struct strlist packages;
@@ -94,8 +97,8 @@ struct cmd_extension {
 /* cmd_extension: reads the extensions that `o` names (folders, sdists, NAME==VERSION of
  * torch_extensions.yaml) and adds their rows to the tables of the context. ERR_USAGE for anything
  * else and for two of one name, ERR_CONFIG for a name that is not pinned. */
-int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p, struct cmd_extension *ret,
-		  struct err *e) MUST_CHECK;
+int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struct profile *p,
+		  struct cmd_extension *ret, struct err *e) MUST_CHECK;
 /* cmd_extension_cuda: sets torch_cuda of an extension for the CPU whose --torch is for CUDA.
  * Planning reports errors in reading that torch. */
 int cmd_extension_cuda(struct cmd_context *c, const struct cmd_select *o, struct selection *s,
@@ -129,12 +132,12 @@ struct cmd_root_group {
  * directory as --root or without a sandbox, else one for each world. Variants that no root serves,
  * or not the world that --root names, are groups of their own, with the reason (ERR_POLICY).
  * Creates nothing. */
-int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret, size_t *ret_count,
-		    struct err *e) MUST_CHECK;
+int cmd_root_groups(struct cmd_context *c, const struct selections *s, struct cmd_root_group **ret,
+		    size_t *ret_count, struct err *e) MUST_CHECK;
 /* cmd_root_each: for plans, the group of each variant; its world may be that of another platform
  * than this machine's. */
-int cmd_root_each(struct cmd_context *c, const struct selections *s, struct cmd_root_group *const **ret,
-		  struct err *e) MUST_CHECK;
+int cmd_root_each(struct cmd_context *c, const struct selections *s,
+		  struct cmd_root_group *const **ret, struct err *e) MUST_CHECK;
 /* cmd_root_enter: cmd_root, and all that is asked of it, is that of this group from here on; it is
  * made when it is first asked for. */
 void cmd_root_enter(struct cmd_context *c, const struct cmd_root_group *g);
@@ -164,12 +167,14 @@ struct cmd_python {
 
 /* cmd_python: chooses one of q->pythons, and says in a line which and why; ERR_CONFIG without any.
  * A root that is not a world's decides itself. */
-int cmd_python(struct cmd_context *c, const struct cmd_python *q, const char **ret, struct err *e) MUST_CHECK;
+int cmd_python(struct cmd_context *c, const struct cmd_python *q, const char **ret,
+	       struct err *e) MUST_CHECK;
 /* cmd_root_serves: whether a world has this Python, with all that the builds need of it; or builds
  * work in a root that is named or this machine's. cmd_root_python: the Python of that root, NULL
  * where only running it would show. */
 enum cmd_root_answer { CMD_ROOT_LACKS, CMD_ROOT_HAS, CMD_ROOT_OWN };
-enum cmd_root_answer cmd_root_serves(struct cmd_context *c, const struct cmd_python *q, const char *python);
+enum cmd_root_answer cmd_root_serves(struct cmd_context *c, const struct cmd_python *q,
+				     const char *python);
 const char *cmd_root_python(struct cmd_context *c);
 
 /* cmd_world_text: "debian13, 391.1 MB to download", "debian13, made". cmd_world_json: a new
@@ -189,13 +194,14 @@ struct cmd_cost {
 
 /* cmd_cost: estimates by the tables and the store's contents; `root` is the root of the build,
  * `torch` the value of --torch (NULL: none). */
-int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root, const char *torch,
-	     struct arena *a, struct cmd_cost *ret, struct err *e) MUST_CHECK;
+int cmd_cost(struct cmd_context *c, const struct plan *p, const struct cmd_root_state *root,
+	     const char *torch, struct arena *a, struct cmd_cost *ret, struct err *e) MUST_CHECK;
 /* cmd_cost_time, cmd_cost_disk, cmd_cost_size: the lines for people; the second names the store's
  * disk where it has too little, the last is NULL where nothing is known. */
 char *cmd_cost_time(const struct cmd_cost *k, struct arena *a);
 char *cmd_cost_disk(const struct cmd_context *c, const struct cmd_cost *k, struct arena *a);
-char *cmd_cost_size(const struct cmd_context *c, const struct plan *p, const struct cmd_cost *k, struct arena *a);
+char *cmd_cost_size(const struct cmd_context *c, const struct plan *p, const struct cmd_cost *k,
+		    struct arena *a);
 
 /* What builds take one after the other; what several compile, download or make counts once. */
 struct cmd_total {
@@ -210,27 +216,30 @@ void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd
 /* cmd_needs_request: fills a request for the root of the command (cmd_root_enter). For a world that
  * is not created yet that is this machine's root, with the sizes of the world. `plan` NULL: for the
  * release. */
-int cmd_needs_request(struct cmd_context *c, const struct release_row *release, const struct plan *plan,
-		      struct preflight_request *ret, struct err *e) MUST_CHECK;
+int cmd_needs_request(struct cmd_context *c, const struct release_row *release,
+		      const struct plan *plan, struct preflight_request *ret,
+		      struct err *e) MUST_CHECK;
 /* cmd_needs_reach: the network's row: asks the places of what the store lacks. */
 int cmd_needs_reach(struct cmd_context *c, struct preflight *d, struct err *e) MUST_CHECK;
 /* cmd_has_others: whether a wheel may come from another store, and nothing is built. */
 bool cmd_has_others(const struct cmd_context *c);
 /* cmd_needs_before: refuses variants of one root by what can be known before it is made: tables,
  * machine, network. `matrix`: a variant that the tables refuse is left to its build. */
-int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool matrix, struct err *e) MUST_CHECK;
+int cmd_needs_before(struct cmd_context *c, const struct cmd_root_group *g, bool matrix,
+		     struct err *e) MUST_CHECK;
 /* cmd_needs_network: refuses (ERR_NETWORK) a plan whose sources or world's files no place has. */
 int cmd_needs_network(struct cmd_context *c, const struct plan *p, struct err *e) MUST_CHECK;
 /* cmd_needs_space: refuses a world that is to be made where the store's disk has no room for it. */
 int cmd_needs_space(struct cmd_context *c, const struct world *w, struct err *e) MUST_CHECK;
 /* cmd_needs_plan: refuses a plan that its world cannot serve, by the world's locks. */
-int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w, struct err *e) MUST_CHECK;
+int cmd_needs_plan(struct cmd_context *c, const struct plan *p, const struct world *w,
+		   struct err *e) MUST_CHECK;
 
 /* What the files about matrices share. */
 /* matrix_cost: sets what each job may use: processors by --jobs or the format's row,
  * memory and time by the tables and what is known of this machine's speed. */
-int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format, bool torch_named,
-		struct err *e) MUST_CHECK;
+int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *format,
+		bool torch_named, struct err *e) MUST_CHECK;
 
 /* matrix_world_bytes: returns the disk space of a world of which no part exists yet; NULL: 0.
  * matrix_warn: warns about jobs of a service that need more time or disk than their runners
@@ -240,5 +249,5 @@ void matrix_warn(struct cmd_context *c, const struct ci_plan *p, const char *for
 
 /* cmd_units_cost: a line on how many units the variants compile, and how many of them are distinct,
  * by the compile commands of configured trees; without trees, what is known without. */
-int cmd_units_cost(struct cmd_context *c, const struct strlist *trees, const struct selections *chosen,
-		   const char **ret, struct err *e) MUST_CHECK;
+int cmd_units_cost(struct cmd_context *c, const struct strlist *trees,
+		   const struct selections *chosen, const char **ret, struct err *e) MUST_CHECK;

@@ -46,6 +46,7 @@ static void ask(const struct set *s, const bool *off, struct cmd_select *o)
 	struct arena *a = s->c->arena;
 	const struct set_file *f = &s->file;
 	const char *version;
+
 	for (size_t i = 0; i < f->count; i++) {
 		const struct set_row *r = &f->rows[i];
 		if (off[i])
@@ -63,10 +64,12 @@ static void ask(const struct set *s, const bool *off, struct cmd_select *o)
 		else if (r->kind == SET_TORCH && f->torch == SET_RELEASE)
 			o->release = r->value;
 		else if (r->kind == SET_TORCH)
-			o->plan.torch = is_official(s) && f->version ? arena_printf(a, "official==%s", f->version)
-					: is_official(s)             ? "official"
-								     : r->value;
+			o->plan.torch = is_official(s) && f->version
+						? arena_printf(a, "official==%s", f->version)
+					: is_official(s) ? "official"
+							 : r->value;
 	}
+
 	if (f->torch == SET_RELEASE)
 		strlist_ref(&o->packages, a, PACKAGE_TORCH);
 	o->follow_torch = o->plan.torch != NULL;
@@ -78,15 +81,19 @@ static void ask(const struct set *s, const bool *off, struct cmd_select *o)
 static bool fits_torch(const struct package_row *p, const char *version, const char *torch)
 {
 	bool in = false;
+
 	if (!p || !*p->torch || strcmp(version, p->version) != 0)
 		return false;
 	return version_in(torch, p->torch, &in, ERR_IGNORED) == 0 && in;
 }
 
-/* The release whose companion of that version, on torch's stable ABI, takes this torch; NULL: none. */
-static const struct release_row *by_abi(const struct set *s, const char *torch, const char *name, const char *version)
+/* The release whose companion of that version, on
+ * torch's stable ABI, takes this torch; NULL: none. */
+static const struct release_row *by_abi(const struct set *s, const char *torch, const char *name,
+					const char *version)
 {
 	const struct tables *t;
+
 	if (!version || !is_official(s) || cmd_tables(s->c, &t, ERR_IGNORED) < 0)
 		return NULL;
 	for (unsigned i = 0; i < t->releases_count; i++) {
@@ -94,13 +101,16 @@ static const struct release_row *by_abi(const struct set *s, const char *torch, 
 		if (fits_torch(p, version, torch))
 			return &t->releases[i];
 	}
+
 	return NULL;
 }
 
 /* That the release has them, in the versions that rows name. */
-static int check_companions(const struct set *s, const bool *off, const struct release_row *r, struct err *e)
+static int check_companions(const struct set *s, const bool *off, const struct release_row *r,
+			    struct err *e)
 {
 	struct strlist names = {0};
+
 	for (size_t i = 0; i < s->file.count; i++) {
 		const struct set_row *row = &s->file.rows[i];
 		const char *version, *name = text_pin(row->text, s->c->arena, &version);
@@ -108,14 +118,17 @@ static int check_companions(const struct set *s, const bool *off, const struct r
 			continue;
 		const struct package_row *p = tables_package(r, name);
 		if (!p)
-			return err_set(e, ERR_CONFIG, "release %s has no companion '%s'", r->name, name);
-		if (version && strcmp(version, p->version) != 0 && !by_abi(s, r->base, name, version))
-			return err_set(e, ERR_POLICY, "torch %s is paired with %s %s, not %s", r->base, name,
-				       p->version, version);
+			return err_set(e, ERR_CONFIG, "release %s has no companion '%s'", r->name,
+				       name);
+		if (version && strcmp(version, p->version) != 0 &&
+		    !by_abi(s, r->base, name, version))
+			return err_set(e, ERR_POLICY, "torch %s is paired with %s %s, not %s",
+				       r->base, name, p->version, version);
 		if (strlist_contains(&names, name))
 			return err_set(e, ERR_CONFIG, "two rows are both '%s'", name);
 		strlist_ref(&names, s->c->arena, name);
 	}
+
 	return 0;
 }
 
@@ -123,17 +136,20 @@ static int check_slim(const struct set *s, const struct profile *p, struct err *
 {
 	if (s->file.torch != SET_SLIM || p->gpu == GPU_CUDA)
 		return 0;
-	return err_set(e, ERR_POLICY, "a torch is slimmed for GPUs, and profile '%s' has none", p->name);
+	return err_set(e, ERR_POLICY, "a torch is slimmed for GPUs, and profile '%s' has none",
+		       p->name);
 }
 
 /* What extensions import of each other; no index has those built for this torch. */
-static int check_beside(struct set *s, const struct tables *t, const struct selections *chosen, struct err *e)
+static int check_beside(struct set *s, const struct tables *t, const struct selections *chosen,
+			struct err *e)
 {
 	for (size_t i = 0; i < chosen->count; i++) {
 		const struct package_row *p =
 			tables_package(chosen->items[i].release, chosen->items[i].variant.package);
 		for (unsigned k = 0; p && p->name && k < p->install_requires_count; k++) {
-			const char *wants = wheel_requires_name(p->install_requires[k], s->c->arena);
+			const char *wants =
+				wheel_requires_name(p->install_requires[k], s->c->arena);
 			const struct package_row *known = tables_extension(t, wants, "");
 			bool there = !known;
 			for (size_t n = 0; n < chosen->count; n++)
@@ -141,36 +157,45 @@ static int check_beside(struct set *s, const struct tables *t, const struct sele
 			if (there)
 				continue;
 			s->lacks = true;
-			err_set(e, ERR_POLICY, "%s imports %s, which the set does not have", p->name, wants);
-			return err_hint(e, "add %s==%s to its extensions", known->name, known->version);
+			err_set(e, ERR_POLICY, "%s imports %s, which the set does not have",
+				p->name, wants);
+			return err_hint(e, "add %s==%s to its extensions", known->name,
+					known->version);
 		}
 	}
+
 	return 0;
 }
 
 /* ---- what will be made of what ---- */
 
-static struct set_item *add_item(struct set *s, const char *name, const char *version, const char *how,
-				 const char *from)
+static struct set_item *add_item(struct set *s, const char *name, const char *version,
+				 const char *how, const char *from)
 {
 	struct set_item *it = &s->items[s->count++];
 	*it = (struct set_item){.name = name, .version = version, .how = how, .from = from};
 	return it;
 }
 
-static int add_official(struct set *s, const struct official *all, const char *package, struct err *e)
+static int add_official(struct set *s, const struct official *all, const char *package,
+			struct err *e)
 {
 	struct arena *a = s->c->arena;
 	const struct variant *v = &s->first.variant;
 	const struct official_wheel *w;
-	if (official_find(all, tables_distribution(package), v->python, v->profile.platform, v->cuda, a, &w, e) < 0)
+
+	if (official_find(all, tables_distribution(package), v->python, v->profile.platform,
+			  v->cuda, a, &w, e) < 0)
 		return -1;
 	const bool cut = s->file.torch == SET_SLIM;
-	const char *version = cut ? arena_printf(a, "%s+%s", w->name.version, profile_label(&v->profile, w->cuda, a))
+	const char *version = cut ? arena_printf(a, "%s+%s", w->name.version,
+						 profile_label(&v->profile, w->cuda, a))
 				  : w->name.version;
 	/* the code for the processor stays upstream's */
 	const char *isa = cut ? strrchr(version, '.') : NULL;
-	add_item(s, w->name.dist, isa && v->profile.isa ? arena_strndup(a, version, (size_t)(isa - version)) : version,
+	add_item(s, w->name.dist,
+		 isa && v->profile.isa ? arena_strndup(a, version, (size_t)(isa - version))
+				       : version,
 		 cut ? "cut" : "fetched", w->file)
 		->official = w;
 	return 0;
@@ -178,18 +203,23 @@ static int add_official(struct set *s, const struct official *all, const char *p
 
 /* Returns the version of the root's torch. Until the root exists, a distribution's label is the end
  * of its release's name: 2.6.0-debian has 2.6.0+debian. */
-static int root_version(struct cmd_context *c, const struct release_row *r, const char **ret, struct err *e)
+static int root_version(struct cmd_context *c, const struct release_row *r, const char **ret,
+			struct err *e)
 {
 	struct cmd_root_state state;
 	const struct root *root;
 	struct torch_source t;
 	const size_t n = strlen(r->base);
-	*ret = arena_printf(c->arena, "%s%s%s", r->base, r->name[n] ? "+" : "", r->name + n + (r->name[n] != '\0'));
+
+	*ret = arena_printf(c->arena, "%s%s%s", r->base, r->name[n] ? "+" : "",
+			    r->name + n + (r->name[n] != '\0'));
 	if (cmd_root_look(c, &state, e) < 0)
 		return -1;
-	if (!state.made || (state.world && strcmp(state.world->platform, machine_platform(c->arena)) != 0))
+	if (!state.made ||
+	    (state.world && strcmp(state.world->platform, machine_platform(c->arena)) != 0))
 		return 0;
-	if (cmd_root(c, &root, e) < 0 || torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, &t, e) < 0)
+	if (cmd_root(c, &root, e) < 0 ||
+	    torch_from_root(root, cmd_sandbox(c), NULL, c->run, c->arena, &t, e) < 0)
 		return -1;
 	*ret = t.version;
 	return 0;
@@ -201,6 +231,7 @@ static int add_torch(struct set *s, struct cmd_context *c, const bool *off, stru
 	struct official all;
 	struct wheel_name n;
 	const char *profiles, *version, *path = NULL;
+
 	for (size_t i = 0; i < s->file.count; i++)
 		path = s->file.rows[i].kind == SET_TORCH && !off[i] ? s->file.rows[i].value : path;
 	if (!path)
@@ -210,16 +241,18 @@ static int add_torch(struct set *s, struct cmd_context *c, const bool *off, stru
 			return -1;
 		add_item(s, "torch", version, "taken", "the root");
 	}
+
 	if (s->file.torch == SET_WHEEL) {
 		if (wheel_name_parse(path, c->arena, &n, e) < 0)
 			return -1;
 		add_item(s, "torch", n.version, "copied", path)->wheel = path;
 	}
+
 	if (!is_official(s))
 		return 0;
 	if (cmd_profiles_dir(c, &profiles, e) < 0 ||
-	    official_read(profiles, s->file.version ? s->file.version : s->first.release->base, c->arena, &all, e) <
-		    0 ||
+	    official_read(profiles, s->file.version ? s->file.version : s->first.release->base,
+			  c->arena, &all, e) < 0 ||
 	    add_official(s, &all, PACKAGE_TORCH, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->file.count; i++) {
@@ -228,17 +261,21 @@ static int add_torch(struct set *s, struct cmd_context *c, const bool *off, stru
 		const char *name = text_pin(s->file.rows[i].text, c->arena, &version);
 		const struct release_row *r = by_abi(s, s->first.release->base, name, version);
 		struct official of = all;
-		if ((r && official_read(profiles, r->base, c->arena, &of, e) < 0) || add_official(s, &of, name, e) < 0)
+		if ((r && official_read(profiles, r->base, c->arena, &of, e) < 0) ||
+		    add_official(s, &of, name, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
-/* The set, without the rows that are `off`, as plans and what they make; nothing is built, fetched or kept. */
+/* The set, without the rows that are `off`, as plans and
+ * what they make; nothing is built, fetched or kept. */
 static int resolve(struct set *s, const bool *off, struct err *e)
 {
 	const struct strlist none = {0};
 	struct store *store; /* opened for the copy of the context as well */
+
 	if (cmd_store_look(s->c, &store, e) < 0)
 		return -1;
 	struct cmd_context own = *s->c;
@@ -248,8 +285,10 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 	*o = *(const struct set_options *)own.options;
 	own.options = o;
 	ask(s, off, &o->base.base.select);
-	if (cmd_select(&own, &none, &chosen, e) < 0 || check_companions(s, off, chosen.items[0].release, e) < 0 ||
-	    check_slim(s, &chosen.items[0].variant.profile, e) < 0 || cmd_root_each(&own, &chosen, &groups, e) < 0)
+	if (cmd_select(&own, &none, &chosen, e) < 0 ||
+	    check_companions(s, off, chosen.items[0].release, e) < 0 ||
+	    check_slim(s, &chosen.items[0].variant.profile, e) < 0 ||
+	    cmd_root_each(&own, &chosen, &groups, e) < 0)
 		return -1;
 	const struct plan **plans = arena_array(own.arena, chosen.count, sizeof(struct plan *));
 	for (size_t i = 0; i < chosen.count; i++) {
@@ -260,8 +299,10 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 		    cmd_needs_plan(&own, plans[i], own.world, e) < 0)
 			return -1;
 	}
+
 	const char *torch = o->base.base.select.plan.torch;
-	if (torch && s->file.torch == SET_WHEEL && torch_fits_gpus(torch, plans[chosen.count - 1], own.arena, e) < 0)
+	if (torch && s->file.torch == SET_WHEEL &&
+	    torch_fits_gpus(torch, plans[chosen.count - 1], own.arena, e) < 0)
 		return -1;
 	s->group = groups[0];
 	s->items = arena_array(s->c->arena, s->file.count + TABLES_PACKAGES, sizeof(*s->items));
@@ -275,16 +316,20 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 	const bool looked = is_official(s) && !plans[0]->package_row->name;
 	for (size_t i = 0; i < chosen.count && !looked; i++) {
 		const struct package_row *p = plans[i]->package_row;
-		const char *url = p->sources_count && p->sources[0].urls_count ? p->sources[0].urls[0] : "";
-		add_item(s, plans[i]->distribution, plan_full_version(plans[i], s->c->arena), "built",
+		const char *url =
+			p->sources_count && p->sources[0].urls_count ? p->sources[0].urls[0] : "";
+		add_item(s, plans[i]->distribution, plan_full_version(plans[i], s->c->arena),
+			 "built",
 			 strncmp(url, "folder:", 7) == 0 ? url + 7
 			 : p->sources_count              ? p->sources[0].name
 							 : "");
 	}
+
 	return check_beside(s, own.tables, &chosen, e);
 }
 
-/* Which rows are in each other's way: those that cannot be left out without the error going away. */
+/* Which rows are in each other's way: those that
+ * cannot be left out without the error going away. */
 static void name_rows(const struct set *given, struct err *e)
 {
 	struct set s = *given;
@@ -294,6 +339,7 @@ static void name_rows(const struct set *given, struct err *e)
 	bool *off = arena_array(c.arena, s.file.count, sizeof(*off));
 	struct strlist places = {0};
 	const char *profile = "";
+
 	quiet.level = LOG_QUIET;
 	run.log = &quiet;
 	c.run = &run;
@@ -305,11 +351,13 @@ static void name_rows(const struct set *given, struct err *e)
 			profile = set_row_text(r, c.arena);
 			continue;
 		}
+
 		off[i] = true;
 		off[i] = resolve(&s, off, &why) < 0 && strcmp(why.msg, e->msg) == 0;
 		if (!off[i])
 			strlist_ref(&places, c.arena, set_row_text(r, c.arena));
 	}
+
 	/* No set is without a profile: it is meant where fewer than two others are. */
 	if (places.count < 2 && !given->lacks)
 		strlist_ref(&places, c.arena, profile);
@@ -325,16 +373,21 @@ static int put(struct set *s, struct set_item *it, const char *from, const char 
 {
 	const char *to = path_join(s->c->arena, dir, path_base(from));
 	char sha256[DIGEST_HEX_LEN + 1];
+
 	it->wheel = to;
-	return digest_file(from, sha256, e) < 0 ? -1 : publish_wheel(from, to, sha256, s->c->run, s->c->arena, e);
+	return digest_file(from, sha256, e) < 0
+		       ? -1
+		       : publish_wheel(from, to, sha256, s->c->run, s->c->arena, e);
 }
 
 static int put_official(struct set *s, const char *dir, struct err *e)
 {
 	struct arena *a = s->c->arena;
-	const struct official_wheel **wanted = arena_array(a, s->count, sizeof(struct official_wheel *));
+	const struct official_wheel **wanted =
+		arena_array(a, s->count, sizeof(struct official_wheel *));
 	struct strlist files = {0};
 	size_t n = 0;
+
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].official)
 			wanted[n++] = s->items[i].official;
@@ -347,16 +400,20 @@ static int put_official(struct set *s, const char *dir, struct err *e)
 		if (strcmp(it->how, "cut") == 0) {
 			log_info(s->c->run->log, "slimming %s for the GPUs of '%s'", it->from,
 				 s->first.variant.profile.name);
-			if (cmd_slim(s->c, files.items[i], &s->first.variant.profile, dir, &cut, e) < 0)
+			if (cmd_slim(s->c, files.items[i], &s->first.variant.profile, dir, &cut,
+				     e) < 0)
 				return -1;
 		}
+
 		if (!cut)
 			it->how = "fetched"; /* of what has no GPU code nothing is cut */
 		it->wheel = cut;
-		if ((!cut && put(s, it, files.items[i], dir, e) < 0) || wheel_name_parse(it->wheel, a, &name, e) < 0)
+		if ((!cut && put(s, it, files.items[i], dir, e) < 0) ||
+		    wheel_name_parse(it->wheel, a, &name, e) < 0)
 			return -1;
 		it->version = name.version;
 	}
+
 	return 0;
 }
 
@@ -366,7 +423,8 @@ static void take_results(struct set *s, const struct pipeline_results *r)
 		for (size_t k = 0; k < s->count; k++)
 			if (strcmp(s->items[k].name, r->items[i].plan->distribution) == 0) {
 				s->items[k].wheel = r->items[i].wheel;
-				s->items[k].version = plan_full_version(r->items[i].plan, s->c->arena);
+				s->items[k].version =
+					plan_full_version(r->items[i].plan, s->c->arena);
 				s->items[k].hit = r->items[i].hit;
 			}
 }
@@ -378,6 +436,7 @@ static int make(struct set *s, const char *dir, struct err *e)
 	struct cmd_context *c = s->c;
 	struct set_options *o = arena_alloc(c->arena, sizeof(*o));
 	struct pipeline_results r = {0};
+
 	*o = *(const struct set_options *)c->options;
 	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
@@ -393,6 +452,7 @@ static int make(struct set *s, const char *dir, struct err *e)
 		if (rc < 0)
 			return -1;
 	}
+
 	const bool build = s->items[s->count - 1].how[0] == 'b';
 	struct cmd_select *select = &o->base.base.select;
 	ask(s, arena_array(c->arena, s->file.count, sizeof(bool)), select);
@@ -412,23 +472,28 @@ static int make(struct set *s, const char *dir, struct err *e)
 static int check_dir(const struct set *s, const char *dir, struct err *e)
 {
 	struct strlist names = {0};
+
 	if (fs_list(TRUSTED, dir, s->c->arena, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
 		bool own = names.items[i][0] == '.' || !path_has_suffix(names.items[i], ".whl");
 		for (size_t k = 0; k < s->count && !own; k++)
-			own = s->items[k].wheel && strcmp(path_base(s->items[k].wheel), names.items[i]) == 0;
+			own = s->items[k].wheel &&
+			      strcmp(path_base(s->items[k].wheel), names.items[i]) == 0;
 		if (own)
 			continue;
 		err_set(e, ERR_POLICY, "'%s/%s' does not belong to the set", dir, names.items[i]);
-		return err_hint(e, "remove it, or give the set a directory of its own with --out; what was built is in "
+		return err_hint(e, "remove it, or give the set a directory of its own with --out; "
+				   "what was built is in "
 				   "the store");
 	}
+
 	return 0;
 }
 
 /* The words of pip or uv for an index at `url`. */
-static void install_words(const struct set *s, bool uv, const char *url, const char *constraints, struct strlist *ret)
+static void install_words(const struct set *s, bool uv, const char *url, const char *constraints,
+			  struct strlist *ret)
 {
 	install_argv(NULL, uv, url, &s->install, s->c->arena, ret);
 	strlist_ref(ret, s->c->arena, "-c");
@@ -443,6 +508,7 @@ static int write_set(struct set *s, const struct tables *t, const char *dir, str
 	struct index_result made;
 	struct strlist words = {0}, pip = {0};
 	const char *platform = s->first.variant.profile.platform;
+
 	for (size_t i = 0; i < s->count; i++) {
 		char *hex = arena_alloc(a, DIGEST_HEX_LEN + 1);
 		const struct set_item *it = &s->items[i];
@@ -451,6 +517,7 @@ static int write_set(struct set *s, const struct tables *t, const char *dir, str
 		wheels[i] = (struct set_wheel){it->wheel, it->name, it->version, hex};
 		strlist_addf(&s->install, a, "%s==%s", it->name, it->version);
 	}
+
 	install_words(s, false, "file:///set/" INDEX_ALL "/", "/set/" SET_CONSTRAINTS, &pip);
 	strlist_split(&words, a, "python3 -m", " ");
 	strlist_append(&words, a, &pip);
@@ -481,16 +548,20 @@ static json_t *document(struct set *s, const char *dir, bool made)
 	struct arena *a = s->c->arena;
 	const struct variant *v = &s->first.variant;
 	json_t *wheels = json_array();
+
 	for (size_t i = 0; i < s->count; i++) {
 		const struct set_item *it = &s->items[i];
-		json_array_append_new(wheels, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", it->name, "version",
-							it->version, "made", it->hit ? "from the store" : it->how,
+		json_array_append_new(wheels, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name",
+							it->name, "version", it->version, "made",
+							it->hit ? "from the store" : it->how,
 							"from", json_or_null(it->from), "wheel",
 							json_or_null(made ? it->wheel : NULL)));
 	}
-	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:o}", "schema", 1, "name", s->file.name, "profile",
-				v->profile.name, "python", v->python, "cuda", json_or_null(v->cuda), "release",
-				s->first.release->name, "wheels", wheels);
+
+	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:o}", "schema", 1, "name",
+				s->file.name, "profile", v->profile.name, "python", v->python,
+				"cuda", json_or_null(v->cuda), "release", s->first.release->name,
+				"wheels", wheels);
 	if (!made)
 		return doc;
 	const char *constraints = shell_quoted(path_join(a, dir, SET_CONSTRAINTS), a);
@@ -502,9 +573,11 @@ static json_t *document(struct set *s, const char *dir, bool made)
 		json_object_set_new(doc, uv ? "-uv" : "-pip",
 				    json_or_null(strchr(line, '\'') ? line : help_line(line, a)));
 	}
+
 	json_object_set_new(doc, "out", json_or_null(dir));
 	json_object_set_new(doc, "files",
-			    json_pack("[s, s, s, s]", INDEX_ALL "/", SET_CONSTRAINTS, SET_SBOM, SET_DOCKERFILE));
+			    json_pack("[s, s, s, s]", INDEX_ALL "/", SET_CONSTRAINTS, SET_SBOM,
+				      SET_DOCKERFILE));
 	return doc;
 }
 
@@ -514,10 +587,12 @@ static int set_main(struct cmd_context *c, const struct strlist *words, struct e
 	struct set s = {.c = c};
 	const struct tables *t;
 	const char *dir;
+
 	if (words->count != 1) {
 		err_set(e, ERR_USAGE, "set needs one file, not %zu", words->count);
 		return err_hint(e, "for example 'ptbuild set set.yaml --dry-run'");
 	}
+
 	if (set_file_load(words->items[0], c->arena, &s.file, e) < 0 || cmd_tables(c, &t, e) < 0 ||
 	    cmd_out_dir(c, &dir, e) < 0)
 		return -1;
@@ -526,7 +601,9 @@ static int set_main(struct cmd_context *c, const struct strlist *words, struct e
 		name_rows(&s, e);
 		return -1;
 	}
-	if (!o->dry_run && (make(&s, dir, e) < 0 || check_dir(&s, dir, e) < 0 || write_set(&s, t, dir, e) < 0))
+
+	if (!o->dry_run &&
+	    (make(&s, dir, e) < 0 || check_dir(&s, dir, e) < 0 || write_set(&s, t, dir, e) < 0))
 		return -1;
 	return cmd_show(c, document(&s, dir, !o->dry_run), rows, e);
 }

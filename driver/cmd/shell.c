@@ -4,8 +4,8 @@
 #include "step/compile/build.h"
 
 /* The latest tree of a variant that leaves its toolkit open: trees have the one that was chosen. */
-static const struct build_tree *tree_of_open(const struct tables *t, const struct build_tree *trees, size_t count,
-					     const struct variant *v, struct arena *a)
+static const struct build_tree *tree_of_open(const struct tables *t, const struct build_tree *trees,
+					     size_t count, const struct variant *v, struct arena *a)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct variant has;
@@ -15,31 +15,37 @@ static const struct build_tree *tree_of_open(const struct tables *t, const struc
 		if (strcmp(variant_name(&has, a), variant_name(v, a)) == 0)
 			return &trees[i];
 	}
+
 	return NULL;
 }
 
 /* The trees that there are, or how one comes to be. */
-static int hint_trees(struct cmd_context *c, const struct build_tree *trees, size_t count, struct err *e)
+static int hint_trees(struct cmd_context *c, const struct build_tree *trees, size_t count,
+		      struct err *e)
 {
 	struct strlist kept = {0};
+
 	for (size_t i = 0; i < count; i++)
 		strlist_once(&kept, c->arena, trees[i].variant);
 	if (kept.count)
 		return err_hint(e,
-				"kept are those of %s; 'ptbuild build ... --keep' leaves another where the store does "
+				"kept are those of %s; 'ptbuild build ... --keep' leaves another "
+				"where the store does "
 				"not have the wheel yet",
 				strlist_join(&kept, c->arena, ", "));
-	return err_hint(e, "a failed or stopped build leaves one; 'ptbuild build ... --keep' does where the store "
+	return err_hint(e, "a failed or stopped build leaves one; 'ptbuild build ... --keep' does "
+			   "where the store "
 			   "does not have the wheel yet");
 }
 
 /* The latest tree of a variant, whose name may be written in any of its forms. */
-static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees, size_t count,
-		     const struct build_tree **ret, struct err *e)
+static int find_tree(struct cmd_context *c, const char *word, const struct build_tree *trees,
+		     size_t count, const struct build_tree **ret, struct err *e)
 {
 	const struct tables *tables;
 	struct variant v;
 	const char *name = word;
+
 	*ret = text_search(word, trees, count, sizeof(*trees));
 	if (*ret)
 		return 0;
@@ -47,9 +53,11 @@ static int find_tree(struct cmd_context *c, const char *word, const struct build
 		return -1;
 	if (variant_parse(tables, word, c->arena, &v, ERR_IGNORED) == 0) {
 		name = variant_name(&v, c->arena);
-		*ret = v.profile.gpu == GPU_CUDA && !v.cuda ? tree_of_open(tables, trees, count, &v, c->arena)
-							    : text_search(name, trees, count, sizeof(*trees));
+		*ret = v.profile.gpu == GPU_CUDA && !v.cuda
+			       ? tree_of_open(tables, trees, count, &v, c->arena)
+			       : text_search(name, trees, count, sizeof(*trees));
 	}
+
 	if (*ret)
 		return 0;
 	err_set(e, ERR_CONFIG, "no kept build tree for '%s'", name);
@@ -63,16 +71,19 @@ static int run_shell(struct cmd_context *c, const struct strlist *args, struct e
 	const struct build_tree *tree = NULL;
 	size_t count;
 	struct strlist argv = {0};
+
 	if (cmd_store(c, &store, e) < 0)
 		return -1;
 	/* The tree of a killed build may be there instead of in the store. */
 	work_tree_settle(SANDBOX_TOP, c->run);
-	if (build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees, &count, e) < 0)
+	if (build_tree_list(path_join(c->arena, store_dir(store), "build"), c->arena, &trees,
+			    &count, e) < 0)
 		return -1;
 	if (args->count == 0) {
 		err_set(e, ERR_USAGE, "shell needs a variant");
 		return hint_trees(c, trees, count, e);
 	}
+
 	if (find_tree(c, args->items[0], trees, count, &tree, e) < 0)
 		return -1;
 	/* No build and no gc of the tree meanwhile. */

@@ -25,30 +25,38 @@ struct slim_options {
 struct slim_targets {
 	struct slim_target *items;
 	size_t count;
-	const char *platform;           /* of the first profile; NULL: none is named */
-	const struct hardware *machine; /* of --gpu native, whose driver decides; NULL: not asked for */
+	const char *platform; /* of the first profile; NULL: none is named */
+	/* of --gpu native, whose driver decides; NULL: not asked for */
+	const struct hardware *machine;
 };
 
-static int set_target(struct cmd_context *c, const struct tables *t, const struct profile *p, const char *word,
-		      struct slim_target *ret, struct err *e)
+static int set_target(struct cmd_context *c, const struct tables *t, const struct profile *p,
+		      const char *word, struct slim_target *ret, struct err *e)
 {
 	struct strlist words = {0};
 	struct fatbin_gpu *gpus = arena_array(c->arena, p->targets_count + 1, sizeof(*gpus));
-	struct profile bare = {.gpu = GPU_CUDA, .targets = p->targets, .targets_count = p->targets_count, .file = ""};
+	struct profile bare = {.gpu = GPU_CUDA,
+			       .targets = p->targets,
+			       .targets_count = p->targets_count,
+			       .file = ""};
+
 	if (p->gpu != GPU_CUDA) {
 		err_set(e, ERR_USAGE, "'%s' has no GPU target", word);
 		return err_hint(e, "slim keeps the code of NVIDIA's GPUs, for example --gpu sm90");
 	}
+
 	for (unsigned i = 0; i < p->targets_count; i++) {
 		const struct gpu_target *g = &p->targets[i];
 		if (*g->suffix) {
 			err_set(e, ERR_USAGE, "'%s' names a form of code, not a GPU", word);
-			return err_hint(e, "write sm%s: its sm%s%s code stays as well", g->row->sm, g->row->sm,
-					g->suffix);
+			return err_hint(e, "write sm%s: its sm%s%s code stays as well", g->row->sm,
+					g->row->sm, g->suffix);
 		}
+
 		gpus[i] = (struct fatbin_gpu){(unsigned)strtoul(g->row->sm, NULL, 10), g->ptx};
 		strlist_addf(&words, c->arena, "sm%s%s", g->row->sm, g->ptx ? "+ptx" : "");
 	}
+
 	*ret = (struct slim_target){.name = strlist_join(&words, c->arena, "+"),
 				    .label = profile_label(&bare, NULL, c->arena),
 				    .wanted = {.gpus = gpus, .count = p->targets_count}};
@@ -56,40 +64,51 @@ static int set_target(struct cmd_context *c, const struct tables *t, const struc
 	return 0;
 }
 
-/* "sm80+sm90" of --gpu, the GPU part of --profile. The instruction set of a profile says nothing: the code for the
- * processor stays as it is. */
+/* "sm80+sm90" of --gpu, the GPU part of --profile. The instruction set
+ * of a profile says nothing: the code for the processor stays as it is. */
 static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	const struct tables *t;
 	size_t count = o->gpus.count + o->profiles.count;
+
 	if (!count) {
 		err_set(e, ERR_USAGE, "no GPU is named");
-		return err_hint(e, "name one, for example --gpu sm90 or --gpu sm80+sm90, or a --profile");
+		return err_hint(
+			e, "name one, for example --gpu sm90 or --gpu sm80+sm90, or a --profile");
 	}
+
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
 	ret->items = arena_array(c->arena, count, sizeof(*ret->items));
 	for (size_t i = 0; i < count; i++) {
-		const char *word = i < o->gpus.count ? o->gpus.items[i] : o->profiles.items[i - o->gpus.count];
+		const char *word =
+			i < o->gpus.count ? o->gpus.items[i] : o->profiles.items[i - o->gpus.count];
 		struct profile p;
 		struct slim_target *to = &ret->items[ret->count];
 		if (i < o->gpus.count && strcmp(word, "native") == 0) {
 			if (slim_native(c, &word, &ret->machine, e) < 0)
 				return -1;
 		}
+
 		if (detect_is_native(word)) {
 			err_set(e, ERR_USAGE, "slim does not support '%s'", word);
-			return err_hint(e, "use --gpu native, or name the GPU, for example --gpu sm90");
+			return err_hint(
+				e, "use --gpu native, or name the GPU, for example --gpu sm90");
 		}
-		int rc = i < o->gpus.count ? profile_parse(t, arena_printf(c->arena, "%s-avx2", word), c->arena, &p, e)
-					   : profile_load(t, word, c->arena, &p, e);
-		if (rc < 0 && i < o->gpus.count) { /* of the profile that it was made a part of nobody knows */
+
+		int rc = i < o->gpus.count
+				 ? profile_parse(t, arena_printf(c->arena, "%s-avx2", word),
+						 c->arena, &p, e)
+				 : profile_load(t, word, c->arena, &p, e);
+		/* of the profile that it was made a part of nobody knows */
+		if (rc < 0 && i < o->gpus.count) {
 			struct err why = *e;
 			const char *text = strstr(why.msg, "': ");
 			err_set(e, why.kind, "option '--gpu': %s", text ? text + 3 : why.msg);
 			return *why.hint ? err_hint(e, "%s", why.hint) : -1;
 		}
+
 		if (rc < 0 || set_target(c, t, &p, word, to, e) < 0)
 			return -1;
 		if (i >= o->gpus.count && !ret->platform)
@@ -97,10 +116,12 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 		if (!text_search(to->name, ret->items, ret->count, sizeof(*to)))
 			ret->count++;
 	}
+
 	return 0;
 }
 
-static struct fatbin_count *count_of(struct fatbin_count *items, size_t *count, const struct fatbin_count *like)
+static struct fatbin_count *count_of(struct fatbin_count *items, size_t *count,
+				     const struct fatbin_count *like)
 {
 	for (size_t i = 0; i < *count; i++)
 		if (items[i].number == like->number && strcmp(items[i].target, like->target) == 0)
@@ -111,12 +132,14 @@ static struct fatbin_count *count_of(struct fatbin_count *items, size_t *count, 
 }
 
 /* Kept or dropped code of all files together. */
-static json_t *code_json(const struct fatbin_file_cut *files, size_t count, bool dropped, struct arena *a)
+static json_t *code_json(const struct fatbin_file_cut *files, size_t count, bool dropped,
+			 struct arena *a)
 {
 	struct fatbin_count all[64];
 	struct strlist words = {0};
 	size_t n = 0;
 	uint64_t bytes = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		const struct fatbin_cut *c = &files[i].cut;
 		const struct fatbin_count *items = dropped ? c->dropped : c->kept;
@@ -125,34 +148,44 @@ static json_t *code_json(const struct fatbin_file_cut *files, size_t count, bool
 		for (size_t k = 0; k < items_count && n < ARRAY_LEN(all); k++)
 			count_of(all, &n, &items[k])->bytes += items[k].bytes;
 	}
+
 	for (size_t i = 0; i < n; i++)
-		strlist_addf(&words, a, "%s %.1f", fatbin_name(&all[i], a), (double)all[i].bytes / 1e6);
-	return json_pack("{s:I, s:o}", "bytes", (json_int_t)bytes, "-code", json_from_strlist(&words));
+		strlist_addf(&words, a, "%s %.1f", fatbin_name(&all[i], a),
+			     (double)all[i].bytes / 1e6);
+	return json_pack("{s:I, s:o}", "bytes", (json_int_t)bytes, "-code",
+			 json_from_strlist(&words));
 }
 
-static json_t *files_json(const struct fatbin_file_cut *files, size_t count, const struct fatbin_wanted *w,
-			  struct arena *a)
+static json_t *files_json(const struct fatbin_file_cut *files, size_t count,
+			  const struct fatbin_wanted *w, struct arena *a)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, slim_file_json(&files[i], w, a));
 	return list;
 }
 
-static json_t *wheel_json(const char *from, const struct slim_target *t, const struct slim_result *r, struct arena *a)
+static json_t *wheel_json(const char *from, const struct slim_target *t,
+			  const struct slim_result *r, struct arena *a)
 {
 	const struct pack_result *p = &r->packed;
-	return json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:s, s:s}, s:o, s:o, s:o}", "wheel",
-			 json_or_null(p->path), "sha256", p->sha256, "gpu", t->name, "bytes", (json_int_t)p->bytes,
-			 "bytes_before", (json_int_t)r->bytes_before, "unpacked", (json_int_t)p->unpacked_bytes,
-			 "unpacked_before", (json_int_t)r->unpacked_before, "made_from", "wheel", path_base(from),
-			 "sha256", r->sha256_before, "kept", code_json(r->files, r->files_count, false, a), "dropped",
+
+	return json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:s, s:s}, s:o, s:o, s:o}",
+			 "wheel", json_or_null(p->path), "sha256", p->sha256, "gpu", t->name,
+			 "bytes", (json_int_t)p->bytes, "bytes_before", (json_int_t)r->bytes_before,
+			 "unpacked", (json_int_t)p->unpacked_bytes, "unpacked_before",
+			 (json_int_t)r->unpacked_before, "made_from", "wheel", path_base(from),
+			 "sha256", r->sha256_before, "kept",
+			 code_json(r->files, r->files_count, false, a), "dropped",
 			 code_json(r->files, r->files_count, true, a), "files",
 			 files_json(r->files, r->files_count, &t->wanted, a));
 }
 
 static const struct show wheel_rows[] = {
-	SHOW("size", "{bytes:MB} of {bytes_before:MB}, {unpacked:MB} of {unpacked_before:MB} unpacked", .indent = 2),
+	SHOW("size",
+	     "{bytes:MB} of {bytes_before:MB}, {unpacked:MB} of {unpacked_before:MB} unpacked",
+	     .indent = 2),
 	SHOW("kept", "{kept.bytes:MB}[: {kept.-code:,}]", .indent = 2),
 	SHOW("dropped", "{dropped.bytes:MB}[: {dropped.-code:,}]", .indent = 2),
 	SHOW("targets", "arch list {targets_told}", .each = "files", .indent = 2),
@@ -160,10 +193,11 @@ static const struct show wheel_rows[] = {
 	SHOW("lacking", "{file}: {lacking}", .each = "files", .indent = 2),
 	{0}};
 
-static const struct show wheels_rows[] = {{.text = "{wheel}", .each = "wheels", .rows = wheel_rows}, {0}};
+static const struct show wheels_rows[] = {{.text = "{wheel}", .each = "wheels", .rows = wheel_rows},
+					  {0}};
 
-int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir, const char **ret,
-	     struct err *e)
+int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir,
+	     const char **ret, struct err *e)
 {
 	const struct tables *t;
 	struct slim_target target;
@@ -175,6 +209,7 @@ int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, 
 				       .threads = c->global->jobs,
 				       .out_dir = dir};
 	bool any;
+
 	if (cmd_tables(c, &t, e) < 0 || set_target(c, t, p, p->name, &target, e) < 0 ||
 	    slim_wheel(&q, c->run, c->arena, &result, &any, e) < 0)
 		return -1;
@@ -184,46 +219,57 @@ int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, 
 
 /* ---- --dry-run: what would be made of a wheel that is here, and what would be downloaded ---- */
 
-static json_t *would_json(const char *from, const struct slim_target *t, const struct slim_result *r, struct arena *a)
+static json_t *would_json(const char *from, const struct slim_target *t,
+			  const struct slim_result *r, struct arena *a)
 {
-	return json_pack("{s:s, s:b, s:s, s:I, s:I, s:I, s:o, s:o}", "wheel", path_base(from), "here", true, "gpu",
-			 t->name, "bytes_before", (json_int_t)r->bytes_before, "unpacked",
-			 (json_int_t)r->packed.unpacked_bytes, "unpacked_before", (json_int_t)r->unpacked_before,
-			 "kept", code_json(r->files, r->files_count, false, a), "dropped",
+	return json_pack("{s:s, s:b, s:s, s:I, s:I, s:I, s:o, s:o}", "wheel", path_base(from),
+			 "here", true, "gpu", t->name, "bytes_before", (json_int_t)r->bytes_before,
+			 "unpacked", (json_int_t)r->packed.unpacked_bytes, "unpacked_before",
+			 (json_int_t)r->unpacked_before, "kept",
+			 code_json(r->files, r->files_count, false, a), "dropped",
 			 code_json(r->files, r->files_count, true, a));
 }
 
 static const struct show would_rows[] = {
-	{.text = "{?here}{wheel} would be slimmed for {gpu}: {unpacked:MB} of {unpacked_before:MB} unpacked",
+	{.text = "{?here}{wheel} would be slimmed for {gpu}: {unpacked:MB} of {unpacked_before:MB} "
+		 "unpacked",
 	 .each = "wheels",
-	 .rows = (const struct show[]){SHOW("kept", "{?here}{kept.bytes:MB}[: {kept.-code:,}]", .indent = 2),
-				       SHOW("dropped", "{?here}{dropped.bytes:MB}[: {dropped.-code:,}]", .indent = 2),
-				       {0}}},
-	{.text = "{!here}{wheel} would be taken from {origin} ({bytes_before:MB}) and slimmed for {gpu}",
+	 .rows =
+		 (const struct show[]){
+			 SHOW("kept", "{?here}{kept.bytes:MB}[: {kept.-code:,}]", .indent = 2),
+			 SHOW("dropped", "{?here}{dropped.bytes:MB}[: {dropped.-code:,}]",
+			      .indent = 2),
+			 {0}}},
+	{.text = "{!here}{wheel} would be taken from {origin} ({bytes_before:MB}) and slimmed for "
+		 "{gpu}",
 	 .each = "wheels"},
 	{.text = "{missing}"},
 	{0}};
 
 /* A wheel of --release that is not in the store: what the table has of it. */
-static json_t *absent_json(const struct official_wheel *w, const char *origin, const struct slim_targets *t,
-			   struct arena *a)
+static json_t *absent_json(const struct official_wheel *w, const char *origin,
+			   const struct slim_targets *t, struct arena *a)
 {
 	struct strlist names = {0};
+
 	for (size_t i = 0; i < t->count; i++)
 		strlist_ref(&names, a, t->items[i].name);
-	return json_pack("{s:s, s:b, s:s, s:s, s:I, s:n, s:n, s:n, s:n}", "wheel", w->file, "here", false, "origin",
-			 origin, "gpu", strlist_join(&names, a, ","), "bytes_before", (json_int_t)w->size, "unpacked",
-			 "unpacked_before", "kept", "dropped");
+	return json_pack("{s:s, s:b, s:s, s:s, s:I, s:n, s:n, s:n, s:n}", "wheel", w->file, "here",
+			 false, "origin", origin, "gpu", strlist_join(&names, a, ","),
+			 "bytes_before", (json_int_t)w->size, "unpacked", "unpacked_before", "kept",
+			 "dropped");
 }
 
-/* `absent` gets those that are not in the store, *ret_count those that are. What the command itself could not fetch
- * offline is refused here, too. */
-static int skip_absent(struct cmd_context *c, const struct slim_targets *t, const struct official_wheel **found,
-		       size_t *ret_count, json_t *absent, struct err *e)
+/* `absent` gets those that are not in the store, *ret_count those that are.
+ * What the command itself could not fetch offline is refused here, too. */
+static int skip_absent(struct cmd_context *c, const struct slim_targets *t,
+		       const struct official_wheel **found, size_t *ret_count, json_t *absent,
+		       struct err *e)
 {
 	struct fetch_options options;
 	struct store *store;
 	size_t kept = 0;
+
 	if (cmd_store_look(c, &store, e) < 0 || cmd_fetch_options(c, &options, e) < 0)
 		return -1;
 	for (size_t i = 0; i < *ret_count; i++) {
@@ -233,23 +279,27 @@ static int skip_absent(struct cmd_context *c, const struct slim_targets *t, cons
 			found[kept++] = found[i];
 			continue;
 		}
+
 		if (fetch_origin(store, &source, &options, c->arena, &origin, e) < 0)
 			return -1;
 		json_array_append_new(absent, absent_json(found[i], origin, t, c->arena));
 	}
+
 	*ret_count = kept;
 	return 0;
 }
 
-static int would_cut(struct cmd_context *c, const struct strlist *wheels, const struct slim_targets *t, json_t *absent,
-		     struct err *e)
+static int would_cut(struct cmd_context *c, const struct strlist *wheels,
+		     const struct slim_targets *t, json_t *absent, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	AUTO_JSON json_t *list = json_array();
 	const char *dir = NULL, *missing = NULL;
 	struct store *store = NULL;
 	int rc = 0;
-	if (wheels->count && (cmd_store(c, &store, e) < 0 || store_stage(store, c->arena, &dir, e) < 0))
+
+	if (wheels->count &&
+	    (cmd_store(c, &store, e) < 0 || store_stage(store, c->arena, &dir, e) < 0))
 		return -1;
 	for (size_t i = 0; i < wheels->count && rc == 0; i++) {
 		struct slim_result *results = arena_array(c->arena, t->count, sizeof(*results));
@@ -263,10 +313,13 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels, const 
 		bool any;
 		rc = slim_wheel(&q, c->run, c->arena, results, &any, e);
 		for (size_t k = 0; rc == 0 && any && k < t->count; k++)
-			json_array_append_new(list, would_json(wheels->items[i], &t->items[k], &results[k], c->arena));
+			json_array_append_new(list, would_json(wheels->items[i], &t->items[k],
+							       &results[k], c->arena));
 		if (rc == 0 && !any)
-			log_warn(c->run->log, "'%s' has no GPU code: use it as it is", path_base(wheels->items[i]));
+			log_warn(c->run->log, "'%s' has no GPU code: use it as it is",
+				 path_base(wheels->items[i]));
 	}
+
 	if (dir)
 		store_drop_stage(store, dir);
 	if (rc < 0)
@@ -275,16 +328,18 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels, const 
 		missing = "to see the slimmed size, run it without --dry-run (downloads the wheel)";
 	json_array_extend(list, absent);
 	return cmd_result(c,
-			  json_pack("{s:i, s:b, s:O, s:o}", "schema", 1, "dry_run", true, "wheels", list, "missing",
-				    json_or_null(missing)),
+			  json_pack("{s:i, s:b, s:O, s:o}", "schema", 1, "dry_run", true, "wheels",
+				    list, "missing", json_or_null(missing)),
 			  would_rows, e);
 }
 
-static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const struct slim_targets *t, struct err *e)
+static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
+		      const struct slim_targets *t, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	AUTO_JSON json_t *list = json_array();
 	const char *dir;
+
 	if (cmd_out_dir(c, &dir, e) < 0 || fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < wheels->count; i++) {
@@ -302,17 +357,21 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels, const
 			return -1;
 		if (!any && wheels->count == 1) {
 			err_set(e, ERR_POLICY, "'%s' has no GPU code", wheels->items[i]);
-			return err_hint(e,
-					"it has nothing to remove: use it as it is (code for AMD's GPUs stays whole)");
+			return err_hint(e, "it has nothing to remove: use it as it is (code for "
+					   "AMD's GPUs stays whole)");
 		}
+
 		if (!any)
-			log_warn(c->run->log, "'%s' has no GPU code: use it as it is", path_base(wheels->items[i]));
+			log_warn(c->run->log, "'%s' has no GPU code: use it as it is",
+				 path_base(wheels->items[i]));
 		if (any && results[0].same)
-			log_info(c->run->log, "'%s' is already slimmed for %s", path_base(wheels->items[i]),
-				 t->items[0].name);
+			log_info(c->run->log, "'%s' is already slimmed for %s",
+				 path_base(wheels->items[i]), t->items[0].name);
 		for (size_t k = 0; any && k < t->count && !results[k].same; k++)
-			json_array_append_new(list, wheel_json(wheels->items[i], &t->items[k], &results[k], c->arena));
+			json_array_append_new(list, wheel_json(wheels->items[i], &t->items[k],
+							       &results[k], c->arena));
 	}
+
 	return cmd_result(c, json_pack("{s:i, s:O}", "schema", 1, "wheels", list), wheels_rows, e);
 }
 
@@ -322,13 +381,15 @@ enum { METADATA_TRIES = 4 };
 
 static const char *const platforms[] = {"x86_64-linux", "aarch64-linux"};
 
-/* The toolkit of torch's wheel for each platform, by the metadata that the index has with it, else `known`;
- * "-": no wheel, or one without CUDA. */
-static int read_cuda(struct cmd_context *c, struct store *store, const struct fetch_options *fetch, const char *asked,
-		     const char *known, const struct wheel_page *page, const char *ret[2], struct err *e)
+/* The toolkit of torch's wheel for each platform, by the metadata that the
+ * index has with it, else `known`; "-": no wheel, or one without CUDA. */
+static int read_cuda(struct cmd_context *c, struct store *store, const struct fetch_options *fetch,
+		     const char *asked, const char *known, const struct wheel_page *page,
+		     const char *ret[2], struct err *e)
 {
 	const char *version = strstr(asked, "==");
 	unsigned tried[2] = {0};
+
 	for (size_t i = 0; i < page->count && version; i++) {
 		AUTO_BUF struct buf text = {0};
 		struct wheel_headers h;
@@ -341,30 +402,37 @@ static int read_cuda(struct cmd_context *c, struct store *store, const struct fe
 		if (strcmp(n.version, version + 2) != 0 || machine < 0 || ret[machine] ||
 		    tried[machine]++ >= METADATA_TRIES)
 			continue;
-		if (fetch_latest(store, arena_printf(c->arena, "%s.metadata", page->files[i].url), NULL, WHEEL_PAGE_MAX,
-				 fetch, c->run, c->arena, &file, &why) < 0) {
+		if (fetch_latest(store, arena_printf(c->arena, "%s.metadata", page->files[i].url),
+				 NULL, WHEEL_PAGE_MAX, fetch, c->run, c->arena, &file, &why) < 0) {
 			if (why.kind == ERR_SYSTEM || why.kind == ERR_INTERRUPTED)
 				return err_take(e, &why);
-			log_verbose(c->run->log, "%s", why.msg); /* an index has it of most wheels */
+			/* an index has it of most wheels */
+			log_verbose(c->run->log, "%s", why.msg);
 			continue;
 		}
+
 		if (fs_read(TRUSTED, file, WHEEL_PAGE_MAX, &text, e) < 0 ||
 		    wheel_headers_parse(buf_cstr(&text), text.len, name, c->arena, &h, e) < 0)
 			return -1;
 		ret[machine] = official_cuda(&h, platforms[machine], c->arena);
 	}
+
 	for (size_t k = 0; k < ARRAY_LEN(platforms); k++) {
 		ret[k] = ret[k] ? ret[k] : tried[k] ? known : "-";
 		if (!ret[k]) {
-			err_set(e, ERR_NETWORK, "the index has no metadata of '%s' for %s: its CUDA version is unknown",
+			err_set(e, ERR_NETWORK,
+				"the index has no metadata of '%s' for %s: its CUDA version is "
+				"unknown",
 				asked, platforms[k]);
 			return err_hint(e, "name it: --cuda VERSION");
 		}
 	}
+
 	return 0;
 }
 
-/* --pin: the file of the release as the index is now; what the file has already must not be another. */
+/* --pin: the file of the release as the index is now;
+ * what the file has already must not be another. */
 static int pin(struct cmd_context *c, struct err *e)
 {
 	const struct slim_options *o = c->options;
@@ -373,25 +441,33 @@ static int pin(struct cmd_context *c, struct err *e)
 	struct fetch_options fetch;
 	struct store *store;
 	const char *profiles, *cuda[2] = {NULL, NULL};
-	if (cmd_profiles_dir(c, &profiles, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+
+	if (cmd_profiles_dir(c, &profiles, e) < 0 || cmd_fetch_options(c, &fetch, e) < 0 ||
+	    cmd_store(c, &store, e) < 0)
 		return -1;
 	for (size_t i = 0; i < o->pin.count; i++) {
 		struct wheel_page page;
 		if (wheel_list(store, o->pin.items[i], &fetch, c->run, c->arena, &page, e) < 0 ||
-		    (i == 0 && read_cuda(c, store, &fetch, o->pin.items[i], o->cuda, &page, cuda, e) < 0))
+		    (i == 0 &&
+		     read_cuda(c, store, &fetch, o->pin.items[i], o->cuda, &page, cuda, e) < 0))
 			return -1;
-		if (official_take(&made, o->pin.items[i], page.files, page.count, cuda, c->arena, e) < 0)
+		if (official_take(&made, o->pin.items[i], page.files, page.count, cuda, c->arena,
+				  e) < 0)
 			return -1;
 	}
-	const char *dir = path_join(c->arena, profiles, "official"), *path = path_join(c->arena, dir, o->release);
+
+	const char *dir = path_join(c->arena, profiles, "official"),
+		   *path = path_join(c->arena, dir, o->release);
 	if (fs_exists(TRUSTED, path) && official_read(profiles, o->release, c->arena, &old, e) < 0)
 		return -1;
 	for (size_t i = 0; i < old.count; i++)
 		for (size_t k = 0; k < made.count; k++)
 			if (strcmp(old.wheels[i].file, made.wheels[k].file) == 0 &&
 			    strcmp(old.wheels[i].sha256, made.wheels[k].sha256) != 0)
-				return err_set(e, ERR_INTEGRITY, "the index has '%s' with sha256 %s, '%s' pins %s",
-					       made.wheels[k].file, made.wheels[k].sha256, path, old.wheels[i].sha256);
+				return err_set(e, ERR_INTEGRITY,
+					       "the index has '%s' with sha256 %s, '%s' pins %s",
+					       made.wheels[k].file, made.wheels[k].sha256, path,
+					       old.wheels[i].sha256);
 	official_keep(&made, &old, c->arena);
 	official_text(&made, o->release, &text);
 	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_sweep(TRUSTED, dir, e) < 0 ||
@@ -401,13 +477,14 @@ static int pin(struct cmd_context *c, struct err *e)
 	return 0;
 }
 
-int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels, size_t count,
-		       struct strlist *ret, struct err *e)
+int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels,
+		       size_t count, struct strlist *ret, struct err *e)
 {
 	struct fetch_source *sources = arena_array(c->arena, count, sizeof(*sources));
 	struct fetch_options fetch;
 	struct fetch_stats stats;
 	struct store *store;
+
 	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
@@ -433,23 +510,27 @@ static void named_dists(const struct slim_options *o, struct cmd_official *q, st
 static const char *wheel_platform(struct cmd_context *c, const struct slim_targets *t)
 {
 	const struct slim_options *o = c->options;
+
 	if (o->platform)
 		return o->platform;
 	return t->platform ? t->platform : machine_platform(c->arena);
 }
 
 /* The release that is named, or the newest that serves all targets. */
-static int find_release(struct cmd_context *c, const struct slim_targets *t, struct cmd_official *q, struct err *e)
+static int find_release(struct cmd_context *c, const struct slim_targets *t, struct cmd_official *q,
+			struct err *e)
 {
 	const struct slim_options *o = c->options;
+
 	q->cuda = o->cuda;
 	q->platform = wheel_platform(c, t);
 	q->machine = t->machine;
 	named_dists(o, q, c->arena);
 	for (size_t i = 0; i < t->count; i++)
 		for (size_t k = 0; k < t->items[i].wanted.count; k++)
-			strlist_once(&q->gpus, c->arena,
-				     arena_printf(c->arena, "%u", t->items[i].wanted.gpus[k].number));
+			strlist_once(
+				&q->gpus, c->arena,
+				arena_printf(c->arena, "%u", t->items[i].wanted.gpus[k].number));
 	q->release = o->release;
 	if (!o->release || strcmp(o->release, CMD_LATEST) == 0)
 		return cmd_official_newest(c, q, o->python, &q->release, e);
@@ -457,8 +538,8 @@ static int find_release(struct cmd_context *c, const struct slim_targets *t, str
 }
 
 /* The wheels of --release out of the store, fetched by their digests. */
-static int fetch_official(struct cmd_context *c, const struct slim_targets *t, struct strlist *wheels, json_t *absent,
-			  struct err *e)
+static int fetch_official(struct cmd_context *c, const struct slim_targets *t,
+			  struct strlist *wheels, json_t *absent, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	const struct official_wheel *found[TABLES_PACKAGES];
@@ -466,6 +547,7 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t, s
 	struct official all;
 	size_t count = 0;
 	const char *profiles, *python = o->python;
+
 	if (cmd_profiles_dir(c, &profiles, e) < 0 || find_release(c, t, &q, e) < 0 ||
 	    official_read(profiles, q.release, c->arena, &all, e) < 0 ||
 	    (!python && q.dists.count && cmd_official_python(c, &all, &q, &python, e) < 0))
@@ -479,44 +561,52 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t, s
 			log_warn(c->run->log, "'%s' has no %s", all.path, dist);
 			continue;
 		}
-		if (official_find(&all, dist, python, q.platform, o->cuda, c->arena, &found[count++], e) < 0)
+
+		if (official_find(&all, dist, python, q.platform, o->cuda, c->arena,
+				  &found[count++], e) < 0)
 			return -1;
 	}
+
 	if (!count)
-		return err_set(e, ERR_USAGE, "no package is named 'pytorch', 'torchvision', 'torchaudio' or 'all'");
+		return err_set(
+			e, ERR_USAGE,
+			"no package is named 'pytorch', 'torchvision', 'torchaudio' or 'all'");
 	if (o->dry_run && skip_absent(c, t, found, &count, absent, e) < 0)
 		return -1;
 	return count ? cmd_official_fetch(c, found, count, wheels, e) : 0;
 }
 
-static json_t *package_json(const struct slim_package *p, const struct fatbin_wanted *w, struct arena *a)
+static json_t *package_json(const struct slim_package *p, const struct fatbin_wanted *w,
+			    struct arena *a)
 {
 	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o, s:o}", "package", p->info, "place",
-			 json_or_null(p->place->path), "bytes_before", (json_int_t)p->before, "bytes",
-			 (json_int_t)p->after, "blank", (json_int_t)p->blank, "left", json_or_null(p->left), "files",
-			 files_json(p->files, p->count, w, a));
+			 json_or_null(p->place->path), "bytes_before", (json_int_t)p->before,
+			 "bytes", (json_int_t)p->after, "blank", (json_int_t)p->blank, "left",
+			 json_or_null(p->left), "files", files_json(p->files, p->count, w, a));
 }
 
 static json_t *kind_json(const struct slim_kind *k, struct arena *a)
 {
-	return json_pack("{s:s, s:b, s:b, s:I, s:i, s:s}", "kind", k->name, "dropped", k->chosen, "default",
-			 k->by_default, "bytes", (json_int_t)k->bytes, "files", (int)k->files, "lost",
-			 strlist_join(&k->lost, a, "; "));
+	return json_pack("{s:s, s:b, s:b, s:I, s:i, s:s}", "kind", k->name, "dropped", k->chosen,
+			 "default", k->by_default, "bytes", (json_int_t)k->bytes, "files",
+			 (int)k->files, "lost", strlist_join(&k->lost, a, "; "));
 }
 
 /* The kinds of which something was found: those that go, or those that stay. */
 static json_t *kinds_json(const struct slim_drops *d, bool chosen, struct arena *a)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; i < d->count; i++)
 		if (d->kinds[i].chosen == chosen && d->kinds[i].files)
 			json_array_append_new(list, kind_json(&d->kinds[i], a));
 	return list;
 }
 
-static const struct show package_rows[] = {{.text = "{file}: {left}", .each = "files", .indent = 2},
-					   {.text = "{file}: {lacking}", .each = "files", .indent = 2},
-					   {0}};
+static const struct show package_rows[] = {
+	{.text = "{file}: {left}", .each = "files", .indent = 2},
+	{.text = "{file}: {lacking}", .each = "files", .indent = 2},
+	{0}};
 
 static const struct show env_rows[] = {
 	{.text = "{package:<44} {bytes:MB} of {bytes_before:MB}[{?blank}, {blank:MB} of it "
@@ -533,6 +623,7 @@ static const struct show env_rows[] = {
 static int warn_gpus(struct cmd_context *c, const struct slim_target *t, struct err *e)
 {
 	struct slim_marker m = {0};
+
 	for (size_t g = 0; g < t->wanted.count; g++)
 		slim_marker_gpu(&m, t->wanted.gpus[g].number, t->wanted.gpus[g].ptx, c->arena);
 	return cmd_env_warn(c, &m, e);
@@ -542,27 +633,35 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 {
 	const struct slim_options *o = c->options;
 	struct slim_drops drops;
-	const struct slim_env_request q = {
-		.dir = o->env, .wanted = &t->items[0].wanted, .drops = &drops, .dry_run = o->dry_run};
+	const struct slim_env_request q = {.dir = o->env,
+					   .wanted = &t->items[0].wanted,
+					   .drops = &drops,
+					   .dry_run = o->dry_run};
 	AUTO_JSON json_t *list = json_array();
 	const struct tables *tables;
 	struct slim_env_result r;
+
 	if (t->count > 1)
-		return err_set(e, ERR_USAGE, "an environment is slimmed for one set of GPUs, not %zu", t->count);
-	if (cmd_tables(c, &tables, e) < 0 || slim_drops_choose(tables, &o->drop, &o->keep, c->arena, &drops, e) < 0 ||
+		return err_set(e, ERR_USAGE,
+			       "an environment is slimmed for one set of GPUs, not %zu", t->count);
+	if (cmd_tables(c, &tables, e) < 0 ||
+	    slim_drops_choose(tables, &o->drop, &o->keep, c->arena, &drops, e) < 0 ||
 	    warn_gpus(c, &t->items[0], e) < 0 || slim_env(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.count; i++)
 		if (r.packages[i].count || r.packages[i].left)
-			json_array_append_new(list, package_json(&r.packages[i], q.wanted, c->arena));
-	return cmd_result(c,
-			  json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O, s:o, s:o}", "schema", 1, "env",
-				    json_or_null(o->env), "gpu", t->items[0].name, "dry_run", o->dry_run,
-				    "bytes_before", (json_int_t)r.before, "bytes", (json_int_t)r.after, "disk_before",
-				    (json_int_t)r.disk_before, "disk", (json_int_t)r.disk_after, "packages", list,
-				    "kinds", kinds_json(&drops, true, c->arena), "kept",
-				    o->dry_run ? kinds_json(&drops, false, c->arena) : json_array()),
-			  env_rows, e);
+			json_array_append_new(list,
+					      package_json(&r.packages[i], q.wanted, c->arena));
+	return cmd_result(
+		c,
+		json_pack("{s:i, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O, s:o, s:o}", "schema", 1,
+			  "env", json_or_null(o->env), "gpu", t->items[0].name, "dry_run",
+			  o->dry_run, "bytes_before", (json_int_t)r.before, "bytes",
+			  (json_int_t)r.after, "disk_before", (json_int_t)r.disk_before, "disk",
+			  (json_int_t)r.disk_after, "packages", list, "kinds",
+			  kinds_json(&drops, true, c->arena), "kept",
+			  o->dry_run ? kinds_json(&drops, false, c->arena) : json_array()),
+		env_rows, e);
 }
 
 static int slim_main(struct cmd_context *c, const struct strlist *words, struct err *e)
@@ -572,18 +671,24 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 	struct strlist wheels = *words;
 	AUTO_JSON json_t *absent = json_array();
 	const unsigned ways = (words->count > 0) + (o->env != NULL) + (o->release != NULL);
+
 	if (ways > 1 || (!ways && !o->gpus.count && !o->profiles.count)) {
 		err_set(e, ERR_USAGE,
-			ways ? "wheels, --env and --release cannot be used together" : "slim needs a GPU or a wheel");
-		return err_hint(e, "for example 'ptbuild slim --gpu native', 'ptbuild slim --release 2.9.1 --gpu sm90' "
+			ways ? "wheels, --env and --release cannot be used together"
+			     : "slim needs a GPU or a wheel");
+		return err_hint(e, "for example 'ptbuild slim --gpu native', 'ptbuild slim "
+				   "--release 2.9.1 --gpu sm90' "
 				   "or 'ptbuild slim torch-2.9.1-*.whl --gpu sm90'");
 	}
+
 	if (o->dry_run && o->pin.count)
 		return err_set(e, ERR_USAGE, "--dry-run and --pin cannot be used together");
 	if (!o->env && (o->drop.count || o->keep.count))
 		return err_set(e, ERR_USAGE, "--drop and --keep are for --env");
 	if (ways && !o->release && (o->python || o->platform || o->packages.count))
-		return err_set(e, ERR_USAGE, "--python, --platform and --package do not apply to wheels and --env");
+		return err_set(
+			e, ERR_USAGE,
+			"--python, --platform and --package do not apply to wheels and --env");
 	if (!o->release && o->pin.count)
 		return err_set(e, ERR_USAGE, "--pin needs --release");
 	if (o->cuda && !version_valid(o->cuda))
@@ -604,15 +709,21 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 
 static const struct arg_def slim_options[] = {
 	{"gpu", 0, OPTION(ARG_LIST, gpus), "TARGETS",
-	 "GPUs whose code stays: native, sm90, or sm80+sm90 in one wheel; commas between make a wheel each", "<gpu>"},
-	{"profile", 'p', OPTION(ARG_LIST, profiles), "PROFILES", "the same by the GPUs of profiles", "<profile>"},
+	 "GPUs whose code stays: native, sm90, or sm80+sm90 in one wheel; commas between make a "
+	 "wheel each",
+	 "<gpu>"},
+	{"profile", 'p', OPTION(ARG_LIST, profiles), "PROFILES", "the same by the GPUs of profiles",
+	 "<profile>"},
 	{"release", 0, OPTION(ARG_STRING, release), "VERSION",
-	 "official wheels of this release, pinned by digest (default without wheels: the newest that fits)",
+	 "official wheels of this release, pinned by digest (default without wheels: the newest "
+	 "that fits)",
 	 "<official>"},
 	{"package", 0, OPTION(ARG_LIST, packages), "NAMES",
-	 "with --release: pytorch (default), torchvision, torchaudio or all", "pytorch torchvision torchaudio all"},
+	 "with --release: pytorch (default), torchvision, torchaudio or all",
+	 "pytorch torchvision torchaudio all"},
 	{"python", 0, OPTION(ARG_STRING, python), "VERSION",
-	 "with --release: for this Python (default: the user's, where the release has it)", "<python>"},
+	 "with --release: for this Python (default: the user's, where the release has it)",
+	 "<python>"},
 	{"platform", 0, OPTION(ARG_STRING, platform), "NAME",
 	 "with --release: the wheels' platform (default: the profile's, else this machine's)",
 	 "x86_64-linux aarch64-linux"},
@@ -632,10 +743,10 @@ static const struct arg_def slim_options[] = {
 	 "<dir>"},
 	{"drop", 0, OPTION(ARG_LIST, drop), "KINDS",
 	 "with --env: also remove these kinds, or all ('--dry-run' lists them)", NULL},
-	{"keep", 0, OPTION(ARG_LIST, keep), "KINDS", "with --env: keep these kinds, or all: remove only GPU code",
-	 NULL},
-	{"dry-run", 0, OPTION(ARG_FLAG, dry_run), NULL, "show what would change or be downloaded, and write nothing",
-	 NULL},
+	{"keep", 0, OPTION(ARG_LIST, keep), "KINDS",
+	 "with --env: keep these kinds, or all: remove only GPU code", NULL},
+	{"dry-run", 0, OPTION(ARG_FLAG, dry_run), NULL,
+	 "show what would change or be downloaded, and write nothing", NULL},
 	{0},
 };
 
@@ -644,7 +755,8 @@ const struct command command_slim = {
 	.summary = "slim official wheels to the code of some GPUs",
 	.usage = "[WHEEL... | --release VERSION | --env DIR] --gpu TARGETS [OPTION...]",
 	.tables = {slim_options},
-	.arguments = {{"WHEEL...", "wheels with GPU code: torch, torchvision, or any other", "<file>"}},
+	.arguments = {{"WHEEL...", "wheels with GPU code: torch, torchvision, or any other",
+		       "<file>"}},
 	.options_size = sizeof(struct slim_options),
 	.run = slim_main,
 };

@@ -10,4 +10,5 @@ int cmd_env_doctor(struct cmd_context *c, const char *dir, struct err *e) MUST_C
 int cmd_env_warn(struct cmd_context *c, const struct slim_marker *wanted, struct err *e) MUST_CHECK;
 /* slim_native: finds what '--gpu native' means here ("sm80+sm90"), and the machine whose driver has
  * to run it. ERR_POLICY if there is no GPU or the driver does not work; the message says which. */
-int slim_native(struct cmd_context *c, const char **ret, const struct hardware **ret_machine, struct err *e) MUST_CHECK;
+int slim_native(struct cmd_context *c, const char **ret, const struct hardware **ret_machine,
+		struct err *e) MUST_CHECK;

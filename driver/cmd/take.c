@@ -9,7 +9,8 @@ static int check_package(const struct strlist *words, struct err *e)
 	err_set(e, ERR_USAGE, "'%s' cannot be taken from a root", words->items[0]);
 	if (strcmp(words->items[0], "torch") == 0)
 		return err_hint(e, "write pytorch, or nothing");
-	return err_hint(e, "only pytorch can; 'ptbuild build --profile PROFILE --package torchvision,torchaudio "
+	return err_hint(e, "only pytorch can; 'ptbuild build --profile PROFILE --package "
+			   "torchvision,torchaudio "
 			   "--torch root' builds the "
 			   "others against it");
 }
@@ -17,6 +18,7 @@ static int check_package(const struct strlist *words, struct err *e)
 int cmd_take(struct cmd_context *c, struct pipeline_results *ret, struct err *e)
 {
 	struct pipeline_request q = {0};
+
 	c->look = true;
 	return cmd_root(c, &q.root, e) < 0 || cmd_build_common(c, &q, e) < 0
 		       ? -1
@@ -26,6 +28,7 @@ int cmd_take(struct cmd_context *c, struct pipeline_results *ret, struct err *e)
 static int take_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct pipeline_results r = {0};
+
 	if (check_package(words, e) < 0 || cmd_take(c, &r, e) < 0)
 		return -1;
 	int rc = cmd_build_print(c, &r, e);

@@ -25,6 +25,7 @@ static int find_release(struct testing *s, const char *version, struct err *e)
 	const char *package = s->t.package;
 	size_t len = strcspn(version, "+");
 	struct strlist have = {0};
+
 	for (unsigned i = q->tables->releases_count; i-- > 0;) {
 		const struct release_row *r = &q->tables->releases[i];
 		const struct package_row *p = tables_package(r, package);
@@ -36,25 +37,29 @@ static int find_release(struct testing *s, const char *version, struct err *e)
 			return 0;
 		}
 	}
-	err_set(e, ERR_POLICY, "no release with %s %.*s has a table of tests", package, (int)len, version);
-	return err_hint(
-		e,
-		"profiles/tests/ has those of %s; 'ptbuild bench WHEEL --against OTHER' compares what two wheels "
-		"compute",
-		have.count ? strlist_join(&have, c->arena, ", ") : "none");
+
+	err_set(e, ERR_POLICY, "no release with %s %.*s has a table of tests", package, (int)len,
+		version);
+	return err_hint(e,
+			"profiles/tests/ has those of %s; 'ptbuild bench WHEEL --against OTHER' "
+			"compares what two wheels "
+			"compute",
+			have.count ? strlist_join(&have, c->arena, ", ") : "none");
 }
 
 static int of_wheel(struct testing *s, const char *wheel, struct err *e)
 {
 	struct pipeline_test_request *t = &s->t;
 	struct wheel_name name;
+
 	if (wheel_name_parse(wheel, s->c->arena, &name, e) < 0)
 		return -1;
 	for (size_t i = 0; i < TABLES_PACKAGES; i++)
 		if (strcmp(tables_distribution(tables_packages[i]), name.dist) == 0)
 			t->package = tables_packages[i];
 	if (!t->package)
-		return err_set(e, ERR_POLICY, "'%s' is not a wheel of pytorch, torchvision or torchaudio", wheel);
+		return err_set(e, ERR_POLICY,
+			       "'%s' is not a wheel of pytorch, torchvision or torchaudio", wheel);
 	t->wheel = wheel;
 	return t->release ? 0 : find_release(s, name.version, e);
 }
@@ -66,6 +71,7 @@ static int of_variant(struct testing *s, const struct strlist *words, struct err
 	struct pipeline_test_request *t = &s->t;
 	struct pipeline_results r = {0};
 	struct cmd_build_requests l;
+
 	if (cmd_build_requests(c, words, &l, e) < 0)
 		return -1;
 	if (l.targets != 1)
@@ -76,7 +82,8 @@ static int of_variant(struct testing *s, const struct strlist *words, struct err
 	if (rc == 0)
 		rc = pipeline_build(&s->q, c->run, c->arena, &r, e);
 	if (rc < 0 && e->kind == ERR_POLICY && !*e->hint)
-		err_hint(e, "a variant must have been built: 'ptbuild build' with the same arguments");
+		err_hint(e,
+			 "a variant must have been built: 'ptbuild build' with the same arguments");
 	for (size_t i = 0; i < r.count; i++) {
 		if (i + 1 < r.count)
 			t->torch_wheel = r.items[i].wheel;
@@ -84,6 +91,7 @@ static int of_variant(struct testing *s, const struct strlist *words, struct err
 		t->package = r.items[i].plan->package;
 		t->release = r.items[i].plan->release;
 	}
+
 	pipeline_free(&r);
 	return rc;
 }
@@ -92,16 +100,19 @@ static int of_variant(struct testing *s, const struct strlist *words, struct err
 static bool lacks_part(const char *root, const char *world, const char *part)
 {
 	const size_t base = strcspn(world, "+");
+
 	if (strncmp(root, "world:", 6) != 0 || strstr(root, part))
 		return false;
 	return strcspn(root + 6, "+") == base && strncmp(root + 6, world, base) == 0;
 }
 
-/* The root of the tests: a world with the part that has what they need. A variant's own world is without it. */
+/* The root of the tests: a world with the part that has
+ * what they need. A variant's own world is without it. */
 static int enter_root(struct testing *s, struct err *e)
 {
 	struct cmd_context *c = s->c;
 	const char *name = c->global->root, *world;
+
 	if (!name && c->world)
 		name = arena_printf(c->arena, "world:%s", c->world->name);
 	if (test_table_world(s->q.profiles_dir, s->t.release, c->arena, &world, e) < 0)
@@ -117,6 +128,7 @@ static int enter_root(struct testing *s, struct err *e)
 		c->toolchain = NULL;
 		c->toolkits = NULL;
 	}
+
 	return cmd_root(c, &s->q.root, e);
 }
 
@@ -126,11 +138,13 @@ static int find_target(struct testing *s, const struct strlist *words, struct er
 	struct pipeline_test_request *t = &s->t;
 	const struct cmd_select *o = cmd_selected(c);
 	const char *word = words->count == 1 ? words->items[0] : "";
+
 	if (cmd_build_common(c, &s->q, e) < 0)
 		return -1;
 	t->release = o->release;
-	t->torch_wheel =
-		o->plan.torch && strcmp(o->plan.torch, "root") != 0 ? path_from_here(c->arena, o->plan.torch) : NULL;
+	t->torch_wheel = o->plan.torch && strcmp(o->plan.torch, "root") != 0
+				 ? path_from_here(c->arena, o->plan.torch)
+				 : NULL;
 	if (path_has_suffix(word, ".whl"))
 		return of_wheel(s, path_from_here(c->arena, word), e) < 0 ? -1 : enter_root(s, e);
 	if (strcmp(word, "root") != 0)
@@ -149,30 +163,36 @@ static const char *name_of(const struct pipeline_test_request *t)
 
 static const struct show difference_rows[] = {
 	{.text = "{^}: {0}, there {1}", .each = "differences"},
-	{.text = "{differences:#} test{differences:s} with another result in {tested} than in {against}"},
+	{.text = "{differences:#} test{differences:s} with another result in {tested} than in "
+		 "{against}"},
 	{0}};
 
-static int compare(const struct testing *s, const char *against, const json_t *results, struct err *e)
+static int compare(const struct testing *s, const char *against, const json_t *results,
+		   struct err *e)
 {
 	struct cmd_context *c = s->c;
 	const struct pipeline_test_request *t = &s->t;
 	struct pipeline_test_request other = *t;
 	AUTO_JSON json_t *there = NULL;
+
 	other.wheel = strcmp(against, "root") == 0 ? NULL : path_from_here(c->arena, against);
 	if (pipeline_test(&other, c->run, c->arena, &there, e) < 0)
 		return err_wrap(e, "--against %s", against);
-	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", 1, "tested", name_of(t), "against",
-				name_of(&other), "level", t->level, "differences",
-				test_differences(json_object_get(results, "files"), json_object_get(there, "files")));
+	json_t *doc = json_pack("{s:i, s:s, s:s, s:s, s:o}", "schema", 1, "tested", name_of(t),
+				"against", name_of(&other), "level", t->level, "differences",
+				test_differences(json_object_get(results, "files"),
+						 json_object_get(there, "files")));
 	return cmd_show(c, doc, difference_rows, e);
 }
 
 static int run_test(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	const struct test_options *o = c->options;
-	struct testing s = {.c = c, .t = {.level = o->level ? o->level : "smoke", .again = o->again}};
+	struct testing s = {.c = c,
+			    .t = {.level = o->level ? o->level : "smoke", .again = o->again}};
 	struct pipeline_test_request *t = &s.t;
 	AUTO_JSON json_t *results = NULL;
+
 	t->q = &s.q;
 	/* What would fail after an hour of tests fails before. */
 	if (o->junit && fs_can_write(o->junit, e) < 0)
@@ -187,40 +207,46 @@ static int run_test(struct cmd_context *c, const struct strlist *words, struct e
 	if (pipeline_test(t, c->run, c->arena, &results, e) < 0)
 		return -1;
 	if (!o->against) {
-		json_t *doc = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "tested", name_of(t), "release",
-					t->release, "level", t->level);
+		json_t *doc = json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "tested", name_of(t),
+					"release", t->release, "level", t->level);
 		json_object_update(doc, results);
 		if (cmd_show(c, doc, test_show, e) < 0)
 			return -1;
 	}
+
 	AUTO_BUF struct buf out = {0};
 	if (o->junit) {
 		test_junit(name_of(t), results, &out);
 		if (fs_write(TRUSTED, o->junit, buf_cstr(&out), out.len, 0644, e) < 0)
 			return -1;
 	}
+
 	if (o->against && compare(&s, o->against, results, e) < 0)
 		return -1;
 	const json_t *summary = json_object_get(results, "summary");
 	const size_t unexpected = (size_t)json_int(summary, "unexpected");
 	if (!unexpected)
 		return 0;
-	err_set(e, ERR_POLICY, "%zu of %zu test%s of '%s' ha%s a result that is not expected", unexpected,
-		(size_t)json_int(summary, "run"), plural((uint64_t)json_int(summary, "run")), name_of(t),
+	err_set(e, ERR_POLICY, "%zu of %zu test%s of '%s' ha%s a result that is not expected",
+		unexpected, (size_t)json_int(summary, "run"),
+		plural((uint64_t)json_int(summary, "run")), name_of(t),
 		unexpected == 1 ? "s" : "ve");
-	return err_hint(e, "what is known to fail is in '%s'", test_table_path(s.q.profiles_dir, t->release, c->arena));
+	return err_hint(e, "what is known to fail is in '%s'",
+			test_table_path(s.q.profiles_dir, t->release, c->arena));
 }
 
 #define OPTION(type, field) (type), offsetof(struct test_options, field)
 
 static const struct arg_def test_options[] = {
-	{"level", 0, OPTION(ARG_STRING, level), "LEVEL", "how much: smoke (default, minutes), core (an hour), or full",
-	 "smoke core full"},
+	{"level", 0, OPTION(ARG_STRING, level), "LEVEL",
+	 "how much: smoke (default, minutes), core (an hour), or full", "smoke core full"},
 	{"shard", 0, OPTION(ARG_STRING, shard), "I/N", "only the I-th of N parts", NULL},
 	{"against", 0, OPTION(ARG_STRING, against), "WHEEL",
-	 "run the same with another wheel, or root for the root's own, and print only what differs", "<file>"},
+	 "run the same with another wheel, or root for the root's own, and print only what differs",
+	 "<file>"},
 	{"junit", 0, OPTION(ARG_STRING, junit), "FILE", "write the results as JUnit's XML", NULL},
-	{"again", 0, OPTION(ARG_FLAG, again), NULL, "begin again: forget the results of an earlier run", NULL},
+	{"again", 0, OPTION(ARG_FLAG, again), NULL,
+	 "begin again: forget the results of an earlier run", NULL},
 	{0},
 };
 
@@ -229,8 +255,10 @@ const struct command command_test = {
 	.summary = "run a package's own tests against a finished wheel",
 	.usage = "WHEEL | VARIANT | root [OPTION...]",
 	.tables = {cmd_select_options, cmd_plan_options, test_options},
-	.arguments = {{"WHEEL|VARIANT",
-		       "a wheel, a variant whose wheel is in the store, or root for what is in the root", "<file>"}},
+	.arguments =
+		{{"WHEEL|VARIANT",
+		  "a wheel, a variant whose wheel is in the store, or root for what is in the root",
+		  "<file>"}},
 	.options_size = sizeof(struct test_options),
 	.run = run_test,
 };

@@ -27,6 +27,7 @@ static void objects_do_not_overlap(void **state)
 		items[i] = arena_alloc(&a, 40 + i % 100);
 		*items[i] = i;
 	}
+
 	for (uint32_t i = 0; i < N; i++)
 		assert_int_equal(*items[i], i);
 }
@@ -100,6 +101,7 @@ static void an_array_grows_and_keeps_what_it_has(void **state)
 		assert_int_equal(items[count], 0);
 		items[count++] = i;
 	}
+
 	assert_int_equal(cap, 192);
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(items[i], i + 1);
@@ -137,5 +139,6 @@ int main(void)
 		cmocka_unit_test(joined_arenas_live_as_long_as_the_first),
 		cmocka_unit_test(released_arena_may_be_used_again),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,11 @@ static struct parsed parse(const char *const *words)
 {
 	struct parsed p = {.o = {.jobs = 7}};
 	int argc = 0;
+
 	while (words[argc])
 		argc++;
-	p.rc = args_parse(tables, ARRAY_LEN(tables), &p.o, argc, (char *const *)words, &p.arena, &p.positional, &p.e);
+	p.rc = args_parse(tables, ARRAY_LEN(tables), &p.o, argc, (char *const *)words, &p.arena,
+			  &p.positional, &p.e);
 	return p;
 }
 
@@ -115,7 +117,8 @@ static void the_last_of_two_counts(void **state)
 static void what_there_is_one_of_is_given_once(void **state)
 {
 	(void)state;
-	assert_usage(PARSE("--profile=a", "-j2", "-p", "b"), "option '--profile' is given twice: 'a' and 'b'",
+	assert_usage(PARSE("--profile=a", "-j2", "-p", "b"),
+		     "option '--profile' is given twice: 'a' and 'b'",
 		     "give one; a file for --matrix lists several variants");
 	assert_string_equal(PARSE("--profile=a", "-p", "a").o.profile, "a");
 }
@@ -151,9 +154,12 @@ static void paths_keep_their_commas(void **state)
 	assert_int_equal(p.o.trees.count, 3);
 	assert_string_equal(strlist_join(&p.o.trees, &p.arena, "|"), "a,b|c, d,|,");
 	arena_release(&p.arena);
-	assert_usage(PARSE("--tree=a", "--tree="), "option '--tree' needs a directory, and its value is empty", "");
-	assert_usage(PARSE("--only", ""), "option '--only' needs a value, and its value is empty", "");
-	assert_usage(PARSE("--only=,,"), "option '--only' needs a value, and its value is empty", "");
+	assert_usage(PARSE("--tree=a", "--tree="),
+		     "option '--tree' needs a directory, and its value is empty", "");
+	assert_usage(PARSE("--only", ""), "option '--only' needs a value, and its value is empty",
+		     "");
+	assert_usage(PARSE("--only=,,"), "option '--only' needs a value, and its value is empty",
+		     "");
 }
 
 static void other_words_keep_their_order(void **state)
@@ -169,7 +175,8 @@ static void other_words_keep_their_order(void **state)
 static void values_may_be_strange_but_not_empty(void **state)
 {
 	(void)state;
-	assert_usage(PARSE("--profile="), "option '--profile' needs a value, and its value is empty", "");
+	assert_usage(PARSE("--profile="),
+		     "option '--profile' needs a value, and its value is empty", "");
 	struct parsed p = PARSE("--profile", "-", "--out", "-");
 	assert_int_equal(p.rc, 0);
 	assert_string_equal(p.o.profile, "-");
@@ -191,8 +198,10 @@ static void strings_point_into_argv(void **state)
 static void unknown_options_get_a_suggestion(void **state)
 {
 	(void)state;
-	assert_usage(PARSE("-v", "--profle=x"), "unknown option '--profle'", "did you mean '--profile'?");
-	assert_usage(PARSE("x", "--no-verbos"), "unknown option '--no-verbos'", "did you mean '--no-verbose'?");
+	assert_usage(PARSE("-v", "--profle=x"), "unknown option '--profle'",
+		     "did you mean '--profile'?");
+	assert_usage(PARSE("x", "--no-verbos"), "unknown option '--no-verbos'",
+		     "did you mean '--no-verbose'?");
 	assert_usage(PARSE("--something-else"), "unknown option '--something-else'", "");
 	assert_usage(PARSE("--=x"), "unknown option '--'", "");
 	assert_usage(PARSE("-x"), "unknown option '-x'", "");
@@ -203,7 +212,8 @@ static void unknown_options_get_a_suggestion(void **state)
 static void values_cannot_be_taken_back(void **state)
 {
 	(void)state;
-	assert_usage(PARSE("--no-profile"), "unknown option '--no-profile'", "did you mean '--profile'?");
+	assert_usage(PARSE("--no-profile"), "unknown option '--no-profile'",
+		     "did you mean '--profile'?");
 	assert_usage(PARSE("--no-"), "unknown option '--no-'", "");
 }
 
@@ -217,8 +227,10 @@ static void flags_take_no_value(void **state)
 static void missing_values_are_noticed(void **state)
 {
 	(void)state;
-	assert_usage(PARSE("--only=a", "--profile"), "option '--profile' needs a value", "write --profile=PROFILE");
-	assert_usage(PARSE("--profile", "--verbose"), "option '--profile' needs a value", "write --profile=PROFILE");
+	assert_usage(PARSE("--only=a", "--profile"), "option '--profile' needs a value",
+		     "write --profile=PROFILE");
+	assert_usage(PARSE("--profile", "--verbose"), "option '--profile' needs a value",
+		     "write --profile=PROFILE");
 	assert_usage(PARSE("-vj"), "option '-j' needs a value", "write --jobs=N");
 }
 
@@ -226,13 +238,15 @@ static void numbers_are_checked(void **state)
 {
 	(void)state;
 	static const char *const bad[] = {
-		"", "x", "-1", "+1", "1.5", "0x10", " 1", "4294967296", "99999999999999999999999", "1 "};
+		"",  "x", "-1", "+1", "1.5", "0x10", " 1", "4294967296", "99999999999999999999999",
+		"1 "};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		char word[64], msg[128];
 		snprintf(word, sizeof(word), "--jobs=%s", bad[i]);
 		snprintf(msg, sizeof(msg), "option '--jobs': not a number: '%s'", bad[i]);
 		assert_usage(PARSE(word), msg, "give a decimal number from 0 to 4294967295");
 	}
+
 	struct parsed p = PARSE("--jobs=4294967295");
 	assert_int_equal(p.o.jobs, 4294967295u);
 	p = PARSE("-j007");
@@ -249,8 +263,10 @@ static void pairs_are_split_and_the_last_of_a_name_counts(void **state)
 	assert_string_equal(kvlist_get(&p.o.set, "B"), "");
 	assert_string_equal(kvlist_get(&p.o.set, "C"), "x=y");
 	arena_release(&p.arena);
-	assert_usage(PARSE("--set=A=1,B"), "option '--set': not NAME=VALUE: 'B'", "--set: a value, for example A=1");
-	assert_usage(PARSE("--set", "=1"), "option '--set': not NAME=VALUE: '=1'", "--set: a value, for example A=1");
+	assert_usage(PARSE("--set=A=1,B"), "option '--set': not NAME=VALUE: 'B'",
+		     "--set: a value, for example A=1");
+	assert_usage(PARSE("--set", "=1"), "option '--set': not NAME=VALUE: '=1'",
+		     "--set: a value, for example A=1");
 }
 
 static void only_the_listed_values_are_taken(void **state)
@@ -260,8 +276,10 @@ static void only_the_listed_values_are_taken(void **state)
 	assert_int_equal(p.rc, 0);
 	assert_string_equal(p.o.mode, "slow");
 	arena_release(&p.arena);
-	assert_usage(PARSE("--mode=sl"), "option '--mode': unknown value 'sl'", "it is fast, slow or safe");
-	assert_usage(PARSE("--mode", ""), "option '--mode' needs a value, and its value is empty", "");
+	assert_usage(PARSE("--mode=sl"), "option '--mode': unknown value 'sl'",
+		     "it is fast, slow or safe");
+	assert_usage(PARSE("--mode", ""), "option '--mode' needs a value, and its value is empty",
+		     "");
 }
 
 int main(void)
@@ -286,5 +304,6 @@ int main(void)
 		cmocka_unit_test(pairs_are_split_and_the_last_of_a_name_counts),
 		cmocka_unit_test(only_the_listed_values_are_taken),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

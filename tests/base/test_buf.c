@@ -45,6 +45,7 @@ static void it_grows_and_stays_terminated(void **state)
 		assert_true(b.cap > b.len);
 		assert_int_equal(b.data[b.len], 0);
 	}
+
 	for (int i = 0; i < 100000; i++)
 		assert_int_equal(b.data[i], 'a' + i % 26);
 }
@@ -111,5 +112,6 @@ int main(void)
 		cmocka_unit_test(reset_keeps_memory_release_does_not),
 		cmocka_unit_test(what_a_url_cannot_have_is_encoded),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,41 +32,54 @@ static void begin_names_size_origins_and_directory(void **state)
 	(void)state;
 	const char *items[] = {"mirror 'm'", "the Python index"};
 	const struct strlist of = {.items = items, .count = 2};
-	const struct download one = {.name = "a.whl", .total = 1500000, .of = &of, .kept = "/store"};
-	const struct download many = {
-		.files = 3, .total = 2000000, .have = 500000, .unknown = 1, .of = &of, .kept = "/s"};
+	const struct download one = {
+		.name = "a.whl", .total = 1500000, .of = &of, .kept = "/store"};
+	const struct download many = {.files = 3,
+				      .total = 2000000,
+				      .have = 500000,
+				      .unknown = 1,
+				      .of = &of,
+				      .kept = "/s"};
 	struct shown s;
 	start(&s, false);
 	download_begin(&s.log, &one);
 	download_begin(&s.log, &many);
 	const char *text = text_of(&s);
-	assert_contains(text, "'a.whl' (1.5 MB) from mirror 'm' or the Python index, kept in '/store'\n");
+	assert_contains(text,
+			"'a.whl' (1.5 MB) from mirror 'm' or the Python index, kept in '/store'\n");
 	assert_contains(text, "3 files (at least 2.0 MB, resuming after 0.5 MB)");
 }
 
 static void show_without_terminal_waits_ten_seconds(void **state)
 {
 	(void)state;
-	struct download_state now = {.files = 1, .received = 5000000, .total = 20000000, .seconds = 9};
+	struct download_state now = {
+		.files = 1, .received = 5000000, .total = 20000000, .seconds = 9};
 	struct shown s;
 	start(&s, false);
 	download_show(&s.log, &now);
 	now.seconds = 10;
 	download_show(&s.log, &now);
 	download_show(&s.log, &now);
-	assert_string_equal(text_of(&s), "downloading: 5.0 of 20.0 MB (25 %), 0.5 MB/s, 30 s left\n");
+	assert_string_equal(text_of(&s),
+			    "downloading: 5.0 of 20.0 MB (25 %), 0.5 MB/s, 30 s left\n");
 }
 
 static void show_on_a_terminal_is_a_bar(void **state)
 {
 	(void)state;
-	const struct download_state now = {
-		.files = 4, .done = 1, .failed = 1, .received = 5000000, .total = 10000000, .seconds = 1};
+	const struct download_state now = {.files = 4,
+					   .done = 1,
+					   .failed = 1,
+					   .received = 5000000,
+					   .total = 10000000,
+					   .seconds = 1};
 	struct shown s;
 	start(&s, true);
 	download_show(&s.log, &now);
 	const char *text = text_of(&s);
-	assert_contains(text, "[############------------] 5.0 of 10.0 MB (50 %), 1 of 4 files, 1 failed");
+	assert_contains(text,
+			"[############------------] 5.0 of 10.0 MB (50 %), 1 of 4 files, 1 failed");
 	assert_null(strchr(text, '\n'));
 }
 
@@ -93,5 +106,6 @@ int main(void)
 		cmocka_unit_test(show_on_a_terminal_is_a_bar),
 		cmocka_unit_test(quiet_shows_nothing),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,9 +47,13 @@ static void full_disk_is_the_machines_fault_and_has_a_hint(void **state)
 		assert_string_equal(e.hint, ERR_DISK_HINT);
 		assert_int_equal(err_disk(e.msg), full[i]);
 	}
-	assert_int_equal(err_disk("FileNotFoundError: [Errno 2] No usable temporary directory found in ['/tmp']"),
+
+	assert_int_equal(err_disk("FileNotFoundError: [Errno 2] No usable temporary directory "
+				  "found in ['/tmp']"),
 			 ENOSPC);
-	assert_int_equal(err_disk("E: You don't have enough free space in /var/cache/apt/archives/."), ENOSPC);
+	assert_int_equal(
+		err_disk("E: You don't have enough free space in /var/cache/apt/archives/."),
+		ENOSPC);
 	assert_int_equal(err_disk("cannot read 'x': Input/output error"), 0);
 }
 
@@ -118,14 +122,20 @@ static void clear_empties_all(void **state)
 static void words_of_a_broken_machine(void **state)
 {
 	(void)state;
-	assert_int_equal(err_kind_of_words("OSError: [Errno 28] No space left on device", ERR_BUILD), ERR_SYSTEM);
-	assert_int_equal(err_kind_of_words("ld: final link failed: Input/output error", ERR_BUILD), ERR_SYSTEM);
-	assert_int_equal(err_kind_of_words("error: expected ';'", ERR_BUILD), ERR_BUILD);
-	assert_int_equal(err_kind_of_words("OSError: [Errno 27] File too large", ERR_NETWORK), ERR_SYSTEM);
-	assert_int_equal(err_kind_of_words("", ERR_POLICY), ERR_POLICY);
-	assert_int_equal(err_kind_of_words("gcc: fatal error: Killed signal terminated program cc1", ERR_POLICY),
+	assert_int_equal(
+		err_kind_of_words("OSError: [Errno 28] No space left on device", ERR_BUILD),
+		ERR_SYSTEM);
+	assert_int_equal(err_kind_of_words("ld: final link failed: Input/output error", ERR_BUILD),
 			 ERR_SYSTEM);
-	assert_int_equal(err_kind_of_words("x.cxx:1:1: error: 'Killed' is no type", ERR_BUILD), ERR_BUILD);
+	assert_int_equal(err_kind_of_words("error: expected ';'", ERR_BUILD), ERR_BUILD);
+	assert_int_equal(err_kind_of_words("OSError: [Errno 27] File too large", ERR_NETWORK),
+			 ERR_SYSTEM);
+	assert_int_equal(err_kind_of_words("", ERR_POLICY), ERR_POLICY);
+	assert_int_equal(err_kind_of_words("gcc: fatal error: Killed signal terminated program cc1",
+					   ERR_POLICY),
+			 ERR_SYSTEM);
+	assert_int_equal(err_kind_of_words("x.cxx:1:1: error: 'Killed' is no type", ERR_BUILD),
+			 ERR_BUILD);
 }
 
 int main(void)
@@ -141,5 +151,6 @@ int main(void)
 		cmocka_unit_test(long_text_is_cut_not_overrun),
 		cmocka_unit_test(clear_empties_all),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,18 +17,20 @@ struct ends {
 	char text[65536];
 };
 
-/* A terminal hands its bytes over in its own time: at least as much as is wanted, and a moment for what should not
- * come. */
+/* A terminal hands its bytes over in its own time: at least as
+ * much as is wanted, and a moment for what should not come. */
 static void expect(struct ends *x, const char *want)
 {
 	size_t len = 0, wanted = strlen(want);
 	struct pollfd p = {.fd = x->out, .events = POLLIN};
+
 	while (len < sizeof(x->text) - 1 && poll(&p, 1, len < wanted ? 10000 : 30) > 0) {
 		ssize_t n = read(x->out, x->text + len, sizeof(x->text) - 1 - len);
 		if (n <= 0)
 			break;
 		len += (size_t)n;
 	}
+
 	x->text[len] = '\0';
 	assert_string_equal(x->text, want);
 }
@@ -36,6 +38,7 @@ static void expect(struct ends *x, const char *want)
 static void open_pipe(struct ends *x)
 {
 	int fds[2];
+
 	assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
 	x->out = fds[0];
 	x->in = fds[1];
@@ -45,6 +48,7 @@ static void open_terminal(struct ends *x, unsigned short columns)
 {
 	struct winsize ws = {.ws_row = 24, .ws_col = columns};
 	struct termios raw;
+
 	assert_int_equal(openpty(&x->out, &x->in, NULL, NULL, &ws), 0);
 	assert_int_equal(tcgetattr(x->in, &raw), 0);
 	cfmakeraw(&raw);
@@ -83,6 +87,7 @@ static void levels_decide_what_is_said(void **state)
 		log_warn(&l, "w %d", 3);
 		expect(&x, cases[i].want);
 	}
+
 	close_ends(&x);
 }
 
@@ -234,5 +239,6 @@ int main(void)
 		cmocka_unit_test(dumb_terminals_are_no_terminals),
 		cmocka_unit_test(clock_goes_forward),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

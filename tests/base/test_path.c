@@ -62,8 +62,9 @@ static void safe_relative_takes_plain_paths(void **state)
 static void safe_relative_refuses_the_rest(void **state)
 {
 	(void)state;
-	const char *const bad[] = {"",       "/",     "/etc/passwd", "..", ".",    "a/..",   "../a",
-				   "a/../b", "a/./b", "a//b",        "a/", "a\nb", "a/\x01", "\x7f"};
+	const char *const bad[] = {"",     "/",    "/etc/passwd", "..",    ".",
+				   "a/..", "../a", "a/../b",      "a/./b", "a//b",
+				   "a/",   "a\nb", "a/\x01",      "\x7f"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		if (path_is_safe_relative(bad[i]))
 			fail_msg("'%s' was taken", bad[i]);
@@ -155,5 +156,6 @@ int main(void)
 		cmocka_unit_test(below_is_the_rest),
 		cmocka_unit_test(suffix),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,5 +46,6 @@ int main(void)
 		cmocka_unit_test(readable_means_cancelled_and_stays_so),
 		cmocka_unit_test(a_closed_writer_cancels),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ static void all_else_is_refused_by_name(void **state)
 					    "99999999T",
 					    "9223372036854775808",
 					    "99999999999999999999"};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		struct err e = {0};
@@ -52,5 +53,6 @@ int main(void)
 		cmocka_unit_test(sizes_are_powers_of_1024),
 		cmocka_unit_test(all_else_is_refused_by_name),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

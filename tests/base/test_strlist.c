@@ -35,6 +35,7 @@ static void list_is_always_null_terminated(void **state)
 		assert_int_equal(l.count, i + 1);
 		assert_null(l.items[l.count]);
 	}
+
 	assert_string_equal(l.items[0], "item 0");
 	assert_string_equal(l.items[99], "item 99");
 }
@@ -166,5 +167,6 @@ int main(void)
 		cmocka_unit_test(kv_set_replaces_in_place),
 		cmocka_unit_test(kv_grows_and_sorts_by_key),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

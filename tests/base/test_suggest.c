@@ -80,7 +80,8 @@ static void very_long_names_are_safe(void **state)
 static void versions_are_read_as_versions(void **state)
 {
 	(void)state;
-	static const char *const all[] = {"2.6.0", "2.6.0-debian", "2.7.1", "2.9.0", "2.9.1", "2.11.0"};
+	static const char *const all[] = {"2.6.0", "2.6.0-debian", "2.7.1",
+					  "2.9.0", "2.9.1",        "2.11.0"};
 	static const char *const asked[][2] = {
 		{"2.11", "2.11.0"},   {"2.9", "2.9.1"},     {"2.6", "2.6.0"},
 		{"2.9.1.1", "2.9.1"}, {"latest", "2.11.0"}, {"271", "2.7.1"},
@@ -91,7 +92,8 @@ static void versions_are_read_as_versions(void **state)
 	assert_string_equal(suggest_version("13", toolkits, 3), "13.0");
 	assert_string_equal(suggest_version("cuda12_8", toolkits, 3), "12.8");
 	assert_null(suggest_version("no such thing", toolkits, 3));
-	static const char *const pythons[] = {"3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"};
+	static const char *const pythons[] = {"3.9",  "3.10", "3.11", "3.12",
+					      "3.13", "3.14", "3.15"};
 	assert_string_equal(suggest_version("3.13.1", pythons, 7), "3.13");
 	assert_string_equal(suggest_version("313", pythons, 7), "3.13");
 	assert_string_equal(suggest_version("3.16", pythons, 7), "3.15");
@@ -105,11 +107,16 @@ static void versions_are_read_as_versions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(versions_are_read_as_versions), cmocka_unit_test(a_slip_finds_its_name),
-		cmocka_unit_test(exact_name_is_found),           cmocka_unit_test(other_case_is_the_same_name),
-		cmocka_unit_test(transposition_counts_one),      cmocka_unit_test(first_wins_on_a_tie),
-		cmocka_unit_test(far_names_are_not_offered),     cmocka_unit_test(nothing_in_common_is_not_near),
+		cmocka_unit_test(versions_are_read_as_versions),
+		cmocka_unit_test(a_slip_finds_its_name),
+		cmocka_unit_test(exact_name_is_found),
+		cmocka_unit_test(other_case_is_the_same_name),
+		cmocka_unit_test(transposition_counts_one),
+		cmocka_unit_test(first_wins_on_a_tie),
+		cmocka_unit_test(far_names_are_not_offered),
+		cmocka_unit_test(nothing_in_common_is_not_near),
 		cmocka_unit_test(very_long_names_are_safe),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

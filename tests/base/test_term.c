@@ -11,6 +11,7 @@ static struct term of_terminal(unsigned short columns)
 {
 	struct winsize ws = {.ws_row = 24, .ws_col = columns};
 	int outer, inner;
+
 	assert_int_equal(openpty(&outer, &inner, NULL, NULL, &ws), 0);
 	struct term t = term_of(inner);
 	close(inner);
@@ -107,11 +108,12 @@ static void a_table_fits_the_terminal(void **state)
 	(void)state;
 	AUTO_BUF struct buf b = {0};
 	term_table(&b, &(struct term){.width = 24, .colour = true}, cells, 3, 3);
-	assert_string_equal(buf_cstr(&b), "\033[1mname\033[0m  \033[1mwhat\033[0m      \033[1mx\033[0m\n"
-					  "a     some\n"
-					  "      words of\n"
-					  "bb    -         last\n"
-					  "                column\n");
+	assert_string_equal(buf_cstr(&b),
+			    "\033[1mname\033[0m  \033[1mwhat\033[0m      \033[1mx\033[0m\n"
+			    "a     some\n"
+			    "      words of\n"
+			    "bb    -         last\n"
+			    "                column\n");
 	buf_reset(&b);
 	static const char *const no_room[] = {"name", "note", "a-name-to-be-copied", "some words"};
 	term_table(&b, &(struct term){.width = 22}, no_room, 2, 2);
@@ -128,5 +130,6 @@ int main(void)
 		cmocka_unit_test(a_table_without_a_terminal_has_a_line_for_each_row),
 		cmocka_unit_test(a_table_fits_the_terminal),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,9 +91,11 @@ static void test_show(void **state)
 static void test_json_has_escapes_for_what_is_hidden(void **state)
 {
 	AUTO_BUF struct buf out = {0};
+
 	(void)state;
 	utf8_escape(&out, "{\n \"\xc3\xa4\u202e\x7f\xc2\x9b\": \"\U000e0041\"\n}");
-	assert_string_equal(buf_cstr(&out), "{\n \"\xc3\xa4\\u202e\\u007f\\u009b\": \"\\udb40\\udc41\"\n}");
+	assert_string_equal(buf_cstr(&out),
+			    "{\n \"\xc3\xa4\\u202e\\u007f\\u009b\": \"\\udb40\\udc41\"\n}");
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
@@ -107,5 +109,6 @@ int main(void)
 		TEST(test_show),
 		TEST(test_json_has_escapes_for_what_is_hidden),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

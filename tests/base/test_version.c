@@ -45,7 +45,8 @@ static void suffixes_are_ignored(void **state)
 static void no_component_is_too_long(void **state)
 {
 	(void)state;
-	assert_true(version_cmp("1.99999999999999999999999999", "1.100000000000000000000000000") < 0);
+	assert_true(version_cmp("1.99999999999999999999999999", "1.100000000000000000000000000") <
+		    0);
 	assert_true(version_cmp("18446744073709551616", "1") > 0);
 }
 
@@ -53,6 +54,7 @@ static bool in(const char *v, const char *range)
 {
 	struct err e = {0};
 	bool ret = false;
+
 	assert_ok(version_in(v, range, &ret, &e), &e);
 	return ret;
 }
@@ -119,10 +121,11 @@ static void malformed_ranges_are_refused(void **state)
 {
 	(void)state;
 	struct err e = {0};
-	static const char *const bad[] = {"3.27",   ">=",  ">=3.27,", ",>=3",    ">=3,,<4",  "=3",
-					  "=>3",    ">=x", ">=3.x",   "<4.*",    ">=3.",     ">=3..1",
-					  "==.*",   "==*", "~=3",     "~=3.1.*", "==2.0rc1", "==2.0+cpu",
-					  ">= 3 4", "== ", ">=3 <4",  "===3.0",  "!3",       "==1.*.2"};
+	static const char *const bad[] = {
+		"3.27",   ">=",  ">=3.27,", ",>=3",    ">=3,,<4",  "=3",
+		"=>3",    ">=x", ">=3.x",   "<4.*",    ">=3.",     ">=3..1",
+		"==.*",   "==*", "~=3",     "~=3.1.*", "==2.0rc1", "==2.0+cpu",
+		">= 3 4", "== ", ">=3 <4",  "===3.0",  "!3",       "==1.*.2"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		bool ret = true;
 		err_clear(&e);
@@ -140,7 +143,8 @@ static void a_bad_clause_behind_a_false_one_is_seen(void **state)
 	(void)state;
 	struct err e = {0};
 	bool ret;
-	assert_err(version_in("1", ">2,oops", &ret, &e), &e, ERR_CONFIG, "malformed version range '>2,oops'");
+	assert_err(version_in("1", ">2,oops", &ret, &e), &e, ERR_CONFIG,
+		   "malformed version range '>2,oops'");
 }
 
 static void value_must_begin_with_a_number(void **state)
@@ -158,13 +162,15 @@ static void validity(void **state)
 	(void)state;
 	assert_true(version_valid("3"));
 	assert_true(version_valid("12.8.93.1"));
-	static const char *const bad[] = {"", ".", "3.", ".3", "3..1", "3a", "3.1+x", "v3", " 3", "3 ", "-1"};
+	static const char *const bad[] = {"",      ".",  "3.", ".3", "3..1", "3a",
+					  "3.1+x", "v3", " 3", "3 ", "-1"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		if (version_valid(bad[i]))
 			fail_msg("'%s' was taken", bad[i]);
 }
 
-/* Random ranges and versions: never a crash, and an answer that is either an error or consistent with version_cmp. */
+/* Random ranges and versions: never a crash, and an answer
+ * that is either an error or consistent with version_cmp. */
 static void random_ranges_are_survived(void **state)
 {
 	(void)state;
@@ -172,7 +178,8 @@ static void random_ranges_are_survived(void **state)
 	unsigned seed = 20240601;
 	for (int round = 0; round < 20000; round++) {
 		char range[64] = {0}, v[32] = {0};
-		size_t n = (size_t)rand_r(&seed) % (sizeof(range) - 1), m = (size_t)rand_r(&seed) % (sizeof(v) - 1);
+		size_t n = (size_t)rand_r(&seed) % (sizeof(range) - 1),
+		       m = (size_t)rand_r(&seed) % (sizeof(v) - 1);
 		for (size_t i = 0; i < n; i++)
 			range[i] = alphabet[(size_t)rand_r(&seed) % (sizeof(alphabet) - 1)];
 		for (size_t i = 0; i < m; i++)
@@ -187,6 +194,7 @@ static void random_ranges_are_survived(void **state)
 			assert_ok(version_in(v, exact, &again, &e), &e);
 			assert_true(again);
 		}
+
 		assert_int_equal(version_cmp(v, range), -version_cmp(range, v));
 	}
 }
@@ -200,7 +208,8 @@ static void mutated_ranges_are_survived(void **state)
 	int refused = 0, taken = 0;
 	for (int round = 0; round < 20000; round++) {
 		char range[32];
-		snprintf(range, sizeof(range), "%s", seeds[(size_t)rand_r(&seed) % ARRAY_LEN(seeds)]);
+		snprintf(range, sizeof(range), "%s",
+			 seeds[(size_t)rand_r(&seed) % ARRAY_LEN(seeds)]);
 		range[(size_t)rand_r(&seed) % strlen(range)] = (char)(1 + rand_r(&seed) % 255);
 		struct err e = {0};
 		bool ret = false;
@@ -209,6 +218,7 @@ static void mutated_ranges_are_survived(void **state)
 		else
 			refused++;
 	}
+
 	assert_true(refused > 1000);
 	assert_true(taken > 100);
 }
@@ -234,5 +244,6 @@ int main(void)
 		cmocka_unit_test(random_ranges_are_survived),
 		cmocka_unit_test(mutated_ranges_are_survived),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* scan_code FILE PROFILES [THREADS]: examines the machine code of one library as verify does, against the baseline, for
- * bench_code.py. Prints bytes, instructions and functions. */
+/* scan_code FILE PROFILES [THREADS]: examines the machine code of one library as verify
+ * does, against the baseline, for bench_code.py. Prints bytes, instructions and functions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,12 @@ int main(int argc, char **argv)
 	const struct isa_rules *rules;
 	struct isa_scan s;
 	uint64_t allowed[EXTENSION_MACHINES];
+
 	if (argc < 3) {
 		fprintf(stderr, "usage: scan_code FILE PROFILES [THREADS]\n");
 		return 2;
 	}
+
 	log_init(&log, 2, LOG_NORMAL);
 	const struct run run = {.log = &log, .cancel_fd = -1};
 	unsigned threads = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : machine_processors();
@@ -30,11 +32,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", e.msg);
 		return (int)e.kind;
 	}
+
 	isa_rules_allowed(rules, NULL, allowed);
 	if (isa_scan_file(&m, rules->decoders, allowed, &spare, &run, &a, &s, &e) != 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return (int)e.kind;
 	}
+
 	printf("%" PRIu64 " %" PRIu64 " %zu %zu\n", s.bytes, s.instructions, s.functions, s.count);
 	return 0;
 }

@@ -57,7 +57,8 @@ static inline int in_child_as_nobody(int (*fn)(struct fixture *), struct fixture
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (geteuid() == 0 && (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
+		if (geteuid() == 0 &&
+		    (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0))
 			_exit(99);
 		_exit(fn(f));
 	}
@@ -67,7 +68,8 @@ static inline int in_child_as_nobody(int (*fn)(struct fixture *), struct fixture
 	return WEXITSTATUS(status);
 }
 
-static inline const char *stage_with(struct fixture *f, struct store *s, const char *name, const char *text)
+static inline const char *stage_with(struct fixture *f, struct store *s, const char *name,
+				     const char *text)
 {
 	const char *stage;
 	assert_ok(store_stage(s, &f->arena, &stage, &f->err), &f->err);
@@ -75,8 +77,8 @@ static inline const char *stage_with(struct fixture *f, struct store *s, const c
 	return stage;
 }
 
-static inline const char *publish(struct fixture *f, const char *kind, const char *key, const char *name,
-				  const char *text)
+static inline const char *publish(struct fixture *f, const char *kind, const char *key,
+				  const char *name, const char *text)
 {
 	const char *stage = stage_with(f, f->store, name, text), *path;
 	assert_ok(store_publish(f->store, kind, key, stage, &f->arena, &path, &f->err), &f->err);

@@ -13,6 +13,7 @@ static void three_objects(struct fixture *f)
 {
 	time_t now = time(NULL);
 	char text[1001];
+
 	memset(text, 'x', 1000);
 	text[1000] = '\0';
 	set_used(publish(f, STORE_WHEEL, KEY_A, "a", text), now - 3000);
@@ -23,6 +24,7 @@ static void three_objects(struct fixture *f)
 static void gc_by_age_removes_the_unused(void **state)
 {
 	struct fixture *f = *state;
+
 	three_objects(f);
 	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 1500, .max_bytes = -1});
 	assert_int_equal(r.count, 2);
@@ -35,6 +37,7 @@ static void gc_by_age_removes_the_unused(void **state)
 static void gc_by_size_removes_the_oldest_first(void **state)
 {
 	struct fixture *f = *state;
+
 	three_objects(f);
 	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = 3000});
 	assert_int_equal(r.count, 1);
@@ -46,6 +49,7 @@ static void gc_by_size_removes_the_oldest_first(void **state)
 static void gc_without_rules_removes_nothing(void **state)
 {
 	struct fixture *f = *state;
+
 	three_objects(f);
 	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = -1});
 	assert_int_equal(r.count, 0);
@@ -55,8 +59,10 @@ static void gc_without_rules_removes_nothing(void **state)
 static void gc_dry_run_only_tells(void **state)
 {
 	struct fixture *f = *state;
+
 	three_objects(f);
-	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = -1, .dry_run = true});
+	struct gc_result r =
+		gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = -1, .dry_run = true});
 	assert_int_equal(r.count, 3);
 	struct store_object *objects;
 	size_t count;
@@ -68,6 +74,7 @@ static void gc_leaves_a_locked_object(void **state)
 {
 	struct fixture *f = *state;
 	struct lock lock = LOCK_NONE;
+
 	three_objects(f);
 	assert_ok(store_lock(f->store, STORE_WHEEL, KEY_A, test_run(), &lock, &f->err), &f->err);
 	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = -1});
@@ -80,8 +87,10 @@ static void gc_leaves_a_locked_object(void **state)
 static void gc_grace_protects_what_was_just_used(void **state)
 {
 	struct fixture *f = *state;
+
 	three_objects(f);
-	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = 0, .grace_seconds = 2500});
+	struct gc_result r = gc(
+		f, (struct gc_options){.keep_seconds = 0, .max_bytes = 0, .grace_seconds = 2500});
 	assert_int_equal(r.count, 1);
 	assert_string_equal(r.removed[0].key, KEY_A);
 }
@@ -91,13 +100,16 @@ static void gc_takes_build_trees_and_quarantine(void **state)
 	struct fixture *f = *state;
 	const char *dir;
 	struct lock lock = LOCK_NONE;
+
 	assert_ok(store_build_dir(f->store, KEY_A, &f->arena, &dir, &f->err), &f->err);
 	assert_ok(store_build_dir(f->store, KEY_B, &f->arena, &dir, &f->err), &f->err);
 	publish(f, STORE_WHEEL, KEY_C, "c", "x");
 	struct store_object o = only_object(f);
 	assert_ok(store_quarantine(f->store, &o, &f->err), &f->err);
 	assert_ok(store_lock(f->store, STORE_BUILD, KEY_B, test_run(), &lock, &f->err), &f->err);
-	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = -1, .now = time(NULL) + 1000});
+	struct gc_result r = gc(
+		f,
+		(struct gc_options){.keep_seconds = 0, .max_bytes = -1, .now = time(NULL) + 1000});
 	lock_release(&lock);
 	assert_int_equal(r.count, 2);
 	assert_int_equal(r.busy, 1);
@@ -113,10 +125,13 @@ static void gc_takes_broken_downloads_that_nobody_resumes(void **state)
 {
 	struct fixture *f = *state;
 	struct lock lock = LOCK_NONE;
+
 	test_write(in_store(f, "partial/" KEY_A), "half of an archive");
 	test_write(in_store(f, "partial/" KEY_B), "half of another");
 	assert_ok(store_lock(f->store, STORE_SOURCE, KEY_A, test_run(), &lock, &f->err), &f->err);
-	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = -1, .now = time(NULL) + 1000});
+	struct gc_result r = gc(
+		f,
+		(struct gc_options){.keep_seconds = 0, .max_bytes = -1, .now = time(NULL) + 1000});
 	lock_release(&lock);
 	assert_int_equal(r.count, 1);
 	assert_string_equal(r.removed[0].kind, "partial");
@@ -128,6 +143,7 @@ static void put(struct fixture *f, const char *rel, time_t when)
 {
 	const char *path = in_store(f, rel);
 	char text[1001];
+
 	memset(text, 'x', 1000);
 	text[1000] = '\0';
 	test_write(path, text);
@@ -139,11 +155,13 @@ static void gc_takes_files_of_the_compiler_cache_by_their_use(void **state)
 {
 	struct fixture *f = *state;
 	time_t now = time(NULL);
+
 	put(f, "ccache/a/b/resultR", now - 5000);
 	put(f, "ccache/0/f/manifestM", now - 100);
 	put(f, "ccache/0/stats", now - 5000);
 	put(f, "ccache/ccache.conf", now - 5000);
-	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 1500, .max_bytes = -1, .dry_run = true});
+	struct gc_result r =
+		gc(f, (struct gc_options){.keep_seconds = 1500, .max_bytes = -1, .dry_run = true});
 	assert_int_equal(r.count, 1);
 	assert_true(fs_exists(TRUSTED, in_store(f, "ccache/a/b/resultR")));
 	r = gc(f, (struct gc_options){.keep_seconds = 1500, .max_bytes = -1});
@@ -161,6 +179,7 @@ static void gc_by_size_counts_everything(void **state)
 {
 	struct fixture *f = *state;
 	time_t now = time(NULL);
+
 	put(f, "compiled/default/pytorch/ab/oldest", now - 9000);
 	put(f, "partial/" KEY_A, now - 8000);
 	put(f, "ccache/a/b/newerR", now - 7000);
@@ -175,16 +194,21 @@ static void gc_of_the_compiler_cache_alone(void **state)
 {
 	struct fixture *f = *state;
 	const struct gc_options cache = {.kind = GC_CCACHE, .keep_seconds = -1, .max_bytes = 100};
+
 	three_objects(f);
 	for (int i = 0; i < 10; i++)
-		test_write(in_store(f, arena_printf(&f->arena, i % 2 ? "compiled/one/%d/x" : "ccache/%d/xR", i)),
-			   "0123456789");
+		test_write(
+			in_store(f, arena_printf(&f->arena,
+						 i % 2 ? "compiled/one/%d/x" : "ccache/%d/xR", i)),
+			"0123456789");
 	for (int i = 0; i < 10; i++) {
 		const char *path =
-			in_store(f, arena_printf(&f->arena, i % 2 ? "compiled/one/%d/x" : "ccache/%d/xR", i));
+			in_store(f, arena_printf(&f->arena,
+						 i % 2 ? "compiled/one/%d/x" : "ccache/%d/xR", i));
 		const struct timespec times[2] = {{1000 + i, 0}, {1000 + i, 0}};
 		assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 	}
+
 	struct gc_result r = gc(f, cache);
 	assert_int_equal(r.count, 0);
 	assert_int_equal(r.kept_bytes, 100);
@@ -193,7 +217,9 @@ static void gc_of_the_compiler_cache_alone(void **state)
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(
 			fs_exists(TRUSTED, in_store(f, arena_printf(&f->arena,
-								    i % 2 ? "compiled/one/%d/x" : "ccache/%d/xR", i))),
+								    i % 2 ? "compiled/one/%d/x"
+									  : "ccache/%d/xR",
+								    i))),
 			i > 5);
 	r = gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = -1});
 	assert_int_equal(r.kept, 7);
@@ -204,12 +230,16 @@ static void gc_leaves_stores_below(void **state)
 	struct fixture *f = *state;
 	struct store *lower;
 	const char *dir = arena_strdup(&f->arena, test_path("lower")), *path;
+
 	assert_ok(store_open(dir, test_run(), &lower, &f->err), &f->err);
 	const char *stage = stage_with(f, lower, "w", "x");
-	assert_ok(store_publish(lower, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err), &f->err);
+	assert_ok(store_publish(lower, STORE_WHEEL, KEY_A, stage, &f->arena, &path, &f->err),
+		  &f->err);
 	store_close(lower);
 	assert_ok(store_add_fallback(f->store, dir, &f->err), &f->err);
-	struct gc_result r = gc(f, (struct gc_options){.keep_seconds = 0, .max_bytes = 0, .now = time(NULL) + 100000});
+	struct gc_result r = gc(
+		f,
+		(struct gc_options){.keep_seconds = 0, .max_bytes = 0, .now = time(NULL) + 100000});
 	assert_int_equal(r.count, 0);
 	assert_true(fs_exists(TRUSTED, path));
 }
@@ -217,6 +247,7 @@ static void gc_leaves_stores_below(void **state)
 static void gc_forgets_old_stamps(void **state)
 {
 	struct fixture *f = *state;
+
 	put(f, "stamps/wheel-" KEY_A, time(NULL) - 100 * 86400);
 	put(f, "stamps/wheel-" KEY_B, time(NULL) - 10 * 86400);
 	gc(f, (struct gc_options){.keep_seconds = -1, .max_bytes = -1});
@@ -231,6 +262,7 @@ static void usage_by_kind(void **state)
 	size_t count;
 	const char *dir;
 	time_t now = time(NULL);
+
 	three_objects(f);
 	put(f, "ccache/a/b/oneR", now - 50);
 	put(f, "ccache/a/b/twoM", now - 70);
@@ -249,6 +281,7 @@ static void usage_by_kind(void **state)
 		assert_string_equal(rows[i].kind, want[i].kind);
 		assert_int_equal(rows[i].count, want[i].count);
 	}
+
 	assert_true(rows[0].bytes > 3000);
 	assert_int_equal(rows[0].oldest, now - 3000);
 	assert_int_equal(rows[4].bytes, 2000);
@@ -273,5 +306,6 @@ int main(void)
 		T(gc_forgets_old_stamps),
 		T(usage_by_kind),
 	};
+
 	return cmocka_run_group_tests_name("gc", tests, NULL, NULL);
 }

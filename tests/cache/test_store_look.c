@@ -9,6 +9,7 @@ static int look_must_work(struct fixture *f)
 	struct err e = {0};
 	size_t count;
 	const char *found, *stage;
+
 	if (store_look(f->dir, test_run(), &s, &e) < 0)
 		return 1;
 	if (!store_is_read_only(s))
@@ -17,7 +18,8 @@ static int look_must_work(struct fixture *f)
 		return 3;
 	if (store_find(s, list->kind, list->key, &f->arena, &found, &e) < 0 || !found)
 		return 4;
-	if (store_check_writable(s, &e) == 0 || e.kind != ERR_SYSTEM || !test_has(e.hint, "--lower-store"))
+	if (store_check_writable(s, &e) == 0 || e.kind != ERR_SYSTEM ||
+	    !test_has(e.hint, "--lower-store"))
 		return 5;
 	err_clear(&e);
 	if (store_stage(s, &f->arena, &stage, &e) == 0 || e.kind != ERR_SYSTEM)
@@ -30,6 +32,7 @@ static int look_must_be_refused(struct fixture *f)
 {
 	struct store *s = NULL;
 	struct err e = {0};
+
 	if (store_look(f->dir, test_run(), &s, &e) == 0)
 		return 1;
 	return e.kind == ERR_CONFIG && test_has(e.msg, f->dir) ? 0 : 2;
@@ -45,6 +48,7 @@ static void set_rights(struct fixture *f, mode_t mode)
 static void a_read_only_store_is_looked_at(void **state)
 {
 	struct fixture *f = *state;
+
 	publish(f, STORE_WHEEL, KEY_A, "a.whl", "x");
 	set_rights(f, 0555);
 	assert_int_equal(in_child_as_nobody(look_must_work, f), 0);
@@ -55,6 +59,7 @@ static void a_directory_that_is_no_store_is_not_looked_at(void **state)
 {
 	struct fixture *f = *state;
 	char *format = test_read(in_store(f, "format"));
+
 	assert_int_equal(unlink(in_store(f, "format")), 0);
 	set_rights(f, 0555);
 	assert_int_equal(in_child_as_nobody(look_must_be_refused, f), 0);
@@ -72,12 +77,14 @@ static void a_look_at_ones_own_store_opens_it(void **state)
 {
 	struct fixture *f = *state;
 	struct store *s = NULL;
+
 	assert_ok(store_look(f->dir, test_run(), &s, &f->err), &f->err);
 	assert_false(store_is_read_only(s));
 	assert_ok(store_check_writable(s, &f->err), &f->err);
 	store_close(s);
 	assert_int_equal(chmod(f->dir, 0777), 0);
-	assert_err(store_look(f->dir, test_run(), &s, &f->err), &f->err, ERR_POLICY, "world-writable");
+	assert_err(store_look(f->dir, test_run(), &s, &f->err), &f->err, ERR_POLICY,
+		   "world-writable");
 	assert_int_equal(chmod(f->dir, 0755), 0);
 }
 
@@ -88,5 +95,6 @@ int main(void)
 		T(a_directory_that_is_no_store_is_not_looked_at),
 		T(a_look_at_ones_own_store_opens_it),
 	};
+
 	return cmocka_run_group_tests_name("store_look", tests, NULL, NULL);
 }

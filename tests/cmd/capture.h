@@ -1,4 +1,5 @@
-/* Runs a command line in this process and takes what it prints on standard output. Include support.h first. */
+/* Runs a command line in this process and takes what it
+ * prints on standard output. Include support.h first. */
 #pragma once
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,8 +11,8 @@
 
 #define CAPTURE_WORDS 24
 
-/* capture_run: "ptbuild WORDS" split at blanks, with the tables of the source tree. Gives cmd_main's result; *ret_out
- * is malloc'd, "" when nothing was printed. */
+/* capture_run: "ptbuild WORDS" split at blanks, with the tables of the source tree.
+ * Gives cmd_main's result; *ret_out is malloc'd, "" when nothing was printed. */
 static inline int capture_run(const char *words, char **ret_out, struct err *e)
 {
 	char line[1024];
@@ -41,7 +42,8 @@ static inline int capture_run(const char *words, char **ret_out, struct err *e)
 	return rc;
 }
 
-/* text_of: what a command line that works prints, malloc'd. json_of: the same as JSON (new reference). */
+/* text_of: what a command line that works prints,
+ * malloc'd. json_of: the same as JSON (new reference). */
 static inline char *text_of(const char *words)
 {
 	struct err e = {0};

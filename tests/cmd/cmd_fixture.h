@@ -1,4 +1,5 @@
-/* What the tests of the commands share: they run the program itself and look at what it prints and how it ends. */
+/* What the tests of the commands share: they run the program
+ * itself and look at what it prints and how it ends. */
 #pragma once
 #include "support.h"
 

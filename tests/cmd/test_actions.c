@@ -16,6 +16,7 @@ static const char *put_object(const char *key, const char *text)
 	struct store *s;
 	struct err e = {0};
 	const char *stage, *path;
+
 	assert_ok(store_open(test_path("xdg/ptbuild"), test_run(), &s, &e), &e);
 	assert_ok(store_stage(s, &ran.arena, &stage, &e), &e);
 	test_write(arena_printf(&ran.arena, "%s/file", stage), text);
@@ -32,23 +33,28 @@ static void cache_info_of_an_empty_store(void **state)
 	assert_int_equal(ptbuild("cache info --json"), 0);
 	AUTO_JSON json_t *doc = json_out();
 	assert_int_equal(json_array_size(json_object_get(doc, "objects")), 0);
-	assert_false(fs_exists(TRUSTED, json_string_value(json_object_get(doc, "dir")))); /* it was only looked at */
+	/* it was only looked at */
+	assert_false(fs_exists(TRUSTED, json_string_value(json_object_get(doc, "dir"))));
 }
 
 /* What JSON cannot say of a path is U+FFFD, as everywhere; what was done is told. */
 static void cache_in_a_directory_that_is_not_utf8(void **state)
 {
 	(void)state;
-	const char *const lines[] = {"cache info --json", "cache verify --json", "cache gc --keep-days 1 --json"};
+	const char *const lines[] = {"cache info --json", "cache verify --json",
+				     "cache gc --keep-days 1 --json"};
 	struct store *s;
 	struct err e = {0};
 	for (int made = 0; made < 2; made++) {
 		for (size_t i = 0; i < (made ? ARRAY_LEN(lines) : 1); i++) {
-			assert_int_equal(
-				ptbuild(arena_printf(&ran.arena, "%s --cache '%s'", lines[i], test_path("c\xff"))), 0);
+			assert_int_equal(ptbuild(arena_printf(&ran.arena, "%s --cache '%s'",
+							      lines[i], test_path("c\xff"))),
+					 0);
 			AUTO_JSON json_t *doc = json_out();
-			assert_contains(json_string_value(json_object_get(doc, "dir")), "/c\xef\xbf\xbd");
+			assert_contains(json_string_value(json_object_get(doc, "dir")),
+					"/c\xef\xbf\xbd");
 		}
+
 		assert_ok(store_open(test_path("c\xff"), test_run(), &s, &e), &e);
 		store_close(s);
 	}
@@ -94,7 +100,8 @@ static void cache_verify_is_interrupted(void **state)
 	put_object(KEY, "text");
 	pid_t pid = fork();
 	assert_true(pid >= 0);
-	if (pid == 0) { /* a blocked signal that is pending stays so through exec: the program sees it at once */
+	/* a blocked signal that is pending stays so through exec: the program sees it at once */
+	if (pid == 0) {
 		sigset_t set;
 		sigemptyset(&set);
 		sigaddset(&set, SIGINT);
@@ -105,6 +112,7 @@ static void cache_verify_is_interrupted(void **state)
 		execl(PTBUILD_PROGRAM, "ptbuild", "cache", "verify", (char *)NULL);
 		_exit(1);
 	}
+
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -115,10 +123,13 @@ static void cache_gc_needs_a_rule(void **state)
 {
 	(void)state;
 	expect("cache gc", 2, "--keep-days");
-	expect(arena_printf(&ran.arena, "cache verify --cache %s", test_path("none")), 2, "no store in");
-	expect(arena_printf(&ran.arena, "cache gc --keep-days 1 --cache %s", test_path("none")), 2, "no store in");
+	expect(arena_printf(&ran.arena, "cache verify --cache %s", test_path("none")), 2,
+	       "no store in");
+	expect(arena_printf(&ran.arena, "cache gc --keep-days 1 --cache %s", test_path("none")), 2,
+	       "no store in");
 	assert_int_equal(access(test_path("none"), F_OK), -1);
-	expect("plan --profile cpu-avx2 --max-memory 1K", 2, "--max-memory 1K: no compiler fits into it");
+	expect("plan --profile cpu-avx2 --max-memory 1K", 2,
+	       "--max-memory 1K: no compiler fits into it");
 	expect("cache gc --max-size big", 2, "not a size: 'big'");
 	expect("cache gc --max-size 1X", 2, "not a size: '1X'");
 	expect("cache gc --max-size -1", 2, "--max-size");
@@ -139,7 +150,9 @@ static void cache_gc_removes_the_old(void **state)
 {
 	(void)state;
 	put_object(KEY, "text");
-	assert_int_equal(shell("touch -d '3 days ago' \"$XDG_CACHE_HOME\"/ptbuild/objects/pyenv/*/.manifest.json"), 0);
+	assert_int_equal(shell("touch -d '3 days ago' "
+			       "\"$XDG_CACHE_HOME\"/ptbuild/objects/pyenv/*/.manifest.json"),
+			 0);
 	assert_int_equal(ptbuild("cache gc --keep-days 2 --dry-run"), 0);
 	assert_contains(out(), "would remove pyenv aaaaaaaaaaaaaaaa");
 	assert_int_equal(ptbuild("cache gc --keep-days 4 --json"), 0);
@@ -161,12 +174,16 @@ static void full_output_is_a_system_error(void **state)
 /* The first file that is opened would get its number, and then what is printed. */
 static void closed_output_is_said(void **state)
 {
-	static const char *const words[] = {"list", "list --json", "help --man", "completion bash", "cache info"};
+	static const char *const words[] = {"list", "list --json", "help --man", "completion bash",
+					    "cache info"};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		assert_int_equal(shell(arena_printf(&ran.arena, "\"$PTBUILD\" %s >&-", words[i])), 8);
+		assert_int_equal(shell(arena_printf(&ran.arena, "\"$PTBUILD\" %s >&-", words[i])),
+				 8);
 		assert_contains(err_text(), "standard output is closed");
 	}
+
 	assert_int_equal(shell("\"$PTBUILD\" list <&- 2>&-"), 0);
 }
 
@@ -178,14 +195,18 @@ static void a_store_that_cannot_be_looked_into(void **state)
 		"plan --profile cpu-avx2 --release 2.6.0-debian",
 		"plan --profile cpu-avx2 --package all --release 2.13.0",
 		"plan pytorch-python313-cpu-avx2 pytorch-python312-cpu-avx2 --release 2.9.1"};
+
 	(void)state;
-	assert_int_equal(shell("mkdir -p \"$XDG_CACHE_HOME\" && ln -s loop \"$XDG_CACHE_HOME\"/loop"), 0);
+	assert_int_equal(
+		shell("mkdir -p \"$XDG_CACHE_HOME\" && ln -s loop \"$XDG_CACHE_HOME\"/loop"), 0);
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		const char *line = arena_printf(&ran.arena, "%s --cache \"$XDG_CACHE_HOME\"/loop", words[i]);
+		const char *line =
+			arena_printf(&ran.arena, "%s --cache \"$XDG_CACHE_HOME\"/loop", words[i]);
 		assert_int_equal(ptbuild(line), 0);
 		assert_contains(err_text(), told);
 		assert_null(strstr(strstr(err_text(), told) + 1, told));
 	}
+
 	assert_int_equal(ptbuild("cache info --cache \"$XDG_CACHE_HOME\"/loop"), 8);
 }
 
@@ -202,7 +223,8 @@ static void verify_needs_a_wheel(void **state)
 	assert_int_equal(ran.status, 5);
 	assert_contains(out(), "not-a-wheel.zip");
 	test_write(test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl"), "x");
-	ptbuild(arena_printf(&ran.arena, "verify '%s'", test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")));
+	ptbuild(arena_printf(&ran.arena, "verify '%s'",
+			     test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")));
 	assert_int_equal(ran.status, 5);
 	assert_contains(out(), "torch-2.6.0-cp313-cp313-linux_x86_64.whl");
 }
@@ -223,7 +245,8 @@ static void verify_against_what_does_not_exist(void **state)
 	test_dir();
 	test_write(test_path("x-1-py3-none-any.whl"), "x");
 	const char *wheel = test_path("x-1-py3-none-any.whl");
-	expect(arena_printf(&ran.arena, "verify --against pytorch-python313-cpu-avx3 '%s'", wheel), 3, "--against");
+	expect(arena_printf(&ran.arena, "verify --against pytorch-python313-cpu-avx3 '%s'", wheel),
+	       3, "--against");
 	expect(arena_printf(&ran.arena, "verify --against cpu-avx3 '%s'", wheel), 3, "avx3");
 	expect(arena_printf(&ran.arena, "verify --ci --json %s", wheel), 2, "--ci and --json");
 }
@@ -232,12 +255,16 @@ static void verify_in_lines(void **state)
 {
 	(void)state;
 	test_write(test_path("torch-2.6.0+cpu.avx2-cp313-cp313-linux_x86_64.whl"), "no archive");
-	assert_int_equal(ptbuild(arena_printf(&ran.arena, "verify --ci --against pytorch-python312-cpu-avx512 %s",
-					      test_path("torch-2.6.0+cpu.avx2-cp313-cp313-linux_x86_64.whl"))),
-			 5);
+	assert_int_equal(
+		ptbuild(arena_printf(
+			&ran.arena, "verify --ci --against pytorch-python312-cpu-avx512 %s",
+			test_path("torch-2.6.0+cpu.avx2-cp313-cp313-linux_x86_64.whl"))),
+		5);
 	assert_contains(out(), "torch-2.6.0+cpu.avx2-cp313-cp313-linux_x86_64.whl: error[zip]: ");
 	assert_contains(out(), ".whl: error[against]: is for the Python 'cp313', not for 3.12\n");
-	assert_contains(out(), ".whl: error[against]: has the label 'cpu.avx2', which says avx2, not avx512\n");
+	assert_contains(
+		out(),
+		".whl: error[against]: has the label 'cpu.avx2', which says avx2, not avx512\n");
 }
 
 /* The program in ptbuild's own wheel names the sandbox's directories, and no sandbox made that. */
@@ -247,7 +274,8 @@ static void verify_takes_the_build_paths_of_ptbuilds_own_wheel(void **state)
 	static const char make[] =
 		"cd '" TEST_SOURCE_DIR "/e2e' && python3 -B -c 'import sys, wheelsite\n"
 		"for name in (\"ptbuild\", \"other\"):\n"
-		"    wheelsite.make_wheel(sys.argv[1], name, \"1.0\", code=\"# /ptbuild/src\")' '%s'";
+		"    wheelsite.make_wheel(sys.argv[1], name, \"1.0\", code=\"# /ptbuild/src\")' "
+		"'%s'";
 	assert_int_equal(shell(arena_printf(&ran.arena, make, test_path("."))), 0);
 	ptbuild(arena_printf(&ran.arena, "verify '%s'", test_path("ptbuild-1.0-py3-none-any.whl")));
 	assert_contains(out(), "0 errors, 0 warnings");
@@ -261,11 +289,13 @@ static void verify_refuses_what_is_no_archive(void **state)
 {
 	(void)state;
 	test_write(test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl"), "this is no archive");
-	expect(arena_printf(&ran.arena, "verify %s", test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")), 5,
-	       "1 of 1 wheel failed verification");
+	expect(arena_printf(&ran.arena, "verify %s",
+			    test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")),
+	       5, "1 of 1 wheel failed verification");
 	assert_contains(out(), "torch-2.6.0-cp313-cp313-linux_x86_64.whl");
-	expect(arena_printf(&ran.arena, "verify --json %s", test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")), 5,
-	       "1 of 1 wheel failed verification");
+	expect(arena_printf(&ran.arena, "verify --json %s",
+			    test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl")),
+	       5, "1 of 1 wheel failed verification");
 	AUTO_JSON json_t *doc = json_out();
 	assert_int_equal(json_array_size(json_object_get(doc, "wheels")), 1);
 }
@@ -273,17 +303,21 @@ static void verify_refuses_what_is_no_archive(void **state)
 static void fetch_offline_without_the_source_names_it(void **state)
 {
 	(void)state;
-	expect("fetch --offline --profile cpu-avx2 --python 3.13 --package torchvision --release 2.6.0-debian", 4,
-	       "pytorch-vision_0.21.0.orig.tar.gz");
-	assert_contains(err_text(), "0a4a967bbb7f9810f792cd0289a07fb98c8fb5d1303fae8b63e3a6b05d720058");
+	expect("fetch --offline --profile cpu-avx2 --python 3.13 --package torchvision --release "
+	       "2.6.0-debian",
+	       4, "pytorch-vision_0.21.0.orig.tar.gz");
+	assert_contains(err_text(),
+			"0a4a967bbb7f9810f792cd0289a07fb98c8fb5d1303fae8b63e3a6b05d720058");
 }
 
 static json_t *find_check(const json_t *doc, const char *name)
 {
 	size_t i;
 	json_t *row;
+
 	json_array_foreach(json_object_get(doc, "checks"), i,
-			   row) if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0) return row;
+			   row) if (strcmp(json_string_value(json_object_get(row, "name")), name) ==
+				    0) return row;
 	fail_msg("doctor has no line '%s': %s", name, out());
 	return NULL;
 }
@@ -293,8 +327,9 @@ static void doctor_reports_every_line_and_the_worst(void **state)
 	(void)state;
 	int status = ptbuild("doctor --json --release 2.6.0-debian --root /");
 	AUTO_JSON json_t *doc = json_out();
-	static const char *const names[] = {"sandbox", "gcc",   "g++",   "cmake", "ninja", "python3",
-					    "ccache",  "patch", "strip", "disk",  "memory"};
+	static const char *const names[] = {"sandbox", "gcc",     "g++",    "cmake",
+					    "ninja",   "python3", "ccache", "patch",
+					    "strip",   "disk",    "memory"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		assert_non_null(json_object_get(find_check(doc, names[i]), "level"));
 	bool failure = strcmp(json_string_value(json_object_get(doc, "worst")), "failure") == 0;
@@ -304,12 +339,14 @@ static void doctor_reports_every_line_and_the_worst(void **state)
 static void doctor_compiles_with_the_profiles_flags(void **state)
 {
 	(void)state;
-	ptbuild("doctor --json --profile cpu-avx2 --python 3.13 --release 2.6.0-debian --sandbox none");
+	ptbuild("doctor --json --profile cpu-avx2 --python 3.13 --release 2.6.0-debian --sandbox "
+		"none");
 	AUTO_JSON json_t *doc = json_out();
 	const json_t *flags = find_check(doc, "flags");
 	assert_string_equal(json_string_value(json_object_get(flags, "level")), "ok");
 	assert_contains(json_string_value(json_object_get(flags, "text")), "-mavx2");
-	assert_string_equal(json_string_value(json_object_get(find_check(doc, "sandbox"), "level")), "warning");
+	assert_string_equal(json_string_value(json_object_get(find_check(doc, "sandbox"), "level")),
+			    "warning");
 }
 
 static void doctor_finds_the_missing_tool(void **state)
@@ -322,7 +359,8 @@ static void doctor_finds_the_missing_tool(void **state)
 	AUTO_JSON json_t *doc = json_out();
 	const json_t *row = find_check(doc, "strip");
 	assert_string_equal(json_string_value(json_object_get(row, "level")), "failure");
-	assert_contains(json_string_value(json_object_get(row, "fix")), "install what Debian calls binutils");
+	assert_contains(json_string_value(json_object_get(row, "fix")),
+			"install what Debian calls binutils");
 }
 
 /* Before anything is installed or run. */
@@ -346,8 +384,9 @@ static void a_world_needs_the_sandbox(void **state)
 	const char *lines[] = {"fetch --profile cpu-avx2 --release 2.6.0-debian",
 			       arena_printf(&ran.arena, "bench '%s' --against '%s'", wheel, wheel)};
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-		expect(arena_printf(&ran.arena, "%s --root world:debian13 --sandbox none --offline", lines[i]), 7,
-		       "the root 'world:debian13' cannot be used without a sandbox");
+		expect(arena_printf(&ran.arena, "%s --root world:debian13 --sandbox none --offline",
+				    lines[i]),
+		       7, "the root 'world:debian13' cannot be used without a sandbox");
 }
 
 static void a_page_that_cannot_be_written_is_told_at_once(void **state)
@@ -356,13 +395,15 @@ static void a_page_that_cannot_be_written_is_told_at_once(void **state)
 	test_dir();
 	test_write(test_path("torch-2.9.1+a-py3-none-any.whl"), "x");
 	test_write(test_path("torch-2.9.1+b-py3-none-any.whl"), "x");
-	const char *pair = arena_printf(&ran.arena, "'%s' --against '%s'", test_path("torch-2.9.1+a-py3-none-any.whl"),
+	const char *pair = arena_printf(&ran.arena, "'%s' --against '%s'",
+					test_path("torch-2.9.1+a-py3-none-any.whl"),
 					test_path("torch-2.9.1+b-py3-none-any.whl"));
 	expect(arena_printf(&ran.arena, "bench %s --page '%s'", pair, test_path("none/x.html")), 8,
 	       "--page: cannot write '");
-	expect(arena_printf(&ran.arena, "bench %s --page '%s'", pair, test_path(".")), 8, "--page: cannot write '");
-	expect(arena_printf(&ran.arena, "test '%s' --junit '%s'", test_path("torch-2.9.1+a-py3-none-any.whl"),
-			    test_path("none/x.xml")),
+	expect(arena_printf(&ran.arena, "bench %s --page '%s'", pair, test_path(".")), 8,
+	       "--page: cannot write '");
+	expect(arena_printf(&ran.arena, "test '%s' --junit '%s'",
+			    test_path("torch-2.9.1+a-py3-none-any.whl"), test_path("none/x.xml")),
 	       8, "--junit: cannot write '");
 	assert_string_equal(out(), "");
 }
@@ -375,16 +416,20 @@ static void repack_of_a_wheel_refuses_what_it_does_not_use(void **state)
 						 {"--set X=1", "--set"},
 						 {"--package torchvision", "--package"},
 						 {"--platform linux", "--platform"}};
+
 	(void)state;
 	test_dir();
 	test_write(test_path("torch-2.9.1+a-py3-none-any.whl"), "x");
 	const char *wheel = arena_strdup(&ran.arena, test_path("torch-2.9.1+a-py3-none-any.whl"));
 	const char *to = arena_strdup(&ran.arena, test_path("out"));
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-		const char *given = i ? options[i][0] : arena_printf(&ran.arena, "--sign-key '%s'", wheel);
-		const char *line =
-			arena_printf(&ran.arena, "repack '%s' --metadata-rev 2 --out '%s' %s", wheel, to, given);
-		expect(line, 2, arena_printf(&ran.arena, "repack of a wheel does not support %s", options[i][1]));
+		const char *given =
+			i ? options[i][0] : arena_printf(&ran.arena, "--sign-key '%s'", wheel);
+		const char *line = arena_printf(
+			&ran.arena, "repack '%s' --metadata-rev 2 --out '%s' %s", wheel, to, given);
+		expect(line, 2,
+		       arena_printf(&ran.arena, "repack of a wheel does not support %s",
+				    options[i][1]));
 		assert_contains(err_text(), "ptbuild repack VARIANT");
 		assert_int_not_equal(access(to, F_OK), 0);
 	}
@@ -397,8 +442,10 @@ static void keep_tree(const char *key, const char *variant)
 {
 	const char *dir = arena_printf(&ran.arena, "xdg/ptbuild/build/%s", key);
 	struct err e = {0};
+
 	assert_ok(fs_mkdirs(TRUSTED, test_path("%s", dir), &e), &e);
-	test_write(test_path("%s/tree.json", dir), arena_printf(&ran.arena, "{\"variant\": \"%s\"}", variant));
+	test_write(test_path("%s/tree.json", dir),
+		   arena_printf(&ran.arena, "{\"variant\": \"%s\"}", variant));
 }
 
 /* These trees have no sandbox to enter: only which one is taken is looked at. */
@@ -415,7 +462,8 @@ static void shell_finds_the_tree_of_a_variant_with_an_open_toolkit(void **state)
 	assert_contains(err_text(), "/build/" KEY_2);
 	expect("shell python312Packages.pytorch-sm90-avx2", 3, "no kept build tree for");
 	/* An extension's name is no variant of the tables. */
-	expect("shell tiny-python313-cpu-avx2", 3, "no kept build tree for 'tiny-python313-cpu-avx2'");
+	expect("shell tiny-python313-cpu-avx2", 3,
+	       "no kept build tree for 'tiny-python313-cpu-avx2'");
 	assert_contains(err_text(), "--keep unless the store has the wheel");
 	expect("shell pytorch-python311-cuda12_6-sm90-avx2", 3, "no kept build tree for");
 }
@@ -451,5 +499,6 @@ int main(void)
 		T(a_page_that_cannot_be_written_is_told_at_once),
 		T(shell_finds_the_tree_of_a_variant_with_an_open_toolkit),
 	};
+
 	return cmocka_run_group_tests_name("actions", tests, NULL, NULL);
 }

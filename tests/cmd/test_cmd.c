@@ -57,7 +57,9 @@ static void help_lines_fit_a_terminal(void **state)
 {
 	(void)state;
 	for (size_t i = 0; cmd_table[i]; i++) {
-		assert_int_equal(ptbuild(arena_printf(&ran.arena, "help %s", i ? cmd_table[i]->name : "")), 0);
+		assert_int_equal(
+			ptbuild(arena_printf(&ran.arena, "help %s", i ? cmd_table[i]->name : "")),
+			0);
 		for (const char *p = out(); *p;) {
 			size_t n = strcspn(p, "\n");
 			if (n > 80)
@@ -102,7 +104,8 @@ static bool is_option(const char *name, size_t len)
 {
 	for (size_t i = 0; cmd_table[i]; i++)
 		for (size_t j = 0; j <= CMD_TABLES; j++) {
-			const struct arg_def *table = j < CMD_TABLES ? cmd_table[i]->tables[j] : cmd_global_options;
+			const struct arg_def *table =
+				j < CMD_TABLES ? cmd_table[i]->tables[j] : cmd_global_options;
 			for (const struct arg_def *d = table; d && d->name; d++)
 				if (strlen(d->name) == len && memcmp(d->name, name, len) == 0)
 					return true;
@@ -110,7 +113,8 @@ static bool is_option(const char *name, size_t len)
 	return false;
 }
 
-/* Every command and every option of all commands is in the manual's reference; no option there is unknown. */
+/* Every command and every option of all commands is in
+ * the manual's reference; no option there is unknown. */
 static void the_reference_is_true(void **state)
 {
 	(void)state;
@@ -118,10 +122,14 @@ static void the_reference_is_true(void **state)
 	assert_non_null(text);
 	for (size_t i = 0; cmd_table[i]; i++)
 		if (cmd_table[i] != &command_build)
-			assert_contains(text, arena_printf(&ran.arena, "| `ptbuild %s", cmd_table[i]->name));
+			assert_contains(text, arena_printf(&ran.arena, "| `ptbuild %s",
+							   cmd_table[i]->name));
 	for (const struct arg_def *d = cmd_global_options; d->name; d++)
-		assert_contains(text, arena_printf(&ran.arena, "`--%s%s%s", d->name, d->metavar ? " " : "`",
-						   d->metavar && strcmp(d->metavar, "KIND") != 0 ? d->metavar : ""));
+		assert_contains(text, arena_printf(&ran.arena, "`--%s%s%s", d->name,
+						   d->metavar ? " " : "`",
+						   d->metavar && strcmp(d->metavar, "KIND") != 0
+							   ? d->metavar
+							   : ""));
 	for (const char *p = text; (p = strstr(p, "--")); p += strspn(p, "-")) {
 		size_t n = strspn(p + 2, "abcdefghijklmnopqrstuvwxyz-");
 		if (p > text && (p[-1] == '`' || p[-1] == ' ') && n && !is_option(p + 2, n))
@@ -144,11 +152,12 @@ static void only_list_hides_a_global_option(void **state)
 	for (size_t i = 0; cmd_table[i]; i++)
 		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
 			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++) {
-				bool listed =
-					strcmp(cmd_table[i]->name, "list") == 0 && strcmp(d->name, "profiles") == 0;
+				bool listed = strcmp(cmd_table[i]->name, "list") == 0 &&
+					      strcmp(d->name, "profiles") == 0;
 				assert_int_equal(is_global(d->name), listed);
 				for (const struct arg_def *g = cmd_global_options; g->name; g++)
-					assert_true(!d->short_name || d->short_name != g->short_name);
+					assert_true(!d->short_name ||
+						    d->short_name != g->short_name);
 			}
 	assert_int_equal(ptbuild("list --profiles"), 0);
 	assert_contains(out(), "cpu-");
@@ -169,7 +178,8 @@ static void version_is_printed(void **state)
 static void man_page_is_valid_roff(void **state)
 {
 	(void)state;
-	assert_int_equal(shell("\"$PTBUILD\" help --man | groff -man -Tutf8 -P-cbou -ww -rLL=80n"), 0);
+	assert_int_equal(shell("\"$PTBUILD\" help --man | groff -man -Tutf8 -P-cbou -ww -rLL=80n"),
+			 0);
 	assert_string_equal(err_text(), "");
 	assert_contains(out(), "EXIT STATUS");
 }
@@ -180,13 +190,15 @@ static void man_page_names_everything(void **state)
 	assert_int_equal(ptbuild("help --man"), 0);
 	const char *page = arena_strdup(&ran.arena, out());
 	for (size_t i = 0; cmd_table[i]; i++) {
-		assert_contains(page, arena_printf(&ran.arena, ".SS \"ptbuild %s", cmd_table[i]->name));
+		assert_contains(page,
+				arena_printf(&ran.arena, ".SS \"ptbuild %s", cmd_table[i]->name));
 		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
 			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++) {
 				AUTO_BUF struct buf name = {0};
 				for (const char *p = d->name; *p; p++)
 					buf_printf(&name, *p == '-' ? "\\-" : "%c", *p);
-				assert_contains(page, arena_printf(&ran.arena, "\\-\\-%s", buf_cstr(&name)));
+				assert_contains(page, arena_printf(&ran.arena, "\\-\\-%s",
+								   buf_cstr(&name)));
 			}
 	}
 }
@@ -194,7 +206,8 @@ static void man_page_names_everything(void **state)
 /* What is offered behind the words of a line, the last of which is begun. */
 static const char *offers(const char *line)
 {
-	assert_int_equal(ptbuild(arena_printf(&ran.arena, "completion --offers -- ptbuild %s", line)), 0);
+	assert_int_equal(
+		ptbuild(arena_printf(&ran.arena, "completion --offers -- ptbuild %s", line)), 0);
 	assert_string_equal(err_text(), "");
 	return arena_printf(&ran.arena, "\n%s", out());
 }
@@ -204,15 +217,17 @@ static void every_command_and_option_is_offered(void **state)
 	(void)state;
 	const char *commands = offers("''");
 	for (size_t i = 0; cmd_table[i]; i++) {
-		assert_contains(commands,
-				arena_printf(&ran.arena, "\n%s\t%s\n", cmd_table[i]->name, cmd_table[i]->summary));
+		assert_contains(commands, arena_printf(&ran.arena, "\n%s\t%s\n", cmd_table[i]->name,
+						       cmd_table[i]->summary));
 		const char *text = offers(arena_printf(&ran.arena, "%s -", cmd_table[i]->name));
 		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
 			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++)
-				assert_contains(text, arena_printf(&ran.arena, "\n--%s\t%s\n", d->name, d->help));
+				assert_contains(text, arena_printf(&ran.arena, "\n--%s\t%s\n",
+								   d->name, d->help));
 		for (const struct arg_def *d = cmd_global_options; d->name; d++)
 			assert_contains(text, arena_printf(&ran.arena, "\n--%s\t", d->name));
 	}
+
 	assert_not_contains(offers("list --prof"), "directory of the tables");
 	assert_string_equal(offers("nothing"), "\n");
 	assert_string_equal(offers("plan --jobs=1"), "\n");
@@ -227,15 +242,17 @@ static void every_kind_has_names(void **state)
 	for (size_t i = 0; cmd_table[i]; i++)
 		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
 			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++)
-				if (d->values && *d->values == '<' && !strlist_contains(&kinds, d->values))
+				if (d->values && *d->values == '<' &&
+				    !strlist_contains(&kinds, d->values))
 					strlist_ref(&kinds, &ran.arena, d->values);
 	assert_true(kinds.count > 7);
 	for (size_t i = 0; i < kinds.count; i++) {
 		const char *kind = kinds.items[i] + 1;
 		if (strcmp(kind, "file>") == 0 || strcmp(kind, "dir>") == 0)
 			continue;
-		assert_int_equal(
-			ptbuild(arena_printf(&ran.arena, "completion --words %.*s", (int)strlen(kind) - 1, kind)), 0);
+		assert_int_equal(ptbuild(arena_printf(&ran.arena, "completion --words %.*s",
+						      (int)strlen(kind) - 1, kind)),
+				 0);
 		assert_true(strlen(out()) > 2);
 	}
 }
@@ -245,23 +262,26 @@ static void completion_scripts_are_valid(void **state)
 	(void)state;
 	assert_int_equal(shell("\"$PTBUILD\" completion bash | bash -n"), 0);
 	assert_string_equal(err_text(), "");
-	assert_int_equal(shell("\"$PTBUILD\" completion zsh > \"$HOME.zsh\" && zsh -n \"$HOME.zsh\""), 0);
+	assert_int_equal(
+		shell("\"$PTBUILD\" completion zsh > \"$HOME.zsh\" && zsh -n \"$HOME.zsh\""), 0);
 	assert_string_equal(err_text(), "");
-	assert_int_equal(shell("\"$PTBUILD\" completion fish > \"$HOME.fish\" && fish -n \"$HOME.fish\""), 0);
+	assert_int_equal(
+		shell("\"$PTBUILD\" completion fish > \"$HOME.fish\" && fish -n \"$HOME.fish\""),
+		0);
 	assert_string_equal(err_text(), "");
 }
 
 /* What bash would offer for the words so far, one a line. */
 static const char *bash_offers(const char *words)
 {
-	assert_int_equal(
-		shell(arena_printf(
-			&ran.arena,
-			"bash -c 'ptbuild() { \"$PTBUILD\" \"$@\"; }; source <(ptbuild completion bash); "
-			"COMP_WORDS=(%s); "
-			"COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _ptbuild; printf \"%%s\\n\" \"${COMPREPLY[@]}\"'",
-			words)),
-		0);
+	assert_int_equal(shell(arena_printf(&ran.arena,
+					    "bash -c 'ptbuild() { \"$PTBUILD\" \"$@\"; }; source "
+					    "<(ptbuild completion bash); "
+					    "COMP_WORDS=(%s); "
+					    "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _ptbuild; "
+					    "printf \"%%s\\n\" \"${COMPREPLY[@]}\"'",
+					    words)),
+			 0);
 	assert_string_equal(err_text(), "");
 	return out();
 }
@@ -332,7 +352,8 @@ static void error_is_printed_once_on_standard_error(void **state)
 	assert_string_equal(out(), "");
 }
 
-/* Also where the words are not understood; a command that has printed its document prints no other. */
+/* Also where the words are not understood; a command
+ * that has printed its document prints no other. */
 static void with_json_an_error_is_a_document(void **state)
 {
 	(void)state;
@@ -341,19 +362,25 @@ static void with_json_an_error_is_a_document(void **state)
 		int status;
 		const char *message, *hint;
 	} errors[] = {
-		{"fetsh --json", 2, "not a command: 'fetsh'", "did you mean 'ptbuild fetch'? 'ptbuild help' lists all"},
+		{"fetsh --json", 2, "not a command: 'fetsh'",
+		 "did you mean 'ptbuild fetch'? 'ptbuild help' lists all"},
 		{"plan --json --frob", 2, "unknown option '--frob'", "see 'ptbuild plan --help'"},
 		{"plan --json --profile cpu-avx3", 3, "unknown instruction set 'avx3'", NULL}};
 	for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
 		expect(errors[i].line, errors[i].status, errors[i].message);
 		AUTO_JSON json_t *doc = json_out();
 		const json_t *error = json_object_get(doc, "error");
-		assert_int_equal(json_integer_value(json_object_get(error, "exit_code")), errors[i].status);
-		assert_contains(json_string_value(json_object_get(error, "message")), errors[i].message);
+		assert_int_equal(json_integer_value(json_object_get(error, "exit_code")),
+				 errors[i].status);
+		assert_contains(json_string_value(json_object_get(error, "message")),
+				errors[i].message);
 		if (errors[i].hint)
-			assert_string_equal(json_string_value(json_object_get(error, "hint")), errors[i].hint);
+			assert_string_equal(json_string_value(json_object_get(error, "hint")),
+					    errors[i].hint);
 	}
-	expect("detect --json --machine " TEST_DATA_DIR "/machines/nehalem-x5570.yaml", 7, "no profile fits");
+
+	expect("detect --json --machine " TEST_DATA_DIR "/machines/nehalem-x5570.yaml", 7,
+	       "no profile fits");
 	AUTO_JSON json_t *doc = json_out();
 	assert_null(json_object_get(doc, "error"));
 }
@@ -369,7 +396,9 @@ static void options_may_stand_before_the_command(void **state)
 static void option_value_that_is_a_command_name_is_no_command(void **state)
 {
 	(void)state;
-	assert_int_equal(shell("cd \"$XDG_CACHE_HOME/..\" && \"$PTBUILD\" --cache doctor --json cache info"), 0);
+	assert_int_equal(
+		shell("cd \"$XDG_CACHE_HOME/..\" && \"$PTBUILD\" --cache doctor --json cache info"),
+		0);
 	AUTO_JSON json_t *doc = json_out();
 	assert_contains(json_string_value(json_object_get(doc, "dir")), "/doctor");
 }
@@ -388,7 +417,8 @@ static void contradicting_options_are_usage(void **state)
 	expect("cache info -v -q", 2, "cannot be used together");
 	expect("cache info --sandbox docker", 2, "bubblewrap or none");
 	expect("fetch pytorch-python313-cpu-avx2 --profile cpu-avx2", 2, "cannot be used together");
-	expect("fetch pytorch-python313-cpu-avx2 --python 3.12", 2, "a variant's name already says");
+	expect("fetch pytorch-python313-cpu-avx2 --python 3.12", 2,
+	       "a variant's name already says");
 	expect("fetch", 2, "no profile, matrix or variant to fetch");
 	expect("fetch --profile cpu-avx2 --package numpy", 2, "'numpy'");
 	expect("fetch --profile cpu-avx2 --cuda 12.8", 2, "has no CUDA");
@@ -439,7 +469,8 @@ static void tables_that_are_not_there_are_config(void **state)
 static void data_dir_of_the_environment_is_used(void **state)
 {
 	(void)state;
-	assert_int_equal(shell("mkdir -p \"$HOME\" && ln -s '" PROFILES_DIR "' \"$HOME/profiles\""), 0);
+	assert_int_equal(shell("mkdir -p \"$HOME\" && ln -s '" PROFILES_DIR "' \"$HOME/profiles\""),
+			 0);
 	setenv("PTBUILD_DATA_DIR", test_path("home"), 1);
 	assert_int_equal(ptbuild("completion --words isa"), 0);
 	assert_contains(out(), "avx2");
@@ -466,7 +497,8 @@ static void root_that_is_none_is_an_error(void **state)
 	(void)state;
 	expect("doctor --root /nowhere", 2, "the root '/nowhere' does not exist");
 	expect("doctor --root ''", 2, "option '--root' needs a directory, and its value is empty");
-	expect("cache info --cache=", 2, "option '--cache' needs a directory, and its value is empty");
+	expect("cache info --cache=", 2,
+	       "option '--cache' needs a directory, and its value is empty");
 }
 
 /* What a newcomer types, and what he is told. */
@@ -478,29 +510,38 @@ static void slips_get_the_words_that_work(void **state)
 		int status;
 		const char *error, *hint;
 	} slips[] = {
-		{"plan --profile cpu-avx2 --package torch", 2, "unknown value 'torch'", "did you mean 'pytorch'?"},
-		{"plan --profile h100", 3, "unknown profile 'h100'", "H100 is sm90: write sm90-avx2"},
+		{"plan --profile cpu-avx2 --package torch", 2, "unknown value 'torch'",
+		 "did you mean 'pytorch'?"},
+		{"plan --profile h100", 3, "unknown profile 'h100'",
+		 "H100 is sm90: write sm90-avx2"},
 		{"plan --profile rtx4090-avx2", 3, "unknown GPU target 'rtx4090'",
 		 "GeForce RTX 4090 is sm89: write sm89"},
 		{"build cpu-avx2", 2, "'cpu-avx2' is a profile", "write --profile cpu-avx2"},
 		{"plan --profile cpu-avx2 --root \"/no where/it's\"", 2, "does not exist",
 		 "ptbuild world make debian13 --copy '/no where/it'\\''s'"},
-		{"plan --profile cpu-avx2 --python 313", 3, "unknown Python '313'", "did you mean '3.13'?"},
-		{"plan --profile cpu-avx2 --python abc", 3, "unknown Python 'abc'", "known: 3.9 3.10"},
-		{"plan --profile sm90-avx2 --cuda 99", 3, "unknown CUDA toolkit '99'", "known: 12.4"},
+		{"plan --profile cpu-avx2 --python 313", 3, "unknown Python '313'",
+		 "did you mean '3.13'?"},
+		{"plan --profile cpu-avx2 --python abc", 3, "unknown Python 'abc'",
+		 "known: 3.9 3.10"},
+		{"plan --profile sm90-avx2 --cuda 99", 3, "unknown CUDA toolkit '99'",
+		 "known: 12.4"},
 		{"plan --profile cpu-avx2 --cuda-home /usr", 2, "has no CUDA", NULL},
-		{"plan --profile cpu-avx2 --without foo", 3, "unknown feature 'foo'", "list --toggles"},
+		{"plan --profile cpu-avx2 --without foo", 3, "unknown feature 'foo'",
+		 "list --toggles"},
 		{"plan --profile cpu-avx2 --torch root", 2, "for torchvision and torchaudio", NULL},
-		{"plan --profile cpu-avx2 --metadata-rev 0", 2, "not a number from 1 on: '0'", NULL},
-		{"plan --profile cpu-avx2 --jobs 0", 2, "not a number from 1 on: '0'", NULL},
-		{"plan --matrix build-pytorch/main --units /nonexistent/none", 2, "'/nonexistent/none' does not exist",
+		{"plan --profile cpu-avx2 --metadata-rev 0", 2, "not a number from 1 on: '0'",
 		 NULL},
+		{"plan --profile cpu-avx2 --jobs 0", 2, "not a number from 1 on: '0'", NULL},
+		{"plan --matrix build-pytorch/main --units /nonexistent/none", 2,
+		 "'/nonexistent/none' does not exist", NULL},
 		{"plan --profile cpu-avx2 --units /usr", 2, "--units without --matrix", NULL},
 		{"repack --units /usr x.whl", 2, "unknown option '--units'", NULL},
-		{"diff pytorch-python313-cpu-avx2 --profile cpu-avx2", 2, "unknown option '--profile'", NULL},
+		{"diff pytorch-python313-cpu-avx2 --profile cpu-avx2", 2,
+		 "unknown option '--profile'", NULL},
 		{"cache info --keep-days 3", 2, "cache info does not support --keep-days", NULL},
 		{"cache verify --max-size 3G", 2, "cache verify does not support --max-size", NULL},
-		{"help --man --json", 2, "--man prints roff, and 'ptbuild help --json' the same", NULL},
+		{"help --man --json", 2, "--man prints roff, and 'ptbuild help --json' the same",
+		 NULL},
 		{"completion bash --json", 2, "no document for --json", NULL},
 		{"help --man plan", 2, "the page of all commands, not of 'plan'", NULL},
 		{"--frob", 2, "unknown option '--frob'", "see 'ptbuild build --help'"},
@@ -512,7 +553,8 @@ static void slips_get_the_words_that_work(void **state)
 		 "did you mean 'official'?"},
 		{"units none none", 2, "'none' does not exist", NULL},
 		{"verify /", 2, "'/' is not a regular file", NULL},
-		{"verify --with /dev/null x.whl", 2, "--with: '/dev/null' is not a regular file", NULL},
+		{"verify --with /dev/null x.whl", 2, "--with: '/dev/null' is not a regular file",
+		 NULL},
 		{"verify --key / x.whl", 2, "--key: '/' is not a regular file", NULL},
 		{"units / /", 3, "'/'", NULL},
 		{"doctor --root /proc", 2, "'/proc' is not a root file system", NULL},
@@ -520,28 +562,38 @@ static void slips_get_the_words_that_work(void **state)
 		{"world list --cache /proc/version", 8, "cannot open the store", NULL},
 		{"world verify debian13 --cache /proc/version", 8, "cannot open the store", NULL},
 		{"plan --profile cpu-avx2 --cache /proc/version", 8, "cannot open the store", NULL},
-		{"plan --profile cpu-avx2 --cache /proc/version/below", 8, "cannot open the store", NULL},
+		{"plan --profile cpu-avx2 --cache /proc/version/below", 8, "cannot open the store",
+		 NULL},
 		{"matrix ./none.yaml", 2, "'./none.yaml' does not exist", NULL},
 		{"matrix none", 3, "unknown matrix 'none'", NULL},
-		{"bench none.whl --against official --offline", 2, "'none.whl' does not exist", NULL},
+		{"bench none.whl --against official --offline", 2, "'none.whl' does not exist",
+		 NULL},
 		{"plan --profile none.yaml", 2, "--profile: 'none.yaml' does not exist", NULL},
 		{"plan --matrix none.yaml", 2, "--matrix: 'none.yaml' does not exist", NULL},
 		{"matrix --file none", 2, "--file: 'none' does not exist", NULL},
 		{"detect --machine none", 2, "--machine: 'none' does not exist", NULL},
-		{"build --profile cpu-avx2 --sign-key none", 2, "--sign-key: 'none' does not exist", NULL},
-		{"plan --profile sm90-avx2 --cuda cuda12_8", 3, "unknown CUDA toolkit", "did you mean '12.8'?"},
-		{"plan --profile cpu-avx2 --python 3.14t", 3, "free-threaded Python '3.14t'", "use Python 3.14"},
-		{"plan --profile cpu-avx2 --python 3.99", 3, "unknown Python '3.99'", "3.15; or leave --python out"},
-		{"plan pytorch-python399-cpu-avx2", 3, "unknown Python 'python399'", "hint: known: python39"},
+		{"build --profile cpu-avx2 --sign-key none", 2, "--sign-key: 'none' does not exist",
+		 NULL},
+		{"plan --profile sm90-avx2 --cuda cuda12_8", 3, "unknown CUDA toolkit",
+		 "did you mean '12.8'?"},
+		{"plan --profile cpu-avx2 --python 3.14t", 3, "free-threaded Python '3.14t'",
+		 "use Python 3.14"},
+		{"plan --profile cpu-avx2 --python 3.99", 3, "unknown Python '3.99'",
+		 "3.15; or leave --python out"},
+		{"plan pytorch-python399-cpu-avx2", 3, "unknown Python 'python399'",
+		 "hint: known: python39"},
 		{"clean", 2, "not a command: 'clean'", "'ptbuild cache gc --keep-days 30'"},
-		{"prune --offline", 2, "not a command: 'prune'", "'ptbuild cache gc --keep-days 30'"},
+		{"prune --offline", 2, "not a command: 'prune'",
+		 "'ptbuild cache gc --keep-days 30'"},
 		{"plan --profile sm80,sm90-avx512", 3, "'sm80,sm90-avx512'", "'sm80+sm90-avx512'"},
 		{"cpu-avx2", 2, "not a command: 'cpu-avx2'", "'ptbuild build --profile cpu-avx2'"},
 		{"take --dry-run", 2, "an option of slim, set, world, cache;",
 		 "'ptbuild plan' says what a build would do"},
-		{"diff --matrix x", 2, "unknown option '--matrix'", "an option of build, repack, plan,"},
+		{"diff --matrix x", 2, "unknown option '--matrix'",
+		 "an option of build, repack, plan,"},
 		{"plan pytorch-python313-cpu-avx2 --cuda-home /x", 2, "has no CUDA", NULL},
-		{"matrix pytorch-python313-darwin-mps", 7, "none of these variants can be built", NULL},
+		{"matrix pytorch-python313-darwin-mps", 7, "none of these variants can be built",
+		 NULL},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(slips); i++) {
 		expect(slips[i].line, slips[i].status, slips[i].error);
@@ -567,8 +619,9 @@ static void a_view_that_leaves_out_everything_is_refused(void **state)
 	test_write(test_path("view.yaml"), "note: mine\nof: build-pytorch/main\nexcept: [\"*\"]\n");
 	static const char *const only[] = {"", " --only '*-avx2'"};
 	for (size_t i = 0; i < ARRAY_LEN(only); i++) {
-		expect(arena_printf(&ran.arena, "plan --matrix '%s'%s", test_path("view.yaml"), only[i]), 3,
-		       "view.yaml' has no variant\n");
+		expect(arena_printf(&ran.arena, "plan --matrix '%s'%s", test_path("view.yaml"),
+				    only[i]),
+		       3, "view.yaml' has no variant\n");
 		assert_contains(err_text(), "'only' and 'except' exclude every variant");
 		assert_not_contains(err_text(), "--only");
 		assert_not_contains(err_text(), "null");
@@ -595,7 +648,8 @@ static void what_is_off_already_is_not_given_up(void **state)
 	assert_contains(out(), "--without cudnn changes nothing: USE_CUDNN is OFF already");
 	assert_int_equal(ptbuild("plan --profile sm90-avx2 --without cudnn --json"), 0);
 	assert_contains(out(), "sm90.avx2.nocudnn");
-	assert_int_equal(ptbuild("plan --profile cpu-avx2 --package torchvision --without jpeg --json"), 0);
+	assert_int_equal(
+		ptbuild("plan --profile cpu-avx2 --package torchvision --without jpeg --json"), 0);
 	assert_contains(out(), "avx2.nojpeg");
 }
 
@@ -644,5 +698,6 @@ int main(void)
 		T(the_release_is_one_that_has_the_targets),
 		T(what_is_off_already_is_not_given_up),
 	};
+
 	return cmocka_run_group_tests_name("cmd", tests, NULL, NULL);
 }

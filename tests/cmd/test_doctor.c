@@ -3,8 +3,9 @@
 
 #include <sys/stat.h>
 
-#define VERSION                                                                                                        \
-	"nvcc: NVIDIA (R) Cuda compiler driver\\nCuda compilation tools, release 12.8, V12.8.93\\nBuild "              \
+#define VERSION                                                                                    \
+	"nvcc: NVIDIA (R) Cuda compiler driver\\nCuda compilation tools, release 12.8, "           \
+	"V12.8.93\\nBuild "                                                                        \
 	"cuda_12.8.r12.8/compiler.1_0\\n"
 
 static void program(const char *path, const char *text)
@@ -18,7 +19,8 @@ static void make_toolkit(const char *targets, unsigned gcc_max, int status)
 {
 	program(test_path("cuda/bin/nvcc"),
 		arena_printf(&ran.arena,
-			     "#!/bin/sh\ncase $1 in --version) printf '" VERSION "';; --help|--list*) echo \"%s\";;\n"
+			     "#!/bin/sh\ncase $1 in --version) printf '" VERSION
+			     "';; --help|--list*) echo \"%s\";;\n"
 			     "*) echo \"$@\" >&2; echo made-up trouble >&2; exit %d;; esac\n",
 			     targets, status));
 	test_write(test_path("cuda/include/crt/host_config.h"),
@@ -30,8 +32,12 @@ static void make_toolkit(const char *targets, unsigned gcc_max, int status)
 
 static json_t *doctor(const char *options)
 {
-	const char *home = strstr(options, "sm") ? arena_printf(&ran.arena, "--cuda-home '%s'", test_path("cuda")) : "";
-	ptbuild(arena_printf(&ran.arena, "doctor --json --sandbox none --python 3.13 %s %s", home, options));
+	const char *home = strstr(options, "sm")
+				   ? arena_printf(&ran.arena, "--cuda-home '%s'", test_path("cuda"))
+				   : "";
+
+	ptbuild(arena_printf(&ran.arena, "doctor --json --sandbox none --python 3.13 %s %s", home,
+			     options));
 	return json_out();
 }
 
@@ -40,14 +46,18 @@ static const json_t *line(const json_t *doc, const char *name)
 {
 	size_t i;
 	const json_t *row;
+
 	json_array_foreach(json_object_get(doc, "checks"), i,
-			   row) if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0) return row;
+			   row) if (strcmp(json_string_value(json_object_get(row, "name")), name) ==
+				    0) return row;
 	return NULL;
 }
 
-static void expect_line(const json_t *doc, const char *name, const char *level, const char *text, const char *fix)
+static void expect_line(const json_t *doc, const char *name, const char *level, const char *text,
+			const char *fix)
 {
 	const json_t *row = line(doc, name);
+
 	if (!row)
 		fail_msg("doctor has no line '%s': %s", name, out());
 	assert_string_equal(json_string_value(json_object_get(row, "level")), level);
@@ -99,16 +109,21 @@ static void missing_libraries_are_named_with_the_way_out(void **state)
 	(void)state;
 	make_toolkit("'sm_90'", 99, 0);
 	/* A part that no machine has. */
-	assert_int_equal(shell(arena_printf(&ran.arena,
-					    "cp -r '" PROFILES_DIR "' '" PATCHES_DIR "' '%s' && sed -i "
-					    "'s/^parts:/&\\n  - {name: made_up, header: made-up.h, toggle: USE_CUDA, "
-					    "debian: libmade-up-dev}/' '%s'",
-					    test_path("."), test_path("profiles/cuda.yaml"))),
-			 0);
+	assert_int_equal(
+		shell(arena_printf(
+			&ran.arena,
+			"cp -r '" PROFILES_DIR "' '" PATCHES_DIR "' '%s' && sed -i "
+			"'s/^parts:/&\\n  - {name: made_up, header: made-up.h, toggle: USE_CUDA, "
+			"debian: libmade-up-dev}/' '%s'",
+			test_path("."), test_path("profiles/cuda.yaml"))),
+		0);
 	AUTO_JSON json_t *doc = doctor(arena_printf(
-		&ran.arena, "--profile sm90-avx2 --release 2.8.0 --cuda 12.8 --profiles '%s'", test_path("profiles")));
-	expect_line(doc, "made_up", "failure", "no header 'made-up.h'", "Debian's package libmade-up-dev");
-	AUTO_JSON json_t *without = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.8 --set USE_CUDNN=OFF");
+		&ran.arena, "--profile sm90-avx2 --release 2.8.0 --cuda 12.8 --profiles '%s'",
+		test_path("profiles")));
+	expect_line(doc, "made_up", "failure", "no header 'made-up.h'",
+		    "Debian's package libmade-up-dev");
+	AUTO_JSON json_t *without =
+		doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.8 --set USE_CUDNN=OFF");
 	assert_null(line(without, "cudnn"));
 }
 
@@ -116,7 +131,8 @@ static void a_cudnn_that_dropped_the_gpu(void **state)
 {
 	(void)state;
 	make_toolkit("'sm_61'", 99, 0);
-	AUTO_JSON json_t *doc = doctor("--profile sm61-avx2 --release 2.8.0 --cuda 12.8 --set USE_CUDNN=ON");
+	AUTO_JSON json_t *doc =
+		doctor("--profile sm61-avx2 --release 2.8.0 --cuda 12.8 --set USE_CUDNN=ON");
 	expect_line(doc, "cudnn", "failure", "9.10.2.21 was the last", "--without cudnn");
 }
 
@@ -125,7 +141,8 @@ static void a_toolkit_of_another_version(void **state)
 	(void)state;
 	make_toolkit("'sm_90'", 99, 0);
 	AUTO_JSON json_t *doc = doctor("--profile sm90-avx2 --release 2.8.0 --cuda 12.6");
-	expect_line(doc, "nvcc", "failure", "no CUDA 12.6 in the root; there is: 12.8", "--cuda-home");
+	expect_line(doc, "nvcc", "failure", "no CUDA 12.6 in the root; there is: 12.8",
+		    "--cuda-home");
 }
 
 static void an_empty_cuda_home(void **state)
@@ -145,7 +162,8 @@ static void another_platform_is_not_looked_at(void **state)
 #else
 	const char *profile = "cpu-avx2";
 #endif
-	AUTO_JSON json_t *doc = doctor(arena_printf(&ran.arena, "--profile %s --release 2.8.0", profile));
+	AUTO_JSON json_t *doc =
+		doctor(arena_printf(&ran.arena, "--profile %s --release 2.8.0", profile));
 	expect_line(doc, "platform", "failure", "this machine is", "build it on such a machine");
 	assert_null(line(doc, "cpu"));
 	assert_null(line(doc, "gcc"));
@@ -169,15 +187,19 @@ static void pythons_that_the_release_lacks(void **state)
 static void each_build_of_a_command_is_checked(void **state)
 {
 	(void)state;
-	AUTO_JSON json_t *docs = doctor("--profile cpu-avx2 --package torchvision,torchaudio --release 2.6.0-debian");
+	AUTO_JSON json_t *docs = doctor(
+		"--profile cpu-avx2 --package torchvision,torchaudio --release 2.6.0-debian");
 	assert_int_equal(json_array_size(docs), 2);
 	for (size_t i = 0; i < 2; i++) {
 		const json_t *doc = json_array_get(docs, i);
 		assert_string_equal(json_string_value(json_object_get(doc, "variant")),
-				    i ? "torchaudio-python313-cpu-avx2" : "torchvision-python313-cpu-avx2");
+				    i ? "torchaudio-python313-cpu-avx2"
+				      : "torchvision-python313-cpu-avx2");
 		expect_line(doc, "decoder", "ok", "every set of it has a row", "");
 	}
-	expect("doctor --matrix build-pytorch/main", 2, "doctor checks the builds of a command, not the ");
+
+	expect("doctor --matrix build-pytorch/main", 2,
+	       "doctor checks the builds of a command, not the ");
 	expect("doctor --profile cpu-avx3", 3, "avx3");
 }
 
@@ -216,5 +238,6 @@ int main(void)
 		T(a_compiler_cache_that_a_build_would_refuse),
 		T(text_has_a_line_each),
 	};
+
 	return cmocka_run_group_tests_name("cmd/doctor", tests, NULL, NULL);
 }

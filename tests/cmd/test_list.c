@@ -8,16 +8,19 @@
 #include "capture.h"
 
 /* The row of an array whose `key` is `value`; the test fails if there is none. */
-static const json_t *row_of(const json_t *j, const char *section, const char *key, const char *value)
+static const json_t *row_of(const json_t *j, const char *section, const char *key,
+			    const char *value)
 {
 	size_t i;
 	json_t *row;
+
 	json_array_foreach(json_object_get(j, section), i, row)
 	{
 		const char *s = json_string_value(json_object_get(row, key));
 		if (s && strcmp(s, value) == 0)
 			return row;
 	}
+
 	fail_msg("%s has no row with %s '%s'", section, key, value);
 	return NULL;
 }
@@ -38,8 +41,8 @@ static void every_section_has_rows(void **state)
 	(void)state;
 	static const char *const sections[] = {"releases", "matrices", "profiles", "isas",
 					       "gpus",     "toolkits", "blas",     "toggles"};
-	AUTO_JSON json_t *j =
-		json_of("list --releases --matrices --profiles --isas --gpus --toolkits --blas --toggles --json");
+	AUTO_JSON json_t *j = json_of("list --releases --matrices --profiles --isas --gpus "
+				      "--toolkits --blas --toggles --json");
 	assert_int_equal(json_object_size(j), ARRAY_LEN(sections) + 2);
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
 		assert_true(json_array_size(json_object_get(j, sections[i])) > 0);
@@ -84,8 +87,8 @@ static void profiles_are_those_of_machines_that_exist(void **state)
 	row_of(j, "profiles", "name", "sm121-armv9");
 	size_t i;
 	json_t *p;
-	json_array_foreach(json_object_get(j, "profiles"), i, p)
-		assert_string_not_equal(json_string_value(json_object_get(p, "name")), "sm121-avx2");
+	json_array_foreach(json_object_get(j, "profiles"), i, p) assert_string_not_equal(
+		json_string_value(json_object_get(p, "name")), "sm121-avx2");
 }
 
 static void absent_values_are_null(void **state)
@@ -93,7 +96,9 @@ static void absent_values_are_null(void **state)
 	(void)state;
 	AUTO_JSON json_t *j = json_of("list --gpus --json");
 	assert_true(json_is_null(json_object_get(row_of(j, "gpus", "sm", "sm90"), "cuda_max")));
-	assert_string_equal(json_string_value(json_object_get(row_of(j, "gpus", "sm", "sm61"), "cuda_max")), "12.9");
+	assert_string_equal(
+		json_string_value(json_object_get(row_of(j, "gpus", "sm", "sm61"), "cuda_max")),
+		"12.9");
 }
 
 static void words_are_refused(void **state)
@@ -112,7 +117,8 @@ static void other_tables_are_listed(void **state)
 	AUTO_JSON json_t *j = json_of("list --gpus --json --profiles " PROFILES_DIR);
 	assert_non_null(row_of(j, "gpus", "sm", "sm90"));
 	assert_null(json_object_get(j, "profiles"));
-	assert_err(capture_run("list --profiles /nonexistent", &out, &e), &e, ERR_USAGE, "not a directory");
+	assert_err(capture_run("list --profiles /nonexistent", &out, &e), &e, ERR_USAGE,
+		   "not a directory");
 }
 
 /* Damage in a table that no plan reads. */
@@ -126,6 +132,7 @@ static void all_tables_are_read(void **state)
 					    "tests/2.6.0-debian.yaml"};
 	char dir[] = "/tmp/ptbuild-list-XXXXXX";
 	AUTO_ARENA struct arena a = {0};
+
 	(void)state;
 	assert_non_null(mkdtemp(dir)); /* each command has the test's own directory anew */
 	assert_int_equal(system(arena_printf(&a, "cp -rL '%s'/* %s", PROFILES_DIR, dir)), 0);
@@ -140,6 +147,7 @@ static void all_tables_are_read(void **state)
 		assert_contains(e.msg, "unknown key 'nonsense'");
 		test_write(path, good);
 	}
+
 	AUTO_FREE char *text = text_of(command);
 	assert_contains(text, "2.9.1");
 	assert_int_equal(system(arena_printf(&a, "rm -r %s", dir)), 0);
@@ -160,7 +168,8 @@ static void matrices_are_counted(void **state)
 	assert_int_equal(json_integer_value(json_object_get(row, "refused")),
 			 1); /* darwin-mps, which is planned only */
 	row = row_of(j, "matrices", "name", "build-torchvision/cuda-12_9");
-	assert_string_equal(json_string_value(json_object_get(row, "view_of")), "build-torchvision/pytorch-2.9");
+	assert_string_equal(json_string_value(json_object_get(row, "view_of")),
+			    "build-torchvision/pytorch-2.9");
 	AUTO_FREE char *text = text_of("list --matrices");
 	assert_contains(text, "build-pytorch/pytorch-2.10-python313   2.10.0        237 ");
 }
@@ -179,5 +188,6 @@ int main(void)
 		cmocka_unit_test_teardown(other_tables_are_listed, test_teardown),
 		cmocka_unit_test_teardown(all_tables_are_read, test_teardown),
 	};
+
 	return cmocka_run_group_tests_name("cmd/list", tests, NULL, NULL);
 }

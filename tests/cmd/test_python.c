@@ -1,4 +1,5 @@
-/* One rule for the Python in all commands: the user's where it is to be had, else the newest with a world. */
+/* One rule for the Python in all commands: the user's
+ * where it is to be had, else the newest with a world. */
 #include "cmd_fixture.h"
 
 #include <sys/stat.h>
@@ -32,20 +33,25 @@ static void slim_takes(const char *args, const char *tag)
 static void test_all_commands_follow_the_environment(void **state)
 {
 	(void)state;
-	static const char *const plans[] = {"plan --profile sm90-avx512 --release 2.9.1 --json",
-					    "plan --profile sm90-avx512 --release 2.9.1 --cuda 12.6 --json",
-					    "plan --profile cpu-avx2 --release 2.9.1 --json"};
+	static const char *const plans[] = {
+		"plan --profile sm90-avx512 --release 2.9.1 --json",
+		"plan --profile sm90-avx512 --release 2.9.1 --cuda 12.6 --json",
+		"plan --profile cpu-avx2 --release 2.9.1 --json"};
 	test_python("3.12");
 	for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
 		assert_string_equal(python_of(plans[i]), "3.12");
 		says("3.12");
 		assert_contains(err_text(), test_path("venv"));
 	}
+
 	slim_takes("--release 2.9.1", "-cp312-cp312-");
 	says("3.12");
-	expect("build --profile cpu-avx2 --release 2.9.1 --offline", ERR_NETWORK, "using Python 3.12, ");
-	test_write(test_path("set.yaml"), "profile: sm90-avx2\ntorch: official==2.9.1\ncompanions: [torchvision]\n");
-	assert_string_equal(python_of(arena_printf(&ran.arena, "set %s --dry-run --json", test_path("set.yaml"))),
+	expect("build --profile cpu-avx2 --release 2.9.1 --offline", ERR_NETWORK,
+	       "using Python 3.12, ");
+	test_write(test_path("set.yaml"),
+		   "profile: sm90-avx2\ntorch: official==2.9.1\ncompanions: [torchvision]\n");
+	assert_string_equal(python_of(arena_printf(&ran.arena, "set %s --dry-run --json",
+						   test_path("set.yaml"))),
 			    "3.12");
 	says("3.12");
 	ptbuild("doctor --profile cpu-avx2 --release 2.9.1 --offline");
@@ -56,7 +62,8 @@ static void test_python_option_overrides_and_says_nothing(void **state)
 {
 	(void)state;
 	test_python("3.12");
-	assert_string_equal(python_of("plan --profile cpu-avx2 --release 2.9.1 --python 3.11 --json"), "3.11");
+	assert_string_equal(
+		python_of("plan --profile cpu-avx2 --release 2.9.1 --python 3.11 --json"), "3.11");
 	assert_not_contains(err_text(), "using Python");
 	slim_takes("--release 2.9.1 --python 3.11", "-cp311-cp311-");
 	assert_not_contains(err_text(), "using Python");
@@ -68,7 +75,8 @@ static void test_python_that_the_release_lacks_gives_its_newest(void **state)
 	static const char *const others[] = {"3.6", "4.0"};
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 		test_python(others[i]);
-		assert_string_equal(python_of("plan --profile sm90-avx512 --release 2.9.1 --json"), "3.14");
+		assert_string_equal(python_of("plan --profile sm90-avx512 --release 2.9.1 --json"),
+				    "3.14");
 		says("3.14");
 		slim_takes("--release 2.9.1", "-cp314-cp314-");
 		says("3.14");
@@ -81,13 +89,18 @@ static void test_python_of_another_platform_is_not_the_machines(void **state)
 	(void)state;
 	const char *here = machine_platform(&ran.arena);
 	const bool arm = strncmp(here, "aarch64", 7) == 0;
-	const char *profile = arm ? "cpu-avx2" : "cpu-armv9", *other = arm ? "x86_64-linux" : "aarch64-linux";
+	const char *profile = arm ? "cpu-avx2" : "cpu-armv9",
+		   *other = arm ? "x86_64-linux" : "aarch64-linux";
 	test_python("3.11");
-	assert_string_equal(python_of(arena_printf(&ran.arena, "plan --profile %s --release 2.9.1 --json", profile)),
-			    "3.14");
+	assert_string_equal(
+		python_of(arena_printf(&ran.arena, "plan --profile %s --release 2.9.1 --json",
+				       profile)),
+		"3.14");
 	says("3.14");
-	slim_takes(arena_printf(&ran.arena, "--release 2.9.1 --platform %s", other), "-cp314-cp314-");
-	assert_string_equal(python_of("plan --profile cpu-avx2 --release 2.6.0-debian --json"), "3.13");
+	slim_takes(arena_printf(&ran.arena, "--release 2.9.1 --platform %s", other),
+		   "-cp314-cp314-");
+	assert_string_equal(python_of("plan --profile cpu-avx2 --release 2.6.0-debian --json"),
+			    "3.13");
 }
 
 static const char *release_of(const char *args)
@@ -113,20 +126,25 @@ static void test_release_takes_tags_and_latest(void **state)
 	assert_int_equal(ptbuild("completion --words official"), 0);
 	strlist_split(&words, &ran.arena, out(), "\n");
 	assert_true(words.count > 2); /* the releases, and then "latest" */
-	slim_takes("--release latest", arena_printf(&ran.arena, "'torch-%s-", words.items[words.count - 2]));
+	slim_takes("--release latest",
+		   arena_printf(&ran.arena, "'torch-%s-", words.items[words.count - 2]));
 	expect("slim --gpu sm70 --release latest --offline", ERR_NETWORK, "'torch-2.10.0-");
-	expect("slim --gpu sm90 --release latest --python 3.99 --offline", ERR_POLICY, "Python 3.99");
+	expect("slim --gpu sm90 --release latest --python 3.99 --offline", ERR_POLICY,
+	       "Python 3.99");
 }
 
 static void test_python_of_a_root_is_its_own(void **state)
 {
 	(void)state;
 	test_python("3.12");
-	assert_string_equal(python_of("plan --profile cpu-avx2 --root world:debian12 --release 2.7.1 --json"), "3.11");
+	assert_string_equal(
+		python_of("plan --profile cpu-avx2 --root world:debian12 --release 2.7.1 --json"),
+		"3.11");
 	test_write(test_path("root/usr/bin/python3.10"), "");
 	chmod(test_path("root/usr/bin/python3.10"), 0755);
 	assert_int_equal(symlink("python3.10", test_path("root/usr/bin/python3")), 0);
-	ptbuild(arena_printf(&ran.arena, "build --profile cpu-avx2 --release 2.9.1 --offline --root %s",
+	ptbuild(arena_printf(&ran.arena,
+			     "build --profile cpu-avx2 --release 2.9.1 --offline --root %s",
 			     test_path("root")));
 	says("3.10");
 }
@@ -141,5 +159,6 @@ int main(void)
 		T(test_release_takes_tags_and_latest),
 		T(test_python_of_a_root_is_its_own),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* build.html of a kept build tree: make_report BUILD.json BUILD_DIR WHEEL OUT.html [SAMPLES]. For tests of the page,
- * and to look at a build that was made before. With SAMPLES the memory curve is made up: so many points, a saw. */
+/* build.html of a kept build tree: make_report BUILD.json BUILD_DIR WHEEL OUT.html
+ * [SAMPLES]. For tests of the page, and to look at a build that was made before. With
+ * SAMPLES the memory curve is made up: so many points, a saw. */
 #include <stdio.h>
 
 #include "base/sys/fs.h"
@@ -11,11 +12,13 @@ static void make_up(struct watch_result *w, size_t count, struct arena *a)
 	w->samples = arena_array(a, count + 1, sizeof(*w->samples));
 	w->steps = arena_array(a, 1, sizeof(*w->steps));
 	for (size_t i = 0; i < count; i++)
-		w->samples[w->samples_count++] = (struct watch_sample){.at = (double)i + 1,
-								       .processors = (double)(i % 4),
-								       .memory_bytes = (i % 100 + 1) << 25,
-								       .compilers = 2};
-	w->steps[w->steps_count++] = (struct watch_step){.name = "build", .begin = 0, .end = (double)count};
+		w->samples[w->samples_count++] =
+			(struct watch_sample){.at = (double)i + 1,
+					      .processors = (double)(i % 4),
+					      .memory_bytes = (i % 100 + 1) << 25,
+					      .compilers = 2};
+	w->steps[w->steps_count++] =
+		(struct watch_step){.name = "build", .begin = 0, .end = (double)count};
 }
 
 int main(int argc, char **argv)
@@ -27,6 +30,7 @@ int main(int argc, char **argv)
 	struct report_units units;
 	struct watch_result watched = {0};
 	const struct run run = {.log = &log, .cancel_fd = -1};
+
 	if (argc != 5 && argc != 6)
 		return 2;
 	log_init(&log, 2, LOG_NORMAL);
@@ -37,7 +41,9 @@ int main(int argc, char **argv)
 		watched.started = units.count ? units.units[0].start : 1;
 		make_up(&watched, strtoul(argv[5], NULL, 10), &a);
 	}
-	const struct report_request q = {.record = record, .units = &units, .watched = &watched, .wheel = argv[3]};
+
+	const struct report_request q = {
+		.record = record, .units = &units, .watched = &watched, .wheel = argv[3]};
 	if (report_write(&q, argv[4], &e) != 0)
 		goto fail;
 	printf("%zu units in %u slots of %zu logs\n", units.count, units.slots, units.logs);

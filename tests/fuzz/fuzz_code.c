@@ -1,5 +1,5 @@
-/* Any bytes as a library whose machine code is examined: symbols, frame descriptions, initialisers, instructions; and
- * its names for people. */
+/* Any bytes as a library whose machine code is examined: symbols, frame
+ * descriptions, initialisers, instructions; and its names for people. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,18 +8,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What the tables of profiles/ would say matters little here: two extensions, and nothing else is known. */
+/* What the tables of profiles/ would say matters little
+ * here: two extensions, and nothing else is known. */
 static struct extensions tables(void)
 {
-	static struct extension_set sets[] = {{"I86", EXTENSION_BASELINE}, {"AVX512F_512", 2}, {"SSE2", 4}};
+	static struct extension_set sets[] = {
+		{"I86", EXTENSION_BASELINE}, {"AVX512F_512", 2}, {"SSE2", 4}};
 	static struct extension_encoding encodings[] = {{0x1e000000, 0x04000000, 2, "SVE"}};
-	struct extensions x = {.sets = sets, .sets_count = 3, .encodings = encodings, .encodings_count = 1};
+	struct extensions x = {
+		.sets = sets, .sets_count = 3, .encodings = encodings, .encodings_count = 1};
+
 	for (unsigned m = 0; m < EXTENSION_MACHINES; m++) {
 		x.names[m][0] = "baseline";
 		x.names[m][1] = "big";
 		x.names[m][2] = "other";
 		x.count[m] = 3;
 	}
+
 	return x;
 }
 
@@ -41,7 +46,8 @@ static void check_found(const struct isa_scan *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct isa_found *f = &s->found[i];
-		if (!f->tally.count || f->tally.first < f->range->start || f->tally.first >= f->range->end)
+		if (!f->tally.count || f->tally.first < f->range->start ||
+		    f->tally.first >= f->range->end)
 			abort();
 		if (i && s->found[i - 1].range >= f->range)
 			abort();
@@ -60,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = {0};
 	const uint64_t allowed[EXTENSION_MACHINES] = {EXTENSION_BASELINE, EXTENSION_BASELINE};
 	const struct decoder *decoders[EXTENSION_MACHINES];
+
 	for (unsigned i = 0; i < EXTENSION_MACHINES; i++)
 		decoders[i] = decoder_new(&x, (enum extension_machine)i, &a);
 	if (size > 2 && memchr(data, '\0', size))
@@ -73,5 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (s.found[i].range->name)
 			(void)*demangle(s.found[i].range->name, &a);
 	}
+
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* Any bytes as a header of the driver: the names that are found are names, and a stub of them is a library that has
- * them all. */
+/* Any bytes as a header of the driver: the names that are found
+ * are names, and a stub of them is a library that has them all. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +23,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct strlist names = {0};
 	struct err e = {0};
 	uint64_t table, count;
+
 	if (driver_names((const char *)data, size, &a, &names, &e) < 0) {
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0]);
 		return 0;
 	}
+
 	for (size_t i = 0; i < names.count; i++)
-		fail_unless(strncmp(names.items[i], "cu", 2) == 0 && strlen(names.items[i]) <= 205 &&
-			    !strpbrk(names.items[i], " \t\n(;"));
+		fail_unless(strncmp(names.items[i], "cu", 2) == 0 &&
+			    strlen(names.items[i]) <= 205 && !strpbrk(names.items[i], " \t\n(;"));
 	const struct elf_stub s = {EM_X86_64, "libcuda.so.1", &names, 34};
 	fail_unless(elf_stub_put(&s, &bytes, &e) == 0);
 	fail_unless(elf_map_memory(bytes.data, bytes.len, "stub", &m, &e) == 0);

@@ -1,4 +1,5 @@
-/* Any bytes as an ELF file: read, and, where that works, with another search path and a longer string table. */
+/* Any bytes as an ELF file: read, and, where that works,
+ * with another search path and a longer string table. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,7 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Over the fuzzer's own bytes, whose end the sanitizer guards; a mapped file ends in zeroes up to its page. */
+/* Over the fuzzer's own bytes, whose end the sanitizer
+ * guards; a mapped file ends in zeroes up to its page. */
 static bool walk_tables(const uint8_t *data, size_t size)
 {
 	AUTO_ELF_MAP struct elf_map m;
@@ -16,18 +18,22 @@ static bool walk_tables(const uint8_t *data, size_t size)
 	struct elf_need *needs;
 	uint64_t table, count, sum = 0;
 	size_t needs_count, room;
+
 	if (elf_map_memory(data, size, "input", &m, &e) != 0 || !m.dyn)
 		return false;
-	if (elf_map_symbols(&m, &table, &count, &e) != 0 || elf_map_needs(&m, &needs, &needs_count, &e) != 0)
+	if (elf_map_symbols(&m, &table, &count, &e) != 0 ||
+	    elf_map_needs(&m, &needs, &needs_count, &e) != 0)
 		return true;
 	for (uint64_t i = 0; i < count; i++)
 		sum += elf_map_symbol(&m, table, i).st_name;
-	if (elf_map_path_room(&m, sum % (m.strings_size + 1), &room, &e) != 0 || elf_map_loadable(&m, &e) != 0)
+	if (elf_map_path_room(&m, sum % (m.strings_size + 1), &room, &e) != 0 ||
+	    elf_map_loadable(&m, &e) != 0)
 		return true;
 	return true;
 }
 
-/* A file that the edit takes has the search path then; one that it refuses may be half-edited in place, as here. */
+/* A file that the edit takes has the search path then; one
+ * that it refuses may be half-edited in place, as here. */
 static void set_path(const uint8_t *data, size_t size, const char *rpath)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -36,13 +42,15 @@ static void set_path(const uint8_t *data, size_t size, const char *rpath)
 	struct err e = {0};
 	char path[64];
 	bool in_place = false;
+
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (elf_read(path, ELF_SYMBOLS, &a, &info, &e) != 0 ||
 	    elf_change(path, &(struct elf_change){.rpath = rpath}, &in_place, &e) != 0)
 		return;
-	if (!in_place || elf_read(path, 0, &a, &info, &e) != 0 || info.runpath || !info.rpath != !*rpath)
+	if (!in_place || elf_read(path, 0, &a, &info, &e) != 0 || info.runpath ||
+	    !info.rpath != !*rpath)
 		abort();
 }
 
@@ -53,6 +61,7 @@ static bool grow(const uint8_t *data, size_t size)
 	AUTO_ELF_MAP struct elf_map m = {0};
 	struct elf_cut cut = {.map = &m, .a = &a};
 	struct err e = {0};
+
 	if (elf_map_memory(data, size, "fuzz", &m, &e) < 0 || !m.dyn ||
 	    elf_cut_grow(&cut, 100, data[size / 2] % 8, &e) < 0)
 		return false;
@@ -72,5 +81,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		set_path(data, size, "$O");
 		grow(data, size);
 	}
+
 	return 0;
 }

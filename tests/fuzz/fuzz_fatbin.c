@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = {0};
 	/* An allocation of exactly this size: the sanitizer sees a byte too far. */
 	uint8_t *copy = malloc(size ? size : 1);
+
 	if (!copy)
 		abort();
 	if (size)
@@ -26,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else if (!*e.msg) {
 		abort();
 	}
+
 	free(copy);
 	return 0;
 }

@@ -1,4 +1,5 @@
-/* Any bytes as a library with GPU code, cut: refused, or cut and proved, and never read or written beyond its ends. */
+/* Any bytes as a library with GPU code, cut: refused, or cut
+ * and proved, and never read or written beyond its ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static void cut(const uint8_t *copy, size_t size, struct arena *a)
 	struct fatbin_cut done;
 	struct err e = {0};
 	char path[64];
+
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fd < 0)
 		abort();
@@ -39,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	AUTO_ARENA struct arena a = {0};
 	/* An allocation of exactly this size: the sanitizer sees a byte too far. */
 	uint8_t *copy = malloc(size ? size : 1);
+
 	if (!copy)
 		abort();
 	if (size)

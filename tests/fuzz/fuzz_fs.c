@@ -1,6 +1,7 @@
-/* Any tree that a build could leave, and any paths into it: nothing outside is read, changed or removed. Each line is
- * an operation: "l NAME TARGET" makes a link and "d NAME" a directory, as a build would; "r", "w", "a", "t", "x", "m",
- * "i", "v" PATH are the module's read, write, append, truncate, remove, mkdirs, list and resolve. */
+/* Any tree that a build could leave, and any paths into it: nothing outside is read, changed or
+ * removed. Each line is an operation: "l NAME TARGET" makes a link and "d NAME" a directory, as
+ * a build would; "r", "w", "a", "t", "x", "m", "i", "v" PATH are the module's read, write,
+ * append, truncate, remove, mkdirs, list and resolve. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +34,14 @@ static void make_top(void)
 {
 	char *dir;
 	struct err e = {0};
-	fail_unless(fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", &arena, &dir,
-				&e) == 0);
+
+	fail_unless(fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp",
+				"ptbuild-fuzz-", &arena, &dir, &e) == 0);
 	top = dir;
 	inside = path_join(&arena, top, "in");
 	fail_unless(fs_mkdirs(TRUSTED, path_join(&arena, top, "out"), &e) == 0);
-	fail_unless(fs_write(TRUSTED, path_join(&arena, top, "out/f"), SECRET, strlen(SECRET), 0644, &e) == 0);
+	fail_unless(fs_write(TRUSTED, path_join(&arena, top, "out/f"), SECRET, strlen(SECRET), 0644,
+			     &e) == 0);
 	atexit(clean);
 }
 
@@ -46,12 +49,14 @@ static void begin(void)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
+
 	fail_unless(fs_remove(TRUSTED, inside, &e) == 0);
 	fail_unless(fs_mkdirs(TRUSTED, path_join(&a, inside, "d/e"), &e) == 0);
 	for (const char *const *p = (const char *const[]){"f", "d/f", "d/e/f", NULL}; *p; p++) {
 		int fd = open(path_join(&a, inside, *p), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 		fail_unless(fd >= 0 && write(fd, "own", 3) == 3 && close(fd) == 0);
 	}
+
 	fail_unless(symlink("../out", path_join(&a, inside, "o")) == 0);
 }
 
@@ -59,6 +64,7 @@ static void begin(void)
 static void build(char kind, char *name, struct arena *a)
 {
 	char *target = strchr(name, ' ');
+
 	if (target)
 		*target++ = '\0';
 	const char *path = path_join(a, inside, name);
@@ -77,6 +83,7 @@ static void act(char kind, const char *path, struct arena *a)
 	struct strlist names = {0};
 	struct err e = {0};
 	int fd;
+
 	switch (kind) {
 	case 'r':
 		(void)!fs_read(inside, path, 100, &b, &e);
@@ -110,9 +117,11 @@ static void outside_is_as_it_was(void)
 	AUTO_BUF struct buf b = {0};
 	struct strlist names = {0}, all = {0};
 	struct err e = {0};
+
 	fail_unless(fs_read(TRUSTED, path_join(&a, top, "out/f"), 100, &b, &e) == 0 &&
 		    strcmp(buf_cstr(&b), SECRET) == 0);
-	fail_unless(fs_list(TRUSTED, path_join(&a, top, "out"), &a, &names, &e) == 0 && names.count == 1);
+	fail_unless(fs_list(TRUSTED, path_join(&a, top, "out"), &a, &names, &e) == 0 &&
+		    names.count == 1);
 	fail_unless(fs_list(TRUSTED, top, &a, &all, &e) == 0 && all.count == 2);
 }
 
@@ -120,6 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist lines = {0};
+
 	if (!top)
 		make_top();
 	begin();
@@ -133,6 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else
 			act(*line, line + 2, &a);
 	}
+
 	outside_is_as_it_was();
 	return 0;
 }

@@ -1,4 +1,5 @@
-/* Any bytes as METADATA: unchanged it is written back byte by byte, and what is set is read again. */
+/* Any bytes as METADATA: unchanged it is written
+ * back byte by byte, and what is set is read again. */
 #include <string.h>
 
 #include "core/wheel/wheel.h"
@@ -15,6 +16,7 @@ static void change(struct wheel_headers *h, struct arena *a)
 {
 	struct wheel_headers again;
 	struct err e = {0};
+
 	wheel_headers_set(h, a, "Version", "1.0+new");
 	wheel_requires_replace(h, a, "torch==1.0+new");
 	wheel_headers_remove(h, "Tag", "cp");
@@ -32,10 +34,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	AUTO_ARENA struct arena a = {0};
 	struct wheel_headers h = {0};
 	struct err e = {0};
+
 	if (wheel_headers_parse((const char *)data, size, "fuzz", &a, &h, &e) != 0) {
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && h.count == 0);
 		return 0;
 	}
+
 	const char *text = wheel_headers_text(&h, &a);
 	fail_unless(strlen(text) == size && (size == 0 || memcmp(text, data, size) == 0));
 	change(&h, &a);

@@ -1,4 +1,5 @@
-/* Any bytes as a log of ninja, as its record of dependencies and as a build.ninja: what is read obeys the contracts. */
+/* Any bytes as a log of ninja, as its record of dependencies
+ * and as a build.ninja: what is read obeys the contracts. */
 #include <string.h>
 
 #include "core/ninja/ninja.h"
@@ -15,16 +16,18 @@ static void check_log(const struct ninja_log *log, struct arena *a)
 {
 	struct ninja_unit *units;
 	size_t count, outputs = 0;
+
 	ninja_log_units(log, a, &units, &count);
 	unsigned *slots = arena_array(a, count + 1, sizeof(*slots));
 	unsigned used = ninja_slots(units, count, slots);
 	fail_unless(count <= log->count && used <= count);
 	for (size_t i = 0; i < count; i++) {
-		fail_unless(units[i].path[0] && units[i].end >= units[i].start && units[i].outputs > 0 &&
-			    slots[i] < used);
+		fail_unless(units[i].path[0] && units[i].end >= units[i].start &&
+			    units[i].outputs > 0 && slots[i] < used);
 		fail_unless(i == 0 || units[i].start >= units[i - 1].start);
 		outputs += units[i].outputs;
 	}
+
 	fail_unless(outputs <= log->count);
 }
 
@@ -35,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ninja_edge *edges;
 	struct err e = {0};
 	size_t count;
+
 	if (ninja_log_parse((const char *)data, size, "fuzz", &a, &log, &e) == 0)
 		check_log(&log, &a);
 	else
@@ -44,5 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fail_unless(edges[i].output[0] && edges[i].rule[0]);
 		fail_unless(text_find(edges[i].output, edges, count, sizeof(*edges)) != NULL);
 	}
+
 	return 0;
 }

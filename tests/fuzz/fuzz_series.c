@@ -1,5 +1,5 @@
-/* Any bytes as a series file and as a patch: names that come out are safe, and a patch whose scan went through changes
- * no file that the scan did not name. */
+/* Any bytes as a series file and as a patch: names that come out are safe, and
+ * a patch whose scan went through changes no file that the scan did not name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +29,7 @@ static int look(const char *rel, const struct stat *st, void *user, struct err *
 	AUTO_ARENA struct arena a = {0};
 	const struct strlist *state = user; /* the tree, then the names */
 	const char *path = path_join(&a, state->items[0], rel);
+
 	fail_unless(S_ISREG(st->st_mode));
 	fail_unless(fs_read(TRUSTED, path, 1 << 24, &text, e) == 0);
 	bool same = strcmp(buf_cstr(&text), ORIGINAL) == 0 && (st->st_mode & 0777) == 0644;
@@ -51,8 +52,9 @@ static void try_apply(const char *path, const struct strlist *files, struct aren
 	struct err e = {0};
 	struct strlist state = {0}, names = {0};
 	char *top;
-	fail_unless(fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", a, &top, &e) ==
-		    0);
+
+	fail_unless(fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp",
+				"ptbuild-fuzz-", a, &top, &e) == 0);
 	const char *tree = path_join(a, top, "tree");
 	fail_unless(fs_mkdirs(TRUSTED, path_join(a, tree, "d"), &e) == 0);
 	for (size_t i = 0; i < ARRAY_LEN(present); i++)
@@ -74,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct strlist names = {0}, files = {0};
 	struct err e = {0};
 	char path[64];
+
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -84,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && files.count == 0);
 		return 0;
 	}
+
 	for (size_t i = 0; i < files.count; i++)
 		fail_unless(path_is_safe_relative(files.items[i]));
 	try_apply(path, &files, &a);

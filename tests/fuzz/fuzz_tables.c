@@ -1,5 +1,5 @@
-/* Any bytes as one of the files below profiles/: the first says which. What loads can be planned with; what does not is
- * refused with the name of a file: another table may miss what is gone. */
+/* Any bytes as one of the files below profiles/: the first says which. What loads can be planned
+ * with; what does not is refused with the name of a file: another table may miss what is gone. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +33,7 @@ static struct {
 static void drop_copies(void)
 {
 	struct err e = {0};
+
 	if (fs_remove(TRUSTED, copies.top, &e) < 0)
 		abort();
 	arena_release(&copies.a);
@@ -51,6 +52,7 @@ static void keep_one_release(const char *dir)
 	struct strlist names = {0};
 	struct err e = {0};
 	const char *releases = path_join(&a, dir, "releases");
+
 	fail_unless(fs_list(TRUSTED, releases, &a, &names, &e) == 0);
 	for (size_t i = 0; i < names.count; i++)
 		if (strcmp(names.items[i], "2.8.0.yaml") != 0)
@@ -60,15 +62,18 @@ static void keep_one_release(const char *dir)
 static void make_copies(void)
 {
 	struct err e = {0};
+
 	if (copies.top)
 		return;
-	fail_unless(fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : NULL, "fuzz-tables-", &copies.a,
-				&copies.top, &e) == 0);
+	fail_unless(fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : NULL, "fuzz-tables-",
+				&copies.a, &copies.top, &e) == 0);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		copies.dirs[i] = path_join(&copies.a, copies.top, arena_printf(&copies.a, "%zu", i));
+		copies.dirs[i] =
+			path_join(&copies.a, copies.top, arena_printf(&copies.a, "%zu", i));
 		fail_unless(fs_copy_tree(PROFILES_DIR, copies.dirs[i], &e) == 0);
 		keep_one_release(copies.dirs[i]);
 	}
+
 	atexit(drop_copies);
 }
 
@@ -77,6 +82,7 @@ static void plan(const struct tables *t, const char *name, struct arena *a)
 	struct variant v;
 	const struct plan *p = NULL;
 	struct err e = {0};
+
 	if (variant_parse(t, name, a, &v, &e) < 0)
 		return;
 	struct plan_request q = {.variant = &v, .release = t->releases[0].name};
@@ -103,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct matrix *m = NULL;
 	struct profile profile;
 	struct err e = {0};
+
 	if (size < 2)
 		return 0;
 	make_copies();
@@ -112,9 +119,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FILE *f = fopen(path, "wb");
 	fail_unless(f && fwrite(data + 1, 1, size - 1, f) == size - 1 && fclose(f) == 0);
 	if (tables_load(copies.dirs[which], &a, &t, &e) < 0) {
-		fail_unless((e.kind == ERR_CONFIG || e.kind == ERR_INTEGRITY) && strstr(e.msg, ".yaml") != NULL);
+		fail_unless((e.kind == ERR_CONFIG || e.kind == ERR_INTEGRITY) &&
+			    strstr(e.msg, ".yaml") != NULL);
 		return 0;
 	}
+
 	plan(t, "pytorch-python313-cuda12_8-sm75+sm90a+ptx-avx512", &a);
 	plan(t, "torchvision-python313-cpu-avx", &a);
 	if (matrix_load(t, "build-pytorch/main", &a, &m, &e) == 0)

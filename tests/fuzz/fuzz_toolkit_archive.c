@@ -1,5 +1,5 @@
-/* Any bytes as an archive of a toolkit's component: whatever becomes of it, nothing is made outside of the tree, and
- * links lead to names beside them. */
+/* Any bytes as an archive of a toolkit's component: whatever becomes of it,
+ * nothing is made outside of the tree, and links lead to names beside them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,7 @@ static int look(const char *rel, const struct stat *st, void *user, struct err *
 {
 	AUTO_ARENA struct arena a = {0};
 	char to[4096];
+
 	(void)e;
 	if (!path_is_safe_relative(rel) || (!S_ISREG(st->st_mode) && !S_ISLNK(st->st_mode)))
 		abort();
@@ -31,6 +32,7 @@ static int look(const char *rel, const struct stat *st, void *user, struct err *
 		if (strchr(to, '/') || strcmp(to, "..") == 0)
 			abort();
 	}
+
 	return 0;
 }
 
@@ -46,8 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.platforms = &platform, .platforms_count = 1, .moves = moves, .moves_count = 2};
 	struct err e = {0};
 	char *top;
+
 	if (fd < 0 || fs_write_all(fd, data, size, "fuzz", &e) < 0 ||
-	    fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : NULL, "ptbuild-fuzz-", &a, &top, &e) < 0)
+	    fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : NULL, "ptbuild-fuzz-", &a,
+			&top, &e) < 0)
 		abort();
 	const struct toolkit_file file = {.path = arena_printf(&a, "/proc/self/fd/%d", fd),
 					  .name = "part",

@@ -1,4 +1,5 @@
-/* Any bytes as an archive: whatever becomes of it, nothing is made outside of the tree, and no link in it leads out. */
+/* Any bytes as an archive: whatever becomes of it, nothing
+ * is made outside of the tree, and no link in it leads out. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* mend_sums: makes the checksums of tar headers right again, so that changes in them get past the first look. */
+/* mend_sums: makes the checksums of tar headers right
+ * again, so that changes in them get past the first look. */
 static void mend_sums(uint8_t *data, size_t size)
 {
 	for (size_t at = 0; at + 512 <= size; at += 512) {
@@ -35,6 +37,7 @@ static int look(const char *rel, const struct stat *st, void *user, struct err *
 	AUTO_ARENA struct arena a = {0};
 	const char *top = user;
 	char real[PATH_MAX];
+
 	(void)e;
 	if (!path_is_safe_relative(rel) || (!S_ISREG(st->st_mode) && !S_ISLNK(st->st_mode)))
 		abort();
@@ -42,7 +45,8 @@ static int look(const char *rel, const struct stat *st, void *user, struct err *
 		abort();
 	/* A link may lead nowhere, but not out. */
 	if (S_ISLNK(st->st_mode) && realpath(path_join(&a, top, rel), real) &&
-	    (strncmp(real, top, strlen(top)) != 0 || (real[strlen(top)] != '/' && real[strlen(top)] != '\0')))
+	    (strncmp(real, top, strlen(top)) != 0 ||
+	     (real[strlen(top)] != '/' && real[strlen(top)] != '\0')))
 		abort();
 	return 0;
 }
@@ -58,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = {0};
 	struct strlist names = {0};
 	char path[64], *top;
+
 	if (fd < 0 || !copy || size == 0)
 		return 0;
 	memcpy(copy, data, size);
@@ -65,20 +70,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool strip = (size & 1) != 0;
 	mend_sums(copy, size);
 	if (write(fd, copy, size) != (ssize_t)size ||
-	    fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", &a, &top, &e) != 0)
+	    fs_temp_dir(fs_is_dir(TRUSTED, "/dev/shm") ? "/dev/shm" : "/tmp", "ptbuild-fuzz-", &a,
+			&top, &e) != 0)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	const char *tree = path_join(&a, top, "a/b/tree");
-	if (unpack_archive(path, tree, strip, &limits, &run, &e) != 0 && (e.kind == ERR_NONE || !e.msg[0]))
+	if (unpack_archive(path, tree, strip, &limits, &run, &e) != 0 &&
+	    (e.kind == ERR_NONE || !e.msg[0]))
 		abort();
 	/* Three levels, in each of which there is nothing but the next. */
 	static const char *const levels[] = {"", "a", "a/b"}, *const inner[] = {"a", "b", "tree"};
 	for (size_t i = 0; i < ARRAY_LEN(levels) && fs_is_dir(TRUSTED, tree); i++) {
 		names = (struct strlist){0};
-		if (fs_list(TRUSTED, path_join(&a, top, levels[i]), &a, &names, &e) != 0 || names.count != 1 ||
-		    strcmp(names.items[0], inner[i]) != 0)
+		if (fs_list(TRUSTED, path_join(&a, top, levels[i]), &a, &names, &e) != 0 ||
+		    names.count != 1 || strcmp(names.items[0], inner[i]) != 0)
 			abort();
 	}
+
 	if (fs_is_dir(TRUSTED, tree) && fs_walk(TRUSTED, tree, look, (void *)tree, &e) != 0)
 		abort();
 	if (fs_remove(TRUSTED, top, &e) != 0)

@@ -10,7 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const pages[] = {"https://index.invalid/simple/toy/", "http://127.0.0.1:1/toy/"};
+	static const char *const pages[] = {"https://index.invalid/simple/toy/",
+					    "http://127.0.0.1:1/toy/"};
+
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct err e = {0};
@@ -19,11 +21,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		for (size_t k = 0; k < p.count; k++) {
 			const struct wheel_listed *f = &p.files[k];
-			if (strchr(f->name, '/') || strncmp(f->url, "http", 4) != 0 || !wheel_page_find(&p, f->name))
+			if (strchr(f->name, '/') || strncmp(f->url, "http", 4) != 0 ||
+			    !wheel_page_find(&p, f->name))
 				abort();
 			if (i == 0 && strncmp(f->url, "https:", 6) != 0)
 				abort();
 		}
 	}
+
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* Any bytes as an archive: what opens has safe names that can be found again, and contents of the size and digest that
- * its directory promises. */
+/* Any bytes as an archive: what opens has safe names that can be found
+ * again, and contents of the size and digest that its directory promises. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,11 +18,13 @@ static void fail_unless(bool ok)
 		abort();
 }
 
-static void check_entry(const struct zip_reader *z, const struct zip_entry *en, size_t archive, struct arena *a)
+static void check_entry(const struct zip_reader *z, const struct zip_entry *en, size_t archive,
+			struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
 	struct err e = {0};
 	char *name = arena_strdup(a, en->name);
+
 	if (path_has_suffix(name, "/"))
 		name[strlen(name) - 1] = '\0';
 	fail_unless(path_is_safe_relative(name) && !strchr(name, '\\'));
@@ -41,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct zip_reader *z = NULL;
 	struct err e = {0};
 	char path[64];
+
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -48,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && !z);
 		return 0;
 	}
+
 	for (size_t i = 0; i < zip_count(z); i++)
 		check_entry(z, zip_at(z, i), size, &a);
 	zip_close(z);

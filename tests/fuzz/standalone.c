@@ -1,7 +1,8 @@
-/* A driver for fuzz targets where libFuzzer is not: runs every corpus file as it is, then seeded random changes of
- * them, until the count or the time is used up. Usage: fuzz_NAME [--runs N] [--seconds S] [--seed X] [--keep FILE]
- * CORPUS... (files or directories). With --keep each input is written there first, so that the one that crashed is at
- * hand. FUZZ_SECONDS in the environment counts more than --seconds. */
+/* A driver for fuzz targets where libFuzzer is not: runs every corpus file as it is, then
+ * seeded random changes of them, until the count or the time is used up. Usage: fuzz_NAME
+ * [--runs N] [--seconds S] [--seed X] [--keep FILE] CORPUS... (files or directories). With
+ * --keep each input is written there first, so that the one that crashed is at hand.
+ * FUZZ_SECONDS in the environment counts more than --seconds. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,6 +49,7 @@ static void add_file(struct corpus *c, const char *path)
 {
 	FILE *f = fopen(path, "rb");
 	uint8_t *data = need(malloc(INPUT_ROOM));
+
 	if (!f)
 		die("cannot read", path);
 	size_t n = fread(data, 1, INPUT_ROOM, f);
@@ -65,12 +67,14 @@ static void add_path(struct corpus *c, const char *path)
 {
 	struct stat st;
 	struct dirent **names;
+
 	if (stat(path, &st) != 0)
 		die("cannot read", path);
 	if (!S_ISDIR(st.st_mode)) {
 		add_file(c, path);
 		return;
 	}
+
 	int n = scandir(path, &names, NULL, by_name);
 	if (n < 0)
 		die("cannot read", path);
@@ -81,6 +85,7 @@ static void add_path(struct corpus *c, const char *path)
 			add_file(c, file);
 		free(names[i]);
 	}
+
 	free(names);
 }
 
@@ -96,9 +101,11 @@ static uint64_t next(uint64_t *s)
 /* change: one random change in place; the buffer holds INPUT_ROOM bytes. */
 static size_t change(uint8_t *data, size_t size, const struct corpus *c, uint64_t *s)
 {
-	static const char *const words[] = {"../", "/",    "..",   "\n",   "\xff\xff\xff\xff", "0", "77777777777",
-					    "-1",  "\r\n", "--- ", "+++ ", "@@ -1 +1 @@\n"};
+	static const char *const words[] = {
+		"../", "/",    "..",   "\n",   "\xff\xff\xff\xff", "0", "77777777777",
+		"-1",  "\r\n", "--- ", "+++ ", "@@ -1 +1 @@\n"};
 	size_t at = size ? next(s) % size : 0, n = 1 + next(s) % 16;
+
 	switch (next(s) % 7) {
 	case 0: /* flip a bit */
 		if (size)
@@ -146,12 +153,14 @@ static void run_one(const struct options *o, const uint8_t *data, size_t size)
 {
 	/* A copy of exactly this size, so that a read behind its end is seen. */
 	uint8_t *copy = need(malloc(size ? size : 1));
+
 	memcpy(copy, data, size);
 	if (o->keep) {
 		FILE *f = fopen(o->keep, "wb");
 		if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0)
 			die("cannot write", o->keep);
 	}
+
 	LLVMFuzzerTestOneInput(copy, size);
 	free(copy);
 }
@@ -183,6 +192,7 @@ int main(int argc, char **argv)
 	struct options o = {.runs = 20000, .seconds = 4, .seed = 1};
 	struct corpus c = {0};
 	unsigned long done = 0;
+
 	for (int i = 1; i < argc; i++) {
 		if (strncmp(argv[i], "--", 2) != 0)
 			add_path(&c, argv[i]);
@@ -191,6 +201,7 @@ int main(int argc, char **argv)
 		else
 			i++;
 	}
+
 	if (c.count == 0)
 		die("no corpus for", argv[0]);
 	const char *seconds = getenv("FUZZ_SECONDS");
@@ -209,6 +220,7 @@ int main(int argc, char **argv)
 			size = change(data, size, &c, &state);
 		run_one(&o, data, size);
 	}
+
 	printf("%zu corpus files and %lu changed ones (seed %llu): no crash\n", c.count, done,
 	       (unsigned long long)o.seed);
 	free(data);

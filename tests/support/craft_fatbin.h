@@ -18,8 +18,8 @@ static inline void craft_number(struct buf *b, uint64_t v, size_t bytes)
 }
 
 /* craft_entry: an entry as nvcc writes it; `raw` is the size unpacked (0 with plain contents). */
-static inline void craft_entry(struct buf *b, unsigned kind, unsigned sm, uint64_t flags, const void *data, size_t size,
-			       size_t raw)
+static inline void craft_entry(struct buf *b, unsigned kind, unsigned sm, uint64_t flags,
+			       const void *data, size_t size, size_t raw)
 {
 	size_t padded = (size + 7) / 8 * 8;
 	craft_number(b, kind, 2);
@@ -40,12 +40,14 @@ static inline void craft_entry(struct buf *b, unsigned kind, unsigned sm, uint64
 		buf_addc(b, 0);
 }
 
-/* craft_cubin: the ELF header of a cubin of CUDA 13, and as many zeroes as make `size` bytes of it. */
+/* craft_cubin: the ELF header of a cubin of CUDA 13,
+ * and as many zeroes as make `size` bytes of it. */
 static inline void craft_cubin(struct buf *b, unsigned sm, size_t size)
 {
-	Elf64_Ehdr h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT, 0x41, 8},
-			.e_machine = EM_CUDA,
-			.e_flags = sm << 8 | 0x6000004};
+	Elf64_Ehdr h = {
+		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT, 0x41, 8},
+		.e_machine = EM_CUDA,
+		.e_flags = sm << 8 | 0x6000004};
 	buf_add(b, &h, sizeof(h));
 	for (size_t i = sizeof(h); i < size; i++)
 		buf_addc(b, 0);

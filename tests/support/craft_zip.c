@@ -13,6 +13,7 @@ static void add(struct buf *b, unsigned bytes, uint64_t v)
 static void add_common(struct buf *b, const struct craft_entry *en)
 {
 	size_t len = strlen(en->data);
+
 	add(b, 2, en->flags);
 	add(b, 2, 0);
 	add(b, 4, 0x00210000); /* 1980-01-01 */
@@ -53,16 +54,19 @@ static void add_central(struct buf *b, const struct craft_entry *en, size_t offs
 void craft_zip(struct craft_zip *z, const struct craft_entry *entries, size_t count)
 {
 	struct buf *b = &z->bytes;
+
 	*z = (struct craft_zip){0};
 	for (size_t i = 0; i < count; i++) {
 		z->local[i] = b->len;
 		add_local(b, &entries[i]);
 	}
+
 	size_t start = b->len;
 	for (size_t i = 0; i < count; i++) {
 		z->central[i] = b->len;
 		add_central(b, &entries[i], z->local[i]);
 	}
+
 	z->end = b->len;
 	add(b, 4, 0x06054b50);
 	add(b, 4, 0);
@@ -97,6 +101,7 @@ void craft_put64(struct craft_zip *z, size_t at, uint64_t v)
 void craft_insert(struct craft_zip *z, size_t at, const void *data, size_t len)
 {
 	struct buf out = {0};
+
 	buf_add(&out, z->bytes.data, at);
 	buf_add(&out, data, len);
 	buf_add(&out, z->bytes.data + at, z->bytes.len - at);

@@ -46,7 +46,8 @@ __attribute__((unused)) static bool file_has(const char *path, const char *text)
 	return found;
 }
 
-__attribute__((unused)) static void put(const char *path, size_t offset, const void *data, size_t len)
+__attribute__((unused)) static void put(const char *path, size_t offset, const void *data,
+					size_t len)
 {
 	int fd = open(path, O_WRONLY);
 	assert_true(fd >= 0);

@@ -1,5 +1,5 @@
-/* Lists GPU code as `cuobjdump -all -lelf` and `-lptx` name it: "cubin sm_90a", "PTX sm_90", a line an entry, in the
- * order of the file. For tests/gpu/compare_cuobjdump.py. */
+/* Lists GPU code as `cuobjdump -all -lelf` and `-lptx` name it: "cubin sm_90a", "PTX
+ * sm_90", a line an entry, in the order of the file. For tests/gpu/compare_cuobjdump.py. */
 #include <stdio.h>
 
 #include "base/sys/fs.h"
@@ -20,11 +20,13 @@ int main(int argc, char **argv)
 		size_t count = 0;
 		struct err e = {0};
 		AUTO_MAPPING struct fs_mapping m = {0};
-		if (fs_map(argv[i], &m, &e) < 0 || fatbin_scan(m.data, m.size, argv[i], &a, &entries, &count, &e) < 0 ||
+		if (fs_map(argv[i], &m, &e) < 0 ||
+		    fatbin_scan(m.data, m.size, argv[i], &a, &entries, &count, &e) < 0 ||
 		    fatbin_summarize(m.data, m.size, argv[i], &a, &s, &e) < 0) {
 			fprintf(stderr, "%s\n", e.msg);
 			return 1;
 		}
+
 		for (size_t k = 0; k < count; k++)
 			print(&entries[k], &a);
 		for (size_t k = 0; k < s.wrong.count; k++)
@@ -32,5 +34,6 @@ int main(int argc, char **argv)
 		if (s.wrong.count)
 			return 1;
 	}
+
 	return 0;
 }

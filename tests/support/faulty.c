@@ -1,12 +1,15 @@
-/* A preloaded library that makes the calls of a program fail, for tests/e2e/faults.py. What it does comes by the
- * environment, and is for the program itself: its children do not get it.
+/* A preloaded library that makes the calls of a program fail, for tests/e2e/faults.py. Variables of
+ * the environment say how; the children of the program do not get them.
  *
- * FAULTY_CALLS   names of calls, with commas: read write sync rename make open copy map close flush look FAULTY_UNDER
- * directories, with colons: only files below them are looked at FAULTY_AT      the number of the call that fails,
- * counted from one over all threads; 0: none FAULTY_FOR     how many fail from there on; 0: all FAULTY_ERRNO   what
- * they fail with; 0: reads and writes are cut short instead, which is no error FAULTY_COUNT   a file that gets the
- * number of calls at the end FAULTY_CLOCK   a seed: the time of day jumps by up to ten years, forwards and
- * backwards, each few calls */
+ * FAULTY_CALLS   names of calls, with commas: read write sync rename make open copy map close flush
+ *                look
+ * FAULTY_UNDER   directories, with colons: only files below them count
+ * FAULTY_AT      the number of the call that fails, from one, over all threads; 0: none
+ * FAULTY_FOR     how many fail from there on; 0: all
+ * FAULTY_ERRNO   what they fail with; 0: reads and writes are short instead, which is no error
+ * FAULTY_COUNT   a file that gets the number of calls at the end
+ * FAULTY_CLOCK   a seed: the time of day jumps by up to ten years, forwards and backwards, each few
+ *                calls */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -58,9 +61,12 @@ __attribute__((constructor)) static void begin(void)
 __attribute__((destructor)) static void end(void)
 {
 	char text[32];
+
 	ended = true;
 	int fd = count_file ? open(count_file, O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
-	if (fd >= 0 && write(fd, text, (size_t)snprintf(text, sizeof(text), "%ld\n", atomic_load(&counted))) < 0)
+	if (fd >= 0 &&
+	    write(fd, text, (size_t)snprintf(text, sizeof(text), "%ld\n", atomic_load(&counted))) <
+		    0)
 		perror(count_file);
 }
 
@@ -70,6 +76,7 @@ __attribute__((destructor)) static void end(void)
 static bool listed(const char *call)
 {
 	size_t n = strlen(call);
+
 	for (const char *p = calls; p && *p; p += strcspn(p, ","), p += *p == ',')
 		if (strncmp(p, call, n) == 0 && (p[n] == ',' || !p[n]))
 			return true;
@@ -84,12 +91,14 @@ static bool is_under(const char *path)
 			return true;
 		p += n + (p[n] == ':');
 	}
+
 	return false;
 }
 
 static bool fd_is_under(int fd)
 {
 	char link[40], path[4096];
+
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
 	if (n <= 0)
@@ -103,6 +112,7 @@ static bool due(const char *call, int fd, const char *path)
 {
 	int saved = errno;
 	char whole[8192];
+
 	if (ended || !listed(call))
 		return false;
 	if (path && *path != '/') { /* relative to a directory that is open */
@@ -112,6 +122,7 @@ static bool due(const char *call, int fd, const char *path)
 		snprintf(whole + (n > 0 ? n : 0), sizeof(whole) - 4096, "/%s", path);
 		path = whole;
 	}
+
 	bool ours = path ? is_under(path) : fd_is_under(fd);
 	errno = saved;
 	if (!ours)
@@ -128,7 +139,8 @@ static bool fails(const char *call, int fd, const char *path)
 	return true;
 }
 
-/* How many of `len` bytes are moved: all; fewer when calls are cut short; -1 with errno when they fail. */
+/* How many of `len` bytes are moved: all; fewer when
+ * calls are cut short; -1 with errno when they fail. */
 static ssize_t room(const char *call, int fd, size_t len)
 {
 	if (!due(call, fd, NULL))
@@ -139,14 +151,14 @@ static ssize_t room(const char *call, int fd, size_t len)
 	return -1;
 }
 
-#define MOVE(name, call, params, args)                                                                                 \
-	ssize_t name params                                                                                            \
-	{                                                                                                              \
-		ssize_t n = room(call, fd, len);                                                                       \
-		if (n < 0)                                                                                             \
-			return -1;                                                                                     \
-		len = (size_t)n;                                                                                       \
-		return NEXT(name) args;                                                                                \
+#define MOVE(name, call, params, args)                                                             \
+	ssize_t name params                                                                        \
+	{                                                                                          \
+		ssize_t n = room(call, fd, len);                                                   \
+		if (n < 0)                                                                         \
+			return -1;                                                                 \
+		len = (size_t)n;                                                                   \
+		return NEXT(name) args;                                                            \
 	}
 
 MOVE(read, "read", (int fd, void *data, size_t len), (fd, data, len))
@@ -157,24 +169,24 @@ MOVE(pwrite, "write", (int fd, const void *data, size_t len, off_t at), (fd, dat
 MOVE(pwrite64, "write", (int fd, const void *data, size_t len, off64_t at), (fd, data, len, at))
 
 /* A vector is cut to its first part. */
-#define MOVE_VECTOR(name, call, params, args)                                                                          \
-	ssize_t name params                                                                                            \
-	{                                                                                                              \
-		ssize_t n = room(call, fd, 2);                                                                         \
-		if (n < 0)                                                                                             \
-			return -1;                                                                                     \
-		if (n < 2 && count > 1)                                                                                \
-			count = 1;                                                                                     \
-		return NEXT(name) args;                                                                                \
+#define MOVE_VECTOR(name, call, params, args)                                                      \
+	ssize_t name params                                                                        \
+	{                                                                                          \
+		ssize_t n = room(call, fd, 2);                                                     \
+		if (n < 0)                                                                         \
+			return -1;                                                                 \
+		if (n < 2 && count > 1)                                                            \
+			count = 1;                                                                 \
+		return NEXT(name) args;                                                            \
 	}
 
 MOVE_VECTOR(readv, "read", (int fd, const struct iovec *v, int count), (fd, v, count))
 MOVE_VECTOR(writev, "write", (int fd, const struct iovec *v, int count), (fd, v, count))
 
-#define FAIL(type, bad, name, call, fd, path, params, args)                                                            \
-	type name params                                                                                               \
-	{                                                                                                              \
-		return fails(call, fd, path) ? (bad) : NEXT(name) args;                                                \
+#define FAIL(type, bad, name, call, fd, path, params, args)                                        \
+	type name params                                                                           \
+	{                                                                                          \
+		return fails(call, fd, path) ? (bad) : NEXT(name) args;                            \
 	}
 
 FAIL(int, -1, fsync, "sync", fd, NULL, (int fd), (fd))
@@ -188,45 +200,54 @@ FAIL(int, -1, mkdir, "make", AT_FDCWD, path, (const char *path, mode_t mode), (p
 FAIL(int, -1, mkdirat, "make", at, path, (int at, const char *path, mode_t mode), (at, path, mode))
 FAIL(char *, NULL, mkdtemp, "make", AT_FDCWD, path, (char *path), (path))
 FAIL(int, -1, mkostemp, "make", AT_FDCWD, path, (char *path, int flags), (path, flags))
-FAIL(int, -1, symlink, "make", AT_FDCWD, path, (const char *target, const char *path), (target, path))
-FAIL(int, -1, symlinkat, "make", at, path, (const char *target, int at, const char *path), (target, at, path))
+FAIL(int, -1, symlink, "make", AT_FDCWD, path, (const char *target, const char *path),
+     (target, path))
+FAIL(int, -1, symlinkat, "make", at, path, (const char *target, int at, const char *path),
+     (target, at, path))
 FAIL(int, -1, link, "make", AT_FDCWD, path, (const char *from, const char *path), (from, path))
 FAIL(int, -1, stat, "look", AT_FDCWD, path, (const char *path, struct stat *st), (path, st))
 FAIL(int, -1, lstat, "look", AT_FDCWD, path, (const char *path, struct stat *st), (path, st))
-FAIL(int, -1, fstatat, "look", at, path, (int at, const char *path, struct stat *st, int flags), (at, path, st, flags))
+FAIL(int, -1, fstatat, "look", at, path, (int at, const char *path, struct stat *st, int flags),
+     (at, path, st, flags))
 FAIL(ssize_t, -1, copy_file_range, "copy", out, NULL,
      (int in, off64_t *in_at, int out, off64_t *out_at, size_t len, unsigned flags),
      (in, in_at, out, out_at, len, flags))
-FAIL(void *, MAP_FAILED, mmap, "map", fd, NULL, (void *addr, size_t len, int prot, int flags, int fd, off_t at),
+FAIL(void *, MAP_FAILED, mmap, "map", fd, NULL,
+     (void *addr, size_t len, int prot, int flags, int fd, off_t at),
      (addr, len, prot, flags, fd, at))
-FAIL(void *, MAP_FAILED, mmap64, "map", fd, NULL, (void *addr, size_t len, int prot, int flags, int fd, off64_t at),
+FAIL(void *, MAP_FAILED, mmap64, "map", fd, NULL,
+     (void *addr, size_t len, int prot, int flags, int fd, off64_t at),
      (addr, len, prot, flags, fd, at))
 
-/* A file that cannot be closed well is closed all the same. "flush": of those alone that were open for writing. */
+/* A file that cannot be closed well is closed all the same.
+ * "flush": of those alone that were open for writing. */
 int close(int fd)
 {
 	const int flags = listed("flush") ? fcntl(fd, F_GETFL) : -1;
-	bool bad =
-		fails("close", fd, NULL) || (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && fails("flush", fd, NULL));
+	bool bad = fails("close", fd, NULL) ||
+		   (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && fails("flush", fd, NULL));
 	int saved = errno, rc = NEXT(close)(fd);
+
 	if (bad) {
 		errno = saved;
 		return -1;
 	}
+
 	return rc;
 }
 
-#define OPEN(name, at, params, args)                                                                                   \
-	int name params                                                                                                \
-	{                                                                                                              \
-		mode_t mode = 0;                                                                                       \
-		if (flags & (O_CREAT | __O_TMPFILE)) {                                                                 \
-			va_list ap;                                                                                    \
-			va_start(ap, flags);                                                                           \
-			mode = va_arg(ap, mode_t);                                                                     \
-			va_end(ap);                                                                                    \
-		}                                                                                                      \
-		return fails((flags & O_CREAT) ? "make" : "open", at, path) ? -1 : NEXT(name) args;                    \
+#define OPEN(name, at, params, args)                                                               \
+	int name params                                                                            \
+	{                                                                                          \
+		mode_t mode = 0;                                                                   \
+		if (flags & (O_CREAT | __O_TMPFILE)) {                                             \
+			va_list ap;                                                                \
+			va_start(ap, flags);                                                       \
+			mode = va_arg(ap, mode_t);                                                 \
+			va_end(ap);                                                                \
+		}                                                                                  \
+		return fails((flags & O_CREAT) ? "make" : "open", at, path) ? -1                   \
+									    : NEXT(name) args;     \
 	}
 
 OPEN(open, AT_FDCWD, (const char *path, int flags, ...), (path, flags, mode))
@@ -238,15 +259,18 @@ OPEN(openat64, dir, (int dir, const char *path, int flags, ...), (dir, path, fla
 static int64_t jump(void)
 {
 	uint64_t x = clock_seed + (uint64_t)(atomic_fetch_add(&asked_time, 1) / 8);
+
 	x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15ULL;
 	x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9ULL;
 	return (int64_t)((x >> 32) % 630720000) - 315360000;
 }
 
-/* Not the next definition: AddressSanitizer of GCC 14 asks for the time while it frees, and dlsym() frees as well. */
+/* Not the next definition: AddressSanitizer of GCC 14 asks
+ * for the time while it frees, and dlsym() frees as well. */
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	long rc = syscall(SYS_clock_gettime, clock, ts);
+
 	if (clock_seed && rc == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
 		ts->tv_sec += jump();
 	return (int)rc;
@@ -255,6 +279,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 {
 	struct timespec now;
+
 	(void)zone;
 	clock_gettime(CLOCK_REALTIME, &now);
 	*tv = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
@@ -264,6 +289,7 @@ int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 time_t time(time_t *ret)
 {
 	struct timespec now;
+
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (ret)
 		*ret = now.tv_sec;

@@ -68,13 +68,15 @@ static ssize_t get_bytes(const struct connection *c, char *data, size_t len)
 /* Waits for the socket; false when the server stops, or after MAX_WAIT_MS so that no test hangs. */
 static bool ready(const struct connection *c, short events)
 {
-	struct pollfd p[] = {{.fd = c->fd, .events = events}, {.fd = c->server->stop, .events = POLLIN}};
+	struct pollfd p[] = {{.fd = c->fd, .events = events},
+			     {.fd = c->server->stop, .events = POLLIN}};
 	return poll(p, 2, MAX_WAIT_MS) > 0 && !p[1].revents;
 }
 
 static size_t send_bytes(const struct connection *c, const char *data, size_t len)
 {
 	size_t done = 0;
+
 	while (done < len && ready(c, POLLOUT)) {
 		ssize_t n = put_bytes(c, data + done, len - done);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -83,14 +85,17 @@ static size_t send_bytes(const struct connection *c, const char *data, size_t le
 			break;
 		done += (size_t)n;
 	}
+
 	return done;
 }
 
-static void send_text(const struct connection *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void send_text(const struct connection *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 static void send_text(const struct connection *c, const char *fmt, ...)
 {
 	char text[2048];
 	va_list ap;
+
 	va_start(ap, fmt);
 	int n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -108,6 +113,7 @@ static void wait_silent(const struct connection *c)
 static bool read_request(const struct connection *c, char *text, size_t size)
 {
 	size_t len = 0;
+
 	while (len + 1 < size && ready(c, POLLIN)) {
 		ssize_t n = get_bytes(c, text + len, size - 1 - len);
 		if (n <= 0)
@@ -117,12 +123,14 @@ static bool read_request(const struct connection *c, char *text, size_t size)
 		if (strstr(text, "\r\n\r\n"))
 			return true;
 	}
+
 	return false;
 }
 
 static bool request_range(const char *text, size_t len, size_t *first)
 {
 	const char *range = strcasestr(text, "\r\nRange: bytes=");
+
 	if (!range)
 		return false;
 	*first = strtoul(range + strlen("\r\nRange: bytes="), NULL, 10);
@@ -137,20 +145,25 @@ static void add_sent(struct httpd *h, size_t page, size_t bytes)
 }
 
 /* `first` is where the range starts; all of the body when ranged is false. */
-static void send_body(const struct connection *c, size_t page, enum httpd_fault fault, bool ranged, size_t first)
+static void send_body(const struct connection *c, size_t page, enum httpd_fault fault, bool ranged,
+		      size_t first)
 {
 	const struct httpd_page *p = &c->server->pages[page];
 	size_t start = ranged ? first : 0;
 	size_t told = p->len - start;
 	size_t send = told;
+
 	if (fault == HTTPD_TRUNCATE || fault == HTTPD_STALL)
 		send = p->cut < told ? p->cut : told;
-	if (fault == HTTPD_SHORT_LENGTH || ((fault == HTTPD_PART || fault == HTTPD_ALWAYS_PART) && ranged))
+	if (fault == HTTPD_SHORT_LENGTH ||
+	    ((fault == HTTPD_PART || fault == HTTPD_ALWAYS_PART) && ranged))
 		send = told = p->cut < told ? p->cut : told;
 	size_t shown = fault == HTTPD_WRONG_RANGE ? start + 1 : start;
-	send_text(c, "HTTP/1.1 %s\r\nConnection: close\r\n", ranged ? "206 Partial Content" : "200 OK");
+	send_text(c, "HTTP/1.1 %s\r\nConnection: close\r\n",
+		  ranged ? "206 Partial Content" : "200 OK");
 	if (ranged && fault != HTTPD_NO_CONTENT_RANGE)
-		send_text(c, "Content-Range: bytes %zu-%zu/%zu\r\n", shown, shown + told - 1, p->len + (shown - start));
+		send_text(c, "Content-Range: bytes %zu-%zu/%zu\r\n", shown, shown + told - 1,
+			  p->len + (shown - start));
 	if (fault == HTTPD_HUGE_LENGTH)
 		send_text(c, "Content-Length: 1125899906842624\r\n\r\n");
 	else if (fault == HTTPD_OVERFLOW_LENGTH)
@@ -166,21 +179,26 @@ static void send_body(const struct connection *c, size_t page, enum httpd_fault 
 		wait_silent(c);
 }
 
-static void answer(const struct connection *c, size_t page, enum httpd_fault fault, const char *request)
+static void answer(const struct connection *c, size_t page, enum httpd_fault fault,
+		   const char *request)
 {
 	const struct httpd_page *p = &c->server->pages[page];
 	size_t first = 0;
 	bool ranged = request_range(request, p->len, &first);
+
 	switch (fault) {
 	case HTTPD_STATUS:
-		send_text(c, "HTTP/1.1 %d Told So\r\nConnection: close\r\nContent-Length: 3\r\n", p->status);
+		send_text(c, "HTTP/1.1 %d Told So\r\nConnection: close\r\nContent-Length: 3\r\n",
+			  p->status);
 		if (p->retry_after)
 			send_text(c, "Retry-After: %u\r\n", p->retry_after);
 		send_text(c, "\r\nno\n");
 		return;
 	case HTTPD_REDIRECT:
 	case HTTPD_LOOP:
-		send_text(c, "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: %s\r\n\r\n",
+		send_text(c,
+			  "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: "
+			  "0\r\nLocation: %s\r\n\r\n",
 			  fault == HTTPD_LOOP ? p->path : p->location);
 		return;
 	case HTTPD_GARBAGE:
@@ -191,15 +209,19 @@ static void answer(const struct connection *c, size_t page, enum httpd_fault fau
 	default:
 		break;
 	}
+
 	if (strcasestr(request, "\r\nRange: bytes=") && !ranged && fault != HTTPD_NO_RANGE) {
 		send_text(c,
-			  "HTTP/1.1 416 Range Not Satisfiable\r\nConnection: close\r\nContent-Range: bytes "
+			  "HTTP/1.1 416 Range Not Satisfiable\r\nConnection: "
+			  "close\r\nContent-Range: bytes "
 			  "*/%zu\r\nContent-Length: "
 			  "0\r\n\r\n",
 			  p->len);
 		return;
 	}
-	send_body(c, page, fault, fault == HTTPD_ALWAYS_PART || (ranged && fault != HTTPD_NO_RANGE), first);
+
+	send_body(c, page, fault, fault == HTTPD_ALWAYS_PART || (ranged && fault != HTTPD_NO_RANGE),
+		  first);
 }
 
 static void serve(const struct connection *c)
@@ -207,7 +229,9 @@ static void serve(const struct connection *c)
 	struct httpd *h = c->server;
 	char request[8192];
 	char path[1024];
-	if (!read_request(c, request, sizeof(request)) || sscanf(request, "GET %1023s HTTP/1.1", path) != 1)
+
+	if (!read_request(c, request, sizeof(request)) ||
+	    sscanf(request, "GET %1023s HTTP/1.1", path) != 1)
 		return;
 	for (size_t i = 0; i < h->count; i++) {
 		if (strcmp(h->pages[i].path, path) != 0)
@@ -221,13 +245,16 @@ static void serve(const struct connection *c)
 		answer(c, i, faulty ? h->pages[i].fault : HTTPD_OK, request);
 		return;
 	}
-	send_text(c, "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 5\r\n\r\nnone\n");
+
+	send_text(c,
+		  "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 5\r\n\r\nnone\n");
 }
 
 static void *connection_thread(void *user)
 {
 	struct connection *c = user;
 	sigset_t pipe;
+
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipe, NULL); /* a client that hangs up must not end the test */
@@ -246,8 +273,10 @@ static void *connection_thread(void *user)
 static void *accept_thread(void *user)
 {
 	struct httpd *h = user;
+
 	while (h->connections_count < MAX_CONNECTIONS) {
-		struct pollfd p[] = {{.fd = h->listener, .events = POLLIN}, {.fd = h->stop, .events = POLLIN}};
+		struct pollfd p[] = {{.fd = h->listener, .events = POLLIN},
+				     {.fd = h->stop, .events = POLLIN}};
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			break;
 		if (p[1].revents)
@@ -259,16 +288,19 @@ static void *accept_thread(void *user)
 		if (!c)
 			die("malloc");
 		*c = (struct connection){h, fd, NULL};
-		if (pthread_create(&h->connections[h->connections_count], NULL, connection_thread, c) != 0)
+		if (pthread_create(&h->connections[h->connections_count], NULL, connection_thread,
+				   c) != 0)
 			die("pthread_create");
 		h->connections_count++;
 	}
+
 	return NULL;
 }
 
 static void *copy(const void *data, size_t len)
 {
 	void *out = malloc(len + 1);
+
 	if (!out)
 		die("malloc");
 	if (len)
@@ -280,6 +312,7 @@ static void *copy(const void *data, size_t len)
 static struct httpd_page own(const struct httpd_page *from)
 {
 	struct httpd_page p = *from;
+
 	p.path = copy(p.path, strlen(p.path) + 1);
 	p.body = copy(p.body, p.len);
 	if (p.location)
@@ -290,8 +323,10 @@ static struct httpd_page own(const struct httpd_page *from)
 static struct httpd *start(const struct httpd_page *pages, size_t count, SSL_CTX *tls)
 {
 	struct httpd *h = calloc(1, sizeof(*h));
-	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in addr = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(addr);
+
 	if (!h || count > MAX_PAGES)
 		die("httpd_start");
 	for (size_t i = 0; i < count; i++)
@@ -301,8 +336,9 @@ static struct httpd *start(const struct httpd_page *pages, size_t count, SSL_CTX
 	pthread_mutex_init(&h->mutex, NULL);
 	h->stop = eventfd(0, EFD_CLOEXEC);
 	h->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (h->stop < 0 || h->listener < 0 || bind(h->listener, (struct sockaddr *)&addr, len) < 0 ||
-	    listen(h->listener, 64) < 0 || getsockname(h->listener, (struct sockaddr *)&addr, &len) < 0)
+	if (h->stop < 0 || h->listener < 0 ||
+	    bind(h->listener, (struct sockaddr *)&addr, len) < 0 || listen(h->listener, 64) < 0 ||
+	    getsockname(h->listener, (struct sockaddr *)&addr, &len) < 0)
 		die("httpd_start");
 	h->port = ntohs(addr.sin_port);
 	if (pthread_create(&h->acceptor, NULL, accept_thread, h) != 0)
@@ -337,6 +373,7 @@ void httpd_stop(struct httpd *h)
 		free((void *)h->pages[i].body);
 		free((void *)h->pages[i].location);
 	}
+
 	free(h);
 }
 
@@ -345,13 +382,16 @@ const char *httpd_url(const struct httpd *h, const char *path)
 	static _Thread_local char buffers[8][512];
 	static _Thread_local unsigned next;
 	char *out = buffers[next++ % 8];
-	snprintf(out, sizeof(buffers[0]), "%s://127.0.0.1:%u%s", h->tls ? "https" : "http", h->port, path);
+
+	snprintf(out, sizeof(buffers[0]), "%s://127.0.0.1:%u%s", h->tls ? "https" : "http", h->port,
+		 path);
 	return out;
 }
 
 static struct counts counts_of(struct httpd *h, const char *path)
 {
 	struct counts out = {0};
+
 	pthread_mutex_lock(&h->mutex);
 	for (size_t i = 0; i < h->count; i++)
 		if (strcmp(h->pages[i].path, path) == 0)

@@ -1,5 +1,5 @@
-/* The recipes of the projects that ptbuild replaces, from tests/data/recipe-matrices.txt, which is independent of the
- * tables. */
+/* The recipes of the projects that ptbuild replaces, from
+ * tests/data/recipe-matrices.txt, which is independent of the tables. */
 #pragma once
 #include "support.h"
 
@@ -36,7 +36,8 @@ static inline void recipe_isas(const char *words, struct arena *a, struct strlis
 	}
 }
 
-static inline void recipe_profiles(const struct strlist *row, const char *toolkit, struct arena *a, struct strlist *ret)
+static inline void recipe_profiles(const struct strlist *row, const char *toolkit, struct arena *a,
+				   struct strlist *ret)
 {
 	struct strlist gpus = {0};
 	struct strlist isas = {0};
@@ -51,7 +52,8 @@ static inline void recipe_profiles(const struct strlist *row, const char *toolki
 			if (strcmp(toolkit, "cpu") == 0)
 				strlist_addf(ret, a, "cpu-%s", isas.items[k]);
 			else
-				strlist_addf(ret, a, "%s-sm%s-%s", toolkit, gpus.items[i], isas.items[k]);
+				strlist_addf(ret, a, "%s-sm%s-%s", toolkit, gpus.items[i],
+					     isas.items[k]);
 }
 
 static inline void recipe_row(struct recipe_branch *b, const char *line, struct arena *a)
@@ -69,8 +71,9 @@ static inline void recipe_row(struct recipe_branch *b, const char *line, struct 
 		recipe_profiles(&row, toolkits.items[t], a, &profiles);
 		for (size_t i = 0; i < packages.count; i++)
 			for (size_t k = 0; k < profiles.count; k++) {
-				const char *name = arena_printf(a, "%s-python%s-%s", packages.items[i], row.items[1],
-								profiles.items[k]);
+				const char *name =
+					arena_printf(a, "%s-python%s-%s", packages.items[i],
+						     row.items[1], profiles.items[k]);
 				strlist_ref(&b->names, a, name);
 				if (refused)
 					strlist_ref(&b->refused, a, name);
@@ -100,9 +103,10 @@ static inline void recipe_branches(struct recipe_branch *branches, struct arena 
 		strlist_split(&words, a, line, " ");
 		assert_int_equal(words.count, 4);
 		assert_true(count < RECIPE_BRANCHES);
-		branches[count++] = (struct recipe_branch){.name = words.items[1],
-							   .release = words.items[2],
-							   .recipes = strtoul(words.items[3], NULL, 10)};
+		branches[count++] =
+			(struct recipe_branch){.name = words.items[1],
+					       .release = words.items[2],
+					       .recipes = strtoul(words.items[3], NULL, 10)};
 	}
 	assert_int_equal(count, RECIPE_BRANCHES);
 }

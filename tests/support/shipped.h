@@ -23,8 +23,8 @@ static inline const struct isa_rules *shipped_rules(struct arena *a)
 }
 
 /* Loads a copy, below the test's directory, in which the file holds `text`. */
-static inline int load_changed(const char *file, const char *text, struct arena *a, const struct tables **ret,
-			       struct err *e)
+static inline int load_changed(const char *file, const char *text, struct arena *a,
+			       const struct tables **ret, struct err *e)
 {
 	test_dir();
 	const char *dir = arena_strdup(a, test_path("profiles"));

@@ -40,11 +40,12 @@ static void remove_last(void)
 		remove_current();
 }
 
-/* The name stays for the process: a variable of the environment may have it, and what is started would make one of an
- * earlier name again, which nobody removes. */
+/* The name stays for the process: a variable of the environment may have it, and
+ * what is started would make one of an earlier name again, which nobody removes. */
 const char *test_dir(void)
 {
 	const char *tmp = getenv("TMPDIR");
+
 	remove_current();
 	there = owner == getpid() && mkdir(current, 0700) == 0;
 	if (there)
@@ -64,6 +65,7 @@ const char *test_path(const char *fmt, ...)
 	static char buffers[8][4096];
 	static unsigned next;
 	char *out = buffers[next++ % 8];
+
 	if (!there)
 		test_dir();
 	int n = snprintf(out, sizeof(buffers[0]), "%s/", current);
@@ -84,6 +86,7 @@ int test_teardown(void **state)
 void test_write_bytes(const char *path, const void *data, size_t len)
 {
 	char dir[4096];
+
 	snprintf(dir, sizeof(dir), "%s", path);
 	for (char *p = dir + 1; *p; p++) {
 		if (*p != '/')
@@ -92,6 +95,7 @@ void test_write_bytes(const char *path, const void *data, size_t len)
 		mkdir(dir, 0755);
 		*p = '/';
 	}
+
 	FILE *f = fopen(path, "wb");
 	if (!f)
 		fail_msg("cannot write '%s': %s", path, strerror(errno));
@@ -107,6 +111,7 @@ void test_write(const char *path, const char *text)
 void test_python(const char *version)
 {
 	char config[64];
+
 	snprintf(config, sizeof(config), "version = %s.5\n", version);
 	test_write(test_path("venv/pyvenv.cfg"), config);
 	setenv("VIRTUAL_ENV", test_path("venv"), 1);
@@ -115,6 +120,7 @@ void test_python(const char *version)
 char *test_read(const char *path)
 {
 	FILE *f = fopen(path, "rb");
+
 	if (!f)
 		return NULL;
 	size_t cap = 65536, len = 0;
@@ -124,6 +130,7 @@ char *test_read(const char *path)
 		if (len == cap)
 			out = realloc(out, (cap *= 2) + 1);
 	}
+
 	fclose(f);
 	if (out)
 		out[len] = '\0';
@@ -142,6 +149,7 @@ size_t test_count_entries(const char *dir)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	struct strlist l = {0};
+
 	assert_ok(fs_list(TRUSTED, dir, &a, &l, &e), &e);
 	return l.count;
 }
@@ -154,6 +162,7 @@ int test_has(const char *text, const char *part)
 void test_file_holds(const char *path, const char *text)
 {
 	char *have = test_read(path);
+
 	if (!have)
 		fail_msg("cannot read '%s'", path);
 	assert_string_equal(have, text);
@@ -164,6 +173,7 @@ static bool put_text(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
 	if (fd >= 0)
 		close(fd);
 	return ok;
@@ -172,9 +182,11 @@ static bool put_text(const char *path, const char *text)
 bool test_own_mounts(void)
 {
 	char users[64], groups[64];
+
 	snprintf(users, sizeof(users), "0 %u 1", geteuid());
 	snprintf(groups, sizeof(groups), "0 %u 1", getegid());
-	return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && put_text("/proc/self/setgroups", "deny") &&
-	       put_text("/proc/self/uid_map", users) && put_text("/proc/self/gid_map", groups) &&
+	return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+	       put_text("/proc/self/setgroups", "deny") && put_text("/proc/self/uid_map", users) &&
+	       put_text("/proc/self/gid_map", groups) &&
 	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }

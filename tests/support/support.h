@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/run.h"
 
-/* Seconds after which something hangs: the only limit that a test holds against a wall clock. What it
- * must not wait for takes longer. */
+/* Seconds after which something hangs: the only limit that a test
+ * holds against a wall clock. What it must not wait for takes longer. */
 enum { HANG_S = 120 };
 
 /* test_dir: a fresh empty directory for the running test, whose path is the same for the process;
@@ -39,29 +39,29 @@ const struct run *test_run(void);
 void test_file_holds(const char *path, const char *text);
 
 /* assert_ok: the call gave 0; else the test fails with the error's message. */
-#define assert_ok(call, e)                                                                                             \
-	do {                                                                                                           \
-		if ((call) != 0)                                                                                       \
-			fail_msg("%s: %s (hint: %s)", #call, (e)->msg, (e)->hint);                                     \
+#define assert_ok(call, e)                                                                         \
+	do {                                                                                       \
+		if ((call) != 0)                                                                   \
+			fail_msg("%s: %s (hint: %s)", #call, (e)->msg, (e)->hint);                 \
 	} while (0)
 /* assert_err: the call gave -1 with this kind, and the message contains the text. */
-#define assert_err(call, e, want_kind, text)                                                                           \
-	do {                                                                                                           \
-		err_clear(e);                                                                                          \
-		assert_int_equal((call), -1);                                                                          \
-		assert_int_equal((e)->kind, (want_kind));                                                              \
-		assert_contains((e)->msg, (text));                                                                     \
+#define assert_err(call, e, want_kind, text)                                                       \
+	do {                                                                                       \
+		err_clear(e);                                                                      \
+		assert_int_equal((call), -1);                                                      \
+		assert_int_equal((e)->kind, (want_kind));                                          \
+		assert_contains((e)->msg, (text));                                                 \
 	} while (0)
 /* assert_contains: the text has this part. */
-#define assert_contains(text, part)                                                                                    \
-	do {                                                                                                           \
-		if (!test_has((text), (part)))                                                                         \
-			fail_msg("'%s' is not in: %s", (part), (text));                                                \
+#define assert_contains(text, part)                                                                \
+	do {                                                                                       \
+		if (!test_has((text), (part)))                                                     \
+			fail_msg("'%s' is not in: %s", (part), (text));                            \
 	} while (0)
-#define assert_not_contains(text, part)                                                                                \
-	do {                                                                                                           \
-		if (test_has((text), (part)))                                                                          \
-			fail_msg("'%s' is in: %s", (part), (text));                                                    \
+#define assert_not_contains(text, part)                                                            \
+	do {                                                                                       \
+		if (test_has((text), (part)))                                                      \
+			fail_msg("'%s' is in: %s", (part), (text));                                \
 	} while (0)
 int test_has(const char *text, const char *part);
 /* test_own_mounts: puts the process, which must have no threads yet, into namespaces where it may

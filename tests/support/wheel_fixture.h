@@ -11,13 +11,16 @@
 #include "base/sys/fs.h"
 #include "step/pack/pack.h"
 
-#define METADATA                                                                                                       \
-	"Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 1.0+raw\nSummary: a test\nRequires-Dist: numpy ; extra == "  \
-	"'x'\n"                                                                                                        \
+#define METADATA                                                                                   \
+	"Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 1.0+raw\nSummary: a "                    \
+	"test\nRequires-Dist: numpy ; extra == "                                                   \
+	"'x'\n"                                                                                    \
 	"Requires-Dist: torch (==2.6.0)\n\nA description\nVersion: not this one\n"
-#define WHEEL "Wheel-Version: 1.0\nGenerator: setuptools\nRoot-Is-Purelib: false\nTag: py3-none-linux_x86_64\n\n"
-#define INIT                                                                                                           \
-	"import ctypes, os\n"                                                                                          \
+#define WHEEL                                                                                      \
+	"Wheel-Version: 1.0\nGenerator: setuptools\nRoot-Is-Purelib: false\nTag: "                 \
+	"py3-none-linux_x86_64\n\n"
+#define INIT                                                                                       \
+	"import ctypes, os\n"                                                                      \
 	"answer = ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'libtiny.so')).answer()\n"
 
 static struct arena arena;
@@ -52,7 +55,8 @@ static inline void shell(const char *fmt, ...)
 static inline void compile(const char *path, const char *text, const char *flags)
 {
 	test_write(test_path("%s.c", path), text);
-	shell("cc -shared -fPIC -s -o '%s' '%s' %s", test_path("%s", path), test_path("%s.c", path), flags);
+	shell("cc -shared -fPIC -s -o '%s' '%s' %s", test_path("%s", path), test_path("%s.c", path),
+	      flags);
 	unlink(test_path("%s.c", path));
 }
 

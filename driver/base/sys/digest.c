@@ -7,14 +7,16 @@
 
 #define CHUNK ((size_t)256 * 1024)
 
-/* SHA-256 over memory cannot fail but for want of memory or of OpenSSL's own default provider: both end the program. */
+/* SHA-256 over memory cannot fail but for want of memory or
+ * of OpenSSL's own default provider: both end the program. */
 static void must(int ok)
 {
 	if (!ok)
 		abort();
 }
 
-/* struct digest is never defined: it is OpenSSL's own context under a name that keeps OpenSSL out of the header. */
+/* struct digest is never defined: it is OpenSSL's own
+ * context under a name that keeps OpenSSL out of the header. */
 static EVP_MD_CTX *ctx(struct digest *d)
 {
 	return (EVP_MD_CTX *)d;
@@ -23,6 +25,7 @@ static EVP_MD_CTX *ctx(struct digest *d)
 struct digest *digest_new(void)
 {
 	struct digest *d = (struct digest *)EVP_MD_CTX_new();
+
 	must(d != NULL);
 	digest_reset(d);
 	return d;
@@ -51,16 +54,19 @@ void digest_free(struct digest *d)
 void digest_hex(const uint8_t in[DIGEST_LEN], char out[DIGEST_HEX_LEN + 1])
 {
 	static const char hex[] = "0123456789abcdef";
+
 	for (size_t i = 0; i < DIGEST_LEN; i++) {
 		out[2 * i] = hex[in[i] >> 4];
 		out[2 * i + 1] = hex[in[i] & 15];
 	}
+
 	out[DIGEST_HEX_LEN] = '\0';
 }
 
 static void base64url(const uint8_t *in, unsigned len, char *out)
 {
 	char padded[2 * EVP_MAX_MD_SIZE];
+
 	must(EVP_EncodeBlock((unsigned char *)padded, in, (int)len) > 0);
 	for (const char *c = padded; *c && *c != '='; c++)
 		*out++ = (char)(*c == '+' ? '-' : *c == '/' ? '_' : *c);
@@ -76,21 +82,25 @@ void digest_base64url(const uint8_t in[DIGEST_LEN], char out[44])
 static const struct algorithm {
 	const char *name, *openssl;
 	unsigned char bytes;
-} algorithms[] = {{"sha256", "SHA256", 32},      {"sha384", "SHA384", 48},     {"sha512", "SHA512", 64},
-		  {"sha3_256", "SHA3-256", 32},  {"sha3_384", "SHA3-384", 48}, {"sha3_512", "SHA3-512", 64},
+} algorithms[] = {{"sha256", "SHA256", 32},      {"sha384", "SHA384", 48},
+		  {"sha512", "SHA512", 64},      {"sha3_256", "SHA3-256", 32},
+		  {"sha3_384", "SHA3-384", 48},  {"sha3_512", "SHA3-512", 64},
 		  {"blake2b", "BLAKE2B512", 64}, {"blake2s", "BLAKE2S256", 32}};
 
 size_t digest_record_length(const char *algorithm)
 {
-	const struct algorithm *x = text_search(algorithm, algorithms, ARRAY_LEN(algorithms), sizeof(*x));
+	const struct algorithm *x =
+		text_search(algorithm, algorithms, ARRAY_LEN(algorithms), sizeof(*x));
 	return x ? (x->bytes * 8 + 5) / 6 : 0;
 }
 
 void digest_record(const char *algorithm, const void *data, size_t len, char out[DIGEST_RECORD_MAX])
 {
-	const struct algorithm *x = text_search(algorithm, algorithms, ARRAY_LEN(algorithms), sizeof(*x));
+	const struct algorithm *x =
+		text_search(algorithm, algorithms, ARRAY_LEN(algorithms), sizeof(*x));
 	uint8_t raw[EVP_MAX_MD_SIZE];
 	unsigned bytes = 0;
+
 	must(x && EVP_Digest(data, len, raw, &bytes, EVP_get_digestbyname(x->openssl), NULL));
 	base64url(raw, bytes, out + sprintf(out, "%s=", algorithm));
 }
@@ -106,6 +116,7 @@ int digest_file(const char *path, char out[DIGEST_HEX_LEN + 1], struct err *e)
 {
 	struct stat st;
 	AUTO_FD int fd = fs_open(TRUSTED, path, &st, e);
+
 	if (fd < 0)
 		return -1;
 	os_will_read(fd);
@@ -122,6 +133,7 @@ int digest_file(const char *path, char out[DIGEST_HEX_LEN + 1], struct err *e)
 			break;
 		digest_update(d, chunk, (size_t)n);
 	}
+
 	uint8_t raw[DIGEST_LEN];
 	digest_final(d, raw);
 	digest_hex(raw, out);

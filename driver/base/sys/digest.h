@@ -26,7 +26,8 @@ void digest_hex(const uint8_t in[DIGEST_LEN], char out[DIGEST_HEX_LEN + 1]);
 void digest_base64url(const uint8_t in[DIGEST_LEN], char out[44]);
 /* digest_record: a field of RECORD, "sha512=...", by an algorithm of digest_record_length. */
 enum { DIGEST_RECORD_MAX = 128 };
-void digest_record(const char *algorithm, const void *data, size_t len, char out[DIGEST_RECORD_MAX]);
+void digest_record(const char *algorithm, const void *data, size_t len,
+		   char out[DIGEST_RECORD_MAX]);
 /* digest_record_length: how many characters of unpadded base64 follow the name: 43 for "sha256"; 0
  * for a name that RECORD may not have. */
 size_t digest_record_length(const char *algorithm);
@@ -54,8 +55,8 @@ const char *sign_key_id(const struct sign_key *k) __attribute__((returns_nonnull
 int sign_data(const struct sign_key *k, const void *data, size_t len, unsigned char ret[SIGN_LEN],
 	      struct err *e) MUST_CHECK;
 /* sign_valid: whether the signature is this key's for these bytes. */
-bool sign_valid(const struct sign_key *k, const void *data, size_t len, const unsigned char *signature,
-		size_t signature_len);
+bool sign_valid(const struct sign_key *k, const void *data, size_t len,
+		const unsigned char *signature, size_t signature_len);
 
 static inline void sign_key_cleanup(struct sign_key **k)
 {

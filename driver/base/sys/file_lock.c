@@ -9,6 +9,7 @@ static int open_file(const char *path, bool shared, struct err *e)
 {
 	int flags = O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
 	int fd = open(path, O_RDWR | O_CREAT | flags, 0666);
+
 	/* A reader of a store that it may not write can still share a lock that is there. */
 	if (fd < 0 && shared && (errno == EACCES || errno == EROFS))
 		fd = open(path, O_RDONLY | flags);
@@ -18,11 +19,13 @@ static int open_file(const char *path, bool shared, struct err *e)
 		fd = -1;
 		errno = ELOOP;
 	}
+
 	if (fd < 0 && errno == ELOOP) {
 		err_set(e, ERR_POLICY, "lock file '%s' is a link or not a regular file", path);
 		return err_hint(e, "remove it: ptbuild writes to lock files, and a link would "
 				   "redirect the write");
 	}
+
 	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot open lock '%s'", path) : fd;
 }
 
@@ -30,7 +33,8 @@ static int open_file(const char *path, bool shared, struct err *e)
 static bool is_current(int fd, const char *path)
 {
 	struct stat a, b;
-	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
 static long read_holder(const char *path)
@@ -38,6 +42,7 @@ static long read_holder(const char *path)
 	char text[24];
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
@@ -58,6 +63,7 @@ int lock_try(struct lock *l, const char *path, bool shared, bool *ret_got, struc
 			*ret_got = false;
 			return 0;
 		}
+
 		if (rc < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot lock '%s'", path);
 		if (!is_current(fd, path))
@@ -73,7 +79,8 @@ int lock_try(struct lock *l, const char *path, bool shared, bool *ret_got, struc
 	}
 }
 
-int lock_acquire(struct lock *l, const char *path, bool shared, const struct run *run, struct err *e)
+int lock_acquire(struct lock *l, const char *path, bool shared, const struct run *run,
+		 struct err *e)
 {
 	for (bool said = false;; said = true) {
 		bool got = false;

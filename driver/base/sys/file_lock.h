@@ -13,9 +13,11 @@ struct lock {
  * and logs the owner once; a free lock is acquired even then, for cleaning up. A lock file that is
  * removed or replaced meanwhile is opened again. The file holds the process ID of its last
  * owner. */
-int lock_acquire(struct lock *l, const char *path, bool shared, const struct run *run, struct err *e) MUST_CHECK;
+int lock_acquire(struct lock *l, const char *path, bool shared, const struct run *run,
+		 struct err *e) MUST_CHECK;
 /* lock_try: like lock_acquire without waiting; *ret_got is false if another process holds it. */
-int lock_try(struct lock *l, const char *path, bool shared, bool *ret_got, struct err *e) MUST_CHECK;
+int lock_try(struct lock *l, const char *path, bool shared, bool *ret_got,
+	     struct err *e) MUST_CHECK;
 void lock_release(struct lock *l);
 
 #define AUTO_LOCK CLEANUP(lock_release)

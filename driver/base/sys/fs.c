@@ -10,10 +10,12 @@
 #define TOO_LARGE "file too large: '%s' has more than %llu bytes"
 
 /* `size`: the file's, at which its end is; 0: not known. */
-static int read_to(int fd, uint64_t size, const char *path, uint64_t max, struct buf *out, struct err *e)
+static int read_to(int fd, uint64_t size, const char *path, uint64_t max, struct buf *out,
+		   struct err *e)
 {
 	uint64_t total = 0;
 	size_t before = out->len;
+
 	for (;;) {
 		const size_t room = size > total && size <= max ? (size_t)(size - total) : CHUNK;
 		char *to = buf_reserve(out, room);
@@ -42,6 +44,7 @@ int fs_read_fd(int fd, const char *path, uint64_t max, struct buf *out, struct e
 int fs_map_fd(int fd, const char *name, struct fs_mapping *ret, struct err *e)
 {
 	struct stat st;
+
 	*ret = (struct fs_mapping){0};
 	if (fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", name);
@@ -57,6 +60,7 @@ int fs_map_fd(int fd, const char *name, struct fs_mapping *ret, struct err *e)
 int fs_map(const char *path, struct fs_mapping *ret, struct err *e)
 {
 	struct stat st;
+
 	*ret = (struct fs_mapping){0};
 	AUTO_FD int fd = fs_open(TRUSTED, path, &st, e);
 	return fd < 0 ? -1 : fs_map_fd(fd, path, ret, e);
@@ -74,16 +78,19 @@ int fs_read(const char *top, const char *rel, uint64_t max, struct buf *out, str
 	AUTO_ARENA struct arena a = {0};
 	struct stat st = {0};
 	AUTO_FD int fd = fs_open(top, rel, &st, e);
+
 	if (fd < 0)
 		return -1;
 	if ((uint64_t)st.st_size > max)
-		return err_set(e, ERR_INTEGRITY, TOO_LARGE, fs_full(top, rel, &a), (unsigned long long)max);
+		return err_set(e, ERR_INTEGRITY, TOO_LARGE, fs_full(top, rel, &a),
+			       (unsigned long long)max);
 	return read_to(fd, (uint64_t)st.st_size, fs_full(top, rel, &a), max, out, e);
 }
 
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e)
 {
 	const char *p = data;
+
 	while (len) {
 		ssize_t n = write(fd, p, len);
 		if (n < 0 && errno == EINTR)
@@ -95,27 +102,32 @@ int fs_write_all(int fd, const void *data, size_t len, const char *name, struct 
 		p += n;
 		len -= (size_t)n;
 	}
+
 	return 0;
 }
 
 int fs_disk_place(const char *where, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	if (!err_disk(e->msg))
 		return -1;
 	return err_wrap(e, "cannot write to '%s'", path_from_here(&a, where));
 }
 
-int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const char *name, struct err *e)
+int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const char *name,
+		struct err *e)
 {
 	for (size_t done = 0; done < len;) {
-		ssize_t n = pwrite(fd, (const char *)data + done, len - done, (off_t)(offset + done));
+		ssize_t n =
+			pwrite(fd, (const char *)data + done, len - done, (off_t)(offset + done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return err_errno(e, ERR_SYSTEM, "cannot write '%s'", name);
 		done += (size_t)n;
 	}
+
 	return 0;
 }
 
@@ -129,6 +141,7 @@ int fs_close(int *fd, const char *name, struct err *e)
 ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset)
 {
 	size_t have = 0;
+
 	while (have < len) {
 		ssize_t n = pread(fd, (char *)to + have, len - have, (off_t)(offset + have));
 		if (n < 0 && errno == EINTR)
@@ -139,13 +152,16 @@ ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset)
 			break;
 		have += (size_t)n;
 	}
+
 	return (ssize_t)have;
 }
 
 int fs_sync_dir(const char *path, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* EINVAL: a file system that has no such notion (some network and FUSE ones) loses nothing by it. */
+
+	/* EINVAL: a file system that has no such notion
+	 * (some network and FUSE ones) loses nothing by it. */
 	if (fd < 0 || (fsync(fd) < 0 && errno != EINVAL))
 		return err_errno(e, ERR_SYSTEM, "cannot sync directory '%s'", path);
 	return 0;
@@ -160,6 +176,7 @@ int fs_sync_file(const char *path, struct err *e)
 int fs_rename(const char *from, const char *to, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	if (rename(from, to) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", from, to);
 	return fs_sync_dir(path_dir(&a, to), e);
@@ -169,6 +186,7 @@ int fs_rename_new(const char *from, const char *to, bool *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	int rc = os_rename_new(AT_FDCWD, from, AT_FDCWD, to);
+
 	/* Network file systems may lack it, and have hard links. */
 	if (rc < 0 && errno != EEXIST && errno != ENOENT && link(from, to) == 0)
 		rc = unlink(from);
@@ -185,11 +203,14 @@ int fs_free_bytes(const char *path, uint64_t *ret, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct statvfs v;
 	const char *p = path;
+
 	while (statvfs(p, &v) < 0) {
 		if (errno != ENOENT || strcmp(p, ".") == 0 || strcmp(p, "/") == 0)
-			return err_errno(e, ERR_SYSTEM, "cannot measure the free space of '%s'", path);
+			return err_errno(e, ERR_SYSTEM, "cannot measure the free space of '%s'",
+					 path);
 		p = path_dir(&a, p);
 	}
+
 	*ret = (uint64_t)v.f_bavail * v.f_frsize;
 	return 0;
 }
@@ -197,10 +218,12 @@ int fs_free_bytes(const char *path, uint64_t *ret, struct err *e)
 int fs_temp_dir(const char *parent, const char *prefix, struct arena *a, char **ret, struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
+
 	parent = parent ? parent : tmp && *tmp ? tmp : "/tmp";
 	char *path = arena_printf(a, "%s/%sXXXXXX", parent, prefix);
 	if (!mkdtemp(path))
-		return err_errno(e, ERR_SYSTEM, "cannot make a temporary directory in '%s'", parent);
+		return err_errno(e, ERR_SYSTEM, "cannot make a temporary directory in '%s'",
+				 parent);
 	*ret = path;
 	return 0;
 }
@@ -220,10 +243,12 @@ static bool is_neighbour(const char *name)
 	       strspn(name + n, "0123456789abcdef") == DIGITS;
 }
 
-/* False when fs_sweep was faster. A file system without locks locks nothing, and nothing is swept there. */
+/* False when fs_sweep was faster. A file system without
+ * locks locks nothing, and nothing is swept there. */
 static bool hold(int fd)
 {
 	struct stat st;
+
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return false;
 	return fstat(fd, &st) == 0 && st.st_nlink != 0;
@@ -242,6 +267,7 @@ static int make(int dir, const char *name, mode_t mode)
 int fs_neighbour_at(int dir, mode_t mode, char name[FS_NEIGHBOUR_LEN])
 {
 	uint64_t id;
+
 	for (int attempt = 0; attempt < ATTEMPTS && os_random(&id, sizeof(id)) == 0; attempt++) {
 		snprintf(name, FS_NEIGHBOUR_LEN, PREFIX "%016llx", (unsigned long long)id);
 		AUTO_FD int fd = make(dir, name, mode);
@@ -252,6 +278,7 @@ int fs_neighbour_at(int dir, mode_t mode, char name[FS_NEIGHBOUR_LEN])
 		if (fd >= 0 && hold(fd) && build_user_keep(fd, dir) == 0)
 			return steal_fd(&fd);
 	}
+
 	return -1;
 }
 
@@ -260,6 +287,7 @@ int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name
 	char name[FS_NEIGHBOUR_LEN];
 	AUTO_FD int dir = fs_open_parent(TRUSTED, path, 0);
 	int fd = dir < 0 ? -1 : fs_neighbour_at(dir, mode, name);
+
 	if (fd < 0)
 		return fs_fail("write", TRUSTED, path, e);
 	*ret_name = path_join(a, path_dir(a, path), name);
@@ -270,6 +298,7 @@ static int set_like(int fd, const struct stat *like)
 {
 	struct stat st;
 	const struct timespec times[2] = {like->st_atim, like->st_mtim};
+
 	if (fstat(fd, &st) < 0)
 		return -1;
 	bool same_owner = st.st_uid == like->st_uid && st.st_gid == like->st_gid;
@@ -283,18 +312,19 @@ static int put_in_place(int dir, int fd, const char *name, const char *rel)
 {
 	if (fsync(fd) < 0 || renameat(dir, name, dir, path_base(rel)) < 0)
 		return -1;
-	/* EINVAL: a file system where a directory cannot be synced (some network and FUSE ones) loses
-	 * nothing by it. */
+	/* EINVAL: a file system where a directory cannot be synced
+	 * (some network and FUSE ones) loses nothing by it. */
 	return fsync(dir) < 0 && errno != EINVAL ? -1 : 0;
 }
 
-static int replace(const char *top, const char *rel, const void *data, size_t len, mode_t mode, const struct stat *like,
-		   struct err *e)
+static int replace(const char *top, const char *rel, const void *data, size_t len, mode_t mode,
+		   const struct stat *like, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	char name[FS_NEIGHBOUR_LEN];
 	AUTO_FD int dir = fs_open_parent(top, rel, 0);
 	AUTO_FD int fd = dir < 0 ? -1 : fs_neighbour_at(dir, mode, name);
+
 	if (fd < 0)
 		return fs_fail("write", top, rel, e);
 	int rc = fs_write_all(fd, data, len, fs_full(top, rel, &a), e);
@@ -307,12 +337,14 @@ static int replace(const char *top, const char *rel, const void *data, size_t le
 	return rc;
 }
 
-int fs_write(const char *top, const char *rel, const void *data, size_t len, mode_t mode, struct err *e)
+int fs_write(const char *top, const char *rel, const void *data, size_t len, mode_t mode,
+	     struct err *e)
 {
 	return replace(top, rel, data, len, mode, NULL, e);
 }
 
-int fs_rewrite(const char *top, const char *rel, const void *data, size_t len, const struct stat *like, struct err *e)
+int fs_rewrite(const char *top, const char *rel, const void *data, size_t len,
+	       const struct stat *like, struct err *e)
 {
 	return replace(top, rel, data, len, 0600, like, e);
 }
@@ -321,10 +353,12 @@ int fs_can_write(const char *path, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	char *name = NULL;
+
 	if (fs_is_dir(TRUSTED, path)) {
 		errno = EISDIR;
 		return fs_fail("write", TRUSTED, path, e);
 	}
+
 	AUTO_FD int fd = fs_neighbour(path, 0600, &a, &name, e);
 	if (fd < 0 || !name)
 		return -1;
@@ -337,6 +371,7 @@ static int sweep_one(int dir, const char *name, const char *label, struct err *e
 {
 	struct stat st;
 	AUTO_FD int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
 	if (fd < 0 && errno == EISDIR)
 		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -352,6 +387,7 @@ int fs_sweep_at(int dir, const char *label, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_DIR DIR *d = fs_open_entries(dir);
 	struct strlist names = {0};
+
 	if (!d)
 		return err_errno(e, ERR_SYSTEM, "cannot list '%s'", label);
 	for (const struct dirent *entry; (entry = fs_next_entry(d));)
@@ -368,6 +404,7 @@ int fs_sweep_at(int dir, const char *label, struct err *e)
 int fs_sweep(const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	if (!fs_exists(top, rel))
 		return 0;
 	AUTO_FD int dir = fs_open_dir(top, rel, 0);

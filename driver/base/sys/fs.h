@@ -17,7 +17,8 @@ extern const char fs_trusted[];
 /* fs_open: a regular file for reading and its fstat; -1 on error. */
 int fs_open(const char *top, const char *rel, struct stat *ret, struct err *e) MUST_CHECK;
 /* fs_read: the whole file appended to `out`; ERR_INTEGRITY above `max` bytes. */
-int fs_read(const char *top, const char *rel, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
+int fs_read(const char *top, const char *rel, uint64_t max, struct buf *out,
+	    struct err *e) MUST_CHECK;
 /* fs_read_fd: like fs_read, from an open file; `name` is for the message. */
 int fs_read_fd(int fd, const char *name, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
 /* fs_map: a regular file in memory, read-only; data is NULL for an empty one. fs_unmap may be
@@ -42,10 +43,11 @@ bool fs_is_dir(const char *top, const char *rel);
 
 /* fs_write: all or nothing, durable (a temporary file, fsync, rename, fsync of the directory).
  * `mode` is less umask; a link at the end of the path is replaced. */
-int fs_write(const char *top, const char *rel, const void *data, size_t len, mode_t mode, struct err *e) MUST_CHECK;
+int fs_write(const char *top, const char *rel, const void *data, size_t len, mode_t mode,
+	     struct err *e) MUST_CHECK;
 /* fs_rewrite: like fs_write, with owner, mode and times of `like`. */
-int fs_rewrite(const char *top, const char *rel, const void *data, size_t len, const struct stat *like,
-	       struct err *e) MUST_CHECK;
+int fs_rewrite(const char *top, const char *rel, const void *data, size_t len,
+	       const struct stat *like, struct err *e) MUST_CHECK;
 /* fs_can_write: whether fs_write can make this file, before there is anything to write. */
 int fs_can_write(const char *path, struct err *e) MUST_CHECK;
 /* fs_create: a new file for writing, with the directories above it; -1 on error, also where
@@ -57,7 +59,8 @@ int fs_append(const char *top, const char *rel, struct err *e) MUST_CHECK;
 /* fs_write_all: all of `len` bytes to a descriptor; `name` is for the message. fs_write_at: at an
  * offset; the descriptor's own position stays. */
 int fs_write_all(int fd, const void *data, size_t len, const char *name, struct err *e) MUST_CHECK;
-int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const char *name, struct err *e) MUST_CHECK;
+int fs_write_at(int fd, const void *data, size_t len, uint64_t offset, const char *name,
+		struct err *e) MUST_CHECK;
 /* fs_disk_place: -1; puts the absolute path of `where`, to which was written, in front of the error
  * of a full disk, and leaves others as they are. */
 int fs_disk_place(const char *where, struct err *e);
@@ -70,7 +73,8 @@ ssize_t fs_read_at(int fd, void *to, size_t len, uint64_t offset);
 /* fs_neighbour: the descriptor of a new file beside `path`, to be renamed to it when it is whole,
  * or with S_IFDIR of a directory for what is made meanwhile; its name in the arena. It is locked
  * while it is open. */
-int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name, struct err *e) MUST_CHECK;
+int fs_neighbour(const char *path, mode_t mode, struct arena *a, char **ret_name,
+		 struct err *e) MUST_CHECK;
 /* fs_sweep: removes the neighbours in a directory that nobody has open: what kills left. */
 int fs_sweep(const char *top, const char *rel, struct err *e) MUST_CHECK;
 /* fs_copy: a regular file, bytes and permission bits, to the trusted path `to`, which is replaced
@@ -94,16 +98,19 @@ int fs_rename_new(const char *from, const char *to, bool *ret, struct err *e) MU
  * EXDEV between file systems or mounts. */
 int fs_move(const char *top, const char *rel, const char *to_top, const char *to_rel) MUST_CHECK;
 /* fs_list: names in a directory but "." and "..", sorted by bytes, added to `ret`. */
-int fs_list(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int fs_list(const char *top, const char *rel, struct arena *a, struct strlist *ret,
+	    struct err *e) MUST_CHECK;
 /* fs_walk: calls `fn` for everything below but directories, with the path relative to it and its
  * lstat, in strcmp order of the paths. A non-zero return stops and is returned. */
 typedef int (*fs_walk_fn)(const char *rel, const struct stat *st, void *user, struct err *e);
 int fs_walk(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
 /* fs_list_tree: the paths that fs_walk calls for, added to `ret`. */
-int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret,
+		 struct err *e) MUST_CHECK;
 /* fs_walk_busy: like fs_walk, for a tree that others change: leaves out what disappears
  * meanwhile. */
-int fs_walk_busy(const char *top, const char *rel, fs_walk_fn fn, void *user, struct err *e) MUST_CHECK;
+int fs_walk_busy(const char *top, const char *rel, fs_walk_fn fn, void *user,
+		 struct err *e) MUST_CHECK;
 /* fs_copy_tree: a directory with all below it: files, directories and links (as links), with times
  * and permission bits; anything else is an error. `to` must not exist; on failure nothing of it
  * stays. At most 512 levels, as for fs_walk, fs_sync_tree and fs_tree_size. */
@@ -122,4 +129,5 @@ int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e) MUST_CHECK
 int fs_free_bytes(const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
 /* fs_temp_dir: makes a new directory `parent`/`prefix`XXXXXX (`parent` NULL: $TMPDIR, else /tmp);
  * its path in the arena. */
-int fs_temp_dir(const char *parent, const char *prefix, struct arena *a, char **ret, struct err *e) MUST_CHECK;
+int fs_temp_dir(const char *parent, const char *prefix, struct arena *a, char **ret,
+		struct err *e) MUST_CHECK;

@@ -15,7 +15,8 @@ int fs_open_dir(const char *top, const char *rel, mode_t mode);
 int fs_open_parent(const char *top, const char *rel, mode_t mode);
 /* fs_file_at: a regular file, opened only when it looks like one, in the open directory `parent`
  * that `rel` is in (TRUSTED: not used); `flags` of open(2). */
-int fs_file_at(int parent, const char *top, const char *rel, int flags, struct stat *ret, struct err *e) MUST_CHECK;
+int fs_file_at(int parent, const char *top, const char *rel, int flags, struct stat *ret,
+	       struct err *e) MUST_CHECK;
 /* fs_neighbour_at: fs_neighbour in an open directory; the name alone; -1 with errno. fs_sweep_at:
  * fs_sweep of one; `label` is for the message. */
 enum { FS_NEIGHBOUR_LEN = 26 };

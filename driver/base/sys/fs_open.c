@@ -21,6 +21,7 @@ const char *fs_full(const char *top, const char *rel, struct arena *a)
 static int link_error(const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	for (const char *end = rel; *end; end += *end == '/') {
 		end += strcspn(end, "/");
 		char target[PATH_MAX];
@@ -29,19 +30,23 @@ static int link_error(const char *top, const char *rel, struct err *e)
 		if (n < 0)
 			continue;
 		target[n] = '\0';
-		err_set(e, ERR_INTEGRITY, "will not follow a link: '%s' points to '%s'", utf8_printable(path, &a),
-			utf8_printable(target, &a));
+		err_set(e, ERR_INTEGRITY, "will not follow a link: '%s' points to '%s'",
+			utf8_printable(path, &a), utf8_printable(target, &a));
 		return err_hint(e,
-				"a build leaves files and directories of its own there: find out what made the link; "
+				"a build leaves files and directories of its own there: find out "
+				"what made the link; "
 				"'rm %s' removes it",
 				utf8_printable(shell_quoted(path, &a), &a));
 	}
-	return err_set(e, ERR_INTEGRITY, "will not follow a link: '%s' leads through one", fs_full(top, rel, &a));
+
+	return err_set(e, ERR_INTEGRITY, "will not follow a link: '%s' leads through one",
+		       fs_full(top, rel, &a));
 }
 
 int fs_fail(const char *what, const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	if (errno == ELOOP && top != TRUSTED)
 		return link_error(top, rel, e);
 	return err_errno(e, ERR_SYSTEM, "cannot %s '%s'", what, fs_full(top, rel, &a));
@@ -64,10 +69,11 @@ static const char *kind_name(mode_t mode)
 static int wrong_kind(const char *top, const char *rel, mode_t mode, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	if (S_ISLNK(mode))
 		return link_error(top, rel, e);
-	return err_set(e, top == TRUSTED ? ERR_SYSTEM : ERR_INTEGRITY, "not a regular file: '%s' is %s",
-		       fs_full(top, rel, &a), kind_name(mode));
+	return err_set(e, top == TRUSTED ? ERR_SYSTEM : ERR_INTEGRITY,
+		       "not a regular file: '%s' is %s", fs_full(top, rel, &a), kind_name(mode));
 }
 
 /* ---- the way there ---- */
@@ -77,6 +83,7 @@ static int open_part(int dir, const char *name)
 {
 	struct stat st;
 	int fd = openat(dir, name, DIR_FLAGS | O_NOFOLLOW);
+
 	if (fd >= 0 || errno != ENOTDIR)
 		return fd;
 	bool is_link = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
@@ -89,6 +96,7 @@ static int open_each(int dir, const char *rel, mode_t mode)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_FD int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+
 	for (const char *p = rel; at >= 0 && *p; p += *p == '/') {
 		size_t len = strcspn(p, "/");
 		const char *name = arena_strndup(&a, p, len);
@@ -104,6 +112,7 @@ static int open_each(int dir, const char *rel, mode_t mode)
 		errno = why;
 		p += len;
 	}
+
 	return steal_fd(&at);
 }
 
@@ -115,6 +124,7 @@ int fs_open_below(int dir, const char *rel, mode_t mode)
 		errno = EINVAL;
 		return -1;
 	}
+
 	/* Without O_NOFOLLOW, which would say of a link that it is no directory. */
 	int fd = os_open_beneath(dir, rel, DIR_FLAGS);
 	if (fd >= 0)
@@ -134,6 +144,7 @@ int fs_open_dir(const char *top, const char *rel, mode_t mode)
 int fs_open_parent(const char *top, const char *rel, mode_t mode)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	if (top == TRUSTED || path_is_safe_relative(rel))
 		return fs_open_dir(top, path_dir(&a, rel), mode);
 	errno = EINVAL;
@@ -153,6 +164,7 @@ int fs_stat(const char *top, const char *rel, struct stat *ret)
 bool fs_exists(const char *top, const char *rel)
 {
 	struct stat st;
+
 	if (fs_stat(top, rel, &st) == 0)
 		return true;
 	switch (errno) {
@@ -182,12 +194,15 @@ bool fs_is_dir(const char *top, const char *rel)
 	return fs_stat(top, rel, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-int fs_file_at(int parent, const char *top, const char *rel, int flags, struct stat *ret, struct err *e)
+int fs_file_at(int parent, const char *top, const char *rel, int flags, struct stat *ret,
+	       struct err *e)
 {
 	const bool trusted = top == TRUSTED;
 	const int dir = trusted ? AT_FDCWD : parent;
-	const char *name = trusted ? rel : path_base(rel), *what = flags & O_CREAT ? "write" : "read";
+	const char *name = trusted ? rel : path_base(rel),
+		   *what = flags & O_CREAT ? "write" : "read";
 	bool there = fstatat(dir, name, ret, trusted ? 0 : AT_SYMLINK_NOFOLLOW) == 0;
+
 	if (there && !S_ISREG(ret->st_mode))
 		return wrong_kind(top, rel, ret->st_mode, e);
 	if (!there && (errno != ENOENT || !(flags & O_CREAT)))
@@ -200,9 +215,11 @@ int fs_file_at(int parent, const char *top, const char *rel, int flags, struct s
 	return steal_fd(&fd);
 }
 
-static int open_file(const char *top, const char *rel, int flags, const char *what, struct stat *ret, struct err *e)
+static int open_file(const char *top, const char *rel, int flags, const char *what,
+		     struct stat *ret, struct err *e)
 {
 	AUTO_FD int parent = top == TRUSTED ? -1 : fs_open_parent(top, rel, 0);
+
 	if (parent < 0 && top != TRUSTED)
 		return fs_fail(what, top, rel, e);
 	return fs_file_at(parent, top, rel, flags, ret, e);
@@ -219,12 +236,13 @@ int fs_append(const char *top, const char *rel, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct stat st = {0};
 	AUTO_FD int fd = open_file(top, rel, O_WRONLY | O_APPEND | O_CREAT, "write", &st, e);
+
 	if (fd < 0)
 		return -1;
 	if (st.st_nlink <= 1)
 		return steal_fd(&fd);
-	err_set(e, ERR_INTEGRITY, "will not change a file with %llu names: '%s'", (unsigned long long)st.st_nlink,
-		fs_full(top, rel, &a));
+	err_set(e, ERR_INTEGRITY, "will not change a file with %llu names: '%s'",
+		(unsigned long long)st.st_nlink, fs_full(top, rel, &a));
 	return err_hint(e, "the others may be anywhere; 'rm %s' removes this one",
 			utf8_printable(shell_quoted(path_join(&a, top, rel), &a), &a));
 }
@@ -232,7 +250,10 @@ int fs_append(const char *top, const char *rel, struct err *e)
 int fs_create(const char *top, const char *rel, mode_t mode, struct err *e)
 {
 	AUTO_FD int dir = fs_open_parent(top, rel, 0755);
-	int fd = dir < 0 ? -1 : openat(dir, path_base(rel), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	int fd = dir < 0 ? -1
+			 : openat(dir, path_base(rel),
+				  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+
 	return fd < 0 ? fs_fail("write", top, rel, e) : fd;
 }
 
@@ -242,22 +263,25 @@ static int make_dirs(const char *path, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	char *part = arena_strdup(&a, path);
+
 	for (char *p = part;; p++) {
 		if (*p != '/' && *p != '\0')
 			continue;
 		bool last = *p == '\0';
 		*p = '\0';
-		/* EEXIST is not the only "it is there": an automounter or a read-only parent may say EROFS or
-		 * EACCES. */
+		/* EEXIST is not the only "it is there": an automounter
+		 * or a read-only parent may say EROFS or EACCES. */
 		int why = *part && mkdir(part, 0755) < 0 ? errno : 0;
 		if (why && !fs_is_dir(TRUSTED, part)) {
 			errno = why == EEXIST ? ENOTDIR : why;
 			return err_errno(e, ERR_SYSTEM, "cannot make directory '%s'", part);
 		}
+
 		if (last)
 			break;
 		*p = '/';
 	}
+
 	return *path ? 0 : err_set(e, ERR_SYSTEM, "cannot make directory ''");
 }
 
@@ -280,16 +304,19 @@ DIR *fs_open_entries(int fd)
 {
 	AUTO_FD int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+
 	if (d) {
 		(void)steal_fd(&copy);
 		rewinddir(d); /* the copy shares its position with what was read before */
 	}
+
 	return d;
 }
 
 const struct dirent *fs_next_entry(DIR *d)
 {
 	const struct dirent *entry;
+
 	do {
 		errno = 0;
 		entry = readdir(d);
@@ -301,6 +328,7 @@ int fs_list(const char *top, const char *rel, struct arena *a, struct strlist *r
 {
 	AUTO_FD int fd = fs_open_dir(top, rel, 0);
 	AUTO_DIR DIR *d = fd < 0 ? NULL : fs_open_entries(fd);
+
 	if (!d)
 		return fs_fail("list", top, rel, e);
 	struct strlist names = {0};

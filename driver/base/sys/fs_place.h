@@ -19,26 +19,30 @@ enum fs_links {
 };
 
 /* fs_place_open: the directory that a trusted path names; links are followed. */
-int fs_place_open(const char *path, struct arena *a, struct fs_place *ret, struct err *e) MUST_CHECK;
+int fs_place_open(const char *path, struct arena *a, struct fs_place *ret,
+		  struct err *e) MUST_CHECK;
 /* fs_place_below: a directory below it, through links that stay inside; its path, without links, in
  * the arena. *ret_found false where nothing is. ERR_POLICY for a link that leads out of it or, with
  * FS_LINKS_ROOT, nowhere. */
-int fs_place_below(const struct fs_place *top, const char *rel, enum fs_links links, struct arena *a,
-		   struct fs_place *ret, bool *ret_found, struct err *e) MUST_CHECK;
+int fs_place_below(const struct fs_place *top, const char *rel, enum fs_links links,
+		   struct arena *a, struct fs_place *ret, bool *ret_found,
+		   struct err *e) MUST_CHECK;
 void fs_place_close(struct fs_place *p);
 
 /* fs_place_file: a regular file for reading and its fstat; -1 on error. fs_place_stat:
  * fstatat(2) that follows no link; -1 with errno, ELOOP for a link on the way. fs_place_has:
  * whether something is there, a link too. */
-int fs_place_file(const struct fs_place *p, const char *rel, struct stat *ret, struct err *e) MUST_CHECK;
+int fs_place_file(const struct fs_place *p, const char *rel, struct stat *ret,
+		  struct err *e) MUST_CHECK;
 int fs_place_stat(const struct fs_place *p, const char *rel, struct stat *ret) MUST_CHECK;
 bool fs_place_has(const struct fs_place *p, const char *rel);
 /* fs_place_read: like fs_read. */
-int fs_place_read(const struct fs_place *p, const char *rel, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
+int fs_place_read(const struct fs_place *p, const char *rel, uint64_t max, struct buf *out,
+		  struct err *e) MUST_CHECK;
 /* fs_place_map: like fs_map, with the fstat of the mapped file. Copies a file that another user may
  * change meanwhile first, so that the checked bytes are the ones used; the copy has no name. */
-int fs_place_map(const struct fs_place *p, const char *rel, struct fs_mapping *ret, struct stat *ret_stat,
-		 struct err *e) MUST_CHECK;
+int fs_place_map(const struct fs_place *p, const char *rel, struct fs_mapping *ret,
+		 struct stat *ret_stat, struct err *e) MUST_CHECK;
 /* fs_place_list: like fs_list. fs_place_walk: like fs_walk_busy. fs_place_sweep: like fs_sweep.
  * fs_place_remove: like fs_remove. */
 int fs_place_list(const struct fs_place *p, const char *rel, struct arena *a, struct strlist *ret,
@@ -56,7 +60,8 @@ struct fs_fresh {
 };
 
 /* fs_fresh_open: beside `rel`, locked and swept like fs_neighbour. */
-int fs_fresh_open(const struct fs_place *p, const char *rel, struct fs_fresh *ret, struct err *e) MUST_CHECK;
+int fs_fresh_open(const struct fs_place *p, const char *rel, struct fs_fresh *ret,
+		  struct err *e) MUST_CHECK;
 /* fs_fresh_commit: owner and permission bits of `like`, never setuid, setgid or sticky; synced,
  * renamed, and the directory synced. Where root alone may give a file away, others keep it. */
 int fs_fresh_commit(struct fs_fresh *f, const struct stat *like, struct err *e) MUST_CHECK;
@@ -65,8 +70,8 @@ void fs_fresh_close(struct fs_fresh *f);
 #define AUTO_FRESH CLEANUP(fs_fresh_close)
 /* fs_place_link: `to` becomes another name of `from`, the file `same` in the same directory. *ret
  * false where the file system has no such links or refuses: nothing changed. */
-int fs_place_link(const struct fs_place *p, const char *from, const char *to, const struct stat *same, bool *ret,
-		  struct err *e) MUST_CHECK;
+int fs_place_link(const struct fs_place *p, const char *from, const char *to,
+		  const struct stat *same, bool *ret, struct err *e) MUST_CHECK;
 /* fs_place_write: the three in one. */
-int fs_place_write(const struct fs_place *p, const char *rel, const void *data, size_t len, const struct stat *like,
-		   struct err *e) MUST_CHECK;
+int fs_place_write(const struct fs_place *p, const char *rel, const void *data, size_t len,
+		   const struct stat *like, struct err *e) MUST_CHECK;

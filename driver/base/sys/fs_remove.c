@@ -1,8 +1,8 @@
 #include "base/os.h"
 #include "base/sys/fs_internal.h"
 
-/* Deeper directories are moved up to the top one and removed from there, so that neither descriptors nor the stack
- * bound the depth of a tree. */
+/* Deeper directories are moved up to the top one and removed from there,
+ * so that neither descriptors nor the stack bound the depth of a tree. */
 #define MAX_DEPTH 32
 
 struct removal {
@@ -22,11 +22,13 @@ static int open_writable(int parent, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(parent, name, flags);
+
 	if (fd < 0 && errno == EACCES && os_chmod_beside(parent, name, 0700) == 0)
 		fd = openat(parent, name, flags);
 	struct stat st;
 	if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0300) != 0300)
-		(void)fchmod(fd, (st.st_mode & 07777) | 0700); /* where it fails the unlink says why */
+		/* where it fails the unlink says why */
+		(void)fchmod(fd, (st.st_mode & 07777) | 0700);
 	return fd;
 }
 
@@ -35,9 +37,11 @@ static int remove_entry(struct removal *r, int dir, const char *name, int depth,
 static int remove_entries(struct removal *r, int dir, int depth, struct err *e)
 {
 	AUTO_DIR DIR *d = fs_open_entries(dir);
+
 	if (!d)
 		return remove_error(r, ".", e);
-	/* What is moved up while the top is read may be missed by readdir: go round until a pass finds nothing. */
+	/* What is moved up while the top is read may be missed
+	 * by readdir: go round until a pass finds nothing. */
 	for (bool found = true; found;) {
 		found = false;
 		rewinddir(d);
@@ -47,6 +51,7 @@ static int remove_entries(struct removal *r, int dir, int depth, struct err *e)
 		if (errno)
 			return remove_error(r, ".", e);
 	}
+
 	return 0;
 }
 
@@ -82,9 +87,11 @@ static int remove_entry(struct removal *r, int dir, const char *name, int depth,
 			errno = why;
 		return remove_error(r, name, e);
 	}
+
 	if (remove_entries(r, fd, depth + 1, e) < 0)
 		return -1;
-	return unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? remove_error(r, name, e) : 0;
+	return unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? remove_error(r, name, e)
+									: 0;
 }
 
 /* The root and paths that end in "." or "..": emptying them is never meant. */
@@ -98,6 +105,7 @@ static int remove_trusted(const char *path, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	char *name = arena_strdup(&a, path);
+
 	for (size_t len = strlen(name); len && name[len - 1] == '/'; len--)
 		name[len - 1] = '\0'; /* "link/" would be followed */
 	if (is_forbidden(name))
@@ -108,6 +116,7 @@ static int remove_trusted(const char *path, struct err *e)
 int fs_remove(const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	if (top == TRUSTED)
 		return remove_trusted(rel, e);
 	AUTO_FD int dir = fs_open_parent(top, rel, 0);

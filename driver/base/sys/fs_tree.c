@@ -41,6 +41,7 @@ static int walk_error(const struct walk *w, const char *what, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	int why = errno;
 	const char *rel = utf8_printable(buf_cstr((struct buf *)&w->rel), &a);
+
 	errno = why;
 	return err_errno(e, ERR_SYSTEM, "cannot %s '%s%s%s'", what, w->top, *rel ? "/" : "", rel);
 }
@@ -49,11 +50,14 @@ static int walk_error(const struct walk *w, const char *what, struct err *e)
 static int cmp_entries(const void *va, const void *vb)
 {
 	const struct entry *a = va, *b = vb;
-	const unsigned char *p = (const unsigned char *)a->name, *q = (const unsigned char *)b->name;
+	const unsigned char *p = (const unsigned char *)a->name,
+			    *q = (const unsigned char *)b->name;
+
 	while (*p && *p == *q) {
 		p++;
 		q++;
 	}
+
 	int x = *p ? *p : S_ISDIR(a->st.st_mode) ? '/' : 0;
 	int y = *q ? *q : S_ISDIR(b->st.st_mode) ? '/' : 0;
 	return x - y;
@@ -63,10 +67,12 @@ static int cmp_entries(const void *va, const void *vb)
 static int read_entries(const struct walk *w, int fd, struct entries *ret, struct err *e)
 {
 	AUTO_DIR DIR *d = fs_open_entries(fd);
+
 	if (!d)
 		return walk_error(w, "list", e);
 	for (const struct dirent *entry; (entry = fs_next_entry(d));) {
-		ret->items = arena_room(ret->arena, ret->items, ret->count, &ret->cap, 32, sizeof(*ret->items));
+		ret->items = arena_room(ret->arena, ret->items, ret->count, &ret->cap, 32,
+					sizeof(*ret->items));
 		struct entry *it = &ret->items[ret->count];
 		if (fstatat(fd, entry->d_name, &it->st, AT_SYMLINK_NOFOLLOW) == 0) {
 			it->name = arena_strdup(ret->arena, entry->d_name);
@@ -75,6 +81,7 @@ static int read_entries(const struct walk *w, int fd, struct entries *ret, struc
 			return walk_error(w, "list", e);
 		}
 	}
+
 	if (errno)
 		return walk_error(w, "list", e);
 	array_sort(ret->items, ret->count, sizeof(*ret->items), cmp_entries);
@@ -83,7 +90,8 @@ static int read_entries(const struct walk *w, int fd, struct entries *ret, struc
 
 static int sync_file_at(int dir, const char *name, const struct walk *w, struct err *e)
 {
-	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	AUTO_FD int fd =
+		openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	return fd < 0 || fsync(fd) < 0 ? walk_error(w, "sync", e) : 0;
 }
 
@@ -120,16 +128,22 @@ int fs_copy_bytes(int in, int out, const char *from, const char *to, struct err 
 static int copy_attributes(int out, const struct stat *st, const char *path, struct err *e)
 {
 	const struct timespec times[2] = {st->st_atim, st->st_mtim};
-	return fchmod(out, st->st_mode & 07777) < 0 || futimens(out, times) < 0 ? copy_error(path, e) : 0;
+
+	return fchmod(out, st->st_mode & 07777) < 0 || futimens(out, times) < 0
+		       ? copy_error(path, e)
+		       : 0;
 }
 
 static int copy_file_at(struct level l, const char *name, const char *path, struct err *e)
 {
-	AUTO_FD int in = openat(l.in, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	AUTO_FD int in =
+		openat(l.in, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
+
 	if (in < 0 || fstat(in, &st) < 0)
 		return copy_error(path, e);
-	AUTO_FD int out = openat(l.out, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD int out =
+		openat(l.out, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out < 0)
 		return copy_error(path, e);
 	if (fs_copy_bytes(in, out, path, path, e) < 0 || copy_attributes(out, &st, path, e) < 0)
@@ -143,15 +157,18 @@ static int copy_link_at(struct level l, const struct entry *link, const char *pa
 	const struct stat *st = &link->st;
 	char target[4096];
 	ssize_t n = readlinkat(l.in, name, target, sizeof(target));
+
 	if (n < 0)
 		return copy_error(path, e);
 	if ((size_t)n == sizeof(target)) {
 		errno = ENAMETOOLONG;
 		return copy_error(path, e);
 	}
+
 	target[n] = '\0';
 	const struct timespec times[2] = {st->st_atim, st->st_mtim};
-	if (symlinkat(target, l.out, name) < 0 || utimensat(l.out, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+	if (symlinkat(target, l.out, name) < 0 ||
+	    utimensat(l.out, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		return copy_error(path, e);
 	return 0;
 }
@@ -166,6 +183,7 @@ static int copy_dir(struct walk *w, struct level l, const char *name, struct err
 {
 	const char *path = buf_cstr(&w->rel);
 	struct stat st;
+
 	if (fstat(l.in, &st) < 0 || mkdirat(l.out, name, 0700) < 0)
 		return copy_error(path, e);
 	AUTO_FD int out = openat(l.out, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -178,10 +196,12 @@ static int copy_dir(struct walk *w, struct level l, const char *name, struct err
 static int walk_below(struct walk *w, struct level l, const char *name, struct err *e)
 {
 	const int depth = l.depth + 1;
+
 	if (depth > MAX_DEPTH && w->most)
 		return 0;
 	if (depth > MAX_DEPTH)
-		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'", MAX_DEPTH, w->top);
+		return err_set(e, ERR_SYSTEM, "directories nested more than %d deep below '%s'",
+			       MAX_DEPTH, w->top);
 	AUTO_FD int fd = openat(l.in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	const struct level below = {.in = fd, .out = l.out, .depth = depth};
 	if (fd >= 0)
@@ -194,6 +214,7 @@ static int walk_entry(struct walk *w, struct level l, const struct entry *entry,
 {
 	const char *path = buf_cstr(&w->rel);
 	const mode_t mode = entry->st.st_mode;
+
 	if (S_ISDIR(mode))
 		return walk_below(w, l, entry->name, e);
 	if (w->sync)
@@ -211,6 +232,7 @@ static int walk_dir(struct walk *w, struct level l, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct entries list = {.arena = &a};
+
 	if (read_entries(w, l.in, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++) {
@@ -221,6 +243,7 @@ static int walk_dir(struct walk *w, struct level l, struct err *e)
 		if (rc)
 			return rc;
 	}
+
 	return w->sync && fsync(l.in) < 0 && errno != EINVAL ? walk_error(w, "sync", e) : 0;
 }
 
@@ -228,6 +251,7 @@ static int walk_top(struct walk w, const char *top, const char *rel, struct err 
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_FD int fd = fs_open_dir(top, rel, 0);
+
 	if (fd < 0)
 		return fs_fail("open", top, rel, e);
 	w.top = fs_full(top, rel, &a);
@@ -255,6 +279,7 @@ struct listing {
 static int add_path(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	const struct listing *l = user;
+
 	(void)st;
 	(void)e;
 	strlist_add(l->ret, l->a, rel);
@@ -265,11 +290,13 @@ int fs_place_walk(const struct fs_place *p, fs_walk_fn fn, void *user, struct er
 {
 	struct walk w = {.top = p->path, .fn = fn, .user = user, .busy = true};
 	int rc = walk_dir(&w, (struct level){.in = p->fd, .out = -1}, e);
+
 	buf_release(&w.rel);
 	return rc;
 }
 
-int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e)
+int fs_list_tree(const char *top, const char *rel, struct arena *a, struct strlist *ret,
+		 struct err *e)
 {
 	struct listing l = {a, ret};
 	return fs_walk(top, rel, add_path, &l, e);
@@ -292,6 +319,7 @@ static int add_size(const char *rel, const struct stat *st, void *user, struct e
 int fs_tree_size(const char *path, uint64_t *ret, struct err *e)
 {
 	uint64_t total = 0;
+
 	if (fs_walk_busy(TRUSTED, path, add_size, &total, e) < 0)
 		return -1;
 	*ret = total;
@@ -302,6 +330,7 @@ int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e)
 {
 	uint64_t total = 0;
 	struct walk w = {.fn = add_size, .user = &total, .busy = true, .most = true};
+
 	if (walk_top(w, TRUSTED, path, e) < 0)
 		return -1;
 	*ret = total;
@@ -311,10 +340,12 @@ int fs_tree_size_most(const char *path, uint64_t *ret, struct err *e)
 int fs_copy_tree(const char *from, const char *to, struct err *e)
 {
 	struct stat st;
+
 	if (lstat(to, &st) == 0) {
 		errno = EEXIST;
 		return err_errno(e, ERR_SYSTEM, "cannot copy '%s' to '%s'", from, to);
 	}
+
 	if (walk_top((struct walk){.to = to}, TRUSTED, from, e) == 0)
 		return 0;
 	if (fs_remove(TRUSTED, to, ERR_IGNORED) < 0)
@@ -327,9 +358,12 @@ int fs_copy_fd(const char *top, const char *rel, int out, const char *to, struct
 	AUTO_ARENA struct arena a = {0};
 	struct stat st = {0};
 	AUTO_FD int in = fs_open(top, rel, &st, e);
+
 	if (in < 0 || fs_copy_bytes(in, out, fs_full(top, rel, &a), to, e) < 0)
 		return -1;
-	return fchmod(out, st.st_mode & 07777) == 0 ? 0 : err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
+	return fchmod(out, st.st_mode & 07777) == 0
+		       ? 0
+		       : err_errno(e, ERR_SYSTEM, "cannot write '%s'", to);
 }
 
 int fs_copy(const char *top, const char *rel, const char *to, struct err *e)
@@ -337,6 +371,7 @@ int fs_copy(const char *top, const char *rel, const char *to, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	char *name = NULL;
 	AUTO_FD int out = fs_neighbour(to, 0600, &a, &name, e);
+
 	if (out < 0)
 		return -1;
 	int rc = fs_copy_fd(top, rel, out, to, e) < 0 ? -1 : fs_close(&out, to, e);

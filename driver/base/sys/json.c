@@ -9,6 +9,7 @@
 static json_t *any_string(const char *s)
 {
 	json_t *j = json_string(s);
+
 	if (j)
 		return j;
 	AUTO_BUF struct buf b = {0};
@@ -18,6 +19,7 @@ static json_t *any_string(const char *s)
 		else
 			buf_addstr(&b, "\xef\xbf\xbd");
 	}
+
 	return json_string(buf_cstr(&b));
 }
 
@@ -40,6 +42,7 @@ json_t *json_filled(const char *s)
 json_t *json_from_strings(const char *const *items, size_t count)
 {
 	json_t *array = json_array();
+
 	for (size_t i = 0; i < count; i++)
 		if (json_array_append_new(array, any_string(items[i])) != 0)
 			abort();
@@ -54,6 +57,7 @@ json_t *json_from_strlist(const struct strlist *l)
 static json_t *json_member_of(const char *from, const struct json_field *f)
 {
 	const void *at = from + f->at;
+
 	switch (f->form) {
 	case AS_MADE:
 		return f->make(at);
@@ -76,6 +80,7 @@ static json_t *json_member_of(const char *from, const struct json_field *f)
 	case AS_LIST:
 		break;
 	}
+
 	return f->count ? json_from_strings(*(const char *const *const *)at,
 					    *(const unsigned *)(const void *)(from + f->count))
 			: json_from_strlist(at);
@@ -90,17 +95,20 @@ void json_add(json_t *o, const void *from, const struct json_field *fields)
 json_t *json_rows(const void *items, size_t count, size_t size, const struct json_field *fields)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; i < count; i++) {
 		json_t *o = json_object();
 		json_add(o, (const char *)items + i * size, fields);
 		json_array_append_new(list, o);
 	}
+
 	return list;
 }
 
 static int dump(const json_t *j, struct buf *b, struct err *e)
 {
 	AUTO_FREE char *text = json_dumps(j, FORMAT);
+
 	if (!text)
 		return err_set(e, ERR_SYSTEM, "the document cannot be written as JSON");
 	utf8_escape(b, text);
@@ -111,7 +119,10 @@ static int dump(const json_t *j, struct buf *b, struct err *e)
 int json_print(const json_t *j, struct err *e)
 {
 	AUTO_BUF struct buf b = {0};
-	return dump(j, &b, e) < 0 ? -1 : fs_write_all(STDOUT_FILENO, b.data, b.len, "standard output", e);
+
+	return dump(j, &b, e) < 0
+		       ? -1
+		       : fs_write_all(STDOUT_FILENO, b.data, b.len, "standard output", e);
 }
 
 int json_write(const json_t *j, const char *top, const char *rel, struct err *e)
@@ -125,12 +136,14 @@ int json_read(const char *top, const char *rel, json_t **ret, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf b = {0};
 	json_error_t why;
+
 	if (fs_read(top, rel, MAX_FILE, &b, e) < 0)
 		return -1;
 	json_t *j = json_loadb(buf_cstr(&b), b.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
 	if (!j)
 		return err_set(e, ERR_INTEGRITY, "%s:%d:%d: invalid JSON: %s",
-			       top == TRUSTED ? rel : path_join(&a, top, rel), why.line, why.column, why.text);
+			       top == TRUSTED ? rel : path_join(&a, top, rel), why.line, why.column,
+			       why.text);
 	*ret = j;
 	return 0;
 }

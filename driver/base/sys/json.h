@@ -29,7 +29,18 @@ static inline json_int_t json_int(const json_t *o, const char *key)
 const char *json_text(const json_t *o, const char *key) __attribute__((returns_nonnull));
 /* A struct member written as a member of an object, in a form by its type. AS_TEXT writes NULL as
  * null, AS_FILLED "" too; `make` gets a pointer to the member. */
-enum json_form { AS_MADE, AS_TEXT, AS_FILLED, AS_CHARS, AS_FLAG, AS_DOUBLE, AS_INT, AS_UNSIGNED, AS_LONG, AS_LIST };
+enum json_form {
+	AS_MADE,
+	AS_TEXT,
+	AS_FILLED,
+	AS_CHARS,
+	AS_FLAG,
+	AS_DOUBLE,
+	AS_INT,
+	AS_UNSIGNED,
+	AS_LONG,
+	AS_LIST
+};
 struct json_field {
 	const char *key;
 	enum json_form form;

@@ -12,6 +12,7 @@ void python_module(const char *python, const char *module, struct arena *a, stru
 int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err *e)
 {
 	static const char *const names[] = {"pip3", "pip", "python3"};
+
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const char *path = proc_find(a, names[i]);
 		if (!path)
@@ -22,21 +23,27 @@ int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err
 			strlist_ref(argv, a, path);
 		return 0;
 	}
+
 	err_set(e, ERR_NETWORK, "no pip on this machine to ask the Python index with");
 	return err_hint(e, "%s", hint);
 }
 
-/* REASON of "NewConnectionError('<... object at 0x7f>: REASON')" or "ReadTimeoutError(\"Pool(host='x'): REASON\")";
+/* REASON of "NewConnectionError('<... object at 0x7f>:
+ * REASON')" or "ReadTimeoutError(\"Pool(host='x'): REASON\")";
  * without an object in front the first quoted text. */
 static char *connection_reason(const char *text, struct arena *a)
 {
 	const char *object = strstr(text, ">: "), *call = strstr(text, "): ");
-	const char *at = object && (!call || object < call) ? object : call, *open = strchr(text, '(');
+	const char *at = object && (!call || object < call) ? object : call,
+		   *open = strchr(text, '(');
+
 	if (!at) {
 		const char *quoted = open && open[1] ? open + 2 : text;
 		return arena_strndup(a, quoted, strcspn(quoted, "\"'"));
 	}
-	const char *single = strstr(at, "')"), *twofold = strstr(at, "\")"), *end = single ? single : twofold;
+
+	const char *single = strstr(at, "')"), *twofold = strstr(at, "\")"),
+		   *end = single ? single : twofold;
 	end = single && twofold && twofold < single ? twofold : end;
 	return arena_strndup(a, at + 3, end ? (size_t)(end - at - 3) : strlen(at + 3));
 }
@@ -45,10 +52,12 @@ static char *connection_reason(const char *text, struct arena *a)
 static const char *readable(const char *line, struct arena *a)
 {
 	static const char broken[] = "after connection broken by ";
+
 	line = strlen(line) > LINE_MAX_READ ? arena_strndup(a, line, LINE_MAX_READ) : line;
 	const char *at = strstr(line, broken), *object = strstr(line, " object at 0x");
 	if (at)
-		return arena_printf(a, "the connection failed: %s", connection_reason(at + strlen(broken), a));
+		return arena_printf(a, "the connection failed: %s",
+				    connection_reason(at + strlen(broken), a));
 	if (!object)
 		return line;
 	const char *from = object, *to = strchr(object, '>');
@@ -63,10 +72,12 @@ char *pip_reason(struct arena *a, const struct buf *output)
 	AUTO_BUF struct buf errors = {0};
 	struct strlist lines = {0};
 	const char *warning = "the index has no page of it, or it could not be read";
+
 	strlist_split(&lines, a, buf_cstr(output), "\n\r");
 	for (size_t i = 0; i < lines.count && errors.len < REASON_MAX; i++)
 		if (strncmp(lines.items[i], "ERROR: ", 7) == 0)
-			buf_printf(&errors, "%s%s", errors.len ? "; " : "", readable(lines.items[i] + 7, a));
+			buf_printf(&errors, "%s%s", errors.len ? "; " : "",
+				   readable(lines.items[i] + 7, a));
 		else if (strncmp(lines.items[i], "WARNING: ", 9) == 0)
 			warning = readable(lines.items[i] + 9, a);
 	/* pip reports a page that it could not read like this. */
@@ -74,6 +85,7 @@ char *pip_reason(struct arena *a, const struct buf *output)
 		buf_printf(&errors, "; %.500s", warning);
 	if (!errors.len)
 		buf_printf(&errors, "%.1000s",
-			   lines.count ? readable(lines.items[lines.count - 1], a) : "it gave no reason");
+			   lines.count ? readable(lines.items[lines.count - 1], a)
+				       : "it gave no reason");
 	return arena_strdup(a, buf_cstr(&errors));
 }

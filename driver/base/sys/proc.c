@@ -51,10 +51,12 @@ static void take_lines(struct stream *s, const struct proc_spec *spec, const cha
 			give_line(s, spec);
 			continue;
 		}
+
 		if (i == len)
 			break;
 		bool cr = data[i++] == '\r';
-		/* "\r\n" is one end, and a progress line that begins with '\r' has no empty line before it. */
+		/* "\r\n" is one end, and a progress line that
+		 * begins with '\r' has no empty line before it. */
 		if (s->line.len || (!cr && !s->after_cr))
 			give_line(s, spec);
 		s->after_cr = cr;
@@ -64,15 +66,18 @@ static void take_lines(struct stream *s, const struct proc_spec *spec, const cha
 static void keep(struct buf *out, size_t max, const char *data, size_t len)
 {
 	size_t limit = max ? max : DEFAULT_MAX_OUTPUT;
+
 	if (out->len >= limit)
 		return;
 	buf_add(out, data, len < limit - out->len ? len : limit - out->len);
 }
 
-/* What is there, at most a pipe full, to the buffer, the log file and the lines; closes the descriptor at its end. */
+/* What is there, at most a pipe full, to the buffer, the
+ * log file and the lines; closes the descriptor at its end. */
 static int read_stream(struct stream *s, const struct proc_spec *spec, int log_fd, struct err *e)
 {
 	char chunk[CHUNK];
+
 	for (int i = 0; s->fd >= 0 && i < MAX_CHUNKS; i++) {
 		ssize_t n = read(s->fd, chunk, sizeof(chunk));
 		if (n < 0 && errno == EINTR)
@@ -84,6 +89,7 @@ static int read_stream(struct stream *s, const struct proc_spec *spec, int log_f
 			s->fd = -1;
 			return 0;
 		}
+
 		if (s->out)
 			keep(s->out, spec->max_output, chunk, (size_t)n);
 		if (spec->on_line)
@@ -91,6 +97,7 @@ static int read_stream(struct stream *s, const struct proc_spec *spec, int log_f
 		if (log_fd >= 0 && fs_write_all(log_fd, chunk, (size_t)n, spec->log_path, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -134,17 +141,19 @@ static void stop(struct child *c, double now)
 	stop_group(c, SIGTERM);
 }
 
-/* The child is left a zombie, so that its number, which is the group's, cannot be given to another process before the
- * last kill. */
+/* The child is left a zombie, so that its number, which is the
+ * group's, cannot be given to another process before the last kill. */
 static bool is_dead(const struct child *c)
 {
 	siginfo_t info = {0};
-	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == c->pid;
+	return waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == c->pid;
 }
 
 static double next_deadline(const struct child *c)
 {
 	double at = c->stopping || c->dead ? c->kill_at : fmin(c->kill_at, c->tick_at);
+
 	if (!c->stopping && c->spec->timeout_s > 0)
 		at = fmin(at, c->started + c->spec->timeout_s);
 	if (c->dead)
@@ -157,6 +166,7 @@ static double next_deadline(const struct child *c)
 static int read_streams(struct child *c, struct err *e)
 {
 	int rc = 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(c->streams) && rc == 0; i++)
 		rc = read_stream(&c->streams[i], c->spec, c->log_fd, e);
 	return rc;
@@ -179,7 +189,8 @@ static int tick(struct child *c, double now, struct err *e)
 	return c->spec->on_tick(c->pid, c->spec->tick_user, e);
 }
 
-/* Watches until the program is dead and its output at the end, or given up. -1: it was stopped, and `e` says why. */
+/* Watches until the program is dead and its output at the
+ * end, or given up. -1: it was stopped, and `e` says why. */
 static int watch(struct child *c, const struct run *run, struct err *e)
 {
 	for (;;) {
@@ -195,16 +206,20 @@ static int watch(struct child *c, const struct run *run, struct err *e)
 			ms = left <= 0 ? 0 : (int)fmin(left * 1000 + 1, 3600e3);
 		(void)poll(p, ARRAY_LEN(p), ms);
 		double now = log_seconds();
-		/* First the process, then its output: what it wrote before its end is in the pipes by then. */
+		/* First the process, then its output: what it
+		 * wrote before its end is in the pipes by then. */
 		note_death(c, now);
 		if (read_streams(c, c->stopping ? ERR_IGNORED : e) < 0 && !c->stopping)
 			stop(c, now);
 		if (c->dead && ((c->streams[0].fd < 0 && c->streams[1].fd < 0) || now >= c->end_at))
 			return c->stopping ? -1 : 0;
-		if (!c->stopping && !c->dead && c->spec->timeout_s > 0 && now >= c->started + c->spec->timeout_s) {
-			err_set(e, ERR_SYSTEM, "timed out after %g s: '%s'", c->spec->timeout_s, c->spec->argv[0]);
+		if (!c->stopping && !c->dead && c->spec->timeout_s > 0 &&
+		    now >= c->started + c->spec->timeout_s) {
+			err_set(e, ERR_SYSTEM, "timed out after %g s: '%s'", c->spec->timeout_s,
+				c->spec->argv[0]);
 			stop(c, now);
-		} else if (!c->stopping && (run_check(run, e) < 0 || (!c->dead && tick(c, now, e) < 0))) {
+		} else if (!c->stopping &&
+			   (run_check(run, e) < 0 || (!c->dead && tick(c, now, e) < 0))) {
 			stop(c, now);
 		} else if (now >= c->kill_at) {
 			(void)kill(c->pid, c->spec->attached ? SIGKILL : PROC_KEEPER_KILL);
@@ -234,6 +249,7 @@ static void reap(const struct child *c, struct proc_result *r)
 static int open_stream(struct stream *s)
 {
 	int fds[2];
+
 	if (os_pipe(fds) < 0)
 		return -1;
 	s->fd = fds[0];
@@ -245,15 +261,21 @@ static int start(struct child *c, struct err *e)
 {
 	const struct proc_spec *spec = c->spec;
 	AUTO_ARENA struct arena a = {0};
-	const char *path = strchr(spec->argv[0], '/') ? spec->argv[0] : proc_find(&a, spec->argv[0]);
+	const char *path =
+		strchr(spec->argv[0], '/') ? spec->argv[0] : proc_find(&a, spec->argv[0]);
+
 	if (!path) {
 		err_set(e, ERR_SYSTEM, "program not found: '%s'", spec->argv[0]);
 		return err_hint(e, "install it, or put its directory in PATH");
 	}
+
 	bool wanted = !spec->attached && (spec->out || spec->log_path || spec->on_line);
 	AUTO_FD int in = spec->attached ? dup(STDIN_FILENO) : open("/dev/null", O_RDWR | O_CLOEXEC);
-	AUTO_FD int out = wanted ? open_stream(&c->streams[0]) : dup(spec->attached ? STDOUT_FILENO : in);
-	AUTO_FD int err = spec->attached ? dup(STDERR_FILENO) : spec->err ? open_stream(&c->streams[1]) : dup(out);
+	AUTO_FD int out =
+		wanted ? open_stream(&c->streams[0]) : dup(spec->attached ? STDOUT_FILENO : in);
+	AUTO_FD int err = spec->attached ? dup(STDERR_FILENO)
+			  : spec->err    ? open_stream(&c->streams[1])
+					 : dup(out);
 	if (in < 0 || out < 0 || err < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
 	c->streams[0].out = spec->out;
@@ -273,7 +295,8 @@ static int open_log(const struct proc_spec *spec, struct err *e)
 	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot write '%s'", spec->log_path) : fd;
 }
 
-int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e)
+int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret,
+	     struct err *e)
 {
 	if (run_check(run, e) < 0)
 		return -1;
@@ -297,8 +320,8 @@ int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_re
 	cleanup_fd(&c.pidfd);
 	cleanup_fd(&c.log_fd);
 	if (rc == 0 && spec->answer && result.signal)
-		return err_set(e, ERR_SYSTEM, "'%s' was killed by signal %d (%s)", spec->argv[0], result.signal,
-			       strsignal(result.signal));
+		return err_set(e, ERR_SYSTEM, "'%s' was killed by signal %d (%s)", spec->argv[0],
+			       result.signal, strsignal(result.signal));
 	if (rc == 0)
 		*ret = result;
 	return rc;
@@ -310,7 +333,9 @@ static const char *last_words(const struct buf *b)
 	const size_t max_lines = 5, max_bytes = 1000;
 	const char *text = buf_cstr(b), *p = text + b->len;
 	size_t lines = 0;
-	while (p > text && (size_t)(text + b->len - p) < max_bytes && !(p[-1] == '\n' && ++lines == max_lines))
+
+	while (p > text && (size_t)(text + b->len - p) < max_bytes &&
+	       !(p[-1] == '\n' && ++lines == max_lines))
 		p--;
 	return p;
 }
@@ -327,17 +352,22 @@ int proc_capture(const char *const *argv, const struct run *run, struct buf *out
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0}, errors = {0};
 	const char *path = getenv("PATH");
-	/* A tool of the machine needs nothing else that its caller's environment has, such as passwords. */
-	const char *const env[] = {"LC_ALL=C", arena_printf(&a, "PATH=%s", path ? path : DEFAULT_PATH), NULL};
-	const struct proc_spec spec = {.argv = argv, .envp = env, .out = &text, .err = &errors, .answer = true};
+	/* A tool of the machine needs nothing else that
+	 * its caller's environment has, such as passwords. */
+	const char *const env[] = {"LC_ALL=C",
+				   arena_printf(&a, "PATH=%s", path ? path : DEFAULT_PATH), NULL};
+	const struct proc_spec spec = {
+		.argv = argv, .envp = env, .out = &text, .err = &errors, .answer = true};
 	struct proc_result r;
+
 	if (proc_run(&spec, run, &r, e) < 0)
 		return -1;
 	cut_white(&text);
 	cut_white(&errors);
 	const char *words = errors.len ? last_words(&errors) : "no message";
 	if (r.status)
-		return err_set(e, ERR_SYSTEM, "'%s' failed with status %d: %s", argv[0], r.status, words);
+		return err_set(e, ERR_SYSTEM, "'%s' failed with status %d: %s", argv[0], r.status,
+			       words);
 	buf_add(out, text.data, text.len);
 	return 0;
 }
@@ -349,6 +379,7 @@ bool proc_no_space(const char *program, const char *dir, const char *output, str
 {
 	uint64_t left;
 	int number = err_disk(output);
+
 	if (!number && fs_free_bytes(dir, &left, ERR_IGNORED) == 0 && left < FULL_BYTES)
 		number = ENOSPC;
 	if (!number)
@@ -361,6 +392,7 @@ bool proc_no_space(const char *program, const char *dir, const char *output, str
 char *proc_beside(struct arena *a, const char *rel)
 {
 	char exe[4096];
+
 	if (os_program_path(exe, sizeof(exe)) < 0)
 		return NULL;
 	char *path = path_absolute(a, "/", arena_printf(a, "%s/../%s", path_dir(a, exe), rel));
@@ -406,5 +438,6 @@ char *proc_find_in(struct arena *a, const char *path, const char *name)
 		if (stat(full, &st) == 0 && S_ISREG(st.st_mode) && access(full, X_OK) == 0)
 			return full;
 	}
+
 	return NULL;
 }

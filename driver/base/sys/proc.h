@@ -61,11 +61,13 @@ struct proc_result {
  * for half a second; then its group is killed. On run->cancel_fd: SIGTERM to the group (attached:
  * to the child), SIGKILL one second later, ERR_INTERRUPTED. ERR_SYSTEM: it cannot be started, or
  * the log cannot be written. A non-zero exit is not an error: read ret->status. */
-int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret, struct err *e) MUST_CHECK;
+int proc_run(const struct proc_spec *spec, const struct run *run, struct proc_result *ret,
+	     struct err *e) MUST_CHECK;
 /* proc_capture: runs a tool with PATH and LC_ALL alone, and adds its standard output to `out`,
  * trailing white space cut; a non-zero exit is ERR_SYSTEM with the last lines of its standard
  * error. */
-int proc_capture(const char *const *argv, const struct run *run, struct buf *out, struct err *e) MUST_CHECK;
+int proc_capture(const char *const *argv, const struct run *run, struct buf *out,
+		 struct err *e) MUST_CHECK;
 /* proc_no_space: after `program` failed, which wrote below `dir`: whether the disk was full, as its
  * output says or as the file system is; then `e` is ERR_SYSTEM, with the directory. */
 bool proc_no_space(const char *program, const char *dir, const char *output, struct err *e);

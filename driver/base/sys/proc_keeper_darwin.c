@@ -1,5 +1,5 @@
-/* macOS has no subreaper and no death signal: the keeper watches its parent with a kqueue, and kills the group, all
- * that was started in it. */
+/* macOS has no subreaper and no death signal: the keeper watches its
+ * parent with a kqueue, and kills the group, all that was started in it. */
 #include <signal.h>
 #include <sys/event.h>
 #include <sys/wait.h>
@@ -26,6 +26,7 @@ static _Noreturn void kill_all(void)
 _Noreturn void proc_keeper_run(pid_t program, bool alone)
 {
 	pid_t parent = getppid();
+
 	(void)alone; /* the caller kills the group; nothing reports further processes */
 	close_all();
 	int queue = kqueue();

@@ -6,7 +6,8 @@
 #include "base/calls_linux.h"
 #include "base/sys/proc_internal.h"
 
-/* All of this runs in a child of a program with threads: only what is safe between fork and exec. */
+/* All of this runs in a child of a program with
+ * threads: only what is safe between fork and exec. */
 
 #define KILL_TRIES 2000
 #define PAUSE_NS 2000000
@@ -26,6 +27,7 @@ static bool kill_children(void)
 	char text[4096];
 	long pid = 0;
 	int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+
 	if (fd < 0)
 		return false;
 	for (ssize_t n; (n = read(fd, text, sizeof(text))) > 0;) {
@@ -34,11 +36,13 @@ static bool kill_children(void)
 				pid = pid * 10 + (text[i] - '0');
 				continue;
 			}
+
 			if (pid > 1)
 				(void)kill((pid_t)pid, SIGKILL);
 			pid = 0;
 		}
 	}
+
 	(void)close(fd);
 	return true;
 }
@@ -47,6 +51,7 @@ static bool kill_children(void)
 static void kill_below(void)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
 	for (int i = 0; i < KILL_TRIES; i++) {
 		pid_t gone;
 		if (!kill_children())
@@ -68,8 +73,8 @@ static _Noreturn void kill_all(void)
 
 int proc_keeper_start(pid_t parent)
 {
-	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && prctl(PR_SET_PDEATHSIG, PROC_KEEPER_KILL) == 0 &&
-			       getppid() == parent
+	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
+			       prctl(PR_SET_PDEATHSIG, PROC_KEEPER_KILL) == 0 && getppid() == parent
 		       ? 0
 		       : -1;
 }
@@ -77,6 +82,7 @@ int proc_keeper_start(pid_t parent)
 _Noreturn void proc_keeper_run(pid_t program, bool alone)
 {
 	sigset_t wanted;
+
 	close_all();
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGCHLD);

@@ -20,7 +20,8 @@ static _Noreturn void child_fail(int report, enum stage stage)
 	_exit(n == (ssize_t)sizeof(f) ? 127 : 126);
 }
 
-/* Puts fds[i] at number i. All are moved out of the way first, since one may lie at the number of another. */
+/* Puts fds[i] at number i. All are moved out of the way
+ * first, since one may lie at the number of another. */
 static int child_place(int *fds, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -38,15 +39,18 @@ static void child_close_from(int first)
 		return;
 	/* Linux before 5.11, macOS. */
 	struct rlimit limit;
-	rlim_t count = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536 ? limit.rlim_cur : 65536;
+	rlim_t count = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536
+			       ? limit.rlim_cur
+			       : 65536;
 	for (int fd = first; (rlim_t)fd < count; fd++)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-static _Noreturn void child_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report,
-				 pid_t parent)
+static _Noreturn void child_main(const struct proc_spec *spec, const char *path, int *fds,
+				 int count, int report, pid_t parent)
 {
 	int moved = fcntl(report, F_DUPFD_CLOEXEC, count);
+
 	if (moved < 0 || child_place(fds, count) < 0)
 		child_fail(moved < 0 ? report : moved, STAGE_SETUP);
 	report = moved;
@@ -68,6 +72,7 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 		if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
 			child_fail(report, STAGE_SETUP);
 	}
+
 	if (spec->umask)
 		(void)umask(spec->umask);
 	if (spec->cwd && chdir(spec->cwd) < 0)
@@ -97,10 +102,11 @@ _Noreturn void proc_keeper_end(int status)
 }
 
 /* The child becomes the keeper, its child the program. */
-static _Noreturn void keeper_main(const struct proc_spec *spec, const char *path, int *fds, int count, int report,
-				  pid_t parent)
+static _Noreturn void keeper_main(const struct proc_spec *spec, const char *path, int *fds,
+				  int count, int report, pid_t parent)
 {
 	const struct rlimit no_core = {0};
+
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)signal(SIGCHLD, SIG_DFL); /* not later: it would throw away one that is pending */
 	if (setpgid(0, 0) < 0 || proc_keeper_start(parent) < 0)
@@ -119,6 +125,7 @@ static int read_failure(int fd, const struct proc_spec *spec, struct err *e)
 {
 	struct failure f;
 	ssize_t n;
+
 	do {
 		n = read(fd, &f, sizeof(f));
 	} while (n < 0 && errno == EINTR);
@@ -126,19 +133,23 @@ static int read_failure(int fd, const struct proc_spec *spec, struct err *e)
 		return 0;
 	errno = f.error;
 	if (f.stage == STAGE_CWD)
-		return err_errno(e, ERR_SYSTEM, "cannot start '%s' in '%s'", spec->argv[0], spec->cwd);
+		return err_errno(e, ERR_SYSTEM, "cannot start '%s' in '%s'", spec->argv[0],
+				 spec->cwd);
 	return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
 }
 
-int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, int err, pid_t *ret, struct err *e)
+int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, int err, pid_t *ret,
+	       struct err *e)
 {
 	int pipe_fds[2];
+
 	if (os_pipe(pipe_fds) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
 	AUTO_FD int report = pipe_fds[0];
 	AUTO_ARENA struct arena a = {0};
 	int count = 3 + (int)spec->fd_count;
-	int *fds = arena_array(&a, (size_t)count, sizeof(*fds)); /* the child rearranges its own copy */
+	/* the child rearranges its own copy */
+	int *fds = arena_array(&a, (size_t)count, sizeof(*fds));
 	fds[0] = in;
 	fds[1] = out;
 	fds[2] = err;
@@ -161,6 +172,7 @@ int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, 
 		errno = saved;
 		return err_errno(e, ERR_SYSTEM, "cannot start '%s'", spec->argv[0]);
 	}
+
 	/* Both sides set it: whichever is first, a signal to the group cannot miss. */
 	if (!spec->attached)
 		(void)setpgid(pid, pid);

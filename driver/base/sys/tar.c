@@ -30,8 +30,10 @@ void tree_close(struct tree *t)
 static int fail(struct err *e, const char *what)
 {
 	if (errno == ENAMETOOLONG)
-		return err_set(e, ERR_INTEGRITY, "a name in its path is longer than %d bytes", NAME_MAX);
-	return err_errno(e, errno == EINVAL || errno == EILSEQ ? ERR_INTEGRITY : ERR_SYSTEM, "%s", what);
+		return err_set(e, ERR_INTEGRITY, "a name in its path is longer than %d bytes",
+			       NAME_MAX);
+	return err_errno(e, errno == EINVAL || errno == EILSEQ ? ERR_INTEGRITY : ERR_SYSTEM, "%s",
+			 what);
 }
 
 static const char *kind_name(mode_t mode)
@@ -51,6 +53,7 @@ static const char *kind_name(mode_t mode)
 static int deny_present(int dir, const char *name, struct err *e)
 {
 	struct stat st;
+
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return fail(e, "cannot stat what exists there");
 	return err_set(e, ERR_INTEGRITY, "would replace %s", kind_name(st.st_mode));
@@ -62,15 +65,18 @@ static int deny_way(const struct tree *t, const char *path, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct stat st;
 	int why = errno;
+
 	for (const char *end = path; *end; end += *end == '/') {
 		end += strcspn(end, "/");
 		const char *part = arena_strndup(&a, path, (size_t)(end - path));
 		if (fstatat(t->top, part, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
 			return err_set(e, ERR_INTEGRITY,
-				       S_ISLNK(st.st_mode) ? "goes through the link '%s'"
-							   : "is below '%s', which is not a directory",
+				       S_ISLNK(st.st_mode)
+					       ? "goes through the link '%s'"
+					       : "is below '%s', which is not a directory",
 				       part);
 	}
+
 	errno = why;
 	return fail(e, "cannot open a directory");
 }
@@ -78,12 +84,14 @@ static int deny_way(const struct tree *t, const char *path, struct err *e)
 static int open_dir(const struct tree *t, const char *path, struct err *e)
 {
 	size_t depth = 0;
+
 	for (const char *p = path; *p; p++)
 		depth += *p == '/';
 	if (depth >= MAX_DEPTH || strlen(path) > MAX_PATH)
-		return err_set(e, ERR_INTEGRITY,
-			       "is more than %d directories deep, or its path is longer than %d bytes", MAX_DEPTH,
-			       MAX_PATH);
+		return err_set(
+			e, ERR_INTEGRITY,
+			"is more than %d directories deep, or its path is longer than %d bytes",
+			MAX_DEPTH, MAX_PATH);
 	int fd = fs_open_below(t->top, path, 0755 | FS_EXACT);
 	return fd < 0 ? deny_way(t, path, e) : fd;
 }
@@ -98,10 +106,13 @@ static int open_parent(const struct tree *t, const char *path, struct err *e)
 int tree_mkdir(struct tree *t, const char *path, struct timespec mtime, struct err *e)
 {
 	AUTO_FD int fd = open_dir(t, path, e);
+
 	if (fd < 0)
 		return -1;
-	t->times = arena_room(&t->arena, t->times, t->time_count, &t->time_cap, 256, sizeof(*t->times));
-	t->times[t->time_count++] = (struct tree_time){.path = arena_strdup(&t->arena, path), .mtime = mtime};
+	t->times = arena_room(&t->arena, t->times, t->time_count, &t->time_cap, 256,
+			      sizeof(*t->times));
+	t->times[t->time_count++] =
+		(struct tree_time){.path = arena_strdup(&t->arena, path), .mtime = mtime};
 	return 0;
 }
 
@@ -110,16 +121,19 @@ int tree_create(const struct tree *t, const char *path, mode_t mode, int *ret_fd
 	AUTO_FD int dir = open_parent(t, path, e);
 	const char *name = path_base(path);
 	struct stat st;
+
 	if (dir < 0)
 		return -1;
 	for (unsigned attempt = 0; attempt < 2; attempt++) {
-		AUTO_FD int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+		AUTO_FD int fd = openat(dir, name,
+					O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 		if (fd >= 0 && fchmod(fd, mode) < 0)
 			return fail(e, "cannot set its mode");
 		if (fd >= 0) {
 			*ret_fd = steal_fd(&fd);
 			return 0;
 		}
+
 		if (errno != EEXIST || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return fail(e, "cannot make it");
 		if (!S_ISREG(st.st_mode))
@@ -127,6 +141,7 @@ int tree_create(const struct tree *t, const char *path, mode_t mode, int *ret_fd
 		if (unlinkat(dir, name, 0) < 0)
 			return fail(e, "cannot replace it");
 	}
+
 	return err_set(e, ERR_SYSTEM, "another process creates files in the tree");
 }
 
@@ -137,12 +152,14 @@ static void tree_discard(const struct tree *t, const char *path)
 		unlinkat(dir, path_base(path), 0);
 }
 
-int tree_symlink(const struct tree *t, const char *path, const char *target, struct timespec mtime, struct err *e)
+int tree_symlink(const struct tree *t, const char *path, const char *target, struct timespec mtime,
+		 struct err *e)
 {
 	const struct timespec times[2] = {mtime, mtime};
 	char old[PATH_MAX];
 	AUTO_FD int dir = open_parent(t, path, e);
 	const char *name = path_base(path);
+
 	if (dir < 0)
 		return -1;
 	if (symlinkat(target, dir, name) < 0) {
@@ -152,21 +169,26 @@ int tree_symlink(const struct tree *t, const char *path, const char *target, str
 		if (n < 0 || (size_t)n != strlen(target) || memcmp(old, target, (size_t)n) != 0)
 			return deny_present(dir, name, e);
 	}
-	return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? fail(e, "cannot set its time") : 0;
+
+	return utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? fail(e, "cannot set its time")
+								    : 0;
 }
 
 int tree_hardlink(const struct tree *t, const char *path, const char *target, struct err *e)
 {
 	const char *name = path_base(path), *target_name = path_base(target);
 	struct stat st, old;
+
 	/* The first look must not make directories. */
 	if (fstatat(t->top, target, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, ERR_INTEGRITY, "is a link to '%s', which is not in the archive before it", target);
+		return err_set(e, ERR_INTEGRITY,
+			       "is a link to '%s', which is not in the archive before it", target);
 	AUTO_FD int from = open_parent(t, target, e);
 	if (from < 0)
 		return err_wrap(e, "is a link to '%s'", target);
 	if (fstatat(from, target_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-		return err_set(e, ERR_INTEGRITY, "is a hard link to '%s', which is not a file", target);
+		return err_set(e, ERR_INTEGRITY, "is a hard link to '%s', which is not a file",
+			       target);
 	AUTO_FD int dir = open_parent(t, path, e);
 	if (dir < 0)
 		return -1;
@@ -178,7 +200,9 @@ int tree_hardlink(const struct tree *t, const char *path, const char *target, st
 		if (unlinkat(dir, name, 0) < 0)
 			return fail(e, "cannot replace it");
 	}
-	return linkat(from, target_name, dir, name, 0) < 0 ? fail(e, "cannot make the hard link") : 0;
+
+	return linkat(from, target_name, dir, name, 0) < 0 ? fail(e, "cannot make the hard link")
+							   : 0;
 }
 
 int tree_finish(struct tree *t, struct err *e)
@@ -189,6 +213,7 @@ int tree_finish(struct tree *t, struct err *e)
 		if (utimensat(t->top, path, times, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot set the time of '%s'", path);
 	}
+
 	return 0;
 }
 
@@ -211,11 +236,13 @@ struct tar {
 	struct buf name, hard; /* normal */
 };
 
-/* EILSEQ and EINVAL are libarchive's own numbers for bytes that it cannot make sense of, -1 for all else. */
+/* EILSEQ and EINVAL are libarchive's own numbers for
+ * bytes that it cannot make sense of, -1 for all else. */
 int tar_fail(struct archive *a, struct err *e)
 {
 	int number = archive_errno(a);
 	const char *text = archive_error_string(a);
+
 	if (number > 0 && number != EILSEQ && number != EINVAL)
 		return err_set(e, ERR_SYSTEM, "cannot be read: %s", strerror(number));
 	return err_set(e, ERR_INTEGRITY, "damaged: %s", text ? text : "it ends too early");
@@ -224,6 +251,7 @@ int tar_fail(struct archive *a, struct err *e)
 int tar_deny(const struct tar *t, struct err *e)
 {
 	AUTO_BUF struct buf name = {0};
+
 	for (const char *p = t->entry; *p;) {
 		size_t n = strcspn(p, "\n\t");
 		utf8_show(&name, p, n, false);
@@ -231,18 +259,21 @@ int tar_deny(const struct tar *t, struct err *e)
 		if (*p)
 			buf_printf(&name, "\\x%02x", (unsigned char)*p++);
 	}
+
 	return err_wrap(e, "entry '%.200s'", buf_cstr(&name));
 }
 
 static struct tar *new_tar(const struct tar_limits *l, const struct run *run)
 {
 	struct tar *t = calloc(1, sizeof(*t));
+
 	if (!t || !(t->reader = archive_read_new()))
 		abort();
 	t->fd = -1;
 	t->limits = *l;
 	t->run = run;
-	/* libarchive converts names to the locale's character set: "C" would lose those outside ASCII. */
+	/* libarchive converts names to the locale's
+	 * character set: "C" would lose those outside ASCII. */
 	t->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	t->before = t->utf8 ? uselocale(t->utf8) : (locale_t)0;
 	return t;
@@ -262,6 +293,7 @@ static int open_file(struct tar *t, const char *path, struct err *e)
 {
 	char magic[4] = {0};
 	struct stat st;
+
 	t->fd = fs_open(TRUSTED, path, &st, e);
 	if (t->fd < 0)
 		return -1;
@@ -274,7 +306,9 @@ static int open_file(struct tar *t, const char *path, struct err *e)
 		archive_read_support_format_zip_seekable(t->reader);
 	else
 		support_tar(t->reader);
-	return archive_read_open_fd(t->reader, t->fd, READ_SIZE) == ARCHIVE_OK ? 0 : tar_fail(t->reader, e);
+	return archive_read_open_fd(t->reader, t->fd, READ_SIZE) == ARCHIVE_OK
+		       ? 0
+		       : tar_fail(t->reader, e);
 }
 
 /* The archive for its caller, or nothing where opening it gave -1. */
@@ -287,16 +321,19 @@ static int give(struct tar *t, int rc, struct tar **ret)
 	return rc;
 }
 
-int tar_open(const char *path, const struct tar_limits *l, const struct run *run, struct tar **ret, struct err *e)
+int tar_open(const char *path, const struct tar_limits *l, const struct run *run, struct tar **ret,
+	     struct err *e)
 {
 	struct tar *t = new_tar(l, run);
 	return give(t, open_file(t, path, e), ret);
 }
 
-int tar_open_member(ssize_t (*read)(struct archive *, void *, const void **), void *user, const struct tar_limits *l,
-		    const struct run *run, struct tar **ret, struct err *e)
+int tar_open_member(ssize_t (*read)(struct archive *, void *, const void **), void *user,
+		    const struct tar_limits *l, const struct run *run, struct tar **ret,
+		    struct err *e)
 {
 	struct tar *t = new_tar(l, run);
+
 	support_tar(t->reader);
 	bool open = archive_read_open(t->reader, user, NULL, read, NULL) == ARCHIVE_OK;
 	return give(t, open ? 0 : tar_fail(t->reader, e), ret);
@@ -311,6 +348,7 @@ void tar_close(struct tar *t)
 		uselocale(t->before);
 		freelocale(t->utf8);
 	}
+
 	cleanup_fd(&t->fd);
 	buf_release(&t->name);
 	buf_release(&t->hard);
@@ -342,6 +380,7 @@ static int normal_name(const char *name, struct buf *out, struct err *e)
 			buf_printf(out, "%s%.*s", out->len ? "/" : "", (int)n, p);
 		p += n + (p[n] == '/');
 	}
+
 	return 0;
 }
 
@@ -349,6 +388,7 @@ static int normal_name(const char *name, struct buf *out, struct err *e)
 static int account(const struct tar *t, uint64_t more, struct err *e)
 {
 	uint64_t total = t->bytes + more;
+
 	if (total < more || total > t->limits.max_bytes)
 		return err_set(e, ERR_INTEGRITY, "unpacks to more than %llu bytes",
 			       (unsigned long long)t->limits.max_bytes);
@@ -361,11 +401,13 @@ static int account(const struct tar *t, uint64_t more, struct err *e)
 static int fill(struct tar *t, struct archive_entry *en, struct tar_entry *ret, struct err *e)
 {
 	const char *hard = archive_entry_hardlink(en), *target = archive_entry_symlink(en);
+
 	*ret = (struct tar_entry){.type = hard ? S_IFREG : archive_entry_filetype(en),
 				  .executable = (archive_entry_perm(en) & 0111) != 0,
 				  .mtime = {archive_entry_mtime(en), archive_entry_mtime_nsec(en)}};
 	if (++t->entries > t->limits.max_entries && t->limits.max_entries)
-		return err_set(e, ERR_INTEGRITY, "the archive has more than %u entries", t->limits.max_entries);
+		return err_set(e, ERR_INTEGRITY, "the archive has more than %u entries",
+			       t->limits.max_entries);
 	if (normal_name(t->entry, &t->name, e) < 0)
 		return -1;
 	if (hard && normal_name(hard, &t->hard, e) < 0)
@@ -385,6 +427,7 @@ static int fill(struct tar *t, struct archive_entry *en, struct tar_entry *ret, 
 int tar_next(struct tar *t, struct tar_entry *ret, struct err *e)
 {
 	struct archive_entry *en;
+
 	if (run_check(t->run, e) < 0)
 		return -1;
 	int rc = archive_read_next_header(t->reader, &en);
@@ -394,9 +437,11 @@ int tar_next(struct tar *t, struct tar_entry *ret, struct err *e)
 		tar_fail(t->reader, e);
 		return err_wrap(e, "after %u entries", t->entries);
 	}
+
 	t->entry = archive_entry_pathname(en);
 	if (!t->entry)
-		return err_set(e, ERR_INTEGRITY, "after %u entries: a name that cannot be read", t->entries);
+		return err_set(e, ERR_INTEGRITY, "after %u entries: a name that cannot be read",
+			       t->entries);
 	return fill(t, en, ret, e) < 0 ? tar_deny(t, e) : 1;
 }
 
@@ -409,11 +454,13 @@ int tar_read(struct tar *t, uint64_t max, struct buf *out, struct err *e)
 		out->len += (size_t)n;
 		total += (uint64_t)n;
 		if (total > max)
-			return err_set(e, ERR_INTEGRITY, "has more than %llu bytes", (unsigned long long)max);
+			return err_set(e, ERR_INTEGRITY, "has more than %llu bytes",
+				       (unsigned long long)max);
 	}
 }
 
-static int copy(struct tar *t, const struct tar_entry *en, int fd, char *hex, uint64_t *ret_size, struct err *e)
+static int copy(struct tar *t, const struct tar_entry *en, int fd, char *hex, uint64_t *ret_size,
+		struct err *e)
 {
 	AUTO_DIGEST struct digest *d = hex ? digest_new() : NULL;
 	uint8_t sum[DIGEST_LEN];
@@ -421,6 +468,7 @@ static int copy(struct tar *t, const struct tar_entry *en, int fd, char *hex, ui
 	const void *data;
 	size_t len;
 	la_int64_t at;
+
 	for (int rc; (rc = archive_read_data_block(t->reader, &data, &len, &at)) != ARCHIVE_EOF;) {
 		if (rc != ARCHIVE_OK)
 			return tar_fail(t->reader, e);
@@ -438,9 +486,10 @@ static int copy(struct tar *t, const struct tar_entry *en, int fd, char *hex, ui
 			digest_update(d, data, len);
 		end = (uint64_t)at + len;
 	}
+
 	if (hex && en->size > end)
-		return err_set(e, ERR_INTEGRITY, "has %llu bytes, not the %llu of its header", (unsigned long long)end,
-			       (unsigned long long)en->size);
+		return err_set(e, ERR_INTEGRITY, "has %llu bytes, not the %llu of its header",
+			       (unsigned long long)end, (unsigned long long)en->size);
 	if (en->size > end && ftruncate(fd, (off_t)en->size) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot write it");
 	*ret_size = en->size > end ? en->size : end;
@@ -449,14 +498,16 @@ static int copy(struct tar *t, const struct tar_entry *en, int fd, char *hex, ui
 		digest_final(d, sum);
 		digest_hex(sum, hex);
 	}
+
 	return 0;
 }
 
-int tar_extract(struct tar *t, const struct tar_entry *en, struct tree *tree, const char *path, char *hex,
-		uint64_t *ret_size, struct err *e)
+int tar_extract(struct tar *t, const struct tar_entry *en, struct tree *tree, const char *path,
+		char *hex, uint64_t *ret_size, struct err *e)
 {
 	const struct timespec times[2] = {en->mtime, en->mtime};
 	AUTO_FD int fd = -1;
+
 	if (tree_create(tree, path, en->executable ? 0755 : 0644, &fd, e) < 0)
 		return -1;
 	int rc = copy(t, en, fd, hex, ret_size, e);

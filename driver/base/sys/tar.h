@@ -28,11 +28,13 @@ void tree_close(struct tree *t);
 /* tree_mkdir: the directory and its parents (0755); may exist. tree_finish sets its time. */
 int tree_mkdir(struct tree *t, const char *path, struct timespec mtime, struct err *e) MUST_CHECK;
 /* tree_create: a new empty file, replacing a regular one; the caller closes *ret_fd. */
-int tree_create(const struct tree *t, const char *path, mode_t mode, int *ret_fd, struct err *e) MUST_CHECK;
+int tree_create(const struct tree *t, const char *path, mode_t mode, int *ret_fd,
+		struct err *e) MUST_CHECK;
 int tree_symlink(const struct tree *t, const char *path, const char *target, struct timespec mtime,
 		 struct err *e) MUST_CHECK;
 /* tree_hardlink: to a regular file of the tree. */
-int tree_hardlink(const struct tree *t, const char *path, const char *target, struct err *e) MUST_CHECK;
+int tree_hardlink(const struct tree *t, const char *path, const char *target,
+		  struct err *e) MUST_CHECK;
 /* tree_finish: sets the times of directories. */
 int tree_finish(struct tree *t, struct err *e) MUST_CHECK;
 
@@ -60,8 +62,9 @@ struct tar_entry {
  * unknown. */
 int tar_open(const char *path, const struct tar_limits *l, const struct run *run, struct tar **ret,
 	     struct err *e) MUST_CHECK;
-int tar_open_member(ssize_t (*read)(struct archive *, void *, const void **), void *user, const struct tar_limits *l,
-		    const struct run *run, struct tar **ret, struct err *e) MUST_CHECK;
+int tar_open_member(ssize_t (*read)(struct archive *, void *, const void **), void *user,
+		    const struct tar_limits *l, const struct run *run, struct tar **ret,
+		    struct err *e) MUST_CHECK;
 /* tar_next: 1, and the next entry, whose strings are valid until the next call; 0 at the end.
  * ERR_INTEGRITY for a damaged archive, absolute names, "..", names and targets with control bytes
  * or not UTF-8, and past the limits. */
@@ -73,8 +76,8 @@ int tar_read(struct tar *t, uint64_t max, struct buf *out, struct err *e) MUST_C
 /* tar_extract: the bytes of the entry as the file `path` of a tree, mode 0755 or 0644, with its
  * time; on failure nothing of it stays. With `hex`, their digest, and holes are ERR_INTEGRITY;
  * without, holes stay holes. */
-int tar_extract(struct tar *t, const struct tar_entry *en, struct tree *tree, const char *path, char *hex,
-		uint64_t *ret_size, struct err *e) MUST_CHECK;
+int tar_extract(struct tar *t, const struct tar_entry *en, struct tree *tree, const char *path,
+		char *hex, uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* tar_fail: -1 with what libarchive says: ERR_SYSTEM when bytes could not be read, else
  * ERR_INTEGRITY. */
 int tar_fail(struct archive *a, struct err *e);

@@ -43,7 +43,8 @@ struct yaml_schema {
 };
 
 /* yaml_size: for `check`: a size as size_parse reads it. */
-int yaml_size(const struct yaml_place *at, const char *key, const char *text, struct err *e) MUST_CHECK;
+int yaml_size(const struct yaml_place *at, const char *key, const char *text,
+	      struct err *e) MUST_CHECK;
 
 /* Words for schemas: a key fills the member of its name in struct T; more of its fields follow. */
 /* clang-format off */
@@ -55,7 +56,8 @@ int yaml_size(const struct yaml_place *at, const char *key, const char *text, st
 #define MAY(T, member, ...) KEY(T, member, YAML_STRING, ##__VA_ARGS__)
 #define NEED(T, member, ...) KEY(T, member, YAML_STRING, NEEDED, ##__VA_ARGS__)
 #define FLAG(T, member) KEY(T, member, YAML_TRUTH)
-#define NUMBER(T, member, ...) KEY(T, member, YAML_NUMBER, .size = sizeof(((T *)0)->member), ##__VA_ARGS__)
+#define NUMBER(T, member, ...)                                                                     \
+	KEY(T, member, YAML_NUMBER, .size = sizeof(((T *)0)->member), ##__VA_ARGS__)
 #define NEED_NUMBER(T, member) NUMBER(T, member, .need = true)
 #define NODE(T, member) KEY(T, member, YAML_NODE)
 #define LIST(T, member, ...) KEYS(T, member, YAML_STRINGS, ##__VA_ARGS__)
@@ -63,11 +65,11 @@ int yaml_size(const struct yaml_place *at, const char *key, const char *text, st
 #define ROWS(T, member, row, ...) KEYS(T, member, YAML_ROWS, .of = &row##_schema, ##__VA_ARGS__)
 #define NEED_ROWS(T, member, row) ROWS(T, member, row, NEEDED)
 /* The schema ID_schema of a struct that has no line, or has it in a member `line`. */
-#define PLAIN(id, T, ...)                                                                                              \
-	static const struct yaml_key id##_keys[] = {__VA_ARGS__, {.name = NULL}};                                      \
+#define PLAIN(id, T, ...)                                                                          \
+	static const struct yaml_key id##_keys[] = {__VA_ARGS__, {.name = NULL}};                  \
 	static const struct yaml_schema id##_schema = {id##_keys, sizeof(T), 0}
-#define ROW(id, T, ...)                                                                                                \
-	static const struct yaml_key id##_keys[] = {__VA_ARGS__, {.name = NULL}};                                      \
+#define ROW(id, T, ...)                                                                            \
+	static const struct yaml_key id##_keys[] = {__VA_ARGS__, {.name = NULL}};                  \
 	static const struct yaml_schema id##_schema = {id##_keys, sizeof(T), offsetof(T, line)}
 
 /* yaml_load: fills *data, which the schema describes, from a file that yaml_tree_load reads; its
@@ -78,5 +80,6 @@ int yaml_load(const char *path, const struct yaml_schema *schema, struct arena *
 	      const struct yaml_tree **ret_tree, struct err *e) MUST_CHECK;
 /* yaml_at: the node at a path of keys and indices ("gpus/3/cuda_min"; "" is `t`), the nearest
  * parent when it is not there. yaml_line: its line. */
-const struct yaml_tree *yaml_at(const struct yaml_tree *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const struct yaml_tree *yaml_at(const struct yaml_tree *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 #define yaml_line(...) (yaml_at(__VA_ARGS__)->line)

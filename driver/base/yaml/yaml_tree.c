@@ -40,6 +40,7 @@ static void source_release(struct source *s)
 static unsigned line_of_offset(const struct buf *text, size_t offset)
 {
 	unsigned line = 1;
+
 	for (size_t i = 0; i < offset && i < text->len; i++)
 		line += text->data[i] == '\n';
 	return line;
@@ -48,13 +49,15 @@ static unsigned line_of_offset(const struct buf *text, size_t offset)
 static int parser_error(const struct source *s, struct err *e)
 {
 	const yaml_parser_t *p = &s->parser;
+
 	if (p->error == YAML_MEMORY_ERROR)
 		abort();
 	unsigned line = p->error == YAML_READER_ERROR ? line_of_offset(s->text, p->problem_offset)
 						      : (unsigned)p->problem_mark.line + 1;
 	const char *problem = p->problem ? p->problem : "no reason given";
 	if (p->context)
-		return err_set(e, ERR_CONFIG, "%s:%u: invalid YAML: %s, %s", s->path, line, p->context, problem);
+		return err_set(e, ERR_CONFIG, "%s:%u: invalid YAML: %s, %s", s->path, line,
+			       p->context, problem);
 	return err_set(e, ERR_CONFIG, "%s:%u: invalid YAML: %s", s->path, line, problem);
 }
 
@@ -86,13 +89,16 @@ static int refuse(const struct source *s, const char *what, struct err *e)
 static const char *event_property(const struct source *s, bool tag)
 {
 	const yaml_event_t *v = &s->event;
+
 	switch (v->type) {
 	case YAML_SCALAR_EVENT:
 		return (const char *)(tag ? v->data.scalar.tag : v->data.scalar.anchor);
 	case YAML_SEQUENCE_START_EVENT:
-		return (const char *)(tag ? v->data.sequence_start.tag : v->data.sequence_start.anchor);
+		return (const char *)(tag ? v->data.sequence_start.tag
+					  : v->data.sequence_start.anchor);
 	case YAML_MAPPING_START_EVENT:
-		return (const char *)(tag ? v->data.mapping_start.tag : v->data.mapping_start.anchor);
+		return (const char *)(tag ? v->data.mapping_start.tag
+					  : v->data.mapping_start.anchor);
 	default:
 		return NULL;
 	}
@@ -102,6 +108,7 @@ static const char *event_property(const struct source *s, bool tag)
 static int refuse_extras(const struct source *s, struct err *e)
 {
 	const yaml_event_t *v = &s->event;
+
 	if (v->type == YAML_SCALAR_EVENT && memchr(v->data.scalar.value, 0, v->data.scalar.length))
 		return refuse(s, "a text with a NUL byte", e);
 	return event_property(s, true) ? refuse(s, "tags are not supported", e) : 0;
@@ -113,15 +120,18 @@ static const struct anchor *find_anchor(const struct source *s, const char *name
 }
 
 /* Known from its end on, so no node can contain itself. */
-static int add_anchor(struct source *s, const char *name, unsigned line, size_t nodes, const struct yaml_tree *t,
-		      struct err *e)
+static int add_anchor(struct source *s, const char *name, unsigned line, size_t nodes,
+		      const struct yaml_tree *t, struct err *e)
 {
 	const struct anchor *first = find_anchor(s, name);
+
 	if (first)
-		return err_set(e, ERR_CONFIG, "%s:%u: duplicate anchor '%s' (first on line %u)", s->path, line, name,
-			       first->line);
-	s->anchors = arena_room(s->arena, s->anchors, s->anchor_count, &s->anchor_cap, 8, sizeof(*s->anchors));
-	s->anchors[s->anchor_count++] = (struct anchor){.name = name, .line = line, .nodes = nodes, .node = *t};
+		return err_set(e, ERR_CONFIG, "%s:%u: duplicate anchor '%s' (first on line %u)",
+			       s->path, line, name, first->line);
+	s->anchors = arena_room(s->arena, s->anchors, s->anchor_count, &s->anchor_cap, 8,
+				sizeof(*s->anchors));
+	s->anchors[s->anchor_count++] =
+		(struct anchor){.name = name, .line = line, .nodes = nodes, .node = *t};
 	return 0;
 }
 
@@ -130,7 +140,8 @@ static int count_nodes(struct source *s, size_t nodes, struct err *e)
 	s->nodes += nodes;
 	if (s->nodes <= MAX_NODES)
 		return 0;
-	return err_set(e, ERR_CONFIG, "%s:%u: more than %d values, counting those of an alias each time", s->path,
+	return err_set(e, ERR_CONFIG,
+		       "%s:%u: more than %d values, counting those of an alias each time", s->path,
 		       event_line(s), MAX_NODES);
 }
 
@@ -138,9 +149,10 @@ static int parse_alias(struct source *s, struct yaml_tree *t, struct err *e)
 {
 	const char *name = (const char *)s->event.data.alias.anchor;
 	const struct anchor *anchor = find_anchor(s, name);
+
 	if (!anchor)
-		return err_set(e, ERR_CONFIG, "%s:%u: alias '%s' has no anchor before it", s->path, event_line(s),
-			       name);
+		return err_set(e, ERR_CONFIG, "%s:%u: alias '%s' has no anchor before it", s->path,
+			       event_line(s), name);
 	t->kind = anchor->node.kind;
 	t->text = anchor->node.text;
 	t->items = anchor->node.items;
@@ -150,7 +162,8 @@ static int parse_alias(struct source *s, struct yaml_tree *t, struct err *e)
 
 static const char *event_text(const struct source *s)
 {
-	return arena_strndup(s->arena, (const char *)s->event.data.scalar.value, s->event.data.scalar.length);
+	return arena_strndup(s->arena, (const char *)s->event.data.scalar.value,
+			     s->event.data.scalar.length);
 }
 
 static struct yaml_tree *add_item(struct source *s, struct yaml_tree *t, size_t *cap)
@@ -165,6 +178,7 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 static int parse_list(struct source *s, struct yaml_tree *t, int depth, struct err *e)
 {
 	size_t cap = 0;
+
 	for (;;) {
 		if (next_event(s, e) < 0)
 			return -1;
@@ -180,6 +194,7 @@ static int parse_list(struct source *s, struct yaml_tree *t, int depth, struct e
 static int parse_mapping(struct source *s, struct yaml_tree *t, int depth, struct err *e)
 {
 	size_t cap = 0;
+
 	for (;;) {
 		if (next_event(s, e) < 0)
 			return -1;
@@ -255,25 +270,31 @@ static int parse_document(struct source *s, struct yaml_tree *t, struct err *e)
 	/* The document's end, then nothing more. */
 	if (next_two_events(s, e) < 0)
 		return -1;
-	return s->event.type == YAML_STREAM_END_EVENT ? 0 : refuse(s, "more than one document in the file", e);
+	return s->event.type == YAML_STREAM_END_EVENT
+		       ? 0
+		       : refuse(s, "more than one document in the file", e);
 }
 
 int yaml_tree_load(const char *path, struct arena *a, struct yaml_tree *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct yaml_tree tree = {.line = 1, .column = 1};
+
 	if (fs_read(TRUSTED, path, MAX_FILE, &text, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return -1;
 	}
+
 	CLEANUP(source_release) struct source s = {.path = path, .text = &text, .arena = a};
 	if (!yaml_parser_initialize(&s.parser))
 		abort();
 	yaml_parser_set_encoding(&s.parser, YAML_UTF8_ENCODING);
-	/* libyaml counts a byte order mark as a column: what follows would be indented otherwise. */
+	/* libyaml counts a byte order mark as a column:
+	 * what follows would be indented otherwise. */
 	static const char mark[] = "\xef\xbb\xbf";
 	const size_t skip = strncmp(buf_cstr(&text), mark, strlen(mark)) == 0 ? strlen(mark) : 0;
-	yaml_parser_set_input_string(&s.parser, (const unsigned char *)buf_cstr(&text) + skip, text.len - skip);
+	yaml_parser_set_input_string(&s.parser, (const unsigned char *)buf_cstr(&text) + skip,
+				     text.len - skip);
 	if (parse_document(&s, &tree, e) < 0)
 		return -1;
 	*ret = tree;

@@ -19,4 +19,5 @@ struct yaml_tree {
  * one, also for tags, keys that are not plain text, an anchor given twice, an alias before its
  * anchor, NUL in a text, more than 64 levels, or 100,000 values with those behind aliases counted
  * each time. */
-int yaml_tree_load(const char *path, struct arena *a, struct yaml_tree *ret, struct err *e) MUST_CHECK;
+int yaml_tree_load(const char *path, struct arena *a, struct yaml_tree *ret,
+		   struct err *e) MUST_CHECK;

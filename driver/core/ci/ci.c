@@ -5,11 +5,12 @@
 #include "base/sys/json.h"
 #include "base/yaml/yaml.h"
 
-/* GPU objects depend on the GPU list alone, C++ objects on the instruction set alone; a toolkit changes both, a Python
- * version neither (but for a few units). */
+/* GPU objects depend on the GPU list alone, C++ objects on the instruction set
+ * alone; a toolkit changes both, a Python version neither (but for a few units). */
 static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *a)
 {
 	const struct profile *p = &c->variant.profile;
+
 	j->release = c->release->name;
 	j->shard = "";
 	j->python = c->variant.python;
@@ -17,17 +18,20 @@ static void fill_job(struct ci_job *j, const struct ci_choice *c, struct arena *
 	j->gpu = profile_gpu_name(p, a);
 	j->isa = p->isa ? p->isa->name : "";
 	j->platform = p->platform;
-	const char *base =
-		arena_printf(a, "ptbuild-%s-%s%s%s", j->release, j->platform, *j->cuda ? "-cuda" : "", j->cuda);
+	const char *base = arena_printf(a, "ptbuild-%s-%s%s%s", j->release, j->platform,
+					*j->cuda ? "-cuda" : "", j->cuda);
 	j->cpu_cache = arena_printf(a, "%s-%s", base, *j->isa ? j->isa : "mps");
 	/* Names of caches take letters, digits, '.', '_' and '-' only. */
 	struct strlist targets = {0};
 	strlist_split(&targets, a, j->gpu, "+");
-	j->gpu_cache = p->gpu == GPU_CUDA ? arena_printf(a, "%s-%s", base, strlist_join(&targets, a, "-")) : "";
+	j->gpu_cache = p->gpu == GPU_CUDA
+			       ? arena_printf(a, "%s-%s", base, strlist_join(&targets, a, "-"))
+			       : "";
 }
 
 /* Whether a job of these waves compiles that cache. False for "". */
-static bool is_made(const struct ci_plan *p, const char *cpu, const char *gpu, unsigned first, unsigned last)
+static bool is_made(const struct ci_plan *p, const char *cpu, const char *gpu, unsigned first,
+		    unsigned last)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		const struct ci_job *j = &p->jobs[i];
@@ -38,14 +42,17 @@ static bool is_made(const struct ci_plan *p, const char *cpu, const char *gpu, u
 		if (makes_cpu || makes_gpu)
 			return true;
 	}
+
 	return false;
 }
 
-/* A job goes into this wave when nothing that it would compile is compiled beside it. In the last wave nothing is. */
+/* A job goes into this wave when nothing that it would
+ * compile is compiled beside it. In the last wave nothing is. */
 static bool add_to_wave(const struct ci_plan *p, struct ci_job *j, unsigned wave)
 {
 	bool cpu = !is_made(p, j->cpu_cache, NULL, 1, wave - 1);
 	bool gpu = *j->gpu_cache && !is_made(p, NULL, j->gpu_cache, 1, wave - 1);
+
 	if (!cpu && !gpu)
 		return false;
 	if (cpu && is_made(p, j->cpu_cache, NULL, wave, wave))
@@ -64,6 +71,7 @@ static bool add_to_wave(const struct ci_plan *p, struct ci_job *j, unsigned wave
 static void set_waves(struct ci_plan *p)
 {
 	bool more = p->count > 0;
+
 	for (unsigned wave = 1; more; wave++) {
 		more = false;
 		for (size_t i = 0; i < p->count; i++)
@@ -71,6 +79,7 @@ static void set_waves(struct ci_plan *p)
 				more = true;
 		p->waves = more ? wave : p->waves;
 	}
+
 	for (size_t i = 0; i < p->count; i++)
 		if (p->jobs[i].wave == 0)
 			p->jobs[i].wave = p->waves + 1;
@@ -78,11 +87,13 @@ static void set_waves(struct ci_plan *p)
 		p->waves = p->jobs[i].wave > p->waves ? p->jobs[i].wave : p->waves;
 }
 
-/* By wave, then jobs with the same GPU code together, then those with the same C++ code, then by name. */
+/* By wave, then jobs with the same GPU code together,
+ * then those with the same C++ code, then by name. */
 static int by_sharing(const void *a, const void *b)
 {
 	const struct ci_job *x = a, *y = b;
 	int order = (int)x->wave - (int)y->wave;
+
 	if (!order)
 		order = strcmp(x->gpu_cache, y->gpu_cache);
 	if (!order)
@@ -97,10 +108,11 @@ bool ci_is_service(const char *format)
 	return strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
 }
 
-static int set_runner(struct ci_job *j, const char *format, const struct ci_tables *t, const struct ci_tables *own,
-		      struct err *e)
+static int set_runner(struct ci_job *j, const char *format, const struct ci_tables *t,
+		      const struct ci_tables *own, struct err *e)
 {
 	const char *variant = j->variants.items[0];
+
 	j->runner = ci_runner(own ? own : t, format, j->platform, variant);
 	const bool slurm = strcmp(format, "slurm") == 0, services = ci_is_service(format);
 	for (unsigned i = 0; j->runner && (slurm || services) && i < j->runner->labels_count; i++) {
@@ -109,16 +121,23 @@ static int set_runner(struct ci_job *j, const char *format, const struct ci_tabl
 			continue;
 		if (services) {
 			err_set(e, ERR_CONFIG,
-				"'%s' of the runner map is an option of Slurm's sbatch, and the jobs are for %s", label,
-				format);
+				"'%s' of the runner map is an option of Slurm's sbatch, and the "
+				"jobs are for %s",
+				label, format);
 			return err_hint(e,
-					"write 'format: slurm' into its row, and add one for %s: {format: %s, labels: "
+					"write 'format: slurm' into its row, and add one for %s: "
+					"{format: %s, labels: "
 					"[self-hosted]}",
 					format, format);
 		}
-		err_set(e, ERR_CONFIG, "'%s' is not an option of sbatch that a runner map may give", label);
-		return err_hint(e, "write for example labels: [partition=long, constraint=avx512], or [any]");
+
+		err_set(e, ERR_CONFIG, "'%s' is not an option of sbatch that a runner map may give",
+			label);
+		return err_hint(
+			e,
+			"write for example labels: [partition=long, constraint=avx512], or [any]");
 	}
+
 	if (j->runner)
 		return 0;
 	err_set(e, ERR_CONFIG, "no row of the runner map matches '%s' (%s)", variant, j->platform);
@@ -126,7 +145,8 @@ static int set_runner(struct ci_job *j, const char *format, const struct ci_tabl
 }
 
 /* One job becomes its shards and the last, which alone builds what is built against the torch. */
-static void add_shards(const struct ci_plan *p, const struct ci_job *whole, struct ci_plan *to, struct arena *a)
+static void add_shards(const struct ci_plan *p, const struct ci_job *whole, struct ci_plan *to,
+		       struct arena *a)
 {
 	for (unsigned i = 1; i <= p->shards; i++) {
 		struct ci_job *j = &to->jobs[to->count++];
@@ -137,6 +157,7 @@ static void add_shards(const struct ci_plan *p, const struct ci_job *whole, stru
 		j->shards = p->shards;
 		j->wave = whole->wave * 2 - 1;
 	}
+
 	to->jobs[to->count] = *whole;
 	to->jobs[to->count].shard = "last";
 	to->jobs[to->count++].wave = whole->wave * 2;
@@ -145,6 +166,7 @@ static void add_shards(const struct ci_plan *p, const struct ci_job *whole, stru
 static void share_out(struct ci_plan *p, struct arena *a)
 {
 	struct ci_plan out = *p;
+
 	out.jobs = arena_array(a, p->count * (p->shards + 1), sizeof(*out.jobs));
 	out.count = 0;
 	for (size_t i = 0; i < p->count; i++) {
@@ -152,9 +174,11 @@ static void share_out(struct ci_plan *p, struct arena *a)
 			add_shards(p, &p->jobs[i], &out, a);
 			continue;
 		}
+
 		out.jobs[out.count] = p->jobs[i];
 		out.jobs[out.count++].wave = p->jobs[i].wave * 2;
 	}
+
 	out.waves = p->waves * 2;
 	/* Waves without any job are left out. */
 	unsigned next = 1;
@@ -164,8 +188,10 @@ static void share_out(struct ci_plan *p, struct arena *a)
 			used = used || out.jobs[i].wave == wave;
 			out.jobs[i].wave = out.jobs[i].wave == wave ? next : out.jobs[i].wave;
 		}
+
 		next += used;
 	}
+
 	out.waves = next - 1;
 	*p = out;
 }
@@ -175,21 +201,25 @@ static bool is_job_of(const struct ci_job *j, const char *profile, const struct 
 {
 	const struct variant *v = &c->variant;
 	const char *cuda = v->cuda ? v->cuda : "";
+
 	if (strcmp(j->release, c->release->name) != 0 || strcmp(j->python, v->python) != 0)
 		return false;
 	return strcmp(j->cuda, cuda) == 0 && strcmp(profile, v->profile.name) == 0;
 }
 
-static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char **profiles, struct arena *a)
+static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char **profiles,
+		       struct arena *a)
 {
 	const char *variant = variant_name(&c->variant, a);
 	size_t at = 0;
+
 	while (at < p->count && !is_job_of(&p->jobs[at], profiles[at], c))
 		at++;
 	if (at == p->count) {
 		profiles[p->count++] = c->variant.profile.name;
 		fill_job(&p->jobs[at], c, a);
 	}
+
 	p->jobs[at].shares = p->jobs[at].shares || c->shares;
 	p->jobs[at].world = c->world > p->jobs[at].world ? c->world : p->jobs[at].world;
 	strlist_once(&p->jobs[at].variants, a, variant);
@@ -203,15 +233,18 @@ static void add_words(struct strlist *to, struct arena *a, const char *option, c
 	strlist_ref(to, a, value);
 }
 
-/* Options hold no blanks within words. Where a script knows the places of its jobs, they are no words of these. */
+/* Options hold no blanks within words. Where a script knows
+ * the places of its jobs, they are no words of these. */
 static void name_job(struct ci_plan *p, size_t at, bool places, struct arena *a)
 {
 	struct ci_job *j = &p->jobs[at];
+
 	j->id = j->variants.items[0];
 	if (text_search(j->id, p->jobs, at, sizeof(*p->jobs)))
 		j->id = arena_printf(a, "%s-%s", j->id, j->release);
 	if (j->shards)
-		j->id = arena_printf(a, "%s-shard-%.*s-of-%u", j->id, (int)strcspn(j->shard, "/"), j->shard, j->shards);
+		j->id = arena_printf(a, "%s-shard-%.*s-of-%u", j->id, (int)strcspn(j->shard, "/"),
+				     j->shard, j->shards);
 	strlist_ref(&j->argv, a, "ptbuild");
 	strlist_ref(&j->argv, a, "build");
 	strlist_append(&j->argv, a, &j->variants);
@@ -223,13 +256,16 @@ static void name_job(struct ci_plan *p, size_t at, bool places, struct arena *a)
 		add_words(&j->argv, a, "--cache", p->store);
 		add_words(&j->argv, a, "--out", p->out);
 	}
+
 	j->command = shell_line(j->argv.items, j->argv.count, a);
 }
 
 int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
-		 const struct ci_choice *choices, size_t count, struct arena *a, struct ci_plan *ret, struct err *e)
+		 const struct ci_choice *choices, size_t count, struct arena *a,
+		 struct ci_plan *ret, struct err *e)
 {
 	struct ci_plan p = *ret;
+
 	p.tables = t;
 	p.jobs = arena_array(a, count, sizeof(*p.jobs));
 	const char **profiles = arena_array(a, count, sizeof(*profiles));
@@ -245,6 +281,7 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 		if (set_runner(&p.jobs[i], format, t, own, e) < 0)
 			return -1;
 	}
+
 	for (size_t i = 0; i < p.count; i++)
 		p.has_cuda = p.has_cuda || *p.jobs[i].cuda;
 	array_sort(p.jobs, p.count, sizeof(*p.jobs), by_sharing);
@@ -261,16 +298,19 @@ char *ci_build(const struct ci_plan *p, const char *format, struct arena *a)
 
 struct strlist ci_install(const struct ci_plan *p, struct arena *a)
 {
-	static const char need_source[] =
-		"test -x ci/install-packages || { echo \"no source of ptbuild at the top of this repository: move this "
-		"file to ptbuild's, or write it with 'ptbuild matrix --image IMAGE'\" >&2; exit 1; }";
-	static const char *const lines[] = {"# The repository that has this file has ptbuild's source at its top.",
-					    need_source,
-					    "ci/install-packages",
-					    "cmake --preset release -DPTBUILD_TESTS=OFF",
-					    "cmake --build --preset release",
-					    "cmake --install build --prefix /usr/local"};
+	static const char need_source[] = "test -x ci/install-packages || { echo \"no source of "
+					  "ptbuild at the top of this repository: move this "
+					  "file to ptbuild's, or write it with 'ptbuild matrix "
+					  "--image IMAGE'\" >&2; exit 1; }";
+	static const char *const lines[] = {
+		"# The repository that has this file has ptbuild's source at its top.",
+		need_source,
+		"ci/install-packages",
+		"cmake --preset release -DPTBUILD_TESTS=OFF",
+		"cmake --build --preset release",
+		"cmake --install build --prefix /usr/local"};
 	struct strlist out = {0};
+
 	strlist_refs(&out, a, lines, p->image ? 0 : ARRAY_LEN(lines));
 	return out;
 }
@@ -294,31 +334,36 @@ static bool is_commit(const char *s)
 /* Labels go into files that services read: plain words only. */
 static bool is_label(const char *s)
 {
-	return strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:+/=@&|,*()[] ") ==
-	       strlen(s);
+	return strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:+/"
+			 "=@&|,*()[] ") == strlen(s);
 }
 
 #define PLATFORM_WORDS "x86_64-linux aarch64-linux aarch64-darwin"
 
 #define F struct ci_format_row
 PLAIN(format, F, NEED(F, name), NEED(F, jobs, .good = is_count, .is = "a number of jobs"),
-      NEED(F, minutes, .good = is_count, .is = "a number of minutes"), NEED(F, cache, .check = yaml_size),
+      NEED(F, minutes, .good = is_count, .is = "a number of minutes"),
+      NEED(F, cache, .check = yaml_size),
       MAY(F, cpus, .good = is_count, .is = "a number of processors"),
       MAY(F, own, .good = is_label, .is = "a runner label"));
 
 #define M struct ci_machine_row
 PLAIN(machine, M, NEED(M, label, .good = is_label, .is = "a runner label"), NEED(M, format),
-      NEED(M, platform, .words = PLATFORM_WORDS), NEED(M, cpus, .good = is_count, .is = "a number of processors"),
-      NEED(M, disk, .check = yaml_size), NEED(M, minutes, .good = is_count, .is = "a number of minutes"));
+      NEED(M, platform, .words = PLATFORM_WORDS),
+      NEED(M, cpus, .good = is_count, .is = "a number of processors"),
+      NEED(M, disk, .check = yaml_size),
+      NEED(M, minutes, .good = is_count, .is = "a number of minutes"));
 
 #define A struct ci_action_row
-PLAIN(action, A, NEED(A, name), NEED(A, uses), NEED(A, commit, .good = is_commit, .is = "a commit"), NEED(A, version));
+PLAIN(action, A, NEED(A, name), NEED(A, uses), NEED(A, commit, .good = is_commit, .is = "a commit"),
+      NEED(A, version));
 
 #define R struct ci_runner_row
 PLAIN(runner, R, MAY(R, match), MAY(R, platform, .words = PLATFORM_WORDS),
       MAY(R, format, .words = "table json github gitlab slurm"),
       MAY(R, minutes, .good = is_count, .is = "a number of minutes"),
-      MAY(R, cpus, .good = is_count, .is = "a number of processors"), MAY(R, disk, .check = yaml_size),
+      MAY(R, cpus, .good = is_count, .is = "a number of processors"),
+      MAY(R, disk, .check = yaml_size),
       NEED_LIST(R, labels, .good = is_label, .is = "a runner label"));
 
 /* A user's map has runners alone. */
@@ -327,17 +372,19 @@ PLAIN(map, T, NEED_ROWS(T, runners, runner));
 PLAIN(table, T, ROWS(T, formats, format, .need = true), NEED(T, image), ROWS(T, machines, machine),
       ROWS(T, actions, action, .need = true), NEED_ROWS(T, runners, runner));
 
-static int load(const char *path, const struct yaml_schema *schema, struct arena *a, const struct ci_tables **ret,
-		struct err *e)
+static int load(const char *path, const struct yaml_schema *schema, struct arena *a,
+		const struct ci_tables **ret, struct err *e)
 {
 	struct ci_tables *t = arena_alloc(a, sizeof(*t));
+
 	if (yaml_load(path, schema, a, t, NULL, e) < 0)
 		return -1;
 	*ret = t;
 	return 0;
 }
 
-int ci_tables_load(const char *profiles_dir, struct arena *a, const struct ci_tables **ret, struct err *e)
+int ci_tables_load(const char *profiles_dir, struct arena *a, const struct ci_tables **ret,
+		   struct err *e)
 {
 	return load(path_join(a, profiles_dir, "ci.yaml"), &table_schema, a, ret, e);
 }
@@ -357,8 +404,8 @@ static bool fits(const char *own, const char *asked)
 	return !*own || strcmp(own, asked) == 0;
 }
 
-const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform,
-				      const char *variant)
+const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format,
+				      const char *platform, const char *variant)
 {
 	for (unsigned i = 0; i < t->runners_count; i++) {
 		const struct ci_runner_row *r = &t->runners[i];
@@ -366,6 +413,7 @@ const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *for
 		    (!*r->match || fnmatch(r->match, variant, 0) == 0))
 			return r;
 	}
+
 	return NULL;
 }
 
@@ -385,26 +433,33 @@ static const char *first_filled(const char *a, const char *b, const char *c)
 	return *a ? a : *b ? b : c;
 }
 
-struct ci_limits ci_limits(const struct ci_tables *t, const char *format, const struct ci_runner_row *r)
+struct ci_limits ci_limits(const struct ci_tables *t, const char *format,
+			   const struct ci_runner_row *r)
 {
 	static const struct ci_machine_row none = {.cpus = "", .disk = "", .minutes = ""};
 	const struct ci_machine_row *found = machine_of(t, format, r), *m = found ? found : &none;
 	const struct ci_format_row *f = ci_format(t, format);
-	return (struct ci_limits){.minutes =
-					  (unsigned)strtoul(first_filled(r->minutes, m->minutes, f->minutes), NULL, 10),
-				  .cpus = (unsigned)strtoul(first_filled(r->cpus, m->cpus, f->cpus), NULL, 10),
-				  .disk = size_bytes(first_filled(r->disk, m->disk, "0"))};
+
+	return (struct ci_limits){
+		.minutes = (unsigned)strtoul(first_filled(r->minutes, m->minutes, f->minutes), NULL,
+					     10),
+		.cpus = (unsigned)strtoul(first_filled(r->cpus, m->cpus, f->cpus), NULL, 10),
+		.disk = size_bytes(first_filled(r->disk, m->disk, "0"))};
 }
 
-const char *ci_larger(const struct ci_tables *t, const char *format, const char *platform, uint64_t disk)
+const char *ci_larger(const struct ci_tables *t, const char *format, const char *platform,
+		      uint64_t disk)
 {
 	const struct ci_machine_row *best = NULL;
+
 	for (unsigned i = 0; i < t->machines_count; i++) {
 		const struct ci_machine_row *m = &t->machines[i];
-		if (strcmp(m->format, format) != 0 || strcmp(m->platform, platform) != 0 || size_bytes(m->disk) < disk)
+		if (strcmp(m->format, format) != 0 || strcmp(m->platform, platform) != 0 ||
+		    size_bytes(m->disk) < disk)
 			continue;
 		best = best && size_bytes(best->disk) <= size_bytes(m->disk) ? best : m;
 	}
+
 	return best ? best->label : ci_format(t, format)->own;
 }
 

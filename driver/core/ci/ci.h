@@ -55,8 +55,10 @@ struct ci_tables {
 
 /* ci_tables_load: ci.yaml of the profiles directory. ci_runners_load: a user's map, which has
  * runners alone. ERR_CONFIG with file and line. */
-int ci_tables_load(const char *profiles_dir, struct arena *a, const struct ci_tables **ret, struct err *e) MUST_CHECK;
-int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **ret, struct err *e) MUST_CHECK;
+int ci_tables_load(const char *profiles_dir, struct arena *a, const struct ci_tables **ret,
+		   struct err *e) MUST_CHECK;
+int ci_runners_load(const char *path, struct arena *a, const struct ci_tables **ret,
+		    struct err *e) MUST_CHECK;
 /* ci_format: NULL for a format without limits. ci_action: "NAME@COMMIT"; NULL without a row. */
 const struct ci_format_row *ci_format(const struct ci_tables *t, const char *format);
 const char *ci_action(const struct ci_tables *t, const char *name, struct arena *a);
@@ -69,13 +71,15 @@ struct ci_limits {
 
 /* ci_limits: of a job on its runner: by the runner's row, else by the machine of one of its labels,
  * else by the format's row, which exists. */
-struct ci_limits ci_limits(const struct ci_tables *t, const char *format, const struct ci_runner_row *r);
+struct ci_limits ci_limits(const struct ci_tables *t, const char *format,
+			   const struct ci_runner_row *r);
 /* ci_larger: the label of the smallest machine of the service with so much disk, else of a runner
  * that the user brings. */
-const char *ci_larger(const struct ci_tables *t, const char *format, const char *platform, uint64_t disk);
+const char *ci_larger(const struct ci_tables *t, const char *format, const char *platform,
+		      uint64_t disk);
 /* ci_runner: the first row that matches; NULL if none does. */
-const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format, const char *platform,
-				      const char *variant);
+const struct ci_runner_row *ci_runner(const struct ci_tables *t, const char *format,
+				      const char *platform, const char *variant);
 
 struct ci_choice { /* one variant that is to be built */
 	struct variant variant;
@@ -141,16 +145,16 @@ struct ci_plan {
  * name and options of `ret`. `own` is the user's map, NULL without one. ERR_CONFIG when no row of
  * the map matches. */
 int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_tables *own,
-		 const struct ci_choice *choices, size_t count, struct arena *a, struct ci_plan *ret,
-		 struct err *e) MUST_CHECK;
+		 const struct ci_choice *choices, size_t count, struct arena *a,
+		 struct ci_plan *ret, struct err *e) MUST_CHECK;
 
 /* The store of a job, below its working directory. The service keeps the compiler cache of it
  * between jobs, and the file that makes it a store. Caches are files named by their contents, so
  * that two may be unpacked over one another. */
 #define CI_STORE "ptbuild-store"
-#define CI_CACHE_PATHS                                                                                                 \
-	{                                                                                                              \
-		CI_STORE "/compiled", CI_STORE "/format"                                                               \
+#define CI_CACHE_PATHS                                                                             \
+	{                                                                                          \
+		CI_STORE "/compiled", CI_STORE "/format"                                           \
 	}
 /* ci_build: the arguments of 'ptbuild build' beside variants and release. ci_install: the lines
  * that install ptbuild in a Debian from the checkout of its source; none where the image has it.
@@ -196,8 +200,8 @@ struct configured_tree { /* a configured tree */
 /* units_read: `path` is a compile_commands.json, or a directory that has one (itself, or in its
  * build or src/build). The file's stem or the directory's name is the profile ("sm90-avx512.json"),
  * else ERR_CONFIG. ERR_INTEGRITY for a file that is not a list of compile commands. */
-int units_read(const struct tables *t, const char *path, struct arena *a, struct configured_tree *ret,
-	       struct err *e) MUST_CHECK;
+int units_read(const struct tables *t, const char *path, struct arena *a,
+	       struct configured_tree *ret, struct err *e) MUST_CHECK;
 
 enum unit_depends { UNIT_NOTHING = 0, UNIT_GPU = 1, UNIT_ISA = 2, UNIT_BOTH = 3 };
 
@@ -219,8 +223,8 @@ struct unit_model {
 };
 
 /* units_model: compares trees that differ in one thing only. ERR_USAGE when no two do. */
-int units_model(const struct tables *t, const struct configured_tree *trees, size_t count, struct arena *a,
-		struct unit_model *ret, struct err *e) MUST_CHECK;
+int units_model(const struct tables *t, const struct configured_tree *trees, size_t count,
+		struct arena *a, struct unit_model *ret, struct err *e) MUST_CHECK;
 
 struct unit_cost {
 	size_t variants, gpus, isas; /* for CUDA; distinct GPU lists and instruction sets */
@@ -230,5 +234,5 @@ struct unit_cost {
 };
 
 /* units_cost: how many units PyTorch variants compile, by the model of some of them. */
-void units_cost(const struct unit_model *m, const struct variant *const *variants, size_t count, struct arena *a,
-		struct unit_cost *ret);
+void units_cost(const struct unit_model *m, const struct variant *const *variants, size_t count,
+		struct arena *a, struct unit_cost *ret);

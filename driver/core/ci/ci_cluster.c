@@ -1,5 +1,5 @@
-/* Jobs for a cluster: as plain JSON, from which anything that starts programs can be driven, and as a script for Slurm.
- * The script's part that is the same for all matrices is slurm.sh. */
+/* Jobs for a cluster: as plain JSON, from which anything that starts programs can be driven,
+ * and as a script for Slurm. The script's part that is the same for all matrices is slurm.sh. */
 #include <inttypes.h>
 
 #include "base/sys/json.h"
@@ -19,6 +19,7 @@ static bool feeds(const struct ci_job *maker, const struct ci_job *j)
 static json_t *needs_of(const struct ci_plan *p, const struct ci_job *j)
 {
 	json_t *needs = json_array();
+
 	for (size_t i = 0; i < p->count; i++)
 		if (feeds(&p->jobs[i], j))
 			json_array_append_new(needs, json_string(p->jobs[i].id));
@@ -28,9 +29,11 @@ static json_t *needs_of(const struct ci_plan *p, const struct ci_job *j)
 static json_t *outputs_of(const struct ci_plan *p, const struct ci_job *j)
 {
 	json_t *out = json_array();
+
 	for (size_t i = 0; i < j->variants.count && !j->shards; i++)
 		json_array_append_new(out,
-				      json_sprintf("%s/%s/build.json", p->out ? p->out : "dist", j->variants.items[i]));
+				      json_sprintf("%s/%s/build.json", p->out ? p->out : "dist",
+						   j->variants.items[i]));
 	return out;
 }
 
@@ -39,17 +42,22 @@ static json_t *job_json(const struct ci_plan *p, const struct ci_job *j)
 	const char *cuda = *j->cuda ? j->cuda : NULL;
 	const char *isa = *j->isa ? j->isa : NULL;
 	const char *gpu_cache = *j->gpu_cache ? j->gpu_cache : NULL;
-	json_t *doc = json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:s?, s:s, s:s?, s:s, s:s, s:s?, s:b, s:b, s:o, s:o}",
+	json_t *doc = json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:s?, s:s, s:s?, s:s, s:s, s:s?, "
+				"s:b, s:b, s:o, s:o}",
 				"id", j->id, "wave", j->wave, "needs", needs_of(p, j), "variants",
-				json_from_strlist(&j->variants), "release", j->release, "python", j->python, "cuda",
-				cuda, "gpu", j->gpu, "isa", isa, "platform", j->platform, "cpu_cache", j->cpu_cache,
-				"gpu_cache", gpu_cache, "makes_cpu", j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on",
+				json_from_strlist(&j->variants), "release", j->release, "python",
+				j->python, "cuda", cuda, "gpu", j->gpu, "isa", isa, "platform",
+				j->platform, "cpu_cache", j->cpu_cache, "gpu_cache", gpu_cache,
+				"makes_cpu", j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on",
 				ci_labels(j->runner), "command", json_or_null(j->command));
-	json_object_update_new(doc, json_pack("{s:o, s:i, s:I, s:I, s:o}", "argv", json_from_strlist(&j->argv), "cpus",
-					      (int)j->cpus, "memory_bytes", (json_int_t)j->memory, "seconds",
+
+	json_object_update_new(doc, json_pack("{s:o, s:i, s:I, s:I, s:o}", "argv",
+					      json_from_strlist(&j->argv), "cpus", (int)j->cpus,
+					      "memory_bytes", (json_int_t)j->memory, "seconds",
 					      (json_int_t)j->seconds, "outputs", outputs_of(p, j)));
 	json_object_set_new(doc, "disk_bytes", json_integer((json_int_t)j->disk));
-	json_object_set_new(doc, "estimate_seconds", j->estimate > 0 ? json_real(j->estimate) : json_null());
+	json_object_set_new(doc, "estimate_seconds",
+			    j->estimate > 0 ? json_real(j->estimate) : json_null());
 	if (*j->shard)
 		json_object_set_new(doc, "shard", json_string(j->shard));
 	return doc;
@@ -58,9 +66,11 @@ static json_t *job_json(const struct ci_plan *p, const struct ci_job *j)
 json_t *ci_json(const struct ci_plan *p)
 {
 	json_t *jobs = json_array();
+
 	for (size_t i = 0; i < p->count; i++)
 		json_array_append_new(jobs, job_json(p, &p->jobs[i]));
-	return json_pack("{s:i, s:o, s:o}", "schema", 1, "matrix", json_or_null(p->name), "jobs", jobs);
+	return json_pack("{s:i, s:o, s:o}", "schema", 1, "matrix", json_or_null(p->name), "jobs",
+			 jobs);
 }
 
 /* " WORD" */
@@ -73,8 +83,9 @@ static void put_word(struct buf *out, const char *word, struct arena *a)
 static const char *array_options(const struct ci_job *j, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
-	buf_printf(&out, " --cpus-per-task=%u --mem=%" PRIu64 "M --time=%" PRIu64, j->cpus, j->memory >> 20,
-		   (j->seconds + 59) / 60);
+
+	buf_printf(&out, " --cpus-per-task=%u --mem=%" PRIu64 "M --time=%" PRIu64, j->cpus,
+		   j->memory >> 20, (j->seconds + 59) / 60);
 	for (unsigned i = 0; i < j->runner->labels_count; i++)
 		if (ci_is_sbatch_label(j->runner->labels[i]))
 			put_word(&out, arena_printf(a, "--%s", j->runner->labels[i]), a);
@@ -83,12 +94,14 @@ static const char *array_options(const struct ci_job *j, struct arena *a)
 
 bool ci_is_sbatch_label(const char *label)
 {
-	static const char *const options[] = {"account",  "constraint", "exclude", "gres",        "licenses",
-					      "nodelist", "partition",  "qos",     "reservation", "tmp"};
+	static const char *const options[] = {"account",     "constraint", "exclude",   "gres",
+					      "licenses",    "nodelist",   "partition", "qos",
+					      "reservation", "tmp"};
 	AUTO_ARENA struct arena a = {0};
 	const char *equals = strchr(label, '=');
-	return equals &&
-	       strings_contain(options, ARRAY_LEN(options), arena_strndup(&a, label, (size_t)(equals - label)));
+
+	return equals && strings_contain(options, ARRAY_LEN(options),
+					 arena_strndup(&a, label, (size_t)(equals - label)));
 }
 
 static void put_waves(const struct ci_plan *p, struct arena *a, struct buf *out)
@@ -98,7 +111,8 @@ static void put_waves(const struct ci_plan *p, struct arena *a, struct buf *out)
 		for (to = from; to < p->count && p->jobs[to].wave == p->jobs[from].wave; to++)
 			;
 		buf_printf(out, "\twave\n");
-		/* One array of those jobs of a wave that may have the same, no longer than Slurm allows. */
+		/* One array of those jobs of a wave that may
+		 * have the same, no longer than Slurm allows. */
 		const size_t limit = strtoul(ci_format(p->tables, "slurm")->jobs, NULL, 10);
 		bool *taken = arena_array(a, to - from, sizeof(*taken));
 		for (size_t i = from; i < to; i++) {
@@ -108,15 +122,18 @@ static void put_waves(const struct ci_plan *p, struct arena *a, struct buf *out)
 			size_t n = 0;
 			buf_printf(out, "\tarray%s --", options);
 			for (size_t k = i; k < to && n < limit; k++) {
-				if (taken[k - from] || strcmp(array_options(&p->jobs[k], a), options) != 0)
+				if (taken[k - from] ||
+				    strcmp(array_options(&p->jobs[k], a), options) != 0)
 					continue;
 				taken[k - from] = true;
 				put_word(out, p->jobs[k].id, a);
 				n++;
 			}
+
 			buf_printf(out, "\n");
 		}
 	}
+
 	buf_printf(out, "}\n");
 }
 
@@ -125,17 +142,21 @@ int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *doc = ci_json(p);
 	AUTO_FREE char *text = json_dumps(doc, JSON_INDENT(1) | JSON_ENSURE_ASCII);
+
 	if (!text)
 		return err_set(e, ERR_SYSTEM, "the jobs cannot be written as JSON");
 	const char *store = p->store ? shell_quoted(p->store, &a) : "";
 	buf_printf(out,
 		   "#!/usr/bin/env bash\n"
-		   "# %zu job%s in %u wave%s for Slurm, written by 'ptbuild matrix --format slurm'.\n#\n"
-		   "#   bash FILE DIR                 submits what is not done yet; all nodes see DIR\n"
+		   "# %zu job%s in %u wave%s for Slurm, written by 'ptbuild matrix --format "
+		   "slurm'.\n#\n"
+		   "#   bash FILE DIR                 submits what is not done yet; all nodes see "
+		   "DIR\n"
 		   "#   ptbuild matrix --status DIR   says how far it is\n"
 		   "set -euo pipefail\n"
 		   "name=%s\nstore=%s\nptbuild=${PTBUILD:-ptbuild}\n",
-		   p->count, plural(p->count), p->waves, plural(p->waves), shell_quoted(p->name, &a), store);
+		   p->count, plural(p->count), p->waves, plural(p->waves),
+		   shell_quoted(p->name, &a), store);
 	/* Sets argv: what follows 'ptbuild'. */
 	buf_printf(out, "ids=(");
 	for (size_t i = 0; i < p->count; i++)
@@ -146,6 +167,7 @@ int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e)
 		buf_printf(out, "\t%s) argv=(%s) ;;\n", shell_quoted(j->id, &a),
 			   shell_line(j->argv.items + 1, j->argv.count - 1, &a));
 	}
+
 	buf_printf(out, "\t*) fail \"no job '$1'\" ;;\n\tesac\n}\n");
 	put_waves(p, &a, out);
 	/* Each line of the document begins with a brace, a bracket or a blank: none is the mark. */

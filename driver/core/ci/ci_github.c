@@ -1,4 +1,5 @@
-/* A workflow for GitHub Actions: a job for each part of a wave, its variants as a matrix, and one for the index. */
+/* A workflow for GitHub Actions: a job for each part of a
+ * wave, its variants as a matrix, and one for the index. */
 
 #include "base/sys/json.h"
 #include "core/ci/ci.h"
@@ -19,8 +20,10 @@ struct action {
 
 static void add_action(const struct steps *s, struct action x)
 {
-	json_array_append_new(s->list, json_pack("{s:s, s:s*, s:s, s:o}", "name", x.name, "if", x.condition, "uses",
-						 ci_action(s->p->tables, x.action, s->a), "with", x.with));
+	json_array_append_new(s->list,
+			      json_pack("{s:s, s:s*, s:s, s:o}", "name", x.name, "if", x.condition,
+					"uses", ci_action(s->p->tables, x.action, s->a), "with",
+					x.with));
 }
 
 static void add_run(const struct steps *s, const char *name, const char *script)
@@ -31,10 +34,13 @@ static void add_run(const struct steps *s, const char *name, const char *script)
 static void add_install(const struct steps *s)
 {
 	const struct strlist lines = ci_install(s->p, s->a);
+
 	if (lines.count || s->p->checkout)
-		add_action(s, (struct action){.name = lines.count ? "source of ptbuild" : "files that the builds name",
-					      .action = "checkout",
-					      .with = json_pack("{s:b}", "persist-credentials", 0)});
+		add_action(s,
+			   (struct action){.name = lines.count ? "source of ptbuild"
+							       : "files that the builds name",
+					   .action = "checkout",
+					   .with = json_pack("{s:b}", "persist-credentials", 0)});
 	if (lines.count)
 		add_run(s, "install ptbuild", strlist_join(&lines, s->a, "\n"));
 }
@@ -49,62 +55,77 @@ static void add_cache(const struct steps *s, const char *name, const char *which
 	const char *condition = save ? arena_printf(s->a, "always() && matrix.makes_%.3s", which)
 				: strcmp(which, "gpu_cache") == 0 ? "matrix.gpu_cache != ''"
 								  : NULL;
-	json_t *with = json_pack("{s:s, s:s}", "path", arena_printf(s->a, "%s\n%s", paths[0], paths[1]), "key",
-				 arena_printf(s->a, "%s${{ github.run_attempt }}", run));
+	json_t *with =
+		json_pack("{s:s, s:s}", "path", arena_printf(s->a, "%s\n%s", paths[0], paths[1]),
+			  "key", arena_printf(s->a, "%s${{ github.run_attempt }}", run));
+
 	if (!save)
-		json_object_set_new(with, "restore-keys", json_string(arena_printf(s->a, "%s\n%s", run, key)));
+		json_object_set_new(with, "restore-keys",
+				    json_string(arena_printf(s->a, "%s\n%s", run, key)));
 	add_action(s, (struct action){name, save ? "save" : "restore", condition, with});
 }
 
 static void add_build(const struct steps *s)
 {
 	const bool shards = s->p->shards > 1;
-	const char *script =
-		arena_printf(s->a,
-			     "# names, one after the other\n# shellcheck disable=SC2086\nptbuild build $VARIANTS "
-			     "--release \"$RELEASE\"%s%s",
-			     shards ? " ${SHARD:+--shard \"$SHARD\"}" : "", ci_build(s->p, "github", s->a));
+	const char *script = arena_printf(s->a,
+					  "# names, one after the other\n# shellcheck "
+					  "disable=SC2086\nptbuild build $VARIANTS "
+					  "--release \"$RELEASE\"%s%s",
+					  shards ? " ${SHARD:+--shard \"$SHARD\"}" : "",
+					  ci_build(s->p, "github", s->a));
+
 	json_array_append_new(s->list,
-			      json_pack("{s:s, s:s, s:{s:s, s:s, s:s*}}", "name", "build", "run", script, "env",
-					"VARIANTS", "${{ matrix.variants }}", "RELEASE", "${{ matrix.release }}",
-					"SHARD", shards ? "${{ matrix.shard }}" : NULL));
+			      json_pack("{s:s, s:s, s:{s:s, s:s, s:s*}}", "name", "build", "run",
+					script, "env", "VARIANTS", "${{ matrix.variants }}",
+					"RELEASE", "${{ matrix.release }}", "SHARD",
+					shards ? "${{ matrix.shard }}" : NULL));
 }
 
 /* What an upload takes: files by their path, under a name; none is an error. */
 static json_t *upload(const char *name, const char *path)
 {
-	return json_pack("{s:s, s:s, s:s}", "name", name, "path", path, "if-no-files-found", "error");
+	return json_pack("{s:s, s:s, s:s}", "name", name, "path", path, "if-no-files-found",
+			 "error");
 }
 
 static json_t *build_steps(const struct ci_plan *p, struct arena *a)
 {
 	struct steps s = {p, a, json_array()};
+
 	add_install(&s);
 	if (!p->remote) {
 		add_cache(&s, "C++ units", "cpu_cache", false);
 		add_cache(&s, "GPU units", "gpu_cache", false);
 	}
+
 	add_build(&s);
 	add_action(&s, (struct action){.name = "keep the wheels",
 				       .action = "upload",
-				       .condition = p->shards > 1 ? "!contains(matrix.shard, '/')" : NULL,
+				       .condition = p->shards > 1 ? "!contains(matrix.shard, '/')"
+								  : NULL,
 				       .with = upload("${{ matrix.variant }}", "dist/*.whl*")});
 	if (!p->remote) {
 		add_cache(&s, "keep the C++ units", "cpu_cache", true);
 		add_cache(&s, "keep the GPU units", "gpu_cache", true);
 	}
+
 	return s.list;
 }
 
 static json_t *index_steps(const struct ci_plan *p, struct arena *a)
 {
 	struct steps s = {p, a, json_array()};
+
 	add_install(&s);
 	add_action(&s, (struct action){.name = "all wheels",
 				       .action = "download",
-				       .with = json_pack("{s:s, s:b}", "path", "dist", "merge-multiple", 1)});
+				       .with = json_pack("{s:s, s:b}", "path", "dist",
+							 "merge-multiple", 1)});
 	add_run(&s, "make the index", "ptbuild index dist");
-	add_action(&s, (struct action){.name = "keep the index", .action = "upload", .with = upload("index", "dist")});
+	add_action(&s, (struct action){.name = "keep the index",
+				       .action = "upload",
+				       .with = upload("index", "dist")});
 	return s.list;
 }
 
@@ -112,35 +133,44 @@ static json_t *index_steps(const struct ci_plan *p, struct arena *a)
 static json_t *job(const struct ci_plan *p, const char *name, json_t *labels, json_t *minutes,
 		   const struct strlist *needs, json_t *steps)
 {
-	return json_pack("{s:s, s:o*, s:s*, s:o, s:o, s:{s:s}, s:{s:s, s:s}, s:o}", "name", name, "needs",
-			 needs->count ? json_from_strlist(needs) : NULL, "if",
-			 needs->count ? "${{ !cancelled() }}" : NULL, "runs-on", labels, "timeout-minutes", minutes,
-			 "permissions", "contents", "read", "container", "image",
-			 p->image ? p->image : p->tables->image, "options", "--privileged", "steps", steps);
+	return json_pack("{s:s, s:o*, s:s*, s:o, s:o, s:{s:s}, s:{s:s, s:s}, s:o}", "name", name,
+			 "needs", needs->count ? json_from_strlist(needs) : NULL, "if",
+			 needs->count ? "${{ !cancelled() }}" : NULL, "runs-on", labels,
+			 "timeout-minutes", minutes, "permissions", "contents", "read", "container",
+			 "image", p->image ? p->image : p->tables->image, "options", "--privileged",
+			 "steps", steps);
 }
 
 static json_t *cell(const struct ci_plan *p, const struct ci_job *j)
 {
 	AUTO_ARENA struct arena a = {0};
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o}", "variant",
-			      j->shards ? j->id : j->variants.items[0], "variants", strlist_join(&j->variants, &a, " "),
-			      "release", j->release, "cpu_cache", j->cpu_cache, "gpu_cache", j->gpu_cache, "makes_cpu",
-			      j->makes_cpu, "makes_gpu", j->makes_gpu, "runs_on", ci_labels(j->runner));
-	json_object_set_new(o, "minutes", json_integer(ci_limits(p->tables, "github", j->runner).minutes));
+	json_t *o =
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:o}", "variant",
+			  j->shards ? j->id : j->variants.items[0], "variants",
+			  strlist_join(&j->variants, &a, " "), "release", j->release, "cpu_cache",
+			  j->cpu_cache, "gpu_cache", j->gpu_cache, "makes_cpu", j->makes_cpu,
+			  "makes_gpu", j->makes_gpu, "runs_on", ci_labels(j->runner));
+
+	json_object_set_new(o, "minutes",
+			    json_integer(ci_limits(p->tables, "github", j->runner).minutes));
 	if (p->shards > 1)
 		json_object_set_new(o, "shard", json_string(j->shard));
 	return o;
 }
 
-static json_t *build_job(const struct ci_plan *p, size_t from, size_t to, const struct strlist *needs, struct arena *a)
+static json_t *build_job(const struct ci_plan *p, size_t from, size_t to,
+			 const struct strlist *needs, struct arena *a)
 {
 	json_t *include = json_array();
+
 	for (size_t i = from; i < to; i++)
 		json_array_append_new(include, cell(p, &p->jobs[i]));
 	json_t *j = job(p, "${{ matrix.variant }}", json_string("${{ matrix.runs_on }}"),
 			json_string("${{ matrix.minutes }}"), needs, build_steps(p, a));
 	/* A job that failed does not stop those that need it, nor those beside it. */
-	json_object_set_new(j, "strategy", json_pack("{s:b, s:{s:o}}", "fail-fast", 0, "matrix", "include", include));
+	json_object_set_new(
+		j, "strategy",
+		json_pack("{s:b, s:{s:o}}", "fail-fast", 0, "matrix", "include", include));
 	return j;
 }
 
@@ -151,24 +181,28 @@ json_t *ci_github(const struct ci_plan *p)
 	json_t *jobs = json_object();
 	struct strlist before = {0}, now = {0}, all = {0};
 	unsigned part = 0;
+
 	for (size_t from = 0, to; from < p->count; from = to) {
 		if (from && p->jobs[from].wave != p->jobs[from - 1].wave) {
 			before = now;
 			now = (struct strlist){0};
 			part = 0;
 		}
-		for (to = from; to < p->count && p->jobs[to].wave == p->jobs[from].wave && to - from < limit;)
+
+		for (to = from;
+		     to < p->count && p->jobs[to].wave == p->jobs[from].wave && to - from < limit;)
 			to++;
 		const char *id = arena_printf(&a, "wave-%u-%u", p->jobs[from].wave, ++part);
 		strlist_ref(&now, &a, id);
 		strlist_ref(&all, &a, id);
 		json_object_set_new(jobs, id, build_job(p, from, to, &before, &a));
 	}
+
 	if (p->count)
 		json_object_set_new(jobs, "index",
 				    job(p, "index", ci_labels(p->jobs[0].runner),
-					json_integer(atoi(ci_format(p->tables, "github")->minutes)), &all,
-					index_steps(p, &a)));
-	return json_pack("{s:o, s:{s:{}, s:{}}, s:{}, s:o}", "name", json_or_null(p->name), "on", "workflow_dispatch",
-			 "workflow_call", "permissions", "jobs", jobs);
+					json_integer(atoi(ci_format(p->tables, "github")->minutes)),
+					&all, index_steps(p, &a)));
+	return json_pack("{s:o, s:{s:{}, s:{}}, s:{}, s:o}", "name", json_or_null(p->name), "on",
+			 "workflow_dispatch", "workflow_call", "permissions", "jobs", jobs);
 }

@@ -9,12 +9,14 @@ static char *output_of(const char *command, struct arena *a)
 {
 	static const char option[] = " -o ";
 	const char *output = "";
+
 	for (const char *p = strstr(command, option); p; p = strstr(p + 1, option))
 		output = p + strlen(option) + strspn(p + strlen(option), " ");
 	return arena_strndup(a, output, strcspn(output, " "));
 }
 
-/* Builds see their sources below .../src, wherever that is on the host: the path below it names the unit. */
+/* Builds see their sources below .../src, wherever that
+ * is on the host: the path below it names the unit. */
 static const char *below_tree(const char *file)
 {
 	static const char src[] = "/src/";
@@ -22,13 +24,16 @@ static const char *below_tree(const char *file)
 	return at ? at + sizeof(src) - 1 : file;
 }
 
-static int take_unit(const json_t *entry, const char *path, size_t i, struct arena *a, struct compile_unit *ret,
-		     struct err *e)
+static int take_unit(const json_t *entry, const char *path, size_t i, struct arena *a,
+		     struct compile_unit *ret, struct err *e)
 {
 	const char *file = json_member(entry, "file"), *command = json_member(entry, "command");
+
 	if (!file || !command)
-		return err_set(e, ERR_INTEGRITY, "'%s': entry %zu has no file or no command", path, i);
-	*ret = (struct compile_unit){.file = arena_strdup(a, below_tree(file)), .cuda = path_has_suffix(file, ".cu")};
+		return err_set(e, ERR_INTEGRITY, "'%s': entry %zu has no file or no command", path,
+			       i);
+	*ret = (struct compile_unit){.file = arena_strdup(a, below_tree(file)),
+				     .cuda = path_has_suffix(file, ".cu")};
 	ret->key = arena_printf(a, "%s %s", ret->file, output_of(command, a));
 	digest_data(command, strlen(command), ret->command);
 	return 0;
@@ -40,11 +45,15 @@ static const char *find_commands(const char *path, struct arena *a, const char *
 	static const char *const places[] = {"compile_commands.json", "build/compile_commands.json",
 					     "src/build/compile_commands.json"};
 	const char *base = path_base(path);
+
 	if (!fs_is_dir(TRUSTED, path)) {
 		size_t n = strlen(base);
-		*ret_name = path_has_suffix(base, ".json") ? arena_strndup(a, base, n - strlen(".json")) : base;
+		*ret_name = path_has_suffix(base, ".json")
+				    ? arena_strndup(a, base, n - strlen(".json"))
+				    : base;
 		return path;
 	}
+
 	*ret_name = base;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (fs_exists(TRUSTED, path_join(a, path, places[i])))
@@ -52,28 +61,35 @@ static const char *find_commands(const char *path, struct arena *a, const char *
 	return path_join(a, path, places[0]);
 }
 
-int units_read(const struct tables *t, const char *path, struct arena *a, struct configured_tree *ret, struct err *e)
+int units_read(const struct tables *t, const char *path, struct arena *a,
+	       struct configured_tree *ret, struct err *e)
 {
 	AUTO_JSON json_t *list = NULL;
 	struct configured_tree tree = {0};
 	const char *commands = find_commands(path, a, &tree.name);
+
 	if (profile_parse(t, tree.name, a, &tree.profile, e) < 0) {
 		err_wrap(e, "'%s'", path);
-		return err_hint(e, "name the file after what the tree was configured for: sm90-avx512.json");
+		return err_hint(
+			e,
+			"name the file after what the tree was configured for: sm90-avx512.json");
 	}
+
 	if (json_read(TRUSTED, commands, &list, e) < 0)
 		return -1;
 	if (!json_is_array(list))
-		return err_set(e, ERR_INTEGRITY, "'%s' is not a list of compile commands", commands);
+		return err_set(e, ERR_INTEGRITY, "'%s' is not a list of compile commands",
+			       commands);
 	tree.units = arena_array(a, json_array_size(list), sizeof(*tree.units));
 	for (size_t i = 0; i < json_array_size(list); i++)
-		if (take_unit(json_array_get(list, i), commands, i, a, &tree.units[tree.count++], e) < 0)
+		if (take_unit(json_array_get(list, i), commands, i, a, &tree.units[tree.count++],
+			      e) < 0)
 			return -1;
 	array_sort(tree.units, tree.count, sizeof(*tree.units), text_cmp);
 	for (size_t i = 1; i < tree.count; i++)
 		if (strcmp(tree.units[i].key, tree.units[i - 1].key) == 0)
-			return err_set(e, ERR_INTEGRITY, "'%s' compiles '%s' twice into one object", commands,
-				       tree.units[i].file);
+			return err_set(e, ERR_INTEGRITY, "'%s' compiles '%s' twice into one object",
+				       commands, tree.units[i].file);
 	*ret = tree;
 	return 0;
 }
@@ -97,10 +113,12 @@ struct comparing {
 static bool find_everywhere(struct comparing *c, const char *key)
 {
 	for (size_t i = 0; i < c->count; i++) {
-		c->units[i] = text_find(key, c->trees[i].units, c->trees[i].count, sizeof(**c->units));
+		c->units[i] =
+			text_find(key, c->trees[i].units, c->trees[i].count, sizeof(**c->units));
 		if (!c->units[i])
 			return false;
 	}
+
 	return true;
 }
 
@@ -108,6 +126,7 @@ static bool find_everywhere(struct comparing *c, const char *key)
 static enum unit_depends depends_on(const struct comparing *c)
 {
 	unsigned found = UNIT_NOTHING;
+
 	for (size_t i = 0; i < c->count; i++)
 		for (size_t k = i + 1; k < c->count; k++) {
 			unsigned differ = c->differ[i * c->count + k];
@@ -118,9 +137,11 @@ static enum unit_depends depends_on(const struct comparing *c)
 	return (enum unit_depends)found;
 }
 
-static void count_commands(const struct configured_tree *trees, size_t count, struct arena *a, struct unit_model *m)
+static void count_commands(const struct configured_tree *trees, size_t count, struct arena *a,
+			   struct unit_model *m)
 {
 	struct strlist all = {0};
+
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < trees[i].count; k++)
 			strlist_ref(&all, a, trees[i].units[k].command);
@@ -139,7 +160,8 @@ static bool has_file(const struct configured_tree *t, const char *file)
 }
 
 /* The row of the PyTorch that the tree is of; NULL when the table has none. */
-static const struct gpu_units_row *gpu_units_of(const struct tables *t, const struct configured_tree *tree)
+static const struct gpu_units_row *gpu_units_of(const struct tables *t,
+						const struct configured_tree *tree)
 {
 	for (unsigned i = 0; i < t->gpu_units_count; i++)
 		if (has_file(tree, t->gpu_units[i].units[0]))
@@ -160,16 +182,18 @@ static int compare_trees(struct comparing *c, struct arena *a, struct unit_model
 		}
 	if (m->gpu_compared || m->isa_compared)
 		return 0;
-	err_set(e, ERR_USAGE, "no two of the %zu trees differ in only the GPU list or only the instruction set",
+	err_set(e, ERR_USAGE,
+		"no two of the %zu trees differ in only the GPU list or only the instruction set",
 		c->count);
 	return err_hint(e, "name for example sm90-avx512, sm90-avx2 and sm80-avx512");
 }
 
-int units_model(const struct tables *t, const struct configured_tree *trees, size_t count, struct arena *a,
-		struct unit_model *ret, struct err *e)
+int units_model(const struct tables *t, const struct configured_tree *trees, size_t count,
+		struct arena *a, struct unit_model *ret, struct err *e)
 {
 	struct unit_model m = {0};
 	struct comparing c = {.trees = trees, .count = count};
+
 	if (compare_trees(&c, a, &m, e) < 0)
 		return -1;
 	const struct gpu_units_row *row = gpu_units_of(t, &trees[0]);
@@ -181,15 +205,20 @@ int units_model(const struct tables *t, const struct configured_tree *trees, siz
 		struct unit_dependence *f = &m.facts[m.count++];
 		/* The GPU list may be in a header, where commands do not show it. */
 		bool known = row && strings_contain(row->units, row->units_count, u->file);
-		*f = (struct unit_dependence){u, depends_on(&c) | (known ? UNIT_GPU : UNIT_NOTHING)};
+		*f = (struct unit_dependence){u,
+					      depends_on(&c) | (known ? UNIT_GPU : UNIT_NOTHING)};
 		m.by[u->cuda][f->depends]++;
 		if (f->unit->cuda && (f->depends & UNIT_ISA))
-			strlist_addf(&m.unexpected, a,
-				     "'%s' is compiled for the GPU and depends on the instruction set", f->unit->file);
+			strlist_addf(
+				&m.unexpected, a,
+				"'%s' is compiled for the GPU and depends on the instruction set",
+				f->unit->file);
 		if (!f->unit->cuda && (f->depends & UNIT_GPU) && !known)
-			strlist_addf(&m.unexpected, a, "'%s' is compiled for the CPU and depends on the GPU list",
+			strlist_addf(&m.unexpected, a,
+				     "'%s' is compiled for the CPU and depends on the GPU list",
 				     f->unit->file);
 	}
+
 	for (size_t i = 0; i < count; i++)
 		m.elsewhere += trees[i].count - m.count;
 	count_commands(trees, count, a, &m);
@@ -197,31 +226,35 @@ int units_model(const struct tables *t, const struct configured_tree *trees, siz
 	return 0;
 }
 
-void units_cost(const struct unit_model *m, const struct variant *const *variants, size_t count, struct arena *a,
-		struct unit_cost *ret)
+void units_cost(const struct unit_model *m, const struct variant *const *variants, size_t count,
+		struct arena *a, struct unit_cost *ret)
 {
 	struct unit_cost c = {0};
 	struct strlist gpus = {0}, isas = {0};
+
 	for (size_t i = 0; i < count; i++) {
 		const struct profile *p = &variants[i]->profile;
 		if (p->gpu != GPU_CUDA || !package_is_torch(variants[i]->package)) {
 			c.others++;
 			continue;
 		}
+
 		/* Another toolkit or Python changes every command. */
-		const char *where =
-			arena_printf(a, "%s %s", variants[i]->python, variants[i]->cuda ? variants[i]->cuda : "");
-		const char *gpu = arena_printf(a, "%s %.*s", where, (int)strcspn(p->name, "-"), p->name),
+		const char *where = arena_printf(a, "%s %s", variants[i]->python,
+						 variants[i]->cuda ? variants[i]->cuda : "");
+		const char *gpu = arena_printf(a, "%s %.*s", where, (int)strcspn(p->name, "-"),
+					       p->name),
 			   *isa = arena_printf(a, "%s %s", where, p->isa->name);
 		strlist_once(&gpus, a, gpu);
 		strlist_once(&isas, a, isa);
 		c.variants++;
 	}
+
 	c.gpus = gpus.count;
 	c.isas = isas.count;
 	c.total = c.variants * m->count;
 	for (size_t i = 0; c.variants && i < 2; i++)
-		c.distinct += m->by[i][UNIT_NOTHING] + m->by[i][UNIT_GPU] * c.gpus + m->by[i][UNIT_ISA] * c.isas +
-			      m->by[i][UNIT_BOTH] * c.variants;
+		c.distinct += m->by[i][UNIT_NOTHING] + m->by[i][UNIT_GPU] * c.gpus +
+			      m->by[i][UNIT_ISA] * c.isas + m->by[i][UNIT_BOTH] * c.variants;
 	*ret = c;
 }

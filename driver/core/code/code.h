@@ -43,13 +43,15 @@ struct extensions {
 
 /* extensions_new: the rows of extensions.yaml. ERR_CONFIG "file:line: ..." for unknown and repeated
  * names, more than 64 rows of a machine, malformed masks. */
-int extensions_new(const struct tables *t, struct arena *a, const struct extensions **ret, struct err *e) MUST_CHECK;
+int extensions_new(const struct tables *t, struct arena *a, const struct extensions **ret,
+		   struct err *e) MUST_CHECK;
 /* extensions_bit: 0 for an unknown name. */
 uint64_t extensions_bit(const struct extensions *x, enum extension_machine m, const char *name);
 /* extensions_with: `bits`, all that they imply, and the baseline. */
 uint64_t extensions_with(const struct extensions *x, enum extension_machine m, uint64_t bits);
 /* extensions_text: "avx512f, avx512vl": without the baseline and what others of them imply. */
-char *extensions_text(const struct extensions *x, enum extension_machine m, uint64_t bits, struct arena *a);
+char *extensions_text(const struct extensions *x, enum extension_machine m, uint64_t bits,
+		      struct arena *a);
 /* extensions_of_set: what a set of the decoder needs; 0 if no row has it. */
 uint64_t extensions_of_set(const struct extensions *x, const char *set);
 
@@ -71,15 +73,16 @@ struct decode_tally {
 };
 
 /* decoder_new: for one machine, with the table's meaning of each set. */
-const struct decoder *decoder_new(const struct extensions *x, enum extension_machine m, struct arena *a);
+const struct decoder *decoder_new(const struct extensions *x, enum extension_machine m,
+				  struct arena *a);
 /* decoder_check: ERR_CONFIG with the names if the table `x`, read from `path`, has no row for some
  * set of the decoder: no verdict on code can be given. */
 int decoder_check(const struct extensions *x, const char *path, struct err *e) MUST_CHECK;
 /* decoder_id: "zydis 4.0.0", a part of the output key. */
 const char *decoder_id(char ret[32]);
 /* decode_run: the code from `address` on, added to *t. `allowed` holds the baseline. */
-void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, uint64_t allowed,
-		struct decode_tally *t);
+void decode_run(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address,
+		uint64_t allowed, struct decode_tally *t);
 /* decode_fast_math: whether a function, up to its first return, sets flush-to-zero for the thread
  * that runs it: on x86-64 a bit of MXCSR, on AArch64 FPCR. */
 bool decode_fast_math(const struct decoder *d, const uint8_t *bytes, size_t len);
@@ -87,8 +90,8 @@ bool decode_fast_math(const struct decoder *d, const uint8_t *bytes, size_t len)
 bool decode_asks_cpuid(const struct decoder *d, const uint8_t *bytes, size_t len);
 /* decode_targets: finds addresses that x86-64 code calls or jumps to directly (`calls`), or else
  * computes relative to itself; at most `max`. */
-size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address, bool calls,
-		      uint64_t *ret, size_t max);
+size_t decode_targets(const struct decoder *d, const uint8_t *bytes, size_t len, uint64_t address,
+		      bool calls, uint64_t *ret, size_t max);
 
 /* decode_may_start: whether x86-64 code may have an instruction that begins at `at`: one of the
  * sequences of instructions that begin a little before leads there. `bytes` begin with one. In
@@ -128,7 +131,8 @@ struct code_map {
 
 /* code_map_read: strings in it live as long as `m`. ERR_INTEGRITY for tables that leave the file;
  * frame descriptions that cannot be read count as absent. */
-int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, struct err *e) MUST_CHECK;
+int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret,
+		  struct err *e) MUST_CHECK;
 /* code_map_at: the range that holds an address, NULL. */
 struct code_range *code_map_at(const struct code_map *c, uint64_t address);
 
@@ -163,8 +167,9 @@ bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret);
  * result does not depend on how many. It points into `m` and `a`. ERR_INTEGRITY,
  * ERR_INTERRUPTED. */
 int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
-		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
-		  struct arena *a, struct isa_scan *ret, struct err *e) MUST_CHECK;
+		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle,
+		  const struct run *run, struct arena *a, struct isa_scan *ret,
+		  struct err *e) MUST_CHECK;
 
 /* What code is judged by. */
 
@@ -176,10 +181,12 @@ struct isa_rules {
 
 /* isa_rules_new: the rows of extensions.yaml and dispatch.yaml. ERR_CONFIG as for both and for
  * decoder_check. */
-int isa_rules_new(const struct tables *t, struct arena *a, const struct isa_rules **ret, struct err *e) MUST_CHECK;
+int isa_rules_new(const struct tables *t, struct arena *a, const struct isa_rules **ret,
+		  struct err *e) MUST_CHECK;
 /* isa_rules_allowed: per machine, what code for this instruction set may use (NULL: the baseline).
  * Its features without an extension of that name allow nothing. */
-void isa_rules_allowed(const struct isa_rules *r, const struct isa_row *isa, uint64_t ret[EXTENSION_MACHINES]);
+void isa_rules_allowed(const struct isa_rules *r, const struct isa_row *isa,
+		       uint64_t ret[EXTENSION_MACHINES]);
 
 /* Families of functions that are called only on processors that have what they need
  * (profiles/dispatch.yaml). */
@@ -194,8 +201,8 @@ struct dispatch {
 };
 
 /* dispatch_new: the rows of dispatch.yaml. ERR_CONFIG "file:line: ..." for an unknown extension. */
-int dispatch_new(const struct tables *t, const struct extensions *x, struct arena *a, const struct dispatch **ret,
-		 struct err *e) MUST_CHECK;
+int dispatch_new(const struct tables *t, const struct extensions *x, struct arena *a,
+		 const struct dispatch **ret, struct err *e) MUST_CHECK;
 /* dispatch_excuses: the extensions that a function may use because its callers check the processor;
  * 0 if no row fits. *ret_why: of the first that fits, else unchanged. */
 uint64_t dispatch_excuses(const struct dispatch *d, enum extension_machine m, const char *library,

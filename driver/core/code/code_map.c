@@ -33,6 +33,7 @@ struct code_region {
 static int by_start(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
+
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
@@ -50,21 +51,25 @@ static unsigned rank(const struct candidate *c)
 static size_t merge(struct candidates *c)
 {
 	size_t n = 0;
+
 	for (size_t i = 0; i < c->count; i++) {
 		struct candidate *one = &c->items[i], *last = n ? &c->items[n - 1] : NULL;
 		if (!last || last->start != one->start) {
 			c->items[n++] = *one;
 			continue;
 		}
+
 		if ((last->flags ^ one->flags) & CANDIDATE_MARK) {
 			*last = last->flags & CANDIDATE_MARK ? *one : *last;
 			continue;
 		}
+
 		unsigned flags = last->flags | one->flags;
 		if (rank(one) > rank(last)) {
 			last->name = one->name;
 			last->unit = one->unit;
 		}
+
 		/* A symbol of a function wins over one of data. */
 		if (!(last->flags & one->flags & CANDIDATE_DATA))
 			flags &= ~(unsigned)CANDIDATE_DATA;
@@ -73,6 +78,7 @@ static size_t merge(struct candidates *c)
 		last->flags = flags;
 		last->size = one->size > last->size ? one->size : last->size;
 	}
+
 	return n;
 }
 
@@ -86,6 +92,7 @@ static size_t drop_marks(struct candidate *items, size_t count)
 {
 	uint64_t end = 0;
 	size_t n = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		if ((items[i].flags & CANDIDATE_MARK) && items[i].start < end)
 			continue;
@@ -93,6 +100,7 @@ static size_t drop_marks(struct candidate *items, size_t count)
 		uint64_t its = end_of(&items[n++], UINT64_MAX);
 		end = its > end ? its : end;
 	}
+
 	return n;
 }
 
@@ -108,30 +116,38 @@ static bool is_executable(const struct elf_map *m, uint64_t address)
 {
 	for (size_t i = 0; i < m->segments_count; i++) {
 		const GElf_Phdr *p = &m->segments[i];
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && address - p->p_vaddr < p->p_filesz)
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) &&
+		    address - p->p_vaddr < p->p_filesz)
 			return true;
 	}
+
 	return false;
 }
 
-/* The executable sections, or segments where there are none, as far as their bytes are in the file. */
+/* The executable sections, or segments where there
+ * are none, as far as their bytes are in the file. */
 static size_t find_regions(const struct elf_map *m, const struct candidates *c, struct arena *a,
 			   struct code_region **ret)
 {
 	size_t sections = 0, n = 0;
+
 	(void)!elf_getshdrnum(m->elf, &sections);
 	sections = sections <= m->size / sizeof(Elf64_Shdr) ? sections : 0;
 	struct code_region *list = arena_array(a, sections + m->segments_count + 1, sizeof(*list));
-	for (Elf_Scn *s = sections ? elf_nextscn(m->elf, NULL) : NULL; s && n < sections; s = elf_nextscn(m->elf, s)) {
+	for (Elf_Scn *s = sections ? elf_nextscn(m->elf, NULL) : NULL; s && n < sections;
+	     s = elf_nextscn(m->elf, s)) {
 		GElf_Shdr h;
 		uint64_t offset, room;
-		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_PROGBITS || !(h.sh_flags & SHF_EXECINSTR) ||
-		    !(h.sh_flags & SHF_ALLOC))
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_PROGBITS ||
+		    !(h.sh_flags & SHF_EXECINSTR) || !(h.sh_flags & SHF_ALLOC))
 			continue;
 		if (elf_map_find(m, h.sh_addr, &offset, &room) && h.sh_size)
-			list[n++] = (struct code_region){h.sh_addr, h.sh_addr + (h.sh_size < room ? h.sh_size : room)};
+			list[n++] = (struct code_region){
+				h.sh_addr, h.sh_addr + (h.sh_size < room ? h.sh_size : room)};
 	}
-	/* Sections are for tools alone: where a function is in none of them, they are not to be believed. */
+
+	/* Sections are for tools alone: where a function
+	 * is in none of them, they are not to be believed. */
 	for (size_t i = 0; i < c->count && n; i++)
 		if ((c->items[i].flags & CODE_DECLARED) && !is_inside(list, n, c->items[i].start) &&
 		    is_executable(m, c->items[i].start))
@@ -142,6 +158,7 @@ static size_t find_regions(const struct elf_map *m, const struct candidates *c, 
 		    p->p_filesz <= UINT64_MAX - p->p_vaddr)
 			list[n++] = (struct code_region){p->p_vaddr, p->p_vaddr + p->p_filesz};
 	}
+
 	array_sort(list, n, sizeof(*list), number_cmp);
 	*ret = list;
 	return n;
@@ -156,14 +173,17 @@ struct cutting {
 static void put(struct cutting *t, uint64_t start, uint64_t end, const struct candidate *c)
 {
 	struct code_range *r = &t->map->ranges[t->map->count];
+
 	if (start >= end || (c && (c->flags & CANDIDATE_DATA) && (c->flags & CANDIDATE_MARK)))
 		return;
 	*r = (struct code_range){.start = start, .end = end};
 	if (c) {
 		r->name = c->name;
 		r->unit = c->unit;
-		r->flags = c->flags & CANDIDATE_DATA ? CODE_DATA : c->flags & ~(unsigned)CANDIDATE_MARK;
+		r->flags = c->flags & CANDIDATE_DATA ? CODE_DATA
+						     : c->flags & ~(unsigned)CANDIDATE_MARK;
 	}
+
 	t->map->count++;
 }
 
@@ -175,12 +195,15 @@ static void put_between(struct cutting *t, uint64_t at, uint64_t next)
 		put(t, at, end, t->outer);
 		at = end;
 	}
+
 	put(t, at, next, NULL);
 }
 
-static void cut_region(struct cutting *t, const struct code_region *r, const struct candidate *items, size_t count)
+static void cut_region(struct cutting *t, const struct code_region *r,
+		       const struct candidate *items, size_t count)
 {
 	uint64_t at = r->start;
+
 	t->outer = NULL;
 	t->outer_end = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -195,9 +218,11 @@ static void cut_region(struct cutting *t, const struct code_region *r, const str
 			t->outer = c;
 			t->outer_end = end;
 		}
+
 		put_between(t, at, next);
 		at = next;
 	}
+
 	if (count == 0)
 		put(t, at, r->end, NULL);
 }
@@ -205,8 +230,18 @@ static void cut_region(struct cutting *t, const struct code_region *r, const str
 /* .eh_frame, the only source of functions in a stripped library: LSB Core, "Exception Frames";
  * encodings are DWARF's DW_EH_PE_*. */
 
-enum { PE_ABSPTR = 0, PE_UDATA4 = 3, PE_UDATA8 = 4, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c, PE_OMIT = 0xff };
-enum { HEADER_TABLE = 0x3b /* pairs of 32-bit offsets from the header */, HEADER_COUNT = PE_UDATA4 };
+enum {
+	PE_ABSPTR = 0,
+	PE_UDATA4 = 3,
+	PE_UDATA8 = 4,
+	PE_SDATA4 = 0x0b,
+	PE_SDATA8 = 0x0c,
+	PE_OMIT = 0xff
+};
+enum {
+	HEADER_TABLE = 0x3b /* pairs of 32-bit offsets from the header */,
+	HEADER_COUNT = PE_UDATA4
+};
 
 struct cursor {
 	const uint8_t *p, *end;
@@ -216,10 +251,12 @@ struct cursor {
 static uint64_t take(struct cursor *c, size_t n)
 {
 	uint64_t v = 0;
+
 	if (c->bad || (size_t)(c->end - c->p) < n) {
 		c->bad = true;
 		return 0;
 	}
+
 	memcpy(&v, c->p, n);
 	c->p += n;
 	return v;
@@ -228,12 +265,14 @@ static uint64_t take(struct cursor *c, size_t n)
 static uint64_t take_leb(struct cursor *c)
 {
 	uint64_t v = 0;
+
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		uint64_t byte = take(c, 1);
 		v |= (byte & 0x7f) << shift;
 		if (!(byte & 0x80))
 			return v;
 	}
+
 	c->bad = true;
 	return 0;
 }
@@ -250,6 +289,7 @@ static size_t size_of(unsigned encoding)
 static bool cursor_at(const struct elf_map *m, uint64_t address, struct cursor *ret)
 {
 	uint64_t offset, room;
+
 	if (!elf_map_find(m, address, &offset, &room))
 		return false;
 	*ret = (struct cursor){m->data + offset, m->data + offset + room, false};
@@ -260,6 +300,7 @@ static bool cursor_at(const struct elf_map *m, uint64_t address, struct cursor *
 static size_t address_size(const struct elf_map *m, uint64_t cie)
 {
 	struct cursor c;
+
 	if (!cursor_at(m, cie, &c))
 		return 0;
 	uint64_t length = take(&c, 4), id = take(&c, 4), version = take(&c, 1);
@@ -291,6 +332,7 @@ static size_t address_size(const struct elf_map *m, uint64_t cie)
 		else if (augmentation[i] != 'S' && augmentation[i] != 'B')
 			return 0;
 	}
+
 	return 0;
 }
 
@@ -303,6 +345,7 @@ struct cie {
 static uint64_t frame_size(const struct elf_map *m, uint64_t address, struct cie *last)
 {
 	struct cursor c;
+
 	if (!cursor_at(m, address, &c))
 		return 0;
 	uint64_t length = take(&c, 4), back = take(&c, 4);
@@ -331,7 +374,8 @@ static void code_frames(const struct elf_map *m, struct candidates *list)
 			continue;
 		uint64_t version = take(&c, 1), pointer = take(&c, 1), count_encoding = take(&c, 1),
 			 table = take(&c, 1);
-		if (version != 1 || count_encoding != HEADER_COUNT || table != HEADER_TABLE || pointer == PE_OMIT)
+		if (version != 1 || count_encoding != HEADER_COUNT || table != HEADER_TABLE ||
+		    pointer == PE_OMIT)
 			return;
 		take(&c, size_of((unsigned)pointer));
 		uint64_t count = take(&c, 4);
@@ -340,9 +384,11 @@ static void code_frames(const struct elf_map *m, struct candidates *list)
 			uint64_t frame = p->p_vaddr + (uint64_t)(int64_t)(int32_t)take(&c, 4);
 			uint64_t size = c.bad ? 0 : frame_size(m, frame, &last);
 			if (size)
-				code_add(list,
-					 (struct candidate){.start = start, .size = size, .flags = CODE_DECLARED});
+				code_add(list, (struct candidate){.start = start,
+								  .size = size,
+								  .flags = CODE_DECLARED});
 		}
+
 		return;
 	}
 }
@@ -365,10 +411,12 @@ static const char *string_at(const struct table *t, uint64_t index)
 /* Whether compilers give this name to what runs before main. */
 static bool is_initialiser(const char *name)
 {
-	static const char *const starts[] = {"_GLOBAL__sub_I_", "_GLOBAL__I_", "__cxx_global_var_init",
+	static const char *const starts[] = {"_GLOBAL__sub_I_", "_GLOBAL__I_",
+					     "__cxx_global_var_init",
 					     "_Z41__static_initialization_and_destruction_0",
 					     "_ZL41__static_initialization_and_destruction_0"};
 	bool found = false;
+
 	for (size_t i = 0; i < ARRAY_LEN(starts) && !found; i++)
 		found = strncmp(name, starts[i], strlen(starts[i])) == 0;
 	return found;
@@ -377,6 +425,7 @@ static bool is_initialiser(const char *name)
 static unsigned flags_of(const Elf64_Sym *s)
 {
 	unsigned bind = ELF64_ST_BIND(s->st_info), type = ELF64_ST_TYPE(s->st_info), flags = 0;
+
 	if (type == STT_OBJECT)
 		return CANDIDATE_DATA;
 	if (bind == STB_GLOBAL)
@@ -388,8 +437,8 @@ static unsigned flags_of(const Elf64_Sym *s)
 	return flags | (s->st_size ? CODE_DECLARED : 0);
 }
 
-/* Local symbols follow the symbol of their source file. Hidden ones, made local by the linker, follow a file without a
- * name or the last one, which is the start-up code's. */
+/* Local symbols follow the symbol of their source file. Hidden ones, made local by the
+ * linker, follow a file without a name or the last one, which is the start-up code's. */
 static const char *unit_of(const char *file)
 {
 	return file && *file && strcmp(file, "crtstuff.c") != 0 ? file : NULL;
@@ -397,7 +446,8 @@ static const char *unit_of(const char *file)
 
 /* "$d" and "$x", also as "$d.7". Functions hold such data as well, so these marks only classify
  * bytes between functions. */
-static void take_mark(const struct elf_map *m, const Elf64_Sym *s, const char *name, struct candidates *c)
+static void take_mark(const struct elf_map *m, const Elf64_Sym *s, const char *name,
+		      struct candidates *c)
 {
 	if (m->header.e_machine != EM_AARCH64 || !name || name[0] != '$')
 		return;
@@ -406,12 +456,15 @@ static void take_mark(const struct elf_map *m, const Elf64_Sym *s, const char *n
 		return;
 	if (!name[2] || name[2] == '.')
 		code_add(c, (struct candidate){.start = s->st_value,
-					       .flags = CANDIDATE_MARK | (data ? (unsigned)CANDIDATE_DATA : 0)});
+					       .flags = CANDIDATE_MARK |
+							(data ? (unsigned)CANDIDATE_DATA : 0)});
 }
 
-static void take_table(const struct elf_map *m, const struct table *t, struct candidates *c, bool *full)
+static void take_table(const struct elf_map *m, const struct table *t, struct candidates *c,
+		       bool *full)
 {
 	const char *unit = NULL;
+
 	for (uint64_t i = 1; i < t->count; i++) {
 		Elf64_Sym s = elf_map_symbol(m, t->symbols, i);
 		unsigned type = ELF64_ST_TYPE(s.st_info), bind = ELF64_ST_BIND(s.st_info);
@@ -420,7 +473,8 @@ static void take_table(const struct elf_map *m, const struct table *t, struct ca
 		if (type == STT_NOTYPE && bind == STB_LOCAL && s.st_shndx != SHN_UNDEF)
 			take_mark(m, &s, string_at(t, s.st_name), c);
 		/* Assembler leaves the type out. */
-		bool function = type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && bind != STB_LOCAL);
+		bool function = type == STT_FUNC || type == STT_GNU_IFUNC ||
+				(type == STT_NOTYPE && bind != STB_LOCAL);
 		if (!function && type != STT_OBJECT)
 			continue;
 		if (s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS || s.st_shndx == SHN_COMMON)
@@ -428,7 +482,10 @@ static void take_table(const struct elf_map *m, const struct table *t, struct ca
 		const char *name = string_at(t, s.st_name);
 		if (!name || !*name)
 			continue;
-		struct candidate one = {.start = s.st_value, .size = s.st_size, .name = name, .flags = flags_of(&s)};
+		struct candidate one = {.start = s.st_value,
+					.size = s.st_size,
+					.name = name,
+					.flags = flags_of(&s)};
 		one.unit = bind == STB_LOCAL ? unit : NULL;
 		if (type != STT_OBJECT && is_initialiser(name))
 			one.flags |= CODE_INIT;
@@ -449,11 +506,12 @@ static void static_table(const struct elf_map *m, struct table *t)
 		link = elf_getscn(m->elf, h.sh_link);
 		if (!link || !gelf_getshdr(link, &strings) || strings.sh_type != SHT_STRTAB)
 			continue;
-		if (h.sh_offset > m->size || h.sh_size > m->size - h.sh_offset || strings.sh_offset > m->size ||
-		    strings.sh_size > m->size - strings.sh_offset)
+		if (h.sh_offset > m->size || h.sh_size > m->size - h.sh_offset ||
+		    strings.sh_offset > m->size || strings.sh_size > m->size - strings.sh_offset)
 			continue;
 		*t = (struct table){h.sh_offset, h.sh_size / sizeof(Elf64_Sym),
-				    (const char *)m->data + strings.sh_offset, strings.sh_size, true};
+				    (const char *)m->data + strings.sh_offset, strings.sh_size,
+				    true};
 		return;
 	}
 }
@@ -461,8 +519,9 @@ static void static_table(const struct elf_map *m, struct table *t)
 /* Functions of both symbol tables; *ret_full as code_map.full_names. */
 static int code_symbols(struct elf_map *m, struct candidates *c, bool *ret_full, struct err *e)
 {
-	struct table fixed = {0},
-		     dynamic = {.strings = (const char *)m->data + m->strings, .strings_size = m->strings_size};
+	struct table fixed = {0}, dynamic = {.strings = (const char *)m->data + m->strings,
+					     .strings_size = m->strings_size};
+
 	*ret_full = false;
 	if (m->dyn && elf_map_symbols(m, &dynamic.symbols, &dynamic.count, e) < 0)
 		return -1;
@@ -472,7 +531,8 @@ static int code_symbols(struct elf_map *m, struct candidates *c, bool *ret_full,
 	return 0;
 }
 
-/* What the loader runs: DT_INIT, and the arrays, whose addresses are in relocations or (DT_RELR) in the arrays. */
+/* What the loader runs: DT_INIT, and the arrays, whose
+ * addresses are in relocations or (DT_RELR) in the arrays. */
 struct slots { /* one array of addresses */
 	uint64_t start, size;
 };
@@ -484,11 +544,13 @@ static void add(struct candidates *c, uint64_t address)
 }
 
 /* The address that a relocation writes; 0 if another library decides. */
-static uint64_t value_of(const struct elf_map *m, const Elf64_Rela *r, uint64_t symbols, uint64_t count)
+static uint64_t value_of(const struct elf_map *m, const Elf64_Rela *r, uint64_t symbols,
+			 uint64_t count)
 {
 	uint32_t type = ELF64_R_TYPE(r->r_info);
 	uint64_t symbol = ELF64_R_SYM(r->r_info);
 	bool arm = m->header.e_machine == EM_AARCH64;
+
 	if (type == (arm ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE))
 		return (uint64_t)r->r_addend;
 	if (type != (arm ? R_AARCH64_ABS64 : R_X86_64_64) || symbol == 0 || symbol >= count)
@@ -497,9 +559,11 @@ static uint64_t value_of(const struct elf_map *m, const Elf64_Rela *r, uint64_t 
 	return s.st_shndx == SHN_UNDEF ? 0 : s.st_value + (uint64_t)r->r_addend;
 }
 
-static int take_relocations(struct elf_map *m, const struct slots *list, size_t n, struct candidates *c, struct err *e)
+static int take_relocations(struct elf_map *m, const struct slots *list, size_t n,
+			    struct candidates *c, struct err *e)
 {
 	uint64_t size, offset, symbols, count;
+
 	if (elf_map_table(m, DT_RELA, DT_RELASZ, "relocation table", &offset, &size, e) < 0 ||
 	    elf_map_symbols(m, &symbols, &count, e) < 0)
 		return -1;
@@ -511,6 +575,7 @@ static int take_relocations(struct elf_map *m, const struct slots *list, size_t 
 				add(c, value_of(m, &r, symbols, count));
 		}
 	}
+
 	return 0;
 }
 
@@ -518,6 +583,7 @@ static int take_relocations(struct elf_map *m, const struct slots *list, size_t 
 static void take_contents(const struct elf_map *m, const struct slots *s, struct candidates *c)
 {
 	uint64_t offset, room;
+
 	if (!elf_map_find(m, s->start, &offset, &room))
 		return;
 	for (uint64_t i = 0; i + 8 <= s->size && i + 8 <= room; i += 8) {
@@ -531,18 +597,22 @@ static void take_contents(const struct elf_map *m, const struct slots *s, struct
 /* What the loader runs. */
 static int code_initialisers(struct elf_map *m, struct candidates *c, struct err *e)
 {
-	static const int64_t tags[][2] = {{DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ}, {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}};
+	static const int64_t tags[][2] = {{DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ},
+					  {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}};
 	struct slots list[ARRAY_LEN(tags)];
 	size_t n = 0;
 	uint64_t init;
+
 	if (!m->dyn)
 		return 0;
 	if (elf_map_dyn(m, DT_INIT, &init))
 		add(c, init);
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
-		if (elf_map_dyn(m, tags[i][0], &list[n].start) && elf_map_dyn(m, tags[i][1], &list[n].size))
+		if (elf_map_dyn(m, tags[i][0], &list[n].start) &&
+		    elf_map_dyn(m, tags[i][1], &list[n].size))
 			take_contents(m, &list[n++], c);
 	}
+
 	return take_relocations(m, list, n, c, e);
 }
 
@@ -552,12 +622,15 @@ int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, stru
 	struct candidates c = {.a = &scratch};
 	struct code_map map = {0};
 	struct code_region *regions;
+
 	if (code_symbols(m, &c, &map.full_names, e) < 0 || code_initialisers(m, &c, e) < 0)
 		return -1;
 	code_frames(m, &c);
 	array_sort(c.items, c.count, sizeof(*c.items), by_start);
-	size_t n = drop_marks(c.items, merge(&c)), regions_count = find_regions(m, &c, &scratch, &regions);
-	/* A candidate makes at most three ranges: itself, the rest of the one around it, bytes of none. */
+	size_t n = drop_marks(c.items, merge(&c)),
+	       regions_count = find_regions(m, &c, &scratch, &regions);
+	/* A candidate makes at most three ranges: itself,
+	 * the rest of the one around it, bytes of none. */
 	map.ranges = arena_array(a, 3 * n + 2 * regions_count + 1, sizeof(*map.ranges));
 	struct cutting t = {.map = &map};
 	uint64_t done = 0;
@@ -573,6 +646,7 @@ int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, stru
 		cut_region(&t, &r, to > from ? c.items + from : NULL, to - from);
 		done = r.end;
 	}
+
 	*ret = map;
 	return 0;
 }
@@ -580,6 +654,7 @@ int code_map_read(struct elf_map *m, struct arena *a, struct code_map *ret, stru
 struct code_range *code_map_at(const struct code_map *c, uint64_t address)
 {
 	size_t low = 0, high = c->count;
+
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 		if (c->ranges[mid].end <= address)
@@ -587,5 +662,6 @@ struct code_range *code_map_at(const struct code_map *c, uint64_t address)
 		else
 			high = mid;
 	}
+
 	return low < c->count && c->ranges[low].start <= address ? &c->ranges[low] : NULL;
 }

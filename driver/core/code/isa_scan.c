@@ -42,6 +42,7 @@ bool isa_scan_machine(unsigned elf_machine, enum extension_machine *ret)
 static const uint8_t *bytes_of(const struct scanning *s, const struct code_range *r, uint64_t *ret)
 {
 	uint64_t offset, room, size = r->end - r->start;
+
 	if (!elf_map_find(s->m, r->start, &offset, &room))
 		return NULL;
 	*ret = size < room ? size : room;
@@ -55,6 +56,7 @@ static void scan_range(struct scanner *w, const struct code_range *r)
 	uint64_t size;
 	const uint8_t *bytes = bytes_of(s, r, &size);
 	bool data = r->flags & CODE_DATA, stated = !data && ((r->flags & CODE_DECLARED) || r->name);
+
 	if (!bytes)
 		return;
 	decode_run(s->decoder, bytes, size, r->start, s->allowed, &t);
@@ -62,8 +64,8 @@ static void scan_range(struct scanner *w, const struct code_range *r)
 	w->instructions += t.instructions;
 	w->functions += stated;
 	w->clean += stated && !t.unknown && !t.count;
-	/* Bytes between functions that do not decode to their end are tables that assembler keeps there. On AArch64
-	 * every word decodes, so an object is taken for one. */
+	/* Bytes between functions that do not decode to their end are tables that assembler
+	 * keeps there. On AArch64 every word decodes, so an object is taken for one. */
 	bool table = !stated && (t.unknown || (data && s->m->header.e_machine == EM_AARCH64));
 	uint64_t skipped = table ? size : t.unknown;
 	if (skipped && (!w->skipped || r->start < w->first_skipped))
@@ -81,10 +83,12 @@ static void *scan_blocks(void *arg);
 static void add_thread(struct scanner *w, struct scanner *team, size_t *team_count)
 {
 	struct scanning *s = w->s;
+
 	if (!s->idle || *team_count == HELPERS_MAX)
 		return;
 	int free_now = atomic_load(&s->idle->processors);
-	while (free_now > 0 && !atomic_compare_exchange_weak(&s->idle->processors, &free_now, free_now - 1))
+	while (free_now > 0 &&
+	       !atomic_compare_exchange_weak(&s->idle->processors, &free_now, free_now - 1))
 		;
 	if (free_now <= 0)
 		return;
@@ -100,6 +104,7 @@ static bool scan_next(struct scanner *w)
 {
 	struct scanning *s = w->s;
 	size_t i = atomic_fetch_add(&s->next, 1);
+
 	if (i >= s->blocks_count || atomic_load(&s->cancelled))
 		return false;
 	if (run_cancelled(s->run))
@@ -112,6 +117,7 @@ static bool scan_next(struct scanner *w)
 static void *scan_blocks(void *arg)
 {
 	struct scanner *w = arg;
+
 	while (scan_next(w))
 		;
 	if (w->borrowed)
@@ -123,6 +129,7 @@ static void make_blocks(struct scanning *s, struct arena *a)
 {
 	uint64_t size = 0;
 	size_t first = 0;
+
 	s->blocks = arena_array(a, s->map->count + 1, sizeof(*s->blocks));
 	for (size_t i = 0; i < s->map->count; i++) {
 		size += s->map->ranges[i].end - s->map->ranges[i].start;
@@ -143,12 +150,14 @@ static int by_address(const void *a, const void *b)
 static void gather(const struct scanner *team, size_t n, struct arena *a, struct isa_scan *r)
 {
 	size_t total = 0;
+
 	for (size_t i = 0; i < n; i++)
 		total += team[i].count;
 	r->found = arena_array(a, total, sizeof(*r->found));
 	for (size_t i = 0; i < n; i++) {
 		if (team[i].count)
-			memcpy(r->found + r->count, team[i].found, team[i].count * sizeof(*r->found));
+			memcpy(r->found + r->count, team[i].found,
+			       team[i].count * sizeof(*r->found));
 		r->count += team[i].count;
 		r->bytes += team[i].bytes;
 		r->instructions += team[i].instructions;
@@ -158,6 +167,7 @@ static void gather(const struct scanner *team, size_t n, struct arena *a, struct
 			r->first_skipped = team[i].first_skipped;
 		r->skipped += team[i].skipped;
 	}
+
 	array_sort(r->found, r->count, sizeof(*r->found), by_address);
 }
 
@@ -168,7 +178,10 @@ static void mark_targets(const struct scanning *s, const struct code_range *r, b
 {
 	uint64_t targets[TARGETS_MAX], size;
 	const uint8_t *bytes = bytes_of(s, r, &size);
-	size_t n = bytes ? decode_targets(s->decoder, bytes, size, r->start, calls, targets, TARGETS_MAX) : 0;
+	size_t n = bytes ? decode_targets(s->decoder, bytes, size, r->start, calls, targets,
+					  TARGETS_MAX)
+			 : 0;
+
 	for (size_t i = 0; i < n; i++) {
 		struct code_range *to = code_map_at(s->map, targets[i]);
 		if (!to || to->start != targets[i])
@@ -199,14 +212,15 @@ static void mark_ranges(struct scanning *s, bool *fast_math)
 }
 
 int isa_scan_file(struct elf_map *m, const struct decoder *const decoders[EXTENSION_MACHINES],
-		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle, const struct run *run,
-		  struct arena *a, struct isa_scan *ret, struct err *e)
+		  const uint64_t allowed[EXTENSION_MACHINES], struct isa_idle *idle,
+		  const struct run *run, struct arena *a, struct isa_scan *ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	struct isa_scan r = {0};
+
 	if (!isa_scan_machine(m->header.e_machine, &r.machine))
-		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_machine), e, "code of ELF machine %u is not examined",
-				   m->header.e_machine);
+		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_machine), e,
+				   "code of ELF machine %u is not examined", m->header.e_machine);
 	if (code_map_read(m, a, &r.map, e) < 0)
 		return -1;
 	struct scanning s = {.m = m,

@@ -10,6 +10,7 @@ char *demangle(const char *name, struct arena *a)
 {
 	int status = -1;
 	AUTO_FREE char *plain = NULL;
+
 	if (strncmp(name, "_Z", 2) == 0 && strlen(name) <= NAME_MAX_BYTES)
 		plain = __cxa_demangle(name, NULL, NULL, &status);
 	const char *shown = plain ? plain : name;

@@ -7,7 +7,8 @@ enum { SHOWN_MAX = 400, NAME_MAX_BYTES = 16384 };
 /* From libstdc++, which has no header for it: like __cxa_demangle, but in pieces and without
  * allocating. */
 /* NOLINT */
-extern int __gcclibcxx_demangle_callback(const char *name, void (*take)(const char *text, size_t len, void *user),
+extern int __gcclibcxx_demangle_callback(const char *name,
+					 void (*take)(const char *text, size_t len, void *user),
 					 void *user);
 
 struct piece {
@@ -22,6 +23,7 @@ static void take(const char *text, size_t len, void *user)
 {
 	struct piece *p = user;
 	size_t room = SHOWN_MAX - p->len, n = len < room ? len : room;
+
 	memcpy(p->text + p->len, text, n);
 	p->len += n;
 	if (n < len)
@@ -32,6 +34,7 @@ char *demangle(const char *name, struct arena *a)
 {
 	struct piece p = {.len = 0};
 	bool mangled = strncmp(name, "_Z", 2) == 0 && strlen(name) <= NAME_MAX_BYTES;
+
 	if (setjmp(p.full) != 0)
 		return arena_printf(a, "%.*s...", (int)p.len, p.text);
 	if (mangled && __gcclibcxx_demangle_callback(name, take, &p) == 0)

@@ -7,6 +7,7 @@ static int is_elf(const char *path, struct err *e)
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char magic[SELFMAG];
 	struct stat st;
+
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENXIO))
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -33,6 +34,7 @@ static bool has_code_without_bytes(const void *data, size_t size)
 		without = without || h.sh_type == SHT_NOBITS;
 		with = with || h.sh_type == SHT_PROGBITS;
 	}
+
 	elf_end(elf);
 	return without && !with;
 }
@@ -41,6 +43,7 @@ enum elf_sort elf_sort(const void *data, size_t size, unsigned *ret_machine)
 {
 	enum { AMDGPU = 224, CUDA = 190 }; /* the latter was EM_CUDA before elf.h had it */
 	Elf64_Ehdr h;
+
 	if (size < sizeof(h) || memcmp(data, ELFMAG, SELFMAG) != 0)
 		return ELF_NONE;
 	memcpy(&h, data, sizeof(h)); /* these fields have equal offsets in 32-bit files */
@@ -55,10 +58,13 @@ enum elf_sort elf_sort(const void *data, size_t size, unsigned *ret_machine)
 	return little && h.e_ident[EI_CLASS] == ELFCLASS64 ? ELF_HOST : ELF_FOREIGN;
 }
 
-static int take_string(const struct elf_map *m, size_t i, struct arena *a, const char **ret, struct err *e)
+static int take_string(const struct elf_map *m, size_t i, struct arena *a, const char **ret,
+		       struct err *e)
 {
 	const char *s;
-	if (elf_map_string(m, m->dyn[i].d_un.d_val, m->dyn_offset + i * sizeof(Elf64_Dyn), &s, e) < 0)
+
+	if (elf_map_string(m, m->dyn[i].d_un.d_val, m->dyn_offset + i * sizeof(Elf64_Dyn), &s, e) <
+	    0)
 		return -1;
 	*ret = arena_strdup(a, s);
 	return 0;
@@ -79,7 +85,8 @@ static const char **text_of(struct elf_info *info, int64_t tag)
 	}
 }
 
-static int read_entries(const struct elf_map *m, struct arena *a, struct elf_info *info, struct err *e)
+static int read_entries(const struct elf_map *m, struct arena *a, struct elf_info *info,
+			struct err *e)
 {
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		const char *s;
@@ -95,6 +102,7 @@ static int read_entries(const struct elf_map *m, struct arena *a, struct elf_inf
 		info->pie = info->pie || (tag == DT_FLAGS_1 && (m->dyn[i].d_un.d_val & DF_1_PIE));
 		info->program = info->program || info->pie;
 	}
+
 	return 0;
 }
 
@@ -102,7 +110,9 @@ static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *in
 {
 	struct elf_need *needs, *defs;
 	size_t count, defs_count;
-	if (elf_map_needs(m, &needs, &count, e) < 0 || elf_map_definitions(m, &defs, &defs_count, e) < 0)
+
+	if (elf_map_needs(m, &needs, &count, e) < 0 ||
+	    elf_map_definitions(m, &defs, &defs_count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < defs_count; i++) {
 		const char *version;
@@ -111,6 +121,7 @@ static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *in
 		if (defs[i].index == 0) /* else one that it follows upon */
 			strlist_add(&info->defined_versions, a, version);
 	}
+
 	info->versions = arena_array(a, count, sizeof(info->versions[0]));
 	for (size_t i = 0; i < count; i++) {
 		const char *file, *version;
@@ -123,20 +134,25 @@ static int read_versions(struct elf_map *m, struct arena *a, struct elf_info *in
 		info->versions[i].version = arena_strdup(a, version);
 		info->versions[i].weak = needs[i].weak;
 	}
+
 	info->versions_count = count;
 	return 0;
 }
 
-/* The version wanted of an undefined symbol, NULL if none; `versions` is the file offset of the version table. */
+/* The version wanted of an undefined symbol, NULL if none;
+ * `versions` is the file offset of the version table. */
 static const char *wanted_version(const struct elf_map *m, uint64_t versions, uint64_t symbol,
-				  const struct elf_need *needs, size_t needs_count, const struct elf_info *info)
+				  const struct elf_need *needs, size_t needs_count,
+				  const struct elf_info *info)
 {
 	uint16_t index;
+
 	memcpy(&index, m->data + versions + symbol * sizeof(index), sizeof(index));
 	for (size_t i = 0; i < needs_count; i++) {
 		if (needs[i].index == (index & 0x7fffU))
 			return info->versions[i].version;
 	}
+
 	return NULL;
 }
 
@@ -145,10 +161,13 @@ static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *inf
 	uint64_t table, count, address, versions = 0;
 	struct elf_need *needs;
 	size_t needs_count;
-	if (elf_map_symbols(m, &table, &count, e) < 0 || elf_map_needs(m, &needs, &needs_count, e) < 0)
+
+	if (elf_map_symbols(m, &table, &count, e) < 0 ||
+	    elf_map_needs(m, &needs, &needs_count, e) < 0)
 		return -1;
 	if (needs_count && elf_map_dyn(m, DT_VERSYM, &address) && count &&
-	    elf_map_need(m, address, count * sizeof(uint16_t), "symbol version table", &versions, e) < 0)
+	    elf_map_need(m, address, count * sizeof(uint16_t), "symbol version table", &versions,
+			 e) < 0)
 		return -1;
 	for (uint64_t i = 1; i < count; i++) {
 		Elf64_Sym s = elf_map_symbol(m, table, i);
@@ -160,9 +179,10 @@ static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *inf
 			return -1;
 		if (*name == '\0')
 			continue;
-		const char *version = s.st_shndx == SHN_UNDEF && versions
-					      ? wanted_version(m, versions, i, needs, needs_count, info)
-					      : NULL;
+		const char *version =
+			s.st_shndx == SHN_UNDEF && versions
+				? wanted_version(m, versions, i, needs, needs_count, info)
+				: NULL;
 		if (s.st_shndx != SHN_UNDEF)
 			strlist_add(&info->defined, a, name);
 		else if (version)
@@ -170,6 +190,7 @@ static int read_symbols(struct elf_map *m, struct arena *a, struct elf_info *inf
 		else
 			strlist_add(&info->undefined, a, name);
 	}
+
 	return 0;
 }
 
@@ -181,6 +202,7 @@ static bool is_stripped(const struct elf_map *m)
 		if (gelf_getshdr(s, &h) && h.sh_type == SHT_SYMTAB)
 			return false;
 	}
+
 	return true;
 }
 
@@ -193,11 +215,13 @@ static unsigned highest_level(uint32_t bits)
 	return bits & 2U ? 2 : 0;
 }
 
-/* The highest level of GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64 psABI, "Program Property"), 0 if none above the first. */
+/* The highest level of GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64
+ * psABI, "Program Property"), 0 if none above the first. */
 static unsigned needed_level(const uint8_t *at, size_t size)
 {
 	const uint32_t isa_1_needed = 0xc0008002;
 	uint32_t head[2], bits, level = 0; /* head: type, size */
+
 	for (size_t step; size >= sizeof(head); at += step, size -= step) {
 		memcpy(head, at, sizeof(head));
 		if (head[1] > size - sizeof(head))
@@ -206,10 +230,12 @@ static unsigned needed_level(const uint8_t *at, size_t size)
 			memcpy(&bits, at + sizeof(head), sizeof(bits));
 			level = highest_level(bits);
 		}
+
 		step = sizeof(head) + (head[1] + 7ULL) / 8 * 8;
 		if (step > size)
 			break;
 	}
+
 	return level;
 }
 
@@ -220,17 +246,22 @@ static void read_notes(const struct elf_map *m, const GElf_Phdr *p, struct elf_i
 					   p->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 	GElf_Nhdr h;
 	size_t name, desc;
+
 	for (size_t at = 0; d && (at = gelf_getnote(d, at, &h, &name, &desc)) > 0;)
 		if (h.n_type == PROPERTY_TYPE_0 && h.n_namesz == sizeof("GNU") &&
 		    memcmp((char *)d->d_buf + name, "GNU", sizeof("GNU")) == 0)
 			info->level = needed_level((uint8_t *)d->d_buf + desc, h.n_descsz);
 }
 
-int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e)
+int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_info *ret,
+		 struct err *e)
 {
-	struct elf_info info = {
-		.machine = m->header.e_machine, .type = m->header.e_type, .soname = "", .page = UINT64_MAX};
+	struct elf_info info = {.machine = m->header.e_machine,
+				.type = m->header.e_type,
+				.soname = "",
+				.page = UINT64_MAX};
 	struct err why = {0};
+
 	info.dynamic = m->dyn != NULL;
 	info.program = info.type == ET_EXEC;
 	info.stripped = is_stripped(m);
@@ -248,6 +279,7 @@ int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_
 		info.exec_stack = (p->p_flags & PF_X) != 0;
 		info.stack_told = true;
 	}
+
 	if (elf_map_loadable(m, &why) < 0)
 		info.unloadable = arena_strdup(a, why.msg);
 	if (info.dynamic && (read_entries(m, a, &info, e) < 0 || read_versions(m, a, &info, e) < 0))

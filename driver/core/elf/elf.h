@@ -50,10 +50,12 @@ enum elf_sort {
  * e_machine (may be NULL). */
 enum elf_sort elf_sort(const void *data, size_t size, unsigned *ret_machine);
 /* elf_read: ERR_INTEGRITY "file: what is wrong at which offset". */
-int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
+int elf_read(const char *path, unsigned flags, struct arena *a, struct elf_info *ret,
+	     struct err *e) MUST_CHECK;
 /* elf_try: elf_read of a regular file that starts like an ELF file: 1; of another, or none: 0.
  * ERR_SYSTEM if it is there and cannot be read. */
-int elf_try(const char *path, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
+int elf_try(const char *path, unsigned flags, struct arena *a, struct elf_info *ret,
+	    struct err *e) MUST_CHECK;
 struct elf_change {         /* what a library gets */
 	const char *soname; /* NULL: it keeps its own */
 	/* old name -> new name, of NEEDED entries and their version needs; NULL: none */
@@ -64,7 +66,8 @@ struct elf_change {         /* what a library gets */
  * else on a copy with a longer string table (elf_cut_grow), which replaces the file. The result is
  * read again and compared: ERR_INTEGRITY. ERR_POLICY for a file without dynamic entries.
  * ret_in_place may be NULL. */
-int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place, struct err *e) MUST_CHECK;
+int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place,
+	       struct err *e) MUST_CHECK;
 
 /* C++ names for people. */
 /* demangle: "at::native::foo(int)" for "_ZN2at6native3fooEi", cut after 400 characters; other names

@@ -5,6 +5,7 @@
 static int open_writable(const char *path, struct err *e)
 {
 	struct stat st;
+
 	if (stat(path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path);
 	bool locked = (st.st_mode & S_IWUSR) == 0;
@@ -23,26 +24,30 @@ static bool is_path_tag(int64_t tag)
 	return tag == DT_RPATH || tag == DT_RUNPATH;
 }
 
-/* Blanks every path string, but for a tail that something else uses, since no build path may stay in the file. */
+/* Blanks every path string, but for a tail that something
+ * else uses, since no build path may stay in the file. */
 static int blank_strings(int fd, struct elf_map *m, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		size_t room;
 		if (!is_path_tag(m->dyn[i].d_tag))
 			continue;
 		if (elf_map_path_room(m, m->dyn[i].d_un.d_val, &room, e) < 0)
 			return -1;
-		if (room > 0 && fs_write_at(fd, arena_alloc(&a, room + 1), room + 1, m->strings + m->dyn[i].d_un.d_val,
-					    m->name, e) < 0)
+		if (room > 0 && fs_write_at(fd, arena_alloc(&a, room + 1), room + 1,
+					    m->strings + m->dyn[i].d_un.d_val, m->name, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
 static bool same_list(const struct strlist *a, const struct strlist *b)
 {
 	bool same = a->count == b->count;
+
 	for (size_t i = 0; i < a->count && same; i++)
 		same = strcmp(a->items[i], b->items[i]) == 0;
 	return same;
@@ -53,13 +58,16 @@ static bool same_path(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Reads the edited file again: it must be as `want` says, and loadable. `name` is for the message. */
-static int check_edited(const char *path, const char *name, const struct elf_info *want, struct err *e)
+/* Reads the edited file again: it must be as `want`
+ * says, and loadable. `name` is for the message. */
+static int check_edited(const char *path, const char *name, const struct elf_info *want,
+			struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_ELF_MAP struct elf_map m = {0};
 	struct elf_info got;
 	const char *bad = NULL;
+
 	if (elf_read(path, ELF_SYMBOLS, &a, &got, e) < 0 || elf_map_open(path, &m, e) < 0 ||
 	    elf_map_loadable(&m, e) < 0)
 		return err_wrap(e, "editing '%s' broke it", name);
@@ -69,7 +77,8 @@ static int check_edited(const char *path, const char *name, const struct elf_inf
 		bad = "SONAME";
 	else if (!same_list(&got.needed, &want->needed))
 		bad = "list of needed libraries";
-	else if (!same_list(&got.defined, &want->defined) || !same_list(&got.undefined, &want->undefined))
+	else if (!same_list(&got.defined, &want->defined) ||
+		 !same_list(&got.undefined, &want->undefined))
 		bad = "symbols";
 	else if (got.versions_count != want->versions_count)
 		bad = "version needs";
@@ -78,7 +87,10 @@ static int check_edited(const char *path, const char *name, const struct elf_inf
 		    strcmp(got.versions[i].version, want->versions[i].version) != 0)
 			bad = "version needs";
 	}
-	return bad ? err_set(e, ERR_INTEGRITY, "editing '%s' broke it: its %s came out wrong", name, bad) : 0;
+
+	return bad ? err_set(e, ERR_INTEGRITY, "editing '%s' broke it: its %s came out wrong", name,
+			     bad)
+		   : 0;
 }
 
 /* NULL if the name stays. */
@@ -89,22 +101,27 @@ static const char *new_name(const struct kvlist *needed, const char *name)
 }
 
 /* What the file must look like afterwards; false if its names do already. */
-static bool rename_info(struct elf_info *info, const char *soname, const struct kvlist *needed, struct arena *a)
+static bool rename_info(struct elf_info *info, const char *soname, const struct kvlist *needed,
+			struct arena *a)
 {
 	bool change = soname && strcmp(soname, info->soname) != 0;
 	struct strlist names = {0};
+
 	for (size_t i = 0; i < info->needed.count; i++) {
 		const char *to = new_name(needed, info->needed.items[i]);
 		change = change || to;
 		strlist_ref(&names, a, to ? to : info->needed.items[i]);
 	}
-	struct elf_version_need *versions = arena_array(a, info->versions_count, sizeof(versions[0]));
+
+	struct elf_version_need *versions =
+		arena_array(a, info->versions_count, sizeof(versions[0]));
 	for (size_t i = 0; i < info->versions_count; i++) {
 		const char *to = new_name(needed, info->versions[i].file);
 		change = change || to;
-		versions[i] =
-			(struct elf_version_need){to ? to : info->versions[i].file, info->versions[i].version, false};
+		versions[i] = (struct elf_version_need){to ? to : info->versions[i].file,
+							info->versions[i].version, false};
 	}
+
 	info->versions = versions;
 	info->soname = soname ? soname : info->soname;
 	info->needed = names;
@@ -129,6 +146,7 @@ static void add_string(struct strings *s, struct arena *a, const char *name)
 static uint64_t index_of(const struct strings *s, const char *name)
 {
 	uint64_t at = s->at;
+
 	for (size_t i = 0; i < s->names.count && strcmp(s->names.items[i], name) != 0; i++)
 		at += strlen(s->names.items[i]) + 1;
 	return at;
@@ -138,16 +156,20 @@ static uint64_t index_of(const struct strings *s, const char *name)
 static size_t more_entries(const struct elf_map *m, const struct elf_change *c)
 {
 	uint64_t value;
-	return (*c->rpath && !elf_map_dyn(m, DT_RPATH, &value) && !elf_map_dyn(m, DT_RUNPATH, &value)) +
+
+	return (*c->rpath && !elf_map_dyn(m, DT_RPATH, &value) &&
+		!elf_map_dyn(m, DT_RUNPATH, &value)) +
 	       (c->soname && !elf_map_dyn(m, DT_SONAME, &value));
 }
 
-/* The dynamic entries as they will be, with the DT_NULL behind them; what is left of their room is zero. */
-static int new_entries(const struct elf_map *m, const struct elf_change *c, const struct strings *s, Elf64_Dyn *to,
-		       struct err *e)
+/* The dynamic entries as they will be, with the DT_NULL
+ * behind them; what is left of their room is zero. */
+static int new_entries(const struct elf_map *m, const struct elf_change *c, const struct strings *s,
+		       Elf64_Dyn *to, struct err *e)
 {
 	bool path = *c->rpath, soname = c->soname;
 	size_t n = 0;
+
 	for (size_t i = 0; i < m->dyn_count; i++) {
 		Elf64_Dyn d = m->dyn[i];
 		const char *name = "";
@@ -157,6 +179,7 @@ static int new_entries(const struct elf_map *m, const struct elf_change *c, cons
 			d = (Elf64_Dyn){DT_RPATH, {index_of(s, c->rpath)}};
 			path = false;
 		}
+
 		if ((d.d_tag == DT_NEEDED || d.d_tag == DT_SONAME) &&
 		    elf_map_string(m, d.d_un.d_val, m->dyn_offset, &name, e) < 0)
 			return -1;
@@ -167,6 +190,7 @@ static int new_entries(const struct elf_map *m, const struct elf_change *c, cons
 		soname = soname && d.d_tag != DT_SONAME;
 		to[n++] = d;
 	}
+
 	if (path)
 		to[n++] = (Elf64_Dyn){DT_RPATH, {index_of(s, c->rpath)}};
 	if (soname)
@@ -175,11 +199,14 @@ static int new_entries(const struct elf_map *m, const struct elf_change *c, cons
 	return 0;
 }
 
-/* Version needs that still name the old file, though the loader wants each to name a needed library. */
-static int write_needs(int fd, struct elf_map *m, const struct elf_change *c, const struct strings *s, struct err *e)
+/* Version needs that still name the old file, though
+ * the loader wants each to name a needed library. */
+static int write_needs(int fd, struct elf_map *m, const struct elf_change *c,
+		       const struct strings *s, struct err *e)
 {
 	struct elf_need *needs;
 	size_t count;
+
 	if (elf_map_needs(m, &needs, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -189,40 +216,49 @@ static int write_needs(int fd, struct elf_map *m, const struct elf_change *c, co
 		const char *to = new_name(c->needed, file);
 		uint64_t index = to ? index_of(s, to) : 0;
 		if (index > UINT32_MAX)
-			return elf_map_bad(m, needs[i].offset, e, "a string table of more than 4 GiB, used");
+			return elf_map_bad(m, needs[i].offset, e,
+					   "a string table of more than 4 GiB, used");
 		const uint32_t value = (uint32_t)index;
-		if (to && fs_write_at(fd, &value, sizeof(value), needs[i].offset + offsetof(Elf64_Verneed, vn_file),
-				      m->name, e) < 0)
+		if (to &&
+		    fs_write_at(fd, &value, sizeof(value),
+				needs[i].offset + offsetof(Elf64_Verneed, vn_file), m->name, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
 /* The strings have room at s->at. */
-static int edit(int fd, struct elf_map *m, const struct elf_change *c, const struct strings *s, struct err *e)
+static int edit(int fd, struct elf_map *m, const struct elf_change *c, const struct strings *s,
+		struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	Elf64_Dyn *dyn = arena_array(&a, m->dyn_count + 3, sizeof(*dyn));
 	const size_t count = m->dyn_count + 3 < m->dyn_room ? m->dyn_count + 3 : m->dyn_room;
 	uint64_t at = m->strings + s->at;
-	/* The map sees what is written: version needs into the search path's string come after it is blank. */
+
+	/* The map sees what is written: version needs into
+	 * the search path's string come after it is blank. */
 	if (new_entries(m, c, s, dyn, e) < 0 || blank_strings(fd, m, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->names.count; at += strlen(s->names.items[i++]) + 1)
-		if (fs_write_at(fd, s->names.items[i], strlen(s->names.items[i]) + 1, at, m->name, e) < 0)
+		if (fs_write_at(fd, s->names.items[i], strlen(s->names.items[i]) + 1, at, m->name,
+				e) < 0)
 			return -1;
-	return write_needs(fd, m, c, s, e) < 0 ? -1
-					       : fs_write_at(fd, dyn, count * sizeof(*dyn), m->dyn_offset, m->name, e);
+	return write_needs(fd, m, c, s, e) < 0
+		       ? -1
+		       : fs_write_at(fd, dyn, count * sizeof(*dyn), m->dyn_offset, m->name, e);
 }
 
 /* The copy has a longer string table, with the strings behind the old ones. */
-static int edit_copy(const char *fresh, const struct elf_map *m, const struct elf_change *c, struct strings *s,
-		     struct err *e)
+static int edit_copy(const char *fresh, const struct elf_map *m, const struct elf_change *c,
+		     struct strings *s, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_ELF_MAP struct elf_map grown = {0};
 	struct elf_cut cut = {.map = m, .a = &a};
 	struct stat st;
+
 	s->at = m->strings_size;
 	if (stat(m->name, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", m->name);
@@ -241,11 +277,13 @@ static int edit_copy(const char *fresh, const struct elf_map *m, const struct el
 
 /* The file is as `info` says, and becomes as `after`. */
 static int write_change(const char *path, const struct elf_change *c, const struct elf_info *info,
-			const struct elf_info *after, struct arena *a, bool *ret_in_place, struct err *e)
+			const struct elf_info *after, struct arena *a, bool *ret_in_place,
+			struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m = {0};
 	struct strings s = {0};
 	size_t room = 0;
+
 	if (elf_map_open(path, &m, e) < 0)
 		return -1;
 	add_string(&s, a, c->rpath);
@@ -258,11 +296,14 @@ static int write_change(const char *path, const struct elf_change *c, const stru
 	if ((elf_map_dyn(&m, DT_RPATH, &s.at) || elf_map_dyn(&m, DT_RUNPATH, &s.at)) &&
 	    elf_map_path_room(&m, s.at, &room, e) < 0)
 		return -1;
-	*ret_in_place = s.bytes == 0 || (room && s.bytes <= room + 1 && m.dyn_count + more_entries(&m, c) < m.dyn_room);
+	*ret_in_place = s.bytes == 0 || (room && s.bytes <= room + 1 &&
+					 m.dyn_count + more_entries(&m, c) < m.dyn_room);
 	if (*ret_in_place) {
 		AUTO_FD int fd = open_writable(path, e);
-		return fd < 0 || edit(fd, &m, c, &s, e) < 0 ? -1 : check_edited(path, path, after, e);
+		return fd < 0 || edit(fd, &m, c, &s, e) < 0 ? -1
+							    : check_edited(path, path, after, e);
 	}
+
 	const char *fresh = arena_printf(a, "%s.new", path);
 	int rc = edit_copy(fresh, &m, c, &s, e);
 	if (rc == 0)
@@ -281,10 +322,13 @@ int elf_change(const char *path, const struct elf_change *c, bool *ret_in_place,
 	const struct elf_change want = {c->soname, c->needed ? c->needed : &none, c->rpath};
 	struct elf_info info, after;
 	bool in_place = true;
+
 	if (elf_read(path, ELF_SYMBOLS, &a, &info, e) < 0)
 		return -1;
 	if (!info.dynamic)
-		return err_set(e, ERR_POLICY, "'%s' has no dynamic entries, so it cannot have a search path", path);
+		return err_set(e, ERR_POLICY,
+			       "'%s' has no dynamic entries, so it cannot have a search path",
+			       path);
 	after = info;
 	bool names = rename_info(&after, want.soname, want.needed, &a);
 	after.rpath = *want.rpath ? want.rpath : NULL;

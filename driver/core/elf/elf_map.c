@@ -4,19 +4,23 @@ int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const c
 {
 	char text[512];
 	va_list ap;
+
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	const char *quote = m->name ? "'" : "";
-	return err_set(e, ERR_INTEGRITY, "%s%s%s: %s at offset 0x%llx", quote, m->name ? m->name : "the file", quote,
-		       text, (unsigned long long)offset);
+	return err_set(e, ERR_INTEGRITY, "%s%s%s: %s at offset 0x%llx", quote,
+		       m->name ? m->name : "the file", quote, text, (unsigned long long)offset);
 }
 
-/* Bytes from the file at the segment's address. Whole pages are mapped, and the rest of the last is cleared for a .bss
- * alone: patchelf puts what is behind p_filesz to use. What follows at once, in memory and in the file, is read on. */
+/* Bytes from the file at the segment's address. Whole pages are mapped, and the rest of the
+ * last is cleared for a .bss alone: patchelf puts what is behind p_filesz to use. What
+ * follows at once, in memory and in the file, is read on. */
 static uint64_t loaded_size(const struct elf_map *m, const GElf_Phdr *p)
 {
-	uint64_t rest = -(p->p_vaddr + p->p_filesz) & 0xfff, left = m->size - p->p_offset - p->p_filesz, more = 0;
+	uint64_t rest = -(p->p_vaddr + p->p_filesz) & 0xfff,
+		 left = m->size - p->p_offset - p->p_filesz, more = 0;
+
 	for (size_t i = 0; i < m->segments_count; i++) {
 		const GElf_Phdr *next = &m->segments[i];
 		uint64_t behind = next->p_vaddr - p->p_vaddr;
@@ -27,12 +31,14 @@ static uint64_t loaded_size(const struct elf_map *m, const GElf_Phdr *p)
 		if ((next->p_vaddr & ~0xfffull) - p->p_vaddr < p->p_filesz + rest)
 			rest = 0;
 	}
+
 	if (p->p_memsz != p->p_filesz)
 		return p->p_filesz;
 	return p->p_filesz + (more ? more : rest < left ? rest : left);
 }
 
-bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset, uint64_t *ret_room)
+bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset,
+		  uint64_t *ret_room)
 {
 	for (size_t i = 0; i < 2 * m->segments_count; i++) {
 		const GElf_Phdr *p = &m->segments[i % m->segments_count];
@@ -45,15 +51,18 @@ bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offse
 		*ret_room = loaded_size(m, p) - at;
 		return true;
 	}
+
 	return false;
 }
 
-int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const char *what, uint64_t *ret_offset,
-		 struct err *e)
+int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const char *what,
+		 uint64_t *ret_offset, struct err *e)
 {
 	uint64_t offset, room;
+
 	if (!elf_map_find(m, address, &offset, &room))
-		return elf_map_bad(m, m->dyn_offset, e, "address 0x%llx of the %s is in no segment, used",
+		return elf_map_bad(m, m->dyn_offset, e,
+				   "address 0x%llx of the %s is in no segment, used",
 				   (unsigned long long)address, what);
 	if (size > room)
 		return elf_map_bad(m, offset, e, "the %s of %llu bytes leaves its segment", what,
@@ -70,24 +79,29 @@ bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret)
 			return true;
 		}
 	}
+
 	return false;
 }
 
-int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what, uint64_t *ret_offset,
-		  uint64_t *ret_size, struct err *e)
+int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what,
+		  uint64_t *ret_offset, uint64_t *ret_size, struct err *e)
 {
 	uint64_t address;
+
 	*ret_offset = *ret_size = 0;
 	if (!elf_map_dyn(m, tag, &address) || !elf_map_dyn(m, size_tag, ret_size) || !*ret_size)
 		return 0;
 	return elf_map_need(m, address, *ret_size, what, ret_offset, e);
 }
 
-int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret, struct err *e)
+int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret,
+		   struct err *e)
 {
 	if (index >= m->strings_size)
-		return elf_map_bad(m, where, e, "string index 0x%llx outside of the string table of %llu bytes, used",
-				   (unsigned long long)index, (unsigned long long)m->strings_size);
+		return elf_map_bad(
+			m, where, e,
+			"string index 0x%llx outside of the string table of %llu bytes, used",
+			(unsigned long long)index, (unsigned long long)m->strings_size);
 	const char *s = (const char *)m->data + m->strings + index;
 	if (!memchr(s, '\0', m->strings_size - index))
 		return elf_map_bad(m, m->strings + index, e, "string without an end");
@@ -102,9 +116,11 @@ static int read_header(struct elf_map *m, struct err *e)
 	if (memcmp(m->data, ELFMAG, SELFMAG) != 0)
 		return elf_map_bad(m, 0, e, "no ELF magic");
 	if (m->data[EI_CLASS] != ELFCLASS64)
-		return elf_map_bad(m, EI_CLASS, e, "not a 64-bit ELF file (class %u)", m->data[EI_CLASS]);
+		return elf_map_bad(m, EI_CLASS, e, "not a 64-bit ELF file (class %u)",
+				   m->data[EI_CLASS]);
 	if (m->data[EI_DATA] != ELFDATA2LSB)
-		return elf_map_bad(m, EI_DATA, e, "not a little-endian ELF file (data encoding %u)", m->data[EI_DATA]);
+		return elf_map_bad(m, EI_DATA, e, "not a little-endian ELF file (data encoding %u)",
+				   m->data[EI_DATA]);
 	elf_version(EV_CURRENT);
 	/* libelf wants a writable pointer, and only reads through it unless asked to write. */
 	m->elf = elf_memory((char *)(uintptr_t)m->data, m->size);
@@ -117,26 +133,32 @@ static int read_segments(struct elf_map *m, struct err *e)
 {
 	const GElf_Ehdr *h = &m->header;
 	size_t n = 0;
+
 	if (h->e_phnum == 0)
 		return 0;
 	if (h->e_phentsize != sizeof(Elf64_Phdr))
-		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_phentsize), e, "program headers of %u bytes",
-				   h->e_phentsize);
+		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_phentsize), e,
+				   "program headers of %u bytes", h->e_phentsize);
 	if (elf_getphdrnum(m->elf, &n) != 0)
-		return elf_map_bad(m, h->e_phoff, e, "malformed program headers (%s)", elf_errmsg(-1));
+		return elf_map_bad(m, h->e_phoff, e, "malformed program headers (%s)",
+				   elf_errmsg(-1));
 	if (h->e_phoff > m->size || n > (m->size - h->e_phoff) / sizeof(Elf64_Phdr) ||
 	    (h->e_phnum != PN_XNUM && n != h->e_phnum))
-		return elf_map_bad(m, h->e_phoff, e, "%u program headers leave the file", h->e_phnum);
+		return elf_map_bad(m, h->e_phoff, e, "%u program headers leave the file",
+				   h->e_phnum);
 	m->segments = arena_array(&m->arena, n, sizeof(m->segments[0]));
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr *p = &m->segments[i];
 		if (!gelf_getphdr(m->elf, (int)i, p))
-			return elf_map_bad(m, h->e_phoff, e, "malformed program header %zu (%s)", i, elf_errmsg(-1));
+			return elf_map_bad(m, h->e_phoff, e, "malformed program header %zu (%s)", i,
+					   elf_errmsg(-1));
 		if ((p->p_type == PT_LOAD || p->p_type == PT_DYNAMIC) &&
 		    (p->p_filesz > m->size || p->p_offset > m->size - p->p_filesz))
-			return elf_map_bad(m, p->p_offset, e, "segment %zu of %llu bytes leaves the file", i,
+			return elf_map_bad(m, p->p_offset, e,
+					   "segment %zu of %llu bytes leaves the file", i,
 					   (unsigned long long)p->p_filesz);
 	}
+
 	m->segments_count = n;
 	return 0;
 }
@@ -144,18 +166,22 @@ static int read_segments(struct elf_map *m, struct err *e)
 static int read_dynamic(struct elf_map *m, struct err *e)
 {
 	const GElf_Phdr *p = NULL;
+
 	for (size_t i = 0; i < m->segments_count && !p; i++) {
 		if (m->segments[i].p_type == PT_DYNAMIC)
 			p = &m->segments[i];
 	}
+
 	if (!p)
 		return 0;
 	uint64_t offset, room;
 	/* The loader goes by the address, tools by the offset: both must see the same. */
-	if (!elf_map_find(m, p->p_vaddr, &offset, &room) || offset != p->p_offset || room < p->p_filesz)
-		return elf_map_bad(m, p->p_offset, e,
-				   "the dynamic segment's address 0x%llx is not what is loaded from the file",
-				   (unsigned long long)p->p_vaddr);
+	if (!elf_map_find(m, p->p_vaddr, &offset, &room) || offset != p->p_offset ||
+	    room < p->p_filesz)
+		return elf_map_bad(
+			m, p->p_offset, e,
+			"the dynamic segment's address 0x%llx is not what is loaded from the file",
+			(unsigned long long)p->p_vaddr);
 	size_t n = p->p_filesz / sizeof(Elf64_Dyn), used = 0;
 	m->dyn = arena_array(&m->arena, n, sizeof(m->dyn[0]));
 	memcpy(m->dyn, m->data + p->p_offset, n * sizeof(m->dyn[0]));
@@ -182,7 +208,8 @@ static int read_all(struct elf_map *m, struct err *e)
 	return read_header(m, e) < 0 || read_segments(m, e) < 0 || read_dynamic(m, e) < 0 ? -1 : 0;
 }
 
-int elf_map_memory(const void *data, size_t size, const char *name, struct elf_map *ret, struct err *e)
+int elf_map_memory(const void *data, size_t size, const char *name, struct elf_map *ret,
+		   struct err *e)
 {
 	*ret = (struct elf_map){.name = name, .data = data, .size = size};
 	return read_all(ret, e);
@@ -216,20 +243,26 @@ static int check_header(const struct elf_map *m, struct err *e)
 {
 	const GElf_Ehdr *h = &m->header;
 	unsigned abi = m->data[EI_OSABI];
+
 	if (abi != ELFOSABI_SYSV && abi != ELFOSABI_GNU)
-		return elf_map_bad(m, EI_OSABI, e, "it is for the operating system %u, not for Linux,", abi);
+		return elf_map_bad(m, EI_OSABI, e,
+				   "it is for the operating system %u, not for Linux,", abi);
 	/* glibc's elf/dl-load.c wants these to be 0 and 1, too. */
 	for (unsigned i = abi == ELFOSABI_GNU ? EI_PAD : EI_ABIVERSION; i < EI_NIDENT; i++)
 		if (m->data[i])
-			return elf_map_bad(m, i, e, "a byte of its identification is %u, not 0,", m->data[i]);
+			return elf_map_bad(m, i, e, "a byte of its identification is %u, not 0,",
+					   m->data[i]);
 	if (h->e_version != EV_CURRENT)
 		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_version), e, "it has the version %u",
 				   (unsigned)h->e_version);
 	if (h->e_machine == EM_NONE)
 		return elf_map_bad(m, offsetof(Elf64_Ehdr, e_machine), e, "it is for no machine");
-	/* The loader needs no sections, which are last: without them the file is not what the linker wrote. */
-	if (h->e_shoff && (h->e_shoff > m->size || h->e_shnum > (m->size - h->e_shoff) / sizeof(Elf64_Shdr)))
-		return elf_map_bad(m, h->e_shoff, e, "it is truncated: it has %zu bytes, and its section headers are",
+	/* The loader needs no sections, which are last:
+	 * without them the file is not what the linker wrote. */
+	if (h->e_shoff &&
+	    (h->e_shoff > m->size || h->e_shnum > (m->size - h->e_shoff) / sizeof(Elf64_Shdr)))
+		return elf_map_bad(m, h->e_shoff, e,
+				   "it is truncated: it has %zu bytes, and its section headers are",
 				   m->size);
 	return 0;
 }
@@ -238,28 +271,35 @@ static int check_segments(const struct elf_map *m, struct err *e)
 {
 	uint64_t end = 0;
 	bool any = false;
+
 	for (size_t i = 0; i < m->segments_count; i++) {
 		const GElf_Phdr *p = &m->segments[i];
 		if (p->p_type != PT_LOAD)
 			continue;
 		uint64_t align = p->p_align ? p->p_align : 1;
 		if (align & (align - 1))
-			return elf_map_bad(m, p->p_offset, e, "segment %zu is aligned to 0x%llx, not a power of two,",
+			return elf_map_bad(m, p->p_offset, e,
+					   "segment %zu is aligned to 0x%llx, not a power of two,",
 					   i, (unsigned long long)align);
 		/* No loader maps less than a page, whatever the file says. */
 		uint64_t unit = align < PAGE_SMALLEST ? PAGE_SMALLEST : align;
 		if ((p->p_offset ^ p->p_vaddr) & (unit - 1))
 			return elf_map_bad(m, p->p_offset, e,
-					   "segment %zu: address 0x%llx does not fit the alignment 0x%llx of data", i,
-					   (unsigned long long)p->p_vaddr, (unsigned long long)unit);
+					   "segment %zu: address 0x%llx does not fit the alignment "
+					   "0x%llx of data",
+					   i, (unsigned long long)p->p_vaddr,
+					   (unsigned long long)unit);
 		if (p->p_filesz > p->p_memsz || p->p_memsz > UINT64_MAX - p->p_vaddr)
-			return elf_map_bad(m, p->p_offset, e, "segment %zu is larger in the file than in memory", i);
-		if (any && p->p_vaddr < end)
 			return elf_map_bad(m, p->p_offset, e,
-					   "segment %zu overlaps the one before it or is out of order", i);
+					   "segment %zu is larger in the file than in memory", i);
+		if (any && p->p_vaddr < end)
+			return elf_map_bad(
+				m, p->p_offset, e,
+				"segment %zu overlaps the one before it or is out of order", i);
 		end = p->p_vaddr + p->p_memsz;
 		any = true;
 	}
+
 	return 0;
 }
 
@@ -268,17 +308,20 @@ static bool is_mapped(const struct elf_map *m, uint64_t address, uint64_t size, 
 {
 	for (size_t i = 0; i < m->segments_count; i++) {
 		const GElf_Phdr *p = &m->segments[i];
-		if (p->p_type == PT_LOAD && (p->p_flags & flags) && address - p->p_vaddr < p->p_memsz &&
+		if (p->p_type == PT_LOAD && (p->p_flags & flags) &&
+		    address - p->p_vaddr < p->p_memsz &&
 		    size <= p->p_memsz - (address - p->p_vaddr))
 			return true;
 	}
+
 	return false;
 }
 
-static int bad_entry(const struct elf_map *m, const char *tag, uint64_t value, struct err *e, const char *what)
+static int bad_entry(const struct elf_map *m, const char *tag, uint64_t value, struct err *e,
+		     const char *what)
 {
-	return elf_map_bad(m, m->dyn_offset, e, "%s 0x%llx %s in the dynamic entries", tag, (unsigned long long)value,
-			   what);
+	return elf_map_bad(m, m->dyn_offset, e, "%s 0x%llx %s in the dynamic entries", tag,
+			   (unsigned long long)value, what);
 }
 
 struct loader_table { /* dynamic entries that belong together */
@@ -292,16 +335,18 @@ static const struct loader_table tables[] = {
 	{"DT_RELA", DT_RELA, DT_RELASZ, DT_RELAENT, sizeof(Elf64_Rela), true},
 	{"DT_JMPREL", DT_JMPREL, DT_PLTRELSZ, DT_NULL, sizeof(Elf64_Rela), true},
 	{"DT_RELR", DT_RELR, DT_RELRSZ, DT_RELRENT, sizeof(Elf64_Xword), true},
-	{"DT_PREINIT_ARRAY", DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ, DT_NULL, sizeof(Elf64_Addr), false},
+	{"DT_PREINIT_ARRAY", DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ, DT_NULL, sizeof(Elf64_Addr),
+	 false},
 	{"DT_INIT_ARRAY", DT_INIT_ARRAY, DT_INIT_ARRAYSZ, DT_NULL, sizeof(Elf64_Addr), false},
 	{"DT_FINI_ARRAY", DT_FINI_ARRAY, DT_FINI_ARRAYSZ, DT_NULL, sizeof(Elf64_Addr), false},
 };
 
 /* *ret_offset: file offset of the table; *ret_size: 0 without a table. */
-static int check_table(const struct elf_map *m, const struct loader_table *t, uint64_t *ret_offset, uint64_t *ret_size,
-		       struct err *e)
+static int check_table(const struct elf_map *m, const struct loader_table *t, uint64_t *ret_offset,
+		       uint64_t *ret_size, struct err *e)
 {
 	uint64_t address, size, entry;
+
 	*ret_size = *ret_offset = 0;
 	if (!elf_map_dyn(m, t->address, &address))
 		return 0;
@@ -324,6 +369,7 @@ static int check_table(const struct elf_map *m, const struct loader_table *t, ui
 static bool is_arm_type(uint32_t type)
 {
 	const uint32_t old_none = 256; /* NONE of old tools */
+
 	if (type >= R_AARCH64_COPY && type <= R_AARCH64_IRELATIVE)
 		return true;
 	return type == R_AARCH64_NONE || type == old_none || type == R_AARCH64_ABS64;
@@ -337,6 +383,7 @@ static bool is_dynamic_type(unsigned machine, uint32_t type)
 		R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_RELATIVE,  R_X86_64_32,
 		R_X86_64_DTPMOD64, R_X86_64_DTPOFF64,  R_X86_64_TPOFF64,   R_X86_64_SIZE32,
 		R_X86_64_SIZE64,   R_X86_64_TLSDESC,   R_X86_64_IRELATIVE, R_X86_64_RELATIVE64};
+
 	if (machine == EM_AARCH64)
 		return is_arm_type(type);
 	bool found = machine != EM_X86_64;
@@ -362,12 +409,16 @@ static uint32_t relative_type(unsigned machine)
 	}
 }
 
-/* `relative`: the first ones that DT_RELACOUNT says are relative, which the loader does not look at. */
-static int check_relocations(const struct elf_map *m, uint64_t offset, uint64_t size, uint64_t relative, struct err *e)
+/* `relative`: the first ones that DT_RELACOUNT says
+ * are relative, which the loader does not look at. */
+static int check_relocations(const struct elf_map *m, uint64_t offset, uint64_t size,
+			     uint64_t relative, struct err *e)
 {
 	uint64_t flags, text, symbols, count;
 	uint32_t own = relative_type(m->header.e_machine);
-	bool text_too = elf_map_dyn(m, DT_TEXTREL, &text) || (elf_map_dyn(m, DT_FLAGS, &flags) && (flags & DF_TEXTREL));
+	bool text_too = elf_map_dyn(m, DT_TEXTREL, &text) ||
+			(elf_map_dyn(m, DT_FLAGS, &flags) && (flags & DF_TEXTREL));
+
 	if (elf_map_symbols(m, &symbols, &count, e) < 0)
 		return -1;
 	if (relative > size / sizeof(Elf64_Rela))
@@ -378,17 +429,25 @@ static int check_relocations(const struct elf_map *m, uint64_t offset, uint64_t 
 		memcpy(&r, m->data + at, sizeof(r));
 		uint32_t type = ELF64_R_TYPE(r.r_info);
 		if (!is_dynamic_type(m->header.e_machine, type))
-			return elf_map_bad(m, at, e, "a relocation of the type %u, which the loader does not know,",
-					   type);
+			return elf_map_bad(
+				m, at, e,
+				"a relocation of the type %u, which the loader does not know,",
+				type);
 		if (i < relative && own && type != own)
-			return elf_map_bad(m, at, e, "a relocation that is not relative, as DT_RELACOUNT says,");
+			return elf_map_bad(
+				m, at, e,
+				"a relocation that is not relative, as DT_RELACOUNT says,");
 		if (ELF64_R_SYM(r.r_info) && ELF64_R_SYM(r.r_info) >= count)
 			return elf_map_bad(m, at, e, "a relocation with symbol %llu of %llu",
-					   (unsigned long long)ELF64_R_SYM(r.r_info), (unsigned long long)count);
+					   (unsigned long long)ELF64_R_SYM(r.r_info),
+					   (unsigned long long)count);
 		if (type && !is_mapped(m, r.r_offset, 1, text_too ? PF_R | PF_W | PF_X : PF_W))
-			return elf_map_bad(m, at, e, "a relocation of 0x%llx, which is in no writable segment,",
-					   (unsigned long long)r.r_offset);
+			return elf_map_bad(
+				m, at, e,
+				"a relocation of 0x%llx, which is in no writable segment,",
+				(unsigned long long)r.r_offset);
 	}
+
 	return 0;
 }
 
@@ -399,15 +458,18 @@ static int check_dynamic(const struct elf_map *m, struct err *e)
 		int64_t tag;
 	} functions[] = {{"DT_INIT", DT_INIT}, {"DT_FINI", DT_FINI}};
 	uint64_t value, offset[ARRAY_LEN(tables)], size[ARRAY_LEN(tables)], relative = 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
 		if (check_table(m, &tables[i], &offset[i], &size[i], e) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_LEN(functions); i++)
 		if (elf_map_dyn(m, functions[i].tag, &value) && !is_mapped(m, value, 1, PF_X))
-			return bad_entry(m, functions[i].name, value, e, "is in no executable segment");
+			return bad_entry(m, functions[i].name, value, e,
+					 "is in no executable segment");
 	if (elf_map_dyn(m, DT_PLTREL, &value) && value != DT_RELA)
 		return bad_entry(m, "DT_PLTREL", value, e, "is not DT_RELA");
-	if (size[1] && elf_map_dyn(m, DT_PLTGOT, &value) && !is_mapped(m, value, 3 * sizeof(Elf64_Addr), PF_W))
+	if (size[1] && elf_map_dyn(m, DT_PLTGOT, &value) &&
+	    !is_mapped(m, value, 3 * sizeof(Elf64_Addr), PF_W))
 		return bad_entry(m, "DT_PLTGOT", value, e, "is in no writable segment");
 	if (elf_map_dyn(m, DT_FLAGS_1, &value) && (value & DF_1_NOOPEN))
 		return bad_entry(m, "DT_FLAGS_1", value, e, "forbids dlopen (-z nodlopen)");
@@ -420,5 +482,8 @@ static int check_dynamic(const struct elf_map *m, struct err *e)
 
 int elf_map_loadable(const struct elf_map *m, struct err *e)
 {
-	return check_header(m, e) < 0 || check_segments(m, e) < 0 || (m->dyn && check_dynamic(m, e) < 0) ? -1 : 0;
+	return check_header(m, e) < 0 || check_segments(m, e) < 0 ||
+			       (m->dyn && check_dynamic(m, e) < 0)
+		       ? -1
+		       : 0;
 }

@@ -32,37 +32,42 @@ struct elf_map {
  * same of bytes that outlive the map. ERR_INTEGRITY for what is malformed, 32-bit or big-endian.
  * Close it also after a failure. */
 int elf_map_open(const char *path, struct elf_map *ret, struct err *e) MUST_CHECK;
-int elf_map_memory(const void *data, size_t size, const char *name, struct elf_map *ret, struct err *e) MUST_CHECK;
+int elf_map_memory(const void *data, size_t size, const char *name, struct elf_map *ret,
+		   struct err *e) MUST_CHECK;
 void elf_map_close(struct elf_map *m);
 #define AUTO_ELF_MAP CLEANUP(elf_map_close)
 
 /* elf_map_info: elf_read of it. */
 struct elf_info;
-int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_info *ret, struct err *e) MUST_CHECK;
+int elf_map_info(struct elf_map *m, unsigned flags, struct arena *a, struct elf_info *ret,
+		 struct err *e) MUST_CHECK;
 /* elf_map_bad: ERR_INTEGRITY "'name': text at offset 0x..."; -1. */
 int elf_map_bad(const struct elf_map *m, uint64_t offset, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* elf_map_find: returns the file offset of an address, and how many bytes of its segment follow in
  * the file; false if it is not in the file. elf_map_need: finds a table of `size` bytes;
  * ERR_INTEGRITY names `what`. */
-bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset, uint64_t *ret_room);
-int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const char *what, uint64_t *ret_offset,
-		 struct err *e) MUST_CHECK;
+bool elf_map_find(const struct elf_map *m, uint64_t address, uint64_t *ret_offset,
+		  uint64_t *ret_room);
+int elf_map_need(const struct elf_map *m, uint64_t address, uint64_t size, const char *what,
+		 uint64_t *ret_offset, struct err *e) MUST_CHECK;
 /* elf_map_dyn: returns a dynamic entry's value; of several the last, like the loader. */
 bool elf_map_dyn(const struct elf_map *m, int64_t tag, uint64_t *ret);
 /* elf_map_table: finds the bytes of a table by the two dynamic entries with its address and size;
  * *ret_size: 0 without a table. ERR_INTEGRITY like elf_map_need. */
-int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what, uint64_t *ret_offset,
-		  uint64_t *ret_size, struct err *e) MUST_CHECK;
+int elf_map_table(const struct elf_map *m, int64_t tag, int64_t size_tag, const char *what,
+		  uint64_t *ret_offset, uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* elf_map_string: from the dynamic string table. `where`: file offset of what refers to it. */
-int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret, struct err *e) MUST_CHECK;
+int elf_map_string(const struct elf_map *m, uint64_t index, uint64_t where, const char **ret,
+		   struct err *e) MUST_CHECK;
 /* elf_map_loadable: whether the loader would take it: segments that are ascending, disjoint and
  * aligned; dynamic entries and relocations that lie where they must. ERR_INTEGRITY. */
 int elf_map_loadable(const struct elf_map *m, struct err *e) MUST_CHECK;
 
 /* elf_map_symbols: file offset and number of the dynamic symbols, counted from the hash tables, or
  * from relocations where the GNU hash is empty; 0 without a table. */
-int elf_map_symbols(const struct elf_map *m, uint64_t *ret_offset, uint64_t *ret_count, struct err *e) MUST_CHECK;
+int elf_map_symbols(const struct elf_map *m, uint64_t *ret_offset, uint64_t *ret_count,
+		    struct err *e) MUST_CHECK;
 /* elf_map_symbol: `index` is below the count. */
 Elf64_Sym elf_map_symbol(const struct elf_map *m, uint64_t table, uint64_t index);
 
@@ -75,8 +80,10 @@ struct elf_need {        /* a version wanted of a library, or defined */
 };
 
 /* elf_map_needs, elf_map_definitions: in file order, in the map's arena. */
-int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count, struct err *e) MUST_CHECK;
-int elf_map_definitions(struct elf_map *m, struct elf_need **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+int elf_map_needs(struct elf_map *m, struct elf_need **ret, size_t *ret_count,
+		  struct err *e) MUST_CHECK;
+int elf_map_definitions(struct elf_map *m, struct elf_need **ret, size_t *ret_count,
+			struct err *e) MUST_CHECK;
 /* elf_map_path_room: returns the length of the string at `index` of DT_RPATH or DT_RUNPATH, before
  * a tail that a symbol, a version or another dynamic entry refers to: that many bytes and a NUL fit
  * there. */
@@ -118,7 +125,8 @@ void elf_cut_add(struct elf_cut *c, uint64_t at, const void *from, uint64_t len)
  * second in memory alone. Where their headers have no room, notes and tables of symbols behind the
  * headers move into a tail. What cannot go is zeroed (`kept`). Call it once, last.
  * ERR_INTEGRITY for patches that overlap and for malformed sections. */
-int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count, struct err *e) MUST_CHECK;
+int elf_cut_tails(struct elf_cut *c, const struct elf_tail *tails, size_t count,
+		  struct err *e) MUST_CHECK;
 /* elf_cut_grow: instead of the tails: the dynamic string table gets `more` zeros, in a segment
  * behind the end of the file; its old place is zeroed. So do the dynamic entries, where they have
  * no room for `entries` more. ERR_INTEGRITY also where no room can be made for the program
@@ -141,4 +149,5 @@ struct elf_mark *elf_cut_marks(const struct elf_cut *c, struct arena *a, size_t 
 int elf_sections(const struct elf_map *m, struct arena *a, Elf64_Shdr **ret, size_t *ret_count,
 		 struct err *e) MUST_CHECK;
 /* elf_section_name: "" where it cannot be read. */
-const char *elf_section_name(const struct elf_map *m, const Elf64_Shdr *sections, size_t count, size_t i);
+const char *elf_section_name(const struct elf_map *m, const Elf64_Shdr *sections, size_t count,
+			     size_t i);

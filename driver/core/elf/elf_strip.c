@@ -44,7 +44,8 @@ static bool overlaps(const Elf64_Shdr *s, uint64_t from, uint64_t to)
 
 static bool debug_name(const char *name)
 {
-	return strncmp(name, ".debug_", strlen(".debug_")) == 0 || strncmp(name, ".zdebug_", strlen(".zdebug_")) == 0 ||
+	return strncmp(name, ".debug_", strlen(".debug_")) == 0 ||
+	       strncmp(name, ".zdebug_", strlen(".zdebug_")) == 0 ||
 	       strcmp(name, ".gdb_index") == 0;
 }
 
@@ -52,6 +53,7 @@ static bool debug_name(const char *name)
 static bool is_used(const struct stripping *x, size_t i)
 {
 	const Elf64_Shdr *s = &x->sections[i];
+
 	if (s->sh_flags & SHF_ALLOC)
 		return true;
 	for (size_t k = 0; k < x->m->segments_count; k++) {
@@ -59,8 +61,10 @@ static bool is_used(const struct stripping *x, size_t i)
 		if (p->p_filesz && overlaps(s, p->p_offset, p->p_offset + p->p_filesz))
 			return true;
 	}
+
 	for (size_t k = 1; k < x->count; k++)
-		if (k != i && has_bytes(s) && overlaps(&x->sections[k], s->sh_offset, s->sh_offset + s->sh_size))
+		if (k != i && has_bytes(s) &&
+		    overlaps(&x->sections[k], s->sh_offset, s->sh_offset + s->sh_size))
 			return true;
 	return false;
 }
@@ -72,9 +76,11 @@ static void choose_debug(struct stripping *x)
 		const char *name = elf_section_name(x->m, x->sections, x->count, i);
 		x->gone[i] = s->sh_type == SHT_PROGBITS && debug_name(name) && !is_used(x, i);
 	}
+
 	for (size_t i = 1; i < x->count; i++) {
 		const Elf64_Shdr *s = &x->sections[i];
-		if (is_relocations(s) && s->sh_info < x->count && x->gone[s->sh_info] && !is_used(x, i))
+		if (is_relocations(s) && s->sh_info < x->count && x->gone[s->sh_info] &&
+		    !is_used(x, i))
 			x->gone[i] = true;
 	}
 }
@@ -95,14 +101,17 @@ static void choose_symbols(struct stripping *x)
 		if (s->sh_type != SHT_SYMTAB || is_used(x, i))
 			continue;
 		for (size_t k = 1; k < x->count; k++)
-			if (x->sections[k].sh_type == SHT_SYMTAB_SHNDX && x->sections[k].sh_link == i)
+			if (x->sections[k].sh_type == SHT_SYMTAB_SHNDX &&
+			    x->sections[k].sh_link == i)
 				x->gone[k] = !is_used(x, k);
 		if (is_linked(x, i)) { /* ld --emit-relocs */
 			x->s->left = "relocations for linkers refer to the symbols";
 			continue;
 		}
+
 		x->gone[i] = true;
-		if (s->sh_link && s->sh_link < x->count && !is_linked(x, s->sh_link) && !is_used(x, s->sh_link))
+		if (s->sh_link && s->sh_link < x->count && !is_linked(x, s->sh_link) &&
+		    !is_used(x, s->sh_link))
 			x->gone[s->sh_link] = true;
 	}
 }
@@ -116,6 +125,7 @@ static bool renumber(struct stripping *x, size_t table)
 	Elf64_Sym *symbols = arena_array(x->a, n + 1, sizeof(*symbols));
 	size_t kept = 0, locals = 0;
 	bool changed = false;
+
 	for (size_t i = 0; i < n; i++) {
 		Elf64_Sym y;
 		memcpy(&y, x->m->data + s->sh_offset + i * sizeof(y), sizeof(y));
@@ -128,6 +138,7 @@ static bool renumber(struct stripping *x, size_t table)
 		locals += i < s->sh_info;
 		symbols[kept++] = y;
 	}
+
 	if (!changed)
 		return true;
 	if (kept < n && (s->sh_type == SHT_DYNSYM || is_linked(x, table)))
@@ -141,6 +152,7 @@ static bool renumber(struct stripping *x, size_t table)
 static bool renumber_all(struct stripping *x)
 {
 	size_t next = 0;
+
 	for (size_t i = 0; i < x->count; i++)
 		x->map[i] = x->gone[i] ? 0 : next++;
 	for (size_t i = 1; i < x->count; i++) {
@@ -149,19 +161,21 @@ static bool renumber_all(struct stripping *x)
 		if (!x->gone[i] && symbols && !renumber(x, i))
 			return false;
 	}
+
 	return true;
 }
 
 static void put_extent(struct stripping *x, uint64_t from, uint64_t len, uint64_t align, bool fixed)
 {
 	if (len && from + len > x->first)
-		x->extents[x->extents_count++] =
-			(struct extent){.from = from, .to = from + len, .align = align, .fixed = fixed};
+		x->extents[x->extents_count++] = (struct extent){
+			.from = from, .to = from + len, .align = align, .fixed = fixed};
 }
 
 static int by_offset(const void *a, const void *b)
 {
 	const struct extent *x = a, *y = b;
+
 	if (x->from != y->from)
 		return x->from < y->from ? -1 : 1;
 	return (x->to < y->to) - (x->to > y->to);
@@ -171,6 +185,7 @@ static int by_offset(const void *a, const void *b)
 static void merge(struct stripping *x)
 {
 	size_t n = 0;
+
 	qsort(x->extents, x->extents_count, sizeof(*x->extents), by_offset);
 	for (size_t i = 0; i < x->extents_count; i++) {
 		const struct extent *t = &x->extents[i];
@@ -179,10 +194,12 @@ static void merge(struct stripping *x)
 			x->extents[n++] = *t;
 			continue;
 		}
+
 		last->to = t->to > last->to ? t->to : last->to;
 		last->align = t->align > last->align ? t->align : last->align;
 		last->fixed = last->fixed || t->fixed;
 	}
+
 	x->extents_count = n;
 }
 
@@ -196,6 +213,7 @@ static bool is_old_headers(const struct stripping *x, uint64_t from, uint64_t to
 {
 	Elf64_Shdr s;
 	uint64_t at = up(from, 8);
+
 	if (at > to || to - at < sizeof(s) || !is_zero(x->m->data + from, at + sizeof(s) - from))
 		return false;
 	for (at += sizeof(s); to - at >= sizeof(s); at += sizeof(s)) {
@@ -208,6 +226,7 @@ static bool is_old_headers(const struct stripping *x, uint64_t from, uint64_t to
 		if (s.sh_flags && !s.sh_type)
 			return false;
 	}
+
 	return is_zero(x->m->data + at, to - at);
 }
 
@@ -226,19 +245,23 @@ static bool covers(const struct stripping *x)
 {
 	uint64_t at = x->first;
 	const GElf_Ehdr *h = &x->m->header;
+
 	while (at < x->m->size) {
 		uint64_t next = x->m->size, end = at;
 		for (size_t i = 0; i < x->extents_count; i++)
-			look(x->extents[i].from, x->extents[i].to - x->extents[i].from, at, &end, &next);
+			look(x->extents[i].from, x->extents[i].to - x->extents[i].from, at, &end,
+			     &next);
 		for (size_t i = 1; i < x->count; i++)
 			if (x->gone[i] && has_bytes(&x->sections[i]))
-				look(x->sections[i].sh_offset, x->sections[i].sh_size, at, &end, &next);
+				look(x->sections[i].sh_offset, x->sections[i].sh_size, at, &end,
+				     &next);
 		look(h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr), at, &end, &next);
 		const bool zeros = end > at || is_zero(x->m->data + at, next - at);
 		if (!zeros && (next == x->m->size || !is_old_headers(x, at, next)))
 			return false;
 		at = end > at ? end : next;
 	}
+
 	return true;
 }
 
@@ -250,19 +273,22 @@ static uint64_t moved(const struct stripping *x, uint64_t offset)
 		if (!t->bytes && offset >= t->from && offset - t->from < t->len)
 			return offset - t->from + t->to;
 	}
+
 	return offset;
 }
 
-static void add_move(struct stripping *x, uint64_t from, uint64_t to, uint64_t len, const void *bytes)
+static void add_move(struct stripping *x, uint64_t from, uint64_t to, uint64_t len,
+		     const void *bytes)
 {
 	x->s->moves[x->s->count++] = (struct elf_strip_move){from, to, len, bytes};
 }
 
-/* Segments move to the next offset that is congruent to their address, as the loader requires; other
- * sections follow closely. */
+/* Segments move to the next offset that is congruent to their
+ * address, as the loader requires; other sections follow closely. */
 static uint64_t lay_out(struct stripping *x)
 {
 	uint64_t at = x->first;
+
 	for (size_t i = 0; i < x->extents_count; i++) {
 		const struct extent *t = &x->extents[i];
 		const uint64_t rest = t->fixed && t->align > 1 ? t->from % t->align : 0;
@@ -271,10 +297,12 @@ static uint64_t lay_out(struct stripping *x)
 			add_move(x, x->first, x->first, t->to - x->first, NULL);
 			continue;
 		}
+
 		at = at > rest ? up(at - rest, t->align) + rest : rest;
 		add_move(x, t->from, at, t->to - t->from, NULL);
 		at += t->to - t->from;
 	}
+
 	return at;
 }
 
@@ -303,7 +331,8 @@ static uint64_t new_place(const struct stripping *x, size_t i)
 	for (size_t k = 0; k < x->s->count && x->bytes[i]; k++)
 		if (x->s->moves[k].bytes == x->bytes[i])
 			return x->s->moves[k].to;
-	return x->sections[i].sh_offset < x->first ? x->sections[i].sh_offset : moved(x, x->sections[i].sh_offset);
+	return x->sections[i].sh_offset < x->first ? x->sections[i].sh_offset
+						   : moved(x, x->sections[i].sh_offset);
 }
 
 static void put_headers(struct stripping *x, uint64_t at)
@@ -313,6 +342,7 @@ static void put_headers(struct stripping *x, uint64_t at)
 	Elf64_Phdr *p = arena_array(x->a, m->segments_count + 1, sizeof(*p));
 	Elf64_Shdr *s = arena_array(x->a, x->count, sizeof(*s));
 	size_t n = 0;
+
 	memcpy(h, m->data, sizeof(*h));
 	memcpy(p, m->data + h->e_phoff, m->segments_count * sizeof(*p));
 	for (size_t i = 0; i < m->segments_count; i++)
@@ -325,10 +355,12 @@ static void put_headers(struct stripping *x, uint64_t at)
 			s[n].sh_offset = new_place(x, i);
 		if (s[n].sh_link < x->count)
 			s[n].sh_link = (Elf64_Word)x->map[s[n].sh_link];
-		if (((s[n].sh_flags & SHF_INFO_LINK) || is_relocations(&s[n])) && s[n].sh_info < x->count)
+		if (((s[n].sh_flags & SHF_INFO_LINK) || is_relocations(&s[n])) &&
+		    s[n].sh_info < x->count)
 			s[n].sh_info = (Elf64_Word)x->map[s[n].sh_info];
 		n++;
 	}
+
 	const uint64_t table = up(at, 8), phoff = moved(x, h->e_phoff);
 	add_move(x, h->e_phoff, phoff, m->segments_count * sizeof(*p), (const uint8_t *)p);
 	add_move(x, h->e_shoff, table, n * sizeof(*s), (const uint8_t *)s);
@@ -344,15 +376,18 @@ static void put_headers(struct stripping *x, uint64_t at)
 static void gather(struct stripping *x)
 {
 	const GElf_Ehdr *h = &x->m->header;
+
 	put_extent(x, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr), 8, true);
 	for (size_t i = 0; i < x->m->segments_count; i++) {
 		const GElf_Phdr *p = &x->m->segments[i];
 		put_extent(x, p->p_offset, p->p_filesz, p->p_align, true);
 	}
+
 	for (size_t i = 1; i < x->count; i++) {
 		const Elf64_Shdr *s = &x->sections[i];
 		const bool loaded = s->sh_flags & SHF_ALLOC;
-		/* A table that changes is written at another place, and its old bytes are nobody's. */
+		/* A table that changes is written at another
+		 * place, and its old bytes are nobody's. */
 		const uint64_t align = s->sh_addralign > 1 ? s->sh_addralign : 1;
 		if (!x->gone[i] && has_bytes(s) && (loaded || !x->bytes[i]))
 			put_extent(x, s->sh_offset, s->sh_size, align, loaded);
@@ -366,7 +401,8 @@ static void count_gone(struct stripping *x)
 		const Elf64_Shdr *s = &x->sections[i];
 		if (!x->gone[i] || !has_bytes(s))
 			continue;
-		const bool debug = debug_name(elf_section_name(x->m, x->sections, x->count, i)) || is_relocations(s);
+		const bool debug = debug_name(elf_section_name(x->m, x->sections, x->count, i)) ||
+				   is_relocations(s);
 		*(debug ? &x->s->debug : &x->s->symbols) += s->sh_size;
 		x->first = s->sh_offset < x->first ? s->sh_offset : x->first;
 	}
@@ -396,7 +432,8 @@ static bool is_linked_file(const struct elf_map *m)
 static bool segments_inside(const struct elf_map *m)
 {
 	for (size_t i = 0; i < m->segments_count; i++)
-		if (m->segments[i].p_offset > m->size || m->segments[i].p_filesz > m->size - m->segments[i].p_offset)
+		if (m->segments[i].p_offset > m->size ||
+		    m->segments[i].p_filesz > m->size - m->segments[i].p_offset)
 			return false;
 	return true;
 }
@@ -414,6 +451,7 @@ static void strip_sections(struct stripping *x)
 {
 	struct elf_strip *s = x->s;
 	Elf64_Shdr *old = arena_array(x->a, x->count, sizeof(*old));
+
 	memcpy(old, x->sections, x->count * sizeof(*old));
 	if (!renumber_all(x))
 		return leave(s, "symbols of sections to remove are in use");
@@ -432,19 +470,23 @@ static void strip_sections(struct stripping *x)
 		leave(s, NULL);
 }
 
-int elf_strip_plan(const struct elf_map *m, unsigned what, struct arena *a, struct elf_strip *ret, struct err *e)
+int elf_strip_plan(const struct elf_map *m, unsigned what, struct arena *a, struct elf_strip *ret,
+		   struct err *e)
 {
 	struct elf_strip s = {.map = m, .a = a, .size = m->size};
 	struct stripping x = {.s = &s, .m = m, .a = a};
+
 	*ret = s;
 	if (!is_linked_file(m))
 		return 0;
 	if (elf_map_loadable(m, e) < 0 || elf_sections(m, a, &x.sections, &x.count, e) < 0)
 		return -1;
 	if (x.count > SECTIONS_MAX || !segments_inside(m)) {
-		ret->left = x.count > SECTIONS_MAX ? "it has too many sections" : "a segment leaves the file";
+		ret->left = x.count > SECTIONS_MAX ? "it has too many sections"
+						   : "a segment leaves the file";
 		return 0;
 	}
+
 	const size_t room = x.count + m->segments_count + 8;
 	x.gone = arena_array(a, x.count + 1, sizeof(*x.gone));
 	x.map = arena_array(a, x.count + 1, sizeof(*x.map));
@@ -459,17 +501,21 @@ int elf_strip_plan(const struct elf_map *m, unsigned what, struct arena *a, stru
 }
 
 /* Pages of zeros stay unwritten: the file was made longer before. */
-static int write_sparse(int fd, const uint8_t *from, uint64_t len, uint64_t to, const char *name, struct err *e)
+static int write_sparse(int fd, const uint8_t *from, uint64_t len, uint64_t to, const char *name,
+			struct err *e)
 {
 	const uint64_t page = 4096;
+
 	while (len) {
 		uint64_t n = 0;
 		while (n < len) {
-			const uint64_t step = page - (to + n) % page, part = step < len - n ? step : len - n;
+			const uint64_t step = page - (to + n) % page,
+				       part = step < len - n ? step : len - n;
 			if (part == page && is_zero(from + n, part))
 				break;
 			n += part;
 		}
+
 		if (n && fs_write_at(fd, from, n, to, name, e) < 0)
 			return -1;
 		if (n < len) /* the page that stopped it */
@@ -478,6 +524,7 @@ static int write_sparse(int fd, const uint8_t *from, uint64_t len, uint64_t to, 
 		to += n;
 		len -= n;
 	}
+
 	return 0;
 }
 
@@ -487,14 +534,17 @@ int elf_strip_write(const struct elf_strip *s, int fd, const char *name, struct 
 		return err_errno(e, ERR_SYSTEM, "cannot write '%s'", name);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct elf_strip_move *t = &s->moves[i];
-		if (!t->bytes && write_sparse(fd, s->map->data + t->from, t->len, t->to, name, e) < 0)
+		if (!t->bytes &&
+		    write_sparse(fd, s->map->data + t->from, t->len, t->to, name, e) < 0)
 			return -1;
 	}
+
 	/* Headers and tables last: they lie inside of what was copied. */
 	for (size_t i = 0; i < s->count; i++) {
 		const struct elf_strip_move *t = &s->moves[i];
 		if (t->bytes && fs_write_at(fd, t->bytes, t->len, t->to, name, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }

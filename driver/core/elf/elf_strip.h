@@ -33,4 +33,5 @@ int elf_strip_write(const struct elf_strip *s, int fd, const char *name, struct 
 /* elf_strip_prove: compares both files: each segment at its address with its bytes, each section of
  * `after` as it was, and nothing missing but sections of the kinds in `what`. ERR_INTEGRITY says
  * what differs. */
-int elf_strip_prove(const struct elf_map *before, const struct elf_map *after, unsigned what, struct err *e) MUST_CHECK;
+int elf_strip_prove(const struct elf_map *before, const struct elf_map *after, unsigned what,
+		    struct err *e) MUST_CHECK;

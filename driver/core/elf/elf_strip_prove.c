@@ -26,6 +26,7 @@ static bool has_bytes(const Elf64_Shdr *s)
 static bool same_bytes(const struct proving *x, uint64_t before, uint64_t after, uint64_t len)
 {
 	const struct elf_map *m = x->before.m, *n = x->after.m;
+
 	if (before > m->size || len > m->size - before || after > n->size || len > n->size - after)
 		return false;
 	return !len || memcmp(m->data + before, n->data + after, len) == 0;
@@ -38,7 +39,8 @@ static bool may_go(const struct proving *x, size_t i)
 	const Elf64_Shdr *s = &x->before.sections[i];
 	const char *name = name_of(&x->before, i);
 	const bool debug = strstr(name, "debug_") || strcmp(name, ".gdb_index") == 0;
-	const bool symbols = s->sh_type == SHT_SYMTAB || s->sh_type == SHT_STRTAB || s->sh_type == SHT_SYMTAB_SHNDX;
+	const bool symbols = s->sh_type == SHT_SYMTAB || s->sh_type == SHT_STRTAB ||
+			     s->sh_type == SHT_SYMTAB_SHNDX;
 	if (s->sh_flags & SHF_ALLOC)
 		return false;
 	return ((x->what & ELF_STRIP_DEBUG) && debug) || ((x->what & ELF_STRIP_SYMBOLS) && symbols);
@@ -47,6 +49,7 @@ static bool may_go(const struct proving *x, size_t i)
 static bool same_section(const struct proving *x, size_t before, size_t after)
 {
 	const Elf64_Shdr *s = &x->before.sections[before], *t = &x->after.sections[after];
+
 	if (strcmp(name_of(&x->before, before), name_of(&x->after, after)) != 0)
 		return false;
 	if (s->sh_type != t->sh_type || s->sh_flags != t->sh_flags || s->sh_addr != t->sh_addr)
@@ -81,6 +84,7 @@ static bool same_symbols(const struct proving *x, const Elf64_Shdr *s, const Elf
 {
 	const uint8_t *p = x->before.m->data + s->sh_offset, *q = x->after.m->data + t->sh_offset;
 	size_t n = s->sh_size / sizeof(Elf64_Sym), m = t->sh_size / sizeof(Elf64_Sym), k = 0;
+
 	for (size_t i = 0; i < n; i++) {
 		Elf64_Sym a, b;
 		memcpy(&a, p + i * sizeof(a), sizeof(a));
@@ -92,6 +96,7 @@ static bool same_symbols(const struct proving *x, const Elf64_Shdr *s, const Elf
 		if (!same_symbol(x, &a, &b))
 			return false;
 	}
+
 	return k == m;
 }
 
@@ -100,11 +105,16 @@ static int check_section(const struct proving *x, size_t before, size_t after, s
 	const Elf64_Shdr *s = &x->before.sections[before], *t = &x->after.sections[after];
 	const bool table = s->sh_type == SHT_SYMTAB || s->sh_type == SHT_DYNSYM;
 	const char *name = name_of(&x->before, before);
+
 	if (!same_reference(x, s->sh_link, t->sh_link) && !may_go(x, s->sh_link))
-		return elf_map_bad(x->after.m, t->sh_offset, e, "section %s names another section", name);
+		return elf_map_bad(x->after.m, t->sh_offset, e, "section %s names another section",
+				   name);
 	if (table)
-		return same_symbols(x, s, t) ? 0 : elf_map_bad(x->after.m, t->sh_offset, e, "%s differs", name);
-	if (s->sh_size != t->sh_size || (has_bytes(s) && !same_bytes(x, s->sh_offset, t->sh_offset, s->sh_size)))
+		return same_symbols(x, s, t)
+			       ? 0
+			       : elf_map_bad(x->after.m, t->sh_offset, e, "%s differs", name);
+	if (s->sh_size != t->sh_size ||
+	    (has_bytes(s) && !same_bytes(x, s->sh_offset, t->sh_offset, s->sh_size)))
 		return elf_map_bad(x->after.m, t->sh_offset, e, "section %s has other bytes", name);
 	return 0;
 }
@@ -112,19 +122,22 @@ static int check_section(const struct proving *x, size_t before, size_t after, s
 static int check_sections(struct proving *x, struct err *e)
 {
 	size_t i = 1, k = 1;
+
 	for (; i < x->before.count; i++) {
 		if (k < x->after.count && same_section(x, i, k)) {
 			x->kept[i] = true;
 			x->match[k++] = i;
 			continue;
 		}
+
 		if (!may_go(x, i))
-			return elf_map_bad(x->before.m, x->before.sections[i].sh_offset, e, "section %s is missing",
-					   name_of(&x->before, i));
+			return elf_map_bad(x->before.m, x->before.sections[i].sh_offset, e,
+					   "section %s is missing", name_of(&x->before, i));
 	}
+
 	if (k < x->after.count)
-		return elf_map_bad(x->after.m, x->after.sections[k].sh_offset, e, "section %s is new",
-				   name_of(&x->after, k));
+		return elf_map_bad(x->after.m, x->after.sections[k].sh_offset, e,
+				   "section %s is new", name_of(&x->after, k));
 	for (k = 1; k < x->after.count; k++)
 		if (check_section(x, x->match[k], k, e) < 0)
 			return -1;
@@ -136,7 +149,9 @@ static int check_sections(struct proving *x, struct err *e)
 static uint64_t differs_until(const struct proving *x, uint64_t at, uint64_t *next)
 {
 	const GElf_Ehdr *h = &x->before.m->header;
-	uint64_t from[3] = {0, h->e_phoff, UINT64_MAX}, to[3] = {sizeof(Elf64_Ehdr), 0, 0}, end = at;
+	uint64_t from[3] = {0, h->e_phoff, UINT64_MAX}, to[3] = {sizeof(Elf64_Ehdr), 0, 0},
+		 end = at;
+
 	to[1] = h->e_phoff + (uint64_t)h->e_phnum * sizeof(Elf64_Phdr);
 	for (size_t i = 1; i < x->before.count; i++) {
 		const Elf64_Shdr *s = &x->before.sections[i];
@@ -145,12 +160,14 @@ static uint64_t differs_until(const struct proving *x, uint64_t at, uint64_t *ne
 		from[2] = s->sh_offset;
 		to[2] = s->sh_offset + s->sh_size;
 	}
+
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
 		if (from[i] <= at && to[i] > at)
 			end = to[i] > end ? to[i] : end;
 		if (from[i] > at && from[i] < *next)
 			*next = from[i];
 	}
+
 	return end;
 }
 
@@ -158,20 +175,25 @@ static int check_segment(const struct proving *x, size_t i, struct err *e)
 {
 	const GElf_Phdr *p = &x->before.m->segments[i], *q = &x->after.m->segments[i];
 	uint64_t at = p->p_offset, to = p->p_offset + p->p_filesz;
+
 	if (p->p_type != q->p_type || p->p_vaddr != q->p_vaddr || p->p_filesz != q->p_filesz)
 		return elf_map_bad(x->after.m, q->p_offset, e, "segment %zu is another", i);
 	if (p->p_memsz != q->p_memsz || p->p_flags != q->p_flags || p->p_align != q->p_align)
-		return elf_map_bad(x->after.m, q->p_offset, e, "segment %zu is loaded differently", i);
+		return elf_map_bad(x->after.m, q->p_offset, e, "segment %zu is loaded differently",
+				   i);
 	while (at < to) {
 		uint64_t next = to, skip = differs_until(x, at, &next);
 		if (skip > at) {
 			at = skip;
 			continue;
 		}
+
 		if (!same_bytes(x, at, q->p_offset + (at - p->p_offset), next - at))
-			return elf_map_bad(x->after.m, q->p_offset, e, "segment %zu has other bytes", i);
+			return elf_map_bad(x->after.m, q->p_offset, e,
+					   "segment %zu has other bytes", i);
 		at = next;
 	}
+
 	return 0;
 }
 
@@ -183,11 +205,14 @@ static bool same_header(const GElf_Ehdr *h, const GElf_Ehdr *k)
 	       h->e_flags == k->e_flags;
 }
 
-int elf_strip_prove(const struct elf_map *before, const struct elf_map *after, unsigned what, struct err *e)
+int elf_strip_prove(const struct elf_map *before, const struct elf_map *after, unsigned what,
+		    struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct proving x = {.before.m = before, .after.m = after, .what = what};
-	if (elf_map_loadable(after, e) < 0 || elf_sections(before, &a, &x.before.sections, &x.before.count, e) < 0 ||
+
+	if (elf_map_loadable(after, e) < 0 ||
+	    elf_sections(before, &a, &x.before.sections, &x.before.count, e) < 0 ||
 	    elf_sections(after, &a, &x.after.sections, &x.after.count, e) < 0)
 		return -1;
 	if (!same_header(&before->header, &after->header))

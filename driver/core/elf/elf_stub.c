@@ -5,8 +5,8 @@
 #define MAX_BYTES (16U << 20)
 #define PAGE UINT64_C(0x10000) /* the largest of any machine here */
 
-/* libelf writes into files only, and not into those that are opened for appending; these few tables are put together by
- * hand. The fields are written as they are in memory. */
+/* libelf writes into files only, and not into those that are opened for appending; these
+ * few tables are put together by hand. The fields are written as they are in memory. */
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "ELF files of x86-64 and AArch64 are written on little-endian machines only"
 #endif
@@ -25,11 +25,14 @@ struct writing {
 static size_t code_of(const struct elf_stub *s, uint8_t ret[8])
 {
 	if (s->machine == EM_X86_64) { /* mov $answer, %eax; ret */
-		const uint8_t code[] = {0xb8, (uint8_t)s->answer, (uint8_t)(s->answer >> 8), 0, 0, 0xc3};
+		const uint8_t code[] = {0xb8, (uint8_t)s->answer, (uint8_t)(s->answer >> 8), 0, 0,
+					0xc3};
 		memcpy(ret, code, sizeof(code));
 		return sizeof(code);
 	}
-	const uint32_t code[] = {0x52800000U | (uint32_t)s->answer << 5, 0xd65f03c0U}; /* mov w0, #answer; ret */
+
+	/* mov w0, #answer; ret */
+	const uint32_t code[] = {0x52800000U | (uint32_t)s->answer << 5, 0xd65f03c0U};
 	memcpy(ret, code, sizeof(code));
 	return sizeof(code);
 }
@@ -37,11 +40,13 @@ static size_t code_of(const struct elf_stub *s, uint8_t ret[8])
 static uint32_t hash_of(const char *name)
 {
 	uint32_t h = 0;
+
 	for (; *name; name++) {
 		h = (h << 4) + (uint8_t)*name;
 		h ^= (h & 0xf0000000U) >> 24;
 		h &= 0x0fffffffU;
 	}
+
 	return h;
 }
 
@@ -49,13 +54,17 @@ static uint32_t hash_of(const char *name)
 static void put_hash(const struct strlist *functions, struct buf *out)
 {
 	AUTO_ARENA struct arena a = {0};
-	uint32_t count = (uint32_t)functions->count + 1, buckets = count / 2 + 1, head[2] = {buckets, count};
-	uint32_t *first = arena_array(&a, buckets, sizeof(*first)), *next = arena_array(&a, count, sizeof(*next));
+	uint32_t count = (uint32_t)functions->count + 1, buckets = count / 2 + 1,
+		 head[2] = {buckets, count};
+	uint32_t *first = arena_array(&a, buckets, sizeof(*first)),
+		 *next = arena_array(&a, count, sizeof(*next));
+
 	for (uint32_t i = 1; i < count; i++) {
 		uint32_t *bucket = &first[hash_of(functions->items[i - 1]) % buckets];
 		next[i] = *bucket;
 		*bucket = i;
 	}
+
 	buf_add(out, head, sizeof(head));
 	buf_add(out, first, buckets * sizeof(*first));
 	buf_add(out, next, count * sizeof(*next));
@@ -67,9 +76,11 @@ static void put_string(struct buf *out, const char *s)
 }
 
 /* The string table, and symbols without their address. */
-static void put_symbols(const struct elf_stub *s, size_t code, struct buf *symbols, struct buf *strings)
+static void put_symbols(const struct elf_stub *s, size_t code, struct buf *symbols,
+			struct buf *strings)
 {
 	Elf64_Sym sym = {0};
+
 	buf_add(symbols, &sym, sizeof(sym));
 	put_string(strings, "");
 	put_string(strings, s->soname);
@@ -86,14 +97,19 @@ static void put_symbols(const struct elf_stub *s, size_t code, struct buf *symbo
 static void set_addresses(struct buf *symbols, uint64_t address)
 {
 	for (size_t at = sizeof(Elf64_Sym); at < symbols->len; at += sizeof(Elf64_Sym))
-		memcpy(symbols->data + at + offsetof(Elf64_Sym, st_value), &address, sizeof(address));
+		memcpy(symbols->data + at + offsetof(Elf64_Sym, st_value), &address,
+		       sizeof(address));
 }
 
-/* Gives a section its place. The dynamic entries, which loaders write to, are in a page of their own in memory. */
-static uint64_t place(struct writing *w, enum section n, Elf64_Word type, Elf64_Xword flags, uint64_t at)
+/* Gives a section its place. The dynamic entries, which
+ * loaders write to, are in a page of their own in memory. */
+static uint64_t place(struct writing *w, enum section n, Elf64_Word type, Elf64_Xword flags,
+		      uint64_t at)
 {
-	static const Elf64_Xword entries[] = {[HASH] = 4, [SYMBOLS] = sizeof(Elf64_Sym), [DYNAMIC] = sizeof(Elf64_Dyn)};
+	static const Elf64_Xword entries[] = {
+		[HASH] = 4, [SYMBOLS] = sizeof(Elf64_Sym), [DYNAMIC] = sizeof(Elf64_Dyn)};
 	Elf64_Shdr *h = &w->sections[n];
+
 	for (int i = 0; i < (int)n; i++)
 		h->sh_name += (Elf64_Word)strlen(section_names + h->sh_name) + 1;
 	h->sh_type = type;
@@ -112,6 +128,7 @@ static uint64_t place(struct writing *w, enum section n, Elf64_Word type, Elf64_
 static uint64_t place_all(struct writing *w)
 {
 	uint64_t at = sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr);
+
 	at = place(w, HASH, SHT_HASH, SHF_ALLOC, at);
 	at = place(w, SYMBOLS, SHT_DYNSYM, SHF_ALLOC, at);
 	at = place(w, STRINGS, SHT_STRTAB, SHF_ALLOC, at);
@@ -131,12 +148,14 @@ static uint64_t place_all(struct writing *w)
 	return (place(w, NAMES, SHT_STRTAB, 0, at) + 7) / 8 * 8;
 }
 
-static void put_headers(const struct elf_stub *s, const struct writing *w, uint64_t sections_at, struct buf *out)
+static void put_headers(const struct elf_stub *s, const struct writing *w, uint64_t sections_at,
+			struct buf *out)
 {
 	const Elf64_Shdr *text = &w->sections[TEXT], *dynamic = &w->sections[DYNAMIC];
 	const uint64_t end = text->sh_offset + text->sh_size;
 	const Elf64_Ehdr header = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
 		.e_type = ET_DYN,
 		.e_machine = (Elf64_Half)s->machine,
 		.e_version = EV_CURRENT,
@@ -151,12 +170,13 @@ static void put_headers(const struct elf_stub *s, const struct writing *w, uint6
 	};
 	const Elf64_Phdr segments[SEGMENTS] = {
 		{PT_LOAD, PF_R | PF_X, 0, 0, 0, end, end, PAGE},
-		{PT_LOAD, PF_R | PF_W, dynamic->sh_offset, dynamic->sh_addr, dynamic->sh_addr, dynamic->sh_size,
-		 dynamic->sh_size, PAGE},
-		{PT_DYNAMIC, PF_R | PF_W, dynamic->sh_offset, dynamic->sh_addr, dynamic->sh_addr, dynamic->sh_size,
-		 dynamic->sh_size, 8},
+		{PT_LOAD, PF_R | PF_W, dynamic->sh_offset, dynamic->sh_addr, dynamic->sh_addr,
+		 dynamic->sh_size, dynamic->sh_size, PAGE},
+		{PT_DYNAMIC, PF_R | PF_W, dynamic->sh_offset, dynamic->sh_addr, dynamic->sh_addr,
+		 dynamic->sh_size, dynamic->sh_size, 8},
 		{PT_GNU_STACK, PF_R | PF_W, 0, 0, 0, 0, 0, 16},
 	};
+
 	buf_add(out, &header, sizeof(header));
 	buf_add(out, segments, sizeof(segments));
 }
@@ -171,11 +191,13 @@ static void put_all(const struct elf_stub *s, struct writing *w, struct buf *out
 {
 	size_t start = out->len;
 	uint64_t sections_at = place_all(w);
+
 	put_headers(s, w, sections_at, out);
 	for (int i = HASH; i < SECTIONS; i++) {
 		pad(out, start, w->sections[i].sh_offset);
 		buf_add(out, w->bytes[i].data, w->bytes[i].len);
 	}
+
 	pad(out, start, sections_at);
 	buf_add(out, w->sections, sizeof(w->sections));
 }
@@ -185,13 +207,16 @@ int elf_stub_put(const struct elf_stub *s, struct buf *out, struct err *e)
 	struct writing w = {0};
 	uint8_t code[8];
 	size_t bytes = strlen(s->soname);
+
 	if (s->machine != EM_X86_64 && s->machine != EM_AARCH64)
-		return err_set(e, ERR_CONFIG, "no stub library can be made for ELF's machine %u", s->machine);
+		return err_set(e, ERR_CONFIG, "no stub library can be made for ELF's machine %u",
+			       s->machine);
 	for (size_t i = 0; i < s->functions->count && bytes <= MAX_BYTES; i++)
-		bytes += strlen(s->functions->items[i]) + 1 + sizeof(Elf64_Sym) + 2 * sizeof(uint32_t);
+		bytes += strlen(s->functions->items[i]) + 1 + sizeof(Elf64_Sym) +
+			 2 * sizeof(uint32_t);
 	if (bytes > MAX_BYTES)
-		return err_set(e, ERR_INTEGRITY, "the stub of '%s' would have more than %u MiB", s->soname,
-			       MAX_BYTES >> 20);
+		return err_set(e, ERR_INTEGRITY, "the stub of '%s' would have more than %u MiB",
+			       s->soname, MAX_BYTES >> 20);
 	size_t len = code_of(s, code);
 	buf_add(&w.bytes[TEXT], code, len);
 	buf_add(&w.bytes[NAMES], section_names, sizeof(section_names));

@@ -4,8 +4,9 @@
 
 #include "core/fatbin/fatbin_parts.h"
 
-/* The format is not documented. The numbers are from CUDA's headers (FATBIN_MAGIC, FATBIN_KIND_*) and from what nvcc
- * 12.4, 12.8 and 13.0 write for each target, kind and compression, compared with cuobjdump. */
+/* The format is not documented. The numbers are from CUDA's headers
+ * (FATBIN_MAGIC, FATBIN_KIND_*) and from what nvcc 12.4, 12.8 and 13.0 write for
+ * each target, kind and compression, compared with cuobjdump. */
 #define CONTAINER_MAGIC 0xba55ed50u
 #define CONTAINER_HEADER 16u
 #define ENTRY_HEADER 64u
@@ -24,12 +25,14 @@ int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, cons
 {
 	char text[512];
 	va_list ap;
+
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	const char *quote = f->name ? "'" : "", *open = *f->member ? " (" : "";
-	return err_set(e, ERR_INTEGRITY, "%s%s%s%s%s%s: %s at offset 0x%llx", quote, f->name ? f->name : "the file",
-		       quote, open, f->member, *open ? ")" : "", text, (unsigned long long)offset);
+	return err_set(e, ERR_INTEGRITY, "%s%s%s%s%s%s: %s at offset 0x%llx", quote,
+		       f->name ? f->name : "the file", quote, open, f->member, *open ? ")" : "",
+		       text, (unsigned long long)offset);
 }
 
 uint64_t fatbin_number(const struct fatbin_file *f, uint64_t at, size_t bytes)
@@ -41,20 +44,24 @@ uint64_t fatbin_number(const struct fatbin_file *f, uint64_t at, size_t bytes)
 
 static enum fatbin_kind known_kind(unsigned number)
 {
-	return number == FATBIN_PTX || number == FATBIN_CUBIN || number == FATBIN_LTO ? (enum fatbin_kind)number
-										      : FATBIN_OTHER;
+	return number == FATBIN_PTX || number == FATBIN_CUBIN || number == FATBIN_LTO
+		       ? (enum fatbin_kind)number
+		       : FATBIN_OTHER;
 }
 
 void fatbin_add(struct fatbin_file *f, const struct fatbin_entry *entry)
 {
 	struct fatbin_boxes *b = f->b;
-	b->entries = arena_room(f->a, b->entries, b->entries_count, &b->entries_cap, 64, sizeof(*b->entries));
+
+	b->entries = arena_room(f->a, b->entries, b->entries_count, &b->entries_cap, 64,
+				sizeof(*b->entries));
 	b->entries[b->entries_count++] = *entry;
 }
 
 void fatbin_close(struct fatbin_file *f, uint64_t from, uint64_t body, uint64_t to, size_t first)
 {
 	struct fatbin_boxes *b = f->b;
+
 	b->items = arena_room(f->a, b->items, b->count, &b->cap, 16, sizeof(*b->items));
 	b->items[b->count++] = (struct fatbin_box){.section = f->section,
 						   .from = from,
@@ -66,29 +73,36 @@ void fatbin_close(struct fatbin_file *f, uint64_t from, uint64_t body, uint64_t 
 }
 
 /* Reads an entry whose complete header is inside the container. */
-static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, uint64_t *ret_next,
-		      struct err *e)
+static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable,
+		      uint64_t *ret_next, struct err *e)
 {
-	struct fatbin_entry entry = {.relocatable = relocatable, .member = f->member, .container = f->b->count};
-	uint32_t header = (uint32_t)fatbin_number(f, at + 4, 4), packed = (uint32_t)fatbin_number(f, at + 16, 4),
+	struct fatbin_entry entry = {
+		.relocatable = relocatable, .member = f->member, .container = f->b->count};
+	uint32_t header = (uint32_t)fatbin_number(f, at + 4, 4),
+		 packed = (uint32_t)fatbin_number(f, at + 16, 4),
 		 sm = (uint32_t)fatbin_number(f, at + 28, 4);
 	uint64_t padded = fatbin_number(f, at + 8, 8), flags = fatbin_number(f, at + 40, 8),
 		 raw = fatbin_number(f, at + 56, 8);
+
 	if (header < ENTRY_HEADER || header > end - at)
-		return fatbin_bad(f, at + 4, e, "a GPU code entry has a header of %u bytes", header);
+		return fatbin_bad(f, at + 4, e, "a GPU code entry has a header of %u bytes",
+				  header);
 	if (padded > end - at - header)
-		return fatbin_bad(f, at + 8, e, "a GPU code entry of %llu bytes leaves its container",
+		return fatbin_bad(f, at + 8, e,
+				  "a GPU code entry of %llu bytes leaves its container",
 				  (unsigned long long)padded);
 	if (packed > padded)
-		return fatbin_bad(f, at + 16, e, "a GPU code entry of %u bytes has room for %llu", packed,
-				  (unsigned long long)padded);
+		return fatbin_bad(f, at + 16, e, "a GPU code entry of %u bytes has room for %llu",
+				  packed, (unsigned long long)padded);
 	if (sm > 9999)
 		return fatbin_bad(f, at + 28, e, "a GPU code entry for target %u", sm);
 	if ((flags & FLAG_LZ4) && (flags & FLAG_ZSTD))
 		return fatbin_bad(f, at + 40, e, "a GPU code entry that is compressed in two ways");
 	entry.number = (unsigned)fatbin_number(f, at, 2);
 	entry.kind = known_kind(entry.number);
-	entry.packing = flags & FLAG_ZSTD ? FATBIN_ZSTD : flags & FLAG_LZ4 ? FATBIN_LZ4 : FATBIN_PLAIN;
+	entry.packing = flags & FLAG_ZSTD  ? FATBIN_ZSTD
+			: flags & FLAG_LZ4 ? FATBIN_LZ4
+					   : FATBIN_PLAIN;
 	entry.sealed = (flags & FLAG_SEALED) != 0;
 	entry.from = at;
 	entry.to = at + header + padded;
@@ -104,15 +118,17 @@ static int read_entry(struct fatbin_file *f, uint64_t at, uint64_t end, bool rel
 	return 0;
 }
 
-static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bool relocatable, uint64_t *ret_next,
-			  struct err *e)
+static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bool relocatable,
+			  uint64_t *ret_next, struct err *e)
 {
 	if (limit - at < CONTAINER_HEADER)
 		return fatbin_bad(f, at, e, "a fat binary ends within its header");
-	unsigned version = (unsigned)fatbin_number(f, at + 4, 2), header = (unsigned)fatbin_number(f, at + 6, 2);
+	unsigned version = (unsigned)fatbin_number(f, at + 4, 2),
+		 header = (unsigned)fatbin_number(f, at + 6, 2);
 	uint64_t size = fatbin_number(f, at + 8, 8);
 	if (version != 1 || header < CONTAINER_HEADER)
-		return fatbin_bad(f, at + 4, e, "a fat binary of version %u with a header of %u bytes", version,
+		return fatbin_bad(f, at + 4, e,
+				  "a fat binary of version %u with a header of %u bytes", version,
 				  header);
 	if (header > limit - at || size > limit - at - header)
 		return fatbin_bad(f, at + 8, e, "a fat binary of %llu bytes leaves its section",
@@ -125,23 +141,27 @@ static int read_container(struct fatbin_file *f, uint64_t at, uint64_t limit, bo
 		if (read_entry(f, next, end, relocatable, &next, e) < 0)
 			return -1;
 	}
+
 	fatbin_close(f, at, at + header, end, first);
 	*ret_next = end;
 	return 0;
 }
 
-int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, struct err *e)
+int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable,
+		      struct err *e)
 {
 	while (at < end) {
 		if (f->data[at] == 0) { /* what pads them to their alignment */
 			at++;
 			continue;
 		}
+
 		if (end - at < 4 || fatbin_number(f, at, 4) != CONTAINER_MAGIC)
 			return fatbin_bad(f, at, e, "not a fat binary where one must be");
 		if (read_container(f, at, end, relocatable, &at, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -149,8 +169,10 @@ int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err
 {
 	for (; at < end; at += WRAPPER_BYTES) {
 		if (end - at < WRAPPER_BYTES || fatbin_number(f, at, 4) != WRAPPER_MAGIC)
-			return fatbin_bad(f, at, e, "not a record of a fat binary where one must be");
+			return fatbin_bad(f, at, e,
+					  "not a record of a fat binary where one must be");
 	}
+
 	return 0;
 }
 
@@ -189,7 +211,8 @@ char *fatbin_name(const struct fatbin_count *c, struct arena *a)
 	return arena_printf(a, "%s sm_%s", fatbin_kind_name(c->kind, c->number, a), c->target);
 }
 
-/* Whether a cubin or PTX that says `inside` of itself fits an entry for `target`: newer cubins leave the letter out. */
+/* Whether a cubin or PTX that says `inside` of itself fits
+ * an entry for `target`: newer cubins leave the letter out. */
 static bool fits(enum fatbin_kind kind, const char *target, const char *inside)
 {
 	if (!*inside || strcmp(target, inside) == 0)
@@ -197,11 +220,12 @@ static bool fits(enum fatbin_kind kind, const char *target, const char *inside)
 	return kind == FATBIN_CUBIN && strtoul(target, NULL, 10) == strtoul(inside, NULL, 10);
 }
 
-struct fatbin_count *fatbin_count_for(struct arena *a, struct fatbin_count **items, size_t *count, size_t *cap,
-				      const struct fatbin_entry *entry)
+struct fatbin_count *fatbin_count_for(struct arena *a, struct fatbin_count **items, size_t *count,
+				      size_t *cap, const struct fatbin_entry *entry)
 {
 	for (size_t i = 0; i < *count; i++)
-		if ((*items)[i].number == entry->number && strcmp((*items)[i].target, entry->target) == 0)
+		if ((*items)[i].number == entry->number &&
+		    strcmp((*items)[i].target, entry->target) == 0)
 			return &(*items)[i];
 	*items = arena_room(a, *items, *count, cap, 16, sizeof(**items));
 	struct fatbin_count *n = &(*items)[(*count)++];
@@ -214,16 +238,19 @@ struct fatbin_count *fatbin_count_for(struct arena *a, struct fatbin_count **ite
 static void close_container(struct summing *c)
 {
 	struct fatbin_summary *s = c->s;
+
 	strlist_sort(&c->words);
 	const char *text = strlist_join(&c->words, c->a, ", ");
 	size_t i = 0;
 	while (i < s->sets_count && strcmp(s->sets[i].text, text) != 0)
 		i++;
 	if (i == s->sets_count) {
-		s->sets = arena_room(c->a, s->sets, s->sets_count, &c->sets_cap, 8, sizeof(*s->sets));
+		s->sets =
+			arena_room(c->a, s->sets, s->sets_count, &c->sets_cap, 8, sizeof(*s->sets));
 		s->sets[s->sets_count++] = (struct fatbin_set){.text = text, .cubins = c->cubins};
 		c->cubins = (struct strlist){0};
 	}
+
 	s->sets[i].containers++;
 	s->containers++;
 	c->words.count = c->cubins.count = 0;
@@ -232,6 +259,7 @@ static void close_container(struct summing *c)
 static void add(struct summing *c, const struct fatbin_entry *entry, const char *inside)
 {
 	struct fatbin_count *n = fatbin_count_for(c->a, &c->s->items, &c->s->count, &c->cap, entry);
+
 	n->entries++;
 	n->bytes += entry->size;
 	const char *word = fatbin_name(n, c->a);
@@ -239,9 +267,10 @@ static void add(struct summing *c, const struct fatbin_entry *entry, const char 
 	if (entry->kind == FATBIN_CUBIN && !strlist_contains(&c->cubins, entry->target))
 		strlist_add(&c->cubins, c->a, entry->target);
 	if (!fits(entry->kind, entry->target, inside))
-		strlist_addf(&c->s->wrong, c->a, "%s at offset 0x%llx is for sm_%s, its header says sm_%s",
-			     fatbin_kind_name(entry->kind, entry->number, c->a), (unsigned long long)entry->offset,
-			     inside, entry->target);
+		strlist_addf(&c->s->wrong, c->a,
+			     "%s at offset 0x%llx is for sm_%s, its header says sm_%s",
+			     fatbin_kind_name(entry->kind, entry->number, c->a),
+			     (unsigned long long)entry->offset, inside, entry->target);
 }
 
 int fatbin_count_cmp(const void *a, const void *b)
@@ -257,14 +286,15 @@ bool fatbin_library_name(const char *name)
 	return path_has_suffix(base, ".so") || strstr(base, ".so.");
 }
 
-int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_summary *ret,
-		     struct err *e)
+int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a,
+		     struct fatbin_summary *ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	struct fatbin_summary s = {0};
 	struct summing c = {.s = &s, .a = a};
 	struct fatbin_entry *entries;
 	size_t count;
+
 	if (fatbin_scan(data, size, name, &scratch, &entries, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -275,6 +305,7 @@ int fatbin_summarize(const void *data, size_t size, const char *name, struct are
 		if (i + 1 == count || entries[i + 1].container != entries[i].container)
 			close_container(&c);
 	}
+
 	array_sort(s.items, s.count, sizeof(*s.items), fatbin_count_cmp);
 	*ret = s;
 	return 0;

@@ -30,14 +30,14 @@ struct fatbin_entry {
 
 /* fatbin_scan: the entries in a file's bytes, in order; a file without GPU code has none.
  * ERR_INTEGRITY "'name': what is wrong at which offset" (NULL: "the file"). */
-int fatbin_scan(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_entry **ret,
-		size_t *ret_count, struct err *e) MUST_CHECK;
+int fatbin_scan(const void *data, size_t size, const char *name, struct arena *a,
+		struct fatbin_entry **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 
 /* fatbin_inside: the target that an entry's contents name (flags of a cubin, .target of PTX), "" if
  * none; a newer cubin says "90" for "90a". Only the beginning is unpacked; ERR_INTEGRITY if that
  * fails. */
-int fatbin_inside(const void *data, size_t size, const char *name, const struct fatbin_entry *entry, char ret[16],
-		  struct err *e) MUST_CHECK;
+int fatbin_inside(const void *data, size_t size, const char *name, const struct fatbin_entry *entry,
+		  char ret[16], struct err *e) MUST_CHECK;
 
 /* fatbin_text: whether a file's bytes are PTX as text, and its target as an entry. */
 bool fatbin_text(const void *data, size_t size, struct fatbin_entry *ret);
@@ -70,8 +70,8 @@ struct fatbin_summary {
 
 /* fatbin_summarize: what a file's bytes hold, contents compared with headers; errors as
  * fatbin_scan. */
-int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_summary *ret,
-		     struct err *e) MUST_CHECK;
+int fatbin_summarize(const void *data, size_t size, const char *name, struct arena *a,
+		     struct fatbin_summary *ret, struct err *e) MUST_CHECK;
 /* fatbin_name: "cubin sm_90a". */
 char *fatbin_name(const struct fatbin_count *c, struct arena *a);
 /* fatbin_target_cmp: by number, then without letter before "a" before "f". */
@@ -98,13 +98,15 @@ struct fatbin_wanted {
  * GPUs: cubins of its own number, else of the highest lower one of its line ("a" on that chip
  * alone); where no cubin runs, or PTX is wanted, the highest PTX, and intermediate code where
  * neither is. Kinds that are not known stay. runs[g]: something runs on GPU g; may be NULL. */
-void fatbin_choose(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, bool *keep,
-		   bool *runs);
+void fatbin_choose(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w,
+		   bool *keep, bool *runs);
 
 /* fatbin_runs: whether one of the images runs on a GPU: its binary code, or PTX or intermediate
  * code compiled for it. fatbin_runs_ptx: its PTX alone. */
-bool fatbin_runs(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, unsigned gpu);
-bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, unsigned gpu);
+bool fatbin_runs(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w,
+		 unsigned gpu);
+bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count,
+		     const struct fatbin_wanted *w, unsigned gpu);
 
 struct fatbin_cut {
 	size_t containers, filled; /* filled: those with images */
@@ -130,8 +132,9 @@ int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct f
 /* fatbin_cut_prove: reads both files, of which one is the other after `done`: every chosen
  * image is there with the same bytes and nothing else is in its fat binary, and each address
  * holds what it held. ERR_INTEGRITY says what is not so. */
-int fatbin_cut_prove(const struct elf_map *before, const struct elf_map *after, const struct fatbin_wanted *w,
-		     const struct fatbin_cut *done, struct err *e) MUST_CHECK;
+int fatbin_cut_prove(const struct elf_map *before, const struct elf_map *after,
+		     const struct fatbin_wanted *w, const struct fatbin_cut *done,
+		     struct err *e) MUST_CHECK;
 
 /* One library with the GPU code of some GPUs alone. */
 struct fatbin_file_cut {
@@ -147,7 +150,8 @@ struct fatbin_file_cut {
 /* fatbin_file_slim: plans the cut of a library and, if something changes, writes the new one into
  * `fd`, an empty file open for reading and writing, and proves it. With -1 it only plans. The input
  * must not change meanwhile. Errors as fatbin_cut_plan and fatbin_cut_prove. */
-int fatbin_file_slim(const struct fs_mapping *file, const char *name, int fd, const struct fatbin_wanted *w,
-		     struct arena *a, struct fatbin_file_cut *ret, struct err *e) MUST_CHECK;
+int fatbin_file_slim(const struct fs_mapping *file, const char *name, int fd,
+		     const struct fatbin_wanted *w, struct arena *a, struct fatbin_file_cut *ret,
+		     struct err *e) MUST_CHECK;
 /* fatbin_library_name: whether a file may be a library by its name. */
 bool fatbin_library_name(const char *name);

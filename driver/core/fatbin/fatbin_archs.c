@@ -3,9 +3,11 @@
 #include "core/fatbin/fatbin_parts.h"
 
 /* "sm_75 sm_90 compute_120" with its NUL; 0 unless there are two targets at least. */
-static size_t archs_at(const char *text, size_t room, struct fatbin_entry *entries, size_t *ret_count)
+static size_t archs_at(const char *text, size_t room, struct fatbin_entry *entries,
+		       size_t *ret_count)
 {
 	size_t at = 0, count = 0;
+
 	for (;;) {
 		size_t word = room - at > 3 && memcmp(text + at, "sm_", 3) == 0        ? 3
 			      : room - at > 8 && memcmp(text + at, "compute_", 8) == 0 ? 8
@@ -28,15 +30,17 @@ static size_t archs_at(const char *text, size_t room, struct fatbin_entry *entri
 		if (text[at++] != ' ')
 			return 0;
 	}
+
 	*ret_count = count;
 	return count > 1 ? at : 0;
 }
 
-static void read_section(const struct elf_map *m, const Elf64_Shdr *s, struct arena *a, struct fatbin_archs **items,
-			 size_t *count, size_t *cap)
+static void read_section(const struct elf_map *m, const Elf64_Shdr *s, struct arena *a,
+			 struct fatbin_archs **items, size_t *count, size_t *cap)
 {
 	const char *text = (const char *)m->data + s->sh_offset, *end = text + s->sh_size;
 	struct fatbin_archs found;
+
 	for (const char *at = text; (at = memmem(at, (size_t)(end - at), "sm_", 3));) {
 		found.len = archs_at(at, (size_t)(end - at), found.entries, &found.count);
 		found.at = (uint64_t)((const uint8_t *)at - m->data);
@@ -44,15 +48,17 @@ static void read_section(const struct elf_map *m, const Elf64_Shdr *s, struct ar
 			*items = arena_room(a, *items, *count, cap, 2, sizeof(**items));
 			(*items)[(*count)++] = found;
 		}
+
 		at += found.len ? found.len : 3;
 	}
 }
 
-int fatbin_archs_find(const struct elf_map *m, struct arena *a, struct fatbin_archs **ret, size_t *ret_count,
-		      struct err *e)
+int fatbin_archs_find(const struct elf_map *m, struct arena *a, struct fatbin_archs **ret,
+		      size_t *ret_count, struct err *e)
 {
 	Elf64_Shdr *sections;
 	size_t sections_count, cap = 0;
+
 	*ret = NULL;
 	*ret_count = 0;
 	if (strncmp(path_base(m->name), "libtorch_", strlen("libtorch_")) != 0)
@@ -64,5 +70,6 @@ int fatbin_archs_find(const struct elf_map *m, struct arena *a, struct fatbin_ar
 		if (sections[i].sh_type == SHT_PROGBITS && strcmp(name, ".rodata") == 0)
 			read_section(m, &sections[i], a, ret, ret_count, &cap);
 	}
+
 	return 0;
 }

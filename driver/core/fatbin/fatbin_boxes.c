@@ -16,59 +16,72 @@ enum fatbin_section fatbin_section(const char *name)
 
 static struct fatbin_file file_of(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a)
 {
-	return (struct fatbin_file){.data = m->data, .size = m->size, .name = m->name, .member = "", .b = b, .a = a};
+	return (struct fatbin_file){
+		.data = m->data, .size = m->size, .name = m->name, .member = "", .b = b, .a = a};
 }
 
 /* The section's bytes must be loaded without gaps, or pointers into it would mean others. */
-static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, size_t i, struct err *e)
+static int read_section(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, size_t i,
+			struct err *e)
 {
 	const Elf64_Shdr *s = &b->sections[i];
-	enum fatbin_section kind = fatbin_section(elf_section_name(m, b->sections, b->sections_count, i));
+	enum fatbin_section kind =
+		fatbin_section(elf_section_name(m, b->sections, b->sections_count, i));
 	struct fatbin_file f = file_of(m, b, a);
 	uint64_t offset, room;
+
 	f.section = i;
 	f.among = kind == FATBIN_AMONG;
-	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset || room < s->sh_size)
-		return elf_map_bad(m, s->sh_offset, e, "the section of GPU code is not loaded as it is in the file");
+	if (!elf_map_find(m, s->sh_addr, &offset, &room) || offset != s->sh_offset ||
+	    room < s->sh_size)
+		return elf_map_bad(m, s->sh_offset, e,
+				   "the section of GPU code is not loaded as it is in the file");
 	const uint64_t aligned = (s->sh_offset + 7) & ~7ULL, end = s->sh_offset + s->sh_size;
 	if (f.among)
 		return aligned < end ? fatbin_search(&f, aligned, end, e) : 0;
 	return fatbin_containers(&f, s->sh_offset, end, kind == FATBIN_RELOCATABLE, e);
 }
 
-struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m, uint64_t address,
-				 bool *ret_start)
+struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m,
+				 uint64_t address, bool *ret_start)
 {
 	uint64_t offset, room;
+
 	if (!elf_map_find(m, address, &offset, &room))
 		return NULL;
 	size_t low = 0, high = b->count;
-	while (low < high) { /* boxes are in the order of their sections, which is that of the file */
+	/* boxes are in the order of their sections, which is that of the file */
+	while (low < high) {
 		size_t middle = (low + high) / 2;
 		if (b->items[middle].to <= offset)
 			low = middle + 1;
 		else
 			high = middle;
 	}
+
 	if (low == b->count || offset < b->items[low].from)
 		return NULL;
 	*ret_start = offset == b->items[low].from;
 	return &b->items[low];
 }
 
-static void take_pointer(struct fatbin_boxes *b, const struct elf_map *m, struct arena *a, uint64_t value, uint64_t at,
-			 uint64_t where)
+static void take_pointer(struct fatbin_boxes *b, const struct elf_map *m, struct arena *a,
+			 uint64_t value, uint64_t at, uint64_t where)
 {
 	bool start;
 	struct fatbin_box *box = fatbin_box_at(b, m, value, &start);
+
 	if (!box)
 		return;
 	if (!start) {
 		box->pinned = box->whole = true;
 		return;
 	}
-	b->pointers = arena_room(a, b->pointers, b->pointers_count, &b->pointers_cap, 512, sizeof(*b->pointers));
-	b->pointers[b->pointers_count++] = (struct fatbin_pointer){at, where, (size_t)(box - b->items)};
+
+	b->pointers = arena_room(a, b->pointers, b->pointers_count, &b->pointers_cap, 512,
+				 sizeof(*b->pointers));
+	b->pointers[b->pointers_count++] =
+		(struct fatbin_pointer){at, where, (size_t)(box - b->items)};
 	box->pointed = true;
 }
 
@@ -79,10 +92,13 @@ static uint64_t number_at(const struct elf_map *m, uint64_t offset)
 	return v;
 }
 
-static int read_rela(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, struct err *e)
+static int read_rela(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a,
+		     struct err *e)
 {
-	const unsigned relative = m->header.e_machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
+	const unsigned relative =
+		m->header.e_machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
 	uint64_t table, size, where, room;
+
 	if (elf_map_table(m, DT_RELA, DT_RELASZ, "relocation table", &table, &size, e) < 0)
 		return -1;
 	for (uint64_t i = 0; size - i >= sizeof(Elf64_Rela); i += sizeof(Elf64_Rela)) {
@@ -91,15 +107,18 @@ static int read_rela(const struct elf_map *m, struct fatbin_boxes *b, struct are
 		if (ELF64_R_TYPE(r.r_info) != relative)
 			continue;
 		/* Some linkers also write the address where the relocation writes it. */
-		bool in_place = elf_map_find(m, r.r_offset, &where, &room) && room >= sizeof(uint64_t) &&
+		bool in_place = elf_map_find(m, r.r_offset, &where, &room) &&
+				room >= sizeof(uint64_t) &&
 				number_at(m, where) == (uint64_t)r.r_addend;
-		take_pointer(b, m, a, (uint64_t)r.r_addend, table + i + offsetof(Elf64_Rela, r_addend),
-			     in_place ? where : 0);
+		take_pointer(b, m, a, (uint64_t)r.r_addend,
+			     table + i + offsetof(Elf64_Rela, r_addend), in_place ? where : 0);
 	}
+
 	return 0;
 }
 
-static void take_place(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, uint64_t address)
+static void take_place(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a,
+		       uint64_t address)
 {
 	uint64_t where, room;
 	if (elf_map_find(m, address, &where, &room) && room >= sizeof(uint64_t))
@@ -107,10 +126,13 @@ static void take_place(const struct elf_map *m, struct fatbin_boxes *b, struct a
 }
 
 /* An address, or a bit for each of the 63 places behind the last one. */
-static int read_relr(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a, struct err *e)
+static int read_relr(const struct elf_map *m, struct fatbin_boxes *b, struct arena *a,
+		     struct err *e)
 {
 	uint64_t table, size, next = 0;
-	if (elf_map_table(m, DT_RELR, DT_RELRSZ, "table of relative relocations", &table, &size, e) < 0)
+
+	if (elf_map_table(m, DT_RELR, DT_RELRSZ, "table of relative relocations", &table, &size,
+			  e) < 0)
 		return -1;
 	for (uint64_t i = 0; size - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
 		uint64_t v = number_at(m, table + i);
@@ -119,11 +141,13 @@ static int read_relr(const struct elf_map *m, struct fatbin_boxes *b, struct are
 			next = v + sizeof(uint64_t);
 			continue;
 		}
+
 		for (unsigned bit = 1; bit < 64; bit++)
 			if (v >> bit & 1)
 				take_place(m, b, a, next + (bit - 1) * sizeof(uint64_t));
 		next += 63 * sizeof(uint64_t);
 	}
+
 	return 0;
 }
 
@@ -132,6 +156,7 @@ static int read_symbols(const struct elf_map *m, struct fatbin_boxes *b, struct 
 {
 	uint64_t table, count;
 	bool start;
+
 	if (elf_map_symbols(m, &table, &count, e) < 0)
 		return -1;
 	for (uint64_t i = 1; i < count; i++) {
@@ -142,6 +167,7 @@ static int read_symbols(const struct elf_map *m, struct fatbin_boxes *b, struct 
 		if (box)
 			box->pinned = box->whole = true;
 	}
+
 	return 0;
 }
 
@@ -149,24 +175,27 @@ static void take_code(const struct elf_map *m, struct fatbin_boxes *b, uint64_t 
 {
 	bool start;
 	struct fatbin_box *box = fatbin_box_at(b, m, address, &start);
+
 	if (box) {
 		box->pinned = true;
 		box->whole = box->whole || !start;
 	}
 }
 
-/* "lea target(%rip), register": REX.W, 8d, a register and no base. The same bytes inside of other instructions lead
- * anywhere; what leads into the middle of a fat binary is decoded. */
+/* "lea target(%rip), register": REX.W, 8d, a register and no base. The same bytes inside of
+ * other instructions lead anywhere; what leads into the middle of a fat binary is decoded. */
 static void read_x86(const struct elf_map *m, struct fatbin_boxes *b, const Elf64_Shdr *s)
 {
 	const uint8_t *code = m->data + s->sh_offset, *end = code + s->sh_size;
+
 	for (const uint8_t *p = code; (p = memchr(p, 0x8d, (size_t)(end - p))); p++) {
 		int32_t distance;
 		bool start;
 		if (p == code || end - p < 6 || (p[-1] & 0xfb) != 0x48 || (p[1] & 0xc7) != 0x05)
 			continue;
 		memcpy(&distance, p + 2, sizeof(distance));
-		const uint64_t to = s->sh_addr + (uint64_t)(p + 6 - code) + (uint64_t)(int64_t)distance;
+		const uint64_t to =
+			s->sh_addr + (uint64_t)(p + 6 - code) + (uint64_t)(int64_t)distance;
 		if (fatbin_box_at(b, m, to, &start) &&
 		    (start || decode_may_start(code, s->sh_size, (size_t)(p - 1 - code))))
 			take_code(m, b, to);
@@ -180,6 +209,7 @@ static void read_large_data(const struct elf_map *m, struct fatbin_boxes *b, con
 	const uint8_t *code = m->data + s->sh_offset;
 	uint64_t table, distance;
 	bool start;
+
 	if (!elf_map_dyn(m, DT_PLTGOT, &table))
 		return;
 	for (uint64_t i = 0; i + 10 <= s->sh_size; i++) {
@@ -212,9 +242,12 @@ static void read_aarch64(const struct elf_map *m, struct fatbin_boxes *b, const 
 		if ((page & 0x9f000000) != 0x90000000 || (add & 0xffc00000) != 0x91000000 ||
 		    (add >> 5 & 31) != (page & 31))
 			continue;
-		int64_t pages =
-			(int64_t)((uint64_t)(page >> 5 & 0x7ffff) << 45 | (uint64_t)(page >> 29 & 3) << 43) >> 43;
-		take_code(m, b, ((s->sh_addr + i) & ~0xfffULL) + (uint64_t)(pages * 4096) + (add >> 10 & 0xfff));
+		int64_t pages = (int64_t)((uint64_t)(page >> 5 & 0x7ffff) << 45 |
+					  (uint64_t)(page >> 29 & 3) << 43) >>
+				43;
+		take_code(m, b,
+			  ((s->sh_addr + i) & ~0xfffULL) + (uint64_t)(pages * 4096) +
+				  (add >> 10 & 0xfff));
 	}
 }
 
@@ -222,6 +255,7 @@ static void read_aarch64(const struct elf_map *m, struct fatbin_boxes *b, const 
 static void read_code(const struct elf_map *m, struct fatbin_boxes *b)
 {
 	const bool large = any_unpointed(b);
+
 	for (size_t i = 0; i < b->sections_count; i++) {
 		const Elf64_Shdr *s = &b->sections[i];
 		if (s->sh_type != SHT_PROGBITS || !(s->sh_flags & SHF_EXECINSTR))
@@ -239,7 +273,8 @@ static int check_order(const struct elf_map *m, const struct fatbin_boxes *b, st
 {
 	for (size_t i = 1; i < b->count; i++)
 		if (b->items[i].from < b->items[i - 1].to)
-			return elf_map_bad(m, b->items[i].from, e, "two sections of GPU code lie over each other");
+			return elf_map_bad(m, b->items[i].from, e,
+					   "two sections of GPU code lie over each other");
 	return 0;
 }
 
@@ -250,7 +285,9 @@ static void find_cubins(struct fatbin_file *f, size_t first, uint64_t at, uint64
 	const struct fatbin_boxes *b = f->b;
 	const size_t boxes = b->count;
 	const uint8_t *hit;
-	for (size_t i = first; at < end && (hit = memmem(f->data + at, end - at, ELFMAG, SELFMAG));) {
+
+	for (size_t i = first;
+	     at < end && (hit = memmem(f->data + at, end - at, ELFMAG, SELFMAG));) {
 		at = (uint64_t)(hit - f->data);
 		while (i < boxes && b->items[i].to <= at)
 			i++;
@@ -273,6 +310,7 @@ const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map 
 			     struct fatbin_boxes *ret)
 {
 	const char *first = NULL;
+
 	*ret = (struct fatbin_boxes){0};
 	for (size_t i = 0; i < b->sections_count; i++) {
 		const Elf64_Shdr *s = &b->sections[i];
@@ -293,6 +331,7 @@ const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map 
 		if (!first && ret->count > before)
 			first = name;
 	}
+
 	return first;
 }
 
@@ -300,15 +339,17 @@ static bool any_runs(const struct fatbin_boxes *b, const struct fatbin_wanted *w
 {
 	for (size_t i = 0; i < b->count; i++)
 		for (size_t g = 0; g < w->count; g++)
-			if (fatbin_runs(b->entries + b->items[i].first, b->items[i].entries, w, w->gpus[g].number))
+			if (fatbin_runs(b->entries + b->items[i].first, b->items[i].entries, w,
+					w->gpus[g].number))
 				return true;
 	return false;
 }
 
-const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const struct fatbin_wanted *w,
-			  struct arena *a)
+const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m,
+			  const struct fatbin_wanted *w, struct arena *a)
 {
 	struct fatbin_boxes others;
+
 	if (!b->count || any_runs(b, w))
 		return NULL;
 	const char *where = fatbin_elsewhere(b, m, a, &others);
@@ -319,18 +360,22 @@ const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const
 	return where;
 }
 
-int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e)
+int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret,
+		      struct err *e)
 {
 	struct fatbin_boxes b = {0};
+
 	if (elf_sections(m, a, &b.sections, &b.sections_count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b.sections_count; i++) {
 		const Elf64_Shdr *s = &b.sections[i];
-		bool code = fatbin_section(elf_section_name(m, b.sections, b.sections_count, i)) != FATBIN_NONE;
+		bool code = fatbin_section(elf_section_name(m, b.sections, b.sections_count, i)) !=
+			    FATBIN_NONE;
 		bool loaded = (s->sh_flags & SHF_ALLOC) && s->sh_type == SHT_PROGBITS && s->sh_size;
 		if (code && loaded && read_section(m, &b, a, i, e) < 0)
 			return -1;
 	}
+
 	struct fatbin_file bare = file_of(m, &b, a);
 	bare.among = true; /* without sections, GPU code and data look alike: found code stays */
 	if (!b.sections_count && fatbin_search(&bare, 0, m->size, e) < 0)
@@ -343,23 +388,27 @@ int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_bo
 	return 0;
 }
 
-int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e)
+int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret,
+		      struct err *e)
 {
 	struct fatbin_boxes b;
+
 	if (fatbin_boxes_find(m, a, &b, e) < 0)
 		return -1;
 	if (b.sections_count && b.count) {
-		if (check_order(m, &b, e) < 0 || read_rela(m, &b, a, e) < 0 || read_relr(m, &b, a, e) < 0 ||
-		    read_symbols(m, &b, e) < 0)
+		if (check_order(m, &b, e) < 0 || read_rela(m, &b, a, e) < 0 ||
+		    read_relr(m, &b, a, e) < 0 || read_symbols(m, &b, e) < 0)
 			return -1;
 		read_code(m, &b);
 	}
+
 	for (size_t i = 0; i < b.count; i++) {
 		struct fatbin_box *box = &b.items[i];
 		/* What only looks like one, among other data, has no pointer. */
 		box->whole = box->whole || (box->among && !box->pointed);
 		box->pinned = box->pinned || box->among || !box->pointed;
 	}
+
 	*ret = b;
 	return 0;
 }

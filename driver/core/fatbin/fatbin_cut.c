@@ -23,6 +23,7 @@ static void choose(struct planning *p)
 {
 	struct fatbin_cut *out = &p->out;
 	bool *runs = arena_array(p->a, p->w->count + 1, sizeof(*runs));
+
 	out->runs = arena_array(p->a, p->w->count + 1, sizeof(*out->runs));
 	for (size_t i = 0; i < p->b.count; i++) {
 		const struct fatbin_box *box = &p->b.items[i];
@@ -36,37 +37,44 @@ static void choose(struct planning *p)
 		*to = (struct placed){box->from, box->body - box->from, keep};
 		for (size_t k = 0; k < box->entries; k++) {
 			keep[k] = keep[k] || box->whole;
-			struct fatbin_count *n = keep[k] ? fatbin_count_for(p->a, &out->kept, &out->kept_count,
-									    &p->kept_cap, &entries[k])
-							 : fatbin_count_for(p->a, &out->dropped, &out->dropped_count,
-									    &p->dropped_cap, &entries[k]);
+			struct fatbin_count *n =
+				keep[k] ? fatbin_count_for(p->a, &out->kept, &out->kept_count,
+							   &p->kept_cap, &entries[k])
+					: fatbin_count_for(p->a, &out->dropped, &out->dropped_count,
+							   &p->dropped_cap, &entries[k]);
 			n->entries++;
 			n->bytes += entries[k].to - entries[k].from;
 			to->size += keep[k] ? entries[k].to - entries[k].from : 0;
-			*(keep[k] ? &out->kept_bytes : &out->dropped_bytes) += entries[k].to - entries[k].from;
+			*(keep[k] ? &out->kept_bytes : &out->dropped_bytes) +=
+				entries[k].to - entries[k].from;
 		}
 	}
+
 	out->containers = p->b.count;
 	array_sort(out->kept, out->kept_count, sizeof(*out->kept), fatbin_count_cmp);
 	array_sort(out->dropped, out->dropped_count, sizeof(*out->dropped), fatbin_count_cmp);
 }
 
-static const struct fatbin_box *pinned_from(const struct planning *p, size_t section, uint64_t at, uint64_t end)
+static const struct fatbin_box *pinned_from(const struct planning *p, size_t section, uint64_t at,
+					    uint64_t end)
 {
 	for (size_t i = 0; i < p->b.count; i++) {
 		const struct fatbin_box *box = &p->b.items[i];
-		if (box->section == section && box->pinned && box->from < end && p->placed[i].size + box->from > at)
+		if (box->section == section && box->pinned && box->from < end &&
+		    p->placed[i].size + box->from > at)
 			return box;
 	}
+
 	return NULL;
 }
 
-/* Those of a section move down, one behind the other, around what must stay; -1: they do not fit around that, and
- * all stay where they are. */
+/* Those of a section move down, one behind the other, around what must
+ * stay; -1: they do not fit around that, and all stay where they are. */
 static int pack(struct planning *p, size_t section, bool any_pinned, uint64_t *ret_used)
 {
 	const Elf64_Shdr *s = &p->b.sections[section];
 	uint64_t align = s->sh_addralign > 8 ? s->sh_addralign : 8, at = s->sh_offset, used = at;
+
 	for (size_t i = 0; i < p->b.count; i++) {
 		const struct fatbin_box *box = &p->b.items[i], *in_the_way;
 		uint64_t size = p->placed[i].size;
@@ -84,9 +92,11 @@ static int pack(struct planning *p, size_t section, bool any_pinned, uint64_t *r
 			p->out.moved += at != box->from;
 			at += size;
 		}
+
 		uint64_t end = p->placed[i].at + size;
 		used = end > used ? end : used;
 	}
+
 	*ret_used = used;
 	return 0;
 }
@@ -96,6 +106,7 @@ static void add_box(struct planning *p, size_t i)
 	const struct fatbin_box *box = &p->b.items[i];
 	const struct placed *to = &p->placed[i];
 	uint64_t at = to->at, head = box->body - box->from;
+
 	if (at == box->from && to->size == box->to - box->from)
 		return;
 	uint8_t *header = arena_alloc(p->a, head);
@@ -119,7 +130,8 @@ static void clear_ends(struct planning *p, size_t section)
 	for (size_t i = 0; i < p->b.count; i++) {
 		const struct fatbin_box *box = &p->b.items[i];
 		if (box->section == section)
-			elf_cut_add(p->c, box->from + p->placed[i].size, NULL, box->to - box->from - p->placed[i].size);
+			elf_cut_add(p->c, box->from + p->placed[i].size, NULL,
+				    box->to - box->from - p->placed[i].size);
 	}
 }
 
@@ -128,9 +140,11 @@ static void clear_between(struct planning *p, size_t section)
 {
 	struct elf_hole *taken = arena_array(p->a, p->b.count, sizeof(*taken));
 	size_t n = 0;
+
 	for (size_t i = 0; i < p->b.count; i++)
 		if (p->b.items[i].section == section)
-			taken[n++] = (struct elf_hole){p->placed[i].at, p->placed[i].at + p->placed[i].size};
+			taken[n++] = (struct elf_hole){p->placed[i].at,
+						       p->placed[i].at + p->placed[i].size};
 	array_sort(taken, n, sizeof(*taken), number_cmp);
 	uint64_t at = p->b.sections[section].sh_offset;
 	for (size_t i = 0; i < n; i++) {
@@ -167,6 +181,7 @@ static void place_sections(struct planning *p, struct elf_tail *tails, size_t *r
 			among = among || (p->b.items[i].section == s && p->b.items[i].among);
 			pinned += p->b.items[i].section == s && p->b.items[i].pinned;
 		}
+
 		if (among)
 			clear_ends(p, s);
 		if (!boxes || among)
@@ -181,16 +196,19 @@ static void place_sections(struct planning *p, struct elf_tail *tails, size_t *r
 			pinned = boxes;
 			(void)pack(p, s, true, &used);
 		}
+
 		if (pinned)
-			p->out.left = arena_printf(p->a,
-						   "%zu of %zu fat binaries of %s cannot be moved: "
-						   "no relocation points to them, or something "
-						   "points into them",
-						   pinned, boxes,
-						   elf_section_name(p->m, p->b.sections, p->b.sections_count, s));
+			p->out.left = arena_printf(
+				p->a,
+				"%zu of %zu fat binaries of %s cannot be moved: "
+				"no relocation points to them, or something "
+				"points into them",
+				pinned, boxes,
+				elf_section_name(p->m, p->b.sections, p->b.sections_count, s));
 		clear_between(p, s);
 		tails[(*ret_count)++] = (struct elf_tail){s, used};
 	}
+
 	for (size_t i = 0; i < p->b.count; i++)
 		add_box(p, i);
 	add_pointers(p);
@@ -203,6 +221,7 @@ static void shorten_archs(struct planning *p, const struct fatbin_archs *archs)
 	bool keep[FATBIN_ARCHS_MAX];
 	const char *text = (const char *)p->m->data + archs->at;
 	char *now = arena_alloc(p->a, archs->len + 2), *end = now;
+
 	fatbin_choose(archs->entries, archs->count, p->w, keep, NULL);
 	for (size_t i = 0; i < archs->count; i++)
 		if (keep[i]) {
@@ -224,6 +243,7 @@ static int find_archs(struct planning *p, struct err *e)
 {
 	struct fatbin_archs *archs;
 	size_t count;
+
 	if (fatbin_archs_find(p->m, p->a, &archs, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
@@ -231,9 +251,11 @@ static int find_archs(struct planning *p, struct err *e)
 	return 0;
 }
 
-int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct fatbin_cut *ret, struct err *e)
+int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct fatbin_cut *ret,
+		    struct err *e)
 {
 	struct planning p = {.c = cut, .m = cut->map, .a = cut->a, .w = w};
+
 	if (fatbin_boxes_read(p.m, p.a, &p.b, e) < 0)
 		return -1;
 	struct elf_tail *tails = arena_array(p.a, p.b.sections_count + 1, sizeof(*tails));
@@ -249,7 +271,8 @@ int fatbin_cut_plan(struct elf_cut *cut, const struct fatbin_wanted *w, struct f
 	if (cut->kept)
 		p.out.left = cut->kept;
 	if (unread)
-		p.out.left = arena_printf(p.a, "%s has GPU code that is not read: all of it stays", unread);
+		p.out.left = arena_printf(p.a, "%s has GPU code that is not read: all of it stays",
+					  unread);
 	if (p.b.count && !p.b.sections_count)
 		p.out.left = "it has no section headers that separate its GPU code from other data";
 	*ret = p.out;
@@ -265,10 +288,11 @@ static bool is_alone(const struct fatbin_wanted *w, unsigned number)
 }
 
 /* Code that is not guaranteed to run counts as running, and PTX stays next to it. */
-static bool image_runs(const struct fatbin_wanted *w, const struct fatbin_entry *entry, enum fatbin_kind kind,
-		       unsigned gpu)
+static bool image_runs(const struct fatbin_wanted *w, const struct fatbin_entry *entry,
+		       enum fatbin_kind kind, unsigned gpu)
 {
 	const struct gpu_code code = gpu_code_parse(entry->target);
+
 	if (entry->kind != kind)
 		return false;
 	if (kind != FATBIN_CUBIN)
@@ -277,15 +301,18 @@ static bool image_runs(const struct fatbin_wanted *w, const struct fatbin_entry 
 	return gpu_binary_runs(code, gpu, code_is_chip, gpu_is_chip) != GPU_RUNS_NO;
 }
 
-bool fatbin_runs(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, unsigned gpu)
+bool fatbin_runs(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w,
+		 unsigned gpu)
 {
 	for (size_t i = 0; i < count; i++)
-		if (entries[i].kind != FATBIN_OTHER && image_runs(w, &entries[i], entries[i].kind, gpu))
+		if (entries[i].kind != FATBIN_OTHER &&
+		    image_runs(w, &entries[i], entries[i].kind, gpu))
 			return true;
 	return false;
 }
 
-bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, unsigned gpu)
+bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count,
+		     const struct fatbin_wanted *w, unsigned gpu)
 {
 	for (size_t i = 0; i < count; i++)
 		if (image_runs(w, &entries[i], FATBIN_PTX, gpu))
@@ -295,24 +322,28 @@ bool fatbin_runs_ptx(const struct fatbin_entry *entries, size_t count, const str
 
 /* Keeps all of one kind with the highest number that runs: the driver chooses between 90 and 90a.
  * Returns the number, 0 if nothing runs. */
-static unsigned keep_best(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w,
-			  enum fatbin_kind kind, unsigned gpu, bool *keep)
+static unsigned keep_best(const struct fatbin_entry *entries, size_t count,
+			  const struct fatbin_wanted *w, enum fatbin_kind kind, unsigned gpu,
+			  bool *keep)
 {
 	unsigned best = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		const unsigned number = gpu_code_parse(entries[i].target).number;
 		if (image_runs(w, &entries[i], kind, gpu) && number > best)
 			best = number;
 	}
+
 	for (size_t i = 0; i < count && best; i++) {
 		const bool highest = gpu_code_parse(entries[i].target).number == best;
 		keep[i] = keep[i] || (highest && image_runs(w, &entries[i], kind, gpu));
 	}
+
 	return best;
 }
 
-void fatbin_choose(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w, bool *keep,
-		   bool *runs)
+void fatbin_choose(const struct fatbin_entry *entries, size_t count, const struct fatbin_wanted *w,
+		   bool *keep, bool *runs)
 {
 	for (size_t i = 0; i < count; i++)
 		keep[i] = entries[i].kind == FATBIN_OTHER;

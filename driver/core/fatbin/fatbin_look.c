@@ -10,9 +10,11 @@ struct grouping {
 };
 
 /* The images of one fat binary without repetition, and a text that identifies it. */
-static const char *distinct(struct fatbin_group *g, const struct fatbin_entry *entries, size_t count, struct arena *a)
+static const char *distinct(struct fatbin_group *g, const struct fatbin_entry *entries,
+			    size_t count, struct arena *a)
 {
 	struct strlist words = {0};
+
 	g->entries = arena_array(a, count + 1, sizeof(*g->entries));
 	for (size_t i = 0; i < count; i++) {
 		const char *word = arena_printf(a, "%x:%s", entries[i].number, entries[i].target);
@@ -21,6 +23,7 @@ static const char *distinct(struct fatbin_group *g, const struct fatbin_entry *e
 		strlist_ref(&words, a, word);
 		g->entries[g->count++] = entries[i];
 	}
+
 	strlist_sort(&words);
 	return strlist_join(&words, a, " ");
 }
@@ -30,6 +33,7 @@ static void add(struct grouping *to, const struct fatbin_entry *entries, size_t 
 	AUTO_ARENA struct arena scratch = {0};
 	struct fatbin_group g = {.containers = 1};
 	const char *key = distinct(&g, entries, count, &scratch);
+
 	for (size_t i = 0; i < to->count; i++)
 		if (strcmp(to->keys.items[i], key) == 0) {
 			to->items[i].containers++;
@@ -49,6 +53,7 @@ static struct fatbin_group *group(const struct fatbin_boxes *b, struct arena *a,
 				  size_t *ret_containers)
 {
 	struct grouping to = {.a = a};
+
 	*ret_containers = 0;
 	for (size_t i = 0; i < b->count; i++) {
 		const struct fatbin_box *box = &b->items[i];
@@ -56,26 +61,28 @@ static struct fatbin_group *group(const struct fatbin_boxes *b, struct arena *a,
 			add(&to, b->entries + box->first, box->entries);
 		*ret_containers += box->entries > 0;
 	}
+
 	*ret_count = to.count;
 	return to.items;
 }
 
 static bool is_elf(const uint8_t *data, size_t size)
 {
-	return size >= EI_NIDENT && memcmp(data, ELFMAG, SELFMAG) == 0 && data[EI_CLASS] == ELFCLASS64 &&
-	       data[EI_DATA] == ELFDATA2LSB;
+	return size >= EI_NIDENT && memcmp(data, ELFMAG, SELFMAG) == 0 &&
+	       data[EI_CLASS] == ELFCLASS64 && data[EI_DATA] == ELFDATA2LSB;
 }
 
 static bool has_section(const struct elf_map *m, const struct fatbin_boxes *b)
 {
 	for (size_t i = 0; i < b->sections_count; i++)
-		if (fatbin_section(elf_section_name(m, b->sections, b->sections_count, i)) != FATBIN_NONE)
+		if (fatbin_section(elf_section_name(m, b->sections, b->sections_count, i)) !=
+		    FATBIN_NONE)
 			return true;
 	return false;
 }
 
-int fatbin_look_data(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_look *ret,
-		     struct err *e)
+int fatbin_look_data(const void *data, size_t size, const char *name, struct arena *a,
+		     struct fatbin_look *ret, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map m = {0};
 	AUTO_ARENA struct arena scratch = {0};
@@ -83,11 +90,14 @@ int fatbin_look_data(const void *data, size_t size, const char *name, struct are
 	struct fatbin_boxes b, others = {0};
 	struct fatbin_archs *archs;
 	size_t archs_count, others_containers;
+
 	if (!is_elf(data, size)) { /* text that links libraries, other machines' files */
 		*ret = l;
 		return 0;
 	}
-	if (elf_map_memory(data, size, name, &m, e) < 0 || fatbin_boxes_find(&m, &scratch, &b, e) < 0 ||
+
+	if (elf_map_memory(data, size, name, &m, e) < 0 ||
+	    fatbin_boxes_find(&m, &scratch, &b, e) < 0 ||
 	    fatbin_archs_find(&m, &scratch, &archs, &archs_count, e) < 0)
 		return -1;
 	l.groups = group(&b, a, &l.groups_count, &l.containers);
@@ -101,14 +111,17 @@ int fatbin_look_data(const void *data, size_t size, const char *name, struct are
 		l.listed = arena_array(a, archs[0].count, sizeof(*l.listed));
 		memcpy(l.listed, archs[0].entries, archs[0].count * sizeof(*l.listed));
 	}
+
 	*ret = l;
 	return 0;
 }
 
-size_t fatbin_look_runs(const struct fatbin_look *l, const struct fatbin_wanted *w, unsigned gpu, bool *ret_others)
+size_t fatbin_look_runs(const struct fatbin_look *l, const struct fatbin_wanted *w, unsigned gpu,
+			bool *ret_others)
 {
 	size_t n = 0;
 	bool others = false;
+
 	for (size_t i = 0; i < l->groups_count; i++)
 		if (fatbin_runs(l->groups[i].entries, l->groups[i].count, w, gpu))
 			n += l->groups[i].containers;

@@ -17,8 +17,8 @@ struct fatbin_file {
 
 /* fatbin_count_for: the count of what an entry is, added where it is the first.
  * fatbin_count_cmp: of two, by target, then kind. */
-struct fatbin_count *fatbin_count_for(struct arena *a, struct fatbin_count **items, size_t *count, size_t *cap,
-				      const struct fatbin_entry *entry);
+struct fatbin_count *fatbin_count_for(struct arena *a, struct fatbin_count **items, size_t *count,
+				      size_t *cap, const struct fatbin_entry *entry);
 int fatbin_count_cmp(const void *a, const void *b);
 /* fatbin_number: reads a little-endian number; the caller has checked that it is inside. */
 uint64_t fatbin_number(const struct fatbin_file *f, uint64_t at, size_t bytes);
@@ -27,7 +27,8 @@ int fatbin_bad(const struct fatbin_file *f, uint64_t offset, struct err *e, cons
 	__attribute__((format(printf, 4, 5)));
 /* fatbin_containers: the fat binaries of a section, one after the other, with zeros between.
  * fatbin_wrappers: checks the records by which a program hands them to the runtime. */
-int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable, struct err *e) MUST_CHECK;
+int fatbin_containers(struct fatbin_file *f, uint64_t at, uint64_t end, bool relocatable,
+		      struct err *e) MUST_CHECK;
 int fatbin_wrappers(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
 /* fatbin_search: fat binaries among other data, found by how they begin. */
 int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e) MUST_CHECK;
@@ -72,16 +73,18 @@ struct fatbin_boxes {
 /* fatbin_boxes_find: those of the sections .nv_fatbin and __nv_relfatbin, and those among the data
  * of .cask_resource and .ldata; of a file without section headers all, whole. fatbin_boxes_read:
  * with what points to them. ERR_INTEGRITY. */
-int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
-int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret, struct err *e) MUST_CHECK;
+int fatbin_boxes_find(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret,
+		      struct err *e) MUST_CHECK;
+int fatbin_boxes_read(const struct elf_map *m, struct arena *a, struct fatbin_boxes *ret,
+		      struct err *e) MUST_CHECK;
 /* fatbin_elsewhere: fat binaries and bare cubins in all other sections of data, which are not read
  * as code that may be cut; the name of the first such section, NULL: none. */
 const char *fatbin_elsewhere(const struct fatbin_boxes *b, const struct elf_map *m, struct arena *a,
 			     struct fatbin_boxes *ret);
 /* fatbin_unread: where nothing that was read runs on the GPUs: another section, as the .lrodata of
  * torch, that has code which does. Then all stays whole. NULL: none. */
-const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m, const struct fatbin_wanted *w,
-			  struct arena *a);
+const char *fatbin_unread(struct fatbin_boxes *b, const struct elf_map *m,
+			  const struct fatbin_wanted *w, struct arena *a);
 /* fatbin_cubin_at: adds the cubin whose ELF header begins at `at`, by the target that it states.
  * Returns false if no cubin begins there. */
 bool fatbin_cubin_at(struct fatbin_file *f, uint64_t at, uint64_t end);
@@ -97,10 +100,10 @@ struct fatbin_archs {
 };
 
 /* fatbin_archs_find: in a library called libtorch_*; ERR_INTEGRITY for malformed sections. */
-int fatbin_archs_find(const struct elf_map *m, struct arena *a, struct fatbin_archs **ret, size_t *ret_count,
-		      struct err *e) MUST_CHECK;
+int fatbin_archs_find(const struct elf_map *m, struct arena *a, struct fatbin_archs **ret,
+		      size_t *ret_count, struct err *e) MUST_CHECK;
 
 /* fatbin_box_at: the one that holds an address; *ret_start: it is its first byte. NULL: none
  * does. */
-struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m, uint64_t address,
-				 bool *ret_start);
+struct fatbin_box *fatbin_box_at(const struct fatbin_boxes *b, const struct elf_map *m,
+				 uint64_t address, bool *ret_start);

@@ -5,7 +5,8 @@
 
 #include "core/fatbin/fatbin_parts.h"
 
-#define CUBIN_ABI_13 8u /* EI_ABIVERSION of nvcc 13: the target moved to the second byte of the flags */
+/* EI_ABIVERSION of nvcc 13: the target moved to the second byte of the flags */
+#define CUBIN_ABI_13 8u
 
 static bool fatbin_is_elf(const struct fatbin_file *f, uint64_t at, uint64_t end)
 {
@@ -19,21 +20,24 @@ static void fatbin_cubin_target(uint8_t abi, uint32_t flags, char ret[16])
 {
 	unsigned sm = abi >= CUBIN_ABI_13 ? flags >> 8 & 0xff : flags & 0xff;
 	const char *suffix = abi < CUBIN_ABI_13 && (flags & 0x800) ? "a" : "";
+
 	ret[0] = '\0';
 	if (sm)
 		snprintf(ret, 16, "%u%s", sm, suffix);
 }
 
 /* The section headers of an ELF file at `at`; their number is 0 for a file that has none. */
-static int find_sections(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Ehdr *h, Elf64_Shdr *names,
-			 uint64_t *ret_count, struct err *e)
+static int find_sections(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Ehdr *h,
+			 Elf64_Shdr *names, uint64_t *ret_count, struct err *e)
 {
 	uint64_t room = end - at, count = h->e_shnum, index = h->e_shstrndx;
 	Elf64_Shdr first;
+
 	*ret_count = 0;
 	if (h->e_shoff == 0)
 		return 0;
-	if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shoff > room || room - h->e_shoff < sizeof(Elf64_Shdr))
+	if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shoff > room ||
+	    room - h->e_shoff < sizeof(Elf64_Shdr))
 		return fatbin_bad(f, at + offsetof(Elf64_Ehdr, e_shoff), e,
 				  "section headers that lie outside of the file");
 	memcpy(&first, f->data + at + h->e_shoff, sizeof(first));
@@ -42,14 +46,15 @@ static int find_sections(struct fatbin_file *f, uint64_t at, uint64_t end, const
 	if (index == SHN_XINDEX)
 		index = first.sh_link;
 	if (count > (room - h->e_shoff) / sizeof(Elf64_Shdr))
-		return fatbin_bad(f, at + h->e_shoff, e, "%llu section headers do not fit into the file",
+		return fatbin_bad(f, at + h->e_shoff, e,
+				  "%llu section headers do not fit into the file",
 				  (unsigned long long)count);
 	if (index == SHN_UNDEF || count == 0)
 		return 0;
 	if (index >= count)
 		return fatbin_bad(f, at + offsetof(Elf64_Ehdr, e_shstrndx), e,
-				  "names of sections in section %llu of %llu", (unsigned long long)index,
-				  (unsigned long long)count);
+				  "names of sections in section %llu of %llu",
+				  (unsigned long long)index, (unsigned long long)count);
 	memcpy(names, f->data + at + h->e_shoff + index * sizeof(*names), sizeof(*names));
 	if (names->sh_offset > room || names->sh_size > room - names->sh_offset)
 		return fatbin_bad(f, at + h->e_shoff + index * sizeof(*names), e,
@@ -58,16 +63,16 @@ static int find_sections(struct fatbin_file *f, uint64_t at, uint64_t end, const
 	return 0;
 }
 
-static bool is_named(const struct fatbin_file *f, uint64_t at, const Elf64_Shdr *names, const Elf64_Shdr *s,
-		     const char *name)
+static bool is_named(const struct fatbin_file *f, uint64_t at, const Elf64_Shdr *names,
+		     const Elf64_Shdr *s, const char *name)
 {
 	size_t n = strlen(name) + 1;
 	return s->sh_name < names->sh_size && names->sh_size - s->sh_name >= n &&
 	       memcmp(f->data + at + names->sh_offset + s->sh_name, name, n) == 0;
 }
 
-/* Attribute 9 of .nv.compat: 1 in a cubin for exactly one chip (nvcc 13.0, sm_90 and sm_90a compared). Attributes are
- * of four bytes, and of so many more as they say where the first is 4. */
+/* Attribute 9 of .nv.compat: 1 in a cubin for exactly one chip (nvcc 13.0, sm_90 and sm_90a
+ * compared). Attributes are of four bytes, and of so many more as they say where the first is 4. */
 static bool is_arch_specific(const struct fatbin_file *f, uint64_t from, uint64_t size)
 {
 	for (uint64_t i = 0; size - i >= 4;) {
@@ -79,10 +84,12 @@ static bool is_arch_specific(const struct fatbin_file *f, uint64_t from, uint64_
 			return false;
 		i += 4 + more;
 	}
+
 	return false;
 }
 
-static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Ehdr *h, struct err *e)
+static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Ehdr *h,
+		      struct err *e)
 {
 	struct fatbin_entry entry = {.kind = FATBIN_CUBIN,
 				     .number = FATBIN_CUBIN,
@@ -94,6 +101,7 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 				     .container = f->b->count};
 	Elf64_Shdr names = {0};
 	uint64_t count;
+
 	if (find_sections(f, at, end, h, &names, &count, e) < 0)
 		return -1;
 	fatbin_cubin_target(h->e_ident[EI_ABIVERSION], h->e_flags, entry.target);
@@ -108,6 +116,7 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 		if (inside && ends_in_digit && is_arch_specific(f, at + s.sh_offset, s.sh_size))
 			memcpy(entry.target + n, "a", 2);
 	}
+
 	fatbin_add(f, &entry);
 	fatbin_close(f, at, at, end, f->b->entries_count - 1);
 	return 0;
@@ -115,8 +124,10 @@ static int bare_cubin(struct fatbin_file *f, uint64_t at, uint64_t end, const El
 
 bool fatbin_cubin_at(struct fatbin_file *f, uint64_t at, uint64_t end)
 {
-	struct fatbin_entry entry = {.kind = FATBIN_CUBIN, .number = FATBIN_CUBIN, .member = f->member};
+	struct fatbin_entry entry = {
+		.kind = FATBIN_CUBIN, .number = FATBIN_CUBIN, .member = f->member};
 	Elf64_Ehdr h;
+
 	if (!fatbin_is_elf(f, at, end))
 		return false;
 	memcpy(&h, f->data + at, sizeof(h));
@@ -134,12 +145,13 @@ bool fatbin_cubin_at(struct fatbin_file *f, uint64_t at, uint64_t end)
 	return true;
 }
 
-static int read_section(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Shdr *names, const Elf64_Shdr *s,
-			struct err *e)
+static int read_section(struct fatbin_file *f, uint64_t at, uint64_t end, const Elf64_Shdr *names,
+			const Elf64_Shdr *s, struct err *e)
 {
 	bool linked = is_named(f, at, names, s, ".nv_fatbin"),
 	     relocatable = is_named(f, at, names, s, "__nv_relfatbin");
 	bool wrappers = is_named(f, at, names, s, ".nvFatBinSegment");
+
 	if ((!linked && !relocatable && !wrappers) || s->sh_type == SHT_NOBITS)
 		return 0;
 	if (s->sh_offset > end - at || s->sh_size > end - at - s->sh_offset)
@@ -152,19 +164,24 @@ static int read_section(struct fatbin_file *f, uint64_t at, uint64_t end, const 
 int fatbin_search(struct fatbin_file *f, uint64_t at, uint64_t end, struct err *e)
 {
 	enum { ALIGNMENT = 8, HEADER = 16 };
-	static const uint8_t start[] = {0x50, 0xed, 0x55, 0xba, 1, 0, HEADER, 0}; /* magic, version, header's size */
+	/* magic, version, header's size */
+	static const uint8_t start[] = {0x50, 0xed, 0x55, 0xba, 1, 0, HEADER, 0};
 	const uint8_t *hit;
+
 	for (uint64_t p = at; (hit = memmem(f->data + p, end - p, start, sizeof(start)));) {
 		p = (uint64_t)(hit - f->data);
-		uint64_t size = end - p >= HEADER ? fatbin_number(f, p + sizeof(start), 8) : UINT64_MAX;
+		uint64_t size =
+			end - p >= HEADER ? fatbin_number(f, p + sizeof(start), 8) : UINT64_MAX;
 		if ((p - at) % ALIGNMENT || size > end - p - HEADER) {
 			p++;
 			continue;
 		}
+
 		if (fatbin_containers(f, p, p + HEADER + size, false, e) < 0)
 			return -1;
 		p += HEADER + size;
 	}
+
 	return 0;
 }
 
@@ -174,6 +191,7 @@ static int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct e
 	Elf64_Ehdr h;
 	Elf64_Shdr names = {0};
 	uint64_t count;
+
 	memcpy(&h, f->data + at, sizeof(h));
 	if (h.e_machine == EM_CUDA)
 		return bare_cubin(f, at, end, &h, e);
@@ -188,6 +206,7 @@ static int fatbin_elf(struct fatbin_file *f, uint64_t at, uint64_t end, struct e
 		if (read_section(f, at, end, &names, &s, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -196,6 +215,7 @@ static bool field_number(const char *field, size_t len, uint64_t *ret)
 {
 	uint64_t n = 0;
 	size_t i = 0;
+
 	for (; i < len && field[i] >= '0' && field[i] <= '9'; i++)
 		n = n * 10 + (uint64_t)(field[i] - '0');
 	if (i == 0)
@@ -207,16 +227,19 @@ static bool field_number(const char *field, size_t len, uint64_t *ret)
 }
 
 /* The member's name: in its header ("x.o/"), or in the archive's table of long names ("/123"). */
-static void member_name(const struct fatbin_file *f, const struct ar_hdr *h, uint64_t names, uint64_t names_size,
-			char *ret, size_t room)
+static void member_name(const struct fatbin_file *f, const struct ar_hdr *h, uint64_t names,
+			uint64_t names_size, char *ret, size_t room)
 {
 	uint64_t at;
 	const char *from = h->ar_name;
 	size_t max = sizeof(h->ar_name);
-	if (h->ar_name[0] == '/' && field_number(h->ar_name + 1, sizeof(h->ar_name) - 1, &at) && at < names_size) {
+
+	if (h->ar_name[0] == '/' && field_number(h->ar_name + 1, sizeof(h->ar_name) - 1, &at) &&
+	    at < names_size) {
 		from = (const char *)f->data + names + at;
 		max = (size_t)(names_size - at);
 	}
+
 	size_t n = 0;
 	while (n < max && n + 1 < room && from[n] > ' ' && from[n] != '/')
 		n++;
@@ -227,6 +250,7 @@ static void member_name(const struct fatbin_file *f, const struct ar_hdr *h, uin
 static int read_archive(struct fatbin_file *f, struct err *e)
 {
 	uint64_t names = 0, names_size = 0;
+
 	for (uint64_t at = SARMAG; at < f->size;) {
 		struct ar_hdr h;
 		uint64_t size;
@@ -239,7 +263,8 @@ static int read_archive(struct fatbin_file *f, struct err *e)
 			return fatbin_bad(f, at, e, "not a member header where one must be");
 		at += sizeof(h);
 		if (size > f->size - at)
-			return fatbin_bad(f, at, e, "an archive member of %llu bytes leaves the file",
+			return fatbin_bad(f, at, e,
+					  "an archive member of %llu bytes leaves the file",
 					  (unsigned long long)size);
 		if (memcmp(h.ar_name, "// ", 3) == 0) {
 			names = at;
@@ -251,20 +276,24 @@ static int read_archive(struct fatbin_file *f, struct err *e)
 				return -1;
 			f->member = "";
 		}
+
 		at += size + (size & 1 && f->size - at > size ? 1 : 0);
 	}
+
 	return 0;
 }
 
-int fatbin_scan(const void *data, size_t size, const char *name, struct arena *a, struct fatbin_entry **ret,
-		size_t *ret_count, struct err *e)
+int fatbin_scan(const void *data, size_t size, const char *name, struct arena *a,
+		struct fatbin_entry **ret, size_t *ret_count, struct err *e)
 {
 	struct fatbin_boxes b = {0};
-	struct fatbin_file f = {.data = data, .size = size, .name = name, .member = "", .b = &b, .a = a};
+	struct fatbin_file f = {
+		.data = data, .size = size, .name = name, .member = "", .b = &b, .a = a};
 	int rc = f.size >= SARMAG && memcmp(f.data, ARMAG, SARMAG) == 0 ? read_archive(&f, e)
 		 : fatbin_is_elf(&f, 0, size)                           ? fatbin_elf(&f, 0, size, e)
-		 : fatbin_is_container(&f, 0, size)                     ? fatbin_containers(&f, 0, size, false, e)
-									: 0;
+		 : fatbin_is_container(&f, 0, size) ? fatbin_containers(&f, 0, size, false, e)
+						    : 0;
+
 	if (rc < 0)
 		return -1;
 	*ret = b.entries;
@@ -272,7 +301,8 @@ int fatbin_scan(const void *data, size_t size, const char *name, struct arena *a
 	return 0;
 }
 
-/* Enough for a cubin's ELF header and for PTX's .target, which follows a comment of a few hundred bytes. */
+/* Enough for a cubin's ELF header and for PTX's .target,
+ * which follows a comment of a few hundred bytes. */
 #define HEAD_BYTES 4096u
 
 static void free_stream(ZSTD_DStream **s)
@@ -295,6 +325,7 @@ static bool unpack_zstd(const uint8_t *from, size_t size, char *out, size_t room
 		if (in.pos + to.pos == before) /* ends in the middle */
 			return false;
 	}
+
 	*ret = to.pos;
 	return s != NULL;
 }
@@ -302,15 +333,19 @@ static bool unpack_zstd(const uint8_t *from, size_t size, char *out, size_t room
 static bool unpack_lz4(const uint8_t *from, size_t size, char *out, size_t room, size_t *ret)
 {
 	int n = size <= LZ4_MAX_INPUT_SIZE
-			? LZ4_decompress_safe_partial((const char *)from, out, (int)size, (int)room, (int)room)
+			? LZ4_decompress_safe_partial((const char *)from, out, (int)size, (int)room,
+						      (int)room)
 			: -1;
+
 	*ret = n > 0 ? (size_t)n : 0;
 	return n > 0;
 }
 
-static bool unpack_head(const uint8_t *data, const struct fatbin_entry *entry, char *out, size_t *ret)
+static bool unpack_head(const uint8_t *data, const struct fatbin_entry *entry, char *out,
+			size_t *ret)
 {
 	size_t want = entry->raw_size < HEAD_BYTES ? (size_t)entry->raw_size : HEAD_BYTES;
+
 	if (entry->packing == FATBIN_ZSTD)
 		return unpack_zstd(data, (size_t)entry->size, out, want, ret);
 	if (entry->packing == FATBIN_LZ4)
@@ -326,6 +361,7 @@ static void ptx_target(const char *text, char ret[16])
 	static const char mark[] = ".target";
 	const char *p = strstr(text, mark);
 	size_t n = 0;
+
 	if (!p)
 		return;
 	p += strlen(mark);
@@ -337,18 +373,21 @@ static void ptx_target(const char *text, char ret[16])
 	ret[n] = '\0';
 }
 
-int fatbin_inside(const void *data, size_t size, const char *name, const struct fatbin_entry *entry, char ret[16],
-		  struct err *e)
+int fatbin_inside(const void *data, size_t size, const char *name, const struct fatbin_entry *entry,
+		  char ret[16], struct err *e)
 {
-	const struct fatbin_file f = {.data = data, .size = size, .name = name, .member = entry->member};
+	const struct fatbin_file f = {
+		.data = data, .size = size, .name = name, .member = entry->member};
 	char head[HEAD_BYTES + 1], target[16] = "";
 	size_t n = 0;
+
 	if (entry->offset > size || entry->size > size - entry->offset)
 		return fatbin_bad(&f, entry->offset, e, "GPU code of %llu bytes leaves the file",
 				  (unsigned long long)entry->size);
 	if (!entry->sealed && (entry->kind == FATBIN_CUBIN || entry->kind == FATBIN_PTX)) {
 		if (!unpack_head(f.data + entry->offset, entry, head, &n))
-			return fatbin_bad(&f, entry->offset, e, "GPU code for sm_%s cannot be unpacked", entry->target);
+			return fatbin_bad(&f, entry->offset, e,
+					  "GPU code for sm_%s cannot be unpacked", entry->target);
 		head[n] = '\0';
 		if (entry->kind == FATBIN_PTX) {
 			ptx_target(head, target);
@@ -356,11 +395,13 @@ int fatbin_inside(const void *data, size_t size, const char *name, const struct 
 			Elf64_Ehdr h;
 			memcpy(&h, head, sizeof(h));
 			if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_machine != EM_CUDA)
-				return fatbin_bad(&f, entry->offset, e, "the code for sm_%s is not a cubin",
+				return fatbin_bad(&f, entry->offset, e,
+						  "the code for sm_%s is not a cubin",
 						  entry->target);
 			fatbin_cubin_target(h.e_ident[EI_ABIVERSION], h.e_flags, target);
 		}
 	}
+
 	memcpy(ret, target, sizeof(target));
 	return 0;
 }

@@ -19,6 +19,7 @@ static bool skip(struct reader *r)
 			r->at++;
 			continue;
 		}
+
 		if (begins(r, "//"))
 			close = memchr(r->at, '\n', (size_t)(r->end - r->at));
 		else if (begins(r, "/*"))
@@ -29,16 +30,20 @@ static bool skip(struct reader *r)
 			return false;
 		r->at = close + (*close == '*' ? 2 : 1);
 	}
+
 	return false;
 }
 
-/* ".version 8.7" and ".target sm_90a, debug" begin every module (PTX ISA, "PTX Module Directives"). */
+/* ".version 8.7" and ".target sm_90a, debug" begin
+ * every module (PTX ISA, "PTX Module Directives"). */
 bool fatbin_text(const void *data, size_t size, struct fatbin_entry *ret)
 {
 	static const char version[] = ".version", target[] = ".target";
 	struct reader r = {data, (const char *)data + size};
-	struct fatbin_entry entry = {.kind = FATBIN_PTX, .number = FATBIN_PTX, .size = size, .raw_size = size};
+	struct fatbin_entry entry = {
+		.kind = FATBIN_PTX, .number = FATBIN_PTX, .size = size, .raw_size = size};
 	size_t n = 0;
+
 	if (!skip(&r) || !begins(&r, version))
 		return false;
 	r.at += strlen(version);
@@ -51,7 +56,8 @@ bool fatbin_text(const void *data, size_t size, struct fatbin_entry *ret)
 	r.at += strlen(target);
 	if (!skip(&r) || !begins(&r, "sm_"))
 		return false;
-	for (r.at += 3; r.at < r.end && isalnum((unsigned char)*r.at) && n + 1 < sizeof(entry.target); r.at++)
+	for (r.at += 3;
+	     r.at < r.end && isalnum((unsigned char)*r.at) && n + 1 < sizeof(entry.target); r.at++)
 		entry.target[n++] = *r.at;
 	if (!isdigit((unsigned char)entry.target[0]))
 		return false;

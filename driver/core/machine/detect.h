@@ -43,12 +43,13 @@ int detect_choose(const struct tables *t, const struct hardware_facts *f, const 
 /* detect_gpus_only: like detect_choose for the GPUs alone: their targets, ascending ("sm80+sm90";
  * for a GPU newer than the tables the newest target with its PTX), and the toolkits that the
  * driver runs. gpu is NULL if there is no target; reasons and warnings say why. */
-void detect_gpus_only(const struct tables *t, const struct hardware *h, struct arena *a, struct detected *ret);
+void detect_gpus_only(const struct tables *t, const struct hardware *h, struct arena *a,
+		      struct detected *ret);
 /* detect_fill_native: replaces "native" in a profile's name ("native", "native-avx2",
  * "sm90-native") by this machine's part; any other name is given back. ERR_POLICY when the machine
  * has no such part. */
-int detect_fill_native(const struct detected *d, const char *name, struct arena *a, const char **ret,
-		       struct err *e) MUST_CHECK;
+int detect_fill_native(const struct detected *d, const char *name, struct arena *a,
+		       const char **ret, struct err *e) MUST_CHECK;
 /* detect_is_native: whether detect_fill_native would change it. */
 bool detect_is_native(const char *name);
 
@@ -65,8 +66,8 @@ struct fit {
 
 /* fit_of: compares each point. Perhaps: the finished wheel may need less. `root`: the one in which
  * it is built; NULL: none is known. */
-void fit_of(const struct runs_on *r, const struct root *root, const struct hardware_facts *f, const struct hardware *h,
-	    struct arena *a, struct fit *ret);
+void fit_of(const struct runs_on *r, const struct root *root, const struct hardware_facts *f,
+	    const struct hardware *h, struct arena *a, struct fit *ret);
 /* fit_gpu: the GPUs and their driver alone, whatever else the machine lacks. */
 void fit_gpu(const struct runs_on *r, const struct hardware *h, struct arena *a, struct fit *ret);
 /* fit_text: "no: its Python is 3.11, not 3.13". */

@@ -12,6 +12,7 @@ static long major_of(const char *version)
 static const struct toolkit_row *nearest_toolkit(const struct tables *t, const char *cuda)
 {
 	const struct toolkit_row *best = NULL;
+
 	for (unsigned i = 0; i < t->toolkits_count; i++) {
 		const struct toolkit_row *row = &t->toolkits[i];
 		if (major_of(row->version) != major_of(cuda))
@@ -19,6 +20,7 @@ static const struct toolkit_row *nearest_toolkit(const struct tables *t, const c
 		if (!best || version_cmp(row->version, cuda) <= 0)
 			best = row;
 	}
+
 	return best;
 }
 
@@ -30,13 +32,15 @@ static const struct gpu_row *row_of(const struct tables *t, const char *capabili
 	return NULL;
 }
 
-const struct gpu_row *driver_tegra(const struct tables *t, const struct hardware *h, const char *cuda)
+const struct gpu_row *driver_tegra(const struct tables *t, const struct hardware *h,
+				   const char *cuda)
 {
 	for (size_t i = 0; i < h->gpu_count; i++) {
 		const struct gpu_row *row = row_of(t, h->gpus[i].capability);
 		if (row && *row->sbsa && version_cmp(cuda, row->sbsa) < 0)
 			return row;
 	}
+
 	return NULL;
 }
 
@@ -51,10 +55,13 @@ enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, con
 		const bool same = strcmp(row->version, cuda) == 0;
 		if (same && version_cmp(h->driver, row->driver) >= 0)
 			return DRIVER_OWN;
-		return version_cmp(h->driver, row->driver_floor) >= 0 ? DRIVER_COMPATIBLE : DRIVER_TOO_OLD;
+		return version_cmp(h->driver, row->driver_floor) >= 0 ? DRIVER_COMPATIBLE
+								      : DRIVER_TOO_OLD;
 	}
+
 	if (*h->driver_cuda)
-		return major_of(cuda) == major_of(h->driver_cuda) ? DRIVER_COMPATIBLE : DRIVER_TOO_OLD;
+		return major_of(cuda) == major_of(h->driver_cuda) ? DRIVER_COMPATIBLE
+								  : DRIVER_TOO_OLD;
 	return DRIVER_UNKNOWN;
 }
 

@@ -22,4 +22,5 @@ enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, con
 const char *driver_text(const struct hardware *h, struct arena *a);
 /* driver_tegra: the Jetson of the machine for which the toolkit for Arm servers of that CUDA makes
  * no code: JetPack before 7 has its own. NULL: none. driver_fit says DRIVER_TOO_OLD there. */
-const struct gpu_row *driver_tegra(const struct tables *t, const struct hardware *h, const char *cuda);
+const struct gpu_row *driver_tegra(const struct tables *t, const struct hardware *h,
+				   const char *cuda);

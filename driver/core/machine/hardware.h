@@ -42,15 +42,15 @@ struct hardware_facts {
 };
 
 /* hardware_facts_load: cpu.yaml of the profiles directory. ERR_CONFIG with file and line. */
-int hardware_facts_load(const char *profiles_dir, struct arena *a, const struct hardware_facts **ret,
-			struct err *e) MUST_CHECK;
+int hardware_facts_load(const char *profiles_dir, struct arena *a,
+			const struct hardware_facts **ret, struct err *e) MUST_CHECK;
 const struct feature_row *hardware_feature(const struct hardware_facts *f, const char *name);
 /* hardware_closure: the features and all that they imply, each once. */
-void hardware_closure(const struct hardware_facts *f, const char *const *names, unsigned count, struct arena *a,
-		      struct strlist *ret);
+void hardware_closure(const struct hardware_facts *f, const char *const *names, unsigned count,
+		      struct arena *a, struct strlist *ret);
 /* hardware_processors: the row of each kind of core; none if its numbers are unknown. */
-size_t hardware_processors(const struct hardware_facts *f, const struct hardware_cpu *cpu, struct arena *a,
-			   const struct processor_row *const **ret);
+size_t hardware_processors(const struct hardware_facts *f, const struct hardware_cpu *cpu,
+			   struct arena *a, const struct processor_row *const **ret);
 /* feature_state: the XCR0 bits a feature needs, 0 for none. */
 uint64_t feature_state(const struct feature_row *row);
 
@@ -102,22 +102,24 @@ int hardware_read(const struct hardware_facts *f, bool gpus, const struct run *r
 		  struct hardware *ret, struct err *e) MUST_CHECK;
 /* hardware_load: a description in YAML (or JSON, as hardware_json gives it). ERR_CONFIG with file
  * and line. */
-int hardware_load(const char *path, struct arena *a, struct hardware *ret, struct err *e) MUST_CHECK;
+int hardware_load(const char *path, struct arena *a, struct hardware *ret,
+		  struct err *e) MUST_CHECK;
 /* hardware_json: an object that hardware_load reads (new reference). */
 json_t *hardware_json(const struct hardware *h);
 /* hardware_missing: why the machine cannot run code that uses a feature, as a phrase ("the
  * processor does not list it"); NULL if it can. */
-const char *hardware_missing(const struct hardware_facts *f, const struct hardware *h, const char *feature,
-			     struct arena *a);
+const char *hardware_missing(const struct hardware_facts *f, const struct hardware *h,
+			     const char *feature, struct arena *a);
 /* hardware_lacks: returns the features that it cannot run, and why not the first of them: "avx2 fma
  * (the processor does not list it)"; NULL if it can run all. */
-const char *hardware_lacks(const struct hardware_facts *f, const struct hardware *h, const struct strlist *features,
-			   struct arena *a);
+const char *hardware_lacks(const struct hardware_facts *f, const struct hardware *h,
+			   const struct strlist *features, struct arena *a);
 
 /* The pieces of hardware_read. The build chooses hardware_cpu_linux.c or hardware_cpu_darwin.c. */
 
 /* hardware_read_cpu: platform, processor and C library as the operating system shows them. */
-int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h, struct err *e) MUST_CHECK;
+int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h,
+		      struct err *e) MUST_CHECK;
 /* hardware_find_pythons: the versions of the Pythons in PATH, ascending, without running any. */
 void hardware_find_pythons(struct arena *a, struct strlist *ret);
 /* hardware_python_of: "3.11" of a program's name "python3.11", "3.13t" of "python3.13t"; NULL for
@@ -135,8 +137,9 @@ bool hardware_is_capability(const char *text);
 /* hardware_ask_child: runs `child` in a process of its own and reads its answers. If it dies twice,
  * or is silent for `patience_ms`, gpu_trouble says so. */
 typedef void (*hardware_child_fn)(int fd, const struct hardware_facts *f);
-int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
-		       struct arena *a, struct hardware *h, struct err *e) MUST_CHECK;
+int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms,
+		       const struct run *run, struct arena *a, struct hardware *h,
+		       struct err *e) MUST_CHECK;
 /* hardware_gpu_child: writes what libcuda, else NVML, says of all GPUs of the machine, as lines
  * ("gpu NAME<TAB>9.0<TAB>BYTES", "driver 570.86.15", "cuda 12.8", "source libcuda", "trouble
  * ...", which may come several times). It may hang or crash. */

@@ -4,11 +4,13 @@
 
 #include "core/machine/hardware.h"
 
-int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h, struct err *e)
+int hardware_read_cpu(const struct hardware_facts *f, struct arena *a, struct hardware *h,
+		      struct err *e)
 {
 	struct utsname u;
 	char name[256];
 	size_t len = sizeof(name);
+
 	(void)f;
 	if (uname(&u) != 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read the machine's name");

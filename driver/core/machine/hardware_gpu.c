@@ -9,7 +9,8 @@
 #define PATIENCE_MS 30000 /* eight GPUs without a persistence daemon need some ten seconds */
 #define MAX_GPUS 64
 
-static void add_gpu(struct hardware *h, struct arena *a, const char *name, const char *capability, uint64_t memory)
+static void add_gpu(struct hardware *h, struct arena *a, const char *name, const char *capability,
+		    uint64_t memory)
 {
 	if (!*name || !hardware_is_capability(capability) || h->gpu_count == MAX_GPUS)
 		return;
@@ -21,6 +22,7 @@ static void add_gpu(struct hardware *h, struct arena *a, const char *name, const
 static void take_gpu(const char *text, struct arena *a, struct hardware *h)
 {
 	struct strlist fields = {0};
+
 	strlist_split(&fields, a, text, "\t");
 	if (fields.count >= 2)
 		add_gpu(h, a, fields.items[0], fields.items[1],
@@ -31,12 +33,14 @@ static void take_gpu(const char *text, struct arena *a, struct hardware *h)
 static void add_trouble(struct hardware *h, struct arena *a, const char *text)
 {
 	if (*text && !strstr(h->gpu_trouble, text))
-		h->gpu_trouble = arena_printf(a, "%s%s%s", h->gpu_trouble, *h->gpu_trouble ? "; " : "", text);
+		h->gpu_trouble = arena_printf(a, "%s%s%s", h->gpu_trouble,
+					      *h->gpu_trouble ? "; " : "", text);
 }
 
 void hardware_take_answers(const char *text, struct arena *a, struct hardware *h)
 {
 	struct strlist lines = {0};
+
 	strlist_split(&lines, a, text, "\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		char *line = arena_strdup(a, lines.items[i]), *value = strchr(line, ' ');
@@ -68,6 +72,7 @@ static char *trim(char *s)
 static char *last_field(char *line)
 {
 	char *comma = strrchr(line, ',');
+
 	if (!comma)
 		return NULL;
 	*comma = '\0';
@@ -77,6 +82,7 @@ static char *last_field(char *line)
 void hardware_take_smi(const char *text, struct arena *a, struct hardware *h)
 {
 	struct strlist lines = {0};
+
 	strlist_split(&lines, a, text, "\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		char *line = arena_strdup(a, lines.items[i]);
@@ -86,9 +92,12 @@ void hardware_take_smi(const char *text, struct arena *a, struct hardware *h)
 		if (capability)
 			add_gpu(h, a, trim(line), capability, strtoull(mib, NULL, 10) << 20);
 		if (h->gpu_count == before) {
-			add_trouble(h, a, arena_printf(a, "nvidia-smi: %s", trim(arena_strdup(a, lines.items[i]))));
+			add_trouble(h, a,
+				    arena_printf(a, "nvidia-smi: %s",
+						 trim(arena_strdup(a, lines.items[i]))));
 			continue;
 		}
+
 		h->gpu_source = "nvidia-smi";
 		if (!*h->driver && version_valid(driver))
 			h->driver = driver;
@@ -99,6 +108,7 @@ void hardware_take_smi(const char *text, struct arena *a, struct hardware *h)
 static int listen_to(int fd, int patience_ms, const struct run *run, struct buf *out, struct err *e)
 {
 	char piece[4096];
+
 	for (int left = patience_ms; left > 0; left -= 200) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 		if (run_check(run, e) < 0)
@@ -115,6 +125,7 @@ static int listen_to(int fd, int patience_ms, const struct run *run, struct buf 
 			return 0;
 		left += 200; /* silence alone counts */
 	}
+
 	return 1;
 }
 
@@ -130,10 +141,11 @@ static void reap(pid_t pid, bool killed, int *status)
 }
 
 /* 0: it ended, as *status says; 1: it was silent for too long. */
-static int ask_once(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
-		    struct buf *out, int *status, struct err *e)
+static int ask_once(hardware_child_fn child, const struct hardware_facts *f, int patience_ms,
+		    const struct run *run, struct buf *out, int *status, struct err *e)
 {
 	int ends[2];
+
 	buf_reset(out);
 	if (pipe(ends) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a pipe");
@@ -143,11 +155,13 @@ static int ask_once(hardware_child_fn child, const struct hardware_facts *f, int
 		child(ends[1], f);
 		_exit(0);
 	}
+
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
 		return err_errno(e, ERR_SYSTEM, "cannot start a process");
 	}
+
 	int rc = listen_to(ends[0], patience_ms, run, out, e);
 	close(ends[0]);
 	if (rc != 0)
@@ -156,11 +170,12 @@ static int ask_once(hardware_child_fn child, const struct hardware_facts *f, int
 	return rc;
 }
 
-int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms, const struct run *run,
-		       struct arena *a, struct hardware *h, struct err *e)
+int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, int patience_ms,
+		       const struct run *run, struct arena *a, struct hardware *h, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	int status = 0, rc = ask_once(child, f, patience_ms, run, &out, &status, e);
+
 	/* Killed for memory, it may answer now; a driver that is broken dies again. */
 	if (rc == 0 && WIFSIGNALED(status))
 		rc = ask_once(child, f, patience_ms, run, &out, &status, e);
@@ -168,7 +183,9 @@ int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, 
 		return -1;
 	hardware_take_answers(buf_cstr(&out), a, h);
 	if (rc > 0)
-		add_trouble(h, a, arena_printf(a, "libcuda did not answer within %d seconds", patience_ms / 1000));
+		add_trouble(h, a,
+			    arena_printf(a, "libcuda did not answer within %d seconds",
+					 patience_ms / 1000));
 	else if (WIFSIGNALED(status))
 		add_trouble(h, a, arena_printf(a, "libcuda died with signal %d", WTERMSIG(status)));
 	return 0;
@@ -176,20 +193,24 @@ int hardware_ask_child(hardware_child_fn child, const struct hardware_facts *f, 
 
 static int ask_smi(const struct run *run, struct arena *a, struct hardware *h, struct err *e)
 {
-	static const char *const argv[] = {"nvidia-smi", "--query-gpu=name,compute_cap,memory.total,driver_version",
-					   "--format=csv,noheader,nounits", NULL};
+	static const char *const argv[] = {
+		"nvidia-smi", "--query-gpu=name,compute_cap,memory.total,driver_version",
+		"--format=csv,noheader,nounits", NULL};
 	AUTO_BUF struct buf out = {0};
 	struct proc_result r;
 	struct err why = {0};
+
 	if (!proc_find(a, argv[0]))
 		return 0;
-	const struct proc_spec spec = {.argv = argv, .out = &out, .timeout_s = PATIENCE_MS / 1000.0};
+	const struct proc_spec spec = {
+		.argv = argv, .out = &out, .timeout_s = PATIENCE_MS / 1000.0};
 	if (proc_run(&spec, run, &r, &why) < 0) {
 		if (why.kind == ERR_INTERRUPTED)
 			return err_set(e, ERR_INTERRUPTED, "%s", why.msg);
 		add_trouble(h, a, why.msg);
 		return 0;
 	}
+
 	if (r.status != 0)
 		add_trouble(h, a, arena_printf(a, "nvidia-smi ended with %d", r.status));
 	else if (!out.len)
@@ -198,9 +219,10 @@ static int ask_smi(const struct run *run, struct arena *a, struct hardware *h, s
 	return 0;
 }
 
-/* NVIDIA's GPUs through libcuda, else NVML, else nvidia-smi; all of the machine, whatever CUDA_VISIBLE_DEVICES says. */
-static int read_gpus(const struct hardware_facts *f, const struct run *run, struct arena *a, struct hardware *h,
-		     struct err *e)
+/* NVIDIA's GPUs through libcuda, else NVML, else nvidia-smi;
+ * all of the machine, whatever CUDA_VISIBLE_DEVICES says. */
+static int read_gpus(const struct hardware_facts *f, const struct run *run, struct arena *a,
+		     struct hardware *h, struct err *e)
 {
 	if (hardware_ask_child(hardware_gpu_child, f, PATIENCE_MS, run, a, h, e) < 0 ||
 	    (!h->gpu_count && ask_smi(run, a, h, e) < 0))
@@ -222,6 +244,7 @@ int hardware_read(const struct hardware_facts *f, bool gpus, const struct run *r
 			     .glibc = "",
 			     .processors = machine_processors(),
 			     .memory = machine_memory()};
+
 	if (hardware_read_cpu(f, a, &h, e) < 0 || (gpus && read_gpus(f, run, a, &h, e) < 0))
 		return -1;
 	hardware_find_pythons(a, &h.pythons);

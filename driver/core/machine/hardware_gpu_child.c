@@ -1,4 +1,5 @@
-/* Asks libcuda and NVML, loaded at run time. Runs in a child process, because they may hang or crash. */
+/* Asks libcuda and NVML, loaded at run time. Runs in
+ * a child process, because they may hang or crash. */
 #include <dlfcn.h>
 #include <glob.h>
 
@@ -11,11 +12,14 @@
 /* A function of a library, NULL if it is missing. POSIX guarantees the conversion. */
 #define FIND(lib, fn, name) (*(void **)&(fn) = dlsym((lib), (name)))
 
-/* A library that is there and cannot be loaded: empty, as images of containers keep it, or for another machine. */
+/* A library that is there and cannot be loaded: empty, as
+ * images of containers keep it, or for another machine. */
 static void note_error(const char *name, char why[ERROR_LEN])
 {
 	const char *error = dlerror();
-	if (!*why && error && (strncmp(error, name, strlen(name)) != 0 || !strstr(error, "No such file")))
+
+	if (!*why && error &&
+	    (strncmp(error, name, strlen(name)) != 0 || !strstr(error, "No such file")))
 		snprintf(why, ERROR_LEN, "%.*s", (int)strcspn(error, "\n"), error);
 }
 
@@ -24,6 +28,7 @@ static void *open_first(int fd, const struct hardware_facts *f, const char *name
 {
 	char why[ERROR_LEN] = "";
 	void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
 	if (!lib)
 		note_error(name, why);
 	for (unsigned i = 0; !lib && i < f->driver_places_count; i++) {
@@ -37,8 +42,10 @@ static void *open_first(int fd, const struct hardware_facts *f, const char *name
 			if (!lib)
 				note_error(found.gl_pathv[k], why);
 		}
+
 		globfree(&found);
 	}
+
 	if (!lib && *why)
 		dprintf(fd, "trouble %s\n", why);
 	return lib;
@@ -47,7 +54,8 @@ static void *open_first(int fd, const struct hardware_facts *f, const char *name
 static void say_gpu(int fd, const char *name, int major, int minor, unsigned long long bytes)
 {
 	name = *name ? name : "NVIDIA GPU";
-	dprintf(fd, "gpu %.*s\t%d.%d\t%llu\n", (int)strcspn(name, "\t\n"), name, major, minor, bytes);
+	dprintf(fd, "gpu %.*s\t%d.%d\t%llu\n", (int)strcspn(name, "\t\n"), name, major, minor,
+		bytes);
 }
 
 struct cuda {
@@ -67,6 +75,7 @@ enum { CUDA_MAJOR = 75, CUDA_MINOR = 76, CUDA_NO_DEVICE = 100 };
 static bool find_cuda(int fd, const struct hardware_facts *f, struct cuda *c)
 {
 	void *lib = open_first(fd, f, "libcuda.so.1");
+
 	if (!lib)
 		return false;
 	FIND(lib, c->init, "cuInit");
@@ -90,6 +99,7 @@ static int say_cuda_device(int fd, const struct cuda *c, int i)
 	int device, major, minor;
 	size_t bytes = 0;
 	int rc = c->get(&device, i);
+
 	if (rc == 0)
 		rc = c->name(name, sizeof(name) - 1, device);
 	if (rc == 0)
@@ -108,9 +118,11 @@ static int say_cuda_device(int fd, const struct cuda *c, int i)
 static void say_cuda_trouble(int fd, const struct cuda *c, const char *what, int rc)
 {
 	const char *word = NULL;
+
 	if (!c->error_name || c->error_name(rc, &word) != 0)
 		word = NULL;
-	dprintf(fd, "trouble %slibcuda returned error %d%s%s\n", what, rc, word ? ", " : "", word ? word : "");
+	dprintf(fd, "trouble %slibcuda returned error %d%s%s\n", what, rc, word ? ", " : "",
+		word ? word : "");
 }
 
 /* Whether libcuda reported a GPU; those that work count. */
@@ -119,6 +131,7 @@ static bool ask_cuda(int fd, const struct hardware_facts *f)
 	struct cuda c = {0};
 	int version = 0, count = 0;
 	bool found = false;
+
 	if (!find_cuda(fd, f, &c))
 		return false;
 	int rc = c.init(0);
@@ -141,6 +154,7 @@ static bool ask_cuda(int fd, const struct hardware_facts *f)
 			say_cuda_trouble(fd, &c, what, one);
 		found = found || one == 0;
 	}
+
 	if (found)
 		dprintf(fd, "source libcuda\n");
 	return found;
@@ -164,6 +178,7 @@ struct nvml {
 static bool find_nvml(int fd, const struct hardware_facts *f, struct nvml *n)
 {
 	void *lib = open_first(fd, f, "libnvidia-ml.so.1");
+
 	if (!lib)
 		return false;
 	FIND(lib, n->init, "nvmlInit_v2");
@@ -185,7 +200,8 @@ static bool find_nvml(int fd, const struct hardware_facts *f, struct nvml *n)
 static void say_nvml_trouble(int fd, const struct nvml *n, const char *what, int rc)
 {
 	const char *word = n->error ? n->error(rc) : NULL;
-	dprintf(fd, "trouble %sNVML returned error %d%s%s\n", what, rc, word ? ", " : "", word ? word : "");
+	dprintf(fd, "trouble %sNVML returned error %d%s%s\n", what, rc, word ? ", " : "",
+		word ? word : "");
 }
 
 /* Whether it is there and answers. */
@@ -195,6 +211,7 @@ static bool say_nvml_device(int fd, const struct nvml *n, unsigned i, unsigned c
 	char name[NAME_LEN] = "", what[40];
 	void *device;
 	int major, minor, rc = n->get(i, &device);
+
 	if (rc == 0)
 		rc = n->name(device, name, sizeof(name) - 1);
 	if (rc == 0)
@@ -217,6 +234,7 @@ static void ask_nvml(int fd, const struct hardware_facts *f, bool known)
 	char text[NAME_LEN] = "";
 	unsigned count = 0;
 	bool found = false;
+
 	if (!find_nvml(fd, f, &n))
 		return;
 	int rc = n.init();

@@ -24,17 +24,19 @@ struct official_choice {
 
 /* official_serves: whether torch of a release has code that runs on a GPU ("9.0"), by its list of
  * targets; PTX counts. Always true where the list is unknown. */
-bool official_serves(const struct tables *t, const struct official *o, const char *platform, const char *gpu);
+bool official_serves(const struct tables *t, const struct official *o, const char *platform,
+		     const char *gpu);
 /* official_has_all: whether the release has the wheels that are wanted for a Python ("3.13"). */
-bool official_has_all(const struct official *o, const struct official_query *q, const char *python, struct arena *a);
+bool official_has_all(const struct official *o, const struct official_query *q, const char *python,
+		      struct arena *a);
 /* official_for: the newest release of profiles/official whose wheel of torch runs there, on every
  * GPU, with the other wheels that are wanted. ERR_CONFIG for a damaged file of a release. */
-int official_for(const struct tables *t, const struct official_query *q, struct arena *a, struct official_choice *ret,
-		 struct err *e) MUST_CHECK;
+int official_for(const struct tables *t, const struct official_query *q, struct arena *a,
+		 struct official_choice *ret, struct err *e) MUST_CHECK;
 /* official_for_variant: the same for a machine that a variant is for: its GPU targets and Python,
  * and a driver for its CUDA. */
-int official_for_variant(const struct tables *t, const struct variant *v, struct arena *a, struct official_choice *ret,
-			 struct err *e) MUST_CHECK;
+int official_for_variant(const struct tables *t, const struct variant *v, struct arena *a,
+			 struct official_choice *ret, struct err *e) MUST_CHECK;
 /* official_command: the command line that makes that wheel for GPU targets ("sm80+sm90"). */
-const char *official_command(const struct official_choice *choice, const char *gpu, const char *platform,
-			     struct arena *a);
+const char *official_command(const struct official_choice *choice, const char *gpu,
+			     const char *platform, struct arena *a);

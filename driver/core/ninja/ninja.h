@@ -29,14 +29,16 @@ struct ninja_log {
 
 /* ninja_log_parse: ERR_INTEGRITY names `name` when the first line is not that of a supported
  * version. Strings live in the arena. */
-int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret,
-		    struct err *e) MUST_CHECK;
+int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a,
+		    struct ninja_log *ret, struct err *e) MUST_CHECK;
 
 /* ninja_log_read: like ninja_log_parse, for a file below `top`. */
-int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret, struct err *e) MUST_CHECK;
+int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret,
+		   struct err *e) MUST_CHECK;
 /* ninja_log_dirs: adds the directories at or below top/rel that hold a .ninja_log, as paths below
  * `top`. None where there is no such directory. */
-int ninja_log_dirs(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int ninja_log_dirs(const char *top, const char *rel, struct arena *a, struct strlist *ret,
+		   struct err *e) MUST_CHECK;
 
 /* One command that was run: its outputs are one unit, named by the first of them. */
 struct ninja_unit {
@@ -50,7 +52,8 @@ struct ninja_unit {
 /* ninja_log_units: returns the commands of a log, each output's last, sorted by start. The log
  * holds times since the start of a run only: time stamps of the object files show which run an
  * entry is of and when that began. Without time stamps all are of one run that began at 0. */
-void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count);
+void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret,
+		     size_t *ret_count);
 
 /* ninja_units_sort: by start, then path. */
 void ninja_units_sort(struct ninja_unit *units, size_t count);
@@ -69,10 +72,11 @@ struct ninja_edge {
 /* ninja_build_parse: the build statements but phony ones, sorted by output. Variables are not
  * expanded: a path with one is skipped, as is all that is not a statement, so any bytes have a
  * result. */
-void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret, size_t *ret_count);
+void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret,
+		       size_t *ret_count);
 /* ninja_build_read: like ninja_build_parse, for a file; a missing one has no statements. */
-int ninja_build_read(const char *top, const char *rel, struct arena *a, struct ninja_edge **ret, size_t *ret_count,
-		     struct err *e) MUST_CHECK;
+int ninja_build_read(const char *top, const char *rel, struct arena *a, struct ninja_edge **ret,
+		     size_t *ret_count, struct err *e) MUST_CHECK;
 
 /* Rewrites a build.ninja of CMake's: job pools for compilers, heavy units and links, and the
  * heaviest units first. */
@@ -107,12 +111,13 @@ struct ninja_counts {
  * NINJA_WAIT_DIR), so that ninja begins with them; no command of CMake's changes, so no output
  * becomes dirty. ERR_INTEGRITY names the line of a text that cannot be read; `name` is for the
  * message. */
-int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
-	       struct buf *out, struct ninja_counts *ret, struct err *e) MUST_CHECK;
+int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o,
+	       struct arena *a, struct buf *out, struct ninja_counts *ret,
+	       struct err *e) MUST_CHECK;
 /* ninja_file_rewrite: like ninja_text, for a file below `top`, by rename. Keeps its times, by which
  * ninja decides whether to run CMake again. */
-int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_options *o, struct arena *a,
-		       struct ninja_counts *ret, struct err *e) MUST_CHECK;
+int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_options *o,
+		       struct arena *a, struct ninja_counts *ret, struct err *e) MUST_CHECK;
 
 /* Divides the compilations of a CMake build.ninja among several builds of the same tree. */
 
@@ -135,8 +140,8 @@ struct ninja_share {
 /* ninja_share: what "all" compiles (without such a target: every compilation), divided by time. The
  * shares of one text are disjoint, and together they are all. The order of the statements does not
  * count. Errors as ninja_text's. */
-int ninja_share(const char *text, size_t len, const char *name, const struct ninja_share_options *o, struct arena *a,
-		struct ninja_share *ret, struct err *e) MUST_CHECK;
+int ninja_share(const char *text, size_t len, const char *name, const struct ninja_share_options *o,
+		struct arena *a, struct ninja_share *ret, struct err *e) MUST_CHECK;
 
 /* ninja_share_text: appends a ninja file with all of `manifest` and a target NINJA_SHARE for these
  * outputs, which may be more than a command line holds. */

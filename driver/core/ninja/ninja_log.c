@@ -11,6 +11,7 @@
 static bool take_number(const char *p, const char *end, unsigned base, uint64_t max, uint64_t *ret)
 {
 	uint64_t n = 0;
+
 	if (p == end)
 		return false;
 	for (; p < end; p++) {
@@ -21,6 +22,7 @@ static bool take_number(const char *p, const char *end, unsigned base, uint64_t 
 			return false;
 		n = n * base + digit;
 	}
+
 	*ret = n;
 	return true;
 }
@@ -29,12 +31,14 @@ static bool take_number(const char *p, const char *end, unsigned base, uint64_t 
 static bool parse_entry(const char *p, const char *end, struct arena *a, struct ninja_entry *ret)
 {
 	const char *fields[6] = {p};
+
 	for (unsigned i = 1; i < 5; i++) {
 		const char *tab = memchr(fields[i - 1], '\t', (size_t)(end - fields[i - 1]));
 		if (!tab)
 			return false;
 		fields[i] = tab + 1;
 	}
+
 	fields[5] = end + 1;
 	uint64_t mtime;
 	struct ninja_entry n;
@@ -57,23 +61,26 @@ bool ninja_is_wait(const char *output)
 	return strncmp(output, NINJA_WAIT_DIR, strlen(NINJA_WAIT_DIR)) == 0;
 }
 
-int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a, struct ninja_log *ret,
-		    struct err *e)
+int ninja_log_parse(const char *text, size_t len, const char *name, struct arena *a,
+		    struct ninja_log *ret, struct err *e)
 {
 	struct ninja_log log = {0};
 	const char *end = text + len, *line = len ? memchr(text, '\n', len) : NULL;
 	uint64_t version;
 	size_t prefix = strlen(HEADER), cap = 0;
+
 	if (!line || (size_t)(line - text) < prefix || memcmp(text, HEADER, prefix) != 0 ||
 	    !take_number(text + prefix, line, 10, 1000, &version))
 		return err_set(e, ERR_INTEGRITY, "%s:1: not a ninja log", name);
 	if (version < OLDEST || version > NEWEST)
-		return err_set(e, ERR_INTEGRITY, "%s:1: ninja log version %u is not supported (%d to %d are)", name,
+		return err_set(e, ERR_INTEGRITY,
+			       "%s:1: ninja log version %u is not supported (%d to %d are)", name,
 			       (unsigned)version, OLDEST, NEWEST);
 	log.version = (unsigned)version;
 	for (line++; line < end;) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
-		log.entries = arena_room(a, log.entries, log.count, &cap, 1024, sizeof(*log.entries));
+		log.entries =
+			arena_room(a, log.entries, log.count, &cap, 1024, sizeof(*log.entries));
 		struct ninja_entry *entry = &log.entries[log.count];
 		if (!stop || !parse_entry(line, stop, a, entry))
 			log.skipped++;
@@ -81,16 +88,20 @@ int ninja_log_parse(const char *text, size_t len, const char *name, struct arena
 			log.count++;
 		line = stop ? stop + 1 : end;
 	}
+
 	*ret = log;
 	return 0;
 }
 
-int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret, struct err *e)
+int ninja_log_read(const char *top, const char *rel, struct arena *a, struct ninja_log *ret,
+		   struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+
 	return fs_read(top, rel, NINJA_FILE_MAX, &text, e) < 0
 		       ? -1
-		       : ninja_log_parse(buf_cstr(&text), text.len, path_join(a, top, rel), a, ret, e);
+		       : ninja_log_parse(buf_cstr(&text), text.len, path_join(a, top, rel), a, ret,
+					 e);
 }
 
 struct find_logs {
@@ -102,16 +113,22 @@ struct find_logs {
 static int find_log(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct find_logs *f = user;
+
 	(void)e;
 	if (S_ISREG(st->st_mode) && strcmp(path_base(rel), ".ninja_log") == 0)
-		strlist_ref(f->dirs, f->arena, path_dir(f->arena, path_join(f->arena, f->below, rel)));
+		strlist_ref(f->dirs, f->arena,
+			    path_dir(f->arena, path_join(f->arena, f->below, rel)));
 	return 0;
 }
 
-int ninja_log_dirs(const char *top, const char *rel, struct arena *a, struct strlist *ret, struct err *e)
+int ninja_log_dirs(const char *top, const char *rel, struct arena *a, struct strlist *ret,
+		   struct err *e)
 {
 	struct find_logs f = {rel, a, ret};
-	return fs_exists(top, rel) && !fs_is_file(top, rel) ? fs_walk_busy(top, rel, find_log, &f, e) : 0;
+
+	return fs_exists(top, rel) && !fs_is_file(top, rel)
+		       ? fs_walk_busy(top, rel, find_log, &f, e)
+		       : 0;
 }
 
 /* An entry while its run is being found. */
@@ -133,7 +150,9 @@ static int by_output(const void *a, const void *b)
 
 static int by_command(const void *a, const void *b)
 {
-	const struct ninja_entry *x = ((const struct item *)a)->entry, *y = ((const struct item *)b)->entry;
+	const struct ninja_entry *x = ((const struct item *)a)->entry,
+				 *y = ((const struct item *)b)->entry;
+
 	if (x->start_ms != y->start_ms)
 		return x->start_ms < y->start_ms ? -1 : 1;
 	if (x->end_ms != y->end_ms)
@@ -160,47 +179,57 @@ static bool is_object(const char *path)
 static size_t list_items(const struct ninja_log *log, struct item *items)
 {
 	size_t n = 0, kept = 0;
+
 	for (size_t i = 0; i < log->count; i++) {
 		const struct ninja_entry *en = &log->entries[i];
-		items[n++] = (struct item){.entry = en,
-					   .order = i,
-					   .outputs = 1,
-					   .object = is_object(en->output) && en->mtime,
-					   .origin = en->mtime / 1000000 -
-						     (int64_t)(log->version >= 6 ? en->start_ms : en->end_ms)};
+		items[n++] = (struct item){
+			.entry = en,
+			.order = i,
+			.outputs = 1,
+			.object = is_object(en->output) && en->mtime,
+			.origin = en->mtime / 1000000 -
+				  (int64_t)(log->version >= 6 ? en->start_ms : en->end_ms)};
 	}
+
 	qsort(items, n, sizeof(*items), by_output);
 	for (size_t i = 0; i < n; i++) { /* the last entry of each output is first */
 		if (kept == 0 || strcmp(items[kept - 1].entry->output, items[i].entry->output) != 0)
 			items[kept++] = items[i];
 	}
+
 	n = kept;
 	qsort(items, n, sizeof(*items), by_command);
 	kept = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct ninja_entry *en = items[i].entry, *last = kept ? items[kept - 1].entry : NULL;
+		const struct ninja_entry *en = items[i].entry,
+					 *last = kept ? items[kept - 1].entry : NULL;
 		/* One command that makes a hundred headers is one unit. */
-		if (last && last->start_ms == en->start_ms && last->end_ms == en->end_ms && last->hash == en->hash)
+		if (last && last->start_ms == en->start_ms && last->end_ms == en->end_ms &&
+		    last->hash == en->hash)
 			items[kept - 1].outputs++;
 		else
 			items[kept++] = items[i];
 	}
+
 	return kept;
 }
 
-/* When each run began, in ms since the epoch. Runs whose starts are closer than this count as one: the first was over
- * at once. */
+/* When each run began, in ms since the epoch. Runs whose starts
+ * are closer than this count as one: the first was over at once. */
 #define APART_MS 5000
 static size_t find_runs(const struct item *items, size_t count, struct arena *a, int64_t **ret)
 {
 	int64_t *origins = arena_array(a, count + 1, sizeof(*origins));
 	size_t n = 0, runs = 0;
-	for (int pass = 0; pass < 2 && n == 0; pass++) { /* where there are no objects, by all that has a time stamp */
+
+	/* where there are no objects, by all that has a time stamp */
+	for (int pass = 0; pass < 2 && n == 0; pass++) {
 		for (size_t i = 0; i < count; i++) {
 			if (pass == 0 ? items[i].object : items[i].entry->mtime != 0)
 				origins[n++] = items[i].origin;
 		}
 	}
+
 	qsort(origins, n, sizeof(*origins), by_origin);
 	for (size_t i = 0; i < n;) {
 		size_t first = i++;
@@ -208,6 +237,7 @@ static size_t find_runs(const struct item *items, size_t count, struct arena *a,
 			i++;
 		origins[runs++] = origins[first + (i - first) / 2];
 	}
+
 	*ret = origins;
 	return runs;
 }
@@ -215,16 +245,19 @@ static size_t find_runs(const struct item *items, size_t count, struct arena *a,
 static unsigned nearest_run(const struct item *it, const int64_t *runs, size_t count)
 {
 	size_t best = 0;
+
 	for (size_t i = 1; i < count; i++) {
 		if (llabs(runs[i] - it->origin) < llabs(runs[best] - it->origin))
 			best = i;
 	}
+
 	return (unsigned)best;
 }
 
 static int by_start(const void *a, const void *b)
 {
 	const struct ninja_unit *x = a, *y = b;
+
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return strcmp(x->path, y->path);
@@ -235,13 +268,15 @@ void ninja_units_sort(struct ninja_unit *units, size_t count)
 	array_sort(units, count, sizeof(*units), by_start);
 }
 
-void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret, size_t *ret_count)
+void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_unit **ret,
+		     size_t *ret_count)
 {
 	struct item *items = arena_array(a, log->count + 1, sizeof(*items));
 	size_t count = list_items(log, items);
 	struct ninja_unit *units = arena_array(a, count + 1, sizeof(*units));
 	int64_t *runs;
 	size_t run_count = find_runs(items, count, a, &runs);
+
 	for (size_t i = 0; i < count; i++) {
 		const struct ninja_entry *en = items[i].entry;
 		unsigned run = run_count ? nearest_run(&items[i], runs, run_count) : 0;
@@ -253,6 +288,7 @@ void ninja_log_units(const struct ninja_log *log, struct arena *a, struct ninja_
 					       .outputs = items[i].outputs,
 					       .input = ""};
 	}
+
 	ninja_units_sort(units, count);
 	*ret = units;
 	*ret_count = count;
@@ -263,6 +299,7 @@ unsigned ninja_slots(const struct ninja_unit *units, size_t count, unsigned *slo
 	AUTO_ARENA struct arena a = {0};
 	double *busy = arena_array(&a, count + 1, sizeof(*busy)); /* until when each slot is busy */
 	unsigned used = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		unsigned s = 0;
 		while (s < used && busy[s] > units[i].start)
@@ -272,6 +309,7 @@ unsigned ninja_slots(const struct ninja_unit *units, size_t count, unsigned *slo
 		busy[s] = units[i].end;
 		slots[i] = s;
 	}
+
 	return used;
 }
 
@@ -288,6 +326,7 @@ static bool is_name(const char *p, size_t len)
 		if (!letter && !digit && p[i] != '_')
 			return false;
 	}
+
 	return true;
 }
 
@@ -299,8 +338,10 @@ static void count(struct ccache_stats *s, const char *name, size_t len, struct a
 			return;
 		}
 	}
+
 	if (s->counters_count < MAX_COUNTERS)
-		s->counters[s->counters_count++] = (struct ccache_counter){arena_strndup(a, name, len), 1};
+		s->counters[s->counters_count++] =
+			(struct ccache_counter){arena_strndup(a, name, len), 1};
 }
 
 static bool is(const char *p, size_t len, const char *name)
@@ -308,14 +349,14 @@ static bool is(const char *p, size_t len, const char *name)
 	return strlen(name) == len && memcmp(p, name, len) == 0;
 }
 
-static void take_counter(struct ccache_stats *s, struct ccache_source *source, const char *p, size_t len,
-			 struct arena *a)
+static void take_counter(struct ccache_stats *s, struct ccache_source *source, const char *p,
+			 size_t len, struct arena *a)
 {
 	if (!is_name(p, len))
 		return;
 	count(s, p, len, a);
-	bool direct = is(p, len, "direct_cache_hit"), preprocessed = is(p, len, "preprocessed_cache_hit"),
-	     miss = is(p, len, "cache_miss");
+	bool direct = is(p, len, "direct_cache_hit"),
+	     preprocessed = is(p, len, "preprocessed_cache_hit"), miss = is(p, len, "cache_miss");
 	s->direct_hits += direct;
 	s->preprocessed_hits += preprocessed;
 	s->misses += miss;
@@ -330,6 +371,7 @@ static void take_counter(struct ccache_stats *s, struct ccache_source *source, c
 static size_t join_sources(struct ccache_source *sources, size_t n)
 {
 	size_t kept = 0;
+
 	array_sort(sources, n, sizeof(*sources), text_cmp);
 	for (size_t i = 0; i < n; i++) {
 		if (kept && strcmp(sources[kept - 1].path, sources[i].path) == 0) {
@@ -339,6 +381,7 @@ static size_t join_sources(struct ccache_source *sources, size_t n)
 			sources[kept++] = sources[i];
 		}
 	}
+
 	return kept;
 }
 
@@ -347,6 +390,7 @@ void ccache_stats_parse(const char *text, size_t len, struct arena *a, struct cc
 	struct ccache_stats s = {.counters = arena_array(a, MAX_COUNTERS, sizeof(*s.counters))};
 	const char *end = text + len;
 	size_t calls = 0;
+
 	for (const char *p = text; p < end; p++)
 		calls += *p == '#';
 	s.sources = arena_array(a, calls + 1, sizeof(*s.sources));
@@ -363,8 +407,10 @@ void ccache_stats_parse(const char *text, size_t len, struct arena *a, struct cc
 		} else {
 			take_counter(&s, source, p, n, a);
 		}
+
 		p = stop ? stop + 1 : end;
 	}
+
 	array_sort(s.counters, s.counters_count, sizeof(*s.counters), text_cmp);
 	s.sources_count = join_sources(s.sources, s.sources_count);
 	*ret = s;

@@ -34,8 +34,8 @@ struct ninja_pieces {
 
 /* ninja_split: the statements of a text, without what an earlier run added; `o` weighs the compiled
  * outputs. Errors as ninja_text's. */
-int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
-		struct ninja_pieces *ret, struct err *e) MUST_CHECK;
+int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o,
+		struct arena *a, struct ninja_pieces *ret, struct err *e) MUST_CHECK;
 /* ninja_take_word: one word of a build statement into `out`, without escapes and joined lines; it
  * ends before a blank, ':' or '|'. *ret_plain: it holds no variable (those stay as written) and no
  * NUL. Both functions give where they stopped. */

@@ -2,8 +2,8 @@
 
 #include "base/sys/fs.h"
 
-/* ---- lines as ninja's own lexer reads them: "\n" or "\r\n" ends one; any other return is an error, but in a
- * comment ---- */
+/* ---- lines as ninja's own lexer reads them: "\n" or "\r\n"
+ * ends one; any other return is an error, but in a comment ---- */
 
 /* Whether `word` begins at `p`, with more after it. */
 static bool begins(const char *p, const char *end, const char *word)
@@ -20,10 +20,12 @@ static const char *line_eol(const char *p, const char *next)
 	return next;
 }
 
-/* Whether a '$' before its end joins the line to the next one; a second '$' before that makes the first one text. */
+/* Whether a '$' before its end joins the line to the next
+ * one; a second '$' before that makes the first one text. */
 static bool joins(const char *p, const char *next)
 {
 	const char *eol = line_eol(p, next), *text = eol;
+
 	while (text > p && text[-1] == '$')
 		text--;
 	return (eol - text) % 2 != 0;
@@ -35,10 +37,12 @@ static const char *comment_end(const char *p, const char *end)
 	return nl ? nl + 1 : end;
 }
 
-/* Behind the end of the line at `p`; a '$' before it joins the next line, but in a comment (comment_end). */
+/* Behind the end of the line at `p`; a '$' before it
+ * joins the next line, but in a comment (comment_end). */
 static const char *line_end(const char *p, const char *end)
 {
 	const char *next = end;
+
 	while (p < end && (next = comment_end(p, end), joins(p, next)))
 		p = next;
 	return p < end ? next : end;
@@ -60,12 +64,14 @@ static const char *next_line(const char *p, const char *end)
 static const char *line_fault(const char *p, const char *next, const char **ret_at)
 {
 	const char *cr = is_comment(p, next) ? NULL : memchr(p, '\r', (size_t)(next - p));
+
 	for (; cr; cr = memchr(cr + 1, '\r', (size_t)(next - cr - 1))) {
 		if (cr + 1 < next && cr[1] == '\n')
 			continue;
 		*ret_at = cr;
 		return "a carriage return that is not part of a line's end";
 	}
+
 	if (next[-1] == '\n' && (is_comment(p, next) || !joins(p, next)))
 		return NULL;
 	*ret_at = p;
@@ -108,6 +114,7 @@ const char *ninja_take_word(const char *p, const char *end, struct buf *out, boo
 				p++;
 			continue;
 		}
+
 		if (*p == '$' && p + 1 < end) {
 			p++;
 			if (!strchr("$ :|", *p)) { /* a variable stays one */
@@ -118,25 +125,30 @@ const char *ninja_take_word(const char *p, const char *end, struct buf *out, boo
 			p++;
 			continue;
 		}
+
 		*ret_plain = *ret_plain && *p != '\0';
 		buf_addc(out, *p++);
 	}
+
 	return p;
 }
 
 const char *ninja_skip_blanks(const char *p, const char *end)
 {
 	size_t joined;
+
 	while (p < end && (*p == ' ' || joint(p, end)))
 		p += (joined = joint(p, end)) ? joined : 1;
 	return p;
 }
 
-/* Paths up to ':', "||", "|@" or the end: the first, and the first plain one; NULL for none. Gives where it stopped. */
-static const char *take_paths(const char *p, const char *end, struct arena *a, const char **ret_first,
-			      const char **ret_plain)
+/* Paths up to ':', "||", "|@" or the end: the first, and the
+ * first plain one; NULL for none. Gives where it stopped. */
+static const char *take_paths(const char *p, const char *end, struct arena *a,
+			      const char **ret_first, const char **ret_plain)
 {
 	AUTO_BUF struct buf word = {0};
+
 	*ret_first = *ret_plain = NULL;
 	for (;;) {
 		bool plain;
@@ -151,6 +163,7 @@ static const char *take_paths(const char *p, const char *end, struct arena *a, c
 			*ret_first = *ret_first ? *ret_first : path;
 			*ret_plain = plain ? path : NULL;
 		}
+
 		p = next;
 	}
 }
@@ -168,6 +181,7 @@ static bool take_head(const char *p, const char *end, struct arena *a, struct he
 {
 	AUTO_BUF struct buf word = {0};
 	struct head h;
+
 	p = take_paths(p + strlen("build"), end, a, &h.output, &h.plain_output);
 	if (!h.output || p >= end || *p != ':')
 		return false;
@@ -191,6 +205,7 @@ static bool is_plain(const char *path)
 static struct strlist heavy_outputs(const struct ninja_pieces *l, struct arena *a)
 {
 	struct strlist outputs = {0};
+
 	for (size_t i = 0; i < l->count; i++)
 		if (l->items[i].kind == KIND_HEAVY && is_plain(l->items[i].output))
 			strlist_ref(&outputs, a, l->items[i].output);
@@ -199,11 +214,13 @@ static struct strlist heavy_outputs(const struct ninja_pieces *l, struct arena *
 }
 
 /* Adds the heavy inputs of a link, with a blank before each. */
-static void heavy_inputs(const struct ninja_piece *piece, const struct strlist *heavy, struct buf *ret)
+static void heavy_inputs(const struct ninja_piece *piece, const struct strlist *heavy,
+			 struct buf *ret)
 {
 	AUTO_BUF struct buf word = {0};
 	const char *end = piece->at + piece->head_len;
 	bool plain;
+
 	for (const char *p = ninja_skip_blanks(piece->inputs, end), *next; p < end && *p != '|';
 	     p = ninja_skip_blanks(next, end)) {
 		next = ninja_take_word(p, end, &word, &plain);
@@ -227,6 +244,7 @@ static void add_waits(struct ninja_pieces *l, struct arena *a, struct buf *out)
 {
 	const struct strlist heavy = heavy_outputs(l, a);
 	unsigned waits = 0;
+
 	for (size_t i = 0; heavy.count && i < l->count; i++) {
 		struct ninja_piece *piece = &l->items[i];
 		AUTO_BUF struct buf inputs = {0};
@@ -238,10 +256,13 @@ static void add_waits(struct ninja_pieces *l, struct arena *a, struct buf *out)
 			buf_addstr(out, "rule " RULE "\n  command = : > $out\n");
 		piece->wait = ++waits;
 		piece->order_only = memmem(piece->at, piece->head_len, "||", 2) != NULL;
-		buf_printf(out, "build " NINJA_WAIT_DIR "%u-1: " RULE "%s\n", waits, buf_cstr(&inputs));
+		buf_printf(out, "build " NINJA_WAIT_DIR "%u-1: " RULE "%s\n", waits,
+			   buf_cstr(&inputs));
 		for (unsigned k = 2; k <= LENGTH; k++)
-			buf_printf(out, "build " NINJA_WAIT_DIR "%u-%u: " RULE " " NINJA_WAIT_DIR "%u-%u\n", waits, k,
-				   waits, k - 1);
+			buf_printf(out,
+				   "build " NINJA_WAIT_DIR "%u-%u: " RULE " " NINJA_WAIT_DIR
+				   "%u-%u\n",
+				   waits, k, waits, k - 1);
 	}
 }
 
@@ -249,7 +270,8 @@ static void add_waits(struct ninja_pieces *l, struct arena *a, struct buf *out)
 static void put_wait(const struct ninja_piece *piece, struct buf *out)
 {
 	if (piece->wait)
-		buf_printf(out, "%s " NINJA_WAIT_DIR "%u-%u", piece->order_only ? "" : " ||", piece->wait, LENGTH);
+		buf_printf(out, "%s " NINJA_WAIT_DIR "%u-%u", piece->order_only ? "" : " ||",
+			   piece->wait, LENGTH);
 }
 
 /* Where the last word begins, with the blank before it; 0 if that blank is escaped. */
@@ -265,6 +287,7 @@ static bool is_wait(const char *word, size_t len)
 {
 	static const char dir[] = " " NINJA_WAIT_DIR;
 	const size_t start = sizeof(dir) - 1;
+
 	if (len <= start || memcmp(word, dir, start) != 0)
 		return false;
 	for (size_t i = start; i < len; i++)
@@ -273,7 +296,8 @@ static bool is_wait(const char *word, size_t len)
 	return true;
 }
 
-/* How much of a build statement's first line, of `len` bytes without its end, is not an earlier run's. */
+/* How much of a build statement's first line, of `len`
+ * bytes without its end, is not an earlier run's. */
 static size_t own_head_len(const char *head, size_t len)
 {
 	for (;;) {
@@ -298,6 +322,7 @@ enum line { LINE_TEXT, LINE_BINDING, LINE_COMMENT, LINE_EMPTY };
 static enum line line_of(const char *p, const char *end)
 {
 	bool indented = p < end && *p == ' ';
+
 	while (p < end && *p == ' ')
 		p++;
 	if (p == end || line_eol(p, comment_end(p, end)) == p)
@@ -311,6 +336,7 @@ static enum line line_of(const char *p, const char *end)
 static const char *bindings_end(const char *p, const char *end)
 {
 	const char *q = p;
+
 	for (;;) {
 		while (line_of(q, end) == LINE_COMMENT)
 			q = comment_end(q, end);
@@ -332,6 +358,7 @@ static enum ninja_kind kind_of(const char *rule)
 static bool read_build(struct ninja_piece *piece, struct arena *a)
 {
 	struct head h;
+
 	if (!take_head(piece->at, piece->at + piece->head_len, a, &h))
 		return false;
 	piece->output = h.output;
@@ -345,11 +372,13 @@ static bool read_build(struct ninja_piece *piece, struct arena *a)
 static bool has_own_pool(const struct ninja_piece *piece)
 {
 	const char *end = piece->at + piece->len;
+
 	for (const char *p = line_end(piece->at, end); p < end; p = next_line(p, end)) {
 		const char *w = p;
 		while (w < end && *w == ' ')
 			w++;
-		if ((size_t)(end - w) > 5 && strncmp(w, "pool", 4) == 0 && (w[4] == ' ' || w[4] == '=')) {
+		if ((size_t)(end - w) > 5 && strncmp(w, "pool", 4) == 0 &&
+		    (w[4] == ' ' || w[4] == '=')) {
 			w += 4;
 			while (w < end && (*w == ' ' || *w == '='))
 				w++;
@@ -357,12 +386,15 @@ static bool has_own_pool(const struct ninja_piece *piece)
 			       strncmp(w, NINJA_PREFIX, strlen(NINJA_PREFIX)) != 0;
 		}
 	}
+
 	return false;
 }
 
-static int bad(const struct reader *r, const char *text, const char *at, const char *why, struct err *e)
+static int bad(const struct reader *r, const char *text, const char *at, const char *why,
+	       struct err *e)
 {
 	size_t line = 1;
+
 	for (const char *p = text; p < at; p++)
 		line += *p == '\n';
 	return err_set(e, ERR_INTEGRITY, "%s:%zu: %s", r->name, line, why);
@@ -372,18 +404,20 @@ static int bad(const struct reader *r, const char *text, const char *at, const c
 static int check_lines(const struct reader *r, const char *text, const char *end, struct err *e)
 {
 	const char *at;
+
 	for (const char *p = r->at, *next; p < end; p = next) {
 		next = next_line(p, end);
 		const char *why = line_fault(p, next, &at);
 		if (why)
 			return bad(r, text, at, why, e);
 	}
+
 	return 0;
 }
 
 /* A statement that ends at `end`: its kind, which for a build statement says its pool. */
-static int read_statement(const struct reader *r, const char *text, const char *end, const struct ninja_options *o,
-			  struct ninja_piece *piece, struct err *e)
+static int read_statement(const struct reader *r, const char *text, const char *end,
+			  const struct ninja_options *o, struct ninja_piece *piece, struct err *e)
 {
 	piece->build = begins(piece->at, end, "build ");
 	piece->border = !piece->build;
@@ -401,44 +435,55 @@ static int read_statement(const struct reader *r, const char *text, const char *
 		piece->cost = w.cost;
 		piece->movable = true;
 	}
+
 	return 0;
 }
 
-int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
-		struct ninja_pieces *ret, struct err *e)
+int ninja_split(const char *text, size_t len, const char *name, const struct ninja_options *o,
+		struct arena *a, struct ninja_pieces *ret, struct err *e)
 {
-	struct reader reader = {.name = name, .at = text, .end = text + len, .arena = a}, *r = &reader;
+	struct reader reader = {.name = name, .at = text, .end = text + len, .arena = a},
+		      *r = &reader;
+
 	while (r->at < r->end) {
 		struct ninja_piece piece = {.at = r->at};
 		const char *next;
 		if (begins(r->at, r->end, NINJA_HEAD_BEGIN)) { /* of an earlier run: replaced */
-			next = memmem(r->at, (size_t)(r->end - r->at), NINJA_HEAD_END, strlen(NINJA_HEAD_END));
+			next = memmem(r->at, (size_t)(r->end - r->at), NINJA_HEAD_END,
+				      strlen(NINJA_HEAD_END));
 			if (!next)
 				return bad(r, text, r->at, "ptbuild's pools have no end mark", e);
 			r->at = next + strlen(NINJA_HEAD_END);
 			continue;
 		}
+
 		enum line line = line_of(r->at, r->end);
 		if (line == LINE_BINDING || *r->at == '\t')
-			return bad(r, text, r->at, "an indented line without a statement above it", e);
-		next = line == LINE_TEXT ? bindings_end(line_end(r->at, r->end), r->end) : comment_end(r->at, r->end);
+			return bad(r, text, r->at, "an indented line without a statement above it",
+				   e);
+		next = line == LINE_TEXT ? bindings_end(line_end(r->at, r->end), r->end)
+					 : comment_end(r->at, r->end);
 		piece.len = (size_t)(next - r->at);
 		if (check_lines(r, text, next, e) < 0 ||
 		    (line == LINE_TEXT && read_statement(r, text, next, o, &piece, e) < 0))
 			return -1;
-		ret->items = arena_room(a, ret->items, ret->count, &ret->cap, 64, sizeof(*ret->items));
+		ret->items =
+			arena_room(a, ret->items, ret->count, &ret->cap, 64, sizeof(*ret->items));
 		ret->items[ret->count++] = piece;
 		r->at = next;
 	}
+
 	return 0;
 }
 
-static const char *const pool_names[] = {NULL, NINJA_PREFIX "compile", NINJA_PREFIX "heavy", NINJA_PREFIX "link"};
+static const char *const pool_names[] = {NULL, NINJA_PREFIX "compile", NINJA_PREFIX "heavy",
+					 NINJA_PREFIX "link"};
 
 /* Higher cost first; equal ones in the order of the text. */
 static int by_cost(const void *a, const void *b)
 {
 	const struct ninja_piece *x = a, *y = b;
+
 	if (x->cost != y->cost)
 		return x->cost < y->cost ? 1 : -1;
 	return (x->at > y->at) - (x->at < y->at);
@@ -448,6 +493,7 @@ static int by_cost(const void *a, const void *b)
 static void order(struct ninja_piece *items, size_t count, struct ninja_piece *scratch)
 {
 	size_t n = 0;
+
 	for (size_t i = 0; i < count; i++)
 		if (items[i].movable)
 			scratch[n++] = items[i];
@@ -461,6 +507,7 @@ static void order(struct ninja_piece *items, size_t count, struct ninja_piece *s
 static void order_all(struct ninja_pieces *l, struct arena *a)
 {
 	struct ninja_piece *scratch = arena_array(a, l->count + 1, sizeof(*scratch));
+
 	for (size_t i = 0; i < l->count;) {
 		size_t from = i;
 		while (i < l->count && !l->items[i].border)
@@ -479,10 +526,12 @@ static bool is_our_pool(const char *p, const char *end)
 static void put_piece(const struct ninja_piece *piece, struct buf *out)
 {
 	const char *end = piece->at + piece->len, *p = piece->at;
+
 	if (!piece->build) {
 		buf_add(out, p, piece->len);
 		return;
 	}
+
 	const char *next = line_end(p, end), *eol = line_eol(p, next);
 	buf_add(out, p, piece->head_len);
 	put_wait(piece, out);
@@ -509,21 +558,24 @@ static void count(const struct ninja_pieces *l, struct arena *a, struct ninja_co
 	}
 }
 
-int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o, struct arena *a,
-	       struct buf *out, struct ninja_counts *ret, struct err *e)
+int ninja_text(const char *text, size_t len, const char *name, const struct ninja_options *o,
+	       struct arena *a, struct buf *out, struct ninja_counts *ret, struct err *e)
 {
 	struct ninja_pieces l = {0};
 	struct ninja_counts c = {0};
 	size_t start = out->len;
+
 	if (memchr(text, '\0', len))
 		return err_set(e, ERR_INTEGRITY, "%s: holds a NUL byte", name);
 	if (ninja_split(text, len, name, o, a, &l, e) < 0)
 		return -1;
 	order_all(&l, a);
 	count(&l, a, &c);
-	buf_printf(out, NINJA_HEAD_BEGIN "pool %s\n  depth = %u\npool %s\n  depth = %u\npool %s\n  depth = %u\n",
-		   pool_names[KIND_COMPILE], o->compile, pool_names[KIND_HEAVY], o->heavy, pool_names[KIND_LINK],
-		   o->link);
+	buf_printf(out,
+		   NINJA_HEAD_BEGIN
+		   "pool %s\n  depth = %u\npool %s\n  depth = %u\npool %s\n  depth = %u\n",
+		   pool_names[KIND_COMPILE], o->compile, pool_names[KIND_HEAVY], o->heavy,
+		   pool_names[KIND_LINK], o->link);
 	add_waits(&l, a, out);
 	buf_addstr(out, NINJA_HEAD_END);
 	for (size_t i = 0; i < l.count; i++)
@@ -533,13 +585,14 @@ int ninja_text(const char *text, size_t len, const char *name, const struct ninj
 	return 0;
 }
 
-int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_options *o, struct arena *a,
-		       struct ninja_counts *ret, struct err *e)
+int ninja_file_rewrite(const char *top, const char *rel, const struct ninja_options *o,
+		       struct arena *a, struct ninja_counts *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	AUTO_BUF struct buf out = {0};
 	struct ninja_counts c;
 	struct stat st;
+
 	if (fs_stat(top, rel, &st) < 0 && errno == ENOENT)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", path_join(a, top, rel));
 	if (fs_read(top, rel, NINJA_FILE_MAX, &text, e) < 0 ||
@@ -555,6 +608,7 @@ static bool take_edge(const char *p, const char *end, struct arena *a, struct ni
 {
 	struct head h;
 	const char *first, *input;
+
 	if (!take_head(p, end, a, &h) || !h.plain_output || !h.plain_rule)
 		return false;
 	if (ninja_is_wait(h.plain_output) || strcmp(h.rule, "phony") == 0)
@@ -564,11 +618,13 @@ static bool take_edge(const char *p, const char *end, struct arena *a, struct ni
 	return true;
 }
 
-void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret, size_t *ret_count)
+void ninja_build_parse(const char *text, size_t len, struct arena *a, struct ninja_edge **ret,
+		       size_t *ret_count)
 {
 	const char *end = text + len, *next;
 	size_t count = 0, cap = 0;
 	struct ninja_edge *edges = NULL, edge;
+
 	for (const char *p = text; p < end; p = next) {
 		next = next_line(p, end);
 		const char *stop = line_eol(p, next);
@@ -577,15 +633,17 @@ void ninja_build_parse(const char *text, size_t len, struct arena *a, struct nin
 		edges = arena_room(a, edges, count, &cap, 256, sizeof(*edges));
 		edges[count++] = edge;
 	}
+
 	array_sort(edges, count, sizeof(*edges), text_cmp);
 	*ret = edges;
 	*ret_count = count;
 }
 
-int ninja_build_read(const char *top, const char *rel, struct arena *a, struct ninja_edge **ret, size_t *ret_count,
-		     struct err *e)
+int ninja_build_read(const char *top, const char *rel, struct arena *a, struct ninja_edge **ret,
+		     size_t *ret_count, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+
 	if (fs_exists(top, rel) && fs_read(top, rel, NINJA_FILE_MAX, &text, e) < 0)
 		return -1;
 	ninja_build_parse(buf_cstr(&text), text.len, a, ret, ret_count);

@@ -24,6 +24,7 @@ struct unit {
 static int by_seconds(const void *a, const void *b)
 {
 	const struct unit *x = a, *y = b;
+
 	if (x->seconds != y->seconds)
 		return x->seconds < y->seconds ? 1 : -1;
 	return strcmp(x->output, y->output);
@@ -33,6 +34,7 @@ static int by_seconds(const void *a, const void *b)
 static const char *next_path(const char **p, const char *end, struct buf *word)
 {
 	bool plain;
+
 	for (;;) {
 		const char *at = ninja_skip_blanks(*p, end);
 		*p = ninja_take_word(at, end, word, &plain);
@@ -48,7 +50,8 @@ static const char *next_path(const char **p, const char *end, struct buf *word)
 
 static void add_made(struct graph *g, const char *path, size_t piece)
 {
-	g->made = arena_room(g->arena, g->made, g->made_count, &g->made_cap, 1024, sizeof(*g->made));
+	g->made =
+		arena_room(g->arena, g->made, g->made_count, &g->made_cap, 1024, sizeof(*g->made));
 	g->made[g->made_count++] = (struct made){arena_strdup(g->arena, path), piece};
 }
 
@@ -56,18 +59,21 @@ static void index_outputs(struct graph *g)
 {
 	AUTO_BUF struct buf word = {0};
 	const char *path;
+
 	for (size_t i = 0; i < g->pieces.count; i++) {
 		const struct ninja_piece *piece = &g->pieces.items[i];
 		const char *p = piece->at + strlen("build"), *end = piece->at + piece->head_len;
 		while (piece->build && (path = next_path(&p, end, &word)))
 			add_made(g, path, i);
 	}
+
 	array_sort(g->made, g->made_count, sizeof(*g->made), text_cmp);
 }
 
 static void push(struct graph *g, const char *path, bool *seen)
 {
 	const struct made *m = text_find(path, g->made, g->made_count, sizeof(*m));
+
 	if (!m || seen[m->piece])
 		return;
 	seen[m->piece] = true;
@@ -78,6 +84,7 @@ static void push_inputs(struct graph *g, const struct ninja_piece *piece, bool *
 {
 	AUTO_BUF struct buf word = {0};
 	const char *p = piece->inputs, *end = piece->at + piece->head_len, *path;
+
 	while ((path = next_path(&p, end, &word)))
 		push(g, path, seen);
 }
@@ -106,14 +113,16 @@ static void mark(struct graph *g, bool *wanted, bool *common)
 		if (wanted[i])
 			push_inputs(g, piece, common);
 	}
+
 	walk(g, common);
 }
 
 /* Each unit, the longest first, goes to the share that has least. */
-static void divide(const struct unit *units, size_t count, const struct ninja_share_options *o, struct arena *a,
-		   struct ninja_share *ret)
+static void divide(const struct unit *units, size_t count, const struct ninja_share_options *o,
+		   struct arena *a, struct ninja_share *ret)
 {
 	double *load = arena_array(a, o->count, sizeof(*load));
+
 	for (size_t i = 0; i < count; i++) {
 		unsigned least = 0;
 		for (unsigned k = 1; k < o->count; k++)
@@ -123,6 +132,7 @@ static void divide(const struct unit *units, size_t count, const struct ninja_sh
 		if (least == o->index - 1)
 			strlist_ref(&ret->outputs, a, units[i].output);
 	}
+
 	ret->seconds = load[o->index - 1];
 }
 
@@ -133,19 +143,21 @@ static struct ninja_weight not_weighed(const char *output, void *user)
 	return (struct ninja_weight){0};
 }
 
-int ninja_share(const char *text, size_t len, const char *name, const struct ninja_share_options *o, struct arena *a,
-		struct ninja_share *ret, struct err *e)
+int ninja_share(const char *text, size_t len, const char *name, const struct ninja_share_options *o,
+		struct arena *a, struct ninja_share *ret, struct err *e)
 {
 	struct graph g = {.arena = a};
 	const struct ninja_options split = {.weigh = not_weighed};
 	struct ninja_share s = {0};
+
 	if (memchr(text, '\0', len))
 		return err_set(e, ERR_INTEGRITY, "%s: holds a NUL byte", name);
 	if (ninja_split(text, len, name, &split, a, &g.pieces, e) < 0)
 		return -1;
 	index_outputs(&g);
 	const size_t count = g.pieces.count;
-	bool *wanted = arena_array(a, count + 1, sizeof(*wanted)), *common = arena_array(a, count + 1, sizeof(*common));
+	bool *wanted = arena_array(a, count + 1, sizeof(*wanted)),
+	     *common = arena_array(a, count + 1, sizeof(*common));
 	struct unit *units = arena_array(a, count + 1, sizeof(*units));
 	g.stack = arena_array(a, count + 1, sizeof(*g.stack));
 	mark(&g, wanted, common);
@@ -158,6 +170,7 @@ int ninja_share(const char *text, size_t len, const char *name, const struct nin
 		else
 			units[s.units++] = (struct unit){output, o->seconds(output, o->user)};
 	}
+
 	/* Unknown ones take what the others do on average. */
 	double sum = 0;
 	size_t known = 0;
@@ -165,6 +178,7 @@ int ninja_share(const char *text, size_t len, const char *name, const struct nin
 		sum += units[i].seconds;
 		known += units[i].seconds > 0;
 	}
+
 	for (size_t i = 0; i < s.units; i++)
 		if (!(units[i].seconds > 0))
 			units[i].seconds = known ? sum / (double)known : 1;
@@ -185,5 +199,6 @@ void ninja_share_text(const char *manifest, const struct strlist *outputs, struc
 			buf_addc(out, *p);
 		}
 	}
+
 	buf_addc(out, '\n');
 }

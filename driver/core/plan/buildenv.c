@@ -2,12 +2,14 @@
 
 char *settings_origin(const struct setting *item, struct arena *a)
 {
-	return item->line ? arena_printf(a, "%s:%u", item->file, item->line) : arena_strdup(a, item->file);
+	return item->line ? arena_printf(a, "%s:%u", item->file, item->line)
+			  : arena_strdup(a, item->file);
 }
 
 void settings_put(struct settings *s, struct arena *a, const struct setting *item)
 {
 	size_t at = 0, end = s->count;
+
 	while (at < end) {
 		size_t middle = at + (end - at) / 2;
 		if (strcmp(s->items[middle].name, item->name) < 0)
@@ -15,6 +17,7 @@ void settings_put(struct settings *s, struct arena *a, const struct setting *ite
 		else
 			end = middle;
 	}
+
 	struct setting new = *item;
 	if (at == s->count || strcmp(s->items[at].name, item->name) != 0) {
 		s->items = arena_room(a, s->items, s->count, &s->cap, 128, sizeof(*s->items));
@@ -22,12 +25,13 @@ void settings_put(struct settings *s, struct arena *a, const struct setting *ite
 		s->items[at] = new;
 		return;
 	}
+
 	const struct setting *old = &s->items[at];
 	new.check = item->check || old->check;
 	new.cache = item->cache || old->cache;
 	if (strcmp(old->value, item->value) != 0)
-		new.why =
-			arena_printf(a, "%s (instead of '%s' from %s)", item->why, old->value, settings_origin(old, a));
+		new.why = arena_printf(a, "%s (instead of '%s' from %s)", item->why, old->value,
+				       settings_origin(old, a));
 	s->items[at] = new;
 }
 
@@ -55,14 +59,16 @@ struct work {
 	struct strlist notes;
 };
 
-static const struct setting every_build = {.file = SETTING_BUILT_IN, .rule = "every build", .fixed = true};
+static const struct setting every_build = {
+	.file = SETTING_BUILT_IN, .rule = "every build", .fixed = true};
 
 static struct setting from(const char *file, unsigned line, const char *rule)
 {
 	return (struct setting){.file = file, .line = line, .rule = rule};
 }
 
-static void put(struct work *w, struct setting s, const char *name, const char *value, const char *why)
+static void put(struct work *w, struct setting s, const char *name, const char *value,
+		const char *why)
 {
 	s.name = name;
 	s.value = value;
@@ -81,6 +87,7 @@ static const char *nvcc_flags(const struct buildenv_request *q, struct arena *a)
 	const struct toolkit *k = q->toolkit;
 	const struct toolkit_row *row = tables_toolkit(q->tables, k->version);
 	struct strlist flags = {0};
+
 	/* PyTorch itself has it among its flags. */
 	if (!package_is_torch(q->package))
 		strlist_ref(&flags, a, "-Xfatbin -compress-all");
@@ -91,8 +98,8 @@ static const char *nvcc_flags(const struct buildenv_request *q, struct arena *a)
 	return strlist_join(&flags, a, " ");
 }
 
-/* What a CUDA build must know of the toolkit: its place, the compilers that its nvcc accepts, nvcc's flags, for which
- * each package has a variable of its own. */
+/* What a CUDA build must know of the toolkit: its place, the compilers that its
+ * nvcc accepts, nvcc's flags, for which each package has a variable of its own. */
 static void layer_cuda(struct work *w)
 {
 	static const struct setting of_toolkit = {
@@ -105,29 +112,37 @@ static void layer_cuda(struct work *w)
 		     {"torchaudio", "setuptools", "NVCC_APPEND_FLAGS"}};
 	const struct buildenv_request *q = w->q;
 	const struct toolkit *k = q->toolkit;
+
 	if (!k || q->profile->gpu != GPU_CUDA)
 		return;
-	const char *accepts = arena_printf(w->a, "nvcc %s accepts GCC up to %u", k->version, k->gcc_max);
+	const char *accepts =
+		arena_printf(w->a, "nvcc %s accepts GCC up to %u", k->version, k->gcc_max);
 	put(w, of_toolkit, "CC", k->cc, accepts);
 	put(w, of_toolkit, "CXX", k->cxx, accepts);
 	put(w, of_toolkit, "CUDAHOSTCXX", k->cxx_path,
 	    "nvcc's host compiler is the one that "
 	    "compiles all else");
-	put(w, of_toolkit, "CUDA_HOME", k->home, arena_printf(w->a, "CUDA %s of the root", k->version));
+	put(w, of_toolkit, "CUDA_HOME", k->home,
+	    arena_printf(w->a, "CUDA %s of the root", k->version));
 	put(w, of_toolkit, "CUDACXX", k->nvcc, arena_printf(w->a, "nvcc of CUDA %s", k->version));
 	if (k->layout != TOOLKIT_DISTRIBUTION) {
 		put(w, of_toolkit, "CUDA_PATH", k->home, "where CMake looks for the toolkit");
-		put(w, of_toolkit, "PATH", arena_printf(w->a, "%s:%s", path_dir(w->a, k->nvcc), q->path),
+		put(w, of_toolkit, "PATH",
+		    arena_printf(w->a, "%s:%s", path_dir(w->a, k->nvcc), q->path),
 		    "the toolkit's nvcc before any other");
 	}
+
 	/* For an extension: nvcc reads this variable itself, whatever the extension does. */
-	const char *name = q->row->name ? "NVCC_APPEND_FLAGS" : "TORCH_NVCC_FLAGS", *flags = nvcc_flags(q, w->a);
+	const char *name = q->row->name ? "NVCC_APPEND_FLAGS" : "TORCH_NVCC_FLAGS",
+		   *flags = nvcc_flags(q, w->a);
 	for (size_t i = 0; i < ARRAY_LEN(names) && !q->row->name; i++)
-		if (strcmp(q->package, names[i].package) == 0 && strcmp(q->row->backend, names[i].backend) == 0)
+		if (strcmp(q->package, names[i].package) == 0 &&
+		    strcmp(q->row->backend, names[i].backend) == 0)
 			name = names[i].name;
 	if (*flags)
 		put(w, of_toolkit, name, flags,
-		    "GPU code is compressed; temporary files are named after the object, not after the process, so "
+		    "GPU code is compressed; temporary files are named after the object, not after "
+		    "the process, so "
 		    "that objects are equal");
 }
 
@@ -144,15 +159,18 @@ char *buildenv_capability(const struct gpu_target *t, struct arena *a)
 char *buildenv_arch_list(const struct profile *p, struct arena *a)
 {
 	struct strlist l = {0};
+
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_ref(&l, a, buildenv_capability(&p->targets[i], a));
 	return strlist_join(&l, a, ";");
 }
 
-/* Compares only as many components as `max` has: 9.10.2.21 is not newer than a "9.10" that means all of 9.10. */
+/* Compares only as many components as `max` has: 9.10.2.21
+ * is not newer than a "9.10" that means all of 9.10. */
 static bool newer_than_line(const char *version, const char *max)
 {
 	unsigned dots = 0;
+
 	for (const char *c = max; *c; c++)
 		dots += *c == '.';
 	char cut[64];
@@ -162,6 +180,7 @@ static bool newer_than_line(const char *version, const char *max)
 			break;
 		cut[n] = version[n];
 	}
+
 	cut[n] = '\0';
 	return version_cmp(cut, max) > 0;
 }
@@ -172,31 +191,38 @@ const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p)
 		if (*p->targets[i].row->cudnn_max)
 			return &p->targets[i];
 	}
+
 	return NULL;
 }
 
-char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row, struct arena *a)
+char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row,
+			    struct arena *a)
 {
 	const char *max = t->row->cudnn_max, *which = "this release names none";
+
 	if (*row->cudnn && newer_than_line(row->cudnn, max))
 		which = arena_printf(a, "this release uses %s", row->cudnn);
 	else if (*row->cudnn)
 		which = "a root may hold a newer one (--set USE_CUDNN=ON where it does not)";
-	return arena_printf(a, "cuDNN %s is the last that supports sm%s, and %s", max, t->row->sm, which);
+	return arena_printf(a, "cuDNN %s is the last that supports sm%s, and %s", max, t->row->sm,
+			    which);
 }
 
 /* What holds for every build, whatever is built. */
 static void layer_common(struct work *w)
 {
 	bool apple = strcmp(w->q->profile->platform, "aarch64-darwin") == 0;
+
 	put_fixed(w, "PATH", w->q->path, "the root's own tools, nothing of the user's");
 	put_fixed(w, "LC_ALL", "C.UTF-8", "messages and sorting do not depend on the machine");
 	put_fixed(w, "TZ", "UTC", "times do not depend on the machine");
 	put_fixed(w, "HOME", SANDBOX_HOME, "an empty home: no configuration of the user's");
 	put_fixed(w, "TMPDIR", SANDBOX_TMP, "the same path in every build");
-	put_fixed(w, "PYTHONHASHSEED", "0", "code generators walk sets in the same order each time");
+	put_fixed(w, "PYTHONHASHSEED", "0",
+		  "code generators walk sets in the same order each time");
 	put_fixed(w, "PYTHONDONTWRITEBYTECODE", "1", "no .pyc files in the source tree");
-	put_fixed(w, "SOURCE_DATE_EPOCH", arena_printf(w->a, "%lu", w->q->release->source_date_epoch),
+	put_fixed(w, "SOURCE_DATE_EPOCH",
+		  arena_printf(w->a, "%lu", w->q->release->source_date_epoch),
 		  "compilers and packers write the release's time, not today's");
 	put_fixed(w, "CC", apple ? "clang" : "gcc", "the C compiler is named, not guessed");
 	put_fixed(w, "CXX", apple ? "clang++" : "g++", "the C++ compiler is named, not guessed");
@@ -210,17 +236,19 @@ static void layer_flags(struct work *w)
 {
 	const struct profile *p = w->q->profile;
 	struct strlist flags = {0};
+
 	if (p->isa)
 		strlist_refs(&flags, w->a, p->isa->flags, p->isa->flags_count);
 	tables_cflags(w->q->row, p->platform, w->a, &flags);
 	strlist_append(&flags, w->a, &p->extra_cflags);
 	if (!flags.count)
 		return;
-	struct setting s =
-		p->isa ? from("isa.yaml", p->isa->line, arena_printf(w->a, "instruction set %s", p->isa->name))
-		       : from(SETTING_BUILT_IN, 0, "flags of the package");
+	struct setting s = p->isa ? from("isa.yaml", p->isa->line,
+					 arena_printf(w->a, "instruction set %s", p->isa->name))
+				  : from(SETTING_BUILT_IN, 0, "flags of the package");
 	const char *text = strlist_join(&flags, w->a, " ");
-	const char *why = "CPU instruction set; only here, so that nvcc's objects depend on the GPU list alone";
+	const char *why = "CPU instruction set; only here, so that nvcc's objects depend on the "
+			  "GPU list alone";
 	s.fixed = true;
 	put(w, s, "CFLAGS", text, why);
 	put(w, s, "CXXFLAGS", text, why);
@@ -229,40 +257,52 @@ static void layer_flags(struct work *w)
 static void layer_arch_list(struct work *w)
 {
 	const struct profile *p = w->q->profile;
+
 	if (p->gpu != GPU_CUDA)
 		return;
 	struct setting s = from("gpu.yaml", p->targets[0].row->line, "GPU targets");
 	s.check = package_is_torch(w->q->package);
 	s.fixed = true;
-	put(w, s, "TORCH_CUDA_ARCH_LIST", buildenv_arch_list(p, w->a), "the GPU targets of the profile");
+	put(w, s, "TORCH_CUDA_ARCH_LIST", buildenv_arch_list(p, w->a),
+	    "the GPU targets of the profile");
 }
 
 static void layer_package(struct work *w)
 {
 	const struct buildenv_request *q = w->q;
 	const char *full = arena_printf(w->a, "%s+%s", q->row->version, q->label);
+
 	if (package_is_torch(w->q->package)) {
-		put_fixed(w, "PYTORCH_BUILD_VERSION", full, "the wheel's version with the profile's label");
-		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1", "required with PYTORCH_BUILD_VERSION; 1 adds no '.post'");
+		put_fixed(w, "PYTORCH_BUILD_VERSION", full,
+			  "the wheel's version with the profile's label");
+		put_fixed(w, "PYTORCH_BUILD_NUMBER", "1",
+			  "required with PYTORCH_BUILD_VERSION; 1 adds no '.post'");
 		struct setting checked = every_build;
 		checked.check = true;
-		put(w, checked, "CMAKE_BUILD_TYPE", "Release", "optimised, without debug information");
+		put(w, checked, "CMAKE_BUILD_TYPE", "Release",
+		    "optimised, without debug information");
 		put_fixed(w, "CMAKE_GENERATOR", "Ninja", "one scheduler for all jobs");
 		put_fixed(w, "CMAKE_EXPORT_COMPILE_COMMANDS", "ON",
 			  "the flags of each unit are read back after configure");
 		return;
 	}
+
 	if (w->q->row->name) { /* Variables that many extensions read. */
 		const bool cuda = w->q->profile->gpu == GPU_CUDA;
-		put_fixed(w, "FORCE_CUDA", cuda ? "1" : "0", "the profile says it, not whether this machine has a GPU");
+		put_fixed(w, "FORCE_CUDA", cuda ? "1" : "0",
+			  "the profile says it, not whether this machine has a GPU");
 		if (cuda)
-			put_fixed(w, "NVCC_THREADS", "1", "jobs are counted by their memory: one compiler each");
+			put_fixed(w, "NVCC_THREADS", "1",
+				  "jobs are counted by their memory: one compiler each");
 		return;
 	}
+
 	put_fixed(w, "BUILD_VERSION", full,
-		  "the wheel's version with the profile's label; else version.txt's, which ends in a0");
+		  "the wheel's version with the profile's label; else version.txt's, which ends in "
+		  "a0");
 	if (*q->torch_version)
-		put_fixed(w, "PYTORCH_VERSION", q->torch_version, "the wheel requires exactly this torch");
+		put_fixed(w, "PYTORCH_VERSION", q->torch_version,
+			  "the wheel requires exactly this torch");
 }
 
 static const char *kind_name(enum gpu_kind kind)
@@ -274,6 +314,7 @@ static void layer_toggles(struct work *w)
 {
 	const struct buildenv_request *q = w->q;
 	const char *rule = arena_printf(w->a, "toggle for %s", kind_name(q->profile->gpu));
+
 	for (unsigned i = 0; i < q->tables->toggles_count; i++) {
 		const struct toggle_row *row = &q->tables->toggles[i];
 		if (strcmp(row->package, q->package) != 0 || !toggle_applies(row, q->row->version))
@@ -295,7 +336,9 @@ static void layer_toggles(struct work *w)
 static bool setting_applies(const struct buildenv_request *q, const struct table_setting *s)
 {
 	const char *version = q->row->version;
-	if ((*s->since && version_cmp(version, s->since) < 0) || (*s->until && version_cmp(version, s->until) >= 0))
+
+	if ((*s->since && version_cmp(version, s->since) < 0) ||
+	    (*s->until && version_cmp(version, s->until) >= 0))
 		return false;
 	if (*s->gpu && strcmp(s->gpu, kind_name(q->profile->gpu)) != 0)
 		return false;
@@ -303,8 +346,8 @@ static bool setting_applies(const struct buildenv_request *q, const struct table
 	       !tables_toggle(q->tables, q->package, s->name, NULL);
 }
 
-static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count, const char *file,
-		       const char *rule, const char *default_package)
+static void layer_rows(struct work *w, const struct table_setting *rows, unsigned count,
+		       const char *file, const char *rule, const char *default_package)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const char *package = *rows[i].package ? rows[i].package : default_package;
@@ -321,15 +364,18 @@ static void layer_rows(struct work *w, const struct table_setting *rows, unsigne
 static void layer_gpu(struct work *w)
 {
 	const struct profile *p = w->q->profile;
+
 	for (unsigned i = 0; i < p->targets_count; i++)
-		layer_rows(w, p->targets[i].row->settings, p->targets[i].row->settings_count, "gpu.yaml",
-			   arena_printf(w->a, "implied by sm%s", p->targets[i].row->sm), PACKAGE_TORCH);
+		layer_rows(w, p->targets[i].row->settings, p->targets[i].row->settings_count,
+			   "gpu.yaml", arena_printf(w->a, "implied by sm%s", p->targets[i].row->sm),
+			   PACKAGE_TORCH);
 	if (!package_is_torch(w->q->package))
 		return;
 	const struct gpu_target *t = buildenv_cudnn_dropped(p);
 	if (!t)
 		return;
-	struct setting s = from("gpu.yaml", t->row->line, arena_printf(w->a, "cuDNN and sm%s", t->row->sm));
+	struct setting s =
+		from("gpu.yaml", t->row->line, arena_printf(w->a, "cuDNN and sm%s", t->row->sm));
 	s.check = true;
 	put(w, s, "USE_CUDNN", "OFF", buildenv_cudnn_reason(t, w->q->row, w->a));
 }
@@ -337,14 +383,17 @@ static void layer_gpu(struct work *w)
 static void layer_blas(struct work *w)
 {
 	const struct blas_row *blas = w->q->blas;
+
 	if (!blas)
 		return;
 	layer_rows(w, blas->settings, blas->settings_count, "blas.yaml",
 		   arena_printf(w->a, "implied by %s", blas->name), PACKAGE_TORCH);
-	const char *why = w->q->blas_origin
-				  ? arena_printf(w->a, "asked for in %s", w->q->blas_origin)
-				  : arena_printf(w->a, "the default of %s; unset, PyTorch falls back to Eigen",
-						 w->q->profile->platform);
+	const char *why =
+		w->q->blas_origin
+			? arena_printf(w->a, "asked for in %s", w->q->blas_origin)
+			: arena_printf(w->a,
+				       "the default of %s; unset, PyTorch falls back to Eigen",
+				       w->q->profile->platform);
 	struct setting s = from("blas.yaml", blas->line, "BLAS");
 	s.check = s.fixed = true;
 	put(w, s, "BLAS", blas->cmake, why);
@@ -353,6 +402,7 @@ static void layer_blas(struct work *w)
 static int layer_user(struct work *w, struct err *e)
 {
 	const struct buildenv_request *q = w->q;
+
 	for (unsigned i = 0; i < q->profile->toggles_count; i++) {
 		const struct table_setting *t = &q->profile->toggles[i];
 		struct setting s = {.name = t->name,
@@ -364,6 +414,7 @@ static int layer_user(struct work *w, struct err *e)
 		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
 			return -1;
 	}
+
 	struct setting s = {.file = SETTING_COMMAND_LINE, .rule = "the command line"};
 	for (size_t i = 0; i < q->options->without.count; i++) {
 		s.name = toggle_name(q, q->options->without.items[i], w->a);
@@ -372,6 +423,7 @@ static int layer_user(struct work *w, struct err *e)
 		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
 			return -1;
 	}
+
 	for (size_t i = 0; i < q->options->toggles.count; i++) {
 		s.name = q->options->toggles.items[i].key;
 		s.value = q->options->toggles.items[i].value;
@@ -379,13 +431,16 @@ static int layer_user(struct work *w, struct err *e)
 		if (toggle_set(q, &s, w->a, &w->all, &w->notes, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
-/* torchaudio's setup.py turns TORCH_CUDA_ARCH_LIST into this entry: "9.0" is real code only, "9.0+PTX" is both. */
+/* torchaudio's setup.py turns TORCH_CUDA_ARCH_LIST into
+ * this entry: "9.0" is real code only, "9.0+PTX" is both. */
 static void add_audio_arch(struct work *w, struct settings *cmake)
 {
 	const struct profile *p = w->q->profile;
+
 	if (strcmp(w->q->row->backend, "setuptools-cmake") != 0 || p->gpu != GPU_CUDA)
 		return;
 	struct strlist l = {0};
@@ -408,12 +463,15 @@ static void split(struct work *w, struct buildenv *ret)
 		if (s->cache || s->check)
 			settings_put(&ret->cmake, w->a, s);
 	}
+
 	add_audio_arch(w, &ret->cmake);
 }
 
-int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret, struct err *e)
+int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret,
+		     struct err *e)
 {
 	struct work w = {.q = q, .a = a};
+
 	layer_common(&w);
 	layer_flags(&w);
 	layer_arch_list(&w);
@@ -421,12 +479,15 @@ int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct b
 	layer_package(&w);
 	layer_toggles(&w);
 	if (q->profile->isa)
-		layer_rows(&w, q->profile->isa->settings, q->profile->isa->settings_count, "isa.yaml",
-			   arena_printf(a, "implied by %s", q->profile->isa->name), PACKAGE_TORCH);
+		layer_rows(&w, q->profile->isa->settings, q->profile->isa->settings_count,
+			   "isa.yaml", arena_printf(a, "implied by %s", q->profile->isa->name),
+			   PACKAGE_TORCH);
 	layer_gpu(&w);
 	layer_rows(&w, q->row->settings, q->row->settings_count,
-		   q->row->name ? "torch_extensions.yaml" : arena_printf(a, "releases/%s.yaml", q->release->name),
-		   q->row->name ? q->package : arena_printf(a, "release %s", q->release->name), q->package);
+		   q->row->name ? "torch_extensions.yaml"
+				: arena_printf(a, "releases/%s.yaml", q->release->name),
+		   q->row->name ? q->package : arena_printf(a, "release %s", q->release->name),
+		   q->package);
 	layer_blas(&w);
 	if (layer_user(&w, e) < 0 || toggle_settle(q, a, &w.all, e) < 0)
 		return -1;

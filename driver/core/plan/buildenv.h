@@ -98,7 +98,8 @@ struct buildenv {
  * release, or a value that it does not allow; the hint names the releases that have it, why it was
  * removed, or the nearest name, and ignores case. A toggle of another package is left out, with a
  * note. */
-int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret, struct err *e) MUST_CHECK;
+int buildenv_resolve(const struct buildenv_request *q, struct arena *a, struct buildenv *ret,
+		     struct err *e) MUST_CHECK;
 /* buildenv_arch_list: "8.0;9.0a;12.0+PTX". */
 char *buildenv_arch_list(const struct profile *p, struct arena *a);
 /* buildenv_capability: "9.0a", "12.0+PTX". */
@@ -110,7 +111,8 @@ bool buildenv_uses_cmake(const char *backend);
  * root's cuDNN is not known when planning, so for such a target it is off unless the user turns it
  * on. buildenv_cudnn_reason: why, as a clause. */
 const struct gpu_target *buildenv_cudnn_dropped(const struct profile *p);
-char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row, struct arena *a);
+char *buildenv_cudnn_reason(const struct gpu_target *t, const struct package_row *row,
+			    struct arena *a);
 
 /* setting_is_off: whether it has its toggle's value for OFF. */
 bool setting_is_off(const struct buildenv_request *q, const struct setting *s);
@@ -118,11 +120,12 @@ bool setting_is_off(const struct buildenv_request *q, const struct setting *s);
 #define TOGGLE_WITHOUT "asked for with --without "
 /* toggle_set: checks a toggle that the user sets and puts it into `into`, the value in the table's
  * spelling. `item` has name, value and origin. Errors and notes are those of buildenv_resolve. */
-int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a, struct settings *into,
-	       struct strlist *notes, struct err *e) MUST_CHECK;
+int toggle_set(const struct buildenv_request *q, const struct setting *item, struct arena *a,
+	       struct settings *into, struct strlist *notes, struct err *e) MUST_CHECK;
 /* toggle_settle: turns off every option whose `needs` is off, and those that need it in turn.
  * ERR_CONFIG if the user turned on an option whose `needs` is off. */
-int toggle_settle(const struct buildenv_request *q, struct arena *a, struct settings *all, struct err *e) MUST_CHECK;
+int toggle_settle(const struct buildenv_request *q, struct arena *a, struct settings *all,
+		  struct err *e) MUST_CHECK;
 /* toggle_name: the toggle that --without FEATURE switches off: "cudnn" -> "USE_CUDNN", "sox" ->
  * "BUILD_SOX", "jpeg" -> "TORCHVISION_USE_JPEG". */
 const char *toggle_name(const struct buildenv_request *q, const char *feature, struct arena *a)

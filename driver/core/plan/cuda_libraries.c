@@ -4,13 +4,14 @@
 #include "core/elf/elf.h"
 #include "core/wheel/wheel.h"
 
-/* The first version that may break what was built against this one: the next major one, with which NVIDIA changes the
- * SONAME; of a 0.x, which promises less, the next minor one. (cuSPARSELt 0.6 and 0.8 have one SONAME, and structures of
- * other sizes and alignment.) */
+/* The first version that may break what was built against this one: the next major one, with which
+ * NVIDIA changes the SONAME; of a 0.x, which promises less, the next minor one. (cuSPARSELt 0.6 and
+ * 0.8 have one SONAME, and structures of other sizes and alignment.) */
 static char *first_break(const char *version, struct arena *a)
 {
 	char *end;
 	unsigned long major = strtoul(version, &end, 10);
+
 	if (major == 0 && *end == '.')
 		return arena_printf(a, "0.%lu", strtoul(end + 1, NULL, 10) + 1);
 	return arena_printf(a, "%lu", major + 1);
@@ -19,8 +20,10 @@ static char *first_break(const char *version, struct arena *a)
 /* ">=12.4.5.8,<13": what was built against, up to what may not fit any more. */
 static char *range_of(const struct plan *p, const struct cuda_library_row *row, struct arena *a)
 {
-	const struct toolkit_part *part = *row->part && p->toolkit ? toolkit_part_of(p->toolkit, row->part) : NULL;
+	const struct toolkit_part *part =
+		*row->part && p->toolkit ? toolkit_part_of(p->toolkit, row->part) : NULL;
 	const char *version = part && *part->version ? part->version : *row->part ? "" : p->cuda;
+
 	if (!*version)
 		return arena_strdup(a, "");
 	const char *below = first_break(version, a);
@@ -36,9 +39,11 @@ static const struct cuda_library_row *find_package(const struct toolkit_row *k, 
 	return text_search(package, k->libraries, k->libraries_count, sizeof(*k->libraries));
 }
 
-void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena *a, struct cuda_needs *ret)
+void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena *a,
+		struct cuda_needs *ret)
 {
 	const struct toolkit_row *k = p->toolkit_row;
+
 	*ret = (struct cuda_needs){0};
 	if (!k)
 		return;
@@ -57,6 +62,7 @@ void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena
 		for (unsigned n = 0; n < row->needs_count; n++)
 			searched[find_package(k, row->needs[n]) - k->libraries] = true;
 	}
+
 	strlist_sort(&ret->requires);
 	for (unsigned i = 0; i < k->libraries_count; i++) {
 		const char *dir = path_join(a, "nvidia", k->libraries[i].dir);
@@ -65,6 +71,7 @@ void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena
 		if (searched[i] && *k->libraries[i].older)
 			strlist_ref(&ret->dirs, a, k->libraries[i].older);
 	}
+
 	if (strcmp(p->cuda_libraries, "system") == 0)
 	ret->requires = ret->dirs = (struct strlist){0};
 }
@@ -73,6 +80,7 @@ int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct e
 {
 	AUTO_ARENA struct arena own = {0};
 	struct strlist files = {0};
+
 	if (fs_list_tree(TRUSTED, tree, &own, &files, e) < 0)
 		return -1;
 	for (size_t i = 0; i < files.count; i++) {
@@ -85,13 +93,15 @@ int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct e
 			if (!strlist_contains(ret, info.needed.items[k]))
 				strlist_add(ret, a, info.needed.items[k]);
 	}
+
 	return 0;
 }
 
-enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions, const char *name,
-			     struct arena *a)
+enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions,
+			     const char *name, struct arena *a)
 {
 	struct strlist holders = {0};
+
 	if (strings_match(t->driver_libraries, t->driver_libraries_count, name))
 		return CUDA_DRIVER;
 	cuda_holders(t, name, a, &holders);
@@ -112,10 +122,13 @@ void cuda_holders(const struct tables *t, const char *name, struct arena *a, str
 }
 
 /* With what its METADATA requires, which ends: nothing needs what needs it. */
-static void add_package(const struct layout_row *l, const char *package, struct arena *a, struct strlist *ret)
+static void add_package(const struct layout_row *l, const char *package, struct arena *a,
+			struct strlist *ret)
 {
-	const struct cuda_library_row *row = text_search(package, l->libraries, l->libraries_count, sizeof(*row));
+	const struct cuda_library_row *row =
+		text_search(package, l->libraries, l->libraries_count, sizeof(*row));
 	const char *name = wheel_normalize(package, a);
+
 	if (strlist_contains(ret, name))
 		return;
 	strlist_ref(ret, a, name);
@@ -130,29 +143,37 @@ static bool is_of_line(const struct layout_row *l, const struct requirement *r, 
 	       specifier_takes_series(r->specifier, l->name + strcspn(l->name, "0123456789"), a);
 }
 
-void cuda_brings(const struct tables *t, const struct requirement *r, struct arena *a, struct strlist *ret)
+void cuda_brings(const struct tables *t, const struct requirement *r, struct arena *a,
+		 struct strlist *ret)
 {
 	for (unsigned i = 0; i < t->layouts_count; i++) {
 		const struct layout_row *l = &t->layouts[i];
-		const bool bundle = *l->bundle && is_of_line(l, r, a), all = strlist_contains(&r->extras, "all");
+		const bool bundle = *l->bundle && is_of_line(l, r, a),
+			   all = strlist_contains(&r->extras, "all");
 		for (unsigned k = 0; k < l->libraries_count; k++) {
 			const struct cuda_library_row *row = &l->libraries[k];
-			const bool extra = *row->extra && (all || strlist_contains(&r->extras, row->extra));
-			if ((bundle && extra) || strcmp(r->name, wheel_normalize(row->package, a)) == 0)
+			const bool extra =
+				*row->extra && (all || strlist_contains(&r->extras, row->extra));
+			if ((bundle && extra) ||
+			    strcmp(r->name, wheel_normalize(row->package, a)) == 0)
 				add_package(l, row->package, a, ret);
 		}
 	}
+
 	strlist_once(ret, a, r->name);
 }
 
 /* Whether two rows are for the same files. */
 static bool is_same_place(const struct cuda_library_row *x, const struct cuda_library_row *y)
 {
-	return strcmp(x->dir, y->dir) == 0 && strings_contain(y->names, y->names_count, x->names[0]);
+	return strcmp(x->dir, y->dir) == 0 &&
+	       strings_contain(y->names, y->names_count, x->names[0]);
 }
 
-static const struct cuda_library_row *find_clash(const struct layout_row *l, const struct cuda_library_row *row,
-						 const struct strlist *distributions, struct arena *a)
+static const struct cuda_library_row *find_clash(const struct layout_row *l,
+						 const struct cuda_library_row *row,
+						 const struct strlist *distributions,
+						 struct arena *a)
 {
 	for (unsigned k = 0; k < l->libraries_count; k++)
 		if (is_same_place(row, &l->libraries[k]) &&
@@ -161,7 +182,8 @@ static const struct cuda_library_row *find_clash(const struct layout_row *l, con
 	return NULL;
 }
 
-bool cuda_clash(const struct tables *t, const struct strlist *distributions, struct arena *a, const char *ret[2])
+bool cuda_clash(const struct tables *t, const struct strlist *distributions, struct arena *a,
+		const char *ret[2])
 {
 	for (unsigned i = 0; i < t->layouts_count; i++)
 		for (unsigned k = 0; k < t->layouts[i].libraries_count; k++) {

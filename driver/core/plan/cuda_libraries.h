@@ -15,7 +15,8 @@ struct cuda_needs {
 /* cuda_needs: what a wheel of this plan needs if its libraries have these NEEDED names. Required
  * are the packages that have one of them; the directories of what those need are searched as well.
  * All empty without CUDA; only `names` if the plan's cuda_libraries is "system". */
-void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena *a, struct cuda_needs *ret);
+void cuda_needs(const struct plan *p, const struct strlist *needed, struct arena *a,
+		struct cuda_needs *ret);
 /* cuda_needed: the NEEDED names of every dynamic ELF file below a directory, each once. */
 int cuda_needed(const char *tree, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
 enum cuda_source {
@@ -27,13 +28,15 @@ enum cuda_source {
 
 /* cuda_source: where a library comes from in a wheel that brings these distributions (names as
  * from wheel_normalize). */
-enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions, const char *name,
-			     struct arena *a);
+enum cuda_source cuda_source(const struct tables *t, const struct strlist *distributions,
+			     const char *name, struct arena *a);
 /* cuda_brings: adds what a requirement brings, by the tables: the distribution itself, what its
  * extras bring if it is a bundle, and what these require in turn. */
-void cuda_brings(const struct tables *t, const struct requirement *r, struct arena *a, struct strlist *ret);
+void cuda_brings(const struct tables *t, const struct requirement *r, struct arena *a,
+		 struct strlist *ret);
 /* cuda_holders: adds the packages that hold a library: "nvidia-cublas-cu12". */
 void cuda_holders(const struct tables *t, const char *name, struct arena *a, struct strlist *ret);
 /* cuda_clash: of distributions that are installed together two that own the same files, those of
  * two CUDA lines: "nvidia_nccl_cu12". False if there are none. */
-bool cuda_clash(const struct tables *t, const struct strlist *distributions, struct arena *a, const char *ret[2]);
+bool cuda_clash(const struct tables *t, const struct strlist *distributions, struct arena *a,
+		const char *ret[2]);

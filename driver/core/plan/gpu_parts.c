@@ -1,6 +1,7 @@
 #include "core/plan/gpu_parts.h"
 
-/* How much of the code makes a wheel that runs: of parts with all that lead among them, and of others. */
+/* How much of the code makes a wheel that runs: of
+ * parts with all that lead among them, and of others. */
 enum { SHARE = 5, HALF = 2 };
 
 struct group {
@@ -20,6 +21,7 @@ struct judging {
 static unsigned number_of(const char *text)
 {
 	unsigned number = 0;
+
 	for (; isdigit((unsigned char)*text) || *text == '.'; text++)
 		number = *text == '.' ? number : number * 10 + (unsigned)(*text - '0');
 	return number;
@@ -40,6 +42,7 @@ static bool driver_takes(const struct gpu_part *part, const char *driver)
 static bool group_serves(const struct judging *j, size_t group, unsigned gpu, const char *driver)
 {
 	bool any = false, taken = false;
+
 	for (size_t i = 0; i < j->p->count; i++) {
 		const struct gpu_part *part = &j->p->items[i];
 		if (strcmp(part->group, j->groups[group].name) != 0)
@@ -50,8 +53,10 @@ static bool group_serves(const struct judging *j, size_t group, unsigned gpu, co
 			if (serves)
 				return true;
 		}
+
 		any = any || serves;
 	}
+
 	return any && !taken;
 }
 
@@ -67,12 +72,14 @@ static bool serves_generation(const struct judging *j, size_t group, unsigned gp
 static bool surpasses(const struct judging *j, size_t one, size_t other)
 {
 	bool more = false;
+
 	for (size_t i = 0; i < j->gpus_count; i++) {
 		const bool mine = group_serves(j, one, j->gpus[i], "");
 		if (!mine && group_serves(j, other, j->gpus[i], ""))
 			return false;
 		more = more || (mine && !serves_generation(j, other, j->gpus[i]));
 	}
+
 	return more;
 }
 
@@ -87,6 +94,7 @@ static void add_gpu(struct judging *j, unsigned gpu)
 static void add_group(struct judging *j, const struct gpu_part *part)
 {
 	size_t k = 0;
+
 	while (k < j->count && strcmp(j->groups[k].name, part->group) != 0)
 		k++;
 	if (k == j->count)
@@ -99,6 +107,7 @@ static struct judging judging_of(const struct gpu_parts *p, unsigned here, struc
 {
 	struct judging j = {.p = p, .groups = arena_array(a, p->count + 1, sizeof(*j.groups))};
 	size_t entries = 1;
+
 	for (size_t i = 0; i < p->count; i++)
 		entries += p->items[i].count;
 	j.gpus = arena_array(a, entries, sizeof(*j.gpus));
@@ -107,6 +116,7 @@ static struct judging judging_of(const struct gpu_parts *p, unsigned here, struc
 		for (size_t k = 0; k < p->items[i].count; k++)
 			add_gpu(&j, number_of(p->items[i].entries[k].target));
 	}
+
 	if (here)
 		add_gpu(&j, here);
 	for (size_t i = 0; i < j.count; i++)
@@ -131,12 +141,13 @@ static bool is_shared(const struct judging *j)
 	return false;
 }
 
-enum gpu_reach gpu_parts_reach(const struct gpu_parts *p, const struct gpu_here *here, struct arena *a,
-			       struct strlist *ret_lacking)
+enum gpu_reach gpu_parts_reach(const struct gpu_parts *p, const struct gpu_here *here,
+			       struct arena *a, struct strlist *ret_lacking)
 {
 	const unsigned gpu = number_of(here->capability);
 	struct judging j = judging_of(p, gpu, a);
 	size_t leading = 0, served = 0, units = 0, run_units = 0;
+
 	for (size_t i = 0; i < j.count; i++) {
 		struct group *g = &j.groups[i];
 		g->runs = group_serves(&j, i, gpu, here->driver);
@@ -147,6 +158,7 @@ enum gpu_reach gpu_parts_reach(const struct gpu_parts *p, const struct gpu_here 
 		if (!g->runs)
 			strlist_ref(ret_lacking, a, g->file);
 	}
+
 	if (!ret_lacking->count)
 		return GPU_RUNS;
 	const bool shared = is_shared(&j);
@@ -160,11 +172,15 @@ void gpu_parts_targets(const struct gpu_parts *p, struct arena *a, struct strlis
 {
 	const struct judging j = judging_of(p, 0, a);
 	const bool shared = is_shared(&j);
+
 	for (size_t i = 0; i < p->count; i++)
 		for (size_t k = 0; k < p->items[i].count; k++) {
 			const struct fatbin_entry *e = &p->items[i].entries[k];
-			if (e->kind == FATBIN_OTHER || (shared && !leaders_serve(&j, number_of(e->target))))
+			if (e->kind == FATBIN_OTHER ||
+			    (shared && !leaders_serve(&j, number_of(e->target))))
 				continue;
-			strlist_once(ret, a, arena_printf(a, "%s%s", e->target, e->kind == FATBIN_CUBIN ? "" : "+PTX"));
+			strlist_once(ret, a,
+				     arena_printf(a, "%s%s", e->target,
+						  e->kind == FATBIN_CUBIN ? "" : "+PTX"));
 		}
 }

@@ -35,8 +35,8 @@ enum gpu_reach {
 /* gpu_parts_reach: alternatives count as one part, of those that the driver runs. *ret_lacking: the
  * files without code for the GPU. A part leads unless another one serves all GPUs that it serves,
  * and a generation more: one for Hopper alone does not, beside one for Ampere to Blackwell. */
-enum gpu_reach gpu_parts_reach(const struct gpu_parts *p, const struct gpu_here *here, struct arena *a,
-			       struct strlist *ret_lacking);
+enum gpu_reach gpu_parts_reach(const struct gpu_parts *p, const struct gpu_here *here,
+			       struct arena *a, struct strlist *ret_lacking);
 /* gpu_parts_targets: the targets, "90a" or "120+PTX", of GPUs that every leading part serves, or of
  * any part where there is no such GPU. */
 void gpu_parts_targets(const struct gpu_parts *p, struct arena *a, struct strlist *ret);

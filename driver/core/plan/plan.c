@@ -9,7 +9,8 @@ char *plan_full_version(const struct plan *p, struct arena *a)
 	return arena_printf(a, "%s%s%s", p->version, *p->local_label ? "+" : "", p->local_label);
 }
 
-int plan_patches(const char *patches_dir, const char *release, struct arena *a, struct plan *p, struct err *e)
+int plan_patches(const char *patches_dir, const char *release, struct arena *a, struct plan *p,
+		 struct err *e)
 {
 	if (!patches_dir)
 		return 0;
@@ -23,19 +24,22 @@ int plan_patches(const char *patches_dir, const char *release, struct arena *a, 
 	p->patches = arena_array(a, names.count, sizeof(*p->patches));
 	for (size_t i = 0; i < names.count; i++) {
 		char *sha256 = arena_alloc(a, DIGEST_HEX_LEN + 1);
-		struct plan_patch patch = {names.items[i], path_join(a, dir, names.items[i]), sha256};
+		struct plan_patch patch = {names.items[i], path_join(a, dir, names.items[i]),
+					   sha256};
 		if (digest_file(patch.path, sha256, e) < 0)
 			return err_wrap(e, "patch '%s' of '%s'", patch.name, series);
 		p->patches[p->patches_count++] = patch;
 	}
+
 	return 0;
 }
 
-/* The torch that torchvision and torchaudio are built against: its variant, and its version as far as it is known.
- * `label`: of ptbuild's own. */
+/* The torch that torchvision and torchaudio are built against: its variant,
+ * and its version as far as it is known. `label`: of ptbuild's own. */
 static void pair(const struct plan_context *c, const char *label, struct plan *p)
 {
 	const struct plan_request *q = c->request;
+
 	p->torch = "";
 	p->torch_version = "";
 	if (package_is_torch(p->package))
@@ -47,7 +51,8 @@ static void pair(const struct plan_context *c, const char *label, struct plan *p
 	if (q->torch_version && *q->torch_version)
 		p->torch_version = q->torch_version;
 	else if (c->release->pytorch && strcmp(p->torch, "root") != 0)
-		p->torch_version = arena_printf(c->arena, "%s+%s", c->release->pytorch->version, label);
+		p->torch_version =
+			arena_printf(c->arena, "%s+%s", c->release->pytorch->version, label);
 }
 
 /* The table's ranges are checked when it is loaded. */
@@ -63,6 +68,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 	const struct plan_request *q = c->request;
 	const struct variant *v = &c->variant;
 	struct arena *a = c->arena;
+
 	p->variant = variant_name(v, a);
 	p->package = v->package;
 	p->distribution = tables_distribution(v->package);
@@ -84,6 +90,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 		p->torch_toolkit = q->toolkits ? toolkit_find(q->toolkits, q->torch_cuda) : NULL;
 		p->torch_toolkit_row = tables_toolkit(c->tables, q->torch_cuda);
 	}
+
 	p->blas_row = c->blas;
 	if (v->profile.isa)
 		strlist_refs(&p->cpu_flags, a, v->profile.isa->flags, v->profile.isa->flags_count);
@@ -95,7 +102,8 @@ static void describe(const struct plan_context *c, struct plan *p)
 	libraries = q->options.cuda_libraries ? q->options.cuda_libraries : libraries;
 	p->cuda_libraries = v->cuda ? libraries : "";
 	if (v->cuda)
-		strlist_refs(&p->driver_libraries, a, c->tables->driver_libraries, c->tables->driver_libraries_count);
+		strlist_refs(&p->driver_libraries, a, c->tables->driver_libraries,
+			     c->tables->driver_libraries_count);
 	p->sandbox = sandbox_text(q->sandbox, q->without_walls, a);
 	p->elsewhere = q->elsewhere;
 	const struct package_row *row = c->package;
@@ -106,7 +114,8 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->platform_tag = q->options.platform_tag ? q->options.platform_tag : "manylinux";
 }
 
-static void keep_sources(const struct tables *t, const struct settings *s, struct plan *p, struct arena *a)
+static void keep_sources(const struct tables *t, const struct settings *s, struct plan *p,
+			 struct arena *a)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const char *file = s->items[i].file, *text;
@@ -115,9 +124,11 @@ static void keep_sources(const struct tables *t, const struct settings *s, struc
 	}
 }
 
-int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena *a, const char **ret, struct err *e)
+int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena *a,
+	      const char **ret, struct err *e)
 {
 	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};
+
 	if (plan_check(&c, e) < 0)
 		return -1;
 	*ret = c.variant.cuda;
@@ -131,10 +142,11 @@ static const char *path_of(const struct plan_request *q, struct arena *a)
 	return root_path_of(python ? python->path : q->python, a);
 }
 
-int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret,
-		 struct err *e)
+int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a,
+		 const struct plan **ret, struct err *e)
 {
 	struct plan_context c = {.tables = t, .request = q, .arena = a, .variant = *q->variant};
+
 	if (plan_check(&c, e) < 0)
 		return -1;
 	struct plan *p = arena_alloc(a, sizeof(*p));
@@ -176,7 +188,9 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	const char *glibc = q->toolchain ? q->toolchain->glibc : q->glibc;
 	runs_on_of_plan(t, p, glibc ? glibc : "", a, &p->runs_on);
 	struct plan_need *needs = NULL;
-	for (size_t i = 0, n = p->cuda && q->toolkits ? plan_root_needs(p, q->toolkits, a, &needs) : 0; i < n; i++)
+	for (size_t i = 0,
+		    n = p->cuda && q->toolkits ? plan_root_needs(p, q->toolkits, a, &needs) : 0;
+	     i < n; i++)
 		if (!needs[i].text)
 			return err_take(e, &needs[i].why);
 	if (plan_keys(&c, p, e) < 0)
@@ -188,30 +202,35 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 #define MAX_SERIES (1U << 20)
 
 /* The name on one line of a series, NULL on one without. */
-static int series_line(const char *series, unsigned line_no, const char *line, struct arena *a, const char **ret,
-		       struct err *e)
+static int series_line(const char *series, unsigned line_no, const char *line, struct arena *a,
+		       const char **ret, struct err *e)
 {
 	struct strlist words = {0};
+
 	*ret = NULL;
 	strlist_split(&words, a, line, " \t\r");
 	for (size_t i = 0; i < words.count && words.items[i][0] != '#'; i++) {
 		if (i == 0) {
 			*ret = words.items[0];
 		} else if (strcmp(words.items[i], "-p1") != 0) {
-			err_set(e, ERR_CONFIG, "%s:%u: option '%s' of patch '%s' is not supported", series, line_no,
-				words.items[i], *ret);
+			err_set(e, ERR_CONFIG, "%s:%u: option '%s' of patch '%s' is not supported",
+				series, line_no, words.items[i], *ret);
 			return err_hint(e, "write the patch for -p1, in its forward direction");
 		}
 	}
+
 	if (*ret && !path_is_safe_relative(*ret))
-		return err_set(e, ERR_CONFIG, "%s:%u: unsafe patch name '%s'", series, line_no, *ret);
+		return err_set(e, ERR_CONFIG, "%s:%u: unsafe patch name '%s'", series, line_no,
+			       *ret);
 	return 0;
 }
 
-int series_read(const char *series, const struct strlist *skip, struct arena *a, struct strlist *ret, struct err *e)
+int series_read(const char *series, const struct strlist *skip, struct arena *a,
+		struct strlist *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct strlist all = {0}, out = {0};
+
 	if (fs_read(TRUSTED, series, MAX_SERIES, &text, e) < 0)
 		return -1;
 	const char *p = buf_cstr(&text), *end = p + text.len;
@@ -226,17 +245,21 @@ int series_read(const char *series, const struct strlist *skip, struct arena *a,
 		if (!name)
 			continue;
 		if (strlist_contains(&all, name))
-			return err_set(e, ERR_CONFIG, "%s:%u: patch '%s' is listed twice", series, line_no, name);
+			return err_set(e, ERR_CONFIG, "%s:%u: patch '%s' is listed twice", series,
+				       line_no, name);
 		strlist_add(&all, a, name);
 		if (!skip || !strlist_contains(skip, name))
 			strlist_add(&out, a, name);
 	}
+
 	for (size_t i = 0; skip && i < skip->count; i++) {
 		if (!strlist_contains(&all, skip->items[i])) {
-			err_set(e, ERR_CONFIG, "'%s' has no patch '%s' to skip", series, skip->items[i]);
+			err_set(e, ERR_CONFIG, "'%s' has no patch '%s' to skip", series,
+				skip->items[i]);
 			return err_hint(e, "take the name off the list of skipped patches");
 		}
 	}
+
 	strlist_append(ret, a, &out);
 	return 0;
 }

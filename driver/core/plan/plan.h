@@ -133,8 +133,8 @@ struct plan_request {
 /* plan_resolve: reads no files but the patches it lists. ERR_CONFIG for what no table has;
  * ERR_POLICY for two things that do not go together (a target and an nvcc, a Python and a release,
  * an ISA and a platform): the message names both, the hint the first combination that works. */
-int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a, const struct plan **ret,
-		 struct err *e) MUST_CHECK;
+int plan_resolve(const struct tables *t, const struct plan_request *q, struct arena *a,
+		 const struct plan **ret, struct err *e) MUST_CHECK;
 /* plan_patches: the patches of p->package in this release, in the order of their series file, added
  * to `p`; patches_dir NULL: none. */
 int plan_patches(const char *patches_dir, const char *release, struct arena *a, struct plan *p,
@@ -144,8 +144,8 @@ int plan_patches(const char *patches_dir, const char *release, struct arena *a, 
 int plan_unproven(const struct plan *p, struct err *e) MUST_CHECK;
 /* plan_cuda: the checks of plan_resolve, without making a plan: its errors, and the toolkit that it
  * would take, NULL without CUDA. */
-int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena *a, const char **ret,
-	      struct err *e) MUST_CHECK;
+int plan_cuda(const struct tables *t, const struct plan_request *q, struct arena *a,
+	      const char **ret, struct err *e) MUST_CHECK;
 /* plan_blas: the BLAS that plan_resolve would take: asked for, else the profile's, else the first
  * of the platform. NULL for packages that have none, and for what plan_resolve refuses. */
 const struct blas_row *plan_blas(const struct tables *t, const struct plan_request *q);
@@ -157,11 +157,13 @@ struct plan_need {
 };
 /* plan_root_needs: all of them; that nvcc has the targets only where it has not. plan_nvcc_targets:
  * the GPUs as nvcc names them: "90a", "120". */
-size_t plan_root_needs(const struct plan *p, const struct toolkits *l, struct arena *a, struct plan_need **ret);
+size_t plan_root_needs(const struct plan *p, const struct toolkits *l, struct arena *a,
+		       struct plan_need **ret);
 void plan_nvcc_targets(const struct plan *p, struct arena *a, struct strlist *ret);
 /* plan_takes_target: whether the tables have the GPU target for a package of a release (which has
  * that package), with this toolkit; `cuda` NULL: with any. */
-bool plan_takes_target(const struct release_row *r, const char *package, const char *cuda, const struct gpu_target *t);
+bool plan_takes_target(const struct release_row *r, const char *package, const char *cuda,
+		       const struct gpu_target *t);
 /* plan_json: what `plan --json` prints (new reference). */
 json_t *plan_json(const struct plan *p);
 /* plan_json_explained: like plan_json, with a last key "explain": for each variable and entry its
@@ -198,11 +200,12 @@ struct promise {
  * "cu128.sm90.avx512", "cpu.avx2", with or without the stem of a profile file. Any other label, ""
  * too, gives a promise that is not binding. One that ends with targets, as 'ptbuild slim' writes
  * it ("cu128.sm90", "sm90"), still names the GPUs that the wheel must run on. */
-void promise_of_label(const struct tables *t, const char *label, struct arena *a, struct promise *ret);
+void promise_of_label(const struct tables *t, const char *label, struct arena *a,
+		      struct promise *ret);
 void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret);
 /* promise_of_profile: `cuda` NULL: any toolkit. */
-void promise_of_profile(const struct profile *p, const char *cuda, const char *from, struct arena *a,
-			struct promise *ret);
+void promise_of_profile(const struct profile *p, const char *cuda, const char *from,
+			struct arena *a, struct promise *ret);
 
 /* How two plans differ, and why. */
 
@@ -237,8 +240,9 @@ struct plan_taken_request {
 
 /* plan_taken: its instruction set is the platform's baseline; the notes say that ptbuild did not
  * compile it, and what is known to fail in it. `ret_tools`: what the record has in their place. */
-int plan_taken(const struct tables *t, const struct plan_taken_request *q, struct arena *a, const struct plan **ret,
-	       const struct toolchain **ret_tools, struct err *e) MUST_CHECK;
+int plan_taken(const struct tables *t, const struct plan_taken_request *q, struct arena *a,
+	       const struct plan **ret, const struct toolchain **ret_tools,
+	       struct err *e) MUST_CHECK;
 
 /* A quilt series: which patches there are, in which order. */
 
@@ -246,5 +250,5 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
  * begins a comment; "-p1" is the one option allowed. ERR_CONFIG with file and line for another
  * option, an unsafe name and a name listed twice; ERR_CONFIG too for a name in `skip` that is not
  * in the series. */
-int series_read(const char *series, const struct strlist *skip, struct arena *a, struct strlist *ret,
-		struct err *e) MUST_CHECK;
+int series_read(const char *series, const struct strlist *skip, struct arena *a,
+		struct strlist *ret, struct err *e) MUST_CHECK;

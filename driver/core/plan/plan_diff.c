@@ -10,8 +10,9 @@ struct comparing {
 
 static void add(struct comparing *c, const char *name, json_t *left, json_t *right)
 {
-	json_t *row =
-		json_pack("{s:s, s:s, s:o, s:o}", "section", c->section, "name", name, "left", left, "right", right);
+	json_t *row = json_pack("{s:s, s:s, s:o, s:o}", "section", c->section, "name", name, "left",
+				left, "right", right);
+
 	if (c->titled != c->section)
 		json_object_set_new(row, "-title", json_string(c->section));
 	c->titled = c->section;
@@ -27,8 +28,8 @@ static json_t *side(const char *value, const char *from, const char *rule, const
 {
 	if (!value)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o}", "value", json_or_null(value), "from", json_or_null(from), "rule",
-			 json_filled(rule), "why", json_filled(why));
+	return json_pack("{s:o, s:o, s:o, s:o}", "value", json_or_null(value), "from",
+			 json_or_null(from), "rule", json_filled(rule), "why", json_filled(why));
 }
 
 static void compare_text(struct comparing *c, const char *name, const char *left, const char *right)
@@ -42,6 +43,7 @@ static void compare_text(struct comparing *c, const char *name, const char *left
 static void compare_parts(struct comparing *c, const struct plan *l, const struct plan *r)
 {
 	struct arena *a = c->a;
+
 	compare_text(c, "variant", l->variant, r->variant);
 	compare_text(c, "package", l->package, r->package);
 	compare_text(c, "release", l->release, r->release);
@@ -51,10 +53,12 @@ static void compare_parts(struct comparing *c, const struct plan *l, const struc
 	compare_text(c, "cuda", l->cuda, r->cuda);
 	compare_text(c, "gpu", strlist_join(&l->gpu, a, " "), strlist_join(&r->gpu, a, " "));
 	compare_text(c, "isa", l->isa, r->isa);
-	compare_text(c, "cpu flags", strlist_join(&l->cpu_flags, a, " "), strlist_join(&r->cpu_flags, a, " "));
+	compare_text(c, "cpu flags", strlist_join(&l->cpu_flags, a, " "),
+		     strlist_join(&r->cpu_flags, a, " "));
 	compare_text(c, "blas", l->blas, r->blas);
 	compare_text(c, "backend", l->package_row->backend, r->package_row->backend);
-	compare_text(c, "against", strlist_join(&l->depends, a, " "), strlist_join(&r->depends, a, " "));
+	compare_text(c, "against", strlist_join(&l->depends, a, " "),
+		     strlist_join(&r->depends, a, " "));
 	compare_text(c, "torch", l->torch_version, r->torch_version);
 	compare_text(c, "series", l->package_row->series, r->package_row->series);
 }
@@ -70,9 +74,12 @@ static void compare_settings(struct comparing *c, const char *section, const str
 			     const struct settings *right_env)
 {
 	size_t i = 0, k = 0;
+
 	c->section = section;
 	while (i < l->count || k < r->count) {
-		int order = i == l->count ? 1 : k == r->count ? -1 : strcmp(l->items[i].name, r->items[k].name);
+		int order = i == l->count   ? 1
+			    : k == r->count ? -1
+					    : strcmp(l->items[i].name, r->items[k].name);
 		const struct setting *x = order <= 0 ? &l->items[i++] : NULL;
 		const struct setting *y = order >= 0 ? &r->items[k++] : NULL;
 		const char *name = x ? x->name : y ? y->name : "";
@@ -86,7 +93,8 @@ static void compare_settings(struct comparing *c, const char *section, const str
 static void sources_of(const struct plan *p, struct arena *a, struct kvlist *ret)
 {
 	for (unsigned i = 0; i < p->package_row->sources_count; i++)
-		kvlist_set(ret, a, p->package_row->sources[i].name, p->package_row->sources[i].sha256);
+		kvlist_set(ret, a, p->package_row->sources[i].name,
+			   p->package_row->sources[i].sha256);
 }
 
 static void patches_of(const struct plan *p, struct arena *a, struct kvlist *ret)
@@ -95,10 +103,12 @@ static void patches_of(const struct plan *p, struct arena *a, struct kvlist *ret
 		kvlist_set(ret, a, p->patches[i].name, p->patches[i].sha256);
 }
 
-static void compare_lists(struct comparing *c, const char *section, const struct plan *left, const struct plan *right,
+static void compare_lists(struct comparing *c, const char *section, const struct plan *left,
+			  const struct plan *right,
 			  void (*list_of)(const struct plan *, struct arena *, struct kvlist *))
 {
 	struct kvlist l = {0}, r = {0};
+
 	list_of(left, c->a, &l);
 	list_of(right, c->a, &r);
 	c->section = section;
@@ -123,6 +133,7 @@ static void compare_notes(struct comparing *c, const struct plan *l, const struc
 json_t *plan_compare(const struct plan *left, const struct plan *right, struct arena *a)
 {
 	struct comparing c = {.rows = json_array(), .section = "plan", .a = a};
+
 	compare_parts(&c, left, right);
 	compare_settings(&c, "environment", &left->env, &right->env, NULL, NULL);
 	compare_settings(&c, "cache entries", &left->cmake, &right->cmake, &left->env, &right->env);
@@ -132,9 +143,9 @@ json_t *plan_compare(const struct plan *left, const struct plan *right, struct a
 	c.section = "keys";
 	compare_text(&c, "compile key", left->compile_key, right->compile_key);
 	compare_text(&c, "output key", left->output_key, right->output_key);
-	return json_pack("{s:i, s:s, s:s, s:o, s:{s:s, s:s}}", "schema", PLAN_SCHEMA, "left", left->variant, "right",
-			 right->variant, "differences", c.rows, "-releases", "left", left->release, "right",
-			 right->release);
+	return json_pack("{s:i, s:s, s:s, s:o, s:{s:s, s:s}}", "schema", PLAN_SCHEMA, "left",
+			 left->variant, "right", right->variant, "differences", c.rows, "-releases",
+			 "left", left->release, "right", right->release);
 }
 
 static const struct show differences[] = {
@@ -166,11 +177,12 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || (c && strchr("_+.-", c));
 }
 
-/* A name inside the value, as "USE_MPI=ON" and "gcc: gcc (Debian) 14" have: its length, 0 for none; *ret_rest: what
- * follows. */
+/* A name inside the value, as "USE_MPI=ON" and "gcc: gcc (Debian)
+ * 14" have: its length, 0 for none; *ret_rest: what follows. */
 static size_t inner_name(const char *value, const char **ret_rest)
 {
 	size_t n = 0;
+
 	while (is_name(value[n]))
 		n++;
 	if (n && value[n] == '=')
@@ -186,6 +198,7 @@ static size_t inner_name(const char *value, const char **ret_rest)
 static const char *shown(const char *value, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
+
 	while (*value) {
 		size_t n = strspn(value, "0123456789abcdef");
 		if (n == 64 && !isalnum((unsigned char)value[n])) {
@@ -193,16 +206,20 @@ static const char *shown(const char *value, struct arena *a)
 			value += n;
 			continue;
 		}
+
 		do
 			buf_addc(&out, *value++);
 		while (*value && isalnum((unsigned char)value[-1]));
 	}
+
 	if (out.len > MAX_VALUE) {
 		out.len = MAX_VALUE;
-		while (out.len && ((unsigned char)out.data[out.len] & 0xC0) == 0x80) /* not through a character */
+		/* not through a character */
+		while (out.len && ((unsigned char)out.data[out.len] & 0xC0) == 0x80)
 			out.len--;
 		buf_addstr(&out, "...");
 	}
+
 	return arena_strdup(a, buf_cstr(&out));
 }
 
@@ -217,6 +234,7 @@ static struct inputs parse(const char *text, struct arena *a)
 {
 	struct strlist lines = {0};
 	struct inputs in = {0};
+
 	strlist_split(&lines, a, text, "\n");
 	in.items = arena_array(a, lines.count + 1, sizeof(*in.items));
 	for (size_t i = 0; i < lines.count; i++) {
@@ -235,20 +253,26 @@ static struct inputs parse(const char *text, struct arena *a)
 			one->value = rest;
 		}
 	}
+
 	qsort(in.items, in.count, sizeof(*in.items), by_about);
 	return in;
 }
 
-static void say(struct strlist *ret, struct arena *a, const char *about, const char *old, const char *new)
+static void say(struct strlist *ret, struct arena *a, const char *about, const char *old,
+		const char *new)
 {
-	strlist_addf(ret, a, "%s: %s → %s", about, old ? shown(old, a) : "none", new ? shown(new, a) : "none");
+	strlist_addf(ret, a, "%s: %s → %s", about, old ? shown(old, a) : "none",
+		     new ? shown(new, a) : "none");
 }
 
 void key_diff(const char *old, const char *new, struct arena *a, struct strlist *ret)
 {
 	struct inputs x = parse(old, a), y = parse(new, a);
+
 	for (size_t i = 0, k = 0; i < x.count || k < y.count;) {
-		int c = i == x.count ? 1 : k == y.count ? -1 : strcmp(x.items[i].about, y.items[k].about);
+		int c = i == x.count   ? 1
+			: k == y.count ? -1
+				       : strcmp(x.items[i].about, y.items[k].about);
 		if (c < 0) {
 			say(ret, a, x.items[i].about, x.items[i].value, NULL);
 			i++;

@@ -14,6 +14,7 @@ struct text {
 static const char *escape(const char *value, struct arena *a)
 {
 	AUTO_BUF struct buf b = {0};
+
 	if (!strpbrk(value, "\\\n"))
 		return value;
 	for (const char *c = value; *c; c++) {
@@ -24,6 +25,7 @@ static const char *escape(const char *value, struct arena *a)
 		else
 			buf_addc(&b, *c);
 	}
+
 	return arena_strdup(a, buf_cstr(&b));
 }
 
@@ -71,6 +73,7 @@ static void put_sources(struct text *t, const struct package_row *row)
 			arena_printf(t->a, "%s into '%s'%s", s->sha256, s->into,
 				     s->keep_top ? " with its top directory" : ""));
 	}
+
 	put(t, "series", row->series);
 	for (unsigned i = 0; i < row->skip_patches_count; i++)
 		put(t, "skipped patch", row->skip_patches[i]);
@@ -79,13 +82,15 @@ static void put_sources(struct text *t, const struct package_row *row)
 		for (unsigned k = 0; k < row->prepare[i].argv_count; k++)
 			strlist_addf(&argv, t->a, "'%s'", row->prepare[i].argv[k]);
 		put_nth(t, "prepare", i,
-			arena_printf(t->a, "in '%s': %s", row->prepare[i].dir, strlist_join(&argv, t->a, " ")));
+			arena_printf(t->a, "in '%s': %s", row->prepare[i].dir,
+				     strlist_join(&argv, t->a, " ")));
 	}
 }
 
 static void put_lines(struct text *t, const char *name, const char *text)
 {
 	struct strlist lines = {0};
+
 	strlist_split(&lines, t->a, text, "\n");
 	for (size_t i = 0; i < lines.count; i++)
 		put(t, name, lines.items[i]);
@@ -93,35 +98,44 @@ static void put_lines(struct text *t, const char *name, const char *text)
 
 /* Adds a BLAS from no package of the root, which the root's fingerprint therefore lacks. A file
  * counts with its size and its beginning, which in an archive is the list of its members. */
-static int put_blas(struct text *t, const struct plan_context *c, const struct plan *p, struct err *e)
+static int put_blas(struct text *t, const struct plan_context *c, const struct plan *p,
+		    struct err *e)
 {
 	const struct toolchain *tc = c->request->toolchain;
-	const char *place = c->blas && *c->blas->place ? settings_value(&p->cache, c->blas->place) : NULL;
+	const char *place =
+		c->blas && *c->blas->place ? settings_value(&p->cache, c->blas->place) : NULL;
 	char digest[DIGEST_HEX_LEN + 1];
+
 	if (!tc || !tc->root || !place)
 		return 0;
 	for (unsigned i = 0; i < c->blas->files_count; i++) {
 		const char *real;
 		AUTO_MAPPING struct fs_mapping m = {0};
-		if (root_find(tc->root, path_join(t->a, place, c->blas->files[i]), t->a, &real, e) < 0)
+		if (root_find(tc->root, path_join(t->a, place, c->blas->files[i]), t->a, &real, e) <
+		    0)
 			return -1;
 		if (!real) {
 			put(t, "blas file", arena_printf(t->a, "%s: absent", c->blas->files[i]));
 			continue;
 		}
+
 		if (fs_map(root_host_path(tc->root, real, t->a), &m, e) < 0)
 			return -1;
 		digest_data(m.data, m.size < BLAS_BEGINNING ? m.size : BLAS_BEGINNING, digest);
-		put(t, "blas file", arena_printf(t->a, "%s: %zu bytes, %s", c->blas->files[i], m.size, digest));
+		put(t, "blas file",
+		    arena_printf(t->a, "%s: %zu bytes, %s", c->blas->files[i], m.size, digest));
 	}
+
 	return 0;
 }
 
 /* Digest of a file that many plans share; "none" if it does not exist and is not `needed`. */
-static int digest_of(const struct plan_context *c, const char *path, bool needed, const char **ret, struct err *e)
+static int digest_of(const struct plan_context *c, const char *path, bool needed, const char **ret,
+		     struct err *e)
 {
 	struct plan_digests *kept = c->request->digests;
 	char hex[DIGEST_HEX_LEN + 1] = "none";
+
 	if (kept && (*ret = kvlist_get(&kept->files, path)))
 		return 0;
 	if ((needed || fs_exists(TRUSTED, path)) && digest_file(path, hex, e) < 0)
@@ -135,15 +149,18 @@ static int digest_of(const struct plan_context *c, const char *path, bool needed
 static int put_requirements(struct text *t, const struct plan_context *c, struct err *e)
 {
 	const char *name = c->package->requirements;
+
 	if (!*name) {
 		put(t, "requirements", "the root's");
 		return 0;
 	}
+
 	const char *dir = path_join(t->a, c->tables->dir, "requirements"), *digest;
 	if (digest_of(c, path_join(t->a, dir, name), true, &digest, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return err_wrap(e, "locked requirements of release '%s'", c->release->name);
 	}
+
 	put(t, "requirements", digest);
 	return 0;
 }
@@ -153,6 +170,7 @@ static int compile_key(const struct plan_context *c, struct plan *p, char bytes[
 {
 	const struct toolchain *tools = c->request->toolchain;
 	struct text t = {.a = c->arena};
+
 	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
 	put(&t, "builder", arena_printf(t.a, "%d", PLAN_BUILDER));
 	put(&t, "package", p->package);
@@ -190,14 +208,16 @@ static int compile_key(const struct plan_context *c, struct plan *p, char bytes[
 }
 
 /* What decides the verdict on the wheel: whole tables where any of their rows may. */
-static int put_rules(struct text *t, const struct plan_context *c, const struct plan *p, struct err *e)
+static int put_rules(struct text *t, const struct plan_context *c, const struct plan *p,
+		     struct err *e)
 {
 	const struct tables *tables = c->tables;
 	char decoder[32];
 	const char *digest;
-	const char *checks[] = {
-		"check_common.py", "check_config.py",
-		arena_printf(t->a, "check_%s.py", plan_is_extension(p) ? "extension" : p->distribution)};
+	const char *checks[] = {"check_common.py", "check_config.py",
+				arena_printf(t->a, "check_%s.py",
+					     plan_is_extension(p) ? "extension" : p->distribution)};
+
 	put(t, "decoder", decoder_id(decoder));
 	put(t, "extensions", tables->extensions_digest);
 	put(t, "dispatch", tables->dispatch_digest);
@@ -208,11 +228,13 @@ static int put_rules(struct text *t, const struct plan_context *c, const struct 
 	if (p->blas_row)
 		put(t, "blas info", p->blas_row->info);
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
-		const char *path = path_join(t->a, path_join(t->a, tables->dir, "checks"), checks[i]);
+		const char *path =
+			path_join(t->a, path_join(t->a, tables->dir, "checks"), checks[i]);
 		if (digest_of(c, path, false, &digest, e) < 0)
 			return -1;
 		put(t, checks[i], digest);
 	}
+
 	if (!c->toolkit)
 		return 0;
 	put(t, "cuda libraries of packages", tables->cuda_libraries_digest);
@@ -220,18 +242,23 @@ static int put_rules(struct text *t, const struct plan_context *c, const struct 
 	const struct profile *profile = &c->variant.profile;
 	for (unsigned i = 0; i < c->tables->gpu_extras_count && package_is_torch(p->package); i++) {
 		const struct gpu_extra_row *row = &c->tables->gpu_extras[i];
-		for (unsigned k = 0; k < profile->targets_count && version_cmp(p->version, row->since) >= 0; k++) {
+		for (unsigned k = 0;
+		     k < profile->targets_count && version_cmp(p->version, row->since) >= 0; k++) {
 			const struct gpu_target *g = &profile->targets[k];
-			if (strcmp(arena_printf(t->a, "%s%s", g->row->sm, g->suffix), row->base) == 0)
+			if (strcmp(arena_printf(t->a, "%s%s", g->row->sm, g->suffix), row->base) ==
+			    0)
 				put(t, "extra target", row->extra);
 		}
 	}
+
 	return 0;
 }
 
-static int output_key(const struct plan_context *c, struct plan *p, const char *bytes, struct err *e)
+static int output_key(const struct plan_context *c, struct plan *p, const char *bytes,
+		      struct err *e)
 {
 	struct text t = {.a = c->arena};
+
 	put(&t, "schema", arena_printf(t.a, "%d", PLAN_SCHEMA));
 	put(&t, "packer", arena_printf(t.a, "%d", PLAN_PACKER));
 	put(&t, "zip", zip_writer_id());
@@ -248,13 +275,15 @@ static int output_key(const struct plan_context *c, struct plan *p, const char *
 	for (size_t i = 0; i < p->patches_count; i++)
 		put_nth(&t, "patch name", i, p->patches[i].name);
 	if (p->blas_row && *p->blas_row->linked)
-		put(&t, "linked", arena_printf(t.a, "%s, %s", p->blas_row->linked, p->blas_row->licence));
+		put(&t, "linked",
+		    arena_printf(t.a, "%s, %s", p->blas_row->linked, p->blas_row->licence));
 	for (size_t i = 0; i < p->requires.count; i++)
 		put(&t, "requires", p->requires.items[i]);
 	for (unsigned i = 0; c->toolkit && i < c->toolkit->libraries_count; i++)
 		put_nth(&t, "cuda library", i,
-			arena_printf(t.a, "%s in %s, %s, below %s", c->toolkit->libraries[i].package,
-				     c->toolkit->libraries[i].dir, c->toolkit->libraries[i].older,
+			arena_printf(t.a, "%s in %s, %s, below %s",
+				     c->toolkit->libraries[i].package, c->toolkit->libraries[i].dir,
+				     c->toolkit->libraries[i].older,
 				     c->toolkit->libraries[i].below));
 	if (c->toolkit)
 		put(&t, "cuda libraries", p->cuda_libraries);

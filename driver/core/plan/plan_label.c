@@ -4,10 +4,11 @@
 
 /* Returns the nth package under one label: those of a release share one, by which the others
  * require torch; an extension is built against an existing torch. False: no more packages. */
-static bool nth_package(const struct plan_context *c, const struct buildenv_request *request, size_t i,
-			struct buildenv_request *q)
+static bool nth_package(const struct plan_context *c, const struct buildenv_request *request,
+			size_t i, struct buildenv_request *q)
 {
 	const bool alone = c->package->name != NULL;
+
 	*q = *request;
 	q->package = alone ? c->variant.package : tables_packages[i];
 	q->row = alone ? c->package : tables_package(c->release, q->package);
@@ -16,8 +17,8 @@ static bool nth_package(const struct plan_context *c, const struct buildenv_requ
 }
 
 /* Resolves the environment with a part of the options. False: refused; planning reports why. */
-static bool resolve(const struct plan_context *c, struct buildenv_request *q, const struct plan_options *options,
-		    struct buildenv *ret)
+static bool resolve(const struct plan_context *c, struct buildenv_request *q,
+		    const struct plan_options *options, struct buildenv *ret)
 {
 	q->options = options;
 	*ret = (struct buildenv){0};
@@ -25,10 +26,12 @@ static bool resolve(const struct plan_context *c, struct buildenv_request *q, co
 }
 
 /* Whether some package of the release has the feature on without --without. */
-static bool gives_up(struct plan_context *c, const struct buildenv_request *request, const char *feature)
+static bool gives_up(struct plan_context *c, const struct buildenv_request *request,
+		     const char *feature)
 {
 	struct plan_options usual = c->request->options;
 	const struct setting *off = NULL;
+
 	usual.without = (struct strlist){0};
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
 		struct buildenv_request q;
@@ -43,32 +46,36 @@ static bool gives_up(struct plan_context *c, const struct buildenv_request *requ
 			return true;
 		off = s ? s : off;
 	}
+
 	if (!off) /* unknown: refused later */
 		return true;
-	strlist_addf(&c->notes, c->arena, "--without %s changes nothing: %s is %s already (%s)", feature, off->name,
-		     off->value, settings_origin(off, c->arena));
+	strlist_addf(&c->notes, c->arena, "--without %s changes nothing: %s is %s already (%s)",
+		     feature, off->name, off->value, settings_origin(off, c->arena));
 	return false;
 }
 
-static void add_changed(const struct settings *now, const struct settings *usual, const char *package, struct arena *a,
-			struct strlist *ret)
+static void add_changed(const struct settings *now, const struct settings *usual,
+			const char *package, struct arena *a, struct strlist *ret)
 {
 	for (size_t i = 0; i < now->count; i++) {
 		const struct setting *s = &now->items[i];
 		const char *was = settings_value(usual, s->name);
-		if (strcmp(s->file, SETTING_COMMAND_LINE) == 0 && (!was || strcmp(was, s->value) != 0))
+		if (strcmp(s->file, SETTING_COMMAND_LINE) == 0 &&
+		    (!was || strcmp(was, s->value) != 0))
 			strlist_addf(ret, a, "%s: %s=%s", package, s->name, s->value);
 	}
 }
 
-/* What sha256sum says of the patches in their order is in the row's digest. Looked up once for many plans. */
-static int add_patches(const struct plan_context *c, const struct buildenv_request *q, struct strlist *ret,
-		       struct err *e)
+/* What sha256sum says of the patches in their order is
+ * in the row's digest. Looked up once for many plans. */
+static int add_patches(const struct plan_context *c, const struct buildenv_request *q,
+		       struct strlist *ret, struct err *e)
 {
 	struct plan_digests *kept = c->request->digests;
 	const char *pinned = q->row->patches ? q->row->patches : "";
 	const char *of = arena_printf(c->arena, "patches of %s %s", q->package, c->release->name);
 	const char *found = kept ? kvlist_get(&kept->files, of) : NULL;
+
 	if (!c->request->patches_dir)
 		return 0;
 	if (!found) {
@@ -85,31 +92,38 @@ static int add_patches(const struct plan_context *c, const struct buildenv_reque
 		if (kept)
 			kvlist_set(&kept->files, kept->arena, of, found);
 	}
+
 	if (strcmp(found, pinned) != 0)
 		strlist_addf(ret, c->arena, "%s: patches %s", q->package, *found ? found : "none");
 	return 0;
 }
 
-/* Where --set or a patch makes other bytes than the release's own: a word for the label, "own3f9c21ab". */
-static int add_own(struct plan_context *c, const struct buildenv_request *request, struct strlist *words, struct err *e)
+/* Where --set or a patch makes other bytes than the
+ * release's own: a word for the label, "own3f9c21ab". */
+static int add_own(struct plan_context *c, const struct buildenv_request *request,
+		   struct strlist *words, struct err *e)
 {
 	const struct plan_options *asked = &c->request->options;
 	struct plan_options usual = *asked;
 	struct strlist lines = {0};
 	char hex[DIGEST_HEX_LEN + 1];
+
 	usual.toggles = (struct kvlist){0};
 	for (size_t i = 0; i < TABLES_PACKAGES; i++) {
 		struct buildenv_request q;
 		struct buildenv now, was;
 		if (!nth_package(c, request, i, &q))
 			continue;
-		if (asked->toggles.count && resolve(c, &q, &usual, &was) && resolve(c, &q, asked, &now)) {
+		if (asked->toggles.count && resolve(c, &q, &usual, &was) &&
+		    resolve(c, &q, asked, &now)) {
 			add_changed(&now.env, &was.env, q.package, c->arena, &lines);
 			add_changed(&now.cache, &was.cache, q.package, c->arena, &lines);
 		}
+
 		if (add_patches(c, &q, &lines, e) < 0)
 			return -1;
 	}
+
 	if (!lines.count)
 		return 0;
 	const char *text = strlist_join(&lines, c->arena, ", ");
@@ -119,16 +133,21 @@ static int add_own(struct plan_context *c, const struct buildenv_request *reques
 		     "the version label ends with 'own%.8s' because the build differs from the "
 		     "release: %s%s",
 		     hex, text,
-		     strstr(text, " patches ") ? "; whether patches apply is seen when the source is unpacked" : "");
+		     strstr(text, " patches ")
+			     ? "; whether patches apply is seen when the source is unpacked"
+			     : "");
 	return 0;
 }
 
-int plan_label(struct plan_context *c, const struct buildenv_request *request, const char **ret, struct err *e)
+int plan_label(struct plan_context *c, const struct buildenv_request *request, const char **ret,
+	       struct err *e)
 {
 	const struct strlist *without = &c->request->options.without;
 	struct strlist words = {0}, given_up = {0};
 	const struct blas_row *blas = plan_other_blas(c);
-	strlist_ref(&words, c->arena, profile_label(&c->variant.profile, c->variant.cuda, c->arena));
+
+	strlist_ref(&words, c->arena,
+		    profile_label(&c->variant.profile, c->variant.cuda, c->arena));
 	if (*c->release->label)
 		strlist_ref(&words, c->arena, c->release->label);
 	if (blas)
@@ -142,6 +161,7 @@ int plan_label(struct plan_context *c, const struct buildenv_request *request, c
 		if (word.len && !strlist_contains(&given_up, buf_cstr(&word)))
 			strlist_add(&given_up, c->arena, buf_cstr(&word));
 	}
+
 	strlist_sort(&given_up);
 	for (size_t i = 0; i < given_up.count; i++)
 		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
@@ -155,26 +175,33 @@ int plan_label(struct plan_context *c, const struct buildenv_request *request, c
 	return 0;
 }
 
-/* The torch that a package's version alone stands for: of the first release that has this version; NULL: none. */
+/* The torch that a package's version alone stands for: of
+ * the first release that has this version; NULL: none. */
 static const char *torch_by_version(const struct plan_context *c)
 {
 	const struct package_row *own = c->package;
+
 	for (unsigned i = 0; i < c->tables->releases_count && !own->name; i++) {
 		const struct release_row *r = &c->tables->releases[i];
 		const struct package_row *p = tables_package(r, c->variant.package);
 		if (p && r->pytorch && strcmp(p->version, own->version) == 0)
 			return r->pytorch->version;
 	}
+
 	return NULL;
 }
 
-const char *plan_label_with_torch(const struct plan_context *c, const char *label, const char *torch_version)
+const char *plan_label_with_torch(const struct plan_context *c, const char *label,
+				  const char *torch_version)
 {
 	const char *usual = torch_by_version(c);
-	if (!*torch_version || (usual && strcmp(torch_version, arena_printf(c->arena, "%s+%s", usual, label)) == 0))
+
+	if (!*torch_version ||
+	    (usual && strcmp(torch_version, arena_printf(c->arena, "%s+%s", usual, label)) == 0))
 		return label;
 	/* What an extension's --set makes other is not in its torch. */
 	const struct profile *p = &c->variant.profile;
 	const char *own = c->package->name ? profile_label(p, c->variant.cuda, c->arena) : label;
-	return arena_printf(c->arena, "%s.%s", label, label_torch_word(torch_version, own, c->arena));
+	return arena_printf(c->arena, "%s.%s", label,
+			    label_torch_word(torch_version, own, c->arena));
 }

@@ -26,7 +26,8 @@ int plan_check(struct plan_context *c, struct err *e) MUST_CHECK;
 int plan_check_cuda(struct plan_context *c, struct err *e) MUST_CHECK;
 /* plan_check_gpu_options: checks that the user's settings are for the profile's kind of GPU: the
  * label, the toolkit and the verification of the wheel follow the profile. */
-int plan_check_gpu_options(const struct plan_context *c, const struct buildenv *env, struct err *e) MUST_CHECK;
+int plan_check_gpu_options(const struct plan_context *c, const struct buildenv *env,
+			   struct err *e) MUST_CHECK;
 /* plan_releases_with: names of the releases that have the package, for this Python and this toolkit
  * (either may be NULL). */
 char *plan_releases_with(const struct plan_context *c, const char *python, const char *cuda);
@@ -40,7 +41,8 @@ int plan_label(struct plan_context *c, const struct buildenv_request *request, c
 /* plan_label_with_torch: the label of what is built against a torch: where neither the package's
  * version nor `label`, which is the torch's own, says which one, its last word does
  * (label_torch_word). `torch_version`: full, "" while it is not known. */
-const char *plan_label_with_torch(const struct plan_context *c, const char *label, const char *torch_version);
+const char *plan_label_with_torch(const struct plan_context *c, const char *label,
+				  const char *torch_version);
 /* plan_notes: the corrections and warnings that apply, in a fixed order. */
 void plan_notes(struct plan_context *c, const struct buildenv *env);
 /* plan_keys: compile_text, output_text and their digests, of an otherwise finished plan. */

@@ -2,10 +2,12 @@
 
 #include "core/plan/plan_parts.h"
 
-/* What the tables know of the package: a requirement that replaces its own, checks that it fails. */
+/* What the tables know of the package: a requirement
+ * that replaces its own, checks that it fails. */
 static void add_known(const struct tables *t, const char *package, struct plan *p, struct arena *a)
 {
 	const char *version = strchr(package, '=');
+
 	for (unsigned i = 0; i < t->taken_count; i++) {
 		const struct taken_row *k = &t->taken[i];
 		if (!version || strlen(k->package) != (size_t)(version - package) ||
@@ -21,8 +23,8 @@ static void add_known(const struct tables *t, const char *package, struct plan *
 	}
 }
 
-int plan_taken(const struct tables *t, const struct plan_taken_request *q, struct arena *a, const struct plan **ret,
-	       const struct toolchain **ret_tools, struct err *e)
+int plan_taken(const struct tables *t, const struct plan_taken_request *q, struct arena *a,
+	       const struct plan **ret, const struct toolchain **ret_tools, struct err *e)
 {
 	struct plan *p = arena_alloc(a, sizeof(*p));
 	struct package_row *row = arena_alloc(a, sizeof(*row));
@@ -32,41 +34,48 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 	struct toolchain *tools = arena_alloc(a, sizeof(*tools));
 	struct strlist digits = {0};
 	const char *version = q->version, *label = "", *plus = strchr(q->version, '+');
+
 	if (plus) {
 		version = arena_strndup(a, q->version, (size_t)(plus - q->version));
 		label = plus + 1;
 	}
+
 	strlist_split(&digits, a, q->python, ".");
-	*source = (struct source_row){
-		.name = arena_printf(a, "installed files of %s", q->package), .sha256 = q->digest, .into = ""};
+	*source = (struct source_row){.name = arena_printf(a, "installed files of %s", q->package),
+				      .sha256 = q->digest,
+				      .into = ""};
 	*row = (struct package_row){.backend = "taken",
 				    .series = "",
 				    .requirements = "",
 				    .cudnn = "",
 				    .sources = source,
 				    .sources_count = 1};
-	*release = (struct release_row){.name = q->package, .base = q->version, .source_date_epoch = q->epoch};
-	*p = (struct plan){.variant = arena_printf(a, "pytorch-python%s-root", strlist_join(&digits, a, "")),
-			   .package = PACKAGE_TORCH,
-			   .distribution = "torch",
-			   .release = q->package,
-			   .version = version,
-			   .local_label = label,
-			   .platform = q->platform,
-			   .python = q->python,
-			   .release_row = release,
-			   .package_row = row,
-			   .metadata_rev = q->metadata_rev ? q->metadata_rev : 1,
-			   .torch = "",
-			   .torch_version = "",
-			   .taken = true,
-			   .cuda_libraries = "",
-			   .sandbox = sandbox_text(q->sandbox, q->without_walls, a),
-			   .platform_tag = "manylinux"};
+	*release = (struct release_row){
+		.name = q->package, .base = q->version, .source_date_epoch = q->epoch};
+	*p = (struct plan){
+		.variant = arena_printf(a, "pytorch-python%s-root", strlist_join(&digits, a, "")),
+		.package = PACKAGE_TORCH,
+		.distribution = "torch",
+		.release = q->package,
+		.version = version,
+		.local_label = label,
+		.platform = q->platform,
+		.python = q->python,
+		.release_row = release,
+		.package_row = row,
+		.metadata_rev = q->metadata_rev ? q->metadata_rev : 1,
+		.torch = "",
+		.torch_version = "",
+		.taken = true,
+		.cuda_libraries = "",
+		.sandbox = sandbox_text(q->sandbox, q->without_walls, a),
+		.platform_tag = "manylinux"};
 	row->version = p->version;
-	strlist_addf(&p->notes, a, "not compiled by ptbuild: taken from %s of %s", q->package, q->root->id);
+	strlist_addf(&p->notes, a, "not compiled by ptbuild: taken from %s of %s", q->package,
+		     q->root->id);
 	add_known(t, q->package, p, a);
-	/* The record has no compiler to name. Where it comes from and which checks it fails counts in the keys. */
+	/* The record has no compiler to name. Where it comes
+	 * from and which checks it fails counts in the keys. */
 	struct strlist known = {0};
 	strlist_ref(&known, a, p->notes.items[0]);
 	for (size_t i = 0; i < p->defects.count; i++)
@@ -76,8 +85,10 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 				    .count = 1,
 				    .text = strlist_join(&known, a, "\n"),
 				    .fingerprint = q->root->fingerprint};
-	struct plan_request request = {.toolchain = tools, .sandbox = q->sandbox, .without_walls = q->without_walls};
-	struct plan_context c = {.tables = t, .request = &request, .arena = a, .release = release, .package = row};
+	struct plan_request request = {
+		.toolchain = tools, .sandbox = q->sandbox, .without_walls = q->without_walls};
+	struct plan_context c = {
+		.tables = t, .request = &request, .arena = a, .release = release, .package = row};
 	const char *glibc;
 	if (plan_keys(&c, p, e) < 0 || root_glibc(q->root, a, &glibc, e) < 0)
 		return -1;

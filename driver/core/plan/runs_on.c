@@ -5,7 +5,8 @@
 #include "core/wheel/wheel.h"
 
 /* "128" for "12.8". */
-static const struct toolkit_row *toolkit_of(const struct tables *t, const char *digits, struct arena *a)
+static const struct toolkit_row *toolkit_of(const struct tables *t, const char *digits,
+					    struct arena *a)
 {
 	for (unsigned i = 0; i < t->toolkits_count; i++) {
 		struct strlist parts = {0};
@@ -13,13 +14,16 @@ static const struct toolkit_row *toolkit_of(const struct tables *t, const char *
 		if (strcmp(strlist_join(&parts, a, ""), digits) == 0)
 			return &t->toolkits[i];
 	}
+
 	return NULL;
 }
 
-/* How many pieces at `from` spell the name, as labels spell it: split at '_' and '.'. 0: they do not. */
+/* How many pieces at `from` spell the name, as labels
+ * spell it: split at '_' and '.'. 0: they do not. */
 static size_t spells(const struct strlist *pieces, size_t from, const char *name, struct arena *a)
 {
 	struct strlist words = {0};
+
 	strlist_split(&words, a, name, "_-+.");
 	if (words.count > pieces->count - from)
 		return 0;
@@ -27,14 +31,17 @@ static size_t spells(const struct strlist *pieces, size_t from, const char *name
 		if (strcmp(words.items[i], pieces->items[from + i]) != 0)
 			return 0;
 	}
+
 	return words.count;
 }
 
 /* Returns the row with the longest name that matches there. */
-static const struct isa_row *isa_of(const struct tables *t, const struct strlist *pieces, size_t from, struct arena *a)
+static const struct isa_row *isa_of(const struct tables *t, const struct strlist *pieces,
+				    size_t from, struct arena *a)
 {
 	const struct isa_row *found = NULL;
 	size_t longest = 0;
+
 	for (unsigned i = 0; i < t->isas_count; i++) {
 		size_t n = spells(pieces, from, t->isas[i].name, a);
 		if (n > longest) {
@@ -42,14 +49,19 @@ static const struct isa_row *isa_of(const struct tables *t, const struct strlist
 			found = &t->isas[i];
 		}
 	}
+
 	return found;
 }
 
-void promise_of_profile(const struct profile *p, const char *cuda, const char *from, struct arena *a,
-			struct promise *ret)
+void promise_of_profile(const struct profile *p, const char *cuda, const char *from,
+			struct arena *a, struct promise *ret)
 {
-	*ret = (struct promise){
-		.from = from, .binding = true, .platform = p->platform, .isa = p->isa, .gpu_known = true, .cuda = cuda};
+	*ret = (struct promise){.from = from,
+				.binding = true,
+				.platform = p->platform,
+				.isa = p->isa,
+				.gpu_known = true,
+				.cuda = cuda};
 	for (unsigned i = 0; i < p->targets_count; i++)
 		strlist_ref(&ret->gpu, a, buildenv_capability(&p->targets[i], a));
 }
@@ -74,9 +86,11 @@ static bool is_gpu_word(const char *piece)
 }
 
 /* Adds the targets that begin at the first one, "sm90" and "ptx"; the index behind them. */
-static size_t gpu_words(const struct strlist *pieces, struct arena *a, struct strlist *ret, size_t *ret_first)
+static size_t gpu_words(const struct strlist *pieces, struct arena *a, struct strlist *ret,
+			size_t *ret_first)
 {
 	size_t i = 0;
+
 	while (i < pieces->count && !is_gpu_word(pieces->items[i]))
 		i++;
 	*ret_first = i;
@@ -85,16 +99,19 @@ static size_t gpu_words(const struct strlist *pieces, struct arena *a, struct st
 			break;
 		strlist_ref(ret, a, pieces->items[i]);
 	}
+
 	return i;
 }
 
-void promise_of_label(const struct tables *t, const char *label, struct arena *a, struct promise *ret)
+void promise_of_label(const struct tables *t, const char *label, struct arena *a,
+		      struct promise *ret)
 {
 	const char *from = *label ? arena_printf(a, "its label '%s'", label) : "no label";
 	struct strlist pieces = {0}, gpu = {0};
 	const struct toolkit_row *toolkit = NULL;
 	struct profile p;
 	size_t first;
+
 	*ret = (struct promise){.from = from, .platform = ""};
 	strlist_split(&pieces, a, label_without_torch(label, a), ".");
 	if (pieces.count && strncmp(pieces.items[0], "cu", 2) == 0)
@@ -107,7 +124,8 @@ void promise_of_label(const struct tables *t, const char *label, struct arena *a
 	const bool cpu = pieces.count > 1 && strcmp(pieces.items[0], "cpu") == 0;
 	const bool built = cpu || (toolkit && gpu.count && first == 1);
 	const size_t at = cpu ? 1 : end;
-	const struct isa_row *isa = !slim && built && at < pieces.count ? isa_of(t, &pieces, at, a) : NULL;
+	const struct isa_row *isa =
+		!slim && built && at < pieces.count ? isa_of(t, &pieces, at, a) : NULL;
 	if (!slim && !isa)
 		return;
 	const char *targets = cpu && !slim ? "cpu" : strlist_join(&gpu, a, "+");
@@ -132,8 +150,10 @@ static size_t number_len(const char *capability)
 static const struct gpu_row *row_of(const struct tables *t, const char *capability)
 {
 	size_t n = number_len(capability);
+
 	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (strlen(t->gpus[i].capability) == n && strncmp(t->gpus[i].capability, capability, n) == 0)
+		if (strlen(t->gpus[i].capability) == n &&
+		    strncmp(t->gpus[i].capability, capability, n) == 0)
 			return &t->gpus[i];
 	return NULL;
 }
@@ -143,13 +163,15 @@ static const char *driver_of(const struct tables *t, const struct runs_on *r, co
 {
 	const struct toolkit_row *toolkit = cuda ? tables_toolkit(t, cuda) : NULL;
 	const char *driver = toolkit ? toolkit->driver_floor : "";
+
 	for (size_t i = 0; toolkit && i < r->gpu.count; i++)
 		if (r->gpu_rows[i] && version_cmp(r->gpu_rows[i]->driver_min, driver) > 0)
 			driver = r->gpu_rows[i]->driver_min;
 	return driver;
 }
 
-static void set_hardware(const struct tables *t, const struct promise *p, struct arena *a, struct runs_on *r)
+static void set_hardware(const struct tables *t, const struct promise *p, struct arena *a,
+			 struct runs_on *r)
 {
 	r->isa_known = p->binding;
 	r->isa = p->isa;
@@ -162,10 +184,11 @@ static void set_hardware(const struct tables *t, const struct promise *p, struct
 	r->tegra = p->tegra;
 }
 
-void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *glibc, struct arena *a,
-		     struct runs_on *ret)
+void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *glibc,
+		     struct arena *a, struct runs_on *ret)
 {
 	struct promise promise;
+
 	promise_of_plan(p, a, &promise);
 	struct runs_on r = {.platform = p->platform,
 			    .musl = "",
@@ -181,11 +204,13 @@ void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *g
 }
 
 /* Installers go by the name, loaders by the symbols. */
-static void set_platform(const struct wheel_name *n, const char *tag, struct arena *a, struct runs_on *r)
+static void set_platform(const struct wheel_name *n, const char *tag, struct arena *a,
+			 struct runs_on *r)
 {
 	struct strlist tags = {0};
 	unsigned named = 0, inside = manylinux_glibc(tag);
 	const char *musl = wheel_name_musl(n, a);
+
 	strlist_split(&tags, a, n->platform, ".");
 	r->musl = musl ? musl : "";
 	wheel_name_platforms(n, a, &r->platforms);
@@ -194,6 +219,7 @@ static void set_platform(const struct wheel_name *n, const char *tag, struct are
 		unsigned minor = manylinux_glibc(tags.items[i]);
 		named = !named || (minor && minor < named) ? minor : named;
 	}
+
 	if (!strlist_contains(&tags, "any"))
 		r->platform = strlist_join(&r->platforms, a, " or ");
 	unsigned most = named > inside ? named : inside;
@@ -206,21 +232,26 @@ static void add_targets(const struct strlist *targets, struct arena *a, struct s
 	for (size_t i = 0; i < targets->count; i++) {
 		size_t n = strspn(targets->items[i], "0123456789");
 		if (n > 1)
-			strlist_addf(ret, a, "%.*s.%s", (int)n - 1, targets->items[i], targets->items[i] + n - 1);
+			strlist_addf(ret, a, "%.*s.%s", (int)n - 1, targets->items[i],
+				     targets->items[i] + n - 1);
 	}
 }
 
-void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const char *tag, const struct promise *p,
-		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret)
+void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const char *tag,
+		      const struct promise *p, const struct strlist *targets,
+		      const char *requires_torch, struct arena *a, struct runs_on *ret)
 {
 	const char *torch = strstr(requires_torch, "==");
 	struct runs_on r = {.platform = "", .musl = "", .torch = ""};
+
 	if (torch) { /* "torch (==2.9.1)" of old metadata, "torch==2.9.1; python_version > '3'" */
 		torch += 2 + strspn(torch + 2, " ");
 		r.torch = arena_strndup(a, torch, strcspn(torch, " ),;"));
-	} else if ((torch = strpbrk(requires_torch, "<>~!"))) { /* of torch's stable ABI: ">=2.14.0" */
+	} else if ((torch = strpbrk(requires_torch,
+				    "<>~!"))) { /* of torch's stable ABI: ">=2.14.0" */
 		r.torch = arena_strndup(a, torch, strcspn(torch, ");"));
 	}
+
 	if (p->gpu_known)
 		r.gpu = p->gpu;
 	else
@@ -250,34 +281,42 @@ bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a
 {
 	if (r->wheel)
 		return wheel_name_takes(r->wheel, python, a);
-	return r->python_newer ? version_cmp(python, r->python) >= 0 : strcmp(python, r->python) == 0;
+	return r->python_newer ? version_cmp(python, r->python) >= 0
+			       : strcmp(python, r->python) == 0;
 }
 
 int runs_on_requires(const struct runs_on *r, const char *python, struct arena *a)
 {
 	enum wheel_python_fit fit;
-	if (!r->requires_python || wheel_requires_python(r->requires_python, python, a, &fit, ERR_IGNORED) < 0)
+
+	if (!r->requires_python ||
+	    wheel_requires_python(r->requires_python, python, a, &fit, ERR_IGNORED) < 0)
 		return 1;
 	return fit == WHEEL_PYTHON_ALWAYS ? 1 : fit == WHEEL_PYTHON_BY_PATCH ? -1 : 0;
 }
 
-bool runs_on_installs(const struct runs_on *r, const char *python, const char *platform, const char *glibc,
-		      struct arena *a)
+bool runs_on_installs(const struct runs_on *r, const char *python, const char *platform,
+		      const char *glibc, struct arena *a)
 {
 	const char *machine = arena_strndup(a, platform, strcspn(platform, "-"));
+
 	return !r->wheel || strncmp(glibc, "2.", 2) != 0 ||
-	       wheel_name_installs(r->wheel, python, machine, (unsigned)strtoul(glibc + 2, NULL, 10), a);
+	       wheel_name_installs(r->wheel, python, machine,
+				   (unsigned)strtoul(glibc + 2, NULL, 10), a);
 }
 
 json_t *runs_on_json(const struct runs_on *r)
 {
-	json_t *features = r->isa ? json_from_strings(r->isa->cpuinfo, r->isa->cpuinfo_count) : json_array();
-	json_t *o = json_pack("{s:o, s:s, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "platform",
-			      json_filled(r->platform), "python", r->python, "python_newer", r->python_newer, "glibc",
-			      json_filled(r->glibc), "glibc_at_most", r->glibc_at_most, "isa",
-			      json_or_null(r->isa ? r->isa->name : NULL), "features", features, "processors",
-			      json_or_null(r->isa ? r->isa->cpus : NULL), "gpu", json_from_strlist(&r->gpu), "driver",
-			      json_filled(r->driver), "torch", json_filled(r->torch));
+	json_t *features =
+		r->isa ? json_from_strings(r->isa->cpuinfo, r->isa->cpuinfo_count) : json_array();
+	json_t *o = json_pack(
+		"{s:o, s:s, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "platform",
+		json_filled(r->platform), "python", r->python, "python_newer", r->python_newer,
+		"glibc", json_filled(r->glibc), "glibc_at_most", r->glibc_at_most, "isa",
+		json_or_null(r->isa ? r->isa->name : NULL), "features", features, "processors",
+		json_or_null(r->isa ? r->isa->cpus : NULL), "gpu", json_from_strlist(&r->gpu),
+		"driver", json_filled(r->driver), "torch", json_filled(r->torch));
+
 	if (*r->musl)
 		json_object_set_new(o, "musl", json_string(r->musl));
 	return o;
@@ -285,20 +324,25 @@ json_t *runs_on_json(const struct runs_on *r)
 
 static const char *processor_text(const struct runs_on *r, struct arena *a)
 {
-	const char *machine =
-		arena_strndup(a, r->platform, r->platforms.count > 1 ? strlen(r->platform) : strcspn(r->platform, "-"));
+	const char *machine = arena_strndup(a, r->platform,
+					    r->platforms.count > 1 ? strlen(r->platform)
+								   : strcspn(r->platform, "-"));
+
 	if (r->isa)
 		return arena_printf(a, "%s with %s: %s", machine, r->isa->name, r->isa->cpus);
-	return r->isa_known ? machine : arena_printf(a, "%s; its label declares no instruction set", machine);
+	return r->isa_known ? machine
+			    : arena_printf(a, "%s; its label declares no instruction set", machine);
 }
 
 static const char *glibc_text(const struct runs_on *r, struct arena *a)
 {
 	if (!*r->glibc)
 		return "not declared";
-	return arena_printf(
-		a, r->glibc_at_most ? "%s, the root's, at most; the finished wheel may need less" : "%s or newer",
-		r->glibc);
+	return arena_printf(a,
+			    r->glibc_at_most
+				    ? "%s, the root's, at most; the finished wheel may need less"
+				    : "%s or newer",
+			    r->glibc);
 }
 
 /* "9.0 and newer 9.x (Hopper: H100, H200)". */
@@ -308,6 +352,7 @@ static const char *gpu_text(const struct runs_on *r, size_t i, struct arena *a)
 	const struct gpu_row *row = r->gpu_rows[i];
 	const char *number = arena_strndup(a, capability, (size_t)(suffix - capability)), *reach;
 	struct strlist devices = {0};
+
 	if (row)
 		strlist_refs(&devices, a, row->devices, row->devices_count);
 	if (strchr(suffix, '+'))
@@ -330,8 +375,10 @@ void runs_on_lines(const struct runs_on *r, struct arena *a, struct kvlist *ret)
 {
 	struct strlist gpus = {0};
 	const char *threaded = path_has_suffix(r->python, "t") ? " (free-threaded)" : "";
+
 	kvlist_set(ret, a, "python",
-		   *r->python ? arena_printf(a, "%s%s %s", r->python, threaded, r->python_newer ? "or newer" : "only")
+		   *r->python ? arena_printf(a, "%s%s %s", r->python, threaded,
+					     r->python_newer ? "or newer" : "only")
 			      : "none: no installer asks for its tags");
 	if (*r->musl)
 		kvlist_set(ret, a, "musl", arena_printf(a, "%s or newer, not glibc", r->musl));
@@ -347,13 +394,15 @@ void runs_on_lines(const struct runs_on *r, struct arena *a, struct kvlist *ret)
 		kvlist_set(ret, a, "driver", arena_printf(a, "NVIDIA's %s or newer", r->driver));
 	if (*r->torch)
 		kvlist_set(ret, a, "torch",
-			   r->torch_of_root ? arena_printf(a, "%s, the root's own", r->torch) : r->torch);
+			   r->torch_of_root ? arena_printf(a, "%s, the root's own", r->torch)
+					    : r->torch);
 }
 
 char *runs_on_text(const struct runs_on *r, struct arena *a)
 {
 	struct kvlist lines = {0};
 	struct strlist parts = {0};
+
 	runs_on_lines(r, a, &lines);
 	for (size_t i = 0; i < lines.count; i++)
 		strlist_addf(&parts, a, "%s %s", lines.items[i].key, lines.items[i].value);

@@ -42,13 +42,14 @@ struct runs_on {
 };
 
 /* runs_on_of_plan: `glibc` of the root, "" if it is not known. */
-void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *glibc, struct arena *a,
-		     struct runs_on *ret);
+void runs_on_of_plan(const struct tables *t, const struct plan *p, const char *glibc,
+		     struct arena *a, struct runs_on *ret);
 /* runs_on_of_wheel: by its file name, its promise, and the lowest honest platform tag (""
  * unknown). `targets`: the GPU code found inside ("90a", "120+PTX"), which counts where nothing is
  * promised. `requires_torch`: its requirement, "" none. */
-void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const char *tag, const struct promise *p,
-		      const struct strlist *targets, const char *requires_torch, struct arena *a, struct runs_on *ret);
+void runs_on_of_wheel(const struct tables *t, const struct wheel_name *n, const char *tag,
+		      const struct promise *p, const struct strlist *targets,
+		      const char *requires_torch, struct arena *a, struct runs_on *ret);
 /* runs_on_set_cuda: for a wheel whose label names no toolkit: the CUDA version, or its major
  * number, that its libraries need, and the lowest driver for it. */
 void runs_on_set_cuda(const struct tables *t, const char *cuda, struct runs_on *r);
@@ -59,8 +60,8 @@ bool runs_on_python(const struct runs_on *r, const char *python, struct arena *a
 int runs_on_requires(const struct runs_on *r, const char *python, struct arena *a);
 /* runs_on_installs: whether the installer of that Python on a Linux ("x86_64-linux", glibc "2.41")
  * accepts its tags; true if the wheel does not exist yet, or without glibc. */
-bool runs_on_installs(const struct runs_on *r, const char *python, const char *platform, const char *glibc,
-		      struct arena *a);
+bool runs_on_installs(const struct runs_on *r, const char *python, const char *platform,
+		      const char *glibc, struct arena *a);
 /* runs_on_json: a new reference. */
 json_t *runs_on_json(const struct runs_on *r);
 /* runs_on_lines: for people, a subject and a phrase each. runs_on_text: all in one line. */

@@ -7,10 +7,12 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* The value of `cuda` in torch/version.py ("cuda: Optional[str] = '12.4'"): "" for None, NULL without one. */
+/* The value of `cuda` in torch/version.py ("cuda:
+ * Optional[str] = '12.4'"): "" for None, NULL without one. */
 static const char *torch_cuda_in(const char *version_py, struct arena *a)
 {
 	struct strlist lines = {0};
+
 	strlist_split(&lines, a, version_py, "\r\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		const char *line = lines.items[i];
@@ -24,6 +26,7 @@ static const char *torch_cuda_in(const char *version_py, struct arena *a)
 			return arena_strndup(a, value + 1, strcspn(value + 1, "'\""));
 		return strncmp(value, "None", 4) == 0 ? "" : NULL;
 	}
+
 	return NULL;
 }
 
@@ -38,36 +41,44 @@ int torch_cuda(const char *wheel, struct arena *a, const char **ret, struct err 
 {
 	AUTO_BUF struct buf text = {0};
 	AUTO_ZIP struct zip_reader *z = NULL;
+
 	if (zip_open(wheel, a, &z, e) < 0 || member(z, "torch/version.py", &text, e) < 0)
 		return -1;
 	*ret = torch_cuda_in(buf_cstr(&text), a);
 	return 0;
 }
 
-static int check_tags(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e)
+static int check_tags(const char *wheel, const struct plan *p, const char *glibc, struct arena *a,
+		      struct err *e)
 {
 	struct wheel_name n;
 	const char *file = path_base(wheel);
 	const char *machine = arena_strndup(a, p->platform, strcspn(p->platform, "-"));
+
 	if (wheel_name_parse(file, a, &n, e) < 0)
 		return -1;
 	if (!path_has_suffix(n.platform, arena_printf(a, "_%s", machine))) {
-		err_set(e, ERR_POLICY, "'%s' is for another platform: '%s', but the build is for %s", file, n.platform,
-			p->platform);
+		err_set(e, ERR_POLICY,
+			"'%s' is for another platform: '%s', but the build is for %s", file,
+			n.platform, p->platform);
 		return err_hint(e, "give a torch for %s", p->platform);
 	}
+
 	if (!glibc || strncmp(glibc, "2.", 2) != 0 || !strstr(n.platform, "manylinux") ||
 	    wheel_name_lands(&n, machine, (unsigned)strtoul(glibc + 2, NULL, 10), a))
 		return 0;
 	err_set(e, ERR_POLICY, "'%s' needs a newer glibc than the %s of the root", file, glibc);
-	return err_hint(e, "name the release that the torch is of (--release), or a root with its glibc (--root)");
+	return err_hint(e, "name the release that the torch is of (--release), or a root with its "
+			   "glibc (--root)");
 }
 
 static int check_abi(const char *wheel, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	AUTO_ZIP struct zip_reader *z = NULL;
-	if (zip_open(wheel, a, &z, e) < 0 || member(z, "torch/share/cmake/Torch/TorchConfig.cmake", &text, e) < 0)
+
+	if (zip_open(wheel, a, &z, e) < 0 ||
+	    member(z, "torch/share/cmake/Torch/TorchConfig.cmake", &text, e) < 0)
 		return -1;
 	if (!strstr(buf_cstr(&text), "_GLIBCXX_USE_CXX11_ABI=0"))
 		return 0;
@@ -75,7 +86,8 @@ static int check_abi(const char *wheel, struct arena *a, struct err *e)
 		"'%s' uses the old libstdc++ ABI (_GLIBCXX_USE_CXX11_ABI=0), which "
 		"no root provides",
 		path_base(wheel));
-	return err_hint(e, "official wheels have the new one from 2.7 on, and what ptbuild builds always");
+	return err_hint(
+		e, "official wheels have the new one from 2.7 on, and what ptbuild builds always");
 }
 
 /* Its settings keep GPU code out of a build for the CPU, or its source has none. */
@@ -93,9 +105,11 @@ static const char *device_text(const char *cuda, struct arena *a)
 	return cuda && *cuda ? arena_printf(a, "CUDA %s", cuda) : "the CPU";
 }
 
-int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, struct arena *a, struct err *e)
+int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, struct arena *a,
+		    struct err *e)
 {
 	bool same = false;
+
 	if (!has || *has == '-')
 		return 0;
 	if (!p->cuda && !*has)
@@ -107,20 +121,24 @@ int torch_fits_cuda(const char *wheel, const char *has, const struct plan *p, st
 	if (extension && !p->cuda && is_for_the_cpu(p->package_row))
 		return 0;
 	const char *own = device_text(has, a), *wanted = device_text(p->cuda, a);
-	err_set(e, ERR_POLICY, "'%s' is for %s, but the build is for %s", path_base(wheel), own, wanted);
+	err_set(e, ERR_POLICY, "'%s' is for %s, but the build is for %s", path_base(wheel), own,
+		wanted);
 	if (extension && !p->cuda)
 		return err_hint(e,
-				"%s has GPU code%s%s: use a profile with GPU targets, such as sm90-avx2, and --cuda "
+				"%s has GPU code%s%s: use a profile with GPU targets, such as "
+				"sm90-avx2, and --cuda "
 				"%.4s, or a torch for the CPU",
 				p->package, p->package_row->gpu_code ? ", as " : "",
 				p->package_row->gpu_code ? p->package_row->gpu_code : "", has);
 	if (!extension && p->cuda)
-		return err_hint(e, "give a torch for that toolkit with --torch, or build for the torch's with --cuda");
+		return err_hint(e, "give a torch for that toolkit with --torch, or build for the "
+				   "torch's with --cuda");
 	return *has ? err_hint(e,
 			       "use a profile with GPU targets, such as sm90-avx2, and --cuda "
 			       "%.4s, or a torch for the CPU",
 			       has)
-		    : err_hint(e, "use a profile without GPU, such as cpu-avx2, or give a torch for CUDA");
+		    : err_hint(e, "use a profile without GPU, such as cpu-avx2, or give a torch "
+				  "for CUDA");
 }
 
 static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, struct err *e)
@@ -129,11 +147,13 @@ static int check_cuda(const char *wheel, const struct plan *p, struct arena *a, 
 	return torch_cuda(wheel, a, &has, e) < 0 ? -1 : torch_fits_cuda(wheel, has, p, a, e);
 }
 
-int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a, struct err *e)
+int torch_fits(const char *wheel, const struct plan *p, const char *glibc, struct arena *a,
+	       struct err *e)
 {
 	if (!plan_is_extension(p))
 		return check_cuda(wheel, p, a, e);
-	return check_tags(wheel, p, glibc, a, e) < 0 || check_abi(wheel, a, e) < 0 || check_cuda(wheel, p, a, e) < 0
+	return check_tags(wheel, p, glibc, a, e) < 0 || check_abi(wheel, a, e) < 0 ||
+			       check_cuda(wheel, p, a, e) < 0
 		       ? -1
 		       : 0;
 }
@@ -146,11 +166,14 @@ static const char *package_of(const struct toolkit_row *k, const char *library)
 	return NULL;
 }
 
-int torch_fits_root(const char *unpacked, const struct plan *p, const struct root *root, struct arena *a, struct err *e)
+int torch_fits_root(const char *unpacked, const struct plan *p, const struct root *root,
+		    struct arena *a, struct err *e)
 {
 	struct strlist needed = {0}, dirs = {0}, missing = {0};
 	const struct toolkit *toolkit = p->torch_toolkit;
-	const bool asked = toolkit || !p->cuda; /* of a plan with CUDA the root was asked for its toolkit */
+	/* of a plan with CUDA the root was asked for its toolkit */
+	const bool asked = toolkit || !p->cuda;
+
 	if (!unpacked || !asked || !p->torch_toolkit_row)
 		return 0;
 	if (cuda_needed(path_join(a, unpacked, "torch/lib"), a, &needed, e) < 0 ||
@@ -159,7 +182,8 @@ int torch_fits_root(const char *unpacked, const struct plan *p, const struct roo
 	if (toolkit)
 		strlist_append(&dirs, a, &toolkit->library_dirs);
 	for (size_t i = 0; i < needed.count; i++) {
-		const char *name = needed.items[i], *package = package_of(p->torch_toolkit_row, name);
+		const char *name = needed.items[i],
+			   *package = package_of(p->torch_toolkit_row, name);
 		const char *found = NULL;
 		for (size_t k = 0; k < dirs.count && package && !found; k++)
 			if (root_find(root, path_join(a, dirs.items[k], name), a, &found, e) < 0)
@@ -167,28 +191,36 @@ int torch_fits_root(const char *unpacked, const struct plan *p, const struct roo
 		if (package && !found)
 			strlist_addf(&missing, a, "%s (%s)", name, package);
 	}
+
 	if (!missing.count)
 		return 0;
-	err_set(e, ERR_SYSTEM, "the torch cannot be imported in the root '%s', which lacks %s", root->dir,
-		strlist_join(&missing, a, ", "));
-	return err_hint(e, "install what is missing there, or build without --root: worlds have it");
+	err_set(e, ERR_SYSTEM, "the torch cannot be imported in the root '%s', which lacks %s",
+		root->dir, strlist_join(&missing, a, ", "));
+	return err_hint(e,
+			"install what is missing there, or build without --root: worlds have it");
 }
 
-static int refuse_gpu(const struct fatbin_entry *entries, size_t count, const char *gpu, struct arena *a, struct err *e)
+static int refuse_gpu(const struct fatbin_entry *entries, size_t count, const char *gpu,
+		      struct arena *a, struct err *e)
 {
 	struct strlist have = {0};
+
 	for (size_t i = 0; i < count; i++)
 		strlist_once(&have, a,
-			     arena_printf(a, "%s%s", entries[i].kind == FATBIN_PTX ? "PTX " : "sm", entries[i].target));
-	err_set(e, ERR_POLICY, "the torch has no code that runs on %s: it has %s", gpu, strlist_join(&have, a, ", "));
+			     arena_printf(a, "%s%s", entries[i].kind == FATBIN_PTX ? "PTX " : "sm",
+					  entries[i].target));
+	err_set(e, ERR_POLICY, "the torch has no code that runs on %s: it has %s", gpu,
+		strlist_join(&have, a, ", "));
 	return err_hint(e, "choose GPU targets that the torch has, or another torch");
 }
 
 /* The GPU code in a wheel's libtorch_cuda.so, which is too large for a buffer that grows. */
-static int read_kinds(const char *wheel, struct arena *a, struct fatbin_entry **ret, size_t *ret_count, struct err *e)
+static int read_kinds(const char *wheel, struct arena *a, struct fatbin_entry **ret,
+		      size_t *ret_count, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping m = {0};
 	AUTO_ZIP struct zip_reader *z = NULL;
+
 	if (zip_open(wheel, a, &z, e) < 0)
 		return -1;
 	const struct zip_entry *en = zip_find(z, "torch/lib/libtorch_cuda.so");
@@ -197,7 +229,8 @@ static int read_kinds(const char *wheel, struct arena *a, struct fatbin_entry **
 	AUTO_FD int fd = os_memory_file();
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "no memory for '%s'", en->name);
-	if (zip_extract_fd(z, en, fd, NULL, e) < 0 || fs_map(arena_printf(a, "/dev/fd/%d", fd), &m, e) < 0)
+	if (zip_extract_fd(z, en, fd, NULL, e) < 0 ||
+	    fs_map(arena_printf(a, "/dev/fd/%d", fd), &m, e) < 0)
 		return -1;
 	return fatbin_scan(m.data, m.size, "libtorch_cuda.so", a, ret, ret_count, e);
 }
@@ -206,6 +239,7 @@ int torch_fits_gpus(const char *wheel, const struct plan *p, struct arena *a, st
 {
 	struct fatbin_entry *entries = NULL;
 	size_t count = 0;
+
 	if (!plan_is_extension(p) || !p->gpu.count)
 		return 0;
 	if (read_kinds(wheel, a, &entries, &count, e) < 0)
@@ -222,5 +256,6 @@ int torch_fits_gpus(const char *wheel, const struct plan *p, struct arena *a, st
 		if (!runs)
 			return refuse_gpu(entries, count, p->gpu.items[i], a, e);
 	}
+
 	return 0;
 }

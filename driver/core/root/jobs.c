@@ -10,6 +10,7 @@
 struct jobs_memory jobs_from_table(const struct memory_row *row)
 {
 	struct jobs_memory m = {.compile = JOBS_COMPILE_BYTES, .heavy = 0, .link = JOBS_LINK_BYTES};
+
 	if (row && *row->compile)
 		m.compile = size_bytes(row->compile);
 	if (row && *row->link)
@@ -19,6 +20,7 @@ struct jobs_memory jobs_from_table(const struct memory_row *row)
 		if (bytes > m.heavy)
 			m.heavy = bytes;
 	}
+
 	if (m.heavy == 0)
 		m.heavy = JOBS_HEAVY_BYTES;
 	if (m.heavy < m.compile)
@@ -45,6 +47,7 @@ uint64_t jobs_usable(uint64_t available)
 static unsigned fitting(uint64_t memory, uint64_t each, unsigned most)
 {
 	uint64_t n = each ? memory / each : most;
+
 	if (n < 1)
 		n = 1;
 	return n < most ? (unsigned)n : most;
@@ -62,25 +65,32 @@ static unsigned beside(uint64_t memory, uint64_t each, uint64_t ordinary, unsign
 		if (!ordinary || left / ordinary >= total - n)
 			return n;
 	}
+
 	return 0;
 }
 
-struct jobs_pools jobs_plan(uint64_t usable, unsigned processors, unsigned asked, const struct jobs_memory *need)
+struct jobs_pools jobs_plan(uint64_t usable, unsigned processors, unsigned asked,
+			    const struct jobs_memory *need)
 {
-	struct jobs_pools p = {.total = asked ? asked : fitting(usable, need->compile, processors ? processors : 1)};
+	struct jobs_pools p = {
+		.total = asked ? asked
+			       : fitting(usable, need->compile, processors ? processors : 1)};
+
 	p.compile = p.total;
 	p.heavy = beside(usable, need->heavy, need->compile, p.total);
 	if (p.heavy == 0) {
 		p.heavy = fitting(usable, need->heavy, p.total);
 		p.heavy_first = p.heavy < p.total;
 	}
+
 	p.link = beside(usable, need->link, need->compile, p.total);
 	if (p.link == 0)
 		p.link = 1;
 	return p;
 }
 
-bool jobs_spare(uint64_t usable, const struct jobs_pools *p, const struct jobs_memory *need, uint64_t more)
+bool jobs_spare(uint64_t usable, const struct jobs_pools *p, const struct jobs_memory *need,
+		uint64_t more)
 {
 	if (need->heavy > UINT64_MAX - more || need->compile > UINT64_MAX - more)
 		return false;
@@ -121,6 +131,7 @@ bool jobs_pressed(struct jobs_pressure *p, double full, double now)
 		p->since = 0;
 		return false;
 	}
+
 	if (p->since <= 0)
 		p->since = now;
 	return now - p->since >= JOBS_PRESSURE_S;

@@ -34,9 +34,11 @@ const struct heavy_row *jobs_heavy_row(const struct memory_row *row, const char 
 uint64_t jobs_usable(uint64_t available);
 /* jobs_plan: pools for that much usable memory. `asked` (0: not) replaces the processors; memory
  * does not lower it, but does lower heavy units and links. */
-struct jobs_pools jobs_plan(uint64_t usable, unsigned processors, unsigned asked, const struct jobs_memory *need);
+struct jobs_pools jobs_plan(uint64_t usable, unsigned processors, unsigned asked,
+			    const struct jobs_memory *need);
 /* jobs_spare: whether each compiler may take `more` bytes than it needs, with all jobs running. */
-bool jobs_spare(uint64_t usable, const struct jobs_pools *p, const struct jobs_memory *need, uint64_t more);
+bool jobs_spare(uint64_t usable, const struct jobs_pools *p, const struct jobs_memory *need,
+		uint64_t more);
 /* jobs_lower: halves everything, to at least 1; false if it was one job at a time already. */
 bool jobs_lower(struct jobs_pools *p);
 /* jobs_cap: lowers everything to at most `total`. */

@@ -23,18 +23,22 @@ static const char *world_key(const struct root *r, struct arena *a, char **ret_n
 	char *key;
 	bool is = !r->host && world_read_stamp(r->dir, a, ret_name, &key, ERR_IGNORED) == 1 &&
 		  path_has_suffix(r->dir, arena_printf(a, "/worlds/%s/root", key));
+
 	return is ? key : NULL;
 }
 
 const char *root_world_fix(const struct root *r, struct arena *a)
 {
 	char *name;
+
 	if (!world_key(r, a, &name))
 		return NULL;
-	return arena_printf(a,
-			    "nothing is installed in a world of the store: take another world or release, or a root of "
-			    "your own, made with 'ptbuild world make %s --copy DIR' and named with --root DIR",
-			    name);
+	return arena_printf(
+		a,
+		"nothing is installed in a world of the store: take another world or release, or a "
+		"root of "
+		"your own, made with 'ptbuild world make %s --copy DIR' and named with --root DIR",
+		name);
 }
 
 char *root_install(const struct root *r, bool on_host, const char *packages, struct arena *a)
@@ -59,12 +63,14 @@ static void pop(struct buf *out)
 		out->data[out->len] = '\0';
 }
 
-/* Component by component, because older kernels and some containers lack openat2(RESOLVE_IN_ROOT). */
+/* Component by component, because older kernels and
+ * some containers lack openat2(RESOLVE_IN_ROOT). */
 char *root_resolve(const struct root *r, const char *path, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
 	const char *rest = path;
 	unsigned links = 0;
+
 	while (*rest) {
 		size_t n = strcspn(rest, "/");
 		const char *next = rest + n + strspn(rest + n, "/");
@@ -72,11 +78,13 @@ char *root_resolve(const struct root *r, const char *path, struct arena *a)
 			rest = next;
 			continue;
 		}
+
 		if (n == 2 && rest[0] == '.' && rest[1] == '.') {
 			pop(&out);
 			rest = next;
 			continue;
 		}
+
 		size_t keep = out.len;
 		buf_addc(&out, '/');
 		buf_add(&out, rest, n);
@@ -93,6 +101,7 @@ char *root_resolve(const struct root *r, const char *path, struct arena *a)
 				errno = ELOOP;
 				return NULL;
 			}
+
 			target[len] = '\0';
 			out.len = target[0] == '/' ? 0 : keep;
 			out.data[out.len] = '\0';
@@ -104,15 +113,19 @@ char *root_resolve(const struct root *r, const char *path, struct arena *a)
 			rest = next;
 		}
 	}
+
 	return arena_strdup(a, out.len > 0 ? out.data : "/");
 }
 
-int root_find(const struct root *r, const char *path, struct arena *a, const char **ret, struct err *e)
+int root_find(const struct root *r, const char *path, struct arena *a, const char **ret,
+	      struct err *e)
 {
 	const char *real = root_resolve(r, path, a);
 	bool is_absent = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+
 	if (!real && !is_absent && errno != EACCES)
-		return err_errno(e, ERR_SYSTEM, "cannot look for '%s' in the root '%s'", path, r->dir);
+		return err_errno(e, ERR_SYSTEM, "cannot look for '%s' in the root '%s'", path,
+				 r->dir);
 	*ret = real;
 	return 0;
 }
@@ -121,7 +134,9 @@ static bool is_program(const struct root *r, const char *path, struct arena *a)
 {
 	const char *real = root_resolve(r, path, a);
 	struct stat st;
-	return real && lstat(root_host_path(r, real, a), &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0;
+
+	return real && lstat(root_host_path(r, real, a), &st) == 0 && S_ISREG(st.st_mode) &&
+	       (st.st_mode & 0111) != 0;
 }
 
 char *root_find_program(const struct root *r, const char *name, struct arena *a)
@@ -137,12 +152,14 @@ char *root_find_program(const struct root *r, const char *name, struct arena *a)
 		if (is_program(r, path, a))
 			return path;
 	}
+
 	return NULL;
 }
 
 char *root_path_of(const char *python, struct arena *a)
 {
 	const char *usual = "/usr/bin:/bin", *dir = python ? path_dir(a, python) : "/usr/bin";
+
 	if (strcmp(dir, "/usr/bin") == 0 || strcmp(dir, "/bin") == 0)
 		return arena_strdup(a, usual);
 	return arena_printf(a, "%s:%s", dir, usual);
@@ -156,6 +173,7 @@ char *root_build_path(const struct root *r, struct arena *a)
 char *root_python(const struct root *r, struct arena *a)
 {
 	const char *path = root_find_program(r, "python3", a);
+
 	if (path)
 		path = root_resolve(r, path, a);
 	const char *name = path ? path_base(path) : "";
@@ -166,6 +184,7 @@ int root_read(const struct root *r, const char *path, uint64_t max, struct buf *
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *real;
+
 	if (root_find(r, path, &a, &real, e) < 0)
 		return -1;
 	if (!real)
@@ -173,9 +192,11 @@ int root_read(const struct root *r, const char *path, uint64_t max, struct buf *
 	return fs_read(TRUSTED, root_host_path(r, real, &a), max, out, e) < 0 ? -1 : 1;
 }
 
-int root_list(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e)
+int root_list(const struct root *r, const char *dir, struct arena *a, struct strlist *ret,
+	      struct err *e)
 {
 	const char *real;
+
 	if (root_find(r, dir, a, &real, e) < 0)
 		return -1;
 	return real ? fs_list(TRUSTED, root_host_path(r, real, a), a, ret, e) : 0;
@@ -192,7 +213,10 @@ static int list_file(const char *rel, const struct stat *st, void *user, struct 
 {
 	const struct listing *l = user;
 	struct stat real;
-	const char *path = S_ISLNK(st->st_mode) ? root_resolve(l->root, path_join(l->a, l->dir, rel), l->a) : NULL;
+	const char *path = S_ISLNK(st->st_mode)
+				   ? root_resolve(l->root, path_join(l->a, l->dir, rel), l->a)
+				   : NULL;
+
 	(void)e;
 	if (path && lstat(root_host_path(l->root, path, l->a), &real) == 0)
 		st = &real;
@@ -201,9 +225,11 @@ static int list_file(const char *rel, const struct stat *st, void *user, struct 
 	return 0;
 }
 
-int root_files(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e)
+int root_files(const struct root *r, const char *dir, struct arena *a, struct strlist *ret,
+	       struct err *e)
 {
 	const char *real;
+
 	if (root_find(r, dir, a, &real, e) < 0)
 		return -1;
 	struct listing l = {.root = r, .dir = real, .a = a, .ret = ret};
@@ -215,6 +241,7 @@ static const char *os_field(const char *text, const char *key, struct arena *a)
 {
 	size_t klen = strlen(key);
 	struct strlist lines = {0};
+
 	strlist_split(&lines, a, text, "\r\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		if (strncmp(lines.items[i], key, klen) != 0 || lines.items[i][klen] != '=')
@@ -226,6 +253,7 @@ static const char *os_field(const char *text, const char *key, struct arena *a)
 		bool quoted = n >= 2 && (v[0] == '"' || v[0] == '\'') && v[n - 1] == v[0];
 		return quoted ? arena_strndup(a, v + 1, n - 2) : arena_strndup(a, v, n);
 	}
+
 	return NULL;
 }
 
@@ -233,16 +261,20 @@ static const char *os_id(const char *text, struct arena *a)
 {
 	const char *id = os_field(text, "ID", a);
 	const char *version = os_field(text, "VERSION_ID", a);
+
 	if (!id || !*id)
 		return "unknown";
 	return version && *version ? arena_printf(a, "%s %s", id, version) : id;
 }
 
-/* Names, sizes and link targets in one directory; no sizes of directories, which differ between file systems. */
-static int list_names(const struct root *r, const char *dir, struct arena *a, struct buf *out, struct err *e)
+/* Names, sizes and link targets in one directory; no sizes
+ * of directories, which differ between file systems. */
+static int list_names(const struct root *r, const char *dir, struct arena *a, struct buf *out,
+		      struct err *e)
 {
 	const char *real;
 	struct strlist names = {0};
+
 	if (root_find(r, dir, a, &real, e) < 0)
 		return -1;
 	if (!real)
@@ -264,6 +296,7 @@ static int list_names(const struct root *r, const char *dir, struct arena *a, st
 		else
 			buf_printf(out, "%s/%s/\n", dir, names.items[i]);
 	}
+
 	return 0;
 }
 
@@ -271,6 +304,7 @@ static int fingerprint(struct root *r, const char *os_release, struct arena *a, 
 {
 	AUTO_BUF struct buf text = {0};
 	int got = root_dpkg_text(r, &text, e);
+
 	if (got < 0)
 		return -1;
 	if (got == 0) {
@@ -280,6 +314,7 @@ static int fingerprint(struct root *r, const char *os_release, struct arena *a, 
 			if (list_names(r, dirs[i], a, &text, e) < 0)
 				return -1;
 	}
+
 	/* A world's other parts, such as a CUDA toolkit, are not packages and only in its key. */
 	if (root_read(r, "/" WORLD_STAMP, MAX_TEXT, &text, e) < 0)
 		return -1;
@@ -290,27 +325,32 @@ static int fingerprint(struct root *r, const char *os_release, struct arena *a, 
 int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 {
 	struct root r = {.dir = "/", .host = true};
+
 	if (dir && strcmp(dir, "/") != 0) {
 		AUTO_FREE char *real = realpath(dir, NULL);
 		if (!real && errno == ENOENT) {
 			err_set(e, ERR_USAGE, "the root '%s' does not exist", dir);
-			return err_hint(
-				e,
-				"'ptbuild world make debian13 --copy %s' makes one; --root world:debian13 is one "
-				"that ptbuild makes and keeps",
-				shell_quoted(dir, a));
+			return err_hint(e,
+					"'ptbuild world make debian13 --copy %s' makes one; --root "
+					"world:debian13 is one "
+					"that ptbuild makes and keeps",
+					shell_quoted(dir, a));
 		}
+
 		if (!real)
 			return err_errno(e, ERR_USAGE, "cannot open the root '%s'", dir);
 		r.dir = arena_strdup(a, real);
 		r.host = strcmp(real, "/") == 0;
 	}
+
 	const char *bin = root_resolve(&r, "/usr/bin", a);
 	if (!bin || !fs_is_dir(TRUSTED, root_host_path(&r, bin, a))) {
 		err_set(e, ERR_USAGE, "'%s' is not a root file system: it has no usr/bin", r.dir);
-		return err_hint(e, "name a directory with an unpacked root file system, world:NAME, or / for this "
+		return err_hint(e, "name a directory with an unpacked root file system, "
+				   "world:NAME, or / for this "
 				   "machine's own");
 	}
+
 	AUTO_BUF struct buf os = {0};
 	int got = root_read(&r, "/etc/os-release", MAX_TEXT, &os, e);
 	if (got == 0)
@@ -333,18 +373,21 @@ static void add_dir(const struct root *r, const char *dir, struct arena *a, stru
 		strlist_add(out, a, dir);
 }
 
-static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a, struct strlist *out,
-			struct err *e);
+static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a,
+			struct strlist *out, struct err *e);
 
 /* An "include" line. Wildcards are in the last component, where every distribution has them. */
-static int include_conf(const struct root *r, const char *from, const char *pattern, unsigned depth, struct arena *a,
-			struct strlist *out, struct err *e)
+static int include_conf(const struct root *r, const char *from, const char *pattern, unsigned depth,
+			struct arena *a, struct strlist *out, struct err *e)
 {
 	const char *full = pattern[0] == '/' ? pattern : path_join(a, path_dir(a, from), pattern);
 	const char *dir = path_dir(a, full);
+
 	if (strpbrk(dir, "*?["))
-		return err_set(e, ERR_CONFIG, "wildcard in a directory's name is not supported: 'include %s' in '%s'",
-			       pattern, from);
+		return err_set(
+			e, ERR_CONFIG,
+			"wildcard in a directory's name is not supported: 'include %s' in '%s'",
+			pattern, from);
 	struct strlist names = {0};
 	if (root_list(r, dir, a, &names, e) < 0)
 		return -1;
@@ -355,12 +398,14 @@ static int include_conf(const struct root *r, const char *from, const char *patt
 	return 0;
 }
 
-static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a, struct strlist *out,
-			struct err *e)
+static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, struct arena *a,
+			struct strlist *out, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+
 	if (depth > MAX_INCLUDES)
-		return err_set(e, ERR_CONFIG, "include lines nested more than %d deep: '%s'", MAX_INCLUDES, conf);
+		return err_set(e, ERR_CONFIG, "include lines nested more than %d deep: '%s'",
+			       MAX_INCLUDES, conf);
 	int got = root_read(r, conf, MAX_TEXT, &text, e);
 	if (got <= 0)
 		return got;
@@ -379,10 +424,15 @@ static int read_ld_conf(const struct root *r, const char *conf, unsigned depth, 
 					return -1;
 			continue;
 		}
+
 		for (size_t w = 0; w < words.count; w++)
 			if (words.items[w][0] == '/') /* old ones are "dir=libc type" */
-				add_dir(r, arena_strndup(a, words.items[w], strcspn(words.items[w], "=")), a, out);
+				add_dir(r,
+					arena_strndup(a, words.items[w],
+						      strcspn(words.items[w], "=")),
+					a, out);
 	}
+
 	return 0;
 }
 
@@ -390,6 +440,7 @@ int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret
 {
 	static const char *const defaults[] = {"/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 	struct strlist out = {0};
+
 	if (read_ld_conf(r, "/etc/ld.so.conf", 0, a, &out, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
@@ -400,14 +451,15 @@ int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret
 
 enum { LIBC_MAX = 16 << 20 };
 
-/* The library carries what it prints when it is run: "GNU C Library (Debian GLIBC 2.41-12) stable release version
- * 2.41.". */
+/* The library carries what it prints when it is run: "GNU C
+ * Library (Debian GLIBC 2.41-12) stable release version 2.41.". */
 static const char *glibc_in(const struct buf *library, struct arena *a)
 {
 	static const char name[] = "GNU C Library ", before[] = " release version ";
 	const char *at = memmem(library->data, library->len, name, strlen(name));
 	const char *end = at ? memchr(at, '\0', (size_t)(library->data + library->len - at)) : NULL;
 	const char *version = end ? strstr(at, before) : NULL;
+
 	if (!version)
 		return "";
 	version += strlen(before);
@@ -421,16 +473,19 @@ int root_glibc(const struct root *r, struct arena *a, const char **ret, struct e
 {
 	struct strlist dirs = {0};
 	const char *found = "";
+
 	if (root_library_dirs(r, a, &dirs, e) < 0)
 		return -1;
 	for (size_t i = 0; i < dirs.count && !*found; i++) {
 		AUTO_BUF struct buf library = {0};
-		int got = root_read(r, path_join(a, dirs.items[i], "libc.so.6"), LIBC_MAX, &library, e);
+		int got = root_read(r, path_join(a, dirs.items[i], "libc.so.6"), LIBC_MAX, &library,
+				    e);
 		if (got < 0)
 			return -1;
 		if (got)
 			found = glibc_in(&library, a);
 	}
+
 	*ret = found;
 	return 0;
 }

@@ -33,14 +33,18 @@ char *root_host_path(const struct root *r, const char *path, struct arena *a);
 char *root_resolve(const struct root *r, const char *path, struct arena *a);
 /* root_find: like root_resolve, but separates absence from failure: NULL if the path does not exist
  * or this user cannot reach it; ERR_SYSTEM on an I/O error. */
-int root_find(const struct root *r, const char *path, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+int root_find(const struct root *r, const char *path, struct arena *a, const char **ret,
+	      struct err *e) MUST_CHECK;
 /* root_read: a file inside the root, appended to `out`: 1; 0 if it does not exist. */
-int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out, struct err *e) MUST_CHECK;
+int root_read(const struct root *r, const char *path, uint64_t max, struct buf *out,
+	      struct err *e) MUST_CHECK;
 /* root_list: the names in a directory inside the root, as fs_list; none if it does not exist. */
-int root_list(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int root_list(const struct root *r, const char *dir, struct arena *a, struct strlist *ret,
+	      struct err *e) MUST_CHECK;
 /* root_files: the paths below a directory inside the root, relative to it, that are or lead to
  * regular files; none if it does not exist. */
-int root_files(const struct root *r, const char *dir, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int root_files(const struct root *r, const char *dir, struct arena *a, struct strlist *ret,
+	       struct err *e) MUST_CHECK;
 /* root_find_program: the path inside the root ("/usr/bin/ninja") of a program in ROOT_PATH, or of a
  * name with a '/'. Links are followed to an executable file, but the path given is the link, since
  * programs look at their name. NULL if absent. */
@@ -55,7 +59,8 @@ char *root_path_of(const char *python, struct arena *a);
 char *root_python(const struct root *r, struct arena *a);
 /* root_library_dirs: the loader's default directories (ld.so.conf and its includes, then lib64,
  * usr/lib64, lib, usr/lib) that exist, as paths inside the root, each once. */
-int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int root_library_dirs(const struct root *r, struct arena *a, struct strlist *ret,
+		      struct err *e) MUST_CHECK;
 /* root_glibc: the version of its C library, "2.41"; "" if it has another, or none. */
 int root_glibc(const struct root *r, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* root_package_of: name=version of the package that owns a file inside the root, by dpkg's lists,
@@ -64,8 +69,8 @@ int root_package_of(const struct root *r, const char *path, struct arena *a, con
 		    struct err *e) MUST_CHECK;
 /* root_package_files: the paths that dpkg's list of a package ("name=version" or its name) has;
  * none if there is no such list. */
-int root_package_files(const struct root *r, const char *package, struct arena *a, struct strlist *ret,
-		       struct err *e) MUST_CHECK;
+int root_package_files(const struct root *r, const char *package, struct arena *a,
+		       struct strlist *ret, struct err *e) MUST_CHECK;
 /* root_dpkg_text: adds dpkg's database as sorted lines "package architecture version status".
  * Returns 1; 0 if the root has no database. */
 int root_dpkg_text(const struct root *r, struct buf *out, struct err *e) MUST_CHECK;

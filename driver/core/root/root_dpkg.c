@@ -14,8 +14,10 @@ struct stanza {
 /* Moves *p behind the next stanza; false at the end of the text. */
 static bool next_stanza(const char **p, struct arena *a, struct stanza *s)
 {
-	static const char *const names[FIELDS] = {"Package:", "Architecture:", "Version:", "Status:"};
+	static const char *const names[FIELDS] = {
+		"Package:", "Architecture:", "Version:", "Status:"};
 	bool any = false;
+
 	*s = (struct stanza){{"", "", "", ""}};
 	while (**p) {
 		const char *line = *p;
@@ -32,6 +34,7 @@ static bool next_stanza(const char **p, struct arena *a, struct stanza *s)
 			s->field[i] = arena_strndup(a, line + n, len - n);
 		}
 	}
+
 	return any;
 }
 
@@ -40,14 +43,15 @@ int root_dpkg_text(const struct root *r, struct buf *out, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	int got = root_read(r, STATUS_FILE, MAX_STATUS, &text, e);
+
 	if (got <= 0)
 		return got;
 	struct strlist lines = {0};
 	struct stanza s;
 	for (const char *p = buf_cstr(&text); next_stanza(&p, &a, &s);)
 		if (*s.field[PACKAGE])
-			strlist_addf(&lines, &a, "%s %s %s %s\n", s.field[PACKAGE], s.field[ARCHITECTURE],
-				     s.field[VERSION], s.field[STATUS]);
+			strlist_addf(&lines, &a, "%s %s %s %s\n", s.field[PACKAGE],
+				     s.field[ARCHITECTURE], s.field[VERSION], s.field[STATUS]);
 	if (lines.count == 0)
 		return 0; /* an empty database says nothing about the contents */
 	strlist_sort(&lines);
@@ -55,11 +59,14 @@ int root_dpkg_text(const struct root *r, struct buf *out, struct err *e)
 	return 1;
 }
 
-/* /usr/lib/x for /lib/x and the other way round, since packages list either. NULL for paths elsewhere. */
+/* /usr/lib/x for /lib/x and the other way round, since
+ * packages list either. NULL for paths elsewhere. */
 static const char *other_name(const char *path, struct arena *a)
 {
-	static const char *const merged[] = {"/lib/", "/lib64/", "/lib32/", "/libx32/", "/bin/", "/sbin/"};
+	static const char *const merged[] = {"/lib/",    "/lib64/", "/lib32/",
+					     "/libx32/", "/bin/",   "/sbin/"};
 	bool usr = strncmp(path, "/usr/", 5) == 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(merged); i++)
 		if (strncmp(usr ? path + 4 : path, merged[i], strlen(merged[i])) == 0)
 			return usr ? path + 4 : path_join(a, "/usr", path);
@@ -70,11 +77,13 @@ static const char *other_name(const char *path, struct arena *a)
 static bool has_line(const struct buf *text, const char *name, size_t len)
 {
 	const char *p = text->data, *end = text->data + text->len;
+
 	while ((p = memmem(p, (size_t)(end - p), name, len))) {
 		if (p[-1] == '\n' && (p + len == end || p[len] == '\n'))
 			return true;
 		p++;
 	}
+
 	return false;
 }
 
@@ -84,9 +93,11 @@ struct owner {
 	const char *list;     /* that has it; NULL: none */
 };
 
-static int search_lists(const char *dir, const struct strlist *lists, struct owner *o, struct err *e)
+static int search_lists(const char *dir, const struct strlist *lists, struct owner *o,
+			struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+
 	for (size_t k = 0; k < lists->count && o->rank > 0; k++) {
 		if (!path_has_suffix(lists->items[k], ".list"))
 			continue;
@@ -101,47 +112,57 @@ static int search_lists(const char *dir, const struct strlist *lists, struct own
 			o->list = lists->items[k];
 		}
 	}
+
 	return 0;
 }
 
 /* Returns "name=version" of the package that owns a list ("libc6:amd64.list"); NULL if it is not
  * installed. */
-static int package_version(const struct root *r, const char *list, struct arena *a, const char **ret, struct err *e)
+static int package_version(const struct root *r, const char *list, struct arena *a,
+			   const char **ret, struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	AUTO_BUF struct buf text = {0};
 	char *name = arena_strndup(&scratch, list, strlen(list) - strlen(".list"));
 	char *arch = strchr(name, ':');
+
 	if (arch)
 		*arch++ = '\0';
 	if (root_read(r, STATUS_FILE, MAX_STATUS, &text, e) < 0)
 		return -1;
 	struct stanza s;
 	for (const char *p = buf_cstr(&text); !*ret && next_stanza(&p, &scratch, &s);)
-		if (strcmp(s.field[PACKAGE], name) == 0 && (!arch || strcmp(s.field[ARCHITECTURE], arch) == 0))
+		if (strcmp(s.field[PACKAGE], name) == 0 &&
+		    (!arch || strcmp(s.field[ARCHITECTURE], arch) == 0))
 			*ret = arena_printf(a, "%s=%s", name, s.field[VERSION]);
 	return 0;
 }
 
-int root_package_of(const struct root *r, const char *path, struct arena *a, const char **ret, struct err *e)
+int root_package_of(const struct root *r, const char *path, struct arena *a, const char **ret,
+		    struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	const char *info, *real, *found = NULL;
-	if (root_find(r, "/var/lib/dpkg/info", &scratch, &info, e) < 0 || root_find(r, path, &scratch, &real, e) < 0)
+
+	if (root_find(r, "/var/lib/dpkg/info", &scratch, &info, e) < 0 ||
+	    root_find(r, path, &scratch, &real, e) < 0)
 		return -1;
 	if (!info || path[0] != '/') {
 		*ret = NULL;
 		return 0;
 	}
+
 	struct owner o = {0};
-	const char *const names[] = {path, other_name(path, &scratch), real, real ? other_name(real, &scratch) : NULL};
+	const char *const names[] = {path, other_name(path, &scratch), real,
+				     real ? other_name(real, &scratch) : NULL};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (names[i])
 			strlist_once(&o.names, &scratch, names[i]);
 	o.rank = o.names.count;
 	const char *dir = root_host_path(r, info, &scratch);
 	struct strlist lists = {0};
-	if (fs_list(TRUSTED, dir, &scratch, &lists, e) < 0 || search_lists(dir, &lists, &o, e) < 0 ||
+	if (fs_list(TRUSTED, dir, &scratch, &lists, e) < 0 ||
+	    search_lists(dir, &lists, &o, e) < 0 ||
 	    (o.list && package_version(r, o.list, a, &found, e) < 0))
 		return -1;
 	*ret = found;
@@ -156,11 +177,13 @@ static bool lists_package(const char *name, const char *package, size_t len)
 	return name[len] == ':' || strcmp(name + len, ".list") == 0;
 }
 
-int root_package_files(const struct root *r, const char *package, struct arena *a, struct strlist *ret, struct err *e)
+int root_package_files(const struct root *r, const char *package, struct arena *a,
+		       struct strlist *ret, struct err *e)
 {
 	static const char dir[] = "/var/lib/dpkg/info";
 	struct strlist names = {0};
 	size_t len = strcspn(package, "=");
+
 	if (root_list(r, dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
@@ -172,5 +195,6 @@ int root_package_files(const struct root *r, const char *package, struct arena *
 			return -1;
 		strlist_split(ret, a, buf_cstr(&text), "\n");
 	}
+
 	return 0;
 }

@@ -80,11 +80,12 @@ struct sandbox {
  * a read-only /proc, a minimal /dev, and empty writable /tmp, SANDBOX_HOME and SANDBOX_TMP in
  * memory. The environment is empty. ERR_POLICY as sandbox_check_root. `s` keeps pointers to root
  * and arena. */
-int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root, struct arena *a,
-		 struct err *e) MUST_CHECK;
+int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root,
+		 struct arena *a, struct err *e) MUST_CHECK;
 /* sandbox_add: appends an operation; of two with the same dest the later one is seen. The strings
  * are copied. */
-void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source, const char *dest);
+void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source,
+		 const char *dest);
 /* sandbox_copy: one that can be changed by itself, in another arena, which it uses from then on;
  * the strings of operations are shared. */
 void sandbox_copy(const struct sandbox *s, struct arena *a, struct sandbox *ret);
@@ -93,7 +94,8 @@ void sandbox_copy(const struct sandbox *s, struct arena *a, struct sandbox *ret)
 void sandbox_options(const struct sandbox *s, struct strlist *ret);
 /* sandbox_argv: the full command line: bwrap, its options, "--", argv. SANDBOX_NONE: the command
  * itself, as sandbox_host_text gives it. ERR_USAGE for an empty command. */
-int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlist *ret, struct err *e) MUST_CHECK;
+int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlist *ret,
+		 struct err *e) MUST_CHECK;
 /* sandbox_host_text: returns `text` with each inside path that begins a word, or follows an option
  * ("-I/ptbuild/src/x", "a=/ptbuild/src:/ptbuild/out"), replaced by the host path of the longest
  * bound directory above it. SANDBOX_TMP replaces /tmp unless bound. */
@@ -104,12 +106,12 @@ char *sandbox_host_text(const struct sandbox *s, const char *text, struct arena 
  * the directories it may write become that user's. Ignores argv, envp, cwd, fds, umask and enter of
  * `spec`. A non-zero exit is not an error. ERR_SYSTEM: bubblewrap, the program or a shown path is
  * missing. ERR_POLICY: bubblewrap cannot create the sandbox. SANDBOX_NONE isolates nothing. */
-int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec, const struct run *run,
-		struct proc_result *ret, struct err *e) MUST_CHECK;
+int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec,
+		const struct run *run, struct proc_result *ret, struct err *e) MUST_CHECK;
 /* sandbox_capture: runs argv inside, standard output in `out`. A non-zero exit is ERR_BUILD with
  * the end of standard error; a program that runs for an hour or is killed ERR_SYSTEM. */
-int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,
-		    struct err *e) MUST_CHECK;
+int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run,
+		    struct buf *out, struct err *e) MUST_CHECK;
 /* sandbox_recall: whether the answer is known, and appends it: no program is started. */
 bool sandbox_recall(const struct sandbox *s, const char *const *argv, struct buf *out);
 /* sandbox_probe: runs `true` in a sandbox. ERR_POLICY with bubblewrap's message and a hint when

@@ -28,12 +28,14 @@ static const char *unexplained(const char *top, struct arena *a)
 {
 	const char *tree = path_join(a, top, SANDBOX_PLACE_TREE);
 	struct stat st;
+
 	for (size_t i = 0; i < sandbox_place_names_count; i++) {
 		const char *path = path_join(a, top, sandbox_place_names[i]);
-		if (!fs_exists(TRUSTED, tree) && lstat(path, &st) == 0 && !fs_exists(TRUSTED, tree) &&
-		    lstat(path, &st) == 0)
+		if (!fs_exists(TRUSTED, tree) && lstat(path, &st) == 0 &&
+		    !fs_exists(TRUSTED, tree) && lstat(path, &st) == 0)
 			return sandbox_place_names[i];
 	}
+
 	return NULL;
 }
 
@@ -42,6 +44,7 @@ static bool marked(const char *top, struct arena *a)
 	AUTO_BUF struct buf text = {0};
 	struct stat st;
 	const char *own = path_join(a, top, SANDBOX_PLACE_OWN);
+
 	if (lstat(own, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return false;
 	if (fs_read(TRUSTED, path_join(a, top, SANDBOX_PLACE_MARKER), 256, &text, ERR_IGNORED) < 0)
@@ -55,6 +58,7 @@ static const char *kept(const char *top, struct arena *a)
 {
 	struct strlist names = {0};
 	struct stat st;
+
 	if (fs_list(TRUSTED, top, a, &names, ERR_IGNORED) < 0)
 		return "what cannot be listed";
 	for (size_t i = 0; i < names.count; i++)
@@ -65,24 +69,33 @@ static const char *kept(const char *top, struct arena *a)
 	return NULL;
 }
 
-static void look_inside(const char *top, const char *quoted, struct arena *a, struct sandbox_place *p)
+static void look_inside(const char *top, const char *quoted, struct arena *a,
+			struct sandbox_place *p)
 {
 	struct stat st;
 	const char *own = path_join(a, top, SANDBOX_PLACE_OWN), *name;
+
 	if (!marked(top, a) && (name = kept(top, a)) && !marked(top, a)) {
-		refuse(p, arena_printf(a, "'%s' has something in it that ptbuild did not make: '%s'", top, name),
+		refuse(p,
+		       arena_printf(a, "'%s' has something in it that ptbuild did not make: '%s'",
+				    top, name),
 		       arena_printf(a, "empty %s, or mount an empty directory there", quoted));
 		return;
 	}
+
 	if (lstat(own, &st) == 0 && !marked(top, a)) {
 		refuse(p, arena_printf(a, "'%s' is not ptbuild's", own),
 		       arena_printf(a, "remove %s", shell_quoted(own, a)));
 		return;
 	}
+
 	name = unexplained(top, a);
 	if (name)
-		refuse(p, arena_printf(a, "'%s' has something in it that ptbuild did not make: '%s'", top, name),
-		       arena_printf(a, "move it away: %s", shell_quoted(path_join(a, top, name), a)));
+		refuse(p,
+		       arena_printf(a, "'%s' has something in it that ptbuild did not make: '%s'",
+				    top, name),
+		       arena_printf(a, "move it away: %s",
+				    shell_quoted(path_join(a, top, name), a)));
 	else
 		p->fine = true;
 }
@@ -104,25 +117,31 @@ void sandbox_place_look(const char *top, struct arena *a, struct sandbox_place *
 	struct stat st;
 	const char *quoted = shell_quoted(top, a);
 	const unsigned long user = geteuid();
-	const char *make = arena_printf(a, "let root make it: install -d -o %lu %s; or mount an empty directory there",
-					user, quoted);
+	const char *make = arena_printf(
+		a, "let root make it: install -d -o %lu %s; or mount an empty directory there",
+		user, quoted);
+
 	if (lstat(top, &st) < 0) {
 		p.fine = errno == ENOENT && access(path_dir(a, top), W_OK | X_OK) == 0;
 		if (!p.fine)
 			refuse(&p,
-			       arena_printf(a, "'%s' is not there and cannot be made: %s", top, os_errno_text(errno)),
+			       arena_printf(a, "'%s' is not there and cannot be made: %s", top,
+					    os_errno_text(errno)),
 			       make);
 		*ret = p;
 		return;
 	}
+
 	p.there = true;
 	if (!S_ISDIR(st.st_mode))
-		refuse(&p, arena_printf(a, "'%s' is %s", top, S_ISLNK(st.st_mode) ? "a link" : "not a directory"),
+		refuse(&p,
+		       arena_printf(a, "'%s' is %s", top,
+				    S_ISLNK(st.st_mode) ? "a link" : "not a directory"),
 		       arena_printf(a, "remove %s, or mount an empty directory there", quoted));
 	else if (st.st_uid != user)
 		refuse(&p,
-		       arena_printf(a, "'%s' is owned by user %lu, but ptbuild runs as user %lu", top,
-				    (unsigned long)st.st_uid, user),
+		       arena_printf(a, "'%s' is owned by user %lu, but ptbuild runs as user %lu",
+				    top, (unsigned long)st.st_uid, user),
 		       arena_printf(a, "if nobody else uses it: chown %lu %s", user, quoted));
 	else if (st.st_mode & (S_IWGRP | S_IWOTH))
 		refuse(&p, arena_printf(a, "others may write in '%s'", top),
@@ -142,6 +161,7 @@ bool sandbox_elsewhere(enum sandbox_kind kind)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct sandbox_place p;
+
 	if (kind != SANDBOX_NONE)
 		return false;
 	sandbox_place_look(SANDBOX_TOP, &a, &p);

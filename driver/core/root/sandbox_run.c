@@ -12,11 +12,14 @@
 #define MAX_FDS 16
 #define ANSWER_MAX (UINT64_C(1) << 20)
 #define ANSWER_SECONDS 3600.0 /* the test of a large wheel needs minutes */
-#define OOM_SCORE 500         /* of 1000: before whatever else runs here, as a browser's pages are */
+/* of 1000: before whatever else runs here, as a browser's pages are */
+#define OOM_SCORE 500
 
-#define HINT_NAMESPACES                                                                                                \
-	"allow unprivileged user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "      \
-	"kernel.apparmor_restrict_unprivileged_userns; in a container: a seccomp profile that allows them, or "        \
+#define HINT_NAMESPACES                                                                            \
+	"allow unprivileged user namespaces (sysctl user.max_user_namespaces, "                    \
+	"kernel.unprivileged_userns_clone, "                                                       \
+	"kernel.apparmor_restrict_unprivileged_userns; in a container: a seccomp profile that "    \
+	"allows them, or "                                                                         \
 	"--privileged), use bubblewrap 0.8.0 or newer, or build with --sandbox none"
 
 /* Memory files: texts for bubblewrap, output of the program inside (0: not used), bubblewrap's
@@ -44,6 +47,7 @@ static int fds_take(struct fds *f, int *fd, struct err *e)
 static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
 {
 	AUTO_FD int fd = os_memory_file();
+
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create a memory file");
 	if (fs_write_all(fd, data, len, "memory file", e) < 0)
@@ -53,20 +57,25 @@ static int fds_add(struct fds *f, const char *data, size_t len, struct err *e)
 	return fds_take(f, &fd, e);
 }
 
-/* The program that `name` is by the build's PATH, which is not the caller's: Python looks itself up there. */
+/* The program that `name` is by the build's PATH, which
+ * is not the caller's: Python looks itself up there. */
 static const char *plain_program(const struct sandbox *s, const char *name)
 {
 	const char *path = kvlist_get(&s->env, "PATH");
-	const char *found = path ? proc_find_in(s->arena, sandbox_host_text(s, path, s->arena), name) : NULL;
+	const char *found =
+		path ? proc_find_in(s->arena, sandbox_host_text(s, path, s->arena), name) : NULL;
+
 	return found ? found : name;
 }
 
-static int run_plain(const struct sandbox *s, const char *const *argv, const struct proc_spec *given,
-		     const struct run *run, struct proc_result *ret, struct err *e)
+static int run_plain(const struct sandbox *s, const char *const *argv,
+		     const struct proc_spec *given, const struct run *run, struct proc_result *ret,
+		     struct err *e)
 {
 	struct proc_spec spec = *given;
 	struct strlist words = {0}, env = {0};
 	const char *cwd = sandbox_host_text(s, s->cwd ? s->cwd : "/", s->arena);
+
 	if (sandbox_argv(s, argv, &words, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->env.count; i++)
@@ -86,7 +95,10 @@ static int run_plain(const struct sandbox *s, const char *const *argv, const str
 /* Shows the program that sets up Landlock. */
 static int add_inside(struct fds *f, struct arena *a, struct strlist *options, struct err *e)
 {
-	strlist_split(options, a, arena_printf(a, "--perms 0555 --ro-bind-data %zu " LANDLOCK_INIT, 3 + f->count), " ");
+	strlist_split(
+		options, a,
+		arena_printf(a, "--perms 0555 --ro-bind-data %zu " LANDLOCK_INIT, 3 + f->count),
+		" ");
 	if (fds_add(f, (const char *)landlock_init_program, landlock_init_program_size, e) < 0 ||
 	    fds_add(f, "", 0, e) < 0)
 		return -1;
@@ -94,16 +106,18 @@ static int add_inside(struct fds *f, struct arena *a, struct strlist *options, s
 	return 0;
 }
 
-/* The generated files in their order, then bubblewrap's options, then room for the status that it writes. Options go
- * through a file because they may be long and hold paths of the host, and programs inside can read the command line of
- * process 1. */
+/* The generated files in their order, then bubblewrap's options, then room for the status that it
+ * writes. Options go through a file because they may be long and hold paths of the host, and
+ * programs inside can read the command line of process 1. */
 static int make_fds(const struct sandbox *s, const struct run *run, struct fds *f, struct err *e)
 {
 	AUTO_BUF struct buf bytes = {0};
 	struct strlist options = {0};
 	AUTO_FD int filter = -1;
+
 	for (size_t i = 0; i < s->count; i++)
-		if (s->ops[i].type == SANDBOX_DATA && fds_add(f, s->ops[i].source, strlen(s->ops[i].source), e) < 0)
+		if (s->ops[i].type == SANDBOX_DATA &&
+		    fds_add(f, s->ops[i].source, strlen(s->ops[i].source), e) < 0)
 			return -1;
 	if (sandbox_wall(run, WALL_SECCOMP) && !seccomp_works()) {
 		err_set(e, ERR_POLICY,
@@ -112,6 +126,7 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 		return err_hint(e, "use a kernel with CONFIG_SECCOMP_FILTER, or build with "
 				   "--without-wall seccomp");
 	}
+
 	if (sandbox_wall(run, WALL_SECCOMP) && (filter = seccomp_filter(e)) < 0)
 		return -1;
 	if (filter >= 0) {
@@ -120,7 +135,9 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 		if (fds_take(f, &filter, e) < 0)
 			return -1;
 	}
-	if (sandbox_wall(run, WALL_LANDLOCK) && landlock_version() && add_inside(f, s->arena, &options, e) < 0)
+
+	if (sandbox_wall(run, WALL_LANDLOCK) && landlock_version() &&
+	    add_inside(f, s->arena, &options, e) < 0)
 		return -1;
 	sandbox_options(s, &options);
 	for (size_t i = 0; i < options.count; i++)
@@ -142,44 +159,52 @@ static bool inside_failed(const struct fds *f, struct landlock_init_failure *ret
 	return f->inside && pread(f->items[f->inside - 1], ret, sizeof(*ret), 0) == sizeof(*ret);
 }
 
-static int not_inside(const char *program, const struct landlock_init_failure *failure, struct err *e)
+static int not_inside(const char *program, const struct landlock_init_failure *failure,
+		      struct err *e)
 {
 	if (failure->what == LANDLOCK_INIT_EXEC)
 		return err_set(e, ERR_SYSTEM, "cannot start '%s' in the sandbox: %s", program,
 			       os_errno_text(failure->error));
-	err_set(e, ERR_POLICY, "cannot create the sandbox: Landlock: %s", os_errno_text(failure->error));
+	err_set(e, ERR_POLICY, "cannot create the sandbox: Landlock: %s",
+		os_errno_text(failure->error));
 	return err_hint(e, "build without that protection: --without-wall landlock");
 }
 
 static int not_started(const char *program, const char *words, struct err *e)
 {
 	if (strncmp(words, "execvp ", 7) == 0 || strncmp(words, "Can't chdir ", 12) == 0)
-		return err_set(e, ERR_SYSTEM, "cannot start '%s' in the sandbox: %s", program, words);
+		return err_set(e, ERR_SYSTEM, "cannot start '%s' in the sandbox: %s", program,
+			       words);
 	if (strstr(words, "error while loading shared libraries")) {
 		err_set(e, ERR_SYSTEM, "cannot start bubblewrap: %s", words);
 		return err_hint(e, "install the library, or this system's own bubblewrap");
 	}
-	err_set(e, ERR_POLICY, "cannot create the sandbox: bubblewrap says: %s", *words ? words : "nothing");
+
+	err_set(e, ERR_POLICY, "cannot create the sandbox: bubblewrap says: %s",
+		*words ? words : "nothing");
 	return err_hint(e, HINT_NAMESPACES);
 }
 
-/* Where the caller is root, the build is BUILD_USER, who can reach nothing in root's directories: what the sandbox
- * shows is mounted for it at other places. Returns where bubblewrap is then. */
+/* Where the caller is root, the build is BUILD_USER, who can reach nothing in root's directories:
+ * what the sandbox shows is mounted for it at other places. Returns where bubblewrap is then. */
 static const char *take_user(struct sandbox *s, const char *bwrap, struct sandbox_entry *n)
 {
 	struct arena *a = s->arena;
 	struct strlist sources = {0}, places = {0};
 	struct sandbox_op *ops = arena_array(a, s->count + 1, sizeof(*ops));
 	bool *mapped = arena_array(a, s->count + 1, sizeof(*mapped));
+
 	for (size_t i = 0; i < s->count; i++) {
 		ops[i] = s->ops[i];
-		mapped[sources.count] = ops[i].type == SANDBOX_RO && path_below(ops[i].dest, SANDBOX_TOP);
+		mapped[sources.count] =
+			ops[i].type == SANDBOX_RO && path_below(ops[i].dest, SANDBOX_TOP);
 		if (ops[i].type != SANDBOX_RO && ops[i].type != SANDBOX_RW)
 			continue;
 		strlist_ref(&sources, a, ops[i].source);
 		strlist_addf(&places, a, SANDBOX_STAGE "/%zu", places.count);
 		ops[i].source = places.items[places.count - 1];
 	}
+
 	strlist_ref(&sources, a, bwrap);
 	strlist_ref(&places, a, SANDBOX_STAGE "/bwrap");
 	s->ops = ops;
@@ -197,12 +222,15 @@ static const char *take_user(struct sandbox *s, const char *bwrap, struct sandbo
 static int outside_user(const struct run *run, uid_t *ret, struct err *e)
 {
 	*ret = geteuid();
-	enum build_user_state state = sandbox_wall(run, WALL_USER) ? build_user_state() : BUILD_USER_SELF;
+	enum build_user_state state =
+		sandbox_wall(run, WALL_USER) ? build_user_state() : BUILD_USER_SELF;
 	if (state == BUILD_USER_OWN)
 		*ret = BUILD_USER;
 	if (state != BUILD_USER_MISSING)
 		return 0;
-	err_set(e, ERR_POLICY, "the build would run as the root user: this user namespace has no user %d", BUILD_USER);
+	err_set(e, ERR_POLICY,
+		"the build would run as the root user: this user namespace has no user %d",
+		BUILD_USER);
 	return err_hint(e, "map more users into the container, start ptbuild as another user, or "
 			   "build with --without-wall user");
 }
@@ -223,6 +251,7 @@ static void name_user(struct sandbox *s, uid_t user)
 {
 	const char *number = arena_printf(s->arena, ":%u:", user);
 	struct sandbox_op *ops = arena_array(s->arena, s->count + 1, sizeof(*ops));
+
 	for (size_t i = 0; i < s->count; i++) {
 		AUTO_BUF struct buf text = {0};
 		ops[i] = s->ops[i];
@@ -235,18 +264,22 @@ static void name_user(struct sandbox *s, uid_t user)
 			if (found)
 				text.len--;
 		}
+
 		ops[i].source = arena_strdup(s->arena, buf_cstr(&text));
 	}
+
 	s->ops = ops;
 }
 
-static void set_limits(const struct run *run, uid_t user, struct sandbox *s, struct sandbox_entry *n)
+static void set_limits(const struct run *run, uid_t user, struct sandbox *s,
+		       struct sandbox_entry *n)
 {
 	const struct run_limits l = sandbox_limits(run);
+
 	if (!sandbox_wall(run, WALL_LIMITS))
 		return;
-	/* The kernel counts all of a user's tasks: what else the user starts must not end a build. The watch is exact,
-	 * and this stops what is faster than it. */
+	/* The kernel counts all of a user's tasks: what else the user starts must not
+	 * end a build. The watch is exact, and this stops what is faster than it. */
 	n->tasks = proctree_tasks(user) + 4 * l.processes + 4096;
 	n->data = run->limits.memory;
 	n->file = run->limits.disk;
@@ -258,9 +291,11 @@ static void set_limits(const struct run *run, uid_t user, struct sandbox *s, str
 static int not_entered(const struct sandbox_entry *n, struct arena *a, struct err *e)
 {
 	const char *source = n->user && n->at < n->count ? n->sources[n->at] : NULL;
-	const bool disk = n->error == EIO; /* ENOSPC is the kernel's limit of name spaces or mounts */
+	/* ENOSPC is the kernel's limit of name spaces or mounts */
+	const bool disk = n->error == EIO;
 	const char *step = source ? arena_printf(a, "%s '%s'", n->failed, source) : n->failed;
 	const enum err_kind kind = disk ? ERR_SYSTEM : ERR_POLICY;
+
 	err_set(e, kind, "cannot create the sandbox: %s: %s", step, os_errno_text(n->error));
 	if (disk)
 		return -1;
@@ -268,15 +303,18 @@ static int not_entered(const struct sandbox_entry *n, struct arena *a, struct er
 		return err_hint(e, "build without that protection: see --without-wall in 'ptbuild "
 				   "help build'");
 	if (source && n->error == EACCES)
-		return err_hint(e, "let all users read it: chmod -R a+rX %s", shell_quoted(source, a));
-	return err_hint(e, "give ptbuild's container the right to mount (CAP_SYS_ADMIN), start it as another user, or "
+		return err_hint(e, "let all users read it: chmod -R a+rX %s",
+				shell_quoted(source, a));
+	return err_hint(e, "give ptbuild's container the right to mount (CAP_SYS_ADMIN), start it "
+			   "as another user, or "
 			   "let the build be root with --without-wall user");
 }
 
 static bool is_setuid(const char *program)
 {
 	struct stat st;
-	return geteuid() != 0 && stat(program, &st) == 0 && (st.st_mode & S_ISUID) && st.st_uid == 0;
+	return geteuid() != 0 && stat(program, &st) == 0 && (st.st_mode & S_ISUID) &&
+	       st.st_uid == 0;
 }
 
 /* Memory that parent and child share, released at the end of the scope. */
@@ -298,27 +336,35 @@ static void add_rules(const struct sandbox *s, size_t status, struct strlist *re
 			strlist_ref(ret, s->arena, "dev");
 			strlist_ref(ret, s->arena, op->dest);
 		}
-		if (op->type == SANDBOX_RW || op->type == SANDBOX_TMPFS || (system && s->proc_open)) {
+
+		if (op->type == SANDBOX_RW || op->type == SANDBOX_TMPFS ||
+		    (system && s->proc_open)) {
 			strlist_ref(ret, s->arena, "rw");
 			strlist_ref(ret, s->arena, op->dest);
 		}
+
 		if (op->type == SANDBOX_DEV) {
 			strlist_ref(ret, s->arena, "rw");
 			strlist_ref(ret, s->arena, path_join(s->arena, op->dest, "shm"));
 		}
 	}
+
 	strlist_ref(ret, s->arena, "--");
 }
 
-static int start_bwrap(const struct sandbox *s, const char *const *argv, struct proc_spec *spec, const struct fds *f,
-		       const char *bwrap, const struct run *run, struct proc_result *ret, struct err *e)
+static int start_bwrap(const struct sandbox *s, const char *const *argv, struct proc_spec *spec,
+		       const struct fds *f, const char *bwrap, const struct run *run,
+		       struct proc_result *ret, struct err *e)
 {
-	/* Programs inside can read the environment that process 1 was started with: it must have none of the host's. */
+	/* Programs inside can read the environment that process
+	 * 1 was started with: it must have none of the host's. */
 	static const char *const no_env[] = {NULL};
 	struct strlist words = {0};
+
 	strlist_ref(&words, s->arena, bwrap);
 	strlist_split(&words, s->arena,
-		      arena_printf(s->arena, "--args %zu --json-status-fd %zu --", 3 + f->count - 2, 3 + f->count - 1),
+		      arena_printf(s->arena, "--args %zu --json-status-fd %zu --", 3 + f->count - 2,
+				   3 + f->count - 1),
 		      " ");
 	if (f->inside)
 		add_rules(s, 2 + f->inside, &words);
@@ -333,8 +379,9 @@ static int start_bwrap(const struct sandbox *s, const char *const *argv, struct 
 	return proc_run(spec, run, ret, e);
 }
 
-static int run_bwrap(const struct sandbox *given, const char *const *argv, const struct proc_spec *asked,
-		     const struct run *run, struct proc_result *ret, struct err *e)
+static int run_bwrap(const struct sandbox *given, const char *const *argv,
+		     const struct proc_spec *asked, const struct run *run, struct proc_result *ret,
+		     struct err *e)
 {
 	struct sandbox s = *given;
 	struct proc_spec spec = *asked;
@@ -343,18 +390,23 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv, const
 	struct fds f = {0};
 	uid_t user;
 	const char *bwrap = proc_find_host(s.arena, "bwrap");
+
 	if (!bwrap) {
-		err_set(e, ERR_SYSTEM, "bubblewrap (bwrap) is not installed, and the sandbox needs it");
+		err_set(e, ERR_SYSTEM,
+			"bubblewrap (bwrap) is not installed, and the sandbox needs it");
 		return err_hint(e, "install bubblewrap, or build with --sandbox none");
 	}
+
 	if (outside_user(run, &user, e) < 0 || give_dirs(&s, user, e) < 0)
 		return -1;
 	CLEANUP(entry_free)
-	struct sandbox_entry *n = mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct sandbox_entry *n =
+		mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (n == MAP_FAILED) {
 		n = NULL;
 		return err_errno(e, ERR_SYSTEM, "cannot start 'bwrap'");
 	}
+
 	s.way = sandbox_way(user, is_setuid(bwrap));
 	s.proc_open = !sandbox_wall(run, WALL_PROC);
 	n->keyring = sandbox_wall(run, WALL_KEYRING);
@@ -376,7 +428,8 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv, const
 		rc = not_entered(n, s.arena, e);
 	else if (rc == 0 && inside_failed(&f, &failure))
 		rc = not_inside(argv[0], &failure, e);
-	else if (rc == 0 && res.status != 0 && res.signal == 0 && !was_started(f.items[f.count - 1]))
+	else if (rc == 0 && res.status != 0 && res.signal == 0 &&
+		 !was_started(f.items[f.count - 1]))
 		rc = not_started(argv[0], watch.words, e);
 	fds_close(&f);
 	if (rc == 0)
@@ -384,8 +437,8 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv, const
 	return rc;
 }
 
-int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec, const struct run *run,
-		struct proc_result *ret, struct err *e)
+int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec,
+		const struct run *run, struct proc_result *ret, struct err *e)
 {
 	if (!argv[0] || !*argv[0])
 		return err_set(e, ERR_USAGE, "no program to run in the sandbox");
@@ -394,9 +447,10 @@ int sandbox_run(const struct sandbox *s, const char *const *argv, const struct p
 		const struct sandbox_op *op = &s->ops[i];
 		struct stat st;
 		if ((op->type == SANDBOX_RO || op->type == SANDBOX_RW) && stat(op->source, &st) < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot show '%s' as '%s' in the sandbox", op->source,
-					 op->dest);
+			return err_errno(e, ERR_SYSTEM, "cannot show '%s' as '%s' in the sandbox",
+					 op->source, op->dest);
 	}
+
 	if (s->kind == SANDBOX_NONE)
 		return give_dirs(s, geteuid(), e) < 0 ? -1 : run_plain(s, argv, spec, run, ret, e);
 	return run_bwrap(s, argv, spec, run, ret, e);
@@ -407,9 +461,11 @@ static const char *answer_file(const struct sandbox *s, const char *const *argv)
 {
 	AUTO_BUF struct buf question = {0};
 	char digest[DIGEST_HEX_LEN + 1];
+
 	if (!s->answers || !s->root->world)
 		return NULL;
-	buf_printf(&question, "%s\n%s\n%s\n", s->root->world, s->root->dir, sandbox_kind_name(s->kind));
+	buf_printf(&question, "%s\n%s\n%s\n", s->root->world, s->root->dir,
+		   sandbox_kind_name(s->kind));
 	for (size_t i = 0; argv[i]; i++)
 		buf_add(&question, argv[i], strlen(argv[i]) + 1);
 	digest_data(question.data, question.len, digest);
@@ -421,8 +477,9 @@ bool sandbox_recall(const struct sandbox *s, const char *const *argv, struct buf
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
 	const char *file = answer_file(s, argv);
-	if (!file || !fs_exists(TRUSTED, file) || fs_read(TRUSTED, file, ANSWER_MAX, &text, ERR_IGNORED) < 0 ||
-	    text.len < DIGEST_HEX_LEN)
+
+	if (!file || !fs_exists(TRUSTED, file) ||
+	    fs_read(TRUSTED, file, ANSWER_MAX, &text, ERR_IGNORED) < 0 || text.len < DIGEST_HEX_LEN)
 		return false;
 	digest_data(text.data + DIGEST_HEX_LEN, text.len - DIGEST_HEX_LEN, digest);
 	if (memcmp(text.data, digest, DIGEST_HEX_LEN) != 0)
@@ -436,14 +493,15 @@ static void remember(const struct sandbox *s, const char *const *argv, const str
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
 	const char *file = answer_file(s, argv);
+
 	digest_data(buf_cstr(answer), answer->len, digest);
 	buf_printf(&text, "%s%s", digest, buf_cstr(answer));
 	if (file)
 		(void)!fs_write(TRUSTED, file, text.data, text.len, 0644, ERR_IGNORED);
 }
 
-int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run, struct buf *out,
-		    struct err *e)
+int sandbox_capture(const struct sandbox *s, const char *const *argv, const struct run *run,
+		    struct buf *out, struct err *e)
 {
 	if (sandbox_recall(s, argv, out))
 		return 0;
@@ -455,17 +513,21 @@ int sandbox_capture(const struct sandbox *s, const char *const *argv, const stru
 	/* As for memory; what it would have said is not known. */
 	if (res.status == 128 + SIGKILL) {
 		err_set(e, ERR_SYSTEM, "'%s' was killed by signal %d", argv[0], SIGKILL);
-		return err_hint(e, "run the same command again; where memory ran out, give it more");
+		return err_hint(e,
+				"run the same command again; where memory ran out, give it more");
 	}
+
 	if (res.status != 0) {
 		const char *end = buf_cstr(&errors);
 		size_t len = errors.len;
 		while (len > 0 && strchr(" \t\r\n", end[len - 1]))
 			len--;
 		size_t from = len > 800 ? len - 800 : 0;
-		return err_set(e, err_kind_of_words(end, ERR_BUILD), "'%s' failed with exit status %d: %.*s", argv[0],
-			       res.status, (int)(len - from), end + from);
+		return err_set(e, err_kind_of_words(end, ERR_BUILD),
+			       "'%s' failed with exit status %d: %.*s", argv[0], res.status,
+			       (int)(len - from), end + from);
 	}
+
 	remember(s, argv, &text);
 	buf_add(out, text.data, text.len);
 	return 0;
@@ -477,6 +539,7 @@ int sandbox_probe(const struct root *root, const struct run *run, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf out = {0};
 	struct sandbox s;
+
 	if (sandbox_init(&s, SANDBOX_BWRAP, root, &a, e) < 0)
 		return -1;
 	kvlist_set(&s.env, &a, "PATH", ROOT_PATH);

@@ -18,6 +18,7 @@ int sandbox_walls_parse(const struct strlist *asked, unsigned *ret, struct err *
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist all = {0};
+
 	strlist_refs(&all, &a, names, SANDBOX_WALLS);
 	*ret = 0;
 	for (size_t i = 0; i < asked->count; i++) {
@@ -26,20 +27,25 @@ int sandbox_walls_parse(const struct strlist *asked, unsigned *ret, struct err *
 			k++;
 		if (k == SANDBOX_WALLS) {
 			err_set(e, ERR_USAGE, "unknown protection '%s'", asked->items[i]);
-			return err_hint(e, "--without-wall accepts: %s", strlist_join(&all, &a, " "));
+			return err_hint(e, "--without-wall accepts: %s",
+					strlist_join(&all, &a, " "));
 		}
+
 		*ret |= 1U << k;
 	}
+
 	return 0;
 }
 
 const char *sandbox_text(enum sandbox_kind kind, unsigned without, struct arena *a)
 {
 	struct strlist list = {0};
+
 	for (size_t k = 0; k < SANDBOX_WALLS; k++)
 		if (without & (1U << k))
 			strlist_ref(&list, a, names[k]);
-	return list.count ? arena_printf(a, "%s without %s", sandbox_kind_name(kind), strlist_join(&list, a, ", "))
+	return list.count ? arena_printf(a, "%s without %s", sandbox_kind_name(kind),
+					 strlist_join(&list, a, ", "))
 			  : sandbox_kind_name(kind);
 }
 
@@ -53,9 +59,11 @@ static const char *user_text(bool *ret, struct arena *a)
 				       "no user %d",
 	};
 	enum build_user_state state = build_user_state();
+
 	*ret = state != BUILD_USER_MISSING;
 	const char *at = strstr(texts[state], "%d");
-	return at ? arena_printf(a, "%.*s%d%s", (int)(at - texts[state]), texts[state], BUILD_USER, at + 2)
+	return at ? arena_printf(a, "%.*s%d%s", (int)(at - texts[state]), texts[state], BUILD_USER,
+				 at + 2)
 		  : texts[state];
 }
 
@@ -63,16 +71,19 @@ static const char *way_text(bool *ret, struct arena *a)
 {
 	static const char *const texts[] = {
 		[SANDBOX_WAY_USER] = "a user namespace of its own",
-		[SANDBOX_WAY_PRIVILEGED] = "a user namespace of its own, created with root privileges: users may not "
-					   "create one",
-		[SANDBOX_WAY_NO_USER] = ("no user namespace, which this kernel refuses; the others are created "
-					 "with root privileges"),
+		[SANDBOX_WAY_PRIVILEGED] =
+			"a user namespace of its own, created with root privileges: users may not "
+			"create one",
+		[SANDBOX_WAY_NO_USER] =
+			("no user namespace, which this kernel refuses; the others are created "
+			 "with root privileges"),
 	};
 	struct stat st;
 	const char *bwrap = proc_find_host(a, "bwrap");
 	bool setuid = bwrap && geteuid() != 0 && stat(bwrap, &st) == 0 && (st.st_mode & S_ISUID);
 	uid_t user = build_user_state() == BUILD_USER_OWN ? BUILD_USER : geteuid();
 	enum sandbox_way way = sandbox_way(user, setuid);
+
 	*ret = way != SANDBOX_WAY_NO_USER;
 	return texts[way];
 }
@@ -81,19 +92,28 @@ static const char *limits_text(const struct run *run, struct arena *a)
 {
 	const struct run_limits l = sandbox_limits(run);
 	const unsigned long long mib = 1 << 20;
-	const char *disk = l.disk ? arena_printf(a, "%llu MiB of disk, ", (unsigned long long)l.disk / mib) : "";
-	return arena_printf(
-		a, "%llu processes, %llu MiB of memory, %s%llu MiB of output, %llu s of silence, %llu s in all",
-		(unsigned long long)l.processes, (unsigned long long)l.memory / mib, disk,
-		(unsigned long long)l.log / mib, (unsigned long long)l.silence, (unsigned long long)l.time);
+	const char *disk =
+		l.disk ? arena_printf(a, "%llu MiB of disk, ", (unsigned long long)l.disk / mib)
+		       : "";
+
+	return arena_printf(a,
+			    "%llu processes, %llu MiB of memory, %s%llu MiB of output, %llu s of "
+			    "silence, %llu s in all",
+			    (unsigned long long)l.processes, (unsigned long long)l.memory / mib,
+			    disk, (unsigned long long)l.log / mib, (unsigned long long)l.silence,
+			    (unsigned long long)l.time);
 }
 
 static const char *landlock_text(bool *ret, struct arena *a)
 {
 	int version = landlock_version();
+
 	*ret = version > 0;
-	return version ? arena_printf(a, "only the build's own directories are writable (Landlock %d)", version)
-		       : "this kernel has no Landlock, or an old one: files are kept by mounts alone";
+	return version ? arena_printf(a,
+				      "only the build's own directories are writable (Landlock %d)",
+				      version)
+		       : "this kernel has no Landlock, or an old one: files are kept by mounts "
+			 "alone";
 }
 
 size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
@@ -101,6 +121,7 @@ size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct 
 {
 	struct sandbox_wall_state *w = arena_array(a, SANDBOX_WALLS + 2, sizeof(*w));
 	size_t n = 0;
+
 	*ret = w;
 	if (kind == SANDBOX_NONE)
 		return 0;
@@ -110,13 +131,15 @@ size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct 
 	const struct sandbox_wall_state all[SANDBOX_WALLS] = {
 		[WALL_USER] = {NULL, true, ""},
 		[WALL_SECCOMP] = {NULL, seccomp_works(),
-				  seccomp_works() ? "a filter of system calls" : "this kernel has no filters"},
+				  seccomp_works() ? "a filter of system calls"
+						  : "this kernel has no filters"},
 		[WALL_KEYRING] = {NULL, true, "a session keyring of its own"},
 		[WALL_PROC] = {NULL, true, "/proc and /dev are read-only"},
 		[WALL_SETUID] = {NULL, true, "setuid bits are dropped"},
 		[WALL_LIMITS] = {NULL, true, limits_text(run, a)},
 		[WALL_LANDLOCK] = {NULL, true, ""},
-		[WALL_PACKAGES] = {NULL, true, "libraries that go into a wheel belong to packages of the root"},
+		[WALL_PACKAGES] = {NULL, true,
+				   "libraries that go into a wheel belong to packages of the root"},
 	};
 	for (size_t k = 0; k < SANDBOX_WALLS; k++, n++) {
 		w[n] = all[k];
@@ -130,6 +153,7 @@ size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct 
 			w[n].text = "turned off with --without-wall";
 		}
 	}
+
 	return n;
 }
 
@@ -139,8 +163,10 @@ json_t *sandbox_walls_json(enum sandbox_kind kind, const struct run *run)
 	const struct sandbox_wall_state *w;
 	json_t *out = json_object();
 	size_t count = sandbox_walls_look(kind, run, &a, &w);
+
 	for (size_t i = 0; i < count; i++)
 		json_object_set_new(out, w[i].name,
-				    json_pack("{s:b, s:o}", "stands", w[i].stands, "text", json_or_null(w[i].text)));
+				    json_pack("{s:b, s:o}", "stands", w[i].stands, "text",
+					      json_or_null(w[i].text)));
 	return out;
 }

@@ -19,33 +19,42 @@ struct seccomp_call {
 /* Lists what is refused, not what is allowed: compilers and build tools of every root have to work.
  * ENOSYS if programs then use another call, EPERM if they have no other. */
 static const struct seccomp_call calls[] = {
-	{"add_key request_key keyctl", ENOSYS, "keys of the caller's session and user, which no namespace separates"},
+	{"add_key request_key keyctl", ENOSYS,
+	 "keys of the caller's session and user, which no namespace separates"},
 	{"io_uring_setup io_uring_enter io_uring_register", ENOSYS,
 	 "does what other calls do where no filter sees it; the kernel's largest source of flaws"},
-	{"bpf perf_event_open", EPERM, "programs and counters inside the kernel; they see other processes"},
+	{"bpf perf_event_open", EPERM,
+	 "programs and counters inside the kernel; they see other processes"},
 	{"userfaultfd", EPERM, "stops the kernel in the middle of a copy, which exploits need"},
 	{"kexec_load kexec_file_load reboot", EPERM, "another kernel"},
 	{"init_module finit_module delete_module create_module query_module get_kernel_syms", EPERM,
 	 "code in the kernel"},
-	{"mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr", EPERM,
-	 "what is seen is settled before the build starts"},
+	{"mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick "
+	 "mount_setattr",
+	 EPERM, "what is seen is settled before the build starts"},
 	{"setns", EPERM, "other namespaces"},
-	{"clone3", ENOSYS, "its flags are in memory, where no filter sees them; programs fall back on clone"},
-	{"openat2 fchmodat2", ENOSYS, "their modes are not seen, or not by older lists; programs fall back"},
+	{"clone3", ENOSYS,
+	 "its flags are in memory, where no filter sees them; programs fall back on clone"},
+	{"openat2 fchmodat2", ENOSYS,
+	 "their modes are not seen, or not by older lists; programs fall back"},
 	{"ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd", EPERM,
 	 "hands on other processes; no build needs a debugger"},
-	{"open_by_handle_at name_to_handle_at", EPERM, "files by number, past directories and mounts"},
+	{"open_by_handle_at name_to_handle_at", EPERM,
+	 "files by number, past directories and mounts"},
 	{"fanotify_init fanotify_mark", EPERM, "watches whole mounts"},
 	{"swapon swapoff acct quotactl quotactl_fd", EPERM, "the machine's administration"},
 	{"settimeofday clock_settime adjtimex clock_adjtime stime", EPERM, "the machine's clock"},
 	{"sethostname setdomainname syslog vhangup", EPERM, "the machine's administration"},
-	{"ioperm iopl modify_ldt vm86 vm86old", EPERM, "ports and segments of the processor, flaws of the past"},
-	{"lookup_dcookie uselib ustat sysfs _sysctl nfsservctl", ENOSYS, "old, and nothing calls them"},
+	{"ioperm iopl modify_ldt vm86 vm86old", EPERM,
+	 "ports and segments of the processor, flaws of the past"},
+	{"lookup_dcookie uselib ustat sysfs _sysctl nfsservctl", ENOSYS,
+	 "old, and nothing calls them"},
 	{"move_pages migrate_pages", EPERM, "memory of other processes"},
 	{"memfd_secret", ENOSYS, "memory that even the kernel's dumps leave out"},
 };
 
-/* A call refused for some values of its arguments: (argument & mask) compared with value, of one or two of them. */
+/* A call refused for some values of its arguments: (argument
+ * & mask) compared with value, of one or two of them. */
 struct condition {
 	const char *call;
 	int error;
@@ -56,9 +65,11 @@ struct condition {
 #define HAS(arg, bits) SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, (bits), (bits))
 #define WORD(arg, value) SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, 0xffffffff, (value))
 
-static int refuse(scmp_filter_ctx f, const char *call, int error, unsigned count, const struct scmp_arg_cmp *args)
+static int refuse(scmp_filter_ctx f, const char *call, int error, unsigned count,
+		  const struct scmp_arg_cmp *args)
 {
 	int number = seccomp_syscall_resolve_name(call);
+
 	if (number == __NR_SCMP_ERROR || number < 0)
 		return 0; /* this processor has no such call */
 	return seccomp_rule_add_array(f, SCMP_ACT_ERRNO((unsigned)error), number, count, args);
@@ -67,6 +78,7 @@ static int refuse(scmp_filter_ctx f, const char *call, int error, unsigned count
 static int refuse_when(scmp_filter_ctx f, const struct condition *list, size_t count)
 {
 	int rc = 0;
+
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = refuse(f, list[i].call, list[i].error, list[i].count, list[i].args);
 	return rc;
@@ -80,16 +92,19 @@ static int refuse_families(scmp_filter_ctx f)
 {
 	static const char *const names[] = {"socket", "socketpair"};
 	int rc = 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(names) && rc == 0; i++) {
 		for (unsigned family = AF_INET + 1; family < AF_NETLINK && rc == 0; family++) {
 			const struct scmp_arg_cmp one = SCMP_CMP64(0, SCMP_CMP_EQ, family, 0);
 			if (family != AF_INET6)
 				rc = refuse(f, names[i], EAFNOSUPPORT, 1, &one);
 		}
+
 		const struct scmp_arg_cmp above = SCMP_CMP64(0, SCMP_CMP_GT, AF_NETLINK, 0);
 		if (rc == 0)
 			rc = refuse(f, names[i], EAFNOSUPPORT, 1, &above);
 	}
+
 	const struct scmp_arg_cmp netlink[] = {SCMP_CMP64(0, SCMP_CMP_EQ, AF_NETLINK, 0),
 					       SCMP_CMP64(2, SCMP_CMP_NE, 0, 0)};
 	return rc ? rc : refuse(f, "socket", EPROTONOSUPPORT, 2, netlink);
@@ -98,19 +113,23 @@ static int refuse_families(scmp_filter_ctx f)
 /* Namespaces give capabilities, and with them most of the kernel. */
 static int refuse_name_spaces(scmp_filter_ctx f)
 {
-	static const unsigned long flags[] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
-					      CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP};
+	static const unsigned long flags[] = {CLONE_NEWUSER,  CLONE_NEWNS,  CLONE_NEWPID,
+					      CLONE_NEWNET,   CLONE_NEWIPC, CLONE_NEWUTS,
+					      CLONE_NEWCGROUP};
 	int rc = 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(flags) && rc == 0; i++) {
 		const struct condition both[] = {{"clone", EPERM, {HAS(0, flags[i])}, 1},
 						 {"unshare", EPERM, {HAS(0, flags[i])}, 1}};
 		rc = refuse_when(f, both, ARRAY_LEN(both));
 	}
+
 	return rc;
 }
 
-/* A setuid file would be its owner's outside as well. A directory's setgid bit is left alone: tools copy it, and files
- * with it lose it when the build is over. The terminal: what is typed into it by a program is typed by the user. */
+/* A setuid file would be its owner's outside as well. A directory's setgid bit is left
+ * alone: tools copy it, and files with it lose it when the build is over. The terminal: what
+ * is typed into it by a program is typed by the user. */
 static int refuse_modes(scmp_filter_ctx f)
 {
 	static const struct condition list[] = {
@@ -125,17 +144,20 @@ static int refuse_modes(scmp_filter_ctx f)
 		{"ioctl", EPERM, {WORD(1, TIOCSTI)}, 1},
 		{"ioctl", EPERM, {WORD(1, 0x541c /* TIOCLINUX */)}, 1},
 	};
+
 	return refuse_when(f, list, ARRAY_LEN(list));
 }
 
-/* Calls of kernels that came after this list (mseal, 462, is the last it knows) are as if they were not there. All
- * architectures have the same numbers there. */
+/* Calls of kernels that came after this list (mseal, 462, is the last it knows)
+ * are as if they were not there. All architectures have the same numbers there. */
 enum { LAST_KNOWN = 462, LAST_NUMBER = 511, FCHMODAT2 = 452 };
 
 static int refuse_new(scmp_filter_ctx f)
 {
 	int rc = seccomp_rule_add_array(f, SCMP_ACT_ERRNO(ENOSYS), FCHMODAT2, 0, NULL);
-	for (int number = LAST_KNOWN + 1; number <= LAST_NUMBER && (rc == 0 || rc == -EEXIST); number++)
+
+	for (int number = LAST_KNOWN + 1; number <= LAST_NUMBER && (rc == 0 || rc == -EEXIST);
+	     number++)
 		rc = seccomp_rule_add_array(f, SCMP_ACT_ERRNO(ENOSYS), number, 0, NULL);
 	return rc == -EEXIST ? 0 : rc;
 }
@@ -144,6 +166,7 @@ static int refuse_calls(scmp_filter_ctx f)
 {
 	AUTO_ARENA struct arena a = {0};
 	int rc = 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(calls) && rc == 0; i++) {
 		struct strlist names = {0};
 		strlist_split(&names, &a, calls[i].names, " ");
@@ -152,17 +175,20 @@ static int refuse_calls(scmp_filter_ctx f)
 			    0) /* refuse_new: older libraries have no name for it */
 				rc = refuse(f, names.items[k], calls[i].error, 0, NULL);
 	}
+
 	return rc;
 }
 
 int seccomp_filter(struct err *e)
 {
-	static int (*const parts[])(scmp_filter_ctx f) = {refuse_calls, refuse_families, refuse_name_spaces,
-							  refuse_modes, refuse_new};
+	static int (*const parts[])(scmp_filter_ctx f) = {
+		refuse_calls, refuse_families, refuse_name_spaces, refuse_modes, refuse_new};
 	AUTO_FD int fd = os_memory_file();
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
 	int rc = fd < 0 || !f ? -ENOMEM : 0;
-	/* Calls of another architecture (32-bit programs) end the program: their numbers mean something else. */
+
+	/* Calls of another architecture (32-bit programs) end
+	 * the program: their numbers mean something else. */
 	if (rc == 0)
 		rc = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	/* A tree of comparisons in the place of a row of a hundred. */
@@ -180,6 +206,7 @@ int seccomp_filter(struct err *e)
 		errno = -rc;
 		return err_errno(e, ERR_POLICY, "cannot make the filter of system calls");
 	}
+
 	return steal_fd(&fd);
 }
 

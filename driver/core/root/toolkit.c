@@ -39,12 +39,14 @@ void toolkit_run(const struct toolkit *k, struct sandbox *s)
 {
 	toolkit_mount(k, s);
 	if (k->library_dirs.count)
-		kvlist_set(&s->env, s->arena, "LD_LIBRARY_PATH", strlist_join(&k->library_dirs, s->arena, ":"));
+		kvlist_set(&s->env, s->arena, "LD_LIBRARY_PATH",
+			   strlist_join(&k->library_dirs, s->arena, ":"));
 }
 
 char *toolkit_list(const struct toolkits *l, struct arena *a)
 {
 	struct strlist names = {0};
+
 	for (size_t i = 0; i < l->count; i++)
 		strlist_addf(&names, a, "%s (%s)", l->items[i].version, l->items[i].where);
 	return names.count ? strlist_join(&names, a, ", ") : arena_strdup(a, "none");
@@ -73,9 +75,10 @@ struct probing {
 	struct host_compilers compilers;
 };
 
-/* A header by its name in the toolkit's directories: its path inside the root, its text in `text`; NULL: none. */
-static int read_header(const struct root *r, const struct toolkit *k, const char *name, size_t dirs, struct arena *a,
-		       struct buf *text, const char **ret, struct err *e)
+/* A header by its name in the toolkit's directories: its
+ * path inside the root, its text in `text`; NULL: none. */
+static int read_header(const struct root *r, const struct toolkit *k, const char *name, size_t dirs,
+		       struct arena *a, struct buf *text, const char **ret, struct err *e)
 {
 	*ret = NULL;
 	for (size_t i = 0; i < dirs && !*ret; i++) {
@@ -84,6 +87,7 @@ static int read_header(const struct root *r, const struct toolkit *k, const char
 		    (*ret && root_read(r, *ret, HEADER_BYTES, text, e) < 0))
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -92,13 +96,15 @@ static int find_parts(const struct probing *p, struct toolkit *k, struct err *e)
 	const struct tables *t = p->tables;
 	struct arena *a = p->arena;
 	AUTO_BUF struct buf text = {0};
+
 	k->parts_count = t->parts_count;
 	k->parts = arena_array(a, t->parts_count, sizeof(*k->parts));
 	for (unsigned i = 0; i < t->parts_count; i++) {
 		const struct part_row *row = &t->parts[i];
 		struct strlist numbers = {0};
 		k->parts[i] = (struct toolkit_part){.row = row, .version = ""};
-		if (read_header(p->root, k, row->header, k->include_dirs.count, a, &text, &k->parts[i].header, e) < 0)
+		if (read_header(p->root, k, row->header, k->include_dirs.count, a, &text,
+				&k->parts[i].header, e) < 0)
 			return -1;
 		for (unsigned m = 0; k->parts[i].header && m < row->macros_count; m++) {
 			long n = toolkit_header_number(buf_cstr(&text), row->macros[m]);
@@ -106,9 +112,11 @@ static int find_parts(const struct probing *p, struct toolkit *k, struct err *e)
 				break;
 			strlist_addf(&numbers, a, "%ld", n);
 		}
+
 		if (numbers.count == row->macros_count)
 			k->parts[i].version = strlist_join(&numbers, a, ".");
 	}
+
 	return 0;
 }
 
@@ -116,17 +124,21 @@ static void add_compiler(struct probing *p, const char *cc, const char *cxx)
 {
 	struct host_compilers *l = &p->compilers;
 	const char *path = root_find_program(p->root, cxx, p->arena);
+
 	if (path && root_find_program(p->root, cc, p->arena))
-		l->items[l->count++] =
-			(struct host_compiler){.cc = cc, .cxx = cxx, .path = path, .version = "", .id = ""};
+		l->items[l->count++] = (struct host_compiler){
+			.cc = cc, .cxx = cxx, .path = path, .version = "", .id = ""};
 }
 
 /* Asks each program for --version and --help, in this order; an answer that is empty counts. */
-static int ask(const struct probing *p, const struct strlist *programs, struct strlist *ret, struct err *e)
+static int ask(const struct probing *p, const struct strlist *programs, struct strlist *ret,
+	       struct err *e)
 {
-	static const char script[] = "for tool in \"$@\"; do for word in --version --help; do "
-				     "ask \"$tool\" $word; printf '\\036\\n%s\\n' \"$text\"; done; done";
+	static const char script[] =
+		"for tool in \"$@\"; do for word in --version --help; do "
+		"ask \"$tool\" $word; printf '\\036\\n%s\\n' \"$text\"; done; done";
 	struct sandbox s;
+
 	if (sandbox_init(&s, p->kind, p->root, p->arena, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->places.count; i++)
@@ -135,7 +147,8 @@ static int ask(const struct probing *p, const struct strlist *programs, struct s
 		return -1;
 	if (ret->count != 2 * programs->count)
 		return err_set(e, ERR_SYSTEM,
-			       "asking the CUDA toolkits for their versions gave %zu answers instead of %zu",
+			       "asking the CUDA toolkits for their versions gave %zu answers "
+			       "instead of %zu",
 			       ret->count, 2 * programs->count);
 	return 0;
 }
@@ -159,11 +172,13 @@ static void choose_compiler(struct toolkit *k, const struct host_compilers *l)
 static const char *key_text(const struct toolkit *k, struct arena *a)
 {
 	struct strlist lines = {0};
+
 	strlist_addf(&lines, a, "nvcc %s %s\n", k->release, k->build);
 	strlist_addf(&lines, a, "host compiler %s\n", k->cc_id);
 	for (size_t i = 0; i < k->parts_count; i++)
 		if (k->parts[i].header)
-			strlist_addf(&lines, a, "%s %s\n", k->parts[i].row->name, k->parts[i].version);
+			strlist_addf(&lines, a, "%s %s\n", k->parts[i].row->name,
+				     k->parts[i].version);
 	return strlist_join(&lines, a, "");
 }
 
@@ -173,6 +188,7 @@ static int describe(const struct probing *p, struct toolkit *k, struct err *e)
 	struct arena *a = p->arena;
 	AUTO_BUF struct buf text = {0};
 	const char *limits;
+
 	k->cc_id = "";
 	size_t own = toolkit_include_dirs(r, k, a, &k->include_dirs);
 	if (read_header(r, k, "crt/host_config.h", own, a, &text, &limits, e) < 0)
@@ -190,7 +206,8 @@ static int describe(const struct probing *p, struct toolkit *k, struct err *e)
 	return 0;
 }
 
-static void take_compilers(struct host_compilers *l, const struct strlist *answers, size_t at, struct arena *a)
+static void take_compilers(struct host_compilers *l, const struct strlist *answers, size_t at,
+			   struct arena *a)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		struct host_compiler *c = &l->items[i];
@@ -199,23 +216,28 @@ static void take_compilers(struct host_compilers *l, const struct strlist *answe
 	}
 }
 
-int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_kind kind, const char *home,
-		  const struct run *run, struct arena *a, const struct toolkits **ret, struct err *e)
+int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_kind kind,
+		  const char *home, const struct run *run, struct arena *a,
+		  const struct toolkits **ret, struct err *e)
 {
 	struct probing p = {.tables = t, .root = root, .kind = kind, .run = run, .arena = a};
 	const struct toolkit_places *places = &p.places;
 	struct host_compilers *compilers = &p.compilers;
 	struct strlist programs = {0}, answers = {0};
 	struct toolkits *l = arena_alloc(a, sizeof(*l));
+
 	if (home && !root_find_program(root, path_join(a, home, "bin/nvcc"), a)) {
 		err_set(e, ERR_POLICY, "no CUDA toolkit in '%s': it has no bin/nvcc", home);
-		return err_hint(e, "name the directory that holds bin/nvcc, as a path inside the root");
+		return err_hint(
+			e, "name the directory that holds bin/nvcc, as a path inside the root");
 	}
+
 	toolkit_places(root, home, a, &p.places);
 	if (places->count) {
 		add_compiler(&p, "gcc", "g++");
 		for (unsigned n = NEWEST_GCC; n >= OLDEST_GCC; n--)
-			add_compiler(&p, arena_printf(a, "gcc-%u", n), arena_printf(a, "g++-%u", n));
+			add_compiler(&p, arena_printf(a, "gcc-%u", n),
+				     arena_printf(a, "g++-%u", n));
 		for (size_t i = 0; i < places->count; i++)
 			strlist_ref(&programs, a, places->items[i].nvcc);
 		for (size_t i = 0; i < compilers->count; i++)
@@ -224,6 +246,7 @@ int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_
 			return -1;
 		take_compilers(compilers, &answers, 2 * places->count, a);
 	}
+
 	struct toolkit *items = arena_array(a, places->count, sizeof(*items));
 	for (size_t i = 0; i < places->count; i++) {
 		struct toolkit *k = &items[l->count];
@@ -234,6 +257,7 @@ int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_
 			return -1;
 		l->count++;
 	}
+
 	l->items = items;
 	*ret = l;
 	return 0;
@@ -242,13 +266,17 @@ int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_
 json_t *toolkit_json(const struct toolkit *k)
 {
 	json_t *parts = json_object();
+
 	for (size_t i = 0; i < k->parts_count; i++) {
 		const struct toolkit_part *p = &k->parts[i];
-		json_object_set_new(parts, p->row->name, p->header ? json_string(p->version) : json_null());
+		json_object_set_new(parts, p->row->name,
+				    p->header ? json_string(p->version) : json_null());
 	}
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:o}", "version", k->version,
-			 "release", k->release, "build", k->build, "layout", toolkit_layout_name(k->layout), "where",
-			 k->where, "nvcc", k->nvcc, "targets", json_from_strlist(&k->targets), "options",
-			 json_from_strlist(&k->options), "gcc_max", (int)k->gcc_max, "clang_max", (int)k->clang_max,
-			 "cxx", json_or_null(k->cxx), "parts", parts);
+
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:o}", "version",
+			 k->version, "release", k->release, "build", k->build, "layout",
+			 toolkit_layout_name(k->layout), "where", k->where, "nvcc", k->nvcc,
+			 "targets", json_from_strlist(&k->targets), "options",
+			 json_from_strlist(&k->options), "gcc_max", (int)k->gcc_max, "clang_max",
+			 (int)k->clang_max, "cxx", json_or_null(k->cxx), "parts", parts);
 }

@@ -26,27 +26,29 @@ struct toolchain {
 
 /* toolchain_probe: runs each known tool once, all in one sandbox. An absent tool is in the list
  * with path NULL. */
-int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
-		    const struct toolchain **ret, struct err *e) MUST_CHECK;
+int toolchain_probe(const struct root *root, enum sandbox_kind kind, const struct run *run,
+		    struct arena *a, const struct toolchain **ret, struct err *e) MUST_CHECK;
 /* toolchain_recall: what toolchain_remember wrote to the file `memo`, if root, sandbox and every
  * tool's file (place, inode, size, times) are as they were then; else NULL. */
-const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_kind kind, const char *memo,
-					 struct arena *a);
+const struct toolchain *toolchain_recall(const struct root *root, enum sandbox_kind kind,
+					 const char *memo, struct arena *a);
 /* toolchain_remember: for the next toolchain_recall, unless a tool printed no version. Failing to
  * write is not an error. */
-void toolchain_remember(const struct toolchain *t, const struct root *root, enum sandbox_kind kind, const char *memo);
+void toolchain_remember(const struct toolchain *t, const struct root *root, enum sandbox_kind kind,
+			const char *memo);
 /* toolchain_get: never NULL for a known tool name. */
 const struct tool *toolchain_get(const struct toolchain *t, const char *name);
 /* toolchain_parse: finds the version in a tool's output and its line, both "" if it has none. */
-void toolchain_parse(const char *output, struct arena *a, const char **ret_version, const char **ret_id);
+void toolchain_parse(const char *output, struct arena *a, const char **ret_version,
+		     const char **ret_id);
 
 /* Begins each answer of a script; no tool prints a record separator. */
 #define TOOLCHAIN_MARK "\036"
 /* toolchain_ask: runs a shell script inside, which prints marked answers; adds them to `ret`. Its
  * function "ask PROGRAM WORD..." sets text and status, tries twice what fails, and ends with
  * ERR_SYSTEM for what is killed. */
-int toolchain_ask(struct sandbox *s, const char *script, const struct strlist *args, const struct run *run,
-		  struct strlist *ret, struct err *e) MUST_CHECK;
+int toolchain_ask(struct sandbox *s, const char *script, const struct strlist *args,
+		  const struct run *run, struct strlist *ret, struct err *e) MUST_CHECK;
 
 enum toolkit_layout {
 	TOOLKIT_NVIDIA,       /* one directory that holds all: /usr/local/cuda-X.Y, CUDA_HOME */
@@ -99,8 +101,9 @@ struct toolkits {
 /* toolkit_probe: finds the toolkits of a root, by running every nvcc in one sandbox; an nvcc that
  * fails is left out. `home` (inside the root; NULL: none) comes first, and ERR_POLICY says that it
  * has no toolkit. */
-int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_kind kind, const char *home,
-		  const struct run *run, struct arena *a, const struct toolkits **ret, struct err *e) MUST_CHECK;
+int toolkit_probe(const struct tables *t, const struct root *root, enum sandbox_kind kind,
+		  const char *home, const struct run *run, struct arena *a,
+		  const struct toolkits **ret, struct err *e) MUST_CHECK;
 /* toolkit_find: returns the first of a version ("12.4"); NULL if the list has no such version. */
 const struct toolkit *toolkit_find(const struct toolkits *l, const char *version);
 /* toolkit_part_of: a part by its name ("cudnn"); NULL if the tables do not have it. */
@@ -116,7 +119,8 @@ json_t *toolkit_json(const struct toolkit *k);
 /* toolkit_layout_name: "nvidia", "distribution", "python", "conda". */
 const char *toolkit_layout_name(enum toolkit_layout layout);
 /* toolkit_parse: reads what `nvcc --version` and `nvcc --help` print; false without a version. */
-bool toolkit_parse(const char *version_text, const char *help_text, struct arena *a, struct toolkit *k);
+bool toolkit_parse(const char *version_text, const char *help_text, struct arena *a,
+		   struct toolkit *k);
 /* toolkit_header_number: the value of `#define NAME <number>` in a header; -1 without one. */
 long toolkit_header_number(const char *text, const char *name);
 /* toolkit_header_limits: the newest GCC and Clang that crt/host_config.h accepts; 0: unknown. */
@@ -132,9 +136,12 @@ struct toolkit_places {
 
 /* toolkit_places: where an nvcc is, the preferred first, each nvcc once; `home` (NULL: none) comes
  * before all. */
-void toolkit_places(const struct root *r, const char *home, struct arena *a, struct toolkit_places *ret);
+void toolkit_places(const struct root *r, const char *home, struct arena *a,
+		    struct toolkit_places *ret);
 /* toolkit_include_dirs: directories of headers that exist, of the toolkit and of libraries
  * installed beside it, each once. Returns how many, at the start, are the toolkit's own. */
-size_t toolkit_include_dirs(const struct root *r, const struct toolkit *k, struct arena *a, struct strlist *ret);
+size_t toolkit_include_dirs(const struct root *r, const struct toolkit *k, struct arena *a,
+			    struct strlist *ret);
 /* toolkit_library_dirs: where its shared libraries are, as the build sees them. */
-void toolkit_library_dirs(const struct root *r, const struct toolkit *k, struct arena *a, struct strlist *ret);
+void toolkit_library_dirs(const struct root *r, const struct toolkit *k, struct arena *a,
+			  struct strlist *ret);

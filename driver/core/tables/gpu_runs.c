@@ -7,6 +7,7 @@ struct gpu_code gpu_code_parse(const char *text)
 	struct gpu_code code = {0};
 	char *end;
 	const unsigned long number = strtoul(text, &end, 10);
+
 	code.number = (unsigned)number;
 	if (*end == '.')
 		code.number = (unsigned)(number * 10 + strtoul(end + 1, &end, 10));
@@ -21,7 +22,8 @@ static bool same_major(struct gpu_code code, unsigned gpu)
 	return code.number / 10 == gpu / 10;
 }
 
-enum gpu_runs gpu_binary_runs(struct gpu_code code, unsigned gpu, bool code_is_chip, bool gpu_is_chip)
+enum gpu_runs gpu_binary_runs(struct gpu_code code, unsigned gpu, bool code_is_chip,
+			      bool gpu_is_chip)
 {
 	if (code.number == gpu)
 		return GPU_RUNS_YES;
@@ -47,14 +49,17 @@ static const struct gpu_row *chip(const struct tables *t, unsigned number)
 	return NULL;
 }
 
-enum gpu_runs gpu_target_runs(const struct tables *t, const char *target, const char *gpu, const char *cuda)
+enum gpu_runs gpu_target_runs(const struct tables *t, const char *target, const char *gpu,
+			      const char *cuda)
 {
 	const struct gpu_code code = gpu_code_parse(target);
 	const unsigned number = gpu_code_parse(gpu).number;
 	const struct gpu_row *on = chip(t, number);
+
 	if (code.ptx && gpu_ptx_runs(code, number))
 		return GPU_RUNS_YES;
-	const enum gpu_runs runs = gpu_binary_runs(code, number, chip(t, code.number) != NULL, on != NULL);
+	const enum gpu_runs runs =
+		gpu_binary_runs(code, number, chip(t, code.number) != NULL, on != NULL);
 	if (runs != GPU_RUNS_PERHAPS || !*on->shares_from || !*cuda)
 		return runs;
 	return version_cmp(cuda, on->shares_from) >= 0 ? GPU_RUNS_YES : runs;

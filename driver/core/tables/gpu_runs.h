@@ -21,11 +21,13 @@ struct gpu_code {
 struct gpu_code gpu_code_parse(const char *text);
 /* gpu_binary_runs: its machine code: on the same and on later minor numbers of the same major, "a"
  * on that chip alone. Code for a system on a chip runs on that alone. */
-enum gpu_runs gpu_binary_runs(struct gpu_code code, unsigned gpu, bool code_is_chip, bool gpu_is_chip);
+enum gpu_runs gpu_binary_runs(struct gpu_code code, unsigned gpu, bool code_is_chip,
+			      bool gpu_is_chip);
 /* gpu_ptx_runs: PTX, which the driver compiles: on all that is newer, "a" on that chip alone, "f"
  * in its family. */
 bool gpu_ptx_runs(struct gpu_code code, unsigned gpu);
 /* gpu_target_runs: a target's code, with its PTX where the text has it, on a GPU ("8.7"), by the
  * tables. `cuda`: the toolkit that it was built with, from which gpu.yaml knows of more; "" not
  * known. */
-enum gpu_runs gpu_target_runs(const struct tables *t, const char *target, const char *gpu, const char *cuda);
+enum gpu_runs gpu_target_runs(const struct tables *t, const char *target, const char *gpu,
+			      const char *cuda);

@@ -90,7 +90,8 @@ struct gpu_row {                /* gpu.yaml */
 	const char *shares_from;
 	/* of such a system: the first CUDA whose toolkit for Arm servers (SBSA) makes its code */
 	const char *sbsa;
-	unsigned aliases_count, devices_count, platforms_count, not_with_count, suffixes_count, settings_count;
+	unsigned aliases_count, devices_count, platforms_count, not_with_count, suffixes_count,
+		settings_count;
 	unsigned line;
 };
 

@@ -120,8 +120,8 @@ struct package_row { /* one package of a release */
 	bool cuda_only;
 	/* a file of its source with GPU code; "" = it has none, NULL = not known */
 	const char *gpu_code;
-	unsigned sources_count, skip_patches_count, prepare_count, python_requires_count, install_requires_count,
-		cuda_requires_count, settings_count, extra_cflags_count;
+	unsigned sources_count, skip_patches_count, prepare_count, python_requires_count,
+		install_requires_count, cuda_requires_count, settings_count, extra_cflags_count;
 	unsigned line;
 };
 

@@ -8,15 +8,18 @@ struct loader {
 	struct arena *a;
 };
 
-static int load_file(struct loader *l, const char *name, const struct yaml_schema *schema, void *data, struct err *e)
+static int load_file(struct loader *l, const char *name, const struct yaml_schema *schema,
+		     void *data, struct err *e)
 {
 	const char *path = path_join(l->a, l->t->dir, name);
+
 	if (yaml_load(path, schema, l->a, data, NULL, e) == 0)
 		return 0;
 	if (fs_exists(TRUSTED, path))
 		return -1;
 	err_set(e, ERR_CONFIG, "no table '%s'", path);
-	return err_hint(e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
+	return err_hint(
+		e, "--profiles names the directory that holds isa.yaml, gpu.yaml and releases/");
 }
 
 /* Most tables say at their top where their facts come from. */
@@ -32,20 +35,28 @@ static int load_members(struct loader *l, struct err *e)
 	static const struct {
 		const char *name;
 		const struct yaml_schema *schema;
-	} files[] = {{"isa.yaml", &schema_isa},         {"gpu.yaml", &schema_gpu},
-		     {"cuda.yaml", &schema_cuda},       {"blas.yaml", &schema_blas},
-		     {"toggles.yaml", &schema_toggles}, {"corrections.yaml", &schema_corrections},
-		     {"needs.yaml", &schema_needs},     {"taken.yaml", &schema_taken},
-		     {"slim.yaml", &schema_slim},       {"torch_extensions.yaml", &schema_torch_extensions}};
+	} files[] = {{"isa.yaml", &schema_isa},
+		     {"gpu.yaml", &schema_gpu},
+		     {"cuda.yaml", &schema_cuda},
+		     {"blas.yaml", &schema_blas},
+		     {"toggles.yaml", &schema_toggles},
+		     {"corrections.yaml", &schema_corrections},
+		     {"needs.yaml", &schema_needs},
+		     {"taken.yaml", &schema_taken},
+		     {"slim.yaml", &schema_slim},
+		     {"torch_extensions.yaml", &schema_torch_extensions}};
+
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		/* A set of tables may pin no extensions, and remove GPU code alone. */
-		if (i + 2 >= ARRAY_LEN(files) && !fs_exists(TRUSTED, path_join(l->a, l->t->dir, files[i].name)))
+		if (i + 2 >= ARRAY_LEN(files) &&
+		    !fs_exists(TRUSTED, path_join(l->a, l->t->dir, files[i].name)))
 			continue;
 		l->t->file_sources = "";
 		if (load_file(l, files[i].name, files[i].schema, l->t, e) < 0)
 			return -1;
 		keep_sources(l, files[i].name, l->t->file_sources);
 	}
+
 	return 0;
 }
 
@@ -54,6 +65,7 @@ static int load_rules(struct loader *l, struct err *e)
 {
 	static const char *const of_libraries[] = {"layouts", "driver_libraries", NULL};
 	struct tables *t = l->t;
+
 	if (load_file(l, "extensions.yaml", &schema_extensions, &t->extensions, e) < 0 ||
 	    load_file(l, "dispatch.yaml", &schema_dispatch, &t->dispatch, e) < 0 ||
 	    load_file(l, "manylinux.yaml", &schema_manylinux, &t->manylinux, e) < 0 ||
@@ -68,7 +80,8 @@ static int load_rules(struct loader *l, struct err *e)
 }
 
 /* How many rows one with these names makes; -1 when it has none, or both forms. */
-static int names_of(const struct yaml_place *at, const char *name, unsigned names_count, struct err *e)
+static int names_of(const struct yaml_place *at, const char *name, unsigned names_count,
+		    struct err *e)
 {
 	if (*name && names_count)
 		return row_bad(at, e, "'%s' together with 'names': use one of them", name);
@@ -82,7 +95,9 @@ static int settle_value(const struct yaml_place *at, struct toggle_row *row, str
 	if (!*row->value)
 		return 0;
 	if (*row->cpu || *row->cuda || *row->mps)
-		return row_bad(at, e, "'value' is for cpu, cuda and mps alike, but one of them is given as well");
+		return row_bad(
+			at, e,
+			"'value' is for cpu, cuda and mps alike, but one of them is given as well");
 	row->cpu = row->cuda = row->mps = row->value;
 	return 0;
 }
@@ -92,6 +107,7 @@ static int expand_toggle(const char *file, struct toggle_row *row, int *ret_rows
 	static const char *on_off[] = {"ON", "OFF"};
 	const struct yaml_place at = {file, row->line};
 	int n = names_of(&at, row->name, row->names_count, e);
+
 	if (n < 0 || settle_value(&at, row, e) < 0)
 		return -1;
 	if (!*row->package)
@@ -100,6 +116,7 @@ static int expand_toggle(const char *file, struct toggle_row *row, int *ret_rows
 		row->values = on_off;
 		row->values_count = ARRAY_LEN(on_off);
 	}
+
 	*ret_rows += n;
 	return 0;
 }
@@ -110,6 +127,7 @@ static int expand_toggles(const char *file, struct arena *a, struct tables *f, s
 {
 	int rows = 0;
 	unsigned n = 0;
+
 	for (unsigned i = 0; i < f->toggles_count; i++)
 		if (expand_toggle(file, &f->toggles[i], &rows, e) < 0)
 			return -1;
@@ -124,6 +142,7 @@ static int expand_toggles(const char *file, struct arena *a, struct tables *f, s
 			all[n++].name = row->names[k];
 		}
 	}
+
 	f->toggles = all;
 	f->toggles_count = n;
 	for (unsigned i = 0; i < f->retired_count; i++)
@@ -133,18 +152,20 @@ static int expand_toggles(const char *file, struct arena *a, struct tables *f, s
 }
 
 /* One row per name; rows without a package get `package`. */
-static int expand_settings(const char *file, const char *package, struct arena *a, struct table_setting **settings,
-			   unsigned *count, struct err *e)
+static int expand_settings(const char *file, const char *package, struct arena *a,
+			   struct table_setting **settings, unsigned *count, struct err *e)
 {
 	const struct table_setting *rows = *settings;
 	unsigned n = 0, total = 0;
+
 	for (unsigned i = 0; i < *count; i++) {
-		int names =
-			names_of(&(const struct yaml_place){file, rows[i].line}, rows[i].name, rows[i].names_count, e);
+		int names = names_of(&(const struct yaml_place){file, rows[i].line}, rows[i].name,
+				     rows[i].names_count, e);
 		if (names < 0)
 			return -1;
 		total += (unsigned)names;
 	}
+
 	struct table_setting *all = arena_array(a, total, sizeof(*all));
 	for (unsigned i = 0; i < *count; i++) {
 		unsigned names = *rows[i].name ? 1 : rows[i].names_count;
@@ -156,6 +177,7 @@ static int expand_settings(const char *file, const char *package, struct arena *
 			n++;
 		}
 	}
+
 	*settings = all;
 	*count = n;
 	return 0;
@@ -164,22 +186,27 @@ static int expand_settings(const char *file, const char *package, struct arena *
 static int expand_extensions(struct loader *l, struct err *e)
 {
 	const char *file = path_join(l->a, l->t->dir, "torch_extensions.yaml");
+
 	for (unsigned i = 0; i < l->t->torch_extensions_count; i++) {
 		struct package_row *row = &l->t->torch_extensions[i];
 		row->backend = TABLES_EXTENSION_BACKEND;
 		if (!*row->requirements)
 			row->requirements = TABLES_EXTENSION_LIST;
-		if (expand_settings(file, row->name, l->a, &row->settings, &row->settings_count, e) < 0)
+		if (expand_settings(file, row->name, l->a, &row->settings, &row->settings_count,
+				    e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
 static int expand(struct loader *l, struct err *e)
 {
 	struct tables *t = l->t;
-	const char *isa = path_join(l->a, t->dir, "isa.yaml"), *gpu = path_join(l->a, t->dir, "gpu.yaml");
+	const char *isa = path_join(l->a, t->dir, "isa.yaml"),
+		   *gpu = path_join(l->a, t->dir, "gpu.yaml");
 	const char *blas = path_join(l->a, t->dir, "blas.yaml");
+
 	/* Gives each toolkit what its layout says; the check finds a layout that is not there. */
 	for (unsigned i = 0; i < t->toolkits_count; i++)
 		for (unsigned k = 0; k < t->layouts_count; k++) {
@@ -193,16 +220,20 @@ static int expand(struct loader *l, struct err *e)
 	for (unsigned i = 0; i < t->parts_count; i++)
 		if (!*t->parts[i].package)
 			t->parts[i].package = "pytorch";
-	if (expand_extensions(l, e) < 0 || expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
+	if (expand_extensions(l, e) < 0 ||
+	    expand_toggles(path_join(l->a, t->dir, "toggles.yaml"), l->a, t, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->isas_count; i++)
-		if (expand_settings(isa, "pytorch", l->a, &t->isas[i].settings, &t->isas[i].settings_count, e) < 0)
+		if (expand_settings(isa, "pytorch", l->a, &t->isas[i].settings,
+				    &t->isas[i].settings_count, e) < 0)
 			return -1;
 	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (expand_settings(gpu, "pytorch", l->a, &t->gpus[i].settings, &t->gpus[i].settings_count, e) < 0)
+		if (expand_settings(gpu, "pytorch", l->a, &t->gpus[i].settings,
+				    &t->gpus[i].settings_count, e) < 0)
 			return -1;
 	for (unsigned i = 0; i < t->blas_count; i++)
-		if (expand_settings(blas, "pytorch", l->a, &t->blas[i].settings, &t->blas[i].settings_count, e) < 0)
+		if (expand_settings(blas, "pytorch", l->a, &t->blas[i].settings,
+				    &t->blas[i].settings_count, e) < 0)
 			return -1;
 	return 0;
 }
@@ -212,6 +243,7 @@ static int by_version(const void *a, const void *b)
 	const struct release_row *x = a;
 	const struct release_row *y = b;
 	int order = version_cmp(x->base, y->base);
+
 	return order ? order : strcmp(x->name, y->name);
 }
 
@@ -219,6 +251,7 @@ static int load_releases(struct loader *l, struct err *e)
 {
 	const char *dir = path_join(l->a, l->t->dir, "releases");
 	struct strlist names = {0};
+
 	if (fs_list(TRUSTED, dir, l->a, &names, e) < 0)
 		return -1;
 	l->t->releases = arena_array(l->a, names.count, sizeof(*l->t->releases));
@@ -231,12 +264,15 @@ static int load_releases(struct loader *l, struct err *e)
 			return -1;
 		keep_sources(l, name, r->sources);
 		r->file = path_join(l->a, l->t->dir, name);
-		struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision, r->torchaudio};
+		struct package_row *rows[TABLES_PACKAGES] = {r->pytorch, r->torchvision,
+							     r->torchaudio};
 		for (size_t p = 0; p < TABLES_PACKAGES; p++)
-			if (rows[p] && expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings,
-						       &rows[p]->settings_count, e) < 0)
+			if (rows[p] &&
+			    expand_settings(r->file, tables_packages[p], l->a, &rows[p]->settings,
+					    &rows[p]->settings_count, e) < 0)
 				return -1;
 	}
+
 	if (!l->t->releases_count)
 		return err_set(e, ERR_CONFIG, "no release in '%s'", dir);
 	qsort(l->t->releases, l->t->releases_count, sizeof(*l->t->releases), by_version);
@@ -247,6 +283,7 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 {
 	struct tables *t = arena_alloc(a, sizeof(*t));
 	struct loader l = {.t = t, .a = a};
+
 	t->dir = arena_strdup(a, dir);
 	if (load_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0)
 		return -1;

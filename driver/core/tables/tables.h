@@ -48,16 +48,18 @@ struct tables {
 	struct table_source *sources;
 	const char *file_sources; /* while a file is loaded: its `sources` */
 	const char *dir;          /* the profiles directory */
-	unsigned isas_count, groups_count, gpus_count, gpu_units_count, gpu_extras_count, toolkits_count, layouts_count,
-		driver_libraries_count, driver_files_count, cuda_lines_count, parts_count, nvcc_errors_count,
-		blas_count, toggles_count, retired_count, corrections_count, advisories_count, needs_count, drops_count,
+	unsigned isas_count, groups_count, gpus_count, gpu_units_count, gpu_extras_count,
+		toolkits_count, layouts_count, driver_libraries_count, driver_files_count,
+		cuda_lines_count, parts_count, nvcc_errors_count, blas_count, toggles_count,
+		retired_count, corrections_count, advisories_count, needs_count, drops_count,
 		taken_count, torch_extensions_count, extension_requires_count, releases_count;
 };
 
 /* tables_load: every table below `dir` but cpu.yaml, ci.yaml, matrices and examples. ERR_CONFIG
  * with file:line for what does not follow the schema and for values that do not fit together: an
  * unknown toolkit, two rows of one name. */
-int tables_load(const char *dir, struct arena *a, const struct tables **ret, struct err *e) MUST_CHECK;
+int tables_load(const char *dir, struct arena *a, const struct tables **ret,
+		struct err *e) MUST_CHECK;
 
 /* The three packages, in the order they are built. */
 #define TABLES_PACKAGES 3
@@ -88,15 +90,16 @@ bool tables_python_known(const struct tables *t, const char *python);
 /* toggle_applies: whether this version of the package has the row's option. */
 bool toggle_applies(const struct toggle_row *row, const char *version);
 /* tables_toggle: returns the row for this version of the package; version NULL matches any. */
-const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name,
-				       const char *version);
+const struct toggle_row *tables_toggle(const struct tables *t, const char *package,
+				       const char *name, const char *version);
 /* tables_toggle_value: the row's own spelling of a value ("1", "true", "yes", "on" are all ON or 1;
  * case does not count); ERR_CONFIG with the values there are. Points into the row. */
-int tables_toggle_value(const struct toggle_row *row, const char *value, const char **ret, struct err *e) MUST_CHECK;
+int tables_toggle_value(const struct toggle_row *row, const char *value, const char **ret,
+			struct err *e) MUST_CHECK;
 /* tables_retired: why a name is no option of this version of the package (NULL: any version), NULL
  * if it is not retired. */
-const struct retired_row *tables_retired(const struct tables *t, const char *package, const char *name,
-					 const char *version);
+const struct retired_row *tables_retired(const struct tables *t, const char *package,
+					 const char *name, const char *version);
 /* tables_need_release, _toolkit and _python (one that a release builds for): ERR_CONFIG with what
  * was perhaps meant. */
 int tables_need_release(const struct tables *t, const char *name, const struct release_row **ret,
@@ -105,7 +108,8 @@ int tables_need_toolkit(const struct tables *t, const char *version, const struc
 			struct err *e) MUST_CHECK;
 int tables_need_python(const struct tables *t, const char *python, struct err *e) MUST_CHECK;
 /* tables_cflags: adds the package's own compiler flags for a platform. */
-void tables_cflags(const struct package_row *p, const char *platform, struct arena *a, struct strlist *ret);
+void tables_cflags(const struct package_row *p, const char *platform, struct arena *a,
+		   struct strlist *ret);
 /* tables_gcc: returns the range of GCC that a release supports on a platform. */
 const char *tables_gcc(const struct release_row *r, const char *platform);
 /* tables_need_wheel: the distribution of the Python index that has the row's module. */
@@ -121,9 +125,10 @@ const struct package_row *tables_package(const struct release_row *r, const char
 #define TABLES_EXTENSION_LIST "extension.txt"
 /* tables_extend: the tables with more packages in every release: extensions that are built against
  * its torch, each by what its row and every extension's build require. */
-const struct tables *tables_extend(const struct tables *t, const struct package_row *extensions, size_t count,
-				   struct arena *a);
+const struct tables *tables_extend(const struct tables *t, const struct package_row *extensions,
+				   size_t count, struct arena *a);
 /* tables_extension: the row of an extension by its name and a version ("": any); NULL: none. */
-const struct package_row *tables_extension(const struct tables *t, const char *name, const char *version);
+const struct package_row *tables_extension(const struct tables *t, const char *name,
+					   const char *version);
 /* tables_policy_minor: 28 for the manylinux policy "2_28"; 0 for anything else. */
 unsigned tables_policy_minor(const char *policy);

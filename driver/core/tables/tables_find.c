@@ -7,6 +7,7 @@ const char *const tables_packages[TABLES_PACKAGES] = {"pytorch", "torchvision", 
 size_t tables_package_rank(const char *package)
 {
 	size_t i = 0;
+
 	while (i < TABLES_PACKAGES && strcmp(tables_packages[i], package) != 0)
 		i++;
 	return i;
@@ -21,9 +22,11 @@ const struct isa_row *tables_isa(const struct tables *t, const char *name)
 {
 	for (unsigned i = 0; i < t->isas_count; i++) {
 		const struct isa_row *row = &t->isas[i];
-		if (strcmp(row->name, name) == 0 || strings_contain(row->aliases, row->aliases_count, name))
+		if (strcmp(row->name, name) == 0 ||
+		    strings_contain(row->aliases, row->aliases_count, name))
 			return row;
 	}
+
 	return NULL;
 }
 
@@ -43,6 +46,7 @@ bool tables_python_known(const struct tables *t, const char *python)
 const struct gpu_row *tables_gpu(const struct tables *t, const char *sm)
 {
 	const struct gpu_row *row = text_search(sm, t->gpus, t->gpus_count, sizeof(*t->gpus));
+
 	for (unsigned i = 0; !row && i < t->gpus_count; i++)
 		if (strings_contain(t->gpus[i].aliases, t->gpus[i].aliases_count, sm))
 			row = &t->gpus[i];
@@ -64,6 +68,7 @@ bool tables_offered(const struct release_row *r)
 unsigned *tables_chips(const struct tables *t, struct arena *a, size_t *ret_count)
 {
 	unsigned *numbers = arena_array(a, t->gpus_count + 1, sizeof(*numbers));
+
 	*ret_count = 0;
 	for (unsigned i = 0; i < t->gpus_count; i++)
 		if (t->gpus[i].tegra)
@@ -95,8 +100,8 @@ bool toggle_applies(const struct toggle_row *row, const char *version)
 	       (!*row->until || version_cmp(version, row->until) < 0);
 }
 
-const struct toggle_row *tables_toggle(const struct tables *t, const char *package, const char *name,
-				       const char *version)
+const struct toggle_row *tables_toggle(const struct tables *t, const char *package,
+				       const char *name, const char *version)
 {
 	for (unsigned i = 0; i < t->toggles_count; i++) {
 		const struct toggle_row *row = &t->toggles[i];
@@ -105,11 +110,12 @@ const struct toggle_row *tables_toggle(const struct tables *t, const char *packa
 		if (!version || toggle_applies(row, version))
 			return row;
 	}
+
 	return NULL;
 }
 
-const struct retired_row *tables_retired(const struct tables *t, const char *package, const char *name,
-					 const char *version)
+const struct retired_row *tables_retired(const struct tables *t, const char *package,
+					 const char *name, const char *version)
 {
 	for (unsigned i = 0; i < t->retired_count; i++) {
 		const struct retired_row *row = &t->retired[i];
@@ -118,6 +124,7 @@ const struct retired_row *tables_retired(const struct tables *t, const char *pac
 		if (!version || !*row->since || version_cmp(version, row->since) >= 0)
 			return row;
 	}
+
 	return NULL;
 }
 
@@ -126,19 +133,23 @@ static int truth_of(const char *word)
 {
 	static const char *const yes[] = {"1", "on", "true", "yes", "y"};
 	static const char *const no[] = {"0", "off", "false", "no", "n"};
+
 	for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
 		if (strcasecmp(word, yes[i]) == 0)
 			return 1;
 		if (strcasecmp(word, no[i]) == 0)
 			return 0;
 	}
+
 	return -1;
 }
 
-int tables_toggle_value(const struct toggle_row *row, const char *value, const char **ret, struct err *e)
+int tables_toggle_value(const struct toggle_row *row, const char *value, const char **ret,
+			struct err *e)
 {
 	int truth = truth_of(value);
 	AUTO_ARENA struct arena a = {0};
+
 	for (unsigned i = 0; i < row->values_count; i++) {
 		const char *v = row->values[i];
 		if (strcasecmp(v, value) == 0 || (truth >= 0 && truth_of(v) == truth)) {
@@ -146,34 +157,41 @@ int tables_toggle_value(const struct toggle_row *row, const char *value, const c
 			return 0;
 		}
 	}
+
 	const struct strlist known = {.items = row->values, .count = row->values_count};
 	err_set(e, ERR_CONFIG, "'%s' cannot be '%s'", row->name, value);
 	return err_hint(e, "it accepts %s", strlist_join(&known, &a, ", "));
 }
 
-static int unknown_version(const char *what, const char *asked, const struct strlist *known, const char *more,
-			   struct err *e)
+static int unknown_version(const char *what, const char *asked, const struct strlist *known,
+			   const char *more, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *near = suggest_version(asked, known->items, known->count);
+
 	err_set(e, ERR_CONFIG, "unknown %s '%s'", what, asked);
-	return suggest_hint(e, near, arena_printf(&a, "known: %s%s", strlist_join(known, &a, " "), more));
+	return suggest_hint(e, near,
+			    arena_printf(&a, "known: %s%s", strlist_join(known, &a, " "), more));
 }
 
-int tables_need_release(const struct tables *t, const char *name, const struct release_row **ret, struct err *e)
+int tables_need_release(const struct tables *t, const char *name, const struct release_row **ret,
+			struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0};
+
 	*ret = text_search(name, t->releases, t->releases_count, sizeof(**ret));
 	for (unsigned i = 0; i < t->releases_count; i++)
 		strlist_ref(&known, &a, t->releases[i].name);
 	return *ret ? 0 : unknown_version("release", name, &known, "", e);
 }
 
-int tables_need_toolkit(const struct tables *t, const char *version, const struct toolkit_row **ret, struct err *e)
+int tables_need_toolkit(const struct tables *t, const char *version, const struct toolkit_row **ret,
+			struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0};
+
 	for (unsigned i = 0; i < t->toolkits_count; i++)
 		strlist_ref(&known, &a, t->toolkits[i].version);
 	*ret = tables_toolkit(t, version);
@@ -184,6 +202,7 @@ int tables_need_python(const struct tables *t, const char *python, struct err *e
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist known = {0};
+
 	for (unsigned i = 0; i < t->releases_count; i++)
 		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
 			strlist_once(&known, &a, t->releases[i].pythons[k]);
@@ -194,33 +213,40 @@ int tables_need_python(const struct tables *t, const char *python, struct err *e
 		err_set(e, ERR_CONFIG, "free-threaded Python '%s' is not supported", python);
 		return err_hint(e, "use Python %s", plain);
 	}
+
 	return unknown_version("Python", python, &known, "; or leave --python out", e);
 }
 
-void tables_cflags(const struct package_row *p, const char *platform, struct arena *a, struct strlist *ret)
+void tables_cflags(const struct package_row *p, const char *platform, struct arena *a,
+		   struct strlist *ret)
 {
 	for (unsigned i = 0; i < p->extra_cflags_count; i++) {
 		const struct cflags_row *row = &p->extra_cflags[i];
 		for (unsigned k = 0;
-		     strings_allow(row->platforms, row->platforms_count, platform) && k < row->flags_count; k++)
+		     strings_allow(row->platforms, row->platforms_count, platform) &&
+		     k < row->flags_count;
+		     k++)
 			strlist_ref(ret, a, row->flags[k]);
 	}
 }
 
 const struct package_row *tables_package(const struct release_row *r, const char *package)
 {
-	const struct package_row *const rows[TABLES_PACKAGES + 1] = {r->pytorch, r->torchvision, r->torchaudio};
+	const struct package_row *const rows[TABLES_PACKAGES + 1] = {r->pytorch, r->torchvision,
+								     r->torchaudio};
+
 	for (unsigned i = 0; i < r->extensions_count; i++)
 		if (strcmp(r->extensions[i].name, package) == 0)
 			return &r->extensions[i];
 	return rows[tables_package_rank(package)];
 }
 
-const struct tables *tables_extend(const struct tables *t, const struct package_row *extensions, size_t count,
-				   struct arena *a)
+const struct tables *tables_extend(const struct tables *t, const struct package_row *extensions,
+				   size_t count, struct arena *a)
 {
 	struct tables *all = arena_alloc(a, sizeof(*all));
 	struct package_row *rows = arena_array(a, count, sizeof(*rows));
+
 	for (size_t k = 0; k < count; k++) {
 		struct strlist requires = {0};
 		for (unsigned i = 0; i < t->extension_requires_count; i++)
@@ -231,6 +257,7 @@ const struct tables *tables_extend(const struct tables *t, const struct package_
 		rows[k].python_requires = requires.items;
 		rows[k].python_requires_count = (unsigned) requires.count;
 	}
+
 	*all = *t;
 	all->releases = arena_array(a, t->releases_count, sizeof(*all->releases));
 	for (unsigned i = 0; i < t->releases_count; i++) {
@@ -238,16 +265,20 @@ const struct tables *tables_extend(const struct tables *t, const struct package_
 		all->releases[i].extensions = rows;
 		all->releases[i].extensions_count = (unsigned)count;
 	}
+
 	return all;
 }
 
-const struct package_row *tables_extension(const struct tables *t, const char *name, const char *version)
+const struct package_row *tables_extension(const struct tables *t, const char *name,
+					   const char *version)
 {
 	for (unsigned i = 0; i < t->torch_extensions_count; i++) {
 		const struct package_row *row = &t->torch_extensions[i];
-		if (strcmp(row->name, name) == 0 && (!*version || strcmp(row->version, version) == 0))
+		if (strcmp(row->name, name) == 0 &&
+		    (!*version || strcmp(row->version, version) == 0))
 			return row;
 	}
+
 	return NULL;
 }
 
@@ -258,5 +289,6 @@ const char *tables_need_wheel(const struct need_row *row)
 
 const char *tables_gcc(const struct release_row *r, const char *platform)
 {
-	return strcmp(platform, "aarch64-linux") == 0 && r->gcc_arm && *r->gcc_arm ? r->gcc_arm : r->gcc;
+	return strcmp(platform, "aarch64-linux") == 0 && r->gcc_arm && *r->gcc_arm ? r->gcc_arm
+										   : r->gcc;
 }

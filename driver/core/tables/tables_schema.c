@@ -375,7 +375,9 @@ TOP(matrix, struct matrix_file, offsetof(struct matrix_file, line),
 static bool counts(const char *key, const char *const *keys)
 {
 	/* whose values no program reads but to print them */
-	static const char *const for_people[] = {"why", "what", "note", "instead", "source", "sources"};
+	static const char *const for_people[] = {"why",     "what",   "note",
+						 "instead", "source", "sources"};
+
 	while (keys && *keys && strcmp(*keys, key) != 0)
 		keys++;
 	return (!keys || *keys) && !strings_contain(for_people, ARRAY_LEN(for_people), key);
@@ -388,7 +390,8 @@ static void put_text(const char *text, struct buf *out)
 	buf_addc(out, '\n');
 }
 
-static void put_fields(const struct yaml_schema *schema, const char *data, const char *const *keys, struct buf *out)
+static void put_fields(const struct yaml_schema *schema, const char *data, const char *const *keys,
+		       struct buf *out)
 {
 	for (const struct yaml_key *k = schema->keys; k->name; k++) {
 		const void *slot = data + k->offset;
@@ -404,17 +407,20 @@ static void put_fields(const struct yaml_schema *schema, const char *data, const
 				 out);
 			continue;
 		}
+
 		memcpy(&count, data + k->count, sizeof(count));
 		buf_printf(out, "%u\n", count);
 		for (unsigned i = 0; i < count; i++)
 			if (k->of)
-				put_fields(k->of, *(const char *const *)slot + i * k->of->size, NULL, out);
+				put_fields(k->of, *(const char *const *)slot + i * k->of->size,
+					   NULL, out);
 			else
 				put_text((*(const char *const *const *)slot)[i], out);
 	}
 }
 
-void schema_digest(const struct yaml_schema *schema, const void *data, const char *const *keys, char ret[65])
+void schema_digest(const struct yaml_schema *schema, const void *data, const char *const *keys,
+		   char ret[65])
 {
 	AUTO_BUF struct buf text = {0};
 	put_fields(schema, data, keys, &text);

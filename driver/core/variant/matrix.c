@@ -22,6 +22,7 @@ int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, s
 {
 	const char *dir = matrices_dir(t, a);
 	struct strlist files = {0};
+
 	if (!fs_is_dir(TRUSTED, dir))
 		return 0;
 	if (fs_list_tree(TRUSTED, dir, a, &files, e) < 0)
@@ -31,6 +32,7 @@ int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, s
 		if (path_has_suffix(file, SUFFIX) && path_base(file)[0] != '.')
 			strlist_ref(ret, a, arena_strndup(a, file, strlen(file) - strlen(SUFFIX)));
 	}
+
 	strlist_sort(ret);
 	return 0;
 }
@@ -38,31 +40,38 @@ int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, s
 static int unknown_matrix(const struct tables *t, const char *name, struct arena *a, struct err *e)
 {
 	struct strlist names = {0};
+
 	if (matrix_names(t, a, &names, e) < 0)
 		return -1;
 	const char *near = suggest_nearest(name, names.items, names.count);
 	err_set(e, ERR_CONFIG, "unknown matrix '%s'", name);
 	if (near)
 		return err_hint(e, "did you mean '%s'? 'ptbuild list --matrices' shows all", near);
-	return err_hint(e, "'ptbuild list --matrices' shows all; the path of a YAML file may be given as well");
+	return err_hint(e, "'ptbuild list --matrices' shows all; the path of a YAML file may be "
+			   "given as well");
 }
 
 /* A name is a file below matrices/; what ends in .yaml is a path. */
-static int find_file(const struct tables *t, const char *name, struct arena *a, const char **ret, struct err *e)
+static int find_file(const struct tables *t, const char *name, struct arena *a, const char **ret,
+		     struct err *e)
 {
-	const char *path = path_has_suffix(name, SUFFIX) ? name
-			   : path_is_safe_relative(name) && *name
-				   ? path_join(a, matrices_dir(t, a), arena_printf(a, "%s" SUFFIX, name))
-				   : NULL;
+	const char *path =
+		path_has_suffix(name, SUFFIX) ? name
+		: path_is_safe_relative(name) && *name
+			? path_join(a, matrices_dir(t, a), arena_printf(a, "%s" SUFFIX, name))
+			: NULL;
+
 	if (!path || !fs_exists(TRUSTED, path))
 		return unknown_matrix(t, name, a, e);
 	*ret = path;
 	return 0;
 }
 
-static int check_toolkits(const struct loader *l, const struct matrix_row *row, bool cuda, struct err *e)
+static int check_toolkits(const struct loader *l, const struct matrix_row *row, bool cuda,
+			  struct err *e)
 {
 	const struct yaml_place at = {l->path, row->line};
+
 	if (!cuda && row->toolkits_count)
 		return row_bad(&at, e, "'toolkits' with '%s': it has no CUDA", row->gpus[0]);
 	if (cuda && !row->toolkits_count)
@@ -76,6 +85,7 @@ static int check_toolkits(const struct loader *l, const struct matrix_row *row, 
 static int check_pythons(const struct loader *l, const struct matrix_row *row, struct err *e)
 {
 	const struct yaml_place at = {l->path, row->line};
+
 	if (!row->pythons_count)
 		return row_bad(&at, e, "no 'pythons', here or in the file");
 	for (unsigned i = 0; i < row->pythons_count; i++)
@@ -89,18 +99,23 @@ static int settle_gpus(const struct loader *l, struct matrix_row *row, struct er
 {
 	const struct yaml_place at = {l->path, row->line};
 	struct profile first = {0};
+
 	for (unsigned i = 0; i < row->gpus_count; i++) {
 		struct profile p = {.file = "", .platform = ""};
 		if (profile_set_gpu(l->t, row->gpus[i], l->a, &p, e) < 0)
 			return err_wrap(e, "%s:%u", l->path, row->line);
 		if (i && p.gpu != first.gpu)
-			return row_bad(&at, e, "'%s' and '%s' in one row: give each kind a row of its own",
+			return row_bad(&at, e,
+				       "'%s' and '%s' in one row: give each kind a row of its own",
 				       row->gpus[0], row->gpus[i]);
 		row->gpus[i] = profile_gpu_name(&p, l->a);
 		first = p;
 	}
+
 	if (first.gpu == GPU_MPS && row->isas_count)
-		return row_bad(&at, e, "'isas' with 'mps': every Mac with that GPU has the same instruction set");
+		return row_bad(
+			&at, e,
+			"'isas' with 'mps': every Mac with that GPU has the same instruction set");
 	if (first.gpu != GPU_MPS && !row->isas_count)
 		return row_bad(&at, e, "no 'isas' with '%s'", row->gpus[0]);
 	return check_toolkits(l, row, first.gpu == GPU_CUDA, e);
@@ -111,16 +126,19 @@ static int settle_isas(const struct loader *l, struct matrix_row *row, struct er
 {
 	const struct yaml_place at = {l->path, row->line};
 	struct strlist isas = {0};
+
 	for (unsigned i = 0; i < row->isas_count; i++) {
 		const struct isa_group *group = tables_isa_group(l->t, row->isas[i]);
 		const struct isa_row *isa = tables_isa(l->t, row->isas[i]);
 		if (group)
 			strlist_refs(&isas, l->a, group->isas, group->isas_count);
 		if (!group && !isa)
-			return row_bad(&at, e, "unknown instruction set or group '%s'", row->isas[i]);
+			return row_bad(&at, e, "unknown instruction set or group '%s'",
+				       row->isas[i]);
 		if (!group)
 			strlist_ref(&isas, l->a, isa->name);
 	}
+
 	row->isas = isas.items;
 	row->isas_count = (unsigned)isas.count;
 	return 0;
@@ -129,37 +147,49 @@ static int settle_isas(const struct loader *l, struct matrix_row *row, struct er
 static int settle_row(const struct loader *l, struct matrix_row *row, struct err *e)
 {
 	static const char *pytorch[] = {PACKAGE_TORCH};
+
 	if (!row->packages_count) {
 		row->packages = pytorch;
 		row->packages_count = 1;
 	}
+
 	if (!row->pythons_count) {
 		row->pythons = l->file->pythons;
 		row->pythons_count = l->file->pythons_count;
 	}
-	return settle_isas(l, row, e) < 0 || settle_gpus(l, row, e) < 0 || check_pythons(l, row, e) < 0 ? -1 : 0;
+
+	return settle_isas(l, row, e) < 0 || settle_gpus(l, row, e) < 0 ||
+			       check_pythons(l, row, e) < 0
+		       ? -1
+		       : 0;
 }
 
-static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret,
-		struct err *e);
+static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a,
+		const struct matrix **ret, struct err *e);
 
 static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err *e)
 {
 	struct matrix_file *f = l->file;
 	const struct yaml_place at = {l->path, f->line};
+
 	strlist_refs(&m->only, l->a, f->only, f->only_count);
 	strlist_refs(&m->except, l->a, f->except, f->except_count);
 	if (*f->of) {
 		if (*f->release || f->rows_count || f->pythons_count)
-			return row_bad(&at, e, "a view of '%s' has no release, no pythons and no rows of its own",
-				       f->of);
+			return row_bad(
+				&at, e,
+				"a view of '%s' has no release, no pythons and no rows of its own",
+				f->of);
 		if (depth >= VIEWS_MAX)
-			return row_bad(&at, e, "'%s' is a view too deep: are they views of each other?", f->of);
+			return row_bad(&at, e,
+				       "'%s' is a view too deep: are they views of each other?",
+				       f->of);
 		if (load(l->t, f->of, depth + 1, l->a, &m->base, e) < 0)
 			return err_wrap(e, "%s:%u", l->path, f->line);
 		m->release = m->base->release;
 		return 0;
 	}
+
 	if (!f->rows_count)
 		return row_bad(&at, e, "no 'rows', and no 'of'");
 	if (tables_need_release(l->t, f->release, &m->release, e) < 0)
@@ -179,18 +209,20 @@ static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err
 	strlist_sort(&names);
 	for (size_t i = 1; i < names.count; i++)
 		if (strcmp(names.items[i], names.items[i - 1]) == 0)
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in two rows", l->path, l->file->line,
-				       names.items[i]);
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in two rows", l->path,
+				       l->file->line, names.items[i]);
 	return 0;
 }
 
-static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a, const struct matrix **ret,
-		struct err *e)
+static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a,
+		const struct matrix **ret, struct err *e)
 {
 	struct loader l = {.t = t, .a = a};
 	struct matrix *m = arena_alloc(a, sizeof(*m));
+
 	l.file = arena_alloc(a, sizeof(*l.file));
-	if (find_file(t, name, a, &l.path, e) < 0 || yaml_load(l.path, &schema_matrix, a, l.file, NULL, e) < 0)
+	if (find_file(t, name, a, &l.path, e) < 0 ||
+	    yaml_load(l.path, &schema_matrix, a, l.file, NULL, e) < 0)
 		return -1;
 	*m = (struct matrix){.name = arena_strdup(a, name), .note = l.file->note, .file = l.path};
 	if (settle(&l, depth, m, e) < 0)
@@ -199,7 +231,8 @@ static int load(const struct tables *t, const char *name, unsigned depth, struct
 	return 0;
 }
 
-int matrix_load(const struct tables *t, const char *name, struct arena *a, const struct matrix **ret, struct err *e)
+int matrix_load(const struct tables *t, const char *name, struct arena *a,
+		const struct matrix **ret, struct err *e)
 {
 	return load(t, name, 0, a, ret, e);
 }
@@ -214,6 +247,7 @@ static const char *cell_name(const struct matrix_row *r, unsigned long cell, str
 {
 	unsigned isas = at_least_one(r->isas_count), toolkits = at_least_one(r->toolkits_count);
 	const char *isa = r->isas_count ? r->isas[cell % isas] : NULL;
+
 	cell /= isas;
 	const char *gpu = r->gpus[cell % r->gpus_count];
 	cell /= r->gpus_count;
@@ -229,18 +263,21 @@ static const char *next_of_rows(const struct matrix *m, struct matrix_walk *w, s
 {
 	while (w->row < m->rows_count) {
 		const struct matrix_row *r = &m->rows[w->row];
-		if (w->cell < ((unsigned long)r->packages_count * r->pythons_count * at_least_one(r->toolkits_count) *
-			       r->gpus_count * at_least_one(r->isas_count)))
+		if (w->cell <
+		    ((unsigned long)r->packages_count * r->pythons_count *
+		     at_least_one(r->toolkits_count) * r->gpus_count * at_least_one(r->isas_count)))
 			return cell_name(r, w->cell++, a);
 		w->row++;
 		w->cell = 0;
 	}
+
 	return NULL;
 }
 
 const char *matrix_next(const struct matrix *m, struct matrix_walk *w, struct arena *a)
 {
 	const char *name;
+
 	while ((name = m->base ? matrix_next(m->base, w, a) : next_of_rows(m, w, a)))
 		if ((!m->only.count || strings_match(m->only.items, m->only.count, name)) &&
 		    !strings_match(m->except.items, m->except.count, name))

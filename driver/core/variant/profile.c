@@ -9,26 +9,34 @@
 static char *plain(const char *name, struct arena *a)
 {
 	char *text = arena_alloc(a, strlen(name) + 1), *to = text;
+
 	for (const char *c = name; *c; c++)
 		if (isalnum((unsigned char)*c))
 			*to++ = (char)tolower((unsigned char)*c);
 	return text;
 }
 
-/* "h100", "rtx4090", "geforce-rtx-4090": the hint names the target of the product, whose name ends so. */
-static bool hint_product(const struct tables *t, const char *word, const char *rest, struct arena *a, struct err *e)
+/* "h100", "rtx4090", "geforce-rtx-4090": the hint
+ * names the target of the product, whose name ends so. */
+static bool hint_product(const struct tables *t, const char *word, const char *rest,
+			 struct arena *a, struct err *e)
 {
 	const char *asked = plain(word, a);
 	size_t n = strlen(asked);
-	bool a_name = n >= 4 || (n >= 2 && asked[strspn(asked, "0123456789")]); /* not "90" of "RTX 3090" */
+	/* not "90" of "RTX 3090" */
+	bool a_name = n >= 4 || (n >= 2 && asked[strspn(asked, "0123456789")]);
+
 	for (unsigned i = 0; a_name && i < t->gpus_count; i++)
 		for (unsigned k = 0; k < t->gpus[i].devices_count; k++) {
 			const char *name = plain(t->gpus[i].devices[k], a);
 			size_t len = strlen(name);
 			if (len < n || strcmp(name + len - n, asked) != 0)
 				continue;
-			err_hint(e, "%s is sm%s: write sm%s%s", t->gpus[i].devices[k], t->gpus[i].sm, t->gpus[i].sm,
-				 rest ? rest : "-avx2, or another instruction set ('ptbuild list --isas')");
+			err_hint(
+				e, "%s is sm%s: write sm%s%s", t->gpus[i].devices[k], t->gpus[i].sm,
+				t->gpus[i].sm,
+				rest ? rest
+				     : "-avx2, or another instruction set ('ptbuild list --isas')");
 			return true;
 		}
 	return false;
@@ -44,6 +52,7 @@ static int unknown_gpu(const struct tables *t, const char *word, struct arena *a
 		strlist_addf(&known, a, "sm%s", t->gpus[i].sm);
 		strlist_addf(&newest, a, "sm%s", t->gpus[t->gpus_count - 1 - i].sm);
 	}
+
 	strlist_ref(&newest, a, "cpu");
 	err_set(e, ERR_CONFIG, "unknown GPU target '%s'", word);
 	const char *dot = strchr(word, '.'),
@@ -55,27 +64,32 @@ static int unknown_gpu(const struct tables *t, const char *word, struct arena *a
 	return suggest_known(e, suggest_nearest(word, newest.items, newest.count), &known);
 }
 
-static int check_suffix(const struct gpu_row *row, const char *suffix, struct arena *a, struct err *e)
+static int check_suffix(const struct gpu_row *row, const char *suffix, struct arena *a,
+			struct err *e)
 {
 	struct strlist known = {0};
+
 	for (unsigned i = 0; i < row->suffixes_count; i++) {
 		if (strcmp(row->suffixes[i].suffix, suffix) == 0)
 			return 0;
 		strlist_addf(&known, a, "sm%s%s", row->sm, row->suffixes[i].suffix);
 	}
-	err_set(e, ERR_CONFIG, "unknown GPU target 'sm%s%s': sm%s has no suffix '%s'", row->sm, suffix, row->sm,
-		suffix);
+
+	err_set(e, ERR_CONFIG, "unknown GPU target 'sm%s%s': sm%s has no suffix '%s'", row->sm,
+		suffix, row->sm, suffix);
 	if (known.count)
 		return err_hint(e, "use sm%s or %s", row->sm, strlist_join(&known, a, " "));
 	return err_hint(e, "use sm%s", row->sm);
 }
 
-static int parse_target(const struct tables *t, const char *word, struct arena *a, struct gpu_target *ret,
-			struct err *e)
+static int parse_target(const struct tables *t, const char *word, struct arena *a,
+			struct gpu_target *ret, struct err *e)
 {
 	size_t digits = strncmp(word, "sm", 2) == 0 ? strspn(word + 2, "0123456789") : 0;
-	const struct gpu_row *row = digits ? tables_gpu(t, arena_strndup(a, word + 2, digits)) : NULL;
+	const struct gpu_row *row =
+		digits ? tables_gpu(t, arena_strndup(a, word + 2, digits)) : NULL;
 	const char *suffix = word + 2 + digits;
+
 	/* what is for one chip, or for a family, is not for the GPUs of an alias */
 	if (!row || (*suffix && strncmp(row->sm, word + 2, digits) != 0))
 		return unknown_gpu(t, word, a, e);
@@ -90,25 +104,29 @@ static int by_target(const void *a, const void *b)
 	const struct gpu_target *x = a;
 	const struct gpu_target *y = b;
 	long order = strtol(x->row->sm, NULL, 10) - strtol(y->row->sm, NULL, 10);
+
 	return order ? (order < 0 ? -1 : 1) : strcmp(x->suffix, y->suffix);
 }
 
 /* Adds a target, or the "ptx" that belongs to the one before it. */
-static int add_word(const struct tables *t, const char *word, struct arena *a, struct gpu_target *targets,
-		    unsigned *count, struct err *e)
+static int add_word(const struct tables *t, const char *word, struct arena *a,
+		    struct gpu_target *targets, unsigned *count, struct err *e)
 {
 	if (strcmp(word, "ptx") == 0) {
 		if (!*count || targets[*count - 1].ptx) {
 			err_set(e, ERR_CONFIG, "'ptx' does not follow a GPU target");
 			return err_hint(e, "write it after its target: sm90+ptx");
 		}
+
 		targets[*count - 1].ptx = true;
 		return 0;
 	}
+
 	if (strcmp(word, "cpu") == 0 || strcmp(word, "mps") == 0) {
 		err_set(e, ERR_CONFIG, "'%s' cannot be in a list of GPU targets", word);
 		return err_hint(e, "a profile is for the CPU alone, or for a list like sm80+sm90");
 	}
+
 	if (parse_target(t, word, a, &targets[*count], e) < 0)
 		return -1;
 	(*count)++;
@@ -119,6 +137,7 @@ static int add_word(const struct tables *t, const char *word, struct arena *a, s
 static unsigned settle_targets(struct gpu_target *targets, unsigned count)
 {
 	unsigned n = 0;
+
 	qsort(targets, count, sizeof(*targets), by_target);
 	for (unsigned i = 0; i < count; i++) {
 		if (n && by_target(&targets[n - 1], &targets[i]) == 0)
@@ -126,32 +145,38 @@ static unsigned settle_targets(struct gpu_target *targets, unsigned count)
 		else
 			targets[n++] = targets[i];
 	}
+
 	return n;
 }
 
-static int parse_targets(const struct tables *t, const char *text, struct arena *a, struct profile *p, struct err *e)
+static int parse_targets(const struct tables *t, const char *text, struct arena *a,
+			 struct profile *p, struct err *e)
 {
 	struct gpu_target *targets = arena_array(a, strlen(text) / 2 + 1, sizeof(*targets));
 	unsigned count = 0;
+
 	for (const char *c = text;; c++) {
 		size_t n = strcspn(c, "+");
 		if (!n) {
 			err_set(e, ERR_CONFIG, "empty GPU target in '%s'", text);
 			return err_hint(e, "a list has one '+' between its targets: sm80+sm90");
 		}
+
 		if (add_word(t, arena_strndup(a, c, n), a, targets, &count, e) < 0)
 			return -1;
 		c += n;
 		if (!*c)
 			break;
 	}
+
 	p->gpu = GPU_CUDA;
 	p->targets = targets;
 	p->targets_count = settle_targets(targets, count);
 	return 0;
 }
 
-int profile_set_gpu(const struct tables *t, const char *text, struct arena *a, struct profile *p, struct err *e)
+int profile_set_gpu(const struct tables *t, const char *text, struct arena *a, struct profile *p,
+		    struct err *e)
 {
 	if (strcmp(text, "cpu") != 0 && strcmp(text, "mps") != 0)
 		return parse_targets(t, text, a, p, e);
@@ -163,14 +188,17 @@ int profile_set_gpu(const struct tables *t, const char *text, struct arena *a, s
 	return 0;
 }
 
-int profile_set_isa(const struct tables *t, const char *text, struct arena *a, struct profile *p, struct err *e)
+int profile_set_isa(const struct tables *t, const char *text, struct arena *a, struct profile *p,
+		    struct err *e)
 {
 	const struct isa_row *row = tables_isa(t, text);
 	struct strlist known = {0};
+
 	if (row) {
 		p->isa = row;
 		return 0;
 	}
+
 	for (unsigned i = 0; i < t->isas_count; i++)
 		strlist_ref(&known, a, t->isas[i].name);
 	err_set(e, ERR_CONFIG, "unknown instruction set '%s'", text);
@@ -183,6 +211,7 @@ int profile_set_isa(const struct tables *t, const char *text, struct arena *a, s
 char *profile_gpu_name(const struct profile *p, struct arena *a)
 {
 	struct strlist l = {0};
+
 	if (p->gpu != GPU_CUDA)
 		return arena_strdup(a, p->gpu == GPU_CPU ? "cpu" : "mps");
 	for (unsigned i = 0; i < p->targets_count; i++)
@@ -193,7 +222,8 @@ char *profile_gpu_name(const struct profile *p, struct arena *a)
 
 char *profile_composed_name(const struct profile *p, struct arena *a)
 {
-	return p->isa ? arena_printf(a, "%s-%s", profile_gpu_name(p, a), p->isa->name) : arena_strdup(a, MPS_NAME);
+	return p->isa ? arena_printf(a, "%s-%s", profile_gpu_name(p, a), p->isa->name)
+		      : arena_strdup(a, MPS_NAME);
 }
 
 bool profile_is_planned_only(const struct profile *p)
@@ -210,16 +240,20 @@ void profile_settle_platform(struct profile *p)
 static int refuse_half(const struct tables *t, const char *name, struct arena *a, struct err *e)
 {
 	struct strlist known = {0};
+
 	if (tables_isa(t, name)) {
 		err_set(e, ERR_CONFIG, "no GPU target in profile '%s'", name);
-		return err_hint(e, "write cpu-%s, or sm90-%s for a GPU of compute capability 9.0", name, name);
+		return err_hint(e, "write cpu-%s, or sm90-%s for a GPU of compute capability 9.0",
+				name, name);
 	}
+
 	if (strncmp(name, "sm", 2) == 0 || strcmp(name, "cpu") == 0) {
 		err_set(e, ERR_CONFIG, "no instruction set in profile '%s'", name);
 		for (unsigned i = 0; i < t->isas_count; i++)
 			strlist_addf(&known, a, "%s-%s", name, t->isas[i].name);
 		return err_hint(e, "one of: %s", strlist_join(&known, a, " "));
 	}
+
 	err_set(e, ERR_CONFIG, "unknown profile '%s'", name);
 	if (strcmp(name, NATIVE) == 0)
 		return err_hint(e, "use it only as --profile native: a variant's name means the "
@@ -228,14 +262,17 @@ static int refuse_half(const struct tables *t, const char *name, struct arena *a
 		return err_hint(e, "did you mean '" MPS_NAME "'?");
 	if (hint_product(t, name, NULL, a, e))
 		return -1;
-	return err_hint(e, "a profile is GPU-ISA, like sm90-avx512 or cpu-avx2, or " MPS_NAME ", or a YAML file");
+	return err_hint(e, "a profile is GPU-ISA, like sm90-avx512 or cpu-avx2, or " MPS_NAME
+			   ", or a YAML file");
 }
 
-/* "sm80,sm90-avx512" is one profile with '+', "cpu-avx2,cpu-avx512" is two: both are suggested only if they parse. */
+/* "sm80,sm90-avx512" is one profile with '+', "cpu-avx2,cpu-avx512"
+ * is two: both are suggested only if they parse. */
 static int refuse_comma(const struct tables *t, const char *name, struct arena *a, struct err *e)
 {
 	struct profile p;
 	struct strlist parts = {0}, calls = {0};
+
 	strlist_split(&parts, a, name, ",");
 	const char *joined = strlist_join(&parts, a, "+");
 	bool all = parts.count > 1;
@@ -246,16 +283,20 @@ static int refuse_comma(const struct tables *t, const char *name, struct arena *
 		all = all && profile_parse(t, parts.items[i], a, &p, ERR_IGNORED) == 0;
 		strlist_addf(&calls, a, "--profile %s", parts.items[i]);
 	}
+
 	if (!all)
-		return err_hint(e, "a profile has no ',': a list of GPU targets is written like sm80+sm90-avx512");
+		return err_hint(e, "a profile has no ',': a list of GPU targets is written like "
+				   "sm80+sm90-avx512");
 	return err_hint(e, "run it once for each: %s; or write them into a file for --matrix FILE",
 			strlist_join(&calls, a, ", then "));
 }
 
-int profile_parse(const struct tables *t, const char *name, struct arena *a, struct profile *ret, struct err *e)
+int profile_parse(const struct tables *t, const char *name, struct arena *a, struct profile *ret,
+		  struct err *e)
 {
 	struct profile p = {.file = "", .platform = ""};
 	const char *dash = strchr(name, '-');
+
 	if (strcmp(name, MPS_NAME) == 0) {
 		p.gpu = GPU_MPS;
 	} else if (strchr(name, ',')) {
@@ -264,11 +305,14 @@ int profile_parse(const struct tables *t, const char *name, struct arena *a, str
 		return refuse_half(t, name, a, e);
 	} else if (strncmp(name, "darwin-", 7) == 0 || strncmp(name, "mps-", 4) == 0) {
 		err_set(e, ERR_CONFIG, "unknown profile '%s'", name);
-		return err_hint(e, "did you mean '" MPS_NAME "'? it has no instruction set to choose");
-	} else if (profile_set_gpu(t, arena_strndup(a, name, (size_t)(dash - name)), a, &p, e) < 0 ||
+		return err_hint(e,
+				"did you mean '" MPS_NAME "'? it has no instruction set to choose");
+	} else if (profile_set_gpu(t, arena_strndup(a, name, (size_t)(dash - name)), a, &p, e) <
+			   0 ||
 		   profile_set_isa(t, dash + 1, a, &p, e) < 0) {
 		return err_wrap(e, "profile '%s'", name);
 	}
+
 	profile_settle_platform(&p);
 	p.name = profile_composed_name(&p, a);
 	*ret = p;
@@ -283,12 +327,13 @@ static const char *example_path(const struct tables *t, const char *name, struct
 		return NULL;
 	const char *path = arena_printf(a, "%s/examples/%s.yaml", t->dir, name);
 	if (!fs_exists(TRUSTED, path))
-		path = arena_printf(a, "%s.yaml", name); /* so that the name of its variant can be typed again */
+		/* so that the name of its variant can be typed again */
+		path = arena_printf(a, "%s.yaml", name);
 	return fs_exists(TRUSTED, path) ? path : NULL;
 }
 
-int profile_by_name(const struct tables *t, const char *name, struct inherit *inherit, struct arena *a,
-		    struct profile *ret, struct err *e)
+int profile_by_name(const struct tables *t, const char *name, struct inherit *inherit,
+		    struct arena *a, struct profile *ret, struct err *e)
 {
 	if (strchr(name, '/') || path_has_suffix(name, ".yaml"))
 		return profile_file_load(t, name, inherit, a, ret, e);
@@ -301,7 +346,8 @@ int profile_by_name(const struct tables *t, const char *name, struct inherit *in
 	return profile_file_load(t, example, inherit, a, ret, e);
 }
 
-int profile_load(const struct tables *t, const char *name_or_path, struct arena *a, struct profile *ret, struct err *e)
+int profile_load(const struct tables *t, const char *name_or_path, struct arena *a,
+		 struct profile *ret, struct err *e)
 {
 	struct inherit none = {0};
 	return profile_by_name(t, name_or_path, &none, a, ret, e);
@@ -324,6 +370,7 @@ char *profile_label_toolkit(const char *version, struct arena *a)
 char *profile_label(const struct profile *p, const char *cuda, struct arena *a)
 {
 	struct strlist l = {0};
+
 	if (cuda)
 		strlist_ref(&l, a, profile_label_toolkit(cuda, a));
 	if (p->gpu != GPU_CUDA)

@@ -3,7 +3,8 @@
 #include "base/sys/fs.h"
 #include "base/yaml/yaml.h"
 
-static const char *const kinds[] = {"profile", "python", "cuda", "torch", "companions", "extensions"};
+static const char *const kinds[] = {"profile", "python",     "cuda",
+				    "torch",   "companions", "extensions"};
 
 struct set_keys {
 	const char *profile, *python, *cuda, *torch;
@@ -30,14 +31,17 @@ static const char *value_of(const struct reading *r, enum set_kind kind, const c
 	const bool named = kind == SET_PROFILE ? strchr(text, '/') || path_has_suffix(text, ".yaml")
 			   : kind == SET_TORCH ? path_has_suffix(text, ".whl")
 					       : kind == SET_EXTENSION && fs_exists(TRUSTED, path);
+
 	return named ? path : text;
 }
 
 static void add(struct reading *r, enum set_kind kind, const char *text, const struct yaml_tree *at)
 {
 	const char *place = arena_printf(r->a, "%s:%u:%u", r->path, at->line, at->column);
+
 	if (*text)
-		r->ret->rows[r->ret->count++] = (struct set_row){kind, text, value_of(r, kind, text), place};
+		r->ret->rows[r->ret->count++] =
+			(struct set_row){kind, text, value_of(r, kind, text), place};
 }
 
 /* Where the torch comes from; `name` is the text without its version. */
@@ -55,24 +59,33 @@ static enum set_torch kind_of_torch(const char *text, const char *name)
 static int take_torch(const struct reading *r, const char *text, struct err *e)
 {
 	struct set_file *f = r->ret;
-	const char *version, *name = text_pin(text, r->a, &version); /* "official", "slim==2.11.0" */
+	/* "official", "slim==2.11.0" */
+	const char *version, *name = text_pin(text, r->a, &version);
+
 	f->torch = kind_of_torch(text, name);
 	f->version = f->torch == SET_OFFICIAL || f->torch == SET_SLIM ? version : NULL;
 	if (!f->version || version_valid(f->version))
 		return 0;
-	return err_set(e, ERR_CONFIG, "%s:%u: not a version: '%s'", r->path, yaml_line(r->tree, "torch"), f->version);
+	return err_set(e, ERR_CONFIG, "%s:%u: not a version: '%s'", r->path,
+		       yaml_line(r->tree, "torch"), f->version);
 }
 
-static int take_companion(struct reading *r, const char *text, const struct yaml_tree *at, struct err *e)
+static int take_companion(struct reading *r, const char *text, const struct yaml_tree *at,
+			  struct err *e)
 {
 	const char *version, *name = text_pin(text, r->a, &version);
+
 	if (version && !version_valid(version))
-		return err_set(e, ERR_CONFIG, "%s:%u:%u: not a version: '%s'", r->path, at->line, at->column, version);
+		return err_set(e, ERR_CONFIG, "%s:%u:%u: not a version: '%s'", r->path, at->line,
+			       at->column, version);
 	if (tables_package_rank(name) >= TABLES_PACKAGES || package_is_torch(name)) {
-		err_set(e, ERR_CONFIG, "%s:%u:%u: torch has no companion '%s'", r->path, at->line, at->column, name);
-		return err_hint(e, "companions are torchvision and torchaudio, each a line of the list; others are "
+		err_set(e, ERR_CONFIG, "%s:%u:%u: torch has no companion '%s'", r->path, at->line,
+			at->column, name);
+		return err_hint(e, "companions are torchvision and torchaudio, each a line of the "
+				   "list; others are "
 				   "extensions");
 	}
+
 	add(r, SET_COMPANION, text, at);
 	return 0;
 }
@@ -82,18 +95,25 @@ int set_file_load(const char *path, struct arena *a, struct set_file *ret, struc
 	struct set_keys k = {0};
 	struct set_file f = {0};
 	struct reading r = {.path = path, .a = a, .ret = &f};
-	if (yaml_load(path, &set_file_schema, a, &k, &r.tree, e) < 0 || take_torch(&r, k.torch, e) < 0)
+
+	if (yaml_load(path, &set_file_schema, a, &k, &r.tree, e) < 0 ||
+	    take_torch(&r, k.torch, e) < 0)
 		return -1;
 	if (!k.companions_count && !k.extensions_count) {
 		err_set(e, ERR_CONFIG, "%s: a torch alone does not make a set", path);
 		return err_hint(e, "name companions (torchvision, torchaudio) or extensions");
 	}
+
 	const char *file = path_base(path);
-	f.name = path_has_suffix(file, ".yaml") ? arena_strndup(a, file, strlen(file) - strlen(".yaml")) : file;
+	f.name = path_has_suffix(file, ".yaml")
+			 ? arena_strndup(a, file, strlen(file) - strlen(".yaml"))
+			 : file;
 	if (!path_is_safe_relative(f.name))
-		return err_set(e, ERR_USAGE, "the name of the set's file has control characters: '%s'",
+		return err_set(e, ERR_USAGE,
+			       "the name of the set's file has control characters: '%s'",
 			       utf8_printable(file, a));
-	f.rows = arena_array(a, SET_COMPANION + k.companions_count + k.extensions_count, sizeof(*f.rows));
+	f.rows = arena_array(a, SET_COMPANION + k.companions_count + k.extensions_count,
+			     sizeof(*f.rows));
 	const char *const one[] = {k.profile, k.python, k.cuda, k.torch};
 	for (unsigned i = 0; i < ARRAY_LEN(one); i++)
 		add(&r, i, one[i], yaml_at(r.tree, "%s", kinds[i]));

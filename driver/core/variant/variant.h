@@ -37,8 +37,8 @@ int profile_parse(const struct tables *t, const char *name, struct arena *a, str
 /* profile_load: a composed name, or the path of a YAML file (has a '/' or ends in .yaml), or a stem
  * of a file in <profiles>/examples. Keys of a file: inherit, gpu (list of SM strings), isa, blas,
  * cflags, toggles (name: value). Errors are file:line. */
-int profile_load(const struct tables *t, const char *name_or_path, struct arena *a, struct profile *ret,
-		 struct err *e) MUST_CHECK;
+int profile_load(const struct tables *t, const char *name_or_path, struct arena *a,
+		 struct profile *ret, struct err *e) MUST_CHECK;
 /* profile_is_planned_only: whether ptbuild makes plans of it and no builds. */
 bool profile_is_planned_only(const struct profile *p);
 /* profile_label: the local version label: "cu128.sm90.avx512" with a toolkit ("12.8"), "cpu.avx2",
@@ -57,7 +57,8 @@ int profile_set_gpu(const struct tables *t, const char *text, struct arena *a, s
 int profile_set_isa(const struct tables *t, const char *text, struct arena *a, struct profile *p,
 		    struct err *e) MUST_CHECK;
 /* profile_composed_name: "sm80+sm90-avx2" from gpu, targets and isa. */
-char *profile_composed_name(const struct profile *p, struct arena *a) __attribute__((returns_nonnull));
+char *profile_composed_name(const struct profile *p, struct arena *a)
+	__attribute__((returns_nonnull));
 /* profile_settle_platform: sets `platform` from the GPU target and the instruction set. */
 void profile_settle_platform(struct profile *p);
 /* How far files that inherit each other have got. */
@@ -66,11 +67,11 @@ struct inherit {
 	bool circle; /* there is no end to it: that is the error */
 };
 /* profile_file_load: reads a YAML file. */
-int profile_file_load(const struct tables *t, const char *path, struct inherit *inherit, struct arena *a,
-		      struct profile *ret, struct err *e) MUST_CHECK;
+int profile_file_load(const struct tables *t, const char *path, struct inherit *inherit,
+		      struct arena *a, struct profile *ret, struct err *e) MUST_CHECK;
 /* profile_by_name: like profile_load, for a name inside a file. */
-int profile_by_name(const struct tables *t, const char *name, struct inherit *inherit, struct arena *a,
-		    struct profile *ret, struct err *e) MUST_CHECK;
+int profile_by_name(const struct tables *t, const char *name, struct inherit *inherit,
+		    struct arena *a, struct profile *ret, struct err *e) MUST_CHECK;
 /* profile_gpu_name: the GPU half of a composed name: "cpu", "mps", "sm80+sm90a+ptx". */
 char *profile_gpu_name(const struct profile *p, struct arena *a);
 
@@ -100,7 +101,8 @@ char *variant_name(const struct variant *v, struct arena *a);
 /* variant_toolkit_word: "12.8" as names have it: "cuda12_8". */
 char *variant_toolkit_word(const char *version, struct arena *a);
 /* variant_spell: a variant's name from its parts; cuda may be NULL. */
-char *variant_spell(const char *package, const char *python, const char *cuda, const char *profile, struct arena *a);
+char *variant_spell(const char *package, const char *python, const char *cuda, const char *profile,
+		    struct arena *a);
 /* variant_looks_like: whether a word begins like a variant: a package and "-python". */
 bool variant_looks_like(const char *word);
 
@@ -122,12 +124,13 @@ struct matrix {
 };
 
 /* matrix_names: the names of all matrices below <profiles>/matrices, sorted. */
-int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int matrix_names(const struct tables *t, struct arena *a, struct strlist *ret,
+		 struct err *e) MUST_CHECK;
 /* matrix_load: by name, or the path of a YAML file. ERR_CONFIG with the nearest name, or with
  * file:line for a mistake in the file: an unknown release, Python, toolkit, GPU target or
  * instruction set, a row that contradicts itself (a toolkit for cpu), a view of itself. */
-int matrix_load(const struct tables *t, const char *name, struct arena *a, const struct matrix **ret,
-		struct err *e) MUST_CHECK;
+int matrix_load(const struct tables *t, const char *name, struct arena *a,
+		const struct matrix **ret, struct err *e) MUST_CHECK;
 
 /* A walk over the variants of a matrix in the order of its rows; zero-initialised at the start. */
 struct matrix_walk {
@@ -161,6 +164,7 @@ struct set_file {
 
 /* set_file_load: profile, python, cuda and torch, lists of companions and extensions. ERR_CONFIG
  * with file and line as yaml_load, and for a set of torch alone. */
-int set_file_load(const char *path, struct arena *a, struct set_file *ret, struct err *e) MUST_CHECK;
+int set_file_load(const char *path, struct arena *a, struct set_file *ret,
+		  struct err *e) MUST_CHECK;
 /* set_row_text: "set.yaml:3:8 (torch: official)". */
 char *set_row_text(const struct set_row *r, struct arena *a) __attribute__((returns_nonnull));

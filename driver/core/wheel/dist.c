@@ -4,17 +4,24 @@
 
 enum { FILE_MAX = 64 << 20 };
 
-void dist_of_headers(const struct wheel_headers *h, const struct wheel_name *n, struct arena *a, struct dist *ret)
+void dist_of_headers(const struct wheel_headers *h, const struct wheel_name *n, struct arena *a,
+		     struct dist *ret)
 {
 	struct strlist lines = {0};
 	const char *name = wheel_headers_get(h, "Name"), *version = wheel_headers_get(h, "Version");
-	struct dist d = {.name = wheel_normalize(name ? name : n ? n->dist : "", a), .version = version ? version : ""};
+	struct dist d = {.name = wheel_normalize(name ? name
+						 : n  ? n->dist
+						      : "",
+						 a),
+			 .version = version ? version : ""};
+
 	d.version = *d.version || !n ? d.version : n->version;
 	d.title = arena_printf(a, "%s %s", name ? name : d.name, d.version);
 	wheel_headers_all(h, "Requires-Dist", a, &lines);
 	d.requires = arena_array(a, lines.count, sizeof(*d.requires));
 	for (size_t i = 0; i < lines.count; i++)
-		if (requirement_parse(lines.items[i], a, &d.requires[d.requires_count], ERR_IGNORED) == 0)
+		if (requirement_parse(lines.items[i], a, &d.requires[d.requires_count],
+				      ERR_IGNORED) == 0)
 			d.requires_count++;
 	if (n)
 		wheel_scope_of(n, wheel_headers_get(h, "Requires-Python"), a, &d.scope);
@@ -34,6 +41,7 @@ int dist_of_wheel(const char *path, struct arena *a, struct dist *ret, struct er
 	struct dist d;
 	const char *info;
 	const bool named = wheel_name_parse(path, a, &n, ERR_IGNORED) == 0;
+
 	if (zip_open(path, a, &z, e) < 0 || wheel_zip_dist_info(z, a, &info, e) < 0 ||
 	    wheel_zip_headers(z, info, "METADATA", a, &h, e) < 0)
 		return -1;
@@ -51,12 +59,14 @@ int dist_installed(const char *info, struct arena *a, struct dist *ret, struct e
 	AUTO_BUF struct buf record = {0};
 	struct wheel_headers h;
 	struct dist d;
+
 	if (fs_read(TRUSTED, path_join(a, info, "METADATA"), FILE_MAX, &text, e) < 0 ||
 	    wheel_headers_parse(buf_cstr(&text), text.len, "METADATA", a, &h, e) < 0)
 		return -1;
 	dist_of_headers(&h, NULL, a, &d);
 	if (fs_read(TRUSTED, path_join(a, info, "RECORD"), FILE_MAX, &record, ERR_IGNORED) < 0 ||
-	    wheel_record_parse(buf_cstr(&record), record.len, "RECORD", a, &d.rows, &d.rows_count, ERR_IGNORED) < 0)
+	    wheel_record_parse(buf_cstr(&record), record.len, "RECORD", a, &d.rows, &d.rows_count,
+			       ERR_IGNORED) < 0)
 		d.rows_count = 0;
 	sort_rows(&d);
 	*ret = d;
@@ -69,27 +79,32 @@ static enum holds holds(const struct requirement *r, const struct wheel_scope *s
 	return requirement_holds(r, s, "", a);
 }
 
-enum holds dist_requires(const struct dist *d, const char *name, const struct wheel_scope *s, struct arena *a)
+enum holds dist_requires(const struct dist *d, const char *name, const struct wheel_scope *s,
+			 struct arena *a)
 {
 	enum holds most = HOLDS_NEVER;
+
 	for (size_t i = 0; i < d->requires_count; i++) {
 		if (strcmp(d->requires[i].name, name) != 0)
 			continue;
 		const enum holds one = holds(&d->requires[i], s, a);
 		most = one > most ? one : most;
 	}
+
 	return most;
 }
 
-const struct requirement *dist_refuses(const struct dist *d, const struct dist *other, const struct wheel_scope *s,
-				       struct arena *a)
+const struct requirement *dist_refuses(const struct dist *d, const struct dist *other,
+				       const struct wheel_scope *s, struct arena *a)
 {
 	for (size_t i = 0; i < d->requires_count; i++) {
 		const struct requirement *r = &d->requires[i];
-		if (strcmp(r->name, other->name) == 0 && !specifier_takes(r->specifier, other->version, a) &&
+		if (strcmp(r->name, other->name) == 0 &&
+		    !specifier_takes(r->specifier, other->version, a) &&
 		    holds(r, s, a) == HOLDS_ALWAYS)
 			return r;
 	}
+
 	return NULL;
 }
 
@@ -112,62 +127,79 @@ const char *label_accelerator(const char *label, struct arena *a)
 			return cuda_major(digits, n, a);
 		if (letters == 4 && strncmp(at, "rocm", 4) == 0 && n)
 			return arena_printf(a, "rocm%.*s", (int)n, digits);
-		if (letters == 3 && (strncmp(at, "cpu", 3) == 0 || strncmp(at, "xpu", 3) == 0) && !n)
+		if (letters == 3 && (strncmp(at, "cpu", 3) == 0 || strncmp(at, "xpu", 3) == 0) &&
+		    !n)
 			return arena_strndup(a, at, 3);
 	}
+
 	return NULL;
 }
 
 const char *label_torch(const char *label, struct arena *a)
 {
 	static const char *const words[] = {"torch", "pt"};
+
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		const char *at = strstr(label, words[i]), *digits = at ? at + strlen(words[i]) : "";
 		const size_t n = strspn(digits, "0123456789");
 		if (!n || (at > label && isalpha((unsigned char)at[-1])))
 			continue;
 		if (digits[n] == '.' && isdigit((unsigned char)digits[n + 1]))
-			return arena_strndup(a, digits, n + 1 + strspn(digits + n + 1, "0123456789"));
+			return arena_strndup(a, digits,
+					     n + 1 + strspn(digits + n + 1, "0123456789"));
 		if (n > 1)
-			return arena_printf(a, "%c.%.*s", *digits, n > 3 ? 2 : (int)n - 1, digits + 1);
+			return arena_printf(a, "%c.%.*s", *digits, n > 3 ? 2 : (int)n - 1,
+					    digits + 1);
 	}
+
 	return NULL;
 }
 
-/* "cu12" of "nvidia_cublas_cu12==12.4", "cu13" of "cuda_toolkit==13.2.2" and "nvidia_cuda_runtime==13.0". */
+/* "cu12" of "nvidia_cublas_cu12==12.4", "cu13" of
+ * "cuda_toolkit==13.2.2" and "nvidia_cuda_runtime==13.0". */
 const char *requirement_accelerator(const struct requirement *r, struct arena *a)
 {
 	const char *suffix = strrchr(r->name, '_'), *pin = specifier_pin(r->specifier, a);
-	if (strncmp(r->name, "nvidia_", 7) == 0 && strncmp(suffix, "_cu1", 4) == 0 && strlen(suffix) == 5)
+
+	if (strncmp(r->name, "nvidia_", 7) == 0 && strncmp(suffix, "_cu1", 4) == 0 &&
+	    strlen(suffix) == 5)
 		return suffix + 1;
 	const char *plus = pin ? strchr(pin, '+') : NULL;
 	if (plus && strcmp(r->name, "torch") == 0)
 		return label_accelerator(plus + 1, a);
-	if (pin && (strcmp(r->name, "cuda_toolkit") == 0 || strcmp(r->name, "nvidia_cuda_runtime") == 0))
+	if (pin &&
+	    (strcmp(r->name, "cuda_toolkit") == 0 || strcmp(r->name, "nvidia_cuda_runtime") == 0))
 		return arena_printf(a, "cu%.*s", (int)strspn(pin, "0123456789"), pin);
 	return NULL;
 }
 
 const char *dist_accelerator(const struct dist *d, const struct wheel_scope *s, struct arena *a)
 {
-	const char *plus = strchr(d->version, '+'), *found = plus ? label_accelerator(plus + 1, a) : NULL;
+	const char *plus = strchr(d->version, '+'),
+		   *found = plus ? label_accelerator(plus + 1, a) : NULL;
+
 	for (size_t i = 0; i < d->requires_count && !found; i++) {
 		found = requirement_accelerator(&d->requires[i], a);
 		if (found && holds(&d->requires[i], s, a) == HOLDS_NEVER)
 			found = NULL;
 	}
+
 	return found;
 }
 
-const char *dist_mixed(const struct dist *x, const struct dist *y, const struct wheel_scope *s, struct arena *a)
+const char *dist_mixed(const struct dist *x, const struct dist *y, const struct wheel_scope *s,
+		       struct arena *a)
 {
-	const struct dist *torch = strcmp(x->name, "torch") == 0 ? x : y, *other = torch == x ? y : x;
+	const struct dist *torch = strcmp(x->name, "torch") == 0 ? x : y,
+			  *other = torch == x ? y : x;
+
 	if (strcmp(torch->name, "torch") != 0 || dist_requires(other, "torch", s, a) == HOLDS_NEVER)
 		return NULL;
 	const char *have = dist_accelerator(torch, s, a), *want = dist_accelerator(other, s, a);
 	if (!have || !want || strcmp(have, want) == 0)
 		return NULL;
-	return arena_printf(a, "%s is built for %s, and %s for %s", other->title, want, torch->title, have);
+	return arena_printf(a, "%s is built for %s, and %s for %s", other->title, want,
+			    torch->title, have);
 }
 
 /* ---- paths ---- */
@@ -181,6 +213,7 @@ static bool is_shared(const struct wheel_record_row *x, const struct wheel_recor
 const char *dist_shares(const struct dist *x, const struct dist *y, size_t *ret_count)
 {
 	const char *first = NULL;
+
 	*ret_count = 0;
 	for (size_t i = 0, k = 0; i < x->rows_count && k < y->rows_count;) {
 		const int c = strcmp(x->rows[i].path, y->rows[k].path);
@@ -188,8 +221,10 @@ const char *dist_shares(const struct dist *x, const struct dist *y, size_t *ret_
 			first = first ? first : x->rows[i].path;
 			++*ret_count;
 		}
+
 		i += c <= 0;
 		k += c >= 0;
 	}
+
 	return first;
 }

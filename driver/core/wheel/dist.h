@@ -16,14 +16,16 @@ struct dist {
 
 /* dist_of_headers: of a METADATA; `n`: its wheel's name, or NULL; without RECORD. dist_of_wheel: of
  * a wheel. dist_installed: of a .dist-info directory. ERR_INTEGRITY for what is no METADATA. */
-void dist_of_headers(const struct wheel_headers *h, const struct wheel_name *n, struct arena *a, struct dist *ret);
+void dist_of_headers(const struct wheel_headers *h, const struct wheel_name *n, struct arena *a,
+		     struct dist *ret);
 int dist_of_wheel(const char *path, struct arena *a, struct dist *ret, struct err *e) MUST_CHECK;
 int dist_installed(const char *info, struct arena *a, struct dist *ret, struct err *e) MUST_CHECK;
 /* dist_requires: whether it requires a distribution (by wheel_normalize) without any extra. */
-enum holds dist_requires(const struct dist *d, const char *name, const struct wheel_scope *s, struct arena *a);
+enum holds dist_requires(const struct dist *d, const char *name, const struct wheel_scope *s,
+			 struct arena *a);
 /* dist_refuses: its requirement that holds and does not take the version of the other; NULL. */
-const struct requirement *dist_refuses(const struct dist *d, const struct dist *other, const struct wheel_scope *s,
-				       struct arena *a);
+const struct requirement *dist_refuses(const struct dist *d, const struct dist *other,
+				       const struct wheel_scope *s, struct arena *a);
 /* label_accelerator: what a version's label says that it is built for: "cpu", "cu12", "rocm6",
  * "xpu"; NULL: nothing. requirement_accelerator: the same of the pin of a torch, and of a package
  * of CUDA's. dist_accelerator: by its label, else by what it requires. */
@@ -34,6 +36,7 @@ const char *dist_accelerator(const struct dist *d, const struct wheel_scope *s, 
 const char *label_torch(const char *label, struct arena *a);
 /* dist_mixed: one is torch, the other requires it, and they are built for other accelerators: says
  * so for people; NULL: they are not. */
-const char *dist_mixed(const struct dist *x, const struct dist *y, const struct wheel_scope *s, struct arena *a);
+const char *dist_mixed(const struct dist *x, const struct dist *y, const struct wheel_scope *s,
+		       struct arena *a);
 /* dist_shares: a path that both own with other contents, of *ret_count; NULL. */
 const char *dist_shares(const struct dist *x, const struct dist *y, size_t *ret_count);

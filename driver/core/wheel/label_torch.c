@@ -16,6 +16,7 @@ char *label_torch_word(const char *torch_version, const char *label, struct aren
 	AUTO_BUF struct buf b = {0};
 	const size_t n = strcspn(torch_version, "+");
 	const char *own = torch_version[n] ? torch_version + n + 1 : "plain";
+
 	buf_addstr(&b, WORD);
 	add_word(&b, torch_version, n);
 	if (strcmp(own, label) != 0)
@@ -27,8 +28,10 @@ char *label_without_torch(const char *label, struct arena *a)
 {
 	const size_t n = strlen(WORD);
 	const char *last = label + strlen(label);
+
 	while (last > label && !strchr("._-", last[-1]))
 		last--;
-	const bool word = last > label && strncasecmp(last, WORD, n) == 0 && isdigit((unsigned char)last[n]);
+	const bool word =
+		last > label && strncasecmp(last, WORD, n) == 0 && isdigit((unsigned char)last[n]);
 	return arena_strndup(a, label, word ? (size_t)(last - label) - 1 : strlen(label));
 }

@@ -22,11 +22,13 @@ static void add(struct official *o, const struct official_wheel *w, struct arena
 	o->wheels[o->count++] = *w;
 }
 
-static int read_line(struct official *o, const char *line, unsigned number, struct arena *a, struct err *e)
+static int read_line(struct official *o, const char *line, unsigned number, struct arena *a,
+		     struct err *e)
 {
 	struct strlist fields = {0};
 	struct official_wheel w = {0};
 	struct err why = {0};
+
 	strlist_split(&fields, a, line, " ");
 	if (fields.count != FIELDS)
 		return bad(o->path, number, "not a file, its sha256, its size and its CUDA", e);
@@ -37,8 +39,8 @@ static int read_line(struct official *o, const char *line, unsigned number, stru
 		return bad(o->path, number, why.kind ? why.msg : "not a wheel for Linux", e);
 	if (!digest_valid_hex(w.sha256))
 		return bad(o->path, number, "not a sha256", e);
-	if (strspn(fields.items[2], "0123456789") != strlen(fields.items[2]) || strlen(fields.items[2]) > 12 ||
-	    (w.size = strtoull(fields.items[2], NULL, 10)) == 0)
+	if (strspn(fields.items[2], "0123456789") != strlen(fields.items[2]) ||
+	    strlen(fields.items[2]) > 12 || (w.size = strtoull(fields.items[2], NULL, 10)) == 0)
 		return bad(o->path, number, "not a size", e);
 	if (strcmp(w.cuda, "-") != 0 && !version_valid(w.cuda))
 		return bad(o->path, number, "not a version of CUDA", e);
@@ -47,9 +49,11 @@ static int read_line(struct official *o, const char *line, unsigned number, stru
 }
 
 /* "gpus x86_64 75 80 90": the targets of torch's GPU library. */
-static int read_gpus(struct official *o, const char *line, unsigned number, struct arena *a, struct err *e)
+static int read_gpus(struct official *o, const char *line, unsigned number, struct arena *a,
+		     struct err *e)
 {
 	struct strlist fields = {0};
+
 	strlist_split(&fields, a, line, " ");
 	if (fields.count < 3)
 		return bad(o->path, number, "not a machine and its GPU targets", e);
@@ -57,11 +61,13 @@ static int read_gpus(struct official *o, const char *line, unsigned number, stru
 	if (!arm && strcmp(fields.items[1], "x86_64") != 0)
 		return bad(o->path, number, "not x86_64 or aarch64", e);
 	for (size_t i = 2; i < fields.count; i++) {
-		const char *target = fields.items[i], *suffix = target + strspn(target, "0123456789");
+		const char *target = fields.items[i],
+			   *suffix = target + strspn(target, "0123456789");
 		if (suffix == target || (*suffix && strcmp(suffix, "+ptx") != 0))
 			return bad(o->path, number, "not a GPU target", e);
 		strlist_ref(&o->gpus[arm], a, target);
 	}
+
 	return 0;
 }
 
@@ -69,20 +75,23 @@ static int no_file(const char *profiles, const char *release, struct arena *a, s
 {
 	struct strlist names = {0};
 	const char *dir = path_join(a, profiles, "official");
+
 	if (fs_is_dir(TRUSTED, dir) && fs_list(TRUSTED, dir, a, &names, ERR_IGNORED) < 0)
 		names.count = 0;
 	if (names.count)
 		qsort(names.items, names.count, sizeof(*names.items), version_order);
 	err_set(e, ERR_CONFIG, "the official wheels of release '%s' are not pinned", release);
 	for (size_t i = 0; i < names.count; i++)
-		if (strncmp(names.items[i], release, strlen(release)) == 0 && names.items[i][strlen(release)] == '.')
+		if (strncmp(names.items[i], release, strlen(release)) == 0 &&
+		    names.items[i][strlen(release)] == '.')
 			return err_hint(e, "did you mean '%s'?", names.items[i]);
 	const char *pinned = names.count ? strlist_join(&names, a, ", ") : "none";
 	/* A release of a distribution has no wheels in the Python index. */
 	if (!*release || release[strspn(release, "0123456789.")])
 		return err_hint(e, "pinned are %s", pinned);
-	return err_hint(e, "pinned are %s; 'ptbuild slim --release %s --pin torch==%s' pins its wheels", pinned,
-			release, release);
+	return err_hint(
+		e, "pinned are %s; 'ptbuild slim --release %s --pin torch==%s' pins its wheels",
+		pinned, release, release);
 }
 
 bool official_pinned(const char *profiles, const char *release, struct arena *a)
@@ -91,11 +100,13 @@ bool official_pinned(const char *profiles, const char *release, struct arena *a)
 	return version_valid(release) && fs_exists(TRUSTED, path);
 }
 
-int official_read(const char *profiles, const char *release, struct arena *a, struct official *ret, struct err *e)
+int official_read(const char *profiles, const char *release, struct arena *a, struct official *ret,
+		  struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct official o = {.path = path_join(a, path_join(a, profiles, "official"), release)};
 	unsigned number = 0;
+
 	if (!version_valid(release) || !fs_exists(TRUSTED, o.path))
 		return no_file(profiles, release, a, e);
 	if (fs_read(TRUSTED, o.path, FILE_MAX, &text, e) < 0)
@@ -104,7 +115,9 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		number++;
 		if (number == 1 && strcmp(line, MAGIC) != 0)
-			return bad(o.path, number, "not a list of official wheels: it does not begin with '" MAGIC "'",
+			return bad(o.path, number,
+				   "not a list of official wheels: it does not begin with '" MAGIC
+				   "'",
 				   e);
 		if (number == 1 || !*line || *line == '#')
 			continue;
@@ -112,6 +125,7 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 		if ((gpus ? read_gpus : read_line)(&o, line, number, a, e) < 0)
 			return -1;
 	}
+
 	*ret = o;
 	return 0;
 }
@@ -120,15 +134,18 @@ void official_text(const struct official *o, const char *release, struct buf *ou
 {
 	static const char *const machines[] = {"x86_64", "aarch64"};
 	AUTO_ARENA struct arena scratch = {0};
+
 	buf_printf(out,
-		   MAGIC "\n# file, sha256, size, CUDA; made by 'ptbuild slim --release %s --pin NAME==VERSION,...'\n",
+		   MAGIC "\n# file, sha256, size, CUDA; made by 'ptbuild slim --release %s --pin "
+			 "NAME==VERSION,...'\n",
 		   release);
 	for (size_t i = 0; i < ARRAY_LEN(machines); i++)
 		if (o->gpus[i].count)
-			buf_printf(out, GPUS "%s %s\n", machines[i], strlist_join(&o->gpus[i], &scratch, " "));
+			buf_printf(out, GPUS "%s %s\n", machines[i],
+				   strlist_join(&o->gpus[i], &scratch, " "));
 	for (size_t i = 0; i < o->count; i++)
-		buf_printf(out, "%s %s %" PRIu64 " %s\n", o->wheels[i].file, o->wheels[i].sha256, o->wheels[i].size,
-			   o->wheels[i].cuda);
+		buf_printf(out, "%s %s %" PRIu64 " %s\n", o->wheels[i].file, o->wheels[i].sha256,
+			   o->wheels[i].size, o->wheels[i].cuda);
 }
 
 int official_machine(const char *tag)
@@ -140,35 +157,43 @@ int official_machine(const char *tag)
 
 static bool same_but_build(const struct wheel_name *x, const struct wheel_name *y)
 {
-	return strcmp(x->dist, y->dist) == 0 && strcmp(x->python, y->python) == 0 && strcmp(x->abi, y->abi) == 0 &&
+	return strcmp(x->dist, y->dist) == 0 && strcmp(x->python, y->python) == 0 &&
+	       strcmp(x->abi, y->abi) == 0 &&
 	       official_machine(x->platform) == official_machine(y->platform);
 }
 
-int official_take(struct official *o, const char *asked, const struct wheel_listed *files, size_t count,
-		  const char *const cuda[2], struct arena *a, struct err *e)
+int official_take(struct official *o, const char *asked, const struct wheel_listed *files,
+		  size_t count, const char *const cuda[2], struct arena *a, struct err *e)
 {
 	const char *version, *dist = wheel_normalize(text_pin(asked, a, &version), a);
 	const size_t before = o->count;
+
 	if (!version || !*dist || !*version) {
 		err_set(e, ERR_USAGE, "not a wheel with its version: '%s'", asked);
 		return err_hint(e, "write it as NAME==VERSION");
 	}
+
 	for (size_t i = 0; i < count; i++) {
-		struct official_wheel w = {.file = files[i].name, .sha256 = files[i].sha256, .size = files[i].size};
+		struct official_wheel w = {
+			.file = files[i].name, .sha256 = files[i].sha256, .size = files[i].size};
 		bool taken = false;
-		if (wheel_name_parse(w.file, a, &w.name, ERR_IGNORED) < 0 || official_machine(w.name.platform) < 0 ||
-		    strcmp(wheel_normalize(w.name.dist, a), dist) != 0 || strcmp(w.name.version, version) != 0 ||
-		    !digest_valid_hex(w.sha256) || !w.size)
+		if (wheel_name_parse(w.file, a, &w.name, ERR_IGNORED) < 0 ||
+		    official_machine(w.name.platform) < 0 ||
+		    strcmp(wheel_normalize(w.name.dist, a), dist) != 0 ||
+		    strcmp(w.name.version, version) != 0 || !digest_valid_hex(w.sha256) || !w.size)
 			continue;
 		w.cuda = cuda[official_machine(w.name.platform)];
 		for (size_t k = before; k < o->count && !taken; k++) {
 			taken = same_but_build(&o->wheels[k].name, &w.name);
-			if (taken && strtoul(w.name.build, NULL, 10) > strtoul(o->wheels[k].name.build, NULL, 10))
+			if (taken && strtoul(w.name.build, NULL, 10) >
+					     strtoul(o->wheels[k].name.build, NULL, 10))
 				o->wheels[k] = w;
 		}
+
 		if (!taken)
 			add(o, &w, a);
 	}
+
 	if (o->count == before)
 		return err_set(e, ERR_NETWORK, "the index has no wheel of '%s' for Linux", asked);
 	qsort(o->wheels + before, o->count - before, sizeof(*o->wheels), text_cmp);
@@ -178,6 +203,7 @@ int official_take(struct official *o, const char *asked, const struct wheel_list
 void official_keep(struct official *o, const struct official *old, struct arena *a)
 {
 	const struct official named = *o;
+
 	memcpy(o->gpus, old->gpus, sizeof(o->gpus));
 	for (size_t i = 0; i < old->count; i++)
 		if (!official_has(&named, wheel_normalize(old->wheels[i].name.dist, a), a))
@@ -200,10 +226,12 @@ static bool fits_cuda(const struct official_wheel *w, const char *dist, const ch
 	return strcmp(dist, "torch") != 0 && strtol(w->cuda, NULL, 10) == strtol(cuda, NULL, 10);
 }
 
-int official_find(const struct official *o, const char *dist, const char *python, const char *platform,
-		  const char *cuda, struct arena *a, const struct official_wheel **ret, struct err *e)
+int official_find(const struct official *o, const char *dist, const char *python,
+		  const char *platform, const char *cuda, struct arena *a,
+		  const struct official_wheel **ret, struct err *e)
 {
 	struct strlist have = {0};
+
 	for (size_t i = 0; i < o->count; i++) {
 		const struct official_wheel *w = &o->wheels[i];
 		if (strcmp(wheel_normalize(w->name.dist, a), dist) != 0)
@@ -213,36 +241,46 @@ int official_find(const struct official *o, const char *dist, const char *python
 			     path_has_suffix(w->name.abi, "t") ? w->name.abi : w->name.python,
 			     official_machine(w->name.platform) ? "aarch64" : "x86_64", w->cuda);
 		if (wheel_name_takes(&w->name, python, a) &&
-		    official_machine(w->name.platform) == machine_is_arm(platform) && fits_cuda(w, dist, cuda)) {
+		    official_machine(w->name.platform) == machine_is_arm(platform) &&
+		    fits_cuda(w, dist, cuda)) {
 			*ret = w;
 			return 0;
 		}
 	}
-	err_set(e, ERR_CONFIG, "'%s' has no %s for Python %s, %s, CUDA %s", o->path, dist, python, platform,
-		cuda ? cuda : "(any)");
+
+	err_set(e, ERR_CONFIG, "'%s' has no %s for Python %s, %s, CUDA %s", o->path, dist, python,
+		platform, cuda ? cuda : "(any)");
 	return err_hint(e, "it has %s", have.count ? strlist_join(&have, a, "; ") : "none of it");
 }
 
-const char *official_cuda(const struct wheel_headers *metadata, const char *platform, struct arena *a)
+const char *official_cuda(const struct wheel_headers *metadata, const char *platform,
+			  struct arena *a)
 {
-	static const char *const runtimes[] = {"nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime-cu11",
-					       "nvidia-cuda-runtime", "cuda-toolkit"};
+	static const char *const runtimes[] = {"nvidia-cuda-runtime-cu12",
+					       "nvidia-cuda-runtime-cu11", "nvidia-cuda-runtime",
+					       "cuda-toolkit"};
 	struct strlist requires = {0};
+
 	wheel_headers_all(metadata, "Requires-Dist", a, &requires);
 	for (size_t i = 0; i < requires.count; i++) {
 		const char *line = requires.items[i], *version = strstr(line, "==");
 		bool runtime = false;
 		for (size_t k = 0; k < ARRAY_LEN(runtimes); k++) {
 			size_t n = strlen(runtimes[k]);
-			runtime = runtime || (strncmp(line, runtimes[k], n) == 0 && strchr(" =[(", line[n]));
+			runtime = runtime ||
+				  (strncmp(line, runtimes[k], n) == 0 && strchr(" =[(", line[n]));
 		}
+
 		/* "platform_machine == 'x86_64'" behind it says that it is not for the other. */
 		const char *marker = strchr(line, ';');
-		if (!runtime || !version || (marker && strstr(marker, "x86_64") && strncmp(platform, "x86_64", 6) != 0))
+		if (!runtime || !version ||
+		    (marker && strstr(marker, "x86_64") && strncmp(platform, "x86_64", 6) != 0))
 			continue;
 		size_t major = strspn(version + 2, "0123456789");
 		if (major && version[2 + major] == '.')
-			return arena_strndup(a, version + 2, major + 1 + strspn(version + 3 + major, "0123456789"));
+			return arena_strndup(a, version + 2,
+					     major + 1 + strspn(version + 3 + major, "0123456789"));
 	}
+
 	return "-";
 }

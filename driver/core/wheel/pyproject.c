@@ -46,6 +46,7 @@ static void escape(struct toml *t, struct buf *out)
 {
 	static const char from[] = "nt\"\\", to[] = "\n\t\"\\";
 	const char *at = t->p < t->end && *t->p ? strchr(from, *t->p) : NULL;
+
 	if (at)
 		t->p++;
 	buf_addc(out, at ? to[at - from] : '\\');
@@ -57,6 +58,7 @@ static int string(struct toml *t, const char **ret, struct err *e)
 	AUTO_BUF struct buf out = {0};
 	const char quote[] = {*t->p, *t->p, *t->p, '\0'};
 	const bool many = starts(t, quote);
+
 	t->p += many ? 3 : 1;
 	while (t->p < t->end && !(many ? starts(t, quote) : *t->p == *quote)) {
 		const char c = *t->p++;
@@ -68,6 +70,7 @@ static int string(struct toml *t, const char **ret, struct err *e)
 		else
 			buf_addc(&out, c);
 	}
+
 	if (t->p >= t->end)
 		return bad(t, "a text does not end", e);
 	t->p += many ? 3 : 1;
@@ -79,6 +82,7 @@ static int string(struct toml *t, const char **ret, struct err *e)
 static int key(struct toml *t, const char **ret, struct err *e)
 {
 	struct strlist parts = {0};
+
 	do {
 		const char *part = "";
 		t->p += parts.count > 0;
@@ -94,6 +98,7 @@ static int key(struct toml *t, const char **ret, struct err *e)
 		} else if (string(t, &part, e) < 0) {
 			return -1;
 		}
+
 		strlist_ref(&parts, t->a, part);
 		skip(t, false);
 	} while (peek(t) == '.');
@@ -107,6 +112,7 @@ static int value(struct toml *t, unsigned depth, struct strlist *ret, struct err
 static int several(struct toml *t, char end, unsigned depth, struct strlist *ret, struct err *e)
 {
 	const char *name;
+
 	if (depth > MAX_DEPTH)
 		return bad(t, "too many brackets", e);
 	for (t->p++;; t->p++) {
@@ -115,6 +121,7 @@ static int several(struct toml *t, char end, unsigned depth, struct strlist *ret
 			t->p++;
 			return 0;
 		}
+
 		if (end == '}') {
 			if (key(t, &name, e) < 0)
 				return -1;
@@ -122,6 +129,7 @@ static int several(struct toml *t, char end, unsigned depth, struct strlist *ret
 				return bad(t, "'=' was expected", e);
 			t->p++;
 		}
+
 		if (value(t, depth, ret, e) < 0)
 			return -1;
 		skip(t, true);
@@ -136,6 +144,7 @@ static int several(struct toml *t, char end, unsigned depth, struct strlist *ret
 static int value(struct toml *t, unsigned depth, struct strlist *ret, struct err *e)
 {
 	const char *text = NULL, *from;
+
 	skip(t, true);
 	switch (peek(t)) {
 	case '"':
@@ -158,6 +167,7 @@ static int value(struct toml *t, unsigned depth, struct strlist *ret, struct err
 static int table(struct toml *t, const char **ret, struct err *e)
 {
 	const bool twice = starts(t, "[[");
+
 	t->p += twice ? 2 : 1;
 	if (key(t, ret, e) < 0)
 		return -1;
@@ -177,6 +187,7 @@ static void take(struct pyproject *p, const char *name, const struct strlist *te
 		     {"project.requires-python", &p->requires_python, NULL},
 		     {"project.dependencies", NULL, &p->dependencies},
 		     {"build-system.requires", NULL, &p->requires}};
+
 	p->build_system |= strncmp(name, "build-system.", 13) == 0;
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		if (strcmp(known[i].name, name) != 0)
@@ -188,12 +199,13 @@ static void take(struct pyproject *p, const char *name, const struct strlist *te
 	}
 }
 
-int pyproject_read(const char *text, size_t len, const char *what, struct arena *a, struct pyproject *ret,
-		   struct err *e)
+int pyproject_read(const char *text, size_t len, const char *what, struct arena *a,
+		   struct pyproject *ret, struct err *e)
 {
 	struct toml t = {.p = text, .end = text + len, .what = what, .line = 1, .a = a};
 	struct pyproject p = {.name = "", .version = "", .requires_python = ""};
 	const char *in = "", *name;
+
 	for (skip(&t, true); t.p < t.end; skip(&t, true)) {
 		struct strlist texts = {0};
 		if (*t.p == '[') {
@@ -209,10 +221,12 @@ int pyproject_read(const char *text, size_t len, const char *what, struct arena 
 				return -1;
 			take(&p, *in ? arena_printf(a, "%s.%s", in, name) : name, &texts);
 		}
+
 		skip(&t, false);
 		if (t.p < t.end && *t.p != '\n')
 			return bad(&t, "more on the line than was expected", e);
 	}
+
 	*ret = p;
 	return 0;
 }

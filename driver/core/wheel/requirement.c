@@ -28,6 +28,7 @@ static void skip(struct reader *r)
 static bool take_word(struct reader *r, const char *word)
 {
 	const size_t n = strlen(word);
+
 	skip(r);
 	if (strncmp(r->at, word, n) != 0 || isalnum((unsigned char)r->at[n]) || r->at[n] == '_')
 		return false;
@@ -88,6 +89,7 @@ static const struct system_words *system_of(const char *platform)
 	static const struct system_words linux_words = {"posix", "linux", "Linux"},
 					 darwin_words = {"posix", "darwin", "Darwin"},
 					 windows_words = {"nt", "win32", "Windows"};
+
 	if (strncmp(platform, "win", 3) == 0)
 		return &windows_words;
 	if (path_has_suffix(platform, "-darwin") || strncmp(platform, "macosx", 6) == 0)
@@ -98,8 +100,11 @@ static const struct system_words *system_of(const char *platform)
 /* NULL for a machine of which only the tag is known. */
 static const char *machine_of(const char *platform, struct arena *a)
 {
-	static const char *const words[][2] = {
-		{"aarch64-darwin", "arm64"}, {"win_amd64", "AMD64"}, {"win_arm64", "ARM64"}, {"win32", "x86"}};
+	static const char *const words[][2] = {{"aarch64-darwin", "arm64"},
+					       {"win_amd64", "AMD64"},
+					       {"win_arm64", "ARM64"},
+					       {"win32", "x86"}};
+
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strcmp(words[i][0], platform) == 0)
 			return words[i][1];
@@ -118,7 +123,8 @@ static const char *of_system(const char *name, const struct system_words *w)
 
 static bool is_full_version(const char *name)
 {
-	return strcmp(name, "python_full_version") == 0 || strcmp(name, "implementation_version") == 0;
+	return strcmp(name, "python_full_version") == 0 ||
+	       strcmp(name, "implementation_version") == 0;
 }
 
 static const char *numbers_of(const char *python, struct arena *a)
@@ -138,6 +144,7 @@ static const char *value_of(const struct reader *r, const char *name)
 {
 	const struct marker_env *env = r->env;
 	const struct system_words *system = env->platform ? system_of(env->platform) : NULL;
+
 	if (strcmp(name, "extra") == 0)
 		return env->extra ? wheel_normalize(env->extra, r->a) : NULL;
 	if (strcmp(name, "implementation_name") == 0)
@@ -149,8 +156,10 @@ static const char *value_of(const struct reader *r, const char *name)
 	if (env->python && strcmp(name, "python_version") == 0) {
 		const char *dot = strchr(env->python, '.');
 		const size_t major = dot ? (size_t)(dot - env->python) + 1 : 0;
-		return arena_strndup(r->a, env->python, major + strspn(env->python + major, "0123456789"));
+		return arena_strndup(r->a, env->python,
+				     major + strspn(env->python + major, "0123456789"));
 	}
+
 	if (env->python && is_full_version(name))
 		return is_whole(env->python) ? numbers_of(env->python, r->a) : NULL;
 	return system ? of_system(name, system) : NULL;
@@ -159,12 +168,14 @@ static const char *value_of(const struct reader *r, const char *name)
 /* ---- one comparison ---- */
 
 /* Fields of versions are compared as such where that can be done, all others are equal or not. */
-static enum holds compare(const char *left, const char *op, const char *right, const char *key, struct arena *a)
+static enum holds compare(const char *left, const char *op, const char *right, const char *key,
+			  struct arena *a)
 {
-	const bool version =
-		is_full_version(key) || strcmp(key, "python_version") == 0 || strcmp(key, "platform_release") == 0;
+	const bool version = is_full_version(key) || strcmp(key, "python_version") == 0 ||
+			     strcmp(key, "platform_release") == 0;
 	const char *specifier = arena_printf(a, "%s%s", op, right);
 	bool holds;
+
 	if (strcmp(op, "in") == 0 || strcmp(op, "not in") == 0)
 		holds = (strstr(right, left) != NULL) == (*op == 'i');
 	else if (version && strcmp(op, "===") == 0)
@@ -185,13 +196,15 @@ static enum holds evaluate(const struct reader *r, const struct operand given[2]
 	struct operand sides[2] = {given[0], given[1]};
 	const size_t at = sides[0].quoted ? 1 : 0; /* the variable that decides how */
 	const char *key = sides[at].quoted ? "" : sides[at].text;
+
 	if (!sides[0].quoted && !sides[1].quoted)
 		return HOLDS_PERHAPS;
 	if (strcmp(key, "extra") == 0)
 		sides[1 - at].text = wheel_normalize(sides[1 - at].text, r->a);
 	if (*key)
 		sides[at].text = value_of(r, key);
-	return sides[at].text ? compare(sides[0].text, op, sides[1].text, key, r->a) : HOLDS_PERHAPS;
+	return sides[at].text ? compare(sides[0].text, op, sides[1].text, key, r->a)
+			      : HOLDS_PERHAPS;
 }
 
 /* ---- the grammar ---- */
@@ -199,12 +212,13 @@ static enum holds evaluate(const struct reader *r, const struct operand given[2]
 static struct operand take_operand(struct reader *r)
 {
 	struct operand o = {.text = ""};
+
 	skip(r);
 	const char mark = *r->at;
 	o.quoted = mark == '\'' || mark == '"';
 	const char *from = r->at + o.quoted;
-	const size_t n =
-		o.quoted ? strcspn(from, mark == '"' ? "\"" : "'") : strspn(from, "abcdefghijklmnopqrstuvwxyz_.");
+	const size_t n = o.quoted ? strcspn(from, mark == '"' ? "\"" : "'")
+				  : strspn(from, "abcdefghijklmnopqrstuvwxyz_.");
 	o.text = arena_strndup(r->a, from, n);
 	r->at = from + n;
 	if (o.quoted) {
@@ -212,6 +226,7 @@ static struct operand take_operand(struct reader *r)
 		r->at += *r->at != '\0';
 		return o;
 	}
+
 	const char *variable = variable_of(o.text);
 	r->bad |= !variable || isalnum((unsigned char)*r->at);
 	o.text = variable ? variable : "";
@@ -221,6 +236,7 @@ static struct operand take_operand(struct reader *r)
 static const char *take_operator(struct reader *r)
 {
 	static const char *const operators[] = {"===", "==", "~=", "!=", "<=", ">=", "<", ">"};
+
 	skip(r);
 	for (size_t i = 0; i < ARRAY_LEN(operators); i++)
 		if (strncmp(r->at, operators[i], strlen(operators[i])) == 0) {
@@ -240,16 +256,19 @@ static enum holds any_of(struct reader *r);
 static enum holds term(struct reader *r)
 {
 	struct operand sides[2];
+
 	if (!take_byte(r, '(')) {
 		sides[0] = take_operand(r);
 		const char *op = take_operator(r);
 		sides[1] = take_operand(r);
 		return r->bad ? HOLDS_PERHAPS : evaluate(r, sides, op);
 	}
+
 	if (++r->depth > DEPTH_MAX) {
 		r->bad = true;
 		return HOLDS_PERHAPS;
 	}
+
 	const enum holds inner = any_of(r);
 	r->bad |= !take_byte(r, ')');
 	r->depth--;
@@ -259,27 +278,33 @@ static enum holds term(struct reader *r)
 static enum holds all_of(struct reader *r)
 {
 	enum holds holds = term(r);
+
 	while (!r->bad && take_word(r, "and")) {
 		const enum holds next = term(r);
 		holds = next < holds ? next : holds;
 	}
+
 	return holds;
 }
 
 static enum holds any_of(struct reader *r)
 {
 	enum holds holds = all_of(r);
+
 	while (!r->bad && take_word(r, "or")) {
 		const enum holds next = all_of(r);
 		holds = next > holds ? next : holds;
 	}
+
 	return holds;
 }
 
-static enum holds read_marker(const char *marker, const struct marker_env *env, struct arena *a, bool *ret_bad)
+static enum holds read_marker(const char *marker, const struct marker_env *env, struct arena *a,
+			      bool *ret_bad)
 {
 	struct reader r = {.at = marker, .env = env, .a = a};
 	const enum holds holds = any_of(&r);
+
 	skip(&r);
 	*ret_bad = r.bad || *r.at;
 	return *ret_bad ? HOLDS_PERHAPS : holds;
@@ -294,6 +319,7 @@ int marker_check(const char *marker, struct arena *a, struct err *e)
 {
 	const struct marker_env none = {0};
 	bool bad = false;
+
 	if (!is_blank(marker))
 		(void)read_marker(marker, &none, a, &bad);
 	return bad ? err_set(e, ERR_INTEGRITY, "'%s' is not a marker", marker) : 0;
@@ -304,13 +330,14 @@ static enum holds both(enum holds x, enum holds y)
 	return x == y ? x : HOLDS_PERHAPS;
 }
 
-/* Over all patch releases of a Python whose minor version alone is known: one by one, as a marker may name the version
- * twice. */
+/* Over all patch releases of a Python whose minor version alone
+ * is known: one by one, as a marker may name the version twice. */
 static enum holds over_patches(const char *marker, const struct marker_env *env, struct arena *a)
 {
 	const char *numbers = numbers_of(env->python, a);
 	enum holds all = HOLDS_PERHAPS;
 	bool bad;
+
 	for (unsigned i = 0; i < PATCHES; i++) {
 		AUTO_ARENA struct arena own = {0};
 		struct marker_env one = *env;
@@ -320,15 +347,18 @@ static enum holds over_patches(const char *marker, const struct marker_env *env,
 		if (all == HOLDS_PERHAPS)
 			break;
 	}
+
 	return all;
 }
 
 enum holds marker_eval(const char *marker, const struct marker_env *env, struct arena *a)
 {
 	bool bad;
+
 	if (is_blank(marker))
 		return HOLDS_ALWAYS;
-	const bool full = strstr(marker, "full_version") || strstr(marker, "implementation_version");
+	const bool full =
+		strstr(marker, "full_version") || strstr(marker, "implementation_version");
 	if (full && env->python && !is_whole(env->python))
 		return over_patches(marker, env, a);
 	return read_marker(marker, env, a, &bad);
@@ -340,6 +370,7 @@ enum holds marker_eval(const char *marker, const struct marker_env *env, struct 
 static char *on_one_line(const char *line, struct arena *a)
 {
 	char *out = arena_strdup(a, line + strspn(line, " \t\r\n"));
+
 	for (char *c = out; *c; c++)
 		*c = strchr("\r\n", *c) ? ' ' : *c;
 	for (size_t n = strlen(out); n && strchr(" \t", out[n - 1]); n--)
@@ -350,6 +381,7 @@ static char *on_one_line(const char *line, struct arena *a)
 static const char *take_name(const char **at, struct arena *a)
 {
 	size_t n = isalnum((unsigned char)**at) ? strspn(*at, NAME_BYTES) : 0;
+
 	while (n && !isalnum((unsigned char)(*at)[n - 1]))
 		n--;
 	const char *name = arena_strndup(a, *at, n);
@@ -361,6 +393,7 @@ static const char *take_name(const char **at, struct arena *a)
 static const char *take_extras(const char **at, struct arena *a, struct strlist *ret)
 {
 	bool more = false;
+
 	for ((*at)++, *at += strspn(*at, " \t"); **at != ']' || more;) {
 		const char *name = take_name(at, a);
 		if (!*name)
@@ -371,8 +404,10 @@ static const char *take_extras(const char **at, struct arena *a, struct strlist 
 		*at += more;
 		*at += strspn(*at, " \t");
 		if (!more && **at != ']')
-			return **at ? "its extras are not names with commas between" : "its extras have no end";
+			return **at ? "its extras are not names with commas between"
+				    : "its extras have no end";
 	}
+
 	(*at)++;
 	*at += strspn(*at, " \t");
 	return NULL;
@@ -383,6 +418,7 @@ static const char *trimmed(const char *at, size_t len, struct arena *a)
 {
 	const size_t blank = strspn(at, " \t");
 	const char *from = at + (blank < len ? blank : len);
+
 	len -= (size_t)(from - at);
 	while (len && strchr(" \t", from[len - 1]))
 		len--;
@@ -411,11 +447,13 @@ static bool has_gap(const char *specifier)
 	return false;
 }
 
-static const char *take_specifier(const char **at, struct arena *a, struct requirement *r, struct err *why)
+static const char *take_specifier(const char **at, struct arena *a, struct requirement *r,
+				  struct err *why)
 {
 	const bool braced = **at == '(';
 	const size_t n = strcspn(*at + braced, braced ? ")" : ";");
 	const char *end = *at + braced + n;
+
 	r->specifier = trimmed(*at + braced, n, a);
 	if (braced && !*end)
 		return "its '(' has no end";
@@ -432,6 +470,7 @@ int requirement_parse(const char *line, struct arena *a, struct requirement *ret
 	const char *text = on_one_line(line, a), *at = text, *fault = NULL;
 	struct requirement r = {.line = text, .specifier = "", .url = "", .marker = ""};
 	struct err why = {0};
+
 	r.name = wheel_normalize(take_name(&at, a), a);
 	if (!*r.name)
 		fault = "it names nothing";
@@ -444,6 +483,7 @@ int requirement_parse(const char *line, struct arena *a, struct requirement *ret
 		if (!*r.marker || marker_check(r.marker, a, ERR_IGNORED) < 0)
 			fault = "what is behind the ';' is not a marker";
 	}
+
 	if (fault)
 		return err_set(e, ERR_INTEGRITY, "%s", fault);
 	*ret = r;
@@ -455,35 +495,42 @@ int requirement_parse(const char *line, struct arena *a, struct requirement *ret
 static bool is_allowed(const char *requires_python, const char *python, struct arena *a)
 {
 	enum wheel_python_fit fit;
-	return !requires_python || wheel_requires_python(requires_python, python, a, &fit, ERR_IGNORED) < 0 ||
+
+	return !requires_python ||
+	       wheel_requires_python(requires_python, python, a, &fit, ERR_IGNORED) < 0 ||
 	       fit != WHEEL_PYTHON_NEVER;
 }
 
-void wheel_scope_of(const struct wheel_name *n, const char *requires_python, struct arena *a, struct wheel_scope *ret)
+void wheel_scope_of(const struct wheel_name *n, const char *requires_python, struct arena *a,
+		    struct wheel_scope *ret)
 {
 	struct wheel_scope s = {0};
+
 	for (unsigned i = 0; i < MINORS; i++)
 		for (unsigned threaded = 0; threaded < 2; threaded++) {
 			const char *python = arena_printf(a, "3.%u%s", i, threaded ? "t" : "");
-			if (wheel_name_takes(n, python, a) && is_allowed(requires_python, python, a))
+			if (wheel_name_takes(n, python, a) &&
+			    is_allowed(requires_python, python, a))
 				strlist_ref(&s.pythons, a, python);
 		}
 	wheel_name_platforms(n, a, &s.platforms);
 	*ret = s;
 }
 
-enum holds requirement_holds(const struct requirement *r, const struct wheel_scope *s, const char *extra,
-			     struct arena *a)
+enum holds requirement_holds(const struct requirement *r, const struct wheel_scope *s,
+			     const char *extra, struct arena *a)
 {
 	enum holds all = HOLDS_PERHAPS;
 	bool first = true;
+
 	if (!*r->marker)
 		return HOLDS_ALWAYS;
 	for (size_t i = 0; i < (s->pythons.count ? s->pythons.count : 1); i++)
 		for (size_t k = 0; k < (s->platforms.count ? s->platforms.count : 1); k++) {
-			const struct marker_env env = {.python = s->pythons.count ? s->pythons.items[i] : NULL,
-						       .platform = s->platforms.count ? s->platforms.items[k] : NULL,
-						       .extra = extra};
+			const struct marker_env env = {
+				.python = s->pythons.count ? s->pythons.items[i] : NULL,
+				.platform = s->platforms.count ? s->platforms.items[k] : NULL,
+				.extra = extra};
 			const enum holds one = marker_eval(r->marker, &env, a);
 			all = first ? one : both(all, one);
 			first = false;

@@ -28,7 +28,8 @@ struct requirement {
 };
 
 /* requirement_parse: a Requires-Dist. ERR_INTEGRITY says what installers refuse about it. */
-int requirement_parse(const char *line, struct arena *a, struct requirement *ret, struct err *e) MUST_CHECK;
+int requirement_parse(const char *line, struct arena *a, struct requirement *ret,
+		      struct err *e) MUST_CHECK;
 
 enum holds { HOLDS_NEVER, HOLDS_PERHAPS, HOLDS_ALWAYS };
 
@@ -49,7 +50,8 @@ struct wheel_scope {
 };
 
 /* wheel_scope_of: by its tags and its Requires-Python (NULL: none). */
-void wheel_scope_of(const struct wheel_name *n, const char *requires_python, struct arena *a, struct wheel_scope *ret);
+void wheel_scope_of(const struct wheel_name *n, const char *requires_python, struct arena *a,
+		    struct wheel_scope *ret);
 /* requirement_holds: over all of a scope. `extra` as in marker_env. */
-enum holds requirement_holds(const struct requirement *r, const struct wheel_scope *s, const char *extra,
-			     struct arena *a);
+enum holds requirement_holds(const struct requirement *r, const struct wheel_scope *s,
+			     const char *extra, struct arena *a);

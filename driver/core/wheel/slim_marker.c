@@ -15,16 +15,21 @@ bool slim_marker_of_label(const char *label, struct arena *a, struct slim_marker
 {
 	struct strlist words = {0};
 	struct slim_marker m = {.release = "", .ptbuild = ""};
+
 	strlist_split(&words, a, label, ".");
 	for (size_t i = 0; i < words.count; i++) {
 		const char *number = words.items[i] + 2;
-		const size_t n = strncmp(words.items[i], "sm", 2) == 0 ? strspn(number, "0123456789") : 0;
+		const size_t n =
+			strncmp(words.items[i], "sm", 2) == 0 ? strspn(number, "0123456789") : 0;
 		const char *suffix = number + n;
-		const bool whole = n && (!*suffix || strcmp(suffix, "a") == 0 || strcmp(suffix, "f") == 0);
+		const bool whole =
+			n && (!*suffix || strcmp(suffix, "a") == 0 || strcmp(suffix, "f") == 0);
 		const bool ptx = i + 1 < words.count && strcmp(words.items[i + 1], "ptx") == 0;
 		if (whole && n > 1 && n < 4)
-			strlist_addf(&m.gpus, a, "%.*s.%s%s", (int)n - 1, number, suffix - 1, ptx ? "+PTX" : "");
+			strlist_addf(&m.gpus, a, "%.*s.%s%s", (int)n - 1, number, suffix - 1,
+				     ptx ? "+PTX" : "");
 	}
+
 	strlist_sort(&m.gpus);
 	*ret = m;
 	return m.gpus.count > 0;
@@ -33,11 +38,15 @@ bool slim_marker_of_label(const char *label, struct arena *a, struct slim_marker
 char *slim_marker_names(const struct slim_marker *m, struct arena *a)
 {
 	struct strlist words = {0};
+
 	for (size_t i = 0; i < m->gpus.count; i++) {
-		const char *gpu = m->gpus.items[i], *dot = strchr(gpu, '.'), *plus = strchr(dot, '+');
+		const char *gpu = m->gpus.items[i], *dot = strchr(gpu, '.'),
+			   *plus = strchr(dot, '+');
 		const int minor = plus ? (int)(plus - dot) - 1 : (int)strlen(dot + 1);
-		strlist_addf(&words, a, "sm%.*s%.*s%s", (int)(dot - gpu), gpu, minor, dot + 1, plus ? "+ptx" : "");
+		strlist_addf(&words, a, "sm%.*s%.*s%s", (int)(dot - gpu), gpu, minor, dot + 1,
+			     plus ? "+ptx" : "");
 	}
+
 	return strlist_join(&words, a, "+");
 }
 
@@ -67,9 +76,11 @@ bool slim_marker_adds(const struct slim_marker *m, const struct slim_marker *mor
 char *slim_marker_text(const struct slim_marker *m, struct arena *a)
 {
 	AUTO_JSON json_t *doc =
-		json_pack("{s:i, s:o, s:s, s:s, s:o}", "schema", SCHEMA, "gpus", json_from_strlist(&m->gpus), "release",
-			  m->release, "ptbuild", m->ptbuild, "dropped", json_from_strlist(&m->dropped));
+		json_pack("{s:i, s:o, s:s, s:s, s:o}", "schema", SCHEMA, "gpus",
+			  json_from_strlist(&m->gpus), "release", m->release, "ptbuild", m->ptbuild,
+			  "dropped", json_from_strlist(&m->dropped));
 	AUTO_FREE char *text = json_dumps(doc, 0);
+
 	if (!text)
 		abort();
 	return arena_printf(a, "%s\n", text);
@@ -96,6 +107,7 @@ static int bad_value(const struct reading *r, const char *key)
 static bool is_gpu(const char *s)
 {
 	size_t major = strspn(s, "0123456789");
+
 	if (major < 1 || major > 2 || *s == '0')
 		return false;
 	if (s[major] != '.' || !isdigit((unsigned char)s[major + 1]))
@@ -109,6 +121,7 @@ static bool is_gpu(const char *s)
 static bool is_word(const char *s)
 {
 	size_t n = 0;
+
 	while (s[n] > ' ' && s[n] <= '~')
 		n++;
 	return s[n] == '\0' && n > 0 && n <= ITEM_MAX;
@@ -120,6 +133,7 @@ static int read_list(const struct reading *r, const char *key, fits_fn fits, str
 {
 	const json_t *list = json_object_get(r->doc, key), *item;
 	size_t i;
+
 	if (!json_is_array(list) || json_array_size(list) > ITEMS_MAX)
 		return bad_value(r, key);
 	json_array_foreach(list, i, item)
@@ -130,24 +144,27 @@ static int read_list(const struct reading *r, const char *key, fits_fn fits, str
 			return bad_value(r, key);
 		strlist_add(ret, r->a, s);
 	}
+
 	return 0;
 }
 
 static int read_word(const struct reading *r, const char *key, const char **ret)
 {
 	const char *s = json_text(r->doc, key);
+
 	if (*s && !is_word(s))
 		return bad_value(r, key);
 	*ret = arena_strdup(r->a, s);
 	return 0;
 }
 
-int slim_marker_parse(const char *text, size_t len, const char *what, struct arena *a, struct slim_marker *ret,
-		      struct err *e)
+int slim_marker_parse(const char *text, size_t len, const char *what, struct arena *a,
+		      struct slim_marker *ret, struct err *e)
 {
 	struct reading r = {.what = what, .a = a, .e = e};
 	struct slim_marker m = {0};
 	json_error_t why;
+
 	if (len > FILE_MAX)
 		return bad(&r, "it is larger than 64 KiB");
 	AUTO_JSON json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
@@ -156,7 +173,8 @@ int slim_marker_parse(const char *text, size_t len, const char *what, struct are
 		return err_set(e, ERR_INTEGRITY, "'%s':%d: invalid JSON", what, why.line);
 	if (!json_is_object(doc) || json_int(doc, "schema") != SCHEMA)
 		return bad(&r, "unknown schema");
-	if (read_list(&r, "gpus", is_gpu, &m.gpus) < 0 || read_list(&r, "dropped", is_word, &m.dropped) < 0)
+	if (read_list(&r, "gpus", is_gpu, &m.gpus) < 0 ||
+	    read_list(&r, "dropped", is_word, &m.dropped) < 0)
 		return -1;
 	if (read_word(&r, "release", &m.release) < 0 || read_word(&r, "ptbuild", &m.ptbuild) < 0)
 		return -1;
@@ -165,11 +183,12 @@ int slim_marker_parse(const char *text, size_t len, const char *what, struct are
 	return 0;
 }
 
-int slim_marker_read(const char *top, const char *dist_info, struct arena *a, struct slim_marker *ret, bool *ret_any,
-		     struct err *e)
+int slim_marker_read(const char *top, const char *dist_info, struct arena *a,
+		     struct slim_marker *ret, bool *ret_any, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	const char *path = path_join(a, dist_info, SLIM_MARKER);
+
 	*ret_any = false;
 	if (!fs_exists(top, path))
 		return 0;

@@ -20,6 +20,7 @@ static const char *take_digits(const char **at, struct arena *a)
 {
 	const size_t n = strspn(*at, "0123456789");
 	const char *digits = arena_strndup(a, *at, n);
+
 	*at += n;
 	return digits;
 }
@@ -27,6 +28,7 @@ static const char *take_digits(const char **at, struct arena *a)
 static const char *take_after(const char **at, const char *word, struct arena *a)
 {
 	const size_t n = strlen(word);
+
 	if (strncmp(*at, word, n) != 0)
 		return NULL;
 	*at += n;
@@ -39,6 +41,7 @@ static bool read_version(const char *text, struct arena *a, struct version *ret)
 	static const char *const words[] = {[PHASE_A] = "a", [PHASE_B] = "b", [PHASE_RC] = "rc"};
 	const char *at = wheel_version_key(text, a);
 	struct version v = {.epoch = "0", .phase = PHASE_FINAL, .pre = "0"};
+
 	if (!at)
 		return false;
 	const size_t digits = strspn(at, "0123456789");
@@ -46,6 +49,7 @@ static bool read_version(const char *text, struct arena *a, struct version *ret)
 		v.epoch = arena_strndup(a, at, digits);
 		at += digits + 1;
 	}
+
 	size_t n = strspn(at, "0123456789.");
 	while (n && at[n - 1] == '.')
 		n--;
@@ -58,6 +62,7 @@ static bool read_version(const char *text, struct arena *a, struct version *ret)
 			v.pre = number;
 		}
 	}
+
 	v.post = take_after(&at, ".post", a);
 	v.dev = take_after(&at, ".dev", a);
 	if (v.dev && !v.post && v.phase == PHASE_FINAL)
@@ -70,6 +75,7 @@ static bool read_version(const char *text, struct arena *a, struct version *ret)
 static int number_order(const char *x, const char *y)
 {
 	const size_t n = strlen(x), m = strlen(y);
+
 	if (n != m)
 		return n < m ? -1 : 1;
 	return strcmp(x, y);
@@ -79,6 +85,7 @@ static int number_order(const char *x, const char *y)
 static int piece_order(const char *x, const char *y)
 {
 	const bool left = !x[strspn(x, "0123456789")], right = !y[strspn(y, "0123456789")];
+
 	if (left && right)
 		return number_order(x, y);
 	return left != right ? (int)left - (int)right : strcmp(x, y);
@@ -87,6 +94,7 @@ static int piece_order(const char *x, const char *y)
 static int local_order(const char *x, const char *y, struct arena *a)
 {
 	struct strlist left = {0}, right = {0};
+
 	if (!x || !y)
 		return (x != NULL) - (y != NULL);
 	strlist_split(&left, a, x, ".");
@@ -96,6 +104,7 @@ static int local_order(const char *x, const char *y, struct arena *a)
 		if (c)
 			return c;
 	}
+
 	return (left.count > right.count) - (left.count < right.count);
 }
 
@@ -117,6 +126,7 @@ static int base_order(const struct version *x, const struct version *y)
 static int public_order(const struct version *x, const struct version *y)
 {
 	int c = base_order(x, y);
+
 	if (!c)
 		c = (int)x->phase - (int)y->phase;
 	if (!c)
@@ -136,6 +146,7 @@ int pep440_cmp(const char *x, const char *y, struct arena *a)
 {
 	struct version left, right;
 	const bool is_left = read_version(x, a, &left), is_right = read_version(y, a, &right);
+
 	if (!is_left || !is_right)
 		return (int)is_left - (int)is_right;
 	return full_order(&left, &right, a);
@@ -152,6 +163,7 @@ struct clause {
 static const char *operator_of(const char *clause)
 {
 	static const char *const operators[] = {"===", "==", "!=", "<=", ">=", "~=", "<", ">"};
+
 	for (size_t i = 0; i < ARRAY_LEN(operators); i++)
 		if (strncmp(clause, operators[i], strlen(operators[i])) == 0)
 			return operators[i];
@@ -167,6 +179,7 @@ static bool is_op(const struct clause *c, const char *op)
 static const char *written_release(const char *text, struct arena *a)
 {
 	const char *mark = strchr(text, '!');
+
 	text = mark ? mark + 1 : text + (tolower((unsigned char)*text) == 'v');
 	size_t n = strspn(text, "0123456789.");
 	while (n && text[n - 1] == '.')
@@ -178,6 +191,7 @@ static const char *written_release(const char *text, struct arena *a)
 static bool read_clause(const char *from, size_t len, struct arena *a, struct clause *ret)
 {
 	struct clause c = {.op = operator_of(from)};
+
 	if (!c.op)
 		return false;
 	const size_t op = strlen(c.op), skip = op + strspn(from + op, " \t");
@@ -189,6 +203,7 @@ static bool read_clause(const char *from, size_t len, struct arena *a, struct cl
 		*ret = c;
 		return !strpbrk(text, " \t\r\n;)");
 	}
+
 	const bool equal = is_op(&c, "==") || is_op(&c, "!=");
 	c.any = equal && path_has_suffix(text, ".*");
 	if (c.any)
@@ -208,16 +223,21 @@ static bool read_clause(const char *from, size_t len, struct arena *a, struct cl
 static bool is_equal(const struct clause *c, const struct version *v, struct arena *a)
 {
 	bool in = false;
+
 	if (!c->any)
-		return c->version.local ? full_order(v, &c->version, a) == 0 : public_order(v, &c->version) == 0;
+		return c->version.local ? full_order(v, &c->version, a) == 0
+					: public_order(v, &c->version) == 0;
 	return strcmp(v->epoch, c->version.epoch) == 0 &&
-	       version_in(v->release, arena_printf(a, "==%s.*", c->release), &in, ERR_IGNORED) == 0 && in;
+	       version_in(v->release, arena_printf(a, "==%s.*", c->release), &in, ERR_IGNORED) ==
+		       0 &&
+	       in;
 }
 
 static bool is_compatible(const struct clause *c, const struct version *v, struct arena *a)
 {
 	const char *last = strrchr(c->release, '.');
 	struct clause series = *c;
+
 	series.any = true;
 	series.release = arena_strndup(a, c->release, (size_t)(last - c->release));
 	return public_order(v, &c->version) >= 0 && is_equal(&series, v, a);
@@ -253,6 +273,7 @@ static bool is_behind(const struct version *v, const struct version *w)
 static bool clause_takes(const struct clause *c, const char *version, struct arena *a)
 {
 	struct version v;
+
 	if (is_op(c, "==="))
 		return strcasecmp(c->text, version) == 0;
 	if (!read_version(version, a, &v))
@@ -262,7 +283,8 @@ static bool clause_takes(const struct clause *c, const char *version, struct are
 	if (is_op(c, "~="))
 		return is_compatible(c, &v, a);
 	if (is_op(c, "<=") || is_op(c, ">="))
-		return (*c->op == '<') == (public_order(&v, &c->version) < 0) || public_order(&v, &c->version) == 0;
+		return (*c->op == '<') == (public_order(&v, &c->version) < 0) ||
+		       public_order(&v, &c->version) == 0;
 	return *c->op == '<' ? is_before(&v, &c->version) : is_behind(&v, &c->version);
 }
 
@@ -279,6 +301,7 @@ static int next_clause(const char **at, struct arena *a, struct clause *ret, con
 		if (len)
 			return read_clause(*ret_text, len, a, ret) ? 1 : -1;
 	}
+
 	return 0;
 }
 
@@ -287,9 +310,12 @@ int specifier_check(const char *specifier, struct arena *a, struct err *e)
 	struct clause c;
 	const char *text = "";
 	int got;
+
 	while ((got = next_clause(&specifier, a, &c, &text)) > 0)
 		;
-	return got < 0 ? err_set(e, ERR_INTEGRITY, "'%s' is not a version specifier of PEP 440", text) : 0;
+	return got < 0 ? err_set(e, ERR_INTEGRITY, "'%s' is not a version specifier of PEP 440",
+				 text)
+		       : 0;
 }
 
 bool specifier_takes(const char *specifier, const char *version, struct arena *a)
@@ -297,6 +323,7 @@ bool specifier_takes(const char *specifier, const char *version, struct arena *a
 	struct clause c;
 	const char *text;
 	int got;
+
 	while ((got = next_clause(&specifier, a, &c, &text)) > 0)
 		if (!clause_takes(&c, version, a))
 			return false;
@@ -307,7 +334,9 @@ const char *specifier_pin(const char *specifier, struct arena *a)
 {
 	struct clause c, more;
 	const char *text;
-	if (next_clause(&specifier, a, &c, &text) <= 0 || next_clause(&specifier, a, &more, &text) != 0)
+
+	if (next_clause(&specifier, a, &c, &text) <= 0 ||
+	    next_clause(&specifier, a, &more, &text) != 0)
 		return NULL;
 	return strncmp(c.op, "==", 2) == 0 && !c.any ? c.text : NULL;
 }
@@ -317,26 +346,32 @@ bool specifier_takes_series(const char *specifier, const char *series, struct ar
 	enum { PATCHES = 30 };
 	const char *pin = specifier_pin(specifier, a);
 	bool in = false;
+
 	if (pin)
-		return version_in(pin, arena_printf(a, "==%s.*", series), &in, ERR_IGNORED) == 0 && in;
+		return version_in(pin, arena_printf(a, "==%s.*", series), &in, ERR_IGNORED) == 0 &&
+		       in;
 	for (unsigned i = 0; i < PATCHES; i++)
 		if (specifier_takes(specifier, arena_printf(a, "%s.%u", series, i), a))
 			return true;
 	return false;
 }
 
-int wheel_requires_python(const char *range, const char *python, struct arena *a, enum wheel_python_fit *ret,
-			  struct err *e)
+int wheel_requires_python(const char *range, const char *python, struct arena *a,
+			  enum wheel_python_fit *ret, struct err *e)
 {
 	enum { PATCHES = 100 };
 	const char *numbers = arena_strndup(a, python, strspn(python, "0123456789."));
 	unsigned fits = 0;
+
 	if (specifier_check(range, a, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < PATCHES; i++) {
 		AUTO_ARENA struct arena own = {0};
 		fits += specifier_takes(range, arena_printf(&own, "%s.%u", numbers, i), &own);
 	}
-	*ret = fits == PATCHES ? WHEEL_PYTHON_ALWAYS : fits ? WHEEL_PYTHON_BY_PATCH : WHEEL_PYTHON_NEVER;
+
+	*ret = fits == PATCHES ? WHEEL_PYTHON_ALWAYS
+	       : fits          ? WHEEL_PYTHON_BY_PATCH
+			       : WHEEL_PYTHON_NEVER;
 	return 0;
 }

@@ -16,7 +16,8 @@ struct wheel_name { /* torch-2.6.0+cpu.avx2-1-cp313-cp313-manylinux_2_41_x86_64.
 
 /* wheel_name_parse: of a file name or path; tags in lower case, as installers compare them.
  * ERR_INTEGRITY says which part breaks which rule. */
-int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, struct err *e) MUST_CHECK;
+int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret,
+		     struct err *e) MUST_CHECK;
 /* wheel_name_takes: whether pip installs it for a CPython ("3.13", free-threaded "3.13t"), whatever
  * the platform. wheel_name_lands: whether a Linux with glibc 2.`glibc` is among its platforms.
  * wheel_name_installs: both; `machine` NULL: on any. wheel_name_pythons: lists all its Pythons for
@@ -24,9 +25,10 @@ int wheel_name_parse(const char *file, struct arena *a, struct wheel_name *ret, 
  * that it is for, "1.2"; NULL. wheel_name_platforms: adds its platforms, "x86_64-linux"; a tag that
  * has no such word unchanged; none for "any". */
 bool wheel_name_takes(const struct wheel_name *n, const char *python, struct arena *a);
-bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc, struct arena *a);
-bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine, unsigned glibc,
-			 struct arena *a);
+bool wheel_name_lands(const struct wheel_name *n, const char *machine, unsigned glibc,
+		      struct arena *a);
+bool wheel_name_installs(const struct wheel_name *n, const char *python, const char *machine,
+			 unsigned glibc, struct arena *a);
 char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_newer);
 const char *wheel_name_musl(const struct wheel_name *n, struct arena *a);
 void wheel_name_platforms(const struct wheel_name *n, struct arena *a, struct strlist *ret);
@@ -48,10 +50,12 @@ char *label_without_torch(const char *label, struct arena *a);
 char *wheel_dist_info(const struct wheel_name *n, struct arena *a);
 /* wheel_find_dist_info: the name of the .dist-info directory of an unpacked wheel. ERR_INTEGRITY
  * unless there is exactly one. */
-int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+int wheel_find_dist_info(const char *tree, struct arena *a, const char **ret,
+			 struct err *e) MUST_CHECK;
 
 /* wheel_zip_dist_info: like wheel_find_dist_info, for a packed wheel. */
-int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+int wheel_zip_dist_info(const struct zip_reader *z, struct arena *a, const char **ret,
+			struct err *e) MUST_CHECK;
 /* wheel_zip_text: a member by its path, of at most `max` bytes. ERR_INTEGRITY. */
 int wheel_zip_text(const struct zip_reader *z, const char *path, uint64_t max, struct buf *out,
 		   struct err *e) MUST_CHECK;
@@ -79,10 +83,10 @@ struct wheel_record_row {
 /* wheel_record_parse: strict CSV of three fields, no digest weaker than sha256; ERR_INTEGRITY names
  * the line. wheel_zip_record: of a wheel as it is, by its dist-info.
  * wheel_record_line: one row with its newline, quoted where needed. */
-int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_record_row **ret,
-		       size_t *ret_count, struct err *e) MUST_CHECK;
-int wheel_zip_record(const struct zip_reader *z, const char *info, struct arena *a, struct wheel_record_row **ret,
-		     size_t *ret_count, struct err *e) MUST_CHECK;
+int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a,
+		       struct wheel_record_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
+int wheel_zip_record(const struct zip_reader *z, const char *info, struct arena *a,
+		     struct wheel_record_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 void wheel_record_line(struct buf *out, const char *path, const char *digest, int64_t size);
 
 struct wheel_header {
@@ -101,18 +105,21 @@ struct wheel_headers {
 /* wheel_headers_parse: values are trimmed, folded ones keep their line ends; ERR_INTEGRITY names
  * the line. What is not changed is written back byte for byte. wheel_zip_headers: of a file in the
  * dist-info of a wheel as it is. */
-int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret,
-			struct err *e) MUST_CHECK;
-int wheel_zip_headers(const struct zip_reader *z, const char *info, const char *name, struct arena *a,
-		      struct wheel_headers *ret, struct err *e) MUST_CHECK;
+int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a,
+			struct wheel_headers *ret, struct err *e) MUST_CHECK;
+int wheel_zip_headers(const struct zip_reader *z, const char *info, const char *name,
+		      struct arena *a, struct wheel_headers *ret, struct err *e) MUST_CHECK;
 /* Names are compared without case. wheel_headers_get: the first value, or NULL; wheel_headers_all:
  * adds all values to `ret`. */
 const char *wheel_headers_get(const struct wheel_headers *h, const char *name);
-void wheel_headers_all(const struct wheel_headers *h, const char *name, struct arena *a, struct strlist *ret);
+void wheel_headers_all(const struct wheel_headers *h, const char *name, struct arena *a,
+		       struct strlist *ret);
 /* wheel_headers_set: replaces the first value, removes the others of that name. */
-void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
+void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name,
+		       const char *value);
 /* wheel_headers_add: behind the last of that name, or at the end. */
-void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value);
+void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name,
+		       const char *value);
 /* wheel_headers_remove: removes the headers `name` whose value begins with `value_prefix` ("":
  * all). */
 void wheel_headers_remove(struct wheel_headers *h, const char *name, const char *value_prefix);
@@ -140,8 +147,8 @@ enum wheel_python_fit {
 
 /* wheel_requires_python: whether a Python ("3.11", "3.13t") satisfies a Requires-Python, by PEP
  * 440. ERR_INTEGRITY for a malformed range: installers then accept every Python. */
-int wheel_requires_python(const char *range, const char *python, struct arena *a, enum wheel_python_fit *ret,
-			  struct err *e) MUST_CHECK;
+int wheel_requires_python(const char *range, const char *python, struct arena *a,
+			  enum wheel_python_fit *ret, struct err *e) MUST_CHECK;
 
 /* The wheels of a release as the Python index has them, pinned by digest: a file of
  * profiles/official, made by 'ptbuild slim --release NAME --pin'. */
@@ -170,8 +177,9 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 bool official_pinned(const char *profiles, const char *release, struct arena *a);
 /* official_take: adds the listed files of "NAME==VERSION" for Linux with digest and size, of
  * several build tags the highest. `cuda` applies to each. ERR_NETWORK if none is left. */
-int official_take(struct official *o, const char *asked, const struct wheel_listed *files, size_t count,
-		  const char *const cuda[2], struct arena *a, struct err *e) MUST_CHECK;
+int official_take(struct official *o, const char *asked, const struct wheel_listed *files,
+		  size_t count, const char *const cuda[2], struct arena *a,
+		  struct err *e) MUST_CHECK;
 /* official_keep: adds what another file has of distributions that this one lacks, and its
  * targets. */
 void official_keep(struct official *o, const struct official *old, struct arena *a);
@@ -182,10 +190,12 @@ bool official_has(const struct official *o, const char *dist, struct arena *a);
 /* official_find: the wheel of a distribution for a Python ("3.13"), a platform ("x86_64-linux")
  * and a toolkit (NULL: any; but for torch, one of its major version). ERR_CONFIG says what there
  * is. */
-int official_find(const struct official *o, const char *dist, const char *python, const char *platform,
-		  const char *cuda, struct arena *a, const struct official_wheel **ret, struct err *e) MUST_CHECK;
+int official_find(const struct official *o, const char *dist, const char *python,
+		  const char *platform, const char *cuda, struct arena *a,
+		  const struct official_wheel **ret, struct err *e) MUST_CHECK;
 /* official_cuda: "12.8" of the requirements that torch's METADATA has for a platform; "-": none. */
-const char *official_cuda(const struct wheel_headers *metadata, const char *platform, struct arena *a);
+const char *official_cuda(const struct wheel_headers *metadata, const char *platform,
+			  struct arena *a);
 /* official_machine: 0 for x86_64-linux, 1 for aarch64-linux, -1 for another platform tag. */
 int official_machine(const char *tag);
 
@@ -201,8 +211,8 @@ struct pyproject {
 
 /* pyproject_read: only these keys count; the rest is read over. ERR_INTEGRITY names file and line
  * of what is no TOML. */
-int pyproject_read(const char *text, size_t len, const char *what, struct arena *a, struct pyproject *ret,
-		   struct err *e) MUST_CHECK;
+int pyproject_read(const char *text, size_t len, const char *what, struct arena *a,
+		   struct pyproject *ret, struct err *e) MUST_CHECK;
 
 /* Which platform tag a wheel may honestly carry: the highest symbol versions of its libraries
  * against the policy table (profiles/manylinux.yaml). */
@@ -221,11 +231,12 @@ unsigned manylinux_glibc(const char *tag);
  * "linux_x86_64" when none does; "any" without a dynamic ELF file. Judged by version needs, DT_RELR
  * and NEEDED names that only later policies allow. *ret_why: which need of which file decided.
  * ERR_INTEGRITY for a machine without policies and for two machines. */
-int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos, const char *const *names,
-		  size_t count, struct arena *a, char **ret_tag, char **ret_why, struct err *e) MUST_CHECK;
+int manylinux_tag(const struct manylinux_policy *p, const struct elf_info *infos,
+		  const char *const *names, size_t count, struct arena *a, char **ret_tag,
+		  char **ret_why, struct err *e) MUST_CHECK;
 /* manylinux_tag_of_tree: like manylinux_tag, for all ELF files below a directory. */
-int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, struct arena *a, char **ret_tag,
-			  struct err *e) MUST_CHECK;
+int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, struct arena *a,
+			  char **ret_tag, struct err *e) MUST_CHECK;
 
 /* The symbols of Python's stable ABI, which abi3 modules keep to: stable_abi.yaml, loaded when a
  * wheel has such a module. */
@@ -233,7 +244,8 @@ int manylinux_tag_of_tree(const struct manylinux_policy *p, const char *dir, str
 struct stable_abi;
 
 /* stable_abi_load: of the profiles directory. ERR_CONFIG with file and line. */
-int stable_abi_load(const char *profiles_dir, struct arena *a, const struct stable_abi **ret, struct err *e) MUST_CHECK;
+int stable_abi_load(const char *profiles_dir, struct arena *a, const struct stable_abi **ret,
+		    struct err *e) MUST_CHECK;
 /* stable_abi_since: the first minor version of Python 3 that has the symbol; 0 if none promises
  * it. */
 unsigned stable_abi_since(const struct stable_abi *s, const char *symbol);

@@ -24,6 +24,7 @@ static const char *line_end(const char *at, const char *end)
 static size_t name_length(const char *at, const char *end)
 {
 	const char *p = at;
+
 	while (p<end && * p> ' ' && *p < 0x7f && *p != ':')
 		p++;
 	return p < end && *p == ':' ? (size_t)(p - at) : 0;
@@ -46,11 +47,12 @@ static bool is_empty_line(const char *at, const char *end)
 	return *at == '\r' && end - at > 1 && at[1] == '\n';
 }
 
-int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a, struct wheel_headers *ret,
-			struct err *e)
+int wheel_headers_parse(const char *text, size_t len, const char *what, struct arena *a,
+			struct wheel_headers *ret, struct err *e)
 {
 	const char *end = text + len, *at = text;
 	unsigned line = 1;
+
 	if (len && memchr(text, 0, len))
 		return err_set(e, ERR_INTEGRITY, "'%s' holds NUL bytes", what);
 	struct wheel_headers h = {.body = "", .separator = "", .eol = "\n"};
@@ -60,31 +62,36 @@ int wheel_headers_parse(const char *text, size_t len, const char *what, struct a
 	while (at < end && !is_empty_line(at, end)) {
 		size_t name = name_length(at, end);
 		if (!name)
-			return err_set(e, ERR_INTEGRITY, "'%s' line %u: no \"Name: value\"", what, line);
+			return err_set(e, ERR_INTEGRITY, "'%s' line %u: no \"Name: value\"", what,
+				       line);
 		const char *next = line_end(at, end);
 		/* Lines that begin with white space continue the value. */
 		for (line++; next < end && (*next == ' ' || *next == '\t'); line++)
 			next = line_end(next, end);
 		insert(&h, a, h.count,
-		       (struct wheel_header){arena_strndup(a, at, name), trimmed(a, at + name + 1, next),
+		       (struct wheel_header){arena_strndup(a, at, name),
+					     trimmed(a, at + name + 1, next),
 					     arena_strndup(a, at, (size_t)(next - at))});
 		at = next;
 	}
+
 	if (at < end) {
 		h.separator = *at == '\n' ? "\n" : "\r\n";
 		at += strlen(h.separator);
 		h.body = arena_strndup(a, at, (size_t)(end - at));
 	}
+
 	*ret = h;
 	return 0;
 }
 
-int wheel_zip_headers(const struct zip_reader *z, const char *info, const char *name, struct arena *a,
-		      struct wheel_headers *ret, struct err *e)
+int wheel_zip_headers(const struct zip_reader *z, const char *info, const char *name,
+		      struct arena *a, struct wheel_headers *ret, struct err *e)
 {
 	enum { HEADERS_MAX = 16 << 20 };
 	struct buf AUTO_BUF text = {0};
 	const char *path = path_join(a, info, name);
+
 	if (wheel_zip_text(z, path, HEADERS_MAX, &text, e) < 0)
 		return -1;
 	return wheel_headers_parse(buf_cstr(&text), text.len, path, a, ret, e);
@@ -103,7 +110,8 @@ const char *wheel_headers_get(const struct wheel_headers *h, const char *name)
 	return NULL;
 }
 
-void wheel_headers_all(const struct wheel_headers *h, const char *name, struct arena *a, struct strlist *ret)
+void wheel_headers_all(const struct wheel_headers *h, const char *name, struct arena *a,
+		       struct strlist *ret)
 {
 	for (size_t i = 0; i < h->count; i++)
 		if (is_named(h, i, name))
@@ -113,9 +121,11 @@ void wheel_headers_all(const struct wheel_headers *h, const char *name, struct a
 typedef bool (*same_fn)(const char *old, const char *new, struct arena *a);
 
 /* As wheel_headers_set among values for which `same` holds; NULL: all. */
-static void replace(struct wheel_headers *h, struct arena *a, const char *name, const char *value, same_fn same)
+static void replace(struct wheel_headers *h, struct arena *a, const char *name, const char *value,
+		    same_fn same)
 {
 	bool done = false;
+
 	for (size_t i = 0; i < h->count; i++) {
 		struct wheel_header *item = &h->items[i];
 		if (!is_named(h, i, name) || (same && !same(item->value, value, a)))
@@ -126,35 +136,42 @@ static void replace(struct wheel_headers *h, struct arena *a, const char *name, 
 			*item = (struct wheel_header){item->key, arena_strdup(a, value), NULL};
 		done = true;
 	}
+
 	if (!done)
 		wheel_headers_add(h, a, name, value);
 }
 
-void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
+void wheel_headers_set(struct wheel_headers *h, struct arena *a, const char *name,
+		       const char *value)
 {
 	replace(h, a, name, value, NULL);
 }
 
-void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name, const char *value)
+void wheel_headers_add(struct wheel_headers *h, struct arena *a, const char *name,
+		       const char *value)
 {
 	size_t at = h->count;
+
 	while (at > 0 && !is_named(h, at - 1, name))
 		at--;
 	if (at == 0)
 		at = h->count;
-	insert(h, a, at, (struct wheel_header){arena_strdup(a, name), arena_strdup(a, value), NULL});
+	insert(h, a, at,
+	       (struct wheel_header){arena_strdup(a, name), arena_strdup(a, value), NULL});
 }
 
 void wheel_headers_remove(struct wheel_headers *h, const char *name, const char *value_prefix)
 {
 	for (size_t i = h->count; i-- > 0;)
-		if (is_named(h, i, name) && strncmp(h->items[i].value, value_prefix, strlen(value_prefix)) == 0)
+		if (is_named(h, i, name) &&
+		    strncmp(h->items[i].value, value_prefix, strlen(value_prefix)) == 0)
 			remove_at(h, i);
 }
 
 char *wheel_headers_text(const struct wheel_headers *h, struct arena *a)
 {
 	struct buf AUTO_BUF out = {0};
+
 	for (size_t i = 0; i < h->count; i++) {
 		/* The last line of a file may lack its end. */
 		if (out.len && out.data[out.len - 1] != '\n')
@@ -164,12 +181,15 @@ char *wheel_headers_text(const struct wheel_headers *h, struct arena *a)
 		else
 			buf_printf(&out, "%s: %s%s", h->items[i].key, h->items[i].value, h->eol);
 	}
+
 	return arena_printf(a, "%s%s%s", buf_cstr(&out), h->separator, h->body);
 }
 
 char *wheel_requires_name(const char *requirement, struct arena *a)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+
 	requirement += strspn(requirement, " \t");
 	return wheel_normalize(arena_strndup(a, requirement, strspn(requirement, letters)), a);
 }

@@ -28,9 +28,11 @@ struct reader {
 static int bad(const struct reader *r, struct err *e, const char *what, const char *value)
 {
 	const char *quote = *value ? "'" : "";
-	err_set(e, ERR_CONFIG, "%s:%u: %s%s%s%.80s%s", r->file, r->line, what, *value ? " " : "", quote, value, quote);
-	return err_hint(
-		e, "take it from ptbuild's release again, or remove it and make one: ptbuild world lock PART --write");
+
+	err_set(e, ERR_CONFIG, "%s:%u: %s%s%s%.80s%s", r->file, r->line, what, *value ? " " : "",
+		quote, value, quote);
+	return err_hint(e, "take it from ptbuild's release again, or remove it and make one: "
+			   "ptbuild world lock PART --write");
 }
 
 /* The next line into fields; 0 at the end. */
@@ -66,12 +68,14 @@ static int next_line(struct reader *r, struct err *e)
 static int need_line(struct reader *r, const char *word, size_t count, struct err *e)
 {
 	int got = next_line(r, e);
+
 	if (got < 0)
 		return -1;
 	if (got == 0 || r->count != count || !r->fields[0] || strcmp(r->fields[0], word) != 0) {
 		r->line += got == 0;
 		return bad(r, e, "expected a line of the kind", word);
 	}
+
 	return 0;
 }
 
@@ -79,6 +83,7 @@ static int need_line(struct reader *r, const char *word, size_t count, struct er
 static bool is_word(const char *s, const char *more, size_t max)
 {
 	size_t n = strlen(s);
+
 	if (n == 0 || n > max || !strchr(LOWER UPPER DIGITS, s[0]))
 		return false;
 	for (const char *p = s; *p; p++)
@@ -101,6 +106,7 @@ static bool is_version(const char *s)
 static bool is_date(const char *s)
 {
 	static const char form[] = "0000-00-00T00:00:00Z";
+
 	if (strlen(s) != sizeof(form) - 1)
 		return false;
 	for (size_t i = 0; form[i]; i++)
@@ -125,6 +131,7 @@ static bool is_place(enum world_kind kind, const char *s)
 static bool parse_size(const char *s, uint64_t *ret)
 {
 	uint64_t n = 0;
+
 	if (!*s || s[0] == '0' || strlen(s) > 12 || s[strspn(s, DIGITS)])
 		return false;
 	for (const char *p = s; *p; p++)
@@ -144,6 +151,7 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 	struct world_entry *t, new = {.arch = ""};
 	char **f = r->fields;
 	size_t k = 0;
+
 	while (k < ARRAY_LEN(world_kind_names) && strcmp(world_kind_names[k], f[0]) != 0)
 		k++;
 	if (k == ARRAY_LEN(world_kind_names))
@@ -177,7 +185,8 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 		return bad(r, e, "not in order, or there twice:", new.name);
 	if (l->count == MAX_ENTRIES)
 		return bad(r, e, "too many entries, at", new.name);
-	l->entries = arena_room(r->a, l->entries, !l->entries || l->count, &r->cap, 512, sizeof(*l->entries));
+	l->entries = arena_room(r->a, l->entries, !l->entries || l->count, &r->cap, 512,
+				sizeof(*l->entries));
 	t = &l->entries[l->count++];
 	*t = new;
 	return 0;
@@ -186,6 +195,7 @@ static int parse_entry(struct reader *r, struct world_lock *l, struct err *e)
 static int parse_archive(struct reader *r, struct world_lock *l, struct err *e)
 {
 	bool has_names = r->count == 5 && is_name(r->fields[1]) && is_name(r->fields[2]);
+
 	if (!has_names || !digest_valid_hex(r->fields[3]) || !is_date(r->fields[4]))
 		return bad(r, e, "not a name, a suite, a sha256 and a time:", r->fields[1]);
 	l->archive = r->fields[1];
@@ -201,8 +211,10 @@ static int parse_head(struct reader *r, struct world_lock *l, struct err *e)
 		return -1;
 	if (strcmp(r->fields[1], "lock") != 0 || strcmp(r->fields[2], "1") != 0) {
 		bad(r, e, "not a lock of format 1:", r->fields[2]);
-		return err_hint(e, "the first line is '%s'; a newer ptbuild may know this one", HEADER);
+		return err_hint(e, "the first line is '%s'; a newer ptbuild may know this one",
+				HEADER);
 	}
+
 	if (need_line(r, "part", 3, e) < 0)
 		return -1;
 	l->part = r->fields[1];
@@ -215,12 +227,13 @@ static int parse_head(struct reader *r, struct world_lock *l, struct err *e)
 	return digest_valid_hex(l->asked) ? 0 : bad(r, e, "not a sha256:", l->asked);
 }
 
-int world_lock_parse(const char *text, size_t len, const char *file, struct arena *a, struct world_lock *ret,
-		     struct err *e)
+int world_lock_parse(const char *text, size_t len, const char *file, struct arena *a,
+		     struct world_lock *ret, struct err *e)
 {
 	struct reader r = {.at = text, .end = text + len, .file = file, .a = a};
 	struct world_lock l = {0};
 	int got;
+
 	if (len > MAX_TEXT)
 		return err_set(e, ERR_CONFIG, "'%s' is larger than any lock", file);
 	if (parse_head(&r, &l, e) < 0)
@@ -239,6 +252,7 @@ int world_lock_parse(const char *text, size_t len, const char *file, struct aren
 			return -1;
 		}
 	}
+
 	if (got < 0)
 		return -1;
 	*ret = l;
@@ -248,16 +262,19 @@ int world_lock_parse(const char *text, size_t len, const char *file, struct aren
 int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+
 	if (fs_read(TRUSTED, path, MAX_TEXT, &text, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return err_hint(e, "take it from ptbuild's release again");
 	}
+
 	return world_lock_parse(buf_cstr(&text), text.len, path, a, ret, e);
 }
 
 const struct world_entry *world_lock_sorted(const struct world_lock *l, struct arena *a)
 {
 	struct world_entry *copy = arena_array(a, l->count + 1, sizeof(*copy));
+
 	for (size_t i = 0; i < l->count; i++)
 		copy[i] = l->entries[i];
 	array_sort(copy, l->count, sizeof(*copy), world_entry_cmp);
@@ -279,6 +296,7 @@ void world_lock_write(const struct world_lock *l, struct buf *out)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct world_entry *all = world_lock_sorted(l, &a);
+
 	buf_printf(out, HEADER "\npart %s %s\nasked %s\n", l->part, l->platform, l->asked);
 	if (l->archive)
 		buf_printf(out, "archive %s %s %s %s\n", l->archive, l->suite, l->release, l->date);
@@ -286,6 +304,7 @@ void world_lock_write(const struct world_lock *l, struct buf *out)
 		write_entry(out, &all[i]);
 		buf_printf(out, " %s\n", all[i].place);
 	}
+
 	if (l->tree)
 		buf_printf(out, "tree %s\n", l->tree);
 }
@@ -295,17 +314,23 @@ int world_lock_save(const struct world_lock *l, const char *path, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	struct world_lock again;
+
 	world_lock_write(l, &text);
 	if (world_lock_parse(buf_cstr(&text), text.len, path, &a, &again, e) < 0) {
 		e->kind = ERR_INTEGRITY;
 		err_wrap(e, "the new lock would not be one");
-		return err_hint(e, "what the archive, the index or the manifest says of this file is wrong");
+		return err_hint(
+			e,
+			"what the archive, the index or the manifest says of this file is wrong");
 	}
-	return fs_sweep(TRUSTED, path_dir(&a, path), e) < 0 ? -1
-							    : fs_write(TRUSTED, path, text.data, text.len, 0644, e);
+
+	return fs_sweep(TRUSTED, path_dir(&a, path), e) < 0
+		       ? -1
+		       : fs_write(TRUSTED, path, text.data, text.len, 0644, e);
 }
 
-const struct world_entry *world_lock_find(const struct world_lock *l, enum world_kind kind, const char *name)
+const struct world_entry *world_lock_find(const struct world_lock *l, enum world_kind kind,
+					  const char *name)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (l->entries[i].kind == kind && strcmp(l->entries[i].name, name) == 0)
@@ -321,6 +346,7 @@ char *world_lock_path(const char *profiles, const char *part, const char *platfo
 uint64_t world_lock_bytes(const struct world_lock *l)
 {
 	uint64_t sum = 0;
+
 	for (size_t i = 0; i < l->count; i++)
 		sum += l->entries[i].size;
 	return sum;
@@ -331,11 +357,13 @@ void world_lock_key(const struct world_lock *l, const char *rules, char ret[65])
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
 	const struct world_entry *all = world_lock_sorted(l, &a);
+
 	buf_printf(&text, "part %s %s\n", l->part, l->platform);
 	for (size_t i = 0; i < l->count; i++) {
 		write_entry(&text, &all[i]);
 		buf_addc(&text, '\n');
 	}
+
 	buf_printf(&text, "rules\n%s", rules);
 	digest_data(buf_cstr(&text), text.len, ret);
 }

@@ -13,10 +13,10 @@ PLAIN(made, M, NEED(M, path), NEED(M, kind), NEED(M, from), NEED(M, why));
 #define W struct world_wheel
 PLAIN(place, W, NEED(W, wheel), NEED(W, from), NEED(W, to));
 #define P struct world_part
-PLAIN(part, P, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components), MAY(P, python),
-      MAY(P, glibc), LIST(P, platforms), LIST(P, packages), LIST(P, wheels), MAY(P, prefix), MAY(P, manifest),
-      LIST(P, archives), LIST(P, exclude), LIST(P, keep), ROWS(P, places, place), ROWS(P, links, link),
-      ROWS(P, made, made));
+PLAIN(part, P, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components),
+      MAY(P, python), MAY(P, glibc), LIST(P, platforms), LIST(P, packages), LIST(P, wheels),
+      MAY(P, prefix), MAY(P, manifest), LIST(P, archives), LIST(P, exclude), LIST(P, keep),
+      ROWS(P, places, place), ROWS(P, links, link), ROWS(P, made, made));
 
 /* Raised when the same table and packages give another tree. */
 #define RULES_VERSION "part 3"
@@ -38,6 +38,7 @@ const char *world_debian_arch(const char *platform)
 const char *world_part_path(const char *path, const char *platform, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
+
 	for (const char *p = path; *p; p++)
 		if (*p == '@')
 			buf_printf(&out, "%s-gnu", platform);
@@ -59,8 +60,8 @@ static bool is_word(const char *s, const char *more)
 	return *s != '\0';
 }
 
-static int check_words(const char *file, const struct yaml_tree *lines, const char *key, const char *const *items,
-		       unsigned count, const char *more, struct err *e)
+static int check_words(const char *file, const struct yaml_tree *lines, const char *key,
+		       const char *const *items, unsigned count, const char *more, struct err *e)
 {
 	for (unsigned i = 0; i < count; i++) {
 		unsigned line = yaml_line(lines, "%s/%u", key, i);
@@ -69,28 +70,37 @@ static int check_words(const char *file, const struct yaml_tree *lines, const ch
 		if (strings_contain(items, i, items[i]))
 			return bad(file, line, e, "there twice:", items[i]);
 	}
+
 	return 0;
 }
 
 /* Links have relative targets, so that they mean the same seen from outside of the world. */
-static int check_places(const char *file, const struct yaml_tree *lines, const struct world_part *p, struct err *e)
+static int check_places(const char *file, const struct yaml_tree *lines, const struct world_part *p,
+			struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	for (unsigned i = 0; i < p->links_count; i++) {
 		const struct world_link *l = &p->links[i];
 		const char *dir = strchr(l->path, '/') ? path_dir(&a, l->path) : "";
 		if (!path_is_safe_relative(l->path))
-			return bad(file, yaml_line(lines, "links/%u", i), e, "not a path below the root:", l->path);
+			return bad(file, yaml_line(lines, "links/%u", i), e,
+				   "not a path below the root:", l->path);
 		if (*l->to == '/' || !path_stays_inside(dir, l->to))
-			return bad(file, yaml_line(lines, "links/%u/to", i), e, "not a relative target:", l->to);
+			return bad(file, yaml_line(lines, "links/%u/to", i), e,
+				   "not a relative target:", l->to);
 	}
+
 	for (unsigned i = 0; i < p->made_count; i++) {
 		const struct world_made *m = &p->made[i];
 		if (!path_is_safe_relative(m->path) || !path_is_safe_relative(m->from))
-			return bad(file, yaml_line(lines, "made/%u", i), e, "not paths below the root:", m->path);
+			return bad(file, yaml_line(lines, "made/%u", i), e,
+				   "not paths below the root:", m->path);
 		if (strcmp(m->kind, "copy") != 0 && strcmp(m->kind, "join") != 0)
-			return bad(file, yaml_line(lines, "made/%u/kind", i), e, "neither copy nor join:", m->kind);
+			return bad(file, yaml_line(lines, "made/%u/kind", i), e,
+				   "neither copy nor join:", m->kind);
 	}
+
 	return 0;
 }
 
@@ -100,66 +110,84 @@ const struct world_wheel *world_part_place(const struct world_part *p, const cha
 }
 
 /* Each wheel has a place; one of a toolkit without any goes by toolkit_tree.yaml. */
-static int check_wheels(const char *file, const struct yaml_tree *lines, const struct world_part *p, struct err *e)
+static int check_wheels(const char *file, const struct yaml_tree *lines, const struct world_part *p,
+			struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
 	bool toolkit = strcmp(p->kind, "toolkit") == 0;
+
 	for (unsigned i = 0; i < p->wheels_count; i++) {
-		strlist_ref(&names, &a, arena_strndup(&a, p->wheels[i], strcspn(p->wheels[i], "=")));
+		strlist_ref(&names, &a,
+			    arena_strndup(&a, p->wheels[i], strcspn(p->wheels[i], "=")));
 		if (!toolkit && !world_part_place(p, names.items[i]))
 			return bad(file, yaml_line(lines, "wheels/%u", i), e,
 				   "a wheel without an install path:", p->wheels[i]);
 	}
+
 	for (unsigned i = 0; i < p->places_count; i++) {
 		const struct world_wheel *w = &p->places[i];
 		unsigned line = yaml_line(lines, "places/%u", i);
 		if (!strlist_contains(&names, w->wheel))
-			return bad(file, line, e, "an install path for what is not a wheel of this part:", w->wheel);
+			return bad(
+				file, line, e,
+				"an install path for what is not a wheel of this part:", w->wheel);
 		for (unsigned j = 0; j < i; j++)
-			if (strcmp(p->places[j].wheel, w->wheel) == 0 && strcmp(p->places[j].from, w->from) == 0)
+			if (strcmp(p->places[j].wheel, w->wheel) == 0 &&
+			    strcmp(p->places[j].from, w->from) == 0)
 				return bad(file, line, e, "there twice:", w->wheel);
 		if (strcmp(w->from, ".") != 0 && !path_is_safe_relative(w->from))
 			return bad(file, line, e, "not a directory of a wheel:", w->from);
 		if (!path_is_safe_relative(w->to))
 			return bad(file, line, e, "not a path below the root:", w->to);
 	}
+
 	return 0;
 }
 
-static int check(const char *file, const char *name, const struct yaml_tree *lines, const struct world_part *p,
-		 struct err *e)
+static int check(const char *file, const char *name, const struct yaml_tree *lines,
+		 const struct world_part *p, struct err *e)
 {
 	bool base = strcmp(p->kind, "base") == 0, python = strcmp(p->kind, "python") == 0;
 	bool library = strcmp(p->kind, "library") == 0;
+
 	if (strcmp(p->part, name) != 0)
-		return bad(file, yaml_line(lines, "part"), e, "the file has another name than its part", p->part);
+		return bad(file, yaml_line(lines, "part"), e,
+			   "the file has another name than its part", p->part);
 	if (!base && !python && !library && strcmp(p->kind, "toolkit") != 0)
-		return bad(file, yaml_line(lines, "kind"), e, "neither base, toolkit, python nor library:", p->kind);
+		return bad(file, yaml_line(lines, "kind"), e,
+			   "neither base, toolkit, python nor library:", p->kind);
 	if ((base && (!p->packages_count || !*p->python || !*p->glibc)))
-		return bad(file, 1, e, "a base has packages, python and glibc; they are missing in", name);
+		return bad(file, 1, e, "a base has packages, python and glibc; they are missing in",
+			   name);
 	if (base && *p->prefix)
 		return bad(file, yaml_line(lines, "prefix"), e, "a base has no prefix:", p->prefix);
 	if (!base && !path_is_safe_relative(p->prefix))
-		return bad(file, yaml_line(lines, "prefix"), e, "not a path below the root:", p->prefix);
+		return bad(file, yaml_line(lines, "prefix"), e,
+			   "not a path below the root:", p->prefix);
 	bool one_archive = p->archives_count == 1 && !*p->manifest;
 	bool others = p->packages_count || p->wheels_count;
 	if (python && (!*p->python || !one_archive || others))
-		return bad(file, 1, e, "a python has its version, one archive and nothing else, unlike", name);
+		return bad(file, 1, e,
+			   "a python has its version, one archive and nothing else, unlike", name);
 	if (library && (!(p->wheels_count + p->packages_count) || *p->manifest || *p->python))
-		return bad(file, 1, e, "a library has wheels or packages and nothing else, unlike", name);
+		return bad(file, 1, e, "a library has wheels or packages and nothing else, unlike",
+			   name);
 	if (!python && (p->archives_count > 0) != (*p->manifest != '\0'))
 		return bad(file, 1, e, "a manifest and archives come together, but not in", name);
-	if (*p->manifest && strncmp(p->manifest, "https://", 8) != 0 && strncmp(p->manifest, "http://", 7) != 0)
+	if (*p->manifest && strncmp(p->manifest, "https://", 8) != 0 &&
+	    strncmp(p->manifest, "http://", 7) != 0)
 		return bad(file, yaml_line(lines, "manifest"), e, "not a URL:", p->manifest);
 	if (p->packages_count && (!is_word(p->suite, "-") || !p->components_count))
-		return bad(file, yaml_line(lines, "packages"), e, "packages without suite and components in", name);
+		return bad(file, yaml_line(lines, "packages"), e,
+			   "packages without suite and components in", name);
 	for (unsigned i = 0; i < p->platforms_count; i++)
 		if (!world_debian_arch(p->platforms[i]))
 			return bad(file, yaml_line(lines, "platforms/%u", i), e,
 				   "not a platform of worlds:", p->platforms[i]);
 	if (check_words(file, lines, "packages", p->packages, p->packages_count, "+-.", e) < 0 ||
-	    check_words(file, lines, "components", p->components, p->components_count, "-", e) < 0 ||
+	    check_words(file, lines, "components", p->components, p->components_count, "-", e) <
+		    0 ||
 	    check_words(file, lines, "wheels", p->wheels, p->wheels_count, "-._=+", e) < 0 ||
 	    check_words(file, lines, "archives", p->archives, p->archives_count, "-._=+", e) < 0)
 		return -1;
@@ -170,19 +198,22 @@ int world_part_names(const char *profiles, struct arena *a, struct strlist *ret,
 {
 	const char *dir = path_join(a, profiles, "worlds");
 	struct strlist names = {0};
+
 	if (!fs_exists(TRUSTED, dir))
 		return 0;
 	if (fs_list(TRUSTED, dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
 		if (path_has_suffix(names.items[i], ".yaml"))
-			strlist_ref(ret, a, arena_strndup(a, names.items[i], strlen(names.items[i]) - 5));
+			strlist_ref(ret, a,
+				    arena_strndup(a, names.items[i], strlen(names.items[i]) - 5));
 	return 0;
 }
 
 static int unknown(const char *profiles, const char *name, struct arena *a, struct err *e)
 {
 	struct strlist names = {0};
+
 	if (world_part_names(profiles, a, &names, e) < 0)
 		return -1;
 	const char *near = suggest_nearest(name, names.items, names.count);
@@ -191,15 +222,17 @@ static int unknown(const char *profiles, const char *name, struct arena *a, stru
 		    : err_hint(e, "there are: %s", strlist_join(&names, a, " "));
 }
 
-int world_part_load(const char *profiles, const char *name, struct arena *a, const struct world_part **ret,
-		    struct err *e)
+int world_part_load(const char *profiles, const char *name, struct arena *a,
+		    const struct world_part **ret, struct err *e)
 {
 	const char *file = arena_printf(a, "%s/worlds/%s.yaml", profiles, name);
 	const struct yaml_tree *lines;
 	struct world_part *part = arena_alloc(a, sizeof(*part));
+
 	if (!is_word(name, "_") || !fs_exists(TRUSTED, file))
 		return unknown(profiles, name, a, e);
-	if (yaml_load(file, &part_schema, a, part, &lines, e) < 0 || check(file, name, lines, part, e) < 0)
+	if (yaml_load(file, &part_schema, a, part, &lines, e) < 0 ||
+	    check(file, name, lines, part, e) < 0)
 		return -1;
 	*ret = part;
 	return 0;
@@ -209,11 +242,12 @@ int world_part_check_platform(const struct world_part *p, const char *platform, 
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist others = {0};
+
 	if (strings_allow(p->platforms, p->platforms_count, platform))
 		return 0;
 	strlist_refs(&others, &a, p->platforms, p->platforms_count);
-	err_set(e, ERR_CONFIG, "part '%s' is not for %s: its files are for %s alone", p->part, platform,
-		strlist_join(&others, &a, " and "));
+	err_set(e, ERR_CONFIG, "part '%s' is not for %s: its files are for %s alone", p->part,
+		platform, strlist_join(&others, &a, " and "));
 	return err_hint(e, "'ptbuild world list --platform %s' shows the parts that are", platform);
 }
 
@@ -221,6 +255,7 @@ static void put_list(struct buf *out, const char *key, const char *const *items,
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist sorted = {0};
+
 	strlist_refs(&sorted, &a, items, count);
 	strlist_sort(&sorted);
 	for (size_t i = 0; i < sorted.count; i++)
@@ -230,6 +265,7 @@ static void put_list(struct buf *out, const char *key, const char *const *items,
 void world_part_asked(const struct world_part *p, char ret[65])
 {
 	AUTO_BUF struct buf text = {0};
+
 	buf_printf(&text, "suite %s\n", p->suite);
 	put_list(&text, "component", p->components, p->components_count);
 	put_list(&text, "package", p->packages, p->packages_count);
@@ -246,18 +282,20 @@ void world_part_rules(const struct world_part *p, struct buf *out)
 	put_list(out, "exclude", p->exclude, p->exclude_count);
 	put_list(out, "keep", p->keep, p->keep_count);
 	for (unsigned i = 0; i < p->places_count; i++)
-		buf_printf(out, "place %s %s %s\n", p->places[i].wheel, p->places[i].from, p->places[i].to);
+		buf_printf(out, "place %s %s %s\n", p->places[i].wheel, p->places[i].from,
+			   p->places[i].to);
 	for (unsigned i = 0; i < p->links_count; i++)
 		buf_printf(out, "link %s %s\n", p->links[i].path, p->links[i].to);
 	for (unsigned i = 0; i < p->made_count; i++)
 		buf_printf(out, "%s %s %s\n", p->made[i].kind, p->made[i].path, p->made[i].from);
 }
 
-/* Whether something kept may be below this path: libgomp1's directory of documents is a link to that of gcc-14-base,
- * where its licence is. */
+/* Whether something kept may be below this path: libgomp1's directory
+ * of documents is a link to that of gcc-14-base, where its licence is. */
 static bool leads_to_kept(const struct world_part *p, const char *path)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	for (unsigned i = 0; i < p->keep_count; i++)
 		if (fnmatch(path_dir(&a, p->keep[i]), path, FNM_PATHNAME) == 0)
 			return true;
@@ -266,6 +304,6 @@ static bool leads_to_kept(const struct world_part *p, const char *path)
 
 bool world_part_excludes(const struct world_part *p, const char *path, bool is_link)
 {
-	return strings_match(p->exclude, p->exclude_count, path) && !strings_match(p->keep, p->keep_count, path) &&
-	       !(is_link && leads_to_kept(p, path));
+	return strings_match(p->exclude, p->exclude_count, path) &&
+	       !strings_match(p->keep, p->keep_count, path) && !(is_link && leads_to_kept(p, path));
 }

@@ -14,12 +14,14 @@ static int bad_name(const char *name, const char *what, const char *part, struct
 }
 
 /* A part that needs a base is shown with one that it fits: of the shortest names the last. */
-static int not_a_base(const char *profiles, const char *name, const struct world_part *p, struct err *e)
+static int not_a_base(const char *profiles, const char *name, const struct world_part *p,
+		      struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
 	const char *base = NULL;
 	const struct world_part *it;
+
 	bad_name(name, "is not a base", p->part, e);
 	if (world_part_names(profiles, &a, &names, ERR_IGNORED) < 0)
 		return -1;
@@ -32,14 +34,16 @@ static int not_a_base(const char *profiles, const char *name, const struct world
 		if (!*p->suite || strcmp(p->suite, it->suite) == 0)
 			base = it->part;
 	}
+
 	return err_hint(e, "name it after a base: %s+%s", base ? base : "BASE", p->part);
 }
 
-static int check_order(const char *profiles, const char *name, const struct strlist *parts, size_t at,
-		       const struct world_piece *pieces, struct arena *a, struct err *e)
+static int check_order(const char *profiles, const char *name, const struct strlist *parts,
+		       size_t at, const struct world_piece *pieces, struct arena *a, struct err *e)
 {
 	const struct world_part *p = pieces[at].part;
 	bool base = strcmp(p->kind, "base") == 0;
+
 	if (strings_contain(parts->items, at, p->part))
 		return bad_name(name, "is there twice", p->part, e);
 	if (at == 0 && !base)
@@ -48,67 +52,77 @@ static int check_order(const char *profiles, const char *name, const struct strl
 		return bad_name(name, "is a base, and there is one already", p->part, e);
 	for (size_t i = 1; i < at; i++)
 		if (strcmp(p->kind, pieces[i].part->kind) == 0)
-			return bad_name(
-				name,
-				arena_printf(a, "is a %s, and '%s' is one already", p->kind, pieces[i].part->part),
-				p->part, e);
+			return bad_name(name,
+					arena_printf(a, "is a %s, and '%s' is one already", p->kind,
+						     pieces[i].part->part),
+					p->part, e);
 	if (*p->suite && strcmp(p->suite, pieces[0].part->suite) != 0)
 		return bad_name(name, "has packages of another Debian than the base", p->part, e);
 	return 0;
 }
 
 /* How the lock of a part is made. */
-static int ask_for_lock(const struct world_part *p, const char *base, const char *platform, struct err *e)
+static int ask_for_lock(const struct world_part *p, const char *base, const char *platform,
+			struct err *e)
 {
 	if (strcmp(p->kind, "python") == 0) /* no list of such archives is read */
 		return err_hint(e,
-				"the archive of a python is pinned by hand; 'ptbuild world list --platform %s' has "
+				"the archive of a python is pinned by hand; 'ptbuild world list "
+				"--platform %s' has "
 				"those that are",
 				platform);
 	bool lies = p->packages_count && strcmp(p->part, base) != 0;
-	return err_hint(e, "make it: ptbuild world lock %s --platform %s%s%s --write", p->part, platform,
-			lies ? " --base " : "", lies ? base : "");
+	return err_hint(e, "make it: ptbuild world lock %s --platform %s%s%s --write", p->part,
+			platform, lies ? " --base " : "", lies ? base : "");
 }
 
 /* A wheel that the table asks for, "name==version", and the lock does not have; NULL: none. */
-static const char *missing_wheel(const struct world_part *p, const struct world_lock *l, struct arena *a)
+static const char *missing_wheel(const struct world_part *p, const struct world_lock *l,
+				 struct arena *a)
 {
 	for (unsigned i = 0; i < p->wheels_count; i++) {
 		bool found = false;
 		for (size_t k = 0; k < l->count && !found; k++)
 			found = l->entries[k].kind == WORLD_WHEEL &&
-				strcmp(arena_printf(a, "%s==%s", l->entries[k].name, l->entries[k].version),
+				strcmp(arena_printf(a, "%s==%s", l->entries[k].name,
+						    l->entries[k].version),
 				       p->wheels[i]) == 0;
 		if (!found)
 			return p->wheels[i];
 	}
+
 	return NULL;
 }
 
 /* Why a lock does not belong to its part, in words; NULL: it does. */
-static const char *lock_mismatch(const struct world_lock *l, const struct world_part *p, const char *platform,
-				 struct arena *a)
+static const char *lock_mismatch(const struct world_lock *l, const struct world_part *p,
+				 const char *platform, struct arena *a)
 {
 	char asked[65];
+
 	if (strcmp(l->part, p->part) != 0 || strcmp(l->platform, platform) != 0)
 		return "is of another part or platform than its name says";
 	world_part_asked(p, asked);
 	if (strcmp(l->asked, asked) != 0)
 		return "was made for another request than its table's";
 	const char *missing = missing_wheel(p, l, a);
-	return missing ? arena_printf(a, "has no wheel '%s', which its table asks for", missing) : NULL;
+	return missing ? arena_printf(a, "has no wheel '%s', which its table asks for", missing)
+		       : NULL;
 }
 
-static int read_lock(const char *profiles, const struct world_part *p, const char *base, const char *platform,
-		     struct arena *a, struct world_lock *ret, struct err *e)
+static int read_lock(const char *profiles, const struct world_part *p, const char *base,
+		     const char *platform, struct arena *a, struct world_lock *ret, struct err *e)
 {
 	const char *path = world_lock_path(profiles, p->part, platform, a);
+
 	if (world_part_check_platform(p, platform, e) < 0)
 		return -1;
 	if (!fs_exists(TRUSTED, path)) {
-		err_set(e, ERR_CONFIG, "part '%s' has no lock for %s: there is no '%s'", p->part, platform, path);
+		err_set(e, ERR_CONFIG, "part '%s' has no lock for %s: there is no '%s'", p->part,
+			platform, path);
 		return ask_for_lock(p, base, platform, e);
 	}
+
 	if (world_lock_read(path, a, ret, e) < 0)
 		return err_wrap(e, "part '%s' for %s", p->part, platform);
 	const char *what = lock_mismatch(ret, p, platform, a);
@@ -122,18 +136,22 @@ static int place_of(const char *kind)
 {
 	static const char *const kinds[] = {"base", "python", "toolkit", "library"};
 	int place = 0;
+
 	while (place < (int)ARRAY_LEN(kinds) && strcmp(kinds[place], kind) != 0)
 		place++;
 	return place;
 }
 
-/* The parts of a world are of different kinds and lie beside each other: in whichever order they are named, it is one
- * world of one name. */
+/* The parts of a world are of different kinds and lie beside each other:
+ * in whichever order they are named, it is one world of one name. */
 static const char *put_in_order(struct world_piece *pieces, size_t count, struct arena *a)
 {
 	struct strlist names = {0};
+
 	for (size_t i = 1; i < count; i++)
-		for (size_t k = i; k > 0 && place_of(pieces[k].part->kind) < place_of(pieces[k - 1].part->kind); k--) {
+		for (size_t k = i;
+		     k > 0 && place_of(pieces[k].part->kind) < place_of(pieces[k - 1].part->kind);
+		     k--) {
 			struct world_piece later = pieces[k - 1];
 			pieces[k - 1] = pieces[k];
 			pieces[k] = later;
@@ -147,6 +165,7 @@ static const char *put_in_order(struct world_piece *pieces, size_t count, struct
 static void fill(struct world *w)
 {
 	AUTO_BUF struct buf keys = {0};
+
 	w->download = 0;
 	for (size_t i = 0; i < w->count; i++) {
 		AUTO_BUF struct buf rules = {0};
@@ -158,6 +177,7 @@ static void fill(struct world *w)
 		buf_printf(&keys, "%s\n", key);
 		w->download += world_lock_bytes(&w->pieces[i].lock);
 	}
+
 	digest_data(buf_cstr(&keys), keys.len, w->key);
 }
 
@@ -167,6 +187,7 @@ static int read_toolkit_rules(const char *profiles, struct world *w, struct aren
 	AUTO_BUF struct buf text = {0}, AUTO_BUF rules = {0};
 	struct strlist lines = {0};
 	const char *path = path_join(a, profiles, "toolkit_tree.yaml");
+
 	if (!fs_exists(TRUSTED, path))
 		return 0;
 	if (fs_read(TRUSTED, path, MAX_RULES, &text, e) < 0)
@@ -179,10 +200,11 @@ static int read_toolkit_rules(const char *profiles, struct world *w, struct aren
 	return 0;
 }
 
-int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
-	       struct err *e)
+int world_load(const char *profiles, const char *name, const char *platform, struct arena *a,
+	       const struct world **ret, struct err *e)
 {
 	struct strlist parts = {0};
+
 	if (!*name || *name == '+' || path_has_suffix(name, "+") || strstr(name, "++"))
 		return bad_name(name, "has an empty part", name, e);
 	if (!world_debian_arch(platform))
@@ -195,9 +217,11 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 		struct world_piece *p = &w->pieces[w->count];
 		if (world_part_load(profiles, parts.items[w->count], a, &p->part, e) < 0 ||
 		    check_order(profiles, name, &parts, w->count, w->pieces, a, e) < 0 ||
-		    read_lock(profiles, p->part, w->pieces[0].part->part, platform, a, &p->lock, e) < 0)
+		    read_lock(profiles, p->part, w->pieces[0].part->part, platform, a, &p->lock,
+			      e) < 0)
 			return -1;
 	}
+
 	if (read_toolkit_rules(profiles, w, a, e) < 0)
 		return -1;
 	w->name = put_in_order(w->pieces, w->count, a);
@@ -206,9 +230,11 @@ int world_load(const char *profiles, const char *name, const char *platform, str
 	return 0;
 }
 
-const struct world *world_with_locks(const struct world *w, const struct world_lock *locks, struct arena *a)
+const struct world *world_with_locks(const struct world *w, const struct world_lock *locks,
+				     struct arena *a)
 {
 	struct world *new = arena_alloc(a, sizeof(*new));
+
 	*new = *w;
 	new->pieces = arena_array(a, w->count, sizeof(*new->pieces));
 	for (size_t i = 0; i < w->count; i++)
@@ -217,11 +243,13 @@ const struct world *world_with_locks(const struct world *w, const struct world_l
 	return new;
 }
 
-int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key, struct err *e)
+int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key,
+		     struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct strlist words = {0};
 	struct stat st;
+
 	if (fs_stat(dir, WORLD_STAMP, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (fs_read(dir, WORLD_STAMP, MAX_STAMP, &text, e) < 0)
@@ -234,14 +262,17 @@ int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **r
 	return 1;
 }
 
-static const struct world_row *fitting_row(const struct release_row *r, const struct world_wanted *want)
+static const struct world_row *fitting_row(const struct release_row *r,
+					   const struct world_wanted *want)
 {
 	for (unsigned i = 0; i < r->worlds_count; i++) {
 		const struct world_row *w = &r->worlds[i];
 		if (strings_allow(w->platforms, w->platforms_count, want->platform) &&
-		    (!w->cuda_count || (want->cuda && strings_contain(w->cuda, w->cuda_count, want->cuda))))
+		    (!w->cuda_count ||
+		     (want->cuda && strings_contain(w->cuda, w->cuda_count, want->cuda))))
 			return w;
 	}
+
 	return NULL;
 }
 
@@ -249,6 +280,7 @@ static const struct world_row *fitting_row(const struct release_row *r, const st
 static const char *part_of(const char *kind, const char *version, struct arena *a)
 {
 	char *part = arena_printf(a, "%s%s", kind, version);
+
 	for (char *dot = part; (dot = strchr(dot, '.'));)
 		*dot = '_';
 	return part;
@@ -260,8 +292,9 @@ struct wanted_part {
 };
 
 /* ERR_POLICY where there is no such part. */
-static int find_part(const struct tables *t, const struct strlist *names, const struct wanted_part *p,
-		     const struct release_row *r, struct arena *a, const struct world_part **ret, struct err *e)
+static int find_part(const struct tables *t, const struct strlist *names,
+		     const struct wanted_part *p, const struct release_row *r, struct arena *a,
+		     const struct world_part **ret, struct err *e)
 {
 	if (strlist_contains(names, p->part))
 		return world_part_load(t->dir, p->part, a, ret, e);
@@ -275,29 +308,36 @@ static bool wants_library(const struct world_wanted *want)
 	return want->library && *want->library;
 }
 
-static int choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
-		  struct world_choice *ret, struct err *e)
+static int choose(const struct tables *t, const struct release_row *r,
+		  const struct world_wanted *want, struct arena *a, struct world_choice *ret,
+		  struct err *e)
 {
-	const struct world_row *row = world_debian_arch(want->platform) ? fitting_row(r, want) : NULL;
+	const struct world_row *row =
+		world_debian_arch(want->platform) ? fitting_row(r, want) : NULL;
 	const char *cuda = want->cuda, *python = want->python;
 	const struct world_part *base;
 	struct strlist names = {0};
+
 	*ret = (struct world_choice){0};
 	if (!row)
 		return 0;
-	if (world_part_load(t->dir, row->base, a, &base, e) < 0 || world_part_names(t->dir, a, &names, e) < 0)
+	if (world_part_load(t->dir, row->base, a, &base, e) < 0 ||
+	    world_part_names(t->dir, a, &names, e) < 0)
 		return -1;
 	if (!python)
-		python = strings_contain(r->pythons, r->pythons_count, base->python) ? base->python
-										     : r->pythons[r->pythons_count - 1];
+		python = strings_contain(r->pythons, r->pythons_count, base->python)
+				 ? base->python
+				 : r->pythons[r->pythons_count - 1];
 	const struct wanted_part parts[] = {
-		{strcmp(python, base->python) != 0 ? part_of("python", python, a) : NULL, "Python", python},
+		{strcmp(python, base->python) != 0 ? part_of("python", python, a) : NULL, "Python",
+		 python},
 		{cuda ? part_of("cuda", cuda, a) : NULL, "CUDA", cuda},
 		{wants_library(want) ? want->library : NULL, "the part", want->library}};
 	struct world_piece pieces[1 + ARRAY_LEN(parts)] = {{.part = base}};
 	size_t count = 1;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (parts[i].part && find_part(t, &names, &parts[i], r, a, &pieces[count++].part, e) < 0)
+		if (parts[i].part &&
+		    find_part(t, &names, &parts[i], r, a, &pieces[count++].part, e) < 0)
 			return -1;
 	*ret = (struct world_choice){put_in_order(pieces, count, a), python};
 	return 0;
@@ -305,8 +345,8 @@ static int choose(const struct tables *t, const struct release_row *r, const str
 
 /* Adds a hint to a refused world: the Python of the world that fits with `any` Python, if one does.
  * The version comes from --python, or from a variant's name: "python313". */
-static int hint_python(const struct world_wanted *want, const struct world_choice *any, const char *otherwise,
-		       struct err *e)
+static int hint_python(const struct world_wanted *want, const struct world_choice *any,
+		       const char *otherwise, struct err *e)
 {
 	if (!want->python || !any->python)
 		return err_hint(e, "%s", otherwise);
@@ -316,11 +356,13 @@ static int hint_python(const struct world_wanted *want, const struct world_choic
 			*any->python, any->python + 2, any->python, any->name);
 }
 
-int world_choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
-		 struct world_choice *ret, struct err *e)
+int world_choose(const struct tables *t, const struct release_row *r,
+		 const struct world_wanted *want, struct arena *a, struct world_choice *ret,
+		 struct err *e)
 {
 	struct world_wanted any = *want;
 	struct world_choice other = {0};
+
 	if (choose(t, r, want, a, ret, e) == 0)
 		return 0;
 	any.python = NULL;
@@ -336,20 +378,23 @@ static const char *upstream_version(const char *version, struct arena *a)
 	return arena_strndup(a, from, strspn(from, "0123456789."));
 }
 
-static int refuse_tool(const struct world *w, const struct release_row *r, const char *tool, const char *version,
-		       const char *range, struct err *e)
+static int refuse_tool(const struct world *w, const struct release_row *r, const char *tool,
+		       const char *version, const char *range, struct err *e)
 {
 	const char *arm = range == r->gcc_arm ? " on Arm" : "";
-	err_set(e, ERR_POLICY, "'%s' has %s %s; release %s needs%s %s", w->pieces[0].part->part, tool, version, r->name,
-		arm, range);
+
+	err_set(e, ERR_POLICY, "'%s' has %s %s; release %s needs%s %s", w->pieces[0].part->part,
+		tool, version, r->name, arm, range);
 	return err_hint(e, "try another release or --cuda version, or build in your own root with "
 			   "--root DIR");
 }
 
 /* The wheel or the package of a base that has a tool; a wheel's is first in PATH. */
-static const struct world_entry *find_tool(const struct world_lock *l, const char *package, const char *wheel)
+static const struct world_entry *find_tool(const struct world_lock *l, const char *package,
+					   const char *wheel)
 {
 	const struct world_entry *found = NULL;
+
 	for (size_t i = 0; i < l->count; i++) {
 		const struct world_entry *t = &l->entries[i];
 		if (t->kind == WORLD_WHEEL && strcmp(t->name, wheel) == 0)
@@ -357,18 +402,22 @@ static const struct world_entry *find_tool(const struct world_lock *l, const cha
 		if (t->kind == WORLD_DEB && strcmp(t->name, package) == 0)
 			found = t;
 	}
+
 	return found;
 }
 
-int world_check_tools(const struct world *w, const struct release_row *r, struct arena *a, struct err *e)
+int world_check_tools(const struct world *w, const struct release_row *r, struct arena *a,
+		      struct err *e)
 {
 	const struct {
 		const char *package, *wheel, *range;
 	} tools[] = {{"cmake", "cmake", r->cmake},
 		     {"ninja-build", "ninja", r->ninja},
 		     {"gcc", "", tables_gcc(r, w->platform)}};
+
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
-		const struct world_entry *t = find_tool(&w->pieces[0].lock, tools[i].package, tools[i].wheel);
+		const struct world_entry *t =
+			find_tool(&w->pieces[0].lock, tools[i].package, tools[i].wheel);
 		bool fits = true;
 		if (!t)
 			continue;
@@ -378,12 +427,14 @@ int world_check_tools(const struct world *w, const struct release_row *r, struct
 		if (!fits)
 			return refuse_tool(w, r, t->name, version, tools[i].range, e);
 	}
+
 	return 0;
 }
 
 const struct world_part *world_python_part(const struct world *w)
 {
 	const struct world_part *found = NULL;
+
 	for (size_t i = 1; i < w->count; i++)
 		if (*w->pieces[i].part->python)
 			found = w->pieces[i].part;
@@ -411,10 +462,11 @@ static bool has_part(const struct world *w, const char *part)
 }
 
 /* A build gets only a library's prefix, so another version in that prefix works as well. */
-static int has_library(const struct tables *t, const struct world *w, const char *library, struct arena *a, bool *ret,
-		       struct err *e)
+static int has_library(const struct tables *t, const struct world *w, const char *library,
+		       struct arena *a, bool *ret, struct err *e)
 {
 	const struct world_part *part;
+
 	*ret = true;
 	if (has_part(w, library))
 		return 0;
@@ -429,11 +481,12 @@ static int has_library(const struct tables *t, const struct world *w, const char
 }
 
 /* What of that is not in it, in words; NULL: it is all there. */
-static int find_lack(const struct tables *t, const struct world *w, const struct world_wanted *want, struct arena *a,
-		     const char **ret, struct err *e)
+static int find_lack(const struct tables *t, const struct world *w, const struct world_wanted *want,
+		     struct arena *a, const char **ret, struct err *e)
 {
 	const char *own = world_python(w);
 	bool library = true;
+
 	if (wants_library(want) && has_library(t, w, want->library, a, &library, e) < 0)
 		return -1;
 	*ret = NULL;
@@ -446,12 +499,15 @@ static int find_lack(const struct tables *t, const struct world *w, const struct
 	return 0;
 }
 
-/* The world itself with its own Python, if that is all that it does not have and the release builds for it. */
-static int with_own_python(const struct tables *t, const struct world *w, const struct release_row *r,
-			   const struct world_wanted *want, struct arena *a, struct world_choice *ret, struct err *e)
+/* The world itself with its own Python, if that is all
+ * that it does not have and the release builds for it. */
+static int with_own_python(const struct tables *t, const struct world *w,
+			   const struct release_row *r, const struct world_wanted *want,
+			   struct arena *a, struct world_choice *ret, struct err *e)
 {
 	struct world_wanted any = *want;
 	const char *lacks, *own = world_python(w);
+
 	any.python = NULL;
 	if (find_lack(t, w, &any, a, &lacks, e) < 0)
 		return -1;
@@ -467,6 +523,7 @@ int world_check_parts(const struct tables *t, const struct world *w, const struc
 	struct world_choice fits = {0}, own;
 	struct err none = {0};
 	const char *lacks;
+
 	here.platform = w->platform;
 	if (find_lack(t, w, &here, a, &lacks, e) < 0)
 		return -1;
@@ -476,11 +533,14 @@ int world_check_parts(const struct tables *t, const struct world *w, const struc
 		return -1;
 	if (choose(t, r, &here, a, &fits, &none) == 0 && fits.name) {
 		err_set(e, ERR_POLICY, "the world '%s' %s; '%s' has it", w->name, lacks, fits.name);
-		return err_hint(e, "use --root world:%s, the default of release %s", fits.name, r->name);
+		return err_hint(e, "use --root world:%s, the default of release %s", fits.name,
+				r->name);
 	}
+
 	err_set(e, ERR_POLICY, "the world '%s' %s", w->name, lacks);
-	return hint_python(&here, &own,
-			   arena_printf(a, "%s; 'ptbuild world list' shows the parts there are",
-					*none.msg ? none.msg : "the release's table names no world"),
-			   e);
+	return hint_python(
+		&here, &own,
+		arena_printf(a, "%s; 'ptbuild world list' shows the parts there are",
+			     *none.msg ? none.msg : "the release's table names no world"),
+		e);
 }

@@ -43,18 +43,21 @@ struct world_part {
 	/* one or more for each wheel of a base or a library, and for some of a toolkit */
 	struct world_wheel *places;
 	struct world_made *made;
-	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count, keep_count, links_count;
+	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count,
+		keep_count, links_count;
 	unsigned made_count, places_count, platforms_count;
 };
 
 /* world_part_load: ERR_CONFIG with file:line for what does not follow the schema or does not fit
  * together; for an unknown part with the nearest name. */
-int world_part_load(const char *profiles, const char *name, struct arena *a, const struct world_part **ret,
-		    struct err *e) MUST_CHECK;
+int world_part_load(const char *profiles, const char *name, struct arena *a,
+		    const struct world_part **ret, struct err *e) MUST_CHECK;
 /* world_part_names: the parts that have a table, sorted. */
-int world_part_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int world_part_names(const char *profiles, struct arena *a, struct strlist *ret,
+		     struct err *e) MUST_CHECK;
 /* world_part_check_platform: ERR_CONFIG for a part that its table has for other platforms only. */
-int world_part_check_platform(const struct world_part *p, const char *platform, struct err *e) MUST_CHECK;
+int world_part_check_platform(const struct world_part *p, const char *platform,
+			      struct err *e) MUST_CHECK;
 /* world_part_asked: sha256 of what it asks for (suite, components, packages, wheels,
  * manifest, archives), as its lock has it. */
 void world_part_asked(const struct world_part *p, char ret[65]);
@@ -105,11 +108,12 @@ struct world_lock {
 
 /* world_lock_parse: a whole lock; the strings live in the arena. ERR_CONFIG "file:line: ..." for
  * anything that world_lock_write would not have written. `file` is for messages. */
-int world_lock_parse(const char *text, size_t len, const char *file, struct arena *a, struct world_lock *ret,
-		     struct err *e) MUST_CHECK;
+int world_lock_parse(const char *text, size_t len, const char *file, struct arena *a,
+		     struct world_lock *ret, struct err *e) MUST_CHECK;
 /* world_lock_read: like world_lock_parse, for a file of at most 4 MiB; ERR_CONFIG if it cannot be
  * read. */
-int world_lock_read(const char *path, struct arena *a, struct world_lock *ret, struct err *e) MUST_CHECK;
+int world_lock_read(const char *path, struct arena *a, struct world_lock *ret,
+		    struct err *e) MUST_CHECK;
 /* world_lock_write: its text, entries sorted, appended to `out`. */
 void world_lock_write(const struct world_lock *l, struct buf *out);
 /* world_lock_save: writes a lock to its file. ERR_INTEGRITY, with nothing written, if
@@ -119,9 +123,11 @@ int world_lock_save(const struct world_lock *l, const char *path, struct err *e)
 int world_entry_cmp(const void *x, const void *y);
 const struct world_entry *world_lock_sorted(const struct world_lock *l, struct arena *a);
 /* world_lock_find: the entry of a kind and name; NULL. */
-const struct world_entry *world_lock_find(const struct world_lock *l, enum world_kind kind, const char *name);
+const struct world_entry *world_lock_find(const struct world_lock *l, enum world_kind kind,
+					  const char *name);
 /* world_lock_path: returns the path of a part's lock below the tables' directory. */
-char *world_lock_path(const char *profiles, const char *part, const char *platform, struct arena *a);
+char *world_lock_path(const char *profiles, const char *part, const char *platform,
+		      struct arena *a);
 /* world_lock_bytes: what its files of known size take to download. */
 uint64_t world_lock_bytes(const struct world_lock *l);
 /* world_lock_key: sha256 of what the unpacked part depends on: part, platform, each entry but its
@@ -151,13 +157,15 @@ struct world {
  * locks. ERR_CONFIG for a name whose first part is not a base or whose others are bases, for one
  * part twice, a part that is not for the platform or has no lock for it, a lock that was made for
  * another request than the table's, and a part with packages of another suite than the base's. */
-int world_load(const char *profiles, const char *name, const char *platform, struct arena *a, const struct world **ret,
-	       struct err *e) MUST_CHECK;
+int world_load(const char *profiles, const char *name, const char *platform, struct arena *a,
+	       const struct world **ret, struct err *e) MUST_CHECK;
 /* world_with_locks: returns a world of the same parts with other locks, one for each: another
  * key. */
-const struct world *world_with_locks(const struct world *w, const struct world_lock *locks, struct arena *a);
+const struct world *world_with_locks(const struct world *w, const struct world_lock *locks,
+				     struct arena *a);
 /* world_read_stamp: the stamp of the root at `dir`: 1; 0 if it is not made from a world. */
-int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key, struct err *e) MUST_CHECK;
+int world_read_stamp(const char *dir, struct arena *a, char **ret_name, char **ret_key,
+		     struct err *e) MUST_CHECK;
 
 /* Selects the world of a build. */
 
@@ -177,11 +185,13 @@ struct world_choice {
  * has it, else the newest that the release has). ret->name is NULL where the release has no rows or
  * the platform has no worlds. ERR_POLICY where a part is needed that has no table; errors of the
  * tables of those that are. */
-int world_choose(const struct tables *t, const struct release_row *r, const struct world_wanted *want, struct arena *a,
-		 struct world_choice *ret, struct err *e) MUST_CHECK;
+int world_choose(const struct tables *t, const struct release_row *r,
+		 const struct world_wanted *want, struct arena *a, struct world_choice *ret,
+		 struct err *e) MUST_CHECK;
 /* world_check_tools: whether the release supports the compiler, CMake and ninja of its base, by the
  * lock: before anything is downloaded. ERR_POLICY names tool and range. */
-int world_check_tools(const struct world *w, const struct release_row *r, struct arena *a, struct err *e) MUST_CHECK;
+int world_check_tools(const struct world *w, const struct release_row *r, struct arena *a,
+		      struct err *e) MUST_CHECK;
 /* world_python: the version of the Python that its programs find first: of its last part with
  * one. */
 const char *world_python(const struct world *w);

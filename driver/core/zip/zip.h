@@ -23,7 +23,8 @@ struct zip_reader;
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e) MUST_CHECK;
 /* zip_open_fd: like zip_open, for an open file, which the reader then owns, also on failure; `name`
  * is for messages. */
-int zip_open_fd(int fd, const char *name, struct arena *a, struct zip_reader **ret, struct err *e) MUST_CHECK;
+int zip_open_fd(int fd, const char *name, struct arena *a, struct zip_reader **ret,
+		struct err *e) MUST_CHECK;
 /* zip_close: closes the file; the reader lives in the arena. NULL is fine. */
 void zip_close(struct zip_reader *z);
 
@@ -43,8 +44,8 @@ int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t ma
 	     struct err *e) MUST_CHECK;
 /* zip_extract_fd: writes the contents to `fd` (-1: nowhere) and gives the sha256 (may be NULL);
  * checked as zip_read. */
-int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int fd, uint8_t ret_sha256[32],
-		   struct err *e) MUST_CHECK;
+int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int fd,
+		   uint8_t ret_sha256[32], struct err *e) MUST_CHECK;
 /* zip_extract: every entry below `dir` (created), with mode 0644 or 0755. A file that is there
  * already is an error or, with `keep`, stays as it is. */
 int zip_extract(const struct zip_reader *z, const char *dir, bool keep, const struct run *run,
@@ -58,12 +59,12 @@ const char *zip_writer_id(void);
 
 /* zip_create: a new file at `path`. `epoch` is the time of every entry, 1980 at least. `threads`
  * deflate; the bytes do not depend on their number. `level`: 0 stores, 1..9 see zip_deflate.h. */
-int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
-	       struct err *e) MUST_CHECK;
+int zip_create(const char *path, uint64_t epoch, unsigned threads, int level,
+	       struct zip_writer **ret, struct err *e) MUST_CHECK;
 /* zip_create_fd: like zip_create, for an open empty file, which the writer closes; on failure the
  * caller closes it. */
-int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
-		  struct err *e) MUST_CHECK;
+int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, int level,
+		  struct zip_writer **ret, struct err *e) MUST_CHECK;
 /* zip_chunks_new: chunks of archives that are written with it (zip_share, before the first entry),
  * also by other threads: one of an origin that another has written is copied, not deflated again.
  * Free it after them. */
@@ -78,18 +79,21 @@ struct zip_mark {
 /* zip_add_parts: one regular file, read once; gives its sha256 and size. The mode is 0755 if the
  * owner may execute it, else 0644. The parts between the marks (ascending) are deflated each on its
  * own. */
-int zip_add_parts(struct zip_writer *w, const char *name, const char *path, const struct zip_mark *marks, size_t count,
-		  uint8_t ret_sha256[32], uint64_t *ret_size, struct err *e) MUST_CHECK;
+int zip_add_parts(struct zip_writer *w, const char *name, const char *path,
+		  const struct zip_mark *marks, size_t count, uint8_t ret_sha256[32],
+		  uint64_t *ret_size, struct err *e) MUST_CHECK;
 /* zip_add_data: an entry of mode 0644. */
-int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e) MUST_CHECK;
+int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len,
+		 struct err *e) MUST_CHECK;
 /* zip_copy: copies `count` entries from `first` on without inflating them (copy_file_range where
  * possible). They must be in the file in this order, with the headers, modes and epoch that this
  * writer would write: ERR_INTEGRITY names the first entry that is not. */
-int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e) MUST_CHECK;
+int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count,
+	     struct err *e) MUST_CHECK;
 /* zip_copy_as: one entry of any archive under this name, with mode and time as this writer has
  * them; its packed bytes are copied as they are. */
-int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en, const char *name,
-		struct err *e) MUST_CHECK;
+int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en,
+		const char *name, struct err *e) MUST_CHECK;
 /* zip_epoch: returns the time of an entry, for zip_create. */
 uint64_t zip_epoch(const struct zip_entry *en);
 /* zip_finish: writes the directory, syncs, closes and frees the writer (also on failure); gives the

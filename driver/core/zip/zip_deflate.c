@@ -30,7 +30,8 @@ struct zip_deflater {
 	uint16_t spaces[1 << FOUR]; /* what four lengths of the code length code take of 128 */
 	struct libdeflate_compressor *plain, *longer, *easy;
 	z_stream walker;
-	uint8_t *scratch; /* ZIP_CHUNK bytes, and WINDOW of zeros behind: a dictionary whose contents do not matter */
+	/* ZIP_CHUNK bytes, and WINDOW of zeros behind: a dictionary whose contents do not matter */
+	uint8_t *scratch;
 };
 
 struct block_end {
@@ -41,6 +42,7 @@ struct block_end {
 struct zip_deflater *zip_deflater_new(int level)
 {
 	struct zip_deflater *d = calloc(1, sizeof(*d));
+
 	if (!d)
 		abort();
 	for (unsigned i = 0; i < ARRAY_LEN(d->spaces); i++)
@@ -82,8 +84,8 @@ static uint64_t bits_at(const uint8_t *z, size_t bit)
 	return v >> (bit % 8);
 }
 
-/* Where in the 32 bits from `bit` on a final block with dynamic codes may start: RFC 1951, 3.2.3, and at most 29 in
- * both fields of 3.2.7. */
+/* Where in the 32 bits from `bit` on a final block with dynamic codes
+ * may start: RFC 1951, 3.2.3, and at most 29 in both fields of 3.2.7. */
 static uint32_t may_start(const uint8_t *z, size_t bit)
 {
 	uint64_t v = bits_at(z, bit), ones = v & v >> 1 & v >> 2 & v >> 3;
@@ -96,6 +98,7 @@ static bool lengths_fit(const struct zip_deflater *d, const uint8_t *z, size_t b
 	const unsigned n = (bits_at(z, bit) >> 13 & 15) + 4, mask = (1 << FOUR) - 1;
 	uint64_t lengths = bits_at(z, bit + 17) & ((UINT64_C(1) << 3 * n) - 1);
 	unsigned space = 0;
+
 	for (; lengths; lengths >>= FOUR)
 		space += d->spaces[lengths & mask];
 	return space == 128;
@@ -110,10 +113,12 @@ struct code_reader {
 /* The code length code: RFC 1951, 3.2.7. */
 static void read_code_lengths(struct code_reader *r, unsigned count)
 {
-	static const uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+	static const uint8_t order[] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+					11, 4,  12, 3, 13, 2, 14, 1, 15};
 	uint8_t lengths[ARRAY_LEN(order)] = {0};
 	const uint64_t v = bits_at(r->z, r->bit);
 	unsigned code = 0;
+
 	for (unsigned i = 0; i < count; i++)
 		lengths[order[i]] = v >> 3 * i & 7;
 	r->bit += (size_t)3 * count;
@@ -128,6 +133,7 @@ static void read_code_lengths(struct code_reader *r, unsigned count)
 				r->symbols[at] = (uint8_t)k;
 				r->lengths[at] = (uint8_t)n;
 			}
+
 			code++;
 		}
 }
@@ -136,10 +142,12 @@ static void read_code_lengths(struct code_reader *r, unsigned count)
 static bool code_fits(const uint8_t *lengths, unsigned count)
 {
 	unsigned space = 0, longest = 0;
+
 	for (unsigned i = 0; i < count; i++) {
 		space += lengths[i] ? 1u << (CODE_MAX - lengths[i]) : 0;
 		longest = lengths[i] > longest ? lengths[i] : longest;
 	}
+
 	return space == 1u << CODE_MAX || (space < 1u << CODE_MAX && longest <= 1);
 }
 
@@ -149,6 +157,7 @@ static unsigned read_length(struct code_reader *r, uint8_t before, uint8_t *ret_
 	const uint64_t v = bits_at(r->z, r->bit);
 	const unsigned at = v & 127, symbol = r->symbols[at];
 	const unsigned more = (unsigned)(v >> r->lengths[at]);
+
 	r->bit += r->lengths[at];
 	*ret_length = symbol < 16 ? (uint8_t)symbol : symbol == 16 ? before : 0;
 	if (symbol < 16)
@@ -165,6 +174,7 @@ static bool codes_fit(const uint8_t *z, size_t len, size_t bit)
 	uint8_t lengths[CODES_MAX], length = 0;
 	const uint64_t v = bits_at(z, bit);
 	const unsigned literals = (v >> 3 & 31) + 257, all = literals + (v >> 8 & 31) + 1;
+
 	read_code_lengths(&r, (v >> 13 & 15) + 4);
 	for (unsigned n = 0; n < all;) {
 		if (r.bit + 64 > r.end)
@@ -175,6 +185,7 @@ static bool codes_fit(const uint8_t *z, size_t len, size_t bit)
 		memset(lengths + n, length, times);
 		n += times;
 	}
+
 	if (!lengths[256] || !code_fits(lengths, literals))
 		return false;
 	return code_fits(lengths + literals, all - literals);
@@ -188,6 +199,7 @@ static bool stored_fits(const uint8_t *z, size_t len, const uint8_t *raw_end, si
 	const uint8_t *at = z + len - n - 4;
 	const unsigned size = at[0] | (unsigned)at[1] << 8, twice = at[2] | (unsigned)at[3] << 8;
 	const unsigned before = at[-2] | (unsigned)at[-1] << 8;
+
 	if (size != n || (size ^ twice) != STORED_MAX)
 		return false;
 	const unsigned bit = before ? 31 - (unsigned)__builtin_clz(before) : 0;
@@ -202,6 +214,7 @@ static bool find_stored(const void *raw, size_t raw_len, const uint8_t *z, size_
 {
 	enum { HEADER = 6 };
 	size_t n = raw_len < STORED_MAX ? raw_len : STORED_MAX;
+
 	if (len < SURE + HEADER)
 		return false;
 	for (n = len - HEADER < n ? len - HEADER : n; n >= SURE; n--)
@@ -210,19 +223,21 @@ static bool find_stored(const void *raw, size_t raw_len, const uint8_t *z, size_
 	return false;
 }
 
-/* Inflates the block that may start at `bit`, with these bytes before it. Returns how many bytes it holds, 0 unless it
- * ends where the stream ends. */
-static size_t inflate_block(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit, const uint8_t *before,
-			    size_t before_len, unsigned *ret_unused)
+/* Inflates the block that may start at `bit`, with these bytes before it.
+ * Returns how many bytes it holds, 0 unless it ends where the stream ends. */
+static size_t inflate_block(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit,
+			    const uint8_t *before, size_t before_len, unsigned *ret_unused)
 {
 	z_stream *s = &d->walker;
 	size_t from = bit / 8;
+
 	inflateReset(s);
 	inflateSetDictionary(s, before, (unsigned)before_len);
 	if (bit % 8) {
 		inflatePrime(s, (int)(8 - bit % 8), z[from] >> (bit % 8));
 		from++;
 	}
+
 	s->next_in = z + from;
 	s->avail_in = (unsigned)(len - from);
 	s->next_out = d->scratch;
@@ -233,12 +248,14 @@ static size_t inflate_block(struct zip_deflater *d, uint8_t *z, size_t len, size
 	return s->total_out;
 }
 
-/* Whether the final block starts at `bit`: it ends where the stream ends, and holds the last of the raw bytes. */
-static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit, const uint8_t *raw, size_t raw_len,
-		       struct block_end *ret)
+/* Whether the final block starts at `bit`: it ends where
+ * the stream ends, and holds the last of the raw bytes. */
+static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit,
+		       const uint8_t *raw, size_t raw_len, struct block_end *ret)
 {
 	unsigned unused = 0;
 	size_t holds = inflate_block(d, z, len, bit, d->scratch + ZIP_CHUNK, WINDOW, &unused);
+
 	if (holds < SURE || holds > raw_len)
 		return false;
 	size_t start = raw_len - holds, window = start < WINDOW ? start : WINDOW;
@@ -256,6 +273,7 @@ static void open_end(uint8_t *z, size_t *len, const struct block_end *b)
 	/* The three zero bits of the stored block's header may be in the unused bits of the last
 	 * byte already. */
 	size_t skip = b->unused >= 3 ? 1 : 0;
+
 	memcpy(z + *len, sync + skip, sizeof(sync) - skip);
 	*len += sizeof(sync) - skip;
 	z[b->start / 8] &= (uint8_t) ~(1u << (b->start % 8));
@@ -279,6 +297,7 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 				return 0;
 		}
 	}
+
 	/* All blocks from the front, for streams whose final block has no dynamic codes. */
 	z_stream *s = &d->walker;
 	size_t start = 0;
@@ -289,27 +308,32 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 	s->avail_out = (unsigned)ZIP_CHUNK;
 	for (;;) {
 		if (inflate(s, Z_BLOCK) != Z_OK || !(s->data_type & 128))
-			return err_set(e, ERR_SYSTEM, "deflate made a stream that does not inflate");
+			return err_set(e, ERR_SYSTEM,
+				       "deflate made a stream that does not inflate");
 		unsigned unused = (unsigned)s->data_type & 63;
 		if (s->data_type & 64) {
 			*ret = (struct block_end){start, unused};
 			return 0;
 		}
+
 		start = (len - s->avail_in) * 8 - unused;
 	}
 }
 
-/* log2 of v >= 1 in units of 1/256. In integers: the bytes must not depend on a machine's floating point. */
+/* log2 of v >= 1 in units of 1/256. In integers: the
+ * bytes must not depend on a machine's floating point. */
 static uint32_t log2_256(uint32_t v)
 {
 	unsigned whole = 31 - (unsigned)__builtin_clz(v);
 	uint64_t x = ((uint64_t)v << 31) >> whole; /* 1.0 <= x < 2.0, 31 bits of fraction */
 	uint32_t out = whole;
+
 	for (unsigned i = 0; i < 8; i++) {
 		x = x * x >> 31;
 		out = out << 1 | (uint32_t)(x >> 32);
 		x >>= x >> 32;
 	}
+
 	return out;
 }
 
@@ -318,12 +342,14 @@ unsigned zip_entropy(const void *data, size_t len)
 	const uint8_t *p = data;
 	uint32_t counts[256] = {0}, total = 0;
 	size_t step = len < SAMPLE_ALL ? SAMPLE : SAMPLE * SAMPLE_EVERY;
+
 	for (size_t at = 0; at < len; at += step) {
 		size_t n = len - at < SAMPLE ? len - at : SAMPLE;
 		for (size_t i = 0; i < n; i++)
 			counts[p[at + i]]++;
 		total += (uint32_t)n;
 	}
+
 	if (!total)
 		return 0;
 	uint64_t bits = 0; /* of all sampled bytes, in 1/256 */
@@ -333,10 +359,11 @@ unsigned zip_entropy(const void *data, size_t len)
 	return (unsigned)(bits / total);
 }
 
-/* Where a longer search pays, by bytes saved a second over the files of a PyTorch wheel: in small files, nearly all
- * text, and in large ones whose entropy is that of tables and text, not code. Above 7.75 bits the data are compressed
- * already. */
-static struct libdeflate_compressor *choose_compressor(const struct zip_deflater *d, const void *raw, size_t len)
+/* Where a longer search pays, by bytes saved a second over the files of a PyTorch wheel: in
+ * small files, nearly all text, and in large ones whose entropy is that of tables and text, not
+ * code. Above 7.75 bits the data are compressed already. */
+static struct libdeflate_compressor *choose_compressor(const struct zip_deflater *d,
+						       const void *raw, size_t len)
 {
 	if (len < SMALL)
 		return d->longer;
@@ -346,10 +373,12 @@ static struct libdeflate_compressor *choose_compressor(const struct zip_deflater
 	return len >= LARGE && entropy < ENTROPY_TABLES ? d->longer : d->plain;
 }
 
-int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out, size_t *ret_len,
-		      struct err *e)
+int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out,
+		      size_t *ret_len, struct err *e)
 {
-	size_t n = libdeflate_deflate_compress(choose_compressor(d, raw, len), raw, len, out, zip_deflate_bound(len));
+	size_t n = libdeflate_deflate_compress(choose_compressor(d, raw, len), raw, len, out,
+					       zip_deflate_bound(len));
+
 	if (!n)
 		return err_set(e, ERR_SYSTEM, "cannot deflate %zu bytes", len);
 	if (!last) {
@@ -358,6 +387,7 @@ int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool 
 			return -1;
 		open_end(out, &n, &b);
 	}
+
 	*ret_len = n;
 	return 0;
 }

@@ -30,17 +30,19 @@ static int sink_add(struct sink *s, const uint8_t *data, size_t len, struct err 
 	return s->fd >= 0 ? fs_write_all(s->fd, data, len, s->fd_name, e) : 0;
 }
 
-static int bad(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
+static int bad(struct err *e, const struct zip_reader *z, const struct zip_entry *en,
+	       const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' (offset %" PRIu64 ") %s", z->path, en->name, en->offset,
-		       what);
+	return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' (offset %" PRIu64 ") %s", z->path,
+		       en->name, en->offset, what);
 }
 
-static int copy_stored(const struct zip_reader *z, const struct zip_entry *en, uint64_t at, struct sink *s,
-		       struct err *e)
+static int copy_stored(const struct zip_reader *z, const struct zip_entry *en, uint64_t at,
+		       struct sink *s, struct err *e)
 {
 	struct arena AUTO_ARENA scratch = {0};
 	uint8_t *in = arena_alloc(&scratch, BLOCK);
+
 	for (uint64_t left = en->packed; left;) {
 		size_t n = left < BLOCK ? (size_t)left : BLOCK;
 		if (zip_read_at(z, at, in, n, e) < 0 || sink_add(s, in, n, e) < 0)
@@ -48,6 +50,7 @@ static int copy_stored(const struct zip_reader *z, const struct zip_entry *en, u
 		at += n;
 		left -= n;
 	}
+
 	return 0;
 }
 
@@ -57,8 +60,9 @@ static bool inflate_whole(const struct zip_entry *en, const uint8_t *in, uint8_t
 {
 	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
 	size_t taken = 0, made = 0;
-	bool done = d && libdeflate_deflate_decompress_ex(d, in, en->packed, out, en->size, &taken, &made) ==
-				 LIBDEFLATE_SUCCESS;
+	bool done = d && libdeflate_deflate_decompress_ex(d, in, en->packed, out, en->size, &taken,
+							  &made) == LIBDEFLATE_SUCCESS;
+
 	libdeflate_free_decompressor(d);
 	return done && taken == en->packed && made == en->size;
 }
@@ -68,8 +72,8 @@ static void stream_end(z_stream *s)
 	inflateEnd(s);
 }
 
-static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, uint64_t at, struct sink *s,
-		       struct err *e)
+static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, uint64_t at,
+		       struct sink *s, struct err *e)
 {
 	z_stream CLEANUP(stream_end) zs = {0};
 	struct arena AUTO_ARENA scratch = {0};
@@ -87,23 +91,27 @@ static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, u
 			zs.next_in = in;
 			zs.avail_in = (unsigned)n;
 		}
+
 		zs.next_out = out;
 		zs.avail_out = BLOCK;
 		rc = inflate(&zs, Z_NO_FLUSH);
 		size_t made = BLOCK - zs.avail_out;
 		if (rc != Z_OK && rc != Z_STREAM_END)
 			return bad(e, z, en,
-				   rc == Z_BUF_ERROR ? "ends in the middle of its deflate stream" : "does not inflate");
+				   rc == Z_BUF_ERROR ? "ends in the middle of its deflate stream"
+						     : "does not inflate");
 		if (made > en->size - s->size)
-			return bad(e, z, en, "is damaged: it inflates to more than its header says");
+			return bad(e, z, en,
+				   "is damaged: it inflates to more than its header says");
 		if (sink_add(s, out, made, e) < 0)
 			return -1;
 	}
+
 	return left || zs.avail_in ? bad(e, z, en, "has bytes after its deflate stream") : 0;
 }
 
-static int inflate_entry(const struct zip_reader *z, const struct zip_entry *en, uint64_t at, struct sink *s,
-			 struct err *e)
+static int inflate_entry(const struct zip_reader *z, const struct zip_entry *en, uint64_t at,
+			 struct sink *s, struct err *e)
 {
 	if (en->size > WHOLE_MAX || en->packed > WHOLE_MAX)
 		return inflate_all(z, en, at, s, e);
@@ -112,12 +120,15 @@ static int inflate_entry(const struct zip_reader *z, const struct zip_entry *en,
 	uint8_t *out = (uint8_t *)buf_reserve(&whole, en->size + 1);
 	if (zip_read_at(z, at, in, en->packed, e) < 0)
 		return -1;
-	return inflate_whole(en, in, out) ? sink_add(s, out, en->size, e) : inflate_all(z, en, at, s, e);
+	return inflate_whole(en, in, out) ? sink_add(s, out, en->size, e)
+					  : inflate_all(z, en, at, s, e);
 }
 
-static int read_entry(const struct zip_reader *z, const struct zip_entry *en, struct sink *s, struct err *e)
+static int read_entry(const struct zip_reader *z, const struct zip_entry *en, struct sink *s,
+		      struct err *e)
 {
 	uint64_t at = z->data[en - z->entries];
+
 	if ((en->method == ZIP_STORED ? copy_stored : inflate_entry)(z, en, at, s, e) < 0)
 		return -1;
 	if (s->size != en->size)
@@ -125,10 +136,12 @@ static int read_entry(const struct zip_reader *z, const struct zip_entry *en, st
 	return s->crc == en->crc ? 0 : bad(e, z, en, "has a wrong checksum");
 }
 
-int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t max, struct buf *out, struct err *e)
+int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t max, struct buf *out,
+	     struct err *e)
 {
 	if (en->size > max)
-		return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' has %" PRIu64 " bytes, the limit is %" PRIu64,
+		return err_set(e, ERR_INTEGRITY,
+			       "'%s': entry '%s' has %" PRIu64 " bytes, the limit is %" PRIu64,
 			       z->path, en->name, en->size, max);
 	struct buf AUTO_BUF made = {0};
 	struct sink s = {.out = &made, .fd = -1};
@@ -138,11 +151,12 @@ int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t ma
 	return 0;
 }
 
-int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int fd, uint8_t ret_sha256[32],
-		   struct err *e)
+int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int fd,
+		   uint8_t ret_sha256[32], struct err *e)
 {
 	struct digest *AUTO_DIGEST digest = ret_sha256 ? digest_new() : NULL;
 	struct sink s = {.fd = fd, .fd_name = en->name, .digest = digest};
+
 	if (read_entry(z, en, &s, e) < 0)
 		return -1;
 	if (digest)
@@ -161,6 +175,7 @@ static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	const struct extraction *x = user;
 	const struct zip_entry *en = &x->z->entries[i];
+
 	(void)thread;
 	if (path_has_suffix(en->name, "/"))
 		return fs_mkdirs(x->dir, arena_strndup(&a, en->name, strlen(en->name) - 1), e);
@@ -176,11 +191,13 @@ static int extract_one(unsigned thread, size_t i, void *user, struct err *e)
 	return 0;
 }
 
-int zip_extract(const struct zip_reader *z, const char *dir, bool keep, const struct run *run, struct err *e)
+int zip_extract(const struct zip_reader *z, const char *dir, bool keep, const struct run *run,
+		struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct extraction x = {z, dir, keep};
 	uint64_t *sizes = arena_array(&a, z->count, sizeof(*sizes));
+
 	for (size_t i = 0; i < z->count; i++)
 		sizes[i] = z->entries[i].size;
 	if (fs_mkdirs(TRUSTED, dir, e) < 0)

@@ -87,7 +87,8 @@ struct zip_reader {
 };
 
 /* zip_read_at: exactly `len` bytes of the archive from `offset` on. */
-int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t len, struct err *e) MUST_CHECK;
+int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t len,
+		struct err *e) MUST_CHECK;
 
 /* A ring of chunks: one thread fills and empties it in order, workers deflate. Hundreds of small
  * chunks may queue, so that no worker waits; large ones are few, which bounds the memory. */
@@ -163,5 +164,5 @@ size_t zip_deflate_bound(size_t len);
 /* zip_deflate_chunk: at most ZIP_CHUNK bytes of an entry. The concatenated chunks are one deflate
  * stream: the `last` ends it, the others end on a byte boundary. A block whose end is changed is
  * inflated and compared first. */
-int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out, size_t *ret_len,
-		      struct err *e) MUST_CHECK;
+int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out,
+		      size_t *ret_len, struct err *e) MUST_CHECK;

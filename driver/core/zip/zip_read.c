@@ -1,5 +1,5 @@
-/* Opens an archive so that every reader sees the same entries: a streaming reader's local headers and a seeking one's
- * central directory must agree, and nothing else may be in the file. */
+/* Opens an archive so that every reader sees the same entries: a streaming reader's local
+ * headers and a seeking one's central directory must agree, and nothing else may be in the file. */
 
 #include <inttypes.h>
 
@@ -29,29 +29,34 @@ struct header {
 
 static struct header header_of(const struct zip_common *c, uint32_t offset, const uint8_t *name)
 {
-	return (struct header){c->flags, c->method, c->time, c->crc, c->packed, c->size, offset, name, c->name_len};
+	return (struct header){c->flags, c->method, c->time, c->crc,     c->packed,
+			       c->size,  offset,    name,    c->name_len};
 }
 
 int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t len, struct err *e)
 {
 	ssize_t n = fs_read_at(z->fd, to, len, offset);
+
 	if (n < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", z->path);
 	if ((size_t)n < len)
-		return err_set(e, ERR_INTEGRITY, "truncated archive '%s': it ends at offset %" PRIu64, z->path,
+		return err_set(e, ERR_INTEGRITY,
+			       "truncated archive '%s': it ends at offset %" PRIu64, z->path,
 			       offset + (uint64_t)n);
 	return 0;
 }
 
 static int bad(struct err *e, const struct zip_reader *z, uint64_t offset, const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "damaged archive '%s': %s at offset %" PRIu64, z->path, what, offset);
+	return err_set(e, ERR_INTEGRITY, "damaged archive '%s': %s at offset %" PRIu64, z->path,
+		       what, offset);
 }
 
-static int bad_entry(struct err *e, const struct zip_reader *z, const char *name, uint64_t offset, const char *what)
+static int bad_entry(struct err *e, const struct zip_reader *z, const char *name, uint64_t offset,
+		     const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "damaged archive '%s': entry '%s' %s (offset %" PRIu64 ")", z->path, name,
-		       what, offset);
+	return err_set(e, ERR_INTEGRITY, "damaged archive '%s': entry '%s' %s (offset %" PRIu64 ")",
+		       z->path, name, what, offset);
 }
 
 /* Whether a field of the old end record has the value, or `max` where it is too large for it. */
@@ -65,6 +70,7 @@ static int read_end_64(const struct zip_reader *z, uint64_t end_at, const struct
 {
 	struct zip_end64 r;
 	uint64_t at = locator->offset, locator_at = end_at - sizeof(*locator);
+
 	if (locator->disk != 0 || locator->disks != 1)
 		return bad(e, z, locator_at, "more than one disk");
 	if (locator_at < sizeof(r) || at != locator_at - sizeof(r))
@@ -86,8 +92,8 @@ static int read_end_64(const struct zip_reader *z, uint64_t end_at, const struct
 	return 0;
 }
 
-/* The file does not end with a plain end record: one before it has a comment, in which readers find no other, or says
- * what is wrong. */
+/* The file does not end with a plain end record: one before it has
+ * a comment, in which readers find no other, or says what is wrong. */
 static int find_end(const struct zip_reader *z, uint64_t *ret, struct err *e)
 {
 	struct arena AUTO_ARENA scratch = {0};
@@ -95,6 +101,7 @@ static int find_end(const struct zip_reader *z, uint64_t *ret, struct err *e)
 	size_t len = z->size < sizeof(end) + ZIP_MAX16 ? (size_t)z->size : sizeof(end) + ZIP_MAX16;
 	uint64_t from = z->size - len, at = z->size - sizeof(end);
 	uint8_t *tail = arena_alloc(&scratch, len);
+
 	if (zip_read_at(z, from, tail, len, e) < 0)
 		return -1;
 	for (size_t i = len - sizeof(end) + 1; i-- > 0;) {
@@ -108,10 +115,13 @@ static int find_end(const struct zip_reader *z, uint64_t *ret, struct err *e)
 			*ret = from + i;
 			return 0;
 		}
-		return err_set(e, ERR_INTEGRITY,
-			       "damaged archive '%s': %zu extra bytes after its end at offset %" PRIu64, z->path,
-			       behind, z->size - behind);
+
+		return err_set(
+			e, ERR_INTEGRITY,
+			"damaged archive '%s': %zu extra bytes after its end at offset %" PRIu64,
+			z->path, behind, z->size - behind);
 	}
+
 	bad(e, z, at, "no end record where the file ends");
 	return err_hint(e, "the file is truncated, or not an archive");
 }
@@ -120,6 +130,7 @@ static int read_end(const struct zip_reader *z, struct directory *d, struct err 
 {
 	struct zip_end end;
 	struct zip_locator locator = {0};
+
 	if (z->size < sizeof(end))
 		return bad(e, z, 0, "too short for an end record");
 	uint64_t at = z->size - sizeof(end);
@@ -131,7 +142,8 @@ static int read_end(const struct zip_reader *z, struct directory *d, struct err 
 	if (end.disk != 0 || end.directory_disk != 0 || end.disk_count != end.count)
 		return bad(e, z, at, "more than one disk");
 	*d = (struct directory){end.count, end.size, end.offset, at};
-	if (at >= sizeof(locator) && zip_read_at(z, at - sizeof(locator), &locator, sizeof(locator), e) < 0)
+	if (at >= sizeof(locator) &&
+	    zip_read_at(z, at - sizeof(locator), &locator, sizeof(locator), e) < 0)
 		return -1;
 	bool found = locator.signature == ZIP_LOCATOR_SIG;
 	if (found && read_end_64(z, at, &end, &locator, d, e) < 0)
@@ -151,6 +163,7 @@ static const char *read_extra(const uint8_t *p, size_t len, bool local, struct h
 {
 	const uint8_t *zip64 = NULL;
 	size_t zip64_len = 0;
+
 	while (len) {
 		size_t n;
 		if (len < 4 || (n = zip_get(p + 2, 2)) > len - 4)
@@ -164,14 +177,17 @@ static const char *read_extra(const uint8_t *p, size_t len, bool local, struct h
 			zip64 = p + 4;
 			zip64_len = n;
 		}
+
 		p += 4 + n;
 		len -= 4 + n;
 	}
-	/* The zip64 field must be there exactly when one of the values asks for it, and hold exactly those. Some
-	 * build tools repeat the plain sizes in a local one: harmless. */
+
+	/* The zip64 field must be there exactly when one of the values asks for it, and hold
+	 * exactly those. Some build tools repeat the plain sizes in a local one: harmless. */
 	uint64_t *values[] = {&h->size, &h->packed, &h->offset};
 	size_t at = 0;
-	bool all = local && (h->size == ZIP_MAX32 || h->packed == ZIP_MAX32); /* a local header has both or none */
+	/* a local header has both or none */
+	bool all = local && (h->size == ZIP_MAX32 || h->packed == ZIP_MAX32);
 	for (size_t i = 0; i < (local ? 2 : 3); i++) {
 		if (*values[i] != ZIP_MAX32 && !all)
 			continue;
@@ -182,6 +198,7 @@ static const char *read_extra(const uint8_t *p, size_t len, bool local, struct h
 		*values[i] = zip_get(zip64 + at, 8);
 		at += 8;
 	}
+
 	bool repeated = local && at == 0 && zip64_len == 16;
 	if (repeated)
 		repeated = zip_get(zip64, 8) == h->size && zip_get(zip64 + 8, 8) == h->packed;
@@ -191,12 +208,14 @@ static const char *read_extra(const uint8_t *p, size_t len, bool local, struct h
 static const char *check_name(const struct header *h, char *name)
 {
 	bool ascii = true;
+
 	for (size_t i = 0; i < h->name_len; i++) {
 		unsigned char c = h->name[i];
 		if (c < 0x20 || c == 0x7f || c == '\\')
 			return "has control bytes or a backslash in its name";
 		ascii = ascii && c < 0x80;
 	}
+
 	if (!ascii && !(h->flags & ZIP_FLAG_UTF8))
 		return "has a name that is neither ASCII nor marked as UTF-8";
 	if (!utf8_valid(name))
@@ -216,7 +235,8 @@ static const char *check_name(const struct header *h, char *name)
 static const char *check_kind(const struct header *h, const struct zip_entry *en)
 {
 	if (h->flags & ~(unsigned)FLAGS_ALLOWED)
-		return h->flags & (1 | 1 << 6 | 1 << 13) ? "is encrypted" : "has flags that a wheel must not have";
+		return h->flags & (1 | 1 << 6 | 1 << 13) ? "is encrypted"
+							 : "has flags that a wheel must not have";
 	if (h->method != ZIP_STORED && h->method != ZIP_DEFLATED)
 		return "has a compression method other than stored and deflate";
 	if (h->method == ZIP_STORED && h->packed != h->size)
@@ -242,10 +262,11 @@ static const char *check_central(const struct zip_central *c, char *name, struct
 	return what ? what : check_name(h, name);
 }
 
-static int read_central(struct zip_reader *z, const struct directory *d, const uint8_t *dir, struct arena *a,
-			struct header *headers, struct err *e)
+static int read_central(struct zip_reader *z, const struct directory *d, const uint8_t *dir,
+			struct arena *a, struct header *headers, struct err *e)
 {
 	uint64_t at = 0;
+
 	for (size_t i = 0; i < d->count; i++) {
 		const uint8_t *p = dir + at;
 		struct zip_entry *en = &z->entries[i];
@@ -260,7 +281,9 @@ static int read_central(struct zip_reader *z, const struct directory *d, const u
 		*h = header_of(&c->common, c->offset, p + sizeof(*c));
 		char *name = arena_strndup(a, (const char *)h->name, h->name_len);
 		const char *what = check_central(c, name, h);
-		*en = (struct zip_entry){name, h->size, h->packed, h->offset, h->crc, (uint16_t)h->method, 0, h->time};
+		*en = (struct zip_entry){name,      h->size, h->packed,
+					 h->offset, h->crc,  (uint16_t)h->method,
+					 0,         h->time};
 		if (c->made_by >> 8 == ZIP_UNIX)
 			en->mode = c->external >> 16;
 		if (!what)
@@ -269,7 +292,9 @@ static int read_central(struct zip_reader *z, const struct directory *d, const u
 			return bad_entry(e, z, name, d->offset + at, what);
 		at += len;
 	}
-	return at == d->size ? 0 : bad(e, z, d->offset + at, "extra bytes in the central directory");
+
+	return at == d->size ? 0
+			     : bad(e, z, d->offset + at, "extra bytes in the central directory");
 }
 
 static int by_name(const void *a, const void *b)
@@ -296,9 +321,11 @@ static int check_names(const struct zip_reader *z, struct err *e)
 		for (char *slash; (slash = strrchr(parent, '/'));) {
 			*slash = '\0';
 			if (zip_find(z, parent))
-				return bad_entry(e, z, parent, en->offset, "is a file and a directory");
+				return bad_entry(e, z, parent, en->offset,
+						 "is a file and a directory");
 		}
 	}
+
 	return 0;
 }
 
@@ -308,6 +335,7 @@ static const char *check_descriptor(const uint8_t *p, uint64_t gap, const struct
 {
 	const char *what = "has a wrong data descriptor";
 	bool wide = gap == 20 || gap == 24, signed_ = gap == 16 || gap == 24;
+
 	if (gap != 12 && gap != 16 && gap != 20 && gap != 24)
 		return what;
 	if (signed_ && zip_get(p, 4) != ZIP_DESCRIPTOR_SIG)
@@ -335,13 +363,15 @@ static const char *compare_headers(const struct header *l, const struct header *
 }
 
 /* One local header; `next` is where the following one starts. */
-static int check_local(struct zip_reader *z, size_t i, const struct header *central, uint64_t next, struct err *e)
+static int check_local(struct zip_reader *z, size_t i, const struct header *central, uint64_t next,
+		       struct err *e)
 {
 	const struct zip_entry *en = &z->entries[i];
 	/* Most headers come whole with one read: a wheel has ten thousand. */
 	uint8_t head[512], tail[24];
 	const struct zip_local *l = (const void *)head;
 	size_t have = sizeof(*l) + central->name_len + 32;
+
 	if (next - en->offset < sizeof(*l))
 		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
 	have = have < sizeof(head) ? have : sizeof(head);
@@ -350,7 +380,8 @@ static int check_local(struct zip_reader *z, size_t i, const struct header *cent
 		return -1;
 	if (l->signature != ZIP_LOCAL_SIG)
 		return bad_entry(e, z, en->name, en->offset, "has no local header");
-	size_t name_len = l->common.name_len, extra_len = l->common.extra_len, rest = name_len + extra_len;
+	size_t name_len = l->common.name_len, extra_len = l->common.extra_len,
+	       rest = name_len + extra_len;
 	uint64_t room = next - en->offset - sizeof(*l);
 	if (room < rest || room - rest < en->packed)
 		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
@@ -361,6 +392,7 @@ static int check_local(struct zip_reader *z, size_t i, const struct header *cent
 		if (zip_read_at(z, en->offset + sizeof(*l), names, rest, e) < 0)
 			return -1;
 	}
+
 	struct header h = header_of(&l->common, 0, names);
 	const char *what = read_extra(names + name_len, extra_len, true, &h);
 	if (!what)
@@ -376,14 +408,17 @@ static int check_local(struct zip_reader *z, size_t i, const struct header *cent
 			return -1;
 		what = check_descriptor(tail, gap, en);
 	}
+
 	return what ? bad_entry(e, z, en->name, en->offset, what) : 0;
 }
 
 /* All local records one behind the other, from the first byte up to the central directory. */
-static int check_layout(struct zip_reader *z, const struct directory *d, const struct header *headers, struct err *e)
+static int check_layout(struct zip_reader *z, const struct directory *d,
+			const struct header *headers, struct err *e)
 {
 	struct arena AUTO_ARENA scratch = {0};
 	const struct zip_entry **order = arena_array(&scratch, z->count, sizeof(void *));
+
 	for (size_t i = 0; i < z->count; i++)
 		order[i] = &z->entries[i];
 	qsort(order, z->count, sizeof(void *), by_offset);
@@ -393,11 +428,13 @@ static int check_layout(struct zip_reader *z, const struct directory *d, const s
 	for (size_t k = 0; k < z->count; k++) {
 		uint64_t next = k + 1 < z->count ? order[k + 1]->offset : d->offset;
 		if (next < order[k]->offset || next > d->offset)
-			return bad_entry(e, z, order[k]->name, order[k]->offset, "is outside the archive's data");
+			return bad_entry(e, z, order[k]->name, order[k]->offset,
+					 "is outside the archive's data");
 		size_t i = (size_t)(order[k] - z->entries);
 		if (check_local(z, i, &headers[i], next, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -405,6 +442,7 @@ static int read_directory(struct zip_reader *z, struct arena *a, struct err *e)
 {
 	struct directory d = {0};
 	struct arena AUTO_ARENA scratch = {0};
+
 	if (read_end(z, &d, e) < 0)
 		return -1;
 	uint8_t *dir = arena_alloc(&scratch, d.size);
@@ -427,19 +465,23 @@ static int read_directory(struct zip_reader *z, struct arena *a, struct err *e)
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot open '%s'", path) : zip_open_fd(fd, path, a, ret, e);
+	return fd < 0 ? err_errno(e, ERR_SYSTEM, "cannot open '%s'", path)
+		      : zip_open_fd(fd, path, a, ret, e);
 }
 
-int zip_open_fd(int given, const char *path, struct arena *a, struct zip_reader **ret, struct err *e)
+int zip_open_fd(int given, const char *path, struct arena *a, struct zip_reader **ret,
+		struct err *e)
 {
 	struct stat st;
+
 	int AUTO_FD fd = given;
 	if (fstat(fd, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot open '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_INTEGRITY, "not a regular file: '%s'", path);
 	struct zip_reader *z = arena_alloc(a, sizeof(*z));
-	*z = (struct zip_reader){.fd = fd, .path = arena_strdup(a, path), .size = (uint64_t)st.st_size};
+	*z = (struct zip_reader){
+		.fd = fd, .path = arena_strdup(a, path), .size = (uint64_t)st.st_size};
 	if (read_directory(z, a, e) < 0)
 		return -1;
 	steal_fd(&fd);
@@ -473,6 +515,8 @@ const struct zip_entry *zip_sorted(const struct zip_reader *z, size_t i)
 const struct zip_entry *zip_find(const struct zip_reader *z, const char *name)
 {
 	const struct zip_entry wanted = {.name = name}, *key = &wanted;
-	const struct zip_entry **found = bsearch(&key, z->by_name, z->count, sizeof(void *), by_name);
+	const struct zip_entry **found =
+		bsearch(&key, z->by_name, z->count, sizeof(void *), by_name);
+
 	return found ? *found : NULL;
 }

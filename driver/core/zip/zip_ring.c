@@ -25,7 +25,8 @@ struct zip_ring {
 	struct zip_buffers *large_free;
 	/* running numbers, slot = number % SLOTS: popped <= taken <= submitted */
 	size_t submitted, taken, popped;
-	size_t awaited; /* the only slot whose end is signalled: one signal for each would cost as many wake-ups */
+	/* the only slot whose end is signalled: one signal for each would cost as many wake-ups */
+	size_t awaited;
 	bool stop;
 	int level;
 	struct zip_chunks *chunks;
@@ -33,7 +34,8 @@ struct zip_ring {
 	unsigned running;
 };
 
-static void deflate_slot(struct zip_deflater *d, int level, struct zip_chunks *chunks, struct zip_slot *s)
+static void deflate_slot(struct zip_deflater *d, int level, struct zip_chunks *chunks,
+			 struct zip_slot *s)
 {
 	s->crc = libdeflate_crc32(0, s->raw, s->raw_len);
 	s->out_len = 0;
@@ -41,7 +43,8 @@ static void deflate_slot(struct zip_deflater *d, int level, struct zip_chunks *c
 		return;
 	if (chunks && zip_chunks_find(chunks, s))
 		return;
-	s->failed = zip_deflate_chunk(d, s->raw, s->raw_len, s->last, s->out, &s->out_len, &s->err) < 0;
+	s->failed =
+		zip_deflate_chunk(d, s->raw, s->raw_len, s->last, s->out, &s->out_len, &s->err) < 0;
 	if (!s->failed && s->whole && s->out_len >= s->raw_len)
 		s->out_len = 0;
 }
@@ -50,6 +53,7 @@ static void *run_worker(void *arg)
 {
 	struct zip_ring *r = arg;
 	struct zip_deflater *d = r->level ? zip_deflater_new(r->level) : NULL;
+
 	pthread_mutex_lock(&r->lock);
 	for (;;) {
 		while (!r->stop && r->taken == r->submitted)
@@ -65,6 +69,7 @@ static void *run_worker(void *arg)
 		if (number == r->awaited)
 			pthread_cond_signal(&r->done);
 	}
+
 	pthread_mutex_unlock(&r->lock);
 	zip_deflater_free(d);
 	return NULL;
@@ -73,6 +78,7 @@ static void *run_worker(void *arg)
 static struct zip_buffers new_buffers(size_t len)
 {
 	struct zip_buffers b = {malloc(len), malloc(zip_deflate_bound(len)), NULL};
+
 	if (!b.raw || !b.out)
 		abort();
 	return b;
@@ -89,6 +95,7 @@ static void free_buffers(struct zip_buffers *b, size_t count)
 int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err *e)
 {
 	struct zip_ring *r = calloc(1, sizeof(*r));
+
 	if (!r)
 		abort();
 	threads = threads < 1 ? 1 : threads > THREADS_MAX ? THREADS_MAX : threads;
@@ -101,6 +108,7 @@ int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err 
 		r->large[i].next = r->large_free;
 		r->large_free = &r->large[i];
 	}
+
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->queued, NULL);
 	pthread_cond_init(&r->done, NULL);
@@ -109,11 +117,13 @@ int zip_ring_new(unsigned threads, int level, struct zip_ring **ret, struct err 
 		if (errno)
 			break;
 	}
+
 	if (r->running == 0) {
 		err_errno(e, ERR_SYSTEM, "cannot start a thread");
 		zip_ring_free(r);
 		return -1;
 	}
+
 	*ret = r;
 	return 0;
 }
@@ -143,7 +153,8 @@ void zip_ring_free(struct zip_ring *r)
 
 struct zip_slot *zip_ring_fill(struct zip_ring *r, size_t len)
 {
-	/* submitted, popped and the free buffers belong to the one thread that fills and empties. */
+	/* submitted, popped and the free buffers belong
+	 * to the one thread that fills and empties. */
 	if (r->submitted - r->popped == SLOTS || (len > SMALL && !r->large_free))
 		return NULL;
 	struct zip_slot *s = &r->slots[r->submitted % SLOTS];
@@ -153,6 +164,7 @@ struct zip_slot *zip_ring_fill(struct zip_ring *r, size_t len)
 		s->large = b = r->large_free;
 		r->large_free = b->next;
 	}
+
 	s->raw = b->raw;
 	s->out = b->out;
 	return s;
@@ -171,6 +183,7 @@ void zip_ring_submit(struct zip_ring *r)
 static bool is_done(struct zip_ring *r, size_t number, bool wait)
 {
 	const struct zip_slot *s = &r->slots[number % SLOTS];
+
 	pthread_mutex_lock(&r->lock);
 	r->awaited = number;
 	while (wait && !s->done)
@@ -180,10 +193,12 @@ static bool is_done(struct zip_ring *r, size_t number, bool wait)
 	return done;
 }
 
-/* In a ring full of small chunks waits for a quarter at once; the rest keeps the workers busy meanwhile. */
+/* In a ring full of small chunks waits for a quarter
+ * at once; the rest keeps the workers busy meanwhile. */
 static size_t slot_to_await(const struct zip_ring *r)
 {
 	size_t number = r->popped;
+
 	if (r->submitted - r->popped < SLOTS || r->slots[number % SLOTS].large)
 		return number;
 	while (number + 1 < r->popped + SLOTS / 4 && !r->slots[(number + 1) % SLOTS].large)
@@ -203,6 +218,7 @@ struct zip_slot *zip_ring_oldest(struct zip_ring *r, bool wait)
 void zip_ring_pop(struct zip_ring *r)
 {
 	struct zip_buffers *b = r->slots[r->popped++ % SLOTS].large;
+
 	if (!b)
 		return;
 	b->next = r->large_free;
@@ -231,6 +247,7 @@ struct zip_chunks {
 struct zip_chunks *zip_chunks_new(void)
 {
 	struct zip_chunks *c = calloc(1, sizeof(*c));
+
 	if (!c)
 		abort();
 	pthread_mutex_init(&c->lock, NULL);
@@ -256,6 +273,7 @@ bool zip_chunks_worth(const struct zip_slot *s)
 int zip_chunks_join(struct zip_chunks *c, int fd)
 {
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
 	if (own < 0)
 		return -1;
 	pthread_mutex_lock(&c->lock);
@@ -268,6 +286,7 @@ int zip_chunks_join(struct zip_chunks *c, int fd)
 bool zip_chunks_find(struct zip_chunks *c, struct zip_slot *s)
 {
 	struct chunk k = {.fd = -1};
+
 	if (!zip_chunks_worth(s))
 		return false;
 	pthread_mutex_lock(&c->lock);

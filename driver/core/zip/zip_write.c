@@ -8,8 +8,8 @@
 #include "base/sys/fs.h"
 #include "core/zip/zip_parts.h"
 
-/* Entries this close to 4 GiB are stored: deflated, their packed size might need a 64-bit field for which the header,
- * written first, has no room. */
+/* Entries this close to 4 GiB are stored: deflated, their packed size might
+ * need a 64-bit field for which the header, written first, has no room. */
 #define STORE_SLACK ((uint64_t)16 << 20)
 
 enum { ZIP_HASH_BLOCK = 256 * 1024, ZIP_WRITE_BLOCK = 1024 * 1024 };
@@ -44,6 +44,7 @@ uint64_t zip_epoch(const struct zip_entry *en)
 			.tm_min = (int)(t >> 5 & 63),
 			.tm_sec = (int)(t & 31) * 2};
 	time_t epoch = timegm(&tm);
+
 	return epoch < 0 ? 0 : (uint64_t)epoch;
 }
 
@@ -54,12 +55,15 @@ const char *zip_writer_id(void)
 
 static uint32_t dos_time(uint64_t epoch)
 {
-	const uint64_t first = 315532800, last = 4354819198; /* 1980-01-01, 2107-12-31 23:59:58, UTC */
+	/* 1980-01-01, 2107-12-31 23:59:58, UTC */
+	const uint64_t first = 315532800, last = 4354819198;
 	time_t t = (time_t)(epoch < first ? first : epoch > last ? last : epoch);
 	struct tm tm;
+
 	gmtime_r(&t, &tm);
-	return (uint32_t)(tm.tm_year - 80) << 25 | (uint32_t)(tm.tm_mon + 1) << 21 | (uint32_t)tm.tm_mday << 16 |
-	       (uint32_t)tm.tm_hour << 11 | (uint32_t)tm.tm_min << 5 | (uint32_t)tm.tm_sec / 2;
+	return (uint32_t)(tm.tm_year - 80) << 25 | (uint32_t)(tm.tm_mon + 1) << 21 |
+	       (uint32_t)tm.tm_mday << 16 | (uint32_t)tm.tm_hour << 11 | (uint32_t)tm.tm_min << 5 |
+	       (uint32_t)tm.tm_sec / 2;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -76,10 +80,13 @@ static bool is_ascii(const char *s)
 }
 
 /* A header with its name and, for values of more than 32 bits, its zip64 field. */
-static void put_header(struct buf *b, const struct zip_writer *w, const struct zip_entry *en, bool central)
+static void put_header(struct buf *b, const struct zip_writer *w, const struct zip_entry *en,
+		       bool central)
 {
-	bool wide = en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32, far = central && en->offset >= ZIP_MAX32;
-	const uint64_t values[] = {en->size, en->packed, en->offset}, *first = wide ? values : values + 2;
+	bool wide = en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32,
+	     far = central && en->offset >= ZIP_MAX32;
+	const uint64_t values[] = {en->size, en->packed, en->offset},
+		       *first = wide ? values : values + 2;
 	const uint16_t extra[] = {ZIP_EXTRA_64, (uint16_t)((wide ? 16 : 0) + (far ? 8 : 0))};
 	const uint32_t packed = wide ? ZIP_MAX32 : (uint32_t)en->packed;
 	const uint32_t size = wide ? ZIP_MAX32 : (uint32_t)en->size;
@@ -101,6 +108,7 @@ static void put_header(struct buf *b, const struct zip_writer *w, const struct z
 				      .common = common,
 				      .external = en->mode << 16,
 				      .offset = far ? ZIP_MAX32 : (uint32_t)en->offset};
+
 	buf_add(b, central ? (const void *)&c : &l, central ? sizeof(c) : sizeof(l));
 	buf_addstr(b, en->name);
 	if (!extra[1])
@@ -109,18 +117,22 @@ static void put_header(struct buf *b, const struct zip_writer *w, const struct z
 	buf_add(b, first, extra[1]);
 }
 
-int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret,
-		  struct err *e)
+int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, int level,
+		  struct zip_writer **ret, struct err *e)
 {
 	struct zip_ring *ring;
+
 	if (level < 0 || level > 9)
 		return err_set(e, ERR_USAGE, "deflate level %d is not in 0..9", level);
 	if (zip_ring_new(threads, level, &ring, e) < 0)
 		return -1;
 	struct arena a = {0};
 	struct zip_writer *w = arena_alloc(&a, sizeof(*w));
-	*w = (struct zip_writer){
-		.fd = fd, .path = arena_strdup(&a, path), .level = level, .dos_time = dos_time(epoch), .ring = ring};
+	*w = (struct zip_writer){.fd = fd,
+				 .path = arena_strdup(&a, path),
+				 .level = level,
+				 .dos_time = dos_time(epoch),
+				 .ring = ring};
 	w->digest = digest_new();
 	w->block = arena_alloc(&a, ZIP_HASH_BLOCK);
 	w->arena = a;
@@ -128,15 +140,18 @@ int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, in
 	return 0;
 }
 
-int zip_create(const char *path, uint64_t epoch, unsigned threads, int level, struct zip_writer **ret, struct err *e)
+int zip_create(const char *path, uint64_t epoch, unsigned threads, int level,
+	       struct zip_writer **ret, struct err *e)
 {
 	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", path);
 	if (zip_create_fd(fd, path, epoch, threads, level, ret, e) < 0) {
 		unlink(path);
 		return -1;
 	}
+
 	(void)steal_fd(&fd);
 	return 0;
 }
@@ -179,6 +194,7 @@ static int write_out(struct zip_writer *w, const void *data, size_t len, struct 
 		digest_update(w->digest, data, len);
 		w->hashed += len;
 	}
+
 	w->written += len;
 	return 0;
 }
@@ -207,11 +223,12 @@ static int write_header(struct zip_writer *w, const struct zip_entry *en, struct
 	return zip_writer_put(w, b.data, b.len, e);
 }
 
-/* Sizes and CRC of an entry of several chunks are known behind the last one: its header is written twice, and nothing
- * of the entry is hashed before. */
+/* Sizes and CRC of an entry of several chunks are known behind the last one:
+ * its header is written twice, and nothing of the entry is hashed before. */
 static int rewrite_header(struct zip_writer *w, const struct zip_entry *en, struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
+
 	put_header(&b, w, en, false);
 	if (flush(w, e) < 0 || fs_write_at(w->fd, b.data, b.len, en->offset, w->path, e) < 0)
 		return -1;
@@ -219,23 +236,27 @@ static int rewrite_header(struct zip_writer *w, const struct zip_entry *en, stru
 	/* Adds what is in the file up to `end` to the digest. */
 	while (w->hashed < w->written) {
 		uint64_t left = w->written - w->hashed;
-		ssize_t n =
-			fs_read_at(w->fd, w->block, left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK, w->hashed);
+		ssize_t n = fs_read_at(w->fd, w->block,
+				       left < ZIP_HASH_BLOCK ? (size_t)left : ZIP_HASH_BLOCK,
+				       w->hashed);
 		if (n <= 0)
 			return err_errno(e, ERR_SYSTEM, "cannot read back '%s'", w->path);
 		digest_update(w->digest, w->block, (size_t)n);
 		w->hashed += (size_t)n;
 	}
+
 	return 0;
 }
 
 static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err *e)
 {
 	struct zip_entry *en = &w->entries[s->entry];
+
 	if (s->failed) {
 		*e = s->err;
 		return err_wrap(e, "'%s'", en->name);
 	}
+
 	bool raw = s->out_len == 0;
 	size_t len = raw ? s->raw_len : s->out_len;
 	if (s->index == 0) {
@@ -252,6 +273,7 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 		en->crc = (uint32_t)crc32_combine(en->crc, s->crc, (z_off_t)s->raw_len);
 		en->packed += len;
 	}
+
 	if (zip_writer_put(w, raw ? s->raw : s->out, len, e) < 0)
 		return -1;
 	if (w->chunks && !raw && zip_chunks_worth(s)) {
@@ -259,6 +281,7 @@ static int write_slot(struct zip_writer *w, const struct zip_slot *s, struct err
 			return -1;
 		zip_chunks_add(w->chunks, s, w->shared, w->written - len);
 	}
+
 	return s->last && s->index ? rewrite_header(w, en, e) : 0;
 }
 
@@ -270,6 +293,7 @@ static int write_done(struct zip_writer *w, bool need, struct err *e)
 			return -1;
 		zip_ring_pop(w->ring);
 	}
+
 	return 0;
 }
 
@@ -293,7 +317,8 @@ static int next_slot(struct zip_writer *w, size_t len, struct zip_slot **ret, st
 }
 
 /* Appends an entry; its name must be safe and new. */
-static int zip_writer_entry(struct zip_writer *w, const char *name, struct zip_entry entry, struct err *e)
+static int zip_writer_entry(struct zip_writer *w, const char *name, struct zip_entry entry,
+			    struct err *e)
 {
 	if (!path_is_safe_relative(name) || strchr(name, '\\') || strlen(name) > ZIP_MAX16)
 		return err_set(e, ERR_INTEGRITY, "unsafe name for an archive entry: '%s'", name);
@@ -325,6 +350,7 @@ static int fill(const struct source *s, uint8_t *to, size_t len, uint64_t at, st
 		memcpy(to, s->data + at, len);
 		return 0;
 	}
+
 	ssize_t n = fs_read_at(s->fd, to, len, at);
 	if (n < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", s->path);
@@ -339,6 +365,7 @@ static int add_chunks(struct zip_writer *w, const struct source *source, struct 
 	size_t entry = w->count - 1, index = 0, mark = 0;
 	uint64_t size = w->entries[entry].size, at = 0;
 	struct zip_mark part = {0};
+
 	do {
 		struct zip_slot *s;
 		size_t len = size - at < ZIP_CHUNK ? (size_t)(size - at) : ZIP_CHUNK;
@@ -361,8 +388,9 @@ static int add_chunks(struct zip_writer *w, const struct source *source, struct 
 	return 0;
 }
 
-int zip_add_parts(struct zip_writer *w, const char *name, const char *path, const struct zip_mark *marks, size_t count,
-		  uint8_t ret_sha256[32], uint64_t *ret_size, struct err *e)
+int zip_add_parts(struct zip_writer *w, const char *name, const char *path,
+		  const struct zip_mark *marks, size_t count, uint8_t ret_sha256[32],
+		  uint64_t *ret_size, struct err *e)
 {
 	int AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -371,9 +399,12 @@ int zip_add_parts(struct zip_writer *w, const char *name, const char *path, cons
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_INTEGRITY, "not a regular file: '%s'", path);
 	struct digest *AUTO_DIGEST digest = digest_new();
-	const struct source source = {.fd = fd, .path = path, .digest = digest, .marks = marks, .marks_count = count};
+	const struct source source = {
+		.fd = fd, .path = path, .digest = digest, .marks = marks, .marks_count = count};
 	char extra;
-	if (zip_writer_entry(w, name, (struct zip_entry){.size = (uint64_t)st.st_size, .mode = st.st_mode}, e) < 0 ||
+	if (zip_writer_entry(w, name,
+			     (struct zip_entry){.size = (uint64_t)st.st_size, .mode = st.st_mode},
+			     e) < 0 ||
 	    add_chunks(w, &source, e) < 0)
 		return -1;
 	ssize_t more = fs_read_at(fd, &extra, 1, (uint64_t)st.st_size);
@@ -386,7 +417,8 @@ int zip_add_parts(struct zip_writer *w, const char *name, const char *path, cons
 	return 0;
 }
 
-int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len, struct err *e)
+int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_t len,
+		 struct err *e)
 {
 	return zip_writer_entry(w, name, (struct zip_entry){.size = len}, e) < 0
 		       ? -1
@@ -395,16 +427,20 @@ int zip_add_data(struct zip_writer *w, const char *name, const void *data, size_
 
 enum { ZIP_COPY_SMALL = 256 * 1024 };
 
-static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en, const char *what)
+static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_entry *en,
+		    const char *what)
 {
-	return err_set(e, ERR_INTEGRITY, "cannot copy entry '%s' of '%s': it %s", en->name, z->path, what);
+	return err_set(e, ERR_INTEGRITY, "cannot copy entry '%s' of '%s': it %s", en->name, z->path,
+		       what);
 }
 
 /* The header in the file must be the one that this writer would write. The reader has compared the
  * fields that both headers share; flags, version and length show the rest. */
-static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base, struct err *e)
+static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base,
+		 struct err *e)
 {
 	const struct zip_entry *en = &z->entries[i];
+
 	if (!S_ISREG(en->mode) || ((en->mode & 07777) != 0755 && (en->mode & 07777) != 0644))
 		return bad_copy(e, z, en, "has a mode other than 0644 and 0755");
 	if (zip_writer_entry(w, en->name, *en, e) < 0)
@@ -414,7 +450,9 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 		     (en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32 ? 20 : 0);
 	if (z->data[i] - en->offset != len)
 		return bad_copy(e, z, en, "has a header of unexpected length");
-	return z->plain[i] && en->dos_time == w->dos_time ? 0 : bad_copy(e, z, en, "has an unexpected header");
+	return z->plain[i] && en->dos_time == w->dos_time
+		       ? 0
+		       : bad_copy(e, z, en, "has an unexpected header");
 }
 
 struct copying {
@@ -435,6 +473,7 @@ static int copy_bytes(const struct copying *c, struct err *e)
 {
 	off_t in = (off_t)c->from, end = (off_t)(c->from + c->len);
 	uint8_t block[64 * 1024];
+
 	while (in < end) {
 		const off_t at = in;
 		size_t want = (uint64_t)(end - in) < ZIP_CHUNK ? (size_t)(end - in) : ZIP_CHUNK;
@@ -447,14 +486,18 @@ static int copy_bytes(const struct copying *c, struct err *e)
 			n = (ssize_t)want;
 			in += n;
 		}
+
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot copy '%s' into '%s'", c->z->path, c->w->path);
+			return err_errno(e, ERR_SYSTEM, "cannot copy '%s' into '%s'", c->z->path,
+					 c->w->path);
 		if (n == 0)
-			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read", c->z->path);
+			return err_set(e, ERR_SYSTEM, "'%s' became shorter while it was read",
+				       c->z->path);
 		os_begin_writing(c->w->fd, (off_t)(c->w->written + (uint64_t)at - c->from), n);
 	}
+
 	return 0;
 }
 
@@ -467,6 +510,7 @@ static int hash_bytes(const struct copying *c, struct err *e)
 		digest_update(c->w->digest, c->w->block, n);
 		at += n;
 	}
+
 	return 0;
 }
 
@@ -477,9 +521,11 @@ static void copy_or_hash(unsigned i, void *user)
 }
 
 /* All before it is in the digest. */
-static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len, struct err *e)
+static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len,
+		      struct err *e)
 {
 	struct copying c = {.w = w, .z = z, .from = from, .len = len};
+
 	thread_each(2, copy_or_hash, &c);
 	for (size_t i = 0; i < ARRAY_LEN(c.rc); i++)
 		if (c.rc[i] < 0) {
@@ -491,7 +537,8 @@ static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t
 	return 0;
 }
 
-int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count, struct err *e)
+int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, size_t count,
+	     struct err *e)
 {
 	if (!count)
 		return 0;
@@ -500,19 +547,22 @@ int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, siz
 	uint64_t base = z->entries[first].offset, end = base;
 	for (size_t i = first; i < first + count; i++) {
 		if (i > first && z->entries[i].offset != end)
-			return bad_copy(e, z, &z->entries[i], "does not follow the entry before it in the directory");
+			return bad_copy(e, z, &z->entries[i],
+					"does not follow the entry before it in the directory");
 		if (adopt(w, z, i, base, e) < 0)
 			return -1;
 		end = z->data[i] + z->entries[i].packed;
 	}
+
 	return copy_range(w, z, base, end - base, e);
 }
 
-int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en, const char *name,
-		struct err *e)
+int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en,
+		const char *name, struct err *e)
 {
 	AUTO_BUF struct buf small = {0};
 	uint64_t at = z->data[en - z->entries];
+
 	/* The header comes behind all that was submitted, and its offset is known then. */
 	if (zip_writer_entry(w, name, *en, e) < 0 || empty_ring(w, e) < 0)
 		return -1;
@@ -541,17 +591,20 @@ static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 				       .count = w->count,
 				       .size = b.len,
 				       .offset = w->written};
-	const struct zip_locator locator = {.signature = ZIP_LOCATOR_SIG, .offset = w->written + b.len, .disks = 1};
+	const struct zip_locator locator = {
+		.signature = ZIP_LOCATOR_SIG, .offset = w->written + b.len, .disks = 1};
 	uint16_t shown = w->count >= ZIP_MAX16 ? ZIP_MAX16 : (uint16_t)w->count;
 	const struct zip_end end = {.signature = ZIP_END_SIG,
 				    .disk_count = shown,
 				    .count = shown,
 				    .size = b.len >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)b.len,
-				    .offset = w->written >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)w->written};
+				    .offset = w->written >= ZIP_MAX32 ? ZIP_MAX32
+								      : (uint32_t)w->written};
 	if (w->count >= ZIP_MAX16 || w->written >= ZIP_MAX32 || b.len >= ZIP_MAX32) {
 		buf_add(&b, &wide, sizeof(wide));
 		buf_add(&b, &locator, sizeof(locator));
 	}
+
 	buf_add(&b, &end, sizeof(end));
 	if (zip_writer_put(w, b.data, b.len, e) < 0 || flush(w, e) < 0)
 		return -1;
@@ -561,6 +614,7 @@ static int finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 		close(fd);
 		return -1;
 	}
+
 	if (close(fd) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot close '%s'", w->path);
 	digest_final(w->digest, ret_sha256);
@@ -573,6 +627,7 @@ int zip_finish(struct zip_writer *w, uint8_t ret_sha256[32], struct err *e)
 		zip_abort(w);
 		return -1;
 	}
+
 	writer_free(w);
 	return 0;
 }

@@ -16,12 +16,14 @@ static void on_line(const char *line, size_t len, void *user)
 {
 	const struct output *o = user;
 	struct buf *words = o->words;
+
 	if (len >= strlen(MARK) && memcmp(line, MARK, strlen(MARK)) == 0) {
 		const bool room = o->answers->len + len < ANSWERS_MAX;
 		buf_add(o->answers, line, room ? len : 0);
 		buf_addc(o->answers, '\n');
 		return;
 	}
+
 	const size_t kept = len < WORDS_KEPT ? len : WORDS_KEPT;
 	buf_add(words, line + len - kept, kept);
 	buf_addc(words, '\n');
@@ -34,6 +36,7 @@ static void on_line(const char *line, size_t len, void *user)
 static enum err_kind kind_of(const json_t *answer, const char *text)
 {
 	const char *kind = json_text(answer, "kind");
+
 	if (strcmp(kind, "usage") == 0)
 		return ERR_USAGE;
 	if (strcmp(kind, "policy") == 0)
@@ -51,6 +54,7 @@ static int ask(const struct bench_request *q, json_t **ret, struct err *e)
 	const char *argv[] = {"python3", "-I", script, asked, q->runs_dir ? RUNS : NULL, NULL};
 	struct sandbox s;
 	json_error_t why;
+
 	sandbox_copy(q->root, &a, &s);
 	if (q->runs_dir)
 		sandbox_add(&s, SANDBOX_RO, q->runs_dir, RUNS);
@@ -63,8 +67,10 @@ static int ask(const struct bench_request *q, json_t **ret, struct err *e)
 		err_set(e, kind_of(answer, error), "%s", error);
 		return hint ? err_hint(e, "%s", hint) : -1;
 	}
+
 	if (!json_is_object(turn) && !json_is_object(json_object_get(answer, "document")))
-		return err_set(e, ERR_INTEGRITY, "cannot read the answer of bench.py: %.100s", buf_cstr(&out));
+		return err_set(e, ERR_INTEGRITY, "cannot read the answer of bench.py: %.100s",
+			       buf_cstr(&out));
 	*ret = json_incref(answer);
 	return 0;
 }
@@ -76,7 +82,8 @@ static int run_turn(const struct bench_request *q, const json_t *turn, unsigned 
 	AUTO_BUF struct buf answers = {0};
 	AUTO_BUF struct buf words = {0};
 	struct output o = {&answers, &words};
-	const enum bench_side side = json_int(turn, "side") == BENCH_OURS ? BENCH_OURS : BENCH_OTHER;
+	const enum bench_side side =
+		json_int(turn, "side") == BENCH_OURS ? BENCH_OURS : BENCH_OTHER;
 	const char *options = json_text(turn, "options"), *stage = json_text(turn, "stage");
 	static const char script[] = BENCH_SCRIPTS "/run_workloads.py";
 	const char *argv[] = {q->python, "-I", script, options, NULL};
@@ -84,6 +91,7 @@ static int run_turn(const struct bench_request *q, const json_t *turn, unsigned 
 	const struct proc_spec spec = {.on_line = on_line, .user = &o, .timeout_s = limit};
 	struct proc_result result = {0};
 	struct sandbox s;
+
 	sandbox_copy(q->sandboxes[side], &a, &s);
 	sandbox_add(&s, SANDBOX_RO, q->scripts_dir, BENCH_SCRIPTS);
 	if (*stage)
@@ -99,6 +107,7 @@ static int run_turn(const struct bench_request *q, const json_t *turn, unsigned 
 int bench_check(const struct bench_request *q, struct err *e)
 {
 	json_t *answer;
+
 	if (ask(q, &answer, e) < 0)
 		return -1;
 	json_decref(answer);
@@ -115,6 +124,7 @@ int bench_run(const struct bench_request *q, json_t **ret, struct err *e)
 			*ret = answer;
 			return 0;
 		}
+
 		int rc = run_turn(q, json_object_get(answer, "turn"), n, e);
 		json_decref(answer);
 		if (rc < 0)

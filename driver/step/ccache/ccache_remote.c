@@ -10,8 +10,8 @@
 
 enum { MAX_CONNECTIONS = 256, CHUNK = 64 * 1024, QUIET_SECONDS = 60, BUSY_MS = 100 };
 
-/* What all connections together may hold, of commands that are not whole and of replies that are not taken. Two of the
- * largest values, or hundreds of usual ones. */
+/* What all connections together may hold, of commands that are not whole and of
+ * replies that are not taken. Two of the largest values, or hundreds of usual ones. */
 #define DEFAULT_MAX_HELD ((uint64_t)512 << 20)
 
 struct connection {
@@ -43,18 +43,20 @@ struct ccache_remote {
 int ccache_remote_check(const char *url, struct err *e)
 {
 	struct ccache_server s;
+
 	if (ccache_server_parse(url, &s, e) < 0)
 		return -1;
 	ccache_server_release(&s);
 	return 0;
 }
 
-static bool ask_server(struct ccache_remote *r, struct ccache_client *c, const char *prefix, const char *name,
-		       struct buf *out)
+static bool ask_server(struct ccache_remote *r, struct ccache_client *c, const char *prefix,
+		       const char *name, struct buf *out)
 {
 	AUTO_BUF struct buf full = {0};
 	struct err e = {0};
 	bool found = false;
+
 	if (!(r->has_server && log_seconds() >= atomic_load(&r->quiet_until)))
 		return false;
 	buf_printf(&full, "%s/%s", prefix, name);
@@ -63,16 +65,20 @@ static bool ask_server(struct ccache_remote *r, struct ccache_client *c, const c
 	atomic_fetch_add(&r->failures, 1);
 	atomic_store(&r->quiet_until, log_seconds() + QUIET_SECONDS);
 	if (!atomic_exchange(&r->warned, true))
-		log_warn(r->log, "%s: the build goes on without it, and asks again in a minute", e.msg);
+		log_warn(r->log, "%s: the build goes on without it, and asks again in a minute",
+			 e.msg);
 	return false;
 }
 
-/* A result; or of the manifests the best: `value` may hold one already, which only the scope's own is better than. */
-static bool server_get(struct ccache_remote *r, struct ccache_client *c, const char *key, struct buf *value)
+/* A result; or of the manifests the best: `value` may hold
+ * one already, which only the scope's own is better than. */
+static bool server_get(struct ccache_remote *r, struct ccache_client *c, const char *key,
+		       struct buf *value)
 {
 	const char *const tags[] = {r->shared.scope, value->len ? NULL : r->shared.group};
 	char name[CCACHE_MAX_NAME];
 	bool have = value->len > 0;
+
 	for (size_t i = 0; i < r->prefixes.count; i++) {
 		const char *prefix = r->prefixes.items[i];
 		AUTO_BUF struct buf got = {0};
@@ -91,20 +97,24 @@ static bool server_get(struct ccache_remote *r, struct ccache_client *c, const c
 			found = true;
 			break;
 		}
+
 		if (!found)
 			continue;
 		value->len = 0;
 		buf_add(value, got.data, got.len);
 		return true;
 	}
+
 	return false;
 }
 
-static void answer_get(struct ccache_remote *r, struct ccache_client *c, const char *key, struct buf *reply)
+static void answer_get(struct ccache_remote *r, struct ccache_client *c, const char *key,
+		       struct buf *reply)
 {
 	AUTO_BUF struct buf value = {0};
 	bool final = false, far = true;
 	const struct ccache_place *place = ccache_shared_get(&r->shared, key, &value, &final);
+
 	atomic_fetch_add(&r->asked, 1);
 	if (!(place && final) && r->has_server && server_get(r, c, key, &value)) {
 		atomic_fetch_add(&r->hits, 1);
@@ -115,6 +125,7 @@ static void answer_get(struct ccache_remote *r, struct ccache_client *c, const c
 		buf_addstr(reply, "$-1\r\n");
 		return;
 	}
+
 	if (far && !ccache_is_manifest(value.data, value.len))
 		atomic_fetch_add(&r->remote_hits, 1);
 	/* A string as a reply. */
@@ -143,16 +154,19 @@ static bool hold_input(struct connection *n, const struct buf *in)
 	return true;
 }
 
-static int reply_to(const struct connection *n, struct ccache_client *c, const struct resp_command *command)
+static int reply_to(const struct connection *n, struct ccache_client *c,
+		    const struct resp_command *command)
 {
 	AUTO_BUF struct buf reply = {0};
 	char key[RESP_MAX_KEY];
 	bool has_key = resp_key(command, key);
+
 	if (has_key && command->count == 2 && resp_is(command, "GET"))
 		answer_get(n->remote, c, key, &reply);
 	else if (has_key && command->count == 3 && resp_is(command, "SET"))
 		buf_addstr(&reply, "+OK\r\n");
-	else if (has_key && command->count == 2 && (resp_is(command, "EXISTS") || resp_is(command, "DEL")))
+	else if (has_key && command->count == 2 &&
+		 (resp_is(command, "EXISTS") || resp_is(command, "DEL")))
 		buf_addstr(&reply, ":0\r\n");
 	else if (command->count == 1 && resp_is(command, "PING"))
 		buf_addstr(&reply, "+PONG\r\n");
@@ -160,15 +174,18 @@ static int reply_to(const struct connection *n, struct ccache_client *c, const s
 		buf_addstr(&reply, "-ERR only ccache is served here\r\n");
 	if (!hold(n->remote, reply.cap))
 		return -1;
-	int rc = ccache_send(n->fd, n->remote->stop[0], reply.data, reply.len, CCACHE_EXCHANGE_SECONDS * 1000);
+	int rc = ccache_send(n->fd, n->remote->stop[0], reply.data, reply.len,
+			     CCACHE_EXCHANGE_SECONDS * 1000);
 	atomic_fetch_sub(&n->remote->held, reply.cap);
 	return rc;
 }
 
-/* Until the other side ends, says something that it must not, or leaves a command half-said for too long. */
+/* Until the other side ends, says something that it
+ * must not, or leaves a command half-said for too long. */
 static void serve(struct connection *n, struct ccache_client *c, struct buf *in)
 {
 	double begun = 0; /* the command that is not whole */
+
 	for (;;) {
 		struct resp_command command;
 		enum resp_state state = resp_parse(in->data, in->len, &command);
@@ -186,6 +203,7 @@ static void serve(struct connection *n, struct ccache_client *c, struct buf *in)
 				return;
 			continue;
 		}
+
 		double left = begun + CCACHE_EXCHANGE_SECONDS - log_seconds();
 		if (ccache_wait(n->fd, n->remote->stop[0], POLLIN,
 				!in->len   ? -1
@@ -207,6 +225,7 @@ static void *connection_thread(void *user)
 	struct connection *n = user;
 	struct ccache_client c = {.server = &n->remote->server};
 	AUTO_BUF struct buf in = {0};
+
 	serve(n, &c, &in);
 	atomic_fetch_sub(&n->remote->held, n->held);
 	if (n->remote->has_server)
@@ -227,12 +246,14 @@ static void join(struct ccache_remote *r, size_t i)
 static size_t find_place(struct ccache_remote *r)
 {
 	size_t place = MAX_CONNECTIONS;
+
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
 		if (r->connections[i] && atomic_load(&r->connections[i]->ended))
 			join(r, i);
 		if (!r->connections[i] && place == MAX_CONNECTIONS)
 			place = i;
 	}
+
 	return place;
 }
 
@@ -245,14 +266,18 @@ static bool is_overload(int number)
 static void *accept_thread(void *user)
 {
 	struct ccache_remote *r = user;
+
 	while (ccache_wait(r->listener, r->stop[0], POLLIN, -1) == 0) {
 		int fd = accept(r->listener, NULL, NULL);
 		if (fd < 0) {
-			/* Without a free descriptor the connection stays, and the listener readable. */
-			if (is_overload(errno) && ccache_wait(-1, r->stop[0], 0, BUSY_MS) < 0 && errno == ECANCELED)
+			/* Without a free descriptor the connection
+			 * stays, and the listener readable. */
+			if (is_overload(errno) && ccache_wait(-1, r->stop[0], 0, BUSY_MS) < 0 &&
+			    errno == ECANCELED)
 				return NULL;
 			continue;
 		}
+
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 		size_t place = find_place(r);
 		struct connection *n = place < MAX_CONNECTIONS ? calloc(1, sizeof(*n)) : NULL;
@@ -260,6 +285,7 @@ static void *accept_thread(void *user)
 			close(fd);
 			continue;
 		}
+
 		n->remote = r;
 		n->fd = fd;
 		r->connections[place] = n;
@@ -269,29 +295,35 @@ static void *accept_thread(void *user)
 			r->connections[place] = NULL;
 		}
 	}
+
 	return NULL;
 }
 
 static int bind_to(int fd, const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
 	if (strlen(path) >= sizeof(addr.sun_path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
+
 	memcpy(addr.sun_path, path, strlen(path) + 1);
 	return bind(fd, (struct sockaddr *)&addr, sizeof(addr));
 }
 
-/* The store's path may be too long for a socket's name: then through a link in a temporary directory. */
+/* The store's path may be too long for a socket's
+ * name: then through a link in a temporary directory. */
 static int bind_by_link(int fd, const char *dir, struct arena *a, struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
 	char *near;
+
 	if (fs_temp_dir(tmp && strlen(tmp) < 40 ? NULL : "/tmp", "ptbuild-", a, &near, e) < 0)
 		return -1;
 	const char *link = path_join(a, near, "d");
-	int rc = symlink(dir, link) == 0 ? bind_to(fd, path_join(a, link, CCACHE_REMOTE_SOCKET)) : -1;
+	int rc = symlink(dir, link) == 0 ? bind_to(fd, path_join(a, link, CCACHE_REMOTE_SOCKET))
+					 : -1;
 	if (rc < 0)
 		err_errno(e, ERR_SYSTEM, "cannot listen in '%s'", dir);
 	(void)unlink(link);
@@ -303,6 +335,7 @@ static int listen_in(const char *dir, struct arena *a, struct err *e)
 {
 	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	const char *path = path_join(a, dir, CCACHE_REMOTE_SOCKET);
+
 	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot make a socket");
 	if (bind_to(fd, path) < 0) {
@@ -311,6 +344,7 @@ static int listen_in(const char *dir, struct arena *a, struct err *e)
 		if (bind_by_link(fd, dir, a, e) < 0)
 			return -1;
 	}
+
 	/* The build runs as another user of its own namespace. */
 	if (chmod(path, 0666) < 0 || listen(fd, 128) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot listen on '%s'", path);
@@ -328,10 +362,11 @@ static void release(struct ccache_remote *r)
 	free(r);
 }
 
-int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run, struct ccache_remote **ret,
-			struct err *e)
+int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run,
+			struct ccache_remote **ret, struct err *e)
 {
 	struct ccache_remote *r = calloc(1, sizeof(*r));
+
 	if (!r)
 		abort();
 	r->log = run->log;
@@ -350,9 +385,11 @@ int ccache_remote_start(const struct ccache_remote_request *q, const struct run 
 			*ret = r;
 			return 0;
 		}
+
 		if (r->listener >= 0)
 			err_set(e, ERR_SYSTEM, "cannot start a thread");
 	}
+
 	release(r);
 	return -1;
 }
@@ -376,10 +413,12 @@ void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *sta
 	release(r);
 }
 
-static int send_one(struct ccache_client *c, const struct ccache_send *q, const char *name, size_t *sent, struct err *e)
+static int send_one(struct ccache_client *c, const struct ccache_send *q, const char *name,
+		    size_t *sent, struct err *e)
 {
 	AUTO_BUF struct buf path = {0}, full = {0}, data = {0};
 	bool there = false;
+
 	buf_printf(&path, "%s/%s", q->place, name);
 	buf_printf(&full, "%s/%s", q->prefix, name);
 	if (!fs_exists(TRUSTED, buf_cstr(&path))) /* others made room */
@@ -402,10 +441,12 @@ static int send_one(struct ccache_client *c, const struct ccache_send *q, const 
 	return ccache_client_put(c, buf_cstr(&full), data.data, data.len, true, e);
 }
 
-int ccache_remote_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent, struct err *e)
+int ccache_remote_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent,
+		       struct err *e)
 {
 	struct ccache_server s;
 	int rc = 0;
+
 	*ret_sent = 0;
 	if (ccache_server_parse(q->url, &s, e) < 0)
 		return -1;

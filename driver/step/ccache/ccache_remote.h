@@ -36,16 +36,16 @@ struct ccache_shared {
 
 /* ccache_domain_parse: "NAME[:READ...]": what a build compiles is kept under NAME (NULL if that is
  * empty: nowhere), and read from all of `ret_read`, NAME among them. ERR_USAGE. */
-int ccache_domain_parse(const char *text, struct arena *a, const char **ret_keep, struct strlist *ret_read,
-			struct err *e) MUST_CHECK;
+int ccache_domain_parse(const char *text, struct arena *a, const char **ret_keep,
+			struct strlist *ret_read, struct err *e) MUST_CHECK;
 /* ccache_is_manifest: of an entry's bytes. */
 bool ccache_is_manifest(const void *data, size_t len);
 /* ccache_name: an entry's name in its place; `tag` is a scope, a group or NULL. */
 void ccache_name(const char *key, const char *tag, char ret[CCACHE_MAX_NAME]);
 /* ccache_shared_get: appends the entry to `out`; NULL if no place has it. *ret_own: it is a
  * manifest of the scope, or a result. */
-const struct ccache_place *ccache_shared_get(const struct ccache_shared *s, const char *key, struct buf *out,
-					     bool *ret_own);
+const struct ccache_place *ccache_shared_get(const struct ccache_shared *s, const char *key,
+					     struct buf *out, bool *ret_own);
 
 struct ccache_promote_request {
 	/* ccache's directory of one build: `front` below `top`, which it cannot replace */
@@ -96,8 +96,8 @@ struct ccache_remote_stats {
 int ccache_remote_check(const char *url, struct err *e) MUST_CHECK;
 /* ccache_remote_start: serves the socket from threads; the server is asked when the build asks.
  * What `prefixes` and `shared` point to must live until the stop. */
-int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run, struct ccache_remote **ret,
-			struct err *e) MUST_CHECK;
+int ccache_remote_start(const struct ccache_remote_request *q, const struct run *run,
+			struct ccache_remote **ret, struct err *e) MUST_CHECK;
 /* ccache_remote_stop: at once, even if the server hangs. Both may be NULL. */
 void ccache_remote_stop(struct ccache_remote *r, struct ccache_remote_stats *stats);
 
@@ -108,7 +108,8 @@ struct ccache_send {
 
 /* ccache_remote_send: to the server, unless it has them or is only read; a manifest under its three
  * names. *ret_sent: how many. */
-int ccache_remote_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent, struct err *e) MUST_CHECK;
+int ccache_remote_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent,
+		       struct err *e) MUST_CHECK;
 
 /* The server behind the compiler cache's remote storage. */
 
@@ -148,8 +149,8 @@ void ccache_server_release(struct ccache_server *s);
 int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found,
 		      struct err *e) MUST_CHECK;
 /* ccache_client_put: `replace` false: not over a value that is there, which is no error. */
-int ccache_client_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
-		      struct err *e) MUST_CHECK;
+int ccache_client_put(struct ccache_client *c, const char *name, const void *data, size_t len,
+		      bool replace, struct err *e) MUST_CHECK;
 void ccache_client_close(struct ccache_client *c);
 
 /* ccache_wait: until the socket is ready for `events`, at most `ms` (-1: for ever); -1 with errno,

@@ -4,11 +4,12 @@
 
 #define MAX_LINE 24
 
-/* The number of a line such as "*3\r\n"; -1 if it is malformed or above `max`. *used: bytes of the line, 0 if it is
- * not complete yet. */
+/* The number of a line such as "*3\r\n"; -1 if it is malformed or
+ * above `max`. *used: bytes of the line, 0 if it is not complete yet. */
 static long number_line(const char *data, size_t len, char mark, size_t max, size_t *used)
 {
 	size_t n = 0;
+
 	*used = 0;
 	if (len == 0)
 		return 0;
@@ -20,6 +21,7 @@ static long number_line(const char *data, size_t len, char mark, size_t max, siz
 			break;
 		n = n * 10 + (size_t)(data[i] - '0');
 	}
+
 	if (i == len && i < MAX_LINE && n <= max)
 		return 0;
 	if (i == 1 || i >= MAX_LINE || n > max || data[i] != '\r')
@@ -37,6 +39,7 @@ enum resp_state resp_parse(const char *data, size_t len, struct resp_command *re
 	struct resp_command c = {0};
 	size_t used;
 	long count = number_line(data, len, '*', RESP_MAX_ARGS, &used);
+
 	if (count < 0)
 		return RESP_BAD;
 	if (used == 0)
@@ -57,6 +60,7 @@ enum resp_state resp_parse(const char *data, size_t len, struct resp_command *re
 		c.args[c.count].len = (size_t)n;
 		at += (size_t)n + 2;
 	}
+
 	c.used = at;
 	*ret = c;
 	return RESP_DONE;
@@ -64,13 +68,16 @@ enum resp_state resp_parse(const char *data, size_t len, struct resp_command *re
 
 bool resp_is(const struct resp_command *c, const char *word)
 {
-	return c->args[0].len == strlen(word) && strncasecmp(c->args[0].data, word, c->args[0].len) == 0;
+	return c->args[0].len == strlen(word) &&
+	       strncasecmp(c->args[0].data, word, c->args[0].len) == 0;
 }
 
 bool resp_key(const struct resp_command *c, char ret[RESP_MAX_KEY])
 {
 	const size_t prefix = strlen(RESP_KEY_PREFIX);
-	if (c->count < 2 || c->args[1].len < prefix + 8 || c->args[1].len - prefix >= RESP_MAX_KEY ||
+
+	if (c->count < 2 || c->args[1].len < prefix + 8 ||
+	    c->args[1].len - prefix >= RESP_MAX_KEY ||
 	    memcmp(c->args[1].data, RESP_KEY_PREFIX, prefix) != 0)
 		return false;
 	size_t len = c->args[1].len - prefix;

@@ -20,6 +20,7 @@ static size_t on_body(char *data, size_t unit, size_t count, void *user)
 {
 	struct body *b = user;
 	size_t len = unit * count;
+
 	if (b->out->len + len > RESP_MAX_VALUE)
 		return len ? 0 : 1;
 	buf_add(b->out, data, len);
@@ -30,6 +31,7 @@ static size_t on_send(char *to, size_t unit, size_t count, void *user)
 {
 	struct body *b = user;
 	size_t n = unit * count < b->left ? unit * count : b->left;
+
 	memcpy(to, b->data, n);
 	b->data += n;
 	b->left -= n;
@@ -40,6 +42,7 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, cur
 {
 	const struct ccache_server *s = user;
 	struct pollfd p = {.fd = s->stop, .events = POLLIN};
+
 	(void)a;
 	(void)b;
 	(void)c;
@@ -47,10 +50,12 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, cur
 	return poll(&p, 1, 0) > 0;
 }
 
-static int request(struct ccache_client *c, const char *name, struct body *body, long *ret_status, struct err *e)
+static int request(struct ccache_client *c, const char *name, struct body *body, long *ret_status,
+		   struct err *e)
 {
 	AUTO_BUF struct buf url = {0};
 	char words[CURL_ERROR_SIZE] = "";
+
 	if (!c->curl && !(c->curl = curl_easy_init()))
 		abort(); /* only memory can be missing */
 	CURL *h = c->curl;
@@ -82,6 +87,7 @@ static int request(struct ccache_client *c, const char *name, struct body *body,
 		curl_easy_setopt(h, CURLOPT_READDATA, body);
 		curl_easy_setopt(h, CURLOPT_INFILESIZE_LARGE, (curl_off_t)body->left);
 	}
+
 	CURLcode rc = curl_easy_perform(h);
 	curl_slist_free_all(headers);
 	if (rc != CURLE_OK)
@@ -91,15 +97,18 @@ static int request(struct ccache_client *c, const char *name, struct body *body,
 	return 0;
 }
 
-static int ccache_http_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found, struct err *e)
+static int ccache_http_get(struct ccache_client *c, const char *name, struct buf *out,
+			   bool *ret_found, struct err *e)
 {
 	AUTO_BUF struct buf bytes = {0};
 	struct body body = {.out = out ? &bytes : NULL};
 	long status = 0;
+
 	if (request(c, name, &body, &status, e) < 0)
 		return -1;
 	if (status != 200 && status != 404 && status != 410)
-		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status, c->server->shown);
+		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status,
+			       c->server->shown);
 	if (status == 200 && out)
 		buf_add(out, bytes.data, bytes.len);
 	*ret_found = status == 200;
@@ -107,20 +116,23 @@ static int ccache_http_get(struct ccache_client *c, const char *name, struct buf
 }
 
 /* The two kinds. */
-static int ccache_http_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
-			   struct err *e)
+static int ccache_http_put(struct ccache_client *c, const char *name, const void *data, size_t len,
+			   bool replace, struct err *e)
 {
 	AUTO_BUF struct buf ignored = {0};
 	struct body body = {.out = &ignored, .data = data, .left = len, .replace = replace};
 	long status = 0;
+
 	if (request(c, name, &body, &status, e) < 0)
 		return -1;
 	if ((status < 200 || status > 299) && status != 412)
-		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status, c->server->shown);
+		return err_set(e, ERR_NETWORK, "compiler cache: http status %ld from '%s'", status,
+			       c->server->shown);
 	return 0;
 }
 
-/* A redis server, through hiredis on sockets that do not block, so that the end of the build ends every wait. */
+/* A redis server, through hiredis on sockets that do not
+ * block, so that the end of the build ends every wait. */
 #define REDIS_PREFIX "ptbuild:"
 enum { CONNECT_MS = 5000, WAIT_MS = 10000 };
 
@@ -131,7 +143,8 @@ static int failed(const struct ccache_client *c, const char *what, struct err *e
 
 static int not_redis(const struct ccache_client *c, struct err *e)
 {
-	return err_set(e, ERR_NETWORK, "compiler cache: '%s' does not answer like redis", c->server->shown);
+	return err_set(e, ERR_NETWORK, "compiler cache: '%s' does not answer like redis",
+		       c->server->shown);
 }
 
 static void hang_up(struct ccache_client *c)
@@ -141,29 +154,35 @@ static void hang_up(struct ccache_client *c)
 	c->redis = NULL;
 }
 
-/* One reply, not an array and at most RESP_MAX_VALUE bytes: hiredis has no limits. NULL: an error. */
+/* One reply, not an array and at most RESP_MAX_VALUE
+ * bytes: hiredis has no limits. NULL: an error. */
 static redisReply *read_reply(struct ccache_client *c, struct err *e)
 {
 	redisReader *r = c->redis->reader;
 	double until = log_seconds() + CCACHE_EXCHANGE_SECONDS;
 	void *reply = NULL;
+
 	while (!reply) {
 		errno = ETIMEDOUT;
-		if (log_seconds() > until || ccache_wait(c->redis->fd, c->server->stop, POLLIN, WAIT_MS) < 0) {
+		if (log_seconds() > until ||
+		    ccache_wait(c->redis->fd, c->server->stop, POLLIN, WAIT_MS) < 0) {
 			failed(c, "read from", e);
 			return NULL;
 		}
+
 		if (redisBufferRead(c->redis) != REDIS_OK) {
-			err_set(e, ERR_NETWORK, "compiler cache: cannot read from '%s': %s", c->server->shown,
-				c->redis->errstr);
+			err_set(e, ERR_NETWORK, "compiler cache: cannot read from '%s': %s",
+				c->server->shown, c->redis->errstr);
 			return NULL;
 		}
+
 		if (redisReaderGetReply(r, &reply) != REDIS_OK ||
 		    (!reply && (r->ridx > 0 || r->len > RESP_MAX_VALUE + REDIS_READER_MAX_BUF))) {
 			not_redis(c, e);
 			return NULL;
 		}
 	}
+
 	return reply;
 }
 
@@ -177,6 +196,7 @@ struct redis_command {
 static redisReply *exchange(struct ccache_client *c, struct redis_command q, struct err *e)
 {
 	char *command = NULL;
+
 	long long len = redisFormatCommandArgv(&command, q.count, q.words, q.lens);
 	if (len < 0)
 		abort(); /* only memory can be missing */
@@ -188,7 +208,8 @@ static redisReply *exchange(struct ccache_client *c, struct redis_command q, str
 	if (!reply)
 		return NULL;
 	if (reply->type == REDIS_REPLY_ERROR)
-		err_set(e, ERR_NETWORK, "compiler cache: '%s' says: %.200s", c->server->shown, reply->str);
+		err_set(e, ERR_NETWORK, "compiler cache: '%s' says: %.200s", c->server->shown,
+			reply->str);
 	else if (reply->type == REDIS_REPLY_ARRAY || c->redis->reader->pos != c->redis->reader->len)
 		not_redis(c, e);
 	else
@@ -200,12 +221,14 @@ static redisReply *exchange(struct ccache_client *c, struct redis_command q, str
 static int log_in(struct ccache_client *c, struct err *e)
 {
 	const struct ccache_server *s = c->server;
-	const char *auth[] = {"AUTH", s->user ? s->user : s->password, s->password}, *select[] = {"SELECT", s->db};
+	const char *auth[] = {"AUTH", s->user ? s->user : s->password, s->password},
+		   *select[] = {"SELECT", s->db};
 	const struct redis_command auth_command = {.count = s->user ? 3 : 2, .words = auth};
 	const struct redis_command select_command = {.count = 2, .words = select};
 	redisReply *first = s->password ? exchange(c, auth_command, e) : NULL;
 	bool good = first || !s->password;
 	redisReply *second = good && s->db ? exchange(c, select_command, e) : NULL;
+
 	good = good && (second || !s->db);
 	freeReplyObject(first);
 	freeReplyObject(second);
@@ -217,13 +240,14 @@ static int connect_new(struct ccache_client *c, struct err *e)
 	const struct ccache_server *s = c->server;
 	int error = 0;
 	socklen_t size = sizeof(error);
+
 	c->redis = s->kind == CCACHE_REDIS_UNIX ? redisConnectUnixNonBlock(s->path)
 						: redisConnectNonBlock(s->host, s->port);
 	if (!c->redis)
 		abort();
 	if (c->redis->err)
-		return err_set(e, ERR_NETWORK, "compiler cache: cannot connect to '%s': %s", s->shown,
-			       c->redis->errstr);
+		return err_set(e, ERR_NETWORK, "compiler cache: cannot connect to '%s': %s",
+			       s->shown, c->redis->errstr);
 	if (fcntl(c->redis->fd, F_SETFD, FD_CLOEXEC) < 0 ||
 	    ccache_wait(c->redis->fd, s->stop, POLLOUT, CONNECT_MS) < 0 ||
 	    getsockopt(c->redis->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
@@ -236,6 +260,7 @@ static int connect_new(struct ccache_client *c, struct err *e)
 static int connect_client(struct ccache_client *c, bool *ret_old, struct err *e)
 {
 	struct ccache_server *s = c->server;
+
 	pthread_mutex_lock(&s->mutex);
 	if (!c->redis && s->idle_count)
 		c->redis = s->idle[--s->idle_count];
@@ -258,28 +283,34 @@ static redisReply *ask(struct ccache_client *c, struct redis_command q, struct e
 	}
 }
 
-static int ccache_redis_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found, struct err *e)
+static int ccache_redis_get(struct ccache_client *c, const char *name, struct buf *out,
+			    bool *ret_found, struct err *e)
 {
 	AUTO_BUF struct buf key = {0};
+
 	buf_printf(&key, REDIS_PREFIX "%s", name);
 	const char *words[] = {out ? "GET" : "EXISTS", buf_cstr(&key)};
 	redisReply *reply = ask(c, (struct redis_command){.count = 2, .words = words}, e);
 	if (!reply)
 		return -1;
-	*ret_found = out ? reply->type == REDIS_REPLY_STRING : reply->type == REDIS_REPLY_INTEGER && reply->integer;
+	*ret_found = out ? reply->type == REDIS_REPLY_STRING
+			 : reply->type == REDIS_REPLY_INTEGER && reply->integer;
 	if (*ret_found && out)
 		buf_add(out, reply->str, (size_t)reply->len);
-	int rc = *ret_found || reply->type == (out ? REDIS_REPLY_NIL : REDIS_REPLY_INTEGER) ? 0 : not_redis(c, e);
+	int rc = *ret_found || reply->type == (out ? REDIS_REPLY_NIL : REDIS_REPLY_INTEGER)
+			 ? 0
+			 : not_redis(c, e);
 	freeReplyObject(reply);
 	if (rc < 0)
 		hang_up(c);
 	return rc;
 }
 
-static int ccache_redis_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
-			    struct err *e)
+static int ccache_redis_put(struct ccache_client *c, const char *name, const void *data, size_t len,
+			    bool replace, struct err *e)
 {
 	AUTO_BUF struct buf key = {0};
+
 	buf_printf(&key, REDIS_PREFIX "%s", name);
 	const char *words[] = {"SET", buf_cstr(&key), data, "NX"};
 	const size_t lens[] = {3, key.len, len, 2};
@@ -299,8 +330,9 @@ static bool starts(const char *s, const char *prefix)
 static int refuse(const char *what, struct err *e)
 {
 	err_set(e, ERR_USAGE, "--ccache-remote: %s", what);
-	return err_hint(e, "give redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... "
-			   "or https://..., with '|read-only' after it if nothing is to be sent there");
+	return err_hint(
+		e, "give redis://[[USER:]PASSWORD@]HOST[:PORT][/DB], redis+unix:PATH, http://... "
+		   "or https://..., with '|read-only' after it if nothing is to be sent there");
 }
 
 static char *decoded(const char *text, size_t len, struct arena *a)
@@ -308,6 +340,7 @@ static char *decoded(const char *text, size_t len, struct arena *a)
 	int n = 0;
 	char *plain = curl_easy_unescape(NULL, text, (int)len, &n);
 	char *copy = plain ? arena_strndup(a, plain, (size_t)n) : NULL;
+
 	curl_free(plain);
 	return copy;
 }
@@ -317,6 +350,7 @@ static int parse_redis(const char *rest, struct ccache_server *s, struct err *e)
 {
 	const char *slash = strchr(rest, '/'), *end = slash ? slash : rest + strlen(rest);
 	const char *at = end;
+
 	while (at > rest && at[-1] != '@')
 		at--;
 	at = at > rest ? at - 1 : NULL;
@@ -328,8 +362,10 @@ static int parse_redis(const char *rest, struct ccache_server *s, struct err *e)
 		s->password = decoded(start, (size_t)(at - start), &s->arena);
 		rest = at + 1;
 	}
+
 	const char *bracket = *rest == '[' ? memchr(rest, ']', (size_t)(end - rest)) : NULL;
-	const char *colon = memchr(bracket ? bracket : rest, ':', (size_t)(end - (bracket ? bracket : rest)));
+	const char *colon =
+		memchr(bracket ? bracket : rest, ':', (size_t)(end - (bracket ? bracket : rest)));
 	const char *host_end = colon ? colon : end;
 	if (bracket)
 		s->host = arena_strndup(&s->arena, rest + 1, (size_t)(bracket - rest - 1));
@@ -337,13 +373,16 @@ static int parse_redis(const char *rest, struct ccache_server *s, struct err *e)
 		s->host = arena_strndup(&s->arena, rest, (size_t)(host_end - rest));
 	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
 	s->port = colon ? atoi(colon + 1) : REDIS_PORT;
-	if (!*s->host || digits > 5 || s->port < 1 || s->port > UINT16_MAX || (colon && colon + 1 + digits != end))
-		return refuse("a redis address needs a host, and its port is a number up to 65535", e);
+	if (!*s->host || digits > 5 || s->port < 1 || s->port > UINT16_MAX ||
+	    (colon && colon + 1 + digits != end))
+		return refuse("a redis address needs a host, and its port is a number up to 65535",
+			      e);
 	if (slash && slash[1]) {
 		if (strspn(slash + 1, "0123456789") != strlen(slash + 1))
 			return refuse("a redis address ends with the number of its database", e);
 		s->db = arena_strdup(&s->arena, slash + 1);
 	}
+
 	s->shown = arena_printf(&s->arena, "redis://%s:%d", s->host, s->port);
 	return 0;
 }
@@ -361,41 +400,50 @@ static int parse(const char *url, struct ccache_server *s, struct err *e)
 		s->shown = arena_printf(&s->arena, "redis+unix:%s", path);
 		return 0;
 	}
+
 	if (starts(url, "redis://")) {
 		s->kind = CCACHE_REDIS;
 		return parse_redis(url + strlen("redis://"), s, e);
 	}
+
 	if (starts(url, "http://") || starts(url, "https://")) {
 		s->kind = CCACHE_HTTP;
 		CURLU *u = curl_url();
 		char *host = NULL, *scheme = NULL;
-		bool good = u && !strpbrk(url, "?#") && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
+		bool good = u && !strpbrk(url, "?#") &&
+			    curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
 			    curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
 			    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK;
 		if (good) {
 			s->url = path_join(&s->arena, url, "");
 			s->shown = arena_printf(&s->arena, "%s://%s", scheme, host);
 		}
+
 		curl_free(host);
 		curl_free(scheme);
 		curl_url_cleanup(u);
 		return good ? 0 : refuse("not an address of a web server", e);
 	}
-	return refuse(starts(url, "rediss:") ? "redis over TLS is not supported" : "an unknown kind of address", e);
+
+	return refuse(starts(url, "rediss:") ? "redis over TLS is not supported"
+					     : "an unknown kind of address",
+		      e);
 }
 
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e)
 {
 	struct ccache_server s = {.stop = -1};
 	const char *mode = strrchr(url, '|');
+
 	s.read_only = mode && strcmp(mode, READ_ONLY) == 0;
 	if (s.read_only)
 		url = arena_strndup(&s.arena, url, (size_t)(mode - url));
-	if ((mode && !s.read_only ? refuse("the only suffix of an address is '" READ_ONLY "'", e) : parse(url, &s, e)) <
-	    0) {
+	if ((mode && !s.read_only ? refuse("the only suffix of an address is '" READ_ONLY "'", e)
+				  : parse(url, &s, e)) < 0) {
 		arena_release(&s.arena);
 		return -1;
 	}
+
 	pthread_mutex_init(&s.mutex, NULL);
 	*ret = s;
 	return 0;
@@ -414,6 +462,7 @@ int ccache_wait(int fd, int stop, short events, int ms)
 {
 	struct pollfd p[] = {{.fd = fd, .events = events}, {.fd = stop, .events = POLLIN}};
 	int n;
+
 	do {
 		n = poll(p, 2, ms);
 	} while (n < 0 && errno == EINTR);
@@ -427,9 +476,12 @@ int ccache_wait(int fd, int stop, short events, int ms)
 int ccache_send(int fd, int stop, const void *data, size_t len, int ms)
 {
 	double until = log_seconds() + CCACHE_EXCHANGE_SECONDS;
+
 	for (size_t done = 0; done < len;) {
-		ssize_t n = send(fd, (const char *)data + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno != EINTR && (errno != EAGAIN || ccache_wait(fd, stop, POLLOUT, ms) < 0))
+		ssize_t n = send(fd, (const char *)data + done, len - done,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno != EINTR &&
+		    (errno != EAGAIN || ccache_wait(fd, stop, POLLOUT, ms) < 0))
 			return -1;
 		done += n > 0 ? (size_t)n : 0;
 		if (log_seconds() > until) { /* a peer that reads a byte now and then */
@@ -437,17 +489,19 @@ int ccache_send(int fd, int stop, const void *data, size_t len, int ms)
 			return -1;
 		}
 	}
+
 	return 0;
 }
 
-int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found, struct err *e)
+int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found,
+		      struct err *e)
 {
 	return c->server->kind == CCACHE_HTTP ? ccache_http_get(c, name, out, ret_found, e)
 					      : ccache_redis_get(c, name, out, ret_found, e);
 }
 
-int ccache_client_put(struct ccache_client *c, const char *name, const void *data, size_t len, bool replace,
-		      struct err *e)
+int ccache_client_put(struct ccache_client *c, const char *name, const void *data, size_t len,
+		      bool replace, struct err *e)
 {
 	return c->server->kind == CCACHE_HTTP ? ccache_http_put(c, name, data, len, replace, e)
 					      : ccache_redis_put(c, name, data, len, replace, e);
@@ -457,11 +511,13 @@ int ccache_client_put(struct ccache_client *c, const char *name, const void *dat
 void ccache_client_close(struct ccache_client *c)
 {
 	struct ccache_server *s = c->server;
+
 	pthread_mutex_lock(&s->mutex);
 	if (c->redis && s->idle_count < CCACHE_IDLE_MAX) {
 		s->idle[s->idle_count++] = c->redis;
 		c->redis = NULL;
 	}
+
 	pthread_mutex_unlock(&s->mutex);
 	if (c->redis)
 		redisFree(c->redis);

@@ -28,14 +28,14 @@ int check_config_cache(const struct plan *p, const char *top, const char *cache,
  * plan's CPU flags, none has -march=native or -mtune=native, and no CUDA command has a CPU flag.
  * ERR_POLICY names the first unit and the count. A flag that a later option overrides (-mno-avx2,
  * another -mcpu=) is counted, and refused if most units have one. */
-int check_config_commands(const struct plan *p, const char *top, const char *commands, struct config_report *r,
-			  struct err *e) MUST_CHECK;
+int check_config_commands(const struct plan *p, const char *top, const char *commands,
+			  struct config_report *r, struct err *e) MUST_CHECK;
 /* check_config_tree: finds CMakeCache.txt and compile_commands.json below `build` and checks them;
  * for extensions built without CMake, the commands in the log, and the build.ninja that the last of
  * them left. ERR_POLICY if nothing is found, or with `cmake` if one of CMake's two is missing.
  * ERR_BUILD if CMake's own log says that a program was killed. */
-int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log, bool cmake,
-		      struct config_report *r, struct err *e) MUST_CHECK;
+int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log,
+		      bool cmake, struct config_report *r, struct err *e) MUST_CHECK;
 
 /* Gets the events of a build, in the caller's thread. Functions may be NULL. */
 struct build_observer {
@@ -114,8 +114,8 @@ int build_prepare(const struct build_request *q, const struct run *run, struct e
  * it goes on with half as many jobs and notes that in the result; ERR_SYSTEM only when one job was
  * too many. ERR_BUILD gives the first error of the log, its unit, the command that repeats it and
  * the log. A shard needs a back end that can be shared out, else ERR_POLICY. */
-int build_run(const struct build_request *q, const struct run *run, struct arena *a, struct build_result *ret,
-	      struct err *e) MUST_CHECK;
+int build_run(const struct build_request *q, const struct run *run, struct arena *a,
+	      struct build_result *ret, struct err *e) MUST_CHECK;
 
 /* In the build directory, written last: the source is complete. A marker that cannot be read does
  * not count. */
@@ -138,7 +138,8 @@ struct build_tree {
 };
 
 /* build_tree_save: writes variant and sandbox into the tree `dir`. */
-int build_tree_save(const char *dir, const struct plan *p, const struct sandbox *s, struct err *e) MUST_CHECK;
+int build_tree_save(const char *dir, const struct plan *p, const struct sandbox *s,
+		    struct err *e) MUST_CHECK;
 /* build_tree_list: the trees below `builds` (<store>/build) with such a file, the latest first. A
  * missing directory has none. */
 int build_tree_list(const char *builds, struct arena *a, struct build_tree **ret, size_t *ret_count,
@@ -172,8 +173,8 @@ struct work_tree {
  * for who works there, as lock_acquire. A tree that a killed build left there goes to where it
  * rests; of a home that is gone it is removed. The caller holds the tree's own lock. ERR_POLICY:
  * the place cannot be had. */
-int work_tree_take(const char *top, const char *home, const struct run *run, struct arena *a, struct work_tree *ret,
-		   struct err *e) MUST_CHECK;
+int work_tree_take(const char *top, const char *home, const struct run *run, struct arena *a,
+		   struct work_tree *ret, struct err *e) MUST_CHECK;
 /* work_tree_give_back: moves the tree to w->rest and releases `top`. work_tree_remove: removes the
  * tree and its home instead. After either nothing is held, whatever was returned; the next user of
  * `top` moves what could not be moved. */

@@ -2,8 +2,9 @@
 
 #define MAX_ERROR 500
 
-static const char *const error_marks[] = {
-	" error: ", "fatal error:", "CMake Error", "Error: ", "error: ", "undefined reference", "No space left"};
+static const char *const error_marks[] = {" error: ",     "fatal error:", "CMake Error",
+					  "Error: ",      "error: ",      "undefined reference",
+					  "No space left"};
 
 /* What compilers and linkers print that got no memory. */
 static const char *const memory_marks[] = {
@@ -28,6 +29,7 @@ static char *line_at(const char *start, size_t most, struct arena *a)
 static const char *first_of(const char *text, const char *const *marks, size_t count)
 {
 	const char *best = NULL;
+
 	for (size_t i = 0; i < count; i++) {
 		const char *at = strstr(text, marks[i]);
 		/* pip's wrapper; the reason is above it. */
@@ -36,6 +38,7 @@ static const char *first_of(const char *text, const char *const *marks, size_t c
 		if (at && (!best || at < best))
 			best = at;
 	}
+
 	return best;
 }
 
@@ -52,6 +55,7 @@ static const char *find_failed(const char *text, struct arena *a, const char **u
 {
 	static const char mark[] = "FAILED: ";
 	const char *at = text;
+
 	while ((at = strstr(at, mark)) && !begins_line(text, at))
 		at++;
 	if (!at)
@@ -63,6 +67,7 @@ static const char *find_failed(const char *text, struct arena *a, const char **u
 		if (*close == ']')
 			p = close + 1 + (close[1] == ' ');
 	}
+
 	size_t n = strcspn(p, " \r\n");
 	if (n == 0)
 		return NULL;
@@ -83,9 +88,12 @@ static char *error_line(const char *text, const char *at, struct arena *a)
 	const char *start = line_start(text, at);
 	char *line = line_at(start, MAX_ERROR, a);
 	const char *next = start + strcspn(start, "\r\n");
+
 	next += strspn(next, "\r\n");
-	if (strncmp(start, "CMake Error", 11) == 0 && *next) /* CMake puts the reason on the next line */
-		return arena_printf(a, "%s %s", line, line_at(next + strspn(next, " "), MAX_ERROR, a));
+	/* CMake puts the reason on the next line */
+	if (strncmp(start, "CMake Error", 11) == 0 && *next)
+		return arena_printf(a, "%s %s", line,
+				    line_at(next + strspn(next, " "), MAX_ERROR, a));
 	return line;
 }
 
@@ -103,6 +111,7 @@ void build_log_read(const char *text, size_t len, struct arena *a, struct build_
 	const char *failed = find_failed(text, a, &l.unit, &by_signal);
 	const char *killed = first_of(text, memory_marks, ARRAY_LEN(memory_marks));
 	const char *first = err_words_killed(text);
+
 	if (first && (!killed || first < killed))
 		killed = first;
 	if (!killed && by_signal)

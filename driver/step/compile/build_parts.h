@@ -70,8 +70,8 @@ struct backend_options {
 const char *backend_linker(const struct plan *p, const struct toolchain *t);
 /* backend_env: the plan's environment, with what does not change bytes (jobs, compiler cache, the
  * RPATH placeholder) and where things are. */
-void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o, struct arena *a,
-		 struct kvlist *ret);
+void backend_env(const struct plan *p, const struct backend *b, const struct backend_options *o,
+		 struct arena *a, struct kvlist *ret);
 /* backend_nvcc_launcher: the text of a script that runs nvcc by way of `ccache` (a path), but for
  * the two cases in which ccache returns another compilation's object (-dc after -c; code under
  * #ifndef __CUDA_ARCH__ in its preprocessor mode). */
@@ -130,8 +130,8 @@ struct build_outcome {
 /* build_command_run: runs it to its end. A non-zero exit is ERR_BUILD with the first error of its
  * output and the log's path; a full disk is ERR_SYSTEM. Short memory is an outcome, not an error.
  * `several`: more than one job may run in it, so lasting memory pressure stops it. */
-int build_command_run(const struct build_command *c, bool several, const struct run *run, struct build_outcome *ret,
-		      struct err *e) MUST_CHECK;
+int build_command_run(const struct build_command *c, bool several, const struct run *run,
+		      struct build_outcome *ret, struct err *e) MUST_CHECK;
 /* build_too_large: sets `e` for a command that did not get through with one job at a time. */
 int build_too_large(const struct build_command *c, const char *why, uint64_t memory, struct err *e);
 
@@ -160,8 +160,8 @@ bool build_state_read(const char *build_dir, struct build_state *ret);
  * killed while the kernel was out of memory, or lowered its jobs with about as much memory as now.
  * */
 enum build_state_verdict { BUILD_STATE_FINE, BUILD_STATE_KILLED, BUILD_STATE_LOWERED };
-enum build_state_verdict build_state_judge(const struct build_state *last, const struct build_state *now,
-					   unsigned *ret_cap);
+enum build_state_verdict build_state_judge(const struct build_state *last,
+					   const struct build_state *now, unsigned *ret_cap);
 int build_state_write(const char *build_dir, const struct build_state *s, struct err *e) MUST_CHECK;
 
 /* A running build. */
@@ -181,7 +181,8 @@ struct building {
 };
 
 /* building_command: one of its commands. */
-struct build_command building_command(struct building *b, const char *const *argv, const char *step);
+struct build_command building_command(struct building *b, const char *const *argv,
+				      const char *step);
 /* building_save: the state file. */
 int building_save(struct building *b, bool running, struct err *e) MUST_CHECK;
 /* building_compile: plans the jobs and runs the build, with fewer jobs each time memory runs short;

@@ -14,6 +14,7 @@ static int cmake_bool(const char *v)
 {
 	static const char *const yes[] = {"1", "ON", "YES", "TRUE", "Y"};
 	static const char *const no[] = {"0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND", ""};
+
 	for (size_t i = 0; i < ARRAY_LEN(yes); i++)
 		if (strcasecmp(v, yes[i]) == 0)
 			return 1;
@@ -35,19 +36,22 @@ static const struct setting *find_setting(const struct settings *l, const char *
 		if (strncmp(l->items[i].name, name, len) == 0 && l->items[i].name[len] == '\0')
 			return &l->items[i];
 	}
+
 	return NULL;
 }
 
-static void add_difference(struct buf *out, size_t *count, const struct setting *s, const char *where, const char *got,
-			   const char *log)
+static void add_difference(struct buf *out, size_t *count, const struct setting *s,
+			   const char *where, const char *got, const char *log)
 {
 	if ((*count)++ >= 12)
 		return;
 	buf_printf(out, "%s%s: asked %s, got %s in %s", *count > 1 ? "; " : "", s->name, s->value,
 		   got ? got : "nothing", where);
-	/* The first line of the log that names the setting together with a word such as "not found". */
-	static const char *const words[] = {"not found", "Not compiling", "disabl",    "Disabl", "OFF",
-					    "Turning",   "could not",     "Could not", "without"};
+	/* The first line of the log that names the setting
+	 * together with a word such as "not found". */
+	static const char *const words[] = {"not found", "Not compiling", "disabl",
+					    "Disabl",    "OFF",           "Turning",
+					    "could not", "Could not",     "without"};
 	for (const char *p = log; p && (p = strstr(p, s->name)) != NULL; p += strlen(s->name)) {
 		const char *start = p, *end = strchr(p, '\n');
 		while (start > log && start[-1] != '\n')
@@ -72,6 +76,7 @@ static int split_entry(char *line, char **ret_name, char **ret_value)
 	const bool quoted = *line == '"';
 	char *name = line + quoted, *end = strchr(name, quoted ? '"' : ':');
 	char *equal = end && end[quoted] == ':' ? strchr(end + quoted, '=') : NULL;
+
 	if (!equal)
 		return -1;
 	*end = '\0';
@@ -81,10 +86,11 @@ static int split_entry(char *line, char **ret_name, char **ret_value)
 }
 
 /* The values of the plan's settings in a cache, by index; NULL where absent. */
-static int read_cache(const struct plan *p, const char *top, const char *rel, struct arena *a, const char **values,
-		      struct err *e)
+static int read_cache(const struct plan *p, const char *top, const char *rel, struct arena *a,
+		      const char **values, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+
 	if (fs_read(top, rel, MAX_TEXT, &text, e) < 0)
 		return -1;
 	unsigned number = 0;
@@ -104,15 +110,17 @@ static int read_cache(const struct plan *p, const char *top, const char *rel, st
 		if (s)
 			values[s - p->cmake.items] = arena_strdup(a, value);
 	}
+
 	return 0;
 }
 
-/* PyTorch's summary: lines "--   NAME   : VALUE" after "******** Summary ********". The log of a resumed tree has
- * several; the last counts. */
+/* PyTorch's summary: lines "--   NAME   : VALUE" after "******** Summary ********". The log of a
+ * resumed tree has several; the last counts. */
 static void compare_summary(const struct plan *p, const char *log, struct buf *out, size_t *count)
 {
 	static const char mark[] = "******** Summary ********";
 	const char *at = NULL;
+
 	for (const char *m = log; (m = strstr(m, mark)) != NULL; m += sizeof(mark) - 1)
 		at = m;
 	const char *end = at ? strstr(at, "-- Configuring done") : NULL;
@@ -131,17 +139,19 @@ static void compare_summary(const struct plan *p, const char *log, struct buf *o
 		char value[64];
 		snprintf(value, sizeof(value), "%.*s", (int)strcspn(v, "\r\n "), v);
 		if (!same_value(s->value, value))
-			add_difference(out, count, s, "the summary", *value ? value : "nothing", log);
+			add_difference(out, count, s, "the summary", *value ? value : "nothing",
+				       log);
 	}
 }
 
-int check_config_cache(const struct plan *p, const char *top, const char *cache, const char *log_rel,
-		       struct config_report *r, struct err *e)
+int check_config_cache(const struct plan *p, const char *top, const char *cache,
+		       const char *log_rel, struct config_report *r, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf log = {0}, out = {0};
 	const char **values = arena_array(&a, p->cmake.count, sizeof(*values));
 	size_t count = 0;
+
 	if (read_cache(p, top, cache, &a, values, e) < 0)
 		return -1;
 	/* A summary that cannot be read proves nothing. */
@@ -150,14 +160,18 @@ int check_config_cache(const struct plan *p, const char *top, const char *cache,
 	for (size_t i = 0; i < p->cmake.count; i++) {
 		const struct setting *s = &p->cmake.items[i];
 		if (!values[i] || !same_value(s->value, values[i]))
-			add_difference(&out, &count, s, "CMakeCache.txt", values[i], buf_cstr(&log));
+			add_difference(&out, &count, s, "CMakeCache.txt", values[i],
+				       buf_cstr(&log));
 	}
+
 	compare_summary(p, buf_cstr(&log), &out, &count);
 	if (count) {
-		err_set(e, ERR_POLICY, "the configuration is not what was asked for: %s%s", buf_cstr(&out),
-			count > 12 ? "; ..." : "");
-		return err_hint(e, "install what the build did not find (see the log), or change the profile or --set");
+		err_set(e, ERR_POLICY, "the configuration is not what was asked for: %s%s",
+			buf_cstr(&out), count > 12 ? "; ..." : "");
+		return err_hint(e, "install what the build did not find (see the log), or change "
+				   "the profile or --set");
 	}
+
 	r->entries += p->cmake.count;
 	return 0;
 }
@@ -165,13 +179,16 @@ int check_config_cache(const struct plan *p, const char *top, const char *cache,
 static bool has_word(const char *command, const char *word)
 {
 	size_t n = strlen(word);
+
 	for (const char *at = command; (at = strstr(at, word)) != NULL; at += n) {
-		bool left = at == command || isspace((unsigned char)at[-1]) || at[-1] == '"' || at[-1] == ',' ||
-			    at[-1] == '=';
-		bool right = !at[n] || isspace((unsigned char)at[n]) || at[n] == '"' || at[n] == ',';
+		bool left = at == command || isspace((unsigned char)at[-1]) || at[-1] == '"' ||
+			    at[-1] == ',' || at[-1] == '=';
+		bool right =
+			!at[n] || isspace((unsigned char)at[n]) || at[n] == '"' || at[n] == ',';
 		if (left && right)
 			return true;
 	}
+
 	return false;
 }
 
@@ -181,6 +198,7 @@ static bool has_word(const char *command, const char *word)
 static bool takes_back(const char *word, size_t len, const char *flag)
 {
 	const char *value = strchr(flag, '=');
+
 	if (value)
 		return strncmp(word, flag, (size_t)(value + 1 - flag)) == 0 &&
 		       (strlen(flag) != len || strncmp(word, flag, len) != 0);
@@ -194,6 +212,7 @@ static const char *overridden(const struct plan *p, const char *command, char *w
 {
 	static const char between[] = " \t\r\n\",";
 	const char *found = NULL;
+
 	for (size_t i = 0; i < p->cpu_flags.count; i++) {
 		const char *flag = p->cpu_flags.items[i], *last = NULL;
 		size_t len;
@@ -204,8 +223,10 @@ static const char *overridden(const struct plan *p, const char *command, char *w
 			else if (takes_back(at, len, flag))
 				last = at;
 		}
+
 		found = last ? last : found;
 	}
+
 	if (found)
 		snprintf(word, size, "%.*s", (int)strcspn(found, between), found);
 	return found ? word : NULL;
@@ -215,10 +236,12 @@ static const char *overridden(const struct plan *p, const char *command, char *w
 static char unit_kind(const char *file)
 {
 	static const char *const host[] = {".c", ".cc", ".cpp", ".cxx", ".C"};
+
 	for (size_t i = 0; i < ARRAY_LEN(host); i++) {
 		if (path_has_suffix(file, host[i]))
 			return 'c';
 	}
+
 	return path_has_suffix(file, ".cu") ? 'u' : 0;
 }
 
@@ -242,6 +265,7 @@ static void check_command(struct checking *c, const char *file, const char *comm
 	const struct plan *p = c->plan;
 	struct config_report *r = c->r;
 	char kind = unit_kind(file);
+
 	if (!kind)
 		return;
 	r->commands++;
@@ -262,37 +286,43 @@ static void check_command(struct checking *c, const char *file, const char *comm
 			wrong_unit(c, file, "is compiled without", flag);
 			return;
 		}
+
 		if (kind == 'u' && has) {
 			wrong_unit(c, file, "is CUDA code that gets the CPU flag", flag);
 			return;
 		}
 	}
+
 	char word[100];
 	if (kind == 'c' && overridden(p, command, word, sizeof(word)) && r->overridden++ == 0)
-		snprintf(r->first_overridden, sizeof(r->first_overridden), "'%s' has '%s'", file, word);
+		snprintf(r->first_overridden, sizeof(r->first_overridden), "'%s' has '%s'", file,
+			 word);
 }
 
-/* Kernels for other processors than the plan's (XNNPACK, ATen's SVE) have flags of their own on purpose; most units do
- * not. */
+/* Kernels for other processors than the plan's (XNNPACK, ATen's
+ * SVE) have flags of their own on purpose; most units do not. */
 static int report_wrong(const struct checking *c, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct config_report *r = c->r;
+
 	if (!c->wrong && r->overridden * 2 <= r->host_units)
 		return 0;
 	if (c->wrong)
 		err_set(e, ERR_POLICY, "%zu compile command%s not as asked: %s", c->wrong,
 			c->wrong == 1 ? " is" : "s are", c->first);
 	else
-		err_set(e, ERR_POLICY, "%zu of %zu units override the planned CPU flags: %s", r->overridden,
-			r->host_units, r->first_overridden);
+		err_set(e, ERR_POLICY, "%zu of %zu units override the planned CPU flags: %s",
+			r->overridden, r->host_units, r->first_overridden);
 	return err_hint(e, "see '%s'", path_join(&a, c->top, c->rel));
 }
 
-/* The file that this word names: behind '@', or, of nvcc and clang, behind an option; NULL. `before`: the last word. */
+/* The file that this word names: behind '@', or, of nvcc and
+ * clang, behind an option; NULL. `before`: the last word. */
 static const char *named_file(const char *word, size_t n, const char *before, size_t before_n)
 {
 	static const char *const options[] = {"--options-file", "-optf", "--config"};
+
 	if (n > 1 && *word == '@')
 		return word + 1;
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
@@ -302,6 +332,7 @@ static const char *named_file(const char *word, size_t n, const char *before, si
 		if (n > len + 1 && strncmp(word, options[i], len) == 0 && word[len] == '=')
 			return word + len + 1;
 	}
+
 	return NULL;
 }
 
@@ -311,8 +342,8 @@ struct response_files {
 	struct arena *arena;
 };
 
-/* Compilers take words from a file, which may name another. Where they cannot read it the word stands for itself, and
- * so it does here. */
+/* Compilers take words from a file, which may name another. Where they
+ * cannot read it the word stands for itself, and so it does here. */
 static const char *with_files(const struct response_files *f, const char *command, unsigned depth)
 {
 	struct arena *a = f->arena;
@@ -320,14 +351,18 @@ static const char *with_files(const struct response_files *f, const char *comman
 	AUTO_BUF struct buf out = {0};
 	const char *before = "";
 	size_t before_n = 0;
-	if (depth == 0 || (!strchr(command, '@') && !strstr(command, "-opt") && !strstr(command, "--config")))
+
+	if (depth == 0 ||
+	    (!strchr(command, '@') && !strstr(command, "-opt") && !strstr(command, "--config")))
 		return command;
 	for (const char *at = command; *at;) {
 		size_t n = strcspn(at, ends);
 		AUTO_BUF struct buf text = {0};
 		const char *name = named_file(at, n, before, before_n);
 		const char *path =
-			name ? path_absolute(a, f->dir, arena_strndup(a, name, (size_t)(at + n - name))) : "";
+			name ? path_absolute(a, f->dir,
+					     arena_strndup(a, name, (size_t)(at + n - name)))
+			     : "";
 		const char *rel = path_below(path, SANDBOX_TOP);
 		rel = rel ? rel : path_below(path, f->top);
 		if (rel && fs_read(f->top, rel, MAX_RESPONSE, &text, ERR_IGNORED) == 0)
@@ -341,11 +376,12 @@ static const char *with_files(const struct response_files *f, const char *comman
 		buf_add(&out, at, n);
 		at += n;
 	}
+
 	return arena_strdup(a, buf_cstr(&out));
 }
 
-int check_config_commands(const struct plan *p, const char *top, const char *commands, struct config_report *r,
-			  struct err *e)
+int check_config_commands(const struct plan *p, const char *top, const char *commands,
+			  struct config_report *r, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	const char *path = path_join(&a, top, commands);
@@ -353,6 +389,7 @@ int check_config_commands(const struct plan *p, const char *top, const char *com
 	struct checking c = {.plan = p, .top = top, .rel = commands, .r = r};
 	size_t i;
 	json_t *entry;
+
 	if (json_read(top, commands, &j, e) < 0)
 		return -1;
 	if (!json_is_array(j))
@@ -364,10 +401,13 @@ int check_config_commands(const struct plan *p, const char *top, const char *com
 		const char *dir = json_member(entry, "directory");
 		AUTO_ARENA struct arena scratch = {0};
 		if (!file || !command)
-			return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command", path, i);
-		const struct response_files f = {.top = top, .dir = dir ? dir : "/", .arena = &scratch};
+			return err_set(e, ERR_INTEGRITY, "'%s' entry %zu has no file or no command",
+				       path, i);
+		const struct response_files f = {
+			.top = top, .dir = dir ? dir : "/", .arena = &scratch};
 		check_command(&c, file, with_files(&f, command, RESPONSE_DEPTH));
 	}
+
 	return report_wrong(&c, e);
 }
 
@@ -375,6 +415,7 @@ int check_config_commands(const struct plan *p, const char *top, const char *com
 static void add_values(const char *text, const char *name, struct buf *out)
 {
 	char mark[40];
+
 	snprintf(mark, sizeof(mark), "\n%s = ", name);
 	while ((text = strstr(text, mark))) {
 		text += strlen(mark);
@@ -389,6 +430,7 @@ static int check_ninja(struct checking *c, struct err *e)
 	AUTO_BUF struct buf text = {0}, host = {0}, device = {0};
 	struct ninja_edge *edges;
 	size_t count;
+
 	buf_addc(&text, '\n');
 	if (fs_read(c->top, c->rel, MAX_TEXT, &text, e) < 0)
 		return -1;
@@ -401,6 +443,7 @@ static int check_ninja(struct checking *c, struct err *e)
 		const bool cuda = unit_kind(edges[i].input) == 'u';
 		check_command(c, edges[i].input, buf_cstr(cuda ? &device : &host));
 	}
+
 	return report_wrong(c, e);
 }
 
@@ -408,13 +451,14 @@ static int check_ninja(struct checking *c, struct err *e)
 static char *compiled_file(const char *line, struct arena *a)
 {
 	const char *file = NULL;
+
 	for (const char *at = line; (at = strstr(at, " -c ")) != NULL; at += 3)
 		file = at + 4;
 	return file ? arena_strndup(a, file, strcspn(file, " \t\r")) : NULL;
 }
 
-/* Files of these names, the outermost of each: those further down are of projects inside the build (external projects,
- * compiler checks). */
+/* Files of these names, the outermost of each: those further down are
+ * of projects inside the build (external projects, compiler checks). */
 enum { CACHE, COMMANDS, NINJA, CHECKS, OLD_CHECKS, FILES };
 
 struct found {
@@ -425,6 +469,7 @@ struct found {
 static unsigned depth(const char *path)
 {
 	unsigned n = 0;
+
 	for (; *path; path++)
 		n += *path == '/';
 	return n;
@@ -432,37 +477,46 @@ static unsigned depth(const char *path)
 
 static int find_file(const char *rel, const struct stat *st, void *user, struct err *e)
 {
-	static const char *const names[FILES] = {"CMakeCache.txt", "compile_commands.json", "build.ninja",
-						 "CMakeConfigureLog.yaml", "CMakeError.log" /* until 3.25 */};
+	static const char *const names[FILES] = {"CMakeCache.txt", "compile_commands.json",
+						 "build.ninja", "CMakeConfigureLog.yaml",
+						 "CMakeError.log" /* until 3.25 */};
 	struct found *f = user;
+
 	(void)st;
 	(void)e;
 	for (unsigned i = 0; i < FILES; i++)
-		if (strcmp(path_base(rel), names[i]) == 0 && (!f->paths[i] || depth(rel) < depth(f->paths[i])))
+		if (strcmp(path_base(rel), names[i]) == 0 &&
+		    (!f->paths[i] || depth(rel) < depth(f->paths[i])))
 			f->paths[i] = arena_strdup(f->arena, rel);
 	return 0;
 }
 
-/* A check of CMake's that was killed, as for memory, counts as one that failed: a feature is off, and stays so. */
+/* A check of CMake's that was killed, as for memory, counts
+ * as one that failed: a feature is off, and stays so. */
 static int check_checks(const char *top, const char *rel, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
+
 	if (fs_read(top, rel, MAX_TEXT, &text, e) < 0)
 		return -1;
 	const char *killed = build_log_killed(buf_cstr(&text), &a);
 	if (!killed)
 		return 0;
-	err_set(e, ERR_BUILD, "a program was killed while CMake tried what there is: %s", killed + strspn(killed, " "));
-	return err_hint(e, "the same command configures from scratch; see '%s'", path_join(&a, top, rel));
+	err_set(e, ERR_BUILD, "a program was killed while CMake tried what there is: %s",
+		killed + strspn(killed, " "));
+	return err_hint(e, "the same command configures from scratch; see '%s'",
+			path_join(&a, top, rel));
 }
 
-int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log, bool cmake,
-		      struct config_report *r, struct err *e)
+int check_config_tree(const struct plan *p, const char *top, const char *build, const char *log,
+		      bool cmake, struct config_report *r, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct found f = {.arena = &a};
-	/* What the build of an extension leaves, and where, is its own affair: its wheel is judged. */
+
+	/* What the build of an extension leaves, and
+	 * where, is its own affair: its wheel is judged. */
 	if (plan_is_extension(p) && !fs_exists(top, build))
 		return 0;
 	if (fs_walk(top, build, find_file, &f, e) < 0)
@@ -471,10 +525,13 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 		return 0;
 	const char *cache = f.paths[CACHE], *commands = f.paths[COMMANDS], *ninja = f.paths[NINJA];
 	if (cmake && (!cache || !commands)) {
-		err_set(e, ERR_POLICY, "the build left no %s below '%s', so its configuration cannot be checked",
-			cache ? "compile_commands.json" : "CMakeCache.txt", path_join(&a, top, build));
+		err_set(e, ERR_POLICY,
+			"the build left no %s below '%s', so its configuration cannot be checked",
+			cache ? "compile_commands.json" : "CMakeCache.txt",
+			path_join(&a, top, build));
 		return err_hint(e, "see the log '%s'", log ? path_join(&a, top, log) : "");
 	}
+
 	for (unsigned i = CHECKS; cmake && i <= OLD_CHECKS; i++)
 		if (f.paths[i] && check_checks(top, path_join(&a, build, f.paths[i]), e) < 0)
 			return -1;
@@ -484,8 +541,8 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 		return check_config_commands(p, top, path_join(&a, build, commands), r, e);
 	if (ninja) {
 		struct config_report last = {0};
-		/* Every extension of a setup.py writes its build.ninja over the one before. ninja's own lines in the
-		 * log, "[1/6] c++ ... -c a.cpp -o a.o", have them all. */
+		/* Every extension of a setup.py writes its build.ninja over the one before.
+		 * ninja's own lines in the log, "[1/6] c++ ... -c a.cpp -o a.o", have them all. */
 		AUTO_BUF struct buf text = {0};
 		struct checking in_log = {.plan = p, .top = top, .rel = log, .r = r};
 		struct strlist lines = {0};
@@ -494,20 +551,27 @@ int check_config_tree(const struct plan *p, const char *top, const char *build, 
 				return -1;
 			strlist_split(&lines, &a, buf_cstr(&text), "\n");
 			for (size_t k = 0; k < lines.count; k++) {
-				const char *line = lines.items[k] + strspn(lines.items[k], " "); /* pip's */
+				/* pip's */
+				const char *line = lines.items[k] + strspn(lines.items[k], " ");
 				const char *file = *line == '[' && isdigit((unsigned char)line[1])
 							   ? compiled_file(line, &a)
 							   : NULL;
 				if (file)
 					check_command(&in_log, file, line);
 			}
+
 			if (report_wrong(&in_log, e) < 0)
 				return -1;
 		}
-		struct checking c = {
-			.plan = p, .top = top, .rel = path_join(&a, build, ninja), .r = r->commands ? &last : r};
+
+		struct checking c = {.plan = p,
+				     .top = top,
+				     .rel = path_join(&a, build, ninja),
+				     .r = r->commands ? &last : r};
 		return check_ninja(&c, e);
 	}
-	return err_set(e, ERR_POLICY, "the build left neither compile_commands.json nor build.ninja below '%s'",
+
+	return err_set(e, ERR_POLICY,
+		       "the build left neither compile_commands.json nor build.ninja below '%s'",
 		       path_join(&a, top, build));
 }

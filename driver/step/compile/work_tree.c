@@ -18,8 +18,9 @@ static bool is_own_dir(const char *path)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct stat st;
-	return *path == '/' && fs_stat(path_dir(&a, path), path_base(path), &st) == 0 && S_ISDIR(st.st_mode) &&
-	       st.st_uid == geteuid();
+
+	return *path == '/' && fs_stat(path_dir(&a, path), path_base(path), &st) == 0 &&
+	       S_ISDIR(st.st_mode) && st.st_uid == geteuid();
 }
 
 /* Where a tree waits below the place. */
@@ -50,6 +51,7 @@ static int move_names(const char *from, const char *to, struct err *e)
 		if (fs_move(from, name, to, name) < 0)
 			return failed("move a build tree to", to, name, e);
 	}
+
 	return 0;
 }
 
@@ -61,10 +63,12 @@ static int remove_names(const char *dir, struct err *e)
 	return 0;
 }
 
-/* Whether no rename leads from the place into the home: two mounts of one file system are two as well. */
+/* Whether no rename leads from the place into the
+ * home: two mounts of one file system are two as well. */
 static int look_apart(const char *top, const char *home, bool *ret, struct err *e)
 {
 	static const char name[] = SANDBOX_PLACE_OWN "-probe";
+
 	if (fs_write(top, PROBE, "", 0, 0644, e) < 0)
 		return -1;
 	bool moved = fs_move(top, PROBE, home, name) == 0;
@@ -82,7 +86,8 @@ static int find_rest(struct work_tree *w, struct arena *a, struct err *e)
 	w->rest = w->home;
 	if (!w->apart)
 		return 0;
-	const char *waiting = waiting_of(w->home, a), *home_of = arena_printf(a, "%s" HOME_OF, waiting);
+	const char *waiting = waiting_of(w->home, a),
+		   *home_of = arena_printf(a, "%s" HOME_OF, waiting);
 	w->rest = path_join(a, w->top, waiting);
 	if (fs_mkdirs(w->top, waiting, e) < 0)
 		return -1;
@@ -93,6 +98,7 @@ static int find_rest(struct work_tree *w, struct arena *a, struct err *e)
 static int move_out(const struct work_tree *w, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	for (size_t i = 0; i < ARRAY_LEN(empty_dirs); i++)
 		if (fs_remove(w->top, empty_dirs[i], e) < 0)
 			return -1;
@@ -113,6 +119,7 @@ static int forget(const char *top, struct err *e)
 static int check(const char *top, struct arena *a, struct err *e)
 {
 	struct sandbox_place p;
+
 	sandbox_place_look(top, a, &p);
 	if (p.fine)
 		return 0;
@@ -126,6 +133,7 @@ static int mark(const char *top, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	const char *fresh = arena_printf(&a, SANDBOX_PLACE_OWN ".new-%ld", (long)getpid());
 	const char *marker = path_join(&a, fresh, path_base(SANDBOX_PLACE_MARKER));
+
 	if (fs_exists(top, SANDBOX_PLACE_OWN))
 		return 0;
 	if (fs_mkdirs(top, fresh, e) < 0)
@@ -143,6 +151,7 @@ static int mark(const char *top, struct err *e)
 static int enter(struct work_tree *w, const struct run *run, struct arena *a, struct err *e)
 {
 	const char *top = w->top;
+
 	if (check(top, a, e) < 0 || fs_mkdirs(path_dir(a, top), path_base(top), e) < 0)
 		return -1;
 	if (check(top, a, e) < 0 || mark(top, e) < 0)
@@ -159,6 +168,7 @@ static int enter(struct work_tree *w, const struct run *run, struct arena *a, st
 static int read_home(const char *top, struct arena *a, const char **ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
+
 	*ret = NULL;
 	if (!fs_exists(top, SANDBOX_PLACE_TREE))
 		return 0;
@@ -173,11 +183,14 @@ static int clear(const char *top, const char *home, const struct run *run, struc
 {
 	AUTO_ARENA struct arena a = {0};
 	struct work_tree before = {.top = top, .home = home, .lock = LOCK_NONE};
+
 	if (!is_own_dir(home)) {
-		log_info(run->log, "removing from '%s' the build tree of '%s', which does not exist any more", top,
-			 home);
+		log_info(run->log,
+			 "removing from '%s' the build tree of '%s', which does not exist any more",
+			 top, home);
 		return remove_names(top, e) < 0 ? -1 : forget(top, e);
 	}
+
 	log_verbose(run->log, "the build tree that was left in '%s' goes back to '%s'", top, home);
 	if (find_rest(&before, &a, e) < 0 || move_out(&before, e) < 0)
 		return -1;
@@ -190,7 +203,9 @@ static int sweep(const char *top, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
-	if (fs_sweep(top, "", e) < 0 || fs_sweep(top, SANDBOX_PLACE_OWN, e) < 0 || fs_sweep(top, WAITING, e) < 0)
+
+	if (fs_sweep(top, "", e) < 0 || fs_sweep(top, SANDBOX_PLACE_OWN, e) < 0 ||
+	    fs_sweep(top, WAITING, e) < 0)
 		return -1;
 	if (!fs_exists(top, WAITING))
 		return 0;
@@ -200,12 +215,15 @@ static int sweep(const char *top, struct err *e)
 		AUTO_BUF struct buf home = {0};
 		if (path_has_suffix(names.items[i], HOME_OF))
 			continue;
-		const char *tree = path_join(&a, WAITING, names.items[i]), *of = arena_printf(&a, "%s" HOME_OF, tree);
-		if (fs_read(top, of, PATH_BYTES, &home, ERR_IGNORED) == 0 && is_own_dir(buf_cstr(&home)))
+		const char *tree = path_join(&a, WAITING, names.items[i]),
+			   *of = arena_printf(&a, "%s" HOME_OF, tree);
+		if (fs_read(top, of, PATH_BYTES, &home, ERR_IGNORED) == 0 &&
+		    is_own_dir(buf_cstr(&home)))
 			continue;
 		if (fs_remove(top, tree, e) < 0 || fs_remove(top, of, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -220,7 +238,9 @@ static int move_in(const struct work_tree *w, const struct run *run, struct err 
 	if (move_names(w->rest, w->top, e) < 0)
 		return -1;
 	if (fs_exists(w->home, "src"))
-		log_info(run->log, "the tree in '%s' is on another file system than '%s': building from scratch",
+		log_info(run->log,
+			 "the tree in '%s' is on another file system than '%s': building from "
+			 "scratch",
 			 w->home, w->top);
 	return remove_names(w->home, e);
 }
@@ -228,6 +248,7 @@ static int move_in(const struct work_tree *w, const struct run *run, struct err 
 static int move_to_place(struct work_tree *w, const struct run *run, struct arena *a, struct err *e)
 {
 	const char *before;
+
 	if (read_home(w->top, a, &before, e) < 0)
 		return -1;
 	const bool is_other = before && strcmp(before, w->home) != 0;
@@ -240,15 +261,17 @@ static int move_to_place(struct work_tree *w, const struct run *run, struct aren
 	if (move_in(w, run, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(empty_dirs); i++)
-		if (fs_remove(w->top, empty_dirs[i], e) < 0 || fs_mkdirs(w->top, empty_dirs[i], e) < 0)
+		if (fs_remove(w->top, empty_dirs[i], e) < 0 ||
+		    fs_mkdirs(w->top, empty_dirs[i], e) < 0)
 			return -1;
 	return 0;
 }
 
-int work_tree_take(const char *top, const char *home, const struct run *run, struct arena *a, struct work_tree *ret,
-		   struct err *e)
+int work_tree_take(const char *top, const char *home, const struct run *run, struct arena *a,
+		   struct work_tree *ret, struct err *e)
 {
 	struct work_tree w = {.dir = home, .rest = home, .home = home, .lock = LOCK_NONE};
+
 	if (top) {
 		w.top = w.dir = top;
 		if (enter(&w, run, a, e) < 0)
@@ -258,6 +281,7 @@ int work_tree_take(const char *top, const char *home, const struct run *run, str
 			return err_wrap(e, "cannot work in '%s'", top);
 		}
 	}
+
 	*ret = w;
 	return 0;
 }
@@ -265,6 +289,7 @@ int work_tree_take(const char *top, const char *home, const struct run *run, str
 int work_tree_give_back(struct work_tree *w, struct err *e)
 {
 	int rc = 0;
+
 	if (w->top)
 		rc = move_out(w, e) < 0 ? -1 : forget(w->top, e);
 	work_tree_release(w);
@@ -275,15 +300,18 @@ int work_tree_remove(struct work_tree *w, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	int rc = 0;
+
 	if (w->top && (remove_names(w->top, e) < 0 || forget(w->top, e) < 0))
 		rc = -1;
 	if (rc == 0 && w->apart) {
 		const char *waiting = waiting_of(w->home, &a);
 		rc = fs_remove(w->top, waiting, e) < 0 ||
-				     fs_remove(w->top, arena_printf(&a, "%s" HOME_OF, waiting), e) < 0
+				     fs_remove(w->top, arena_printf(&a, "%s" HOME_OF, waiting), e) <
+					     0
 			     ? -1
 			     : 0;
 	}
+
 	work_tree_release(w);
 	return rc == 0 ? fs_remove(path_dir(&a, w->home), path_base(w->home), e) : rc;
 }
@@ -301,6 +329,7 @@ void work_tree_settle(const char *top, const struct run *run)
 	struct sandbox_place p;
 	const char *home;
 	bool got = false;
+
 	sandbox_place_look(top, &a, &p);
 	if (!p.fine || !fs_exists(top, SANDBOX_PLACE_TREE))
 		return;

@@ -28,8 +28,9 @@ struct fetch_pool {
 	struct fetch_job *jobs;
 	size_t count;
 	const struct run *run;
-	_Atomic bool stopped;    /* by a fault of the machine: a full disk is full for the others, too */
-	const char *partial_dir; /* <store>/partial */
+	/* by a fault of the machine: a full disk is full for the others, too */
+	_Atomic bool stopped;
+	const char *partial_dir;                       /* <store>/partial */
 	struct transfer_client *clients[MAX_PARALLEL]; /* of each thread */
 };
 
@@ -67,19 +68,24 @@ static int check_source(const struct fetch_source *s, struct err *e)
 	if (!is_file_name(s->name))
 		return err_set(e, ERR_CONFIG, "not a file name: '%s'", s->name ? s->name : "");
 	if (!s->sha256 || !digest_valid_hex(s->sha256))
-		return err_set(e, ERR_CONFIG, "'%s' has no sha256 of 64 lower-case hex digits", s->name);
+		return err_set(e, ERR_CONFIG, "'%s' has no sha256 of 64 lower-case hex digits",
+			       s->name);
 	return 0;
 }
 
-/* The file in a source object. Releases may name the same bytes differently: the object keeps the first name. */
-static int object_file(const char *dir, const struct fetch_source *s, struct arena *a, const char **ret, struct err *e)
+/* The file in a source object. Releases may name the same
+ * bytes differently: the object keeps the first name. */
+static int object_file(const char *dir, const struct fetch_source *s, struct arena *a,
+		       const char **ret, struct err *e)
 {
 	struct strlist names = {0};
 	char *path = path_join(a, dir, s->name);
+
 	if (fs_exists(TRUSTED, path)) {
 		*ret = path;
 		return 0;
 	}
+
 	if (fs_list(TRUSTED, dir, a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
@@ -97,6 +103,7 @@ static int publish(struct fetch_shared *f, struct fetch_job *j, const char *part
 	struct arena *a = &j->arena;
 	struct err *e = &j->err;
 	const char *stage, *dir;
+
 	if (store_stage(f->store, a, &stage, e) < 0)
 		return -1;
 	const char *file = path_join(a, stage, s->name);
@@ -107,6 +114,7 @@ static int publish(struct fetch_shared *f, struct fetch_job *j, const char *part
 			return object_file(dir, s, a, &j->path, e);
 		(void)!rename(file, partial); /* kept for the next run */
 	}
+
 	store_drop_stage(f->store, stage);
 	return -1;
 }
@@ -117,13 +125,15 @@ static int run_job(const struct fetch_pool *p, struct fetch_worker *w, struct fe
 	const struct fetch_source *s = j->source;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *dir = NULL;
+
 	if (run_check(w->run, &j->err) < 0)
 		return -1;
 	if (store_lock(f->store, STORE_SOURCE, s->sha256, w->run, &lock, &j->err) < 0)
 		return -1;
 	if (store_find(f->store, STORE_SOURCE, s->sha256, &j->arena, &dir, &j->err) < 0)
 		return -1;
-	if (!dir && store_pull(f->store, STORE_SOURCE, s->sha256, w->run, &j->arena, &dir, &j->err) < 0)
+	if (!dir &&
+	    store_pull(f->store, STORE_SOURCE, s->sha256, w->run, &j->arena, &dir, &j->err) < 0)
 		return -1;
 	j->from_store = dir != NULL;
 	if (dir)
@@ -143,6 +153,7 @@ static int fetch_one(unsigned thread, size_t i, void *user, struct err *e)
 {
 	struct fetch_pool *p = user;
 	struct fetch_job *j = &p->jobs[i];
+
 	(void)e; /* the job has its own */
 	if (p->stopped)
 		return 0;
@@ -158,8 +169,8 @@ static int fetch_one(unsigned thread, size_t i, void *user, struct err *e)
 	return 0;
 }
 
-/* The error is an interruption, else one of the machine, else the first in the order of the sources; the others become
- * warnings, the first few of them. */
+/* The error is an interruption, else one of the machine, else the first in the
+ * order of the sources; the others become warnings, the first few of them. */
 static int weight(const struct fetch_job *j)
 {
 	return j->err.kind == ERR_INTERRUPTED ? 2 : j->err.kind == ERR_SYSTEM;
@@ -168,19 +179,23 @@ static int weight(const struct fetch_job *j)
 static int collect(const struct fetch_pool *p, const struct run *run, struct err *e)
 {
 	const struct fetch_job *worst = NULL;
+
 	for (size_t i = 0; i < p->count; i++) {
 		const struct fetch_job *j = &p->jobs[i];
 		if (!j->path && j->err.kind && (!worst || weight(j) > weight(worst)))
 			worst = j;
 	}
+
 	if (!worst)
 		return 0;
 	size_t others = 0;
 	for (size_t i = 0; i < p->count && worst->err.kind != ERR_INTERRUPTED; i++)
-		if (!p->jobs[i].path && p->jobs[i].err.kind && &p->jobs[i] != worst && others++ < MAX_WARNINGS)
+		if (!p->jobs[i].path && p->jobs[i].err.kind && &p->jobs[i] != worst &&
+		    others++ < MAX_WARNINGS)
 			log_warn(run->log, "%s", p->jobs[i].err.msg);
 	if (others > MAX_WARNINGS)
-		log_warn(run->log, "and %zu more files could not be fetched", others - MAX_WARNINGS);
+		log_warn(run->log, "and %zu more files could not be fetched",
+			 others - MAX_WARNINGS);
 	*e = worst->err;
 	return -1;
 }
@@ -207,6 +222,7 @@ static void close_shared(struct fetch_shared *f)
 static const char *origin_of(const char *place, struct arena *a)
 {
 	const char *rest;
+
 	switch (fetch_place_kind(place, &rest)) {
 	case PLACE_WHEEL:
 		return "the Python index";
@@ -223,6 +239,7 @@ static const char *origin_of(const char *place, struct arena *a)
 static bool mirror_has(const char *mirror, const struct fetch_source *s, struct arena *a)
 {
 	struct strlist places = {0};
+
 	fetch_mirror_places(&places, a, mirror, s);
 	for (size_t i = 0; i < places.count; i++) {
 		const char *rest;
@@ -231,13 +248,15 @@ static bool mirror_has(const char *mirror, const struct fetch_source *s, struct 
 		if (path && access(path, R_OK) == 0)
 			return true;
 	}
+
 	return false;
 }
 
-int fetch_origin(const struct store *store, const struct fetch_source *s, const struct fetch_options *o,
-		 struct arena *a, const char **ret, struct err *e)
+int fetch_origin(const struct store *store, const struct fetch_source *s,
+		 const struct fetch_options *o, struct arena *a, const char **ret, struct err *e)
 {
 	struct strlist all = {0};
+
 	for (size_t i = 0; i < o->mirrors.count; i++) {
 		const char *mirror = o->mirrors.items[i];
 		const char *words = arena_printf(a, "mirror '%s'", transfer_shown_url(a, mirror));
@@ -245,9 +264,11 @@ int fetch_origin(const struct store *store, const struct fetch_source *s, const 
 			*ret = words;
 			return 0;
 		}
+
 		if (strncmp(mirror, "http", 4) == 0)
 			strlist_ref(&all, a, words);
 	}
+
 	if (o->offline)
 		return fetch_forbidden(s, "", e);
 	if (store && store_has_remote(store))
@@ -257,6 +278,7 @@ int fetch_origin(const struct store *store, const struct fetch_source *s, const 
 		if (origin)
 			strlist_once(&all, a, origin);
 	}
+
 	*ret = strlist_join(&all, a, " or ");
 	return 0;
 }
@@ -265,6 +287,7 @@ static void list_origins(const struct fetch_pool *p, struct arena *a, struct str
 {
 	const struct strlist *mirrors = &p->shared.o->mirrors;
 	struct strlist own = {0};
+
 	for (size_t i = 0; i < p->count; i++)
 		for (size_t k = 0; k < p->jobs[i].source->urls.count; k++) {
 			const char *origin = origin_of(p->jobs[i].source->urls.items[k], a);
@@ -273,16 +296,19 @@ static void list_origins(const struct fetch_pool *p, struct arena *a, struct str
 		}
 	if (store_has_remote(p->shared.store))
 		strlist_ref(ret, a, "the remote store");
-	for (size_t i = 0; i < mirrors->count && (own.count || strstr(mirrors->items[i], "://")); i++)
+	for (size_t i = 0; i < mirrors->count && (own.count || strstr(mirrors->items[i], "://"));
+	     i++)
 		strlist_addf(ret, a, "mirror '%s'", transfer_shown_url(a, mirrors->items[i]));
 	strlist_append(ret, a, &own);
 }
 
-/* Logs what will be downloaded, and its size less what an earlier run left. False: all is on this machine. */
+/* Logs what will be downloaded, and its size less what
+ * an earlier run left. False: all is on this machine. */
 static bool announce(struct fetch_pool *p, const struct run *run, struct arena *a)
 {
 	struct strlist origins = {0};
 	struct download d = {.files = p->count, .kept = store_dir(p->shared.store), .of = &origins};
+
 	list_origins(p, a, &origins);
 	if (p->shared.o->offline || !origins.count)
 		return false;
@@ -291,19 +317,21 @@ static bool announce(struct fetch_pool *p, const struct run *run, struct arena *
 	for (size_t i = 0; i < p->count; i++) {
 		const struct fetch_source *s = p->jobs[i].source;
 		struct stat st;
-		const bool begun =
-			stat(path_join(a, p->partial_dir, s->sha256), &st) == 0 && (uint64_t)st.st_size <= s->max_bytes;
+		const bool begun = stat(path_join(a, p->partial_dir, s->sha256), &st) == 0 &&
+				   (uint64_t)st.st_size <= s->max_bytes;
 		const uint64_t have = begun ? (uint64_t)st.st_size : 0;
 		d.unknown += !s->max_bytes;
 		d.have += have;
 		d.total += s->max_bytes - have;
 	}
+
 	download_begin(run->log, &d);
 	p->shared.amount.known = d.total;
 	return true;
 }
 
-static int fetch_missing(struct fetch_pool *p, const struct run *run, struct arena *a, struct err *e)
+static int fetch_missing(struct fetch_pool *p, const struct run *run, struct arena *a,
+			 struct err *e)
 {
 	p->partial_dir = path_join(a, store_dir(p->shared.store), "partial");
 	if (fs_mkdirs(TRUSTED, p->partial_dir, e) < 0 || open_shared(&p->shared, e) < 0)
@@ -336,14 +364,16 @@ static void set_defaults(struct fetch_options *o)
 	o->slow_seconds = o->slow_seconds ? o->slow_seconds : DEFAULT_SLOW_SECONDS;
 }
 
-int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,
-	      const struct run *run, struct arena *a, struct fetch_stats *ret, struct err *e)
+int fetch_all(struct store *store, struct fetch_source *sources, size_t count,
+	      const struct fetch_options *o, const struct run *run, struct arena *a,
+	      struct fetch_stats *ret, struct err *e)
 {
 	double start = log_seconds();
 	struct fetch_options options = *o;
 	struct fetch_pool p = {.jobs = arena_array(a, count, sizeof(*p.jobs))};
 	const char **paths = arena_array(a, count, sizeof(*paths));
 	struct fetch_stats stats = {0};
+
 	set_defaults(&options);
 	p.shared.store = store;
 	p.shared.o = &options;
@@ -360,8 +390,10 @@ int fetch_all(struct store *store, struct fetch_source *sources, size_t count, c
 				return -1;
 			continue;
 		}
+
 		p.jobs[p.count++].source = &sources[i];
 	}
+
 	stats.from_store = (unsigned)(count - p.count);
 	int status = p.count ? fetch_missing(&p, run, a, e) : 0;
 	for (size_t i = 0; i < p.count; i++) {
@@ -372,8 +404,10 @@ int fetch_all(struct store *store, struct fetch_source *sources, size_t count, c
 			stats.from_store += j->from_store;
 			stats.downloaded += !j->from_store;
 		}
+
 		arena_release(&j->arena);
 	}
+
 	if (status != 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
@@ -386,35 +420,42 @@ int fetch_all(struct store *store, struct fetch_source *sources, size_t count, c
 }
 
 /* Under the digest that it turns out to have. */
-static int publish_latest(struct fetch_shared *f, const char *stage, const char *file, struct arena *a,
-			  const char **ret, struct err *e)
+static int publish_latest(struct fetch_shared *f, const char *stage, const char *file,
+			  struct arena *a, const char **ret, struct err *e)
 {
 	char *key = arena_alloc(a, DIGEST_HEX_LEN + 1);
 	const struct fetch_source s = {.name = path_base(file), .sha256 = key};
 	const char *dir;
-	if (digest_file(file, key, e) < 0 || store_publish(f->store, STORE_SOURCE, key, stage, a, &dir, e) < 0)
+
+	if (digest_file(file, key, e) < 0 ||
+	    store_publish(f->store, STORE_SOURCE, key, stage, a, &dir, e) < 0)
 		return -1;
 	return object_file(dir, &s, a, ret, e);
 }
 
 int fetch_latest(struct store *store, const char *place, const char *accept, uint64_t max,
-		 const struct fetch_options *o, const struct run *run, struct arena *a, const char **ret, struct err *e)
+		 const struct fetch_options *o, const struct run *run, struct arena *a,
+		 const char **ret, struct err *e)
 {
 	struct fetch_options options = *o;
 	struct fetch_shared f = {.store = store, .o = &options};
 	struct fetch_worker w = {.shared = &f, .run = run};
 	const bool web = strstr(place, "://") != NULL;
-	const char *stage, *name = web ? "page" : path_base(place), *shown = transfer_shown_url(a, place);
+	const char *stage, *name = web ? "page" : path_base(place),
+			   *shown = transfer_shown_url(a, place);
 	bool absent = false;
+
 	if (web && !options.retries) /* somebody waits */
 		options.retries = 1;
 	set_defaults(&options);
 	if (run_check(run, e) < 0)
 		return -1;
 	if (o->offline) {
-		err_set(e, ERR_NETWORK, "'%s' may have changed, and --offline forbids asking for it", shown);
+		err_set(e, ERR_NETWORK,
+			"'%s' may have changed, and --offline forbids asking for it", shown);
 		return err_hint(e, "run the same without --offline");
 	}
+
 	if (store_stage(store, a, &stage, e) < 0 || open_shared(&f, e) < 0)
 		return -1;
 	const struct transfer t = {.url = place,
@@ -426,7 +467,8 @@ int fetch_latest(struct store *store, const char *place, const char *accept, uin
 				   .slow_rate = FETCH_SLOW_RATE,
 				   .run = run,
 				   .progress = &f.amount};
-	enum transfer_outcome got = web ? fetch_http(&w, &t, shown, e) : fetch_deb(&w, &t, name, &absent, e);
+	enum transfer_outcome got =
+		web ? fetch_http(&w, &t, shown, e) : fetch_deb(&w, &t, name, &absent, e);
 	if (web && got != TRANSFER_DONE && e->kind == ERR_NETWORK)
 		err_hint(e, "look whether the address is right and a server runs there");
 	int status = got == TRANSFER_DONE ? publish_latest(&f, stage, t.path, a, ret, e) : -1;

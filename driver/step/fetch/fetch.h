@@ -60,19 +60,21 @@ struct fetch_stats {
  *   which the first few are printed.
  * - Two processes that want the same file download it once.
  * ERR_CONFIG for a bad file name or digest. */
-int fetch_all(struct store *store, struct fetch_source *sources, size_t count, const struct fetch_options *o,
-	      const struct run *run, struct arena *a, struct fetch_stats *ret, struct err *e) MUST_CHECK;
+int fetch_all(struct store *store, struct fetch_source *sources, size_t count,
+	      const struct fetch_options *o, const struct run *run, struct arena *a,
+	      struct fetch_stats *ret, struct err *e) MUST_CHECK;
 /* fetch_origin: describes the location from which fetch_all would get a file that the store (NULL:
  * none) lacks, without network access. ERR_NETWORK like fetch_all when offline. */
-int fetch_origin(const struct store *store, const struct fetch_source *s, const struct fetch_options *o,
-		 struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+int fetch_origin(const struct store *store, const struct fetch_source *s,
+		 const struct fetch_options *o, struct arena *a, const char **ret,
+		 struct err *e) MUST_CHECK;
 /* fetch_latest: a file whose digest nobody knows as it is now, at most `max` bytes, in the store by
  * its digest: ARCHIVE/PATH of a Debian archive, or a page at a URL, which is asked for as the media
  * type `accept` (NULL: any), and soon given up (retries: 0 = 1). ERR_NETWORK offline, and as
  * fetch_all. */
 int fetch_latest(struct store *store, const char *place, const char *accept, uint64_t max,
-		 const struct fetch_options *o, const struct run *run, struct arena *a, const char **ret,
-		 struct err *e) MUST_CHECK;
+		 const struct fetch_options *o, const struct run *run, struct arena *a,
+		 const char **ret, struct err *e) MUST_CHECK;
 
 /* Whether what is to be downloaded can be had: one small request to each of its places, all at
  * once, before anything long. */
@@ -82,8 +84,9 @@ enum { FETCH_PROBE_MS = 3000 }; /* for all of them together */
 /* fetch_probe: ret_why[i] is NULL where a place of sources[i], or a mirror, answers or has the
  * file; else what each said. A server that says that it has no such file does not have it, but for
  * a Debian archive, whose files come and go. Nothing is kept. -1 only when interrupted. */
-int fetch_probe(const struct fetch_source *sources, size_t count, const struct fetch_options *o, const struct run *run,
-		struct arena *a, const char **ret_why, struct err *e) MUST_CHECK;
+int fetch_probe(const struct fetch_source *sources, size_t count, const struct fetch_options *o,
+		const struct run *run, struct arena *a, const char **ret_why,
+		struct err *e) MUST_CHECK;
 
 /* Where Debian archives are, as the user or the machine names them. The tree has no address. */
 
@@ -92,15 +95,16 @@ struct deb_place { /* deb:ARCHIVE/PATH */
 };
 
 /* deb_place_parse: parses the text after "deb:". ERR_CONFIG if it is malformed. */
-int deb_place_parse(const char *place, struct arena *a, struct deb_place *ret, struct err *e) MUST_CHECK;
+int deb_place_parse(const char *place, struct arena *a, struct deb_place *ret,
+		    struct err *e) MUST_CHECK;
 /* archives_word: whether a word of --archive is "NAME=URL" with an http, https or file URL or an
  * absolute path; else ERR_USAGE. */
 int archives_word(const char *word, struct err *e) MUST_CHECK;
 /* archives_find: returns the addresses of an archive, without a slash at their ends: those of
  * --archive, else of PTBUILD_ARCHIVE_<NAME>, else of the file and then of the machine's apt-get.
  * Empty if all have none. ERR_CONFIG for a malformed address or line. */
-int archives_find(const char *archive, const struct fetch_options *o, const struct run *run, struct arena *a,
-		  struct strlist *ret, struct err *e) MUST_CHECK;
+int archives_find(const char *archive, const struct fetch_options *o, const struct run *run,
+		  struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
 /* archives_snapshots: the archive of an archive's snapshots, "debian-snapshot" of "debian". */
 char *archives_snapshots(const char *archive, struct arena *a) __attribute__((returns_nonnull));
 /* archives_unknown: ERR_NETWORK: nothing names an address of it, and what to set. */
@@ -109,14 +113,15 @@ int archives_unknown(const char *archive, struct err *e);
 /* apt_sites: adds the sites of an archive ("debian", "debian-security") by apt-get of this machine;
  * none where it has none, or knows no such archive. `any`: at once, with those of others that have
  * a component "main". */
-int apt_sites(const char *archive, bool any, const struct run *run, struct arena *a, struct strlist *ret,
-	      struct err *e) MUST_CHECK;
+int apt_sites(const char *archive, bool any, const struct run *run, struct arena *a,
+	      struct strlist *ret, struct err *e) MUST_CHECK;
 
 /* fetch_archive: fetches the suite's InRelease, unchecked, and gives the addresses of the
  * archive, those of its snapshots last; offline only directories. ERR_NETWORK, with the hint of
  * --archive, where none has it; as fetch_all offline, and for an archive without an address. */
-int fetch_archive(struct store *store, const char *archive, const char *suite, const struct fetch_options *o,
-		  const struct run *run, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int fetch_archive(struct store *store, const char *archive, const char *suite,
+		  const struct fetch_options *o, const struct run *run, struct arena *a,
+		  struct strlist *ret, struct err *e) MUST_CHECK;
 
 /* A folder of the user's as a source: the archive that it makes, the same for the same files. */
 
@@ -140,23 +145,26 @@ struct wheel_place { /* wheel:NAME==VERSION/FILE */
 
 /* wheel_place_parse: parses the text after "wheel:". ERR_CONFIG if it is malformed, or if the file
  * is not of that name and version. */
-int wheel_place_parse(const char *place, struct arena *a, struct wheel_place *ret, struct err *e) MUST_CHECK;
+int wheel_place_parse(const char *place, struct arena *a, struct wheel_place *ret,
+		      struct err *e) MUST_CHECK;
 /* wheel_index: the index that PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL or pip's configuration
  * names, in this order; NULL where none does, or PIP_NO_INDEX is set. */
 int wheel_index(const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* wheel_index_default: the index that pip uses where nobody names one, as its help says.
  * ERR_NETWORK without a pip that says so. */
-int wheel_index_default(const struct run *run, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+int wheel_index_default(const struct run *run, struct arena *a, const char **ret,
+			struct err *e) MUST_CHECK;
 /* wheel_pip_download: the file of a place into `dir`, by "pip download" from pip's own default;
  * what is there meanwhile, at most `size` bytes (0: any), is in `progress`.
  * ERR_NETWORK with pip's words. */
 struct transfer_progress; /* step/fetch/fetch_place.h */
-int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t size, const struct run *run,
-		       struct transfer_progress *progress, struct err *e) MUST_CHECK;
+int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t size,
+		       const struct run *run, struct transfer_progress *progress,
+		       struct err *e) MUST_CHECK;
 
 /* A media type, in two parts because the tree must not contain host names of indexes. */
-#define WHEEL_PAGE_ACCEPT                                                                                              \
-	"application/vnd.pypi"                                                                                         \
+#define WHEEL_PAGE_ACCEPT                                                                          \
+	"application/vnd.pypi"                                                                     \
 	".simple.v1+json"
 #define WHEEL_SDIST ".tar.gz"
 #define WHEEL_PAGE_MAX (16U << 20) /* bytes: several times the largest page there is */
@@ -169,16 +177,18 @@ struct wheel_page {
 };
 
 /* wheel_page_url: the page of a distribution on the index at `index`, by its normalised name. */
-char *wheel_page_url(const char *index, const char *name, struct arena *a) __attribute__((returns_nonnull));
+char *wheel_page_url(const char *index, const char *name, struct arena *a)
+	__attribute__((returns_nonnull));
 /* wheel_page_parse: the wheels and sdists of a page that came from `url`, against which its links
  * are resolved. Left out is what cannot be meant: other files, links that end in another name, that
  * are not http or https, or that lead from https to http. ERR_NETWORK for anything that does not
  * follow PEP 691, with `url` in the message. */
-int wheel_page_parse(const char *text, size_t len, const char *url, struct arena *a, struct wheel_page *ret,
-		     struct err *e) MUST_CHECK;
+int wheel_page_parse(const char *text, size_t len, const char *url, struct arena *a,
+		     struct wheel_page *ret, struct err *e) MUST_CHECK;
 /* wheel_page_find: a wheel or an sdist by its name; NULL without it. */
 const struct wheel_listed *wheel_page_find(const struct wheel_page *p, const char *name);
 /* wheel_list: of a NAME or NAME==VERSION, whose version says nothing here; from the index that the
  * machine names, else pip's own. ERR_NETWORK as fetch_latest and wheel_page_parse. */
-int wheel_list(struct store *store, const char *asked, const struct fetch_options *o, const struct run *run,
-	       struct arena *a, struct wheel_page *ret, struct err *e) MUST_CHECK;
+int wheel_list(struct store *store, const char *asked, const struct fetch_options *o,
+	       const struct run *run, struct arena *a, struct wheel_page *ret,
+	       struct err *e) MUST_CHECK;

@@ -18,12 +18,15 @@ const char *fetch_hosts_name(const char *url, struct arena *a)
 	CURLU *u = curl_url();
 	char *scheme = NULL, *host = NULL, *port = NULL;
 	const char *out = "(malformed)";
+
 	if (u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
 	    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
 	    curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
 		bool has_port = curl_url_get(u, CURLUPART_PORT, &port, 0) == CURLUE_OK;
-		out = arena_printf(a, "%s://%s%s%s", scheme, host, has_port ? ":" : "", has_port ? port : "");
+		out = arena_printf(a, "%s://%s%s%s", scheme, host, has_port ? ":" : "",
+				   has_port ? port : "");
 	}
+
 	curl_free(scheme);
 	curl_free(host);
 	curl_free(port);
@@ -43,17 +46,21 @@ static struct fetch_host *host_of(struct fetch_hosts *h, const char *url)
 	AUTO_ARENA struct arena a = {0};
 	const char *name = fetch_hosts_name(url, &a);
 	struct fetch_host *it = h->first;
+
 	while (it && strcmp(it->name, name) != 0)
 		it = it->next;
 	if (!it) {
 		it = arena_alloc(&h->arena, sizeof(*it));
-		*it = (struct fetch_host){.name = arena_strdup(&h->arena, name), .answered = -1, .next = h->first};
+		*it = (struct fetch_host){
+			.name = arena_strdup(&h->arena, name), .answered = -1, .next = h->first};
 		h->first = it;
 	}
+
 	return it;
 }
 
-/* It was not, in any try since `start` (log_seconds): it is lost for this run, unless it answered meanwhile. */
+/* It was not, in any try since `start` (log_seconds): it
+ * is lost for this run, unless it answered meanwhile. */
 static bool fetch_hosts_lose(struct fetch_hosts *h, const char *url, double start)
 {
 	pthread_mutex_lock(&h->mutex);
@@ -72,12 +79,13 @@ static bool fetch_hosts_lost(struct fetch_hosts *h, const char *url)
 	return lost;
 }
 
-int fetch_addresses(struct fetch_shared *f, const char *archive, const struct run *run, struct fetch_archive **ret,
-		    struct err *e)
+int fetch_addresses(struct fetch_shared *f, const char *archive, const struct run *run,
+		    struct fetch_archive **ret, struct err *e)
 {
 	struct arena *a = &f->arena;
 	struct strlist urls = {0};
 	int status = 0;
+
 	pthread_mutex_lock(&f->mutex);
 	struct fetch_archive *it = f->archives;
 	while (it && strcmp(it->name, archive) != 0)
@@ -90,6 +98,7 @@ int fetch_addresses(struct fetch_shared *f, const char *archive, const struct ru
 			it->items[it->count].url = urls.items[it->count];
 		f->archives = it;
 	}
+
 	pthread_mutex_unlock(&f->mutex);
 	*ret = it;
 	return status;
@@ -118,6 +127,7 @@ static bool starts(const char *s, const char *prefix)
 const char *fetch_file_url(struct arena *a, const char *url)
 {
 	const char *path = url + strlen("file://");
+
 	if (*url == '/')
 		return url;
 	if (starts(path, "localhost/"))
@@ -132,23 +142,27 @@ const char *fetch_file_url(struct arena *a, const char *url)
 }
 
 /* From an absolute path or a file URL; *ret_absent: there is certainly no such file. */
-static enum transfer_outcome from_file(const struct transfer *t, const char *place, bool *ret_absent, struct err *e)
+static enum transfer_outcome from_file(const struct transfer *t, const char *place,
+				       bool *ret_absent, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct transfer copy = *t;
+
 	copy.url = fetch_file_url(&a, place);
 	if (!copy.url) {
 		err_set(e, ERR_NETWORK, "unsupported URL '%s': a file of another machine", place);
 		return TRANSFER_NEXT;
 	}
+
 	*ret_absent = access(copy.url, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
 	return transfer_copy(&copy, e);
 }
 
-static enum transfer_outcome from_address(struct deb_try *d, const struct archive_address *at, long *ret_status,
-					  bool *ret_absent, struct err *e)
+static enum transfer_outcome from_address(struct deb_try *d, const struct archive_address *at,
+					  long *ret_status, bool *ret_absent, struct err *e)
 {
 	struct transfer t = *d->t;
+
 	t.ret_status = ret_status;
 	if (is_file(at->url))
 		return from_file(&t, path_join(d->a, at->url, d->path), ret_absent, e);
@@ -161,17 +175,20 @@ static enum transfer_outcome from_address(struct deb_try *d, const struct archiv
 static size_t count_alive(const struct fetch_archive *known)
 {
 	size_t n = 0;
+
 	for (size_t i = 0; i < known->count; i++)
 		n += !atomic_load(&known->items[i].silent);
 	return n;
 }
 
-/* The addresses of one archive are mirrors of it: one that answers speaks for one that is silent, which is not asked
- * again in this run while there are others. */
-static enum transfer_outcome from_archive(struct deb_try *d, const char *archive, size_t *ret_known, struct err *e)
+/* The addresses of one archive are mirrors of it: one that answers speaks for one
+ * that is silent, which is not asked again in this run while there are others. */
+static enum transfer_outcome from_archive(struct deb_try *d, const char *archive, size_t *ret_known,
+					  struct err *e)
 {
 	struct fetch_archive *known;
 	bool answered = false, silent = false;
+
 	if (fetch_addresses(d->w->shared, archive, d->w->run, &known, e) < 0)
 		return TRANSFER_STOP;
 	*ret_known += known->count;
@@ -185,11 +202,13 @@ static enum transfer_outcome from_archive(struct deb_try *d, const char *archive
 			silent = true;
 			continue;
 		}
+
 		enum transfer_outcome out = from_address(d, at, &status, &absent, &said);
 		if (out == TRANSFER_DONE || out == TRANSFER_STOP) {
 			*e = said;
 			return out;
 		}
+
 		buf_printf(&d->reasons, "%s%s", d->reasons.len ? "; " : "", said.msg);
 		d->wrong |= out == TRANSFER_WRONG;
 		answered |= absent;
@@ -199,17 +218,19 @@ static enum transfer_outcome from_archive(struct deb_try *d, const char *archive
 			atomic_store(&at->silent, true);
 		}
 	}
+
 	d->unsure |= silent && !answered;
 	return TRANSFER_NEXT;
 }
 
-enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t, const char *name, bool *ret_absent,
-				struct err *e)
+enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t, const char *name,
+				bool *ret_absent, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf reasons = {0};
 	struct deb_place p;
 	size_t known = 0;
+
 	if (deb_place_parse(t->url, &a, &p, e) < 0)
 		return TRANSFER_NEXT;
 	struct deb_try d = {.w = w, .t = t, .path = p.path, .name = name, .a = &a};
@@ -219,13 +240,16 @@ enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t
 	reasons = d.reasons;
 	if (out != TRANSFER_NEXT) {
 		if (out == TRANSFER_DONE && d.wrong)
-			log_warn(w->run->log, "downloaded '%s' after other URLs failed: %s", name, buf_cstr(&reasons));
+			log_warn(w->run->log, "downloaded '%s' after other URLs failed: %s", name,
+				 buf_cstr(&reasons));
 		return out;
 	}
+
 	if (!known) {
 		archives_unknown(p.archive, e);
 		return TRANSFER_NEXT;
 	}
+
 	*ret_absent = !d.unsure && !d.wrong;
 	err_set(e, d.wrong ? ERR_INTEGRITY : ERR_NETWORK, "%s", buf_cstr(&reasons));
 	return d.wrong ? TRANSFER_WRONG : TRANSFER_NEXT;
@@ -234,6 +258,7 @@ enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t
 int fetch_index(struct fetch_shared *f, const struct run *run, const char **ret, struct err *e)
 {
 	int status = 0;
+
 	pthread_mutex_lock(&f->mutex);
 	if (!f->index_known)
 		status = wheel_index(run, &f->arena, &f->index, e);
@@ -241,6 +266,7 @@ int fetch_index(struct fetch_shared *f, const struct run *run, const char **ret,
 		f->index_known = true;
 		*ret = f->index;
 	}
+
 	pthread_mutex_unlock(&f->mutex);
 	return status;
 }
@@ -255,10 +281,12 @@ struct wheel_try {
 };
 
 /* The page of a distribution, read and deleted. */
-static enum transfer_outcome get_page(const struct wheel_try *x, const char *url, struct wheel_page *ret, struct err *e)
+static enum transfer_outcome get_page(const struct wheel_try *x, const char *url,
+				      struct wheel_page *ret, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct transfer t = *x->t;
+
 	t.url = url;
 	t.path = arena_printf(x->arena, "%s.page", x->t->path);
 	t.sha256 = NULL;
@@ -271,7 +299,9 @@ static enum transfer_outcome get_page(const struct wheel_try *x, const char *url
 		err_errno(e, ERR_SYSTEM, "cannot delete '%s'", t.path);
 		return TRANSFER_STOP;
 	}
-	if (out == TRANSFER_DONE && wheel_page_parse(text.data, text.len, url, x->arena, ret, e) < 0)
+
+	if (out == TRANSFER_DONE &&
+	    wheel_page_parse(text.data, text.len, url, x->arena, ret, e) < 0)
 		return TRANSFER_RETRY; /* of another kind: pip may read it */
 	return out;
 }
@@ -281,8 +311,10 @@ static enum transfer_outcome from_index(const struct wheel_try *x, struct err *e
 	const struct transfer *t = x->t;
 	const struct wheel_place *p = &x->place;
 	struct wheel_page page = {0};
-	const char *url = wheel_page_url(x->index, p->name, x->arena), *shown = transfer_shown_url(x->arena, url);
+	const char *url = wheel_page_url(x->index, p->name, x->arena),
+		   *shown = transfer_shown_url(x->arena, url);
 	enum transfer_outcome out = get_page(x, url, &page, e);
+
 	if (out != TRANSFER_DONE)
 		return out;
 	const struct wheel_listed *file = wheel_page_find(&page, p->file);
@@ -290,11 +322,13 @@ static enum transfer_outcome from_index(const struct wheel_try *x, struct err *e
 		err_set(e, ERR_NETWORK, "'%s' does not list '%s'", shown, p->file);
 		return TRANSFER_NEXT;
 	}
+
 	if (*file->sha256 && strcmp(file->sha256, t->sha256) != 0) {
-		err_set(e, ERR_INTEGRITY, "'%s' lists '%s' with sha256 %s, expected %s", shown, p->file, file->sha256,
-			t->sha256);
+		err_set(e, ERR_INTEGRITY, "'%s' lists '%s' with sha256 %s, expected %s", shown,
+			p->file, file->sha256, t->sha256);
 		return TRANSFER_WRONG;
 	}
+
 	struct transfer copy = *t;
 	copy.url = file->url;
 	return fetch_http(x->w, &copy, p->file, e);
@@ -311,21 +345,26 @@ static enum transfer_outcome by_pip(const struct wheel_try *x, const char *dir, 
 {
 	const struct transfer *t = x->t;
 	const char *file = path_join(x->arena, dir, x->place.file);
+
 	if (wheel_pip_download(&x->place, dir, t->max_bytes, t->run, t->progress, e) < 0)
-		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP : TRANSFER_NEXT;
+		return e->kind == ERR_SYSTEM || e->kind == ERR_INTERRUPTED ? TRANSFER_STOP
+									   : TRANSFER_NEXT;
 	if (rename(file, t->path) < 0) {
 		err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", file, t->path);
 		return TRANSFER_STOP;
 	}
+
 	atomic_fetch_add(&t->progress->received, file_size(t->path));
 	return transfer_check(t, e);
 }
 
 /* From the Python index: t->url is "NAME==VERSION/FILE". */
-static enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct transfer *t, struct err *e)
+static enum transfer_outcome fetch_wheel(struct fetch_worker *w, const struct transfer *t,
+					 struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct wheel_try x = {.w = w, .t = t, .arena = &a};
+
 	if (wheel_place_parse(t->url, &a, &x.place, e) < 0)
 		return TRANSFER_NEXT;
 	if (fetch_index(w->shared, w->run, &x.index, e) < 0)
@@ -354,12 +393,14 @@ enum { MAX_PAUSE_MS = 30000, MAX_RETRY_AFTER_S = 60 };
 /* After so many more bytes the connection works: failures count from zero again. */
 #define PROGRESS_BYTES (1 << 20)
 
-void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mirror, const struct fetch_source *s)
+void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mirror,
+			 const struct fetch_source *s)
 {
 	bool is_url = strstr(mirror, "://") != NULL;
 	char *escaped = is_url ? curl_easy_escape(NULL, s->name, 0) : NULL;
 	const char *name = escaped ? escaped : s->name;
 	const char *top = path_join(a, mirror, "");
+
 	if (!is_url)
 		top = path_from_here(a, top);
 	strlist_addf(places, a, "%s/%s/%s", top, s->sha256, name);
@@ -367,10 +408,12 @@ void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mi
 	curl_free(escaped);
 }
 
-/* Doubled each time, plus up to a quarter that depends on digest and attempt: clients spread, runs are repeatable. */
+/* Doubled each time, plus up to a quarter that depends on
+ * digest and attempt: clients spread, runs are repeatable. */
 static unsigned pause_ms(const struct fetch_options *o, const char *sha256, unsigned attempt)
 {
 	uint64_t pause = o->backoff_ms;
+
 	for (unsigned i = 0; i < attempt && pause < MAX_PAUSE_MS; i++)
 		pause *= 2;
 	if (pause > MAX_PAUSE_MS)
@@ -384,30 +427,36 @@ static unsigned pause_ms(const struct fetch_options *o, const char *sha256, unsi
 static int wait_ms(const struct run *run, unsigned ms, struct err *e)
 {
 	double end = log_seconds() + ms / 1000.0;
+
 	for (double left; (left = end - log_seconds()) > 0;) {
 		struct pollfd p = {.fd = run->cancel_fd, .events = POLLIN};
-		if (poll(&p, run->cancel_fd >= 0 ? 1 : 0, (int)(left * 1000) + 1) < 0 && errno != EINTR)
+		if (poll(&p, run->cancel_fd >= 0 ? 1 : 0, (int)(left * 1000) + 1) < 0 &&
+		    errno != EINTR)
 			break;
 		if (run_check(run, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
 static bool is_lost(struct fetch_worker *w, const char *url, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	if (!fetch_hosts_lost(&w->shared->hosts, url))
 		return false;
 	err_set(e, ERR_NETWORK, "'%s' cannot be reached", fetch_hosts_name(url, &a));
 	return true;
 }
 
-enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *t, const char *name, struct err *e)
+enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *t, const char *name,
+				 struct err *e)
 {
 	bool unreached = false;
 	struct transfer once = *t;
 	double start = log_seconds();
+
 	once.ret_unreached = &unreached;
 	for (unsigned failures = 0;;) {
 		unsigned retry_after = 0;
@@ -421,6 +470,7 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
 			host_of(&w->shared->hosts, t->url)->answered = log_seconds();
 			pthread_mutex_unlock(&w->shared->hosts.mutex);
 		}
+
 		if (out != TRANSFER_RETRY)
 			return out;
 		if (file_size(t->path) >= before + PROGRESS_BYTES)
@@ -429,39 +479,45 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
 			err_wrap(e, "asked to wait %u seconds", retry_after);
 			return TRANSFER_NEXT;
 		}
+
 		if (failures >= w->shared->o->retries) {
 			/* The last of the tries since `start`. */
 			AUTO_ARENA struct arena a = {0};
 			if (unreached && fetch_hosts_lose(&w->shared->hosts, t->url, start))
-				log_warn(w->run->log, "'%s' cannot be reached and is not asked again",
+				log_warn(w->run->log,
+					 "'%s' cannot be reached and is not asked again",
 					 fetch_hosts_name(t->url, &a));
 			return TRANSFER_NEXT;
 		}
+
 		unsigned ms = pause_ms(w->shared->o, t->sha256, failures++);
 		if (ms < retry_after * 1000)
 			ms = retry_after * 1000;
-		log_verbose(w->run->log, "fetch: '%s' again in %.1f s: %s", name, ms / 1000.0, e->msg);
+		log_verbose(w->run->log, "fetch: '%s' again in %.1f s: %s", name, ms / 1000.0,
+			    e->msg);
 		if (wait_ms(w->run, ms, e) < 0)
 			return TRANSFER_STOP;
 	}
 }
 
 /* A folder of the user's, packed into the place of the partial file. */
-static enum transfer_outcome from_folder(const struct transfer *t, const struct fetch_source *s, struct err *e)
+static enum transfer_outcome from_folder(const struct transfer *t, const struct fetch_source *s,
+					 struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	char hex[DIGEST_HEX_LEN + 1];
 	AUTO_FD int fd = open(t->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
 	if (fd < 0)
 		err_errno(e, ERR_SYSTEM, "cannot write '%s'", t->path);
-	if (fd < 0 || folder_pack(t->url, arena_strndup(&a, s->name, strcspn(s->name, "-")), fd, hex, e) < 0)
+	if (fd < 0 ||
+	    folder_pack(t->url, arena_strndup(&a, s->name, strcspn(s->name, "-")), fd, hex, e) < 0)
 		return TRANSFER_STOP;
 	if (strcmp(hex, s->sha256) == 0)
 		return transfer_check(t, e);
 	err_set(e, ERR_INTEGRITY, "the folder '%s' has changed since the plan was made", t->url);
-	err_hint(
-		e,
-		"all of it is the source, but for build, dist, .git and environments: write logs and wheels elsewhere");
+	err_hint(e, "all of it is the source, but for build, dist, .git and environments: write "
+		    "logs and wheels elsewhere");
 	return TRANSFER_STOP;
 }
 
@@ -471,9 +527,11 @@ enum place_kind fetch_place_kind(const char *place, const char **ret_rest)
 		const char *prefix;
 		enum place_kind kind;
 		bool whole;
-	} known[] = {{"https://", PLACE_HTTP, true},  {"http://", PLACE_HTTP, true}, {"wheel:", PLACE_WHEEL, false},
-		     {"deb:", PLACE_DEB, false},      {"file://", PLACE_FILE, true}, {"/", PLACE_FILE, true},
+	} known[] = {{"https://", PLACE_HTTP, true},  {"http://", PLACE_HTTP, true},
+		     {"wheel:", PLACE_WHEEL, false},  {"deb:", PLACE_DEB, false},
+		     {"file://", PLACE_FILE, true},   {"/", PLACE_FILE, true},
 		     {"folder:", PLACE_FOLDER, false}};
+
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (starts(place, known[i].prefix)) {
 			*ret_rest = place + (known[i].whole ? 0 : strlen(known[i].prefix));
@@ -496,7 +554,8 @@ struct source_try {
 };
 
 /* *ret_absent: the place said for certain that it has no such file. */
-static enum transfer_outcome from_place(struct source_try *x, const char *place, bool *ret_absent, struct err *e)
+static enum transfer_outcome from_place(struct source_try *x, const char *place, bool *ret_absent,
+					struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct fetch_worker *w = x->w;
@@ -515,6 +574,7 @@ static enum transfer_outcome from_place(struct source_try *x, const char *place,
 			     .run = w->run,
 			     .progress = &w->shared->amount};
 	enum place_kind kind = fetch_place_kind(place, &t.url);
+
 	x->skipped |= o->offline && kind < PLACE_FILE;
 	if (o->offline && kind < PLACE_DEB)
 		return TRANSFER_NEXT;
@@ -534,22 +594,26 @@ static enum transfer_outcome from_place(struct source_try *x, const char *place,
 	case PLACES:
 		break;
 	}
-	err_set(e, ERR_NETWORK, "unsupported URL '%s' (https:, http:, file:, wheel:, deb: or an absolute path)",
+
+	err_set(e, ERR_NETWORK,
+		"unsupported URL '%s' (https:, http:, file:, wheel:, deb: or an absolute path)",
 		transfer_shown_url(&a, place));
 	return TRANSFER_NEXT;
 }
 
 int fetch_forbidden(const struct fetch_source *s, const char *reasons, struct err *e)
 {
-	err_set(e, ERR_NETWORK, "'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s", s->name,
-		s->sha256, *reasons ? ": " : "", reasons);
-	return err_hint(e,
-			"run the same once without --offline, or give the directory that holds it with --mirror DIR");
+	err_set(e, ERR_NETWORK,
+		"'%s' (sha256 %s) is not in the store and --offline forbids fetching it%s%s",
+		s->name, s->sha256, *reasons ? ": " : "", reasons);
+	return err_hint(e, "run the same once without --offline, or give the directory that holds "
+			   "it with --mirror DIR");
 }
 
 static int try_places(struct source_try *x, const struct strlist *places, struct err *e)
 {
 	const struct fetch_source *s = x->source;
+
 	for (size_t i = 0; i < places->count; i++) {
 		struct err said = {0};
 		bool absent = false;
@@ -559,46 +623,57 @@ static int try_places(struct source_try *x, const struct strlist *places, struct
 			*e = said;
 			return -1;
 		}
+
 		if (out != TRANSFER_DONE) {
 			if (said.kind != ERR_NONE) {
-				buf_printf(&x->reasons, "%s%s", x->reasons.len ? "; " : "", said.msg);
+				buf_printf(&x->reasons, "%s%s", x->reasons.len ? "; " : "",
+					   said.msg);
 				x->wrong |= out == TRANSFER_WRONG;
 				if (!x->hint[0])
 					snprintf(x->hint, sizeof(x->hint), "%s", said.hint);
 			}
+
 			continue;
 		}
+
 		AUTO_ARENA struct arena a = {0};
 		if (x->wrong)
-			log_warn(x->w->run->log, "downloaded '%s' from '%s' after other URLs failed: %s", s->name,
+			log_warn(x->w->run->log,
+				 "downloaded '%s' from '%s' after other URLs failed: %s", s->name,
 				 transfer_shown_url(&a, places->items[i]), buf_cstr(&x->reasons));
 		else if (x->reasons.len)
-			log_verbose(x->w->run->log, "fetch: '%s': %s", s->name, buf_cstr(&x->reasons));
+			log_verbose(x->w->run->log, "fetch: '%s': %s", s->name,
+				    buf_cstr(&x->reasons));
 		return 0;
 	}
+
 	const char *reasons = buf_cstr(&x->reasons);
 	if (x->wrong) {
 		err_set(e, ERR_INTEGRITY, "wrong bytes for '%s': %s", s->name, reasons);
 		return err_hint(e, "the file was changed at its source or on the way; put the "
 				   "right one into a directory and use --mirror DIR");
 	}
+
 	if (x->skipped)
 		return fetch_forbidden(s, reasons, e);
-	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name, *reasons ? reasons : "no URL is known for it");
+	err_set(e, ERR_NETWORK, "cannot fetch '%s': %s", s->name,
+		*reasons ? reasons : "no URL is known for it");
 	if (x->hint[0])
 		return err_hint(e, "%s", x->hint);
 	return err_hint(e,
-			"check the network and its proxy variables, or give the directory that holds it with "
+			"check the network and its proxy variables, or give the directory that "
+			"holds it with "
 			"--mirror DIR (sha256 %s)",
 			s->sha256);
 }
 
-int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, bool *ret_gone,
-		 struct err *e)
+int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial,
+		 bool *ret_gone, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist places = {0};
 	struct source_try x = {.w = w, .source = s, .partial = partial};
+
 	for (size_t i = 0; i < w->shared->o->mirrors.count; i++)
 		fetch_mirror_places(&places, &a, w->shared->o->mirrors.items[i], s);
 	strlist_append(&places, &a, &s->urls);

@@ -79,7 +79,8 @@ void transfer_client_free(struct transfer_client *c);
  * Certificates are checked; at most 10 redirects, never from https to http. *ret_retry_after:
  * seconds that the server asked to wait, else untouched. Other outcomes set `e`, with the URL's
  * password left out. */
-enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retry_after, struct err *e) MUST_CHECK;
+enum transfer_outcome transfer_http(const struct transfer *t, unsigned *ret_retry_after,
+				    struct err *e) MUST_CHECK;
 /* transfer_copy: like transfer_http, for a regular file, always from its start. */
 enum transfer_outcome transfer_copy(const struct transfer *t, struct err *e) MUST_CHECK;
 /* transfer_check: checks a file that came by other means: TRANSFER_DONE, TRANSFER_WRONG (deleted)
@@ -123,9 +124,10 @@ struct fetch_shared {
 
 /* fetch_addresses, fetch_index: of an archive, and of the Python index that this machine names
  * (NULL: none), looked up once in a run: apt-get and pip take a while to say them. */
-int fetch_addresses(struct fetch_shared *f, const char *archive, const struct run *run, struct fetch_archive **ret,
-		    struct err *e) MUST_CHECK;
-int fetch_index(struct fetch_shared *f, const struct run *run, const char **ret, struct err *e) MUST_CHECK;
+int fetch_addresses(struct fetch_shared *f, const char *archive, const struct run *run,
+		    struct fetch_archive **ret, struct err *e) MUST_CHECK;
+int fetch_index(struct fetch_shared *f, const struct run *run, const char **ret,
+		struct err *e) MUST_CHECK;
 
 /* One thread of it. */
 struct fetch_worker {
@@ -140,8 +142,8 @@ enum transfer_outcome fetch_http(struct fetch_worker *w, const struct transfer *
 				 struct err *e) MUST_CHECK;
 /* fetch_deb: from a Debian archive: t->url is "ARCHIVE/PATH". *ret_absent: there is
  * certainly no such file, as the archive and its snapshots say. */
-enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t, const char *name, bool *ret_absent,
-				struct err *e) MUST_CHECK;
+enum transfer_outcome fetch_deb(struct fetch_worker *w, const struct transfer *t, const char *name,
+				bool *ret_absent, struct err *e) MUST_CHECK;
 /* fetch_place_kind: the kind of a place and what follows its prefix; PLACES for none. */
 enum place_kind { PLACE_HTTP, PLACE_WHEEL, PLACE_DEB, PLACE_FILE, PLACE_FOLDER, PLACES };
 enum place_kind fetch_place_kind(const char *place, const char **ret_rest);
@@ -149,14 +151,15 @@ enum place_kind fetch_place_kind(const char *place, const char **ret_rest);
  * fetch_mirror_places: adds those of a source at a mirror: a URL, or a directory, which may be
  * relative. */
 const char *fetch_file_url(struct arena *a, const char *url);
-void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mirror, const struct fetch_source *s);
+void fetch_mirror_places(struct strlist *places, struct arena *a, const char *mirror,
+			 const struct fetch_source *s);
 /* fetch_forbidden: ERR_NETWORK of --offline; `reasons`: what places said, or "". */
 int fetch_forbidden(const struct fetch_source *s, const char *reasons, struct err *e);
 /* fetch_places: leaves the checked bytes in `partial`. ERR_INTEGRITY when a place had other bytes
  * and none the right ones, ERR_NETWORK when none had any, with what each said; *ret_gone: each said
  * for certain that it has no such file (404, 410, no such path). */
-int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial, bool *ret_gone,
-		 struct err *e) MUST_CHECK;
+int fetch_places(struct fetch_worker *w, const struct fetch_source *s, const char *partial,
+		 bool *ret_gone, struct err *e) MUST_CHECK;
 
 /* A store behind a web server: plain files, found by their names. */
 

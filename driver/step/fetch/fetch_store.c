@@ -13,13 +13,15 @@ static bool is_absent(long status)
 #define SHOWN_BYTES 4000000
 
 /* What a download of this size is announced with; false: it is not. */
-static bool announce(const struct store_want *w, const struct run *run, struct transfer_progress *p, struct arena *a)
+static bool announce(const struct store_want *w, const struct run *run, struct transfer_progress *p,
+		     struct arena *a)
 {
 	struct strlist origins = {0};
 	const struct download d = {.name = path_base(w->path),
 				   .total = w->max_bytes,
 				   .of = &origins,
 				   .kept = path_dir(a, path_dir(a, path_dir(a, w->to)))};
+
 	if (!w->sha256 || w->max_bytes < SHOWN_BYTES)
 		return false;
 	strlist_ref(&origins, a, "the remote store");
@@ -30,7 +32,8 @@ static bool announce(const struct store_want *w, const struct run *run, struct t
 	return true;
 }
 
-static int get(const char *url, const struct store_want *w, const struct run *run, enum store_got *ret, struct err *e)
+static int get(const char *url, const struct store_want *w, const struct run *run,
+	       enum store_got *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct transfer_progress progress = {0};
@@ -48,6 +51,7 @@ static int get(const char *url, const struct store_want *w, const struct run *ru
 				   .run = run,
 				   .progress = &progress};
 	const bool shown = announce(w, run, &progress, &a);
+
 	if (!shown)
 		log_status(run->log, "asking the remote store for %.60s", w->path);
 	enum transfer_outcome out = transfer_http(&t, &ignored, e);
@@ -71,12 +75,16 @@ int fetch_store_set(struct store *s, const char *url, struct err *e)
 	bool known = strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
 	CURLU *parsed = known ? curl_url() : NULL;
 	bool good = parsed && curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK;
+
 	curl_url_cleanup(parsed);
 	if (!good || strchr(url, '?') || strchr(url, '#')) {
-		err_set(e, ERR_USAGE, "not an http or https URL: --store-url '%s'", transfer_shown_url(&a, url));
-		return err_hint(e, "give the URL of the directory that holds the other store's 'objects'; for a "
+		err_set(e, ERR_USAGE, "not an http or https URL: --store-url '%s'",
+			transfer_shown_url(&a, url));
+		return err_hint(e, "give the URL of the directory that holds the other store's "
+				   "'objects'; for a "
 				   "directory of this machine use --lower-store");
 	}
+
 	store_set_remote(s, get, url);
 	return 0;
 }

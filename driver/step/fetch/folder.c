@@ -22,9 +22,12 @@ struct packing {
 static la_ssize_t on_bytes(struct archive *to, void *user, const void *data, size_t len)
 {
 	struct packing *p = user;
+
 	(void)to;
 	digest_update(p->digest, data, len);
-	return p->fd >= 0 && fs_write_all(p->fd, data, len, "the archive of a folder", p->e) < 0 ? -1 : (la_ssize_t)len;
+	return p->fd >= 0 && fs_write_all(p->fd, data, len, "the archive of a folder", p->e) < 0
+		       ? -1
+		       : (la_ssize_t)len;
 }
 
 static int fail(const struct packing *p, struct err *e)
@@ -40,6 +43,7 @@ static bool is_left_out(const char *dir, const char *rel, struct arena *a)
 {
 	static const char *const tops[] = {".git", "build", "dist"};
 	const size_t n = strcspn(rel, "/");
+
 	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
 		if (strlen(tops[i]) == n && strncmp(rel, tops[i], n) == 0)
 			return true;
@@ -51,11 +55,14 @@ static bool is_left_out(const char *dir, const char *rel, struct arena *a)
 static int copy_file(struct packing *p, const char *path, uint64_t size, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping m = {0};
+
 	if (fs_map(path, &m, e) < 0)
 		return -1;
 	if (m.size != size)
 		return err_set(e, ERR_SYSTEM, "'%s' changes while it is read", path);
-	return m.size && archive_write_data(p->to, m.data, m.size) != (la_ssize_t)m.size ? fail(p, e) : 0;
+	return m.size && archive_write_data(p->to, m.data, m.size) != (la_ssize_t)m.size
+		       ? fail(p, e)
+		       : 0;
 }
 
 static int add(const char *rel, const struct stat *st, void *user, struct err *e)
@@ -65,13 +72,15 @@ static int add(const char *rel, const struct stat *st, void *user, struct err *e
 	char target[PATH_MAX] = "";
 	const char *path = path_join(&a, p->dir, rel);
 	const bool link = S_ISLNK(st->st_mode);
+
 	if (is_left_out(p->dir, rel, &a))
 		return 0;
 	if (!link && !S_ISREG(st->st_mode))
 		return err_set(e, ERR_USAGE, "'%s' is neither a file nor a link", path);
 	const uint64_t size = link ? 0 : (uint64_t)st->st_size;
 	if ((p->bytes += size) > FOLDER_MAX)
-		return err_set(e, ERR_USAGE, "'%s' is larger than 2 GiB: too large for a source", p->dir);
+		return err_set(e, ERR_USAGE, "'%s' is larger than 2 GiB: too large for a source",
+			       p->dir);
 	if (link && readlink(path, target, sizeof(target) - 1) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read the link '%s'", path);
 	struct archive_entry *en = archive_entry_new();
@@ -107,10 +116,13 @@ int folder_pack(const char *dir, const char *top, int fd, char hex[65], struct e
 {
 	uint8_t sum[DIGEST_LEN];
 	AUTO_DIGEST struct digest *digest = digest_new();
-	struct packing p = {.dir = dir, .top = top, .to = archive_write_new(), .digest = digest, .fd = fd};
+	struct packing p = {
+		.dir = dir, .top = top, .to = archive_write_new(), .digest = digest, .fd = fd};
+
 	if (!p.to)
 		return err_set(e, ERR_SYSTEM, "cannot start libarchive");
-	int rc = fs_is_dir(TRUSTED, dir) ? pack(&p, e) : err_set(e, ERR_USAGE, "no folder '%s'", dir);
+	int rc = fs_is_dir(TRUSTED, dir) ? pack(&p, e)
+					 : err_set(e, ERR_USAGE, "no folder '%s'", dir);
 	archive_write_free(p.to);
 	if (rc < 0)
 		return -1;

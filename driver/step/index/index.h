@@ -47,8 +47,8 @@ int index_check_base(const char *url, struct err *e) MUST_CHECK;
  * The same wheels give the same bytes. Sub-directories are exchanged atomically, those without
  * wheels removed; concurrent calls wait. Nothing changes on an error: ERR_INTEGRITY names a bad
  * wheel, ERR_POLICY a directory of that name that is not an index. */
-int index_write(const struct index_request *q, const struct run *run, struct arena *a, struct index_result *ret,
-		struct err *e) MUST_CHECK;
+int index_write(const struct index_request *q, const struct run *run, struct arena *a,
+		struct index_result *ret, struct err *e) MUST_CHECK;
 
 /* Wheel variants (PEP 825, 850: drafts): an index from which installers choose by the machine. */
 
@@ -56,7 +56,8 @@ int index_write(const struct index_request *q, const struct run *run, struct are
 
 /* Makes, in the directory `to`, the variant of a wheel that ptbuild packed; gives its file name. */
 typedef int index_variant_fn(const char *wheel, const char *label, const char *json, const char *to,
-			     const struct run *run, struct arena *a, const char **ret, struct err *e);
+			     const struct run *run, struct arena *a, const char **ret,
+			     struct err *e);
 
 struct index_variants {
 	struct index_result index; /* of VARIANTS_DIR */
@@ -69,8 +70,9 @@ struct index_variants {
  * installers that know no variants; and the index of them all. Yanked wheels, those whose label no
  * property says, and those that require one of these are left out. Wheels there that come from none
  * of `dir` are removed. As index_write, and ERR_USAGE where there is no variant. */
-int index_variants(const struct index_request *q, const struct tables *t, index_variant_fn *make, const struct run *run,
-		   struct arena *a, struct index_variants *ret, struct err *e) MUST_CHECK;
+int index_variants(const struct index_request *q, const struct tables *t, index_variant_fn *make,
+		   const struct run *run, struct arena *a, struct index_variants *ret,
+		   struct err *e) MUST_CHECK;
 
 /* Files next to the wheels of a set: constraints, one bill of materials, a stage for Docker. */
 

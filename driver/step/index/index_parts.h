@@ -27,4 +27,5 @@ struct index_wheel {
 };
 
 /* index_read: the facts about a wheel in `dir`. */
-int index_read(const char *dir, const char *file, struct arena *a, struct index_wheel *ret, struct err *e) MUST_CHECK;
+int index_read(const char *dir, const char *file, struct arena *a, struct index_wheel *ret,
+	       struct err *e) MUST_CHECK;

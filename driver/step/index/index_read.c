@@ -8,19 +8,22 @@ enum { METADATA_MAX = 16 << 20, REASON_MAX = 64 * 1024 };
 static char *with_dashes(const char *text, struct arena *a)
 {
 	char *out = arena_strdup(a, text);
+
 	for (char *c = out; *c; c++)
 		*c = strchr("._", *c) ? '-' : (char)tolower((unsigned char)*c);
 	return out;
 }
 
-/* What it requires wherever it is installed: a pin, else a range, as on torch's stable ABI: "torch>=2.14.0". */
+/* What it requires wherever it is installed: a pin, else
+ * a range, as on torch's stable ABI: "torch>=2.14.0". */
 static void read_pins(struct arena *a, struct index_wheel *w)
 {
 	for (size_t i = 0; i < w->dist.requires_count; i++) {
 		const struct requirement *r = &w->dist.requires[i];
 		const char *pin = specifier_pin(r->specifier, a);
 		if (requirement_holds(r, &w->dist.scope, "", a) == HOLDS_ALWAYS && *r->specifier)
-			kvlist_set(pin ? &w->pins : &w->takes, a, with_dashes(r->name, a), pin ? pin : r->specifier);
+			kvlist_set(pin ? &w->pins : &w->takes, a, with_dashes(r->name, a),
+				   pin ? pin : r->specifier);
 	}
 }
 
@@ -29,13 +32,16 @@ static int read_yank(const char *path, struct arena *a, struct index_wheel *w, s
 	struct buf AUTO_BUF text = {0};
 	const char *file = arena_printf(a, "%s.yanked", path);
 	struct stat st;
+
 	if (lstat(file, &st) < 0)
 		return 0;
 	/* Its first line goes into pages that everybody reads. */
 	if (!S_ISREG(st.st_mode)) {
-		err_set(e, ERR_POLICY, "'%s' is not a regular file: its target would be published", file);
+		err_set(e, ERR_POLICY, "'%s' is not a regular file: its target would be published",
+			file);
 		return err_hint(e, "write the reason into a file of that name");
 	}
+
 	if (fs_read(path_dir(a, file), path_base(file), REASON_MAX, &text, e) < 0)
 		return -1;
 	w->yanked = true;
@@ -43,29 +49,32 @@ static int read_yank(const char *path, struct arena *a, struct index_wheel *w, s
 	return 0;
 }
 
-static int read_metadata(const struct zip_reader *z, const struct wheel_name *n, struct arena *a, struct index_wheel *w,
-			 struct err *e)
+static int read_metadata(const struct zip_reader *z, const struct wheel_name *n, struct arena *a,
+			 struct index_wheel *w, struct err *e)
 {
 	struct buf AUTO_BUF text = {0};
 	struct wheel_headers h;
 	const char *info;
+
 	if (wheel_zip_dist_info(z, a, &info, e) < 0)
 		return -1;
 	/* pip passes such a file over without a word. */
 	if (!wheel_version_key(n->version, a))
-		return err_set(e, ERR_INTEGRITY, "its version '%s' is not valid by PEP 440", n->version);
+		return err_set(e, ERR_INTEGRITY, "its version '%s' is not valid by PEP 440",
+			       n->version);
 	if (!wheel_is_dist_info(n, info, a))
 		return err_set(e, ERR_INTEGRITY, "its '%s' is not named after the file", info);
 	const char *path = path_join(a, info, "METADATA");
 	if (wheel_zip_text(z, path, METADATA_MAX, &text, e) < 0 ||
 	    wheel_headers_parse(buf_cstr(&text), text.len, path, a, &h, e) < 0)
 		return -1;
-	const char *name = wheel_headers_get(&h, "Name"), *version = wheel_headers_get(&h, "Version");
+	const char *name = wheel_headers_get(&h, "Name"),
+		   *version = wheel_headers_get(&h, "Version");
 	const char *python = wheel_headers_get(&h, "Requires-Python");
-	if (!name || strcmp(wheel_normalize(name, a), wheel_normalize(n->dist, a)) != 0 || !version ||
-	    !wheel_same_version(version, n->version, a))
-		return err_set(e, ERR_INTEGRITY, "its METADATA is about '%s' '%s'", name ? name : "",
-			       version ? version : "");
+	if (!name || strcmp(wheel_normalize(name, a), wheel_normalize(n->dist, a)) != 0 ||
+	    !version || !wheel_same_version(version, n->version, a))
+		return err_set(e, ERR_INTEGRITY, "its METADATA is about '%s' '%s'",
+			       name ? name : "", version ? version : "");
 	char digest[DIGEST_HEX_LEN + 1];
 	digest_data(buf_cstr(&text), text.len, digest);
 	w->spelt_so = strcmp(name, with_dashes(wheel_normalize(name, a), a)) == 0;
@@ -79,7 +88,8 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 }
 
 /* NVIDIA's, cut for one machine. */
-static int check_private(const struct zip_reader *z, const struct wheel_name *n, struct arena *a, struct err *e)
+static int check_private(const struct zip_reader *z, const struct wheel_name *n, struct arena *a,
+			 struct err *e)
 {
 	if (!zip_find(z, path_join(a, wheel_dist_info(n, a), WHEEL_PRIVATE)))
 		return 0;
@@ -88,12 +98,14 @@ static int check_private(const struct zip_reader *z, const struct wheel_name *n,
 			   "slimmed for");
 }
 
-static int read_all(const char *path, const char *file, struct arena *a, struct index_wheel *w, struct err *e)
+static int read_all(const char *path, const char *file, struct arena *a, struct index_wheel *w,
+		    struct err *e)
 {
 	struct wheel_name n;
 	struct zip_reader *AUTO_ZIP z = NULL;
 	struct stat st;
 	char digest[DIGEST_HEX_LEN + 1];
+
 	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0)
 		return -1;
 	if (check_private(z, &n, a, e) < 0 || read_metadata(z, &n, a, w, e) < 0)
@@ -105,7 +117,8 @@ static int read_all(const char *path, const char *file, struct arena *a, struct 
 	w->file = arena_strdup(a, file);
 	w->project = with_dashes(wheel_normalize(n.dist, a), a);
 	w->version = n.version;
-	w->variants = *n.variant ? arena_printf(a, "%s-%s" INDEX_VARIANTS_FILE, n.dist, n.version) : NULL;
+	w->variants =
+		*n.variant ? arena_printf(a, "%s-%s" INDEX_VARIANTS_FILE, n.dist, n.version) : NULL;
 	const char *plus = strchr(n.version, '+');
 	w->label = plus ? plus + 1 : "";
 	w->profile = with_dashes(label_without_torch(w->label, a), a);
@@ -114,9 +127,11 @@ static int read_all(const char *path, const char *file, struct arena *a, struct 
 	return 0;
 }
 
-int index_read(const char *dir, const char *file, struct arena *a, struct index_wheel *ret, struct err *e)
+int index_read(const char *dir, const char *file, struct arena *a, struct index_wheel *ret,
+	       struct err *e)
 {
 	struct index_wheel w = {.reason = ""};
+
 	if (read_all(path_join(a, dir, file), file, a, &w, e) < 0)
 		return err_wrap(e, "cannot list '%s'", file);
 	*ret = w;

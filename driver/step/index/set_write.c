@@ -7,19 +7,24 @@
 
 enum { BILL_MAX = 64 << 20 };
 
-static int write_text(const struct set_request *q, const char *file, const struct buf *text, struct err *e)
+static int write_text(const struct set_request *q, const char *file, const struct buf *text,
+		      struct err *e)
 {
 	return fs_write(q->dir, file, text->data, text->len, 0644, e);
 }
 
-/* As comments: with one --hash pip wants one of every requirement, NVIDIA's too. It checks those of the index. */
+/* As comments: with one --hash pip wants one of every
+ * requirement, NVIDIA's too. It checks those of the index. */
 static int write_constraints(const struct set_request *q, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf out = {0};
-	buf_printf(&out, "# of the set '%s': pip install -c, uv pip install -c\n", utf8_printable(q->name, &a));
+
+	buf_printf(&out, "# of the set '%s': pip install -c, uv pip install -c\n",
+		   utf8_printable(q->name, &a));
 	for (size_t i = 0; i < q->count; i++)
-		buf_printf(&out, "%s==%s # sha256:%s\n", q->wheels[i].name, q->wheels[i].version, q->wheels[i].sha256);
+		buf_printf(&out, "%s==%s # sha256:%s\n", q->wheels[i].name, q->wheels[i].version,
+			   q->wheels[i].sha256);
 	return write_text(q, SET_CONSTRAINTS, &out, e);
 }
 
@@ -31,13 +36,16 @@ struct merged {
 	json_t *by_ref; /* component by its bom-ref */
 };
 
-/* Two wheels may call two things alike: the second gets the name of its wheel in front. What a wheel was built against
- * may be a wheel of the set. */
+/* Two wheels may call two things alike: the second gets the name of its
+ * wheel in front. What a wheel was built against may be a wheel of the set. */
 static const char *add_component(struct merged *m, const char *name, json_t *component)
 {
-	const char *ref = arena_strdup(m->a, json_text(component, "bom-ref")), *purl = json_text(component, "purl");
+	const char *ref = arena_strdup(m->a, json_text(component, "bom-ref")),
+		   *purl = json_text(component, "purl");
 	const json_t *have = json_object_get(m->by_ref, ref);
-	if (have && (json_equal(have, component) || (*purl && strcmp(purl, json_text(have, "purl")) == 0)))
+
+	if (have &&
+	    (json_equal(have, component) || (*purl && strcmp(purl, json_text(have, "purl")) == 0)))
 		return ref;
 	json_t *own = json_deep_copy(component);
 	if (have)
@@ -46,34 +54,41 @@ static const char *add_component(struct merged *m, const char *name, json_t *com
 		json_object_set_new(own, "bom-ref", json_string(ref));
 		json_object_set(m->by_ref, ref, own);
 	}
+
 	json_array_append_new(m->components, own);
 	return ref;
 }
 
 static void add_bill(struct merged *m, const char *name, const json_t *bill)
 {
-	AUTO_JSON json_t *renamed = json_object(); /* bills of a whole system have 60,000 components */
+	/* bills of a whole system have 60,000 components */
+	AUTO_JSON json_t *renamed = json_object();
 	json_t *item, *word;
 	size_t i, k;
+
 	json_array_foreach(json_object_get(bill, "components"), i, item)
 	{
 		const char *old = arena_strdup(m->a, json_text(item, "bom-ref"));
 		if (json_is_object(item))
-			json_object_set_new(renamed, old, json_string(add_component(m, name, item)));
+			json_object_set_new(renamed, old,
+					    json_string(add_component(m, name, item)));
 	}
+
 	json_array_foreach(json_object_get(bill, "dependencies"), i, item)
 	{
 		const char *old = json_text(item, "ref"), *ref = json_member(renamed, old);
 		if (!*old)
 			continue;
 		json_t *on = json_array();
-		json_array_foreach(json_object_get(item, "dependsOn"), k, word) if (json_is_string(word))
+		json_array_foreach(json_object_get(item, "dependsOn"), k,
+				   word) if (json_is_string(word))
 		{
 			const char *to = json_member(renamed, json_string_value(word));
 			json_array_append_new(on, json_string(to ? to : json_string_value(word)));
 		}
-		json_array_append_new(m->dependencies,
-				      json_pack("{s:s, s:o}", "ref", ref ? ref : old, "dependsOn", on));
+
+		json_array_append_new(m->dependencies, json_pack("{s:s, s:o}", "ref",
+								 ref ? ref : old, "dependsOn", on));
 	}
 }
 
@@ -82,30 +97,36 @@ static int read_bills(struct merged *m, const struct set_wheel *w, struct err *e
 {
 	AUTO_ZIP struct zip_reader *z = NULL;
 	const char *info;
+
 	if (zip_open(w->path, m->a, &z, e) < 0 || wheel_zip_dist_info(z, m->a, &info, e) < 0)
 		return -1;
 	const char *below = arena_printf(m->a, "%s/sboms/", info);
 	for (size_t i = 0; i < zip_count(z); i++) {
 		const struct zip_entry *en = zip_at(z, i);
 		AUTO_BUF struct buf text = {0};
-		if (strncmp(en->name, below, strlen(below)) != 0 || !path_has_suffix(en->name, ".json"))
+		if (strncmp(en->name, below, strlen(below)) != 0 ||
+		    !path_has_suffix(en->name, ".json"))
 			continue;
 		if (zip_read(z, en, BILL_MAX, &text, e) < 0)
 			return -1;
-		AUTO_JSON json_t *bill = json_loadb(buf_cstr(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
+		AUTO_JSON json_t *bill =
+			json_loadb(buf_cstr(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
 		if (!json_is_object(bill))
-			return err_set(e, ERR_INTEGRITY, "'%s' in '%s' is not a bill of materials", en->name,
-				       path_base(w->path));
+			return err_set(e, ERR_INTEGRITY, "'%s' in '%s' is not a bill of materials",
+				       en->name, path_base(w->path));
 		add_bill(m, w->name, bill);
 	}
+
 	return 0;
 }
 
 static int write_bill(const struct set_request *q, struct arena *a, struct err *e)
 {
-	AUTO_JSON json_t *components = json_array(), *dependencies = json_array(), *by_ref = json_object();
+	AUTO_JSON json_t *components = json_array(), *dependencies = json_array(),
+			 *by_ref = json_object();
 	struct merged m = {a, components, dependencies, by_ref};
 	AUTO_JSON json_t *refs = json_array(), *weaknesses = json_array();
+
 	for (size_t i = 0; i < q->count; i++) {
 		const struct set_wheel *w = &q->wheels[i];
 		/* "torch@2.6.0%2Bcpu.avx2", as the wheels' own bills call them. */
@@ -113,32 +134,35 @@ static int write_bill(const struct set_request *q, struct arena *a, struct err *
 		buf_printf(&out, "pkg:pypi/%s@", w->name);
 		buf_addurl(&out, w->version, "");
 		const char *ref = arena_strdup(a, buf_cstr(&out));
-		AUTO_JSON json_t *c = json_pack("{s:s, s:s, s:s, s:s, s:s, s:[{s:s, s:s}], s:[{s:s, s:s}]}", "type",
-						"library", "bom-ref", ref, "name", w->name, "version", w->version,
-						"purl", ref, "hashes", "alg", "SHA-256", "content", w->sha256,
-						"properties", "name", "ptbuild:file", "value", path_base(w->path));
+		AUTO_JSON json_t *c = json_pack(
+			"{s:s, s:s, s:s, s:s, s:s, s:[{s:s, s:s}], s:[{s:s, s:s}]}", "type",
+			"library", "bom-ref", ref, "name", w->name, "version", w->version, "purl",
+			ref, "hashes", "alg", "SHA-256", "content", w->sha256, "properties", "name",
+			"ptbuild:file", "value", path_base(w->path));
 		json_array_append_new(refs, json_string(add_component(&m, w->name, c)));
 		/* What is published of a wheel's package in that version. */
 		for (unsigned k = 0; k < q->tables->advisories_count; k++) {
 			const struct advisory_row *row = &q->tables->advisories[k];
 			if (tables_affects(row, w->name, w->version))
 				json_array_append_new(weaknesses,
-						      json_pack("{s:s, s:{s:s}, s:s, s:[{s:s}]}", "id", row->id,
-								"source", "name", row->source, "description", row->what,
-								"affects", "ref", ref));
+						      json_pack("{s:s, s:{s:s}, s:s, s:[{s:s}]}",
+								"id", row->id, "source", "name",
+								row->source, "description",
+								row->what, "affects", "ref", ref));
 		}
 	}
+
 	for (size_t i = 0; i < q->count; i++)
 		if (read_bills(&m, &q->wheels[i], e) < 0)
 			return -1;
 	const char *top = arena_printf(a, "set:%s", q->name);
 	json_array_append_new(dependencies, json_pack("{s:s, s:O}", "ref", top, "dependsOn", refs));
-	AUTO_JSON json_t *doc =
-		json_pack("{s:s, s:s, s:i, s:{s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s}}, s:O, s:O, s:O}", "bomFormat",
-			  "CycloneDX", "specVersion", "1.6", "version", 1, "metadata", "tools", "components", "type",
-			  "application", "name", "ptbuild", "version", PTBUILD_VERSION, "component", "type",
-			  "application", "bom-ref", top, "name", q->name, "components", components, "dependencies",
-			  dependencies, "vulnerabilities", weaknesses);
+	AUTO_JSON json_t *doc = json_pack(
+		"{s:s, s:s, s:i, s:{s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s}}, s:O, s:O, s:O}",
+		"bomFormat", "CycloneDX", "specVersion", "1.6", "version", 1, "metadata", "tools",
+		"components", "type", "application", "name", "ptbuild", "version", PTBUILD_VERSION,
+		"component", "type", "application", "bom-ref", top, "name", q->name, "components",
+		components, "dependencies", dependencies, "vulnerabilities", weaknesses);
 	return json_write(doc, q->dir, SET_SBOM, e);
 }
 
@@ -148,11 +172,13 @@ static int write_bill(const struct set_request *q, struct arena *a, struct err *
 static const char *base_image(const struct set_request *q, struct arena *a)
 {
 	bool older = true;
+
 	for (size_t i = 0; i < q->count; i++) {
 		struct wheel_name n;
 		older = older && wheel_name_parse(q->wheels[i].path, a, &n, ERR_IGNORED) == 0 &&
 			wheel_name_lands(&n, q->machine, 36, a);
 	}
+
 	return arena_printf(a, "python:%s-slim-%s", q->python, older ? "bookworm" : "trixie");
 }
 
@@ -160,17 +186,23 @@ static int write_stage(const struct set_request *q, struct arena *a, struct err 
 {
 	AUTO_BUF struct buf out = {0};
 	char *stage = arena_strdup(a, q->name);
+
 	for (char *c = stage; *c; c++)
-		*c = isalnum((unsigned char)*c) || strchr("._-", *c) ? (char)tolower((unsigned char)*c) : '-';
-	buf_printf(&out,
-		   "# The set '%s' as a stage: docker build -t IMAGE DIR, where DIR is the directory of this file.\n"
-		   "ARG BASE=%s\n"
-		   "FROM ${BASE} AS %s\n"
-		   "# What the wheels require beside each other comes from the index that pip knows.\n"
-		   "RUN --mount=type=bind,target=/set",
-		   utf8_printable(q->name, a), base_image(q, a), stage);
+		*c = isalnum((unsigned char)*c) || strchr("._-", *c)
+			     ? (char)tolower((unsigned char)*c)
+			     : '-';
+	buf_printf(
+		&out,
+		"# The set '%s' as a stage: docker build -t IMAGE DIR, where DIR is the directory "
+		"of this file.\n"
+		"ARG BASE=%s\n"
+		"FROM ${BASE} AS %s\n"
+		"# What the wheels require beside each other comes from the index that pip knows.\n"
+		"RUN --mount=type=bind,target=/set",
+		utf8_printable(q->name, a), base_image(q, a), stage);
 	for (size_t i = 0; i < q->install->count; i++)
-		buf_printf(&out, "%s%s", i ? " " : " \\\n\t", shell_quoted(q->install->items[i], a));
+		buf_printf(&out, "%s%s", i ? " " : " \\\n\t",
+			   shell_quoted(q->install->items[i], a));
 	buf_addstr(&out, "\nRUN python3 -m pip check\n");
 	return write_text(q, SET_DOCKERFILE, &out, e);
 }
@@ -179,15 +211,18 @@ static int write_stage(const struct set_request *q, struct arena *a, struct err 
 static int check_requires(const struct set_request *q, struct arena *a, struct err *e)
 {
 	struct dist *all = arena_array(a, q->count, sizeof(*all));
+
 	for (size_t i = 0; i < q->count; i++)
 		if (dist_of_wheel(q->wheels[i].path, a, &all[i], e) < 0)
 			return err_wrap(e, "'%s'", path_base(q->wheels[i].path));
 	for (size_t i = 0; i < q->count; i++)
 		for (size_t k = 0; k < q->count; k++) {
-			const struct requirement *r = dist_refuses(&all[i], &all[k], &all[i].scope, a);
+			const struct requirement *r =
+				dist_refuses(&all[i], &all[k], &all[i].scope, a);
 			const char *mixed = dist_mixed(&all[i], &all[k], &all[i].scope, a);
 			if (r)
-				return err_set(e, ERR_POLICY, "%s requires '%s', and the set has %s", all[i].title,
+				return err_set(e, ERR_POLICY,
+					       "%s requires '%s', and the set has %s", all[i].title,
 					       r->line, all[k].title);
 			if (mixed)
 				return err_set(e, ERR_POLICY, "%s", mixed);

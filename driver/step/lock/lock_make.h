@@ -21,15 +21,16 @@ struct lock_request {
  * keyring; ERR_NETWORK for an archive that cannot be read; ERR_INTEGRITY for an index that apt
  * refuses (signature, age), of another suite, or older than that of `before`; ERR_CONFIG for
  * packages that cannot be had together, or that need others than the base's lock has. */
-int lock_make(const struct lock_request *q, const struct run *run, struct arena *a, struct world_lock *ret,
-	      struct err *e) MUST_CHECK;
+int lock_make(const struct lock_request *q, const struct run *run, struct arena *a,
+	      struct world_lock *ret, struct err *e) MUST_CHECK;
 
 /* lock_compare: {"other_request", "added", "removed", "changed", "changes"}, a new reference;
  * `before` NULL: all is new. A change, by kind and name, has the versions "before" and "after"
  * (null: not there), "bytes" of what is there after it, and "same_version": other bytes, place or
  * architecture under one version. other_request: the part's table asks for something else.
  * lock_differs: whether there is any of it. */
-json_t *lock_compare(const struct world_lock *before, const struct world_lock *after, struct arena *a);
+json_t *lock_compare(const struct world_lock *before, const struct world_lock *after,
+		     struct arena *a);
 bool lock_differs(const json_t *diff);
 
 /* The entries of a lock that are not Debian packages: wheels as an index lists them, and archives
@@ -40,13 +41,14 @@ bool lock_differs(const json_t *diff);
  * several the one that runs with the oldest glibc. ERR_NETWORK if none matches, for two with the
  * same glibc, or for one without digest and size. */
 int lock_wheel(const char *asked, const char *python, const char *abi, const char *platform,
-	       const struct wheel_listed *files, size_t count, struct arena *a, struct world_entry *ret,
-	       struct err *e) MUST_CHECK;
+	       const struct wheel_listed *files, size_t count, struct arena *a,
+	       struct world_entry *ret, struct err *e) MUST_CHECK;
 /* lock_redist: the archives of components in a manifest (redistrib_12.8.1.json) that came from
  * `url`, beside which they lie; ret has one entry for each. ERR_NETWORK for a manifest that cannot
  * be read, lacks a component or has none of it for the platform. */
-int lock_redist(const char *text, size_t len, const char *url, const char *const *components, size_t count,
-		const char *platform, struct arena *a, struct world_entry **ret, struct err *e) MUST_CHECK;
+int lock_redist(const char *text, size_t len, const char *url, const char *const *components,
+		size_t count, const char *platform, struct arena *a, struct world_entry **ret,
+		struct err *e) MUST_CHECK;
 /* lock_replace: the entries of one kind by others. */
-void lock_replace(struct world_lock *l, enum world_kind kind, const struct world_entry *entries, size_t count,
-		  struct arena *a);
+void lock_replace(struct world_lock *l, enum world_kind kind, const struct world_entry *entries,
+		  size_t count, struct arena *a);

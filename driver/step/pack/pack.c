@@ -27,16 +27,20 @@ static int rename_directories(struct packing *p, const char *info, struct err *e
 {
 	const char *stem = arena_strndup(p->a, info, strlen(info) - strlen(".dist-info"));
 	const char *data = arena_printf(p->a, "%s.data", stem);
+
 	if (rename_in_tree(p, info, p->dist_info, e) < 0)
 		return -1;
 	if (!fs_exists(TRUSTED, path_join(p->a, p->q->tree, data)))
 		return 0;
-	return rename_in_tree(p, data, arena_printf(p->a, "%s-%s.data", p->name.dist, p->name.version), e);
+	return rename_in_tree(p, data,
+			      arena_printf(p->a, "%s-%s.data", p->name.dist, p->name.version), e);
 }
 
-static int read_headers(struct packing *p, const char *path, struct wheel_headers *ret, struct err *e)
+static int read_headers(struct packing *p, const char *path, struct wheel_headers *ret,
+			struct err *e)
 {
 	struct buf AUTO_BUF b = {0};
+
 	if (fs_read(TRUSTED, path, METADATA_MAX, &b, e) < 0)
 		return -1;
 	return wheel_headers_parse(buf_cstr(&b), b.len, path, p->a, ret, e);
@@ -50,18 +54,23 @@ static int write_headers(const char *path, const struct wheel_headers *h, struct
 }
 
 /* Python and ABI tags as the build back end wrote them: "Tag: cp313-cp313-linux_x86_64". */
-static int read_tags(struct packing *p, const struct wheel_headers *wheel, const char *path, struct err *e)
+static int read_tags(struct packing *p, const struct wheel_headers *wheel, const char *path,
+		     struct err *e)
 {
 	struct strlist tags = {0}, python = {0}, abi = {0};
+
 	wheel_headers_all(wheel, "Tag", p->a, &tags);
 	for (size_t i = 0; i < tags.count; i++) {
 		const char *tag = tags.items[i];
-		char *rest = arena_strdup(p->a, tag), *python_tag = strsep(&rest, "-"), *abi_tag = strsep(&rest, "-");
+		char *rest = arena_strdup(p->a, tag), *python_tag = strsep(&rest, "-"),
+		     *abi_tag = strsep(&rest, "-");
 		if (!abi_tag || !rest || strchr(rest, '-'))
-			return err_set(e, ERR_INTEGRITY, "'%s': the tag '%s' does not have three parts", path, tag);
+			return err_set(e, ERR_INTEGRITY,
+				       "'%s': the tag '%s' does not have three parts", path, tag);
 		strlist_once(&python, p->a, python_tag);
 		strlist_once(&abi, p->a, abi_tag);
 	}
+
 	if (!python.count)
 		return err_set(e, ERR_INTEGRITY, "'%s' has no Tag line", path);
 	p->name.python = strlist_join(&python, p->a, ".");
@@ -74,6 +83,7 @@ static void add_license_files(struct packing *p, struct wheel_headers *metadata)
 {
 	unsigned major = 0, minor = 0;
 	const char *version = wheel_headers_get(metadata, "Metadata-Version");
+
 	if (!version || sscanf(version, "%4u.%4u", &major, &minor) != 2)
 		return;
 	if (major < 2 || (major == 2 && minor < 4))
@@ -82,13 +92,15 @@ static void add_license_files(struct packing *p, struct wheel_headers *metadata)
 	wheel_headers_all(metadata, "License-File", p->a, &present);
 	for (size_t i = 0; i < p->q->license_files.count; i++)
 		if (!strlist_contains(&present, p->q->license_files.items[i]))
-			wheel_headers_add(metadata, p->a, "License-File", p->q->license_files.items[i]);
+			wheel_headers_add(metadata, p->a, "License-File",
+					  p->q->license_files.items[i]);
 }
 
 /* Checks the whole metadata before changing anything. */
 static int rewrite_dist_info(struct packing *p, struct err *e)
 {
 	const char *info = "";
+
 	if (wheel_find_dist_info(p->q->tree, p->a, &info, e) < 0)
 		return -1;
 	const char *dir = path_join(p->a, p->q->tree, info);
@@ -98,7 +110,8 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 		return -1;
 	const char *dist = wheel_headers_get(&metadata, "Name");
 	if (!dist || strchr(dist, '/'))
-		return err_set(e, ERR_INTEGRITY, "'%s/METADATA' has no Name that a wheel can have", dir);
+		return err_set(e, ERR_INTEGRITY, "'%s/METADATA' has no Name that a wheel can have",
+			       dir);
 	p->name = (struct wheel_name){.dist = wheel_normalize(dist, p->a),
 				      .version = p->q->version,
 				      .build = pack_build(p->q->metadata_rev, p->a),
@@ -128,17 +141,20 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 		for (size_t j = 0; j < abi.count; j++) {
 			for (size_t k = 0; k < platform.count; k++)
 				wheel_headers_add(&wheel, p->a, "Tag",
-						  arena_printf(p->a, "%s-%s-%s", python.items[i], abi.items[j],
-							       platform.items[k]));
+						  arena_printf(p->a, "%s-%s-%s", python.items[i],
+							       abi.items[j], platform.items[k]));
 		}
 	}
+
 	if (rename_directories(p, info, e) < 0)
 		return -1;
 	/* Files of an installer, signatures of the old contents, and what is written again. */
 	static const char *const stale[] = {"direct_url.json", "INSTALLER",  "REQUESTED", "RECORD",
 					    "RECORD.jws",      "RECORD.p7s", PACK_MARKER};
 	for (size_t i = 0; i < ARRAY_LEN(stale); i++)
-		if (fs_remove(TRUSTED, path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]), e) < 0)
+		if (fs_remove(TRUSTED,
+			      path_join(p->a, path_join(p->a, p->q->tree, p->dist_info), stale[i]),
+			      e) < 0)
 			return -1;
 	dir = path_join(p->a, p->q->tree, p->dist_info);
 	if (write_headers(path_join(p->a, dir, "METADATA"), &metadata, e) < 0)
@@ -149,14 +165,17 @@ static int rewrite_dist_info(struct packing *p, struct err *e)
 static int collect(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct packing *p = user;
+
 	if (path_has_suffix(rel, ".pyc") || strstr(rel, "/__pycache__/") ||
 	    strncmp(rel, "__pycache__/", strlen("__pycache__/")) == 0)
 		return 0;
 	if (!S_ISREG(st->st_mode)) {
 		err_set(e, ERR_INTEGRITY, "'%s/%s' is not a regular file", p->q->tree, rel);
-		return err_hint(e, S_ISLNK(st->st_mode) ? "replace the symbolic link by the file that it names"
-							: "remove it: a wheel holds regular files only");
+		return err_hint(e, S_ISLNK(st->st_mode)
+					   ? "replace the symbolic link by the file that it names"
+					   : "remove it: a wheel holds regular files only");
 	}
+
 	strlist_add(path_below(rel, p->dist_info) ? &p->tail : &p->payload, p->a, rel);
 	return 0;
 }
@@ -170,6 +189,7 @@ static int add_files(struct packing *p, const struct strlist *files, struct err 
 		    pack_file(&p->out, rel, path_join(&scratch, p->q->tree, rel), NULL, 0, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -178,6 +198,7 @@ static int write_archive(struct packing *p, struct err *e)
 	const struct pack_request *q = p->q;
 	const char *marker = path_join(p->a, p->dist_info, PACK_MARKER);
 	const char *text = pack_marker(q->metadata_rev, q->generator, q->input_key, p->a);
+
 	if (fs_walk(TRUSTED, q->tree, collect, p, e) < 0)
 		return -1;
 	strlist_sort(&p->payload);
@@ -204,6 +225,7 @@ char *pack_build(unsigned rev, struct arena *a)
 void pack_set_build(struct wheel_headers *wheel, struct arena *a, const char *build)
 {
 	struct strlist tags = {0};
+
 	wheel_headers_all(wheel, "Tag", a, &tags);
 	/* The build tag goes before the others. */
 	wheel_headers_remove(wheel, "Build", "");
@@ -214,14 +236,15 @@ void pack_set_build(struct wheel_headers *wheel, struct arena *a, const char *bu
 		wheel_headers_add(wheel, a, "Tag", tags.items[i]);
 }
 
-int pack_open(struct pack_out *o, const struct wheel_name *name, const char *out_dir, const char *temp_dir,
-	      uint64_t epoch, unsigned threads, int level, struct err *e)
+int pack_open(struct pack_out *o, const struct wheel_name *name, const char *out_dir,
+	      const char *temp_dir, uint64_t epoch, unsigned threads, int level, struct err *e)
 {
 	o->result.file = wheel_name_format(name, o->a);
 	o->result.path = path_join(o->a, out_dir, o->result.file);
 	char *temp = NULL;
 	o->held = -1;
-	AUTO_FD int fd = fs_neighbour(path_join(o->a, temp_dir, o->result.file), 0644, o->a, &temp, e);
+	AUTO_FD int fd =
+		fs_neighbour(path_join(o->a, temp_dir, o->result.file), 0644, o->a, &temp, e);
 	if (fd < 0)
 		return -1;
 	o->temp = temp;
@@ -232,6 +255,7 @@ int pack_open(struct pack_out *o, const struct wheel_name *name, const char *out
 		(void)unlink(temp);
 		return -1;
 	}
+
 	(void)steal_fd(&fd);
 	o->held = steal_fd(&held);
 	return 0;
@@ -254,15 +278,17 @@ void pack_row(struct pack_out *o, const char *name, const char *digest, uint64_t
 int pack_text(struct pack_out *o, const char *name, const char *text, struct err *e)
 {
 	char digest[DIGEST_RECORD_MAX];
+
 	digest_record("sha256", text, strlen(text), digest);
 	pack_row(o, name, digest, strlen(text));
 	return zip_add_data(o->zip, name, text, strlen(text), e);
 }
 
-int pack_file(struct pack_out *o, const char *name, const char *path, const struct zip_mark *marks, size_t count,
-	      struct err *e)
+int pack_file(struct pack_out *o, const char *name, const char *path, const struct zip_mark *marks,
+	      size_t count, struct err *e)
 {
 	uint8_t sha256[DIGEST_LEN];
+
 	char digest[sizeof("sha256=") + 43] = "sha256=";
 	uint64_t size;
 	if (zip_add_parts(o->zip, name, path, marks, count, sha256, &size, e) < 0)
@@ -276,11 +302,13 @@ int pack_close(struct pack_out *o, int rc, const char *dist_info, const char *tr
 {
 	const char *rel = path_join(o->a, dist_info, "RECORD");
 	uint8_t sha256[DIGEST_LEN];
+
 	wheel_record_line(&o->record, rel, "", -1);
 	o->result.unpacked_bytes += o->record.len;
 	o->result.files++;
 	if (rc == 0 && tree)
-		rc = fs_write(TRUSTED, path_join(o->a, tree, rel), o->record.data, o->record.len, 0644, e);
+		rc = fs_write(TRUSTED, path_join(o->a, tree, rel), o->record.data, o->record.len,
+			      0644, e);
 	if (rc == 0)
 		rc = zip_add_data(o->zip, rel, o->record.data, o->record.len, e);
 	buf_release(&o->record);
@@ -296,19 +324,24 @@ int pack_close(struct pack_out *o, int rc, const char *dist_info, const char *tr
 }
 
 /* Renames the finished file, or removes it if the same bytes are there already. */
-static int place(const char *temp, const char *path, const char *sha256, const struct run *run, struct err *e)
+static int place(const char *temp, const char *path, const char *sha256, const struct run *run,
+		 struct err *e)
 {
 	char there[DIGEST_HEX_LEN + 1];
 	bool placed;
+
 	if (fs_rename_new(temp, path, &placed, e) < 0 || placed)
 		return placed ? 0 : -1;
 	if (digest_file(path, there, e) < 0)
 		return -1;
 	if (strcmp(there, sha256) != 0) {
-		err_set(e, ERR_POLICY, "'%s' exists with other bytes: sha256 %s, not %s", path, there, sha256);
-		return err_hint(e, "a published file name must keep its bytes: raise the metadata revision, or move "
+		err_set(e, ERR_POLICY, "'%s' exists with other bytes: sha256 %s, not %s", path,
+			there, sha256);
+		return err_hint(e, "a published file name must keep its bytes: raise the metadata "
+				   "revision, or move "
 				   "the old file away");
 	}
+
 	log_verbose(run->log, "%s exists already with the same bytes", path_base(path));
 	return unlink(temp) < 0 ? err_errno(e, ERR_SYSTEM, "cannot remove '%s'", temp) : 0;
 }
@@ -318,6 +351,7 @@ int pack_finish(struct pack_out *o, const struct run *run, struct err *e)
 	struct stat st;
 	int rc = fstat(o->held, &st) < 0 ? err_errno(e, ERR_SYSTEM, "cannot read '%s'", o->temp)
 					 : place(o->temp, o->result.path, o->result.sha256, run, e);
+
 	if (rc < 0)
 		(void)unlink(o->temp);
 	else
@@ -326,19 +360,24 @@ int pack_finish(struct pack_out *o, const struct run *run, struct err *e)
 	return rc;
 }
 
-int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
-	       struct err *e)
+int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a,
+	       struct pack_result *ret, struct err *e)
 {
 	struct packing p = {.q = q, .run = run, .a = a, .out.a = a};
+
 	if (q->metadata_rev < 1)
 		return err_set(e, ERR_CONFIG, "the metadata revision must be 1 or more");
-	if (strpbrk(q->generator, "\r\n") || !*q->generator || strpbrk(q->input_key, " \r\n") || !*q->input_key)
-		return err_set(e, ERR_CONFIG, "generator '%s' or input key '%s' is empty or not one line", q->generator,
-			       q->input_key);
+	if (strpbrk(q->generator, "\r\n") || !*q->generator || strpbrk(q->input_key, " \r\n") ||
+	    !*q->input_key)
+		return err_set(e, ERR_CONFIG,
+			       "generator '%s' or input key '%s' is empty or not one line",
+			       q->generator, q->input_key);
 	for (size_t i = 0; i < q->requires.count; i++)
 		if (strpbrk(q->requires.items[i], "\r\n"))
-			return err_set(e, ERR_CONFIG, "the requirement '%s' is not one line", q->requires.items[i]);
-	if (rewrite_dist_info(&p, e) < 0 || write_archive(&p, e) < 0 || pack_finish(&p.out, run, e) < 0)
+			return err_set(e, ERR_CONFIG, "the requirement '%s' is not one line",
+				       q->requires.items[i]);
+	if (rewrite_dist_info(&p, e) < 0 || write_archive(&p, e) < 0 ||
+	    pack_finish(&p.out, run, e) < 0)
 		return -1;
 	*ret = p.out.result;
 	return 0;

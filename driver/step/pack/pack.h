@@ -39,8 +39,8 @@ struct pack_result {
  * and RECORD last. The marker is "rev=1 tool=ptbuild 0.1.0 input=<key>"; from revision 2 on the
  * revision is also the build tag. Written to a temporary name and renamed. ERR_INTEGRITY for files
  * that are not regular, ERR_POLICY when the wheel exists with other bytes. */
-int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
-	       struct err *e) MUST_CHECK;
+int pack_wheel(const struct pack_request *q, const struct run *run, struct arena *a,
+	       struct pack_result *ret, struct err *e) MUST_CHECK;
 
 /* Repack: a wheel with another revision or as a variant; its compressed contents are copied. */
 
@@ -64,8 +64,8 @@ struct repack_request {
 /* repack_wheel: the same bytes as pack_wheel for the same tree and input key with that revision.
  * All but WHEEL, marker, RECORD and the directory is copied without inflating. ERR_INTEGRITY for a
  * layout that is not ptbuild's own or a RECORD that does not list the entries in order. */
-int repack_wheel(const struct repack_request *q, const struct run *run, struct arena *a, struct pack_result *ret,
-		 struct err *e) MUST_CHECK;
+int repack_wheel(const struct repack_request *q, const struct run *run, struct arena *a,
+		 struct pack_result *ret, struct err *e) MUST_CHECK;
 
 /* A finished wheel with the GPU code of some GPUs alone. */
 
@@ -106,10 +106,11 @@ struct slim_result { /* of a target */
  * provenance next to each wheel. *ret_any false: no library has GPU code, and nothing is written.
  * ERR_POLICY, before anything is written, for NVIDIA's wheels, for a wheel that was slimmed for
  * other GPUs, and like fatbin_judge; ERR_INTEGRITY for a damaged one. */
-int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a, struct slim_result *ret,
-	       bool *ret_any, struct err *e) MUST_CHECK;
+int slim_wheel(const struct slim_request *q, const struct run *run, struct arena *a,
+	       struct slim_result *ret, bool *ret_any, struct err *e) MUST_CHECK;
 /* slim_file_json: what was kept and dropped of a library, and what it lacks; a new reference. */
-json_t *slim_file_json(const struct fatbin_file_cut *f, const struct fatbin_wanted *w, struct arena *a);
+json_t *slim_file_json(const struct fatbin_file_cut *f, const struct fatbin_wanted *w,
+		       struct arena *a);
 
 /* Bill of materials of a wheel: sources and vendored libraries, with their licences. */
 
@@ -140,8 +141,8 @@ struct sbom_request {
  * linked component has the version of its module if that is below its directory and no other is
  * known, and a package URL only if the wheel is known. Warns about a library without package or
  * copyright file and lists it without a licence. */
-int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a, struct strlist *ret_licenses,
-	       struct err *e) MUST_CHECK;
+int sbom_write(const struct sbom_request *q, const struct run *run, struct arena *a,
+	       struct strlist *ret_licenses, struct err *e) MUST_CHECK;
 
 /* Provenance: what a wheel was made of and by whom, beside the wheel: an in-toto Statement with
  * SLSA v1 provenance, and the same signed as a DSSE envelope. */
@@ -154,23 +155,25 @@ int sbom_write(const struct sbom_request *q, const struct run *run, struct arena
 int provenance_statement(const json_t *record, json_t **ret, struct err *e) MUST_CHECK;
 /* provenance_write: the statement beside the wheel, and with `key` the signed envelope. Without a
  * key an existing envelope is removed if it holds another statement. */
-int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key, struct arena *a,
-		     struct err *e) MUST_CHECK;
+int provenance_write(const json_t *record, const char *wheel, const struct sign_key *key,
+		     struct arena *a, struct err *e) MUST_CHECK;
 /* provenance_check: checks that the envelope next to the wheel is signed by `key` and is about this
  * wheel. ERR_INTEGRITY distinguishes a missing, malformed, foreign or changed envelope and other
  * bytes. */
-int provenance_check(const char *wheel, const struct sign_key *key, struct arena *a, struct err *e) MUST_CHECK;
+int provenance_check(const char *wheel, const struct sign_key *key, struct arena *a,
+		     struct err *e) MUST_CHECK;
 /* provenance_beside: returns, for people, how the wheel was made, from the statement next to it,
  * which may be unsigned; NULL without a statement. ERR_INTEGRITY: about another wheel, or
  * broken. */
-int provenance_beside(const char *wheel, struct arena *a, const char **ret, struct err *e) MUST_CHECK;
+int provenance_beside(const char *wheel, struct arena *a, const char **ret,
+		      struct err *e) MUST_CHECK;
 
 /* Publish: a verified wheel into the store, and from the store into the output directory. */
 
 /* publish_wheel: an atomic copy, which must have this digest. A file that has it already is left
  * alone; one with other bytes is replaced, with a warning. */
-int publish_wheel(const char *from, const char *to, const char *sha256, const struct run *run, struct arena *a,
-		  struct err *e) MUST_CHECK;
+int publish_wheel(const char *from, const char *to, const char *sha256, const struct run *run,
+		  struct arena *a, struct err *e) MUST_CHECK;
 /* publish_export: like publish_wheel, copies the object's wheel, <wheel>.metadata-rev and
  * <variant>/build.json into `out_dir` (created if needed). *ret_path: the wheel in out_dir. */
 int publish_export(const char *object, const char *wheel, const char *sha256, unsigned metadata_rev,
@@ -185,4 +188,5 @@ struct earlier_request {
 /* earlier_keep: if the record there is of another release, it and its page become
  * build-<release>.json and .html, and the log says so. A record that cannot be read is left for
  * what is put there. */
-int earlier_keep(const struct earlier_request *q, const struct run *run, struct arena *a, struct err *e) MUST_CHECK;
+int earlier_keep(const struct earlier_request *q, const struct run *run, struct arena *a,
+		 struct err *e) MUST_CHECK;

@@ -23,16 +23,18 @@ struct pack_out {
 
 /* pack_open: a file in `temp_dir`, as of fs_neighbour, that becomes `out_dir`/NAME; the rest is
  * zip_create's. */
-int pack_open(struct pack_out *o, const struct wheel_name *name, const char *out_dir, const char *temp_dir,
-	      uint64_t epoch, unsigned threads, int level, struct err *e) MUST_CHECK;
+int pack_open(struct pack_out *o, const struct wheel_name *name, const char *out_dir,
+	      const char *temp_dir, uint64_t epoch, unsigned threads, int level,
+	      struct err *e) MUST_CHECK;
 /* pack_row: the line of an entry that is written otherwise. pack_text: an entry of mode 0644.
  * pack_file: zip_add_parts. */
 void pack_row(struct pack_out *o, const char *name, const char *digest, uint64_t size);
 int pack_text(struct pack_out *o, const char *name, const char *text, struct err *e) MUST_CHECK;
-int pack_file(struct pack_out *o, const char *name, const char *path, const struct zip_mark *marks, size_t count,
-	      struct err *e) MUST_CHECK;
+int pack_file(struct pack_out *o, const char *name, const char *path, const struct zip_mark *marks,
+	      size_t count, struct err *e) MUST_CHECK;
 /* pack_close: RECORD as the last entry, and in `tree` (NULL: nowhere); the file is complete. It is
  * gone on a failure, also if there was one before (`rc`). pack_finish: gives it its name;
  * ERR_POLICY when other bytes have that. */
-int pack_close(struct pack_out *o, int rc, const char *dist_info, const char *tree, struct err *e) MUST_CHECK;
+int pack_close(struct pack_out *o, int rc, const char *dist_info, const char *tree,
+	       struct err *e) MUST_CHECK;
 int pack_finish(struct pack_out *o, const struct run *run, struct err *e) MUST_CHECK;

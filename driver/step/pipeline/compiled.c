@@ -8,8 +8,8 @@
 /* Where ptbuild 0.2 and older kept ccache's own directory. */
 #define OLD_CACHE "ccache"
 
-/* What shards of a wheel compile was verified by nobody: it has a domain that the last build of that wheel alone reads,
- * and enters another when that is verified. */
+/* What shards of a wheel compile was verified by nobody: it has a domain that the
+ * last build of that wheel alone reads, and enters another when that is verified. */
 static const char *shard_domain(const struct make *m)
 {
 	return arena_printf(m->arena, "shards-%.32s", m->plan->compile_key);
@@ -18,6 +18,7 @@ static const char *shard_domain(const struct make *m)
 static int domains(const struct make *m, const char **keep, struct strlist *read, struct err *e)
 {
 	const char *text = m->q->options.ccache_domain;
+
 	if (ccache_domain_parse(text ? text : CCACHE_DEFAULT_DOMAIN, m->arena, keep, read, e) < 0)
 		return -1;
 	if (m->q->shard.count || m->q->shard.last)
@@ -27,7 +28,8 @@ static int domains(const struct make *m, const char **keep, struct strlist *read
 	return 0;
 }
 
-/* Packages do not share: whose sources these are, and who could put something into an object, differs. */
+/* Packages do not share: whose sources these are, and
+ * who could put something into an object, differs. */
 static const char *prefix_of(const struct make *m, const char *domain)
 {
 	return path_join(m->arena, domain, m->plan->package);
@@ -43,6 +45,7 @@ static const char *group_of(const struct make *m)
 	AUTO_BUF struct buf text = {0};
 	char *digest = arena_alloc(m->arena, DIGEST_HEX_LEN + 1);
 	const struct package_row *row = m->plan->package_row;
+
 	for (unsigned i = 0; i < row->sources_count; i++)
 		buf_printf(&text, "%s %s\n", row->sources[i].sha256, row->sources[i].into);
 	digest_data(buf_cstr(&text), text.len, digest);
@@ -61,29 +64,37 @@ int compiled_start(struct make *m, struct err *e)
 	struct arena *a = m->arena;
 	struct strlist read;
 	const char *keep;
+
 	if (domains(m, &keep, &read, e) < 0)
 		return -1;
 	if (!ccache->path && !r.url)
 		return 0;
 	if (!ccache->path || version_cmp(ccache->version, CCACHE_OLDEST) < 0) {
 		log_warn(m->run->log,
-			 "no compiled objects are taken from the store: the root has %s%s, it needs ccache %s",
-			 ccache->path ? "ccache " : "no ccache", ccache->path ? ccache->version : "", CCACHE_OLDEST);
+			 "no compiled objects are taken from the store: the root has %s%s, it "
+			 "needs ccache %s",
+			 ccache->path ? "ccache " : "no ccache",
+			 ccache->path ? ccache->version : "", CCACHE_OLDEST);
 		return 0;
 	}
+
 	const char *const *lowers;
 	size_t count = store_fallbacks(m->q->store, &lowers), n = 0;
-	struct ccache_place *places = arena_array(a, (count + 1) * (read.count + 1), sizeof(*places));
+	struct ccache_place *places =
+		arena_array(a, (count + 1) * (read.count + 1), sizeof(*places));
 	for (size_t i = 0; i < read.count; i++)
 		strlist_ref(&r.prefixes, a, prefix_of(m, read.items[i]));
 	for (size_t k = 0; k <= count; k++) {
 		const char *store = k ? lowers[k - 1] : store_dir(m->q->store);
 		for (size_t i = 0; i < read.count; i++)
-			places[n++] = (struct ccache_place){.dir = place_of(m, store, r.prefixes.items[i]), .own = !k};
+			places[n++] = (struct ccache_place){
+				.dir = place_of(m, store, r.prefixes.items[i]), .own = !k};
 		if (strlist_contains(&read, CCACHE_DEFAULT_DOMAIN) &&
 		    fs_is_dir(TRUSTED, path_join(a, store, OLD_CACHE)))
-			places[n++] = (struct ccache_place){path_join(a, store, OLD_CACHE), !k, true};
+			places[n++] =
+				(struct ccache_place){path_join(a, store, OLD_CACHE), !k, true};
 	}
+
 	r.shared = (struct ccache_shared){places, n, m->plan->compile_key, group_of(m)};
 	if (store_stage(m->q->store, a, &r.dir, e) < 0)
 		return -1;
@@ -91,6 +102,7 @@ int compiled_start(struct make *m, struct err *e)
 		store_drop_stage(m->q->store, r.dir);
 		return -1;
 	}
+
 	m->compiled.dir = r.dir;
 	return 0;
 }
@@ -98,16 +110,20 @@ int compiled_start(struct make *m, struct err *e)
 void compiled_stop(struct make *m)
 {
 	struct ccache_remote_stats s = {0};
+
 	if (!m->compiled.remote)
 		return;
 	ccache_remote_stop(m->compiled.remote, &s);
 	store_drop_stage(m->q->store, m->compiled.dir);
-	m->compiled = (struct compiled){.remote_hits = s.remote_hits, .server_failed = s.failures > 0};
+	m->compiled =
+		(struct compiled){.remote_hits = s.remote_hits, .server_failed = s.failures > 0};
 	if (s.asked)
 		log_info(m->run->log,
-			 "compiler cache: %" PRIu64 " requests, %" PRIu64 " found in the store, %" PRIu64
-			 " in fallback stores, %" PRIu64 " on the server%s",
-			 s.asked, s.own, s.lower, s.hits, s.failures ? "; some requests failed" : "");
+			 "compiler cache: %" PRIu64 " requests, %" PRIu64
+			 " found in the store, %" PRIu64 " in fallback stores, %" PRIu64
+			 " on the server%s",
+			 s.asked, s.own, s.lower, s.hits,
+			 s.failures ? "; some requests failed" : "");
 }
 
 /* `url`: of the server; NULL: none. */
@@ -118,6 +134,7 @@ static int keep_and_send(const struct make *m, const char *url, struct err *e)
 	struct arena *a = m->arena;
 	const char *domain;
 	size_t sent = 0;
+
 	if (domains(m, &domain, &read, e) < 0)
 		return -1;
 	if (!domain || !fs_exists(m->build_dir, COMPILED_FRONT))
@@ -137,18 +154,24 @@ static int keep_and_send(const struct make *m, const char *url, struct err *e)
 	if (rc < 0)
 		return -1;
 	if (made.refused)
-		log_warn(m->run->log, "compiler cache: left out %zu file%s of the build that ccache did not make",
-			 made.refused, plural(made.refused));
+		log_warn(
+			m->run->log,
+			"compiler cache: left out %zu file%s of the build that ccache did not make",
+			made.refused, plural(made.refused));
 	if (!made.names.count)
 		return 0;
 	const struct ccache_send to = {url, prefix, r.place, r.group, made.names};
 	rc = url ? ccache_remote_send(&to, m->run, &sent, e) : 0;
-	log_info(m->run->log, "compiler cache: %zu new entries, %.1f MB, kept in domain '%s'%s", made.names.count,
-		 (double)made.bytes / 1e6, domain, sent ? arena_printf(a, "; %zu sent to the server", sent) : "");
-	const struct gc_options limit = {.kind = GC_CCACHE, .keep_seconds = -1, .max_bytes = (int64_t)max};
+	log_info(m->run->log, "compiler cache: %zu new entries, %.1f MB, kept in domain '%s'%s",
+		 made.names.count, (double)made.bytes / 1e6, domain,
+		 sent ? arena_printf(a, "; %zu sent to the server", sent) : "");
+	const struct gc_options limit = {
+		.kind = GC_CCACHE, .keep_seconds = -1, .max_bytes = (int64_t)max};
 	AUTO_ARENA struct arena scratch = {0};
 	struct gc_result gone;
-	return store_gc(m->q->store, &limit, m->run, &scratch, &gone, rc < 0 ? ERR_IGNORED : e) < 0 ? -1 : rc;
+	return store_gc(m->q->store, &limit, m->run, &scratch, &gone, rc < 0 ? ERR_IGNORED : e) < 0
+		       ? -1
+		       : rc;
 }
 
 int compiled_keep(const struct make *m, struct err *e)
@@ -159,8 +182,12 @@ int compiled_keep(const struct make *m, struct err *e)
 void compiled_publish(const struct make *m)
 {
 	struct err e = {0};
+
 	if (keep_and_send(m, m->compiled.server_failed ? NULL : server_of(m), &e) < 0)
-		log_warn(m->run->log, "%s: the wheel is done, but not all that was compiled for it is kept", e.msg);
-	if (m->q->shard.last && fs_remove(TRUSTED, place_of(m, store_dir(m->q->store), shard_domain(m)), &e) < 0)
+		log_warn(m->run->log,
+			 "%s: the wheel is done, but not all that was compiled for it is kept",
+			 e.msg);
+	if (m->q->shard.last &&
+	    fs_remove(TRUSTED, place_of(m, store_dir(m->q->store), shard_domain(m)), &e) < 0)
 		log_warn(m->run->log, "what the shards compiled could not be removed: %s", e.msg);
 }

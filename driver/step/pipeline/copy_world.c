@@ -16,13 +16,16 @@ static int follow(const char *path, struct arena *a, const char **ret, struct er
 	const char *top = path, *rest;
 	char *real;
 	struct stat st;
+
 	while (!(real = realpath(top, NULL)) && strcmp(top, "/") != 0) {
 		if (lstat(top, &st) == 0) {
 			err_set(e, ERR_USAGE, "'%s' is a link that leads nowhere", top);
 			return err_hint(e, "remove it, or name another directory with --copy");
 		}
+
 		top = path_dir(a, top);
 	}
+
 	rest = path + strlen(top);
 	rest += strspn(rest, "/");
 	const char *start = real ? real : top;
@@ -34,6 +37,7 @@ static int follow(const char *path, struct arena *a, const char **ret, struct er
 int world_copy_place(const char *to, const char *store_dir, struct arena *a, struct err *e)
 {
 	const char *copy, *store;
+
 	if (follow(to, a, &copy, e) < 0 || follow(store_dir, a, &store, e) < 0)
 		return -1;
 	if (strcmp(copy, store) != 0 && !path_below(copy, store))
@@ -42,13 +46,16 @@ int world_copy_place(const char *to, const char *store_dir, struct arena *a, str
 	return err_hint(e, "name a directory of your own with --copy");
 }
 
-int world_copy_look(const char *to, const char *name, const char *key, struct arena *a, bool *ret_there, struct err *e)
+int world_copy_look(const char *to, const char *name, const char *key, struct arena *a,
+		    bool *ret_there, struct err *e)
 {
 	char *has_name, *has_key;
+
 	if (!fs_exists(TRUSTED, to)) {
 		*ret_there = false;
 		return 0;
 	}
+
 	int stamped = world_read_stamp(to, a, &has_name, &has_key, e);
 	if (stamped < 0)
 		return -1;
@@ -63,7 +70,8 @@ int world_copy_look(const char *to, const char *name, const char *key, struct ar
 }
 
 /* Needs the lock: anything at `part` was left by a kill. */
-static int copy(const char *from, const char *part, const char *to, const struct run *run, struct err *e)
+static int copy(const char *from, const char *part, const char *to, const struct run *run,
+		struct err *e)
 {
 	if (fs_remove(TRUSTED, part, e) < 0 || fs_copy_tree(from, part, e) < 0)
 		return -1;
@@ -85,22 +93,25 @@ static int compare_one(const char *rel, const struct stat *st, void *user, struc
 	AUTO_ARENA struct arena a = {0};
 	const struct comparison *c = user;
 	struct stat has;
+
 	(void)e;
-	if (lstat(path_join(&a, c->to, rel), &has) == 0 && has.st_mode == st->st_mode && has.st_size == st->st_size &&
-	    has.st_mtim.tv_sec == st->st_mtim.tv_sec)
+	if (lstat(path_join(&a, c->to, rel), &has) == 0 && has.st_mode == st->st_mode &&
+	    has.st_size == st->st_size && has.st_mtim.tv_sec == st->st_mtim.tv_sec)
 		return 0;
 	if (!c->copied->differ++)
 		c->copied->first = arena_strdup(c->a, rel);
 	return 0;
 }
 
-int world_copy(const char *from, const char *to, const char *name, const char *key, const struct run *run,
-	       struct arena *a, struct world_copied *ret, struct err *e)
+int world_copy(const char *from, const char *to, const char *name, const char *key,
+	       const struct run *run, struct arena *a, struct world_copied *ret, struct err *e)
 {
 	struct world_copied copied = {0};
 	const char *lock_path = arena_printf(a, "%s.ptbuild-lock", to);
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	if (fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 || lock_acquire(&lock, lock_path, false, run, e) < 0)
+
+	if (fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 ||
+	    lock_acquire(&lock, lock_path, false, run, e) < 0)
 		return -1;
 	/* the previous owner of the lock may have created it */
 	int rc = world_copy_look(to, name, key, a, &copied.there, e);
@@ -111,6 +122,7 @@ int world_copy(const char *from, const char *to, const char *name, const char *k
 		rc = copy(from, arena_printf(a, "%s.ptbuild-part", to), to, run, e);
 		log_status_end(run->log);
 	}
+
 	/* while it is held: who waits for it opens a new one */
 	if (unlink(lock_path) < 0 && rc == 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot remove '%s'", lock_path);

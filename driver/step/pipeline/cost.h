@@ -64,7 +64,8 @@ bool cost_guessed(const struct cost *c) __attribute__((pure));
 char *cost_size_text(const struct cost *c, uint64_t official, struct arena *a);
 /* cost_sources: adds what of a package's sources a store (NULL: none) lacks. A damaged one counts
  * as lacking. */
-void cost_sources(struct store *s, const struct package_row *row, struct arena *a, struct cost_downloads *d);
+void cost_sources(struct store *s, const struct package_row *row, struct arena *a,
+		  struct cost_downloads *d);
 /* cost_downloads_text: "390.8 MB for the world, 27.6 MB of sources"; "nothing" if all is there. */
 char *cost_downloads_text(const struct cost_downloads *d, struct arena *a);
 /* cost_json: both, a new reference: download_bytes, downloads_of_unknown_size, jobs, seconds,
@@ -96,22 +97,22 @@ struct weights {
 };
 
 /* weights_parse: the text of a table. ERR_CONFIG names `name` and the line. */
-int weights_parse(const char *text, size_t len, const char *name, unsigned gpus, struct arena *a, struct weights *ret,
-		  struct err *e) MUST_CHECK;
+int weights_parse(const char *text, size_t len, const char *name, unsigned gpus, struct arena *a,
+		  struct weights *ret, struct err *e) MUST_CHECK;
 /* weights_load: the table of the release, or else of the nearest release of the package, below
  * `profiles`; `gpus`: how many targets a CUDA unit is compiled for. With a store all seconds are
  * this machine's, as far as weights_learn knew it. A table that cannot be read is a warning. */
-const struct weights *weights_load(const char *profiles, const char *package, const char *release, unsigned gpus,
-				   const struct store *s, const struct run *run, struct arena *a)
-	__attribute__((returns_nonnull));
+const struct weights *weights_load(const char *profiles, const char *package, const char *release,
+				   unsigned gpus, const struct store *s, const struct run *run,
+				   struct arena *a) __attribute__((returns_nonnull));
 /* weights_find: the seconds of a unit; of its copy for another instruction set
  * ("Sort.cpp.AVX2.cpp.o") where its own are not known; 0: unknown. */
 double weights_find(const struct weights *w, const char *path);
 /* weights_learn: how fast this machine is, kept in the store: its units took `seconds` where `w`
  * says `expected`. `cpu_share`: how much of the time of all units a processor worked for them; on a
  * busy machine a unit waits for one as well, which is no work of its own. 0: not known. */
-void weights_learn(const struct store *s, const char *package, const struct weights *w, double seconds, double expected,
-		   double cpu_share);
+void weights_learn(const struct store *s, const char *package, const struct weights *w,
+		   double seconds, double expected, double cpu_share);
 
 /* Estimate: how much of a build is left, by the weights of its commands and this build's own
  * speed. */
@@ -165,7 +166,8 @@ struct progress_request {
 struct progress;
 
 /* progress_new: lives in the arena; the strings of `q` are not copied. */
-struct progress *progress_new(const struct progress_request *q, const struct run *run, struct arena *a);
+struct progress *progress_new(const struct progress_request *q, const struct run *run,
+			      struct arena *a);
 /* progress_observer: for the build step. */
 const struct build_observer *progress_observer(const struct progress *p);
 /* progress_step: a step begins. */

@@ -2,12 +2,15 @@
 
 #include <math.h>
 
-#define PRIOR_S 60.0    /* how long the number of jobs asked for counts; and an earlier build's speed */
-#define SHARED_S 2.0    /* how many seconds the speed of all commands counts for in that of a kind */
+/* how long the number of jobs asked for counts; and an earlier build's speed */
+#define PRIOR_S 60.0
+/* how many seconds the speed of all commands counts for in that of a kind */
+#define SHARED_S 2.0
 #define FIRST_S 10.0    /* no estimate before, unless an earlier build's speed is known */
 #define SURE_PERCENT 5  /* "about" before */
 #define SHOWN_PERCENT 3 /* shown from here on at the latest */
-#define STALLED 0.1     /* so much slower than before, a machine is busy with other things: nothing is shown at first */
+/* so much slower than before, a machine is busy with other things: nothing is shown at first */
+#define STALLED 0.1
 #define LEAST_ENDED 0.2 /* not before so many percent of the work have ended */
 #define SURE 0.95       /* a running command counts for at most this share of its usual time */
 #define MEMORY 0.08     /* the speed is that of so much of a kind's work */
@@ -15,7 +18,8 @@
 #define LEAST_S 0.01
 #define MAX_SLOTS 256
 
-/* One kind may come from the compiler cache while another is compiled, so each has its own speed. */
+/* One kind may come from the compiler cache while
+ * another is compiled, so each has its own speed. */
 enum kind { HOST, DEVICE, OTHER, KINDS };
 
 struct command {
@@ -47,6 +51,7 @@ struct estimate {
 struct estimate *estimate_new(const struct weights *w, unsigned jobs, struct arena *a)
 {
 	struct estimate *x = arena_alloc(a, sizeof(*x));
+
 	x->weights = w;
 	x->arena = a;
 	x->jobs = jobs;
@@ -68,9 +73,11 @@ static double class_of(const struct weights *w, const char *rule)
 {
 	for (size_t i = 0; i < w->classes_count; i++) {
 		const size_t len = strlen(w->classes[i].rule);
-		if (strncmp(rule, w->classes[i].rule, len) == 0 && (!rule[len] || strncmp(rule + len, "__", 2) == 0))
+		if (strncmp(rule, w->classes[i].rule, len) == 0 &&
+		    (!rule[len] || strncmp(rule + len, "__", 2) == 0))
 			return w->classes[i].seconds;
 	}
+
 	return 0;
 }
 
@@ -83,17 +90,20 @@ static enum kind kind_of(const char *path, const char *rule)
 
 static void add(struct estimate *x, const char *path, const char *rule)
 {
-	x->commands = arena_room(x->arena, x->commands, x->count, &x->cap, 1024, sizeof(*x->commands));
+	x->commands =
+		arena_room(x->arena, x->commands, x->count, &x->cap, 1024, sizeof(*x->commands));
 	const double seconds = weights_find(x->weights, path);
-	x->commands[x->count++] = (struct command){.path = arena_strdup(x->arena, path),
-						   .kind = kind_of(path, rule),
-						   .known = seconds > 0,
-						   .seconds = seconds > 0 ? seconds : class_of(x->weights, rule)};
+	x->commands[x->count++] =
+		(struct command){.path = arena_strdup(x->arena, path),
+				 .kind = kind_of(path, rule),
+				 .known = seconds > 0,
+				 .seconds = seconds > 0 ? seconds : class_of(x->weights, rule)};
 }
 
 void estimate_add(struct estimate *x, const struct ninja_edge *edges, size_t count, bool whole)
 {
 	const struct weights *w = x->weights;
+
 	if (!x->count && !whole)
 		for (size_t i = 0; i < w->count; i++)
 			add(x, w->units[i].path, "");
@@ -104,7 +114,8 @@ void estimate_add(struct estimate *x, const struct ninja_edge *edges, size_t cou
 	x->parts = !whole;
 	if (x->count > had)
 		qsort(x->commands, x->count, sizeof(*x->commands), text_cmp);
-	/* What is in no table counts as the mean of its kind, or of the units of the host's compiler. */
+	/* What is in no table counts as the mean of its
+	 * kind, or of the units of the host's compiler. */
 	double seconds[KINDS] = {0};
 	size_t known[KINDS] = {0};
 	memset(x->total, 0, sizeof(x->total));
@@ -112,6 +123,7 @@ void estimate_add(struct estimate *x, const struct ninja_edge *edges, size_t cou
 		seconds[x->commands[i].kind] += x->commands[i].seconds;
 		known[x->commands[i].kind] += x->commands[i].seconds > 0;
 	}
+
 	for (int k = 0; k < KINDS; k++)
 		x->mean[k] = known[k] ? seconds[k] / (double)known[k] : k ? x->mean[HOST] : 1;
 	for (size_t i = 0; i < x->count; i++)
@@ -131,8 +143,10 @@ void estimate_before(struct estimate *x, const struct estimate_made *made, size_
 static void end(struct estimate *x, struct command *c, double seconds)
 {
 	struct pace *p = &x->paces[c->kind];
-	const double work = weight(x, c), memory = fmax(MEMORY * x->total[c->kind], MEMORY_UNITS * x->mean[c->kind]);
+	const double work = weight(x, c),
+		     memory = fmax(MEMORY * x->total[c->kind], MEMORY_UNITS * x->mean[c->kind]);
 	const double keep = exp(-work / memory);
+
 	c->ended = true;
 	p->work = p->work * keep + work;
 	p->time = p->time * keep + fmax(seconds, LEAST_S);
@@ -140,11 +154,13 @@ static void end(struct estimate *x, struct command *c, double seconds)
 	x->busy += seconds;
 }
 
-/* Work done per second of a processor, with what runs for longer than it should, as if it ended now. */
+/* Work done per second of a processor, with what runs
+ * for longer than it should, as if it ended now. */
 static void look_at_speed(const struct estimate *x, double speed[KINDS], double *ret_all)
 {
 	const double prior = x->weights->factor > 0 ? PRIOR_S : 1;
 	struct pace all, late[KINDS];
+
 	memcpy(late, x->paces, sizeof(late));
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; pass && i < x->count; i++) {
@@ -154,11 +170,13 @@ static void look_at_speed(const struct estimate *x, double speed[KINDS], double 
 			late[c->kind].work += SURE * weight(x, c);
 			late[c->kind].time += c->age;
 		}
+
 		all = (struct pace){prior, prior};
 		for (int k = 0; k < KINDS; k++) {
 			all.work += late[k].work;
 			all.time += late[k].time;
 		}
+
 		*ret_all = all.work / all.time;
 		for (int k = 0; k < KINDS; k++)
 			speed[k] = (late[k].work + SHARED_S * *ret_all) / (late[k].time + SHARED_S);
@@ -169,6 +187,7 @@ static void look_at_speed(const struct estimate *x, double speed[KINDS], double 
 static unsigned processors(const struct estimate *x, double seconds)
 {
 	double busy = x->busy;
+
 	for (size_t i = 0; i < x->count; i++)
 		busy += x->commands[i].age;
 	busy = (busy + PRIOR_S * x->jobs) / (fmax(seconds, 0) + PRIOR_S);
@@ -181,18 +200,20 @@ struct left {
 	size_t count, known;
 };
 
-/* A list schedule: what is running has begun first, the others follow in the order of their paths, which is any. The
- * last commands leave processors idle. */
+/* A list schedule: what is running has begun first, the others follow in the
+ * order of their paths, which is any. The last commands leave processors idle. */
 static struct left schedule(const struct estimate *x, const double speed[KINDS], unsigned count)
 {
 	double slots[MAX_SLOTS] = {0};
 	struct left l = {0};
+
 	for (int running = 1; running >= 0; running--)
 		for (size_t i = 0; i < x->count; i++) {
 			const struct command *c = &x->commands[i];
 			if (c->ended || (c->age > 0) != running)
 				continue;
-			const double all = weight(x, c), done = fmin(c->age * speed[c->kind], SURE * all);
+			const double all = weight(x, c),
+				     done = fmin(c->age * speed[c->kind], SURE * all);
 			unsigned slot = 0;
 			for (unsigned k = 1; k < count && slots[slot] > 0; k++)
 				slot = slots[k] < slots[slot] ? k : slot;
@@ -211,11 +232,13 @@ struct estimate_view estimate_look(struct estimate *x, const struct estimate_loo
 	const double commands = q->all > q->done ? q->all - q->done : 0;
 	double speed[KINDS], speed_of_all;
 	struct estimate_view v = {.seconds_left = -1, .about = true};
+
 	for (size_t i = 0; i < q->made_count; i++) {
 		struct command *c = find(x, x->count, q->made[i].path);
 		if (c && !c->ended)
 			end(x, c, q->made[i].seconds);
 	}
+
 	for (size_t i = 0; i < x->count; i++)
 		x->commands[i].age = 0;
 	for (size_t i = 0; i < q->running_count; i++) {
@@ -223,6 +246,7 @@ struct estimate_view estimate_look(struct estimate *x, const struct estimate_loo
 		if (c && !c->ended)
 			c->age = fmax(q->running[i].age, LEAST_S);
 	}
+
 	x->jobs = q->running_count > x->jobs ? (unsigned)q->running_count : x->jobs;
 	if (!x->count) {
 		v.percent = q->all ? 100.0 * q->done / q->all : 0;
@@ -230,16 +254,20 @@ struct estimate_view estimate_look(struct estimate *x, const struct estimate_loo
 			v.seconds_left = q->seconds * commands / q->done;
 		return v;
 	}
+
 	if (x->parts && !x->weights->count) /* how many follow is not known */
 		return v;
 	look_at_speed(x, speed, &speed_of_all);
 	const struct left l = schedule(x, speed, processors(x, q->seconds));
 	/* A plan has more than this run makes. */
-	const double share = q->all && !x->parts && (double)l.count > commands ? commands / (double)l.count : 1;
-	const double done = x->ended + l.running, todo = l.work * share, all = fmax(done + todo, LEAST_S);
+	const double share =
+		q->all && !x->parts && (double)l.count > commands ? commands / (double)l.count : 1;
+	const double done = x->ended + l.running, todo = l.work * share,
+		     all = fmax(done + todo, LEAST_S);
 	v.percent = todo > 0 ? 100 * done / all : 100;
 	v.about = l.known * 2 < l.count || v.percent < SURE_PERCENT;
-	/* Is there enough to go by? Nearly all is done, earlier builds gave a factor, or enough ended. */
+	/* Is there enough to go by? Nearly all is done,
+	 * earlier builds gave a factor, or enough ended. */
 	const bool stalled = speed_of_all < STALLED;
 	const bool mostly_known = !q->all && l.known * 2 >= l.count;
 	const bool enough_ended = 100 * x->ended / all >= LEAST_ENDED || mostly_known;

@@ -39,29 +39,31 @@ struct torch_official {
 /* torch_find_official: 1 and the pinned wheel, which nobody fetched yet; 0 for another word. Errors
  * of official_find.
  * torch_official_of: the same for what a plan builds; 0 without a word, and for torch itself. */
-int torch_find_official(const char *word, const struct torch_official *q, struct arena *a, struct torch_source *ret,
-			struct err *e) MUST_CHECK;
-int torch_official_of(const char *word, const struct tables *t, const struct plan *p, struct arena *a,
-		      struct torch_source *ret, struct err *e) MUST_CHECK;
+int torch_find_official(const char *word, const struct torch_official *q, struct arena *a,
+			struct torch_source *ret, struct err *e) MUST_CHECK;
+int torch_official_of(const char *word, const struct tables *t, const struct plan *p,
+		      struct arena *a, struct torch_source *ret, struct err *e) MUST_CHECK;
 
 /* torch_recall: returns an earlier answer of torch_from_root for a world of the store (`answers`:
  * the directory in which sandbox_capture keeps it; NULL: none). */
-bool torch_recall(const struct root *root, enum sandbox_kind kind, const char *answers, struct arena *a,
-		  struct torch_source *ret);
+bool torch_recall(const struct root *root, enum sandbox_kind kind, const char *answers,
+		  struct arena *a, struct torch_source *ret);
 /* torch_from_root: ERR_POLICY if the root's Python has no torch. */
-int torch_from_root(const struct root *root, enum sandbox_kind kind, const char *answers, const struct run *run,
-		    struct arena *a, struct torch_source *ret, struct err *e) MUST_CHECK;
+int torch_from_root(const struct root *root, enum sandbox_kind kind, const char *answers,
+		    const struct run *run, struct arena *a, struct torch_source *ret,
+		    struct err *e) MUST_CHECK;
 /* torch_from_wheel: checks that it is a torch wheel for this Python. */
-int torch_from_wheel(const char *path, const char *python, struct arena *a, struct torch_source *ret,
-		     struct err *e) MUST_CHECK;
+int torch_from_wheel(const char *path, const char *python, struct arena *a,
+		     struct torch_source *ret, struct err *e) MUST_CHECK;
 /* torch_unpack: a wheel's files below `dir` (made once, kept by a marker); *ret is NULL for the
  * root's torch. */
-int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run, struct arena *a,
-		 const char **ret, struct err *e) MUST_CHECK;
+int torch_unpack(const struct torch_source *t, const char *dir, const struct run *run,
+		 struct arena *a, const char **ret, struct err *e) MUST_CHECK;
 /* torch_provides: the NEEDED names that torch's own libraries answer to, and their paths.
  * `unpacked`: from torch_unpack. */
-int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked, struct arena *a,
-		   struct strlist *ret, struct strlist *ret_files, struct err *e) MUST_CHECK;
+int torch_provides(const struct torch_source *t, const struct root *root, const char *unpacked,
+		   struct arena *a, struct strlist *ret, struct strlist *ret_files,
+		   struct err *e) MUST_CHECK;
 
 /* Compiled objects across builds. A build writes into a compiler cache of its own, in its build
  * directory, and reads the store's through a socket; what it made enters the store's when it is
@@ -161,10 +163,12 @@ void compiled_publish(const struct make *m);
 /* log_changed_inputs: where the latest build of the plan's variant (a kept tree, or a wheel in the
  * store) had another compile key, logs which inputs changed since. `build_dir`: the new tree.
  * Silent when no earlier build is known; an error here stops no build. */
-void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir, const struct run *run);
+void log_changed_inputs(struct store *s, const struct plan *p, const char *build_dir,
+			const struct run *run);
 /* plan_of_tree: returns the plan; for a tree whose sources were changed by hand, with a note and
  * keys of its own, so that no other build uses its wheel as the plan's. */
-const struct plan *plan_of_tree(const struct plan *p, const char *build_dir, const struct run *run, struct arena *a);
+const struct plan *plan_of_tree(const struct plan *p, const char *build_dir, const struct run *run,
+				struct arena *a);
 
 /* log_packed_otherwise: where a lower store has a wheel of the plan's compile key that a ptbuild
  * with other tables or libraries packed, logs what they differ in. */
@@ -175,8 +179,8 @@ void log_packed_otherwise(struct store *s, const struct plan *p, const struct ru
 /* pipeline_can_repack: whether the store has a wheel with the plan's pack key, whatever its
  * metadata revision; `by_name`: whether it may, as it has one of the variant, which is known before
  * the root is. pipeline_no_repack: the error where it has none. */
-int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name, struct arena *a, bool *ret,
-			struct err *e) MUST_CHECK;
+int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name, struct arena *a,
+			bool *ret, struct err *e) MUST_CHECK;
 int pipeline_no_repack(const char *variant, const char *build_line, struct err *e) MUST_CHECK;
 /* pipeline_repack: finds a wheel with the plan's pack key and publishes it, repacked, under the
  * plan's output key; *ret is the object, NULL if no wheel has it. The contents were verified when
@@ -188,13 +192,15 @@ int pipeline_repack(const struct make *m, const char **ret, struct err *e) MUST_
 
 /* Callbacks of a preflight_request whose `user` is a pipeline_request. pipeline_trial: what it
  * lacks offline is a warning where all is looked at. */
-int pipeline_installs(void *user, struct preflight *d, struct strlist *ret, struct err *e) MUST_CHECK;
+int pipeline_installs(void *user, struct preflight *d, struct strlist *ret,
+		      struct err *e) MUST_CHECK;
 int pipeline_trial(void *user, struct preflight *d, struct err *e) MUST_CHECK;
 /* pipeline_reach: asks the places of what the store (NULL: none) lacks of the plan's sources, of an
  * official torch (the word of --torch, or NULL) and of a world that is not made. `others`: another
  * store may have the wheel, so sources only warn. */
-int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, const char *torch,
-		   bool others, struct err *e) MUST_CHECK;
+int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o,
+		   const char *torch, bool others, struct err *e) MUST_CHECK;
 /* pipeline_preflight: of a build in its root: ERR_SYSTEM or ERR_POLICY with all that is missing or
  * does not fit, and what to do about it. `toolkits` NULL where nothing is built for CUDA. */
-int pipeline_preflight(const struct make *m, const struct toolkits *toolkits, struct err *e) MUST_CHECK;
+int pipeline_preflight(const struct make *m, const struct toolkits *toolkits,
+		       struct err *e) MUST_CHECK;

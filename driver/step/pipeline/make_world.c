@@ -9,16 +9,20 @@
 /* Small files: a connection waits more than it carries. */
 enum { PARALLEL = 16 };
 
-/* The sources of a world, and of each entry the one that it is: two parts may have the same file. */
+/* The sources of a world, and of each entry the one
+ * that it is: two parts may have the same file. */
 struct wanted {
 	struct fetch_source *sources;
 	size_t count;
 	size_t **of; /* for each piece, for each entry: an index into sources */
 };
 
-static struct fetch_source source_of(const struct world_lock *l, const struct world_entry *f, struct arena *a)
+static struct fetch_source source_of(const struct world_lock *l, const struct world_entry *f,
+				     struct arena *a)
 {
-	struct fetch_source s = {.name = path_base(f->place), .sha256 = f->sha256, .max_bytes = f->size};
+	struct fetch_source s = {
+		.name = path_base(f->place), .sha256 = f->sha256, .max_bytes = f->size};
+
 	switch (f->kind) {
 	case WORLD_DEB:
 		strlist_addf(&s.urls, a, "deb:%s/%s", l->archive, f->place);
@@ -30,6 +34,7 @@ static struct fetch_source source_of(const struct world_lock *l, const struct wo
 		strlist_ref(&s.urls, a, f->place);
 		break;
 	}
+
 	return s;
 }
 
@@ -45,6 +50,7 @@ static size_t add_source(struct wanted *w, const struct fetch_source *s)
 static struct wanted list_sources(const struct world *w, struct arena *a)
 {
 	size_t max = 1;
+
 	for (size_t i = 0; i < w->count; i++)
 		max += w->pieces[i].lock.count;
 	struct wanted out = {.sources = arena_array(a, max, sizeof(*out.sources)),
@@ -57,6 +63,7 @@ static struct wanted list_sources(const struct world *w, struct arena *a)
 			out.of[i][k] = add_source(&out, &s);
 		}
 	}
+
 	return out;
 }
 
@@ -74,17 +81,20 @@ static int fetch(struct making *m, struct wanted *files, struct err *e)
 	struct fetch_stats *stats = &m->files.fetched;
 	struct fetch_options o = q->fetch;
 	struct fetch_stats now = {0};
+
 	o.parallel = o.parallel ? o.parallel : PARALLEL;
 	/* Of hundreds of files that --offline forbids, one line is enough: the error's. */
 	struct log quiet = {.level = LOG_QUIET, .fd = m->run->log->fd};
 	struct run quietly = *m->run;
 	if (o.offline)
 		quietly.log = &quiet;
-	if (fetch_all(q->store, files->sources, files->count, &o, &quietly, m->arena, &now, e) < 0) {
+	if (fetch_all(q->store, files->sources, files->count, &o, &quietly, m->arena, &now, e) <
+	    0) {
 		if (o.offline && e->kind == ERR_NETWORK)
 			return err_hint(e, "run the same once without --offline");
 		return -1;
 	}
+
 	stats->downloaded += now.downloaded;
 	stats->from_store = now.from_store;
 	stats->bytes += now.bytes;
@@ -92,12 +102,13 @@ static int fetch(struct making *m, struct wanted *files, struct err *e)
 	return 0;
 }
 
-uint64_t world_missing(struct store *store, const struct world *w, struct arena *a, struct strlist *archives,
-		       unsigned *ret_unknown)
+uint64_t world_missing(struct store *store, const struct world *w, struct arena *a,
+		       struct strlist *archives, unsigned *ret_unknown)
 {
 	const struct wanted files = list_sources(w, a);
 	bool *seen = arena_array(a, files.count + 1, sizeof(*seen));
 	uint64_t bytes = 0;
+
 	*ret_unknown = 0;
 	for (size_t i = 0; i < w->count; i++)
 		for (size_t k = 0; k < w->pieces[i].lock.count; k++) {
@@ -110,6 +121,7 @@ uint64_t world_missing(struct store *store, const struct world *w, struct arena 
 				bytes += entry->size;
 				*ret_unknown += !entry->size;
 			}
+
 			seen[at] = true;
 		}
 	return bytes;
@@ -124,10 +136,12 @@ static const char *server_of(const char *place, struct arena *a)
 					      : fetch_hosts_name(place, a);
 }
 
-size_t world_places(struct store *store, const struct world *w, struct arena *a, struct fetch_source **ret)
+size_t world_places(struct store *store, const struct world *w, struct arena *a,
+		    struct fetch_source **ret)
 {
 	const struct wanted files = list_sources(w, a);
 	struct strlist servers = {0};
+
 	*ret = arena_array(a, files.count + 1, sizeof(**ret));
 	for (size_t i = 0; i < files.count; i++) {
 		const char *server = server_of(files.sources[i].urls.items[0], a);
@@ -136,12 +150,15 @@ size_t world_places(struct store *store, const struct world *w, struct arena *a,
 		(*ret)[servers.count] = files.sources[i];
 		strlist_ref(&servers, a, server);
 	}
+
 	return servers.count;
 }
 
-static int refuse_drift(const struct world_lock *l, const struct strlist *gone, struct arena *a, struct err *e)
+static int refuse_drift(const struct world_lock *l, const struct strlist *gone, struct arena *a,
+			struct err *e)
 {
-	err_set(e, ERR_NETWORK, "%zu package%s of '%s' no longer in the archive, and --no-drift forbids others: %s",
+	err_set(e, ERR_NETWORK,
+		"%zu package%s of '%s' no longer in the archive, and --no-drift forbids others: %s",
 		gone->count, plural(gone->count), l->part, strlist_join(gone, a, ", "));
 	return err_hint(e,
 			"name a URL that has them (--mirror, --archive %s-snapshot=URL), or make a "
@@ -149,7 +166,8 @@ static int refuse_drift(const struct world_lock *l, const struct strlist *gone, 
 			l->archive, l->part, l->platform);
 }
 
-/* The locks of a world's pieces as the archive is now, and what of each must have another version. */
+/* The locks of a world's pieces as the archive is
+ * now, and what of each must have another version. */
 struct resolving {
 	struct making *m;
 	struct world_lock *locks;
@@ -166,8 +184,10 @@ static int resolve_piece(const struct resolving *r, size_t piece, struct err *e)
 	struct strlist *said = &r->m->files.drift;
 	const struct world_piece *p = &q->world->pieces[piece];
 	struct strlist addresses = {0};
+
 	/* An address that is no archive has no packages either: that is not drift. */
-	if (fetch_archive(q->store, p->lock.archive, p->lock.suite, &q->fetch, run, a, &addresses, e) < 0)
+	if (fetch_archive(q->store, p->lock.archive, p->lock.suite, &q->fetch, run, a, &addresses,
+			  e) < 0)
 		return err_wrap(e, "packages of '%s' cannot be had", p->part->part);
 	if (q->no_drift)
 		return refuse_drift(&p->lock, gone, a, e);
@@ -185,13 +205,16 @@ static int resolve_piece(const struct resolving *r, size_t piece, struct err *e)
 		const struct world_entry *f = &locks[piece].entries[i];
 		if (!strlist_contains(gone, arena_printf(a, "%s %s", f->name, f->version)))
 			continue;
-		err_set(e, ERR_NETWORK, "'%s' %s cannot be had, and the archive's index has nothing newer", f->name,
+		err_set(e, ERR_NETWORK,
+			"'%s' %s cannot be had, and the archive's index has nothing newer", f->name,
 			f->version);
 		return err_hint(e,
-				"the archive's address may be of an incomplete mirror: name another with --archive "
+				"the archive's address may be of an incomplete mirror: name "
+				"another with --archive "
 				"%s=URL",
 				p->lock.archive);
 	}
+
 	/* What the archive has in the place of the locked packages. */
 	AUTO_JSON json_t *diff = lock_compare(&p->lock, &locks[piece], a);
 	const json_t *c;
@@ -206,19 +229,24 @@ static int resolve_piece(const struct resolving *r, size_t piece, struct err *e)
 		else if (!after)
 			log_warn(run->log, "drift: '%s' %s is needed no more", name, before);
 		else
-			log_warn(run->log, "drift: '%s' %s is no longer in the archive; using %s", name, before, after);
+			log_warn(run->log, "drift: '%s' %s is no longer in the archive; using %s",
+				 name, before, after);
 	}
+
 	return 0;
 }
 
-/* The world as the archive has it now; *ret NULL: nothing of it is gone. All parts with packages are of one moment. */
-static int resolve_gone(struct making *m, const struct wanted *files, const struct world **ret, struct err *e)
+/* The world as the archive has it now; *ret NULL: nothing
+ * of it is gone. All parts with packages are of one moment. */
+static int resolve_gone(struct making *m, const struct wanted *files, const struct world **ret,
+			struct err *e)
 {
 	struct arena *a = m->arena;
 	const struct world *w = m->q->world;
 	struct world_lock *locks = arena_array(a, w->count + 1, sizeof(*locks));
 	struct strlist *gone = arena_array(a, w->count + 1, sizeof(*gone));
 	bool any = false;
+
 	for (size_t i = 0; i < w->count; i++) {
 		const struct world_entry *other = NULL;
 		locks[i] = w->pieces[i].lock;
@@ -231,6 +259,7 @@ static int resolve_gone(struct making *m, const struct wanted *files, const stru
 			if (f->kind != WORLD_DEB && !other)
 				other = f;
 		}
+
 		if (other)
 			return err_set(e, ERR_NETWORK,
 				       "'%s' %s is no longer available, and only Debian packages "
@@ -238,22 +267,25 @@ static int resolve_gone(struct making *m, const struct wanted *files, const stru
 				       other->name, other->version);
 		any |= gone[i].count > 0;
 	}
+
 	const struct resolving r = {.m = m, .locks = locks, .gone = gone};
 	for (size_t i = 0; any && i < w->count; i++) {
 		const bool again = gone[i].count || !m->q->no_drift;
 		if (locks[i].archive && again && resolve_piece(&r, i, e) < 0)
 			return -1;
 	}
+
 	*ret = any ? world_with_locks(w, locks, a) : NULL;
 	return 0;
 }
 
-int world_files(const struct world_request *q, const struct run *run, struct arena *a, struct world_files *ret,
-		struct err *e)
+int world_files(const struct world_request *q, const struct run *run, struct arena *a,
+		struct world_files *ret, struct err *e)
 {
 	struct making m = {.q = q, .run = run, .arena = a, .files.world = q->world};
 	struct world_files *out = &m.files;
 	struct wanted files = list_sources(q->world, a);
+
 	if (fetch(&m, &files, e) < 0) {
 		struct err why = {0};
 		const struct world *now = NULL;
@@ -269,24 +301,30 @@ int world_files(const struct world_request *q, const struct run *run, struct are
 		if (fetch(&m, &files, e) < 0)
 			return -1;
 	}
+
 	const char *const **all = arena_array(a, out->world->count + 1, sizeof(*all));
 	for (size_t i = 0; i < out->world->count; i++) {
 		const struct world_lock *l = &out->world->pieces[i].lock;
 		const char **paths = arena_array(a, l->count + 1, sizeof(*paths));
-		/* A file is known by its digest alone: that its lock gives another size is found here. */
+		/* A file is known by its digest alone: that
+		 * its lock gives another size is found here. */
 		for (size_t k = 0; k < l->count; k++) {
 			const char *path = files.sources[files.of[i][k]].path;
 			struct stat st;
 			if (stat(path, &st) < 0)
 				return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", path);
 			if (l->entries[k].size && (uint64_t)st.st_size != l->entries[k].size)
-				return err_set(e, ERR_INTEGRITY, "'%s' has %lld bytes, and the lock of '%s' says %llu",
-					       path, (long long)st.st_size, l->part,
-					       (unsigned long long)l->entries[k].size);
+				return err_set(
+					e, ERR_INTEGRITY,
+					"'%s' has %lld bytes, and the lock of '%s' says %llu", path,
+					(long long)st.st_size, l->part,
+					(unsigned long long)l->entries[k].size);
 			paths[k] = path;
 		}
+
 		all[i] = paths;
 	}
+
 	out->paths = all;
 	*ret = *out;
 	return 0;
@@ -297,6 +335,7 @@ static int find_and_hold(const struct making *m, struct world_result *r, struct 
 {
 	struct store *store = m->q->store;
 	AUTO_LOCK struct lock lock = LOCK_NONE;
+
 	if (store_world_hold(store, r->key, m->run, &lock, e) < 0)
 		return -1;
 	const enum store_look look = m->q->look ? STORE_LOOK_DIRS : STORE_LOOK_WHOLE;
@@ -306,6 +345,7 @@ static int find_and_hold(const struct making *m, struct world_result *r, struct 
 		r->use = lock;
 		lock = LOCK_NONE;
 	}
+
 	return 0;
 }
 
@@ -326,6 +366,7 @@ static int fill(const struct making *m, const char *stage, struct world_tree *re
 				       .dir = path_join(a, stage, STORE_WORLD_ROOT),
 				       .jobs = m->q->jobs,
 				       .compiled = path_join(a, stage, "compiled")};
+
 	if (has_toolkit(files->world) && toolkit_rules_load(m->q->profiles, a, &t.toolkits, e) < 0)
 		return -1;
 	if (mkdir(t.dir, 0755) < 0 || mkdir(t.compiled, 0755) < 0)
@@ -339,10 +380,14 @@ static int fill(const struct making *m, const char *stage, struct world_tree *re
 		const struct world_lock *l = &files->world->pieces[i].lock;
 		if (!l->tree || strcmp(l->tree, ret->parts[i]) == 0)
 			continue;
-		err_set(e, ERR_INTEGRITY, "part '%s' unpacked to the tree %s, and its lock says %s", l->part,
-			ret->parts[i], l->tree);
-		return err_hint(e, "another ptbuild made the lock: use that one, or 'ptbuild world lock %s'", l->part);
+		err_set(e, ERR_INTEGRITY, "part '%s' unpacked to the tree %s, and its lock says %s",
+			l->part, ret->parts[i], l->tree);
+		return err_hint(
+			e,
+			"another ptbuild made the lock: use that one, or 'ptbuild world lock %s'",
+			l->part);
 	}
+
 	return 0;
 }
 
@@ -353,6 +398,7 @@ static int make_once(const struct making *m, bool *ret_made, struct err *e)
 	struct store *store = m->q->store;
 	const struct world *w = m->files.world;
 	const char *dir = NULL;
+
 	if (store_lock(store, STORE_WORLD, w->key, m->run, &lock, e) < 0)
 		return -1;
 	if (store_world_find(store, w->key, STORE_LOOK_WHOLE, m->arena, &dir, e) < 0)
@@ -375,6 +421,7 @@ static int make_once(const struct making *m, bool *ret_made, struct err *e)
 						  .bytes = tree.bytes};
 		rc = store_world_publish(store, &facts, &tree.manifest, stage, m->arena, &root, e);
 	}
+
 	if (rc < 0)
 		store_drop_stage(store, stage);
 	buf_release(&tree.manifest);
@@ -382,14 +429,15 @@ static int make_once(const struct making *m, bool *ret_made, struct err *e)
 	return rc;
 }
 
-int world_ensure(const struct world_request *q, const struct run *run, struct arena *a, struct world_result *ret,
-		 struct err *e)
+int world_ensure(const struct world_request *q, const struct run *run, struct arena *a,
+		 struct world_result *ret, struct err *e)
 {
 	struct world_result r = {.world = q->world, .key = q->world->key, .use = LOCK_NONE};
 	struct making m = {.q = q, .run = run, .arena = a};
 	struct world_files *files = &m.files;
 	double start = log_seconds();
 	bool made = false;
+
 	if (find_and_hold(&m, &r, e) < 0)
 		return -1;
 	if (!r.dir) {
@@ -400,12 +448,14 @@ int world_ensure(const struct world_request *q, const struct run *run, struct ar
 		r.drift = files->drift;
 		r.fetched = files->fetched;
 	}
+
 	/* Between the two locks garbage collection could take it, if the clock is wrong. */
 	for (int attempt = 0; !r.dir && attempt < 3; attempt++)
 		if (make_once(&m, &made, e) < 0 || find_and_hold(&m, &r, e) < 0)
 			return -1;
 	if (!r.dir)
-		return err_set(e, ERR_SYSTEM, "the world '%s' disappears as soon as it is created", q->world->name);
+		return err_set(e, ERR_SYSTEM, "the world '%s' disappears as soon as it is created",
+			       q->world->name);
 	r.hit = !made;
 	r.seconds = log_seconds() - start;
 	*ret = r;

@@ -34,17 +34,18 @@ struct world_result {
 /* world_missing: returns bytes of the world's files that neither the store (NULL: none) nor a
  * fallback has, each file once, and how many more files have an unknown size. Adds to `archives`
  * the Debian archives that they come from. */
-uint64_t world_missing(struct store *store, const struct world *w, struct arena *a, struct strlist *archives,
-		       unsigned *ret_unknown);
+uint64_t world_missing(struct store *store, const struct world *w, struct arena *a,
+		       struct strlist *archives, unsigned *ret_unknown);
 /* world_places: returns one source for each archive, index or server of the files that the store
  * (NULL: none) lacks, and their number. */
-size_t world_places(struct store *store, const struct world *w, struct arena *a, struct fetch_source **ret);
+size_t world_places(struct store *store, const struct world *w, struct arena *a,
+		    struct fetch_source **ret);
 /* world_ensure: finds or creates a world; replaces a damaged one (store_world_find). Two processes
  * create it once; a kill at any moment leaves no half world, and the next store_open removes its
  * leftovers. ERR_INTEGRITY if the tree has another digest than its lock. ERR_NETWORK offline when
  * files are missing: the hint is the `ptbuild world make` that fetches them. */
-int world_ensure(const struct world_request *q, const struct run *run, struct arena *a, struct world_result *ret,
-		 struct err *e) MUST_CHECK;
+int world_ensure(const struct world_request *q, const struct run *run, struct arena *a,
+		 struct world_result *ret, struct err *e) MUST_CHECK;
 
 struct world_files {
 	/* what they make: the one that was asked for, or with drift one of another key */
@@ -59,19 +60,20 @@ struct world_files {
  * in the archive: its current version by the signed index replaces it, with a warning; with
  * no_drift that is ERR_NETWORK. Other errors: those of drift_resolve, fetch_all and
  * archive_index_read. */
-int world_files(const struct world_request *q, const struct run *run, struct arena *a, struct world_files *ret,
-		struct err *e) MUST_CHECK;
+int world_files(const struct world_request *q, const struct run *run, struct arena *a,
+		struct world_files *ret, struct err *e) MUST_CHECK;
 
 /* "ptbuild world make --copy": the root of a world as a directory of the user's own. */
 
 /* world_copy_place: ERR_USAGE for a path that no copy may have: `to`, an absolute path, is the
  * store or in it, or a link in it leads nowhere. Neither must exist. */
-int world_copy_place(const char *to, const char *store_dir, struct arena *a, struct err *e) MUST_CHECK;
+int world_copy_place(const char *to, const char *store_dir, struct arena *a,
+		     struct err *e) MUST_CHECK;
 /* world_copy_look: sets *ret_there if `to` is a copy of this world already, with or without
  * changes; `key` NULL: with any key. ERR_USAGE for any other file at `to`, also for a copy with
  * another key: it is the user's, and is never replaced. */
-int world_copy_look(const char *to, const char *name, const char *key, struct arena *a, bool *ret_there,
-		    struct err *e) MUST_CHECK;
+int world_copy_look(const char *to, const char *name, const char *key, struct arena *a,
+		    bool *ret_there, struct err *e) MUST_CHECK;
 
 struct world_copied {
 	bool there; /* before this call: it stays as it is */
@@ -84,5 +86,6 @@ struct world_copied {
 /* world_copy: copies the root at `from` to `to`, an absolute path whose parents are made; nothing
  * of it is shared with `from`. It appears whole or not at all: it grows as <to>.ptbuild-part, which
  * the next call removes after a kill. Errors as for world_copy_look, else ERR_SYSTEM. */
-int world_copy(const char *from, const char *to, const char *name, const char *key, const struct run *run,
-	       struct arena *a, struct world_copied *ret, struct err *e) MUST_CHECK;
+int world_copy(const char *from, const char *to, const char *name, const char *key,
+	       const struct run *run, struct arena *a, struct world_copied *ret,
+	       struct err *e) MUST_CHECK;

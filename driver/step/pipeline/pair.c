@@ -20,14 +20,15 @@ static int check_torch(const char *wheel, struct arena *a, struct wheel_name *re
 		return -1;
 	if (strcmp(ret->dist, "torch") == 0)
 		return 0;
-	return err_set(e, ERR_POLICY, "'%s' is a wheel of %s, and the workloads are torch's", path_base(wheel),
-		       ret->dist);
+	return err_set(e, ERR_POLICY, "'%s' is a wheel of %s, and the workloads are torch's",
+		       path_base(wheel), ret->dist);
 }
 
 int pair_check(const char *ours, const char *other, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct wheel_name x, y;
+
 	if (check_torch(ours, &a, &x, e) < 0 || check_torch(other, &a, &y, e) < 0)
 		return -1;
 	const struct {
@@ -38,11 +39,14 @@ int pair_check(const char *ours, const char *other, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		if (strcmp(parts[i].ours, parts[i].other) == 0)
 			continue;
-		err_set(e, ERR_POLICY, "the wheels cannot be compared: '%s' is of %s %s, '%s' of %s", path_base(ours),
-			parts[i].what, parts[i].ours, path_base(other), parts[i].other);
-		return err_hint(
-			e, "both must have the same version, Python and ABI; only local labels (+cpu.avx2) may differ");
+		err_set(e, ERR_POLICY,
+			"the wheels cannot be compared: '%s' is of %s %s, '%s' of %s",
+			path_base(ours), parts[i].what, parts[i].ours, path_base(other),
+			parts[i].other);
+		return err_hint(e, "both must have the same version, Python and ABI; only local "
+				   "labels (+cpu.avx2) may differ");
 	}
+
 	return 0;
 }
 
@@ -78,6 +82,7 @@ static bool read_pin(const char *line, struct arena *a, struct pin *ret)
 		rest += 1 + length;
 		rest += *rest == ']';
 	}
+
 	ret->line = line;
 	ret->text = arena_printf(a, "%.*s%s", (int)n, line, rest);
 	if (n == 0 || n >= 80 || strlen(rest) >= 80)
@@ -92,11 +97,14 @@ static bool read_pin(const char *line, struct arena *a, struct pin *ret)
 static json_t *have(const struct pairing *p)
 {
 	json_t *all = json_object();
+
 	for (size_t i = 0; i < p->b->beside.count; i++) {
 		struct wheel_name n;
 		if (wheel_name_parse(p->b->beside.items[i], p->a, &n, ERR_IGNORED) == 0)
-			json_object_set_new(all, wheel_normalize(n.dist, p->a), json_string(n.version));
+			json_object_set_new(all, wheel_normalize(n.dist, p->a),
+					    json_string(n.version));
 	}
+
 	return all;
 }
 
@@ -112,8 +120,8 @@ static int show_root(struct pairing *p, struct sandbox *root, struct err *e)
 }
 
 /* Adds the pins of a wheel with these extras. */
-static int add_pins(const struct pairing *p, const char *wheel, const struct strlist *extras, struct pins *ret,
-		    struct err *e)
+static int add_pins(const struct pairing *p, const char *wheel, const struct strlist *extras,
+		    struct pins *ret, struct err *e)
 {
 	struct arena *a = p->a;
 	AUTO_BUF struct buf out = {0};
@@ -122,6 +130,7 @@ static int add_pins(const struct pairing *p, const char *wheel, const struct str
 	struct wheel_name n;
 	struct wheel_headers h;
 	AUTO_ZIP struct zip_reader *z = NULL;
+
 	if (wheel_name_parse(wheel, a, &n, e) < 0 || zip_open(wheel, a, &z, e) < 0)
 		return -1;
 	const char *info = "";
@@ -130,9 +139,11 @@ static int add_pins(const struct pairing *p, const char *wheel, const struct str
 		return err_wrap(e, "'%s'", path_base(wheel));
 	wheel_headers_all(&h, "Requires-Dist", a, &requires);
 	if (requires.count > REQUIRES_MAX)
-		return err_set(e, ERR_INTEGRITY, "'%s' requires %zu distributions", path_base(wheel), requires.count);
-	AUTO_JSON json_t *question = json_pack("{s:o, s:o, s:o}", "requires", json_from_strlist(&requires), "extras",
-					       json_from_strlist(extras), "have", have(p));
+		return err_set(e, ERR_INTEGRITY, "'%s' requires %zu distributions",
+			       path_base(wheel), requires.count);
+	AUTO_JSON json_t *question =
+		json_pack("{s:o, s:o, s:o}", "requires", json_from_strlist(&requires), "extras",
+			  json_from_strlist(extras), "have", have(p));
 	AUTO_FREE char *asked = json_dumps(question, JSON_COMPACT);
 	static const char script[] = BENCH_SCRIPTS "/requires.py";
 	const char *argv[] = {"python3", "-I", script, asked, NULL};
@@ -143,31 +154,39 @@ static int add_pins(const struct pairing *p, const char *wheel, const struct str
 		struct pin pin = {0};
 		bool again = false;
 		if (!read_pin(lines.items[i], a, &pin))
-			return err_set(e, ERR_INTEGRITY, "'%s' requires '%.100s'", path_base(wheel), lines.items[i]);
+			return err_set(e, ERR_INTEGRITY, "'%s' requires '%.100s'", path_base(wheel),
+				       lines.items[i]);
 		for (size_t k = 0; k < ret->count; k++)
 			again = again || strcmp(ret->items[k].line, pin.line) == 0;
 		if (!again && ret->count == ARRAY_LEN(ret->items))
-			return err_set(e, ERR_INTEGRITY, "'%s' requires more than %zu distributions", path_base(wheel),
-				       ret->count);
+			return err_set(e, ERR_INTEGRITY,
+				       "'%s' requires more than %zu distributions",
+				       path_base(wheel), ret->count);
 		if (!again)
 			ret->items[ret->count++] = pin;
 	}
+
 	return 0;
 }
 
-/* One wheel's file in the store, by the digest that the index lists; of those for several Pythons that of this one. */
-static int fetch_pin(const struct pairing *p, const char *pin, const struct wheel_name *torch, const char **ret,
-		     struct err *e)
+/* One wheel's file in the store, by the digest that the index
+ * lists; of those for several Pythons that of this one. */
+static int fetch_pin(const struct pairing *p, const char *pin, const struct wheel_name *torch,
+		     const char **ret, struct err *e)
 {
 	const struct pipeline_request *q = p->b->q;
 	struct wheel_page page;
 	struct world_entry entry;
 	struct fetch_stats stats;
+
 	if (wheel_list(q->store, pin, &q->fetch, p->run, p->a, &page, e) < 0 ||
-	    (lock_wheel(pin, "py3", "none", p->b->platform, page.files, page.count, p->a, &entry, ERR_IGNORED) < 0 &&
-	     lock_wheel(pin, torch->python, torch->abi, p->b->platform, page.files, page.count, p->a, &entry, e) < 0))
+	    (lock_wheel(pin, "py3", "none", p->b->platform, page.files, page.count, p->a, &entry,
+			ERR_IGNORED) < 0 &&
+	     lock_wheel(pin, torch->python, torch->abi, p->b->platform, page.files, page.count,
+			p->a, &entry, e) < 0))
 		return -1;
-	struct fetch_source source = {.name = entry.place, .sha256 = entry.sha256, .max_bytes = entry.size};
+	struct fetch_source source = {
+		.name = entry.place, .sha256 = entry.sha256, .max_bytes = entry.size};
 	strlist_addf(&source.urls, p->a, "wheel:%s==%s/%s", entry.name, entry.version, entry.place);
 	if (fetch_all(q->store, &source, 1, &q->fetch, p->run, p->a, &stats, e) < 0)
 		return -1;
@@ -176,39 +195,49 @@ static int fetch_pin(const struct pairing *p, const char *pin, const struct whee
 }
 
 /* The wheels that it pins, into the store. */
-static int fetch_pins(const struct pairing *p, const char *wheel, struct strlist *ret, struct err *e)
+static int fetch_pins(const struct pairing *p, const char *wheel, struct strlist *ret,
+		      struct err *e)
 {
 	struct pins *pins = arena_alloc(p->a, sizeof(*pins));
 	struct wheel_name torch;
 	const char *file;
-	if (add_pins(p, wheel, &(struct strlist){0}, pins, e) < 0 || wheel_name_parse(wheel, p->a, &torch, e) < 0)
+
+	if (add_pins(p, wheel, &(struct strlist){0}, pins, e) < 0 ||
+	    wheel_name_parse(wheel, p->a, &torch, e) < 0)
 		return -1;
 	for (size_t i = 0; i < pins->count; i++) {
 		const struct pin *pin = &pins->items[i];
-		log_stage(p->run->log, "bench: %s, which '%s' requires", pin->text, path_base(wheel));
+		log_stage(p->run->log, "bench: %s, which '%s' requires", pin->text,
+			  path_base(wheel));
 		if (fetch_pin(p, pin->text, &torch, &file, e) < 0) {
 			err_wrap(e, "%s, which '%s' requires", pin->text, path_base(wheel));
 			return *e->hint ? -1 : err_hint(e, "give its wheel with --with FILE");
 		}
+
 		if (pin->extras.count && add_pins(p, file, &pin->extras, pins, e) < 0)
 			return -1;
 		strlist_once(ret, p->a, file);
 	}
+
 	return 0;
 }
 
 /* ---- both ---- */
 
-static int make_environment(const struct pairing *p, const char *wheel, const char *dir, struct sandbox *ret,
-			    struct err *e)
+static int make_environment(const struct pairing *p, const char *wheel, const char *dir,
+			    struct sandbox *ret, struct err *e)
 {
 	const struct pipeline_request *q = p->b->q;
-	struct verify_run_request v = {.root = q->root, .kind = q->kind, .wheel = wheel, .work_dir = dir};
+	struct verify_run_request v = {
+		.root = q->root, .kind = q->kind, .wheel = wheel, .work_dir = dir};
+
 	strlist_append(&v.beside, p->a, &p->b->beside);
 	if (fetch_pins(p, wheel, &v.beside, e) < 0)
 		return -1;
 	log_stage(p->run->log, "bench: '%s' is installed", path_base(wheel));
-	return verify_environment(&v, p->run, p->a, ret, e) < 0 ? err_wrap(e, "'%s'", path_base(wheel)) : 0;
+	return verify_environment(&v, p->run, p->a, ret, e) < 0
+		       ? err_wrap(e, "'%s'", path_base(wheel))
+		       : 0;
 }
 
 static struct bench_request request_of(const struct pairing *p)
@@ -220,20 +249,24 @@ static struct bench_request request_of(const struct pairing *p)
 				      .run = p->run};
 }
 
-static int run_in(const struct pairing *p, const char *const *wheels, const char *stage, json_t **ret, struct err *e)
+static int run_in(const struct pairing *p, const char *const *wheels, const char *stage,
+		  json_t **ret, struct err *e)
 {
 	static const char *const names[] = {"wheel", "other"};
 	struct bench_request q = request_of(p);
 	struct sandbox *envs = arena_array(p->a, BENCH_SIDES, sizeof(*envs));
 	json_t *files = json_array();
+
 	json_object_set_new(q.asked, "files", files);
 	q.runs_dir = path_join(p->a, stage, "runs");
 	for (size_t i = 0; i < BENCH_SIDES; i++) {
 		json_array_append_new(files, json_string(path_base(wheels[i])));
-		if (make_environment(p, wheels[i], path_join(p->a, stage, names[i]), &envs[i], e) < 0)
+		if (make_environment(p, wheels[i], path_join(p->a, stage, names[i]), &envs[i], e) <
+		    0)
 			return -1;
 		q.sandboxes[i] = &envs[i];
 	}
+
 	if (fs_mkdirs(TRUSTED, q.runs_dir, e) < 0)
 		return -1;
 	return bench_run(&q, ret, e);
@@ -244,6 +277,7 @@ static int check_first(const struct pairing *p, struct err *e)
 {
 	const struct pair_request *b = p->b;
 	const struct bench_request q = request_of(p);
+
 	if (verify_python(b->q->root, b->wheels[BENCH_OURS], p->a, e) < 0)
 		return -1;
 	for (size_t i = 0; i < b->beside.count; i++)
@@ -252,11 +286,16 @@ static int check_first(const struct pairing *p, struct err *e)
 	return bench_check(&q, e);
 }
 
-int pair_bench(const struct pair_request *b, const struct run *run, struct arena *a, json_t **ret, struct err *e)
+int pair_bench(const struct pair_request *b, const struct run *run, struct arena *a, json_t **ret,
+	       struct err *e)
 {
 	struct sandbox root;
-	struct pairing p = {.b = b, .run = run, .a = a, .scripts_dir = path_join(a, b->q->profiles_dir, "bench")};
+	struct pairing p = {.b = b,
+			    .run = run,
+			    .a = a,
+			    .scripts_dir = path_join(a, b->q->profiles_dir, "bench")};
 	const char *wheels[] = {b->wheels[BENCH_OURS], b->wheels[BENCH_OTHER]}, *stage;
+
 	json_object_set_new(b->asked, "scripts", json_string(p.scripts_dir));
 	if (show_root(&p, &root, e) < 0 || check_first(&p, e) < 0)
 		return -1;
@@ -268,7 +307,9 @@ int pair_bench(const struct pair_request *b, const struct run *run, struct arena
 		if (fetch_pin(&p, pin, &ours, &wheels[BENCH_OTHER], e) < 0)
 			return err_wrap(e, "the official wheel");
 	}
-	if (pair_check(wheels[BENCH_OURS], wheels[BENCH_OTHER], e) < 0 || store_stage(b->q->store, a, &stage, e) < 0)
+
+	if (pair_check(wheels[BENCH_OURS], wheels[BENCH_OTHER], e) < 0 ||
+	    store_stage(b->q->store, a, &stage, e) < 0)
 		return -1;
 	int rc = run_in(&p, wheels, stage, ret, e);
 	log_status_end(run->log);

@@ -14,27 +14,31 @@ struct pipeline {
 	struct arena *arena;
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits; /* NULL where neither a build nor its torch is for CUDA */
-	const struct taken *taken;       /* what the one wheel is made of, instead of being built; NULL */
+	/* what the one wheel is made of, instead of being built; NULL */
+	const struct taken *taken;
 	const struct hardware_facts *facts;
 	struct hardware machine; /* this one */
 	struct sign_key *key;    /* NULL: nothing is signed */
 	bool sandbox_works;      /* it was tried */
 	bool elsewhere;          /* without a sandbox, and not where its paths are */
 	struct strlist ready;    /* "variant release" of what has passed its preflight */
-	/* the torches that nobody asked for by name and that could not be had: each is tried once */
+	/* the torches that nobody asked for by name and
+	 * that could not be had: each is tried once */
 	struct pipeline_failures torches;
 	struct pipeline_results *r;
 	size_t first, first_failed; /* those of this request */
 };
 
-/* A wheel to build: what is asked, the torch that it is built against (NULL: none), and its revision. */
+/* A wheel to build: what is asked, the torch that it
+ * is built against (NULL: none), and its revision. */
 struct target {
 	const struct selection *t;
 	struct torch_source *torch;
 	unsigned rev;
 };
 
-static int resolve(struct pipeline *l, const struct target *of, const struct plan **ret, struct err *e)
+static int resolve(struct pipeline *l, const struct target *of, const struct plan **ret,
+		   struct err *e)
 {
 	const struct selection *t = of->t;
 	const struct torch_source *torch = of->torch;
@@ -52,6 +56,7 @@ static int resolve(struct pipeline *l, const struct target *of, const struct pla
 				 .patches_dir = l->q->patches_dir,
 				 .note = t->note,
 				 .torch_cuda = t->torch_cuda};
+
 	r.options.metadata_rev = of->rev;
 	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
 }
@@ -61,13 +66,16 @@ static const char *other_store(const struct pipeline *l, const struct store *sto
 {
 	const char *const *dirs;
 	const size_t count = store_fallbacks(store, &dirs);
-	const char *dir = path_dir(l->arena, path_dir(l->arena, path_dir(l->arena, l->q->root->dir)));
+	const char *dir =
+		path_dir(l->arena, path_dir(l->arena, path_dir(l->arena, l->q->root->dir)));
 	AUTO_FREE char *real = realpath(dir, NULL);
+
 	for (size_t i = 0; i <= count; i++) {
 		AUTO_FREE char *own = realpath(i < count ? dirs[i] : store_dir(store), NULL);
 		if (real && own && strcmp(real, own) == 0)
 			return NULL;
 	}
+
 	return dir;
 }
 
@@ -75,16 +83,19 @@ static const char *other_store(const struct pipeline *l, const struct store *sto
 static int check_world(const struct pipeline *l, struct err *e)
 {
 	const char *key = l->q->root->world, *dir = NULL;
+
 	if (!key)
 		return 0;
 	struct store *store = l->q->world_store ? l->q->world_store : l->q->store;
 	const char *other = other_store(l, store);
 	if (other) {
-		err_set(e, ERR_POLICY, "the world '%s' is of another store, and is checked by its own",
+		err_set(e, ERR_POLICY,
+			"the world '%s' is of another store, and is checked by its own",
 			l->q->root->dir);
 		return err_hint(e, "add --lower-store %s, or name the world as --root world:NAME",
 				shell_quoted(other, l->arena));
 	}
+
 	if (store_world_find(store, key, STORE_LOOK_WHOLE, l->arena, &dir, e) < 0)
 		return -1;
 	if (dir)
@@ -118,13 +129,15 @@ static void announce_cost(const struct pipeline *l, const struct plan *p)
 				       .gpus = p->cuda ? (unsigned)p->gpu.count : 0,
 				       .store = q->store};
 	struct cost c = cost_of(&r, l->run, l->arena);
+
 	if (q->shard.count)
 		c.units /= q->shard.count;
 	cost_sources(q->store, p->package_row, l->arena, &d);
 	log_info(l->run->log, "%s: downloads: %s", p->package, cost_downloads_text(&d, l->arena));
 	/* What --shard last finds compiled is not known. */
 	if (!q->shard.last)
-		log_info(l->run->log, "%s: time: %s", p->package, cost_text(&c, cost_jobs(&c, q->jobs), l->arena));
+		log_info(l->run->log, "%s: time: %s", p->package,
+			 cost_text(&c, cost_jobs(&c, q->jobs), l->arena));
 }
 
 /* From the object in the store to out_dir, with what its record says. */
@@ -135,10 +148,11 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 		return -1;
 	const char *wheel = json_member(it->record, "wheel");
 	const char *sha256 = json_member(it->record, "sha256");
-	const struct earlier_request earlier = {l->q->out_dir, it->plan->variant, it->plan->release};
+	const struct earlier_request earlier = {l->q->out_dir, it->plan->variant,
+						it->plan->release};
 	if (earlier_keep(&earlier, l->run, l->arena, e) < 0 ||
-	    publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant, l->q->out_dir, l->run,
-			   l->arena, &it->wheel, e) != 0)
+	    publish_export(it->object, wheel, sha256, it->plan->metadata_rev, it->plan->variant,
+			   l->q->out_dir, l->run, l->arena, &it->wheel, e) != 0)
 		return -1;
 	/* The same of the finished wheel, by its name and the plan that it was compared with. */
 	const struct plan *p = it->plan;
@@ -148,8 +162,10 @@ static int export_item(struct pipeline *l, struct pipeline_item *it, struct err 
 	promise_of_plan(p, l->arena, &promise);
 	if (wheel_name_parse(it->wheel, l->arena, &name, e) < 0)
 		return -1;
-	const char *torch = *p->torch_version ? arena_printf(l->arena, "torch==%s", p->torch_version) : "";
-	runs_on_of_wheel(l->q->tables, &name, name.platform, &promise, &none, torch, l->arena, &it->runs_on);
+	const char *torch =
+		*p->torch_version ? arena_printf(l->arena, "torch==%s", p->torch_version) : "";
+	runs_on_of_wheel(l->q->tables, &name, name.platform, &promise, &none, torch, l->arena,
+			 &it->runs_on);
 	it->runs_on.torch_of_root = p->runs_on.torch_of_root;
 	fit_of(&it->runs_on, l->q->root, l->facts, &l->machine, l->arena, &it->fit);
 	return provenance_write(it->record, it->wheel, l->key, l->arena, e);
@@ -162,11 +178,13 @@ static int make_watched(struct make *m, struct err *e)
 	const struct watch_request q = {.build_dir = m->build_dir};
 	/* The shard that the request is for, NULL for none; in the arena of `m`. */
 	struct build_shard *s = arena_alloc(m->arena, sizeof(*s));
+
 	*s = (struct build_shard){m->q->shard.index, m->q->shard.count};
 	m->shard = m->q->shard.count ? s : NULL;
 	/* Shards are divided the same way on every machine, however fast. */
-	m->weights = weights_load(m->q->profiles_dir, p->package, p->release, (unsigned)p->gpu.count,
-				  m->shard ? NULL : m->q->store, m->run, m->arena);
+	m->weights =
+		weights_load(m->q->profiles_dir, p->package, p->release, (unsigned)p->gpu.count,
+			     m->shard ? NULL : m->q->store, m->run, m->arena);
 	const struct cost c = {.memory = jobs_from_table(p->package_row->memory)};
 	struct progress_request shown = {.package = p->package,
 					 .build_dir = m->build_dir,
@@ -185,17 +203,19 @@ static int make_watched(struct make *m, struct err *e)
 	return rc;
 }
 
-static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m, const struct work_tree *tree,
-		   struct err *e)
+static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m,
+		   const struct work_tree *tree, struct err *e)
 {
 	struct store *store = l->q->store;
+
 	m->plan = it->plan = plan_of_tree(it->plan, tree->dir, l->run, l->arena);
 	m->build_dir = tree->dir;
 	m->rest_dir = tree->rest;
 	if (store_stage(store, l->arena, &m->stage, e) < 0)
 		return -1;
-	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package, l->taken ? "taking" : "building",
-		 l->taken ? it->plan->release : it->plan->variant, m->build_dir);
+	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package,
+		 l->taken ? "taking" : "building", l->taken ? it->plan->release : it->plan->variant,
+		 m->build_dir);
 	/* Before the build: where its wheel will run. */
 	struct fit fit;
 	fit_of(&it->plan->runs_on, l->q->root, l->facts, &l->machine, l->arena, &fit);
@@ -211,6 +231,7 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m,
 		rc = make_watched(m, e);
 		compiled_stop(m);
 	}
+
 	if (rc == 0 && m->shard) {
 		it->shard = shard_record(m);
 		store_drop_stage(store, m->stage);
@@ -218,27 +239,35 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m,
 			return err_wrap(e, "what this shard compiled is not kept");
 		return 0;
 	}
+
 	if (rc < 0 || write_record(m, e) < 0 ||
-	    fs_copy(m->build_dir, "log/build.log", path_join(l->arena, m->stage, "build.log"), e) < 0 ||
-	    store_publish(store, STORE_WHEEL, it->plan->output_key, m->stage, l->arena, &it->object, e) < 0) {
+	    fs_copy(m->build_dir, "log/build.log", path_join(l->arena, m->stage, "build.log"), e) <
+		    0 ||
+	    store_publish(store, STORE_WHEEL, it->plan->output_key, m->stage, l->arena, &it->object,
+			  e) < 0) {
 		log_status_end(l->run->log);
 		store_drop_stage(store, m->stage);
 		return -1;
 	}
+
 	if (!l->taken)
 		compiled_publish(m);
 	return 0;
 }
 
-/* The key of the tree that a build of the request is made in: the compile key, or of a shard another one, so that
- * shards can run on one machine at once. */
-static const char *shard_tree_key(const struct pipeline_request *q, const struct plan *p, struct arena *a)
+/* The key of the tree that a build of the request is made in: the compile key,
+ * or of a shard another one, so that shards can run on one machine at once. */
+static const char *shard_tree_key(const struct pipeline_request *q, const struct plan *p,
+				  struct arena *a)
 {
 	char key[DIGEST_HEX_LEN + 1];
-	/* The compiler sees where the tree is: elsewhere than in the sandbox all shards must be in the same. */
+
+	/* The compiler sees where the tree is: elsewhere than
+	 * in the sandbox all shards must be in the same. */
 	if (!q->shard.count || p->elsewhere)
 		return p->compile_key;
-	const char *text = arena_printf(a, "%s shard %u of %u", p->compile_key, q->shard.index, q->shard.count);
+	const char *text = arena_printf(a, "%s shard %u of %u", p->compile_key, q->shard.index,
+					q->shard.count);
 	digest_data(text, strlen(text), key);
 	return arena_strdup(a, key);
 }
@@ -249,46 +278,55 @@ static int make(struct pipeline *l, struct pipeline_item *it, struct make *m, st
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	AUTO_WORK_TREE struct work_tree tree = WORK_TREE_NONE;
 	const char *key = shard_tree_key(l->q, it->plan, l->arena), *home;
-	const char *top = l->q->kind == SANDBOX_NONE && !l->elsewhere && !l->taken ? SANDBOX_TOP : NULL;
+	const char *top =
+		l->q->kind == SANDBOX_NONE && !l->elsewhere && !l->taken ? SANDBOX_TOP : NULL;
 	struct err why = {0};
+
 	if (store_lock(l->q->store, STORE_BUILD, key, l->run, &lock, e) < 0 ||
 	    store_build_dir(l->q->store, key, l->arena, &home, e) < 0 ||
 	    work_tree_take(top, home, l->run, l->arena, &tree, e) < 0)
 		return -1;
 	if (make_in(l, it, m, &tree, e) == 0)
-		return l->q->options.keep_tree ? work_tree_give_back(&tree, e) : work_tree_remove(&tree, e);
+		return l->q->options.keep_tree ? work_tree_give_back(&tree, e)
+					       : work_tree_remove(&tree, e);
 	if (work_tree_give_back(&tree, &why) < 0)
-		log_warn(l->run->log, "%s: the build tree stays in '%s' until the next build there", why.msg,
-			 SANDBOX_TOP);
+		log_warn(l->run->log, "%s: the build tree stays in '%s' until the next build there",
+			 why.msg, SANDBOX_TOP);
 	return -1;
 }
 
 /* Rejects an object that has right digests but is unusable, as others could have written it: *ret
  * becomes NULL. With the key's lock it is moved away from the store, so that it can be built
  * again. */
-static int pass_over(struct pipeline *l, const struct plan *p, bool locked, const char **ret, struct err *e)
+static int pass_over(struct pipeline *l, const struct plan *p, bool locked, const char **ret,
+		     struct err *e)
 {
 	struct err why = {0};
 	const struct store_object o = {.kind = STORE_WHEEL, .key = p->output_key, .path = *ret};
+
 	if (store_check_wheel(*ret, p->output_key, &why) == 0)
 		return 0;
 	if (why.kind != ERR_INTEGRITY) {
 		*e = why;
 		return -1;
 	}
+
 	bool own = path_below(*ret, store_dir(l->q->store)) != NULL;
 	*ret = NULL;
 	if (!locked)
 		return 0;
-	log_warn(l->run->log, "%s: it is %s", why.msg, own ? "moved to the store's quarantine" : "passed over");
+	log_warn(l->run->log, "%s: it is %s", why.msg,
+		 own ? "moved to the store's quarantine" : "passed over");
 	return own ? store_quarantine(l->q->store, &o, e) : 0;
 }
 
 /* An object may be good in one store and not in another: the fallback stores come after the own
  * one. */
-static int find_good(struct pipeline *l, const struct plan *p, bool locked, const char **ret, struct err *e)
+static int find_good(struct pipeline *l, const struct plan *p, bool locked, const char **ret,
+		     struct err *e)
 {
 	struct store *store = l->q->store;
+
 	for (const char *last = NULL;;) {
 		if (store_find(store, STORE_WHEEL, p->output_key, l->arena, ret, e) < 0)
 			return -1;
@@ -296,6 +334,7 @@ static int find_good(struct pipeline *l, const struct plan *p, bool locked, cons
 			*ret = NULL;
 			return 0;
 		}
+
 		last = *ret;
 		if (pass_over(l, p, locked, ret, e) < 0)
 			return -1;
@@ -304,15 +343,19 @@ static int find_good(struct pipeline *l, const struct plan *p, bool locked, cons
 	}
 }
 
-/* Looks for a wheel in the stores. Where this one has none, the lock of its key is taken and kept. */
-static int look_up(struct pipeline *l, const struct plan *p, struct lock *key, const char **ret, struct err *e)
+/* Looks for a wheel in the stores. Where this one
+ * has none, the lock of its key is taken and kept. */
+static int look_up(struct pipeline *l, const struct plan *p, struct lock *key, const char **ret,
+		   struct err *e)
 {
 	struct store *store = l->q->store;
+
 	if (find_good(l, p, false, ret, e) < 0)
 		return -1;
 	if (*ret)
 		return 0;
-	if (store_lock(store, STORE_WHEEL, p->output_key, l->run, key, e) < 0 || find_good(l, p, true, ret, e) < 0)
+	if (store_lock(store, STORE_WHEEL, p->output_key, l->run, key, e) < 0 ||
+	    find_good(l, p, true, ret, e) < 0)
 		return -1;
 	if (*ret)
 		return 0;
@@ -321,11 +364,13 @@ static int look_up(struct pipeline *l, const struct plan *p, struct lock *key, c
 	return *ret ? pass_over(l, p, true, ret, e) : 0;
 }
 
-static int torch_agrees(struct pipeline *l, const struct plan *p, const struct torch_source *torch, struct err *e)
+static int torch_agrees(struct pipeline *l, const struct plan *p, const struct torch_source *torch,
+			struct err *e)
 {
-	const char *gpus = plan_is_extension(p)
-				   ? arena_printf(l->arena, "%s %s", torch->wheel, strlist_join(&p->gpu, l->arena, " "))
-				   : NULL;
+	const char *gpus = plan_is_extension(p) ? arena_printf(l->arena, "%s %s", torch->wheel,
+							       strlist_join(&p->gpu, l->arena, " "))
+						: NULL;
+
 	if (torch_fits(torch->wheel, p, l->toolchain->glibc, l->arena, e) < 0)
 		return -1;
 	if (gpus && !strlist_contains(&l->ready, gpus)) { /* once for all extensions */
@@ -333,6 +378,7 @@ static int torch_agrees(struct pipeline *l, const struct plan *p, const struct t
 			return -1;
 		strlist_ref(&l->ready, l->arena, gpus);
 	}
+
 	return 0;
 }
 
@@ -341,13 +387,15 @@ static int torch_agrees(struct pipeline *l, const struct plan *p, const struct t
 static int fetch_torch(struct pipeline *l, struct torch_source *torch, struct err *e)
 {
 	struct fetch_source s = fetch_source_official(torch->official, l->arena);
+
 	if (fetch_all(l->q->store, &s, 1, &l->q->fetch, l->run, l->arena, NULL, e) < 0)
 		return -1;
 	torch->wheel = s.path;
 	return 0;
 }
 
-static struct make new_make(const struct pipeline *l, const struct plan *p, const struct torch_source *torch)
+static struct make new_make(const struct pipeline *l, const struct plan *p,
+			    const struct torch_source *torch)
 {
 	return (struct make){.q = l->q,
 			     .run = l->run,
@@ -359,12 +407,14 @@ static struct make new_make(const struct pipeline *l, const struct plan *p, cons
 }
 
 /* The preflight of a variant, once in a run. */
-static int be_ready(struct pipeline *l, const struct make *m, struct torch_source *torch, struct err *e)
+static int be_ready(struct pipeline *l, const struct make *m, struct torch_source *torch,
+		    struct err *e)
 {
 	const struct plan *p = m->plan;
 	const char *name = arena_printf(l->arena, "%s %s", p->variant, p->release);
 	const bool ready = strlist_contains(&l->ready, name);
 	const bool to_fetch = torch && torch->official && !torch->wheel;
+
 	if (!ready && torch && torch->wheel && torch_agrees(l, p, torch, e) < 0)
 		return -1;
 	if (!ready && l->q->shard.count && shard_check(p, l->toolchain, e) < 0)
@@ -384,20 +434,24 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch
 		       struct pipeline_item **ret, struct err *e)
 {
 	struct pipeline_results *r = l->r;
+
 	r->items = arena_room(l->arena, r->items, r->count, &r->cap, 16, sizeof(*r->items));
 	struct pipeline_item *it = &r->items[r->count];
 	AUTO_LOCK struct lock key = LOCK_NONE;
 	struct make m = new_make(l, plan, torch);
 	*it = (struct pipeline_item){.plan = plan};
 	for (size_t i = 0; i < it->plan->notes.count; i++)
-		log_verbose(l->run->log, "%s: note: %s", it->plan->package, it->plan->notes.items[i]);
+		log_verbose(l->run->log, "%s: note: %s", it->plan->package,
+			    it->plan->notes.items[i]);
 	if (look_up(l, it->plan, &key, &it->object, e) < 0)
 		return -1;
 	it->hit = it->object != NULL;
-	const char *kept = path_join(l->arena, path_join(l->arena, store_dir(l->q->store), "build"), plan->compile_key);
+	const char *kept = path_join(l->arena, path_join(l->arena, store_dir(l->q->store), "build"),
+				     plan->compile_key);
 	if (it->hit && fs_exists(kept, BUILD_TREE_CHANGED))
-		log_warn(l->run->log, "%s: using the wheel from the store, without your changes in '%s'", plan->package,
-			 kept);
+		log_warn(l->run->log,
+			 "%s: using the wheel from the store, without your changes in '%s'",
+			 plan->package, kept);
 	if (!it->hit && pipeline_repack(&m, &it->object, e) < 0)
 		return -1;
 	if (!it->object && l->q->repack_only)
@@ -408,43 +462,45 @@ static int obtain_plan(struct pipeline *l, const struct plan *plan, struct torch
 		json_decref(it->record);
 		return -1;
 	}
+
 	r->count++;
 	*ret = it;
 	return 0;
 }
 
-static int obtain(struct pipeline *l, const struct target *of, struct pipeline_item **ret, struct err *e)
+static int obtain(struct pipeline *l, const struct target *of, struct pipeline_item **ret,
+		  struct err *e)
 {
 	const struct plan *plan;
+
 	if (resolve(l, of, &plan, e) < 0 || obtain_plan(l, plan, of->torch, ret, e) < 0)
 		return -1;
 	(*ret)->asked = variant_name(&of->t->variant, l->arena);
 	return 0;
 }
 
-void pipeline_failed(struct pipeline_failures *f, const struct selection *t, const struct err *why, struct arena *a)
-{
-	f->items = arena_room(a, f->items, f->count, &f->cap, 8, sizeof(*f->items));
-	f->items[f->count++] = (struct pipeline_failure){variant_name(&t->variant, a), t->release->name, *why};
-}
-
-static const struct pipeline_failure *failed_among(const struct pipeline_failures *f, size_t first, const char *name,
-						   const char *release)
+static const struct pipeline_failure *failed_among(const struct pipeline_failures *f, size_t first,
+						   const char *name, const char *release)
 {
 	for (size_t i = first; i < f->count; i++)
-		if (strcmp(f->items[i].variant, name) == 0 && strcmp(f->items[i].release, release) == 0)
+		if (strcmp(f->items[i].variant, name) == 0 &&
+		    strcmp(f->items[i].release, release) == 0)
 			return &f->items[i];
 	return NULL;
 }
 
-static const struct pipeline_failure *failed_already(const struct pipeline *l, const struct selection *t)
+static const struct pipeline_failure *failed_already(const struct pipeline *l,
+						     const struct selection *t)
 {
 	const char *name = variant_name(&t->variant, l->arena);
-	const struct pipeline_failure *asked = failed_among(&l->r->failed, l->first_failed, name, t->release->name);
+	const struct pipeline_failure *asked =
+		failed_among(&l->r->failed, l->first_failed, name, t->release->name);
+
 	return asked ? asked : failed_among(&l->torches, 0, name, t->release->name);
 }
 
-static const struct pipeline_item *find_made(const struct pipeline *l, const struct selection *t, unsigned rev)
+static const struct pipeline_item *find_made(const struct pipeline *l, const struct selection *t,
+					     unsigned rev)
 {
 	const size_t count = l->r->count - l->first;
 	return count ? pipeline_find(&l->r->items[l->first], count, t, rev) : NULL;
@@ -454,14 +510,18 @@ static int find_root_torch(struct pipeline *l, struct torch_source *ret, struct 
 {
 	const struct pipeline_request *q = l->q;
 	const char *answers = path_join(l->arena, store_dir(q->store), "stamps");
+
 	if (torch_recall(q->root, q->kind, answers, l->arena, ret))
 		return 0;
-	return try_sandbox(l, e) < 0 ? -1 : torch_from_root(q->root, q->kind, answers, l->run, l->arena, ret, e);
+	return try_sandbox(l, e) < 0
+		       ? -1
+		       : torch_from_root(q->root, q->kind, answers, l->run, l->arena, ret, e);
 }
 
 /* The torch that others are built against is always the first revision: a later one has other bytes
  * but the same contents, and all of them would be built again. */
-static int find_torch(struct pipeline *l, const struct selection *t, struct torch_source *ret, struct err *e)
+static int find_torch(struct pipeline *l, const struct selection *t, struct torch_source *ret,
+		      struct err *e)
 {
 	if (l->q->plan.torch && strcmp(l->q->plan.torch, "root") == 0)
 		return find_root_torch(l, ret, e);
@@ -475,6 +535,7 @@ static int find_torch(struct pipeline *l, const struct selection *t, struct torc
 		if (rc != 0)
 			return rc < 0 ? -1 : 0;
 	}
+
 	if (l->q->plan.torch)
 		return torch_from_wheel(l->q->plan.torch, t->variant.python, l->arena, ret, e);
 	struct selection own = *t;
@@ -485,27 +546,34 @@ static int find_torch(struct pipeline *l, const struct selection *t, struct torc
 		*e = failed->why;
 		return err_wrap(e, "the torch that %s is built against", t->variant.package);
 	}
+
 	if (!have) {
 		struct pipeline_item *made;
 		log_verbose(l->run->log, "%s needs the torch of its variant", t->variant.package);
 		if (obtain(l, &(struct target){.t = &own, .rev = 1}, &made, e) < 0) {
 			pipeline_failed(&l->torches, &own, e, l->arena);
-			return err_wrap(e, "the torch that %s is built against", t->variant.package);
+			return err_wrap(e, "the torch that %s is built against",
+					t->variant.package);
 		}
+
 		have = made;
 	}
+
 	return torch_from_wheel(have->wheel, t->variant.python, l->arena, ret, e);
 }
 
-static int obtain_one(struct pipeline *l, const struct selection *t, bool needs_torch, struct err *e)
+static int obtain_one(struct pipeline *l, const struct selection *t, bool needs_torch,
+		      struct err *e)
 {
 	struct target of = {.t = t, .rev = l->q->plan.metadata_rev};
 	struct pipeline_item *it;
+
 	if (needs_torch) {
 		of.torch = arena_alloc(l->arena, sizeof(*of.torch));
 		if (find_torch(l, t, of.torch, e) < 0)
 			return -1;
 	}
+
 	return run_check(l->run, e) < 0 ? -1 : obtain(l, &of, &it, e);
 }
 
@@ -517,22 +585,25 @@ static int obtain_all(struct pipeline *l, struct err *e)
 			if (package_is_torch(t->variant.package) != (pass == 0) ||
 			    find_made(l, t, l->q->plan.metadata_rev))
 				continue;
-			/* Notes a failure so that the next variant is tried; -1 where the first one ends the build. */
+			/* Notes a failure so that the next variant is
+			 * tried; -1 where the first one ends the build. */
 			if (obtain_one(l, t, pass == 1, e) < 0) {
 				if (!l->r->goes_on || e->kind == ERR_INTERRUPTED)
 					return -1;
 				log_status_end(l->run->log);
 				pipeline_failed(&l->r->failed, t, e, l->arena);
-				log_warn(l->run->log, "%s: %s", variant_name(&t->variant, l->arena), e->msg);
+				log_warn(l->run->log, "%s: %s", variant_name(&t->variant, l->arena),
+					 e->msg);
 				err_clear(e);
 			}
 		}
 	}
+
 	return 0;
 }
 
-/* Whether the wheel must be built, and then its preflight, and its sources if there are several. Without a torch it is
- * not known before it is built. */
+/* Whether the wheel must be built, and then its preflight, and its sources
+ * if there are several. Without a torch it is not known before it is built. */
 static int look_at(struct pipeline *l, const struct target *of, bool *missing, struct err *e)
 {
 	struct torch_source *torch = of->torch;
@@ -541,6 +612,7 @@ static int look_at(struct pipeline *l, const struct target *of, bool *missing, s
 	const char *object = NULL;
 	const bool is_torch = package_is_torch(of->t->variant.package);
 	const bool known = torch || is_torch;
+
 	if (resolve(l, of, &p, e) < 0 || (known && look_up(l, p, &key, &object, e) < 0))
 		return -1;
 	bool have = object != NULL;
@@ -571,7 +643,9 @@ static int look_ahead(struct pipeline *l, struct err *e)
 		bool missing = false, known = l->q->plan.torch != NULL;
 		own.variant.package = PACKAGE_TORCH;
 		if ((is_torch || !known) && look_at(l, &of, &missing, e) < 0)
-			return is_torch ? -1 : err_wrap(e, "the torch that %s is built against", t->variant.package);
+			return is_torch ? -1
+					: err_wrap(e, "the torch that %s is built against",
+						   t->variant.package);
 		if (is_torch)
 			continue;
 		if (!missing && find_torch(l, t, &torch, e) < 0)
@@ -580,6 +654,7 @@ static int look_ahead(struct pipeline *l, struct err *e)
 		if (look_at(l, &of, &missing, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -594,20 +669,26 @@ static bool needs_cuda(const struct pipeline_request *q)
 static int build(struct pipeline *l, struct err *e)
 {
 	const struct pipeline_request *q = l->q;
+
 	l->elsewhere = sandbox_elsewhere(q->kind);
 	const bool cuda = needs_cuda(q);
-	/* What the last run remembered needs no sandbox: taking a wheel from the store then starts no program. */
+	/* What the last run remembered needs no sandbox: taking
+	 * a wheel from the store then starts no program. */
 	char digest[DIGEST_HEX_LEN + 1];
 	digest_data(q->root->dir, strlen(q->root->dir), digest);
-	const char *memo = arena_printf(l->arena, "%s/stamps/tools-%s", store_dir(q->store), digest);
+	const char *memo =
+		arena_printf(l->arena, "%s/stamps/tools-%s", store_dir(q->store), digest);
 	l->toolchain = toolchain_recall(q->root, q->kind, memo, l->arena);
 	if (!l->toolchain) {
-		if (try_sandbox(l, e) < 0 || toolchain_probe(q->root, q->kind, l->run, l->arena, &l->toolchain, e) < 0)
+		if (try_sandbox(l, e) < 0 ||
+		    toolchain_probe(q->root, q->kind, l->run, l->arena, &l->toolchain, e) < 0)
 			return -1;
 		toolchain_remember(l->toolchain, q->root, q->kind, memo);
 	}
-	if (cuda && (try_sandbox(l, e) < 0 ||
-		     toolkit_probe(q->tables, q->root, q->kind, q->cuda_home, l->run, l->arena, &l->toolkits, e) < 0))
+
+	if (cuda &&
+	    (try_sandbox(l, e) < 0 || toolkit_probe(q->tables, q->root, q->kind, q->cuda_home,
+						    l->run, l->arena, &l->toolkits, e) < 0))
 		return -1;
 	return look_ahead(l, e) < 0 ? -1 : obtain_all(l, e);
 }
@@ -618,8 +699,11 @@ static int take(struct pipeline *l, struct err *e)
 	struct pipeline_item *it;
 	const struct plan *plan;
 	struct taken t;
+
 	log_stage(l->run->log, "pytorch: look at the torch of the root");
-	int rc = try_sandbox(l, e) < 0 || take_find(q->root, q->kind, l->run, l->arena, &t, e) < 0 ? -1 : 0;
+	int rc = try_sandbox(l, e) < 0 || take_find(q->root, q->kind, l->run, l->arena, &t, e) < 0
+			 ? -1
+			 : 0;
 	log_status_end(l->run->log);
 	if (rc < 0)
 		return -1;
@@ -639,7 +723,9 @@ static int take(struct pipeline *l, struct err *e)
 	if (obtain_plan(l, plan, NULL, &it, e) == 0)
 		return 0;
 	if (e->kind == ERR_POLICY && !*e->hint)
-		err_hint(e, "that is what '%s' installed in '%s': install it again there, or another version of it",
+		err_hint(e,
+			 "that is what '%s' installed in '%s': install it again there, or another "
+			 "version of it",
 			 t.package, q->root->dir);
 	return -1;
 }
@@ -648,6 +734,7 @@ static int take(struct pipeline *l, struct err *e)
 static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err *e), struct err *e)
 {
 	const struct pipeline_request *q = l->q;
+
 	l->first = l->r->count;
 	l->first_failed = l->r->failed.count;
 	l->r->asked += q->count;
@@ -674,28 +761,4 @@ int pipeline_take(const struct pipeline_request *q, const struct run *run, struc
 {
 	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results};
 	return run_it(&l, take, e);
-}
-
-const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count, const struct selection *t,
-					  unsigned rev)
-{
-	AUTO_ARENA struct arena a = {0};
-	const char *name = variant_name(&t->variant, &a);
-	for (size_t i = 0; i < count; i++) {
-		const struct plan *p = items[i].plan;
-		if (items[i].asked && strcmp(items[i].asked, name) == 0 && strcmp(p->release, t->release->name) == 0 &&
-		    p->metadata_rev == (rev ? rev : 1))
-			return &items[i];
-	}
-	return NULL;
-}
-
-void pipeline_free(struct pipeline_results *results)
-{
-	for (size_t i = 0; i < results->count; i++) {
-		json_decref(results->items[i].record);
-		json_decref(results->items[i].shard);
-		json_decref(results->items[i].check);
-		results->items[i].record = results->items[i].shard = results->items[i].check = NULL;
-	}
 }

@@ -97,7 +97,8 @@ struct pipeline_results {
 };
 
 /* pipeline_failed: adds a target that could not be made. */
-void pipeline_failed(struct pipeline_failures *f, const struct selection *t, const struct err *why, struct arena *a);
+void pipeline_failed(struct pipeline_failures *f, const struct selection *t, const struct err *why,
+		     struct arena *a);
 /* pipeline_take: makes a wheel of the torch that is installed in the root, or finds it in the
  * store; uses only members of the request that name no variant. Errors of take_find, and those of a
  * build. */
@@ -109,8 +110,8 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 		   struct pipeline_results *results, struct err *e) MUST_CHECK;
 /* pipeline_find: the item of a target (its variant and release) and a metadata revision (0 = 1);
  * NULL if none. */
-const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count, const struct selection *t,
-					  unsigned rev);
+const struct pipeline_item *pipeline_find(const struct pipeline_item *items, size_t count,
+					  const struct selection *t, unsigned rev);
 /* pipeline_free: releases what the items own beyond the arena. */
 void pipeline_free(struct pipeline_results *results);
 
@@ -121,8 +122,8 @@ void pipeline_free(struct pipeline_results *results);
  * Differences are not an error: the item has the document of compare_wheels, with the settings, the
  * seconds, and the second wheel, which is kept below the output directory, or null when both are
  * the same. */
-int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run, struct arena *a,
-		   struct pipeline_results *results, struct err *e) MUST_CHECK;
+int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run,
+		   struct arena *a, struct pipeline_results *results, struct err *e) MUST_CHECK;
 
 /* A pair: two wheels of torch, of which the other may come from the Python index. Both get what
  * they pin. */
@@ -157,5 +158,5 @@ struct pipeline_test_request {
 
 /* pipeline_test: the results so far and those of what was left to run, judged (see test_judge; new
  * reference). They are kept in a tree of the store (kind "build") of their own. */
-int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a, json_t **ret,
-		  struct err *e) MUST_CHECK;
+int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a,
+		  json_t **ret, struct err *e) MUST_CHECK;

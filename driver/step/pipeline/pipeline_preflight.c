@@ -11,15 +11,17 @@
 /* ---- what was tried before ---- */
 
 /* A file that is added or removed changes the time of its directory. */
-static void add_dir(const struct root *r, const char *dir, unsigned below, struct arena *a, struct buf *out)
+static void add_dir(const struct root *r, const char *dir, unsigned below, struct arena *a,
+		    struct buf *out)
 {
 	struct strlist names = {0};
 	struct stat st;
 	const char *inside = root_resolve(r, dir, a);
+
 	if (!inside || stat(root_host_path(r, inside, a), &st) < 0 || !S_ISDIR(st.st_mode))
 		return;
-	buf_printf(out, "%s %llu %lld.%09ld\n", dir, (unsigned long long)st.st_ino, (long long)st.st_mtim.tv_sec,
-		   st.st_mtim.tv_nsec);
+	buf_printf(out, "%s %llu %lld.%09ld\n", dir, (unsigned long long)st.st_ino,
+		   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	if (below == 0 || root_list(r, dir, a, &names, ERR_IGNORED) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++)
@@ -36,6 +38,7 @@ static int add_source(const char *rel, const struct stat *st, void *user, struct
 {
 	const struct digests *d = user;
 	char digest[DIGEST_HEX_LEN + 1];
+
 	(void)st;
 	if (digest_file(path_join(d->a, d->top, rel), digest, e) < 0)
 		return -1;
@@ -67,19 +70,23 @@ static const char *memo(const struct make *t)
 	const struct tables *tables = t->q->tables;
 	struct digests d = {sources(t), a, &text};
 	struct strlist libraries = {0};
-	buf_printf(&text, "%s %s %d %d\n%s\n%s\n%s\n%s\n", PTBUILD_VERSION, decoder_id(id), PLAN_BUILDER, PLAN_PACKER,
-		   tables->extensions_digest, tables->dispatch_digest, tables->manylinux_digest,
-		   tables->threads_digest);
+
+	buf_printf(&text, "%s %s %d %d\n%s\n%s\n%s\n%s\n", PTBUILD_VERSION, decoder_id(id),
+		   PLAN_BUILDER, PLAN_PACKER, tables->extensions_digest, tables->dispatch_digest,
+		   tables->manylinux_digest, tables->threads_digest);
 	/* What of the plan reaches the trial: builds that differ in the rest share it. */
-	static const char *const names[] = {"CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "PATH", "PTBUILD_LINKER"};
-	buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n", t->plan->platform, t->plan->python, t->plan->sandbox,
-		   t->plan->isa ? t->plan->isa : "", t->plan->package_row->backend);
+	static const char *const names[] = {"CC",      "CXX",  "CFLAGS",        "CXXFLAGS",
+					    "LDFLAGS", "PATH", "PTBUILD_LINKER"};
+	buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n", t->plan->platform, t->plan->python,
+		   t->plan->sandbox, t->plan->isa ? t->plan->isa : "",
+		   t->plan->package_row->backend);
 	for (unsigned i = 0; i < t->plan->package_row->python_requires_count; i++)
 		buf_printf(&text, "%s\n", t->plan->package_row->python_requires[i]);
 	for (size_t i = 0; i < t->plan->env.count; i++)
 		if (strncmp(t->plan->env.items[i].name, "CMAKE_", 6) == 0 ||
 		    strings_contain(names, ARRAY_LEN(names), t->plan->env.items[i].name))
-			buf_printf(&text, "%s=%s\n", t->plan->env.items[i].name, t->plan->env.items[i].value);
+			buf_printf(&text, "%s=%s\n", t->plan->env.items[i].name,
+				   t->plan->env.items[i].value);
 	buf_printf(&text, "%s %s\n", t->q->root->dir, t->q->root->fingerprint);
 	for (size_t i = 0; i < t->toolchain->count; i++)
 		buf_printf(&text, "%s %s\n", t->toolchain->tools[i].id,
@@ -95,8 +102,8 @@ static const char *memo(const struct make *t)
 	return arena_printf(a, "%s/stamps/trial-%s", store_dir(t->q->store), digest);
 }
 
-/* Whether it was made and passed on the same of everything: plan, ptbuild, tables, tools and the directories of the
- * root with what a compiler needs. */
+/* Whether it was made and passed on the same of everything: plan, ptbuild,
+ * tables, tools and the directories of the root with what a compiler needs. */
 static bool trial_passed(const struct make *t)
 {
 	const char *path = memo(t);
@@ -105,10 +112,12 @@ static bool trial_passed(const struct make *t)
 
 /* ---- the trial ---- */
 
-/* The back end that uses what the plan's own uses: one run of setup.py, with CMake or without, or the front end. */
+/* The back end that uses what the plan's own uses: one run
+ * of setup.py, with CMake or without, or the front end. */
 static const char *backend_of(const struct plan *p)
 {
 	const char *own = p->package_row->backend;
+
 	if (plan_is_extension(p))
 		return "setuptools";
 	return strncmp(own, "setup-py-", 9) == 0 ? "setuptools-cmake" : own;
@@ -118,6 +127,7 @@ static const char *backend_of(const struct plan *p)
 static struct plan trial_plan(const struct plan *p, struct package_row *row, struct arena *a)
 {
 	struct plan t = *p;
+
 	*row = (struct package_row){.version = "1",
 				    .backend = backend_of(p),
 				    .series = "",
@@ -136,7 +146,8 @@ static struct plan trial_plan(const struct plan *p, struct package_row *row, str
 	t.gpu = t.driver_libraries = t.depends = (struct strlist){0};
 	t.patches_count = 0;
 	t.metadata_rev = 1;
-	/* What every CMake project obeys is compared as for the package, but for what only one with GPU code has. */
+	/* What every CMake project obeys is compared as for the
+	 * package, but for what only one with GPU code has. */
 	t.cmake = (struct settings){0};
 	for (size_t i = 0; i < p->cmake.count; i++)
 		if (strncmp(p->cmake.items[i].name, "CMAKE_", 6) == 0 &&
@@ -159,6 +170,7 @@ static int make_in(const struct make *t, const char *dir, const struct run *run,
 			 .stage = path_join(t->arena, dir, "wheel"),
 			 .checks_dir = sources(t),
 			 .no_ccache = true};
+
 	q.jobs = 1;
 	if (fs_mkdirs(TRUSTED, m.build_dir, e) < 0 || fs_mkdirs(TRUSTED, m.stage, e) < 0 ||
 	    fs_copy_tree(m.checks_dir, path_join(t->arena, m.build_dir, "src"), e) < 0)
@@ -170,6 +182,7 @@ static int make_in(const struct make *t, const char *dir, const struct run *run,
 static void explain(const struct make *t, const char *dir, struct err *e)
 {
 	const char *kept = arena_printf(t->arena, "%s/stamps/trial.log", store_dir(t->q->store));
+
 	if (e->kind == ERR_INTERRUPTED || e->kind == ERR_NETWORK)
 		return;
 	bool full = e->kind == ERR_SYSTEM; /* the disk, memory: that hint says more */
@@ -177,18 +190,21 @@ static void explain(const struct make *t, const char *dir, struct err *e)
 		e->kind = ERR_SYSTEM;
 	err_wrap(e, "the test build for %s failed", t->plan->variant);
 	if (!full && fs_copy(dir, "build/log/build.log", kept, ERR_IGNORED) == 0)
-		err_hint(e, "see its log '%s'; fix the root '%s', or use another root with --root DIR", kept,
-			 t->q->root->dir);
+		err_hint(e,
+			 "see its log '%s'; fix the root '%s', or use another root with --root DIR",
+			 kept, t->q->root->dir);
 }
 
-/* Builds profiles/trial with the plan's flags, relocates, packs, verifies, installs and imports it, and remembers
- * that it passed. What a compiler says is ERR_SYSTEM here, since the source is known to be right; the hint names
- * the log. ERR_NETWORK if the Python packages of the build must be fetched and cannot. */
+/* Builds profiles/trial with the plan's flags, relocates, packs, verifies, installs and
+ * imports it, and remembers that it passed. What a compiler says is ERR_SYSTEM here, since
+ * the source is known to be right; the hint names the log. ERR_NETWORK if the Python
+ * packages of the build must be fetched and cannot. */
 static int trial_run(const struct make *t, struct err *e)
 {
 	const char *dir, *stamp = memo(t);
 	struct log quiet = {.level = LOG_QUIET, .fd = t->run->log->fd};
 	struct run silent = *t->run;
+
 	silent.log = &quiet;
 	if (store_stage(t->q->store, t->arena, &dir, e) < 0)
 		return -1;
@@ -204,18 +220,25 @@ static int trial_run(const struct make *t, struct err *e)
 int pipeline_installs(void *user, struct preflight *d, struct strlist *ret, struct err *e)
 {
 	const struct pipeline_request *q = user;
-	const struct pyenv_request r = {
-		.plan = d->q->plan, .profiles_dir = q->profiles_dir, .root = d->q->root, .kind = d->q->kind};
+	const struct pyenv_request r = {.plan = d->q->plan,
+					.profiles_dir = q->profiles_dir,
+					.root = d->q->root,
+					.kind = d->q->kind};
+
 	return r.plan ? pyenv_installs(&r, d->run, d->arena, ret, e) : 0;
 }
 
 int pipeline_trial(void *user, struct preflight *d, struct err *e)
 {
-	const struct make t = {
-		.q = user, .run = d->run, .arena = d->arena, .plan = d->q->plan, .toolchain = d->toolchain};
+	const struct make t = {.q = user,
+			       .run = d->run,
+			       .arena = d->arena,
+			       .plan = d->q->plan,
+			       .toolchain = d->toolchain};
 	const bool whole = d->q->whole;
 	struct err why = {0};
 	double start = log_seconds();
+
 	if (!whole)
 		log_stage(d->run->log, "%s: preflight", d->q->plan->package);
 	int rc = trial_run(&t, &why);
@@ -226,10 +249,13 @@ int pipeline_trial(void *user, struct preflight *d, struct err *e)
 	else if (!whole || why.kind != ERR_NETWORK)
 		return preflight_err(d, "trial", &why, e);
 	else
-		preflight_warn(d, "trial", why.hint, "not made: %s",
-			       d->q->offline ? why.msg
-					     : "what it needs is not in the store, and doctor fetches nothing");
-	log_verbose(d->run->log, "%s: %s", d->q->plan->package, rc < 0 ? why.msg : d->lines[d->count - 1].text);
+		preflight_warn(
+			d, "trial", why.hint, "not made: %s",
+			d->q->offline
+				? why.msg
+				: "what it needs is not in the store, and doctor fetches nothing");
+	log_verbose(d->run->log, "%s: %s", d->q->plan->package,
+		    rc < 0 ? why.msg : d->lines[d->count - 1].text);
 	return 0;
 }
 
@@ -237,31 +263,38 @@ int pipeline_trial(void *user, struct preflight *d, struct err *e)
 static const char *release_of_debian(const struct tables *t, const char *package)
 {
 	const char *found = NULL;
+
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct package_row *p = tables_package(&t->releases[i], package);
 		bool all = p && p->sources_count;
 		for (unsigned k = 0; all && k < p->sources_count; k++)
-			all = p->sources[k].urls_count && strncmp(p->sources[k].urls[0], "deb:", 4) == 0;
+			all = p->sources[k].urls_count &&
+			      strncmp(p->sources[k].urls[0], "deb:", 4) == 0;
 		found = all ? t->releases[i].name : found;
 	}
+
 	return found;
 }
 
 /* The sources that the store lacks, of those whose digest is known. */
-static size_t add_sources(struct store *store, const struct package_row *p, struct arena *a, struct fetch_source *ret)
+static size_t add_sources(struct store *store, const struct package_row *p, struct arena *a,
+			  struct fetch_source *ret)
 {
 	size_t n = 0;
+
 	for (unsigned i = 0; i < p->sources_count; i++) {
 		const struct source_row *row = &p->sources[i];
 		if (*row->sha256 && !fetch_has(store, row->sha256))
 			ret[n++] = fetch_source_of(row, a);
 	}
+
 	return n;
 }
 
 /* Adds a failure for those of `count` files that fail alike. */
-static void tell(struct preflight *d, const struct fetch_source *all, size_t count, const char **why, bool offline,
-		 const char *of, const char *fix, enum preflight_level level)
+static void tell(struct preflight *d, const struct fetch_source *all, size_t count,
+		 const char **why, bool offline, const char *of, const char *fix,
+		 enum preflight_level level)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct strlist names = {0};
@@ -271,39 +304,49 @@ static void tell(struct preflight *d, const struct fetch_source *all, size_t cou
 				why[k] = k == i ? why[k] : NULL;
 			}
 		if (why[i])
-			preflight_add(d, PREFLIGHT_LINE(level, ERR_NETWORK, offline ? "store" : "network", fix),
-				      "%s%s cannot be downloaded: %s", strlist_join(&names, d->arena, " "), of, why[i]);
+			preflight_add(d,
+				      PREFLIGHT_LINE(level, ERR_NETWORK,
+						     offline ? "store" : "network", fix),
+				      "%s%s cannot be downloaded: %s",
+				      strlist_join(&names, d->arena, " "), of, why[i]);
 	}
 }
 
-int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o, const char *torch,
-		   bool others, struct err *e)
+int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_options *o,
+		   const char *torch, bool others, struct err *e)
 {
-	static const char mirror[] = "name a mirror (--mirror URL|DIR) or a store that has it (--lower-store DIR, "
-				     "filled by 'ptbuild fetch' where there is a network)";
+	static const char mirror[] =
+		"name a mirror (--mirror URL|DIR) or a store that has it (--lower-store DIR, "
+		"filled by 'ptbuild fetch' where there is a network)";
 	const struct plan *p = d->q->plan;
 	struct arena *a = d->arena;
 	struct fetch_source *world = NULL;
 	const size_t of_world = d->q->not_made ? world_places(store, d->q->world, a, &world) : 0;
 	/* Without a plan, of the release's torch. */
-	const struct package_row *row = p               ? p->package_row
-					: d->q->release ? tables_package(d->q->release, PACKAGE_TORCH)
-							: NULL;
-	struct fetch_source *all = arena_array(a, (row ? row->sources_count : 0) + of_world + 2, sizeof(*all));
+	const struct package_row *row = p ? p->package_row
+					: d->q->release
+						? tables_package(d->q->release, PACKAGE_TORCH)
+						: NULL;
+	struct fetch_source *all =
+		arena_array(a, (row ? row->sources_count : 0) + of_world + 2, sizeof(*all));
 	size_t count = row && !(p && p->taken) ? add_sources(store, row, a, all) : 0;
 	const size_t before = preflight_failures(d);
 	struct torch_source official;
 	const int found = p ? torch_official_of(torch, d->q->tables, p, a, &official, e) : 0;
+
 	if (found < 0)
 		return -1;
 	if (found && !fetch_has(store, official.official->sha256))
 		all[count++] = fetch_source_official(official.official, a);
 	const char **why = arena_array(a, count + of_world + 1, sizeof(*why));
-	const char *debian = row ? release_of_debian(d->q->tables, p ? p->package : PACKAGE_TORCH) : NULL;
+	const char *debian =
+		row ? release_of_debian(d->q->tables, p ? p->package : PACKAGE_TORCH) : NULL;
 	const bool own = debian && strcmp(debian, p ? p->release : d->q->release->name) == 0;
 	const char *fix = mirror;
 	if (own)
-		fix = arena_printf(a, "%s; or use the torch of a local root with 'ptbuild take --root DIR'", mirror);
+		fix = arena_printf(
+			a, "%s; or use the torch of a local root with 'ptbuild take --root DIR'",
+			mirror);
 	else if (debian)
 		fix = arena_printf(a,
 				   "%s; or use --release %s, whose sources are in a Debian "
@@ -315,14 +358,17 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 	/* Who wants to know all asks all at once: each waits for its seconds. */
 	if (fetch_probe(all, d->q->whole ? count + of_world : count, o, d->run, a, why, e) < 0)
 		return -1;
-	tell(d, all, count, why, o->offline, "", fix, others ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE);
+	tell(d, all, count, why, o->offline, "", fix,
+	     others ? PREFLIGHT_WARNING : PREFLIGHT_FAILURE);
 	if (preflight_failures(d) > before && !d->q->whole)
 		return 0;
-	if (of_world && !d->q->whole && fetch_probe(all + count, of_world, o, d->run, a, why + count, e) < 0)
+	if (of_world && !d->q->whole &&
+	    fetch_probe(all + count, of_world, o, d->run, a, why + count, e) < 0)
 		return -1;
 	if (of_world)
 		tell(d, all + count, of_world, why + count, o->offline,
-		     arena_printf(a, " of the world '%s'", d->q->world->name), own ? fix : mirror, PREFLIGHT_FAILURE);
+		     arena_printf(a, " of the world '%s'", d->q->world->name), own ? fix : mirror,
+		     PREFLIGHT_FAILURE);
 	if (preflight_failures(d) > before)
 		return 0;
 	struct strlist reached = {0};
@@ -331,8 +377,8 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 	if (of_world)
 		strlist_addf(&reached, a, "the files of the world '%s'", d->q->world->name);
 	if (reached.count)
-		preflight_ok(d, "network", "%s can be reached (%.1f s)", strlist_join(&reached, a, " and "),
-			     log_seconds() - start);
+		preflight_ok(d, "network", "%s can be reached (%.1f s)",
+			     strlist_join(&reached, a, " and "), log_seconds() - start);
 	return 0;
 }
 
@@ -349,26 +395,27 @@ int pipeline_preflight(const struct make *m, const struct toolkits *toolkits, st
 	struct arena *a = m->arena;
 	struct preflight *d = arena_alloc(a, sizeof(*d));
 	const char *store = store_dir(q->store);
-	const struct preflight_request r = {.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_NETWORK |
-						      PREFLIGHT_ROOT,
-					    .tables = q->tables,
-					    .release = p->release_row,
-					    .plan = p,
-					    .root = q->root,
-					    .world = q->world,
-					    .kind = q->kind,
-					    .toolchain = m->toolchain,
-					    .toolkits = toolkits,
-					    .cuda_home = q->cuda_home,
-					    .store_dir = store,
-					    .out_dir = q->out_dir,
-					    .build_dir = path_join(a, path_join(a, store, "build"), p->compile_key),
-					    .jobs = q->jobs,
-					    .offline = q->fetch.offline,
-					    .tried = p->taken || trial_passed(m),
-					    .installs = pipeline_installs,
-					    .reach = reach,
-					    .trial = pipeline_trial,
-					    .user = (void *)q};
+	const struct preflight_request r = {
+		.stages = PREFLIGHT_TABLES | PREFLIGHT_MACHINE | PREFLIGHT_NETWORK | PREFLIGHT_ROOT,
+		.tables = q->tables,
+		.release = p->release_row,
+		.plan = p,
+		.root = q->root,
+		.world = q->world,
+		.kind = q->kind,
+		.toolchain = m->toolchain,
+		.toolkits = toolkits,
+		.cuda_home = q->cuda_home,
+		.store_dir = store,
+		.out_dir = q->out_dir,
+		.build_dir = path_join(a, path_join(a, store, "build"), p->compile_key),
+		.jobs = q->jobs,
+		.offline = q->fetch.offline,
+		.tried = p->taken || trial_passed(m),
+		.installs = pipeline_installs,
+		.reach = reach,
+		.trial = pipeline_trial,
+		.user = (void *)q};
+
 	return preflight_run(d, &r, m->run, a, e) < 0 ? -1 : preflight_verdict(d, e);
 }

@@ -6,13 +6,15 @@
 /* Finds the first wheel of the store, by key, with this pack key and not built with fewer
  * protections, which the pack key lacks, or (`by_name`) of this variant and release, whatever its
  * keys; the caller owns its record. */
-static int find(struct store *store, const struct plan *p, bool by_name, struct arena *a, const char **ret,
-		json_t **ret_record, struct err *e)
+static int find(struct store *store, const struct plan *p, bool by_name, struct arena *a,
+		const char **ret, json_t **ret_record, struct err *e)
 {
-	const char *const want[][2] = {{by_name ? "variant" : "pack_key", by_name ? p->variant : p->pack_key},
-				       {by_name ? "release" : "compile_key", by_name ? p->release : p->compile_key}};
+	const char *const want[][2] = {
+		{by_name ? "variant" : "pack_key", by_name ? p->variant : p->pack_key},
+		{by_name ? "release" : "compile_key", by_name ? p->release : p->compile_key}};
 	struct store_object *objects;
 	size_t count;
+
 	*ret = NULL;
 	if (store_list(store, a, &objects, &count, e) < 0)
 		return -1;
@@ -35,40 +37,48 @@ static int find(struct store *store, const struct plan *p, bool by_name, struct 
 			return 0;
 		}
 	}
+
 	return 0;
 }
 
-static int repack(const struct make *m, const char *object, json_t *record, const char *stage, struct err *e)
+static int repack(const struct make *m, const char *object, json_t *record, const char *stage,
+		  struct err *e)
 {
 	const struct plan *p = m->plan;
 	struct pack_result r;
 	double start = log_seconds();
-	const struct repack_request q = {.wheel = path_join(m->arena, object, json_text(record, "wheel")),
-					 .metadata_rev = p->metadata_rev,
-					 .generator = "ptbuild " PTBUILD_VERSION,
-					 .expect_sha256 = json_text(record, "sha256"),
-					 .level = PACK_LEVEL,
-					 .out_dir = stage};
+	const struct repack_request q = {
+		.wheel = path_join(m->arena, object, json_text(record, "wheel")),
+		.metadata_rev = p->metadata_rev,
+		.generator = "ptbuild " PTBUILD_VERSION,
+		.expect_sha256 = json_text(record, "sha256"),
+		.level = PACK_LEVEL,
+		.out_dir = stage};
+
 	if (repack_wheel(&q, m->run, m->arena, &r, e) < 0)
 		return -1;
 	double seconds = log_seconds() - start;
-	json_object_update_new(
-		record, json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:o,s:[{s:s,s:f}]}", "repacked_from",
-				  json_text(record, "output_key"), "wheel", r.file, "sha256", r.sha256, "bytes",
-				  (json_int_t)r.bytes, "unpacked_bytes", (json_int_t)r.unpacked_bytes, "metadata_rev",
-				  (int)p->metadata_rev, "output_key", p->output_key, "output_text",
-				  json_or_null(p->output_text), "steps", "step", "repack", "seconds", seconds));
+	json_object_update_new(record,
+			       json_pack("{s:s,s:s,s:s,s:I,s:I,s:i,s:s,s:o,s:[{s:s,s:f}]}",
+					 "repacked_from", json_text(record, "output_key"), "wheel",
+					 r.file, "sha256", r.sha256, "bytes", (json_int_t)r.bytes,
+					 "unpacked_bytes", (json_int_t)r.unpacked_bytes,
+					 "metadata_rev", (int)p->metadata_rev, "output_key",
+					 p->output_key, "output_text", json_or_null(p->output_text),
+					 "steps", "step", "repack", "seconds", seconds));
 	if (json_write(record, TRUSTED, path_join(m->arena, stage, STORE_RECORD), e) < 0)
 		return -1;
-	return fs_copy(TRUSTED, path_join(m->arena, object, "build.log"), path_join(m->arena, stage, "build.log"), e);
+	return fs_copy(TRUSTED, path_join(m->arena, object, "build.log"),
+		       path_join(m->arena, stage, "build.log"), e);
 }
 
-int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name, struct arena *a, bool *ret,
-			struct err *e)
+int pipeline_can_repack(struct store *store, const struct plan *p, bool by_name, struct arena *a,
+			bool *ret, struct err *e)
 {
 	AUTO_JSON json_t *record = NULL;
 	const char *object = NULL;
 	int rc = find(store, p, by_name, a, &object, &record, e);
+
 	*ret = object != NULL;
 	return rc;
 }
@@ -78,13 +88,14 @@ int pipeline_repack(const struct make *m, const char **ret, struct err *e)
 	AUTO_JSON json_t *record = NULL;
 	struct store *store = m->q->store;
 	const char *object, *stage, *made;
+
 	*ret = NULL;
 	if (find(store, m->plan, false, m->arena, &object, &record, e) < 0)
 		return -1;
 	if (!object)
 		return 0;
-	log_info(m->run->log, "%s: only the metadata revision is new: repacking %s", m->plan->package,
-		 json_text(record, "wheel"));
+	log_info(m->run->log, "%s: only the metadata revision is new: repacking %s",
+		 m->plan->package, json_text(record, "wheel"));
 	if (store_stage(store, m->arena, &stage, e) < 0)
 		return -1;
 	if (repack(m, object, record, stage, e) < 0 ||
@@ -92,6 +103,7 @@ int pipeline_repack(const struct make *m, const char **ret, struct err *e)
 		store_drop_stage(store, stage);
 		return -1;
 	}
+
 	*ret = made;
 	return 0;
 }

@@ -21,11 +21,12 @@ struct checking {
 
 /* ---- the other store ---- */
 
-static int copy_object(struct store *from, struct store *to, const char *kind, const char *key, struct arena *a,
-		       struct err *e)
+static int copy_object(struct store *from, struct store *to, const char *kind, const char *key,
+		       struct arena *a, struct err *e)
 {
 	struct strlist names = {0};
 	const char *dir, *stage, *made;
+
 	if (store_find(from, kind, key, a, &dir, e) < 0)
 		return -1;
 	if (!dir)
@@ -37,9 +38,11 @@ static int copy_object(struct store *from, struct store *to, const char *kind, c
 		const char *name = names.items[i], *path = path_join(a, dir, name);
 		if (name[0] == '.') /* the store's own */
 			continue;
-		rc = fs_is_dir(TRUSTED, path) ? fs_copy_tree(path, path_join(a, stage, name), e)
-					      : fs_copy(TRUSTED, path, path_join(a, stage, name), e);
+		rc = fs_is_dir(TRUSTED, path)
+			     ? fs_copy_tree(path, path_join(a, stage, name), e)
+			     : fs_copy(TRUSTED, path, path_join(a, stage, name), e);
 	}
+
 	if (rc == 0)
 		rc = store_publish(to, kind, key, stage, a, &made, e);
 	if (rc < 0)
@@ -54,13 +57,16 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 	static const char wheel[] = "sha256:";
 	struct store_object *objects;
 	size_t count;
+
 	if (strncmp(p->torch, wheel, strlen(wheel)) == 0 &&
 	    copy_object(c->q->store, to, STORE_SOURCE, p->torch + strlen(wheel), c->a, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < p->package_row->sources_count; i++) {
-		if (copy_object(c->q->store, to, STORE_SOURCE, p->package_row->sources[i].sha256, c->a, e) < 0)
+		if (copy_object(c->q->store, to, STORE_SOURCE, p->package_row->sources[i].sha256,
+				c->a, e) < 0)
 			return -1;
 	}
+
 	if (store_list(c->q->store, c->a, &objects, &count, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -68,6 +74,7 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 		    copy_object(c->q->store, to, STORE_PYENV, objects[i].key, c->a, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -77,6 +84,7 @@ static int copy_inputs(struct checking *c, const struct plan *p, struct store *t
 static const char *torch_of(const struct checking *c, const struct selection *t)
 {
 	struct selection own = *t;
+
 	if (c->q->plan.torch || package_is_torch(t->variant.package))
 		return c->q->plan.torch;
 	own.variant.package = PACKAGE_TORCH;
@@ -86,15 +94,17 @@ static const char *torch_of(const struct checking *c, const struct selection *t)
 
 static unsigned jobs_of(const struct pipeline_item *it)
 {
-	json_int_t jobs = json_integer_value(json_object_get(json_object_get(it->record, "build"), "jobs"));
+	json_int_t jobs =
+		json_integer_value(json_object_get(json_object_get(it->record, "build"), "jobs"));
 	return jobs > 0 ? (unsigned)jobs : machine_processors();
 }
 
-static int build_again(struct checking *c, const struct selection *t, const struct plan *p, const char *dir,
-		       unsigned jobs, struct pipeline_results *ret, struct err *e)
+static int build_again(struct checking *c, const struct selection *t, const struct plan *p,
+		       const char *dir, unsigned jobs, struct pipeline_results *ret, struct err *e)
 {
 	struct pipeline_request q = *c->q;
 	const char *before[ARRAY_LEN(other_env)]; /* NULL: not set */
+
 	q.targets = t;
 	q.count = 1;
 	q.plan.torch = torch_of(c, t);
@@ -110,6 +120,7 @@ static int build_again(struct checking *c, const struct selection *t, const stru
 		before[i] = value ? arena_strdup(c->a, value) : NULL;
 		setenv(other_env[i].key, other_env[i].value, 1);
 	}
+
 	tzset();
 	int rc = store_open(path_join(c->a, dir, "cache"), c->run, &q.store, e);
 	if (rc == 0) {
@@ -118,6 +129,7 @@ static int build_again(struct checking *c, const struct selection *t, const stru
 			rc = pipeline_build(&q, c->run, c->a, ret, e);
 		store_close(q.store);
 	}
+
 	umask(mask);
 	for (size_t i = 0; i < ARRAY_LEN(other_env); i++) {
 		if (before[i])
@@ -125,27 +137,32 @@ static int build_again(struct checking *c, const struct selection *t, const stru
 		else
 			unsetenv(other_env[i].key);
 	}
+
 	tzset();
 	return rc == 0 ? 0 : err_wrap(e, "the second build of %s", variant_name(&t->variant, c->a));
 }
 
 /* A wheel that differs is kept beside the first. */
-static int keep_second(struct checking *c, const struct pipeline_item *first, const char *wheel, struct err *e)
+static int keep_second(struct checking *c, const struct pipeline_item *first, const char *wheel,
+		       struct err *e)
 {
-	const char *dir = path_join(c->a, path_join(c->a, c->q->out_dir, first->plan->variant), "second");
+	const char *dir =
+		path_join(c->a, path_join(c->a, c->q->out_dir, first->plan->variant), "second");
 	const char *to = path_join(c->a, dir, path_base(wheel));
+
 	if (fs_mkdirs(TRUSTED, dir, e) < 0 || fs_copy(TRUSTED, wheel, to, e) < 0)
 		return -1;
 	json_object_set_new(first->check, "second", json_or_null(to));
 	return 0;
 }
 
-static int check_one(struct checking *c, const struct selection *t, struct pipeline_item *first, const char *dir,
-		     struct err *e)
+static int check_one(struct checking *c, const struct selection *t, struct pipeline_item *first,
+		     const char *dir, struct err *e)
 {
 	unsigned jobs = jobs_of(first) + 1;
 	struct pipeline_results again = {0};
 	double start = log_seconds();
+
 	log_info(c->run->log, "%s: building it again to compare", first->plan->variant);
 	int rc = build_again(c, t, first->plan, dir, jobs, &again, e);
 	const char *second = rc < 0 ? NULL : again.items[again.count - 1].wheel;
@@ -154,24 +171,29 @@ static int check_one(struct checking *c, const struct selection *t, struct pipel
 	pipeline_free(&again);
 	if (rc < 0)
 		return -1;
-	const char *settings = arena_printf(
-		c->a,
-		"%u job%s instead of %u, umask %03o, TZ %s, LC_ALL %s, another directory and time, no compiler cache",
-		jobs, plural(jobs), jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE);
+	const char *settings =
+		arena_printf(c->a,
+			     "%u job%s instead of %u, umask %03o, TZ %s, LC_ALL %s, another "
+			     "directory and time, no compiler cache",
+			     jobs, plural(jobs), jobs - 1, OTHER_UMASK, OTHER_ZONE, OTHER_LOCALE);
 	json_object_set_new(first->check, "settings", json_string(settings));
 	json_object_set_new(first->check, "second", json_null());
 	json_object_set_new(first->check, "seconds", json_real(log_seconds() - start));
-	return json_is_true(json_object_get(first->check, "same")) ? 0 : keep_second(c, first, second, e);
+	return json_is_true(json_object_get(first->check, "same"))
+		       ? 0
+		       : keep_second(c, first, second, e);
 }
 
-int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run, struct arena *a,
-		   struct pipeline_results *results, struct err *e)
+int pipeline_check(const struct pipeline_request *q, size_t from, const struct run *run,
+		   struct arena *a, struct pipeline_results *results, struct err *e)
 {
 	struct pipeline_item *items = &results->items[from];
 	struct checking c = {q, items, results->count - from, run, a};
+
 	for (size_t i = 0; i < q->count; i++) {
 		const char *dir;
-		const struct pipeline_item *first = pipeline_find(items, c.count, &q->targets[i], q->plan.metadata_rev);
+		const struct pipeline_item *first =
+			pipeline_find(items, c.count, &q->targets[i], q->plan.metadata_rev);
 		if (!first) /* it failed */
 			continue;
 		if (store_stage(q->store, a, &dir, e) < 0)
@@ -181,5 +203,6 @@ int pipeline_check(const struct pipeline_request *q, size_t from, const struct r
 		if (rc < 0)
 			return -1;
 	}
+
 	return 0;
 }

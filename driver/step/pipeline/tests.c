@@ -7,13 +7,16 @@ static int tree_key(const struct pipeline_test_request *t, const struct plan *p,
 {
 	AUTO_BUF struct buf text = {0};
 	char digest[DIGEST_HEX_LEN + 1];
-	const char *files[] = {t->wheel, t->torch_wheel, path_join(a, t->q->profiles_dir, "tests/run_tests.py")};
+	const char *files[] = {t->wheel, t->torch_wheel,
+			       path_join(a, t->q->profiles_dir, "tests/run_tests.py")};
+
 	buf_printf(&text, "tests %s %s %s\n", p->package, t->release, t->q->root->fingerprint);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (files[i] && digest_file(files[i], digest, e) < 0)
 			return -1;
 		buf_printf(&text, "%s\n", files[i] ? digest : "root");
 	}
+
 	for (unsigned i = 0; i < p->package_row->sources_count; i++)
 		buf_printf(&text, "%s\n", p->package_row->sources[i].sha256);
 	for (size_t i = 0; i < p->patches_count; i++)
@@ -22,8 +25,8 @@ static int tree_key(const struct pipeline_test_request *t, const struct plan *p,
 	return 0;
 }
 
-static int run_in(struct make *m, const struct pipeline_test_request *t, const struct test_package *tests, json_t **ret,
-		  struct err *e)
+static int run_in(struct make *m, const struct pipeline_test_request *t,
+		  const struct test_package *tests, json_t **ret, struct err *e)
 {
 	struct sandbox s;
 	struct arena *a = m->arena;
@@ -43,6 +46,7 @@ static int run_in(struct make *m, const struct pipeline_test_request *t, const s
 				       .runner_dir = path_join(a, t->q->profiles_dir, "tests"),
 				       .results_dir = path_join(a, dir, results),
 				       .jobs = t->q->jobs};
+
 	if (t->again && fs_remove(dir, results, e) < 0)
 		return -1;
 	if (fs_mkdirs(dir, results, e) < 0 || fs_remove(dir, "check", e) < 0)
@@ -50,31 +54,35 @@ static int run_in(struct make *m, const struct pipeline_test_request *t, const s
 	if (verify_environment(&v, m->run, a, &s, e) < 0 || tests_check_needs(&q, m->run, a, e) < 0)
 		return -1;
 	/* A marker says that the source is whole. */
-	if (!fs_is_file(dir, BUILD_SOURCE_OK) && (fs_remove(dir, "src", e) < 0 || make_source(m, q.src, e) < 0 ||
-						  fs_write(dir, BUILD_SOURCE_OK, "", 0, 0644, e) < 0))
+	if (!fs_is_file(dir, BUILD_SOURCE_OK) &&
+	    (fs_remove(dir, "src", e) < 0 || make_source(m, q.src, e) < 0 ||
+	     fs_write(dir, BUILD_SOURCE_OK, "", 0, 0644, e) < 0))
 		return -1;
 	int rc = tests_run(&q, m->run, ret, e);
 	if (fs_remove(dir, "check", rc < 0 ? ERR_IGNORED : e) < 0 && rc == 0) {
 		json_decref(*ret);
 		return -1;
 	}
+
 	return rc;
 }
 
-int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a, json_t **ret,
-		  struct err *e)
+int pipeline_test(const struct pipeline_test_request *t, const struct run *run, struct arena *a,
+		  json_t **ret, struct err *e)
 {
 	const struct release_row *release;
 	const struct test_package *tests;
 	char key[DIGEST_HEX_LEN + 1];
 	const char *tested = t->wheel ? path_base(t->wheel) : "root";
+
 	if (t->wheel && verify_python(t->q->root, t->wheel, a, e) < 0)
 		return -1;
 	if (t->torch_wheel && verify_python(t->q->root, t->torch_wheel, a, e) < 0)
 		return -1;
 	if (tables_need_release(t->q->tables, t->release, &release, e) < 0)
 		return -1;
-	if (test_table_load(t->q->profiles_dir, release->name, t->package, tested, a, &tests, e) < 0)
+	if (test_table_load(t->q->profiles_dir, release->name, t->package, tested, a, &tests, e) <
+	    0)
 		return -1;
 	struct plan p = {.package = t->package,
 			 .release = release->name,
@@ -84,11 +92,13 @@ int pipeline_test(const struct pipeline_test_request *t, const struct run *run, 
 	AUTO_LOCK struct lock tree = LOCK_NONE;
 	if (!p.package_row)
 		return err_set(e, ERR_CONFIG, "release '%s' has no %s", release->name, t->package);
-	if (plan_patches(t->q->patches_dir, release->name, a, &p, e) < 0 || tree_key(t, &p, a, key, e) < 0 ||
+	if (plan_patches(t->q->patches_dir, release->name, a, &p, e) < 0 ||
+	    tree_key(t, &p, a, key, e) < 0 ||
 	    store_lock(t->q->store, STORE_BUILD, key, run, &tree, e) < 0 ||
 	    store_build_dir(t->q->store, key, a, &m.build_dir, e) < 0)
 		return -1;
-	log_info(run->log, "%s: level %s of its own tests (tree %s)", t->package, t->level, m.build_dir);
+	log_info(run->log, "%s: level %s of its own tests (tree %s)", t->package, t->level,
+		 m.build_dir);
 	json_t *files;
 	if (run_in(&m, t, tests, &files, e) < 0)
 		return -1;

@@ -7,22 +7,24 @@
 #include "step/compile/build_parts.h"
 #include "step/source/source.h"
 
-/* The packed wheel is verified in two ways at once: by its contents, on every processor, and by use, which waits for
- * Python most of the time. */
+/* The packed wheel is verified in two ways at once: by its contents, on
+ * every processor, and by use, which waits for Python most of the time. */
 static int verify_contents(struct make *m, struct err *e)
 {
 	struct promise promise;
+
 	promise_of_plan(m->plan, m->arena, &promise);
-	struct verify_request v = {.wheel = m->packed.path,
-				   .temp_dir = m->build_dir, /* /tmp may be small */
-				   .tables = m->q->tables,
-				   .promise = &promise,
-				   .code = m->code,
-				   .policy = m->policy,
-				   .provided = m->provided,
-				   .expect_version = plan_full_version(m->plan, m->arena),
-				   .expect_requires =
-					   m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
+	struct verify_request v = {
+		.wheel = m->packed.path,
+		.temp_dir = m->build_dir, /* /tmp may be small */
+		.tables = m->q->tables,
+		.promise = &promise,
+		.code = m->code,
+		.policy = m->policy,
+		.provided = m->provided,
+		.expect_version = plan_full_version(m->plan, m->arena),
+		.expect_requires =
+			m->torch ? arena_printf(m->arena, "torch==%s", m->torch->version) : NULL};
 	strlist_append(&v.provided, m->arena, &m->cuda.names);
 	strlist_ref(&v.build_paths, m->arena, SANDBOX_TOP);
 	if (m->q->kind == SANDBOX_NONE)
@@ -36,7 +38,8 @@ static int verify_contents(struct make *m, struct err *e)
 	AUTO_JSON json_t *doc = verify_json(&m->verified);
 	err_set(e, ERR_POLICY, "the wheel of '%s' is not what it claims:\n%s", m->plan->variant,
 		show_string(doc, verify_rows, m->arena));
-	return err_hint(e, "the wheel is not kept; the build tree is '%s'", m->rest_dir ? m->rest_dir : m->build_dir);
+	return err_hint(e, "the wheel is not kept; the build tree is '%s'",
+			m->rest_dir ? m->rest_dir : m->build_dir);
 }
 
 /* By its contents and by use. */
@@ -51,43 +54,52 @@ struct both {
 static int verify_one(unsigned thread, size_t i, void *user, struct err *e)
 {
 	struct both *b = user;
+
 	(void)thread;
 	if (i == 0)
 		return verify_contents(b->m, e);
-	return fs_remove(TRUSTED, b->q.work_dir, e) < 0 ? -1 : verify_run(&b->q, &b->run, &b->arena, &b->m->used, e);
+	return fs_remove(TRUSTED, b->q.work_dir, e) < 0
+		       ? -1
+		       : verify_run(&b->q, &b->run, &b->arena, &b->m->used, e);
 }
 
-/* Findings in the file come first: a wheel that is not what it claims may well fail when it is used, which says
- * less. */
+/* Findings in the file come first: a wheel that is not what
+ * it claims may well fail when it is used, which says less. */
 static int verify_made(struct make *m, struct err *e)
 {
-	struct both b = {
-		.m = m,
-		.q = {.plan = m->plan,
-		      .root = m->q->root,
-		      .kind = m->q->kind,
-		      .wheel = m->packed.path,
-		      .torch_wheel = m->torch ? m->torch->wheel : NULL,
-		      .checks_dir = m->checks_dir ? m->checks_dir : path_join(m->arena, m->q->profiles_dir, "checks"),
-		      .venv = m->pyenv.dir,
-		      .work_dir = path_join(m->arena, m->build_dir, "check")},
-		.log = {.level = LOG_QUIET, .fd = m->run->log->fd}};
+	struct both b = {.m = m,
+			 .q = {.plan = m->plan,
+			       .root = m->q->root,
+			       .kind = m->q->kind,
+			       .wheel = m->packed.path,
+			       .torch_wheel = m->torch ? m->torch->wheel : NULL,
+			       .checks_dir = m->checks_dir ? m->checks_dir
+							   : path_join(m->arena, m->q->profiles_dir,
+								       "checks"),
+			       .venv = m->pyenv.dir,
+			       .work_dir = path_join(m->arena, m->build_dir, "check")},
+			 .log = {.level = LOG_QUIET, .fd = m->run->log->fd}};
+
 	b.run = (struct run){.log = &b.log, .cancel_fd = m->run->cancel_fd};
 	int rc = thread_items(2, 2, NULL, m->run, verify_one, &b, e);
 	arena_join(m->arena, &b.arena);
 	if (rc == 0 && !m->used.ran)
-		log_warn(m->run->log, "%s was verified but not run: %s", m->packed.file, m->used.why_not);
+		log_warn(m->run->log, "%s was verified but not run: %s", m->packed.file,
+			 m->used.why_not);
 	return rc;
 }
 
 int shard_check(const struct plan *p, const struct toolchain *t, struct err *e)
 {
 	const struct backend *b;
-	if (backend_find(p->package_row->backend, &b, e) < 0 || backend_shares(b, p->package, e) < 0)
+
+	if (backend_find(p->package_row->backend, &b, e) < 0 ||
+	    backend_shares(b, p->package, e) < 0)
 		return -1;
 	if (toolchain_get(t, "ccache")->path)
 		return 0;
-	err_set(e, ERR_SYSTEM, "the root has no ccache, and nothing else keeps what a shard compiles");
+	err_set(e, ERR_SYSTEM,
+		"the root has no ccache, and nothing else keeps what a shard compiles");
 	return err_hint(e, "install the package 'ccache' in the root");
 }
 
@@ -99,7 +111,8 @@ static void step_begin(struct make *m, const char *name)
 	progress_step(m->progress, name);
 }
 
-/* `grew`: the step wrote much into the build directory, so its size is measured by a walk over it. */
+/* `grew`: the step wrote much into the build directory,
+ * so its size is measured by a walk over it. */
 static void step_end(struct make *m, bool grew)
 {
 	if (m->watch)
@@ -109,16 +122,19 @@ static void step_end(struct make *m, bool grew)
 int make_fetch(struct make *m, struct fetch_source **ret, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
+
 	*ret = arena_array(m->arena, row->sources_count, sizeof(**ret));
 	for (unsigned i = 0; i < row->sources_count; i++)
 		(*ret)[i] = fetch_source_of(&row->sources[i], m->arena);
-	return fetch_all(m->q->store, *ret, row->sources_count, &m->q->fetch, m->run, m->arena, NULL, e);
+	return fetch_all(m->q->store, *ret, row->sources_count, &m->q->fetch, m->run, m->arena,
+			 NULL, e);
 }
 
 /* Patches that come inside a source (a distribution's series), then ours. */
 static int apply_patches(const struct make *m, const char *src, struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
+
 	if (*row->series) {
 		struct strlist skip = {0}, names = {0};
 		const char *series = path_join(m->arena, src, row->series);
@@ -126,22 +142,29 @@ static int apply_patches(const struct make *m, const char *src, struct err *e)
 		if (series_read(series, &skip, m->arena, &names, e) < 0)
 			return -1;
 		for (size_t i = 0; i < names.count; i++) {
-			log_status(m->run->log, "%s: patch %zu/%zu", m->plan->package, i + 1, names.count);
-			if (patch_apply(src, path_join(m->arena, path_dir(m->arena, series), names.items[i]), m->run,
-					e) < 0)
+			log_status(m->run->log, "%s: patch %zu/%zu", m->plan->package, i + 1,
+				   names.count);
+			if (patch_apply(
+				    src,
+				    path_join(m->arena, path_dir(m->arena, series), names.items[i]),
+				    m->run, e) < 0)
 				return -1;
 		}
 	}
+
 	for (size_t i = 0; i < m->plan->patches_count; i++) {
 		if (patch_apply(src, m->plan->patches[i].path, m->run, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
-static int unpack_sources(const struct make *m, const struct fetch_source *sources, const char *src, struct err *e)
+static int unpack_sources(const struct make *m, const struct fetch_source *sources, const char *src,
+			  struct err *e)
 {
 	const struct package_row *row = m->plan->package_row;
+
 	for (unsigned i = 0; i < row->sources_count; i++) {
 		const struct source_row *s = &row->sources[i];
 		struct tar_limits limits = {.max_bytes = s->max_unpacked};
@@ -150,16 +173,18 @@ static int unpack_sources(const struct make *m, const struct fetch_source *sourc
 		if (unpack_archive(sources[i].path, into, !s->keep_top, &limits, m->run, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
 int make_source(struct make *m, const char *src, struct err *e)
 {
 	struct fetch_source *sources;
-	int rc =
-		make_fetch(m, &sources, e) < 0 || unpack_sources(m, sources, src, e) < 0 || apply_patches(m, src, e) < 0
-			? -1
-			: 0;
+	int rc = make_fetch(m, &sources, e) < 0 || unpack_sources(m, sources, src, e) < 0 ||
+				 apply_patches(m, src, e) < 0
+			 ? -1
+			 : 0;
+
 	log_status_end(m->run->log);
 	return rc;
 }
@@ -169,6 +194,7 @@ static double unit_seconds(const char *output, void *user)
 	AUTO_ARENA struct arena a = {0};
 	const struct make *m = user;
 	const char *dir = path_join(&a, m->build_dir, "src/build");
+
 	return weights_find(m->weights, watch_unit_name(m->build_dir, dir, output, &a));
 }
 
@@ -176,6 +202,7 @@ static struct build_request build_request(const struct make *m)
 {
 	const bool uses_ccache = toolchain_get(m->toolchain, "ccache")->path && !m->no_ccache;
 	const char *ccache_dir = NULL;
+
 	if (uses_ccache)
 		ccache_dir = path_join(m->arena, m->build_dir, COMPILED_FRONT);
 	return (struct build_request){
@@ -205,6 +232,7 @@ static int make_tree(struct make *m, struct err *e)
 {
 	const char *src = path_join(m->arena, m->build_dir, "src");
 	struct fetch_source *sources;
+
 	step_begin(m, "fetch");
 	if (make_fetch(m, &sources, e) < 0)
 		return -1;
@@ -225,12 +253,14 @@ static int make_tree(struct make *m, struct err *e)
 		return -1;
 	log_status_end(m->run->log);
 	step_end(m, true);
-	return fs_write(m->build_dir, BUILD_SOURCE_OK, m->plan->compile_text, strlen(m->plan->compile_text), 0644, e);
+	return fs_write(m->build_dir, BUILD_SOURCE_OK, m->plan->compile_text,
+			strlen(m->plan->compile_text), 0644, e);
 }
 
 static const char *libs_dir(const struct plan *p, struct arena *a)
 {
-	return package_is_torch(p->package) ? "torch/lib" : arena_printf(a, "%s.libs", p->distribution);
+	return package_is_torch(p->package) ? "torch/lib"
+					    : arena_printf(a, "%s.libs", p->distribution);
 }
 
 static int unpack_built(const struct make *m, const char *tree, struct err *e)
@@ -238,6 +268,7 @@ static int unpack_built(const struct make *m, const char *tree, struct err *e)
 	AUTO_ZIP struct zip_reader *z = NULL;
 	struct stat st;
 	const char *wheel = path_join(m->arena, "out", path_base(m->build.raw_wheel));
+
 	if (fs_remove(m->build_dir, "tree", e) < 0)
 		return -1;
 	int fd = fs_open(m->build_dir, wheel, &st, e);
@@ -252,17 +283,20 @@ static int make_taken(struct make *m, const char *tree, struct err *e)
 	step_begin(m, "take");
 	m->build.log = path_join(m->arena, m->build_dir, "log/build.log");
 	if (fs_remove(m->build_dir, "tree", e) < 0 ||
-	    take_write(m->taken, m->q->root, &m->plan->notes, tree, m->build.log, m->run, m->arena, e) < 0)
+	    take_write(m->taken, m->q->root, &m->plan->notes, tree, m->build.log, m->run, m->arena,
+		       e) < 0)
 		return -1;
 	step_end(m, true);
 	return 0;
 }
 
-/* What an extension was planned as is what its source says of itself; what was built may say another thing. */
+/* What an extension was planned as is what its source
+ * says of itself; what was built may say another thing. */
 static int check_built(const struct make *m, struct err *e)
 {
 	const struct plan *p = m->plan;
 	struct wheel_name n;
+
 	if (!plan_is_extension(p) || m->shard)
 		return 0;
 	if (wheel_name_parse(m->build.raw_wheel, m->arena, &n, e) < 0)
@@ -271,8 +305,8 @@ static int check_built(const struct make *m, struct err *e)
 	if (strcmp(wheel_normalize(n.dist, m->arena), p->distribution) == 0 &&
 	    wheel_same_version(version, p->version, m->arena))
 		return 0;
-	err_set(e, ERR_POLICY, "the build made %s %s, but its source says that it is %s %s", n.dist, n.version,
-		p->distribution, p->version);
+	err_set(e, ERR_POLICY, "the build made %s %s, but its source says that it is %s %s", n.dist,
+		n.version, p->distribution, p->version);
 	return err_hint(e, "write the same name and version into its pyproject.toml or setup.py");
 }
 
@@ -283,7 +317,8 @@ static int make_torch(struct make *m, struct err *e)
 		return -1;
 	if (torch_fits_root(m->torch_dir, m->plan, m->q->root, m->arena, e) < 0)
 		return -1;
-	return torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided, &m->torch_files, e);
+	return torch_provides(m->torch, m->q->root, m->torch_dir, m->arena, &m->provided,
+			      &m->torch_files, e);
 }
 
 static int make_built(struct make *m, struct err *e)
@@ -319,13 +354,16 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 				     .code = m->code,
 				     .isa = m->plan->isa_row,
 				     .any_library = !sandbox_wall(m->run, WALL_PACKAGES)};
-	/* Driver libraries belong to the machine that runs the wheel; all must share one OpenMP runtime, so it keeps
-	 * its name. */
+
+	/* Driver libraries belong to the machine that runs the wheel;
+	 * all must share one OpenMP runtime, so it keeps its name. */
 	strlist_ref(&r.never, m->arena, "libcuda.so.*");
 	strlist_ref(&r.never, m->arena, "libnvidia-*");
 	strlist_ref(&r.keep_names, m->arena, "libgomp.so.1");
-	/* torch/share/cmake/<package>/<file>.cmake of some releases names the tree that it was made in. */
-	const char *src = m->q->kind == SANDBOX_NONE ? path_join(m->arena, m->build_dir, "src") : SANDBOX_SRC;
+	/* torch/share/cmake/<package>/<file>.cmake of some
+	 * releases names the tree that it was made in. */
+	const char *src =
+		m->q->kind == SANDBOX_NONE ? path_join(m->arena, m->build_dir, "src") : SANDBOX_SRC;
 	if (!m->torch)
 		kvlist_set(&r.rewrite, m->arena, arena_printf(m->arena, "%s/torch/", src),
 			   "${CMAKE_CURRENT_LIST_DIR}/../../../");
@@ -333,7 +371,8 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 		strlist_ref(&r.runtime_dirs, m->arena, "torch/lib");
 	step_begin(m, "relocate");
 	struct strlist needed = {0};
-	if ((!m->taken && unpack_built(m, tree, e) < 0) || cuda_needed(tree, m->arena, &needed, e) < 0)
+	if ((!m->taken && unpack_built(m, tree, e) < 0) ||
+	    cuda_needed(tree, m->arena, &needed, e) < 0)
 		return -1;
 	cuda_needs(m->plan, &needed, m->arena, &m->cuda);
 	strlist_append(&r.provided, m->arena, &m->cuda.names);
@@ -347,12 +386,14 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 static int make_packed(struct make *m, const char *tree, struct err *e)
 {
 	char *tag;
+
 	step_begin(m, "pack");
 	/* From the libraries as they will be shipped. */
 	if (manylinux_tag_of_tree(m->policy, tree, m->arena, &tag, e) < 0)
 		return -1;
 	if (strcmp(m->plan->platform_tag, "linux") == 0)
-		tag = arena_printf(m->arena, "linux_%.*s", (int)strcspn(m->plan->platform, "-"), m->plan->platform);
+		tag = arena_printf(m->arena, "linux_%.*s", (int)strcspn(m->plan->platform, "-"),
+				   m->plan->platform);
 	struct pack_request p = {.tree = tree,
 				 .version = plan_full_version(m->plan, m->arena),
 				 .platform = tag,
@@ -376,6 +417,7 @@ static int make_packed(struct make *m, const char *tree, struct err *e)
 int make_wheel(struct make *m, struct err *e)
 {
 	const char *tree = path_join(m->arena, m->build_dir, "tree");
+
 	m->policy = &m->q->tables->manylinux;
 	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0 ||
 	    (m->taken ? make_taken(m, tree, e) : make_built(m, e)) < 0)

@@ -71,8 +71,8 @@ struct preflight {
 };
 
 /* preflight_run: the rows of the stages, each with its lines; -1 only when interrupted. */
-int preflight_run(struct preflight *d, const struct preflight_request *q, const struct run *run, struct arena *a,
-		  struct err *e) MUST_CHECK;
+int preflight_run(struct preflight *d, const struct preflight_request *q, const struct run *run,
+		  struct arena *a, struct err *e) MUST_CHECK;
 /* preflight_check: one row of the table by its name, of a preflight that was begun. */
 int preflight_check(struct preflight *d, const char *row, struct err *e) MUST_CHECK;
 /* preflight_verdict: 0 if nothing failed. Else all failures as one error, as far as it has room:
@@ -85,34 +85,38 @@ size_t preflight_failures(const struct preflight *d);
  * preflight_install is fixed by a Debian package ("": unknown), of this machine or of the root. */
 void preflight_add(struct preflight *d, struct preflight_line line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-#define PREFLIGHT_LINE(l, k, n, f) ((struct preflight_line){.level = (l), .kind = (k), .name = (n), .fix = (f)})
-#define preflight_ok(d, name, ...) preflight_add(d, PREFLIGHT_LINE(PREFLIGHT_OK, ERR_NONE, name, ""), __VA_ARGS__)
-#define preflight_warn(d, name, fix, ...)                                                                              \
+#define PREFLIGHT_LINE(l, k, n, f)                                                                 \
+	((struct preflight_line){.level = (l), .kind = (k), .name = (n), .fix = (f)})
+#define preflight_ok(d, name, ...)                                                                 \
+	preflight_add(d, PREFLIGHT_LINE(PREFLIGHT_OK, ERR_NONE, name, ""), __VA_ARGS__)
+#define preflight_warn(d, name, fix, ...)                                                          \
 	preflight_add(d, PREFLIGHT_LINE(PREFLIGHT_WARNING, ERR_NONE, name, fix), __VA_ARGS__)
-#define preflight_fail(d, kind, name, fix, ...)                                                                        \
+#define preflight_fail(d, kind, name, fix, ...)                                                    \
 	preflight_add(d, PREFLIGHT_LINE(PREFLIGHT_FAILURE, kind, name, fix), __VA_ARGS__)
-#define preflight_install(d, what, deb, host, ...)                                                                     \
-	preflight_add(d,                                                                                               \
-		      (struct preflight_line){.level = PREFLIGHT_FAILURE,                                              \
-					      .kind = ERR_SYSTEM,                                                      \
-					      .name = (what),                                                          \
-					      .package = (deb),                                                        \
-					      .on_host = (host)},                                                      \
+#define preflight_install(d, what, deb, host, ...)                                                 \
+	preflight_add(d,                                                                           \
+		      (struct preflight_line){.level = PREFLIGHT_FAILURE,                          \
+					      .kind = ERR_SYSTEM,                                  \
+					      .name = (what),                                      \
+					      .package = (deb),                                    \
+					      .on_host = (host)},                                  \
 		      __VA_ARGS__)
 /* preflight_err: a failure with the texts of an error; -1 only for an interruption, put into `e`.
  * preflight_fix_world: the last one's way out is a change of the root; in a world of the store,
  * which is never changed, it is root_world_fix. */
-int preflight_err(struct preflight *d, const char *name, const struct err *why, struct err *e) MUST_CHECK;
+int preflight_err(struct preflight *d, const char *name, const struct err *why,
+		  struct err *e) MUST_CHECK;
 void preflight_fix_world(struct preflight *d);
 
 /* preflight_build_bytes: returns the disk space for a build of a package, without its world. */
-double preflight_build_bytes(const struct release_row *r, const char *package) __attribute__((pure));
+double preflight_build_bytes(const struct release_row *r, const char *package)
+	__attribute__((pure));
 
 /* The tests of the table's rows: each adds lines, and gives -1 only when interrupted. */
 typedef int preflight_test(struct preflight *d, struct err *e);
 
-preflight_test preflight_platform, preflight_sandbox, preflight_cpu, preflight_torch_fits, preflight_places,
-	preflight_memory, preflight_decoder; /* the machine */
+preflight_test preflight_platform, preflight_sandbox, preflight_cpu, preflight_torch_fits,
+	preflight_places, preflight_memory, preflight_decoder; /* the machine */
 preflight_test preflight_tools, preflight_python, preflight_flags, preflight_blas, preflight_torch,
 	preflight_cuda; /* the root */
 /* Those of needs.yaml that are found without running anything: programs of this machine, programs

@@ -1,4 +1,5 @@
-/* The machine that builds: platform, sandbox, processor, directories, disk, memory, its programs. */
+/* The machine that builds: platform, sandbox,
+ * processor, directories, disk, memory, its programs. */
 #include <ifaddrs.h>
 #include <net/if.h>
 
@@ -14,22 +15,24 @@
 #define LEAST_BYTES (UINT64_C(512) << 20)
 #define TEMP_BYTES (64.0 * 1024 * 1024)
 
-/* A build runs its platform's own compilers; there is no cross build. What this machine lacks for another one is of no
- * use. */
+/* A build runs its platform's own compilers; there is no cross
+ * build. What this machine lacks for another one is of no use. */
 int preflight_platform(struct preflight *d, struct err *e)
 {
 	const struct plan *p = d->q->plan;
+
 	(void)e;
 	if (!p)
 		return 0;
 	const char *here = machine_platform(d->arena);
 	d->stop = strcmp(here, p->platform) != 0;
 	if (d->stop)
-		preflight_fail(d, ERR_POLICY, "platform",
-			       strstr(p->platform, "-darwin")
-				       ? "ptbuild plans it, on any machine, and does not build it"
-				       : "build it on such a machine; a plan of it can be made anywhere",
-			       "%s is for %s, and this machine is %s", p->variant, p->platform, here);
+		preflight_fail(
+			d, ERR_POLICY, "platform",
+			strstr(p->platform, "-darwin")
+				? "ptbuild plans it, on any machine, and does not build it"
+				: "build it on such a machine; a plan of it can be made anywhere",
+			"%s is for %s, and this machine is %s", p->variant, p->platform, here);
 	return 0;
 }
 
@@ -45,24 +48,29 @@ static const char *character_kind(char c, struct arena *a)
 	return c > ' ' ? arena_printf(a, "'%c'", c) : "control characters";
 }
 
-/* Without a sandbox the trial, and where no place can be had the build, lies at the store's own path, which CMake
- * files, scripts and search paths mangle. */
+/* Without a sandbox the trial, and where no place can be had the build, lies
+ * at the store's own path, which CMake files, scripts and search paths mangle. */
 static void check_path(struct preflight *d)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,+=@%~/-";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,+=@%~/-";
 	const char *dir = d->q->store_dir, *at = dir + strspn(dir, plain);
+
 	if (*at)
 		preflight_fail(d, ERR_POLICY, "store",
 			       "leave --sandbox none out, in the sandbox all paths are plain; or "
 			       "use another directory with --cache DIR",
-			       "no build without a sandbox in '%s': build tools do not cope with %s in paths", dir,
-			       character_kind(*at, d->arena));
+			       "no build without a sandbox in '%s': build tools do not cope with "
+			       "%s in paths",
+			       dir, character_kind(*at, d->arena));
 }
 
-/* The directory, or its nearest parent that is there; a link that leads nowhere is, and nothing can be made in it. */
+/* The directory, or its nearest parent that is there; a link
+ * that leads nowhere is, and nothing can be made in it. */
 static const char *nearest(const struct preflight *d, const char *dir)
 {
 	struct stat st;
+
 	while (lstat(dir, &st) < 0 && strcmp(dir, "/") != 0)
 		dir = path_dir(d->arena, dir);
 	return dir;
@@ -84,15 +92,19 @@ static bool is_apart(const struct preflight *d, const struct sandbox_place *p)
 static void show_paths(struct preflight *d)
 {
 	struct sandbox_place p;
+
 	sandbox_place_look(SANDBOX_TOP, d->arena, &p);
 	if (!p.fine)
-		preflight_warn(d, "paths", p.fix,
-			       "the build runs inside the store, so its wheel will not be byte-identical "
-			       "to one from the sandbox: %s",
-			       p.why);
+		preflight_warn(
+			d, "paths", p.fix,
+			"the build runs inside the store, so its wheel will not be byte-identical "
+			"to one from the sandbox: %s",
+			p.why);
 	else
-		preflight_ok(d, "paths", "those of the sandbox: the build runs in '%s'%s", SANDBOX_TOP,
-			     is_apart(d, &p) ? ", on another file system than the store: what is stopped goes on while "
+		preflight_ok(d, "paths", "those of the sandbox: the build runs in '%s'%s",
+			     SANDBOX_TOP,
+			     is_apart(d, &p) ? ", on another file system than the store: what is "
+					       "stopped goes on while "
 					       "that stays"
 					     : "");
 }
@@ -103,6 +115,7 @@ static const char *interface_up(bool loopback, struct arena *a)
 {
 	struct ifaddrs *all;
 	const char *name = NULL;
+
 	if (getifaddrs(&all) < 0)
 		return "an interface that cannot be listed";
 	for (const struct ifaddrs *i = all; i && !name; i = i->ifa_next)
@@ -116,9 +129,11 @@ static const char *interface_up(bool loopback, struct arena *a)
  * checks of a built torch do that (torch.distributed), after hours; in bubblewrap it is up. */
 static void check_loopback(struct preflight *d)
 {
-	static const char fix[] =
-		"begin with 'ip link set lo up': unshare --net sh -c 'ip link set lo up && exec ptbuild ...'";
-	static const char text[] = "the loopback interface is down: a torch cannot be tried after its build";
+	static const char fix[] = "begin with 'ip link set lo up': unshare --net sh -c 'ip link "
+				  "set lo up && exec ptbuild ...'";
+	static const char text[] =
+		"the loopback interface is down: a torch cannot be tried after its build";
+
 	if (interface_up(true, d->arena))
 		return;
 	if (d->q->plan && package_is_torch(d->q->plan->package))
@@ -127,17 +142,21 @@ static void check_loopback(struct preflight *d)
 		preflight_warn(d, "loopback", fix, text);
 }
 
-/* --offline binds ptbuild; without a sandbox only the machine or container can bind the build. Where somebody promises
- * that it does (a build step of a Dockerfile), that is looked at and not believed. */
+/* --offline binds ptbuild; without a sandbox only the machine or container
+ * can bind the build. Where somebody promises that it does (a build step of
+ * a Dockerfile), that is looked at and not believed. */
 static void check_network(struct preflight *d)
 {
 	static const char fix[] =
 		"run it as unshare --net sh -c 'ip link set lo up && exec ptbuild ...'; of "
-		"containers, Docker obeys RUN --network=none, and buildah with --isolation chroot does not";
+		"containers, Docker obeys RUN --network=none, and buildah with --isolation chroot "
+		"does not";
 	static const char text[] = "'%s' is up, and a build without a sandbox has it%s";
 	const char *promise = getenv("PTBUILD_NETWORK"), *up = interface_up(false, d->arena);
+
 	if (promise && strcmp(promise, "none") == 0 && up)
-		preflight_fail(d, ERR_POLICY, "network", fix, text, up, ": PTBUILD_NETWORK says otherwise");
+		preflight_fail(d, ERR_POLICY, "network", fix, text, up,
+			       ": PTBUILD_NETWORK says otherwise");
 	else if (d->q->offline && up)
 		preflight_warn(d, "network", fix, text, up, "");
 	else if (!up && (d->q->offline || promise))
@@ -148,30 +167,37 @@ int preflight_sandbox(struct preflight *d, struct err *e)
 {
 	const struct sandbox_wall_state *w;
 	struct err why = {0};
+
 	if (d->q->kind == SANDBOX_NONE) {
-		preflight_warn(d, "sandbox", "leave --sandbox none out",
-			       "none: the build sees the whole machine, and its wheel may depend on it");
+		preflight_warn(
+			d, "sandbox", "leave --sandbox none out",
+			"none: the build sees the whole machine, and its wheel may depend on it");
 		check_path(d);
 		show_paths(d);
 		check_loopback(d);
 		check_network(d);
 		return 0;
 	}
+
 	if (sandbox_probe(d->q->root, d->run, &why) < 0) {
 		/* nothing can be asked of a root that no sandbox shows */
 		d->no_root = true;
 		return preflight_err(d, "sandbox", &why, e);
 	}
+
 	preflight_ok(d, "sandbox", "bubblewrap works");
 	/* A protection that the user turned off, or that this machine lacks, is a warning: if a
 	 * required one is missing, the sandbox itself fails. */
-	for (size_t i = 0, n = d->q->whole ? sandbox_walls_look(d->q->kind, d->run, d->arena, &w) : 0; i < n; i++) {
+	for (size_t i = 0,
+		    n = d->q->whole ? sandbox_walls_look(d->q->kind, d->run, d->arena, &w) : 0;
+	     i < n; i++) {
 		const char *name = arena_printf(d->arena, "wall %s", w[i].name);
 		if (w[i].stands)
 			preflight_ok(d, name, "%s", w[i].text);
 		else
 			preflight_warn(d, name, "", "%s", w[i].text);
 	}
+
 	return 0;
 }
 
@@ -181,6 +207,7 @@ int preflight_sandbox(struct preflight *d, struct err *e)
 static const char *lacking(const struct isa_row *isa, struct arena *a)
 {
 	struct strlist missing = {0};
+
 	for (unsigned i = 0; i < isa->cpuinfo_count; i++)
 		if (!machine_has_feature(isa->cpuinfo[i]))
 			strlist_ref(&missing, a, isa->cpuinfo[i]);
@@ -191,6 +218,7 @@ int preflight_cpu(struct preflight *d, struct err *e)
 {
 	const struct isa_row *isa = d->q->plan ? d->q->plan->isa_row : NULL;
 	const char *missing = isa ? lacking(isa, d->arena) : "";
+
 	(void)e;
 	if (*missing)
 		preflight_warn(d, "cpu", "",
@@ -208,21 +236,24 @@ int preflight_torch_fits(struct preflight *d, struct err *e)
 	const struct plan *p = d->q->plan;
 	const char *label = p ? strchr(p->torch_version, '+') : NULL;
 	struct promise torch;
+
 	(void)e;
 	if (!label)
 		return 0;
 	promise_of_label(d->q->tables, label + 1, d->arena, &torch);
 	if (p->cuda && torch.gpu_known && torch.gpu.count == 0)
-		preflight_fail(d, ERR_POLICY, "torch", "choose a profile without GPU, or a torch with CUDA",
-			       "%s is to have GPU code for CUDA %s, and its torch %s has none", p->package, p->cuda,
-			       p->torch_version);
+		preflight_fail(d, ERR_POLICY, "torch",
+			       "choose a profile without GPU, or a torch with CUDA",
+			       "%s is to have GPU code for CUDA %s, and its torch %s has none",
+			       p->package, p->cuda, p->torch_version);
 	const char *missing = torch.isa ? lacking(torch.isa, d->arena) : "";
 	if (*missing)
-		preflight_fail(
-			d, ERR_POLICY, "torch",
-			"build it on a machine that can, or for a profile that this one can run ('ptbuild detect')",
-			"the build of %s imports its torch, and this processor cannot run %s (no %s)", p->package,
-			torch.isa->name, missing);
+		preflight_fail(d, ERR_POLICY, "torch",
+			       "build it on a machine that can, or for a profile that this one can "
+			       "run ('ptbuild detect')",
+			       "the build of %s imports its torch, and this processor cannot run "
+			       "%s (no %s)",
+			       p->package, torch.isa->name, missing);
 	return 0;
 }
 
@@ -232,10 +263,12 @@ int preflight_decoder(struct preflight *d, struct err *e)
 	const struct isa_rules *rules;
 	struct err why = {0};
 	char id[32];
+
 	if (isa_rules_new(d->q->tables, d->arena, &rules, &why) < 0) {
 		why.kind = ERR_SYSTEM; /* not the tables' fault: this machine's decoder is newer */
 		return preflight_err(d, "decoder", &why, e);
 	}
+
 	preflight_ok(d, "decoder", "%s, and every set of it has a row", decoder_id(id));
 	return 0;
 }
@@ -255,6 +288,7 @@ static double disk_need(const struct preflight *d)
 	uint64_t have = 0;
 	const struct plan *p = d->q->plan;
 	double need = 0; /* of a world alone */
+
 	if (d->q->release)
 		need = preflight_build_bytes(d->q->release, p ? p->package : PACKAGE_TORCH);
 	if (d->q->build_dir && fs_exists(TRUSTED, d->q->build_dir))
@@ -269,37 +303,46 @@ static const char *size_text(const struct preflight *d, double bytes)
 				: arena_printf(d->arena, "%.1f GiB", bytes / GIB);
 }
 
-static int check_space(struct preflight *d, const char *name, const char *dir, double need, const char *fix,
-		       struct err *e)
+static int check_space(struct preflight *d, const char *name, const char *dir, double need,
+		       const char *fix, struct err *e)
 {
 	uint64_t bytes;
 	struct err why = {0};
+
 	if (fs_free_bytes(dir, &bytes, &why) < 0)
 		return preflight_err(d, name, &why, e);
 	const char *have = size_text(d, (double)bytes), *needed = size_text(d, need);
 	if ((double)bytes < need)
 		preflight_fail(d, ERR_SYSTEM, name, arena_printf(d->arena, "make room, or %s", fix),
-			       "no space left in '%s': %s free, and it needs %s", dir, have, needed);
+			       "no space left in '%s': %s free, and it needs %s", dir, have,
+			       needed);
 	else
-		preflight_ok(d, name, need > 0 ? "%s free in '%s', it needs %s" : "%s free in '%s'", have, dir, needed);
+		preflight_ok(d, name, need > 0 ? "%s free in '%s', it needs %s" : "%s free in '%s'",
+			     have, dir, needed);
 	return 0;
 }
 
-/* Whether a file can be made there, and run: access(2) knows what is mounted noexec. False with a line. Where
- * this is killed here the next run removes the file. */
-static bool try_place(struct preflight *d, const char *name, const char *dir, bool to_run, const char *fix)
+/* Whether a file can be made there, and run: access(2) knows what is mounted noexec.
+ * False with a line. Where this is killed here the next run removes the file. */
+static bool try_place(struct preflight *d, const char *name, const char *dir, bool to_run,
+		      const char *fix)
 {
 	char *made = NULL;
 	struct err why = {0};
+
 	(void)!fs_sweep(TRUSTED, dir, ERR_IGNORED);
-	AUTO_FD int fd = fs_neighbour(path_join(d->arena, dir, "file"), 0755, d->arena, &made, &why);
+	AUTO_FD int fd =
+		fs_neighbour(path_join(d->arena, dir, "file"), 0755, d->arena, &made, &why);
 	bool written = fd >= 0 && fs_write_all(fd, "#!/bin/sh\n", 10, made, &why) == 0;
 	bool runs = written && (!to_run || access(made, X_OK) == 0);
 	if (!written)
-		preflight_fail(d, ERR_SYSTEM, name, fix, "cannot write into '%s': %s", dir, why.msg);
+		preflight_fail(d, ERR_SYSTEM, name, fix, "cannot write into '%s': %s", dir,
+			       why.msg);
 	else if (!runs)
-		preflight_fail(d, ERR_SYSTEM, name, arena_printf(d->arena, "%s, or mount it with exec", fix),
-			       "programs in '%s' cannot be run: %s (mounted noexec?)", dir, os_errno_text(errno));
+		preflight_fail(d, ERR_SYSTEM, name,
+			       arena_printf(d->arena, "%s, or mount it with exec", fix),
+			       "programs in '%s' cannot be run: %s (mounted noexec?)", dir,
+			       os_errno_text(errno));
 	if (made)
 		(void)unlink(made);
 	return runs;
@@ -309,14 +352,15 @@ static bool try_place(struct preflight *d, const char *name, const char *dir, bo
 static const char *place_of_tree(const struct preflight *d, const char *store)
 {
 	struct sandbox_place p;
+
 	if (d->q->kind != SANDBOX_NONE)
 		return store;
 	sandbox_place_look(SANDBOX_TOP, d->arena, &p);
 	return p.fine && is_apart(d, &p) ? top_of(d, &p) : store;
 }
 
-/* Where the build writes, and runs and loads what it has made. Without a sandbox compilers write into the machine's
- * own /tmp, too; in it, /tmp is in memory. */
+/* Where the build writes, and runs and loads what it has made. Without a sandbox
+ * compilers write into the machine's own /tmp, too; in it, /tmp is in memory. */
 int preflight_places(struct preflight *d, struct err *e)
 {
 	static const char other_temp[] = "leave --sandbox none out",
@@ -333,14 +377,17 @@ int preflight_places(struct preflight *d, struct err *e)
 	} rows[] = {
 		{"store", store, tree, "disk", true, disk_need(d), other_store,
 		 tree == store ? other_store : "mount a larger one there"},
-		{"temp", d->q->kind == SANDBOX_NONE ? "/tmp" : NULL, "/tmp", "temp", true, TEMP_BYTES, other_temp,
-		 other_temp},
-		{"output", out, out, "output", false, (disk_need(d) - (double)d->q->world_bytes) / 16, other_out,
-		 other_out},
+		{"temp", d->q->kind == SANDBOX_NONE ? "/tmp" : NULL, "/tmp", "temp", true,
+		 TEMP_BYTES, other_temp, other_temp},
+		{"output", out, out, "output", false,
+		 (disk_need(d) - (double)d->q->world_bytes) / 16, other_out, other_out},
 	};
+
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (rows[i].dir && try_place(d, rows[i].name, rows[i].dir, rows[i].run, rows[i].fix) &&
-		    check_space(d, rows[i].disk, rows[i].place, rows[i].need, rows[i].fix_space, e) < 0)
+		if (rows[i].dir &&
+		    try_place(d, rows[i].name, rows[i].dir, rows[i].run, rows[i].fix) &&
+		    check_space(d, rows[i].disk, rows[i].place, rows[i].need, rows[i].fix_space,
+				e) < 0)
 			return -1;
 	return 0;
 }
@@ -353,13 +400,16 @@ static uint64_t least_memory(const struct preflight *d, const struct package_row
 {
 	const struct memory_row *m = row ? row->memory : NULL;
 	uint64_t most = m && *m->compile ? size_bytes(m->compile) : LEAST_BYTES;
+
 	if (m && *m->link && size_bytes(m->link) > most)
 		most = size_bytes(m->link);
 	for (unsigned i = 0; m && i < m->heavy_count; i++) {
 		bool cuda = strstr(m->heavy[i].units, ".cu") != NULL;
-		if ((!cuda || (d->q->plan && d->q->plan->cuda)) && size_bytes(m->heavy[i].bytes) > most)
+		if ((!cuda || (d->q->plan && d->q->plan->cuda)) &&
+		    size_bytes(m->heavy[i].bytes) > most)
 			most = size_bytes(m->heavy[i].bytes);
 	}
+
 	return most;
 }
 
@@ -368,22 +418,28 @@ int preflight_memory(struct preflight *d, struct err *e)
 {
 	uint64_t bytes = machine_memory();
 	unsigned processors = machine_processors();
-	const struct package_row *row = d->q->plan ? d->q->plan->package_row : d->q->release->pytorch;
+	const struct package_row *row =
+		d->q->plan ? d->q->plan->package_row : d->q->release->pytorch;
 	const struct jobs_memory need = jobs_from_table(row ? row->memory : NULL);
 	const struct jobs_pools p = jobs_plan(jobs_usable(bytes), processors, d->q->jobs, &need);
 	uint64_t largest = least_memory(d, row);
-	const char *text =
-		arena_printf(d->arena, "%s and %u processor%s: %u compiler%s at once, %u on heavy units, %u link%s",
-			     machine_memory_text(bytes, d->arena), processors, plural(processors), p.compile,
-			     plural(p.compile), p.heavy, p.link, plural(p.link));
+	const char *text = arena_printf(
+		d->arena,
+		"%s and %u processor%s: %u compiler%s at once, %u on heavy units, %u link%s",
+		machine_memory_text(bytes, d->arena), processors, plural(processors), p.compile,
+		plural(p.compile), p.heavy, p.link, plural(p.link));
+
 	(void)e;
 	if (jobs_usable(bytes) < largest)
-		preflight_fail(d, ERR_SYSTEM, "memory",
-			       "end other programs, or use a machine or a container with more memory",
-			       "%s; one of them alone needs %.1f GiB", text, (double)largest / GIB);
+		preflight_fail(
+			d, ERR_SYSTEM, "memory",
+			"end other programs, or use a machine or a container with more memory",
+			"%s; one of them alone needs %.1f GiB", text, (double)largest / GIB);
 	else if (p.compile < processors && !d->q->jobs)
-		preflight_warn(d, "memory", "with more memory, or fewer other programs, every processor would be used",
-			       "%s", text);
+		preflight_warn(
+			d, "memory",
+			"with more memory, or fewer other programs, every processor would be used",
+			"%s", text);
 	else
 		preflight_ok(d, "memory", "%s", text);
 	return 0;

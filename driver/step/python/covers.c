@@ -9,17 +9,20 @@ bool marker_holds(const char *marker, const char *python)
 	return marker_eval(marker, &env, &a) != HOLDS_NEVER;
 }
 
-bool locked_has(const struct locked_list *l, const char *python, const char *requirement, struct arena *a)
+bool locked_has(const struct locked_list *l, const char *python, const char *requirement,
+		struct arena *a)
 {
 	struct requirement r;
+
 	if (requirement_parse(requirement, a, &r, ERR_IGNORED) < 0)
 		return false;
 	for (size_t i = 0; i < l->count; i++) {
 		const struct locked *k = &l->items[i];
-		if (strcmp(wheel_normalize(k->name, a), r.name) == 0 && marker_holds(k->marker, python) &&
-		    specifier_takes(r.specifier, k->version, a))
+		if (strcmp(wheel_normalize(k->name, a), r.name) == 0 &&
+		    marker_holds(k->marker, python) && specifier_takes(r.specifier, k->version, a))
 			return true;
 	}
+
 	return false;
 }
 
@@ -32,22 +35,26 @@ struct look {
 
 static bool wants(const struct look *l, const struct need_row *row)
 {
-	return *row->module && !*row->toggle && (!*row->package || strcmp(row->package, l->q->package) == 0) &&
+	return *row->module && !*row->toggle &&
+	       (!*row->package || strcmp(row->package, l->q->package) == 0) &&
 	       (!*row->release || strcmp(row->release, l->q->release->name) == 0);
 }
 
 static void find_missing(const struct look *l, const char *python, struct strlist *ret)
 {
 	const struct tables *t = l->q->tables;
+
 	for (unsigned i = 0; i < l->row->python_requires_count; i++) {
 		const char *text = l->row->python_requires[i];
 		if (!locked_has(&l->list, python, text, l->a))
 			strlist_ref(ret, l->a, text);
 	}
+
 	for (unsigned i = 0; i < t->needs_count; i++) {
 		const struct need_row *row = &t->needs[i];
 		if (wants(l, row) &&
-		    !locked_has(&l->list, python, wheel_requires_name(tables_need_wheel(row), l->a), l->a))
+		    !locked_has(&l->list, python, wheel_requires_name(tables_need_wheel(row), l->a),
+				l->a))
 			strlist_ref(ret, l->a, tables_need_wheel(row));
 	}
 }
@@ -57,12 +64,14 @@ static const char *served(const struct look *l)
 {
 	const struct release_row *r = l->q->release;
 	struct strlist good = {0};
+
 	for (unsigned i = 0; i < r->pythons_count; i++) {
 		struct strlist missing = {0};
 		find_missing(l, r->pythons[i], &missing);
 		if (strcmp(r->pythons[i], l->q->own) == 0 || missing.count == 0)
 			strlist_ref(&good, l->a, r->pythons[i]);
 	}
+
 	return good.count ? strlist_join(&good, l->a, ", ") : NULL;
 }
 
@@ -70,14 +79,17 @@ static int refuse(const struct look *l, const struct strlist *missing, struct er
 {
 	const struct covers_request *q = l->q;
 	const char *good = served(l), *file = l->row->requirements;
-	const char *what = *file ? arena_printf(l->a, "the locked list '%s' of %s has no %s for it", file, q->package,
-						strlist_join(missing, l->a, ", "))
-				 : arena_printf(l->a, "%s has no locked list of what it needs (%s)", q->package,
-						strlist_join(missing, l->a, ", "));
-	err_set(e, ERR_POLICY, "release %s cannot be built for Python %s: '%s' brings no packages, and %s",
+	const char *what = *file ? arena_printf(l->a, "the locked list '%s' of %s has no %s for it",
+						file, q->package, strlist_join(missing, l->a, ", "))
+				 : arena_printf(l->a, "%s has no locked list of what it needs (%s)",
+						q->package, strlist_join(missing, l->a, ", "));
+
+	err_set(e, ERR_POLICY,
+		"release %s cannot be built for Python %s: '%s' brings no packages, and %s",
 		q->release->name, q->python, q->part, what);
 	return err_hint(e, "%s%s; --root DIR is a root of your own",
-			good ? "it has what is needed for Python " : "it has what is needed for no Python",
+			good ? "it has what is needed for Python "
+			     : "it has what is needed for no Python",
 			good ? good : "");
 }
 
@@ -85,10 +97,12 @@ int covers_check(const struct covers_request *q, struct arena *a, struct err *e)
 {
 	struct look l = {.q = q, .row = tables_package(q->release, q->package), .a = a};
 	struct strlist missing = {0};
+
 	if (!l.row)
 		return 0;
 	const char *const files[] = {l.row->requirements, l.row->tried_with};
-	if (locked_lists_read(path_join(a, q->tables->dir, "requirements"), files, ARRAY_LEN(files), a, &l.list, e) < 0)
+	if (locked_lists_read(path_join(a, q->tables->dir, "requirements"), files, ARRAY_LEN(files),
+			      a, &l.list, e) < 0)
 		return -1;
 	find_missing(&l, q->python, &missing);
 	return missing.count ? refuse(&l, &missing, e) : 0;

@@ -22,12 +22,16 @@ struct parser {
 static int refuse(const struct parser *p, const char *why, const char *text)
 {
 	err_set(p->e, ERR_CONFIG, "%s:%u: %s: '%.80s'", p->path, p->line, why, text);
-	return err_hint(p->e, "every line of a locked list is NAME==VERSION with one --hash=sha256:... or more");
+	return err_hint(
+		p->e,
+		"every line of a locked list is NAME==VERSION with one --hash=sha256:... or more");
 }
 
-static int parse_hashes(const struct parser *p, const char *text, const char *whole, struct locked *l)
+static int parse_hashes(const struct parser *p, const char *text, const char *whole,
+			struct locked *l)
 {
 	struct strlist words = {0};
+
 	strlist_split(&words, p->a, text, blanks);
 	for (size_t i = 0; i < words.count; i++) {
 		const char *w = words.items[i];
@@ -35,6 +39,7 @@ static int parse_hashes(const struct parser *p, const char *text, const char *wh
 			return refuse(p, "not a --hash=sha256: of 64 lower-case hex digits", w);
 		strlist_ref(&l->hashes, p->a, w + strlen(HASH));
 	}
+
 	return l->hashes.count ? 0 : refuse(p, "no --hash", whole);
 }
 
@@ -42,6 +47,7 @@ static int parse_requirement(struct parser *p, const char *text)
 {
 	const char *s = text;
 	size_t n = strspn(s, ALNUM "-_.");
+
 	if (n == 0 || strchr("-_.", *s))
 		return refuse(p, "not a pinned distribution", text);
 	struct locked l = {.name = arena_strndup(p->a, s, n), .marker = ""};
@@ -66,6 +72,7 @@ static int parse_requirement(struct parser *p, const char *text)
 		l.marker = marker;
 		s += len;
 	}
+
 	if (parse_hashes(p, s, text, &l) != 0)
 		return -1;
 	p->items = arena_room(p->a, p->items, p->count, &p->cap, 32, sizeof(*p->items));
@@ -100,6 +107,7 @@ static int parse_text(struct parser *p, char *text)
 	AUTO_BUF struct buf logical = {0};
 	unsigned number = 0;
 	bool continued = false;
+
 	for (char *line = text; line;) {
 		char *next = strchr(line, '\n');
 		if (next)
@@ -119,6 +127,7 @@ static int parse_text(struct parser *p, char *text)
 			return -1;
 		buf_reset(&logical);
 	}
+
 	return 0;
 }
 
@@ -126,10 +135,12 @@ int locked_list_read(const char *path, struct arena *a, struct locked_list *ret,
 {
 	AUTO_BUF struct buf text = {0};
 	struct parser p = {.path = path, .a = a, .e = e};
+
 	if (fs_read(TRUSTED, path, LIST_MAX, &text, e) < 0)
 		return -1;
 	for (size_t i = 0; i < text.len; i++)
-		if ((unsigned char)text.data[i] < 0x20 && !strchr("\t\r\n", text.data[i] ? text.data[i] : 'x'))
+		if ((unsigned char)text.data[i] < 0x20 &&
+		    !strchr("\t\r\n", text.data[i] ? text.data[i] : 'x'))
 			return err_set(e, ERR_CONFIG, "%s: a control byte at offset %zu", path, i);
 	if (parse_text(&p, arena_strdup(a, buf_cstr(&text))) != 0)
 		return -1;
@@ -139,11 +150,12 @@ int locked_list_read(const char *path, struct arena *a, struct locked_list *ret,
 	return 0;
 }
 
-int locked_lists_read(const char *dir, const char *const *files, size_t count, struct arena *a, struct locked_list *ret,
-		      struct err *e)
+int locked_lists_read(const char *dir, const char *const *files, size_t count, struct arena *a,
+		      struct locked_list *ret, struct err *e)
 {
 	struct locked_list all = {0};
 	size_t cap = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		struct locked_list one;
 		if (!files[i] || !*files[i])
@@ -151,10 +163,12 @@ int locked_lists_read(const char *dir, const char *const *files, size_t count, s
 		if (locked_list_read(path_join(a, dir, files[i]), a, &one, e) < 0)
 			return -1;
 		for (size_t k = 0; k < one.count; k++) {
-			all.items = arena_room(a, all.items, all.count, &cap, 32, sizeof(*all.items));
+			all.items =
+				arena_room(a, all.items, all.count, &cap, 32, sizeof(*all.items));
 			all.items[all.count++] = one.items[k];
 		}
 	}
+
 	*ret = all;
 	return 0;
 }

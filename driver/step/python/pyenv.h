@@ -15,8 +15,9 @@ struct pyenv {
 /* pyenv_check: compares each requirement ("setuptools>=62.3,<80") with what the root's Python has;
  * *missing: those not satisfied, with what was found. ERR_POLICY if the root has no Python or
  * another than the plan's. */
-int pyenv_check(const struct plan *p, const struct root *root, enum sandbox_kind kind, const struct run *run,
-		struct arena *a, struct strlist *have, struct strlist *missing, struct err *e) MUST_CHECK;
+int pyenv_check(const struct plan *p, const struct root *root, enum sandbox_kind kind,
+		const struct run *run, struct arena *a, struct strlist *have,
+		struct strlist *missing, struct err *e) MUST_CHECK;
 struct pyenv_request {
 	const struct plan *plan;
 	const char *profiles_dir;
@@ -29,8 +30,8 @@ struct pyenv_request {
 
 /* pyenv_installs: the normalised names of what pyenv_prepare would install; none where the root
  * suffices. Errors of pyenv_check, and ERR_CONFIG for the list. */
-int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct arena *a, struct strlist *ret,
-		   struct err *e) MUST_CHECK;
+int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct arena *a,
+		   struct strlist *ret, struct err *e) MUST_CHECK;
 
 /* pyenv_prepare: when something is missing, downloads the lines of the locked list
  * (profiles/requirements/<file>) whose markers hold for the root's Python into the store as wheels,
@@ -38,8 +39,8 @@ int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct 
  * and checks the requirements there again. The caller holds the build directory's lock. ERR_NETWORK
  * offline or when pip fails, ERR_INTEGRITY for other bytes, ERR_CONFIG without a locked list or
  * when the list is not enough, ERR_POLICY if the root lacks pip or the plan's Python. */
-int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a, struct pyenv *ret,
-		  struct err *e) MUST_CHECK;
+int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a,
+		  struct pyenv *ret, struct err *e) MUST_CHECK;
 
 /* A locked list of Python distributions, pinned by version and sha256. */
 
@@ -57,10 +58,11 @@ struct locked_list {
 
 /* locked_list_read: "NAME==VERSION [; MARKER] --hash=sha256:HEX..." lines, comments, continued
  * lines. Anything else (options, URLs, ranges, no hash) is ERR_CONFIG "file:line: ...". */
-int locked_list_read(const char *path, struct arena *a, struct locked_list *ret, struct err *e) MUST_CHECK;
+int locked_list_read(const char *path, struct arena *a, struct locked_list *ret,
+		     struct err *e) MUST_CHECK;
 /* locked_lists_read: reads the lists of these files in a directory as one; skips NULL and "". */
-int locked_lists_read(const char *dir, const char *const *files, size_t count, struct arena *a, struct locked_list *ret,
-		      struct err *e) MUST_CHECK;
+int locked_lists_read(const char *dir, const char *const *files, size_t count, struct arena *a,
+		      struct locked_list *ret, struct err *e) MUST_CHECK;
 
 /* Whether a locked list has what a Python without packages of its own needs, known before there is
  * such a Python. */
@@ -81,7 +83,8 @@ int covers_check(const struct covers_request *q, struct arena *a, struct err *e)
 
 /* locked_has: whether a line of the list is for that Python, and in the range of a requirement:
  * "setuptools>=62.3,<80". */
-bool locked_has(const struct locked_list *l, const char *python, const char *requirement, struct arena *a);
+bool locked_has(const struct locked_list *l, const char *python, const char *requirement,
+		struct arena *a);
 
 /* marker_holds: whether a marker (PEP 508, "" = always) may hold for CPython `python`, "3.12".
  * What depends on the platform, and a text that cannot be read, may hold: the Python itself is

@@ -33,7 +33,8 @@ enum { MAX_TEXT = 64 << 20 };
 /* A file behind the others. */
 static void relocate_add(struct relocation *r, struct relocate_file *f)
 {
-	r->files = arena_room(r->a, r->files, r->count, &r->cap, 64, sizeof(struct relocate_file *));
+	r->files =
+		arena_room(r->a, r->files, r->count, &r->cap, 64, sizeof(struct relocate_file *));
 	r->files[r->count++] = f;
 }
 
@@ -49,11 +50,13 @@ static bool replace(struct buf *out, const char *text, size_t len, const char *f
 {
 	const char *at = text, *end = text + len, *hit;
 	size_t n = strlen(from);
+
 	while (n && (hit = memmem(at, (size_t)(end - at), from, n))) {
 		buf_add(out, at, (size_t)(hit - at));
 		buf_addstr(out, to);
 		at = hit + n;
 	}
+
 	buf_add(out, at, (size_t)(end - at));
 	return at != text;
 }
@@ -61,12 +64,15 @@ static bool replace(struct buf *out, const char *text, size_t len, const char *f
 static bool apply(struct buf *text, const struct kvlist *rules)
 {
 	bool changed = false;
+
 	for (size_t i = 0; i < rules->count; i++) {
 		struct buf out = {0};
-		changed |= replace(&out, buf_cstr(text), text->len, rules->items[i].key, rules->items[i].value);
+		changed |= replace(&out, buf_cstr(text), text->len, rules->items[i].key,
+				   rules->items[i].value);
 		buf_release(text);
 		*text = out;
 	}
+
 	return changed;
 }
 
@@ -76,6 +82,7 @@ static int rewrite_one(const char *rel, const struct stat *st, void *user, struc
 	static const char *const configs[] = {".cmake", ".pc", NULL};
 	struct relocation *r = user;
 	AUTO_BUF struct buf text = {0};
+
 	if (!S_ISREG(st->st_mode) || st->st_size > MAX_TEXT || !has_suffix(rel, texts))
 		return 0;
 	const char *path = path_join(r->a, r->q->tree, rel);
@@ -110,13 +117,15 @@ static bool is_needed(const struct relocation *r, const char *name)
 }
 
 /* In that directory; NULL: in any. */
-static struct relocate_file *find_path(const struct relocation *r, const char *dir, const char *name)
+static struct relocate_file *find_path(const struct relocation *r, const char *dir,
+				       const char *name)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		const struct relocate_file *f = r->files[i];
 		if ((!dir || strcmp(f->dir, dir) == 0) && strcmp(path_base(f->rel), name) == 0)
 			return r->files[i];
 	}
+
 	return NULL;
 }
 
@@ -124,6 +133,7 @@ static int same_bytes(const char *one, const char *other, bool *ret, struct err 
 {
 	char x[DIGEST_HEX_LEN + 1], y[DIGEST_HEX_LEN + 1];
 	struct stat s, t;
+
 	*ret = false;
 	if (stat(one, &s) < 0 || stat(other, &t) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", one);
@@ -136,12 +146,13 @@ static int same_bytes(const char *one, const char *other, bool *ret, struct err 
 }
 
 /* The library that `f` is a copy of under a longer name; NULL if it is not a copy. */
-static int copy_of(const struct relocation *r, const struct relocate_file *f, const struct relocate_file **ret,
-		   struct err *e)
+static int copy_of(const struct relocation *r, const struct relocate_file *f,
+		   const struct relocate_file **ret, struct err *e)
 {
 	const char *base = path_base(f->rel), *soname = f->info.soname;
 	size_t len = strlen(soname);
 	bool same;
+
 	*ret = NULL;
 	if (len == 0 || strncmp(base, soname, len) != 0 || base[len] != '.' || is_needed(r, base))
 		return 0;
@@ -186,6 +197,7 @@ static int find_in_root(struct relocation *r, struct needed_library *l, struct e
 	static const char origin[] = "$ORIGIN";
 	const char *own = f->info.runpath ? f->info.runpath : f->info.rpath;
 	struct strlist entries = {0};
+
 	if (own)
 		strlist_split(&entries, r->a, own, ":");
 	for (size_t i = 0; i < entries.count; i++) {
@@ -193,8 +205,10 @@ static int find_in_root(struct relocation *r, struct needed_library *l, struct e
 		if (*entry == '/')
 			strlist_ref(&dirs, r->a, entry);
 		else if (f->source_dir && strncmp(entry, origin, sizeof(origin) - 1) == 0)
-			strlist_addf(&dirs, r->a, "%s%s", f->source_dir, entry + sizeof(origin) - 1);
+			strlist_addf(&dirs, r->a, "%s%s", f->source_dir,
+				     entry + sizeof(origin) - 1);
 	}
+
 	strlist_append(&dirs, r->a, &r->library_dirs);
 	for (size_t i = 0; i < dirs.count; i++) {
 		if (try_dir(r, l, dirs.items[i], e) < 0)
@@ -202,8 +216,10 @@ static int find_in_root(struct relocation *r, struct needed_library *l, struct e
 		if (l->source)
 			return 0;
 	}
-	err_set(e, ERR_POLICY, "'%s' needs '%s', which is neither in the wheel nor in the root '%s'", f->rel, l->name,
-		r->q->root->dir);
+
+	err_set(e, ERR_POLICY,
+		"'%s' needs '%s', which is neither in the wheel nor in the root '%s'", f->rel,
+		l->name, r->q->root->dir);
 	return err_hint(e, "install the library there, or turn off the feature that needs it");
 }
 
@@ -217,10 +233,13 @@ static char *vendored_name(struct relocation *r, const char *needed, const char 
 	return arena_printf(r->a, "%.*s-%.8s%s", (int)stem, needed, sha256, needed + stem);
 }
 
-/* A build chooses the search path of what it links, so a path alone does not make a library the root's. */
-static int check_owner(const struct relocation *r, const struct needed_library *l, const char *package, struct err *e)
+/* A build chooses the search path of what it links,
+ * so a path alone does not make a library the root's. */
+static int check_owner(const struct relocation *r, const struct needed_library *l,
+		       const char *package, struct err *e)
 {
 	const char *source = l->source;
+
 	if (package || r->q->any_library)
 		return 0;
 	bool has_list = root_resolve(r->q->root, "/var/lib/dpkg/info", r->a) != NULL;
@@ -230,34 +249,41 @@ static int check_owner(const struct relocation *r, const struct needed_library *
 		if (len && strncmp(source, dir, len) == 0 && source[len] == '/')
 			return 0;
 	}
-	err_set(e, ERR_POLICY, "'%s' needs '%s', and '%s' %s of the root '%s'", l->by->rel, l->name, source,
-		has_list ? "belongs to no package" : "is in no library directory", r->q->root->dir);
-	return err_hint(e, "install the package that has it, turn off the feature that needs it, or allow it "
-			   "with --without-wall packages");
+
+	err_set(e, ERR_POLICY, "'%s' needs '%s', and '%s' %s of the root '%s'", l->by->rel, l->name,
+		source, has_list ? "belongs to no package" : "is in no library directory",
+		r->q->root->dir);
+	return err_hint(
+		e,
+		"install the package that has it, turn off the feature that needs it, or allow it "
+		"with --without-wall packages");
 }
 
 /* Each library of the root is vendored once, whatever names it is needed by. */
-static int vendor(struct relocation *r, const struct needed_library *l, const struct wheel_vendored **ret,
-		  struct err *e)
+static int vendor(struct relocation *r, const struct needed_library *l,
+		  const struct wheel_vendored **ret, struct err *e)
 {
 	const char *source = l->source;
 	char sha256[DIGEST_HEX_LEN + 1];
+
 	for (size_t i = 0; i < r->count; i++)
 		if (r->files[i]->vendor && strcmp(r->files[i]->vendor->source, source) == 0) {
 			*ret = r->files[i]->vendor;
 			return 0;
 		}
 	const char *package;
-	if (root_package_of(r->q->root, source, r->a, &package, e) < 0 || check_owner(r, l, package, e) < 0)
+	if (root_package_of(r->q->root, source, r->a, &package, e) < 0 ||
+	    check_owner(r, l, package, e) < 0)
 		return -1;
 	if (digest_file(path_join(r->a, r->q->root->dir, source), sha256, e) < 0)
 		return -1;
 	struct wheel_vendored *lib = arena_alloc(r->a, sizeof(*lib));
-	*lib = (struct wheel_vendored){.file = path_join(r->a, r->q->libs_dir, vendored_name(r, l->name, sha256)),
-				       .needed = arena_strdup(r->a, l->name),
-				       .source = source,
-				       .package = package ? package : "",
-				       .sha256 = arena_strdup(r->a, sha256)};
+	*lib = (struct wheel_vendored){
+		.file = path_join(r->a, r->q->libs_dir, vendored_name(r, l->name, sha256)),
+		.needed = arena_strdup(r->a, l->name),
+		.source = source,
+		.package = package ? package : "",
+		.sha256 = arena_strdup(r->a, sha256)};
 	r->result.count++;
 	struct relocate_file *f = arena_alloc(r->a, sizeof(*f));
 	*f = (struct relocate_file){.rel = lib->file,
@@ -271,10 +297,13 @@ static int vendor(struct relocation *r, const struct needed_library *l, const st
 	return 0;
 }
 
-static int resolve_one(struct relocation *r, struct relocate_file *f, const char *name, struct err *e)
+static int resolve_one(struct relocation *r, struct relocate_file *f, const char *name,
+		       struct err *e)
 {
-	/* The wheel's file of that name: beside who needs it, in libs_dir, anywhere, else by SONAME. */
+	/* The wheel's file of that name: beside who needs
+	 * it, in libs_dir, anywhere, else by SONAME. */
 	const struct relocate_file *found = find_path(r, f->dir, name);
+
 	if (!found)
 		found = find_path(r, r->q->libs_dir, name);
 	if (!found)
@@ -284,18 +313,22 @@ static int resolve_one(struct relocation *r, struct relocate_file *f, const char
 			found = r->files[i];
 	const struct relocate_file *inside = found && !found->vendor ? found : NULL;
 	if (inside) {
-		/* By SONAME only: the loader looks for a file of that name, so the name follows the file. */
+		/* By SONAME only: the loader looks for a file
+		 * of that name, so the name follows the file. */
 		if (strcmp(path_base(inside->rel), name) != 0)
 			kvlist_set(&f->renames, r->a, name, path_base(inside->rel));
 		if (inside != f)
 			strlist_once(&f->dirs, r->a, inside->dir);
 		return 0;
 	}
+
 	if (strings_match(r->q->provided.items, r->q->provided.count, name)) {
 		f->needs_provided = true;
 		return 0;
 	}
-	if (strings_match(r->q->never.items, r->q->never.count, name) || manylinux_allows(r->q->policy, name))
+
+	if (strings_match(r->q->never.items, r->q->never.count, name) ||
+	    manylinux_allows(r->q->policy, name))
 		return 0;
 	const struct wheel_vendored *lib = NULL;
 	struct needed_library wanted = {.by = f, .name = name};
@@ -317,6 +350,7 @@ static int relocate_resolve(struct relocation *r, struct err *e)
 			if (resolve_one(r, f, f->info.needed.items[k], e) < 0)
 				return -1;
 	}
+
 	return 0;
 }
 
@@ -325,9 +359,11 @@ static char *origin_relative(struct arena *a, const char *from, const char *to)
 {
 	struct strlist here = {0}, there = {0}, path = {0};
 	size_t common = 0;
+
 	strlist_split(&here, a, from, "/");
 	strlist_split(&there, a, to, "/");
-	while (common < here.count && common < there.count && strcmp(here.items[common], there.items[common]) == 0)
+	while (common < here.count && common < there.count &&
+	       strcmp(here.items[common], there.items[common]) == 0)
 		common++;
 	strlist_ref(&path, a, "$ORIGIN");
 	for (size_t i = common; i < here.count; i++)
@@ -341,6 +377,7 @@ static char *origin_relative(struct arena *a, const char *from, const char *to)
 static char *relocate_rpath(const struct relocation *r, const struct relocate_file *f)
 {
 	struct strlist dirs = {0}, path = {0};
+
 	if (strlist_contains(&f->dirs, r->q->libs_dir))
 		strlist_ref(&dirs, r->a, r->q->libs_dir);
 	strlist_append(&dirs, r->a, &f->dirs);
@@ -350,17 +387,20 @@ static char *relocate_rpath(const struct relocation *r, const struct relocate_fi
 		const char *entry = origin_relative(r->a, f->dir, dirs.items[i]);
 		strlist_once(&path, r->a, entry);
 	}
+
 	return strlist_join(&path, r->a, ":");
 }
 
 /* The names, one a line; none when the library uses no more than it may. */
-static int names_to_keep(struct relocation *r, const struct relocate_file *f, struct buf *ret, struct err *e)
+static int names_to_keep(struct relocation *r, const struct relocate_file *f, struct buf *ret,
+			 struct err *e)
 {
 	AUTO_ARENA struct arena scratch = {0};
 	AUTO_ELF_MAP struct elf_map m = {0};
 	struct isa_scan s;
 	enum extension_machine machine;
 	uint64_t allowed[EXTENSION_MACHINES];
+
 	if (!r->q->code || !isa_scan_machine(f->info.machine, &machine))
 		return 0;
 	struct isa_idle spare = {(int)machine_processors() - 1};
@@ -371,19 +411,24 @@ static int names_to_keep(struct relocation *r, const struct relocate_file *f, st
 	for (size_t i = 0; i < s.count; i++) {
 		const char *name = s.found[i].range->name;
 		/* Exported names stay anyway; for the tool a line with '#' is a comment. */
-		if (name && !(s.found[i].range->flags & (CODE_STRONG | CODE_WEAK)) && !strpbrk(name, "#\n"))
+		if (name && !(s.found[i].range->flags & (CODE_STRONG | CODE_WEAK)) &&
+		    !strpbrk(name, "#\n"))
 			buf_printf(ret, "%s\n", name);
 	}
+
 	return 0;
 }
 
-static int run_tool(struct relocation *r, const struct relocate_file *f, const char *fresh, struct err *e)
+static int run_tool(struct relocation *r, const struct relocate_file *f, const char *fresh,
+		    struct err *e)
 {
 	AUTO_BUF struct buf names = {0}, out = {0};
 	const char *list = arena_printf(r->a, "%s.names", f->path),
 		   *keep = arena_printf(r->a, "--keep-symbols=%s", list);
 	const char *const all[] = {"strip", "--strip-unneeded", "-o", fresh, f->path, NULL};
-	const char *const most[] = {"objcopy", "--strip-unneeded", "--keep-file-symbols", keep, f->path, fresh, NULL};
+	const char *const most[] = {
+		"objcopy", "--strip-unneeded", "--keep-file-symbols", keep, f->path, fresh, NULL};
+
 	if (names_to_keep(r, f, &names, e) < 0)
 		return -1;
 	if (names.len == 0)
@@ -400,6 +445,7 @@ static int relocate_strip(struct relocation *r, struct relocate_file *f, struct 
 {
 	struct stat st;
 	const char *fresh = arena_printf(r->a, "%s.stripped", f->path);
+
 	if (f->info.stripped)
 		return 0;
 	if (stat(f->path, &st) < 0)
@@ -413,6 +459,7 @@ static int relocate_strip(struct relocation *r, struct relocate_file *f, struct 
 		unlink(fresh);
 		return err_wrap(e, "cannot strip '%s'", f->rel);
 	}
+
 	f->info.stripped = true;
 	r->result.stripped++;
 	return 0;
@@ -424,6 +471,7 @@ static int collect_one(const char *rel, const struct stat *st, void *user, struc
 	const char *path = path_join(r->a, r->q->tree, rel);
 	struct elf_info info;
 	int rc = S_ISREG(st->st_mode) ? elf_try(path, 0, r->a, &info, e) : 0;
+
 	/* Objects and GPU code are ELF files too, but the loader does not open them. */
 	if (rc <= 0 || !info.dynamic)
 		return rc < 0 ? -1 : 0;
@@ -438,9 +486,10 @@ static int collect_one(const char *rel, const struct stat *st, void *user, struc
 static int copy_library(struct relocation *r, struct relocate_file *f, struct err *e)
 {
 	const char *source = path_join(r->a, r->q->root->dir, f->vendor->source);
+
 	if (fs_exists(TRUSTED, f->path))
-		return err_set(e, ERR_POLICY, "cannot vendor '%s': '%s' is in the wheel already", f->vendor->source,
-			       f->rel);
+		return err_set(e, ERR_POLICY, "cannot vendor '%s': '%s' is in the wheel already",
+			       f->vendor->source, f->rel);
 	if (fs_mkdirs(TRUSTED, path_join(r->a, r->q->tree, r->q->libs_dir), e) < 0 ||
 	    fs_copy(TRUSTED, source, f->path, e) < 0)
 		return -1;
@@ -450,16 +499,20 @@ static int copy_library(struct relocation *r, struct relocate_file *f, struct er
 	return 0;
 }
 
-int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a, struct relocate_result *ret,
-		  struct err *e)
+int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a,
+		  struct relocate_result *ret, struct err *e)
 {
 	struct relocation r = {.q = q, .run = run, .a = a};
 	struct strlist copies = {0};
+
 	if (!path_is_safe_relative(q->libs_dir))
-		return err_set(e, ERR_USAGE, "the directory for libraries '%s' leaves the wheel", q->libs_dir);
-	if (root_library_dirs(q->root, a, &r.library_dirs, e) < 0 || fs_walk(TRUSTED, q->tree, collect_one, &r, e) < 0)
+		return err_set(e, ERR_USAGE, "the directory for libraries '%s' leaves the wheel",
+			       q->libs_dir);
+	if (root_library_dirs(q->root, a, &r.library_dirs, e) < 0 ||
+	    fs_walk(TRUSTED, q->tree, collect_one, &r, e) < 0)
 		return -1;
-	/* Takes copies under longer names out of the list; relocate_drop_copies removes their files. */
+	/* Takes copies under longer names out of the
+	 * list; relocate_drop_copies removes their files. */
 	size_t kept = 0;
 	for (size_t i = 0; i < r.count; i++) {
 		const struct relocate_file *original;
@@ -470,6 +523,7 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 		strlist_ref(&copies, r.a, r.files[i]->path);
 		kvlist_set(&r.removed, r.a, path_base(r.files[i]->rel), path_base(original->rel));
 	}
+
 	for (size_t i = 0; i < r.count; i++)
 		if (!strlist_contains(&copies, r.files[i]->path))
 			r.files[kept++] = r.files[i];
@@ -481,6 +535,7 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 			return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", copies.items[i]);
 		r.result.removed++;
 	}
+
 	for (size_t i = 0; i < r.count; i++) {
 		struct relocate_file *f = r.files[i];
 		if (run_check(r.run, e) < 0)
@@ -495,6 +550,7 @@ int relocate_tree(const struct relocate_request *q, const struct run *run, struc
 			return -1;
 		r.result.in_place += in_place;
 	}
+
 	log_status_end(r.run->log);
 	if (relocate_rewrite(&r, e) < 0)
 		return -1;

@@ -47,5 +47,5 @@ struct relocate_result {
  * - rewrites text files (.cmake .pc .txt .py .h).
  * ERR_POLICY names file and library for a NEEDED that is missing, or that belongs to no package of
  * the root (if the root has no package list: that is outside its library directories). */
-int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a, struct relocate_result *ret,
-		  struct err *e) MUST_CHECK;
+int relocate_tree(const struct relocate_request *q, const struct run *run, struct arena *a,
+		  struct relocate_result *ret, struct err *e) MUST_CHECK;

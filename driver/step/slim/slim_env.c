@@ -29,6 +29,7 @@ struct env {
 static bool has_packages(const struct fs_place *p, struct arena *a)
 {
 	struct strlist names = {0};
+
 	if (fs_place_list(p, "", a, &names, ERR_IGNORED) < 0)
 		return false;
 	for (size_t i = 0; i < names.count; i++)
@@ -40,8 +41,10 @@ static bool has_packages(const struct fs_place *p, struct arena *a)
 static bool is_known(const struct env *v, const struct stat *st)
 {
 	struct stat have;
+
 	for (size_t i = 0; i < v->places_count; i++)
-		if (fstat(v->places[i]->fd, &have) == 0 && have.st_dev == st->st_dev && have.st_ino == st->st_ino)
+		if (fstat(v->places[i]->fd, &have) == 0 && have.st_dev == st->st_dev &&
+		    have.st_ino == st->st_ino)
 			return true;
 	return false;
 }
@@ -52,6 +55,7 @@ static int add_place(struct env *v, const char *rel, struct err *e)
 	struct fs_place p = {.fd = -1};
 	struct stat st;
 	bool found = false;
+
 	if (fs_place_below(&v->top, rel, v->links, v->a, &p, &found, e) < 0)
 		return -1;
 	if (!found)
@@ -60,7 +64,9 @@ static int add_place(struct env *v, const char *rel, struct err *e)
 		fs_place_close(&p);
 		return 0;
 	}
-	v->places = arena_room(v->a, v->places, v->places_count, &v->places_cap, 8, sizeof(struct fs_place *));
+
+	v->places = arena_room(v->a, v->places, v->places_count, &v->places_cap, 8,
+			       sizeof(struct fs_place *));
 	v->places[v->places_count] = arena_array(v->a, 1, sizeof(p));
 	*v->places[v->places_count++] = p;
 	return 0;
@@ -71,6 +77,7 @@ static int add_library_dir(struct env *v, const char *lib, struct err *e)
 	struct fs_place dir = {.fd = -1};
 	struct strlist names = {0};
 	bool found = false;
+
 	if (fs_place_below(&v->top, lib, v->links, v->a, &dir, &found, e) < 0)
 		return -1;
 	if (!found)
@@ -85,13 +92,16 @@ static int add_library_dir(struct env *v, const char *lib, struct err *e)
 		    add_place(v, path_join(v->a, python, "dist-packages"), e) < 0)
 			rc = -1;
 	}
+
 	return rc;
 }
 
 static int find_places(struct env *v, struct err *e)
 {
-	static const char *const libs[] = {"lib",           "lib64",           "usr/lib",      "usr/lib64",
-					   "usr/local/lib", "usr/local/lib64", "opt/venv/lib", "opt/conda/lib"};
+	static const char *const libs[] = {"lib",          "lib64",         "usr/lib",
+					   "usr/lib64",    "usr/local/lib", "usr/local/lib64",
+					   "opt/venv/lib", "opt/conda/lib"};
+
 	if (!fs_is_dir(TRUSTED, v->q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", v->q->dir);
 	if (fs_place_open(v->q->dir, v->a, &v->top, e) < 0)
@@ -107,16 +117,20 @@ static int find_places(struct env *v, struct err *e)
 	if (v->places_count)
 		return 0;
 	err_set(e, ERR_USAGE, "no installed packages in '%s'", v->q->dir);
-	return err_hint(e, "name a virtual environment, the root of an image, or a site-packages directory");
+	return err_hint(
+		e,
+		"name a virtual environment, the root of an image, or a site-packages directory");
 }
 
 /* ---- what is in them ---- */
 
-/* Nothing was read of it: neither a library nor a program, or another package's affair, as a link is. */
+/* Nothing was read of it: neither a library nor a
+ * program, or another package's affair, as a link is. */
 static bool is_other(const struct slim_package *p, const char *path)
 {
 	struct stat st;
 	const bool library = fatbin_library_name(path);
+
 	if (!path_is_safe_relative(path))
 		return true;
 	if (fs_place_stat(p->place, path, &st) < 0)
@@ -124,14 +138,15 @@ static bool is_other(const struct slim_package *p, const char *path)
 	return !S_ISREG(st.st_mode) || st.st_size == 0 || (!library && !(st.st_mode & 0111));
 }
 
-/* A library by its row: a regular file in the place. What a linked directory leads to may lie outside of the
- * environment, in a cache that others use. */
+/* A library by its row: a regular file in the place. What a linked directory
+ * leads to may lie outside of the environment, in a cache that others use. */
 static int look_at(struct env *v, struct slim_package *p, size_t i, struct err *e)
 {
 	AUTO_MAPPING struct fs_mapping file = {0};
 	const struct wheel_record_row *row = &p->rows[i];
 	struct fatbin_file_cut *f = &p->files[p->count];
 	struct stat st;
+
 	if (is_other(p, row->path))
 		return 0;
 	if (fs_place_map(p->place, row->path, &file, &st, e) < 0)
@@ -159,8 +174,9 @@ static bool is_torch(const struct slim_package *p)
 	return strncmp(p->info, "torch-", strlen("torch-")) == 0;
 }
 
-/* Whether it can be slimmed. Packages of others may have fewer kernels, and PTX of torch's alone is asked for. A marker
- * says that an earlier run judged it for these GPUs; a kill may have left its list of targets without the others. */
+/* Whether it can be slimmed. Packages of others may have fewer kernels, and PTX of torch's
+ * alone is asked for. A marker says that an earlier run judged it for these GPUs; a kill may
+ * have left its list of targets without the others. */
 static void judge(struct env *v, struct slim_package *p)
 {
 	const bool judged = fs_place_has(p->place, path_join(v->a, p->info, SLIM_MARKER));
@@ -171,26 +187,31 @@ static void judge(struct env *v, struct slim_package *p)
 					 .count = p->count,
 					 .wanted = v->q->wanted};
 	struct err why = {0};
+
 	if (p->left)
 		return;
 	if (fatbin_judge(&j, v->a, &why) < 0)
 		p->left = arena_strdup(v->a, why.msg);
 }
 
-static int read_package(struct env *v, const struct fs_place *place, const char *info, struct err *e)
+static int read_package(struct env *v, const struct fs_place *place, const char *info,
+			struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	struct slim_package p = {.info = info, .place = place};
 	struct err why = {0};
 	const char *record = path_join(v->a, info, "RECORD");
 	const bool listed = fs_place_has(place, record);
+
 	if (!listed || fs_place_read(place, record, RECORD_MAX, &text, &why) < 0 ||
-	    wheel_record_parse(buf_cstr(&text), text.len, record, v->a, &p.rows, &p.rows_count, &why) < 0) {
+	    wheel_record_parse(buf_cstr(&text), text.len, record, v->a, &p.rows, &p.rows_count,
+			       &why) < 0) {
 		if (listed) /* what a distribution installed has none */
 			log_warn(v->run->log, "%s stays as it is: %s", info, why.msg);
 		v->unknown = v->unknown_count++ ? v->unknown : info;
 		return 0;
 	}
+
 	struct wheel_record_row *rows = arena_array(v->a, p.rows_count + 1, sizeof(*rows));
 	if (p.rows_count)
 		memcpy(rows, p.rows, p.rows_count * sizeof(*rows));
@@ -205,6 +226,7 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 		if (!slim_parts_goes(v->q, &p, i) && look_at(v, &p, i, &why) < 0)
 			p.left = arena_strdup(v->a, why.msg);
 	}
+
 	judge(v, &p);
 	slim_parts_same(v->q, &p, v->a);
 	if (!p.left)
@@ -231,40 +253,48 @@ static int read_packages(struct env *v, struct err *e)
 				return -1;
 		}
 	}
+
 	size_t left = 0;
 	if (!v->with_code) {
 		err_set(e, ERR_POLICY, "no package in '%s' has GPU code", v->q->dir);
 		return v->unknown ? err_hint(e,
-					     "what %zu of its packages hold is not known, for they have no RECORD that "
-					     "can be read: the first is '%s'; install them again with pip",
+					     "what %zu of its packages hold is not known, for they "
+					     "have no RECORD that "
+					     "can be read: the first is '%s'; install them again "
+					     "with pip",
 					     v->unknown_count, v->unknown)
 				  : err_hint(e, "it needs no slimming: use it as it is");
 	}
+
 	for (size_t i = 0; i < v->count; i++) {
 		left += v->packages[i].left != NULL;
 		if (!v->packages[i].left || (left < v->with_code && !is_torch(&v->packages[i])))
 			continue;
-		err_set(e, ERR_POLICY, "'%s' cannot be slimmed: %s", v->packages[i].info, v->packages[i].left);
-		return err_hint(e,
-				"a slimmed environment has code for its own GPUs only: reinstall the packages first");
+		err_set(e, ERR_POLICY, "'%s' cannot be slimmed: %s", v->packages[i].info,
+			v->packages[i].left);
+		return err_hint(e, "a slimmed environment has code for its own GPUs only: "
+				   "reinstall the packages first");
 	}
+
 	return 0;
 }
 
 /* ---- the change ---- */
 
 /* Replaces the file by the stripped form of `file`: what was cut, or the file as it was. */
-static int strip_into(struct env *v, const struct slim_package *p, const struct fs_mapping *file, const char *path,
-		      const struct stat *st, bool *ret_done, struct err *e)
+static int strip_into(struct env *v, const struct slim_package *p, const struct fs_mapping *file,
+		      const char *path, const struct stat *st, bool *ret_done, struct err *e)
 {
 	AUTO_FRESH struct fs_fresh fresh = {.fd = -1, .dir = -1};
+
 	if (fs_fresh_open(p->place, path, &fresh, e) < 0 ||
 	    slim_parts_strip(file, path, v->q->drops->strip, fresh.fd, ret_done, e) < 0)
 		return -1;
 	return *ret_done ? fs_fresh_commit(&fresh, st, e) : 0;
 }
 
-/* One descriptor each for what is read and what is written: whatever is put there meanwhile is not looked at. */
+/* One descriptor each for what is read and what is written:
+ * whatever is put there meanwhile is not looked at. */
 static int replace(struct env *v, const struct slim_package *p, size_t i, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -276,6 +306,7 @@ static int replace(struct env *v, const struct slim_package *p, size_t i, struct
 	struct fatbin_file_cut done = {0};
 	struct stat st;
 	bool stripped = false;
+
 	if (fs_place_map(p->place, path, &file, &st, e) < 0)
 		return -1;
 	if (!f->cut || !f->cut->changed)
@@ -286,19 +317,22 @@ static int replace(struct env *v, const struct slim_package *p, size_t i, struct
 	/* Where nothing is to be cut any more, nothing was written either. */
 	if (!done.changed)
 		return 0;
-	if (f->strip &&
-	    (fs_map_fd(fresh.fd, path, &made, e) < 0 || strip_into(v, p, &made, path, &st, &stripped, e) < 0))
+	if (f->strip && (fs_map_fd(fresh.fd, path, &made, e) < 0 ||
+			 strip_into(v, p, &made, path, &st, &stripped, e) < 0))
 		return -1;
 	return stripped ? 0 : fs_fresh_commit(&fresh, &st, e);
 }
 
-static int true_row(struct env *v, const struct slim_package *p, struct wheel_record_row *row, bool *changed,
-		    struct err *e)
+static int true_row(struct env *v, const struct slim_package *p, struct wheel_record_row *row,
+		    bool *changed, struct err *e)
 {
 	char digest[DIGEST_RECORD_MAX];
 	AUTO_MAPPING struct fs_mapping m = {0};
 	struct stat st;
-	const char *algorithm = *row->digest ? arena_strndup(v->a, row->digest, strcspn(row->digest, "=")) : "sha256";
+	const char *algorithm =
+		*row->digest ? arena_strndup(v->a, row->digest, strcspn(row->digest, "="))
+			     : "sha256";
+
 	if (fs_place_map(p->place, row->path, &m, &st, e) < 0)
 		return -1;
 	digest_record(algorithm, m.data ? m.data : (const void *)"", m.size, digest);
@@ -316,18 +350,22 @@ static int write_record(struct env *v, const struct slim_package *p, struct err 
 	const char *path = path_join(v->a, p->info, "RECORD");
 	struct stat st;
 	AUTO_FD int fd = fs_place_file(p->place, path, &st, e);
+
 	if (fd < 0)
 		return -1;
 	for (size_t k = 0; k < p->rows_count; k++)
 		if (!p->parts[k].gone)
-			wheel_record_line(&text, p->rows[k].path, p->rows[k].digest, p->rows[k].size);
+			wheel_record_line(&text, p->rows[k].path, p->rows[k].digest,
+					  p->rows[k].size);
 	return fs_place_write(p->place, path, text.data, text.len, &st, e);
 }
 
-static int change_file(struct env *v, struct slim_package *p, size_t i, bool *changed, struct err *e)
+static int change_file(struct env *v, struct slim_package *p, size_t i, bool *changed,
+		       struct err *e)
 {
 	const struct slim_file *f = &p->parts[i];
 	const bool same = f->like && v->q->drops->same, cut = f->cut && f->cut->changed;
+
 	if (!f->cut && !f->strip && !f->gone && !same)
 		return 0;
 	log_status(v->run->log, "%s", p->rows[i].path);
@@ -337,6 +375,7 @@ static int change_file(struct env *v, struct slim_package *p, size_t i, bool *ch
 		*changed = true;
 		return slim_parts_remove(p, i, v->a, e);
 	}
+
 	if (fs_place_sweep(p->place, path_dir(v->a, p->rows[i].path), e) < 0)
 		return -1;
 	if ((cut || f->strip) && replace(v, p, i, e) < 0)
@@ -349,6 +388,7 @@ static int change_file(struct env *v, struct slim_package *p, size_t i, bool *ch
 static int change(struct env *v, struct slim_package *p, struct err *e)
 {
 	bool changed = false;
+
 	if (fs_place_sweep(p->place, p->info, e) < 0)
 		return -1;
 	/* The marker first: after a kill a second run then knows for which GPUs this one was. */
@@ -360,12 +400,14 @@ static int change(struct env *v, struct slim_package *p, struct err *e)
 	return changed ? write_record(v, p, e) : 0;
 }
 
-/* What was read must be what is changed: one at a time. A file system without locks locks nothing. */
+/* What was read must be what is changed: one at a
+ * time. A file system without locks locks nothing. */
 static int lock_places(struct env *v, struct err *e)
 {
 	for (size_t i = 0; i < v->places_count; i++)
 		if (flock(v->places[i]->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-			err_set(e, ERR_SYSTEM, "another process is slimming '%s'", v->places[i]->path);
+			err_set(e, ERR_SYSTEM, "another process is slimming '%s'",
+				v->places[i]->path);
 			return err_hint(e, "run the same again when that has ended");
 		}
 	for (size_t i = 0; i < v->places_count; i++)
@@ -384,6 +426,7 @@ struct measuring {
 static int add_size(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	struct measuring *m = user;
+
 	(void)rel;
 	(void)e;
 	if (!S_ISREG(st->st_mode))
@@ -394,6 +437,7 @@ static int add_size(const char *rel, const struct stat *st, void *user, struct e
 		m->shared[m->count++] = *st;
 		return 0;
 	}
+
 	m->disk += (uint64_t)st->st_blocks * 512;
 	return 0;
 }
@@ -410,6 +454,7 @@ static int measure(struct env *v, uint64_t *ret, uint64_t *ret_disk, struct err 
 {
 	struct measuring m = {0};
 	int rc = 0;
+
 	for (size_t i = 0; i < v->places_count && rc == 0; i++)
 		rc = fs_place_walk(v->places[i], add_size, &m, e);
 	array_sort(m.shared, m.count, sizeof(*m.shared), by_inode);
@@ -425,6 +470,7 @@ static int measure(struct env *v, uint64_t *ret, uint64_t *ret_disk, struct err 
 static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 {
 	struct slim_env_result r = {0};
+
 	if (measure(v, &r.before, &r.disk_before, e) < 0 || read_packages(v, e) < 0)
 		return -1;
 	uint64_t size = v->saved.size, disk = v->saved.disk;
@@ -435,11 +481,13 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 			p->blank = 0;
 			p->count = 0;
 		}
+
 		size += p->before - p->after;
 		disk += p->before - p->after + p->blank;
 		if (!p->left && !v->q->dry_run && change(v, p, e) < 0)
 			return fs_disk_place(p->place->path, e);
 	}
+
 	log_status_end(v->run->log);
 	r.after = r.before - (size < r.before ? size : 0);
 	r.disk_after = r.disk_before - (disk < r.disk_before ? disk : 0);
@@ -451,11 +499,12 @@ static int cut(struct env *v, struct slim_env_result *ret, struct err *e)
 	return 0;
 }
 
-static int read_marker(struct env *v, const struct fs_place *place, const char *info, struct slim_marked *ret,
-		       bool *ret_any, struct err *e)
+static int read_marker(struct env *v, const struct fs_place *place, const char *info,
+		       struct slim_marked *ret, bool *ret_any, struct err *e)
 {
 	AUTO_BUF struct buf text = {0};
 	const char *path = path_join(v->a, info, SLIM_MARKER);
+
 	*ret_any = fs_place_has(place, path);
 	if (!*ret_any)
 		return 0;
@@ -469,6 +518,7 @@ static int read_marker(struct env *v, const struct fs_place *place, const char *
 static int read_markers(struct env *v, struct slim_marked **ret, size_t *ret_count, struct err *e)
 {
 	size_t cap = 0;
+
 	for (size_t i = 0; i < v->places_count; i++) {
 		struct strlist names = {0};
 		if (fs_place_list(v->places[i], "", v->a, &names, e) < 0)
@@ -485,14 +535,16 @@ static int read_markers(struct env *v, struct slim_marked **ret, size_t *ret_cou
 			(*ret)[(*ret_count)++] = m;
 		}
 	}
+
 	return 0;
 }
 
-int slim_env_marked(const char *dir, const struct run *run, struct arena *a, struct slim_marked **ret,
-		    size_t *ret_count, struct err *e)
+int slim_env_marked(const char *dir, const struct run *run, struct arena *a,
+		    struct slim_marked **ret, size_t *ret_count, struct err *e)
 {
 	const struct slim_env_request q = {.dir = dir};
 	struct env v = {.q = &q, .run = run, .a = a, .top.fd = -1};
+
 	*ret = NULL;
 	*ret_count = 0;
 	int rc = find_places(&v, e);
@@ -504,11 +556,12 @@ int slim_env_marked(const char *dir, const struct run *run, struct arena *a, str
 	return rc;
 }
 
-int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,
-	     struct err *e)
+int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a,
+	     struct slim_env_result *ret, struct err *e)
 {
 	struct env v = {.q = q, .run = run, .a = a, .top.fd = -1};
 	int rc = find_places(&v, e);
+
 	if (rc == 0 && !q->dry_run)
 		rc = lock_places(&v, e);
 	if (rc == 0)

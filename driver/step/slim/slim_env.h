@@ -57,8 +57,8 @@ struct slim_env_result {
  * Others may write there, and replace anything at any time: directories are held by descriptor,
  * links are followed inside `dir` alone (ERR_POLICY), and written files get owner and permission
  * bits of the file that was read, never setuid or setgid. */
-int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a, struct slim_env_result *ret,
-	     struct err *e) MUST_CHECK;
+int slim_env(const struct slim_env_request *q, const struct run *run, struct arena *a,
+	     struct slim_env_result *ret, struct err *e) MUST_CHECK;
 
 /* A distribution that slim_env changed, by its marker. */
 struct slim_marked {
@@ -68,5 +68,5 @@ struct slim_marked {
 
 /* slim_env_marked: lists the slimmed distributions of an environment, which is named as for
  * slim_env. ERR_INTEGRITY for a marker that cannot be read; ERR_USAGE if no package is found. */
-int slim_env_marked(const char *dir, const struct run *run, struct arena *a, struct slim_marked **ret,
-		    size_t *ret_count, struct err *e) MUST_CHECK;
+int slim_env_marked(const char *dir, const struct run *run, struct arena *a,
+		    struct slim_marked **ret, size_t *ret_count, struct err *e) MUST_CHECK;

@@ -17,6 +17,7 @@ bool slim_parts_goes(const struct slim_env_request *q, struct slim_package *p, s
 {
 	struct slim_file *f = &p->parts[i];
 	struct stat st;
+
 	f->row = slim_drops_row(q->drops, q->wanted, p->info, p->rows, p->rows_count, i);
 	if (!f->row)
 		return false;
@@ -25,6 +26,7 @@ bool slim_parts_goes(const struct slim_env_request *q, struct slim_package *p, s
 		f->row = NULL; /* another package's affair */
 		return false;
 	}
+
 	f->bytes = there ? (uint64_t)st.st_blocks * 512 : 0;
 	f->size = there ? (uint64_t)st.st_size : 0;
 	f->gone = is_chosen(q->drops, f->row);
@@ -39,10 +41,12 @@ void slim_parts_sections(const struct slim_env_request *q, struct slim_package *
 	AUTO_ARENA struct arena a = {0};
 	struct slim_file *f = &p->parts[i];
 	struct elf_strip s;
+
 	if (file->size < EI_NIDENT || memcmp(file->data, ELFMAG, SELFMAG) != 0)
 		return;
 	if (elf_map_memory(file->data, file->size, p->rows[i].path, &m, ERR_IGNORED) < 0 ||
-	    elf_strip_plan(&m, ELF_STRIP_DEBUG | ELF_STRIP_SYMBOLS, &a, &s, ERR_IGNORED) < 0 || !s.count)
+	    elf_strip_plan(&m, ELF_STRIP_DEBUG | ELF_STRIP_SYMBOLS, &a, &s, ERR_IGNORED) < 0 ||
+	    !s.count)
 		return;
 	f->debug = s.debug;
 	f->symbols = s.symbols;
@@ -58,9 +62,12 @@ struct candidate {
 
 static int by_directory(const void *a, const void *b)
 {
-	const struct wheel_record_row *x = ((const struct candidate *)a)->row, *y = ((const struct candidate *)b)->row;
-	const size_t n = (size_t)(path_base(x->path) - x->path), m = (size_t)(path_base(y->path) - y->path);
+	const struct wheel_record_row *x = ((const struct candidate *)a)->row,
+				      *y = ((const struct candidate *)b)->row;
+	const size_t n = (size_t)(path_base(x->path) - x->path),
+		     m = (size_t)(path_base(y->path) - y->path);
 	int c = n == m ? strncmp(x->path, y->path, n) : (n > m) - (n < m);
+
 	c = c ? c : strcmp(x->digest, y->digest);
 	return c ? c : (x > y) - (x < y);
 }
@@ -68,15 +75,20 @@ static int by_directory(const void *a, const void *b)
 static bool same_group(const struct candidate *a, const struct candidate *b)
 {
 	const size_t n = (size_t)(path_base(a->row->path) - a->row->path);
-	return n == (size_t)(path_base(b->row->path) - b->row->path) && strncmp(a->row->path, b->row->path, n) == 0 &&
-	       a->row->size == b->row->size && strcmp(a->row->digest, b->row->digest) == 0;
+
+	return n == (size_t)(path_base(b->row->path) - b->row->path) &&
+	       strncmp(a->row->path, b->row->path, n) == 0 && a->row->size == b->row->size &&
+	       strcmp(a->row->digest, b->row->digest) == 0;
 }
 
-/* Owner and rights are the file's, so they must be the same; of one inode there is nothing to gain. */
+/* Owner and rights are the file's, so they must be
+ * the same; of one inode there is nothing to gain. */
 static bool may_be_one(const struct slim_package *p, size_t one, size_t other, uint64_t *ret_bytes)
 {
 	struct stat a, b;
-	if (fs_place_stat(p->place, p->rows[one].path, &a) < 0 || fs_place_stat(p->place, p->rows[other].path, &b) < 0)
+
+	if (fs_place_stat(p->place, p->rows[one].path, &a) < 0 ||
+	    fs_place_stat(p->place, p->rows[other].path, &b) < 0)
 		return false;
 	*ret_bytes = (uint64_t)b.st_blocks * 512;
 	if (!S_ISREG(a.st_mode) || a.st_mode != b.st_mode || a.st_size != b.st_size)
@@ -90,11 +102,14 @@ void slim_parts_same(const struct slim_env_request *q, struct slim_package *p, s
 {
 	struct candidate *list = arena_array(a, p->rows_count + 1, sizeof(*list));
 	size_t n = 0, first = 0;
+
 	for (size_t i = 0; i < p->rows_count; i++) {
 		const struct wheel_record_row *row = &p->rows[i];
-		if (row->size >= SAME_MIN && *row->digest && !p->parts[i].gone && path_is_safe_relative(row->path))
+		if (row->size >= SAME_MIN && *row->digest && !p->parts[i].gone &&
+		    path_is_safe_relative(row->path))
 			list[n++] = (struct candidate){row, i};
 	}
+
 	array_sort(list, n, sizeof(*list), by_directory);
 	for (size_t k = 1; k < n; k++) {
 		struct slim_file *f = &p->parts[list[k].i];
@@ -103,6 +118,7 @@ void slim_parts_same(const struct slim_env_request *q, struct slim_package *p, s
 			first = k;
 			continue;
 		}
+
 		if (!may_be_one(p, list[first].i, list[k].i, &bytes))
 			continue;
 		f->like = list[first].i + 1;
@@ -112,27 +128,32 @@ void slim_parts_same(const struct slim_env_request *q, struct slim_package *p, s
 }
 
 /* Sections of two names of one file go from both, and from the disk once. */
-static void count_file(const struct slim_drops *d, const struct slim_file *f, struct slim_saved *sum)
+static void count_file(const struct slim_drops *d, const struct slim_file *f,
+		       struct slim_saved *sum)
 {
 	const uint64_t code = f->cut ? f->cut->before - f->cut->after + f->cut->blank : 0;
 	const uint64_t debug = d->strip & ELF_STRIP_DEBUG ? f->debug : 0;
 	const uint64_t symbols = d->strip & ELF_STRIP_SYMBOLS ? f->symbols : 0;
+
 	if (f->gone) {
 		sum->size += f->size;
 		sum->disk += f->bytes;
 		return;
 	}
+
 	sum->size += debug + symbols;
 	if (f->like && d->same)
-		sum->disk += f->bytes - (code < f->bytes ? code : f->bytes); /* its code is counted by its package */
+		/* its code is counted by its package */
+		sum->disk += f->bytes - (code < f->bytes ? code : f->bytes);
 	else
 		sum->disk += debug + symbols;
 }
 
-void slim_parts_count(const struct slim_env_request *q, const struct slim_package *p, struct slim_saved *sum,
-		      struct arena *a)
+void slim_parts_count(const struct slim_env_request *q, const struct slim_package *p,
+		      struct slim_saved *sum, struct arena *a)
 {
 	const struct slim_drops *d = q->drops;
+
 	for (size_t i = 0; i < p->rows_count; i++) {
 		const struct slim_file *f = &p->parts[i];
 		const uint64_t left = f->cut ? f->cut->after - f->cut->blank : f->bytes;
@@ -145,6 +166,7 @@ void slim_parts_count(const struct slim_env_request *q, const struct slim_packag
 			slim_drops_add(d, slim_drops_same(d), f->bytes, a);
 			continue; /* its sections go with the other name's */
 		}
+
 		slim_drops_add(d, slim_drops_strip(d, "debug"), f->debug, a);
 		slim_drops_add(d, slim_drops_strip(d, "symbols"), f->symbols, a);
 	}
@@ -152,14 +174,15 @@ void slim_parts_count(const struct slim_env_request *q, const struct slim_packag
 
 /* ---- the change ---- */
 
-int slim_parts_strip(const struct fs_mapping *file, const char *name, unsigned what, int fd, bool *ret_done,
-		     struct err *e)
+int slim_parts_strip(const struct fs_mapping *file, const char *name, unsigned what, int fd,
+		     bool *ret_done, struct err *e)
 {
 	AUTO_ELF_MAP struct elf_map before = {0};
 	AUTO_ELF_MAP struct elf_map after = {0};
 	AUTO_MAPPING struct fs_mapping fresh = {0};
 	AUTO_ARENA struct arena a = {0};
 	struct elf_strip s;
+
 	*ret_done = false;
 	if (elf_map_memory(file->data, file->size, name, &before, e) < 0 ||
 	    elf_strip_plan(&before, what, &a, &s, e) < 0)
@@ -178,6 +201,7 @@ int slim_parts_strip(const struct fs_mapping *file, const char *name, unsigned w
 int slim_parts_remove(const struct slim_package *p, size_t i, struct arena *a, struct err *e)
 {
 	const char *path = p->rows[i].path;
+
 	if (fs_place_remove(p->place, path, e) < 0)
 		return -1;
 	/* A directory without files would be an importable package still. */
@@ -188,6 +212,7 @@ int slim_parts_remove(const struct slim_package *p, size_t i, struct arena *a, s
 		if (fs_place_remove(p->place, dir, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -198,15 +223,18 @@ int slim_parts_link(const struct slim_package *p, size_t i, struct err *e)
 	const char *from = p->rows[p->parts[i].like - 1].path, *to = p->rows[i].path;
 	struct stat st, st_other;
 	bool done;
-	if (fs_place_map(p->place, from, &one, &st, e) < 0 || fs_place_map(p->place, to, &other, &st_other, e) < 0)
+
+	if (fs_place_map(p->place, from, &one, &st, e) < 0 ||
+	    fs_place_map(p->place, to, &other, &st_other, e) < 0)
 		return -1;
-	if (st.st_ino == st_other.st_ino || one.size != other.size || memcmp(one.data, other.data, one.size) != 0)
+	if (st.st_ino == st_other.st_ino || one.size != other.size ||
+	    memcmp(one.data, other.data, one.size) != 0)
 		return 0;
 	return fs_place_link(p->place, from, to, &st, &done, e);
 }
 
-static void add_kind(const struct slim_drops *d, const struct drop_row *row, bool did, struct slim_marker *m,
-		     struct arena *a)
+static void add_kind(const struct slim_drops *d, const struct drop_row *row, bool did,
+		     struct slim_marker *m, struct arena *a)
 {
 	if (did && is_chosen(d, row))
 		strlist_once(&m->dropped, a, row->name);
@@ -216,15 +244,18 @@ static void add_kind(const struct slim_drops *d, const struct drop_row *row, boo
 static bool is_for_gpus(const struct slim_package *p)
 {
 	bool found = p->count > 0;
+
 	for (size_t i = 0; i < p->rows_count && !found; i++)
 		found = p->parts[i].gone && slim_drops_by_gpu(p->parts[i].row);
 	return found;
 }
 
-static void fill(const struct slim_env_request *q, const struct slim_package *p, struct slim_marker *m, struct arena *a)
+static void fill(const struct slim_env_request *q, const struct slim_package *p,
+		 struct slim_marker *m, struct arena *a)
 {
 	const struct slim_drops *d = q->drops;
 	const char *end = strstr(p->info, ".dist-info"), *dash = p->info;
+
 	for (const char *s = p->info; (s = strchr(s, '-')) && s < end; s++)
 		dash = s + 1;
 	m->release = arena_strndup(a, dash, (size_t)(end - dash));
@@ -241,11 +272,14 @@ static void fill(const struct slim_env_request *q, const struct slim_package *p,
 }
 
 /* What an earlier run dropped is gone still, with the GPUs that it was dropped for. */
-static void keep_earlier(const struct slim_package *p, const char *path, struct slim_marker *m, struct arena *a)
+static void keep_earlier(const struct slim_package *p, const char *path, struct slim_marker *m,
+			 struct arena *a)
 {
 	AUTO_BUF struct buf text = {0};
 	struct slim_marker old = {0};
-	if (!fs_place_has(p->place, path) || fs_place_read(p->place, path, MARKER_MAX, &text, ERR_IGNORED) < 0 ||
+
+	if (!fs_place_has(p->place, path) ||
+	    fs_place_read(p->place, path, MARKER_MAX, &text, ERR_IGNORED) < 0 ||
 	    slim_marker_parse(buf_cstr(&text), text.len, path, a, &old, ERR_IGNORED) < 0)
 		return;
 	for (size_t i = 0; i < old.gpus.count; i++)
@@ -254,8 +288,8 @@ static void keep_earlier(const struct slim_package *p, const char *path, struct 
 		strlist_once(&m->dropped, a, old.dropped.items[i]);
 }
 
-int slim_parts_mark(const struct slim_env_request *q, struct slim_package *p, struct arena *a, bool *ret_changed,
-		    struct err *e)
+int slim_parts_mark(const struct slim_env_request *q, struct slim_package *p, struct arena *a,
+		    bool *ret_changed, struct err *e)
 {
 	AUTO_BUF struct buf old = {0};
 	const char *path = path_join(a, p->info, SLIM_MARKER);
@@ -263,6 +297,7 @@ int slim_parts_mark(const struct slim_env_request *q, struct slim_package *p, st
 	struct stat st;
 	char digest[DIGEST_RECORD_MAX];
 	size_t i = 0;
+
 	fill(q, p, &m, a);
 	keep_earlier(p, path, &m, a);
 	strlist_sort(&m.dropped);
@@ -277,9 +312,11 @@ int slim_parts_mark(const struct slim_env_request *q, struct slim_package *p, st
 	if (listed && there)
 		return 0;
 	AUTO_FD int record = fs_place_file(p->place, path_join(a, p->info, "RECORD"), &st, e);
-	if (record < 0 || (!there && fs_place_write(p->place, path, text, strlen(text), &st, e) < 0))
+	if (record < 0 ||
+	    (!there && fs_place_write(p->place, path, text, strlen(text), &st, e) < 0))
 		return -1;
-	p->rows[i] = (struct wheel_record_row){path, arena_strdup(a, digest), (int64_t)strlen(text)};
+	p->rows[i] =
+		(struct wheel_record_row){path, arena_strdup(a, digest), (int64_t)strlen(text)};
 	p->rows_count += i == p->rows_count;
 	*ret_changed = true;
 	return 0;

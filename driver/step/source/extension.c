@@ -9,7 +9,8 @@ enum { FILE_MAX = 1 << 20 };
 
 /* The files that say something. */
 enum { PKG_INFO, PYPROJECT, SETUP_PY, GITMODULES, FILES };
-static const char *const file_names[FILES] = {"PKG-INFO", "pyproject.toml", "setup.py", ".gitmodules"};
+static const char *const file_names[FILES] = {"PKG-INFO", "pyproject.toml", "setup.py",
+					      ".gitmodules"};
 
 struct source {
 	const char *path;
@@ -27,10 +28,12 @@ struct source {
 static bool is_gpu_code(const char *rel)
 {
 	static const char *const tops[] = {".git/", "build/", "dist/"};
+
 	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
 		if (strncmp(rel, tops[i], strlen(tops[i])) == 0)
 			return false;
-	return !strstr(rel, "site-packages/") && (path_has_suffix(rel, ".cu") || path_has_suffix(rel, ".cuh"));
+	return !strstr(rel, "site-packages/") &&
+	       (path_has_suffix(rel, ".cu") || path_has_suffix(rel, ".cuh"));
 }
 
 static void look_at(struct source *s, const char *rel)
@@ -59,20 +62,24 @@ static int read_folder(struct source *s, struct err *e)
 		AUTO_BUF struct buf text = {0};
 		if (!fs_exists(TRUSTED, path_join(s->a, s->path, file_names[i])))
 			continue;
-		if (fs_read(TRUSTED, path_join(s->a, s->path, file_names[i]), FILE_MAX, &text, e) < 0)
+		if (fs_read(TRUSTED, path_join(s->a, s->path, file_names[i]), FILE_MAX, &text, e) <
+		    0)
 			return -1;
 		keep(s, i, &text);
 	}
+
 	return fs_walk(TRUSTED, s->path, look_at_file, s, e);
 }
 
-static const struct tar_limits limits = {.max_bytes = UINT64_C(8) << 30, .max_ratio = 200, .max_entries = 500000};
+static const struct tar_limits limits = {
+	.max_bytes = UINT64_C(8) << 30, .max_ratio = 200, .max_entries = 500000};
 
 static int read_archive(struct source *s, const struct run *run, struct err *e)
 {
 	AUTO_TAR struct tar *t = NULL;
 	struct tar_entry en;
 	int got;
+
 	if (tar_open(s->path, &limits, run, &t, e) < 0)
 		return -1;
 	while ((got = tar_next(t, &en, e)) > 0) {
@@ -88,6 +95,7 @@ static int read_archive(struct source *s, const struct run *run, struct err *e)
 			keep(s, i, &text);
 		}
 	}
+
 	return got;
 }
 
@@ -95,10 +103,12 @@ static int read_archive(struct source *s, const struct run *run, struct err *e)
 static void list_modules(const struct source *s, struct strlist *ret)
 {
 	struct strlist lines = {0};
+
 	strlist_split(&lines, s->a, s->text[GITMODULES] ? s->text[GITMODULES] : "", "\r\n");
 	for (size_t i = 0; i < lines.count; i++) {
 		const char *line = lines.items[i] + strspn(lines.items[i], " \t");
-		const char *value = strncmp(line, "path", 4) == 0 ? line + 4 + strspn(line + 4, " \t") : "";
+		const char *value =
+			strncmp(line, "path", 4) == 0 ? line + 4 + strspn(line + 4, " \t") : "";
 		if (*value != '=')
 			continue;
 		value += 1 + strspn(value + 1, " \t");
@@ -114,11 +124,13 @@ static bool is_below(const char *name, const char *dir)
 }
 
 /* Takes away the modules of which an archive has a file. */
-static int drop_archived(const struct source *s, const struct run *run, struct strlist *modules, struct err *e)
+static int drop_archived(const struct source *s, const struct run *run, struct strlist *modules,
+			 struct err *e)
 {
 	AUTO_TAR struct tar *t = NULL;
 	struct tar_entry en;
 	int got;
+
 	if (tar_open(s->path, &limits, run, &t, e) < 0)
 		return -1;
 	while ((got = tar_next(t, &en, e)) > 0) {
@@ -127,6 +139,7 @@ static int drop_archived(const struct source *s, const struct run *run, struct s
 			if (is_below(slash + 1, modules->items[i]))
 				modules->items[i] = modules->items[--modules->count];
 	}
+
 	return got;
 }
 
@@ -140,15 +153,17 @@ static int drop_present(const struct source *s, struct strlist *modules, struct 
 		if (names.count)
 			modules->items[i] = modules->items[--modules->count];
 	}
+
 	return 0;
 }
 
-/* A submodule that was not cloned fails after minutes, as a header that is missing. Some are for tests alone, so it is
- * no error. */
+/* A submodule that was not cloned fails after minutes, as a header
+ * that is missing. Some are for tests alone, so it is no error. */
 static int warn_modules(const struct source *s, const struct run *run, struct err *e)
 {
 	struct strlist modules = {0};
 	const bool folder = fs_is_dir(TRUSTED, s->path);
+
 	list_modules(s, &modules);
 	if (!modules.count)
 		return 0;
@@ -157,18 +172,20 @@ static int warn_modules(const struct source *s, const struct run *run, struct er
 	if (!modules.count)
 		return 0;
 	const bool clone = folder && fs_exists(TRUSTED, path_join(s->a, s->path, ".git"));
-	const char *fix = clone ? arena_printf(s->a, "run: git -C %s submodule update --init --recursive",
-					       shell_quoted(s->path, s->a))
-				: "use the project's sdist, or a clone with its submodules";
+	const char *fix =
+		clone ? arena_printf(s->a, "run: git -C %s submodule update --init --recursive",
+				     shell_quoted(s->path, s->a))
+		      : "use the project's sdist, or a clone with its submodules";
 	strlist_sort(&modules);
-	log_warn(run->log, "'%s' has empty git submodules, which its build may need: %s; %s", s->path,
-		 strlist_join(&modules, s->a, ", "), fix);
+	log_warn(run->log, "'%s' has empty git submodules, which its build may need: %s; %s",
+		 s->path, strlist_join(&modules, s->a, ", "), fix);
 	return 0;
 }
 
 char *extension_requirement(const char *text, struct arena *a)
 {
 	const char *marker = strchr(text, ';');
+
 	text += strspn(text, " \t");
 	const size_t len = marker && marker >= text ? (size_t)(marker - text) : strlen(text);
 	size_t n = strspn(text, NAME_LETTERS);
@@ -181,6 +198,7 @@ char *extension_requirement(const char *text, struct arena *a)
 		if (!extras && !strchr(" \t()[]", text[n]))
 			buf_addc(&out, text[n]);
 	}
+
 	return arena_strdup(a, buf_cstr(&out));
 }
 
@@ -188,6 +206,7 @@ char *extension_requirement(const char *text, struct arena *a)
 static const char *literal(const struct source *s, const char *from, const char *word)
 {
 	const char *whole = s->text[SETUP_PY], *text = whole ? strstr(whole, from) : NULL;
+
 	for (const char *at = text; at && (at = strstr(at, word)); at += strlen(word)) {
 		const char *p = at + strlen(word);
 		if (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.'))
@@ -201,17 +220,20 @@ static const char *literal(const struct source *s, const char *from, const char 
 		if (n && p[n + 1] == *p)
 			return arena_strndup(s->a, p + 1, n);
 	}
+
 	return "";
 }
 
 static int take_info(struct source *s, struct err *e)
 {
 	struct wheel_headers h;
+
 	if (!s->text[PKG_INFO])
 		return 0;
 	if (wheel_headers_parse(s->text[PKG_INFO], s->len[PKG_INFO], "PKG-INFO", s->a, &h, e) < 0)
 		return -1;
-	const char *name = wheel_headers_get(&h, "Name"), *version = wheel_headers_get(&h, "Version");
+	const char *name = wheel_headers_get(&h, "Name"),
+		   *version = wheel_headers_get(&h, "Version");
 	const char *python = wheel_headers_get(&h, "Requires-Python");
 	s->name = name ? name : "";
 	s->version = version ? version : "";
@@ -223,9 +245,11 @@ static int take_info(struct source *s, struct err *e)
 static int take_project(struct source *s, struct err *e)
 {
 	struct pyproject p;
+
 	if (!s->text[PYPROJECT])
 		return 0;
-	if (pyproject_read(s->text[PYPROJECT], s->len[PYPROJECT], "pyproject.toml", s->a, &p, e) < 0)
+	if (pyproject_read(s->text[PYPROJECT], s->len[PYPROJECT], "pyproject.toml", s->a, &p, e) <
+	    0)
 		return -1;
 	s->name = *s->name ? s->name : p.name;
 	s->version = *s->version ? s->version : p.version;
@@ -241,13 +265,16 @@ static int take_setup(struct source *s, struct err *e)
 		err_set(e, ERR_USAGE, "'%s' has neither setup.py nor pyproject.toml", s->path);
 		return err_hint(e, "pass --extension the folder or the sdist of a Python package");
 	}
+
 	s->name = *s->name ? s->name : literal(s, "setup(", "name");
 	s->version = *s->version ? s->version : literal(s, "setup(", "version");
 	s->version = *s->version ? s->version : literal(s, "", "__version__");
 	if (*s->name && *s->version)
 		return 0;
-	err_set(e, ERR_USAGE, "'%s' does not say its %s without being run", s->path, *s->name ? "version" : "name");
-	return err_hint(e, "write them into [project] of pyproject.toml, or as texts into setup(): name=\"x\", "
+	err_set(e, ERR_USAGE, "'%s' does not say its %s without being run", s->path,
+		*s->name ? "version" : "name");
+	return err_hint(e, "write them into [project] of pyproject.toml, or as texts into setup(): "
+			   "name=\"x\", "
 			   "version=\"1.0\"");
 }
 
@@ -259,12 +286,14 @@ static const char *range_of(const struct source *s, const struct strlist *l, con
 		if (plain && strcmp(wheel_requires_name(plain, s->a), name) == 0)
 			return plain + strspn(plain, NAME_LETTERS);
 	}
+
 	return "";
 }
 
 static int check_range(const struct source *s, const char *what, const char *range, struct err *e)
 {
 	bool in;
+
 	if (version_in("1", range, &in, e) == 0)
 		return 0;
 	e->kind = ERR_INTEGRITY;
@@ -281,11 +310,13 @@ static int make_row(const struct source *s, struct package_row *ret, struct err 
 				  .tried_with = "",
 				  .cudnn = "",
 				  .note = ""};
+
 	row.name = wheel_normalize(s->name, s->a);
 	row.version = arena_strndup(s->a, s->version, strcspn(s->version, "+"));
 	row.python = s->python;
 	row.torch = *torch ? torch : range_of(s, &s->requires, "torch");
-	if (check_range(s, "torch", row.torch, e) < 0 || check_range(s, "Python", row.python, e) < 0)
+	if (check_range(s, "torch", row.torch, e) < 0 ||
+	    check_range(s, "Python", row.python, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->requires.count; i++) {
 		const char *plain = extension_requirement(s->requires.items[i], s->a);
@@ -296,11 +327,13 @@ static int make_row(const struct source *s, struct package_row *ret, struct err 
 			return -1;
 		strlist_once(&requires, s->a, plain);
 	}
+
 	row.python_requires = requires.items;
 	row.python_requires_count = (unsigned) requires.count;
 	const char *setup = s->text[SETUP_PY];
 	row.cuda_only = setup && strstr(setup, "CUDAExtension(") && !strstr(setup, "CppExtension");
-	row.gpu_code = !*s->gpu_code && setup && strstr(setup, "CUDAExtension") ? "setup.py" : s->gpu_code;
+	row.gpu_code =
+		!*s->gpu_code && setup && strstr(setup, "CUDAExtension") ? "setup.py" : s->gpu_code;
 	*ret = row;
 	return 0;
 }
@@ -313,17 +346,22 @@ static bool is_name(const char *s)
 	       isalnum((unsigned char)s[len - 1]);
 }
 
-int extension_read(const char *path, const struct run *run, struct arena *a, struct package_row *ret, struct err *e)
+int extension_read(const char *path, const struct run *run, struct arena *a,
+		   struct package_row *ret, struct err *e)
 {
-	struct source s = {.path = path, .a = a, .name = "", .version = "", .python = "", .gpu_code = ""};
+	struct source s = {
+		.path = path, .a = a, .name = "", .version = "", .python = "", .gpu_code = ""};
+
 	if (!fs_exists(TRUSTED, path))
 		return err_set(e, ERR_USAGE, "no folder or sdist '%s'", path);
 	for (size_t i = 0; i < FILES; i++) {
 		if (strcmp(path_base(path), file_names[i]) == 0 && !fs_is_dir(TRUSTED, path)) {
 			err_set(e, ERR_USAGE, "'%s' is a file of an extension", path);
-			return err_hint(e, "pass --extension the folder or the sdist of a Python package");
+			return err_hint(
+				e, "pass --extension the folder or the sdist of a Python package");
 		}
 	}
+
 	if ((fs_is_dir(TRUSTED, path) ? read_folder(&s, e) : read_archive(&s, run, e)) < 0)
 		return err_wrap(e, "extension '%s'", path);
 	if (take_info(&s, e) < 0 || take_project(&s, e) < 0)
@@ -331,7 +369,8 @@ int extension_read(const char *path, const struct run *run, struct arena *a, str
 	if (take_setup(&s, e) < 0)
 		return -1;
 	if (!is_name(s.name))
-		return err_set(e, ERR_INTEGRITY, "'%s': '%.60s' is not a valid package name", path, s.name);
+		return err_set(e, ERR_INTEGRITY, "'%s': '%.60s' is not a valid package name", path,
+			       s.name);
 	if (!wheel_version_key(s.version, a))
 		return err_set(e, ERR_INTEGRITY, "'%s' has no version: '%.60s'", path, s.version);
 	if (warn_modules(&s, run, e) < 0)

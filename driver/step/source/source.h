@@ -9,8 +9,9 @@
  * entry, of which nothing is left) also for links that leave the tree or have ".." after a name,
  * writing through a link, special files, an empty archive (libarchive does not check gzip's
  * checksum; the caller has checked the digest). Text after a tar's end mark is ignored. */
-int unpack_archive(const char *archive, const char *dir, bool strip_top, const struct tar_limits *limits,
-		   const struct run *run, struct err *e) MUST_CHECK;
+int unpack_archive(const char *archive, const char *dir, bool strip_top,
+		   const struct tar_limits *limits, const struct run *run,
+		   struct err *e) MUST_CHECK;
 
 /* Patch: one patch through patch(1), fuzz 0. */
 
@@ -18,14 +19,16 @@ int unpack_archive(const char *archive, const char *dir, bool strip_top, const s
  * so that a patch that fails changes nothing. ERR_INTEGRITY names patch, file and hunk. Refused:
  * paths that leave the tree, also through links in it; symbolic links; one file in two places of a
  * patch, which a dry run cannot judge. */
-int patch_apply(const char *tree, const char *patch, const struct run *run, struct err *e) MUST_CHECK;
+int patch_apply(const char *tree, const char *patch, const struct run *run,
+		struct err *e) MUST_CHECK;
 /* patch_scan: the files that the header lines of a unified patch name, each once, as with -p1.
  * `name` is for messages. ERR_INTEGRITY with the line for an unsafe path, a truncated hunk, a
  * symbolic link, a binary patch, a file with hunks in two places, or no change at all. */
-int patch_scan(const char *name, const char *text, size_t len, struct arena *a, struct strlist *ret_files,
-	       struct err *e) MUST_CHECK;
+int patch_scan(const char *name, const char *text, size_t len, struct arena *a,
+	       struct strlist *ret_files, struct err *e) MUST_CHECK;
 /* patch_scan_file: like patch_scan, for a file; messages have only its name. */
-int patch_scan_file(const char *path, struct arena *a, struct strlist *ret_files, struct err *e) MUST_CHECK;
+int patch_scan_file(const char *path, struct arena *a, struct strlist *ret_files,
+		    struct err *e) MUST_CHECK;
 
 /* What the source of an extension says of itself, read and not run: a folder, or an sdist. */
 
@@ -35,8 +38,8 @@ int patch_scan_file(const char *path, struct arena *a, struct strlist *ret_files
  * empty.
  * ERR_USAGE where name or version is not said, with what to write; ERR_INTEGRITY for a damaged
  * archive or file. */
-int extension_read(const char *path, const struct run *run, struct arena *a, struct package_row *ret,
-		   struct err *e) MUST_CHECK;
+int extension_read(const char *path, const struct run *run, struct arena *a,
+		   struct package_row *ret, struct err *e) MUST_CHECK;
 /* extension_requirement: "Torch[x] (>=2.1) ; extra == 'a'" as "Torch>=2.1": the name, then the
  * range; NULL where an extra asks for it. */
 char *extension_requirement(const char *text, struct arena *a);

@@ -9,10 +9,13 @@ enum { MAX_PATHS = 200000 };
 
 /* Without importing torch, which needs seconds. */
 static const char script[] =
-	"import importlib.metadata as m, importlib.util as u, json, os, resource, runpy, sys, sysconfig as c\n"
-	"resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n" /* a file of the root may be endless */
+	"import importlib.metadata as m, importlib.util as u, json, os, resource, runpy, sys, "
+	"sysconfig as c\n"
+	/* a file of the root may be endless */
+	"resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
 	"s = u.find_spec('torch')\n"
-	"d = next(iter(m.distributions(name='torch')), None) if s and s.submodule_search_locations else None\n"
+	"d = next(iter(m.distributions(name='torch')), None) if s and s.submodule_search_locations "
+	"else None\n"
 	"if not s or not s.submodule_search_locations: r = {}\n"
 	"elif d is None: r = {'dir': s.submodule_search_locations[0]}\n"
 	"else:\n"
@@ -20,7 +23,8 @@ static const char script[] =
 	"    tag = 'cp%d%d' % sys.version_info[:2]\n"
 	"    p = c.get_platform()\n"
 	"    v = os.path.join(t, 'version.py')\n"
-	"    r = {'dir': t, 'version': d.version, 'info': str(d._path), 'python': '%d.%d' % sys.version_info[:2],\n"
+	"    r = {'dir': t, 'version': d.version, 'info': str(d._path), 'python': '%d.%d' % "
+	"sys.version_info[:2],\n"
 	"         'tag': f'{tag}-{tag}{sys.abiflags}-' + p.replace('-', '_').replace('.', '_'),\n"
 	"         'platform': '-'.join(reversed(p.split('-', 1))), 'extension': '_C' + "
 	"c.get_config_var('EXT_SUFFIX'),\n"
@@ -41,8 +45,8 @@ struct finder {
 /* What the installed package lists cannot be taken. */
 static int bad_list(const struct finder *f, const char *path, const char *what, struct err *e)
 {
-	err_set(e, ERR_INTEGRITY, "the torch of '%s' is not whole: %s lists '%s', which %s", f->root->dir, f->t.package,
-		utf8_printable(path, f->a), what);
+	err_set(e, ERR_INTEGRITY, "the torch of '%s' is not whole: %s lists '%s', which %s",
+		f->root->dir, f->t.package, utf8_printable(path, f->a), what);
 	return err_hint(e, "install the package again in that root");
 }
 
@@ -71,10 +75,13 @@ static bool leads_back(const struct place *p, const char *dir)
 
 /* Adds a file, or the target of a link; for a link to a directory all below it. Skips a listed
  * directory (`from` NULL): its files are in the list. */
-static int add_path(struct finder *f, const char *path, const char *name, const struct place *from, struct err *e)
+static int add_path(struct finder *f, const char *path, const char *name, const struct place *from,
+		    struct err *e)
 {
 	struct stat here, st;
-	if (!is_wanted(name) || (path_has_suffix(f->t.info, ".egg-info") && path_below(path, f->t.info)))
+
+	if (!is_wanted(name) ||
+	    (path_has_suffix(f->t.info, ".egg-info") && path_below(path, f->t.info)))
 		return 0;
 	if (run_check(f->run, e) < 0)
 		return -1;
@@ -86,12 +93,15 @@ static int add_path(struct finder *f, const char *path, const char *name, const 
 		return path_below(name, "torch/include") ? 0 : bad_list(f, path, "is not there", e);
 	const char *source = root_host_path(f->root, real, f->a);
 	if (S_ISREG(st.st_mode)) {
-		f->t.files = arena_room(f->a, f->t.files, f->t.count, &f->cap, 1024, sizeof(*f->t.files));
+		f->t.files = arena_room(f->a, f->t.files, f->t.count, &f->cap, 1024,
+					sizeof(*f->t.files));
 		struct take_file *file = &f->t.files[f->t.count++];
 		*file = (struct take_file){.name = name, .source = source};
 		return digest_file(source, file->sha256, e);
 	}
-	bool is_link = lstat(root_host_path(f->root, path, f->a), &here) == 0 && S_ISLNK(here.st_mode);
+
+	bool is_link =
+		lstat(root_host_path(f->root, path, f->a), &here) == 0 && S_ISLNK(here.st_mode);
 	if (!S_ISDIR(st.st_mode))
 		return bad_list(f, path, "is neither a file nor a directory", e);
 	if (!from && !is_link)
@@ -103,8 +113,8 @@ static int add_path(struct finder *f, const char *path, const char *name, const 
 	if (root_list(f->root, real, f->a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
-		if (add_path(f, path_join(f->a, real, names.items[i]), path_join(f->a, name, names.items[i]), &next,
-			     e) < 0)
+		if (add_path(f, path_join(f->a, real, names.items[i]),
+			     path_join(f->a, name, names.items[i]), &next, e) < 0)
 			return -1;
 	return 0;
 }
@@ -113,14 +123,17 @@ static int add_of_record(struct finder *f, const json_t *files, struct err *e)
 {
 	size_t i;
 	const json_t *item;
+
 	json_array_foreach(files, i, item)
 	{
 		const char *name = json_string_value(item);
 		if (!name || !path_is_safe_relative(name)) /* programs: "../../../bin/torchrun" */
 			continue;
-		if (add_path(f, path_join(f->a, f->site, name), arena_strdup(f->a, name), NULL, e) < 0)
+		if (add_path(f, path_join(f->a, f->site, name), arena_strdup(f->a, name), NULL, e) <
+		    0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -128,13 +141,17 @@ static int add_of_package(struct finder *f, struct err *e)
 {
 	struct strlist paths = {0};
 	const char *package;
+
 	if (root_package_of(f->root, path_join(f->a, f->dir, "__init__.py"), f->a, &package, e) < 0)
 		return -1;
 	if (!package) {
-		err_set(e, ERR_POLICY, "nothing says which files the torch of '%s' has: no RECORD and no package",
+		err_set(e, ERR_POLICY,
+			"nothing says which files the torch of '%s' has: no RECORD and no package",
 			f->root->dir);
-		return err_hint(e, "install torch there with pip or the distribution's package manager");
+		return err_hint(
+			e, "install torch there with pip or the distribution's package manager");
 	}
+
 	f->t.package = package;
 	if (root_package_files(f->root, package, f->a, &paths, e) < 0)
 		return -1;
@@ -147,6 +164,7 @@ static int add_of_package(struct finder *f, struct err *e)
 		if (add_path(f, paths.items[i], name, NULL, e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -156,9 +174,11 @@ enum { INFO_MAX = 16 << 20 };
  * root. */
 static void egg_files(const struct taken *t, struct arena *a, struct kvlist *ret)
 {
-	static const char *const names[][2] = {
-		{"METADATA", "PKG-INFO"}, {"entry_points.txt", "entry_points.txt"}, {"top_level.txt", "top_level.txt"}};
+	static const char *const names[][2] = {{"METADATA", "PKG-INFO"},
+					       {"entry_points.txt", "entry_points.txt"},
+					       {"top_level.txt", "top_level.txt"}};
 	const char *package = arena_strndup(a, t->package, strcspn(t->package, "="));
+
 	if (!path_has_suffix(t->info, ".egg-info"))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -170,13 +190,15 @@ static int no_torch(const struct root *root, struct arena *a, struct err *e)
 {
 	err_set(e, ERR_POLICY, "the Python of '%s' has no torch", root->dir);
 	if (root->host)
-		return err_hint(e, "install one (Debian: apt-get install python3-torch), or name a root that has one "
+		return err_hint(e, "install one (Debian: apt-get install python3-torch), or name a "
+				   "root that has one "
 				   "with --root DIR");
 	const char *fix = root_world_fix(root, a);
 	if (fix)
 		return err_hint(e, "%s", fix);
 	return err_hint(e,
-			"install one there (Debian: chroot %s apt-get install python3-torch), or name another root "
+			"install one there (Debian: chroot %s apt-get install python3-torch), or "
+			"name another root "
 			"with --root DIR",
 			shell_quoted(root->dir, a));
 }
@@ -185,21 +207,28 @@ static int no_torch(const struct root *root, struct arena *a, struct err *e)
 static int check(const struct finder *f, const json_t *answer, struct err *e)
 {
 	const char *extension = json_text(answer, "extension"), *cuda = json_text(answer, "cuda");
+
 	if (!*f->t.version) {
-		err_set(e, ERR_POLICY, "the torch of '%s' is incomplete: '%s' has no metadata next to it", f->root->dir,
-			f->dir);
-		return err_hint(e, "install it again there with pip or the distribution's package manager");
+		err_set(e, ERR_POLICY,
+			"the torch of '%s' is incomplete: '%s' has no metadata next to it",
+			f->root->dir, f->dir);
+		return err_hint(
+			e, "install it again there with pip or the distribution's package manager");
 	}
+
 	if (*cuda) {
-		err_set(e, ERR_POLICY, "the torch of '%s' is for CUDA %s, and only one for the CPU can be taken",
+		err_set(e, ERR_POLICY,
+			"the torch of '%s' is for CUDA %s, and only one for the CPU can be taken",
 			f->root->dir, cuda);
 		return err_hint(e, "build one: 'ptbuild build --profile PROFILE'");
 	}
+
 	if (root_resolve(f->root, path_join(f->a, f->dir, extension), f->a))
 		return 0;
-	err_set(e, ERR_POLICY, "the torch of '%s' is not for its Python %s: there is no '%s/%s'", f->root->dir,
-		f->t.python, f->dir, extension);
-	return err_hint(e, "install the torch of that Python there, or name another root with --root DIR");
+	err_set(e, ERR_POLICY, "the torch of '%s' is not for its Python %s: there is no '%s/%s'",
+		f->root->dir, f->t.python, f->dir, extension);
+	return err_hint(
+		e, "install the torch of that Python there, or name another root with --root DIR");
 }
 
 static int ask(struct finder *f, enum sandbox_kind kind, json_t **ret, struct err *e)
@@ -207,20 +236,24 @@ static int ask(struct finder *f, enum sandbox_kind kind, json_t **ret, struct er
 	const char *argv[] = {"python3", "-I", "-c", script, NULL};
 	AUTO_BUF struct buf out = {0};
 	struct sandbox s;
+
 	if (sandbox_init(&s, kind, f->root, f->a, e) < 0)
 		return -1;
 	kvlist_set(&s.env, f->a, "PATH", root_build_path(f->root, f->a));
 	if (sandbox_capture(&s, argv, f->run, &out, e) < 0)
 		return err_wrap(e, "cannot ask '%s' for its torch", f->root->dir);
 	*ret = json_loadb(buf_cstr(&out), out.len, 0, NULL);
-	return *ret ? 0 : err_set(e, ERR_POLICY, "the Python of '%s' does not say what torch it has", f->root->dir);
+	return *ret ? 0
+		    : err_set(e, ERR_POLICY, "the Python of '%s' does not say what torch it has",
+			      f->root->dir);
 }
 
-int take_find(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
-	      struct taken *ret, struct err *e)
+int take_find(const struct root *root, enum sandbox_kind kind, const struct run *run,
+	      struct arena *a, struct taken *ret, struct err *e)
 {
 	struct finder f = {.root = root, .run = run, .a = a};
 	AUTO_JSON json_t *answer = NULL;
+
 	if (ask(&f, kind, &answer, e) < 0)
 		return -1;
 	f.dir = arena_strdup(a, json_text(answer, "dir"));
@@ -232,7 +265,8 @@ int take_find(const struct root *root, enum sandbox_kind kind, const struct run 
 			     .tag = arena_strdup(a, json_text(answer, "tag")),
 			     .platform = arena_strdup(a, json_text(answer, "platform")),
 			     .info = arena_strdup(a, json_text(answer, "info"))};
-	f.t.package = arena_printf(a, "torch=%s by %s", f.t.version, json_text(answer, "installer"));
+	f.t.package =
+		arena_printf(a, "torch=%s by %s", f.t.version, json_text(answer, "installer"));
 	if (check(&f, answer, e) < 0)
 		return -1;
 	const json_t *files = json_object_get(answer, "files");
@@ -247,16 +281,19 @@ int take_find(const struct root *root, enum sandbox_kind kind, const struct run 
 	for (size_t i = 0; i < t->count; i++) {
 		if (stat(t->files[i].source, &st) < 0)
 			return err_errno(e, ERR_SYSTEM, "cannot read '%s'", t->files[i].source);
-		buf_printf(&all, "%s %s%s\n", t->files[i].sha256, t->files[i].name, st.st_mode & S_IXUSR ? " x" : "");
+		buf_printf(&all, "%s %s%s\n", t->files[i].sha256, t->files[i].name,
+			   st.st_mode & S_IXUSR ? " x" : "");
 		if (strcmp(t->files[i].name, "torch/version.py") == 0)
 			t->epoch = (uint64_t)st.st_mtim.tv_sec;
 	}
+
 	egg_files(t, f.a, &info);
 	for (size_t i = 0; i < info.count; i++) {
 		buf_printf(&all, "%s\n", info.items[i].key);
 		if (root_read(f.root, info.items[i].value, INFO_MAX, &all, e) < 0)
 			return -1;
 	}
+
 	digest_data(all.data, all.len, t->digest);
 	*ret = f.t;
 	return 0;
@@ -268,20 +305,23 @@ static int write_text(const char *path, const struct buf *text, struct err *e)
 }
 
 /* The .dist-info that pip would have made of an .egg-info. */
-static int make_dist_info(const struct taken *t, const struct root *root, const char *dir, struct arena *a,
-			  struct err *e)
+static int make_dist_info(const struct taken *t, const struct root *root, const char *dir,
+			  struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf wheel = {0};
 	struct kvlist files = {0};
+
 	egg_files(t, a, &files);
 	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < files.count; i++) {
 		AUTO_BUF struct buf text = {0};
 		int there = root_read(root, files.items[i].value, INFO_MAX, &text, e);
-		if (there < 0 || (there && write_text(path_join(a, dir, files.items[i].key), &text, e) < 0))
+		if (there < 0 ||
+		    (there && write_text(path_join(a, dir, files.items[i].key), &text, e) < 0))
 			return -1;
 	}
+
 	buf_printf(&wheel, "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: %s\n", t->tag);
 	return write_text(path_join(a, dir, "WHEEL"), &wheel, e);
 }
@@ -293,6 +333,7 @@ static int copy_file(const struct take_file *f, const char *tree, struct err *e)
 	struct stat st;
 	const char *to = path_join(&a, tree, f->name);
 	AUTO_FD int out = fs_create(tree, f->name, 0600, e);
+
 	if (out < 0 || fs_copy_fd(TRUSTED, f->source, out, to, e) < 0)
 		return -1;
 	/* A distribution's modes say nothing of who may read the file here. */
@@ -301,10 +342,12 @@ static int copy_file(const struct take_file *f, const char *tree, struct err *e)
 	return 0;
 }
 
-int take_write(const struct taken *t, const struct root *root, const struct strlist *notes, const char *tree,
-	       const char *log, const struct run *run, struct arena *a, struct err *e)
+int take_write(const struct taken *t, const struct root *root, const struct strlist *notes,
+	       const char *tree, const char *log, const struct run *run, struct arena *a,
+	       struct err *e)
 {
 	AUTO_BUF struct buf list = {0};
+
 	if (fs_mkdirs(TRUSTED, tree, e) < 0)
 		return -1;
 	for (size_t i = 0; i < t->count; i++) {
@@ -313,15 +356,18 @@ int take_write(const struct taken *t, const struct root *root, const struct strl
 			return -1;
 		buf_printf(&list, "%s %s %s\n", f->sha256, f->name, f->source);
 	}
+
 	AUTO_BUF struct buf text = {0};
 	bool egg = path_has_suffix(t->info, ".egg-info");
-	const char *dir =
-		path_join(a, tree, egg ? arena_printf(a, "torch-%s.dist-info", t->version) : path_base(t->info));
+	const char *dir = path_join(a, tree,
+				    egg ? arena_printf(a, "torch-%s.dist-info", t->version)
+					: path_base(t->info));
 	if (egg && make_dist_info(t, root, dir, a, e) < 0)
 		return -1;
 	for (size_t i = 0; i < notes->count; i++)
 		buf_printf(&text, "%s\n", notes->items[i]);
-	if (write_text(path_join(a, dir, "taken-from"), &text, e) < 0 || fs_mkdirs(TRUSTED, path_dir(a, log), e) < 0)
+	if (write_text(path_join(a, dir, "taken-from"), &text, e) < 0 ||
+	    fs_mkdirs(TRUSTED, path_dir(a, log), e) < 0)
 		return -1;
 	return write_text(log, &list, e);
 }

@@ -24,9 +24,10 @@ struct taken {
 /* take_find: asks the root's Python and the list of its installer: RECORD, else dpkg's. Leaves out
  * test programs, and headers that are not installed. ERR_POLICY for a root without a torch that can
  * be captured, ERR_INTEGRITY for one that lacks files of its list. */
-int take_find(const struct root *root, enum sandbox_kind kind, const struct run *run, struct arena *a,
-	      struct taken *ret, struct err *e) MUST_CHECK;
+int take_find(const struct root *root, enum sandbox_kind kind, const struct run *run,
+	      struct arena *a, struct taken *ret, struct err *e) MUST_CHECK;
 /* take_write: the files below `tree`, which must not exist; with an .egg-info a .dist-info made of
  * it, and in it "taken-from" with the notes. `log`: a file of digests, names, sources. */
-int take_write(const struct taken *t, const struct root *root, const struct strlist *notes, const char *tree,
-	       const char *log, const struct run *run, struct arena *a, struct err *e) MUST_CHECK;
+int take_write(const struct taken *t, const struct root *root, const struct strlist *notes,
+	       const char *tree, const char *log, const struct run *run, struct arena *a,
+	       struct err *e) MUST_CHECK;

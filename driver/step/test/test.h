@@ -18,11 +18,13 @@ struct test_request {
 
 /* tests_check_needs: whether the environment has the modules that the tests need; ERR_SYSTEM names
  * those that are missing, the hint the packages. */
-int tests_check_needs(const struct test_request *q, const struct run *run, struct arena *a, struct err *e) MUST_CHECK;
+int tests_check_needs(const struct test_request *q, const struct run *run, struct arena *a,
+		      struct err *e) MUST_CHECK;
 /* tests_run: runs what has no result yet. *ret: an object of file to test to result (outcome,
  * seconds, detail, tries; new reference), whatever the outcomes are. ERR_SYSTEM and
  * ERR_INTERRUPTED if it could not be run to its end; the same call again then goes on. */
-int tests_run(const struct test_request *q, const struct run *run, json_t **ret, struct err *e) MUST_CHECK;
+int tests_run(const struct test_request *q, const struct run *run, json_t **ret,
+	      struct err *e) MUST_CHECK;
 
 /* test_judge: returns {"summary", "files"} of results, which it then owns; a new reference. Each
  * gets a verdict: passed, skipped, expected (to fail), flaky (passed in another run), or,
@@ -47,8 +49,8 @@ struct test_journal {
 
 /* test_journal_parse: the lines that the runner wrote; half a line at the end is left out.
  * ERR_INTEGRITY names `name` and the line for whatever else is not as it must be. */
-int test_journal_parse(const char *text, size_t len, const char *name, struct arena *a, struct test_journal *ret,
-		       struct err *e) MUST_CHECK;
+int test_journal_parse(const char *text, size_t len, const char *name, struct arena *a,
+		       struct test_journal *ret, struct err *e) MUST_CHECK;
 
 /* Which of a package's own tests are run at which level, and which of them are known to fail:
  * profiles/tests/<release>.yaml. */
@@ -104,11 +106,12 @@ const char *test_table_path(const char *profiles_dir, const char *release, struc
 /* test_table_load: the rows of a release's package; of those expected to fail the ones of this
  * wheel's file name, "root" for what the root has. ERR_CONFIG with file and line, ERR_POLICY if
  * the release has no table or the package no rows in it. */
-int test_table_load(const char *profiles_dir, const char *release, const char *package, const char *wheel,
-		    struct arena *a, const struct test_package **ret, struct err *e) MUST_CHECK;
+int test_table_load(const char *profiles_dir, const char *release, const char *package,
+		    const char *wheel, struct arena *a, const struct test_package **ret,
+		    struct err *e) MUST_CHECK;
 /* test_table_world: the world of a release's table; "" for none, and without a table. */
-int test_table_world(const char *profiles_dir, const char *release, struct arena *a, const char **ret,
-		     struct err *e) MUST_CHECK;
+int test_table_world(const char *profiles_dir, const char *release, struct arena *a,
+		     const char **ret, struct err *e) MUST_CHECK;
 /* test_row_in: whether the row belongs to the level. "full" has all rows, whole. */
 bool test_row_in(const struct test_row *r, const char *level);
 /* test_expected: the row that expects this test ("file::Class.test") to fail; NULL. */

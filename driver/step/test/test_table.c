@@ -6,8 +6,8 @@
 #include "base/yaml/yaml.h"
 
 #define F struct test_row
-ROW(file, F, NEED(F, file), NEED_LIST(F, levels), LIST(F, select), NUMBER(F, sample), NUMBER(F, parts),
-    NUMBER(F, limit), NUMBER(F, minutes));
+ROW(file, F, NEED(F, file), NEED_LIST(F, levels), LIST(F, select), NUMBER(F, sample),
+    NUMBER(F, parts), NUMBER(F, limit), NUMBER(F, minutes));
 #define E struct test_expected_row
 PLAIN(expected, E, NEED(E, test), LIST(E, wheels), NEED(E, reason), NEED(E, source));
 #define N struct test_need
@@ -38,15 +38,18 @@ static int check_files(const char *path, const struct test_package *p, struct er
 	for (unsigned i = 0; i < p->files_count; i++) {
 		const struct test_row *r = &p->files[i];
 		if (!path_is_safe_relative(r->file) || !path_has_suffix(r->file, ".py"))
-			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a file of tests", path, r->line, r->file);
+			return err_set(e, ERR_CONFIG, "%s:%u: '%s' is not a file of tests", path,
+				       r->line, r->file);
 		for (unsigned k = 0; k < r->levels_count; k++)
 			if (!strings_contain(levels, ARRAY_LEN(levels), r->levels[k]))
-				return err_set(e, ERR_CONFIG, "%s:%u: unknown level '%s'", path, r->line, r->levels[k]);
+				return err_set(e, ERR_CONFIG, "%s:%u: unknown level '%s'", path,
+					       r->line, r->levels[k]);
 		for (unsigned k = 0; k < i; k++)
 			if (strcmp(p->files[k].file, r->file) == 0 && share_level(&p->files[k], r))
-				return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in the level twice", path, r->line,
-					       r->file);
+				return err_set(e, ERR_CONFIG, "%s:%u: '%s' is in the level twice",
+					       path, r->line, r->file);
 	}
+
 	return 0;
 }
 
@@ -60,10 +63,12 @@ static int load(const char *path, struct arena *a, struct test_table *ret, struc
 	return 0;
 }
 
-int test_table_world(const char *profiles_dir, const char *release, struct arena *a, const char **ret, struct err *e)
+int test_table_world(const char *profiles_dir, const char *release, struct arena *a,
+		     const char **ret, struct err *e)
 {
 	const char *path = test_table_path(profiles_dir, release, a);
 	struct test_table *t = arena_alloc(a, sizeof(*t));
+
 	*ret = "";
 	if (!fs_exists(path_dir(a, path), path_base(path)))
 		return 0;
@@ -73,15 +78,18 @@ int test_table_world(const char *profiles_dir, const char *release, struct arena
 	return 0;
 }
 
-int test_table_load(const char *profiles_dir, const char *release, const char *package, const char *wheel,
-		    struct arena *a, const struct test_package **ret, struct err *e)
+int test_table_load(const char *profiles_dir, const char *release, const char *package,
+		    const char *wheel, struct arena *a, const struct test_package **ret,
+		    struct err *e)
 {
 	const char *path = test_table_path(profiles_dir, release, a);
 	struct test_table *t = arena_alloc(a, sizeof(*t));
+
 	if (!fs_exists(path_dir(a, path), path_base(path))) {
 		err_set(e, ERR_POLICY, "no table says which tests of release '%s' to run", release);
 		return err_hint(e, "it would be '%s'", path);
 	}
+
 	if (load(path, a, t, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t->packages_count; i++) {
@@ -96,10 +104,12 @@ int test_table_load(const char *profiles_dir, const char *release, const char *p
 			if (of_it)
 				t->packages[i].expected[kept++] = *r;
 		}
+
 		t->packages[i].expected_count = kept;
 		*ret = &t->packages[i];
 		return 0;
 	}
+
 	return err_set(e, ERR_POLICY, "'%s' has no tests of %s", path, package);
 }
 

@@ -22,7 +22,8 @@ struct comparing {
 
 static bool compare_same(const struct fs_mapping *one, const struct fs_mapping *other)
 {
-	return one->size == other->size && (one->size == 0 || memcmp(one->data, other->data, one->size) == 0);
+	return one->size == other->size &&
+	       (one->size == 0 || memcmp(one->data, other->data, one->size) == 0);
 }
 
 /* One more difference of the member. */
@@ -30,6 +31,7 @@ static void __attribute__((format(printf, 3, 4)))
 compare_note(struct comparing *x, const char *where, const char *fmt, ...)
 {
 	va_list ap;
+
 	if (++x->details > COMPARE_DETAILS + 1)
 		return;
 	va_start(ap, fmt);
@@ -39,9 +41,11 @@ compare_note(struct comparing *x, const char *where, const char *fmt, ...)
 		where = "";
 		what = "differs in more than these";
 	}
-	json_array_append_new(x->found, json_pack("{s:o, s:o, s:o}", "member", json_or_null(x->member), "where",
-						  json_or_null(utf8_printable(where, x->a)), "what",
-						  json_or_null(utf8_printable(what, x->a))));
+
+	json_array_append_new(x->found,
+			      json_pack("{s:o, s:o, s:o}", "member", json_or_null(x->member),
+					"where", json_or_null(utf8_printable(where, x->a)), "what",
+					json_or_null(utf8_printable(what, x->a))));
 }
 
 /* Where two ELF files differ, by section and symbol. */
@@ -69,6 +73,7 @@ struct file {
 static int by_address(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
+
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	return strcmp(x->name, y->name);
@@ -80,6 +85,7 @@ static const struct section *find_type(const struct file *f, uint32_t type)
 		if (f->sections[i].header.sh_type == type)
 			return &f->sections[i];
 	}
+
 	return NULL;
 }
 
@@ -87,6 +93,7 @@ static const struct section *find_type(const struct file *f, uint32_t type)
 static void read_symbols(struct file *f, struct arena *a)
 {
 	const struct section *table = find_type(f, SHT_SYMTAB);
+
 	table = table ? table : find_type(f, SHT_DYNSYM);
 	Elf_Scn *scn = table ? elf_getscn(f->elf, (size_t)(table - f->sections) + 1) : NULL;
 	Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
@@ -98,18 +105,23 @@ static void read_symbols(struct file *f, struct arena *a)
 			continue;
 		const char *name = elf_strptr(f->elf, table->header.sh_link, s.st_name);
 		if (name && *name)
-			f->symbols[f->symbols_count++] = (struct symbol){name, s.st_value, s.st_size};
+			f->symbols[f->symbols_count++] =
+				(struct symbol){name, s.st_value, s.st_size};
 	}
+
 	qsort(f->symbols, f->symbols_count, sizeof(*f->symbols), by_address);
 }
 
 static bool read_file(struct file *f, const struct fs_mapping *b, struct arena *a)
 {
 	size_t names, count;
-	if (elf_version(EV_CURRENT) == EV_NONE || b->size < EI_NIDENT || memcmp(b->data, ELFMAG, SELFMAG) != 0)
+
+	if (elf_version(EV_CURRENT) == EV_NONE || b->size < EI_NIDENT ||
+	    memcmp(b->data, ELFMAG, SELFMAG) != 0)
 		return false;
 	f->elf = elf_memory((char *)(uintptr_t)b->data, b->size);
-	if (!f->elf || elf_getshdrstrndx(f->elf, &names) != 0 || elf_getshdrnum(f->elf, &count) != 0 || count < 2)
+	if (!f->elf || elf_getshdrstrndx(f->elf, &names) != 0 ||
+	    elf_getshdrnum(f->elf, &count) != 0 || count < 2)
 		return false;
 	f->sections = arena_array(a, count - 1, sizeof(*f->sections));
 	for (size_t i = 1; i < count; i++) {
@@ -119,10 +131,13 @@ static bool read_file(struct file *f, const struct fs_mapping *b, struct arena *
 			return false;
 		const char *name = elf_strptr(f->elf, names, s->header.sh_name);
 		s->name = name ? name : "";
-		bool inside = s->header.sh_offset <= b->size && s->header.sh_size <= b->size - s->header.sh_offset;
+		bool inside = s->header.sh_offset <= b->size &&
+			      s->header.sh_size <= b->size - s->header.sh_offset;
 		if (s->header.sh_type != SHT_NOBITS && inside)
-			s->bytes = (struct fs_mapping){b->data + s->header.sh_offset, s->header.sh_size};
+			s->bytes = (struct fs_mapping){b->data + s->header.sh_offset,
+						       s->header.sh_size};
 	}
+
 	f->count = count - 1;
 	read_symbols(f, a);
 	return true;
@@ -136,6 +151,7 @@ static const struct section *find_section(const struct file *f, const char *name
 static const struct symbol *symbol_at(const struct file *f, uint64_t address)
 {
 	size_t low = 0, high = f->symbols_count;
+
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 		if (f->symbols[mid].address <= address)
@@ -143,6 +159,7 @@ static const struct symbol *symbol_at(const struct file *f, uint64_t address)
 		else
 			high = mid;
 	}
+
 	while (low-- > 0) {
 		const struct symbol *s = &f->symbols[low];
 		if (address - s->address < s->size)
@@ -150,15 +167,17 @@ static const struct symbol *symbol_at(const struct file *f, uint64_t address)
 		if (address - s->address > (1U << 20))
 			break;
 	}
+
 	return NULL;
 }
 
 /* Sections of equal size: which symbols differ. */
-static void compare_section_bytes(struct comparing *x, const struct file *f, const struct section *one,
-				  const struct section *other)
+static void compare_section_bytes(struct comparing *x, const struct file *f,
+				  const struct section *one, const struct section *other)
 {
 	size_t len = one->bytes.size, bytes = 0, first = len, last_end = 0;
 	struct strlist names = {0};
+
 	for (size_t i = 0; i < len; i++) {
 		if (one->bytes.data[i] == other->bytes.data[i])
 			continue;
@@ -171,10 +190,12 @@ static void compare_section_bytes(struct comparing *x, const struct file *f, con
 		if (s)
 			strlist_once(&names, x->a, s->name);
 	}
-	compare_note(x, arena_printf(x->a, "section %s", one->name), "%zu of %zu bytes differ, the first at 0x%zx",
-		     bytes, len, first);
+
+	compare_note(x, arena_printf(x->a, "section %s", one->name),
+		     "%zu of %zu bytes differ, the first at 0x%zx", bytes, len, first);
 	for (size_t i = 0; i < names.count; i++)
-		compare_note(x, arena_printf(x->a, "symbol %s", names.items[i]), "has other bytes in %s", one->name);
+		compare_note(x, arena_printf(x->a, "symbol %s", names.items[i]),
+			     "has other bytes in %s", one->name);
 }
 
 static int by_symbol_name(const void *a, const void *b)
@@ -189,20 +210,25 @@ static void compare_symbols(struct comparing *x, const struct file *one, const s
 {
 	size_t i = 0, k = 0, shown = 0;
 	struct symbol *p = one->symbols, *q = other->symbols;
+
 	qsort(p, one->symbols_count, sizeof(*p), by_symbol_name);
 	qsort(q, other->symbols_count, sizeof(*q), by_symbol_name);
 	while ((i < one->symbols_count || k < other->symbols_count) && shown < NAMES_MAX) {
-		int c = i == one->symbols_count ? 1 : k == other->symbols_count ? -1 : strcmp(p[i].name, q[k].name);
+		int c = i == one->symbols_count     ? 1
+			: k == other->symbols_count ? -1
+						    : strcmp(p[i].name, q[k].name);
 		if (c != 0) {
-			compare_note(x, arena_printf(x->a, "symbol %s", c < 0 ? p[i].name : q[k].name),
+			compare_note(x,
+				     arena_printf(x->a, "symbol %s", c < 0 ? p[i].name : q[k].name),
 				     "is in the %s only", c < 0 ? "first" : "second");
 			shown++;
 		} else if (p[i].size != q[k].size) {
 			compare_note(x, arena_printf(x->a, "symbol %s", p[i].name),
-				     "has %llu bytes in the first, %llu in the second", (unsigned long long)p[i].size,
-				     (unsigned long long)q[k].size);
+				     "has %llu bytes in the first, %llu in the second",
+				     (unsigned long long)p[i].size, (unsigned long long)q[k].size);
 			shown++;
 		}
+
 		i += c <= 0;
 		k += c >= 0;
 	}
@@ -211,6 +237,7 @@ static void compare_symbols(struct comparing *x, const struct file *one, const s
 static bool compare_files(struct comparing *x, const struct file *one, const struct file *other)
 {
 	bool sizes = false, any = false;
+
 	for (size_t i = 0; i < one->count; i++) {
 		const struct section *s = &one->sections[i], *t = find_section(other, s->name);
 		if (t && compare_same(&s->bytes, &t->bytes))
@@ -220,27 +247,33 @@ static bool compare_files(struct comparing *x, const struct file *one, const str
 		if (!t)
 			compare_note(x, where, "is in the first only");
 		else if (s->bytes.size != t->bytes.size)
-			compare_note(x, where, "has %zu bytes in the first, %zu in the second", s->bytes.size,
-				     t->bytes.size);
+			compare_note(x, where, "has %zu bytes in the first, %zu in the second",
+				     s->bytes.size, t->bytes.size);
 		else
 			compare_section_bytes(x, one, s, t);
 		sizes = sizes || !t || s->bytes.size != t->bytes.size;
 	}
+
 	for (size_t i = 0; i < other->count; i++) {
 		if (find_section(one, other->sections[i].name))
 			continue;
-		compare_note(x, arena_printf(x->a, "section %s", other->sections[i].name), "is in the second only");
+		compare_note(x, arena_printf(x->a, "section %s", other->sections[i].name),
+			     "is in the second only");
 		any = sizes = true;
 	}
+
 	if (sizes)
 		compare_symbols(x, one, other);
 	return any;
 }
 
-static bool compare_elf(struct comparing *x, const struct fs_mapping *one, const struct fs_mapping *other)
+static bool compare_elf(struct comparing *x, const struct fs_mapping *one,
+			const struct fs_mapping *other)
 {
 	struct file f = {0}, g = {0};
-	bool differ = read_file(&f, one, x->a) && read_file(&g, other, x->a) && compare_files(x, &f, &g);
+	bool differ =
+		read_file(&f, one, x->a) && read_file(&g, other, x->a) && compare_files(x, &f, &g);
+
 	elf_end(f.elf);
 	elf_end(g.elf);
 	return differ;
@@ -259,6 +292,7 @@ static bool is_text(const struct fs_mapping *b)
 static char *line_at(const struct fs_mapping *b, size_t at, struct arena *a)
 {
 	size_t start = at < b->size ? at : b->size, end = start;
+
 	while (start > 0 && b->data[start - 1] != '\n')
 		start--;
 	while (end < b->size && b->data[end] != '\n')
@@ -273,30 +307,41 @@ static char *line_at(const struct fs_mapping *b, size_t at, struct arena *a)
 static void compare_text_bytes(struct comparing *x, const struct fs_mapping *b)
 {
 	size_t at = 0, line = 1, shorter = b[0].size < b[1].size ? b[0].size : b[1].size;
+
 	for (; at < shorter && b[0].data[at] == b[1].data[at]; at++)
 		line += b[0].data[at] == '\n';
-	compare_note(x, arena_printf(x->a, "line %zu", line), "is '%s' in the first, '%s' in the second",
-		     line_at(&b[0], at, x->a), line_at(&b[1], at, x->a));
+	compare_note(x, arena_printf(x->a, "line %zu", line),
+		     "is '%s' in the first, '%s' in the second", line_at(&b[0], at, x->a),
+		     line_at(&b[1], at, x->a));
 }
 
 static void compare_binary(struct comparing *x, const struct fs_mapping *b)
 {
-	size_t at = 0, differ = 0, first = 0, shorter = b[0].size < b[1].size ? b[0].size : b[1].size;
+	size_t at = 0, differ = 0, first = 0,
+	       shorter = b[0].size < b[1].size ? b[0].size : b[1].size;
+
 	for (; at < shorter; at++) {
 		if (b[0].data[at] != b[1].data[at] && !differ++)
 			first = at;
 	}
+
 	first = differ ? first : shorter;
 	if (b[0].size == b[1].size)
-		compare_note(x, "", "%zu of %zu bytes differ, the first at 0x%zx", differ, shorter, first);
+		compare_note(x, "", "%zu of %zu bytes differ, the first at 0x%zx", differ, shorter,
+			     first);
 	else
-		compare_note(x, "", "has %zu bytes in the first, %zu in the second; the first difference is at 0x%zx",
+		compare_note(x, "",
+			     "has %zu bytes in the first, %zu in the second; the first difference "
+			     "is at 0x%zx",
 			     b[0].size, b[1].size, first);
 }
 
-static int map_member(struct comparing *x, size_t i, const struct zip_entry *en, struct fs_mapping *ret, struct err *e)
+static int map_member(struct comparing *x, size_t i, const struct zip_entry *en,
+		      struct fs_mapping *ret, struct err *e)
 {
-	AUTO_FD int fd = open(x->file[i], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD int fd =
+		open(x->file[i], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", x->file[i]);
 	if (zip_extract_fd(x->zip[i], en, fd, NULL, e) < 0)
@@ -307,6 +352,7 @@ static int map_member(struct comparing *x, size_t i, const struct zip_entry *en,
 static bool compare_documents(struct comparing *x, const char *name, const struct fs_mapping *b)
 {
 	struct strlist where = {0}, what = {0};
+
 	if (!compare_info(name, b, x->a, &where, &what))
 		return false;
 	for (size_t i = 0; i < where.count; i++)
@@ -320,6 +366,7 @@ static int compare_contents(struct comparing *x, const struct zip_entry *const *
 {
 	AUTO_MAPPING struct fs_mapping one = {0};
 	AUTO_MAPPING struct fs_mapping other = {0};
+
 	if (map_member(x, 0, en[0], &one, e) < 0 || map_member(x, 1, en[1], &other, e) < 0)
 		return -1;
 	const struct fs_mapping b[] = {one, other};
@@ -334,13 +381,15 @@ static int compare_contents(struct comparing *x, const struct zip_entry *const *
 	} else if (en[0]->packed != en[1]->packed || en[0]->method != en[1]->method) {
 		compare_note(x, "packing", "the same contents are packed differently");
 	}
+
 	return 0;
 }
 
 /* ---- the archive ---- */
 
 /* Packers give all members a mode of theirs: one line says it of those that differ alike. */
-static void compare_modes(struct comparing *x, const struct zip_entry *one, const struct zip_entry *other)
+static void compare_modes(struct comparing *x, const struct zip_entry *one,
+			  const struct zip_entry *other)
 {
 	if (one->mode == other->mode)
 		return;
@@ -348,30 +397,39 @@ static void compare_modes(struct comparing *x, const struct zip_entry *one, cons
 		x->first_mode[0] = one;
 		x->first_mode[1] = other;
 	}
+
 	if (one->mode == x->first_mode[0]->mode && other->mode == x->first_mode[1]->mode)
 		x->modes++;
 	else
-		compare_note(x, "mode", "is %o in the first, %o in the second", one->mode, other->mode);
+		compare_note(x, "mode", "is %o in the first, %o in the second", one->mode,
+			     other->mode);
 }
 
 static void note_modes(struct comparing *x)
 {
 	const struct zip_entry *one = x->first_mode[0], *other = x->first_mode[1];
+
 	x->details = 0;
 	if (x->modes == 1) {
 		x->member = one->name;
-		compare_note(x, "mode", "is %o in the first, %o in the second", one->mode, other->mode);
+		compare_note(x, "mode", "is %o in the first, %o in the second", one->mode,
+			     other->mode);
 	} else if (x->modes) {
-		compare_note(x, "mode", "%zu members have %o in the first, %o in the second, the first is '%s'",
-			     x->modes, one->mode, other->mode, one->name);
+		compare_note(
+			x, "mode",
+			"%zu members have %o in the first, %o in the second, the first is '%s'",
+			x->modes, one->mode, other->mode, one->name);
 	}
+
 	x->member = "";
 	x->details = 0;
 }
 
-static int compare_entry(struct comparing *x, const struct zip_entry *one, const struct zip_entry *other, struct err *e)
+static int compare_entry(struct comparing *x, const struct zip_entry *one,
+			 const struct zip_entry *other, struct err *e)
 {
 	const struct zip_entry *const both[] = {one, other};
+
 	compare_modes(x, one, other);
 	if (one->dos_time != other->dos_time && !x->times++)
 		x->first_time = one->name;
@@ -392,14 +450,18 @@ static struct member *read_members(const struct zip_reader *z, struct arena *a)
 	const size_t n = zip_count(z);
 	const char *info = "";
 	struct member *members = arena_array(a, n + 1, sizeof(*members));
+
 	if (wheel_zip_dist_info(z, a, &info, ERR_IGNORED) < 0)
 		info = "";
 	const size_t len = strlen(info);
 	for (size_t i = 0; i < n; i++) {
 		const struct zip_entry *en = zip_at(z, i);
-		const bool inside = len && strncmp(en->name, info, len) == 0 && en->name[len] == '/';
-		members[i] = (struct member){inside ? arena_printf(a, ".dist-info%s", en->name + len) : en->name, en};
+		const bool inside =
+			len && strncmp(en->name, info, len) == 0 && en->name[len] == '/';
+		members[i] = (struct member){
+			inside ? arena_printf(a, ".dist-info%s", en->name + len) : en->name, en};
 	}
+
 	array_sort(members, n, sizeof(*members), text_cmp);
 	return members;
 }
@@ -407,8 +469,11 @@ static struct member *read_members(const struct zip_reader *z, struct arena *a)
 static int compare_members(struct comparing *x, struct err *e)
 {
 	const struct zip_entry *one, *other;
-	size_t n = zip_count(x->zip[0]), m = zip_count(x->zip[1]), i = 0, k = 0, directories[2] = {0};
-	const struct member *left = read_members(x->zip[0], x->a), *right = read_members(x->zip[1], x->a);
+	size_t n = zip_count(x->zip[0]), m = zip_count(x->zip[1]), i = 0, k = 0,
+	       directories[2] = {0};
+	const struct member *left = read_members(x->zip[0], x->a),
+			    *right = read_members(x->zip[1], x->a);
+
 	while (i < n || k < m) {
 		one = i < n ? left[i].en : NULL;
 		other = k < m ? right[k].en : NULL;
@@ -425,17 +490,20 @@ static int compare_members(struct comparing *x, struct err *e)
 		} else if (compare_entry(x, one, other, e) < 0) {
 			return -1;
 		}
+
 		i += c <= 0;
 		k += c >= 0;
 	}
+
 	x->member = "";
 	note_modes(x);
 	for (i = 0; i < 2; i++)
 		if (directories[i])
-			compare_note(x, "", "%zu entries of directories are in the %s only", directories[i],
-				     i ? "second" : "first");
+			compare_note(x, "", "%zu entries of directories are in the %s only",
+				     directories[i], i ? "second" : "first");
 	if (x->times)
-		compare_note(x, "time", "%zu members have another one, the first is '%s'", x->times, x->first_time);
+		compare_note(x, "time", "%zu members have another one, the first is '%s'", x->times,
+			     x->first_time);
 	for (i = 0; n == m && i < n; i++) {
 		if (strcmp(zip_at(x->zip[0], i)->name, zip_at(x->zip[1], i)->name) != 0) {
 			compare_note(x, "order", "the members are in another order from '%s' on",
@@ -443,16 +511,18 @@ static int compare_members(struct comparing *x, struct err *e)
 			break;
 		}
 	}
+
 	if (!json_array_size(x->found))
-		compare_note(
-			x, "",
-			"the archives differ, but neither in names, order, times, modes nor sizes of their members");
+		compare_note(x, "",
+			     "the archives differ, but neither in names, order, times, modes nor "
+			     "sizes of their members");
 	return 0;
 }
 
 static int compare_archives(struct comparing *x, const char *const *wheels, struct err *e)
 {
 	char *dir;
+
 	if (fs_temp_dir(NULL, "ptbuild-compare-", x->a, &dir, e) < 0)
 		return -1;
 	int rc = 0;
@@ -460,6 +530,7 @@ static int compare_archives(struct comparing *x, const char *const *wheels, stru
 		x->file[i] = path_join(x->a, dir, i ? "second" : "first");
 		rc = zip_open(wheels[i], x->a, &x->zip[i], e);
 	}
+
 	if (rc == 0)
 		rc = compare_members(x, e);
 	zip_close(x->zip[0]);
@@ -469,19 +540,20 @@ static int compare_archives(struct comparing *x, const char *const *wheels, stru
 	return rc;
 }
 
-int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, json_t **ret,
-		   struct err *e)
+int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a,
+		   json_t **ret, struct err *e)
 {
 	AUTO_JSON json_t *found = json_array();
 	const char *const wheels[] = {one, other};
 	struct comparing x = {.a = a, .found = found, .member = "", .run = run};
 	char sha256[2][DIGEST_HEX_LEN + 1];
+
 	if (digest_file(one, sha256[0], e) < 0 || digest_file(other, sha256[1], e) < 0)
 		return -1;
 	const bool same = strcmp(sha256[0], sha256[1]) == 0;
 	if (!same && compare_archives(&x, wheels, e) < 0)
 		return -1;
-	*ret = json_pack("{s:b, s:[s, s], s:i, s:O}", "same", same, "sha256", sha256[0], sha256[1], "members",
-			 (int)x.members, "differences", found);
+	*ret = json_pack("{s:b, s:[s, s], s:i, s:O}", "same", same, "sha256", sha256[0], sha256[1],
+			 "members", (int)x.members, "differences", found);
 	return 0;
 }

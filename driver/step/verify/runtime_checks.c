@@ -22,6 +22,7 @@ static const char *cannot_run(const struct plan *p, struct arena *a)
 		if (!machine_has_feature(p->isa_row->cpuinfo[i]))
 			return arena_printf(a, "this processor has no %s", p->isa_row->cpuinfo[i]);
 	}
+
 	return NULL;
 }
 
@@ -35,25 +36,32 @@ static char *expectation(const struct plan *p, struct arena *a)
 		     {"kineto", "USE_KINETO"},       {"xnnpack", "USE_XNNPACK"},
 		     {"openmp", "USE_OPENMP"},       {"qnnpack", "USE_PYTORCH_QNNPACK"},
 		     {"png", "TORCHVISION_USE_PNG"}, {"jpeg", "TORCHVISION_USE_JPEG"}};
-	AUTO_JSON json_t *j = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "distribution", p->distribution,
-					"version", plan_full_version(p, a), "torch", p->torch_version, "cpu_flags",
-					json_from_strlist(&p->cpu_flags), "cuda", json_or_null(p->cuda), "gpu",
-					json_from_strlist(&p->gpu), "blas_info",
-					json_or_null(p->blas_row && *p->blas_row->info ? p->blas_row->info : NULL));
+	AUTO_JSON json_t *j = json_pack(
+		"{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "distribution", p->distribution, "version",
+		plan_full_version(p, a), "torch", p->torch_version, "cpu_flags",
+		json_from_strlist(&p->cpu_flags), "cuda", json_or_null(p->cuda), "gpu",
+		json_from_strlist(&p->gpu), "blas_info",
+		json_or_null(p->blas_row && *p->blas_row->info ? p->blas_row->info : NULL));
+
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
 		const char *v = settings_value(&p->env, flags[i].variable);
 		if (v)
-			json_object_set_new(j, flags[i].key, json_boolean(strcmp(v, "ON") == 0 || strcmp(v, "1") == 0));
+			json_object_set_new(
+				j, flags[i].key,
+				json_boolean(strcmp(v, "ON") == 0 || strcmp(v, "1") == 0));
 	}
+
 	json_t *settings = json_object();
 	for (size_t i = 0; i < p->cmake.count; i++)
-		json_object_set_new(settings, p->cmake.items[i].name, json_string(p->cmake.items[i].value));
+		json_object_set_new(settings, p->cmake.items[i].name,
+				    json_string(p->cmake.items[i].value));
 	json_object_set_new(j, "settings", settings);
 	AUTO_FREE char *text = json_dumps(j, JSON_COMPACT);
 	return arena_strdup(a, text ? text : "{}");
 }
 
-static int make_sandbox(const struct verify_run_request *q, struct arena *a, struct sandbox *s, struct err *e)
+static int make_sandbox(const struct verify_run_request *q, struct arena *a, struct sandbox *s,
+			struct err *e)
 {
 	if (sandbox_init(s, q->kind, q->root, a, e) < 0 || fs_mkdirs(TRUSTED, q->work_dir, e) < 0)
 		return -1;
@@ -81,13 +89,17 @@ int verify_python(const struct root *root, const char *wheel, struct arena *a, s
 {
 	struct wheel_name n;
 	const char *own = root_python(root, a);
+
 	if (wheel_name_parse(wheel, a, &n, e) < 0)
 		return -1;
 	if (!own || wheel_name_takes(&n, own, a))
 		return 0;
-	err_set(e, ERR_POLICY, "'%s' is for %s, but the Python of the root '%s' is %s", path_base(wheel), n.python,
-		root->dir, own);
-	return err_hint(e, "name a root that has the wheel's Python with --root, or take a wheel for Python %s", own);
+	err_set(e, ERR_POLICY, "'%s' is for %s, but the Python of the root '%s' is %s",
+		path_base(wheel), n.python, root->dir, own);
+	return err_hint(e,
+			"name a root that has the wheel's Python with --root, or take a wheel for "
+			"Python %s",
+			own);
 }
 
 /* A run of checks: what is asked, and the environment that it is in. */
@@ -105,13 +117,15 @@ static int ask_pip(const struct checking *c, const struct strlist *wheels, struc
 	AUTO_BUF struct buf out = {0};
 	struct arena *a = c->arena;
 	struct strlist argv = {0};
+
 	/* The environment sees the root's pip: with an option for another Python it would start a
 	 * second time. */
 	strlist_ref(&argv, a, VERIFY_PYTHON);
-	strlist_split(&argv, a,
-		      "-m pip install --dry-run --no-index --no-deps --no-cache-dir --ignore-installed "
-		      "--disable-pip-version-check --quiet",
-		      " ");
+	strlist_split(
+		&argv, a,
+		"-m pip install --dry-run --no-index --no-deps --no-cache-dir --ignore-installed "
+		"--disable-pip-version-check --quiet",
+		" ");
 	strlist_append(&argv, a, wheels);
 	if (sandbox_capture(c->sandbox, strlist_argv(&argv, a), c->run, &out, e) == 0)
 		return 0;
@@ -124,6 +138,7 @@ static int ask_pip(const struct checking *c, const struct strlist *wheels, struc
 static int site_packages(const char *work_dir, struct arena *a, const char **ret, struct err *e)
 {
 	struct strlist names = {0};
+
 	if (fs_list(work_dir, "venv/lib", a, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++) {
@@ -132,7 +147,9 @@ static int site_packages(const char *work_dir, struct arena *a, const char **ret
 			return fs_mkdirs(work_dir, path_join(a, "venv", *ret), e);
 		}
 	}
-	return err_set(e, ERR_SYSTEM, "the environment in '%s' has no directory for packages", work_dir);
+
+	return err_set(e, ERR_SYSTEM, "the environment in '%s' has no directory for packages",
+		       work_dir);
 }
 
 static int unpack(const struct checking *c, const char *wheel, bool beside, struct err *e)
@@ -142,18 +159,20 @@ static int unpack(const struct checking *c, const char *wheel, bool beside, stru
 	return zip_open(wheel, &a, &z, e) < 0 ? -1 : zip_extract(z, c->site, beside, c->run, e);
 }
 
-/* A Python that has no packages of its own (NumPy) is tried with those that the build has installed. */
+/* A Python that has no packages of its own (NumPy)
+ * is tried with those that the build has installed. */
 static int add_build_packages(const struct checking *c, const char *site, struct err *e)
 {
 	const char *line = arena_printf(c->arena, SANDBOX_VENV "/%s\n", site);
 	const char *path = arena_printf(c->arena, "venv/%s/build.pth", site);
+
 	if (c->q->kind == SANDBOX_NONE)
 		line = sandbox_host_text(c->sandbox, line, c->arena);
 	return fs_write(c->q->work_dir, path, line, strlen(line), 0644, e);
 }
 
-/* pip says whether it would install the wheels, but they are unpacked here, which takes a quarter of its time and gives
- * the same: these wheels have no scripts and no files for other places. */
+/* pip says whether it would install the wheels, but they are unpacked here, which takes a quarter
+ * of its time and gives the same: these wheels have no scripts and no files for other places. */
 static int install(struct checking *c, struct err *e)
 {
 	const struct verify_run_request *q = c->q;
@@ -162,7 +181,9 @@ static int install(struct checking *c, struct err *e)
 	const char *rel;
 	struct strlist wheels = {0};
 	/* It sees the root's packages too (numpy), behind its own. */
-	const char *venv[] = {"python3", "-m", "venv", "--system-site-packages", "--without-pip", VENV, NULL};
+	const char *venv[] = {"python3",       "-m", "venv", "--system-site-packages",
+			      "--without-pip", VENV, NULL};
+
 	if (sandbox_capture(c->sandbox, venv, c->run, &out, e) < 0)
 		return err_wrap(e, "cannot make a clean Python environment");
 	if (q->torch_wheel)
@@ -200,36 +221,46 @@ static void add_line(struct lines *l, const char *line)
 {
 	AUTO_JSON json_t *j = json_loads(line, 0, NULL);
 	const char *name = json_member(j, "check");
+
 	if (json_is_true(json_object_get(j, "done")))
 		l->done = true;
 	if (!name)
 		return;
-	l->r->checks = arena_room(l->arena, l->r->checks, l->r->count, &l->cap, 32, sizeof(*l->r->checks));
+	l->r->checks =
+		arena_room(l->arena, l->r->checks, l->r->count, &l->cap, 32, sizeof(*l->r->checks));
 	const char *detail = json_member(j, "detail");
 	bool ok = json_is_true(json_object_get(j, "ok"));
-	l->r->checks[l->r->count++] = (struct verify_run_check){
-		.name = arena_strdup(l->arena, name), .detail = arena_strdup(l->arena, detail ? detail : ""), .ok = ok};
+	l->r->checks[l->r->count++] =
+		(struct verify_run_check){.name = arena_strdup(l->arena, name),
+					  .detail = arena_strdup(l->arena, detail ? detail : ""),
+					  .ok = ok};
 	l->failed += !ok;
 }
 
 static int judge(const struct lines *l, const char *error_text, int status, struct err *e)
 {
 	const struct plan *p = l->plan;
+
 	for (size_t i = 0; i < l->r->count; i++) {
 		const struct verify_run_check *c = &l->r->checks[i];
 		if (!c->ok && !kvlist_get(&p->defects, c->name))
 			return err_set(e, ERR_POLICY,
-				       "%s does not do what it must: check '%s' failed (%s), %zu of %zu failed",
+				       "%s does not do what it must: check '%s' failed (%s), %zu "
+				       "of %zu failed",
 				       p->distribution, c->name, c->detail, l->failed, l->r->count);
 	}
+
 	if (!l->done || (status != 0) != (l->failed != 0) || l->r->count == 0) {
 		const char *end = error_text + strlen(error_text), *start = end;
 		while (start > error_text && end - start < 600)
 			start--;
-		return err_set(e, status == 128 + SIGKILL ? ERR_SYSTEM : err_kind_of_words(start, ERR_POLICY),
-			       "%s does not run to the end of its checks (status %d): %s", p->distribution, status,
-			       start);
+		return err_set(e,
+			       status == 128 + SIGKILL ? ERR_SYSTEM
+						       : err_kind_of_words(start, ERR_POLICY),
+			       "%s does not run to the end of its checks (status %d): %s",
+			       p->distribution, status, start);
 	}
+
 	return 0;
 }
 
@@ -243,6 +274,7 @@ static int run_checks(const struct checking *c, struct verify_run_result *r, str
 	const char *script = arena_printf(c->arena, CHECKS "/check_%s.py", subject);
 	const char *argv[] = {VERIFY_PYTHON, "-I", script, expectation(p, c->arena), NULL};
 	struct lines l = {.plan = p, .arena = c->arena, .r = r};
+
 	if (sandbox_run(c->sandbox, argv, &spec, c->run, &res, e) < 0)
 		return -1;
 	char *rest = out.data;
@@ -251,8 +283,8 @@ static int run_checks(const struct checking *c, struct verify_run_result *r, str
 	return judge(&l, buf_cstr(&error), res.status, e);
 }
 
-int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a, struct sandbox *ret,
-		       struct err *e)
+int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a,
+		       struct sandbox *ret, struct err *e)
 {
 	struct checking c = {.q = q, .sandbox = ret, .run = run, .arena = a};
 	return make_sandbox(q, a, ret, e) < 0 || install(&c, e) < 0 ? -1 : 0;
@@ -264,11 +296,13 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 	struct verify_run_result r = {0};
 	struct sandbox s;
 	double start = log_seconds();
+
 	r.why_not = cannot_run(q->plan, a);
 	if (r.why_not) {
 		*ret = r;
 		return 0;
 	}
+
 	struct checking c = {.q = q, .sandbox = &s, .run = run, .arena = a};
 	int rc = make_sandbox(q, a, &s, e);
 	if (rc == 0)

@@ -12,51 +12,59 @@
 static bool is_exempt(const struct verifying *v, const char *path)
 {
 	const char *name = path_below(path, v->dist_info);
-	return name &&
-	       (strcmp(name, "RECORD") == 0 || strcmp(name, "RECORD.jws") == 0 || strcmp(name, "RECORD.p7s") == 0);
+	return name && (strcmp(name, "RECORD") == 0 || strcmp(name, "RECORD.jws") == 0 ||
+			strcmp(name, "RECORD.p7s") == 0);
 }
 
-static void check_member(struct verifying *v, const struct verify_member *m, struct verify_some *without)
+static void check_member(struct verifying *v, const struct verify_member *m,
+			 struct verify_some *without)
 {
 	const char *name = m->entry->name;
 	const struct wheel_record_row *row = m->row;
+
 	if (!row) {
 		if (!is_exempt(v, name) || path_has_suffix(name, "/RECORD"))
 			verify_add(v, FINDING_ERROR, "record", name, "is not listed in RECORD");
 		return;
 	}
+
 	if (is_exempt(v, name) || m->broken)
 		return;
 	if (!*row->digest)
 		verify_count(without, name, "");
 	if (*row->digest && strcmp(row->digest, m->digest) != 0)
-		verify_add(v, FINDING_ERROR, "record", name, "has the digest %s, RECORD says %s", m->digest,
-			   row->digest);
+		verify_add(v, FINDING_ERROR, "record", name, "has the digest %s, RECORD says %s",
+			   m->digest, row->digest);
 	if (row->size < 0 && *row->digest)
 		verify_add(v, FINDING_WARNING, "record", name, "has no size in RECORD");
 	else if (row->size >= 0 && (uint64_t)row->size != m->entry->size)
-		verify_add(v, FINDING_ERROR, "record", name, "has %" PRIu64 " bytes, RECORD says %" PRId64,
-			   m->entry->size, row->size);
+		verify_add(v, FINDING_ERROR, "record", name,
+			   "has %" PRIu64 " bytes, RECORD says %" PRId64, m->entry->size,
+			   row->size);
 }
 
 static void verify_record_read(struct verifying *v)
 {
 	const char *path = path_join(v->a, v->dist_info, "RECORD");
 	struct err why = {0};
+
 	if (!*v->dist_info)
 		return;
 	if (!zip_find(v->zip, path)) {
 		verify_add(v, FINDING_ERROR, "record", path, "is missing");
 		return;
 	}
+
 	if (wheel_zip_record(v->zip, v->dist_info, v->a, &v->rows, &v->rows_count, &why) < 0) {
 		verify_add_error(v, "record", path, &why);
 		return;
 	}
+
 	v->rows_read = true;
 	array_sort(v->rows, v->rows_count, sizeof(*v->rows), text_cmp);
 	for (size_t i = 0; i < v->count; i++)
-		v->members[i].row = text_find(v->members[i].entry->name, v->rows, v->rows_count, sizeof(*v->rows));
+		v->members[i].row = text_find(v->members[i].entry->name, v->rows, v->rows_count,
+					      sizeof(*v->rows));
 }
 
 static void verify_record(struct verifying *v)
@@ -69,10 +77,13 @@ static void verify_record(struct verifying *v)
 		if (i > 0 && strcmp(path, v->rows[i - 1].path) == 0)
 			verify_add(v, FINDING_ERROR, "record", path, "is listed twice in RECORD");
 		else if (!path_is_safe_relative(path))
-			verify_add(v, FINDING_ERROR, "record", path, "is not a path of a file in the wheel");
+			verify_add(v, FINDING_ERROR, "record", path,
+				   "is not a path of a file in the wheel");
 		else if (!zip_find(v->zip, path))
-			verify_add(v, FINDING_ERROR, "record", path, "is listed in RECORD but not in the wheel");
+			verify_add(v, FINDING_ERROR, "record", path,
+				   "is listed in RECORD but not in the wheel");
 	}
+
 	for (size_t i = 0; i < v->count; i++)
 		check_member(v, &v->members[i], &without);
 	if (without.count)
@@ -94,11 +105,12 @@ struct pools {
 	size_t count, cap;
 };
 
-/* How many of the names are there. Symbols may have a version behind '@'. Few names are globs, and libraries have a
- * hundred thousand symbols. */
+/* How many of the names are there. Symbols may have a version behind '@'.
+ * Few names are globs, and libraries have a hundred thousand symbols. */
 static size_t count_symbols(const struct strlist *symbols, const char **names, unsigned count)
 {
 	size_t n = 0;
+
 	for (unsigned k = 0; k < count; k++) {
 		const bool glob = strpbrk(names[k], "*?[") != NULL;
 		const size_t len = strlen(names[k]);
@@ -108,8 +120,10 @@ static size_t count_symbols(const struct strlist *symbols, const char **names, u
 			found = glob ? fnmatch(names[k], s, 0) == 0
 				     : strncmp(s, names[k], len) == 0 && (!s[len] || s[len] == '@');
 		}
+
 		n += found;
 	}
+
 	return n;
 }
 
@@ -117,8 +131,10 @@ static bool is_pool(const struct pool_row *row, const struct elf_info *info, con
 {
 	if (!row->defines_count)
 		return strings_match(row->libraries, row->libraries_count, name);
-	return count_symbols(&info->defined, row->defines, row->defines_count) == row->defines_count &&
-	       (!row->wants_count || count_symbols(&info->undefined, row->wants, row->wants_count)) &&
+	return count_symbols(&info->defined, row->defines, row->defines_count) ==
+		       row->defines_count &&
+	       (!row->wants_count ||
+		count_symbols(&info->undefined, row->wants, row->wants_count)) &&
 	       !count_symbols(&info->defined, row->without, row->without_count) &&
 	       !count_symbols(&info->undefined, row->without, row->without_count);
 }
@@ -130,13 +146,16 @@ static void add_pool(struct pools *l, struct pool pool)
 		if (l->items[i].row == pool.row && strcmp(l->items[i].library, pool.library) == 0)
 			return;
 	}
+
 	l->items = arena_room(l->v->a, l->items, l->count, &l->cap, 4, sizeof(*l->items));
 	l->items[l->count++] = pool;
 }
 
-static void add_library(struct pools *l, const struct elf_info *info, const char *name, const char *file)
+static void add_library(struct pools *l, const struct elf_info *info, const char *name,
+			const char *file)
 {
 	const struct pool_file *rows = &l->v->q->tables->threads;
+
 	for (unsigned i = 0; i < rows->pools_count; i++) {
 		if (is_pool(&rows->pools[i], info, name))
 			add_pool(l, (struct pool){&rows->pools[i], name, file, false});
@@ -147,34 +166,41 @@ static void add_library(struct pools *l, const struct elf_info *info, const char
 static void add_needed(struct pools *l, const struct verify_member *m)
 {
 	const struct pool_file *rows = &l->v->q->tables->threads;
+
 	for (size_t k = 0; k < m->elf.needed.count; k++) {
 		const char *needed = m->elf.needed.items[k];
 		for (unsigned i = 0; i < rows->pools_count; i++) {
-			if (strings_match(rows->pools[i].libraries, rows->pools[i].libraries_count, needed) &&
+			if (strings_match(rows->pools[i].libraries, rows->pools[i].libraries_count,
+					  needed) &&
 			    !verify_inside(l->v, needed))
-				add_pool(l, (struct pool){&rows->pools[i], needed, m->entry->name, true});
+				add_pool(l, (struct pool){&rows->pools[i], needed, m->entry->name,
+							  true});
 		}
 	}
 }
 
-/* A library of another maker's that is installed outside of site-packages is there to be chosen and linked with: MKL
- * has one for each kind of threads. */
+/* A library of another maker's that is installed outside of site-packages is
+ * there to be chosen and linked with: MKL has one for each kind of threads. */
 static bool is_loaded(const struct verifying *v, const struct verify_member *m)
 {
-	return m->kind == ELF_HOST && !m->elf_broken && (v->ours || verify_installed(m->entry->name));
+	return m->kind == ELF_HOST && !m->elf_broken &&
+	       (v->ours || verify_installed(m->entry->name));
 }
 
 static void find_pools(struct pools *l)
 {
 	struct verifying *v = l->v;
+
 	for (size_t i = 0; i < v->q->companions.count; i++)
 		add_library(l, &v->q->companions.items[i], v->q->companions.items[i].soname, NULL);
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
 		if (verify_is_library(m) && is_loaded(v, m))
-			add_library(l, &m->elf, *m->elf.soname ? m->elf.soname : path_base(m->entry->name),
+			add_library(l, &m->elf,
+				    *m->elf.soname ? m->elf.soname : path_base(m->entry->name),
 				    m->entry->name);
 	}
+
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
 		if (is_loaded(v, m))
@@ -186,6 +212,7 @@ static void verify_threads(struct verifying *v)
 {
 	struct pools l = {.v = v};
 	const struct pool *openmp = NULL;
+
 	if (!v->q->tables)
 		return;
 	find_pools(&l);
@@ -197,31 +224,36 @@ static void verify_threads(struct verifying *v)
 		const struct pool *p = &l.items[i];
 		if (p == openmp || !p->file)
 			continue;
-		verify_add(v, torch || v->ours ? FINDING_ERROR : FINDING_WARNING, "threads", p->file,
-			   "%s%s%s%s%s next to '%s' (%s): %s; %s", p->outside ? "needs '" : "is ",
-			   p->outside ? p->library : "", p->outside ? "' (" : "", p->row->name, p->outside ? ")" : "",
+		verify_add(v, torch || v->ours ? FINDING_ERROR : FINDING_WARNING, "threads",
+			   p->file, "%s%s%s%s%s next to '%s' (%s): %s; %s",
+			   p->outside ? "needs '" : "is ", p->outside ? p->library : "",
+			   p->outside ? "' (" : "", p->row->name, p->outside ? ")" : "",
 			   openmp->library, openmp->row->name, p->row->why, p->row->instead);
 	}
 }
 
 enum { THREADS_MAX = 16 };
 
-void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
+void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file,
+		const char *fmt, ...)
 {
 	struct verify_report *r = &v->report;
 	va_list ap;
+
 	if (!verify_rule_find(rule))
 		abort();
 	r->findings = arena_room(v->a, r->findings, r->count, &v->cap, 16, sizeof(*r->findings));
 	va_start(ap, fmt);
-	r->findings[r->count++] = (struct finding){level, rule, utf8_printable(file, v->a),
-						   utf8_printable(arena_vprintf(v->a, fmt, ap), v->a)};
+	r->findings[r->count++] =
+		(struct finding){level, rule, utf8_printable(file, v->a),
+				 utf8_printable(arena_vprintf(v->a, fmt, ap), v->a)};
 	va_end(ap);
 	r->errors += level == FINDING_ERROR;
 	r->warnings += level == FINDING_WARNING;
 }
 
-void verify_add_error(struct verifying *v, const char *rule, const char *file, const struct err *why)
+void verify_add_error(struct verifying *v, const char *rule, const char *file,
+		      const struct err *why)
 {
 	if (why->kind != ERR_SYSTEM && why->kind != ERR_INTERRUPTED)
 		verify_add(v, FINDING_ERROR, rule, file, "%s", why->msg);
@@ -233,10 +265,12 @@ void verify_add_error(struct verifying *v, const char *rule, const char *file, c
 static const char *name_fault(const char *name, struct arena *a)
 {
 	struct strlist parts = {0};
+
 	strlist_split(&parts, a, name, "/");
 	for (size_t i = 0; i < parts.count; i++)
 		if (strlen(parts.items[i]) > NAME_MAX)
-			return "has a name that file systems do not take: a part of it is longer than 255 bytes";
+			return "has a name that file systems do not take: a part of it is longer "
+			       "than 255 bytes";
 	if (strchr(name, ':'))
 		return "has a ':' in its name, which names a drive or a stream on Windows";
 	if (strcmp(utf8_printable(name, a), name) != 0)
@@ -246,10 +280,12 @@ static const char *name_fault(const char *name, struct arena *a)
 
 const char *verify_installed(const char *name)
 {
-	static const char *const roots[] = {"platlib/", "purelib/"}, *const sites[] = {"/site-packages/",
-										       "/dist-packages/"};
+	static const char *const roots[] = {"platlib/", "purelib/"}, *const sites[] = {
+									     "/site-packages/",
+									     "/dist-packages/"};
 	const char *data = strstr(name, ".data/");
 	const char *slash = strchr(name, '/');
+
 	if (!data || !slash || data > slash)
 		return name;
 	const char *rest = data + strlen(".data/");
@@ -257,6 +293,7 @@ const char *verify_installed(const char *name)
 		if (strncmp(rest, roots[i], strlen(roots[i])) == 0)
 			return rest + strlen(roots[i]);
 	}
+
 	/* Below the environment's own directory, in which its packages are. */
 	for (size_t i = 0; i < ARRAY_LEN(sites) && strncmp(rest, "data/", 5) == 0; i++)
 		if (strstr(rest, sites[i]))
@@ -274,6 +311,7 @@ static struct folded fold(const char *name, const char *installed, struct arena 
 {
 	struct folded f = {.key = arena_alloc(a, strlen(installed) + 1), .name = name};
 	char *to = (char *)(uintptr_t)f.key;
+
 	for (const char *s = installed; *s; s++) {
 		size_t dropped = strspn(s, ". ");
 		if (dropped && (s[dropped] == '/' || !s[dropped]))
@@ -281,6 +319,7 @@ static struct folded fold(const char *name, const char *installed, struct arena 
 		else
 			*to++ = (char)tolower((unsigned char)*s);
 	}
+
 	return f;
 }
 
@@ -300,29 +339,37 @@ static bool is_module_file(const char *name)
 static void check_start(struct verifying *v, const char *name)
 {
 	const char *installed = verify_installed(name);
+
 	if (!installed)
 		return;
 	const char *base = path_base(installed), *slash = strchr(installed, '/');
-	bool top = !slash, package = slash && slash + 1 == base && strncmp(base, "__init__.", 9) == 0;
+	bool top = !slash,
+	     package = slash && slash + 1 == base && strncmp(base, "__init__.", 9) == 0;
 	size_t word = strcspn(installed, "./");
-	bool custom = is_word(installed, word, "sitecustomize") || is_word(installed, word, "usercustomize");
+	bool custom = is_word(installed, word, "sitecustomize") ||
+		      is_word(installed, word, "usercustomize");
 	bool imported = (top || package) && is_module_file(base);
 	if ((custom && imported) || (top && path_has_suffix(installed, ".pth")))
 		verify_add(v, FINDING_WARNING, "start", name,
-			   "is read at every start of Python, also of programs that do not use this package");
+			   "is read at every start of Python, also of programs that do not use "
+			   "this package");
 }
 
-/* ".data" holds a directory for each scheme of installation: an installer fails on anything else. */
+/* ".data" holds a directory for each scheme of
+ * installation: an installer fails on anything else. */
 static const char *data_fault(const char *name)
 {
-	static const char *const schemes[] = {"purelib/*", "platlib/*", "headers/*", "scripts/*", "data/*"};
+	static const char *const schemes[] = {"purelib/*", "platlib/*", "headers/*", "scripts/*",
+					      "data/*"};
 	const char *slash = strchr(name, '/');
+
 	if (!slash || slash - name < 5 || strncmp(slash - 5, ".data", 5) != 0 || !slash[1] ||
 	    strings_match(schemes, ARRAY_LEN(schemes), slash + 1))
 		return NULL;
-	return strchr(slash + 1, '/') ? "is in a directory of .data other than purelib, platlib, headers, scripts "
-					"and data"
-				      : "is in .data itself, and not in one of its directories";
+	return strchr(slash + 1, '/')
+		       ? "is in a directory of .data other than purelib, platlib, headers, scripts "
+			 "and data"
+		       : "is in .data itself, and not in one of its directories";
 }
 
 /* Names of devices, with any suffix. */
@@ -330,6 +377,7 @@ static bool is_device(const char *name, struct arena *a)
 {
 	static const char *const devices[] = {"con", "prn", "aux", "nul", "com", "lpt"};
 	struct strlist parts = {0};
+
 	strlist_split(&parts, a, name, "/");
 	for (size_t i = 0; i < parts.count; i++)
 		for (size_t k = 0; k < ARRAY_LEN(devices); k++) {
@@ -341,12 +389,13 @@ static bool is_device(const char *name, struct arena *a)
 	return false;
 }
 
-/* Names that differ in how accents are written alone, e and U+0301 or U+00E9, are alike so: in both forms the letter
- * is a '?'. */
+/* Names that differ in how accents are written alone, e and U+0301
+ * or U+00E9, are alike so: in both forms the letter is a '?'. */
 static struct folded without_accents(const char *name, struct arena *a)
 {
 	char *out = arena_alloc(a, strlen(name) + 1), *to = out;
 	struct folded f = {.key = out, .name = name};
+
 	for (const unsigned char *s = (const unsigned char *)name; *s;) {
 		bool mark = s[0] == 0xcc || (s[0] == 0xcd && s[1] < 0xb0); /* U+0300 to U+036F */
 		f.marks = f.marks || mark;
@@ -357,16 +406,20 @@ static struct folded without_accents(const char *name, struct arena *a)
 		for (s++; (*s & 0xc0) == 0x80; s++)
 			;
 	}
+
 	return f;
 }
 
-/* Directories and modules that many have at the top by mistake; check-wheel-contents has the same list (W005, W006). */
+/* Directories and modules that many have at the top by mistake;
+ * check-wheel-contents has the same list (W005, W006). */
 static void check_common(struct verifying *v, const char *name, struct strlist *told)
 {
-	static const char *const common[] = {"__init__", ".eggs",   ".nox", ".tox", ".venv", "app",     "build",
-					     "cli",      "data",    "dist", "doc",  "docs",  "example", "examples",
-					     "lib",      "scripts", "src",  "test", "tests", "venv"};
+	static const char *const common[] = {"__init__", ".eggs", ".nox",    ".tox",     ".venv",
+					     "app",      "build", "cli",     "data",     "dist",
+					     "doc",      "docs",  "example", "examples", "lib",
+					     "scripts",  "src",   "test",    "tests",    "venv"};
 	const char *installed = verify_installed(name);
+
 	if (!installed || !*path_base(installed))
 		return;
 	const char *end = strchr(installed, '/');
@@ -375,13 +428,15 @@ static void check_common(struct verifying *v, const char *name, struct strlist *
 					module ? strlen(installed) - 3
 					: end  ? (size_t)(end - installed)
 					       : 0);
-	if (strlist_contains(told, top) || strcmp(top, wheel_normalize(v->report.name.dist, v->a)) == 0)
+	if (strlist_contains(told, top) ||
+	    strcmp(top, wheel_normalize(v->report.name.dist, v->a)) == 0)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(common); i++)
 		if (strcmp(top, common[i]) == 0) {
 			strlist_ref(told, v->a, top);
 			verify_add(v, FINDING_WARNING, "name", name,
-				   "is in '%s' of site-packages, where others have one by mistake, too: they overwrite "
+				   "is in '%s' of site-packages, where others have one by mistake, "
+				   "too: they overwrite "
 				   "each other",
 				   top);
 		}
@@ -393,6 +448,7 @@ static void check_names(struct verifying *v)
 	size_t count = zip_count(v->zip);
 	struct folded *names = arena_array(v->a, count, sizeof(*names));
 	struct folded *accents = arena_array(v->a, count, sizeof(*accents));
+
 	for (size_t i = 0; i < count; i++) {
 		const struct zip_entry *en = zip_at(v->zip, i);
 		const char *installed = verify_installed(en->name);
@@ -404,7 +460,8 @@ static void check_names(struct verifying *v)
 		if (misplaced)
 			verify_add(v, FINDING_ERROR, "metadata", en->name, "%s", misplaced);
 		if (is_device(en->name, v->a))
-			verify_add(v, FINDING_WARNING, "name", en->name, "has the name of a device on Windows in it");
+			verify_add(v, FINDING_WARNING, "name", en->name,
+				   "has the name of a device on Windows in it");
 		if (strlen(names[i].key) != strlen(installed ? installed : en->name))
 			verify_add(v, FINDING_WARNING, "name", en->name,
 				   "has a part that ends in a dot or a space, which Windows drops");
@@ -412,20 +469,26 @@ static void check_names(struct verifying *v)
 		check_common(v, en->name, &common);
 		if (en->mode & (S_ISUID | S_ISGID | S_ISVTX))
 			verify_add(v, FINDING_ERROR, "mode", en->name,
-				   "has mode %04o: setuid, setgid and sticky bits are not allowed", en->mode & 07777);
+				   "has mode %04o: setuid, setgid and sticky bits are not allowed",
+				   en->mode & 07777);
 	}
+
 	array_sort(names, count, sizeof(*names), text_cmp);
 	for (size_t i = 1; i < count; i++)
 		if (strcmp(names[i - 1].key, names[i].key) == 0) {
-			const char *x = verify_installed(names[i - 1].name), *y = verify_installed(names[i].name);
+			const char *x = verify_installed(names[i - 1].name),
+				   *y = verify_installed(names[i].name);
 			bool same = x && y && strcmp(x, y) == 0;
 			verify_add(v, same ? FINDING_ERROR : FINDING_WARNING, "name", names[i].name,
-				   "is the same as '%s' %s: one of them is lost%s", names[i - 1].name,
-				   same ? "once installed" : "on macOS or Windows", same ? "" : " there");
+				   "is the same as '%s' %s: one of them is lost%s",
+				   names[i - 1].name,
+				   same ? "once installed" : "on macOS or Windows",
+				   same ? "" : " there");
 		}
 	array_sort(accents, count, sizeof(*accents), text_cmp);
 	for (size_t i = 1; i < count; i++)
-		if (accents[i - 1].marks != accents[i].marks && strcmp(accents[i - 1].key, accents[i].key) == 0)
+		if (accents[i - 1].marks != accents[i].marks &&
+		    strcmp(accents[i - 1].key, accents[i].key) == 0)
 			verify_add(v, FINDING_WARNING, "name", accents[i].name,
 				   "differs from '%s' in how its accents are written: macOS treats "
 				   "them as one name",
@@ -439,6 +502,7 @@ static int examine(struct verifying *v, struct err *e)
 	/* The members, and the one dist-info directory at the top. */
 	size_t total = zip_count(v->zip);
 	struct err why = {0};
+
 	v->members = arena_array(v->a, total, sizeof(*v->members));
 	for (size_t i = 0; i < total; i++)
 		if (!path_has_suffix(zip_at(v->zip, i)->name, "/"))
@@ -455,11 +519,14 @@ static int examine(struct verifying *v, struct err *e)
 			v->report.elf_files += m->kind != ELF_NONE;
 			strlist_refs(&v->defined, v->a, m->elf.defined.items, m->elf.defined.count);
 			if (m->broken)
-				verify_add(v, FINDING_ERROR, "zip", m->entry->name, "%s", m->broken);
+				verify_add(v, FINDING_ERROR, "zip", m->entry->name, "%s",
+					   m->broken);
 			if (m->build_path)
 				verify_add(v, FINDING_ERROR, "build-path", m->entry->name,
-					   "holds '%s' at offset %" PRIu64, m->build_path, m->build_path_at);
+					   "holds '%s' at offset %" PRIu64, m->build_path,
+					   m->build_path_at);
 		}
+
 		for (size_t i = 0; i < v->q->companions.count; i++)
 			strlist_refs(&v->defined, v->a, v->q->companions.items[i].defined.items,
 				     v->q->companions.items[i].defined.count);
@@ -468,6 +535,7 @@ static int examine(struct verifying *v, struct err *e)
 			verify_record(v);
 			verify_info(v);
 		}
+
 		v->glibc = verify_needed_glibc(v, &(const char *){NULL});
 		verify_parts(v);
 		verify_elf(v);
@@ -478,17 +546,19 @@ static int examine(struct verifying *v, struct err *e)
 		verify_isa(v);
 		verify_gpu(v);
 	}
+
 	for (size_t i = 0; i < THREADS_MAX; i++)
 		arena_release(&arenas[i]);
 	return rc;
 }
 
-int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
-		 struct err *e)
+int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a,
+		 struct verify_report *ret, struct err *e)
 {
 	struct verifying v = {.q = q, .run = run, .a = a, .dist_info = ""};
 	struct verify_report *r = &v.report;
 	struct stat st;
+
 	*r = (struct verify_report){.name = {"", "", "", "", "", "", ""},
 				    .file = utf8_printable(path_base(q->wheel), a),
 				    .tag = "",
@@ -532,10 +602,12 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 		if (rc < 0)
 			return -1;
 	}
+
 	if (v.fault.kind != ERR_NONE) {
 		*e = v.fault;
 		return -1;
 	}
+
 	verify_machines(&v);
 	r->tag_why = utf8_printable(r->tag_why, a);
 	r->requires_torch = utf8_printable(r->requires_torch, a);

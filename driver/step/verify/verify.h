@@ -82,13 +82,14 @@ struct verify_report {
 
 /* companions_of_wheel, companions_of_files: add the libraries inside a wheel, or those of the paths
  * that are ELF files. */
-int companions_of_wheel(const char *wheel, const struct run *run, struct arena *a, struct companions *c,
+int companions_of_wheel(const char *wheel, const struct run *run, struct arena *a,
+			struct companions *c, struct err *e) MUST_CHECK;
+int companions_of_files(const struct strlist *paths, struct arena *a, struct companions *c,
 			struct err *e) MUST_CHECK;
-int companions_of_files(const struct strlist *paths, struct arena *a, struct companions *c, struct err *e) MUST_CHECK;
 /* verify_wheel: applies verify_rules without running anything of the wheel. Findings are not an
  * error: -1 only if it cannot be examined. */
-int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a, struct verify_report *ret,
-		 struct err *e) MUST_CHECK;
+int verify_wheel(const struct verify_request *q, const struct run *run, struct arena *a,
+		 struct verify_report *ret, struct err *e) MUST_CHECK;
 /* verify_json: a new reference. verify_rows show it: a line a finding, and a summary; verify_lines:
  * only "wheel:member: error[code]: text" a finding. verify_brief adds what verify_brief_rows show:
  * of errors and warnings a line a rule, of notes the number. */
@@ -133,17 +134,18 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 	       struct verify_run_result *ret, struct err *e) MUST_CHECK;
 /* verify_python: ERR_POLICY if the wheel's name is not for the root's Python. Leaves a Python of
  * unknown version to pip. */
-int verify_python(const struct root *root, const char *wheel, struct arena *a, struct err *e) MUST_CHECK;
+int verify_python(const struct root *root, const char *wheel, struct arena *a,
+		  struct err *e) MUST_CHECK;
 /* verify_environment: only the environment, in work_dir, which stays, and the sandbox that sees it.
  * Only root, kind, wheel (NULL: the root's own packages), torch_wheel, beside and work_dir count,
  * and the toolkit of a plan that is not NULL. */
-int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a, struct sandbox *ret,
-		       struct err *e) MUST_CHECK;
+int verify_environment(const struct verify_run_request *q, const struct run *run, struct arena *a,
+		       struct sandbox *ret, struct err *e) MUST_CHECK;
 #define VERIFY_PYTHON (SANDBOX_OUT "/venv/bin/python")
 
 /* compare_wheels: what differs between two wheels, down to the member, the ELF section and the
  * symbol, at most COMPARE_DETAILS and a line of each; a new reference. Archives of different bytes
  * have at least one difference. -1: cannot be read. */
 enum { COMPARE_DETAILS = 20 };
-int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a, json_t **ret,
-		   struct err *e) MUST_CHECK;
+int compare_wheels(const char *one, const char *other, const struct run *run, struct arena *a,
+		   json_t **ret, struct err *e) MUST_CHECK;

@@ -4,6 +4,7 @@
 static char *target_of(const char *capability, struct arena *a)
 {
 	char *target = arena_strndup(a, capability, strcspn(capability, "+")), *to = target;
+
 	for (const char *from = target; *from; from++)
 		if (*from != '.')
 			*to++ = *from;
@@ -20,14 +21,18 @@ static void promised(struct verifying *v, struct targets *ret)
 {
 	const struct promise *p = &v->report.promise;
 	const struct tables *t = v->q->tables;
+
 	for (size_t i = 0; i < p->gpu.count; i++) {
 		const char *target = target_of(p->gpu.items[i], v->a);
 		strlist_ref(&ret->cubins, v->a, target);
 		if (strstr(p->gpu.items[i], "+PTX"))
 			strlist_ref(&ret->ptx, v->a, target);
-		for (unsigned k = 0; t && strcmp(v->report.name.dist, "torch") == 0 && k < t->gpu_extras_count; k++) {
+		for (unsigned k = 0;
+		     t && strcmp(v->report.name.dist, "torch") == 0 && k < t->gpu_extras_count;
+		     k++) {
 			const struct gpu_extra_row *row = &t->gpu_extras[k];
-			if (strcmp(row->base, target) == 0 && version_cmp(v->report.name.version, row->since) >= 0)
+			if (strcmp(row->base, target) == 0 &&
+			    version_cmp(v->report.name.version, row->since) >= 0)
 				strlist_ref(&ret->extras, v->a, row->extra);
 		}
 	}
@@ -36,6 +41,7 @@ static void promised(struct verifying *v, struct targets *ret)
 static void check_kinds(struct verifying *v, const struct verify_member *m, const struct targets *t)
 {
 	const struct promise *p = &v->report.promise;
+
 	for (size_t i = 0; i < m->gpu.count; i++) {
 		const struct fatbin_count *c = &m->gpu.items[i];
 		const char *what = fatbin_kind_name(c->kind, c->number, v->a);
@@ -44,12 +50,13 @@ static void check_kinds(struct verifying *v, const struct verify_member *m, cons
 		if (c->kind == FATBIN_CUBIN && !strlist_contains(&t->cubins, c->target) &&
 		    !strlist_contains(&t->extras, c->target))
 			verify_add(v, FINDING_ERROR, "gpu-extra", m->entry->name,
-				   "has %zu cubin%s for sm_%s, which %s does not declare", c->entries,
-				   c->entries == 1 ? "" : "s", c->target, p->from);
-		if (c->kind == FATBIN_LTO || (c->kind == FATBIN_PTX && !strlist_contains(&t->ptx, c->target)))
+				   "has %zu cubin%s for sm_%s, which %s does not declare",
+				   c->entries, c->entries == 1 ? "" : "s", c->target, p->from);
+		if (c->kind == FATBIN_LTO ||
+		    (c->kind == FATBIN_PTX && !strlist_contains(&t->ptx, c->target)))
 			verify_add(v, FINDING_ERROR, "gpu-ptx", m->entry->name,
-				   "has %s for sm_%s (%zu), which %s does not declare", what, c->target, c->entries,
-				   p->from);
+				   "has %s for sm_%s (%zu), which %s does not declare", what,
+				   c->target, c->entries, p->from);
 	}
 }
 
@@ -63,7 +70,8 @@ static bool only_extras(const struct fatbin_set *s, const struct targets *t)
 }
 
 /* A kernel that lacks a promised target fails on that GPU only, so every fat binary is checked. */
-static void check_missing(struct verifying *v, const struct verify_member *m, const struct targets *t)
+static void check_missing(struct verifying *v, const struct verify_member *m,
+			  const struct targets *t)
 {
 	for (size_t i = 0; i < t->cubins.count; i++) {
 		size_t lacking = 0;
@@ -75,11 +83,13 @@ static void check_missing(struct verifying *v, const struct verify_member *m, co
 			lacking += s->containers;
 			example = *example ? example : s->text;
 		}
+
 		if (lacking)
 			verify_add(v, FINDING_ERROR, "gpu-missing", m->entry->name,
 				   "has no code for sm_%s in %zu of %zu fat binaries (one has %s), "
 				   "but %s declares it",
-				   t->cubins.items[i], lacking, m->gpu.containers, example, v->report.promise.from);
+				   t->cubins.items[i], lacking, m->gpu.containers, example,
+				   v->report.promise.from);
 	}
 }
 
@@ -87,6 +97,7 @@ static void check_missing(struct verifying *v, const struct verify_member *m, co
 static void report(struct verifying *v, const struct verify_member *m)
 {
 	struct verify_gpu_file *f = &v->report.gpu[v->report.gpu_count++];
+
 	*f = (struct verify_gpu_file){.file = arena_strdup(v->a, m->entry->name),
 				      .fat_binaries = m->gpu.containers,
 				      .code = arena_array(v->a, m->gpu.count, sizeof(*f->code)),
@@ -108,6 +119,7 @@ static bool must_have_code(const struct verifying *v)
 static struct fatbin_look look_of(const struct verifying *v, const struct verify_member *m)
 {
 	struct fatbin_look l = m->look;
+
 	if (l.containers || !m->gpu.count)
 		return l;
 	l.name = m->entry->name;
@@ -119,21 +131,25 @@ static struct fatbin_look look_of(const struct verifying *v, const struct verify
 	l.groups->entries = arena_array(v->a, m->gpu.count, sizeof(*l.groups->entries));
 	for (size_t i = 0; i < m->gpu.count; i++) {
 		struct fatbin_entry *to = &l.groups->entries[i];
-		*to = (struct fatbin_entry){.kind = m->gpu.items[i].kind, .number = m->gpu.items[i].number};
+		*to = (struct fatbin_entry){.kind = m->gpu.items[i].kind,
+					    .number = m->gpu.items[i].number};
 		memcpy(to->target, m->gpu.items[i].target, sizeof(to->target));
 	}
+
 	return l;
 }
 
 static bool found(const struct verifying *v, const char *rule)
 {
 	for (size_t i = 0; i < v->report.count; i++)
-		if (v->report.findings[i].level == FINDING_ERROR && strcmp(v->report.findings[i].rule, rule) == 0)
+		if (v->report.findings[i].level == FINDING_ERROR &&
+		    strcmp(v->report.findings[i].rule, rule) == 0)
 			return true;
 	return false;
 }
 
-/* A label is a promise: something in the wheel, for torch its main library, must run on each GPU that it names. */
+/* A label is a promise: something in the wheel, for torch
+ * its main library, must run on each GPU that it names. */
 static void check_runs(struct verifying *v)
 {
 	const struct promise *p = &v->report.promise;
@@ -141,6 +157,7 @@ static void check_runs(struct verifying *v)
 	struct fatbin_gpu gpu;
 	struct fatbin_wanted w = {.gpus = &gpu, .count = 1};
 	struct err why = {0};
+
 	w.alone = tables_chips(v->q->tables, v->a, &w.alone_count);
 	for (size_t i = 0; i < v->count; i++)
 		looks[i] = look_of(v, &v->members[i]);
@@ -153,7 +170,8 @@ static void check_runs(struct verifying *v)
 		gpu.number = (unsigned)strtoul(target_of(p->gpu.items[i], v->a), NULL, 10);
 		gpu.ptx = strstr(p->gpu.items[i], "+PTX") != NULL;
 		if (fatbin_judge(&j, v->a, &why) < 0)
-			verify_add(v, FINDING_ERROR, "gpu-missing", "", "%s, and %s declares it", why.msg, p->from);
+			verify_add(v, FINDING_ERROR, "gpu-missing", "", "%s, and %s declares it",
+				   why.msg, p->from);
 	}
 }
 
@@ -161,22 +179,27 @@ void verify_gpu(struct verifying *v)
 {
 	const struct promise *p = &v->report.promise;
 	struct targets t = {0};
+
 	v->report.gpu = arena_array(v->a, v->count, sizeof(*v->report.gpu));
 	if (p->gpu_known)
 		promised(v, &t);
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
 		if (m->gpu_broken && !m->elf.unloadable)
-			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu_broken);
+			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s",
+				   m->gpu_broken);
 		for (size_t k = 0; k < m->gpu.wrong.count; k++)
-			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s", m->gpu.wrong.items[k]);
+			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s",
+				   m->gpu.wrong.items[k]);
 		for (size_t k = 0; k < m->gpu.count; k++) {
 			const struct fatbin_count *c = &m->gpu.items[k];
 			if (c->kind == FATBIN_OTHER)
 				verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name,
 					   "has GPU code of the unknown %s for sm_%s (%zu)",
-					   fatbin_kind_name(c->kind, c->number, v->a), c->target, c->entries);
+					   fatbin_kind_name(c->kind, c->number, v->a), c->target,
+					   c->entries);
 		}
+
 		if (!m->gpu.count)
 			continue;
 		report(v, m);
@@ -185,12 +208,15 @@ void verify_gpu(struct verifying *v)
 		check_kinds(v, m, &t);
 		check_missing(v, m, &t);
 	}
-	/* GPU code that cannot be read is a finding of its own; whether code is missing is unknown then. */
-	const bool promises = t.cubins.count && (p->binding || !v->q->promise) && !found(v, "gpu-code");
+
+	/* GPU code that cannot be read is a finding of its
+	 * own; whether code is missing is unknown then. */
+	const bool promises =
+		t.cubins.count && (p->binding || !v->q->promise) && !found(v, "gpu-code");
 	if (promises && !v->report.gpu_count)
-		verify_add(v, must_have_code(v) || !p->binding ? FINDING_ERROR : FINDING_WARNING, "gpu-missing", "",
-			   "holds no GPU code at all, and %s declares sm_%s", p->from,
-			   strlist_join(&t.cubins, v->a, ", sm_"));
+		verify_add(v, must_have_code(v) || !p->binding ? FINDING_ERROR : FINDING_WARNING,
+			   "gpu-missing", "", "holds no GPU code at all, and %s declares sm_%s",
+			   p->from, strlist_join(&t.cubins, v->a, ", sm_"));
 	else if (promises && v->q->tables && !found(v, "gpu-missing"))
 		check_runs(v);
 }

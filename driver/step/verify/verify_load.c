@@ -24,8 +24,8 @@ struct loading {
 	struct verify_some runpaths, absolute, outside, empty, lost;
 };
 
-/* What may stay outside because torch brings it, under any SONAME version, which distributions add: torch's own
- * libraries, and the OpenMP runtime, of which a process must have only one. */
+/* What may stay outside because torch brings it, under any SONAME version, which distributions
+ * add: torch's own libraries, and the OpenMP runtime, of which a process must have only one. */
 static const char *const torch_libraries[] = {"libtorch.so*", "libtorch_*.so*", "libc10.so*",
 					      "libc10_*.so*", "libshm.so*",     "libgomp.so.1"};
 
@@ -50,11 +50,13 @@ static bool is_provided(const struct verifying *v, const char *needed)
 static const char *behind_origin(const char *entry)
 {
 	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};
+
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		size_t n = strlen(words[i]);
 		if (strncmp(entry, words[i], n) == 0 && (entry[n] == '\0' || entry[n] == '/'))
 			return entry + n + strspn(entry + n, "/");
 	}
+
 	return NULL;
 }
 
@@ -66,26 +68,28 @@ void verify_count(struct verify_some *s, const char *file, const char *entry)
 
 const char *verify_more(struct verifying *v, const struct verify_some *s, const char *what)
 {
-	return s->count > 1 ? arena_printf(v->a, "; it is the first of %zu such %s", s->count, what) : "";
+	return s->count > 1 ? arena_printf(v->a, "; it is the first of %zu such %s", s->count, what)
+			    : "";
 }
 
 /* A directory that other makers' libraries may name on purpose is no error there, and reported
  * once. */
-static void tell_entry(struct loading *g, const struct library *l, struct verify_some *s, const char *entry,
-		       const char *tag, const char *what)
+static void tell_entry(struct loading *g, const struct library *l, struct verify_some *s,
+		       const char *entry, const char *tag, const char *what)
 {
 	if (g->v->ours)
-		verify_add(g->v, FINDING_ERROR, "rpath", l->m->entry->name, "has '%s' in its %s, which %s", entry, tag,
-			   what);
+		verify_add(g->v, FINDING_ERROR, "rpath", l->m->entry->name,
+			   "has '%s' in its %s, which %s", entry, tag, what);
 	else
 		verify_count(s, l->m->entry->name, entry);
 }
 
-static void tell_some(struct verifying *v, enum finding_level level, const struct verify_some *s, const char *what)
+static void tell_some(struct verifying *v, enum finding_level level, const struct verify_some *s,
+		      const char *what)
 {
 	if (s->count)
-		verify_add(v, level, "rpath", s->file, "looks for libraries in '%s', which %s%s", s->entry, what,
-			   verify_more(v, s, "entries"));
+		verify_add(v, level, "rpath", s->file, "looks for libraries in '%s', which %s%s",
+			   s->entry, what, verify_more(v, s, "entries"));
 }
 
 /* Below the prefix of an environment; NULL for headers, whose place depends on the Python. */
@@ -93,6 +97,7 @@ static const char *placed(const char *name, struct arena *a)
 {
 	const char *site = verify_installed(name), *data = strstr(name, ".data/data/"),
 		   *scripts = strstr(name, ".data/scripts/");
+
 	if (site)
 		return path_join(a, SITE, site);
 	if (data)
@@ -115,21 +120,27 @@ static bool holds_files(const struct loading *g, const char *dir)
 static void read_path(struct loading *g, struct library *l, const char *path, const char *tag)
 {
 	struct verifying *v = g->v;
+
 	/* An empty path has no entries: patchelf and strip leave it. */
-	for (char *rest = *path ? arena_strdup(v->a, path) : NULL, *entry; (entry = strsep(&rest, ":"));) {
+	for (char *rest = *path ? arena_strdup(v->a, path) : NULL, *entry;
+	     (entry = strsep(&rest, ":"));) {
 		const char *relative = behind_origin(entry);
 		if (!relative) {
-			tell_entry(g, l, *entry ? &g->absolute : &g->empty, entry, tag, NOT_OF_ORIGIN);
+			tell_entry(g, l, *entry ? &g->absolute : &g->empty, entry, tag,
+				   NOT_OF_ORIGIN);
 			continue;
 		}
-		const char *from = path_dir(v->a, path_join(v->a, "/" SITE, l->installed ? l->installed : "x"));
+
+		const char *from = path_dir(
+			v->a, path_join(v->a, "/" SITE, l->installed ? l->installed : "x"));
 		const char *dir = path_absolute(v->a, from, *relative ? relative : ".");
-		bool inside =
-			strcmp(dir, "/" SITE) == 0 || path_below(dir, "/" SITE) || (dir[1] && holds_files(g, dir + 1));
+		bool inside = strcmp(dir, "/" SITE) == 0 || path_below(dir, "/" SITE) ||
+			      (dir[1] && holds_files(g, dir + 1));
 		if (l->installed && !inside) {
 			tell_entry(g, l, &g->outside, entry, tag, LEAVES);
 			continue;
 		}
+
 		strlist_ref(&l->dirs, v->a, dir);
 	}
 }
@@ -142,6 +153,7 @@ const struct verify_member *verify_inside(const struct verifying *v, const char 
 					    (m->elf.soname && strcmp(m->elf.soname, needed) == 0)))
 			return m;
 	}
+
 	return NULL;
 }
 
@@ -152,6 +164,7 @@ static bool reaches(const struct loading *g, const struct strlist *dirs, const c
 		if (text_find(path, g->installed.items, g->installed.count, sizeof(path)))
 			return true;
 	}
+
 	return false;
 }
 
@@ -163,12 +176,15 @@ static bool loads(const struct library *l, const struct verify_member *m)
 		    (m->elf.soname && strcmp(needed, m->elf.soname) == 0))
 			return true;
 	}
+
 	return false;
 }
 
-/* Whether what loads the library makes the name known: it needs it, too, and finds it, so that it is loaded already;
- * or its DT_RPATH is searched for all that it loads, unless that has a DT_RUNPATH. */
-static bool loaders_reach(struct loading *g, const struct verify_member *m, const char *needed, bool handed_on)
+/* Whether what loads the library makes the name known: it needs it, too,
+ * and finds it, so that it is loaded already; or its DT_RPATH is searched
+ * for all that it loads, unless that has a DT_RUNPATH. */
+static bool loaders_reach(struct loading *g, const struct verify_member *m, const char *needed,
+			  bool handed_on)
 {
 	for (size_t i = 0; i < g->count; i++) {
 		struct library *l = &g->libraries[i];
@@ -182,6 +198,7 @@ static bool loaders_reach(struct loading *g, const struct verify_member *m, cons
 		if (loaders_reach(g, l->m, needed, handed_on && !l->m->elf.runpath))
 			return true;
 	}
+
 	return false;
 }
 
@@ -203,53 +220,63 @@ static bool is_untold(struct loading *g, const char *needed)
 	return true;
 }
 
-/* A library of CUDA's in a wheel that ptbuild did not build, where no requirement brings it. torch for CUDA requires
- * those that it needs itself. */
+/* A library of CUDA's in a wheel that ptbuild did not build, where no
+ * requirement brings it. torch for CUDA requires those that it needs itself. */
 static void tell_unrequired(struct loading *g, const char *name, const char *needed)
 {
 	struct verifying *v = g->v;
 	struct strlist holders = {0};
+
 	if (!is_untold(g, needed))
 		return;
 	cuda_holders(v->q->tables, needed, v->a, &holders);
 	const char *packages = strlist_join(&holders, v->a, " or ");
 	if (cuda_source(v->q->tables, &v->optional, needed, v->a) == CUDA_PACKAGE)
-		verify_add(v, FINDING_NOTE, "needed", name, "needs '%s', which an extra of the wheel alone brings (%s)",
-			   needed, packages);
-	else if (strlist_contains(&v->requires, "torch") && !strlist_contains(&v->q->given, "torch"))
 		verify_add(v, FINDING_NOTE, "needed", name,
-			   "needs '%s', which the wheel does not require; torch may bring it (give it with --with): %s",
+			   "needs '%s', which an extra of the wheel alone brings (%s)", needed,
+			   packages);
+	else if (strlist_contains(&v->requires, "torch") &&
+		 !strlist_contains(&v->q->given, "torch"))
+		verify_add(v, FINDING_NOTE, "needed", name,
+			   "needs '%s', which the wheel does not require; torch may bring it (give "
+			   "it with --with): %s",
 			   needed, packages);
 	else
-		verify_add(v, FINDING_WARNING, "needed", name, "needs '%s', which no requirement brings%s: %s", needed,
+		verify_add(v, FINDING_WARNING, "needed", name,
+			   "needs '%s', which no requirement brings%s: %s", needed,
 			   cuda_source(v->q->tables, &v->off, needed, v->a) == CUDA_PACKAGE
 				   ? " for these Pythons and platforms"
 				   : "",
 			   packages);
 }
 
-/* CUDA's libraries stay outside of the wheel: they come from packages that it requires, or from the system. A promise
- * for GPUs needs them, also where neither it nor the label names a toolkit. */
+/* CUDA's libraries stay outside of the wheel: they come from packages that it requires, or from the
+ * system. A promise for GPUs needs them, also where neither it nor the label names a toolkit. */
 static bool is_of_cuda(struct loading *g, const char *name, const char *needed)
 {
 	struct verifying *v = g->v;
 	const struct promise *p = &v->report.promise;
-	enum cuda_source source = v->q->tables ? cuda_source(v->q->tables, &v->brought, needed, v->a) : CUDA_UNKNOWN;
+	enum cuda_source source =
+		v->q->tables ? cuda_source(v->q->tables, &v->brought, needed, v->a) : CUDA_UNKNOWN;
 	bool cuda = p->cuda || p->gpu.count;
+
 	if (source == CUDA_SYSTEM && !v->ours && !p->binding) {
 		tell_unrequired(g, name, needed);
 		return true;
 	}
+
 	if (source == CUDA_UNKNOWN || (p->binding && !cuda) || (source == CUDA_SYSTEM && !cuda))
 		return false;
 	if (source == CUDA_SYSTEM && is_untold(g, needed))
 		verify_add(v, FINDING_NOTE, "needed", name,
-			   "needs '%s', which no required package holds: the machine that runs it must have it",
+			   "needs '%s', which no required package holds: the machine that runs it "
+			   "must have it",
 			   needed);
 	return true;
 }
 
-/* Whether a library of CUDA that is in the wheel as well is the machine's, or torch has loaded it before. */
+/* Whether a library of CUDA that is in the wheel as
+ * well is the machine's, or torch has loaded it before. */
 static bool is_brought(struct verifying *v, const char *needed)
 {
 	if (!v->q->tables)
@@ -270,6 +297,7 @@ static bool is_musl(const struct verifying *v, const char *needed)
 void verify_not_given(const struct verifying *v, struct strlist *ret)
 {
 	const struct strlist *lists[] = {&v->requires, &v->optional};
+
 	for (size_t k = 0; k < ARRAY_LEN(lists) && !v->ours; k++)
 		for (size_t i = 0; i < lists[k]->count; i++)
 			if (!strlist_contains(&v->q->given, lists[k]->items[i]))
@@ -284,17 +312,19 @@ static const char *stem_of(const char *needed, struct arena *a)
 }
 
 /* Those of the names that are in the library's name, or have it in theirs. */
-static void find_namesakes(const struct verifying *v, const struct strlist *names, const char *needed,
-			   struct strlist *ret)
+static void find_namesakes(const struct verifying *v, const struct strlist *names,
+			   const char *needed, struct strlist *ret)
 {
 	enum { SHORTEST = 3 };
 	const char *stem = stem_of(needed, v->a);
+
 	for (size_t i = 0; i < names->count; i++) {
 		const char *name = names->items[i], *suffix = strrchr(name, '_');
 		const bool cuda = suffix && strncmp(suffix, "_cu", 3) == 0;
 		const char *bare = cuda ? arena_strndup(v->a, name, (size_t)(suffix - name)) : name;
 		bare += strncmp(bare, "lib", 3) == 0 ? 3 : 0;
-		if (strlen(bare) >= SHORTEST && strlen(stem) >= SHORTEST && (strstr(bare, stem) || strstr(stem, bare)))
+		if (strlen(bare) >= SHORTEST && strlen(stem) >= SHORTEST &&
+		    (strstr(bare, stem) || strstr(stem, bare)))
 			strlist_ref(ret, v->a, name);
 	}
 }
@@ -304,13 +334,15 @@ static void tell_missing(struct loading *g, const struct library *l, const char 
 	struct strlist unseen = {0}, namesakes = {0};
 	const char *name = l->m->entry->name;
 	bool of_torch = verify_is_of_torch(needed) && strncmp(needed, "libgomp", 7) != 0;
+
 	if (!is_untold(g, needed))
 		return;
 	verify_not_given(g->v, &unseen);
 	find_namesakes(g->v, &unseen, needed, &namesakes);
 	if (unseen.count && !of_torch)
 		verify_add(g->v, FINDING_NOTE, "needed", name,
-			   "needs '%s', which is not in the wheel; %s (give it with --with)%s%s", needed,
+			   "needs '%s', which is not in the wheel; %s (give it with --with)%s%s",
+			   needed,
 			   namesakes.count ? "a package that it requires may hold it"
 					   : "no package that it requires has its name",
 			   namesakes.count ? ": " : "", strlist_join(&namesakes, g->v->a, ", "));
@@ -321,7 +353,8 @@ static void tell_missing(struct loading *g, const struct library *l, const char 
 			   needed);
 	else
 		verify_add(g->v, FINDING_ERROR, "needed", name,
-			   "needs '%s', which is neither in the wheel, nor from a dependency, nor allowed by %s",
+			   "needs '%s', which is neither in the wheel, nor from a dependency, nor "
+			   "allowed by %s",
 			   needed, g->v->musl ? "musllinux" : "manylinux");
 }
 
@@ -341,21 +374,25 @@ static const struct library *loader_of(struct loading *g, const struct verify_me
 		if (needs && is_reached(g, l, base))
 			return l;
 	}
+
 	return NULL;
 }
 
-/* The driver's libraries talk to its kernel module, which must have the same version: they are the machine's. */
+/* The driver's libraries talk to its kernel module, which
+ * must have the same version: they are the machine's. */
 static void check_driver(struct loading *g, const struct library *l)
 {
 	const struct tables *t = g->v->q->tables;
 	const char *name = l->m->entry->name;
+
 	if (!t || (!strings_match(t->driver_files, t->driver_files_count, path_base(name)) &&
 		   !strings_match(t->driver_files, t->driver_files_count, l->m->elf.soname)))
 		return;
 	const struct library *by = loader_of(g, l->m);
 	if (by)
 		verify_add(g->v, FINDING_ERROR, "driver", name,
-			   "is a library of NVIDIA's driver, and '%s' loads it instead of the machine's: it must have "
+			   "is a library of NVIDIA's driver, and '%s' loads it instead of the "
+			   "machine's: it must have "
 			   "the version of the machine's kernel module",
 			   by->m->entry->name);
 	else if (is_stub(name))
@@ -363,7 +400,8 @@ static void check_driver(struct loading *g, const struct library *l)
 			   "is for linking: a program needs the machine's own, of its driver");
 	else
 		verify_add(g->v, FINDING_WARNING, "driver", name,
-			   "is a library of NVIDIA's driver: the machine has its own, of the version of its kernel "
+			   "is a library of NVIDIA's driver: the machine has its own, of the "
+			   "version of its kernel "
 			   "module");
 }
 
@@ -372,11 +410,13 @@ static void check_needed(struct loading *g, const struct library *l)
 	struct verifying *v = g->v;
 	const char *name = l->m->entry->name;
 	struct strlist lost = {0};
+
 	for (size_t i = 0; i < l->m->elf.needed.count; i++) {
 		const char *needed = l->m->elf.needed.items[i];
 		const struct verify_member *inside = verify_inside(v, needed);
 		if (strchr(needed, '/'))
-			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path", needed);
+			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path",
+				   needed);
 		else if ((inside && is_reached(g, l, needed)) || is_provided(v, needed) ||
 			 (verify_is_loader(needed) || is_musl(v, needed) ||
 			  (!v->musl && v->q->policy && manylinux_allows(v->q->policy, needed))))
@@ -386,6 +426,7 @@ static void check_needed(struct loading *g, const struct library *l)
 		else if (!inside && !is_of_cuda(g, name, needed))
 			tell_missing(g, l, needed);
 	}
+
 	if (lost.count)
 		verify_count(&g->lost, name, strlist_join(&lost, v->a, "', '"));
 }
@@ -393,11 +434,13 @@ static void check_needed(struct loading *g, const struct library *l)
 void verify_load(struct verifying *v)
 {
 	struct loading g = {.v = v, .libraries = arena_array(v->a, v->count, sizeof(*g.libraries))};
+
 	for (size_t i = 0; i < v->count; i++) {
 		const char *place = placed(v->members[i].entry->name, v->a);
 		if (place)
 			strlist_ref(&g.installed, v->a, place);
 	}
+
 	strlist_sort(&g.installed);
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
@@ -412,22 +455,26 @@ void verify_load(struct verifying *v)
 		l->handed_on = elf->rpath && !elf->runpath;
 		if (elf->runpath && g.v->ours)
 			verify_add(g.v, FINDING_ERROR, "rpath", name,
-				   "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins", elf->runpath);
+				   "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins",
+				   elf->runpath);
 		else if (elf->runpath)
 			verify_count(&g.runpaths, name, "");
 		if (elf->runpath && elf->rpath && strcmp(elf->runpath, elf->rpath) != 0)
 			verify_add(g.v, FINDING_WARNING, "rpath", name,
-				   "has a DT_RPATH ('%s') that the loader passes over, because there is a DT_RUNPATH",
+				   "has a DT_RPATH ('%s') that the loader passes over, because "
+				   "there is a DT_RUNPATH",
 				   elf->rpath);
 		if (elf->runpath)
 			read_path(&g, l, elf->runpath, "DT_RUNPATH");
 		else if (elf->rpath)
 			read_path(&g, l, elf->rpath, "DT_RPATH");
 	}
+
 	for (size_t i = 0; i < g.count; i++) {
 		check_needed(&g, &g.libraries[i]);
 		check_driver(&g, &g.libraries[i]);
 	}
+
 	tell_some(v, FINDING_ERROR, &g.empty, "means the current directory");
 	tell_some(v, FINDING_WARNING, &g.absolute, NOT_OF_ORIGIN);
 	tell_some(v, FINDING_WARNING, &g.outside, LEAVES);

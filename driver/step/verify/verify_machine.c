@@ -4,13 +4,16 @@
 #include "core/plan/runs_on.h"
 #include "step/verify/verify_parts.h"
 
-/* How much of a path is a CUDA version or a GPU target: "cuda126", "cu12", "sm90a", "sm_100"; 0: it is neither. */
+/* How much of a path is a CUDA version or a GPU target:
+ * "cuda126", "cu12", "sm90a", "sm_100"; 0: it is neither. */
 static size_t version_word(const char *at)
 {
 	static const char *const words[] = {"cuda", "cu", "sm_", "sm"};
+
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		const size_t n = strlen(words[i]);
-		const size_t digits = strncmp(at, words[i], n) == 0 ? strspn(at + n, "0123456789") : 0;
+		const size_t digits =
+			strncmp(at, words[i], n) == 0 ? strspn(at + n, "0123456789") : 0;
 		const char *end = at + n + digits;
 		if (digits < 2)
 			continue;
@@ -18,11 +21,12 @@ static size_t version_word(const char *at)
 		if (!isalnum((unsigned char)*end))
 			return (size_t)(end - at);
 	}
+
 	return 0;
 }
 
-/* The name that alternatives share: "liba_cuda126.so" and "liba_cuda130.so" without the version, and so "sm90/a.so" and
- * "sm100/a.so". */
+/* The name that alternatives share: "liba_cuda126.so" and "liba_cuda130.so"
+ * without the version, and so "sm90/a.so" and "sm100/a.so". */
 static const char *stem_of(const char *name, struct arena *a)
 {
 	for (const char *at = name; *at; at++) {
@@ -30,10 +34,12 @@ static const char *stem_of(const char *name, struct arena *a)
 		if (n)
 			return arena_printf(a, "%.*s%s", (int)(at - name), name, at + n);
 	}
+
 	return name;
 }
 
-/* The CUDA version behind "cuda" or "cu": "13" of "jax-cuda13-plugin", "11.7" of "mxnet-cu117"; NULL. */
+/* The CUDA version behind "cuda" or "cu": "13" of
+ * "jax-cuda13-plugin", "11.7" of "mxnet-cu117"; NULL. */
 static const char *cuda_in(const char *name, struct arena *a)
 {
 	for (const char *at = name; (at = strstr(at, "cu")); at++) {
@@ -47,13 +53,16 @@ static const char *cuda_in(const char *name, struct arena *a)
 		if (n == 3)
 			return arena_printf(a, "%.2s.%c", digits, digits[2]);
 	}
+
 	return NULL;
 }
 
 /* The line of CUDA that alone has a library or package: "13"; NULL: none, or several. */
-static const char *line_of(const struct tables *t, const char *library, const char *package, struct arena *a)
+static const char *line_of(const struct tables *t, const char *library, const char *package,
+			   struct arena *a)
 {
 	const char *found = NULL;
+
 	for (unsigned i = 0; i < t->layouts_count; i++) {
 		const struct layout_row *layout = &t->layouts[i];
 		bool has = false;
@@ -62,10 +71,12 @@ static const char *line_of(const struct tables *t, const char *library, const ch
 			has = library ? strings_match(row->names, row->names_count, library)
 				      : strcmp(wheel_normalize(row->package, a), package) == 0;
 		}
+
 		if (has && found)
 			return NULL;
 		found = has ? cuda_in(layout->name, a) : found;
 	}
+
 	return found;
 }
 
@@ -79,6 +90,7 @@ static const char *needed_cuda(const struct verifying *v, const struct elf_info 
 {
 	static const char runtime[] = "libcudart.so.";
 	const char *found = NULL;
+
 	for (size_t i = 0; i < elf->needed.count && !found; i++) {
 		const char *name = elf->needed.items[i];
 		if (strncmp(name, runtime, strlen(runtime)) == 0)
@@ -86,16 +98,19 @@ static const char *needed_cuda(const struct verifying *v, const struct elf_info 
 		if (v->q->tables)
 			found = line_of(v->q->tables, name, NULL, v->a);
 	}
+
 	return found;
 }
 
 const char *verify_needed_cuda(const struct verifying *v)
 {
 	const char *lowest = NULL;
+
 	for (size_t i = 0; i < v->count; i++) {
 		const char *own = needed_cuda(v, &v->members[i].elf);
 		lowest = own ? lower(own, lowest) : lowest;
 	}
+
 	return lowest;
 }
 
@@ -104,6 +119,7 @@ void verify_requires_cuda(struct verifying *v, const char *line)
 {
 	static const char bundle[] = "cuda-toolkit";
 	const char *name = wheel_normalize(wheel_requires_name(line, v->a), v->a);
+
 	if (!v->q->tables)
 		return;
 	for (char *c = (char *)(uintptr_t)name; *c; c++)
@@ -118,11 +134,12 @@ void verify_requires_cuda(struct verifying *v, const char *line)
 	v->cuda_required = found ? lower(found, v->cuda_required) : v->cuda_required;
 }
 
-/* CUDA's own libraries run wherever it does, static archives are linked with later, and of torch the main library
- * decides. */
+/* CUDA's own libraries run wherever it does, static archives
+ * are linked with later, and of torch the main library decides. */
 static bool counts(const struct verifying *v, const char *file, bool torch)
 {
 	const char *base = path_base(file);
+
 	if (path_has_suffix(base, ".a") || path_has_suffix(base, ".o"))
 		return false;
 	if (torch)
@@ -133,6 +150,7 @@ static bool counts(const struct verifying *v, const char *file, bool torch)
 static const char *driver_for(const struct verifying *v, const char *cuda)
 {
 	struct runs_on r = {.driver = "", .cuda = ""};
+
 	if (cuda)
 		runs_on_set_cuda(v->q->tables, cuda, &r);
 	return r.driver;
@@ -142,10 +160,12 @@ static void add_part(struct verifying *v, const struct verify_member *m)
 {
 	struct gpu_part *part = &v->parts->items[v->parts->count++];
 	const char *cuda = needed_cuda(v, &m->elf);
+
 	cuda = cuda ? cuda : cuda_in(path_base(m->entry->name), v->a);
 	*part = (struct gpu_part){.file = arena_strdup(v->a, m->entry->name),
 				  .group = stem_of(m->entry->name, v->a),
-				  .entries = arena_array(v->a, m->gpu.count, sizeof(*part->entries)),
+				  .entries =
+					  arena_array(v->a, m->gpu.count, sizeof(*part->entries)),
 				  .units = m->gpu.containers ? m->gpu.containers : 1,
 				  .driver = driver_for(v, cuda)};
 	for (size_t i = 0; i < m->gpu.count; i++) {
@@ -158,12 +178,15 @@ static void add_part(struct verifying *v, const struct verify_member *m)
 static size_t add_parts(struct verifying *v, bool all)
 {
 	const bool torch = fatbin_is_torch(v->report.name.dist);
+
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
-		const bool archive = path_has_suffix(m->entry->name, ".a") || path_has_suffix(m->entry->name, ".o");
+		const bool archive = path_has_suffix(m->entry->name, ".a") ||
+				     path_has_suffix(m->entry->name, ".o");
 		if (m->gpu.count && (all ? !archive : counts(v, m->entry->name, torch)))
 			add_part(v, m);
 	}
+
 	return v->parts->count;
 }
 
@@ -189,14 +212,17 @@ void verify_parts(struct verifying *v)
 		v->cuda = line_of(v->q->tables, NULL, dist, v->a);
 }
 
-/* A wheel for any machine that has libraries for one, which is an error of its tag, runs there alone. */
+/* A wheel for any machine that has libraries for one,
+ * which is an error of its tag, runs there alone. */
 static void set_machine(struct verifying *v)
 {
 	static const char *const machines[] = {"x86_64", "aarch64"};
 	struct verify_report *r = &v->report;
 	bool wrong = false;
+
 	for (size_t i = 0; i < r->count; i++)
-		wrong = wrong || (r->findings[i].level == FINDING_ERROR && strcmp(r->findings[i].rule, "tag") == 0);
+		wrong = wrong || (r->findings[i].level == FINDING_ERROR &&
+				  strcmp(r->findings[i].rule, "tag") == 0);
 	if (!wrong || strcmp(r->name.platform, "any") != 0)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
@@ -212,6 +238,7 @@ void verify_machines(struct verifying *v)
 {
 	struct verify_report *r = &v->report;
 	struct strlist targets = {0};
+
 	if (!v->q->tables || !v->named)
 		return;
 	if (v->parts)
@@ -220,7 +247,8 @@ void verify_machines(struct verifying *v)
 	const char *tag = r->tag;
 	if (strcmp(tag, "manylinux_2_17_x86_64") == 0)
 		tag = arena_printf(v->a, "manylinux_2_%u_x86_64", v->glibc > 5 ? v->glibc : 5);
-	runs_on_of_wheel(v->q->tables, &r->name, tag, &r->promise, &targets, r->requires_torch, v->a, &r->runs_on);
+	runs_on_of_wheel(v->q->tables, &r->name, tag, &r->promise, &targets, r->requires_torch,
+			 v->a, &r->runs_on);
 	r->runs_on.requires_python = v->requires_python;
 	set_machine(v);
 	if (v->parts && v->parts->count && !r->promise.gpu_known)

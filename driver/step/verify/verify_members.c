@@ -22,11 +22,13 @@ static bool in_name(char c)
 	return isalnum((unsigned char)c) || (c && strchr("._-+~", c));
 }
 
-/* Whether a longer path goes on here: "~/.cache/ptbuild/x" has a name before it, "-I/ptbuild/x" an option. A name of
- * one or two characters may be the length of a text that a program wrote before it, as Python's .pyc files do. */
+/* Whether a longer path goes on here: "~/.cache/ptbuild/x" has a name before it,
+ * "-I/ptbuild/x" an option. A name of one or two characters may be the length of a text that a
+ * program wrote before it, as Python's .pyc files do. */
 static bool inside_longer(const char *data, const char *found)
 {
 	const char *word = found;
+
 	while (word > data && in_name(word[-1]) && found - word < NAME_MAX)
 		word--;
 	if (found - word < 3)
@@ -42,15 +44,18 @@ static const char *find_path(const char *data, size_t len, const char *path)
 {
 	const char *at = data, *found;
 	size_t n = strlen(path);
+
 	while (n && (found = memmem(at, len - (size_t)(at - data), path, n))) {
 		if (!inside_longer(data, found))
 			return found;
 		at = found + n;
 	}
+
 	return NULL;
 }
 
-static void scan(const struct verify_request *q, struct verify_member *m, const void *data, size_t len)
+static void scan(const struct verify_request *q, struct verify_member *m, const void *data,
+		 size_t len)
 {
 	for (size_t i = 0; i < q->build_paths.count && !m->build_path; i++) {
 		const char *path = q->build_paths.items[i], *found = find_path(data, len, path);
@@ -66,17 +71,23 @@ static bool is_linker_script(const char *data, size_t size)
 {
 	static const char *const commands[] = {"INPUT", "GROUP", "OUTPUT_FORMAT"};
 	const char *end = data + size, *close;
-	while (data < end && (isspace((unsigned char)*data) || (end - data > 3 && memcmp(data, "/*", 2) == 0))) {
-		close = *data == '/' ? memmem(data + 2, (size_t)(end - data) - 2, "*/", 2) : data - 1;
+
+	while (data < end &&
+	       (isspace((unsigned char)*data) || (end - data > 3 && memcmp(data, "/*", 2) == 0))) {
+		close = *data == '/' ? memmem(data + 2, (size_t)(end - data) - 2, "*/", 2)
+				     : data - 1;
 		if (!close)
 			return false;
 		data = close + 2;
 	}
+
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		size_t n = strlen(commands[i]);
-		if ((size_t)(end - data) > n && memcmp(data, commands[i], n) == 0 && strchr(" \t(", data[n]))
+		if ((size_t)(end - data) > n && memcmp(data, commands[i], n) == 0 &&
+		    strchr(" \t(", data[n]))
 			return true;
 	}
+
 	return false;
 }
 
@@ -84,10 +95,12 @@ static bool is_linker_script(const char *data, size_t size)
 static void take_text(const void *data, size_t size, struct arena *a, struct fatbin_summary *ret)
 {
 	struct fatbin_entry entry;
+
 	if (ret->count || !fatbin_text(data, size, &entry))
 		return;
 	ret->items = arena_array(a, 1, sizeof(*ret->items));
-	ret->items[0] = (struct fatbin_count){.kind = entry.kind, .number = entry.number, .entries = 1, .bytes = size};
+	ret->items[0] = (struct fatbin_count){
+		.kind = entry.kind, .number = entry.number, .entries = 1, .bytes = size};
 	memcpy(ret->items[0].target, entry.target, sizeof(entry.target));
 	ret->count = 1;
 }
@@ -98,6 +111,7 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 	AUTO_ELF_MAP struct elf_map map = {0};
 	const struct verifying *v = w->v;
 	struct err why = {0};
+
 	if (fs_map(w->path, &file, e) < 0)
 		return err_wrap(e, "%s", m->entry->name);
 	if (m->row && *m->row->digest && strncmp(m->row->digest, "sha256=", 7) != 0)
@@ -106,26 +120,31 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 	if (!file.data)
 		return 0;
 	scan(v->q, m, file.data, file.size);
-	m->loads_global =
-		path_has_suffix(m->entry->name, ".py") &&
-		(memmem(file.data, file.size, "RTLD_GLOBAL", 11) || memmem(file.data, file.size, "setdlopenflags", 14));
+	m->loads_global = path_has_suffix(m->entry->name, ".py") &&
+			  (memmem(file.data, file.size, "RTLD_GLOBAL", 11) ||
+			   memmem(file.data, file.size, "setdlopenflags", 14));
 	m->kind = elf_sort(file.data, file.size, &m->machine);
 	if (m->kind == ELF_FOREIGN) /* at the same offset in all ELF files */
-		m->elf.type = file.data[EI_DATA] == ELFDATA2LSB ? file.data[EI_NIDENT] : file.data[EI_NIDENT + 1];
+		m->elf.type = file.data[EI_DATA] == ELFDATA2LSB ? file.data[EI_NIDENT]
+								: file.data[EI_NIDENT + 1];
 	/* The finding names the file. */
-	if (m->kind == ELF_HOST && (elf_map_memory(file.data, file.size, NULL, &map, &why) < 0 ||
-				    elf_map_info(&map, v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0)) {
+	if (m->kind == ELF_HOST &&
+	    (elf_map_memory(file.data, file.size, NULL, &map, &why) < 0 ||
+	     elf_map_info(&map, v->q->policy ? ELF_SYMBOLS : 0, w->a, &m->elf, &why) < 0)) {
 		m->elf_broken = arena_strdup(w->a, why.msg);
 	} else if (fatbin_summarize(file.data, file.size, NULL, w->a, &m->gpu, &why) < 0) {
 		m->gpu_broken = arena_strdup(w->a, why.msg);
 	}
+
 	if (m->kind == ELF_NONE)
 		take_text(file.data, file.size, w->a, &m->gpu);
 	const bool judged = m->kind == ELF_HOST && !m->elf_broken && v->report.promise.gpu.count;
 	if (judged) /* what is malformed is a finding already */
-		(void)!fatbin_look_data(file.data, file.size, m->entry->name, w->a, &m->look, ERR_IGNORED);
+		(void)!fatbin_look_data(file.data, file.size, m->entry->name, w->a, &m->look,
+					ERR_IGNORED);
 	m->link_text = is_linker_script((const char *)file.data, file.size);
-	/* Objects run only once they are linked; GPU code in a file of its own is judged by verify_gpu. */
+	/* Objects run only once they are linked; GPU code
+	 * in a file of its own is judged by verify_gpu. */
 	if (!v->q->code || m->kind != ELF_HOST || m->elf_broken)
 		return 0;
 	if (m->elf.type != ET_DYN && m->elf.type != ET_EXEC)
@@ -136,6 +155,7 @@ static int examine_data(struct worker *w, struct verify_member *m, struct err *e
 static int examine(struct worker *w, struct verify_member *m, struct err *e)
 {
 	AUTO_FD int fd = open(w->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
 	if (fd < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", w->path);
 	uint8_t sha256[DIGEST_LEN];
@@ -146,6 +166,7 @@ static int examine(struct worker *w, struct verify_member *m, struct err *e)
 		err_clear(e);
 		return 0;
 	}
+
 	strcpy(m->digest, "sha256=");
 	digest_base64url(sha256, m->digest + strlen(m->digest));
 	return examine_data(w, m, e);
@@ -155,7 +176,9 @@ static int examine_one(unsigned thread, size_t i, void *user, struct err *e)
 {
 	struct pool *p = user;
 	int rc = examine(&p->workers[thread], &p->v->members[i], e);
-	/* Who still decodes a large library may use the processor of a thread that has nothing left to do. */
+
+	/* Who still decodes a large library may use the
+	 * processor of a thread that has nothing left to do. */
 	if (atomic_fetch_sub(&p->left, 1) <= p->threads)
 		atomic_fetch_add(&p->v->idle.processors, 1);
 	return rc;
@@ -166,10 +189,12 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, 
 	char *dir;
 	struct pool p = {v, arena_array(v->a, threads, sizeof(*p.workers)), threads, v->count};
 	uint64_t *sizes = arena_array(v->a, v->count, sizeof(*sizes));
+
 	if (fs_temp_dir(v->q->temp_dir, "ptbuild-verify-", v->a, &dir, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < threads; i++)
-		p.workers[i] = (struct worker){v, &arenas[i], arena_printf(&arenas[i], "%s/member%u", dir, i)};
+		p.workers[i] = (struct worker){v, &arenas[i],
+					       arena_printf(&arenas[i], "%s/member%u", dir, i)};
 	for (size_t i = 0; i < v->count; i++)
 		sizes[i] = v->members[i].entry->size;
 	v->idle.processors = v->count < threads ? (int)(threads - v->count) : 0;

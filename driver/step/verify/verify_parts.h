@@ -59,11 +59,12 @@ struct verifying {
 };
 
 /* verify_add: a finding; bytes that cannot be printed become '?'. */
-void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file,
+		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* verify_add_error: an error of another module as a finding; an error of the machine (a disk that
  * cannot be read) ends the verification instead. */
-void verify_add_error(struct verifying *v, const char *rule, const char *file, const struct err *why);
+void verify_add_error(struct verifying *v, const char *rule, const char *file,
+		      const struct err *why);
 /* A finding reported for the first of several. verify_more: "; it is the first of 3 such WHAT", ""
  * for one. */
 struct verify_some {
@@ -74,7 +75,8 @@ void verify_count(struct verify_some *s, const char *file, const char *entry);
 const char *verify_more(struct verifying *v, const struct verify_some *s, const char *what);
 /* verify_members: reads every member once, on several threads: digest, build paths, ELF, code. The
  * `arenas` (one a thread) own what they find. */
-int verify_members(struct verifying *v, unsigned threads, struct arena *arenas, struct err *e) MUST_CHECK;
+int verify_members(struct verifying *v, unsigned threads, struct arena *arenas,
+		   struct err *e) MUST_CHECK;
 /* verify_installed: the path below site-packages once installed; NULL for what goes elsewhere
  * (scripts, data, headers). */
 const char *verify_installed(const char *name);
@@ -101,10 +103,11 @@ enum version_file {
 };
 /* verify_version_file: `closure`: all names that DT_NEEDED entries of the member and of what it
  * loads ask for. */
-enum version_file verify_version_file(struct verifying *v, const struct verify_member *m, const struct strlist *closure,
-				      const char *file);
+enum version_file verify_version_file(struct verifying *v, const struct verify_member *m,
+				      const struct strlist *closure, const char *file);
 /* verify_versions: findings for the versions that a member needs. */
-void verify_versions(struct verifying *v, const struct verify_member *m, const struct strlist *closure);
+void verify_versions(struct verifying *v, const struct verify_member *m,
+		     const struct strlist *closure);
 /* verify_lacks_version: a library without any versions has all, for the loader. */
 bool verify_lacks_version(const struct elf_info *info, const char *version);
 /* verify_is_of_torch: whether torch brings the library of this NEEDED name. */
@@ -154,5 +157,5 @@ struct library_isa {
 
 /* verify_isa_scan: fills `isa` of a readable ELF file, unless nothing is known of its machine.
  * Errors are ERR_INTERRUPTED and those of the machine. */
-int verify_isa_scan(struct verifying *v, struct verify_member *member, struct elf_map *m, struct arena *a,
-		    struct err *e) MUST_CHECK;
+int verify_isa_scan(struct verifying *v, struct verify_member *member, struct elf_map *m,
+		    struct arena *a, struct err *e) MUST_CHECK;

@@ -17,15 +17,17 @@ const struct verify_rule verify_rules[] = {
 	{"module", "every extension module has a suffix that Pythons of the wheel's tags look for"},
 	{"abi3", "an abi3 wheel uses what the stable ABI of its Python has"},
 	{"rpath", "library paths are DT_RPATH, relative and inside the packages"},
-	{"needed", "every needed library is in the wheel, from a dependency, or allowed by manylinux"},
+	{"needed",
+	 "every needed library is in the wheel, from a dependency, or allowed by manylinux"},
 	{"driver", "no library of the GPU's driver is in the wheel: it is the machine's"},
 	{"gpu-code", "GPU code can be read, and is for the target that its header names"},
 	{"gpu-extra", "no GPU code for targets that are not declared"},
 	{"gpu-missing", "every kernel has code for every declared target"},
 	{"gpu-ptx", "no PTX or link-time code beyond the declared targets"},
-	{"undefined",
-	 "every symbol that a library wants is provided inside, by a companion, by the system or by Python"},
-	{"undefined-unchecked", "(a note) symbols may be from libraries that were not given: see --with"},
+	{"undefined", "every symbol that a library wants is provided inside, by a companion, by "
+		      "the system or by Python"},
+	{"undefined-unchecked",
+	 "(a note) symbols may be from libraries that were not given: see --with"},
 	{"threads", "there is one OpenMP runtime, and no BLAS with threads of its own next to it"},
 	{"exec-stack", "no library asks for an executable stack"},
 	{"textrel", "no library has text relocations"},
@@ -33,11 +35,13 @@ const struct verify_rule verify_rules[] = {
 	{"isa-init", "nor does what runs while a library is loaded"},
 	{"isa-comdat", "nor does code that all units of a library share"},
 	{"isa-unnamed", "functions that use more have a name, so that their callers can be found"},
-	{"isa-dispatched", "(a note) functions that are called only after a check of the processor"},
+	{"isa-dispatched",
+	 "(a note) functions that are called only after a check of the processor"},
 	{"isa-unchecked", "all machine code can be examined"},
 	{"fast-math", "loading a library does not change how the program computes"},
 	{"build-path", "no file holds a path of the build"},
-	{"name", "names are seen whole, are taken by file systems, and mean the same on all of them"},
+	{"name",
+	 "names are seen whole, are taken by file systems, and mean the same on all of them"},
 	{"start", "nothing runs whenever Python starts"},
 	{"mode", "no file is setuid, setgid or sticky"},
 	{0},
@@ -49,62 +53,80 @@ const struct verify_rule *verify_rule_find(const char *code)
 		if (strcmp(r->code, code) == 0)
 			return r;
 	}
+
 	return NULL;
 }
 
-static const char *const levels[] = {[FINDING_NOTE] = "note", [FINDING_WARNING] = "warning", [FINDING_ERROR] = "error"};
+static const char *const levels[] = {
+	[FINDING_NOTE] = "note", [FINDING_WARNING] = "warning", [FINDING_ERROR] = "error"};
 
 static json_t *gpu_json(const struct verify_report *r)
 {
 	json_t *files = json_array();
+
 	for (size_t i = 0; i < r->gpu_count; i++) {
 		AUTO_ARENA struct arena a = {0};
 		const struct verify_gpu_file *f = &r->gpu[i];
 		json_t *code = json_object();
 		for (size_t k = 0; k < f->count; k++)
 			json_object_set_new(code, fatbin_name(&f->code[k], &a),
-					    json_pack("{s:I, s:I}", "entries", (json_int_t)f->code[k].entries, "bytes",
+					    json_pack("{s:I, s:I}", "entries",
+						      (json_int_t)f->code[k].entries, "bytes",
 						      (json_int_t)f->code[k].bytes));
-		json_array_append_new(files, json_pack("{s:s, s:I, s:o}", "file", f->file, "fat_binaries",
-						       (json_int_t)f->fat_binaries, "code", code));
+		json_array_append_new(files,
+				      json_pack("{s:s, s:I, s:o}", "file", f->file, "fat_binaries",
+						(json_int_t)f->fat_binaries, "code", code));
 	}
+
 	return files;
 }
 
 json_t *verify_json(const struct verify_report *r)
 {
 	json_t *findings = json_array();
+
 	for (size_t i = 0; i < r->count; i++) {
 		const struct finding *f = &r->findings[i];
-		json_array_append_new(findings, json_pack("{s:s, s:s, s:s, s:s}", "level", levels[f->level], "rule",
-							  f->rule, "file", f->file, "text", f->text));
+		json_array_append_new(findings,
+				      json_pack("{s:s, s:s, s:s, s:s}", "level", levels[f->level],
+						"rule", f->rule, "file", f->file, "text", f->text));
 	}
+
 	json_t *code = json_pack("{s:I, s:I, s:I}", "files", (json_int_t)r->code_files, "functions",
 				 (json_int_t)r->code_functions, "bytes", (json_int_t)r->code_bytes);
 	return json_pack(
-		"{s:i, s:b, s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o,"
+		"{s:i, s:b, s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, "
+		"s:o, s:o, s:o,"
 		" s:I, s:I, s:o, s:o}",
-		"schema", 1, "ok", r->errors == 0, "file", r->file, "bytes", (json_int_t)r->bytes, "sha256", r->sha256,
-		"distribution", r->name.dist, "version", r->name.version, "python", r->name.python, "abi", r->name.abi,
-		"platform", r->name.platform, "members", (json_int_t)r->members, "elf_files", (json_int_t)r->elf_files,
+		"schema", 1, "ok", r->errors == 0, "file", r->file, "bytes", (json_int_t)r->bytes,
+		"sha256", r->sha256, "distribution", r->name.dist, "version", r->name.version,
+		"python", r->name.python, "abi", r->name.abi, "platform", r->name.platform,
+		"members", (json_int_t)r->members, "elf_files", (json_int_t)r->elf_files,
 		"honest_platform", r->tag, "honest_platform_why", r->tag_why, "metadata_rev",
 		r->metadata_rev ? json_integer(r->metadata_rev) : json_null(), "requires_torch",
-		json_or_null(*r->requires_torch ? r->requires_torch : NULL), "code", code, "promise",
-		(json_pack("{s:s, s:b, s:o, s:o, s:o}", "from", r->promise.from, "binding", r->promise.binding, "isa",
+		json_or_null(*r->requires_torch ? r->requires_torch : NULL), "code", code,
+		"promise",
+		(json_pack("{s:s, s:b, s:o, s:o, s:o}", "from", r->promise.from, "binding",
+			   r->promise.binding, "isa",
 			   json_or_null(r->promise.isa ? r->promise.isa->name : NULL), "cuda",
 			   json_or_null(r->promise.cuda), "gpu",
-			   r->promise.gpu_known ? json_from_strlist(&r->promise.gpu) : json_null())),
-		"gpu_code", gpu_json(r), "errors", (json_int_t)r->errors, "warnings", (json_int_t)r->warnings,
-		"findings", findings, "runs_on", r->runs_on.python ? runs_on_json(&r->runs_on) : json_null());
+			   r->promise.gpu_known ? json_from_strlist(&r->promise.gpu)
+						: json_null())),
+		"gpu_code", gpu_json(r), "errors", (json_int_t)r->errors, "warnings",
+		(json_int_t)r->warnings, "findings", findings, "runs_on",
+		r->runs_on.python ? runs_on_json(&r->runs_on) : json_null());
 }
 
-const struct show verify_lines[] = {{.text = "{/file}[:{file}]: {level}\\[{rule}\\]: {text}", .each = "findings"}, {0}};
+const struct show verify_lines[] = {
+	{.text = "{/file}[:{file}]: {level}\\[{rule}\\]: {text}", .each = "findings"}, {0}};
 
 static const struct show gpu_code[] = {
 	{.text = "{entries} {^} ({bytes:MB})", .each = "code", .join = ", ", .indent = 2}, {0}};
 
 static const struct show tail_rows[] = {
-	{.text = "gpu code: {file}: {fat_binaries} fat binar{fat_binaries:y}:", .each = "gpu_code", .rows = gpu_code},
+	{.text = "gpu code: {file}: {fat_binaries} fat binar{fat_binaries:y}:",
+	 .each = "gpu_code",
+	 .rows = gpu_code},
 	{.text = "{file}: {members} file{members:s}, {elf_files} of them ELF[, fit for "
 		 "{honest_platform} ({honest_platform_why})][{?code.files}, code of "
 		 "{code.functions} function{code.functions:s} within {promise.isa|no declared "
@@ -118,7 +140,8 @@ const struct show verify_rows[] = {
 	{0}};
 
 const struct show verify_brief_rows[] = {
-	{.text = "{level}: [{file}][{!file}{/file}]: {text} \\[{rule}\\][{?more}; and {more} more]", .each = "-kinds"},
+	{.text = "{level}: [{file}][{!file}{/file}]: {text} \\[{rule}\\][{?more}; and {more} more]",
+	 .each = "-kinds"},
 	{.rows = tail_rows},
 	{.text = "{?-hidden}--notes shows every finding"},
 	{0}};
@@ -128,12 +151,14 @@ static json_t *kind_of(const json_t *kinds, const json_t *finding)
 {
 	size_t i;
 	json_t *kind;
+
 	json_array_foreach(kinds, i, kind)
 	{
 		if (strcmp(json_text(kind, "level"), json_text(finding, "level")) == 0 &&
 		    strcmp(json_text(kind, "rule"), json_text(finding, "rule")) == 0)
 			return kind;
 	}
+
 	return NULL;
 }
 
@@ -141,6 +166,7 @@ static size_t add_kinds(json_t *kinds, const json_t *findings, enum finding_leve
 {
 	size_t i, count = 0;
 	const json_t *finding;
+
 	json_array_foreach(findings, i, finding)
 	{
 		if (strcmp(json_text(finding, "level"), levels[level]) != 0)
@@ -152,6 +178,7 @@ static size_t add_kinds(json_t *kinds, const json_t *findings, enum finding_leve
 		else
 			json_array_append_new(kinds, json_copy((json_t *)(uintptr_t)finding));
 	}
+
 	return count;
 }
 
@@ -159,11 +186,13 @@ void verify_brief(json_t *doc)
 {
 	const json_t *findings = json_object_get(doc, "findings");
 	json_t *kinds = json_array(), *notes = json_array();
+
 	(void)add_kinds(kinds, findings, FINDING_ERROR);
 	(void)add_kinds(kinds, findings, FINDING_WARNING);
 	const size_t count = add_kinds(notes, findings, FINDING_NOTE);
 	json_decref(notes);
-	json_object_set_new(doc, "-hidden", json_boolean(json_array_size(findings) > json_array_size(kinds)));
+	json_object_set_new(doc, "-hidden",
+			    json_boolean(json_array_size(findings) > json_array_size(kinds)));
 	json_object_set_new(doc, "-kinds", kinds);
 	json_object_set_new(doc, "-notes", json_integer((json_int_t)count));
 }

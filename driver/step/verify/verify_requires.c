@@ -1,5 +1,5 @@
-/* What METADATA requires: whether installers take it, whether the wheel's own tags and label agree with it, and whether
- * what it is installed with does. */
+/* What METADATA requires: whether installers take it, whether the wheel's own
+ * tags and label agree with it, and whether what it is installed with does. */
 #include <strings.h>
 
 #include "core/plan/cuda_libraries.h"
@@ -18,10 +18,12 @@ static void tell(const struct requiring *c, enum finding_level level, const char
 
 /* ---- each by itself ---- */
 
-/* A file is there on the machine that the wheel was made on; other addresses no package index takes. */
+/* A file is there on the machine that the wheel was
+ * made on; other addresses no package index takes. */
 static void check_url(const struct requiring *c, const struct requirement *r)
 {
 	const bool file = strncasecmp(r->url, "file:", 5) == 0 || !strstr(r->url, "://");
+
 	if (*r->url)
 		verify_add(c->v, file ? FINDING_ERROR : FINDING_WARNING, "metadata", c->file,
 			   "has the Requires-Dist '%s', which %s", r->line,
@@ -36,6 +38,7 @@ static void sort_requirement(const struct requiring *c, const struct requirement
 	const bool plain = requirement_holds(r, &c->self->scope, "", v->a) != HOLDS_NEVER;
 	const bool extra = requirement_holds(r, &c->self->scope, NULL, v->a) != HOLDS_NEVER;
 	struct strlist *to = plain ? &v->brought : extra ? &v->optional : &v->off;
+
 	if (v->q->tables)
 		cuda_brings(v->q->tables, r, v->a, to);
 	else
@@ -52,26 +55,32 @@ static void read_requirements(const struct requiring *c, const struct wheel_head
 {
 	struct verifying *v = c->v;
 	struct strlist lines = {0};
+
 	wheel_headers_all(h, "Requires-Dist", v->a, &lines);
 	for (size_t i = 0; i < lines.count; i++) {
 		struct requirement r;
 		struct err why = {0};
 		if (requirement_parse(lines.items[i], v->a, &r, &why) < 0) {
 			verify_add(v, FINDING_ERROR, "metadata", c->file,
-				   "has the Requires-Dist '%s', which pip refuses: %s", lines.items[i], why.msg);
+				   "has the Requires-Dist '%s', which pip refuses: %s",
+				   lines.items[i], why.msg);
 			continue;
 		}
+
 		check_url(c, &r);
 		sort_requirement(c, &r);
 	}
+
 	const char *expected = v->q->expect_requires;
 	if (expected && !strlist_contains(&lines, expected))
-		verify_add(v, FINDING_ERROR, "metadata", c->file, "does not require '%s'", expected);
+		verify_add(v, FINDING_ERROR, "metadata", c->file, "does not require '%s'",
+			   expected);
 }
 
 /* ---- with its own tags and label ---- */
 
-/* A wheel for certain Pythons may exclude none of them; one for a Python and later ones may exclude some. */
+/* A wheel for certain Pythons may exclude none of them;
+ * one for a Python and later ones may exclude some. */
 static void check_python(const struct requiring *c)
 {
 	struct verifying *v = c->v;
@@ -79,6 +88,7 @@ static void check_python(const struct requiring *c)
 	struct wheel_scope all;
 	struct strlist excluded = {0};
 	bool newer;
+
 	if (!v->requires_python || !v->named)
 		return;
 	wheel_scope_of(n, NULL, v->a, &all);
@@ -89,30 +99,35 @@ static void check_python(const struct requiring *c)
 	const bool none = all.pythons.count && excluded.count == all.pythons.count;
 	if (none || (excluded.count && !newer))
 		verify_add(v, none ? FINDING_ERROR : FINDING_WARNING, "metadata", c->file,
-			   "has the Requires-Python '%s', which excludes %s of '%s-%s'%s", v->requires_python,
-			   none ? "all Pythons" : strlist_join(&excluded, v->a, ", "), n->python, n->abi,
-			   none ? ": installers refuse the wheel" : "");
+			   "has the Requires-Python '%s', which excludes %s of '%s-%s'%s",
+			   v->requires_python,
+			   none ? "all Pythons" : strlist_join(&excluded, v->a, ", "), n->python,
+			   n->abi, none ? ": installers refuse the wheel" : "");
 }
 
-/* "2.6" in the label beside "torch==2.4"; "cpu" beside "torch==2.6.0+cu124" and "nvidia-cublas-cu12". */
+/* "2.6" in the label beside "torch==2.4"; "cpu" beside
+ * "torch==2.6.0+cu124" and "nvidia-cublas-cu12". */
 static void check_label(const struct requiring *c)
 {
 	struct verifying *v = c->v;
 	const char *plus = strchr(c->self->version, '+'), *label = plus ? plus + 1 : "";
 	const char *series = label_torch(label, v->a), *own = label_accelerator(label, v->a);
+
 	for (size_t i = 0; i < c->self->requires_count; i++) {
 		const struct requirement *r = &c->self->requires[i];
 		if (requirement_holds(r, &c->self->scope, "", v->a) == HOLDS_NEVER)
 			continue;
 		const bool torch = strcmp(r->name, "torch") == 0;
-		if (torch && series && !*r->url && !specifier_takes_series(r->specifier, series, v->a))
+		if (torch && series && !*r->url &&
+		    !specifier_takes_series(r->specifier, series, v->a))
 			tell(c, v->ours ? FINDING_ERROR : FINDING_WARNING,
-			     arena_printf(v->a, "requires '%s', but its label '%s' is for torch %s", r->line, label,
-					  series));
+			     arena_printf(v->a, "requires '%s', but its label '%s' is for torch %s",
+					  r->line, label, series));
 		const char *needs = requirement_accelerator(r, v->a);
 		if (own && needs && strcmp(own, needs) != 0)
 			tell(c, FINDING_WARNING,
-			     arena_printf(v->a, "requires '%s', but its label '%s' is for %s", r->line, label, own));
+			     arena_printf(v->a, "requires '%s', but its label '%s' is for %s",
+					  r->line, label, own));
 	}
 }
 
@@ -120,13 +135,16 @@ static void check_label(const struct requiring *c)
 static void check_pins(const struct requiring *c)
 {
 	struct verifying *v = c->v;
+
 	for (size_t i = 0; i < c->self->requires_count && !v->ours; i++) {
 		const struct requirement *r = &c->self->requires[i];
 		const char *pin = specifier_pin(r->specifier, v->a);
 		if (pin && strchr(pin, '+') && !strlist_contains(&v->q->given, r->name) &&
 		    requirement_holds(r, &c->self->scope, "", v->a) != HOLDS_NEVER)
 			tell(c, FINDING_NOTE,
-			     arena_printf(v->a, "requires '%s': only an index of its own has a version with a label",
+			     arena_printf(v->a,
+					  "requires '%s': only an index of its own has a version "
+					  "with a label",
 					  r->line));
 	}
 }
@@ -140,16 +158,20 @@ static void check_pair(const struct requiring *c, const struct dist *other)
 	const struct requirement *own = dist_refuses(c->self, other, s, v->a);
 	const struct requirement *its = dist_refuses(other, c->self, s, v->a);
 	const char *mixed = dist_mixed(c->self, other, s, v->a);
+
 	if (strcmp(c->self->name, other->name) == 0)
 		return;
 	if (own)
-		tell(c, FINDING_ERROR, arena_printf(v->a, "requires '%s', not %s", own->line, other->title));
+		tell(c, FINDING_ERROR,
+		     arena_printf(v->a, "requires '%s', not %s", own->line, other->title));
 	if (its)
 		tell(c, FINDING_ERROR,
-		     arena_printf(v->a, "is %s, and %s requires '%s'", c->self->title, other->title, its->line));
+		     arena_printf(v->a, "is %s, and %s requires '%s'", c->self->title, other->title,
+				  its->line));
 	/* Code for the processor alone runs beside a torch that has more. */
 	if (mixed) {
-		const char *built = dist_accelerator(strcmp(c->self->name, "torch") == 0 ? other : c->self, s, v->a);
+		const char *built = dist_accelerator(
+			strcmp(c->self->name, "torch") == 0 ? other : c->self, s, v->a);
 		tell(c, strcmp(built, "cpu") == 0 ? FINDING_WARNING : FINDING_ERROR, mixed);
 	}
 }
@@ -157,12 +179,17 @@ static void check_pair(const struct requiring *c, const struct dist *other)
 static bool check_paths(const struct requiring *c, const struct dist *x, const struct dist *y)
 {
 	size_t count = 0;
-	const bool same = strcmp(x->name, y->name) == 0; /* two versions, of which one replaces the other */
+	/* two versions, of which one replaces the other */
+	const bool same = strcmp(x->name, y->name) == 0;
 	const char *path = same ? NULL : dist_shares(x, y, &count);
+
 	if (path)
 		verify_add(c->v, FINDING_WARNING, "shared", path,
-			   "is in both %s and %s, with other contents: the one installed last has it%s", x->title,
-			   y->title, count > 1 ? arena_printf(c->v->a, "; it is the first of %zu", count) : "");
+			   "is in both %s and %s, with other contents: the one installed last has "
+			   "it%s",
+			   x->title, y->title,
+			   count > 1 ? arena_printf(c->v->a, "; it is the first of %zu", count)
+				     : "");
 	return path != NULL;
 }
 
@@ -172,21 +199,25 @@ static void check_lines(const struct requiring *c)
 	struct verifying *v = c->v;
 	struct strlist all = {0};
 	const char *clash[2];
+
 	strlist_append(&all, v->a, &v->brought);
 	strlist_once(&all, v->a, c->self->name);
 	for (size_t i = 0; i < v->q->with_count; i++)
 		strlist_once(&all, v->a, v->q->with[i].name);
 	if (v->q->tables && cuda_clash(v->q->tables, &all, v->a, clash))
 		verify_add(v, FINDING_WARNING, "shared", c->file,
-			   "'%s' and '%s' are installed together, which own the same files: one overwrites the other",
+			   "'%s' and '%s' are installed together, which own the same files: one "
+			   "overwrites the other",
 			   clash[0], clash[1]);
 }
 
 static void bring(const struct requiring *c, const struct dist *other)
 {
 	struct verifying *v = c->v;
+
 	for (size_t i = 0; i < other->requires_count && v->q->tables; i++)
-		if (requirement_holds(&other->requires[i], &c -> self -> scope, "", v->a) != HOLDS_NEVER)
+		if (requirement_holds(&other->requires[i], &c -> self -> scope, "", v->a) !=
+		    HOLDS_NEVER)
 			cuda_brings(v->q->tables, &other->requires[i], v -> a, &v -> brought);
 }
 
@@ -194,6 +225,7 @@ static void check_others(const struct requiring *c)
 {
 	const struct verify_request *q = c->v->q;
 	bool told = false;
+
 	for (size_t i = 0; i < q->with_count; i++) {
 		check_pair(c, &q->with[i]);
 		bring(c, &q->with[i]);
@@ -201,6 +233,7 @@ static void check_others(const struct requiring *c)
 		for (size_t k = 0; k < i; k++)
 			told |= check_paths(c, &q->with[k], &q->with[i]);
 	}
+
 	if (!told)
 		check_lines(c);
 }
@@ -209,6 +242,7 @@ void verify_requires(struct verifying *v, const char *file, const struct wheel_h
 {
 	struct dist *self = arena_alloc(v->a, sizeof(*self));
 	const struct requiring c = {v, file, self};
+
 	dist_of_headers(h, v->named ? &v->report.name : NULL, v->a, self);
 	self->rows = v->rows;
 	self->rows_count = v->rows_read ? v->rows_count : 0;

@@ -34,7 +34,8 @@ char *watch_unit_name(const char *build_dir, const char *dir, const char *output
 {
 	if (output[0] != '/' && !dir)
 		return arena_strdup(a, output);
-	const char *path = output[0] == '/' ? path_absolute(a, "/", output) : path_absolute(a, dir, output);
+	const char *path =
+		output[0] == '/' ? path_absolute(a, "/", output) : path_absolute(a, dir, output);
 	const char *inside = path_below(path, SANDBOX_SRC "/build");
 	if (!inside)
 		inside = path_below(path, path_join(a, build_dir, "src/build"));
@@ -44,47 +45,55 @@ char *watch_unit_name(const char *build_dir, const char *dir, const char *output
 /* "x86_64-linux-gnu-g++-14" ends in "g++", and so does "g++". */
 static bool is_compiler(const char *path)
 {
-	static const char *const names[] = {"gcc",  "g++",      "cc",     "c++",     "clang", "clang++",
-					    "nvcc", "gfortran", "ccache", "sccache", "ld"};
+	static const char *const names[] = {"gcc",    "g++",     "cc",   "c++",
+					    "clang",  "clang++", "nvcc", "gfortran",
+					    "ccache", "sccache", "ld"};
 	const char *base = path_base(path);
 	size_t n = strlen(base), digits = n;
+
 	while (digits > 0 && strchr("0123456789.", base[digits - 1]))
 		digits--;
 	if (digits < n && digits > 0 && base[digits - 1] == '-')
 		n = digits - 1;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		size_t len = strlen(names[i]);
-		if (n >= len && strncmp(base + n - len, names[i], len) == 0 && (n == len || base[n - len - 1] == '-'))
+		if (n >= len && strncmp(base + n - len, names[i], len) == 0 &&
+		    (n == len || base[n - len - 1] == '-'))
 			return true;
 	}
+
 	return false;
 }
 
 const char *watch_output(const char *command, size_t len)
 {
 	const char *end = command + len, *found = NULL;
+
 	if (len == 0 || end[-1] != '\0' || !is_compiler(command))
 		return NULL;
 	for (const char *p = command + strlen(command) + 1; p < end; p += strlen(p) + 1) {
 		if (strcmp(p, "-o") == 0 && p + 3 < end)
 			found = p + 3; /* the last one counts, as it does for the compiler */
 	}
+
 	return found && *found ? found : NULL;
 }
 
 /* Below this the resident set counts as the peak, which saves reading a file. */
 #define SMALL_BYTES (UINT64_C(32) << 20)
 
-/* The unit of this process, by its own command line. That is empty for a moment when it becomes another program, so it
- * is read again at the next look: no process has the empty name. */
+/* The unit of this process, by its own command line. That is empty for a moment when it becomes
+ * another program, so it is read again at the next look: no process has the empty name. */
 static struct watch_held *read_unit(struct watch_units *u, struct proctree_item *it, double at)
 {
 	AUTO_BUF struct buf command = {0};
 	AUTO_ARENA struct arena a = {0};
+
 	if (!proctree_command(it->pid, &command) || !command.len) {
 		it->name[0] = '\0';
 		return NULL;
 	}
+
 	const char *output = watch_output(command.data, command.len);
 	if (!output)
 		return NULL;
@@ -101,42 +110,49 @@ static struct watch_held *read_unit(struct watch_units *u, struct proctree_item 
 		else
 			high = mid;
 	}
+
 	if (u->count == WATCH_MAX_UNITS)
 		return NULL;
 	struct watch_held *new = arena_alloc(&u->arena, sizeof(*new));
-	new->unit = (struct watch_unit){.path = arena_strdup(&u->arena, path), .first = at, .last = at};
+	new->unit =
+		(struct watch_unit){.path = arena_strdup(&u->arena, path), .first = at, .last = at};
 	u->units = arena_room(&u->arena, u->units, u->count, &u->cap, 256, sizeof(void *));
 	memmove(u->units + low + 1, u->units + low, (u->count++ - low) * sizeof(void *));
 	return u->units[low] = new;
 }
 
-static const struct watch_process *find_process(const struct watch_process *all, size_t count, pid_t pid)
+static const struct watch_process *find_process(const struct watch_process *all, size_t count,
+						pid_t pid)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (all[i].item.pid == pid)
 			return &all[i];
 	}
+
 	return NULL;
 }
 
-/* A process that was there at the last look, and has not become another program since, is what it was; a child of a
- * unit's process is of that unit; only of others the command line is read. */
-static struct watch_held *unit_of(struct watch_units *u, struct proctree_item *it, const struct watch_process *now,
-				  size_t seen, double at)
+/* A process that was there at the last look, and has not become another program since, is what
+ * it was; a child of a unit's process is of that unit; only of others the command line is read. */
+static struct watch_held *unit_of(struct watch_units *u, struct proctree_item *it,
+				  const struct watch_process *now, size_t seen, double at)
 {
 	const struct watch_process *old = find_process(u->last, u->last_count, it->pid);
+
 	if (old && old->item.started == it->started && strcmp(old->item.name, it->name) == 0)
 		return old->unit;
 	const struct watch_process *parent = find_process(now, seen, it->parent);
 	return parent && parent->unit ? parent->unit : read_unit(u, it, at);
 }
 
-/* Notes the units of these processes (parents first), `at` seconds since the start. Returns how many units are
- * running. */
-static unsigned watch_units_look(struct watch_units *u, const struct proctree_item *items, size_t count, double at)
+/* Notes the units of these processes (parents first), `at`
+ * seconds since the start. Returns how many units are running. */
+static unsigned watch_units_look(struct watch_units *u, const struct proctree_item *items,
+				 size_t count, double at)
 {
 	struct watch_process *now = calloc(count + 1, sizeof(*now));
 	unsigned running = 0;
+
 	if (!now)
 		abort();
 	for (size_t i = 0; i < count; i++) {
@@ -151,6 +167,7 @@ static unsigned watch_units_look(struct watch_units *u, const struct proctree_it
 		unit->unit.last = at;
 		unit->bytes += bytes ? bytes : 1;
 	}
+
 	for (size_t i = 0; i < count; i++) {
 		struct watch_held *unit = now[i].unit;
 		if (!unit)
@@ -159,6 +176,7 @@ static unsigned watch_units_look(struct watch_units *u, const struct proctree_it
 			unit->unit.peak_bytes = unit->bytes;
 		unit->bytes = 0;
 	}
+
 	free(u->last);
 	u->last = now;
 	u->last_count = count;
@@ -201,6 +219,7 @@ static double memory_pressure(void)
 {
 	double share = 0;
 	AUTO_FILE FILE *f = fopen("/proc/pressure/memory", "re");
+
 	if (!f || fscanf(f, "some avg10=%lf", &share) != 1)
 		return 0;
 	return share;
@@ -210,7 +229,8 @@ static void join_points(struct watch_sample *into, const struct watch_sample *b)
 {
 	into->at = b->at;
 	into->processors = (into->processors + b->processors) / 2;
-	into->memory_bytes = b->memory_bytes > into->memory_bytes ? b->memory_bytes : into->memory_bytes;
+	into->memory_bytes =
+		b->memory_bytes > into->memory_bytes ? b->memory_bytes : into->memory_bytes;
 	into->compilers = b->compilers > into->compilers ? b->compilers : into->compilers;
 	into->pressure = fmax(into->pressure, b->pressure);
 }
@@ -222,6 +242,7 @@ static void add_point(struct watch *w, double at, bool close)
 				    .memory_bytes = w->now.memory_bytes,
 				    .compilers = w->now.compilers,
 				    .pressure = w->now.pressure};
+
 	if (w->open.at > 0)
 		join_points(&w->open, &look);
 	else
@@ -236,9 +257,11 @@ static void add_point(struct watch *w, double at, bool close)
 			join_points(&w->samples[i], &w->samples[i + 1]);
 			w->samples[i / 2] = w->samples[i];
 		}
+
 		w->samples_count /= 2;
 		w->every *= 2;
 	}
+
 	w->samples[w->samples_count++] = w->open;
 	w->open = (struct watch_sample){0};
 	w->open_cpu = w->cpu_total;
@@ -267,18 +290,20 @@ static void look(struct watch *w, bool close)
 	struct proctree_item *items;
 	size_t count;
 	double at = at_now(w), tree = 0;
+
 	proctree_read(getpid(), &a, &items, &count);
 	struct watch_now now = {.processes = (unsigned)count, .pressure = memory_pressure()};
 	for (size_t i = 0; i < count; i++) {
 		now.memory_bytes += items[i].rss_bytes;
 		tree += items[i].cpu_seconds;
 	}
+
 	if (fs_free_bytes(w->build_dir, &now.disk_free, ERR_IGNORED) < 0)
 		now.disk_free = w->now.disk_free;
 	now.compilers = watch_units_look(&w->units, items, count, at);
 	w->now = now;
-	/* The sum falls when a process ends that nobody waited for (the sandbox's first one); what it used was counted
-	 * while it lived. */
+	/* The sum falls when a process ends that nobody waited for (the
+	 * sandbox's first one); what it used was counted while it lived. */
 	double used = tree > w->cpu_tree ? tree - w->cpu_tree : 0;
 	w->cpu_tree = tree;
 	w->cpu_total += used;
@@ -286,7 +311,8 @@ static void look(struct watch *w, bool close)
 	add_point(w, at, close);
 }
 
-/* Seconds from look to look: fewer while a step is young, since many a step ends within the interval. */
+/* Seconds from look to look: fewer while a step is
+ * young, since many a step ends within the interval. */
 static double patience(const struct watch *w)
 {
 	double age = w->in_step ? at_now(w) - w->steps[w->steps_count - 1].begin : w->interval;
@@ -296,6 +322,7 @@ static double patience(const struct watch *w)
 static void *thread_main(void *user)
 {
 	struct watch *w = user;
+
 	pthread_mutex_lock(&w->mutex);
 	while (!w->stop) {
 		look(w, false);
@@ -303,6 +330,7 @@ static void *thread_main(void *user)
 		for (double left; !w->stop && (left = looked + patience(w) - log_seconds()) > 0;)
 			os_cond_wait(&w->wake, &w->mutex, left);
 	}
+
 	struct timespec own = {0};
 	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
 	w->own_cpu = (double)own.tv_sec + (double)own.tv_nsec / 1e9;
@@ -323,6 +351,7 @@ static void destroy(struct watch *w)
 int watch_start(const struct watch_request *q, struct watch **ret, struct err *e)
 {
 	struct watch *w = calloc(1, sizeof(*w));
+
 	if (!w)
 		abort();
 	struct timespec epoch;
@@ -343,6 +372,7 @@ int watch_start(const struct watch_request *q, struct watch **ret, struct err *e
 		errno = failed;
 		return err_errno(e, ERR_SYSTEM, "cannot start the thread that watches the build");
 	}
+
 	*ret = w;
 	return 0;
 }
@@ -363,18 +393,22 @@ void watch_begin(struct watch *w, const char *step)
 	end_step(w, 0);
 	look(w, true);
 	if (w->steps_count < MAX_STEPS) {
-		w->steps[w->steps_count++] = (struct watch_step){
-			.name = arena_strdup(&w->arena, step), .begin = at_now(w), .least_disk_free = w->now.disk_free};
+		w->steps[w->steps_count++] =
+			(struct watch_step){.name = arena_strdup(&w->arena, step),
+					    .begin = at_now(w),
+					    .least_disk_free = w->now.disk_free};
 		w->in_step = true;
 		note_step(w, 0);
 		pthread_cond_signal(&w->wake);
 	}
+
 	pthread_mutex_unlock(&w->mutex);
 }
 
 void watch_end(struct watch *w, bool measure_tree)
 {
 	uint64_t bytes = 0;
+
 	if (measure_tree && fs_tree_size(w->build_dir, &bytes, ERR_IGNORED) < 0)
 		bytes = 0;
 	pthread_mutex_lock(&w->mutex);
@@ -392,12 +426,15 @@ void watch_now(struct watch *w, struct watch_now *ret)
 size_t watch_running(struct watch *w, struct watch_running *units, size_t max)
 {
 	size_t n = 0;
+
 	pthread_mutex_lock(&w->mutex);
 	for (size_t i = 0; i < w->units.count && n < max; i++) {
 		const struct watch_unit *u = &w->units.units[i]->unit;
 		if (u->last == w->units.looked)
-			units[n++] = (struct watch_running){.path = u->path, .age = u->last - u->first};
+			units[n++] =
+				(struct watch_running){.path = u->path, .age = u->last - u->first};
 	}
+
 	pthread_mutex_unlock(&w->mutex);
 	return n;
 }
@@ -405,6 +442,7 @@ size_t watch_running(struct watch *w, struct watch_running *units, size_t max)
 static void *copy_of(struct arena *a, const void *from, size_t count, size_t size)
 {
 	void *to = arena_array(a, count + 1, size);
+
 	if (count)
 		memcpy(to, from, count * size);
 	return to;
@@ -419,22 +457,25 @@ void watch_stop(struct watch *w, struct arena *a, struct watch_result *ret)
 	pthread_mutex_unlock(&w->mutex);
 	pthread_join(w->thread, NULL);
 	if (ret) {
-		*ret = (struct watch_result){.started = w->started_epoch,
-					     .interval_s = w->every,
-					     .samples = copy_of(a, w->samples, w->samples_count, sizeof(*w->samples)),
-					     .samples_count = w->samples_count,
-					     .steps = copy_of(a, w->steps, w->steps_count, sizeof(*w->steps)),
-					     .steps_count = w->steps_count,
-					     .units = arena_array(a, w->units.count + 1, sizeof(struct watch_unit)),
-					     .units_count = w->units.count,
-					     .own_cpu_seconds = w->own_cpu};
+		*ret = (struct watch_result){
+			.started = w->started_epoch,
+			.interval_s = w->every,
+			.samples = copy_of(a, w->samples, w->samples_count, sizeof(*w->samples)),
+			.samples_count = w->samples_count,
+			.steps = copy_of(a, w->steps, w->steps_count, sizeof(*w->steps)),
+			.steps_count = w->steps_count,
+			.units = arena_array(a, w->units.count + 1, sizeof(struct watch_unit)),
+			.units_count = w->units.count,
+			.own_cpu_seconds = w->own_cpu};
 		for (size_t i = 0; i < ret->steps_count; i++)
 			ret->steps[i].name = arena_strdup(a, ret->steps[i].name);
-		for (size_t i = 0; i < ret->units_count; i++) { /* in the order of their paths already */
+		/* in the order of their paths already */
+		for (size_t i = 0; i < ret->units_count; i++) {
 			ret->units[i] = w->units.units[i]->unit;
 			ret->units[i].path = arena_strdup(a, ret->units[i].path);
 		}
 	}
+
 	destroy(w);
 }
 

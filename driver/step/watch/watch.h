@@ -152,7 +152,8 @@ int report_write(const struct report_request *q, const char *path, struct err *e
  * reference). */
 json_t *report_units_json(const struct report_units *u);
 /* report_ccache_json: for build.json: what the compiler cache did (new reference). */
-json_t *report_ccache_json(const struct ccache_stats *s, const char *version, const char *mode, const char *sloppiness);
+json_t *report_ccache_json(const struct ccache_stats *s, const char *version, const char *mode,
+			   const char *sloppiness);
 
 /* report_matrix: what "matrix --status" has, with links to the pages of the variants.
  * report_bench: what "bench" has, with bars of the ratios. */

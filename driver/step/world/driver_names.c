@@ -12,12 +12,14 @@ enum { MAX_NAME = 200, MAX_NAMES = 20000 };
 static const char *skip_one(const char *p, const char *end)
 {
 	const char *q = p;
+
 	if (*p == '"' || *p == '\'') {
 		for (q++; q < end && *q != *p && *q != '\n'; q++)
 			if (*q == '\\' && q + 1 < end)
 				q++;
 		return q < end && *q == *p ? q + 1 : q;
 	}
+
 	if (end - p >= 2 && p[0] == '/' && p[1] == '/')
 		return (q = memchr(p, '\n', (size_t)(end - p))) ? q : end;
 	if (end - p >= 2 && p[0] == '/' && p[1] == '*')
@@ -29,6 +31,7 @@ static const char *skip_one(const char *p, const char *end)
 static void clean(const char *text, size_t len, struct buf *out)
 {
 	const char *end = text + len;
+
 	for (const char *p = text; p < end;) {
 		const char *next = skip_one(p, end);
 		if (next > p)
@@ -62,10 +65,12 @@ static bool is_function(const char *token, size_t n)
 	return n > 2 && token[0] == 'c' && token[1] == 'u' && token[2] >= 'A' && token[2] <= 'Z';
 }
 
-static int add(const char *name, size_t n, const char *suffix, struct arena *a, struct strlist *ret, struct err *e)
+static int add(const char *name, size_t n, const char *suffix, struct arena *a, struct strlist *ret,
+	       struct err *e)
 {
 	if (n > MAX_NAME)
-		return err_set(e, ERR_INTEGRITY, "has a function with a name of more than %d characters, '%.40s...'",
+		return err_set(e, ERR_INTEGRITY,
+			       "has a function with a name of more than %d characters, '%.40s...'",
 			       MAX_NAME, name);
 	if (ret->count >= MAX_NAMES)
 		return err_set(e, ERR_INTEGRITY, "has more than %d functions", MAX_NAMES);
@@ -78,6 +83,7 @@ static int read_define(const char *p, struct arena *a, struct strlist *ret, stru
 {
 	const char *suffix = "";
 	size_t n = next_token(&p, BLANKS "#");
+
 	if (!is(p, n, "define"))
 		return 0;
 	p += n;
@@ -94,6 +100,7 @@ static int read_define(const char *p, struct arena *a, struct strlist *ret, stru
 		p += n;
 		n = next_token(&p, BLANKS "(");
 	}
+
 	if (!is_function(p, n) || add(p, n, "", a, ret, e) < 0)
 		return is_function(p, n) ? -1 : 0;
 	return *suffix ? add(p, n, suffix, a, ret, e) : 0;
@@ -105,6 +112,7 @@ static int read_code(const char *p, struct arena *a, struct strlist *ret, struct
 	const char *name = NULL;
 	size_t len = 0;
 	bool marked = false;
+
 	for (size_t n; (n = next_token(&p, BLANKS "\n")) > 0; p += n) {
 		if (name && is(p, n, "(") && add(name, len, "", a, ret, e) < 0)
 			return -1;
@@ -112,6 +120,7 @@ static int read_code(const char *p, struct arena *a, struct strlist *ret, struct
 		len = n;
 		marked = is(p, n, "CUDAAPI");
 	}
+
 	return 0;
 }
 
@@ -119,6 +128,7 @@ int driver_names(const char *text, size_t len, struct arena *a, struct strlist *
 {
 	AUTO_BUF struct buf lines = {0};
 	AUTO_BUF struct buf code = {0};
+
 	clean(text, len, &lines);
 	for (const char *line = buf_cstr(&lines), *next; *line; line = next) {
 		size_t n = strcspn(line, "\n");
@@ -127,10 +137,12 @@ int driver_names(const char *text, size_t len, struct arena *a, struct strlist *
 			buf_add(&code, line, (size_t)(next - line));
 			continue;
 		}
+
 		AUTO_BUF struct buf directive = {0};
 		buf_add(&directive, line, n);
 		if (read_define(buf_cstr(&directive), a, ret, e) < 0)
 			return -1;
 	}
+
 	return read_code(buf_cstr(&code), a, ret, e);
 }

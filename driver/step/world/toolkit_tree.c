@@ -35,14 +35,17 @@ static int account(struct toolkit_tree *t, uint64_t bytes, struct err *e)
 static int check_free(const struct toolkit_tree *t, const char *path, struct err *e)
 {
 	return fs_exists(t->dir, path)
-		       ? err_set(e, ERR_INTEGRITY, "has '%s', which another component has as well", path)
+		       ? err_set(e, ERR_INTEGRITY, "has '%s', which another component has as well",
+				 path)
 		       : 0;
 }
 
 /* What the rules add. */
 static int add_link(struct toolkit_tree *t, const char *path, const char *to, struct err *e)
 {
-	return tree_symlink(t->tree, path, to, (struct timespec){0}, e) < 0 ? err_wrap(e, "'%s'", path) : 0;
+	return tree_symlink(t->tree, path, to, (struct timespec){0}, e) < 0
+		       ? err_wrap(e, "'%s'", path)
+		       : 0;
 }
 
 static int add_tar_entry(struct toolkit_tree *t, const struct toolkit_file *f, struct tar *tar,
@@ -51,6 +54,7 @@ static int add_tar_entry(struct toolkit_tree *t, const struct toolkit_file *f, s
 	AUTO_ARENA struct arena a = {0};
 	const char *path = toolkit_rules_map(t->rules, t->target, f->name, below, &a);
 	uint64_t size;
+
 	if (!path || en->type == S_IFDIR)
 		return 0;
 	if (en->hard)
@@ -74,6 +78,7 @@ static int unpack_archive(struct toolkit_tree *t, const struct toolkit_file *f, 
 	const char *top = NULL;
 	struct tar_entry en;
 	int got;
+
 	if (tar_open(f->path, &limits, t->run, &tar, e) < 0)
 		return -1;
 	while ((got = tar_next(tar, &en, e)) > 0) {
@@ -88,6 +93,7 @@ static int unpack_archive(struct toolkit_tree *t, const struct toolkit_file *f, 
 		if (rc < 0)
 			return tar_deny(tar, e);
 	}
+
 	return got < 0 || top ? got : err_set(e, ERR_INTEGRITY, "is empty");
 }
 
@@ -95,14 +101,18 @@ static int unpack_archive(struct toolkit_tree *t, const struct toolkit_file *f, 
 static const char *dist_info(const char *component, const char *path, struct arena *a)
 {
 	const char *name = path_base(path);
-	return strncasecmp(name, "license", 7) == 0 ? arena_printf(a, "share/doc/%s/%s", component, name) : NULL;
+
+	return strncasecmp(name, "license", 7) == 0
+		       ? arena_printf(a, "share/doc/%s/%s", component, name)
+		       : NULL;
 }
 
 /* Where an entry goes: NULL with *ret_known: it is left out. */
-static const char *place_of(const struct toolkit_tree *t, const struct toolkit_file *f, const char *name,
-			    bool *ret_known, struct arena *a)
+static const char *place_of(const struct toolkit_tree *t, const struct toolkit_file *f,
+			    const char *name, bool *ret_known, struct arena *a)
 {
 	const char *slash = strchr(name, '/');
+
 	*ret_known = true;
 	if (slash && slash - name > 10 && strncmp(slash - 10, ".dist-info", 10) == 0)
 		return dist_info(f->name, name, a);
@@ -111,24 +121,28 @@ static const char *place_of(const struct toolkit_tree *t, const struct toolkit_f
 		if (rest)
 			return toolkit_rules_map(t->rules, t->target, f->name, rest, a);
 	}
+
 	*ret_known = path_has_suffix(name, "/__init__.py");
 	return NULL;
 }
 
-static int add_zip_entry(struct toolkit_tree *t, const struct toolkit_file *f, const struct zip_reader *z,
-			 const struct zip_entry *en, struct err *e)
+static int add_zip_entry(struct toolkit_tree *t, const struct toolkit_file *f,
+			 const struct zip_reader *z, const struct zip_entry *en, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	bool known;
+
 	if (path_has_suffix(en->name, "/"))
 		return 0;
 	const char *path = place_of(t, f, en->name, &known, &a);
 	if (!path && known)
 		return 0;
 	if (!path) {
-		err_set(e, ERR_INTEGRITY, "has '%s', for which toolkit_tree.yaml has no install path", en->name);
+		err_set(e, ERR_INTEGRITY,
+			"has '%s', for which toolkit_tree.yaml has no install path", en->name);
 		return err_hint(e, "its directory is not among 'wheel_dirs'");
 	}
+
 	AUTO_FD int fd = -1;
 	if (account(t, en->size, e) < 0 || check_free(t, path, e) < 0 ||
 	    tree_create(t->tree, path, en->mode & S_IXUSR ? 0755 : 0644, &fd, e) < 0)
@@ -140,6 +154,7 @@ static int unpack_wheel(struct toolkit_tree *t, const struct toolkit_file *f, st
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_ZIP struct zip_reader *z = NULL;
+
 	if (zip_open(f->path, &a, &z, e) < 0)
 		return -1;
 	for (size_t i = 0; i < zip_count(z); i++)
@@ -151,8 +166,8 @@ static int unpack_wheel(struct toolkit_tree *t, const struct toolkit_file *f, st
 #define MAX_HEADER (UINT64_C(16) << 20)
 
 /* Reads the names in existing headers. */
-static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s, struct arena *a, struct strlist *ret,
-		      struct err *e)
+static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s, struct arena *a,
+		      struct strlist *ret, struct err *e)
 {
 	for (unsigned i = 0; i < s->headers_count; i++) {
 		AUTO_BUF struct buf text = {0};
@@ -163,6 +178,7 @@ static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s
 		    driver_names(buf_cstr(&text), text.len, a, ret, e) < 0)
 			return err_wrap(e, "header '%s'", path);
 	}
+
 	/* Sorted, each once, without those that the row leaves out. */
 	size_t kept = 0;
 	strlist_sort(ret);
@@ -172,6 +188,7 @@ static int read_names(const struct toolkit_tree *t, const struct toolkit_stub *s
 		    !strings_contain(s->leave, s->leave_count, name))
 			ret->items[kept++] = name;
 	}
+
 	ret->count = kept;
 	return 0;
 }
@@ -185,17 +202,20 @@ static int make_stub(struct toolkit_tree *t, const struct toolkit_stub *s, struc
 	const char *first = toolkit_rules_fill(s->headers[0], t->target, &a);
 	const unsigned machine = strcmp(t->platform, "aarch64-linux") == 0 ? EM_AARCH64 : EM_X86_64;
 	struct elf_stub stub = {machine, s->soname, &names, s->answer};
+
 	if (fs_exists(t->dir, path) || !fs_exists(t->dir, first))
 		return 0;
 	if (read_names(t, s, &a, &names, e) < 0)
 		return -1;
 	if (names.count == 0)
-		return err_set(e, ERR_INTEGRITY, "the header '%s' declares no function, so '%s' cannot be made", first,
-			       path);
+		return err_set(e, ERR_INTEGRITY,
+			       "the header '%s' declares no function, so '%s' cannot be made",
+			       first, path);
 	if (elf_stub_put(&stub, &bytes, e) < 0 || account(t, bytes.len, e) < 0)
 		return -1;
 	AUTO_FD int fd = -1;
-	if (tree_create(t->tree, path, 0644, &fd, e) < 0 || fs_write_all(fd, bytes.data, bytes.len, path, e) < 0)
+	if (tree_create(t->tree, path, 0644, &fd, e) < 0 ||
+	    fs_write_all(fd, bytes.data, bytes.len, path, e) < 0)
 		return err_wrap(e, "'%s'", path);
 	return 0;
 }
@@ -204,6 +224,7 @@ static int make_stub(struct toolkit_tree *t, const struct toolkit_stub *s, struc
 static const char *linker_name(const char *name, struct arena *a)
 {
 	const char *so = strstr(name, ".so.");
+
 	if (strncmp(name, "lib", 3) != 0 || !so || !so[4])
 		return NULL;
 	for (const char *p = so + 4; *p; p++)
@@ -217,6 +238,7 @@ static int make_linker_names(struct toolkit_tree *t, struct err *e)
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
 	const char *lib = arena_printf(&a, "targets/%s/lib", t->target);
+
 	if (!fs_exists(t->dir, lib))
 		return 0;
 	if (fs_list(t->dir, lib, &a, &names, e) < 0)
@@ -227,6 +249,7 @@ static int make_linker_names(struct toolkit_tree *t, struct err *e)
 		if (path && !fs_exists(t->dir, path) && add_link(t, path, names.items[i], e) < 0)
 			return -1;
 	}
+
 	return 0;
 }
 
@@ -250,7 +273,8 @@ int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *
 				 .platform = platform,
 				 .target = toolkit_rules_target(r, platform)};
 	if (!t.target)
-		return err_set(e, ERR_CONFIG, "toolkit_tree.yaml has no target for the platform '%s'", platform);
+		return err_set(e, ERR_CONFIG,
+			       "toolkit_tree.yaml has no target for the platform '%s'", platform);
 	if (tree_open(&tree, dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -258,6 +282,7 @@ int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *
 		if ((wheel ? unpack_wheel : unpack_archive)(&t, &files[i], e) < 0)
 			return err_wrap(e, "'%s'", files[i].file);
 	}
+
 	if (make_linker_names(&t, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < t.rules->links_count; i++) {
@@ -268,6 +293,7 @@ int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *
 		if (add_link(&t, l->path, toolkit_rules_fill(l->to, t.target, &a), e) < 0)
 			return -1;
 	}
+
 	/* Make the stubs of the rules that do not exist yet and whose first header exists.
 	 * ERR_INTEGRITY for headers that declare nothing, or that cannot be read (driver_names). */
 	for (unsigned i = 0; i < t.rules->stubs_count; i++)
@@ -277,9 +303,11 @@ int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *
 	for (size_t i = 0; i < count; i++) {
 		bool whole = strcmp(files[i].name, "cuda-toolkit") == 0;
 		json_object_set_new(all, whole ? "cuda" : files[i].name,
-				    json_pack("{s:s, s:s}", "name", whole ? "CUDA SDK" : files[i].name, "version",
+				    json_pack("{s:s, s:s}", "name",
+					      whole ? "CUDA SDK" : files[i].name, "version",
 					      files[i].version));
 	}
+
 	AUTO_FREE char *text = json_dumps(all, JSON_INDENT(2) | JSON_SORT_KEYS);
 	if (!text)
 		return err_set(e, ERR_CONFIG, "a component's name or version is not UTF-8");

@@ -33,7 +33,8 @@ struct toolkit_rules {
 	struct toolkit_move *moves;
 	struct toolkit_link *links;
 	struct toolkit_stub *stubs;
-	unsigned platforms_count, wheel_dirs_count, drop_count, moves_count, links_count, stubs_count;
+	unsigned platforms_count, wheel_dirs_count, drop_count, moves_count, links_count,
+		stubs_count;
 };
 
 /* toolkit_rules_load: ERR_CONFIG with file:line. */
@@ -41,8 +42,8 @@ int toolkit_rules_load(const char *profiles_dir, struct arena *a, const struct t
 		       struct err *e) MUST_CHECK;
 /* toolkit_rules_map: where a path below a component's directory goes in the tree; NULL: it is
  * left out. */
-const char *toolkit_rules_map(const struct toolkit_rules *r, const char *target, const char *component,
-			      const char *path, struct arena *a);
+const char *toolkit_rules_map(const struct toolkit_rules *r, const char *target,
+			      const char *component, const char *path, struct arena *a);
 /* toolkit_rules_fill: a path of the table with its '@' replaced. */
 const char *toolkit_rules_fill(const char *path, const char *target, struct arena *a);
 
@@ -63,7 +64,8 @@ struct toolkit_file {
  *   for headers that no stub can be made of.
  * - ERR_CONFIG for an unknown platform. On failure the directory is left half-filled. */
 int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *files, size_t count,
-		      const char *platform, const char *dir, const struct run *run, struct err *e) MUST_CHECK;
+		      const char *platform, const char *dir, const struct run *run,
+		      struct err *e) MUST_CHECK;
 
 /* Which functions a header of CUDA's driver API declares. */
 
@@ -72,4 +74,5 @@ int toolkit_tree_make(const struct toolkit_rules *r, const struct toolkit_file *
  * __CUDA_API_PTDS and __CUDA_API_PTSZ make. Conditions are not looked at: all branches count. A
  * name may be added more than once. The text may hold any bytes. ERR_INTEGRITY for a name of more
  * than 200 characters, and for more than 20000 names in `ret`. */
-int driver_names(const char *text, size_t len, struct arena *a, struct strlist *ret, struct err *e) MUST_CHECK;
+int driver_names(const char *text, size_t len, struct arena *a, struct strlist *ret,
+		 struct err *e) MUST_CHECK;

@@ -21,11 +21,16 @@ static uint32_t bit(const struct world_unit *u)
 	return u ? UINT32_C(1) << u->piece : 0;
 }
 
-static struct name *add(struct names *n, const char *path, enum name_kind kind, const struct world_unit *u)
+static struct name *add(struct names *n, const char *path, enum name_kind kind,
+			const struct world_unit *u)
 {
 	struct name *new = arena_alloc(&n->arena, sizeof(*new));
-	*new = (struct name){
-		.path = arena_strdup(&n->arena, path), .kind = kind, .unit = u, .pieces = bit(u), .next = n->all};
+
+	*new = (struct name){.path = arena_strdup(&n->arena, path),
+			     .kind = kind,
+			     .unit = u,
+			     .pieces = bit(u),
+			     .next = n->all};
 	if (!tsearch(new, &n->tree, text_cmp))
 		abort();
 	n->all = new;
@@ -39,13 +44,15 @@ static const char *unit_name(const struct world_unit *u)
 }
 
 /* Prints both names in the world's order, so that the message does not depend on who came first. */
-static int both(const char *path, const struct world_unit *a, const struct world_unit *b, const char *what,
-		struct err *e)
+static int both(const char *path, const struct world_unit *a, const struct world_unit *b,
+		const char *what, struct err *e)
 {
 	bool swap = a && b && b->at < a->at;
-	err_set(e, ERR_INTEGRITY, "'%s' and '%s' both have '%s', %s", unit_name(swap ? b : a), unit_name(swap ? a : b),
-		path, what);
-	return err_hint(e, "neither says that it replaces the other; leave the path out in the part's 'exclude'");
+
+	err_set(e, ERR_INTEGRITY, "'%s' and '%s' both have '%s', %s", unit_name(swap ? b : a),
+		unit_name(swap ? a : b), path, what);
+	return err_hint(e, "neither says that it replaces the other; leave the path out in the "
+			   "part's 'exclude'");
 }
 
 /* The directories above a path. Those above one that has the bit have it as well. */
@@ -53,17 +60,20 @@ static int claim_above(struct names *n, const char *path, const struct world_uni
 {
 	AUTO_ARENA struct arena a = {0};
 	char *dir = arena_strdup(&a, path);
+
 	for (char *end; (end = strrchr(dir, '/'));) {
 		*end = '\0';
 		struct name *d = names_find(n, dir);
 		if (!d)
 			d = add(n, dir, NAME_DIR, u);
 		else if (d->kind != NAME_DIR)
-			return both(d->path, d->unit, u, "which is a directory in one of them alone", e);
+			return both(d->path, d->unit, u,
+				    "which is a directory in one of them alone", e);
 		else if ((d->pieces & bit(u)) == bit(u))
 			return 0;
 		d->pieces |= bit(u);
 	}
+
 	return 0;
 }
 
@@ -83,6 +93,7 @@ static int claim(struct names *n, const char *path, enum name_kind kind, const s
 		(*ret)->mtime = mtime;
 		return 0;
 	}
+
 	*ret = have;
 	if (have->kind == NAME_DIR && kind == NAME_DIR) {
 		have->pieces |= bit(u);
@@ -90,13 +101,15 @@ static int claim(struct names *n, const char *path, enum name_kind kind, const s
 			have->mtime = mtime;
 		return 0;
 	}
+
 	if (have->kind == NAME_DIR || kind == NAME_DIR)
 		return both(path, have->unit, u, "which is a directory in one of them alone", e);
 	for (const struct name *r = have; r; r = r->rival)
 		if (r->unit == u)
 			return err_set(e, ERR_INTEGRITY, "is there twice");
 	struct name *new = arena_alloc(&n->arena, sizeof(*new));
-	*new = (struct name){.path = have->path, .kind = kind, .unit = u, .pieces = bit(u), .mtime = mtime};
+	*new = (struct name){
+		.path = have->path, .kind = kind, .unit = u, .pieces = bit(u), .mtime = mtime};
 	new->spare = arena_printf(&n->arena, NAMES_SPARE "/%zu", n->spares++);
 	new->rival = have->rival;
 	have->rival = new;
@@ -104,8 +117,9 @@ static int claim(struct names *n, const char *path, enum name_kind kind, const s
 	return 0;
 }
 
-int names_claim(struct names *n, const char *path, enum name_kind kind, const struct world_unit *unit,
-		struct timespec mtime, struct name **ret, struct err *e)
+int names_claim(struct names *n, const char *path, enum name_kind kind,
+		const struct world_unit *unit, struct timespec mtime, struct name **ret,
+		struct err *e)
 {
 	pthread_mutex_lock(&n->mutex);
 	int rc = claim(n, path, kind, unit, mtime, ret, e);
@@ -117,8 +131,9 @@ static bool same(const struct name *a, const struct name *b)
 {
 	if (a->kind != b->kind)
 		return false;
-	return a->kind == NAME_LINK ? strcmp(a->target, b->target) == 0
-				    : a->executable == b->executable && strcmp(a->sha256, b->sha256) == 0;
+	return a->kind == NAME_LINK
+		       ? strcmp(a->target, b->target) == 0
+		       : a->executable == b->executable && strcmp(a->sha256, b->sha256) == 0;
 }
 
 static bool replaces(const struct name *a, const struct name *b)
@@ -126,7 +141,8 @@ static bool replaces(const struct name *a, const struct name *b)
 	return a->unit->replaces && strlist_contains(a->unit->replaces, b->unit->name);
 }
 
-/* Whether `a` stays where `b` is as well: the first of two that are the same, else the one that replaces the other. */
+/* Whether `a` stays where `b` is as well: the first of two
+ * that are the same, else the one that replaces the other. */
 static bool beats(const struct name *a, const struct name *b)
 {
 	if (same(a, b))
@@ -138,6 +154,7 @@ static bool beats(const struct name *a, const struct name *b)
 static const struct name *first_of(const struct name *head, const struct name *than)
 {
 	const struct name *best = NULL;
+
 	for (const struct name *c = head; c; c = c->rival)
 		if ((!than || !same(c, than)) && (!best || c->unit->at < best->unit->at))
 			best = c;
@@ -147,16 +164,20 @@ static const struct name *first_of(const struct name *head, const struct name *t
 static int settle(struct name *head, struct err *e)
 {
 	const struct name *best = NULL;
+
 	for (const struct name *c = head; c && !best; c = c->rival) {
 		bool all = true;
 		for (const struct name *o = head; o && all; o = o->rival)
 			all = o == c || beats(c, o);
 		best = all ? c : NULL;
 	}
+
 	if (!best) {
 		const struct name *first = first_of(head, NULL);
-		return both(head->path, first->unit, first_of(head, first)->unit, "with different contents", e);
+		return both(head->path, first->unit, first_of(head, first)->unit,
+			    "with different contents", e);
 	}
+
 	uint32_t pieces = 0;
 	for (const struct name *o = head; o; o = o->rival)
 		pieces |= same(best, o) ? o->pieces : 0;
@@ -172,6 +193,7 @@ int names_settle(struct names *n, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct name **all = names_sorted(n, &a);
+
 	for (size_t i = 0; i < n->count; i++)
 		if (all[i]->rival && settle(all[i], e) < 0)
 			return -1;
@@ -187,6 +209,7 @@ struct name **names_sorted(const struct names *n, struct arena *a)
 {
 	struct name **all = arena_array(a, n->count + 1, sizeof(struct name *));
 	size_t count = 0;
+
 	for (struct name *it = n->all; it; it = it->next)
 		all[count++] = it;
 	array_sort(all, count, sizeof(struct name *), by_place);

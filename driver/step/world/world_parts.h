@@ -46,8 +46,9 @@ void names_release(struct names *n);
  * it are claimed too. Where another unit has the path as well it has a `spare`. A directory that is
  * there gets its bit. ERR_INTEGRITY for a path that a unit brings twice, and for a directory where
  * another has none. Any thread. */
-int names_claim(struct names *n, const char *path, enum name_kind kind, const struct world_unit *unit,
-		struct timespec mtime, struct name **ret, struct err *e) MUST_CHECK;
+int names_claim(struct names *n, const char *path, enum name_kind kind,
+		const struct world_unit *unit, struct timespec mtime, struct name **ret,
+		struct err *e) MUST_CHECK;
 /* names_find: returns the entry of a path, NULL if it has none. */
 struct name *names_find(const struct names *n, const char *path);
 /* names_settle: decides what stays where units have the same path: one that has the same bytes as
@@ -113,8 +114,8 @@ struct deb_control {
 /* deb_open: reads up to the control file; *ret_control lives in the arena. ERR_INTEGRITY for what
  * is not a package, of a format other than 2.0, or has no control file with name, version and
  * architecture within 1 MiB. */
-int deb_open(const char *path, const struct tar_limits *l, const struct run *run, struct arena *a, struct deb **ret,
-	     struct deb_control *ret_control, struct err *e) MUST_CHECK;
+int deb_open(const char *path, const struct tar_limits *l, const struct run *run, struct arena *a,
+	     struct deb **ret, struct deb_control *ret_control, struct err *e) MUST_CHECK;
 /* deb_data: its data archive. */
 struct tar *deb_data(const struct deb *d);
 void deb_close(struct deb *d);

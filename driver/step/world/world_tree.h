@@ -44,5 +44,5 @@ struct world_tree {
  *   one whose control file names another package or version than the lock. ERR_CONFIG for a link
  *   or file of a table that exists already. On failure `dir` is left half-filled.
  * - The caller releases ret->manifest; ret->parts is in the arena. */
-int world_tree_make(const struct world_tree_request *q, const struct run *run, struct arena *a, struct world_tree *ret,
-		    struct err *e) MUST_CHECK;
+int world_tree_make(const struct world_tree_request *q, const struct run *run, struct arena *a,
+		    struct world_tree *ret, struct err *e) MUST_CHECK;

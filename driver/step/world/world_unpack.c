@@ -4,8 +4,8 @@
 #include "core/zip/zip.h"
 #include "step/world/world_parts.h"
 
-static int claim(struct unpacker *u, const char *path, enum name_kind kind, struct timespec mtime, struct name **ret,
-		 struct err *e)
+static int claim(struct unpacker *u, const char *path, enum name_kind kind, struct timespec mtime,
+		 struct name **ret, struct err *e)
 {
 	return names_claim(&u->m->names, path, kind, &u->work->unit, mtime, ret, e);
 }
@@ -18,10 +18,12 @@ static const char *place_at(const struct name *m)
 
 /* What a base has from wheels: programs and modules that are newer than its packages. */
 
-/* Where an entry goes, "usr/local/bin/cmake"; NULL: it is left out, as what is there for Python alone. */
+/* Where an entry goes, "usr/local/bin/cmake"; NULL:
+ * it is left out, as what is there for Python alone. */
 static const char *wheel_place(const struct unpacker *u, const char *name, struct arena *a)
 {
 	const struct work *w = u->work;
+
 	if (path_has_suffix(name, "/"))
 		return NULL;
 	for (unsigned i = 0; i < w->part->places_count; i++) {
@@ -29,23 +31,28 @@ static const char *wheel_place(const struct unpacker *u, const char *name, struc
 		const bool all = strcmp(p->from, ".") == 0;
 		const char *rest = path_below(name, p->from);
 		if ((all || rest) && strcmp(p->wheel, w->entry->name) == 0)
-			return path_join(a, world_part_path(p->to, u->m->q->world->platform, a), all ? name : rest);
+			return path_join(a, world_part_path(p->to, u->m->q->world->platform, a),
+					 all ? name : rest);
 	}
+
 	/* What of a .dist-info is kept: licences. */
 	const char *slash = strchr(name, '/'), *base = path_base(name);
 	if (!slash || slash - name <= 10 || strncmp(slash - 10, ".dist-info", 10) != 0)
 		return NULL;
-	bool licence = strncasecmp(base, "license", 7) == 0 || strncmp(slash, "/licenses/", 10) == 0;
+	bool licence =
+		strncasecmp(base, "license", 7) == 0 || strncmp(slash, "/licenses/", 10) == 0;
 	return licence ? arena_printf(a, "usr/share/doc/%s/%s", w->entry->name, base) : NULL;
 }
 
-static int add_wheel_entry(struct unpacker *u, const struct zip_reader *z, const struct zip_entry *en, struct err *e)
+static int add_wheel_entry(struct unpacker *u, const struct zip_reader *z,
+			   const struct zip_entry *en, struct err *e)
 {
 	const char *path = wheel_place(u, en->name, &u->arena);
 	const struct timespec mtime = {.tv_sec = (time_t)zip_epoch(en)}, times[2] = {mtime, mtime};
 	uint8_t sum[DIGEST_LEN];
 	struct name *m;
 	AUTO_FD int fd = -1;
+
 	if (!path || world_part_excludes(u->work->part, path, false))
 		return 0;
 	if (en->size > WORLD_MAX_BYTES - u->bytes)
@@ -70,6 +77,7 @@ static int add_wheel_entry(struct unpacker *u, const struct zip_reader *z, const
 static int unpack_wheel(struct unpacker *u, struct err *e)
 {
 	AUTO_ZIP struct zip_reader *z = NULL;
+
 	if (zip_open(u->work->path, &u->arena, &z, e) < 0)
 		return -1;
 	/* A directory that a place names and the wheel does not have is a mistake of the table. */
@@ -81,10 +89,12 @@ static int unpack_wheel(struct unpacker *u, struct err *e)
 		if (!any)
 			return err_set(e, ERR_INTEGRITY, "has nothing in '%s'", p->from);
 	}
+
 	for (size_t i = 0; i < zip_count(z); i++) {
 		if (run_check(u->m->run, e) < 0 || add_wheel_entry(u, z, zip_at(z, i), e) < 0)
 			return err_wrap(e, "entry '%.200s'", zip_at(z, i)->name);
 	}
+
 	return 0;
 }
 
@@ -96,6 +106,7 @@ static const char *const merged[] = {"bin", "sbin", "lib", "lib64"};
 static const char *place_of(const char *path, struct buf *out)
 {
 	size_t n = strcspn(path, "/");
+
 	buf_reset(out);
 	for (size_t i = 0; i < ARRAY_LEN(merged); i++)
 		if (strlen(merged[i]) == n && strncmp(path, merged[i], n) == 0)
@@ -104,9 +115,11 @@ static const char *place_of(const char *path, struct buf *out)
 	return buf_cstr(out);
 }
 
-static int add_file(struct unpacker *u, struct tar *t, const struct tar_entry *en, const char *path, struct err *e)
+static int add_file(struct unpacker *u, struct tar *t, const struct tar_entry *en, const char *path,
+		    struct err *e)
 {
 	struct name *m;
+
 	if (claim(u, path, NAME_FILE, en->mtime, &m, e) < 0)
 		return -1;
 	m->executable = en->executable;
@@ -119,10 +132,12 @@ static int add_link(struct unpacker *u, const struct tar_entry *en, const char *
 	/* A relative link may not climb over the top; an absolute one is from the top. */
 	AUTO_ARENA struct arena a = {0};
 	const char *from = strchr(path, '/') ? path_dir(&a, path) : "";
+
 	if (!*en->target)
 		return err_set(e, ERR_INTEGRITY, "is a link with an empty target");
 	if (*en->target != '/' && !path_stays_inside(from, en->target))
-		return err_set(e, ERR_INTEGRITY, "is a link that leaves the tree, to '%s'", en->target);
+		return err_set(e, ERR_INTEGRITY, "is a link that leaves the tree, to '%s'",
+			       en->target);
 	if (claim(u, path, NAME_LINK, en->mtime, &m, e) < 0)
 		return -1;
 	m->target = arena_strdup(&u->arena, en->target);
@@ -133,13 +148,15 @@ static int add_link(struct unpacker *u, const struct tar_entry *en, const char *
 static int add_hard_link(struct unpacker *u, const char *path, const char *to, struct err *e)
 {
 	struct name *m;
+
 	pthread_mutex_lock(&u->m->names.mutex);
 	const struct name *from = names_find(&u->m->names, to);
 	while (from && from->unit != &u->work->unit)
 		from = from->rival;
 	pthread_mutex_unlock(&u->m->names.mutex);
 	if (!from || from->kind != NAME_FILE)
-		return err_set(e, ERR_INTEGRITY, "is a hard link to '%s', which is not a file of it before", to);
+		return err_set(e, ERR_INTEGRITY,
+			       "is a hard link to '%s', which is not a file of it before", to);
 	if (claim(u, path, NAME_FILE, from->mtime, &m, e) < 0)
 		return -1;
 	m->executable = from->executable;
@@ -151,14 +168,15 @@ static int add_hard_link(struct unpacker *u, const char *path, const char *to, s
 static int add_dir(struct unpacker *u, const struct tar_entry *en, const char *path, struct err *e)
 {
 	struct name *m;
+
 	if (claim(u, path, NAME_DIR, en->mtime, &m, e) < 0)
 		return -1;
 	return tree_mkdir(&u->tree, path, en->mtime, e);
 }
 
 /* An entry at its place in the tree. */
-static int add_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, const char *path, const char *hard,
-		     struct err *e)
+static int add_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, const char *path,
+		     const char *hard, struct err *e)
 {
 	en->mtime.tv_nsec = 0; /* what a tar archive has, and every file system keeps */
 	if (strcmp(path, NAMES_SPARE) == 0 || path_below(path, NAMES_SPARE))
@@ -192,6 +210,7 @@ static bool is_merged_link(const struct tar_entry *en)
 static int deb_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, struct err *e)
 {
 	AUTO_BUF struct buf place = {0}, hard_place = {0};
+
 	if (!*en->name)
 		return 0;
 	buf_printf(&u->work->list, "/%s\n", en->name);
@@ -206,9 +225,12 @@ static int deb_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, st
 static int check_control(const struct work *w, const struct deb_control *k, struct err *e)
 {
 	const struct world_entry *t = w->entry;
-	if (strcmp(k->name, t->name) == 0 && strcmp(k->version, t->version) == 0 && strcmp(k->arch, t->arch) == 0)
+
+	if (strcmp(k->name, t->name) == 0 && strcmp(k->version, t->version) == 0 &&
+	    strcmp(k->arch, t->arch) == 0)
 		return 0;
-	return err_set(e, ERR_INTEGRITY, "its control file says %.100s %.100s %.40s, the lock %s %s %s", k->name,
+	return err_set(e, ERR_INTEGRITY,
+		       "its control file says %.100s %.100s %.40s, the lock %s %s %s", k->name,
 		       k->version, k->arch, t->name, t->version, t->arch);
 }
 
@@ -219,10 +241,13 @@ static int unpack_deb(struct unpacker *u, struct err *e)
 	struct deb_control k;
 	struct tar_entry en;
 	int got;
-	if (deb_open(w->path, &limits, u->m->run, &u->arena, &d, &k, e) < 0 || check_control(w, &k, e) < 0)
+
+	if (deb_open(w->path, &limits, u->m->run, &u->arena, &d, &k, e) < 0 ||
+	    check_control(w, &k, e) < 0)
 		return -1;
 	w->replaces = k.replaces;
-	w->status = arena_printf(&u->arena, "Package: %s\nStatus: install ok installed\n%s\n", k.name, k.text);
+	w->status = arena_printf(&u->arena, "Package: %s\nStatus: install ok installed\n%s\n",
+				 k.name, k.text);
 	w->list_name = k.same ? arena_printf(&u->arena, "%s:%s", k.name, k.arch) : k.name;
 	buf_addstr(&w->list, "/.\n");
 	while ((got = tar_next(deb_data(d), &en, e)) > 0)
@@ -231,14 +256,15 @@ static int unpack_deb(struct unpacker *u, struct err *e)
 	return got;
 }
 
-/* Goes through an archive: with `below`, what is in that directory is added to the tree; without, *ret_install says
- * whether there is a python/install. */
+/* Goes through an archive: with `below`, what is in that directory is added
+ * to the tree; without, *ret_install says whether there is a python/install. */
 static int walk_python(struct unpacker *u, const char *below, bool *ret_install, struct err *e)
 {
 	AUTO_TAR struct tar *t = NULL;
 	struct tar_entry en;
 	size_t added = 0;
 	int got;
+
 	if (tar_open(u->work->path, &limits, u->m->run, &t, e) < 0)
 		return -1;
 	while ((got = tar_next(t, &en, e)) > 0) {
@@ -255,6 +281,7 @@ static int walk_python(struct unpacker *u, const char *below, bool *ret_install,
 		if (add_entry(u, t, &en, buf_cstr(&place), en.hard ? buf_cstr(&to) : NULL, e) < 0)
 			return tar_deny(t, e);
 	}
+
 	if (got < 0)
 		return -1;
 	return below && added == 0 ? err_set(e, ERR_INTEGRITY, "has no directory 'python'") : 0;
@@ -272,6 +299,7 @@ int unpack_work(struct unpacker *u, struct work *w, struct err *e)
 	case WORLD_FILE:
 		break;
 	}
+
 	bool install = false;
 	if (walk_python(u, NULL, &install, e) < 0)
 		return -1;

@@ -26,6 +26,7 @@ static int drop_as_user(const char *dir)
 {
 	int status;
 	pid_t pid = fork();
+
 	if (pid == 0) {
 		struct err e = {0};
 		size_t dropped;
@@ -33,6 +34,7 @@ static int drop_as_user(const char *dir)
 			_exit(99);
 		_exit(build_user_drop_bits(dir, &dropped, &e) < 0 ? 98 : (int)dropped);
 	}
+
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WEXITSTATUS(status);
 }
@@ -41,6 +43,7 @@ static int drop_as_user(const char *dir)
 static void bits_go_where_the_owner_may_not_look(void **state)
 {
 	static const mode_t modes[] = {0055, 0455, 0155, 0755};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
 		struct err e = {0};
@@ -67,6 +70,7 @@ static void what_lies_too_deep_is_closed(void **state)
 	size_t dropped;
 	struct stat st;
 	struct rlimit limit;
+
 	(void)state;
 	test_dir();
 	/* as Debian's pam_limits has it */
@@ -86,6 +90,7 @@ static void what_lies_too_deep_is_closed(void **state)
 			assert_int_equal(st.st_mode & 07777, 0755);
 		}
 	}
+
 	close(fd);
 	assert_ok(build_user_drop_bits(test_path("tree"), &dropped, &e), &e);
 	fd = open(test_path("tree"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -97,11 +102,13 @@ static void what_lies_too_deep_is_closed(void **state)
 		fd = next;
 		all &= st.st_mode;
 	}
+
 	close(fd);
 	assert_int_equal(all, 0700);
 	/* A tree that changes hands is given whole or not at all. */
 	if (geteuid() == 0)
-		assert_err(build_user_give(test_path("tree"), 65534, &e), &e, ERR_SYSTEM, "nested more than 512 deep");
+		assert_err(build_user_give(test_path("tree"), 65534, &e), &e, ERR_SYSTEM,
+			   "nested more than 512 deep");
 }
 
 #define T(name) cmocka_unit_test_teardown(name, test_teardown)
@@ -112,5 +119,6 @@ int main(void)
 		T(bits_go_where_the_owner_may_not_look),
 		T(what_lies_too_deep_is_closed),
 	};
+
 	return cmocka_run_group_tests_name("build_user", tests, NULL, NULL);
 }

@@ -94,7 +94,8 @@ static void unreadable_files_are_named(void **state)
 	struct err e = {0};
 	test_dir();
 	char hex[DIGEST_HEX_LEN + 1] = "untouched";
-	assert_err(digest_file(test_path("missing"), hex, &e), &e, ERR_SYSTEM, "/missing': No such file");
+	assert_err(digest_file(test_path("missing"), hex, &e), &e, ERR_SYSTEM,
+		   "/missing': No such file");
 	assert_err(digest_file(test_path("."), hex, &e), &e, ERR_SYSTEM, "not a regular file");
 	assert_int_equal(mkfifo(test_path("fifo"), 0600), 0);
 	assert_err(digest_file(test_path("fifo"), hex, &e), &e, ERR_SYSTEM, "not a regular file");
@@ -107,9 +108,12 @@ static void valid_hex_is_strict(void **state)
 	assert_true(digest_valid_hex(ABC));
 	assert_false(digest_valid_hex(""));
 	assert_false(digest_valid_hex(ABC "0"));
-	assert_false(digest_valid_hex("BA7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
-	assert_false(digest_valid_hex("ga7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
-	assert_false(digest_valid_hex("a7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
+	assert_false(digest_valid_hex(
+		"BA7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
+	assert_false(digest_valid_hex(
+		"ga7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
+	assert_false(digest_valid_hex(
+		"a7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
 }
 
 int main(void)
@@ -123,5 +127,6 @@ int main(void)
 		cmocka_unit_test_teardown(unreadable_files_are_named, test_teardown),
 		cmocka_unit_test(valid_hex_is_strict),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,8 @@ static void read_refuses_too_much(void **state)
 	test_dir();
 	test_write(test_path("f"), "12345");
 	buf_addstr(&b, "kept");
-	assert_err(fs_read(TRUSTED, test_path("f"), 4, &b, &e), &e, ERR_INTEGRITY, "/f' has more than 4 bytes");
+	assert_err(fs_read(TRUSTED, test_path("f"), 4, &b, &e), &e, ERR_INTEGRITY,
+		   "/f' has more than 4 bytes");
 	assert_string_equal(buf_cstr(&b), "kept");
 }
 
@@ -52,10 +53,13 @@ static void read_names_what_it_cannot_read(void **state)
 	struct err e = {0};
 	AUTO_BUF struct buf b = {0};
 	test_dir();
-	assert_err(fs_read(TRUSTED, test_path("none"), 9, &b, &e), &e, ERR_SYSTEM, "/none': No such file");
-	assert_err(fs_read(TRUSTED, test_path("."), 9, &b, &e), &e, ERR_SYSTEM, "not a regular file");
+	assert_err(fs_read(TRUSTED, test_path("none"), 9, &b, &e), &e, ERR_SYSTEM,
+		   "/none': No such file");
+	assert_err(fs_read(TRUSTED, test_path("."), 9, &b, &e), &e, ERR_SYSTEM,
+		   "not a regular file");
 	mkfifo(test_path("fifo"), 0600);
-	assert_err(fs_read(TRUSTED, test_path("fifo"), 9, &b, &e), &e, ERR_SYSTEM, "not a regular file");
+	assert_err(fs_read(TRUSTED, test_path("fifo"), 9, &b, &e), &e, ERR_SYSTEM,
+		   "not a regular file");
 	assert_string_equal(buf_cstr(&b), "");
 }
 
@@ -118,8 +122,10 @@ static void write_atomic_failure_leaves_nothing(void **state)
 	struct err e = {0};
 	test_dir();
 	test_write(test_path("dir/f"), "x");
-	assert_err(fs_write(TRUSTED, test_path("dir"), "y", 1, 0644, &e), &e, ERR_SYSTEM, "cannot write '");
-	assert_err(fs_write(TRUSTED, test_path("no/f"), "y", 1, 0644, &e), &e, ERR_SYSTEM, "/no/f': No such file");
+	assert_err(fs_write(TRUSTED, test_path("dir"), "y", 1, 0644, &e), &e, ERR_SYSTEM,
+		   "cannot write '");
+	assert_err(fs_write(TRUSTED, test_path("no/f"), "y", 1, 0644, &e), &e, ERR_SYSTEM,
+		   "/no/f': No such file");
 	assert_int_equal(test_count_entries(test_path(".")), 1);
 	assert_file(test_path("dir/f"), "x");
 }
@@ -157,7 +163,8 @@ static void write_all_reports_the_full_disk(void **state)
 	(void)state;
 	struct err e = {0};
 	AUTO_FD int fd = open("/dev/full", O_WRONLY);
-	assert_err(fs_write_all(fd, "x", 1, "the log", &e), &e, ERR_SYSTEM, "cannot write 'the log': No space left");
+	assert_err(fs_write_all(fd, "x", 1, "the log", &e), &e, ERR_SYSTEM,
+		   "cannot write 'the log': No space left");
 	assert_contains(e.hint, "free some space");
 	assert_ok(fs_write_all(fd, NULL, 0, "the log", &e), &e);
 }
@@ -180,7 +187,8 @@ static void mkdirs_over_a_file_fails(void **state)
 	test_dir();
 	test_write(test_path("f"), "");
 	assert_err(fs_mkdirs(TRUSTED, test_path("f"), &e), &e, ERR_SYSTEM, "/f': Not a directory");
-	assert_err(fs_mkdirs(TRUSTED, test_path("f/g"), &e), &e, ERR_SYSTEM, "/f': Not a directory");
+	assert_err(fs_mkdirs(TRUSTED, test_path("f/g"), &e), &e, ERR_SYSTEM,
+		   "/f': Not a directory");
 	assert_err(fs_mkdirs(TRUSTED, "", &e), &e, ERR_SYSTEM, "cannot make directory ''");
 }
 
@@ -231,7 +239,8 @@ static void make_deep(const char *top, int depth)
 	int fd = open(top, O_RDONLY | O_DIRECTORY);
 	for (int i = 0; i < depth; i++) {
 		char file[32];
-		snprintf(file, sizeof(file), ".ptbuild-deep-%d", i); /* the very names the removal would choose */
+		/* the very names the removal would choose */
+		snprintf(file, sizeof(file), ".ptbuild-deep-%d", i);
 		int f = openat(fd, file, O_WRONLY | O_CREAT, 0644);
 		assert_true(f >= 0);
 		close(f);
@@ -244,6 +253,7 @@ static void make_deep(const char *top, int depth)
 		fd = next;
 		fchmod(fd, 0755);
 	}
+
 	close(fd);
 }
 
@@ -268,6 +278,7 @@ static int as_nobody(int (*fn)(const char *dir), const char *dir)
 			_exit(100);
 		_exit(fn(dir));
 	}
+
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 101;
@@ -279,16 +290,18 @@ static int remove_locked_tree(const char *dir)
 	struct err e = {0};
 	const char *tree = path_join(&a, dir, "tree");
 	char *deep = arena_printf(&a, "%s/a/b", tree);
+
 	if (fs_mkdirs(TRUSTED, deep, &e) != 0)
 		return 1;
 	test_write(path_join(&a, deep, "f"), "");
-	if (chmod(path_join(&a, deep, "f"), 0) || chmod(deep, 0555) || chmod(path_join(&a, tree, "a"), 0) ||
-	    chmod(tree, 0500))
+	if (chmod(path_join(&a, deep, "f"), 0) || chmod(deep, 0555) ||
+	    chmod(path_join(&a, tree, "a"), 0) || chmod(tree, 0500))
 		return 2;
 	if (fs_remove(TRUSTED, tree, &e) != 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 3;
 	}
+
 	return fs_exists(TRUSTED, tree) ? 4 : 0;
 }
 
@@ -305,10 +318,12 @@ static int remove_deep_locked_tree(const char *dir)
 	const char *tree = path_join(&a, dir, "tree");
 	struct strlist dirs = {0};
 	char *at = arena_strdup(&a, tree);
+
 	for (int i = 0; i < 100; i++) {
 		strlist_add(&dirs, &a, at);
 		at = path_join(&a, at, "d");
 	}
+
 	if (fs_mkdirs(TRUSTED, at, &e) != 0)
 		return 1;
 	for (size_t i = dirs.count; i-- > 0;)
@@ -326,10 +341,13 @@ static void remove_makes_deep_directories_writable(void **state)
 static int remove_foreign(const char *path)
 {
 	struct err e = {0};
+
 	if (fs_remove(TRUSTED, path, &e) != -1)
 		return 1;
-	return e.kind == ERR_SYSTEM && test_has(e.msg, "cannot remove '") && test_has(e.msg, "Permission denied") ? 0
-														  : 2;
+	return e.kind == ERR_SYSTEM && test_has(e.msg, "cannot remove '") &&
+			       test_has(e.msg, "Permission denied")
+		       ? 0
+		       : 2;
 }
 
 static int remove_in_foreign_directory(const char *dir)
@@ -346,6 +364,7 @@ static void remove_says_what_it_may_not(void **state)
 		assert_int_equal(remove_foreign("/root"), 0);
 		return;
 	}
+
 	test_dir();
 	test_write(test_path("foreign/f"), "kept");
 	chmod(test_path("foreign"), 0755);
@@ -377,7 +396,8 @@ static void rename_moves_and_names_both(void **state)
 	assert_int_equal(mkdir(test_path("b"), 0755), 0);
 	assert_ok(fs_rename(test_path("a/f"), test_path("b/g"), &e), &e);
 	assert_file(test_path("b/g"), "x");
-	assert_err(fs_rename(test_path("a/f"), test_path("b/h"), &e), &e, ERR_SYSTEM, "/b/h': No such file");
+	assert_err(fs_rename(test_path("a/f"), test_path("b/h"), &e), &e, ERR_SYSTEM,
+		   "/b/h': No such file");
 	assert_contains(e.msg, "/a/f' to '");
 }
 
@@ -395,7 +415,8 @@ static void rename_new_replaces_nothing(void **state)
 	assert_false(done);
 	assert_file(test_path("b"), "new");
 	assert_file(test_path("a"), "other");
-	assert_err(fs_rename_new(test_path("c"), test_path("d"), &done, &e), &e, ERR_SYSTEM, "No such file");
+	assert_err(fs_rename_new(test_path("c"), test_path("d"), &done, &e), &e, ERR_SYSTEM,
+		   "No such file");
 }
 
 static void trees_deeper_than_the_limit_are_an_error(void **state)
@@ -407,7 +428,8 @@ static void trees_deeper_than_the_limit_are_an_error(void **state)
 	make_deep(test_path("deep"), 520);
 	assert_err(fs_copy_tree(test_path("deep"), test_path("copy"), &e), &e, ERR_SYSTEM, "");
 	assert_false(fs_exists(TRUSTED, test_path("copy")));
-	assert_err(fs_tree_size(test_path("deep"), &size, &e), &e, ERR_SYSTEM, "nested more than 512 deep");
+	assert_err(fs_tree_size(test_path("deep"), &size, &e), &e, ERR_SYSTEM,
+		   "nested more than 512 deep");
 	test_write(test_path("deep/file"), "bytes");
 	assert_ok(fs_tree_size_most(test_path("deep"), &size, &e), &e);
 	assert_true(size >= 5);
@@ -429,7 +451,8 @@ static void list_is_sorted(void **state)
 		test_write(test_path("%s", names[i]), "");
 	assert_ok(fs_list(TRUSTED, test_path("."), &a, &l, &e), &e);
 	assert_string_equal(strlist_join(&l, &a, " "), ".hidden B a10 a9 b");
-	assert_err(fs_list(TRUSTED, test_path("none"), &a, &l, &e), &e, ERR_SYSTEM, "cannot list '");
+	assert_err(fs_list(TRUSTED, test_path("none"), &a, &l, &e), &e, ERR_SYSTEM,
+		   "cannot list '");
 	assert_err(fs_list(TRUSTED, test_path("b"), &a, &l, &e), &e, ERR_SYSTEM, "Not a directory");
 	assert_int_equal(l.count, 5);
 }
@@ -462,7 +485,8 @@ static void walk_goes_in_the_order_of_whole_paths(void **state)
 	assert_int_equal(mkdir(test_path("t/empty"), 0755), 0);
 	assert_int_equal(symlink("a", test_path("t/link")), 0);
 	assert_int_equal(fs_walk(TRUSTED, test_path("t"), see, &s, &e), 0);
-	assert_string_equal(strlist_join(&s.list, &s.arena, " "), "a-b/y a.c a/deep/z a/x ab link@");
+	assert_string_equal(strlist_join(&s.list, &s.arena, " "),
+			    "a-b/y a.c a/deep/z a/x ab link@");
 	arena_release(&s.arena);
 }
 
@@ -489,8 +513,10 @@ static void walk_follows_only_a_linked_top(void **state)
 	assert_int_equal(symlink("t", test_path("top")), 0);
 	assert_int_equal(fs_walk(TRUSTED, test_path("top"), see, &s, &e), 0);
 	assert_int_equal(s.list.count, 1);
-	assert_err(fs_walk(TRUSTED, test_path("none"), see, &s, &e), &e, ERR_SYSTEM, "cannot open '");
-	assert_err(fs_walk(TRUSTED, test_path("t/f"), see, &s, &e), &e, ERR_SYSTEM, "Not a directory");
+	assert_err(fs_walk(TRUSTED, test_path("none"), see, &s, &e), &e, ERR_SYSTEM,
+		   "cannot open '");
+	assert_err(fs_walk(TRUSTED, test_path("t/f"), see, &s, &e), &e, ERR_SYSTEM,
+		   "Not a directory");
 	arena_release(&s.arena);
 }
 
@@ -534,8 +560,8 @@ static void exists_and_is_dir(void **state)
 	assert_false(fs_is_dir(TRUSTED, test_path("none")));
 }
 
-/* A process without a free descriptor cannot look below a directory: no marker is seen there, and yet nothing says that
- * there is none. */
+/* A process without a free descriptor cannot look below a directory:
+ * no marker is seen there, and yet nothing says that there is none. */
 static void what_could_not_be_looked_at(void **state)
 {
 	(void)state;
@@ -543,15 +569,17 @@ static void what_could_not_be_looked_at(void **state)
 	const struct rlimit none = {0, 0};
 	test_dir();
 	test_write(test_path("d/f"), "");
-	const char *dir = arena_strdup(&arena, test_path("d")), *file = arena_strdup(&arena, test_path("d/f"));
+	const char *dir = arena_strdup(&arena, test_path("d")),
+		   *file = arena_strdup(&arena, test_path("d/f"));
 	assert_true(fs_is_file(dir, "f"));
 	assert_true(fs_is_file(TRUSTED, file));
 	assert_false(fs_is_file(dir, "g"));
 	assert_false(fs_is_file(TRUSTED, dir));
 	pid_t child = fork();
 	if (child == 0)
-		_exit(setrlimit(RLIMIT_NOFILE, &none) == 0 && fs_exists(dir, "f") && fs_exists(dir, "g") &&
-				      !fs_is_file(dir, "f") && !fs_is_file(dir, "g")
+		_exit(setrlimit(RLIMIT_NOFILE, &none) == 0 && fs_exists(dir, "f") &&
+				      fs_exists(dir, "g") && !fs_is_file(dir, "f") &&
+				      !fs_is_file(dir, "g")
 			      ? 0
 			      : 1);
 	int status = -1;
@@ -567,6 +595,7 @@ static void a_scope_leaves_errno_alone(void **state)
 		AUTO_FD int closed = 1 << 20; /* close(2) fails with EBADF */
 		(void)closed;
 	}
+
 	assert_int_equal(errno, ENOENT);
 }
 
@@ -615,7 +644,8 @@ static void temp_dirs_are_new_and_private(void **state)
 	assert_int_equal(stat(one, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
 	char *none = NULL;
-	assert_err(fs_temp_dir(test_path("none"), "x", &a, &none, &e), &e, ERR_SYSTEM, "/none': No such file");
+	assert_err(fs_temp_dir(test_path("none"), "x", &a, &none, &e), &e, ERR_SYSTEM,
+		   "/none': No such file");
 	assert_null(none);
 }
 
@@ -659,5 +689,6 @@ int main(void)
 		cmocka_unit_test_teardown(free_bytes_of_what_will_be_there, test_teardown),
 		cmocka_unit_test_teardown(temp_dirs_are_new_and_private, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,7 @@ static void bytes_at_an_offset(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(bytes_at_an_offset, test_teardown)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(bytes_at_an_offset, test_teardown)};
 	return cmocka_run_group_tests_name("fs_at", tests, NULL, NULL);
 }

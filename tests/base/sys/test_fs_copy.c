@@ -48,9 +48,12 @@ static void copy_failure_leaves_the_target(void **state)
 	struct err e = {0};
 	test_dir();
 	test_write(test_path("to"), "old");
-	assert_err(fs_copy(TRUSTED, test_path("none"), test_path("to"), &e), &e, ERR_SYSTEM, "/none': No such file");
-	assert_err(fs_copy(TRUSTED, test_path("."), test_path("to"), &e), &e, ERR_SYSTEM, "not a regular file");
-	assert_err(fs_copy(TRUSTED, test_path("to"), test_path("no/to"), &e), &e, ERR_SYSTEM, "/no/to': No such file");
+	assert_err(fs_copy(TRUSTED, test_path("none"), test_path("to"), &e), &e, ERR_SYSTEM,
+		   "/none': No such file");
+	assert_err(fs_copy(TRUSTED, test_path("."), test_path("to"), &e), &e, ERR_SYSTEM,
+		   "not a regular file");
+	assert_err(fs_copy(TRUSTED, test_path("to"), test_path("no/to"), &e), &e, ERR_SYSTEM,
+		   "/no/to': No such file");
 	assert_file(test_path("to"), "old");
 	assert_int_equal(test_count_entries(test_path(".")), 1);
 }
@@ -76,6 +79,7 @@ static void set_times(const char *path, time_t seconds)
 static void assert_same_meta(const char *a, const char *b)
 {
 	struct stat x, y;
+
 	assert_int_equal(lstat(a, &x), 0);
 	assert_int_equal(lstat(b, &y), 0);
 	assert_int_equal(x.st_mode, y.st_mode);
@@ -95,7 +99,8 @@ static void copy_tree_keeps_everything(void **state)
 	assert_int_equal(symlink("/etc", test_path("t/out")), 0);
 	chmod(test_path("t/bin/tool"), 0755);
 	chmod(test_path("t/lib/empty"), 0444);
-	const char *const names[] = {"bin/tool", "lib/empty", "bin/link", "out", "bin", "lib", "void", "."};
+	const char *const names[] = {"bin/tool", "lib/empty", "bin/link", "out",
+				     "bin",      "lib",       "void",     "."};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		set_times(test_path("t/%s", names[i]), 1000000000 + (time_t)i);
 	chmod(test_path("t/lib"), 0555);
@@ -118,7 +123,8 @@ static void copy_tree_refuses_an_existing_target(void **state)
 	assert_err(fs_copy_tree(test_path("t"), test_path("u"), &e), &e, ERR_SYSTEM, "File exists");
 	assert_file(test_path("u/mine"), "kept");
 	assert_int_equal(symlink("nowhere", test_path("dangling")), 0);
-	assert_err(fs_copy_tree(test_path("t"), test_path("dangling"), &e), &e, ERR_SYSTEM, "File exists");
+	assert_err(fs_copy_tree(test_path("t"), test_path("dangling"), &e), &e, ERR_SYSTEM,
+		   "File exists");
 }
 
 static void copy_tree_failure_leaves_nothing(void **state)
@@ -131,8 +137,10 @@ static void copy_tree_failure_leaves_nothing(void **state)
 	assert_err(fs_copy_tree(test_path("t"), test_path("u"), &e), &e, ERR_SYSTEM,
 		   "cannot copy 'a/pipe': neither file");
 	assert_false(fs_exists(TRUSTED, test_path("u")));
-	assert_err(fs_copy_tree(test_path("none"), test_path("u"), &e), &e, ERR_SYSTEM, "No such file");
-	assert_err(fs_copy_tree(test_path("t/a/f"), test_path("u"), &e), &e, ERR_SYSTEM, "Not a directory");
+	assert_err(fs_copy_tree(test_path("none"), test_path("u"), &e), &e, ERR_SYSTEM,
+		   "No such file");
+	assert_err(fs_copy_tree(test_path("t/a/f"), test_path("u"), &e), &e, ERR_SYSTEM,
+		   "Not a directory");
 	assert_false(fs_exists(TRUSTED, test_path("u")));
 }
 
@@ -147,5 +155,6 @@ int main(void)
 		cmocka_unit_test_teardown(copy_tree_refuses_an_existing_target, test_teardown),
 		cmocka_unit_test_teardown(copy_tree_failure_leaves_nothing, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ static void a_neighbour_is_swept_once_nobody_has_it(void **state)
 	assert_true(held >= 0);
 	test_write(path_join(&a, folder, "more/file"), "");
 	assert_ok(fs_sweep(TRUSTED, test_path("d"), &e), &e);
-	assert_true(fs_exists(TRUSTED, name) && fs_exists(TRUSTED, path_join(&a, folder, "more/file")));
+	assert_true(fs_exists(TRUSTED, name) &&
+		    fs_exists(TRUSTED, path_join(&a, folder, "more/file")));
 	close(fd);
 	close(held);
 	assert_ok(fs_sweep(TRUSTED, test_path("d"), &e), &e);
@@ -53,7 +54,8 @@ static void copying_into_an_open_file(void **state)
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0750);
 	assert_int_equal(st.st_size, 5);
-	assert_err(fs_copy_fd(TRUSTED, test_path("none"), fd, "to", &e), &e, ERR_SYSTEM, "cannot read");
+	assert_err(fs_copy_fd(TRUSTED, test_path("none"), fd, "to", &e), &e, ERR_SYSTEM,
+		   "cannot read");
 	close(fd);
 	arena_release(&a);
 }
@@ -64,5 +66,6 @@ int main(void)
 		cmocka_unit_test_teardown(a_neighbour_is_swept_once_nobody_has_it, test_teardown),
 		cmocka_unit_test_teardown(copying_into_an_open_file, test_teardown),
 	};
+
 	return cmocka_run_group_tests_name("fs_neighbour", tests, NULL, NULL);
 }

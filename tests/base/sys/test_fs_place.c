@@ -12,6 +12,7 @@ static struct err err;
 static struct fs_place open_top(const char *name)
 {
 	struct fs_place p = {.fd = -1};
+
 	err_clear(&err);
 	assert_ok(fs_place_open(test_path("%s", name), &arena, &p, &err), &err);
 	return p;
@@ -22,6 +23,7 @@ static const char *led_to(const struct fs_place *top, const char *rel, enum fs_l
 	struct fs_place p = {.fd = -1};
 	bool found = false;
 	struct stat by_fd, by_path;
+
 	assert_ok(fs_place_below(top, rel, links, &arena, &p, &found, &err), &err);
 	if (!found)
 		return NULL;
@@ -32,12 +34,15 @@ static const char *led_to(const struct fs_place *top, const char *rel, enum fs_l
 	return strcmp(p.path, top->path) == 0 ? "" : path_below(p.path, top->path);
 }
 
-static void refused(const struct fs_place *top, const char *rel, enum fs_links links, const char *target)
+static void refused(const struct fs_place *top, const char *rel, enum fs_links links,
+		    const char *target)
 {
 	struct fs_place p = {.fd = -1};
 	bool found = false;
+
 	err_clear(&err);
-	assert_err(fs_place_below(top, rel, links, &arena, &p, &found, &err), &err, ERR_POLICY, target);
+	assert_err(fs_place_below(top, rel, links, &arena, &p, &found, &err), &err, ERR_POLICY,
+		   target);
 	assert_int_equal(p.fd, -1);
 }
 
@@ -47,8 +52,9 @@ static void test_links_are_resolved_inside(void **state)
 	test_dir();
 	assert_ok(fs_mkdirs(TRUSTED, test_path("top/usr/lib/python3"), &err), &err);
 	assert_ok(fs_mkdirs(TRUSTED, test_path("elsewhere/lib"), &err), &err);
-	const char *const links[][2] = {{"usr/lib", "lib"},         {"/usr/lib", "absolute"}, {"../../usr", "up"},
-					{"lib/python3/..", "back"}, {"loop", "loop"},         {"/nowhere", "nowhere"}};
+	const char *const links[][2] = {{"usr/lib", "lib"},  {"/usr/lib", "absolute"},
+					{"../../usr", "up"}, {"lib/python3/..", "back"},
+					{"loop", "loop"},    {"/nowhere", "nowhere"}};
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		assert_int_equal(symlink(links[i][0], test_path("top/%s", links[i][1])), 0);
 	assert_int_equal(symlink(test_path("elsewhere/lib"), test_path("top/out")), 0);
@@ -64,6 +70,7 @@ static void test_links_are_resolved_inside(void **state)
 		refused(&top, "out", links_of, "will not follow a link");
 		refused(&top, "nowhere", links_of, "/nowhere");
 	}
+
 	assert_string_equal(led_to(&top, "absolute", FS_LINKS_ROOT), "usr/lib");
 	assert_string_equal(led_to(&top, "up/lib", FS_LINKS_ROOT), "usr/lib");
 	refused(&top, "absolute", FS_LINKS_WITHIN, "'/usr/lib'");
@@ -77,6 +84,7 @@ static void test_place_stays_when_its_path_leads_elsewhere(void **state)
 {
 	struct stat st;
 	AUTO_BUF struct buf text = {0};
+
 	(void)state;
 	test_dir();
 	test_write(test_path("env/info/RECORD"), "old");
@@ -86,9 +94,11 @@ static void test_place_stays_when_its_path_leads_elsewhere(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(rename(test_path("env/info"), test_path("env/moved")), 0);
 	assert_int_equal(symlink(test_path("victim"), test_path("env/info")), 0);
-	assert_err(fs_place_write(&p, "info/RECORD", "new", 3, &st, &err), &err, ERR_INTEGRITY, "will not follow");
+	assert_err(fs_place_write(&p, "info/RECORD", "new", 3, &st, &err), &err, ERR_INTEGRITY,
+		   "will not follow");
 	err_clear(&err);
-	assert_err(fs_place_read(&p, "info/RECORD", 100, &text, &err), &err, ERR_INTEGRITY, "will not follow");
+	assert_err(fs_place_read(&p, "info/RECORD", 100, &text, &err), &err, ERR_INTEGRITY,
+		   "will not follow");
 	err_clear(&err);
 	assert_err(fs_place_sweep(&p, "info", &err), &err, ERR_INTEGRITY, "will not follow");
 	assert_file(test_path("victim/RECORD"), "secret");
@@ -105,6 +115,7 @@ static void test_place_stays_when_its_path_leads_elsewhere(void **state)
 static void test_new_file_has_owner_and_bits_without_setuid(void **state)
 {
 	struct stat st, got;
+
 	(void)state;
 	test_dir();
 	test_write(test_path("env/tool"), "old");
@@ -127,6 +138,7 @@ static void test_new_file_has_owner_and_bits_without_setuid(void **state)
 static void test_file_that_another_name_was_given_is_not_given_away(void **state)
 {
 	struct stat st;
+
 	(void)state;
 	test_dir();
 	test_write(test_path("env/file"), "old");
@@ -148,6 +160,7 @@ static void test_file_that_another_name_was_given_is_not_given_away(void **state
 static void test_what_others_may_write_is_mapped_as_a_copy(void **state)
 {
 	struct stat st;
+
 	(void)state;
 	test_dir();
 	test_write(test_path("env/lib"), "bytes");
@@ -162,6 +175,7 @@ static void test_what_others_may_write_is_mapped_as_a_copy(void **state)
 		assert_memory_equal(m.data, "bytes", 5);
 		assert_int_equal(st.st_mode & 0777, shared ? 0666 : 0644);
 	}
+
 	struct strlist names = {0};
 	assert_ok(fs_place_list(&p, "", &arena, &names, &err), &err);
 	assert_int_equal(names.count, 1);
@@ -173,10 +187,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_links_are_resolved_inside, test_teardown),
-		cmocka_unit_test_teardown(test_place_stays_when_its_path_leads_elsewhere, test_teardown),
-		cmocka_unit_test_teardown(test_new_file_has_owner_and_bits_without_setuid, test_teardown),
-		cmocka_unit_test_teardown(test_file_that_another_name_was_given_is_not_given_away, test_teardown),
-		cmocka_unit_test_teardown(test_what_others_may_write_is_mapped_as_a_copy, test_teardown),
+		cmocka_unit_test_teardown(test_place_stays_when_its_path_leads_elsewhere,
+					  test_teardown),
+		cmocka_unit_test_teardown(test_new_file_has_owner_and_bits_without_setuid,
+					  test_teardown),
+		cmocka_unit_test_teardown(test_file_that_another_name_was_given_is_not_given_away,
+					  test_teardown),
+		cmocka_unit_test_teardown(test_what_others_may_write_is_mapped_as_a_copy,
+					  test_teardown),
 	};
+
 	return cmocka_run_group_tests_name("fs_place", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Every test runs twice: as the kernel resolves paths, and then with openat2 refused by a filter, as by an old
- * kernel. */
+/* Every test runs twice: as the kernel resolves paths, and
+ * then with openat2 refused by a filter, as by an old kernel. */
 #include "support.h"
 
 #include <errno.h>
@@ -25,6 +25,7 @@
 static const char *make_tree(void)
 {
 	static char top[256];
+
 	test_dir();
 	test_write(test_path("secret"), "secret\n");
 	test_write(test_path("outside/secret"), "secret\n");
@@ -57,7 +58,8 @@ static void files_below_are_read(void **state)
 	assert_ok(fs_read(top, "dir/sub/file", 100, &b, &e), &e);
 	assert_string_equal(buf_cstr(&b), "text\ndeep\n");
 	assert_true(fs_exists(top, "file") && fs_exists(top, "dir") && fs_exists(top, ""));
-	assert_false(fs_exists(top, "none") || fs_exists(top, "none/none") || fs_exists(top, "file/x"));
+	assert_false(fs_exists(top, "none") || fs_exists(top, "none/none") ||
+		     fs_exists(top, "file/x"));
 	assert_err(fs_read(top, "none", 9, &b, &e), &e, ERR_SYSTEM, "top/none': No such file");
 	assert_err(fs_read(top, "no/ne", 9, &b, &e), &e, ERR_SYSTEM, "top/no/ne': No such file");
 }
@@ -67,10 +69,14 @@ static void no_link_is_followed(void **state)
 	(void)state;
 	static const struct {
 		const char *rel, *says;
-	} links[] = {{"out", "top/out' points to '../secret'"},         {"absolute", "top/absolute' points to '/"},
-		     {"inside", "top/inside' points to 'file'"},        {"loose", "top/loose' points to 'nowhere'"},
-		     {"way/secret", "top/way' points to '../outside'"}, {"way/none", "top/way' points to '../outside'"},
-		     {"near/sub/file", "top/near' points to 'dir'"},    {"near/none", "top/near' points to 'dir'"}};
+	} links[] = {{"out", "top/out' points to '../secret'"},
+		     {"absolute", "top/absolute' points to '/"},
+		     {"inside", "top/inside' points to 'file'"},
+		     {"loose", "top/loose' points to 'nowhere'"},
+		     {"way/secret", "top/way' points to '../outside'"},
+		     {"way/none", "top/way' points to '../outside'"},
+		     {"near/sub/file", "top/near' points to 'dir'"},
+		     {"near/none", "top/near' points to 'dir'"}};
 	const char *top = make_tree();
 	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
 		struct err e = {0};
@@ -84,6 +90,7 @@ static void no_link_is_followed(void **state)
 		assert_int_equal(fs_open(top, rel, &st, &e), -1);
 		assert_int_equal(fs_append(top, rel, &e), -1);
 	}
+
 	secrets_are_as_they_were();
 	assert_file(test_path("top/file"), "text\n");
 }
@@ -110,9 +117,12 @@ static void directories_behind_links_are_not_read(void **state)
 	assert_ok(fs_walk(top, "", count_one, &seen, &e), &e);
 	assert_int_equal(seen, 8);
 	assert_err(fs_list(top, "way", &a, &names, &e), &e, ERR_INTEGRITY, "top/way' points to");
-	assert_err(fs_list(top, "near/sub", &a, &names, &e), &e, ERR_INTEGRITY, "top/near' points to");
-	assert_err(fs_walk(top, "way", count_one, &seen, &e), &e, ERR_INTEGRITY, "top/way' points to");
-	assert_err(fs_walk_busy(top, "way", count_one, &seen, &e), &e, ERR_INTEGRITY, "top/way' points to");
+	assert_err(fs_list(top, "near/sub", &a, &names, &e), &e, ERR_INTEGRITY,
+		   "top/near' points to");
+	assert_err(fs_walk(top, "way", count_one, &seen, &e), &e, ERR_INTEGRITY,
+		   "top/way' points to");
+	assert_err(fs_walk_busy(top, "way", count_one, &seen, &e), &e, ERR_INTEGRITY,
+		   "top/way' points to");
 	assert_err(fs_list(top, "file", &a, &names, &e), &e, ERR_SYSTEM, "Not a directory");
 	assert_int_equal(seen, 8);
 }
@@ -120,7 +130,8 @@ static void directories_behind_links_are_not_read(void **state)
 static void paths_that_lead_out_are_refused(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"../secret", "/etc/passwd", "dir/../file", "dir//sub", "./file", "dir/"};
+	static const char *const bad[] = {"../secret", "/etc/passwd", "dir/../file",
+					  "dir//sub",  "./file",      "dir/"};
 	struct err e = {0};
 	AUTO_BUF struct buf b = {0};
 	const char *top = make_tree();
@@ -131,6 +142,7 @@ static void paths_that_lead_out_are_refused(void **state)
 		assert_int_equal(fs_remove(top, bad[i], &e), -1);
 		assert_int_equal(fs_mkdirs(top, bad[i], &e), -1);
 	}
+
 	assert_int_equal(fs_remove(top, "", &e), -1);
 	secrets_are_as_they_were();
 	assert_file(test_path("top/file"), "text\n");
@@ -162,7 +174,8 @@ static void a_large_file_is_refused_unread(void **state)
 	AUTO_BUF struct buf b = {0};
 	const char *top = make_tree();
 	assert_int_equal(truncate(test_path("top/file"), (off_t)10 << 30), 0);
-	assert_err(fs_read(top, "file", 1 << 30, &b, &e), &e, ERR_INTEGRITY, "has more than 1073741824 bytes");
+	assert_err(fs_read(top, "file", 1 << 30, &b, &e), &e, ERR_INTEGRITY,
+		   "has more than 1073741824 bytes");
 	assert_int_equal(b.cap, 0);
 }
 
@@ -178,10 +191,12 @@ static void writing_replaces_a_link_and_keeps_what_it_names(void **state)
 	assert_int_equal(lstat(test_path("top/out"), &st), 0);
 	assert_true(S_ISREG(st.st_mode));
 	assert_file(test_path("top/dir/sub/fresh"), "new\n");
-	assert_err(fs_write(top, "way/secret", "new\n", 4, 0644, &e), &e, ERR_INTEGRITY, "points to");
+	assert_err(fs_write(top, "way/secret", "new\n", 4, 0644, &e), &e, ERR_INTEGRITY,
+		   "points to");
 	assert_err(fs_write(top, "dir", "new\n", 4, 0644, &e), &e, ERR_SYSTEM, "top/dir'");
 	secrets_are_as_they_were();
-	const struct timespec old[2] = {{.tv_sec = 1000000000, .tv_nsec = 7}, {.tv_sec = 1000000000, .tv_nsec = 7}};
+	const struct timespec old[2] = {{.tv_sec = 1000000000, .tv_nsec = 7},
+					{.tv_sec = 1000000000, .tv_nsec = 7}};
 	assert_int_equal(utimensat(AT_FDCWD, test_path("top/file"), old, 0), 0);
 	assert_int_equal(chmod(test_path("top/file"), 0751), 0);
 	assert_int_equal(link(test_path("top/file"), test_path("other")), 0);
@@ -287,6 +302,7 @@ static void *swap(void *user)
 {
 	const char *dir = user;
 	char real[300], link_path[300];
+
 	snprintf(real, sizeof(real), "%s/race", dir);
 	snprintf(link_path, sizeof(link_path), "%s/spare", dir);
 	while (!stop)
@@ -313,9 +329,11 @@ static void a_race_is_never_won(void **state)
 			read++;
 			assert_string_equal(buf_cstr(&b), "mine\n");
 		}
+
 		if (fs_write(top, "race/fresh", "x", 1, 0644, &e) == 0)
 			(void)!fs_remove(top, "race/fresh", &e);
 	}
+
 	stop = true;
 	pthread_join(thread, NULL);
 	assert_true(refused > 0 && read > 0);
@@ -325,15 +343,18 @@ static void a_race_is_never_won(void **state)
 static int refuse_openat2(void **state)
 {
 	(void)state;
-	struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-				     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-				     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-				     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
 	const struct sock_fprog filter = {.len = ARRAY_LEN(code), .filter = code};
 	struct open_how how = {.flags = O_RDONLY};
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
 		return -1;
-	return syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how)) == -1 && errno == ENOSYS ? 0 : -1;
+	return syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how)) == -1 && errno == ENOSYS ? 0
+											       : -1;
 }
 
 int main(void)
@@ -345,14 +366,18 @@ int main(void)
 		cmocka_unit_test_teardown(paths_that_lead_out_are_refused, test_teardown),
 		cmocka_unit_test_teardown(only_regular_files_are_read, test_teardown),
 		cmocka_unit_test_teardown(a_large_file_is_refused_unread, test_teardown),
-		cmocka_unit_test_teardown(writing_replaces_a_link_and_keeps_what_it_names, test_teardown),
+		cmocka_unit_test_teardown(writing_replaces_a_link_and_keeps_what_it_names,
+					  test_teardown),
 		cmocka_unit_test_teardown(files_are_made_where_nothing_is, test_teardown),
 		cmocka_unit_test_teardown(files_grow_in_place, test_teardown),
-		cmocka_unit_test_teardown(trees_are_removed_without_what_their_links_name, test_teardown),
+		cmocka_unit_test_teardown(trees_are_removed_without_what_their_links_name,
+					  test_teardown),
 		cmocka_unit_test_teardown(moving_follows_nothing, test_teardown),
-		cmocka_unit_test_teardown(directories_are_made_where_they_seem_to_be, test_teardown),
+		cmocka_unit_test_teardown(directories_are_made_where_they_seem_to_be,
+					  test_teardown),
 		cmocka_unit_test_teardown(a_race_is_never_won, test_teardown),
 	};
 	int failed = cmocka_run_group_tests_name("with openat2", tests, NULL, NULL);
+
 	return failed + cmocka_run_group_tests_name("without openat2", tests, refuse_openat2, NULL);
 }

@@ -52,18 +52,21 @@ static void structs_become_objects(void **state)
 		     .items = items,
 		     .items_count = 2},
 		    {.name = NULL}};
-	JSON_FIELDS(fields, JSON_FIELD(struct row, name), JSON_IF_FILLED(struct row, note, "remark"),
-		    JSON_AS(struct row, kind, "type"), JSON_FIELD(struct row, on), JSON_FIELD(struct row, n),
-		    JSON_FIELD(struct row, u), JSON_FIELD(struct row, size), JSON_FIELD(struct row, seconds),
-		    JSON_FIELD(struct row, list), JSON_STRINGS(struct row, items),
-		    JSON_BY(struct row, n, "twice", twice));
+	JSON_FIELDS(fields, JSON_FIELD(struct row, name),
+		    JSON_IF_FILLED(struct row, note, "remark"), JSON_AS(struct row, kind, "type"),
+		    JSON_FIELD(struct row, on), JSON_FIELD(struct row, n),
+		    JSON_FIELD(struct row, u), JSON_FIELD(struct row, size),
+		    JSON_FIELD(struct row, seconds), JSON_FIELD(struct row, list),
+		    JSON_STRINGS(struct row, items), JSON_BY(struct row, n, "twice", twice));
 	AUTO_JSON json_t *got = json_rows(rows, 2, sizeof(*rows), fields);
 	AUTO_FREE char *text = json_dumps(got, JSON_COMPACT);
-	assert_string_equal(text,
-			    "[{\"name\":\"x\",\"remark\":null,\"type\":\"k\",\"on\":true,\"n\":-1,\"u\":4294967295,"
-			    "\"size\":-1099511627776,\"seconds\":0.5,\"list\":[],\"items\":[\"a\",\"b\"],"
-			    "\"twice\":-2},{\"name\":null,\"remark\":null,\"type\":\"\",\"on\":false,\"n\":0,\"u\":0,"
-			    "\"size\":0,\"seconds\":0.0,\"list\":[],\"items\":[],\"twice\":0}]");
+	assert_string_equal(
+		text, "[{\"name\":\"x\",\"remark\":null,\"type\":\"k\",\"on\":true,\"n\":-1,\"u\":"
+		      "4294967295,"
+		      "\"size\":-1099511627776,\"seconds\":0.5,\"list\":[],\"items\":[\"a\",\"b\"],"
+		      "\"twice\":-2},{\"name\":null,\"remark\":null,\"type\":\"\",\"on\":false,"
+		      "\"n\":0,\"u\":0,"
+		      "\"size\":0,\"seconds\":0.0,\"list\":[],\"items\":[],\"twice\":0}]");
 }
 
 static void missing_strings_are_null(void **state)
@@ -95,10 +98,12 @@ static void written_keys_keep_their_order(void **state)
 	(void)state;
 	struct err e = {0};
 	test_dir();
-	AUTO_JSON json_t *j = json_pack("{s:i, s:s, s:[s]}", "zeta", 1, "alpha", "x/y", "list", "a");
+	AUTO_JSON json_t *j =
+		json_pack("{s:i, s:s, s:[s]}", "zeta", 1, "alpha", "x/y", "list", "a");
 	assert_ok(json_write(j, TRUSTED, test_path("f.json"), &e), &e);
 	char *text = test_read(test_path("f.json"));
-	assert_string_equal(text, "{\n \"zeta\": 1,\n \"alpha\": \"x/y\",\n \"list\": [\n  \"a\"\n ]\n}\n");
+	assert_string_equal(
+		text, "{\n \"zeta\": 1,\n \"alpha\": \"x/y\",\n \"list\": [\n  \"a\"\n ]\n}\n");
 	free(text);
 }
 
@@ -107,8 +112,8 @@ static void what_is_written_is_read(void **state)
 	(void)state;
 	struct err e = {0};
 	test_dir();
-	AUTO_JSON json_t *j =
-		json_pack("{s:I, s:f, s:b, s:n}", "big", (json_int_t)1 << 53, "real", 0.1, "flag", 1, "none");
+	AUTO_JSON json_t *j = json_pack("{s:I, s:f, s:b, s:n}", "big", (json_int_t)1 << 53, "real",
+					0.1, "flag", 1, "none");
 	AUTO_JSON json_t *back = NULL;
 	assert_ok(json_write(j, TRUSTED, test_path("f"), &e), &e);
 	assert_ok(json_read(TRUSTED, test_path("f"), &back, &e), &e);
@@ -200,7 +205,8 @@ static void missing_and_too_large_files(void **state)
 	struct err e = {0};
 	json_t *j = NULL;
 	test_dir();
-	assert_err(json_read(TRUSTED, test_path("none"), &j, &e), &e, ERR_SYSTEM, "/none': No such file");
+	assert_err(json_read(TRUSTED, test_path("none"), &j, &e), &e, ERR_SYSTEM,
+		   "/none': No such file");
 	test_write(test_path("big"), "");
 	assert_int_equal(truncate(test_path("big"), (64 << 20) + 1), 0);
 	assert_err(json_read(TRUSTED, test_path("big"), &j, &e), &e, ERR_INTEGRITY, "too large");
@@ -218,9 +224,11 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_written_is_read, test_teardown),
 		cmocka_unit_test_teardown(documents_are_printed_without_stdio, test_teardown),
 		cmocka_unit_test(full_output_is_an_error),
-		cmocka_unit_test_teardown(bad_documents_are_refused_with_their_place, test_teardown),
+		cmocka_unit_test_teardown(bad_documents_are_refused_with_their_place,
+					  test_teardown),
 		cmocka_unit_test_teardown(deep_nesting_is_refused, test_teardown),
 		cmocka_unit_test_teardown(missing_and_too_large_files, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,7 @@ static pid_t start_holder(const char *path, int *ret_go)
 {
 	int go[2], ready[2];
 	char c;
+
 	assert_int_equal(pipe(go), 0);
 	assert_int_equal(pipe(ready), 0);
 	pid_t pid = fork();
@@ -86,10 +87,12 @@ static pid_t start_holder(const char *path, int *ret_go)
 		struct err e = {0};
 		struct lock l = LOCK_NONE;
 		close(go[1]);
-		if (lock_acquire(&l, path, false, test_run(), &e) != 0 || write(ready[1], "r", 1) != 1)
+		if (lock_acquire(&l, path, false, test_run(), &e) != 0 ||
+		    write(ready[1], "r", 1) != 1)
 			_exit(1);
 		_exit(read(go[0], &c, 1) < 0); /* exits without a release */
 	}
+
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	close(go[0]);
 	close(ready[0]);
@@ -103,6 +106,7 @@ static void *let_go(void *arg)
 {
 	const int *ends = arg;
 	bool said = poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, HANG_S * 1000) == 1;
+
 	close(ends[1]);
 	return said ? arg : NULL;
 }
@@ -131,7 +135,8 @@ static void waiting_says_who_holds_it_and_ends_with_the_holder(void **state)
 	char text[1024] = {0}, want[1024];
 	assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
 	close(fds[0]);
-	snprintf(want, sizeof(want), "waiting for '%s', held by process %ld\n", test_path("l"), (long)holder);
+	snprintf(want, sizeof(want), "waiting for '%s', held by process %ld\n", test_path("l"),
+		 (long)holder);
 	assert_string_equal(text, want); /* once */
 }
 
@@ -168,7 +173,8 @@ static void waiting_can_be_cancelled(void **state)
 	int ends[] = {fds[0], cancel[1]};
 	assert_int_equal(pthread_create(&thread, NULL, let_go, ends), 0);
 	struct lock l = LOCK_NONE;
-	assert_err(lock_acquire(&l, test_path("l"), false, &run, &e), &e, ERR_INTERRUPTED, "interrupted");
+	assert_err(lock_acquire(&l, test_path("l"), false, &run, &e), &e, ERR_INTERRUPTED,
+		   "interrupted");
 	assert_int_equal(l.fd, -1);
 	pthread_join(thread, NULL);
 	close(fds[0]);
@@ -200,8 +206,10 @@ static void impossible_lock_is_named(void **state)
 	bool got = true;
 	struct lock l = LOCK_NONE;
 	test_dir();
-	assert_err(lock_try(&l, test_path("no/l"), false, &got, &e), &e, ERR_SYSTEM, "/no/l': No such file");
-	assert_err(lock_acquire(&l, test_path("."), false, test_run(), &e), &e, ERR_SYSTEM, "Is a directory");
+	assert_err(lock_try(&l, test_path("no/l"), false, &got, &e), &e, ERR_SYSTEM,
+		   "/no/l': No such file");
+	assert_err(lock_acquire(&l, test_path("."), false, test_run(), &e), &e, ERR_SYSTEM,
+		   "Is a directory");
 	assert_true(got);
 	assert_int_equal(l.fd, -1);
 }
@@ -213,11 +221,13 @@ int main(void)
 		cmocka_unit_test_teardown(many_shared_holders, test_teardown),
 		cmocka_unit_test_teardown(release_twice_is_fine, test_teardown),
 		cmocka_unit_test_teardown(file_names_the_holder, test_teardown),
-		cmocka_unit_test_teardown(waiting_says_who_holds_it_and_ends_with_the_holder, test_teardown),
+		cmocka_unit_test_teardown(waiting_says_who_holds_it_and_ends_with_the_holder,
+					  test_teardown),
 		cmocka_unit_test_teardown(who_was_cancelled_gets_what_is_free, test_teardown),
 		cmocka_unit_test_teardown(waiting_can_be_cancelled, test_teardown),
 		cmocka_unit_test_teardown(removed_lock_file_is_made_anew, test_teardown),
 		cmocka_unit_test_teardown(impossible_lock_is_named, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,15 +18,17 @@ static void its_errors_are_the_reason(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	assert_string_equal(reason(&a, "Looking\nERROR: one\r\nnoise\nERROR: two\nlast\n"), "one; two");
+	assert_string_equal(reason(&a, "Looking\nERROR: one\r\nnoise\nERROR: two\nlast\n"),
+			    "one; two");
 	assert_string_equal(reason(&a, "first\nTraceback: last\n"), "Traceback: last");
 	assert_string_equal(reason(&a, ""), "it gave no reason");
 	/* A page that cannot be read is one without versions. */
+	assert_string_equal(reason(&a, "WARNING: one\nWARNING: Retrying\nERROR: no x (from "
+				       "versions: none)\nERROR: y\n"),
+			    "no x (from versions: none); y; Retrying");
 	assert_string_equal(
-		reason(&a, "WARNING: one\nWARNING: Retrying\nERROR: no x (from versions: none)\nERROR: y\n"),
-		"no x (from versions: none); y; Retrying");
-	assert_string_equal(reason(&a, "ERROR: no x (from versions: none)\n"),
-			    "no x (from versions: none); the index has no page of it, or it could not be read");
+		reason(&a, "ERROR: no x (from versions: none)\n"),
+		"no x (from versions: none); the index has no page of it, or it could not be read");
 	assert_string_equal(reason(&a, "WARNING: old\nERROR: no x (from versions: 1, 2)\n"),
 			    "no x (from versions: 1, 2)");
 	char *line = arena_alloc(&a, 5001);
@@ -39,13 +41,18 @@ static void test_reason_of_failed_connection_has_no_python_object(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	static const char *const says[][2] = {
-		{"'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f0b>: Failed to "
-		 "establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/x/",
-		 "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution"},
-		{"'NewConnectionError(\"HTTPSConnection(host='a.test', port=443): Failed to establish a new "
+		{"'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at "
+		 "0x7f0b>: Failed to "
+		 "establish a new connection: [Errno -3] Temporary failure in name resolution')': "
+		 "/simple/x/",
+		 "Failed to establish a new connection: [Errno -3] Temporary failure in name "
+		 "resolution"},
+		{"'NewConnectionError(\"HTTPSConnection(host='a.test', port=443): Failed to "
+		 "establish a new "
 		 "connection: [Errno 111] Connection refused\")': /simple/x/",
 		 "Failed to establish a new connection: [Errno 111] Connection refused"},
-		{"'ReadTimeoutError(\"HTTPSConnectionPool(host='a.test', port=443): Read timed out. (read "
+		{"'ReadTimeoutError(\"HTTPSConnectionPool(host='a.test', port=443): Read timed "
+		 "out. (read "
 		 "timeout=15)\")': /x/",
 		 "Read timed out. (read timeout=15)"},
 		{"'ProtocolError('Connection aborted.', RemoteDisconnected('closed'))': /simple/x/",
@@ -55,16 +62,19 @@ static void test_reason_of_failed_connection_has_no_python_object(void **state)
 		{"", ""},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(says); i++) {
-		const char *line = arena_printf(&a,
-						"WARNING: Retrying (Retry(total=0)) after connection broken by "
-						"%s\nERROR: (from versions: none)",
-						says[i][0]);
+		const char *line = arena_printf(
+			&a,
+			"WARNING: Retrying (Retry(total=0)) after connection broken by "
+			"%s\nERROR: (from versions: none)",
+			says[i][0]);
 		const char *told = reason(&a, line);
 		assert_not_contains(told, "object at");
 		assert_not_contains(told, "Retry(");
 		assert_contains(told, says[i][1]);
 	}
-	assert_string_equal(reason(&a, "ERROR: one <a.B object at 0x12>: two <c object at 0x3> three <d object at 0x"),
+
+	assert_string_equal(reason(&a, "ERROR: one <a.B object at 0x12>: two <c object at 0x3> "
+				       "three <d object at 0x"),
 			    "one two three ");
 }
 
@@ -91,6 +101,7 @@ static void it_is_found_by_each_of_its_names(void **state)
 		if (i == 0)
 			assert_string_equal(argv.items[1], "-I");
 	}
+
 	setenv("PATH", old, 1);
 }
 
@@ -101,5 +112,6 @@ int main(void)
 		cmocka_unit_test(test_reason_of_failed_connection_has_no_python_object),
 		cmocka_unit_test_teardown(it_is_found_by_each_of_its_names, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

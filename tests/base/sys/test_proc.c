@@ -19,6 +19,7 @@ static struct proc_result run_ok(const struct proc_spec *spec)
 {
 	struct err e = {0};
 	struct proc_result r = {.status = -1};
+
 	assert_ok(proc_run(spec, test_run(), &r, &e), &e);
 	return r;
 }
@@ -28,7 +29,8 @@ static void output_is_appended(void **state)
 	(void)state;
 	AUTO_BUF struct buf out = {0};
 	buf_addstr(&out, "> ");
-	struct proc_result r = run_ok(&(struct proc_spec){.argv = SH("printf 'one\\ntwo'"), .out = &out});
+	struct proc_result r =
+		run_ok(&(struct proc_spec){.argv = SH("printf 'one\\ntwo'"), .out = &out});
 	assert_int_equal(r.status, 0);
 	assert_int_equal(r.signal, 0);
 	assert_string_equal(buf_cstr(&out), "> one\ntwo");
@@ -38,7 +40,8 @@ static void both_streams_go_to_one_buffer_in_order(void **state)
 {
 	(void)state;
 	AUTO_BUF struct buf out = {0};
-	run_ok(&(struct proc_spec){.argv = SH("echo a; echo b >&2; echo c; echo d >&2"), .out = &out});
+	run_ok(&(struct proc_spec){.argv = SH("echo a; echo b >&2; echo c; echo d >&2"),
+				   .out = &out});
 	assert_string_equal(buf_cstr(&out), "a\nb\nc\nd\n");
 }
 
@@ -47,7 +50,8 @@ static void streams_can_be_kept_apart(void **state)
 	(void)state;
 	AUTO_BUF struct buf out = {0};
 	AUTO_BUF struct buf err = {0};
-	run_ok(&(struct proc_spec){.argv = SH("echo a; echo b >&2; echo c"), .out = &out, .err = &err});
+	run_ok(&(struct proc_spec){
+		.argv = SH("echo a; echo b >&2; echo c"), .out = &out, .err = &err});
 	assert_string_equal(buf_cstr(&out), "a\nc\n");
 	assert_string_equal(buf_cstr(&err), "b\n");
 	buf_reset(&err);
@@ -58,7 +62,8 @@ static void streams_can_be_kept_apart(void **state)
 static void output_nobody_wants_is_discarded(void **state)
 {
 	(void)state;
-	struct proc_result r = run_ok(&(struct proc_spec){.argv = SH("head -c 1000000 /dev/zero; echo x >&2; exit 3")});
+	struct proc_result r = run_ok(
+		&(struct proc_spec){.argv = SH("head -c 1000000 /dev/zero; echo x >&2; exit 3")});
 	assert_int_equal(r.status, 3);
 }
 
@@ -83,12 +88,15 @@ static void missing_program_is_named(void **state)
 	struct err e = {0};
 	struct proc_result r = {.status = 77};
 	const struct proc_spec bare = {.argv = (const char *const[]){"no-such-program-x", NULL}};
-	assert_err(proc_run(&bare, test_run(), &r, &e), &e, ERR_SYSTEM, "program not found: 'no-such-program-x'");
+	assert_err(proc_run(&bare, test_run(), &r, &e), &e, ERR_SYSTEM,
+		   "program not found: 'no-such-program-x'");
 	assert_contains(e.hint, "PATH");
 	const struct proc_spec full = {.argv = (const char *const[]){"/proc/none/cc", NULL}};
-	assert_err(proc_run(&full, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot start '/proc/none/cc': No such file");
+	assert_err(proc_run(&full, test_run(), &r, &e), &e, ERR_SYSTEM,
+		   "cannot start '/proc/none/cc': No such file");
 	const struct proc_spec dir = {.argv = (const char *const[]){"/usr", NULL}};
-	assert_err(proc_run(&dir, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot start '/usr': Permission denied");
+	assert_err(proc_run(&dir, test_run(), &r, &e), &e, ERR_SYSTEM,
+		   "cannot start '/usr': Permission denied");
 	assert_int_equal(r.status, 77);
 }
 
@@ -109,10 +117,11 @@ static void directory_and_environment_are_set(void **state)
 	test_dir();
 	test_write(test_path("sub/f"), "");
 	const char *const env[] = {"A=1", "PATH=/usr/bin:/bin", NULL};
-	run_ok(&(struct proc_spec){.argv = SH("ls; env | grep -v -e ^_ -e ^PWD -e ^OLDPWD -e ^SHLVL | sort"),
-				   .envp = env,
-				   .cwd = test_path("sub"),
-				   .out = &out});
+	run_ok(&(struct proc_spec){
+		.argv = SH("ls; env | grep -v -e ^_ -e ^PWD -e ^OLDPWD -e ^SHLVL | sort"),
+		.envp = env,
+		.cwd = test_path("sub"),
+		.out = &out});
 	assert_string_equal(buf_cstr(&out), "f\nA=1\nPATH=/usr/bin:/bin\n");
 }
 
@@ -121,7 +130,8 @@ static void environment_is_inherited_by_default(void **state)
 	(void)state;
 	AUTO_BUF struct buf out = {0};
 	setenv("PTBUILD_TEST_VARIABLE", "here", 1);
-	run_ok(&(struct proc_spec){.argv = SH("printf %s \"$PTBUILD_TEST_VARIABLE\""), .out = &out});
+	run_ok(&(struct proc_spec){.argv = SH("printf %s \"$PTBUILD_TEST_VARIABLE\""),
+				   .out = &out});
 	assert_string_equal(buf_cstr(&out), "here");
 }
 
@@ -135,12 +145,13 @@ static void child_starts_clean(void **state)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	run_ok(&(struct proc_spec){
-		.argv = SH("cat; for f in /proc/self/fd/*; do echo ${f##*/}; done | head -3 | tr '\\n' ' ';"
-			   " test $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat) -eq $PPID && echo "
-			   "the keeper leads;"
-			   " exec grep -E 'Sig(Blk|Ign)' /proc/self/status"),
-		.out = &out});
+	run_ok(&(struct proc_spec){.argv = SH("cat; for f in /proc/self/fd/*; do echo ${f##*/}; "
+					      "done | head -3 | tr '\\n' ' ';"
+					      " test $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' "
+					      "-f5 /proc/$$/stat) -eq $PPID && echo "
+					      "the keeper leads;"
+					      " exec grep -E 'Sig(Blk|Ign)' /proc/self/status"),
+				   .out = &out});
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	assert_contains(buf_cstr(&out), "the keeper leads\n");
@@ -167,11 +178,11 @@ static void given_descriptors_come_in_order(void **state)
 	close(b[1]);
 	/* Swapped against their own numbers, and one twice. */
 	const int fds[] = {b[0], a[0], b[0]};
-	run_ok(&(struct proc_spec){
-		.argv = SH("cat <&4; cat <&3; for n in 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$n ] && printf $n; done"),
-		.out = &out,
-		.fds = fds,
-		.fd_count = 3});
+	run_ok(&(struct proc_spec){.argv = SH("cat <&4; cat <&3; for n in 3 4 5 6 7 8 9; do [ -e "
+					      "/proc/$$/fd/$n ] && printf $n; done"),
+				   .out = &out,
+				   .fds = fds,
+				   .fd_count = 3});
 	assert_string_equal(buf_cstr(&out), "firstsecond345");
 	close(a[0]);
 	close(b[0]);
@@ -192,8 +203,8 @@ static void umask_is_the_childs_own(void **state)
 static void time_is_measured(void **state)
 {
 	(void)state;
-	struct proc_result r =
-		run_ok(&(struct proc_spec){.argv = SH("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.2")});
+	struct proc_result r = run_ok(&(struct proc_spec){
+		.argv = SH("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.2")});
 	assert_true(r.seconds >= 0.2 && r.seconds < 60);
 	assert_true(r.cpu_seconds > 0 && r.cpu_seconds < 60);
 }
@@ -203,9 +214,10 @@ static void big_output_is_taken_whole(void **state)
 	(void)state;
 	AUTO_BUF struct buf out = {0};
 	AUTO_BUF struct buf err = {0};
-	run_ok(&(struct proc_spec){.argv = SH("head -c 5000000 /dev/zero & head -c 5000000 /dev/zero >&2; wait"),
-				   .out = &out,
-				   .err = &err});
+	run_ok(&(struct proc_spec){
+		.argv = SH("head -c 5000000 /dev/zero & head -c 5000000 /dev/zero >&2; wait"),
+		.out = &out,
+		.err = &err});
 	assert_int_equal(out.len, 5000000);
 	assert_int_equal(err.len, 5000000);
 }
@@ -215,7 +227,9 @@ static void output_above_the_limit_is_dropped(void **state)
 	(void)state;
 	AUTO_BUF struct buf out = {0};
 	struct proc_result r = run_ok(&(struct proc_spec){
-		.argv = SH("printf 0123456789; head -c 300000 /dev/zero; exit 4"), .out = &out, .max_output = 8});
+		.argv = SH("printf 0123456789; head -c 300000 /dev/zero; exit 4"),
+		.out = &out,
+		.max_output = 8});
 	assert_string_equal(buf_cstr(&out), "01234567");
 	assert_int_equal(r.status, 4);
 }
@@ -229,6 +243,7 @@ struct lines {
 static void collect(const char *line, size_t len, void *user)
 {
 	struct lines *l = user;
+
 	assert_int_equal(strlen(line), len);
 	strlist_add(&l->list, &l->arena, line);
 	if (len > l->longest)
@@ -238,6 +253,7 @@ static void collect(const char *line, size_t len, void *user)
 static void check_lines(const char *script, const char *want)
 {
 	struct lines l = {0};
+
 	run_ok(&(struct proc_spec){.argv = SH(script), .on_line = collect, .user = &l});
 	assert_string_equal(strlist_join(&l.list, &l.arena, "|"), want);
 	arena_release(&l.arena);
@@ -246,13 +262,15 @@ static void check_lines(const char *script, const char *want)
 static void lines_are_complete_over_split_reads(void **state)
 {
 	(void)state;
-	check_lines("printf 'on'; sleep 0.1; printf 'e\\ntw'; sleep 0.1; printf 'o\\n\\nlast'", "one|two||last");
+	check_lines("printf 'on'; sleep 0.1; printf 'e\\ntw'; sleep 0.1; printf 'o\\n\\nlast'",
+		    "one|two||last");
 }
 
 static void carriage_returns_end_lines(void **state)
 {
 	(void)state;
-	check_lines("printf '10%%\\r20%%\\r\\r30%%\\r\\ndone\\r\\n\\r\\nx\\n'", "10%|20%|30%|done|x");
+	check_lines("printf '10%%\\r20%%\\r\\r30%%\\r\\ndone\\r\\n\\r\\nx\\n'",
+		    "10%|20%|30%|done|x");
 	check_lines("printf 'a\\r'; sleep 0.1; printf '\\nb\\n\\nc'", "a|b||c");
 }
 
@@ -266,9 +284,10 @@ static void many_lines_and_a_very_long_one(void **state)
 {
 	(void)state;
 	struct lines l = {0};
-	run_ok(&(struct proc_spec){.argv = SH("seq 20000; head -c 2500000 /dev/zero | tr '\\0' x; echo; echo end"),
-				   .on_line = collect,
-				   .user = &l});
+	run_ok(&(struct proc_spec){
+		.argv = SH("seq 20000; head -c 2500000 /dev/zero | tr '\\0' x; echo; echo end"),
+		.on_line = collect,
+		.user = &l});
 	assert_int_equal(l.list.count, 20000 + 3 + 1);
 	assert_string_equal(l.list.items[0], "1");
 	assert_string_equal(l.list.items[19999], "20000");
@@ -284,8 +303,10 @@ static void log_file_gets_both_streams_appended(void **state)
 	AUTO_BUF struct buf err = {0};
 	test_dir();
 	test_write(test_path("log"), "before\n");
-	run_ok(&(struct proc_spec){
-		.argv = SH("echo a; sleep 0.2; echo b >&2"), .out = &out, .err = &err, .log_path = test_path("log")});
+	run_ok(&(struct proc_spec){.argv = SH("echo a; sleep 0.2; echo b >&2"),
+				   .out = &out,
+				   .err = &err,
+				   .log_path = test_path("log")});
 	run_ok(&(struct proc_spec){.argv = SH("echo c; echo d >&2"), .log_path = test_path("log")});
 	char *text = test_read(test_path("log"));
 	assert_string_equal(text, "before\na\nb\nc\nd\n");
@@ -314,13 +335,14 @@ static void full_log_disk_stops_the_program(void **state)
 	struct proc_result r;
 	double start = log_seconds();
 	const struct proc_spec spec = {.argv = SH("echo x; sleep 300"), .log_path = "/dev/full"};
-	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_SYSTEM, "cannot write '/dev/full': No space left");
+	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_SYSTEM,
+		   "cannot write '/dev/full': No space left");
 	assert_contains(e.hint, "free some space");
 	assert_true(log_seconds() - start < HANG_S);
 }
 
-/* Runs a program that says something and then waits until its time is over, which is longer where it had too little to
- * begin. Gives how long it ran. */
+/* Runs a program that says something and then waits until its time is over,
+ * which is longer where it had too little to begin. Gives how long it ran. */
 static double times_out(struct proc_spec *spec)
 {
 	for (spec->timeout_s = 0.3;; spec->timeout_s *= 5) {
@@ -345,14 +367,16 @@ static void timeout_stops_the_program(void **state)
 	times_out(&(struct proc_spec){.argv = SH("echo early; sleep 300"), .out = &out});
 	assert_string_equal(buf_cstr(&out), "early\n");
 	const struct proc_spec spec = {.argv = SH("sleep 300"), .timeout_s = 0.3};
-	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_SYSTEM, "timed out after 0.3 s: 'sh'");
+	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_SYSTEM,
+		   "timed out after 0.3 s: 'sh'");
 }
 
 static void program_that_ignores_sigterm_is_killed(void **state)
 {
 	(void)state;
 	AUTO_BUF struct buf out = {0};
-	struct proc_spec spec = {.argv = SH("trap '' TERM; echo x; while :; do sleep 0.1; done"), .out = &out};
+	struct proc_spec spec = {.argv = SH("trap '' TERM; echo x; while :; do sleep 0.1; done"),
+				 .out = &out};
 	double took = times_out(&spec);
 	assert_true(took >= spec.timeout_s + 1);
 }
@@ -360,7 +384,10 @@ static void program_that_ignores_sigterm_is_killed(void **state)
 static void in_time_is_no_timeout(void **state)
 {
 	(void)state;
-	assert_int_equal(run_ok(&(struct proc_spec){.argv = SH("sleep 0.1; exit 5"), .timeout_s = 60}).status, 5);
+	assert_int_equal(
+		run_ok(&(struct proc_spec){.argv = SH("sleep 0.1; exit 5"), .timeout_s = 60})
+			.status,
+		5);
 }
 
 struct canceller {
@@ -371,6 +398,7 @@ struct canceller {
 static void *cancel_when_there(void *arg)
 {
 	const struct canceller *c = arg;
+
 	for (int i = 0; i < 1000 && access(c->when, F_OK) != 0; i++)
 		usleep(10000);
 	ssize_t n = write(c->fd, "x", 1);
@@ -380,6 +408,7 @@ static void *cancel_when_there(void *arg)
 static bool is_running(const char *pid_file)
 {
 	char *text = test_read(pid_file);
+
 	assert_non_null(text);
 	pid_t pid = (pid_t)strtol(text, NULL, 10);
 	free(text);
@@ -397,6 +426,7 @@ static bool is_running(const char *pid_file)
 			return false;
 		usleep(10000);
 	}
+
 	return true;
 }
 
@@ -408,6 +438,7 @@ static void run_and_cancel(const char *script)
 	AUTO_ARENA struct arena a = {0};
 	const char *dir = arena_strdup(&a, test_dir());
 	const char *pid_file = arena_printf(&a, "%s/pid", dir);
+
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	const struct run run = {.log = &log, .cancel_fd = fds[0]};
 	struct canceller c = {.fd = fds[1], .when = pid_file};
@@ -436,6 +467,7 @@ struct ticks {
 static int count_tick(pid_t pid, void *user, struct err *e)
 {
 	struct ticks *t = user;
+
 	t->pid = pid;
 	if (++t->count != t->stop_at)
 		return 0;
@@ -453,13 +485,13 @@ static void ticks_come_while_it_runs(void **state)
 	AUTO_ARENA struct arena a = {0};
 	test_dir();
 	struct ticks t = {.stop_at = 3, .then = arena_strdup(&a, test_path("enough"))};
-	struct proc_result r =
-		run_ok(&(struct proc_spec){.argv = SH("echo $PPID; while [ ! -e enough ]; do sleep 0.02; done"),
-					   .cwd = test_path("."),
-					   .out = &out,
-					   .on_tick = count_tick,
-					   .tick_user = &t,
-					   .tick_s = 0.05});
+	struct proc_result r = run_ok(&(struct proc_spec){
+		.argv = SH("echo $PPID; while [ ! -e enough ]; do sleep 0.02; done"),
+		.cwd = test_path("."),
+		.out = &out,
+		.on_tick = count_tick,
+		.tick_user = &t,
+		.tick_s = 0.05});
 	assert_true(t.count >= 3 && t.count <= r.seconds / 0.05);
 	assert_int_equal(t.pid, atoi(buf_cstr(&out)));
 }
@@ -470,7 +502,8 @@ static void a_tick_can_stop_the_program(void **state)
 	struct ticks t = {.stop_at = 3};
 	struct err e = {0};
 	struct proc_result r = {.status = 77};
-	const struct proc_spec spec = {.argv = SH("sleep 300"), .on_tick = count_tick, .tick_user = &t, .tick_s = 0.02};
+	const struct proc_spec spec = {
+		.argv = SH("sleep 300"), .on_tick = count_tick, .tick_user = &t, .tick_s = 0.02};
 	double start = log_seconds();
 	assert_err(proc_run(&spec, test_run(), &r, &e), &e, ERR_POLICY, "enough after 3");
 	assert_true(log_seconds() - start < HANG_S);
@@ -487,7 +520,8 @@ static void cancel_kills_grandchildren(void **state)
 static void cancel_kills_what_ignores_sigterm(void **state)
 {
 	(void)state;
-	run_and_cancel("sh -c 'trap \"\" TERM; echo $$ >pid.part; mv pid.part pid; while :; do sleep 0.2; done' & trap "
+	run_and_cancel("sh -c 'trap \"\" TERM; echo $$ >pid.part; mv pid.part pid; while :; do "
+		       "sleep 0.2; done' & trap "
 		       "'' TERM; while :; "
 		       "do sleep 0.2; done");
 }
@@ -496,7 +530,8 @@ static void cancel_kills_what_its_parent_left_behind(void **state)
 {
 	(void)state;
 	/* The program itself obeys at once; its child does not. */
-	run_and_cancel("sh -c 'trap \"\" TERM; echo $$ >pid.part; mv pid.part pid; while :; do sleep 0.2; done' & "
+	run_and_cancel("sh -c 'trap \"\" TERM; echo $$ >pid.part; mv pid.part pid; while :; do "
+		       "sleep 0.2; done' & "
 		       "sleep 300; :");
 }
 
@@ -506,8 +541,10 @@ static void output_held_open_by_a_grandchild_does_not_hang(void **state)
 	AUTO_BUF struct buf out = {0};
 	test_dir();
 	double start = log_seconds();
-	struct proc_result r = run_ok(&(struct proc_spec){
-		.argv = SH("sleep 300 & echo $! >pid; echo said; exit 6"), .cwd = test_path("."), .out = &out});
+	struct proc_result r = run_ok(
+		&(struct proc_spec){.argv = SH("sleep 300 & echo $! >pid; echo said; exit 6"),
+				    .cwd = test_path("."),
+				    .out = &out});
 	assert_true(log_seconds() - start < HANG_S);
 	assert_int_equal(r.status, 6);
 	assert_string_equal(buf_cstr(&out), "said\n");
@@ -518,6 +555,7 @@ static void output_held_open_by_a_grandchild_does_not_hang(void **state)
 static void end_daemon(void)
 {
 	char *pid = test_read(test_path("pid"));
+
 	assert_non_null(pid);
 	assert_true(atoi(pid) > 1);
 	assert_int_equal(kill(atoi(pid), SIGKILL), 0);
@@ -530,32 +568,38 @@ static void output_held_open_by_an_escaped_daemon_does_not_hang(void **state)
 	AUTO_BUF struct buf out = {0};
 	test_dir();
 	double start = log_seconds();
-	run_ok(&(struct proc_spec){
-		.argv = SH("setsid sleep 300 & echo $! >pid; echo said"), .cwd = test_path("."), .out = &out});
+	run_ok(&(struct proc_spec){.argv = SH("setsid sleep 300 & echo $! >pid; echo said"),
+				   .cwd = test_path("."),
+				   .out = &out});
 	end_daemon();
 	assert_true(log_seconds() - start < HANG_S);
 	assert_string_equal(buf_cstr(&out), "said\n");
 	buf_reset(&out);
-	times_out(&(struct proc_spec){.argv = SH("setsid sleep 300 & echo $! >pid; echo said; exec sleep 300"),
-				      .cwd = test_path("."),
-				      .out = &out});
+	times_out(&(struct proc_spec){
+		.argv = SH("setsid sleep 300 & echo $! >pid; echo said; exec sleep 300"),
+		.cwd = test_path("."),
+		.out = &out});
 	end_daemon();
 	assert_string_equal(buf_cstr(&out), "said\n");
 }
 
-/* What has a session of its own and ignores what can be ignored ends with an "alone" program, however that ends. */
+/* What has a session of its own and ignores what can be
+ * ignored ends with an "alone" program, however that ends. */
 static void alone_leaves_nothing_behind(void **state)
 {
 	(void)state;
-	static const char start[] = "setsid sh -c 'trap \"\" TERM; echo $$; >there; exec sleep 3457' & "
-				    "while [ ! -e there ]; do sleep 0.02; done; rm there;";
+	static const char start[] =
+		"setsid sh -c 'trap \"\" TERM; echo $$; >there; exec sleep 3457' & "
+		"while [ ! -e there ]; do sleep 0.02; done; rm there;";
 	static const char *const ends[] = {"exit 3", "kill -TERM $$", "sleep 600"};
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
 		AUTO_BUF struct buf script = {0}, out = {0};
 		test_dir();
 		buf_printf(&script, "%s %s", start, ends[i]);
-		struct proc_spec spec = {
-			.argv = SH(buf_cstr(&script)), .cwd = test_path("."), .out = &out, .alone = true};
+		struct proc_spec spec = {.argv = SH(buf_cstr(&script)),
+					 .cwd = test_path("."),
+					 .out = &out,
+					 .alone = true};
 		if (i == 2)
 			times_out(&spec);
 		else
@@ -568,10 +612,11 @@ static void file_size_limit_holds(void **state)
 {
 	(void)state;
 	test_dir();
-	struct proc_result r = run_ok(&(struct proc_spec){
-		.argv = (const char *const[]){"dd", "if=/dev/zero", "of=big", "bs=1000", "count=100", NULL},
-		.cwd = test_path("."),
-		.file_limit = 4096});
+	struct proc_result r = run_ok(
+		&(struct proc_spec){.argv = (const char *const[]){"dd", "if=/dev/zero", "of=big",
+								  "bs=1000", "count=100", NULL},
+				    .cwd = test_path("."),
+				    .file_limit = 4096});
 	assert_int_equal(r.signal, SIGXFSZ);
 	struct stat st;
 	assert_int_equal(stat(test_path("big"), &st), 0);
@@ -588,9 +633,11 @@ static void no_descriptors_leak(void **state)
 	close(before);
 	for (int i = 0; i < 20; i++) {
 		run_ok(&(struct proc_spec){.argv = SH("echo x"), .out = &out, .err = &out});
-		const struct proc_spec bad = {.argv = (const char *const[]){"/proc/none", NULL}, .out = &out};
+		const struct proc_spec bad = {.argv = (const char *const[]){"/proc/none", NULL},
+					      .out = &out};
 		assert_int_equal(proc_run(&bad, test_run(), &r, &e), -1);
 	}
+
 	int after = dup(0);
 	close(after);
 	assert_int_equal(after, before);
@@ -607,10 +654,12 @@ static void child_dies_with_its_parent(void **state)
 	if (parent == 0) {
 		struct err e = {0};
 		struct proc_result r;
-		const struct proc_spec spec = {.argv = SH("echo $$ >pid.part; mv pid.part pid; exec sleep 300"),
-					       .cwd = dir};
+		const struct proc_spec spec = {
+			.argv = SH("echo $$ >pid.part; mv pid.part pid; exec sleep 300"),
+			.cwd = dir};
 		_exit(proc_run(&spec, test_run(), &r, &e) == 0 ? 0 : 1);
 	}
+
 	for (int i = 0; i < 1000 && access(test_path("pid"), F_OK) != 0; i++)
 		usleep(10000);
 	kill(parent, SIGKILL);
@@ -618,7 +667,8 @@ static void child_dies_with_its_parent(void **state)
 	assert_false(is_running(test_path("pid")));
 }
 
-/* Neither a group of its own nor a parent that is gone lets a process outlive the program that started it all. */
+/* Neither a group of its own nor a parent that is gone
+ * lets a process outlive the program that started it all. */
 static void daemons_die_with_the_parent(void **state)
 {
 	(void)state;
@@ -628,11 +678,13 @@ static void daemons_die_with_the_parent(void **state)
 	if (parent == 0) {
 		struct err e = {0};
 		struct proc_result r;
-		const struct proc_spec spec = {.argv = SH("(setsid sh -c '(echo $$ >pid.part; mv pid.part pid; sleep "
-							  "300) & sleep 300' &) & sleep 300"),
-					       .cwd = dir};
+		const struct proc_spec spec = {
+			.argv = SH("(setsid sh -c '(echo $$ >pid.part; mv pid.part pid; sleep "
+				   "300) & sleep 300' &) & sleep 300"),
+			.cwd = dir};
 		_exit(proc_run(&spec, test_run(), &r, &e) == 0 ? 0 : 1);
 	}
+
 	for (int i = 0; i < 1000 && access(test_path("pid"), F_OK) != 0; i++)
 		usleep(10000);
 	kill(parent, SIGKILL);
@@ -674,13 +726,16 @@ int main(void)
 		cmocka_unit_test_teardown(cancel_kills_grandchildren, test_teardown),
 		cmocka_unit_test_teardown(cancel_kills_what_ignores_sigterm, test_teardown),
 		cmocka_unit_test_teardown(cancel_kills_what_its_parent_left_behind, test_teardown),
-		cmocka_unit_test_teardown(output_held_open_by_a_grandchild_does_not_hang, test_teardown),
-		cmocka_unit_test_teardown(output_held_open_by_an_escaped_daemon_does_not_hang, test_teardown),
+		cmocka_unit_test_teardown(output_held_open_by_a_grandchild_does_not_hang,
+					  test_teardown),
+		cmocka_unit_test_teardown(output_held_open_by_an_escaped_daemon_does_not_hang,
+					  test_teardown),
 		cmocka_unit_test(alone_leaves_nothing_behind),
 		cmocka_unit_test_teardown(file_size_limit_holds, test_teardown),
 		cmocka_unit_test(no_descriptors_leak),
 		cmocka_unit_test_teardown(daemons_die_with_the_parent, test_teardown),
 		cmocka_unit_test_teardown(child_dies_with_its_parent, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,9 @@ static void capture_gives_trimmed_output(void **state)
 	struct err e = {0};
 	AUTO_BUF struct buf out = {0};
 	buf_addstr(&out, "v");
-	assert_ok(proc_capture(SH("echo; echo ' 12.2.0 '; echo noise >&2; echo"), test_run(), &out, &e), &e);
+	assert_ok(proc_capture(SH("echo; echo ' 12.2.0 '; echo noise >&2; echo"), test_run(), &out,
+			       &e),
+		  &e);
 	assert_string_equal(buf_cstr(&out), "v\n 12.2.0");
 	assert_ok(proc_capture(SH("true"), test_run(), &out, &e), &e);
 	assert_string_equal(buf_cstr(&out), "v\n 12.2.0");
@@ -38,14 +40,16 @@ static void capture_failure_quotes_the_last_words(void **state)
 	(void)state;
 	struct err e = {0};
 	AUTO_BUF struct buf out = {0};
-	assert_err(proc_capture(SH("echo out; seq 9 >&2; exit 2"), test_run(), &out, &e), &e, ERR_SYSTEM,
-		   "'sh' failed with status 2: 5\n6\n7\n8\n9");
+	assert_err(proc_capture(SH("echo out; seq 9 >&2; exit 2"), test_run(), &out, &e), &e,
+		   ERR_SYSTEM, "'sh' failed with status 2: 5\n6\n7\n8\n9");
 	assert_int_equal(out.len, 0);
 	assert_err(proc_capture(SH("exit 1"), test_run(), &out, &e), &e, ERR_SYSTEM,
 		   "failed with status 1: no message");
-	assert_err(proc_capture(SH("kill -9 $$"), test_run(), &out, &e), &e, ERR_SYSTEM, "killed by signal 9");
-	assert_err(proc_capture(SH("head -c 9000 /dev/zero | tr '\\0' y >&2; exit 1"), test_run(), &out, &e), &e,
-		   ERR_SYSTEM, "yyyy");
+	assert_err(proc_capture(SH("kill -9 $$"), test_run(), &out, &e), &e, ERR_SYSTEM,
+		   "killed by signal 9");
+	assert_err(proc_capture(SH("head -c 9000 /dev/zero | tr '\\0' y >&2; exit 1"), test_run(),
+				&out, &e),
+		   &e, ERR_SYSTEM, "yyyy");
 	assert_true(strlen(e.msg) < 1100);
 }
 
@@ -59,7 +63,10 @@ static void find_looks_through_path(void **state)
 	test_write(test_path("c/tool"), "");
 	chmod(test_path("c/tool"), 0755);
 	char *old = arena_strdup(&a, getenv("PATH"));
-	setenv("PATH", arena_printf(&a, "relative::%s:%s:%s", test_path("a"), test_path("b"), test_path("c")), 1);
+	setenv("PATH",
+	       arena_printf(&a, "relative::%s:%s:%s", test_path("a"), test_path("b"),
+			    test_path("c")),
+	       1);
 	char *found = proc_find(&a, "tool");
 	char *none = proc_find(&a, "other");
 	setenv("PATH", old, 1);
@@ -78,5 +85,6 @@ int main(void)
 		cmocka_unit_test(capture_failure_quotes_the_last_words),
 		cmocka_unit_test_teardown(find_looks_through_path, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

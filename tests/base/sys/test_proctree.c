@@ -10,7 +10,8 @@
 
 #include "base/sys/proc.h"
 
-/* A child that has a child that has another one; each writes a byte when it is there, all end when the pipe does. */
+/* A child that has a child that has another one; each writes
+ * a byte when it is there, all end when the pipe does. */
 struct family {
 	struct arena arena;
 	pid_t child;
@@ -21,6 +22,7 @@ static void be(int depth, int said, int alive)
 {
 	char c = 'x';
 	pid_t below = 0;
+
 	while (depth-- > 1 && (below = fork()) == 0) /* the child goes on with the next one */
 		;
 	prctl(PR_SET_NAME, "a) R 1 (b");
@@ -38,6 +40,7 @@ static int setup(void **state)
 	static struct family f;
 	int said[2], alive[2];
 	char c;
+
 	f = (struct family){0};
 	if (pipe(said) != 0 || pipe(alive) != 0)
 		return -1;
@@ -46,10 +49,12 @@ static int setup(void **state)
 		close(alive[1]);
 		be(3, said[1], alive[0]);
 	}
+
 	for (int i = 0; i < 3; i++) {
 		if (read(said[0], &c, 1) != 1)
 			return -1;
 	}
+
 	close(said[0]);
 	close(said[1]);
 	close(alive[0]);
@@ -61,6 +66,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct family *f = *state;
+
 	close(f->alive);
 	(void)waitpid(f->child, NULL, 0);
 	arena_release(&f->arena);
@@ -73,6 +79,7 @@ static void assert_family(struct family *f, read_fn read_tree)
 {
 	struct proctree_item *items;
 	size_t count;
+
 	read_tree(getpid(), &f->arena, &items, &count);
 	assert_int_equal(count, 4);
 	assert_int_equal(items[0].pid, getpid());
@@ -101,6 +108,7 @@ static void a_process_that_is_gone(void **state)
 	size_t count;
 	AUTO_BUF struct buf command = {0};
 	pid_t gone = fork();
+
 	if (gone == 0)
 		_exit(0);
 	assert_int_equal(waitpid(gone, NULL, 0), gone);
@@ -118,6 +126,7 @@ static void command_peak_and_directory(void **state)
 	struct family *f = *state;
 	AUTO_BUF struct buf command = {0};
 	char here[4096];
+
 	assert_true(proctree_command(getpid(), &command));
 	assert_true(command.len > 1 && command.data[command.len - 1] == '\0');
 	assert_contains(buf_cstr(&command), "test_base_sys_proctree");
@@ -131,6 +140,7 @@ static void used_time_includes_children_that_ended(void **state)
 	struct family *f = *state;
 	struct proctree_item *items;
 	size_t count;
+
 	proctree_read(getpid(), &f->arena, &items, &count);
 	double before = items[0].cpu_seconds;
 	pid_t busy = fork();
@@ -139,6 +149,7 @@ static void used_time_includes_children_that_ended(void **state)
 			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 		_exit(0);
 	}
+
 	assert_int_equal(waitpid(busy, NULL, 0), busy);
 	proctree_read(getpid(), &f->arena, &items, &count);
 	assert_true(items[0].cpu_seconds - before > 0.05);
@@ -155,5 +166,6 @@ int main(void)
 		T(command_peak_and_directory),
 		T(used_time_includes_children_that_ended),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

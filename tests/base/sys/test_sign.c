@@ -12,6 +12,7 @@ static struct err err;
 static void openssl(const char *fmt, const char *a, const char *b)
 {
 	char command[8192];
+
 	char *AUTO_FREE one = strdup(test_path("%s", a));
 	snprintf(command, sizeof(command), fmt, one, test_path("%s", b));
 	if (system(command) != 0)
@@ -21,6 +22,7 @@ static void openssl(const char *fmt, const char *a, const char *b)
 static void make_pair(const char *name)
 {
 	char public_name[64];
+
 	snprintf(public_name, sizeof(public_name), "%s.pub", name);
 	test_path(".");
 	openssl("openssl genpkey -algorithm ed25519 -out '%s' 2>/dev/null && : '%s'", name, "");
@@ -46,7 +48,8 @@ static void test_signed_and_checked(void **state)
 	(void)state;
 	unsigned char signature[SIGN_LEN];
 	make_pair("key");
-	struct sign_key *AUTO_SIGN_KEY k = private_key("key"), *AUTO_SIGN_KEY pub = public_key("key.pub");
+	struct sign_key *AUTO_SIGN_KEY k = private_key("key"),
+				       *AUTO_SIGN_KEY pub = public_key("key.pub");
 	assert_string_equal(sign_key_id(k), sign_key_id(pub));
 	assert_int_equal(strlen(sign_key_id(k)), 64);
 	assert_ok(sign_data(k, "text", 4, signature, &err), &err);
@@ -74,7 +77,8 @@ static void test_openssl_agrees(void **state)
 	assert_non_null(f);
 	assert_int_equal(fwrite(one, 1, SIGN_LEN, f), SIGN_LEN);
 	fclose(f);
-	openssl("cd \"$(dirname '%s')\" && openssl pkeyutl -verify -pubin -inkey key.pub -rawin -in text -sigfile sig "
+	openssl("cd \"$(dirname '%s')\" && openssl pkeyutl -verify -pubin -inkey key.pub -rawin "
+		"-in text -sigfile sig "
 		">/dev/null && : '%s'",
 		"text", "");
 }
@@ -85,7 +89,8 @@ static void test_another_key(void **state)
 	unsigned char signature[SIGN_LEN];
 	make_pair("key");
 	make_pair("other");
-	struct sign_key *AUTO_SIGN_KEY k = private_key("key"), *AUTO_SIGN_KEY other = public_key("other.pub");
+	struct sign_key *AUTO_SIGN_KEY k = private_key("key"),
+				       *AUTO_SIGN_KEY other = public_key("other.pub");
 	assert_ok(sign_data(k, "text", 4, signature, &err), &err);
 	assert_string_not_equal(sign_key_id(k), sign_key_id(other));
 	assert_false(sign_valid(other, "text", 4, signature, SIGN_LEN));
@@ -94,6 +99,7 @@ static void test_another_key(void **state)
 static void assert_no_key(const char *name, enum err_kind kind, const char *want, const char *hint)
 {
 	struct sign_key *k = NULL;
+
 	assert_err(sign_load(test_path("%s", name), true, &k, &err), &err, kind, want);
 	assert_contains(err.hint, hint);
 	assert_null(k);
@@ -108,7 +114,8 @@ static void test_what_is_no_key(void **state)
 	test_write(test_path("text"), "-----BEGIN NONSENSE-----\n");
 	assert_no_key("text", ERR_CONFIG, "holds no private key", "openssl genpkey");
 	assert_no_key("key.pub", ERR_CONFIG, "holds no private key", "openssl genpkey");
-	assert_err(sign_load(test_path("key"), false, &k, &err), &err, ERR_CONFIG, "holds no public key");
+	assert_err(sign_load(test_path("key"), false, &k, &err), &err, ERR_CONFIG,
+		   "holds no public key");
 	assert_contains(err.hint, "-pubout");
 	openssl("openssl genpkey -algorithm x25519 -out '%s' 2>/dev/null && : '%s'", "x", "");
 	assert_no_key("x", ERR_CONFIG, "of type X25519, not Ed25519", "ed25519");
@@ -132,7 +139,8 @@ static void test_messages_hold_no_key(void **state)
 	assert_non_null(f);
 	fprintf(f, "%s\n-----END PRIVATE KEY-----\n", body);
 	fclose(f);
-	assert_err(sign_load(test_path("broken"), true, &k, &err), &err, ERR_CONFIG, "holds no private key");
+	assert_err(sign_load(test_path("broken"), true, &k, &err), &err, ERR_CONFIG,
+		   "holds no private key");
 	assert_null(strstr(err.msg, body));
 	assert_null(strstr(err.hint, body));
 }
@@ -146,5 +154,6 @@ int main(void)
 		cmocka_unit_test_teardown(test_what_is_no_key, test_teardown),
 		cmocka_unit_test_teardown(test_messages_hold_no_key, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

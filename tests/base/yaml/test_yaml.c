@@ -39,11 +39,12 @@ struct any {
 };
 
 PLAIN(suffix, struct suffix, NEED(struct suffix, suffix), MAY(struct suffix, since));
-ROW(row, struct row, NEED(struct row, sm), MAY(struct row, name), LIST(struct row, devices), FLAG(struct row, checked),
-    NUMBER(struct row, rank), NUMBER(struct row, bytes),
+ROW(row, struct row, NEED(struct row, sm), MAY(struct row, name), LIST(struct row, devices),
+    FLAG(struct row, checked), NUMBER(struct row, rank), NUMBER(struct row, bytes),
     {"suffixes", YAML_ROWS, LIST_AT(struct row, suffixes), .filled = true, .of = &suffix_schema},
     {"best", YAML_ROW, .offset = offsetof(struct row, best), .of = &suffix_schema});
-PLAIN(top, struct top, {"gpus", YAML_ROWS, LIST_AT(struct top, gpus), .need = true, .of = &row_schema},
+PLAIN(top, struct top,
+      {"gpus", YAML_ROWS, LIST_AT(struct top, gpus), .need = true, .of = &row_schema},
       MAY(struct top, note));
 PLAIN(any, struct any, NODE(struct any, a), NODE(struct any, b));
 
@@ -70,6 +71,7 @@ static struct top *load(struct arena *a, const char *yaml)
 {
 	struct err e = {0};
 	struct top *top = arena_alloc(a, sizeof(*top));
+
 	test_dir();
 	test_write(test_path("t.yaml"), yaml);
 	assert_ok(yaml_load(test_path("t.yaml"), &top_schema, a, top, NULL, &e), &e);
@@ -80,6 +82,7 @@ static const struct yaml_tree *tree_of(struct arena *a, const char *yaml)
 {
 	struct err e = {0};
 	struct yaml_tree *tree = arena_alloc(a, sizeof(*tree));
+
 	test_dir();
 	test_write(test_path("t.yaml"), yaml);
 	assert_ok(yaml_tree_load(test_path("t.yaml"), a, tree, &e), &e);
@@ -93,9 +96,11 @@ static void refused(const char *yaml, size_t len, const char *want, const char *
 	struct err e = {0};
 	struct top top = {0};
 	const struct yaml_tree *tree = NULL;
+
 	test_dir();
 	test_write_bytes(test_path("t.yaml"), yaml, len);
-	assert_err(yaml_load(test_path("t.yaml"), &top_schema, &a, &top, &tree, &e), &e, ERR_CONFIG, want);
+	assert_err(yaml_load(test_path("t.yaml"), &top_schema, &a, &top, &tree, &e), &e, ERR_CONFIG,
+		   want);
 	assert_memory_equal(e.msg, test_path("t.yaml:"), strlen(test_path("t.yaml:")));
 	assert_contains(e.hint, hint);
 	assert_null(tree);
@@ -183,10 +188,10 @@ static void unknown_keys_are_named_with_the_nearest(void **state)
 	(void)state;
 	BAD("gpus:\n  - sm: 1\n    nmae: x\n", "3: unknown key 'nmae'", "did you mean 'name'?");
 	BAD("gpus: []\nremarks: 1\n", "2: unknown key 'remarks'", "known keys: gpus, note");
-	BAD("gpus:\n  - sm: 1\n    suffixes:\n    - suffix: a\n      sinse: 2\n", "5: unknown key 'sinse'",
-	    "did you mean 'since'?");
-	BAD("gpus:\n  - sm: 1\n    best:\n      z1z1z1: a\n      a1a1a1: 2\n", "4: unknown key 'z1z1z1'",
-	    "known keys: suffix, since");
+	BAD("gpus:\n  - sm: 1\n    suffixes:\n    - suffix: a\n      sinse: 2\n",
+	    "5: unknown key 'sinse'", "did you mean 'since'?");
+	BAD("gpus:\n  - sm: 1\n    best:\n      z1z1z1: a\n      a1a1a1: 2\n",
+	    "4: unknown key 'z1z1z1'", "known keys: suffix, since");
 }
 
 static void missing_keys_are_named(void **state)
@@ -204,24 +209,28 @@ static void wrong_types_are_named(void **state)
 	BAD("gpus:\n  - sm: [1]\n", "2: wrong type: 'sm' must be text, not a list", "");
 	BAD("gpus:\n  sm: 1\n", "1: wrong type: 'gpus' must be a list, not a mapping", "");
 	BAD("gpus:\n", "1: wrong type: 'gpus' must be a list, not text", "");
-	BAD("gpus:\n  - 9.0\n", "2: wrong type: an entry of 'gpus' must be a mapping, not text", "");
+	BAD("gpus:\n  - 9.0\n", "2: wrong type: an entry of 'gpus' must be a mapping, not text",
+	    "");
 	BAD("gpus:\n  - sm: 1\n    devices:\n      - a\n      - {b: c}\n",
 	    "5: wrong type: an entry of 'devices' must be text, not a mapping", "");
-	BAD("gpus:\n  - sm: 1\n    best: z\n", "3: wrong type: 'best' must be a mapping, not text", "");
+	BAD("gpus:\n  - sm: 1\n    best: z\n", "3: wrong type: 'best' must be a mapping, not text",
+	    "");
 }
 
 static void numbers_are_plain_decimals(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"x", "12abc", "1.5", "012", "0x10", "+1", "-1", "", "\"1 \"", "1_000"};
+	static const char *const bad[] = {"x",  "12abc", "1.5", "012",    "0x10",
+					  "+1", "-1",    "",    "\"1 \"", "1_000"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		char yaml[128];
 		snprintf(yaml, sizeof(yaml), "gpus:\n  - sm: 1\n    rank: %s\n", bad[i]);
 		BAD(yaml, "3: wrong value of 'rank': '", "");
 	}
+
 	AUTO_ARENA struct arena a = {0};
-	const struct top *t =
-		load(&a, "gpus:\n  - {sm: 1, rank: 0, bytes: 18446744073709551615}\n  - {sm: 2, rank: 4294967295}\n");
+	const struct top *t = load(&a, "gpus:\n  - {sm: 1, rank: 0, bytes: 18446744073709551615}\n "
+				       " - {sm: 2, rank: 4294967295}\n");
 	assert_true(t->gpus[0].bytes == UINT64_MAX);
 	assert_int_equal(t->gpus[1].rank, UINT32_MAX);
 }
@@ -231,7 +240,8 @@ static void numbers_that_do_not_fit_are_refused(void **state)
 	(void)state;
 	BAD("gpus:\n  - sm: 1\n    rank: 4294967296\n",
 	    "3: wrong value of 'rank': '4294967296' is not a whole number in range", "");
-	BAD("gpus:\n  - sm: 1\n    rank: 99999999999999999999999\n", "3: wrong value of 'rank'", "");
+	BAD("gpus:\n  - sm: 1\n    rank: 99999999999999999999999\n", "3: wrong value of 'rank'",
+	    "");
 	BAD("gpus:\n  - sm: 1\n    bytes: 18446744073709551616\n", "3: wrong value of 'bytes'", "");
 }
 
@@ -244,6 +254,7 @@ static void truth_is_true_or_false(void **state)
 		snprintf(yaml, sizeof(yaml), "gpus:\n  - sm: 1\n    checked: %s\n", bad[i]);
 		BAD(yaml, "3: wrong value of 'checked': '", "");
 	}
+
 	AUTO_ARENA struct arena a = {0};
 	assert_false(load(&a, "gpus: [{sm: 1, checked: false}]")->gpus[0].checked);
 }
@@ -312,7 +323,8 @@ static void lines_behind_an_alias_are_the_anchors(void **state)
 	const struct yaml_tree *l = tree_of(&a, "a: &a\n  - x: 1\n  - y: 2\nb:\n  c: *a\n");
 	assert_int_equal(yaml_line(l, "b/c"), 5);
 	assert_int_equal(yaml_line(l, "b/c/1/y"), 3);
-	BAD("gpus:\n  - sm: 1\n    devices: &d [a]\n  - sm: *d\n", "4: wrong type: 'sm' must be text, not a list", "");
+	BAD("gpus:\n  - sm: 1\n    devices: &d [a]\n  - sm: *d\n",
+	    "4: wrong type: 'sm' must be text, not a list", "");
 }
 
 static void odd_anchors_aliases_and_tags_are_refused(void **state)
@@ -340,6 +352,7 @@ static void aliases_cannot_blow_a_file_up(void **state)
 			buf_printf(&b, "*a%d,", i - 1);
 		buf_addstr(&b, "]\n");
 	}
+
 	refused(b.data, b.len, "t.yaml:5: more than 100000 values", "");
 	buf_reset(&b);
 	buf_addstr(&b, "note: [");
@@ -355,7 +368,8 @@ static void broken_syntax_has_its_line(void **state)
 	INVALID("gpus: [\n", "2: invalid YAML: while parsing a flow node");
 	INVALID("gpus: []\n\tnote: x\n", "2: invalid YAML");
 	INVALID("gpus: []\n  note: x\n", "2: invalid YAML");
-	INVALID("note: \"open\n", "2: invalid YAML: while scanning a quoted scalar, found unexpected end of stream");
+	INVALID("note: \"open\n",
+		"2: invalid YAML: while scanning a quoted scalar, found unexpected end of stream");
 	INVALID("note: a\n? [x]\n: b\n", "2: a key must be plain text");
 	INVALID("%YAML 3.0\n---\nnote: a\n", "1: invalid YAML: found incompatible YAML document");
 	INVALID("note: `x\n", "1: invalid YAML");
@@ -394,8 +408,10 @@ static void unreadable_and_huge_files(void **state)
 	struct err e = {0};
 	struct yaml_tree t;
 	test_dir();
-	assert_err(yaml_tree_load(test_path("none.yaml"), &a, &t, &e), &e, ERR_CONFIG, "none.yaml': No such file");
-	assert_err(yaml_tree_load(test_path("."), &a, &t, &e), &e, ERR_CONFIG, "not a regular file");
+	assert_err(yaml_tree_load(test_path("none.yaml"), &a, &t, &e), &e, ERR_CONFIG,
+		   "none.yaml': No such file");
+	assert_err(yaml_tree_load(test_path("."), &a, &t, &e), &e, ERR_CONFIG,
+		   "not a regular file");
 	char *big = calloc(1, (4 << 20) + 1);
 	assert_non_null(big);
 	memset(big, '#', (4 << 20) + 1);
@@ -463,6 +479,7 @@ static void mutate(struct buf *b, unsigned *seed)
 	static const char spice[] = "\n\t :-[]{}#&*!|>'\"%@`,?~0a\xff\xc3\x01";
 	size_t at = (size_t)rand_r(seed) % b->len;
 	size_t len = (size_t)rand_r(seed) % (b->len - at) % 40;
+
 	switch (rand_r(seed) % 4) {
 	case 0:
 		b->data[at] = spice[(size_t)rand_r(seed) % (sizeof(spice) - 1)];
@@ -481,7 +498,8 @@ static void mutate(struct buf *b, unsigned *seed)
 	}
 }
 
-/* Good bytes with some of them changed, cut or doubled: never a crash, and an error always says where. */
+/* Good bytes with some of them changed, cut or doubled:
+ * never a crash, and an error always says where. */
 static void mutated_tables_are_survived(void **state)
 {
 	(void)state;
@@ -517,6 +535,7 @@ static void mutated_tables_are_survived(void **state)
 			assert_null(l);
 		}
 	}
+
 	assert_true(taken > 0);
 	assert_true(refusals > taken);
 }
@@ -550,5 +569,6 @@ int main(void)
 		cmocka_unit_test_teardown(a_node_is_taken_as_it_stands, test_teardown),
 		cmocka_unit_test_teardown(mutated_tables_are_survived, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

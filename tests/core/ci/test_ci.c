@@ -30,17 +30,21 @@ static struct ci_choice choice(const char *name, struct arena *a)
 {
 	struct ci_choice c;
 	struct err e = {0};
+
 	assert_ok(variant_parse(tables, name, a, &c.variant, &e), &e);
 	assert_ok(tables_need_release(tables, "2.10.0", &c.release, &e), &e);
 	c.shares = strcmp(c.variant.package, "pytorch") == 0;
 	return c;
 }
 
-static struct ci_plan shared_plan(const char *const *names, size_t count, unsigned shards, struct arena *a)
+static struct ci_plan shared_plan(const char *const *names, size_t count, unsigned shards,
+				  struct arena *a)
 {
 	struct ci_choice *all = arena_array(a, count, sizeof(*all));
-	struct ci_plan p = {.name = "test", .options = "", .shards = shards, .remote = "redis://cache"};
+	struct ci_plan p = {
+		.name = "test", .options = "", .shards = shards, .remote = "redis://cache"};
 	struct err e = {0};
+
 	for (size_t i = 0; i < count; i++)
 		all[i] = choice(names[i], a);
 	assert_ok(ci_plan_make("github", rows, NULL, all, count, a, &p, &e), &e);
@@ -55,6 +59,7 @@ static struct ci_plan plan(const char *const *names, size_t count, struct arena 
 static size_t in_wave(const struct ci_plan *p, unsigned wave)
 {
 	size_t n = 0;
+
 	for (size_t i = 0; i < p->count; i++)
 		n += p->jobs[i].wave == wave;
 	return n;
@@ -64,11 +69,14 @@ static size_t in_wave(const struct ci_plan *p, unsigned wave)
 static void a_grid_is_compiled_in_pairs(void **state)
 {
 	(void)state;
-	static const char *const sms[] = {"75", "80", "86", "90"}, *const isas[] = {"avx2", "avx512", "avx512vnni"};
+	static const char *const sms[] = {"75", "80", "86", "90"}, *const isas[] = {"avx2",
+										    "avx512",
+										    "avx512vnni"};
 	AUTO_ARENA struct arena a = {0};
 	const char *names[12];
 	for (size_t i = 0; i < 12; i++)
-		names[i] = arena_printf(&a, "pytorch-python313-cuda12_8-sm%s-%s", sms[i / 3], isas[i % 3]);
+		names[i] = arena_printf(&a, "pytorch-python313-cuda12_8-sm%s-%s", sms[i / 3],
+					isas[i % 3]);
 	struct ci_plan p = plan(names, 12, &a);
 	assert_int_equal(p.count, 12);
 	assert_int_equal(in_wave(&p, 1), 3);
@@ -80,9 +88,10 @@ static void a_grid_is_compiled_in_pairs(void **state)
 static void what_shares_nothing_is_in_the_first_wave(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"pytorch-python313-cpu-avx2", "pytorch-python313-cuda12_8-sm90-avx2",
-					    "pytorch-python313-cuda13_0-sm90-avx2", "pytorch-python313-darwin-mps",
-					    "pytorch-python313-cuda12_8-sm90-armv9"};
+	static const char *const names[] = {
+		"pytorch-python313-cpu-avx2", "pytorch-python313-cuda12_8-sm90-avx2",
+		"pytorch-python313-cuda13_0-sm90-avx2", "pytorch-python313-darwin-mps",
+		"pytorch-python313-cuda12_8-sm90-armv9"};
 	AUTO_ARENA struct arena a = {0};
 	struct ci_plan p = plan(names, ARRAY_LEN(names), &a);
 	assert_int_equal(in_wave(&p, 1), ARRAY_LEN(names));
@@ -91,7 +100,8 @@ static void what_shares_nothing_is_in_the_first_wave(void **state)
 static void another_python_compiles_the_same(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"pytorch-python312-cpu-avx2", "pytorch-python313-cpu-avx2"};
+	static const char *const names[] = {"pytorch-python312-cpu-avx2",
+					    "pytorch-python313-cpu-avx2"};
 	AUTO_ARENA struct arena a = {0};
 	struct ci_plan p = plan(names, ARRAY_LEN(names), &a);
 	assert_string_equal(p.jobs[0].cpu_cache, p.jobs[1].cpu_cache);
@@ -101,15 +111,17 @@ static void another_python_compiles_the_same(void **state)
 static void companions_share_the_job_of_their_torch(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"torchaudio-python313-cpu-avx2", "torchvision-python313-cpu-avx2",
-					    "pytorch-python313-cpu-avx2", "torchvision-python312-cpu-avx2",
-					    "pytorch-python313-cpu-avx2"};
+	static const char *const names[] = {
+		"torchaudio-python313-cpu-avx2", "torchvision-python313-cpu-avx2",
+		"pytorch-python313-cpu-avx2", "torchvision-python312-cpu-avx2",
+		"pytorch-python313-cpu-avx2"};
 	AUTO_ARENA struct arena a = {0};
 	struct ci_plan p = plan(names, ARRAY_LEN(names), &a);
 	assert_int_equal(p.count, 2);
 	const struct ci_job *j = p.jobs[0].variants.count == 3 ? &p.jobs[0] : &p.jobs[1];
 	assert_string_equal(strlist_join(&j->variants, &a, " "),
-			    "pytorch-python313-cpu-avx2 torchvision-python313-cpu-avx2 torchaudio-python313-cpu-avx2");
+			    "pytorch-python313-cpu-avx2 torchvision-python313-cpu-avx2 "
+			    "torchaudio-python313-cpu-avx2");
 	assert_string_equal(j->gpu_cache, "");
 }
 
@@ -120,7 +132,8 @@ static void names_of_caches_are_plain(void **state)
 	static const char *const names[] = {"pytorch-python313-cuda12_9-sm80+sm90a+ptx-avx2"};
 	AUTO_ARENA struct arena a = {0};
 	struct ci_plan p = plan(names, 1, &a);
-	assert_string_equal(p.jobs[0].gpu_cache, "ptbuild-2.10.0-x86_64-linux-cuda12.9-sm80-sm90a-ptx");
+	assert_string_equal(p.jobs[0].gpu_cache,
+			    "ptbuild-2.10.0-x86_64-linux-cuda12.9-sm80-sm90a-ptx");
 	assert_string_equal(p.jobs[0].gpu, "sm80+sm90a+ptx");
 }
 
@@ -133,7 +146,8 @@ static const struct ci_job *job_of(const struct ci_plan *p, const char *id)
 	return NULL;
 }
 
-/* Of three jobs two compile something: each becomes three shards and a last one, which comes before what it feeds. */
+/* Of three jobs two compile something: each becomes three
+ * shards and a last one, which comes before what it feeds. */
 static void shards_come_before_their_last_job(void **state)
 {
 	(void)state;
@@ -149,7 +163,8 @@ static void shards_come_before_their_last_job(void **state)
 	const struct ci_job *one = job_of(&p, "pytorch-python313-cuda12_8-sm90-avx2-shard-2-of-3");
 	assert_int_equal(one->wave, 1);
 	assert_int_equal(one->variants.count, 1);
-	assert_non_null(strstr(one->command, "avx2 --release 2.10.0 --shard 2/3 --ccache-remote redis://cache"));
+	assert_non_null(strstr(one->command,
+			       "avx2 --release 2.10.0 --shard 2/3 --ccache-remote redis://cache"));
 	const struct ci_job *last = job_of(&p, names[0]);
 	assert_int_equal(last->wave, 2);
 	assert_int_equal(last->variants.count, 2);
@@ -160,7 +175,8 @@ static void shards_come_before_their_last_job(void **state)
 static void files_say_what_shards_need(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"pytorch-python313-cpu-avx2", "torchaudio-python313-cpu-avx512"};
+	static const char *const names[] = {"pytorch-python313-cpu-avx2",
+					    "torchaudio-python313-cpu-avx512"};
 	AUTO_ARENA struct arena a = {0};
 	struct ci_plan p = shared_plan(names, ARRAY_LEN(names), 2, &a);
 	assert_int_equal(p.count, 4);
@@ -172,8 +188,10 @@ static void files_say_what_shards_need(void **state)
 		const char *shard = json_string_value(json_object_get(j, "shard"));
 		assert_int_equal(json_array_size(json_object_get(j, "needs")),
 				 shard && strcmp(shard, "last") == 0 ? 2 : 0);
-		assert_int_equal(json_array_size(json_object_get(j, "outputs")), shard && strchr(shard, '/') ? 0 : 1);
+		assert_int_equal(json_array_size(json_object_get(j, "outputs")),
+				 shard && strchr(shard, '/') ? 0 : 1);
 	}
+
 	AUTO_JSON json_t *gitlab = ci_gitlab(&p);
 	assert_non_null(json_object_get(gitlab, "pytorch-python313-cpu-avx2-shard-1-of-2"));
 	AUTO_JSON json_t *github = ci_github(&p);
@@ -200,7 +218,8 @@ static void limits_and_runners_come_from_the_table(void **state)
 	assert_string_equal(ci_format(rows, "gitlab")->minutes, "720");
 	assert_null(ci_format(rows, "json"));
 	assert_null(ci_action(rows, "reboot", &a));
-	assert_string_equal(ci_runner(rows, "github", "aarch64-linux", "x")->labels[0], "ubuntu-24.04-arm");
+	assert_string_equal(ci_runner(rows, "github", "aarch64-linux", "x")->labels[0],
+			    "ubuntu-24.04-arm");
 	assert_string_equal(ci_runner(rows, "json", "aarch64-linux", "x")->labels[0], "any");
 }
 
@@ -208,7 +227,8 @@ static void test_limits_are_of_runner_machine_or_format(void **state)
 {
 	(void)state;
 	static const char *labels[] = {"self-hosted", "ubuntu-24.04"};
-	struct ci_runner_row r = {.minutes = "", .cpus = "", .disk = "", .labels = labels, .labels_count = 1};
+	struct ci_runner_row r = {
+		.minutes = "", .cpus = "", .disk = "", .labels = labels, .labels_count = 1};
 	struct ci_limits l = ci_limits(rows, "github", &r);
 	assert_true(l.minutes == 360 && l.cpus == 4 && l.disk == 0);
 	r.labels_count = 2;
@@ -227,10 +247,14 @@ static void test_limits_are_of_runner_machine_or_format(void **state)
 static void test_larger_machine_is_smallest_that_fits(void **state)
 {
 	(void)state;
-	assert_string_equal(ci_larger(rows, "gitlab", "x86_64-linux", UINT64_C(42) << 30), "saas-linux-medium-amd64");
-	assert_string_equal(ci_larger(rows, "gitlab", "aarch64-linux", UINT64_C(60) << 30), "saas-linux-large-arm64");
-	assert_string_equal(ci_larger(rows, "gitlab", "x86_64-linux", UINT64_C(900) << 30), "self-hosted");
-	assert_string_equal(ci_larger(rows, "github", "x86_64-linux", UINT64_C(42) << 30), "self-hosted");
+	assert_string_equal(ci_larger(rows, "gitlab", "x86_64-linux", UINT64_C(42) << 30),
+			    "saas-linux-medium-amd64");
+	assert_string_equal(ci_larger(rows, "gitlab", "aarch64-linux", UINT64_C(60) << 30),
+			    "saas-linux-large-arm64");
+	assert_string_equal(ci_larger(rows, "gitlab", "x86_64-linux", UINT64_C(900) << 30),
+			    "self-hosted");
+	assert_string_equal(ci_larger(rows, "github", "x86_64-linux", UINT64_C(42) << 30),
+			    "self-hosted");
 }
 
 static void wrong_table(const char *text, const char *part)
@@ -238,6 +262,7 @@ static void wrong_table(const char *text, const char *part)
 	AUTO_ARENA struct arena a = {0};
 	const struct ci_tables *t;
 	struct err e = {0};
+
 	test_dir();
 	test_write(test_path("ci.yaml"), text);
 	assert_err(ci_tables_load(test_path("."), &a, &t, &e), &e, ERR_CONFIG, part);
@@ -249,15 +274,20 @@ static void wrong_tables_are_refused(void **state)
 #define REST "\nimage: i\nactions: []\nrunners: [{labels: [a]}]\n"
 	wrong_table("formats: [{name: x, jobs: many, minutes: \"1\", cache: 1G}]" REST,
 		    "ci.yaml:1: 'many' is not a number of jobs");
-	wrong_table("formats: [{name: x, jobs: \"0\", minutes: \"1\", cache: 1G}]" REST, "not a number of jobs");
-	wrong_table("formats: [{name: x, jobs: \"1\", minutes: 1h, cache: 1G}]" REST, "not a number of minutes");
-	wrong_table("formats: [{name: x, jobs: \"1\", minutes: \"1\", cache: big}]" REST, "'cache': not a size: 'big'");
-	wrong_table(
-		"formats: []\nimage: i\nactions:\n  - {name: a, uses: b, commit: v4, version: v4}\nrunners: [{labels: "
-		"[a]}]\n",
-		"ci.yaml:4: 'v4' is not a commit");
-	wrong_table("formats: []\nimage: i\nactions: []\nrunners:\n  - {labels: [\"a\\nb\"]}\n", "not a runner label");
-	wrong_table("formats: []\nmachines: [{label: a, format: x, platform: x86_64-linux, cpus: \"1\", disk: big, "
+	wrong_table("formats: [{name: x, jobs: \"0\", minutes: \"1\", cache: 1G}]" REST,
+		    "not a number of jobs");
+	wrong_table("formats: [{name: x, jobs: \"1\", minutes: 1h, cache: 1G}]" REST,
+		    "not a number of minutes");
+	wrong_table("formats: [{name: x, jobs: \"1\", minutes: \"1\", cache: big}]" REST,
+		    "'cache': not a size: 'big'");
+	wrong_table("formats: []\nimage: i\nactions:\n  - {name: a, uses: b, commit: v4, version: "
+		    "v4}\nrunners: [{labels: "
+		    "[a]}]\n",
+		    "ci.yaml:4: 'v4' is not a commit");
+	wrong_table("formats: []\nimage: i\nactions: []\nrunners:\n  - {labels: [\"a\\nb\"]}\n",
+		    "not a runner label");
+	wrong_table("formats: []\nmachines: [{label: a, format: x, platform: x86_64-linux, cpus: "
+		    "\"1\", disk: big, "
 		    "minutes: \"1\"}]" REST,
 		    "ci.yaml:2: 'disk': not a size: 'big'");
 	wrong_table("runners: [{labels: [a]}]\n", "missing key 'formats'");
@@ -279,5 +309,6 @@ int main(void)
 		cmocka_unit_test(test_larger_machine_is_smallest_that_fits),
 		cmocka_unit_test_teardown(wrong_tables_are_refused, test_teardown),
 	};
+
 	return cmocka_run_group_tests_name("core/ci", tests, load, unload);
 }

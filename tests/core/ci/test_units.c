@@ -15,6 +15,7 @@ static const struct tables *tables;
 static int load(void **state)
 {
 	static struct arena all;
+
 	(void)state;
 	tables = shipped_tables(&all);
 	return 0;
@@ -34,20 +35,28 @@ static int teardown(void **state)
 	return test_teardown(state);
 }
 
-/* Three C++ units, one of them the one that holds the GPU list, and two CUDA units; `more` is behind the flags of the
- * named unit. */
-static const char *tree(const char *profile, const char *gpu, const char *isa, const char *unit, const char *more)
+/* Three C++ units, one of them the one that holds the GPU list, and
+ * two CUDA units; `more` is behind the flags of the named unit. */
+static const char *tree(const char *profile, const char *gpu, const char *isa, const char *unit,
+			const char *more)
 {
-	static const char *const files[] = {"a.cpp", "b.cpp", "torch/csrc/cuda/Module.cpp", "x.cu", "y.cu"};
+	static const char *const files[] = {"a.cpp", "b.cpp", "torch/csrc/cuda/Module.cpp", "x.cu",
+					    "y.cu"};
 	AUTO_BUF struct buf b = {0};
+
 	buf_addstr(&b, "[");
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		const char *flags = i < 2 ? isa : i == 2 ? arena_printf(&arena, "%s -DARCHS=%s", isa, gpu) : gpu;
+		const char *flags = i < 2    ? isa
+				    : i == 2 ? arena_printf(&arena, "%s -DARCHS=%s", isa, gpu)
+					     : gpu;
 		buf_printf(&b,
-			   "%s{\"directory\": \"/d\", \"file\": \"/ptbuild/src/%s\", \"command\": \"cc %s%s -c -o %s.o "
+			   "%s{\"directory\": \"/d\", \"file\": \"/ptbuild/src/%s\", \"command\": "
+			   "\"cc %s%s -c -o %s.o "
 			   "%s\"}",
-			   i ? "," : "", files[i], flags, strcmp(files[i], unit) == 0 ? more : "", files[i], files[i]);
+			   i ? "," : "", files[i], flags, strcmp(files[i], unit) == 0 ? more : "",
+			   files[i], files[i]);
 	}
+
 	buf_addstr(&b, "]");
 	const char *path = test_path("%s.json", profile);
 	test_write(path, buf_cstr(&b));
@@ -57,12 +66,14 @@ static const char *tree(const char *profile, const char *gpu, const char *isa, c
 static const char *good(const char *profile)
 {
 	const char *dash = strchr(profile, '-');
-	return tree(profile, arena_strndup(&arena, profile, (size_t)(dash - profile)), dash, "", "");
+	return tree(profile, arena_strndup(&arena, profile, (size_t)(dash - profile)), dash, "",
+		    "");
 }
 
 static struct configured_tree *read_all(const char *const *paths, size_t count)
 {
 	struct configured_tree *t = arena_array(&arena, count, sizeof(*t));
+
 	for (size_t i = 0; i < count; i++)
 		assert_ok(units_read(tables, paths[i], &arena, &t[i], &err), &err);
 	return t;
@@ -78,7 +89,8 @@ static struct unit_model model_of(const char *const *paths, size_t count)
 static void test_four_trees(void **state)
 {
 	(void)state;
-	const char *const paths[] = {good("sm80-avx2"), good("sm80-avx512"), good("sm90-avx2"), good("sm90-avx512")};
+	const char *const paths[] = {good("sm80-avx2"), good("sm80-avx512"), good("sm90-avx2"),
+				     good("sm90-avx512")};
 	struct unit_model m = model_of(paths, 4);
 	assert_int_equal(m.count, 5);
 	assert_int_equal(m.by[0][UNIT_ISA], 2);
@@ -100,15 +112,19 @@ static void test_cost_of_a_matrix(void **state)
 	struct unit_cost c;
 	size_t n = 0;
 	for (const char *const *name =
-		     (const char *const[]){
-			     "pytorch-python313-cuda12_8-sm80-avx2", "pytorch-python313-cuda12_8-sm80-avx512",
-			     "pytorch-python313-cuda12_8-sm90-avx2", "pytorch-python313-cuda12_8-sm90-avx512",
-			     "pytorch-python313-cuda12_8-sm120-avx2", "pytorch-python313-cuda12_8-sm120-avx512",
-			     "pytorch-python313-cpu-avx2", "torchvision-python313-cuda12_8-sm90-avx2", NULL};
+		     (const char *const[]){"pytorch-python313-cuda12_8-sm80-avx2",
+					   "pytorch-python313-cuda12_8-sm80-avx512",
+					   "pytorch-python313-cuda12_8-sm90-avx2",
+					   "pytorch-python313-cuda12_8-sm90-avx512",
+					   "pytorch-python313-cuda12_8-sm120-avx2",
+					   "pytorch-python313-cuda12_8-sm120-avx512",
+					   "pytorch-python313-cpu-avx2",
+					   "torchvision-python313-cuda12_8-sm90-avx2", NULL};
 	     *name; name++, n++) {
 		assert_ok(variant_parse(tables, *name, &arena, &variants[n], &err), &err);
 		list[n] = &variants[n];
 	}
+
 	units_cost(&m, list, n, &arena, &c);
 	assert_int_equal(c.variants, 6);
 	assert_int_equal(c.others, 2);
@@ -121,9 +137,10 @@ static void test_cost_of_a_matrix(void **state)
 static void test_flags_that_leak(void **state)
 {
 	(void)state;
-	const char *const paths[] = {good("sm80-avx2"),
-				     tree("sm80-avx512", "sm80", "-avx512", "x.cu", " -Xcompiler -mavx512f"),
-				     tree("sm90-avx2", "sm90", "-avx2", "b.cpp", " -DSM=90")};
+	const char *const paths[] = {
+		good("sm80-avx2"),
+		tree("sm80-avx512", "sm80", "-avx512", "x.cu", " -Xcompiler -mavx512f"),
+		tree("sm90-avx2", "sm90", "-avx2", "b.cpp", " -DSM=90")};
 	struct unit_model m = model_of(paths, 3);
 	assert_int_equal(m.unexpected.count, 2);
 	assert_contains(strlist_join(&m.unexpected, &arena, "\n"),
@@ -132,20 +149,26 @@ static void test_flags_that_leak(void **state)
 			"'b.cpp' is compiled for the CPU and depends on the GPU list");
 }
 
-/* Which units hold the GPU list in a header no command shows: the table knows it, for each kind of source. */
+/* Which units hold the GPU list in a header no command
+ * shows: the table knows it, for each kind of source. */
 static const char *tree_with_headers(const char *profile, const char *isa, bool apart)
 {
 	const char *path = test_path("%s.json", profile);
 	AUTO_BUF struct buf b = {0};
+
 	buf_printf(&b,
-		   "[{\"file\": \"/ptbuild/src/torch/csrc/cuda/Module.cpp\", \"command\": \"cc %s -c -o m.o\"},"
-		   "{\"file\": \"/ptbuild/src/aten/src/ATen/cuda/CUDAContext.cpp\", \"command\": \"cc %s -c -o c.o\"}",
+		   "[{\"file\": \"/ptbuild/src/torch/csrc/cuda/Module.cpp\", \"command\": \"cc %s "
+		   "-c -o m.o\"},"
+		   "{\"file\": \"/ptbuild/src/aten/src/ATen/cuda/CUDAContext.cpp\", \"command\": "
+		   "\"cc %s -c -o c.o\"}",
 		   isa, isa);
 	if (apart)
-		buf_printf(&b,
-			   ",{\"file\": \"/ptbuild/src/aten/src/ATen/cuda/detail/NvccTargets.cpp\", \"command\": \"cc "
-			   "%s -c -o n.o\"}",
-			   isa);
+		buf_printf(
+			&b,
+			",{\"file\": \"/ptbuild/src/aten/src/ATen/cuda/detail/NvccTargets.cpp\", "
+			"\"command\": \"cc "
+			"%s -c -o n.o\"}",
+			isa);
 	buf_addstr(&b, "]");
 	test_write(path, buf_cstr(&b));
 	return arena_strdup(&arena, path);
@@ -188,9 +211,10 @@ static void test_units_that_not_every_tree_has(void **state)
 {
 	(void)state;
 	const char *one = good("sm80-avx2");
-	test_write(test_path("sm90-avx2.json"),
-		   "[{\"file\": \"/ptbuild/src/x.cu\", \"command\": \"cc sm90 -c -o x.cu.o x.cu\"},"
-		   "{\"file\": \"/ptbuild/src/z.cu\", \"command\": \"cc sm90 -c -o z.cu.o z.cu\"}]");
+	test_write(
+		test_path("sm90-avx2.json"),
+		"[{\"file\": \"/ptbuild/src/x.cu\", \"command\": \"cc sm90 -c -o x.cu.o x.cu\"},"
+		"{\"file\": \"/ptbuild/src/z.cu\", \"command\": \"cc sm90 -c -o z.cu.o z.cu\"}]");
 	const char *const paths[] = {one, test_path("sm90-avx2.json")};
 	struct unit_model m = model_of(paths, 2);
 	assert_int_equal(m.count, 1);
@@ -215,19 +239,22 @@ static void test_what_is_refused(void **state)
 	(void)state;
 	struct configured_tree t;
 	test_write(test_path("list.json"), "[]");
-	assert_err(units_read(tables, test_path("list.json"), &arena, &t, &err), &err, ERR_CONFIG, "list.json");
+	assert_err(units_read(tables, test_path("list.json"), &arena, &t, &err), &err, ERR_CONFIG,
+		   "list.json");
 	assert_contains(err.hint, "sm90-avx512.json");
 	test_write(test_path("sm90-avx2.json"), "{}");
-	assert_err(units_read(tables, test_path("sm90-avx2.json"), &arena, &t, &err), &err, ERR_INTEGRITY,
-		   "is not a list of compile commands");
+	assert_err(units_read(tables, test_path("sm90-avx2.json"), &arena, &t, &err), &err,
+		   ERR_INTEGRITY, "is not a list of compile commands");
 	test_write(test_path("sm90-avx2.json"), "[{\"file\": \"x\"}]");
-	assert_err(units_read(tables, test_path("sm90-avx2.json"), &arena, &t, &err), &err, ERR_INTEGRITY,
-		   "entry 0 has no file or no command");
+	assert_err(units_read(tables, test_path("sm90-avx2.json"), &arena, &t, &err), &err,
+		   ERR_INTEGRITY, "entry 0 has no file or no command");
 	test_write(test_path("sm90-avx2.json"),
-		   "[{\"file\": \"x\", \"command\": \"cc -o a x\"}, {\"file\": \"x\", \"command\": \"cc -O -o a x\"}]");
-	assert_err(units_read(tables, test_path("sm90-avx2.json"), &arena, &t, &err), &err, ERR_INTEGRITY,
-		   "compiles 'x' twice into one object");
-	assert_err(units_read(tables, test_path("sm80-avx2"), &arena, &t, &err), &err, ERR_SYSTEM, "sm80-avx2");
+		   "[{\"file\": \"x\", \"command\": \"cc -o a x\"}, {\"file\": \"x\", \"command\": "
+		   "\"cc -O -o a x\"}]");
+	assert_err(units_read(tables, test_path("sm90-avx2.json"), &arena, &t, &err), &err,
+		   ERR_INTEGRITY, "compiles 'x' twice into one object");
+	assert_err(units_read(tables, test_path("sm80-avx2"), &arena, &t, &err), &err, ERR_SYSTEM,
+		   "sm80-avx2");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -245,5 +272,6 @@ int main(void)
 		TEST(test_a_directory_of_a_tree),
 		TEST(test_what_is_refused),
 	};
+
 	return cmocka_run_group_tests(tests, load, NULL);
 }

@@ -6,15 +6,17 @@
 #include "core/elf/elf.h"
 #include "shipped.h"
 
-#define KERNELS                                                                                                        \
-	"#include <immintrin.h>\n"                                                                                     \
-	"#define ADD(n) __attribute__((target(\"avx512f\"), noinline)) static void kernel##n(float *p)\\\n"            \
-	"{ _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p + n), _mm512_loadu_ps(p + 16))); }\n"                   \
-	"ADD(1) ADD(2) ADD(3)\n"                                                                                       \
-	"void (*table[])(float *) = {kernel1, kernel2, kernel3};\n"                                                    \
-	"__attribute__((weak, noinline)) int shared(int x) { return x * 5; }\n"                                        \
-	"static int started;\n"                                                                                        \
-	"__attribute__((constructor)) static void start(void) { started = 1; }\n"                                      \
+#define KERNELS                                                                                    \
+	"#include <immintrin.h>\n"                                                                 \
+	"#define ADD(n) __attribute__((target(\"avx512f\"), noinline)) static void "               \
+	"kernel##n(float *p)\\\n"                                                                  \
+	"{ _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p + n), _mm512_loadu_ps(p + 16))); "  \
+	"}\n"                                                                                      \
+	"ADD(1) ADD(2) ADD(3)\n"                                                                   \
+	"void (*table[])(float *) = {kernel1, kernel2, kernel3};\n"                                \
+	"__attribute__((weak, noinline)) int shared(int x) { return x * 5; }\n"                    \
+	"static int started;\n"                                                                    \
+	"__attribute__((constructor)) static void start(void) { started = 1; }\n"                  \
 	"int answer(void) { return shared(started) + 37; }\n"
 
 static int setup(void **state)
@@ -28,6 +30,7 @@ static struct code_map read_map(const char *path, struct elf_map *m)
 {
 	struct err e = {0};
 	struct code_map map;
+
 	assert_ok(elf_map_open(path, m, &e), &e);
 	assert_ok(code_map_read(m, &arena, &map, &e), &e);
 	return map;
@@ -39,12 +42,14 @@ static const struct code_range *named(const struct code_map *c, const char *name
 		if (c->ranges[i].name && strcmp(c->ranges[i].name, name) == 0)
 			return &c->ranges[i];
 	}
+
 	return NULL;
 }
 
 static void functions_have_names_files_and_kinds(void **state)
 {
 	AUTO_ELF_MAP struct elf_map m;
+
 	(void)state;
 	struct code_map c = read_map(compile("kernels.so", KERNELS, SHARED), &m);
 	assert_true(c.full_names);
@@ -69,10 +74,12 @@ static void functions_have_names_files_and_kinds(void **state)
 static void without_symbols_the_functions_are_the_same(void **state)
 {
 	AUTO_ELF_MAP struct elf_map full, bare;
+
 	(void)state;
 	compile("full.so", KERNELS, SHARED);
 	must("strip -o bare.so full.so");
-	struct code_map a = read_map(test_path("full.so"), &full), b = read_map(test_path("bare.so"), &bare);
+	struct code_map a = read_map(test_path("full.so"), &full),
+			b = read_map(test_path("bare.so"), &bare);
 	assert_false(b.full_names);
 	assert_null(named(&b, "kernel1"));
 	assert_non_null(named(&b, "answer"));
@@ -86,6 +93,7 @@ static void without_symbols_the_functions_are_the_same(void **state)
 		assert_int_equal(r->end, a.ranges[i].end);
 		assert_int_equal(r->flags, CODE_DECLARED);
 	}
+
 	const struct code_range *start = code_map_at(&b, named(&a, "start")->start);
 	assert_true(start->flags & CODE_INIT);
 }
@@ -93,6 +101,7 @@ static void without_symbols_the_functions_are_the_same(void **state)
 static void without_sections_the_segments_are_looked_at(void **state)
 {
 	AUTO_ELF_MAP struct elf_map m;
+
 	(void)state;
 	const char *path = compile("bare.so", KERNELS, SHARED "-s");
 	drop_sections(path);
@@ -105,6 +114,7 @@ static void without_sections_the_segments_are_looked_at(void **state)
 static void ranges_are_disjoint_and_complete(void **state)
 {
 	AUTO_ELF_MAP struct elf_map m;
+
 	(void)state;
 	struct code_map c = read_map("/usr/bin/true", &m);
 	uint64_t bytes = 0;
@@ -114,33 +124,40 @@ static void ranges_are_disjoint_and_complete(void **state)
 		assert_true(i == 0 || c.ranges[i - 1].end <= c.ranges[i].start);
 		bytes += c.ranges[i].end - c.ranges[i].start;
 	}
+
 	GElf_Shdr h;
 	uint64_t text = 0;
 	for (Elf_Scn *s = elf_nextscn(m.elf, NULL); s; s = elf_nextscn(m.elf, s)) {
 		if (gelf_getshdr(s, &h) && (h.sh_flags & SHF_EXECINSTR))
 			text += h.sh_size;
 	}
+
 	assert_int_equal(bytes, text);
 }
 
-/* Assembler of AArch64 marks the data that it keeps between functions: OpenSSL's has texts there. */
+/* Assembler of AArch64 marks the data that it keeps
+ * between functions: OpenSSL's has texts there. */
 static void marked_data_is_no_code(void **state)
 {
 	AUTO_ELF_MAP struct elf_map m;
+
 	(void)state;
-	const char *path =
-		compile("marks.so",
-			"__asm__(\".text\\n.balign 4\\n.globl f\\n.type f, @function\\nf: .long 1\\n\"\n"
-			"\"inside: .long 2\\n.long 3\\n.size f, . - f\\n\"\n"
-			"\"data: .ascii \\\"Keccak-1600 absorb and squeeze..\\\"\\n\"\n"
-			"\"code: .long 4\\n.globl g\\n.type g, @function\\ng: .long 5\\n.size g, . - g\\n\");\n",
-			SHARED);
-	must("objcopy --redefine-sym 'inside=$d' --redefine-sym 'data=$d.1' --redefine-sym 'code=$x' marks.so");
+	const char *path = compile(
+		"marks.so",
+		"__asm__(\".text\\n.balign 4\\n.globl f\\n.type f, @function\\nf: .long 1\\n\"\n"
+		"\"inside: .long 2\\n.long 3\\n.size f, . - f\\n\"\n"
+		"\"data: .ascii \\\"Keccak-1600 absorb and squeeze..\\\"\\n\"\n"
+		"\"code: .long 4\\n.globl g\\n.type g, @function\\ng: .long 5\\n.size g, . - "
+		"g\\n\");\n",
+		SHARED);
+	must("objcopy --redefine-sym 'inside=$d' --redefine-sym 'data=$d.1' --redefine-sym "
+	     "'code=$x' marks.so");
 	struct code_map c = read_map(path, &m);
 	uint64_t end = named(&c, "f")->end;
 	assert_non_null(code_map_at(&c, end)); /* on x86-64 these are names as any other */
 	elf_map_close(&m);
-	must("printf '\\267' | dd of=marks.so bs=1 seek=18 conv=notrunc status=none"); /* EM_AARCH64 */
+	/* EM_AARCH64 */
+	must("printf '\\267' | dd of=marks.so bs=1 seek=18 conv=notrunc status=none");
 	c = read_map(path, &m);
 	const struct code_range *f = named(&c, "f"), *code = code_map_at(&c, end + 32);
 	assert_int_equal(f->end - f->start, 12);
@@ -153,13 +170,16 @@ static void marked_data_is_no_code(void **state)
 	assert_int_equal(named(&c, "g")->start, code->end);
 }
 
-static struct isa_scan scan(struct elf_map *m, struct isa_idle *spare, const struct isa_rules *rules)
+static struct isa_scan scan(struct elf_map *m, struct isa_idle *spare,
+			    const struct isa_rules *rules)
 {
 	struct err e = {0};
 	struct isa_scan s;
 	uint64_t allowed[EXTENSION_MACHINES];
+
 	isa_rules_allowed(rules, NULL, allowed);
-	assert_ok(isa_scan_file(m, rules->decoders, allowed, spare, test_run(), &arena, &s, &e), &e);
+	assert_ok(isa_scan_file(m, rules->decoders, allowed, spare, test_run(), &arena, &s, &e),
+		  &e);
 	return s;
 }
 
@@ -171,9 +191,11 @@ static void threads_change_nothing(void **state)
 	struct err e = {0};
 	const struct isa_rules *rules = NULL;
 	struct isa_idle spare = {7};
+
 	(void)state;
 	rules = shipped_rules(&arena);
-	buf_addstr(&text, "#define F(n) .globl f##n; .type f##n,@function; f##n: .rept 2000; addl $1, %eax; .endr; .if "
+	buf_addstr(&text, "#define F(n) .globl f##n; .type f##n,@function; f##n: .rept 2000; addl "
+			  "$1, %eax; .endr; .if "
 			  "n % 3 == 0; vaddps %zmm1, "
 			  "%zmm2, %zmm3; .endif; ret; .size f##n, .-f##n\n.text\n");
 	for (int i = 0; i < 300; i++)
@@ -193,6 +215,7 @@ static void threads_change_nothing(void **state)
 		assert_string_equal(a.found[i].range->name, b.found[i].range->name);
 		assert_memory_equal(&a.found[i].tally, &b.found[i].tally, sizeof(a.found[i].tally));
 	}
+
 	assert_int_equal(atomic_load(&spare.processors), 7);
 }
 
@@ -204,6 +227,7 @@ static void an_interrupted_scan_ends(void **state)
 	struct isa_scan s;
 	uint64_t allowed[EXTENSION_MACHINES];
 	int ends[2];
+
 	(void)state;
 	rules = shipped_rules(&arena);
 	isa_rules_allowed(rules, NULL, allowed);
@@ -211,8 +235,8 @@ static void an_interrupted_scan_ends(void **state)
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	const struct run run = {.log = test_run()->log, .cancel_fd = ends[0]};
 	assert_ok(elf_map_open("/usr/bin/true", &m, &e), &e);
-	assert_err(isa_scan_file(&m, rules->decoders, allowed, NULL, &run, &arena, &s, &e), &e, ERR_INTERRUPTED,
-		   "interrupted");
+	assert_err(isa_scan_file(&m, rules->decoders, allowed, NULL, &run, &arena, &s, &e), &e,
+		   ERR_INTERRUPTED, "interrupted");
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -220,6 +244,7 @@ static void an_interrupted_scan_ends(void **state)
 static void names_for_people(void **state)
 {
 	AUTO_BUF struct buf grows = {0};
+
 	(void)state;
 	assert_string_equal(demangle("_ZN2at6native3fooEi", &arena), "at::native::foo(int)");
 	assert_string_equal(demangle("memcpy", &arena), "memcpy");
@@ -248,5 +273,6 @@ int main(void)
 		T(an_interrupted_scan_ends),
 		T(names_for_people),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

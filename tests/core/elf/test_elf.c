@@ -9,11 +9,13 @@ static uint64_t dyn_offset_of(const char *path, int64_t tag)
 	struct err e = {0};
 	struct elf_map m;
 	uint64_t at = 0;
+
 	assert_ok(elf_map_open(path, &m, &e), &e);
 	for (size_t i = 0; i < m.dyn_count; i++) {
 		if (m.dyn[i].d_tag == tag)
 			at = m.dyn_offset + i * sizeof(Elf64_Dyn);
 	}
+
 	elf_map_close(&m);
 	assert_true(at != 0);
 	return at;
@@ -26,6 +28,7 @@ static size_t room_of(const char *path)
 	struct elf_map m;
 	size_t room = 0;
 	uint64_t index;
+
 	assert_ok(elf_map_open(path, &m, &e), &e);
 	if (elf_map_dyn(&m, DT_RPATH, &index) || elf_map_dyn(&m, DT_RUNPATH, &index))
 		assert_ok(elf_map_path_room(&m, index, &room, &e), &e);
@@ -42,9 +45,10 @@ static void reads_soname_and_needed(void **state)
 {
 	(void)state;
 	compile("liba.so", ANSWER, SHARED "-Wl,-soname,liba.so.1");
-	struct elf_info i = read_info(compile(
-		"libb.so", "int puts(const char *); int answer(void); int b(void) { puts(\"b\"); return answer(); }",
-		SHARED "liba.so"));
+	struct elf_info i = read_info(compile("libb.so",
+					      "int puts(const char *); int answer(void); int "
+					      "b(void) { puts(\"b\"); return answer(); }",
+					      SHARED "liba.so"));
 	assert_string_equal(i.soname, "");
 	assert_true(strlist_contains(&i.needed, "liba.so.1"));
 	assert_true(strlist_contains(&i.needed, "libc.so.6"));
@@ -72,7 +76,8 @@ static void other_machine_is_reported(void **state)
 static void reads_rpath(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/one:/two"));
+	struct elf_info i = read_info(
+		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/one:/two"));
 	assert_string_equal(i.rpath, "/one:/two");
 	assert_null(i.runpath);
 	assert_int_equal(room_of(test_path("liba.so")), strlen("/one:/two"));
@@ -81,7 +86,8 @@ static void reads_rpath(void **state)
 static void reads_runpath(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(compile("liba.so", ANSWER, SHARED "-Wl,--enable-new-dtags,-rpath,/one"));
+	struct elf_info i =
+		read_info(compile("liba.so", ANSWER, SHARED "-Wl,--enable-new-dtags,-rpath,/one"));
 	assert_null(i.rpath);
 	assert_string_equal(i.runpath, "/one");
 	assert_int_equal(room_of(test_path("liba.so")), 4);
@@ -99,8 +105,8 @@ static void no_path_has_no_room(void **state)
 static void room_ends_where_soname_is_the_tail(void **state)
 {
 	(void)state;
-	struct elf_info i =
-		read_info(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail"));
+	struct elf_info i = read_info(compile(
+		"liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail"));
 	assert_string_equal(i.rpath, "/opt/tail");
 	assert_int_equal(room_of(test_path("liba.so")), strlen("/opt"));
 }
@@ -117,8 +123,8 @@ static void room_ends_where_a_symbol_is_the_tail(void **state)
 static void room_is_none_where_a_symbol_ends_in_it(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(
-		compile("liba.so", "int the_tail(void) { return 1; }", SHARED "-Wl,--disable-new-dtags,-rpath,tail"));
+	struct elf_info i = read_info(compile("liba.so", "int the_tail(void) { return 1; }",
+					      SHARED "-Wl,--disable-new-dtags,-rpath,tail"));
 	assert_string_equal(i.rpath, "tail");
 	assert_int_equal(room_of(test_path("liba.so")), 0);
 }
@@ -128,7 +134,8 @@ static void room_ends_where_a_version_is_the_tail(void **state)
 	(void)state;
 	test_write(test_path("map"), "VERS_9 { global: answer; local: *; };");
 	struct elf_info i = read_info(
-		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/VERS_9,--version-script,map"));
+		compile("liba.so", ANSWER,
+			SHARED "-Wl,--disable-new-dtags,-rpath,/opt/VERS_9,--version-script,map"));
 	assert_string_equal(i.rpath, "/opt/VERS_9");
 	assert_int_equal(room_of(test_path("liba.so")), strlen("/opt"));
 }
@@ -136,8 +143,8 @@ static void room_ends_where_a_version_is_the_tail(void **state)
 static void reads_version_needs(void **state)
 {
 	(void)state;
-	struct elf_info i =
-		read_info(compile("liba.so", "#include <stdio.h>\nint p(void) { return puts(\"x\"); }", SHARED));
+	struct elf_info i = read_info(compile(
+		"liba.so", "#include <stdio.h>\nint p(void) { return puts(\"x\"); }", SHARED));
 	bool found = false;
 	for (size_t k = 0; k < i.versions_count; k++)
 		found = found || (strcmp(i.versions[k].file, "libc.so.6") == 0 &&
@@ -148,10 +155,10 @@ static void reads_version_needs(void **state)
 static void symbols_defined_and_undefined(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(
-		compile("liba.so",
-			"int puts(const char *); int free_one(void); int p(void) { return puts(\"x\") + free_one(); }",
-			SHARED));
+	struct elf_info i = read_info(compile("liba.so",
+					      "int puts(const char *); int free_one(void); int "
+					      "p(void) { return puts(\"x\") + free_one(); }",
+					      SHARED));
 	assert_true(strlist_contains(&i.defined, "p"));
 	assert_false(strlist_contains(&i.defined, "puts"));
 	assert_true(strlist_contains(&i.undefined, "puts@GLIBC_2.2.5"));
@@ -161,9 +168,10 @@ static void symbols_defined_and_undefined(void **state)
 static void weak_undefined_symbols_are_left_out(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(
-		compile("liba.so", "int maybe(void) __attribute__((weak)); int p(void) { return maybe ? maybe() : 1; }",
-			SHARED));
+	struct elf_info i = read_info(compile("liba.so",
+					      "int maybe(void) __attribute__((weak)); int p(void) "
+					      "{ return maybe ? maybe() : 1; }",
+					      SHARED));
 	for (size_t k = 0; k < i.undefined.count; k++)
 		assert_string_not_equal(i.undefined.items[k], "maybe");
 	assert_true(strlist_contains(&i.defined, "p"));
@@ -182,10 +190,11 @@ static void symbols_only_when_asked(void **state)
 static void symbols_of_a_file_that_exports_nothing(void **state)
 {
 	(void)state;
-	struct elf_info i = read_info(compile(
-		"liba.so",
-		"int free_one(void); __attribute__((constructor, visibility(\"hidden\"))) void p(void) { free_one(); }",
-		SHARED "-Wl,--hash-style=gnu"));
+	struct elf_info i =
+		read_info(compile("liba.so",
+				  "int free_one(void); __attribute__((constructor, "
+				  "visibility(\"hidden\"))) void p(void) { free_one(); }",
+				  SHARED "-Wl,--hash-style=gnu"));
 	assert_int_equal(i.defined.count, 0);
 	assert_true(strlist_contains(&i.undefined, "free_one"));
 }
@@ -215,7 +224,8 @@ static void text_relocations_are_seen(void **state)
 static void packed_relocations_are_seen(void **state)
 {
 	(void)state;
-	const char *code = "static int v; int *const table[] = {&v, &v, &v}; int *get(int i) { return table[i]; }";
+	const char *code = "static int v; int *const table[] = {&v, &v, &v}; int *get(int i) { "
+			   "return table[i]; }";
 	assert_true(read_info(compile("liba.so", code, SHARED "-Wl,-z,pack-relative-relocs")).relr);
 	assert_false(read_info(compile("libb.so", code, SHARED)).relr);
 }
@@ -232,8 +242,9 @@ static void stripped_is_seen(void **state)
 static void file_without_sections_reads_the_same(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }",
-				   SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN ",-soname,liba.so.1");
+	const char *path =
+		compile("liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }",
+			SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN ",-soname,liba.so.1");
 	struct elf_info before = read_info(path);
 	drop_sections(path);
 	struct elf_info after = read_info(path);
@@ -261,6 +272,7 @@ static void elf_is_by_magic(void **state)
 {
 	struct err e = {0};
 	struct elf_info i;
+
 	(void)state;
 	test_dir();
 	assert_int_equal(elf_try(compile("liba.so", ANSWER, SHARED), 0, &arena, &i, &e), 1);
@@ -278,7 +290,8 @@ static void missing_file(void **state)
 	(void)state;
 	struct err e;
 	struct elf_info i;
-	assert_err(elf_read(test_path("missing.so"), 0, &arena, &i, &e), &e, ERR_SYSTEM, "missing.so");
+	assert_err(elf_read(test_path("missing.so"), 0, &arena, &i, &e), &e, ERR_SYSTEM,
+		   "missing.so");
 }
 
 static void empty_and_foreign_files(void **state)
@@ -288,12 +301,13 @@ static void empty_and_foreign_files(void **state)
 	struct elf_info i;
 	test_write(test_path("empty"), "");
 	assert_err(elf_read(test_path("empty"), 0, &arena, &i, &e), &e, ERR_INTEGRITY, "empty");
-	test_write(
-		test_path("text"),
-		"this is a text of more than sixty-four bytes, so that the header is all there, but nothing like ELF");
-	assert_err(elf_read(test_path("text"), 0, &arena, &i, &e), &e, ERR_INTEGRITY, "no ELF magic at offset 0x0");
+	test_write(test_path("text"), "this is a text of more than sixty-four bytes, so that the "
+				      "header is all there, but nothing like ELF");
+	assert_err(elf_read(test_path("text"), 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+		   "no ELF magic at offset 0x0");
 	test_write(test_path("short"), "\177ELF");
-	assert_err(elf_read(test_path("short"), 0, &arena, &i, &e), &e, ERR_INTEGRITY, "ends early at offset 0x4");
+	assert_err(elf_read(test_path("short"), 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+		   "ends early at offset 0x4");
 }
 
 static void other_classes_are_refused(void **state)
@@ -306,7 +320,8 @@ static void other_classes_are_refused(void **state)
 	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
 		   "not a 64-bit ELF file (class 1) at offset 0x4");
 	put(path, EI_CLASS, (uint8_t[]){ELFCLASS64, ELFDATA2MSB}, 2);
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "not a little-endian ELF file");
+	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+		   "not a little-endian ELF file");
 }
 
 static void truncated_files_are_refused(void **state)
@@ -324,12 +339,15 @@ static void truncated_files_are_refused(void **state)
 		if (m.segments[k].p_type == PT_LOAD)
 			load_end = m.segments[k].p_offset + m.segments[k].p_filesz;
 	}
+
 	elf_map_close(&m);
 	for (size_t n = 1; n < load_end; n += 97) {
 		assert_int_equal(truncate(path, (off_t)n), 0);
-		assert_err(elf_read(path, ELF_SYMBOLS, &arena, &i, &e), &e, ERR_INTEGRITY, "liba.so");
+		assert_err(elf_read(path, ELF_SYMBOLS, &arena, &i, &e), &e, ERR_INTEGRITY,
+			   "liba.so");
 		test_write_bytes(path, bytes, len);
 	}
+
 	free(bytes);
 }
 
@@ -340,7 +358,8 @@ static void string_outside_is_named_with_its_place(void **state)
 	struct elf_info i;
 	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,-soname,liba.so.1");
 	set_dyn_value(path, DT_SONAME, 0x99999);
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "string index 0x99999 outside");
+	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+		   "string index 0x99999 outside");
 	assert_contains(e.msg, "liba.so");
 	assert_contains(e.msg, "offset 0x");
 }
@@ -352,7 +371,8 @@ static void string_table_outside(void **state)
 	struct elf_info i;
 	const char *path = compile("liba.so", ANSWER, SHARED);
 	uint64_t size = 0x7fffffff, address = 0xffffffffffffff00;
-	uint64_t size_at = dyn_offset_of(path, DT_STRSZ) + 8, address_at = dyn_offset_of(path, DT_STRTAB) + 8;
+	uint64_t size_at = dyn_offset_of(path, DT_STRSZ) + 8,
+		 address_at = dyn_offset_of(path, DT_STRTAB) + 8;
 	put(path, size_at, &size, sizeof(size));
 	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
 		   "string table of 2147483647 bytes leaves its segment");
@@ -371,8 +391,10 @@ static void dynamic_entries_without_end(void **state)
 	uint64_t n = m.dyn_count, at = 0, size = n * sizeof(Elf64_Dyn);
 	for (size_t k = 0; k < m.segments_count; k++) {
 		if (m.segments[k].p_type == PT_DYNAMIC)
-			at = m.header.e_phoff + k * sizeof(Elf64_Phdr) + offsetof(Elf64_Phdr, p_filesz);
+			at = m.header.e_phoff + k * sizeof(Elf64_Phdr) +
+			     offsetof(Elf64_Phdr, p_filesz);
 	}
+
 	elf_map_close(&m);
 	put(path, at, &size, sizeof(size));
 	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "without DT_NULL");
@@ -389,14 +411,17 @@ static void dynamic_segment_that_is_not_loaded(void **state)
 	assert_ok(elf_map_open(path, &m, &e), &e);
 	for (size_t k = 0; k < m.segments_count; k++) {
 		if (m.segments[k].p_type == PT_DYNAMIC)
-			at = m.header.e_phoff + k * sizeof(Elf64_Phdr) + offsetof(Elf64_Phdr, p_vaddr);
+			at = m.header.e_phoff + k * sizeof(Elf64_Phdr) +
+			     offsetof(Elf64_Phdr, p_vaddr);
 	}
+
 	elf_map_close(&m);
 	put(path, at, &zero, sizeof(zero));
 	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "is not what is loaded");
 }
 
-/* As patchelf leaves some programs: the first segment ends inside the string table, and the page does not. */
+/* As patchelf leaves some programs: the first segment
+ * ends inside the string table, and the page does not. */
 static void the_rest_of_a_page_is_loaded(void **state)
 {
 	(void)state;
@@ -410,8 +435,10 @@ static void the_rest_of_a_page_is_loaded(void **state)
 		if (m.segments[k].p_type == PT_LOAD)
 			at = m.header.e_phoff + k * sizeof(Elf64_Phdr);
 		if (m.segments[k].p_type == PT_LOAD && m.segments[k].p_offset)
-			page = m.header.e_phoff + k * sizeof(Elf64_Phdr) + offsetof(Elf64_Phdr, p_vaddr);
+			page = m.header.e_phoff + k * sizeof(Elf64_Phdr) +
+			       offsetof(Elf64_Phdr, p_vaddr);
 	}
+
 	elf_map_close(&m);
 	put(path, at + offsetof(Elf64_Phdr, p_filesz), &end, sizeof(end));
 	put(path, at + offsetof(Elf64_Phdr, p_memsz), &end, sizeof(end));
@@ -421,7 +448,8 @@ static void the_rest_of_a_page_is_loaded(void **state)
 	put(path, at + offsetof(Elf64_Phdr, p_memsz), &end, sizeof(end));
 	put(path, page, &end, sizeof(end)); /* another segment over it */
 	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "leaves its segment");
-	page -= offsetof(Elf64_Phdr, p_vaddr) - offsetof(Elf64_Phdr, p_offset); /* which goes on in the file, too */
+	/* which goes on in the file, too */
+	page -= offsetof(Elf64_Phdr, p_vaddr) - offsetof(Elf64_Phdr, p_offset);
 	put(path, page, &end, sizeof(end));
 	assert_string_equal(read_info(path).soname, "liba.so.1");
 }
@@ -431,9 +459,11 @@ static void version_needs_that_break_off(void **state)
 	(void)state;
 	struct err e;
 	struct elf_info i;
-	const char *path = compile("liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }", SHARED);
+	const char *path = compile(
+		"liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }", SHARED);
 	set_dyn_value(path, DT_VERNEEDNUM, 77);
-	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY, "chain of 77 version needs breaks");
+	assert_err(elf_read(path, 0, &arena, &i, &e), &e, ERR_INTEGRITY,
+		   "chain of 77 version needs breaks");
 }
 
 static void symbols_outside(void **state)
@@ -478,7 +508,8 @@ static void segments_that_cannot_load(void **state)
 	elf_map_close(&m);
 }
 
-/* Each of these ends the process that loads the library: glibc takes what the entries say on trust. */
+/* Each of these ends the process that loads the
+ * library: glibc takes what the entries say on trust. */
 static void dynamic_entries_that_the_loader_trusts(void **state)
 {
 	static const struct {
@@ -500,8 +531,10 @@ static void dynamic_entries_that_the_loader_trusts(void **state)
 		     {DT_FINI_ARRAYSZ, "DT_FINI_ARRAY"}};
 	struct err e = {0};
 	AUTO_ELF_MAP struct elf_map m;
-	const char *path = compile("libr.so", "int puts(const char *);\nint f(void) { return puts(\"x\"); }\n",
-				   "-shared -fPIC -fcf-protection=none -Wl,-z,lazy");
+	const char *path =
+		compile("libr.so", "int puts(const char *);\nint f(void) { return puts(\"x\"); }\n",
+			"-shared -fPIC -fcf-protection=none -Wl,-z,lazy");
+
 	(void)state;
 	assert_ok(elf_map_open(path, &m, &e), &e);
 	assert_ok(elf_map_loadable(&m, &e), &e);
@@ -515,6 +548,7 @@ static void dynamic_entries_that_the_loader_trusts(void **state)
 		assert_err(elf_map_loadable(&m, &e), &e, ERR_INTEGRITY, cases[i].says);
 		m.dyn[k].d_un.d_val = good;
 	}
+
 	path = compile("libn.so", ANSWER, SHARED " -Wl,-z,nodlopen");
 	AUTO_ELF_MAP struct elf_map closed;
 	assert_ok(elf_map_open(path, &closed, &e), &e);
@@ -533,6 +567,7 @@ static void headers_that_the_loader_refuses(void **state)
 		     {EI_OSABI, ELFOSABI_FREEBSD, "operating system 9"},
 		     {offsetof(Elf64_Ehdr, e_version), 2, "version 2"}};
 	struct err e = {0};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ELF_MAP struct elf_map m;
@@ -554,16 +589,20 @@ static void relocations_that_the_loader_trusts(void **state)
 	} cases[] = {{offsetof(Elf64_Rela, r_offset), 1ULL << 44, "is in no writable segment"},
 		     {offsetof(Elf64_Rela, r_offset), 0, "is in no writable segment"},
 		     {offsetof(Elf64_Rela, r_info), ELF64_R_INFO(0, 200), "of the type 200"},
-		     {offsetof(Elf64_Rela, r_info), ELF64_R_INFO(0, R_X86_64_64), "that is not relative"},
-		     {offsetof(Elf64_Rela, r_info), ELF64_R_INFO(9999, R_X86_64_RELATIVE), "symbol 9999 of"}};
+		     {offsetof(Elf64_Rela, r_info), ELF64_R_INFO(0, R_X86_64_64),
+		      "that is not relative"},
+		     {offsetof(Elf64_Rela, r_info), ELF64_R_INFO(9999, R_X86_64_RELATIVE),
+		      "symbol 9999 of"}};
 	struct err e = {0};
 	uint64_t table, offset, room;
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ELF_MAP struct elf_map m = {0}, broken = {0};
 		const char *path = compile("libr.so", ANSWER, SHARED);
 		assert_ok(elf_map_open(path, &m, &e), &e);
-		assert_true(elf_map_dyn(&m, DT_RELA, &table) && elf_map_find(&m, table, &offset, &room));
+		assert_true(elf_map_dyn(&m, DT_RELA, &table) &&
+			    elf_map_find(&m, table, &offset, &room));
 		put(path, offset + cases[i].at, &cases[i].value, sizeof(cases[i].value));
 		assert_ok(elf_map_open(path, &broken, &e), &e);
 		assert_err(elf_map_loadable(&broken, &e), &e, ERR_INTEGRITY, cases[i].says);
@@ -576,7 +615,8 @@ static uint32_t next_random(uint32_t *seed)
 	return *seed >> 8;
 }
 
-/* One changed file: either it reads, or it is refused with its name; the sanitizers watch the rest. */
+/* One changed file: either it reads, or it is refused
+ * with its name; the sanitizers watch the rest. */
 static int read_changed(const char *bytes, size_t len)
 {
 	struct err e = {0};
@@ -586,8 +626,10 @@ static int read_changed(const char *bytes, size_t len)
 	struct elf_need *needs;
 	size_t needs_count;
 	int rc = elf_map_memory(bytes, len, "changed.so", &m, &e);
+
 	if (rc == 0 && m.dyn)
-		rc = elf_map_symbols(&m, &table, &count, &e) != 0 || elf_map_needs(&m, &needs, &needs_count, &e) != 0 ||
+		rc = elf_map_symbols(&m, &table, &count, &e) != 0 ||
+		     elf_map_needs(&m, &needs, &needs_count, &e) != 0 ||
 		     elf_map_path_room(&m, 1, &room, &e) != 0;
 	elf_map_close(&m);
 	if (rc != 0)
@@ -599,21 +641,24 @@ static void flipped_bytes_never_crash(void **state)
 {
 	(void)state;
 	size_t len;
-	char *bytes = read_bytes(compile("liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }",
-					 SHARED "-s -Wl,--disable-new-dtags,-rpath,/one/two"),
-				 &len);
+	char *bytes = read_bytes(
+		compile("liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }",
+			SHARED "-s -Wl,--disable-new-dtags,-rpath,/one/two"),
+		&len);
 	uint32_t seed = 20260101;
 	int refused = 0;
 	for (int round = 0; round < 6000; round++) {
 		char *copy = malloc(len);
 		memcpy(copy, bytes, len);
-		/* Half of the rounds hit the header and the program headers, where a byte matters most. */
+		/* Half of the rounds hit the header and the
+		 * program headers, where a byte matters most. */
 		size_t span = round % 2 ? len : 0x400;
 		for (int k = 0; k < 1 + round % 4; k++)
 			copy[next_random(&seed) % span] = (char)next_random(&seed);
 		refused += read_changed(copy, len);
 		free(copy);
 	}
+
 	free(bytes);
 	assert_in_range(refused, 100, 5999);
 }
@@ -621,13 +666,23 @@ static void flipped_bytes_never_crash(void **state)
 static void wild_dynamic_values_never_crash(void **state)
 {
 	(void)state;
-	static const uint64_t wild[] = {
-		0, 1, 7, 0xfff, 0x1000, 0x3ff8, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xfffffffffffffff8, ~0ULL};
+	static const uint64_t wild[] = {0,
+					1,
+					7,
+					0xfff,
+					0x1000,
+					0x3ff8,
+					0x7fffffff,
+					0xffffffff,
+					0x7fffffffffffffff,
+					0xfffffffffffffff8,
+					~0ULL};
 	struct err e = {0};
 	struct elf_map m;
 	size_t len;
-	const char *path = compile("liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }",
-				   SHARED "-Wl,--hash-style=both");
+	const char *path =
+		compile("liba.so", "int puts(const char *); int p(void) { return puts(\"x\"); }",
+			SHARED "-Wl,--hash-style=both");
 	char *bytes = read_bytes(path, &len);
 	assert_ok(elf_map_open(path, &m, &e), &e);
 	size_t count = m.dyn_count, at = m.dyn_offset;
@@ -642,6 +697,7 @@ static void wild_dynamic_values_never_crash(void **state)
 			free(copy);
 		}
 	}
+
 	free(bytes);
 	assert_true(refused > 20);
 }
@@ -692,5 +748,6 @@ int main(void)
 		T(flipped_bytes_never_crash),
 		T(wild_dynamic_values_never_crash),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

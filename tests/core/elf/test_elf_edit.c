@@ -5,18 +5,20 @@
 /* What comes out passes for a library with other tools as well. */
 static void readable(const char *path)
 {
-	must(arena_printf(
-		&arena,
-		"readelf -Wa '%s' >out 2>&1 && ! grep -i warning out && "
-		"{ grep -q 'no sections' out || { strip -o out '%s' && ! readelf -Wa out | grep -i warning; }; }",
-		path, path));
+	must(arena_printf(&arena,
+			  "readelf -Wa '%s' >out 2>&1 && ! grep -i warning out && "
+			  "{ grep -q 'no sections' out || { strip -o out '%s' && ! readelf -Wa out "
+			  "| grep -i warning; }; }",
+			  path, path));
 }
 
-static bool change(const char *where, const char *soname, const struct kvlist *needed, const char *rpath)
+static bool change(const char *where, const char *soname, const struct kvlist *needed,
+		   const char *rpath)
 {
 	struct err e = {0};
 	const char *path = arena_strdup(&arena, where);
 	bool in_place = false;
+
 	assert_ok(elf_change(path, &(struct elf_change){soname, needed, rpath}, &in_place, &e), &e);
 	readable(path);
 	assert_int_not_equal(access(arena_printf(&arena, "%s.new", path), F_OK), 0);
@@ -37,7 +39,8 @@ static void set_rpath(const char *path, const char *rpath, bool want_in_place)
 static void in_place_touches_only_its_bytes(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN);
+	const char *path =
+		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN);
 	size_t len, len_after, changed = 0;
 	char *before = read_bytes(path, &len);
 	set_rpath(path, "$ORIGIN/lib", true);
@@ -51,6 +54,7 @@ static void in_place_touches_only_its_bytes(void **state)
 		changed++;
 		assert_in_range(i, start - before, start - before + (long)strlen(TOKEN));
 	}
+
 	assert_true(changed > 200);
 	assert_string_equal(after + (start - before), "$ORIGIN/lib");
 	free(before);
@@ -61,7 +65,8 @@ static void in_place_touches_only_its_bytes(void **state)
 static void in_place_leaves_no_old_path(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN);
+	const char *path =
+		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN);
 	set_rpath(path, "$ORIGIN", true);
 	assert_false(file_has(path, "789012345"));
 	assert_false(file_has(path, "/ptbuild"));
@@ -70,8 +75,9 @@ static void in_place_leaves_no_old_path(void **state)
 static void joined_path_is_replaced_whole(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER,
-				   SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/src/build/lib,-rpath," TOKEN);
+	const char *path = compile(
+		"liba.so", ANSWER,
+		SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/src/build/lib,-rpath," TOKEN);
 	assert_string_equal(read_info(path).rpath, "/ptbuild/src/build/lib:" TOKEN);
 	set_rpath(path, "$ORIGIN:$ORIGIN/../lib", true);
 	assert_false(file_has(path, "/ptbuild"));
@@ -80,7 +86,8 @@ static void joined_path_is_replaced_whole(void **state)
 static void runpath_becomes_rpath(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--enable-new-dtags,-rpath,/ptbuild/lib/somewhere");
+	const char *path = compile("liba.so", ANSWER,
+				   SHARED "-Wl,--enable-new-dtags,-rpath,/ptbuild/lib/somewhere");
 	set_rpath(path, "$ORIGIN", true);
 	assert_false(file_has(path, "/ptbuild"));
 	assert_int_equal(load("./liba.so", "answer"), 42);
@@ -89,19 +96,22 @@ static void runpath_becomes_rpath(void **state)
 static void runpath_of_the_same_text_becomes_rpath(void **state)
 {
 	(void)state;
-	set_rpath(compile("liba.so", ANSWER, SHARED "-Wl,--enable-new-dtags,-rpath,/same"), "/same", true);
+	set_rpath(compile("liba.so", ANSWER, SHARED "-Wl,--enable-new-dtags,-rpath,/same"), "/same",
+		  true);
 }
 
 static void exact_length_fits(void **state)
 {
 	(void)state;
-	set_rpath(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/1234567"), "$ORIGIN/", true);
+	set_rpath(compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/1234567"),
+		  "$ORIGIN/", true);
 }
 
 static void same_path_writes_nothing(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail");
+	const char *path = compile("liba.so", ANSWER,
+				   SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail");
 	size_t len, len_after;
 	char *before = read_bytes(path, &len);
 	set_rpath(path, "/opt/tail", true);
@@ -123,14 +133,15 @@ static void longer_path_gets_a_segment(void **state)
 	assert_false(file_has(path, "/short"));
 }
 
-/* Without notes, the table of symbols is one of the first sections and moves, here pages behind the end of the old
- * file. Its symbols are read at the old place. */
+/* Without notes, the table of symbols is one of the first sections and moves, here
+ * pages behind the end of the old file. Its symbols are read at the old place. */
 static void test_grow_moves_the_symbol_table(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER,
-				   SHARED "-fcf-protection=none -nostdlib -Wl,--build-id=none,--hash-style=gnu,"
-					  "-z,noseparate-code,-s");
+	const char *path = compile(
+		"liba.so", ANSWER,
+		SHARED "-fcf-protection=none -nostdlib -Wl,--build-id=none,--hash-style=gnu,"
+		       "-z,noseparate-code,-s");
 	char rpath[16384] = "$ORIGIN/";
 	memset(rpath + strlen(rpath), 'a', sizeof(rpath) - 1 - strlen(rpath));
 	set_rpath(path, rpath, false);
@@ -141,8 +152,8 @@ static void path_is_added_where_none_was(void **state)
 {
 	(void)state;
 	compile("sub/libb.so", ANSWER, SHARED "-Wl,-soname,libb.so");
-	const char *path =
-		compile("liba.so", "int answer(void); int a(void) { return answer(); }", SHARED "sub/libb.so");
+	const char *path = compile("liba.so", "int answer(void); int a(void) { return answer(); }",
+				   SHARED "sub/libb.so");
 	assert_int_equal(load("./liba.so", "a"), -1);
 	set_rpath(path, "$ORIGIN/sub", false);
 	assert_int_equal(load("./liba.so", "a"), 42);
@@ -151,8 +162,9 @@ static void path_is_added_where_none_was(void **state)
 static void shared_tail_keeps_the_other_name(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", "int tail_of_path(void) { return 7; }",
-				   SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/opt/tail_of_path");
+	const char *path =
+		compile("liba.so", "int tail_of_path(void) { return 7; }",
+			SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/opt/tail_of_path");
 	set_rpath(path, "$ORIGIN", true);
 	struct elf_info i = read_info(path);
 	assert_true(strlist_contains(&i.defined, "tail_of_path"));
@@ -163,8 +175,9 @@ static void shared_tail_keeps_the_other_name(void **state)
 static void a_long_path_beside_a_shared_tail_leaves_nothing(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", "int tail_of_path(void) { return 7; }",
-				   SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/opt/tail_of_path");
+	const char *path =
+		compile("liba.so", "int tail_of_path(void) { return 7; }",
+			SHARED "-Wl,--disable-new-dtags,-rpath,/ptbuild/opt/tail_of_path");
 	set_rpath(path, "$ORIGIN/nowhere/at/all:$ORIGIN/sub", false);
 	assert_int_equal(load("./liba.so", "tail_of_path"), 7);
 	assert_false(file_has(path, "/ptbuild"));
@@ -174,7 +187,8 @@ static void empty_path_removes_the_tag(void **state)
 {
 	(void)state;
 	const char *path =
-		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN ",-soname,liba.so.1");
+		compile("liba.so", ANSWER,
+			SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN ",-soname,liba.so.1");
 	struct elf_info before = read_info(path);
 	set_rpath(path, "", true);
 	struct elf_info after = read_info(path);
@@ -187,7 +201,8 @@ static void empty_path_removes_the_tag(void **state)
 static void empty_path_removes_a_runpath(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--enable-new-dtags,-rpath,/ptbuild/lib");
+	const char *path =
+		compile("liba.so", ANSWER, SHARED "-Wl,--enable-new-dtags,-rpath,/ptbuild/lib");
 	set_rpath(path, "", true);
 	assert_false(file_has(path, "/ptbuild"));
 	assert_int_equal(load("./liba.so", "answer"), 42);
@@ -210,7 +225,8 @@ static void removing_none_changes_nothing(void **state)
 static void removing_a_shared_path_keeps_the_other_name(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail");
+	const char *path = compile("liba.so", ANSWER,
+				   SHARED "-Wl,--disable-new-dtags,-rpath,/opt/tail,-soname,tail");
 	set_rpath(path, "", true);
 	assert_string_equal(read_info(path).soname, "tail");
 }
@@ -218,7 +234,8 @@ static void removing_a_shared_path_keeps_the_other_name(void **state)
 static void works_without_sections(void **state)
 {
 	(void)state;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN);
+	const char *path =
+		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN);
 	drop_sections(path);
 	set_rpath(path, "$ORIGIN", true);
 	assert_int_equal(load("./liba.so", "answer"), 42);
@@ -228,8 +245,9 @@ static void executables_take_a_path(void **state)
 {
 	(void)state;
 	compile("lib/libb.so", ANSWER, SHARED "-Wl,-soname,libb.so");
-	const char *path = compile("bin/prog", "int answer(void); int main(void) { return answer(); }",
-				   "lib/libb.so -Wl,--disable-new-dtags,-rpath," TOKEN);
+	const char *path =
+		compile("bin/prog", "int answer(void); int main(void) { return answer(); }",
+			"lib/libb.so -Wl,--disable-new-dtags,-rpath," TOKEN);
 	set_rpath(path, "$ORIGIN/../lib", true);
 	must("mkdir moved; mv bin lib moved");
 	assert_int_equal(shell("moved/bin/prog"), 42);
@@ -239,7 +257,8 @@ static void read_only_files_are_edited_and_stay_so(void **state)
 {
 	(void)state;
 	struct stat st;
-	const char *path = compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN);
+	const char *path =
+		compile("liba.so", ANSWER, SHARED "-Wl,--disable-new-dtags,-rpath," TOKEN);
 	must("chmod 0555 liba.so");
 	set_rpath(path, "$ORIGIN", true);
 	set_rpath(path, "$ORIGIN/longer/than/what/was/there/before", false);
@@ -252,10 +271,12 @@ static void files_that_cannot_take_a_path(void **state)
 	(void)state;
 	struct err e;
 	const char *object = compile("a.o", ANSWER, "-c");
-	assert_err(elf_change(object, &(struct elf_change){.rpath = "$ORIGIN"}, NULL, &e), &e, ERR_POLICY, "a.o");
+	assert_err(elf_change(object, &(struct elf_change){.rpath = "$ORIGIN"}, NULL, &e), &e,
+		   ERR_POLICY, "a.o");
 	test_write(test_path("text"), "no ELF file");
-	assert_err(elf_change(test_path("text"), &(struct elf_change){.rpath = "$ORIGIN"}, NULL, &e), &e, ERR_INTEGRITY,
-		   "text");
+	assert_err(
+		elf_change(test_path("text"), &(struct elf_change){.rpath = "$ORIGIN"}, NULL, &e),
+		&e, ERR_INTEGRITY, "text");
 }
 
 static void soname_is_renamed(void **state)
@@ -289,6 +310,7 @@ static const char *make_needing(const char *path_option)
 static void rename_needed(const char *path, const char *soname, bool want_in_place)
 {
 	struct kvlist names = {0};
+
 	kvlist_set(&names, &arena, "libb.so.1", "libb-1a2b3c4d.so.1");
 	assert_int_equal(change(path, soname, &names, "$ORIGIN/sub"), want_in_place);
 	struct elf_info i = read_info(path);
@@ -299,6 +321,7 @@ static void rename_needed(const char *path, const char *soname, bool want_in_pla
 		assert_string_not_equal(i.versions[k].file, "libb.so.1");
 		found = found || strcmp(i.versions[k].file, "libb-1a2b3c4d.so.1") == 0;
 	}
+
 	assert_true(found);
 	assert_true(strlist_contains(&i.undefined, "answer@VERS_9"));
 	assert_string_equal(i.rpath, "$ORIGIN/sub");
@@ -313,7 +336,8 @@ static void names_are_changed_in_place(void **state)
 {
 	(void)state;
 	struct stat before, after;
-	const char *path = arena_strdup(&arena, make_needing("-Wl,--disable-new-dtags,-rpath," TOKEN));
+	const char *path =
+		arena_strdup(&arena, make_needing("-Wl,--disable-new-dtags,-rpath," TOKEN));
 	assert_int_equal(stat(path, &before), 0);
 	rename_needed(path, NULL, true);
 	assert_int_equal(stat(path, &after), 0);
@@ -324,7 +348,8 @@ static void names_are_changed_in_place(void **state)
 static void names_without_room_get_a_segment(void **state)
 {
 	(void)state;
-	rename_needed(make_needing("-Wl,--enable-new-dtags,-rpath,/ptbuild/x"), "liba-00000001.so", false);
+	rename_needed(make_needing("-Wl,--enable-new-dtags,-rpath,/ptbuild/x"), "liba-00000001.so",
+		      false);
 }
 
 static void names_where_no_path_was_get_a_segment(void **state)
@@ -343,7 +368,8 @@ static void in_place_takes_the_last_byte(void **state)
 	char *path = arena_alloc(&arena, room + 2);
 	memset(path, 'x', room + 1);
 	kvlist_set(&names, &arena, "libb.so.1", name);
-	assert_false(change(make_needing("-Wl,--disable-new-dtags,-rpath," TOKEN), NULL, &names, path));
+	assert_false(
+		change(make_needing("-Wl,--disable-new-dtags,-rpath," TOKEN), NULL, &names, path));
 	path[room] = '\0';
 	const char *lib = make_needing("-Wl,--disable-new-dtags,-rpath," TOKEN);
 	assert_true(change(lib, NULL, &names, path));
@@ -367,7 +393,8 @@ static void programs_get_a_longer_path(void **state)
 {
 	(void)state;
 	compile("lib/libb.so", ANSWER, SHARED "-Wl,-soname,libb.so");
-	const char *path = compile("bin/prog", "int answer(void); int main(void) { return answer(); }", "lib/libb.so");
+	const char *path = compile(
+		"bin/prog", "int answer(void); int main(void) { return answer(); }", "lib/libb.so");
 	set_rpath(path, "$ORIGIN/../lib", false);
 	assert_int_equal(shell("bin/prog"), 42);
 	set_rpath(path, "$ORIGIN/a/longer/path/than/before:$ORIGIN/../lib", false);
@@ -378,6 +405,7 @@ static void programs_get_a_longer_path(void **state)
 static void trim_dynamic(const char *path)
 {
 	size_t len, n = 0;
+
 	char *AUTO_FREE bytes = read_bytes(path, &len);
 	const Elf64_Ehdr *h = (const void *)bytes;
 	Elf64_Phdr *p = (void *)(bytes + h->e_phoff);
@@ -417,8 +445,8 @@ static void headers_without_room_leave_the_file(void **state)
 	drop_sections(path);
 	size_t len, len_after;
 	char *AUTO_FREE before = read_bytes(path, &len);
-	assert_err(elf_change(path, &(struct elf_change){.rpath = "$ORIGIN"}, NULL, &e), &e, ERR_INTEGRITY,
-		   "no room for another program header");
+	assert_err(elf_change(path, &(struct elf_change){.rpath = "$ORIGIN"}, NULL, &e), &e,
+		   ERR_INTEGRITY, "no room for another program header");
 	char *AUTO_FREE after = read_bytes(path, &len_after);
 	assert_int_equal(len, len_after);
 	assert_memory_equal(before, after, len);
@@ -430,8 +458,9 @@ static void several_names_in_place(void **state)
 	struct kvlist names = {0};
 	compile("libc1.so", "int one(void) { return 1; }", SHARED "-Wl,-soname,libc1.so");
 	compile("libc2.so", "int two(void) { return 2; }", SHARED "-Wl,-soname,libc2.so");
-	const char *path = compile("liba.so", "int one(void), two(void); int a(void) { return one() + two(); }",
-				   SHARED "libc1.so libc2.so -Wl,--disable-new-dtags,-rpath," TOKEN);
+	const char *path = compile(
+		"liba.so", "int one(void), two(void); int a(void) { return one() + two(); }",
+		SHARED "libc1.so libc2.so -Wl,--disable-new-dtags,-rpath," TOKEN);
 	path = arena_strdup(&arena, path);
 	kvlist_set(&names, &arena, "libc1.so", "libc1-00000001.so");
 	kvlist_set(&names, &arena, "libc2.so", "libc2-00000002.so");
@@ -494,5 +523,6 @@ int main(void)
 		T(several_names_in_place),
 		T(renaming_nothing_writes_nothing),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ static struct elf_strip plan(struct elf_map *m, const char *path, unsigned what)
 {
 	struct err e = {0};
 	struct elf_strip s;
+
 	assert_ok(elf_map_open(path, m, &e), &e);
 	assert_ok(elf_strip_plan(m, what, &arena, &s, &e), &e);
 	return s;
@@ -22,6 +23,7 @@ static int prove(const char *before, const char *after, unsigned what, struct er
 {
 	AUTO_ELF_MAP struct elf_map m = {0};
 	AUTO_ELF_MAP struct elf_map n = {0};
+
 	assert_ok(elf_map_open(before, &m, e), e);
 	assert_ok(elf_map_open(after, &n, e), e);
 	return elf_strip_prove(&m, &n, what, e);
@@ -41,6 +43,7 @@ static struct elf_strip strip(const char *path, unsigned what, const char *name)
 	struct err e = {0};
 	struct elf_strip s = plan(&m, path, what);
 	AUTO_FD int fd = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+
 	assert_true(s.count > 0);
 	assert_ok(elf_strip_write(&s, fd, to, &e), &e);
 	assert_ok(prove(path, to, what, &e), &e);
@@ -83,7 +86,8 @@ static void test_strip_debug_keeps_symbols_of_functions(void **state)
 				   SHARED "-g -O0 ");
 	strip(path, ELF_STRIP_DEBUG, "b.so");
 	assert_false(section_in("b.so", ".debug_info"));
-	must("nm liba.so | sort >one && nm b.so | sort >two && cmp one two && grep -q ' t hidden' two");
+	must("nm liba.so | sort >one && nm b.so | sort >two && cmp one two && grep -q ' t hidden' "
+	     "two");
 	assert_int_equal(load("./b.so", "answer"), 42);
 }
 
@@ -160,8 +164,10 @@ static void test_strip_keeps_holes(void **state)
 {
 	(void)state;
 	struct stat st;
-	const char *path = compile("liba.so", "char zeros[4 << 20] __attribute__((section(\".data\"))) = {0};\n" ANSWER,
-				   SHARED "-g ");
+	const char *path =
+		compile("liba.so",
+			"char zeros[4 << 20] __attribute__((section(\".data\"))) = {0};\n" ANSWER,
+			SHARED "-g ");
 	strip(path, BOTH, "b.so");
 	assert_int_equal(stat(test_path("b.so"), &st), 0);
 	assert_true(st.st_size > (4 << 20));
@@ -212,17 +218,22 @@ static void test_strip_survives_damaged_headers(void **state)
 		char *copy = arena_alloc(&own, len);
 		memcpy(copy, bytes, len);
 		for (int k = 0; k < 2; k++) {
-			size_t at = rand() % 3 ? table + (size_t)rand() % (len - table) : (size_t)rand() % 1000;
+			size_t at = rand() % 3 ? table + (size_t)rand() % (len - table)
+					       : (size_t)rand() % 1000;
 			copy[at] = (char)rand();
 		}
-		if (elf_map_memory(copy, len, "a", &m, &e) < 0 || elf_strip_plan(&m, BOTH, &own, &s, &e) < 0 ||
-		    !s.count)
+
+		if (elf_map_memory(copy, len, "a", &m, &e) < 0 ||
+		    elf_strip_plan(&m, BOTH, &own, &s, &e) < 0 || !s.count)
 			continue;
-		AUTO_FD int fd = open(test_path("b.so"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+		AUTO_FD int fd =
+			open(test_path("b.so"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
 		assert_ok(elf_strip_write(&s, fd, "b.so", &e), &e);
-		if (elf_map_open(test_path("b.so"), &n, &e) == 0 && elf_strip_prove(&m, &n, BOTH, &e) == 0)
+		if (elf_map_open(test_path("b.so"), &n, &e) == 0 &&
+		    elf_strip_prove(&m, &n, BOTH, &e) == 0)
 			assert_true(s.size <= len);
 	}
+
 	free(bytes);
 }
 
@@ -245,5 +256,6 @@ int main(void)
 		T(test_prove_finds_removed_kinds_not_asked_for),
 		T(test_strip_survives_damaged_headers),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,13 +35,15 @@ static int collect(const void *data, size_t size, const char *name, struct strli
 {
 	struct fatbin_entry *entries;
 	size_t count;
+
 	if (fatbin_scan(data, size, name, &arena, &entries, &count, &err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		strlist_addf(to, &arena, "%s%s sm_%s%s",
-			     *entries[i].member ? arena_printf(&arena, "%s: ", entries[i].member) : "",
-			     fatbin_kind_name(entries[i].kind, entries[i].number, &arena), entries[i].target,
-			     entries[i].relocatable ? " relocatable" : "");
+			     *entries[i].member ? arena_printf(&arena, "%s: ", entries[i].member)
+						: "",
+			     fatbin_kind_name(entries[i].kind, entries[i].number, &arena),
+			     entries[i].target, entries[i].relocatable ? " relocatable" : "");
 	return 0;
 }
 
@@ -70,19 +72,21 @@ static void test_what_nvcc_makes(void **state)
 {
 	(void)state;
 	assert_string_equal(listed_file(data_file("plain.fatbin")), "cubin sm_90");
-	assert_string_equal(listed_file(data_file("cuda12_4.fatbin")), "cubin sm_80, cubin sm_90a, PTX sm_90");
+	assert_string_equal(listed_file(data_file("cuda12_4.fatbin")),
+			    "cubin sm_80, cubin sm_90a, PTX sm_90");
 	assert_string_equal(listed_file(data_file("cuda13_0.fatbin")),
 			    "cubin sm_75, cubin sm_90a, PTX sm_90a, cubin sm_100f, cubin sm_103f");
 	assert_string_equal(listed_file(data_file("lto.fatbin")), "LTO code sm_80");
 	assert_string_equal(listed_file(data_file("sm_90a.cubin")), "cubin sm_90a");
 }
 
-/* Contents of all sorts (plain, LZ4 of 12.4, zstd of 13.0) are for the target that the headers name. */
+/* Contents of all sorts (plain, LZ4 of 12.4, zstd of
+ * 13.0) are for the target that the headers name. */
 static void test_contents_agree_with_headers(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"plain.fatbin", "cuda12_4.fatbin", "cuda13_0.fatbin", "lto.fatbin",
-					    "sm_90a.cubin"};
+	static const char *const names[] = {"plain.fatbin", "cuda12_4.fatbin", "cuda13_0.fatbin",
+					    "lto.fatbin", "sm_90a.cubin"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct fatbin_summary s;
 		AUTO_MAPPING struct fs_mapping m = {0};
@@ -108,6 +112,7 @@ static void test_targets_inside(void **state)
 		assert_ok(fatbin_inside(file.data, file.len, "f", &entries[i], target, &err), &err);
 		strlist_addf(&found, &arena, "%s in %s", target, entries[i].target);
 	}
+
 	assert_string_equal(strlist_join(&found, &arena, ", "), "80 in 80, 90a in 90a, 90 in 90");
 }
 
@@ -124,7 +129,8 @@ static void test_several_with_padding(void **state)
 	craft_container(&file, &two);
 	craft_container(&file, &one);
 	craft_number(&file, 0, 4);
-	assert_string_equal(listed(&file), "cubin sm_90, cubin sm_90, cubin sm_90a, PTX sm_90, cubin sm_90");
+	assert_string_equal(listed(&file),
+			    "cubin sm_90, cubin sm_90, cubin sm_90a, PTX sm_90, cubin sm_90");
 	struct fatbin_summary s;
 	assert_ok(fatbin_summarize(file.data, file.len, "f", &arena, &s, &err), &err);
 	assert_int_equal(s.containers, 3);
@@ -159,20 +165,25 @@ static void test_contents_for_another_target(void **state)
 	craft_container(&file, &entries);
 	assert_ok(fatbin_summarize(file.data, file.len, "f", &arena, &s, &err), &err);
 	assert_int_equal(s.wrong.count, 2);
-	assert_contains(s.wrong.items[0], "cubin at offset 0x50 is for sm_80, its header says sm_90");
+	assert_contains(s.wrong.items[0],
+			"cubin at offset 0x50 is for sm_80, its header says sm_90");
 	assert_contains(s.wrong.items[1], "PTX at offset");
 }
 
-static void assert_packed(uint64_t flag, const void *packed, size_t size, size_t raw, const char *want)
+static void assert_packed(uint64_t flag, const void *packed, size_t size, size_t raw,
+			  const char *want)
 {
 	AUTO_BUF struct buf entries = {0}, file = {0};
 	struct fatbin_summary s;
+
 	craft_entry(&entries, 2, 90, flag, packed, size, raw);
 	craft_container(&file, &entries);
 	if (want) {
-		assert_err(fatbin_summarize(file.data, file.len, "f", &arena, &s, &err), &err, ERR_INTEGRITY, want);
+		assert_err(fatbin_summarize(file.data, file.len, "f", &arena, &s, &err), &err,
+			   ERR_INTEGRITY, want);
 		return;
 	}
+
 	assert_ok(fatbin_summarize(file.data, file.len, "f", &arena, &s, &err), &err);
 	assert_int_equal(s.wrong.count, 0);
 	assert_int_equal(s.count, 1);
@@ -232,6 +243,7 @@ static void test_malformed(void **state)
 		assert_contains(err.msg, "'f': ");
 		free(copy);
 	}
+
 	for (size_t n = 16; n < good.len; n++) {
 		char *copy = malloc(n);
 		struct strlist l = {0};
@@ -251,8 +263,9 @@ static void test_files_without_gpu_code(void **state)
 	assert_string_equal(listed_file("/bin/sh"), "");
 }
 
-#define SECTION(name, file)                                                                                            \
-	"__asm__(\".section " name ",\\\"a\\\"\\n.balign 8\\n.incbin \\\"" file "\\\"\\n.previous\");\n"
+#define SECTION(name, file)                                                                        \
+	"__asm__(\".section " name ",\\\"a\\\"\\n.balign 8\\n.incbin \\\"" file                    \
+	"\\\"\\n.previous\");\n"
 
 /* A library with the sections that nvcc makes, and a record of its fat binary. */
 static const char *library(const char *name, const char *code)
@@ -263,23 +276,28 @@ static const char *library(const char *name, const char *code)
 static void test_sections_of_a_library(void **state)
 {
 	(void)state;
-	char *code = arena_printf(&arena,
-				  SECTION(".nv_fatbin", "%s") SECTION("__nv_relfatbin", "%s")
-					  SECTION(".nv_fatbin", "%s") "__asm__(\".section "
-								      ".nvFatBinSegment,\\\"aw\\\"\\n.long 0x466243b1, "
-								      "1\\n.quad 0, 0\\n.previous\");\n",
-				  data_file("plain.fatbin"), data_file("lto.fatbin"), data_file("cuda12_4.fatbin"));
-	assert_string_equal(listed_file(library("libx.so", code)),
-			    "cubin sm_90, cubin sm_80, cubin sm_90a, PTX sm_90, LTO code sm_80 relocatable");
+	char *code = arena_printf(
+		&arena,
+		SECTION(".nv_fatbin", "%s") SECTION("__nv_relfatbin", "%s") SECTION(
+			".nv_fatbin", "%s") "__asm__(\".section "
+					    ".nvFatBinSegment,\\\"aw\\\"\\n.long 0x466243b1, "
+					    "1\\n.quad 0, 0\\n.previous\");\n",
+		data_file("plain.fatbin"), data_file("lto.fatbin"), data_file("cuda12_4.fatbin"));
+	assert_string_equal(
+		listed_file(library("libx.so", code)),
+		"cubin sm_90, cubin sm_80, cubin sm_90a, PTX sm_90, LTO code sm_80 relocatable");
 }
 
 static void test_sections_that_are_malformed(void **state)
 {
 	(void)state;
 	struct strlist l = {0};
-	library("a.so", "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.ascii \\\"nothing of the sort\\\"\\n.previous\");");
-	assert_err(scan_file(test_path("a.so"), &l), &err, ERR_INTEGRITY, "not a fat binary where one must be");
-	library("b.so", "__asm__(\".section .nvFatBinSegment,\\\"aw\\\"\\n.quad 1, 2, 3\\n.previous\");");
+	library("a.so", "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.ascii \\\"nothing of the "
+			"sort\\\"\\n.previous\");");
+	assert_err(scan_file(test_path("a.so"), &l), &err, ERR_INTEGRITY,
+		   "not a fat binary where one must be");
+	library("b.so",
+		"__asm__(\".section .nvFatBinSegment,\\\"aw\\\"\\n.quad 1, 2, 3\\n.previous\");");
 	assert_err(scan_file(test_path("b.so"), &l), &err, ERR_INTEGRITY,
 		   "not a record of a fat binary where one must be");
 }
@@ -298,7 +316,8 @@ static void test_section_headers_outside(void **state)
 	assert_err(collect(b.data, b.len, "f", &l), &err, ERR_INTEGRITY, "outside of the file");
 	*h = good;
 	h->e_shnum = 0xfeff;
-	assert_err(collect(b.data, b.len, "f", &l), &err, ERR_INTEGRITY, "do not fit into the file");
+	assert_err(collect(b.data, b.len, "f", &l), &err, ERR_INTEGRITY,
+		   "do not fit into the file");
 	*h = good;
 	h->e_shstrndx = h->e_shnum;
 	assert_err(collect(b.data, b.len, "f", &l), &err, ERR_INTEGRITY, "names of sections");
@@ -313,22 +332,26 @@ static void test_static_archives(void **state)
 {
 	(void)state;
 	char *code = arena_printf(&arena, SECTION(".nv_fatbin", "%s"), data_file("plain.fatbin"));
-	char *other = arena_printf(&arena, SECTION("__nv_relfatbin", "%s"), data_file("cuda12_4.fatbin"));
+	char *other =
+		arena_printf(&arena, SECTION("__nv_relfatbin", "%s"), data_file("cuda12_4.fatbin"));
 	compile("a.o", code, "-c");
 	compile("a_name_that_is_long_for_an_archive.o", other, "-c");
 	test_write(test_path("odd.txt"), "odd");
 	must("ar rc libx.a odd.txt a.o a_name_that_is_long_for_an_archive.o");
-	assert_string_equal(listed_file(test_path("libx.a")),
-			    "a.o: cubin sm_90, a_name_that_is_long_for_an_archive.o: cubin sm_80 relocatable, "
-			    "a_name_that_is_long_for_an_archive.o: cubin sm_90a relocatable, "
-			    "a_name_that_is_long_for_an_archive.o: PTX "
-			    "sm_90 relocatable");
+	assert_string_equal(
+		listed_file(test_path("libx.a")),
+		"a.o: cubin sm_90, a_name_that_is_long_for_an_archive.o: cubin sm_80 relocatable, "
+		"a_name_that_is_long_for_an_archive.o: cubin sm_90a relocatable, "
+		"a_name_that_is_long_for_an_archive.o: PTX "
+		"sm_90 relocatable");
 	struct strlist l = {0};
-	must("head -c 100 libx.a > cut.a; printf '!<arch>\\nnothing of the sort, but long enough to be a header of "
+	must("head -c 100 libx.a > cut.a; printf '!<arch>\\nnothing of the sort, but long enough "
+	     "to be a header of "
 	     "one.....' > none.a; "
 	     "head -c 4000 libx.a > half.a");
 	assert_err(scan_file(test_path("cut.a"), &l), &err, ERR_INTEGRITY, "archive");
-	assert_err(scan_file(test_path("none.a"), &l), &err, ERR_INTEGRITY, "not a member header where one must be");
+	assert_err(scan_file(test_path("none.a"), &l), &err, ERR_INTEGRITY,
+		   "not a member header where one must be");
 	assert_err(scan_file(test_path("half.a"), &l), &err, ERR_INTEGRITY, "leaves the file");
 }
 
@@ -362,5 +385,6 @@ int main(void)
 		TEST(test_static_archives),
 		TEST(test_order_of_targets),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,8 @@ static int teardown(void **state)
 	return test_teardown(state);
 }
 
-/* Three fat binaries, of which the second has nothing for sm_90: "small" has one page, each of the others more. */
+/* Three fat binaries, of which the second has nothing for
+ * sm_90: "small" has one page, each of the others more. */
 static void make_boxes(void)
 {
 	static const struct {
@@ -40,6 +41,7 @@ static void make_boxes(void)
 		{{2, 80, 0}, {2, 100, CRAFT_ARCH}, {2, 120, 0}, {0}},
 		{{2, 75, 0}, {2, 86, 0}, {2, 90, CRAFT_ARCH}, {2, 120, 0}},
 	};
+
 	for (size_t i = 0; i < ARRAY_LEN(images); i++) {
 		AUTO_BUF struct buf entries = {0}, AUTO_BUF box = {0};
 		for (size_t k = 0; k < 4 && images[i][k].kind; k++) {
@@ -49,24 +51,26 @@ static void make_boxes(void)
 			if (images[i][k].kind == 1)
 				craft_ptx_entry(&entries, images[i][k].sm);
 			else
-				craft_entry(&entries, 2, images[i][k].sm, images[i][k].flags, contents.data,
-					    contents.len, 0);
+				craft_entry(&entries, 2, images[i][k].sm, images[i][k].flags,
+					    contents.data, contents.len, 0);
 		}
+
 		craft_container(&box, &entries);
-		assert_ok(fs_write(TRUSTED, test_path("box%zu", i), box.data, box.len, 0644, &err), &err);
+		assert_ok(fs_write(TRUSTED, test_path("box%zu", i), box.data, box.len, 0644, &err),
+			  &err);
 	}
 }
 
-#define BOXES(section)                                                                                                 \
-	"__asm__(\".section " section                                                                                  \
-	",\\\"a\\\"\\n.balign 8\\nbox0: .incbin \\\"box0\\\"\\n.balign 8\\nbox1: .incbin "                             \
+#define BOXES(section)                                                                             \
+	"__asm__(\".section " section                                                              \
+	",\\\"a\\\"\\n.balign 8\\nbox0: .incbin \\\"box0\\\"\\n.balign 8\\nbox1: .incbin "         \
 	"\\\"box1\\\"\\n.balign 8\\nbox2: .incbin \\\"box2\\\"\\n.text\\n\");\n"
 /* The sum of what the first image of each fat binary is filled with; 200: one is not there. */
-#define USES                                                                                                           \
-	"extern const unsigned char box0[], box1[], box2[];\n"                                                         \
-	"static const unsigned char *volatile table[] = {box0, box1, box2};\n"                                         \
-	"int use(void) { int sum = 0; for (int i = 0; i < 3; i++) {\n"                                                 \
-	"  const unsigned *p = (const void *)table[i]; if (p[0] != 0xba55ed50) return 200;\n"                          \
+#define USES                                                                                       \
+	"extern const unsigned char box0[], box1[], box2[];\n"                                     \
+	"static const unsigned char *volatile table[] = {box0, box1, box2};\n"                     \
+	"int use(void) { int sum = 0; for (int i = 0; i < 3; i++) {\n"                             \
+	"  const unsigned *p = (const void *)table[i]; if (p[0] != 0xba55ed50) return 200;\n"      \
 	"  if (p[2]) sum += table[i][16 + 64 + 100]; } return sum; }\n"
 #define SHARED "-shared -fPIC "
 
@@ -78,7 +82,8 @@ static struct fatbin_wanted wanted(const struct fatbin_gpu *gpus, size_t count)
 	return (struct fatbin_wanted){gpus, count, alone, ARRAY_LEN(alone)};
 }
 
-/* What the last cut file took of the disk: later reads of a mapped hole may fill it, as tmpfs does. */
+/* What the last cut file took of the disk: later
+ * reads of a mapped hole may fill it, as tmpfs does. */
 static uint64_t disk_bytes;
 
 /* Cuts `from` for sm_90 into the file `to`. */
@@ -90,6 +95,7 @@ static int cut(const char *from, const char *to, struct fatbin_cut *ret, uint64_
 	struct elf_cut c = {.map = &before, .a = &arena};
 	AUTO_FD int fd = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
 	struct stat st;
+
 	if (elf_map_open(from, &before, &err) < 0 || fatbin_cut_plan(&c, &w, ret, &err) < 0)
 		return -1;
 	*ret_size = c.size;
@@ -115,11 +121,13 @@ static void test_marks(void **state)
 	AUTO_BUF struct buf old = {0}, new = {0};
 	struct fatbin_file_cut f;
 	struct fatbin_wanted w = wanted(hopper, 1);
+
 	(void)state;
 	make_boxes();
 	must("head -c 3000000 /dev/urandom > host");
 	compile("lib.so",
-		BOXES(".nv_fatbin") "__asm__(\".section .other,\\\"aw\\\"\\n.incbin \\\"host\\\"\\n.text\\n\");" USES,
+		BOXES(".nv_fatbin") "__asm__(\".section .other,\\\"aw\\\"\\n.incbin "
+				    "\\\"host\\\"\\n.text\\n\");" USES,
 		SHARED);
 	AUTO_FD int fd = open(test_path("cut.so"), O_RDWR | O_CREAT | O_CLOEXEC, 0755);
 	AUTO_MAPPING struct fs_mapping file = {0};
@@ -144,6 +152,7 @@ static struct fatbin_cut cut_and_use(const char *library, uint64_t slack)
 	struct fatbin_cut r;
 	uint64_t size;
 	const char *to = test_path("cut.so");
+
 	assert_int_equal(load(library, "use"), 1 + 17 + 33);
 	assert_ok(cut(library, to, &r, &size), &err);
 	assert_int_equal(size, size_of(to));
@@ -167,7 +176,8 @@ static void test_the_file_shrinks(void **state)
 	/* Its note and hash table moved, and patchelf needs more room than is left there. */
 	must("cp cut.so patched.so && patchelf --set-rpath '$ORIGIN/a/b' patched.so");
 	assert_int_equal(load("./patched.so", "use"), 37);
-	must("patchelf --set-rpath '$ORIGIN/another/way/that/is/longer/than/the/one' patched.so && strip patched.so");
+	must("patchelf --set-rpath '$ORIGIN/another/way/that/is/longer/than/the/one' patched.so && "
+	     "strip patched.so");
 	assert_int_equal(load("./patched.so", "use"), 37);
 	assert_int_equal(r.kept_count, 2);
 	assert_string_equal(r.kept[1].target, "90a");
@@ -176,28 +186,35 @@ static void test_the_file_shrinks(void **state)
 	/* The headers of official libraries have room: patchelf was there before. */
 	must("patchelf --set-rpath '$ORIGIN/a/long/way/to/go/for/so/few' lib.so");
 	cut_and_use(test_path("lib.so"), 3 * 4096);
-	must("patchelf --set-rpath '$ORIGIN/another/way/that/is/longer/than/the/one/before' cut.so && strip cut.so");
+	must("patchelf --set-rpath '$ORIGIN/another/way/that/is/longer/than/the/one/before' cut.so "
+	     "&& strip cut.so");
 	assert_int_equal(load("./cut.so", "use"), 37);
 }
 
-/* Pages of 64 KiB and of 2 MiB, packed relocations, the older table of hashes, code that is not linked yet. */
+/* Pages of 64 KiB and of 2 MiB, packed relocations, the
+ * older table of hashes, code that is not linked yet. */
 static void test_other_layouts(void **state)
 {
-	static const char *const options[] = {SHARED "-Wl,-z,max-page-size=65536", SHARED "-Wl,--hash-style=sysv",
+	static const char *const options[] = {SHARED "-Wl,-z,max-page-size=65536",
+					      SHARED "-Wl,--hash-style=sysv",
 					      SHARED "-Wl,-z,noseparate-code"};
+
 	(void)state;
 	make_boxes();
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
 		compile("lib.so", BOXES(".nv_fatbin") USES, options[i]);
 		cut_and_use(test_path("lib.so"), 2 * 65536 + 8192);
 	}
+
 	compile("lib.so", BOXES("__nv_relfatbin") USES, SHARED);
 	cut_and_use(test_path("lib.so"), 3 * 4096);
-	if (shell("ld -z pack-relative-relocs --version && gcc -shared -fPIC -Wl,-z,pack-relative-relocs -x c "
+	if (shell("ld -z pack-relative-relocs --version && gcc -shared -fPIC "
+		  "-Wl,-z,pack-relative-relocs -x c "
 		  "/dev/null") == 0) {
 		compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,-z,pack-relative-relocs");
 		cut_and_use(test_path("lib.so"), 3 * 4096);
 	}
+
 	/* No dynamic section: nothing tells what points to them. */
 	struct fatbin_cut r;
 	uint64_t size;
@@ -216,6 +233,7 @@ static void retype(const char *library, const char *name)
 	AUTO_BUF struct buf file = {0};
 	Elf64_Ehdr h;
 	Elf64_Shdr names, s;
+
 	assert_ok(fs_read(TRUSTED, library, 64 << 20, &file, &err), &err);
 	memcpy(&h, file.data, sizeof(h));
 	memcpy(&names, file.data + h.e_shoff + h.e_shstrndx * sizeof(names), sizeof(names));
@@ -226,6 +244,7 @@ static void retype(const char *library, const char *name)
 			s.sh_type = SHT_PROGBITS;
 		memcpy(file.data + at, &s, sizeof(s));
 	}
+
 	assert_ok(fs_write(TRUSTED, library, file.data, file.len, 0755, &err), &err);
 }
 
@@ -233,6 +252,7 @@ static void retype(const char *library, const char *name)
 static void test_symbols_make_room(void **state)
 {
 	AUTO_BUF struct buf before = {0}, after = {0};
+
 	(void)state;
 	make_boxes();
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,--build-id=none");
@@ -259,6 +279,7 @@ static void test_moved_table_must_be_the_same(void **state)
 	AUTO_ELF_MAP struct elf_map after = {0};
 	const struct fatbin_wanted w = wanted(hopper, 1);
 	uint64_t table, count;
+
 	(void)state;
 	make_boxes();
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,--build-id=none");
@@ -272,7 +293,8 @@ static void test_moved_table_must_be_the_same(void **state)
 	assert_ok(fs_read(TRUSTED, test_path("cut.so"), 64 << 20, &file, &err), &err);
 	file.data[table + sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value)] ^= 8;
 	assert_ok(elf_map_memory(file.data, file.len, "cut.so", &after, &err), &err);
-	assert_err(fatbin_cut_prove(&before, &after, &w, &r, &err), &err, ERR_INTEGRITY, "what is at address");
+	assert_err(fatbin_cut_prove(&before, &after, &w, &r, &err), &err, ERR_INTEGRITY,
+		   "what is at address");
 }
 
 /* Behind the headers nothing that can move: what goes is zero, and the file keeps its size. */
@@ -293,6 +315,7 @@ static void test_headers_far_behind(void **state)
 	Elf64_Ehdr h;
 	Elf64_Phdr segments[32];
 	uint64_t address = 0;
+
 	(void)state;
 	make_boxes();
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED);
@@ -302,7 +325,8 @@ static void test_headers_far_behind(void **state)
 	memcpy(segments, file.data + h.e_phoff, h.e_phnum * sizeof(*segments));
 	for (size_t i = 0; i < h.e_phnum; i++)
 		if (segments[i].p_type == PT_LOAD)
-			address = (segments[i].p_vaddr + segments[i].p_memsz + 2 * PAGE) / PAGE * PAGE;
+			address = (segments[i].p_vaddr + segments[i].p_memsz + 2 * PAGE) / PAGE *
+				  PAGE;
 	while (file.len % PAGE)
 		buf_addc(&file, '\0');
 	segments[h.e_phnum++] = (Elf64_Phdr){.p_type = PT_LOAD,
@@ -328,8 +352,8 @@ static void test_what_is_not_plain_stays(void **state)
 	(void)state;
 	make_boxes();
 	compile("lib.so",
-		BOXES(".nv_fatbin") USES
-		"const unsigned char *inner(void) { static const unsigned char *volatile p = box0 + 80; return p; }\n",
+		BOXES(".nv_fatbin") USES "const unsigned char *inner(void) { static const unsigned "
+					 "char *volatile p = box0 + 80; return p; }\n",
 		SHARED);
 	struct fatbin_cut r;
 	uint64_t size;
@@ -338,8 +362,10 @@ static void test_what_is_not_plain_stays(void **state)
 	assert_int_equal(load("./cut.so", "use"), 1 + 0 + 35); /* box0 whole */
 	compile("lib.so",
 		BOXES(".nv_fatbin") "extern const unsigned char box0[], box1[], box2[];\n"
-				    "static const unsigned char *volatile table[] = {box0, box1, box2};\n"
-				    "int first(void) { return box1[0] == 0x50 && box1[8] == 0 && table[0][180] == 2; "
+				    "static const unsigned char *volatile table[] = {box0, box1, "
+				    "box2};\n"
+				    "int first(void) { return box1[0] == 0x50 && box1[8] == 0 && "
+				    "table[0][180] == 2; "
 				    "}\n",
 		SHARED);
 	assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
@@ -355,7 +381,9 @@ static void test_lea_is_read_as_an_instruction(void **state)
 		const char *code;
 		bool whole;
 	} rows[] = {
-		{"movabs_: .byte 0x48, 0xb8, 0x48, 0x8d, 0x05\\n.long box0 + 5000 - . - 4\\n.byte 0\\n", false},
+		{"movabs_: .byte 0x48, 0xb8, 0x48, 0x8d, 0x05\\n.long box0 + 5000 - . - 4\\n.byte "
+		 "0\\n",
+		 false},
 		{"lea box0 + 5000(%rip), %rax\\n", true},
 		{".byte 0x48, 0x8d, 0x05\\n.long box0 + 5000 - . - 4\\n", true},
 	};
@@ -366,8 +394,9 @@ static void test_lea_is_read_as_an_instruction(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		compile("lib.so",
 			arena_printf(&arena,
-				     BOXES(".nv_fatbin") USES "__asm__(\"more: .rept 40\\nnop\\n.endr\\n"
-							      "%s.rept 40\\nnop\\n.endr\\nret\\n\");\n",
+				     BOXES(".nv_fatbin") USES
+				     "__asm__(\"more: .rept 40\\nnop\\n.endr\\n"
+				     "%s.rept 40\\nnop\\n.endr\\nret\\n\");\n",
 				     rows[i].code),
 			SHARED);
 		assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
@@ -386,6 +415,7 @@ static void test_without_section_headers(void **state)
 	struct fatbin_file_cut f;
 	struct fatbin_wanted w = wanted(hopper, 1);
 	struct fatbin_look look;
+
 	(void)state;
 	make_boxes();
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED);
@@ -409,17 +439,20 @@ static void test_without_section_headers(void **state)
 /* Bytes of another section, where box1 alone is in the one that is read. */
 static const char *elsewhere_source(const char *section, const char *flags, const char *file)
 {
-	return arena_printf(&arena,
-			    "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\nbox1: .incbin \\\"box1\\\"\\n"
-			    ".section %s,\\\"%s\\\"\\n.balign 8\\nbox2: .incbin \\\"%s\\\"\\n.text\\n\");\n"
-			    "extern const unsigned char box1[];\n"
-			    "const unsigned char *volatile p = box1;\n",
-			    section, flags, file);
+	return arena_printf(
+		&arena,
+		"__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\nbox1: .incbin "
+		"\\\"box1\\\"\\n"
+		".section %s,\\\"%s\\\"\\n.balign 8\\nbox2: .incbin \\\"%s\\\"\\n.text\\n\");\n"
+		"extern const unsigned char box1[];\n"
+		"const unsigned char *volatile p = box1;\n",
+		section, flags, file);
 }
 
 static void cubin_file(const char *name, uint8_t abi, uint32_t flags)
 {
 	AUTO_BUF struct buf cubin = {0};
+
 	craft_cubin(&cubin, 1, 512);
 	Elf64_Ehdr *h = (Elf64_Ehdr *)cubin.data;
 	h->e_ident[EI_ABIVERSION] = abi;
@@ -434,15 +467,17 @@ static void test_code_in_another_section(void **state)
 		const char *section, *flags, *file;
 		bool runs;
 	} rows[] = {
-		{"data", "aw", "host", false},     {".my", "aw", "box2", true},     {".lrodata", "a", "box2", true},
-		{".lrodata", "a", "box1", false},  {".lrodata", "a", "old", true},  {".lrodata", "a", "new", true},
-		{".lrodata", "a", "older", false}, {".lrodata", "a", "bad", false}, {".lrodata", "a", "short", false},
-		{".lrodata", "a", "newer", false},
+		{"data", "aw", "host", false},     {".my", "aw", "box2", true},
+		{".lrodata", "a", "box2", true},   {".lrodata", "a", "box1", false},
+		{".lrodata", "a", "old", true},    {".lrodata", "a", "new", true},
+		{".lrodata", "a", "older", false}, {".lrodata", "a", "bad", false},
+		{".lrodata", "a", "short", false}, {".lrodata", "a", "newer", false},
 	};
 	struct fatbin_look look;
 	struct fatbin_cut r;
 	uint64_t size;
 	bool others;
+
 	(void)state;
 	make_boxes();
 	test_write(test_path("host"), "not a fat binary");
@@ -458,7 +493,8 @@ static void test_code_in_another_section(void **state)
 			 9);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct fatbin_wanted w = wanted(hopper, 1);
-		compile("lib.so", elsewhere_source(rows[i].section, rows[i].flags, rows[i].file), SHARED);
+		compile("lib.so", elsewhere_source(rows[i].section, rows[i].flags, rows[i].file),
+			SHARED);
 		assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
 		assert_int_equal(r.unread, rows[i].runs);
 		assert_int_equal(r.runs[0], 0);
@@ -467,7 +503,8 @@ static void test_code_in_another_section(void **state)
 			assert_int_equal(size, size_of(test_path("lib.so")));
 		AUTO_MAPPING struct fs_mapping file = {0};
 		assert_ok(fs_map(test_path("lib.so"), &file, &err), &err);
-		assert_ok(fatbin_look_data(file.data, file.size, "lib.so", &arena, &look, &err), &err);
+		assert_ok(fatbin_look_data(file.data, file.size, "lib.so", &arena, &look, &err),
+			  &err);
 		assert_int_equal(fatbin_look_runs(&look, &w, 90, &others), 0);
 		assert_int_equal(others, rows[i].runs);
 	}
@@ -476,10 +513,12 @@ static void test_code_in_another_section(void **state)
 /* NVIDIA's libraries have fat binaries among other data, which must stay where it is. */
 static void test_among_other_data(void **state)
 {
-	static const char *const gap = "\\n.balign 8\\ngap%d: .ascii \\\"behind\\\"\\n.zero 10000, %d\\n.balign 8\\n";
+	static const char *const gap =
+		"\\n.balign 8\\ngap%d: .ascii \\\"behind\\\"\\n.zero 10000, %d\\n.balign 8\\n";
 	AUTO_BUF struct buf source = {0};
 	struct fatbin_cut r;
 	uint64_t size;
+
 	(void)state;
 	make_boxes();
 	buf_addstr(&source, "__asm__(\".section .cask_resource,\\\"a\\\"\\n.balign 8\\n");
@@ -487,11 +526,14 @@ static void test_among_other_data(void **state)
 		buf_printf(&source, "box%d: .incbin \\\"box%d\\\"", i, i);
 		buf_printf(&source, gap, i, i + 7);
 	}
+
 	/* What only looks like one: nothing points to it. */
-	buf_addstr(&source, "odd: .long 0xba55ed50, 0x100001, 0, 0\\n.text\\n\");\n" USES
-			    "extern const unsigned char gap0[], gap2[];\n"
-			    "int gaps(void) { return gap0[0] == 'b' && gap0[7000] == 7 && gap2[7000] == 9 && "
-			    "gap0 - box0 > 600000; }\n");
+	buf_addstr(
+		&source,
+		"odd: .long 0xba55ed50, 0x100001, 0, 0\\n.text\\n\");\n" USES
+		"extern const unsigned char gap0[], gap2[];\n"
+		"int gaps(void) { return gap0[0] == 'b' && gap0[7000] == 7 && gap2[7000] == 9 && "
+		"gap0 - box0 > 600000; }\n");
 	compile("lib.so", buf_cstr(&source), SHARED);
 	assert_ok(cut(test_path("lib.so"), test_path("cut.so"), &r, &size), &err);
 	assert_int_equal(size, size_of(test_path("lib.so")));
@@ -505,18 +547,21 @@ static void test_among_other_data(void **state)
 #ifdef __x86_64__
 #define LARGE(n) "box" #n ": .incbin \\\"box" #n "\\\"\\n.balign 8\\n"
 /* A function that gives the address of a fat binary, as the medium code model has it. */
-#define NAMES(n)                                                                                                       \
-	"const unsigned char *at" #n "(void);\n__asm__(\"at" #n ": lea _GLOBAL_OFFSET_TABLE_(%rip), "                  \
+#define NAMES(n)                                                                                   \
+	"const unsigned char *at" #n "(void);\n__asm__(\"at" #n                                    \
+	": lea _GLOBAL_OFFSET_TABLE_(%rip), "                                                      \
 	"%rax\\nmovabs $box" #n "@GOTOFF, %rcx\\nadd %rcx, %rax\\nret\\n\");\n"
 /* As in cuFFT, where each has one image. box2, which nothing names, stays whole. */
 static void test_large_data_that_code_names(void **state)
 {
-	static const char source[] = "__asm__(\".section .ldata,\\\"aw\\\"\\n.byte 1\\n.balign 8\\n" LARGE(0) LARGE(1)
-		LARGE(2) ".text\\n\");\n" NAMES(0)
+	static const char source[] =
+		"__asm__(\".section .ldata,\\\"aw\\\"\\n.byte 1\\n.balign 8\\n" LARGE(0) LARGE(
+			1) LARGE(2) ".text\\n\");\n" NAMES(0)
 			NAMES(1) "int first(void) { return at0()[16 + 64 + 100]; }\n"
 				 "int empty(void) { return ((const unsigned *)at1())[2] == 0; }\n";
 	struct fatbin_cut r;
 	uint64_t size;
+
 	(void)state;
 	make_boxes();
 	compile("lib.so", source, SHARED);
@@ -537,21 +582,25 @@ static void test_list_of_targets(void **state)
 {
 	struct fatbin_cut r;
 	uint64_t size;
+
 	(void)state;
 	compile("libtorch_python.so",
-		"__asm__(\".section .rodata\\n.ascii \\\"ipc_h\\\"\\nlist: .asciz \\\"sm_80 sm_86 sm_90 sm_120 "
+		"__asm__(\".section .rodata\\n.ascii \\\"ipc_h\\\"\\nlist: .asciz \\\"sm_80 sm_86 "
+		"sm_90 sm_120 "
 		"compute_120\\\"\\n.asciz \\\"sm_80 and others\\\"\\n.text\");\n"
 		"extern const char list[] __attribute__((visibility(\"hidden\")));\n"
-		"int use(void) { const char *p = list; return __builtin_strcmp(p, \"sm_90\") == 0 ? 1 : 2; }\n",
+		"int use(void) { const char *p = list; return __builtin_strcmp(p, \"sm_90\") == 0 "
+		"? 1 : 2; }\n",
 		SHARED "-fno-builtin");
 	assert_int_equal(load("./libtorch_python.so", "use"), 2);
-	assert_ok(cut(test_path("libtorch_python.so"), test_path("libtorch_cut.so"), &r, &size), &err);
+	assert_ok(cut(test_path("libtorch_python.so"), test_path("libtorch_cut.so"), &r, &size),
+		  &err);
 	assert_string_equal(r.archs, "sm_90");
 	assert_int_equal(load("./libtorch_cut.so", "use"), 1);
 }
 
-/* Where damage is done: the ELF header and the first program headers, the first fat binary, its second image, the
- * section header of the fat binaries. */
+/* Where damage is done: the ELF header and the first program headers, the
+ * first fat binary, its second image, the section header of the fat binaries. */
 enum place { HEAD, BOX, NEXT, SECTION };
 
 /* What is changed (by exclusive or) and what is said of it; NULL: odd, but cut and proved. */
@@ -602,9 +651,11 @@ static const struct {
 	{BOX, 57, 0xa0, "a GPU code entry that is compressed in two ways at offset 0x"},
 	{NEXT, 4, 0x5a, "a GPU code entry has a header of 26 bytes at offset 0x"},
 	{NEXT, 12, 0x5a, "leaves its container at offset 0x"},
-	{SECTION, offsetof(Elf64_Shdr, sh_addr), 0x08, "not loaded as it is in the file at offset 0x"},
+	{SECTION, offsetof(Elf64_Shdr, sh_addr), 0x08,
+	 "not loaded as it is in the file at offset 0x"},
 	{SECTION, offsetof(Elf64_Shdr, sh_offset) + 7, 0x5a, "leaves the file at offset 0x"},
-	{SECTION, offsetof(Elf64_Shdr, sh_size), 0x08, "not a fat binary where one must be at offset 0x"},
+	{SECTION, offsetof(Elf64_Shdr, sh_size), 0x08,
+	 "not a fat binary where one must be at offset 0x"},
 	{SECTION, offsetof(Elf64_Shdr, sh_size) + 4, 0x5a, "leaves the file at offset 0x"},
 };
 
@@ -614,6 +665,7 @@ static void assert_refused(const void *data, size_t len, const char *text)
 	struct err why = {0};
 	struct fatbin_cut r;
 	uint64_t size;
+
 	test_write_bytes(test_path("bad.so"), data, len);
 	err_clear(&err);
 	int rc = cut(test_path("bad.so"), test_path("cut.so"), &r, &size);
@@ -624,6 +676,7 @@ static void assert_refused(const void *data, size_t len, const char *text)
 		assert_ok(rc, &err);
 		return;
 	}
+
 	assert_int_equal(rc, -1);
 	assert_int_equal(err.kind, ERR_INTEGRITY);
 	assert_contains(err.msg, text);
@@ -631,11 +684,13 @@ static void assert_refused(const void *data, size_t len, const char *text)
 	assert_contains(err.msg, " at offset 0x");
 }
 
-/* Each is refused with the file's name and the place, or cut and proved, and the file is what it was. */
+/* Each is refused with the file's name and the place,
+ * or cut and proved, and the file is what it was. */
 static void test_damage_is_refused(void **state)
 {
 	AUTO_BUF struct buf whole = {0};
 	size_t refused = 0, section = 0;
+
 	(void)state;
 	make_boxes();
 	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED);
@@ -649,6 +704,7 @@ static void test_damage_is_refused(void **state)
 		if (s.sh_offset == box)
 			section = h->e_shoff + i * sizeof(s);
 	}
+
 	assert_int_not_equal(section, 0);
 	const size_t from[] = {[BOX] = box, [NEXT] = box + 16 + 64 + BIG, [SECTION] = section};
 	for (size_t i = 0; i < ARRAY_LEN(damage); i++) {
@@ -658,6 +714,7 @@ static void test_damage_is_refused(void **state)
 		*byte = was;
 		refused += damage[i].text != NULL;
 	}
+
 	assert_true(refused >= 40);
 	for (size_t len = 1; len < whole.len; len += whole.len / 6)
 		assert_refused(whole.data, len, " at offset 0x");
@@ -673,7 +730,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_headers_without_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headers_far_behind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_not_plain_stays, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_lea_is_read_as_an_instruction, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lea_is_read_as_an_instruction, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_marks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_section_headers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_among_other_data, setup, teardown),
@@ -684,5 +742,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_list_of_targets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage_is_refused, setup, teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Machines as files in tests/data/machines, and the profile that each of them should get (expected.txt there). */
+/* Machines as files in tests/data/machines, and the profile
+ * that each of them should get (expected.txt there). */
 #include "support.h"
 
 #include <stdlib.h>
@@ -37,14 +38,17 @@ static struct hardware machine(const char *name, struct arena *a)
 {
 	struct hardware h;
 	struct err e = {0};
+
 	assert_ok(hardware_load(arena_printf(a, "%s/%s.yaml", DATA, name), a, &h, &e), &e);
 	return h;
 }
 
-static struct detected choose(const struct hardware *h, const char *workload, const char *release, struct arena *a)
+static struct detected choose(const struct hardware *h, const char *workload, const char *release,
+			      struct arena *a)
 {
 	struct detected d;
 	struct err e = {0};
+
 	assert_ok(detect_choose(tables, facts, h, workload, release, a, &d, &e), &e);
 	return d;
 }
@@ -66,6 +70,7 @@ static size_t read_expected(struct arena *a, struct expected *rows, size_t max)
 	struct strlist lines = {0};
 	AUTO_FREE char *text = test_read(DATA "/expected.txt");
 	size_t count = 0;
+
 	assert_non_null(text);
 	strlist_split(&lines, a, text, "\n");
 	for (size_t i = 0; i < lines.count; i++) {
@@ -80,16 +85,21 @@ static size_t read_expected(struct arena *a, struct expected *rows, size_t max)
 			strip(field);
 			rows[count].column[k] = field;
 		}
+
 		count++;
 	}
+
 	return count;
 }
 
-static void same(const struct expected *row, int column, const char *what, const char *got, const char *none)
+static void same(const struct expected *row, int column, const char *what, const char *got,
+		 const char *none)
 {
 	const char *want = row->column[column];
+
 	if (strcmp(got ? got : none, want) != 0)
-		fail_msg("%s: %s is %s, should be %s", row->column[NAME], what, got ? got : none, want);
+		fail_msg("%s: %s is %s, should be %s", row->column[NAME], what, got ? got : none,
+			 want);
 }
 
 static void as_expected(const struct expected *row)
@@ -97,11 +107,12 @@ static void as_expected(const struct expected *row)
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = machine(row->column[NAME], &a);
 	struct detected d = choose(&h, NULL, NULL, &a);
+
 	same(row, GENERAL, "the profile", d.profile, "none");
 	same(row, RELEASE, "the release", d.release, "-");
 	same(row, CUDA, "the toolkit", d.cuda, "-");
-	const char *told =
-		arena_printf(&a, "%s\n%s", strlist_join(&d.reasons, &a, "\n"), strlist_join(&d.warnings, &a, "\n"));
+	const char *told = arena_printf(&a, "%s\n%s", strlist_join(&d.reasons, &a, "\n"),
+					strlist_join(&d.warnings, &a, "\n"));
 	if (!strstr(told, row->column[PHRASE]))
 		fail_msg("%s: '%s' is not in: %s", row->column[NAME], row->column[PHRASE], told);
 	struct official_choice official;
@@ -142,11 +153,13 @@ static void every_machine_has_a_row_and_every_row_a_machine(void **state)
 		if (!path_has_suffix(names.items[i], ".yaml"))
 			continue;
 		for (size_t k = 0; k < count; k++)
-			found |= strcmp(arena_printf(&a, "%s.yaml", rows[k].column[NAME]), names.items[i]) == 0;
+			found |= strcmp(arena_printf(&a, "%s.yaml", rows[k].column[NAME]),
+					names.items[i]) == 0;
 		if (!found)
 			fail_msg("%s has no row in expected.txt", names.items[i]);
 		files++;
 	}
+
 	assert_int_equal(files, count);
 }
 
@@ -180,11 +193,13 @@ static void what_runs_has_every_feature(void **state)
 		struct detected d = choose(&h, NULL, NULL, &a);
 		const struct strlist *has = h.cpu.flags.count ? &h.cpu.flags : &h.cpu.probed;
 		for (size_t k = 0; k < d.isa_count; k++)
-			for (unsigned f = 0; !d.isas[k].missing && f < d.isas[k].row->cpuinfo_count; f++, seen++)
+			for (unsigned f = 0; !d.isas[k].missing && f < d.isas[k].row->cpuinfo_count;
+			     f++, seen++)
 				if (!strlist_contains(has, d.isas[k].row->cpuinfo[f]))
-					fail_msg("%s: %s without %s", rows[i].column[NAME], d.isas[k].row->name,
-						 d.isas[k].row->cpuinfo[f]);
+					fail_msg("%s: %s without %s", rows[i].column[NAME],
+						 d.isas[k].row->name, d.isas[k].row->cpuinfo[f]);
 	}
+
 	assert_true(seen > 100);
 }
 
@@ -200,7 +215,8 @@ static void others_that_run_are_named(void **state)
 	assert_string_equal(kvlist_get(&d.also, "sm80-avx512"), "code for 8.0 runs on 8.9");
 	assert_null(kvlist_get(&d.also, "sm87-avx512")); /* Orin's code runs on Orin alone */
 	assert_null(kvlist_get(&d.also, "sm90-avx512"));
-	assert_string_equal(d.command, "ptbuild --profile sm89-avx512 --release 2.13.0 --cuda 12.6");
+	assert_string_equal(d.command,
+			    "ptbuild --profile sm89-avx512 --release 2.13.0 --cuda 12.6");
 	h = machine("jetson-orin", &a);
 	d = choose(&h, NULL, NULL, &a);
 	assert_null(kvlist_get(&d.also, "sm80-armv8_2"));
@@ -245,7 +261,8 @@ static void gpus_without_a_common_toolkit_are_split(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = machine("mixed-gtx1080-rtx5090", &a);
 	h.driver = "590.44.01";
-	struct detected d = choose(&h, NULL, "2.14.1", &a); /* has 12.6, which lacks sm120, and 13.x, which lack sm61 */
+	/* has 12.6, which lacks sm120, and 13.x, which lack sm61 */
+	struct detected d = choose(&h, NULL, "2.14.1", &a);
 	assert_string_equal(d.profile, "sm120-avx512");
 	assert_string_equal(d.cuda, "13.0");
 	assert_contains(strlist_join(&d.warnings, &a, "\n"), "sm61 is left out");
@@ -261,7 +278,8 @@ static void what_the_system_lacks_is_told(void **state)
 	struct detected d = choose(&h, NULL, NULL, &a);
 	const char *warnings = strlist_join(&d.warnings, &a, "\n");
 	assert_contains(warnings, "and this machine has 3.8 3.13t");
-	assert_contains(warnings, "its glibc is 2.12, and the oldest world of release 2.13.0 has 2.");
+	assert_contains(warnings,
+			"its glibc is 2.12, and the oldest world of release 2.13.0 has 2.");
 	h.glibc = "2.41";
 	strlist_ref(&h.pythons, &a, "3.13");
 	d = choose(&h, NULL, NULL, &a);
@@ -269,7 +287,8 @@ static void what_the_system_lacks_is_told(void **state)
 	h.driver = "450.80.02"; /* runs no toolkit of the tables */
 	d = choose(&h, NULL, NULL, &a);
 	assert_string_equal(d.command, "ptbuild --profile cpu-avx512");
-	assert_contains(strlist_join(&d.warnings, &a, "\n"), "update it to 525.60.13 or newer, then use sm75-avx512");
+	assert_contains(strlist_join(&d.warnings, &a, "\n"),
+			"update it to 525.60.13 or newer, then use sm75-avx512");
 }
 
 static void a_release_may_be_asked_for(void **state)
@@ -281,17 +300,20 @@ static void a_release_may_be_asked_for(void **state)
 	struct err e = {0};
 	assert_string_equal(d.release, "2.8.0");
 	assert_string_equal(d.command, "ptbuild --profile sm75-avx512 --release 2.8.0 --cuda 12.8");
-	assert_err(detect_choose(tables, facts, &h, NULL, "2.8.1", &a, &d, &e), &e, ERR_CONFIG, "2.8.1");
+	assert_err(detect_choose(tables, facts, &h, NULL, "2.8.1", &a, &d, &e), &e, ERR_CONFIG,
+		   "2.8.1");
 	/* One that is never chosen by itself says why. */
 	h.gpu_count = 0;
 	d = choose(&h, NULL, "2.15.0", &a);
-	assert_contains(strlist_join(&d.warnings, &a, "\n"), "release 2.15.0: no digest of its source is proven");
+	assert_contains(strlist_join(&d.warnings, &a, "\n"),
+			"release 2.15.0: no digest of its source is proven");
 }
 
 static const char *filled(const struct detected *d, const char *name, struct arena *a)
 {
 	const char *got;
 	struct err e = {0};
+
 	assert_ok(detect_fill_native(d, name, a, &got, &e), &e);
 	return got;
 }
@@ -323,7 +345,8 @@ static void native_needs_a_machine_that_fits(void **state)
 	struct detected d = choose(&h, NULL, NULL, &a);
 	const char *got;
 	struct err e = {0};
-	assert_err(detect_fill_native(&d, "native", &a, &got, &e), &e, ERR_POLICY, "no profile fits this machine");
+	assert_err(detect_fill_native(&d, "native", &a, &got, &e), &e, ERR_POLICY,
+		   "no profile fits this machine");
 	h = machine("mac-m3", &a);
 	d = choose(&h, NULL, NULL, &a);
 	assert_string_equal(filled(&d, "native", &a), "darwin-mps");
@@ -345,5 +368,6 @@ int main(void)
 		cmocka_unit_test(native_parts_are_made_exact),
 		cmocka_unit_test(native_needs_a_machine_that_fits),
 	};
+
 	return cmocka_run_group_tests_name("core/detect", tests, load, unload);
 }

@@ -39,9 +39,11 @@ static void cpuinfo_of_x86(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct hardware_cpu cpu = {.name = "", .vendor = ""};
-	hardware_parse_cpuinfo("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 113\nmodel "
+	hardware_parse_cpuinfo("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: "
+			       "23\nmodel\t\t: 113\nmodel "
 			       "name\t: AMD Ryzen 9 3950X\n"
-			       "stepping\t: 0\nflags\t\t: fpu sse2 avx2\n\nprocessor\t: 1\nvendor_id\t: Other\ncpu "
+			       "stepping\t: 0\nflags\t\t: fpu sse2 avx2\n\nprocessor\t: "
+			       "1\nvendor_id\t: Other\ncpu "
 			       "family\t: 6\nmodel\t\t: 1\n"
 			       "flags\t\t: fpu\n",
 			       &a, &cpu);
@@ -59,12 +61,13 @@ static void cpuinfo_of_two_kinds_of_arm_cores(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct hardware_cpu cpu = {.name = "", .vendor = ""};
-	hardware_parse_cpuinfo(
-		"processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: "
-		"0xd87\n\n"
-		"processor\t: 1\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU part\t: 0xd85\n\n"
-		"processor\t: 2\nCPU implementer\t: 0x41\nCPU part\t: 0xd87\n",
-		&a, &cpu);
+	hardware_parse_cpuinfo("processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: "
+			       "0x41\nCPU architecture: 8\nCPU part\t: "
+			       "0xd87\n\n"
+			       "processor\t: 1\nFeatures\t: fp asimd sve\nCPU implementer\t: "
+			       "0x41\nCPU part\t: 0xd85\n\n"
+			       "processor\t: 2\nCPU implementer\t: 0x41\nCPU part\t: 0xd87\n",
+			       &a, &cpu);
 	assert_int_equal(cpu.cores.count, 2);
 	assert_string_equal(cpu.cores.items[0], "0x41:0xd87");
 	assert_string_equal(cpu.cores.items[1], "0x41:0xd85");
@@ -74,8 +77,14 @@ static void cpuinfo_of_two_kinds_of_arm_cores(void **state)
 static void odd_cpuinfo_gives_nothing(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {
-		"", "\n\n", ":", "flags", "flags:", "CPU part\t: 0xd40\n", "model : : :\nfamily", "\xff\xfe\n:"};
+	static const char *const texts[] = {"",
+					    "\n\n",
+					    ":",
+					    "flags",
+					    "flags:",
+					    "CPU part\t: 0xd40\n",
+					    "model : : :\nfamily",
+					    "\xff\xfe\n:"};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct hardware_cpu cpu = {.name = "", .vendor = ""};
@@ -89,17 +98,15 @@ static void driver_versions_of_the_kernel(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	assert_string_equal(
-		hardware_parse_driver(
-			"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n"
-			"GCC version:  gcc version 12.2.0\n",
-			&a),
-		"535.183.01");
-	assert_string_equal(
-		hardware_parse_driver(
-			"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  575.57.08  Release Build  (dvs)\n",
-			&a),
-		"575.57.08");
+	assert_string_equal(hardware_parse_driver("NVRM version: NVIDIA UNIX x86_64 Kernel Module  "
+						  "535.183.01  Sun May 12 19:39:15 UTC 2024\n"
+						  "GCC version:  gcc version 12.2.0\n",
+						  &a),
+			    "535.183.01");
+	assert_string_equal(hardware_parse_driver("NVRM version: NVIDIA UNIX Open Kernel Module "
+						  "for x86_64  575.57.08  Release Build  (dvs)\n",
+						  &a),
+			    "575.57.08");
 	assert_string_equal(hardware_parse_driver("", &a), "");
 	assert_string_equal(hardware_parse_driver("NVRM version: none", &a), "");
 }
@@ -121,9 +128,10 @@ static void answers_of_the_child(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = empty();
-	hardware_take_answers("cuda 12.9\ngpu NVIDIA H200\t9.0\t151000000000\ngpu NVIDIA A100\t8.0\nsource "
-			      "libcuda\ndriver 575.57.08\n",
-			      &a, &h);
+	hardware_take_answers(
+		"cuda 12.9\ngpu NVIDIA H200\t9.0\t151000000000\ngpu NVIDIA A100\t8.0\nsource "
+		"libcuda\ndriver 575.57.08\n",
+		&a, &h);
 	assert_int_equal(h.gpu_count, 2);
 	assert_string_equal(h.gpus[0].name, "NVIDIA H200");
 	assert_string_equal(h.gpus[0].capability, "9.0");
@@ -139,7 +147,8 @@ static void broken_answers_are_passed_over(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = empty();
-	hardware_take_answers("gpu\ngpu \ngpu X\ngpu X\t90\ngpu X\t9.00\ngpu X\t9.\ngpu X\tnine\t1\ndriver abc\ncuda "
+	hardware_take_answers("gpu\ngpu \ngpu X\ngpu X\t90\ngpu X\t9.00\ngpu X\t9.\ngpu "
+			      "X\tnine\t1\ndriver abc\ncuda "
 			      "\nnonsense 1\ngpu \t9.0\n",
 			      &a, &h);
 	assert_int_equal(h.gpu_count, 0);
@@ -152,7 +161,9 @@ static void answers_of_nvidia_smi(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h = empty();
-	hardware_take_smi("NVIDIA GeForce RTX 3090, 8.6, 24576, 580.82.09\nTesla T4, 7.5, 15360, 580.82.09\n", &a, &h);
+	hardware_take_smi(
+		"NVIDIA GeForce RTX 3090, 8.6, 24576, 580.82.09\nTesla T4, 7.5, 15360, 580.82.09\n",
+		&a, &h);
 	assert_int_equal(h.gpu_count, 2);
 	assert_string_equal(h.gpus[0].name, "NVIDIA GeForce RTX 3090");
 	assert_int_equal(h.gpus[0].memory, UINT64_C(24576) << 20);
@@ -165,13 +176,15 @@ static void answers_of_nvidia_smi(void **state)
 	assert_string_equal(spark.gpus[0].capability, "12.1");
 	assert_int_equal(spark.gpus[0].memory, 0);
 	struct hardware none = empty();
-	hardware_take_smi("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\nField "
+	hardware_take_smi("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA "
+			  "driver.\nField "
 			  "\"compute_cap\" is not "
 			  "valid\n, , ,\n",
 			  &a, &none);
 	assert_int_equal(none.gpu_count, 0);
 	assert_string_equal(none.gpu_source, "");
-	assert_contains(none.gpu_trouble, "nvidia-smi: NVIDIA-SMI has failed because it couldn't communicate");
+	assert_contains(none.gpu_trouble,
+			"nvidia-smi: NVIDIA-SMI has failed because it couldn't communicate");
 	assert_contains(none.gpu_trouble, "\"compute_cap\" is not valid");
 }
 
@@ -218,7 +231,8 @@ static void a_driver_that_dies_or_hangs_does_no_harm(void **state)
 	assert_contains(h.gpu_trouble, "died with signal 9");
 	h = empty();
 	test_dir();
-	assert_ok(hardware_ask_child(child_that_dies_once, facts, 10000, test_run(), &a, &h, &e), &e);
+	assert_ok(hardware_ask_child(child_that_dies_once, facts, 10000, test_run(), &a, &h, &e),
+		  &e);
 	assert_string_equal(h.gpu_trouble, "");
 	assert_int_equal(h.gpu_count, 1);
 	h = empty();
@@ -226,41 +240,51 @@ static void a_driver_that_dies_or_hangs_does_no_harm(void **state)
 	assert_contains(h.gpu_trouble, "did not answer");
 	assert_int_equal(h.gpu_count, 1);
 	h = empty();
-	assert_ok(hardware_ask_child(child_that_talks_too_much, facts, 10000, test_run(), &a, &h, &e), &e);
+	assert_ok(
+		hardware_ask_child(child_that_talks_too_much, facts, 10000, test_run(), &a, &h, &e),
+		&e);
 	assert_string_equal(h.gpu_trouble, "");
 	assert_int_equal(h.gpu_count, 0);
 }
 
 /* ---- drivers made for the test ---- */
 
-#define CUDA                                                                                                           \
-	"#include <stddef.h>\n#include <string.h>\n"                                                                   \
-	"int cuInit(unsigned f) { return f; }\n"                                                                       \
-	"int cuDriverGetVersion(int *v) { *v = 12080; return 0; }\n"                                                   \
-	"int cuDeviceGetCount(int *n) { *n = 1; return 0; }\n"                                                         \
-	"int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"                                                       \
-	"int cuDeviceGetName(char *s, int n, int d) { strncpy(s, \"Made L4\", n); return d; }\n"                       \
-	"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 8 : 9; return d; }\n"                         \
+#define CUDA                                                                                       \
+	"#include <stddef.h>\n#include <string.h>\n"                                               \
+	"int cuInit(unsigned f) { return f; }\n"                                                   \
+	"int cuDriverGetVersion(int *v) { *v = 12080; return 0; }\n"                               \
+	"int cuDeviceGetCount(int *n) { *n = 1; return 0; }\n"                                     \
+	"int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"                                   \
+	"int cuDeviceGetName(char *s, int n, int d) { strncpy(s, \"Made L4\", n); return d; }\n"   \
+	"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 8 : 9; return d; }\n"     \
 	"int cuDeviceTotalMem_v2(size_t *n, int d) { *n = 1 << 20; return d; }\n"
 
-/* LOST: the error for each handle but the last; INIT: that of the start. Whoever uses the lost one's handle dies. */
-#define NVML                                                                                                           \
-	"#include <stdlib.h>\n#include <string.h>\n"                                                                   \
-	"static int good;\n"                                                                                           \
-	"static int of(void *d) { if (d != &good) abort(); return 0; }\n"                                              \
-	"int nvmlInit_v2(void) { return INIT; }\n"                                                                     \
-	"int nvmlSystemGetDriverVersion(char *s, unsigned n) { strncpy(s, \"570.86.10\", n); return 0; }\n"            \
-	"int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }\n"                                               \
-	"int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { if (i == 1) *d = &good; return i ? 0 : LOST; }\n"   \
-	"int nvmlDeviceGetName(void *d, char *s, unsigned n) { strncpy(s, \"Made T4\", n); return of(d); }\n"          \
-	"int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { *a = 7; *b = 5; return of(d); }\n"          \
-	"int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = 1 << 30; return of(d); }\n"              \
-	"const char *nvmlErrorString(int e) { return e == 15 ? \"GPU is lost\" : \"made error\"; }\n"
+/* LOST: the error for each handle but the last; INIT: that
+ * of the start. Whoever uses the lost one's handle dies. */
+#define NVML                                                                                       \
+	"#include <stdlib.h>\n#include <string.h>\n"                                               \
+	"static int good;\n"                                                                       \
+	"static int of(void *d) { if (d != &good) abort(); return 0; }\n"                          \
+	"int nvmlInit_v2(void) { return INIT; }\n"                                                 \
+	"int nvmlSystemGetDriverVersion(char *s, unsigned n) { strncpy(s, \"570.86.10\", n); "     \
+	"return 0; }\n"                                                                            \
+	"int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }\n"                           \
+	"int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { if (i == 1) *d = &good; "       \
+	"return i ? 0 : LOST; }\n"                                                                 \
+	"int nvmlDeviceGetName(void *d, char *s, unsigned n) { strncpy(s, \"Made T4\", n); "       \
+	"return of(d); }\n"                                                                        \
+	"int nvmlDeviceGetCudaComputeCapability(void *d, int *a, int *b) { *a = 7; *b = 5; "       \
+	"return of(d); }\n"                                                                        \
+	"int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = 1 << 30; return "    \
+	"of(d); }\n"                                                                               \
+	"const char *nvmlErrorString(int e) { return e == 15 ? \"GPU is lost\" : \"made error\"; " \
+	"}\n"
 
 /* The loader finds a driver of this machine before any that a test puts into a directory. */
 static bool has_driver(void)
 {
 	bool has = dlopen("libcuda.so.1", RTLD_NOW) || dlopen("libnvidia-ml.so.1", RTLD_NOW);
+
 	if (has)
 		print_message("NOT RUN: this machine has an NVIDIA driver of its own\n");
 	return has;
@@ -272,6 +296,7 @@ static struct hardware ask_in(const char *place, struct arena *a)
 	struct hardware_facts own = *facts;
 	struct hardware h = empty();
 	struct err e = {0};
+
 	own.driver_places = &place;
 	own.driver_places_count = 1;
 	assert_ok(hardware_ask_child(hardware_gpu_child, &own, 20000, test_run(), a, &h, &e), &e);
@@ -301,22 +326,27 @@ static void drivers_where_distributions_put_them(void **state)
 	struct hardware_facts below = *facts;
 	below.driver_places = arena_array(&a, facts->driver_places_count, sizeof(char *));
 	for (unsigned i = 0; i < facts->driver_places_count; i++)
-		below.driver_places[i] = arena_printf(&a, "%s/at%s", test_path("."), facts->driver_places[i]);
+		below.driver_places[i] =
+			arena_printf(&a, "%s/at%s", test_path("."), facts->driver_places[i]);
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		struct hardware h = empty();
 		struct err e = {0};
 		must("rm -rf at && mkdir -p at%s && cp libcuda.so.1 at%s", places[i], places[i]);
-		assert_ok(hardware_ask_child(hardware_gpu_child, &below, 20000, test_run(), &a, &h, &e), &e);
+		assert_ok(hardware_ask_child(hardware_gpu_child, &below, 20000, test_run(), &a, &h,
+					     &e),
+			  &e);
 		if (h.gpu_count != 1)
 			fail_msg("%s: not found (%s)", places[i], h.gpu_trouble);
 		assert_string_equal(h.gpus[0].capability, "8.9");
 		assert_string_equal(h.gpu_source, "libcuda");
 		assert_string_equal(h.driver_cuda, "12.8");
 	}
+
 	must("rm -rf at && mkdir -p at/opt/nvidia && cp libcuda.so.1 at/opt/nvidia");
 	struct hardware h = empty();
 	struct err e = {0};
-	assert_ok(hardware_ask_child(hardware_gpu_child, &below, 20000, test_run(), &a, &h, &e), &e);
+	assert_ok(hardware_ask_child(hardware_gpu_child, &below, 20000, test_run(), &a, &h, &e),
+		  &e);
 	assert_int_equal(h.gpu_count, 0);
 }
 
@@ -376,7 +406,8 @@ static void processors_are_told_by_their_numbers(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	struct hardware_cpu cpu = {.vendor = "GenuineIntel", .family = 6, .model = 85, .stepping = 4};
+	struct hardware_cpu cpu = {
+		.vendor = "GenuineIntel", .family = 6, .model = 85, .stepping = 4};
 	assert_string_equal(kind_of(&cpu, &a), "Skylake-SP");
 	cpu.stepping = 7;
 	assert_string_equal(kind_of(&cpu, &a), "Cascade Lake");
@@ -397,8 +428,10 @@ static void wrong_facts(const char *features, const char *processors, const char
 	AUTO_ARENA struct arena a = {0};
 	const struct hardware_facts *f;
 	struct err e = {0};
+
 	test_dir();
-	test_write(test_path("cpu.yaml"), arena_printf(&a, "features:\n%sprocessors:\n%s", features, processors));
+	test_write(test_path("cpu.yaml"),
+		   arena_printf(&a, "features:\n%sprocessors:\n%s", features, processors));
 	assert_err(hardware_facts_load(test_path("."), &a, &f, &e), &e, ERR_CONFIG, text);
 }
 
@@ -409,39 +442,49 @@ static void wrong_facts_are_refused_with_their_line(void **state)
 {
 	(void)state;
 	wrong_facts(GOOD_FEATURE GOOD_FEATURE, GOOD_PROCESSOR, "cpu.yaml:3: 'avx' is there twice");
-	wrong_facts("  - {name: x, cpuid: 7.0.exx.1}\n", GOOD_PROCESSOR, "leaf.subleaf.register.bit");
-	wrong_facts("  - {name: x, cpuid: 7.0.ebx.32}\n", GOOD_PROCESSOR, "leaf.subleaf.register.bit");
-	wrong_facts("  - {name: x, cpuid: 7.0.ebx.3x}\n", GOOD_PROCESSOR, "leaf.subleaf.register.bit");
+	wrong_facts("  - {name: x, cpuid: 7.0.exx.1}\n", GOOD_PROCESSOR,
+		    "leaf.subleaf.register.bit");
+	wrong_facts("  - {name: x, cpuid: 7.0.ebx.32}\n", GOOD_PROCESSOR,
+		    "leaf.subleaf.register.bit");
+	wrong_facts("  - {name: x, cpuid: 7.0.ebx.3x}\n", GOOD_PROCESSOR,
+		    "leaf.subleaf.register.bit");
 	wrong_facts("  - {name: x, state: \"6\"}\n", GOOD_PROCESSOR, "'state'");
 	wrong_facts("  - {name: x, hwcap: \"64\"}\n", GOOD_PROCESSOR, "auxiliary vector");
-	wrong_facts("  - {name: x, implies: [y]}\n", GOOD_PROCESSOR, "implies a feature that no row has");
+	wrong_facts("  - {name: x, implies: [y]}\n", GOOD_PROCESSOR,
+		    "implies a feature that no row has");
 	wrong_facts("  - {name: x, leaf: 7}\n", GOOD_PROCESSOR, "unknown key 'leaf'");
 	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V}\n", "cpu.yaml:4: 'P' needs");
-	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"1\"], part: \"0x1\"}\n", "needs");
+	wrong_facts(GOOD_FEATURE,
+		    "  - {name: P, vendor: V, family: \"6\", models: [\"1\"], part: \"0x1\"}\n",
+		    "needs");
 	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"9-1\"]}\n",
 		    "a model that is neither");
 	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"x\", models: [\"1\"]}\n",
 		    "not a number in its range");
-	wrong_facts(GOOD_FEATURE, "  - {name: P, vendor: V, family: \"6\", models: [\"1\"], steppings: \"a\"}\n",
+	wrong_facts(GOOD_FEATURE,
+		    "  - {name: P, vendor: V, family: \"6\", models: [\"1\"], steppings: \"a\"}\n",
 		    "steppings");
-	wrong_facts(GOOD_FEATURE, "  - {name: P, implementer: \"0x41\", part: \"0x1\", distrust: [sse9]}\n",
+	wrong_facts(GOOD_FEATURE,
+		    "  - {name: P, implementer: \"0x41\", part: \"0x1\", distrust: [sse9]}\n",
 		    "distrusts");
 }
 
-/* The macros that flags switch on, beyond the compiler's defaults, one a line; "" when the compiler does not know the
- * target. */
-static void macros_of(const char *compiler, const char *target, const struct isa_row *isa, struct buf *out,
-		      struct arena *a)
+/* The macros that flags switch on, beyond the compiler's defaults,
+ * one a line; "" when the compiler does not know the target. */
+static void macros_of(const char *compiler, const char *target, const struct isa_row *isa,
+		      struct buf *out, struct arena *a)
 {
 	struct err e = {0};
 	struct strlist flags = {0};
+
 	for (unsigned i = 0; i < isa->flags_count; i++)
 		strlist_ref(&flags, a, isa->flags[i]);
-	const char *script = arena_printf(a,
-					  "d=$(mktemp -d) && %s %s -dM -E - </dev/null | sort >$d/base && %s %s %s -dM "
-					  "-E - </dev/null | sort >$d/with && "
-					  "comm -13 $d/base $d/with | cut -d' ' -f2; rm -rf $d",
-					  compiler, target, compiler, target, strlist_join(&flags, a, " "));
+	const char *script = arena_printf(
+		a,
+		"d=$(mktemp -d) && %s %s -dM -E - </dev/null | sort >$d/base && %s %s %s -dM "
+		"-E - </dev/null | sort >$d/with && "
+		"comm -13 $d/base $d/with | cut -d' ' -f2; rm -rf $d",
+		compiler, target, compiler, target, strlist_join(&flags, a, " "));
 	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
 	assert_ok(proc_capture(argv, test_run(), out, &e), &e);
 	assert_true(out->len > 0);
@@ -451,6 +494,7 @@ static void macros_of(const char *compiler, const char *target, const struct isa
 static bool is_line(const char *text, const char *line)
 {
 	size_t n = strlen(line);
+
 	for (const char *at = text; (at = strstr(at, line)); at += n)
 		if ((at == text || at[-1] == '\n') && (at[n] == '\n' || !at[n]))
 			return true;
@@ -469,7 +513,8 @@ static void isa_rows_name_all_that_their_flags_switch_on(void **state)
 		bool x86 = strcmp(isa->platform, "x86_64-linux") == 0;
 		AUTO_BUF struct buf macros = {0};
 		struct strlist needs = {0};
-		macros_of("clang", x86 ? "-target x86_64-linux-gnu" : "-target aarch64-linux-gnu", isa, &macros, &a);
+		macros_of("clang", x86 ? "-target x86_64-linux-gnu" : "-target aarch64-linux-gnu",
+			  isa, &macros, &a);
 #ifdef __x86_64__
 		if (x86)
 			macros_of("gcc", "", isa, &macros, &a);
@@ -482,10 +527,12 @@ static void isa_rows_name_all_that_their_flags_switch_on(void **state)
 					continue;
 				checked++;
 				if (!strlist_contains(&needs, f->name))
-					fail_msg("%s: its flags switch %s on (%s), its cpuinfo does not ask for it",
+					fail_msg("%s: its flags switch %s on (%s), its cpuinfo "
+						 "does not ask for it",
 						 isa->name, f->name, f->macros[m]);
 			}
 	}
+
 	assert_true(checked > 40);
 }
 
@@ -548,7 +595,8 @@ static void a_cancelled_run_is_noticed(void **state)
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	struct run run = *test_run();
 	run.cancel_fd = ends[0];
-	assert_err(hardware_read(facts, true, &run, &a, &h, &e), &e, ERR_INTERRUPTED, "interrupted");
+	assert_err(hardware_read(facts, true, &run, &a, &h, &e), &e, ERR_INTERRUPTED,
+		   "interrupted");
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -560,6 +608,7 @@ static void wrong_machine(const char *text, const char *part)
 	AUTO_ARENA struct arena a = {0};
 	struct hardware h;
 	struct err e = {0};
+
 	test_dir();
 	test_write(test_path("m.yaml"), text);
 	assert_err(hardware_load(test_path("m.yaml"), &a, &h, &e), &e, ERR_CONFIG, part);
@@ -571,7 +620,8 @@ static void wrong_descriptions_are_refused_with_their_line(void **state)
 {
 	(void)state;
 	wrong_machine("platform: x86_64-linux\n", "missing key 'cpu'");
-	wrong_machine("platform: riscv64-linux\ncpu: {flags: v}\n", "m.yaml:1: 'riscv64-linux' is not a platform");
+	wrong_machine("platform: riscv64-linux\ncpu: {flags: v}\n",
+		      "m.yaml:1: 'riscv64-linux' is not a platform");
 	wrong_machine(CPU "memory: 64X\n", "m.yaml:3: 'memory': not a size: '64X'");
 	wrong_machine(CPU "memory: \"-1\"\n", "not a size");
 	wrong_machine(CPU "memory: 99999999999T\n", "not a size");
@@ -580,11 +630,15 @@ static void wrong_descriptions_are_refused_with_their_line(void **state)
 	wrong_machine(CPU "pythons: 3.11 zz\n", "'zz' is not a Python like 3.13");
 	wrong_machine(CPU "pythons: 3.13d\n", "'3.13d' is not a Python like 3.13");
 	wrong_machine(CPU "driver_cuda: twelve\n", "not a CUDA version");
-	wrong_machine(CPU "gpus: [{name: X, capability: \"90\"}]\n", "'90' is not a compute capability");
-	wrong_machine(CPU "gpus: [{name: X, capability: 9.0, memory: big}]\n", "m.yaml:3: 'memory': not a size: 'big'");
+	wrong_machine(CPU "gpus: [{name: X, capability: \"90\"}]\n",
+		      "'90' is not a compute capability");
+	wrong_machine(CPU "gpus: [{name: X, capability: 9.0, memory: big}]\n",
+		      "m.yaml:3: 'memory': not a size: 'big'");
 	wrong_machine(CPU "gpu: none\n", "unknown key 'gpu'");
-	wrong_machine("platform: aarch64-linux\ncpu: {flags: sve, cores: [\"0x41\"]}\n", "implementer and part");
-	wrong_machine("platform: aarch64-linux\ncpu: {flags: sve, cores: [\"0x41:0xffff\"]}\n", "implementer and part");
+	wrong_machine("platform: aarch64-linux\ncpu: {flags: sve, cores: [\"0x41\"]}\n",
+		      "implementer and part");
+	wrong_machine("platform: aarch64-linux\ncpu: {flags: sve, cores: [\"0x41:0xffff\"]}\n",
+		      "implementer and part");
 	wrong_machine("platform: x86_64-linux\ncpu: {flags: avx, xcr0: 0xzz}\n", "hexadecimal");
 	wrong_machine("[]", "are expected at the top");
 	wrong_machine("", "m.yaml");
@@ -599,11 +653,13 @@ static void a_missing_feature_says_why(void **state)
 	assert_null(hardware_missing(facts, &h, "avx512f", &a));
 	assert_contains(hardware_missing(facts, &h, "avx2", &a), "does not list it");
 	h.cpu.probed_known = true;
-	assert_contains(hardware_missing(facts, &h, "avx512f", &a), "the processor does not show it");
+	assert_contains(hardware_missing(facts, &h, "avx512f", &a),
+			"the processor does not show it");
 	strlist_ref(&h.cpu.probed, &a, "avx512f");
 	strlist_ref(&h.cpu.probed, &a, "avx2");
 	assert_null(hardware_missing(facts, &h, "avx512f", &a));
-	assert_contains(hardware_missing(facts, &h, "avx2", &a), "the operating system does not list it");
+	assert_contains(hardware_missing(facts, &h, "avx2", &a),
+			"the operating system does not list it");
 	h.cpu.xcr0_known = true;
 	h.cpu.xcr0 = 0x7;
 	assert_contains(hardware_missing(facts, &h, "avx512f", &a), "XCR0 is 0x7");
@@ -629,8 +685,10 @@ int main(void)
 		cmocka_unit_test_teardown(a_python_is_a_program, test_teardown),
 		cmocka_unit_test_teardown(this_machine_tells_the_same_twice, test_teardown),
 		cmocka_unit_test(a_cancelled_run_is_noticed),
-		cmocka_unit_test_teardown(wrong_descriptions_are_refused_with_their_line, test_teardown),
+		cmocka_unit_test_teardown(wrong_descriptions_are_refused_with_their_line,
+					  test_teardown),
 		cmocka_unit_test(a_missing_feature_says_why),
 	};
+
 	return cmocka_run_group_tests_name("core/hardware", tests, load_facts, unload);
 }

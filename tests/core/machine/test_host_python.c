@@ -49,8 +49,10 @@ static void expect(const char *version, const char *venv)
 static void plant_python(const char *name, const char *says)
 {
 	const char *path = path_join(&a, test_path("bin"), name);
-	test_write(path, arena_printf(&a, "#!/bin/sh\necho run > %s\n[ \"$1\" = -I ] && echo '%s'\n", test_path("ran"),
-				      says));
+
+	test_write(path,
+		   arena_printf(&a, "#!/bin/sh\necho run > %s\n[ \"$1\" = -I ] && echo '%s'\n",
+				test_path("ran"), says));
 	assert_int_equal(chmod(path, 0755), 0);
 }
 
@@ -62,6 +64,7 @@ static bool was_run(void)
 static void plant_venv(const char *config)
 {
 	struct err e = {0};
+
 	assert_ok(fs_mkdirs(TRUSTED, test_path("venv"), &e), &e);
 	if (config)
 		test_write(path_join(&a, test_path("venv"), "pyvenv.cfg"), config);
@@ -99,6 +102,7 @@ static void test_environment_without_version_falls_to_python3(void **state)
 		plant_venv(configs[i]);
 		expect("3.10", NULL);
 	}
+
 	setenv("VIRTUAL_ENV", "relative", 1);
 	expect("3.10", NULL);
 	assert_false(was_run());
@@ -127,13 +131,14 @@ static void test_link_names_the_version(void **state)
 static void test_program_without_version_in_its_name_is_asked_isolated(void **state)
 {
 	(void)state;
-	static const char *const answers[][2] = {{"3.12", "3.12"},    {"3.14t", "3.14t"},      {"", NULL},
-						 {"3", NULL},         {"3.12 and more", NULL}, {"no", NULL},
-						 {"3.12\n3.13", NULL}};
+	static const char *const answers[][2] = {
+		{"3.12", "3.12"},        {"3.14t", "3.14t"}, {"", NULL},          {"3", NULL},
+		{"3.12 and more", NULL}, {"no", NULL},       {"3.12\n3.13", NULL}};
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
 		plant_python("python3", answers[i][0]);
 		expect(answers[i][1], NULL);
 	}
+
 	assert_true(was_run());
 	test_write(path_join(&a, test_path("bin"), "python3"), "#!/bin/sh\nexit 3\n");
 	expect(NULL, NULL);
@@ -150,5 +155,6 @@ int main(void)
 		T(test_link_names_the_version),
 		T(test_program_without_version_in_its_name_is_asked_isolated),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

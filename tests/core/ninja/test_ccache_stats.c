@@ -27,7 +27,9 @@ static struct ccache_stats parse(const char *text)
 
 /* As ccache 4.11 writes it in depend mode. */
 static const char sample[] =
-	"# /ptbuild/src/a.cpp\ncache_miss\ndirect_cache_miss\nlocal_storage_write\nlocal_storage_write\n"
+	"# "
+	"/ptbuild/src/"
+	"a.cpp\ncache_miss\ndirect_cache_miss\nlocal_storage_write\nlocal_storage_write\n"
 	"# /ptbuild/src/b.cpp\ndirect_cache_hit\nlocal_storage_hit\n"
 	"# /ptbuild/src/c.cpp\npreprocessed_cache_hit\nremote_storage_hit\n"
 	"# /ptbuild/src/b.cpp\ncache_miss\n"
@@ -71,7 +73,8 @@ static void each_source_has_its_own(void **state)
 static void anything_else_is_passed_over(void **state)
 {
 	(void)state;
-	struct ccache_stats s = parse("direct_cache_hit\nnot a counter\n\n#\n# \nUPPER\n# x\ncache_miss");
+	struct ccache_stats s =
+		parse("direct_cache_hit\nnot a counter\n\n#\n# \nUPPER\n# x\ncache_miss");
 	assert_int_equal(s.direct_hits, 1); /* before the first source: counted, of nobody */
 	assert_int_equal(s.misses, 1);
 	assert_int_equal(s.counters_count, 2);
@@ -89,5 +92,6 @@ int main(void)
 		cmocka_unit_test_teardown(each_source_has_its_own, teardown),
 		cmocka_unit_test_teardown(anything_else_is_passed_over, teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,9 +30,10 @@ static struct ninja_weight judge_ordinary(const char *output, void *user)
 
 static const struct ninja_options options = {.compile = 4, .heavy = 2, .link = 1, .weigh = judge};
 
-#define HEAD                                                                                                           \
-	"# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = 2\npool ptbuild_link\n  "  \
-	"depth = 1\n"                                                                                                  \
+#define HEAD                                                                                       \
+	"# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = "      \
+	"2\npool ptbuild_link\n  "                                                                 \
+	"depth = 1\n"                                                                              \
 	"# ptbuild: end of pools\n"
 
 /* The result, malloc'd. */
@@ -42,7 +43,9 @@ static char *rewritten(const char *text, struct ninja_counts *c)
 	AUTO_BUF struct buf out = {0};
 	struct err e = {0};
 	struct ninja_counts counts;
-	assert_ok(ninja_text(text, strlen(text), "build.ninja", &options, &a, &out, &counts, &e), &e);
+
+	assert_ok(ninja_text(text, strlen(text), "build.ninja", &options, &a, &out, &counts, &e),
+		  &e);
 	if (c)
 		*c = counts;
 	return strdup(buf_cstr(&out));
@@ -51,6 +54,7 @@ static char *rewritten(const char *text, struct ninja_counts *c)
 static void becomes(const char *text, const char *want)
 {
 	char *once = rewritten(text, NULL);
+
 	assert_string_equal(once, want);
 	char *twice = rewritten(once, NULL);
 	assert_string_equal(twice, want);
@@ -64,74 +68,88 @@ static void each_kind_gets_its_pool(void **state)
 	becomes("ninja_required_version = 1.5\n\n"
 		"build d/a.cpp.o: CXX_COMPILER__d_Release /s/a.cpp || order\n  FLAGS = -O2\n\n"
 		"build d/heavy.cu.o: CUDA_COMPILER__d_Release /s/heavy.cu\n  FLAGS = -O3\n\n"
-		"build lib/libd.so: CXX_SHARED_LIBRARY_LINKER__d_Release d/a.cpp.o | x\n  POST_BUILD = :\n\n"
-		"build lib/libs.a: CXX_STATIC_LIBRARY_LINKER__s_Release d/a.cpp.o\n\n"
-		"build gen.h: CUSTOM_COMMAND /s/gen.py\n  COMMAND = true\n\n"
-		"build all: phony lib/libd.so\ndefault all\n",
-		HEAD
-		"ninja_required_version = 1.5\n\n"
-		"build d/heavy.cu.o: CUDA_COMPILER__d_Release /s/heavy.cu\n  pool = ptbuild_heavy\n  FLAGS = -O3\n\n"
-		"build d/a.cpp.o: CXX_COMPILER__d_Release /s/a.cpp || order\n  pool = ptbuild_compile\n  FLAGS = "
-		"-O2\n\n"
-		"build lib/libd.so: CXX_SHARED_LIBRARY_LINKER__d_Release d/a.cpp.o | x\n  pool = ptbuild_link\n  "
+		"build lib/libd.so: CXX_SHARED_LIBRARY_LINKER__d_Release d/a.cpp.o | x\n  "
 		"POST_BUILD = :\n\n"
 		"build lib/libs.a: CXX_STATIC_LIBRARY_LINKER__s_Release d/a.cpp.o\n\n"
 		"build gen.h: CUSTOM_COMMAND /s/gen.py\n  COMMAND = true\n\n"
-		"build all: phony lib/libd.so\ndefault all\n");
+		"build all: phony lib/libd.so\ndefault all\n",
+		HEAD "ninja_required_version = 1.5\n\n"
+		     "build d/heavy.cu.o: CUDA_COMPILER__d_Release /s/heavy.cu\n  pool = "
+		     "ptbuild_heavy\n  FLAGS = -O3\n\n"
+		     "build d/a.cpp.o: CXX_COMPILER__d_Release /s/a.cpp || order\n  pool = "
+		     "ptbuild_compile\n  FLAGS = "
+		     "-O2\n\n"
+		     "build lib/libd.so: CXX_SHARED_LIBRARY_LINKER__d_Release d/a.cpp.o | x\n  "
+		     "pool = ptbuild_link\n  "
+		     "POST_BUILD = :\n\n"
+		     "build lib/libs.a: CXX_STATIC_LIBRARY_LINKER__s_Release d/a.cpp.o\n\n"
+		     "build gen.h: CUSTOM_COMMAND /s/gen.py\n  COMMAND = true\n\n"
+		     "build all: phony lib/libd.so\ndefault all\n");
 }
 
 static void the_slowest_come_first_and_equals_stay(void **state)
 {
 	(void)state;
-	becomes("build 1.o: C_COMPILER__x 1.c\nbuild 2.o: C_COMPILER__x 2.c\nbuild slow3.o: C_COMPILER__x 3.c\nbuild "
+	becomes("build 1.o: C_COMPILER__x 1.c\nbuild 2.o: C_COMPILER__x 2.c\nbuild slow3.o: "
+		"C_COMPILER__x 3.c\nbuild "
 		"4.o: C_COMPILER__x "
 		"4.c\n"
 		"build heavy5.o: C_COMPILER__x 5.c\n",
-		HEAD "build heavy5.o: C_COMPILER__x 5.c\n  pool = ptbuild_heavy\nbuild slow3.o: C_COMPILER__x 3.c\n  "
+		HEAD "build heavy5.o: C_COMPILER__x 5.c\n  pool = ptbuild_heavy\nbuild slow3.o: "
+		     "C_COMPILER__x 3.c\n  "
 		     "pool = ptbuild_compile\n"
-		     "build 1.o: C_COMPILER__x 1.c\n  pool = ptbuild_compile\nbuild 2.o: C_COMPILER__x 2.c\n  pool = "
+		     "build 1.o: C_COMPILER__x 1.c\n  pool = ptbuild_compile\nbuild 2.o: "
+		     "C_COMPILER__x 2.c\n  pool = "
 		     "ptbuild_compile\n"
 		     "build 4.o: C_COMPILER__x 4.c\n  pool = ptbuild_compile\n");
 }
 
-#define HEAD_POOLS                                                                                                     \
-	"# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = 2\npool ptbuild_link\n  "  \
+#define HEAD_POOLS                                                                                 \
+	"# ptbuild: pools\npool ptbuild_compile\n  depth = 4\npool ptbuild_heavy\n  depth = "      \
+	"2\npool ptbuild_link\n  "                                                                 \
 	"depth = 1\n"
 #define WAIT_RULE "rule ptbuild_wait\n  command = : > $out\n"
-#define WAITS(n, of)                                                                                                   \
-	"build .ptbuild-heavy/" n "-1: ptbuild_wait " of "\nbuild .ptbuild-heavy/" n                                   \
-	"-2: ptbuild_wait .ptbuild-heavy/" n "-1\nbuild .ptbuild-heavy/" n "-3: ptbuild_wait .ptbuild-heavy/" n        \
-	"-2\nbuild .ptbuild-heavy/" n "-4: ptbuild_wait .ptbuild-heavy/" n "-3\n"
+#define WAITS(n, of)                                                                               \
+	"build .ptbuild-heavy/" n "-1: ptbuild_wait " of "\nbuild .ptbuild-heavy/" n               \
+	"-2: ptbuild_wait .ptbuild-heavy/" n "-1\nbuild .ptbuild-heavy/" n                         \
+	"-3: ptbuild_wait .ptbuild-heavy/" n "-2\nbuild .ptbuild-heavy/" n                         \
+	"-4: ptbuild_wait .ptbuild-heavy/" n "-3\n"
 #define HEAD_END "# ptbuild: end of pools\n"
 
 static void links_wait_for_their_heavy_units(void **state)
 {
 	(void)state;
-	static const char units[] =
-		"build heavy1.o: C_COMPILER__x 1\nbuild heavy$ 2.o: C_COMPILER__x 2\nbuild heavy3.o: C_COMPILER__x 3\n";
+	static const char units[] = "build heavy1.o: C_COMPILER__x 1\nbuild heavy$ 2.o: "
+				    "C_COMPILER__x 2\nbuild heavy3.o: C_COMPILER__x 3\n";
 	static const char pooled[] =
-		"build heavy1.o: C_COMPILER__x 1\n  pool = ptbuild_heavy\nbuild heavy$ 2.o: C_COMPILER__x 2\n"
+		"build heavy1.o: C_COMPILER__x 1\n  pool = ptbuild_heavy\nbuild heavy$ 2.o: "
+		"C_COMPILER__x 2\n"
 		"  pool = ptbuild_heavy\nbuild heavy3.o: C_COMPILER__x 3\n  pool = ptbuild_heavy\n";
 	AUTO_BUF struct buf text = {0}, want = {0};
 	buf_printf(&text,
-		   "%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o heavy3.o | heavy9.o\r\n  X "
+		   "%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o "
+		   "heavy3.o | heavy9.o\r\n  X "
 		   "= 1\n"
-		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h\nbuild c: phony heavy1.o\nbuild d: "
+		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h\nbuild c: phony "
+		   "heavy1.o\nbuild d: "
 		   "C_EXECUTABLE_LINKER__d "
 		   "b.o\n"
 		   "build e: C_EXECUTABLE_LINKER__e heavy1.o\n",
 		   units);
 	buf_printf(&want,
-		   "%s%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o heavy3.o | heavy9.o || "
+		   "%s%sbuild a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o $\n    b.o heavy$ 2.o "
+		   "heavy3.o | heavy9.o || "
 		   ".ptbuild-heavy/1-4\r\n"
 		   "  pool = ptbuild_link\n  X = 1\n"
-		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h .ptbuild-heavy/2-4\nbuild c: phony "
+		   "build b.a: C_STATIC_LIBRARY_LINKER__b heavy3.o | c || gen.h "
+		   ".ptbuild-heavy/2-4\nbuild c: phony "
 		   "heavy1.o\n"
-		   "build d: C_EXECUTABLE_LINKER__d b.o\n  pool = ptbuild_link\nbuild e: C_EXECUTABLE_LINKER__e "
+		   "build d: C_EXECUTABLE_LINKER__d b.o\n  pool = ptbuild_link\nbuild e: "
+		   "C_EXECUTABLE_LINKER__e "
 		   "heavy1.o || "
 		   ".ptbuild-heavy/3-4\n  pool = ptbuild_link\n",
-		   HEAD_POOLS WAIT_RULE WAITS("1", "heavy1.o heavy3.o") WAITS("2", "heavy3.o") WAITS("3", "heavy1.o")
-			   HEAD_END,
+		   HEAD_POOLS WAIT_RULE WAITS("1", "heavy1.o heavy3.o") WAITS("2", "heavy3.o")
+			   WAITS("3", "heavy1.o") HEAD_END,
 		   pooled);
 	becomes(buf_cstr(&text), buf_cstr(&want));
 }
@@ -140,8 +158,9 @@ static void links_wait_for_their_heavy_units(void **state)
 static void waits_are_taken_off_again(void **state)
 {
 	(void)state;
-	static const char *const lines[] = {"build a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o b.o",
-					    "build a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o b.o | c || gen.h"};
+	static const char *const lines[] = {
+		"build a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o b.o",
+		"build a.so: C_SHARED_LIBRARY_LINKER__a heavy1.o b.o | c || gen.h"};
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		AUTO_ARENA struct arena a = {0};
 		AUTO_BUF struct buf text = {0}, out = {0}, plain = {0};
@@ -150,7 +169,8 @@ static void waits_are_taken_off_again(void **state)
 		struct ninja_options none = options;
 		none.weigh = judge_ordinary;
 		buf_printf(&text, "build heavy1.o: C_COMPILER__x 1\n%s\n", lines[i]);
-		assert_ok(ninja_text(buf_cstr(&text), text.len, "b", &none, &a, &plain, &c, &e), &e);
+		assert_ok(ninja_text(buf_cstr(&text), text.len, "b", &none, &a, &plain, &c, &e),
+			  &e);
 		char *waiting = rewritten(buf_cstr(&text), NULL);
 		assert_contains(waiting, " .ptbuild-heavy/1-4\n");
 		assert_ok(ninja_text(waiting, strlen(waiting), "b", &none, &a, &out, &c, &e), &e);
@@ -163,11 +183,14 @@ static void waits_are_taken_off_again(void **state)
 static void nothing_moves_past_a_variable(void **state)
 {
 	(void)state;
-	becomes("X = 1\nbuild 1.o: C_COMPILER__x $X\nX = 2\nbuild slow.o: C_COMPILER__x $X\n", HEAD
-		"X = 1\nbuild 1.o: C_COMPILER__x $X\n  pool = ptbuild_compile\nX = 2\nbuild slow.o: C_COMPILER__x $X\n"
-		"  pool = ptbuild_compile\n");
-	becomes("build 1.o: C_COMPILER__x 1\nrule r\n  command = c\nbuild slow.o: C_COMPILER__x 2\n",
-		HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\nrule r\n  command = c\nbuild slow.o: "
+	becomes("X = 1\nbuild 1.o: C_COMPILER__x $X\nX = 2\nbuild slow.o: C_COMPILER__x $X\n",
+		HEAD "X = 1\nbuild 1.o: C_COMPILER__x $X\n  pool = ptbuild_compile\nX = 2\nbuild "
+		     "slow.o: C_COMPILER__x $X\n"
+		     "  pool = ptbuild_compile\n");
+	becomes("build 1.o: C_COMPILER__x 1\nrule r\n  command = c\nbuild slow.o: C_COMPILER__x "
+		"2\n",
+		HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\nrule r\n  command = "
+		     "c\nbuild slow.o: "
 		     "C_COMPILER__x 2\n"
 		     "  pool = ptbuild_compile\n");
 }
@@ -177,7 +200,8 @@ static void a_pool_of_its_own_is_kept(void **state)
 	(void)state;
 	becomes("build 1.o: C_COMPILER__x 1\n  pool = console\n",
 		HEAD "build 1.o: C_COMPILER__x 1\n  pool = console\n");
-	becomes("build 1.o: C_COMPILER__x 1\n  pool=p\n", HEAD "build 1.o: C_COMPILER__x 1\n  pool=p\n");
+	becomes("build 1.o: C_COMPILER__x 1\n  pool=p\n",
+		HEAD "build 1.o: C_COMPILER__x 1\n  pool=p\n");
 	becomes("build 1.o: C_COMPILER__x 1\n  pool_size = 3\n",
 		HEAD "build 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  pool_size = 3\n");
 }
@@ -186,12 +210,13 @@ static void names_and_lines_in_every_spelling(void **state)
 {
 	(void)state;
 	struct ninja_counts c;
-	char *out = rewritten("build a$ heavy$:1.o $\n    b.o | c.d: $\n  CXX_COMPILER__x in$ put.cpp | dep || order "
+	char *out = rewritten("build a$ heavy$:1.o $\n    b.o | c.d: $\n  CXX_COMPILER__x in$ "
+			      "put.cpp | dep || order "
 			      "|@ v\n  F = a $\n    b\n",
 			      &c);
-	assert_string_equal(
-		out, HEAD "build a$ heavy$:1.o $\n    b.o | c.d: $\n  CXX_COMPILER__x in$ put.cpp | dep || order |@ v\n"
-			  "  pool = ptbuild_heavy\n  F = a $\n    b\n");
+	assert_string_equal(out, HEAD "build a$ heavy$:1.o $\n    b.o | c.d: $\n  CXX_COMPILER__x "
+				      "in$ put.cpp | dep || order |@ v\n"
+				      "  pool = ptbuild_heavy\n  F = a $\n    b\n");
 	assert_int_equal(c.heavy, 1);
 	assert_string_equal(out + strlen(HEAD), strstr(out, "build a"));
 	free(out);
@@ -204,9 +229,9 @@ static void outputs_are_given_as_ninja_takes_them(void **state)
 	AUTO_BUF struct buf out = {0};
 	struct err e = {0};
 	struct ninja_counts c;
-	const char *text =
-		"build x$ heavy.o: C_COMPILER__x 1\nbuild ${d}/heavy2.o: C_COMPILER__x 1\nbuild 3.o: C_COMPILER__x 1\n"
-		"build l: C_EXECUTABLE_LINKER__x 3.o\n";
+	const char *text = "build x$ heavy.o: C_COMPILER__x 1\nbuild ${d}/heavy2.o: C_COMPILER__x "
+			   "1\nbuild 3.o: C_COMPILER__x 1\n"
+			   "build l: C_EXECUTABLE_LINKER__x 3.o\n";
 	assert_ok(ninja_text(text, strlen(text), "b", &options, &a, &out, &c, &e), &e);
 	assert_int_equal(c.heavy, 2);
 	assert_int_equal(c.compile, 1);
@@ -219,8 +244,10 @@ static void outputs_are_given_as_ninja_takes_them(void **state)
 static void comments_stay_and_do_not_end_a_statement(void **state)
 {
 	(void)state;
-	becomes("# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  # in between $\n  A = 1\n   \n# tail\r $\n",
-		HEAD "# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  # in between $\n  A = 1\n "
+	becomes("# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  # in between $\n  A = 1\n   \n# "
+		"tail\r $\n",
+		HEAD "# one $\n#two\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n  # in "
+		     "between $\n  A = 1\n "
 		     "  \n# tail\r $\n");
 }
 
@@ -230,9 +257,11 @@ static int ninja_status(void)
 	AUTO_BUF struct buf out = {0};
 	struct err e = {0};
 	struct proc_result r = {0};
-	const struct proc_spec spec = {.argv = (const char *const[]){"sh", "-c", "exec ninja -n 2>&1", NULL},
-				       .cwd = test_path("%s", ""),
-				       .out = &out};
+	const struct proc_spec spec = {
+		.argv = (const char *const[]){"sh", "-c", "exec ninja -n 2>&1", NULL},
+		.cwd = test_path("%s", ""),
+		.out = &out};
+
 	assert_ok(proc_run(&spec, test_run(), &r, &e), &e);
 	return r.status;
 }
@@ -243,21 +272,25 @@ static void refused(const char *text, size_t len, const char *why)
 	AUTO_BUF struct buf out = {0};
 	struct err e = {0};
 	struct ninja_counts c;
-	assert_err(ninja_text(text, len, "f.ninja", &options, &a, &out, &c, &e), &e, ERR_INTEGRITY, why);
+
+	assert_err(ninja_text(text, len, "f.ninja", &options, &a, &out, &c, &e), &e, ERR_INTEGRITY,
+		   why);
 	assert_int_equal(out.len, 0);
 }
 
 #define RULE "rule C_COMPILER__x\n  command = true\n"
 
-/* Line ends that ninja's own reader takes, each with what becomes of it, and those that it refuses. */
+/* Line ends that ninja's own reader takes, each with
+ * what becomes of it, and those that it refuses. */
 static const struct {
 	const char *text, *want; /* or, when `want` is NULL, why not */
 	const char *why;
 } line_ends[] = {
 	{"", "", NULL},
-	{"build 1.o: C_COMPILER__x\r\n  A = 2\r\n", "build 1.o: C_COMPILER__x\r\n  pool = ptbuild_compile\n  A = 2\r\n",
-	 NULL},
-	{"build 1.o: C_COMPILER__x $\r\n\r\n", "build 1.o: C_COMPILER__x $\r\n\r\n  pool = ptbuild_compile\n", NULL},
+	{"build 1.o: C_COMPILER__x\r\n  A = 2\r\n",
+	 "build 1.o: C_COMPILER__x\r\n  pool = ptbuild_compile\n  A = 2\r\n", NULL},
+	{"build 1.o: C_COMPILER__x $\r\n\r\n",
+	 "build 1.o: C_COMPILER__x $\r\n\r\n  pool = ptbuild_compile\n", NULL},
 	{"build 1.o: $\r\n  C_COMPILER__x $\n \r\n",
 	 "build 1.o: $\r\n  C_COMPILER__x $\n \r\n  pool = ptbuild_compile\n", NULL},
 	{"build 1.o: C_COMPILER__x\n \r\n# a\r b\r\r\n",
@@ -301,7 +334,8 @@ static void what_is_no_ninja_file_is_refused(void **state)
 	} cases[] = {
 		{"  A = 1\n", "f.ninja:1: an indented line"},
 		{"x = 1\n\tA\n", "f.ninja:2: an indented line"},
-		{"x = 1\nbuild : C_COMPILER__x 1\n", "f.ninja:2: a build statement without output or rule"},
+		{"x = 1\nbuild : C_COMPILER__x 1\n",
+		 "f.ninja:2: a build statement without output or rule"},
 		{"build 1.o\n", "f.ninja:1: a build statement"},
 		{"build 1.o:\n", "f.ninja:1: a build statement"},
 		{"# ptbuild: pools\npool x\n", "f.ninja:1: ptbuild's pools have no end mark"},
@@ -325,10 +359,12 @@ static void other_depths_replace_the_old_ones(void **state)
 	assert_ok(ninja_text(first, strlen(first), "b", &less, &a, &out, &c, &e), &e);
 	free(first);
 	assert_true(c.changed);
-	assert_string_equal(buf_cstr(&out),
-			    "# ptbuild: pools\npool ptbuild_compile\n  depth = 1\npool ptbuild_heavy\n  depth = "
-			    "1\npool ptbuild_link\n  depth = 1\n"
-			    "# ptbuild: end of pools\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n");
+	assert_string_equal(
+		buf_cstr(&out),
+		"# ptbuild: pools\npool ptbuild_compile\n  depth = 1\npool ptbuild_heavy\n  depth "
+		"= "
+		"1\npool ptbuild_link\n  depth = 1\n"
+		"# ptbuild: end of pools\nbuild 1.o: C_COMPILER__x 1\n  pool = ptbuild_compile\n");
 }
 
 static void the_file_keeps_its_time_and_is_written_once(void **state)
@@ -340,7 +376,8 @@ static void the_file_keeps_its_time_and_is_written_once(void **state)
 	struct stat before, after;
 	test_dir();
 	test_write(test_path("build.ninja"), "build 1.o: C_COMPILER__x 1\n");
-	const struct timespec old[2] = {{.tv_sec = 1000000000, .tv_nsec = 7}, {.tv_sec = 1000000000, .tv_nsec = 7}};
+	const struct timespec old[2] = {{.tv_sec = 1000000000, .tv_nsec = 7},
+					{.tv_sec = 1000000000, .tv_nsec = 7}};
 	assert_int_equal(utimensat(AT_FDCWD, test_path("build.ninja"), old, 0), 0);
 	assert_ok(ninja_file_rewrite(test_path("."), "build.ninja", &options, &a, &c, &e), &e);
 	assert_true(c.changed);
@@ -352,11 +389,13 @@ static void the_file_keeps_its_time_and_is_written_once(void **state)
 	assert_int_equal(stat(test_path("build.ninja"), &after), 0);
 	assert_int_equal(before.st_ino, after.st_ino);
 	test_write(test_path("build.ninja"), "build x\n");
-	assert_int_equal(ninja_file_rewrite(test_path("."), "build.ninja", &options, &a, &c, &e), -1);
+	assert_int_equal(ninja_file_rewrite(test_path("."), "build.ninja", &options, &a, &c, &e),
+			 -1);
 	char *left = test_read(test_path("build.ninja"));
 	assert_string_equal(left, "build x\n");
 	free(left);
-	assert_err(ninja_file_rewrite(test_path("."), "none", &options, &a, &c, &e), &e, ERR_SYSTEM, "none");
+	assert_err(ninja_file_rewrite(test_path("."), "none", &options, &a, &c, &e), &e, ERR_SYSTEM,
+		   "none");
 }
 
 /* Runs ninja in the test directory; its output. */
@@ -366,20 +405,23 @@ static char *ninja(const char *more)
 	struct err e = {0};
 	struct proc_result r = {0};
 	char command[256];
+
 	snprintf(command, sizeof(command), "exec ninja %s 2>&1", more);
-	const struct proc_spec spec = {
-		.argv = (const char *const[]){"sh", "-c", command, NULL}, .cwd = test_path("%s", ""), .out = &out};
+	const struct proc_spec spec = {.argv = (const char *const[]){"sh", "-c", command, NULL},
+				       .cwd = test_path("%s", ""),
+				       .out = &out};
 	assert_ok(proc_run(&spec, test_run(), &r, &e), &e);
 	if (r.status != 0)
 		fail_msg("ninja %s: %s", more, buf_cstr(&out));
 	return strdup(buf_cstr(&out));
 }
 
-static const char real_file[] =
-	"rule C_COMPILER__x\n  command = echo $out >> order && touch $out\n"
-	"rule C_EXECUTABLE_LINKER__x\n  command = touch $out\n"
-	"build 1.o: C_COMPILER__x in\nbuild 2.o: C_COMPILER__x in\nbuild slow3.o: C_COMPILER__x in\n"
-	"build heavy4.o: C_COMPILER__x in\nbuild prog: C_EXECUTABLE_LINKER__x 1.o 2.o slow3.o heavy4.o\n";
+static const char real_file[] = "rule C_COMPILER__x\n  command = echo $out >> order && touch $out\n"
+				"rule C_EXECUTABLE_LINKER__x\n  command = touch $out\n"
+				"build 1.o: C_COMPILER__x in\nbuild 2.o: C_COMPILER__x in\nbuild "
+				"slow3.o: C_COMPILER__x in\n"
+				"build heavy4.o: C_COMPILER__x in\nbuild prog: "
+				"C_EXECUTABLE_LINKER__x 1.o 2.o slow3.o heavy4.o\n";
 
 static void ninja_starts_the_heaviest_first_and_pools_dirty_nothing(void **state)
 {
@@ -413,21 +455,25 @@ static size_t place(const char *order, const char *output)
 {
 	const char *at = strstr(order, output);
 	size_t n = 0;
+
 	assert_non_null(at);
 	for (const char *p = order; p < at; p++)
 		n += *p == '\n';
 	return n;
 }
 
-/* A kernel of the upper library is ready long before the units of the lower one, which wait for a header; it takes the
- * one place of the heavy ones all the same. */
+/* A kernel of the upper library is ready long before the units of the lower one,
+ * which wait for a header; it takes the one place of the heavy ones all the same. */
 static const char two_libraries[] =
 	"rule C_COMPILER__x\n  command = sleep 0.02; echo $out >> order && touch $out\n"
 	"rule C_SHARED_LIBRARY_LINKER__x\n  command = touch $out\n"
 	"build pch: C_COMPILER__x in\n"
-	"build 1.o: C_COMPILER__x in | pch\nbuild 2.o: C_COMPILER__x in | pch\nbuild 3.o: C_COMPILER__x in | pch\n"
-	"build 4.o: C_COMPILER__x in | pch\nbuild 5.o: C_COMPILER__x in | pch\nbuild 6.o: C_COMPILER__x in | pch\n"
-	"build heavy1.o: C_COMPILER__x in | pch\nbuild heavy2.o: C_COMPILER__x in\nbuild heavy3.o: C_COMPILER__x in\n"
+	"build 1.o: C_COMPILER__x in | pch\nbuild 2.o: C_COMPILER__x in | pch\nbuild 3.o: "
+	"C_COMPILER__x in | pch\n"
+	"build 4.o: C_COMPILER__x in | pch\nbuild 5.o: C_COMPILER__x in | pch\nbuild 6.o: "
+	"C_COMPILER__x in | pch\n"
+	"build heavy1.o: C_COMPILER__x in | pch\nbuild heavy2.o: C_COMPILER__x in\nbuild heavy3.o: "
+	"C_COMPILER__x in\n"
 	"build low.so: C_SHARED_LIBRARY_LINKER__x 1.o 2.o 3.o 4.o 5.o 6.o heavy1.o\n"
 	"build high.so: C_SHARED_LIBRARY_LINKER__x heavy2.o heavy3.o | low.so\n";
 
@@ -451,6 +497,7 @@ static void heavy_units_of_the_last_library_do_not_stand_in_the_way(void **state
 		assert_true(place(order, "heavy2.o") < place(order, "6.o"));
 		assert_true(place(order, "heavy3.o") < 9);
 	}
+
 	free(order);
 	free(version);
 	char *out = ninja("-d explain");
@@ -473,9 +520,13 @@ int main(void)
 		cmocka_unit_test(lines_end_where_ninja_ends_them),
 		cmocka_unit_test(what_is_no_ninja_file_is_refused),
 		cmocka_unit_test(other_depths_replace_the_old_ones),
-		cmocka_unit_test_teardown(the_file_keeps_its_time_and_is_written_once, test_teardown),
-		cmocka_unit_test_teardown(ninja_starts_the_heaviest_first_and_pools_dirty_nothing, test_teardown),
-		cmocka_unit_test_teardown(heavy_units_of_the_last_library_do_not_stand_in_the_way, test_teardown),
+		cmocka_unit_test_teardown(the_file_keeps_its_time_and_is_written_once,
+					  test_teardown),
+		cmocka_unit_test_teardown(ninja_starts_the_heaviest_first_and_pools_dirty_nothing,
+					  test_teardown),
+		cmocka_unit_test_teardown(heavy_units_of_the_last_library_do_not_stand_in_the_way,
+					  test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,18 +17,22 @@ static const char rules[] = "rule CXX_COMPILER__t\n  command = : > $out\n"
 			    "rule CXX_SHARED_LIBRARY_LINKER__t\n  command = : > $out\n"
 			    "rule CUSTOM_COMMAND\n  command = : > $out\n";
 
-static void share_of(const char *text, unsigned index, unsigned count, struct arena *a, struct ninja_share *ret)
+static void share_of(const char *text, unsigned index, unsigned count, struct arena *a,
+		     struct ninja_share *ret)
 {
 	struct err e = {0};
 	const struct ninja_share_options o = {.index = index, .count = count, .seconds = by_digit};
 	const char *whole = arena_printf(a, "%s%s", rules, text);
+
 	assert_ok(ninja_share(whole, strlen(whole), "build.ninja", &o, a, ret, &e), &e);
 }
 
-static void assert_share(const char *text, unsigned index, unsigned count, const char *outputs, double seconds)
+static void assert_share(const char *text, unsigned index, unsigned count, const char *outputs,
+			 double seconds)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct ninja_share s;
+
 	share_of(text, index, count, &a, &s);
 	assert_string_equal(strlist_join(&s.outputs, &a, " "), outputs);
 	assert_true(s.seconds == seconds);
@@ -49,8 +53,10 @@ static void test_divided_by_time(void **state)
 static void test_order_of_the_text_does_not_count(void **state)
 {
 	(void)state;
-	assert_share("build a2.o: CXX_COMPILER__t a\nbuild b2.o: CXX_COMPILER__t a\n", 1, 2, "a2.o", 2);
-	assert_share("build b2.o: CXX_COMPILER__t a\nbuild a2.o: CXX_COMPILER__t a\n", 1, 2, "a2.o", 2);
+	assert_share("build a2.o: CXX_COMPILER__t a\nbuild b2.o: CXX_COMPILER__t a\n", 1, 2, "a2.o",
+		     2);
+	assert_share("build b2.o: CXX_COMPILER__t a\nbuild a2.o: CXX_COMPILER__t a\n", 1, 2, "a2.o",
+		     2);
 }
 
 static void test_unknown_ones_take_the_mean(void **state)
@@ -65,10 +71,11 @@ static void test_unknown_ones_take_the_mean(void **state)
 static void test_only_what_all_needs(void **state)
 {
 	(void)state;
-	static const char text[] = "build u1.o: CXX_COMPILER__t a\nbuild test2.o: CXX_COMPILER__t a\n"
-				   "build lib.so: CXX_SHARED_LIBRARY_LINKER__t u1.o\n"
-				   "build test: CXX_SHARED_LIBRARY_LINKER__t test2.o | lib.so\n"
-				   "build lib: phony lib.so\nbuild all: phony lib\n";
+	static const char text[] =
+		"build u1.o: CXX_COMPILER__t a\nbuild test2.o: CXX_COMPILER__t a\n"
+		"build lib.so: CXX_SHARED_LIBRARY_LINKER__t u1.o\n"
+		"build test: CXX_SHARED_LIBRARY_LINKER__t test2.o | lib.so\n"
+		"build lib: phony lib.so\nbuild all: phony lib\n";
 	assert_share(text, 1, 1, "u1.o", 1);
 }
 
@@ -77,7 +84,8 @@ static void test_generators_are_common(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct ninja_share s;
-	/* The header is made by a program that is compiled first; the precompiled header is an input. */
+	/* The header is made by a program that is compiled
+	 * first; the precompiled header is an input. */
 	static const char text[] = "build gen8.o: CXX_COMPILER__t a\n"
 				   "build gen: CXX_SHARED_LIBRARY_LINKER__t gen8.o\n"
 				   "build made.h | other.h: CUSTOM_COMMAND a | gen\n"
@@ -96,9 +104,9 @@ static void test_generators_are_common(void **state)
 static void test_circle_ends(void **state)
 {
 	(void)state;
-	assert_share(
-		"build all: phony x\nbuild x: phony y u1.o\nbuild y: phony x\nbuild u1.o: CXX_COMPILER__t a || x\n", 1,
-		1, "", 0);
+	assert_share("build all: phony x\nbuild x: phony y u1.o\nbuild y: phony x\nbuild u1.o: "
+		     "CXX_COMPILER__t a || x\n",
+		     1, 1, "", 0);
 }
 
 static void test_what_cannot_be_read(void **state)
@@ -123,10 +131,11 @@ static void test_ninja_understands_it(void **state)
 	AUTO_BUF struct buf out = {0};
 	struct err e = {0};
 	struct proc_result res = {0};
-	static const char text[] = "build a$ 1.o: CXX_COMPILER__t\nbuild b$:2.o: CXX_COMPILER__t\n"
-				   "build c3.o: CXX_COMPILER__t\nbuild d$$4.o: CXX_COMPILER__t\n"
-				   "build lib.so: CXX_SHARED_LIBRARY_LINKER__t a$ 1.o b$:2.o c3.o d$$4.o\n"
-				   "build all: phony lib.so\n";
+	static const char text[] =
+		"build a$ 1.o: CXX_COMPILER__t\nbuild b$:2.o: CXX_COMPILER__t\n"
+		"build c3.o: CXX_COMPILER__t\nbuild d$$4.o: CXX_COMPILER__t\n"
+		"build lib.so: CXX_SHARED_LIBRARY_LINKER__t a$ 1.o b$:2.o c3.o d$$4.o\n"
+		"build all: phony lib.so\n";
 	test_dir();
 	test_write(test_path("build.ninja"), arena_printf(&a, "%s%s", rules, text));
 	size_t made = 0;
@@ -136,14 +145,17 @@ static void test_ninja_understands_it(void **state)
 		share_of(text, i, 3, &a, &s);
 		ninja_share_text("build.ninja", &s.outputs, &share);
 		test_write(test_path("share.ninja"), buf_cstr(&share));
-		const char *const argv[] = {"ninja", "-C", test_path("."), "-f", "share.ninja", NINJA_SHARE, NULL};
+		const char *const argv[] = {"ninja",     "-C", test_path("."), "-f", "share.ninja",
+					    NINJA_SHARE, NULL};
 		const struct proc_spec spec = {.argv = argv, .out = &out, .timeout_s = 60};
 		buf_reset(&out);
 		assert_ok(proc_run(&spec, test_run(), &res, &e), &e);
 		assert_int_equal(res.status, 0);
 		made += s.outputs.count;
-		assert_contains(buf_cstr(&out), arena_printf(&a, "[%zu/%zu]", s.outputs.count, s.outputs.count));
+		assert_contains(buf_cstr(&out),
+				arena_printf(&a, "[%zu/%zu]", s.outputs.count, s.outputs.count));
 	}
+
 	assert_int_equal(made, 3); /* a name with a dollar is left to the last build */
 }
 
@@ -159,5 +171,6 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_read),
 		cmocka_unit_test_teardown(test_ninja_understands_it, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

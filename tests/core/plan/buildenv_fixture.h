@@ -1,4 +1,5 @@
-/* A request for an environment on the small tables, shared by its tests. Include support.h first. */
+/* A request for an environment on the small tables,
+ * shared by its tests. Include support.h first. */
 #pragma once
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,11 @@ static inline int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	small_tables_fill(&f->s);
-	f->profile = (struct profile){
-		.name = "cpu-avx2", .gpu = GPU_CPU, .isa = &f->s.isas[1], .file = "", .platform = LINUX_X86};
+	f->profile = (struct profile){.name = "cpu-avx2",
+				      .gpu = GPU_CPU,
+				      .isa = &f->s.isas[1],
+				      .file = "",
+				      .platform = LINUX_X86};
 	f->profile.targets = f->targets;
 	f->profile.toggles = f->user;
 	f->q = (struct buildenv_request){.tables = &f->s.t,
@@ -55,7 +59,8 @@ static inline void use_cuda(struct fixture *f, unsigned row, const char *suffix,
 	f->targets[f->profile.targets_count++] = small_target(&f->s, row, suffix, ptx);
 }
 
-static inline void use_package(struct fixture *f, const char *package, unsigned row, unsigned release)
+static inline void use_package(struct fixture *f, const char *package, unsigned row,
+			       unsigned release)
 {
 	f->q.package = package;
 	f->q.row = &f->s.packages[row];
@@ -66,7 +71,8 @@ static inline void use_package(struct fixture *f, const char *package, unsigned 
 static inline void use_user_toggle(struct fixture *f, const char *name, const char *value)
 {
 	f->profile.file = "my.yaml";
-	f->user[f->profile.toggles_count++] = (struct table_setting){SETTING(name, value, "my.yaml", 7)};
+	f->user[f->profile.toggles_count++] =
+		(struct table_setting){SETTING(name, value, "my.yaml", 7)};
 }
 
 static inline void resolve(struct fixture *f)

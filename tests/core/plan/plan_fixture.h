@@ -70,7 +70,7 @@ static inline const struct plan *resolve(struct fixture *f)
 	return f->p;
 }
 
-#define refuse(f, kind, text)                                                                                          \
+#define refuse(f, kind, text)                                                                      \
 	assert_err(plan_resolve(&(f)->s.t, &(f)->q, &(f)->a, &(f)->p, &(f)->e), &(f)->e, kind, text)
 
 static inline bool has_note(const struct plan *p, const char *part)

@@ -6,8 +6,9 @@
 
 #define LINUX_X86 "x86_64-linux"
 #define LINUX_ARM "aarch64-linux"
-#define SETTING(n, v, w, ln)                                                                                           \
-	.name = (n), .value = (v), .why = (w), .since = "", .until = "", .gpu = "", .package = "", .line = (ln)
+#define SETTING(n, v, w, ln)                                                                       \
+	.name = (n), .value = (v), .why = (w), .since = "", .until = "", .gpu = "", .package = "", \
+	.line = (ln)
 #define SHA_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define SHA_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define SHA_C "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
@@ -31,15 +32,22 @@ struct small_tables {
 static inline void small_isas(struct small_tables *s)
 {
 	s->avx[0] = (struct table_setting){SETTING("USE_FBGEMM", "OFF", "needs AVX2", 11)};
-	s->avx[1] = (struct table_setting){SETTING("CXX_AVX2_FOUND", "FALSE", "no AVX2 dispatch kernels", 12),
-					   .cache = true};
+	s->avx[1] = (struct table_setting){
+		SETTING("CXX_AVX2_FOUND", "FALSE", "no AVX2 dispatch kernels", 12), .cache = true};
 	s->avx[2] = (struct table_setting){SETTING("USE_NNPACK", "OFF", "needs AVX2", 13)};
-	s->avx[3] = (struct table_setting){SETTING("TORCHVISION_USE_JPEG", "0", "for the test", 14)};
+	s->avx[3] =
+		(struct table_setting){SETTING("TORCHVISION_USE_JPEG", "0", "for the test", 14)};
 	s->avx[2].until = "2.9", s->avx[3].package = "torchvision";
-	s->isas[0] = (struct isa_row){
-		.name = "avx", .platform = LINUX_X86, .note = "", .settings = s->avx, .settings_count = 4, .line = 10};
-	s->isas[1] = (struct isa_row){.name = "avx2", .platform = LINUX_X86, .note = "", .line = 20};
-	s->isas[2] = (struct isa_row){.name = "avx512", .platform = LINUX_X86, .note = "", .line = 30};
+	s->isas[0] = (struct isa_row){.name = "avx",
+				      .platform = LINUX_X86,
+				      .note = "",
+				      .settings = s->avx,
+				      .settings_count = 4,
+				      .line = 10};
+	s->isas[1] =
+		(struct isa_row){.name = "avx2", .platform = LINUX_X86, .note = "", .line = 20};
+	s->isas[2] =
+		(struct isa_row){.name = "avx512", .platform = LINUX_X86, .note = "", .line = 30};
 	s->isas[3] = (struct isa_row){.name = "armv9",
 				      .platform = LINUX_ARM,
 				      .note = "armv9: not for Graviton3, which has no SVE2",
@@ -54,7 +62,8 @@ static inline void small_isas(struct small_tables *s)
 	s->t.isas = s->isas, s->t.isas_count = 4;
 }
 
-static inline struct gpu_row small_gpu(const char *sm, const char *capability, const char *cuda_min, unsigned line)
+static inline struct gpu_row small_gpu(const char *sm, const char *capability, const char *cuda_min,
+				       unsigned line)
 {
 	return (struct gpu_row){.sm = sm,
 				.capability = capability,
@@ -94,20 +103,24 @@ static inline void small_gpus(struct small_tables *s)
 static inline void small_cuda(struct small_tables *s)
 {
 	static const char *names12[] = {"libcublas.so.12"};
-	static struct cuda_library_row libraries12[] = {
-		{.package = "nvidia-cublas-cu12", .dir = "cublas/lib", .names = names12, .names_count = 1, .part = ""}};
+	static struct cuda_library_row libraries12[] = {{.package = "nvidia-cublas-cu12",
+							 .dir = "cublas/lib",
+							 .names = names12,
+							 .names_count = 1,
+							 .part = ""}};
 	const char *versions[] = {"12.8", "12.9", "13.0"};
 	const char *drivers[] = {"570.26", "575.51.03", "580.65.06"};
 	for (unsigned i = 0; i < 3; i++)
-		s->toolkits[i] = (struct toolkit_row){.version = versions[i],
-						      .gcc_max = "14",
-						      .clang_max = "19",
-						      .driver = drivers[i],
-						      .driver_floor = i < 2 ? "525.60.13" : "580.65.06",
-						      .compress = i < 2 ? "" : "size",
-						      .libraries = libraries12,
-						      .libraries_count = 1,
-						      .line = 5 + i};
+		s->toolkits[i] =
+			(struct toolkit_row){.version = versions[i],
+					     .gcc_max = "14",
+					     .clang_max = "19",
+					     .driver = drivers[i],
+					     .driver_floor = i < 2 ? "525.60.13" : "580.65.06",
+					     .compress = i < 2 ? "" : "size",
+					     .libraries = libraries12,
+					     .libraries_count = 1,
+					     .line = 5 + i};
 	s->t.toolkits = s->toolkits, s->t.toolkits_count = 3;
 }
 
@@ -116,9 +129,11 @@ static inline void small_blas(struct small_tables *s)
 	static const char *linuxes[] = {LINUX_X86, LINUX_ARM};
 	static const char *x86[] = {LINUX_X86};
 	static const char *darwin[] = {"aarch64-darwin"};
-	s->dots = (struct table_setting){SETTING("BLAS_USE_CBLAS_DOT", "ON", "complex dot products", 4), .cache = true};
-	s->blas[0] = (struct blas_row){"openblas", "OpenBLAS", "open", "openblas", "", "", "", NULL, "",
-				       "",         linuxes,    "",     &s->dots,   0,  2,  1,  3};
+	s->dots = (struct table_setting){
+		SETTING("BLAS_USE_CBLAS_DOT", "ON", "complex dot products", 4), .cache = true};
+	s->blas[0] =
+		(struct blas_row){"openblas", "OpenBLAS", "open", "openblas", "", "", "", NULL, "",
+				  "",         linuxes,    "",     &s->dots,   0,  2,  1,  3};
 	s->blas[1] = s->blas[2] = s->blas[0];
 	s->blas[1].name = s->blas[1].info = s->blas[1].pkgconf = "mkl";
 	s->blas[1].cmake = "MKL";
@@ -136,9 +151,10 @@ static inline void small_blas(struct small_tables *s)
 	s->t.blas = s->blas, s->t.blas_count = 3;
 }
 
-#define TOGGLE(n, p, c, g, m, w, ln)                                                                                   \
-	.name = (n), .package = (p), .since = "", .until = "", .value = "", .needs = "", .cpu = (c), .cuda = (g),      \
-	.mps = (m), .why = (w), .values = on_off, .values_count = 2, .line = (ln)
+#define TOGGLE(n, p, c, g, m, w, ln)                                                               \
+	.name = (n), .package = (p), .since = "", .until = "", .value = "", .needs = "",           \
+	.cpu = (c), .cuda = (g), .mps = (m), .why = (w), .values = on_off, .values_count = 2,      \
+	.line = (ln)
 
 static inline void small_toggles(struct small_tables *s)
 {
@@ -151,7 +167,8 @@ static inline void small_toggles(struct small_tables *s)
 		{TOGGLE("USE_FBGEMM", "pytorch", "ON", "ON", "OFF", "quantised kernels", 3)},
 		{TOGGLE("USE_NNPACK", "pytorch", "ON", "ON", "ON", "convolutions on the CPU", 4)},
 		{TOGGLE("USE_MPI", "pytorch", "OFF", "OFF", "OFF", "nothing from the host", 5)},
-		{TOGGLE("INSTALL_TEST", "pytorch", "OFF", "OFF", "OFF", "no tests in the wheel", 6)},
+		{TOGGLE("INSTALL_TEST", "pytorch", "OFF", "OFF", "OFF", "no tests in the wheel",
+			6)},
 		{TOGGLE("CXX_AVX2_FOUND", "pytorch", "", "", "", "found by CMake", 7)},
 		{TOGGLE("USE_GENAI", "pytorch", "", "ON", "", "CUDA kernels", 8)},
 		{TOGGLE("MKL_THREADING", "pytorch", "SEQ", "SEQ", "", "one thread pool", 10)},
@@ -163,8 +180,8 @@ static inline void small_toggles(struct small_tables *s)
 		{TOGGLE("FORCE_CUDA", "torchvision", "0", "1", "0", "the GPU target", 22)},
 	};
 	for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
-		rows[i].check =
-			strcmp(rows[i].name, "INSTALL_TEST") != 0 && strcmp(rows[i].package, "torchvision") != 0;
+		rows[i].check = strcmp(rows[i].name, "INSTALL_TEST") != 0 &&
+				strcmp(rows[i].package, "torchvision") != 0;
 	rows[6].cache = true;
 	rows[7].since = "2.9", rows[7].until = "2.11";
 	rows[8].values = threading;
@@ -173,15 +190,19 @@ static inline void small_toggles(struct small_tables *s)
 	rows[11].until = "2.9";
 	memcpy(s->toggles, rows, sizeof(rows));
 	s->t.toggles = s->toggles, s->t.toggles_count = ARRAY_LEN(rows);
-	s->retired[0] = (struct retired_row){
-		.name = "USE_METAL", .package = "pytorch", .since = "2.4", .why = "removed in 2.4: use USE_MPS"};
-	s->retired[1] = (struct retired_row){
-		.name = "USE_CUBLAS", .package = "pytorch", .since = "", .why = "comes with USE_CUDA"};
+	s->retired[0] = (struct retired_row){.name = "USE_METAL",
+					     .package = "pytorch",
+					     .since = "2.4",
+					     .why = "removed in 2.4: use USE_MPS"};
+	s->retired[1] = (struct retired_row){.name = "USE_CUBLAS",
+					     .package = "pytorch",
+					     .since = "",
+					     .why = "comes with USE_CUDA"};
 	s->t.retired = s->retired, s->t.retired_count = 2;
 }
 
-static inline struct package_row small_package(const char *version, const char *backend, struct source_row *source,
-					       unsigned line)
+static inline struct package_row small_package(const char *version, const char *backend,
+					       struct source_row *source, unsigned line)
 {
 	return (struct package_row){.version = version,
 				    .backend = backend,
@@ -205,8 +226,11 @@ static inline void small_releases(struct small_tables *s)
 	const char *digests[] = {SHA_A, SHA_B, SHA_C};
 	const char *names[] = {"torch.tar.gz", "vision.tar.gz", "audio.tar.gz"};
 	for (unsigned i = 0; i < 3; i++)
-		s->sources[i] = (struct source_row){
-			.name = names[i], .sha256 = digests[i], .urls = places, .urls_count = 1, .into = ""};
+		s->sources[i] = (struct source_row){.name = names[i],
+						    .sha256 = digests[i],
+						    .urls = places,
+						    .urls_count = 1,
+						    .into = ""};
 	s->packages[0] = small_package("2.8.0", "setup-py-env", &s->sources[0], 20);
 	s->packages[1] = small_package("0.23.0", "setuptools", &s->sources[1], 30);
 	s->packages[2] = small_package("2.8.0", "setuptools-cmake", &s->sources[2], 40);
@@ -214,20 +238,21 @@ static inline void small_releases(struct small_tables *s)
 	s->packages[4] = small_package("0.24.1", "setuptools", &s->sources[1], 30);
 	s->packages[0].cudnn = "9.10.2.21", s->packages[3].cudnn = "9.13.0.50";
 	for (unsigned i = 0; i < 2; i++)
-		s->releases[i] = (struct release_row){.name = i ? "2.9.1" : "2.8.0",
-						      .base = i ? "2.9.1" : "2.8.0",
-						      .pythons = i ? pythons_new : pythons_old,
-						      .pythons_count = 3,
-						      .toolkits = i ? toolkits_new : toolkits_old,
-						      .toolkits_count = i ? 3 : 2,
-						      .note = "",
-						      .asked = "",
-						      .label = "",
-						      .source_date_epoch = i ? 1763000000 : 1754000000,
-						      .pytorch = &s->packages[i ? 3 : 0],
-						      .torchvision = &s->packages[i ? 4 : 1],
-						      .torchaudio = i ? NULL : &s->packages[2],
-						      .file = i ? "releases/2.9.1.yaml" : "releases/2.8.0.yaml"};
+		s->releases[i] = (struct release_row){
+			.name = i ? "2.9.1" : "2.8.0",
+			.base = i ? "2.9.1" : "2.8.0",
+			.pythons = i ? pythons_new : pythons_old,
+			.pythons_count = 3,
+			.toolkits = i ? toolkits_new : toolkits_old,
+			.toolkits_count = i ? 3 : 2,
+			.note = "",
+			.asked = "",
+			.label = "",
+			.source_date_epoch = i ? 1763000000 : 1754000000,
+			.pytorch = &s->packages[i ? 3 : 0],
+			.torchvision = &s->packages[i ? 4 : 1],
+			.torchaudio = i ? NULL : &s->packages[2],
+			.file = i ? "releases/2.9.1.yaml" : "releases/2.8.0.yaml"};
 	s->t.releases = s->releases, s->t.releases_count = 2;
 }
 
@@ -244,7 +269,8 @@ static inline void small_tables_fill(struct small_tables *s)
 }
 
 /* small_target: an entry of an SM list. */
-static inline struct gpu_target small_target(const struct small_tables *s, unsigned row, const char *suffix, bool ptx)
+static inline struct gpu_target small_target(const struct small_tables *s, unsigned row,
+					     const char *suffix, bool ptx)
 {
 	return (struct gpu_target){.row = &s->gpus[row], .suffix = suffix, .ptx = ptx};
 }

@@ -14,9 +14,10 @@
 
 /* A scalar of a table. */
 struct leaf {
-	const struct yaml_tree *node, *row; /* row: the nearest entry of a list that is a mapping; NULL: none */
-	const char *path;                   /* "gpus[].cuda_min" */
-	size_t way;                         /* that had an effect */
+	/* row: the nearest entry of a list that is a mapping; NULL: none */
+	const struct yaml_tree *node, *row;
+	const char *path; /* "gpus[].cuda_min" */
+	size_t way;       /* that had an effect */
 };
 
 struct file {
@@ -46,7 +47,8 @@ static inline void emit_text(const char *text, struct buf *out)
 	buf_addc(out, '"');
 }
 
-static inline const struct edit *edit_of(const struct yaml_tree *node, const struct edit *edits, size_t count)
+static inline const struct edit *edit_of(const struct yaml_tree *node, const struct edit *edits,
+					 size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (edits[i].node == node)
@@ -55,7 +57,8 @@ static inline const struct edit *edit_of(const struct yaml_tree *node, const str
 }
 
 /* JSON is YAML. */
-static inline void emit(const struct yaml_tree *t, const struct edit *edits, size_t count, struct buf *out)
+static inline void emit(const struct yaml_tree *t, const struct edit *edits, size_t count,
+			struct buf *out)
 {
 	const struct edit *edit = edit_of(t, edits, count);
 	bool first = true;
@@ -79,7 +82,8 @@ static inline void emit(const struct yaml_tree *t, const struct edit *edits, siz
 	buf_addc(out, t->kind == YAML_LIST ? ']' : '}');
 }
 
-static inline void write_table(const char *dir, const struct file *f, const struct edit *edits, size_t count)
+static inline void write_table(const char *dir, const struct file *f, const struct edit *edits,
+			       size_t count)
 {
 	AUTO_BUF struct buf text = {0};
 	AUTO_ARENA struct arena a = {0};
@@ -87,8 +91,8 @@ static inline void write_table(const char *dir, const struct file *f, const stru
 	test_write(path_join(&a, dir, f->name), buf_cstr(&text));
 }
 
-static inline void collect(struct arena *a, struct file *f, const struct yaml_tree *t, const struct yaml_tree *row,
-			   const char *path)
+static inline void collect(struct arena *a, struct file *f, const struct yaml_tree *t,
+			   const struct yaml_tree *row, const char *path)
 {
 	if (t->kind == YAML_TEXT) {
 		if (f->count == f->cap)
@@ -99,8 +103,10 @@ static inline void collect(struct arena *a, struct file *f, const struct yaml_tr
 	for (size_t i = 0; i < t->count; i++) {
 		const struct yaml_tree *below = &t->items[i];
 		const char *to = t->kind == YAML_LIST ? arena_printf(a, "%s[]", path)
-						      : arena_printf(a, "%s%s%s", path, *path ? "." : "", below->key);
-		collect(a, f, below, t->kind == YAML_LIST && below->kind == YAML_MAPPING ? below : row, to);
+						      : arena_printf(a, "%s%s%s", path,
+								     *path ? "." : "", below->key);
+		collect(a, f, below,
+			t->kind == YAML_LIST && below->kind == YAML_MAPPING ? below : row, to);
 	}
 }
 
@@ -127,18 +133,21 @@ static inline const char *bumped(const char *text, int by, struct arena *a)
 	if (!end)
 		return arena_printf(a, "%sx", text);
 	long n = strtol(text + start, NULL, 10) + by;
-	return arena_printf(a, "%.*s%0*ld%s", (int)start, text, (int)(end - start), n < 0 ? 9 : n, text + end);
+	return arena_printf(a, "%.*s%0*ld%s", (int)start, text, (int)(end - start), n < 0 ? 9 : n,
+			    text + end);
 }
 
-/* The ways in which a value is changed, each tried until one has an effect: other values, those that stand at the same
- * place of other rows, and none. */
-static inline void ways_of(const struct file *f, const struct leaf *l, struct arena *a, struct strlist *ret)
+/* The ways in which a value is changed, each tried until one has an effect:
+ * other values, those that stand at the same place of other rows, and none. */
+static inline void ways_of(const struct file *f, const struct leaf *l, struct arena *a,
+			   struct strlist *ret)
 {
 	strlist_ref(ret, a, bumped(l->node->text, 1, a));
 	strlist_ref(ret, a, bumped(l->node->text, -1, a));
 	size_t before = ret->count;
 	for (size_t i = 0; i < f->count && ret->count < before + SIBLINGS_MAX; i++)
-		if (strcmp(f->leaves[i].path, l->path) == 0 && strcmp(f->leaves[i].node->text, l->node->text) != 0 &&
+		if (strcmp(f->leaves[i].path, l->path) == 0 &&
+		    strcmp(f->leaves[i].node->text, l->node->text) != 0 &&
 		    !strlist_contains(ret, f->leaves[i].node->text))
 			strlist_ref(ret, a, f->leaves[i].node->text);
 	if (strcmp(l->node->text, "ON") == 0 || strcmp(l->node->text, "OFF") == 0)

@@ -14,6 +14,7 @@ static void use_needs(struct fixture *f)
 static void what_needs_a_toggle_that_is_off_is_off(void **state)
 {
 	struct fixture *f = *state;
+
 	use_needs(f);
 	kvlist_set(&f->options.toggles, &f->a, "USE_NNPACK", "OFF");
 	resolve(f);
@@ -28,6 +29,7 @@ static void what_needs_a_toggle_that_is_off_is_off(void **state)
 static void what_needs_a_toggle_that_is_on_stays(void **state)
 {
 	struct fixture *f = *state;
+
 	use_needs(f);
 	resolve(f);
 	want_env(f, "USE_FBGEMM", "ON");
@@ -37,6 +39,7 @@ static void what_needs_a_toggle_that_is_on_stays(void **state)
 static void asking_for_one_without_what_it_needs_is_refused(void **state)
 {
 	struct fixture *f = *state;
+
 	use_needs(f);
 	use_user_toggle(f, "USE_FBGEMM", "ON");
 	kvlist_set(&f->options.toggles, &f->a, "USE_NNPACK", "OFF");
@@ -49,6 +52,7 @@ static void a_gpu_may_imply_a_toggle(void **state)
 {
 	struct fixture *f = *state;
 	struct table_setting s = {SETTING("USE_MPI", "ON", "for the test", 33)};
+
 	use_cuda(f, 2, "", false);
 	f->s.gpus[2].settings = &s;
 	f->s.gpus[2].settings_count = 1;
@@ -64,6 +68,7 @@ static void an_implied_toggle_of_another_release_is_left_out(void **state)
 {
 	struct fixture *f = *state;
 	struct table_setting s = {SETTING("USE_GENAI", "ON", "for the test", 33)};
+
 	use_cuda(f, 2, "", false);
 	f->s.gpus[2].settings = &s;
 	f->s.gpus[2].settings_count = 1;
@@ -74,6 +79,7 @@ static void an_implied_toggle_of_another_release_is_left_out(void **state)
 static void a_setting_begins_with_its_release(void **state)
 {
 	struct fixture *f = *state;
+
 	f->profile.isa = &f->s.isas[0];
 	f->s.avx[0].since = "2.9";
 	resolve(f);
@@ -86,7 +92,9 @@ static void a_setting_begins_with_its_release(void **state)
 /* USE_NNPACK as static MKL has it: the BLAS switches it on over the table of toggles. */
 static void use_blas_that_needs_nnpack(struct fixture *f)
 {
-	static struct table_setting fixed = {SETTING("USE_NNPACK", "ON", "it is linked in", 12), .fixed = true};
+	static struct table_setting fixed = {SETTING("USE_NNPACK", "ON", "it is linked in", 12),
+					     .fixed = true};
+
 	f->s.blas[1].settings = &fixed;
 	f->s.blas[1].settings_count = 1;
 	f->q.blas = &f->s.blas[1];
@@ -100,6 +108,7 @@ static void assert_refused(struct fixture *f, const char *says)
 static void a_blas_settles_a_toggle(void **state)
 {
 	struct fixture *f = *state;
+
 	use_blas_that_needs_nnpack(f);
 	kvlist_set(&f->options.toggles, &f->a, "USE_NNPACK", "1");
 	resolve(f);
@@ -110,6 +119,7 @@ static void a_blas_settles_a_toggle(void **state)
 static void what_a_blas_needs_cannot_be_set_otherwise(void **state)
 {
 	struct fixture *f = *state;
+
 	use_blas_that_needs_nnpack(f);
 	kvlist_set(&f->options.toggles, &f->a, "USE_NNPACK", "OFF");
 	assert_refused(f, "'USE_NNPACK=OFF' does not go with this plan, which needs ON");
@@ -120,6 +130,7 @@ static void what_a_blas_needs_cannot_be_set_otherwise(void **state)
 static void not_even_after_one_that_agrees(void **state)
 {
 	struct fixture *f = *state;
+
 	use_blas_that_needs_nnpack(f);
 	use_user_toggle(f, "USE_NNPACK", "ON");
 	strlist_ref(&f->options.without, &f->a, "nnpack");
@@ -141,5 +152,6 @@ int main(void)
 		TEST(what_a_blas_needs_cannot_be_set_otherwise),
 		TEST(not_even_after_one_that_agrees),
 	};
+
 	return cmocka_run_group_tests_name("buildenv_toggle", tests, NULL, NULL);
 }

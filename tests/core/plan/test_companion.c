@@ -1,4 +1,5 @@
-/* torchvision and torchaudio are built against the torch of their release, or what their stable ABI takes. */
+/* torchvision and torchaudio are built against the torch
+ * of their release, or what their stable ABI takes. */
 #include "support.h"
 
 #include "plan_fixture.h"
@@ -6,6 +7,7 @@
 static void test_companion_takes_torch_of_its_release(void **state)
 {
 	struct fixture *f = *state;
+
 	f->v.package = "torchvision";
 	f->q.torch = "sha256:00";
 	f->q.torch_version = "2.9.0+cu128";

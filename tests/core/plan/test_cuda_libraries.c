@@ -44,6 +44,7 @@ static struct cuda_needs needs_of(const struct plan *p, const char *names)
 {
 	struct cuda_needs n;
 	struct strlist needed = {0};
+
 	strlist_split(&needed, &arena, names, " ");
 	cuda_needs(p, &needed, &arena, &n);
 	return n;
@@ -58,9 +59,10 @@ static void test_exactly_what_is_needed(void **state)
 {
 	(void)state;
 	struct plan p = plan_of("12.4");
-	struct cuda_needs n =
-		needs_of(&p, "libc.so.6 libcublasLt.so.12 libcublas.so.12 libcudart.so.12 libcuda.so.1 libgomp.so.1");
-	assert_string_equal(joined(&n.requires), "nvidia-cublas-cu12>=12.4.5.8,<13 nvidia-cuda-runtime-cu12>=12.4,<13");
+	struct cuda_needs n = needs_of(&p, "libc.so.6 libcublasLt.so.12 libcublas.so.12 "
+					   "libcudart.so.12 libcuda.so.1 libgomp.so.1");
+	assert_string_equal(joined(&n.requires),
+			    "nvidia-cublas-cu12>=12.4.5.8,<13 nvidia-cuda-runtime-cu12>=12.4,<13");
 	assert_string_equal(joined(&n.dirs), "nvidia/cuda_runtime/lib nvidia/cublas/lib");
 	assert_true(strlist_contains(&n.names, "libcuda.so.1"));
 	assert_true(strlist_contains(&n.names, "libcufft.so.11"));
@@ -74,7 +76,8 @@ static void test_versions_that_do_not_fit_are_not_taken(void **state)
 	static const struct part_row lt = {.name = "cusparselt"};
 	parts[1] = (struct toolkit_part){.row = &lt, .header = "h", .version = "0.6.2"};
 	struct cuda_needs n = needs_of(&p, "libnvToolsExt.so.1 libcusparseLt.so.0");
-	assert_string_equal(joined(&n.requires), "nvidia-cusparselt-cu12>=0.6.2,<0.7 nvidia-nvtx-cu12>=12.4,<12.9");
+	assert_string_equal(joined(&n.requires),
+			    "nvidia-cusparselt-cu12>=0.6.2,<0.7 nvidia-nvtx-cu12>=12.4,<12.9");
 	p.cuda = "12.9";
 	n = needs_of(&p, "libnvToolsExt.so.1");
 	assert_string_equal(joined(&n.requires), "nvidia-nvtx-cu12<12.9");
@@ -90,8 +93,9 @@ static void test_what_these_need_in_turn(void **state)
 	struct plan p = plan_of("12.4");
 	struct cuda_needs n = needs_of(&p, "libcusolver.so.11");
 	assert_string_equal(joined(&n.requires), "nvidia-cusolver-cu12>=11.6.1.9,<12");
-	assert_string_equal(joined(&n.dirs),
-			    "nvidia/cublas/lib nvidia/cusolver/lib nvidia/cusparse/lib nvidia/nvjitlink/lib");
+	assert_string_equal(
+		joined(&n.dirs),
+		"nvidia/cublas/lib nvidia/cusolver/lib nvidia/cusparse/lib nvidia/nvjitlink/lib");
 }
 
 /* Which version pip takes is not known beforehand, so both directories are searched. */
@@ -109,8 +113,9 @@ static void test_one_directory_from_cuda_13_on(void **state)
 	struct plan p = plan_of("13.0");
 	parts[0].version = "13.0.0.19";
 	struct cuda_needs n = needs_of(&p, "libcublas.so.13 libcudart.so.13 libcudnn.so.9");
-	assert_string_equal(joined(&n.requires),
-			    "nvidia-cublas>=13.0.0.19,<14 nvidia-cuda-runtime>=13.0,<14 nvidia-cudnn-cu13");
+	assert_string_equal(
+		joined(&n.requires),
+		"nvidia-cublas>=13.0.0.19,<14 nvidia-cuda-runtime>=13.0,<14 nvidia-cudnn-cu13");
 	assert_string_equal(joined(&n.dirs), "nvidia/cu13/lib nvidia/cudnn/lib");
 }
 
@@ -140,7 +145,8 @@ static void test_needed_names_of_a_tree(void **state)
 	test_dir();
 	compile("libdep.so", "int puts(const char *); int dep(void) { return puts(\"\"); }",
 		"-shared -fPIC -Wl,-soname,libdep.so.3");
-	compile("sub/libx.so", "int puts(const char *), dep(void); int x(void) { return dep() + puts(\"\"); }",
+	compile("sub/libx.so",
+		"int puts(const char *), dep(void); int x(void) { return dep() + puts(\"\"); }",
 		"-shared -fPIC libdep.so");
 	test_write(test_path("text"), "no ELF");
 	assert_ok(cuda_needed(test_path("."), &arena, &names, &err), &err);
@@ -168,6 +174,7 @@ static bool brings(const char *line, const char *name)
 {
 	struct requirement r;
 	struct strlist all = {0};
+
 	assert_ok(requirement_parse(line, &arena, &r, &err), &err);
 	cuda_brings(tables, &r, &arena, &all);
 	return strlist_contains(&all, name);
@@ -191,11 +198,17 @@ static void test_what_a_requirement_brings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_exactly_what_is_needed),         TEST(test_versions_that_do_not_fit_are_not_taken),
-		TEST(test_what_these_need_in_turn),        TEST(test_where_older_versions_have_them),
-		TEST(test_one_directory_from_cuda_13_on),  TEST(test_libraries_of_the_system),
-		TEST(test_nothing_without_cuda),           TEST(test_needed_names_of_a_tree),
-		TEST(test_where_a_stranger_has_them_from), TEST(test_what_a_requirement_brings),
+		TEST(test_exactly_what_is_needed),
+		TEST(test_versions_that_do_not_fit_are_not_taken),
+		TEST(test_what_these_need_in_turn),
+		TEST(test_where_older_versions_have_them),
+		TEST(test_one_directory_from_cuda_13_on),
+		TEST(test_libraries_of_the_system),
+		TEST(test_nothing_without_cuda),
+		TEST(test_needed_names_of_a_tree),
+		TEST(test_where_a_stranger_has_them_from),
+		TEST(test_what_a_requirement_brings),
 	};
+
 	return cmocka_run_group_tests(tests, load_tables, NULL);
 }

@@ -6,6 +6,7 @@
 static struct package_row row_of(void)
 {
 	static const char *const requires[] = {"setuptools"};
+
 	return (struct package_row){.name = "tiny_ext",
 				    .version = "1.2",
 				    .backend = TABLES_EXTENSION_BACKEND,
@@ -30,6 +31,7 @@ static void it_is_planned_as_a_package_of_the_release(void **state)
 {
 	struct fixture *f = *state;
 	const struct package_row row = row_of();
+
 	f->q.torch = "sha256:00";
 	f->q.torch_version = "2.8.0+cu128";
 	assert_ok(resolve_with(f, &row), &f->e);
@@ -52,6 +54,7 @@ static void for_the_cpu_it_is_told_so(void **state)
 {
 	struct fixture *f = *state;
 	const struct package_row row = row_of();
+
 	use_cpu(f);
 	assert_ok(resolve_with(f, &row), &f->e);
 	assert_string_equal(settings_value(&f->p->env, "FORCE_CUDA"), "0");
@@ -63,6 +66,7 @@ static void its_author_knows_its_variables(void **state)
 {
 	struct fixture *f = *state;
 	const struct package_row row = row_of();
+
 	kvlist_set(&f->q.options.toggles, &f->a, "TINY_FAST", "1 2");
 	assert_ok(resolve_with(f, &row), &f->e);
 	assert_string_equal(settings_value(&f->p->env, "TINY_FAST"), "1 2");
@@ -76,6 +80,7 @@ static void another_source_or_torch_is_another_key(void **state)
 	struct source_row s = {.name = "tiny.tar", .sha256 = "aa", .unproven = "", .into = ""};
 	struct package_row row = row_of();
 	char first[65], second[65];
+
 	row.sources = &s;
 	row.sources_count = 1;
 	assert_ok(resolve_with(f, &row), &f->e);
@@ -93,13 +98,16 @@ static void what_it_says_of_itself_is_held(void **state)
 {
 	struct fixture *f = *state;
 	struct package_row row = row_of();
+
 	row.torch = ">=2.9";
-	assert_err(resolve_with(f, &row), &f->e, ERR_POLICY, "tiny_ext 1.2 requires torch>=2.9, not torch 2.8.0");
+	assert_err(resolve_with(f, &row), &f->e, ERR_POLICY,
+		   "tiny_ext 1.2 requires torch>=2.9, not torch 2.8.0");
 	f->q.torch_version = "2.9.1+cu128";
 	assert_ok(resolve_with(f, &row), &f->e);
 	row = row_of();
 	row.python = ">=3.14";
-	assert_err(resolve_with(f, &row), &f->e, ERR_POLICY, "tiny_ext 1.2 requires Python >=3.14, not 3.13");
+	assert_err(resolve_with(f, &row), &f->e, ERR_POLICY,
+		   "tiny_ext 1.2 requires Python >=3.14, not 3.13");
 	row = row_of();
 	row.cuda_only = true;
 	assert_ok(resolve_with(f, &row), &f->e);
@@ -113,9 +121,11 @@ static void torchs_builder_must_know_the_target(void **state)
 {
 	struct fixture *f = *state;
 	const struct package_row row = row_of();
+
 	f->s.gpus[2].no_extensions = true;
-	assert_err(resolve_with(f, &row), &f->e, ERR_POLICY,
-		   "tiny_ext cannot be built for 'sm90': torch's extension builder does not know 9.0");
+	assert_err(
+		resolve_with(f, &row), &f->e, ERR_POLICY,
+		"tiny_ext cannot be built for 'sm90': torch's extension builder does not know 9.0");
 }
 
 int main(void)
@@ -128,5 +138,6 @@ int main(void)
 		TEST(what_it_says_of_itself_is_held),
 		TEST(torchs_builder_must_know_the_target),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@ static void differs(const char *old, const char *new, const char *want)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist lines = {0};
+
 	key_diff(old, new, &a, &lines);
 	assert_string_equal(strlist_join(&lines, &a, "\n"), want);
 }
@@ -57,7 +58,8 @@ static void several_lines_of_one_name_are_lined_up(void **state)
 static void any_bytes_will_do(void **state)
 {
 	(void)state;
-	differs("no colon\n\n: \n", "x\n\xff: \xfe\n", ":  → none\nno colon:  → none\nx: none → \n\xff: none → \xfe");
+	differs("no colon\n\n: \n", "x\n\xff: \xfe\n",
+		":  → none\nno colon:  → none\nx: none → \n\xff: none → \xfe");
 	char long_line[600];
 	memset(long_line, 'x', sizeof(long_line));
 	memcpy(long_line, "a: ", 3);
@@ -80,5 +82,6 @@ int main(void)
 		cmocka_unit_test(several_lines_of_one_name_are_lined_up),
 		cmocka_unit_test(any_bytes_will_do),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Plans of the real tables, as text that a reviewer can read: each tests/data/plan/NAME.profile in gives NAME.expect
- * out. With PTBUILD_WRITE_EXPECT=1 the expectations are written instead of compared; the difference is then for a
- * person to read. */
+/* Plans of the real tables, as text that a reviewer can read: each tests/data/plan/NAME.profile in
+ * gives NAME.expect out. With PTBUILD_WRITE_EXPECT=1 the expectations are written instead of
+ * compared; the difference is then for a person to read. */
 #include "tables_fixture.h"
 
 #include <stdlib.h>
@@ -22,10 +22,13 @@ struct asked {
 static void read_line(struct asked *q, const char *key, const char *value, struct arena *a)
 {
 	struct err e = {0};
+
 	if (strcmp(key, "variant") == 0) {
 		assert_ok(variant_parse(tables, value, a, &q->variant, &e), &e);
 	} else if (strcmp(key, "profile") == 0) {
-		q->profile = strcmp(value + strlen(value) - 5, ".yaml") == 0 ? path_join(a, DATA, value) : value;
+		q->profile = strcmp(value + strlen(value) - 5, ".yaml") == 0
+				     ? path_join(a, DATA, value)
+				     : value;
 	} else if (strcmp(key, "package") == 0) {
 		q->variant.package = value;
 	} else if (strcmp(key, "python") == 0) {
@@ -43,8 +46,8 @@ static void read_line(struct asked *q, const char *key, const char *value, struc
 	} else if (strcmp(key, "set") == 0) {
 		const char *equals = strchr(value, '=');
 		assert_non_null(equals);
-		kvlist_set(&q->request.options.toggles, a, arena_strndup(a, value, (size_t)(equals - value)),
-			   equals + 1);
+		kvlist_set(&q->request.options.toggles, a,
+			   arena_strndup(a, value, (size_t)(equals - value)), equals + 1);
 	} else {
 		fail_msg("unknown key '%s'", key);
 	}
@@ -54,6 +57,7 @@ static void read_request(struct asked *q, const char *path, struct arena *a)
 {
 	struct strlist lines = {0};
 	AUTO_FREE char *text = test_read(path);
+
 	assert_non_null(text);
 	strlist_split(&lines, a, text, "\n");
 	for (size_t i = 0; i < lines.count; i++) {
@@ -64,6 +68,7 @@ static void read_request(struct asked *q, const char *path, struct arena *a)
 		assert_non_null(colon);
 		read_line(q, arena_strndup(a, line, (size_t)(colon - line)), colon + 2, a);
 	}
+
 	struct err e = {0};
 	if (q->profile)
 		assert_ok(profile_load(tables, q->profile, a, &q->variant.profile, &e), &e);
@@ -74,10 +79,11 @@ static void read_request(struct asked *q, const char *path, struct arena *a)
 static void write_setting(struct buf *out, const struct setting *s, bool checked)
 {
 	bool built_in = strcmp(s->file, SETTING_BUILT_IN) == 0;
+
 	buf_printf(out, "  %s=%s", s->name, s->value);
 	if (!built_in || checked)
-		buf_printf(out, "  [%s%s%s]", built_in ? "" : path_base(s->file), !built_in && checked ? ", " : "",
-			   checked ? "checked" : "");
+		buf_printf(out, "  [%s%s%s]", built_in ? "" : path_base(s->file),
+			   !built_in && checked ? ", " : "", checked ? "checked" : "");
 	buf_addc(out, '\n');
 }
 
@@ -85,19 +91,24 @@ static void write_settings(struct buf *out, const struct plan *p)
 {
 	buf_addstr(out, "environment:\n");
 	for (size_t i = 0; i < p->env.count; i++)
-		write_setting(out, &p->env.items[i], settings_get(&p->cmake, p->env.items[i].name) != NULL);
+		write_setting(out, &p->env.items[i],
+			      settings_get(&p->cmake, p->env.items[i].name) != NULL);
 	if (p->cache.count)
 		buf_addstr(out, "generated cache entries:\n");
 	for (size_t i = 0; i < p->cache.count; i++)
-		write_setting(out, &p->cache.items[i], settings_get(&p->cmake, p->cache.items[i].name) != NULL);
+		write_setting(out, &p->cache.items[i],
+			      settings_get(&p->cmake, p->cache.items[i].name) != NULL);
 	for (size_t i = 0; i < p->cmake.count; i++)
-		if (!settings_get(&p->env, p->cmake.items[i].name) && !settings_get(&p->cache, p->cmake.items[i].name))
-			buf_printf(out, "checked besides: %s=%s\n", p->cmake.items[i].name, p->cmake.items[i].value);
+		if (!settings_get(&p->env, p->cmake.items[i].name) &&
+		    !settings_get(&p->cache, p->cmake.items[i].name))
+			buf_printf(out, "checked besides: %s=%s\n", p->cmake.items[i].name,
+				   p->cmake.items[i].value);
 }
 
 static void write_plan(struct buf *out, const struct plan *p, struct arena *a)
 {
-	buf_printf(out, "variant: %s\nversion: %s\nplatform: %s\n", p->variant, plan_full_version(p, a), p->platform);
+	buf_printf(out, "variant: %s\nversion: %s\nplatform: %s\n", p->variant,
+		   plan_full_version(p, a), p->platform);
 	if (p->depends.count)
 		buf_printf(out, "depends: %s\n", strlist_join(&p->depends, a, " "));
 	write_settings(out, p);
@@ -110,6 +121,7 @@ static void write_plan(struct buf *out, const struct plan *p, struct arena *a)
 static const char *strip_dir(const char *text, struct arena *a)
 {
 	AUTO_BUF struct buf b = {0};
+
 	for (const char *at; (at = strstr(text, DATA "/")); text = at + strlen(DATA "/"))
 		buf_add(&b, text, (size_t)(at - text));
 	buf_addstr(&b, text);
@@ -123,7 +135,9 @@ static void one(const char *name)
 	struct asked q = {0};
 	struct err e = {0};
 	const struct plan *p = NULL;
-	const char *expect = arena_printf(&a, "%s/%.*s.expect", DATA, (int)(strlen(name) - strlen(".profile")), name);
+	const char *expect = arena_printf(&a, "%s/%.*s.expect", DATA,
+					  (int)(strlen(name) - strlen(".profile")), name);
+
 	read_request(&q, path_join(&a, DATA, name), &a);
 	if (plan_resolve(tables, &q.request, &a, &p, &e) == 0)
 		write_plan(&got, p, &a);
@@ -133,6 +147,7 @@ static void one(const char *name)
 		test_write(expect, buf_cstr(&got));
 		return;
 	}
+
 	AUTO_FREE char *want = test_read(expect);
 	if (!want)
 		fail_msg("%s is missing", expect);
@@ -167,7 +182,8 @@ static void every_expectation_has_its_profile(void **state)
 		if (path_has_suffix(names.items[i], ".expect")) {
 			size_t stem = strlen(names.items[i]) - strlen(".expect");
 			assert_true(
-				strlist_contains(&names, arena_printf(&a, "%.*s.profile", (int)stem, names.items[i])));
+				strlist_contains(&names, arena_printf(&a, "%.*s.profile", (int)stem,
+								      names.items[i])));
 		}
 }
 
@@ -177,5 +193,6 @@ int main(void)
 		cmocka_unit_test(plans_are_as_expected),
 		cmocka_unit_test(every_expectation_has_its_profile),
 	};
+
 	return cmocka_run_group_tests_name("plan_data", tests, load, unload);
 }

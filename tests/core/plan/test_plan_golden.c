@@ -1,5 +1,5 @@
-/* The whole plan, as `ptbuild plan --json` prints it, of one variant of each package of each release:
- * tests/data/golden. See the README there. */
+/* The whole plan, as `ptbuild plan --json` prints it, of one variant of
+ * each package of each release: tests/data/golden. See the README there. */
 #include "tables_fixture.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #define DATA TEST_DATA_DIR "/golden"
 #define PYTHON "3.13"
 
-/* One profile for each package, so that together they show a single target, a list with PTX, and no GPU. */
+/* One profile for each package, so that together they
+ * show a single target, a list with PTX, and no GPU. */
 static const char *profile_of(const char *package)
 {
 	if (strcmp(package, "pytorch") == 0)
@@ -25,11 +26,12 @@ static char *plan_as_text(const struct release_row *r, const char *package, stru
 	struct plan_request q = {.variant = &v, .release = r->name};
 	struct err e = {0};
 	const struct plan *p = NULL;
+
 	assert_ok(profile_load(tables, profile_of(package), a, &v.profile, &e), &e);
 	assert_ok(plan_resolve(tables, &q, a, &p, &e), &e);
 	json_t *doc = plan_json(p);
-	/* They change with every input, and the versions of libraries are among those: tests of their own are for
-	 * them. */
+	/* They change with every input, and the versions of libraries
+	 * are among those: tests of their own are for them. */
 	json_object_set_new(doc, "compile_key", json_string("..."));
 	json_object_set_new(doc, "output_key", json_string("..."));
 	char *text = json_dumps(doc, JSON_INDENT(1));
@@ -49,13 +51,15 @@ static void every_release_and_package_is_as_in_its_file(void **state)
 			const struct release_row *r = &tables->releases[i];
 			if (!tables_package(r, tables_packages[k]))
 				continue;
-			const char *path = arena_printf(&a, DATA "/%s-%s.json", r->name, tables_packages[k]);
+			const char *path =
+				arena_printf(&a, DATA "/%s-%s.json", r->name, tables_packages[k]);
 			const char *now = plan_as_text(r, tables_packages[k], &a);
 			files++;
 			if (getenv("PTBUILD_WRITE_EXPECT")) {
 				test_write(path, now);
 				continue;
 			}
+
 			AUTO_FREE char *golden = test_read(path);
 			if (golden && strcmp(golden, now) == 0)
 				continue;
@@ -78,7 +82,8 @@ static void no_file_is_left_over(void **state)
 		bool known = strcmp(files.items[i], "README.md") == 0;
 		for (unsigned r = 0; r < tables->releases_count; r++)
 			for (size_t k = 0; k < TABLES_PACKAGES; k++)
-				known = known || strcmp(arena_printf(&a, "%s-%s.json", tables->releases[r].name,
+				known = known || strcmp(arena_printf(&a, "%s-%s.json",
+								     tables->releases[r].name,
 								     tables_packages[k]),
 							files.items[i]) == 0;
 		if (!known)
@@ -92,5 +97,6 @@ int main(void)
 		cmocka_unit_test(every_release_and_package_is_as_in_its_file),
 		cmocka_unit_test(no_file_is_left_over),
 	};
+
 	return cmocka_run_group_tests_name("plan_golden", tests, load, unload);
 }

@@ -10,6 +10,7 @@ static void keys_are_digests_of_their_texts(void **state)
 	struct fixture *f = *state;
 	const struct plan *p = resolve(f);
 	char digest[65];
+
 	digest_data(p->compile_text, strlen(p->compile_text), digest);
 	assert_string_equal(p->compile_key, digest);
 	digest_data(p->output_text, strlen(p->output_text), digest);
@@ -23,6 +24,7 @@ static void key_texts_are_sorted_lines(void **state)
 {
 	struct fixture *f = *state;
 	const char *texts[] = {resolve(f)->compile_text, f->p->output_text};
+
 	for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
 		struct strlist lines = {0};
 		strlist_split(&lines, &f->a, texts[k], "\n");
@@ -40,6 +42,7 @@ static void the_same_request_has_the_same_keys(void **state)
 	struct fixture *f = *state;
 	const struct plan *first = resolve(f);
 	const struct plan *again = resolve(f);
+
 	assert_string_equal(first->compile_key, again->compile_key);
 	assert_string_equal(first->output_key, again->output_key);
 }
@@ -47,6 +50,7 @@ static void the_same_request_has_the_same_keys(void **state)
 static void the_order_of_inputs_does_not_matter(void **state)
 {
 	struct fixture *f = *state;
+
 	kvlist_set(&f->q.options.toggles, &f->a, "USE_MPI", "ON");
 	kvlist_set(&f->q.options.toggles, &f->a, "USE_NNPACK", "OFF");
 	const struct plan *first = resolve(f);
@@ -63,10 +67,12 @@ static void where_a_value_comes_from_is_not_in_the_keys(void **state)
 {
 	struct fixture *f = *state;
 	const struct plan *first = resolve(f);
+
 	for (unsigned i = 0; i < f->s.t.toggles_count; i++) {
 		f->s.toggles[i].line += 100;
 		f->s.toggles[i].why = "for another reason";
 	}
+
 	kvlist_set(&f->q.options.toggles, &f->a, "USE_CUDA", "ON");
 	f->v.profile.name = "a-name-of-the-users";
 	f->s.sources[0].name = "renamed.tar.gz";
@@ -179,20 +185,24 @@ static void change_skipped(struct fixture *f)
 static void change_prepare(struct fixture *f)
 {
 	static const char *argv[] = {"true"};
-	static struct command_row command = {.dir = "", .argv = argv, .argv_count = 1, .why = "for the test"};
+	static struct command_row command = {
+		.dir = "", .argv = argv, .argv_count = 1, .why = "for the test"};
+
 	f->s.packages[0].prepare = &command;
 	f->s.packages[0].prepare_count = 1;
 }
 
 static void change_toolchain(struct fixture *f)
 {
-	static const struct toolchain tc = {.text = "gcc: 14.2.0\nninja: 1.12\n", .fingerprint = SHA_A};
+	static const struct toolchain tc = {.text = "gcc: 14.2.0\nninja: 1.12\n",
+					    .fingerprint = SHA_A};
 	f->q.toolchain = &tc;
 }
 
 static void change_root(struct fixture *f)
 {
-	static const struct toolchain tc = {.text = "gcc: 14.2.0\nninja: 1.12\n", .fingerprint = SHA_B};
+	static const struct toolchain tc = {.text = "gcc: 14.2.0\nninja: 1.12\n",
+					    .fingerprint = SHA_B};
 	f->q.toolchain = &tc;
 }
 
@@ -247,6 +257,7 @@ static void each_input_changes_the_compile_key(void **state)
 {
 	struct fixture *base = *state;
 	struct strlist seen = {0};
+
 	strlist_ref(&seen, &base->a, resolve(base)->compile_key);
 	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
 		void *fresh = NULL;
@@ -265,8 +276,10 @@ static void each_input_changes_the_compile_key(void **state)
 static void the_files_of_a_blas_count(void **state)
 {
 	static const char *files[] = {"lib/own.a"};
-	static struct table_setting place = {SETTING("OWN_DIR", "/own", "it is there", 12), .cache = true};
+	static struct table_setting place = {SETTING("OWN_DIR", "/own", "it is there", 12),
+					     .cache = true};
 	struct fixture *f = *state;
+
 	test_dir();
 	struct root root = {.dir = arena_strdup(&f->a, test_path("root"))};
 	struct toolchain tc = {.root = &root, .text = "gcc: 14.2.0\n", .fingerprint = SHA_A};
@@ -295,6 +308,7 @@ static void the_files_of_a_blas_count(void **state)
 static void the_torch_built_against_changes_the_compile_key(void **state)
 {
 	struct fixture *f = *state;
+
 	f->v.package = "torchvision";
 	const struct plan *unknown = resolve(f);
 	f->q.torch = "sha256:" SHA_A;
@@ -310,6 +324,7 @@ static void metadata_changes_only_the_output_key(void **state)
 {
 	struct fixture *f = *state;
 	const struct plan *first = resolve(f);
+
 	f->q.options.metadata_rev = 2;
 	const struct plan *second = resolve(f);
 	assert_int_equal(second->metadata_rev, 2);
@@ -331,6 +346,7 @@ static void the_platform_tag_changes_only_the_output_key(void **state)
 {
 	struct fixture *f = *state;
 	const struct plan *first = resolve(f);
+
 	assert_string_equal(first->platform_tag, "manylinux");
 	f->q.options.platform_tag = "linux";
 	const struct plan *second = resolve(f);
@@ -339,12 +355,13 @@ static void the_platform_tag_changes_only_the_output_key(void **state)
 	assert_string_not_equal(first->pack_key, second->pack_key);
 }
 
-/* What goes into the wheel does not tell who watched over its build, but where it lay if that was elsewhere; of who may
- * have the wheel of the store it is the other way round. */
+/* What goes into the wheel does not tell who watched over its build, but where it lay if
+ * that was elsewhere; of who may have the wheel of the store it is the other way round. */
 static void the_sandbox_is_not_in_the_key_of_the_bytes(void **state)
 {
 	struct fixture *f = *state;
 	const struct plan *first = resolve(f);
+
 	f->q.without_walls = 1;
 	const struct plan *open = resolve(f);
 	f->q.without_walls = 0;
@@ -362,6 +379,7 @@ static void the_sandbox_is_not_in_the_key_of_the_bytes(void **state)
 			assert_string_not_equal(all[i]->output_key, all[k]->output_key);
 		}
 	}
+
 	assert_contains(elsewhere->compile_text, "elsewhere: ");
 	assert_not_contains(plain->compile_text, "elsewhere: ");
 }
@@ -369,6 +387,7 @@ static void the_sandbox_is_not_in_the_key_of_the_bytes(void **state)
 static void a_line_break_in_a_value_cannot_forge_an_input(void **state)
 {
 	struct fixture *f = *state;
+
 	strlist_add(&f->v.profile.extra_cflags, &f->a, "-DX\nzz: forged\\n");
 	assert_not_contains(resolve(f)->compile_text, "\nzz: forged");
 	assert_contains(f->p->compile_text, "-DX\\nzz: forged\\\\n");
@@ -377,6 +396,7 @@ static void a_line_break_in_a_value_cannot_forge_an_input(void **state)
 static void locked_requirements_that_are_missing_are_an_error(void **state)
 {
 	struct fixture *f = *state;
+
 	f->s.t.dir = test_dir();
 	f->s.packages[0].requirements = "gone.txt";
 	refuse(f, ERR_CONFIG, "gone.txt");
@@ -399,5 +419,6 @@ int main(void)
 		TEST(a_line_break_in_a_value_cannot_forge_an_input),
 		TEST(locked_requirements_that_are_missing_are_an_error),
 	};
+
 	return cmocka_run_group_tests_name("plan_key", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* One file name has one content: of all that `plan` accepts with the shipped tables, no two plans with different
- * output keys have one wheel name. With PTBUILD_ALL_NAMES=1 every GPU target with every instruction set, which takes
- * minutes. */
+/* One file name has one content: of all that `plan` accepts with the shipped tables, no two
+ * plans with different output keys have one wheel name. With PTBUILD_ALL_NAMES=1 every GPU
+ * target with every instruction set, which takes minutes. */
 #include "tables_fixture.h"
 
 #include <stdlib.h>
@@ -19,37 +19,46 @@ static size_t count, cap;
 
 /* The torch that a package is built against. */
 struct torch_case {
-	const char *identity, *label; /* NULL: ptbuild's own of the variant; "": the version has none */
+	/* NULL: ptbuild's own of the variant; "": the version has none */
+	const char *identity, *label;
 };
 
 static const struct torch_case torches[] = {
-	{NULL, NULL}, {"sha256:00", ""}, {"sha256:11", "cu128"}, {"sha256:22", "cu128.sm90"}, {"root", "debian"},
+	{NULL, NULL},       {"sha256:00", ""}, {"sha256:11", "cu128"}, {"sha256:22", "cu128.sm90"},
+	{"root", "debian"},
 };
 
 static void add_plan(const struct plan *p, const char *what)
 {
 	char python[8];
+
 	snprintf(python, sizeof(python), "cp3%s", p->python + 2);
 	names = arena_room(&shared, names, count, &cap, 4096, sizeof(*names));
-	names[count++] = (struct name){arena_printf(&shared, "%s-%s-%s-%s", p->distribution,
-						    plan_full_version(p, &shared), python, p->platform),
-				       arena_strdup(&shared, p->output_key),
-				       arena_printf(&shared, "%s: %s%s", p->release, p->variant, what)};
+	names[count++] =
+		(struct name){arena_printf(&shared, "%s-%s-%s-%s", p->distribution,
+					   plan_full_version(p, &shared), python, p->platform),
+			      arena_strdup(&shared, p->output_key),
+			      arena_printf(&shared, "%s: %s%s", p->release, p->variant, what)};
 }
 
 static void add_variant(const struct release_row *r, const struct variant *v)
 {
-	for (size_t i = 0; i < ARRAY_LEN(torches) && (i == 0 || !package_is_torch(v->package)); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(torches) && (i == 0 || !package_is_torch(v->package));
+	     i++) {
 		AUTO_ARENA struct arena a = {0};
 		const struct torch_case *torch = &torches[i];
 		const struct plan *p = NULL;
 		struct plan_request q = {.variant = v, .release = r->name};
 		if (torch->identity) {
 			q.torch = torch->identity;
-			q.torch_version = arena_printf(&a, "%s%s%s", r->base, *torch->label ? "+" : "", torch->label);
+			q.torch_version = arena_printf(&a, "%s%s%s", r->base,
+						       *torch->label ? "+" : "", torch->label);
 		}
+
 		if (plan_resolve(tables, &q, &a, &p, ERR_IGNORED) == 0)
-			add_plan(p, torch->identity ? arena_printf(&a, " with torch %s", q.torch_version) : "");
+			add_plan(p, torch->identity
+					    ? arena_printf(&a, " with torch %s", q.torch_version)
+					    : "");
 	}
 }
 
@@ -57,25 +66,30 @@ static void add_profile(const struct release_row *r, struct variant *v, const ch
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
+
 	assert_ok(profile_load(tables, profile, &a, &v->profile, &e), &e);
 	if (v->profile.gpu != GPU_CUDA) {
 		add_variant(r, v);
 		return;
 	}
+
 	for (unsigned i = 0; i < r->toolkits_count; i++) {
 		v->cuda = r->toolkits[i];
 		add_variant(r, v);
 	}
+
 	v->cuda = NULL;
 }
 
-/* Every instruction set without a GPU, every GPU with one instruction set of each platform, or with all of them. */
+/* Every instruction set without a GPU, every GPU with one
+ * instruction set of each platform, or with all of them. */
 static void list_profiles(struct arena *a, struct strlist *ret)
 {
 	static const char *const few[] = {"avx2", "armv8_2"};
 	const bool all = getenv("PTBUILD_ALL_NAMES") != NULL;
 	struct strlist examples = {0};
 	struct err e = {0};
+
 	for (unsigned i = 0; i < tables->isas_count; i++) {
 		const char *isa = tables->isas[i].name;
 		strlist_addf(ret, a, "cpu-%s", isa);
@@ -85,16 +99,19 @@ static void list_profiles(struct arena *a, struct strlist *ret)
 				continue;
 			strlist_addf(ret, a, "sm%s-%s", row->sm, isa);
 			for (unsigned s = 0; s < row->suffixes_count; s++)
-				strlist_addf(ret, a, "sm%s%s-%s", row->sm, row->suffixes[s].suffix, isa);
+				strlist_addf(ret, a, "sm%s%s-%s", row->sm, row->suffixes[s].suffix,
+					     isa);
 		}
 	}
+
 	for (size_t i = 0; i < ARRAY_LEN(few); i++)
 		strlist_addf(ret, a, "sm90+ptx-%s", few[i]);
 	strlist_ref(ret, a, "sm80+sm90-avx2");
 	strlist_ref(ret, a, "darwin-mps");
 	assert_ok(fs_list(TRUSTED, PROFILES_DIR "/examples", a, &examples, &e), &e);
 	for (size_t i = 0; i < examples.count; i++)
-		strlist_ref(ret, a, arena_strndup(a, examples.items[i], strcspn(examples.items[i], ".")));
+		strlist_ref(ret, a,
+			    arena_strndup(a, examples.items[i], strcspn(examples.items[i], ".")));
 }
 
 static int by_wheel(const void *x, const void *y)
@@ -107,13 +124,17 @@ static int by_wheel(const void *x, const void *y)
 static size_t count_shared(void)
 {
 	size_t wrong = 0;
+
 	qsort(names, count, sizeof(*names), by_wheel);
 	for (size_t i = 1; i < count; i++) {
-		if (strcmp(names[i - 1].wheel, names[i].wheel) != 0 || strcmp(names[i - 1].key, names[i].key) == 0)
+		if (strcmp(names[i - 1].wheel, names[i].wheel) != 0 ||
+		    strcmp(names[i - 1].key, names[i].key) == 0)
 			continue;
 		if (wrong++ < 10)
-			print_error("%s: of '%s' and of '%s'\n", names[i].wheel, names[i - 1].what, names[i].what);
+			print_error("%s: of '%s' and of '%s'\n", names[i].wheel, names[i - 1].what,
+				    names[i].what);
 	}
+
 	return wrong;
 }
 
@@ -131,11 +152,13 @@ static void test_wheel_name_of_two_plans_differs(void **state)
 				add_profile(r, &v, "cpu-avx2");
 				add_profile(r, &v, "sm90-avx2");
 			}
+
 			v.python = "3.13";
 			for (size_t n = 0; n < profiles.count; n++)
 				add_profile(r, &v, profiles.items[n]);
 		}
 	}
+
 	print_message("           %zu plans\n", count);
 	assert_true(count > 10000);
 	const size_t wrong = count_shared();
@@ -158,6 +181,7 @@ static void test_wheel_name_of_extension_says_its_torch(void **state)
 			add_profile(&tables->releases[i], &v, "sm90-avx2");
 		}
 	}
+
 	tables = shipped;
 	assert_true(count > 100);
 	assert_int_equal(count_shared(), 0);
@@ -173,11 +197,14 @@ static void test_label_says_torch_that_version_does_not(void **state)
 		{"torchaudio", "2.8.0", NULL, NULL, "cu128.sm90.avx512"},
 		{"torchaudio", "2.9.1", NULL, NULL, "cu128.sm90.avx512.torch291"},
 		{"torchaudio", "2.8.0", "sha256:00", "2.8.0", "cu128.sm90.avx512.torch280plain"},
-		{"torchaudio", "2.8.0", "sha256:00", "2.8.0+cu128", "cu128.sm90.avx512.torch280cu128"},
-		{"torchaudio", "2.8.0", "sha256:00", "2.8.0+cu128.sm90.avx512", "cu128.sm90.avx512"},
+		{"torchaudio", "2.8.0", "sha256:00", "2.8.0+cu128",
+		 "cu128.sm90.avx512.torch280cu128"},
+		{"torchaudio", "2.8.0", "sha256:00", "2.8.0+cu128.sm90.avx512",
+		 "cu128.sm90.avx512"},
 		{"torchvision", "2.9.1", NULL, NULL, "cu128.sm90.avx512"},
 		{"pytorch", "2.9.1", NULL, NULL, "cu128.sm90.avx512"},
 	};
+
 	f->s.releases[1].torchaudio = f->s.releases[0].torchaudio;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		f->v.package = cases[i].package;
@@ -191,6 +218,7 @@ static void test_label_says_torch_that_version_does_not(void **state)
 static void test_label_of_release_is_that_of_its_torch(void **state)
 {
 	struct fixture *f = *state;
+
 	f->s.releases[0].label = "distro";
 	f->v.package = "torchvision";
 	const struct plan *p = resolve(f);
@@ -206,5 +234,6 @@ int main(void)
 		TEST(test_label_says_torch_that_version_does_not),
 		TEST(test_label_of_release_is_that_of_its_torch),
 	};
+
 	return cmocka_run_group_tests_name("plan_names", tests, load, unload);
 }

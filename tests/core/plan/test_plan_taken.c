@@ -35,6 +35,7 @@ static const struct plan *taken(void)
 {
 	const struct plan *p = NULL;
 	struct err e = {0};
+
 	assert_ok(plan_taken(shipped_tables(&arena), &request, &arena, &p, &tools, &e), &e);
 	return p;
 }
@@ -59,14 +60,16 @@ static void what_is_known_of_the_package(void **state)
 	assert_contains(kvlist_get(&p->defects, "tcp store"), "USE_LIBUV=0");
 	assert_contains(kvlist_get(&p->defects, "headers"), "pybind11-dev");
 	assert_int_equal(p->notes.count, 4);
-	assert_contains(p->notes.items[0], "not compiled by ptbuild: taken from python3-torch=2.6.0+dfsg-7");
+	assert_contains(p->notes.items[0],
+			"not compiled by ptbuild: taken from python3-torch=2.6.0+dfsg-7");
 	assert_contains(tools->text, "not compiled by ptbuild");
 }
 
 static void other_packages_have_no_defects(void **state)
 {
 	(void)state;
-	static const char *const others[] = {"python3-torch=2.7.1+dfsg-1", "python3-torch-cuda=2.6.0+dfsg-7",
+	static const char *const others[] = {"python3-torch=2.7.1+dfsg-1",
+					     "python3-torch-cuda=2.6.0+dfsg-7",
 					     "torch=2.6.0+cpu by pip", "python3-torc=2.6.0+dfsg-7"};
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 		request.package = others[i];
@@ -105,5 +108,6 @@ int main(void)
 		cmocka_unit_test_setup(other_packages_have_no_defects, setup),
 		cmocka_unit_test_setup(the_key_has_all, setup),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, teardown);
 }

@@ -22,7 +22,8 @@ static void probed(struct fixture *f)
 				    .package = "pytorch",
 				    .debian = "nvidia-cuda-dev"};
 	for (unsigned i = 0; i < 2; i++)
-		kit_parts[i] = (struct toolkit_part){.row = &rows[i], .header = rows[i].header, .version = "9.1.0"};
+		kit_parts[i] = (struct toolkit_part){
+			.row = &rows[i], .header = rows[i].header, .version = "9.1.0"};
 	kit = (struct toolkit){.layout = TOOLKIT_NVIDIA,
 			       .where = "/usr/local/cuda-12.8",
 			       .home = "/usr/local/cuda-12.8",
@@ -55,14 +56,17 @@ static const char *env(const struct plan *p, const char *name)
 	return value ? value : "(unset)";
 }
 
-/* A Jetson runs code of a toolkit for Arm servers from CUDA 13 on; JetPack's own makes it before. */
+/* A Jetson runs code of a toolkit for Arm servers
+ * from CUDA 13 on; JetPack's own makes it before. */
 static void test_jetson_takes_toolkit_of_its_own(void **state)
 {
 	struct fixture *f = *state;
+
 	use_arm(f);
 	f->s.gpus[2].sbsa = "13.0";
 	refuse(f, ERR_POLICY, "cuda12_8 has no code for sm90");
-	assert_string_equal(f->e.hint, "use CUDA 13.0 with release 2.9.1: --cuda 13.0 --release 2.9.1");
+	assert_string_equal(f->e.hint,
+			    "use CUDA 13.0 with release 2.9.1: --cuda 13.0 --release 2.9.1");
 	f->q.own_root = true; /* which was not asked yet */
 	(void)resolve(f);
 	probed(f);
@@ -76,6 +80,7 @@ static void test_jetson_takes_toolkit_of_its_own(void **state)
 static void test_environment(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	const struct plan *p = resolve(f);
 	assert_ptr_equal(p->toolkit, &kit);
@@ -92,7 +97,8 @@ static void test_environment(void **state)
 	assert_string_equal(resolve(f)->compile_key, key);
 	f->q.python = "/usr/local/bin/python3";
 	p = resolve(f);
-	assert_string_equal(env(p, "PATH"), "/usr/local/cuda-12.8/bin:/usr/local/bin:/usr/bin:/bin");
+	assert_string_equal(env(p, "PATH"),
+			    "/usr/local/cuda-12.8/bin:/usr/local/bin:/usr/bin:/bin");
 	assert_string_not_equal(p->compile_key, key);
 	f->q.python = NULL;
 	p = resolve(f);
@@ -103,6 +109,7 @@ static void test_environment(void **state)
 static void test_distribution_toolkit_is_in_the_path_already(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	kit.layout = TOOLKIT_DISTRIBUTION;
 	kit.home = "/usr";
@@ -115,6 +122,7 @@ static void test_distribution_toolkit_is_in_the_path_already(void **state)
 static void test_companions_have_their_own_variables(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	f->v.package = "torchvision";
 	assert_string_equal(env(resolve(f), "NVCC_FLAGS"), "-Xfatbin -compress-all -objtemp");
@@ -122,14 +130,17 @@ static void test_companions_have_their_own_variables(void **state)
 	f->v.package = "torchaudio";
 	assert_string_equal(env(resolve(f), "CUDAFLAGS"), "-Xfatbin -compress-all -objtemp");
 	f->s.packages[2].backend = "setuptools";
-	assert_string_equal(env(resolve(f), "NVCC_APPEND_FLAGS"), "-Xfatbin -compress-all -objtemp");
+	assert_string_equal(env(resolve(f), "NVCC_APPEND_FLAGS"),
+			    "-Xfatbin -compress-all -objtemp");
 	assert_string_equal(env(f->p, "NVCC_FLAGS"), "(unset)");
 }
 
-/* Drivers before CUDA 12.4 read no code that is compressed for its size, and 12.x promises older ones. */
+/* Drivers before CUDA 12.4 read no code that is
+ * compressed for its size, and 12.x promises older ones. */
 static void test_code_is_compressed_for_drivers_that_can_read_it(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	assert_not_contains(env(resolve(f), "TORCH_NVCC_FLAGS"), "compress-mode");
 	assert_string_equal(f->p->runs_on.driver, "525.60.13");
@@ -142,6 +153,7 @@ static void test_code_is_compressed_for_drivers_that_can_read_it(void **state)
 static void test_cpu_builds_know_nothing_of_it(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	use_cpu(f);
 	const struct plan *p = resolve(f);
@@ -155,6 +167,7 @@ static void test_other_facts_other_keys(void **state)
 {
 	struct fixture *f = *state;
 	char first[65];
+
 	probed(f);
 	strcpy(first, resolve(f)->compile_key);
 	kit.text = "nvcc 12.8.94 b\n";
@@ -164,6 +177,7 @@ static void test_other_facts_other_keys(void **state)
 static void test_no_toolkit_at_all(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	list.count = 0;
 	refuse(f, ERR_SYSTEM, "no CUDA 12.8 in the root; there is: none");
@@ -173,6 +187,7 @@ static void test_no_toolkit_at_all(void **state)
 static void test_another_toolkit(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	kit.version = "13.0";
 	refuse(f, ERR_POLICY, "no CUDA 12.8 in the root; there is: 13.0 (/usr/local/cuda-12.8)");
@@ -182,6 +197,7 @@ static void test_another_toolkit(void **state)
 static void test_target_that_this_nvcc_lacks(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	kit.targets.count = 2;
 	refuse(f, ERR_POLICY, "does not compile for sm90");
@@ -191,6 +207,7 @@ static void test_target_that_this_nvcc_lacks(void **state)
 static void test_host_compiler_too_new(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	kit.cc = NULL;
 	refuse(f, ERR_POLICY, "nvcc 12.8 accepts GCC up to 14, and the root has GCC 15.1.0");
@@ -202,10 +219,12 @@ static void test_host_compiler_too_new(void **state)
 static void test_cudnn_that_is_not_there(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	kit_parts[0].header = NULL;
 	refuse(f, ERR_POLICY,
-	       "USE_CUDNN=ON (toggles.yaml:2), but CUDA 12.8 in '/usr/local/cuda-12.8' comes without cudnn");
+	       "USE_CUDNN=ON (toggles.yaml:2), but CUDA 12.8 in '/usr/local/cuda-12.8' comes "
+	       "without cudnn");
 	assert_contains(f->e.hint, "--without cudnn");
 	strlist_ref(&f->q.options.without, &f->a, "cudnn");
 	const struct plan *p = resolve(f);
@@ -217,6 +236,7 @@ static void test_cudnn_that_is_not_there(void **state)
 static void test_what_was_given_up_is_in_the_label_of_all_three(void **state)
 {
 	struct fixture *f = *state;
+
 	f->v.package = "torchvision";
 	strlist_ref(&f->q.options.without, &f->a, "cudnn");
 	strlist_ref(&f->q.options.without, &f->a, "cudnn");
@@ -230,6 +250,7 @@ static void test_another_blas_is_in_the_label_of_all_three(void **state)
 {
 	static const char *const packages[] = {"pytorch", "torchvision"};
 	struct fixture *f = *state;
+
 	for (size_t i = 0; i < ARRAY_LEN(packages); i++) {
 		f->v.package = packages[i];
 		f->q.options.blas = "openblas";
@@ -237,6 +258,7 @@ static void test_another_blas_is_in_the_label_of_all_three(void **state)
 		f->q.options.blas = "mkl";
 		assert_string_equal(resolve(f)->local_label, "cu128.sm90.avx512.mkl");
 	}
+
 	assert_string_equal(f->p->torch_version, "2.8.0+cu128.sm90.avx512.mkl");
 	strlist_ref(&f->q.options.without, &f->a, "cudnn");
 	assert_string_equal(resolve(f)->local_label, "cu128.sm90.avx512.mkl.nocudnn");
@@ -245,6 +267,7 @@ static void test_another_blas_is_in_the_label_of_all_three(void **state)
 static void test_parts_that_pytorch_cannot_do_without(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	kit_parts[1].header = NULL;
 	refuse(f, ERR_POLICY, "comes without cufft");
@@ -255,6 +278,7 @@ static void test_parts_that_pytorch_cannot_do_without(void **state)
 static void test_parts_of_another_package_do_not_matter(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	rows[0].package = "torchvision";
 	kit_parts[0].header = NULL;
@@ -264,6 +288,7 @@ static void test_parts_of_another_package_do_not_matter(void **state)
 static void test_cudnn_without_code_for_the_gpu(void **state)
 {
 	struct fixture *f = *state;
+
 	probed(f);
 	use_gpu(f, 0, "");
 	kit_parts[0].version = "9.13.0";
@@ -295,5 +320,6 @@ int main(void)
 		TEST(test_parts_of_another_package_do_not_matter),
 		TEST(test_cudnn_without_code_for_the_gpu),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@ static const struct tables *tables;
 static int load(void **state)
 {
 	struct err e = {0};
+
 	(void)state;
 	assert_ok(tables_load(PROFILES_DIR, &arena, &tables, &e), &e);
 	return 0;
@@ -32,7 +33,9 @@ static struct promise of(const char *label)
 
 static void labels_of_processors(void **state)
 {
-	static const char *const names[] = {"avx", "avx2", "avx512", "avx512bf16", "avx512vnni", "avx512amx"};
+	static const char *const names[] = {"avx",        "avx2",       "avx512",
+					    "avx512bf16", "avx512vnni", "avx512amx"};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct promise p = of(arena_printf(&arena, "cpu.%s", names[i]));
@@ -73,12 +76,14 @@ static void labels_of_gpus(void **state)
 	assert_true(!p.binding && p.gpu_known && !p.isa && !*p.platform);
 	assert_string_equal(strlist_join(&p.gpu, &arena, " "), "8.0 9.0+PTX");
 	assert_string_equal(p.cuda, "12.8");
-	static const char *const without_toolkit[] = {"sm90", "cu999.sm90", "pt29cu128.sm90", "post1.2.sm90"};
+	static const char *const without_toolkit[] = {"sm90", "cu999.sm90", "pt29cu128.sm90",
+						      "post1.2.sm90"};
 	for (size_t i = 0; i < ARRAY_LEN(without_toolkit); i++) {
 		p = of(without_toolkit[i]);
 		assert_true(!p.binding && p.gpu_known && !p.cuda);
 		assert_string_equal(strlist_join(&p.gpu, &arena, " "), "9.0");
 	}
+
 	static const char *const others[] = {"smith", "sm", "sm90.x", "sm90.avx2", "ptx", "cu128"};
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		assert_false(of(others[i]).gpu_known);
@@ -97,6 +102,7 @@ static void labels_of_every_recipe(void **state)
 {
 	char *text = test_read(TEST_DATA_DIR "/recipe-names.txt"), *save = NULL;
 	unsigned count = 0;
+
 	(void)state;
 	assert_non_null(text);
 	for (char *name = strtok_r(text, "\n", &save); name; name = strtok_r(NULL, "\n", &save)) {
@@ -110,10 +116,12 @@ static void labels_of_every_recipe(void **state)
 		promise_of_profile(&v.profile, v.cuda, "the test", &arena, &want);
 		assert_true(got.binding);
 		assert_ptr_equal(got.isa, want.isa);
-		assert_string_equal(strlist_join(&got.gpu, &arena, " "), strlist_join(&want.gpu, &arena, " "));
+		assert_string_equal(strlist_join(&got.gpu, &arena, " "),
+				    strlist_join(&want.gpu, &arena, " "));
 		assert_true(got.cuda == want.cuda || strcmp(got.cuda, want.cuda) == 0);
 		count++;
 	}
+
 	assert_true(count > 300);
 	free(text);
 }
@@ -135,6 +143,7 @@ static void other_labels_bind_to_nothing(void **state)
 					     "avx2",
 					     "cpu..",
 					     "cu128.ptx.avx2"};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
 		struct promise p = of(labels[i]);
@@ -143,6 +152,7 @@ static void other_labels_bind_to_nothing(void **state)
 		assert_null(p.isa);
 		assert_string_equal(p.platform, "");
 	}
+
 	/* What people's own wheels are named by tells the toolkit all the same. */
 	assert_string_equal(of("cu128").cuda, "12.8");
 	assert_null(of("cpu").cuda);
@@ -158,10 +168,14 @@ static void the_source_is_named(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(labels_of_processors),   cmocka_unit_test(labels_spell_names_with_dots),
-		cmocka_unit_test(labels_of_gpus),         cmocka_unit_test(the_stem_of_a_profile_file_may_follow),
-		cmocka_unit_test(labels_of_every_recipe), cmocka_unit_test(other_labels_bind_to_nothing),
+		cmocka_unit_test(labels_of_processors),
+		cmocka_unit_test(labels_spell_names_with_dots),
+		cmocka_unit_test(labels_of_gpus),
+		cmocka_unit_test(the_stem_of_a_profile_file_may_follow),
+		cmocka_unit_test(labels_of_every_recipe),
+		cmocka_unit_test(other_labels_bind_to_nothing),
 		cmocka_unit_test(the_source_is_named),
 	};
+
 	return cmocka_run_group_tests(tests, load, release);
 }

@@ -1,5 +1,6 @@
-/* What each recipe of five branches sets (tests/data/recipe-settings.txt), against the plan of its variant: the same
- * CPU flags and options, or a note that names the correction, or a refusal that is known. */
+/* What each recipe of five branches sets (tests/data/recipe-settings.txt),
+ * against the plan of its variant: the same CPU flags and options, or a note that
+ * names the correction, or a refusal that is known. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -49,13 +50,15 @@ static bool has_note(const struct plan *p, const char *text)
 static void need_note(struct pair *p, const struct recipe *r, const char *what, const char *text)
 {
 	if (!has_note(p->plan, text) && !(p->torch && has_note(p->torch, text)))
-		fail_msg("%s: %s differs from the recipe, and no note says '%s'", r->name, what, text);
+		fail_msg("%s: %s differs from the recipe, and no note says '%s'", r->name, what,
+			 text);
 	p->corrected = true;
 }
 
 static const char *value_of(const struct pair *p, const char *name)
 {
 	const struct plan *sides[] = {p->plan, p->torch};
+
 	for (size_t i = 0; i < 2; i++) {
 		if (!sides[i])
 			continue;
@@ -65,6 +68,7 @@ static const char *value_of(const struct pair *p, const char *name)
 		if (value)
 			return value;
 	}
+
 	return NULL;
 }
 
@@ -72,17 +76,22 @@ static int truth(const char *value)
 {
 	if (strcmp(value, "1") == 0 || strcmp(value, "ON") == 0 || strcmp(value, "TRUE") == 0)
 		return 1;
-	return strcmp(value, "0") == 0 || strcmp(value, "OFF") == 0 || strcmp(value, "FALSE") == 0 ? 0 : -1;
+	return strcmp(value, "0") == 0 || strcmp(value, "OFF") == 0 || strcmp(value, "FALSE") == 0
+		       ? 0
+		       : -1;
 }
 
-static void compare_value(struct pair *p, const struct recipe *r, const char *name, const char *value)
+static void compare_value(struct pair *p, const struct recipe *r, const char *name,
+			  const char *value)
 {
 	const char *planned = value_of(p, name);
+
 	if (strcmp(name, "USE_CUBLAS") == 0 || strcmp(name, "USE_METAL") == 0) {
 		assert_null(planned);
 		need_note(p, r, name, name);
 		return;
 	}
+
 	if (!planned)
 		fail_msg("%s: the plan has no %s", r->name, name);
 	if (strcmp(value, "${gpuArchSM}") == 0)
@@ -91,9 +100,11 @@ static void compare_value(struct pair *p, const struct recipe *r, const char *na
 		fail_msg("%s: the recipe has %s=%s, the plan %s", r->name, name, value, planned);
 }
 
-static void compare_words(struct all *all, struct pair *p, const struct recipe *r, const char *text, const char *prefix)
+static void compare_words(struct all *all, struct pair *p, const struct recipe *r, const char *text,
+			  const char *prefix)
 {
 	struct strlist l = {0};
+
 	strlist_split(&l, &all->a, text, " ");
 	for (size_t i = 0; i < l.count; i++) {
 		const char *word = l.items[i];
@@ -101,31 +112,37 @@ static void compare_words(struct all *all, struct pair *p, const struct recipe *
 		assert_non_null(equals);
 		assert_int_equal(strncmp(word, prefix, strlen(prefix)), 0);
 		word += strlen(prefix);
-		compare_value(p, r, arena_strndup(&all->a, word, (size_t)(equals - word)), equals + 1);
+		compare_value(p, r, arena_strndup(&all->a, word, (size_t)(equals - word)),
+			      equals + 1);
 	}
 }
 
 static void compare_flags(struct all *all, struct pair *p, const struct recipe *r)
 {
 	const char *planned = strlist_join(&p->plan->cpu_flags, &all->a, " ");
+
 	if (strcmp(planned, r->flags) == 0)
 		return;
 	if (strcmp(r->flags, "-mavx2 -mfma") == 0 && strcmp(planned, "-mavx2 -mfma -mf16c") == 0)
 		need_note(p, r, "flags", "some recipes left F16C out");
-	else if (strcmp(r->flags, "-march=armv9-a+sve2") == 0 && strcmp(planned, "-march=armv9-a+sve+sve2") == 0)
+	else if (strcmp(r->flags, "-march=armv9-a+sve2") == 0 &&
+		 strcmp(planned, "-march=armv9-a+sve+sve2") == 0)
 		need_note(p, r, "flags", "SVE2 includes SVE");
 	else
-		fail_msg("%s: the recipe has the flags '%s', the plan '%s'", r->name, r->flags, planned);
+		fail_msg("%s: the recipe has the flags '%s', the plan '%s'", r->name, r->flags,
+			 planned);
 }
 
 static void compare_gpu(struct all *all, struct pair *p, const struct recipe *r)
 {
 	const char *planned = strlist_join(&p->plan->gpu, &all->a, ";");
+
 	if (strcmp(r->gpu, "-") == 0 || strcmp(r->gpu, "mps") == 0)
 		return;
 	if (strncmp(r->gpu, "sm_", 3) == 0)
 		need_note(p, r, "the GPU target",
-			  arena_printf(&all->a, "TORCH_CUDA_ARCH_LIST is %s, not %s", planned, r->gpu));
+			  arena_printf(&all->a, "TORCH_CUDA_ARCH_LIST is %s, not %s", planned,
+				       r->gpu));
 	else
 		assert_string_equal(planned, r->gpu);
 }
@@ -142,9 +159,11 @@ static void compare_companion(struct pair *p, const struct recipe *r)
 		need_note(p, r, "USE_CUDA", "USE_CUDA is set");
 }
 
-static int resolve(struct all *all, const char *name, const char *release, const struct plan **ret, struct err *e)
+static int resolve(struct all *all, const char *name, const char *release, const struct plan **ret,
+		   struct err *e)
 {
 	struct variant v;
+
 	assert_ok(variant_parse(all->tables, name, &all->a, &v, e), e);
 	struct plan_request q = {.variant = &v, .release = release};
 	return plan_resolve(all->tables, &q, &all->a, ret, e);
@@ -154,12 +173,14 @@ static enum verdict compare(struct all *all, const struct recipe *r, const char 
 {
 	struct pair p = {0};
 	struct err e = {0};
+
 	if (resolve(all, r->name, release, &p.plan, &e) < 0) {
 		assert_int_equal(e.kind, ERR_POLICY);
 		assert_contains(e.msg, "nvcc 12.8 knows no such target");
 		assert_contains(e.hint, "use CUDA 1");
 		return REFUSED;
 	}
+
 	if (p.plan->depends.count)
 		assert_ok(resolve(all, p.plan->depends.items[0], release, &p.torch, &e), &e);
 	compare_flags(all, &p, r);
@@ -185,6 +206,7 @@ static void read_row(struct all *all, const struct strlist *words, const char *r
 static int compare_all(void **state)
 {
 	struct all *all = calloc(1, sizeof(*all));
+
 	*state = all;
 	struct err e = {0};
 	struct strlist lines = {0};
@@ -207,12 +229,14 @@ static int compare_all(void **state)
 		else
 			read_row(all, &words, release);
 	}
+
 	return 0;
 }
 
 static int drop_all(void **state)
 {
 	struct all *all = *state;
+
 	arena_release(&all->a);
 	free(all);
 	return 0;
@@ -221,8 +245,9 @@ static int drop_all(void **state)
 static void every_recipe_is_as_it_was_or_corrected_with_a_note(void **state)
 {
 	const struct all *all = *state;
-	print_message("           %zu recipes: %zu the same, %zu corrected, %zu refused\n", all->rows,
-		      all->counts[SAME], all->counts[CORRECTED], all->counts[REFUSED]);
+
+	print_message("           %zu recipes: %zu the same, %zu corrected, %zu refused\n",
+		      all->rows, all->counts[SAME], all->counts[CORRECTED], all->counts[REFUSED]);
 	assert_int_equal(all->rows, 408);
 	assert_int_equal(all->counts[SAME], 209);
 	assert_int_equal(all->counts[CORRECTED], 181);
@@ -240,5 +265,6 @@ int main(void)
 		cmocka_unit_test(every_recipe_is_as_it_was_or_corrected_with_a_note),
 		cmocka_unit_test(only_what_nvcc_does_not_have_is_refused),
 	};
+
 	return cmocka_run_group_tests_name("recipe_settings", tests, compare_all, drop_all);
 }

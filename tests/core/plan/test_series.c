@@ -28,8 +28,11 @@ static void test_series(void **state)
 	(void)state;
 	struct err e = {0};
 	struct strlist got = {0};
-	assert_ok(series("# a comment\n\n0001-a.patch\n  sub/b.diff -p1 # why\r\n0003-c.patch #x", NULL, &got, &e), &e);
-	assert_string_equal(strlist_join(&got, &arena, " "), "0001-a.patch sub/b.diff 0003-c.patch");
+	assert_ok(series("# a comment\n\n0001-a.patch\n  sub/b.diff -p1 # why\r\n0003-c.patch #x",
+			 NULL, &got, &e),
+		  &e);
+	assert_string_equal(strlist_join(&got, &arena, " "),
+			    "0001-a.patch sub/b.diff 0003-c.patch");
 }
 
 static void test_series_skips(void **state)
@@ -48,7 +51,8 @@ static void test_series_skip_that_is_not_there(void **state)
 	struct err e = {0};
 	struct strlist got = {0}, skip = {0};
 	strlist_add(&skip, &arena, "zz.patch");
-	assert_err(series("a\nb\n", &skip, &got, &e), &e, ERR_CONFIG, "no patch 'zz.patch' to skip");
+	assert_err(series("a\nb\n", &skip, &got, &e), &e, ERR_CONFIG,
+		   "no patch 'zz.patch' to skip");
 	assert_int_equal(got.count, 0);
 }
 
@@ -57,7 +61,8 @@ static void test_series_options(void **state)
 	(void)state;
 	struct err e = {0};
 	struct strlist got = {0};
-	assert_err(series("a\nb -p0\n", NULL, &got, &e), &e, ERR_CONFIG, ":2: option '-p0' of patch 'b'");
+	assert_err(series("a\nb -p0\n", NULL, &got, &e), &e, ERR_CONFIG,
+		   ":2: option '-p0' of patch 'b'");
 	assert_err(series("a -R\n", NULL, &got, &e), &e, ERR_CONFIG, ":1: option '-R'");
 	assert_int_equal(got.count, 0);
 }
@@ -67,7 +72,8 @@ static void test_series_unsafe_names(void **state)
 	(void)state;
 	struct err e = {0};
 	struct strlist got = {0};
-	assert_err(series("../x.patch\n", NULL, &got, &e), &e, ERR_CONFIG, ":1: unsafe patch name '../x.patch'");
+	assert_err(series("../x.patch\n", NULL, &got, &e), &e, ERR_CONFIG,
+		   ":1: unsafe patch name '../x.patch'");
 	assert_err(series("a\n/etc/x\n", NULL, &got, &e), &e, ERR_CONFIG, ":2: unsafe");
 }
 
@@ -76,7 +82,8 @@ static void test_series_twice(void **state)
 	(void)state;
 	struct err e = {0};
 	struct strlist got = {0};
-	assert_err(series("a\nb\na\n", NULL, &got, &e), &e, ERR_CONFIG, ":3: patch 'a' is listed twice");
+	assert_err(series("a\nb\na\n", NULL, &got, &e), &e, ERR_CONFIG,
+		   ":3: patch 'a' is listed twice");
 }
 
 static void test_series_missing_or_no_text(void **state)
@@ -86,7 +93,8 @@ static void test_series_missing_or_no_text(void **state)
 	struct strlist got = {0};
 	assert_err(series_read(test_path("none"), NULL, &arena, &got, &e), &e, ERR_SYSTEM, "none");
 	test_write_bytes(test_path("bin"), "a\0b\n", 4);
-	assert_err(series_read(test_path("bin"), NULL, &arena, &got, &e), &e, ERR_CONFIG, "not a text file");
+	assert_err(series_read(test_path("bin"), NULL, &arena, &got, &e), &e, ERR_CONFIG,
+		   "not a text file");
 }
 
 static void test_series_empty(void **state)

@@ -2,7 +2,8 @@
 
 #include "core/plan/buildenv.h"
 
-#define ITEM(n, v, f, l, w) (&(struct setting){.name = (n), .value = (v), .file = (f), .line = (l), .why = (w)})
+#define ITEM(n, v, f, l, w)                                                                        \
+	(&(struct setting){.name = (n), .value = (v), .file = (f), .line = (l), .why = (w)})
 
 static void put_adds_a_new_name(void **state)
 {
@@ -92,5 +93,6 @@ int main(void)
 		cmocka_unit_test(a_missing_name_is_null),
 		cmocka_unit_test(many_are_kept_and_sorted_by_bytes),
 	};
+
 	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Every option of PyTorch is set for every kind of build, so that none is picked up from the machine. */
+/* Every option of PyTorch is set for every kind of
+ * build, so that none is picked up from the machine. */
 #include "tables_fixture.h"
 
 #include <stdlib.h>
@@ -9,14 +10,19 @@
 #include "core/plan/plan.h"
 
 static const char *const profiles[] = {
-	"cpu-avx", "cpu-avx2", "cpu-armv9", "cuda12_6-sm61-avx", "cuda12_6-sm90-avx512", "darwin-mps"};
+	"cpu-avx",   "cpu-avx2", "cpu-armv9", "cuda12_6-sm61-avx", "cuda12_6-sm90-avx512",
+	"darwin-mps"};
 
-static const struct plan *plan_of(const char *package, const char *profile, const char *release, struct arena *a)
+static const struct plan *plan_of(const char *package, const char *profile, const char *release,
+				  struct arena *a)
 {
 	struct variant v;
 	struct err e = {0};
 	const struct plan *p = NULL;
-	assert_ok(variant_parse(tables, arena_printf(a, "%s-python313-%s", package, profile), a, &v, &e), &e);
+
+	assert_ok(variant_parse(tables, arena_printf(a, "%s-python313-%s", package, profile), a, &v,
+				&e),
+		  &e);
 	struct plan_request q = {.variant = &v, .release = release};
 	assert_ok(plan_resolve(tables, &q, a, &p, &e), &e);
 	return p;
@@ -27,8 +33,10 @@ static bool plan_possible_for(const char *profile, const char *release)
 {
 	const struct release_row *r = NULL;
 	struct err e = {0};
+
 	assert_ok(tables_need_release(tables, release, &r, &e), &e);
-	return strncmp(profile, "cuda12_6", 8) != 0 || strings_contain(r->toolkits, r->toolkits_count, "12.6");
+	return strncmp(profile, "cuda12_6", 8) != 0 ||
+	       strings_contain(r->toolkits, r->toolkits_count, "12.6");
 }
 
 static bool is_set(const struct plan *p, const char *name)
@@ -44,8 +52,10 @@ static bool is_option(const char *name)
 /* What setup.py reads itself, and what a file other than CMakeLists.txt declares. */
 static bool is_elsewhere(const char *name)
 {
-	static const char *const names[] = {"BUILD_LIBTORCH_WHL", "BUILD_PYTHON_ONLY", "BUILD_IGNORE_SVE_UNAVAILABLE",
+	static const char *const names[] = {"BUILD_LIBTORCH_WHL", "BUILD_PYTHON_ONLY",
+					    "BUILD_IGNORE_SVE_UNAVAILABLE",
 					    "USE_PRIORITIZED_TEXT_FOR_LD"};
+
 	return strings_contain((const char **)(uintptr_t)names, ARRAY_LEN(names), name);
 }
 
@@ -62,19 +72,22 @@ static bool declares(const struct strlist *declared, const char *name)
 static void check_release(const char *release, const struct strlist *declared, struct arena *a)
 {
 	const bool has_setup = version_cmp(release, "2.14") < 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(profiles); i++) {
 		if (!plan_possible_for(profiles[i], release))
 			continue;
 		const struct plan *p = plan_of("pytorch", profiles[i], release, a);
 		for (size_t k = 1; k < declared->count; k++)
 			if (*declared->items[k] != '?' && !is_set(p, declared->items[k]))
-				fail_msg("PyTorch %s for %s: %s is not set", release, profiles[i], declared->items[k]);
+				fail_msg("PyTorch %s for %s: %s is not set", release, profiles[i],
+					 declared->items[k]);
 		for (size_t k = 0; k < p->env.count; k++) {
 			const char *name = p->env.items[k].name;
 			if (is_option(name) && !declares(declared, name) && !is_elsewhere(name))
-				fail_msg("PyTorch %s for %s: %s is set, and no option of it", release, profiles[i],
-					 name);
+				fail_msg("PyTorch %s for %s: %s is set, and no option of it",
+					 release, profiles[i], name);
 		}
+
 		assert_int_equal(settings_value(&p->env, "BUILD_LIBTORCH_WHL") != NULL, has_setup);
 	}
 }
@@ -100,24 +113,26 @@ static void every_option_that_the_sources_declare_is_set(void **state)
 	assert_int_equal(releases, 10); /* all but 2.6.0-debian, whose source is patched */
 }
 
-/* Whatever the release: a row that applies has a value for each kind. PyTorch 2.6 leaves one out on purpose
- * (toggles.yaml says why). */
+/* Whatever the release: a row that applies has a value for each kind.
+ * PyTorch 2.6 leaves one out on purpose (toggles.yaml says why). */
 static void every_row_of_every_release_has_a_value(void **state)
 {
 	(void)state;
 	for (unsigned r = 0; r < tables->releases_count; r++)
 		for (size_t k = 0; k < TABLES_PACKAGES; k++) {
-			const struct package_row *p = tables_package(&tables->releases[r], tables_packages[k]);
+			const struct package_row *p =
+				tables_package(&tables->releases[r], tables_packages[k]);
 			for (unsigned i = 0; i < tables->toggles_count; i++) {
 				const struct toggle_row *t = &tables->toggles[i];
-				if (strcmp(t->package, tables_packages[k]) != 0 || !is_option(t->name) ||
-				    !toggle_applies(t, p->version))
+				if (strcmp(t->package, tables_packages[k]) != 0 ||
+				    !is_option(t->name) || !toggle_applies(t, p->version))
 					continue;
 				if (strcmp(t->name, "USE_PRIORITIZED_TEXT_FOR_LD") == 0 &&
 				    strcmp(p->version, "2.6.0") == 0)
 					continue;
 				if (!*t->cpu || !*t->cuda || !*t->mps)
-					fail_msg("toggles.yaml:%u: %s has no value for each kind", t->line, t->name);
+					fail_msg("toggles.yaml:%u: %s has no value for each kind",
+						 t->line, t->name);
 			}
 		}
 }
@@ -140,8 +155,8 @@ static void what_needs_an_option_that_is_off_is_off(void **state)
 				    strcmp(needed, "OFF") != 0)
 					continue;
 				if (strcmp(value, "OFF") != 0)
-					fail_msg("%s, %s: %s=%s, but %s=OFF", release, profiles[i], t->name, value,
-						 t->needs);
+					fail_msg("%s, %s: %s=%s, but %s=OFF", release, profiles[i],
+						 t->name, value, t->needs);
 			}
 		}
 }
@@ -169,5 +184,6 @@ int main(void)
 		cmocka_unit_test(what_needs_an_option_that_is_off_is_off),
 		cmocka_unit_test(an_unknown_option_is_refused_with_the_releases_that_have_it),
 	};
+
 	return cmocka_run_group_tests_name("toggles", tests, load, unload);
 }

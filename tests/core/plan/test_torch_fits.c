@@ -24,13 +24,17 @@ static const char *make(const char *name, const char *version_py, const char *co
 	struct zip_writer *z;
 	struct err e = {0};
 	uint8_t digest[32];
+
 	test_dir();
 	const char *path = test_path("%s", name);
 	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
 	if (version_py)
-		assert_ok(zip_add_data(z, "torch/version.py", version_py, strlen(version_py), &e), &e);
+		assert_ok(zip_add_data(z, "torch/version.py", version_py, strlen(version_py), &e),
+			  &e);
 	if (config)
-		assert_ok(zip_add_data(z, "torch/share/cmake/Torch/TorchConfig.cmake", config, strlen(config), &e), &e);
+		assert_ok(zip_add_data(z, "torch/share/cmake/Torch/TorchConfig.cmake", config,
+				       strlen(config), &e),
+			  &e);
 	assert_ok(zip_add_data(z, "torch/__init__.py", "", 0, &e), &e);
 	assert_ok(zip_finish(z, digest, &e), &e);
 	return path;
@@ -41,6 +45,7 @@ static void fits(const char *wheel, const char *cuda, const char *glibc, const c
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	const struct plan p = plan_for(cuda);
+
 	if (error)
 		assert_err(torch_fits(wheel, &p, glibc, &a, &e), &e, ERR_POLICY, error);
 	else
@@ -48,12 +53,14 @@ static void fits(const char *wheel, const char *cuda, const char *glibc, const c
 	assert_true(!error || *e.hint);
 }
 
-/* Code for the CPU against a torch for CUDA: only of a source that is known to have no other, or to leave it out. */
+/* Code for the CPU against a torch for CUDA: only of a
+ * source that is known to have no other, or to leave it out. */
 static void test_cpu_build_takes_cuda_torch_without_gpu_code(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	struct table_setting any[] = {{.name = "X", .gpu = ""}}, cpu[] = {{.name = "FORCE_ONLY_CPU", .gpu = "cpu"}};
+	struct table_setting any[] = {{.name = "X", .gpu = ""}},
+			     cpu[] = {{.name = "FORCE_ONLY_CPU", .gpu = "cpu"}};
 	const struct {
 		struct package_row row;
 		bool fits;
@@ -62,7 +69,8 @@ static void test_cpu_build_takes_cuda_torch_without_gpu_code(void **state)
 		{{.name = "tiny", .gpu_code = "csrc/a.cu"}, false},
 		{{.name = "tiny"}, false},
 		{{.name = "tiny", .settings = any, .settings_count = 1}, false},
-		{{.name = "tiny", .gpu_code = "csrc/a.cu", .settings = cpu, .settings_count = 1}, true},
+		{{.name = "tiny", .gpu_code = "csrc/a.cu", .settings = cpu, .settings_count = 1},
+		 true},
 	};
 	const char *wheel = make(NAME, "cuda: Optional[str] = '13.0'\n", NULL);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -74,12 +82,15 @@ static void test_cpu_build_takes_cuda_torch_without_gpu_code(void **state)
 			assert_ok(torch_fits(wheel, &p, "2.41", &a, &e), &e);
 			continue;
 		}
-		assert_err(torch_fits(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY, "the build is for the CPU");
+
+		assert_err(torch_fits(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY,
+			   "the build is for the CPU");
 		assert_contains(e.hint, "--cuda 13.0");
 		if (cases[i].row.gpu_code)
 			assert_contains(e.hint, "csrc/a.cu");
 		p.cuda = "12.8";
-		assert_err(torch_fits(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY, "is for CUDA 12.8");
+		assert_err(torch_fits(wheel, &p, "2.41", &a, &e), &e, ERR_POLICY,
+			   "is for CUDA 12.8");
 	}
 }
 
@@ -105,12 +116,15 @@ static void its_cuda_is_read_as_it_is_written(void **state)
 {
 	static const struct {
 		const char *says, *cuda, *error;
-	} all[] = {{"__all__ = ['cuda']\n__version__ = '2.6.0+cu118'\ncuda: Optional[str] = '11.8'\nhip = None\n",
-		    "11.8", NULL},
-		   {"cuda = '11.8.1'\n", "11.8", NULL},
-		   {"cuda = \"11.80\"\n", "11.8", "is for CUDA 11.80, but the build is for CUDA 11.8"},
-		   {"cudart = '11.8'\ncuda: Optional[str]\ncuda = version()\n", "12.4", NULL},
-		   {"", "12.4", NULL}};
+	} all[] = {
+		{"__all__ = ['cuda']\n__version__ = '2.6.0+cu118'\ncuda: Optional[str] = "
+		 "'11.8'\nhip = None\n",
+		 "11.8", NULL},
+		{"cuda = '11.8.1'\n", "11.8", NULL},
+		{"cuda = \"11.80\"\n", "11.8", "is for CUDA 11.80, but the build is for CUDA 11.8"},
+		{"cudart = '11.8'\ncuda: Optional[str]\ncuda = version()\n", "12.4", NULL},
+		{"", "12.4", NULL}};
+
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		fits(make(NAME, all[i].says, NULL), all[i].cuda, NULL, all[i].error);
 		test_teardown(state);
@@ -121,7 +135,8 @@ static void its_platform_and_glibc_are_the_roots(void **state)
 {
 	(void)state;
 	fits(make("torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl", NULL, NULL), NULL, "2.41",
-	     "is for another platform: 'manylinux_2_28_aarch64', but the build is for x86_64-linux");
+	     "is for another platform: 'manylinux_2_28_aarch64', but the build is for "
+	     "x86_64-linux");
 	test_teardown(state);
 	const char *wheel = make("torch-2.6.0-cp312-cp312-manylinux_2_39_x86_64.whl", NULL, NULL);
 	fits(wheel, NULL, "2.36", "needs a newer glibc than the 2.36 of the root");
@@ -135,7 +150,8 @@ static void its_cxx_library_has_the_new_abi(void **state)
 	fits(make(NAME, NULL, "set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=0\")\n"), NULL, NULL,
 	     "uses the old libstdc++ ABI");
 	test_teardown(state);
-	fits(make(NAME, NULL, "set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=1\")\n"), NULL, NULL, NULL);
+	fits(make(NAME, NULL, "set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=1\")\n"), NULL, NULL,
+	     NULL);
 }
 
 static void a_damaged_wheel_is_told(void **state)
@@ -159,7 +175,8 @@ static void packages_of_a_release_are_left_alone(void **state)
 	struct err e = {0};
 	const struct package_row none = {.name = NULL};
 	struct plan p = {.platform = "x86_64-linux", .package_row = &none};
-	const char *wheel = make("torch-2.6.0-cp312-cp312-linux_aarch64.whl", "cuda = None\n", NULL);
+	const char *wheel =
+		make("torch-2.6.0-cp312-cp312-linux_aarch64.whl", "cuda = None\n", NULL);
 	assert_ok(torch_fits(wheel, &p, NULL, &a, &e), &e);
 	assert_ok(torch_fits_gpus("/nowhere/" NAME, &p, &a, &e), &e);
 	/* but for what they are compiled for */
@@ -181,6 +198,7 @@ static void gpu(const char *wheel, const char *target, const char *error)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	struct plan p = plan_for("13.0");
+
 	strlist_ref(&p.gpu, &a, target);
 	if (error)
 		assert_err(torch_fits_gpus(wheel, &p, &a, &e), &e, ERR_POLICY, error);
@@ -195,6 +213,7 @@ static const char *make_gpu(const struct buf *entries)
 	struct zip_writer *z;
 	struct err e = {0};
 	uint8_t digest[32];
+
 	test_dir();
 	const char *path = test_path(NAME);
 	craft_container(&file, entries);
@@ -230,16 +249,21 @@ static void the_root_has_what_it_loads(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	const char *pattern[] = {"libcudnn.so.*"}, *name[] = {"libcusparseLt.so.0"};
-	struct cuda_library_row rows[] = {{.package = "nvidia-cudnn-cu13", .names = pattern, .names_count = 1},
-					  {.package = "nvidia-cusparselt-cu13", .names = name, .names_count = 1}};
+	struct cuda_library_row rows[] = {
+		{.package = "nvidia-cudnn-cu13", .names = pattern, .names_count = 1},
+		{.package = "nvidia-cusparselt-cu13", .names = name, .names_count = 1}};
 	struct toolkit_row line = {.libraries = rows, .libraries_count = 2};
 	struct toolkit kit = {.version = "13.0"};
 	struct plan p = plan_for("13.0");
 	test_dir();
-	compile("lib/libcudnn.so.9", "int a(void) { return 1; }", "-shared -fPIC -Wl,-soname,libcudnn.so.9");
-	compile("lib/libcusparseLt.so.0", "int b(void) { return 1; }", "-shared -fPIC -Wl,-soname,libcusparseLt.so.0");
-	compile("lib/libown.so", "int c(void) { return 1; }", "-shared -fPIC -Wl,-soname,libown.so");
-	compile("torch/lib/libtorch_cuda.so", "int a(void), b(void), c(void); int d(void) { return a() + b() + c(); }",
+	compile("lib/libcudnn.so.9", "int a(void) { return 1; }",
+		"-shared -fPIC -Wl,-soname,libcudnn.so.9");
+	compile("lib/libcusparseLt.so.0", "int b(void) { return 1; }",
+		"-shared -fPIC -Wl,-soname,libcusparseLt.so.0");
+	compile("lib/libown.so", "int c(void) { return 1; }",
+		"-shared -fPIC -Wl,-soname,libown.so");
+	compile("torch/lib/libtorch_cuda.so",
+		"int a(void), b(void), c(void); int d(void) { return a() + b() + c(); }",
 		"-shared -fPIC lib/libcudnn.so.9 lib/libcusparseLt.so.0 lib/libown.so");
 	const char *top = arena_strdup(&a, test_path("."));
 	struct root root = {.dir = path_join(&a, top, "root"), .id = "debian 13"};
@@ -257,14 +281,16 @@ static void the_root_has_what_it_loads(void **state)
 	/* of a build for the CPU also without a toolkit in the root */
 	p.cuda = NULL;
 	p.torch_toolkit = NULL;
-	assert_err(torch_fits_root(top, &p, &root, &a, &e), &e, ERR_SYSTEM, "which lacks libcusparseLt.so.0");
+	assert_err(torch_fits_root(top, &p, &root, &a, &e), &e, ERR_SYSTEM,
+		   "which lacks libcusparseLt.so.0");
 	assert_ok(torch_fits_root(NULL, &p, &root, &a, &e), &e);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_cpu_build_takes_cuda_torch_without_gpu_code, test_teardown),
+		cmocka_unit_test_teardown(test_cpu_build_takes_cuda_torch_without_gpu_code,
+					  test_teardown),
 		cmocka_unit_test_teardown(its_cuda_is_the_builds, test_teardown),
 		cmocka_unit_test(its_cuda_is_read_as_it_is_written),
 		cmocka_unit_test_teardown(its_platform_and_glibc_are_the_roots, test_teardown),
@@ -274,5 +300,6 @@ int main(void)
 		cmocka_unit_test_teardown(the_root_has_what_it_loads, test_teardown),
 		cmocka_unit_test_teardown(its_gpu_code_runs_on_the_targets, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,20 +21,23 @@ static const struct plan_case plan_cases[] = {
 	/* usable     cpus asked  total compile heavy link first */
 	{UINT64_MAX,   8,  0,     8, 8, 8, 8, false},
 	{GIB(100),     8,  0,     8, 8, 8, 8, false},
-	/* eight ordinary ones fit, no heavy one beside seven of them: the heavy first, three at once */
+	/* eight ordinary ones fit, no heavy one beside
+	 * seven of them: the heavy first, three at once */
 	{GIB(8),       8,  0,     8, 8, 3, 1, true },
 	{GIB(11),      8,  0,     8, 8, 2, 3, false},  /* 2 x 2.5 + 6 x 1 = 11 */
 	{GIB(20),      8,  0,     8, 8, 8, 8, false},
 	{GIB(19),      8,  0,     8, 8, 7, 8, false},
 	{GIB(4),       8,  0,     4, 4, 1, 1, true },
-	{GIB(3),       2,  0,     2, 2, 1, 1, true },  /* 2.5 + 1 does not fit: heavy ones alone, before the others */
+	/* 2.5 + 1 does not fit: heavy ones alone, before the others */
+	{GIB(3),       2,  0,     2, 2, 1, 1, true },
 	{MIB(3584),    2,  0,     2, 2, 1, 1, false},
 	{GIB(5),       2,  0,     2, 2, 2, 2, false},
 	{GIB(1),       8,  0,     1, 1, 1, 1, false},
 	{MIB(100),     8,  0,     1, 1, 1, 1, false},
 	{0,            8,  0,     1, 1, 1, 1, false},
 	{GIB(100),     0,  0,     1, 1, 1, 1, false},
-	{GIB(4),       2,  6,     6, 6, 1, 1, true },  /* asked for: ordinary ones are not lowered */
+	/* asked for: ordinary ones are not lowered */
+	{GIB(4),       2,  6,     6, 6, 1, 1, true },
 	{0,            2,  3,     3, 3, 1, 1, true },
 	{GIB(100),     8,  1,     1, 1, 1, 1, false},
 };
@@ -46,10 +49,10 @@ static void pools_fit_memory(void **state)
 	for (size_t i = 0; i < sizeof(plan_cases) / sizeof(plan_cases[0]); i++) {
 		const struct plan_case *c = &plan_cases[i];
 		struct jobs_pools p = jobs_plan(c->usable, c->processors, c->asked, &need);
-		if (p.total != c->total || p.compile != c->compile || p.heavy != c->heavy || p.link != c->link ||
-		    p.heavy_first != c->heavy_first)
-			fail_msg("case %zu: total %u compile %u heavy %u link %u first %d", i, p.total, p.compile,
-				 p.heavy, p.link, p.heavy_first);
+		if (p.total != c->total || p.compile != c->compile || p.heavy != c->heavy ||
+		    p.link != c->link || p.heavy_first != c->heavy_first)
+			fail_msg("case %zu: total %u compile %u heavy %u link %u first %d", i,
+				 p.total, p.compile, p.heavy, p.link, p.heavy_first);
 	}
 }
 
@@ -60,14 +63,16 @@ static void what_runs_at_once_fits_or_waits(void **state)
 		for (unsigned cpus = 1; cpus <= 16; cpus += 3) {
 			struct jobs_pools p = jobs_plan(MIB(mib), cpus, 0, &need);
 			assert_true(p.total >= 1 && p.total <= cpus);
-			assert_true(p.heavy >= 1 && p.heavy <= p.total && p.link >= 1 && p.link <= p.total &&
-				    p.compile == p.total);
+			assert_true(p.heavy >= 1 && p.heavy <= p.total && p.link >= 1 &&
+				    p.link <= p.total && p.compile == p.total);
 			if (p.total > 1)
 				assert_true(p.total * need.compile <= MIB(mib));
 			if (p.heavy_first)
 				assert_true(p.heavy == 1 || p.heavy * need.heavy <= MIB(mib));
 			else if (p.total > 1)
-				assert_true(p.heavy * need.heavy + (p.total - p.heavy) * need.compile <= MIB(mib));
+				assert_true(p.heavy * need.heavy +
+						    (p.total - p.heavy) * need.compile <=
+					    MIB(mib));
 		}
 	}
 }
@@ -75,7 +80,8 @@ static void what_runs_at_once_fits_or_waits(void **state)
 static void huge_figures_do_not_run_over(void **state)
 {
 	(void)state;
-	const struct jobs_memory huge = {.compile = UINT64_MAX / 2, .heavy = UINT64_MAX, .link = UINT64_MAX};
+	const struct jobs_memory huge = {
+		.compile = UINT64_MAX / 2, .heavy = UINT64_MAX, .link = UINT64_MAX};
 	struct jobs_pools p = jobs_plan(UINT64_MAX, 64, 0, &huge);
 	assert_int_equal(p.total, 2);
 	assert_int_equal(p.heavy, 1);
@@ -106,7 +112,8 @@ static void spare_memory_is_for_all_at_once(void **state)
 	assert_false(jobs_spare(GIB(12) - 1, &p, &links, GIB(1)));
 	p = jobs_plan(GIB(100), 2, 6, &need); /* asked for */
 	assert_false(jobs_spare(GIB(4), &p, &need, 0));
-	assert_false(jobs_spare(UINT64_MAX, &p, &(struct jobs_memory){.compile = 1, .heavy = UINT64_MAX}, 1));
+	assert_false(jobs_spare(UINT64_MAX, &p,
+				&(struct jobs_memory){.compile = 1, .heavy = UINT64_MAX}, 1));
 }
 
 static void lowering_halves_down_to_one(void **state)
@@ -129,7 +136,8 @@ static void lowering_halves_down_to_one(void **state)
 static void one_job_needs_no_order(void **state)
 {
 	(void)state;
-	struct jobs_pools p = {.total = 2, .compile = 2, .heavy = 1, .link = 1, .heavy_first = true};
+	struct jobs_pools p = {
+		.total = 2, .compile = 2, .heavy = 1, .link = 1, .heavy_first = true};
 	assert_true(jobs_lower(&p));
 	assert_false(p.heavy_first);
 }
@@ -152,26 +160,31 @@ static void the_table_says_what_is_heavy(void **state)
 	(void)state;
 	struct heavy_row rows[] = {{.units = "*FlashAttentionKernel.cpp*", .bytes = "2G"},
 				   {.units = "*.cu.o", .bytes = "4608M"}};
-	const struct memory_row row = {.compile = "1100M", .link = "", .heavy = rows, .heavy_count = 2};
+	const struct memory_row row = {
+		.compile = "1100M", .link = "", .heavy = rows, .heavy_count = 2};
 	struct jobs_memory m = jobs_from_table(&row);
 	assert_true(m.compile == MIB(1100));
 	assert_true(m.heavy == MIB(4608));
 	assert_true(m.link == JOBS_LINK_BYTES);
 	assert_ptr_equal(
-		jobs_heavy_row(&row, "caffe2/CMakeFiles/torch_cpu.dir/cpu/FlashAttentionKernel.cpp.AVX2.cpp.o"),
+		jobs_heavy_row(
+			&row,
+			"caffe2/CMakeFiles/torch_cpu.dir/cpu/FlashAttentionKernel.cpp.AVX2.cpp.o"),
 		&rows[0]);
 	assert_ptr_equal(jobs_heavy_row(&row, "a/Sort.cu.o"), &rows[1]);
 	assert_null(jobs_heavy_row(&row, "a/Sort.cpp.o"));
 	assert_null(jobs_heavy_row(NULL, "a/Sort.cu.o"));
 	m = jobs_from_table(NULL);
-	assert_true(m.compile == JOBS_COMPILE_BYTES && m.heavy == JOBS_HEAVY_BYTES && m.link == JOBS_LINK_BYTES);
+	assert_true(m.compile == JOBS_COMPILE_BYTES && m.heavy == JOBS_HEAVY_BYTES &&
+		    m.link == JOBS_LINK_BYTES);
 }
 
 static void heavy_is_never_less_than_ordinary(void **state)
 {
 	(void)state;
 	struct heavy_row rows[] = {{.units = "*a.o", .bytes = "100M"}};
-	const struct memory_row row = {.compile = "1G", .link = "", .heavy = rows, .heavy_count = 1};
+	const struct memory_row row = {
+		.compile = "1G", .link = "", .heavy = rows, .heavy_count = 1};
 	assert_true(jobs_from_table(&row).heavy == GIB(1));
 }
 
@@ -212,5 +225,6 @@ int main(void)
 		cmocka_unit_test(some_memory_is_not_for_compilers),
 		cmocka_unit_test(only_lasting_pressure_counts),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,7 @@ static struct root opened(void)
 {
 	struct err e = {0};
 	struct root r;
+
 	assert_ok(root_open(test_path("root"), &arena, &r, &e), &e);
 	return r;
 }
@@ -56,6 +57,7 @@ static void assert_resolves(const char *path, const char *want)
 {
 	struct root r = opened();
 	const char *got = root_resolve(&r, path, &arena);
+
 	if (want)
 		assert_string_equal(got ? got : "(nothing)", want);
 	else
@@ -94,7 +96,8 @@ static void test_no_root(void **state)
 	assert_err(root_open(test_path("empty"), &arena, &r, &e), &e, ERR_USAGE, "no usr/bin");
 	assert_contains(e.msg, test_path("empty"));
 	assert_true(e.hint[0] != '\0');
-	assert_err(root_open(test_path("missing"), &arena, &r, &e), &e, ERR_USAGE, "does not exist");
+	assert_err(root_open(test_path("missing"), &arena, &r, &e), &e, ERR_USAGE,
+		   "does not exist");
 	assert_contains(e.msg, test_path("missing"));
 	assert_contains(e.hint, "ptbuild world make debian13 --copy ");
 }
@@ -112,7 +115,8 @@ static void test_usr_bin_that_leaves_the_root(void **state)
 static void test_id(void **state)
 {
 	(void)state;
-	file("usr/lib/os-release", "PRETTY_NAME=\"A B\"\nVERSION_ID=\"13\"\nID=debian\nVERSION_CODENAME=x\n");
+	file("usr/lib/os-release",
+	     "PRETTY_NAME=\"A B\"\nVERSION_ID=\"13\"\nID=debian\nVERSION_CODENAME=x\n");
 	file("etc/x", "");
 	lnk("../usr/lib/os-release", "etc/os-release");
 	assert_string_equal(opened().id, "debian 13");
@@ -131,8 +135,9 @@ static void test_id_without_os_release(void **state)
 	assert_string_equal(opened().id, "unknown");
 }
 
-#define STANZA(name, version)                                                                                          \
-	"Package: " name "\nStatus: install ok installed\nArchitecture: amd64\nVersion: " version "\n"
+#define STANZA(name, version)                                                                      \
+	"Package: " name "\nStatus: install ok installed\nArchitecture: amd64\nVersion: " version  \
+	"\n"
 
 static void test_fingerprint_sees_versions(void **state)
 {
@@ -160,8 +165,8 @@ static void test_fingerprint_is_blind_to_order_and_descriptions(void **state)
 	file("var/lib/dpkg/status", STANZA("a", "1") "\n" STANZA("b", "1"));
 	struct root one = opened();
 	file("var/lib/dpkg/status",
-	     STANZA("b", "1") "Description: text\n Version: 9\n .\n more\nConffiles:\n /etc/x 123\n\n\n" STANZA(
-		     "a", "1") "\n");
+	     STANZA("b", "1") "Description: text\n Version: 9\n .\n more\nConffiles:\n /etc/x "
+			      "123\n\n\n" STANZA("a", "1") "\n");
 	file("usr/bin/more", "");
 	assert_string_equal(one.fingerprint, opened().fingerprint);
 }
@@ -293,6 +298,7 @@ static const char *library_dirs(void)
 	struct err e = {0};
 	struct strlist dirs = {0};
 	struct root r = opened();
+
 	assert_ok(root_library_dirs(&r, &arena, &dirs, &e), &e);
 	return strlist_join(&dirs, &arena, " ");
 }
@@ -300,19 +306,20 @@ static const char *library_dirs(void)
 static void test_library_dirs(void **state)
 {
 	(void)state;
-	file("etc/ld.so.conf",
-	     "include /etc/ld.so.conf.d/*.conf\n\n# a comment /x\n/opt/lib # why\n/missing\nhwcap 1 nosegneg\n");
+	file("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n\n# a comment /x\n/opt/lib # "
+			       "why\n/missing\nhwcap 1 nosegneg\n");
 	file("etc/ld.so.conf.d/b.conf", "/usr/local/lib\n/usr/lib/x86_64-linux-gnu\n");
 	file("etc/ld.so.conf.d/a.conf", "/opt/first=libc6\n");
 	file("etc/ld.so.conf.d/c.txt", "/opt/not\n");
 	file("etc/ld.so.conf.d/.hidden.conf", "/opt/not\n");
-	static const char *const made[] = {"opt/lib/x", "opt/first/x", "opt/not/x", "usr/local/lib/x",
-					   "usr/lib/x86_64-linux-gnu/x"};
+	static const char *const made[] = {"opt/lib/x", "opt/first/x", "opt/not/x",
+					   "usr/local/lib/x", "usr/lib/x86_64-linux-gnu/x"};
 	for (size_t i = 0; i < ARRAY_LEN(made); i++)
 		file(made[i], "");
 	lnk("usr/lib", "lib");
-	assert_string_equal(library_dirs(),
-			    "/opt/first /usr/local/lib /usr/lib/x86_64-linux-gnu /opt/lib /lib /usr/lib");
+	assert_string_equal(
+		library_dirs(),
+		"/opt/first /usr/local/lib /usr/lib/x86_64-linux-gnu /opt/lib /lib /usr/lib");
 }
 
 static void test_library_dirs_relative_include(void **state)
@@ -347,8 +354,8 @@ static void packages(void)
 {
 	file("var/lib/dpkg/status",
 	     STANZA("libx1", "1.2-3") "\n" STANZA(
-		     "liby1",
-		     "4.5") "\nPackage: libx1\nStatus: install ok installed\nArchitecture: i386\nVersion: 9\n");
+		     "liby1", "4.5") "\nPackage: libx1\nStatus: install ok "
+				     "installed\nArchitecture: i386\nVersion: 9\n");
 	file("var/lib/dpkg/info/libx1:amd64.list",
 	     "/.\n/lib\n/lib/x86_64-linux-gnu/libx.so.1.2\n/lib/x86_64-linux-gnu/libx.so.1\n");
 	file("var/lib/dpkg/info/libx1:i386.list", "/lib/i386-linux-gnu/libx.so.1\n");
@@ -366,6 +373,7 @@ static void assert_owner(const char *path, const char *want)
 	struct root r = opened();
 	const char *got;
 	struct err e = {0};
+
 	assert_ok(root_package_of(&r, path, &arena, &got, &e), &e);
 	if (want)
 		assert_string_equal(got ? got : "(nobody)", want);
@@ -392,7 +400,8 @@ static void test_package_of_a_list_that_cannot_be_read(void **state)
 	struct root r = opened();
 	file("var/lib/dpkg/info/aaa.list", "");
 	assert_int_equal(truncate(test_path("root/var/lib/dpkg/info/aaa.list"), 65 << 20), 0);
-	assert_err(root_package_of(&r, "/usr/lib/liby.so.1", &arena, &got, &e), &e, ERR_INTEGRITY, "aaa.list");
+	assert_err(root_package_of(&r, "/usr/lib/liby.so.1", &arena, &got, &e), &e, ERR_INTEGRITY,
+		   "aaa.list");
 	assert_string_equal(got, "untouched");
 }
 
@@ -407,7 +416,8 @@ static void test_what_cannot_be_looked_for(void **state)
 	struct err e = {0};
 	struct root r = opened();
 	memset(name + 5, 'x', sizeof(name) - 6);
-	assert_err(root_find(&r, name, &arena, &found, &e), &e, ERR_SYSTEM, "cannot look for '/usr/xxx");
+	assert_err(root_find(&r, name, &arena, &found, &e), &e, ERR_SYSTEM,
+		   "cannot look for '/usr/xxx");
 	assert_string_equal(found, "untouched");
 	assert_err(root_read(&r, name, 1, &out, &e), &e, ERR_SYSTEM, "cannot look for");
 	assert_err(root_list(&r, name, &arena, &names, &e), &e, ERR_SYSTEM, "cannot look for");
@@ -430,7 +440,8 @@ static void test_files_of_a_package(void **state)
 	struct strlist files = {0};
 	struct err e = {0};
 	assert_ok(root_package_files(&r, "liby1=4.5", &arena, &files, &e), &e);
-	assert_string_equal(strlist_join(&files, &arena, " "), "/usr/lib/liby.so.1 /usr/lib/liby.so.1.5");
+	assert_string_equal(strlist_join(&files, &arena, " "),
+			    "/usr/lib/liby.so.1 /usr/lib/liby.so.1.5");
 	files = (struct strlist){0};
 	assert_ok(root_package_files(&r, "libx1", &arena, &files, &e), &e);
 	assert_int_equal(files.count, 5); /* of both architectures */
@@ -480,12 +491,14 @@ static void test_package_lookup_is_quick(void **state)
 	for (int i = 0; i < 700; i++) {
 		char name[64];
 		buf_printf(&status,
-			   "Package: p%d\nStatus: install ok installed\nArchitecture: amd64\nVersion: %d\nDescription: "
+			   "Package: p%d\nStatus: install ok installed\nArchitecture: "
+			   "amd64\nVersion: %d\nDescription: "
 			   "text\n text\n\n",
 			   i, i);
 		snprintf(name, sizeof(name), "var/lib/dpkg/info/p%d.list", i);
 		file(name, buf_cstr(&list));
 	}
+
 	file("var/lib/dpkg/status", buf_cstr(&status));
 	file("var/lib/dpkg/info/p699.list", "/usr/lib/wanted.so\n");
 	struct timespec from, to;
@@ -499,6 +512,7 @@ static void assert_glibc(const struct root *r, const char *want)
 {
 	const char *found;
 	struct err e = {0};
+
 	assert_ok(root_glibc(r, &arena, &found, &e), &e);
 	assert_string_equal(found, want);
 }
@@ -517,8 +531,8 @@ static void glibc_is_read_from_the_library(void **state)
 	file("usr/lib/x86_64-linux-gnu/libc.so.6", "ELF");
 	FILE *f = fopen(test_path("root/usr/lib/x86_64-linux-gnu/libc.so.6"), "a");
 	assert_non_null(f);
-	static const char text[] =
-		"\0more\0GNU C Library (Debian GLIBC 2.41-12) stable release version 2.41.\nCopyright\0";
+	static const char text[] = "\0more\0GNU C Library (Debian GLIBC 2.41-12) stable release "
+				   "version 2.41.\nCopyright\0";
 	assert_int_equal(fwrite(text, sizeof(text), 1, f), 1);
 	assert_int_equal(fclose(f), 0);
 	assert_glibc(&r, "2.41");

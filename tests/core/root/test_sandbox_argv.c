@@ -23,6 +23,7 @@ static struct root made_root(void)
 {
 	struct err e = {0};
 	struct root r;
+
 	test_dir();
 	test_write(test_path("root/usr/bin/x"), "");
 	test_write(test_path("root/lib/y"), "");
@@ -55,14 +56,19 @@ static void test_options_of_an_unpacked_root(void **state)
 	const char *want = arena_printf(
 		&arena,
 		"bwrap\n--unshare-user\n--uid\n1000\n--gid\n1000\n--disable-userns\n"
-		"--unshare-ipc\n--unshare-pid\n--unshare-uts\n--unshare-cgroup-try\n--hostname\nptbuild\n"
+		"--unshare-ipc\n--unshare-pid\n--unshare-uts\n--unshare-cgroup-try\n--"
+		"hostname\nptbuild\n"
 		"--die-with-parent\n--clearenv\n--new-session\n--unshare-net\n"
-		"--ro-bind\n%s/usr\n/usr\n--symlink\nusr/bin\n/bin\n--ro-bind\n%s/lib\n/lib\n--symlink\n/usr/lib64\n/"
+		"--ro-bind\n%s/usr\n/usr\n--symlink\nusr/bin\n/bin\n--ro-bind\n%s/lib\n/"
+		"lib\n--symlink\n/usr/lib64\n/"
 		"lib64\n"
-		"--ro-bind\n%s/etc\n/etc\n--ro-bind-data\n3\n/etc/passwd\n--proc\n/proc\n--remount-ro\n/"
+		"--ro-bind\n%s/etc\n/etc\n--ro-bind-data\n3\n/etc/passwd\n--proc\n/"
+		"proc\n--remount-ro\n/"
 		"proc\n--ro-bind-try\n/proc/sys\n/"
-		"proc/sys\n--ro-bind-try\n/dev/null\n/proc/keys\n--dev\n/dev\n--remount-ro\n/dev\n--tmpfs\n/tmp\n"
-		"--tmpfs\n/ptbuild/home\n--tmpfs\n/ptbuild/tmp\n--bind\n/host/src\n/ptbuild/src\n--ro-bind\n/host/"
+		"proc/sys\n--ro-bind-try\n/dev/null\n/proc/keys\n--dev\n/dev\n--remount-ro\n/"
+		"dev\n--tmpfs\n/tmp\n"
+		"--tmpfs\n/ptbuild/home\n--tmpfs\n/ptbuild/tmp\n--bind\n/host/src\n/ptbuild/"
+		"src\n--ro-bind\n/host/"
 		"cfg\n/ptbuild/cfg\n"
 		"--remount-ro\n/\n--setenv\nK\na value\n--chdir\n/ptbuild/src\n--\nmake\n-j",
 		r.dir, r.dir, r.dir);
@@ -82,8 +88,8 @@ static void test_options_of_the_host(void **state)
 	const char *text = line(&got);
 	assert_contains(text, "--ro-bind\n/usr\n/usr\n");
 	assert_contains(text, "--dir\n/etc\n");
-	assert_contains(
-		text, "--ro-bind-data\n3\n/etc/passwd\n--ro-bind-data\n4\n/etc/group\n--ro-bind-data\n5\n/etc/hosts\n");
+	assert_contains(text, "--ro-bind-data\n3\n/etc/passwd\n--ro-bind-data\n4\n/etc/"
+			      "group\n--ro-bind-data\n5\n/etc/hosts\n");
 	assert_not_contains(text, "\n/etc\n/etc\n");
 	assert_not_contains(text, "/opt");
 	assert_not_contains(text, "/var");
@@ -124,7 +130,8 @@ static void test_every_operation(void **state)
 	sandbox_add(&s, SANDBOX_DEV, NULL, "/g");
 	sandbox_options(&s, &got);
 	assert_contains(line(&got),
-			"--ro-bind-data\n3\n/a\n--dir\n/b\n--tmpfs\n/c\n--symlink\ntarget\n/d\n--ro-bind-data\n4\n/e\n"
+			"--ro-bind-data\n3\n/a\n--dir\n/b\n--tmpfs\n/c\n--symlink\ntarget\n/"
+			"d\n--ro-bind-data\n4\n/e\n"
 			"--proc\n/f\n--remount-ro\n/f\n--ro-bind-try\n/proc/sys\n/f/sys\n"
 			"--ro-bind-try\n/dev/null\n/f/keys\n--dev\n/g\n--remount-ro\n/g\n");
 }
@@ -135,7 +142,8 @@ static void test_no_sandbox_with_an_unpacked_root(void **state)
 	struct err e = {0};
 	struct sandbox s;
 	struct root r = made_root();
-	assert_err(sandbox_init(&s, SANDBOX_NONE, &r, &arena, &e), &e, ERR_POLICY, "without a sandbox");
+	assert_err(sandbox_init(&s, SANDBOX_NONE, &r, &arena, &e), &e, ERR_POLICY,
+		   "without a sandbox");
 	assert_true(e.hint[0] != '\0');
 }
 
@@ -144,6 +152,7 @@ static struct sandbox plain(void)
 	static struct root r;
 	struct err e = {0};
 	struct sandbox s;
+
 	assert_ok(root_open("/", &arena, &r, &e), &e);
 	assert_ok(sandbox_init(&s, SANDBOX_NONE, &r, &arena, &e), &e);
 	return s;
@@ -223,9 +232,11 @@ static void test_argv_without_sandbox(void **state)
 	struct strlist got = {0};
 	struct sandbox s = plain();
 	sandbox_add(&s, SANDBOX_RW, "/h/src", SANDBOX_SRC);
-	assert_ok(
-		sandbox_argv(&s, (const char *const[]){"/ptbuild/src/run", "-C", "/ptbuild/src", "x", NULL}, &got, &e),
-		&e);
+	assert_ok(sandbox_argv(&s,
+			       (const char *const[]){"/ptbuild/src/run", "-C", "/ptbuild/src", "x",
+						     NULL},
+			       &got, &e),
+		  &e);
 	assert_string_equal(line(&got), "/h/src/run\n-C\n/h/src\nx");
 }
 
@@ -241,14 +252,16 @@ static void test_run_without_sandbox(void **state)
 	kvlist_set(&s.env, &arena, "PATH", ROOT_PATH);
 	kvlist_set(&s.env, &arena, "WHERE", "x:/ptbuild/src/y");
 	s.cwd = SANDBOX_SRC;
-	static const char *const argv[] = {"sh", "-c", "cat /ptbuild/src/file; echo; pwd -P; umask; env | sort", NULL};
+	static const char *const argv[] = {
+		"sh", "-c", "cat /ptbuild/src/file; echo; pwd -P; umask; env | sort", NULL};
 	mode_t before = umask(077);
 	int rc = sandbox_capture(&s, argv, test_run(), &out, &e);
 	umask(before);
 	assert_ok(rc, &e);
 	const char *src = test_path("src");
-	assert_string_equal(buf_cstr(&out), arena_printf(&arena, "text\n%s\n0022\nPATH=%s\nPWD=%s\nWHERE=x:%s/y\n", src,
-							 ROOT_PATH, src, src));
+	assert_string_equal(buf_cstr(&out),
+			    arena_printf(&arena, "text\n%s\n0022\nPATH=%s\nPWD=%s\nWHERE=x:%s/y\n",
+					 src, ROOT_PATH, src, src));
 }
 
 /* A root of our own with a shell in it: what the shell needs is copied out of the host. */
@@ -257,6 +270,7 @@ static void make_shell_root(void)
 	struct err e = {0};
 	AUTO_BUF struct buf out = {0};
 	static const char *const argv[] = {"ldd", "/bin/sh", NULL};
+
 	test_write(test_path("root/etc/os-release"), "ID=toy\nVERSION_ID=\"1\"\n");
 	test_write(test_path("root/etc/group"), "other");
 	test_write(test_path("root/opt/tool"), "of the root\n");
@@ -290,14 +304,14 @@ static void test_an_unpacked_root_is_all_there_is(void **state)
 	assert_ok(root_open(test_path("root"), &arena, &r, &e), &e);
 	assert_ok(sandbox_init(&s, SANDBOX_BWRAP, &r, &arena, &e), &e);
 	kvlist_set(&s.env, &arena, "PATH", ROOT_PATH);
-	static const char *const argv[] = {
-		"sh", "-c",
-		"cat /etc/os-release /opt/tool /etc/group; for p in /home /root /etc/passwd /usr/bin/env "
-		"/etc/alternatives; do [ ! -e $p ] || echo $p; done",
-		NULL};
+	static const char *const argv[] = {"sh", "-c",
+					   "cat /etc/os-release /opt/tool /etc/group; for p in "
+					   "/home /root /etc/passwd /usr/bin/env "
+					   "/etc/alternatives; do [ ! -e $p ] || echo $p; done",
+					   NULL};
 	assert_ok(sandbox_capture(&s, argv, test_run(), &out, &e), &e);
-	assert_string_equal(buf_cstr(&out),
-			    "ID=toy\nVERSION_ID=\"1\"\nof the root\nroot:x:0:\nptbuild:x:1000:\nnogroup:x:65534:\n");
+	assert_string_equal(buf_cstr(&out), "ID=toy\nVERSION_ID=\"1\"\nof the "
+					    "root\nroot:x:0:\nptbuild:x:1000:\nnogroup:x:65534:\n");
 }
 
 static void test_probe_of_a_root_without_programs(void **state)

@@ -10,6 +10,7 @@ static char *argv_text(const struct sandbox *s, struct arena *a)
 	static const char *const argv[] = {"true", NULL};
 	struct strlist words = {0};
 	struct err e = {0};
+
 	assert_ok(sandbox_argv(s, argv, &words, &e), &e);
 	return strlist_join(&words, a, "\n");
 }
@@ -52,9 +53,11 @@ static void what_is_no_sandbox_is_refused(void **state)
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/"
 		"\",\"ops\":[{\"type\":\"rw\",\"source\":null,\"dest\":\"/"
 		"a\"}],\"env\":[]}",
-		("{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[{\"type\":\"rw\",\"source\":\"/"
+		("{\"kind\":\"none\",\"network\":false,\"cwd\":\"/"
+		 "\",\"ops\":[{\"type\":\"rw\",\"source\":\"/"
 		 "a\",\"dest\":\"a\"}],\"env\":[]}"),
-		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[],\"env\":[[\"A=B\",\"c\"]]}",
+		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/"
+		"\",\"ops\":[],\"env\":[[\"A=B\",\"c\"]]}",
 		"{\"kind\":\"none\",\"network\":false,\"cwd\":\"/\",\"ops\":[],\"env\":[[\"A\"]]}",
 	};
 	AUTO_ARENA struct arena a = {0};
@@ -75,5 +78,6 @@ int main(void)
 		cmocka_unit_test(a_sandbox_comes_back_as_it_was),
 		cmocka_unit_test(what_is_no_sandbox_is_refused),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

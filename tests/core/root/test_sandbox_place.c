@@ -30,6 +30,7 @@ static const char *fresh(void)
 static void assert_fine(const char *top, bool there)
 {
 	struct sandbox_place p;
+
 	sandbox_place_look(top, &arena, &p);
 	assert_string_equal(p.why ? p.why : "", "");
 	assert_true(p.fine);
@@ -39,6 +40,7 @@ static void assert_fine(const char *top, bool there)
 static void assert_refused(const char *top, const char *why, const char *fix)
 {
 	struct sandbox_place p;
+
 	sandbox_place_look(top, &arena, &p);
 	assert_false(p.fine);
 	assert_contains(p.why, why);
@@ -67,7 +69,8 @@ static void one_that_cannot_be_made_is_refused(void **state)
 {
 	(void)state;
 	test_dir();
-	assert_refused(test_path("no/such/parent/place"), "is not there and cannot be made: No such file or directory",
+	assert_refused(test_path("no/such/parent/place"),
+		       "is not there and cannot be made: No such file or directory",
 		       "let root make it: install -d -o ");
 }
 
@@ -95,6 +98,7 @@ static void one_that_others_may_write_is_refused(void **state)
 		assert_int_equal(chmod(place(), modes[i]), 0);
 		assert_refused(place(), "others may write in ", "chmod go-w ");
 	}
+
 	assert_int_equal(chmod(place(), 0755), 0);
 	assert_fine(place(), true);
 }
@@ -106,6 +110,7 @@ static void one_of_another_user_is_refused(void **state)
 		assert_refused("/usr", "owned by user 0, but ptbuild runs as user ", "chown ");
 		return;
 	}
+
 	fresh();
 	assert_int_equal(chown(place(), 12321, 12321), 0);
 	assert_refused(place(), "owned by user 12321, but ptbuild runs as user 0", "chown 0 ");
@@ -126,10 +131,12 @@ static void one_that_cannot_be_written_is_refused(void **state)
 		if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
 			_exit(2);
 		sandbox_place_look(place(), &arena, &p);
-		_exit(!p.fine && test_has(p.why, "cannot write in ") && test_has(p.fix, "mount another directory at ")
+		_exit(!p.fine && test_has(p.why, "cannot write in ") &&
+				      test_has(p.fix, "mount another directory at ")
 			      ? 0
 			      : 1);
 	}
+
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -141,7 +148,8 @@ static void what_somebody_keeps_there_is_left_alone(void **state)
 	(void)state;
 	fresh();
 	test_write(test_path("place/notes.txt"), "mine");
-	assert_refused(place(), "has something in it that ptbuild did not make: 'notes.txt'", "empty ");
+	assert_refused(place(), "has something in it that ptbuild did not make: 'notes.txt'",
+		       "empty ");
 	/* Beside ptbuild's own it is in nobody's way. */
 	take();
 	assert_fine(place(), true);
@@ -153,7 +161,8 @@ static void a_name_of_a_tree_needs_a_tree(void **state)
 	fresh();
 	take();
 	test_write(test_path("place/src/mine.c"), "");
-	assert_refused(place(), "has something in it that ptbuild did not make: 'src'", "move it away: ");
+	assert_refused(place(), "has something in it that ptbuild did not make: 'src'",
+		       "move it away: ");
 	test_write(test_path("place/" SANDBOX_PLACE_TREE), "/store/build/key");
 	assert_fine(place(), true);
 }
@@ -194,5 +203,6 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_not_ptbuilds_marker_is_none, cleanup),
 		cmocka_unit_test_teardown(in_the_sandbox_nothing_is_elsewhere, cleanup),
 	};
+
 	return cmocka_run_group_tests_name("sandbox_place", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The walls of the sandbox, each alone. What gets through when one is taken away shows that it stood. */
+/* The walls of the sandbox, each alone. What gets
+ * through when one is taken away shows that it stood. */
 #include "sandbox_fixture.h"
 
 #include <fcntl.h>
@@ -53,7 +54,8 @@ static void test_system_calls_are_refused(void **state)
 		{"c.syscall(470, 0)", "Function not implemented\n"},
 		{"c.chmod(b\"/tmp\", 0o4755)", "Operation not permitted\n"},
 		{"c.chmod(b\"/tmp\", 0o2755)", "Success\n"},
-		{"c.open(b\"/tmp/x\", os.O_CREAT | os.O_WRONLY, 0o4755)", "Operation not permitted\n"},
+		{"c.open(b\"/tmp/x\", os.O_CREAT | os.O_WRONLY, 0o4755)",
+		 "Operation not permitted\n"},
 	};
 #if defined(__x86_64__)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -65,8 +67,8 @@ static void test_system_calls_are_refused(void **state)
 	assert_call("c.chmod(b\"/tmp\", 0o4755)", "Success\n");
 }
 
-/* Pipes of the machine in what is shown read-only: mounts do not keep anybody from writing into them. Where the kernel
- * has no Landlock, doctor says so, and they are written. */
+/* Pipes of the machine in what is shown read-only: mounts do not keep anybody from writing
+ * into them. Where the kernel has no Landlock, doctor says so, and they are written. */
 static void test_landlock_keeps_pipes(void **state)
 {
 	(void)state;
@@ -84,6 +86,7 @@ static void test_landlock_keeps_pipes(void **state)
 		assert_int_equal(read(fd, text, sizeof(text)), -1);
 		walled.without_walls = 1U << WALL_LANDLOCK;
 	}
+
 	assert_inside(write_pipe, "");
 	assert_int_equal(read(fd, text, sizeof(text)), strlen("through\n"));
 }
@@ -97,6 +100,7 @@ static void test_landlock_keeps_other_processes(void **state)
 		assert_fails(signal, "Operation not permitted");
 		walled.without_walls = 1U << WALL_LANDLOCK;
 	}
+
 	assert_inside(signal, "");
 }
 
@@ -105,13 +109,18 @@ static void test_landlock_lets_builds_work(void **state)
 {
 	(void)state;
 	show_rw("src", SANDBOX_SRC);
-	assert_inside("cd /ptbuild/src && mkdir a b && echo 1 >a/x && mv a/x b/y && ln b/y a/z && mkfifo a/p && "
+	assert_inside("cd /ptbuild/src && mkdir a b && echo 1 >a/x && mv a/x b/y && ln b/y a/z && "
+		      "mkfifo a/p && "
 		      "ln -s z a/l && echo 2 >>a/z && truncate -s 2 b/y && cat a/l && rm -r a b",
 		      "1\n");
 	assert_inside("for d in /tmp /dev/shm /ptbuild/home; do echo $d >$d/x && cat $d/x; done",
 		      "/tmp\n/dev/shm\n/ptbuild/home\n");
-	assert_inside("cp /bin/true /tmp/run && /tmp/run && cat /dev/stdin && echo x >/dev/null && echo y", "y\n");
-	assert_inside("python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, -2]))'", "[1, 2]\n");
+	assert_inside("cp /bin/true /tmp/run && /tmp/run && cat /dev/stdin && echo x >/dev/null && "
+		      "echo y",
+		      "y\n");
+	assert_inside(
+		"python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, -2]))'",
+		"[1, 2]\n");
 }
 
 /* stopped: the error that ends the script. */
@@ -121,12 +130,13 @@ static void assert_stopped(const char *script, const char *words, const char *op
 	const char *const argv[] = {"sh", "-c", script, NULL};
 	struct proc_spec spec = {.timeout_s = 60, .log_path = test_path("log")};
 	struct proc_result res = {0};
+
 	assert_err(sandbox_run(&box, argv, &spec, &walled, &res, &e), &e, ERR_BUILD, words);
 	assert_contains(e.hint, option);
 }
 
-/* Whatever umask root has: what ptbuild shows of its own can be read, what belongs to the root or to others is left as
- * it is. */
+/* Whatever umask root has: what ptbuild shows of its own can be
+ * read, what belongs to the root or to others is left as it is. */
 static void test_own_files_can_be_read(void **state)
 {
 	(void)state;
@@ -138,11 +148,14 @@ static void test_own_files_can_be_read(void **state)
 	test_write(test_path("own/more/file"), "text");
 	assert_int_equal(chmod(test_path("own/more/file"), 0600), 0);
 	sandbox_add(&box, SANDBOX_RO, test_path("own"), SANDBOX_CFG);
-	assert_inside("cat /ptbuild/cfg/more/file; echo x 2>/dev/null >/ptbuild/cfg/more/file || echo no", "textno\n");
+	assert_inside(
+		"cat /ptbuild/cfg/more/file; echo x 2>/dev/null >/ptbuild/cfg/more/file || echo no",
+		"textno\n");
 	if (build_user_state() != BUILD_USER_OWN)
 		return;
 	sandbox_add(&box, SANDBOX_RO, test_path("own"), "/opt/own");
-	assert_err(sandbox_capture(&box, argv, &walled, &out, &e), &e, ERR_POLICY, "the build's user cannot read");
+	assert_err(sandbox_capture(&box, argv, &walled, &out, &e), &e, ERR_POLICY,
+		   "the build's user cannot read");
 	assert_contains(e.hint, "chmod -R a+rX");
 }
 
@@ -150,16 +163,19 @@ static void test_limits_stop_a_program(void **state)
 {
 	(void)state;
 	walled.limits = (struct run_limits){.log = 100000};
-	assert_stopped("while :; do echo a line of output that says nothing; done", "of output", "--max-log");
+	assert_stopped("while :; do echo a line of output that says nothing; done", "of output",
+		       "--max-log");
 	walled.limits = (struct run_limits){.silence = 1};
 	assert_stopped("sleep 60", "wrote nothing for 1 s", "--max-silence");
 	walled.limits = (struct run_limits){.time = 1};
 	assert_stopped("while :; do echo x; sleep 0.1; done", "more than 1 s", "--max-time");
 	walled.limits = (struct run_limits){.processes = 20};
-	assert_stopped("for i in $(seq 40); do sleep 60 & done; wait", "processes and threads", "--max-processes");
+	assert_stopped("for i in $(seq 40); do sleep 60 & done; wait", "processes and threads",
+		       "--max-processes");
 	show_rw("src", SANDBOX_SRC);
 	walled.limits = (struct run_limits){.disk = 1 << 20};
-	assert_stopped("for i in 1 2 3 4; do head -c 1000000 /dev/urandom >/ptbuild/src/$i; done; sleep 60",
+	assert_stopped("for i in 1 2 3 4; do head -c 1000000 /dev/urandom >/ptbuild/src/$i; done; "
+		       "sleep 60",
 		       "its files reached", "--max-disk");
 }
 
@@ -178,9 +194,9 @@ static void test_memory_is_limited(void **state)
 {
 	(void)state;
 	walled.limits = (struct run_limits){.memory = 200 << 20};
-	assert_stopped(
-		"for i in 1 2 3 4; do python3 -c 'x = bytearray(100 << 20); import time; time.sleep(60)' & done; wait",
-		"memory use reached", "--max-memory");
+	assert_stopped("for i in 1 2 3 4; do python3 -c 'x = bytearray(100 << 20); import time; "
+		       "time.sleep(60)' & done; wait",
+		       "memory use reached", "--max-memory");
 	assert_fails("python3 -c 'bytearray(300 << 20)'", "MemoryError");
 	assert_fails("head -c 150000000 /dev/zero >/ptbuild/tmp/x", "No space left");
 }
@@ -194,11 +210,13 @@ static void test_names(void **state)
 	strlist_split(&names, &arena, "seccomp user", " ");
 	assert_ok(sandbox_walls_parse(&names, &without, &e), &e);
 	assert_int_equal(without, 1U << WALL_SECCOMP | 1U << WALL_USER);
-	assert_string_equal(sandbox_text(SANDBOX_BWRAP, without, &arena), "bubblewrap without user, seccomp");
+	assert_string_equal(sandbox_text(SANDBOX_BWRAP, without, &arena),
+			    "bubblewrap without user, seccomp");
 	assert_string_equal(sandbox_text(SANDBOX_BWRAP, 0, &arena), "bubblewrap");
 	assert_string_equal(sandbox_text(SANDBOX_NONE, 0, &arena), "none");
 	strlist_ref(&names, &arena, "moat");
-	assert_err(sandbox_walls_parse(&names, &without, &e), &e, ERR_USAGE, "unknown protection 'moat'");
+	assert_err(sandbox_walls_parse(&names, &without, &e), &e, ERR_USAGE,
+		   "unknown protection 'moat'");
 	assert_contains(e.hint, "seccomp");
 }
 
@@ -213,6 +231,7 @@ static void test_each_is_shown(void **state)
 		bool stands = strcmp(w[i].name, "landlock") == 0 ? landlock_version() > 0 : true;
 		assert_int_equal(w[i].stands, stands && strcmp(w[i].name, "proc") != 0);
 	}
+
 	assert_int_equal(sandbox_walls_look(SANDBOX_NONE, &walled, &arena, &w), 0);
 }
 

@@ -7,11 +7,12 @@
 
 #include "core/root/toolkit.h"
 
-#define VERSION_12_4                                                                                                   \
-	"nvcc: NVIDIA (R) Cuda compiler driver\nBuilt on Thu_Mar_28_02:18:24_PDT_2024\n"                               \
-	"Cuda compilation tools, release 12.4, V12.4.131\nBuild cuda_12.4.r12.4/compiler.34097967_0\n"
-#define HELP                                                                                                           \
-	"--objdir-as-tempdir  (-objtemp)\n--threads <number> (-t)\n Allowed values: "                                  \
+#define VERSION_12_4                                                                               \
+	"nvcc: NVIDIA (R) Cuda compiler driver\nBuilt on Thu_Mar_28_02:18:24_PDT_2024\n"           \
+	"Cuda compilation tools, release 12.4, V12.4.131\nBuild "                                  \
+	"cuda_12.4.r12.4/compiler.34097967_0\n"
+#define HELP                                                                                       \
+	"--objdir-as-tempdir  (-objtemp)\n--threads <number> (-t)\n Allowed values: "              \
 	"'compute_90','sm_75','sm_90','sm_90a','sm_90','sm_100f'.\n"
 
 static struct arena arena;
@@ -22,6 +23,7 @@ static struct toolkit_row row;
 static int setup(void **state)
 {
 	static const char *cudnn[] = {"CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL"};
+
 	(void)state;
 	test_dir();
 	parts[0] = (struct part_row){.name = "cudnn",
@@ -29,9 +31,11 @@ static int setup(void **state)
 				     .macros = cudnn,
 				     .macros_count = 3,
 				     .toggle = "USE_CUDNN"};
-	parts[1] = (struct part_row){.name = "nvrtc", .header = "nvrtc-of-the-test.h", .toggle = "USE_CUDA"};
+	parts[1] = (struct part_row){
+		.name = "nvrtc", .header = "nvrtc-of-the-test.h", .toggle = "USE_CUDA"};
 	row = (struct toolkit_row){.version = "12.4", .gcc_max = "13"};
-	tables = (struct tables){.parts = parts, .parts_count = 2, .toolkits = &row, .toolkits_count = 1};
+	tables = (struct tables){
+		.parts = parts, .parts_count = 2, .toolkits = &row, .toolkits_count = 1};
 	return 0;
 }
 
@@ -70,9 +74,9 @@ static void test_nvcc_that_says_nothing(void **state)
 static void test_numbers_of_a_header(void **state)
 {
 	(void)state;
-	static const char text[] =
-		"#define NAME_LONG 1\n# define  NAME\t (22)\n//#define OTHER 3\n#define EMPTY\n#define TEXT "
-		"abc\n#define HEX 0x10\n#define LAST 7";
+	static const char text[] = "#define NAME_LONG 1\n# define  NAME\t (22)\n//#define OTHER "
+				   "3\n#define EMPTY\n#define TEXT "
+				   "abc\n#define HEX 0x10\n#define LAST 7";
 	assert_int_equal(toolkit_header_number(text, "NAME"), 22);
 	assert_int_equal(toolkit_header_number(text, "NAME_LONG"), 1);
 	assert_int_equal(toolkit_header_number(text, "HEX"), 16);
@@ -87,7 +91,8 @@ static void test_limits_of_host_config(void **state)
 {
 	(void)state;
 	unsigned gcc = 9, clang = 9;
-	toolkit_header_limits("#if __GNUC__ > 13\n#error\n#endif /* __GNUC__ > 13 */\n#if (__clang_major__ >= 18) || "
+	toolkit_header_limits("#if __GNUC__ > 13\n#error\n#endif /* __GNUC__ > 13 */\n#if "
+			      "(__clang_major__ >= 18) || "
 			      "(__clang_major__ < 3)\n",
 			      &gcc, &clang);
 	assert_int_equal(gcc, 13);
@@ -95,7 +100,8 @@ static void test_limits_of_host_config(void **state)
 	toolkit_header_limits("", &gcc, &clang);
 	assert_int_equal(gcc, 0);
 	assert_int_equal(clang, 0);
-	toolkit_header_limits("#if __GNUC__ > 99999999999999999999\n(__clang_major__ >=", &gcc, &clang);
+	toolkit_header_limits("#if __GNUC__ > 99999999999999999999\n(__clang_major__ >=", &gcc,
+			      &clang);
 	assert_int_equal(gcc, 0);
 	assert_int_equal(clang, 0);
 }
@@ -110,7 +116,8 @@ static void program(const char *path, const char *text)
 static const char *make_toolkit(const char *gcc_max)
 {
 	program(test_path("cuda/bin/nvcc"),
-		"#!/bin/sh\ncase $1 in --version) printf '%b' '" VERSION_12_4 "';; *) cat <<'.'\n" HELP ".\n;; esac\n");
+		"#!/bin/sh\ncase $1 in --version) printf '%b' '" VERSION_12_4
+		"';; *) cat <<'.'\n" HELP ".\n;; esac\n");
 	if (gcc_max)
 		test_write(test_path("cuda/include/crt/host_config.h"), gcc_max);
 	return test_path("cuda");
@@ -121,13 +128,15 @@ static const struct toolkit *probe(const char *home, enum sandbox_kind kind)
 	struct err e = {0};
 	struct root root;
 	const struct toolkits *l = NULL;
+
 	assert_ok(root_open(NULL, &arena, &root, &e), &e);
 	assert_ok(toolkit_probe(&tables, &root, kind, home, test_run(), &arena, &l, &e), &e);
 	assert_true(l->count >= 1);
 	return toolkit_find(l, "12.4");
 }
 
-/* A header that cannot be read is not one that is missing: the kernels would be without that part. */
+/* A header that cannot be read is not one that is
+ * missing: the kernels would be without that part. */
 static void test_a_header_that_cannot_be_read(void **state)
 {
 	(void)state;
@@ -138,8 +147,8 @@ static void test_a_header_that_cannot_be_read(void **state)
 	test_write(test_path("cuda/include/nvrtc-of-the-test.h"), "");
 	assert_int_equal(truncate(test_path("cuda/include/nvrtc-of-the-test.h"), 17 << 20), 0);
 	assert_ok(root_open(NULL, &arena, &root, &e), &e);
-	assert_err(toolkit_probe(&tables, &root, SANDBOX_NONE, home, test_run(), &arena, &l, &e), &e, ERR_INTEGRITY,
-		   "nvrtc-of-the-test.h");
+	assert_err(toolkit_probe(&tables, &root, SANDBOX_NONE, home, test_run(), &arena, &l, &e),
+		   &e, ERR_INTEGRITY, "nvrtc-of-the-test.h");
 	assert_null(l);
 }
 
@@ -171,7 +180,8 @@ static void test_the_tree_of_a_world(void **state)
 {
 	(void)state;
 	const char *home = make_toolkit(NULL);
-	test_write(test_path("cuda/targets/x86_64-linux/include/crt/host_config.h"), "#if __GNUC__ > 99\n");
+	test_write(test_path("cuda/targets/x86_64-linux/include/crt/host_config.h"),
+		   "#if __GNUC__ > 99\n");
 	test_write(test_path("cuda/targets/x86_64-linux/include/cudnn-of-the-test.h"),
 		   "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 20\n#define CUDNN_PATCHLEVEL 0\n");
 	assert_int_equal(symlink("targets/x86_64-linux/include", test_path("cuda/include")), 0);
@@ -210,8 +220,8 @@ static void test_home_without_nvcc(void **state)
 	struct root root;
 	const struct toolkits *l = NULL;
 	assert_ok(root_open(NULL, &arena, &root, &e), &e);
-	assert_err(toolkit_probe(&tables, &root, SANDBOX_BWRAP, "/etc", test_run(), &arena, &l, &e), &e, ERR_POLICY,
-		   "no CUDA toolkit in '/etc'");
+	assert_err(toolkit_probe(&tables, &root, SANDBOX_BWRAP, "/etc", test_run(), &arena, &l, &e),
+		   &e, ERR_POLICY, "no CUDA toolkit in '/etc'");
 	assert_contains(e.hint, "bin/nvcc");
 	assert_null(l);
 }
@@ -220,6 +230,7 @@ static struct root fake_root(void)
 {
 	struct err e = {0};
 	struct root r;
+
 	test_write(test_path("root/usr/bin/none"), "");
 	assert_ok(root_open(test_path("root"), &arena, &r, &e), &e);
 	return r;
@@ -288,17 +299,23 @@ static void test_packages_in_a_home_directory(void **state)
 	(void)state;
 	struct root r = fake_root();
 	nvcc_at("/home/u/v/lib/python3.13/site-packages/nvidia/cu13");
-	test_write(test_path("root/home/u/v/lib/python3.13/site-packages/nvidia/cudnn/include/cudnn_version.h"), "");
-	struct toolkit_places l = places_of(&r, "/home/u/v/lib/python3.13/site-packages/nvidia/cu13");
+	test_write(test_path("root/home/u/v/lib/python3.13/site-packages/nvidia/cudnn/include/"
+			     "cudnn_version.h"),
+		   "");
+	struct toolkit_places l =
+		places_of(&r, "/home/u/v/lib/python3.13/site-packages/nvidia/cu13");
 	struct strlist dirs = {0};
 	assert_int_equal(l.count, 1);
 	assert_int_equal(l.items[0].layout, TOOLKIT_PYTHON);
 	assert_string_equal(l.items[0].mount_to, SANDBOX_CUDA);
 	assert_string_equal(l.items[0].home, SANDBOX_CUDA "/cu13");
 	assert_true(strlen(l.items[0].mount_from) > strlen("/nvidia"));
-	assert_string_equal(l.items[0].mount_from + strlen(l.items[0].mount_from) - strlen("/nvidia"), "/nvidia");
+	assert_string_equal(l.items[0].mount_from + strlen(l.items[0].mount_from) -
+				    strlen("/nvidia"),
+			    "/nvidia");
 	toolkit_include_dirs(&r, &l.items[0], &arena, &dirs);
-	assert_true(strlist_contains(&dirs, "/home/u/v/lib/python3.13/site-packages/nvidia/cudnn/include"));
+	assert_true(strlist_contains(
+		&dirs, "/home/u/v/lib/python3.13/site-packages/nvidia/cudnn/include"));
 }
 
 static void test_broken_links_are_no_toolkit(void **state)
@@ -341,5 +358,6 @@ int main(void)
 		TEST(test_broken_links_are_no_toolkit),
 		TEST(test_json),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,13 +28,15 @@ static void loads_what_is_shipped(void **state)
 	assert_int_equal(t->blas_count, 3);
 	assert_int_equal(t->releases_count, 11);
 	assert_string_equal(t->dir, PROFILES_DIR);
-	assert_true(digest_valid_hex(t->manylinux_digest) && digest_valid_hex(t->cuda_libraries_digest));
+	assert_true(digest_valid_hex(t->manylinux_digest) &&
+		    digest_valid_hex(t->cuda_libraries_digest));
 }
 
 static void releases_are_in_order_of_version(void **state)
 {
-	static const char *const want[] = {"2.6.0",  "2.6.0-debian", "2.7.1",  "2.8.0",  "2.9.1", "2.10.0",
-					   "2.11.0", "2.12.1",       "2.13.0", "2.14.1", "2.15.0"};
+	static const char *const want[] = {"2.6.0",  "2.6.0-debian", "2.7.1",  "2.8.0",
+					   "2.9.1",  "2.10.0",       "2.11.0", "2.12.1",
+					   "2.13.0", "2.14.1",       "2.15.0"};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);
 
@@ -104,6 +106,7 @@ static void strings_are_never_null(void **state)
 		assert_non_null(t->gpus[i].cuda_max);
 		assert_non_null(t->gpus[i].note);
 	}
+
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct release_row *r = &t->releases[i];
 		assert_non_null(r->ninja);
@@ -151,7 +154,8 @@ static void lookups_give_null(void **state)
 
 static void avx_hides_the_kernels(void **state)
 {
-	static const char *const hidden[] = {"CXX_AVX2_FOUND", "C_AVX2_FOUND", "CXX_AVX512_FOUND", "C_AVX512_FOUND",
+	static const char *const hidden[] = {"CXX_AVX2_FOUND", "C_AVX2_FOUND", "CXX_AVX512_FOUND",
+					     "C_AVX512_FOUND",
 					     "CAFFE2_COMPILER_SUPPORTS_AVX512_EXTENSIONS"};
 	AUTO_ARENA struct arena a = {0};
 	const struct isa_row *avx = tables_isa(shipped(&a), "avx");
@@ -204,9 +208,10 @@ static void gpus_have_their_toolkits(void **state)
 		const char *sm;
 		const char *min;
 		const char *max;
-	} cases[] = {{"61", "8.0", "12.9"}, {"75", "10.0", ""},      {"89", "11.8", ""},  {"90", "11.8", ""},
-		     {"100", "12.8", ""},   {"101", "12.8", "12.9"}, {"103", "12.9", ""}, {"110", "13.0", ""},
-		     {"120", "12.8", ""},   {"121", "12.9", ""}};
+	} cases[] = {{"61", "8.0", "12.9"}, {"75", "10.0", ""},  {"89", "11.8", ""},
+		     {"90", "11.8", ""},    {"100", "12.8", ""}, {"101", "12.8", "12.9"},
+		     {"103", "12.9", ""},   {"110", "13.0", ""}, {"120", "12.8", ""},
+		     {"121", "12.9", ""}};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);
 
@@ -264,6 +269,7 @@ static void driver_floors_follow_the_line(void **state)
 		bool twelve = strncmp(t->toolkits[i].version, "12.", 3) == 0;
 		assert_string_equal(t->toolkits[i].driver_floor, twelve ? "525.60.13" : "580");
 	}
+
 	assert_string_equal(tables_toolkit(t, "12.8")->driver, "570.26");
 }
 
@@ -349,25 +355,35 @@ static void toggle_values_take_the_rows_spelling(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_ok(tables_toggle_value(tables_toggle(t, "pytorch", "USE_CUDNN", NULL), "false", &value, &e), &e);
+	assert_ok(tables_toggle_value(tables_toggle(t, "pytorch", "USE_CUDNN", NULL), "false",
+				      &value, &e),
+		  &e);
 	assert_string_equal(value, "OFF");
-	assert_ok(tables_toggle_value(tables_toggle(t, "pytorch", "USE_CUDNN", NULL), "1", &value, &e), &e);
+	assert_ok(tables_toggle_value(tables_toggle(t, "pytorch", "USE_CUDNN", NULL), "1", &value,
+				      &e),
+		  &e);
 	assert_string_equal(value, "ON");
-	assert_ok(tables_toggle_value(tables_toggle(t, "torchvision", "FORCE_CUDA", NULL), "on", &value, &e), &e);
+	assert_ok(tables_toggle_value(tables_toggle(t, "torchvision", "FORCE_CUDA", NULL), "on",
+				      &value, &e),
+		  &e);
 	assert_string_equal(value, "1");
-	assert_ok(tables_toggle_value(tables_toggle(t, "pytorch", "ATEN_THREADING", NULL), "native", &value, &e), &e);
+	assert_ok(tables_toggle_value(tables_toggle(t, "pytorch", "ATEN_THREADING", NULL), "native",
+				      &value, &e),
+		  &e);
 	assert_string_equal(value, "NATIVE");
 }
 
 static void toggle_values_are_refused(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct toggle_row *row = tables_toggle(shipped(&a), "pytorch", "ATEN_THREADING", NULL);
+	const struct toggle_row *row =
+		tables_toggle(shipped(&a), "pytorch", "ATEN_THREADING", NULL);
 	const char *value = NULL;
 	struct err e = {0};
 
 	(void)state;
-	assert_err(tables_toggle_value(row, "on", &value, &e), &e, ERR_CONFIG, "'ATEN_THREADING' cannot be 'on'");
+	assert_err(tables_toggle_value(row, "on", &value, &e), &e, ERR_CONFIG,
+		   "'ATEN_THREADING' cannot be 'on'");
 	assert_contains(e.hint, "OMP, NATIVE");
 	assert_null(value);
 }
@@ -378,7 +394,8 @@ static void retired_names_have_a_reason(void **state)
 	const struct tables *t = shipped(&a);
 
 	(void)state;
-	assert_contains(tables_retired(t, "pytorch", "USE_CUBLAS", "2.9.1")->why, "cuBLAS comes with USE_CUDA");
+	assert_contains(tables_retired(t, "pytorch", "USE_CUBLAS", "2.9.1")->why,
+			"cuBLAS comes with USE_CUDA");
 	assert_contains(tables_retired(t, "pytorch", "USE_METAL", "2.6.0")->why, "USE_MPS");
 	assert_null(tables_retired(t, "torchaudio", "BUILD_SOX", "2.8.0"));
 	assert_contains(tables_retired(t, "torchaudio", "BUILD_SOX", "2.9.1")->why, "TorchCodec");
@@ -410,7 +427,8 @@ static void unknown_release_gets_the_nearest(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_err(tables_need_release(t, "2.9.0", &r, &e), &e, ERR_CONFIG, "unknown release '2.9.0'");
+	assert_err(tables_need_release(t, "2.9.0", &r, &e), &e, ERR_CONFIG,
+		   "unknown release '2.9.0'");
 	assert_contains(e.hint, "did you mean '2.");
 	assert_contains(e.hint, "2.13.0");
 	assert_null(r);
@@ -422,11 +440,12 @@ static void companions_are_paired(void **state)
 		const char *release;
 		const char *vision;
 		const char *audio;
-	} pairs[] = {
-		{"2.6.0", "0.21.0", "2.6.0"},   {"2.6.0-debian", "0.21.0", "2.6.0"}, {"2.7.1", "0.22.1", "2.7.1"},
-		{"2.8.0", "0.23.0", "2.8.0"},   {"2.9.1", "0.24.1", "2.9.1"},        {"2.10.0", "0.25.0", "2.10.0"},
-		{"2.11.0", "0.26.0", "2.11.0"}, {"2.12.1", "0.27.1", "2.11.0"},      {"2.13.0", "0.28.0", "2.11.0"},
-		{"2.14.1", "0.29.1", "2.11.0"}, {"2.15.0", "0.29.2", "2.11.0"}};
+	} pairs[] = {{"2.6.0", "0.21.0", "2.6.0"},   {"2.6.0-debian", "0.21.0", "2.6.0"},
+		     {"2.7.1", "0.22.1", "2.7.1"},   {"2.8.0", "0.23.0", "2.8.0"},
+		     {"2.9.1", "0.24.1", "2.9.1"},   {"2.10.0", "0.25.0", "2.10.0"},
+		     {"2.11.0", "0.26.0", "2.11.0"}, {"2.12.1", "0.27.1", "2.11.0"},
+		     {"2.13.0", "0.28.0", "2.11.0"}, {"2.14.1", "0.29.1", "2.11.0"},
+		     {"2.15.0", "0.29.2", "2.11.0"}};
 	AUTO_ARENA struct arena a = {0};
 	const struct tables *t = shipped(&a);
 	struct err e = {0};
@@ -451,9 +470,11 @@ static void same_bytes_have_one_digest(void **state)
 	(void)state;
 	assert_ok(tables_need_release(t, "2.6.0", &up, &e), &e);
 	assert_ok(tables_need_release(t, "2.6.0-debian", &debian, &e), &e);
-	assert_string_equal(up->torchvision->sources[0].sha256, debian->torchvision->sources[0].sha256);
+	assert_string_equal(up->torchvision->sources[0].sha256,
+			    debian->torchvision->sources[0].sha256);
 	assert_string_equal(up->torchaudio->sources[0].name, debian->torchaudio->sources[0].name);
-	assert_int_equal(strncmp(up->torchvision->sources[0].urls[0], "https://github.com/", 19), 0);
+	assert_int_equal(strncmp(up->torchvision->sources[0].urls[0], "https://github.com/", 19),
+			 0);
 	assert_int_equal(strncmp(debian->torchvision->sources[0].urls[0], "deb:debian/", 11), 0);
 	assert_true(debian->pytorch->sources[1].keep_top);
 	assert_false(debian->pytorch->sources[0].keep_top);
@@ -463,6 +484,7 @@ static void locked_requirements_have_hashes(void **state)
 {
 	static const char *const files[] = {PROFILES_DIR "/requirements/shared.txt",
 					    PROFILES_DIR "/requirements/skbuild.txt"};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		char *text = test_read(files[i]);
@@ -476,6 +498,7 @@ static void locked_requirements_have_hashes(void **state)
 			assert_int_equal(line[n - 1], '\\'); /* its hashes follow */
 			pins++;
 		}
+
 		assert_true(pins >= 10);
 		free(text);
 	}

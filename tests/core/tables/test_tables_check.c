@@ -58,11 +58,11 @@ static void refused(const char *file, const char *from, const char *to, const ch
 	assert_true(strtoul(at + strlen(place), NULL, 10) > 0);
 }
 
-#define REFUSED(test, file, from, to, text)                                                                            \
-	static void test(void **state)                                                                                 \
-	{                                                                                                              \
-		(void)state;                                                                                           \
-		refused(file, from, to, text);                                                                         \
+#define REFUSED(test, file, from, to, text)                                                        \
+	static void test(void **state)                                                             \
+	{                                                                                          \
+		(void)state;                                                                       \
+		refused(file, from, to, text);                                                     \
 	}
 
 /* clang-format off */
@@ -258,12 +258,13 @@ static void digests(const char *file, const char *from, const char *to, bool equ
 	struct err e = {0};
 
 	assert_ok(tables_load(altered(file, from, to), &a, &after, &e), &e);
-	assert_int_equal(strcmp(before->dispatch_digest, after->dispatch_digest) == 0 &&
-				 strcmp(before->extensions_digest, after->extensions_digest) == 0 &&
-				 strcmp(before->manylinux_digest, after->manylinux_digest) == 0 &&
-				 strcmp(before->threads_digest, after->threads_digest) == 0 &&
-				 strcmp(before->cuda_libraries_digest, after->cuda_libraries_digest) == 0,
-			 equal);
+	assert_int_equal(
+		strcmp(before->dispatch_digest, after->dispatch_digest) == 0 &&
+			strcmp(before->extensions_digest, after->extensions_digest) == 0 &&
+			strcmp(before->manylinux_digest, after->manylinux_digest) == 0 &&
+			strcmp(before->threads_digest, after->threads_digest) == 0 &&
+			strcmp(before->cuda_libraries_digest, after->cuda_libraries_digest) == 0,
+		equal);
 }
 
 static void a_changed_rule_changes_the_digest(void **state)

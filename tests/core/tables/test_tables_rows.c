@@ -9,15 +9,17 @@
 #include "core/variant/variant.h"
 
 #define SM88 "  - {sm: \"88\", capability: \"8.8\", name: Ampere, cuda_min: \"13.0\"}\n"
-#define ZNVER5                                                                                                         \
-	"  - {name: znver5, platform: x86_64-linux, flags: [-march=znver5], cpuinfo: [avx512f], gcc_min: \"14\", "     \
-	"clang_min: \"19\", "                                                                                          \
+#define ZNVER5                                                                                     \
+	"  - {name: znver5, platform: x86_64-linux, flags: [-march=znver5], cpuinfo: [avx512f], "  \
+	"gcc_min: \"14\", "                                                                        \
+	"clang_min: \"19\", "                                                                      \
 	"cpus: Zen 5}\n"
 
 /* A copy of the shipped tables, in which nothing knows sm88. */
 static const char *copy_without_sm88(void)
 {
 	struct err e = {0};
+
 	test_dir();
 	const char *dir = test_path("%s", "profiles");
 	assert_ok(fs_copy_tree(PROFILES_DIR, dir, &e), &e);
@@ -38,15 +40,18 @@ static void add_row(const char *file, const char *list, const char *row)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_FREE char *text = test_read(test_path("profiles/%s", file));
 	const char *at = strstr(text, list);
+
 	assert_non_null(at);
 	at += strlen(list);
-	test_write(test_path("profiles/%s", file), arena_printf(&a, "%.*s%s%s", (int)(at - text), text, row, at));
+	test_write(test_path("profiles/%s", file),
+		   arena_printf(&a, "%.*s%s%s", (int)(at - text), text, row, at));
 }
 
 static const struct tables *load(const char *dir, struct arena *a)
 {
 	struct err e = {0};
 	const struct tables *t = NULL;
+
 	assert_ok(tables_load(dir, a, &t, &e), &e);
 	return t;
 }
@@ -56,6 +61,7 @@ static const struct plan *plan_of(const struct tables *t, const char *name, stru
 	struct variant v;
 	struct err e = {0};
 	const struct plan *p = NULL;
+
 	assert_ok(variant_parse(t, name, a, &v, &e), &e);
 	assert_string_equal(variant_name(&v, a), name);
 	struct plan_request q = {.variant = &v, .release = "2.9.1"};
@@ -70,8 +76,8 @@ static void without_their_rows_they_are_unknown(void **state)
 	const struct tables *t = load(copy_without_sm88(), &a);
 	struct variant v;
 	struct err e = {0};
-	assert_err(variant_parse(t, "pytorch-python313-cuda13_0-sm88-avx2", &a, &v, &e), &e, ERR_CONFIG,
-		   "unknown GPU target 'sm88'");
+	assert_err(variant_parse(t, "pytorch-python313-cuda13_0-sm88-avx2", &a, &v, &e), &e,
+		   ERR_CONFIG, "unknown GPU target 'sm88'");
 	assert_err(variant_parse(t, "pytorch-python313-cpu-znver5", &a, &v, &e), &e, ERR_CONFIG,
 		   "unknown instruction set 'znver5'");
 }
@@ -123,18 +129,22 @@ static void both_together_and_in_a_matrix(void **state)
 static int count_lines(const char *rel, const struct stat *st, void *user, struct err *e)
 {
 	size_t *lines = user;
+
 	(void)st;
 	(void)e;
 	AUTO_ARENA struct arena a = {0};
-	if (strstr(rel, ".yaml") && !strstr(rel, "examples/") && !strstr(rel, "worlds/")) { /* lists of packages */
+	/* lists of packages */
+	if (strstr(rel, ".yaml") && !strstr(rel, "examples/") && !strstr(rel, "worlds/")) {
 		AUTO_FREE char *text = test_read(arena_printf(&a, PROFILES_DIR "/%s", rel));
 		for (const char *c = text; c && *c; c++)
 			*lines += *c == '\n';
 	}
+
 	return 0;
 }
 
-/* "Small enough to read": not a budget for its own sake, but a jump means that something was copied. */
+/* "Small enough to read": not a budget for its own
+ * sake, but a jump means that something was copied. */
 static void the_tables_stay_small(void **state)
 {
 	(void)state;
@@ -150,8 +160,12 @@ static void the_tables_stay_small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(without_their_rows_they_are_unknown), TEST(sm88_is_one_row),       TEST(znver5_is_one_row),
-		TEST(both_together_and_in_a_matrix),       TEST(the_tables_stay_small),
+		TEST(without_their_rows_they_are_unknown),
+		TEST(sm88_is_one_row),
+		TEST(znver5_is_one_row),
+		TEST(both_together_and_in_a_matrix),
+		TEST(the_tables_stay_small),
 	};
+
 	return cmocka_run_group_tests_name("tables_rows", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Matrices: those that are shipped are the branches of the recipe projects, name by name; files that are wrong are
- * refused with their place. */
+/* Matrices: those that are shipped are the branches of the recipe projects,
+ * name by name; files that are wrong are refused with their place. */
 #include "tables_fixture.h"
 
 #include <stdlib.h>
@@ -13,6 +13,7 @@ static const struct matrix *matrix_of(const char *name, struct arena *a)
 {
 	struct err e = {0};
 	const struct matrix *m = NULL;
+
 	assert_ok(matrix_load(tables, name, a, &m, &e), &e);
 	return m;
 }
@@ -22,6 +23,7 @@ static void names_of(const char *name, struct arena *a, struct strlist *ret)
 	const struct matrix *m = matrix_of(name, a);
 	struct matrix_walk w = {0};
 	const char *variant;
+
 	while ((variant = matrix_next(m, &w, a)))
 		strlist_ref(ret, a, variant);
 }
@@ -30,6 +32,7 @@ static size_t count_of(const char *name)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist l = {0};
+
 	names_of(name, &a, &l);
 	return l.count;
 }
@@ -43,11 +46,13 @@ static void every_branch_holds_its_recipes_name_by_name(void **state)
 	for (size_t i = 0; i < RECIPE_BRANCHES; i++) {
 		struct strlist got = {0};
 		names_of(branches[i].name, &a, &got);
-		assert_string_equal(matrix_of(branches[i].name, &a)->release->name, branches[i].release);
+		assert_string_equal(matrix_of(branches[i].name, &a)->release->name,
+				    branches[i].release);
 		strlist_sort(&got);
 		strlist_sort(&branches[i].names);
 		if (got.count != branches[i].recipes || branches[i].names.count != got.count)
-			fail_msg("%s: %zu variants for %zu recipes", branches[i].name, got.count, branches[i].recipes);
+			fail_msg("%s: %zu variants for %zu recipes", branches[i].name, got.count,
+				 branches[i].recipes);
 		for (size_t k = 0; k < got.count; k++)
 			assert_string_equal(got.items[k], branches[i].names.items[k]);
 	}
@@ -65,7 +70,8 @@ static void all_branches_together_hold_1355(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct recipe_branch branches[RECIPE_BRANCHES];
-	size_t all = count_of("build-pytorch/main-staging") + count_of("build-torchvision/main-staging");
+	size_t all =
+		count_of("build-pytorch/main-staging") + count_of("build-torchvision/main-staging");
 	recipe_branches(branches, &a);
 	for (size_t i = 0; i < RECIPE_BRANCHES; i++)
 		all += count_of(branches[i].name);
@@ -155,10 +161,11 @@ static void a_file_of_the_users(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct strlist l = {0};
-	names_of(file_with(arena_printf(&a,
-					"%s  - {packages: [pytorch, torchvision], gpus: [sm90+sm80], toolkits: "
-					"[\"12.8\"], isas: [graviton3]}\n",
-					head)),
+	names_of(file_with(arena_printf(
+			 &a,
+			 "%s  - {packages: [pytorch, torchvision], gpus: [sm90+sm80], toolkits: "
+			 "[\"12.8\"], isas: [graviton3]}\n",
+			 head)),
 		 &a, &l);
 	assert_int_equal(l.count, 2);
 	assert_string_equal(l.items[0], "pytorch-python313-cuda12_8-sm80+sm90-neoverse_v1");
@@ -170,7 +177,8 @@ static void a_view_of_a_view(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct strlist l = {0};
-	names_of(file_with("note: mine\nof: build-torchvision/cuda-12_9\nonly: [\"*-cpu-*\", \"*-sm90-*\"]\nexcept: "
+	names_of(file_with("note: mine\nof: build-torchvision/cuda-12_9\nonly: [\"*-cpu-*\", "
+			   "\"*-sm90-*\"]\nexcept: "
 			   "[\"*-avx\", "
 			   "\"*-arm*\"]\n"),
 		 &a, &l);
@@ -185,8 +193,10 @@ static void wrong_rows_are_refused_with_their_place(void **state)
 		const char *row;
 		const char *message;
 	} cases[] = {
-		{"{gpus: [sm91], toolkits: [\"12.8\"], isas: [avx2]}", "mine.yaml:5: unknown GPU target 'sm91'"},
-		{"{gpus: [sm90], toolkits: [\"12.5\"], isas: [avx2]}", "mine.yaml:5: unknown CUDA toolkit '12.5'"},
+		{"{gpus: [sm91], toolkits: [\"12.8\"], isas: [avx2]}",
+		 "mine.yaml:5: unknown GPU target 'sm91'"},
+		{"{gpus: [sm90], toolkits: [\"12.5\"], isas: [avx2]}",
+		 "mine.yaml:5: unknown CUDA toolkit '12.5'"},
 		{"{gpus: [sm90], toolkits: [\"12.8\"], isas: [avx3]}",
 		 "mine.yaml:5: unknown instruction set or group 'avx3'"},
 		{"{gpus: [sm90], toolkits: [\"12.8\"], isas: [avx2], pythons: [\"2.7\"]}",
@@ -194,15 +204,18 @@ static void wrong_rows_are_refused_with_their_place(void **state)
 		{"{gpus: [sm90], toolkits: [\"12.8\"], isas: [avx2], packages: [torch]}",
 		 "'packages' cannot be 'torch'"},
 		{"{gpus: [sm90], isas: [avx2]}", "mine.yaml:5: no 'toolkits' with 'sm90'"},
-		{"{gpus: [cpu], toolkits: [\"12.8\"], isas: [avx2]}", "mine.yaml:5: 'toolkits' with 'cpu'"},
+		{"{gpus: [cpu], toolkits: [\"12.8\"], isas: [avx2]}",
+		 "mine.yaml:5: 'toolkits' with 'cpu'"},
 		{"{gpus: [sm90], toolkits: [\"12.8\"]}", "mine.yaml:5: no 'isas' with 'sm90'"},
 		{"{gpus: [mps], isas: [avx2]}", "mine.yaml:5: 'isas' with 'mps'"},
 		{"{gpus: [cpu, sm90], isas: [avx2]}", "mine.yaml:5: 'cpu' and 'sm90' in one row"},
 		{"{gpus: [], isas: [avx2]}", "mine.yaml:5"},
 		{"{isas: [avx2]}", "gpus"},
 		{"{gpus: [cpu], isas: [avx2], gpu: [cpu]}", "gpu"},
-		{"{gpus: [cpu], isas: [avx2, avx2]}", "'pytorch-python313-cpu-avx2' is in two rows"},
+		{"{gpus: [cpu], isas: [avx2, avx2]}",
+		 "'pytorch-python313-cpu-avx2' is in two rows"},
 	};
+
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -222,7 +235,8 @@ static void wrong_files_are_refused(void **state)
 		const char *message;
 	} cases[] = {
 		{"note: mine\nrelease: 2.8.0\npythons: [\"3.13\"]\n", "no 'rows', and no 'of'"},
-		{"note: mine\nrelease: 2.8.7\nrows:\n  - {gpus: [mps]}\n", "unknown release '2.8.7'"},
+		{"note: mine\nrelease: 2.8.7\nrows:\n  - {gpus: [mps]}\n",
+		 "unknown release '2.8.7'"},
 		{"note: mine\nrelease: 2.8.0\nrows:\n  - {gpus: [mps]}\n",
 		 "mine.yaml:4: no 'pythons', here or in the file"},
 		{"note: mine\nof: build-pytorch/main\nrelease: 2.8.0\n",
@@ -230,12 +244,14 @@ static void wrong_files_are_refused(void **state)
 		{"note: mine\nof: build-pytorch/mane\n", "unknown matrix 'build-pytorch/mane'"},
 		{"release: 2.8.0\nrows:\n  - {gpus: [mps]}\n", "note"},
 	};
+
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct matrix *m = NULL;
 		struct err e = {0};
-		assert_err(matrix_load(tables, file_with(cases[i].text), &a, &m, &e), &e, ERR_CONFIG, cases[i].message);
+		assert_err(matrix_load(tables, file_with(cases[i].text), &a, &m, &e), &e,
+			   ERR_CONFIG, cases[i].message);
 		assert_null(m);
 		test_teardown(state);
 	}
@@ -262,12 +278,14 @@ static void names_that_are_none(void **state)
 					    "build-pytorch",
 					    "build-pytorch/main.yaml",
 					    "/etc/none.yaml"};
+
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const struct matrix *m = NULL;
 		struct err e = {0};
-		assert_err(matrix_load(tables, names[i], &a, &m, &e), &e, ERR_CONFIG, "unknown matrix");
+		assert_err(matrix_load(tables, names[i], &a, &m, &e), &e, ERR_CONFIG,
+			   "unknown matrix");
 		assert_contains(e.hint, "ptbuild list --matrices");
 		assert_null(m);
 	}
@@ -279,8 +297,8 @@ static void a_mistyped_name_gets_the_nearest(void **state)
 	AUTO_ARENA struct arena a = {0};
 	const struct matrix *m = NULL;
 	struct err e = {0};
-	assert_err(matrix_load(tables, "build-pytorch/pytorch-2.10-python314", &a, &m, &e), &e, ERR_CONFIG,
-		   "unknown matrix");
+	assert_err(matrix_load(tables, "build-pytorch/pytorch-2.10-python314", &a, &m, &e), &e,
+		   ERR_CONFIG, "unknown matrix");
 	assert_contains(e.hint, "did you mean 'build-pytorch/pytorch-2.10-python313'?");
 }
 
@@ -319,5 +337,6 @@ int main(void)
 		TEST(a_mistyped_name_gets_the_nearest),
 		TEST(globs),
 	};
+
 	return cmocka_run_group_tests_name("matrix", tests, load, unload);
 }

@@ -100,7 +100,8 @@ static void wrong_names(void **state)
 		{"gpu", "unknown profile 'gpu'", "cpu-avx2"},
 		{"sm80,sm90-avx512", "'sm80,sm90-avx512'", "'sm80+sm90-avx512'"},
 		{"sm80,sm86+ptx,sm90-avx2", "unknown profile", "'sm80+sm86+ptx+sm90-avx2'"},
-		{"cpu-avx2,cpu-avx512", "unknown profile", "--profile cpu-avx2, then --profile cpu-avx512"},
+		{"cpu-avx2,cpu-avx512", "unknown profile",
+		 "--profile cpu-avx2, then --profile cpu-avx512"},
 		{"sm80,sm99-avx2", "unknown profile", "like sm80+sm90-avx512"},
 		{"cpu-avx2,cpu-none", "unknown profile", "like sm80+sm90-avx512"},
 		{"cpu-avx2,", "unknown profile", "like sm80+sm90-avx512"},
@@ -113,7 +114,8 @@ static void wrong_names(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct profile p = {0};
-		assert_err(profile_parse(t, cases[i].given, &a, &p, &e), &e, ERR_CONFIG, cases[i].message);
+		assert_err(profile_parse(t, cases[i].given, &a, &p, &e), &e, ERR_CONFIG,
+			   cases[i].message);
 		assert_contains(e.hint, cases[i].hint);
 		assert_null(p.name);
 	}
@@ -241,7 +243,8 @@ static void an_unknown_name_keeps_the_composed_message(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_err(profile_load(shipped(&a), "l40s-avx2", &a, &p, &e), &e, ERR_CONFIG, "unknown GPU target 'l40s'");
+	assert_err(profile_load(shipped(&a), "l40s-avx2", &a, &p, &e), &e, ERR_CONFIG,
+		   "unknown GPU target 'l40s'");
 	assert_err(profile_load(shipped(&a), "/nowhere/mine.yaml", &a, &p, &e), &e, ERR_CONFIG,
 		   "no profile '/nowhere/mine.yaml'");
 }
@@ -255,7 +258,8 @@ static void a_path_that_is_no_file_is_told(void **state)
 
 	(void)state;
 	test_dir();
-	assert_err(profile_load(shipped(&a), test_path("."), &a, &p, &e), &e, ERR_CONFIG, "is a directory, not a YAML");
+	assert_err(profile_load(shipped(&a), test_path("."), &a, &p, &e), &e, ERR_CONFIG,
+		   "is a directory, not a YAML");
 	assert_contains(e.hint, "name a file in it");
 	err_clear(&e);
 	assert_err(profile_load(shipped(&a), "/dev/null", &a, &p, &e), &e, ERR_CONFIG,
@@ -279,11 +283,14 @@ static void wrong_files(void **state)
 		const char *message;
 		const char *hint;
 	} cases[] = {
-		{"gpu: sm90\nisa: avx2\ntogles: {}\n", "mine.yaml:3: unknown key 'togles'", "did you mean 'toggles'"},
-		{"gpu: sm90\ncolour: red\nisa: avx2\n", "mine.yaml:2: unknown key 'colour'", "known keys: inherit"},
-		{"gpu: sm90\nisa: avx2\nisa: avx512\n", "mine.yaml:3: duplicate key 'isa' (first on line 2)", ""},
-		{"gpu: sm90\nisa: avx2\n---\ngpu: cpu\nisa: avx2\n", "mine.yaml:3: more than one document in the file",
-		 ""},
+		{"gpu: sm90\nisa: avx2\ntogles: {}\n", "mine.yaml:3: unknown key 'togles'",
+		 "did you mean 'toggles'"},
+		{"gpu: sm90\ncolour: red\nisa: avx2\n", "mine.yaml:2: unknown key 'colour'",
+		 "known keys: inherit"},
+		{"gpu: sm90\nisa: avx2\nisa: avx512\n",
+		 "mine.yaml:3: duplicate key 'isa' (first on line 2)", ""},
+		{"gpu: sm90\nisa: avx2\n---\ngpu: cpu\nisa: avx2\n",
+		 "mine.yaml:3: more than one document in the file", ""},
 		{"gpu: sm91\nisa: avx2\n", "mine.yaml:1: unknown GPU target 'sm91'", "sm90"},
 		{"isa: avx2\ngpu:\n- sm90\n- sm19\n", "mine.yaml:2: unknown GPU target 'sm19'", ""},
 		{"gpu: []\nisa: avx2\n", "mine.yaml:1: 'gpu' is an empty list", ""},
@@ -297,14 +304,16 @@ static void wrong_files(void **state)
 		{"gpu: mps\nisa: avx2\n", "mine.yaml:2: 'isa' does not go with gpu mps", ""},
 		{"gpu: sm90\nisa: avx2\nblas: cublas\n", "mine.yaml:3: unknown BLAS 'cublas'",
 		 "known: openblas mkl veclib"},
-		{"gpu: sm90\nisa: avx2\ncflags: [O3]\n", "mine.yaml:3: 'cflags': not a compiler flag: 'O3'", ""},
-		{"gpu: sm90\nisa: avx2\ncflags: [\"-O3 -g\"]\n", "mine.yaml:3: 'cflags': not a compiler flag: '-O3 -g'",
-		 ""},
+		{"gpu: sm90\nisa: avx2\ncflags: [O3]\n",
+		 "mine.yaml:3: 'cflags': not a compiler flag: 'O3'", ""},
+		{"gpu: sm90\nisa: avx2\ncflags: [\"-O3 -g\"]\n",
+		 "mine.yaml:3: 'cflags': not a compiler flag: '-O3 -g'", ""},
 		{"gpu: sm90\nisa: avx2\ncflags: [\"-D$(id)\"]\n",
 		 "mine.yaml:3: 'cflags': not a compiler flag: '-D$(id)'", ""},
 		{"gpu: sm90\nisa: avx2\ncflags: [-march=native]\n",
 		 "mine.yaml:3: '-march=native' is another flag on each", "--profile native"},
-		{"gpu: sm90\nisa: avx2\ntoggles: [USE_CUDNN]\n", "mine.yaml:3: 'toggles' is a mapping", ""},
+		{"gpu: sm90\nisa: avx2\ntoggles: [USE_CUDNN]\n",
+		 "mine.yaml:3: 'toggles' is a mapping", ""},
 		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE_CUDNN: OFF\n  USE_CUDNN: ON\n",
 		 "mine.yaml:5: toggle 'USE_CUDNN' is there twice", ""},
 		{"gpu: sm90\nisa: avx2\ntoggles:\n  USE-CUDNN: OFF\n",
@@ -341,11 +350,13 @@ static void a_file_gives_all_it_says(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_ok(load_text(&a,
-			    "gpu: [sm90, sm80+ptx]\nisa: avx512\nblas: mkl\ncflags: -O3 -mtune=znver4\n"
-			    "toggles:\n  USE_NCCL: OFF\n  ATEN_THREADING: NATIVE\n",
-			    &p, &e),
-		  &e);
+	assert_ok(
+		load_text(
+			&a,
+			"gpu: [sm90, sm80+ptx]\nisa: avx512\nblas: mkl\ncflags: -O3 -mtune=znver4\n"
+			"toggles:\n  USE_NCCL: OFF\n  ATEN_THREADING: NATIVE\n",
+			&p, &e),
+		&e);
 	assert_string_equal(p.name, "mine");
 	assert_int_equal(p.targets_count, 2);
 	assert_true(p.targets[0].ptx);
@@ -379,10 +390,11 @@ static void inherit_adds_and_replaces(void **state)
 
 	(void)state;
 	test_dir();
-	test_write(test_path("base.yaml"),
-		   "gpu: sm80\nisa: avx2\ncflags: [-O3]\ntoggles: {USE_NCCL: OFF, USE_CUDNN: OFF}\n");
-	test_write(test_path("child.yaml"),
-		   "isa: avx512\ntoggles:\n  USE_CUDNN: ON\n  USE_MAGMA: ON\ncflags: [-g1]\ninherit: base.yaml\n");
+	test_write(
+		test_path("base.yaml"),
+		"gpu: sm80\nisa: avx2\ncflags: [-O3]\ntoggles: {USE_NCCL: OFF, USE_CUDNN: OFF}\n");
+	test_write(test_path("child.yaml"), "isa: avx512\ntoggles:\n  USE_CUDNN: ON\n  USE_MAGMA: "
+					    "ON\ncflags: [-g1]\ninherit: base.yaml\n");
 	assert_ok(profile_load(t, test_path("child.yaml"), &a, &p, &e), &e);
 	assert_string_equal(p.name, "child");
 	assert_string_equal(p.targets[0].row->sm, "80");
@@ -404,7 +416,8 @@ static void inherit_from_mps_to_cpu_needs_an_isa(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_err(load_text(&a, "inherit: darwin-mps\ngpu: cpu\n", &p, &e), &e, ERR_CONFIG, "'isa' is missing");
+	assert_err(load_text(&a, "inherit: darwin-mps\ngpu: cpu\n", &p, &e), &e, ERR_CONFIG,
+		   "'isa' is missing");
 	assert_ok(load_text(&a, "inherit: sm90-avx2\ngpu: mps\n", &p, &e), &e);
 	assert_null(p.isa);
 }
@@ -420,7 +433,8 @@ static void profiles_that_inherit_each_other(void **state)
 	test_dir();
 	test_write(test_path("a.yaml"), "inherit: b.yaml\n");
 	test_write(test_path("b.yaml"), "inherit: a.yaml\n");
-	assert_err(profile_load(t, test_path("a.yaml"), &a, &p, &e), &e, ERR_CONFIG, "circle of profiles");
+	assert_err(profile_load(t, test_path("a.yaml"), &a, &p, &e), &e, ERR_CONFIG,
+		   "circle of profiles");
 }
 
 static void file_names_that_cannot_be_labels(void **state)
@@ -462,22 +476,26 @@ static void file_names_that_cannot_be_labels(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct profile p = {0};
 		test_write(test_path("%s", names[i].name), "gpu: sm90\nisa: avx2\n");
-		assert_err(profile_load(t, test_path("%s", names[i].name), &a, &p, &e), &e, ERR_CONFIG,
-			   "cannot be the name of a profile");
+		assert_err(profile_load(t, test_path("%s", names[i].name), &a, &p, &e), &e,
+			   ERR_CONFIG, "cannot be the name of a profile");
 		assert_contains(e.hint, names[i].hint);
 		if (*names[i].hint == '\'') { /* a name that works */
-			const char *right = arena_strndup(&a, names[i].hint + 1, strlen(names[i].hint) - 2);
+			const char *right =
+				arena_strndup(&a, names[i].hint + 1, strlen(names[i].hint) - 2);
 			test_write(test_path("%s", right), "gpu: sm90\nisa: avx2\n");
 			assert_ok(profile_load(t, test_path("%s", right), &a, &p, &e), &e);
 		}
 	}
+
 	/* Names of files have 255 bytes. */
 	struct profile p = {0};
-	const char *most = arena_printf(&a, "%064d.yaml", 1), *more = arena_printf(&a, "%065d.yaml", 1);
+	const char *most = arena_printf(&a, "%064d.yaml", 1),
+		   *more = arena_printf(&a, "%065d.yaml", 1);
 	test_write(test_path("%s", most), "gpu: sm90\nisa: avx2\n");
 	assert_ok(profile_load(t, test_path("%s", most), &a, &p, &e), &e);
 	test_write(test_path("%s", more), "gpu: sm90\nisa: avx2\n");
-	assert_err(profile_load(t, test_path("%s", more), &a, &p, &e), &e, ERR_CONFIG, "is longer than 64 characters");
+	assert_err(profile_load(t, test_path("%s", more), &a, &p, &e), &e, ERR_CONFIG,
+		   "is longer than 64 characters");
 }
 
 static void an_example_cannot_leave_its_directory(void **state)
@@ -487,8 +505,10 @@ static void an_example_cannot_leave_its_directory(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_err(profile_load(shipped(&a), "..", &a, &p, &e), &e, ERR_CONFIG, "unknown profile '..'");
-	assert_err(profile_load(shipped(&a), "../isa", &a, &p, &e), &e, ERR_CONFIG, "no profile '../isa'");
+	assert_err(profile_load(shipped(&a), "..", &a, &p, &e), &e, ERR_CONFIG,
+		   "unknown profile '..'");
+	assert_err(profile_load(shipped(&a), "../isa", &a, &p, &e), &e, ERR_CONFIG,
+		   "no profile '../isa'");
 }
 
 static void a_huge_file_is_refused(void **state)
@@ -521,7 +541,8 @@ int main(void)
 		cmocka_unit_test_teardown(examples_are_found_by_stem, test_teardown),
 		cmocka_unit_test_teardown(the_second_example_inherits, test_teardown),
 		cmocka_unit_test_teardown(composed_names_load_too, test_teardown),
-		cmocka_unit_test_teardown(an_unknown_name_keeps_the_composed_message, test_teardown),
+		cmocka_unit_test_teardown(an_unknown_name_keeps_the_composed_message,
+					  test_teardown),
 		cmocka_unit_test_teardown(a_path_that_is_no_file_is_told, test_teardown),
 		cmocka_unit_test_teardown(wrong_files, test_teardown),
 		cmocka_unit_test_teardown(a_file_gives_all_it_says, test_teardown),

@@ -10,6 +10,7 @@ static struct set_file load(const char *text, struct arena *a)
 {
 	struct set_file f = {0};
 	struct err e = {0};
+
 	test_write(test_path("all.yaml"), text);
 	assert_ok(set_file_load(arena_strdup(a, test_path("all.yaml")), a, &f, &e), &e);
 	return f;
@@ -20,6 +21,7 @@ static void refused(const char *text, const char *error)
 	AUTO_ARENA struct arena a = {0};
 	struct set_file f;
 	struct err e = {0};
+
 	test_write(test_path("all.yaml"), text);
 	assert_err(set_file_load(test_path("all.yaml"), &a, &f, &e), &e, ERR_CONFIG, error);
 }
@@ -30,10 +32,11 @@ static void rows_know_their_places(void **state)
 	test_dir();
 	AUTO_ARENA struct arena a = {0};
 	test_write(test_path("tiny/setup.py"), "");
-	const struct set_file f = load("# a set\nprofile: sm90-avx2\ncuda: \"13.0\"\ntorch: slim==2.11.0\n"
-				       "companions: [torchvision, torchaudio==2.11.0]\nextensions:\n  - tiny\n"
-				       "  - torch-scatter==2.1.2\n",
-				       &a);
+	const struct set_file f =
+		load("# a set\nprofile: sm90-avx2\ncuda: \"13.0\"\ntorch: slim==2.11.0\n"
+		     "companions: [torchvision, torchaudio==2.11.0]\nextensions:\n  - tiny\n"
+		     "  - torch-scatter==2.1.2\n",
+		     &a);
 	const char *const want[] = {"2:1 (profile: sm90-avx2)",
 				    "3:1 (cuda: 13.0)",
 				    "4:1 (torch: slim==2.11.0)",
@@ -58,10 +61,12 @@ static void rows_know_their_places(void **state)
 	assert_int_equal(chdir(test_path(".")), 0);
 	assert_ok(set_file_load("all.yaml", &a, &near, &e), &e);
 	assert_string_equal(near.rows[5].value, test_path("tiny"));
-	test_write(test_path("near.yaml"), "profile: cpu-avx2\ntorch: torch-2.6.0-cp313-cp313-linux_x86_64.whl\n"
-					   "extensions: [tiny]\n");
+	test_write(test_path("near.yaml"),
+		   "profile: cpu-avx2\ntorch: torch-2.6.0-cp313-cp313-linux_x86_64.whl\n"
+		   "extensions: [tiny]\n");
 	assert_ok(set_file_load("./near.yaml", &a, &near, &e), &e);
-	assert_string_equal(near.rows[1].value, test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl"));
+	assert_string_equal(near.rows[1].value,
+			    test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl"));
 	assert_int_equal(chdir("/"), 0);
 }
 
@@ -83,12 +88,16 @@ static void a_torch_is_one_of_five_kinds(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ARENA struct arena a = {0};
 		const struct set_file f = load(
-			arena_printf(&a, "profile: p/mine.yaml\ntorch: %s\nextensions: [x==1]\n", cases[i].text), &a);
+			arena_printf(&a, "profile: p/mine.yaml\ntorch: %s\nextensions: [x==1]\n",
+				     cases[i].text),
+			&a);
 		assert_int_equal(f.torch, cases[i].kind);
-		assert_string_equal(f.version ? f.version : "", cases[i].version ? cases[i].version : "");
+		assert_string_equal(f.version ? f.version : "",
+				    cases[i].version ? cases[i].version : "");
 		assert_string_equal(f.rows[0].value, test_path("p/mine.yaml"));
-		assert_string_equal(f.rows[1].value,
-				    cases[i].kind == SET_WHEEL ? test_path("torch-2.6.0.whl") : cases[i].text);
+		assert_string_equal(f.rows[1].value, cases[i].kind == SET_WHEEL
+							     ? test_path("torch-2.6.0.whl")
+							     : cases[i].text);
 	}
 }
 
@@ -99,17 +108,21 @@ static void what_is_no_set_is_told(void **state)
 	refused("profile: cpu-avx2\ntorch: root\n", "a torch alone does not make a set");
 	refused("profile: cpu-avx2\nextensions: [x==1]\n", "all.yaml:1: missing key 'torch'");
 	refused("torch: root\nextensions: [x==1]\n", "all.yaml:1: missing key 'profile'");
-	refused("profile: cpu-avx2\ntorch: root\nextension: [x==1]\n", "all.yaml:3: unknown key 'extension'");
+	refused("profile: cpu-avx2\ntorch: root\nextension: [x==1]\n",
+		"all.yaml:3: unknown key 'extension'");
 	refused("profile: cpu-avx2\ntorch: root\nextensions: x==1\n", "all.yaml:3: wrong type");
-	refused("profile: cpu-avx2\ntorch: slim==new\nextensions: [x==1]\n", "all.yaml:2: not a version: 'new'");
+	refused("profile: cpu-avx2\ntorch: slim==new\nextensions: [x==1]\n",
+		"all.yaml:2: not a version: 'new'");
 	refused("profile: cpu-avx2\ntorch: root\ncompanions: [torchtext]\n",
 		"all.yaml:3:14: torch has no companion 'torchtext'");
 	refused("profile: cpu-avx2\ntorch: root\ncompanions:\n  - pytorch\n",
 		"all.yaml:4:5: torch has no companion 'pytorch'");
 	refused("profile: cpu-avx2\ntorch: root\ncompanions: ['torchvision,torchaudio']\n",
 		"torch has no companion 'torchvision,torchaudio'");
-	refused("profile: cpu-avx2\ntorch: root\ncompanions: [torchvision==]\n", "all.yaml:3:14: not a version: ''");
-	refused("profile: cpu-avx2\ntorch: root\nextensions: ['']\n", "all.yaml:3: 'extensions' is empty");
+	refused("profile: cpu-avx2\ntorch: root\ncompanions: [torchvision==]\n",
+		"all.yaml:3:14: not a version: ''");
+	refused("profile: cpu-avx2\ntorch: root\nextensions: ['']\n",
+		"all.yaml:3: 'extensions' is empty");
 }
 
 int main(void)
@@ -119,5 +132,6 @@ int main(void)
 		cmocka_unit_test_teardown(a_torch_is_one_of_five_kinds, test_teardown),
 		cmocka_unit_test_teardown(what_is_no_set_is_told, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,8 @@ static const struct tables *shipped(struct arena *a)
 	return t;
 }
 
-/* tests/data/recipe-names.txt holds the distinct names of the recipes that ptbuild replaces, as they stand. */
+/* tests/data/recipe-names.txt holds the distinct names
+ * of the recipes that ptbuild replaces, as they stand. */
 static void every_recipe_name_parses(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
@@ -36,6 +37,7 @@ static void every_recipe_name_parses(void **state)
 		assert_ok(variant_parse(t, canonical, &a, &again, &e), &e);
 		assert_string_equal(variant_name(&again, &a), canonical);
 	}
+
 	assert_int_equal(count, 342);
 	free(text);
 }
@@ -47,7 +49,9 @@ static void parts_of_a_gpu_variant(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_ok(variant_parse(shipped(&a), "pytorch-python313-cuda12_8-sm80+sm90a+ptx-avx512", &a, &v, &e), &e);
+	assert_ok(variant_parse(shipped(&a), "pytorch-python313-cuda12_8-sm80+sm90a+ptx-avx512", &a,
+				&v, &e),
+		  &e);
 	assert_string_equal(v.package, "pytorch");
 	assert_string_equal(v.python, "3.13");
 	assert_string_equal(v.cuda, "12.8");
@@ -113,16 +117,23 @@ static void every_form_has_one_spelling(void **state)
 		const char *given;
 		const char *canonical;
 	} cases[] = {
-		{"pytorch-python313-cuda12_8-sm90-avx512", "pytorch-python313-cuda12_8-sm90-avx512"},
-		{"pytorch-python313-cuda12_8-sm90+sm80-avx2", "pytorch-python313-cuda12_8-sm80+sm90-avx2"},
-		{"pytorch-python313-cuda12_8-sm90+sm80+sm90+ptx-avx2", "pytorch-python313-cuda12_8-sm80+sm90+ptx-avx2"},
-		{"pytorch-python313-cuda12_9-sm100f+sm90a-avx2", "pytorch-python313-cuda12_9-sm90a+sm100f-avx2"},
-		{"pytorch-python313-cuda13_0-sm110-armv8.2", "pytorch-python313-cuda13_0-sm110-armv8_2"},
+		{"pytorch-python313-cuda12_8-sm90-avx512",
+		 "pytorch-python313-cuda12_8-sm90-avx512"},
+		{"pytorch-python313-cuda12_8-sm90+sm80-avx2",
+		 "pytorch-python313-cuda12_8-sm80+sm90-avx2"},
+		{"pytorch-python313-cuda12_8-sm90+sm80+sm90+ptx-avx2",
+		 "pytorch-python313-cuda12_8-sm80+sm90+ptx-avx2"},
+		{"pytorch-python313-cuda12_9-sm100f+sm90a-avx2",
+		 "pytorch-python313-cuda12_9-sm90a+sm100f-avx2"},
+		{"pytorch-python313-cuda13_0-sm110-armv8.2",
+		 "pytorch-python313-cuda13_0-sm110-armv8_2"},
 		{"pytorch-python313-cpu-graviton3", "pytorch-python313-cpu-neoverse_v1"},
 		{"python313Packages.pytorch-sm90-avx512", "python313Packages.pytorch-sm90-avx512"},
-		{"python313Packages.pytorch-sm90+sm86-avx2", "python313Packages.pytorch-sm86+sm90-avx2"},
+		{"python313Packages.pytorch-sm90+sm86-avx2",
+		 "python313Packages.pytorch-sm86+sm90-avx2"},
 		{"python313Packages.pytorch-cpu-avx2", "pytorch-python313-cpu-avx2"},
-		{"python312Packages.torchvision-cuda12_9-sm90-armv8.2", "torchvision-python312-cuda12_9-sm90-armv8_2"},
+		{"python312Packages.torchvision-cuda12_9-sm90-armv8.2",
+		 "torchvision-python312-cuda12_9-sm90-armv8_2"},
 		{"python311Packages.pytorch-darwin-mps", "pytorch-python311-darwin-mps"},
 		{"python39Packages.torchaudio-cpu-avx", "torchaudio-python39-cpu-avx"},
 	};
@@ -157,9 +168,10 @@ static void every_composed_name_is_its_own_spelling(void **state)
 			for (unsigned i = 0; i < t->isas_count; i++, count++) {
 				AUTO_ARENA struct arena scratch = {0};
 				const char *suffix = s ? t->gpus[g].suffixes[s - 1].suffix : "";
-				const char *name = arena_printf(&scratch, "%s-python313-cuda12_9-sm%s%s%s-%s",
-								tables_packages[count % 3], t->gpus[g].sm, suffix,
-								count % 2 ? "+ptx" : "", t->isas[i].name);
+				const char *name = arena_printf(
+					&scratch, "%s-python313-cuda12_9-sm%s%s%s-%s",
+					tables_packages[count % 3], t->gpus[g].sm, suffix,
+					count % 2 ? "+ptx" : "", t->isas[i].name);
 				struct variant v = {0};
 				struct err e = {0};
 				assert_ok(variant_parse(t, name, &scratch, &v, &e), &e);
@@ -175,7 +187,8 @@ static void the_older_form_leaves_the_toolkit_open(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_ok(variant_parse(shipped(&a), "python313Packages.pytorch-sm90-avx512", &a, &v, &e), &e);
+	assert_ok(variant_parse(shipped(&a), "python313Packages.pytorch-sm90-avx512", &a, &v, &e),
+		  &e);
 	assert_string_equal(v.package, "pytorch");
 	assert_string_equal(v.python, "3.13");
 	assert_null(v.cuda);
@@ -190,39 +203,54 @@ static void wrong_names(void **state)
 		const char *hint;
 	} cases[] = {
 		{"torch-python313-cpu-avx2", "unknown package 'torch'", "did you mean 'pytorch'"},
-		{"pytroch-python313-cpu-avx2", "unknown package 'pytroch'", "did you mean 'pytorch'"},
-		{"torchvison-python313-cpu-avx2", "unknown package 'torchvison'", "did you mean 'torchvision'"},
-		{"tensorflow-python313-cpu-avx2", "unknown package 'tensorflow'", "pytorch, torchvision or torchaudio"},
+		{"pytroch-python313-cpu-avx2", "unknown package 'pytroch'",
+		 "did you mean 'pytorch'"},
+		{"torchvison-python313-cpu-avx2", "unknown package 'torchvison'",
+		 "did you mean 'torchvision'"},
+		{"tensorflow-python313-cpu-avx2", "unknown package 'tensorflow'",
+		 "pytorch, torchvision or torchaudio"},
 		{"pytorch-cpu-avx2", "no Python in variant", "pytorch-python313"},
 		{"pytorch", "no Python in variant", "pytorch-python313"},
 		{"", "unknown package ''", "pytorch, torchvision or torchaudio"},
 		{"pytorch-python31-cpu-avx2", "unknown Python 'python31'", "did you mean 'python3"},
-		{"pytorch-python3.13-cpu-avx2", "unknown Python 'python3.13'", "did you mean 'python313'"},
+		{"pytorch-python3.13-cpu-avx2", "unknown Python 'python3.13'",
+		 "did you mean 'python313'"},
 		{"pytorch-python-cpu-avx2", "unknown Python 'python'", "python313"},
 		{"pytorch-python27-cpu-avx2", "unknown Python 'python27'", "known"},
-		{"pytorch-python313", "no profile in variant", "pytorch-python313-cuda12_8-sm90-avx512"},
+		{"pytorch-python313", "no profile in variant",
+		 "pytorch-python313-cuda12_8-sm90-avx512"},
 		{"pytorch-python313-", "unknown profile ''", "sm90-avx512"},
-		{"pytorch-python313-cuda12_5-sm90-avx2", "unknown toolkit 'cuda12_5'", "did you mean 'cuda12_4'"},
-		{"pytorch-python313-cuda12.8-sm90-avx2", "unknown toolkit 'cuda12.8'", "did you mean 'cuda12_8'"},
-		{"pytorch-python313-cuda128-sm90-avx2", "unknown toolkit 'cuda128'", "did you mean 'cuda12_8'"},
+		{"pytorch-python313-cuda12_5-sm90-avx2", "unknown toolkit 'cuda12_5'",
+		 "did you mean 'cuda12_4'"},
+		{"pytorch-python313-cuda12.8-sm90-avx2", "unknown toolkit 'cuda12.8'",
+		 "did you mean 'cuda12_8'"},
+		{"pytorch-python313-cuda128-sm90-avx2", "unknown toolkit 'cuda128'",
+		 "did you mean 'cuda12_8'"},
 		{"pytorch-python313-cuda-sm90-avx2", "unknown toolkit 'cuda'", "cuda12_8"},
-		{"pytorch-python313-sm90-avx2", "no toolkit in variant", "pytorch-python313-cuda12_8-sm90-avx2"},
+		{"pytorch-python313-sm90-avx2", "no toolkit in variant",
+		 "pytorch-python313-cuda12_8-sm90-avx2"},
 		{"pytorch-python313-cuda12_8-cpu-avx2", "toolkit '12.8' without a GPU target",
 		 "'pytorch-python313-cpu-avx2'"},
 		{"pytorch-python313-cuda12_8-darwin-mps", "toolkit '12.8' without a GPU target",
 		 "'pytorch-python313-darwin-mps'"},
 		{"pytorch-python313-cuda12_8-sm91-avx2", "unknown GPU target 'sm91'", "sm90"},
-		{"pytorch-python313-cuda12_8-sm90-avx5122", "unknown instruction set 'avx5122'", "avx512"},
-		{"pytorch-python313-cuda12_8-sm90-avx2-extra", "unknown instruction set 'avx2-extra'", "known"},
-		{"python313Packages.torch-cpu-avx2", "unknown package 'torch'", "did you mean 'pytorch'"},
-		{"python313Packages.pytorch", "no profile in variant", "pytorch-python313-cuda12_8-sm90-avx512"},
+		{"pytorch-python313-cuda12_8-sm90-avx5122", "unknown instruction set 'avx5122'",
+		 "avx512"},
+		{"pytorch-python313-cuda12_8-sm90-avx2-extra",
+		 "unknown instruction set 'avx2-extra'", "known"},
+		{"python313Packages.torch-cpu-avx2", "unknown package 'torch'",
+		 "did you mean 'pytorch'"},
+		{"python313Packages.pytorch", "no profile in variant",
+		 "pytorch-python313-cuda12_8-sm90-avx512"},
 		{"python27Packages.pytorch-cpu-avx2", "unknown Python 'python27'", "known"},
-		{"python313Packages.pytorch-cuda12_8-cpu-avx2", "toolkit '12.8' without a GPU target",
-		 "'pytorch-python313-cpu-avx2'"},
+		{"python313Packages.pytorch-cuda12_8-cpu-avx2",
+		 "toolkit '12.8' without a GPU target", "'pytorch-python313-cpu-avx2'"},
 		{"python313Packages.", "unknown package ''", "pytorch, torchvision or torchaudio"},
-		{"pythonPackages.pytorch-cpu-avx2", "unknown package", "pytorch, torchvision or torchaudio"},
+		{"pythonPackages.pytorch-cpu-avx2", "unknown package",
+		 "pytorch, torchvision or torchaudio"},
 		{"pytorch-python313-native", "unknown profile 'native'", "--profile native"},
-		{"pytorch-python313-cpu-native", "unknown instruction set 'native'", "--profile cpu-native"},
+		{"pytorch-python313-cpu-native", "unknown instruction set 'native'",
+		 "--profile cpu-native"},
 		{"pytorch-python313-mine.yaml", "a file cannot be in variant", "--profile"},
 		{"pytorch-python313-cpu-avx2/../x", "a path cannot be in variant", "--profile"},
 	};
@@ -233,7 +261,8 @@ static void wrong_names(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct variant v = {0};
-		assert_err(variant_parse(t, cases[i].given, &a, &v, &e), &e, ERR_CONFIG, cases[i].message);
+		assert_err(variant_parse(t, cases[i].given, &a, &v, &e), &e, ERR_CONFIG,
+			   cases[i].message);
 		assert_contains(e.hint, cases[i].hint);
 		assert_null(v.package);
 	}
@@ -246,8 +275,10 @@ static void errors_name_the_whole_variant(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_err(variant_parse(shipped(&a), "pytorch-python313-cuda12_8-sm91-avx2", &a, &v, &e), &e, ERR_CONFIG,
-		   "variant 'pytorch-python313-cuda12_8-sm91-avx2': profile 'sm91-avx2': unknown GPU target 'sm91'");
+	assert_err(variant_parse(shipped(&a), "pytorch-python313-cuda12_8-sm91-avx2", &a, &v, &e),
+		   &e, ERR_CONFIG,
+		   "variant 'pytorch-python313-cuda12_8-sm91-avx2': profile 'sm91-avx2': unknown "
+		   "GPU target 'sm91'");
 }
 
 static void a_long_name_is_only_wrong(void **state)
@@ -258,7 +289,8 @@ static void a_long_name_is_only_wrong(void **state)
 	const char *name = arena_printf(&a, "pytorch-python313-cpu-%0100000d", 0);
 
 	(void)state;
-	assert_err(variant_parse(shipped(&a), name, &a, &v, &e), &e, ERR_CONFIG, "variant 'pytorch-python313-cpu-000");
+	assert_err(variant_parse(shipped(&a), name, &a, &v, &e), &e, ERR_CONFIG,
+		   "variant 'pytorch-python313-cpu-000");
 }
 
 static void what_looks_like_a_variant(void **state)

@@ -37,7 +37,8 @@ static void test_versions_ascend(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
 		for (size_t k = 0; k < ARRAY_LEN(versions); k++) {
-			const int want = (i > k) - (i < k), got = pep440_cmp(versions[i], versions[k], &arena);
+			const int want = (i > k) - (i < k),
+				  got = pep440_cmp(versions[i], versions[k], &arena);
 			if ((got > 0) - (got < 0) != want)
 				fail_msg("%s, %s: %d", versions[i], versions[k], got);
 		}
@@ -78,7 +79,8 @@ static void test_specifier_takes_by_pep440(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		if (*rows[i].takes && !specifier_takes(rows[i].specifier, rows[i].takes, &arena))
 			fail_msg("'%s' must take %s", rows[i].specifier, rows[i].takes);
-		if (*rows[i].specifier && specifier_takes(rows[i].specifier, rows[i].refuses, &arena))
+		if (*rows[i].specifier &&
+		    specifier_takes(rows[i].specifier, rows[i].refuses, &arena))
 			fail_msg("'%s' must refuse %s", rows[i].specifier, rows[i].refuses);
 	}
 }
@@ -93,6 +95,7 @@ static void test_specifier_check_names_the_clause(void **state)
 		assert_err(specifier_check(specifier, &arena, &err), &err, ERR_INTEGRITY, bad[i]);
 		err_clear(&err);
 	}
+
 	assert_ok(specifier_check(" >=1 , ===anything ,", &arena, &err), &err);
 }
 
@@ -114,8 +117,9 @@ static void test_requirement_parts(void **state)
 {
 	(void)state;
 	struct requirement r;
-	assert_ok(requirement_parse("Cuda.Toolkit [CUDART, cu-blas]\r\n  (==13.0.2, <14) ; extra == 'x'", &arena, &r,
-				    &err),
+	assert_ok(requirement_parse(
+			  "Cuda.Toolkit [CUDART, cu-blas]\r\n  (==13.0.2, <14) ; extra == 'x'",
+			  &arena, &r, &err),
 		  &err);
 	assert_string_equal(r.name, "cuda_toolkit");
 	assert_int_equal(r.extras.count, 2);
@@ -123,7 +127,9 @@ static void test_requirement_parts(void **state)
 	assert_string_equal(r.extras.items[1], "cu_blas");
 	assert_string_equal(r.specifier, "==13.0.2, <14");
 	assert_string_equal(r.marker, "extra == 'x'");
-	assert_ok(requirement_parse("torch @ file:///home/me/torch.whl ; os_name == 'posix'", &arena, &r, &err), &err);
+	assert_ok(requirement_parse("torch @ file:///home/me/torch.whl ; os_name == 'posix'",
+				    &arena, &r, &err),
+		  &err);
 	assert_string_equal(r.url, "file:///home/me/torch.whl");
 	assert_string_equal(r.specifier, "");
 	assert_string_equal(r.marker, "os_name == 'posix'");
@@ -155,13 +161,15 @@ static void test_requirement_refused(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct requirement r = {.line = NULL};
-		assert_err(requirement_parse(rows[i].line, &arena, &r, &err), &err, ERR_INTEGRITY, rows[i].why);
+		assert_err(requirement_parse(rows[i].line, &arena, &r, &err), &err, ERR_INTEGRITY,
+			   rows[i].why);
 		assert_null(r.line);
 		err_clear(&err);
 	}
 }
 
-static const struct marker_env linux_313 = {.python = "3.13", .platform = "x86_64-linux", .extra = ""};
+static const struct marker_env linux_313 = {
+	.python = "3.13", .platform = "x86_64-linux", .extra = ""};
 
 static void test_marker_on_linux(void **state)
 {
@@ -204,14 +212,18 @@ static void test_marker_with_extra_or_unknown(void **state)
 	assert_int_equal(marker_eval("extra == 'with-cuda'", &env, &arena), HOLDS_ALWAYS);
 	env.extra = NULL;
 	assert_int_equal(marker_eval("extra == 'with-cuda'", &env, &arena), HOLDS_PERHAPS);
-	assert_int_equal(marker_eval("extra == 'with-cuda' and os_name == 'nt'", &env, &arena), HOLDS_NEVER);
+	assert_int_equal(marker_eval("extra == 'with-cuda' and os_name == 'nt'", &env, &arena),
+			 HOLDS_NEVER);
 	const struct marker_env none = {0};
 	assert_int_equal(marker_eval("python_version < '3.10'", &none, &arena), HOLDS_PERHAPS);
 	const struct marker_env full = {.python = "3.13.2"};
-	assert_int_equal(marker_eval("python_full_version >= '3.13.2'", &full, &arena), HOLDS_ALWAYS);
-	const struct marker_env mac = {.platform = "aarch64-darwin"}, windows = {.platform = "win_amd64"};
+	assert_int_equal(marker_eval("python_full_version >= '3.13.2'", &full, &arena),
+			 HOLDS_ALWAYS);
+	const struct marker_env mac = {.platform = "aarch64-darwin"},
+				windows = {.platform = "win_amd64"};
 	assert_int_equal(marker_eval("platform_machine == 'arm64'", &mac, &arena), HOLDS_ALWAYS);
-	assert_int_equal(marker_eval("sys_platform == 'win32' and platform_machine == 'AMD64'", &windows, &arena),
+	assert_int_equal(marker_eval("sys_platform == 'win32' and platform_machine == 'AMD64'",
+				     &windows, &arena),
 			 HOLDS_ALWAYS);
 }
 
@@ -220,6 +232,7 @@ static enum holds holds(const char *wheel, const char *requires_python, const ch
 	struct wheel_name n;
 	struct requirement r;
 	struct wheel_scope s;
+
 	assert_ok(wheel_name_parse(wheel, &arena, &n, &err), &err);
 	assert_ok(requirement_parse(line, &arena, &r, &err), &err);
 	wheel_scope_of(&n, requires_python, &arena, &s);
@@ -229,17 +242,20 @@ static enum holds holds(const char *wheel, const char *requires_python, const ch
 static void test_requirement_holds_for_the_tags(void **state)
 {
 	(void)state;
-	static const char one[] = "a-1-cp313-cp313-manylinux_2_28_x86_64.whl", all[] = "a-1-py3-none-any.whl";
+	static const char one[] = "a-1-cp313-cp313-manylinux_2_28_x86_64.whl",
+			  all[] = "a-1-py3-none-any.whl";
 	assert_int_equal(holds(one, NULL, "b; python_version < '3.10'"), HOLDS_NEVER);
 	assert_int_equal(holds(one, NULL, "b; platform_machine == 'aarch64'"), HOLDS_NEVER);
 	assert_int_equal(holds(one, NULL, "b; sys_platform == 'linux'"), HOLDS_ALWAYS);
 	assert_int_equal(holds(all, NULL, "b; python_version < '3.10'"), HOLDS_PERHAPS);
 	assert_int_equal(holds(all, ">=3.10", "b; python_version < '3.10'"), HOLDS_NEVER);
 	assert_int_equal(holds(all, NULL, "b; sys_platform == 'linux'"), HOLDS_PERHAPS);
-	assert_int_equal(holds("a-1-cp312.cp313-none-manylinux_2_28_x86_64.manylinux_2_28_aarch64.whl", NULL,
-			       "b; platform_machine == 'aarch64'"),
-			 HOLDS_PERHAPS);
-	assert_int_equal(holds("a-1-cp39-abi3-win_amd64.whl", NULL, "b; os_name == 'nt'"), HOLDS_ALWAYS);
+	assert_int_equal(
+		holds("a-1-cp312.cp313-none-manylinux_2_28_x86_64.manylinux_2_28_aarch64.whl", NULL,
+		      "b; platform_machine == 'aarch64'"),
+		HOLDS_PERHAPS);
+	assert_int_equal(holds("a-1-cp39-abi3-win_amd64.whl", NULL, "b; os_name == 'nt'"),
+			 HOLDS_ALWAYS);
 }
 
 int main(void)
@@ -247,13 +263,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_versions_ascend, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_specifier_takes_by_pep440, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_specifier_check_names_the_clause, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_specifier_check_names_the_clause, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_specifier_series, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requirement_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requirement_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_marker_on_linux, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_marker_with_extra_or_unknown, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_requirement_holds_for_the_tags, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requirement_holds_for_the_tags, setup,
+						teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ static int teardown(void **state)
 static struct slim_marker two_gpus(void)
 {
 	struct slim_marker m = {.release = "2.15.0", .ptbuild = "0.3.0"};
+
 	slim_marker_gpu(&m, 120, true, &arena);
 	slim_marker_gpu(&m, 90, false, &arena);
 	strlist_add(&m.dropped, &arena, "debug");
@@ -43,8 +44,9 @@ static void test_text_is_read_back(void **state)
 	const struct slim_marker m = two_gpus();
 	struct slim_marker back;
 	const char *text = slim_marker_text(&m, &arena);
-	assert_string_equal(text, "{\"schema\": 1, \"gpus\": [\"12.0+PTX\", \"9.0\"], \"release\": \"2.15.0\", "
-				  "\"ptbuild\": \"0.3.0\", \"dropped\": [\"debug\"]}\n");
+	assert_string_equal(
+		text, "{\"schema\": 1, \"gpus\": [\"12.0+PTX\", \"9.0\"], \"release\": \"2.15.0\", "
+		      "\"ptbuild\": \"0.3.0\", \"dropped\": [\"debug\"]}\n");
 	assert_ok(parse(text, &back), &err);
 	assert_true(slim_marker_same(&m, &back));
 	assert_false(slim_marker_adds(&m, &back));
@@ -59,13 +61,15 @@ static void test_same_needs_equal_gpus_in_any_order(void **state)
 	(void)state;
 	const struct slim_marker m = two_gpus();
 	struct slim_marker other;
-	assert_ok(parse("{\"schema\":1,\"gpus\":[\"9.0\",\"12.0+PTX\"],\"dropped\":[]}", &other), &err);
+	assert_ok(parse("{\"schema\":1,\"gpus\":[\"9.0\",\"12.0+PTX\"],\"dropped\":[]}", &other),
+		  &err);
 	assert_true(slim_marker_same(&m, &other));
 	assert_true(slim_marker_adds(&other, &m));
 	assert_false(slim_marker_adds(&m, &other));
 	assert_ok(parse("{\"schema\":1,\"gpus\":[\"9.0\",\"12.0\"],\"dropped\":[]}", &other), &err);
 	assert_false(slim_marker_same(&m, &other));
-	assert_ok(parse("{\"schema\":1,\"gpus\":[\"9.0\"],\"dropped\":[],\"later\":{}}", &other), &err);
+	assert_ok(parse("{\"schema\":1,\"gpus\":[\"9.0\"],\"dropped\":[],\"later\":{}}", &other),
+		  &err);
 	assert_false(slim_marker_same(&m, &other));
 	assert_false(slim_marker_same(&other, &m));
 }
@@ -103,7 +107,8 @@ static void test_label_names_gpus(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct slim_marker m;
-		assert_int_equal(slim_marker_of_label(rows[i].label, &arena, &m), rows[i].names != NULL);
+		assert_int_equal(slim_marker_of_label(rows[i].label, &arena, &m),
+				 rows[i].names != NULL);
 		if (rows[i].names)
 			assert_string_equal(slim_marker_names(&m, &arena), rows[i].names);
 	}
@@ -142,10 +147,15 @@ static void test_read_finds_marker_below_dist_info(void **state)
 	struct slim_marker back;
 	bool any = true;
 	test_write(test_path("env/torch-2.15.0.dist-info/RECORD"), "");
-	assert_ok(slim_marker_read(test_path("env"), "torch-2.15.0.dist-info", &arena, &back, &any, &err), &err);
+	assert_ok(slim_marker_read(test_path("env"), "torch-2.15.0.dist-info", &arena, &back, &any,
+				   &err),
+		  &err);
 	assert_false(any);
-	test_write(test_path("env/torch-2.15.0.dist-info/" SLIM_MARKER), slim_marker_text(&m, &arena));
-	assert_ok(slim_marker_read(test_path("env"), "torch-2.15.0.dist-info", &arena, &back, &any, &err), &err);
+	test_write(test_path("env/torch-2.15.0.dist-info/" SLIM_MARKER),
+		   slim_marker_text(&m, &arena));
+	assert_ok(slim_marker_read(test_path("env"), "torch-2.15.0.dist-info", &arena, &back, &any,
+				   &err),
+		  &err);
 	assert_true(any);
 	assert_true(slim_marker_same(&m, &back));
 }
@@ -159,7 +169,9 @@ static void test_read_follows_no_link(void **state)
 	test_write(test_path("env/torch-2.15.0.dist-info/RECORD"), "");
 	const char *link = test_path("env/torch-2.15.0.dist-info/" SLIM_MARKER);
 	assert_int_equal(symlink("../../out/marker", link), 0);
-	assert_int_equal(slim_marker_read(test_path("env"), "torch-2.15.0.dist-info", &arena, &back, &any, &err), -1);
+	assert_int_equal(slim_marker_read(test_path("env"), "torch-2.15.0.dist-info", &arena, &back,
+					  &any, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_INTEGRITY);
 }
 
@@ -167,12 +179,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_text_is_read_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_same_needs_equal_gpus_in_any_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_marker_without_gpus_is_for_any, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_same_needs_equal_gpus_in_any_order, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_marker_without_gpus_is_for_any, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_label_names_gpus, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_marker_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_read_finds_marker_below_dist_info, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_read_finds_marker_below_dist_info, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_read_follows_no_link, setup, teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

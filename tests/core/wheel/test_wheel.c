@@ -27,8 +27,10 @@ static void test_name_parts(void **state)
 {
 	(void)state;
 	struct wheel_name n;
-	assert_ok(wheel_name_parse("dist/torch-2.6.0+cpu.avx2-cp313-cp313-manylinux_2_41_x86_64.whl", &arena, &n, &err),
-		  &err);
+	assert_ok(
+		wheel_name_parse("dist/torch-2.6.0+cpu.avx2-cp313-cp313-manylinux_2_41_x86_64.whl",
+				 &arena, &n, &err),
+		&err);
 	assert_string_equal(n.dist, "torch");
 	assert_string_equal(n.version, "2.6.0+cpu.avx2");
 	assert_string_equal(n.build, "");
@@ -56,7 +58,8 @@ static void test_label_word_of_torch(void **state)
 		{"", ""},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		assert_string_equal(label_torch_word(words[i][0], words[i][1], &arena), words[i][2]);
+		assert_string_equal(label_torch_word(words[i][0], words[i][1], &arena),
+				    words[i][2]);
 	for (size_t i = 0; i < ARRAY_LEN(labels); i++)
 		assert_string_equal(label_without_torch(labels[i][0], &arena), labels[i][1]);
 }
@@ -65,7 +68,9 @@ static void test_name_with_build_tag(void **state)
 {
 	(void)state;
 	struct wheel_name n;
-	assert_ok(wheel_name_parse("torch-2.6.0-1rc-cp313-cp313-linux_x86_64.whl", &arena, &n, &err), &err);
+	assert_ok(
+		wheel_name_parse("torch-2.6.0-1rc-cp313-cp313-linux_x86_64.whl", &arena, &n, &err),
+		&err);
 	assert_string_equal(n.build, "1rc");
 	assert_string_equal(n.python, "cp313");
 }
@@ -131,7 +136,8 @@ static void test_bad_names_say_which_part(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_name n = {.dist = "untouched"};
-		assert_err(wheel_name_parse(cases[i].name, &arena, &n, &err), &err, ERR_INTEGRITY, cases[i].want);
+		assert_err(wheel_name_parse(cases[i].name, &arena, &n, &err), &err, ERR_INTEGRITY,
+			   cases[i].want);
 		assert_string_equal(n.dist, "untouched");
 		assert_contains(err.hint, "NAME-VERSION");
 	}
@@ -161,7 +167,8 @@ static void test_the_pythons_of_a_name(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_name n;
-		const char *file = arena_printf(&arena, "torch-1-%s-linux_x86_64.whl", cases[i].tags);
+		const char *file =
+			arena_printf(&arena, "torch-1-%s-linux_x86_64.whl", cases[i].tags);
 		assert_ok(wheel_name_parse(file, &arena, &n, &err), &err);
 		if (wheel_name_takes(&n, cases[i].python, &arena) != cases[i].takes)
 			fail_msg("%s with Python %s", file, cases[i].python);
@@ -173,6 +180,7 @@ static void test_the_machines_of_a_name(void **state)
 {
 	struct strlist lines = {0}, pythons = {0}, platforms = {0}, columns = {0};
 	size_t cells = 0;
+
 	(void)state;
 	AUTO_FREE char *text = test_read(TEST_DATA_DIR "/tag_sets.tsv");
 	strlist_split(&lines, &arena, text, "\n");
@@ -189,15 +197,19 @@ static void test_the_machines_of_a_name(void **state)
 			continue;
 		for (size_t k = 1; k < columns.count; k++) {
 			struct wheel_name n;
-			const char *name = arena_printf(&arena, "t-1-%s-%s.whl", row.items[0], columns.items[k]);
-			unsigned long want = row.count > 1 ? strtoul(row.items[k], NULL, 16) : 0, got = 0, bit = 1;
+			const char *name = arena_printf(&arena, "t-1-%s-%s.whl", row.items[0],
+							columns.items[k]);
+			unsigned long want = row.count > 1 ? strtoul(row.items[k], NULL, 16) : 0,
+				      got = 0, bit = 1;
 			assert_ok(wheel_name_parse(name, &arena, &n, &err), &err);
 			for (size_t p = 1; p < pythons.count; p++)
 				for (size_t m = 1; m < platforms.count; m++, bit <<= 1) {
 					struct strlist on = {0};
 					strlist_split(&on, &arena, platforms.items[m], "-");
-					if (wheel_name_installs(&n, pythons.items[p], on.items[0],
-								(unsigned)strtoul(on.items[1], NULL, 10), &arena))
+					if (wheel_name_installs(
+						    &n, pythons.items[p], on.items[0],
+						    (unsigned)strtoul(on.items[1], NULL, 10),
+						    &arena))
 						got |= bit;
 				}
 			if (got != want)
@@ -205,6 +217,7 @@ static void test_the_machines_of_a_name(void **state)
 			cells++;
 		}
 	}
+
 	assert_int_equal(cells, 280 * 14);
 }
 
@@ -233,11 +246,14 @@ static void test_how_pythons_are_told(void **state)
 		{"cp311-abi3-any", "", false},
 		{"CP311-CP311-linux_x86_64", "3.11", false},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_name n;
 		bool newer;
-		assert_ok(wheel_name_parse(arena_printf(&arena, "t-1-%s.whl", cases[i].tags), &arena, &n, &err), &err);
+		assert_ok(wheel_name_parse(arena_printf(&arena, "t-1-%s.whl", cases[i].tags),
+					   &arena, &n, &err),
+			  &err);
 		assert_string_equal(wheel_name_pythons(&n, &arena, &newer), cases[i].names);
 		assert_int_equal(newer, cases[i].newer);
 	}
@@ -295,7 +311,8 @@ static void test_versions_that_are_the_same(void **state)
 					   "1.0+a..b", "1!", "1.0 rc1", "1.0post1dev2x", "1.0+a+b"};
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
 		if (wheel_version_key(none[i], &arena))
-			fail_msg("'%s' is taken as %s", none[i], wheel_version_key(none[i], &arena));
+			fail_msg("'%s' is taken as %s", none[i],
+				 wheel_version_key(none[i], &arena));
 	assert_true(wheel_same_version("1.0.0+CPU_avx2", "1+cpu.avx2", &arena));
 	assert_false(wheel_same_version("1.0", "1.0+cpu", &arena));
 	assert_false(wheel_same_version("1.0", "1.0.post0", &arena));
@@ -309,7 +326,9 @@ static void test_versions_that_are_the_same(void **state)
 static size_t record(const char *text, struct wheel_record_row **rows)
 {
 	size_t count = 99;
-	assert_ok(wheel_record_parse(text, strlen(text), "RECORD", &arena, rows, &count, &err), &err);
+
+	assert_ok(wheel_record_parse(text, strlen(text), "RECORD", &arena, rows, &count, &err),
+		  &err);
 	return count;
 }
 
@@ -335,14 +354,17 @@ static void test_record_with_stronger_digests(void **state)
 					    "sha3_384", "sha3_512", "blake2b", "blake2s"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		digest_record(names[i], "", 0, digest);
-		assert_int_equal(strlen(digest), strlen(names[i]) + 1 + digest_record_length(names[i]));
+		assert_int_equal(strlen(digest),
+				 strlen(names[i]) + 1 + digest_record_length(names[i]));
 		assert_int_equal(record(arena_printf(&arena, "a,%s,0\n", digest), &rows), 1);
 		assert_string_equal(rows[0].digest, digest);
 	}
+
 	digest_record("sha256", "", 0, digest);
 	assert_string_equal(digest, DIGEST);
 	digest_record("sha384", "", 0, digest);
-	assert_string_equal(digest, "sha384=OLBgp1GsljhM2TJ-sbHjaiH9txEUvgdDTAzHv2P24donTt6_529l-9Ua0vFImLlb");
+	assert_string_equal(
+		digest, "sha384=OLBgp1GsljhM2TJ-sbHjaiH9txEUvgdDTAzHv2P24donTt6_529l-9Ua0vFImLlb");
 	assert_int_equal(digest_record_length("md5"), 0);
 }
 
@@ -396,10 +418,12 @@ static void test_bad_records_name_the_line(void **state)
 		{"a,md5=1B2M2Y8AsgTpgAmY7PhCfg,1\n", "the digest is neither sha256 nor"},
 		{"a,sha224=0UoCjCo6K8lHYQK7KII0xBWisB-CjqYqxbPkLw,1\n", "neither sha256 nor"},
 		{"a,sha512=abc,1\n", "not unpadded URL-safe base64"},
-		{"a,47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,1\n", "neither sha256 nor a stronger one"},
+		{"a,47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,1\n",
+		 "neither sha256 nor a stronger one"},
 		{"a,sha256=,1\n", "not unpadded URL-safe base64"},
 		{"a," DIGEST "=,1\n", "not unpadded URL-safe base64"},
-		{"a,sha256=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU,1\n", "not unpadded URL-safe base64"},
+		{"a,sha256=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU,1\n",
+		 "not unpadded URL-safe base64"},
 		{"a," DIGEST ",-1\n", "the size is not a number"},
 		{"a," DIGEST ",0x1\n", "the size is not a number"},
 		{"a," DIGEST ",1 \n", "the size is not a number"},
@@ -413,9 +437,9 @@ static void test_bad_records_name_the_line(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_record_row *rows = NULL;
 		size_t count = 99;
-		assert_err(
-			wheel_record_parse(cases[i].text, strlen(cases[i].text), "RECORD", &arena, &rows, &count, &err),
-			&err, ERR_INTEGRITY, cases[i].want);
+		assert_err(wheel_record_parse(cases[i].text, strlen(cases[i].text), "RECORD",
+					      &arena, &rows, &count, &err),
+			   &err, ERR_INTEGRITY, cases[i].want);
 		assert_null(rows);
 		assert_int_equal(count, 99);
 	}
@@ -426,8 +450,8 @@ static void test_record_with_nul(void **state)
 	(void)state;
 	struct wheel_record_row *rows;
 	size_t count;
-	assert_err(wheel_record_parse("a\0b,,\n", 6, "RECORD", &arena, &rows, &count, &err), &err, ERR_INTEGRITY,
-		   "NUL");
+	assert_err(wheel_record_parse("a\0b,,\n", 6, "RECORD", &arena, &rows, &count, &err), &err,
+		   ERR_INTEGRITY, "NUL");
 }
 
 /* ---- METADATA and WHEEL ---- */
@@ -447,8 +471,8 @@ static void assert_written(const struct wheel_headers *h, const char *want)
 static void test_headers_values(void **state)
 {
 	(void)state;
-	struct wheel_headers h =
-		headers("Name: torch\nVersion:2.6.0 \nKeywords:\nTag: a\ntag: b\n\nThe body\n\nwith: lines\n");
+	struct wheel_headers h = headers("Name: torch\nVersion:2.6.0 \nKeywords:\nTag: a\ntag: "
+					 "b\n\nThe body\n\nwith: lines\n");
 	assert_int_equal(h.count, 5);
 	assert_string_equal(wheel_headers_get(&h, "name"), "torch");
 	assert_string_equal(wheel_headers_get(&h, "VERSION"), "2.6.0");
@@ -563,12 +587,15 @@ static void test_bad_headers_name_the_line(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct wheel_headers h = {.count = 77};
-		assert_err(wheel_headers_parse(cases[i].text, strlen(cases[i].text), "METADATA", &arena, &h, &err),
+		assert_err(wheel_headers_parse(cases[i].text, strlen(cases[i].text), "METADATA",
+					       &arena, &h, &err),
 			   &err, ERR_INTEGRITY, cases[i].want);
 		assert_int_equal(h.count, 77);
 	}
+
 	struct wheel_headers h;
-	assert_err(wheel_headers_parse("A: \0\n", 5, "METADATA", &arena, &h, &err), &err, ERR_INTEGRITY, "NUL");
+	assert_err(wheel_headers_parse("A: \0\n", 5, "METADATA", &arena, &h, &err), &err,
+		   ERR_INTEGRITY, "NUL");
 }
 
 /* ---- requirements ---- */
@@ -577,8 +604,9 @@ static void test_requirement_names(void **state)
 {
 	(void)state;
 	assert_string_equal(wheel_requires_name("torch==2.6.0", &arena), "torch");
-	assert_string_equal(wheel_requires_name("Typing-Extensions (>=4) ; python_version < '3.11'", &arena),
-			    "typing_extensions");
+	assert_string_equal(
+		wheel_requires_name("Typing-Extensions (>=4) ; python_version < '3.11'", &arena),
+		"typing_extensions");
 	assert_string_equal(wheel_requires_name(" zope.interface[x]>=1", &arena), "zope_interface");
 	assert_string_equal(wheel_requires_name("torch @ file:///x", &arena), "torch");
 	assert_string_equal(wheel_requires_name(">=1", &arena), "");
@@ -587,13 +615,14 @@ static void test_requirement_names(void **state)
 static void test_requirement_replaces_its_distribution(void **state)
 {
 	(void)state;
-	struct wheel_headers h =
-		headers("Name: torchvision\nRequires-Dist: numpy ; extra == 'x'\nRequires-Dist: Torch (==2.6.0)\n"
-			"Requires-Dist: torchaudio\nRequires-Dist: torch ; extra == 'y'\nSummary: s\n\nbody");
+	struct wheel_headers h = headers("Name: torchvision\nRequires-Dist: numpy ; extra == "
+					 "'x'\nRequires-Dist: Torch (==2.6.0)\n"
+					 "Requires-Dist: torchaudio\nRequires-Dist: torch ; extra "
+					 "== 'y'\nSummary: s\n\nbody");
 	wheel_requires_replace(&h, &arena, "torch==2.6.0+cpu.avx2");
-	assert_written(&h,
-		       "Name: torchvision\nRequires-Dist: numpy ; extra == 'x'\nRequires-Dist: torch==2.6.0+cpu.avx2\n"
-		       "Requires-Dist: torchaudio\nSummary: s\n\nbody");
+	assert_written(&h, "Name: torchvision\nRequires-Dist: numpy ; extra == 'x'\nRequires-Dist: "
+			   "torch==2.6.0+cpu.avx2\n"
+			   "Requires-Dist: torchaudio\nSummary: s\n\nbody");
 }
 
 static void test_requirement_is_added(void **state)
@@ -601,9 +630,11 @@ static void test_requirement_is_added(void **state)
 	(void)state;
 	struct wheel_headers h = headers("Name: n\nRequires-Dist: numpy\nSummary: s\n");
 	wheel_requires_replace(&h, &arena, "nvidia-cublas-cu12==12.8.*");
-	assert_written(&h, "Name: n\nRequires-Dist: numpy\nRequires-Dist: nvidia-cublas-cu12==12.8.*\nSummary: s\n");
+	assert_written(&h, "Name: n\nRequires-Dist: numpy\nRequires-Dist: "
+			   "nvidia-cublas-cu12==12.8.*\nSummary: s\n");
 	wheel_requires_replace(&h, &arena, "nvidia_cublas.cu12==12.9.*");
-	assert_written(&h, "Name: n\nRequires-Dist: numpy\nRequires-Dist: nvidia_cublas.cu12==12.9.*\nSummary: s\n");
+	assert_written(&h, "Name: n\nRequires-Dist: numpy\nRequires-Dist: "
+			   "nvidia_cublas.cu12==12.9.*\nSummary: s\n");
 	struct wheel_headers none = headers("Name: n\n");
 	wheel_requires_replace(&none, &arena, "torch");
 	assert_written(&none, "Name: n\nRequires-Dist: torch\n");
@@ -645,5 +676,6 @@ int main(void)
 		TEST(test_requirement_replaces_its_distribution),
 		TEST(test_requirement_is_added),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,9 @@ static int parse(const char *text, struct arena *a, struct world_lock *ret, stru
 
 static void test_round(void **state)
 {
-	static const char *const texts[] = {HEAD, HEAD ARCHIVE DEB DEB2 WHEEL OTHER "tree " D2 "\n", HEAD WHEEL,
-					    HEAD OTHER "tree " D1 "\n", HEAD UNSIZED};
+	static const char *const texts[] = {HEAD, HEAD ARCHIVE DEB DEB2 WHEEL OTHER "tree " D2 "\n",
+					    HEAD WHEEL, HEAD OTHER "tree " D1 "\n", HEAD UNSIZED};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		AUTO_ARENA struct arena a = {0};
@@ -44,6 +45,7 @@ static void test_fields(void **state)
 	AUTO_BUF struct buf out = {0};
 	struct world_lock l;
 	struct err e = {0};
+
 	(void)state;
 	assert_int_equal(parse(HEAD ARCHIVE DEB DEB2 WHEEL OTHER "tree " D2 "\n", &a, &l, &e), 0);
 	assert_string_equal(l.part, "debian13");
@@ -56,7 +58,8 @@ static void test_fields(void **state)
 	assert_int_equal(l.entries[0].size, 4711);
 	assert_string_equal(l.entries[2].arch, "");
 	assert_int_equal(world_lock_bytes(&l), 4711 + 12 + 99 + 100);
-	assert_string_equal(world_lock_path("/p", l.part, l.platform, &a), "/p/worlds/debian13.x86_64-linux.lock");
+	assert_string_equal(world_lock_path("/p", l.part, l.platform, &a),
+			    "/p/worlds/debian13.x86_64-linux.lock");
 	/* written in order, whatever order it is in */
 	struct world_entry first = l.entries[0];
 	l.entries[0] = l.entries[3];
@@ -71,6 +74,7 @@ static void test_key(void **state)
 	struct world_lock l;
 	struct err e = {0};
 	char first[65], other[65];
+
 	(void)state;
 	assert_int_equal(parse(HEAD ARCHIVE DEB DEB2, &a, &l, &e), 0);
 	world_lock_key(&l, "rules", first);
@@ -96,8 +100,10 @@ static void test_refused(void **state)
 		{"", "x.lock:1: expected a line of the kind 'ptbuild'"},
 		{"ptbuild lock 2\n", "x.lock:1: not a lock of format 1: '2'"},
 		{"ptbuild lock 1\r\n", "x.lock:1: a line with bytes that are not printable ASCII"},
-		{"ptbuild lock 1\npart debian13 x86_64-linux\n", "x.lock:3: expected a line of the kind 'asked'"},
-		{"ptbuild lock 1\npart ../x x86_64-linux\n", "x.lock:2: not a part and a platform: '../x'"},
+		{"ptbuild lock 1\npart debian13 x86_64-linux\n",
+		 "x.lock:3: expected a line of the kind 'asked'"},
+		{"ptbuild lock 1\npart ../x x86_64-linux\n",
+		 "x.lock:2: not a part and a platform: '../x'"},
 		{HEAD "tree " D1, "x.lock:4: the lock ends within a line"},
 		{HEAD "tree  " D1 "\n", "x.lock:4: an empty field"},
 		{HEAD "tree " D1 "\ntree " D1 "\n", "x.lock:5: a line after the last one"},
@@ -111,17 +117,20 @@ static void test_refused(void **state)
 		{HEAD ARCHIVE "deb a 1 amd64 0 " D1 " a.deb\n", "x.lock:5: not a size: '0'"},
 		{HEAD ARCHIVE "deb a 1 amd64 9999999999999 " D1 " a.deb\n", "x.lock:5: not a size"},
 		{HEAD ARCHIVE "deb a 1 amd64 1 AB a.deb\n", "x.lock:5: not a sha256: 'AB'"},
-		{HEAD ARCHIVE "deb a 1 amd64 1 " D1 " ../a.deb\n", "x.lock:5: not a URL of that kind: '../a.deb'"},
+		{HEAD ARCHIVE "deb a 1 amd64 1 " D1 " ../a.deb\n",
+		 "x.lock:5: not a URL of that kind: '../a.deb'"},
 		{HEAD ARCHIVE "deb a 1 amd64 1 " D1 " /a.deb\n", "x.lock:5: not a URL"},
 		{HEAD ARCHIVE "deb -a 1 amd64 1 " D1 " a.deb\n", "x.lock:5: not a name: '-a'"},
 		{HEAD ARCHIVE "deb a 1/2 amd64 1 " D1 " a.deb\n", "x.lock:5: not a version: '1/2'"},
 		{HEAD "wheel a 1 1 " D1 " b/a.whl\n", "x.lock:4: not a URL"},
 		{HEAD "wheel a 1 - " D1 " a.whl\n", "x.lock:4: not a size: '-'"},
 		{HEAD "file a 1 1 " D1 " file:///etc/passwd\n", "x.lock:4: not a URL"},
-		{HEAD "wheel a 1 1 " D1 " a.whl b\n", "x.lock:4: the wrong number of fields for 'wheel'"},
+		{HEAD "wheel a 1 1 " D1 " a.whl b\n",
+		 "x.lock:4: the wrong number of fields for 'wheel'"},
 		{HEAD "wheel a 1 1 " D1 " a.whl b c\n", "x.lock:4: too many fields"},
 		{HEAD "wheel \xff 1 1 " D1 " a.whl\n", "x.lock:4: a line with bytes"},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ARENA struct arena a = {0};
@@ -141,6 +150,7 @@ static void test_unreadable(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct world_lock l;
 	struct err e = {0};
+
 	(void)state;
 	assert_int_equal(world_lock_read("/nowhere/x.lock", &a, &l, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFIG);
@@ -152,6 +162,7 @@ static bool of_one_platform(const char *name)
 {
 	static const char *const names[] = {"libhwasan0", "libpsm2-2", "libquadmath0", "libze1"};
 	bool found = strstr(name, "x86-64-linux-gnu") || strstr(name, "aarch64-linux-gnu");
+
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		found = found || strcmp(name, names[i]) == 0;
 	return found;
@@ -164,23 +175,29 @@ static void assert_within(const struct world_lock *l, const struct world_lock *o
 		for (size_t j = 0; !found && j < other->count; j++)
 			found = strcmp(l->entries[i].name, other->entries[j].name) == 0;
 		if (!found)
-			fail_msg("%s: only the lock for %s has '%s'", l->part, l->platform, l->entries[i].name);
+			fail_msg("%s: only the lock for %s has '%s'", l->part, l->platform,
+				 l->entries[i].name);
 	}
 }
 
-/* A lock that something else than the resolver wrote has packages that nothing asks for, and 'world lock' would remove
- * them. */
+/* A lock that something else than the resolver wrote has packages
+ * that nothing asks for, and 'world lock' would remove them. */
 static void test_bases_of_both_platforms(void **state)
 {
 	static const char *const bases[] = {"debian11", "debian12", "debian13", "debian13_lean"};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bases); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct world_lock x86, arm;
 		struct err e = {0};
-		assert_ok(world_lock_read(world_lock_path(PROFILES_DIR, bases[i], "x86_64-linux", &a), &a, &x86, &e),
-			  &e);
-		assert_ok(world_lock_read(world_lock_path(PROFILES_DIR, bases[i], "aarch64-linux", &a), &a, &arm, &e),
+		assert_ok(
+			world_lock_read(world_lock_path(PROFILES_DIR, bases[i], "x86_64-linux", &a),
+					&a, &x86, &e),
+			&e);
+		assert_ok(world_lock_read(
+				  world_lock_path(PROFILES_DIR, bases[i], "aarch64-linux", &a), &a,
+				  &arm, &e),
 			  &e);
 		assert_within(&x86, &arm);
 		assert_within(&arm, &x86);
@@ -194,5 +211,6 @@ int main(void)
 		cmocka_unit_test(test_key),        cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_unreadable), cmocka_unit_test(test_bases_of_both_platforms),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,26 +13,31 @@ static const char *profiles;
 
 static void part(const char *name, const char *kind, const char *more)
 {
-	test_write(arena_printf(&arena, "%s/worlds/%s.yaml", profiles, name),
-		   arena_printf(&arena, "sources: a test\npart: %s\nkind: %s\n%s", name, kind, more));
+	test_write(
+		arena_printf(&arena, "%s/worlds/%s.yaml", profiles, name),
+		arena_printf(&arena, "sources: a test\npart: %s\nkind: %s\n%s", name, kind, more));
 }
 
 static void lock(const char *name, const char *wheel_version)
 {
 	const struct world_part *p;
 	char asked[65];
+
 	assert_ok(world_part_load(profiles, name, &arena, &p, &err), &err);
 	world_part_asked(p, asked);
-	test_write(arena_printf(&arena, "%s/worlds/%s.x86_64-linux.lock", profiles, name),
-		   arena_printf(&arena,
-				"ptbuild lock 1\npart %s x86_64-linux\nasked %s\nwheel a-%s %s 10 " SHA " a.whl\n",
-				name, asked, name, wheel_version));
+	test_write(
+		arena_printf(&arena, "%s/worlds/%s.x86_64-linux.lock", profiles, name),
+		arena_printf(&arena,
+			     "ptbuild lock 1\npart %s x86_64-linux\nasked %s\nwheel a-%s %s 10 " SHA
+			     " a.whl\n",
+			     name, asked, name, wheel_version));
 }
 
 static int setup(void **state)
 {
-	static const char base[] =
-		"suite: trixie\ncomponents: [main]\npython: \"3.13\"\nglibc: \"2.41\"\npackages: [a]\n";
+	static const char base[] = "suite: trixie\ncomponents: [main]\npython: \"3.13\"\nglibc: "
+				   "\"2.41\"\npackages: [a]\n";
+
 	(void)state;
 	test_dir();
 	err_clear(&err);
@@ -86,10 +91,12 @@ static void the_order_of_parts_makes_no_other_world(void **state)
 	(void)state;
 	part("snake1", "python", "python: \"3.11\"\nprefix: usr/local\narchives: [cpython==1]\n");
 	part("sums1", "library",
-	     "prefix: usr/sums\nwheels: [a-sums1==1]\nplaces: [{wheel: a-sums1, from: ., to: usr/sums}]\n");
+	     "prefix: usr/sums\nwheels: [a-sums1==1]\nplaces: [{wheel: a-sums1, from: ., to: "
+	     "usr/sums}]\n");
 	lock("snake1", "1");
 	lock("sums1", "1");
-	const struct world *w = load("base1+snake1+kit1+sums1"), *other = load("base1+sums1+kit1+snake1");
+	const struct world *w = load("base1+snake1+kit1+sums1"),
+			   *other = load("base1+sums1+kit1+snake1");
 	assert_string_equal(other->name, "base1+snake1+kit1+sums1");
 	assert_string_equal(other->key, w->key);
 	assert_string_equal(load("base1+kit1+sums1+snake1")->key, w->key);
@@ -102,11 +109,12 @@ static void the_order_of_parts_makes_no_other_world(void **state)
 static void a_lock_has_the_wheels_asked_for(void **state)
 {
 	const struct world *w = NULL;
+
 	(void)state;
 	part("kit3", "toolkit", "prefix: usr/kit3\nwheels: [a-kit3==1]\n");
 	lock("kit3", "2");
-	assert_err(world_load(profiles, "base1+kit3", "x86_64-linux", &arena, &w, &err), &err, ERR_CONFIG,
-		   "has no wheel 'a-kit3==1', which its table asks for");
+	assert_err(world_load(profiles, "base1+kit3", "x86_64-linux", &arena, &w, &err), &err,
+		   ERR_CONFIG, "has no wheel 'a-kit3==1', which its table asks for");
 	lock("kit3", "1");
 	assert_int_equal(load("base1+kit3")->count, 2);
 }
@@ -131,12 +139,14 @@ static void other_locks_are_another_world(void **state)
 static void refused(const char *name, const char *message)
 {
 	const struct world *w;
-	assert_err(world_load(profiles, name, "x86_64-linux", &arena, &w, &err), &err, ERR_CONFIG, message);
+	assert_err(world_load(profiles, name, "x86_64-linux", &arena, &w, &err), &err, ERR_CONFIG,
+		   message);
 }
 
 static void what_is_no_world(void **state)
 {
 	const struct world *w;
+
 	(void)state;
 	refused("", "empty part");
 	refused("base1+", "empty part");
@@ -155,26 +165,34 @@ static void what_is_no_world(void **state)
 	lock("snake2", "1");
 	assert_int_equal(load("base1+snake1+kit1")->count, 3);
 	refused("base1+snake1+kit1+snake2", "'snake2' is a python, and 'snake1' is one already");
-	assert_int_equal(unlink(arena_printf(&arena, "%s/worlds/kit2.x86_64-linux.lock", profiles)), 0);
+	assert_int_equal(unlink(arena_printf(&arena, "%s/worlds/kit2.x86_64-linux.lock", profiles)),
+			 0);
 	refused("base3", "unknown part of a world: 'base3'");
 	refused("../base1", "unknown part");
 	refused("base1+kit2", "part 'kit2' has no lock for x86_64-linux");
-	assert_string_equal(err.hint, "make it: ptbuild world lock kit2 --platform x86_64-linux --write");
-	part("kit3", "toolkit", "prefix: usr/kit3\nsuite: trixie\ncomponents: [main]\npackages: [a]\n");
+	assert_string_equal(err.hint,
+			    "make it: ptbuild world lock kit2 --platform x86_64-linux --write");
+	part("kit3", "toolkit",
+	     "prefix: usr/kit3\nsuite: trixie\ncomponents: [main]\npackages: [a]\n");
 	refused("base1+kit3", "part 'kit3' has no lock for x86_64-linux");
 	assert_contains(err.hint, "--platform x86_64-linux --base base1 --write");
 	part("py1", "python", "python: \"3.14\"\nprefix: opt/py\narchives: [\"cpython==3.14\"]\n");
 	refused("base1+py1", "part 'py1' has no lock for x86_64-linux");
-	assert_contains(err.hint, "pinned by hand; 'ptbuild world list --platform x86_64-linux' has those that are");
+	assert_contains(
+		err.hint,
+		"pinned by hand; 'ptbuild world list --platform x86_64-linux' has those that are");
 	/* no lock can be made of it */
 	part("sums1", "library",
-	     "prefix: usr/sums\nplatforms: [aarch64-linux]\nwheels: [a==1]\nplaces: [{wheel: a, from: ., to: usr}]\n");
-	refused("base1+sums1", "part 'sums1' is not for x86_64-linux: its files are for aarch64-linux alone");
-	assert_string_equal(err.hint, "'ptbuild world list --platform x86_64-linux' shows the parts that are");
+	     "prefix: usr/sums\nplatforms: [aarch64-linux]\nwheels: [a==1]\nplaces: [{wheel: a, "
+	     "from: ., to: usr}]\n");
+	refused("base1+sums1",
+		"part 'sums1' is not for x86_64-linux: its files are for aarch64-linux alone");
+	assert_string_equal(
+		err.hint, "'ptbuild world list --platform x86_64-linux' shows the parts that are");
 	assert_err(world_load(profiles, "base1", "sparc-linux", &arena, &w, &err), &err, ERR_CONFIG,
 		   "no world is for the platform 'sparc-linux'");
-	assert_err(world_load(profiles, "base1", "aarch64-linux", &arena, &w, &err), &err, ERR_CONFIG,
-		   "part 'base1' has no lock for aarch64-linux");
+	assert_err(world_load(profiles, "base1", "aarch64-linux", &arena, &w, &err), &err,
+		   ERR_CONFIG, "part 'base1' has no lock for aarch64-linux");
 }
 
 static void a_lock_of_something_else(void **state)
@@ -183,7 +201,8 @@ static void a_lock_of_something_else(void **state)
 	part("kit1", "toolkit", "prefix: usr/kit\nwheels: [a==1]\n");
 	refused("base1+kit1", "was made for another request than its table's");
 	assert_contains(err.hint, "ptbuild world lock kit1");
-	AUTO_FREE char *text = test_read(arena_printf(&arena, "%s/worlds/base2.x86_64-linux.lock", profiles));
+	AUTO_FREE char *text =
+		test_read(arena_printf(&arena, "%s/worlds/base2.x86_64-linux.lock", profiles));
 	test_write(arena_printf(&arena, "%s/worlds/base1.x86_64-linux.lock", profiles), text);
 	refused("base1", "is of another part or platform than its name says");
 }
@@ -193,10 +212,12 @@ static void every_rule_of_toolkits_is_in_the_key(void **state)
 {
 	AUTO_FREE char *text = test_read(PROFILES_DIR "/toolkit_tree.yaml");
 	const char *file = path_join(&arena, profiles, "toolkit_tree.yaml");
+
 	(void)state;
 	test_write(file, text);
 	const char *key = arena_strdup(&arena, load("base1+kit1")->key);
-	for (const char *line = strstr(text, "\nplatforms:") + 1; *line; line += strcspn(line, "\n") + 1) {
+	for (const char *line = strstr(text, "\nplatforms:") + 1; *line;
+	     line += strcspn(line, "\n") + 1) {
 		AUTO_BUF struct buf changed = {0};
 		buf_add(&changed, text, (size_t)(line - text));
 		buf_addstr(&changed, line + strcspn(line, "\n") + 1);
@@ -205,6 +226,7 @@ static void every_rule_of_toolkits_is_in_the_key(void **state)
 		test_write(file, arena_printf(&arena, "%.*s %s", (int)(line - text), text, line));
 		assert_string_not_equal(load("base1+kit1")->key, key);
 	}
+
 	test_write(file, text);
 	assert_string_equal(load("base1+kit1")->key, key);
 }
@@ -222,5 +244,6 @@ int main(void)
 		T(what_is_no_world),
 		T(a_lock_of_something_else),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 static void assert_same_file(const char *one, const char *other)
 {
 	char x[DIGEST_HEX_LEN + 1], y[DIGEST_HEX_LEN + 1];
+
 	assert_ok(digest_file(test_path("%s", one), x, &err), &err);
 	assert_ok(digest_file(test_path("%s", other), y, &err), &err);
 	assert_string_equal(x, y);
@@ -28,7 +29,9 @@ static void test_data_round_trip(void **state)
 	struct zip_writer *w = create(test_path("a.zip"), 2, 6);
 	assert_ok(zip_add_data(w, "empty", "", 0, &err), &err);
 	assert_ok(zip_add_data(w, "d/short", "x", 1, &err), &err);
-	assert_ok(zip_add_data(w, "d/long", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 46, &err), &err);
+	assert_ok(zip_add_data(w, "d/long", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 46,
+			       &err),
+		  &err);
 	finish(w);
 	struct zip_reader *z = open_ok(test_path("a.zip"));
 	assert_int_equal(zip_count(z), 3);
@@ -44,7 +47,9 @@ static void test_what_does_not_shrink_is_stored(void **state)
 	(void)state;
 	struct zip_writer *w = create(test_path("a.zip"), 1, 6);
 	assert_ok(zip_add_data(w, "stored", "x", 1, &err), &err);
-	assert_ok(zip_add_data(w, "deflated", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 46, &err), &err);
+	assert_ok(zip_add_data(w, "deflated", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 46,
+			       &err),
+		  &err);
 	finish(w);
 	struct zip_reader *z = open_ok(test_path("a.zip"));
 	assert_int_equal(zip_find(z, "stored")->method, 0);
@@ -53,15 +58,18 @@ static void test_what_does_not_shrink_is_stored(void **state)
 	zip_close(z);
 }
 
-/* What an archive shares with one before it is copied out of it: the bytes are those that it has alone. */
+/* What an archive shares with one before it is copied
+ * out of it: the bytes are those that it has alone. */
 static void test_shared_chunks(void **state)
 {
 	(void)state;
-	const struct zip_mark marks[] = {{1000, 1 << 20}, {1000 + ZIP_CHUNK + 70000, 9 << 20}, {3 * ZIP_CHUNK, 0}};
+	const struct zip_mark marks[] = {
+		{1000, 1 << 20}, {1000 + ZIP_CHUNK + 70000, 9 << 20}, {3 * ZIP_CHUNK, 0}};
 	const size_t len = 3 * ZIP_CHUNK + 300000;
 	char *AUTO_FREE data = noise(len, 20);
 	struct zip_chunks *chunks = zip_chunks_new();
-	for (int i = 0; i < 4; i++) { /* the third and the fourth differ, in spite of what an origin promises */
+	/* the third and the fourth differ, in spite of what an origin promises */
+	for (int i = 0; i < 4; i++) {
 		uint8_t sha256[32];
 		uint64_t size;
 		struct zip_writer *w = create(test_path("%d.zip", i), 3, 5);
@@ -69,14 +77,18 @@ static void test_shared_chunks(void **state)
 			zip_share(w, chunks);
 		data[10] = data[2000] = data[len - 10] = (char)(i / 2);
 		test_write_bytes(test_path("data"), data, len);
-		assert_ok(zip_add_parts(w, "a", test_path("data"), marks, ARRAY_LEN(marks), sha256, &size, &err), &err);
-		assert_ok(zip_add_parts(w, "b", test_path("data"), NULL, 0, sha256, &size, &err), &err);
+		assert_ok(zip_add_parts(w, "a", test_path("data"), marks, ARRAY_LEN(marks), sha256,
+					&size, &err),
+			  &err);
+		assert_ok(zip_add_parts(w, "b", test_path("data"), NULL, 0, sha256, &size, &err),
+			  &err);
 		finish(w);
 		struct zip_reader *z = open_ok(test_path("%d.zip", i));
 		assert_entry(z, "a", data, len);
 		assert_entry(z, "b", data, len);
 		zip_close(z);
 	}
+
 	zip_chunks_free(chunks);
 	assert_same_file("0.zip", "1.zip");
 	assert_same_file("2.zip", "3.zip");
@@ -98,10 +110,13 @@ static void test_chunks_of_an_archive_that_is_not_finished(void **state)
 		all[i] = create(test_path("%d.zip", i), 2, 5);
 		if (i < 3)
 			zip_share(all[i], chunks);
-		assert_ok(zip_add_parts(all[i], "a", test_path("data"), &mark, 1, sha256, &size, &err), &err);
+		assert_ok(zip_add_parts(all[i], "a", test_path("data"), &mark, 1, sha256, &size,
+					&err),
+			  &err);
 		if (i == 1)
 			zip_abort(all[0]);
 	}
+
 	for (int i = 3; i > 0; i--)
 		finish(all[i]);
 	zip_chunks_free(chunks);
@@ -133,12 +148,14 @@ static void test_file_gives_digest_size_and_mode(void **state)
 	chmod(test_path("plain"), 0600);
 	chmod(test_path("prog"), 0700);
 	struct zip_writer *w = create(test_path("a.zip"), 1, 6);
-	assert_ok(zip_add_parts(w, "p/plain", test_path("plain"), NULL, 0, sha256, &size, &err), &err);
+	assert_ok(zip_add_parts(w, "p/plain", test_path("plain"), NULL, 0, sha256, &size, &err),
+		  &err);
 	assert_int_equal(size, 5);
 	digest_hex(sha256, hex);
 	digest_data("hello", 5, want);
 	assert_string_equal(hex, want);
-	assert_ok(zip_add_parts(w, "p/prog", test_path("prog"), NULL, 0, sha256, &size, &err), &err);
+	assert_ok(zip_add_parts(w, "p/prog", test_path("prog"), NULL, 0, sha256, &size, &err),
+		  &err);
 	finish(w);
 	struct zip_reader *z = open_ok(test_path("a.zip"));
 	assert_int_equal(zip_find(z, "p/plain")->mode, S_IFREG | 0644);
@@ -163,6 +180,7 @@ static void test_time_is_the_epoch_in_utc(void **state)
 static void assert_clamped(uint64_t epoch, uint32_t want)
 {
 	struct zip_writer *w;
+
 	unlink(test_path("c.zip"));
 	assert_ok(zip_create(test_path("c.zip"), epoch, 1, 6, &w, &err), &err);
 	assert_ok(zip_add_data(w, "a", "a", 1, &err), &err);
@@ -184,6 +202,7 @@ static void test_time_is_clamped(void **state)
 static char *mixed(size_t len)
 {
 	char *data = noise(len, 20);
+
 	memset(data + ZIP_CHUNK - 400000, 0, 400000); /* ends in zeros */
 	memset(data + ZIP_CHUNK, 'A', ZIP_CHUNK);     /* one letter only */
 	uint32_t seed = 1;                            /* noise that does not shrink */
@@ -192,14 +211,17 @@ static char *mixed(size_t len)
 	return data;
 }
 
-static void write_mixed(const char *path, const char *data, size_t len, unsigned threads, uint8_t sha256[32])
+static void write_mixed(const char *path, const char *data, size_t len, unsigned threads,
+			uint8_t sha256[32])
 {
 	struct zip_writer *w = create(path, threads, 3);
+
 	for (unsigned i = 0; i < 3; i++) {
 		char name[] = "small0";
 		name[5] = (char)('0' + i);
 		assert_ok(zip_add_data(w, name, data, 1000, &err), &err);
 	}
+
 	assert_ok(zip_add_data(w, "big", data, len, &err), &err);
 	assert_ok(zip_add_data(w, "last", data, 3000, &err), &err);
 	assert_ok(zip_finish(w, sha256, &err), &err);
@@ -218,9 +240,13 @@ static void test_bytes_do_not_depend_on_threads(void **state)
 	assert_ok(digest_file(test_path("4.zip"), (char *)of_file, &err), &err);
 	digest_hex(four, (char *)hex);
 	assert_string_equal((char *)of_file, (char *)hex);
-	/* and the same whoever compiled ptbuild: other versions may give others, and have another key */
-	if (strcmp(zip_writer_id(), "4 libdeflate 1.23") == 0 || strcmp(zip_writer_id(), "4 libdeflate 1.14") == 0)
-		assert_string_equal((char *)hex, "de19902881fe5997373d86ea0f96de5f833296a73f2694be0670843c40074dd7");
+	/* and the same whoever compiled ptbuild: other
+	 * versions may give others, and have another key */
+	if (strcmp(zip_writer_id(), "4 libdeflate 1.23") == 0 ||
+	    strcmp(zip_writer_id(), "4 libdeflate 1.14") == 0)
+		assert_string_equal(
+			(char *)hex,
+			"de19902881fe5997373d86ea0f96de5f833296a73f2694be0670843c40074dd7");
 	struct zip_reader *z = open_ok(test_path("4.zip"));
 	assert_entry(z, "big", data, len);
 	assert_entry(z, "last", data, 3000);
@@ -247,6 +273,7 @@ static void test_exact_chunk_sizes(void **state)
 static void assert_joins(struct zip_deflater *d, const char *raw, size_t len)
 {
 	size_t first, second, made = 2 * len;
+
 	char *AUTO_FREE back = malloc(2 * len);
 	unsigned char *AUTO_FREE packed = malloc(2 * zip_deflate_bound(len));
 	assert_ok(zip_deflate_chunk(d, raw, len, false, packed, &first, &err), &err);
@@ -268,7 +295,8 @@ static void assert_joins(struct zip_deflater *d, const char *raw, size_t len)
 static void test_chunks_join(void **state)
 {
 	(void)state;
-	static const size_t sizes[] = {1, 2, 100, 4999, 5000, 10000, 70000, 300000, 310000, 1000000};
+	static const size_t sizes[] = {1,     2,     100,    4999,   5000,
+				       10000, 70000, 300000, 310000, 1000000};
 	struct zip_deflater *d = zip_deflater_new(5);
 	for (unsigned entropy = 0; entropy <= 100; entropy += 25) {
 		for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
@@ -276,6 +304,7 @@ static void test_chunks_join(void **state)
 			assert_joins(d, raw, sizes[i]);
 		}
 	}
+
 	zip_deflater_free(d);
 }
 
@@ -293,6 +322,7 @@ static void test_chunks_that_end_in_noise_join(void **state)
 		memcpy(raw + text, hard, tail);
 		assert_joins(d, raw, len);
 	}
+
 	zip_deflater_free(d);
 }
 
@@ -310,8 +340,8 @@ static void test_entropy(void **state)
 	assert_in_range(zip_entropy(small, 60000) + 64 - zip_entropy(large, 1 << 20), 32, 96);
 }
 
-/* What cannot shrink is not searched hard, and a chunk of it in the middle of an entry does not grow it by more than
- * deflate's own frames. */
+/* What cannot shrink is not searched hard, and a chunk of it in the
+ * middle of an entry does not grow it by more than deflate's own frames. */
 static void test_packed_data_stays(void **state)
 {
 	(void)state;
@@ -391,10 +421,12 @@ static void test_non_ascii_names(void **state)
 static void test_writer_refuses_bad_names(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"", "/abs", "../up", "a/../b", "a//b", "./a", "a\\b", "a\nb", "dir/"};
+	static const char *const names[] = {"",    "/abs", "../up", "a/../b", "a//b",
+					    "./a", "a\\b", "a\nb",  "dir/"};
 	struct zip_writer *w = create(test_path("a.zip"), 1, 6);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		assert_err(zip_add_data(w, names[i], "", 0, &err), &err, ERR_INTEGRITY, "unsafe name");
+		assert_err(zip_add_data(w, names[i], "", 0, &err), &err, ERR_INTEGRITY,
+			   "unsafe name");
 	assert_ok(zip_add_data(w, "twice", "", 0, &err), &err);
 	assert_err(zip_add_data(w, "twice", "", 0, &err), &err, ERR_INTEGRITY, "already");
 	zip_abort(w);
@@ -409,13 +441,14 @@ static void test_writer_refuses_what_is_no_file(void **state)
 	test_write(test_path("real"), "x");
 	assert_int_equal(symlink("real", test_path("link")), 0);
 	assert_int_equal(mkfifo(test_path("fifo"), 0600), 0);
-	assert_err(zip_add_parts(w, "a", test_path("absent"), NULL, 0, sha256, &size, &err), &err, ERR_SYSTEM,
-		   "absent");
-	assert_err(zip_add_parts(w, "b", test_path("link"), NULL, 0, sha256, &size, &err), &err, ERR_SYSTEM, "link");
-	assert_err(zip_add_parts(w, "c", test_path("fifo"), NULL, 0, sha256, &size, &err), &err, ERR_INTEGRITY,
-		   "not a regular file");
-	assert_err(zip_add_parts(w, "d", test_dir(), NULL, 0, sha256, &size, &err), &err, ERR_INTEGRITY,
-		   "not a regular file");
+	assert_err(zip_add_parts(w, "a", test_path("absent"), NULL, 0, sha256, &size, &err), &err,
+		   ERR_SYSTEM, "absent");
+	assert_err(zip_add_parts(w, "b", test_path("link"), NULL, 0, sha256, &size, &err), &err,
+		   ERR_SYSTEM, "link");
+	assert_err(zip_add_parts(w, "c", test_path("fifo"), NULL, 0, sha256, &size, &err), &err,
+		   ERR_INTEGRITY, "not a regular file");
+	assert_err(zip_add_parts(w, "d", test_dir(), NULL, 0, sha256, &size, &err), &err,
+		   ERR_INTEGRITY, "not a regular file");
 	zip_abort(w);
 }
 
@@ -424,7 +457,8 @@ static void test_create_wants_a_new_file_and_a_level(void **state)
 	(void)state;
 	struct zip_writer *w = NULL;
 	test_write(test_path("there.zip"), "mine");
-	assert_err(zip_create(test_path("there.zip"), 0, 1, 6, &w, &err), &err, ERR_SYSTEM, "there.zip");
+	assert_err(zip_create(test_path("there.zip"), 0, 1, 6, &w, &err), &err, ERR_SYSTEM,
+		   "there.zip");
 	char *AUTO_FREE text = test_read(test_path("there.zip"));
 	assert_string_equal(text, "mine");
 	assert_err(zip_create(test_path("n.zip"), 0, 1, 10, &w, &err), &err, ERR_USAGE, "level 10");
@@ -486,5 +520,6 @@ int main(void)
 		TEST(test_abort_removes_the_file),
 		TEST(test_full_disk_is_an_error),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

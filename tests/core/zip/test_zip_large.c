@@ -4,6 +4,7 @@
 static void make_sparse(const char *path, uint64_t size)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
 	assert_int_equal(pwrite(fd, "end", 3, (off_t)size - 3), 3);
@@ -19,6 +20,7 @@ static void test_many_entries_need_zip64(void **state)
 		snprintf(name, sizeof(name), "%u", i);
 		assert_ok(zip_add_data(w, name, "", 0, &err), &err);
 	}
+
 	finish(w);
 	struct zip_reader *z = open_ok(test_path("a.zip"));
 	assert_int_equal(zip_count(z), 65536);
@@ -61,13 +63,17 @@ static void test_offsets_over_4_gib(void **state)
 	const struct craft_entry en = {.name = "last", .data = "L"};
 	craft_zip(&c, &en, 1);
 	const uint64_t size = 0x100000010, at = 30 + 3 + 20 + size;
-	unsigned char head[] = {'P',  'K',  3,    4,    45,   0,    0,    0,    0, 0,    0,  0, 33,  0,   0,   0, 0, 0,
-				0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 3, 0,    20, 0, 'b', 'i', 'g', 1, 0, 16,
-				0,    0x10, 0,    0,    0,    1,    0,    0,    0, 0x10, 0,  0, 0,   1,   0,   0, 0};
-	unsigned char central[] = {
-		'P',  'K',  1,    2,    45,   0,  45, 0,    0, 0, 0, 0, 0, 0, 33, 0,    0, 0, 0, 0, 0xff, 0xff, 0xff,
-		0xff, 0xff, 0xff, 0xff, 0xff, 3,  0,  20,   0, 0, 0, 0, 0, 0, 0,  0,    0, 0, 0, 0, 0,    0,    0,
-		'b',  'i',  'g',  1,    0,    16, 0,  0x10, 0, 0, 0, 1, 0, 0, 0,  0x10, 0, 0, 0, 1, 0,    0,    0};
+	unsigned char head[] = {'P',  'K',  3,    4,    45,   0, 0,  0,    0,    0,    0,
+				0,    33,   0,    0,    0,    0, 0,  0xff, 0xff, 0xff, 0xff,
+				0xff, 0xff, 0xff, 0xff, 3,    0, 20, 0,    'b',  'i',  'g',
+				1,    0,    16,   0,    0x10, 0, 0,  0,    1,    0,    0,
+				0,    0x10, 0,    0,    0,    1, 0,  0,    0};
+	unsigned char central[] = {'P',  'K',  1,    2,    45, 0,    45, 0, 0,    0,    0,    0,
+				   0,    0,    33,   0,    0,  0,    0,  0, 0xff, 0xff, 0xff, 0xff,
+				   0xff, 0xff, 0xff, 0xff, 3,  0,    20, 0, 0,    0,    0,    0,
+				   0,    0,    0,    0,    0,  0,    0,  0, 0,    0,    'b',  'i',
+				   'g',  1,    0,    16,   0,  0x10, 0,  0, 0,    1,    0,    0,
+				   0,    0x10, 0,    0,    0,  1,    0,  0, 0};
 	unsigned char far[] = {1, 0, 8, 0, 0x45, 0, 0, 0, 1, 0, 0, 0};
 	far[4] = (unsigned char)at;
 	struct buf AUTO_BUF tail = {0};
@@ -80,7 +86,8 @@ static void test_offsets_over_4_gib(void **state)
 	memset(tail.data + last + 42, 0xff, 4);
 	buf_add(&tail, far, sizeof(far));
 	uint64_t end = at + tail.len, dir_len = end - dir;
-	unsigned char records[56 + 20 + 22] = {'P', 'K', 6, 6, 44, 0, 0, 0, 0, 0, 0, 0, 45, 3, 45, 0};
+	unsigned char records[56 + 20 + 22] = {'P', 'K', 6, 6, 44, 0, 0,  0,
+					       0,   0,   0, 0, 45, 3, 45, 0};
 	records[24] = records[32] = 2;
 	memcpy(records + 40, &dir_len, 8);
 	memcpy(records + 48, &dir, 8);
@@ -110,5 +117,6 @@ int main(void)
 		TEST(test_file_over_4_gib_needs_zip64),
 		TEST(test_offsets_over_4_gib),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

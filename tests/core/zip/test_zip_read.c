@@ -5,10 +5,12 @@ static void assert_contents_bad(const char *path, const char *name, const char *
 	struct buf AUTO_BUF out = {0};
 	uint8_t sha256[32];
 	struct zip_reader *z = open_ok(path);
+
 	assert_err(zip_read(z, zip_find(z, name), 1 << 20, &out, &err), &err, ERR_INTEGRITY, want);
 	assert_contains(err.msg, name);
 	assert_int_equal(out.len, 0);
-	assert_err(zip_extract_fd(z, zip_find(z, name), -1, sha256, &err), &err, ERR_INTEGRITY, want);
+	assert_err(zip_extract_fd(z, zip_find(z, name), -1, sha256, &err), &err, ERR_INTEGRITY,
+		   want);
 	zip_close(z);
 }
 
@@ -27,6 +29,7 @@ static void test_wrong_checksum(void **state)
 static char *deflated(size_t *len, size_t *central)
 {
 	char data[4000];
+
 	memset(data, 'z', sizeof(data));
 	memcpy(data + 1000, "something else", 14);
 	struct zip_writer *w = create(test_path("z.zip"), 1, 6);
@@ -92,7 +95,9 @@ static void test_deflate_stream_of_wrong_length(void **state)
 		memcpy(b.data + 18, &packed, 4);
 		memcpy(b.data + start + 20, &packed, 4);
 		memcpy(b.data + b.len - 6, &start, 4);
-		assert_deflated_bad(b.data, b.len, by < 0 ? "ends in the middle" : "bytes after its deflate stream");
+		assert_deflated_bad(b.data, b.len,
+				    by < 0 ? "ends in the middle"
+					   : "bytes after its deflate stream");
 	}
 }
 
@@ -104,7 +109,8 @@ static void test_read_has_a_limit(void **state)
 	struct buf AUTO_BUF out = {0};
 	buf_addstr(&out, "before ");
 	struct zip_reader *z = open_ok(test_path("z.zip"));
-	assert_err(zip_read(z, zip_at(z, 0), 3999, &out, &err), &err, ERR_INTEGRITY, "the limit is 3999");
+	assert_err(zip_read(z, zip_at(z, 0), 3999, &out, &err), &err, ERR_INTEGRITY,
+		   "the limit is 3999");
 	assert_string_equal(buf_cstr(&out), "before ");
 	assert_ok(zip_read(z, zip_at(z, 0), 4000, &out, &err), &err);
 	assert_int_equal(out.len, 4007);
@@ -156,7 +162,8 @@ static void test_extract_all(void **state)
 	assert_int_equal(mode_of(test_path("out/none")), S_IFREG | 0644);
 	char *AUTO_FREE text = test_read(test_path("out/d/prog"));
 	assert_string_equal(text, "q");
-	assert_err(zip_extract(z, test_path("out"), false, test_run(), &err), &err, ERR_SYSTEM, "File exists");
+	assert_err(zip_extract(z, test_path("out"), false, test_run(), &err), &err, ERR_SYSTEM,
+		   "File exists");
 	zip_close(z);
 }
 
@@ -170,7 +177,8 @@ static void test_extract_missing(void **state)
 	finish(w);
 	struct zip_reader *z = open_ok(test_path("a.zip"));
 	test_write(test_path("out/d/there"), "old");
-	assert_err(zip_extract(z, test_path("out"), false, test_run(), &err), &err, ERR_SYSTEM, "d/there");
+	assert_err(zip_extract(z, test_path("out"), false, test_run(), &err), &err, ERR_SYSTEM,
+		   "d/there");
 	assert_ok(zip_extract(z, test_path("out"), true, test_run(), &err), &err);
 	assert_file(test_path("out/d/there"), "old");
 	assert_file(test_path("out/d/more"), "more");
@@ -189,7 +197,8 @@ static void test_extract_all_stops_when_told(void **state)
 	test_write_bytes(test_path("c.zip"), c.bytes.data, c.bytes.len);
 	buf_release(&c.bytes);
 	struct zip_reader *z = open_ok(test_path("c.zip"));
-	assert_err(zip_extract(z, test_path("out"), false, &stopped, &err), &err, ERR_INTERRUPTED, "interrupted");
+	assert_err(zip_extract(z, test_path("out"), false, &stopped, &err), &err, ERR_INTERRUPTED,
+		   "interrupted");
 	zip_close(z);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
@@ -200,14 +209,18 @@ static void test_open_what_is_no_archive(void **state)
 	(void)state;
 	struct zip_reader *z = NULL;
 	assert_err(zip_open(test_path("absent"), &arena, &z, &err), &err, ERR_SYSTEM, "absent");
-	assert_err(zip_open(test_path("."), &arena, &z, &err), &err, ERR_INTEGRITY, "not a regular file");
-	test_write(test_path("text"), "just a text that is long enough to hold an end record, but does not");
-	assert_err(zip_open(test_path("text"), &arena, &z, &err), &err, ERR_INTEGRITY, "no end record");
+	assert_err(zip_open(test_path("."), &arena, &z, &err), &err, ERR_INTEGRITY,
+		   "not a regular file");
+	test_write(test_path("text"),
+		   "just a text that is long enough to hold an end record, but does not");
+	assert_err(zip_open(test_path("text"), &arena, &z, &err), &err, ERR_INTEGRITY,
+		   "no end record");
 	assert_null(z);
 	zip_close(NULL);
 }
 
-/* Every single changed byte of a small archive is refused, or changes nothing but what nobody reads. */
+/* Every single changed byte of a small archive is
+ * refused, or changes nothing but what nobody reads. */
 static void test_flipped_bytes_never_change_contents(void **state)
 {
 	(void)state;
@@ -222,7 +235,8 @@ static void test_flipped_bytes_never_change_contents(void **state)
 		test_write_bytes(test_path("c.zip"), c.bytes.data, c.bytes.len);
 		c.bytes.data[i / 8] ^= (char)(1 << i % 8);
 		err_clear(&err);
-		if (zip_open(test_path("c.zip"), &a, &z, &err) < 0 || zip_read(z, zip_at(z, 0), 100, &out, &err) < 0 ||
+		if (zip_open(test_path("c.zip"), &a, &z, &err) < 0 ||
+		    zip_read(z, zip_at(z, 0), 100, &out, &err) < 0 ||
 		    zip_read(z, zip_at(z, 1), 100, &out, &err) < 0) {
 			assert_int_equal(err.kind, ERR_INTEGRITY);
 		} else {
@@ -230,8 +244,10 @@ static void test_flipped_bytes_never_change_contents(void **state)
 			assert_string_equal(buf_cstr(&out), "helloworld");
 			assert_string_equal(zip_at(z, 0)->name, "a.txt");
 		}
+
 		zip_close(z);
 	}
+
 	/* versions, internal and external attributes */
 	assert_in_range(accepted, 1, 200);
 	buf_release(&c.bytes);
@@ -252,5 +268,6 @@ int main(void)
 		TEST(test_open_what_is_no_archive),
 		TEST(test_flipped_bytes_never_change_contents),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 static void assert_crafted(struct craft_zip *c, const char *want)
 {
 	struct zip_reader *z = NULL;
+
 	test_write_bytes(test_path("c.zip"), c->bytes.data, c->bytes.len);
 	assert_err(zip_open(test_path("c.zip"), &arena, &z, &err), &err, ERR_INTEGRITY, want);
 	assert_contains(err.msg, "c.zip");
@@ -40,8 +41,10 @@ static void test_every_truncation_is_refused(void **state)
 	craft_zip(&c, two, 2);
 	for (size_t len = 0; len < c.bytes.len; len++) {
 		test_write_bytes(test_path("c.zip"), c.bytes.data, len);
-		assert_err(zip_open(test_path("c.zip"), &arena, &z, &err), &err, ERR_INTEGRITY, "c.zip");
+		assert_err(zip_open(test_path("c.zip"), &arena, &z, &err), &err, ERR_INTEGRITY,
+			   "c.zip");
 	}
+
 	buf_release(&c.bytes);
 }
 
@@ -106,8 +109,9 @@ static void test_local_header_differs(void **state)
 	static const struct {
 		size_t at;
 		const char *want;
-	} cases[] = {{6, "different flags"}, {8, "different flags"}, {10, "different flags"}, {14, "checksum"},
-		     {18, "different size"}, {22, "different size"}, {30, "different name"},  {0, "no local header"}};
+	} cases[] = {{6, "different flags"}, {8, "different flags"}, {10, "different flags"},
+		     {14, "checksum"},       {18, "different size"}, {22, "different size"},
+		     {30, "different name"}, {0, "no local header"}};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct craft_zip c;
 		craft_zip(&c, two, 2);
@@ -128,7 +132,8 @@ static void test_duplicate_names(void **state)
 static void test_file_and_directory(void **state)
 {
 	(void)state;
-	const struct craft_entry en[] = {{.name = "a", .data = "x"}, {.name = "a/b/c", .data = "y"}};
+	const struct craft_entry en[] = {{.name = "a", .data = "x"},
+					 {.name = "a/b/c", .data = "y"}};
 	struct craft_zip c;
 	craft_zip(&c, en, 2);
 	assert_crafted(&c, "'a' is a file and a directory");
@@ -137,7 +142,8 @@ static void test_file_and_directory(void **state)
 static void test_unsafe_names(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"/etc/passwd", "../x", "a/../../x", "a//x", ".", "a/./b", "..", "/"};
+	static const char *const names[] = {"/etc/passwd", "../x",  "a/../../x", "a//x",
+					    ".",           "a/./b", "..",        "/"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const struct craft_entry en = {.name = names[i], .data = ""};
 		struct craft_zip c;
@@ -189,7 +195,8 @@ static void test_unmarked_foreign_letters(void **state)
 static void test_symbolic_link(void **state)
 {
 	(void)state;
-	const struct craft_entry en = {.name = "lib.so", .data = "/etc/passwd", .mode = S_IFLNK | 0777};
+	const struct craft_entry en = {
+		.name = "lib.so", .data = "/etc/passwd", .mode = S_IFLNK | 0777};
 	struct craft_zip c;
 	craft_zip(&c, &en, 1);
 	assert_crafted(&c, "'lib.so' is a symbolic link");
@@ -198,7 +205,8 @@ static void test_symbolic_link(void **state)
 static void test_other_kinds(void **state)
 {
 	(void)state;
-	static const uint32_t modes[] = {S_IFIFO | 0644, S_IFCHR | 0644, S_IFSOCK | 0644, S_IFDIR | 0755};
+	static const uint32_t modes[] = {S_IFIFO | 0644, S_IFCHR | 0644, S_IFSOCK | 0644,
+					 S_IFDIR | 0755};
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
 		const struct craft_entry en = {.name = "x", .data = "", .mode = modes[i]};
 		struct craft_zip c;
@@ -303,6 +311,7 @@ static void test_wrong_counts(void **state)
 		craft_put16(&c, c.end + 10, count);
 		assert_crafted(&c, count < 2 ? "" : "central");
 	}
+
 	craft_zip(&c, two, 2);
 	craft_put16(&c, c.end + 8, 60000);
 	craft_put16(&c, c.end + 10, 60000);
@@ -357,13 +366,16 @@ static void test_superfluous_zip64(void **state)
 	(void)state;
 	static const char field[] = "\1\0\20\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",
 			  other[] = "\1\0\20\0\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0";
-	static const char long_field[] = "\1\0\30\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-	struct craft_entry en = {.name = "x", .data = "x", .central_extra = field, .central_extra_len = 20};
+	static const char long_field[] =
+		"\1\0\30\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+	struct craft_entry en = {
+		.name = "x", .data = "x", .central_extra = field, .central_extra_len = 20};
 	struct craft_zip c;
 	craft_zip(&c, &en, 1);
 	assert_crafted(&c, "superfluous zip64 values");
 	/* A local header may repeat its sizes, but nothing else. */
-	en = (struct craft_entry){.name = "x", .data = "x", .local_extra = field, .local_extra_len = 20};
+	en = (struct craft_entry){
+		.name = "x", .data = "x", .local_extra = field, .local_extra_len = 20};
 	craft_zip(&c, &en, 1);
 	assert_crafted_ok(&c);
 	en.local_extra = other;
@@ -394,14 +406,16 @@ static void test_half_zip64_local_header(void **state)
 {
 	(void)state;
 	static const char field[] = "\1\0\20\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0";
-	const struct craft_entry en = {.name = "x", .data = "x", .local_extra = field, .local_extra_len = 20};
+	const struct craft_entry en = {
+		.name = "x", .data = "x", .local_extra = field, .local_extra_len = 20};
 	struct craft_zip c;
 	craft_zip(&c, &en, 1);
 	craft_put32(&c, c.local[0] + 18, 0xffffffff);
 	assert_crafted(&c, "only one of the two sizes");
 }
 
-/* The end record of zip64 and its locator in front of a plain end record that does not need them. */
+/* The end record of zip64 and its locator in front
+ * of a plain end record that does not need them. */
 static void test_superfluous_zip64_end(void **state)
 {
 	(void)state;
@@ -435,6 +449,7 @@ static const char descriptor[] = "PK\7\10\x86\xa6\x10\x36\5\0\0\0\5\0\0\0"; /* o
 static void craft_streamed(struct craft_zip *c, const void *behind, size_t len)
 {
 	struct craft_entry en[] = {two[0], two[1]};
+
 	en[0].flags = 1 << 3;
 	en[0].behind = behind;
 	en[0].behind_len = len;
@@ -468,6 +483,7 @@ static void test_bad_data_descriptors(void **state)
 		craft_streamed(&c, bytes, 16);
 		assert_crafted(&c, "wrong data descriptor");
 	}
+
 	struct craft_zip c;
 	craft_streamed(&c, "", 0);
 	assert_crafted(&c, "wrong data descriptor");
@@ -513,5 +529,6 @@ int main(void)
 		TEST(test_data_descriptors),
 		TEST(test_bad_data_descriptors),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

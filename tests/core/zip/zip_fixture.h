@@ -66,11 +66,13 @@ static inline char *noise(size_t len, unsigned entropy)
 	assert_non_null(data);
 	uint32_t seed = 12345;
 	for (size_t i = 0; i < len; i++)
-		data[i] = next_random(&seed) % 100 < entropy ? (char)next_random(&seed) : (char)(i % 61);
+		data[i] = next_random(&seed) % 100 < entropy ? (char)next_random(&seed)
+							     : (char)(i % 61);
 	return data;
 }
 
-static inline void assert_entry(const struct zip_reader *z, const char *name, const char *data, size_t len)
+static inline void assert_entry(const struct zip_reader *z, const char *name, const char *data,
+				size_t len)
 {
 	struct buf AUTO_BUF out = {0};
 	const struct zip_entry *en = zip_find(z, name);
@@ -81,7 +83,8 @@ static inline void assert_entry(const struct zip_reader *z, const char *name, co
 	assert_memory_equal(buf_cstr(&out), data, len);
 }
 
-static const struct craft_entry two[] = {{.name = "a.txt", .data = "hello"},
-					 {.name = "d/b.txt", .data = "world", .mode = S_IFREG | 0644}};
+static const struct craft_entry two[] = {
+	{.name = "a.txt", .data = "hello"},
+	{.name = "d/b.txt", .data = "world", .mode = S_IFREG | 0644}};
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -23,6 +23,7 @@ static int connect_to(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	return fd;
@@ -32,12 +33,14 @@ static int connect_to(const char *path)
 static void asks(int fd, const char *bytes, const char *want)
 {
 	char got[512] = "";
+
 	assert_int_equal(write(fd, bytes, strlen(bytes)), strlen(bytes));
 	for (size_t have = 0; have < strlen(want);) {
 		ssize_t n = read(fd, got + have, strlen(want) - have);
 		assert_true(n > 0);
 		have += (size_t)n;
 	}
+
 	assert_string_equal(got, want);
 }
 
@@ -47,6 +50,7 @@ static struct ccache_remote *start(struct arena *a, const char *url, const char 
 	struct ccache_remote *r;
 	struct err e = {0};
 	static struct ccache_place place;
+
 	place = (struct ccache_place){.dir = lower, .plain = true};
 	if (lower)
 		q.shared = (struct ccache_shared){.places = &place, .count = 1};
@@ -60,9 +64,11 @@ static struct ccache_remote *start(struct arena *a, const char *url, const char 
 static void only_what_ccache_needs(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
-	static const char *const no[] = {"*1\r\n$8\r\nFLUSHALL\r\n", "*2\r\n$4\r\nKEYS\r\n$1\r\n*\r\n",
-					 "*2\r\n$3\r\nGET\r\n$12\r\nother:secret\r\n",
-					 "*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$3\r\ndir\r\n$1\r\n/\r\n"};
+	static const char *const no[] = {
+		"*1\r\n$8\r\nFLUSHALL\r\n", "*2\r\n$4\r\nKEYS\r\n$1\r\n*\r\n",
+		"*2\r\n$3\r\nGET\r\n$12\r\nother:secret\r\n",
+		"*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$3\r\ndir\r\n$1\r\n/\r\n"};
+
 	(void)state;
 	test_dir();
 	struct ccache_remote *r = start(&a, NULL, NULL);
@@ -90,6 +96,7 @@ static void a_lower_cache_answers(void **state)
 	static const char *const places[] = {"lower/0/1/23456789abcdefghijklmnopqrstuv0R",
 					     "lower/0/1/2/3456789abcdefghijklmnopqrstuv0M",
 					     "lower/0/123456789abcdefghijklmnopqrstuv0R"};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		test_dir();
@@ -112,12 +119,15 @@ static void the_nearest_manifest_is_taken(void **state)
 	struct ccache_remote *r;
 	struct err e = {0};
 	static const char *const tags[] = {"-scope", "-group", ""};
-	static const char *const wants[] = {"$5\r\nman\1a\r\n", "$5\r\nman\1b\r\n", "$5\r\nman\1c\r\n"};
+	static const char *const wants[] = {"$5\r\nman\1a\r\n", "$5\r\nman\1b\r\n",
+					    "$5\r\nman\1c\r\n"};
+
 	(void)state;
 	test_dir();
 	struct ccache_place place = {.dir = arena_strdup(&a, test_path("place"))};
-	struct ccache_remote_request q = {.dir = arena_strdup(&a, test_path("dir")),
-					  .shared = {.places = &place, .count = 1, .scope = "scope", .group = "group"}};
+	struct ccache_remote_request q = {
+		.dir = arena_strdup(&a, test_path("dir")),
+		.shared = {.places = &place, .count = 1, .scope = "scope", .group = "group"}};
 	test_write(test_path("dir/.keep"), "");
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
 		test_write(test_path("place/01/23456789abcdefghijklmnopqrstuv0%s", tags[i]),
@@ -126,8 +136,11 @@ static void the_nearest_manifest_is_taken(void **state)
 	int fd = connect_to(test_path("dir/s"));
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
 		asks(fd, GET, wants[i]);
-		assert_int_equal(unlink(test_path("place/01/23456789abcdefghijklmnopqrstuv0%s", tags[i])), 0);
+		assert_int_equal(
+			unlink(test_path("place/01/23456789abcdefghijklmnopqrstuv0%s", tags[i])),
+			0);
 	}
+
 	asks(fd, GET, "$-1\r\n");
 	close(fd);
 	ccache_remote_stop(r, NULL);
@@ -138,6 +151,7 @@ static void a_long_path_is_no_hindrance(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
 	struct ccache_remote *r;
+
 	(void)state;
 	test_dir();
 	char name[101];
@@ -160,13 +174,17 @@ static int half_said(const char *path, size_t sent)
 	static char value[1 << 20];
 	int fd = connect_to(path);
 	static const char head[] = "*3\r\n$3\r\nSET\r\n$40\r\nccache:" KEY "\r\n$4194304\r\n";
+
 	assert_int_equal(write(fd, head, sizeof(head) - 1), sizeof(head) - 1);
 	for (size_t done = 0; done < sent;) {
-		ssize_t n = send(fd, value, sent - done < sizeof(value) ? sent - done : sizeof(value), MSG_NOSIGNAL);
+		ssize_t n =
+			send(fd, value, sent - done < sizeof(value) ? sent - done : sizeof(value),
+			     MSG_NOSIGNAL);
 		if (n <= 0)
 			break;
 		done += (size_t)n;
 	}
+
 	return fd;
 }
 
@@ -185,10 +203,12 @@ static void half_said_commands_are_limited_together(void **state)
 	struct err e = {0};
 	int fds[8];
 	size_t open = 0;
+
 	(void)state;
 	test_dir();
 	test_write(test_path("dir/.keep"), "");
-	struct ccache_remote_request q = {.dir = arena_strdup(&a, test_path("dir")), .max_held = 3 << 20};
+	struct ccache_remote_request q = {.dir = arena_strdup(&a, test_path("dir")),
+					  .max_held = 3 << 20};
 	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
 	const char *path = arena_strdup(&a, test_path("dir/s"));
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -200,6 +220,7 @@ static void half_said_commands_are_limited_together(void **state)
 		if (open <= 3)
 			break;
 	}
+
 	assert_in_range(open, 1, 3);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		close(fds[i]);
@@ -213,6 +234,7 @@ static void half_said_commands_are_limited_together(void **state)
 		close(fd);
 		fd = answers ? 0 : -1;
 	}
+
 	ccache_remote_stop(r, NULL);
 }
 
@@ -220,9 +242,11 @@ static struct ccache_remote *start_with(struct arena *a, uint64_t max_held, cons
 {
 	struct ccache_remote *r;
 	struct err e = {0};
+
 	test_dir();
 	test_write(test_path("dir/.keep"), "");
-	const struct ccache_remote_request q = {.dir = arena_strdup(a, test_path("dir")), .max_held = max_held};
+	const struct ccache_remote_request q = {.dir = arena_strdup(a, test_path("dir")),
+						.max_held = max_held};
 	assert_ok(ccache_remote_start(&q, test_run(), &r, &e), &e);
 	*ret_path = arena_strdup(a, test_path("dir/s"));
 	return r;
@@ -236,11 +260,13 @@ static void memory_counts_and_not_what_is_in_it(void **state)
 	struct ccache_remote *r = start_with(&a, 1 << 20, &path);
 	int fds[32];
 	size_t open = 0;
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
 		fds[i] = connect_to(path);
 		assert_int_equal(write(fds[i], "*", 1), 1);
 	}
+
 	for (int turn = 0; turn < 6000; turn++, usleep(10000)) {
 		open = 0;
 		for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -248,6 +274,7 @@ static void memory_counts_and_not_what_is_in_it(void **state)
 		if (open <= 16)
 			break;
 	}
+
 	assert_in_range(open, 1, 16);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		close(fds[i]);
@@ -262,6 +289,7 @@ static void without_a_descriptor_it_waits(void **state)
 	struct ccache_remote *r = start_with(&a, 0, &path);
 	struct rlimit was, none;
 	struct rusage before, after;
+
 	(void)state;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -276,10 +304,10 @@ static void without_a_descriptor_it_waits(void **state)
 	getrusage(RUSAGE_SELF, &after);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_int_equal(connected, 0);
-	const double spent = (double)(after.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_utime.tv_sec -
-				      before.ru_stime.tv_sec) +
-			     (double)(after.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_utime.tv_usec -
-				      before.ru_stime.tv_usec) /
+	const double spent = (double)(after.ru_utime.tv_sec + after.ru_stime.tv_sec -
+				      before.ru_utime.tv_sec - before.ru_stime.tv_sec) +
+			     (double)(after.ru_utime.tv_usec + after.ru_stime.tv_usec -
+				      before.ru_utime.tv_usec - before.ru_stime.tv_usec) /
 				     1e6;
 	assert_true(spent < 0.1);
 	asks(fd, GET, "$-1\r\n");
@@ -292,6 +320,7 @@ static void stopping_does_not_wait_for_a_silent_server(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
 	(void)state;
 	test_dir();
 	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -322,17 +351,21 @@ static void *stand_in_thread(void *user)
 {
 	struct stand_in *s = user;
 	char asked[512];
+
 	for (int fd; (fd = accept(s->listener, NULL, NULL)) >= 0; close(fd)) {
 		while (read(fd, asked, sizeof(asked)) > 0)
 			(void)!send(fd, s->says, s->len, MSG_NOSIGNAL);
 	}
+
 	return NULL;
 }
 
 static void start_stand_in(struct stand_in *s, const char *says, size_t len)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	*s = (struct stand_in){.listener = socket(AF_UNIX, SOCK_STREAM, 0), .says = says, .len = len};
+
+	*s = (struct stand_in){
+		.listener = socket(AF_UNIX, SOCK_STREAM, 0), .says = says, .len = len};
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", test_path("redis"));
 	assert_int_equal(bind(s->listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	assert_int_equal(listen(s->listener, 5), 0);
@@ -370,7 +403,8 @@ static void what_a_server_may_answer(void **state)
 		struct stand_in s;
 		test_dir();
 		start_stand_in(&s, table[i].says, table[i].len);
-		struct ccache_remote *r = start(&a, arena_printf(&a, "redis+unix:%s", test_path("redis")), NULL);
+		struct ccache_remote *r =
+			start(&a, arena_printf(&a, "redis+unix:%s", test_path("redis")), NULL);
 		int fd = connect_to(test_path("dir/s"));
 		asks(fd, GET, table[i].want);
 		close(fd);
@@ -394,6 +428,7 @@ static void *keeper_thread(void *user)
 {
 	struct keeper *k = user;
 	char got[512];
+
 	for (int fd; (fd = accept(k->listener, NULL, NULL)) >= 0; close(fd)) {
 		for (ssize_t n; (n = read(fd, got, sizeof(got))) > 0;) {
 			buf_add(&k->said, got, (size_t)n);
@@ -404,12 +439,14 @@ static void *keeper_thread(void *user)
 			(void)!send(fd, says, strlen(says), MSG_NOSIGNAL);
 		}
 	}
+
 	return NULL;
 }
 
 static size_t occurs(const struct buf *b, const char *word)
 {
 	size_t n = 0;
+
 	for (const char *p = buf_cstr((struct buf *)b); (p = strstr(p, word)); p++)
 		n++;
 	return n;
@@ -424,28 +461,38 @@ static void entries_are_sent_once(void **state)
 	struct strlist names = {0};
 	struct err e = {0};
 	size_t sent;
+
 	(void)state;
 	test_dir();
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", test_path("redis"));
 	assert_int_equal(bind(k.listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	assert_int_equal(listen(k.listener, 5), 0);
 	assert_int_equal(pthread_create(&k.thread, NULL, keeper_thread, &k), 0);
-	static const char *const have[] = {"ab/there", "ab/result", "ab/manifest-0123456789abcdef", "ab/gone"};
+	static const char *const have[] = {"ab/there", "ab/result", "ab/manifest-0123456789abcdef",
+					   "ab/gone"};
 	for (size_t i = 0; i < ARRAY_LEN(have); i++) {
 		if (i < 3)
 			test_write(test_path("place/%s", have[i]), "bytes");
 		strlist_add(&names, &a, have[i]);
 	}
+
 	const char *place = arena_strdup(&a, test_path("place"));
-	struct ccache_send to = {arena_printf(&a, "redis+unix:%s", test_path("redis")), "default/py-torch", place,
-				 "fedcba98765432100000", names};
+	struct ccache_send to = {arena_printf(&a, "redis+unix:%s", test_path("redis")),
+				 "default/py-torch", place, "fedcba98765432100000", names};
 	assert_ok(ccache_remote_send(&to, test_run(), &sent, &e), &e);
 	assert_int_equal(sent, 2);
 	assert_int_equal(occurs(&k.said, "SET\r\n"), 4);
 	assert_int_equal(occurs(&k.said, "NX\r\n"), 3);
-	assert_int_equal(occurs(&k.said, "ptbuild:default/py-torch/ab/result\r\n$5\r\nbytes\r\n$2\r\nNX\r\n"), 1);
-	assert_int_equal(occurs(&k.said, "ptbuild:default/py-torch/ab/manifest\r\n$5\r\nbytes\r\n$2\r\nNX\r\n"), 1);
-	assert_int_equal(occurs(&k.said, "/ab/manifest-0123456789abcdef\r\n$5\r\nbytes\r\n$2\r\nNX\r\n"), 1);
+	assert_int_equal(
+		occurs(&k.said,
+		       "ptbuild:default/py-torch/ab/result\r\n$5\r\nbytes\r\n$2\r\nNX\r\n"),
+		1);
+	assert_int_equal(
+		occurs(&k.said,
+		       "ptbuild:default/py-torch/ab/manifest\r\n$5\r\nbytes\r\n$2\r\nNX\r\n"),
+		1);
+	assert_int_equal(
+		occurs(&k.said, "/ab/manifest-0123456789abcdef\r\n$5\r\nbytes\r\n$2\r\nNX\r\n"), 1);
 	assert_int_equal(occurs(&k.said, "*3\r\n$3\r\nSET\r\n$53\r\nptbuild:default/py-torch/ab/"
 					 "manifest-fedcba9876543210\r\n$5\r\nbytes\r\n"),
 			 1);
@@ -464,6 +511,7 @@ static void many_at_once(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	int fds[64];
+
 	(void)state;
 	test_dir();
 	struct ccache_remote *r = start(&a, NULL, NULL);
@@ -476,6 +524,7 @@ static void many_at_once(void **state)
 		for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 			close(fds[i]);
 	}
+
 	struct ccache_remote_stats stats;
 	ccache_remote_stop(r, &stats);
 	assert_int_equal(stats.asked, 640);
@@ -507,6 +556,7 @@ static void addresses(void **state)
 					  "redis://host|readonly",
 					  "redis://host|read-only|x"};
 	struct err e = {0};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		assert_ok(ccache_remote_check(good[i], &e), &e);
@@ -532,5 +582,6 @@ int main(void)
 		T(many_at_once),
 		T(addresses),
 	};
+
 	return cmocka_run_group_tests_name("ccache_remote", tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@ static void a_command_is_read(void **state)
 {
 	struct resp_command c;
 	char key[RESP_MAX_KEY];
+
 	(void)state;
 	assert_int_equal(parse(GET "*1\r\n", &c), RESP_DONE);
 	assert_int_equal(c.count, 2);
@@ -29,6 +30,7 @@ static void a_command_is_read(void **state)
 static void every_beginning_wants_more(void **state)
 {
 	struct resp_command c;
+
 	(void)state;
 	for (size_t len = 0; len < strlen(GET); len++)
 		assert_int_equal(resp_parse(GET, len, &c), RESP_MORE);
@@ -38,6 +40,7 @@ static void bytes_in_a_string_are_any(void **state)
 {
 	static const char text[] = "*1\r\n$6\r\n\r\n\0*$\n\r\n";
 	struct resp_command c;
+
 	(void)state;
 	assert_int_equal(resp_parse(text, sizeof(text) - 1, &c), RESP_DONE);
 	assert_int_equal(c.args[0].len, 6);
@@ -60,6 +63,7 @@ static void what_is_no_command_is_refused(void **state)
 					  "*99999999999999999999999999999999\r\n",
 					  "*1\r\n$18446744073709551616\r\n"};
 	struct resp_command c;
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_int_equal(parse(bad[i], &c), RESP_BAD);
@@ -67,12 +71,13 @@ static void what_is_no_command_is_refused(void **state)
 
 static void keys_are_ccaches_own(void **state)
 {
-	static const char *const bad[] = {"*2\r\n$3\r\nGET\r\n$7\r\nccache:\r\n",
-					  "*2\r\n$3\r\nGET\r\n$8\r\nsecret12\r\n",
-					  "*2\r\n$3\r\nGET\r\n$17\r\nccache:../../pass\r\n",
-					  "*2\r\n$3\r\nGET\r\n$15\r\nccache:UPPERCAS\r\n", "*1\r\n$3\r\nGET\r\n"};
+	static const char *const bad[] = {
+		"*2\r\n$3\r\nGET\r\n$7\r\nccache:\r\n", "*2\r\n$3\r\nGET\r\n$8\r\nsecret12\r\n",
+		"*2\r\n$3\r\nGET\r\n$17\r\nccache:../../pass\r\n",
+		"*2\r\n$3\r\nGET\r\n$15\r\nccache:UPPERCAS\r\n", "*1\r\n$3\r\nGET\r\n"};
 	struct resp_command c;
 	char key[RESP_MAX_KEY];
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		assert_int_equal(parse(bad[i], &c), RESP_DONE);
@@ -83,9 +88,12 @@ static void keys_are_ccaches_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_command_is_read),         cmocka_unit_test(every_beginning_wants_more),
-		cmocka_unit_test(bytes_in_a_string_are_any), cmocka_unit_test(what_is_no_command_is_refused),
+		cmocka_unit_test(a_command_is_read),
+		cmocka_unit_test(every_beginning_wants_more),
+		cmocka_unit_test(bytes_in_a_string_are_any),
+		cmocka_unit_test(what_is_no_command_is_refused),
 		cmocka_unit_test(keys_are_ccaches_own),
 	};
+
 	return cmocka_run_group_tests_name("ccache_resp", tests, NULL, NULL);
 }

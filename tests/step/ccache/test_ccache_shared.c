@@ -26,13 +26,16 @@ static void put(const char *path, char type, const char *text)
 	test_write_bytes(path, data, 16 + strlen(text));
 }
 
-static struct ccache_promoted promote(const char *scope, const char *group, uint64_t max, struct arena *a)
+static struct ccache_promoted promote(const char *scope, const char *group, uint64_t max,
+				      struct arena *a)
 {
 	struct ccache_promoted made;
 	struct err e = {0};
+
 	assert_ok(fs_mkdirs(TRUSTED, test_path("stage"), &e), &e);
 	assert_ok(fs_mkdirs(TRUSTED, test_path("top/front"), &e), &e);
-	struct ccache_promote_request q = {.front = "front", .scope = scope, .group = group, .max_bytes = max};
+	struct ccache_promote_request q = {
+		.front = "front", .scope = scope, .group = group, .max_bytes = max};
 	q.top = arena_strdup(a, test_path("top"));
 	q.place = arena_strdup(a, test_path("place"));
 	q.stage = arena_strdup(a, test_path("stage"));
@@ -42,19 +45,23 @@ static struct ccache_promoted promote(const char *scope, const char *group, uint
 }
 
 /* The text behind the head of what a build of that scope gets. */
-static const char *get(const char *key, const char *scope, const char *group, struct arena *a, bool *own)
+static const char *get(const char *key, const char *scope, const char *group, struct arena *a,
+		       bool *own)
 {
 	AUTO_BUF struct buf out = {0};
 	struct ccache_place places[] = {{arena_strdup(a, test_path("place")), true, false},
 					{arena_strdup(a, test_path("old")), true, true}};
 	struct ccache_shared s = {places, 2, scope, group};
-	return ccache_shared_get(&s, key, &out, own) ? arena_strndup(a, out.data + 16, out.len - 16) : NULL;
+
+	return ccache_shared_get(&s, key, &out, own) ? arena_strndup(a, out.data + 16, out.len - 16)
+						     : NULL;
 }
 
 static void results_are_never_replaced(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	bool own;
+
 	(void)state;
 	test_dir();
 	put(test_path("top/front/0/1/" REST "R"), 0, "first");
@@ -69,6 +76,7 @@ static void each_scope_keeps_its_manifest(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	bool own;
+
 	(void)state;
 	test_dir();
 	put(test_path("top/front/0/1/" REST "M"), 1, "first");
@@ -79,14 +87,19 @@ static void each_scope_keeps_its_manifest(void **state)
 	assert_string_equal(get(KEY, SCOPE, GROUP, &a, &own), "first");
 	assert_true(own);
 	assert_string_equal(get(KEY, OTHER, GROUP, &a, &own), "second");
-	assert_string_equal(get(KEY, "a-third-scope-of-32-digits-000000", GROUP, &a, &own), "second");
+	assert_string_equal(get(KEY, "a-third-scope-of-32-digits-000000", GROUP, &a, &own),
+			    "second");
 	assert_false(own);
 	/* Of other sources: nothing that came later. */
 	put(test_path("top/front/0/1/" REST "M"), 1, "hostile");
-	assert_int_equal(promote("ee", "other-group-of-32-digits-00000000", 1000, &a).names.count, 1);
-	assert_string_equal(get(KEY, "a-third-scope-of-32-digits-000000", GROUP, &a, &own), "second");
-	assert_string_equal(get(KEY, "fourth", "a-third-group-of-32-digits-0000", &a, &own), "first");
-	assert_string_equal(get(KEY, "fourth", "other-group-of-32-digits-00000000", &a, &own), "hostile");
+	assert_int_equal(promote("ee", "other-group-of-32-digits-00000000", 1000, &a).names.count,
+			 1);
+	assert_string_equal(get(KEY, "a-third-scope-of-32-digits-000000", GROUP, &a, &own),
+			    "second");
+	assert_string_equal(get(KEY, "fourth", "a-third-group-of-32-digits-0000", &a, &own),
+			    "first");
+	assert_string_equal(get(KEY, "fourth", "other-group-of-32-digits-00000000", &a, &own),
+			    "hostile");
 }
 
 /* What a hostile build could leave there. */
@@ -94,11 +107,13 @@ static void only_what_ccache_makes(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct err e = {0};
+
 	(void)state;
 	test_dir();
 	put(test_path("secret"), 0, "of the host");
 	put(test_path("top/front/0/1/" REST "R"), 0, "good");
-	assert_ok(fs_mkdirs(TRUSTED, test_path("top/front/1/1/" REST "R"), &e), &e); /* a directory */
+	/* a directory */
+	assert_ok(fs_mkdirs(TRUSTED, test_path("top/front/1/1/" REST "R"), &e), &e);
 	assert_ok(fs_mkdirs(TRUSTED, test_path("top/front/2/1"), &e), &e);
 	assert_int_equal(symlink(test_path("secret"), test_path("top/front/2/1/" REST "R")), 0);
 	assert_int_equal(mkfifo(test_path("top/front/2/1/" REST "M"), 0600), 0);
@@ -128,6 +143,7 @@ static void only_what_ccache_makes(void **state)
 static void no_more_than_the_limit(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	(void)state;
 	test_dir();
 	for (int i = 0; i < 8; i++)
@@ -141,6 +157,7 @@ static void an_old_cache_is_read(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	bool own;
+
 	(void)state;
 	test_dir();
 	put(test_path("old/0/1/2/"
@@ -150,7 +167,8 @@ static void an_old_cache_is_read(void **state)
 	assert_string_equal(get(KEY, SCOPE, GROUP, &a, &own), "old");
 	assert_false(own);
 	assert_int_equal(symlink(test_path("secret"), test_path("old/f")), 0);
-	assert_int_equal(symlink(test_path("secret"), test_path("old/0/1/" REST "R")), 0); /* not followed */
+	/* not followed */
+	assert_int_equal(symlink(test_path("secret"), test_path("old/0/1/" REST "R")), 0);
 	assert_string_equal(get(KEY, SCOPE, GROUP, &a, &own), "old");
 	assert_null(get("f" KEY, SCOPE, GROUP, &a, &own));
 }
@@ -166,6 +184,7 @@ static void domains(void **state)
 		    {"default:shard.1:shard.2", "default", "default shard.1 shard.2"}};
 	static const char *const bad[] = {"", ":", "..", "a/b", "A", "default:..", ".x", "a b"};
 	struct err e = {0};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
 		const char *keep;
@@ -174,10 +193,12 @@ static void domains(void **state)
 		assert_string_equal(keep ? keep : "-", good[i].keep ? good[i].keep : "-");
 		assert_string_equal(strlist_join(&read, &a, " "), good[i].read);
 	}
+
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		const char *keep;
 		struct strlist read;
-		assert_err(ccache_domain_parse(bad[i], &a, &keep, &read, &e), &e, ERR_USAGE, "--ccache-domain");
+		assert_err(ccache_domain_parse(bad[i], &a, &keep, &read, &e), &e, ERR_USAGE,
+			   "--ccache-domain");
 	}
 }
 
@@ -186,8 +207,10 @@ static void domains(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(results_are_never_replaced), T(each_scope_keeps_its_manifest), T(only_what_ccache_makes),
-		T(no_more_than_the_limit),     T(an_old_cache_is_read),          T(domains),
+		T(results_are_never_replaced), T(each_scope_keeps_its_manifest),
+		T(only_what_ccache_makes),     T(no_more_than_the_limit),
+		T(an_old_cache_is_read),       T(domains),
 	};
+
 	return cmocka_run_group_tests_name("ccache_shared", tests, NULL, NULL);
 }

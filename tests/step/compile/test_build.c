@@ -9,7 +9,8 @@
 #include "base/sys/fs.h"
 #include "step/compile/build_parts.h"
 
-/* A package whose setup.py does what the test wants, built in the real sandbox on the host's root. */
+/* A package whose setup.py does what the test wants,
+ * built in the real sandbox on the host's root. */
 struct world {
 	struct arena arena;
 	struct root root;
@@ -28,6 +29,7 @@ static struct setting env[] = {{.name = "CC", .value = "gcc"},
 static void open_world(struct world *w, const char *setup_py)
 {
 	struct err e = {0};
+
 	memset(w, 0, sizeof(*w));
 	assert_ok(root_open("/", &w->arena, &w->root, &e), &e);
 	w->row = (struct package_row){.backend = "setuptools"};
@@ -46,11 +48,12 @@ static void open_world(struct world *w, const char *setup_py)
 	test_write(test_path("src/setup.py"), setup_py);
 }
 
-/* What every well-behaved setup.py of these tests does: the proof of what was compiled, and a wheel. */
-#define HONEST                                                                                                         \
-	"import os\n"                                                                                                  \
-	"os.makedirs('build', exist_ok=True)\n"                                                                        \
-	"open('build/build.ninja', 'w').write('cflags = -O2\\nbuild a.o: compile a.cpp\\n')\n"                         \
+/* What every well-behaved setup.py of these tests
+ * does: the proof of what was compiled, and a wheel. */
+#define HONEST                                                                                     \
+	"import os\n"                                                                              \
+	"os.makedirs('build', exist_ok=True)\n"                                                    \
+	"open('build/build.ninja', 'w').write('cflags = -O2\\nbuild a.o: compile a.cpp\\n')\n"     \
 	"open('/ptbuild/out/toy-1-cp313-cp313-linux_x86_64.whl', 'w').write('x')\n"
 
 static void test_a_wheel_comes_out(void **state)
@@ -79,8 +82,8 @@ static void test_the_build_sees_the_plans_environment_only(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	assert_int_equal(setenv("SECRET_OF_THE_HOST", "1", 1), 0);
-	open_world(&w,
-		   HONEST "for k in sorted(os.environ): print('env', k, os.environ[k])\nprint('cwd', os.getcwd())\n");
+	open_world(&w, HONEST "for k in sorted(os.environ): print('env', k, "
+			      "os.environ[k])\nprint('cwd', os.getcwd())\n");
 	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
 	char *log = test_read(r.log);
 	assert_contains(log, "env MARK of the plan\n");
@@ -96,8 +99,10 @@ static void use_cache(struct world *w, const char *compile)
 {
 	struct memory_row *memory = arena_alloc(&w->arena, sizeof(*memory));
 	struct heavy_row *heavy = arena_alloc(&w->arena, sizeof(*heavy));
+
 	*heavy = (struct heavy_row){.units = "none", .bytes = compile};
-	*memory = (struct memory_row){.compile = compile, .link = "1M", .heavy = heavy, .heavy_count = 1};
+	*memory = (struct memory_row){
+		.compile = compile, .link = "1M", .heavy = heavy, .heavy_count = 1};
 	w->row.memory = memory;
 	w->ccache.path = "/usr/bin/ccache";
 	w->q.ccache_dir = path_join(&w->arena, w->q.build_dir, "cache");
@@ -110,6 +115,7 @@ static void see_prefix(const char *compile, const char *prefix)
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
+
 	open_world(&w, HONEST "print('prefix', os.environ.get('CCACHE_PREFIX'))\n"
 			      "print('script', os.access('/ptbuild/cfg/ccache-heap', os.X_OK))\n");
 	use_cache(&w, compile);
@@ -123,7 +129,8 @@ static void see_prefix(const char *compile, const char *prefix)
 static void test_compilers_have_a_larger_heap_where_memory_is_left(void **state)
 {
 	(void)state;
-	see_prefix("1M", "/ptbuild/cfg/ccache-heap"); /* it takes 1 GiB more, which every machine of a build has */
+	/* it takes 1 GiB more, which every machine of a build has */
+	see_prefix("1M", "/ptbuild/cfg/ccache-heap");
 }
 
 static void test_compilers_have_no_larger_heap_where_memory_is_short(void **state)
@@ -138,10 +145,12 @@ static void test_a_failure_tells_the_first_error(void **state)
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
-	open_world(&w, "import sys\nprint('x.cpp:3:1: error: expected a declaration')\nprint('y.cpp:9:9: error: a "
+	open_world(&w, "import sys\nprint('x.cpp:3:1: error: expected a "
+		       "declaration')\nprint('y.cpp:9:9: error: a "
 		       "later one')\nsys.exit(1)\n");
 	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
-		   "torchvision: build failed with status 1: x.cpp:3:1: error: expected a declaration");
+		   "torchvision: build failed with status 1: x.cpp:3:1: error: expected a "
+		   "declaration");
 	assert_contains(e.hint, "build.log");
 	arena_release(&w.arena);
 }
@@ -153,7 +162,8 @@ static void test_a_failure_without_an_error_line_tells_the_last(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	open_world(&w, "import sys\nprint('one')\nprint('this is the end')\nsys.exit(4)\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "status 4: this is the end");
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
+		   "status 4: this is the end");
 	arena_release(&w.arena);
 }
 
@@ -189,7 +199,8 @@ static void test_two_wheels_are_a_failure(void **state)
 	struct err e = {0};
 	struct build_result r = {0};
 	open_world(&w, HONEST "open('/ptbuild/out/other.whl', 'w')\n");
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "more than one wheel");
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
+		   "more than one wheel");
 	arena_release(&w.arena);
 }
 
@@ -202,7 +213,8 @@ static void test_flags_that_were_not_used_are_a_failure(void **state)
 	struct build_result r = {0};
 	open_world(&w, HONEST);
 	w.plan.cpu_flags = (struct strlist){.items = flag, .count = 1};
-	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_POLICY, "is compiled without '-mavx2'");
+	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_POLICY,
+		   "is compiled without '-mavx2'");
 	arena_release(&w.arena);
 }
 
@@ -223,7 +235,8 @@ static void test_prepare_runs_in_its_directory(void **state)
 {
 	(void)state;
 	static const char *argv[] = {"sh", "-c", "pwd > where; echo prepared"};
-	struct command_row command = {.dir = "sub/dir", .argv = argv, .argv_count = 3, .why = "test"};
+	struct command_row command = {
+		.dir = "sub/dir", .argv = argv, .argv_count = 3, .why = "test"};
 	struct world w;
 	struct err e = {0};
 	open_world(&w, "");
@@ -253,11 +266,12 @@ static void test_a_failing_prepare_names_the_command(void **state)
 }
 
 /* A compiler that dies while more than N jobs are asked for. */
-#define DIES_ABOVE(n)                                                                                                  \
-	"import os, sys\n"                                                                                             \
-	"open('runs', 'a').write(os.environ['MAX_JOBS'] + ' ')\n"                                                      \
-	"if int(os.environ['MAX_JOBS']) > " #n ":\n"                                                                   \
-	"    print('FAILED: d/x.o \\nc++: fatal error: Killed signal terminated program cc1plus')\n"                   \
+#define DIES_ABOVE(n)                                                                              \
+	"import os, sys\n"                                                                         \
+	"open('runs', 'a').write(os.environ['MAX_JOBS'] + ' ')\n"                                  \
+	"if int(os.environ['MAX_JOBS']) > " #n ":\n"                                               \
+	"    print('FAILED: d/x.o \\nc++: fatal error: Killed signal terminated program "          \
+	"cc1plus')\n"                                                                              \
 	"    sys.exit(1)\n"
 
 static void test_fewer_jobs_after_a_kill(void **state)
@@ -277,7 +291,8 @@ static void test_fewer_jobs_after_a_kill(void **state)
 	assert_int_equal(r.reductions[0].from, 9);
 	assert_int_equal(r.reductions[0].to, 4);
 	assert_int_equal(r.reductions[1].to, 2);
-	assert_string_equal(r.reductions[1].why, "d/x.o: c++: fatal error: Killed signal terminated program cc1plus");
+	assert_string_equal(r.reductions[1].why,
+			    "d/x.o: c++: fatal error: Killed signal terminated program cc1plus");
 	assert_int_equal(strlen(r.reductions[0].at), strlen("2026-01-31T12:00:00Z"));
 	char *log = test_read(r.log);
 	assert_contains(log, "ptbuild: torchvision: memory ran short at 20");
@@ -309,18 +324,22 @@ static void test_one_job_is_tried_without_the_larger_heap(void **state)
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
-	open_world(&w, "import os, sys\n"
-		       "open('runs', 'a').write(os.environ['CCACHE_PREFIX'] + ' ')\n"
-		       "if os.environ['CCACHE_PREFIX']:\n"
-		       "    print('d/x.o: c++: fatal error: Killed signal terminated program cc1plus')\n"
-		       "    sys.exit(1)\n" HONEST);
+	open_world(
+		&w,
+		"import os, sys\n"
+		"open('runs', 'a').write(os.environ['CCACHE_PREFIX'] + ' ')\n"
+		"if os.environ['CCACHE_PREFIX']:\n"
+		"    print('d/x.o: c++: fatal error: Killed signal terminated program cc1plus')\n"
+		"    sys.exit(1)\n" HONEST);
 	use_cache(&w, "1M");
 	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
 	assert_int_equal(r.reductions_count, 0);
 	char *log = test_read(r.log);
-	assert_contains(log, "ptbuild: torchvision: memory ran short: once more, without larger heaps: d/x.o: c++");
+	assert_contains(log, "ptbuild: torchvision: memory ran short: once more, without larger "
+			     "heaps: d/x.o: c++");
 	free(log);
-	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e); /* the next one remembers it */
+	/* the next one remembers it */
+	assert_ok(build_run(&w.q, test_run(), &w.arena, &r, &e), &e);
 	char *runs = test_read(test_path("src/runs"));
 	assert_string_equal(runs, "/ptbuild/cfg/ccache-heap   ");
 	free(runs);
@@ -349,7 +368,8 @@ static void test_other_failures_lower_nothing(void **state)
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
-	open_world(&w, "import os, sys\nopen('runs', 'a').write(os.environ['MAX_JOBS'] + ' ')\nsys.exit(137)\n");
+	open_world(&w, "import os, sys\nopen('runs', 'a').write(os.environ['MAX_JOBS'] + ' "
+		       "')\nsys.exit(137)\n");
 	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD, "status 137");
 	char *runs = test_read(test_path("src/runs"));
 	assert_string_equal(runs, "3 ");
@@ -363,8 +383,11 @@ static void test_a_failure_names_the_unit_and_how_to_repeat_it(void **state)
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
-	open_world(&w, "import os, sys\nos.makedirs('build', exist_ok=True)\nopen('build/build.ninja', 'w').write('')\n"
-		       "print('FAILED: d/it has.cpp.o ')\nprint('it.cpp:3:1: error: no')\nsys.exit(1)\n");
+	open_world(
+		&w,
+		"import os, sys\nos.makedirs('build', exist_ok=True)\nopen('build/build.ninja', "
+		"'w').write('')\n"
+		"print('FAILED: d/it has.cpp.o ')\nprint('it.cpp:3:1: error: no')\nsys.exit(1)\n");
 	w.q.shell_options = "--cache /somewhere";
 	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
 		   "failed with status 1 in unit 'd/it': it.cpp:3:1: error: no");
@@ -379,14 +402,16 @@ static void test_a_unit_of_an_extension_is_found_by_its_path(void **state)
 	struct world w;
 	struct err e = {0};
 	struct build_result r = {0};
-	open_world(
-		&w,
-		"import os, sys\nos.makedirs('build/temp.x/csrc', exist_ok=True)\nopen('build/temp.x/build.ninja', "
-		"'w').write('')\n"
-		"print('FAILED: /ptbuild/src/build/temp.x/csrc/it.o ')\nprint('it.cpp:3:1: error: no')\nsys.exit(1)\n");
+	open_world(&w, "import os, sys\nos.makedirs('build/temp.x/csrc', "
+		       "exist_ok=True)\nopen('build/temp.x/build.ninja', "
+		       "'w').write('')\n"
+		       "print('FAILED: /ptbuild/src/build/temp.x/csrc/it.o ')\nprint('it.cpp:3:1: "
+		       "error: no')\nsys.exit(1)\n");
 	assert_err(build_run(&w.q, test_run(), &w.arena, &r, &e), &e, ERR_BUILD,
 		   "in unit '/ptbuild/src/build/temp.x/csrc/it.o'");
-	assert_contains(e.hint, "ptbuild shell v -- ninja -C build/temp.x /ptbuild/src/build/temp.x/csrc/it.o\n");
+	assert_contains(
+		e.hint,
+		"ptbuild shell v -- ninja -C build/temp.x /ptbuild/src/build/temp.x/csrc/it.o\n");
 	arena_release(&w.arena);
 }
 
@@ -399,16 +424,43 @@ static void test_the_last_run_is_judged(void **state)
 		unsigned cap;
 	} cases[] = {
 		/* It was killed, and so was something else, by the kernel, in this boot. */
-		{{"a", 3, 1000, 6, false, true}, {"a", 4, 1000, 0, false, false}, BUILD_STATE_KILLED, 3},
-		{{"a", 3, 1000, 6, false, true}, {"a", 3, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
-		{{"a", 3, 1000, 6, false, true}, {"b", 4, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
-		{{"a", 3, 1000, 6, false, false}, {"a", 4, 1000, 0, false, false}, BUILD_STATE_FINE, 0},
-		{{"a", 3, 1000, 1, false, true}, {"a", 4, 1000, 0, false, false}, BUILD_STATE_KILLED, 1},
+		{{"a", 3, 1000, 6, false, true},
+		 {"a", 4, 1000, 0, false, false},
+		 BUILD_STATE_KILLED,
+		 3},
+		{{"a", 3, 1000, 6, false, true},
+		 {"a", 3, 1000, 0, false, false},
+		 BUILD_STATE_FINE,
+		 0},
+		{{"a", 3, 1000, 6, false, true},
+		 {"b", 4, 1000, 0, false, false},
+		 BUILD_STATE_FINE,
+		 0},
+		{{"a", 3, 1000, 6, false, false},
+		 {"a", 4, 1000, 0, false, false},
+		 BUILD_STATE_FINE,
+		 0},
+		{{"a", 3, 1000, 1, false, true},
+		 {"a", 4, 1000, 0, false, false},
+		 BUILD_STATE_KILLED,
+		 1},
 		/* It had to lower, and there is hardly more memory now. */
-		{{"a", 3, 1000, 2, true, false}, {"b", 0, 1200, 0, false, false}, BUILD_STATE_LOWERED, 2},
-		{{"a", 3, 1000, 2, true, true}, {"a", 3, 900, 0, false, false}, BUILD_STATE_LOWERED, 2},
-		{{"a", 3, 1000, 2, true, false}, {"a", 3, 1300, 0, false, false}, BUILD_STATE_FINE, 0},
-		{{"a", 3, 1000, 1, true, true}, {"a", 9, 1000, 0, false, false}, BUILD_STATE_LOWERED, 1},
+		{{"a", 3, 1000, 2, true, false},
+		 {"b", 0, 1200, 0, false, false},
+		 BUILD_STATE_LOWERED,
+		 2},
+		{{"a", 3, 1000, 2, true, true},
+		 {"a", 3, 900, 0, false, false},
+		 BUILD_STATE_LOWERED,
+		 2},
+		{{"a", 3, 1000, 2, true, false},
+		 {"a", 3, 1300, 0, false, false},
+		 BUILD_STATE_FINE,
+		 0},
+		{{"a", 3, 1000, 1, true, true},
+		 {"a", 9, 1000, 0, false, false},
+		 BUILD_STATE_LOWERED,
+		 1},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		unsigned cap = 0;
@@ -421,13 +473,14 @@ static void test_the_last_run_is_judged(void **state)
 static void test_a_damaged_state_file_is_no_state(void **state)
 {
 	(void)state;
-	static const char *const texts[] = {
-		"",
-		"{",
-		"[]",
-		"{\"boot\":1}",
-		"{\"boot\":\"x\",\"oom_kills\":-1,\"memory\":1,\"jobs\":1,\"lowered\":true,\"running\":true}",
-		"{\"boot\":\"x\",\"oom_kills\":1,\"memory\":1,\"jobs\":0,\"lowered\":true,\"running\":true}"};
+	static const char *const texts[] = {"",
+					    "{",
+					    "[]",
+					    "{\"boot\":1}",
+					    "{\"boot\":\"x\",\"oom_kills\":-1,\"memory\":1,"
+					    "\"jobs\":1,\"lowered\":true,\"running\":true}",
+					    "{\"boot\":\"x\",\"oom_kills\":1,\"memory\":1,\"jobs\":"
+					    "0,\"lowered\":true,\"running\":true}"};
 	struct build_state s = {.jobs = 77};
 	struct err e = {0};
 	test_dir();
@@ -436,8 +489,10 @@ static void test_a_damaged_state_file_is_no_state(void **state)
 		test_write(test_path("state.json"), texts[i]);
 		assert_false(build_state_read(test_path("."), &s));
 	}
+
 	assert_int_equal(s.jobs, 77);
-	struct build_state kept = {.boot = "abc", .oom_kills = 3, .memory = 4, .jobs = 5, .lowered = true};
+	struct build_state kept = {
+		.boot = "abc", .oom_kills = 3, .memory = 4, .jobs = 5, .lowered = true};
 	assert_ok(build_state_write(test_path("."), &kept, &e), &e);
 	assert_true(build_state_read(test_path("."), &s));
 	assert_string_equal(s.boot, "abc");
@@ -448,27 +503,38 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_a_wheel_comes_out, test_teardown),
-		cmocka_unit_test_teardown(test_the_build_sees_the_plans_environment_only, test_teardown),
-		cmocka_unit_test_teardown(test_compilers_have_a_larger_heap_where_memory_is_left, test_teardown),
-		cmocka_unit_test_teardown(test_compilers_have_no_larger_heap_where_memory_is_short, test_teardown),
+		cmocka_unit_test_teardown(test_the_build_sees_the_plans_environment_only,
+					  test_teardown),
+		cmocka_unit_test_teardown(test_compilers_have_a_larger_heap_where_memory_is_left,
+					  test_teardown),
+		cmocka_unit_test_teardown(test_compilers_have_no_larger_heap_where_memory_is_short,
+					  test_teardown),
 		cmocka_unit_test_teardown(test_a_failure_tells_the_first_error, test_teardown),
-		cmocka_unit_test_teardown(test_a_failure_without_an_error_line_tells_the_last, test_teardown),
-		cmocka_unit_test_teardown(test_the_error_of_an_earlier_run_is_not_told_again, test_teardown),
+		cmocka_unit_test_teardown(test_a_failure_without_an_error_line_tells_the_last,
+					  test_teardown),
+		cmocka_unit_test_teardown(test_the_error_of_an_earlier_run_is_not_told_again,
+					  test_teardown),
 		cmocka_unit_test_teardown(test_no_wheel_is_a_failure, test_teardown),
 		cmocka_unit_test_teardown(test_two_wheels_are_a_failure, test_teardown),
-		cmocka_unit_test_teardown(test_flags_that_were_not_used_are_a_failure, test_teardown),
+		cmocka_unit_test_teardown(test_flags_that_were_not_used_are_a_failure,
+					  test_teardown),
 		cmocka_unit_test_teardown(test_an_unknown_back_end_runs_nothing, test_teardown),
 		cmocka_unit_test_teardown(test_prepare_runs_in_its_directory, test_teardown),
 		cmocka_unit_test_teardown(test_a_failing_prepare_names_the_command, test_teardown),
 		cmocka_unit_test_teardown(test_fewer_jobs_after_a_kill, test_teardown),
-		cmocka_unit_test_teardown(test_one_job_that_does_not_fit_is_an_error, test_teardown),
-		cmocka_unit_test_teardown(test_one_job_is_tried_without_the_larger_heap, test_teardown),
+		cmocka_unit_test_teardown(test_one_job_that_does_not_fit_is_an_error,
+					  test_teardown),
+		cmocka_unit_test_teardown(test_one_job_is_tried_without_the_larger_heap,
+					  test_teardown),
 		cmocka_unit_test_teardown(test_the_next_run_begins_with_what_fitted, test_teardown),
 		cmocka_unit_test_teardown(test_other_failures_lower_nothing, test_teardown),
-		cmocka_unit_test_teardown(test_a_failure_names_the_unit_and_how_to_repeat_it, test_teardown),
-		cmocka_unit_test_teardown(test_a_unit_of_an_extension_is_found_by_its_path, test_teardown),
+		cmocka_unit_test_teardown(test_a_failure_names_the_unit_and_how_to_repeat_it,
+					  test_teardown),
+		cmocka_unit_test_teardown(test_a_unit_of_an_extension_is_found_by_its_path,
+					  test_teardown),
 		cmocka_unit_test_teardown(test_the_last_run_is_judged, test_teardown),
 		cmocka_unit_test_teardown(test_a_damaged_state_file_is_no_state, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,11 +24,12 @@ static int release(void **state)
 static void the_error_of_the_failed_unit_is_told(void **state)
 {
 	(void)state;
-	struct build_log l = read_log("[1/9] Building CXX object a.o\nnote: some error: that is only spoken of\n[2/9] "
-				      "Building CXX object d/b.cpp.o\n"
-				      "FAILED: d/b.cpp.o \n/usr/bin/c++ -Werror=x -c b.cpp\nb.cpp: In function 'f':\n"
-				      "b.cpp:3:1: error: expected ';'\nb.cpp:9:1: error: later\n[3/9] x\nFAILED: "
-				      "d/c.cpp.o\nc.cpp:1:1: error: other\n");
+	struct build_log l = read_log(
+		"[1/9] Building CXX object a.o\nnote: some error: that is only spoken of\n[2/9] "
+		"Building CXX object d/b.cpp.o\n"
+		"FAILED: d/b.cpp.o \n/usr/bin/c++ -Werror=x -c b.cpp\nb.cpp: In function 'f':\n"
+		"b.cpp:3:1: error: expected ';'\nb.cpp:9:1: error: later\n[3/9] x\nFAILED: "
+		"d/c.cpp.o\nc.cpp:1:1: error: other\n");
 	assert_string_equal(l.unit, "d/b.cpp.o");
 	assert_string_equal(l.error, "b.cpp:3:1: error: expected ';'");
 	assert_null(l.killed);
@@ -37,7 +38,8 @@ static void the_error_of_the_failed_unit_is_told(void **state)
 static void newer_ninjas_say_the_exit_code(void **state)
 {
 	(void)state;
-	struct build_log l = read_log("  FAILED: [code=1] d/b.o d/b.d\nx: fatal error: y.h: No such file\n");
+	struct build_log l =
+		read_log("  FAILED: [code=1] d/b.o d/b.d\nx: fatal error: y.h: No such file\n");
 	assert_string_equal(l.unit, "d/b.o");
 	assert_string_equal(l.error, "x: fatal error: y.h: No such file");
 	assert_null(l.killed);
@@ -62,14 +64,16 @@ static void without_a_unit_the_first_error_is_told(void **state)
 static void cmakes_reason_is_on_the_next_line(void **state)
 {
 	(void)state;
-	struct build_log l = read_log("-- ok\nCMake Error at CMakeLists.txt:3 (message):\n  no such thing\n\n");
+	struct build_log l =
+		read_log("-- ok\nCMake Error at CMakeLists.txt:3 (message):\n  no such thing\n\n");
 	assert_string_equal(l.error, "CMake Error at CMakeLists.txt:3 (message): no such thing");
 }
 
 static void pips_wrapping_is_not_the_reason(void **state)
 {
 	(void)state;
-	struct build_log l = read_log("error: subprocess-exited-with-error\n  RuntimeError: the reason\n");
+	struct build_log l =
+		read_log("error: subprocess-exited-with-error\n  RuntimeError: the reason\n");
 	assert_string_equal(l.error, "  RuntimeError: the reason");
 }
 
@@ -112,7 +116,8 @@ static void killed_compilers_are_known(void **state)
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		char text[512];
-		snprintf(text, sizeof(text), "[1/2] x\nFAILED: d/x.o \nc++ -c x.cpp\n%s\nninja: build stopped\n",
+		snprintf(text, sizeof(text),
+			 "[1/2] x\nFAILED: d/x.o \nc++ -c x.cpp\n%s\nninja: build stopped\n",
 			 words[i]);
 		struct build_log l = read_log(text);
 		if (!l.killed)
@@ -150,5 +155,6 @@ int main(void)
 		cmocka_unit_test_teardown(killed_compilers_are_known, release),
 		cmocka_unit_test_teardown(words_alike_are_no_kill, release),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@ static void put_state(bool other_boot)
 {
 	struct build_state s;
 	struct err e = {0};
+
 	build_state_now(&s);
 	s.jobs = 1;
 	s.running = true;
@@ -76,9 +77,11 @@ static void after_a_kill_everything_stays_that_ninja_made(void **state)
 	put_tree();
 	put_state(false);
 	mend();
-	assert_true(there("src.ok") && there("src/build/young.o") && there("src/build/temp.linux/x.o"));
+	assert_true(there("src.ok") && there("src/build/young.o") &&
+		    there("src/build/temp.linux/x.o"));
 	/* A copy that was cut short is newer than its origin. */
-	assert_false(there("src/build/lib.linux") || there("src/build/bdist.linux") || there("src/build/lib.link"));
+	assert_false(there("src/build/lib.linux") || there("src/build/bdist.linux") ||
+		     there("src/build/lib.link"));
 	assert_true(there("elsewhere/victim"));
 }
 
@@ -95,9 +98,12 @@ static void a_tree_without_a_state_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(after_a_loss_of_power_the_tree_is_made_anew, test_teardown),
-		cmocka_unit_test_teardown(after_a_kill_everything_stays_that_ninja_made, test_teardown),
+		cmocka_unit_test_teardown(after_a_loss_of_power_the_tree_is_made_anew,
+					  test_teardown),
+		cmocka_unit_test_teardown(after_a_kill_everything_stays_that_ninja_made,
+					  test_teardown),
 		cmocka_unit_test_teardown(a_tree_without_a_state_is_left_alone, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@ static void make_tree(const char *key, const char *variant, int64_t used)
 	struct err e = {0};
 	const struct plan p = {.variant = variant};
 	char *dir = arena_strdup(&arena, test_path("builds/%s", key));
+
 	assert_ok(root_open("/", &arena, &root, &e), &e);
 	assert_ok(fs_mkdirs(TRUSTED, dir, &e), &e);
 	assert_ok(sandbox_init(&s, SANDBOX_BWRAP, &root, &arena, &e), &e);
@@ -61,7 +62,8 @@ static void trees_are_listed_the_latest_first(void **state)
 static void a_command_sees_the_builds_environment_and_paths(void **state)
 {
 	(void)state;
-	static const char *const argv[] = {"sh", "-c", "echo $MARK $HOME_OF_THE_HOST in $PWD > result", NULL};
+	static const char *const argv[] = {"sh", "-c",
+					   "echo $MARK $HOME_OF_THE_HOST in $PWD > result", NULL};
 	struct build_tree *trees;
 	size_t count;
 	struct err e = {0};
@@ -85,9 +87,11 @@ static void a_command_that_fails_is_an_error(void **state)
 	test_dir();
 	make_tree("one", "a", 100);
 	assert_ok(build_tree_list(test_path("builds"), &arena, &trees, &count, &e), &e);
-	assert_err(build_tree_enter(&trees[0], argv, test_run(), &e), &e, ERR_BUILD, "'sh' ended with status 3");
+	assert_err(build_tree_enter(&trees[0], argv, test_run(), &e), &e, ERR_BUILD,
+		   "'sh' ended with status 3");
 	test_write(test_path("builds/one/tree.json"), "{\"variant\":\"a\"}");
-	assert_err(build_tree_enter(&trees[0], argv, test_run(), &e), &e, ERR_INTEGRITY, "does not describe a sandbox");
+	assert_err(build_tree_enter(&trees[0], argv, test_run(), &e), &e, ERR_INTEGRITY,
+		   "does not describe a sandbox");
 }
 
 int main(void)
@@ -97,5 +101,6 @@ int main(void)
 		cmocka_unit_test_teardown(a_command_sees_the_builds_environment_and_paths, cleanup),
 		cmocka_unit_test_teardown(a_command_that_fails_is_an_error, cleanup),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

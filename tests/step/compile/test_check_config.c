@@ -23,12 +23,14 @@ static void entry(size_t i, const char *name, const char *value)
 	entries[i] = (struct setting){.name = name, .value = value, .check = true};
 }
 
-static int cache_is(const char *cache, const char *log, const struct plan *p, struct config_report *r, struct err *e)
+static int cache_is(const char *cache, const char *log, const struct plan *p,
+		    struct config_report *r, struct err *e)
 {
 	test_write(test_path("CMakeCache.txt"), cache);
 	if (log)
 		test_write(test_path("build.log"), log);
-	return check_config_cache(p, test_path("."), "CMakeCache.txt", log ? "build.log" : NULL, r, e);
+	return check_config_cache(p, test_path("."), "CMakeCache.txt", log ? "build.log" : NULL, r,
+				  e);
 }
 
 /* A log that cannot be read is no log without a summary. */
@@ -40,8 +42,8 @@ static void test_a_log_that_cannot_be_read(void **state)
 	struct config_report r = {0};
 	assert_int_equal(mkdir(test_path("build.log"), 0700), 0);
 	assert_ok(cache_is("A:BOOL=ON\n", NULL, &p, &r, &e), &e);
-	assert_err(check_config_cache(&p, test_path("."), "CMakeCache.txt", "build.log", &r, &e), &e, ERR_INTEGRITY,
-		   "build.log");
+	assert_err(check_config_cache(&p, test_path("."), "CMakeCache.txt", "build.log", &r, &e),
+		   &e, ERR_INTEGRITY, "build.log");
 }
 
 static void test_equal_values_pass(void **state)
@@ -53,7 +55,9 @@ static void test_equal_values_pass(void **state)
 	entry(0, "USE_MKLDNN", "ON");
 	entry(1, "BLAS", "OpenBLAS");
 	struct plan p = plan_with(2, 0);
-	assert_ok(cache_is("# comment\n//doc\nUSE_MKLDNN:BOOL=ON\nBLAS:STRING=OpenBLAS\n", NULL, &p, &r, &e), &e);
+	assert_ok(cache_is("# comment\n//doc\nUSE_MKLDNN:BOOL=ON\nBLAS:STRING=OpenBLAS\n", NULL, &p,
+			   &r, &e),
+		  &e);
 	assert_int_equal(r.entries, 2);
 }
 
@@ -107,8 +111,8 @@ static void test_a_prefix_of_a_name_is_another_name(void **state)
 	test_dir();
 	entry(0, "USE_MKLDNN", "ON");
 	struct plan p = plan_with(1, 0);
-	assert_err(cache_is("USE_MKLDNN_CBLAS:BOOL=ON\nUSE_MKL:BOOL=ON\n", NULL, &p, &r, &e), &e, ERR_POLICY,
-		   "got nothing");
+	assert_err(cache_is("USE_MKLDNN_CBLAS:BOOL=ON\nUSE_MKL:BOOL=ON\n", NULL, &p, &r, &e), &e,
+		   ERR_POLICY, "got nothing");
 }
 
 static void test_the_log_explains(void **state)
@@ -119,7 +123,8 @@ static void test_the_log_explains(void **state)
 	test_dir();
 	entry(0, "USE_CUDNN", "ON");
 	struct plan p = plan_with(1, 0);
-	const char *log = "cmake -GNinja -DUSE_CUDNN=ON /src\nCMake Warning: Cannot find cuDNN library. Turning "
+	const char *log = "cmake -GNinja -DUSE_CUDNN=ON /src\nCMake Warning: Cannot find cuDNN "
+			  "library. Turning "
 			  "USE_CUDNN off, not found\n";
 	assert_err(cache_is("USE_CUDNN:BOOL=OFF\n", log, &p, &r, &e), &e, ERR_POLICY,
 		   "the log says: CMake Warning: Cannot find cuDNN");
@@ -134,8 +139,8 @@ static void test_the_summary_shows_what_the_cache_hides(void **state)
 	test_dir();
 	entry(0, "USE_FBGEMM", "ON");
 	struct plan p = plan_with(1, 0);
-	const char *log =
-		"-- ******** Summary ********\n--   USE_FBGEMM            : OFF\n-- Configuring done (1.0s)\n";
+	const char *log = "-- ******** Summary ********\n--   USE_FBGEMM            : OFF\n-- "
+			  "Configuring done (1.0s)\n";
 	assert_err(cache_is("USE_FBGEMM:BOOL=ON\n", log, &p, &r, &e), &e, ERR_POLICY,
 		   "USE_FBGEMM: asked ON, got OFF in the summary");
 }
@@ -148,8 +153,9 @@ static void test_the_last_summary_counts(void **state)
 	test_dir();
 	entry(0, "USE_FBGEMM", "ON");
 	struct plan p = plan_with(1, 0);
-	const char *log = "-- ******** Summary ********\n--   USE_FBGEMM : OFF\n-- Configuring done\n"
-			  "-- ******** Summary ********\n--   USE_FBGEMM : ON\n-- Configuring done\n";
+	const char *log =
+		"-- ******** Summary ********\n--   USE_FBGEMM : OFF\n-- Configuring done\n"
+		"-- ******** Summary ********\n--   USE_FBGEMM : ON\n-- Configuring done\n";
 	assert_ok(cache_is("USE_FBGEMM:BOOL=ON\n", log, &p, &r, &e), &e);
 }
 
@@ -161,7 +167,8 @@ static void test_text_values_are_not_looked_for_in_the_summary(void **state)
 	test_dir();
 	entry(0, "BLAS", "OpenBLAS"); /* the summary has PyTorch's own word for it */
 	struct plan p = plan_with(1, 0);
-	assert_ok(cache_is("BLAS:STRING=OpenBLAS\n", "-- ******** Summary ********\n--     BLAS : open\n", &p, &r, &e),
+	assert_ok(cache_is("BLAS:STRING=OpenBLAS\n",
+			   "-- ******** Summary ********\n--     BLAS : open\n", &p, &r, &e),
 		  &e);
 }
 
@@ -195,14 +202,18 @@ static void test_a_missing_cache_is_an_error(void **state)
 	struct config_report r = {0};
 	test_dir();
 	struct plan p = plan_with(0, 0);
-	assert_err(check_config_cache(&p, test_path("."), "none", NULL, &r, &e), &e, ERR_SYSTEM, "none");
+	assert_err(check_config_cache(&p, test_path("."), "none", NULL, &r, &e), &e, ERR_SYSTEM,
+		   "none");
 }
 
-static int commands_are(const char *json, const struct plan *p, struct config_report *r, struct err *e)
+static int commands_are(const char *json, const struct plan *p, struct config_report *r,
+			struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+
 	test_write(test_path("compile_commands.json"), json);
-	return check_config_commands(p, path_absolute(&a, "/", test_path(".")), "compile_commands.json", r, e);
+	return check_config_commands(p, path_absolute(&a, "/", test_path(".")),
+				     "compile_commands.json", r, e);
 }
 
 static void test_flags_on_every_unit(void **state)
@@ -232,8 +243,9 @@ static void test_a_unit_without_a_flag_is_named(void **state)
 	test_dir();
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
-	assert_err(commands_are("[{\"file\":\"x/b.cc\",\"command\":\"c++ -mavx2fake -c x/b.cc\"}]", &p, &r, &e), &e,
-		   ERR_POLICY, "'x/b.cc' is compiled without '-mavx2'");
+	assert_err(commands_are("[{\"file\":\"x/b.cc\",\"command\":\"c++ -mavx2fake -c x/b.cc\"}]",
+				&p, &r, &e),
+		   &e, ERR_POLICY, "'x/b.cc' is compiled without '-mavx2'");
 }
 
 /* A plan with these flags, and a unit with `words` behind them. */
@@ -241,6 +253,7 @@ static size_t overridden_by(const char *flag, const char *words)
 {
 	struct err e = {0};
 	struct config_report r = {0};
+
 	test_dir();
 	flags[0] = flag;
 	struct plan p = plan_with(0, 1);
@@ -277,8 +290,10 @@ static void test_flags_that_most_units_take_back(void **state)
 	test_dir();
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
-	assert_err(commands_are("[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -mno-avx2 -c a.c\"}]", &p, &r, &e), &e,
-		   ERR_POLICY, "1 of 1 units override the planned CPU flags: 'a.c' has '-mno-avx2'");
+	assert_err(commands_are("[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -mno-avx2 -c a.c\"}]",
+				&p, &r, &e),
+		   &e, ERR_POLICY,
+		   "1 of 1 units override the planned CPU flags: 'a.c' has '-mno-avx2'");
 }
 
 static void test_native_is_refused(void **state)
@@ -288,11 +303,13 @@ static void test_native_is_refused(void **state)
 	struct config_report r = {0};
 	test_dir();
 	struct plan p = plan_with(0, 0);
-	assert_err(commands_are("[{\"file\":\"b.c\",\"command\":\"cc -march=native -c b.c\"}]", &p, &r, &e), &e,
-		   ERR_POLICY, "-march=native");
+	assert_err(commands_are("[{\"file\":\"b.c\",\"command\":\"cc -march=native -c b.c\"}]", &p,
+				&r, &e),
+		   &e, ERR_POLICY, "-march=native");
 }
 
-/* Files of words, read where the command runs; one may name another. What is not there, or lies outside, is no file. */
+/* Files of words, read where the command runs; one may name
+ * another. What is not there, or lies outside, is no file. */
 static void test_native_in_response_files_is_refused(void **state)
 {
 	(void)state;
@@ -313,17 +330,23 @@ static void test_native_in_response_files_is_refused(void **state)
 	test_write(test_path("sub/flags.rsp"), "-O2\n-march=native\n");
 	test_write(test_path("sub/more.rsp"), "-g @flags.rsp -fPIC");
 	test_write(test_path("sub/tune.rsp"), "-mtune=native");
-	test_write(test_path("sub/good.rsp"), "-O2 -march=native-like @good.rsp @gone.rsp @/etc/hostname");
-	const char *entry = "[{\"file\":\"b.c\",\"directory\":\"%s\",\"command\":\"cc %s -c b.c\"}]";
+	test_write(test_path("sub/good.rsp"),
+		   "-O2 -march=native-like @good.rsp @gone.rsp @/etc/hostname");
+	const char *entry =
+		"[{\"file\":\"b.c\",\"directory\":\"%s\",\"command\":\"cc %s -c b.c\"}]";
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		assert_err(commands_are(arena_printf(&a, entry, test_path("sub"), words[i]), &p, &r, &e), &e,
-			   ERR_POLICY, "'b.c' is compiled for the machine it is built on: '-march=native'");
-	assert_err(commands_are(arena_printf(&a, entry, "/ptbuild/sub", "@tune.rsp"), &p, &r, &e), &e, ERR_POLICY,
-		   "-mtune=native");
-	assert_err(commands_are(arena_printf(&a, entry, "/", "-mcpu=native"), &p, &r, &e), &e, ERR_POLICY,
-		   "-mcpu=native");
-	assert_ok(commands_are(arena_printf(&a, entry, test_path("sub"), "@good.rsp"), &p, &r, &e), &e);
-	assert_ok(commands_are(arena_printf(&a, entry, test_path("."), "@flags.rsp"), &p, &r, &e), &e);
+		assert_err(commands_are(arena_printf(&a, entry, test_path("sub"), words[i]), &p, &r,
+					&e),
+			   &e, ERR_POLICY,
+			   "'b.c' is compiled for the machine it is built on: '-march=native'");
+	assert_err(commands_are(arena_printf(&a, entry, "/ptbuild/sub", "@tune.rsp"), &p, &r, &e),
+		   &e, ERR_POLICY, "-mtune=native");
+	assert_err(commands_are(arena_printf(&a, entry, "/", "-mcpu=native"), &p, &r, &e), &e,
+		   ERR_POLICY, "-mcpu=native");
+	assert_ok(commands_are(arena_printf(&a, entry, test_path("sub"), "@good.rsp"), &p, &r, &e),
+		  &e);
+	assert_ok(commands_are(arena_printf(&a, entry, test_path("."), "@flags.rsp"), &p, &r, &e),
+		  &e);
 }
 
 static void test_cpu_flags_stay_out_of_cuda(void **state)
@@ -334,11 +357,14 @@ static void test_cpu_flags_stay_out_of_cuda(void **state)
 	test_dir();
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
-	assert_ok(commands_are("[{\"file\":\"k.cu\",\"command\":\"nvcc -O2 -c k.cu\"}]", &p, &r, &e), &e);
+	assert_ok(
+		commands_are("[{\"file\":\"k.cu\",\"command\":\"nvcc -O2 -c k.cu\"}]", &p, &r, &e),
+		&e);
 	assert_int_equal(r.device_units, 1);
-	assert_err(
-		commands_are("[{\"file\":\"k.cu\",\"command\":\"nvcc -Xcompiler=-mavx2,-fPIC -c k.cu\"}]", &p, &r, &e),
-		&e, ERR_POLICY, "'k.cu' is CUDA code that gets the CPU flag '-mavx2'");
+	assert_err(commands_are("[{\"file\":\"k.cu\",\"command\":\"nvcc -Xcompiler=-mavx2,-fPIC -c "
+				"k.cu\"}]",
+				&p, &r, &e),
+		   &e, ERR_POLICY, "'k.cu' is CUDA code that gets the CPU flag '-mavx2'");
 }
 
 static void test_damaged_commands_are_refused(void **state)
@@ -363,7 +389,8 @@ static void test_tree_takes_the_outermost_files(void **state)
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(1, 1);
 	test_write(test_path("build/CMakeCache.txt"), "USE_X:BOOL=ON\n");
-	test_write(test_path("build/compile_commands.json"), "[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -c a.c\"}]");
+	test_write(test_path("build/compile_commands.json"),
+		   "[{\"file\":\"a.c\",\"command\":\"cc -mavx2 -c a.c\"}]");
 	test_write(test_path("build/third/party/CMakeCache.txt"), "USE_X:BOOL=OFF\n");
 	assert_ok(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e);
 	assert_int_equal(r.entries, 1);
@@ -375,10 +402,13 @@ static void test_a_check_that_was_killed_is_no_answer(void **state)
 {
 	(void)state;
 	static const char *const logs[][2] = {
-		{"CMakeError.log", "Performing C++ SOURCE FILE Test HAS_X failed with the following output:\n"
-				   "c++: fatal error: Killed signal terminated program cc1plus\n"},
-		{"CMakeConfigureLog.yaml", "      stdout: |\n        FAILED: [code=137] x.o\n        c++ -c x.cxx\n"},
-		{"CMakeConfigureLog.yaml", "      stdout: |\n        FAILED: x.o\n        Killed\n"},
+		{"CMakeError.log",
+		 "Performing C++ SOURCE FILE Test HAS_X failed with the following output:\n"
+		 "c++: fatal error: Killed signal terminated program cc1plus\n"},
+		{"CMakeConfigureLog.yaml",
+		 "      stdout: |\n        FAILED: [code=137] x.o\n        c++ -c x.cxx\n"},
+		{"CMakeConfigureLog.yaml",
+		 "      stdout: |\n        FAILED: x.o\n        Killed\n"},
 	};
 	struct err e = {0};
 	struct config_report r = {0};
@@ -386,13 +416,14 @@ static void test_a_check_that_was_killed_is_no_answer(void **state)
 		test_dir();
 		struct plan p = plan_with(0, 0);
 		test_write(test_path("build/CMakeCache.txt"), "");
-		test_write(test_path("build/compile_commands.json"), "[{\"file\":\"a.c\",\"command\":\"cc -c a.c\"}]");
+		test_write(test_path("build/compile_commands.json"),
+			   "[{\"file\":\"a.c\",\"command\":\"cc -c a.c\"}]");
 		const char *log = test_path("build/CMakeFiles/%s", logs[i][0]);
 		test_write(log, "Test HAS_X failed:\nx.cxx:1:1: error: 'Killed' is no type\n");
 		assert_ok(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e);
 		test_write(test_path("build/CMakeFiles/%s", logs[i][0]), logs[i][1]);
-		assert_err(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e, ERR_BUILD,
-			   "a program was killed while CMake tried");
+		assert_err(check_config_tree(&p, test_path("."), "build", NULL, true, &r, &e), &e,
+			   ERR_BUILD, "a program was killed while CMake tried");
 		assert_contains(e.hint, logs[i][0]);
 	}
 }
@@ -405,12 +436,13 @@ static void test_tree_without_proof_is_refused(void **state)
 	test_dir();
 	struct plan p = plan_with(0, 0);
 	test_write(test_path("build/CMakeCache.txt"), "");
-	assert_err(check_config_tree(&p, test_path("."), "build", "the.log", true, &r, &e), &e, ERR_POLICY,
-		   "no compile_commands.json");
+	assert_err(check_config_tree(&p, test_path("."), "build", "the.log", true, &r, &e), &e,
+		   ERR_POLICY, "no compile_commands.json");
 	assert_contains(e.hint, "the.log");
 	test_dir();
 	test_write(test_path("build/x"), "");
-	assert_err(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e, ERR_POLICY, "neither");
+	assert_err(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e,
+		   ERR_POLICY, "neither");
 }
 
 static void test_extension_ninja_files_are_read(void **state)
@@ -427,8 +459,10 @@ static void test_extension_ninja_files_are_read(void **state)
 	assert_ok(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e);
 	assert_int_equal(r.host_units, 1);
 	assert_int_equal(r.device_units, 1);
-	test_write(test_path("build/temp/build.ninja"), "cflags = -O2\nbuild /o/a.o: compile /s/a.cpp\n");
-	assert_err(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e, ERR_POLICY, "/s/a.cpp");
+	test_write(test_path("build/temp/build.ninja"),
+		   "cflags = -O2\nbuild /o/a.o: compile /s/a.cpp\n");
+	assert_err(check_config_tree(&p, test_path("."), "build", NULL, false, &r, &e), &e,
+		   ERR_POLICY, "/s/a.cpp");
 }
 
 /* torchvision has three extensions: the build.ninja that is left is the last one's. */
@@ -440,15 +474,18 @@ static void test_commands_of_all_extensions_are_in_the_log(void **state)
 	test_dir();
 	flags[0] = "-mavx2";
 	struct plan p = plan_with(0, 1);
-	test_write(test_path("build/temp/build.ninja"), "cflags = -mavx2\nbuild /o/b.o: compile /s/b.cpp\n");
-	test_write(test_path("log"), "building extensions\n[1/2] c++ -MMD -MF a.o.d -mavx2 -c /s/a.cpp -o a.o -O2\n"
-				     "[2/2] nvcc -O2 -c -c /s/k.cu -o k.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
+	test_write(test_path("build/temp/build.ninja"),
+		   "cflags = -mavx2\nbuild /o/b.o: compile /s/b.cpp\n");
+	test_write(test_path("log"),
+		   "building extensions\n[1/2] c++ -MMD -MF a.o.d -mavx2 -c /s/a.cpp -o a.o -O2\n"
+		   "[2/2] nvcc -O2 -c -c /s/k.cu -o k.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
 	assert_ok(check_config_tree(&p, test_path("."), "build", "log", false, &r, &e), &e);
 	assert_int_equal(r.host_units, 2);
 	assert_int_equal(r.device_units, 1);
-	test_write(test_path("log"), "  [1/1] c++ -O2 -c /s/a.cpp -o a.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
-	assert_err(check_config_tree(&p, test_path("."), "build", "log", false, &r, &e), &e, ERR_POLICY,
-		   "'/s/a.cpp' is compiled without '-mavx2'");
+	test_write(test_path("log"),
+		   "  [1/1] c++ -O2 -c /s/a.cpp -o a.o\n[1/1] c++ -mavx2 -c /s/b.cpp -o b.o\n");
+	assert_err(check_config_tree(&p, test_path("."), "build", "log", false, &r, &e), &e,
+		   ERR_POLICY, "'/s/a.cpp' is compiled without '-mavx2'");
 }
 
 int main(void)
@@ -461,9 +498,11 @@ int main(void)
 		cmocka_unit_test_teardown(test_an_absent_entry_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_a_prefix_of_a_name_is_another_name, test_teardown),
 		cmocka_unit_test_teardown(test_the_log_explains, test_teardown),
-		cmocka_unit_test_teardown(test_the_summary_shows_what_the_cache_hides, test_teardown),
+		cmocka_unit_test_teardown(test_the_summary_shows_what_the_cache_hides,
+					  test_teardown),
 		cmocka_unit_test_teardown(test_the_last_summary_counts, test_teardown),
-		cmocka_unit_test_teardown(test_text_values_are_not_looked_for_in_the_summary, test_teardown),
+		cmocka_unit_test_teardown(test_text_values_are_not_looked_for_in_the_summary,
+					  test_teardown),
 		cmocka_unit_test_teardown(test_quoted_names_and_equal_signs, test_teardown),
 		cmocka_unit_test_teardown(test_a_damaged_cache_names_the_line, test_teardown),
 		cmocka_unit_test_teardown(test_a_missing_cache_is_an_error, test_teardown),
@@ -479,7 +518,9 @@ int main(void)
 		cmocka_unit_test_teardown(test_a_check_that_was_killed_is_no_answer, test_teardown),
 		cmocka_unit_test_teardown(test_tree_without_proof_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_extension_ninja_files_are_read, test_teardown),
-		cmocka_unit_test_teardown(test_commands_of_all_extensions_are_in_the_log, test_teardown),
+		cmocka_unit_test_teardown(test_commands_of_all_extensions_are_in_the_log,
+					  test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

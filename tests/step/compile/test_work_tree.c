@@ -27,6 +27,7 @@ static const char *place(void)
 static const char *make_home(const char *name)
 {
 	const char *home = arena_strdup(&arena, test_path("store/build/%s", name));
+
 	test_write(path_join(&arena, home, "src/unit.c"), name);
 	test_write(path_join(&arena, home, "src.ok"), name);
 	test_write(path_join(&arena, home, "tree.json"), "{}");
@@ -37,6 +38,7 @@ static struct work_tree take(const char *home)
 {
 	struct work_tree w = WORK_TREE_NONE;
 	struct err e = {0};
+
 	assert_ok(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e);
 	return w;
 }
@@ -44,6 +46,7 @@ static struct work_tree take(const char *home)
 static void assert_at_rest(void)
 {
 	struct sandbox_place p;
+
 	assert_false(fs_exists(TRUSTED, test_path("place/" SANDBOX_PLACE_TREE)));
 	for (size_t i = 0; i < sandbox_place_names_count; i++)
 		assert_false(fs_exists(TRUSTED, test_path("place/%s", sandbox_place_names[i])));
@@ -62,8 +65,10 @@ static void a_tree_lies_in_the_place_and_goes_home(void **state)
 	assert_string_equal(w.rest, home);
 	assert_file(test_path("place/src/unit.c"), "one");
 	assert_file(test_path("place/src.ok"), "one");
-	assert_true(fs_is_dir(TRUSTED, test_path("place/home")) && fs_is_dir(TRUSTED, test_path("place/tmp")));
-	assert_true(fs_is_dir(TRUSTED, home) && !fs_exists(TRUSTED, path_join(&arena, home, "src")));
+	assert_true(fs_is_dir(TRUSTED, test_path("place/home")) &&
+		    fs_is_dir(TRUSTED, test_path("place/tmp")));
+	assert_true(fs_is_dir(TRUSTED, home) &&
+		    !fs_exists(TRUSTED, path_join(&arena, home, "src")));
 	test_write(test_path("place/src/unit.o"), "object");
 	test_write(test_path("place/tmp/left"), "");
 	assert_ok(work_tree_give_back(&w, &e), &e);
@@ -110,7 +115,8 @@ static void a_killed_build_is_gone_on_with(void **state)
 	work_tree_release(&w); /* all that a kill does */
 	w = take(home);
 	assert_file(test_path("place/src/unit.o"), "object");
-	/* Killed while it was moved: what is still at home, or there already, is no less its own. */
+	/* Killed while it was moved: what is still at
+	 * home, or there already, is no less its own. */
 	assert_int_equal(rename(test_path("place/src.ok"), path_join(&arena, home, "src.ok")), 0);
 	work_tree_release(&w);
 	w = take(home);
@@ -184,7 +190,8 @@ static void what_others_keep_there_stays(void **state)
 	test_dir();
 	const char *home = make_home("one");
 	test_write(test_path("place/notes.txt"), "mine");
-	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY, "'notes.txt'");
+	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY,
+		   "'notes.txt'");
 	assert_false(fs_exists(TRUSTED, test_path("place/" SANDBOX_PLACE_OWN)));
 	assert_file(path_join(&arena, home, "src/unit.c"), "one");
 	assert_int_equal(unlink(test_path("place/notes.txt")), 0);
@@ -197,7 +204,8 @@ static void what_others_keep_there_stays(void **state)
 	/* A name of a tree that is no tree's is refused, and not removed. */
 	test_write(test_path("place/src/mine.c"), "mine");
 	home = make_home("two");
-	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY, "'src'");
+	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY,
+		   "'src'");
 	assert_file(test_path("place/src/mine.c"), "mine");
 	assert_file(path_join(&arena, home, "src/unit.c"), "two");
 }
@@ -211,11 +219,13 @@ static void links_and_places_of_others_are_refused(void **state)
 	const char *home = make_home("one");
 	assert_int_equal(mkdir(test_path("trap"), 0755), 0);
 	assert_int_equal(symlink(test_path("trap"), place()), 0);
-	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY, "is a link");
+	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY,
+		   "is a link");
 	assert_int_equal(unlink(place()), 0);
 	assert_int_equal(mkdir(place(), 0777), 0);
 	assert_int_equal(chmod(place(), 0777), 0);
-	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY, "others may write");
+	assert_err(work_tree_take(place(), home, test_run(), &arena, &w, &e), &e, ERR_POLICY,
+		   "others may write");
 	assert_file(path_join(&arena, home, "src/unit.c"), "one");
 }
 
@@ -232,10 +242,12 @@ static void the_second_waits(void **state)
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	run.cancel_fd = fds[0];
 	first = take(make_home("one"));
-	assert_err(work_tree_take(place(), make_home("two"), &run, &arena, &second, &e), &e, ERR_INTERRUPTED, "");
+	assert_err(work_tree_take(place(), make_home("two"), &run, &arena, &second, &e), &e,
+		   ERR_INTERRUPTED, "");
 	assert_file(test_path("place/src/unit.c"), "one");
 	assert_ok(work_tree_give_back(&first, &e), &e);
-	assert_ok(work_tree_take(place(), test_path("store/build/two"), &run, &arena, &second, &e), &e);
+	assert_ok(work_tree_take(place(), test_path("store/build/two"), &run, &arena, &second, &e),
+		  &e);
 	assert_ok(work_tree_give_back(&second, &e), &e);
 	close(fds[0]);
 	close(fds[1]);
@@ -249,7 +261,8 @@ static void across_file_systems_it_waits_beside_the_place(void **state)
 	struct stat one, other;
 	char *top = arena_strdup(&arena, "/dev/shm/ptbuild-place-XXXXXX");
 	test_dir();
-	if (!mkdtemp(top) || stat(top, &one) < 0 || stat(test_dir(), &other) < 0 || one.st_dev == other.st_dev)
+	if (!mkdtemp(top) || stat(top, &one) < 0 || stat(test_dir(), &other) < 0 ||
+	    one.st_dev == other.st_dev)
 		skip();
 	const char *home = make_home("one"), *unit = path_join(&arena, top, "src/unit.c");
 	struct work_tree w, two;
@@ -292,5 +305,6 @@ int main(void)
 		cmocka_unit_test_teardown(the_second_waits, cleanup),
 		cmocka_unit_test_teardown(across_file_systems_it_waits_beside_the_place, cleanup),
 	};
+
 	return cmocka_run_group_tests_name("work_tree", tests, NULL, NULL);
 }

@@ -76,8 +76,8 @@ static inline int teardown(void **state)
 	return test_teardown(state);
 }
 
-/* One page "/file" with the body and this fault. Only what is to stall is given up after a second: on a busy machine
- * anything may take one. */
+/* One page "/file" with the body and this fault. Only what is to stall
+ * is given up after a second: on a busy machine anything may take one. */
 static inline void serve(struct fixture *f, struct httpd_page page)
 {
 	page.path = "/file";
@@ -90,7 +90,8 @@ static inline void serve(struct fixture *f, struct httpd_page page)
 	f->server = httpd_start(&page, 1);
 }
 
-static inline struct fetch_source source(struct fixture *f, const char *name, const char *sha, const char *url)
+static inline struct fetch_source source(struct fixture *f, const char *name, const char *sha,
+					 const char *url)
 {
 	struct fetch_source s = {.name = name, .sha256 = sha};
 	if (url)

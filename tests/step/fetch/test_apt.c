@@ -34,6 +34,7 @@ static void targets(struct fixture *f, const char *text)
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
+
 	f->dir = arena_strdup(&f->a, test_dir());
 	const char *path = getenv("PATH");
 	f->path = arena_strdup(&f->a, path ? path : "/usr/bin:/bin");
@@ -48,6 +49,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
+
 	setenv("PATH", f->path, 1);
 	arena_release(&f->a);
 	free(f);
@@ -57,6 +59,7 @@ static int teardown(void **state)
 static const char *sites(struct fixture *f, const char *archive)
 {
 	struct strlist got = {0};
+
 	err_clear(&f->e);
 	assert_ok(apt_sites(archive, false, test_run(), &f->a, &got, &f->e), &f->e);
 	return strlist_join(&got, &f->a, " ");
@@ -65,13 +68,15 @@ static const char *sites(struct fixture *f, const char *archive)
 static void each_archive_has_its_own(void **state)
 {
 	struct fixture *f = *state;
+
 	targets(f, "echo 'http://one.invalid/debian|Debian|main|Debian'\n"
 		   "echo 'http://one.invalid/debian|Debian|contrib|Debian'\n"
 		   "echo 'http://two.invalid/debian-security|Debian|main|Debian-Security'\n"
 		   "echo 'http://three.invalid/x|Somebody|main|Other'\n"
 		   "echo 'http://four.invalid/debian|Debian|main|Debian Backports'\n"
 		   "echo 'W: words beside' >&2\n");
-	assert_string_equal(sites(f, "debian"), "http://one.invalid/debian http://four.invalid/debian");
+	assert_string_equal(sites(f, "debian"),
+			    "http://one.invalid/debian http://four.invalid/debian");
 	assert_string_equal(sites(f, "debian-security"), "http://two.invalid/debian-security");
 	assert_string_equal(sites(f, "debian-snapshot"), "");
 }
@@ -79,6 +84,7 @@ static void each_archive_has_its_own(void **state)
 static void lines_that_are_none_are_left_out(void **state)
 {
 	struct fixture *f = *state;
+
 	targets(f, "echo 'http://one.invalid/a b|Debian|main|Debian'\n"
 		   "echo 'http://two.invalid/[trusted=yes]|Debian|main|Debian'\n"
 		   "echo '|Debian|main|Debian'\n"
@@ -91,8 +97,10 @@ static void lines_that_are_none_are_left_out(void **state)
 static void machine_that_was_never_updated_gives_its_sites_too(void **state)
 {
 	struct fixture *f = *state;
-	targets(f, "case \"$*\" in *--no-release-info*) echo 'http://new.invalid/debian||main|'; echo "
-		   "'http://new.invalid/debian-security||main|' ;; esac\n");
+
+	targets(f,
+		"case \"$*\" in *--no-release-info*) echo 'http://new.invalid/debian||main|'; echo "
+		"'http://new.invalid/debian-security||main|' ;; esac\n");
 	assert_string_equal(sites(f, "debian"), "http://new.invalid/debian");
 	assert_string_equal(sites(f, "debian-security"), "http://new.invalid/debian-security");
 }
@@ -102,8 +110,11 @@ static void any_site_is_said_without_the_lists(void **state)
 {
 	struct fixture *f = *state;
 	struct strlist got = {0};
-	targets(f, "case \"$*\" in *--no-release-info*Lists=/nonexistent*) echo 'http://new.invalid/debian||main|' ;; "
-		   "*) echo \"lists are read: $*\" >>\"$0.calls\"; echo 'http://old.invalid/debian|Debian|main|Debian' "
+
+	targets(f, "case \"$*\" in *--no-release-info*Lists=/nonexistent*) echo "
+		   "'http://new.invalid/debian||main|' ;; "
+		   "*) echo \"lists are read: $*\" >>\"$0.calls\"; echo "
+		   "'http://old.invalid/debian|Debian|main|Debian' "
 		   ";; esac\n");
 	assert_ok(apt_sites("debian", true, test_run(), &f->a, &got, &f->e), &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "http://new.invalid/debian");
@@ -114,6 +125,7 @@ static void any_site_is_said_without_the_lists(void **state)
 static void machine_without_any_site(void **state)
 {
 	struct fixture *f = *state;
+
 	targets(f, "exit 0\n");
 	assert_string_equal(sites(f, "debian"), "");
 	targets(f, "exit 100\n");
@@ -124,6 +136,7 @@ static void a_killed_apt_is_no_answer(void **state)
 {
 	struct fixture *f = *state;
 	struct strlist got = {0};
+
 	targets(f, "kill -9 $$\n");
 	assert_err(apt_sites("debian", false, test_run(), &f->a, &got, &f->e), &f->e, ERR_SYSTEM,
 		   "was killed by signal 9");
@@ -132,6 +145,7 @@ static void a_killed_apt_is_no_answer(void **state)
 static void machine_without_apt(void **state)
 {
 	struct fixture *f = *state;
+
 	targets(f, "echo 'http://one.invalid/debian|Debian|main|Debian'\n");
 	setenv("PATH", path_join(&f->a, f->dir, "nothing"), 1);
 	assert_string_equal(sites(f, "debian"), "");
@@ -143,11 +157,13 @@ static void interruption_stops_it(void **state)
 	int ends[2];
 	struct strlist got = {0};
 	struct run run = *test_run();
+
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	run.cancel_fd = ends[0];
 	targets(f, "exec sleep 30\n");
-	assert_err(apt_sites("debian", false, &run, &f->a, &got, &f->e), &f->e, ERR_INTERRUPTED, "interrupted");
+	assert_err(apt_sites("debian", false, &run, &f->a, &got, &f->e), &f->e, ERR_INTERRUPTED,
+		   "interrupted");
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -166,5 +182,6 @@ int main(void)
 		T(machine_without_apt),
 		T(interruption_stops_it),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* deb: places and the addresses of archives. No address of this machine may take part: there is no apt-get in PATH. */
+/* deb: places and the addresses of archives. No address of
+ * this machine may take part: there is no apt-get in PATH. */
 #include "fetch_fixture.h"
 
 #include <netinet/in.h>
@@ -12,6 +13,7 @@ static const char pool[] = "/debian/pool/main/b/b+x/b+x_1.0~rc1_all.deb";
 static int setup_deb(void **state)
 {
 	int status = setup(state);
+
 	unsetenv("PTBUILD_ARCHIVE_DEBIAN");
 	unsetenv("PTBUILD_ARCHIVE_DEBIAN_SNAPSHOT");
 	setenv("PATH", "/nonexistent", 1);
@@ -20,7 +22,8 @@ static int setup_deb(void **state)
 
 static struct fetch_source deb(struct fixture *f)
 {
-	return source(f, "b+x_1.0~rc1_all.deb", body_sha, "deb:debian/pool/main/b/b+x/b+x_1.0~rc1_all.deb");
+	return source(f, "b+x_1.0~rc1_all.deb", body_sha,
+		      "deb:debian/pool/main/b/b+x/b+x_1.0~rc1_all.deb");
 }
 
 /* The server decodes nothing: the page has the path as it is asked for. */
@@ -30,6 +33,7 @@ static void serve_deb(struct fixture *f, const char *top)
 		.path = arena_printf(&f->a, "%s/pool/main/b/b%%2Bx/b%%2Bx_1.0~rc1_all.deb", top),
 		.body = body,
 		.len = BODY};
+
 	f->server = httpd_start(&page, 1);
 }
 
@@ -41,6 +45,7 @@ static void name_archive(struct fixture *f, const char *name, const char *url)
 static void comes_from_the_named_archive(void **state)
 {
 	struct fixture *f = *state;
+
 	serve_deb(f, "/debian");
 	name_archive(f, "debian", httpd_url(f->server, "/debian/"));
 	struct fetch_source s = deb(f);
@@ -54,12 +59,15 @@ static void variable_then_file(void **state)
 {
 	struct fixture *f = *state;
 	struct strlist got = {0};
+
 	f->o.archives_file = path_join(&f->a, f->dir, "archives");
-	const char text[] = "# of this machine\ndebian http://127.0.0.1:1/a/ # first\ndebian-security /s\n\n"
-			    "debian\thttps://127.0.0.1:1/b\r\n";
+	const char text[] =
+		"# of this machine\ndebian http://127.0.0.1:1/a/ # first\ndebian-security /s\n\n"
+		"debian\thttps://127.0.0.1:1/b\r\n";
 	test_write_bytes(f->o.archives_file, text, strlen(text));
 	assert_ok(archives_find("debian", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
-	assert_string_equal(strlist_join(&got, &f->a, " "), "http://127.0.0.1:1/a https://127.0.0.1:1/b");
+	assert_string_equal(strlist_join(&got, &f->a, " "),
+			    "http://127.0.0.1:1/a https://127.0.0.1:1/b");
 	assert_ok(archives_find("debian-security", &f->o, &f->run, &f->a, &got, &f->e), &f->e);
 	assert_string_equal(strlist_join(&got, &f->a, " "), "/s");
 	setenv("PTBUILD_ARCHIVE_DEBIAN", " /x  file:///y/ ", 1);
@@ -84,11 +92,14 @@ static void bad_lines_and_addresses_are_refused(void **state)
 	struct fixture *f = *state;
 	struct strlist got = {0};
 	const struct fetch_options o = {.archives_file = path_join(&f->a, f->dir, "archives")};
+
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		err_clear(&f->e);
 		test_write_bytes(o.archives_file, bad[i].text, strlen(bad[i].text));
-		assert_err(archives_find("debian", &o, &f->run, &f->a, &got, &f->e), &f->e, ERR_CONFIG, bad[i].says);
+		assert_err(archives_find("debian", &o, &f->run, &f->a, &got, &f->e), &f->e,
+			   ERR_CONFIG, bad[i].says);
 	}
+
 	err_clear(&f->e);
 	setenv("PTBUILD_ARCHIVE_DEBIAN", "here", 1);
 	assert_err(archives_find("debian", &o, &f->run, &f->a, &got, &f->e), &f->e, ERR_CONFIG,
@@ -97,13 +108,16 @@ static void bad_lines_and_addresses_are_refused(void **state)
 
 static void bad_words_are_refused(void **state)
 {
-	static const char *const bad[] = {"debian", "=http://127.0.0.1/", "debian=", "deb ian=/x", "debian=x"};
+	static const char *const bad[] = {"debian", "=http://127.0.0.1/", "debian=", "deb ian=/x",
+					  "debian=x"};
 	struct err e = {0};
+
 	(void)state;
 	assert_ok(archives_word("debian-snapshot=http://127.0.0.1/x", &e), &e);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		err_clear(&e);
-		assert_err(archives_word(bad[i], &e), &e, ERR_USAGE, "option '--archive': not NAME=URL");
+		assert_err(archives_word(bad[i], &e), &e, ERR_USAGE,
+			   "option '--archive': not NAME=URL");
 	}
 }
 
@@ -111,7 +125,9 @@ static void unknown_archive_says_what_to_set(void **state)
 {
 	struct fixture *f = *state;
 	struct fetch_source s = deb(f);
-	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "no address of the archive 'debian' is known");
+
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK,
+		   "no address of the archive 'debian' is known");
 	assert_contains(f->e.hint, "PTBUILD_ARCHIVE_DEBIAN");
 	assert_contains(f->e.hint, "--archive debian=URL");
 	assert_false(s.gone);
@@ -119,9 +135,10 @@ static void unknown_archive_says_what_to_set(void **state)
 
 static void bad_places_are_refused(void **state)
 {
-	static const char *const bad[] = {"deb:debian", "deb:/pool/x", "deb:debian/../x", "deb:Debian/x",
-					  "deb:debian/"};
+	static const char *const bad[] = {"deb:debian", "deb:/pool/x", "deb:debian/../x",
+					  "deb:Debian/x", "deb:debian/"};
 	struct fixture *f = *state;
+
 	name_archive(f, "debian", f->dir);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct fetch_source s = source(f, "file.bin", body_sha, bad[i]);
@@ -133,6 +150,7 @@ static void bad_places_are_refused(void **state)
 static void a_directory_is_an_archive_even_offline(void **state)
 {
 	struct fixture *f = *state;
+
 	test_write_bytes(arena_printf(&f->a, "%s%s", f->dir, pool), body, BODY);
 	name_archive(f, "debian", "http://127.0.0.1:1/debian");
 	name_archive(f, "debian", arena_printf(&f->a, "file://%s/debian", f->dir));
@@ -145,18 +163,21 @@ static void a_directory_is_an_archive_even_offline(void **state)
 static void snapshot_is_tried_last(void **state)
 {
 	struct fixture *f = *state;
+
 	serve_deb(f, "/then");
 	name_archive(f, "debian-snapshot", httpd_url(f->server, "/then"));
 	name_archive(f, "debian", httpd_url(f->server, "/now"));
 	struct fetch_source s = deb(f);
 	assert_ok(get(f, &s, 1), &f->e);
 	assert_has_body(&s);
-	assert_int_equal(httpd_hits(f->server, "/now/pool/main/b/b%2Bx/b%2Bx_1.0~rc1_all.deb"), 0); /* not a page */
+	/* not a page */
+	assert_int_equal(httpd_hits(f->server, "/now/pool/main/b/b%2Bx/b%2Bx_1.0~rc1_all.deb"), 0);
 }
 
 static void gone_from_every_archive(void **state)
 {
 	struct fixture *f = *state;
+
 	serve_deb(f, "/elsewhere");
 	name_archive(f, "debian", httpd_url(f->server, "/a"));
 	name_archive(f, "debian", httpd_url(f->server, "/b"));
@@ -169,6 +190,7 @@ static void gone_from_every_archive(void **state)
 static void silent_mirror_does_not_hide_that_it_is_gone(void **state)
 {
 	struct fixture *f = *state;
+
 	serve_deb(f, "/elsewhere");
 	f->o.retries = 1;
 	name_archive(f, "debian", "http://127.0.0.1:1/debian");
@@ -181,8 +203,10 @@ static void silent_mirror_does_not_hide_that_it_is_gone(void **state)
 static void silent_or_failing_snapshot_leaves_doubt(void **state)
 {
 	struct fixture *f = *state;
-	const struct httpd_page page = {
-		.path = "/bad/pool/main/b/b%2Bx/b%2Bx_1.0~rc1_all.deb", .fault = HTTPD_STATUS, .status = 403};
+	const struct httpd_page page = {.path = "/bad/pool/main/b/b%2Bx/b%2Bx_1.0~rc1_all.deb",
+					.fault = HTTPD_STATUS,
+					.status = 403};
+
 	f->server = httpd_start(&page, 1);
 	f->o.retries = 1;
 	name_archive(f, "debian", httpd_url(f->server, "/a"));
@@ -199,6 +223,7 @@ static void silent_or_failing_snapshot_leaves_doubt(void **state)
 static void wrong_bytes_are_refused_and_named(void **state)
 {
 	struct fixture *f = *state;
+
 	test_write_bytes(arena_printf(&f->a, "%s%s", f->dir, pool), other, sizeof(other));
 	name_archive(f, "debian", path_join(&f->a, f->dir, "debian"));
 	struct fetch_source s = deb(f);
@@ -211,27 +236,31 @@ static void latest_file_is_stored_by_its_digest(void **state)
 {
 	struct fixture *f = *state;
 	const char *path = path_join(&f->a, f->dir, "debian/dists/x/InRelease"), *got = NULL;
+
 	test_write_bytes(path, body, BODY);
 	name_archive(f, "debian", path_join(&f->a, f->dir, "debian"));
-	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run, &f->a, &got, &f->e),
+	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run,
+			       &f->a, &got, &f->e),
 		  &f->e);
 	assert_contains(got, body_sha);
 	assert_string_equal(path_base(got), "InRelease");
-	assert_err(
-		fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY - 1, &f->o, &f->run, &f->a, &got, &f->e),
-		&f->e, ERR_NETWORK, "too large");
+	assert_err(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY - 1, &f->o,
+				&f->run, &f->a, &got, &f->e),
+		   &f->e, ERR_NETWORK, "too large");
 	test_write_bytes(path, other, sizeof(other));
 	err_clear(&f->e);
-	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run, &f->a, &got, &f->e),
+	assert_ok(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run,
+			       &f->a, &got, &f->e),
 		  &f->e);
 	assert_contains(got, other_sha);
 	f->o.offline = true;
-	assert_err(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run, &f->a, &got, &f->e),
+	assert_err(fetch_latest(f->store, "debian/dists/x/InRelease", NULL, BODY, &f->o, &f->run,
+				&f->a, &got, &f->e),
 		   &f->e, ERR_NETWORK, "--offline forbids");
 }
 
-/* A server that closes nothing and gives the last digit of the path as the body; it serves one connection after the
- * other. */
+/* A server that closes nothing and gives the last digit of the
+ * path as the body; it serves one connection after the other. */
 struct keeper {
 	int listener;
 	unsigned connections, requests;
@@ -241,6 +270,7 @@ static void answer(struct keeper *k, int fd)
 {
 	char text[4096];
 	size_t len = 0;
+
 	for (ssize_t n; (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0;) {
 		len += (size_t)n;
 		text[len] = '\0';
@@ -256,11 +286,13 @@ static void answer(struct keeper *k, int fd)
 static void *keep(void *user)
 {
 	struct keeper *k = user;
+
 	for (int fd; (fd = accept4(k->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
 		k->connections++;
 		answer(k, fd);
 		close(fd);
 	}
+
 	return NULL;
 }
 
@@ -273,6 +305,7 @@ static void a_connection_is_used_again(void **state)
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(at);
 	pthread_t thread;
+
 	assert_int_equal(bind(k.listener, (struct sockaddr *)&at, len), 0);
 	assert_int_equal(listen(k.listener, 16), 0);
 	assert_int_equal(getsockname(k.listener, (struct sockaddr *)&at, &len), 0);
@@ -281,8 +314,10 @@ static void a_connection_is_used_again(void **state)
 		const char digit = (char)('0' + i);
 		char *sha = arena_alloc(&f->a, 65);
 		digest_data(&digit, 1, sha);
-		s[i] = source(f, arena_printf(&f->a, "f%u", i), sha, arena_printf(&f->a, "deb:debian/%u", i));
+		s[i] = source(f, arena_printf(&f->a, "f%u", i), sha,
+			      arena_printf(&f->a, "deb:debian/%u", i));
 	}
+
 	name_archive(f, "debian", arena_printf(&f->a, "http://127.0.0.1:%u", ntohs(at.sin_port)));
 	f->o.parallel = 1;
 	assert_ok(get(f, s, N), &f->e);
@@ -298,18 +333,26 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(comes_from_the_named_archive, setup_deb, teardown),
 		cmocka_unit_test_setup_teardown(variable_then_file, setup_deb, teardown),
-		cmocka_unit_test_setup_teardown(bad_lines_and_addresses_are_refused, setup_deb, teardown),
+		cmocka_unit_test_setup_teardown(bad_lines_and_addresses_are_refused, setup_deb,
+						teardown),
 		cmocka_unit_test(bad_words_are_refused),
-		cmocka_unit_test_setup_teardown(unknown_archive_says_what_to_set, setup_deb, teardown),
+		cmocka_unit_test_setup_teardown(unknown_archive_says_what_to_set, setup_deb,
+						teardown),
 		cmocka_unit_test_setup_teardown(bad_places_are_refused, setup_deb, teardown),
-		cmocka_unit_test_setup_teardown(a_directory_is_an_archive_even_offline, setup_deb, teardown),
+		cmocka_unit_test_setup_teardown(a_directory_is_an_archive_even_offline, setup_deb,
+						teardown),
 		cmocka_unit_test_setup_teardown(snapshot_is_tried_last, setup_deb, teardown),
 		cmocka_unit_test_setup_teardown(gone_from_every_archive, setup_deb, teardown),
-		cmocka_unit_test_setup_teardown(silent_mirror_does_not_hide_that_it_is_gone, setup_deb, teardown),
-		cmocka_unit_test_setup_teardown(silent_or_failing_snapshot_leaves_doubt, setup_deb, teardown),
-		cmocka_unit_test_setup_teardown(wrong_bytes_are_refused_and_named, setup_deb, teardown),
-		cmocka_unit_test_setup_teardown(latest_file_is_stored_by_its_digest, setup_deb, teardown),
+		cmocka_unit_test_setup_teardown(silent_mirror_does_not_hide_that_it_is_gone,
+						setup_deb, teardown),
+		cmocka_unit_test_setup_teardown(silent_or_failing_snapshot_leaves_doubt, setup_deb,
+						teardown),
+		cmocka_unit_test_setup_teardown(wrong_bytes_are_refused_and_named, setup_deb,
+						teardown),
+		cmocka_unit_test_setup_teardown(latest_file_is_stored_by_its_digest, setup_deb,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_connection_is_used_again, setup_deb, teardown),
 	};
+
 	return cmocka_run_group_tests(tests, group_setup, NULL);
 }

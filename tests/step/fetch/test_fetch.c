@@ -6,12 +6,15 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-static const char digest_of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-static const char digest_of_zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
+static const char digest_of_nothing[] =
+	"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+static const char digest_of_zeros[] =
+	"0000000000000000000000000000000000000000000000000000000000000000";
 
 static void downloads_into_the_store(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	struct fetch_source s = file_source(f);
 	assert_ok(get(f, &s, 1), &f->e);
@@ -27,6 +30,7 @@ static void downloads_into_the_store(void **state)
 static void second_time_comes_from_the_store(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	get_ok(f);
 	struct fetch_source s = file_source(f);
@@ -40,6 +44,7 @@ static void second_time_comes_from_the_store(void **state)
 static void other_name_of_the_same_bytes_is_found(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	get_ok(f);
 	struct fetch_source s = source(f, "upstream-name.bin", body_sha, NULL);
@@ -61,13 +66,16 @@ static void several_files_at_once(void **state)
 	enum { N = 7 };
 	struct httpd_page pages[N];
 	struct fetch_source s[N];
+
 	for (size_t i = 0; i < N; i++) {
 		char *sha = arena_alloc(&f->a, 65);
 		digest_data(body + i, 100000 + i, sha);
-		pages[i] = (struct httpd_page){
-			.path = arena_printf(&f->a, "/%zu", i), .body = body + i, .len = 100000 + i};
+		pages[i] = (struct httpd_page){.path = arena_printf(&f->a, "/%zu", i),
+					       .body = body + i,
+					       .len = 100000 + i};
 		s[i] = source(f, arena_printf(&f->a, "f%zu", i), sha, NULL);
 	}
+
 	f->server = httpd_start(pages, N);
 	for (size_t i = 0; i < N; i++)
 		strlist_add(&s[i].urls, &f->a, httpd_url(f->server, pages[i].path));
@@ -83,6 +91,7 @@ static void several_files_at_once(void **state)
 static void same_file_twice_is_downloaded_once(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	struct fetch_source s[] = {file_source(f), file_source(f), file_source(f)};
 	assert_ok(get(f, s, 3), &f->e);
@@ -96,6 +105,7 @@ static void same_file_twice_is_downloaded_once(void **state)
 static void next_place_is_tried(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	struct fetch_source s = source(f, "file.bin", body_sha, httpd_url(f->server, "/nothing"));
 	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/file"));
@@ -109,6 +119,7 @@ static void wrong_place_then_right_place_warns(void **state)
 	struct fixture *f = *state;
 	const struct httpd_page pages[] = {{.path = "/bad", .body = other, .len = sizeof(other)},
 					   {.path = "/file", .body = body, .len = BODY}};
+
 	f->server = httpd_start(pages, 2);
 	struct fetch_source s = source(f, "file.bin", body_sha, httpd_url(f->server, "/bad"));
 	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/file"));
@@ -122,14 +133,17 @@ static void wrong_place_then_right_place_warns(void **state)
 static void a_file_of_known_size_is_cut_there(void **state)
 {
 	struct fixture *f = *state;
-	const struct httpd_page pages[] = {{.path = "/endless", .body = body, .len = HALF, .fault = HTTPD_ENDLESS},
-					   {.path = "/large", .body = body, .len = BODY},
-					   {.path = "/file", .body = body, .len = BODY}};
+	const struct httpd_page pages[] = {
+		{.path = "/endless", .body = body, .len = HALF, .fault = HTTPD_ENDLESS},
+		{.path = "/large", .body = body, .len = BODY},
+		{.path = "/file", .body = body, .len = BODY}};
+
 	f->server = httpd_start(pages, ARRAY_LEN(pages));
 	struct fetch_source s = source(f, "file.bin", body_sha, httpd_url(f->server, "/endless"));
 	s.max_bytes = BODY - 1;
 	strlist_add(&s.urls, &f->a, httpd_url(f->server, "/large"));
-	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "cannot fetch 'file.bin': more than 3145727 bytes from 'http");
+	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK,
+		   "cannot fetch 'file.bin': more than 3145727 bytes from 'http");
 	assert_contains(f->e.msg, "/endless'; more than 3145727 bytes from");
 	assert_false(fs_exists(TRUSTED, partial(f)));
 	assert_true(httpd_sent(f->server, "/endless") < 8 * BODY);
@@ -143,6 +157,7 @@ static void a_file_of_known_size_is_cut_there(void **state)
 static void refused_connection_names_every_place(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	const char *first = arena_strdup(&f->a, httpd_url(f->server, "/a"));
 	httpd_stop(f->server);
@@ -161,6 +176,7 @@ static void an_unreachable_host_is_asked_for_one_file(void **state)
 	struct fixture *f = *state;
 	enum { N = 6 };
 	struct fetch_source s[N];
+
 	serve(f, (struct httpd_page){0});
 	const char *url = arena_strdup(&f->a, httpd_url(f->server, "/file"));
 	const char *host = arena_strndup(&f->a, url, strlen(url) - strlen("/file"));
@@ -174,18 +190,21 @@ static void an_unreachable_host_is_asked_for_one_file(void **state)
 		digest_data(body, i, sha);
 		s[i] = source(f, arena_printf(&f->a, "f%zu", i), sha, url);
 	}
+
 	f->log.level = LOG_VERBOSE;
 	assert_err(get(f, s, N), &f->e, ERR_NETWORK, "cannot fetch 'f0': cannot get 'http");
 	assert_false(s[1].gone);
 	const char *text = log_text(f),
-		   *said = arena_printf(&f->a, "'%s' cannot be reached and is not asked again", host);
+		   *said = arena_printf(&f->a, "'%s' cannot be reached and is not asked again",
+					host);
 	const char *first = strstr(text, said);
 	assert_non_null(first);
 	assert_null(strstr(first + 1, said));
 	const char *pause = strstr(text, "' again in ");
 	assert_non_null(pause);
 	assert_null(strstr(pause + 1, "' again in "));
-	assert_contains(text, arena_printf(&f->a, "cannot fetch 'f1': '%s' cannot be reached", host));
+	assert_contains(text,
+			arena_printf(&f->a, "cannot fetch 'f1': '%s' cannot be reached", host));
 	assert_contains(text, "cannot fetch 'f3'");
 	assert_not_contains(text, "cannot fetch 'f4'");
 	assert_contains(text, "and 2 more files could not be fetched");
@@ -202,8 +221,10 @@ static void no_place_at_all(void **state)
 static void file_url_is_copied(void **state)
 {
 	struct fixture *f = *state;
+
 	test_write_bytes(path_join(&f->a, f->dir, "a b"), body, BODY);
-	struct fetch_source s = source(f, "file.bin", body_sha, arena_printf(&f->a, "file://%s/a%%20b", f->dir));
+	struct fetch_source s =
+		source(f, "file.bin", body_sha, arena_printf(&f->a, "file://%s/a%%20b", f->dir));
 	assert_ok(get(f, &s, 1), &f->e);
 	assert_has_body(&s);
 	assert_true(fs_exists(TRUSTED, path_join(&f->a, f->dir, "a b")));
@@ -213,6 +234,7 @@ static void absolute_path_is_copied(void **state)
 {
 	struct fixture *f = *state;
 	const char *path = path_join(&f->a, f->dir, "plain");
+
 	test_write_bytes(path, body, BODY);
 	struct fetch_source s = source(f, "file.bin", body_sha, path);
 	assert_ok(get(f, &s, 1), &f->e);
@@ -224,6 +246,7 @@ static void wrong_local_file_stays_where_it_is(void **state)
 {
 	struct fixture *f = *state;
 	const char *path = path_join(&f->a, f->dir, "plain");
+
 	test_write_bytes(path, other, sizeof(other));
 	struct fetch_source s = source(f, "file.bin", body_sha, path);
 	assert_err(get(f, &s, 1), &f->e, ERR_INTEGRITY, other_sha);
@@ -242,6 +265,7 @@ static void directory_and_fifo_are_no_files(void **state)
 {
 	struct fixture *f = *state;
 	const char *fifo = path_join(&f->a, f->dir, "fifo");
+
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	struct fetch_source s = source(f, "file.bin", body_sha, fifo);
 	strlist_add(&s.urls, &f->a, f->dir);
@@ -252,6 +276,7 @@ static void directory_and_fifo_are_no_files(void **state)
 static void mirror_directory_by_digest_comes_first(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	test_write_bytes(arena_printf(&f->a, "%s/m/%s/file.bin", f->dir, body_sha), body, BODY);
 	strlist_add(&f->o.mirrors, &f->a, path_join(&f->a, f->dir, "m/"));
@@ -262,6 +287,7 @@ static void mirror_directory_by_digest_comes_first(void **state)
 static void mirror_directory_by_name(void **state)
 {
 	struct fixture *f = *state;
+
 	test_write_bytes(arena_printf(&f->a, "%s/m/file.bin", f->dir), body, BODY);
 	strlist_add(&f->o.mirrors, &f->a, arena_printf(&f->a, "file://%s/m", f->dir));
 	get_ok(f);
@@ -272,6 +298,7 @@ static void mirror_url_comes_first_with_the_name_escaped(void **state)
 	struct fixture *f = *state;
 	const struct httpd_page pages[] = {{.path = "/m/f%2Bile.bin", .body = body, .len = BODY},
 					   {.path = "/file", .body = body, .len = BODY}};
+
 	f->server = httpd_start(pages, 2);
 	strlist_add(&f->o.mirrors, &f->a, httpd_url(f->server, "/m/"));
 	struct fetch_source s = source(f, "f+ile.bin", body_sha, httpd_url(f->server, "/file"));
@@ -285,6 +312,7 @@ static void mirror_url_comes_first_with_the_name_escaped(void **state)
 static void mirror_without_the_file_is_passed_over(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	strlist_add(&f->o.mirrors, &f->a, path_join(&f->a, f->dir, "empty"));
 	get_ok(f);
@@ -294,6 +322,7 @@ static void mirror_without_the_file_is_passed_over(void **state)
 static void offline_takes_a_mirror_directory(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	f->o.offline = true;
 	test_write_bytes(arena_printf(&f->a, "%s/m/file.bin", f->dir), body, BODY);
@@ -305,6 +334,7 @@ static void offline_takes_a_mirror_directory(void **state)
 static void offline_asks_no_server(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	f->o.offline = true;
 	struct fetch_source s = file_source(f);
@@ -319,6 +349,7 @@ static void names_that_are_no_file_names_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	static const char *const bad[] = {"", "a/b", "..", ".hidden", "-x", "/abs", "a\nb"};
+
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct fetch_source s = source(f, bad[i], body_sha, "/dev/null");
 		assert_err(get(f, &s, 1), &f->e, ERR_CONFIG, "not a file name");
@@ -328,9 +359,10 @@ static void names_that_are_no_file_names_are_refused(void **state)
 static void digests_that_are_none_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const bad[] = {"", "abc",
-					  "../../../../../../../../../../../../../../../../../../../../../../",
-					  "ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789"};
+	static const char *const bad[] = {
+		"", "abc", "../../../../../../../../../../../../../../../../../../../../../../",
+		"ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789"};
+
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct fetch_source s = source(f, "file.bin", bad[i], "/dev/null");
 		assert_err(get(f, &s, 1), &f->e, ERR_CONFIG, "no sha256");
@@ -340,8 +372,10 @@ static void digests_that_are_none_are_refused(void **state)
 static void one_failure_does_not_stop_the_others(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
-	struct fetch_source s[] = {source(f, "lost.bin", other_sha, httpd_url(f->server, "/nothing")), file_source(f)};
+	struct fetch_source s[] = {
+		source(f, "lost.bin", other_sha, httpd_url(f->server, "/nothing")), file_source(f)};
 	assert_err(get(f, s, 2), &f->e, ERR_NETWORK, "'lost.bin'");
 	assert_null(s[0].path);
 	assert_null(s[1].path);
@@ -353,6 +387,7 @@ static void one_failure_does_not_stop_the_others(void **state)
 static void every_failure_is_told(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	struct fetch_source s[] = {source(f, "lost.bin", other_sha, "/nothing/a"),
 				   source(f, "gone.bin", body_sha, "/nothing/b")};
@@ -364,11 +399,13 @@ static void every_failure_is_told(void **state)
 static void gone_is_what_every_place_says(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_STATUS, .status = 503});
-	struct fetch_source s[] = {source(f, "gone.bin", other_sha, httpd_url(f->server, "/nothing")),
-				   source(f, "none.bin", body_sha, "/nothing/a"),
-				   source(f, "busy.bin", digest_of_nothing, httpd_url(f->server, "/nothing")),
-				   source(f, "wrong.bin", digest_of_zeros, httpd_url(f->server, "/nothing"))};
+	struct fetch_source s[] = {
+		source(f, "gone.bin", other_sha, httpd_url(f->server, "/nothing")),
+		source(f, "none.bin", body_sha, "/nothing/a"),
+		source(f, "busy.bin", digest_of_nothing, httpd_url(f->server, "/nothing")),
+		source(f, "wrong.bin", digest_of_zeros, httpd_url(f->server, "/nothing"))};
 	strlist_add(&s[0].urls, &f->a, "/nothing/b");
 	strlist_add(&s[2].urls, &f->a, httpd_url(f->server, "/file"));
 	strlist_add(&s[3].urls, &f->a, "ftp://host/file");
@@ -389,6 +426,7 @@ static void cancelled_before_the_start(void **state)
 {
 	struct fixture *f = *state;
 	int ends[2];
+
 	serve(f, (struct httpd_page){0});
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
@@ -410,6 +448,7 @@ static void *press_ctrl_c(void *user)
 {
 	const struct canceller *c = user;
 	struct stat st = {0};
+
 	for (int i = 0; i < HANG_S * 100 && (stat(c->partial, &st) < 0 || st.st_size < HALF); i++)
 		usleep(10000);
 	assert_int_equal(write(c->fd, "x", 1), 1);
@@ -421,6 +460,7 @@ static void cancel_stops_at_once_and_keeps_the_partial(void **state)
 	struct fixture *f = *state;
 	int ends[2];
 	pthread_t t;
+
 	f->o.stall_seconds = 300;
 	serve(f, (struct httpd_page){.fault = HTTPD_STALL, .cut = HALF});
 	assert_int_equal(pipe(ends), 0);
@@ -439,11 +479,13 @@ static void cancel_stops_at_once_and_keeps_the_partial(void **state)
 	close(ends[1]);
 }
 
-/* A store on a file system of 1 MiB: the second file is not asked for. Exit status: 0 as promised. */
+/* A store on a file system of 1 MiB: the second file
+ * is not asked for. Exit status: 0 as promised. */
 static int fill_the_disk(struct fixture *f)
 {
 	const char *dir = path_join(&f->a, f->dir, "small");
 	struct store *store;
+
 	if (mkdir(dir, 0755) < 0)
 		return 10;
 	if (!test_own_mounts()) /* before there are threads */
@@ -470,6 +512,7 @@ static void full_disk_is_a_system_error_with_path_and_hint(void **state)
 	struct fixture *f = *state;
 	int status;
 	pid_t pid = fork();
+
 	if (pid == 0)
 		_exit(fill_the_disk(f));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -481,6 +524,7 @@ static int fetch_in_child(struct fixture *f)
 {
 	struct store *store;
 	struct fetch_source s = file_source(f);
+
 	if (store_open(path_join(&f->a, f->dir, "store"), &f->run, &store, &f->e) != 0)
 		return 1;
 	int status = fetch_all(store, &s, 1, &f->o, &f->run, &f->a, &f->stats, &f->e);
@@ -493,19 +537,23 @@ static void two_processes_download_once(void **state)
 	struct fixture *f = *state;
 	enum { N = 3 };
 	pid_t pids[N];
+
 	f->o.stall_seconds = 5;
-	serve(f, (struct httpd_page){.fault = HTTPD_STATUS, .status = 429, .retry_after = 1, .times = 1});
+	serve(f, (struct httpd_page){
+			 .fault = HTTPD_STATUS, .status = 429, .retry_after = 1, .times = 1});
 	for (int i = 0; i < N; i++) {
 		pids[i] = fork();
 		if (pids[i] == 0)
 			_exit(fetch_in_child(f));
 	}
+
 	for (int i = 0; i < N; i++) {
 		int status;
 		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
 		assert_true(WIFEXITED(status));
 		assert_int_equal(WEXITSTATUS(status), 0);
 	}
+
 	assert_int_equal(httpd_hits(f->server, "/file"), 2);
 	assert_int_equal(httpd_sent(f->server, "/file"), BODY);
 }
@@ -525,6 +573,7 @@ static void *fetch_in_thread(void *user)
 	struct log log = {.level = LOG_QUIET, .fd = j->f->log_fd};
 	struct run run = {.log = &log, .cancel_fd = -1};
 	struct fetch_source s = {.name = "file.bin", .sha256 = body_sha};
+
 	strlist_add(&s.urls, &a, httpd_url(j->f->server, "/file"));
 	j->status = -1;
 	if (store_open(path_join(&a, j->f->dir, "store"), &run, &store, &e) != 0)
@@ -539,6 +588,7 @@ static void two_threads_download_once(void **state)
 	struct fixture *f = *state;
 	pthread_t t[2];
 	struct thread_job jobs[2] = {{.f = f}, {.f = f}};
+
 	serve(f, (struct httpd_page){0});
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&t[i], NULL, fetch_in_thread, &jobs[i]), 0);
@@ -553,6 +603,7 @@ static void two_threads_download_once(void **state)
 static void progress_is_reported(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	get_ok(f);
 	assert_contains(log_text(f), "downloading 'file.bin' (size unknown)");
@@ -600,5 +651,6 @@ int main(void)
 		T(two_threads_download_once),
 		T(progress_is_reported),
 	};
+
 	return cmocka_run_group_tests(tests, group_setup, NULL);
 }

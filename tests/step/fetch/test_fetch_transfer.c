@@ -4,6 +4,7 @@
 static void truncated_transfer_is_resumed(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_TRUNCATE, .times = 1, .cut = HALF});
 	get_ok(f);
 	assert_int_equal(httpd_hits(f->server, "/file"), 2);
@@ -14,6 +15,7 @@ static void truncated_transfer_is_resumed(void **state)
 static void always_truncated_gives_up_and_keeps_what_came(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_TRUNCATE, .cut = 1000});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "cannot fetch 'file.bin'");
@@ -27,6 +29,7 @@ static void always_truncated_gives_up_and_keeps_what_came(void **state)
 static void transfers_that_advance_are_not_given_up(void **state)
 {
 	struct fixture *f = *state;
+
 	f->o.retries = 1;
 	serve(f, (struct httpd_page){.fault = HTTPD_TRUNCATE, .times = 2, .cut = (1 << 20) + 1});
 	get_ok(f);
@@ -36,6 +39,7 @@ static void transfers_that_advance_are_not_given_up(void **state)
 static void stalled_transfer_is_resumed(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_STALL, .times = 1, .cut = HALF});
 	get_ok(f);
 	assert_int_equal(httpd_ranges(f->server, "/file"), 1);
@@ -46,6 +50,7 @@ static void stalled_transfer_is_resumed(void **state)
 static void silent_server_is_given_up(void **state)
 {
 	struct fixture *f = *state;
+
 	f->o.retries = 1;
 	serve(f, (struct httpd_page){.fault = HTTPD_STALL, .cut = 0});
 	struct fetch_source s = file_source(f);
@@ -56,6 +61,7 @@ static void silent_server_is_given_up(void **state)
 static void partial_of_an_earlier_run_is_continued(void **state)
 {
 	struct fixture *f = *state;
+
 	put_partial(f, body, HALF);
 	serve(f, (struct httpd_page){0});
 	get_ok(f);
@@ -66,6 +72,7 @@ static void partial_of_an_earlier_run_is_continued(void **state)
 static void complete_partial_needs_no_request(void **state)
 {
 	struct fixture *f = *state;
+
 	put_partial(f, body, BODY);
 	serve(f, (struct httpd_page){0});
 	get_ok(f);
@@ -76,6 +83,7 @@ static void partial_longer_than_the_file_starts_over(void **state)
 {
 	struct fixture *f = *state;
 	char *longer = malloc(BODY + 10);
+
 	memset(longer, 'z', BODY + 10);
 	put_partial(f, longer, BODY + 10);
 	free(longer);
@@ -87,6 +95,7 @@ static void partial_longer_than_the_file_starts_over(void **state)
 static void damaged_partial_starts_over(void **state)
 {
 	struct fixture *f = *state;
+
 	put_partial(f, body + 1, HALF);
 	serve(f, (struct httpd_page){0});
 	get_ok(f);
@@ -98,6 +107,7 @@ static void partial_that_is_a_link_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	const char *victim = path_join(&f->a, f->dir, "victim");
+
 	test_write(victim, "precious");
 	assert_ok(fs_mkdirs(TRUSTED, path_join(&f->a, f->dir, "store/partial"), &f->e), &f->e);
 	assert_int_equal(symlink(victim, partial(f)), 0);
@@ -112,6 +122,7 @@ static void partial_that_is_a_link_is_refused(void **state)
 static void server_without_ranges_starts_over(void **state)
 {
 	struct fixture *f = *state;
+
 	put_partial(f, body, HALF);
 	serve(f, (struct httpd_page){.fault = HTTPD_NO_RANGE});
 	get_ok(f);
@@ -122,6 +133,7 @@ static void server_without_ranges_starts_over(void **state)
 static void wrong_content_range_starts_over(void **state)
 {
 	struct fixture *f = *state;
+
 	put_partial(f, body, HALF);
 	serve(f, (struct httpd_page){.fault = HTTPD_WRONG_RANGE});
 	get_ok(f);
@@ -132,6 +144,7 @@ static void wrong_content_range_starts_over(void **state)
 static void missing_content_range_starts_over(void **state)
 {
 	struct fixture *f = *state;
+
 	put_partial(f, body, HALF);
 	serve(f, (struct httpd_page){.fault = HTTPD_NO_CONTENT_RANGE});
 	get_ok(f);
@@ -141,6 +154,7 @@ static void missing_content_range_starts_over(void **state)
 static void range_answered_in_part_is_continued(void **state)
 {
 	struct fixture *f = *state;
+
 	put_partial(f, body, HALF);
 	serve(f, (struct httpd_page){.fault = HTTPD_PART, .times = 1, .cut = 1000});
 	get_ok(f);
@@ -151,6 +165,7 @@ static void range_answered_in_part_is_continued(void **state)
 static void part_that_nobody_asked_for_is_refused(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_ALWAYS_PART, .cut = 1000});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "not asked for");
@@ -162,7 +177,8 @@ static void assert_no_retry(struct fixture *f, int status)
 	serve(f, (struct httpd_page){.fault = HTTPD_STATUS, .status = status});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK,
-		   arena_printf(&f->a, "http status %d from '%s'", status, httpd_url(f->server, "/file")));
+		   arena_printf(&f->a, "http status %d from '%s'", status,
+				httpd_url(f->server, "/file")));
 	assert_int_equal(httpd_hits(f->server, "/file"), 1);
 	assert_contains(f->e.hint, "--mirror");
 }
@@ -190,6 +206,7 @@ static void success_without_the_file_is_no_success(void **state)
 static void server_error_is_retried(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_STATUS, .status = 500, .times = 2});
 	get_ok(f);
 	assert_int_equal(httpd_hits(f->server, "/file"), 3);
@@ -198,6 +215,7 @@ static void server_error_is_retried(void **state)
 static void lasting_server_error_is_given_up(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_STATUS, .status = 503});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "http status 503");
@@ -207,7 +225,9 @@ static void lasting_server_error_is_given_up(void **state)
 static void retry_after_is_honoured(void **state)
 {
 	struct fixture *f = *state;
-	serve(f, (struct httpd_page){.fault = HTTPD_STATUS, .status = 429, .times = 1, .retry_after = 1});
+
+	serve(f, (struct httpd_page){
+			 .fault = HTTPD_STATUS, .status = 429, .times = 1, .retry_after = 1});
 	get_ok(f);
 	assert_int_equal(httpd_hits(f->server, "/file"), 2);
 	assert_true(f->stats.seconds >= 1.0);
@@ -216,6 +236,7 @@ static void retry_after_is_honoured(void **state)
 static void long_retry_after_goes_to_the_next_place(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_STATUS, .status = 429, .retry_after = 3600});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "asked to wait 3600 seconds");
@@ -225,6 +246,7 @@ static void long_retry_after_goes_to_the_next_place(void **state)
 static void hang_up_is_retried(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_HANG_UP, .times = 2});
 	get_ok(f);
 	assert_int_equal(httpd_hits(f->server, "/file"), 3);
@@ -233,6 +255,7 @@ static void hang_up_is_retried(void **state)
 static void wrong_digest_is_deleted_and_both_are_named(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.body = other, .len = sizeof(other)});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_INTEGRITY, other_sha);
@@ -246,6 +269,7 @@ static void wrong_digest_is_deleted_and_both_are_named(void **state)
 static void short_content_length_is_a_wrong_digest(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_SHORT_LENGTH, .cut = 1000});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_INTEGRITY, "wrong digest");
@@ -255,6 +279,7 @@ static void short_content_length_is_a_wrong_digest(void **state)
 static void empty_answer_is_a_wrong_digest(void **state)
 {
 	struct fixture *f = *state;
+
 	put_partial(f, body, HALF);
 	serve(f, (struct httpd_page){.fault = HTTPD_NO_RANGE, .body = "", .len = 0});
 	struct fetch_source s = file_source(f);
@@ -265,6 +290,7 @@ static void empty_answer_is_a_wrong_digest(void **state)
 static void huge_content_length_is_refused(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_HUGE_LENGTH});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "more than 2147483648 bytes");
@@ -274,6 +300,7 @@ static void huge_content_length_is_refused(void **state)
 static void content_length_beyond_64_bits_is_refused(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_OVERFLOW_LENGTH});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "more than 2147483648 bytes");
@@ -283,8 +310,10 @@ static void content_length_beyond_64_bits_is_refused(void **state)
 static void redirect_is_followed(void **state)
 {
 	struct fixture *f = *state;
-	const struct httpd_page pages[] = {{.path = "/from", .fault = HTTPD_REDIRECT, .location = "/file"},
-					   {.path = "/file", .body = body, .len = BODY}};
+	const struct httpd_page pages[] = {
+		{.path = "/from", .fault = HTTPD_REDIRECT, .location = "/file"},
+		{.path = "/file", .body = body, .len = BODY}};
+
 	f->server = httpd_start(pages, 2);
 	struct fetch_source s = source(f, "file.bin", body_sha, httpd_url(f->server, "/from"));
 	assert_ok(get(f, &s, 1), &f->e);
@@ -294,8 +323,10 @@ static void redirect_is_followed(void **state)
 static void resumed_redirect_keeps_the_range(void **state)
 {
 	struct fixture *f = *state;
-	const struct httpd_page pages[] = {{.path = "/from", .fault = HTTPD_REDIRECT, .location = "/file"},
-					   {.path = "/file", .body = body, .len = BODY}};
+	const struct httpd_page pages[] = {
+		{.path = "/from", .fault = HTTPD_REDIRECT, .location = "/file"},
+		{.path = "/file", .body = body, .len = BODY}};
+
 	f->server = httpd_start(pages, 2);
 	put_partial(f, body, HALF);
 	struct fetch_source s = source(f, "file.bin", body_sha, httpd_url(f->server, "/from"));
@@ -307,6 +338,7 @@ static void resumed_redirect_keeps_the_range(void **state)
 static void redirect_loop_ends(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_LOOP});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "10");
@@ -317,8 +349,10 @@ static void redirect_to_a_file_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	const char *secret = path_join(&f->a, f->dir, "secret");
+
 	test_write_bytes(secret, body, BODY);
-	serve(f, (struct httpd_page){.fault = HTTPD_REDIRECT, .location = arena_printf(&f->a, "file://%s", secret)});
+	serve(f, (struct httpd_page){.fault = HTTPD_REDIRECT,
+				     .location = arena_printf(&f->a, "file://%s", secret)});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "rotocol");
 	assert_null(s.path);
@@ -328,6 +362,7 @@ static void redirect_to_a_file_is_refused(void **state)
 static void garbage_instead_of_headers_is_refused(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){.fault = HTTPD_GARBAGE});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "cannot get");
@@ -337,6 +372,7 @@ static void garbage_instead_of_headers_is_refused(void **state)
 static const char *start_tls(struct fixture *f, struct httpd_page page)
 {
 	const char *pem = path_join(&f->a, f->dir, "cert.pem");
+
 	page.path = "/file";
 	page.body = body;
 	page.len = BODY;
@@ -347,6 +383,7 @@ static const char *start_tls(struct fixture *f, struct httpd_page page)
 static void certificate_that_nobody_vouches_for_is_refused(void **state)
 {
 	struct fixture *f = *state;
+
 	start_tls(f, (struct httpd_page){0});
 	struct fetch_source s = file_source(f);
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, "certificate");
@@ -357,6 +394,7 @@ static void certificate_that_nobody_vouches_for_is_refused(void **state)
 static void trusted_certificate_is_taken(void **state)
 {
 	struct fixture *f = *state;
+
 	setenv("SSL_CERT_FILE", start_tls(f, (struct httpd_page){0}), 1);
 	struct fetch_source s = file_source(f);
 	int status = get(f, &s, 1);
@@ -370,8 +408,10 @@ static void redirect_from_https_to_http_is_refused(void **state)
 	struct fixture *f = *state;
 	const struct httpd_page plain_page = {.path = "/file", .body = body, .len = BODY};
 	struct httpd *plain = httpd_start(&plain_page, 1);
-	const char *pem = start_tls(f, (struct httpd_page){.fault = HTTPD_REDIRECT,
-							   .location = arena_strdup(&f->a, httpd_url(plain, "/file"))});
+	const char *pem = start_tls(
+		f, (struct httpd_page){.fault = HTTPD_REDIRECT,
+				       .location = arena_strdup(&f->a, httpd_url(plain, "/file"))});
+
 	setenv("SSL_CERT_FILE", pem, 1);
 	struct fetch_source s = file_source(f);
 	int status = get(f, &s, 1);
@@ -387,10 +427,12 @@ static void redirect_from_https_to_http_is_refused(void **state)
 static void passwords_stay_out_of_messages(void **state)
 {
 	struct fixture *f = *state;
+
 	serve(f, (struct httpd_page){0});
 	const char *plain = httpd_url(f->server, "/nothing");
 	struct fetch_source s =
-		source(f, "file.bin", body_sha, arena_printf(&f->a, "http://anna:hush@%s", plain + strlen("http://")));
+		source(f, "file.bin", body_sha,
+		       arena_printf(&f->a, "http://anna:hush@%s", plain + strlen("http://")));
 	strlist_add(&s.urls, &f->a, "ftp://anna:hush@127.0.0.1/x");
 	assert_err(get(f, &s, 1), &f->e, ERR_NETWORK, plain);
 	assert_not_contains(f->e.msg, "hush");
@@ -462,5 +504,6 @@ int main(void)
 		T(passwords_stay_out_of_messages),
 		T(authorities_are_those_named_else_the_systems),
 	};
+
 	return cmocka_run_group_tests(tests, group_setup, NULL);
 }

@@ -84,7 +84,8 @@ static void what_is_no_source_is_refused(void **state)
 	assert_err(folder_pack(test_path("none"), "x", -1, hex, &e), &e, ERR_USAGE, "no folder");
 	assert_err(folder_pack(test_path("."), "x", -1, hex, &e), &e, ERR_USAGE, "has no files");
 	assert_int_equal(mkfifo(test_path("pipe"), 0600), 0);
-	assert_err(folder_pack(test_path("."), "x", -1, hex, &e), &e, ERR_USAGE, "is neither a file nor a link");
+	assert_err(folder_pack(test_path("."), "x", -1, hex, &e), &e, ERR_USAGE,
+		   "is neither a file nor a link");
 }
 
 int main(void)
@@ -94,5 +95,6 @@ int main(void)
 		cmocka_unit_test_teardown(a_fetch_has_it_as_an_archive_in_the_store, test_teardown),
 		cmocka_unit_test_teardown(what_is_no_source_is_refused, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

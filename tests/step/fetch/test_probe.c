@@ -15,17 +15,20 @@ static const char digest[] = "0123456789abcdef0123456789abcdef0123456789abcdef01
 static struct fetch_source source(struct arena *a, const char *url)
 {
 	struct fetch_source s = {.name = "file.tar.gz", .sha256 = digest};
+
 	if (url)
 		strlist_add(&s.urls, a, url);
 	return s;
 }
 
-/* A port of loopback at which nobody listens, or (silent) a server that takes connections and says nothing. */
+/* A port of loopback at which nobody listens, or (silent)
+ * a server that takes connections and says nothing. */
 static const char *port(struct arena *a, bool silent, int *ret_fd)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(in);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
 	assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&in, len) == 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &len), 0);
 	if (silent)
@@ -38,6 +41,7 @@ static const char *probe(struct arena *a, struct fetch_source s, const struct fe
 {
 	const char *why = "not set";
 	struct err e = {0};
+
 	assert_ok(fetch_probe(&s, 1, o, test_run(), a, &why, &e), &e);
 	return why;
 }
@@ -53,6 +57,7 @@ static void test_servers(void **state)
 	};
 	const struct fetch_options o = {0};
 	int closed;
+
 	(void)state;
 	struct httpd *h = httpd_start(pages, ARRAY_LEN(pages));
 	assert_null(probe(&a, source(&a, httpd_url(h, "/file.tar.gz")), &o));
@@ -81,8 +86,10 @@ static void test_a_silent_server_is_not_waited_for(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct fetch_options o = {0};
-	enum { COUNT = 2 * HANG_S * 1000 / FETCH_PROBE_MS }; /* one after the other they would hang */
+	/* one after the other they would hang */
+	enum { COUNT = 2 * HANG_S * 1000 / FETCH_PROBE_MS };
 	int silent;
+
 	(void)state;
 	const char *url = port(&a, true, &silent), *why[COUNT] = {NULL};
 	struct fetch_source s[COUNT];
@@ -96,6 +103,7 @@ static void test_a_silent_server_is_not_waited_for(void **state)
 		assert_contains(why[i], "127.0.0.1");
 		assert_string_equal(why[i], why[0]); /* what is alike is told once */
 	}
+
 	close(silent);
 }
 
@@ -104,6 +112,7 @@ static void test_mirrors_and_files(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct fetch_options o = {0};
 	int closed;
+
 	(void)state;
 	const char *gone = port(&a, false, &closed);
 	test_write(test_path("mirror/file.tar.gz"), "bytes");
@@ -112,7 +121,9 @@ static void test_mirrors_and_files(void **state)
 	o.mirrors.count = 0;
 	strlist_add(&o.mirrors, &a, test_path("empty"));
 	assert_contains(probe(&a, source(&a, gone), &o), "not in '");
-	assert_null(probe(&a, source(&a, arena_printf(&a, "file://%s", test_path("mirror/file.tar.gz"))), &o));
+	assert_null(probe(
+		&a, source(&a, arena_printf(&a, "file://%s", test_path("mirror/file.tar.gz"))),
+		&o));
 	assert_contains(probe(&a, source(&a, "/no/such/file"), &o), "'/no/such/file' is not there");
 }
 
@@ -120,6 +131,7 @@ static void test_archives(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct fetch_options o = {0};
+
 	(void)state;
 	struct httpd *h = httpd_start(NULL, 0);
 	const struct fetch_source deb = source(&a, "deb:old-archive/pool/a.deb");

@@ -8,13 +8,15 @@
 #define PAGE "/simple/nvidia-toy-cu13/"
 #define HEAD "{\"meta\": {\"api-version\": \"1.1\"}, \"name\": \"nvidia-toy-cu13\", \"files\": ["
 
-/* A stand-in for pip: notes its words, answers "config list" with the file "config", and runs download.sh. */
-static const char fake[] = "#!/bin/sh\n"
-			   "top=%s\n"
-			   "echo \"$@\" >>$top/calls\n"
-			   "if [ \"$1\" = config ]; then cat $top/config; exit 0; fi\n"
-			   "for word; do case $word in --dest=*) dest=${word#--dest=} ;; esac; done\n"
-			   ". $top/download.sh\n";
+/* A stand-in for pip: notes its words, answers "config
+ * list" with the file "config", and runs download.sh. */
+static const char fake[] =
+	"#!/bin/sh\n"
+	"top=%s\n"
+	"echo \"$@\" >>$top/calls\n"
+	"if [ \"$1\" = config ]; then cat $top/config; exit 0; fi\n"
+	"for word; do case $word in --dest=*) dest=${word#--dest=} ;; esac; done\n"
+	". $top/download.sh\n";
 
 static char *old_path;
 
@@ -31,7 +33,9 @@ static const char *text_of(struct fixture *f, const char *name)
 
 static int wheel_setup(void **state)
 {
-	static const char *const names[] = {"PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_NO_INDEX"};
+	static const char *const names[] = {"PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL",
+					    "PIP_NO_INDEX"};
+
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		unsetenv(names[i]);
 	if (setup(state) != 0)
@@ -63,22 +67,25 @@ static const char *serve_index(struct fixture *f, const char *page)
 	struct httpd_page pages[] = {{.path = PAGE, .body = page, .len = strlen(page)},
 				     {.path = "/files/" NAME, .body = body, .len = BODY},
 				     {.path = "/files/other.whl", .body = body, .len = BODY}};
+
 	f->server = httpd_start(pages, ARRAY_LEN(pages));
 	return httpd_url(f->server, "/simple/");
 }
 
 static const char *entry(struct fixture *f, const char *url, const char *sha256)
 {
-	return arena_printf(&f->a,
-			    HEAD "{\"filename\": \"%s\", \"url\": \"%s\", \"hashes\": {\"sha256\": \"%s\"}, "
-				 "\"size\": %d}]}",
-			    NAME, url, sha256, BODY);
+	return arena_printf(
+		&f->a,
+		HEAD "{\"filename\": \"%s\", \"url\": \"%s\", \"hashes\": {\"sha256\": \"%s\"}, "
+		     "\"size\": %d}]}",
+		NAME, url, sha256, BODY);
 }
 
 static int get_wheel(struct fixture *f, const char **ret_path)
 {
 	struct fetch_source s = source(f, NAME, body_sha, PLACE);
 	int status = get(f, &s, 1);
+
 	*ret_path = s.path;
 	if (status == 0)
 		assert_has_body(&s);
@@ -88,6 +95,7 @@ static int get_wheel(struct fixture *f, const char **ret_path)
 static void fails(struct fixture *f, enum err_kind kind, const char *text)
 {
 	const char *path;
+
 	assert_int_equal(get_wheel(f, &path), -1);
 	assert_int_equal(f->e.kind, kind);
 	assert_contains(f->e.msg, text);
@@ -97,7 +105,9 @@ static void comes_from_the_index_that_pip_names(void **state)
 {
 	struct fixture *f = *state;
 	const char *path;
-	setenv("PIP_INDEX_URL", serve_index(f, entry(f, "../../files/" NAME "#sha256=00", body_sha)), 1);
+
+	setenv("PIP_INDEX_URL",
+	       serve_index(f, entry(f, "../../files/" NAME "#sha256=00", body_sha)), 1);
 	assert_ok(get_wheel(f, &path), &f->e);
 	assert_string_equal(path_base(path), NAME);
 	assert_int_equal(httpd_hits(f->server, PAGE), 1);
@@ -111,8 +121,11 @@ static void comes_from_the_index_that_uv_or_pips_files_name(void **state)
 {
 	struct fixture *f = *state;
 	const char *path, *index = serve_index(f, entry(f, "/files/" NAME, body_sha));
+
 	put(f, "config",
-	    arena_printf(&f->a, "global.cert='/x'\nglobal.index-url='%s'\ninstall.index-url='http://no.invalid/'\n",
+	    arena_printf(&f->a,
+			 "global.cert='/x'\nglobal.index-url='%s'\ninstall.index-url='http://"
+			 "no.invalid/'\n",
 			 index));
 	assert_ok(get_wheel(f, &path), &f->e);
 	assert_string_equal(text_of(f, "calls"), "config list\n");
@@ -125,6 +138,7 @@ static void comes_from_the_index_that_uv_or_pips_files_name(void **state)
 static void another_digest_in_the_page_is_refused_before_the_download(void **state)
 {
 	struct fixture *f = *state;
+
 	setenv("PIP_INDEX_URL", serve_index(f, entry(f, "/files/" NAME, other_sha)), 1);
 	fails(f, ERR_INTEGRITY, other_sha);
 	assert_int_equal(httpd_hits(f->server, "/files/" NAME), 0);
@@ -133,9 +147,11 @@ static void another_digest_in_the_page_is_refused_before_the_download(void **sta
 static void other_bytes_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	const char *page = arena_printf(&f->a, HEAD "{\"filename\": \"%s\", \"url\": \"/files/%s\"}]}", NAME, NAME);
+	const char *page = arena_printf(
+		&f->a, HEAD "{\"filename\": \"%s\", \"url\": \"/files/%s\"}]}", NAME, NAME);
 	struct httpd_page pages[] = {{.path = PAGE, .body = page, .len = strlen(page)},
 				     {.path = "/files/" NAME, .body = other, .len = sizeof(other)}};
+
 	f->server = httpd_start(pages, ARRAY_LEN(pages));
 	setenv("PIP_INDEX_URL", httpd_url(f->server, "/simple"), 1);
 	fails(f, ERR_INTEGRITY, "wrong digest");
@@ -145,9 +161,12 @@ static void other_bytes_are_refused(void **state)
 static void hostile_links_are_not_followed(void **state)
 {
 	static const char *const links[] = {
-		"/files/other.whl", "file:///etc/passwd", "file:///files/" NAME,       "gopher://127.0.0.1/files/" NAME,
-		"//[/files/" NAME,  "/files/" NAME "/",   "/files/%2e%2e/%2f" NAME "x"};
+		"/files/other.whl",          "file:///etc/passwd",
+		"file:///files/" NAME,       "gopher://127.0.0.1/files/" NAME,
+		"//[/files/" NAME,           "/files/" NAME "/",
+		"/files/%2e%2e/%2f" NAME "x"};
 	struct fixture *f = *state;
+
 	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
 		setenv("PIP_INDEX_URL", serve_index(f, entry(f, links[i], body_sha)), 1);
 		fails(f, ERR_NETWORK, "does not list '" NAME "'");
@@ -166,11 +185,14 @@ static void pages_of_other_shapes_are_read_without_harm(void **state)
 		"{\"filename\": 3, \"url\": \"/x\"}",
 		"{\"filename\": \"../" NAME "\", \"url\": \"/files/" NAME "\"}",
 		"{\"filename\": \"" NAME "\", \"url\": [\"/files/" NAME "\"]}",
-		"{\"filename\": \"nvidia_toy_cu13-1.2.3.tar.gz\", \"url\": \"nvidia_toy_cu13-1.2.3.tar.gz\"}",
+		"{\"filename\": \"nvidia_toy_cu13-1.2.3.tar.gz\", \"url\": "
+		"\"nvidia_toy_cu13-1.2.3.tar.gz\"}",
 	};
 	struct fixture *f = *state;
+
 	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
-		setenv("PIP_INDEX_URL", serve_index(f, arena_printf(&f->a, HEAD "%s]}", entries[i])), 1);
+		setenv("PIP_INDEX_URL",
+		       serve_index(f, arena_printf(&f->a, HEAD "%s]}", entries[i])), 1);
 		fails(f, ERR_NETWORK, "does not list");
 		httpd_stop(f->server);
 		f->server = NULL;
@@ -182,6 +204,7 @@ static void an_endless_page_is_cut(void **state)
 	struct fixture *f = *state;
 	size_t len = WHEEL_PAGE_MAX + 10;
 	AUTO_FREE char *page = malloc(len);
+
 	memset(page, ' ', len);
 	struct httpd_page pages[] = {{.path = PAGE, .body = page, .len = len}};
 	f->server = httpd_start(pages, 1);
@@ -192,10 +215,12 @@ static void an_endless_page_is_cut(void **state)
 
 static void a_page_without_json_is_left_to_pip(void **state)
 {
-	static const char *const pages[] = {"<!DOCTYPE html><a href=x>x</a>", "[1, 2]",
-					    "{\"meta\": {\"api-version\": \"2.0\"}, \"files\": []}",
-					    "{\"meta\": {\"api-version\": \"1.0\"}, \"files\": {}}"};
+	static const char *const pages[] = {
+		"<!DOCTYPE html><a href=x>x</a>", "[1, 2]",
+		"{\"meta\": {\"api-version\": \"2.0\"}, \"files\": []}",
+		"{\"meta\": {\"api-version\": \"1.0\"}, \"files\": {}}"};
 	struct fixture *f = *state;
+
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
 		setenv("PIP_INDEX_URL", serve_index(f, pages[i]), 1);
 		put(f, "calls", "");
@@ -210,6 +235,7 @@ static void pip_is_asked_where_no_index_is_named(void **state)
 {
 	struct fixture *f = *state;
 	const char *path, *served = path_join(&f->a, f->dir, "served");
+
 	test_write_bytes(served, body, BODY);
 	put(f, "download.sh", "cp $top/served $dest/" NAME "\n");
 	assert_ok(get_wheel(f, &path), &f->e);
@@ -224,9 +250,11 @@ static void pip_is_asked_where_no_index_is_named(void **state)
 static void what_pip_brings_is_checked(void **state)
 {
 	struct fixture *f = *state;
+
 	put(f, "download.sh", "echo other >$dest/" NAME "\n");
 	fails(f, ERR_INTEGRITY, "wrong digest");
-	put(f, "download.sh", "echo other >$dest/another-1.0-py3-none-any.whl; rm -f $dest/" NAME "\n");
+	put(f, "download.sh",
+	    "echo other >$dest/another-1.0-py3-none-any.whl; rm -f $dest/" NAME "\n");
 	fails(f, ERR_NETWORK, "it took another file");
 	put(f, "download.sh", "ln -sf /etc/passwd $dest/" NAME "\n");
 	fails(f, ERR_NETWORK, "it took another file");
@@ -235,6 +263,7 @@ static void what_pip_brings_is_checked(void **state)
 static void offline_asks_nobody(void **state)
 {
 	struct fixture *f = *state;
+
 	f->o.offline = true;
 	fails(f, ERR_NETWORK, "--offline forbids");
 	assert_string_equal(text_of(f, "calls"), "");
@@ -253,13 +282,16 @@ static void places_are_checked(void **state)
 		{"wheel:other==1/toy-1-py3-none-any.whl", "is not a wheel of other 1"},
 	};
 	struct fixture *f = *state;
+
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct fetch_source s = source(f, "x.whl", body_sha, bad[i].place);
 		assert_int_equal(get(f, &s, 1), -1);
 		assert_contains(f->e.msg, bad[i].says);
 	}
+
 	struct wheel_place p;
-	assert_ok(wheel_place_parse("A.b==1.0/a_B-1.0-cp313-cp313-any.whl", &f->a, &p, &f->e), &f->e);
+	assert_ok(wheel_place_parse("A.b==1.0/a_B-1.0-cp313-cp313-any.whl", &f->a, &p, &f->e),
+		  &f->e);
 	assert_string_equal(wheel_page_url("https://x.invalid/simple//", p.name, &f->a),
 			    "https://x.invalid/simple/a-b/");
 }
@@ -269,9 +301,14 @@ static void links_keep_to_https(void **state)
 	struct fixture *f = *state;
 	struct wheel_page p;
 	const char *text = entry(f, "http://x.invalid/" NAME, body_sha);
-	assert_ok(wheel_page_parse(text, strlen(text), "https://x.invalid/simple/n/", &f->a, &p, &f->e), &f->e);
+
+	assert_ok(wheel_page_parse(text, strlen(text), "https://x.invalid/simple/n/", &f->a, &p,
+				   &f->e),
+		  &f->e);
 	assert_int_equal(p.count, 0);
-	assert_ok(wheel_page_parse(text, strlen(text), "http://x.invalid/simple/n/", &f->a, &p, &f->e), &f->e);
+	assert_ok(wheel_page_parse(text, strlen(text), "http://x.invalid/simple/n/", &f->a, &p,
+				   &f->e),
+		  &f->e);
 	assert_int_equal(p.count, 1);
 	assert_int_equal(p.files[0].size, BODY);
 }
@@ -282,26 +319,30 @@ static void all_wheels_of_a_distribution(void **state)
 	struct fixture *f = *state;
 	struct wheel_page page;
 	const char *index = serve_index(f, entry(f, "/files/" NAME, body_sha));
+
 	setenv("PIP_INDEX_URL", index, 1);
-	assert_ok(wheel_list(f->store, "nvidia_toy.cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e);
+	assert_ok(wheel_list(f->store, "nvidia_toy.cu13", &f->o, &f->run, &f->a, &page, &f->e),
+		  &f->e);
 	assert_int_equal(page.count, 1);
 	assert_string_equal(page.files[0].name, NAME);
 	assert_int_equal(page.files[0].size, BODY);
 	assert_string_equal(text_of(f, "calls"), "");
 	unsetenv("PIP_INDEX_URL");
 	put(f, "download.sh",
-	    arena_printf(&f->a, "echo \"  -i <url>  Base URL (default %s). Or a directory\"\n", index));
-	assert_ok(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e);
+	    arena_printf(&f->a, "echo \"  -i <url>  Base URL (default %s). Or a directory\"\n",
+			 index));
+	assert_ok(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e),
+		  &f->e);
 	assert_int_equal(page.count, 1);
 	assert_string_equal(text_of(f, "calls"), "config list\ndownload --help\n");
 	assert_int_equal(httpd_hits(f->server, PAGE), 2);
 	put(f, "download.sh", "echo '  -i <url>  Base URL (default http://x y)'\n");
-	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e, ERR_NETWORK,
-		   "pip does not say which index it uses");
+	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e),
+		   &f->e, ERR_NETWORK, "pip does not say which index it uses");
 	f->o.offline = true;
 	setenv("PIP_INDEX_URL", index, 1);
-	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e, ERR_NETWORK,
-		   "--offline");
+	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e),
+		   &f->e, ERR_NETWORK, "--offline");
 }
 
 /* Else the names would go to an index that its files do not name. */
@@ -310,35 +351,50 @@ static void a_killed_pip_does_not_mean_another_index(void **state)
 	struct fixture *f = *state;
 	struct wheel_page page;
 	const char *index = serve_index(f, entry(f, "/files/" NAME, body_sha));
-	put(f, "download.sh", arena_printf(&f->a, "echo '  -i <url>  Base URL (default %s). Or more'\n", index));
+
+	put(f, "download.sh",
+	    arena_printf(&f->a, "echo '  -i <url>  Base URL (default %s). Or more'\n", index));
 	test_write(path_join(&f->a, f->dir, "bin/pip3"),
-		   arena_printf(&f->a, "#!/bin/sh\n[ $1 != config ] || kill -9 $$\n. %s/download.sh\n", f->dir));
-	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e), &f->e, ERR_SYSTEM,
-		   "was killed by signal 9");
+		   arena_printf(&f->a,
+				"#!/bin/sh\n[ $1 != config ] || kill -9 $$\n. %s/download.sh\n",
+				f->dir));
+	assert_err(wheel_list(f->store, "nvidia-toy-cu13", &f->o, &f->run, &f->a, &page, &f->e),
+		   &f->e, ERR_SYSTEM, "was killed by signal 9");
 	assert_int_equal(httpd_hits(f->server, PAGE), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(comes_from_the_index_that_pip_names, wheel_setup, wheel_teardown),
-		cmocka_unit_test_setup_teardown(comes_from_the_index_that_uv_or_pips_files_name, wheel_setup,
+		cmocka_unit_test_setup_teardown(comes_from_the_index_that_pip_names, wheel_setup,
 						wheel_teardown),
-		cmocka_unit_test_setup_teardown(another_digest_in_the_page_is_refused_before_the_download, wheel_setup,
+		cmocka_unit_test_setup_teardown(comes_from_the_index_that_uv_or_pips_files_name,
+						wheel_setup, wheel_teardown),
+		cmocka_unit_test_setup_teardown(
+			another_digest_in_the_page_is_refused_before_the_download, wheel_setup,
+			wheel_teardown),
+		cmocka_unit_test_setup_teardown(other_bytes_are_refused, wheel_setup,
 						wheel_teardown),
-		cmocka_unit_test_setup_teardown(other_bytes_are_refused, wheel_setup, wheel_teardown),
-		cmocka_unit_test_setup_teardown(hostile_links_are_not_followed, wheel_setup, wheel_teardown),
-		cmocka_unit_test_setup_teardown(pages_of_other_shapes_are_read_without_harm, wheel_setup,
+		cmocka_unit_test_setup_teardown(hostile_links_are_not_followed, wheel_setup,
 						wheel_teardown),
-		cmocka_unit_test_setup_teardown(an_endless_page_is_cut, wheel_setup, wheel_teardown),
-		cmocka_unit_test_setup_teardown(a_page_without_json_is_left_to_pip, wheel_setup, wheel_teardown),
-		cmocka_unit_test_setup_teardown(pip_is_asked_where_no_index_is_named, wheel_setup, wheel_teardown),
-		cmocka_unit_test_setup_teardown(what_pip_brings_is_checked, wheel_setup, wheel_teardown),
+		cmocka_unit_test_setup_teardown(pages_of_other_shapes_are_read_without_harm,
+						wheel_setup, wheel_teardown),
+		cmocka_unit_test_setup_teardown(an_endless_page_is_cut, wheel_setup,
+						wheel_teardown),
+		cmocka_unit_test_setup_teardown(a_page_without_json_is_left_to_pip, wheel_setup,
+						wheel_teardown),
+		cmocka_unit_test_setup_teardown(pip_is_asked_where_no_index_is_named, wheel_setup,
+						wheel_teardown),
+		cmocka_unit_test_setup_teardown(what_pip_brings_is_checked, wheel_setup,
+						wheel_teardown),
 		cmocka_unit_test_setup_teardown(offline_asks_nobody, wheel_setup, wheel_teardown),
 		cmocka_unit_test_setup_teardown(places_are_checked, wheel_setup, wheel_teardown),
 		cmocka_unit_test_setup_teardown(links_keep_to_https, wheel_setup, wheel_teardown),
-		cmocka_unit_test_setup_teardown(all_wheels_of_a_distribution, wheel_setup, wheel_teardown),
-		cmocka_unit_test_setup_teardown(a_killed_pip_does_not_mean_another_index, wheel_setup, wheel_teardown),
+		cmocka_unit_test_setup_teardown(all_wheels_of_a_distribution, wheel_setup,
+						wheel_teardown),
+		cmocka_unit_test_setup_teardown(a_killed_pip_does_not_mean_another_index,
+						wheel_setup, wheel_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, group_setup, NULL);
 }

@@ -19,7 +19,8 @@ static void make_wheel(const char *version)
 	test_write(test_path("tree/tiny/__init__.py"), INIT);
 	shell("rm -rf '%s'/*.dist-info", test_path("tree"));
 	test_write(test_path("tree/tiny_pack-0.dist-info/METADATA"),
-		   "Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 0\nRequires-Python: >=3.9, <\"4\"\n\nText\n");
+		   "Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 0\nRequires-Python: >=3.9, "
+		   "<\"4\"\n\nText\n");
 	test_write(test_path("tree/tiny_pack-0.dist-info/WHEEL"), WHEEL);
 	mkdir(test_path("out"), 0755);
 	struct pack_request q = request();
@@ -37,6 +38,7 @@ static struct index_result index_ok(const struct index_request *q)
 static char *page(const char *name)
 {
 	char *text = test_read(test_path("out/%s", name));
+
 	if (!text)
 		fail_msg("there is no page '%s'", name);
 	char *copy = arena_strdup(&arena, text);
@@ -60,7 +62,8 @@ static const char *digest_of(const char *name)
 
 static const char *tree_digest(void)
 {
-	shell("cd '%s' && find . -type f ! -name '*.lock' -print0 | sort -z | xargs -0 sha256sum >../sums",
+	shell("cd '%s' && find . -type f ! -name '*.lock' -print0 | sort -z | xargs -0 sha256sum "
+	      ">../sums",
 	      test_path("out"));
 	char digest[65];
 	assert_ok(digest_file(test_path("sums"), digest, &err), &err);
@@ -82,11 +85,14 @@ static void test_project_page(void **state)
 		html,
 		arena_printf(
 			&arena,
-			"<a href=\"../../tiny_pack-1.0%%2Bcpu.avx2-py3-none-manylinux_2_17_x86_64.whl#sha256=%s\" "
-			"data-requires-python=\"&#62;=3.9, &#60;&#34;4&#34;\" data-core-metadata=\"sha256=%s\">" AVX2
-			"</a>",
+			"<a "
+			"href=\"../../"
+			"tiny_pack-1.0%%2Bcpu.avx2-py3-none-manylinux_2_17_x86_64.whl#sha256=%s\" "
+			"data-requires-python=\"&#62;=3.9, &#60;&#34;4&#34;\" "
+			"data-core-metadata=\"sha256=%s\">" AVX2 "</a>",
 			digest_of(AVX2), digest_of(AVX2 ".metadata")));
-	/* pip 23.0, which knows that name alone, then refuses a wheel of "Tiny.Pack" that is asked for otherwise. */
+	/* pip 23.0, which knows that name alone, then refuses
+	 * a wheel of "Tiny.Pack" that is asked for otherwise. */
 	assert_not_contains(html, "dist-info-metadata");
 	assert_contains(html, "<title>tiny-pack, cpu-avx2</title>");
 	const char *all = page("simple/tiny-pack/index.html");
@@ -103,8 +109,10 @@ static void test_directory_page_has_title_and_install_line(void **state)
 	(void)index_ok(&q);
 	const char *html = page("cpu-avx2/index.html");
 	assert_contains(html, "<h1>Wheels for cpu-avx2</h1>");
-	assert_contains(html, "<code>pip install --extra-index-url <span class=\"url\" data-at=\"./\">URL</span> "
-			      "tiny-pack==1.0+cpu.avx2</code>");
+	assert_contains(
+		html,
+		"<code>pip install --extra-index-url <span class=\"url\" data-at=\"./\">URL</span> "
+		"tiny-pack==1.0+cpu.avx2</code>");
 	assert_not_contains(page("simple/index.html"), "pip install");
 }
 
@@ -117,8 +125,8 @@ static void test_start_page_lists_profiles_and_spares_another(void **state)
 	(void)index_ok(&q);
 	const char *html = page("index.html");
 	static const char *const wanted[] = {
-		"<title>Wheels by profile</title>", "2 wheels of 1 project;", "<a href=\"cpu-avx2/\">cpu-avx2</a>",
-		"1 wheel with the label cpu.avx512",
+		"<title>Wheels by profile</title>", "2 wheels of 1 project;",
+		"<a href=\"cpu-avx2/\">cpu-avx2</a>", "1 wheel with the label cpu.avx512",
 		"data-at=\"cpu-avx512/\">URL/cpu-avx512/</span> tiny-pack==1.0+cpu.avx512"};
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
 		assert_contains(html, wanted[i]);
@@ -138,21 +146,26 @@ static void test_project_json(void **state)
 	make_wheel("1.1+cpu.avx2");
 	struct index_request q = site();
 	index_ok(&q);
-	AUTO_JSON json_t *j = json_page("cpu-avx2/tiny-pack/index.json"), *root = json_page("cpu-avx2/index.json");
+	AUTO_JSON json_t *j = json_page("cpu-avx2/tiny-pack/index.json"),
+			 *root = json_page("cpu-avx2/index.json");
 	const char *name, *version, *version2, *url, *file, *sha256, *metadata, *python;
 	json_int_t size;
 	int yanked = 1;
-	assert_int_equal(json_unpack(j, "{s:s, s:[s,s!], s:[{s:s, s:s, s:{s:s}, s:I, s:{s:s}, s:s, s:b}, {}], s:{s:s}}",
-				     "name", &name, "versions", &version, &version2, "files", "filename", &file, "url",
-				     &url, "hashes", "sha256", &sha256, "size", &size, "core-metadata", "sha256",
-				     &metadata, "requires-python", &python, "yanked", &yanked, "meta", "api-version",
-				     &(const char *){NULL}),
+	assert_int_equal(json_unpack(j,
+				     "{s:s, s:[s,s!], s:[{s:s, s:s, s:{s:s}, s:I, s:{s:s}, s:s, "
+				     "s:b}, {}], s:{s:s}}",
+				     "name", &name, "versions", &version, &version2, "files",
+				     "filename", &file, "url", &url, "hashes", "sha256", &sha256,
+				     "size", &size, "core-metadata", "sha256", &metadata,
+				     "requires-python", &python, "yanked", &yanked, "meta",
+				     "api-version", &(const char *){NULL}),
 			 0);
 	assert_string_equal(name, "tiny-pack");
 	assert_string_equal(version, "1.0+cpu.avx2");
 	assert_string_equal(version2, "1.1+cpu.avx2");
 	assert_string_equal(file, AVX2);
-	assert_string_equal(url, "../../tiny_pack-1.0%2Bcpu.avx2-py3-none-manylinux_2_17_x86_64.whl");
+	assert_string_equal(url,
+			    "../../tiny_pack-1.0%2Bcpu.avx2-py3-none-manylinux_2_17_x86_64.whl");
 	assert_string_equal(sha256, digest_of(AVX2));
 	assert_string_equal(metadata, digest_of(AVX2 ".metadata"));
 	assert_string_equal(python, ">=3.9, <\"4\"");
@@ -160,9 +173,9 @@ static void test_project_json(void **state)
 	assert_int_equal(size, st.st_size);
 	assert_int_equal(yanked, 0);
 	const char *project;
-	assert_int_equal(
-		json_unpack(root, "{s:[{s:s}!], s:{s:s}}", "projects", "name", &project, "meta", "api-version", &name),
-		0);
+	assert_int_equal(json_unpack(root, "{s:[{s:s}!], s:{s:s}}", "projects", "name", &project,
+				     "meta", "api-version", &name),
+			 0);
 	assert_string_equal(project, "tiny-pack");
 }
 
@@ -189,7 +202,8 @@ static void test_profiles_apart(void **state)
 	assert_string_equal(r.subs[0].name, "simple");
 	assert_string_equal(r.subs[1].name, "cpu-avx2");
 	assert_string_equal(r.subs[2].name, "cpu-avx512");
-	assert_string_equal(strlist_join(&r.subs[2].install, &arena, " "), "tiny-pack==1.0+cpu.avx512");
+	assert_string_equal(strlist_join(&r.subs[2].install, &arena, " "),
+			    "tiny-pack==1.0+cpu.avx512");
 	assert_string_equal(strlist_join(&r.subs[2].wheels, &arena, " "), AVX512);
 	assert_string_equal(page("cpu-avx512/constraints.txt"), "tiny-pack==1.0+cpu.avx512\n");
 	assert_null(strstr(page("cpu-avx2/tiny-pack/index.html"), "avx512"));
@@ -223,7 +237,8 @@ static void test_yanked(void **state)
 	assert_int_equal(r.yanked, 1);
 	assert_contains(page("cpu-avx2/tiny-pack/index.html"),
 			" data-yanked=\"it is &#34;broken&#34; &#60;badly&#62;\">");
-	assert_contains(page("cpu-avx2/tiny-pack/index.json"), "\"yanked\": \"it is \\\"broken\\\" <badly>\"");
+	assert_contains(page("cpu-avx2/tiny-pack/index.json"),
+			"\"yanked\": \"it is \\\"broken\\\" <badly>\"");
 	test_write(test_path("out/" AVX2 ".yanked"), "");
 	index_ok(&q);
 	assert_contains(page("cpu-avx2/tiny-pack/index.html"), " data-yanked=\"\">");
@@ -275,20 +290,23 @@ static void test_the_last_one_goes(void **state)
 	assert_true(fs_exists(TRUSTED, test_path("out/simple/index.html")));
 }
 
-/* Readers see the old index or the new one: never none, and no page of one beside a page of the other. */
+/* Readers see the old index or the new one: never
+ * none, and no page of one beside a page of the other. */
 static void test_exchanged_whole(void **state)
 {
 	(void)state;
 	make_wheel("1.0+cpu.avx2");
 	struct index_request q = site();
 	index_ok(&q);
-	shell("cd '%s' && (while [ ! -e ../stop ]; do cat simple/tiny-pack/index.html >/dev/null || echo gone "
+	shell("cd '%s' && (while [ ! -e ../stop ]; do cat simple/tiny-pack/index.html >/dev/null "
+	      "|| echo gone "
 	      ">>../gone; done; : >../ended) &",
 	      test_path("out"));
 	for (int i = 0; i < 20; i++)
 		index_ok(&q);
 	test_write(test_path("stop"), "");
-	shell("n=0; until [ -e '%s' ]; do sleep 0.02; n=$((n + 1)); [ $n -lt 3000 ] || exit 1; done",
+	shell("n=0; until [ -e '%s' ]; do sleep 0.02; n=$((n + 1)); [ $n -lt 3000 ] || exit 1; "
+	      "done",
 	      test_path("ended"));
 	assert_false(fs_exists(TRUSTED, test_path("gone")));
 }
@@ -297,6 +315,7 @@ static void assert_untouched(const struct index_request *q, enum err_kind kind, 
 {
 	struct index_result r = {.wheels = 77};
 	const char *before = tree_digest();
+
 	assert_err(index_write(q, test_run(), &arena, &r, &err), &err, kind, want);
 	assert_int_equal(r.wheels, 77);
 	assert_string_equal(before, tree_digest());
@@ -327,7 +346,8 @@ static void test_a_broken_wheel_changes_nothing(void **state)
 	unlink(test_path("out/nonsense.whl"));
 	/* a wheel under another name */
 	shell("cp '%s' '%s'", test_path("out/" AVX2), test_path("out/" AVX512));
-	assert_untouched(&q, ERR_INTEGRITY, "its 'tiny_pack-1.0+cpu.avx2.dist-info' is not named after the file");
+	assert_untouched(&q, ERR_INTEGRITY,
+			 "its 'tiny_pack-1.0+cpu.avx2.dist-info' is not named after the file");
 }
 
 static void test_directories_of_others_stay(void **state)
@@ -355,7 +375,8 @@ static void test_nothing_to_list(void **state)
 	(void)state;
 	struct index_result r;
 	struct index_request q = site();
-	assert_err(index_write(&q, test_run(), &arena, &r, &err), &err, ERR_USAGE, "not a directory");
+	assert_err(index_write(&q, test_run(), &arena, &r, &err), &err, ERR_USAGE,
+		   "not a directory");
 	mkdir(test_path("out"), 0755);
 	assert_err(index_write(&q, test_run(), &arena, &r, &err), &err, ERR_USAGE, "no wheel in");
 }
@@ -381,5 +402,6 @@ int main(void)
 		TEST(test_the_name_of_all_is_reserved),
 		TEST(test_nothing_to_list),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

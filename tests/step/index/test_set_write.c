@@ -10,41 +10,50 @@
 #include "step/index/index.h"
 
 #define PURL "pkg:pypi/torch@2.6.0%2Bcpu.avx2"
-/* A bill with a component of its own, the torch that it was made against, what both have, and what only is called the
- * same. */
-#define BILL(wheel, own)                                                                                               \
-	"{\"components\":[{\"bom-ref\":\"" own "\",\"name\":\"" own "\"},{\"bom-ref\":\"" PURL "\",\"purl\":\"" PURL   \
-	"\",\"name\":\"torch\"},{\"bom-ref\":\"gcc\",\"name\":\"gcc\"},{\"bom-ref\":\"x\",\"name\":\"" own             \
-	"\"}],\"dependencies\":[{\"ref\":\"" wheel "\",\"dependsOn\":[\"" own "\",\"x\"]}]}"
+/* A bill with a component of its own, the torch that it was made
+ * against, what both have, and what only is called the same. */
+#define BILL(wheel, own)                                                                           \
+	"{\"components\":[{\"bom-ref\":\"" own "\",\"name\":\"" own "\"},{\"bom-ref\":\"" PURL     \
+	"\",\"purl\":\"" PURL "\",\"name\":\"torch\"},{\"bom-ref\":\"gcc\",\"name\":\"gcc\"},{"    \
+	"\"bom-ref\":\"x\",\"name\":\"" own "\"}],\"dependencies\":[{\"ref\":\"" wheel             \
+	"\",\"dependsOn\":[\"" own "\",\"x\"]}]}"
 
-static void make(struct set_wheel *w, const char *name, const char *version, const char *tag, const char *bill,
-		 struct arena *a)
+static void make(struct set_wheel *w, const char *name, const char *version, const char *tag,
+		 const char *bill, struct arena *a)
 {
 	struct zip_writer *z;
 	struct err e = {0};
 	uint8_t digest[32];
 	const char *stem = arena_printf(a, "%s-%s", name, version);
 	const char *path = arena_strdup(a, test_path("%s-cp313-cp313-%s_x86_64.whl", stem, tag));
+
 	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
 	assert_ok(zip_add_data(z, arena_printf(a, "%s.dist-info/METADATA", stem), "", 0, &e), &e);
 	if (bill)
-		assert_ok(zip_add_data(z, arena_printf(a, "%s.dist-info/sboms/%s.cdx.json", stem, name), bill,
-				       strlen(bill), &e),
+		assert_ok(zip_add_data(
+				  z, arena_printf(a, "%s.dist-info/sboms/%s.cdx.json", stem, name),
+				  bill, strlen(bill), &e),
 			  &e);
 	assert_ok(zip_finish(z, digest, &e), &e);
 	*w = (struct set_wheel){path, name, version, "0123"};
 }
 
 static struct advisory_row advisories[] = {
-	{.id = "CVE-1", .package = "pytorch", .versions = "<2.7.0", .what = "reads too far", .source = "GHSA-1"},
+	{.id = "CVE-1",
+	 .package = "pytorch",
+	 .versions = "<2.7.0",
+	 .what = "reads too far",
+	 .source = "GHSA-1"},
 	{.id = "CVE-2", .package = "pytorch", .versions = "<2.6.0"},
 	{.id = "CVE-3", .package = "torchvision", .versions = "<9"},
 };
-static const struct tables tables = {.advisories = advisories, .advisories_count = ARRAY_LEN(advisories)};
+static const struct tables tables = {.advisories = advisories,
+				     .advisories_count = ARRAY_LEN(advisories)};
 
 static struct set_request site(const struct set_wheel *wheels, const struct strlist *install)
 {
 	static char dir[4096];
+
 	snprintf(dir, sizeof(dir), "%s", test_path("%s", ""));
 	return (struct set_request){.dir = dir,
 				    .name = "My set",
@@ -60,6 +69,7 @@ static const json_t *component(const json_t *bill, const char *ref)
 {
 	size_t i;
 	json_t *c;
+
 	json_array_foreach(json_object_get(bill, "components"), i,
 			   c) if (strcmp(json_text(c, "bom-ref"), ref) == 0) return c;
 	return NULL;
@@ -92,14 +102,17 @@ static void bills_become_one(void **state)
 	assert_string_equal(json_text(json_array_get(rows, 2), "ref"), "set:My set");
 	assert_string_equal(json_string_value(json_array_get(on, 0)), PURL);
 	assert_string_equal(json_string_value(json_array_get(on, 1)), "pkg:pypi/tiny@1.0");
-	const json_t *weak = json_object_get(bill, "vulnerabilities"), *one = json_array_get(weak, 0);
+	const json_t *weak = json_object_get(bill, "vulnerabilities"),
+		     *one = json_array_get(weak, 0);
 	assert_int_equal(json_array_size(weak), 1);
 	assert_string_equal(json_text(one, "id"), "CVE-1");
 	assert_string_equal(json_text(one, "description"), "reads too far");
-	assert_string_equal(json_text(json_array_get(json_object_get(one, "affects"), 0), "ref"), PURL);
-	assert_file(test_path(SET_CONSTRAINTS), "# of the set 'My set': pip install -c, uv pip install -c\n"
-						"torch==2.6.0+cpu.avx2 # sha256:0123\n"
-						"tiny==1.0 # sha256:0123\n");
+	assert_string_equal(json_text(json_array_get(json_object_get(one, "affects"), 0), "ref"),
+			    PURL);
+	assert_file(test_path(SET_CONSTRAINTS),
+		    "# of the set 'My set': pip install -c, uv pip install -c\n"
+		    "torch==2.6.0+cpu.avx2 # sha256:0123\n"
+		    "tiny==1.0 # sha256:0123\n");
 }
 
 static void the_stage_has_the_glibc_of_all_wheels(void **state)
@@ -107,7 +120,8 @@ static void the_stage_has_the_glibc_of_all_wheels(void **state)
 	(void)state;
 	static const struct {
 		const char *tag, *image;
-	} cases[] = {{"manylinux_2_36", "python:3.13-slim-bookworm"}, {"manylinux_2_39", "python:3.13-slim-trixie"}};
+	} cases[] = {{"manylinux_2_36", "python:3.13-slim-bookworm"},
+		     {"manylinux_2_39", "python:3.13-slim-trixie"}};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct strlist install = {0};
@@ -120,8 +134,11 @@ static void the_stage_has_the_glibc_of_all_wheels(void **state)
 		struct set_request q = site(w, &install);
 		assert_ok(set_write(&q, &a, &e), &e);
 		char *text = test_read(test_path(SET_DOCKERFILE));
-		assert_contains(text, arena_printf(&a, "\nARG BASE=%s\nFROM ${BASE} AS my-set\n", cases[i].image));
-		assert_contains(text, "\nRUN --mount=type=bind,target=/set \\\n\tpython3 -m pip install 'a b'\n");
+		assert_contains(text, arena_printf(&a, "\nARG BASE=%s\nFROM ${BASE} AS my-set\n",
+						   cases[i].image));
+		assert_contains(
+			text,
+			"\nRUN --mount=type=bind,target=/set \\\n\tpython3 -m pip install 'a b'\n");
 		free(text);
 		test_teardown(state);
 	}
@@ -140,17 +157,19 @@ static void what_is_no_bill_is_refused(void **state)
 		make(&w[0], "torch", "2.6.0", "manylinux_2_28", NULL, &a);
 		make(&w[1], "tiny", "1.0", "manylinux_2_28", texts[i], &a);
 		struct set_request q = site(w, &install);
-		assert_err(
-			set_write(&q, &a, &e), &e, ERR_INTEGRITY,
-			"'tiny-1.0.dist-info/sboms/tiny.cdx.json' in 'tiny-1.0-cp313-cp313-manylinux_2_28_x86_64.whl' "
-			"is not a bill of materials");
+		assert_err(set_write(&q, &a, &e), &e, ERR_INTEGRITY,
+			   "'tiny-1.0.dist-info/sboms/tiny.cdx.json' in "
+			   "'tiny-1.0-cp313-cp313-manylinux_2_28_x86_64.whl' "
+			   "is not a bill of materials");
 		test_teardown(state);
 	}
+
 	/* What others put into theirs is taken as far as it has a form. */
 	test_dir();
-	make(&w[0], "torch", "2.6.0", "manylinux_2_28", "{\"components\":[1,{\"name\":\"n\"}],\"dependencies\":[2,{}]}",
+	make(&w[0], "torch", "2.6.0", "manylinux_2_28",
+	     "{\"components\":[1,{\"name\":\"n\"}],\"dependencies\":[2,{}]}", &a);
+	make(&w[1], "tiny", "1.0", "manylinux_2_28", "{\"components\":{},\"dependencies\":\"x\"}",
 	     &a);
-	make(&w[1], "tiny", "1.0", "manylinux_2_28", "{\"components\":{},\"dependencies\":\"x\"}", &a);
 	struct set_request q = site(w, &install);
 	assert_ok(set_write(&q, &a, &e), &e);
 }
@@ -161,7 +180,9 @@ static void require(struct set_wheel *w, const char *line, struct arena *a)
 	struct err e = {0};
 	uint8_t digest[32];
 	const char *info = arena_printf(a, "%s-%s.dist-info/METADATA", w->name, w->version);
-	const char *text = arena_printf(a, "Name: %s\nVersion: %s\nRequires-Dist: %s\n", w->name, w->version, line);
+	const char *text = arena_printf(a, "Name: %s\nVersion: %s\nRequires-Dist: %s\n", w->name,
+					w->version, line);
+
 	assert_ok(zip_create(w->path, 0, 1, 6, &z, &e), &e);
 	assert_ok(zip_add_data(z, info, text, strlen(text), &e), &e);
 	assert_ok(zip_finish(z, digest, &e), &e);
@@ -216,13 +237,15 @@ static size_t compared_of(unsigned components)
 	struct strlist install = {0};
 	struct set_wheel w[2];
 	struct err e = {0};
+
 	test_dir();
 	buf_addstr(&bill, "{\"components\":[");
 	for (unsigned i = 0; i < components; i++)
 		buf_printf(&bill, "%s{\"bom-ref\":\"c%u\",\"name\":\"c\"}", i ? "," : "", i);
 	buf_addstr(&bill, "],\"dependencies\":[");
 	for (unsigned i = 0; i < components; i++)
-		buf_printf(&bill, "%s{\"ref\":\"c%u\",\"dependsOn\":[\"c%u\"]}", i ? "," : "", i, components - i);
+		buf_printf(&bill, "%s{\"ref\":\"c%u\",\"dependsOn\":[\"c%u\"]}", i ? "," : "", i,
+			   components - i);
 	buf_addstr(&bill, "]}");
 	make(&w[0], "torch", "2.6.0", "manylinux_2_28", buf_cstr(&bill), &a);
 	make(&w[1], "tiny", "1.0", "manylinux_2_28", NULL, &a);
@@ -235,6 +258,7 @@ static size_t compared_of(unsigned components)
 static void test_work_grows_as_the_bill_does(void **state)
 {
 	const size_t few = compared_of(500);
+
 	test_teardown(state);
 	const size_t many = compared_of(4000);
 	assert_true(many < 16 * few + 1000);
@@ -249,5 +273,6 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_no_bill_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_wheels_that_refuse_each_other, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

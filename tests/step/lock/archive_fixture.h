@@ -38,9 +38,10 @@ static inline void archive_start(struct test_archive *t)
 	t->home = path_join(&t->arena, top, "home");
 	t->keyring = path_join(&t->arena, top, "ring.gpg");
 	assert_int_equal(mkdir(t->home, 0700), 0);
-	archive_run("gpg", "--homedir", t->home, "--batch", "--quiet", "--passphrase", "", "--quick-gen-key", "test",
-		    "ed25519", "sign", "never", NULL);
-	archive_run("gpg", "--homedir", t->home, "--batch", "--quiet", "--export", "--output", t->keyring, NULL);
+	archive_run("gpg", "--homedir", t->home, "--batch", "--quiet", "--passphrase", "",
+		    "--quick-gen-key", "test", "ed25519", "sign", "never", NULL);
+	archive_run("gpg", "--homedir", t->home, "--batch", "--quiet", "--export", "--output",
+		    t->keyring, NULL);
 }
 
 static inline void archive_stop(struct test_archive *t)
@@ -52,13 +53,15 @@ static inline void archive_stop(struct test_archive *t)
 }
 
 /* archive_add: a package with further fields; its digest is that of "NAME VERSION". */
-static inline void archive_add(struct test_archive *t, const char *name, const char *version, const char *fields)
+static inline void archive_add(struct test_archive *t, const char *name, const char *version,
+			       const char *fields)
 {
 	char sha[DIGEST_HEX_LEN + 1];
 	const char *bytes = arena_printf(&t->arena, "%s %s", name, version);
 	digest_data(bytes, strlen(bytes), sha);
 	buf_printf(&t->packages,
-		   "Package: %s\nVersion: %s\nArchitecture: amd64\nFilename: pool/%s_%s_amd64.deb\nSize: %zu\n"
+		   "Package: %s\nVersion: %s\nArchitecture: amd64\nFilename: "
+		   "pool/%s_%s_amd64.deb\nSize: %zu\n"
 		   "SHA256: %s\n%s\n",
 		   name, version, name, version, strlen(bytes), sha, fields);
 }
@@ -72,11 +75,11 @@ static inline void archive_sign(struct test_archive *t, const char *date, const 
 	const char *release = path_join(a, dists, "Release");
 	test_write(path_join(a, dists, "main/binary-amd64/Packages"), buf_cstr(&t->packages));
 	digest_data(t->packages.data, t->packages.len, sha);
-	test_write(release,
-		   arena_printf(a,
-				"Origin: Debian\nSuite: stable\nCodename: trixie\nDate: %s\n%sSHA256:\n %s %zu "
-				"main/binary-amd64/Packages\n",
-				date, fields, sha, t->packages.len));
-	archive_run("gpg", "--homedir", t->home, "--batch", "--quiet", "--yes", "--clearsign", "--output",
-		    path_join(a, dists, "InRelease"), release, NULL);
+	test_write(release, arena_printf(a,
+					 "Origin: Debian\nSuite: stable\nCodename: trixie\nDate: "
+					 "%s\n%sSHA256:\n %s %zu "
+					 "main/binary-amd64/Packages\n",
+					 date, fields, sha, t->packages.len));
+	archive_run("gpg", "--homedir", t->home, "--batch", "--quiet", "--yes", "--clearsign",
+		    "--output", path_join(a, dists, "InRelease"), release, NULL);
 }

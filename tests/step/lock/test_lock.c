@@ -9,9 +9,11 @@
 
 static const char *const main_only[] = {"main", NULL};
 
-static struct world_part part(struct test_archive *t, const char *name, const char *kind, const char *names)
+static struct world_part part(struct test_archive *t, const char *name, const char *kind,
+			      const char *names)
 {
 	struct strlist packages = {0};
+
 	strlist_split(&packages, &t->arena, names, " ");
 	return (struct world_part){.part = name,
 				   .kind = kind,
@@ -26,6 +28,7 @@ static struct world_part part(struct test_archive *t, const char *name, const ch
 static struct lock_request request(struct test_archive *t, const struct world_part *p)
 {
 	struct strlist *addresses = arena_alloc(&t->arena, sizeof(*addresses));
+
 	*addresses = (struct strlist){0};
 	strlist_ref(addresses, &t->arena, t->dir);
 	return (struct lock_request){.part = p,
@@ -35,7 +38,8 @@ static struct lock_request request(struct test_archive *t, const struct world_pa
 				     .keyring = t->keyring};
 }
 
-static int make(struct test_archive *t, const struct lock_request *q, struct world_lock *ret, struct err *e)
+static int make(struct test_archive *t, const struct lock_request *q, struct world_lock *ret,
+		struct err *e)
 {
 	return lock_make(q, test_run(), &t->arena, ret, e);
 }
@@ -43,6 +47,7 @@ static int make(struct test_archive *t, const struct lock_request *q, struct wor
 static const char *shown(struct test_archive *t, const struct world_lock *l)
 {
 	struct strlist names = {0};
+
 	for (size_t i = 0; i < l->count; i++)
 		strlist_addf(&names, &t->arena, "%s=%s", l->entries[i].name, l->entries[i].version);
 	strlist_sort(&names);
@@ -100,7 +105,8 @@ static void a_lock_from_the_archive(void **state)
 	archive_stop(&t);
 }
 
-/* Of alternatives the first, unless another is asked for before; recommended ones are left out, and apt itself. */
+/* Of alternatives the first, unless another is asked for
+ * before; recommended ones are left out, and apt itself. */
 static void the_order_of_the_table_chooses(void **state)
 {
 	(void)state;
@@ -145,8 +151,11 @@ static void a_toolkit_leaves_out_the_base(void **state)
 				    .sha256 = OTHER,
 				    .place = "n.whl",
 				    .size = 1};
-	const struct world_lock before = {
-		.part = "cuda12_4", .platform = "x86_64-linux", .asked = OTHER, .entries = &wheel, .count = 1};
+	const struct world_lock before = {.part = "cuda12_4",
+					  .platform = "x86_64-linux",
+					  .asked = OTHER,
+					  .entries = &wheel,
+					  .count = 1};
 	toolkit.base = &debian;
 	toolkit.base_lock = &base;
 	toolkit.before = &before;
@@ -178,10 +187,12 @@ static void archives_that_lie(void **state)
 	assert_err(make(&t, &q, &l, &e), &e, ERR_NETWORK, "cannot read the index of 'bookworm'");
 	archive_run("cp", "-r", path_join(&t.arena, t.dir, "dists/trixie"),
 		    path_join(&t.arena, t.dir, "dists/bookworm"), NULL);
-	assert_err(make(&t, &q, &l, &e), &e, ERR_INTEGRITY, "answers for 'bookworm' with the suite 'stable' (trixie)");
+	assert_err(make(&t, &q, &l, &e), &e, ERR_INTEGRITY,
+		   "answers for 'bookworm' with the suite 'stable' (trixie)");
 	p.suite = "trixie";
 	q.platform = "aarch64-linux";
-	assert_err(make(&t, &q, &l, &e), &e, ERR_CONFIG, "apt-get cannot have the packages together");
+	assert_err(make(&t, &q, &l, &e), &e, ERR_CONFIG,
+		   "apt-get cannot have the packages together");
 	q.platform = "x86_64-linux";
 	const struct world_part none = part(&t, "debian13", "base", "nothing"),
 				torn = part(&t, "debian13", "base", "broken");
@@ -190,8 +201,10 @@ static void archives_that_lie(void **state)
 	archive_add(&t, "broken", "1", "Depends: nowhere\n");
 	archive_sign(&t, MONDAY, "");
 	q.part = &torn;
-	assert_err(make(&t, &q, &l, &e), &e, ERR_CONFIG, "nowhere"); /* apt 2: "broken : Depends: nowhere" */
-	assert_non_null(strstr(e.msg, "broken"));                    /* apt 3: "broken:amd64 Depends nowhere" */
+	/* apt 2: "broken : Depends: nowhere" */
+	assert_err(make(&t, &q, &l, &e), &e, ERR_CONFIG, "nowhere");
+	/* apt 3: "broken:amd64 Depends nowhere" */
+	assert_non_null(strstr(e.msg, "broken"));
 	q.part = &p;
 	/* packages that are not those of the signature, and a text that nobody signed */
 	const char *index = path_join(&t.arena, t.dir, "dists/trixie/main/binary-amd64/Packages");
@@ -203,7 +216,8 @@ static void archives_that_lie(void **state)
 	assert_err(make(&t, &q, &l, &e), &e, ERR_INTEGRITY, "Hash Sum mismatch");
 	strstr(lies, "Origin: Debian")[8] = 'X';
 	test_write(release, lies);
-	assert_err(make(&t, &q, &l, &e), &e, ERR_INTEGRITY, "the signature of 'InRelease' is not good");
+	assert_err(make(&t, &q, &l, &e), &e, ERR_INTEGRITY,
+		   "the signature of 'InRelease' is not good");
 	archive_stop(&t);
 }
 
@@ -230,7 +244,8 @@ static void no_lock_is_written_that_cannot_be_read(void **state)
 				     .entries = &x,
 				     .count = 1};
 	const char *path = path_join(&a, test_dir(), "p.lock");
-	assert_err(world_lock_save(&l, path, &e), &e, ERR_INTEGRITY, "p.lock:5: not a URL of that kind");
+	assert_err(world_lock_save(&l, path, &e), &e, ERR_INTEGRITY,
+		   "p.lock:5: not a URL of that kind");
 	assert_false(fs_exists(TRUSTED, path));
 	x.place = "pool/a.deb";
 	assert_ok(world_lock_save(&l, path, &e), &e);
@@ -241,11 +256,30 @@ static void the_difference_of_locks(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	struct world_entry x[] = {
-		{.name = "cpp", .version = "1", .arch = "amd64", .sha256 = ASKED, .place = "c", .size = 1},
-		{.name = "gcc", .version = "1", .arch = "amd64", .sha256 = ASKED, .place = "g", .size = 1},
-		{.name = "old", .version = "1", .arch = "amd64", .sha256 = ASKED, .place = "o", .size = 1},
-		{.name = "same", .version = "1", .arch = "all", .sha256 = ASKED, .place = "s", .size = 1}};
+	struct world_entry x[] = {{.name = "cpp",
+				   .version = "1",
+				   .arch = "amd64",
+				   .sha256 = ASKED,
+				   .place = "c",
+				   .size = 1},
+				  {.name = "gcc",
+				   .version = "1",
+				   .arch = "amd64",
+				   .sha256 = ASKED,
+				   .place = "g",
+				   .size = 1},
+				  {.name = "old",
+				   .version = "1",
+				   .arch = "amd64",
+				   .sha256 = ASKED,
+				   .place = "o",
+				   .size = 1},
+				  {.name = "same",
+				   .version = "1",
+				   .arch = "all",
+				   .sha256 = ASKED,
+				   .place = "s",
+				   .size = 1}};
 	struct world_entry y[] = {x[3], x[1], x[0], x[2]};
 	struct world_lock before = {.asked = ASKED, .entries = x, .count = 4},
 			  after = {.asked = ASKED, .entries = y, .count = 4};
@@ -258,14 +292,16 @@ static void the_difference_of_locks(void **state)
 	y[2].sha256 = OTHER; /* cpp */
 	y[3].name = "new";   /* old */
 	AUTO_JSON json_t *diff = lock_compare(&before, &after, &a);
-	AUTO_JSON json_t *want =
-		json_pack("{s:b, s:i, s:i, s:i, s:[{s:s, s:s, s:s, s:s, s:i, s:b}, {s:s, s:s, s:s, s:s, s:i, s:b},"
-			  " {s:s, s:s, s:n, s:s, s:i, s:b}, {s:s, s:s, s:s, s:n, s:i, s:b}]}",
-			  "other_request", false, "added", 1, "removed", 1, "changed", 2, "changes", "kind", "deb",
-			  "name", "cpp", "before", "1", "after", "1", "bytes", 1, "same_version", true, "kind", "deb",
-			  "name", "gcc", "before", "1", "after", "2", "bytes", 7, "same_version", false, "kind", "deb",
-			  "name", "new", "before", "after", "1", "bytes", 1, "same_version", false, "kind", "deb",
-			  "name", "old", "before", "1", "after", "bytes", 0, "same_version", false);
+	AUTO_JSON json_t *want = json_pack(
+		"{s:b, s:i, s:i, s:i, s:[{s:s, s:s, s:s, s:s, s:i, s:b}, {s:s, s:s, s:s, s:s, s:i, "
+		"s:b},"
+		" {s:s, s:s, s:n, s:s, s:i, s:b}, {s:s, s:s, s:s, s:n, s:i, s:b}]}",
+		"other_request", false, "added", 1, "removed", 1, "changed", 2, "changes", "kind",
+		"deb", "name", "cpp", "before", "1", "after", "1", "bytes", 1, "same_version", true,
+		"kind", "deb", "name", "gcc", "before", "1", "after", "2", "bytes", 7,
+		"same_version", false, "kind", "deb", "name", "new", "before", "after", "1",
+		"bytes", 1, "same_version", false, "kind", "deb", "name", "old", "before", "1",
+		"after", "bytes", 0, "same_version", false);
 	assert_true(json_equal(diff, want));
 	assert_true(lock_differs(diff));
 	AUTO_JSON json_t *all = lock_compare(NULL, &after, &a);
@@ -282,5 +318,6 @@ int main(void)
 		cmocka_unit_test(no_lock_is_written_that_cannot_be_read),
 		cmocka_unit_test(the_difference_of_locks),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

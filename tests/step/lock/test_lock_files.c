@@ -1,4 +1,5 @@
-/* Wheels as an index lists them and archives as NVIDIA's manifests have them, as entries of a lock. */
+/* Wheels as an index lists them and archives as
+ * NVIDIA's manifests have them, as entries of a lock. */
 #include "support.h"
 
 #include <string.h>
@@ -41,13 +42,14 @@ static void a_wheel_by_version_and_platform(void **state)
 		{"nvidia_toy==1.3", "aarch64-linux", ANY, 15},
 		{"nvidia-toy==1.6", "x86_64-linux", OLD, 18},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct world_entry got;
 		struct err e = {0};
-		assert_ok(lock_wheel(cases[i].asked, "py3", "none", cases[i].platform, listed, ARRAY_LEN(listed), &a,
-				     &got, &e),
+		assert_ok(lock_wheel(cases[i].asked, "py3", "none", cases[i].platform, listed,
+				     ARRAY_LEN(listed), &a, &got, &e),
 			  &e);
 		assert_int_equal(got.kind, WORLD_WHEEL);
 		assert_string_equal(got.place, cases[i].file);
@@ -62,15 +64,15 @@ static void a_wheel_for_one_python(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct world_entry got;
 	struct err e = {0};
-	assert_ok(lock_wheel("nvidia-toy==1.2", "cp313", "cp313", "x86_64-linux", listed, ARRAY_LEN(listed), &a, &got,
-			     &e),
+	assert_ok(lock_wheel("nvidia-toy==1.2", "cp313", "cp313", "x86_64-linux", listed,
+			     ARRAY_LEN(listed), &a, &got, &e),
 		  &e);
 	assert_string_equal(got.place, "nvidia_toy-1.2-cp313-cp313-manylinux_2_28_x86_64.whl");
-	assert_err(lock_wheel("nvidia-toy==1.2", "cp313", "cp313t", "x86_64-linux", listed, ARRAY_LEN(listed), &a, &got,
-			      &e),
+	assert_err(lock_wheel("nvidia-toy==1.2", "cp313", "cp313t", "x86_64-linux", listed,
+			      ARRAY_LEN(listed), &a, &got, &e),
 		   &e, ERR_NETWORK, "the index has no wheel of nvidia-toy==1.2");
-	assert_err(lock_wheel("nvidia-toy==1.2", "cp312", "cp313", "x86_64-linux", listed, ARRAY_LEN(listed), &a, &got,
-			      &e),
+	assert_err(lock_wheel("nvidia-toy==1.2", "cp312", "cp313", "x86_64-linux", listed,
+			      ARRAY_LEN(listed), &a, &got, &e),
 		   &e, ERR_NETWORK, "the index has no wheel of nvidia-toy==1.2");
 }
 
@@ -83,31 +85,36 @@ static void wheels_that_are_not_to_be_locked(void **state)
 	} cases[] = {
 		{"nvidia-toy", ERR_CONFIG, "not a wheel with its version: 'nvidia-toy'"},
 		{"nvidia-toy==", ERR_CONFIG, "not a wheel with its version"},
-		{"nvidia-toy==9", ERR_NETWORK, "the index has no wheel of nvidia-toy==9 for x86_64-linux"},
+		{"nvidia-toy==9", ERR_NETWORK,
+		 "the index has no wheel of nvidia-toy==9 for x86_64-linux"},
 		{"other==1.2", ERR_NETWORK, "the index has no wheel of other==1.2"},
-		{"nvidia-toy==1.4", ERR_NETWORK, "does not say sha256 and size of 'nvidia_toy-1.4-py3-none-any.whl'"},
+		{"nvidia-toy==1.4", ERR_NETWORK,
+		 "does not say sha256 and size of 'nvidia_toy-1.4-py3-none-any.whl'"},
 		{"nvidia-toy==1.5", ERR_NETWORK, "has two wheels of nvidia-toy==1.5"},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct world_entry got;
 		struct err e = {0};
-		assert_err(lock_wheel(cases[i].asked, "py3", "none", "x86_64-linux", listed, ARRAY_LEN(listed), &a,
-				      &got, &e),
+		assert_err(lock_wheel(cases[i].asked, "py3", "none", "x86_64-linux", listed,
+				      ARRAY_LEN(listed), &a, &got, &e),
 			   &e, cases[i].kind, cases[i].says);
 	}
 }
 
-#define ARCHIVE(platform, size)                                                                                        \
-	"\"" platform "\": {\"relative_path\": \"cuda_nvcc/" platform "/cuda_nvcc-" platform                           \
-	"-12.8.93-archive.tar.xz\", \"sha256\": \"" A "\", \"md5\": \"x\", \"size\": \"" size "\"}"
-#define MANIFEST                                                                                                       \
-	"{\"release_date\": \"2025-03-06\", \"release_label\": \"12.8.1\", \"cuda_nvcc\": {\"name\": \"CUDA NVCC\", "  \
-	"\"version\": \"12.8.93\", " ARCHIVE("linux-x86_64", "79015464") ", " ARCHIVE(                                 \
-		"linux-sbsa", "70623544") "}, "                                                                        \
-					  "\"libcudla\": {\"version\": \"12.8.90\", " ARCHIVE("linux-aarch64",         \
-											      "38560") "}}"
+#define ARCHIVE(platform, size)                                                                    \
+	"\"" platform "\": {\"relative_path\": \"cuda_nvcc/" platform "/cuda_nvcc-" platform       \
+	"-12.8.93-archive.tar.xz\", \"sha256\": \"" A "\", \"md5\": \"x\", \"size\": \"" size      \
+	"\"}"
+#define MANIFEST                                                                                   \
+	"{\"release_date\": \"2025-03-06\", \"release_label\": \"12.8.1\", \"cuda_nvcc\": "        \
+	"{\"name\": \"CUDA NVCC\", "                                                               \
+	"\"version\": \"12.8.93\", " ARCHIVE("linux-x86_64", "79015464") ", " ARCHIVE(             \
+		"linux-sbsa", "70623544") "}, "                                                    \
+					  "\"libcudla\": {\"version\": \"12.8.90\", " ARCHIVE(     \
+						  "linux-aarch64", "38560") "}}"
 
 static int redist(const char *text, const char *component, const char *platform, struct arena *a,
 		  struct world_entry **ret, struct err *e)
@@ -120,6 +127,7 @@ static void archives_of_a_manifest(void **state)
 	AUTO_ARENA struct arena a = {0};
 	struct world_entry *got;
 	struct err e = {0};
+
 	(void)state;
 	assert_ok(redist(MANIFEST, "cuda_nvcc", "x86_64-linux", &a, &got, &e), &e);
 	assert_int_equal(got->kind, WORLD_FILE);
@@ -142,34 +150,43 @@ static void manifests_that_are_refused(void **state)
 		{MANIFEST, "cuda_nvcx", "it has no 'cuda_nvcx'"},
 		{MANIFEST, "libcudla", "has no 'libcudla' for linux-x86_64"},
 		{"{\"x\": {\"linux-x86_64\": {}}}", "x", "it has no version of 'x'"},
-		{"{\"x\": {\"version\": \"1\", \"linux-x86_64\": {\"cuda12\": {}}}}", "x", "it has no path of 'x'"},
-		{"{\"x\": {\"version\": \"1\", \"linux-x86_64\": {\"relative_path\": \"../x\"}}}", "x", "no path of"},
-		{"{\"x\": {\"version\": \"1\", \"linux-x86_64\": {\"relative_path\": \"a b\"}}}", "x", "no path of"},
-		{"{\"x\": {\"version\": \"1\", \"linux-x86_64\": {\"relative_path\": \"x\", \"sha256\": \"" A
-		 "\", \"size\": 5}}}",
+		{"{\"x\": {\"version\": \"1\", \"linux-x86_64\": {\"cuda12\": {}}}}", "x",
+		 "it has no path of 'x'"},
+		{"{\"x\": {\"version\": \"1\", \"linux-x86_64\": {\"relative_path\": \"../x\"}}}",
+		 "x", "no path of"},
+		{"{\"x\": {\"version\": \"1\", \"linux-x86_64\": {\"relative_path\": \"a b\"}}}",
+		 "x", "no path of"},
+		{"{\"x\": {\"version\": \"1\", \"linux-x86_64\": {\"relative_path\": \"x\", "
+		 "\"sha256\": \"" A "\", \"size\": 5}}}",
 		 "x", "it has no sha256 and size of 'x'"},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct world_entry *got = NULL;
 		struct err e = {0};
-		assert_err(redist(cases[i].text, cases[i].component, "x86_64-linux", &a, &got, &e), &e, ERR_NETWORK,
-			   cases[i].says);
+		assert_err(redist(cases[i].text, cases[i].component, "x86_64-linux", &a, &got, &e),
+			   &e, ERR_NETWORK, cases[i].says);
 		assert_null(got);
 	}
+
 	AUTO_ARENA struct arena a = {0};
 	struct world_entry *got;
 	struct err e = {0};
-	assert_err(redist(MANIFEST, "cuda_nvcc", "s390x-linux", &a, &got, &e), &e, ERR_CONFIG, "'s390x-linux'");
+	assert_err(redist(MANIFEST, "cuda_nvcc", "s390x-linux", &a, &got, &e), &e, ERR_CONFIG,
+		   "'s390x-linux'");
 }
 
 static void one_kind_is_replaced(void **state)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct world_entry old[] = {{.kind = WORLD_DEB, .name = "gcc"}, {.kind = WORLD_WHEEL, .name = "old"}};
-	const struct world_entry new[] = {{.kind = WORLD_WHEEL, .name = "one"}, {.kind = WORLD_WHEEL, .name = "two"}};
+	struct world_entry old[] = {{.kind = WORLD_DEB, .name = "gcc"},
+				    {.kind = WORLD_WHEEL, .name = "old"}};
+	const struct world_entry new[] = {{.kind = WORLD_WHEEL, .name = "one"},
+					  {.kind = WORLD_WHEEL, .name = "two"}};
 	struct world_lock l = {.entries = old, .count = 2};
+
 	(void)state;
 	lock_replace(&l, WORLD_WHEEL, new, 2, &a);
 	assert_int_equal(l.count, 3);
@@ -182,9 +199,13 @@ static void one_kind_is_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_wheel_by_version_and_platform),  cmocka_unit_test(a_wheel_for_one_python),
-		cmocka_unit_test(wheels_that_are_not_to_be_locked), cmocka_unit_test(archives_of_a_manifest),
-		cmocka_unit_test(manifests_that_are_refused),       cmocka_unit_test(one_kind_is_replaced),
+		cmocka_unit_test(a_wheel_by_version_and_platform),
+		cmocka_unit_test(a_wheel_for_one_python),
+		cmocka_unit_test(wheels_that_are_not_to_be_locked),
+		cmocka_unit_test(archives_of_a_manifest),
+		cmocka_unit_test(manifests_that_are_refused),
+		cmocka_unit_test(one_kind_is_replaced),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

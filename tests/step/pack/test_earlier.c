@@ -41,6 +41,7 @@ static const char *kept(void)
 	int fd = open(log_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	struct log log = {.level = LOG_NORMAL, .fd = fd};
 	const struct run run = {.log = &log, .cancel_fd = -1};
+
 	assert_true(fd >= 0);
 	assert_ok(earlier_keep(&q, &run, &arena, &err), &err);
 	close(fd);
@@ -80,6 +81,7 @@ static void turns_leave_one_record_of_each(void **state)
 static void what_cannot_be_read_is_left(void **state)
 {
 	static const char *const releases[] = {"../../x", "", "a/b", "2.6.0"};
+
 	(void)state;
 	assert_string_equal(kept(), "");
 	test_write(test_path("dist/v/build.json"), "not json");
@@ -100,5 +102,6 @@ int main(void)
 		T(turns_leave_one_record_of_each),
 		T(what_cannot_be_read_is_left),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

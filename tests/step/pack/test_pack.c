@@ -6,6 +6,7 @@ static char *member(const char *wheel, const char *name)
 {
 	struct zip_reader *z;
 	struct buf AUTO_BUF b = {0};
+
 	assert_ok(zip_open(wheel, &arena, &z, &err), &err);
 	const struct zip_entry *en = zip_find(z, name);
 	if (!en)
@@ -18,6 +19,7 @@ static char *member(const char *wheel, const char *name)
 static bool has_member(const char *wheel, const char *name)
 {
 	struct zip_reader *z;
+
 	assert_ok(zip_open(wheel, &arena, &z, &err), &err);
 	bool found = zip_find(z, name) != NULL;
 	zip_close(z);
@@ -28,14 +30,17 @@ static bool has_member(const char *wheel, const char *name)
 static void assert_out_has(size_t count)
 {
 	struct strlist names = {0};
+
 	assert_ok(fs_list(TRUSTED, test_path("out"), &arena, &names, &err), &err);
 	if (names.count != count)
-		fail_msg("%zu files, not %zu: %s", names.count, count, strlist_join(&names, &arena, " "));
+		fail_msg("%zu files, not %zu: %s", names.count, count,
+			 strlist_join(&names, &arena, " "));
 }
 
 static void assert_refused(const struct pack_request *q, enum err_kind kind, const char *want)
 {
 	struct pack_result r = {.file = "untouched"};
+
 	assert_err(pack_wheel(q, test_run(), &arena, &r, &err), &err, kind, want);
 	assert_string_equal(r.file, "untouched");
 	assert_out_has(0);
@@ -70,11 +75,13 @@ static void test_metadata(void **state)
 	strlist_add(&q.requires, &arena, "torch==2.6.0+cpu.avx2");
 	strlist_add(&q.requires, &arena, "typing-extensions");
 	struct pack_result r = pack_ok(&q);
-	assert_string_equal(member(r.path, INFO "/METADATA"),
-			    "Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 1.0+cpu.avx2\nSummary: a test\n"
-			    "Requires-Dist: numpy ; extra == 'x'\nRequires-Dist: torch==2.6.0+cpu.avx2\nRequires-Dist: "
-			    "typing-extensions\n\n"
-			    "A description\nVersion: not this one\n");
+	assert_string_equal(
+		member(r.path, INFO "/METADATA"),
+		"Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 1.0+cpu.avx2\nSummary: a test\n"
+		"Requires-Dist: numpy ; extra == 'x'\nRequires-Dist: "
+		"torch==2.6.0+cpu.avx2\nRequires-Dist: "
+		"typing-extensions\n\n"
+		"A description\nVersion: not this one\n");
 }
 
 static void test_wheel_file(void **state)
@@ -87,13 +94,14 @@ static void test_wheel_file(void **state)
 	struct pack_request q = request();
 	q.platform = "manylinux_2_17_x86_64.manylinux2014_x86_64";
 	struct pack_result r = pack_ok(&q);
-	assert_string_equal(r.file,
-			    "tiny_pack-1.0+cpu.avx2-cp313.cp312-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl");
-	assert_string_equal(member(r.path, INFO "/WHEEL"),
-			    "Wheel-Version: 1.0\nGenerator: ptbuild 0.1.0\nRoot-Is-Purelib: false\nTag: "
-			    "cp313-abi3-manylinux_2_17_x86_64\n"
-			    "Tag: cp313-abi3-manylinux2014_x86_64\nTag: cp312-abi3-manylinux_2_17_x86_64\nTag: "
-			    "cp312-abi3-manylinux2014_x86_64\n");
+	assert_string_equal(r.file, "tiny_pack-1.0+cpu.avx2-cp313.cp312-abi3-manylinux_2_17_x86_64."
+				    "manylinux2014_x86_64.whl");
+	assert_string_equal(
+		member(r.path, INFO "/WHEEL"),
+		"Wheel-Version: 1.0\nGenerator: ptbuild 0.1.0\nRoot-Is-Purelib: false\nTag: "
+		"cp313-abi3-manylinux_2_17_x86_64\n"
+		"Tag: cp313-abi3-manylinux2014_x86_64\nTag: cp312-abi3-manylinux_2_17_x86_64\nTag: "
+		"cp312-abi3-manylinux2014_x86_64\n");
 }
 
 /* The first revision has no build tag: nothing was given out before it. */
@@ -108,7 +116,8 @@ static void test_build_tag(void **state)
 	r = pack_ok(&q);
 	assert_string_equal(r.file, "tiny_pack-1.0+cpu.avx2-3-py3-none-manylinux_2_17_x86_64.whl");
 	assert_contains(member(r.path, INFO "/WHEEL"), "\nBuild: 3\nTag: ");
-	assert_string_equal(member(r.path, INFO "/.metadata-rev"), "rev=3 tool=ptbuild 0.1.0 input=0123abcd\n");
+	assert_string_equal(member(r.path, INFO "/.metadata-rev"),
+			    "rev=3 tool=ptbuild 0.1.0 input=0123abcd\n");
 }
 
 /* License-File is a field of metadata 2.4: older metadata gets none. */
@@ -138,15 +147,16 @@ static void test_marker(void **state)
 	make_tree();
 	struct pack_request q = request();
 	struct pack_result r = pack_ok(&q);
-	assert_string_equal(member(r.path, INFO "/.metadata-rev"), "rev=1 tool=ptbuild 0.1.0 input=0123abcd\n");
+	assert_string_equal(member(r.path, INFO "/.metadata-rev"),
+			    "rev=1 tool=ptbuild 0.1.0 input=0123abcd\n");
 }
 
 static void test_order_of_entries(void **state)
 {
 	(void)state;
-	static const char *const want[] = {"tiny/__init__.py",    "tiny/libtiny.so", "zz/last.py",
-					   INFO "/METADATA",      INFO "/WHEEL",     INFO "/zz/LICENSE",
-					   INFO "/.metadata-rev", INFO "/RECORD"};
+	static const char *const want[] = {
+		"tiny/__init__.py", "tiny/libtiny.so",  "zz/last.py",          INFO "/METADATA",
+		INFO "/WHEEL",      INFO "/zz/LICENSE", INFO "/.metadata-rev", INFO "/RECORD"};
 	make_tree();
 	test_write(test_path("tree/zz/last.py"), "");
 	test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/zz/LICENSE"), "free");
@@ -159,6 +169,7 @@ static void test_order_of_entries(void **state)
 		assert_string_equal(zip_at(z, i)->name, want[i]);
 		assert_true(i == 0 || zip_at(z, i)->offset > zip_at(z, i - 1)->offset);
 	}
+
 	zip_close(z);
 }
 
@@ -172,7 +183,8 @@ static void test_record_is_exact(void **state)
 	const char *text = member(r.path, INFO "/RECORD");
 	struct wheel_record_row *rows;
 	size_t count;
-	assert_ok(wheel_record_parse(text, strlen(text), "RECORD", &arena, &rows, &count, &err), &err);
+	assert_ok(wheel_record_parse(text, strlen(text), "RECORD", &arena, &rows, &count, &err),
+		  &err);
 	struct zip_reader *z;
 	assert_ok(zip_open(r.path, &arena, &z, &err), &err);
 	assert_int_equal(zip_count(z), count);
@@ -187,6 +199,7 @@ static void test_record_is_exact(void **state)
 		assert_string_equal(rows[i].digest, digest);
 		assert_int_equal(rows[i].size, zip_at(z, i)->size);
 	}
+
 	assert_string_equal(rows[count - 1].path, INFO "/RECORD");
 	assert_string_equal(rows[count - 1].digest, "");
 	assert_int_equal(rows[count - 1].size, -1);
@@ -198,7 +211,8 @@ static void test_record_is_exact(void **state)
 static void test_what_installers_write_is_dropped(void **state)
 {
 	(void)state;
-	static const char *const stale[] = {"direct_url.json", "INSTALLER", "REQUESTED", "RECORD.jws", "RECORD.p7s"};
+	static const char *const stale[] = {"direct_url.json", "INSTALLER", "REQUESTED",
+					    "RECORD.jws", "RECORD.p7s"};
 	make_tree();
 	for (size_t i = 0; i < ARRAY_LEN(stale); i++)
 		test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/%s", stale[i]), "x");
@@ -257,7 +271,8 @@ static void test_same_tree_same_bytes(void **state)
 {
 	(void)state;
 	make_tree();
-	shell("cp -r '%s' '%s' && mkdir '%s'", test_path("tree"), test_path("tree2"), test_path("out2"));
+	shell("cp -r '%s' '%s' && mkdir '%s'", test_path("tree"), test_path("tree2"),
+	      test_path("out2"));
 	shell("touch -d 2001-01-01 '%s'", test_path("tree2/tiny/__init__.py"));
 	struct pack_request q = request();
 	struct pack_result r = pack_ok(&q);
@@ -310,7 +325,8 @@ static void test_other_bytes_under_the_same_name(void **state)
 	char before[65], after[65];
 	assert_ok(digest_file(r.path, before, &err), &err);
 	q.input_key = "another";
-	assert_err(pack_wheel(&q, test_run(), &arena, &again, &err), &err, ERR_POLICY, "with other bytes");
+	assert_err(pack_wheel(&q, test_run(), &arena, &again, &err), &err, ERR_POLICY,
+		   "with other bytes");
 	assert_contains(err.msg, before);
 	assert_ok(digest_file(r.path, after, &err), &err);
 	assert_string_equal(before, after);
@@ -369,10 +385,12 @@ static void test_broken_metadata_leaves_the_tree_alone(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		make_tree();
-		test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/%s", cases[i].file), cases[i].text);
+		test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/%s", cases[i].file),
+			   cases[i].text);
 		struct pack_request q = request();
 		assert_refused(&q, ERR_INTEGRITY, cases[i].want);
-		char *AUTO_FREE text = test_read(test_path("tree/tiny_pack-1.0+raw.dist-info/RECORD"));
+		char *AUTO_FREE text =
+			test_read(test_path("tree/tiny_pack-1.0+raw.dist-info/RECORD"));
 		assert_string_equal(text, "stale,,\n");
 		test_dir();
 	}
@@ -436,7 +454,8 @@ static void test_interruption_leaves_no_file(void **state)
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	const struct run stopped = {.log = test_run()->log, .cancel_fd = fds[0]};
 	struct pack_request q = request();
-	assert_err(pack_wheel(&q, &stopped, &arena, &r, &err), &err, ERR_INTERRUPTED, "interrupted");
+	assert_err(pack_wheel(&q, &stopped, &arena, &r, &err), &err, ERR_INTERRUPTED,
+		   "interrupted");
 	assert_out_has(0);
 	close(fds[0]);
 	close(fds[1]);
@@ -461,11 +480,13 @@ static void test_pip_installs_it_and_it_imports(void **state)
 		   "Metadata-Version: 2.1\nName: tiny-pack\nVersion: 1.0\n");
 	struct pack_request q = request();
 	struct pack_result r = pack_ok(&q);
-	shell("python3 -m pip --isolated --disable-pip-version-check install -q --no-index --no-deps --no-cache-dir "
+	shell("python3 -m pip --isolated --disable-pip-version-check install -q --no-index "
+	      "--no-deps --no-cache-dir "
 	      "--target '%s' '%s' "
 	      "2>'%s'",
 	      test_path("site"), r.path, test_path("pip.log"));
-	shell("cd / && PYTHONPATH='%s' python3 -c 'import tiny; assert tiny.answer == 42; import importlib.metadata as "
+	shell("cd / && PYTHONPATH='%s' python3 -c 'import tiny; assert tiny.answer == 42; import "
+	      "importlib.metadata as "
 	      "m; "
 	      "assert m.version(\"tiny-pack\") == \"1.0+cpu.avx2\"; "
 	      "assert any(str(f).endswith(\".metadata-rev\") for f in m.files(\"tiny-pack\"))'",
@@ -502,5 +523,6 @@ int main(void)
 		TEST(test_python_reads_it),
 		TEST(test_pip_installs_it_and_it_imports),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,10 +21,11 @@ static void make_object(const char *bytes, char digest[DIGEST_HEX_LEN + 1])
 	digest_data(bytes, strlen(bytes), digest);
 }
 
-static int export_rev(const char *digest, unsigned rev, struct arena *a, const char **path, struct err *e)
+static int export_rev(const char *digest, unsigned rev, struct arena *a, const char **path,
+		      struct err *e)
 {
-	return publish_export(test_path("object"), WHEEL, digest, rev, "variant", test_path("dist"), test_run(), a,
-			      path, e);
+	return publish_export(test_path("object"), WHEEL, digest, rev, "variant", test_path("dist"),
+			      test_run(), a, path, e);
 }
 
 static void test_everything_is_put_out(void **state)
@@ -96,8 +97,10 @@ static void test_another_wheel_of_that_name_is_replaced_whole(void **state)
 	const char *path;
 	make_object("new bytes", digest);
 	test_write(test_path("dist/" WHEEL), "old");
-	const char *log_file = arena_strdup(&a, test_path("log")), *from = arena_strdup(&a, test_path("object/" WHEEL));
-	struct log log = {.level = LOG_NORMAL, .fd = open(log_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
+	const char *log_file = arena_strdup(&a, test_path("log")),
+		   *from = arena_strdup(&a, test_path("object/" WHEEL));
+	struct log log = {.level = LOG_NORMAL,
+			  .fd = open(log_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
 	const struct run run = {.log = &log, .cancel_fd = -1};
 	path = arena_strdup(&a, test_path("dist/" WHEEL));
 	for (int i = 0; i < 2; i++) /* once, and then it has these bytes */
@@ -106,7 +109,8 @@ static void test_another_wheel_of_that_name_is_replaced_whole(void **state)
 	assert_file(path, "new bytes");
 	digest_data("old", 3, digest);
 	assert_file(log_file, arena_printf(&a,
-					   "warning: replacing '%s', which has other contents (sha256 %s); use another "
+					   "warning: replacing '%s', which has other contents "
+					   "(sha256 %s); use another "
 					   "--out to keep both\n",
 					   path, digest));
 }
@@ -146,9 +150,11 @@ int main(void)
 		cmocka_unit_test_teardown(test_what_a_kill_left_is_swept, test_teardown),
 		cmocka_unit_test_teardown(test_nothing_else_is_left, test_teardown),
 		cmocka_unit_test_teardown(test_the_same_wheel_is_left_alone, test_teardown),
-		cmocka_unit_test_teardown(test_another_wheel_of_that_name_is_replaced_whole, test_teardown),
+		cmocka_unit_test_teardown(test_another_wheel_of_that_name_is_replaced_whole,
+					  test_teardown),
 		cmocka_unit_test_teardown(test_a_missing_object_leaves_nothing, test_teardown),
 		cmocka_unit_test_teardown(test_an_output_directory_that_is_a_file, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

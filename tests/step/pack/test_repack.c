@@ -26,6 +26,7 @@ static void assert_refused(const struct repack_request *q, enum err_kind kind, c
 {
 	struct pack_result r = {.file = "untouched"};
 	struct strlist before = {0}, after = {0};
+
 	assert_ok(fs_list(TRUSTED, q->out_dir, &arena, &before, &err), &err);
 	assert_err(repack_wheel(q, test_run(), &arena, &r, &err), &err, kind, want);
 	assert_string_equal(r.file, "untouched");
@@ -33,7 +34,8 @@ static void assert_refused(const struct repack_request *q, enum err_kind kind, c
 	assert_int_equal(before.count, after.count);
 }
 
-/* More than a chunk of code-like bytes, text, an empty file, a script, and what lies behind WHEEL in the dist-info. */
+/* More than a chunk of code-like bytes, text, an empty file,
+ * a script, and what lies behind WHEEL in the dist-info. */
 static void make_large_tree(void)
 {
 	make_tree();
@@ -71,7 +73,8 @@ static void test_a_variant_has_no_label(void **state)
 {
 	(void)state;
 	make_large_tree();
-	shell("sed -i '1aRequires-Dist: torch==2.6.0+cpu.avx2\\nRequires-Dist: a (==1.0+x)\\nRequires-Dist: b' '%s'",
+	shell("sed -i '1aRequires-Dist: torch==2.6.0+cpu.avx2\\nRequires-Dist: a "
+	      "(==1.0+x)\\nRequires-Dist: b' '%s'",
 	      test_path("tree/tiny_pack-1.0+raw.dist-info/METADATA"));
 	struct pack_request q = request();
 	q.metadata_rev = 1;
@@ -82,11 +85,15 @@ static void test_a_variant_has_no_label(void **state)
 	struct pack_result made = repack_ok(&r);
 	assert_string_equal(made.file, "tiny_pack-1.0-py3-none-manylinux_2_17_x86_64-cpu.avx2.whl");
 	assert_int_equal(made.files, first.files + 1);
-	shell("cd '%s' && unzip -q '%s' -d one && unzip -q '%s' -d two && diff -r one/tiny two/tiny && cd "
-	      "two/tiny_pack-1.0.dist-info && printf '{}\\n' | cmp variant.json - && grep -qx 'Version: 1.0' METADATA "
+	shell("cd '%s' && unzip -q '%s' -d one && unzip -q '%s' -d two && diff -r one/tiny "
+	      "two/tiny && cd "
+	      "two/tiny_pack-1.0.dist-info && printf '{}\\n' | cmp variant.json - && grep -qx "
+	      "'Version: 1.0' METADATA "
 	      "&& "
-	      "grep -qx 'Requires-Dist: torch==2.6.0' METADATA && grep -qx 'Requires-Dist: a (==1.0)' METADATA && "
-	      "cmp licenses/LICENSE ../../one/*.dist-info/licenses/LICENSE && cmp WHEEL ../../one/*.dist-info/WHEEL",
+	      "grep -qx 'Requires-Dist: torch==2.6.0' METADATA && grep -qx 'Requires-Dist: a "
+	      "(==1.0)' METADATA && "
+	      "cmp licenses/LICENSE ../../one/*.dist-info/licenses/LICENSE && cmp WHEEL "
+	      "../../one/*.dist-info/WHEEL",
 	      test_path("."), first.path, made.path);
 }
 
@@ -105,7 +112,8 @@ static void test_back_to_the_first_revision(void **state)
 	assert_string_equal(third.path, first.path);
 }
 
-/* From whatever revision it is made, with a header file whose last line has no end, or an empty line behind. */
+/* From whatever revision it is made, with a header file
+ * whose last line has no end, or an empty line behind. */
 static void test_by_way_of_another_revision(void **state)
 {
 	(void)state;
@@ -114,10 +122,11 @@ static void test_by_way_of_another_revision(void **state)
 		test_dir();
 		make_tree();
 		test_write(test_path("tree/tiny_pack-1.0+raw.dist-info/WHEEL"),
-			   arena_printf(&arena,
-					"Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: false\nTag: "
-					"py3-none-linux_x86_64%s",
-					ends[i]));
+			   arena_printf(
+				   &arena,
+				   "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: false\nTag: "
+				   "py3-none-linux_x86_64%s",
+				   ends[i]));
 		struct pack_request q = request();
 		struct repack_request two = again(pack_ok(&q).path, 2);
 		struct repack_request three = again(repack_ok(&two).path, 3);
@@ -163,11 +172,13 @@ static void test_pip_installs_it(void **state)
 	struct repack_request r = again(first.path, 12);
 	struct pack_result done = repack_ok(&r);
 	shell("python3 -m zipfile -t '%s' >/dev/null", done.path);
-	shell("python3 -m pip --isolated --disable-pip-version-check install -q --no-index --no-deps --no-cache-dir "
+	shell("python3 -m pip --isolated --disable-pip-version-check install -q --no-index "
+	      "--no-deps --no-cache-dir "
 	      "--target '%s' '%s' "
 	      "2>'%s'",
 	      test_path("site"), done.path, test_path("pip.log"));
-	shell("grep -q '^rev=12 ' '%s'/*.dist-info/.metadata-rev && grep -qx 'Build: 12' '%s'/*.dist-info/WHEEL",
+	shell("grep -q '^rev=12 ' '%s'/*.dist-info/.metadata-rev && grep -qx 'Build: 12' "
+	      "'%s'/*.dist-info/WHEEL",
 	      test_path("site"), test_path("site"));
 }
 
@@ -197,7 +208,8 @@ static void test_foreign_wheels_are_refused(void **state)
 	struct repack_request r = again(foreign, 2);
 	shell("mkdir -p '%s' && python3 - '%s' '%s' <<'END'\n"
 	      "import sys, zipfile\n"
-	      "with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(sys.argv[2], 'w') as new:\n"
+	      "with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(sys.argv[2], 'w') as "
+	      "new:\n"
 	      "    for n in sorted(old.namelist()): new.writestr(n, old.read(n))\n"
 	      "END",
 	      test_path("foreign"), first.path, foreign);
@@ -205,7 +217,8 @@ static void test_foreign_wheels_are_refused(void **state)
 	assert_contains(err.hint, "--metadata-rev 2");
 	shell("python3 - '%s' '%s' <<'END'\n"
 	      "import sys, zipfile\n"
-	      "with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(sys.argv[2], 'w') as new:\n"
+	      "with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(sys.argv[2], 'w') as "
+	      "new:\n"
 	      "    for i in old.infolist():\n"
 	      "        i.external_attr = 0o100600 << 16\n"
 	      "        new.writestr(i, old.read(i.filename))\n"
@@ -224,10 +237,12 @@ static void test_wrong_record_is_refused(void **state)
 	struct repack_request r = again(foreign, 2);
 	shell("mkdir -p '%s' && python3 - '%s' '%s' <<'END'\n"
 	      "import sys, zipfile\n"
-	      "with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(sys.argv[2], 'w') as new:\n"
+	      "with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(sys.argv[2], 'w') as "
+	      "new:\n"
 	      "    for i in old.infolist():\n"
 	      "        b = old.read(i.filename)\n"
-	      "        new.writestr(i, b.split(b'\\n', 1)[1] if i.filename.endswith('/RECORD') else b)\n"
+	      "        new.writestr(i, b.split(b'\\n', 1)[1] if i.filename.endswith('/RECORD') "
+	      "else b)\n"
 	      "END",
 	      test_path("foreign"), first.path, foreign);
 	assert_refused(&r, ERR_INTEGRITY, "RECORD does not list");
@@ -276,5 +291,6 @@ int main(void)
 		TEST(test_bad_requests),
 		TEST(test_other_bytes_under_the_name_stay),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

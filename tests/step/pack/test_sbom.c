@@ -25,9 +25,12 @@ static const struct release_row release = {.source_date_epoch = 1738108800};
 static struct plan_patch patch = {.name = "a.patch", .sha256 = SHA};
 static struct plan plan;
 static const struct wheel_vendored libraries[] = {
-	{"torch/lib/libx-01234567.so.1", "libx.so.1", "/usr/lib/libx.so.1.2", "libx1=2:1.2+ds-3~deb13u1", SHA},
-	{"torch/lib/libgomp.so.1", "libgomp.so.1", "/usr/lib/libgomp.so.1", "libgomp1=14.2.0-19", SHA},
-	{"torch/lib/libx-extra.so", "libx-extra.so", "/usr/lib/libx-extra.so", "libx1=2:1.2+ds-3~deb13u1", SHA},
+	{"torch/lib/libx-01234567.so.1", "libx.so.1", "/usr/lib/libx.so.1.2",
+	 "libx1=2:1.2+ds-3~deb13u1", SHA},
+	{"torch/lib/libgomp.so.1", "libgomp.so.1", "/usr/lib/libgomp.so.1", "libgomp1=14.2.0-19",
+	 SHA},
+	{"torch/lib/libx-extra.so", "libx-extra.so", "/usr/lib/libx-extra.so",
+	 "libx1=2:1.2+ds-3~deb13u1", SHA},
 	{"torch/lib/libown.so", "libown.so", "/opt/libown.so", "", SHA}};
 
 static int setup(void **state)
@@ -78,6 +81,7 @@ static struct sbom_request request(void)
 static json_t *write_ok(const struct sbom_request *q)
 {
 	json_t *j = NULL;
+
 	assert_ok(sbom_write(q, test_run(), &arena, &licenses, &err), &err);
 	assert_ok(json_read(TRUSTED, test_path(SBOM), &j, &err), &err);
 	return j;
@@ -86,7 +90,8 @@ static json_t *write_ok(const struct sbom_request *q)
 static const char *at(const json_t *j, const char *const *path)
 {
 	for (; *path; path++)
-		j = json_is_array(j) ? json_array_get(j, (size_t)atoi(*path)) : json_object_get(j, *path);
+		j = json_is_array(j) ? json_array_get(j, (size_t)atoi(*path))
+				     : json_object_get(j, *path);
 	const char *s = json_string_value(j);
 	return s ? s : "(none)";
 }
@@ -101,7 +106,8 @@ static void test_document(void **state)
 	assert_string_equal(AT(j, "specVersion"), "1.6");
 	assert_null(json_object_get(j, "serialNumber"));
 	assert_string_equal(AT(j, "metadata", "timestamp"), "2025-01-29T00:00:00Z");
-	assert_string_equal(AT(j, "metadata", "component", "purl"), "pkg:pypi/torch@1.0%2Bcpu.avx2");
+	assert_string_equal(AT(j, "metadata", "component", "purl"),
+			    "pkg:pypi/torch@1.0%2Bcpu.avx2");
 	assert_string_equal(AT(j, "metadata", "tools", "components", "0", "version"), "0.1.0");
 	assert_int_equal(json_array_size(json_object_get(j, "components")), 6);
 	assert_string_equal(AT(j, "components", "0", "name"), "src.tar.gz");
@@ -118,7 +124,9 @@ static void test_vendored_library(void **state)
 	const json_t *c = json_array_get(json_object_get(j, "components"), 2);
 	assert_string_equal(AT(c, "name"), "libx1");
 	assert_string_equal(AT(c, "version"), "2:1.2+ds-3~deb13u1");
-	assert_string_equal(AT(c, "purl"), "pkg:deb/debian/libx1@2%3A1.2%2Bds-3~deb13u1?arch=amd64&distro=debian-13");
+	assert_string_equal(
+		AT(c, "purl"),
+		"pkg:deb/debian/libx1@2%3A1.2%2Bds-3~deb13u1?arch=amd64&distro=debian-13");
 	/* the digest of the file as it is shipped, that of its source beside */
 	digest_data(libraries[0].file, strlen(libraries[0].file), digest);
 	assert_string_equal(AT(c, "hashes", "0", "content"), digest);
@@ -135,11 +143,14 @@ static void test_references(void **state)
 	(void)state;
 	struct sbom_request q = request();
 	AUTO_JSON json_t *j = write_ok(&q);
-	const json_t *on = json_object_get(json_array_get(json_object_get(j, "dependencies"), 0), "dependsOn");
-	assert_string_equal(AT(j, "dependencies", "0", "ref"), AT(j, "metadata", "component", "bom-ref"));
+	const json_t *on =
+		json_object_get(json_array_get(json_object_get(j, "dependencies"), 0), "dependsOn");
+	assert_string_equal(AT(j, "dependencies", "0", "ref"),
+			    AT(j, "metadata", "component", "bom-ref"));
 	assert_int_equal(json_array_size(on), 6);
 	for (size_t i = 0; i < 6; i++) {
-		const char *ref = AT(json_array_get(json_object_get(j, "components"), i), "bom-ref");
+		const char *ref =
+			AT(json_array_get(json_object_get(j, "components"), i), "bom-ref");
 		assert_string_equal(ref, json_string_value(json_array_get(on, i)));
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(ref, json_string_value(json_array_get(on, k)));
@@ -156,7 +167,8 @@ static void test_licences_are_copied_once(void **state)
 	assert_string_equal(licenses.items[1], "vendored/libx1/copyright");
 	char *AUTO_FREE text = test_read(test_path(INFO "licenses/vendored/libgomp1/copyright"));
 	assert_string_equal(text, "This is free text.\nLicense: not machine-readable\n");
-	assert_null(json_object_get(json_array_get(json_object_get(j, "components"), 3), "licenses"));
+	assert_null(
+		json_object_get(json_array_get(json_object_get(j, "components"), 3), "licenses"));
 }
 
 static void test_of_no_package(void **state)
@@ -170,10 +182,12 @@ static void test_of_no_package(void **state)
 	assert_null(json_object_get(c, "version"));
 }
 
-/* What is inside the wheel's own libraries has its licence, and those of its parts, in the wheel. */
+/* What is inside the wheel's own libraries has its
+ * licence, and those of its parts, in the wheel. */
 static void test_linked_library(void **state)
 {
 	struct sbom_linked linked = {"mkl-static", "1.2", "Some Licence", SHA, "", "", ""};
+
 	(void)state;
 	test_write(test_path("root/usr/share/doc/mkl-static/LICENSE.txt"), "terms");
 	test_write(test_path("root/usr/share/doc/mkl-static/parts/one.txt"), "others");
@@ -191,7 +205,8 @@ static void test_linked_library(void **state)
 	assert_int_equal(licenses.count, 4);
 	assert_string_equal(licenses.items[2], "vendored/mkl-static/LICENSE.txt");
 	assert_string_equal(licenses.items[3], "vendored/mkl-static/parts/one.txt");
-	char *AUTO_FREE text = test_read(test_path(INFO "licenses/vendored/mkl-static/LICENSE.txt"));
+	char *AUTO_FREE text =
+		test_read(test_path(INFO "licenses/vendored/mkl-static/LICENSE.txt"));
 	assert_string_equal(text, "terms");
 	/* of a root that is no world */
 	linked.version = linked.sha256 = "";
@@ -205,6 +220,7 @@ static void test_linked_library(void **state)
 static void assert_linked_version(const struct sbom_linked *linked, const char *version)
 {
 	struct sbom_request q = request();
+
 	q.linked = linked;
 	AUTO_JSON json_t *j = write_ok(&q);
 	const json_t *c = json_array_get(json_object_get(j, "components"), 6);
@@ -219,13 +235,16 @@ static void assert_linked_version(const struct sbom_linked *linked, const char *
 /* In a root that is no world the library's own module says which version it is. */
 static void test_version_of_a_linked_library(void **state)
 {
-	struct sbom_linked linked = {"own-static", "", "Some Licence", "", "/opt/own", "own", "/opt/none:/opt/own/pc"};
+	struct sbom_linked linked = {"own-static", "",    "Some Licence",         "",
+				     "/opt/own",   "own", "/opt/none:/opt/own/pc"};
+
 	(void)state;
 	test_write(test_path("root/usr/share/doc/own-static/LICENSE.txt"), "terms");
 	test_write(test_path("root/opt/own-7/lib/own.a"), "");
 	assert_int_equal(symlink("own-7", test_path("root/opt/own")), 0);
 	assert_linked_version(&linked, NULL);
-	test_write(test_path("root/opt/own-7/pc/own.pc"), "v=2\nName: own\nVersion:  2026.2 \nLibs: -lown\n");
+	test_write(test_path("root/opt/own-7/pc/own.pc"),
+		   "v=2\nName: own\nVersion:  2026.2 \nLibs: -lown\n");
 	assert_linked_version(&linked, "2026.2");
 	test_write(test_path("root/opt/own-7/pc/own.pc"), "v=2\nName: own\nVersion: ${v}\n");
 	assert_linked_version(&linked, NULL);
@@ -246,6 +265,7 @@ static void test_files_of_the_world(void **state)
 	struct world_piece pieces[] = {{.lock = {.entries = files, .count = 2}},
 				       {.lock = {.entries = files + 2, .count = 1}}};
 	const struct world world = {.pieces = pieces, .count = ARRAY_LEN(pieces)};
+
 	(void)state;
 	struct sbom_request q = request();
 	q.world = &world;
@@ -256,6 +276,7 @@ static void test_files_of_the_world(void **state)
 		assert_string_equal(AT(json_array_get(all, i), "scope"), "excluded");
 		assert_string_equal(AT(json_array_get(all, i), "hashes", "0", "content"), SHA);
 	}
+
 	assert_string_equal(AT(j, "components", "6", "purl"),
 			    "pkg:deb/debian/g%2B%2B@4%3A14.2.0-1?arch=amd64&distro=debian-13");
 	assert_string_equal(AT(j, "components", "7", "purl"), "pkg:pypi/nvidia-nvvm@13.0.88");
@@ -314,14 +335,17 @@ static void test_what_cannot_be_listed(void **state)
 	(void)state;
 	struct sbom_request q = request();
 	assert_int_equal(unlink(test_path("tree/torch/lib/libown.so")), 0);
-	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_SYSTEM, "libown.so");
+	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_SYSTEM,
+		   "libown.so");
 	assert_int_equal(access(test_path(SBOM), F_OK), -1);
 	assert_int_equal(licenses.count, 0);
 	q.libraries_count = 0;
 	plan.version = "\xff";
-	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY, "not UTF-8");
+	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY,
+		   "not UTF-8");
 	q.tree = arena_strdup(&arena, test_path("root"));
-	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY, "no .dist-info");
+	assert_err(sbom_write(&q, test_run(), &arena, &licenses, &err), &err, ERR_INTEGRITY,
+		   "no .dist-info");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -343,5 +367,6 @@ int main(void)
 		TEST(test_same_bytes_again),
 		TEST(test_what_cannot_be_listed),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,13 +13,14 @@ static char *told_of(const char *compile_key, const char *pack_key, const char *
 {
 	char key[65] = "";
 	struct store *lower, *own;
+
 	test_dir();
 	memset(key, 'a', sizeof(key) - 1);
 	assert_ok(store_open(test_path("lower"), test_run(), &lower, &err), &err);
 	store_close(lower);
 	char *record = NULL;
-	AUTO_JSON json_t *j = json_pack("{s:s, s:s, s:s}", "compile_key", compile_key, "pack_key", pack_key,
-					"output_text", output_text);
+	AUTO_JSON json_t *j = json_pack("{s:s, s:s, s:s}", "compile_key", compile_key, "pack_key",
+					pack_key, "output_text", output_text);
 	assert_non_null(record = json_dumps(j, 0));
 	test_write(test_path("lower/objects/wheel/%s/build.json", key), record);
 	free(record);
@@ -44,7 +45,8 @@ static void test_a_wheel_of_another_ptbuild_is_told(void **state)
 {
 	(void)state;
 	char *AUTO_FREE said = told_of("c1", "p2", "version: 1\nzip: 4 libdeflate 1.14\n");
-	assert_contains(said, "lower' has a wheel of the same build made by another ptbuild, which is not taken:");
+	assert_contains(said, "lower' has a wheel of the same build made by another ptbuild, which "
+			      "is not taken:");
 	assert_contains(said, "zip: 4 libdeflate 1.14 → 4 libdeflate 1.23");
 	assert_not_contains(said, "version");
 }
@@ -66,5 +68,6 @@ int main(void)
 		cmocka_unit_test_teardown(test_a_wheel_of_another_ptbuild_is_told, test_teardown),
 		cmocka_unit_test_teardown(test_others_are_not, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

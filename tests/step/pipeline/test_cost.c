@@ -15,6 +15,7 @@ struct fixture {
 static int setup(void **state)
 {
 	static struct fixture f;
+
 	f = (struct fixture){0};
 	*state = &f;
 	test_dir();
@@ -27,11 +28,16 @@ static int teardown(void **state)
 	return test_teardown(state);
 }
 
-static struct cost cost(struct fixture *f, const char *release, unsigned gpus, const struct store *s)
+static struct cost cost(struct fixture *f, const char *release, unsigned gpus,
+			const struct store *s)
 {
-	const struct cost_request q = {
-		.profiles = test_path("p"), .package = "pytorch", .release = release, .gpus = gpus, .store = s};
+	const struct cost_request q = {.profiles = test_path("p"),
+				       .package = "pytorch",
+				       .release = release,
+				       .gpus = gpus,
+				       .store = s};
 	struct cost c = cost_of(&q, test_run(), &f->arena);
+
 	c.processors = 4;
 	return c;
 }
@@ -44,16 +50,19 @@ static const char *text(struct fixture *f, const struct cost *c, unsigned jobs)
 static void a_table_says_about_how_long(void **state)
 {
 	struct fixture *f = *state;
+
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "after 60\n3600\ta.o\n7200\tb.o\n");
 	struct cost c = cost(f, "2.8.0", 0, NULL);
-	assert_true(c.units == 10800 && cost_seconds(&c, 2) == 5460 && c.gpu == COST_GPU_NONE && !c.here);
+	assert_true(c.units == 10800 && cost_seconds(&c, 2) == 5460 && c.gpu == COST_GPU_NONE &&
+		    !c.here);
 	assert_string_equal(text(f, &c, 2), "about 1 h 31 min with 2 jobs (3 h 0 min of CPU time)");
 	assert_string_equal(text(f, &c, 1), "about 3 h 1 min with 1 job (3 h 0 min of CPU time)");
 	/* More jobs than processors are no faster. */
-	assert_string_equal(text(f, &c, 1000), "about 46 min with 1000 jobs (3 h 0 min of CPU time)");
+	assert_string_equal(text(f, &c, 1000),
+			    "about 46 min with 1000 jobs (3 h 0 min of CPU time)");
 	c = cost(f, "2.9.1", 0, NULL);
-	assert_string_equal(text(f, &c, 2),
-			    "about 1 h 31 min with 2 jobs (3 h 0 min of CPU time); estimated from release 2.8.0");
+	assert_string_equal(text(f, &c, 2), "about 1 h 31 min with 2 jobs (3 h 0 min of CPU time); "
+					    "estimated from release 2.8.0");
 }
 
 static void what_nobody_measured_is_not_known(void **state)
@@ -61,10 +70,10 @@ static void what_nobody_measured_is_not_known(void **state)
 	struct fixture *f = *state;
 	const struct cost c = cost(f, "2.8.0", 1, NULL);
 	const struct cost_downloads d = {0};
+
 	assert_true(cost_seconds(&c, 2) == 0);
-	assert_string_equal(
-		text(f, &c, 2),
-		"unknown: no build of pytorch was measured; an estimate appears once some units are compiled");
+	assert_string_equal(text(f, &c, 2), "unknown: no build of pytorch was measured; an "
+					    "estimate appears once some units are compiled");
 	AUTO_JSON json_t *j = cost_json(&c, &d, 2);
 	static const char *const none[] = {"seconds", "processor_seconds", "gpu_code", "by"};
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
@@ -75,16 +84,19 @@ static void what_nobody_measured_is_not_known(void **state)
 static void gpu_code_is_told_apart(void **state)
 {
 	struct fixture *f = *state;
+
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "100\ta.o\n");
 	struct cost c = cost(f, "2.8.0", 2, NULL);
 	assert_true(c.gpu == COST_GPU_UNKNOWN && c.units == 100);
-	assert_string_equal(text(f, &c, 1), "more than 2 min with 1 job (2 min of CPU time); without GPU code");
+	assert_string_equal(text(f, &c, 1),
+			    "more than 2 min with 1 job (2 min of CPU time); without GPU code");
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"),
 		   "class 20 40 CUDA_COMPILER\nunits 9 CUDA_COMPILER\n100\ta.o\n");
 	c = cost(f, "2.8.0", 2, NULL);
 	assert_true(c.gpu == COST_GPU_GUESSED && c.units == 1000);
 	assert_contains(text(f, &c, 1), "; GPU code estimated");
-	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "50\ta.o\n300\ttorch_cuda.dir/b.cu.o\n");
+	test_write(test_path("p/weights/pytorch-2.8.0.tsv"),
+		   "50\ta.o\n300\ttorch_cuda.dir/b.cu.o\n");
 	c = cost(f, "2.8.0", 2, NULL);
 	assert_true(c.gpu == COST_GPU_MEASURED && c.units == 350);
 	assert_string_equal(text(f, &c, 1), "about 6 min with 1 job (6 min of CPU time)");
@@ -95,7 +107,9 @@ static void gpu_code_is_told_apart(void **state)
 static void test_cost_size_of_wheel(void **state)
 {
 	struct fixture *f = *state;
-	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "wheel 95000000 324000000\n100\ta.o\n");
+
+	test_write(test_path("p/weights/pytorch-2.8.0.tsv"),
+		   "wheel 95000000 324000000\n100\ta.o\n");
 	struct cost c = cost(f, "2.8.0", 0, NULL);
 	assert_string_equal(cost_size_text(&c, 0, &f->arena), "about 95 MB, 324 MB unpacked");
 	assert_false(cost_guessed(&c));
@@ -117,6 +131,7 @@ static void an_earlier_build_sets_the_scale(void **state)
 	struct fixture *f = *state;
 	struct err e = {0};
 	struct store *s;
+
 	assert_ok(store_open(test_path("store"), test_run(), &s, &e), &e);
 	test_write(test_path("p/weights/pytorch-2.8.0.tsv"), "1\ta.o\n4\tb.o\n5\tc.o\n");
 	test_write(test_path("store/stamps/speed-pytorch"), "2.0\n");
@@ -136,16 +151,19 @@ static void what_the_store_has_is_not_downloaded(void **state)
 	struct store *s;
 	char key[DIGEST_HEX_LEN + 1];
 	const char *stage, *dir;
+
 	digest_data("x", 1, key);
 	static const char *deb[] = {"deb:debian/pool/b"}, *both[] = {"deb:x/pool/c", "https://h/c"};
 	static char other[] = "00000000000000000000000000000000000000000000000000000000000000aa";
-	struct source_row rows[] = {{.name = "a", .sha256 = key, .bytes = 5000000},
-				    {.name = "b", .sha256 = other, .bytes = 7000000, .urls = deb, .urls_count = 1},
-				    {.name = "c", .sha256 = other, .urls = both, .urls_count = 2}};
+	struct source_row rows[] = {
+		{.name = "a", .sha256 = key, .bytes = 5000000},
+		{.name = "b", .sha256 = other, .bytes = 7000000, .urls = deb, .urls_count = 1},
+		{.name = "c", .sha256 = other, .urls = both, .urls_count = 2}};
 	const struct package_row row = {.sources = rows, .sources_count = 3};
 	struct cost_downloads d = {0};
 	cost_sources(NULL, &row, &f->arena, &d);
-	assert_string_equal(cost_downloads_text(&d, &f->arena), "12.0 MB of sources, 1 file of unknown size");
+	assert_string_equal(cost_downloads_text(&d, &f->arena),
+			    "12.0 MB of sources, 1 file of unknown size");
 	/* the other has another place */
 	assert_string_equal(strlist_join(&d.archives, &f->arena, " "), "debian");
 	assert_ok(store_open(test_path("store"), test_run(), &s, &e), &e);
@@ -154,9 +172,9 @@ static void what_the_store_has_is_not_downloaded(void **state)
 	assert_ok(store_publish(s, STORE_SOURCE, key, stage, &f->arena, &dir, &e), &e);
 	d = (struct cost_downloads){.world = 390800000, .torch = 508000000, .of_unknown = 1};
 	cost_sources(s, &row, &f->arena, &d);
-	assert_string_equal(
-		cost_downloads_text(&d, &f->arena),
-		"390.8 MB for the world, 7.0 MB of sources, 508.0 MB for the torch, 2 files of unknown size");
+	assert_string_equal(cost_downloads_text(&d, &f->arena),
+			    "390.8 MB for the world, 7.0 MB of sources, 508.0 MB for the torch, 2 "
+			    "files of unknown size");
 	d = (struct cost_downloads){0};
 	assert_string_equal(cost_downloads_text(&d, &f->arena), "nothing: the store has it all");
 	store_close(s);
@@ -171,5 +189,6 @@ int main(void)
 		T(gpu_code_is_told_apart),          T(test_cost_size_of_wheel),
 		T(an_earlier_build_sets_the_scale), T(what_the_store_has_is_not_downloaded),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

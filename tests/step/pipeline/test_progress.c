@@ -17,6 +17,7 @@ struct fixture {
 static int setup(void **state)
 {
 	static struct fixture f;
+
 	f = (struct fixture){.weights = {.release = ""}};
 	*state = &f;
 	test_dir();
@@ -42,11 +43,13 @@ static void durations_and_sizes_for_people(void **state)
 			 {5400, "1 h 30 min"},
 			 {86400 + 120, "24 h 2 min"}};
 	char text[32];
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(durations); i++) {
 		size_time(text, sizeof(text), durations[i].seconds);
 		assert_string_equal(text, durations[i].text);
 	}
+
 	progress_bytes(text, sizeof(text), 812ULL << 20);
 	assert_string_equal(text, "812 MiB");
 	progress_bytes(text, sizeof(text), 3174ULL << 20);
@@ -64,6 +67,7 @@ static void act(struct fixture *f, struct log *log)
 	struct progress *p = progress_new(&q, &run, &f->arena);
 	const struct build_observer *o = progress_observer(p);
 	AUTO_BUF struct buf edges = {0}, made = {0};
+
 	buf_addstr(&made, "# ninja log v6\n");
 	for (unsigned i = 0; i < 60; i++)
 		buf_printf(&edges, "build %03u.o: CXX_COMPILER__x %03u.cpp\n", i, i);
@@ -78,19 +82,22 @@ static void act(struct fixture *f, struct log *log)
 	o->line("[9/3] backwards", 15, o->user);
 	for (unsigned i = 1; i <= 60; i++) {
 		char line[64];
-		int n = snprintf(line, sizeof(line), "[%u/60] Building CXX object %03u.o", i, i - 1);
+		int n = snprintf(line, sizeof(line), "[%u/60] Building CXX object %03u.o", i,
+				 i - 1);
 		log->status_at -= 2.5; /* so much time passes */
 		o->line(line, (size_t)n, o->user);
 		buf_printf(&made, "%u\t%u\t0\t%03u.o\ta\n", i * 2500 - 2500, i * 2500, i - 1);
 		test_write(test_path("tree/src/build/.ninja_log"), buf_cstr(&made));
 		o->tick(o->user);
 	}
+
 	o->end(o->user);
 }
 
 static size_t count_of(const char *text, const char *part)
 {
 	size_t n = 0;
+
 	for (; (text = strstr(text, part)); text += strlen(part))
 		n++;
 	return n;
@@ -101,6 +108,7 @@ static void elsewhere_a_line_a_minute_and_a_step(void **state)
 	struct fixture *f = *state;
 	struct log log;
 	int fd = open(test_path("said"), O_RDWR | O_CREAT, 0600);
+
 	log_init(&log, fd, LOG_NORMAL);
 	act(f, &log);
 	close(fd);
@@ -115,7 +123,8 @@ static void elsewhere_a_line_a_minute_and_a_step(void **state)
 	free(said);
 }
 
-/* torchaudio runs CMake by itself, below the tree's build directory; outputs are named from there. */
+/* torchaudio runs CMake by itself, below the tree's
+ * build directory; outputs are named from there. */
 static void a_build_below_the_tree_s_is_found(void **state)
 {
 	struct fixture *f = *state;
@@ -123,10 +132,12 @@ static void a_build_below_the_tree_s_is_found(void **state)
 	int fd = open(test_path("said"), O_RDWR | O_CREAT, 0600);
 	const struct run run = {.log = &log, .cancel_fd = -1};
 	struct weight units[] = {{"temp/0.o", 9}, {"temp/1.o", 91}};
+
 	f->weights.units = units;
 	f->weights.count = 2;
 	log_init(&log, fd, LOG_NORMAL);
-	test_write(test_path("tree/src/build/temp/build.ninja"), "build 1.o: CXX 1.cpp\nbuild 0.o: CXX 0.cpp\n");
+	test_write(test_path("tree/src/build/temp/build.ninja"),
+		   "build 1.o: CXX 1.cpp\nbuild 0.o: CXX 0.cpp\n");
 	test_write(test_path("tree/src/build/temp/.ninja_log"), "# ninja log v6\n");
 	const struct progress_request q = {.package = "torchaudio",
 					   .build_dir = arena_strdup(&f->arena, test_path("tree")),
@@ -135,7 +146,8 @@ static void a_build_below_the_tree_s_is_found(void **state)
 	const char *line = "  [1/6] Building CXX object 1.o";
 	o->begin("build", o->user);
 	o->line(line, strlen(line), o->user);
-	test_write(test_path("tree/src/build/temp/.ninja_log"), "# ninja log v6\n0\t9100\t0\t1.o\ta\n");
+	test_write(test_path("tree/src/build/temp/.ninja_log"),
+		   "# ninja log v6\n0\t9100\t0\t1.o\ta\n");
 	log.status_at -= 100;
 	o->tick(o->user);
 	o->end(o->user);
@@ -150,6 +162,7 @@ static void quiet_says_nothing(void **state)
 	struct fixture *f = *state;
 	struct log log;
 	int fd = open(test_path("said"), O_RDWR | O_CREAT, 0600);
+
 	log_init(&log, fd, LOG_QUIET);
 	act(f, &log);
 	assert_int_equal(lseek(fd, 0, SEEK_END), 0);
@@ -164,6 +177,7 @@ static void on_a_terminal_one_line_is_rewritten(void **state)
 	char said[65536];
 	size_t len = 0;
 	struct winsize size = {.ws_col = 60, .ws_row = 24};
+
 	assert_int_equal(openpty(&master, &slave, NULL, NULL, &size), 0);
 	fcntl(master, F_SETFL, O_NONBLOCK);
 	setenv("TERM", "xterm", 1);
@@ -182,6 +196,7 @@ static void on_a_terminal_one_line_is_rewritten(void **state)
 		p += 3;
 		assert_true(strcspn(p, "\r") <= 59);
 	}
+
 	assert_string_equal(said + len - 4, "\r\033[K"); /* taken off at the end */
 }
 
@@ -194,5 +209,6 @@ int main(void)
 		T(a_build_below_the_tree_s_is_found),   T(quiet_says_nothing),
 		T(on_a_terminal_one_line_is_rewritten),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

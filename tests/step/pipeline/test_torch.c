@@ -19,18 +19,20 @@ static const char *a_torch_wheel(void)
 	struct err e = {0};
 	uint8_t digest[32];
 	uint64_t size;
+
 	test_dir();
 	test_write(test_path("toy.c"), "int toy(void) { return 1; }\n");
 	const char *command = test_path("toy.c");
 	char line[8192];
-	snprintf(line, sizeof(line), "gcc -shared -fPIC -Wl,-soname,libtorch_toy.so.2.6 -o %s/libtorch_toy.so %s",
+	snprintf(line, sizeof(line),
+		 "gcc -shared -fPIC -Wl,-soname,libtorch_toy.so.2.6 -o %s/libtorch_toy.so %s",
 		 test_path("."), command);
 	assert_int_equal(system(line), 0);
 	const char *path = test_path(WHEEL);
 	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
-	assert_ok(
-		zip_add_parts(z, "torch/lib/libtorch_toy.so", test_path("libtorch_toy.so"), NULL, 0, digest, &size, &e),
-		&e);
+	assert_ok(zip_add_parts(z, "torch/lib/libtorch_toy.so", test_path("libtorch_toy.so"), NULL,
+				0, digest, &size, &e),
+		  &e);
 	assert_ok(zip_add_data(z, "torch/lib/readme.txt", "x", 1, &e), &e);
 	assert_ok(zip_finish(z, digest, &e), &e);
 	return path;
@@ -127,21 +129,25 @@ static void test_a_torch_without_libraries_is_refused(void **state)
 	struct root root = {.dir = "/", .host = true};
 	test_dir();
 	test_write(test_path("torch/lib/readme.txt"), "no library");
-	assert_err(torch_provides(&t, &root, test_path("."), &a, &names, &files, &e), &e, ERR_POLICY,
-		   "no torch libraries");
+	assert_err(torch_provides(&t, &root, test_path("."), &a, &names, &files, &e), &e,
+		   ERR_POLICY, "no torch libraries");
 }
 
-/* A root whose Python is a program that says `answer`: what the Python of this machine has does not count. */
+/* A root whose Python is a program that says `answer`:
+ * what the Python of this machine has does not count. */
 static void make_root(const char *answer, struct arena *a, struct root *ret)
 {
 	char line[8192];
 	struct err e = {0};
+
 	test_dir();
 	test_write(test_path("python3.c"),
-		   arena_printf(a, "#include <stdio.h>\nint main(void) { return puts(\"%s\") < 0; }\n", answer));
+		   arena_printf(a,
+				"#include <stdio.h>\nint main(void) { return puts(\"%s\") < 0; }\n",
+				answer));
 	assert_ok(fs_mkdirs(TRUSTED, test_path("root/usr/bin"), &e), &e);
-	snprintf(line, sizeof(line), "gcc -static -o %s/root/usr/bin/python3 %s/python3.c", test_path("."),
-		 test_path("."));
+	snprintf(line, sizeof(line), "gcc -static -o %s/root/usr/bin/python3 %s/python3.c",
+		 test_path("."), test_path("."));
 	assert_int_equal(system(line), 0);
 	assert_ok(root_open(test_path("root"), a, ret, &e), &e);
 }
@@ -154,7 +160,8 @@ static void test_a_root_without_torch(void **state)
 	struct torch_source t = {0};
 	struct root root;
 	make_root("\\n", &a, &root);
-	assert_err(torch_from_root(&root, SANDBOX_BWRAP, NULL, test_run(), &a, &t, &e), &e, ERR_POLICY, "has no torch");
+	assert_err(torch_from_root(&root, SANDBOX_BWRAP, NULL, test_run(), &a, &t, &e), &e,
+		   ERR_POLICY, "has no torch");
 	assert_contains(e.hint, "name a wheel of torch");
 	assert_null(t.version);
 }
@@ -186,5 +193,6 @@ int main(void)
 		cmocka_unit_test_teardown(test_a_root_without_torch, test_teardown),
 		cmocka_unit_test_teardown(test_the_torch_of_a_root, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

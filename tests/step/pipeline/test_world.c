@@ -1,4 +1,5 @@
-/* A world in the store: made once by whoever asks, whole or not at all whatever is killed, the same for every user. */
+/* A world in the store: made once by whoever asks, whole or
+ * not at all whatever is killed, the same for every user. */
 #include "../world/deb_make.h"
 
 #include <fcntl.h>
@@ -31,6 +32,7 @@ static void add_package(struct buf *lock, unsigned i)
 	struct deb_entry e[FILES];
 	const char *name = arena_printf(&arena, "p%03u", i), *control;
 	char sha[65];
+
 	for (unsigned k = 0; k < FILES; k++)
 		e[k] = (struct deb_entry){.name = arena_printf(&arena, "./lib/%s/%u", name, k),
 					  .size = k == 0 ? 1 << 18 : 0,
@@ -38,7 +40,8 @@ static void add_package(struct buf *lock, unsigned i)
 	control = arena_printf(&arena, "Package: %s\nVersion: 1\nArchitecture: all\n", name);
 	deb_bytes(&ar, control, e, FILES, i % 2 ? XZ : ZST);
 	digest_data(ar.data, ar.len, sha);
-	test_write_bytes(arena_printf(&arena, "%s/%s/%s_1_all.deb", mirror, sha, name), ar.data, ar.len);
+	test_write_bytes(arena_printf(&arena, "%s/%s/%s_1_all.deb", mirror, sha, name), ar.data,
+			 ar.len);
 	buf_printf(lock, "deb %s 1 all %zu %s pool/%s_1_all.deb\n", name, ar.len, sha, name);
 }
 
@@ -46,14 +49,18 @@ static void write_lock(const char *entries, const char *tree)
 {
 	const struct world_part *p;
 	char asked[65], other[65];
+
 	assert_ok(world_part_load(profiles, "toy", &arena, &p, &err), &err);
 	world_part_asked(p, asked);
 	digest_data("release", 7, other);
-	test_write(arena_printf(&arena, "%s/worlds/toy.x86_64-linux.lock", profiles),
-		   arena_printf(&arena,
-				"ptbuild lock 1\npart toy x86_64-linux\nasked %s\narchive debian trixie %s "
-				"2026-01-01T00:00:00Z\n%s%s%s%s",
-				asked, other, entries, tree ? "tree " : "", tree ? tree : "", tree ? "\n" : ""));
+	test_write(
+		arena_printf(&arena, "%s/worlds/toy.x86_64-linux.lock", profiles),
+		arena_printf(
+			&arena,
+			"ptbuild lock 1\npart toy x86_64-linux\nasked %s\narchive debian trixie %s "
+			"2026-01-01T00:00:00Z\n%s%s%s%s",
+			asked, other, entries, tree ? "tree " : "", tree ? tree : "",
+			tree ? "\n" : ""));
 }
 
 static struct buf lock_lines;
@@ -67,8 +74,10 @@ static int setup(void **state)
 	profiles = here("profiles");
 	mirror = here("mirror");
 	test_write(arena_printf(&arena, "%s/worlds/toy.yaml", profiles),
-		   "sources: a test\npart: toy\nkind: base\nsuite: trixie\ncomponents: [main]\npython: \"3.13\"\n"
-		   "glibc: \"2.41\"\npackages: [p000]\nlinks:\n  - {path: usr/bin/x, to: y, why: a test}\n");
+		   "sources: a test\npart: toy\nkind: base\nsuite: trixie\ncomponents: "
+		   "[main]\npython: \"3.13\"\n"
+		   "glibc: \"2.41\"\npackages: [p000]\nlinks:\n  - {path: usr/bin/x, to: y, why: a "
+		   "test}\n");
 	buf_reset(&lock_lines);
 	for (unsigned i = 0; i < PACKAGES; i++)
 		add_package(&lock_lines, i);
@@ -87,6 +96,7 @@ static int ensure(const char *dir, struct world_result *ret, struct err *e)
 {
 	struct world_request q = {.profiles = profiles, .jobs = 2, .fetch = {.offline = true}};
 	struct store *s = NULL;
+
 	strlist_ref(&q.fetch.mirrors, &arena, mirror);
 	int rc = store_open(dir, test_run(), &s, e);
 	q.store = s;
@@ -102,6 +112,7 @@ static int ensure(const char *dir, struct world_result *ret, struct err *e)
 static pid_t start(const char *dir, uid_t user, mode_t mask)
 {
 	pid_t pid = fork();
+
 	assert_true(pid >= 0);
 	if (pid > 0)
 		return pid;
@@ -127,6 +138,7 @@ static size_t check_store(const char *dir)
 	struct store_checks r;
 	struct store_object *o;
 	size_t count, worlds = 0;
+
 	assert_ok(store_open(dir, test_run(), &s, &err), &err);
 	assert_ok(store_verify_all(s, false, 2, test_run(), &arena, &r, &err), &err);
 	assert_int_equal(r.wrong, 0);
@@ -149,6 +161,7 @@ static void made_then_found(void **state)
 	const char *dir = here("store"), *found;
 	const struct world *w;
 	struct store *s;
+
 	(void)state;
 	assert_ok(ensure(dir, &r, &err), &err);
 	assert_false(r.hit);
@@ -164,7 +177,8 @@ static void made_then_found(void **state)
 	assert_string_equal(found, r.dir);
 	unsigned unknown;
 	struct strlist archives = {0};
-	assert_int_equal(world_missing(s, w, &arena, &archives, &unknown), 0); /* its packages are there */
+	/* its packages are there */
+	assert_int_equal(world_missing(s, w, &arena, &archives, &unknown), 0);
 	assert_int_equal(archives.count, 0);
 	assert_int_equal(world_missing(NULL, w, &arena, &archives, &unknown), w->download);
 	assert_string_equal(strlist_join(&archives, &arena, " "), "debian");
@@ -189,6 +203,7 @@ static void a_damaged_one_is_made_anew(void **state)
 {
 	struct world_result r, again;
 	const char *dir = here("store");
+
 	(void)state;
 	assert_ok(ensure(dir, &r, &err), &err);
 	lock_release(&r.use);
@@ -209,6 +224,7 @@ static bool left_a_root(const char *dir)
 {
 	struct strlist names = {0};
 	const char *tmp = arena_printf(&arena, "%s/tmp", dir);
+
 	if (!fs_is_dir(TRUSTED, tmp))
 		return false;
 	assert_ok(fs_list(TRUSTED, tmp, &arena, &names, &err), &err);
@@ -223,15 +239,19 @@ static void killed_at_any_moment(void **state)
 	struct timespec from, to;
 	const char *dir = here("store");
 	unsigned killed = 0, halves = 0;
+
 	(void)state;
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	assert_int_equal(status_of(start(here("first"), 0, 022)), 11);
 	clock_gettime(CLOCK_MONOTONIC, &to);
-	double whole = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+	double whole =
+		(double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
 	srand(7);
 	for (unsigned i = 0; i < KILLS; i++) {
-		/* sources stay in the store, so that most kills come while it unpacks, syncs and renames */
-		double wait = whole * ((double)i + (double)rand() / RAND_MAX) / KILLS * (i < 6 ? 1 : 0.7);
+		/* sources stay in the store, so that most kills
+		 * come while it unpacks, syncs and renames */
+		double wait =
+			whole * ((double)i + (double)rand() / RAND_MAX) / KILLS * (i < 6 ? 1 : 0.7);
 		pid_t pid = start(dir, 0, 022);
 		const struct timespec t = {.tv_sec = (time_t)wait,
 					   .tv_nsec = (long)((wait - (double)(time_t)wait) * 1e9)};
@@ -242,8 +262,10 @@ static void killed_at_any_moment(void **state)
 		killed += status == -SIGKILL;
 		halves += left_a_root(dir);
 		if (check_store(dir) == 1) /* it was published: away with it, for the next kill */
-			assert_ok(fs_remove(TRUSTED, arena_printf(&arena, "%s/worlds", dir), &err), &err);
+			assert_ok(fs_remove(TRUSTED, arena_printf(&arena, "%s/worlds", dir), &err),
+				  &err);
 	}
+
 	assert_true(killed > 0 && halves > 0);
 	assert_int_equal(status_of(start(dir, 0, 022)), 11);
 	assert_int_equal(check_store(dir), 1);
@@ -254,6 +276,7 @@ static void two_processes_make_it_once(void **state)
 	const char *dir = here("store");
 	pid_t pids[4];
 	unsigned made = 0, found = 0;
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++)
 		pids[i] = start(dir, 0, 022);
@@ -262,6 +285,7 @@ static void two_processes_make_it_once(void **state)
 		made += status == 11;
 		found += status == 10;
 	}
+
 	assert_int_equal(made, 1);
 	assert_int_equal(found, 3);
 	assert_int_equal(check_store(dir), 1);
@@ -272,6 +296,7 @@ static void the_same_for_every_user_and_umask(void **state)
 	static const mode_t masks[] = {022, 077, 0, 027};
 	const struct world *w;
 	AUTO_FREE char *first = NULL;
+
 	(void)state;
 	assert_ok(world_load(profiles, "toy", "x86_64-linux", &arena, &w, &err), &err);
 	for (size_t i = 0; i < ARRAY_LEN(masks); i++) {
@@ -294,6 +319,7 @@ static void the_tree_is_what_the_lock_says(void **state)
 	struct world_result r;
 	char other[65];
 	const char *dir = here("store");
+
 	(void)state;
 	digest_data("another tree", 12, other);
 	write_lock(buf_cstr(&lock_lines), other);
@@ -312,26 +338,31 @@ static void a_size_that_is_not_the_files(void **state)
 {
 	struct world_result r;
 	const char *dir = here("store");
+
 	(void)state;
 	/* in the store first, then not: it is refused either way */
 	assert_ok(ensure(dir, &r, &err), &err);
 	lock_release(&r.use);
 	assert_ok(fs_remove(TRUSTED, arena_printf(&arena, "%s/worlds", dir), &err), &err);
-	char *line = strstr(lock_lines.data, "deb p003 1 all "), *size = line + strlen("deb p003 1 all ");
+	char *line = strstr(lock_lines.data, "deb p003 1 all "),
+	     *size = line + strlen("deb p003 1 all ");
 	*size = *size == '9' ? '8' : (char)(*size + 1);
 	write_lock(buf_cstr(&lock_lines), NULL);
 	for (int i = 0; i < 2; i++) {
-		assert_err(ensure(i ? here("other") : dir, &r, &err), &err, ERR_INTEGRITY, "/p003_1_all.deb' has ");
-		assert_contains(err.msg,
-				arena_printf(&arena, "the lock of 'toy' says %.*s", (int)strcspn(size, " "), size));
+		assert_err(ensure(i ? here("other") : dir, &r, &err), &err, ERR_INTEGRITY,
+			   "/p003_1_all.deb' has ");
+		assert_contains(err.msg, arena_printf(&arena, "the lock of 'toy' says %.*s",
+						      (int)strcspn(size, " "), size));
 		err_clear(&err);
 	}
+
 	assert_int_equal(check_store(dir), 0);
 }
 
 static void offline_without_the_files(void **state)
 {
 	struct world_result r;
+
 	(void)state;
 	mirror = here("empty");
 	assert_ok(fs_mkdirs(TRUSTED, mirror, &err), &err);
@@ -354,5 +385,6 @@ int main(void)
 		T(a_size_that_is_not_the_files),
 		T(offline_without_the_files),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,8 @@ static struct {
 	char host[160];
 } t;
 
-static struct need_row need(const char *tool, const char *program, const char *header, const char *debian)
+static struct need_row need(const char *tool, const char *program, const char *header,
+			    const char *debian)
 {
 	return (struct need_row){.tool = tool,
 				 .program = program,
@@ -103,7 +104,8 @@ static int setup(void **state)
 					 .toolchain = &t.chain,
 					 .store_dir = path_join(&t.a, t.root.dir, "store"),
 					 .out_dir = path_join(&t.a, t.root.dir, "dist")};
-	t.d = (struct preflight){.q = &t.q, .run = test_run(), .arena = &t.a, .toolchain = &t.chain};
+	t.d = (struct preflight){
+		.q = &t.q, .run = test_run(), .arena = &t.a, .toolchain = &t.chain};
 	program("usr/bin/flatc");
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		program(arena_printf(&t.a, "usr/bin/%s", all[i].name));

@@ -15,10 +15,13 @@ static void test_each_missing_tool_is_named(void **state)
 		struct tool old = t.tools[i];
 		t.tools[i].path = NULL;
 		t.tools[i].version = "";
-		assert_err(check(&e), &e, ERR_SYSTEM, arena_printf(&t.a, "%s: not in the root", t.tools[i].name));
-		assert_contains(e.hint, arena_printf(&t.a, "apt-get install -y %s'", t.tools[i].name));
+		assert_err(check(&e), &e, ERR_SYSTEM,
+			   arena_printf(&t.a, "%s: not in the root", t.tools[i].name));
+		assert_contains(e.hint,
+				arena_printf(&t.a, "apt-get install -y %s'", t.tools[i].name));
 		t.tools[i] = old;
 	}
+
 	struct err e = {0};
 	t.tools[5].path = NULL;
 	assert_ok(check(&e), &e);
@@ -41,7 +44,8 @@ static void test_a_program_where_no_build_looks(void **state)
 	assert_int_equal(remove(path_join(&t.a, t.root.dir, "usr/bin/cmake")), 0);
 	t.tools[4].path = "/usr/local/bin/cmake";
 	program("usr/local/bin/cmake");
-	assert_err(check(&e), &e, ERR_SYSTEM, "cmake: only as '/usr/local/bin/cmake', where a build does not look");
+	assert_err(check(&e), &e, ERR_SYSTEM,
+		   "cmake: only as '/usr/local/bin/cmake', where a build does not look");
 	program("usr/bin/cmake");
 	assert_ok(check(&e), &e);
 	assert_int_equal(remove(flatc), 0);
@@ -73,12 +77,14 @@ static void test_no_toolkit(void **state)
 	assert_contains(e.hint, "--cuda-home");
 }
 
-/* The stub of the driver's library: sought where CMake seeks it, and told before hours of compiling. */
+/* The stub of the driver's library: sought where
+ * CMake seeks it, and told before hours of compiling. */
 static void test_a_toolkit_without_the_drivers_library(void **state)
 {
-	static const char *const places[] = {"usr/local/cuda-13.0/lib64/stubs", "usr/local/cuda-13.0/lib/stubs",
-					     "usr/local/cuda-13.0/targets/x86_64-linux/lib/stubs",
-					     "usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/nvidia/current"};
+	static const char *const places[] = {
+		"usr/local/cuda-13.0/lib64/stubs", "usr/local/cuda-13.0/lib/stubs",
+		"usr/local/cuda-13.0/targets/x86_64-linux/lib/stubs", "usr/lib/x86_64-linux-gnu",
+		"usr/lib/x86_64-linux-gnu/nvidia/current"};
 	struct toolkit kit = {.version = "13.0",
 			      .release = "13.0.88",
 			      .where = "/usr/local/cuda-13.0",
@@ -89,6 +95,7 @@ static void test_a_toolkit_without_the_drivers_library(void **state)
 			      .gcc = ""};
 	struct toolkits list = {&kit, 1};
 	struct err e = {0};
+
 	(void)state;
 	const struct tables *shipped = NULL;
 	assert_ok(tables_load(PROFILES_DIR, &t.a, &shipped, &e), &e);
@@ -118,6 +125,7 @@ static void test_a_toolkit_without_the_drivers_library(void **state)
 		assert_ok(preflight_verdict(&t.d, &e), &e);
 		assert_int_equal(remove(path), 0);
 	}
+
 	/* Who links nothing with it does not need it. */
 	t.plan.package = "torchvision";
 	t.d.count = 0;
@@ -132,9 +140,11 @@ static void test_a_toolkit_that_does_not_fit_the_c_library(void **state)
 	static const struct {
 		const char *says, *fix;
 	} rows[] = {
-		{"/usr/include/x86_64-linux-gnu/bits/mathcalls.h(79): error: exception\n  specification is "
+		{"/usr/include/x86_64-linux-gnu/bits/mathcalls.h(79): error: exception\n  "
+		 "specification is "
 		 "incompatible "
-		 "with that of previous function \\\"cospi\\\" (declared at line 5554 of crt/math_functions.h)\n",
+		 "with that of previous function \\\"cospi\\\" (declared at line 5554 of "
+		 "crt/math_functions.h)\n",
 		 "a root of an older glibc"},
 		{"nvcc fatal: nothing works\n", "read its message"},
 	};
@@ -143,7 +153,8 @@ static void test_a_toolkit_that_does_not_fit_the_c_library(void **state)
 		const struct tables *shipped = NULL;
 		const char *nvcc = path_join(&t.a, t.root.dir, "nvcc");
 		assert_ok(tables_load(PROFILES_DIR, &t.a, &shipped, &e), &e);
-		test_write(nvcc, arena_printf(&t.a, "#!/bin/sh\nprintf '%%b' '%s' >&2\nexit 2\n", rows[i].says));
+		test_write(nvcc, arena_printf(&t.a, "#!/bin/sh\nprintf '%%b' '%s' >&2\nexit 2\n",
+					      rows[i].says));
 		assert_int_equal(chmod(nvcc, 0755), 0);
 		struct root host;
 		assert_ok(root_open(NULL, &t.a, &host, &e), &e);
@@ -166,12 +177,14 @@ static void test_a_toolkit_that_does_not_fit_the_c_library(void **state)
 		t.q.toolkits = &list;
 		t.d.count = 0;
 		assert_ok(preflight_check(&t.d, "cuda", &e), &e);
-		assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "does not compile a kernel for sm_90");
+		assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY,
+			   "does not compile a kernel for sm_90");
 		assert_contains(e.hint, rows[i].fix);
 	}
 }
 
-/* What is built against a torch imports it: a wheel of PyTorch alone may be for another processor. */
+/* What is built against a torch imports it: a wheel
+ * of PyTorch alone may be for another processor. */
 static void test_a_torch_that_this_processor_cannot_run(void **state)
 {
 	(void)state;
@@ -183,7 +196,8 @@ static void test_a_torch_that_this_processor_cannot_run(void **state)
 	t.plan.package = "torchaudio";
 	t.plan.torch_version = x86 ? "2.6.0+cpu.armv9" : "2.6.0+cpu.avx512";
 	assert_ok(preflight_check(&t.d, "torch-fits", &e), &e);
-	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "the build of torchaudio imports its torch");
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY,
+		   "the build of torchaudio imports its torch");
 	assert_contains(e.hint, "a profile that this one can run");
 	t.d.count = 0;
 	t.plan.torch_version = x86 ? "2.6.0+cpu.avx" : "2.6.0+cpu.armv8.2";
@@ -257,6 +271,7 @@ static void test_another_python(void **state)
 static void ask_this_machine(struct root *host)
 {
 	struct err e = {0};
+
 	assert_ok(root_open("/", &t.a, host, &e), &e);
 	t.q.root = host;
 	t.q.kind = SANDBOX_NONE;
@@ -271,7 +286,8 @@ static void test_a_flag_that_the_compiler_does_not_take(void **state)
 	ask_this_machine(&host);
 	strlist_ref(&t.plan.cpu_flags, &t.a, "-march=no-such-processor");
 	assert_ok(preflight_check(&t.d, "flags", &e), &e);
-	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY, "does not compile with -march=no-such-processor");
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY,
+		   "does not compile with -march=no-such-processor");
 	assert_contains(e.hint, "use a root with GCC");
 }
 
@@ -286,7 +302,8 @@ static void test_a_compiler_that_is_killed(void **state)
 	assert_int_equal(chmod(test_path("tools/cc1"), 0755), 0);
 	strlist_addf(&t.plan.cpu_flags, &t.a, "-B%s", test_path("tools"));
 	assert_ok(preflight_check(&t.d, "flags", &e), &e);
-	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "Killed signal terminated program cc1");
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM,
+		   "Killed signal terminated program cc1");
 	assert_not_contains(e.hint, "use a root with GCC");
 }
 
@@ -309,6 +326,7 @@ static void test_a_blas_that_only_a_world_has(void **state)
 {
 	struct blas_row row = own_blas();
 	struct world_row worlds[] = {{.base = "debian13"}};
+
 	(void)state;
 	struct err e = {0};
 	row.place = row.linked = "";
@@ -329,6 +347,7 @@ static void test_a_blas_that_only_a_world_has(void **state)
 static void assert_blas(const char *says)
 {
 	struct err e = {0};
+
 	t.d.count = 0;
 	assert_ok(preflight_check(&t.d, "blas", &e), &e);
 	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, says);
@@ -340,6 +359,7 @@ static void test_files_of_a_blas_in_a_place_of_its_own(void **state)
 	struct blas_row row = own_blas();
 	struct setting place = {.name = "OWN_DIR", .value = "/opt/own"};
 	struct err e = {0};
+
 	(void)state;
 	t.plan.blas_row = &row;
 	t.plan.python = "3.13";
@@ -365,26 +385,34 @@ static void test_files_of_a_blas_in_a_place_of_its_own(void **state)
 /* The module is looked for where the plan says. */
 static void test_a_blas_in_a_place_of_its_own(void **state)
 {
-	struct blas_row row = {
-		.name = "own", .pkgconf = "ptbuild-own", .debian = "", .world = "", .place = "", .linked = ""};
+	struct blas_row row = {.name = "own",
+			       .pkgconf = "ptbuild-own",
+			       .debian = "",
+			       .world = "",
+			       .place = "",
+			       .linked = ""};
 	struct root host;
+
 	(void)state;
 	struct err e = {0};
 	assert_ok(root_open("/", &t.a, &host, &e), &e);
 	t.q.root = &host;
 	t.q.kind = SANDBOX_NONE;
 	t.plan.blas_row = &row;
-	t.settings[1] =
-		(struct setting){.name = "PKG_CONFIG_PATH", .value = arena_strdup(&t.a, test_path("pkgconfig"))};
-	test_write(test_path("pkgconfig/ptbuild-own.pc"), "Name: own\nDescription: own\nVersion: 7.5\nLibs:\n");
+	t.settings[1] = (struct setting){.name = "PKG_CONFIG_PATH",
+					 .value = arena_strdup(&t.a, test_path("pkgconfig"))};
+	test_write(test_path("pkgconfig/ptbuild-own.pc"),
+		   "Name: own\nDescription: own\nVersion: 7.5\nLibs:\n");
 	assert_ok(preflight_check(&t.d, "blas", &e), &e);
 	/* it is found, and has no sgemm_ */
-	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM, "ptbuild-own is there, but a program does not link");
+	assert_err(preflight_verdict(&t.d, &e), &e, ERR_SYSTEM,
+		   "ptbuild-own is there, but a program does not link");
 	/* an archive by its path, as MKL's module names it */
 	test_write(test_path("pkgconfig/own.c"), "void sgemm_(void) {}\n");
 	test_write(test_path("pkgconfig/ptbuild-own.pc"),
 		   "Name: own\nDescription: own\nVersion: 7.5\nLibs: ${pcfiledir}/libown.a\n");
-	const char *make = arena_printf(&t.a, "cd %s && gcc -c own.c && ar rc libown.a own.o", test_path("pkgconfig"));
+	const char *make = arena_printf(&t.a, "cd %s && gcc -c own.c && ar rc libown.a own.o",
+					test_path("pkgconfig"));
 	assert_int_equal(system(make), 0);
 	t.d.count = 0;
 	err_clear(&e);
@@ -395,7 +423,9 @@ static void test_a_blas_in_a_place_of_its_own(void **state)
 /* A world of the store is read-only and shared; a copy of it is one's own. */
 static void test_a_world_is_not_changed(void **state)
 {
-	static const char key[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	static const char key[] =
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
 	(void)state;
 	struct err e = {0};
 	const char *own = t.root.dir;
@@ -408,7 +438,8 @@ static void test_a_world_is_not_changed(void **state)
 	assert_contains(e.hint, "'ptbuild world make debian11 --copy DIR'");
 	assert_null(strstr(strstr(e.hint, "--copy DIR") + 1, "--copy DIR")); /* told once */
 	t.root.dir = own;
-	test_write(path_join(&t.a, own, "etc/ptbuild-world"), arena_printf(&t.a, "debian11 x86_64-linux %s\n", key));
+	test_write(path_join(&t.a, own, "etc/ptbuild-world"),
+		   arena_printf(&t.a, "debian11 x86_64-linux %s\n", key));
 	assert_int_equal(remove(path_join(&t.a, own, "usr/bin/flatc")), 0);
 	assert_err(check(&e), &e, ERR_SYSTEM, "flatc: not in the root");
 	assert_contains(e.hint, "apt-get install -y flatbuffers-compiler");
@@ -421,7 +452,9 @@ static void test_a_root_whose_path_needs_quotes(void **state)
 	struct err e = {0};
 	t.root.dir = "/srv/it's a root";
 	assert_err(check(&e), &e, ERR_SYSTEM, "not in the root '/srv/it's a root'");
-	assert_contains(e.hint, "sudo chroot '/srv/it'\\''s a root' sh -c 'apt-get update && apt-get install -y ");
+	assert_contains(
+		e.hint,
+		"sudo chroot '/srv/it'\\''s a root' sh -c 'apt-get update && apt-get install -y ");
 }
 
 static void test_without_a_sandbox_paths_are_plain(void **state)
@@ -430,6 +463,7 @@ static void test_without_a_sandbox_paths_are_plain(void **state)
 					     {"/srv/gr\xc3\xbcn", "letters beyond ASCII"},
 					     {"/srv/a;b", "';'"},
 					     {"/srv/a\tb", "control characters"}};
+
 	(void)state;
 	t.d.count = 0;
 	struct err e = {0};
@@ -439,11 +473,14 @@ static void test_without_a_sandbox_paths_are_plain(void **state)
 		t.q.kind = SANDBOX_NONE;
 		assert_ok(preflight_check(&t.d, "sandbox", &e), &e);
 		assert_err(preflight_verdict(&t.d, &e), &e, ERR_POLICY,
-			   arena_printf(&t.a, "no build without a sandbox in '%s': build tools do not cope with %s",
+			   arena_printf(&t.a,
+					"no build without a sandbox in '%s': build tools do not "
+					"cope with %s",
 					bad[i][0], bad[i][1]));
 		assert_contains(e.hint, "leave --sandbox none out");
 		assert_contains(e.hint, "--cache DIR");
 	}
+
 	t.d.count = 0;
 	t.q.store_dir = "/home/a.b_c+d/.cache/pt-build@1";
 	assert_ok(preflight_check(&t.d, "sandbox", &e), &e);
@@ -539,5 +576,6 @@ int main(void)
 		TEST(test_a_place_that_cannot_be_written),
 		TEST(test_places_are_as_they_were),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,10 @@ static void test_markers(void **state)
 		{"python_full_version >= '3.10' and python_full_version < '3.14'", "3.13", true},
 		{"python_version == '3.9' or python_version == '3.12'", "3.12", true},
 		{"python_version == '3.9' or python_version == '3.12'", "3.10", false},
-		{"(python_version < '3.9' or python_version > '3.12') and python_version != '3.13'", "3.13", false},
-		{"(python_version < '3.9' or python_version > '3.12') and python_version != '3.13'", "3.14", true},
+		{"(python_version < '3.9' or python_version > '3.12') and python_version != '3.13'",
+		 "3.13", false},
+		{"(python_version < '3.9' or python_version > '3.12') and python_version != '3.13'",
+		 "3.14", true},
 		{"python_version ~= '3.10'", "3.9", false},
 		{"python_version == '3.1.*'", "3.12", false},
 		/* what only a Python can tell */
@@ -41,6 +43,7 @@ static void test_markers(void **state)
 		{"(python_version < '3.10'", "3.12", true},
 		{"andy", "3.12", true},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (marker_holds(cases[i].marker, cases[i].python) != cases[i].holds)
@@ -50,13 +53,15 @@ static void test_markers(void **state)
 static void test_nested_markers_end(void **state)
 {
 	char deep[4096];
+
 	(void)state;
 	memset(deep, '(', sizeof(deep) - 1);
 	deep[sizeof(deep) - 1] = '\0';
 	assert_true(marker_holds(deep, "3.12"));
 }
 
-static int check(const struct release_row *r, const char *package, const char *python, struct err *e)
+static int check(const struct release_row *r, const char *package, const char *python,
+		 struct err *e)
 {
 	const struct covers_request q = {.tables = tables,
 					 .release = r,
@@ -64,6 +69,7 @@ static int check(const struct release_row *r, const char *package, const char *p
 					 .part = "python3_12",
 					 .python = python,
 					 .own = "3.11"};
+
 	err_clear(e);
 	return covers_check(&q, &arena, e);
 }
@@ -72,6 +78,7 @@ static int check(const struct release_row *r, const char *package, const char *p
 static void test_the_releases(void **state)
 {
 	unsigned checked = 0;
+
 	(void)state;
 	for (unsigned i = 0; i < tables->releases_count; i++) {
 		const struct release_row *r = &tables->releases[i];
@@ -85,6 +92,7 @@ static void test_the_releases(void **state)
 			checked++;
 		}
 	}
+
 	assert_true(checked > 20);
 }
 
@@ -92,6 +100,7 @@ static void test_what_is_missing_is_named(void **state)
 {
 	const struct release_row *r = NULL;
 	struct err e = {0};
+
 	(void)state;
 	assert_ok(tables_need_release(tables, "2.8.0", &r, &e), &e);
 	struct release_row other = *r;
@@ -99,7 +108,8 @@ static void test_what_is_missing_is_named(void **state)
 	other.torchvision = &row;
 	row.tried_with = "";
 	assert_err(check(&other, "torchvision", "3.12", &e), &e, ERR_POLICY,
-		   "release 2.8.0 cannot be built for Python 3.12: 'python3_12' brings no packages, and the locked "
+		   "release 2.8.0 cannot be built for Python 3.12: 'python3_12' brings no "
+		   "packages, and the locked "
 		   "list 'shared.txt' of torchvision has no pillow for it");
 	assert_contains(e.hint, "it has what is needed for Python 3.11;");
 	row = *r->pytorch;
@@ -113,13 +123,15 @@ static void test_what_is_missing_is_named(void **state)
 	row = *r->pytorch;
 	row.python_requires = newer;
 	row.python_requires_count = 1;
-	assert_err(check(&other, "pytorch", "3.13", &e), &e, ERR_POLICY, "has no numpy>=2.3 for it");
+	assert_err(check(&other, "pytorch", "3.13", &e), &e, ERR_POLICY,
+		   "has no numpy>=2.3 for it");
 	assert_ok(check(&other, "pytorch", "3.14", &e), &e);
 }
 
 int main(void)
 {
 	struct err e = {0};
+
 	if (tables_load(PROFILES_DIR, &arena, &tables, &e) < 0)
 		return 1;
 	const struct CMUnitTest tests[] = {

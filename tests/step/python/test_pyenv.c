@@ -13,17 +13,20 @@
 #include "cache/store.h"
 #include "step/python/pyenv.h"
 
-/* Makes a wheel of one module by hand: pip takes it like any other. Arguments: directory, name, version. */
+/* Makes a wheel of one module by hand: pip takes it
+ * like any other. Arguments: directory, name, version. */
 static const char make_wheel[] =
 	"import base64, hashlib, sys, zipfile\n"
 	"top, name, version = sys.argv[1:]\n"
 	"info = f'{name}-{version}.dist-info'\n"
 	"files = {f'{name}.py': f'version = \"{version}\"\\n',\n"
 	"  f'{info}/METADATA': f'Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n',\n"
-	"  f'{info}/WHEEL': 'Wheel-Version: 1.0\\nGenerator: hand\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n'}\n"
+	"  f'{info}/WHEEL': 'Wheel-Version: 1.0\\nGenerator: hand\\nRoot-Is-Purelib: true\\nTag: "
+	"py3-none-any\\n'}\n"
 	"record = ''\n"
 	"for path, text in files.items():\n"
-	"  d = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b'=').decode()\n"
+	"  d = "
+	"base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b'=').decode()\n"
 	"  record += f'{path},sha256={d},{len(text)}\\n'\n"
 	"files[f'{info}/RECORD'] = record + f'{info}/RECORD,,\\n'\n"
 	"with zipfile.ZipFile(f'{top}/{name}-{version}-py3-none-any.whl', 'w') as z:\n"
@@ -53,7 +56,8 @@ static int group_setup(void **state)
 {
 	(void)state;
 	static const char *const argv[] = {"/usr/bin/python3", "-c",
-					   "import sys; print('%d.%d' % sys.version_info[:2])", NULL};
+					   "import sys; print('%d.%d' % sys.version_info[:2])",
+					   NULL};
 	AUTO_BUF struct buf out = {0};
 	struct err e = {0};
 	assert_ok(proc_capture(argv, test_run(), &out, &e), &e);
@@ -64,18 +68,23 @@ static int group_setup(void **state)
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
+
 	f->dir = arena_strdup(&f->a, test_dir());
 	f->wheels = path_join(&f->a, f->dir, "wheels");
 	f->build = path_join(&f->a, f->dir, "build");
 	assert_ok(fs_mkdirs(TRUSTED, f->wheels, &f->e), &f->e);
 	assert_ok(fs_mkdirs(TRUSTED, f->build, &f->e), &f->e);
-	assert_ok(fs_mkdirs(TRUSTED, path_join(&f->a, f->dir, "profiles/requirements"), &f->e), &f->e);
-	assert_ok(store_open(path_join(&f->a, f->dir, "store"), test_run(), &f->store, &f->e), &f->e);
+	assert_ok(fs_mkdirs(TRUSTED, path_join(&f->a, f->dir, "profiles/requirements"), &f->e),
+		  &f->e);
+	assert_ok(store_open(path_join(&f->a, f->dir, "store"), test_run(), &f->store, &f->e),
+		  &f->e);
 	assert_ok(root_open(NULL, &f->a, &f->root, &f->e), &f->e);
 	f->kind = SANDBOX_BWRAP;
 	f->row.requirements = "";
-	f->plan =
-		(struct plan){.package = "pytorch", .release = "1.2.3", .python = host_python, .package_row = &f->row};
+	f->plan = (struct plan){.package = "pytorch",
+				.release = "1.2.3",
+				.python = host_python,
+				.package_row = &f->row};
 	/* The only index there is: a directory of the test. */
 	setenv("PIP_NO_INDEX", "1", 1);
 	setenv("PIP_FIND_LINKS", f->wheels, 1);
@@ -87,6 +96,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
+
 	store_close(f->store);
 	arena_release(&f->a);
 	free(f);
@@ -108,9 +118,11 @@ static const char *wheel_path(struct fixture *f, const char *name, const char *v
 /* Makes a wheel and gives its line for a locked list. */
 static const char *wheel(struct fixture *f, const char *name, const char *version)
 {
-	const char *const argv[] = {"/usr/bin/python3", "-c", make_wheel, f->wheels, name, version, NULL};
+	const char *const argv[] = {
+		"/usr/bin/python3", "-c", make_wheel, f->wheels, name, version, NULL};
 	AUTO_BUF struct buf out = {0};
 	char hex[DIGEST_HEX_LEN + 1];
+
 	assert_ok(proc_capture(argv, test_run(), &out, &f->e), &f->e);
 	assert_ok(digest_file(wheel_path(f, name, version), hex, &f->e), &f->e);
 	return arena_printf(&f->a, "%s==%s --hash=sha256:%s\n", name, version, hex);
@@ -130,7 +142,8 @@ static void put_list(struct fixture *f, const char *text)
 static int check(struct fixture *f)
 {
 	err_clear(&f->e);
-	return pyenv_check(&f->plan, &f->root, f->kind, test_run(), &f->a, &f->have, &f->missing, &f->e);
+	return pyenv_check(&f->plan, &f->root, f->kind, test_run(), &f->a, &f->have, &f->missing,
+			   &f->e);
 }
 
 static struct pyenv_request request(struct fixture *f, bool offline)
@@ -156,6 +169,7 @@ static bool store_has_pyenv(struct fixture *f)
 	struct store_object *items;
 	size_t count;
 	bool found = false;
+
 	assert_ok(store_list(f->store, &f->a, &items, &count, &f->e), &f->e);
 	for (size_t i = 0; i < count; i++)
 		found |= strcmp(items[i].kind, STORE_PYENV) == 0;
@@ -168,6 +182,7 @@ static const char *ask_env(struct fixture *f, const char *script)
 	AUTO_BUF struct buf out = {0};
 	struct sandbox s;
 	const char *const argv[] = {SANDBOX_VENV "/bin/python", "-c", script, NULL};
+
 	assert_ok(sandbox_init(&s, f->kind, &f->root, &f->a, &f->e), &f->e);
 	sandbox_add(&s, SANDBOX_RO, f->env.dir, SANDBOX_VENV);
 	assert_ok(sandbox_capture(&s, argv, test_run(), &out, &f->e), &f->e);
@@ -177,6 +192,7 @@ static const char *ask_env(struct fixture *f, const char *script)
 static void what_the_root_has_is_named_with_its_version(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "pip>=1,<1000");
 	assert_ok(check(f), &f->e);
 	assert_int_equal(f->have.count, 1);
@@ -188,6 +204,7 @@ static void what_the_root_has_is_named_with_its_version(void **state)
 static void requirement_without_range_takes_any_version(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "pip");
 	assert_ok(check(f), &f->e);
 	assert_int_equal(f->have.count, 1);
@@ -196,6 +213,7 @@ static void requirement_without_range_takes_any_version(void **state)
 static void names_are_compared_as_packages_are(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "PIP >= 1");
 	assert_ok(check(f), &f->e);
 	assert_int_equal(f->have.count, 1);
@@ -204,6 +222,7 @@ static void names_are_compared_as_packages_are(void **state)
 static void what_is_not_installed_is_missing(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "pip");
 	require(f, "ptbtoy-nowhere>=2");
 	assert_ok(check(f), &f->e);
@@ -215,6 +234,7 @@ static void what_is_not_installed_is_missing(void **state)
 static void what_is_out_of_range_is_missing_with_what_was_found(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "pip<1");
 	assert_ok(check(f), &f->e);
 	assert_int_equal(f->missing.count, 1);
@@ -231,9 +251,15 @@ static void no_requirement_is_fine(void **state)
 static void requirements_that_are_none_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const bad[] = {
-		"",    ">=1", "-r file", "a[extra]>=1", "a @ https://x.invalid/a.whl", "a; python_version>'3'",
-		"a b", "../a"};
+	static const char *const bad[] = {"",
+					  ">=1",
+					  "-r file",
+					  "a[extra]>=1",
+					  "a @ https://x.invalid/a.whl",
+					  "a; python_version>'3'",
+					  "a b",
+					  "../a"};
+
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		f->requires = (struct strlist){0};
 		require(f, bad[i]);
@@ -251,6 +277,7 @@ static void malformed_range_names_the_requirement(void **state)
 static void another_python_than_planned_is_refused(void **state)
 {
 	struct fixture *f = *state;
+
 	f->plan.python = "3.2";
 	require(f, "pip");
 	assert_err(check(f), &f->e, ERR_POLICY, "the plan needs 3.2");
@@ -261,6 +288,7 @@ static void root_without_python(void **state)
 {
 	struct fixture *f = *state;
 	const char *dir = path_join(&f->a, f->dir, "root");
+
 	assert_ok(fs_mkdirs(TRUSTED, path_join(&f->a, dir, "usr/bin"), &f->e), &f->e);
 	assert_ok(root_open(dir, &f->a, &f->root, &f->e), &f->e);
 	assert_err(check(f), &f->e, ERR_POLICY, "no Python in the root");
@@ -269,6 +297,7 @@ static void root_without_python(void **state)
 static void complete_root_needs_no_environment(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "pip");
 	assert_ok(prepare(f, true), &f->e);
 	assert_null(f->env.dir);
@@ -280,6 +309,7 @@ static void complete_root_needs_no_environment(void **state)
 static void missing_without_a_list_names_what_is_missing(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	assert_err(prepare(f, false), &f->e, ERR_CONFIG, "ptbtoy>=2 (not installed)");
 	assert_contains(f->e.msg, "1.2.3");
@@ -289,6 +319,7 @@ static void missing_without_a_list_names_what_is_missing(void **state)
 static void list_is_downloaded_and_installed(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	require(f, "pip");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
@@ -304,6 +335,7 @@ static void list_is_downloaded_and_installed(void **state)
 static void works_without_a_sandbox_too(void **state)
 {
 	struct fixture *f = *state;
+
 	f->kind = SANDBOX_NONE;
 	require(f, "ptbtoy>=2");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
@@ -314,6 +346,7 @@ static void works_without_a_sandbox_too(void **state)
 static void list_wins_over_the_version_of_the_root(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "wheel>=900");
 	put_list(f, wheel(f, "wheel", "999.1"));
 	assert_ok(prepare(f, false), &f->e);
@@ -323,6 +356,7 @@ static void list_wins_over_the_version_of_the_root(void **state)
 static void second_time_needs_neither_network_nor_work(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
 	assert_ok(prepare(f, false), &f->e);
@@ -336,6 +370,7 @@ static void second_time_needs_neither_network_nor_work(void **state)
 static void another_build_takes_it_from_the_store(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
 	assert_ok(prepare(f, false), &f->e);
@@ -349,6 +384,7 @@ static void another_build_takes_it_from_the_store(void **state)
 static void half_made_environment_is_made_anew(void **state)
 {
 	struct fixture *f = *state;
+
 	test_write(path_join(&f->a, f->build, "venv/bin/python"), "torn");
 	require(f, "ptbtoy>=2");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
@@ -359,6 +395,7 @@ static void half_made_environment_is_made_anew(void **state)
 static void changed_list_is_another_environment(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
 	assert_ok(prepare(f, false), &f->e);
@@ -372,6 +409,7 @@ static void changed_list_is_another_environment(void **state)
 static void comments_do_not_change_the_key(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	const char *line = wheel(f, "ptbtoy", "2.5");
 	put_list(f, line);
@@ -385,11 +423,13 @@ static void comments_do_not_change_the_key(void **state)
 static void markers_that_do_not_hold_are_left_out(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	const char *line = wheel(f, "ptbtoy", "2.5");
 	put_list(f, arena_printf(&f->a,
 				 "ptbtoy==1.0 ; python_version < \"3\" --hash=sha256:%064d\n"
-				 "ptbtoy==2.5 ; python_version >= \"3\" and sys_platform == \"linux\" \\\n    %s",
+				 "ptbtoy==2.5 ; python_version >= \"3\" and sys_platform == "
+				 "\"linux\" \\\n    %s",
 				 0, strstr(line, "--hash")));
 	assert_ok(prepare(f, false), &f->e);
 	assert_string_equal(f->env.have.items[0], "ptbtoy 2.5 (environment)");
@@ -398,6 +438,7 @@ static void markers_that_do_not_hold_are_left_out(void **state)
 static void without_a_build_directory_it_only_downloads(void **state)
 {
 	struct fixture *f = *state;
+
 	f->build = NULL;
 	require(f, "ptbtoy>=2");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
@@ -410,6 +451,7 @@ static void without_a_build_directory_it_only_downloads(void **state)
 static void offline_without_a_download(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
 	assert_err(prepare(f, true), &f->e, ERR_NETWORK, "ptbtoy>=2 (not installed)");
@@ -421,6 +463,7 @@ static void offline_without_a_download(void **state)
 static void other_bytes_are_an_integrity_error(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	wheel(f, "ptbtoy", "2.5");
 	put_list(f, arena_printf(&f->a, "ptbtoy==2.5 --hash=sha256:%064d\n", 7));
@@ -432,6 +475,7 @@ static void other_bytes_are_an_integrity_error(void **state)
 static void absent_wheel_is_a_network_error(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	put_list(f, arena_printf(&f->a, "ptbtoy==2.5 --hash=sha256:%064d\n", 7));
 	assert_err(prepare(f, false), &f->e, ERR_NETWORK, "ptbtoy==2.5");
@@ -441,6 +485,7 @@ static void absent_wheel_is_a_network_error(void **state)
 static void source_archives_are_not_taken(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	test_write(path_join(&f->a, f->wheels, "ptbtoy-2.5.tar.gz"), "a setup.py that would run");
 	char hex[DIGEST_HEX_LEN + 1];
@@ -452,6 +497,7 @@ static void source_archives_are_not_taken(void **state)
 static void list_that_does_not_bring_it(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=3");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
 	assert_err(prepare(f, false), &f->e, ERR_CONFIG, "does not provide ptbtoy>=3 (found 2.5)");
@@ -460,6 +506,7 @@ static void list_that_does_not_bring_it(void **state)
 static void absent_list_is_named(void **state)
 {
 	struct fixture *f = *state;
+
 	require(f, "ptbtoy>=2");
 	f->row.requirements = "nowhere.txt";
 	assert_err(prepare(f, false), &f->e, ERR_SYSTEM, "requirements/nowhere.txt");
@@ -470,13 +517,15 @@ static void interruption_leaves_no_environment(void **state)
 	struct fixture *f = *state;
 	int ends[2];
 	struct run run = *test_run();
+
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	run.cancel_fd = ends[0];
 	require(f, "ptbtoy>=2");
 	put_list(f, wheel(f, "ptbtoy", "2.5"));
 	struct pyenv_request q = request(f, false);
-	assert_err(pyenv_prepare(&q, &run, &f->a, &f->env, &f->e), &f->e, ERR_INTERRUPTED, "interrupted");
+	assert_err(pyenv_prepare(&q, &run, &f->a, &f->env, &f->e), &f->e, ERR_INTERRUPTED,
+		   "interrupted");
 	assert_false(store_has_pyenv(f));
 	close(ends[0]);
 	close(ends[1]);
@@ -488,18 +537,21 @@ static void list_with_comments_markers_and_continued_lines(void **state)
 {
 	struct fixture *f = *state;
 	struct locked_list l;
-	put_list(f, "# top\r\n"
-		    "a-b_c.d==1.0+x \\\n    " H " \\\n    " H "  # why\n"
-		    "\n"
-		    "  numpy==2.2.6 ; python_version >= \"3.10\" and sys_platform == 'linux' " H "\n"
-		    "last==1!2.0 " H);
+
+	put_list(f,
+		 "# top\r\n"
+		 "a-b_c.d==1.0+x \\\n    " H " \\\n    " H "  # why\n"
+		 "\n"
+		 "  numpy==2.2.6 ; python_version >= \"3.10\" and sys_platform == 'linux' " H "\n"
+		 "last==1!2.0 " H);
 	assert_ok(locked_list_read(list_path(f), &f->a, &l, &f->e), &f->e);
 	assert_int_equal(l.count, 3);
 	assert_string_equal(l.items[0].name, "a-b_c.d");
 	assert_string_equal(l.items[0].version, "1.0+x");
 	assert_int_equal(l.items[0].hashes.count, 2);
 	assert_string_equal(l.items[0].marker, "");
-	assert_string_equal(l.items[1].marker, "python_version >= \"3.10\" and sys_platform == 'linux'");
+	assert_string_equal(l.items[1].marker,
+			    "python_version >= \"3.10\" and sys_platform == 'linux'");
 	assert_string_equal(l.items[2].version, "1!2.0");
 }
 
@@ -507,7 +559,9 @@ static void list_of_the_project_is_well_formed(void **state)
 {
 	struct fixture *f = *state;
 	struct locked_list l;
-	assert_ok(locked_list_read(PROFILES_DIR "/requirements/shared.txt", &f->a, &l, &f->e), &f->e);
+
+	assert_ok(locked_list_read(PROFILES_DIR "/requirements/shared.txt", &f->a, &l, &f->e),
+		  &f->e);
 	assert_true(l.count > 5);
 }
 
@@ -530,7 +584,8 @@ static void bad_lines_are_refused_with_their_place(void **state)
 		"a[extra]==1 " H,
 		"a==1 --hash=sha256:0123",
 		"a==1 --hash=md5:0123456789abcdef0123456789abcdef",
-		"a==1 --hash=sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+		"a==1 "
+		"--hash=sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
 		"a==1 " H " --config-settings=x",
 		"a==1 ; " H,
 		"a==1, <2 " H,
@@ -538,10 +593,12 @@ static void bad_lines_are_refused_with_their_place(void **state)
 		"a==1 " H " \\",
 		"_a==1 " H,
 	};
+
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct locked_list l = {0};
 		put_list(f, arena_printf(&f->a, "# one\nok==1 " H "\n%s", bad[i]));
-		assert_err(locked_list_read(list_path(f), &f->a, &l, &f->e), &f->e, ERR_CONFIG, "list.txt:3: ");
+		assert_err(locked_list_read(list_path(f), &f->a, &l, &f->e), &f->e, ERR_CONFIG,
+			   "list.txt:3: ");
 		assert_null(l.items);
 	}
 }
@@ -550,8 +607,10 @@ static void empty_list_and_control_bytes_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct locked_list l;
+
 	put_list(f, "# nothing\n\n");
-	assert_err(locked_list_read(list_path(f), &f->a, &l, &f->e), &f->e, ERR_CONFIG, "an empty list");
+	assert_err(locked_list_read(list_path(f), &f->a, &l, &f->e), &f->e, ERR_CONFIG,
+		   "an empty list");
 	test_write_bytes(list_path(f), "a==1\0b", 6);
 	assert_err(locked_list_read(list_path(f), &f->a, &l, &f->e), &f->e, ERR_CONFIG, "offset 4");
 	test_write(list_path(f), "a==1 \033[31m " H);
@@ -597,5 +656,6 @@ int main(void)
 		T(bad_lines_are_refused_with_their_place),
 		T(empty_list_and_control_bytes_are_refused),
 	};
+
 	return cmocka_run_group_tests(tests, group_setup, NULL);
 }

@@ -14,9 +14,10 @@
 #include "step/relocate/relocate.h"
 
 #define LIB "root/usr/lib/x86_64-linux-gnu/"
-#define TOKEN                                                                                                          \
-	"/ptbuild/rpath/"                                                                                              \
-	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+#define TOKEN                                                                                      \
+	"/ptbuild/rpath/"                                                                          \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567" \
+	"890123456789"
 #define SHARED "-shared -fPIC "
 #define PLACEHOLDER "-Wl,--disable-new-dtags,-rpath," TOKEN " "
 
@@ -41,13 +42,14 @@ static int release_table(void **state)
 	return 0;
 }
 
-/* A root with what a distribution's has: a loader configuration, and libblas.so.0 as a chain of absolute links through
- * alternatives, which needs a library of its own. */
+/* A root with what a distribution's has: a loader configuration, and libblas.so.0 as
+ * a chain of absolute links through alternatives, which needs a library of its own. */
 static int setup(void **state)
 {
 	(void)state;
 	test_dir();
-	must("mkdir -p root/usr/bin root/etc/alternatives tree " LIB "blas && ln -s usr/lib root/lib");
+	must("mkdir -p root/usr/bin root/etc/alternatives tree " LIB
+	     "blas && ln -s usr/lib root/lib");
 	test_write(test_path("root/etc/ld.so.conf"), "/usr/lib/x86_64-linux-gnu\n");
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
 	request = (struct relocate_request){.tree = arena_strdup(&arena, test_path("tree")),
@@ -66,12 +68,14 @@ static int teardown(void **state)
 
 static void fill_root(void)
 {
-	compile(LIB "libquad.so.0", "int quad(void) { return 4; }", SHARED "-s -Wl,-soname,libquad.so.0");
+	compile(LIB "libquad.so.0", "int quad(void) { return 4; }",
+		SHARED "-s -Wl,-soname,libquad.so.0");
 	test_write(test_path("map"), "BLAS_1 { global: blas; local: *; };");
 	compile(LIB "blas/libblasp.so", "int quad(void); int blas(void) { return 10 * quad(); }",
 		SHARED "-s -Wl,-soname,libblas.so.0,--version-script,map " LIB "libquad.so.0");
 	must("ln -s /etc/alternatives/blas " LIB
-	     "libblas.so.0; ln -s /usr/lib/x86_64-linux-gnu/blas/libblasp.so root/etc/alternatives/blas");
+	     "libblas.so.0; ln -s /usr/lib/x86_64-linux-gnu/blas/libblasp.so "
+	     "root/etc/alternatives/blas");
 }
 
 /* pkg/_C.so needs pkg/lib/libcore.so needs libblas.so.0 of the root. */
@@ -79,9 +83,11 @@ static void fill_tree(void)
 {
 	fill_root();
 	compile("tree/pkg/lib/libcore.so",
-		"#include <stdlib.h>\nint blas(void); int core(void) { return atoi(getenv(\"NONE\") ? \"1\" : \"0\") + "
+		"#include <stdlib.h>\nint blas(void); int core(void) { return "
+		"atoi(getenv(\"NONE\") ? \"1\" : \"0\") + "
 		"blas() + 1; }",
-		SHARED PLACEHOLDER "-Wl,-soname,libcore.so " LIB "blas/libblasp.so -Wl,--allow-shlib-undefined");
+		SHARED PLACEHOLDER "-Wl,-soname,libcore.so " LIB
+				   "blas/libblasp.so -Wl,--allow-shlib-undefined");
 	compile("tree/pkg/_C.so", "int core(void); int run(void) { return core() + 1; }",
 		SHARED PLACEHOLDER "tree/pkg/lib/libcore.so");
 	compile("tree/pkg/bin/tool", "int core(void); int main(void) { return core() + 2; }",
@@ -98,6 +104,7 @@ static const char *rpath_of(const char *rel)
 {
 	struct err e = {0};
 	struct elf_info i;
+
 	assert_ok(elf_read(test_path("tree/%s", rel), 0, &arena, &i, &e), &e);
 	assert_null(i.runpath);
 	return i.rpath ? i.rpath : "";
@@ -107,6 +114,7 @@ static struct elf_info info_of(const char *path)
 {
 	struct err e = {0};
 	struct elf_info i;
+
 	assert_ok(elf_read(path, ELF_SYMBOLS, &arena, &i, &e), &e);
 	return i;
 }
@@ -117,6 +125,7 @@ static const struct wheel_vendored *library(const char *needed)
 		if (strcmp(result.libraries[i].needed, needed) == 0)
 			return &result.libraries[i];
 	}
+
 	fail_msg("'%s' is not vendored", needed);
 	return NULL;
 }
@@ -159,7 +168,8 @@ static void vendored_libraries_are_reported(void **state)
 	assert_string_equal(path_base(l->file), arena_printf(&arena, "libblas-%.8s.so.0", sha256));
 	assert_string_equal(l->package, "");
 	assert_true(in_tree(l->file));
-	assert_string_equal(library("libquad.so.0")->source, "/usr/lib/x86_64-linux-gnu/libquad.so.0");
+	assert_string_equal(library("libquad.so.0")->source,
+			    "/usr/lib/x86_64-linux-gnu/libquad.so.0");
 	assert_int_equal(result.elf_files, 5);
 }
 
@@ -168,7 +178,8 @@ static void names_follow_the_digest(void **state)
 	(void)state;
 	fill_tree();
 	relocate();
-	const char *blas = path_base(library("libblas.so.0")->file), *quad = path_base(library("libquad.so.0")->file);
+	const char *blas = path_base(library("libblas.so.0")->file),
+		   *quad = path_base(library("libquad.so.0")->file);
 	struct elf_info core = info_of(test_path("tree/pkg/lib/libcore.so")),
 			lib = info_of(test_path("tree/pkg/lib/%s", blas));
 	assert_true(strlist_contains(&core.needed, blas));
@@ -199,9 +210,12 @@ static void paths_are_relative_to_each_file(void **state)
 	assert_string_equal(rpath_of("pkg/_C.so"), "$ORIGIN/lib");
 	assert_string_equal(rpath_of("pkg/lib/libcore.so"), "$ORIGIN");
 	assert_string_equal(rpath_of("pkg/bin/tool"), "$ORIGIN/../lib");
-	assert_string_equal(rpath_of(arena_printf(&arena, "pkg/lib/%s", path_base(library("libblas.so.0")->file))),
+	assert_string_equal(rpath_of(arena_printf(&arena, "pkg/lib/%s",
+						  path_base(library("libblas.so.0")->file))),
 			    "$ORIGIN");
-	assert_string_equal(rpath_of(arena_printf(&arena, "pkg/lib/%s", path_base(library("libquad.so.0")->file))), "");
+	assert_string_equal(rpath_of(arena_printf(&arena, "pkg/lib/%s",
+						  path_base(library("libquad.so.0")->file))),
+			    "");
 }
 
 static void placeholders_are_edited_in_place(void **state)
@@ -231,8 +245,10 @@ static void provided_libraries_come_from_the_neighbour(void **state)
 {
 	(void)state;
 	fill_root();
-	compile("site/torch/lib/libtorch.so", "int torch(void) { return 2; }", SHARED "-Wl,-soname,libtorch.so");
-	compile("tree/vision/_C.so", "int torch(void); int quad(void); int run(void) { return torch() + quad(); }",
+	compile("site/torch/lib/libtorch.so", "int torch(void) { return 2; }",
+		SHARED "-Wl,-soname,libtorch.so");
+	compile("tree/vision/_C.so",
+		"int torch(void); int quad(void); int run(void) { return torch() + quad(); }",
 		SHARED PLACEHOLDER "site/torch/lib/libtorch.so " LIB "libquad.so.0");
 	request.libs_dir = "vision.libs";
 	strlist_add(&request.provided, &arena, "libtorch.so");
@@ -240,8 +256,9 @@ static void provided_libraries_come_from_the_neighbour(void **state)
 	strlist_add(&request.runtime_dirs, &arena, "nvidia/cublas/lib");
 	relocate();
 	assert_int_equal(result.count, 1);
-	assert_string_equal(rpath_of("vision/_C.so"),
-			    "$ORIGIN/../vision.libs:$ORIGIN/../torch/lib:$ORIGIN/../nvidia/cublas/lib");
+	assert_string_equal(
+		rpath_of("vision/_C.so"),
+		"$ORIGIN/../vision.libs:$ORIGIN/../torch/lib:$ORIGIN/../nvidia/cublas/lib");
 	must("mv tree/* site && mv root gone");
 	assert_int_equal(load("site/vision/_C.so", "run"), 6);
 }
@@ -249,7 +266,8 @@ static void provided_libraries_come_from_the_neighbour(void **state)
 static void provided_takes_patterns(void **state)
 {
 	(void)state;
-	compile("libcublas.so.12", "int cublas(void) { return 2; }", SHARED "-Wl,-soname,libcublas.so.12");
+	compile("libcublas.so.12", "int cublas(void) { return 2; }",
+		SHARED "-Wl,-soname,libcublas.so.12");
 	compile("tree/pkg/_C.so", "int cublas(void); int run(void) { return cublas(); }",
 		SHARED PLACEHOLDER "./libcublas.so.12");
 	strlist_add(&request.provided, &arena, "libcublas.so.*");
@@ -273,7 +291,8 @@ static void runtime_directories_only_where_needed(void **state)
 static void driver_libraries_are_never_taken(void **state)
 {
 	(void)state;
-	compile(LIB "libcuda.so.1", "int cuda(void) { return 2; }", SHARED "-Wl,-soname,libcuda.so.1");
+	compile(LIB "libcuda.so.1", "int cuda(void) { return 2; }",
+		SHARED "-Wl,-soname,libcuda.so.1");
 	compile("tree/pkg/_C.so", "int cuda(void); int run(void) { return cuda(); }",
 		SHARED PLACEHOLDER LIB "libcuda.so.1");
 	strlist_add(&request.never, &arena, "libcuda.so.*");
@@ -314,7 +333,8 @@ static void missing_library_changes_nothing(void **state)
 	fill_tree();
 	must("rm " LIB "libquad.so.0");
 	tree_digest(before);
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY, "needs 'libquad.so.0'");
+	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
+		   "needs 'libquad.so.0'");
 	assert_contains(e.msg, "'pkg/lib/libblas-");
 	assert_contains(e.hint, "install");
 	tree_digest(after);
@@ -327,7 +347,8 @@ static void link_out_of_the_root_is_not_followed(void **state)
 	(void)state;
 	struct err e;
 	fill_root();
-	compile("outside/libout.so.1", "int out(void) { return 1; }", SHARED "-Wl,-soname,libout.so.1");
+	compile("outside/libout.so.1", "int out(void) { return 1; }",
+		SHARED "-Wl,-soname,libout.so.1");
 	compile("tree/pkg/_C.so", "int out(void); int run(void) { return out(); }",
 		SHARED PLACEHOLDER "outside/libout.so.1");
 	must("ln -s \"$PWD/outside/libout.so.1\" " LIB "libout.so.1");
@@ -340,7 +361,8 @@ static void own_search_path_comes_first(void **state)
 	(void)state;
 	request.any_library = true;
 	compile(LIB "libx.so.1", "int x(void) { return 1; }", SHARED "-Wl,-soname,libx.so.1");
-	compile("root/opt/x/libx.so.1", "int x(void) { return 2; }", SHARED "-Wl,-soname,libx.so.1");
+	compile("root/opt/x/libx.so.1", "int x(void) { return 2; }",
+		SHARED "-Wl,-soname,libx.so.1");
 	compile("tree/pkg/_C.so", "int x(void); int run(void) { return x(); }",
 		SHARED "-Wl,--disable-new-dtags,-rpath,/opt/x:" TOKEN " root/opt/x/libx.so.1");
 	relocate();
@@ -352,11 +374,13 @@ static void origin_of_a_library_in_the_root(void **state)
 {
 	(void)state;
 	request.any_library = true;
-	compile("root/opt/x/private/liby.so", "int y(void) { return 3; }", SHARED "-Wl,-soname,liby.so");
+	compile("root/opt/x/private/liby.so", "int y(void) { return 3; }",
+		SHARED "-Wl,-soname,liby.so");
 	compile("root/opt/x/libx.so.1", "int y(void); int x(void) { return y(); }",
 		SHARED "root/opt/x/private/liby.so '-Wl,-soname,libx.so.1,-rpath,$ORIGIN/private'");
 	compile("tree/pkg/_C.so", "int x(void); int run(void) { return x(); }",
-		SHARED "-Wl,--disable-new-dtags,-rpath,/opt/x root/opt/x/libx.so.1 -Wl,--allow-shlib-undefined");
+		SHARED "-Wl,--disable-new-dtags,-rpath,/opt/x root/opt/x/libx.so.1 "
+		       "-Wl,--allow-shlib-undefined");
 	relocate();
 	assert_string_equal(library("liby.so")->source, "/opt/x/private/liby.so");
 	must("mv tree moved && mv root gone");
@@ -368,23 +392,30 @@ static void libraries_of_another_machine_are_passed_over(void **state)
 	(void)state;
 	struct err e;
 	compile(LIB "libx.so.1", "int x(void) { return 1; }", SHARED "-s -Wl,-soname,libx.so.1");
-	compile("tree/pkg/_C.so", "int x(void); int run(void) { return x(); }", SHARED PLACEHOLDER LIB "libx.so.1");
+	compile("tree/pkg/_C.so", "int x(void); int run(void) { return x(); }",
+		SHARED PLACEHOLDER LIB "libx.so.1");
 	int fd = open(test_path(LIB "libx.so.1"), O_WRONLY);
-	assert_int_equal(pwrite(fd, &(uint16_t){EM_AARCH64}, 2, offsetof(Elf64_Ehdr, e_machine)), 2);
+	assert_int_equal(pwrite(fd, &(uint16_t){EM_AARCH64}, 2, offsetof(Elf64_Ehdr, e_machine)),
+			 2);
 	close(fd);
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY, "libx.so.1");
+	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
+		   "libx.so.1");
 	must("mkdir -p root/usr/lib64 && echo 'INPUT(x)' > root/usr/lib/libx.so.1");
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY, "libx.so.1");
+	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY,
+		   "libx.so.1");
 }
 
 static void one_library_under_two_names_comes_once(void **state)
 {
 	(void)state;
-	compile(LIB "libone.so.1", "int x(void) { return 5; }", SHARED "-s -Wl,-soname,libone.so.1");
+	compile(LIB "libone.so.1", "int x(void) { return 5; }",
+		SHARED "-s -Wl,-soname,libone.so.1");
 	compile("other/libtwo.so.1", "int x(void) { return 5; }", SHARED "-Wl,-soname,libtwo.so.1");
 	must("ln -s libone.so.1 " LIB "libtwo.so.1");
-	compile("tree/pkg/a.so", "int x(void); int run(void) { return x(); }", SHARED PLACEHOLDER LIB "libone.so.1");
-	compile("tree/pkg/b.so", "int x(void); int run(void) { return x(); }", SHARED PLACEHOLDER "other/libtwo.so.1");
+	compile("tree/pkg/a.so", "int x(void); int run(void) { return x(); }",
+		SHARED PLACEHOLDER LIB "libone.so.1");
+	compile("tree/pkg/b.so", "int x(void); int run(void) { return x(); }",
+		SHARED PLACEHOLDER "other/libtwo.so.1");
 	relocate();
 	assert_int_equal(result.count, 1);
 	struct elf_info b = info_of(test_path("tree/pkg/b.so"));
@@ -410,7 +441,8 @@ static void symbol_tables_are_stripped(void **state)
 
 static void fill_copies(void)
 {
-	compile("tree/pkg/lib/libx.so.2.6", "int x(void) { return 6; }", SHARED PLACEHOLDER "-Wl,-soname,libx.so.2.6");
+	compile("tree/pkg/lib/libx.so.2.6", "int x(void) { return 6; }",
+		SHARED PLACEHOLDER "-Wl,-soname,libx.so.2.6");
 	must("cp tree/pkg/lib/libx.so.2.6 tree/pkg/lib/libx.so && cp tree/pkg/lib/libx.so.2.6 "
 	     "tree/pkg/lib/libx.so.2.6.0");
 }
@@ -419,7 +451,8 @@ static void copies_under_longer_names_go(void **state)
 {
 	(void)state;
 	fill_copies();
-	test_write(test_path("tree/pkg/share/cmake/X.cmake"), "set(L \"lib/libx.so.2.6.0\")\nset(S \"libx.so.2.6\")\n");
+	test_write(test_path("tree/pkg/share/cmake/X.cmake"),
+		   "set(L \"lib/libx.so.2.6.0\")\nset(S \"libx.so.2.6\")\n");
 	test_write(test_path("tree/pkg/x.py"), "NAME = 'libx.so.2.6.0'\n");
 	relocate();
 	assert_int_equal(result.removed, 1);
@@ -428,7 +461,8 @@ static void copies_under_longer_names_go(void **state)
 	assert_true(in_tree("pkg/lib/libx.so.2.6"));
 	assert_true(in_tree("pkg/lib/libx.so"));
 	assert_int_equal(result.rewritten, 1);
-	char *cmake = test_read(test_path("tree/pkg/share/cmake/X.cmake")), *py = test_read(test_path("tree/pkg/x.py"));
+	char *cmake = test_read(test_path("tree/pkg/share/cmake/X.cmake")),
+	     *py = test_read(test_path("tree/pkg/x.py"));
 	assert_string_equal(cmake, "set(L \"lib/libx.so.2.6\")\nset(S \"libx.so.2.6\")\n");
 	assert_string_equal(py, "NAME = 'libx.so.2.6.0'\n");
 	free(cmake);
@@ -449,7 +483,8 @@ static void other_bytes_are_no_copy(void **state)
 static void copies_that_are_asked_for_stay(void **state)
 {
 	(void)state;
-	compile("tree/pkg/lib/libx.so.2.6.0", "int x(void) { return 6; }", SHARED "-Wl,-soname,libx.so.2.6.0");
+	compile("tree/pkg/lib/libx.so.2.6.0", "int x(void) { return 6; }",
+		SHARED "-Wl,-soname,libx.so.2.6.0");
 	compile("tree/pkg/_C.so", "int x(void); int run(void) { return x(); }",
 		SHARED PLACEHOLDER "tree/pkg/lib/libx.so.2.6.0");
 	fill_copies();
@@ -461,7 +496,8 @@ static void copies_that_are_asked_for_stay(void **state)
 static void library_of_the_wheel_by_its_soname(void **state)
 {
 	(void)state;
-	compile("tree/pkg/lib/libcore.so", "int core(void) { return 8; }", SHARED "-Wl,-soname,libcore.so.1");
+	compile("tree/pkg/lib/libcore.so", "int core(void) { return 8; }",
+		SHARED "-Wl,-soname,libcore.so.1");
 	compile("tree/pkg/_C.so", "int core(void); int run(void) { return core(); }",
 		SHARED PLACEHOLDER "tree/pkg/lib/libcore.so");
 	relocate();
@@ -473,7 +509,8 @@ static void library_of_the_wheel_by_its_soname(void **state)
 static void libraries_in_other_directories_are_reached(void **state)
 {
 	(void)state;
-	compile("tree/a/deep/down/libz.so", "int z(void) { return 11; }", SHARED "-Wl,-soname,libz.so");
+	compile("tree/a/deep/down/libz.so", "int z(void) { return 11; }",
+		SHARED "-Wl,-soname,libz.so");
 	compile("tree/b/_C.so", "int z(void); int run(void) { return z(); }",
 		SHARED PLACEHOLDER "tree/a/deep/down/libz.so");
 	compile("tree/top.so", "int z(void); int run(void) { return z(); }",
@@ -494,7 +531,8 @@ static void nearer_library_is_preferred(void **state)
 	(void)state;
 	compile("tree/a/libz.so", "int z(void) { return 1; }", SHARED "-Wl,-soname,libz.so");
 	compile("tree/b/libz.so", "int z(void) { return 2; }", SHARED "-Wl,-soname,libz.so");
-	compile("tree/b/_C.so", "int z(void); int run(void) { return z(); }", SHARED PLACEHOLDER "tree/b/libz.so");
+	compile("tree/b/_C.so", "int z(void); int run(void) { return z(); }",
+		SHARED PLACEHOLDER "tree/b/libz.so");
 	relocate();
 	assert_int_equal(load("tree/b/_C.so", "run"), 2);
 }
@@ -503,17 +541,22 @@ static void text_files_are_rewritten(void **state)
 {
 	(void)state;
 	static const char binary[] = "a\0/ptbuild/src/torch/lib\n";
-	test_write(test_path("tree/pkg/a.cmake"), "set(P /ptbuild/src/torch/lib/x)\nset(Q /ptbuild/src/torch/lib)\n");
+	test_write(test_path("tree/pkg/a.cmake"),
+		   "set(P /ptbuild/src/torch/lib/x)\nset(Q /ptbuild/src/torch/lib)\n");
 	test_write(test_path("tree/pkg/b.pc"), "prefix=/ptbuild/src/torch\n");
 	test_write(test_path("tree/pkg/c.cmake"), "set(P /usr/lib)\n");
 	test_write_bytes(test_path("tree/pkg/d.h"), binary, sizeof(binary) - 1);
 	must("chmod 0640 tree/pkg/a.cmake");
-	kvlist_set(&request.rewrite, &arena, "/ptbuild/src/torch/lib", "${CMAKE_CURRENT_LIST_DIR}/lib");
+	kvlist_set(&request.rewrite, &arena, "/ptbuild/src/torch/lib",
+		   "${CMAKE_CURRENT_LIST_DIR}/lib");
 	kvlist_set(&request.rewrite, &arena, "/ptbuild/src/torch", "/opt/torch");
 	relocate();
 	assert_int_equal(result.rewritten, 2);
-	char *a = test_read(test_path("tree/pkg/a.cmake")), *b = test_read(test_path("tree/pkg/b.pc"));
-	assert_string_equal(a, "set(P ${CMAKE_CURRENT_LIST_DIR}/lib/x)\nset(Q ${CMAKE_CURRENT_LIST_DIR}/lib)\n");
+	char *a = test_read(test_path("tree/pkg/a.cmake")),
+	     *b = test_read(test_path("tree/pkg/b.pc"));
+	assert_string_equal(
+		a,
+		"set(P ${CMAKE_CURRENT_LIST_DIR}/lib/x)\nset(Q ${CMAKE_CURRENT_LIST_DIR}/lib)\n");
 	assert_string_equal(b, "prefix=/opt/torch\n");
 	free(a);
 	free(b);
@@ -544,7 +587,8 @@ static void broken_library_is_refused(void **state)
 	struct err e;
 	compile("tree/pkg/_C.so", "int run(void) { return 9; }", SHARED PLACEHOLDER);
 	assert_int_equal(truncate(test_path("tree/pkg/_C.so"), 4096), 0);
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_INTEGRITY, "pkg/_C.so");
+	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_INTEGRITY,
+		   "pkg/_C.so");
 }
 
 static void directory_outside_is_refused(void **state)
@@ -552,9 +596,11 @@ static void directory_outside_is_refused(void **state)
 	(void)state;
 	struct err e;
 	request.libs_dir = "../lib";
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_USAGE, "'../lib'");
+	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_USAGE,
+		   "'../lib'");
 	request.libs_dir = "/lib";
-	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_USAGE, "'/lib'");
+	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_USAGE,
+		   "'/lib'");
 }
 
 static void interruption_is_noticed(void **state)
@@ -566,7 +612,8 @@ static void interruption_is_noticed(void **state)
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	struct run run = {.log = test_run()->log, .cancel_fd = ends[0]};
-	assert_err(relocate_tree(&request, &run, &arena, &result, &e), &e, ERR_INTERRUPTED, "interrupted");
+	assert_err(relocate_tree(&request, &run, &arena, &result, &e), &e, ERR_INTERRUPTED,
+		   "interrupted");
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -652,5 +699,6 @@ int main(void)
 		T(relocated_tree_stays_as_it_is),
 		T(nothing_temporary_is_left),
 	};
+
 	return cmocka_run_group_tests(tests, load_table, release_table);
 }

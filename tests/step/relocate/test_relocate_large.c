@@ -1,4 +1,5 @@
-/* A library of more than two gigabytes, most of it a hole: what relocation costs for one that was linked for it. */
+/* A library of more than two gigabytes, most of it a hole:
+ * what relocation costs for one that was linked for it. */
 #include "support.h"
 
 #include "compile.h"
@@ -11,9 +12,10 @@
 #include "step/relocate/relocate.h"
 
 #define SIZE (INT64_C(2300) << 20)
-#define TOKEN                                                                                                          \
-	"/ptbuild/rpath/"                                                                                              \
-	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+#define TOKEN                                                                                      \
+	"/ptbuild/rpath/"                                                                          \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567" \
+	"890123456789"
 #define LIB "root/usr/lib/"
 
 static struct arena arena;
@@ -24,11 +26,13 @@ static long own_memory(void)
 	char line[256];
 	long kib = -1;
 	FILE *f = fopen("/proc/self/status", "r");
+
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "RssAnon: %ld", &kib) == 1)
 			break;
 	}
+
 	fclose(f);
 	assert_true(kib > 0);
 	return kib;
@@ -39,7 +43,8 @@ static void make_world(void)
 	test_dir();
 	must("mkdir -p root/usr/bin root/etc tree " LIB);
 	test_write(test_path("root/etc/ld.so.conf"), "/usr/lib\n");
-	compile(LIB "libblas.so.0", "int blas(void) { return 40; }", "-shared -fPIC -s -Wl,-soname,libblas.so.0");
+	compile(LIB "libblas.so.0", "int blas(void) { return 40; }",
+		"-shared -fPIC -s -Wl,-soname,libblas.so.0");
 	compile("tree/pkg/lib/libhuge.so", "int blas(void); int run(void) { return blas() + 2; }",
 		"-shared -fPIC -s -Wl,--disable-new-dtags,-rpath," TOKEN " " LIB "libblas.so.0");
 	assert_int_equal(truncate(test_path("tree/pkg/lib/libhuge.so"), SIZE), 0);
@@ -49,6 +54,7 @@ static void relocate(struct relocate_result *ret)
 {
 	static struct root root;
 	struct err e = {0};
+
 	root = (struct root){.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
 	struct relocate_request q = {.tree = arena_strdup(&arena, test_path("tree")),
 				     .root = &root,

@@ -27,9 +27,11 @@ static int setup(void **state)
 static void use(const char *dir)
 {
 	const char *library = arena_printf(&arena, "root%s/libx.so.1", dir);
+
 	compile(library, "int x(void) { return 2; }", SHARED "-Wl,-soname,libx.so.1");
 	compile("tree/pkg/_C.so", "int x(void); int run(void) { return x(); }",
-		arena_printf(&arena, SHARED "-Wl,--disable-new-dtags,-rpath,%s:" TOKEN " %s", dir, library));
+		arena_printf(&arena, SHARED "-Wl,--disable-new-dtags,-rpath,%s:" TOKEN " %s", dir,
+			     library));
 }
 
 static void owned(const char *path)
@@ -49,6 +51,7 @@ static void assert_refused(const char *words)
 static void assert_taken(const char *package)
 {
 	struct err e = {0};
+
 	assert_ok(relocate_tree(&request, test_run(), &arena, &result, &e), &e);
 	assert_int_equal(result.count, 1);
 	assert_string_equal(result.libraries[0].package, package);

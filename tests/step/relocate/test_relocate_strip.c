@@ -10,17 +10,18 @@ static const struct manylinux_policy *policy;
 static const struct isa_rules *rules;
 static const struct tables *tables;
 
-#define KERNEL                                                                                                         \
-	"#include <immintrin.h>\n"                                                                                     \
-	"__attribute__((target(\"avx512f\"), noinline)) static void kernel(float *p)\n"                                \
-	"{ _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16))); }\n"                       \
-	"__attribute__((noinline)) static int plain(int x) { return x + 41; }\n"                                       \
-	"void (*table[])(float *) = {kernel};\n"                                                                       \
+#define KERNEL                                                                                     \
+	"#include <immintrin.h>\n"                                                                 \
+	"__attribute__((target(\"avx512f\"), noinline)) static void kernel(float *p)\n"            \
+	"{ _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16))); }\n"   \
+	"__attribute__((noinline)) static int plain(int x) { return x + 41; }\n"                   \
+	"void (*table[])(float *) = {kernel};\n"                                                   \
 	"int answer(void) { return plain(table[0] != 0); }\n"
 
 static int load_tables(void **state)
 {
 	static struct arena rows;
+
 	(void)state;
 	tables = shipped_tables(&rows);
 	policy = &tables->manylinux;
@@ -39,6 +40,7 @@ static struct relocate_result relocate(const struct isa_rules *code, const char 
 {
 	struct relocate_result r;
 	struct err e = {0};
+
 	must("mkdir -p tree/pkg root/usr/bin root/usr/lib");
 	compile("tree/pkg/kernel.AVX512.so", KERNEL, SHARED);
 	struct root root = {.dir = arena_strdup(&arena, test_path("root")), .id = "test 1"};
@@ -59,6 +61,7 @@ static const char *names(void)
 	struct code_map map;
 	struct strlist list = {0};
 	struct err e = {0};
+
 	assert_ok(elf_map_open(test_path("tree/pkg/kernel.AVX512.so"), &m, &e), &e);
 	assert_ok(code_map_read(&m, &arena, &map, &e), &e);
 	for (size_t i = 0; i < map.count; i++) {
@@ -68,6 +71,7 @@ static const char *names(void)
 		else if (r->name)
 			strlist_add(&list, &arena, r->name);
 	}
+
 	elf_map_close(&m);
 	strlist_sort(&list);
 	return strlist_join(&list, &arena, ", ");
@@ -110,8 +114,10 @@ static void a_tool_that_fails_leaves_the_library(void **state)
 {
 	struct relocate_result r;
 	struct err e = {0};
+
 	(void)state;
-	must("mkdir -p tree/pkg root/usr/bin root/usr/lib bin && printf '#!/bin/sh\\nexit 3\\n' > bin/objcopy && chmod "
+	must("mkdir -p tree/pkg root/usr/bin root/usr/lib bin && printf '#!/bin/sh\\nexit 3\\n' > "
+	     "bin/objcopy && chmod "
 	     "+x bin/objcopy");
 	compile("tree/pkg/kernel.AVX512.so", KERNEL, SHARED);
 	must("cp tree/pkg/kernel.AVX512.so before");
@@ -140,5 +146,6 @@ int main(void)
 		T(without_rules_no_name_stays),          T(the_same_bytes_come_out_twice),
 		T(a_tool_that_fails_leaves_the_library),
 	};
+
 	return cmocka_run_group_tests(tests, load_tables, NULL);
 }

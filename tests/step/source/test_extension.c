@@ -16,7 +16,8 @@ static int read_at(const char *path, struct arena *a, struct package_row *ret, s
 
 static const char *requires_of(const struct package_row *row, struct arena *a)
 {
-	const struct strlist l = {.items = row->python_requires, .count = row->python_requires_count};
+	const struct strlist l = {.items = row->python_requires,
+				  .count = row->python_requires_count};
 	return strlist_join(&l, a, " ");
 }
 
@@ -27,8 +28,9 @@ static void a_folder_with_setup_py(void **state)
 	struct err e = {0};
 	struct package_row row;
 	test_dir();
-	test_write(test_path("setup.py"), "package_name = 'no'\nsetup(name=\"My-Tiny.Ext\", version = '1.2+git',\n"
-					  "  ext_modules=[CUDAExtension('x', ['a.cu'])])\n");
+	test_write(test_path("setup.py"),
+		   "package_name = 'no'\nsetup(name=\"My-Tiny.Ext\", version = '1.2+git',\n"
+		   "  ext_modules=[CUDAExtension('x', ['a.cu'])])\n");
 	assert_ok(read_at(test_path("."), &a, &row, &e), &e);
 	assert_string_equal(row.name, "my_tiny_ext");
 	assert_string_equal(row.version, "1.2");
@@ -36,9 +38,9 @@ static void a_folder_with_setup_py(void **state)
 	assert_string_equal(requires_of(&row, &a), "");
 	assert_string_equal(row.torch, "");
 	assert_true(row.cuda_only);
-	test_write(test_path("setup.py"),
-		   "__version__ = '2.0'\nif cuda: e = CUDAExtension(...)\nelse: e = CppExtension(...)\n"
-		   "setup(name='tiny', version=__version__)\n");
+	test_write(test_path("setup.py"), "__version__ = '2.0'\nif cuda: e = "
+					  "CUDAExtension(...)\nelse: e = CppExtension(...)\n"
+					  "setup(name='tiny', version=__version__)\n");
 	assert_ok(read_at(test_path("."), &a, &row, &e), &e);
 	assert_string_equal(row.version, "2.0");
 	assert_false(row.cuda_only);
@@ -48,6 +50,7 @@ static const char *gpu_code_of(const char *path, struct arena *a)
 {
 	struct err e = {0};
 	struct package_row row;
+
 	assert_ok(read_at(path, a, &row, &e), &e);
 	return row.gpu_code;
 }
@@ -56,9 +59,10 @@ static void test_gpu_code_is_found_in_folder_and_sdist(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	static const char *const no_source[] = {"t-1/build/old.cu", "t-1/dist/old.cu",
-						"t-1/.git/x.cu",    "t-1/env/lib/python3.13/site-packages/torch/a.cuh",
-						"t-1/a.cu.txt",     "t-1/cu"};
+	static const char *const no_source[] = {
+		"t-1/build/old.cu", "t-1/dist/old.cu",
+		"t-1/.git/x.cu",    "t-1/env/lib/python3.13/site-packages/torch/a.cuh",
+		"t-1/a.cu.txt",     "t-1/cu"};
 	const char *dir, *sdist;
 	test_dir();
 	dir = arena_strdup(&a, test_path("t-1"));
@@ -70,7 +74,8 @@ static void test_gpu_code_is_found_in_folder_and_sdist(void **state)
 	assert_string_equal(gpu_code_of(dir, &a), "");
 	test_write(test_path("t-1/csrc/kernels.cuh"), "");
 	assert_string_equal(gpu_code_of(dir, &a), "csrc/kernels.cuh");
-	assert_int_equal(system(arena_printf(&a, "tar -C %s -czf %s t-1", test_path("."), sdist)), 0);
+	assert_int_equal(system(arena_printf(&a, "tar -C %s -czf %s t-1", test_path("."), sdist)),
+			 0);
 	assert_string_equal(gpu_code_of(sdist, &a), "csrc/kernels.cuh");
 	assert_int_equal(remove(test_path("t-1/csrc/kernels.cuh")), 0);
 	test_write(test_path("t-1/setup.py"),
@@ -86,8 +91,10 @@ static void a_folder_with_pyproject_toml(void **state)
 	struct package_row row;
 	test_dir();
 	test_write(test_path("pyproject.toml"),
-		   "[build-system]\nrequires = ['setuptools>=61', 'torch>=2.1', 'pybind11', 'x; os_name == \"nt\"']\n"
-		   "[project]\nname = 'tiny'\nversion = '1'\nrequires-python = '>=3.9'\ndependencies = ['torch >=2.3, "
+		   "[build-system]\nrequires = ['setuptools>=61', 'torch>=2.1', 'pybind11', 'x; "
+		   "os_name == \"nt\"']\n"
+		   "[project]\nname = 'tiny'\nversion = '1'\nrequires-python = "
+		   "'>=3.9'\ndependencies = ['torch >=2.3, "
 		   "<3']\n");
 	assert_ok(read_at(test_path("."), &a, &row, &e), &e);
 	assert_string_equal(row.python, ">=3.9");
@@ -102,12 +109,15 @@ static void an_sdist_says_it_in_pkg_info(void **state)
 	struct err e = {0};
 	struct package_row row;
 	test_dir();
-	test_write(test_path("t-3.0/PKG-INFO"), "Metadata-Version: 2.1\nName: T\nVersion: 3.0\nRequires-Python: >=3.8\n"
-						"Requires-Dist: torch[x] (>=2.6) ; python_version > '3'\n"
-						"Requires-Dist: torch==1; extra == 'old'\n");
+	test_write(test_path("t-3.0/PKG-INFO"),
+		   "Metadata-Version: 2.1\nName: T\nVersion: 3.0\nRequires-Python: >=3.8\n"
+		   "Requires-Dist: torch[x] (>=2.6) ; python_version > '3'\n"
+		   "Requires-Dist: torch==1; extra == 'old'\n");
 	test_write(test_path("t-3.0/setup.py"), "setup(name='other', version='9')\n");
 	test_write(test_path("t-3.0/sub/pyproject.toml"), "not toml\n");
-	assert_int_equal(system(arena_printf(&a, "tar -C %s -czf %s t-3.0", test_path("."), test_path("t.tar.gz"))), 0);
+	assert_int_equal(system(arena_printf(&a, "tar -C %s -czf %s t-3.0", test_path("."),
+					     test_path("t.tar.gz"))),
+			 0);
 	assert_ok(read_at(test_path("t.tar.gz"), &a, &row, &e), &e);
 	assert_string_equal(row.name, "t");
 	assert_string_equal(row.version, "3.0");
@@ -123,21 +133,29 @@ static void what_cannot_be_meant_is_refused(void **state)
 	struct package_row row = {0};
 	test_dir();
 	assert_err(read_at(test_path("none"), &a, &row, &e), &e, ERR_USAGE, "no folder or sdist");
-	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE, "has neither setup.py nor pyproject.toml");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE,
+		   "has neither setup.py nor pyproject.toml");
 	test_write(test_path("setup.py"), "setup(name='x', version=get())\n");
-	assert_err(read_at(test_path("setup.py"), &a, &row, &e), &e, ERR_USAGE, "is a file of an extension");
-	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE, "does not say its version without being run");
+	assert_err(read_at(test_path("setup.py"), &a, &row, &e), &e, ERR_USAGE,
+		   "is a file of an extension");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE,
+		   "does not say its version without being run");
 	assert_contains(e.hint, "[project] of pyproject.toml");
 	test_write(test_path("setup.py"), "setup(version='1')\n");
 	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE, "does not say its name");
 	test_write(test_path("setup.py"), "setup(name='x', version='one')\n");
-	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY, "has no version: 'one'");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY,
+		   "has no version: 'one'");
 	test_write(test_path("pyproject.toml"), "[project\n");
-	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY, "'pyproject.toml':1: ']' was expected");
-	test_write(test_path("pyproject.toml"), "[project]\nname='x'\nversion='1'\ndependencies=['torch>=new']\n");
-	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY, "what it requires of torch");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY,
+		   "'pyproject.toml':1: ']' was expected");
+	test_write(test_path("pyproject.toml"),
+		   "[project]\nname='x'\nversion='1'\ndependencies=['torch>=new']\n");
+	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY,
+		   "what it requires of torch");
 	test_write(test_path("broken.tar.gz"), "no archive");
-	assert_err(read_at(test_path("broken.tar.gz"), &a, &row, &e), &e, ERR_INTEGRITY, "broken.tar.gz");
+	assert_err(read_at(test_path("broken.tar.gz"), &a, &row, &e), &e, ERR_INTEGRITY,
+		   "broken.tar.gz");
 	assert_null(row.name);
 }
 
@@ -147,8 +165,10 @@ static const char *warned(const char *path, struct arena *a)
 	struct err e = {0};
 	struct package_row row;
 	const char *file = test_path("log");
-	struct log log = {.level = LOG_NORMAL, .fd = open(file, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644)};
+	struct log log = {.level = LOG_NORMAL,
+			  .fd = open(file, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644)};
 	const struct run run = {.log = &log, .cancel_fd = -1};
+
 	assert_ok(extension_read(path, &run, a, &row, &e), &e);
 	close(log.fd);
 	return arena_strdup(a, test_read(test_path("log")));
@@ -158,20 +178,25 @@ static void test_empty_submodules_are_warned_of(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	const char *dir = arena_strdup(&a, test_path("t-1")), *sdist = arena_strdup(&a, test_path("t.tar.gz"));
+	const char *dir = arena_strdup(&a, test_path("t-1")),
+		   *sdist = arena_strdup(&a, test_path("t.tar.gz"));
 	const char *pack = arena_printf(&a, "tar -C %s -czf %s t-1", test_path("."), sdist);
 	test_write(test_path("t-1/setup.py"), "setup(name='t', version='1')\n");
-	test_write(test_path("t-1/.gitmodules"), "[submodule \"a\"]\n\tpath = third_party/cutlass\n\turl = u\n"
-						 "[submodule \"b\"]\n path=here\n[submodule \"c\"]\n\tpath = /etc\n");
+	test_write(test_path("t-1/.gitmodules"),
+		   "[submodule \"a\"]\n\tpath = third_party/cutlass\n\turl = u\n"
+		   "[submodule \"b\"]\n path=here\n[submodule \"c\"]\n\tpath = /etc\n");
 	test_write(test_path("t-1/here/x.h"), "");
-	assert_contains(warned(dir, &a), "third_party/cutlass; use the project's sdist, or a clone");
+	assert_contains(warned(dir, &a),
+			"third_party/cutlass; use the project's sdist, or a clone");
 	assert_int_equal(mkdir(test_path("t-1/third_party"), 0755), 0);
 	assert_int_equal(mkdir(test_path("t-1/third_party/cutlass"), 0755), 0);
 	assert_int_equal(system(pack), 0);
-	assert_contains(warned(sdist, &a), "third_party/cutlass; use the project's sdist, or a clone");
+	assert_contains(warned(sdist, &a),
+			"third_party/cutlass; use the project's sdist, or a clone");
 	assert_int_equal(mkdir(test_path("t-1/.git"), 0755), 0);
 	const char *text = warned(dir, &a);
-	assert_contains(text, arena_printf(&a, "git -C %s submodule update --init --recursive", dir));
+	assert_contains(text,
+			arena_printf(&a, "git -C %s submodule update --init --recursive", dir));
 	assert_null(strstr(text, "here"));
 	assert_null(strstr(text, "/etc"));
 	test_write(test_path("t-1/third_party/cutlass/x.h"), "");
@@ -184,7 +209,8 @@ static void a_requirement_is_a_name_and_a_range(void **state)
 {
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
-	assert_string_equal(extension_requirement(" Torch[x,y] (>= 2.1, <3) ; os_name == 'a'", &a), "Torch>=2.1,<3");
+	assert_string_equal(extension_requirement(" Torch[x,y] (>= 2.1, <3) ; os_name == 'a'", &a),
+			    "Torch>=2.1,<3");
 	assert_string_equal(extension_requirement("numpy", &a), "numpy");
 	assert_string_equal(extension_requirement("", &a), "");
 	assert_string_equal(extension_requirement("a[b", &a), "a");
@@ -195,12 +221,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_folder_with_setup_py, test_teardown),
-		cmocka_unit_test_teardown(test_gpu_code_is_found_in_folder_and_sdist, test_teardown),
+		cmocka_unit_test_teardown(test_gpu_code_is_found_in_folder_and_sdist,
+					  test_teardown),
 		cmocka_unit_test_teardown(a_folder_with_pyproject_toml, test_teardown),
 		cmocka_unit_test_teardown(an_sdist_says_it_in_pkg_info, test_teardown),
 		cmocka_unit_test_teardown(what_cannot_be_meant_is_refused, test_teardown),
 		cmocka_unit_test_teardown(test_empty_submodules_are_warned_of, test_teardown),
 		cmocka_unit_test_teardown(a_requirement_is_a_name_and_a_range, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,7 @@ static void test_lines_moved_are_found(void **state)
 static void test_no_place_for_temporary_files_but_its_own(void **state)
 {
 	struct err e = {0};
+
 	(void)state;
 	file("f", "one\ntwo\nthree\n");
 	setenv("TMPDIR", "/nonexistent", 1);
@@ -102,10 +103,11 @@ static void test_failing_hunk_is_named_and_nothing_changes(void **state)
 	struct err e = {0};
 	file("good", "one\ntwo\nthree\n");
 	file("bad", "one\ntwo\nthree\n1\n2\n3\n4\n5\n6\n7\nnot this\n");
-	assert_err(apply("--- a/good\n+++ b/good\n" CHANGE("two", "2") "--- a/bad\n+++ b/bad\n" CHANGE(
-				 "two", "2") "@@ -11,1 +11,1 @@\n-expected\n+changed\n",
-			 &e),
-		   &e, ERR_INTEGRITY, "file 'bad': hunk 2 at line 11");
+	assert_err(
+		apply("--- a/good\n+++ b/good\n" CHANGE("two", "2") "--- a/bad\n+++ b/bad\n" CHANGE(
+			      "two", "2") "@@ -11,1 +11,1 @@\n-expected\n+changed\n",
+		      &e),
+		&e, ERR_INTEGRITY, "file 'bad': hunk 2 at line 11");
 	assert_true(e.hint[0] != '\0');
 	assert_patched("good", "one\ntwo\nthree\n");
 	assert_false(present(test_path("tree/bad.rej")));
@@ -147,9 +149,10 @@ static void test_deleted_file(void **state)
 	(void)state;
 	struct err e = {0};
 	file("f", "x\n");
-	assert_ok(
-		apply("diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", &e),
-		&e);
+	assert_ok(apply("diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ "
+			"-1 +0,0 @@\n-x\n",
+			&e),
+		  &e);
 	assert_false(present(test_path("tree/f")));
 }
 
@@ -158,7 +161,8 @@ static void test_git_rename_with_change(void **state)
 	(void)state;
 	struct err e = {0};
 	file("old", "one\ntwo\nthree\n");
-	assert_ok(apply("diff --git a/old b/new\nsimilarity index 80%\nrename from old\nrename to new\n--- a/old\n+++ "
+	assert_ok(apply("diff --git a/old b/new\nsimilarity index 80%\nrename from old\nrename to "
+			"new\n--- a/old\n+++ "
 			"b/new\n" CHANGE("two", "2"),
 			&e),
 		  &e);
@@ -171,7 +175,10 @@ static void test_git_pure_rename(void **state)
 	(void)state;
 	struct err e = {0};
 	file("old", "x\n");
-	assert_ok(apply("diff --git a/old b/d/new\nsimilarity index 100%\nrename from old\nrename to d/new\n", &e), &e);
+	assert_ok(apply("diff --git a/old b/d/new\nsimilarity index 100%\nrename from old\nrename "
+			"to d/new\n",
+			&e),
+		  &e);
 	assert_false(present(test_path("tree/old")));
 	assert_patched("d/new", "x\n");
 }
@@ -192,7 +199,8 @@ static void test_crlf_sources(void **state)
 	(void)state;
 	struct err e = {0};
 	file("f", "one\r\ntwo\r\nthree\r\n");
-	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\r\n-two\r\n+2\r\n three\r\n", &e), &e);
+	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\r\n-two\r\n+2\r\n three\r\n", &e),
+		  &e);
 	assert_patched("f", "one\r\n2\r\nthree\r\n");
 }
 
@@ -201,7 +209,8 @@ static void test_no_newline_at_the_end(void **state)
 	(void)state;
 	struct err e = {0};
 	file("f", "one\ntwo");
-	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n\\ No newline at end of file\n+2\n\\ No "
+	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n\\ No newline at end of "
+			"file\n+2\n\\ No "
 			"newline at end of file\n",
 			&e),
 		  &e);
@@ -213,8 +222,10 @@ static void test_dates_and_signature(void **state)
 	(void)state;
 	struct err e = {0};
 	file("f", "one\ntwo\nthree\n");
-	assert_ok(apply("From 1234 Mon Sep 17 00:00:00 2001\nSubject: x\n\n---\n f | 2 +-\n\nIndex: src/f\n"
-			"--- src.orig/f\t2024-01-01 00:00:00.000000000 +0000\n+++ src/f\t2024-01-02 00:00:00.000000000 "
+	assert_ok(apply("From 1234 Mon Sep 17 00:00:00 2001\nSubject: x\n\n---\n f | 2 "
+			"+-\n\nIndex: src/f\n"
+			"--- src.orig/f\t2024-01-01 00:00:00.000000000 +0000\n+++ "
+			"src/f\t2024-01-02 00:00:00.000000000 "
 			"+0000\n" CHANGE("two", "2") "-- \n2.39.5\n",
 			&e),
 		  &e);
@@ -226,7 +237,9 @@ static void test_text_in_a_hunk_is_no_header(void **state)
 	(void)state;
 	struct err e = {0};
 	file("f", "-- ../../etc/passwd\nend\n");
-	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n--- ../../etc/passwd\n+++ ../../etc/shadow\n end\n", &e),
+	assert_ok(apply("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n--- ../../etc/passwd\n+++ "
+			"../../etc/shadow\n end\n",
+			&e),
 		  &e);
 	assert_patched("f", "++ ../../etc/shadow\nend\n");
 }
@@ -237,7 +250,10 @@ static void test_two_files(void **state)
 	struct err e = {0};
 	file("a", "one\ntwo\nthree\n");
 	file("b", "one\ntwo\nthree\n");
-	assert_ok(apply("--- a/a\n+++ b/a\n" CHANGE("two", "2") "--- a/b\n+++ b/b\n" CHANGE("two", "II"), &e), &e);
+	assert_ok(apply("--- a/a\n+++ b/a\n" CHANGE("two", "2") "--- a/b\n+++ b/b\n" CHANGE("two",
+											    "II"),
+			&e),
+		  &e);
 	assert_patched("a", "one\n2\nthree\n");
 	assert_patched("b", "one\nII\nthree\n");
 }
@@ -253,7 +269,8 @@ static void test_escape_by_dotdot(void **state)
 static void test_escape_by_absolute_path(void **state)
 {
 	(void)state;
-	refused("--- /dev/null\n+++ /tmp/ptbuild-evil\n@@ -0,0 +1 @@\n+x\n", "line 2: unsafe path '/tmp/ptbuild-evil'");
+	refused("--- /dev/null\n+++ /tmp/ptbuild-evil\n@@ -0,0 +1 @@\n+x\n",
+		"line 2: unsafe path '/tmp/ptbuild-evil'");
 	assert_false(present("/tmp/ptbuild-evil"));
 }
 
@@ -267,22 +284,27 @@ static void test_escape_by_rename(void **state)
 {
 	(void)state;
 	file("old", "x\n");
-	refused("diff --git a/old b/old\nrename from old\nrename to ../evil\n", "line 3: unsafe path '../evil'");
-	refused("diff --git a/old b/old\nrename from /etc/passwd\nrename to x\n", "line 2: unsafe path '/etc/passwd'");
-	refused("diff --git a/old b/old\ncopy from old\ncopy to ../evil\n", "line 3: unsafe path '../evil'");
+	refused("diff --git a/old b/old\nrename from old\nrename to ../evil\n",
+		"line 3: unsafe path '../evil'");
+	refused("diff --git a/old b/old\nrename from /etc/passwd\nrename to x\n",
+		"line 2: unsafe path '/etc/passwd'");
+	refused("diff --git a/old b/old\ncopy from old\ncopy to ../evil\n",
+		"line 3: unsafe path '../evil'");
 	assert_patched("old", "x\n");
 }
 
 static void test_escape_by_git_line(void **state)
 {
 	(void)state;
-	refused("diff --git a/../evil b/../evil\nold mode 100644\nnew mode 100755\n", "line 1: unsafe path");
+	refused("diff --git a/../evil b/../evil\nold mode 100644\nnew mode 100755\n",
+		"line 1: unsafe path");
 }
 
 static void test_escape_by_quoted_name(void **state)
 {
 	(void)state;
-	refused("--- /dev/null\n+++ \"b/\\056\\056/evil\"\n@@ -0,0 +1 @@\n+x\n", "line 2: unsafe path 'b/../evil'");
+	refused("--- /dev/null\n+++ \"b/\\056\\056/evil\"\n@@ -0,0 +1 @@\n+x\n",
+		"line 2: unsafe path 'b/../evil'");
 	refused("--- /dev/null\n+++ \"b/evil\n@@ -0,0 +1 @@\n+x\n", "malformed quoted name");
 }
 
@@ -295,7 +317,8 @@ static void test_escape_by_name_before_a_blank(void **state)
 static void test_escape_by_indented_header(void **state)
 {
 	(void)state;
-	refused("  --- /dev/null\n  +++ b/../evil\n  @@ -0,0 +1 @@\n  +x\n", "unsafe path 'b/../evil'");
+	refused("  --- /dev/null\n  +++ b/../evil\n  @@ -0,0 +1 @@\n  +x\n",
+		"unsafe path 'b/../evil'");
 }
 
 static void test_escape_through_a_link(void **state)
@@ -331,7 +354,8 @@ static void test_a_link_itself_is_not_changed(void **state)
 static void test_no_link_is_made(void **state)
 {
 	(void)state;
-	refused("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+../../etc\n\\ No "
+	refused("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 "
+		"@@\n+../../etc\n\\ No "
 		"newline at end of "
 		"file\n",
 		"symbolic link");
@@ -341,7 +365,8 @@ static void test_no_link_is_made(void **state)
 static void test_binary_patch(void **state)
 {
 	(void)state;
-	refused("diff --git a/f b/f\nindex 1..2\nGIT binary patch\nliteral 1\nIcmZQz\n\n", "binary");
+	refused("diff --git a/f b/f\nindex 1..2\nGIT binary patch\nliteral 1\nIcmZQz\n\n",
+		"binary");
 }
 
 static void test_ed_script(void **state)
@@ -397,7 +422,8 @@ static void test_name_with_nul(void **state)
 	struct strlist files = {0};
 	struct err e = {0};
 	static const char text[] = "--- a/f\0../x\n+++ b/f\n";
-	assert_err(patch_scan("p", text, sizeof(text) - 1, &arena, &files, &e), &e, ERR_INTEGRITY, "NUL byte");
+	assert_err(patch_scan("p", text, sizeof(text) - 1, &arena, &files, &e), &e, ERR_INTEGRITY,
+		   "NUL byte");
 }
 
 static void test_missing_patch_or_tree(void **state)
@@ -405,10 +431,11 @@ static void test_missing_patch_or_tree(void **state)
 	(void)state;
 	struct err e = {0};
 	mkdir(test_path("tree"), 0755);
-	assert_err(patch_apply(test_path("tree"), test_path("none.patch"), test_run(), &e), &e, ERR_SYSTEM,
-		   "none.patch");
+	assert_err(patch_apply(test_path("tree"), test_path("none.patch"), test_run(), &e), &e,
+		   ERR_SYSTEM, "none.patch");
 	test_write(test_path("p"), NEW_FILE("f"));
-	assert_err(patch_apply(test_path("none"), test_path("p"), test_run(), &e), &e, ERR_SYSTEM, "none");
+	assert_err(patch_apply(test_path("none"), test_path("p"), test_run(), &e), &e, ERR_SYSTEM,
+		   "none");
 }
 
 static void test_no_patch_program(void **state)
@@ -446,7 +473,9 @@ static void test_odd_names(void **state)
 	file("with blank", "one\ntwo\nthree\n");
 	file("gr\xc3\xbcn", "one\ntwo\nthree\n");
 	assert_ok(apply("--- a/with blank\t\n+++ b/with blank\t\n" CHANGE("two", "2"), &e), &e);
-	assert_ok(apply("--- \"a/gr\\303\\274n\"\n+++ \"b/gr\\303\\274n\"\n" CHANGE("two", "2"), &e), &e);
+	assert_ok(
+		apply("--- \"a/gr\\303\\274n\"\n+++ \"b/gr\\303\\274n\"\n" CHANGE("two", "2"), &e),
+		&e);
 	assert_patched("with blank", "one\n2\nthree\n");
 	assert_patched("gr\xc3\xbcn", "one\n2\nthree\n");
 }

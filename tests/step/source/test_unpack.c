@@ -9,6 +9,7 @@ static void unpacks(enum packing packing)
 {
 	struct err e = {0};
 	struct stat st;
+
 	begin(packing);
 	add_plain("top/", AE_IFDIR);
 	add_file("top/a.txt", "alpha");
@@ -143,7 +144,8 @@ static void test_links_inside(void **state)
 	assert_int_equal(a.st_ino, b.st_ino);
 }
 
-/* As git and setuptools write it: times below the second, attributes, a long name in other letters. */
+/* As git and setuptools write it: times below the
+ * second, attributes, a long name in other letters. */
 static void test_pax_headers(void **state)
 {
 	(void)state;
@@ -244,10 +246,12 @@ static void test_hole_stays_hole(void **state)
 	assert_int_equal(archive_write_header(out, entry), ARCHIVE_OK);
 	for (int i = 0; i < (16 << 20) / 4096; i++) {
 		if (i == (8 << 20) / 4096)
-			assert_int_equal(archive_write_data(out, block, sizeof(block)), sizeof(block));
+			assert_int_equal(archive_write_data(out, block, sizeof(block)),
+					 sizeof(block));
 		else
 			assert_int_equal(archive_write_data(out, (char[4096]){0}, 4096), 4096);
 	}
+
 	archive_entry_free(entry);
 	end();
 	assert_ok(unpack(false, &e), &e);
@@ -282,6 +286,7 @@ static void truncated(enum packing packing)
 	struct stat st;
 	static char noise[100000];
 	unsigned x = 1;
+
 	for (size_t i = 0; i < sizeof(noise) - 1; i++)
 		noise[i] = (char)('a' + (x = x * 1103515245 + 12345) / 65536 % 26);
 	begin(packing);
@@ -334,7 +339,8 @@ static void test_damaged_xz(void **state)
 	(void)state;
 	struct err e = {0};
 	begin(XZ);
-	add_file("x", "some text that is long enough to be in the middle of the file, some text that is long enough");
+	add_file("x", "some text that is long enough to be in the middle of the file, some text "
+		      "that is long enough");
 	end();
 	FILE *f = fopen(test_path("a"), "r+b");
 	assert_non_null(f);
@@ -422,8 +428,8 @@ static void test_cancelled(void **state)
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	const struct run run = {.log = &log, .cancel_fd = fds[0]};
-	assert_err(unpack_archive(test_path("a"), test_path("tree"), false, NULL, &run, &e), &e, ERR_INTERRUPTED,
-		   "interrupted");
+	assert_err(unpack_archive(test_path("a"), test_path("tree"), false, NULL, &run, &e), &e,
+		   ERR_INTERRUPTED, "interrupted");
 	assert_false(present(test_path("tree/x")));
 	close(fds[0]);
 	close(fds[1]);
@@ -459,6 +465,7 @@ static void test_disk_full(void **state)
 			_exit(11);
 		_exit(rc == -1 && !left ? 0 : 12);
 	}
+
 	close(fds[1]);
 	e = calloc(1, sizeof(*e));
 	assert_non_null(e);
@@ -492,7 +499,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_utf8_names, test_teardown),
 		cmocka_unit_test_teardown(test_long_names_that_fit, test_teardown),
 		cmocka_unit_test_teardown(test_replaces_files_by_files_only, test_teardown),
-		cmocka_unit_test_teardown(test_replacing_a_file_leaves_its_hard_links_alone, test_teardown),
+		cmocka_unit_test_teardown(test_replacing_a_file_leaves_its_hard_links_alone,
+					  test_teardown),
 		cmocka_unit_test_teardown(test_hole_stays_hole, test_teardown),
 		cmocka_unit_test_teardown(test_trailing_bytes_are_ignored, test_teardown),
 		cmocka_unit_test_teardown(test_truncated_tar, test_teardown),
@@ -511,5 +519,6 @@ int main(void)
 		cmocka_unit_test_teardown(test_cancelled, test_teardown),
 		cmocka_unit_test_teardown(test_disk_full, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

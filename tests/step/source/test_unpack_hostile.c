@@ -236,6 +236,7 @@ static void test_path_too_long(void **state)
 		memset(name + 100 * i, 'n', 99);
 		name[100 * i + 99] = '/';
 	}
+
 	name[5000 - 1] = 'f';
 	begin(TAR);
 	add_file(name, "x");
@@ -319,8 +320,9 @@ static void test_too_many_entries(void **state)
 	for (int i = 0; i < 4; i++)
 		add_file((char[]){(char)('a' + i), 0}, "x");
 	end();
-	assert_err(unpack_archive(test_path("a"), test_path("tree"), false, &limits, test_run(), &e), &e, ERR_INTEGRITY,
-		   "more than 3 entries");
+	assert_err(
+		unpack_archive(test_path("a"), test_path("tree"), false, &limits, test_run(), &e),
+		&e, ERR_INTEGRITY, "more than 3 entries");
 	assert_true(present(test_path("tree/c")));
 	assert_false(present(test_path("tree/d")));
 }
@@ -334,8 +336,9 @@ static void test_too_many_bytes(void **state)
 	add_file("a", "12345678");
 	add_file("b", "123");
 	end();
-	assert_err(unpack_archive(test_path("a"), test_path("tree"), false, &limits, test_run(), &e), &e, ERR_INTEGRITY,
-		   "more than 10 bytes");
+	assert_err(
+		unpack_archive(test_path("a"), test_path("tree"), false, &limits, test_run(), &e),
+		&e, ERR_INTEGRITY, "more than 10 bytes");
 	assert_true(present(test_path("tree/a")));
 	assert_false(present(test_path("tree/b")));
 }
@@ -349,7 +352,8 @@ static void test_exactly_at_the_limits(void **state)
 	add_file("a", "12345678");
 	add_file("b", "123");
 	end();
-	assert_ok(unpack_archive(test_path("a"), test_path("tree"), false, &limits, test_run(), &e), &e);
+	assert_ok(unpack_archive(test_path("a"), test_path("tree"), false, &limits, test_run(), &e),
+		  &e);
 	assert_text(test_path("tree/b"), "123");
 }
 
@@ -374,10 +378,12 @@ static void test_many_small_files_are_a_bomb_too(void **state)
 	static char zeros[9 << 20];
 	begin(GZ);
 	for (int i = 0; i < 8; i++) {
-		struct archive_entry *entry = entry_new((char[]){(char)('a' + i), 0}, AE_IFREG, 0644);
+		struct archive_entry *entry =
+			entry_new((char[]){(char)('a' + i), 0}, AE_IFREG, 0644);
 		archive_entry_set_size(entry, sizeof(zeros));
 		put(entry, zeros, sizeof(zeros));
 	}
+
 	end();
 	assert_err(unpack(false, &e), &e, ERR_INTEGRITY, "more than 200 times");
 	assert_contains(e.msg, "entry 'h'");
@@ -414,7 +420,8 @@ static void test_unreadable_is_not_damaged(void **state)
 	struct err e = {0};
 	struct tar *t = NULL;
 	const struct tar_limits limits = {.max_bytes = 1};
-	assert_err(tar_open_member(no_bytes, NULL, &limits, test_run(), &t, &e), &e, ERR_SYSTEM, strerror(EIO));
+	assert_err(tar_open_member(no_bytes, NULL, &limits, test_run(), &t, &e), &e, ERR_SYSTEM,
+		   strerror(EIO));
 }
 
 static void test_wrong_header_sum(void **state)
@@ -472,5 +479,6 @@ int main(void)
 		cmocka_unit_test_teardown(test_unreadable_is_not_damaged, test_teardown),
 		cmocka_unit_test_teardown(test_wrong_header_sum, test_teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

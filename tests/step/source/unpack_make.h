@@ -23,13 +23,15 @@ static struct archive *out;
 static inline void begin(enum packing packing)
 {
 	static int (*const filters[])(struct archive *) = {
-		archive_write_add_filter_none,  archive_write_add_filter_gzip, archive_write_add_filter_xz,
-		archive_write_add_filter_bzip2, archive_write_add_filter_zstd, archive_write_add_filter_none,
+		archive_write_add_filter_none, archive_write_add_filter_gzip,
+		archive_write_add_filter_xz,   archive_write_add_filter_bzip2,
+		archive_write_add_filter_zstd, archive_write_add_filter_none,
 	};
 	test_dir();
 	out = archive_write_new();
 	assert_int_equal(filters[packing](out), ARCHIVE_OK);
-	assert_int_equal(packing == ZIP ? archive_write_set_format_zip(out) : archive_write_set_format_pax(out),
+	assert_int_equal(packing == ZIP ? archive_write_set_format_zip(out)
+					: archive_write_set_format_pax(out),
 			 ARCHIVE_OK);
 	assert_int_equal(archive_write_open_filename(out, test_path("a")), ARCHIVE_OK);
 }
@@ -111,8 +113,8 @@ static inline bool present(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* refused: the archive is denied for this reason, with archive and entry named, and neither the entry nor anything
- * outside of the tree is there. */
+/* refused: the archive is denied for this reason, with archive and entry
+ * named, and neither the entry nor anything outside of the tree is there. */
 static inline void refused(bool strip, const char *entry, const char *why, const char *must_not_be)
 {
 	struct err e = {0};
@@ -148,7 +150,8 @@ static inline void raw_sum(char *block)
 	snprintf(block + 148, 8, "%06o", sum);
 }
 
-/* raw_tar: an archive with one empty file of this name, its checksum `wrong` by so much in its first digit. */
+/* raw_tar: an archive with one empty file of this name,
+ * its checksum `wrong` by so much in its first digit. */
 static inline void raw_tar(const char *name, int wrong)
 {
 	char block[512 * 3];

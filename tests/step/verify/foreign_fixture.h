@@ -49,14 +49,17 @@ static inline const char *wheel_by(const char *name, const struct maker *m)
 	for (size_t i = 0; i < python.count && !m->one_tag; i++)
 		for (size_t k = 0; k < abi.count; k++)
 			for (size_t p = 0; p < platform.count; p++)
-				buf_printf(&wheel, "Tag: %s-%s-%s\n", python.items[i], abi.items[k], platform.items[p]);
+				buf_printf(&wheel, "Tag: %s-%s-%s\n", python.items[i], abi.items[k],
+					   platform.items[p]);
 	shell("mkdir -p '%s'", file(info));
 	test_write(file(arena_printf(&arena, "%s/WHEEL", info)), buf_cstr(&wheel));
 	test_write(file(arena_printf(&arena, "%s/METADATA", info)),
 		   arena_printf(&arena, "Metadata-Version: %s\nName: %s\nVersion: %s\n%s",
-				m->metadata_version ? m->metadata_version : "2.1", m->name ? m->name : n.dist,
-				m->version ? m->version : n.version, m->metadata ? m->metadata : ""));
-	shell("cd '%s' && find . -type f ! -path '*.dist-info/*' -printf '%%P\\n' | sort > ../list && find . -type f "
+				m->metadata_version ? m->metadata_version : "2.1",
+				m->name ? m->name : n.dist, m->version ? m->version : n.version,
+				m->metadata ? m->metadata : ""));
+	shell("cd '%s' && find . -type f ! -path '*.dist-info/*' -printf '%%P\\n' | sort > ../list "
+	      "&& find . -type f "
 	      "-path '*.dist-info/*' -printf '%%P\\n' | sort >> ../list",
 	      test_path("w"));
 	AUTO_FREE char *list = test_read(test_path("list"));
@@ -70,7 +73,9 @@ static inline const char *wheel_by(const char *name, const struct maker *m)
 		AUTO_FREE char *data = read_bytes(file(files.items[i]), &len);
 		digest_record(m->algorithm ? m->algorithm : "sha256", data, len, digest);
 		wheel_record_line(&record, files.items[i], digest, (int64_t)len);
-		assert_ok(zip_add_parts(w, files.items[i], file(files.items[i]), NULL, 0, sha256, &size, &err), &err);
+		assert_ok(zip_add_parts(w, files.items[i], file(files.items[i]), NULL, 0, sha256,
+					&size, &err),
+			  &err);
 	}
 	const char *own = arena_printf(&arena, "%s/RECORD", info);
 	wheel_record_line(&record, own, "", -1);

@@ -56,7 +56,8 @@ static void test_interruption(void **state)
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	const struct run stopped = {.log = test_run()->log, .cancel_fd = fds[0]};
-	assert_err(verify_wheel(&q, &stopped, &arena, &r, &err), &err, ERR_INTERRUPTED, "interrupted");
+	assert_err(verify_wheel(&q, &stopped, &arena, &r, &err), &err, ERR_INTERRUPTED,
+		   "interrupted");
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -83,7 +84,8 @@ static void test_no_temporary_file_is_left(void **state)
 static void test_no_archive(void **state)
 {
 	(void)state;
-	test_write(test_path("a-1-py3-none-any.whl"), "this is text, and long enough for an end record");
+	test_write(test_path("a-1-py3-none-any.whl"),
+		   "this is text, and long enough for an end record");
 	struct verify_report r = verify(test_path("a-1-py3-none-any.whl"));
 	assert_only_error(&r, "zip", "", "no end record");
 	assert_string_equal(r.name.dist, "a");
@@ -92,6 +94,7 @@ static void test_no_archive(void **state)
 static void assert_crafted(const struct craft_entry *en, size_t count, const char *want)
 {
 	struct craft_zip c;
+
 	craft_zip(&c, en, count);
 	test_write_bytes(test_path("a-1-py3-none-any.whl"), c.bytes.data, c.bytes.len);
 	buf_release(&c.bytes);
@@ -102,7 +105,8 @@ static void assert_crafted(const struct craft_entry *en, size_t count, const cha
 static void test_duplicate_entry(void **state)
 {
 	(void)state;
-	const struct craft_entry en[] = {{.name = "a.py", .data = "1"}, {.name = "a.py", .data = "2"}};
+	const struct craft_entry en[] = {{.name = "a.py", .data = "1"},
+					 {.name = "a.py", .data = "2"}};
 	assert_crafted(en, 2, "'a.py' occurs twice");
 }
 
@@ -124,9 +128,11 @@ static void test_path_escape(void **state)
 }
 
 /* What the archive may have and a wheel may not; `want` NULL: nothing is found. */
-static void assert_rule(const struct craft_entry *en, size_t count, const char *rule, const char *want)
+static void assert_rule(const struct craft_entry *en, size_t count, const char *rule,
+			const char *want)
 {
 	struct craft_zip c;
+
 	craft_zip(&c, en, count);
 	test_write_bytes(test_path("a-1-py3-none-any.whl"), c.bytes.data, c.bytes.len);
 	buf_release(&c.bytes);
@@ -157,21 +163,27 @@ static void test_names_and_modes_that_do_harm(void **state)
 		     {longest, NULL},
 		     {"torch/\xc3\xa4.py", NULL}};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		assert_rule(&(struct craft_entry){.name = names[i].name, .data = "1", .flags = 0x800}, 1, "name",
-			    names[i].want);
-	const struct craft_entry twins[] = {{.name = "a.py", .data = "1"}, {.name = "A.py", .data = "2"}};
+		assert_rule(
+			&(struct craft_entry){.name = names[i].name, .data = "1", .flags = 0x800},
+			1, "name", names[i].want);
+	const struct craft_entry twins[] = {{.name = "a.py", .data = "1"},
+					    {.name = "A.py", .data = "2"}};
 	assert_rule(twins, 2, "name", "is the same as");
 	static const unsigned bad[] = {04755, 02755, 01777, 06755};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		assert_rule(&(struct craft_entry){.name = "a.py", .data = "1", .mode = S_IFREG | bad[i]}, 1, "mode",
-			    "setuid, setgid and sticky bits");
-	assert_rule(&(struct craft_entry){.name = "a.py", .data = "1", .mode = S_IFREG | 0755}, 1, "mode", NULL);
+		assert_rule(&(struct craft_entry){.name = "a.py",
+						  .data = "1",
+						  .mode = S_IFREG | bad[i]},
+			    1, "mode", "setuid, setgid and sticky bits");
+	assert_rule(&(struct craft_entry){.name = "a.py", .data = "1", .mode = S_IFREG | 0755}, 1,
+		    "mode", NULL);
 }
 
 static void test_symbolic_link(void **state)
 {
 	(void)state;
-	const struct craft_entry en = {.name = "a.so", .data = "/lib/libc.so.6", .mode = S_IFLNK | 0777};
+	const struct craft_entry en = {
+		.name = "a.so", .data = "/lib/libc.so.6", .mode = S_IFLNK | 0777};
 	assert_crafted(&en, 1, "is a symbolic link");
 }
 
@@ -203,12 +215,16 @@ static void test_payload_behind_the_metadata(void **state)
 	const char *wheel = changed("true");
 	unlink(wheel);
 	assert_ok(zip_create(wheel, 0, 1, 6, &w, &err), &err);
-	static const char *const names[] = {INFO "/METADATA", INFO "/WHEEL",      INFO "/.metadata-rev",
-					    INFO "/RECORD",   "tiny/__init__.py", "tiny/libtiny.so"};
+	static const char *const names[] = {INFO "/METADATA",      INFO "/WHEEL",
+					    INFO "/.metadata-rev", INFO "/RECORD",
+					    "tiny/__init__.py",    "tiny/libtiny.so"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		uint64_t size;
-		assert_ok(zip_add_parts(w, names[i], test_path("x/%s", names[i]), NULL, 0, sha256, &size, &err), &err);
+		assert_ok(zip_add_parts(w, names[i], test_path("x/%s", names[i]), NULL, 0, sha256,
+					&size, &err),
+			  &err);
 	}
+
 	assert_ok(zip_finish(w, sha256, &err), &err);
 	struct verify_report r = verify(wheel);
 	assert_int_equal(r.errors, 0);
@@ -227,44 +243,50 @@ static void assert_change(const char *command, const char *rule, const char *fil
 static void test_extra_file(void **state)
 {
 	(void)state;
-	assert_change("echo evil > tiny/evil.py", "record", "tiny/evil.py", "is not listed in RECORD");
+	assert_change("echo evil > tiny/evil.py", "record", "tiny/evil.py",
+		      "is not listed in RECORD");
 }
 
 static void test_missing_file(void **state)
 {
 	(void)state;
-	assert_change("rm tiny/__init__.py", "record", "tiny/__init__.py", "listed in RECORD but not in the wheel");
+	assert_change("rm tiny/__init__.py", "record", "tiny/__init__.py",
+		      "listed in RECORD but not in the wheel");
 }
 
 static void test_wrong_digest(void **state)
 {
 	(void)state;
-	assert_change("sed -i s/answer/ANSWER/ tiny/__init__.py", "record", "tiny/__init__.py", "has the digest");
+	assert_change("sed -i s/answer/ANSWER/ tiny/__init__.py", "record", "tiny/__init__.py",
+		      "has the digest");
 }
 
 static void test_wrong_size(void **state)
 {
 	(void)state;
-	assert_change("sed -i '/__init__/s/,[0-9]*$/,1/' $I/RECORD", "record", "tiny/__init__.py", "RECORD says 1");
+	assert_change("sed -i '/__init__/s/,[0-9]*$/,1/' $I/RECORD", "record", "tiny/__init__.py",
+		      "RECORD says 1");
 }
 
 static void test_md5(void **state)
 {
 	(void)state;
-	assert_change("sed -i '/__init__/s/sha256=[^,]*/md5=1B2M2Y8AsgTpgAmY7PhCfg/' $I/RECORD", "record", "RECORD",
-		      "neither sha256 nor a stronger one");
+	assert_change("sed -i '/__init__/s/sha256=[^,]*/md5=1B2M2Y8AsgTpgAmY7PhCfg/' $I/RECORD",
+		      "record", "RECORD", "neither sha256 nor a stronger one");
 }
 
 static void test_no_digest(void **state)
 {
 	(void)state;
-	assert_change("sed -i '/__init__/s/,.*/,,/' $I/RECORD", "record", "tiny/__init__.py", "has no digest");
+	assert_change("sed -i '/__init__/s/,.*/,,/' $I/RECORD", "record", "tiny/__init__.py",
+		      "has no digest");
 }
 
 static void test_listed_twice(void **state)
 {
 	(void)state;
-	assert_change("sed -i '/__init__/p' $I/RECORD", "record", "tiny/__init__.py", "listed twice");
+	assert_change("sed -i '/__init__/p' $I/RECORD", "record", "tiny/__init__.py",
+		      "listed twice");
 }
 
 static void test_record_with_an_escape(void **state)
@@ -296,35 +318,37 @@ static void test_size_missing_is_a_warning(void **state)
 /* ---- METADATA, WHEEL, marker ---- */
 
 /* A change of a file of the dist-info with its row in RECORD mended. */
-#define MENDED(file, change)                                                                                           \
-	change "; H=$(openssl dgst -sha256 -binary $I/" file " | base64 | tr '+/' '-_' | tr -d '='); "                 \
+#define MENDED(file, change)                                                                       \
+	change "; H=$(openssl dgst -sha256 -binary $I/" file                                       \
+	       " | base64 | tr '+/' '-_' | tr -d '='); "                                           \
 	       "sed -i \"\\\\|/" file ",|s|,.*|,sha256=$H,$(stat -c %s $I/" file ")|\" $I/RECORD"
 
 static void test_other_version(void **state)
 {
 	(void)state;
-	assert_change(MENDED("METADATA", "sed -i 's/^Version: 1.*/Version: 2.0/' $I/METADATA"), "metadata", "METADATA",
-		      "has the Version '2.0'");
+	assert_change(MENDED("METADATA", "sed -i 's/^Version: 1.*/Version: 2.0/' $I/METADATA"),
+		      "metadata", "METADATA", "has the Version '2.0'");
 }
 
 static void test_two_versions(void **state)
 {
 	(void)state;
-	assert_change(MENDED("METADATA", "sed -i 's/^Version: .*/&\\n&/' $I/METADATA"), "metadata", "METADATA",
-		      "has 2 lines Version");
+	assert_change(MENDED("METADATA", "sed -i 's/^Version: .*/&\\n&/' $I/METADATA"), "metadata",
+		      "METADATA", "has 2 lines Version");
 }
 
 static void test_other_name(void **state)
 {
 	(void)state;
-	assert_change(MENDED("METADATA", "sed -i 's/^Name:.*/Name: other/' $I/METADATA"), "metadata", "METADATA",
-		      "has the Name 'other'");
+	assert_change(MENDED("METADATA", "sed -i 's/^Name:.*/Name: other/' $I/METADATA"),
+		      "metadata", "METADATA", "has the Name 'other'");
 }
 
 static void test_metadata_without_fields(void **state)
 {
 	(void)state;
-	struct verify_report r = verify(changed(MENDED("METADATA", "echo 'Summary: x' > $I/METADATA")));
+	struct verify_report r =
+		verify(changed(MENDED("METADATA", "echo 'Summary: x' > $I/METADATA")));
 	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "has no Metadata-Version");
 	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "has no Name");
 	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "has no Version");
@@ -334,13 +358,15 @@ static void test_metadata_without_fields(void **state)
 static void test_metadata_that_is_none(void **state)
 {
 	(void)state;
-	assert_change(MENDED("METADATA", "echo nonsense > $I/METADATA"), "metadata", "METADATA", "line 1");
+	assert_change(MENDED("METADATA", "echo nonsense > $I/METADATA"), "metadata", "METADATA",
+		      "line 1");
 }
 
 static void test_missing_info_files(void **state)
 {
 	(void)state;
-	struct verify_report r = verify(changed("rm $I/METADATA $I/WHEEL; sed -i '/METADATA/d; /WHEEL/d' $I/RECORD"));
+	struct verify_report r = verify(
+		changed("rm $I/METADATA $I/WHEEL; sed -i '/METADATA/d; /WHEEL/d' $I/RECORD"));
 	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "is missing");
 	assert_found(&r, FINDING_ERROR, "metadata", "WHEEL", "is missing");
 }
@@ -348,8 +374,8 @@ static void test_missing_info_files(void **state)
 static void test_foreign_tag(void **state)
 {
 	(void)state;
-	struct verify_report r =
-		verify(changed(MENDED("WHEEL", "sed -i 's/^Tag:.*/Tag: cp313-cp313-linux_x86_64/' $I/WHEEL")));
+	struct verify_report r = verify(changed(
+		MENDED("WHEEL", "sed -i 's/^Tag:.*/Tag: cp313-cp313-linux_x86_64/' $I/WHEEL")));
 	assert_found(&r, FINDING_ERROR, "metadata", "WHEEL", "which the file name does not have");
 }
 
@@ -361,35 +387,36 @@ static void test_build_tag(void **state)
 	q.metadata_rev = 2;
 	struct verify_report r = verify(pack_ok(&q).path);
 	assert_clean(&r);
-	assert_change(MENDED("WHEEL", "sed -i 's/^Root/Build: 7\\nRoot/' $I/WHEEL"), "metadata", "WHEEL",
-		      "has the Build '7', the file name ''");
+	assert_change(MENDED("WHEEL", "sed -i 's/^Root/Build: 7\\nRoot/' $I/WHEEL"), "metadata",
+		      "WHEEL", "has the Build '7', the file name ''");
 }
 
 static void test_wheel_version(void **state)
 {
 	(void)state;
-	assert_change(MENDED("WHEEL", "sed -i 's/^Wheel-Version:.*/Wheel-Version: 2.0/' $I/WHEEL"), "metadata", "WHEEL",
-		      "Wheel-Version '2.0'");
+	assert_change(MENDED("WHEEL", "sed -i 's/^Wheel-Version:.*/Wheel-Version: 2.0/' $I/WHEEL"),
+		      "metadata", "WHEEL", "Wheel-Version '2.0'");
 }
 
 static void test_purelib(void **state)
 {
 	(void)state;
-	assert_change(MENDED("WHEEL", "sed -i 's/^Root.*/Root-Is-Purelib: maybe/' $I/WHEEL"), "metadata", "WHEEL",
-		      "neither true nor false");
-	struct verify_report r = verify(changed(MENDED("WHEEL", "sed -i 's/^Root.*/Root-Is-Purelib: true/' $I/WHEEL")));
+	assert_change(MENDED("WHEEL", "sed -i 's/^Root.*/Root-Is-Purelib: maybe/' $I/WHEEL"),
+		      "metadata", "WHEEL", "neither true nor false");
+	struct verify_report r = verify(
+		changed(MENDED("WHEEL", "sed -i 's/^Root.*/Root-Is-Purelib: true/' $I/WHEEL")));
 	assert_found(&r, FINDING_WARNING, "metadata", "WHEEL", "ELF files inside");
 }
 
 static void test_marker_missing(void **state)
 {
 	(void)state;
-	assert_change("rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD", "marker", ".metadata-rev",
-		      "is missing");
+	assert_change("rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD", "marker",
+		      ".metadata-rev", "is missing");
 	/* A wheel of another tool may be so. */
-	struct verify_report r =
-		verify(changed(MENDED("WHEEL", "rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD; sed -i "
-					       "'s/^Gen.*/Generator: bdist/' $I/WHEEL")));
+	struct verify_report r = verify(changed(
+		MENDED("WHEEL", "rm $I/.metadata-rev; sed -i '/metadata-rev/d' $I/RECORD; sed -i "
+				"'s/^Gen.*/Generator: bdist/' $I/WHEEL")));
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_NOTE, "marker", ".metadata-rev", "is missing");
 	assert_int_equal(r.metadata_rev, 0);
@@ -410,8 +437,8 @@ static void test_marker_malformed(void **state)
 					    "rev=99999999999999999999 tool=x input=y\\n",
 					    "rev=1 tool=x input=y z\\n"};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		const char *command = arena_printf(&arena, "printf '%s' > $I/.metadata-rev; %s", texts[i],
-						   MENDED(".metadata-rev", "true"));
+		const char *command = arena_printf(&arena, "printf '%s' > $I/.metadata-rev; %s",
+						   texts[i], MENDED(".metadata-rev", "true"));
 		struct verify_report r = verify(changed(command));
 		assert_only_error(&r, "marker", ".metadata-rev", "is not a line");
 		assert_int_equal(r.metadata_rev, 0);
@@ -421,7 +448,8 @@ static void test_marker_malformed(void **state)
 static void test_two_dist_infos(void **state)
 {
 	(void)state;
-	struct verify_report r = verify(changed("mkdir a-1.dist-info; touch a-1.dist-info/METADATA"));
+	struct verify_report r =
+		verify(changed("mkdir a-1.dist-info; touch a-1.dist-info/METADATA"));
 	assert_only_error(&r, "metadata", "", "has 2 .dist-info");
 }
 
@@ -429,10 +457,12 @@ static void test_dist_info_of_another_name(void **state)
 {
 	(void)state;
 	make_tree();
-	const char *wheel = packed(), *other = test_path("out/tiny_pack-1.1-py3-none-manylinux_2_17_x86_64.whl");
+	const char *wheel = packed(),
+		   *other = test_path("out/tiny_pack-1.1-py3-none-manylinux_2_17_x86_64.whl");
 	assert_int_equal(rename(wheel, other), 0);
 	struct verify_report r = verify(other);
-	assert_found(&r, FINDING_ERROR, "metadata", "tiny_pack-1.0+cpu.avx2.dist-info", "not named after the file");
+	assert_found(&r, FINDING_ERROR, "metadata", "tiny_pack-1.0+cpu.avx2.dist-info",
+		     "not named after the file");
 	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "but the file is named '1.1'");
 	assert_int_equal(r.errors, 2);
 }
@@ -452,15 +482,17 @@ static void test_expectations(void **state)
 {
 	(void)state;
 	make_tree();
-	struct verify_request q = {
-		.wheel = packed(), .expect_version = "1.0+cpu.avx2", .expect_requires = "torch (==2.6.0)"};
+	struct verify_request q = {.wheel = packed(),
+				   .expect_version = "1.0+cpu.avx2",
+				   .expect_requires = "torch (==2.6.0)"};
 	struct verify_report r = verify_with(q);
 	assert_clean(&r);
 	q.expect_version = "1.0+cpu.avx512";
 	q.expect_requires = "torch==2.6.0+cpu.avx512";
 	r = verify_with(q);
 	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "not '1.0+cpu.avx512'");
-	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "does not require 'torch==2.6.0+cpu.avx512'");
+	assert_found(&r, FINDING_ERROR, "metadata", "METADATA",
+		     "does not require 'torch==2.6.0+cpu.avx512'");
 	assert_int_equal(r.errors, 2);
 }
 
@@ -501,8 +533,10 @@ static void test_build_path_inside_another(void **state)
 		CASE("a:/ptbuild/src", true),
 		CASE("-L/ptbuild/src", true),
 		CASE("-isystem/ptbuild/src/include", true),
-		CASE("\xda\x61/ptbuild/src/torch/version.py", true), /* marshal: the type, the length */
-		CASE("Ba/ptbuild/src/x.proto", true),                /* protobuf: the field, the length */
+		/* marshal: the type, the length */
+		CASE("\xda\x61/ptbuild/src/torch/version.py", true),
+		/* protobuf: the field, the length */
+		CASE("Ba/ptbuild/src/x.proto", true),
 #undef CASE
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -513,7 +547,8 @@ static void test_build_path_inside_another(void **state)
 		strlist_add(&q.build_paths, &arena, "/ptbuild/");
 		struct verify_report r = verify_with(q);
 		if (cases[i].found)
-			assert_only_error(&r, "build-path", "tiny/text", "holds '/ptbuild/' at offset");
+			assert_only_error(&r, "build-path", "tiny/text",
+					  "holds '/ptbuild/' at offset");
 		else
 			assert_clean(&r);
 	}
@@ -538,7 +573,8 @@ static void test_text(void **state)
 	struct verify_report r = verify(changed("echo evil > tiny/evil.py"));
 	const char *text = verify_text(&r, &arena);
 	assert_contains(text, "error: tiny/evil.py: is not listed in RECORD [record]\n");
-	assert_contains(text, "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl: 7 files, 1 of them ELF, fit "
+	assert_contains(text, "tiny_pack-1.0+cpu.avx2-py3-none-manylinux_2_17_x86_64.whl: 7 files, "
+			      "1 of them ELF, fit "
 			      "for manylinux_2_17_x86_64 (");
 	assert_contains(text, "), metadata revision 1: 1 error, 0 warnings\n");
 }
@@ -585,25 +621,30 @@ static void test_brief_report_has_one_line_a_rule_and_counts_notes(void **state)
 				     {FINDING_WARNING, "rpath", "c.so", "second warning"},
 				     {FINDING_NOTE, "isa", "c.so", "second note"},
 				     {FINDING_ERROR, "rpath", "d.so", "an error"}};
-	const struct verify_report r = {
-		.findings = findings,
-		.count = ARRAY_LEN(findings),
-		.errors = 1,
-		.warnings = 2,
-		.file = "x.whl",
-		.sha256 = "",
-		.name = {.dist = "x", .version = "1", .python = "py3", .abi = "none", .platform = "any"},
-		.tag = "any",
-		.tag_why = "",
-		.requires_torch = "",
-		.promise = {.from = ""}};
+	const struct verify_report r = {.findings = findings,
+					.count = ARRAY_LEN(findings),
+					.errors = 1,
+					.warnings = 2,
+					.file = "x.whl",
+					.sha256 = "",
+					.name = {.dist = "x",
+						 .version = "1",
+						 .python = "py3",
+						 .abi = "none",
+						 .platform = "any"},
+					.tag = "any",
+					.tag_why = "",
+					.requires_torch = "",
+					.promise = {.from = ""}};
 	AUTO_JSON json_t *doc = verify_json(&r);
 	verify_brief(doc);
 	const char *text = show_string(doc, verify_brief_rows, &a);
-	assert_int_equal(
-		strncmp(text, "error: d.so: an error [rpath]\nwarning: b.so: first warning [rpath]; and 1 more\n",
-			strlen("error: d.so: an error [rpath]\nwarning: b.so: first warning [rpath]; and 1 more\n")),
-		0);
+	assert_int_equal(strncmp(text,
+				 "error: d.so: an error [rpath]\nwarning: b.so: first warning "
+				 "[rpath]; and 1 more\n",
+				 strlen("error: d.so: an error [rpath]\nwarning: b.so: first "
+					"warning [rpath]; and 1 more\n")),
+			 0);
 	assert_null(strstr(text, "second"));
 	assert_null(strstr(text, " note\n"));
 	assert_contains(text, "1 error, 2 warnings, 2 notes\n--notes");
@@ -666,5 +707,6 @@ int main(void)
 		TEST(test_json),
 		TEST(test_json_of_a_name_that_is_no_utf8),
 	};
+
 	return cmocka_run_group_tests(tests, load_policy, NULL);
 }

@@ -15,23 +15,25 @@ static void test_absolute_rpath(void **state)
 {
 	(void)state;
 	struct verify_report r =
-		with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags -Wl,-rpath,/usr/local/cuda/lib64");
-	assert_only_error(&r, "rpath", "tiny/libtiny.so", "'/usr/local/cuda/lib64' in its DT_RPATH");
+		with_library(LIBRARY, ANSWER,
+			     "-nostdlib -Wl,--disable-new-dtags -Wl,-rpath,/usr/local/cuda/lib64");
+	assert_only_error(&r, "rpath", "tiny/libtiny.so",
+			  "'/usr/local/cuda/lib64' in its DT_RPATH");
 }
 
 static void test_empty_rpath_entry(void **state)
 {
 	(void)state;
-	struct verify_report r =
-		with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN:'");
+	struct verify_report r = with_library(
+		LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN:'");
 	assert_only_error(&r, "rpath", "tiny/libtiny.so", "has '' in its DT_RPATH");
 }
 
 static void test_rpath_that_only_looks_like_origin(void **state)
 {
 	(void)state;
-	struct verify_report r =
-		with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGINAL/lib'");
+	struct verify_report r = with_library(
+		LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGINAL/lib'");
 	assert_only_error(&r, "rpath", "tiny/libtiny.so", "does not begin with $ORIGIN");
 }
 
@@ -39,23 +41,26 @@ static void test_rpath_out_of_site_packages(void **state)
 {
 	(void)state;
 	struct verify_report r =
-		with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/../../../lib'");
+		with_library(LIBRARY, ANSWER,
+			     "-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/../../../lib'");
 	assert_only_error(&r, "rpath", "tiny/libtiny.so", "leaves site-packages");
 }
 
 static void test_rpath_to_a_neighbour_package(void **state)
 {
 	(void)state;
-	struct verify_report r = with_library(
-		LIBRARY, ANSWER,
-		"-nostdlib -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/../nvidia/cublas/lib:$ORIGIN:${ORIGIN}/lib'");
+	struct verify_report r =
+		with_library(LIBRARY, ANSWER,
+			     "-nostdlib -Wl,--disable-new-dtags "
+			     "'-Wl,-rpath,$ORIGIN/../nvidia/cublas/lib:$ORIGIN:${ORIGIN}/lib'");
 	assert_clean(&r);
 }
 
 static void test_runpath(void **state)
 {
 	(void)state;
-	struct verify_report r = with_library(LIBRARY, ANSWER, "-nostdlib -Wl,--enable-new-dtags '-Wl,-rpath,$ORIGIN'");
+	struct verify_report r = with_library(
+		LIBRARY, ANSWER, "-nostdlib -Wl,--enable-new-dtags '-Wl,-rpath,$ORIGIN'");
 	assert_only_error(&r, "rpath", "tiny/libtiny.so", "has a DT_RUNPATH ('$ORIGIN')");
 }
 
@@ -63,7 +68,8 @@ static void test_runpath(void **state)
 static void make_pair(const char *flags)
 {
 	make_tree();
-	compile("tree/tiny/lib/liba.so", "int a(void) { return 1; }\n", "-nostdlib -Wl,-soname,liba.so");
+	compile("tree/tiny/lib/liba.so", "int a(void) { return 1; }\n",
+		"-nostdlib -Wl,-soname,liba.so");
 	compile("tree/tiny/libb.so", "int a(void); int b(void) { return a(); }\n",
 		arena_printf(&arena, "-nostdlib -L'%s' -la %s", test_path("tree/tiny/lib"), flags));
 }
@@ -93,7 +99,8 @@ static void test_needed_nowhere(void **state)
 	assert_int_equal(unlink(test_path("tree/tiny/lib/liba.so")), 0);
 	const char *wheel = packed();
 	struct verify_report r = verify(wheel);
-	assert_only_error(&r, "needed", "tiny/libb.so", "needs 'liba.so', which is neither in the wheel");
+	assert_only_error(&r, "needed", "tiny/libb.so",
+			  "needs 'liba.so', which is neither in the wheel");
 	struct verify_request q = {.wheel = wheel};
 	strlist_add(&q.provided, &arena, "liba.so");
 	r = verify_with(q);
@@ -103,7 +110,8 @@ static void test_needed_nowhere(void **state)
 	assert_int_equal(r.errors + r.warnings, 0);
 	q.provided.items[0] = "lib?.so.*";
 	r = verify_with(q);
-	assert_only_error(&r, "needed", "tiny/libb.so", "needs 'liba.so', which is neither in the wheel");
+	assert_only_error(&r, "needed", "tiny/libb.so",
+			  "needs 'liba.so', which is neither in the wheel");
 }
 
 static void test_needed_allowed_by_manylinux(void **state)
@@ -129,9 +137,9 @@ static void test_executable_stack(void **state)
 static void test_text_relocations(void **state)
 {
 	(void)state;
-	struct verify_report r =
-		with_library(LIBRARY, "__asm__(\".text\\n.globl answer\\nanswer: .quad answer\\n\");\n",
-			     "-nostdlib -Wl,-z,notext 2>/dev/null");
+	struct verify_report r = with_library(
+		LIBRARY, "__asm__(\".text\\n.globl answer\\nanswer: .quad answer\\n\");\n",
+		"-nostdlib -Wl,-z,notext 2>/dev/null");
 	assert_only_error(&r, "textrel", "tiny/libtiny.so", "text relocations");
 }
 
@@ -139,9 +147,12 @@ static void test_tag_too_low(void **state)
 {
 	(void)state;
 	/* arc4random came with glibc 2.36 */
-	struct verify_report r =
-		with_library(LIBRARY, "#include <stdlib.h>\nint answer(void) { return (int)arc4random(); }\n", "");
-	assert_only_error(&r, "tag", "", "has the platform 'manylinux_2_17_x86_64', but needs 'manylinux_2_36_x86_64'");
+	struct verify_report r = with_library(
+		LIBRARY, "#include <stdlib.h>\nint answer(void) { return (int)arc4random(); }\n",
+		"");
+	assert_only_error(
+		&r, "tag", "",
+		"has the platform 'manylinux_2_17_x86_64', but needs 'manylinux_2_36_x86_64'");
 	assert_string_equal(r.tag, "manylinux_2_36_x86_64");
 	assert_contains(r.tag_why, "GLIBC_2.36");
 }
@@ -163,7 +174,8 @@ static void test_tag_between_and_below_the_policies(void **state)
 {
 	(void)state;
 	make_tree();
-	compile(LIBRARY, "#include <stdlib.h>\nint answer(void) { return (int)arc4random(); }\n", "");
+	compile(LIBRARY, "#include <stdlib.h>\nint answer(void) { return (int)arc4random(); }\n",
+		"");
 	struct pack_request q = request();
 	q.platform = "manylinux_2_27_x86_64";
 	struct verify_report r = verify(pack_ok(&q).path);
@@ -195,7 +207,8 @@ static void test_library_in_a_wheel_for_any_platform(void **state)
 {
 	(void)state;
 	struct verify_report r = with_platform("any");
-	assert_only_error(&r, "tag", "", "has the platform 'any', but 'tiny/libtiny.so' is a library");
+	assert_only_error(&r, "tag", "",
+			  "has the platform 'any', but 'tiny/libtiny.so' is a library");
 }
 
 static void test_linux_tag_promises_nothing(void **state)
@@ -220,10 +233,13 @@ static void test_broken_library(void **state)
 		{"truncate -s 0 \"$L\"", "is not a library: it is empty"},
 		{"truncate -s 100 \"$L\"", ""},
 		{"truncate -s 1000 \"$L\"", ""},
-		{"printf 'GROUP ( libc.so.6 )' > \"$L\"", "is not a library: it is not an ELF file"},
-		{"printf '\\001' | dd of=\"$L\" bs=1 seek=4 conv=notrunc status=none", "not a 64-bit little-endian"},
+		{"printf 'GROUP ( libc.so.6 )' > \"$L\"",
+		 "is not a library: it is not an ELF file"},
+		{"printf '\\001' | dd of=\"$L\" bs=1 seek=4 conv=notrunc status=none",
+		 "not a 64-bit little-endian"},
 		{"printf 'int a;' | cc -xc -c -o \"$L\" -", "an ELF file that cannot be loaded"},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		struct verify_report r = with_bytes(commands[i][0], "manylinux_2_17_x86_64");
@@ -237,9 +253,11 @@ static void test_broken_library(void **state)
 static void test_libraries_of_other_systems(void **state)
 {
 	(void)state;
-	struct verify_report r = with_bytes("printf '\\317\\372\\355\\376 Mach-O' > \"$L\"", "macosx_11_0_arm64");
+	struct verify_report r =
+		with_bytes("printf '\\317\\372\\355\\376 Mach-O' > \"$L\"", "macosx_11_0_arm64");
 	assert_clean(&r);
-	r = with_bytes("printf '\\001' | dd of=\"$L\" bs=1 seek=4 conv=notrunc status=none", "manylinux_2_17_i686");
+	r = with_bytes("printf '\\001' | dd of=\"$L\" bs=1 seek=4 conv=notrunc status=none",
+		       "manylinux_2_17_i686");
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_NOTE, "elf", "tiny/libtiny.so", "not a 64-bit little-endian");
 }
@@ -248,26 +266,33 @@ static void test_names_of_libraries(void **state)
 {
 	static const char *const names[] = {"x.so", "x.so.1", "x.so.1.0.2k", "x.sox.so.6",
 					    "x.cpython-313-x86_64-linux-gnu.so"};
-	static const char *const others[] = {"x.so.debug", "x.so.1.debug", "x.so.py", "x.sox", "so", "x.so.1.x"};
+	static const char *const others[] = {"x.so.debug", "x.so.1.debug", "x.so.py",
+					     "x.sox",      "so",           "x.so.1.x"};
 	struct verify_report r;
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		r = with_bytes(arena_printf(&arena, "echo x > \"$(dirname \"$L\")/%s\"", names[i]), "linux_x86_64");
+		r = with_bytes(arena_printf(&arena, "echo x > \"$(dirname \"$L\")/%s\"", names[i]),
+			       "linux_x86_64");
 		assert_only_error(&r, "elf", names[i], "it is not an ELF file");
 	}
-	r = with_bytes("echo 'void _start(void) {}' | cc -pie -nostdlib -Wl,-z,noexecstack -o \"$(dirname "
-		       "\"$L\")/x.so\" -xc -",
-		       "linux_x86_64");
+
+	r = with_bytes(
+		"echo 'void _start(void) {}' | cc -pie -nostdlib -Wl,-z,noexecstack -o \"$(dirname "
+		"\"$L\")/x.so\" -xc -",
+		"linux_x86_64");
 	assert_only_error(&r, "elf", "x.so", "it is a program (a PIE)");
 	/* A library that can be started, too, as libcap.so.2 and libc.so.6: dlopen takes it. */
 	r = with_bytes("echo 'const char loader[] __attribute__((section(\".interp\"))) = "
-		       "\"/lib64/ld-linux-x86-64.so.2\"; void _start(void) {}' | cc -shared -fPIC -nostdlib "
+		       "\"/lib64/ld-linux-x86-64.so.2\"; void _start(void) {}' | cc -shared -fPIC "
+		       "-nostdlib "
 		       "-Wl,-z,noexecstack -o \"$(dirname \"$L\")/x.so\" -xc -",
 		       "linux_x86_64");
 	for (size_t i = 0; i < r.count; i++)
 		assert_null(strstr(r.findings[i].text, "dlopen refuses"));
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-		r = with_bytes(arena_printf(&arena, "echo x > \"$(dirname \"$L\")/%s\"", others[i]), "linux_x86_64");
+		r = with_bytes(arena_printf(&arena, "echo x > \"$(dirname \"$L\")/%s\"", others[i]),
+			       "linux_x86_64");
 		assert_clean(&r);
 	}
 }
@@ -297,5 +322,6 @@ int main(void)
 		TEST(test_libraries_of_other_systems),
 		TEST(test_names_of_libraries),
 	};
+
 	return cmocka_run_group_tests(tests, load_policy, NULL);
 }

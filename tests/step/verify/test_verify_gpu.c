@@ -18,6 +18,7 @@ static int load(void **state)
 static void craft(const char *text, struct buf *ret)
 {
 	struct strlist binaries = {0};
+
 	strlist_split(&binaries, &arena, text, "|");
 	for (size_t i = 0; i < binaries.count; i++) {
 		AUTO_BUF struct buf entries = {0};
@@ -38,6 +39,7 @@ static void craft(const char *text, struct buf *ret)
 						  : *suffix == 'f' ? CRAFT_FAMILY
 								   : 0);
 		}
+
 		craft_container(ret, &entries);
 	}
 }
@@ -46,7 +48,8 @@ static void craft(const char *text, struct buf *ret)
 static const char *wheel_of(const char *version, const char *code)
 {
 	make_tree();
-	shell("cd '%s' && mv tiny_pack-1.0+raw.dist-info torch-1.0+raw.dist-info && sed -i 's/^Name: .*/Name: torch/' "
+	shell("cd '%s' && mv tiny_pack-1.0+raw.dist-info torch-1.0+raw.dist-info && sed -i "
+	      "'s/^Name: .*/Name: torch/' "
 	      "torch-1.0+raw.dist-info/METADATA",
 	      test_path("tree"));
 	if (code) {
@@ -54,12 +57,14 @@ static const char *wheel_of(const char *version, const char *code)
 		craft(code, &b);
 		test_write_bytes(test_path("code.bin"), b.data, b.len);
 		compile(LIBRARY,
-			arena_printf(&arena,
-				     "__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\n.incbin "
-				     "\\\"%s\\\"\\n.previous\");\n",
-				     test_path("code.bin")),
+			arena_printf(
+				&arena,
+				"__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.balign 8\\n.incbin "
+				"\\\"%s\\\"\\n.previous\");\n",
+				test_path("code.bin")),
 			"-nostdlib");
 	}
+
 	struct pack_request p = request();
 	p.version = version;
 	return pack_ok(&p).path;
@@ -67,7 +72,8 @@ static const char *wheel_of(const char *version, const char *code)
 
 static struct verify_report verify_code(const char *version, const char *code)
 {
-	return verify_with((struct verify_request){.wheel = wheel_of(version, code), .tables = tables});
+	return verify_with(
+		(struct verify_request){.wheel = wheel_of(version, code), .tables = tables});
 }
 
 #define SM90 "2.6.0+cu124.sm90.avx2"
@@ -82,13 +88,17 @@ static void what_was_promised(void **state)
 	assert_int_equal(r.gpu_count, 1);
 	assert_int_equal(r.gpu[0].fat_binaries, 3);
 	assert_int_equal(r.gpu[0].code[0].entries, 3);
-	assert_contains(verify_text(&r, &arena), "gpu code: tiny/libtiny.so: 3 fat binaries:\n  3 cubin sm_90 (");
+	assert_contains(verify_text(&r, &arena),
+			"gpu code: tiny/libtiny.so: 3 fat binaries:\n  3 cubin sm_90 (");
 	AUTO_JSON json_t *j = verify_json(&r);
 	json_t *code = json_object_get(json_array_get(json_object_get(j, "gpu_code"), 0), "code");
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(code, "cubin sm_90"), "entries")), 3);
+	assert_int_equal(json_integer_value(
+				 json_object_get(json_object_get(code, "cubin sm_90"), "entries")),
+			 3);
 }
 
-/* Cut off as sstrip does it: a file that is loaded and run, with nothing but the code itself to find it by. */
+/* Cut off as sstrip does it: a file that is loaded and
+ * run, with nothing but the code itself to find it by. */
 static void code_in_a_file_without_section_headers(void **state)
 {
 	(void)state;
@@ -109,8 +119,8 @@ static void code_in_a_file_without_section_headers(void **state)
 		close(fd);
 		struct pack_request p = request();
 		p.version = SM90;
-		struct verify_report r =
-			verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		struct verify_report r = verify_with(
+			(struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
 		assert_int_equal(r.gpu_count, 1);
 		assert_int_equal(r.gpu[0].fat_binaries, 2);
 		if (rows[i].kept)
@@ -123,7 +133,8 @@ static void code_in_a_file_without_section_headers(void **state)
 static void several_targets_and_ptx(void **state)
 {
 	(void)state;
-	struct verify_report r = verify_code("2.6.0+cu124.sm80.sm90.ptx.avx2", "80 90 ptx90 | ptx90 90 80");
+	struct verify_report r =
+		verify_code("2.6.0+cu124.sm80.sm90.ptx.avx2", "80 90 ptx90 | ptx90 90 80");
 	assert_clean(&r);
 }
 
@@ -139,8 +150,9 @@ static void extras_of_a_later_pytorch(void **state)
 {
 	(void)state;
 	struct verify_report r = verify_code("2.6.0+cu128.sm120.avx2", "120 | 120 120a");
-	assert_only_error(&r, "gpu-extra", LIB,
-			  "has 1 cubin for sm_120a, which its label 'cu128.sm120.avx2' does not declare");
+	assert_only_error(
+		&r, "gpu-extra", LIB,
+		"has 1 cubin for sm_120a, which its label 'cu128.sm120.avx2' does not declare");
 }
 
 static void a_target_too_many(void **state)
@@ -154,14 +166,16 @@ static void a_target_missing_everywhere(void **state)
 {
 	(void)state;
 	struct verify_report r = verify_code("2.6.0+cu124.sm80.sm90.avx2", "90 | 90");
-	assert_only_error(&r, "gpu-missing", LIB, "has no code for sm_80 in 2 of 2 fat binaries (one has cubin sm_90)");
+	assert_only_error(&r, "gpu-missing", LIB,
+			  "has no code for sm_80 in 2 of 2 fat binaries (one has cubin sm_90)");
 }
 
 static void a_target_missing_in_one_kernel(void **state)
 {
 	(void)state;
 	struct verify_report r = verify_code("2.6.0+cu124.sm80.sm90.avx2", "80 90 | 80 90 | 80");
-	assert_only_error(&r, "gpu-missing", LIB, "has no code for sm_90 in 1 of 3 fat binaries (one has cubin sm_80)");
+	assert_only_error(&r, "gpu-missing", LIB,
+			  "has no code for sm_90 in 1 of 3 fat binaries (one has cubin sm_80)");
 }
 
 static void no_gpu_code_at_all(void **state)
@@ -177,7 +191,8 @@ static void an_extension_may_be_cxx_alone(void **state)
 	make_tree();
 	struct pack_request p = request();
 	p.version = SM90;
-	struct verify_report r = verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+	struct verify_report r =
+		verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
 	assert_int_equal(r.errors, 0);
 	assert_found(&r, FINDING_WARNING, "gpu-missing", "", "holds no GPU code at all");
 }
@@ -235,7 +250,8 @@ static void code_that_cannot_be_read(void **state)
 	(void)state;
 	make_tree();
 	compile(LIBRARY,
-		"__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.long 0xba55ed50, 0x00100001, 0x1000, 0\\n.previous\");\n",
+		"__asm__(\".section .nv_fatbin,\\\"a\\\"\\n.long 0xba55ed50, 0x00100001, 0x1000, "
+		"0\\n.previous\");\n",
 		"-nostdlib");
 	struct verify_report r = verify_with((struct verify_request){.wheel = packed()});
 	assert_only_error(&r, "gpu-code", LIB, "a fat binary of 4096 bytes leaves its section");
@@ -253,7 +269,8 @@ static void code_for_another_target_than_said(void **state)
 	craft_container(&b, &entries);
 	test_write_bytes(test_path("tree/tiny/code.fatbin"), b.data, b.len);
 	struct verify_report r = verify_with((struct verify_request){.wheel = packed()});
-	assert_found(&r, FINDING_ERROR, "gpu-code", "tiny/code.fatbin", "is for sm_80, its header says sm_90");
+	assert_found(&r, FINDING_ERROR, "gpu-code", "tiny/code.fatbin",
+		     "is for sm_80, its header says sm_90");
 	assert_found(&r, FINDING_ERROR, "gpu-code", "tiny/code.fatbin", "of the unknown kind 0x40");
 	assert_int_equal(r.errors, 2);
 }
@@ -277,6 +294,7 @@ static void test_label_without_cpu_part_is_checked(void **state)
 		{"2.6.0+cu124.sm90", NULL, "holds no GPU code at all"},
 		{"2.6.0+cu124", "75", NULL},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		test_dir();
@@ -299,22 +317,25 @@ static void test_torch_main_library_must_run(void **state)
 		    {"2.6.0+cu124.sm90", "75", false},
 		    {"2.6.0+cu124.sm90", "ptx80", true},
 		    {"2.6.0+cu124.sm90.avx2", "90", true}};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		test_dir();
 		(void)wheel_of("2.6.0", rows[i].code);
-		shell("cd '%s' && mv libtiny.so libtorch_cuda.so && rm ../../out/*", test_path("tree/tiny"));
+		shell("cd '%s' && mv libtiny.so libtorch_cuda.so && rm ../../out/*",
+		      test_path("tree/tiny"));
 		AUTO_BUF struct buf b = {0};
 		craft("90", &b);
 		test_write_bytes(test_path("tree/tiny/other.fatbin"), b.data, b.len);
 		struct pack_request p = request();
 		p.version = rows[i].version;
-		struct verify_report r =
-			verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		struct verify_report r = verify_with(
+			(struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
 		if (rows[i].fits)
 			assert_int_equal(r.errors, 0);
 		else
-			assert_only_error(&r, "gpu-missing", "", "libtorch_cuda.so has no code for sm90");
+			assert_only_error(&r, "gpu-missing", "",
+					  "libtorch_cuda.so has no code for sm90");
 	}
 }
 
@@ -331,6 +352,7 @@ static struct verify_report report_of(const char *const files[][2], size_t count
 		shell("mkdir -p \"$(dirname '%s')\"", path);
 		test_write_bytes(path, b.data, b.len);
 	}
+
 	struct pack_request p = request();
 	p.version = "2.6.0";
 	return verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
@@ -345,9 +367,11 @@ static const char *gpus_of(const char *const files[][2], size_t count)
 static void test_alternatives_and_families(void **state)
 {
 	(void)state;
-	static const char *const alternatives[][2] = {{"a_cuda126.fatbin", "75 80"}, {"a_cuda130.fatbin", "80 120"}};
+	static const char *const alternatives[][2] = {{"a_cuda126.fatbin", "75 80"},
+						      {"a_cuda130.fatbin", "80 120"}};
 	static const char *const required[][2] = {{"a.fatbin", "75 80"}, {"b.fatbin", "80 120"}};
-	static const char *const families[][2] = {{"hopper_C.fatbin", "90"}, {"blackwell_C.fatbin", "100"}};
+	static const char *const families[][2] = {{"hopper_C.fatbin", "90"},
+						  {"blackwell_C.fatbin", "100"}};
 	assert_string_equal(gpus_of(alternatives, 2), "7.5 8.0 12.0");
 	assert_string_equal(gpus_of(required, 2), "8.0");
 	assert_string_equal(gpus_of(families, 2), "10.0 9.0");
@@ -368,20 +392,28 @@ static void test_parts_of_a_wheel_on_a_gpu(void **state)
 		{{{"_C.fatbin", "75 80 90 120"}, {"fa3.fatbin", "90a"}}, "6.1", FIT_NO, 1},
 		/* one with a twentieth of the code does not */
 		{{{"_C.fatbin", "80"}, {"help.fatbin", "80 120"}}, "12.0", FIT_YES, 1},
-		{{{"_C.fatbin", "80 | 80 | 80 | 80 | 80"}, {"help.fatbin", "80 120"}}, "12.0", FIT_PERHAPS, 1},
+		{{{"_C.fatbin", "80 | 80 | 80 | 80 | 80"}, {"help.fatbin", "80 120"}},
+		 "12.0",
+		 FIT_PERHAPS,
+		 1},
 		/* a later minor number runs both */
 		{{{"a.fatbin", "86 90"}, {"b.fatbin", "80 90"}}, "8.6", FIT_YES, 0},
 		{{{"a.fatbin", "86 90"}, {"b.fatbin", "80 90"}}, "8.0", FIT_YES, 1},
 		{{{"a.fatbin", "86 90 | 86 90"}, {"b.fatbin", "80 90"}}, "8.0", FIT_PERHAPS, 1},
 		/* families: each serves what no other does */
 		{{{"hopper_C.fatbin", "90a"}, {"blackwell_C.fatbin", "100f"}}, "9.0", FIT_YES, 1},
-		{{{"hopper_C.fatbin", "90a"}, {"blackwell_C.fatbin", "100f"}}, "7.5", FIT_PERHAPS, 1},
+		{{{"hopper_C.fatbin", "90a"}, {"blackwell_C.fatbin", "100f"}},
+		 "7.5",
+		 FIT_PERHAPS,
+		 1},
 		{{{"sm90/_C.fatbin", "90a"}, {"sm100/_C.fatbin", "100f"}}, "10.0", FIT_YES, 0},
 		{{{"sm90/_C.fatbin", "90a"}, {"sm100/_C.fatbin", "100f"}}, "7.5", FIT_NO, 1},
 		{{{"_C.cu126.fatbin", "75"}, {"_C.cu130.fatbin", "80"}}, "8.0", FIT_YES, 0},
 	};
-	struct hardware h = {.platform = "x86_64-linux", .driver = "", .driver_cuda = "", .glibc = "2.41"};
+	struct hardware h = {
+		.platform = "x86_64-linux", .driver = "", .driver_cuda = "", .glibc = "2.41"};
 	struct hardware_gpu gpu = {.name = "GPU"};
+
 	(void)state;
 	h.gpus = &gpu;
 	h.gpu_count = 1;
@@ -403,13 +435,15 @@ static void test_ptx_as_text_is_code(void **state)
 	static const struct {
 		const char *text, *gpus;
 	} rows[] = {
-		{"//\n// Generated\n.version 8.7\n.target sm_75, debug\n.address_size 64\n", "7.5+PTX"},
+		{"//\n// Generated\n.version 8.7\n.target sm_75, debug\n.address_size 64\n",
+		 "7.5+PTX"},
 		{"/* a */ .version 8.7\n/* b */\n.target sm_90a\n", "9.0a+PTX"},
 		{".target sm_75\n", ""},
 		{".version 8.7\n", ""},
 		{".version 8.7\n.target texmode\n", ""},
 		{"# .version 8.7\n.target sm_75\n", ""},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		test_dir();
@@ -418,8 +452,8 @@ static void test_ptx_as_text_is_code(void **state)
 		test_write(test_path("tree/tiny/kernel.ptx"), rows[i].text);
 		struct pack_request p = request();
 		p.version = "2.6.0";
-		const struct verify_report r =
-			verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		const struct verify_report r = verify_with(
+			(struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
 		assert_string_equal(strlist_join(&r.runs_on.gpu, &arena, " "), rows[i].gpus);
 	}
 }
@@ -438,21 +472,26 @@ static void test_cuda_of_metadata_and_name(void **state)
 		{"nvidia-nccl-cu11", "11", "450.80.02"},
 		{"curio==0.5", "", ""},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		test_dir();
 		(void)wheel_of("2.6.0", "80");
 		shell("rm -f '%s'/* && echo 'Requires-Dist: %s' > '%s' && sed -i '/^Name/r %s' "
 		      "'%s'/torch-*.dist-info/METADATA",
-		      test_path("out"), "x", test_path("line"), test_path("line"), test_path("tree"));
-		shell("cd '%s'/torch-*.dist-info && sed -i \"s|^Requires-Dist: x|Requires-Dist: %s|\" METADATA",
+		      test_path("out"), "x", test_path("line"), test_path("line"),
+		      test_path("tree"));
+		shell("cd '%s'/torch-*.dist-info && sed -i \"s|^Requires-Dist: x|Requires-Dist: "
+		      "%s|\" METADATA",
 		      test_path("tree"), rows[i].requires);
 		struct pack_request p = request();
 		p.version = "2.6.0";
-		const struct verify_report r =
-			verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
-		if (strcmp(r.runs_on.cuda, rows[i].cuda) != 0 || strcmp(r.runs_on.driver, rows[i].driver) != 0)
-			fail_msg("%s: CUDA '%s', driver '%s'", rows[i].requires, r.runs_on.cuda, r.runs_on.driver);
+		const struct verify_report r = verify_with(
+			(struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		if (strcmp(r.runs_on.cuda, rows[i].cuda) != 0 ||
+		    strcmp(r.runs_on.driver, rows[i].driver) != 0)
+			fail_msg("%s: CUDA '%s', driver '%s'", rows[i].requires, r.runs_on.cuda,
+				 r.runs_on.driver);
 	}
 }
 
@@ -460,13 +499,16 @@ static void test_cuda_runtime_that_is_needed_names_the_driver(void **state)
 {
 	(void)state;
 	(void)wheel_of("2.6.0", NULL);
-	shell("cd '%s' && rm -f out/* && echo 'int f;' >r.c && cc -shared -o r.so -Wl,-soname,libcudart.so.13 r.c && "
+	shell("cd '%s' && rm -f out/* && echo 'int f;' >r.c && cc -shared -o r.so "
+	      "-Wl,-soname,libcudart.so.13 r.c && "
 	      "echo 'extern int f; "
-	      "int g(void) { return f; }' >u.c && cc -shared -fPIC -o tree/tiny/libtiny.so u.c ./r.so",
+	      "int g(void) { return f; }' >u.c && cc -shared -fPIC -o tree/tiny/libtiny.so u.c "
+	      "./r.so",
 	      test_path("."));
 	struct pack_request p = request();
 	p.version = "2.6.0";
-	struct verify_report r = verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+	struct verify_report r =
+		verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
 	assert_string_equal(r.runs_on.cuda, "13");
 	assert_string_equal(r.runs_on.driver, "580");
 }
@@ -500,5 +542,6 @@ int main(void)
 		TEST(test_cuda_of_metadata_and_name),
 		TEST(test_cuda_runtime_that_is_needed_names_the_driver),
 	};
+
 	return cmocka_run_group_tests(tests, load, NULL);
 }

@@ -1,5 +1,5 @@
-/* What the loader does with the names that libraries ask for: versions of a name that nothing loads, symbols that a
- * host program has, libraries of the driver. */
+/* What the loader does with the names that libraries ask for: versions of a name
+ * that nothing loads, symbols that a host program has, libraries of the driver. */
 #include "foreign_fixture.h"
 
 #include <elf.h>
@@ -9,6 +9,7 @@ static const struct tables *tables;
 static int load(void **state)
 {
 	static struct arena rows;
+
 	if (load_policy(state) != 0)
 		return -1;
 	tables = shipped_tables(&rows);
@@ -18,8 +19,8 @@ static int load(void **state)
 static struct verify_report judge_with(const char *metadata)
 {
 	const struct maker m = {.metadata = metadata};
-	return verify_with((struct verify_request){.wheel = wheel_by("p-1-py3-none-manylinux_2_17_x86_64.whl", &m),
-						   .tables = tables});
+	return verify_with((struct verify_request){
+		.wheel = wheel_by("p-1-py3-none-manylinux_2_17_x86_64.whl", &m), .tables = tables});
 }
 
 static struct verify_report judge(void)
@@ -40,11 +41,15 @@ static void assert_silent(const struct verify_report *r)
 /* A library of this file name with the version V1 of f, or without any. */
 static void versioned(const char *name, const char *soname, bool versions)
 {
-	test_write(test_path("map"), versions ? "V1 { global: f; local: *; };" : "{ global: f; local: *; };");
-	library(name, F, arena_printf(&arena, "-Wl,-soname,%s,--version-script,'%s'", soname, test_path("map")));
+	test_write(test_path("map"),
+		   versions ? "V1 { global: f; local: *; };" : "{ global: f; local: *; };");
+	library(name, F,
+		arena_printf(&arena, "-Wl,-soname,%s,--version-script,'%s'", soname,
+			     test_path("map")));
 }
 
-/* The DT_NEEDED entry `from` becomes `to`, whose text is a symbol's name; the versions keep theirs. */
+/* The DT_NEEDED entry `from` becomes `to`, whose
+ * text is a symbol's name; the versions keep theirs. */
 static void rename_needed(const char *name, const char *from, const char *to)
 {
 	size_t size;
@@ -52,6 +57,7 @@ static void rename_needed(const char *name, const char *from, const char *to)
 	const Elf64_Ehdr *h = (const Elf64_Ehdr *)data;
 	const Elf64_Shdr *s = (const Elf64_Shdr *)(data + h->e_shoff);
 	size_t k = 0;
+
 	while (s[k].sh_type != SHT_DYNAMIC)
 		k++;
 	const Elf64_Shdr *texts = &s[s[k].sh_link];
@@ -98,7 +104,9 @@ static void test_name_that_another_library_loads(void **state)
 	shell("cp '%s' '%s'", test_path("kept"), file("p/libfoo.so.1"));
 	test_write(test_path("map"), "V1 { global: f; local: *; };");
 	library("p/libfox.so.1", F,
-		arena_printf(&arena, "-Wl,-soname,libfox.so.1,--version-script,'%s' -Wl,--no-as-needed '%s'" ORIGIN,
+		arena_printf(&arena,
+			     "-Wl,-soname,libfox.so.1,--version-script,'%s' -Wl,--no-as-needed "
+			     "'%s'" ORIGIN,
 			     test_path("map"), file("p/libfoo.so.1")));
 	struct verify_report r = judge();
 	assert_silent(&r);
@@ -113,7 +121,9 @@ static void test_name_that_another_library_loads(void **state)
 static void test_soname_that_is_not_the_file_name(void **state)
 {
 	(void)state;
-	test_dir(); /* found by its file name, its versions asked for by its SONAME: the loader knows the first alone */
+	/* found by its file name, its versions asked for
+	 * by its SONAME: the loader knows the first alone */
+	test_dir();
 	versioned("p/libfoo.so.1", "libfoo.so.1", true);
 	library("p/c.so", G "int fox __asm__(\"libfoo_a1b2.so\") = 1;\n",
 		arena_printf(&arena, "'%s'" ORIGIN, file("p/libfoo.so.1")));
@@ -147,7 +157,8 @@ static void test_version_that_the_library_inside_lacks(void **state)
 	assert_silent(&r);
 	test_write(test_path("map"), "V2 { global: f; local: *; };");
 	library("p/libfoo.so.1", F,
-		arena_printf(&arena, "-Wl,-soname,libfoo.so.1,--version-script,'%s'", test_path("map")));
+		arena_printf(&arena, "-Wl,-soname,libfoo.so.1,--version-script,'%s'",
+			     test_path("map")));
 	r = judge();
 	assert_only_error(&r, "undefined", "p/c.so", "'V1' of 'libfoo.so.1'");
 	versioned("p/libfoo.so.1", "libfoo.so.1", false); /* without any it has all */
@@ -155,7 +166,8 @@ static void test_version_that_the_library_inside_lacks(void **state)
 	assert_silent(&r);
 }
 
-/* To link with, or a back end that another library loads by its name: the symbols are its program's. */
+/* To link with, or a back end that another library
+ * loads by its name: the symbols are its program's. */
 static void test_symbols_of_a_host_program(void **state)
 {
 	(void)state;
@@ -177,7 +189,8 @@ static void test_symbols_of_a_host_program(void **state)
 static void test_symbols_of_what_python_loads(void **state)
 {
 	(void)state;
-	test_dir(); /* a module is loaded by Python, which has no such symbols, and so is what it needs */
+	/* a module is loaded by Python, which has no such symbols, and so is what it needs */
+	test_dir();
 	library("p/libfront.so", "const char *back(void) { return \"libback.so.2 c.so\"; }\n", "");
 	library("p/c.so", G "void *PyInit_c(void) { return 0; }\n", "");
 	struct verify_report r = judge();
@@ -191,8 +204,10 @@ static void test_symbols_of_what_python_loads(void **state)
 
 static void test_library_of_the_driver(void **state)
 {
-	static const char *const names[] = {"libcuda.so.1", "libcuda-0a1b2c3d.so.1.1", "libnvidia-ml.so.1",
-					    "libnvcuvid.so.1", "libnvidia-ptxjitcompiler.so.1"};
+	static const char *const names[] = {"libcuda.so.1", "libcuda-0a1b2c3d.so.1.1",
+					    "libnvidia-ml.so.1", "libnvcuvid.so.1",
+					    "libnvidia-ptxjitcompiler.so.1"};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		test_dir();
@@ -205,10 +220,13 @@ static void test_library_of_the_driver(void **state)
 		r = judge();
 		assert_only_error(&r, "driver", path, "'p/c.so' loads it");
 	}
-	test_dir(); /* without a search path the machine's is found, and so it is where a stub lies */
+
+	/* without a search path the machine's is found, and so it is where a stub lies */
+	test_dir();
 	library("p/libcuda.so.1", F, "-Wl,-soname,libcuda.so.1");
 	library("p/c.so", G, arena_printf(&arena, "'%s'", file("p/libcuda.so.1")));
-	shell("mkdir -p '%s' && mv '%s' '%s'", file("p/stubs"), file("p/libcuda.so.1"), file("p/stubs/libcuda.so"));
+	shell("mkdir -p '%s' && mv '%s' '%s'", file("p/stubs"), file("p/libcuda.so.1"),
+	      file("p/stubs/libcuda.so"));
 	struct verify_report r = judge();
 	assert_silent(&r);
 	assert_found(&r, FINDING_NOTE, "driver", "p/stubs/libcuda.so", "for linking");
@@ -226,5 +244,6 @@ int main(void)
 		TEST(test_symbols_of_what_python_loads),
 		TEST(test_library_of_the_driver),
 	};
+
 	return cmocka_run_group_tests(tests, load, NULL);
 }

@@ -25,6 +25,7 @@ static struct verify_report judge(const char *name, const char *metadata)
 static void add_with(struct verify_request *q, const char *wheel)
 {
 	struct wheel_name n;
+
 	q->with = arena_room(&arena, q->with, q->with_count, &q->with_cap, 4, sizeof(*q->with));
 	assert_ok(dist_of_wheel(wheel, &arena, &q->with[q->with_count++], &err), &err);
 	assert_ok(wheel_name_parse(wheel, &arena, &n, &err), &err);
@@ -32,7 +33,8 @@ static void add_with(struct verify_request *q, const char *wheel)
 }
 
 /* The first is verified with the second beside it; both have METADATA. */
-static struct verify_report judge_pair(const char *name, const char *metadata, const char *other, const char *its)
+static struct verify_report judge_pair(const char *name, const char *metadata, const char *other,
+				       const char *its)
 {
 	test_dir();
 	test_write(file("p/__init__.py"), "");
@@ -73,9 +75,11 @@ static void test_requires_python_excludes_the_tag(void **state)
 static void test_direct_references(void **state)
 {
 	(void)state;
-	struct verify_report r = judge("p-1" LINUX, "Requires-Dist: torch @ file:///home/me/torch-2.6.0.whl\n");
+	struct verify_report r =
+		judge("p-1" LINUX, "Requires-Dist: torch @ file:///home/me/torch-2.6.0.whl\n");
 	assert_only_error(&r, "metadata", "METADATA", "file:///home/me");
-	r = judge("p-1" LINUX, "Requires-Dist: torch @ https://h/torch.whl ; python_version > '3.8'\n");
+	r = judge("p-1" LINUX,
+		  "Requires-Dist: torch @ https://h/torch.whl ; python_version > '3.8'\n");
 	assert_found(&r, FINDING_WARNING, "metadata", "METADATA", "https://h/torch.whl");
 	assert_int_equal(r.errors, 0);
 }
@@ -104,10 +108,12 @@ static void test_label_names_another_torch(void **state)
 		{"1+opt2", "torch==2.4", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct verify_report r = judge(arena_printf(&arena, "p-%s" LINUX, rows[i].version),
-					       arena_printf(&arena, "Requires-Dist: %s\n", rows[i].line));
+		struct verify_report r =
+			judge(arena_printf(&arena, "p-%s" LINUX, rows[i].version),
+			      arena_printf(&arena, "Requires-Dist: %s\n", rows[i].line));
 		if (r.warnings != rows[i].differs)
-			fail_msg("%s, %s: %s", rows[i].version, rows[i].line, verify_text(&r, &arena));
+			fail_msg("%s, %s: %s", rows[i].version, rows[i].line,
+				 verify_text(&r, &arena));
 	}
 }
 
@@ -118,29 +124,35 @@ static void test_wheels_beside_it(void **state)
 		const char *name, *metadata, *other, *its, *rule;
 		enum finding_level level;
 	} rows[] = {
-		{"p-1" LINUX, "Requires-Dist: torch==2.4\n", "torch-2.6.0" LINUX, "", "requires", FINDING_ERROR},
-		{"p-1" LINUX, "Requires-Dist: torch>=2.4\n", "torch-2.6.0+cpu" LINUX, "", NULL, 0},
-		{"p-1" LINUX, "Requires-Dist: torch==2.4; sys_platform=='win32'\n", "torch-2.6.0" LINUX, "", NULL, 0},
-		{"p-1" LINUX, "Requires-Dist: torch==2.4; extra=='x'\n", "torch-2.6.0" LINUX, "", NULL, 0},
-		{"p-1" CP313, "Requires-Dist: Q.x<1; python_version>='3.12'\n", "q_x-1" LINUX, "", "requires",
+		{"p-1" LINUX, "Requires-Dist: torch==2.4\n", "torch-2.6.0" LINUX, "", "requires",
 		 FINDING_ERROR},
-		{"torch-2.6.0" LINUX, "", "q-1" LINUX, "Requires-Dist: torch==2.4.0\n", "requires", FINDING_ERROR},
-		{"torchvision-0.21.0+cpu" LINUX, "Requires-Dist: torch==2.6.0\n", "torch-2.6.0+cu124" LINUX, "",
-		 "requires", FINDING_WARNING},
-		{"torchvision-0.21.0+cu124" LINUX, "Requires-Dist: torch==2.6.0\n", "torch-2.6.0+cpu" LINUX, "",
+		{"p-1" LINUX, "Requires-Dist: torch>=2.4\n", "torch-2.6.0+cpu" LINUX, "", NULL, 0},
+		{"p-1" LINUX, "Requires-Dist: torch==2.4; sys_platform=='win32'\n",
+		 "torch-2.6.0" LINUX, "", NULL, 0},
+		{"p-1" LINUX, "Requires-Dist: torch==2.4; extra=='x'\n", "torch-2.6.0" LINUX, "",
+		 NULL, 0},
+		{"p-1" CP313, "Requires-Dist: Q.x<1; python_version>='3.12'\n", "q_x-1" LINUX, "",
 		 "requires", FINDING_ERROR},
-		{"torchvision-0.21.0+cu118" LINUX, "Requires-Dist: torch==2.6.0\n", "torch-2.6.0+cu124" LINUX, "",
-		 "requires", FINDING_ERROR},
-		{"torchvision-0.21.0+cu121" LINUX, "Requires-Dist: torch==2.6.0\n", "torch-2.6.0+cu124" LINUX, "", NULL,
-		 0},
-		{"torch-2.6.0+cu124" LINUX, "", "torchvision-0.21.0+cpu" LINUX, "Requires-Dist: torch==2.6.0\n",
+		{"torch-2.6.0" LINUX, "", "q-1" LINUX, "Requires-Dist: torch==2.4.0\n", "requires",
+		 FINDING_ERROR},
+		{"torchvision-0.21.0+cpu" LINUX, "Requires-Dist: torch==2.6.0\n",
+		 "torch-2.6.0+cu124" LINUX, "", "requires", FINDING_WARNING},
+		{"torchvision-0.21.0+cu124" LINUX, "Requires-Dist: torch==2.6.0\n",
+		 "torch-2.6.0+cpu" LINUX, "", "requires", FINDING_ERROR},
+		{"torchvision-0.21.0+cu118" LINUX, "Requires-Dist: torch==2.6.0\n",
+		 "torch-2.6.0+cu124" LINUX, "", "requires", FINDING_ERROR},
+		{"torchvision-0.21.0+cu121" LINUX, "Requires-Dist: torch==2.6.0\n",
+		 "torch-2.6.0+cu124" LINUX, "", NULL, 0},
+		{"torch-2.6.0+cu124" LINUX, "", "torchvision-0.21.0+cpu" LINUX,
+		 "Requires-Dist: torch==2.6.0\n", "requires", FINDING_WARNING},
+		{"torchvision-0.21.0+cpu" LINUX, "Requires-Dist: torch==2.6.0\n",
+		 "torch-2.6.0" LINUX,
+		 "Requires-Dist: nvidia-cublas-cu12==12.4.5.8; platform_system=='Linux'\n",
 		 "requires", FINDING_WARNING},
-		{"torchvision-0.21.0+cpu" LINUX, "Requires-Dist: torch==2.6.0\n", "torch-2.6.0" LINUX,
-		 "Requires-Dist: nvidia-cublas-cu12==12.4.5.8; platform_system=='Linux'\n", "requires",
-		 FINDING_WARNING},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct verify_report r = judge_pair(rows[i].name, rows[i].metadata, rows[i].other, rows[i].its);
+		struct verify_report r =
+			judge_pair(rows[i].name, rows[i].metadata, rows[i].other, rows[i].its);
 		if (rows[i].rule)
 			assert_found(&r, rows[i].level, rows[i].rule, "METADATA", "");
 		else if (has(&r, "requires"))
@@ -153,7 +165,8 @@ static void test_pin_with_a_label(void **state)
 	(void)state;
 	struct verify_report r = judge("p-1" LINUX, "Requires-Dist: executorch==1.4.1+cpu\n");
 	assert_found(&r, FINDING_NOTE, "requires", "METADATA", "executorch==1.4.1+cpu");
-	r = judge_pair("p-1" LINUX, "Requires-Dist: executorch==1.4.1+cpu\n", "executorch-1.4.1+cpu" LINUX, "");
+	r = judge_pair("p-1" LINUX, "Requires-Dist: executorch==1.4.1+cpu\n",
+		       "executorch-1.4.1+cpu" LINUX, "");
 	assert_false(has(&r, "requires"));
 }
 
@@ -177,8 +190,10 @@ static void test_cuda_library_of_no_requirement(void **state)
 		{"libcudart.so.12", "numpy", FINDING_WARNING},
 		{"libcudart.so.12", "nvidia-cuda-runtime-cu12", -1},
 		{"libcudart.so.12", "NVIDIA.cuda_runtime-cu12 (>=12)", -1},
-		{"libcudart.so.12", "nvidia-cuda-runtime-cu12; python_version < '3.10'", FINDING_WARNING},
-		{"libcudart.so.12", "nvidia-cuda-runtime-cu12; platform_machine == 'aarch64'", FINDING_WARNING},
+		{"libcudart.so.12", "nvidia-cuda-runtime-cu12; python_version < '3.10'",
+		 FINDING_WARNING},
+		{"libcudart.so.12", "nvidia-cuda-runtime-cu12; platform_machine == 'aarch64'",
+		 FINDING_WARNING},
 		{"libcudart.so.12", "nvidia-cuda-runtime-cu12; platform_machine == 'x86_64'", -1},
 		{"libcudart.so.12", "nvidia-cuda-runtime-cu12; extra == 'cuda'", FINDING_NOTE},
 		{"libcudart.so.12", "torch>=2.6", FINDING_NOTE},
@@ -197,19 +212,21 @@ static void test_cuda_library_of_no_requirement(void **state)
 		{"libcudnn.so.9", "pydantic", FINDING_WARNING},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct verify_report r =
-			judge_library(rows[i].soname, arena_printf(&arena, "Requires-Dist: %s\n", rows[i].line));
+		struct verify_report r = judge_library(
+			rows[i].soname, arena_printf(&arena, "Requires-Dist: %s\n", rows[i].line));
 		if (rows[i].level < 0 && has(&r, "needed"))
 			fail_msg("%s: %s", rows[i].line, verify_text(&r, &arena));
 		if (rows[i].level >= 0)
-			assert_found(&r, (enum finding_level)rows[i].level, "needed", "p/c.so", rows[i].soname);
+			assert_found(&r, (enum finding_level)rows[i].level, "needed", "p/c.so",
+				     rows[i].soname);
 	}
 }
 
 static void test_missing_library_names_no_stranger(void **state)
 {
 	(void)state;
-	struct verify_report r = judge_library("libarrow.so.1900", "Requires-Dist: pyarrow\nRequires-Dist: pydantic\n");
+	struct verify_report r = judge_library("libarrow.so.1900",
+					       "Requires-Dist: pyarrow\nRequires-Dist: pydantic\n");
 	assert_found(&r, FINDING_NOTE, "needed", "p/c.so", ": pyarrow");
 	assert_not_contains(verify_text(&r, &arena), "pydantic");
 }
@@ -224,9 +241,11 @@ static void test_two_owners_of_one_path(void **state)
 	const char *other = wheel_with("nvidia_nvshmem_cu13-3.7.2" LINUX, "");
 	add_with(&q, other);
 	struct verify_report r = verify_with(q);
-	assert_found(&r, FINDING_WARNING, "shared", "nvidia/nvshmem/lib/a.txt", "nvidia_nvshmem_cu13 3.7.2");
+	assert_found(&r, FINDING_WARNING, "shared", "nvidia/nvshmem/lib/a.txt",
+		     "nvidia_nvshmem_cu13 3.7.2");
 	assert_int_equal(r.warnings, 1);
-	r = judge("p-1" LINUX, "Requires-Dist: nvidia-nvshmem-cu12\nRequires-Dist: nvidia-nvshmem-cu13\n");
+	r = judge("p-1" LINUX,
+		  "Requires-Dist: nvidia-nvshmem-cu12\nRequires-Dist: nvidia-nvshmem-cu13\n");
 	assert_found(&r, FINDING_WARNING, "shared", "METADATA", "nvidia-nvshmem-cu13");
 	r = judge("p-1" LINUX, "Requires-Dist: nvidia-nvshmem-cu12; python_version < '3.10'\n"
 			       "Requires-Dist: nvidia-cublas\n");
@@ -248,5 +267,6 @@ int main(void)
 		TEST(test_missing_library_names_no_stranger),
 		TEST(test_two_owners_of_one_path),
 	};
+
 	return cmocka_run_group_tests(tests, load_policy, NULL);
 }

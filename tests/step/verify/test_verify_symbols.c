@@ -8,8 +8,10 @@ static struct companions beside;
 static struct verify_report verify_tree(void)
 {
 	struct pack_request p = request();
+
 	shell("rm -f '%s'/*", test_path("out"));
-	return verify_with((struct verify_request){.wheel = pack_ok(&p).path, .companions = beside});
+	return verify_with(
+		(struct verify_request){.wheel = pack_ok(&p).path, .companions = beside});
 }
 
 static int start(void **state)
@@ -32,14 +34,17 @@ static void a_symbol_of_nobody(void **state)
 	make_tree();
 	compile(LIBRARY, "int gone(void);\nint answer(void) { return gone(); }\n", LAZY);
 	struct verify_report r = verify_tree();
-	assert_only_error(&r, "undefined", "tiny/libtiny.so", "needs the symbol 'gone', which nothing provides");
+	assert_only_error(&r, "undefined", "tiny/libtiny.so",
+			  "needs the symbol 'gone', which nothing provides");
 }
 
 static void names_of_cpp_are_demangled(void **state)
 {
 	(void)state;
 	make_tree();
-	compile(LIBRARY, "int gone(void) __asm__(\"_ZN2at6native4goneEi\");\nint answer(void) { return gone(); }\n",
+	compile(LIBRARY,
+		"int gone(void) __asm__(\"_ZN2at6native4goneEi\");\nint answer(void) { return "
+		"gone(); }\n",
 		LAZY);
 	struct verify_report r = verify_tree();
 	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'at::native::gone(int)'");
@@ -49,7 +54,9 @@ static void a_weak_symbol_may_be_of_nobody(void **state)
 {
 	(void)state;
 	make_tree();
-	compile(LIBRARY, "__attribute__((weak)) int gone(void);\nint answer(void) { return gone ? gone() : 42; }\n",
+	compile(LIBRARY,
+		"__attribute__((weak)) int gone(void);\nint answer(void) { return gone ? gone() : "
+		"42; }\n",
 		LAZY);
 	struct verify_report r = verify_tree();
 	assert_clean(&r);
@@ -59,7 +66,8 @@ static void a_symbol_of_another_library_inside(void **state)
 {
 	(void)state;
 	make_tree();
-	compile("tree/tiny/libbase.so", "int base(void) { return 41; }\n", "-nostdlib -Wl,-soname,libbase.so");
+	compile("tree/tiny/libbase.so", "int base(void) { return 41; }\n",
+		"-nostdlib -Wl,-soname,libbase.so");
 	compile(LIBRARY, "int base(void);\nint answer(void) { return base() + 1; }\n", LAZY);
 	struct verify_report r = verify_tree();
 	assert_clean(&r);
@@ -70,7 +78,8 @@ static void symbols_of_python_come_with_the_program(void **state)
 	(void)state;
 	make_tree();
 	compile(LIBRARY,
-		"int PyLong_FromLong(void), _Py_NoneStruct_(void);\nint answer(void) { return PyLong_FromLong() + "
+		"int PyLong_FromLong(void), _Py_NoneStruct_(void);\nint answer(void) { return "
+		"PyLong_FromLong() + "
 		"_Py_NoneStruct_(); }\n",
 		LAZY);
 	struct verify_report r = verify_tree();
@@ -85,7 +94,9 @@ static void symbols_of_the_system_have_versions(void **state)
 	struct verify_report r = verify_tree();
 	assert_clean(&r);
 	/* A library of glibc has none without. */
-	compile(LIBRARY, "#include <stdlib.h>\nint gone(void);\nint answer(void) { return atoi(\"42\") + gone(); }\n",
+	compile(LIBRARY,
+		"#include <stdlib.h>\nint gone(void);\nint answer(void) { return atoi(\"42\") + "
+		"gone(); }\n",
 		"");
 	r = verify_tree();
 	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'gone'");
@@ -96,7 +107,8 @@ static void symbols_of_the_c_library_without_a_version(void **state)
 	(void)state;
 	make_tree();
 	compile(LIBRARY,
-		"void *dlopen(const char *, int);\nint cosf(int);\nint answer(void) { return dlopen(0, 1) != 0 && "
+		"void *dlopen(const char *, int);\nint cosf(int);\nint answer(void) { return "
+		"dlopen(0, 1) != 0 && "
 		"cosf(1); }\n",
 		LAZY "-fno-builtin");
 	struct verify_report r = verify_tree();
@@ -111,16 +123,20 @@ static void a_version_that_a_library_inside_does_not_have(void **state)
 	(void)state;
 	make_tree();
 	test_write(test_path("map"), "BASE_1 { global: base; other; local: *; };");
-	compile("tree/tiny/libbase.so", "int base(void) { return 41; }\nint other(void) { return 1; }\n",
-		arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s", test_path("map")));
-	compile(LIBRARY, "int base(void), other(void);\nint answer(void) { return base() + other(); }\n",
+	compile("tree/tiny/libbase.so",
+		"int base(void) { return 41; }\nint other(void) { return 1; }\n",
+		arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s",
+			     test_path("map")));
+	compile(LIBRARY,
+		"int base(void), other(void);\nint answer(void) { return base() + other(); }\n",
 		arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lbase",
 			     test_path("tree/tiny")));
 	struct verify_report r = verify_tree();
 	assert_clean(&r);
 	test_write(test_path("map"), "BASE_1 { global: base; local: *; };");
 	compile("tree/tiny/libbase.so", "int base(void) { return 41; }\n",
-		arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s", test_path("map")));
+		arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s",
+			     test_path("map")));
 	r = verify_tree();
 	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'other@BASE_1'");
 }
@@ -149,47 +165,62 @@ static void symbols_that_absent_libraries_cannot_have(void **state)
 		    {"libstdc++.so.6", "_ZN3ext4sizeEv", true},
 		    {"libext.so", "_ZN3ext4sizeEv", false}};
 	static struct arena tables;
+
 	(void)state;
 	make_tree();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		compile("absent.so",
-			arena_printf(&arena, "int absent(void) __asm__(\"%s\");\nint absent(void) { return 1; }\n",
+			arena_printf(&arena,
+				     "int absent(void) __asm__(\"%s\");\nint absent(void) { return "
+				     "1; }\n",
 				     rows[i].symbol),
 			arena_printf(&arena, "-nostdlib -Wl,-soname,%s", rows[i].soname));
 		compile(LIBRARY,
 			arena_printf(&arena,
-				     "int absent(void) __asm__(\"%s\");\nint answer(void) { return absent(); }\n",
+				     "int absent(void) __asm__(\"%s\");\nint answer(void) { return "
+				     "absent(); }\n",
 				     rows[i].symbol),
-			arena_printf(&arena, LAZY "-Wl,--no-as-needed '%s'", test_path("absent.so")));
+			arena_printf(&arena, LAZY "-Wl,--no-as-needed '%s'",
+				     test_path("absent.so")));
 		struct pack_request p = request();
 		shell("rm -f '%s'/*", test_path("out"));
-		struct verify_request q = {.wheel = pack_ok(&p).path, .tables = shipped_tables(&tables)};
+		struct verify_request q = {.wheel = pack_ok(&p).path,
+					   .tables = shipped_tables(&tables)};
 		strlist_ref(&q.provided, &arena, rows[i].soname);
 		struct verify_report r = verify_with(q);
 		if (r.errors != rows[i].missing)
-			fail_msg("%s of %s: %s", rows[i].symbol, rows[i].soname, verify_text(&r, &arena));
+			fail_msg("%s of %s: %s", rows[i].symbol, rows[i].soname,
+				 verify_text(&r, &arena));
 		if (rows[i].missing)
-			assert_only_error(&r, "undefined", "tiny/libtiny.so", "which nothing provides");
+			assert_only_error(&r, "undefined", "tiny/libtiny.so",
+					  "which nothing provides");
 	}
 }
 
 static void versions_that_a_library_lacks(void **state)
 {
-	static const char *const maps[] = {"BASE_1 { global: base; };", "BASE_0 { global: base; }; BASE_1 { } BASE_0;",
+	static const char *const maps[] = {"BASE_1 { global: base; };",
+					   "BASE_0 { global: base; }; BASE_1 { } BASE_0;",
 					   "BASE_2 { global: base; };", "{ global: base; };"};
+
 	(void)state;
 	make_tree();
 	for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
 		test_write(test_path("map"), maps[i]);
 		compile("tree/tiny/libbase.so", "int base(void) { return 41; }\n",
-			arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s", test_path("map")));
+			arena_printf(&arena, "-nostdlib -Wl,-soname,libbase.so,--version-script,%s",
+				     test_path("map")));
 		if (i == 0)
-			compile(LIBRARY, "int base(void);\nint answer(void) { return base() + 1; }\n",
-				arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lbase",
+			compile(LIBRARY,
+				"int base(void);\nint answer(void) { return base() + 1; }\n",
+				arena_printf(&arena,
+					     LAZY
+					     "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lbase",
 					     test_path("tree/tiny")));
 		struct verify_report r = verify_tree();
 		if (i == 2)
-			assert_only_error(&r, "undefined", "tiny/libtiny.so", "needs version 'BASE_1' of 'libbase.so'");
+			assert_only_error(&r, "undefined", "tiny/libtiny.so",
+					  "needs version 'BASE_1' of 'libbase.so'");
 		else
 			assert_clean(&r);
 	}
@@ -206,6 +237,7 @@ static void make_companion(const char *text)
 static struct verify_report verify_beside(void)
 {
 	struct pack_request p = request();
+
 	shell("rm -f '%s'/*", test_path("out"));
 	struct verify_request q = {.wheel = pack_ok(&p).path, .companions = beside};
 	strlist_ref(&q.provided, &arena, "libbeside.so");
@@ -226,6 +258,7 @@ static void symbols_of_a_companion_that_is_not_at_hand(void **state)
 static void symbols_of_a_companion_at_hand(void **state)
 {
 	struct strlist files = {0};
+
 	(void)state;
 	make_tree();
 	make_companion("int beside(void) { return 42; }\n");
@@ -237,7 +270,8 @@ static void symbols_of_a_companion_at_hand(void **state)
 	assert_clean(&r);
 	/* Another release of it, without the function. */
 	beside.count = 0;
-	compile("libbeside.so", "int besides(void) { return 42; }\n", "-nostdlib -Wl,-soname,libbeside.so");
+	compile("libbeside.so", "int besides(void) { return 42; }\n",
+		"-nostdlib -Wl,-soname,libbeside.so");
 	assert_ok(companions_of_files(&files, &arena, &beside, &err), &err);
 	r = verify_beside();
 	assert_only_error(&r, "undefined", "tiny/libtiny.so", "'beside'");
@@ -247,7 +281,8 @@ static void symbols_of_a_wheel_beside(void **state)
 {
 	(void)state;
 	make_tree();
-	compile("tree/tiny/libbeside.so", "int beside(void) { return 42; }\n", "-nostdlib -Wl,-soname,libbeside.so");
+	compile("tree/tiny/libbeside.so", "int beside(void) { return 42; }\n",
+		"-nostdlib -Wl,-soname,libbeside.so");
 	const char *other = arena_strdup(&arena, packed());
 	assert_ok(companions_of_wheel(other, test_run(), &arena, &beside, &err), &err);
 	assert_int_equal(beside.count, 2);
@@ -262,19 +297,26 @@ static void a_companion_that_is_none(void **state)
 {
 	(void)state;
 	test_write(test_path("x-1-py3-none-any.whl"), "no archive");
-	assert_err(companions_of_wheel(test_path("x-1-py3-none-any.whl"), test_run(), &arena, &beside, &err), &err,
-		   ERR_INTEGRITY, "x-1-py3");
+	assert_err(companions_of_wheel(test_path("x-1-py3-none-any.whl"), test_run(), &arena,
+				       &beside, &err),
+		   &err, ERR_INTEGRITY, "x-1-py3");
 }
 
 static void what_is_open_spreads(void **state)
 {
 	(void)state;
 	make_tree();
-	/* libtiny needs libmiddle, which needs a library that was not given: its symbols may come from there. */
-	compile("libbeside.so", "int beside(void) { return 42; }\n", "-nostdlib -Wl,-soname,libbeside.so");
-	compile("tree/tiny/libmiddle.so", "int beside(void);\nint middle(void) { return beside(); }\n",
-		arena_printf(&arena, LAZY "-Wl,-soname,libmiddle.so -L%s -lbeside", test_path(".")));
-	compile(LIBRARY, "int middle(void), beside(void);\nint answer(void) { return middle() + beside(); }\n",
+	/* libtiny needs libmiddle, which needs a library that
+	 * was not given: its symbols may come from there. */
+	compile("libbeside.so", "int beside(void) { return 42; }\n",
+		"-nostdlib -Wl,-soname,libbeside.so");
+	compile("tree/tiny/libmiddle.so",
+		"int beside(void);\nint middle(void) { return beside(); }\n",
+		arena_printf(&arena, LAZY "-Wl,-soname,libmiddle.so -L%s -lbeside",
+			     test_path(".")));
+	compile(LIBRARY,
+		"int middle(void), beside(void);\nint answer(void) { return middle() + beside(); "
+		"}\n",
 		arena_printf(&arena, LAZY "-Wl,--disable-new-dtags,-rpath,'$ORIGIN' -L%s -lmiddle",
 			     test_path("tree/tiny")));
 	struct verify_report r = verify_beside();
@@ -285,6 +327,7 @@ static void what_is_open_spreads(void **state)
 static void only_the_first_symbols_are_listed(void **state)
 {
 	AUTO_BUF struct buf text = {0};
+
 	(void)state;
 	make_tree();
 	for (int i = 0; i < 15; i++)
@@ -322,5 +365,6 @@ int main(void)
 		T(what_is_open_spreads),
 		T(only_the_first_symbols_are_listed),
 	};
+
 	return cmocka_run_group_tests(tests, load_policy, NULL);
 }

@@ -46,8 +46,8 @@ static inline void assert_clean(const struct verify_report *r)
 }
 
 /* A finding of this level and rule that names the member and holds the text. */
-static inline void assert_found(const struct verify_report *r, enum finding_level level, const char *rule,
-				const char *file, const char *text)
+static inline void assert_found(const struct verify_report *r, enum finding_level level,
+				const char *rule, const char *file, const char *text)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		const struct finding *f = &r->findings[i];
@@ -55,11 +55,12 @@ static inline void assert_found(const struct verify_report *r, enum finding_leve
 		    test_has(f->text, text))
 			return;
 	}
-	fail_msg("no finding '%s' of rule '%s' for '%s' in:\n%s", text, rule, file, verify_text(r, &arena));
+	fail_msg("no finding '%s' of rule '%s' for '%s' in:\n%s", text, rule, file,
+		 verify_text(r, &arena));
 }
 
-static inline void assert_only_error(const struct verify_report *r, const char *rule, const char *file,
-				     const char *text)
+static inline void assert_only_error(const struct verify_report *r, const char *rule,
+				     const char *file, const char *text)
 {
 	assert_found(r, FINDING_ERROR, rule, file, text);
 	if (r->errors != 1)
@@ -73,8 +74,8 @@ static inline const char *packed(void)
 	return pack_ok(&q).path;
 }
 
-/* The wheel taken apart, changed by a shell command in its directory (`$I` is the dist-info), and put together again
- * without any mending. */
+/* The wheel taken apart, changed by a shell command in its directory
+ * (`$I` is the dist-info), and put together again without any mending. */
 static inline const char *changed(const char *command)
 {
 	struct zip_reader *z;
@@ -86,10 +87,12 @@ static inline const char *changed(const char *command)
 	zip_close(z);
 	assert_int_equal(unlink(wheel), 0);
 	shell("cd '%s' && I='" INFO "' && { %s; }", test_path("x"), command);
-	shell("cd '%s' && find . -type f ! -path '*.dist-info/*' -printf '%%P\\n' | sort > ../list && find . -path "
+	shell("cd '%s' && find . -type f ! -path '*.dist-info/*' -printf '%%P\\n' | sort > ../list "
+	      "&& find . -path "
 	      "'*.dist-info/*' -type f "
 	      "! -name RECORD "
-	      "! -name .metadata-rev -printf '%%P\\n' | sort >> ../list && find . -name .metadata-rev -printf '%%P\\n' "
+	      "! -name .metadata-rev -printf '%%P\\n' | sort >> ../list && find . -name "
+	      ".metadata-rev -printf '%%P\\n' "
 	      ">> ../list && "
 	      "find . -name RECORD -printf '%%P\\n' >> ../list",
 	      test_path("x"));
@@ -102,7 +105,9 @@ static inline const char *changed(const char *command)
 	assert_non_null(list);
 	while (fgets(line, sizeof(line), list)) {
 		line[strcspn(line, "\n")] = '\0';
-		assert_ok(zip_add_parts(w, line, test_path("x/%s", line), NULL, 0, sha256, &size, &err), &err);
+		assert_ok(zip_add_parts(w, line, test_path("x/%s", line), NULL, 0, sha256, &size,
+					&err),
+			  &err);
 	}
 	fclose(list);
 	assert_ok(zip_finish(w, sha256, &err), &err);

@@ -24,6 +24,7 @@ struct fixture {
 static int setup(void **state)
 {
 	static struct fixture f;
+
 	f = (struct fixture){0};
 	f.build_dir = arena_strdup(&f.arena, test_dir());
 	*state = &f;
@@ -36,6 +37,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
+
 	watch_free(&f->watch);
 	arena_release(&f->arena);
 	return test_teardown(state);
@@ -51,22 +53,25 @@ static void run_to_its_end(const char *const *argv, const char *dir)
 {
 	pid_t pid = fork();
 	int status;
+
 	if (pid == 0) {
 		if (chdir(dir) == 0)
 			execv(argv[0], (char *const *)argv);
 		_exit(127);
 	}
+
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 }
 
-/* A program of a compiler's name that holds 96 MiB for a while: the shell, whose words behind its command are as good
- * as a compiler's. */
+/* A program of a compiler's name that holds 96 MiB for a while: the
+ * shell, whose words behind its command are as good as a compiler's. */
 #define HOLD "python3 -c \"import time; x = bytearray(96 << 20); time.sleep(0.6)\"; true"
 
 static void compile(struct fixture *f, const char *compiler, const char *output)
 {
 	const char *path = arena_strdup(&f->arena, test_path("%s", compiler));
+
 	assert_int_equal(symlink("/bin/sh", path), 0);
 	const char *const argv[] = {path, "-c", HOLD, "-o", output, NULL};
 	run_to_its_end(argv, test_path("src/build"));
@@ -78,6 +83,7 @@ static const struct watch_unit *unit(const struct fixture *f, const char *path)
 		if (strcmp(f->result.units[i].path, path) == 0)
 			return &f->result.units[i];
 	}
+
 	fail_msg("no unit '%s'", path);
 	return NULL;
 }
@@ -85,6 +91,7 @@ static const struct watch_unit *unit(const struct fixture *f, const char *path)
 static void a_unit_and_its_memory(void **state)
 {
 	struct fixture *f = *state;
+
 	watch_begin(f->watch, "build");
 	compile(f, "x86_64-linux-gnu-g++-14", "CMakeFiles/a.dir/x.cpp.o");
 	stop(f);
@@ -95,13 +102,16 @@ static void a_unit_and_its_memory(void **state)
 	assert_true(f->result.steps[0].peak_memory > 96 * MIB);
 	unsigned compilers = 0;
 	for (size_t i = 0; i < f->result.samples_count; i++)
-		compilers = f->result.samples[i].compilers > compilers ? f->result.samples[i].compilers : compilers;
+		compilers = f->result.samples[i].compilers > compilers
+				    ? f->result.samples[i].compilers
+				    : compilers;
 	assert_int_equal(compilers, 1);
 }
 
 static void a_unit_by_its_full_path_is_the_same(void **state)
 {
 	struct fixture *f = *state;
+
 	compile(f, "g++", test_path("src/build/temp/y.o"));
 	stop(f);
 	assert_true(unit(f, "temp/y.o")->peak_bytes > 96 * MIB);
@@ -111,6 +121,7 @@ static void other_programs_are_no_units(void **state)
 {
 	struct fixture *f = *state;
 	const char *const argv[] = {"/bin/sh", "-c", "sleep 0.3; true", "-o", "x.o", NULL};
+
 	run_to_its_end(argv, f->build_dir);
 	stop(f);
 	assert_int_equal(f->result.units_count, 0);
@@ -132,6 +143,7 @@ static void use_processor(double seconds)
 static void steps_have_times_peaks_and_sizes(void **state)
 {
 	struct fixture *f = *state;
+
 	test_write(test_path("src/file"), "0123456789");
 	watch_begin(f->watch, "first");
 	use_processor(0.2);
@@ -153,6 +165,7 @@ static void steps_have_times_peaks_and_sizes(void **state)
 static void the_series_is_in_order_and_says_what_it_cost(void **state)
 {
 	struct fixture *f = *state;
+
 	usleep(400000);
 	struct watch_now now;
 	watch_now(f->watch, &now);
@@ -168,11 +181,13 @@ static void the_series_is_in_order_and_says_what_it_cost(void **state)
 static void the_series_is_bounded(void **state)
 {
 	struct fixture *f = *state;
+
 	/* Each step's begin closes a point: as many as a very long build has. */
 	for (unsigned i = 0; i < WATCH_MAX_SAMPLES + 10; i++)
 		watch_begin(f->watch, "x");
 	stop(f);
-	assert_true(f->result.samples_count > WATCH_MAX_SAMPLES / 4 && f->result.samples_count <= WATCH_MAX_SAMPLES);
+	assert_true(f->result.samples_count > WATCH_MAX_SAMPLES / 4 &&
+		    f->result.samples_count <= WATCH_MAX_SAMPLES);
 	assert_true(f->result.interval_s > 0.09);
 	for (size_t i = 0; i < f->result.samples_count; i++)
 		assert_true(f->result.samples[i].memory_bytes > MIB);
@@ -182,12 +197,16 @@ static void names_of_units(void **state)
 {
 	struct fixture *f = *state;
 	struct arena *a = &f->arena;
+
 	assert_string_equal(watch_unit_name("/b", NULL, "a/x.o", a), "a/x.o");
 	assert_string_equal(watch_unit_name("/b", "/ptbuild/src/build", "a/x.o", a), "a/x.o");
-	assert_string_equal(watch_unit_name("/b", "/ptbuild/src/build/temp.linux", "a/x.o", a), "temp.linux/a/x.o");
-	assert_string_equal(watch_unit_name("/b", "/elsewhere", "/ptbuild/src/build/x.o", a), "x.o");
+	assert_string_equal(watch_unit_name("/b", "/ptbuild/src/build/temp.linux", "a/x.o", a),
+			    "temp.linux/a/x.o");
+	assert_string_equal(watch_unit_name("/b", "/elsewhere", "/ptbuild/src/build/x.o", a),
+			    "x.o");
 	assert_string_equal(watch_unit_name("/b", "/b/src/build/sub", "../x.o", a), "x.o");
-	assert_string_equal(watch_unit_name("/b", NULL, "/b/src/builder/x.o", a), "/b/src/builder/x.o");
+	assert_string_equal(watch_unit_name("/b", NULL, "/b/src/builder/x.o", a),
+			    "/b/src/builder/x.o");
 }
 
 static const char *output_of(const char *words, size_t len)
@@ -216,6 +235,7 @@ static void outputs_of_command_lines(void **state)
 static void a_watch_that_is_not_stopped_is_freed(void **state)
 {
 	struct fixture *f = *state;
+
 	watch_begin(f->watch, "open");
 	watch_free(&f->watch);
 	assert_null(f->watch);
@@ -237,5 +257,6 @@ int main(void)
 		T(outputs_of_command_lines),
 		T(a_watch_that_is_not_stopped_is_freed),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

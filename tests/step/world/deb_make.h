@@ -53,11 +53,13 @@ static inline void add_entry(struct archive *out, const struct deb_entry *d)
 }
 
 /* A tar archive, appended. */
-static inline void tar_bytes(struct buf *ret, const struct deb_entry *entries, size_t count, enum packing packing)
+static inline void tar_bytes(struct buf *ret, const struct deb_entry *entries, size_t count,
+			     enum packing packing)
 {
 	static int (*const filters[])(struct archive *) = {
-		archive_write_add_filter_none, archive_write_add_filter_gzip,  archive_write_add_filter_xz,
-		archive_write_add_filter_zstd, archive_write_add_filter_bzip2,
+		archive_write_add_filter_none,  archive_write_add_filter_gzip,
+		archive_write_add_filter_xz,    archive_write_add_filter_zstd,
+		archive_write_add_filter_bzip2,
 	};
 	size_t room = 1 << 20, used = 0;
 	for (size_t i = 0; i < count; i++)
@@ -66,7 +68,8 @@ static inline void tar_bytes(struct buf *ret, const struct deb_entry *entries, s
 	assert_int_equal(filters[packing](out), ARCHIVE_OK);
 	assert_int_equal(archive_write_set_format_gnutar(out), ARCHIVE_OK);
 	assert_int_equal(archive_write_set_bytes_in_last_block(out, 1), ARCHIVE_OK);
-	assert_int_equal(archive_write_open_memory(out, buf_reserve(ret, room), room, &used), ARCHIVE_OK);
+	assert_int_equal(archive_write_open_memory(out, buf_reserve(ret, room), room, &used),
+			 ARCHIVE_OK);
 	for (size_t i = 0; i < count; i++)
 		add_entry(out, &entries[i]);
 	assert_int_equal(archive_write_close(out), ARCHIVE_OK);
@@ -83,8 +86,8 @@ static inline void ar_member(struct buf *ar, const char *name, const void *data,
 }
 
 /* A package's bytes, whatever its control file says. */
-static inline void deb_bytes(struct buf *ar, const char *control, const struct deb_entry *entries, size_t count,
-			     enum packing packing)
+static inline void deb_bytes(struct buf *ar, const char *control, const struct deb_entry *entries,
+			     size_t count, enum packing packing)
 {
 	AUTO_BUF struct buf first = {0}, second = {0};
 	char name[32];

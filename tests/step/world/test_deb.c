@@ -36,6 +36,7 @@ static int read_all(const struct buf *ar, struct deb_control *k)
 	struct tar_entry en;
 	const char *path = test_path("a.deb");
 	int got, count = 0;
+
 	test_write_bytes(path, buf_cstr(ar), ar->len);
 	if (deb_open(path, &limits, test_run(), &arena, &d, k, &err) < 0)
 		return -1;
@@ -44,6 +45,7 @@ static int read_all(const struct buf *ar, struct deb_control *k)
 		if (en.type == S_IFREG && tar_read(deb_data(d), 1 << 20, &text, &err) < 0)
 			return -1;
 	}
+
 	return got < 0 ? -1 : count;
 }
 
@@ -54,7 +56,8 @@ static void read_whatever_it_is_packed_with(void **state)
 		AUTO_BUF struct buf ar = {0};
 		struct deb_control k;
 		deb_bytes(&ar,
-			  CONTROL "Multi-Arch: same\nReplaces: b (<< 1), c:any | d,e\nStatus: install ok removed\n"
+			  CONTROL "Multi-Arch: same\nReplaces: b (<< 1), c:any | d,e\nStatus: "
+				  "install ok removed\n"
 				  "Description: one\n two\n .\n three\n",
 			  data, 3, p);
 		assert_int_equal(read_all(&ar, &k), 3);
@@ -65,9 +68,9 @@ static void read_whatever_it_is_packed_with(void **state)
 		assert_int_equal(k.replaces.count, 4);
 		assert_string_equal(k.replaces.items[1], "c");
 		assert_string_equal(k.replaces.items[3], "e");
-		assert_string_equal(k.text,
-				    "Version: 1:2-3\nArchitecture: amd64\nMulti-Arch: same\nReplaces: b (<< 1), "
-				    "c:any | d,e\nDescription: one\n two\n .\n three\n");
+		assert_string_equal(k.text, "Version: 1:2-3\nArchitecture: amd64\nMulti-Arch: "
+					    "same\nReplaces: b (<< 1), "
+					    "c:any | d,e\nDescription: one\n two\n .\n three\n");
 	}
 }
 
@@ -80,6 +83,7 @@ static void refused(const struct buf *ar, const char *message)
 static void what_is_no_package(void **state)
 {
 	AUTO_BUF struct buf ar = {0}, tar = {0};
+
 	(void)state;
 	refused(&ar, "damaged");
 	buf_addstr(&ar, "!<arch>\n");
@@ -110,6 +114,7 @@ static void what_is_no_package(void **state)
 static void wrong_control_files(void **state)
 {
 	AUTO_BUF struct buf ar = {0}, large = {0};
+
 	(void)state;
 	deb_bytes(&ar, "Package: a\nVersion: 1\n", data, 3, XZ);
 	refused(&ar, "needs Package, Version and Architecture");
@@ -158,6 +163,7 @@ static void other_members_are_left_alone(void **state)
 	AUTO_BUF struct buf ar = {0}, one = {0}, two = {0};
 	const struct deb_entry control[] = {{.name = "control", .data = CONTROL}};
 	struct deb_control k;
+
 	(void)state;
 	tar_bytes(&one, control, 1, XZ);
 	tar_bytes(&two, data, 3, ZST);
@@ -174,9 +180,10 @@ static void a_missing_file(void **state)
 {
 	AUTO_DEB struct deb *d = NULL;
 	struct deb_control k;
+
 	(void)state;
-	assert_err(deb_open(test_path("none"), NULL, test_run(), &arena, &d, &k, &err), &err, ERR_SYSTEM,
-		   "cannot be read");
+	assert_err(deb_open(test_path("none"), NULL, test_run(), &arena, &d, &k, &err), &err,
+		   ERR_SYSTEM, "cannot be read");
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -184,8 +191,13 @@ static void a_missing_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(read_whatever_it_is_packed_with), T(what_is_no_package), T(wrong_control_files), T(cut_anywhere),
-		T(other_members_are_left_alone),    T(a_missing_file),
+		T(read_whatever_it_is_packed_with),
+		T(what_is_no_package),
+		T(wrong_control_files),
+		T(cut_anywhere),
+		T(other_members_are_left_alone),
+		T(a_missing_file),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

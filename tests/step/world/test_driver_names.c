@@ -19,6 +19,7 @@ static int teardown(void **state)
 static const char *names(const char *text)
 {
 	struct strlist l = {0};
+
 	assert_ok(driver_names(text, strlen(text), &arena, &l, &err), &err);
 	strlist_sort(&l);
 	return strlist_join(&l, &arena, " ");
@@ -30,7 +31,8 @@ static void declarations_are_read(void **state)
 	assert_string_equal(
 		names("CUresult CUDAAPI cuInit(unsigned int Flags);\n"
 		      "CUresult CUDAAPI\n    cuDevicePrimaryCtxRelease\n(CUdevice dev);\r\n"
-		      "__CUDA_DEPRECATED CUresult CUDAAPI cuLaunch (CUfunction f);CUresult CUDAAPI cuX(void);"),
+		      "__CUDA_DEPRECATED CUresult CUDAAPI cuLaunch (CUfunction f);CUresult CUDAAPI "
+		      "cuX(void);"),
 		"cuDevicePrimaryCtxRelease cuInit cuLaunch cuX");
 }
 
@@ -61,7 +63,8 @@ static void defines_give_other_names(void **state)
 		      "#define cuNumber 12\n"
 		      "#define __CUDA_API_PTDS(api) api ## _ptds\n"
 		      "#undef cuGone\n#if cuCondition cuThing\n"),
-		"cuDeviceTotalMem_v2 cuMemcpyHtoD_v2 cuMemcpyHtoD_v2_ptds cuStreamQuery cuStreamQuery_ptsz");
+		"cuDeviceTotalMem_v2 cuMemcpyHtoD_v2 cuMemcpyHtoD_v2_ptds cuStreamQuery "
+		"cuStreamQuery_ptsz");
 }
 
 static void texts_that_break_off_end(void **state)
@@ -82,6 +85,7 @@ static void texts_that_break_off_end(void **state)
 				     "\\",
 				     "\\\n",
 				     "CUresult CUDAAPI /"};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		assert_string_equal(names(texts[i]), "");
@@ -99,6 +103,7 @@ static void there_are_limits(void **state)
 {
 	AUTO_BUF struct buf text = {0};
 	struct strlist l = {0};
+
 	(void)state;
 	buf_addstr(&text, "CUDAAPI cuX");
 	for (int i = 3; i < 200; i++)
@@ -114,7 +119,8 @@ static void there_are_limits(void **state)
 	l = (struct strlist){0};
 	for (int i = 0; i <= 20000; i++)
 		buf_addstr(&text, "CUDAAPI cuX(");
-	assert_err(driver_names(text.data, text.len, &arena, &l, &err), &err, ERR_INTEGRITY, "more than 20000");
+	assert_err(driver_names(text.data, text.len, &arena, &l, &err), &err, ERR_INTEGRITY,
+		   "more than 20000");
 }
 
 int main(void)
@@ -126,5 +132,6 @@ int main(void)
 		cmocka_unit_test_teardown(texts_that_break_off_end, teardown),
 		cmocka_unit_test_teardown(there_are_limits, teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

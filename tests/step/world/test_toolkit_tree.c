@@ -39,19 +39,23 @@ static const char *here(const char *name)
 	return arena_strdup(&arena, test_path("%s", name));
 }
 
-static struct toolkit_file wheel(const char *name, const char *version, const struct craft_entry *entries, size_t count)
+static struct toolkit_file wheel(const char *name, const char *version,
+				 const struct craft_entry *entries, size_t count)
 {
 	struct craft_zip z = {0};
 	const char *file = arena_printf(&arena, "%s-%s-py3-none-any.whl", name, version);
+
 	craft_zip(&z, entries, count);
 	test_write_bytes(here(file), z.bytes.data, z.bytes.len);
 	buf_release(&z.bytes);
-	return (struct toolkit_file){.path = here(file), .name = name, .version = version, .file = file};
+	return (struct toolkit_file){
+		.path = here(file), .name = name, .version = version, .file = file};
 }
 
 static int make(const struct toolkit_file *files, size_t count)
 {
-	return toolkit_tree_make(rules, files, count, "x86_64-linux", here("tree"), test_run(), &err);
+	return toolkit_tree_make(rules, files, count, "x86_64-linux", here("tree"), test_run(),
+				 &err);
 }
 
 static void has(const char *path, const char *text, mode_t mode)
@@ -59,6 +63,7 @@ static void has(const char *path, const char *text, mode_t mode)
 	struct stat st;
 	const char *full = here(arena_printf(&arena, "tree/%s", path));
 	AUTO_FREE char *got = test_read(full);
+
 	assert_int_equal(lstat(full, &st), 0);
 	assert_int_equal(st.st_mode & 07777, mode);
 	assert_string_equal(got, text);
@@ -68,6 +73,7 @@ static void is_link(const char *path, const char *to)
 {
 	char got[256];
 	ssize_t n = readlink(here(arena_printf(&arena, "tree/%s", path)), got, sizeof(got) - 1);
+
 	assert_true(n > 0);
 	got[n] = '\0';
 	assert_string_equal(got, to);
@@ -101,7 +107,8 @@ static const struct craft_entry runtime[] = {
 static void wheels_become_one_toolkit(void **state)
 {
 	(void)state;
-	const struct craft_entry none[] = {{.name = "cuda_toolkit-13.0.2.dist-info/METADATA", .data = "m"}};
+	const struct craft_entry none[] = {
+		{.name = "cuda_toolkit-13.0.2.dist-info/METADATA", .data = "m"}};
 	const struct toolkit_file files[] = {
 		wheel("nvidia-cuda-nvcc", "13.0.88", nvcc, ARRAY_LEN(nvcc)),
 		wheel("nvidia-cuda-runtime", "13.0.96", runtime, ARRAY_LEN(runtime)),
@@ -128,8 +135,8 @@ static void wheels_become_one_toolkit(void **state)
 	AUTO_FREE char *text = test_read(here("tree/version.json"));
 	json_t *versions = json_loads(text, 0, NULL);
 	const char *cuda = NULL, *part = NULL;
-	assert_int_equal(json_unpack(versions, "{s:{s:s}, s:{s:s}}", "cuda", "version", &cuda, "nvidia-cuda-nvcc",
-				     "version", &part),
+	assert_int_equal(json_unpack(versions, "{s:{s:s}, s:{s:s}}", "cuda", "version", &cuda,
+				     "nvidia-cuda-nvcc", "version", &part),
 			 0);
 	assert_string_equal(cuda, "13.0.2");
 	assert_string_equal(part, "13.0.88");
@@ -139,10 +146,13 @@ static void wheels_become_one_toolkit(void **state)
 static void the_target_follows_the_platform(void **state)
 {
 	(void)state;
-	struct toolkit_file f = wheel("nvidia-cuda-runtime", "13.0.96", runtime, ARRAY_LEN(runtime));
-	assert_int_equal(toolkit_tree_make(rules, &f, 1, "s390x-linux", here("tree"), test_run(), &err), -1);
+	struct toolkit_file f =
+		wheel("nvidia-cuda-runtime", "13.0.96", runtime, ARRAY_LEN(runtime));
+	assert_int_equal(
+		toolkit_tree_make(rules, &f, 1, "s390x-linux", here("tree"), test_run(), &err), -1);
 	assert_int_equal(err.kind, ERR_CONFIG);
-	assert_ok(toolkit_tree_make(rules, &f, 1, "aarch64-linux", here("tree"), test_run(), &err), &err);
+	assert_ok(toolkit_tree_make(rules, &f, 1, "aarch64-linux", here("tree"), test_run(), &err),
+		  &err);
 	has("targets/sbsa-linux/lib/libcudart.so.13", "elf", 0755);
 	is_link("lib64", "targets/sbsa-linux/lib");
 }
@@ -158,10 +168,13 @@ static void refuses(const struct toolkit_file *files, size_t count, const char *
 static void two_components_may_not_have_one_path(void **state)
 {
 	(void)state;
-	const struct craft_entry again[] = {{.name = "nvidia/cudnn/lib/libcudart.so.13", .data = "other"}};
-	const struct toolkit_file files[] = {wheel("nvidia-cuda-runtime", "13.0.96", runtime, ARRAY_LEN(runtime)),
-					     wheel("nvidia-cudnn-cu13", "9.19.0.56", again, 1)};
-	refuses(files, 2, "'targets/x86_64-linux/lib/libcudart.so.13', which another component has as well");
+	const struct craft_entry again[] = {
+		{.name = "nvidia/cudnn/lib/libcudart.so.13", .data = "other"}};
+	const struct toolkit_file files[] = {
+		wheel("nvidia-cuda-runtime", "13.0.96", runtime, ARRAY_LEN(runtime)),
+		wheel("nvidia-cudnn-cu13", "9.19.0.56", again, 1)};
+	refuses(files, 2,
+		"'targets/x86_64-linux/lib/libcudart.so.13', which another component has as well");
 }
 
 /* The wheel of the runtime with headers of the driver's API; their text may be NULL: not there. */
@@ -169,6 +182,7 @@ static struct toolkit_file headers(const char *cuda, const char *gl)
 {
 	struct craft_entry all[3] = {{.name = "nvidia/cu13/lib/libcudart.so.13", .data = "elf"}};
 	size_t n = 1;
+
 	if (cuda)
 		all[n++] = (struct craft_entry){.name = "nvidia/cu13/include/cuda.h", .data = cuda};
 	if (gl)
@@ -189,17 +203,23 @@ static void the_drivers_stub_is_made_of_the_headers(void **state)
 		unsigned machine;
 	} all[] = {{"x86_64-linux", "tree/targets/x86_64-linux/lib/stubs/libcuda.so", 62},
 		   {"aarch64-linux", "tree/targets/sbsa-linux/lib/stubs/libcuda.so", 183}};
-	static const char *const names[] = {"cuGLInit", "cuInit", "cuMemFree", "cuMemFree_v2", "cuMemFree_v2_ptsz"};
+	static const char *const names[] = {"cuGLInit", "cuInit", "cuMemFree", "cuMemFree_v2",
+					    "cuMemFree_v2_ptsz"};
 	const struct toolkit_file f =
-		headers("#define cuMemFree __CUDA_API_PTSZ(cuMemFree_v2)\nCUresult CUDAAPI cuMemFree(CUdeviceptr p);\n"
+		headers("#define cuMemFree __CUDA_API_PTSZ(cuMemFree_v2)\nCUresult CUDAAPI "
+			"cuMemFree(CUdeviceptr p);\n"
 			"CUresult CUDAAPI cuInit(unsigned int Flags);\n",
-			"CUresult CUDAAPI cuGLInit(void);\nCUresult CUDAAPI cuWGLGetDevice(CUdevice *d, HGPUNV g);\n");
+			"CUresult CUDAAPI cuGLInit(void);\nCUresult CUDAAPI "
+			"cuWGLGetDevice(CUdevice *d, HGPUNV g);\n");
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		struct elf_info info;
 		struct stat st;
 		new_tree();
-		assert_ok(toolkit_tree_make(rules, &f, 1, all[i].platform, here("tree"), test_run(), &err), &err);
+		assert_ok(toolkit_tree_make(rules, &f, 1, all[i].platform, here("tree"), test_run(),
+					    &err),
+			  &err);
 		assert_ok(elf_read(here(all[i].path), ELF_SYMBOLS, &arena, &info, &err), &err);
 		assert_int_equal(info.machine, all[i].machine);
 		assert_string_equal(info.soname, "libcuda.so.1");
@@ -212,25 +232,33 @@ static void the_drivers_stub_is_made_of_the_headers(void **state)
 	}
 }
 
-/* CMake's own module looks for the stub, and a library that calls the driver is linked with it: as little of PyTorch's
- * libcaffe2_nvrtc.so as there can be. */
+/* CMake's own module looks for the stub, and a library that calls the driver is
+ * linked with it: as little of PyTorch's libcaffe2_nvrtc.so as there can be. */
 static void cmake_finds_the_stub_and_linkers_take_it(void **state)
 {
 	const struct craft_entry parts[] = {
-		{.name = "nvidia/cu13/bin/nvcc", .data = "#!/bin/sh\necho V13.0.88\n", .mode = S_IFREG | 0755},
-		{.name = "nvidia/cu13/include/cuda_runtime.h", .data = "#define CUDART_VERSION 13000\n"},
+		{.name = "nvidia/cu13/bin/nvcc",
+		 .data = "#!/bin/sh\necho V13.0.88\n",
+		 .mode = S_IFREG | 0755},
+		{.name = "nvidia/cu13/include/cuda_runtime.h",
+		 .data = "#define CUDART_VERSION 13000\n"},
 		{.name = "nvidia/cu13/include/cuda.h",
 		 .data = "#define CUDAAPI\ntypedef int CUresult;\n"
-			 "#define cuMemFree __CUDA_API_PTSZ(cuMemFree_v2)\n#define __CUDA_API_PTSZ(api) api ## _ptsz\n"
-			 "CUresult CUDAAPI cuInit(unsigned int Flags);\nCUresult CUDAAPI cuMemFree(void *p);\n"},
+			 "#define cuMemFree __CUDA_API_PTSZ(cuMemFree_v2)\n#define "
+			 "__CUDA_API_PTSZ(api) api ## _ptsz\n"
+			 "CUresult CUDAAPI cuInit(unsigned int Flags);\nCUresult CUDAAPI "
+			 "cuMemFree(void *p);\n"},
 		{.name = "nvidia/cu13/lib/libcudart.so.13", .data = "not linked with"},
 	};
-	const char *const project = "cmake_minimum_required(VERSION 3.18)\nproject(proof C)\n"
-				    "find_package(CUDAToolkit REQUIRED)\nadd_library(nvrtc SHARED nvrtc.c)\n"
-				    "target_link_options(nvrtc PRIVATE -Wl,-z,defs)\n"
-				    "target_link_libraries(nvrtc PRIVATE CUDA::cuda_driver)\n";
-	const struct toolkit_file f = wheel("nvidia-cuda-runtime", "13.0.96", parts, ARRAY_LEN(parts));
+	const char *const project =
+		"cmake_minimum_required(VERSION 3.18)\nproject(proof C)\n"
+		"find_package(CUDAToolkit REQUIRED)\nadd_library(nvrtc SHARED nvrtc.c)\n"
+		"target_link_options(nvrtc PRIVATE -Wl,-z,defs)\n"
+		"target_link_libraries(nvrtc PRIVATE CUDA::cuda_driver)\n";
+	const struct toolkit_file f =
+		wheel("nvidia-cuda-runtime", "13.0.96", parts, ARRAY_LEN(parts));
 	struct elf_info info;
+
 	(void)state;
 #ifdef __aarch64__
 	const char *platform = "aarch64-linux";
@@ -241,11 +269,12 @@ static void cmake_finds_the_stub_and_linkers_take_it(void **state)
 	test_write(here("CMakeLists.txt"), project);
 	test_write(here("nvrtc.c"), "#include <cuda.h>\nint f(void *p);\n"
 				    "int f(void *p) { return cuInit(0) + cuMemFree(p); }\n");
-	const char *command = arena_printf(&arena,
-					   "cd %s && { cmake -G Ninja -S . -B b -DCUDAToolkit_ROOT=%s && "
-					   "cmake --build b; } "
-					   ">log 2>&1 || { cat log; exit 1; }",
-					   test_path("."), here("tree"));
+	const char *command =
+		arena_printf(&arena,
+			     "cd %s && { cmake -G Ninja -S . -B b -DCUDAToolkit_ROOT=%s && "
+			     "cmake --build b; } "
+			     ">log 2>&1 || { cat log; exit 1; }",
+			     test_path("."), here("tree"));
 	assert_int_equal(system(command), 0);
 	assert_ok(elf_read(here("b/libnvrtc.so"), ELF_SYMBOLS, &arena, &info, &err), &err);
 	assert_true(strlist_contains(&info.needed, "libcuda.so.1"));
@@ -260,22 +289,27 @@ static void cmake_finds_the_stub_and_linkers_take_it(void **state)
 
 static void every_header_of_the_table_counts(void **state)
 {
-	const char *const names[] = {"cuda.h", "cudaEGL.h", "cudaGL.h", "cudaProfiler.h", "cudaVDPAU.h"};
+	const char *const names[] = {"cuda.h", "cudaEGL.h", "cudaGL.h", "cudaProfiler.h",
+				     "cudaVDPAU.h"};
 	struct craft_entry all[ARRAY_LEN(names)];
 	struct elf_info info;
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		all[i] = (struct craft_entry){.name = arena_printf(&arena, "nvidia/cu13/include/%s", names[i]),
-					      .data = arena_printf(&arena, "CUresult CUDAAPI cuFrom%zu(void);", i)};
+		all[i] = (struct craft_entry){
+			.name = arena_printf(&arena, "nvidia/cu13/include/%s", names[i]),
+			.data = arena_printf(&arena, "CUresult CUDAAPI cuFrom%zu(void);", i)};
 	const struct toolkit_file f = wheel("nvidia-cuda-runtime", "13.0.96", all, ARRAY_LEN(all));
 	assert_ok(make(&f, 1), &err);
-	assert_ok(elf_read(here("tree/lib64/stubs/libcuda.so"), ELF_SYMBOLS, &arena, &info, &err), &err);
+	assert_ok(elf_read(here("tree/lib64/stubs/libcuda.so"), ELF_SYMBOLS, &arena, &info, &err),
+		  &err);
 	assert_int_equal(info.defined.count, ARRAY_LEN(names));
 }
 
 static void without_the_header_there_is_no_stub(void **state)
 {
 	const struct toolkit_file f = headers(NULL, "CUresult CUDAAPI cuGLInit(void);");
+
 	(void)state;
 	assert_ok(make(&f, 1), &err);
 	assert_true(lacks("lib64/stubs"));
@@ -285,6 +319,7 @@ static void a_header_that_no_stub_can_be_made_of_is_named(void **state)
 {
 	AUTO_BUF struct buf text = {0};
 	const struct toolkit_file empty = headers("int none;", NULL);
+
 	(void)state;
 	assert_err(make(&empty, 1), &err, ERR_INTEGRITY,
 		   "the header 'targets/x86_64-linux/include/cuda.h' declares no function");
@@ -292,8 +327,10 @@ static void a_header_that_no_stub_can_be_made_of_is_named(void **state)
 	buf_addstr(&text, "CUresult CUDAAPI cuX");
 	for (int i = 0; i < 300; i++)
 		buf_addc(&text, 'x');
-	const struct toolkit_file longer = headers("CUDAAPI cuInit(", arena_printf(&arena, "%s(", buf_cstr(&text)));
-	assert_err(make(&longer, 1), &err, ERR_INTEGRITY, "header 'targets/x86_64-linux/include/cudaGL.h'");
+	const struct toolkit_file longer =
+		headers("CUDAAPI cuInit(", arena_printf(&arena, "%s(", buf_cstr(&text)));
+	assert_err(make(&longer, 1), &err, ERR_INTEGRITY,
+		   "header 'targets/x86_64-linux/include/cudaGL.h'");
 	assert_true(lacks("lib64/stubs/libcuda.so"));
 }
 
@@ -302,7 +339,8 @@ static void files_of_no_known_place_are_refused(void **state)
 	(void)state;
 	const struct craft_entry odd[] = {{.name = "nvidia/cu14/lib/libx.so.1", .data = "x"}};
 	const struct toolkit_file f = wheel("nvidia-x", "1", odd, 1);
-	refuses(&f, 1, "'nvidia/cu14/lib/libx.so.1', for which toolkit_tree.yaml has no install path");
+	refuses(&f, 1,
+		"'nvidia/cu14/lib/libx.so.1', for which toolkit_tree.yaml has no install path");
 	const struct craft_entry escape[] = {{.name = "nvidia/cu13/../../../x", .data = "x"}};
 	const struct toolkit_file g = wheel("nvidia-y", "1", escape, 1);
 	refuses(&g, 1, "unsafe name");
@@ -312,24 +350,30 @@ static void files_of_no_known_place_are_refused(void **state)
 static struct toolkit_file archive(const char *name, const char *script)
 {
 	const char *file = arena_printf(&arena, "%s-linux-x86_64-12.8.93-archive.tar.xz", name);
-	const char *command = arena_printf(&arena, "rm -rf %s && mkdir %s && cd %s && %s && tar -cJf ../%s *",
-					   here("in"), here("in"), here("in"), script, file);
+	const char *command =
+		arena_printf(&arena, "rm -rf %s && mkdir %s && cd %s && %s && tar -cJf ../%s *",
+			     here("in"), here("in"), here("in"), script, file);
+
 	assert_int_equal(system(command), 0);
-	return (struct toolkit_file){.path = here(file), .name = name, .version = "12.8.93", .file = file};
+	return (struct toolkit_file){
+		.path = here(file), .name = name, .version = "12.8.93", .file = file};
 }
 
 static void archives_become_one_toolkit(void **state)
 {
 	(void)state;
 	const struct toolkit_file files[] = {
-		archive("cuda_nvcc", "mkdir -p a/bin a/nvvm/lib64 && echo nvcc >a/bin/nvcc && chmod 755 a/bin/nvcc && "
+		archive("cuda_nvcc", "mkdir -p a/bin a/nvvm/lib64 && echo nvcc >a/bin/nvcc && "
+				     "chmod 755 a/bin/nvcc && "
 				     "echo lic >a/LICENSE && echo v >a/nvvm/lib64/libnvvm.so.4"),
-		archive("cuda_cudart",
-			"mkdir -p b/lib/stubs b/include b/pkg-config && echo x >b/lib/libcudart.so.12.8.90 "
-			"&& ln -s libcudart.so.12.8.90 b/lib/libcudart.so.12 && ln -s libcudart.so.12 "
-			"b/lib/libcudart.so && echo s >b/lib/stubs/libcuda.so && echo 'CUDAAPI cuInit(' "
-			">b/include/cuda.h "
-			"&& echo p >b/pkg-config/cudart.pc && echo lic >b/LICENSE"),
+		archive("cuda_cudart", "mkdir -p b/lib/stubs b/include b/pkg-config && echo x "
+				       ">b/lib/libcudart.so.12.8.90 "
+				       "&& ln -s libcudart.so.12.8.90 b/lib/libcudart.so.12 && ln "
+				       "-s libcudart.so.12 "
+				       "b/lib/libcudart.so && echo s >b/lib/stubs/libcuda.so && "
+				       "echo 'CUDAAPI cuInit(' "
+				       ">b/include/cuda.h "
+				       "&& echo p >b/pkg-config/cudart.pc && echo lic >b/LICENSE"),
 	};
 	assert_ok(make(files, ARRAY_LEN(files)), &err);
 	has("bin/nvcc", "nvcc\n", 0755);
@@ -353,6 +397,7 @@ static void hostile_archives_are_refused(void **state)
 		{"mkdir -p a/lib && echo x >a/lib/x && ln a/lib/x a/lib/y", "hard link"},
 		{"mkdir a b && echo x >a/x && echo y >b/y", "is not below 'a'"},
 	};
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		const struct toolkit_file f = archive("cuda_bad", bad[i].script);
@@ -360,6 +405,7 @@ static void hostile_archives_are_refused(void **state)
 		assert_ok(fs_remove(TRUSTED, here("tree"), &err), &err);
 		assert_ok(fs_mkdirs(TRUSTED, here("tree"), &err), &err);
 	}
+
 	/* Writing through a link that the archive brought itself. */
 	test_write(here("py"), "import tarfile, io\n"
 			       "t = tarfile.open('hostile.tar.xz', 'w:xz')\n"
@@ -371,7 +417,9 @@ static void hostile_archives_are_refused(void **state)
 			       "add('a/lib/sub/file', size=1)\n"
 			       "t.close()\n");
 	assert_int_equal(
-		system(arena_printf(&arena, "cd %s && mkdir -p target && /usr/bin/python3 py", test_path("."))), 0);
+		system(arena_printf(&arena, "cd %s && mkdir -p target && /usr/bin/python3 py",
+				    test_path("."))),
+		0);
 	const struct toolkit_file f = {here("hostile.tar.xz"), "cuda_bad", "1", "hostile.tar.xz"};
 	refuses(&f, 1, "targets/x86_64-linux/lib/sub/file");
 	test_write(here("cut.tar.xz"), "not an archive at all, but long enough to be looked at");
@@ -385,20 +433,24 @@ static void the_table_is_checked(void **state)
 		const char *change, *says;
 	} bad[] = {
 		{"s/to: targets\\/@\\/include}/to: ..\\/x}/", "is not a path inside the toolkit"},
-		{"s/path: lib64, to: targets/path: lib64, to: \\/usr/", "is not a path inside the toolkit"},
+		{"s/path: lib64, to: targets/path: lib64, to: \\/usr/",
+		 "is not a path inside the toolkit"},
 		{"s/target: sbsa-linux/target: a\\/b/", "is not a path inside the toolkit"},
-		{"s/^wheel_dirs: .nvidia.cu13,/wheel_dirs: [\\/nvidia,/", "is not a path inside the toolkit"},
+		{"s/^wheel_dirs: .nvidia.cu13,/wheel_dirs: [\\/nvidia,/",
+		 "is not a path inside the toolkit"},
 		{"s/^moves:/move:/", "move"},
 		{"s/path: targets.@.lib.stubs/path: ..\\/x/", "is not a path inside the toolkit"},
 		{"s/headers: .targets.@.include.cuda.h/headers: [\\/usr\\/include\\/cuda.h/",
 		 "is not a path inside the toolkit"},
 		{"s/answer: 34/answer: 70000/", "answer"},
 	};
+
 	(void)state;
 	const struct toolkit_rules *r;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		assert_int_equal(system(arena_printf(&arena, "sed '%s' %s/toolkit_tree.yaml >%s", bad[i].change,
-						     PROFILES_DIR, here("toolkit_tree.yaml"))),
+		assert_int_equal(system(arena_printf(&arena, "sed '%s' %s/toolkit_tree.yaml >%s",
+						     bad[i].change, PROFILES_DIR,
+						     here("toolkit_tree.yaml"))),
 				 0);
 		assert_int_equal(toolkit_rules_load(here("."), &arena, &r, &err), -1);
 		assert_int_equal(err.kind, ERR_CONFIG);
@@ -412,16 +464,23 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(wheels_become_one_toolkit, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_target_follows_the_platform, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_drivers_stub_is_made_of_the_headers, setup, teardown),
-		cmocka_unit_test_setup_teardown(cmake_finds_the_stub_and_linkers_take_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_drivers_stub_is_made_of_the_headers, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(cmake_finds_the_stub_and_linkers_take_it, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(every_header_of_the_table_counts, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_the_header_there_is_no_stub, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_header_that_no_stub_can_be_made_of_is_named, setup, teardown),
-		cmocka_unit_test_setup_teardown(two_components_may_not_have_one_path, setup, teardown),
-		cmocka_unit_test_setup_teardown(files_of_no_known_place_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_the_header_there_is_no_stub, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_header_that_no_stub_can_be_made_of_is_named,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(two_components_may_not_have_one_path, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(files_of_no_known_place_are_refused, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(archives_become_one_toolkit, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_archives_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_table_is_checked, setup, teardown),
 	};
+
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,11 @@ static PyObject *facts(PyObject *self, PyObject *args)
 	return Py_BuildValue("{s:s}", "yaml", yaml_get_version_string());
 }
 
-static PyMethodDef methods[] = {
-	{"sum", sum, METH_VARARGS, NULL}, {"facts", facts, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_C", .m_size = -1, .m_methods = methods};
+static PyMethodDef methods[] = {{"sum", sum, METH_VARARGS, NULL},
+				{"facts", facts, METH_NOARGS, NULL},
+				{NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_C", .m_size = -1,
+				    .m_methods = methods};
 
 PyMODINIT_FUNC PyInit__C(void)
 {

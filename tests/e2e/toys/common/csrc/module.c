@@ -14,12 +14,15 @@ static PyObject *facts(PyObject *self, PyObject *args)
 {
 	(void)self;
 	(void)args;
-	return Py_BuildValue("{s:s,s:s,s:s}", "flags", toy_flags(), "file", toy_file(), "yaml", toy_yaml());
+	return Py_BuildValue("{s:s,s:s,s:s}", "flags", toy_flags(), "file", toy_file(), "yaml",
+			     toy_yaml());
 }
 
-static PyMethodDef methods[] = {
-	{"sum", sum, METH_VARARGS, NULL}, {"facts", facts, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_C", .m_size = -1, .m_methods = methods};
+static PyMethodDef methods[] = {{"sum", sum, METH_VARARGS, NULL},
+				{"facts", facts, METH_NOARGS, NULL},
+				{NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_C", .m_size = -1,
+				    .m_methods = methods};
 
 PyMODINIT_FUNC PyInit__C(void)
 {
