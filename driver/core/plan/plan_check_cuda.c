@@ -149,17 +149,18 @@ static bool any_toolkit_takes(const struct tables *t, const struct gpu_target *t
 static int hint_ptx(const struct plan_context *c, const struct gpu_target *t, struct err *e)
 {
 	const struct gpu_row *best = NULL;
+	struct profile one = c->variant.profile;
 
 	for (unsigned i = 0; i < c->tables->gpus_count; i++) {
-		const struct gpu_target older = {.row = &c->tables->gpus[i], .suffix = ""};
+		struct gpu_target older = {.row = &c->tables->gpus[i], .suffix = ""};
+		one.targets = &older;
+		one.targets_count = 1;
 		if (older.row->tegra || version_cmp(older.row->capability, t->row->capability) >= 0)
 			continue;
 		const bool newest =
 			!best || version_cmp(older.row->capability, best->capability) > 0;
 		if (newest && plan_takes_target(c->release, c->variant.package, NULL, &older) &&
-		    working_toolkit(&(struct profile){.targets = (struct gpu_target *)&older,
-						      .targets_count = 1},
-				    c->release))
+		    working_toolkit(&one, c->release))
 			best = older.row;
 	}
 
