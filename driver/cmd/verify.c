@@ -172,6 +172,15 @@ static int verify_one(struct cmd_context *c, const struct verify_facts *f, const
 	return verify_wheel(&q, c->run, c->arena, ret, e);
 }
 
+/* Whether it is the digest of a file of dist-info: no installer compares those. What RECORD itself
+ * is like counts. */
+static bool is_own_digest(const struct finding *f)
+{
+	if (strcmp(f->rule, "record") != 0 || path_has_suffix(f->file, "/RECORD"))
+		return false;
+	return strstr(f->file, ".dist-info/") != NULL;
+}
+
 /* What is broken may not run where it would fit. */
 static void judge_errors(const struct verify_report *r, struct arena *a, struct fit *fit)
 {
@@ -187,11 +196,9 @@ static void judge_errors(const struct verify_report *r, struct arena *a, struct 
 		for (size_t i = 0; i < r->count; i++) {
 			const struct finding *f = &r->findings[i];
 			const bool tag = judged && strcmp(rules[k], "tag") == 0;
-			/* No installer compares the digests of its own metadata. */
-			const bool own =
-				strcmp(rules[k], "record") == 0 && strstr(f->file, ".dist-info/");
-			if (f->level == FINDING_ERROR && strcmp(f->rule, rules[k]) == 0 && !tag &&
-			    !own)
+			if (f->level != FINDING_ERROR || strcmp(f->rule, rules[k]) != 0)
+				continue;
+			if (!tag && !is_own_digest(f))
 				strlist_once(&broken, a, rules[k]);
 		}
 	if (!broken.count)

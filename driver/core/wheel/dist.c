@@ -135,6 +135,15 @@ const char *label_accelerator(const char *label, struct arena *a)
 	return NULL;
 }
 
+/* The digits of the minor number in "26", "210", "291" (2.9.1) and "2130" (2.13.0). Torch has had
+ * minor numbers up to the twenties: "2" and two more digits below 30 are one number. */
+static int minor_digits(const char *digits, size_t n)
+{
+	if (n > 3)
+		return 2;
+	return n == 3 && digits[1] < '3' ? 2 : 1;
+}
+
 const char *label_torch(const char *label, struct arena *a)
 {
 	static const char *const words[] = {"torch", "pt"};
@@ -148,7 +157,7 @@ const char *label_torch(const char *label, struct arena *a)
 			return arena_strndup(a, digits,
 					     n + 1 + strspn(digits + n + 1, "0123456789"));
 		if (n > 1)
-			return arena_printf(a, "%c.%.*s", *digits, n > 3 ? 2 : (int)n - 1,
+			return arena_printf(a, "%c.%.*s", *digits, minor_digits(digits, n),
 					    digits + 1);
 	}
 
