@@ -481,7 +481,7 @@ int requirement_parse(const char *line, struct arena *a, struct requirement *ret
 	if (!fault && *at == ';') {
 		r.marker = trimmed(at + 1, strlen(at + 1), a);
 		if (!*r.marker || marker_check(r.marker, a, ERR_IGNORED) < 0)
-			fault = "what is behind the ';' is not a marker";
+			fault = "the text after the ';' is not a marker";
 	}
 
 	if (fault)

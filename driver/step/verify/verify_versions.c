@@ -125,7 +125,7 @@ void verify_versions(struct verifying *v, const struct verify_member *m,
 		/* The loader refuses the whole library, whichever symbols it uses. */
 		if (there && !want->weak && verify_lacks_version(there, want->version))
 			verify_add(v, FINDING_ERROR, "undefined", m->entry->name,
-				   "needs the version '%s' of '%s', which has no such",
+				   "needs version '%s' of '%s', which does not define it",
 				   want->version, want->file);
 	}
 
