@@ -333,7 +333,7 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels,
 			  would_rows, e);
 }
 
-/* Before a download: one that nothing can be written to is told at once. */
+/* Before a download: one that nothing can be written to ends the command. */
 static int make_out_dir(struct cmd_context *c, const char **ret, struct err *e)
 {
 	if (cmd_out_dir(c, ret, e) < 0)
