@@ -333,6 +333,17 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels,
 			  would_rows, e);
 }
 
+/* Before a download: one that nothing can be written to ends the command. */
+static int make_out_dir(struct cmd_context *c, const char **ret, struct err *e)
+{
+	if (cmd_out_dir(c, ret, e) < 0)
+		return -1;
+	int rc = fs_mkdirs(TRUSTED, *ret, e);
+	if (rc == 0 && access(*ret, W_OK | X_OK) < 0)
+		rc = err_errno(e, ERR_SYSTEM, "cannot write into '%s'", *ret);
+	return rc < 0 ? err_hint(e, "name another directory with --out") : 0;
+}
+
 static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
 		      const struct slim_targets *t, struct err *e)
 {
@@ -340,7 +351,7 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
 	AUTO_JSON json_t *list = json_array();
 	const char *dir;
 
-	if (cmd_out_dir(c, &dir, e) < 0 || fs_mkdirs(TRUSTED, dir, e) < 0)
+	if (make_out_dir(c, &dir, e) < 0)
 		return -1;
 	for (size_t i = 0; i < wheels->count; i++) {
 		struct slim_result *results = arena_array(c->arena, t->count, sizeof(*results));
@@ -546,7 +557,7 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t,
 	struct cmd_official q = {0};
 	struct official all;
 	size_t count = 0;
-	const char *profiles, *python = o->python;
+	const char *profiles, *dir, *python = o->python;
 
 	if (cmd_profiles_dir(c, &profiles, e) < 0 || find_release(c, t, &q, e) < 0 ||
 	    official_read(profiles, q.release, c->arena, &all, e) < 0 ||
@@ -572,6 +583,8 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t,
 			e, ERR_USAGE,
 			"no package is named 'pytorch', 'torchvision', 'torchaudio' or 'all'");
 	if (o->dry_run && skip_absent(c, t, found, &count, absent, e) < 0)
+		return -1;
+	if (!o->dry_run && make_out_dir(c, &dir, e) < 0)
 		return -1;
 	return count ? cmd_official_fetch(c, found, count, wheels, e) : 0;
 }

@@ -82,13 +82,14 @@ class Scripts(unittest.TestCase):
         """A build's own are those that the table of the world asks for: what the program reads there, a plain list adds to."""
         done = self.lib(0, "packages_in ci/packages/quickstart.txt profiles/worlds/debian13.yaml profiles/worlds/cuda12_4.yaml")
         names = done.stdout.split()
-        self.assertEqual(names[0], "python3-venv", done.stderr)
+        own = ["python3-venv", "python3-pip"]  # pip: what the quick start names as the next command downloads with it
+        self.assertEqual(names[:2], own, done.stderr)
         for part in ("debian13", "cuda12_4"):
             with open(os.path.join(TOP, "profiles/worlds", part + ".yaml")) as f:
                 asked = yaml.safe_load(f)["packages"]
-            self.assertEqual(names[1 : 1 + len(asked)], asked)
-            del names[1 : 1 + len(asked)]
-        self.assertEqual(len(names), 1)
+            self.assertEqual(names[2 : 2 + len(asked)], asked)
+            del names[2 : 2 + len(asked)]
+        self.assertEqual(names, own)
 
     def test_packages_of_a_part_without_any(self):
         for words, says in ((["--with", "nothing"], "no table 'profiles/worlds/nothing.yaml'"), (["--with", "cuda13_0"], "that asks for packages"), (["--with"], "--with needs a name")):
@@ -178,6 +179,24 @@ class Distributions(unittest.TestCase):
             done = self.lib(SYSTEMS[system], "install_packages ci/packages/host.txt", **tools)
             self.assertEqual(done.returncode, 1, system)
             self.assertRegex(done.stderr, f"(?m)^  {command}[^\n]* libyaml-devel$")
+
+    def test_packages_and_the_mirror_are_told_at_once(self):
+        """The library of Fedora's own would be built from a Debian archive, too: --only-ptbuild asks for one as well."""
+        more = {name: f'exec {shutil.which(name)} "$@"\n' for name in ("uname", "dirname", "grep", "df", "tail")}
+        for words in ((), ("--only-ptbuild",)):
+            done = self.lib(SYSTEMS["fedora"], " ".join(("ci/quickstart", *words)), rpm="exit 1\n", **more)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, r"(?m)^  dnf install -y .*\blibyaml-devel\b")
+            self.assertIn(" ".join(("PTBUILD_ARCHIVE_DEBIAN=URL ci/quickstart", *words)) + "\n", done.stderr)
+        done = self.lib(SYSTEMS["fedora"], "ci/quickstart", rpm="", **more)
+        self.assertNotIn("packages are missing", done.stderr)
+        self.assertIn("PTBUILD_ARCHIVE_DEBIAN=URL ci/quickstart\n", done.stderr)
+
+    def test_no_pkg_config_is_told_as_that(self):
+        more = {name: f'exec {shutil.which(name)} "$@"\n' for name in ("dirname", "grep", "basename")}
+        done = self.lib("ID=nixos\nVERSION_ID=26.05\n", "ci/pinned-libraries", **more)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("pkg-config", done.stderr)
 
     def test_installed_packages_go_on(self):
         for system, tools in (("fedora", {"rpm": ""}), ("rhel", {"rpm": ""}), ("opensuse", {"rpm": ""}), ("arch", {"pacman": ""})):

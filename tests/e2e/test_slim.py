@@ -530,6 +530,12 @@ def test_a_release_for_the_platform(world):
     refused(world, 2, "unknown value 'arm'", "--release", "2.15.0", "--gpu", "sm90", "--platform", "arm")
 
 
+def test_an_output_directory_that_cannot_be_written_is_told_before_the_download(world):
+    words = ("--release", "2.15.0", "--gpu", "sm90", "--python", "3.13", "--offline")
+    assert "--out" in refused(world, 8, "/proc/none", *words, "--out", "/proc/none").stderr
+    refused(world, 4, "--offline forbids", *words, "--dry-run", "--out", "/proc/none")
+
+
 def test_dry_run_of_a_release_downloads_nothing(world):
     """A wheel that is not in the store has a size; one that is here is measured, and nothing is written."""
     out, store = world.path("never"), world.path("no-store")

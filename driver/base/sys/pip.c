@@ -9,6 +9,12 @@ void python_module(const char *python, const char *module, struct arena *a, stru
 		strlist_add(argv, a, words[i]);
 }
 
+static int no_pip(const char *hint, struct err *e)
+{
+	err_set(e, ERR_NETWORK, "no pip on this machine to ask the Python index with");
+	return err_hint(e, "%s", hint);
+}
+
 int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err *e)
 {
 	static const char *const names[] = {"pip3", "pip", "python3"};
@@ -24,8 +30,12 @@ int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err
 		return 0;
 	}
 
-	err_set(e, ERR_NETWORK, "no pip on this machine to ask the Python index with");
-	return err_hint(e, "%s", hint);
+	return no_pip(hint, e);
+}
+
+bool pip_missing(const struct buf *output, const char *hint, struct err *e)
+{
+	return strstr(buf_cstr(output), ": No module named pip") && no_pip(hint, e) < 0;
 }
 
 /* REASON of "NewConnectionError('<... object at 0x7f>:

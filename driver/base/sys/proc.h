@@ -121,6 +121,9 @@ void python_module(const char *python, const char *module, struct arena *a, stru
 /* pip_find: adds the arguments that start it. ERR_NETWORK if pip does not exist, with `hint` as the
  * fix. */
 int pip_find(struct arena *a, struct strlist *argv, const char *hint, struct err *e) MUST_CHECK;
+/* pip_missing: whether its output says that Python has no pip, as on a Debian without python3-pip;
+ * sets the error of pip_find. */
+bool pip_missing(const struct buf *output, const char *hint, struct err *e);
 /* pip_reason: what its output says went wrong, its lines of errors or else the last one, in one
  * line of some 1000 bytes. */
 char *pip_reason(struct arena *a, const struct buf *output) __attribute__((returns_nonnull));

@@ -6,6 +6,8 @@
 #include "base/sys/proc.h"
 #include "step/fetch/fetch_place.h"
 
+static const char pip_hint[] = "name an index with PIP_INDEX_URL, or install pip (python3-pip)";
+
 char *wheel_page_url(const char *index, const char *name, struct arena *a)
 {
 	char *page = wheel_normalize(name, a);
@@ -233,8 +235,7 @@ int wheel_index_default(const struct run *run, struct arena *a, const char **ret
 
 	/* pip breaks its lines for the terminal's width, in the middle of an address too. */
 	strlist_split(&argv, a, "env COLUMNS=1000", " ");
-	if (pip_find(a, &argv, "name an index with PIP_INDEX_URL, or install pip (python3-pip)",
-		     e) < 0)
+	if (pip_find(a, &argv, pip_hint, e) < 0)
 		return -1;
 	strlist_split(&argv, a, "download --help", " ");
 	struct proc_spec spec = {.argv = strlist_argv(&argv, a),
@@ -247,6 +248,8 @@ int wheel_index_default(const struct run *run, struct arena *a, const char **ret
 	const char *at = result.status == 0 ? strstr(buf_cstr(&out), before) : NULL;
 	const char *url = at ? at + sizeof(before) - sizeof("http") : NULL,
 		   *end = url ? strchr(url, ')') : NULL;
+	if (result.status && pip_missing(&errors, pip_hint, e))
+		return -1;
 	if (!end || strcspn(url, " \n") < (size_t)(end - url)) {
 		err_set(e, ERR_NETWORK, "pip does not say which index it uses%s%s",
 			result.status ? ": " : "", result.status ? pip_reason(a, &errors) : "");
@@ -296,8 +299,7 @@ int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t si
 	/* pip's own temporary files are as large as the wheel: they belong on the store's disk. */
 	strlist_ref(&argv, &a, "env");
 	strlist_addf(&argv, &a, "TMPDIR=%s", dir);
-	if (pip_find(&a, &argv, "name an index with PIP_INDEX_URL, or install pip (python3-pip)",
-		     e) < 0)
+	if (pip_find(&a, &argv, pip_hint, e) < 0)
 		return -1;
 	strlist_split(&argv, &a, fixed, " ");
 	strlist_addf(&argv, &a, "--dest=%s", dir);
@@ -332,6 +334,8 @@ int wheel_pip_download(const struct wheel_place *p, const char *dir, uint64_t si
 	if (rc < 0)
 		return -1;
 	if (result.status && proc_no_space("pip", dir, buf_cstr(&output), e))
+		return -1;
+	if (result.status && pip_missing(&output, pip_hint, e))
 		return -1;
 	/* One that failed may have left half of the file. */
 	const bool there = lstat(path_join(&a, dir, p->file), &st) == 0 && S_ISREG(st.st_mode);

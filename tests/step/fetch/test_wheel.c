@@ -345,6 +345,18 @@ static void all_wheels_of_a_distribution(void **state)
 		   &f->e, ERR_NETWORK, "--offline");
 }
 
+/* As on a Debian with python3-venv and without python3-pip. */
+static void python_without_pip_is_no_matter_of_the_network(void **state)
+{
+	static const char says[] = "echo '/usr/bin/python3: No module named pip' >&2; exit 1\n";
+	struct fixture *f = *state;
+
+	test_write(path_join(&f->a, f->dir, "bin/pip3"),
+		   arena_printf(&f->a, "#!/bin/sh\n%s", says));
+	fails(f, ERR_NETWORK, "no pip on this machine");
+	assert_contains(f->e.hint, "python3-pip");
+}
+
 /* Else the names would go to an index that its files do not name. */
 static void a_killed_pip_does_not_mean_another_index(void **state)
 {
@@ -373,6 +385,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			another_digest_in_the_page_is_refused_before_the_download, wheel_setup,
 			wheel_teardown),
+		cmocka_unit_test_setup_teardown(python_without_pip_is_no_matter_of_the_network,
+						wheel_setup, wheel_teardown),
 		cmocka_unit_test_setup_teardown(other_bytes_are_refused, wheel_setup,
 						wheel_teardown),
 		cmocka_unit_test_setup_teardown(hostile_links_are_not_followed, wheel_setup,
