@@ -3,11 +3,12 @@
 
 usage: test_slim_gpus.py [--dry-run] PTBUILD CUOBJDUMP WHEEL...
 
-cuobjdump is in the PyPI package nvidia-cuda-cuobjdump. One library and one wheel at a time go below TMPDIR. For each wheel it prints the row of
+cuobjdump is in the PyPI package nvidia-cuda-cuobjdump. One library and one wheel for each processor go below TMPDIR. For each wheel it prints the row of
 data/official_gpus.tsv: release, machine, the targets of most fat binaries in libtorch_cuda, the GPUs of gpu.yaml that have code there. With --dry-run slim
 judges and plans, and writes nothing: a fifth of the time.
 """
 import collections
+import concurrent.futures
 import json
 import os
 import re
@@ -26,10 +27,12 @@ def gpus():
 
 def held(cuobjdump, library):
     """How many fat binaries' images of each target: the listing has one line for each."""
-    count = collections.Counter()
-    for option in ("-lelf", "-lptx"):
-        out = subprocess.run([cuobjdump, "-all", option, library], capture_output=True, text=True).stdout
-        count.update((option, m) for m in re.findall(r"(?m)^(?:ELF|PTX) file +\d+: .*\.sm_([0-9a-z]+)\.(?:cubin|ptx)$", out))
+    # Both lists in one call: each call reads and unpacks the whole library.
+    done = subprocess.run([cuobjdump, "-all", "-lelf", "-lptx", library], capture_output=True, text=True)
+    lines = re.findall(r"(?m)^(ELF|PTX) file +\d+: .*\.sm_([0-9a-z]+)\.(?:cubin|ptx)$", done.stdout)
+    if done.returncode or not lines:
+        sys.exit(f"FAILED {cuobjdump} of {library}: exit code {done.returncode}, {len(lines)} images\n{done.stderr}")
+    count = collections.Counter(("-lelf" if kind == "ELF" else "-lptx", target) for kind, target in lines)
     return count
 
 
@@ -79,14 +82,14 @@ def main():
             fit = [g for g in known if truth(count, g, chips)]
             # Those that fit in one pass, and one by one if that fails; those that do not one by one.
             together = slim(command, wheel, fit, os.path.join(top, "out")) == (0, [f"sm{g}" for g in fit])
+            alone = [g for g in known if not (together and g in fit)]
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                results = pool.map(lambda g: slim(command, wheel, [g], os.path.join(top, str(g))), alone)
+                got = {g: (0, [f"sm{g}"]) for g in known} | dict(zip(alone, results))
             for gpu in known:
-                if not (together and gpu in fit):
-                    got = slim(command, wheel, [gpu], os.path.join(top, "out"))
-                else:
-                    got = (0, [f"sm{gpu}"])
-                right = got == ((0, [f"sm{gpu}"]) if gpu in fit else (7, []))
+                right = got[gpu] == ((0, [f"sm{gpu}"]) if gpu in fit else (7, []))
                 failed += not right
-                print(f"{'ok' if right else 'FAILED'} {os.path.basename(wheel)} sm{gpu}: {'a wheel' if got[1] else 'refused'}", flush=True)
+                print(f"{'ok' if right else 'FAILED'} {os.path.basename(wheel)} sm{gpu}: {'a wheel' if got[gpu][1] else 'refused'}", flush=True)
     sys.exit(failed > 0)
 
 
