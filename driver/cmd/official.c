@@ -3,6 +3,7 @@
 #include "cmd/select.h"
 #include "core/machine/host_python.h"
 #include "core/machine/official_fit.h"
+#include "core/tables/gpu_runs.h"
 #include "core/wheel/wheel.h"
 
 /* The Pythons for which all wheels are there, the newest last. */
@@ -54,6 +55,24 @@ static void list_lacking(const struct tables *t, const struct official *all,
 		if (!row || !official_serves(t, all, q->platform, row->capability))
 			strlist_addf(ret, a, "sm%s", q->gpus.items[i]);
 	}
+}
+
+/* What the tables say of a target that torch's toolkit has under another number; NULL. */
+static const char *renamed_note(const struct tables *t, const struct official *all,
+				const struct cmd_official *q)
+{
+	for (size_t i = 0; i < q->gpus.count; i++)
+		for (size_t k = 0; k < all->count; k++) {
+			const struct official_wheel *w = &all->wheels[k];
+			const unsigned gpu = gpu_code_parse(q->gpus.items[i]).number;
+			const struct gpu_row *row = strcmp(w->name.dist, "torch") == 0
+							    ? gpu_renamed(t, gpu, w->cuda)
+							    : NULL;
+			if (row)
+				return row->note;
+		}
+
+	return NULL;
 }
 
 /* A machine with these GPUs, the driver of q->machine, and one Python (NULL: any). */
@@ -205,6 +224,9 @@ int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, cons
 		return 0;
 	err_set(e, ERR_POLICY, "official torch %s has no code for %s", q->release,
 		strlist_join(&lacking, c->arena, ", "));
+	const char *note = renamed_note(t, &all, q);
+	if (note)
+		return err_hint(e, "%s", note);
 	struct official_choice other;
 	if (find_newest(t, q, python, c->arena, &other, ERR_IGNORED) == 0 && other.release)
 		return err_hint(e, "the newest release that has it: --release %s", other.release);

@@ -25,6 +25,7 @@ struct slim_options {
 struct slim_targets {
 	struct slim_target *items;
 	size_t count;
+	const struct tables *tables;
 	const char *platform; /* of the first profile; NULL: none is named */
 	/* of --gpu native, whose driver decides; NULL: not asked for */
 	const struct hardware *machine;
@@ -80,6 +81,7 @@ static int read_targets(struct cmd_context *c, struct slim_targets *ret, struct 
 
 	if (cmd_tables(c, &t, e) < 0)
 		return -1;
+	ret->tables = t;
 	ret->items = arena_array(c->arena, count, sizeof(*ret->items));
 	for (size_t i = 0; i < count; i++) {
 		const char *word =
@@ -202,16 +204,18 @@ int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, 
 	const struct tables *t;
 	struct slim_target target;
 	struct slim_result result;
-	const struct slim_request q = {.wheel = wheel,
-				       .targets = &target,
-				       .count = 1,
-				       .generator = GENERATOR,
-				       .threads = c->global->jobs,
-				       .out_dir = dir};
+	struct slim_request q = {.wheel = wheel,
+				 .targets = &target,
+				 .count = 1,
+				 .generator = GENERATOR,
+				 .threads = c->global->jobs,
+				 .out_dir = dir};
 	bool any;
 
-	if (cmd_tables(c, &t, e) < 0 || set_target(c, t, p, p->name, &target, e) < 0 ||
-	    slim_wheel(&q, c->run, c->arena, &result, &any, e) < 0)
+	if (cmd_tables(c, &t, e) < 0 || set_target(c, t, p, p->name, &target, e) < 0)
+		return -1;
+	q.tables = t;
+	if (slim_wheel(&q, c->run, c->arena, &result, &any, e) < 0)
 		return -1;
 	*ret = any && !result.same ? result.packed.path : NULL;
 	return 0;
@@ -306,6 +310,7 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels,
 		const struct slim_request q = {.wheel = wheels->items[i],
 					       .targets = t->items,
 					       .count = t->count,
+					       .tables = t->tables,
 					       .nvidia = o->nvidia,
 					       .threads = c->global->jobs,
 					       .out_dir = dir,
@@ -358,6 +363,7 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
 		const struct slim_request q = {.wheel = wheels->items[i],
 					       .targets = t->items,
 					       .count = t->count,
+					       .tables = t->tables,
 					       .cuda = o->cuda,
 					       .nvidia = o->nvidia,
 					       .generator = GENERATOR,
@@ -648,17 +654,16 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 	struct slim_drops drops;
 	const struct slim_env_request q = {.dir = o->env,
 					   .wanted = &t->items[0].wanted,
+					   .tables = t->tables,
 					   .drops = &drops,
 					   .dry_run = o->dry_run};
 	AUTO_JSON json_t *list = json_array();
-	const struct tables *tables;
 	struct slim_env_result r;
 
 	if (t->count > 1)
 		return err_set(e, ERR_USAGE,
 			       "an environment is slimmed for one set of GPUs, not %zu", t->count);
-	if (cmd_tables(c, &tables, e) < 0 ||
-	    slim_drops_choose(tables, &o->drop, &o->keep, c->arena, &drops, e) < 0 ||
+	if (slim_drops_choose(t->tables, &o->drop, &o->keep, c->arena, &drops, e) < 0 ||
 	    warn_gpus(c, &t->items[0], e) < 0 || slim_env(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.count; i++)

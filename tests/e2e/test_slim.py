@@ -50,24 +50,24 @@ def digest(data):
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 
-def official(world, name="torch"):
+def official(world, name="torch", least=80, cuda="12.8"):
     """A wheel as an index has it: torch's library for three GPUs, and the one with the list of targets."""
-    path = world.path("official", f"{name}-2.9.1-py3-none-manylinux_2_28_x86_64.whl")
+    path = world.path(f"official-{least}-{cuda}", f"{name}-2.9.1-py3-none-manylinux_2_28_x86_64.whl")
     if os.path.exists(path):
         return path
     folder = world.path("lib")
     os.makedirs(folder, exist_ok=True)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    for n, data in {"box0": box(image(80, 1), image(90, 2), image(120, 3)), "box1": box(image(80, 4), image(120, 5)), "host": random.Random(1).randbytes(2 << 20), "c.c": CODE.encode(), "p.c": ARCHS.encode()}.items():
+    for n, data in {"box0": box(image(least, 1), image(90, 2), image(120, 3)), "box1": box(image(least, 4), image(120, 5)), "host": random.Random(1).randbytes(2 << 20), "c.c": CODE.encode(), "p.c": ARCHS.encode()}.items():
         with open(os.path.join(folder, n), "wb") as f:
             f.write(data)
     for source, to in (("c.c", "libtorch_cuda.so"), ("p.c", "libtorch_python.so")):
         subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", to, source], cwd=folder, check=True)
     read = lambda n: open(os.path.join(folder, n), "rb").read()
     info = f"{name}-2.9.1.dist-info"
-    pack(path, {f"{name}/__init__.py": b"", f"{name}/version.py": b"__version__ = '2.9.1+cu128'\ncuda: str = '12.8'\n",
+    pack(path, {f"{name}/__init__.py": b"", f"{name}/version.py": f"__version__ = '2.9.1+cu{cuda.replace('.', '')}'\ncuda: str = '{cuda}'\n".encode(),
                 f"{name}/lib/libtorch_cuda.so": read("libtorch_cuda.so"), f"{name}/lib/libtorch_python.so": read("libtorch_python.so"),
-                f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.9.1\n\nwords\n".encode(),
+                f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.9.1\nRequires-Dist: nvidia-cuda-runtime=={cuda}.1; platform_system == 'Linux'\n\nwords\n".encode(),
                 f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: setuptools\nRoot-Is-Purelib: false\nTag: py3-none-manylinux_2_28_x86_64\n"})
     return path
 
@@ -216,12 +216,12 @@ def test_pip_installs_it_and_it_works(world):
     assert used(library) == ["2", "0"]
 
 
-def installed(world, name):
+def installed(world, name, **kinds):
     """An environment whose files have a second name each, as those of a package cache."""
     env, cache = world.path(name), world.path(name + "-cache")
     site = f"{env}/lib/python3.13/site-packages"
     os.makedirs(site)
-    with zipfile.ZipFile(official(world)) as z:
+    with zipfile.ZipFile(official(world, **kinds)) as z:
         z.extractall(site)
     shutil.copytree(env, cache, copy_function=os.link)
     return env, cache, site
@@ -521,6 +521,21 @@ def test_refusals(world):
         if bad != data:
             refused(world, 5, os.path.basename(wheel), path, "--gpu", "sm90", *out)
     assert not os.path.exists(world.path("refused")) or not os.listdir(world.path("refused"))
+
+
+def test_a_chip_that_newer_toolkits_call_by_another_number(world):
+    """Thor is sm101 for CUDA 12, whose sm_100 code perhaps runs there, and sm110 from CUDA 13 on."""
+    older, newer = (official(world, least=100, cuda=cuda) for cuda in ("12.8", "13.0"))
+    cut(world, older, "--gpu", "sm101", "--out", world.path("thor"))
+    assert "sm110" in refused(world, 7, "no code for sm101", newer, "--gpu", "sm100,sm101", "--out", world.path("thor-13")).stderr
+    assert os.listdir(world.path("thor-13")) == []
+    refused(world, 7, "no code for sm101", newer, "--gpu", "sm101", "--dry-run")
+    cut(world, newer, "--gpu", "sm101", "--cuda", "12.9", "--out", world.path("thor-told"))
+    env, _, _ = installed(world, "thor-env", least=100, cuda="13.0")
+    before = state(env)
+    assert "sm110" in refused(world, 7, "no code for sm101", "--env", env, "--gpu", "sm101").stderr
+    assert state(env) == before
+    assert "sm110" in refused(world, 7, "no code for sm101", "--release", "2.15.0", "--gpu", "sm101", "--python", "3.13", "--dry-run").stderr
 
 
 def test_a_release_for_the_platform(world):

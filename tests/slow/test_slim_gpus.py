@@ -3,11 +3,12 @@
 
 usage: test_slim_gpus.py [--dry-run] PTBUILD CUOBJDUMP WHEEL...
 
-cuobjdump is in the PyPI package nvidia-cuda-cuobjdump. One library and one wheel at a time go below TMPDIR. For each wheel it prints the row of
+cuobjdump is in the PyPI package nvidia-cuda-cuobjdump. One library and one wheel for each processor go below TMPDIR. For each wheel it prints the row of
 data/official_gpus.tsv: release, machine, the targets of most fat binaries in libtorch_cuda, the GPUs of gpu.yaml that have code there. With --dry-run slim
 judges and plans, and writes nothing: a fifth of the time.
 """
 import collections
+import concurrent.futures
 import json
 import os
 import re
@@ -19,18 +20,26 @@ import zipfile
 GPUS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../profiles/gpu.yaml")
 
 
+def numbers(version):
+    return tuple(map(int, version.split(".")))
+
+
 def gpus():
-    rows = re.findall(r'- \{sm: "(\d+)"(.*)', open(GPUS).read())
-    return [int(sm) for sm, _ in rows], {int(sm) for sm, rest in rows if "tegra: true" in rest}
+    """All, those that are systems on a chip, and of these the last CUDA of a number that newer ones replaced."""
+    rows = re.findall(r'(?ms)^  - \{sm: "(\d+)"(.*?)\}$', open(GPUS).read())
+    chips = {int(sm): rest for sm, rest in rows if "tegra: true" in rest}
+    last = {sm: re.search(r'cuda_max: "([\d.]+)"', rest) for sm, rest in chips.items() if "note: " in rest}
+    return [int(sm) for sm, _ in rows], set(chips), {sm: numbers(m[1]) for sm, m in last.items() if m}
 
 
 def held(cuobjdump, library):
     """How many fat binaries' images of each target: the listing has one line for each."""
-    count = collections.Counter()
-    for option in ("-lelf", "-lptx"):
-        out = subprocess.run([cuobjdump, "-all", option, library], capture_output=True, text=True).stdout
-        count.update((option, m) for m in re.findall(r"(?m)^(?:ELF|PTX) file +\d+: .*\.sm_([0-9a-z]+)\.(?:cubin|ptx)$", out))
-    return count
+    # Both lists in one call: each call reads and unpacks the whole library.
+    done = subprocess.run([cuobjdump, "-all", "-lelf", "-lptx", library], capture_output=True, text=True)
+    lines = re.findall(r"(?m)^(ELF|PTX) file +\d+: .*\.sm_([0-9a-z]+)\.(?:cubin|ptx)$", done.stdout)
+    if done.returncode or not lines:
+        sys.exit(f"FAILED {cuobjdump} of {library}: exit code {done.returncode}, {len(lines)} images\n{done.stderr}")
+    return collections.Counter(("-lelf" if kind == "ELF" else "-lptx", target) for kind, target in lines)
 
 
 def truth(count, gpu, chips):
@@ -40,13 +49,13 @@ def truth(count, gpu, chips):
     return bool(same) or any(p <= gpu for p in ptx)
 
 
-def row(wheel, count, known, chips):
+def row(wheel, count, fit):
     """As data/official_gpus.tsv has it."""
     _, version, *_, platform = os.path.basename(wheel).removesuffix(".whl").split("-")
     machine = re.search("x86_64|aarch64", platform)[0]
     most = max(count.values())
     held_by = sorted(int(t) for (kind, t), n in count.items() if kind == "-lelf" and t.isdigit() and n > most / 2)
-    return "\t".join([version, machine, " ".join(map(str, held_by)), " ".join(str(g) for g in known if truth(count, g, chips))])
+    return "\t".join([version, machine, " ".join(map(str, held_by)), " ".join(map(str, fit))])
 
 
 def slim(command, wheel, gpus, out):
@@ -68,25 +77,26 @@ def main():
     dry = sys.argv[1:2] == ["--dry-run"]
     program, cuobjdump, *wheels = sys.argv[1 + dry:] if len(sys.argv) > 3 + dry else sys.exit(__doc__)
     command, failed = [program, "slim"] + dry * ["--dry-run"], 0
-    known, chips = gpus()
+    known, chips, replaced = gpus()
     for wheel in wheels:
         with tempfile.TemporaryDirectory() as top:
             with zipfile.ZipFile(wheel) as z:
                 library = z.extract("torch/lib/libtorch_cuda.so", top)
+                cuda = numbers(re.search(r"(?m)^cuda.*'([\d.]+)'", z.read("torch/version.py").decode())[1])
             count = held(cuobjdump, library)
             os.unlink(library)
-            print(row(wheel, count, known, chips), flush=True)
-            fit = [g for g in known if truth(count, g, chips)]
+            fit = [g for g in known if truth(count, g, chips) and cuda <= replaced.get(g, cuda)]
+            print(row(wheel, count, fit), flush=True)
             # Those that fit in one pass, and one by one if that fails; those that do not one by one.
             together = slim(command, wheel, fit, os.path.join(top, "out")) == (0, [f"sm{g}" for g in fit])
+            alone = [g for g in known if not (together and g in fit)]
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                results = pool.map(lambda g: slim(command, wheel, [g], os.path.join(top, str(g))), alone)
+                got = {g: (0, [f"sm{g}"]) for g in known} | dict(zip(alone, results))
             for gpu in known:
-                if not (together and gpu in fit):
-                    got = slim(command, wheel, [gpu], os.path.join(top, "out"))
-                else:
-                    got = (0, [f"sm{gpu}"])
-                right = got == ((0, [f"sm{gpu}"]) if gpu in fit else (7, []))
+                right = got[gpu] == ((0, [f"sm{gpu}"]) if gpu in fit else (7, []))
                 failed += not right
-                print(f"{'ok' if right else 'FAILED'} {os.path.basename(wheel)} sm{gpu}: {'a wheel' if got[1] else 'refused'}", flush=True)
+                print(f"{'ok' if right else 'FAILED'} {os.path.basename(wheel)} sm{gpu}: {'a wheel' if got[gpu][1] else 'refused'}", flush=True)
     sys.exit(failed > 0)
 
 

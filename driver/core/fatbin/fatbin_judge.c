@@ -1,5 +1,7 @@
 #include "core/fatbin/fatbin_look.h"
 #include "core/fatbin/fatbin_parts.h"
+#include "core/tables/gpu_runs.h"
+#include "core/tables/tables.h"
 
 bool fatbin_is_torch(const char *dist)
 {
@@ -156,6 +158,13 @@ static int judge_one(const struct fatbin_judging *j, const struct fatbin_gpu *gp
 
 	if (!n)
 		return refuse(j, main_alone, gpu->number, a, e);
+	const struct gpu_row *renamed = gpu_renamed(j->tables, gpu->number, j->cuda);
+	if (renamed) {
+		err_set(e, ERR_POLICY, "%s has no code for sm%s: it is for CUDA %s", what,
+			renamed->sm, j->cuda);
+		return err_hint(e, "%s", renamed->note);
+	}
+
 	size_t own = main_alone && j->whole ? least_listed(j) : 0;
 	if (main_alone && j->whole && !own)
 		own = most_held(j);

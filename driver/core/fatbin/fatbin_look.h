@@ -41,6 +41,8 @@ struct fatbin_judging {
 	const struct fatbin_look *looks;
 	size_t count;
 	const struct fatbin_wanted *wanted;
+	const char *cuda; /* the toolkit that it was built with, "13.2"; NULL: not known */
+	const struct tables *tables; /* of its GPUs; NULL where `cuda` is */
 };
 
 /* fatbin_is_torch: whether a normalised distribution name is torch's. */

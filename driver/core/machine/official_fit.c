@@ -170,7 +170,16 @@ bool official_serves(const struct tables *t, const struct official *o, const cha
 {
 	AUTO_ARENA struct arena a = {0};
 	const struct fitting c = {.t = t, .o = o, .a = &a, .machine = machine_is_arm(platform)};
-	return !o->gpus[c.machine].count || list_runs(&c, gpu, "", true) != GPU_RUNS_NO;
+	bool any = !o->gpus[c.machine].count;
+
+	for (size_t i = 0; i < o->count && !any; i++) {
+		const struct official_wheel *w = &o->wheels[i];
+		if (strcmp(w->name.dist, "torch") == 0 &&
+		    official_machine(w->name.platform) == c.machine)
+			any = list_runs(&c, gpu, w->cuda, true) != GPU_RUNS_NO;
+	}
+
+	return any;
 }
 
 int official_for_variant(const struct tables *t, const struct variant *v, struct arena *a,

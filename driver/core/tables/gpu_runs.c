@@ -1,5 +1,7 @@
 #include "core/tables/gpu_runs.h"
 
+#include <ctype.h>
+
 #include "core/tables/tables.h"
 
 struct gpu_code gpu_code_parse(const char *text)
@@ -49,6 +51,16 @@ static const struct gpu_row *chip(const struct tables *t, unsigned number)
 	return NULL;
 }
 
+const struct gpu_row *gpu_renamed(const struct tables *t, unsigned gpu, const char *cuda)
+{
+	const struct gpu_row *row =
+		t && cuda && isdigit((unsigned char)*cuda) ? chip(t, gpu) : NULL;
+
+	if (!row || !*row->note || !*row->cuda_max)
+		return NULL;
+	return version_cmp(cuda, row->cuda_max) > 0 ? row : NULL;
+}
+
 enum gpu_runs gpu_target_runs(const struct tables *t, const char *target, const char *gpu,
 			      const char *cuda)
 {
@@ -56,6 +68,8 @@ enum gpu_runs gpu_target_runs(const struct tables *t, const char *target, const 
 	const unsigned number = gpu_code_parse(gpu).number;
 	const struct gpu_row *on = chip(t, number);
 
+	if (gpu_renamed(t, number, cuda))
+		return GPU_RUNS_NO;
 	if (code.ptx && gpu_ptx_runs(code, number))
 		return GPU_RUNS_YES;
 	const enum gpu_runs runs =

@@ -3,7 +3,8 @@
 #pragma once
 #include "base/base.h"
 
-struct tables; /* core/tables/tables.h */
+struct tables;  /* core/tables/tables.h */
+struct gpu_row; /* core/tables/rows.h */
 
 enum gpu_runs {
 	GPU_RUNS_NO,
@@ -26,6 +27,10 @@ enum gpu_runs gpu_binary_runs(struct gpu_code code, unsigned gpu, bool code_is_c
 /* gpu_ptx_runs: PTX, which the driver compiles: on all that is newer, "a" on that chip alone, "f"
  * in its family. */
 bool gpu_ptx_runs(struct gpu_code code, unsigned gpu);
+/* gpu_renamed: the row of a chip whose number a toolkit ("13.2"; "", "-" or NULL: not known) no
+ * longer has, while it has the chip under another one, with a note that says so; NULL: no such
+ * chip. What is built with that toolkit is for the other number. */
+const struct gpu_row *gpu_renamed(const struct tables *t, unsigned gpu, const char *cuda);
 /* gpu_target_runs: a target's code, with its PTX where the text has it, on a GPU ("8.7"), by the
  * tables. `cuda`: the toolkit that it was built with, from which gpu.yaml knows of more; "" not
  * known. */

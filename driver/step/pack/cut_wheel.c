@@ -29,6 +29,7 @@ struct slimming {
 	struct zip_chunks *chunks; /* what the wheels of several targets share; NULL */
 	struct wheel_name name;
 	const char *dist_info;
+	const char *toolkit;           /* "cu132"; "": not known */
 	struct wheel_record_row *rows; /* by path */
 	size_t rows_count;
 	struct slim_library *libraries; /* the largest first */
@@ -69,16 +70,18 @@ static char *toolkit_label(const char *version, struct arena *a)
 
 /* What a package says of its CUDA: version.py of torch ("cuda: Optional[str] = '12.8'"), of
  * its companions ("__version__ = '0.24.1+cu128'"), or a requirement. "" if nothing does. */
-static int find_toolkit(const struct slimming *s, const struct wheel_headers *metadata,
-			struct arena *a, const char **ret, struct err *e)
+static int find_toolkit(const struct slimming *s, const char **ret, struct err *e)
 {
 	static const char mark[] = "\ncuda";
+	struct arena *a = s->a;
+	struct wheel_headers metadata;
 	AUTO_BUF struct buf text = {0};
 	const struct zip_entry *en =
 		zip_find(s->zip, arena_printf(a, "%s/version.py", s->name.dist));
 
 	*ret = s->q->cuda ? toolkit_label(s->q->cuda, a) : "";
-	if (!**ret && en && zip_read(s->zip, en, TEXT_MAX, &text, e) < 0)
+	if (wheel_zip_headers(s->zip, s->dist_info, "METADATA", a, &metadata, e) < 0 ||
+	    (!**ret && en && zip_read(s->zip, en, TEXT_MAX, &text, e) < 0))
 		return -1;
 	for (const char *at = buf_cstr(&text); !**ret && (at = strstr(at, mark)); at++) {
 		const char *number =
@@ -92,7 +95,7 @@ static int find_toolkit(const struct slimming *s, const struct wheel_headers *me
 	if (!**ret && label && isdigit((unsigned char)label[3]))
 		*ret = arena_strndup(a, label + 1, 2 + strspn(label + 3, "0123456789"));
 	const char *machine = official_machine(s->name.platform) == 1 ? "aarch64" : "x86_64";
-	const char *cuda = **ret ? "-" : official_cuda(metadata, machine, a);
+	const char *cuda = **ret ? "-" : official_cuda(&metadata, machine, a);
 	if (strcmp(cuda, "-") != 0)
 		*ret = toolkit_label(cuda, a);
 	return 0;
@@ -483,13 +486,12 @@ static int make(struct slimming *s, struct making *m, struct err *e)
 {
 	/* Name, METADATA, WHEEL and input key. */
 	struct wheel_headers metadata, wheel;
-	const char *plus = strchr(s->name.version, '+'), *toolkit;
+	const char *plus = strchr(s->name.version, '+');
 
 	if (wheel_zip_headers(s->zip, s->dist_info, "METADATA", m->a, &metadata, e) < 0 ||
-	    wheel_zip_headers(s->zip, s->dist_info, "WHEEL", m->a, &wheel, e) < 0 ||
-	    find_toolkit(s, &metadata, m->a, &toolkit, e) < 0)
+	    wheel_zip_headers(s->zip, s->dist_info, "WHEEL", m->a, &wheel, e) < 0)
 		return -1;
-	toolkit = plus ? label_without_torch(plus + 1, m->a) : toolkit;
+	const char *toolkit = plus ? label_without_torch(plus + 1, m->a) : s->toolkit;
 	const char *label =
 		arena_printf(m->a, "%s%s%s", toolkit, *toolkit ? "." : "", m->target->label);
 	m->name = s->name;
@@ -565,7 +567,9 @@ static int make_all(struct slimming *s, struct slim_result *ret, struct err *e)
 static int judge(struct slimming *s, struct err *e)
 {
 	struct fatbin_look *looks = arena_array(s->a, s->libraries_count + 1, sizeof(*looks));
+	struct promise built;
 
+	promise_of_label(s->q->tables, s->toolkit, s->a, &built);
 	for (size_t i = 0; i < s->libraries_count; i++)
 		looks[i] = s->libraries[i].look;
 	for (size_t i = 0; i < s->q->count; i++) {
@@ -576,7 +580,9 @@ static int judge(struct slimming *s, struct err *e)
 			.ptx = true,
 			.looks = looks,
 			.count = s->libraries_count,
-			.wanted = &s->q->targets[i].wanted};
+			.wanted = &s->q->targets[i].wanted,
+			.cuda = built.cuda,
+			.tables = s->q->tables};
 		if (fatbin_judge(&j, s->a, e) < 0)
 			return -1;
 		const char *bare = fatbin_bare(&j, s->a);
@@ -606,7 +612,8 @@ static int open_wheel(struct slimming *s, struct err *e)
 	if (s->same)
 		return 0;
 	log_status(s->run->log, "%s: reading", path_base(s->q->wheel));
-	if (wheel_zip_record(s->zip, s->dist_info, s->a, &s->rows, &s->rows_count, e) < 0)
+	if (find_toolkit(s, &s->toolkit, e) < 0 ||
+	    wheel_zip_record(s->zip, s->dist_info, s->a, &s->rows, &s->rows_count, e) < 0)
 		return -1;
 	array_sort(s->rows, s->rows_count, sizeof(*s->rows), text_cmp);
 	s->libraries = arena_array(s->a, zip_count(s->zip) + 1, sizeof(*s->libraries));

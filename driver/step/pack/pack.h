@@ -81,6 +81,7 @@ struct slim_request {
 	const struct slim_target *targets;
 	size_t count;
 	const char *cuda; /* "12.8"; NULL: what the wheel says of itself */
+	const struct tables *tables;
 	/* NVIDIA's own wheels may be cut: the result is not for passing on */
 	bool nvidia;
 	const char *generator; /* "ptbuild 0.1.0" */

@@ -4,9 +4,12 @@
 
 #include "base/sys/digest.h"
 #include "core/fatbin/fatbin_look.h"
+#include "core/tables/gpu_runs.h"
+#include "core/tables/tables.h"
+#include "core/wheel/wheel.h"
 #include "step/slim/slim_env_marker.h"
 
-enum { RECORD_MAX = 256 << 20, MARKER_MAX = 64 << 10 };
+enum { RECORD_MAX = 256 << 20, MARKER_MAX = 64 << 10, METADATA_MAX = 4 << 20 };
 
 struct env {
 	const struct slim_env_request *q;
@@ -174,6 +177,20 @@ static bool is_torch(const struct slim_package *p)
 	return strncmp(p->info, "torch-", strlen("torch-")) == 0;
 }
 
+/* The toolkit that its METADATA requires; NULL: none is known. */
+static const char *toolkit(const struct env *v, const struct slim_package *p)
+{
+	AUTO_BUF struct buf text = {0};
+	struct wheel_headers h;
+	const char *path = path_join(v->a, p->info, "METADATA");
+
+	if (fs_place_read(p->place, path, METADATA_MAX, &text, ERR_IGNORED) < 0 ||
+	    wheel_headers_parse(buf_cstr(&text), text.len, path, v->a, &h, ERR_IGNORED) < 0)
+		return NULL;
+	const char *cuda = official_cuda(&h, "x86_64", v->a);
+	return strcmp(cuda, "-") == 0 ? NULL : cuda;
+}
+
 /* Whether it can be slimmed. Packages of others may have fewer kernels, and PTX of torch's
  * alone is asked for. A marker says that an earlier run judged it for these GPUs; a kill may
  * have left its list of targets without the others. */
@@ -185,7 +202,9 @@ static void judge(struct env *v, struct slim_package *p)
 					 .ptx = is_torch(p),
 					 .looks = p->looks,
 					 .count = p->count,
-					 .wanted = v->q->wanted};
+					 .wanted = v->q->wanted,
+					 .cuda = toolkit(v, p),
+					 .tables = v->q->tables};
 	struct err why = {0};
 
 	if (p->left)
@@ -239,6 +258,21 @@ static int read_package(struct env *v, const struct fs_place *place, const char 
 	return 0;
 }
 
+/* What the tables say of a wanted GPU that the package's toolkit has under another number. */
+static const char *renamed_note(const struct env *v, const struct slim_package *p)
+{
+	const char *cuda = toolkit(v, p);
+
+	for (size_t g = 0; g < v->q->wanted->count; g++) {
+		const unsigned gpu = v->q->wanted->gpus[g].number;
+		const struct gpu_row *row = gpu_renamed(v->q->tables, gpu, cuda);
+		if (row)
+			return row->note;
+	}
+
+	return NULL;
+}
+
 static int read_packages(struct env *v, struct err *e)
 {
 	if (slim_env_check(v->places, v->places_count, v->q->wanted, v->a, e) < 0)
@@ -272,6 +306,9 @@ static int read_packages(struct env *v, struct err *e)
 			continue;
 		err_set(e, ERR_POLICY, "'%s' cannot be slimmed: %s", v->packages[i].info,
 			v->packages[i].left);
+		const char *note = renamed_note(v, &v->packages[i]);
+		if (note)
+			return err_hint(e, "%s", note);
 		return err_hint(e, "a slimmed environment has code for its own GPUs only: "
 				   "reinstall the packages first");
 	}

@@ -9,6 +9,7 @@ struct fatbin_look; /* core/fatbin/fatbin_look.h */
 struct slim_env_request {
 	const char *dir; /* a virtual environment, a root, or the directory of the packages */
 	const struct fatbin_wanted *wanted;
+	const struct tables *tables;
 	const struct slim_drops *drops; /* what goes besides GPU code; its kinds are counted */
 	bool dry_run;                   /* only report changes */
 };

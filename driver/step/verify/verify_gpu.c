@@ -165,7 +165,9 @@ static void check_runs(struct verifying *v)
 					 .ptx = true,
 					 .looks = looks,
 					 .count = v->count,
-					 .wanted = &w};
+					 .wanted = &w,
+					 .cuda = p->cuda,
+					 .tables = v->q->tables};
 	for (size_t i = 0; i < p->gpu.count; i++) {
 		gpu.number = (unsigned)strtoul(target_of(p->gpu.items[i], v->a), NULL, 10);
 		gpu.ptx = strstr(p->gpu.items[i], "+PTX") != NULL;

@@ -6,6 +6,7 @@
 
 #include "base/sys/fs.h"
 #include "core/fatbin/fatbin_look.h"
+#include "core/machine/official_fit.h"
 #include "core/wheel/wheel.h"
 #include "shipped.h"
 
@@ -68,11 +69,23 @@ static struct fatbin_look look(const char *name, const char *text)
 	return l;
 }
 
+static struct fatbin_judging judging(bool torch, const struct fatbin_look *looks, size_t count,
+				     const struct fatbin_wanted *w)
+{
+	return (struct fatbin_judging){.what = "x.whl",
+				       .torch = torch,
+				       .whole = torch,
+				       .ptx = true,
+				       .looks = looks,
+				       .count = count,
+				       .wanted = w};
+}
+
 static int judge_looks(bool torch, const struct fatbin_look *looks, size_t count,
 		       struct fatbin_gpu gpu)
 {
 	const struct fatbin_wanted w = {&gpu, 1, alone, ARRAY_LEN(alone)};
-	const struct fatbin_judging j = {"x.whl", torch, torch, true, looks, count, &w};
+	const struct fatbin_judging j = judging(torch, looks, count, &w);
 
 	err_clear(&err);
 	return fatbin_judge(&j, &arena, &err);
@@ -163,7 +176,7 @@ static void test_other_packages_need_any_code(void **state)
 				      look("c.so", "")};
 	const struct fatbin_gpu hopper = {90, false};
 	const struct fatbin_wanted w = {&hopper, 1, alone, ARRAY_LEN(alone)};
-	const struct fatbin_judging j = {"x.whl", false, false, true, looks, ARRAY_LEN(looks), &w};
+	const struct fatbin_judging j = judging(false, looks, ARRAY_LEN(looks), &w);
 	assert_int_equal(judge_looks(false, looks, 3, hopper), 0);
 	assert_string_equal(fatbin_bare(&j, &arena), "a.so (sm90: 0 of 138 fat binaries)");
 	assert_err(judge_looks(false, looks, 1, hopper), &err, ERR_POLICY, "runs on sm90");
@@ -174,6 +187,39 @@ static void test_other_packages_need_any_code(void **state)
 	looks[0].others_count = 1;
 	assert_int_equal(judge_looks(false, looks, 1, hopper), 0);
 	assert_string_equal(fatbin_bare(&j, &arena), "");
+}
+
+static void test_gpu_that_a_toolkit_renamed_needs_an_older_one(void **state)
+{
+	AUTO_ARENA struct arena rows = {0};
+	const struct fatbin_gpu thor = {101, false}, turing = {75, false}, pascal = {61, false};
+	struct fatbin_look looks[] = {look(MAIN, "300 c75 c100 p100")};
+	struct fatbin_wanted w = {&thor, 1, alone, ARRAY_LEN(alone)};
+	struct fatbin_judging j = judging(true, looks, 1, &w);
+
+	(void)state;
+	j.tables = shipped_tables(&rows);
+	assert_ok(fatbin_judge(&j, &arena, &err), &err);
+	j.cuda = "12.9";
+	assert_ok(fatbin_judge(&j, &arena, &err), &err);
+	j.cuda = "13.0";
+	assert_err(fatbin_judge(&j, &arena, &err), &err, ERR_POLICY, "sm101");
+	assert_contains(err.hint, "sm110");
+	w.gpus = &turing;
+	assert_ok(fatbin_judge(&j, &arena, &err), &err);
+	/* It has no other number: what there is says more. */
+	w.gpus = &pascal;
+	assert_err(fatbin_judge(&j, &arena, &err), &err, ERR_POLICY, "sm61");
+	assert_contains(err.hint, "cubin sm_75");
+}
+
+static const char *torch_cuda_of(const struct official *o, int machine)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (strcmp(o->wheels[i].name.dist, "torch") == 0 &&
+		    official_machine(o->wheels[i].name.platform) == machine)
+			return o->wheels[i].cuda;
+	return NULL;
 }
 
 /* Every official torch and every GPU of the tables:
@@ -217,9 +263,13 @@ static void test_official_torches_for_every_gpu(void **state)
 		for (unsigned g = 0; g < t->gpus_count; g++, judged++) {
 			const struct fatbin_gpu gpu = {(unsigned)strtoul(t->gpus[g].sm, NULL, 10),
 						       false};
-			const struct fatbin_judging j = {"x.whl", true, true, true, looks, 3, &w};
+			struct fatbin_judging j = judging(true, looks, 3, &w);
+			j.cuda = torch_cuda_of(&o, strcmp(fields.items[1], "aarch64") == 0);
+			j.tables = t;
 			w.gpus = &gpu;
 			const bool fit = fatbin_judge(&j, &arena, &err) == 0;
+			const char *platform = arena_printf(&arena, "%s-linux", fields.items[1]);
+			assert_true(fit == official_serves(t, &o, platform, t->gpus[g].capability));
 			if (fit != strlist_contains(&fits, t->gpus[g].sm))
 				fail_msg("%s for sm%s: %d", lines.items[i], t->gpus[g].sm, fit);
 		}
@@ -307,6 +357,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_torch_needs_as_many_as_for_its_own_gpus, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_gpu_that_a_toolkit_renamed_needs_an_older_one,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_official_torches_for_every_gpu, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_other_packages_need_any_code, setup, teardown),

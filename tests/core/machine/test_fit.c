@@ -367,6 +367,11 @@ static void test_gpu_target_runs_by_number_letter_and_chip(void **state)
 		{"7.0", "7.2", "13.2", GPU_RUNS_PERHAPS},
 		{"10.0", "10.1", "12.8", GPU_RUNS_PERHAPS},
 		{"10.0", "11.0", "13.2", GPU_RUNS_NO},
+		/* for CUDA 13 it is 11.0 */
+		{"10.0", "10.1", "12.9", GPU_RUNS_PERHAPS},
+		{"10.0", "10.1", "13.0", GPU_RUNS_NO},
+		{"10.0+PTX", "10.1", "13.0", GPU_RUNS_NO},
+		{"10.1", "10.1", "13.0", GPU_RUNS_NO},
 		/* "a" on that chip alone, "f" in its family */
 		{"9.0a", "9.0", "", GPU_RUNS_YES},
 		{"10.0a", "10.3", "", GPU_RUNS_NO},

@@ -289,6 +289,9 @@ static void test_label_without_cpu_part_is_checked(void **state)
 		{"2.6.0+pt26cu124.sm80.sm120", "80 | 80", "runs on sm120"},
 		{"2.6.0+cu124.sm86", "80", NULL},
 		{"2.6.0+cu124.sm100", "90 ptx90", NULL},
+		/* CUDA 13 calls it sm110 */
+		{"2.6.0+cu128.sm101", "100", NULL},
+		{"2.6.0+cu130.sm101", "100", "no code for sm101"},
 		{"2.6.0+cu124.sm90.ptx", "90 ptx90", NULL},
 		{"2.6.0+cu124.sm90.ptx", "90", "no PTX"},
 		{"2.6.0+cu124.sm90", NULL, "holds no GPU code at all"},
