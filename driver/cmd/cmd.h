@@ -107,6 +107,9 @@ struct cmd_action {
 
 /* cmd_walls: reads the protections and limits on the command line into `run`. */
 int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e) MUST_CHECK;
+/* cmd_installed_data: returns the data directory installed with the program; NULL where others are
+ * used: by --profiles or $PTBUILD_DATA_DIR, or those of the source tree. */
+const char *cmd_installed_data(struct cmd_context *c);
 /* cmd_profiles_dir: --profiles, else `profiles` below the data directory: $PTBUILD_DATA_DIR,
  * <directory of the program>/../share/ptbuild, the source tree it was built from. cmd_patches_dir:
  * `patches` beside the profiles, else below the data directory. */

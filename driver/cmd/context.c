@@ -5,6 +5,13 @@
 #include "core/root/sandbox.h"
 #include "step/fetch/fetch_place.h"
 
+/* The directory beside the program, which an installation has; NULL without one. */
+static const char *installed_dir(struct arena *a)
+{
+	const char *dir = proc_beside(a, "share/ptbuild");
+	return dir && fs_is_dir(TRUSTED, path_join(a, dir, "profiles")) ? dir : NULL;
+}
+
 /* The directory that holds profiles/ and patches/. */
 static const char *data_dir(struct arena *a)
 {
@@ -12,8 +19,14 @@ static const char *data_dir(struct arena *a)
 
 	if (dir && *dir)
 		return path_from_here(a, dir);
-	dir = proc_beside(a, "share/ptbuild");
-	return dir && fs_is_dir(TRUSTED, path_join(a, dir, "profiles")) ? dir : PTBUILD_SOURCE_DIR;
+	dir = installed_dir(a);
+	return dir ? dir : PTBUILD_SOURCE_DIR;
+}
+
+const char *cmd_installed_data(struct cmd_context *c)
+{
+	const char *named = getenv("PTBUILD_DATA_DIR");
+	return c->global->profiles || (named && *named) ? NULL : installed_dir(c->arena);
 }
 
 static int data_part(struct cmd_context *c, const char *part, const char **ret, struct err *e)

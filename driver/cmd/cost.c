@@ -276,6 +276,11 @@ static int job_cost(const struct matrix_jobs *m, struct ci_job *j, struct err *e
 	j->disk = j->world + (uint64_t)sum.disk;
 	double seconds = TIME_FACTOR * (sum.seconds / j->cpus + sum.after) + TIME_MORE;
 	j->seconds = sum.unknown || seconds > (double)most ? most : (uint64_t)seconds;
+	/* A map knows its cluster. For a service it says what its runners have. */
+	if (limits.memory)
+		j->memory = limits.memory;
+	if (limits.timed && !ci_is_service(m->format))
+		j->seconds = limits.minutes * UINT64_C(60);
 	return 0;
 }
 

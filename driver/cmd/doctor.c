@@ -51,6 +51,8 @@ struct doctor {
 	struct cmd_context *c;
 	struct pipeline_request q; /* of the trial */
 	json_t *docs;
+	const char *data;   /* directory of the installation's own files; NULL: not looked at */
+	size_t data_files;  /* in it */
 	struct err verdict; /* the first that failed */
 };
 
@@ -128,6 +130,9 @@ static int look(struct doctor *k, const struct release_row *release, const struc
 	q.user = k;
 	if (preflight_run(d, &q, c->run, c->arena, e) < 0 || (plan && say_cost(c, d, e) < 0))
 		return -1;
+	if (k->data)
+		preflight_ok(d, "data", "%zu files of ptbuild in '%s' are as installed",
+			     k->data_files, k->data);
 	json_array_append_new(k->docs, json_of(d));
 	if (preflight_verdict(d, k->verdict.kind == ERR_NONE ? &k->verdict : ERR_IGNORED) < 0)
 		log_verbose(c->run->log, "%s: failed", plan ? plan->variant : release->name);
@@ -195,6 +200,10 @@ static int run_doctor(struct cmd_context *c, const struct strlist *args, struct 
 		.c = c, .q = {.kind = cmd_sandbox(c), .fetch.offline = true}, .docs = docs};
 	const char *remote = getenv("PTBUILD_CCACHE_REMOTE");
 	if (remote && *remote && ccache_remote_check(remote, e) < 0)
+		return -1;
+	/* First: a broken installation explains what else fails. */
+	k.data = cmd_installed_data(c);
+	if (k.data && preflight_data_files(k.data, c->arena, &k.data_files, e) < 0)
 		return -1;
 	if (cmd_tables(c, &k.q.tables, e) < 0 || cmd_profiles_dir(c, &k.q.profiles_dir, e) < 0)
 		return -1;

@@ -247,6 +247,10 @@ int matrix_cost(struct cmd_context *c, const struct ci_plan *p, const char *form
 uint64_t matrix_world_bytes(const struct world *w) __attribute__((pure));
 void matrix_warn(struct cmd_context *c, const struct ci_plan *p, const char *format);
 
+/* matrix_status: shows how far the run in a directory is: "table", "json" or "html". */
+int matrix_status(struct cmd_context *c, const char *dir, const char *format,
+		  struct err *e) MUST_CHECK;
+
 /* cmd_units_cost: a line on how many units the variants compile, and how many of them are distinct,
  * by the compile commands of configured trees; without trees, what is known without. */
 int cmd_units_cost(struct cmd_context *c, const struct strlist *trees,

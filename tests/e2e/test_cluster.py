@@ -17,9 +17,55 @@ LARGEST = "build-pytorch/pytorch-2.10-python313"
 IDS = [f"pytorch-python313-cuda12_8-{name}" for name in ("sm80-avx512", "sm90-avx2", "sm90-avx512")] # the last finds all that the others compile
 HOSTILE = "<script>alert(1)</script>&\"' /ptbuild/src/aten/src/ATen/native/cpu/UpSampleMoreKernelOfALongName.cpp.AVX512.cpp"
 
-# sbatch runs nothing: it says a number and notes its words. squeue says what the test wants. A build fails, or makes a record.
-SBATCH = '#!/bin/bash\nn=$(($(cat "$STUB/n" 2>/dev/null || echo 100) + 1))\necho $n >"$STUB/n"\nprintf "%s\\0" "$@" >"$STUB/sbatch.$n"\necho "$n;cluster"\n'
-SQUEUE = '#!/bin/bash\ncat "$STUB/queue" 2>/dev/null || true\n'
+# sbatch runs nothing: it says a number and notes its words. Like Slurm it knows its options, needs its script, and refuses what a partition's limits
+# ("$STUB/partitions": NAME MINUTES MEGABYTES, the first is the default) or the accounting ("$STUB/account") forbid where limits are enforced
+# ("$STUB/enforced"). Where they are not, the job waits with a reason. squeue says what the test wants, after what waits for ever. A build fails, or makes a record.
+SBATCH = """#!/bin/bash
+words=("$@") partition= account= minutes=0 megabytes=0 array=
+refuse() { echo "sbatch: error: Batch job submission failed: $*" >&2; exit 1; }
+while [[ ${1-} == -* ]]; do
+	case $1 in
+	--partition=*) partition=${1#*=} ;;
+	--account=*) account=${1#*=} ;;
+	--time=*) minutes=${1#*=} ;;
+	--mem=*M) megabytes=${1#*=} megabytes=${megabytes%M} ;;
+	--array=*) array=${1#*=0-} ;;
+	--parsable | --job-name=* | --requeue | --open-mode=* | --output=* | --cpus-per-task=* | --dependency=* | --constraint=* | --qos=*) ;;
+	*) echo "sbatch: unrecognized option '$1'" >&2; exit 1 ;;
+	esac
+	shift
+done
+[ -f "${1-}" ] || { echo "sbatch: error: Unable to open file ${1-}" >&2; exit 1; }
+reason=
+[ ! -e "$STUB/account" ] || [ "$account" = "$(cat "$STUB/account")" ] || refuse "Invalid account or account/partition combination specified"
+if [ -e "$STUB/partitions" ]; then
+	row=$(if [ "$partition" ]; then grep "^$partition " "$STUB/partitions"; else head -n 1 "$STUB/partitions"; fi) || refuse "Invalid partition name specified"
+	read -r _ most memory <<<"$row"
+	((megabytes <= memory)) || refuse "Memory required by task is not available"
+	if ((minutes > most)); then
+		[ ! -e "$STUB/enforced" ] || refuse "Requested time limit is invalid (missing or exceeds some limit)"
+		reason=PartitionTimeLimit
+	fi
+fi
+n=$(($(cat "$STUB/n" 2>/dev/null || echo 100) + 1))
+echo $n >"$STUB/n"
+if [ "$reason" ]; then
+	if [ "$array" ]; then for ((k = 0; k <= array; k++)); do echo "${n}_$k PENDING $reason"; done; else echo "${n}_N/A PENDING $reason"; fi >>"$STUB/held"
+fi
+printf "%s\\0" "${words[@]}" >"$STUB/sbatch.$n"
+echo "$n;cluster"
+"""
+SQUEUE = """#!/bin/bash
+[ ! -e "$STUB/down" ] || exit 1
+for format; do case $format in --format=*) break ;; esac; done
+cat "$STUB/held" "$STUB/queue" 2>/dev/null | while read -r task state; do
+	case $format in
+	--format=%F_%K) echo "$task" ;;
+	"--format=%F_%K %T %r") echo "$task ${state:-PENDING None}" ;;
+	*) echo "squeue: no such format: $format" >&2; exit 1 ;;
+	esac
+done
+"""
 BUILD = """#!/bin/bash
 if [ "$1" = build ]; then
 	echo "$*" >>"$STUB/builds"
@@ -87,7 +133,9 @@ class Place(unittest.TestCase):
         return self.bash(*words[at:], SLURM_ARRAY_TASK_ID=str(index), SLURM_ARRAY_JOB_ID="7", SLURMD_NODENAME="n1", **env)
 
     def status(self, *args):
-        return ptbuild("--status", self.dir, *args).stdout
+        got = subprocess.run([PTBUILD, "matrix", "--status", self.dir, *args], capture_output=True, text=True, env=self.env)
+        self.assertEqual(got.returncode, 0, got.stderr)
+        return got.stdout
 
 
 class Script(Place):
@@ -100,7 +148,7 @@ class Script(Place):
         self.assertFalse([w for w in first if w.startswith("--dependency")])
         self.assertIn("--dependency=afterany:101", second)
         self.assertIn("--dependency=afterany:101:102", last)
-        self.assertEqual(last[-3:], ["collect", self.dir, self.top])
+        self.assertEqual(last[-4:], ["collect", self.dir, self.top, self.env["PTBUILD"]])
         for words in (first, second):
             self.assertIn("--cpus-per-task=4", words)
             self.assertIn("--requeue", words)
@@ -169,8 +217,9 @@ class Script(Place):
         self.write(wrapper, f'#!/bin/bash\ncp "$STUB/../done" "$STUB/../it\'s a \\$(run) %j/state/{first[-2]}"\nexit 9\n')
         os.chmod(wrapper, 0o755)
         os.unlink(os.path.join(self.dir, "state", first[-2]))
+        first[first.index("task") + 3] = wrapper
         with self.assertRaises(AssertionError):
-            self.task(first, 0, PTBUILD=wrapper)
+            self.task(first, 0)
         self.assertEqual(self.read(self.dir, "state", first[-2]), done)
 
     def test_usage(self):
@@ -197,8 +246,11 @@ class Script(Place):
 
     def test_without_sbatch_nothing_is_made(self):
         self.make()
-        os.remove(os.path.join(self.stub, "sbatch"))
-        self.bash(self.dir, status=1)
+        programs = os.path.join(self.top, "programs")
+        os.mkdir(programs)
+        for name in ("bash", "realpath"):
+            os.symlink(shutil.which(name), os.path.join(programs, name))
+        self.bash(self.dir, status=1, PATH=programs)
         self.assertFalse(os.path.exists(self.dir))
 
     def test_runner_maps_are_options_of_sbatch(self):
@@ -213,6 +265,124 @@ class Script(Place):
         for label in ("fast", "wrap=reboot", "output=x", "=x"):
             self.write(path, f"runners:\n  - {{labels: [{label}]}}\n")
             self.assertIn("not an option of sbatch", ptbuild(IDS[0], "--format", "slurm", "--runner-map", path, status=3).stderr)
+
+
+class Limits(Place):
+    """A default partition of 60 minutes, a long one, and an account that all jobs need."""
+
+    MAP = ("runners:\n  - {match: collect, labels: [account=lab], minutes: 30}\n"
+           "  - {match: '*-sm90-avx512', labels: [partition=long, account=lab, qos=night], mem: 100G, minutes: 600}\n"
+           "  - {labels: [partition=long, account=lab], minutes: 5000}\n")
+
+    def setUp(self):
+        super().setUp()
+        self.write(os.path.join(self.stub, "partitions"), "short 60 4000\nlong 10000 900000\n")
+        self.write(os.path.join(self.stub, "account"), "lab\n")
+        self.map = os.path.join(self.top, "map.yaml")
+
+    def enforce(self):
+        self.write(os.path.join(self.stub, "enforced"), "")
+
+    def make_by(self, text):
+        self.write(self.map, text)
+        self.make("--runner-map", self.map)
+
+    def failed(self, **env):
+        got = subprocess.run(["bash", self.script, self.dir], capture_output=True, text=True, env=dict(self.env, **env), cwd=self.top)
+        self.assertEqual(got.returncode, 1, got.stdout)
+        return got.stderr.splitlines()
+
+    def test_every_job_has_the_options_of_its_row(self):
+        self.enforce()
+        self.make_by(self.MAP)
+        self.assertIn("3 of 3 jobs submitted", self.bash(self.dir))
+        first, second, last = self.submitted()
+        self.assertLessEqual({"--partition=long", "--account=lab", "--time=5000"}, set(first))
+        self.assertLessEqual({"--qos=night", "--mem=102400M", "--time=600"}, set(second))
+        self.assertLessEqual({"--account=lab", "--time=30", "--mem=2048M"}, set(last))
+        self.assertFalse([w for w in last if w.startswith("--partition")])
+
+    def test_collecting_without_a_row_is_as_the_last_job(self):
+        self.enforce()
+        self.make_by("runners:\n  - {match: 'pytorch-*', labels: [partition=long, account=lab], minutes: 9000}\n")
+        self.bash(self.dir)
+        self.assertLessEqual({"--partition=long", "--account=lab", "--time=120"}, set(self.submitted()[-1]))
+
+    def test_collecting_asks_for_no_time_that_no_map_gives(self):
+        os.unlink(os.path.join(self.stub, "account"))
+        self.write(os.path.join(self.stub, "partitions"), "short 60 900000\n")
+        self.make()
+        self.bash(self.dir)
+        self.assertFalse([w for w in self.submitted()[-1] if w.startswith("--time")])
+
+    def test_refused_jobs_are_named_with_their_options(self):
+        self.enforce()
+        self.make_by("runners:\n  - {labels: [account=other]}\n")
+        said = self.failed()
+        self.assertIn("Invalid account", said[0])
+        self.assertIn(f"sbatch refuses '{IDS[0]}'", said[-1])
+        self.assertIn("--account=other", said[-1])
+
+    def test_a_refused_collector_is_told_and_submitted_again(self):
+        self.enforce()
+        self.make_by(self.MAP.replace("minutes: 30", "minutes: 90"))
+        self.assertIn("match: collect", self.failed()[-1])
+        for words in self.submitted():
+            for k in range(len(words) - 1 - words.index("task") - 3):
+                self.task(words, k)
+        self.assertIn("3 done of 3 jobs", self.status())
+        self.assertEqual(json.loads(self.status("--json"))["collect"]["state"], "not submitted")
+        self.make_by(self.MAP)
+        self.assertIn("0 of 3 jobs submitted", self.bash(self.dir))
+        (last,) = self.submitted()
+        self.write(os.path.join(self.stub, "queue"), "103_N/A PENDING Priority\n")
+        self.assertEqual(json.loads(self.status("--json"))["collect"]["slurm"]["reason"], "Priority")
+        self.bash(self.dir)
+        self.assertEqual(self.submitted(), [], "it waits")
+        self.bash(*last[last.index("collect") :])
+        self.assertEqual(json.loads(self.status("--json"))["collect"]["state"], "done")
+
+    def test_status_has_reason_and_job(self):
+        self.make_by("runners:\n  - {labels: [account=lab], mem: 2G, minutes: 61}\n")
+        self.bash(self.dir)
+        run = {job["id"]: job["run"] for job in json.loads(self.status("--json"))["jobs"]}[IDS[0]]
+        self.assertEqual((run["state"], run["slurm"]["state"], run["slurm"]["reason"]), ("waiting", "PENDING", "PartitionTimeLimit"))
+        self.assertRegex(run["slurm"]["job"], r"^\d+_\d$")
+        self.assertRegex(self.status(), r"waiting +pytorch-.* 101_0 PENDING \(PartitionTimeLimit\)")
+        self.assertIn("waiting, 103 PENDING (PartitionTimeLimit)", self.status())
+        os.unlink(os.path.join(self.stub, "held"))
+        self.assertIn("3 lost of 3 jobs", self.status())
+        self.write(os.path.join(self.stub, "down"), "")
+        self.assertIn("3 waiting of 3 jobs", self.status(), "what is not known is not said")
+
+    def test_a_node_without_ptbuild_is_named(self):
+        self.make_by(self.MAP)
+        self.bash(self.dir, PTBUILD="/no/ptbuild")
+        first, _, last = self.submitted()
+        nowhere = {"PATH": self.stub + ":/usr/bin:/bin"}
+        with self.assertRaises(AssertionError):
+            self.task(first, 0, **nowhere)
+        run = {job["id"]: job["run"] for job in json.loads(self.status("--json"))["jobs"]}[first[-2]]
+        self.assertEqual((run["state"], run["exit"]), ("failed", 127))
+        self.assertIn("node 'n1' has no '/no/ptbuild'", run["why"])
+        self.bash(*last[last.index("collect") :], status=1, **nowhere)
+        collect = json.loads(self.status("--json"))["collect"]
+        self.assertEqual(collect["state"], "failed")
+        self.assertIn("has no '/no/ptbuild'", collect["why"])
+
+    def test_the_environment_need_not_reach_the_jobs(self):
+        self.make_by(self.MAP)
+        self.bash(self.dir, SBATCH_EXPORT="NONE")
+        words = self.submitted()[0]
+        del self.env["PTBUILD"]
+        self.task(words, 0)
+        self.assertEqual(len(self.read(self.stub, "builds").splitlines()), 1)
+
+    def test_variables_that_jobs_need_are_missed_before_submission(self):
+        self.make_by(self.MAP)
+        self.assertIn("PTBUILD_CCACHE_REMOTE", self.failed(SBATCH_EXPORT="NONE", PTBUILD_CCACHE_REMOTE="redis://cache:6379")[-1])
+        self.assertFalse(os.path.exists(self.dir))
+        self.bash(self.dir, SBATCH_EXPORT="HOME,PTBUILD_CCACHE_REMOTE", PTBUILD_CCACHE_REMOTE="redis://cache:6379")
 
 
 class Data(unittest.TestCase):

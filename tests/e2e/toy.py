@@ -115,14 +115,14 @@ def archive(era, change=None):
 
 
 class World:
-    def __init__(self, ptbuild):
+    def __init__(self, ptbuild, tables=os.path.join(TOP, "profiles")):
         self.ptbuild = os.path.abspath(ptbuild)
         self.dir = tempfile.mkdtemp(prefix="ptbuild-e2e-")
         self.profiles = self.path("profiles")
         self.cache = self.path("cache")
         self.out = self.path("dist")
         self.used = set()
-        shutil.copytree(os.path.join(TOP, "profiles"), self.profiles)
+        shutil.copytree(tables, self.profiles)
         shutil.rmtree(os.path.join(self.profiles, "releases"))
         shutil.rmtree(os.path.join(self.profiles, "checks"))
         os.mkdir(os.path.join(self.profiles, "releases"))

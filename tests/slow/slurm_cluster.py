@@ -34,9 +34,14 @@ KillWait=5
 ReturnToService=1
 MinJobAge=600
 {nodes}
-PartitionName=all Nodes={names} Default=YES MaxTime=INFINITE State=UP
-PartitionName=long Nodes={names} MaxTime=INFINITE State=UP
+{partitions}
 """
+FREE = "PartitionName=all Nodes={names} Default=YES MaxTime=INFINITE State=UP\nPartitionName=long Nodes={names} MaxTime=INFINITE State=UP"
+# As sites have it: an hour for those who name no partition. Refused at once with "enforced", else the job waits. (Accounts need a data base.)
+LIMITED = """\
+PartitionName=all Nodes={names} Default=YES MaxTime=60 State=UP
+PartitionName=long Nodes={names} MaxTime=2-00:00:00 State=UP"""
+ENFORCED = "EnforcePartLimits=ALL\n" + LIMITED
 
 
 def missing():
@@ -92,7 +97,7 @@ def steps(pid):
 
 
 class Cluster:
-    def __init__(self, directory, names=("n1", "n2"), cpus=1, memory=8000):
+    def __init__(self, directory, names=("n1", "n2"), cpus=1, memory=8000, partitions=FREE):
         self.dir, self.names = directory, names
         self.config = os.path.join(directory, "slurm.conf")
         self.env = dict(os.environ, SLURM_CONF=self.config)
@@ -104,7 +109,7 @@ class Cluster:
             os.makedirs(os.path.join(directory, name))
         os.chmod(directory, 0o755)
         with open(self.config, "w", encoding="utf-8") as f:
-            f.write(CONFIG.format(host=socket.gethostname(), ports=ports, dir=directory, user=pwd.getpwuid(os.getuid()).pw_name, nodes=nodes, names=",".join(names)))
+            f.write(CONFIG.format(host=socket.gethostname(), ports=ports, dir=directory, user=pwd.getpwuid(os.getuid()).pw_name, nodes=nodes, partitions=partitions.format(names=",".join(names))))
         key = os.path.join(directory, "munge.key")
         with open(key, "wb") as f:
             f.write(os.urandom(128))

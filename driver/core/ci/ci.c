@@ -108,15 +108,13 @@ bool ci_is_service(const char *format)
 	return strcmp(format, "github") == 0 || strcmp(format, "gitlab") == 0;
 }
 
-static int set_runner(struct ci_job *j, const char *format, const struct ci_tables *t,
-		      const struct ci_tables *own, struct err *e)
+/* Labels are options of sbatch in a script for Slurm, and only there. */
+static int check_labels(const struct ci_runner_row *r, const char *format, struct err *e)
 {
-	const char *variant = j->variants.items[0];
-
-	j->runner = ci_runner(own ? own : t, format, j->platform, variant);
 	const bool slurm = strcmp(format, "slurm") == 0, services = ci_is_service(format);
-	for (unsigned i = 0; j->runner && (slurm || services) && i < j->runner->labels_count; i++) {
-		const char *label = j->runner->labels[i];
+
+	for (unsigned i = 0; (slurm || services) && i < r->labels_count; i++) {
+		const char *label = r->labels[i];
 		if (strcmp(label, "any") == 0 || ci_is_sbatch_label(label) == slurm)
 			continue;
 		if (services) {
@@ -138,10 +136,31 @@ static int set_runner(struct ci_job *j, const char *format, const struct ci_tabl
 			"write for example labels: [partition=long, constraint=avx512], or [any]");
 	}
 
+	return 0;
+}
+
+static int set_runner(struct ci_job *j, const char *format, const struct ci_tables *t,
+		      const struct ci_tables *own, struct err *e)
+{
+	const char *variant = j->variants.items[0];
+
+	j->runner = ci_runner(own ? own : t, format, j->platform, variant);
 	if (j->runner)
-		return 0;
+		return check_labels(j->runner, format, e);
 	err_set(e, ERR_CONFIG, "no row of the runner map matches '%s' (%s)", variant, j->platform);
 	return err_hint(e, "add a row to it: {match: \"%s\", labels: [...]}", variant);
+}
+
+static int set_collector(struct ci_plan *p, const char *format, const struct ci_tables *own,
+			 struct err *e)
+{
+	const struct ci_job *last = p->count ? &p->jobs[p->count - 1] : NULL;
+
+	if (!last)
+		return 0;
+	p->collector = ci_runner(own ? own : p->tables, format, last->platform, CI_COLLECT);
+	p->collector = p->collector ? p->collector : last->runner;
+	return check_labels(p->collector, format, e);
 }
 
 /* One job becomes its shards and the last, which alone builds what is built against the torch. */
@@ -285,6 +304,8 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 	for (size_t i = 0; i < p.count; i++)
 		p.has_cuda = p.has_cuda || *p.jobs[i].cuda;
 	array_sort(p.jobs, p.count, sizeof(*p.jobs), by_sharing);
+	if (strcmp(format, "slurm") == 0 && set_collector(&p, format, own, e) < 0)
+		return -1;
 	*ret = p;
 	return 0;
 }
@@ -363,7 +384,7 @@ PLAIN(runner, R, MAY(R, match), MAY(R, platform, .words = PLATFORM_WORDS),
       MAY(R, format, .words = "table json github gitlab slurm"),
       MAY(R, minutes, .good = is_count, .is = "a number of minutes"),
       MAY(R, cpus, .good = is_count, .is = "a number of processors"),
-      MAY(R, disk, .check = yaml_size),
+      MAY(R, disk, .check = yaml_size), MAY(R, mem, .check = yaml_size),
       NEED_LIST(R, labels, .good = is_label, .is = "a runner label"));
 
 /* A user's map has runners alone. */
@@ -444,7 +465,9 @@ struct ci_limits ci_limits(const struct ci_tables *t, const char *format,
 		.minutes = (unsigned)strtoul(first_filled(r->minutes, m->minutes, f->minutes), NULL,
 					     10),
 		.cpus = (unsigned)strtoul(first_filled(r->cpus, m->cpus, f->cpus), NULL, 10),
-		.disk = size_bytes(first_filled(r->disk, m->disk, "0"))};
+		.disk = size_bytes(first_filled(r->disk, m->disk, "0")),
+		.memory = *r->mem ? size_bytes(r->mem) : 0,
+		.timed = *r->minutes};
 }
 
 const char *ci_larger(const struct ci_tables *t, const char *format, const char *platform,

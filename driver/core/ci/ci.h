@@ -37,6 +37,7 @@ struct ci_runner_row {
 	const char *minutes;  /* that a job may take there; "" = as the service's own */
 	const char *cpus;     /* "" = as the machine of its label */
 	const char *disk;     /* a size; "" = the same */
+	const char *mem;      /* a size: of a job on a cluster; "" = what it needs */
 	const char **labels;
 	unsigned labels_count;
 };
@@ -66,7 +67,9 @@ const char *ci_action(const struct ci_tables *t, const char *name, struct arena 
 bool ci_is_service(const char *format);
 struct ci_limits {
 	unsigned minutes, cpus;
-	uint64_t disk; /* bytes; 0: not known */
+	uint64_t disk;   /* bytes; 0: not known */
+	uint64_t memory; /* bytes that the runner's row sets for a job; 0: none */
+	bool timed;      /* the runner's row sets the minutes */
 };
 
 /* ci_limits: of a job on its runner: by the runner's row, else by the machine of one of its labels,
@@ -123,6 +126,8 @@ struct ci_job {
 	uint64_t world, disk;
 };
 
+#define CI_COLLECT "collect"
+
 struct ci_plan {
 	const char *name; /* of the matrix */
 	/* of every build, each with a blank in front: " --blas mkl"; "" */
@@ -139,6 +144,9 @@ struct ci_plan {
 	size_t count;
 	unsigned waves;
 	bool has_cuda; /* a job builds for a GPU of NVIDIA */
+	/* where Slurm runs the job that collects what the others made: the map's first row for the
+	 * name CI_COLLECT, else the row of the last job */
+	const struct ci_runner_row *collector;
 };
 
 /* ci_plan_make: the jobs of these variants, by wave and then by what they share; the caller sets

@@ -5,6 +5,8 @@
 #include "base/sys/json.h"
 #include "core/ci/ci.h"
 
+#define COLLECT_MINUTES 120u
+
 static bool feeds(const struct ci_job *maker, const struct ci_job *j)
 {
 	if (maker->shards)
@@ -79,17 +81,38 @@ static void put_word(struct buf *out, const char *word, struct arena *a)
 	buf_printf(out, " %s", shell_quoted(word, a));
 }
 
-/* The options of sbatch. A label of a runner is one of them without its dashes. */
+/* A label of a runner is an option of sbatch without its dashes. */
+static void put_labels(struct buf *out, const struct ci_runner_row *r, struct arena *a)
+{
+	for (unsigned i = 0; i < r->labels_count; i++)
+		if (ci_is_sbatch_label(r->labels[i]))
+			put_word(out, arena_printf(a, "--%s", r->labels[i]), a);
+}
+
+/* The options of sbatch. */
 static const char *array_options(const struct ci_job *j, struct arena *a)
 {
 	AUTO_BUF struct buf out = {0};
 
 	buf_printf(&out, " --cpus-per-task=%u --mem=%" PRIu64 "M --time=%" PRIu64, j->cpus,
 		   j->memory >> 20, (j->seconds + 59) / 60);
-	for (unsigned i = 0; i < j->runner->labels_count; i++)
-		if (ci_is_sbatch_label(j->runner->labels[i]))
-			put_word(&out, arena_printf(a, "--%s", j->runner->labels[i]), a);
+	put_labels(&out, j->runner, a);
 	return arena_strdup(a, buf_cstr(&out));
+}
+
+/* Without a time of the map it has its partition's: whatever is asked for may be more than that. */
+static void put_collector(const struct ci_plan *p, struct arena *a, struct buf *out)
+{
+	const struct ci_limits limits = ci_limits(p->tables, "slurm", p->collector);
+	const uint64_t most = UINT64_C(1) << 31;
+	const uint64_t memory = limits.memory && limits.memory < most ? limits.memory : most;
+
+	buf_printf(out, "collect_options=(--cpus-per-task=1 --mem=%" PRIu64 "M", memory >> 20);
+	if (limits.timed)
+		buf_printf(out, " --time=%u",
+			   limits.minutes < COLLECT_MINUTES ? limits.minutes : COLLECT_MINUTES);
+	put_labels(out, p->collector, a);
+	buf_printf(out, ")\n");
 }
 
 bool ci_is_sbatch_label(const char *label)
@@ -169,6 +192,7 @@ int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e)
 	}
 
 	buf_printf(out, "\t*) fail \"no job '$1'\" ;;\n\tesac\n}\n");
+	put_collector(p, &a, out);
 	put_waves(p, &a, out);
 	/* Each line of the document begins with a brace, a bracket or a blank: none is the mark. */
 	buf_printf(out, "plan() {\n\tcat <<'PLAN'\n%s\nPLAN\n}\n\n", text);

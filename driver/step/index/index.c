@@ -140,7 +140,9 @@ static bool lacks(const struct choosing *c, const struct index_wheel *w, const s
 		mixed = true;
 	}
 
-	return mixed || strchr(pin->value, '+');
+	/* A torch of the system is nowhere a wheel: who installs this one has it. */
+	const bool of_root = w->root_torch && strcmp(pin->key, "torch") == 0;
+	return mixed || (strchr(pin->value, '+') && !of_root);
 }
 
 /* Whether the directory's own wheels meet the pin. */

@@ -22,6 +22,7 @@ struct index_wheel {
 	const char *metadata_sha256;
 	const char *requires_python; /* "" if none */
 	const char *variants;        /* the file about its version's variants; NULL */
+	bool root_torch; /* it was built against a torch that is no wheel: of its root */
 	bool yanked;
 	const char *reason; /* "" if none */
 };

@@ -1,5 +1,6 @@
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "step/index/index_parts.h"
 
 enum { METADATA_MAX = 16 << 20, REASON_MAX = 64 * 1024 };
@@ -87,6 +88,41 @@ static int read_metadata(const struct zip_reader *z, const struct wheel_name *n,
 	return 0;
 }
 
+/* Whether a bill of ptbuild's has a torch that the wheel was built against and that is no wheel. */
+static bool has_root_torch(const json_t *bill)
+{
+	size_t i;
+	const json_t *c;
+
+	json_array_foreach(json_object_get(bill, "components"), i, c)
+	{
+		const json_t *kind = json_array_get(json_object_get(c, "properties"), 0);
+		if (strcmp(json_text(c, "name"), "torch") == 0 &&
+		    strcmp(json_text(kind, "name"), "ptbuild:kind") == 0 &&
+		    strcmp(json_text(kind, "value"), "built against") == 0)
+			return !json_object_get(c, "hashes");
+	}
+
+	return false;
+}
+
+static int read_bill(const struct zip_reader *z, const struct wheel_name *n, struct arena *a,
+		     struct index_wheel *w, struct err *e)
+{
+	const char *path = arena_printf(a, "%s/sboms/%s.cdx.json", wheel_dist_info(n, a), n->dist);
+	const struct zip_entry *en = zip_find(z, path);
+	AUTO_BUF struct buf text = {0};
+
+	if (!en)
+		return 0;
+	if (zip_read(z, en, METADATA_MAX, &text, e) < 0)
+		return -1;
+	AUTO_JSON json_t *bill =
+		json_loadb(buf_cstr(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
+	w->root_torch = has_root_torch(bill);
+	return 0;
+}
+
 /* NVIDIA's, cut for one machine. */
 static int check_private(const struct zip_reader *z, const struct wheel_name *n, struct arena *a,
 			 struct err *e)
@@ -108,7 +144,8 @@ static int read_all(const char *path, const char *file, struct arena *a, struct 
 
 	if (wheel_name_parse(file, a, &n, e) < 0 || zip_open(path, a, &z, e) < 0)
 		return -1;
-	if (check_private(z, &n, a, e) < 0 || read_metadata(z, &n, a, w, e) < 0)
+	if (check_private(z, &n, a, e) < 0 || read_metadata(z, &n, a, w, e) < 0 ||
+	    read_bill(z, &n, a, w, e) < 0)
 		return -1;
 	if (digest_file(path, digest, e) < 0 || read_yank(path, a, w, e) < 0)
 		return -1;

@@ -112,6 +112,12 @@ void preflight_fix_world(struct preflight *d);
 double preflight_build_bytes(const struct release_row *r, const char *package)
 	__attribute__((pure));
 
+/* preflight_data_files: compares the data files of an installation, share/ptbuild, with the list
+ * that was made with it; files beyond the list are allowed. ERR_INTEGRITY names what is missing or
+ * changed. *ret_count: how many the list has. */
+int preflight_data_files(const char *dir, struct arena *a, size_t *ret_count,
+			 struct err *e) MUST_CHECK;
+
 /* The tests of the table's rows: each adds lines, and gives -1 only when interrupted. */
 typedef int preflight_test(struct preflight *d, struct err *e);
 

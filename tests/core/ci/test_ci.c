@@ -227,10 +227,15 @@ static void test_limits_are_of_runner_machine_or_format(void **state)
 {
 	(void)state;
 	static const char *labels[] = {"self-hosted", "ubuntu-24.04"};
-	struct ci_runner_row r = {
-		.minutes = "", .cpus = "", .disk = "", .labels = labels, .labels_count = 1};
+	struct ci_runner_row r = {.minutes = "",
+				  .cpus = "",
+				  .disk = "",
+				  .mem = "",
+				  .labels = labels,
+				  .labels_count = 1};
 	struct ci_limits l = ci_limits(rows, "github", &r);
 	assert_true(l.minutes == 360 && l.cpus == 4 && l.disk == 0);
+	assert_true(l.memory == 0 && !l.timed);
 	r.labels_count = 2;
 	assert_true(ci_limits(rows, "github", &r).disk == UINT64_C(14) << 30);
 	assert_true(ci_limits(rows, "gitlab", &r).disk == 0);
@@ -240,8 +245,10 @@ static void test_limits_are_of_runner_machine_or_format(void **state)
 	r.minutes = "90";
 	r.cpus = "3";
 	r.disk = "5G";
+	r.mem = "64G";
 	l = ci_limits(rows, "gitlab", &r);
 	assert_true(l.minutes == 90 && l.cpus == 3 && l.disk == UINT64_C(5) << 30);
+	assert_true(l.memory == UINT64_C(64) << 30 && l.timed);
 }
 
 static void test_larger_machine_is_smallest_that_fits(void **state)

@@ -116,6 +116,37 @@ static void test_directory_page_has_title_and_install_line(void **state)
 	assert_not_contains(page("simple/index.html"), "pip install");
 }
 
+/* A wheel that pins a torch, by a bill that says what this torch was. */
+static size_t missing_with(const char *torch_hashes)
+{
+	make_wheel("1.0+cpu.avx2");
+	shell("rm -rf '%s'/*.dist-info '%s'/*.whl", test_path("tree"), test_path("out"));
+	test_write(test_path("tree/tiny_pack-0.dist-info/WHEEL"), WHEEL);
+	test_write(test_path("tree/tiny_pack-0.dist-info/METADATA"),
+		   "Metadata-Version: 2.1\nName: Tiny.Pack\nVersion: 0\nRequires-Dist: "
+		   "torch==2.6.0+debian\n\nText\n");
+	test_write(test_path("tree/tiny_pack-0.dist-info/sboms/tiny_pack.cdx.json"),
+		   arena_printf(&arena,
+				"{\"components\": [{\"name\": \"torch\", \"properties\": "
+				"[{\"name\": \"ptbuild:kind\", \"value\": \"built against\"}]%s}]}",
+				torch_hashes));
+	struct pack_request q = request();
+	q.version = "1.0+cpu.avx2";
+	pack_ok(&q);
+	struct index_request s = site();
+	struct index_result r = index_ok(&s);
+	assert_int_equal(r.count, 2);
+	shell("rm '%s'/*.whl", test_path("out"));
+	return r.subs[1].missing.count;
+}
+
+static void test_torch_of_a_root_is_not_missing(void **state)
+{
+	(void)state;
+	assert_int_equal(missing_with(""), 0);
+	assert_int_equal(missing_with(", \"hashes\": []"), 1);
+}
+
 static void test_start_page_lists_profiles_and_spares_another(void **state)
 {
 	(void)state;
@@ -386,6 +417,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_project_page),
 		TEST(test_directory_page_has_title_and_install_line),
+		TEST(test_torch_of_a_root_is_not_missing),
 		TEST(test_start_page_lists_profiles_and_spares_another),
 		TEST(test_project_json),
 		TEST(test_sidecar_is_the_metadata),
