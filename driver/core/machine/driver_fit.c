@@ -76,7 +76,8 @@ const struct gpu_row *driver_lacks(const struct tables *t, const struct hardware
 			continue;
 		if (*h->driver && version_cmp(h->driver, row->driver_min) < 0)
 			return row;
-		if (!*h->driver && *h->driver_cuda && version_cmp(h->driver_cuda, row->cuda_min) < 0)
+		if (!*h->driver && *h->driver_cuda &&
+		    version_cmp(h->driver_cuda, row->cuda_min) < 0)
 			return row;
 	}
 

@@ -221,7 +221,8 @@ static void fit_driver(struct fitting *c)
 {
 	const struct runs_on *r = c->r;
 	const struct hardware *h = c->h;
-	const enum driver_fit fit = *r->cuda ? driver_fit_any(r->tables, h, r->cuda) : DRIVER_UNKNOWN;
+	const enum driver_fit fit =
+		*r->cuda ? driver_fit_any(r->tables, h, r->cuda) : DRIVER_UNKNOWN;
 
 	if (fit == DRIVER_OWN)
 		return;
