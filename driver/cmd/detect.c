@@ -46,7 +46,7 @@ static json_t *toolkits_json(const struct detected *d)
 static const struct show rows[] = {
 	SHOW("profile", "{profile|none}"),
 	SHOW("build", "{command}"),
-	SHOW("or", "{without_build}, the official wheel with code for this GPU alone"),
+	SHOW("or", "{without_build}, the official wheel with this code alone"),
 	SHOW("why", "{}", .each = "reasons"),
 	SHOW("warning", "{}", .each = "warnings"),
 	SHOW("also", "{profile}: {note}", .each = "also"),

@@ -348,6 +348,12 @@ static const char *floor_of(const struct detecting *c, const char *cuda)
 	return row ? row->driver_floor : "";
 }
 
+/* How the driver runs a toolkit on all GPUs of the machine. */
+static enum driver_fit fit_of_gpus(const struct detecting *c, const char *cuda)
+{
+	return driver_lacks(c->t, c->h) ? DRIVER_TOO_OLD : driver_fit(c->t, c->h, cuda);
+}
+
 /* The first toolkit of a release with this fit that has all targets; of those
  * too new for the driver, the one with the lowest requirement; NULL: none. */
 static const char *toolkit_for(const struct detecting *c, const struct release_row *r,
@@ -359,7 +365,7 @@ static const char *toolkit_for(const struct detecting *c, const struct release_r
 		const char *cuda = r->toolkits[k];
 		bool better = !best || (fit == DRIVER_TOO_OLD &&
 					version_cmp(floor_of(c, cuda), floor_of(c, best)) < 0);
-		if (better && driver_fit(c->t, c->h, cuda) == fit && can_plan(c, r, cuda))
+		if (better && fit_of_gpus(c, cuda) == fit && can_plan(c, r, cuda))
 			best = cuda;
 	}
 
@@ -448,7 +454,10 @@ static void detect_release(struct detecting *c)
 				       : "no release in the tables can be built for this machine");
 	else if (d->cuda)
 		strlist_addf(&d->reasons, c->a, "release %s with CUDA %s is the newest for %s",
-			     d->release, d->cuda, "this driver and these GPUs");
+			     d->release, d->cuda,
+			     fit_of_gpus(c, d->cuda) == DRIVER_UNKNOWN
+				     ? "these GPUs"
+				     : "this driver and these GPUs");
 	else
 		strlist_addf(&d->reasons, c->a,
 			     c->release ? "release %s is the one asked for"
@@ -532,8 +541,9 @@ static void add_others(struct detecting *c)
 	if (c->target_count)
 		kvlist_set(&d->also, c->a, arena_printf(c->a, "cpu-%s", d->isa),
 			   "does not use the GPU");
-	for (unsigned i = 0;
-	     c->target_count == 1 && !c->targets[0].row->tegra && i < c->t->gpus_count; i++) {
+	/* The PTX of a target without code for the GPU says nothing of older code. */
+	const bool exact = c->target_count == 1 && !c->targets[0].ptx;
+	for (unsigned i = 0; exact && !c->targets[0].row->tegra && i < c->t->gpus_count; i++) {
 		const struct gpu_row *row = &c->t->gpus[i], *own = c->targets[0].row;
 		size_t major = strcspn(own->capability, ".") + 1;
 		if (!row->tegra && row != own &&
@@ -549,7 +559,8 @@ static void add_command(struct detecting *c)
 {
 	struct detected *d = c->d;
 
-	d->command = arena_printf(c->a, "ptbuild --profile %s", d->profile);
+	d->command = arena_printf(c->a, "ptbuild %s--profile %s",
+				  strcmp(d->gpu, "darwin") == 0 ? "plan " : "", d->profile);
 	if (d->cuda)
 		d->command = arena_printf(c->a, "%s --release %s --cuda %s", d->command, d->release,
 					  d->cuda);

@@ -46,8 +46,11 @@ const struct gpu_row *driver_tegra(const struct tables *t, const struct hardware
 
 enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, const char *cuda)
 {
-	if (driver_tegra(t, h, cuda))
-		return DRIVER_TOO_OLD;
+	return driver_tegra(t, h, cuda) ? DRIVER_TOO_OLD : driver_fit_any(t, h, cuda);
+}
+
+enum driver_fit driver_fit_any(const struct tables *t, const struct hardware *h, const char *cuda)
+{
 	if (*h->driver_cuda && version_cmp(cuda, h->driver_cuda) <= 0)
 		return DRIVER_OWN;
 	const struct toolkit_row *row = nearest_toolkit(t, cuda);
@@ -63,6 +66,22 @@ enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, con
 		return major_of(cuda) == major_of(h->driver_cuda) ? DRIVER_COMPATIBLE
 								  : DRIVER_TOO_OLD;
 	return DRIVER_UNKNOWN;
+}
+
+const struct gpu_row *driver_lacks(const struct tables *t, const struct hardware *h)
+{
+	for (size_t i = 0; i < h->gpu_count; i++) {
+		const struct gpu_row *row = row_of(t, h->gpus[i].capability);
+		if (!row || !*row->driver_min)
+			continue;
+		if (*h->driver && version_cmp(h->driver, row->driver_min) < 0)
+			return row;
+		if (!*h->driver && *h->driver_cuda &&
+		    version_cmp(h->driver_cuda, row->cuda_min) < 0)
+			return row;
+	}
+
+	return NULL;
 }
 
 const char *driver_text(const struct hardware *h, struct arena *a)

@@ -18,9 +18,13 @@ enum driver_fit {
  * requirements of the nearest one of its major version. Source: CUDA compatibility guide, in
  * cuda.yaml. */
 enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, const char *cuda);
+/* driver_fit_any: the same whoever made the toolkit: JetPack's own runs on a Jetson. */
+enum driver_fit driver_fit_any(const struct tables *t, const struct hardware *h, const char *cuda);
 /* driver_text: "570.86.15", or "for CUDA 12.4" where only libcuda responds. */
 const char *driver_text(const struct hardware *h, struct arena *a);
 /* driver_tegra: the Jetson of the machine for which the toolkit for Arm servers of that CUDA makes
  * no code: JetPack before 7 has its own. NULL: none. driver_fit says DRIVER_TOO_OLD there. */
 const struct gpu_row *driver_tegra(const struct tables *t, const struct hardware *h,
 				   const char *cuda);
+/* driver_lacks: a GPU of the machine whose first driver is newer than the machine's; NULL. */
+const struct gpu_row *driver_lacks(const struct tables *t, const struct hardware *h);

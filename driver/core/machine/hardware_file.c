@@ -326,6 +326,7 @@ int hardware_load(const char *path, struct arena *a, struct hardware *ret, struc
 			return err_set(e, ERR_CONFIG,
 				       "%s:%u: '%s' is not a Python like 3.13 or 3.13t", path,
 				       yaml_line(lines, "pythons"), h.pythons.items[i]);
+	h.bare = !*h.glibc && !h.pythons.count;
 	*ret = h;
 	return 0;
 }

@@ -39,7 +39,9 @@ static bool gpus_run(const struct fitting *c, const char *cuda)
 	if (strcmp(cuda, "-") == 0)
 		return c->q->any_driver && !h->gpu_count;
 	const enum driver_fit fit = driver_fit(c->t, h, cuda);
-	if (fit == DRIVER_TOO_OLD || (fit == DRIVER_UNKNOWN && !c->q->any_driver))
+	if (driver_lacks(c->t, h) || fit == DRIVER_TOO_OLD)
+		return false;
+	if (fit == DRIVER_UNKNOWN && !c->q->any_driver)
 		return false;
 	for (size_t i = 0; i < h->gpu_count; i++)
 		if (list_runs(c, h->gpus[i].capability, cuda, fit != DRIVER_COMPATIBLE) !=

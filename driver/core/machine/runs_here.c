@@ -47,9 +47,25 @@ static void fit_requires_python(struct fitting *c)
 				  "whether its Python %s is one that the wheel requires (%s) "
 				  "depends on the patch level",
 				  depends, range));
-	else if (range && has_python(c))
+	else if (range)
 		lack(c, FIT_NO,
 		     arena_printf(c->a, "it has no Python that the wheel requires (%s)", range));
+}
+
+static void fit_python(struct fitting *c)
+{
+	const char *own = strlist_join(&c->h->pythons, c->a, " and "), *wanted = c->r->python;
+
+	if (has_python(c))
+		fit_requires_python(c);
+	else if (!*wanted)
+		lack(c, FIT_NO, "no installer asks for its tags");
+	else if (*own)
+		lack(c, FIT_NO, arena_printf(c->a, "its Python is %s, not %s", own, wanted));
+	else if (c->h->bare)
+		lack(c, FIT_PERHAPS, "its description does not tell its Pythons");
+	else
+		lack(c, FIT_NO, arena_printf(c->a, "it has no Python %s", wanted));
 }
 
 /* Tags that no installer asks for: "manylinux2010_aarch64", "manylinux_3_0_x86_64". */
@@ -79,7 +95,9 @@ static void fit_glibc(struct fitting *c)
 		return;
 	if (!*own && r->any_libc)
 		return;
-	if (!*own)
+	if (!*own && c->h->bare)
+		lack(c, FIT_PERHAPS, "its description does not tell its glibc");
+	else if (!*own)
 		lack(c, FIT_NO, "it has no glibc");
 	else if (!*r->glibc)
 		lack(c, FIT_PERHAPS, "the root's glibc is not known without --root DIR");
@@ -197,12 +215,14 @@ static void fit_gpus(struct fitting *c)
 		lack(c, FIT_NO, "it has no NVIDIA GPU");
 }
 
-/* By its CUDA version, as 'detect' judges toolkits; then by what its GPUs need. */
+/* By its CUDA version, as 'detect' judges toolkits; then by what its GPUs need. Whose toolkit a
+ * Jetson needs says fit_tegra. */
 static void fit_driver(struct fitting *c)
 {
 	const struct runs_on *r = c->r;
 	const struct hardware *h = c->h;
-	const enum driver_fit fit = *r->cuda ? driver_fit(r->tables, h, r->cuda) : DRIVER_UNKNOWN;
+	const enum driver_fit fit =
+		*r->cuda ? driver_fit_any(r->tables, h, r->cuda) : DRIVER_UNKNOWN;
 
 	if (fit == DRIVER_OWN)
 		return;
@@ -238,13 +258,7 @@ void fit_of(const struct runs_on *r, const struct root *root, const struct hardw
 	fit_gpus(&c);
 	fit_driver(&c);
 	able = out.verdict == FIT_YES;
-	const char *own = strlist_join(&c.h->pythons, c.a, " and "), *wanted = c.r->python;
-	if (!has_python(&c))
-		lack(&c, FIT_NO,
-		     !*wanted ? "no installer asks for its tags"
-		     : *own   ? arena_printf(c.a, "its Python is %s, not %s", own, wanted)
-			      : arena_printf(c.a, "it has no Python %s", wanted));
-	fit_requires_python(&c);
+	fit_python(&c);
 	fit_glibc(&c);
 	fit_tag(&c);
 	if (r->torch_of_root && other)

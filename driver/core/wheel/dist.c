@@ -28,6 +28,19 @@ void dist_of_headers(const struct wheel_headers *h, const struct wheel_name *n, 
 	*ret = d;
 }
 
+/* As the RECORD of an environment has it; NULL: it depends on the Python (headers). */
+static const char *placed(const char *name, struct arena *a)
+{
+	static const char *const places[][2] = {{".data/scripts/", "../../../bin/"},
+						{".data/data/", "../../../"}};
+	const char *site = wheel_installed(name), *at;
+
+	for (size_t i = 0; i < ARRAY_LEN(places) && !site; i++)
+		if ((at = strstr(name, places[i][0])))
+			site = arena_printf(a, "%s%s", places[i][1], at + strlen(places[i][0]));
+	return site;
+}
+
 static void sort_rows(struct dist *d)
 {
 	array_sort(d->rows, d->rows_count, sizeof(*d->rows), text_cmp);
@@ -48,6 +61,11 @@ int dist_of_wheel(const char *path, struct arena *a, struct dist *ret, struct er
 	dist_of_headers(&h, named ? &n : NULL, a, &d);
 	if (wheel_zip_record(z, info, a, &d.rows, &d.rows_count, ERR_IGNORED) < 0)
 		d.rows_count = 0;
+	for (size_t i = 0; i < d.rows_count; i++) {
+		const char *place = placed(d.rows[i].path, a);
+		d.rows[i].path = place ? place : d.rows[i].path;
+	}
+
 	sort_rows(&d);
 	*ret = d;
 	return 0;

@@ -88,6 +88,9 @@ int wheel_record_parse(const char *text, size_t len, const char *what, struct ar
 int wheel_zip_record(const struct zip_reader *z, const char *info, struct arena *a,
 		     struct wheel_record_row **ret, size_t *ret_count, struct err *e) MUST_CHECK;
 void wheel_record_line(struct buf *out, const char *path, const char *digest, int64_t size);
+/* wheel_installed: the path below site-packages once installed; NULL for what goes elsewhere
+ * (scripts, data, headers). */
+const char *wheel_installed(const char *name);
 
 struct wheel_header {
 	const char *key, *value;

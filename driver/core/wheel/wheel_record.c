@@ -169,3 +169,26 @@ void wheel_record_line(struct buf *out, const char *path, const char *digest, in
 		buf_printf(out, "%" PRId64, size);
 	buf_addc(out, '\n');
 }
+
+const char *wheel_installed(const char *name)
+{
+	static const char *const roots[] = {"platlib/", "purelib/"}, *const sites[] = {
+									     "/site-packages/",
+									     "/dist-packages/"};
+	const char *data = strstr(name, ".data/");
+	const char *slash = strchr(name, '/');
+
+	if (!data || !slash || data > slash)
+		return name;
+	const char *rest = data + strlen(".data/");
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+		if (strncmp(rest, roots[i], strlen(roots[i])) == 0)
+			return rest + strlen(roots[i]);
+	}
+
+	/* Below the environment's own directory, in which its packages are. */
+	for (size_t i = 0; i < ARRAY_LEN(sites) && strncmp(rest, "data/", 5) == 0; i++)
+		if (strstr(rest, sites[i]))
+			return strstr(rest, sites[i]) + strlen(sites[i]);
+	return NULL;
+}

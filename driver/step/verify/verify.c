@@ -184,7 +184,7 @@ static void add_needed(struct pools *l, const struct verify_member *m)
 static bool is_loaded(const struct verifying *v, const struct verify_member *m)
 {
 	return m->kind == ELF_HOST && !m->elf_broken &&
-	       (v->ours || verify_installed(m->entry->name));
+	       (v->ours || wheel_installed(m->entry->name));
 }
 
 static void find_pools(struct pools *l)
@@ -278,29 +278,6 @@ static const char *name_fault(const char *name, struct arena *a)
 	return NULL;
 }
 
-const char *verify_installed(const char *name)
-{
-	static const char *const roots[] = {"platlib/", "purelib/"}, *const sites[] = {
-									     "/site-packages/",
-									     "/dist-packages/"};
-	const char *data = strstr(name, ".data/");
-	const char *slash = strchr(name, '/');
-
-	if (!data || !slash || data > slash)
-		return name;
-	const char *rest = data + strlen(".data/");
-	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
-		if (strncmp(rest, roots[i], strlen(roots[i])) == 0)
-			return rest + strlen(roots[i]);
-	}
-
-	/* Below the environment's own directory, in which its packages are. */
-	for (size_t i = 0; i < ARRAY_LEN(sites) && strncmp(rest, "data/", 5) == 0; i++)
-		if (strstr(rest, sites[i]))
-			return strstr(rest, sites[i]) + strlen(sites[i]);
-	return NULL;
-}
-
 struct folded {
 	const char *key, *name; /* key: as some file system compares it */
 	bool marks;             /* accents are characters of their own in it */
@@ -338,7 +315,7 @@ static bool is_module_file(const char *name)
 /* Files that Python runs whenever it starts, whatever is imported. */
 static void check_start(struct verifying *v, const char *name)
 {
-	const char *installed = verify_installed(name);
+	const char *installed = wheel_installed(name);
 
 	if (!installed)
 		return;
@@ -418,7 +395,7 @@ static void check_common(struct verifying *v, const char *name, struct strlist *
 					     "app",      "build", "cli",     "data",     "dist",
 					     "doc",      "docs",  "example", "examples", "lib",
 					     "scripts",  "src",   "test",    "tests",    "venv"};
-	const char *installed = verify_installed(name);
+	const char *installed = wheel_installed(name);
 
 	if (!installed || !*path_base(installed))
 		return;
@@ -451,7 +428,7 @@ static void check_names(struct verifying *v)
 
 	for (size_t i = 0; i < count; i++) {
 		const struct zip_entry *en = zip_at(v->zip, i);
-		const char *installed = verify_installed(en->name);
+		const char *installed = wheel_installed(en->name);
 		accents[i] = without_accents(en->name, v->a);
 		names[i] = fold(en->name, installed ? installed : en->name, v->a);
 		const char *fault = name_fault(en->name, v->a), *misplaced = data_fault(en->name);
@@ -476,8 +453,8 @@ static void check_names(struct verifying *v)
 	array_sort(names, count, sizeof(*names), text_cmp);
 	for (size_t i = 1; i < count; i++)
 		if (strcmp(names[i - 1].key, names[i].key) == 0) {
-			const char *x = verify_installed(names[i - 1].name),
-				   *y = verify_installed(names[i].name);
+			const char *x = wheel_installed(names[i - 1].name),
+				   *y = wheel_installed(names[i].name);
 			bool same = x && y && strcmp(x, y) == 0;
 			verify_add(v, same ? FINDING_ERROR : FINDING_WARNING, "name", names[i].name,
 				   "is the same as '%s' %s: one of them is lost%s",

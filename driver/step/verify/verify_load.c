@@ -95,7 +95,7 @@ static void tell_some(struct verifying *v, enum finding_level level, const struc
 /* Below the prefix of an environment; NULL for headers, whose place depends on the Python. */
 static const char *placed(const char *name, struct arena *a)
 {
-	const char *site = verify_installed(name), *data = strstr(name, ".data/data/"),
+	const char *site = wheel_installed(name), *data = strstr(name, ".data/data/"),
 		   *scripts = strstr(name, ".data/scripts/");
 
 	if (site)
@@ -447,7 +447,7 @@ void verify_load(struct verifying *v)
 		if (!verify_is_library(m))
 			continue;
 		struct library *l = &g.libraries[g.count++];
-		*l = (struct library){.m = m, .installed = verify_installed(m->entry->name)};
+		*l = (struct library){.m = m, .installed = wheel_installed(m->entry->name)};
 		/* With a DT_RUNPATH the loader ignores DT_RPATH, and looks at LD_LIBRARY_PATH
 		 * first. */
 		const struct elf_info *elf = &l->m->elf;

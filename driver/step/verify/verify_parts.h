@@ -77,9 +77,6 @@ const char *verify_more(struct verifying *v, const struct verify_some *s, const 
  * `arenas` (one a thread) own what they find. */
 int verify_members(struct verifying *v, unsigned threads, struct arena *arenas,
 		   struct err *e) MUST_CHECK;
-/* verify_installed: the path below site-packages once installed; NULL for what goes elsewhere
- * (scripts, data, headers). */
-const char *verify_installed(const char *name);
 /* verify_is_library: whether the loader can load it: a library or a program. */
 bool verify_is_library(const struct verify_member *m);
 /* verify_needed_cuda: the lowest CUDA version that a library asks the loader for, "13"; NULL:

@@ -79,6 +79,23 @@ static void read_requirements(const struct requiring *c, const struct wheel_head
 
 /* ---- with its own tags and label ---- */
 
+/* For Python 2, too, which is no part of a scope. */
+static bool takes_python2(const struct verifying *v)
+{
+	const struct wheel_name *n = &v->report.name;
+	struct strlist parts = {0};
+	enum wheel_python_fit fit;
+	bool tagged = false;
+
+	strlist_split(&parts, v->a, n->python, ".");
+	for (size_t i = 0; i < parts.count; i++)
+		tagged |= strncmp(parts.items[i], "py2", 3) == 0 ||
+			  strncmp(parts.items[i], "cp2", 3) == 0;
+	return tagged &&
+	       wheel_requires_python(v->requires_python, "2.7", v->a, &fit, ERR_IGNORED) == 0 &&
+	       fit != WHEEL_PYTHON_NEVER;
+}
+
 /* A wheel for certain Pythons may exclude none of them;
  * one for a Python and later ones may exclude some. */
 static void check_python(const struct requiring *c)
@@ -96,7 +113,8 @@ static void check_python(const struct requiring *c)
 	for (size_t i = 0; i < all.pythons.count; i++)
 		if (!strlist_contains(&c->self->scope.pythons, all.pythons.items[i]))
 			strlist_ref(&excluded, v->a, all.pythons.items[i]);
-	const bool none = all.pythons.count && excluded.count == all.pythons.count;
+	const bool none =
+		all.pythons.count && excluded.count == all.pythons.count && !takes_python2(v);
 	if (none || (excluded.count && !newer))
 		verify_add(v, none ? FINDING_ERROR : FINDING_WARNING, "metadata", c->file,
 			   "has the Requires-Python '%s', which excludes %s of '%s-%s'%s",

@@ -214,7 +214,7 @@ static bool is_for_a_host(const struct symbols *l, const struct verify_member *m
 {
 	if (l->v->ours || is_loaded_inside(l, m))
 		return false;
-	return !verify_installed(m->entry->name) || is_loaded_by_name(l, m);
+	return !wheel_installed(m->entry->name) || is_loaded_by_name(l, m);
 }
 
 static void tell_missing(struct verifying *v, const struct verify_member *m,

@@ -220,6 +220,12 @@ static void others_that_run_are_named(void **state)
 	h = machine("jetson-orin", &a);
 	d = choose(&h, NULL, NULL, &a);
 	assert_null(kvlist_get(&d.also, "sm80-armv8_2"));
+	h = machine("future-gpu", &a);
+	d = choose(&h, NULL, NULL, &a);
+	assert_null(kvlist_get(&d.also, "sm120-avx512")); /* runs on 12.1, and the GPU has 14.0 */
+	h = machine("mac-m1", &a);
+	d = choose(&h, NULL, NULL, &a);
+	assert_string_equal(d.command, "ptbuild plan --profile darwin-mps");
 }
 
 static enum driver_fit toolkit_fit(const struct detected *d, const char *cuda)
@@ -252,6 +258,26 @@ static void the_driver_decides_which_toolkits_run(void **state)
 		h.driver = cases[i].driver;
 		struct detected d = choose(&h, NULL, NULL, &a);
 		assert_int_equal(toolkit_fit(&d, cases[i].cuda), cases[i].fit);
+	}
+}
+
+static void test_a_driver_older_than_the_gpu_runs_nothing_on_it(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	static const char *const drivers[][2] = {{"550.54.15", ""}, {"", "12.4"}};
+	struct official_choice official;
+	struct err e = {0};
+	for (size_t i = 0; i < ARRAY_LEN(drivers); i++) {
+		struct hardware h = machine("zen5-9950x-rtx5090", &a);
+		h.driver = drivers[i][0];
+		h.driver_cuda = drivers[i][1];
+		struct detected d = choose(&h, NULL, NULL, &a);
+		assert_string_equal(d.profile, "cpu-avx512");
+		assert_contains(strlist_join(&d.warnings, &a, "\n"), "570.26");
+		const struct official_query q = {.machine = &h};
+		assert_ok(official_for(tables, &q, &a, &official, &e), &e);
+		assert_null(official.release);
 	}
 }
 
@@ -362,6 +388,7 @@ int main(void)
 		cmocka_unit_test(what_runs_has_every_feature),
 		cmocka_unit_test(others_that_run_are_named),
 		cmocka_unit_test(the_driver_decides_which_toolkits_run),
+		cmocka_unit_test(test_a_driver_older_than_the_gpu_runs_nothing_on_it),
 		cmocka_unit_test(gpus_without_a_common_toolkit_are_split),
 		cmocka_unit_test(what_the_system_lacks_is_told),
 		cmocka_unit_test(a_release_may_be_asked_for),

@@ -43,6 +43,7 @@ static struct hardware machine(const char *name, const char *glibc, const char *
 		  &e);
 	h.glibc = glibc;
 	strlist_split(&h.pythons, &a, pythons, " ");
+	h.bare = false;
 	return h;
 }
 
@@ -89,6 +90,10 @@ static void test_a_wheel_for_processors(void **state)
 			    "no: its Python is 3.11, not 3.13; its glibc is 2.36, older than 2.39");
 	h = machine("emerald-rapids-vm", "", "");
 	assert_string_equal(verdict(&r, NULL, &h), "no: it has no Python 3.13; it has no glibc");
+	h.bare = true;
+	assert_contains(verdict(&r, NULL, &h), "perhaps: ");
+	strlist_split(&h.pythons, &a, "3.11", " ");
+	assert_contains(verdict(&r, NULL, &h), "no: its Python is 3.11, not 3.13");
 	h = machine("sandy-bridge-gtx1080", "2.41", "3.13");
 	assert_string_equal(verdict(&r, NULL, &h),
 			    "no: no avx2 fma f16c (the processor does not list it)");
@@ -457,6 +462,8 @@ static void test_jetson_needs_its_own_toolkit_before_cuda_13(void **state)
 		 "torch-2.9.1+cu130.sm87.armv8.2-cp313-cp313-linux_aarch64.whl", "yes"},
 		{"jetson-orin", "torch-2.5.0a0-cp313-cp313-linux_aarch64.whl", "perhaps: "},
 		{"graviton3", "torch-2.9.1+cpu.armv8.2-cp313-cp313-linux_aarch64.whl", "yes"},
+		{"jetson-thor", "torch-2.9.1+cu130.sm110.armv9-cp313-cp313-linux_aarch64.whl",
+		 "yes"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct hardware h = machine(cases[i].machine, "2.41", "3.13");

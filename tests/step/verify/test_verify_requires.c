@@ -236,6 +236,15 @@ static void test_missing_library_names_no_stranger(void **state)
 	assert_not_contains(verify_text(&r, &arena), "pydantic");
 }
 
+static void test_python_2_is_a_python_of_the_tags(void **state)
+{
+	(void)state;
+	struct verify_report r = judge("p-1-py2.py3-none-any.whl", "Requires-Python: >=2.7,<3\n");
+	assert_false(has(&r, "metadata"));
+	r = judge("p-1-py2.py3-none-any.whl", "Requires-Python: >=4\n");
+	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "all Pythons");
+}
+
 static void test_two_owners_of_one_path(void **state)
 {
 	(void)state;
@@ -249,6 +258,12 @@ static void test_two_owners_of_one_path(void **state)
 	assert_found(&r, FINDING_WARNING, "shared", "nvidia/nvshmem/lib/a.txt",
 		     "nvidia_nvshmem_cu13 3.7.2");
 	assert_int_equal(r.warnings, 1);
+	test_write(file("nvidia_nvshmem_cu13-3.7.2.data/purelib/nvidia/nvshmem/lib/a.txt"), "13");
+	assert_int_equal(unlink(file("nvidia/nvshmem/lib/a.txt")), 0);
+	other = wheel_with("nvidia_nvshmem_cu13-3.7.2" LINUX, "");
+	r = verify_with(q);
+	assert_found(&r, FINDING_WARNING, "shared", "nvidia/nvshmem/lib/a.txt",
+		     "nvidia_nvshmem_cu13 3.7.2");
 	r = judge("p-1" LINUX,
 		  "Requires-Dist: nvidia-nvshmem-cu12\nRequires-Dist: nvidia-nvshmem-cu13\n");
 	assert_found(&r, FINDING_WARNING, "shared", "METADATA", "nvidia-nvshmem-cu13");
@@ -270,6 +285,7 @@ int main(void)
 		TEST(test_pin_with_a_label),
 		TEST(test_cuda_library_of_no_requirement),
 		TEST(test_missing_library_names_no_stranger),
+		TEST(test_python_2_is_a_python_of_the_tags),
 		TEST(test_two_owners_of_one_path),
 	};
 
