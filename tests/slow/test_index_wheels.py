@@ -118,13 +118,13 @@ def judge(program, wheel, top):
 
 
 def refusals(python, wheel, top):
-    """Of TARGETS those that pip refuses, by the name and METADATA: all other files are left out."""
+    """Of TARGETS those that pip refuses, by the name and METADATA: all other files are left out. 'pip install' would compare Requires-Python with its own Python."""
     stub = os.path.join(top, os.path.basename(wheel))
     with zipfile.ZipFile(wheel) as z, zipfile.ZipFile(stub, "w") as out:
         for entry in z.namelist():
             if re.match(r"[^/]*\.dist-info/[^/]+$", entry):
                 out.writestr(entry, z.read(entry))
-    commands = [["install", "--dry-run", "-q", "--no-index", "--disable-pip-version-check", "--target", top, *pip_options(*t), stub] for t in TARGETS]
+    commands = [["download", "-q", "--no-index", "--disable-pip-version-check", "-d", os.path.join(top, "taken"), *pip_options(*t), stub] for t in TARGETS]
     program = "import json, sys; from pip._internal.cli.main import main; print('refusals', json.dumps([main(c) != 0 for c in json.load(sys.stdin)]))"
     done = subprocess.run([python, "-c", program], input=json.dumps(commands), capture_output=True, text=True, check=True)
     return dict(zip(TARGETS, json.loads(done.stdout.split("refusals")[1])))
