@@ -81,7 +81,17 @@ def code_of(cuobjdump, wheel, pattern, top):
                 out = subprocess.run([cuobjdump, option, library], capture_output=True, text=True).stdout
                 targets.update(re.findall(r"\.sm_([0-9]+[af]?)\.(?:cubin|ptx)", out))
             os.unlink(library)
+    if not cubins | ptx:
+        raise AssertionError(f"cuobjdump finds no GPU code in '{pattern}' of '{wheel}'")
     return cubins, ptx
+
+
+def serves(pattern, cuobjdump, wheel, gpus, top):
+    """The GPUs that the wheel is for: '-', '>=75' as its maker says, or by the code of the files that decide."""
+    if pattern[0] in "->":
+        return {g for g in gpus if pattern == "-" or gpus[g] >= int(pattern[2:])}
+    cubins, ptx = code_of(cuobjdump, wheel, pattern, top)
+    return {g for g in gpus if runs(cubins, ptx, gpus[g])}
 
 
 def runs(cubins, ptx, gpu):
@@ -107,10 +117,17 @@ def judge(program, wheel, top):
     return dict(zip(keys, json.loads(out)["wheels"][0]["machines"]))
 
 
-def refused(python, wheel, target, top):
-    options = pip_options(*target)
-    done = subprocess.run([python, "-m", "pip", "install", "--dry-run", "-q", "--no-index", "--target", top, *options, wheel], capture_output=True, text=True)
-    return done.returncode != 0
+def refusals(python, wheel, top):
+    """Of TARGETS those that pip refuses, by the name and METADATA: all other files are left out. 'pip install' would compare Requires-Python with its own Python."""
+    stub = os.path.join(top, os.path.basename(wheel))
+    with zipfile.ZipFile(wheel) as z, zipfile.ZipFile(stub, "w") as out:
+        for entry in z.namelist():
+            if re.match(r"[^/]*\.dist-info/[^/]+$", entry):
+                out.writestr(entry, z.read(entry))
+    commands = [["download", "-q", "--no-index", "--disable-pip-version-check", "-d", os.path.join(top, "taken"), *pip_options(*t), stub] for t in TARGETS]
+    program = "import json, sys; from pip._internal.cli.main import main; print('refusals', json.dumps([main(c) != 0 for c in json.load(sys.stdin)]))"
+    done = subprocess.run([python, "-c", program], input=json.dumps(commands), capture_output=True, text=True, check=True)
+    return dict(zip(TARGETS, json.loads(done.stdout.split("refusals")[1])))
 
 
 def main():
@@ -123,11 +140,11 @@ def main():
         makers.add(maker)
         with tempfile.TemporaryDirectory(dir=cache) as top:
             verdicts = judge(program, wheel, top)
-            cubins, ptx = code_of(cuobjdump, wheel, pattern, top) if pattern != "-" else (set(), set())
-            pip = {t: refused(python, wheel, t, top) for t in TARGETS}
+            gpus = serves(pattern, cuobjdump, wheel, GPUS, top)
+            pip = refusals(python, wheel, top)
         said = []
         for (gpu, driver) in [(g, d) for g in GPUS for d in DRIVERS]:
-            fits = (pattern == "-" or runs(cubins, ptx, GPUS[gpu])) and (cuda == "-" or int(driver.split(".")[0]) >= FLOORS[cuda][0])
+            fits = gpu in gpus and (cuda == "-" or int(driver.split(".")[0]) >= FLOORS[cuda][0])
             tags = not pip[("3.13", 41, "x86_64")]
             verdict = verdicts[(gpu, driver)]["runs"]
             kind = {"no": "false error", "perhaps": "false warning"}.get(verdict) if fits and tags else "missed" if verdict == "yes" else None
@@ -136,6 +153,7 @@ def main():
             said += [f"{kind}: {gpu}, {driver}: {'; '.join(verdicts[(gpu, driver)]['lacks'])[:150]}"] if kind else []
         for target, no in pip.items():
             count["asked of pip"] += 1
+            count["refused by pip"] += no
             if no and verdicts[target]["runs"] != "no":
                 count["refusal of pip missed"] += 1
                 said.append(f"refusal of pip missed: {target}")

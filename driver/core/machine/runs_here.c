@@ -131,6 +131,14 @@ static const struct gpu_row *own_row(const struct runs_on *r, const char *gpu)
 	return NULL;
 }
 
+static const struct gpu_row *row_of(const struct tables *t, const char *capability)
+{
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (strcmp(t->gpus[i].capability, capability) == 0)
+			return &t->gpus[i];
+	return NULL;
+}
+
 /* Code for a Jetson with an older CUDA: NVIDIA's toolkit for Arm servers makes none that it runs.
  * Another maker may have used JetPack's own toolkit. */
 static void fit_tegra(struct fitting *c, const struct hardware_gpu *gpu)
@@ -215,6 +223,27 @@ static void fit_gpus(struct fitting *c)
 		lack(c, FIT_NO, "it has no NVIDIA GPU");
 }
 
+/* CUDA's libraries have code for the GPUs of their toolkit, and its compilers make no other. */
+static void fit_libraries(struct fitting *c)
+{
+	const struct runs_on *r = c->r;
+	const struct hardware_gpu *gpu = NULL;
+
+	if (!r->libraries || !*r->cuda || c->out->verdict == FIT_NO)
+		return;
+	for (size_t g = 0; g < c->h->gpu_count; g++) {
+		const struct gpu_row *row = row_of(r->tables, c->h->gpus[g].capability);
+		if (!row || !*row->cuda_max || version_cmp(row->cuda_max, r->cuda) >= 0)
+			return;
+		gpu = &c->h->gpus[g];
+	}
+
+	if (gpu)
+		lack(c, FIT_NO,
+		     arena_printf(c->a, "CUDA %s has no code for its %s (%s)", r->cuda, gpu->name,
+				  gpu->capability));
+}
+
 /* By its CUDA version, as 'detect' judges toolkits; then by what its GPUs need. Whose toolkit a
  * Jetson needs says fit_tegra. */
 static void fit_driver(struct fitting *c)
@@ -256,6 +285,7 @@ void fit_of(const struct runs_on *r, const struct root *root, const struct hardw
 	if (missing)
 		lack(&c, FIT_NO, arena_printf(c.a, "no %s", missing));
 	fit_gpus(&c);
+	fit_libraries(&c);
 	fit_driver(&c);
 	able = out.verdict == FIT_YES;
 	fit_python(&c);
@@ -273,6 +303,7 @@ void fit_gpu(const struct runs_on *r, const struct hardware *h, struct arena *a,
 	struct fitting c = {.r = r, .h = h, .a = a, .out = &out};
 
 	fit_gpus(&c);
+	fit_libraries(&c);
 	fit_driver(&c);
 	*ret = out;
 }

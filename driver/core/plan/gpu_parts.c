@@ -4,6 +4,10 @@
  * parts with all that lead among them, and of others. */
 enum { SHARE = 5, HALF = 2 };
 
+/* Which part of the bytes makes libraries without GPU code a use of
+ * the wheel, beside files with such code, which are then a feature. */
+enum { HOSTS = 100 };
+
 struct group {
 	const char *name, *file; /* file: of its first part */
 	size_t units;
@@ -163,7 +167,7 @@ enum gpu_reach gpu_parts_reach(const struct gpu_parts *p, const struct gpu_here 
 		return GPU_RUNS;
 	const bool shared = is_shared(&j);
 	if (!served)
-		return shared ? GPU_LACKS : GPU_PERHAPS;
+		return shared && p->host_bytes < p->bytes / HOSTS + 1 ? GPU_LACKS : GPU_PERHAPS;
 	const size_t share = served == leading ? SHARE : HALF;
 	return !shared || run_units * share >= units ? GPU_PARTLY : GPU_PERHAPS;
 }

@@ -16,6 +16,9 @@ struct gpu_parts {
 	size_t count;
 	const unsigned *alone; /* systems on a chip: tables_chips */
 	size_t alone_count;
+	/* bytes: of these files, and of libraries that use a GPU by CUDA's libraries or the driver,
+	 * without torch and without code of their own or of these files */
+	uint64_t bytes, host_bytes;
 };
 
 struct gpu_here {
@@ -28,8 +31,10 @@ enum gpu_reach {
 	/* leading parts have, and enough of the code: a fifth where all that lead have, else half;
 	 * or any part, where no GPU is served by all */
 	GPU_PARTLY,
-	GPU_PERHAPS, /* less has; or none has, where no GPU is served by all */
-	GPU_LACKS,   /* none has */
+	/* less has; or none has, where no GPU is served by all, or where other libraries of the
+	 * wheel use GPUs too: a hundredth of the bytes at least */
+	GPU_PERHAPS,
+	GPU_LACKS, /* none has */
 };
 
 /* gpu_parts_reach: alternatives count as one part, of those that the driver runs. *ret_lacking: the

@@ -175,6 +175,110 @@ static void add_part(struct verifying *v, const struct verify_member *m)
 	}
 }
 
+/* CUDA's compilers and linkers, which know the GPUs of their toolkit alone. */
+static bool is_compiler(const struct cuda_library_row *row)
+{
+	return strcmp(row->extra, "nvrtc") == 0 || strcmp(row->extra, "nvjitlink") == 0;
+}
+
+/* Whether it is one, or needs one, as the libraries with GPU code do. */
+static bool is_of_compilers(const struct layout_row *l, const struct cuda_library_row *row)
+{
+	bool is = is_compiler(row);
+
+	for (unsigned i = 0; i < row->needs_count && !is; i++) {
+		const struct cuda_library_row *other = text_search(
+			row->needs[i], l->libraries, l->libraries_count, sizeof(*other));
+		is = other && is_compiler(other);
+	}
+
+	return is;
+}
+
+static bool uses_compilers(const struct verifying *v, const struct elf_info *elf)
+{
+	const struct tables *t = v->q->tables;
+
+	for (unsigned i = 0; i < t->layouts_count; i++)
+		for (unsigned k = 0; k < t->layouts[i].libraries_count; k++) {
+			const struct cuda_library_row *row = &t->layouts[i].libraries[k];
+			if (!is_of_compilers(&t->layouts[i], row))
+				continue;
+			if (!elf &&
+			    strlist_contains(&v->brought, wheel_normalize(row->package, v->a)))
+				return true;
+			for (size_t n = 0; elf && n < elf->needed.count; n++)
+				if (strings_match(row->names, row->names_count,
+						  elf->needed.items[n]))
+					return true;
+		}
+	return false;
+}
+
+static bool uses_torch_gpus(const struct elf_info *elf)
+{
+	return strlist_contains(&elf->needed, "libtorch_cuda.so") ||
+	       strlist_contains(&elf->needed, "libc10_cuda.so");
+}
+
+/* That METADATA asks for them, or a library does that has no GPU code of its own. A torch for
+ * this CUDA has code for the GPUs of its toolkit. */
+static bool needs_libraries(const struct verifying *v)
+{
+	bool needs = uses_compilers(v, NULL);
+
+	for (size_t i = 0; i < v->count && !needs; i++) {
+		const struct verify_member *m = &v->members[i];
+		needs = !m->gpu.count && (uses_compilers(v, &m->elf) || uses_torch_gpus(&m->elf));
+	}
+
+	return needs;
+}
+
+/* By CUDA's libraries or the driver; an extension of torch's serves the GPU code beside it. */
+static bool uses_gpus(const struct verifying *v, const struct verify_member *m)
+{
+	bool uses = false;
+
+	for (size_t i = 0; i < m->elf.needed.count; i++) {
+		const char *name = m->elf.needed.items[i];
+		if (verify_is_of_torch(name) && strncmp(name, "libgomp", 7) != 0)
+			return false;
+		uses = uses || cuda_source(v->q->tables, &v->requires, name, v->a) != CUDA_UNKNOWN;
+	}
+
+	return uses;
+}
+
+/* Whether it has GPU code, or loads a library of the wheel that does. */
+static bool reaches_code(const struct verifying *v, const struct verify_member *m,
+			 struct strlist *seen)
+{
+	if (m->gpu.count)
+		return true;
+	if (strlist_contains(seen, m->entry->name))
+		return false;
+	strlist_ref(seen, v->a, m->entry->name);
+	for (size_t i = 0; i < m->elf.needed.count; i++) {
+		const struct verify_member *other = verify_inside(v, m->elf.needed.items[i]);
+		if (other && reaches_code(v, other, seen))
+			return true;
+	}
+
+	return false;
+}
+
+static void weigh(struct verifying *v, const struct verify_member *m)
+{
+	struct strlist seen = {0};
+
+	if (m->gpu.count)
+		v->parts->bytes += m->entry->size;
+	else if (verify_is_library(m) && counts(v, m->entry->name, false) && uses_gpus(v, m) &&
+		 !reaches_code(v, m, &seen))
+		v->parts->host_bytes += m->entry->size;
+}
+
 static size_t add_parts(struct verifying *v, bool all)
 {
 	const bool torch = fatbin_is_torch(v->report.name.dist);
@@ -199,6 +303,9 @@ void verify_parts(struct verifying *v)
 	v->parts->alone = tables_chips(v->q->tables, v->a, &v->parts->alone_count);
 	if (!add_parts(v, false))
 		(void)add_parts(v, true);
+	for (size_t i = 0; i < v->count; i++)
+		weigh(v, &v->members[i]);
+	v->cuda_libraries = needs_libraries(v);
 	v->cuda = verify_needed_cuda(v);
 	const char *dist = v->named ? wheel_normalize(v->report.name.dist, v->a) : "";
 	char *dashed = arena_strdup(v->a, dist);
@@ -253,6 +360,8 @@ void verify_machines(struct verifying *v)
 	set_machine(v);
 	if (v->parts && v->parts->count && !r->promise.gpu_known)
 		r->runs_on.parts = v->parts;
-	if (v->cuda && !*r->runs_on.cuda)
-		runs_on_set_cuda(v->q->tables, v->cuda, &r->runs_on);
+	if (!v->cuda || *r->runs_on.cuda)
+		return;
+	runs_on_set_cuda(v->q->tables, v->cuda, &r->runs_on);
+	r->runs_on.libraries = v->cuda_libraries;
 }

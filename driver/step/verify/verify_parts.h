@@ -50,6 +50,7 @@ struct verifying {
 	bool musl;                 /* it is for musl alone */
 	const char *cuda;          /* that libraries, METADATA or the name ask for: "13"; NULL */
 	const char *cuda_required; /* of it what METADATA asks for */
+	bool cuda_libraries;       /* they or METADATA ask for such that have or make GPU code */
 	struct gpu_parts *parts;   /* NULL without tables */
 	unsigned glibc;            /* the minor number of glibc 2 that they need; 0: none */
 	struct strlist defined;    /* symbols of its libraries and of the companions, sorted */

@@ -433,6 +433,81 @@ static void test_parts_of_a_wheel_on_a_gpu(void **state)
 	}
 }
 
+static enum fit_verdict verdict_on(const char *capability, const struct verify_report *r)
+{
+	struct hardware_gpu gpu = {.name = "GPU", .capability = capability};
+	const struct hardware h = {.platform = "x86_64-linux",
+				   .driver = "580.95.05",
+				   .driver_cuda = "13.0",
+				   .glibc = "2.41",
+				   .gpus = &gpu,
+				   .gpu_count = 1};
+	struct fit fit;
+
+	fit_gpu(&r->runs_on, &h, &arena, &fit);
+	return fit.verdict;
+}
+
+/* A library with this code and `space` bytes more, next
+ * to one without code that needs these SONAMEs. */
+static struct verify_report report_beside(const char *sonames, const char *code, const char *space)
+{
+	test_dir();
+	(void)wheel_of("2.6.0", code);
+	shell("cd '%s' && rm -f out/* && echo 'int f;' >f.c && for s in %s; do "
+	      "cc -shared -o $s -Wl,-soname,$s f.c; done && "
+	      "cc -shared -fPIC -Wl,--no-as-needed -o tree/tiny/host.so f.c %s && "
+	      "head -c %s /dev/zero >>tree/tiny/libtiny.so",
+	      test_path("."), sonames, sonames, space);
+	struct pack_request p = request();
+	p.version = "2.6.0";
+	return verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+}
+
+static void test_libraries_without_code_beside_parts_without_it(void **state)
+{
+	static const struct {
+		const char *sonames, *space;
+		enum fit_verdict verdict;
+	} rows[] = {
+		{"libcuda.so.1", "1", FIT_PERHAPS},
+		{"libcudart.so.12", "1", FIT_PERHAPS},
+		{"libcuda.so.1", "4000000", FIT_NO}, /* less than a hundredth of the bytes */
+		{"libother.so.1", "1", FIT_NO},
+		{"libcuda.so.1 libc10_cuda.so", "1", FIT_NO}, /* an extension of torch's */
+		{"libtiny.so", "1", FIT_NO}, /* which loads the code */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct verify_report r = report_beside(rows[i].sonames, "90", rows[i].space);
+		const enum fit_verdict verdict = verdict_on("7.5", &r);
+		if (verdict != rows[i].verdict || verdict_on("9.0", &r) != FIT_YES)
+			fail_msg("%s, %s bytes: %d", rows[i].sonames, rows[i].space, (int)verdict);
+	}
+}
+
+static void test_needed_cuda_libraries_without_code_for_a_gpu(void **state)
+{
+	static const struct {
+		const char *sonames, *gpu;
+		enum fit_verdict verdict;
+	} rows[] = {
+		{"libnvrtc.so.13", "6.1", FIT_NO},
+		{"libcudart.so.13", "6.1", FIT_YES},
+		{"libcudart.so.13 libtorch_cuda.so", "6.1", FIT_NO},
+		{"libcudart.so.13 libtorch_cuda.so", "7.5", FIT_YES},
+		{"libcudart.so.12 libtorch_cuda.so", "6.1", FIT_YES},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct verify_report r = report_beside(rows[i].sonames, NULL, "1");
+		if (verdict_on(rows[i].gpu, &r) != rows[i].verdict)
+			fail_msg("%s on %s", rows[i].sonames, rows[i].gpu);
+	}
+}
+
 static void test_ptx_as_text_is_code(void **state)
 {
 	static const struct {
@@ -461,6 +536,22 @@ static void test_ptx_as_text_is_code(void **state)
 	}
 }
 
+/* A wheel with this requirement, and a file of GPU code or none. */
+static struct verify_report report_requiring(const char *requires, const char *code)
+{
+	test_dir();
+	(void)wheel_of("2.6.0", code);
+	shell("rm -f '%s'/* && echo 'Requires-Dist: %s' > '%s' && sed -i '/^Name/r %s' "
+	      "'%s'/torch-*.dist-info/METADATA",
+	      test_path("out"), "x", test_path("line"), test_path("line"), test_path("tree"));
+	shell("cd '%s'/torch-*.dist-info && sed -i \"s|^Requires-Dist: x|Requires-Dist: "
+	      "%s|\" METADATA",
+	      test_path("tree"), requires);
+	struct pack_request p = request();
+	p.version = "2.6.0";
+	return verify_with((struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+}
+
 /* By METADATA and by the name, where no library asks for a runtime. */
 static void test_cuda_of_metadata_and_name(void **state)
 {
@@ -478,23 +569,35 @@ static void test_cuda_of_metadata_and_name(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		test_dir();
-		(void)wheel_of("2.6.0", "80");
-		shell("rm -f '%s'/* && echo 'Requires-Dist: %s' > '%s' && sed -i '/^Name/r %s' "
-		      "'%s'/torch-*.dist-info/METADATA",
-		      test_path("out"), "x", test_path("line"), test_path("line"),
-		      test_path("tree"));
-		shell("cd '%s'/torch-*.dist-info && sed -i \"s|^Requires-Dist: x|Requires-Dist: "
-		      "%s|\" METADATA",
-		      test_path("tree"), rows[i].requires);
-		struct pack_request p = request();
-		p.version = "2.6.0";
-		const struct verify_report r = verify_with(
-			(struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		const struct verify_report r = report_requiring(rows[i].requires, "80");
 		if (strcmp(r.runs_on.cuda, rows[i].cuda) != 0 ||
 		    strcmp(r.runs_on.driver, rows[i].driver) != 0)
 			fail_msg("%s: CUDA '%s', driver '%s'", rows[i].requires, r.runs_on.cuda,
 				 r.runs_on.driver);
+	}
+}
+
+/* CUDA 13 has no code for Pascal, but its driver 580 runs Pascal. */
+static void test_cuda_libraries_without_code_for_a_gpu(void **state)
+{
+	static const struct {
+		const char *requires, *gpu;
+		enum fit_verdict verdict;
+	} rows[] = {
+		{"nvidia-cuda-nvrtc", "6.1", FIT_NO},
+		{"nvidia-cublas", "6.1", FIT_NO},
+		{"cuda-toolkit[nvrtc]==13.*", "6.1", FIT_NO},
+		{"nvidia-cuda-nvrtc", "7.5", FIT_YES},
+		{"nvidia-cuda-runtime", "6.1", FIT_YES},
+		{"nvidia-cublas-cu12", "6.1", FIT_YES},
+		{"nvidia-cublas; extra == 'x'", "6.1", FIT_YES},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct verify_report r = report_requiring(rows[i].requires, NULL);
+		if (verdict_on(rows[i].gpu, &r) != rows[i].verdict)
+			fail_msg("%s on %s", rows[i].requires, rows[i].gpu);
 	}
 }
 
@@ -541,8 +644,11 @@ int main(void)
 		TEST(test_torch_main_library_must_run),
 		TEST(test_alternatives_and_families),
 		TEST(test_parts_of_a_wheel_on_a_gpu),
+		TEST(test_libraries_without_code_beside_parts_without_it),
+		TEST(test_needed_cuda_libraries_without_code_for_a_gpu),
 		TEST(test_ptx_as_text_is_code),
 		TEST(test_cuda_of_metadata_and_name),
+		TEST(test_cuda_libraries_without_code_for_a_gpu),
 		TEST(test_cuda_runtime_that_is_needed_names_the_driver),
 	};
 
