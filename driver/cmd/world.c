@@ -91,7 +91,7 @@ struct made_world {
 	struct world_copied copied;
 };
 
-/* A copy that was there stays, whatever became of it: who has it made again is told. */
+/* A copy that was there stays, whatever became of it: the output says that it was kept. */
 static int print_made(struct cmd_context *c, const struct made_world *m, struct err *e)
 {
 	const struct world *w = m->asked;

@@ -18,7 +18,8 @@ enum driver_fit {
  * requirements of the nearest one of its major version. Source: CUDA compatibility guide, in
  * cuda.yaml. */
 enum driver_fit driver_fit(const struct tables *t, const struct hardware *h, const char *cuda);
-/* driver_fit_any: the same whoever made the toolkit: JetPack's own runs on a Jetson. */
+/* driver_fit_any: like driver_fit, also for toolkits of other makers: JetPack's own runs on a
+ * Jetson. */
 enum driver_fit driver_fit_any(const struct tables *t, const struct hardware *h, const char *cuda);
 /* driver_text: "570.86.15", or "for CUDA 12.4" where only libcuda responds. */
 const char *driver_text(const struct hardware *h, struct arena *a);

@@ -94,7 +94,7 @@ struct hardware {
 	const char *gpu_trouble; /* why the driver gave no answer; "" */
 	const char *glibc;       /* "2.36"; "": another C library, or unknown */
 	struct strlist pythons;  /* in PATH, ascending: "3.11" */
-	bool bare;               /* a description that tells neither glibc nor Pythons */
+	bool bare;               /* a description that states neither glibc nor Pythons */
 };
 
 /* hardware_read: this machine, `gpus` with its NVIDIA GPUs. A GPU driver that fails or hangs is not

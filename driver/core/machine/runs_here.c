@@ -63,7 +63,7 @@ static void fit_python(struct fitting *c)
 	else if (*own)
 		lack(c, FIT_NO, arena_printf(c->a, "its Python is %s, not %s", own, wanted));
 	else if (c->h->bare)
-		lack(c, FIT_PERHAPS, "its description does not tell its Pythons");
+		lack(c, FIT_PERHAPS, "its description states no Pythons");
 	else
 		lack(c, FIT_NO, arena_printf(c->a, "it has no Python %s", wanted));
 }
@@ -96,7 +96,7 @@ static void fit_glibc(struct fitting *c)
 	if (!*own && r->any_libc)
 		return;
 	if (!*own && c->h->bare)
-		lack(c, FIT_PERHAPS, "its description does not tell its glibc");
+		lack(c, FIT_PERHAPS, "its description states no glibc");
 	else if (!*own)
 		lack(c, FIT_NO, "it has no glibc");
 	else if (!*r->glibc)

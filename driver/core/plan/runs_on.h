@@ -36,7 +36,7 @@ struct runs_on {
 	const struct gpu_parts *parts;   /* that have them; NULL: a label or plan names them */
 	const char *driver;              /* the lowest that works: "525.60.13"; "" not known */
 	const char *cuda;                /* the toolkit that it is for: "13.0"; "" none is known */
-	bool libraries;                  /* it needs those of CUDA's that have GPU code or make it */
+	bool libraries;                  /* it needs CUDA libraries with GPU code or compilers */
 	bool tegra;                      /* its code is made with JetPack's own toolkit */
 	const char *torch;               /* the version that it requires; "" none */
 	bool torch_of_root;              /* which is the root's own, and no index has it */

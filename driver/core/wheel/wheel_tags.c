@@ -196,7 +196,7 @@ char *wheel_name_pythons(const struct wheel_name *n, struct arena *a, bool *ret_
 	return strlist_join(&names, a, ", ");
 }
 
-/* What has no word of its own here is told as the tag has it. */
+/* A tag that has no word of its own here is reported unchanged. */
 static void add_platform(const char *tag, struct arena *a, struct strlist *ret)
 {
 	static const char *const machines[][2] = {{"x86_64", "x86_64"},

@@ -475,7 +475,7 @@ static void test_libraries_without_code_beside_parts_without_it(void **state)
 		{"libcuda.so.1", "4000000", FIT_NO}, /* less than a hundredth of the bytes */
 		{"libother.so.1", "1", FIT_NO},
 		{"libcuda.so.1 libc10_cuda.so", "1", FIT_NO}, /* an extension of torch's */
-		{"libtiny.so", "1", FIT_NO}, /* which loads the code */
+		{"libtiny.so", "1", FIT_NO},                  /* which loads the code */
 	};
 
 	(void)state;
