@@ -121,6 +121,10 @@ static json_t *waves_json(const struct ci_plan *p)
 	return waves;
 }
 
+/* clang-format off */
+#define JOB_TIME ">time=[{?makes_cpu}{estimate_seconds:time}][{!makes_cpu}{?makes_gpu}{estimate_seconds:time}]"
+/* clang-format on */
+
 static const struct show table_rows[] = {
 	{.text = "wave {wave}: {jobs} job{jobs:s} compile[{?one}s] C++ units for {cpu} instruction "
 		 "set{cpu:s} and GPU "
@@ -130,9 +134,7 @@ static const struct show table_rows[] = {
 	 .each = "-waves"},
 	{.each = "jobs",
 	 .columns = {"wave", "shares=[{gpu_cache}][{!gpu_cache}{cpu_cache}]", "runs on={runs_on}",
-		     ">time=[{?makes_cpu}{estimate_seconds:time}][{!makes_cpu}{?makes_gpu}{"
-		     "estimate_seconds:time}]",
-		     ">disk={disk_bytes:MiB}", "variants"}},
+		     JOB_TIME, ">disk={disk_bytes:MiB}", "variants"}},
 	{0}};
 
 /* A single word that does not look like a variant names a matrix. */
