@@ -346,7 +346,9 @@ static int make_out_dir(struct cmd_context *c, const char **ret, struct err *e)
 	int rc = fs_mkdirs(TRUSTED, *ret, e);
 	if (rc == 0 && access(*ret, W_OK | X_OK) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot write into '%s'", *ret);
-	return rc < 0 ? err_hint(e, "name another directory with --out") : 0;
+	if (rc < 0 && !err_disk(e->msg)) /* a full disk has a hint of its own */
+		return err_hint(e, "name another directory with --out");
+	return rc;
 }
 
 static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,

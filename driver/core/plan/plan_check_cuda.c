@@ -28,11 +28,11 @@ static bool nvcc_takes(const struct gpu_target *t, const char *cuda)
 /* A Jetson whose code the toolkit for Arm servers does not make. */
 static const struct gpu_target *first_tegra(const struct profile *p, const char *cuda)
 {
-	if (strcmp(p->platform, "aarch64-linux") != 0)
+	if (!p->targets || strcmp(p->platform, "aarch64-linux") != 0)
 		return NULL;
 	for (unsigned i = 0; i < p->targets_count; i++) {
 		const struct gpu_row *row = p->targets[i].row;
-		if (row && *row->sbsa && version_cmp(cuda, row->sbsa) < 0)
+		if (*row->sbsa && version_cmp(cuda, row->sbsa) < 0)
 			return &p->targets[i];
 	}
 

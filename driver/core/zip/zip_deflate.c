@@ -171,7 +171,7 @@ static unsigned read_length(struct code_reader *r, uint8_t before, uint8_t *ret_
 static bool codes_fit(const uint8_t *z, size_t len, size_t bit)
 {
 	struct code_reader r = {.z = z, .bit = bit + 17, .end = len * 8};
-	uint8_t lengths[CODES_MAX], length = 0;
+	uint8_t lengths[CODES_MAX] = {0}, length = 0;
 	const uint64_t v = bits_at(z, bit);
 	const unsigned literals = (v >> 3 & 31) + 257, all = literals + (v >> 8 & 31) + 1;
 
