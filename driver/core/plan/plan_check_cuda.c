@@ -251,9 +251,9 @@ static int hint_working(const struct plan_context *c, struct err *e)
 				"that",
 				variant_toolkit_word(c->tables->toolkits[i].version, c->arena),
 				c->variant.package, c->variant.python);
-	return err_hint(e,
-			"no known CUDA toolkit supports '%s'; if it has several targets, build "
-			"several variants",
+	if (p->targets_count < 2)
+		return err_hint(e, "no known CUDA toolkit supports '%s'", p->name);
+	return err_hint(e, "no CUDA toolkit supports all targets of '%s': build several variants",
 			p->name);
 }
 
