@@ -258,7 +258,7 @@ def collect(world, name):
     if name.startswith("a_"):
         os.symlink(world.path("host"), os.path.join(os.path.dirname(out), "host"))
     make(out)
-    subprocess.run(["bash", script, "collect", top, top], capture_output=True, timeout=300, env={**os.environ, "PTBUILD": world.ptbuild}, stdin=subprocess.DEVNULL)
+    subprocess.run(["bash", script, "collect", top, top, world.ptbuild], capture_output=True, timeout=300, env={**os.environ, "PTBUILD": world.ptbuild}, stdin=subprocess.DEVNULL)
     log = open(os.path.join(top, "log/collect.log"), errors="replace").read()
     dist = os.path.join(top, "dist")
     wheels = [n for n in os.listdir(dist) if ".whl" in n]

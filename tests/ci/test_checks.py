@@ -136,10 +136,10 @@ class Checks(unittest.TestCase):
         self.write("driver/base/wide.c", "void f(void)\n{\n" + line + "}\n")
         self.found("driver/base/wide.c:3: columns: a line of", "check-sizes")
         self.write("driver/base/wide.h", "/* " + "a word " * 14 + " */\n")
-        self.found("driver/base/wide.h:1: columns: a comment of a header of", "check-sizes")
+        self.found("driver/base/wide.h:1: columns: a line of", "check-sizes")
         self.write("driver/base/long.c", "void f(void)\n{\n" + "\t;\n" * 101 + "}\n")
         self.found("driver/base/long.c:2: lines: a function of 101, at most 100", "check-sizes")
-        self.write("driver/base/long.h", "\n" * 251)
+        self.write("driver/base/long.h", "int a;\n" * 251 + "\n" * 9)
         self.found("driver/base/long.h:1: lines: a file of 251, at most 250", "check-sizes")
 
     def test_a_full_folder(self):
