@@ -252,6 +252,8 @@ static void every_default_has_a_world(void **state)
 	for (unsigned i = 0; i < t->gpus_count; i++) {
 		const struct gpu_row *g = &t->gpus[i];
 		bool x86 = strings_allow(g->platforms, g->platforms_count, "x86_64-linux");
+		if (*g->sbsa && *g->cuda_max && version_cmp(g->cuda_max, g->sbsa) < 0)
+			continue; /* no toolkit for Arm servers makes its code */
 		strlist_addf(&profiles, &a, "sm%s-%s", g->sm, x86 ? "avx2" : "armv8_2");
 	}
 
