@@ -32,13 +32,14 @@ class Checks(unittest.TestCase):
         git(cls.tree, "init", "-q")
         git(cls.tree, "add", "-A")
         git(cls.tree, "commit", "-qm", "tests: copy the tree\n\nThe checks ask git which files there are.")
+        git(cls.tree, "tag", "copied")
 
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.dir)
 
     def setUp(self):
-        git(self.tree, "reset", "-q", "--hard")
+        git(self.tree, "reset", "-q", "--hard", "copied")
         git(self.tree, "clean", "-qfdx")
 
     def check(self, name, *words):
