@@ -24,19 +24,11 @@ static const struct toolkit_row *nearest_toolkit(const struct tables *t, const c
 	return best;
 }
 
-static const struct gpu_row *row_of(const struct tables *t, const char *capability)
-{
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (strcmp(t->gpus[i].capability, capability) == 0)
-			return &t->gpus[i];
-	return NULL;
-}
-
 const struct gpu_row *driver_tegra(const struct tables *t, const struct hardware *h,
 				   const char *cuda)
 {
 	for (size_t i = 0; i < h->gpu_count; i++) {
-		const struct gpu_row *row = row_of(t, h->gpus[i].capability);
+		const struct gpu_row *row = tables_gpu_capability(t, h->gpus[i].capability);
 		if (row && *row->sbsa && version_cmp(cuda, row->sbsa) < 0)
 			return row;
 	}
@@ -71,7 +63,7 @@ enum driver_fit driver_fit_any(const struct tables *t, const struct hardware *h,
 const struct gpu_row *driver_lacks(const struct tables *t, const struct hardware *h)
 {
 	for (size_t i = 0; i < h->gpu_count; i++) {
-		const struct gpu_row *row = row_of(t, h->gpus[i].capability);
+		const struct gpu_row *row = tables_gpu_capability(t, h->gpus[i].capability);
 		if (!row || !*row->driver_min)
 			continue;
 		if (*h->driver && version_cmp(h->driver, row->driver_min) < 0)

@@ -131,14 +131,6 @@ static const struct gpu_row *own_row(const struct runs_on *r, const char *gpu)
 	return NULL;
 }
 
-static const struct gpu_row *row_of(const struct tables *t, const char *capability)
-{
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (strcmp(t->gpus[i].capability, capability) == 0)
-			return &t->gpus[i];
-	return NULL;
-}
-
 /* Code for a Jetson with an older CUDA: NVIDIA's toolkit for Arm servers makes none that it runs.
  * Another maker may have used JetPack's own toolkit. */
 static void fit_tegra(struct fitting *c, const struct hardware_gpu *gpu)
@@ -232,7 +224,8 @@ static void fit_libraries(struct fitting *c)
 	if (!r->libraries || !*r->cuda || c->out->verdict == FIT_NO)
 		return;
 	for (size_t g = 0; g < c->h->gpu_count; g++) {
-		const struct gpu_row *row = row_of(r->tables, c->h->gpus[g].capability);
+		const struct gpu_row *row =
+			tables_gpu_capability(r->tables, c->h->gpus[g].capability);
 		if (!row || !*row->cuda_max || version_cmp(row->cuda_max, r->cuda) >= 0)
 			return;
 		gpu = &c->h->gpus[g];

@@ -1,5 +1,7 @@
 #include "core/plan/gpu_parts.h"
 
+#include "core/tables/gpu_runs.h"
+
 /* How much of the code makes a wheel that runs: of
  * parts with all that lead among them, and of others. */
 enum { SHARE = 5, HALF = 2 };
@@ -24,11 +26,7 @@ struct judging {
 
 static unsigned number_of(const char *text)
 {
-	unsigned number = 0;
-
-	for (; isdigit((unsigned char)*text) || *text == '.'; text++)
-		number = *text == '.' ? number : number * 10 + (unsigned)(*text - '0');
-	return number;
+	return gpu_code_parse(text).number;
 }
 
 static bool part_serves(const struct gpu_parts *p, const struct gpu_part *part, unsigned gpu)

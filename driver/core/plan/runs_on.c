@@ -147,17 +147,6 @@ static size_t number_len(const char *capability)
 	return strspn(capability, "0123456789.");
 }
 
-static const struct gpu_row *row_of(const struct tables *t, const char *capability)
-{
-	size_t n = number_len(capability);
-
-	for (unsigned i = 0; i < t->gpus_count; i++)
-		if (strlen(t->gpus[i].capability) == n &&
-		    strncmp(t->gpus[i].capability, capability, n) == 0)
-			return &t->gpus[i];
-	return NULL;
-}
-
 /* The floor of the toolkit's line, or what the newest of the GPUs needs. */
 static const char *driver_of(const struct tables *t, const struct runs_on *r, const char *cuda)
 {
@@ -178,7 +167,7 @@ static void set_hardware(const struct tables *t, const struct promise *p, struct
 	r->tables = t;
 	r->gpu_rows = arena_array(a, r->gpu.count, sizeof(const struct gpu_row *));
 	for (size_t i = 0; i < r->gpu.count; i++)
-		r->gpu_rows[i] = row_of(t, r->gpu.items[i]);
+		r->gpu_rows[i] = tables_gpu_capability(t, r->gpu.items[i]);
 	r->driver = r->gpu.count ? driver_of(t, r, p->cuda) : "";
 	r->cuda = r->gpu.count && p->cuda ? p->cuda : "";
 	r->tegra = p->tegra;

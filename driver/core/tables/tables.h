@@ -79,6 +79,8 @@ const char *tables_distribution(const char *package);
 const struct isa_row *tables_isa(const struct tables *t, const char *name);
 const struct isa_group *tables_isa_group(const struct tables *t, const char *name);
 const struct gpu_row *tables_gpu(const struct tables *t, const char *sm);
+/* tables_gpu_capability: by the number at the start of the text, "9.0" of "9.0a+PTX". */
+const struct gpu_row *tables_gpu_capability(const struct tables *t, const char *text);
 const struct toolkit_row *tables_toolkit(const struct tables *t, const char *version);
 /* tables_chips: numbers of GPUs that are systems on a chip, whose code runs on them alone. */
 unsigned *tables_chips(const struct tables *t, struct arena *a, size_t *ret_count);

@@ -53,6 +53,17 @@ const struct gpu_row *tables_gpu(const struct tables *t, const char *sm)
 	return row;
 }
 
+const struct gpu_row *tables_gpu_capability(const struct tables *t, const char *text)
+{
+	const size_t n = strspn(text, "0123456789.");
+
+	for (unsigned i = 0; i < t->gpus_count; i++)
+		if (strlen(t->gpus[i].capability) == n &&
+		    strncmp(t->gpus[i].capability, text, n) == 0)
+			return &t->gpus[i];
+	return NULL;
+}
+
 bool tables_affects(const struct advisory_row *row, const char *distribution, const char *version)
 {
 	bool in;
