@@ -161,7 +161,8 @@ size_t plan_root_needs(const struct plan *p, const struct toolkits *l, struct ar
 		       struct plan_need **ret);
 void plan_nvcc_targets(const struct plan *p, struct arena *a, struct strlist *ret);
 /* plan_takes_target: whether the tables have the GPU target for a package of a release (which has
- * that package), with this toolkit; `cuda` NULL: with any. */
+ * that package), with this toolkit; `cuda` NULL: with any. Jetsons are judged as on Arm, their
+ * platform. */
 bool plan_takes_target(const struct release_row *r, const char *package, const char *cuda,
 		       const struct gpu_target *t);
 /* plan_json: what `plan --json` prints (new reference). */

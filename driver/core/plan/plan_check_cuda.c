@@ -25,17 +25,19 @@ static bool nvcc_takes(const struct gpu_target *t, const char *cuda)
 	return s && version_cmp(cuda, s->cuda_min) >= 0;
 }
 
-/* A Jetson whose code the toolkit for Arm servers does not make. */
+/* Whether the toolkit for Arm servers does not make code for it: a Jetson before its CUDA. */
+static bool lacks_sbsa(const struct gpu_row *row, const char *cuda)
+{
+	return *row->sbsa && version_cmp(cuda, row->sbsa) < 0;
+}
+
 static const struct gpu_target *first_tegra(const struct profile *p, const char *cuda)
 {
 	if (!p->targets || strcmp(p->platform, "aarch64-linux") != 0)
 		return NULL;
-	for (unsigned i = 0; i < p->targets_count; i++) {
-		const struct gpu_row *row = p->targets[i].row;
-		if (*row->sbsa && version_cmp(cuda, row->sbsa) < 0)
+	for (unsigned i = 0; i < p->targets_count; i++)
+		if (lacks_sbsa(p->targets[i].row, cuda))
 			return &p->targets[i];
-	}
-
 	return NULL;
 }
 
@@ -96,7 +98,7 @@ bool plan_takes_target(const struct release_row *r, const char *package, const c
 		return false;
 	if (is_gone(t->row, r, package) || is_no_extension(t, r, package))
 		return false;
-	return !cuda || nvcc_takes(t, cuda);
+	return !cuda || (nvcc_takes(t, cuda) && !lacks_sbsa(t->row, cuda));
 }
 
 /* A target that PyTorch cannot be built for together with another of the profile; NULL: none. */
