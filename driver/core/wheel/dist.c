@@ -153,35 +153,6 @@ const char *label_accelerator(const char *label, struct arena *a)
 	return NULL;
 }
 
-/* The digits of the minor number in "26", "210", "291" (2.9.1) and "2130" (2.13.0). Torch has had
- * minor numbers up to the twenties: "2" and two more digits below 30 are one number. */
-static int minor_digits(const char *digits, size_t n)
-{
-	if (n > 3)
-		return 2;
-	return n == 3 && digits[1] < '3' ? 2 : 1;
-}
-
-const char *label_torch(const char *label, struct arena *a)
-{
-	static const char *const words[] = {"torch", "pt"};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		const char *at = strstr(label, words[i]), *digits = at ? at + strlen(words[i]) : "";
-		const size_t n = strspn(digits, "0123456789");
-		if (!n || (at > label && isalpha((unsigned char)at[-1])))
-			continue;
-		if (digits[n] == '.' && isdigit((unsigned char)digits[n + 1]))
-			return arena_strndup(a, digits,
-					     n + 1 + strspn(digits + n + 1, "0123456789"));
-		if (n > 1)
-			return arena_printf(a, "%c.%.*s", *digits, minor_digits(digits, n),
-					    digits + 1);
-	}
-
-	return NULL;
-}
-
 /* "cu12" of "nvidia_cublas_cu12==12.4", "cu13" of
  * "cuda_toolkit==13.2.2" and "nvidia_cuda_runtime==13.0". */
 const char *requirement_accelerator(const struct requirement *r, struct arena *a)

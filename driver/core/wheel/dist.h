@@ -32,9 +32,6 @@ const struct requirement *dist_refuses(const struct dist *d, const struct dist *
 const char *label_accelerator(const char *label, struct arena *a);
 const char *requirement_accelerator(const struct requirement *r, struct arena *a);
 const char *dist_accelerator(const struct dist *d, const struct wheel_scope *s, struct arena *a);
-/* label_torch: the torch that a label names, "2.6" of "cu12torch2.6" and "pt26cu124", "2.9" of
- * "cpu.avx2.torch291", "2.13" of "torch2130plain"; NULL. */
-const char *label_torch(const char *label, struct arena *a);
 /* dist_mixed: one is torch, the other requires it, and they are built for other accelerators: says
  * so for people; NULL: they are not. */
 const char *dist_mixed(const struct dist *x, const struct dist *y, const struct wheel_scope *s,

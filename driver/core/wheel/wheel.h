@@ -40,12 +40,17 @@ char *wheel_version_key(const char *version, struct arena *a);
 bool wheel_same_version(const char *left, const char *right, struct arena *a);
 /* wheel_normalize: distribution name as file names carry it ([-_.]+ -> _, lower case). */
 char *wheel_normalize(const char *dist, struct arena *a);
+/* wheel_index_name: returns the name as package indexes have it (PEP 503: with dashes). */
+char *wheel_index_name(const char *dist, struct arena *a);
 /* label_torch_word: the last word of a version label that says which torch the wheel is for:
  * "torch2130" for "2.13.0" with the same label, "torch2130plain" with none, "torch2130cu130" with
  * that one. label_without_torch: the label without such a word, which is the torch's own. */
 #define LABEL_TEGRA "tegra" /* a word: the code is made with JetPack's own toolkit */
 char *label_torch_word(const char *torch_version, const char *label, struct arena *a);
 char *label_without_torch(const char *label, struct arena *a);
+/* label_torch: the torch that a label names, "2.6" of "cu12torch2.6" and "pt26cu124", "2.9" of
+ * "cpu.avx2.torch291", "2.13" of "torch2130plain"; NULL. */
+const char *label_torch(const char *label, struct arena *a);
 /* wheel_dist_info: "torch-2.6.0+cpu.avx2.dist-info". */
 char *wheel_dist_info(const struct wheel_name *n, struct arena *a);
 /* wheel_find_dist_info: the name of the .dist-info directory of an unpacked wheel. ERR_INTEGRITY

@@ -251,6 +251,15 @@ char *wheel_normalize(const char *dist, struct arena *a)
 	return out;
 }
 
+char *wheel_index_name(const char *dist, struct arena *a)
+{
+	char *name = wheel_normalize(dist, a);
+
+	for (char *c = name; *c; c++)
+		*c = *c == '_' ? '-' : *c;
+	return name;
+}
+
 char *wheel_dist_info(const struct wheel_name *n, struct arena *a)
 {
 	return arena_printf(a, "%s-%s.dist-info", n->dist, n->version);

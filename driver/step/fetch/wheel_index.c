@@ -10,11 +10,7 @@ static const char pip_hint[] = "name an index with PIP_INDEX_URL, or install pip
 
 char *wheel_page_url(const char *index, const char *name, struct arena *a)
 {
-	char *page = wheel_normalize(name, a);
-
-	for (char *p = page; *p; p++) /* PEP 503: dashes, where file names have underscores */
-		*p = *p == '_' ? '-' : *p;
-	return arena_printf(a, "%s/", path_join(a, index, page));
+	return arena_printf(a, "%s/", path_join(a, index, wheel_index_name(name, a)));
 }
 
 static bool is_secure(const char *url)

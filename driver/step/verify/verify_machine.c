@@ -2,6 +2,7 @@
 #include "core/plan/cuda_libraries.h"
 #include "core/plan/gpu_parts.h"
 #include "core/plan/runs_on.h"
+#include "core/wheel/requirement.h"
 #include "step/verify/verify_parts.h"
 
 /* How much of a path is a CUDA version or a GPU target:
@@ -102,7 +103,8 @@ static const char *needed_cuda(const struct verifying *v, const struct elf_info 
 	return found;
 }
 
-const char *verify_needed_cuda(const struct verifying *v)
+/* The lowest of all libraries; NULL: none asks. */
+static const char *lowest_needed(const struct verifying *v)
 {
 	const char *lowest = NULL;
 
@@ -115,22 +117,18 @@ const char *verify_needed_cuda(const struct verifying *v)
 }
 
 /* What an extra asks for is somebody's choice. */
-void verify_requires_cuda(struct verifying *v, const char *line)
+void verify_requires_cuda(struct verifying *v, const struct requirement *r)
 {
-	static const char bundle[] = "cuda-toolkit";
-	const char *name = wheel_normalize(wheel_requires_name(line, v->a), v->a);
-
 	if (!v->q->tables)
 		return;
-	for (char *c = (char *)(uintptr_t)name; *c; c++)
-		*c = *c == '_' ? '-' : *c;
-	const char *found = cuda_in(name, v->a);
-	const char *number = strcmp(name, bundle) == 0 ? strpbrk(line, "=~>") : NULL;
+	const bool bundle = strcmp(r->name, "cuda_toolkit") == 0;
+	const char *found = cuda_in(wheel_index_name(r->name, v->a), v->a);
+	const char *number = bundle ? strpbrk(r->specifier, "=~>") : NULL;
 	number = number ? strpbrk(number, "0123456789") : NULL;
 	if (number)
 		found = arena_strndup(v->a, number, strspn(number, "0123456789"));
-	if (!found && strncmp(name, "nvidia-", 7) == 0)
-		found = line_of(v->q->tables, NULL, wheel_normalize(name, v->a), v->a);
+	if (!found && strncmp(r->name, "nvidia_", 7) == 0)
+		found = line_of(v->q->tables, NULL, r->name, v->a);
 	v->cuda_required = found ? lower(found, v->cuda_required) : v->cuda_required;
 }
 
@@ -306,17 +304,14 @@ void verify_parts(struct verifying *v)
 	for (size_t i = 0; i < v->count; i++)
 		weigh(v, &v->members[i]);
 	v->cuda_libraries = needs_libraries(v);
-	v->cuda = verify_needed_cuda(v);
-	const char *dist = v->named ? wheel_normalize(v->report.name.dist, v->a) : "";
-	char *dashed = arena_strdup(v->a, dist);
-	for (char *c = dashed; *c; c++)
-		*c = *c == '_' ? '-' : *c;
+	v->cuda = lowest_needed(v);
+	const char *dist = v->named ? v->report.name.dist : "";
 	if (!v->cuda)
 		v->cuda = v->cuda_required;
 	if (!v->cuda && v->parts->count)
-		v->cuda = cuda_in(dashed, v->a);
+		v->cuda = cuda_in(wheel_index_name(dist, v->a), v->a);
 	if (!v->cuda && v->parts->count)
-		v->cuda = line_of(v->q->tables, NULL, dist, v->a);
+		v->cuda = line_of(v->q->tables, NULL, wheel_normalize(dist, v->a), v->a);
 }
 
 /* A wheel for any machine that has libraries for one,

@@ -5,6 +5,8 @@
 #include "core/fatbin/fatbin_look.h"
 #include "step/verify/verify.h"
 
+struct requirement; /* core/wheel/requirement.h */
+
 #define VERIFY_MARKER ".metadata-rev"
 
 struct verify_member { /* a file in the archive */
@@ -80,10 +82,8 @@ int verify_members(struct verifying *v, unsigned threads, struct arena *arenas,
 		   struct err *e) MUST_CHECK;
 /* verify_is_library: whether the loader can load it: a library or a program. */
 bool verify_is_library(const struct verify_member *m);
-/* verify_needed_cuda: the lowest CUDA version that a library asks the loader for, "13"; NULL:
- * none. verify_requires_cuda: notes what a Requires-Dist line asks for. */
-void verify_requires_cuda(struct verifying *v, const char *line);
-const char *verify_needed_cuda(const struct verifying *v);
+/* verify_requires_cuda: notes the CUDA version that a requirement asks for. */
+void verify_requires_cuda(struct verifying *v, const struct requirement *r);
 /* verify_needed_glibc: the highest N of GLIBC_2.N that a library needs, and which; 0: none. */
 unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who);
 /* verify_inside: the library in the wheel that this NEEDED name means, NULL. */

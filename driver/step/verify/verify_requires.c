@@ -43,11 +43,11 @@ static void sort_requirement(const struct requiring *c, const struct requirement
 		cuda_brings(v->q->tables, r, v->a, to);
 	else
 		strlist_once(to, v->a, r->name);
-	if (plain)
-		strlist_once(&v->requires, v->a, r->name);
-	if (plain)
-		verify_requires_cuda(v, r->line);
-	if (plain && !*v->report.requires_torch && strcmp(r->name, "torch") == 0)
+	if (!plain)
+		return;
+	strlist_once(&v->requires, v->a, r->name);
+	verify_requires_cuda(v, r);
+	if (!*v->report.requires_torch && strcmp(r->name, "torch") == 0)
 		v->report.requires_torch = r->line;
 }
 
