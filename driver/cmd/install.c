@@ -25,10 +25,10 @@ struct offer {
 
 struct installing {
 	struct cmd_context *c;
-	const char *python;  /* the program */
-	const char *version; /* its own, "3.13.2" */
-	struct strlist has;  /* of pip and ensurepip, those that it has */
-	const char *place;   /* the index: a directory, or a URL that ends with a slash */
+	const char *python;      /* the program */
+	struct strlist versions; /* of the Python to install into; of a file's machine, of each */
+	struct strlist has;      /* of pip and ensurepip, those that it has */
+	const char *place;       /* the index: a directory, or a URL that ends with a slash */
 	bool remote;
 	const struct hardware_facts *facts;
 	struct hardware machine;
@@ -244,10 +244,13 @@ static const char *python_refused(const struct installing *x, const json_t *row,
 		json_string_value(json_object_get(json_object_get(row, "requires_python"), file));
 	struct arena *a = x->c->arena;
 
-	if (!range || specifier_check(range, a, ERR_IGNORED) < 0 ||
-	    specifier_takes(range, x->version, a))
+	if (!range || specifier_check(range, a, ERR_IGNORED) < 0)
 		return NULL;
-	return arena_printf(a, "'%s' requires Python %s, not %s", file, range, x->version);
+	for (size_t i = 0; i < x->versions.count; i++)
+		if (specifier_takes(range, x->versions.items[i], a))
+			return NULL;
+	return arena_printf(a, "'%s' requires Python %s, not %s", file, range,
+			    strlist_join(&x->versions, a, " or "));
 }
 
 /* Whether a project of the words to install has none of the wheels that fit. */
@@ -367,8 +370,20 @@ static int read_python(struct installing *x, struct err *e)
 	x->machine.pythons = (struct strlist){0};
 	strlist_split(&x->has, x->c->arena, buf_cstr(&version), " ");
 	strlist_add(&x->machine.pythons, x->c->arena, x->has.count ? x->has.items[0] : "");
-	x->version = x->has.count > 1 ? x->has.items[1] : "";
+	strlist_add(&x->versions, x->c->arena, x->has.count > 1 ? x->has.items[1] : "");
 	return 0;
+}
+
+/* Those that a file describes; it gives minor versions, and a free-threaded one has a "t". */
+static void described_pythons(struct installing *x)
+{
+	const struct strlist *pythons = &x->machine.pythons;
+
+	for (size_t i = 0; i < pythons->count; i++) {
+		const char *name = pythons->items[i];
+		strlist_add(&x->versions, x->c->arena,
+			    arena_strndup(x->c->arena, name, strspn(name, "0123456789.")));
+	}
 }
 
 static int read_machine(struct installing *x, struct err *e)
@@ -391,7 +406,9 @@ static int read_machine(struct installing *x, struct err *e)
 		x->machine = *h;
 	}
 
-	if ((!o->machine || !x->machine.pythons.count) && read_python(x, e) < 0)
+	if (o->machine && x->machine.pythons.count)
+		described_pythons(x);
+	else if (read_python(x, e) < 0)
 		return -1;
 	return detect_choose(t, x->facts, &x->machine, NULL, NULL, x->c->arena, &x->detected, e);
 }

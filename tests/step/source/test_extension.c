@@ -171,7 +171,10 @@ static const char *warned(const char *path, struct arena *a)
 
 	assert_ok(extension_read(path, &run, a, &row, &e), &e);
 	close(log.fd);
-	return arena_strdup(a, test_read(test_path("log")));
+	char *text = test_read(test_path("log"));
+	const char *ret = arena_strdup(a, text);
+	free(text);
+	return ret;
 }
 
 static void test_empty_submodules_are_warned_of(void **state)
