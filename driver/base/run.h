@@ -56,7 +56,7 @@ struct run {
 	/* readable once the user wants to stop (os_open_cancel); -1: never */
 	int cancel_fd;
 	struct run_limits limits;
-	unsigned without_walls; /* bits of enum sandbox_wall */
+	unsigned without_protections; /* bits of enum sandbox_protection */
 };
 
 bool run_cancelled(const struct run *r);

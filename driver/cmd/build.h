@@ -32,12 +32,12 @@ int cmd_build_common(struct cmd_context *c, struct pipeline_request *q, struct e
 int cmd_build_requests(struct cmd_context *c, const struct strlist *words,
 		       struct cmd_build_requests *ret, struct err *e) MUST_CHECK;
 int cmd_build_root(struct cmd_context *c, struct cmd_build_request *r, struct err *e) MUST_CHECK;
-/* cmd_build: builds what the options (they begin with a cmd_build_base) ask for. cmd_take: the
+/* cmd_build: builds what the options (they begin with a cmd_build_base) ask for. cmd_capture: the
  * torch that is installed in the root of the context. The caller frees the results, also after a
  * failure. */
 int cmd_build(struct cmd_context *c, const struct strlist *words, struct pipeline_results *ret,
 	      struct err *e) MUST_CHECK;
-int cmd_take(struct cmd_context *c, struct pipeline_results *ret, struct err *e) MUST_CHECK;
+int cmd_capture(struct cmd_context *c, struct pipeline_results *ret, struct err *e) MUST_CHECK;
 /* cmd_parse_shard: "2/3", the second of three. ERR_USAGE for anything else. */
 int cmd_parse_shard(const char *text, unsigned *index, unsigned *count, struct err *e) MUST_CHECK;
 /* The options of every command that writes wheels; fields of cmd_build_base. */

@@ -316,10 +316,33 @@ int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t c
 			     : err_hint(e, "its actions: %s", strlist_join(&names, c->arena, ", "));
 }
 
-static int parse_and_run(int argc, char *const *argv, const struct run *run, bool *shown,
+/* The command line with today's names. A command is renamed as the first word alone: further ones
+ * are arguments, which may have any name. */
+static char *const *rename_words(int argc, char *const *argv, struct log *log, struct arena *a)
+{
+	const int first = cmd_first_word(argc, (const char *const *)argv);
+	struct strlist ret = {0};
+	bool rest = false;
+
+	for (int i = 0; i < argc; i++) {
+		rest = rest || strcmp(argv[i], "--") == 0;
+		const bool name = i == first || (!rest && i && strncmp(argv[i], "--", 2) == 0);
+		const char *now = name ? cmd_new_name(argv[i], a) : NULL;
+		if (now)
+			log_warn(log,
+				 "'%.*s' is now called '%.*s'; the next release drops the old name",
+				 (int)strcspn(argv[i], "="), argv[i], (int)strcspn(now, "="), now);
+		strlist_ref(&ret, a, now ? now : argv[i]);
+	}
+
+	return (char *const *)strlist_argv(&ret, a);
+}
+
+static int parse_and_run(int argc, char *const *given, const struct run *run, bool *shown,
 			 struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+	char *const *argv = rename_words(argc, given, run->log, &a);
 	struct strlist words = {0}, args = {0};
 	const struct command *cmd = &command_help;
 
@@ -374,14 +397,14 @@ static int parse_and_run(int argc, char *const *argv, const struct run *run, boo
 		return err_set(e, ERR_USAGE, "--jobs %u is too many", options->jobs);
 	if (refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, &a, e) < 0)
 		return -1;
-	struct run walled = *run;
-	if (settle_releases(cmd, options, e) < 0 || cmd_walls(options, &walled, e) < 0)
+	struct run protected = *run;
+	if (settle_releases(cmd, options, e) < 0 || cmd_protections(options, &protected, e) < 0)
 		return -1;
 	struct plan_digests digests = {.arena = &a};
 	bool store_told = false;
 	struct cmd_context c = {.digests = &digests,
 				.store_told = &store_told,
-				.run = &walled,
+				.run = &protected,
 				.arena = &a,
 				.command = cmd,
 				.global = options,

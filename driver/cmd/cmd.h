@@ -29,7 +29,7 @@ struct cmd_globals {
 	struct strlist archives;
 	struct strlist lower_stores;
 	const char *store_url;
-	struct strlist without_walls;
+	struct strlist without_protections;
 	unsigned max_processes;
 	const char *max_memory, *max_disk, *max_log, *max_silence, *max_time;
 };
@@ -61,12 +61,16 @@ struct command {
 extern const struct command *const cmd_table[];
 extern const struct command command_build, command_fetch, command_verify, command_cache,
 	command_doctor, command_completion, command_help;
-extern const struct command command_repack, command_index, command_take, command_slim, command_set;
+extern const struct command command_repack, command_index, command_capture, command_slim,
+	command_bundle;
 extern const struct command command_plan, command_diff, command_list, command_units;
 extern const struct command command_detect, command_matrix;
 extern const struct command command_shell, command_test, command_bench, command_world,
 	command_install;
 extern const struct arg_def cmd_global_options[];
+/* cmd_new_name: returns what a command or an option is called now, with the option's "=VALUE", for
+ * its name of before 1.0; NULL for any other word. Lives in `a`. */
+const char *cmd_new_name(const char *word, struct arena *a);
 
 struct cmd_context {
 	const struct run *run;
@@ -105,8 +109,8 @@ struct cmd_action {
 	int (*run)(struct cmd_context *c, const char *name, struct err *e);
 };
 
-/* cmd_walls: reads the protections and limits on the command line into `run`. */
-int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e) MUST_CHECK;
+/* cmd_protections: reads the protections and limits on the command line into `run`. */
+int cmd_protections(const struct cmd_globals *g, struct run *run, struct err *e) MUST_CHECK;
 /* cmd_installed_data: returns the data directory installed with the program; NULL where others are
  * used: by --profiles or $PTBUILD_DATA_DIR, or those of the source tree. */
 const char *cmd_installed_data(struct cmd_context *c);

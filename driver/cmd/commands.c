@@ -4,9 +4,9 @@
 /* clang-format off */
 const struct command *const cmd_table[] = {
 	&command_build,
-	&command_take,
+	&command_capture,
 	&command_slim,
-	&command_set,
+	&command_bundle,
 	&command_repack,
 	&command_plan,
 	&command_diff,
@@ -32,6 +32,28 @@ const struct command *const cmd_table[] = {
 
 #define GLOBAL(type, field) (type), offsetof(struct cmd_globals, field)
 
+/* Names that development versions before 1.0 had. They are read for one release. */
+static const struct {
+	const char *before, *now;
+} renamed[] = {
+	{"take", "capture"},
+	{"set", "bundle"},
+	{"--without-wall", "--without-protection"},
+};
+
+const char *cmd_new_name(const char *word, struct arena *a)
+{
+	for (size_t i = 0; i < ARRAY_LEN(renamed); i++) {
+		const size_t n = strlen(renamed[i].before);
+		if (strncmp(word, renamed[i].before, n) != 0)
+			continue;
+		if (!word[n] || (*word == '-' && word[n] == '='))
+			return arena_printf(a, "%s%s", renamed[i].now, word + n);
+	}
+
+	return NULL;
+}
+
 const struct arg_def cmd_global_options[] = {
 	{"json", 0, GLOBAL(ARG_FLAG, json), NULL, "print one JSON document on standard output",
 	 NULL},
@@ -42,7 +64,7 @@ const struct arg_def cmd_global_options[] = {
 	{"root", 0, GLOBAL(ARG_STRING, root), "DIR",
 	 "build in this root file system: a directory, / for this machine's own, or world:NAME "
 	 "(default: the release's "
-	 "world; of take, test, bench and verify this machine's own)",
+	 "world; of capture, test, bench and verify this machine's own)",
 	 "<dir>"},
 	{"cache", 0, GLOBAL(ARG_STRING, cache), "DIR",
 	 "the store (default: $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild)", "<dir>"},
@@ -70,7 +92,7 @@ const struct arg_def cmd_global_options[] = {
 	 NULL},
 	{"sandbox", 0, GLOBAL(ARG_STRING, sandbox), "KIND", "bubblewrap (default) or none",
 	 "bubblewrap none"},
-	{"without-wall", 0, GLOBAL(ARG_LIST, without_walls), "NAMES",
+	{"without-protection", 0, GLOBAL(ARG_LIST, without_protections), "NAMES",
 	 "build without these sandbox protections ('ptbuild doctor' lists them); changes the keys "
 	 "and is recorded",
 	 "user seccomp keyring proc setuid limits landlock packages"},

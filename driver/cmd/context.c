@@ -297,7 +297,7 @@ static int parse_time(const char *text, uint64_t *ret)
 
 enum { MEMORY_LEAST = 64 << 20 };
 
-int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e)
+int cmd_protections(const struct cmd_globals *g, struct run *run, struct err *e)
 {
 	struct run_limits *l = &run->limits;
 	const struct {
@@ -331,5 +331,5 @@ int cmd_walls(const struct cmd_globals *g, struct run *run, struct err *e)
 			e, "write it like 24G; without it a build has nearly all of the machine's");
 	}
 
-	return sandbox_walls_parse(&g->without_walls, &run->without_walls, e);
+	return sandbox_protections_parse(&g->without_protections, &run->without_protections, e);
 }

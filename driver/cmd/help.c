@@ -312,7 +312,9 @@ static int run_help(struct cmd_context *c, const struct strlist *args, struct er
 		return cmd_write_stdout(&page, e);
 	}
 
-	const struct command *cmd = args->count ? cmd_find(args->items[0]) : NULL;
+	const char *now = args->count ? cmd_new_name(args->items[0], c->arena) : NULL;
+	const char *name = now || !args->count ? now : args->items[0];
+	const struct command *cmd = name ? cmd_find(name) : NULL;
 	return args->count && !cmd ? cmd_unknown(args->items[0], e) : help_show(c, cmd, e);
 }
 

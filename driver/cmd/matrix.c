@@ -303,7 +303,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	if (o->base.select.extensions.count) {
 		err_set(e, ERR_USAGE,
 			"--extension: the jobs of a matrix build packages, and no extension");
-		return err_hint(e, "let a job call 'ptbuild set' with a file that names it");
+		return err_hint(e, "let a job call 'ptbuild bundle' with a file that names it");
 	}
 
 	if (check_globals(c, format, e) < 0 || take_words(c, args, o, &words, e) < 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Memory and time outside of the sandbox: what a build, a server or a file may make ptbuild take. Each case asserts that the attack ran, and how long and how much ptbuild took.
+"""Memory and time outside of the sandbox: what a build, a server or a file may make ptbuild capture. Each case asserts that the attack ran, and how long and how much ptbuild took.
 
     test_exhaustion.py PTBUILD [TEST]
 """

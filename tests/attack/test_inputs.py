@@ -162,7 +162,7 @@ def test_set_name_with_new_line_is_refused(world):
         path = world.path(name)
         with open(path, "w") as f:
             f.write("profile: sm90-avx2\ntorch: official==2.9.1\ncompanions: [torchvision]\n")
-        done = run(world, "set", path, "--out", out, "--offline")
+        done = run(world, "bundle", path, "--out", out, "--offline")
         assert done.returncode == 2 and "control characters" in done.stderr, done.stderr
         assert not os.path.exists(out)
 

@@ -122,9 +122,9 @@ def test_set_after_kills_leaves_nothing_else(world):
         rows += f"{name} {hashlib.sha256(data).hexdigest()} {len(data)} {cuda}\n"
     with open(os.path.join(profiles, "official", "2.9.1"), "w") as f:
         f.write("ptbuild official 1\n" + rows)
-    with open(world.path("set.yaml"), "w") as f:
+    with open(world.path("bundle.yaml"), "w") as f:
         f.write("profile: sm90-avx2\npython: '3.13'\ntorch: slim==2.9.1\ncompanions: [torchvision]\n")
-    rounds(world, "set", lambda out: ("set", world.path("set.yaml"), "--profiles", profiles, "--mirror", mirror, "--out", out), os.makedirs)
+    rounds(world, "bundle", lambda out: ("bundle", world.path("bundle.yaml"), "--profiles", profiles, "--mirror", mirror, "--out", out), os.makedirs)
 
 
 def test_several_slim_into_one_directory_succeed(world):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Roots that somebody made to do harm: what `take` reads there and the root's own words. Each case is one lie in a root that is otherwise taken; the answer is an error that names it, or a wheel, soon, without a file of the host
+"""Roots that somebody made to do harm: what `capture` reads there and the root's own words. Each case is one lie in a root that is otherwise taken; the answer is an error that names it, or a wheel, soon, without a file of the host
 in it, and nothing is written anywhere else.
 
     test_roots.py PTBUILD [TEST]
@@ -14,9 +14,9 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
-import test_take  # noqa: E402
+import test_capture  # noqa: E402
 import toy  # noqa: E402
-from test_take import METADATA, SITE  # noqa: E402
+from test_capture import METADATA, SITE  # noqa: E402
 
 SECRET = "swordfish"
 TORCH, EGG, DPKG = f"{SITE}/torch", f"{SITE}/torch-2.6.0+debian.egg-info", "var/lib/dpkg"
@@ -24,7 +24,7 @@ LIST = f"{DPKG}/info/python3-torch.list"
 
 
 def text(path, words):
-    return lambda top, host: test_take.write(os.path.join(top, path), words)
+    return lambda top, host: test_capture.write(os.path.join(top, path), words)
 
 
 def more(path, words):
@@ -100,12 +100,12 @@ LIES = {
 
 
 def prepare(world):
-    test_take.prepare(world)
+    test_capture.prepare(world)
     world.host = world.path("host")
     os.mkdir(world.host)
     for name in ("secret.py", "list"):
-        test_take.write(os.path.join(world.host, name), f"{SECRET} = 1\n")
-    r = test_take.take(world)
+        test_capture.write(os.path.join(world.host, name), f"{SECRET} = 1\n")
+    r = test_capture.capture(world)
     assert r.returncode == 0, r.stderr
 
 
@@ -122,7 +122,7 @@ def lying(world, name):
     world.root = was
     try:
         shutil.rmtree(world.out, ignore_errors=True)
-        r = test_take.take(world, timeout=300)
+        r = test_capture.capture(world, timeout=300)
     finally:
         world.root = kept
         shutil.rmtree(was)

@@ -1,5 +1,5 @@
-"""Hostile builds of the stand-in package against the walls of the sandbox: the build as user 0, what it can still reach, and libraries of the host that it takes into its wheel. Each case
-asserts that the attack ran and what came of it; with each wall taken away an attack gets through. As the caller; root also tries it as a user.
+"""Hostile builds of the stand-in package against the protections of the sandbox: the build as user 0, what it can still reach, and libraries of the host that it takes into its wheel. Each case
+asserts that the attack ran and what came of it; with each protection taken away an attack gets through. As the caller; root also tries it as a user.
 
     test_sandbox.py PTBUILD [CASE...]
 """
@@ -30,7 +30,7 @@ BUILD_USER = 65525
 PLAIN_USER = 54321  # no account has it
 DONE = "through"
 
-# What each attack must end with; the first of several is what it is with all walls.
+# What each attack must end with; the first of several is what it is with all protections.
 INSIDE = {
     "core_pattern": ("EACCES", "EROFS", "EPERM"), "any_setting": ("EACCES",), "sysrq": ("EACCES", "EROFS", "ENOENT"), "setuid": ("EPERM",), "setuid_setgid": ("EPERM",),
     "created_setuid": ("EPERM",), "device": ("EACCES", "EPERM"), "owner": ("EPERM", "EINVAL"), "oom_score": ("EROFS",), "memory_in_dev": ("EROFS",), "score": ("500",),
@@ -176,16 +176,16 @@ def attack_limits(world, who, count):
 def attack_libraries(world, who, count):
     for name, (soname, _, _) in LIBRARIES.items():
         result = world.build("library")
-        held = result.returncode == 7 and f"/evil/{soname}' belongs to no package" in result.stderr and "--without-wall packages" in result.stderr
+        held = result.returncode == 7 and f"/evil/{soname}' belongs to no package" in result.stderr and "--without-protection packages" in result.stderr
         check(count, f"{who}/library_{name}", held, result.stderr[-300:].strip())
-    result = world.build("library", "--without-wall", "packages", "--out", world.path("evil-dist"))
+    result = world.build("library", "--without-protection", "packages", "--out", world.path("evil-dist"))
     with zipfile.ZipFile(glob.glob(world.path("evil-dist", "*.whl"))[0]) as wheel:
         vendored = [name for name in wheel.namelist() if "/libevil" in name]
     check(count, f"{who}/without_packages", len(vendored) == 1 and "belongs to no package of" not in result.stderr, vendored or result.stderr[-500:])
 
 
 def attack_without(world, who, count):
-    """Each wall alone taken away: an attack gets through, so no wall is decoration."""
+    """Each protection alone taken away: an attack gets through, so no protection is decoration."""
     through = {
         "seccomp": lambda got, src: got["io_uring"] == DONE and got["setuid"] == DONE and got["handle"] != "EPERM",
         "proc": lambda got, src: got["oom_score"] == DONE and got["memory_in_dev"] == DONE,
@@ -204,15 +204,15 @@ def attack_without(world, who, count):
     if world.user == 0:
         through["user"] = lambda got, src: os.lstat(os.path.join(src, "planted-2755")).st_uid == 0
 
-    def one(wall):
+    def one(protection):
         # Without a user of their own builds take the compiler cache back, under the feet of the others.
-        own = ["--cache", world.path("other")] if wall == "user" else []
-        got, src, result = inside(world, "--without-wall", wall, *own)
-        return wall, through[wall](got, src) and f"bubblewrap without {wall}, because of --without-wall" in result.stderr, got
+        own = ["--cache", world.path("other")] if protection == "user" else []
+        got, src, result = inside(world, "--without-protection", protection, *own)
+        return protection, through[protection](got, src) and f"bubblewrap without {protection}, because of --without-protection" in result.stderr, got
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for wall, held, got in pool.map(one, through):
-            check(count, f"{who}/without_{wall}", held, "it matters" if held else got)
+        for protection, held, got in pool.map(one, through):
+            check(count, f"{who}/without_{protection}", held, "it matters" if held else got)
 
 
 def no_filters():
@@ -243,25 +243,25 @@ def doctor(world, *options, before=(), **kw):
 
 def attack_doctor(world, who, count):
     """What the machine lacks is said, refused, and gone without only when that is asked for."""
-    walls = ("name-spaces", "user", "seccomp", "keyring", "proc", "setuid", "limits", "landlock", "packages")
+    protections = ("name-spaces", "user", "seccomp", "keyring", "proc", "setuid", "limits", "landlock", "packages")
     result, rows = doctor(world)
     gone = () if LANDLOCK >= 2 else ("landlock",)
-    check(count, f"{who}/doctor_names_all", all(rows.get("wall " + w, {}).get("level") == ("warning" if w in gone else "ok") for w in walls), sorted(r for r in rows if r.startswith("wall ")))
+    check(count, f"{who}/doctor_names_all", all(rows.get("protection " + w, {}).get("level") == ("warning" if w in gone else "ok") for w in protections), sorted(r for r in rows if r.startswith("protection ")))
     result, rows = doctor(world, preexec_fn=lambda: answer(444, errno.EOPNOTSUPP))
-    said = "has no Landlock" in rows["wall landlock"]["text"]
-    check(count, f"{who}/doctor_says_there_is_no_landlock", result.returncode == 0 and rows["sandbox"]["level"] == "ok" and rows["wall landlock"]["level"] == "warning" and said, rows["wall landlock"])
+    said = "has no Landlock" in rows["protection landlock"]["text"]
+    check(count, f"{who}/doctor_says_there_is_no_landlock", result.returncode == 0 and rows["sandbox"]["level"] == "ok" and rows["protection landlock"]["level"] == "warning" and said, rows["protection landlock"])
     if LANDLOCK >= 2:
         result, rows = doctor(world, preexec_fn=lambda: answer(446, errno.E2BIG))
-        check(count, f"{who}/doctor_needs_the_landlock_there_is", result.returncode == 7 and "Landlock" in rows["sandbox"]["text"] and "--without-wall landlock" in rows["sandbox"]["fix"], rows["sandbox"])
-    result, rows = doctor(world, "--without-wall", "proc")
-    check(count, f"{who}/doctor_names_what_is_gone", rows["wall proc"]["level"] == "warning", rows["wall proc"])
+        check(count, f"{who}/doctor_needs_the_landlock_there_is", result.returncode == 7 and "Landlock" in rows["sandbox"]["text"] and "--without-protection landlock" in rows["sandbox"]["fix"], rows["sandbox"])
+    result, rows = doctor(world, "--without-protection", "proc")
+    check(count, f"{who}/doctor_names_what_is_gone", rows["protection proc"]["level"] == "warning", rows["protection proc"])
     result, rows = doctor(world, preexec_fn=no_filters)
-    check(count, f"{who}/doctor_needs_seccomp", result.returncode == 7 and rows["sandbox"]["level"] == "failure" and "--without-wall seccomp" in rows["sandbox"]["fix"], rows["sandbox"])
-    result, rows = doctor(world, "--without-wall", "seccomp", preexec_fn=no_filters)
-    check(count, f"{who}/doctor_goes_on_when_told", rows["sandbox"]["level"] == "ok" and rows["wall seccomp"]["level"] == "warning", rows["wall seccomp"])
+    check(count, f"{who}/doctor_needs_seccomp", result.returncode == 7 and rows["sandbox"]["level"] == "failure" and "--without-protection seccomp" in rows["sandbox"]["fix"], rows["sandbox"])
+    result, rows = doctor(world, "--without-protection", "seccomp", preexec_fn=no_filters)
+    check(count, f"{who}/doctor_goes_on_when_told", rows["sandbox"]["level"] == "ok" and rows["protection seccomp"]["level"] == "warning", rows["protection seccomp"])
     if world.user == 0:
         result, rows = doctor(world, before=["unshare", "--user", "--map-root-user"])
-        check(count, f"{who}/doctor_needs_another_user", result.returncode == 7 and "root user" in rows["sandbox"]["text"] and "--without-wall user" in rows["sandbox"]["fix"], rows["sandbox"])
+        check(count, f"{who}/doctor_needs_another_user", result.returncode == 7 and "root user" in rows["sandbox"]["text"] and "--without-protection user" in rows["sandbox"]["fix"], rows["sandbox"])
 
 
 def main():

@@ -5,7 +5,7 @@ usage: bench_world.py PTBUILD CACHE WORLD [ROUNDS]
 
 CACHE is a store that has all packages of WORLD (it is only read: each run has a store of its own, with copies of them). By hand the packages are unpacked by
 `dpkg-deb -x`, one for each processor, and their modules compiled by `compileall`, then on the same number of them; nothing is hashed, and what the world has
-from wheels is left out. Where the world has a torch, `ptbuild take` follows, whose steps are told, beside `wheel pack` of the same files and `pip install` of
+from wheels is left out. Where the world has a torch, `ptbuild capture` follows, whose steps are told, beside `wheel pack` of the same files and `pip install` of
 what it packed. No tree is removed before the end: ext4 looks for minutes at the inodes that were given back lately before it gives out a new one.
 A ratio above 1 means that ptbuild is faster. Needs bubblewrap, dpkg-deb and the Python package `wheel`.
 """
@@ -74,7 +74,7 @@ def by_hand(root, found):
 def tail(ptbuild, top, store, world):
     """The steps from a torch that is there to a verified wheel, and the same files by wheel and pip."""
     out, tree, env = (os.path.join(top, d) for d in ("dist", "tree", "env"))
-    timed([ptbuild, "take", "pytorch", "--root", f"world:{world}", "--offline", "--cache", store, "--out", out, "--quiet"])
+    timed([ptbuild, "capture", "pytorch", "--root", f"world:{world}", "--offline", "--cache", store, "--out", out, "--quiet"])
     wheel = os.path.join(out, next(f for f in os.listdir(out) if f.endswith(".whl")))
     record = next(os.path.join(d, "build.json") for d, _, files in os.walk(out) if "build.json" in files)
     with open(record) as f:

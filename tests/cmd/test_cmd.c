@@ -4,6 +4,21 @@
 
 /* ---- help, manual, completions ---- */
 
+static void test_names_of_before_are_read_with_a_warning(void **state)
+{
+	(void)state;
+	expect("take torchvision", 2, "'take' is now called 'capture'");
+	assert_contains(err_text(), "'torchvision' cannot be captured");
+	expect("set", 2, "'set' is now called 'bundle'");
+	assert_contains(err_text(), "bundle needs one file");
+	expect("help take", 0, "");
+	expect("plan --profile cpu-avx2 --without-wall=nothing", 2,
+	       "'--without-wall' is now called '--without-protection'");
+	/* the word is an argument here, or belongs to another program */
+	expect("capture take", 2, "'take' cannot be captured");
+	assert_null(strstr(err_text(), "is now called"));
+}
+
 static void bare_program_prints_the_overview(void **state)
 {
 	(void)state;
@@ -587,7 +602,7 @@ static void slips_get_the_words_that_work(void **state)
 		 "'ptbuild cache gc --keep-days 30'"},
 		{"plan --profile sm80,sm90-avx512", 3, "'sm80,sm90-avx512'", "'sm80+sm90-avx512'"},
 		{"cpu-avx2", 2, "not a command: 'cpu-avx2'", "'ptbuild build --profile cpu-avx2'"},
-		{"take --dry-run", 2, "an option of slim, set, world, cache;",
+		{"capture --dry-run", 2, "an option of slim, bundle, world, cache;",
 		 "'ptbuild plan' says what a build would do"},
 		{"diff --matrix x", 2, "unknown option '--matrix'",
 		 "an option of build, repack, plan,"},
@@ -656,6 +671,7 @@ static void what_is_off_already_is_not_given_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(test_names_of_before_are_read_with_a_warning),
 		T(bare_program_prints_the_overview),
 		T(help_option_and_help_command_agree),
 		T(help_of_a_command_lists_every_option),

@@ -134,7 +134,7 @@ static void sources_that_cannot_be_reached(void **state)
 	assert_true(log_seconds() - start < HANG_S);
 	assert_contains(err_text(), "--mirror URL|DIR");
 	assert_contains(err_text(), "--release 2.6.0-debian");
-	assert_contains(err_text(), "'ptbuild take'");
+	assert_contains(err_text(), "'ptbuild capture'");
 	assert_no_world();
 	/* Of Debian's own release: the torch of a root,
 	 * and an official wheel of another release. */
@@ -143,7 +143,7 @@ static void sources_that_cannot_be_reached(void **state)
 	       4, "'pytorch_2.6.0+dfsg.orig.tar.xz'");
 	assert_contains(err_text(), "--mirror URL|DIR");
 	assert_contains(err_text(), "--lower-store DIR");
-	assert_contains(err_text(), "'ptbuild take --root DIR'");
+	assert_contains(err_text(), "'ptbuild capture --root DIR'");
 	assert_contains(err_text(), "'ptbuild slim --release 2.10.0 --gpu sm90 --python 3.13'");
 	/* The archive that is named is the one asked, for sources as for a world. */
 	expect(arena_printf(&ran.arena,

@@ -48,10 +48,10 @@ static void test_all_commands_follow_the_environment(void **state)
 	says("3.12");
 	expect("build --profile cpu-avx2 --release 2.9.1 --offline", ERR_NETWORK,
 	       "using Python 3.12, ");
-	test_write(test_path("set.yaml"),
+	test_write(test_path("bundle.yaml"),
 		   "profile: sm90-avx2\ntorch: official==2.9.1\ncompanions: [torchvision]\n");
-	assert_string_equal(python_of(arena_printf(&ran.arena, "set %s --dry-run --json",
-						   test_path("set.yaml"))),
+	assert_string_equal(python_of(arena_printf(&ran.arena, "bundle %s --dry-run --json",
+						   test_path("bundle.yaml"))),
 			    "3.12");
 	says("3.12");
 	ptbuild("doctor --profile cpu-avx2 --release 2.9.1 --offline");

@@ -299,7 +299,7 @@ static void a_plan_for_another_platform(void **state)
 static void take_says_which_root_it_means(void **state)
 {
 	(void)state;
-	AUTO_FREE char *text = text_of("help take");
+	AUTO_FREE char *text = text_of("help capture");
 	assert_contains(text, "Without --root the root is this machine's own system");
 }
 

@@ -324,7 +324,7 @@ class Limits(unittest.TestCase):
         self.assertIn("cannot be written into a CI file", got.stderr)
 
     def test_options_of_every_command_reach_the_jobs_or_are_refused(self):
-        options = "--jobs 3 --root /r --mirror /m --lower-store /a --lower-store /b --store-url http://s/x --sandbox none --without-wall seccomp --max-processes 99 --max-time 2h --no-drift --offline"
+        options = "--jobs 3 --root /r --mirror /m --lower-store /a --lower-store /b --store-url http://s/x --sandbox none --without-protection seccomp --max-processes 99 --max-time 2h --no-drift --offline"
         for format in ("github", "gitlab"):
             text = matrix_text("pytorch-python313-cpu-avx2", "--format", format, *options.split())
             for option in re.findall("--[^-]\\S+(?: [^-]\\S*)?", options):

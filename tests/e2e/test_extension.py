@@ -226,7 +226,7 @@ def test_a_plan_shows_it_and_its_keys_follow_the_source(world):
 
 def a_set(world, name, *args, profile="cpu-avx2", **rows):
     write(world.path(name), "".join(f"{key}: {value}\n" for key, value in {"profile": profile, **rows}.items()))
-    return world.run("set", world.path(name), "--out", world.path("set's out"), *args)
+    return world.run("bundle", world.path(name), "--out", world.path("set's out"), *args)
 
 
 def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
@@ -260,14 +260,14 @@ def test_a_set_is_wheels_an_index_and_what_goes_with_it(world):
     # The line that it prints, and the stage's, into environments of their own.
     env = world.path("set-env")
     venv(env)
-    for words in (shlex.split(doc["pip"]), [w.replace("/set/", f"{out}/") for w in shlex.split(re.search(r"python3 -m (pip .*)", stage)[1])]):
+    for words in (shlex.split(doc["pip"]), [w.replace("/bundle/", f"{out}/") for w in shlex.split(re.search(r"python3 -m (pip .*)", stage)[1])]):
         done = subprocess.run([f"{env}/bin/python", "-m", words[0], "--isolated", words[1], *(w.replace("--extra-", "--") for w in words[2:]), "--force-reinstall", "--no-deps"], capture_output=True, text=True)
         assert done.returncode == 0 and "tiny_ext-0.5" in done.stdout, (words, done.stdout + done.stderr)
     assert subprocess.run([f"{env}/bin/python", "-c", "import tiny_ext; print(tiny_ext.sum(10))"], capture_output=True, text=True).stdout.strip() == str(45 * 45)
     # Another wheel there would be in its index.
     shutil.copy(world.torch, f"{out}/torch-9-py3-none-any.whl")
     again = a_set(world, "all.yaml", **rows)
-    assert again.returncode == 7 and "torch-9-py3-none-any.whl' does not belong to the set" in again.stderr, again.stderr
+    assert again.returncode == 7 and "torch-9-py3-none-any.whl' does not belong to the bundle" in again.stderr, again.stderr
     os.remove(f"{out}/torch-9-py3-none-any.whl")
     again = a_set(world, "all.yaml", **rows)
     assert again.returncode == 0 and "from the store" in again.stdout and "store has" not in again.stdout, again.stdout + again.stderr
@@ -305,7 +305,7 @@ def test_official_companions_on_the_stable_abi_go_with_later_torches(world):
     """By the shipped tables: torchvision from 0.29.1 on takes every torch from 2.14.0 on, whichever release it is of."""
     for torch, vision, text in (("2.14.1", "0.29.2", "torchvision-0.29.2-py3-none"), ("2.15.0", "0.29.1", "torchvision-0.29.1-cp313"), ("2.13.0", "0.29.2", "torch 2.13.0 is paired with torchvision 0.28.0, not 0.29.2"), ("2.14.1", "0.28.0", "not 0.28.0")):
         write(world.path("abi.yaml"), f"profile: sm90-avx2\npython: '3.13'\ntorch: official=={torch}\ncompanions: [torchvision=={vision}, torchaudio]\n")
-        r = subprocess.run([world.ptbuild, "set", world.path("abi.yaml"), "--dry-run", "--offline", "--cache", world.path("abi"), "--profiles", os.path.join(TOP, "profiles")], capture_output=True, text=True, timeout=300)
+        r = subprocess.run([world.ptbuild, "bundle", world.path("abi.yaml"), "--dry-run", "--offline", "--cache", world.path("abi"), "--profiles", os.path.join(TOP, "profiles")], capture_output=True, text=True, timeout=300)
         assert text in r.stdout + r.stderr and r.returncode == (7 if "paired with" in r.stderr else 0), (torch, vision, r.returncode, r.stdout + r.stderr)
 
 

@@ -202,7 +202,7 @@ def test_no_user_name_spaces(world):
     which has no other user to become: there bubblewrap is refused."""
     with open("/proc/self/uid_map") as f:
         of_the_machine = os.geteuid() == 0 and f.read().split() == ["0", "0", "4294967295"]
-    first, second = (("CAP_SYS_ADMIN", "--without-wall user"), ("user namespaces",)) if of_the_machine else (("user namespaces",),) * 2
+    first, second = (("CAP_SYS_ADMIN", "--without-protection user"), ("user namespaces",)) if of_the_machine else (("user namespaces",),) * 2
     for place in places(world):
         top = world.path("chroot")
         os.makedirs(top, exist_ok=True)
@@ -211,7 +211,7 @@ def test_no_user_name_spaces(world):
         assert REACHED in done.stderr and "sandbox" not in done.stderr, done.stderr
         powerless = ["setpriv", "--bounding-set=-sys_admin"]
         place.refused(7, "cannot create the sandbox", *first, lines=hidden, chroot=top, before=powerless)
-        place.refused(7, "cannot create the sandbox", *second, lines=hidden, chroot=top, before=powerless, options=["--without-wall", "user"])
+        place.refused(7, "cannot create the sandbox", *second, lines=hidden, chroot=top, before=powerless, options=["--without-protection", "user"])
 
 
 def test_full_disk(world):

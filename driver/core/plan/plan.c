@@ -104,7 +104,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 	if (v->cuda)
 		strlist_refs(&p->driver_libraries, a, c->tables->driver_libraries,
 			     c->tables->driver_libraries_count);
-	p->sandbox = sandbox_text(q->sandbox, q->without_walls, a);
+	p->sandbox = sandbox_text(q->sandbox, q->without_protections, a);
 	p->elsewhere = q->elsewhere;
 	const struct package_row *row = c->package;
 	strlist_refs(&p->requires, c->arena, row->install_requires, row->install_requires_count);

@@ -65,7 +65,7 @@ struct plan {
 	struct strlist asides;     /* those of them that only PLAN_REASONS shows to people */
 	struct strlist advisories; /* published weaknesses of the package: "CVE-2025-3000" */
 	const char *advised;       /* the nearest release without any; "" none, or none needed */
-	bool taken;                /* from the root, not built: plan_taken below */
+	bool captured;             /* from the root, not built: plan_captured below */
 	/* runtime checks that a package taken from the root is known to fail, and why */
 	struct kvlist defects;
 	struct runs_on runs_on;
@@ -120,8 +120,8 @@ struct plan_request {
 	/* of what has no GPU code: the CUDA that its torch is for all the same; NULL: none */
 	const char *torch_cuda;
 	enum sandbox_kind sandbox;
-	bool elsewhere;         /* sandbox_elsewhere */
-	unsigned without_walls; /* of run */
+	bool elsewhere;               /* sandbox_elsewhere */
+	unsigned without_protections; /* of run */
 	/* packages of the root's world are not the pinned ones: the label says so */
 	bool drift;
 	const char *patches_dir;      /* <data>/patches */
@@ -227,7 +227,7 @@ void key_diff(const char *old, const char *new, struct arena *a, struct strlist 
 /* The plan of a torch that is taken from the root instead of built: what is known of it, and the
  * keys of its wheel. */
 
-struct plan_taken_request {
+struct plan_captured_request {
 	const struct root *root;
 	const char *package; /* "python3-torch=2.6.0+dfsg-7" */
 	const char *version; /* full: "2.6.0+debian" */
@@ -235,15 +235,15 @@ struct plan_taken_request {
 	const char *digest; /* of its files */
 	uint64_t epoch;
 	enum sandbox_kind sandbox;
-	unsigned without_walls;
+	unsigned without_protections;
 	unsigned metadata_rev; /* 0 = 1 */
 };
 
-/* plan_taken: its instruction set is the platform's baseline; the notes say that ptbuild did not
+/* plan_captured: its instruction set is the platform's baseline; the notes say that ptbuild did not
  * compile it, and what is known to fail in it. `ret_tools`: what the record has in their place. */
-int plan_taken(const struct tables *t, const struct plan_taken_request *q, struct arena *a,
-	       const struct plan **ret, const struct toolchain **ret_tools,
-	       struct err *e) MUST_CHECK;
+int plan_captured(const struct tables *t, const struct plan_captured_request *q, struct arena *a,
+		  const struct plan **ret, const struct toolchain **ret_tools,
+		  struct err *e) MUST_CHECK;
 
 /* A quilt series: which patches there are, in which order. */
 

@@ -71,7 +71,7 @@ void promise_of_plan(const struct plan *p, struct arena *a, struct promise *ret)
 	/* Code that ptbuild did not compile declares nothing: what it uses is searched and
 	 * reported. */
 	*ret = (struct promise){.from = arena_printf(a, "the plan of '%s'", p->variant),
-				.binding = !p->taken,
+				.binding = !p->captured,
 				.platform = p->platform,
 				.isa = p->isa_row,
 				.gpu_known = true,

@@ -100,12 +100,13 @@ int sandbox_argv(const struct sandbox *s, const char *const *argv, struct strlis
  * ("-I/ptbuild/src/x", "a=/ptbuild/src:/ptbuild/out"), replaced by the host path of the longest
  * bound directory above it. SANDBOX_TMP replaces /tmp unless bound. */
 char *sandbox_host_text(const struct sandbox *s, const char *text, struct arena *a);
-/* sandbox_run: runs argv inside, as user 1000 with umask 022, its own process IDs and host name, no
- * capabilities and no way to get any, with the protections that run->without_walls leaves and with
- * run->limits; it dies with the caller. If the caller is root, user 1000 is BUILD_USER outside, and
- * the directories it may write become that user's. Ignores argv, envp, cwd, fds, umask and enter of
- * `spec`. A non-zero exit is not an error. ERR_SYSTEM: bubblewrap, the program or a shown path is
- * missing. ERR_POLICY: bubblewrap cannot create the sandbox. SANDBOX_NONE isolates nothing. */
+/* sandbox_run: runs argv inside, as user 1000 with umask 022, its own process IDs and host
+ * name, no capabilities and no way to get any, with the protections that
+ * run->without_protections leaves and with run->limits; it dies with the caller. If the caller
+ * is root, user 1000 is BUILD_USER outside, and the directories it may write become that
+ * user's. Ignores argv, envp, cwd, fds, umask and enter of `spec`. A non-zero exit is not an
+ * error. ERR_SYSTEM: bubblewrap, the program or a shown path is missing. ERR_POLICY: bubblewrap
+ * cannot create the sandbox. SANDBOX_NONE isolates nothing. */
 int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec,
 		const struct run *run, struct proc_result *ret, struct err *e) MUST_CHECK;
 /* sandbox_capture: runs argv inside, standard output in `out`. A non-zero exit is ERR_BUILD with
@@ -126,36 +127,37 @@ int sandbox_from_json(const json_t *j, const char *name, struct arena *a, struct
 
 /* The sandbox protections, each with a name of its own. */
 
-enum sandbox_wall {
-	WALL_USER,     /* never user 0 of the machine */
-	WALL_SECCOMP,  /* the system calls of seccomp_linux.c */
-	WALL_KEYRING,  /* a session keyring of its own */
-	WALL_PROC,     /* /proc and /dev read-only */
-	WALL_SETUID,   /* no setuid file of a build stays */
-	WALL_LIMITS,   /* processes, memory, disk, output, time */
-	WALL_LANDLOCK, /* the kernel's own list of what may be written: landlock_init.h */
-	WALL_PACKAGES, /* libraries in the wheel are from the root's packages */
-	SANDBOX_WALLS
+enum sandbox_protection {
+	PROTECTION_USER,     /* never user 0 of the machine */
+	PROTECTION_SECCOMP,  /* the system calls of seccomp_linux.c */
+	PROTECTION_KEYRING,  /* a session keyring of its own */
+	PROTECTION_PROC,     /* /proc and /dev read-only */
+	PROTECTION_SETUID,   /* no setuid file of a build stays */
+	PROTECTION_LIMITS,   /* processes, memory, disk, output, time */
+	PROTECTION_LANDLOCK, /* the kernel's own list of what may be written: landlock_init.h */
+	PROTECTION_PACKAGES, /* libraries in the wheel are from the root's packages */
+	SANDBOX_PROTECTIONS
 };
 
-/* sandbox_wall: whether a protection is wanted: the user did not turn it off. */
-bool sandbox_wall(const struct run *run, enum sandbox_wall wall);
-/* sandbox_walls_parse: names to bits; ERR_USAGE lists the names. */
-int sandbox_walls_parse(const struct strlist *names, unsigned *ret, struct err *e) MUST_CHECK;
+/* sandbox_protection: whether a protection is wanted: the user did not turn it off. */
+bool sandbox_protection(const struct run *run, enum sandbox_protection protection);
+/* sandbox_protections_parse: names to bits; ERR_USAGE lists the names. */
+int sandbox_protections_parse(const struct strlist *names, unsigned *ret, struct err *e) MUST_CHECK;
 /* sandbox_text: what keys and records say: "bubblewrap", "bubblewrap without seccomp", "none". */
 const char *sandbox_text(enum sandbox_kind kind, unsigned without, struct arena *a);
 
-struct sandbox_wall_state {
+struct sandbox_protection_state {
 	const char *name;
 	bool stands;
 	const char *text; /* what it does, or why it is missing */
 };
 
-/* sandbox_walls_look: lists each protection on this machine; bubblewrap's own come first. */
-size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
-			  const struct sandbox_wall_state **ret);
-/* sandbox_walls_json: like sandbox_walls_look, as an object of names and states (new reference). */
-json_t *sandbox_walls_json(enum sandbox_kind kind, const struct run *run);
+/* sandbox_protections_look: lists each protection on this machine; bubblewrap's own come first. */
+size_t sandbox_protections_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
+				const struct sandbox_protection_state **ret);
+/* sandbox_protections_json: like sandbox_protections_look, as an object of names and states (new
+ * reference). */
+json_t *sandbox_protections_json(enum sandbox_kind kind, const struct run *run);
 
 /* SANDBOX_TOP as a directory of this machine. A build without a sandbox runs in it, so that its
  * paths are those of a build in the sandbox. */

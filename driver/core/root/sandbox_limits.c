@@ -190,7 +190,7 @@ void sandbox_watch_begin(struct sandbox_watch *w, const struct sandbox *s, const
 	*w = (struct sandbox_watch){.sandbox = s,
 				    .limits = sandbox_limits(run),
 				    .asked = run->limits,
-				    .off = !sandbox_wall(run, WALL_LIMITS),
+				    .off = !sandbox_protection(run, PROTECTION_LIMITS),
 				    .caller = *spec,
 				    .started = now,
 				    .said = now,

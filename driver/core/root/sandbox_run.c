@@ -119,15 +119,15 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 		if (s->ops[i].type == SANDBOX_DATA &&
 		    fds_add(f, s->ops[i].source, strlen(s->ops[i].source), e) < 0)
 			return -1;
-	if (sandbox_wall(run, WALL_SECCOMP) && !seccomp_works()) {
+	if (sandbox_protection(run, PROTECTION_SECCOMP) && !seccomp_works()) {
 		err_set(e, ERR_POLICY,
 			"cannot create the sandbox: this kernel does not support filters of system "
 			"calls (seccomp)");
 		return err_hint(e, "use a kernel with CONFIG_SECCOMP_FILTER, or build with "
-				   "--without-wall seccomp");
+				   "--without-protection seccomp");
 	}
 
-	if (sandbox_wall(run, WALL_SECCOMP) && (filter = seccomp_filter(e)) < 0)
+	if (sandbox_protection(run, PROTECTION_SECCOMP) && (filter = seccomp_filter(e)) < 0)
 		return -1;
 	if (filter >= 0) {
 		strlist_ref(&options, s->arena, "--seccomp");
@@ -136,7 +136,7 @@ static int make_fds(const struct sandbox *s, const struct run *run, struct fds *
 			return -1;
 	}
 
-	if (sandbox_wall(run, WALL_LANDLOCK) && landlock_version() &&
+	if (sandbox_protection(run, PROTECTION_LANDLOCK) && landlock_version() &&
 	    add_inside(f, s->arena, &options, e) < 0)
 		return -1;
 	sandbox_options(s, &options);
@@ -167,7 +167,7 @@ static int not_inside(const char *program, const struct landlock_init_failure *f
 			       os_errno_text(failure->error));
 	err_set(e, ERR_POLICY, "cannot create the sandbox: Landlock: %s",
 		os_errno_text(failure->error));
-	return err_hint(e, "build without that protection: --without-wall landlock");
+	return err_hint(e, "build without that protection: --without-protection landlock");
 }
 
 static int not_started(const char *program, const char *words, struct err *e)
@@ -223,7 +223,7 @@ static int outside_user(const struct run *run, uid_t *ret, struct err *e)
 {
 	*ret = geteuid();
 	enum build_user_state state =
-		sandbox_wall(run, WALL_USER) ? build_user_state() : BUILD_USER_SELF;
+		sandbox_protection(run, PROTECTION_USER) ? build_user_state() : BUILD_USER_SELF;
 	if (state == BUILD_USER_OWN)
 		*ret = BUILD_USER;
 	if (state != BUILD_USER_MISSING)
@@ -232,7 +232,7 @@ static int outside_user(const struct run *run, uid_t *ret, struct err *e)
 		"the build would run as the root user: this user namespace has no user %d",
 		BUILD_USER);
 	return err_hint(e, "map more users into the container, start ptbuild as another user, or "
-			   "build with --without-wall user");
+			   "build with --without-protection user");
 }
 
 /* Gives the writable directories to the user; back to root if no other user can have them. */
@@ -276,7 +276,7 @@ static void set_limits(const struct run *run, uid_t user, struct sandbox *s,
 {
 	const struct run_limits l = sandbox_limits(run);
 
-	if (!sandbox_wall(run, WALL_LIMITS))
+	if (!sandbox_protection(run, PROTECTION_LIMITS))
 		return;
 	/* The kernel counts all of a user's tasks: what else the user starts must not
 	 * end a build. The watch is exact, and this stops what is faster than it. */
@@ -300,14 +300,15 @@ static int not_entered(const struct sandbox_entry *n, struct arena *a, struct er
 	if (disk)
 		return -1;
 	if (!n->user)
-		return err_hint(e, "build without that protection: see --without-wall in 'ptbuild "
-				   "help build'");
+		return err_hint(
+			e, "build without that protection: see --without-protection in 'ptbuild "
+			   "help build'");
 	if (source && n->error == EACCES)
 		return err_hint(e, "let all users read it: chmod -R a+rX %s",
 				shell_quoted(source, a));
 	return err_hint(e, "give ptbuild's container the right to mount (CAP_SYS_ADMIN), start it "
 			   "as another user, or "
-			   "let the build be root with --without-wall user");
+			   "let the build be root with --without-protection user");
 }
 
 static bool is_setuid(const char *program)
@@ -408,8 +409,8 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv,
 	}
 
 	s.way = sandbox_way(user, is_setuid(bwrap));
-	s.proc_open = !sandbox_wall(run, WALL_PROC);
-	n->keyring = sandbox_wall(run, WALL_KEYRING);
+	s.proc_open = !sandbox_protection(run, PROTECTION_PROC);
+	n->keyring = sandbox_protection(run, PROTECTION_KEYRING);
 	s.keys_open = !n->keyring;
 	n->privileged = s.way != SANDBOX_WAY_USER;
 	set_limits(run, user, &s, n);

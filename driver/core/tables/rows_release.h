@@ -59,7 +59,7 @@ struct need_row {         /* needs.yaml: what a build needs: one of the first fi
 	unsigned line;
 };
 
-struct taken_row {                     /* taken.yaml: it has `requirement` or `check` */
+struct captured_row {                  /* captured.yaml: it has `requirement` or `check` */
 	const char *package, *version; /* of the distribution; the version is a glob */
 	const char *requirement;       /* replaces its Requires-Dist: "sympy>=1.13.1" */
 	const char *check;             /* a runtime check that it is known to fail */

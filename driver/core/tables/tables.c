@@ -42,7 +42,7 @@ static int load_members(struct loader *l, struct err *e)
 		     {"toggles.yaml", &schema_toggles},
 		     {"corrections.yaml", &schema_corrections},
 		     {"needs.yaml", &schema_needs},
-		     {"taken.yaml", &schema_taken},
+		     {"captured.yaml", &schema_captured},
 		     {"slim.yaml", &schema_slim},
 		     {"torch_extensions.yaml", &schema_torch_extensions}};
 

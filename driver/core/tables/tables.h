@@ -34,7 +34,7 @@ struct tables {
 	struct advisory_row *advisories;
 	struct need_row *needs;
 	struct drop_row *drops;
-	struct taken_row *taken;
+	struct captured_row *captured;
 	struct package_row *torch_extensions;
 	const char **extension_requires; /* of Python, what the build of each needs */
 	struct release_row *releases;    /* sorted by version, newest last */
@@ -52,7 +52,7 @@ struct tables {
 		toolkits_count, layouts_count, driver_libraries_count, driver_files_count,
 		cuda_lines_count, parts_count, nvcc_errors_count, blas_count, toggles_count,
 		retired_count, corrections_count, advisories_count, needs_count, drops_count,
-		taken_count, torch_extensions_count, extension_requires_count, releases_count;
+		captured_count, torch_extensions_count, extension_requires_count, releases_count;
 };
 
 /* tables_load: every table below `dir` but cpu.yaml, ci.yaml, matrices and examples. ERR_CONFIG

@@ -461,10 +461,10 @@ static int check_drop(const struct tables *t, const struct yaml_place *at, const
 	return 0;
 }
 
-static int check_taken(const struct tables *t, const struct yaml_place *at, const void *item,
-		       struct err *e)
+static int check_captured(const struct tables *t, const struct yaml_place *at, const void *item,
+			  struct err *e)
 {
-	const struct taken_row *row = item;
+	const struct captured_row *row = item;
 
 	(void)t;
 	return !*row->requirement == !*row->check
@@ -548,7 +548,7 @@ static const struct kind {
 	KIND("corrections.yaml", advisories, struct advisory_row, true, NULL),
 	KIND("needs.yaml", needs, struct need_row, false, check_need),
 	KIND("slim.yaml", drops, struct drop_row, false, check_drop),
-	KIND("taken.yaml", taken, struct taken_row, false, check_taken),
+	KIND("captured.yaml", captured, struct captured_row, false, check_captured),
 	KIND("torch_extensions.yaml", torch_extensions, struct package_row, false,
 	     tables_check_extension),
 	KIND("manylinux.yaml", manylinux.policies, struct policy_row, false, check_policy),

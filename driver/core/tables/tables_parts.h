@@ -43,7 +43,7 @@ int row_settings(const struct tables *t, const char *file, const struct table_se
 /* Files that fill members of struct tables. */
 extern const struct yaml_schema schema_isa, schema_gpu, schema_cuda, schema_blas, schema_toggles,
 	schema_corrections;
-extern const struct yaml_schema schema_needs, schema_taken, schema_torch_extensions, schema_slim;
+extern const struct yaml_schema schema_needs, schema_captured, schema_torch_extensions, schema_slim;
 /* Files with a struct of their own. */
 extern const struct yaml_schema schema_release, schema_matrix, schema_extensions, schema_dispatch,
 	schema_manylinux;

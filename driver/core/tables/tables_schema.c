@@ -203,12 +203,12 @@ TOP(slim, struct tables, 0,
 	SOURCES,
 	NEED_ROWS(struct tables, drops, drop));
 
-ROW(taken, struct taken_row,
-	NEED(struct taken_row, package), NEED(struct taken_row, version), MAY(struct taken_row, requirement),
-	MAY(struct taken_row, check),    NEED(struct taken_row, why));
-TOP(taken, struct tables, 0,
+ROW(captured, struct captured_row,
+	NEED(struct captured_row, package), NEED(struct captured_row, version), MAY(struct captured_row, requirement),
+	MAY(struct captured_row, check),    NEED(struct captured_row, why));
+TOP(captured, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, taken, taken));
+	NEED_ROWS(struct tables, captured, captured));
 
 ROW(heavy, struct heavy_row,
 	NEED(struct heavy_row, units),

@@ -140,31 +140,38 @@ struct matrix_walk {
 /* matrix_next: the canonical name of the next variant, in the arena; NULL at the end. */
 const char *matrix_next(const struct matrix *m, struct matrix_walk *w, struct arena *a);
 
-/* The file of 'ptbuild set': what has to fit together, a row for each part. */
+/* The file of 'ptbuild bundle': what has to fit together, a row for each part. */
 
-enum set_kind { SET_PROFILE, SET_PYTHON, SET_CUDA, SET_TORCH, SET_COMPANION, SET_EXTENSION };
+enum set_kind {
+	BUNDLE_PROFILE,
+	BUNDLE_PYTHON,
+	BUNDLE_CUDA,
+	BUNDLE_TORCH,
+	BUNDLE_COMPANION,
+	BUNDLE_EXTENSION
+};
 
 /* What the torch of a set is. */
-enum set_torch { SET_OFFICIAL, SET_SLIM, SET_ROOT, SET_WHEEL, SET_RELEASE };
+enum set_torch { BUNDLE_OFFICIAL, BUNDLE_SLIM, BUNDLE_ROOT, BUNDLE_WHEEL, BUNDLE_RELEASE };
 
-struct set_row {
+struct bundle_row {
 	enum set_kind kind;
 	const char *text;  /* as written */
 	const char *value; /* a path that is there, seen from the file's directory; else the text */
-	const char *place; /* "set.yaml:3:8" */
+	const char *place; /* "bundle.yaml:3:8" */
 };
 
-struct set_file {
+struct bundle_file {
 	const char *name; /* of the file, without .yaml */
-	struct set_row *rows;
+	struct bundle_row *rows;
 	size_t count;
 	enum set_torch torch;
-	const char *version; /* of SET_OFFICIAL and SET_SLIM; NULL: the release's */
+	const char *version; /* of BUNDLE_OFFICIAL and BUNDLE_SLIM; NULL: the release's */
 };
 
-/* set_file_load: profile, python, cuda and torch, lists of companions and extensions. ERR_CONFIG
+/* bundle_file_load: profile, python, cuda and torch, lists of companions and extensions. ERR_CONFIG
  * with file and line as yaml_load, and for a set of torch alone. */
-int set_file_load(const char *path, struct arena *a, struct set_file *ret,
-		  struct err *e) MUST_CHECK;
-/* set_row_text: "set.yaml:3:8 (torch: official)". */
-char *set_row_text(const struct set_row *r, struct arena *a) __attribute__((returns_nonnull));
+int bundle_file_load(const char *path, struct arena *a, struct bundle_file *ret,
+		     struct err *e) MUST_CHECK;
+/* bundle_row_text: "bundle.yaml:3:8 (torch: official)". */
+char *bundle_row_text(const struct bundle_row *r, struct arena *a) __attribute__((returns_nonnull));

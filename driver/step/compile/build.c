@@ -267,7 +267,7 @@ static int drop_bits(const struct building *b, struct err *e)
 	size_t inside = 0, beside = 0;
 	const char *dir = b->q->build_dir;
 
-	if (!sandbox_wall(b->run, WALL_SETUID))
+	if (!sandbox_protection(b->run, PROTECTION_SETUID))
 		return 0;
 	if (build_user_drop_bits(path_join(&a, dir, "src"), &inside, e) < 0 ||
 	    build_user_drop_bits(path_join(&a, dir, "out"), &beside, e) < 0)
@@ -344,7 +344,7 @@ int build_run(const struct build_request *q, const struct run *run, struct arena
 	/* Reads what the last run left, before building_save replaces it. */
 	build_state_now(&b.state);
 	b.has_last = build_state_read(b.q->build_dir, &b.last);
-	if (q->kind == SANDBOX_BWRAP && sandbox_wall(run, WALL_USER) &&
+	if (q->kind == SANDBOX_BWRAP && sandbox_protection(run, PROTECTION_USER) &&
 	    build_user_state() == BUILD_USER_OWN)
 		log_info(run->log,
 			 "%s: builds run as user %d, not as root, and their trees are that user's",

@@ -76,29 +76,29 @@ int index_variants(const struct index_request *q, const struct tables *t, index_
 
 /* Files next to the wheels of a set: constraints, one bill of materials, a stage for Docker. */
 
-#define SET_CONSTRAINTS "constraints.txt"
-#define SET_SBOM "sbom.cdx.json"
-#define SET_DOCKERFILE "Dockerfile"
+#define BUNDLE_CONSTRAINTS "constraints.txt"
+#define BUNDLE_SBOM "sbom.cdx.json"
+#define BUNDLE_DOCKERFILE "Dockerfile"
 
-struct set_wheel {
+struct bundle_wheel {
 	const char *path; /* in the directory */
 	const char *name, *version;
 	const char *sha256;
 };
 
-struct set_request {
+struct bundle_request {
 	const char *dir;              /* holds the wheels and their index */
-	const char *name;             /* of the set */
+	const char *name;             /* of the bundle */
 	const char *python, *machine; /* "3.13", "x86_64" */
-	const struct set_wheel *wheels;
+	const struct bundle_wheel *wheels;
 	size_t count;
 	const struct strlist *install; /* the words that install it from /set */
 	const struct tables *tables;   /* whose advisories the bill names */
 };
 
-/* set_write: writes SET_CONSTRAINTS for pip and uv; SET_SBOM, the wheels' bills as one (CycloneDX
- * 1.6), which lists shared components once, with the known vulnerabilities of those that the tables
- * have; SET_DOCKERFILE. The same wheels and tables give the same bytes. ERR_INTEGRITY for a wheel
- * with a malformed bill, ERR_POLICY for wheels that require other versions of each other or are for
- * other accelerators. */
-int set_write(const struct set_request *q, struct arena *a, struct err *e) MUST_CHECK;
+/* bundle_write: writes BUNDLE_CONSTRAINTS for pip and uv; BUNDLE_SBOM, the wheels' bills as one
+ * (CycloneDX 1.6), which lists shared components once, with the known vulnerabilities of those
+ * that the tables have; BUNDLE_DOCKERFILE. The same wheels and tables give the same bytes.
+ * ERR_INTEGRITY for a wheel with a malformed bill, ERR_POLICY for wheels that require other
+ * versions of each other or are for other accelerators. */
+int bundle_write(const struct bundle_request *q, struct arena *a, struct err *e) MUST_CHECK;

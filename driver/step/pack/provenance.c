@@ -8,8 +8,8 @@
 #define PREDICATE_TYPE "https://slsa.dev/provenance/v1"
 #define PAYLOAD_TYPE "application/vnd.in-toto+json"
 #define BUILD_TYPE "urn:x-ptbuild:wheel-build:1"
-#define TAKE_TYPE "urn:x-ptbuild:wheel-of-installed-package:1" /* nothing was compiled */
-#define SLIM_TYPE "urn:x-ptbuild:wheel-cut:1"                  /* of anybody's wheel */
+#define CAPTURE_TYPE "urn:x-ptbuild:wheel-of-installed-package:1" /* nothing was compiled */
+#define SLIM_TYPE "urn:x-ptbuild:wheel-cut:1"                     /* of anybody's wheel */
 #define BUILDER "urn:x-ptbuild:builder"
 
 enum { STATEMENT_MAX = 16 << 20 };
@@ -47,9 +47,9 @@ static json_t *dependencies(const json_t *record)
 	json_t *list = json_array();
 
 	add_dependencies(list,
-			 json_object_get(record, "taken")  ? "installed package"
-			 : json_object_get(record, "slim") ? "slimmed wheel"
-							   : "source",
+			 json_object_get(record, "captured") ? "installed package"
+			 : json_object_get(record, "slim")   ? "slimmed wheel"
+							     : "source",
 			 json_object_get(inputs, "sources"), "name");
 	add_dependencies(list, "patch", json_object_get(inputs, "patches"), "name");
 	add_dependencies(list, "vendored library", json_object_get(record, "vendored"), "source");
@@ -79,7 +79,7 @@ static json_t *subset(const json_t *from, const char *const *keys)
 
 int provenance_statement(const json_t *record, json_t **ret, struct err *e)
 {
-	static const char *const external[] = {"variant", "release",      "taken",
+	static const char *const external[] = {"variant", "release",      "captured",
 					       "slim",    "metadata_rev", NULL};
 	static const char *const internal[] = {"compile_key", "pack_key", "output_key", "isa",
 					       "tag",         "notes",    NULL};
@@ -99,9 +99,9 @@ int provenance_statement(const json_t *record, json_t **ret, struct err *e)
 		"s:{s:s}}}}",
 		"_type", STATEMENT_TYPE, "subject", "name", wheel, "digest", "sha256", sha256,
 		"predicateType", PREDICATE_TYPE, "predicate", "buildDefinition", "buildType",
-		json_object_get(record, "taken")  ? TAKE_TYPE
-		: json_object_get(record, "slim") ? SLIM_TYPE
-						  : BUILD_TYPE,
+		json_object_get(record, "captured") ? CAPTURE_TYPE
+		: json_object_get(record, "slim")   ? SLIM_TYPE
+						    : BUILD_TYPE,
 		"externalParameters", subset(record, external), "internalParameters", parameters,
 		"resolvedDependencies", dependencies(record), "runDetails", "builder", "id",
 		BUILDER, "version", "ptbuild", generator, "metadata", "invocationId", key);
@@ -289,7 +289,7 @@ static int check_statement(const struct envelope *v, const json_t *statement, st
 		return malformed(v, e,
 				 "its statement is not about how the wheel was built: its type is "
 				 "not " PREDICATE_TYPE);
-	if (!made || (strcmp(made, BUILD_TYPE) != 0 && strcmp(made, TAKE_TYPE) != 0 &&
+	if (!made || (strcmp(made, BUILD_TYPE) != 0 && strcmp(made, CAPTURE_TYPE) != 0 &&
 		      strcmp(made, SLIM_TYPE) != 0))
 		return malformed(v, e, "its statement is not of a build by ptbuild");
 	return 0;

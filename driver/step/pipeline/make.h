@@ -4,6 +4,7 @@
 #include "core/plan/cuda_libraries.h"
 #include "core/root/toolkit.h"
 #include "core/wheel/wheel.h"
+#include "step/capture/capture.h"
 #include "step/ccache/ccache_remote.h"
 #include "step/fetch/fetch.h"
 #include "step/pack/pack.h"
@@ -12,7 +13,6 @@
 #include "step/preflight/preflight.h"
 #include "step/python/pyenv.h"
 #include "step/relocate/relocate.h"
-#include "step/take/take.h"
 #include "step/verify/verify.h"
 #include "step/watch/watch.h"
 
@@ -89,7 +89,7 @@ struct make {
 	const struct plan *plan;
 	const struct toolchain *toolchain;
 	const struct torch_source *torch; /* NULL for torch itself */
-	const struct taken *taken;        /* the root's torch; NULL: it is built */
+	const struct captured *captured;  /* the root's torch; NULL: it is built */
 	const char *build_dir;            /* of the compile key, where it is worked in */
 	const char *rest_dir;             /* where people find it afterwards; NULL: there */
 	struct compiled compiled;

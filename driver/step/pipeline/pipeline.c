@@ -15,7 +15,7 @@ struct pipeline {
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits; /* NULL where neither a build nor its torch is for CUDA */
 	/* what the one wheel is made of, instead of being built; NULL */
-	const struct taken *taken;
+	const struct captured *captured;
 	const struct hardware_facts *facts;
 	struct hardware machine; /* this one */
 	struct sign_key *key;    /* NULL: nothing is signed */
@@ -51,7 +51,7 @@ static int resolve(struct pipeline *l, const struct target *of, const struct pla
 				 .torch_version = torch ? torch->version : "",
 				 .sandbox = l->q->kind,
 				 .elsewhere = l->elsewhere,
-				 .without_walls = l->run->without_walls,
+				 .without_protections = l->run->without_protections,
 				 .drift = l->q->drift.count > 0,
 				 .patches_dir = l->q->patches_dir,
 				 .note = t->note,
@@ -110,9 +110,9 @@ static int try_sandbox(struct pipeline *l, struct err *e)
 		return 0;
 	if (check_world(l, e) < 0 || sandbox_probe(l->q->root, l->run, e) < 0)
 		return -1;
-	if (l->run->without_walls)
-		log_warn(l->run->log, "%s, because of --without-wall",
-			 sandbox_text(l->q->kind, l->run->without_walls, l->arena));
+	if (l->run->without_protections)
+		log_warn(l->run->log, "%s, because of --without-protection",
+			 sandbox_text(l->q->kind, l->run->without_protections, l->arena));
 	l->sandbox_works = true;
 	return 0;
 }
@@ -214,15 +214,15 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m,
 	if (store_stage(store, l->arena, &m->stage, e) < 0)
 		return -1;
 	log_info(l->run->log, "%s: %s %s (tree %s)", it->plan->package,
-		 l->taken ? "taking" : "building", l->taken ? it->plan->release : it->plan->variant,
-		 m->build_dir);
+		 l->captured ? "taking" : "building",
+		 l->captured ? it->plan->release : it->plan->variant, m->build_dir);
 	/* Before the build: where its wheel will run. */
 	struct fit fit;
 	fit_of(&it->plan->runs_on, l->q->root, l->facts, &l->machine, l->arena, &fit);
 	log_info(l->run->log, "%s: the wheel will run on %s", it->plan->package,
 		 runs_on_text(&it->plan->runs_on, l->arena));
 	log_info(l->run->log, "%s: this machine: %s", it->plan->package, fit_text(&fit, l->arena));
-	if (!l->taken)
+	if (!l->captured)
 		announce_cost(l, it->plan);
 	log_changed_inputs(store, it->plan, m->build_dir, l->run);
 	log_packed_otherwise(store, it->plan, l->run);
@@ -250,7 +250,7 @@ static int make_in(struct pipeline *l, struct pipeline_item *it, struct make *m,
 		return -1;
 	}
 
-	if (!l->taken)
+	if (!l->captured)
 		compiled_publish(m);
 	return 0;
 }
@@ -279,7 +279,7 @@ static int make(struct pipeline *l, struct pipeline_item *it, struct make *m, st
 	AUTO_WORK_TREE struct work_tree tree = WORK_TREE_NONE;
 	const char *key = shard_tree_key(l->q, it->plan, l->arena), *home;
 	const char *top =
-		l->q->kind == SANDBOX_NONE && !l->elsewhere && !l->taken ? SANDBOX_TOP : NULL;
+		l->q->kind == SANDBOX_NONE && !l->elsewhere && !l->captured ? SANDBOX_TOP : NULL;
 	struct err why = {0};
 
 	if (store_lock(l->q->store, STORE_BUILD, key, l->run, &lock, e) < 0 ||
@@ -403,7 +403,7 @@ static struct make new_make(const struct pipeline *l, const struct plan *p,
 			     .plan = p,
 			     .toolchain = l->toolchain,
 			     .torch = torch,
-			     .taken = l->taken};
+			     .captured = l->captured};
 }
 
 /* The preflight of a variant, once in a run. */
@@ -698,27 +698,28 @@ static int take(struct pipeline *l, struct err *e)
 	const struct pipeline_request *q = l->q;
 	struct pipeline_item *it;
 	const struct plan *plan;
-	struct taken t;
+	struct captured t;
 
 	log_stage(l->run->log, "pytorch: look at the torch of the root");
-	int rc = try_sandbox(l, e) < 0 || take_find(q->root, q->kind, l->run, l->arena, &t, e) < 0
-			 ? -1
-			 : 0;
+	int rc =
+		try_sandbox(l, e) < 0 || capture_find(q->root, q->kind, l->run, l->arena, &t, e) < 0
+			? -1
+			: 0;
 	log_status_end(l->run->log);
 	if (rc < 0)
 		return -1;
-	const struct plan_taken_request r = {.root = q->root,
-					     .package = t.package,
-					     .version = t.version,
-					     .python = t.python,
-					     .platform = t.platform,
-					     .digest = t.digest,
-					     .epoch = t.epoch,
-					     .sandbox = q->kind,
-					     .without_walls = l->run->without_walls,
-					     .metadata_rev = q->plan.metadata_rev};
-	l->taken = &t;
-	if (plan_taken(q->tables, &r, l->arena, &plan, &l->toolchain, e) < 0)
+	const struct plan_captured_request r = {.root = q->root,
+						.package = t.package,
+						.version = t.version,
+						.python = t.python,
+						.platform = t.platform,
+						.digest = t.digest,
+						.epoch = t.epoch,
+						.sandbox = q->kind,
+						.without_protections = l->run->without_protections,
+						.metadata_rev = q->plan.metadata_rev};
+	l->captured = &t;
+	if (plan_captured(q->tables, &r, l->arena, &plan, &l->toolchain, e) < 0)
 		return -1;
 	if (obtain_plan(l, plan, NULL, &it, e) == 0)
 		return 0;
@@ -756,8 +757,8 @@ int pipeline_build(const struct pipeline_request *q, const struct run *run, stru
 	return run_it(&l, build, e);
 }
 
-int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a,
-		  struct pipeline_results *results, struct err *e)
+int pipeline_capture(const struct pipeline_request *q, const struct run *run, struct arena *a,
+		     struct pipeline_results *results, struct err *e)
 {
 	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results};
 	return run_it(&l, take, e);

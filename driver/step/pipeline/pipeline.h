@@ -72,7 +72,7 @@ struct pipeline_request {
 
 struct pipeline_item {
 	const struct plan *plan;
-	/* the name of the target, which says no toolkit where the plan chose it; NULL if taken */
+	/* the name of the target, without a toolkit that the plan chose; NULL if captured */
 	const char *asked;
 	bool hit;               /* came from the store */
 	const char *wheel;      /* path in out_dir */
@@ -99,11 +99,11 @@ struct pipeline_results {
 /* pipeline_failed: adds a target that could not be made. */
 void pipeline_failed(struct pipeline_failures *f, const struct selection *t, const struct err *why,
 		     struct arena *a);
-/* pipeline_take: makes a wheel of the torch that is installed in the root, or finds it in the
- * store; uses only members of the request that name no variant. Errors of take_find, and those of a
- * build. */
-int pipeline_take(const struct pipeline_request *q, const struct run *run, struct arena *a,
-		  struct pipeline_results *results, struct err *e) MUST_CHECK;
+/* pipeline_capture: makes a wheel of the torch that is installed in the root, or finds it in the
+ * store; uses only members of the request that name no variant. Errors of capture_find, and
+ * those of a build. */
+int pipeline_capture(const struct pipeline_request *q, const struct run *run, struct arena *a,
+		     struct pipeline_results *results, struct err *e) MUST_CHECK;
 /* pipeline_build: makes every variant (and the torch they need), or finds it in the store, and
  * writes the wheels into out_dir. */
 int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a,

@@ -329,7 +329,7 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 						: NULL;
 	struct fetch_source *all =
 		arena_array(a, (row ? row->sources_count : 0) + of_world + 2, sizeof(*all));
-	size_t count = row && !(p && p->taken) ? add_sources(store, row, a, all) : 0;
+	size_t count = row && !(p && p->captured) ? add_sources(store, row, a, all) : 0;
 	const size_t before = preflight_failures(d);
 	struct torch_source official;
 	const int found = p ? torch_official_of(torch, d->q->tables, p, a, &official, e) : 0;
@@ -345,12 +345,12 @@ int pipeline_reach(struct preflight *d, struct store *store, const struct fetch_
 	const char *fix = mirror;
 	if (own)
 		fix = arena_printf(
-			a, "%s; or use the torch of a local root with 'ptbuild take --root DIR'",
+			a, "%s; or use the torch of a local root with 'ptbuild capture --root DIR'",
 			mirror);
 	else if (debian)
 		fix = arena_printf(a,
 				   "%s; or use --release %s, whose sources are in a Debian "
-				   "archive, or its root's torch with 'ptbuild take'",
+				   "archive, or its root's torch with 'ptbuild capture'",
 				   mirror, debian);
 	double start = log_seconds();
 	if (of_world)
@@ -411,7 +411,7 @@ int pipeline_preflight(const struct make *m, const struct toolkits *toolkits, st
 		.build_dir = path_join(a, path_join(a, store, "build"), p->compile_key),
 		.jobs = q->jobs,
 		.offline = q->fetch.offline,
-		.tried = p->taken || trial_passed(m),
+		.tried = p->captured || trial_passed(m),
 		.installs = pipeline_installs,
 		.reach = reach,
 		.trial = pipeline_trial,

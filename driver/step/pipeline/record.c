@@ -47,11 +47,12 @@ static json_t *inputs(const struct make *m)
 				 : json_null();
 	json_t *root = json_pack("{s:s,s:s}", "id", m->q->root->id, "fingerprint",
 				 m->q->root->fingerprint);
-	return json_pack(
-		"{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", sources, "patches", patches,
-		"python", json_from_strlist(&m->pyenv.have), "torch", torch, "root", root, "world",
-		world(m->q), "toolchain", json_or_null(m->toolchain->text), "sandbox",
-		json_or_null(m->plan->sandbox), "walls", sandbox_walls_json(m->q->kind, m->run));
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", sources, "patches",
+			 patches, "python", json_from_strlist(&m->pyenv.have), "torch", torch,
+			 "root", root, "world", world(m->q), "toolchain",
+			 json_or_null(m->toolchain->text), "sandbox",
+			 json_or_null(m->plan->sandbox), "protections",
+			 sandbox_protections_json(m->q->kind, m->run));
 }
 
 #define REDUCTION(member) JSON_FIELD(struct build_reduction, member)
@@ -155,9 +156,9 @@ static json_t *record(const struct make *m)
 	json_t *steps = json_array();
 	json_add(out, p, of_plan);
 	json_add(out, &m->packed, of_pack);
-	if (m->taken) /* not built: whose files they are */
-		json_object_set_new(out, "taken", json_string(m->taken->package));
-	if (p->taken)
+	if (m->captured) /* not built: whose files they are */
+		json_object_set_new(out, "captured", json_string(m->captured->package));
+	if (p->captured)
 		json_object_set_new(out, "code_beyond", json_string(m->verified.code_beyond));
 	for (size_t i = 0; i < m->watched.steps_count; i++)
 		json_array_append_new(steps, step(&m->watched.steps[i]));

@@ -278,13 +278,13 @@ static int unpack_built(const struct make *m, const char *tree, struct err *e)
 }
 
 /* In the place of a build: the root's own files. */
-static int make_taken(struct make *m, const char *tree, struct err *e)
+static int make_captured(struct make *m, const char *tree, struct err *e)
 {
 	step_begin(m, "take");
 	m->build.log = path_join(m->arena, m->build_dir, "log/build.log");
 	if (fs_remove(m->build_dir, "tree", e) < 0 ||
-	    take_write(m->taken, m->q->root, &m->plan->notes, tree, m->build.log, m->run, m->arena,
-		       e) < 0)
+	    capture_write(m->captured, m->q->root, &m->plan->notes, tree, m->build.log, m->run,
+			  m->arena, e) < 0)
 		return -1;
 	step_end(m, true);
 	return 0;
@@ -353,7 +353,8 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 				     .policy = m->policy,
 				     .code = m->code,
 				     .isa = m->plan->isa_row,
-				     .any_library = !sandbox_wall(m->run, WALL_PACKAGES)};
+				     .any_library =
+					     !sandbox_protection(m->run, PROTECTION_PACKAGES)};
 
 	/* Driver libraries belong to the machine that runs the wheel;
 	 * all must share one OpenMP runtime, so it keeps its name. */
@@ -371,7 +372,7 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 		strlist_ref(&r.runtime_dirs, m->arena, "torch/lib");
 	step_begin(m, "relocate");
 	struct strlist needed = {0};
-	if ((!m->taken && unpack_built(m, tree, e) < 0) ||
+	if ((!m->captured && unpack_built(m, tree, e) < 0) ||
 	    cuda_needed(tree, m->arena, &needed, e) < 0)
 		return -1;
 	cuda_needs(m->plan, &needed, m->arena, &m->cuda);
@@ -420,7 +421,7 @@ int make_wheel(struct make *m, struct err *e)
 
 	m->policy = &m->q->tables->manylinux;
 	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0 ||
-	    (m->taken ? make_taken(m, tree, e) : make_built(m, e)) < 0)
+	    (m->captured ? make_captured(m, tree, e) : make_built(m, e)) < 0)
 		return -1;
 	if (m->shard)
 		return 0;
@@ -435,5 +436,5 @@ int make_wheel(struct make *m, struct err *e)
 
 int make_run(struct make *m, struct err *e)
 {
-	return !m->taken && make_tree(m, e) < 0 ? -1 : make_wheel(m, e);
+	return !m->captured && make_tree(m, e) < 0 ? -1 : make_wheel(m, e);
 }

@@ -105,7 +105,8 @@ static int trial(struct preflight *d, struct err *e)
 /* ---- the table ---- */
 
 enum {
-	TAKEN = 1,  /* also where the root's torch is taken as it is, and nothing is compiled */
+	CAPTURED =
+		1,  /* also where the root's torch is captured as it is, and nothing is compiled */
 	RUNS = 2,   /* runs compilers: not after a failure, but for doctor, and not without tools */
 	TRIES = 4,  /* not where it passed before, on the same of everything */
 	UNMADE = 8, /* also of a world that is not made yet */
@@ -121,18 +122,18 @@ static const struct need {
 	{"platform", PREFLIGHT_TABLES, UNMADE, preflight_platform},
 	{"sources", PREFLIGHT_TABLES, UNMADE, sources},
 	{"world-torch", PREFLIGHT_TABLES, UNMADE, world_torch},
-	{"sandbox", PREFLIGHT_MACHINE, TAKEN | UNMADE, preflight_sandbox},
+	{"sandbox", PREFLIGHT_MACHINE, CAPTURED | UNMADE, preflight_sandbox},
 	{"cpu", PREFLIGHT_MACHINE, UNMADE, preflight_cpu},
 	{"torch-fits", PREFLIGHT_MACHINE, UNMADE, preflight_torch_fits},
 	{"places", PREFLIGHT_MACHINE, UNMADE, preflight_places},
 	{"memory", PREFLIGHT_MACHINE, UNMADE, preflight_memory},
-	{"decoder", PREFLIGHT_MACHINE, TAKEN | UNMADE, preflight_decoder},
-	{"world", PREFLIGHT_MACHINE, TAKEN | UNMADE, say_world},
+	{"decoder", PREFLIGHT_MACHINE, CAPTURED | UNMADE, preflight_decoder},
+	{"world", PREFLIGHT_MACHINE, CAPTURED | UNMADE, say_world},
 	{"programs", PREFLIGHT_MACHINE, UNMADE, preflight_programs},
-	{"network", PREFLIGHT_NETWORK, TAKEN | UNMADE, reach},
+	{"network", PREFLIGHT_NETWORK, CAPTURED | UNMADE, reach},
 	{"tools", PREFLIGHT_ROOT, 0, preflight_tools},
 	{"files", PREFLIGHT_ROOT, 0, preflight_files},
-	{"python", PREFLIGHT_ROOT, TAKEN, preflight_python},
+	{"python", PREFLIGHT_ROOT, CAPTURED, preflight_python},
 	{"flags", PREFLIGHT_ROOT, RUNS | TRIES, preflight_flags},
 	{"blas", PREFLIGHT_ROOT, RUNS | TRIES, preflight_blas},
 	{"torch", PREFLIGHT_ROOT, RUNS, preflight_torch},
@@ -140,9 +141,9 @@ static const struct need {
 	{"trial", PREFLIGHT_ROOT, RUNS | TRIES, trial},
 };
 
-static bool is_taken(const struct preflight *d)
+static bool is_captured(const struct preflight *d)
 {
-	return d->q->plan && d->q->plan->taken;
+	return d->q->plan && d->q->plan->captured;
 }
 
 static bool applies(const struct preflight *d, const struct need *n)
@@ -153,7 +154,7 @@ static bool applies(const struct preflight *d, const struct need *n)
 		return false;
 	if (q->not_made && !(n->when & UNMADE))
 		return false;
-	if (is_taken(d) && !(n->when & TAKEN))
+	if (is_captured(d) && !(n->when & CAPTURED))
 		return false;
 	if (q->tried && (n->when & TRIES))
 		return false;
@@ -319,7 +320,7 @@ int preflight_verdict(const struct preflight *d, struct err *e)
 			   : d->q->release
 				   ? d->q->release->name
 				   : arena_printf(d->arena, "the world '%s'", d->q->world->name);
-	const char *done = is_taken(d) ? "taken" : "built";
+	const char *done = is_captured(d) ? "captured" : "built";
 	if (texts.count == 1)
 		err_set(e, kind, "%s cannot be %s here: %s", what, done, texts.items[0]);
 	else

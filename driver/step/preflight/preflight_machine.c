@@ -165,7 +165,7 @@ static void check_network(struct preflight *d)
 
 int preflight_sandbox(struct preflight *d, struct err *e)
 {
-	const struct sandbox_wall_state *w;
+	const struct sandbox_protection_state *w;
 	struct err why = {0};
 
 	if (d->q->kind == SANDBOX_NONE) {
@@ -188,10 +188,11 @@ int preflight_sandbox(struct preflight *d, struct err *e)
 	preflight_ok(d, "sandbox", "bubblewrap works");
 	/* A protection that the user turned off, or that this machine lacks, is a warning: if a
 	 * required one is missing, the sandbox itself fails. */
-	for (size_t i = 0,
-		    n = d->q->whole ? sandbox_walls_look(d->q->kind, d->run, d->arena, &w) : 0;
+	for (size_t i = 0, n = d->q->whole
+				       ? sandbox_protections_look(d->q->kind, d->run, d->arena, &w)
+				       : 0;
 	     i < n; i++) {
-		const char *name = arena_printf(d->arena, "wall %s", w[i].name);
+		const char *name = arena_printf(d->arena, "protection %s", w[i].name);
 		if (w[i].stands)
 			preflight_ok(d, name, "%s", w[i].text);
 		else

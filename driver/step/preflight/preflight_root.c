@@ -363,7 +363,7 @@ static bool is_installed(struct preflight *d, const struct need_row *q, const ch
 int preflight_python(struct preflight *d, struct err *e)
 {
 	const struct tables *t = d->q->tables;
-	const bool taken = d->q->plan && d->q->plan->taken; /* then a wheel is only tried */
+	const bool taken = d->q->plan && d->q->plan->captured; /* then a wheel is only tried */
 	const struct tool *python = d->toolchain ? toolchain_get(d->toolchain, "python3") : NULL;
 	struct strlist modules = {0}, lines = {0}, wheels = {0};
 	const struct need_row **all = arena_array(

@@ -256,7 +256,7 @@ static int check_owner(const struct relocation *r, const struct needed_library *
 	return err_hint(
 		e,
 		"install the package that has it, turn off the feature that needs it, or allow it "
-		"with --without-wall packages");
+		"with --without-protection packages");
 }
 
 /* Each library of the root is vendored once, whatever names it is needed by. */

@@ -31,7 +31,7 @@ static const struct {
 			 "[\"0\", \"1\"], why: x}\n"},
 	{"corrections.yaml", "corrections: [{name: a, note: x, source: x}]\n"},
 	{"needs.yaml", "needs: [{tool: gcc, debian: gcc, why: x}]\n"},
-	{"taken.yaml", "taken: [{package: a, version: a, check: a, why: x}]\n"},
+	{"captured.yaml", "captured: [{package: a, version: a, check: a, why: x}]\n"},
 	{"releases/2.9.1.yaml",
 	 "name: 2.9.1\nbase: 2.9.1\npythons: [\"3.13\"]\ntoolkits: [\"12.8\"]\nsource_date_epoch: "
 	 "1762905600\n"

@@ -84,15 +84,15 @@ static const char *answer_taken(const struct tables *t, const struct ask *q, str
 	const struct plan *p = NULL;
 	const struct toolchain *tools;
 	struct root root = {.dir = "/r", .id = "debian 13", .fingerprint = "f"};
-	const struct plan_taken_request r = {.root = &root,
-					     .package = q->taken,
-					     .version = "2.6.0",
-					     .python = "3.13",
-					     .platform = "x86_64-linux",
-					     .digest = "d"};
+	const struct plan_captured_request r = {.root = &root,
+						.package = q->taken,
+						.version = "2.6.0",
+						.python = "3.13",
+						.platform = "x86_64-linux",
+						.digest = "d"};
 
-	return plan_taken(t, &r, &a, &p, &tools, &e) < 0 ? "refused"
-							 : arena_strdup(ret, p->output_key);
+	return plan_captured(t, &r, &a, &p, &tools, &e) < 0 ? "refused"
+							    : arena_strdup(ret, p->output_key);
 }
 
 /* The keys of a plan, or why there is none. */
@@ -552,9 +552,9 @@ static void try_yaml(const char *name)
 {
 	static const char *const rules[] = {"extensions.yaml", "dispatch.yaml", "manylinux.yaml",
 					    "threads.yaml"};
-	static const char *const with_few[] = {"gpu.yaml",         "cuda.yaml", "blas.yaml",
-					       "corrections.yaml", "cpu.yaml",  "ci.yaml",
-					       "needs.yaml",       "taken.yaml"};
+	static const char *const with_few[] = {"gpu.yaml",         "cuda.yaml",    "blas.yaml",
+					       "corrections.yaml", "cpu.yaml",     "ci.yaml",
+					       "needs.yaml",       "captured.yaml"};
 
 	if (strings_contain(rules, ARRAY_LEN(rules), name)) {
 		try_rules(name);
@@ -577,7 +577,7 @@ static void try_yaml(const char *name)
 		ask_blas(&w.asks);
 	if (strcmp(name, "toggles.yaml") == 0)
 		ask_toggles(&w.asks);
-	if (strcmp(name, "taken.yaml") == 0)
+	if (strcmp(name, "captured.yaml") == 0)
 		add(&w.asks, NULL, "")->taken = "python3-torch=2.6.0+dfsg-7";
 	bool is_extensions = strcmp(name, "torch_extensions.yaml") == 0;
 	if (is_extensions)

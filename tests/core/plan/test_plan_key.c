@@ -362,9 +362,9 @@ static void the_sandbox_is_not_in_the_key_of_the_bytes(void **state)
 	struct fixture *f = *state;
 	const struct plan *first = resolve(f);
 
-	f->q.without_walls = 1;
+	f->q.without_protections = 1;
 	const struct plan *open = resolve(f);
-	f->q.without_walls = 0;
+	f->q.without_protections = 0;
 	f->q.sandbox = SANDBOX_NONE;
 	const struct plan *plain = resolve(f);
 	f->q.elsewhere = true;

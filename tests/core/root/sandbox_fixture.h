@@ -12,7 +12,7 @@
 static struct arena arena;
 static struct root host;
 static struct sandbox box;
-static struct run walled; /* without some walls, with some limits */
+static struct run walled; /* without some protections, with some limits */
 
 static int setup(void **state)
 {

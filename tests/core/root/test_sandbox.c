@@ -266,8 +266,8 @@ static void test_settings_of_the_kernel_are_read_only(void **state)
 	assert_inside("grep -o ' /proc/sys proc r[ow]' /proc/mounts", " /proc/sys proc ro\n");
 	assert_inside("test -r /proc/sys/kernel/core_pattern", "");
 	assert_fails("exec 3>>/proc/sys/kernel/core_pattern", "Permission denied");
-	/* As it was when a build was root: one wall is left. */
-	walled.without_walls = 1U << WALL_USER;
+	/* As it was when a build was root: one protection is left. */
+	walled.without_protections = 1U << PROTECTION_USER;
 	assert_fails("exec 3>>/proc/sys/kernel/core_pattern",
 		     geteuid() == 0 ? "Read-only file system" : "Permission denied");
 }

@@ -149,9 +149,9 @@ REFUSED(need_of_two_things, "needs.yaml", "{tool: gcc, ", "{tool: gcc, program: 
 	"a need is one of 'tool', 'program', 'header', 'module' and 'library'")
 REFUSED(need_of_the_host, "needs.yaml", "{tool: gcc, ", "{tool: gcc, host: true, ", "'host' is for a 'program'")
 REFUSED(need_of_a_package, "needs.yaml", "{tool: gcc, ", "{tool: gcc, package: torch, ", "'package' cannot be 'torch'")
-REFUSED(taken_of_two_things, "taken.yaml", "requirement: \"", "check: dot, requirement: \"",
+REFUSED(taken_of_two_things, "captured.yaml", "requirement: \"", "check: dot, requirement: \"",
 	"either 'requirement' or 'check'")
-REFUSED(taken_of_nothing, "taken.yaml", "check: dot, ", "", "either 'requirement' or 'check'")
+REFUSED(taken_of_nothing, "captured.yaml", "check: dot, ", "", "either 'requirement' or 'check'")
 REFUSED(two_pools, "threads.yaml", "name: LLVM or Intel OpenMP", "name: GNU OpenMP", "'GNU OpenMP' is listed twice")
 REFUSED(pool_of_nothing, "threads.yaml", "libraries: [libmkl_tbb_thread*.so*], ", "",
 	"'MKL over TBB' has neither 'libraries' nor 'defines'")

@@ -127,11 +127,11 @@ static void test_statement_of_a_taken_package(void **state)
 {
 	(void)state;
 	AUTO_JSON json_t *r = make_record(), *AUTO_JSON s = NULL;
-	json_object_set_new(r, "taken", json_string("python3-torch=2.6.0"));
+	json_object_set_new(r, "captured", json_string("python3-torch=2.6.0"));
 	assert_ok(provenance_statement(r, &s, &err), &err);
 	const json_t *d = json_object_get(json_object_get(s, "predicate"), "buildDefinition");
 	assert_string_equal(AT(d, "buildType"), "urn:x-ptbuild:wheel-of-installed-package:1");
-	assert_string_equal(AT(d, "externalParameters", "taken"), "python3-torch=2.6.0");
+	assert_string_equal(AT(d, "externalParameters", "captured"), "python3-torch=2.6.0");
 	assert_string_equal(AT(d, "resolvedDependencies", "0", "annotations", "kind"),
 			    "installed package");
 }

@@ -45,7 +45,7 @@ static void assert_refused(const char *words)
 {
 	struct err e = {0};
 	assert_err(relocate_tree(&request, test_run(), &arena, &result, &e), &e, ERR_POLICY, words);
-	assert_contains(e.hint, "--without-wall packages");
+	assert_contains(e.hint, "--without-protection packages");
 }
 
 static void assert_taken(const char *package)

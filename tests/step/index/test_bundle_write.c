@@ -1,4 +1,4 @@
-/* What lies beside the wheels of a set. */
+/* What lies beside the wheels of a bundle. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 	"\"bom-ref\":\"x\",\"name\":\"" own "\"}],\"dependencies\":[{\"ref\":\"" wheel             \
 	"\",\"dependsOn\":[\"" own "\",\"x\"]}]}"
 
-static void make(struct set_wheel *w, const char *name, const char *version, const char *tag,
+static void make(struct bundle_wheel *w, const char *name, const char *version, const char *tag,
 		 const char *bill, struct arena *a)
 {
 	struct zip_writer *z;
@@ -35,7 +35,7 @@ static void make(struct set_wheel *w, const char *name, const char *version, con
 				  bill, strlen(bill), &e),
 			  &e);
 	assert_ok(zip_finish(z, digest, &e), &e);
-	*w = (struct set_wheel){path, name, version, "0123"};
+	*w = (struct bundle_wheel){path, name, version, "0123"};
 }
 
 static struct advisory_row advisories[] = {
@@ -50,19 +50,19 @@ static struct advisory_row advisories[] = {
 static const struct tables tables = {.advisories = advisories,
 				     .advisories_count = ARRAY_LEN(advisories)};
 
-static struct set_request site(const struct set_wheel *wheels, const struct strlist *install)
+static struct bundle_request site(const struct bundle_wheel *wheels, const struct strlist *install)
 {
 	static char dir[4096];
 
 	snprintf(dir, sizeof(dir), "%s", test_path("%s", ""));
-	return (struct set_request){.dir = dir,
-				    .name = "My set",
-				    .python = "3.13",
-				    .machine = "x86_64",
-				    .wheels = wheels,
-				    .count = 2,
-				    .install = install,
-				    .tables = &tables};
+	return (struct bundle_request){.dir = dir,
+				       .name = "My set",
+				       .python = "3.13",
+				       .machine = "x86_64",
+				       .wheels = wheels,
+				       .count = 2,
+				       .install = install,
+				       .tables = &tables};
 }
 
 static const json_t *component(const json_t *bill, const char *ref)
@@ -82,13 +82,13 @@ static void bills_become_one(void **state)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *bill = NULL;
 	struct strlist install = {0};
-	struct set_wheel w[2];
+	struct bundle_wheel w[2];
 	struct err e = {0};
 	make(&w[0], "torch", "2.6.0+cpu.avx2", "manylinux_2_28", BILL(PURL, "a"), &a);
 	make(&w[1], "tiny", "1.0", "manylinux_2_28", BILL("pkg:pypi/tiny@1.0", "b"), &a);
-	struct set_request q = site(w, &install);
-	assert_ok(set_write(&q, &a, &e), &e);
-	assert_ok(json_read(TRUSTED, test_path(SET_SBOM), &bill, &e), &e);
+	struct bundle_request q = site(w, &install);
+	assert_ok(bundle_write(&q, &a, &e), &e);
+	assert_ok(json_read(TRUSTED, test_path(BUNDLE_SBOM), &bill, &e), &e);
 	/* Two wheels, a and b, gcc once, x of each. */
 	assert_int_equal(json_array_size(json_object_get(bill, "components")), 7);
 	assert_string_equal(json_text(component(bill, "x"), "name"), "a");
@@ -99,7 +99,7 @@ static void bills_become_one(void **state)
 	const json_t *on = json_object_get(json_array_get(rows, 1), "dependsOn");
 	assert_string_equal(json_string_value(json_array_get(on, 1)), "tiny:x");
 	on = json_object_get(json_array_get(rows, 2), "dependsOn");
-	assert_string_equal(json_text(json_array_get(rows, 2), "ref"), "set:My set");
+	assert_string_equal(json_text(json_array_get(rows, 2), "ref"), "bundle:My set");
 	assert_string_equal(json_string_value(json_array_get(on, 0)), PURL);
 	assert_string_equal(json_string_value(json_array_get(on, 1)), "pkg:pypi/tiny@1.0");
 	const json_t *weak = json_object_get(bill, "vulnerabilities"),
@@ -109,8 +109,8 @@ static void bills_become_one(void **state)
 	assert_string_equal(json_text(one, "description"), "reads too far");
 	assert_string_equal(json_text(json_array_get(json_object_get(one, "affects"), 0), "ref"),
 			    PURL);
-	assert_file(test_path(SET_CONSTRAINTS),
-		    "# of the set 'My set': pip install -c, uv pip install -c\n"
+	assert_file(test_path(BUNDLE_CONSTRAINTS),
+		    "# of the bundle 'My set': pip install -c, uv pip install -c\n"
 		    "torch==2.6.0+cpu.avx2 # sha256:0123\n"
 		    "tiny==1.0 # sha256:0123\n");
 }
@@ -125,20 +125,19 @@ static void the_stage_has_the_glibc_of_all_wheels(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct strlist install = {0};
-		struct set_wheel w[2];
+		struct bundle_wheel w[2];
 		struct err e = {0};
 		test_dir();
 		make(&w[0], "torch", "2.6.0", "manylinux_2_28", NULL, &a);
 		make(&w[1], "tiny", "1.0", cases[i].tag, NULL, &a);
 		strlist_split(&install, &a, "python3|-m|pip|install|a b", "|");
-		struct set_request q = site(w, &install);
-		assert_ok(set_write(&q, &a, &e), &e);
-		char *text = test_read(test_path(SET_DOCKERFILE));
+		struct bundle_request q = site(w, &install);
+		assert_ok(bundle_write(&q, &a, &e), &e);
+		char *text = test_read(test_path(BUNDLE_DOCKERFILE));
 		assert_contains(text, arena_printf(&a, "\nARG BASE=%s\nFROM ${BASE} AS my-set\n",
 						   cases[i].image));
-		assert_contains(
-			text,
-			"\nRUN --mount=type=bind,target=/set \\\n\tpython3 -m pip install 'a b'\n");
+		assert_contains(text, "\nRUN --mount=type=bind,target=/bundle \\\n\tpython3 -m pip "
+				      "install 'a b'\n");
 		free(text);
 		test_teardown(state);
 	}
@@ -149,15 +148,15 @@ static void what_is_no_bill_is_refused(void **state)
 	(void)state;
 	AUTO_ARENA struct arena a = {0};
 	struct strlist install = {0};
-	struct set_wheel w[2];
+	struct bundle_wheel w[2];
 	struct err e = {0};
 	static const char *const texts[] = {"[]", "{\"a\":1,\"a\":2}", "no json", ""};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		test_dir();
 		make(&w[0], "torch", "2.6.0", "manylinux_2_28", NULL, &a);
 		make(&w[1], "tiny", "1.0", "manylinux_2_28", texts[i], &a);
-		struct set_request q = site(w, &install);
-		assert_err(set_write(&q, &a, &e), &e, ERR_INTEGRITY,
+		struct bundle_request q = site(w, &install);
+		assert_err(bundle_write(&q, &a, &e), &e, ERR_INTEGRITY,
 			   "'tiny-1.0.dist-info/sboms/tiny.cdx.json' in "
 			   "'tiny-1.0-cp313-cp313-manylinux_2_28_x86_64.whl' "
 			   "is not a bill of materials");
@@ -170,11 +169,11 @@ static void what_is_no_bill_is_refused(void **state)
 	     "{\"components\":[1,{\"name\":\"n\"}],\"dependencies\":[2,{}]}", &a);
 	make(&w[1], "tiny", "1.0", "manylinux_2_28", "{\"components\":{},\"dependencies\":\"x\"}",
 	     &a);
-	struct set_request q = site(w, &install);
-	assert_ok(set_write(&q, &a, &e), &e);
+	struct bundle_request q = site(w, &install);
+	assert_ok(bundle_write(&q, &a, &e), &e);
 }
 
-static void require(struct set_wheel *w, const char *line, struct arena *a)
+static void require(struct bundle_wheel *w, const char *line, struct arena *a)
 {
 	struct zip_writer *z;
 	struct err e = {0};
@@ -203,7 +202,7 @@ static void test_wheels_that_refuse_each_other(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		AUTO_ARENA struct arena a = {0};
 		struct strlist install = {0};
-		struct set_wheel w[2];
+		struct bundle_wheel w[2];
 		struct err e = {0};
 		test_dir();
 		strlist_add(&install, &a, "pip");
@@ -211,11 +210,11 @@ static void test_wheels_that_refuse_each_other(void **state)
 		make(&w[1], "torchvision", rows[i].version, "linux", NULL, &a);
 		unlink(w[1].path);
 		require(&w[1], rows[i].line, &a);
-		const struct set_request q = site(w, &install);
+		const struct bundle_request q = site(w, &install);
 		if (rows[i].fits)
-			assert_ok(set_write(&q, &a, &e), &e);
+			assert_ok(bundle_write(&q, &a, &e), &e);
 		else
-			assert_err(set_write(&q, &a, &e), &e, ERR_POLICY, "torchvision");
+			assert_err(bundle_write(&q, &a, &e), &e, ERR_POLICY, "torchvision");
 	}
 }
 
@@ -235,7 +234,7 @@ static size_t compared_of(unsigned components)
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf bill = {0};
 	struct strlist install = {0};
-	struct set_wheel w[2];
+	struct bundle_wheel w[2];
 	struct err e = {0};
 
 	test_dir();
@@ -249,9 +248,9 @@ static size_t compared_of(unsigned components)
 	buf_addstr(&bill, "]}");
 	make(&w[0], "torch", "2.6.0", "manylinux_2_28", buf_cstr(&bill), &a);
 	make(&w[1], "tiny", "1.0", "manylinux_2_28", NULL, &a);
-	struct set_request q = site(w, &install);
+	struct bundle_request q = site(w, &install);
 	compared = 0;
-	assert_ok(set_write(&q, &a, &e), &e);
+	assert_ok(bundle_write(&q, &a, &e), &e);
 	return compared;
 }
 

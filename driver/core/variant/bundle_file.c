@@ -6,21 +6,22 @@
 static const char *const kinds[] = {"profile", "python",     "cuda",
 				    "torch",   "companions", "extensions"};
 
-struct set_keys {
+struct bundle_keys {
 	const char *profile, *python, *cuda, *torch;
 	const char **companions, **extensions;
 	unsigned companions_count, extensions_count;
 };
 
-PLAIN(set_file, struct set_keys, NEED(struct set_keys, profile), MAY(struct set_keys, python),
-      MAY(struct set_keys, cuda), NEED(struct set_keys, torch), LIST(struct set_keys, companions),
-      LIST(struct set_keys, extensions));
+PLAIN(bundle_file, struct bundle_keys, NEED(struct bundle_keys, profile),
+      MAY(struct bundle_keys, python), MAY(struct bundle_keys, cuda),
+      NEED(struct bundle_keys, torch), LIST(struct bundle_keys, companions),
+      LIST(struct bundle_keys, extensions));
 
 struct reading {
 	const char *path;
 	const struct yaml_tree *tree;
 	struct arena *a;
-	struct set_file *ret;
+	struct bundle_file *ret;
 };
 
 /* Returns the value of a profile, torch or extension: a path, unless it names something else. */
@@ -28,9 +29,10 @@ static const char *value_of(const struct reading *r, enum set_kind kind, const c
 {
 	const char *dir = path_from_here(r->a, path_dir(r->a, r->path));
 	const char *path = path_absolute(r->a, dir, text);
-	const bool named = kind == SET_PROFILE ? strchr(text, '/') || path_has_suffix(text, ".yaml")
-			   : kind == SET_TORCH ? path_has_suffix(text, ".whl")
-					       : kind == SET_EXTENSION && fs_exists(TRUSTED, path);
+	const bool named =
+		kind == BUNDLE_PROFILE ? strchr(text, '/') || path_has_suffix(text, ".yaml")
+		: kind == BUNDLE_TORCH ? path_has_suffix(text, ".whl")
+				       : kind == BUNDLE_EXTENSION && fs_exists(TRUSTED, path);
 
 	return named ? path : text;
 }
@@ -41,29 +43,29 @@ static void add(struct reading *r, enum set_kind kind, const char *text, const s
 
 	if (*text)
 		r->ret->rows[r->ret->count++] =
-			(struct set_row){kind, text, value_of(r, kind, text), place};
+			(struct bundle_row){kind, text, value_of(r, kind, text), place};
 }
 
 /* Where the torch comes from; `name` is the text without its version. */
 static enum set_torch kind_of_torch(const char *text, const char *name)
 {
 	if (strcmp(name, "official") == 0)
-		return SET_OFFICIAL;
+		return BUNDLE_OFFICIAL;
 	if (strcmp(name, "slim") == 0)
-		return SET_SLIM;
+		return BUNDLE_SLIM;
 	if (strcmp(text, "root") == 0)
-		return SET_ROOT;
-	return path_has_suffix(text, ".whl") ? SET_WHEEL : SET_RELEASE;
+		return BUNDLE_ROOT;
+	return path_has_suffix(text, ".whl") ? BUNDLE_WHEEL : BUNDLE_RELEASE;
 }
 
 static int take_torch(const struct reading *r, const char *text, struct err *e)
 {
-	struct set_file *f = r->ret;
+	struct bundle_file *f = r->ret;
 	/* "official", "slim==2.11.0" */
 	const char *version, *name = text_pin(text, r->a, &version);
 
 	f->torch = kind_of_torch(text, name);
-	f->version = f->torch == SET_OFFICIAL || f->torch == SET_SLIM ? version : NULL;
+	f->version = f->torch == BUNDLE_OFFICIAL || f->torch == BUNDLE_SLIM ? version : NULL;
 	if (!f->version || version_valid(f->version))
 		return 0;
 	return err_set(e, ERR_CONFIG, "%s:%u: not a version: '%s'", r->path,
@@ -86,17 +88,17 @@ static int take_companion(struct reading *r, const char *text, const struct yaml
 				   "extensions");
 	}
 
-	add(r, SET_COMPANION, text, at);
+	add(r, BUNDLE_COMPANION, text, at);
 	return 0;
 }
 
-int set_file_load(const char *path, struct arena *a, struct set_file *ret, struct err *e)
+int bundle_file_load(const char *path, struct arena *a, struct bundle_file *ret, struct err *e)
 {
-	struct set_keys k = {0};
-	struct set_file f = {0};
+	struct bundle_keys k = {0};
+	struct bundle_file f = {0};
 	struct reading r = {.path = path, .a = a, .ret = &f};
 
-	if (yaml_load(path, &set_file_schema, a, &k, &r.tree, e) < 0 ||
+	if (yaml_load(path, &bundle_file_schema, a, &k, &r.tree, e) < 0 ||
 	    take_torch(&r, k.torch, e) < 0)
 		return -1;
 	if (!k.companions_count && !k.extensions_count) {
@@ -110,9 +112,9 @@ int set_file_load(const char *path, struct arena *a, struct set_file *ret, struc
 			 : file;
 	if (!path_is_safe_relative(f.name))
 		return err_set(e, ERR_USAGE,
-			       "the name of the set's file has control characters: '%s'",
+			       "the name of the bundle's file has control characters: '%s'",
 			       utf8_printable(file, a));
-	f.rows = arena_array(a, SET_COMPANION + k.companions_count + k.extensions_count,
+	f.rows = arena_array(a, BUNDLE_COMPANION + k.companions_count + k.extensions_count,
 			     sizeof(*f.rows));
 	const char *const one[] = {k.profile, k.python, k.cuda, k.torch};
 	for (unsigned i = 0; i < ARRAY_LEN(one); i++)
@@ -121,12 +123,12 @@ int set_file_load(const char *path, struct arena *a, struct set_file *ret, struc
 		if (take_companion(&r, k.companions[i], yaml_at(r.tree, "companions/%u", i), e) < 0)
 			return -1;
 	for (unsigned i = 0; i < k.extensions_count; i++)
-		add(&r, SET_EXTENSION, k.extensions[i], yaml_at(r.tree, "extensions/%u", i));
+		add(&r, BUNDLE_EXTENSION, k.extensions[i], yaml_at(r.tree, "extensions/%u", i));
 	*ret = f;
 	return 0;
 }
 
-char *set_row_text(const struct set_row *r, struct arena *a)
+char *bundle_row_text(const struct bundle_row *r, struct arena *a)
 {
 	return arena_printf(a, "%s (%s: %s)", r->place, kinds[r->kind], r->text);
 }

@@ -7,25 +7,25 @@
 #include "step/index/index.h"
 #include "step/pipeline/make.h"
 
-struct set_options {
+struct bundle_options {
 	struct cmd_build_base base;
 	bool dry_run;
 };
 
-/* A wheel of the set: what it will be made of, then what was made. */
-struct set_item {
+/* A wheel of the bundle: what it will be made of, then what was made. */
+struct bundle_item {
 	const char *name, *version;
-	const char *how; /* "built", "cut", "fetched", "taken", "copied" */
+	const char *how; /* "built", "cut", "fetched", "captured", "copied" */
 	const char *from;
 	const struct official_wheel *official;
 	const char *wheel;
 	bool hit;
 };
 
-struct set {
+struct bundle {
 	struct cmd_context *c;
-	struct set_file file;
-	struct set_item *items;
+	struct bundle_file file;
+	struct bundle_item *items;
 	size_t count;
 	struct selection first; /* what all have in common: Python, CUDA, profile, release */
 	struct cmd_root_group *group;
@@ -33,44 +33,44 @@ struct set {
 	bool lacks;             /* a row, which is no matter of two */
 };
 
-static bool is_official(const struct set *s)
+static bool is_official(const struct bundle *s)
 {
-	return s->file.torch == SET_OFFICIAL || s->file.torch == SET_SLIM;
+	return s->file.torch == BUNDLE_OFFICIAL || s->file.torch == BUNDLE_SLIM;
 }
 
 /* ---- what the rows ask for ---- */
 
-/* The options of a build of the set without the rows that are `off`. */
-static void ask(const struct set *s, const bool *off, struct cmd_select *o)
+/* The options of a build of the bundle without the rows that are `off`. */
+static void ask(const struct bundle *s, const bool *off, struct cmd_select *o)
 {
 	struct arena *a = s->c->arena;
-	const struct set_file *f = &s->file;
+	const struct bundle_file *f = &s->file;
 	const char *version;
 
 	for (size_t i = 0; i < f->count; i++) {
-		const struct set_row *r = &f->rows[i];
+		const struct bundle_row *r = &f->rows[i];
 		if (off[i])
 			continue;
-		if (r->kind == SET_PROFILE)
+		if (r->kind == BUNDLE_PROFILE)
 			o->profile = r->value;
-		else if (r->kind == SET_PYTHON)
+		else if (r->kind == BUNDLE_PYTHON)
 			o->python = r->value;
-		else if (r->kind == SET_CUDA)
+		else if (r->kind == BUNDLE_CUDA)
 			o->cuda = r->value;
-		else if (r->kind == SET_EXTENSION)
+		else if (r->kind == BUNDLE_EXTENSION)
 			strlist_ref(&o->extensions, a, r->value);
-		else if (r->kind == SET_COMPANION && !is_official(s))
+		else if (r->kind == BUNDLE_COMPANION && !is_official(s))
 			strlist_ref(&o->packages, a, text_pin(r->text, a, &version));
-		else if (r->kind == SET_TORCH && f->torch == SET_RELEASE)
+		else if (r->kind == BUNDLE_TORCH && f->torch == BUNDLE_RELEASE)
 			o->release = r->value;
-		else if (r->kind == SET_TORCH)
+		else if (r->kind == BUNDLE_TORCH)
 			o->plan.torch = is_official(s) && f->version
 						? arena_printf(a, "official==%s", f->version)
 					: is_official(s) ? "official"
 							 : r->value;
 	}
 
-	if (f->torch == SET_RELEASE)
+	if (f->torch == BUNDLE_RELEASE)
 		strlist_ref(&o->packages, a, PACKAGE_TORCH);
 	o->follow_torch = o->plan.torch != NULL;
 	if (!o->extensions.count && is_official(s)) /* nothing is built: it is only looked for */
@@ -89,7 +89,7 @@ static bool fits_torch(const struct package_row *p, const char *version, const c
 
 /* The release whose companion of that version, on
  * torch's stable ABI, takes this torch; NULL: none. */
-static const struct release_row *by_abi(const struct set *s, const char *torch, const char *name,
+static const struct release_row *by_abi(const struct bundle *s, const char *torch, const char *name,
 					const char *version)
 {
 	const struct tables *t;
@@ -106,15 +106,15 @@ static const struct release_row *by_abi(const struct set *s, const char *torch, 
 }
 
 /* That the release has them, in the versions that rows name. */
-static int check_companions(const struct set *s, const bool *off, const struct release_row *r,
+static int check_companions(const struct bundle *s, const bool *off, const struct release_row *r,
 			    struct err *e)
 {
 	struct strlist names = {0};
 
 	for (size_t i = 0; i < s->file.count; i++) {
-		const struct set_row *row = &s->file.rows[i];
+		const struct bundle_row *row = &s->file.rows[i];
 		const char *version, *name = text_pin(row->text, s->c->arena, &version);
-		if (row->kind != SET_COMPANION || off[i])
+		if (row->kind != BUNDLE_COMPANION || off[i])
 			continue;
 		const struct package_row *p = tables_package(r, name);
 		if (!p)
@@ -132,16 +132,16 @@ static int check_companions(const struct set *s, const bool *off, const struct r
 	return 0;
 }
 
-static int check_slim(const struct set *s, const struct profile *p, struct err *e)
+static int check_slim(const struct bundle *s, const struct profile *p, struct err *e)
 {
-	if (s->file.torch != SET_SLIM || p->gpu == GPU_CUDA)
+	if (s->file.torch != BUNDLE_SLIM || p->gpu == GPU_CUDA)
 		return 0;
 	return err_set(e, ERR_POLICY, "a torch is slimmed for GPUs, and profile '%s' has none",
 		       p->name);
 }
 
 /* What extensions import of each other; no index has those built for this torch. */
-static int check_beside(struct set *s, const struct tables *t, const struct selections *chosen,
+static int check_beside(struct bundle *s, const struct tables *t, const struct selections *chosen,
 			struct err *e)
 {
 	for (size_t i = 0; i < chosen->count; i++) {
@@ -157,7 +157,7 @@ static int check_beside(struct set *s, const struct tables *t, const struct sele
 			if (there)
 				continue;
 			s->lacks = true;
-			err_set(e, ERR_POLICY, "%s imports %s, which the set does not have",
+			err_set(e, ERR_POLICY, "%s imports %s, which the bundle does not have",
 				p->name, wants);
 			return err_hint(e, "add %s==%s to its extensions", known->name,
 					known->version);
@@ -169,15 +169,15 @@ static int check_beside(struct set *s, const struct tables *t, const struct sele
 
 /* ---- what will be made of what ---- */
 
-static struct set_item *add_item(struct set *s, const char *name, const char *version,
-				 const char *how, const char *from)
+static struct bundle_item *add_item(struct bundle *s, const char *name, const char *version,
+				    const char *how, const char *from)
 {
-	struct set_item *it = &s->items[s->count++];
-	*it = (struct set_item){.name = name, .version = version, .how = how, .from = from};
+	struct bundle_item *it = &s->items[s->count++];
+	*it = (struct bundle_item){.name = name, .version = version, .how = how, .from = from};
 	return it;
 }
 
-static int add_official(struct set *s, const struct official *all, const char *package,
+static int add_official(struct bundle *s, const struct official *all, const char *package,
 			struct err *e)
 {
 	struct arena *a = s->c->arena;
@@ -187,7 +187,7 @@ static int add_official(struct set *s, const struct official *all, const char *p
 	if (official_find(all, tables_distribution(package), v->python, v->profile.platform,
 			  v->cuda, a, &w, e) < 0)
 		return -1;
-	const bool cut = s->file.torch == SET_SLIM;
+	const bool cut = s->file.torch == BUNDLE_SLIM;
 	const char *version = cut ? arena_printf(a, "%s+%s", w->name.version,
 						 profile_label(&v->profile, w->cuda, a))
 				  : w->name.version;
@@ -226,23 +226,24 @@ static int root_version(struct cmd_context *c, const struct release_row *r, cons
 }
 
 /* `c`: in the root of the plans. */
-static int add_torch(struct set *s, struct cmd_context *c, const bool *off, struct err *e)
+static int add_torch(struct bundle *s, struct cmd_context *c, const bool *off, struct err *e)
 {
 	struct official all;
 	struct wheel_name n;
 	const char *profiles, *version, *path = NULL;
 
 	for (size_t i = 0; i < s->file.count; i++)
-		path = s->file.rows[i].kind == SET_TORCH && !off[i] ? s->file.rows[i].value : path;
+		path = s->file.rows[i].kind == BUNDLE_TORCH && !off[i] ? s->file.rows[i].value
+								       : path;
 	if (!path)
 		return 0;
-	if (s->file.torch == SET_ROOT) {
+	if (s->file.torch == BUNDLE_ROOT) {
 		if (root_version(c, s->first.release, &version, e) < 0)
 			return -1;
-		add_item(s, "torch", version, "taken", "the root");
+		add_item(s, "torch", version, "captured", "the root");
 	}
 
-	if (s->file.torch == SET_WHEEL) {
+	if (s->file.torch == BUNDLE_WHEEL) {
 		if (wheel_name_parse(path, c->arena, &n, e) < 0)
 			return -1;
 		add_item(s, "torch", n.version, "copied", path)->wheel = path;
@@ -256,7 +257,7 @@ static int add_torch(struct set *s, struct cmd_context *c, const bool *off, stru
 	    add_official(s, &all, PACKAGE_TORCH, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->file.count; i++) {
-		if (s->file.rows[i].kind != SET_COMPANION || off[i])
+		if (s->file.rows[i].kind != BUNDLE_COMPANION || off[i])
 			continue;
 		const char *name = text_pin(s->file.rows[i].text, c->arena, &version);
 		const struct release_row *r = by_abi(s, s->first.release->base, name, version);
@@ -269,9 +270,9 @@ static int add_torch(struct set *s, struct cmd_context *c, const bool *off, stru
 	return 0;
 }
 
-/* The set, without the rows that are `off`, as plans and
+/* The bundle, without the rows that are `off`, as plans and
  * what they make; nothing is built, fetched or kept. */
-static int resolve(struct set *s, const bool *off, struct err *e)
+static int resolve(struct bundle *s, const bool *off, struct err *e)
 {
 	const struct strlist none = {0};
 	struct store *store; /* opened for the copy of the context as well */
@@ -279,10 +280,10 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 	if (cmd_store_look(s->c, &store, e) < 0)
 		return -1;
 	struct cmd_context own = *s->c;
-	struct set_options *o = arena_alloc(own.arena, sizeof(*o));
+	struct bundle_options *o = arena_alloc(own.arena, sizeof(*o));
 	struct selections chosen;
 	struct cmd_root_group *const *groups;
-	*o = *(const struct set_options *)own.options;
+	*o = *(const struct bundle_options *)own.options;
 	own.options = o;
 	ask(s, off, &o->base.base.select);
 	if (cmd_select(&own, &none, &chosen, e) < 0 ||
@@ -301,7 +302,7 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 	}
 
 	const char *torch = o->base.base.select.plan.torch;
-	if (torch && s->file.torch == SET_WHEEL &&
+	if (torch && s->file.torch == BUNDLE_WHEEL &&
 	    torch_fits_gpus(torch, plans[chosen.count - 1], own.arena, e) < 0)
 		return -1;
 	s->group = groups[0];
@@ -330,9 +331,9 @@ static int resolve(struct set *s, const bool *off, struct err *e)
 
 /* Which rows are in each other's way: those that
  * cannot be left out without the error going away. */
-static void name_rows(const struct set *given, struct err *e)
+static void name_rows(const struct bundle *given, struct err *e)
 {
-	struct set s = *given;
+	struct bundle s = *given;
 	struct cmd_context c = *s.c;
 	struct log quiet = *c.run->log;
 	struct run run = *c.run;
@@ -345,20 +346,20 @@ static void name_rows(const struct set *given, struct err *e)
 	c.run = &run;
 	s.c = &c;
 	for (size_t i = 0; i < s.file.count; i++) {
-		const struct set_row *r = &s.file.rows[i];
+		const struct bundle_row *r = &s.file.rows[i];
 		struct err why = {0};
-		if (r->kind == SET_PROFILE) {
-			profile = set_row_text(r, c.arena);
+		if (r->kind == BUNDLE_PROFILE) {
+			profile = bundle_row_text(r, c.arena);
 			continue;
 		}
 
 		off[i] = true;
 		off[i] = resolve(&s, off, &why) < 0 && strcmp(why.msg, e->msg) == 0;
 		if (!off[i])
-			strlist_ref(&places, c.arena, set_row_text(r, c.arena));
+			strlist_ref(&places, c.arena, bundle_row_text(r, c.arena));
 	}
 
-	/* No set is without a profile: it is meant where fewer than two others are. */
+	/* No bundle is without a profile: it is meant where fewer than two others are. */
 	if (places.count < 2 && !given->lacks)
 		strlist_ref(&places, c.arena, profile);
 	if (e->kind == ERR_USAGE)
@@ -369,7 +370,8 @@ static void name_rows(const struct set *given, struct err *e)
 /* ---- making it ---- */
 
 /* A wheel that is not made here, beside the others. */
-static int put(struct set *s, struct set_item *it, const char *from, const char *dir, struct err *e)
+static int put(struct bundle *s, struct bundle_item *it, const char *from, const char *dir,
+	       struct err *e)
 {
 	const char *to = path_join(s->c->arena, dir, path_base(from));
 	char sha256[DIGEST_HEX_LEN + 1];
@@ -380,7 +382,7 @@ static int put(struct set *s, struct set_item *it, const char *from, const char 
 		       : publish_wheel(from, to, sha256, s->c->run, s->c->arena, e);
 }
 
-static int put_official(struct set *s, const char *dir, struct err *e)
+static int put_official(struct bundle *s, const char *dir, struct err *e)
 {
 	struct arena *a = s->c->arena;
 	const struct official_wheel **wanted =
@@ -394,7 +396,7 @@ static int put_official(struct set *s, const char *dir, struct err *e)
 	if (cmd_official_fetch(s->c, wanted, n, &files, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		struct set_item *it = &s->items[i];
+		struct bundle_item *it = &s->items[i];
 		const char *cut = NULL;
 		struct wheel_name name;
 		if (strcmp(it->how, "cut") == 0) {
@@ -417,7 +419,7 @@ static int put_official(struct set *s, const char *dir, struct err *e)
 	return 0;
 }
 
-static void take_results(struct set *s, const struct pipeline_results *r)
+static void take_results(struct bundle *s, const struct pipeline_results *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		for (size_t k = 0; k < s->count; k++)
@@ -430,23 +432,23 @@ static void take_results(struct set *s, const struct pipeline_results *r)
 }
 
 /* The torch first, then what is built against it. */
-static int make(struct set *s, const char *dir, struct err *e)
+static int make(struct bundle *s, const char *dir, struct err *e)
 {
 	const struct strlist none = {0};
 	struct cmd_context *c = s->c;
-	struct set_options *o = arena_alloc(c->arena, sizeof(*o));
+	struct bundle_options *o = arena_alloc(c->arena, sizeof(*o));
 	struct pipeline_results r = {0};
 
-	*o = *(const struct set_options *)c->options;
+	*o = *(const struct bundle_options *)c->options;
 	if (fs_mkdirs(TRUSTED, dir, e) < 0)
 		return -1;
 	if (is_official(s) && put_official(s, dir, e) < 0)
 		return -1;
-	if (s->file.torch == SET_WHEEL && put(s, &s->items[0], s->items[0].wheel, dir, e) < 0)
+	if (s->file.torch == BUNDLE_WHEEL && put(s, &s->items[0], s->items[0].wheel, dir, e) < 0)
 		return -1;
 	c->options = o;
-	if (s->file.torch == SET_ROOT) {
-		int rc = cmd_root_make(c, s->group, e) < 0 ? -1 : cmd_take(c, &r, e);
+	if (s->file.torch == BUNDLE_ROOT) {
+		int rc = cmd_root_make(c, s->group, e) < 0 ? -1 : cmd_capture(c, &r, e);
 		take_results(s, &r);
 		pipeline_free(&r);
 		if (rc < 0)
@@ -456,7 +458,7 @@ static int make(struct set *s, const char *dir, struct err *e)
 	const bool build = s->items[s->count - 1].how[0] == 'b';
 	struct cmd_select *select = &o->base.base.select;
 	ask(s, arena_array(c->arena, s->file.count, sizeof(bool)), select);
-	if (s->file.torch == SET_SLIM || s->file.torch == SET_WHEEL)
+	if (s->file.torch == BUNDLE_SLIM || s->file.torch == BUNDLE_WHEEL)
 		select->plan.torch = s->items[0].wheel;
 	select->release = s->first.release->name;
 	select->python = s->first.variant.python;
@@ -469,7 +471,7 @@ static int make(struct set *s, const char *dir, struct err *e)
 }
 
 /* The index lists all wheels in its directory. */
-static int check_dir(const struct set *s, const char *dir, struct err *e)
+static int check_dir(const struct bundle *s, const char *dir, struct err *e)
 {
 	struct strlist names = {0};
 
@@ -482,17 +484,19 @@ static int check_dir(const struct set *s, const char *dir, struct err *e)
 			      strcmp(path_base(s->items[k].wheel), names.items[i]) == 0;
 		if (own)
 			continue;
-		err_set(e, ERR_POLICY, "'%s/%s' does not belong to the set", dir, names.items[i]);
-		return err_hint(e, "remove it, or give the set a directory of its own with --out; "
-				   "what was built is in "
-				   "the store");
+		err_set(e, ERR_POLICY, "'%s/%s' does not belong to the bundle", dir,
+			names.items[i]);
+		return err_hint(e,
+				"remove it, or give the bundle a directory of its own with --out; "
+				"what was built is in "
+				"the store");
 	}
 
 	return 0;
 }
 
 /* The words of pip or uv for an index at `url`. */
-static void install_words(const struct set *s, bool uv, const char *url, const char *constraints,
+static void install_words(const struct bundle *s, bool uv, const char *url, const char *constraints,
 			  struct strlist *ret)
 {
 	install_argv(NULL, uv, url, &s->install, s->c->arena, ret);
@@ -500,36 +504,38 @@ static void install_words(const struct set *s, bool uv, const char *url, const c
 	strlist_ref(ret, s->c->arena, constraints);
 }
 
-static int write_set(struct set *s, const struct tables *t, const char *dir, struct err *e)
+static int write_bundle(struct bundle *s, const struct tables *t, const char *dir, struct err *e)
 {
 	struct arena *a = s->c->arena;
 	const struct index_request index = {.dir = dir};
-	struct set_wheel *wheels = arena_array(a, s->count, sizeof(*wheels));
+	struct bundle_wheel *wheels = arena_array(a, s->count, sizeof(*wheels));
 	struct index_result made;
 	struct strlist words = {0}, pip = {0};
 	const char *platform = s->first.variant.profile.platform;
 
 	for (size_t i = 0; i < s->count; i++) {
 		char *hex = arena_alloc(a, DIGEST_HEX_LEN + 1);
-		const struct set_item *it = &s->items[i];
+		const struct bundle_item *it = &s->items[i];
 		if (digest_file(it->wheel, hex, e) < 0)
 			return -1;
-		wheels[i] = (struct set_wheel){it->wheel, it->name, it->version, hex};
+		wheels[i] = (struct bundle_wheel){it->wheel, it->name, it->version, hex};
 		strlist_addf(&s->install, a, "%s==%s", it->name, it->version);
 	}
 
-	install_words(s, false, "file:///set/" INDEX_ALL "/", "/set/" SET_CONSTRAINTS, &pip);
+	install_words(s, false, "file:///bundle/" INDEX_ALL "/", "/bundle/" BUNDLE_CONSTRAINTS,
+		      &pip);
 	strlist_split(&words, a, "python3 -m", " ");
 	strlist_append(&words, a, &pip);
-	const struct set_request q = {.dir = dir,
-				      .name = s->file.name,
-				      .python = s->first.variant.python,
-				      .machine = arena_strndup(a, platform, strcspn(platform, "-")),
-				      .wheels = wheels,
-				      .count = s->count,
-				      .install = &words,
-				      .tables = t};
-	return index_write(&index, s->c->run, a, &made, e) < 0 ? -1 : set_write(&q, a, e);
+	const struct bundle_request q = {.dir = dir,
+					 .name = s->file.name,
+					 .python = s->first.variant.python,
+					 .machine =
+						 arena_strndup(a, platform, strcspn(platform, "-")),
+					 .wheels = wheels,
+					 .count = s->count,
+					 .install = &words,
+					 .tables = t};
+	return index_write(&index, s->c->run, a, &made, e) < 0 ? -1 : bundle_write(&q, a, e);
 }
 
 /* ---- the command ---- */
@@ -543,14 +549,14 @@ static const struct show rows[] = {
 	SHOW("uv", "{-uv}"),
 	{0}};
 
-static json_t *document(struct set *s, const char *dir, bool made)
+static json_t *document(struct bundle *s, const char *dir, bool made)
 {
 	struct arena *a = s->c->arena;
 	const struct variant *v = &s->first.variant;
 	json_t *wheels = json_array();
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct set_item *it = &s->items[i];
+		const struct bundle_item *it = &s->items[i];
 		json_array_append_new(wheels, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name",
 							it->name, "version", it->version, "made",
 							it->hit ? "from the store" : it->how,
@@ -564,7 +570,7 @@ static json_t *document(struct set *s, const char *dir, bool made)
 				"wheels", wheels);
 	if (!made)
 		return doc;
-	const char *constraints = shell_quoted(path_join(a, dir, SET_CONSTRAINTS), a);
+	const char *constraints = shell_quoted(path_join(a, dir, BUNDLE_CONSTRAINTS), a);
 	for (unsigned uv = 0; uv < 2; uv++) {
 		struct strlist words = {0};
 		install_words(s, uv, install_url(a, dir, INDEX_ALL), constraints, &words);
@@ -576,25 +582,25 @@ static json_t *document(struct set *s, const char *dir, bool made)
 
 	json_object_set_new(doc, "out", json_or_null(dir));
 	json_object_set_new(doc, "files",
-			    json_pack("[s, s, s, s]", INDEX_ALL "/", SET_CONSTRAINTS, SET_SBOM,
-				      SET_DOCKERFILE));
+			    json_pack("[s, s, s, s]", INDEX_ALL "/", BUNDLE_CONSTRAINTS,
+				      BUNDLE_SBOM, BUNDLE_DOCKERFILE));
 	return doc;
 }
 
-static int set_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+static int bundle_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
-	const struct set_options *o = c->options;
-	struct set s = {.c = c};
+	const struct bundle_options *o = c->options;
+	struct bundle s = {.c = c};
 	const struct tables *t;
 	const char *dir;
 
 	if (words->count != 1) {
-		err_set(e, ERR_USAGE, "set needs one file, not %zu", words->count);
-		return err_hint(e, "for example 'ptbuild set set.yaml --dry-run'");
+		err_set(e, ERR_USAGE, "bundle needs one file, not %zu", words->count);
+		return err_hint(e, "for example 'ptbuild bundle bundle.yaml --dry-run'");
 	}
 
-	if (set_file_load(words->items[0], c->arena, &s.file, e) < 0 || cmd_tables(c, &t, e) < 0 ||
-	    cmd_out_dir(c, &dir, e) < 0)
+	if (bundle_file_load(words->items[0], c->arena, &s.file, e) < 0 ||
+	    cmd_tables(c, &t, e) < 0 || cmd_out_dir(c, &dir, e) < 0)
 		return -1;
 	bool *off = arena_array(c->arena, s.file.count, sizeof(*off));
 	if (resolve(&s, off, e) < 0) {
@@ -603,23 +609,23 @@ static int set_main(struct cmd_context *c, const struct strlist *words, struct e
 	}
 
 	if (!o->dry_run &&
-	    (make(&s, dir, e) < 0 || check_dir(&s, dir, e) < 0 || write_set(&s, t, dir, e) < 0))
+	    (make(&s, dir, e) < 0 || check_dir(&s, dir, e) < 0 || write_bundle(&s, t, dir, e) < 0))
 		return -1;
 	return cmd_show(c, document(&s, dir, !o->dry_run), rows, e);
 }
 
-static const struct arg_def set_options[] = {
-	{"dry-run", 0, ARG_FLAG, offsetof(struct set_options, dry_run), NULL,
+static const struct arg_def bundle_options[] = {
+	{"dry-run", 0, ARG_FLAG, offsetof(struct bundle_options, dry_run), NULL,
 	 "show what would be built from what, or which entries conflict, and build nothing", NULL},
 	{0},
 };
 
-const struct command command_set = {
-	.name = "set",
-	.summary = "make a set that fits together: a torch, its companions, extensions",
+const struct command command_bundle = {
+	.name = "bundle",
+	.summary = "make torch, companions and extensions that fit together",
 	.usage = "FILE [--dry-run] [--out DIR] [OPTION...]",
-	.tables = {cmd_build_options, set_options},
-	.arguments = {{"FILE", "the rows of the set", "<file>"}},
-	.options_size = sizeof(struct set_options),
-	.run = set_main,
+	.tables = {cmd_build_options, bundle_options},
+	.arguments = {{"FILE", "the rows of the bundle", "<file>"}},
+	.options_size = sizeof(struct bundle_options),
+	.run = bundle_main,
 };

@@ -126,13 +126,13 @@ def prepare(world):
     world.torch = f"{world.root}/{SITE}/torch"
 
 
-def take(world, *args, **kw):
-    return world.run("take", "--root", world.root, *args, **kw)
+def capture(world, *args, **kw):
+    return world.run("capture", "--root", world.root, *args, **kw)
 
 
 def refused(world, code, *parts, args=(), **kw):
     before = world.wheels()
-    result = take(world, *args, **kw)
+    result = capture(world, *args, **kw)
     assert result.returncode == code, f"exit {result.returncode} instead of {code}: {result.stderr[-2000:]}"
     for part in (*parts, "hint:"):
         assert part in result.stderr, f"'{part}' is not in: {result.stderr[-2000:]}"
@@ -157,8 +157,8 @@ class Changed:
 
 
 def test_an_unknown_defect_is_an_error(world):
-    """The check 'dot' fails; only a row of taken.yaml makes that known."""
-    path = os.path.join(world.profiles, "taken.yaml")
+    """The check 'dot' fails; only a row of captured.yaml makes that known."""
+    path = os.path.join(world.profiles, "captured.yaml")
     with open(path) as f:
         text = f.read()
     with Changed(path, text.replace("check: dot", "check: other")):
@@ -167,8 +167,8 @@ def test_an_unknown_defect_is_an_error(world):
 
 def test_a_set_says_the_version_before(world):
     """Of a root that is there its torch is asked; of a world that is not yet made, the tables know it."""
-    write(world.path("set.yaml"), "profile: cpu-avx2\ntorch: root\ncompanions: [torchvision]\n")
-    words = ("set", world.path("set.yaml"), "--dry-run", "--json", "--profiles", os.path.join(TOP, "profiles"))
+    write(world.path("bundle.yaml"), "profile: cpu-avx2\ntorch: root\ncompanions: [torchvision]\n")
+    words = ("bundle", world.path("bundle.yaml"), "--dry-run", "--json", "--profiles", os.path.join(TOP, "profiles"))
     for root in (["--root", world.root], ["--root", "world:debian13"]):
         dry = world.run(*words, *root)
         assert dry.returncode == 0, dry.stderr
@@ -179,10 +179,10 @@ def test_a_set_says_the_version_before(world):
 
 
 def test_it_is_a_wheel(world):
-    item = record(take(world, "--json"))
+    item = record(capture(world, "--json"))
     r = item["record"]
     assert not item["store_hit"] and WHEEL.fullmatch(r["wheel"]), r["wheel"]
-    assert r["taken"] == "python3-torch=2.6.0+dfsg-7" and r["isa"] is None and r["verified"]["errors"] == 0
+    assert r["captured"] == "python3-torch=2.6.0+dfsg-7" and r["isa"] is None and r["verified"]["errors"] == 0
     assert [v["needed"] for v in r["vendored"]] == ["libother.so.1"] and r["vendored"][0]["package"] == "libother1=3-1"
     assert r["known_defects"][0]["check"] == "dot" and [c["check"] for c in r["used"]["checks"] if not c["ok"]] == ["dot"]
     with zipfile.ZipFile(item["wheel"]) as z:
@@ -191,16 +191,16 @@ def test_it_is_a_wheel(world):
         assert {"torch/lib/libtorch_cpu.so", "torch/include/ATen/core/a.h", "torch/bin/torch_shm_manager", info + "LICENSE", info + ".metadata-rev"} <= names, names
         assert not {n for n in names if "test" in n or "c10" in n or "egg-info" in n}, names
         metadata = z.read(info + "METADATA").decode()
-        told = z.read(info + "taken-from").decode()
+        told = z.read(info + "captured-from").decode()
     assert "Requires-Dist: sympy>=1.13.1\n" in metadata and "Requires-Dist: filelock\n" in metadata and "==1.13.1" not in metadata, metadata
-    assert "not compiled by ptbuild: taken from python3-torch=2.6.0+dfsg-7 of debian 13" in told and "check 'dot'" in told, told
+    assert "not compiled by ptbuild: captured from python3-torch=2.6.0+dfsg-7 of debian 13" in told and "check 'dot'" in told, told
     statement = json.load(open(item["wheel"] + ".intoto.json"))["predicate"]["buildDefinition"]
     assert statement["buildType"].startswith("urn:x-ptbuild:wheel-of-installed-package"), statement
     subprocess.run([world.ptbuild, "verify", "--profiles", world.profiles, item["wheel"]], check=True, capture_output=True)
 
 
 def test_again_is_a_hit_and_warns(world):
-    result = take(world)
+    result = capture(world)
     assert result.returncode == 0, result.stderr
     assert "from the store; built in" in result.stdout and "warning   known to fail: check 'dot'" in result.stdout, result.stdout
     assert "the baseline of" in result.stdout and "pytorch: taking" not in result.stderr
@@ -219,13 +219,13 @@ def test_pip_installs_it(world):
 
 
 def test_a_change_in_the_root_is_another_wheel(world):
-    first = record(take(world, "--json"))["record"]
+    first = record(capture(world, "--json"))["record"]
     info = f"{os.path.dirname(world.torch)}/torch-2.6.0+debian.egg-info/PKG-INFO"
     for path, text in ((f"{world.torch}/__init__.py", INIT + "more = 1\n"), (info, METADATA + "Requires-Dist: more\n")):
         with Changed(path, text):
-            item = record(take(world, "--json", "--out", world.path("other")))
+            item = record(capture(world, "--json", "--out", world.path("other")))
             assert not item["store_hit"] and item["record"]["output_key"] != first["output_key"], path
-    assert record(take(world, "--json"))["store_hit"]
+    assert record(capture(world, "--json"))["store_hit"]
 
 
 def test_a_root_without_torch(world):
@@ -280,7 +280,7 @@ def test_what_tries_the_wheel_is_not_there(world):
     pip = f"{world.root}/{SITE}/pip"
     os.rename(pip, pip + "-was")
     try:
-        refused(world, 8, "cannot be taken here: pip: not in the Python of the root", "python3-pip", cache=world.path("empty"))
+        refused(world, 8, "cannot be captured here: pip: not in the Python of the root", "python3-pip", cache=world.path("empty"))
     finally:
         os.rename(pip + "-was", pip)
 
@@ -299,8 +299,8 @@ def test_a_torch_for_cuda(world):
 
 
 def test_other_packages(world):
-    refused(world, 2, "'torch' cannot be taken", "write pytorch", args=["torch"])
-    refused(world, 2, "'torchvision' cannot be taken", "--torch root", args=["torchvision"])
+    refused(world, 2, "'torch' cannot be captured", "write pytorch", args=["torch"])
+    refused(world, 2, "'torchvision' cannot be captured", "--torch root", args=["torchvision"])
     refused(world, 2, "--profile", args=["--profile", "cpu-avx2"])
 
 
@@ -314,12 +314,12 @@ def test_a_torch_that_pip_installed(world):
         with zipfile.ZipFile(source) as z:
             z.extractall(site)
         write(f"{site}/torch-2.6.0+debian.dist-info/INSTALLER", "pip\n")
-        path = os.path.join(world.profiles, "taken.yaml")
+        path = os.path.join(world.profiles, "captured.yaml")
         with open(path) as f:
             text = f.read()
         with Changed(path, text.replace("package: python3-torch, version: \"2.6.0+dfsg-*\", check", "package: torch, version: \"2.6.0+debian*\", check")):
-            item = record(take(world, "--json", "--out", world.path("of-pip")))
-        assert item["record"]["taken"] == "torch=2.6.0+debian by pip" and item["record"]["vendored"] == [], item["record"]["vendored"]
+            item = record(capture(world, "--json", "--out", world.path("of-pip")))
+        assert item["record"]["captured"] == "torch=2.6.0+debian by pip" and item["record"]["vendored"] == [], item["record"]["vendored"]
         with zipfile.ZipFile(item["wheel"]) as z, zipfile.ZipFile(source) as before:
             kept = {n for n in before.namelist() if n.startswith("torch/")}
             assert kept == {n for n in z.namelist() if n.startswith("torch/")}

@@ -7,7 +7,7 @@
 
 enum { BILL_MAX = 64 << 20 };
 
-static int write_text(const struct set_request *q, const char *file, const struct buf *text,
+static int write_text(const struct bundle_request *q, const char *file, const struct buf *text,
 		      struct err *e)
 {
 	return fs_write(q->dir, file, text->data, text->len, 0644, e);
@@ -15,17 +15,17 @@ static int write_text(const struct set_request *q, const char *file, const struc
 
 /* As comments: with one --hash pip wants one of every
  * requirement, NVIDIA's too. It checks those of the index. */
-static int write_constraints(const struct set_request *q, struct err *e)
+static int write_constraints(const struct bundle_request *q, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf out = {0};
 
-	buf_printf(&out, "# of the set '%s': pip install -c, uv pip install -c\n",
+	buf_printf(&out, "# of the bundle '%s': pip install -c, uv pip install -c\n",
 		   utf8_printable(q->name, &a));
 	for (size_t i = 0; i < q->count; i++)
 		buf_printf(&out, "%s==%s # sha256:%s\n", q->wheels[i].name, q->wheels[i].version,
 			   q->wheels[i].sha256);
-	return write_text(q, SET_CONSTRAINTS, &out, e);
+	return write_text(q, BUNDLE_CONSTRAINTS, &out, e);
 }
 
 /* ---- the bill of materials ---- */
@@ -37,7 +37,7 @@ struct merged {
 };
 
 /* Two wheels may call two things alike: the second gets the name of its
- * wheel in front. What a wheel was built against may be a wheel of the set. */
+ * wheel in front. What a wheel was built against may be a wheel of the bundle. */
 static const char *add_component(struct merged *m, const char *name, json_t *component)
 {
 	const char *ref = arena_strdup(m->a, json_text(component, "bom-ref")),
@@ -93,7 +93,7 @@ static void add_bill(struct merged *m, const char *name, const json_t *bill)
 }
 
 /* Reads the bills in the wheel, from any maker. */
-static int read_bills(struct merged *m, const struct set_wheel *w, struct err *e)
+static int read_bills(struct merged *m, const struct bundle_wheel *w, struct err *e)
 {
 	AUTO_ZIP struct zip_reader *z = NULL;
 	const char *info;
@@ -120,7 +120,7 @@ static int read_bills(struct merged *m, const struct set_wheel *w, struct err *e
 	return 0;
 }
 
-static int write_bill(const struct set_request *q, struct arena *a, struct err *e)
+static int write_bill(const struct bundle_request *q, struct arena *a, struct err *e)
 {
 	AUTO_JSON json_t *components = json_array(), *dependencies = json_array(),
 			 *by_ref = json_object();
@@ -128,7 +128,7 @@ static int write_bill(const struct set_request *q, struct arena *a, struct err *
 	AUTO_JSON json_t *refs = json_array(), *weaknesses = json_array();
 
 	for (size_t i = 0; i < q->count; i++) {
-		const struct set_wheel *w = &q->wheels[i];
+		const struct bundle_wheel *w = &q->wheels[i];
 		/* "torch@2.6.0%2Bcpu.avx2", as the wheels' own bills call them. */
 		AUTO_BUF struct buf out = {0};
 		buf_printf(&out, "pkg:pypi/%s@", w->name);
@@ -155,7 +155,7 @@ static int write_bill(const struct set_request *q, struct arena *a, struct err *
 	for (size_t i = 0; i < q->count; i++)
 		if (read_bills(&m, &q->wheels[i], e) < 0)
 			return -1;
-	const char *top = arena_printf(a, "set:%s", q->name);
+	const char *top = arena_printf(a, "bundle:%s", q->name);
 	json_array_append_new(dependencies, json_pack("{s:s, s:O}", "ref", top, "dependsOn", refs));
 	AUTO_JSON json_t *doc = json_pack(
 		"{s:s, s:s, s:i, s:{s:{s:[{s:s, s:s, s:s}]}, s:{s:s, s:s, s:s}}, s:O, s:O, s:O}",
@@ -163,13 +163,13 @@ static int write_bill(const struct set_request *q, struct arena *a, struct err *
 		"components", "type", "application", "name", "ptbuild", "version", PTBUILD_VERSION,
 		"component", "type", "application", "bom-ref", top, "name", q->name, "components",
 		components, "dependencies", dependencies, "vulnerabilities", weaknesses);
-	return json_write(doc, q->dir, SET_SBOM, e);
+	return json_write(doc, q->dir, BUNDLE_SBOM, e);
 }
 
 /* ---- the stage ---- */
 
 /* The image of that Python whose glibc all wheels take: Debian 12's has 2.36, 13's 2.41. */
-static const char *base_image(const struct set_request *q, struct arena *a)
+static const char *base_image(const struct bundle_request *q, struct arena *a)
 {
 	bool older = true;
 
@@ -182,7 +182,7 @@ static const char *base_image(const struct set_request *q, struct arena *a)
 	return arena_printf(a, "python:%s-slim-%s", q->python, older ? "bookworm" : "trixie");
 }
 
-static int write_stage(const struct set_request *q, struct arena *a, struct err *e)
+static int write_stage(const struct bundle_request *q, struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf out = {0};
 	char *stage = arena_strdup(a, q->name);
@@ -198,17 +198,17 @@ static int write_stage(const struct set_request *q, struct arena *a, struct err 
 		"ARG BASE=%s\n"
 		"FROM ${BASE} AS %s\n"
 		"# What the wheels require beside each other comes from the index that pip knows.\n"
-		"RUN --mount=type=bind,target=/set",
+		"RUN --mount=type=bind,target=/bundle",
 		utf8_printable(q->name, a), base_image(q, a), stage);
 	for (size_t i = 0; i < q->install->count; i++)
 		buf_printf(&out, "%s%s", i ? " " : " \\\n\t",
 			   shell_quoted(q->install->items[i], a));
 	buf_addstr(&out, "\nRUN python3 -m pip check\n");
-	return write_text(q, SET_DOCKERFILE, &out, e);
+	return write_text(q, BUNDLE_DOCKERFILE, &out, e);
 }
 
-/* What each wheel requires of another one of the set, by its METADATA. */
-static int check_requires(const struct set_request *q, struct arena *a, struct err *e)
+/* What each wheel requires of another one of the bundle, by its METADATA. */
+static int check_requires(const struct bundle_request *q, struct arena *a, struct err *e)
 {
 	struct dist *all = arena_array(a, q->count, sizeof(*all));
 
@@ -222,15 +222,15 @@ static int check_requires(const struct set_request *q, struct arena *a, struct e
 			const char *mixed = dist_mixed(&all[i], &all[k], &all[i].scope, a);
 			if (r)
 				return err_set(e, ERR_POLICY,
-					       "%s requires '%s', and the set has %s", all[i].title,
-					       r->line, all[k].title);
+					       "%s requires '%s', and the bundle has %s",
+					       all[i].title, r->line, all[k].title);
 			if (mixed)
 				return err_set(e, ERR_POLICY, "%s", mixed);
 		}
 	return 0;
 }
 
-int set_write(const struct set_request *q, struct arena *a, struct err *e)
+int bundle_write(const struct bundle_request *q, struct arena *a, struct err *e)
 {
 	if (check_requires(q, a, e) < 0)
 		return -1;

@@ -5,8 +5,8 @@ static int check_package(const struct strlist *words, struct err *e)
 	if (words->count == 0 || (words->count == 1 && package_is_torch(words->items[0])))
 		return 0;
 	if (words->count > 1)
-		return err_set(e, ERR_USAGE, "take makes one wheel, not %zu", words->count);
-	err_set(e, ERR_USAGE, "'%s' cannot be taken from a root", words->items[0]);
+		return err_set(e, ERR_USAGE, "capture makes one wheel, not %zu", words->count);
+	err_set(e, ERR_USAGE, "'%s' cannot be captured from a root", words->items[0]);
 	if (strcmp(words->items[0], "torch") == 0)
 		return err_hint(e, "write pytorch, or nothing");
 	return err_hint(e, "only pytorch can; 'ptbuild build --profile PROFILE --package "
@@ -15,33 +15,33 @@ static int check_package(const struct strlist *words, struct err *e)
 			   "others against it");
 }
 
-int cmd_take(struct cmd_context *c, struct pipeline_results *ret, struct err *e)
+int cmd_capture(struct cmd_context *c, struct pipeline_results *ret, struct err *e)
 {
 	struct pipeline_request q = {0};
 
 	c->look = true;
 	return cmd_root(c, &q.root, e) < 0 || cmd_build_common(c, &q, e) < 0
 		       ? -1
-		       : pipeline_take(&q, c->run, c->arena, ret, e);
+		       : pipeline_capture(&q, c->run, c->arena, ret, e);
 }
 
-static int take_main(struct cmd_context *c, const struct strlist *words, struct err *e)
+static int capture_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct pipeline_results r = {0};
 
-	if (check_package(words, e) < 0 || cmd_take(c, &r, e) < 0)
+	if (check_package(words, e) < 0 || cmd_capture(c, &r, e) < 0)
 		return -1;
 	int rc = cmd_build_print(c, &r, e);
 	pipeline_free(&r);
 	return rc;
 }
 
-const struct command command_take = {
-	.name = "take",
+const struct command command_capture = {
+	.name = "capture",
 	.summary = "make a wheel of the torch that is installed in the root",
 	.usage = "[pytorch] [OPTION...]",
 	.tables = {cmd_build_options},
-	.arguments = {{"pytorch", "the package to take; no other can be", "pytorch"}},
+	.arguments = {{"pytorch", "the package to capture; no other can be", "pytorch"}},
 	.options_size = sizeof(struct cmd_build_base),
-	.run = take_main,
+	.run = capture_main,
 };

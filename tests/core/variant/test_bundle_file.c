@@ -6,24 +6,24 @@
 
 #include "core/variant/variant.h"
 
-static struct set_file load(const char *text, struct arena *a)
+static struct bundle_file load(const char *text, struct arena *a)
 {
-	struct set_file f = {0};
+	struct bundle_file f = {0};
 	struct err e = {0};
 
 	test_write(test_path("all.yaml"), text);
-	assert_ok(set_file_load(arena_strdup(a, test_path("all.yaml")), a, &f, &e), &e);
+	assert_ok(bundle_file_load(arena_strdup(a, test_path("all.yaml")), a, &f, &e), &e);
 	return f;
 }
 
 static void refused(const char *text, const char *error)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct set_file f;
+	struct bundle_file f;
 	struct err e = {0};
 
 	test_write(test_path("all.yaml"), text);
-	assert_err(set_file_load(test_path("all.yaml"), &a, &f, &e), &e, ERR_CONFIG, error);
+	assert_err(bundle_file_load(test_path("all.yaml"), &a, &f, &e), &e, ERR_CONFIG, error);
 }
 
 static void rows_know_their_places(void **state)
@@ -32,7 +32,7 @@ static void rows_know_their_places(void **state)
 	test_dir();
 	AUTO_ARENA struct arena a = {0};
 	test_write(test_path("tiny/setup.py"), "");
-	const struct set_file f =
+	const struct bundle_file f =
 		load("# a set\nprofile: sm90-avx2\ncuda: \"13.0\"\ntorch: slim==2.11.0\n"
 		     "companions: [torchvision, torchaudio==2.11.0]\nextensions:\n  - tiny\n"
 		     "  - torch-scatter==2.1.2\n",
@@ -46,25 +46,25 @@ static void rows_know_their_places(void **state)
 				    "8:5 (extensions: torch-scatter==2.1.2)"};
 	assert_int_equal(f.count, ARRAY_LEN(want));
 	for (size_t i = 0; i < f.count; i++)
-		assert_string_equal(set_row_text(&f.rows[i], &a),
+		assert_string_equal(bundle_row_text(&f.rows[i], &a),
 				    arena_printf(&a, "%s:%s", test_path("all.yaml"), want[i]));
 	assert_string_equal(f.name, "all");
-	assert_int_equal(f.torch, SET_SLIM);
+	assert_int_equal(f.torch, BUNDLE_SLIM);
 	assert_string_equal(f.version, "2.11.0");
 	/* What lies beside the file is a path, all else is a name. */
 	assert_string_equal(f.rows[5].value, test_path("tiny"));
 	assert_string_equal(f.rows[6].value, "torch-scatter==2.1.2");
-	assert_int_equal(f.rows[6].kind, SET_EXTENSION);
+	assert_int_equal(f.rows[6].kind, BUNDLE_EXTENSION);
 	/* The file may be named from where one is. */
-	struct set_file near = {0};
+	struct bundle_file near = {0};
 	struct err e = {0};
 	assert_int_equal(chdir(test_path(".")), 0);
-	assert_ok(set_file_load("all.yaml", &a, &near, &e), &e);
+	assert_ok(bundle_file_load("all.yaml", &a, &near, &e), &e);
 	assert_string_equal(near.rows[5].value, test_path("tiny"));
 	test_write(test_path("near.yaml"),
 		   "profile: cpu-avx2\ntorch: torch-2.6.0-cp313-cp313-linux_x86_64.whl\n"
 		   "extensions: [tiny]\n");
-	assert_ok(set_file_load("./near.yaml", &a, &near, &e), &e);
+	assert_ok(bundle_file_load("./near.yaml", &a, &near, &e), &e);
 	assert_string_equal(near.rows[1].value,
 			    test_path("torch-2.6.0-cp313-cp313-linux_x86_64.whl"));
 	assert_int_equal(chdir("/"), 0);
@@ -78,16 +78,16 @@ static void a_torch_is_one_of_five_kinds(void **state)
 		const char *text;
 		enum set_torch kind;
 		const char *version;
-	} cases[] = {{"official", SET_OFFICIAL, NULL},
-		     {"official==2.11.0", SET_OFFICIAL, "2.11.0"},
-		     {"slim", SET_SLIM, NULL},
-		     {"root", SET_ROOT, NULL},
-		     {"torch-2.6.0.whl", SET_WHEEL, NULL},
-		     {"2.6.0-debian", SET_RELEASE, NULL},
-		     {"officials", SET_RELEASE, NULL}};
+	} cases[] = {{"official", BUNDLE_OFFICIAL, NULL},
+		     {"official==2.11.0", BUNDLE_OFFICIAL, "2.11.0"},
+		     {"slim", BUNDLE_SLIM, NULL},
+		     {"root", BUNDLE_ROOT, NULL},
+		     {"torch-2.6.0.whl", BUNDLE_WHEEL, NULL},
+		     {"2.6.0-debian", BUNDLE_RELEASE, NULL},
+		     {"officials", BUNDLE_RELEASE, NULL}};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		AUTO_ARENA struct arena a = {0};
-		const struct set_file f = load(
+		const struct bundle_file f = load(
 			arena_printf(&a, "profile: p/mine.yaml\ntorch: %s\nextensions: [x==1]\n",
 				     cases[i].text),
 			&a);
@@ -95,7 +95,7 @@ static void a_torch_is_one_of_five_kinds(void **state)
 		assert_string_equal(f.version ? f.version : "",
 				    cases[i].version ? cases[i].version : "");
 		assert_string_equal(f.rows[0].value, test_path("p/mine.yaml"));
-		assert_string_equal(f.rows[1].value, cases[i].kind == SET_WHEEL
+		assert_string_equal(f.rows[1].value, cases[i].kind == BUNDLE_WHEEL
 							     ? test_path("torch-2.6.0.whl")
 							     : cases[i].text);
 	}

@@ -8,8 +8,8 @@ static void add_known(const struct tables *t, const char *package, struct plan *
 {
 	const char *version = strchr(package, '=');
 
-	for (unsigned i = 0; i < t->taken_count; i++) {
-		const struct taken_row *k = &t->taken[i];
+	for (unsigned i = 0; i < t->captured_count; i++) {
+		const struct captured_row *k = &t->captured[i];
 		if (!version || strlen(k->package) != (size_t)(version - package) ||
 		    strncmp(package, k->package, (size_t)(version - package)) != 0 ||
 		    fnmatch(k->version, version + 1, 0) != 0)
@@ -23,8 +23,8 @@ static void add_known(const struct tables *t, const char *package, struct plan *
 	}
 }
 
-int plan_taken(const struct tables *t, const struct plan_taken_request *q, struct arena *a,
-	       const struct plan **ret, const struct toolchain **ret_tools, struct err *e)
+int plan_captured(const struct tables *t, const struct plan_captured_request *q, struct arena *a,
+		  const struct plan **ret, const struct toolchain **ret_tools, struct err *e)
 {
 	struct plan *p = arena_alloc(a, sizeof(*p));
 	struct package_row *row = arena_alloc(a, sizeof(*row));
@@ -44,7 +44,7 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 	*source = (struct source_row){.name = arena_printf(a, "installed files of %s", q->package),
 				      .sha256 = q->digest,
 				      .into = ""};
-	*row = (struct package_row){.backend = "taken",
+	*row = (struct package_row){.backend = "captured",
 				    .series = "",
 				    .requirements = "",
 				    .cudnn = "",
@@ -66,12 +66,12 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 		.metadata_rev = q->metadata_rev ? q->metadata_rev : 1,
 		.torch = "",
 		.torch_version = "",
-		.taken = true,
+		.captured = true,
 		.cuda_libraries = "",
-		.sandbox = sandbox_text(q->sandbox, q->without_walls, a),
+		.sandbox = sandbox_text(q->sandbox, q->without_protections, a),
 		.platform_tag = "manylinux"};
 	row->version = p->version;
-	strlist_addf(&p->notes, a, "not compiled by ptbuild: taken from %s of %s", q->package,
+	strlist_addf(&p->notes, a, "not compiled by ptbuild: captured from %s of %s", q->package,
 		     q->root->id);
 	add_known(t, q->package, p, a);
 	/* The record has no compiler to name. Where it comes
@@ -85,8 +85,9 @@ int plan_taken(const struct tables *t, const struct plan_taken_request *q, struc
 				    .count = 1,
 				    .text = strlist_join(&known, a, "\n"),
 				    .fingerprint = q->root->fingerprint};
-	struct plan_request request = {
-		.toolchain = tools, .sandbox = q->sandbox, .without_walls = q->without_walls};
+	struct plan_request request = {.toolchain = tools,
+				       .sandbox = q->sandbox,
+				       .without_protections = q->without_protections};
 	struct plan_context c = {
 		.tables = t, .request = &request, .arena = a, .release = release, .package = row};
 	const char *glibc;

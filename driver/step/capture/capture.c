@@ -1,4 +1,4 @@
-#include "step/take/take.h"
+#include "step/capture/capture.h"
 
 #include "base/os.h"
 #include "base/sys/digest.h"
@@ -37,12 +37,12 @@ struct finder {
 	const struct root *root;
 	const struct run *run;
 	struct arena *a;
-	struct taken t;
+	struct captured t;
 	size_t cap, seen;
 	const char *dir, *site; /* torch and its parent directory, inside the root */
 };
 
-/* What the installed package lists cannot be taken. */
+/* What the installed package lists cannot be captured. */
 static int bad_list(const struct finder *f, const char *path, const char *what, struct err *e)
 {
 	err_set(e, ERR_INTEGRITY, "the torch of '%s' is not whole: %s lists '%s', which %s",
@@ -95,8 +95,8 @@ static int add_path(struct finder *f, const char *path, const char *name, const 
 	if (S_ISREG(st.st_mode)) {
 		f->t.files = arena_room(f->a, f->t.files, f->t.count, &f->cap, 1024,
 					sizeof(*f->t.files));
-		struct take_file *file = &f->t.files[f->t.count++];
-		*file = (struct take_file){.name = name, .source = source};
+		struct capture_file *file = &f->t.files[f->t.count++];
+		*file = (struct capture_file){.name = name, .source = source};
 		return digest_file(source, file->sha256, e);
 	}
 
@@ -172,7 +172,7 @@ enum { INFO_MAX = 16 << 20 };
 
 /* Lists the files of an .egg-info and its package that a .dist-info needs: name and path in the
  * root. */
-static void egg_files(const struct taken *t, struct arena *a, struct kvlist *ret)
+static void egg_files(const struct captured *t, struct arena *a, struct kvlist *ret)
 {
 	static const char *const names[][2] = {{"METADATA", "PKG-INFO"},
 					       {"entry_points.txt", "entry_points.txt"},
@@ -218,7 +218,8 @@ static int check(const struct finder *f, const json_t *answer, struct err *e)
 
 	if (*cuda) {
 		err_set(e, ERR_POLICY,
-			"the torch of '%s' is for CUDA %s, and only one for the CPU can be taken",
+			"the torch of '%s' is for CUDA %s, and only one for the CPU can be "
+			"captured",
 			f->root->dir, cuda);
 		return err_hint(e, "build one: 'ptbuild build --profile PROFILE'");
 	}
@@ -248,8 +249,8 @@ static int ask(struct finder *f, enum sandbox_kind kind, json_t **ret, struct er
 			      f->root->dir);
 }
 
-int take_find(const struct root *root, enum sandbox_kind kind, const struct run *run,
-	      struct arena *a, struct taken *ret, struct err *e)
+int capture_find(const struct root *root, enum sandbox_kind kind, const struct run *run,
+		 struct arena *a, struct captured *ret, struct err *e)
 {
 	struct finder f = {.root = root, .run = run, .a = a};
 	AUTO_JSON json_t *answer = NULL;
@@ -260,11 +261,11 @@ int take_find(const struct root *root, enum sandbox_kind kind, const struct run 
 	if (*f.dir != '/')
 		return no_torch(root, a, e);
 	f.site = path_dir(a, f.dir);
-	f.t = (struct taken){.version = arena_strdup(a, json_text(answer, "version")),
-			     .python = arena_strdup(a, json_text(answer, "python")),
-			     .tag = arena_strdup(a, json_text(answer, "tag")),
-			     .platform = arena_strdup(a, json_text(answer, "platform")),
-			     .info = arena_strdup(a, json_text(answer, "info"))};
+	f.t = (struct captured){.version = arena_strdup(a, json_text(answer, "version")),
+				.python = arena_strdup(a, json_text(answer, "python")),
+				.tag = arena_strdup(a, json_text(answer, "tag")),
+				.platform = arena_strdup(a, json_text(answer, "platform")),
+				.info = arena_strdup(a, json_text(answer, "info"))};
 	f.t.package =
 		arena_printf(a, "torch=%s by %s", f.t.version, json_text(answer, "installer"));
 	if (check(&f, answer, e) < 0)
@@ -275,7 +276,7 @@ int take_find(const struct root *root, enum sandbox_kind kind, const struct run 
 	AUTO_BUF struct buf all = {0};
 	struct kvlist info = {0};
 	struct stat st;
-	struct taken *t = &f.t;
+	struct captured *t = &f.t;
 	array_sort(t->files, t->count, sizeof(*t->files), text_cmp);
 	buf_printf(&all, "%s\n%s\n", t->info, t->tag);
 	for (size_t i = 0; i < t->count; i++) {
@@ -305,7 +306,7 @@ static int write_text(const char *path, const struct buf *text, struct err *e)
 }
 
 /* The .dist-info that pip would have made of an .egg-info. */
-static int make_dist_info(const struct taken *t, const struct root *root, const char *dir,
+static int make_dist_info(const struct captured *t, const struct root *root, const char *dir,
 			  struct arena *a, struct err *e)
 {
 	AUTO_BUF struct buf wheel = {0};
@@ -327,7 +328,7 @@ static int make_dist_info(const struct taken *t, const struct root *root, const 
 }
 
 /* The tree is whole only when the step has ended: no file needs a name of its own before. */
-static int copy_file(const struct take_file *f, const char *tree, struct err *e)
+static int copy_file(const struct capture_file *f, const char *tree, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct stat st;
@@ -342,16 +343,16 @@ static int copy_file(const struct take_file *f, const char *tree, struct err *e)
 	return 0;
 }
 
-int take_write(const struct taken *t, const struct root *root, const struct strlist *notes,
-	       const char *tree, const char *log, const struct run *run, struct arena *a,
-	       struct err *e)
+int capture_write(const struct captured *t, const struct root *root, const struct strlist *notes,
+		  const char *tree, const char *log, const struct run *run, struct arena *a,
+		  struct err *e)
 {
 	AUTO_BUF struct buf list = {0};
 
 	if (fs_mkdirs(TRUSTED, tree, e) < 0)
 		return -1;
 	for (size_t i = 0; i < t->count; i++) {
-		const struct take_file *f = &t->files[i];
+		const struct capture_file *f = &t->files[i];
 		if (run_check(run, e) < 0 || copy_file(f, tree, e) < 0)
 			return -1;
 		buf_printf(&list, "%s %s %s\n", f->sha256, f->name, f->source);
@@ -366,7 +367,7 @@ int take_write(const struct taken *t, const struct root *root, const struct strl
 		return -1;
 	for (size_t i = 0; i < notes->count; i++)
 		buf_printf(&text, "%s\n", notes->items[i]);
-	if (write_text(path_join(a, dir, "taken-from"), &text, e) < 0 ||
+	if (write_text(path_join(a, dir, "captured-from"), &text, e) < 0 ||
 	    fs_mkdirs(TRUSTED, path_dir(a, log), e) < 0)
 		return -1;
 	return write_text(log, &list, e);

@@ -3,31 +3,32 @@
 #include "core/root/landlock_init.h"
 #include "core/root/sandbox_parts.h"
 
-static const char *const names[SANDBOX_WALLS] = {
-	[WALL_USER] = "user",         [WALL_SECCOMP] = "seccomp",   [WALL_KEYRING] = "keyring",
-	[WALL_PROC] = "proc",         [WALL_SETUID] = "setuid",     [WALL_LIMITS] = "limits",
-	[WALL_LANDLOCK] = "landlock", [WALL_PACKAGES] = "packages",
+static const char *const names[SANDBOX_PROTECTIONS] = {
+	[PROTECTION_USER] = "user",         [PROTECTION_SECCOMP] = "seccomp",
+	[PROTECTION_KEYRING] = "keyring",   [PROTECTION_PROC] = "proc",
+	[PROTECTION_SETUID] = "setuid",     [PROTECTION_LIMITS] = "limits",
+	[PROTECTION_LANDLOCK] = "landlock", [PROTECTION_PACKAGES] = "packages",
 };
 
-bool sandbox_wall(const struct run *run, enum sandbox_wall wall)
+bool sandbox_protection(const struct run *run, enum sandbox_protection protection)
 {
-	return !(run->without_walls & (1U << wall));
+	return !(run->without_protections & (1U << protection));
 }
 
-int sandbox_walls_parse(const struct strlist *asked, unsigned *ret, struct err *e)
+int sandbox_protections_parse(const struct strlist *asked, unsigned *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct strlist all = {0};
 
-	strlist_refs(&all, &a, names, SANDBOX_WALLS);
+	strlist_refs(&all, &a, names, SANDBOX_PROTECTIONS);
 	*ret = 0;
 	for (size_t i = 0; i < asked->count; i++) {
 		size_t k = 0;
-		while (k < SANDBOX_WALLS && strcmp(asked->items[i], names[k]) != 0)
+		while (k < SANDBOX_PROTECTIONS && strcmp(asked->items[i], names[k]) != 0)
 			k++;
-		if (k == SANDBOX_WALLS) {
+		if (k == SANDBOX_PROTECTIONS) {
 			err_set(e, ERR_USAGE, "unknown protection '%s'", asked->items[i]);
-			return err_hint(e, "--without-wall accepts: %s",
+			return err_hint(e, "--without-protection accepts: %s",
 					strlist_join(&all, &a, " "));
 		}
 
@@ -41,7 +42,7 @@ const char *sandbox_text(enum sandbox_kind kind, unsigned without, struct arena 
 {
 	struct strlist list = {0};
 
-	for (size_t k = 0; k < SANDBOX_WALLS; k++)
+	for (size_t k = 0; k < SANDBOX_PROTECTIONS; k++)
 		if (without & (1U << k))
 			strlist_ref(&list, a, names[k]);
 	return list.count ? arena_printf(a, "%s without %s", sandbox_kind_name(kind),
@@ -116,53 +117,54 @@ static const char *landlock_text(bool *ret, struct arena *a)
 			 "alone";
 }
 
-size_t sandbox_walls_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
-			  const struct sandbox_wall_state **ret)
+size_t sandbox_protections_look(enum sandbox_kind kind, const struct run *run, struct arena *a,
+				const struct sandbox_protection_state **ret)
 {
-	struct sandbox_wall_state *w = arena_array(a, SANDBOX_WALLS + 2, sizeof(*w));
+	struct sandbox_protection_state *w = arena_array(a, SANDBOX_PROTECTIONS + 2, sizeof(*w));
 	size_t n = 0;
 
 	*ret = w;
 	if (kind == SANDBOX_NONE)
 		return 0;
-	w[n] = (struct sandbox_wall_state){"name-spaces", true, ""};
+	w[n] = (struct sandbox_protection_state){"name-spaces", true, ""};
 	w[n].text = way_text(&w[n].stands, a);
 	n++;
-	const struct sandbox_wall_state all[SANDBOX_WALLS] = {
-		[WALL_USER] = {NULL, true, ""},
-		[WALL_SECCOMP] = {NULL, seccomp_works(),
-				  seccomp_works() ? "a filter of system calls"
-						  : "this kernel has no filters"},
-		[WALL_KEYRING] = {NULL, true, "a session keyring of its own"},
-		[WALL_PROC] = {NULL, true, "/proc and /dev are read-only"},
-		[WALL_SETUID] = {NULL, true, "setuid bits are dropped"},
-		[WALL_LIMITS] = {NULL, true, limits_text(run, a)},
-		[WALL_LANDLOCK] = {NULL, true, ""},
-		[WALL_PACKAGES] = {NULL, true,
-				   "libraries that go into a wheel belong to packages of the root"},
+	const struct sandbox_protection_state all[SANDBOX_PROTECTIONS] = {
+		[PROTECTION_USER] = {NULL, true, ""},
+		[PROTECTION_SECCOMP] = {NULL, seccomp_works(),
+					seccomp_works() ? "a filter of system calls"
+							: "this kernel has no filters"},
+		[PROTECTION_KEYRING] = {NULL, true, "a session keyring of its own"},
+		[PROTECTION_PROC] = {NULL, true, "/proc and /dev are read-only"},
+		[PROTECTION_SETUID] = {NULL, true, "setuid bits are dropped"},
+		[PROTECTION_LIMITS] = {NULL, true, limits_text(run, a)},
+		[PROTECTION_LANDLOCK] = {NULL, true, ""},
+		[PROTECTION_PACKAGES] =
+			{NULL, true,
+			 "libraries that go into a wheel belong to packages of the root"},
 	};
-	for (size_t k = 0; k < SANDBOX_WALLS; k++, n++) {
+	for (size_t k = 0; k < SANDBOX_PROTECTIONS; k++, n++) {
 		w[n] = all[k];
 		w[n].name = names[k];
-		if (k == WALL_USER)
+		if (k == PROTECTION_USER)
 			w[n].text = user_text(&w[n].stands, a);
-		if (k == WALL_LANDLOCK)
+		if (k == PROTECTION_LANDLOCK)
 			w[n].text = landlock_text(&w[n].stands, a);
-		if (!sandbox_wall(run, (enum sandbox_wall)k)) {
+		if (!sandbox_protection(run, (enum sandbox_protection)k)) {
 			w[n].stands = false;
-			w[n].text = "turned off with --without-wall";
+			w[n].text = "turned off with --without-protection";
 		}
 	}
 
 	return n;
 }
 
-json_t *sandbox_walls_json(enum sandbox_kind kind, const struct run *run)
+json_t *sandbox_protections_json(enum sandbox_kind kind, const struct run *run)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct sandbox_wall_state *w;
+	const struct sandbox_protection_state *w;
 	json_t *out = json_object();
-	size_t count = sandbox_walls_look(kind, run, &a, &w);
+	size_t count = sandbox_protections_look(kind, run, &a, &w);
 
 	for (size_t i = 0; i < count; i++)
 		json_object_set_new(out, w[i].name,

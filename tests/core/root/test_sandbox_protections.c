@@ -1,4 +1,4 @@
-/* The walls of the sandbox, each alone. What gets
+/* The protections of the sandbox, each alone. What gets
  * through when one is taken away shows that it stood. */
 #include "sandbox_fixture.h"
 
@@ -13,7 +13,7 @@ static void test_proc_is_read_only(void **state)
 	(void)state;
 	static const char lower[] = "echo 501 >/proc/self/oom_score_adj";
 	assert_fails(lower, "Read-only file system");
-	walled.without_walls = 1U << WALL_PROC;
+	walled.without_protections = 1U << PROTECTION_PROC;
 	assert_inside(lower, "");
 }
 
@@ -21,7 +21,7 @@ static void test_the_kernel_kills_a_build_first(void **state)
 {
 	(void)state;
 	assert_inside("cat /proc/self/oom_score_adj", "500\n");
-	walled.without_walls = 1U << WALL_LIMITS;
+	walled.without_protections = 1U << PROTECTION_LIMITS;
 	assert_inside("cat /proc/self/oom_score_adj", "0\n");
 }
 
@@ -63,7 +63,7 @@ static void test_system_calls_are_refused(void **state)
 #else
 	(void)cases;
 #endif
-	walled.without_walls = 1U << WALL_SECCOMP;
+	walled.without_protections = 1U << PROTECTION_SECCOMP;
 	assert_call("c.chmod(b\"/tmp\", 0o4755)", "Success\n");
 }
 
@@ -84,7 +84,7 @@ static void test_landlock_keeps_pipes(void **state)
 	if (landlock_version()) {
 		assert_fails(write_pipe, "Permission denied");
 		assert_int_equal(read(fd, text, sizeof(text)), -1);
-		walled.without_walls = 1U << WALL_LANDLOCK;
+		walled.without_protections = 1U << PROTECTION_LANDLOCK;
 	}
 
 	assert_inside(write_pipe, "");
@@ -98,7 +98,7 @@ static void test_landlock_keeps_other_processes(void **state)
 	static const char signal[] = "kill -0 1";
 	if (landlock_version() >= 6) {
 		assert_fails(signal, "Operation not permitted");
-		walled.without_walls = 1U << WALL_LANDLOCK;
+		walled.without_protections = 1U << PROTECTION_LANDLOCK;
 	}
 
 	assert_inside(signal, "");
@@ -208,14 +208,14 @@ static void test_names(void **state)
 	struct strlist names = {0};
 	unsigned without = 0;
 	strlist_split(&names, &arena, "seccomp user", " ");
-	assert_ok(sandbox_walls_parse(&names, &without, &e), &e);
-	assert_int_equal(without, 1U << WALL_SECCOMP | 1U << WALL_USER);
+	assert_ok(sandbox_protections_parse(&names, &without, &e), &e);
+	assert_int_equal(without, 1U << PROTECTION_SECCOMP | 1U << PROTECTION_USER);
 	assert_string_equal(sandbox_text(SANDBOX_BWRAP, without, &arena),
 			    "bubblewrap without user, seccomp");
 	assert_string_equal(sandbox_text(SANDBOX_BWRAP, 0, &arena), "bubblewrap");
 	assert_string_equal(sandbox_text(SANDBOX_NONE, 0, &arena), "none");
 	strlist_ref(&names, &arena, "moat");
-	assert_err(sandbox_walls_parse(&names, &without, &e), &e, ERR_USAGE,
+	assert_err(sandbox_protections_parse(&names, &without, &e), &e, ERR_USAGE,
 		   "unknown protection 'moat'");
 	assert_contains(e.hint, "seccomp");
 }
@@ -223,16 +223,16 @@ static void test_names(void **state)
 static void test_each_is_shown(void **state)
 {
 	(void)state;
-	const struct sandbox_wall_state *w;
-	walled.without_walls = 1U << WALL_PROC;
-	size_t count = sandbox_walls_look(SANDBOX_BWRAP, &walled, &arena, &w);
-	assert_int_equal(count, SANDBOX_WALLS + 1);
+	const struct sandbox_protection_state *w;
+	walled.without_protections = 1U << PROTECTION_PROC;
+	size_t count = sandbox_protections_look(SANDBOX_BWRAP, &walled, &arena, &w);
+	assert_int_equal(count, SANDBOX_PROTECTIONS + 1);
 	for (size_t i = 0; i < count; i++) {
 		bool stands = strcmp(w[i].name, "landlock") == 0 ? landlock_version() > 0 : true;
 		assert_int_equal(w[i].stands, stands && strcmp(w[i].name, "proc") != 0);
 	}
 
-	assert_int_equal(sandbox_walls_look(SANDBOX_NONE, &walled, &arena, &w), 0);
+	assert_int_equal(sandbox_protections_look(SANDBOX_NONE, &walled, &arena, &w), 0);
 }
 
 int main(void)
