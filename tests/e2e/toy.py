@@ -182,7 +182,7 @@ class World:
                     part = shutil.copy(path, os.path.join(known, f".{os.getpid()}"))
                     os.replace(part, to)
         if command == "build" and not os.path.exists(cache) and os.path.exists(os.path.join(known, "format")):
-            os.makedirs(os.path.join(cache, "stamps"))
+            os.makedirs(os.path.join(cache, "stamps"), exist_ok=True)  # two commands may start at once
             for path in glob.glob(os.path.join(glob.escape(known), "trial-*")):
                 shutil.copy(path, os.path.join(cache, "stamps"))
             shutil.copy(os.path.join(known, "format"), cache)

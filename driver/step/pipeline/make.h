@@ -104,6 +104,7 @@ struct make {
 	const struct manylinux_policy *policy;
 	struct cuda_needs cuda; /* known once the build's wheel is unpacked */
 	const struct isa_rules *code;
+	struct fetch_source *sources; /* known once they are fetched */
 	struct pyenv pyenv;
 	struct build_result build;
 	struct relocate_result relocated;
@@ -118,7 +119,7 @@ struct make {
 	struct report_units units;
 };
 
-/* make_run: fetch to verify. Afterwards the stage holds the wheel, verified. A shard ends with the
+/* make_run: all steps, in the order of their table. Afterwards the stage holds the wheel, verified. A shard ends with the
  * build. */
 int make_run(struct make *m, struct err *e) MUST_CHECK;
 /* make_wheel: the end of that, from a prepared tree on: Python environment, build to verify. */

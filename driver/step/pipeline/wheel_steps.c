@@ -65,7 +65,7 @@ static int verify_one(unsigned thread, size_t i, void *user, struct err *e)
 
 /* Findings in the file come first: a wheel that is not what
  * it claims may well fail when it is used, which says less. */
-static int verify_made(struct make *m, struct err *e)
+static int step_verify(struct make *m, struct err *e)
 {
 	struct both b = {.m = m,
 			 .q = {.plan = m->plan,
@@ -101,22 +101,6 @@ int shard_check(const struct plan *p, const struct toolchain *t, struct err *e)
 	err_set(e, ERR_SYSTEM,
 		"the root has no ccache, and nothing else keeps what a shard compiles");
 	return err_hint(e, "install the package 'ccache' in the root");
-}
-
-static void step_begin(struct make *m, const char *name)
-{
-	if (!m->watch)
-		return;
-	watch_begin(m->watch, name);
-	progress_step(m->progress, name);
-}
-
-/* `grew`: the step wrote much into the build directory,
- * so its size is measured by a walk over it. */
-static void step_end(struct make *m, bool grew)
-{
-	if (m->watch)
-		watch_end(m->watch, grew);
 }
 
 int make_fetch(struct make *m, struct fetch_source **ret, struct err *e)
@@ -226,35 +210,40 @@ static struct build_request build_request(const struct make *m)
 	};
 }
 
-/* Makes the source tree, ready to build. A marker written last says that it is complete; a tree
- * without one is replaced. */
-static int make_tree(struct make *m, struct err *e)
+static int step_fetch(struct make *m, struct err *e)
 {
-	const char *src = path_join(m->arena, m->build_dir, "src");
-	struct fetch_source *sources;
+	return make_fetch(m, &m->sources, e) < 0 ? -1 : build_mend(m->build_dir, m->run, e);
+}
 
-	step_begin(m, "fetch");
-	if (make_fetch(m, &sources, e) < 0)
-		return -1;
-	step_end(m, false);
-	if (build_mend(m->build_dir, m->run, e) < 0)
-		return -1;
-	if (fs_is_file(m->build_dir, BUILD_SOURCE_OK))
-		return 0;
-	step_begin(m, "unpack");
-	if (fs_remove(m->build_dir, "src", e) < 0 || unpack_sources(m, sources, src, e) < 0)
-		return -1;
-	step_end(m, true);
-	step_begin(m, "patch");
-	if (apply_patches(m, src, e) < 0)
+static const char *source_dir(const struct make *m)
+{
+	return path_join(m->arena, m->build_dir, "src");
+}
+
+static int step_unpack(struct make *m, struct err *e)
+{
+	return fs_remove(m->build_dir, "src", e) < 0
+		       ? -1
+		       : unpack_sources(m, m->sources, source_dir(m), e);
+}
+
+/* A marker written last says that the tree is complete; a tree without one is replaced. */
+static int step_patch(struct make *m, struct err *e)
+{
+	if (apply_patches(m, source_dir(m), e) < 0)
 		return -1;
 	struct build_request b = build_request(m);
 	if (build_prepare(&b, m->run, e) < 0)
 		return -1;
 	log_status_end(m->run->log);
-	step_end(m, true);
 	return fs_write(m->build_dir, BUILD_SOURCE_OK, m->plan->compile_text,
 			strlen(m->plan->compile_text), 0644, e);
+}
+
+/* The files of the wheel, before they are packed. */
+static const char *wheel_tree(const struct make *m)
+{
+	return path_join(m->arena, m->build_dir, "tree");
 }
 
 static const char *libs_dir(const struct plan *p, struct arena *a)
@@ -278,16 +267,13 @@ static int unpack_built(const struct make *m, const char *tree, struct err *e)
 }
 
 /* In the place of a build: the root's own files. */
-static int make_captured(struct make *m, const char *tree, struct err *e)
+static int step_capture(struct make *m, struct err *e)
 {
-	step_begin(m, "take");
 	m->build.log = path_join(m->arena, m->build_dir, "log/build.log");
-	if (fs_remove(m->build_dir, "tree", e) < 0 ||
-	    capture_write(m->captured, m->q->root, &m->plan->notes, tree, m->build.log, m->run,
-			  m->arena, e) < 0)
+	if (fs_remove(m->build_dir, "tree", e) < 0)
 		return -1;
-	step_end(m, true);
-	return 0;
+	return capture_write(m->captured, m->q->root, &m->plan->notes, wheel_tree(m), m->build.log,
+			     m->run, m->arena, e);
 }
 
 /* What an extension was planned as is what its source
@@ -321,9 +307,8 @@ static int make_torch(struct make *m, struct err *e)
 			      &m->torch_files, e);
 }
 
-static int make_built(struct make *m, struct err *e)
+static int step_python(struct make *m, struct err *e)
 {
-	step_begin(m, "python");
 	const struct pyenv_request q = {.plan = m->plan,
 					.profiles_dir = m->q->profiles_dir,
 					.root = m->q->root,
@@ -333,19 +318,19 @@ static int make_built(struct make *m, struct err *e)
 					.offline = m->q->fetch.offline};
 	if (pyenv_prepare(&q, m->run, m->arena, &m->pyenv, e) < 0)
 		return -1;
-	if (m->torch && make_torch(m, e) < 0)
-		return -1;
-	step_end(m, false);
-	struct build_request b = build_request(m);
-	step_begin(m, "build");
-	if (build_run(&b, m->run, m->arena, &m->build, e) < 0 || check_built(m, e) < 0)
-		return -1;
-	step_end(m, true);
-	return 0;
+	return m->torch ? make_torch(m, e) : 0;
 }
 
-static int make_relocated(struct make *m, const char *tree, struct err *e)
+static int step_build(struct make *m, struct err *e)
 {
+	struct build_request b = build_request(m);
+
+	return build_run(&b, m->run, m->arena, &m->build, e) < 0 ? -1 : check_built(m, e);
+}
+
+static int step_relocate(struct make *m, struct err *e)
+{
+	const char *tree = wheel_tree(m);
 	struct relocate_request r = {.tree = tree,
 				     .root = m->q->root,
 				     .libs_dir = libs_dir(m->plan, m->arena),
@@ -370,7 +355,6 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 			   "${CMAKE_CURRENT_LIST_DIR}/../../../");
 	if (m->torch)
 		strlist_ref(&r.runtime_dirs, m->arena, "torch/lib");
-	step_begin(m, "relocate");
 	struct strlist needed = {0};
 	if ((!m->captured && unpack_built(m, tree, e) < 0) ||
 	    cuda_needed(tree, m->arena, &needed, e) < 0)
@@ -378,17 +362,16 @@ static int make_relocated(struct make *m, const char *tree, struct err *e)
 	cuda_needs(m->plan, &needed, m->arena, &m->cuda);
 	strlist_append(&r.provided, m->arena, &m->cuda.names);
 	strlist_append(&r.runtime_dirs, m->arena, &m->cuda.dirs);
-	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) < 0 || write_sbom(m, tree, e) < 0)
+	if (relocate_tree(&r, m->run, m->arena, &m->relocated, e) < 0)
 		return -1;
-	step_end(m, true);
-	return 0;
+	return write_sbom(m, tree, e);
 }
 
-static int make_packed(struct make *m, const char *tree, struct err *e)
+static int step_pack(struct make *m, struct err *e)
 {
+	const char *tree = wheel_tree(m);
 	char *tag;
 
-	step_begin(m, "pack");
 	/* From the libraries as they will be shipped. */
 	if (manylinux_tag_of_tree(m->policy, tree, m->arena, &tag, e) < 0)
 		return -1;
@@ -409,32 +392,77 @@ static int make_packed(struct make *m, const char *tree, struct err *e)
 	strlist_append(&p.requires, m->arena, &m->cuda.requires);
 	if (m->torch)
 		strlist_addf(&p.requires, m->arena, "torch==%s", m->torch->version);
-	if (pack_wheel(&p, m->run, m->arena, &m->packed, e) < 0)
+	return pack_wheel(&p, m->run, m->arena, &m->packed, e);
+}
+
+static bool is_built(const struct make *m)
+{
+	return !m->captured;
+}
+
+static bool lacks_source(const struct make *m)
+{
+	return !m->captured && !fs_is_file(m->build_dir, BUILD_SOURCE_OK);
+}
+
+static bool is_captured(const struct make *m)
+{
+	return m->captured;
+}
+
+static bool ends_in_wheel(const struct make *m)
+{
+	return !m->shard;
+}
+
+enum { FETCH, UNPACK, PATCH, PYTHON, BUILD, CAPTURE, RELOCATE, PACK, VERIFY };
+
+/* The order of a build. */
+static const struct {
+	const char *name; /* in progress, page and record */
+	bool (*applies)(const struct make *m);
+	int (*run)(struct make *m, struct err *e);
+	bool grows; /* writes much into the build directory, whose size is then measured */
+} steps[] = {
+	[FETCH] = {"fetch", is_built, step_fetch, false},
+	[UNPACK] = {"unpack", lacks_source, step_unpack, true},
+	[PATCH] = {"patch", lacks_source, step_patch, true},
+	[PYTHON] = {"python", is_built, step_python, false},
+	[BUILD] = {"build", is_built, step_build, true},
+	[CAPTURE] = {"capture", is_captured, step_capture, true},
+	[RELOCATE] = {"relocate", ends_in_wheel, step_relocate, true},
+	[PACK] = {"pack", ends_in_wheel, step_pack, false},
+	[VERIFY] = {"verify", ends_in_wheel, step_verify, false},
+};
+
+static int run_steps(struct make *m, size_t from, struct err *e)
+{
+	m->policy = &m->q->tables->manylinux;
+	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0)
 		return -1;
-	step_end(m, false);
+	for (size_t i = from; i < ARRAY_LEN(steps); i++) {
+		if (!steps[i].applies(m))
+			continue;
+		if (m->watch) {
+			watch_begin(m->watch, steps[i].name);
+			progress_step(m->progress, steps[i].name);
+		}
+
+		if (steps[i].run(m, e) < 0)
+			return -1;
+		if (m->watch)
+			watch_end(m->watch, steps[i].grows);
+	}
+
 	return 0;
 }
 
 int make_wheel(struct make *m, struct err *e)
 {
-	const char *tree = path_join(m->arena, m->build_dir, "tree");
-
-	m->policy = &m->q->tables->manylinux;
-	if (isa_rules_new(m->q->tables, m->arena, &m->code, e) < 0 ||
-	    (m->captured ? make_captured(m, tree, e) : make_built(m, e)) < 0)
-		return -1;
-	if (m->shard)
-		return 0;
-	if (make_relocated(m, tree, e) < 0 || make_packed(m, tree, e) < 0)
-		return -1;
-	step_begin(m, "verify");
-	if (verify_made(m, e) < 0)
-		return -1;
-	step_end(m, false);
-	return 0;
+	return run_steps(m, PYTHON, e);
 }
 
 int make_run(struct make *m, struct err *e)
 {
-	return !m->captured && make_tree(m, e) < 0 ? -1 : make_wheel(m, e);
+	return run_steps(m, FETCH, e);
 }

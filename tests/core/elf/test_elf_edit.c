@@ -5,11 +5,10 @@
 /* What comes out passes for a library with other tools as well. */
 static void readable(const char *path)
 {
-	must(arena_printf(&arena,
-			  "readelf -Wa '%s' >out 2>&1 && ! grep -i warning out && "
-			  "{ grep -q 'no sections' out || { strip -o out '%s' && ! readelf -Wa out "
-			  "| grep -i warning; }; }",
-			  path, path));
+	must("readelf -Wa '%s' >out 2>&1 && ! grep -i warning out && "
+	     "{ grep -q 'no sections' out || { strip -o out '%s' && ! readelf -Wa out "
+	     "| grep -i warning; }; }",
+	     path, path);
 }
 
 static bool change(const char *where, const char *soname, const struct kvlist *needed,

@@ -185,8 +185,8 @@ static void pages_of_other_shapes_are_read_without_harm(void **state)
 		"{\"filename\": 3, \"url\": \"/x\"}",
 		"{\"filename\": \"../" NAME "\", \"url\": \"/files/" NAME "\"}",
 		"{\"filename\": \"" NAME "\", \"url\": [\"/files/" NAME "\"]}",
-		"{\"filename\": \"nvidia_toy_cu13-1.2.3.tar.gz\", \"url\": "
-		"\"nvidia_toy_cu13-1.2.3.tar.gz\"}",
+		("{\"filename\": \"nvidia_toy_cu13-1.2.3.tar.gz\", \"url\": "
+		 "\"nvidia_toy_cu13-1.2.3.tar.gz\"}"),
 	};
 	struct fixture *f = *state;
 

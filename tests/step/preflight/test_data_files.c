@@ -13,7 +13,7 @@ static void list(const char *name, const char *text)
 	char digest[DIGEST_HEX_LEN + 1];
 
 	digest_data(text, strlen(text), digest);
-	test_write(test_path(name), text);
+	test_write(test_path("%s", name), text);
 	FILE *f = fopen(test_path("sha256sums"), "a");
 	assert_non_null(f);
 	assert_true(fprintf(f, "%s  %s\n", digest, name) > 0);
@@ -77,7 +77,7 @@ static void test_many_are_counted(void **state)
 	for (int i = 0; i < 6; i++) {
 		const char *name = arena_printf(&a, "patches/%d.patch", i);
 		list(name, "patch");
-		assert_int_equal(remove(test_path(name)), 0);
+		assert_int_equal(remove(test_path("%s", name)), 0);
 	}
 
 	assert_err(check(&count, &e), &e, ERR_INTEGRITY, "'patches/2.patch' is missing, 3 more");

@@ -351,7 +351,7 @@ static struct verify_report report_of(const char *const files[][2], size_t count
 	for (size_t i = 0; i < count; i++) {
 		AUTO_BUF struct buf b = {0};
 		craft(files[i][1], &b);
-		const char *path = test_path(arena_printf(&arena, "tree/tiny/%s", files[i][0]));
+		const char *path = test_path("tree/tiny/%s", files[i][0]);
 		shell("mkdir -p \"$(dirname '%s')\"", path);
 		test_write_bytes(path, b.data, b.len);
 	}
