@@ -56,7 +56,7 @@ static const char *user_text(bool *ret, struct arena *a)
 		[BUILD_USER_SELF] = "builds run as the user who started ptbuild, which is not root",
 		[BUILD_USER_MAPPED] = "root here is an ordinary user of the machine",
 		[BUILD_USER_OWN] = "builds run as user %d, not as root",
-		[BUILD_USER_MISSING] = "builds would run as root: this user namespace has no user %d",
+		[BUILD_USER_MISSING] = "builds would run as root: the namespace has no user %d",
 	};
 	enum build_user_state state = build_user_state();
 

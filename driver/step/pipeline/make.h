@@ -119,8 +119,8 @@ struct make {
 	struct report_units units;
 };
 
-/* make_run: all steps, in the order of their table. Afterwards the stage holds the wheel, verified. A shard ends with the
- * build. */
+/* make_run: runs all steps, in the order of their table. Afterwards the stage holds the wheel,
+ * verified. A shard ends with the build. */
 int make_run(struct make *m, struct err *e) MUST_CHECK;
 /* make_wheel: the end of that, from a prepared tree on: Python environment, build to verify. */
 int make_wheel(struct make *m, struct err *e) MUST_CHECK;
