@@ -163,9 +163,11 @@ enum gpu_reach gpu_parts_reach(const struct gpu_parts *p, const struct gpu_here 
 
 	if (!ret_lacking->count)
 		return GPU_RUNS;
-	const bool shared = is_shared(&j);
+	const bool shared = is_shared(&j), hosted = p->host_bytes > p->bytes / HOSTS;
+	if (hosted && p->hosts > j.count)
+		return GPU_PARTLY;
 	if (!served)
-		return shared && p->host_bytes < p->bytes / HOSTS + 1 ? GPU_LACKS : GPU_PERHAPS;
+		return shared && !hosted ? GPU_LACKS : GPU_PERHAPS;
 	const size_t share = served == leading ? SHARE : HALF;
 	return !shared || run_units * share >= units ? GPU_PARTLY : GPU_PERHAPS;
 }

@@ -19,6 +19,7 @@ struct gpu_parts {
 	/* bytes: of these files, and of libraries that use a GPU by CUDA's libraries or the driver,
 	 * without torch and without code of their own or of these files */
 	uint64_t bytes, host_bytes;
+	size_t hosts; /* the latter libraries, alternatives once */
 };
 
 struct gpu_here {
@@ -29,7 +30,9 @@ struct gpu_here {
 enum gpu_reach {
 	GPU_RUNS, /* every part has code for it */
 	/* leading parts have, and enough of the code: a fifth where all that lead have, else half;
-	 * or any part, where no GPU is served by all */
+	 * or any part, where no GPU is served by all; or none, where more libraries use GPUs
+	 * without code than parts have some, and have a hundredth of the bytes: the code is a
+	 * feature then */
 	GPU_PARTLY,
 	/* less has; or none has, where no GPU is served by all, or where other libraries of the
 	 * wheel use GPUs too: a hundredth of the bytes at least */

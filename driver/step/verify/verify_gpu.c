@@ -38,6 +38,12 @@ static void promised(struct verifying *v, struct targets *ret)
 	}
 }
 
+/* PTX as text is a file of the source's, which no compiler made for the targets. */
+static bool is_text(const struct verify_member *m)
+{
+	return m->kind == ELF_NONE && !m->gpu.containers;
+}
+
 static void check_kinds(struct verifying *v, const struct verify_member *m, const struct targets *t)
 {
 	const struct promise *p = &v->report.promise;
@@ -52,8 +58,8 @@ static void check_kinds(struct verifying *v, const struct verify_member *m, cons
 			verify_add(v, FINDING_ERROR, "gpu-extra", m->entry->name,
 				   "has %zu cubin%s for sm_%s, which %s does not declare",
 				   c->entries, c->entries == 1 ? "" : "s", c->target, p->from);
-		if (c->kind == FATBIN_LTO ||
-		    (c->kind == FATBIN_PTX && !strlist_contains(&t->ptx, c->target)))
+		const bool asked = is_text(m) || strlist_contains(&t->ptx, c->target);
+		if (c->kind == FATBIN_LTO || (c->kind == FATBIN_PTX && !asked))
 			verify_add(v, FINDING_ERROR, "gpu-ptx", m->entry->name,
 				   "has %s for sm_%s (%zu), which %s does not declare", what,
 				   c->target, c->entries, p->from);
@@ -124,7 +130,7 @@ static struct fatbin_look look_of(const struct verifying *v, const struct verify
 		return l;
 	l.name = m->entry->name;
 	l.code = true;
-	l.containers = m->gpu.containers;
+	l.containers = m->gpu.containers ? m->gpu.containers : 1;
 	l.groups_count = 1;
 	l.groups = arena_array(v->a, 1, sizeof(*l.groups));
 	*l.groups = (struct fatbin_group){.containers = l.containers, .count = m->gpu.count};

@@ -5,11 +5,11 @@
 #include "core/wheel/requirement.h"
 #include "step/verify/verify_parts.h"
 
-/* How much of a path is a CUDA version or a GPU target:
- * "cuda126", "cu12", "sm90a", "sm_100"; 0: it is neither. */
+/* How much of a path is a version of CUDA or torch, or a GPU target:
+ * "cuda126", "cu12", "torch211", "sm90a", "sm_100"; 0: it is none. */
 static size_t version_word(const char *at)
 {
-	static const char *const words[] = {"cuda", "cu", "sm_", "sm"};
+	static const char *const words[] = {"cuda", "cu", "torch", "sm_", "sm"};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		const size_t n = strlen(words[i]);
@@ -266,15 +266,29 @@ static bool reaches_code(const struct verifying *v, const struct verify_member *
 	return false;
 }
 
-static void weigh(struct verifying *v, const struct verify_member *m)
+static bool is_host(const struct verifying *v, const struct verify_member *m)
 {
 	struct strlist seen = {0};
 
-	if (m->gpu.count)
-		v->parts->bytes += m->entry->size;
-	else if (verify_is_library(m) && counts(v, m->entry->name, false) && uses_gpus(v, m) &&
-		 !reaches_code(v, m, &seen))
-		v->parts->host_bytes += m->entry->size;
+	return verify_is_library(m) && counts(v, m->entry->name, false) && uses_gpus(v, m) &&
+	       !reaches_code(v, m, &seen);
+}
+
+static void weigh(struct verifying *v)
+{
+	struct strlist hosts = {0};
+
+	for (size_t i = 0; i < v->count; i++) {
+		const struct verify_member *m = &v->members[i];
+		if (m->gpu.count) {
+			v->parts->bytes += m->entry->size;
+		} else if (is_host(v, m)) {
+			v->parts->host_bytes += m->entry->size;
+			strlist_once(&hosts, v->a, stem_of(m->entry->name, v->a));
+		}
+	}
+
+	v->parts->hosts = hosts.count;
 }
 
 static size_t add_parts(struct verifying *v, bool all)
@@ -301,8 +315,7 @@ void verify_parts(struct verifying *v)
 	v->parts->alone = tables_chips(v->q->tables, v->a, &v->parts->alone_count);
 	if (!add_parts(v, false))
 		(void)add_parts(v, true);
-	for (size_t i = 0; i < v->count; i++)
-		weigh(v, &v->members[i]);
+	weigh(v);
 	v->cuda_libraries = needs_libraries(v);
 	v->cuda = lowest_needed(v);
 	const char *dist = v->named ? v->report.name.dist : "";

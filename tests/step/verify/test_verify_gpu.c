@@ -487,6 +487,39 @@ static void test_libraries_without_code_beside_parts_without_it(void **state)
 	}
 }
 
+/* Where more libraries use GPUs without code than have some, the code is a feature. */
+static void test_more_libraries_without_code_than_parts(void **state)
+{
+	static const struct {
+		const char *hosts, *space;
+		enum fit_verdict verdict;
+	} rows[] = {
+		{"a.so b.so", "1", FIT_YES},
+		{"a.so", "1", FIT_PERHAPS},
+		{"a_cuda12.so a_cuda13.so", "1", FIT_PERHAPS}, /* alternatives are one */
+		{"a_torch28.so a_torch29.so", "1", FIT_PERHAPS},
+		{"a.so b.so", "8000000", FIT_NO}, /* less than a hundredth of the bytes */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		test_dir();
+		(void)wheel_of("2.6.0", "90");
+		shell("cd '%s' && rm -f out/* && echo 'int f;' >f.c && "
+		      "cc -shared -o c.so -Wl,-soname,libcuda.so.1 f.c && for s in %s; do "
+		      "cc -shared -fPIC -Wl,--no-as-needed -o tree/tiny/$s f.c c.so; done && "
+		      "head -c %s /dev/zero >>tree/tiny/libtiny.so",
+		      test_path("."), rows[i].hosts, rows[i].space);
+		struct pack_request p = request();
+		p.version = "2.6.0";
+		const struct verify_report r = verify_with(
+			(struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		const enum fit_verdict verdict = verdict_on("7.5", &r);
+		if (verdict != rows[i].verdict || verdict_on("9.0", &r) != FIT_YES)
+			fail_msg("%s, %s bytes: %d", rows[i].hosts, rows[i].space, (int)verdict);
+	}
+}
+
 static void test_needed_cuda_libraries_without_code_for_a_gpu(void **state)
 {
 	static const struct {
@@ -533,6 +566,35 @@ static void test_ptx_as_text_is_code(void **state)
 		const struct verify_report r = verify_with(
 			(struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
 		assert_string_equal(strlist_join(&r.runs_on.gpu, &arena, " "), rows[i].gpus);
+	}
+}
+
+/* The driver compiles it for the GPU that a label names, if that is no older. */
+static void test_ptx_as_text_serves_a_label(void **state)
+{
+	static const struct {
+		const char *version, *target;
+		size_t errors;
+	} rows[] = {
+		{"2.6.0+cu124.sm90", "sm_75", 0},      {"2.6.0+cu124.sm90.avx2", "sm_75", 0},
+		{"2.6.0+cu124.sm90.avx2", "sm_90", 0}, {"2.6.0+cu124.sm80", "sm_90", 1},
+		{"2.6.0+cu124.sm80.avx2", "sm_90", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		test_dir();
+		(void)wheel_of(rows[i].version, NULL);
+		shell("rm -f '%s'/*", test_path("out"));
+		test_write(test_path("tree/tiny/kernel.ptx"),
+			   arena_printf(&arena, ".version 8.4\n.target %s\n", rows[i].target));
+		struct pack_request p = request();
+		p.version = rows[i].version;
+		const struct verify_report r = verify_with(
+			(struct verify_request){.wheel = pack_ok(&p).path, .tables = tables});
+		if (r.errors != rows[i].errors)
+			fail_msg("%s, %s: %s", rows[i].version, rows[i].target,
+				 verify_text(&r, &arena));
 	}
 }
 
@@ -645,8 +707,10 @@ int main(void)
 		TEST(test_alternatives_and_families),
 		TEST(test_parts_of_a_wheel_on_a_gpu),
 		TEST(test_libraries_without_code_beside_parts_without_it),
+		TEST(test_more_libraries_without_code_than_parts),
 		TEST(test_needed_cuda_libraries_without_code_for_a_gpu),
 		TEST(test_ptx_as_text_is_code),
+		TEST(test_ptx_as_text_serves_a_label),
 		TEST(test_cuda_of_metadata_and_name),
 		TEST(test_cuda_libraries_without_code_for_a_gpu),
 		TEST(test_cuda_runtime_that_is_needed_names_the_driver),
