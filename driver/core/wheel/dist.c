@@ -153,8 +153,30 @@ const char *label_accelerator(const char *label, struct arena *a)
 	return NULL;
 }
 
-/* "cu12" of "nvidia_cublas_cu12==12.4", "cu13" of
- * "cuda_toolkit==13.2.2" and "nvidia_cuda_runtime==13.0". */
+static bool is_bundle(const struct requirement *r)
+{
+	return strcmp(r->name, "cuda_toolkit") == 0 || strcmp(r->name, "nvidia_cuda_runtime") == 0;
+}
+
+/* The one line of CUDA that a specifier takes: "cu13" of "<14,>=13"; NULL. */
+static const char *only_line(const char *specifier, struct arena *a)
+{
+	enum { FIRST = 9, END = 30 };
+	const char *found = NULL;
+
+	for (unsigned i = FIRST; i < END; i++) {
+		if (!specifier_takes_series(specifier, arena_printf(a, "%u", i), a))
+			continue;
+		if (found)
+			return NULL;
+		found = arena_printf(a, "cu%u", i);
+	}
+
+	return found;
+}
+
+/* "cu12" of "nvidia_cublas_cu12==12.4", "cu13" of "cuda_toolkit==13.2.2",
+ * "cuda_toolkit~=13.0" and "nvidia_cuda_runtime==13.0". */
 const char *requirement_accelerator(const struct requirement *r, struct arena *a)
 {
 	const char *suffix = strrchr(r->name, '_'), *pin = specifier_pin(r->specifier, a);
@@ -165,10 +187,17 @@ const char *requirement_accelerator(const struct requirement *r, struct arena *a
 	const char *plus = pin ? strchr(pin, '+') : NULL;
 	if (plus && strcmp(r->name, "torch") == 0)
 		return label_accelerator(plus + 1, a);
-	if (pin &&
-	    (strcmp(r->name, "cuda_toolkit") == 0 || strcmp(r->name, "nvidia_cuda_runtime") == 0))
-		return arena_printf(a, "cu%.*s", (int)strspn(pin, "0123456789"), pin);
-	return NULL;
+	return is_bundle(r) ? only_line(r->specifier, a) : NULL;
+}
+
+bool requirement_serves(const struct requirement *r, const char *accelerator, struct arena *a)
+{
+	const char *needs = requirement_accelerator(r, a);
+
+	if (!needs && is_bundle(r))
+		return strncmp(accelerator, "cu", 2) == 0 &&
+		       specifier_takes_series(r->specifier, accelerator + 2, a);
+	return !needs || strcmp(accelerator, needs) == 0;
 }
 
 const char *dist_accelerator(const struct dist *d, const struct wheel_scope *s, struct arena *a)

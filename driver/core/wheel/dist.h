@@ -28,9 +28,11 @@ const struct requirement *dist_refuses(const struct dist *d, const struct dist *
 				       const struct wheel_scope *s, struct arena *a);
 /* label_accelerator: what a version's label says that it is built for: "cpu", "cu12", "rocm6",
  * "xpu"; NULL: nothing. requirement_accelerator: the same of the pin of a torch, and of a package
- * of CUDA's. dist_accelerator: by its label, else by what it requires. */
+ * of CUDA's. requirement_serves: whether it may be met beside what is built for an accelerator.
+ * dist_accelerator: by its label, else by what it requires. */
 const char *label_accelerator(const char *label, struct arena *a);
 const char *requirement_accelerator(const struct requirement *r, struct arena *a);
+bool requirement_serves(const struct requirement *r, const char *accelerator, struct arena *a);
 const char *dist_accelerator(const struct dist *d, const struct wheel_scope *s, struct arena *a);
 /* dist_mixed: one is torch, the other requires it, and they are built for other accelerators: says
  * so for people; NULL: they are not. */

@@ -12,6 +12,8 @@ int specifier_check(const char *specifier, struct arena *a, struct err *e) MUST_
 /* specifier_takes: whether every clause takes the version. A pre-release is a version like any
  * other. A malformed clause takes nothing. */
 bool specifier_takes(const char *specifier, const char *version, struct arena *a);
+/* specifier_takes_some: whether some version meets every clause; true if one is malformed. */
+bool specifier_takes_some(const char *specifier, struct arena *a);
 /* specifier_pin: the version of "==V" or "===V"; NULL for any other specifier. */
 const char *specifier_pin(const char *specifier, struct arena *a);
 /* specifier_takes_series: whether it takes a release of a series: one of 2.6, 2.6.0, 2.6.1 and so

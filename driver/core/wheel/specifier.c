@@ -330,6 +330,43 @@ bool specifier_takes(const char *specifier, const char *version, struct arena *a
 	return got == 0;
 }
 
+/* "2.5" of "2.4": the first release that no "2.4.*" has. */
+static const char *behind(const char *release, struct arena *a)
+{
+	const char *dot = strrchr(release, '.'), *last = dot ? dot + 1 : release;
+
+	return arena_printf(a, "%.*s%lu", (int)(last - release), release,
+			    strtoul(last, NULL, 10) + 1);
+}
+
+/* Versions at which a range may begin, as this clause bounds it. */
+static void add_bounds(const struct clause *c, struct arena *a, struct strlist *ret)
+{
+	strlist_ref(ret, a, c->text);
+	if (is_op(c, "==="))
+		return;
+	strlist_addf(ret, a, "%s!%s", c->version.epoch, c->release);
+	strlist_addf(ret, a, "%s!%s.0.0.1", c->version.epoch, c->release);
+	strlist_addf(ret, a, "%s!%s", c->version.epoch, behind(c->release, a));
+}
+
+/* A range that is not empty has its beginning in it, or what comes next. */
+bool specifier_takes_some(const char *specifier, struct arena *a)
+{
+	const char *at = specifier, *text;
+	struct strlist versions = {0};
+	struct clause c;
+	int got;
+
+	strlist_ref(&versions, a, "0");
+	while ((got = next_clause(&at, a, &c, &text)) > 0)
+		add_bounds(&c, a, &versions);
+	for (size_t i = 0; i < versions.count; i++)
+		if (specifier_takes(specifier, versions.items[i], a))
+			return true;
+	return got < 0;
+}
+
 const char *specifier_pin(const char *specifier, struct arena *a)
 {
 	struct clause c, more;

@@ -6,7 +6,7 @@
 #include "step/verify/verify_parts.h"
 
 /* How much of a path is a version of CUDA or torch, or a GPU target:
- * "cuda126", "cu12", "torch211", "sm90a", "sm_100"; 0: it is none. */
+ * "cuda126", "cu12", "torch211", "sm90a", "sm_100"; else 0. */
 static size_t version_word(const char *at)
 {
 	static const char *const words[] = {"cuda", "cu", "torch", "sm_", "sm"};

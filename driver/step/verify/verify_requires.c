@@ -77,6 +77,63 @@ static void read_requirements(const struct requiring *c, const struct wheel_head
 			   expected);
 }
 
+/* ---- with each other ---- */
+
+/* All that it requires of a distribution for one Python and platform, as one specifier. */
+static const char *specifier_for(const struct requiring *c, const char *name,
+				 const struct wheel_scope *one, struct arena *a,
+				 struct strlist *ret_lines)
+{
+	struct strlist clauses = {0};
+
+	for (size_t i = 0; i < c->self->requires_count; i++) {
+		const struct requirement *r = &c->self->requires[i];
+		if (strcmp(r->name, name) != 0 || *r->url || !*r->specifier ||
+		    requirement_holds(r, one, "", a) != HOLDS_ALWAYS)
+			continue;
+		strlist_once(ret_lines, a, r->line);
+		strlist_ref(&clauses, a, r->specifier);
+	}
+
+	return strlist_join(&clauses, a, ",");
+}
+
+/* The lines that no version meets for a Python and platform; NULL: there are none. */
+static const char *refuted(const struct requiring *c, const char *name,
+			   const struct wheel_scope *one)
+{
+	struct strlist lines = {0};
+	const char *all = specifier_for(c, name, one, c->v->a, &lines);
+
+	return specifier_takes_some(all, c->v->a) ? NULL : strlist_join(&lines, c->v->a, "' and '");
+}
+
+/* "torch>=2.5" and "torch<2.4": installers find no version. */
+static void check_contradictions(const struct requiring *c)
+{
+	const struct wheel_scope *s = &c->self->scope;
+	const size_t pythons = s->pythons.count ? s->pythons.count : 1;
+	struct strlist names = {0};
+
+	for (size_t i = 0; i < c->self->requires_count; i++)
+		strlist_once(&names, c->v->a, c->self->requires[i].name);
+	for (size_t i = 0; i < names.count; i++) {
+		const char *lines = NULL;
+		for (size_t k = 0; k < pythons && !lines; k++) {
+			struct wheel_scope one = {.platforms = s->platforms};
+			if (s->pythons.count)
+				strlist_ref(&one.pythons, c->v->a, s->pythons.items[k]);
+			lines = refuted(c, names.items[i], &one);
+		}
+
+		if (lines)
+			verify_add(c->v, FINDING_ERROR, "metadata", c->file,
+				   "has the Requires-Dist '%s', which no version of '%s' meets: "
+				   "installers refuse the wheel",
+				   lines, wheel_index_name(names.items[i], c->v->a));
+	}
+}
+
 /* ---- with its own tags and label ---- */
 
 /* For Python 2, too, which is no part of a scope. */
@@ -141,8 +198,7 @@ static void check_label(const struct requiring *c)
 			tell(c, v->ours ? FINDING_ERROR : FINDING_WARNING,
 			     arena_printf(v->a, "requires '%s', but its label '%s' is for torch %s",
 					  r->line, label, series));
-		const char *needs = requirement_accelerator(r, v->a);
-		if (own && needs && strcmp(own, needs) != 0)
+		if (own && !requirement_serves(r, own, v->a))
 			tell(c, FINDING_WARNING,
 			     arena_printf(v->a, "requires '%s', but its label '%s' is for %s",
 					  r->line, label, own));
@@ -265,6 +321,7 @@ void verify_requires(struct verifying *v, const char *file, const struct wheel_h
 	self->rows = v->rows;
 	self->rows_count = v->rows_read ? v->rows_count : 0;
 	read_requirements(&c, h);
+	check_contradictions(&c);
 	check_python(&c);
 	check_label(&c);
 	check_pins(&c);

@@ -99,6 +99,36 @@ static void test_specifier_check_names_the_clause(void **state)
 	assert_ok(specifier_check(" >=1 , ===anything ,", &arena, &err), &err);
 }
 
+static void test_specifier_that_no_version_meets(void **state)
+{
+	(void)state;
+	static const char *const some[] = {"",
+					   "<1",
+					   ">1",
+					   ">=2.5,!=2.5",
+					   ">=2.4,!=2.4.*",
+					   "!=2.4.*,!=2.5.*,>=2.4",
+					   ">2.5,<2.5.1",
+					   ">2.5rc1,<2.5.post1",
+					   ">=2.5a0,<2.5rc1",
+					   "~=2.4.1,>2.4.5",
+					   "===2.4.0,>=2.4",
+					   "==2.4,==2.4.0+cpu",
+					   "==1!2.*,>5",
+					   ">=2.5,^3"};
+	static const char *const none[] = {
+		">=2.5,<2.4",      ">=2.5,<2.5",   ">2.5,<=2.5",
+		"==2.4,==2.5",     "<0",           "==2.4,!=2.4.*",
+		"~=2.4.1,>=2.5",   "===2.4,>=2.5", "==2.4+cpu,==2.4+cu124",
+		">=2.5.dev0,<2.5", "==2.*,==1!2.*"};
+	for (size_t i = 0; i < ARRAY_LEN(some); i++)
+		if (!specifier_takes_some(some[i], &arena))
+			fail_msg("'%s' must take some version", some[i]);
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		if (specifier_takes_some(none[i], &arena))
+			fail_msg("'%s' must take no version", none[i]);
+}
+
 static void test_specifier_series(void **state)
 {
 	(void)state;
@@ -264,6 +294,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_versions_ascend, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_specifier_takes_by_pep440, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_specifier_check_names_the_clause, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_specifier_that_no_version_meets, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_specifier_series, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requirement_parts, setup, teardown),

@@ -110,6 +110,14 @@ static void test_label_names_another_torch(void **state)
 		{"1+cu124", "nvidia-cublas-cu11", true},
 		{"1+cu124", "nvidia-cublas-cu12", false},
 		{"1+cu130", "cuda-toolkit[cudart]==12.8.1", true},
+		{"1+cu124", "cuda-toolkit[cudart]==13.*", true},
+		{"1+cu124", "cuda-toolkit>=13", true},
+		{"1+cu124", "cuda-toolkit~=13.0", true},
+		{"1+cu124", "nvidia-cuda-runtime<14,>=13", true},
+		{"1+cu124", "cuda-toolkit<13,>=12.4", false},
+		{"1+cu132", "cuda-toolkit>=12", false},
+		{"1+cu132", "cuda-toolkit", false},
+		{"1+cpu", "cuda-toolkit>=12", true},
 		{"1+opt2", "torch==2.4", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -119,6 +127,34 @@ static void test_label_names_another_torch(void **state)
 		if (r.warnings != rows[i].differs)
 			fail_msg("%s, %s: %s", rows[i].version, rows[i].line,
 				 verify_text(&r, &arena));
+	}
+}
+
+static void test_requirements_that_no_version_meets(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *lines;
+		bool refused;
+	} rows[] = {
+		{"Requires-Dist: torch>=2.5\nRequires-Dist: torch<2.4\n", true},
+		{"Requires-Dist: torch>=2.5,<2.4\n", true},
+		{"Requires-Dist: torch==2.5\nRequires-Dist: Torch!=2.5.*\n", true},
+		{"Requires-Dist: torch>=2.5\nRequires-Dist: torch<2.6\n", false},
+		{"Requires-Dist: torch>=2.5\nRequires-Dist: torch==2.5.*\n", false},
+		{"Requires-Dist: torch>=2.5; python_version<'3.10'\n"
+		 "Requires-Dist: torch<2.4; python_version>='3.10'\n",
+		 false},
+		{"Requires-Dist: torch>=2.5\nRequires-Dist: torch<2.4; sys_platform=='win32'\n",
+		 false},
+		{"Requires-Dist: torch>=2.5\nRequires-Dist: torch<2.4; extra=='old'\n", false},
+		{"Requires-Dist: torch>=2.5\nRequires-Dist: torch<2.4; python_version>='3.12'\n",
+		 true},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct verify_report r = judge("p-1" CP313, rows[i].lines);
+		if (r.errors != rows[i].refused)
+			fail_msg("%s: %s", rows[i].lines, verify_text(&r, &arena));
 	}
 }
 
@@ -281,6 +317,7 @@ int main(void)
 		TEST(test_requires_python_excludes_the_tag),
 		TEST(test_direct_references),
 		TEST(test_label_names_another_torch),
+		TEST(test_requirements_that_no_version_meets),
 		TEST(test_wheels_beside_it),
 		TEST(test_pin_with_a_label),
 		TEST(test_cuda_library_of_no_requirement),
