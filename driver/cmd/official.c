@@ -5,6 +5,7 @@
 #include "core/machine/official_fit.h"
 #include "core/tables/gpu_runs.h"
 #include "core/wheel/wheel.h"
+#include "step/fetch/fetch.h"
 
 /* The Pythons for which all wheels are there, the newest last. */
 static void list_pythons(const struct official *all, const struct cmd_official *q, struct arena *a,
@@ -231,4 +232,23 @@ int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, cons
 	if (find_newest(t, q, python, c->arena, &other, ERR_IGNORED) == 0 && other.release)
 		return err_hint(e, "the newest release that has it: --release %s", other.release);
 	return hint_build(t, q, c->arena, e);
+}
+
+int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels,
+		       size_t count, struct strlist *ret, struct err *e)
+{
+	struct fetch_source *sources = arena_array(c->arena, count, sizeof(*sources));
+	struct fetch_options fetch;
+	struct fetch_stats stats;
+	struct store *store;
+
+	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		sources[i] = fetch_source_official(wheels[i], c->arena);
+	if (fetch_all(store, sources, count, &fetch, c->run, c->arena, &stats, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		strlist_ref(ret, c->arena, sources[i].path);
+	return 0;
 }

@@ -338,29 +338,35 @@ static int would_cut(struct cmd_context *c, const struct strlist *wheels,
 			  would_rows, e);
 }
 
-/* Before a download: one that nothing can be written to ends the command. */
-static int make_out_dir(struct cmd_context *c, const char **ret, struct err *e)
+/* The output directory, and the lowest one of its path that was there before. */
+struct slim_out {
+	const char *dir, *top;
+};
+
+/* Before a download: one that nothing can be written to ends the command. Again before each
+ * wheel: another process may have removed it as its own. */
+static int make_out_dir(struct cmd_context *c, struct slim_out *o, struct err *e)
 {
-	if (cmd_out_dir(c, ret, e) < 0)
+	if (!o->dir && cmd_out_dir(c, &o->dir, e) < 0)
 		return -1;
-	int rc = fs_mkdirs(TRUSTED, *ret, e);
-	if (rc == 0 && access(*ret, W_OK | X_OK) < 0)
-		rc = err_errno(e, ERR_SYSTEM, "cannot write into '%s'", *ret);
+	o->top = o->top ? o->top : fs_standing(o->dir, c->arena);
+	int rc = fs_mkdirs(TRUSTED, o->dir, e);
+	if (rc == 0 && access(o->dir, W_OK | X_OK) < 0)
+		rc = err_errno(e, ERR_SYSTEM, "cannot write into '%s'", o->dir);
 	if (rc < 0 && !err_disk(e->msg)) /* a full disk has a hint of its own */
 		return err_hint(e, "name another directory with --out");
 	return rc;
 }
 
 static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
-		      const struct slim_targets *t, struct err *e)
+		      const struct slim_targets *t, struct slim_out *out, struct err *e)
 {
 	const struct slim_options *o = c->options;
 	AUTO_JSON json_t *list = json_array();
-	const char *dir;
 
-	if (make_out_dir(c, &dir, e) < 0)
-		return -1;
 	for (size_t i = 0; i < wheels->count; i++) {
+		if (make_out_dir(c, out, e) < 0)
+			return -1;
 		struct slim_result *results = arena_array(c->arena, t->count, sizeof(*results));
 		const struct slim_request q = {.wheel = wheels->items[i],
 					       .targets = t->items,
@@ -370,7 +376,7 @@ static int cut_wheels(struct cmd_context *c, const struct strlist *wheels,
 					       .nvidia = o->nvidia,
 					       .generator = GENERATOR,
 					       .threads = c->global->jobs,
-					       .out_dir = dir};
+					       .out_dir = out->dir};
 		bool any;
 		if (slim_wheel(&q, c->run, c->arena, results, &any, e) < 0)
 			return -1;
@@ -496,25 +502,6 @@ static int pin(struct cmd_context *c, struct err *e)
 	return 0;
 }
 
-int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels,
-		       size_t count, struct strlist *ret, struct err *e)
-{
-	struct fetch_source *sources = arena_array(c->arena, count, sizeof(*sources));
-	struct fetch_options fetch;
-	struct fetch_stats stats;
-	struct store *store;
-
-	if (cmd_fetch_options(c, &fetch, e) < 0 || cmd_store(c, &store, e) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		sources[i] = fetch_source_official(wheels[i], c->arena);
-	if (fetch_all(store, sources, count, &fetch, c->run, c->arena, &stats, e) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		strlist_ref(ret, c->arena, sources[i].path);
-	return 0;
-}
-
 /* The distributions that --package names. */
 static void named_dists(const struct slim_options *o, struct cmd_official *q, struct arena *a)
 {
@@ -557,7 +544,7 @@ static int find_release(struct cmd_context *c, const struct slim_targets *t, str
 }
 
 /* The wheels of --release out of the store, fetched by their digests. */
-static int fetch_official(struct cmd_context *c, const struct slim_targets *t,
+static int fetch_official(struct cmd_context *c, const struct slim_targets *t, struct slim_out *out,
 			  struct strlist *wheels, json_t *absent, struct err *e)
 {
 	const struct slim_options *o = c->options;
@@ -565,7 +552,7 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t,
 	struct cmd_official q = {0};
 	struct official all;
 	size_t count = 0;
-	const char *profiles, *dir, *python = o->python;
+	const char *profiles, *python = o->python;
 
 	if (cmd_profiles_dir(c, &profiles, e) < 0 || find_release(c, t, &q, e) < 0 ||
 	    official_read(profiles, q.release, c->arena, &all, e) < 0 ||
@@ -592,7 +579,7 @@ static int fetch_official(struct cmd_context *c, const struct slim_targets *t,
 			"no package is named 'pytorch', 'torchvision', 'torchaudio' or 'all'");
 	if (o->dry_run && skip_absent(c, t, found, &count, absent, e) < 0)
 		return -1;
-	if (!o->dry_run && make_out_dir(c, &dir, e) < 0)
+	if (!o->dry_run && make_out_dir(c, out, e) < 0)
 		return -1;
 	return count ? cmd_official_fetch(c, found, count, wheels, e) : 0;
 }
@@ -684,12 +671,29 @@ static int cut_env(struct cmd_context *c, const struct slim_targets *t, struct e
 		env_rows, e);
 }
 
+/* Official wheels, or those that are given. */
+static int cut(struct cmd_context *c, const struct strlist *words, const struct slim_targets *t,
+	       struct err *e)
+{
+	const struct slim_options *o = c->options;
+	AUTO_JSON json_t *absent = json_array();
+	struct strlist wheels = *words;
+	struct slim_out out = {0};
+	int rc = 0;
+
+	if (!words->count)
+		rc = fetch_official(c, t, &out, &wheels, absent, e);
+	if (rc == 0)
+		rc = o->dry_run ? would_cut(c, &wheels, t, absent, e)
+				: cut_wheels(c, &wheels, t, &out, e);
+	fs_drop_empty(out.dir, out.top);
+	return rc;
+}
+
 static int slim_main(struct cmd_context *c, const struct strlist *words, struct err *e)
 {
 	struct slim_targets targets = {0};
 	const struct slim_options *o = c->options;
-	struct strlist wheels = *words;
-	AUTO_JSON json_t *absent = json_array();
 	const unsigned ways = (words->count > 0) + (o->env != NULL) + (o->release != NULL);
 
 	if (ways > 1 || (!ways && !o->gpus.count && !o->profiles.count)) {
@@ -717,12 +721,9 @@ static int slim_main(struct cmd_context *c, const struct strlist *words, struct 
 		return err_set(e, ERR_USAGE, "option '--release': not a version: '%s'", o->release);
 	if (o->pin.count)
 		return pin(c, e);
-	if (read_targets(c, &targets, e) < 0 ||
-	    ((!ways || o->release) && fetch_official(c, &targets, &wheels, absent, e) < 0))
+	if (read_targets(c, &targets, e) < 0)
 		return -1;
-	if (o->dry_run && !o->env)
-		return would_cut(c, &wheels, &targets, absent, e);
-	return o->env ? cut_env(c, &targets, e) : cut_wheels(c, &wheels, &targets, e);
+	return o->env ? cut_env(c, &targets, e) : cut(c, words, &targets, e);
 }
 
 #define OPTION(type, field) (type), offsetof(struct slim_options, field)

@@ -83,6 +83,10 @@ int fs_copy(const char *top, const char *rel, const char *to, struct err *e) MUS
 /* fs_copy_fd: like fs_copy, into an open file, from its position on; `to` is for messages. */
 int fs_copy_fd(const char *top, const char *rel, int out, const char *to, struct err *e) MUST_CHECK;
 
+/* fs_standing: the lowest directory of an absolute path that is there. fs_drop_empty: removes the
+ * directories of a path (NULL: none) below `top`, the last one first, until one is not empty. */
+const char *fs_standing(const char *dir, struct arena *a);
+void fs_drop_empty(const char *dir, const char *top);
 /* fs_mkdirs: the directory and its parents (0755 less umask), unless they exist. */
 int fs_mkdirs(const char *top, const char *rel, struct err *e) MUST_CHECK;
 /* fs_remove: a file or tree of any depth, links not followed, read-only directories too; a missing

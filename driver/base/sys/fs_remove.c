@@ -141,3 +141,19 @@ int fs_remove_at(int dir, const char *name, const char *path, struct err *e)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", path);
 	return 0;
 }
+
+const char *fs_standing(const char *dir, struct arena *a)
+{
+	while (access(dir, F_OK) < 0 && strcmp(dir, "/") != 0)
+		dir = path_dir(a, dir);
+	return dir;
+}
+
+void fs_drop_empty(const char *dir, const char *top)
+{
+	AUTO_ARENA struct arena a = {0};
+
+	for (; dir && path_below(dir, top); dir = path_dir(&a, dir))
+		if (rmdir(dir) < 0 && errno != ENOENT)
+			return;
+}

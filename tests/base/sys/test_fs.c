@@ -180,6 +180,29 @@ static void mkdirs_makes_parents(void **state)
 	assert_ok(fs_mkdirs(TRUSTED, "/", &e), &e);
 }
 
+static void test_drop_empty_stops_at_the_first_that_is_not(void **state)
+{
+	struct err e = {0};
+	struct arena a = {0};
+
+	(void)state;
+	assert_string_equal(fs_standing(test_path("none/b/c"), &a), path_dir(&a, test_path("x")));
+	assert_ok(fs_mkdirs(TRUSTED, test_path("top/b/c/d"), &e), &e);
+	assert_string_equal(fs_standing(test_path("top/b"), &a), test_path("top/b"));
+	test_write(test_path("top/b/file"), "");
+	fs_drop_empty(test_path("top/b/c/d"), test_path("top"));
+	assert_true(fs_exists(TRUSTED, test_path("top/b/file")));
+	assert_false(fs_exists(TRUSTED, test_path("top/b/c")));
+	assert_int_equal(unlink(test_path("top/b/file")), 0);
+	fs_drop_empty(test_path("top/b/none"), test_path("top"));
+	assert_true(fs_is_dir(TRUSTED, test_path("top")));
+	assert_false(fs_exists(TRUSTED, test_path("top/b")));
+	fs_drop_empty(test_path("top"), test_path("top"));
+	fs_drop_empty(NULL, NULL);
+	assert_true(fs_is_dir(TRUSTED, test_path("top")));
+	arena_release(&a);
+}
+
 static void mkdirs_over_a_file_fails(void **state)
 {
 	(void)state;
@@ -664,6 +687,8 @@ int main(void)
 		cmocka_unit_test_teardown(write_atomic_takes_the_longest_names, test_teardown),
 		cmocka_unit_test(write_all_reports_the_full_disk),
 		cmocka_unit_test_teardown(mkdirs_makes_parents, test_teardown),
+		cmocka_unit_test_teardown(test_drop_empty_stops_at_the_first_that_is_not,
+					  test_teardown),
 		cmocka_unit_test_teardown(mkdirs_over_a_file_fails, test_teardown),
 		cmocka_unit_test_teardown(remove_of_nothing_and_of_a_file, test_teardown),
 		cmocka_unit_test_teardown(remove_does_not_follow_links, test_teardown),
