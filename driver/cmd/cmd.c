@@ -190,6 +190,50 @@ static int check_file(const char *option, const char *path, const char *values, 
 	return option ? err_wrap(e, "--%s", option) : -1;
 }
 
+static bool has_option(const struct command *cmd, const char *name)
+{
+	for (size_t i = 0; cmd->tables[i]; i++)
+		for (const struct arg_def *d = cmd->tables[i]; d->name; d++)
+			if (strcmp(d->name, name) == 0)
+				return true;
+	return false;
+}
+
+/* A word in the place of a file: "sm89", "native", "sm90-avx512". */
+static int hint_word(const struct command *cmd, const char *word, struct err *e)
+{
+	const bool gpu = strncmp(word, "sm", 2) == 0 && isdigit((unsigned char)word[2]);
+	const bool profile = strchr(word, '-') != NULL;
+
+	if (*e->hint || access(word, F_OK) == 0)
+		return -1;
+	if ((strcmp(word, "native") == 0 || (gpu && !profile)) && has_option(cmd, "gpu"))
+		return err_hint(e, "a GPU is named with --gpu %s", word);
+	if (gpu && profile && has_option(cmd, "profile"))
+		return err_hint(e, "a profile is named with --profile %s", word);
+	return -1;
+}
+
+/* Arguments that are files: all of most commands, and what has the name of a wheel. */
+static int check_arguments(const struct command *cmd, const struct strlist *args, struct err *e)
+{
+	const struct cmd_positional *p = cmd->arguments;
+	const char *values = p->values ? p->values : "";
+	const bool files = strcmp(values, "<file>") == 0 || strcmp(values, "<matrix>") == 0;
+	const bool variants = files && strstr(p->name, "VARIANT");
+	const bool wheels = files || (cmd->usage && strstr(cmd->usage, "WHEEL"));
+
+	for (size_t i = 0; i < args->count; i++) {
+		const bool wheel = wheels && path_has_suffix(args->items[i], ".whl");
+		if (!wheel && (!files || variants))
+			continue;
+		if (check_file(NULL, args->items[i], wheel ? "<file>" : values, p->name, e) < 0)
+			return hint_word(cmd, args->items[i], e);
+	}
+
+	return 0;
+}
+
 static int check_files(const struct command *cmd, const void *options, const struct strlist *args,
 		       struct arena *a, struct err *e)
 {
@@ -203,14 +247,7 @@ static int check_files(const struct command *cmd, const void *options, const str
 				    0)
 					return -1;
 		}
-	const struct cmd_positional *p = cmd->arguments;
-	bool file = p->values &&
-		    (strcmp(p->values, "<file>") == 0 || strcmp(p->values, "<matrix>") == 0);
-	for (size_t i = 0; file && i < args->count; i++)
-		if ((!strstr(p->name, "VARIANT") || path_has_suffix(args->items[i], ".whl")) &&
-		    check_file(NULL, args->items[i], p->values, p->name, e) < 0)
-			return -1;
-	return 0;
+	return check_arguments(cmd, args, e);
 }
 
 static bool is_given(const struct command *cmd, const void *options, const char *name)
@@ -250,6 +287,32 @@ static int settle_releases(const struct command *cmd, void *options, struct err 
 			*at = NULL;
 		}
 	return 0;
+}
+
+/* "314", "cp314t" and "python3.14", which pip, tags and uv have for 3.14 and 3.14t. */
+static const char *python_of(const char *word, struct arena *a)
+{
+	static const char *const prefixes[] = {"cpython", "python", "cp"};
+	const char *text = word;
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes) && text == word; i++)
+		if (strncmp(word, prefixes[i], strlen(prefixes[i])) == 0)
+			text += strlen(prefixes[i]);
+	const size_t n = strspn(text, "0123456789");
+	const bool threaded = strcmp(text + n, "t") == 0;
+	if (*text == '3' && (n == 2 || n == 3) && (!text[n] || threaded))
+		return arena_printf(a, "3.%s", text + 1);
+	return strncmp(text, "3.", 2) == 0 ? text : word;
+}
+
+static void settle_pythons(const struct command *cmd, void *options, struct arena *a)
+{
+	for (size_t i = 0; cmd->tables[i]; i++)
+		for (const struct arg_def *d = cmd->tables[i]; d->name; d++) {
+			const char **at = (const char **)(void *)((char *)options + d->offset);
+			if (d->values && strcmp(d->values, "<python>") == 0 && *at)
+				*at = python_of(*at, a);
+		}
 }
 
 static int print_version(bool json, struct err *e)
@@ -398,6 +461,7 @@ static int parse_and_run(int argc, char *const *given, const struct run *run, bo
 	if (refuse_words(cmd, &args, e) < 0 || check_files(cmd, options, &args, &a, e) < 0)
 		return -1;
 	struct run protected = *run;
+	settle_pythons(cmd, options, &a);
 	if (settle_releases(cmd, options, e) < 0 || cmd_protections(options, &protected, e) < 0)
 		return -1;
 	struct plan_digests digests = {.arena = &a};

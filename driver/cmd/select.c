@@ -127,6 +127,33 @@ static bool release_builds(const struct release_row *r, const struct want *w, st
 	return true;
 }
 
+/* A release that is used only where it is named; NULL: none of them serves either. */
+static const struct release_row *find_asked(const struct want *w, struct arena *a)
+{
+	struct err refusal = {0};
+
+	for (unsigned i = w->tables->releases_count; i-- > 0;) {
+		const struct release_row *r = &w->tables->releases[i];
+		if (*r->asked && strcmp(r->name, r->base) == 0 && release_fits(r, w) &&
+		    release_builds(r, w, a, &refusal))
+			return r;
+	}
+
+	return NULL;
+}
+
+static int refuse_want(const struct want *w, struct arena *a, struct err *e)
+{
+	const struct release_row *asked = find_asked(w, a);
+
+	err_set(e, ERR_CONFIG, "no release%s has these packages for Python %s and CUDA %s",
+		asked ? " of the default ones" : "", w->python ? w->python : "(any)",
+		w->cuda ? w->cuda : "(none)");
+	if (asked)
+		return err_hint(e, "release %s has them: --release %s", asked->name, asked->name);
+	return err_hint(e, "'ptbuild list --releases' lists them; name one with --release");
+}
+
 /* Without --release only upstream's own qualify: one like "2.6.0-debian" needs
  * a root of its own. Nor does one that is only for those who ask for it. */
 static int pick_release(const struct want *w, struct arena *a, const struct release_row **ret,
@@ -155,11 +182,7 @@ static int pick_release(const struct want *w, struct arena *a, const struct rele
 	}
 
 	*ret = newest; /* its plan says what is in the way */
-	if (newest)
-		return 0;
-	err_set(e, ERR_CONFIG, "no release has these packages for Python %s and CUDA %s",
-		w->python ? w->python : "(any)", w->cuda ? w->cuda : "(none)");
-	return err_hint(e, "'ptbuild list --releases' lists them; name one with --release");
+	return newest ? 0 : refuse_want(w, a, e);
 }
 
 static int default_python(struct cmd_context *c, const struct release_row *r, struct want *w,

@@ -534,8 +534,9 @@ static void slips_get_the_words_that_work(void **state)
 		{"build cpu-avx2", 2, "'cpu-avx2' is a profile", "write --profile cpu-avx2"},
 		{"plan --profile cpu-avx2 --root \"/no where/it's\"", 2, "does not exist",
 		 "ptbuild world make debian13 --copy '/no where/it'\\''s'"},
-		{"plan --profile cpu-avx2 --python 313", 3, "unknown Python '313'",
+		{"plan --profile cpu-avx2 --python 3.13.2", 3, "unknown Python '3.13.2'",
 		 "did you mean '3.13'?"},
+		{"plan --profile cpu-avx2 --python 399", 3, "unknown Python '3.99'", NULL},
 		{"plan --profile cpu-avx2 --python abc", 3, "unknown Python 'abc'",
 		 "known: 3.9 3.10"},
 		{"plan --profile sm90-avx2 --cuda 99", 3, "unknown CUDA toolkit '99'",
@@ -562,6 +563,7 @@ static void slips_get_the_words_that_work(void **state)
 		{"--frob", 2, "unknown option '--frob'", "see 'ptbuild build --help'"},
 		{"version", 2, "not a command: 'version'", "ptbuild --version"},
 		{"verify none.whl", 2, "'none.whl' does not exist", NULL},
+		{"diff none.whl none.whl", 2, "'none.whl' does not exist", NULL},
 		{"verify --key none x.whl", 2, "--key: 'none' does not exist", NULL},
 		{"repack none.whl --metadata-rev 2", 2, "'none.whl' does not exist", NULL},
 		{"plan --profile cpu-avx2 --torch oficial", 2, "--torch: 'oficial' does not exist",
@@ -592,7 +594,7 @@ static void slips_get_the_words_that_work(void **state)
 		{"plan --profile sm90-avx2 --cuda cuda12_8", 3, "unknown CUDA toolkit",
 		 "did you mean '12.8'?"},
 		{"plan --profile cpu-avx2 --python 3.14t", 3, "free-threaded Python '3.14t'",
-		 "use Python 3.14"},
+		 "use --python 3.14"},
 		{"plan --profile cpu-avx2 --python 3.99", 3, "unknown Python '3.99'",
 		 "3.15; or leave --python out"},
 		{"plan pytorch-python399-cpu-avx2", 3, "unknown Python 'python399'",
@@ -655,6 +657,38 @@ static void the_release_is_one_that_has_the_targets(void **state)
 	assert_contains(err_text(), "--cuda 12.9 --release 2.13.0");
 }
 
+static void test_gpu_or_profile_without_its_option(void **state)
+{
+	(void)state;
+	expect("slim sm89", 2, "hint: a GPU is named with --gpu sm89");
+	expect("slim native", 2, "hint: a GPU is named with --gpu native");
+	expect("slim sm90-avx512", 2, "hint: a profile is named with --profile sm90-avx512");
+	expect("slim none", 2, "'none' does not exist");
+	assert_null(strstr(err_text(), "hint"));
+}
+
+static void test_python_of_a_release_that_must_be_named(void **state)
+{
+	(void)state;
+	expect("plan --profile cpu-avx2 --python 3.15t", 3,
+	       "hint: use --python 3.15 --release 2.15.0");
+	expect("plan --profile cpu-avx2 --python 3.15", 3,
+	       "hint: release 2.15.0 has them: --release 2.15.0");
+}
+
+static void test_python_is_read_as_pip_and_uv_write_it(void **state)
+{
+	(void)state;
+	static const char *const words[] = {"3.13", "313", "cp313", "python3.13", "cpython3.13"};
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		ptbuild(arena_printf(&ran.arena,
+				     "plan --profile cpu-avx2 --release 2.9.1 --python %s",
+				     words[i]));
+		assert_int_equal(ran.status, 0);
+		assert_contains(out(), "pytorch-python313-cpu-avx2");
+	}
+}
+
 static void what_is_off_already_is_not_given_up(void **state)
 {
 	(void)state;
@@ -712,6 +746,9 @@ int main(void)
 		T(slips_get_the_words_that_work),
 		T(a_view_that_leaves_out_everything_is_refused),
 		T(the_release_is_one_that_has_the_targets),
+		T(test_gpu_or_profile_without_its_option),
+		T(test_python_of_a_release_that_must_be_named),
+		T(test_python_is_read_as_pip_and_uv_write_it),
 		T(what_is_off_already_is_not_given_up),
 	};
 

@@ -259,7 +259,7 @@ static void the_nearest_release_with_a_world_is_named(void **state)
 	expect("plan --profile " PROFILE " --release 2.11", 3, "did you mean '2.11.0'?");
 	expect("plan --matrix build-pytorch/main --release latest", 2, "ptbuild list --releases");
 	expect("plan --profile sm90-avx2 --cuda 13", 3, "did you mean '13.");
-	expect("plan --profile " PROFILE " --python 313", 3, "did you mean '3.13'?");
+	expect("plan --profile " PROFILE " --python 3.13.1", 3, "did you mean '3.13'?");
 }
 
 /* By the tables, in every command that would download
