@@ -50,8 +50,8 @@ static void put_amount(struct buf *out, const struct download_state *s)
 	const double rate = s->seconds > 0 ? received / s->seconds : 0;
 
 	if (s->total)
-		buf_printf(out, "%.1f of %.1f MB (%.0f %%)", received / MB, total / MB,
-			   100 * received / total);
+		buf_printf(out, "%.1f of %.1f MB (%u %%)", received / MB, total / MB,
+			   (unsigned)(100 * received / total));
 	else
 		buf_printf(out, "%.1f MB", received / MB);
 	if (s->files > 1)
@@ -70,8 +70,10 @@ void download_show(struct log *l, const struct download_state *s)
 
 	if (!l->tty && s->seconds < PLAIN_S)
 		return;
-	if (now.total && now.received > now.total)
-		now.total = now.received;
+	if (now.received > now.total) /* of some files the size is not known */
+		now.total = 0;
+	else if (!l->tty && now.received == now.total)
+		return; /* download_end comes next */
 	if (l->tty && now.total)
 		put_bar(&text, (double)now.received / (double)now.total);
 	else

@@ -65,6 +65,26 @@ static void show_without_terminal_waits_ten_seconds(void **state)
 			    "downloading: 5.0 of 20.0 MB (25 %), 0.5 MB/s, 30 s left\n");
 }
 
+static void test_show_without_terminal_does_not_repeat_the_end(void **state)
+{
+	(void)state;
+	struct download_state now = {
+		.files = 1, .received = 20000000, .total = 20000000, .seconds = 100};
+	struct shown s;
+	start(&s, false);
+	download_show(&s.log, &now);
+	assert_string_equal(text_of(&s), "");
+	start(&s, false);
+	now.received = 19999999;
+	download_show(&s.log, &now);
+	assert_string_equal(text_of(&s),
+			    "downloading: 20.0 of 20.0 MB (99 %), 0.2 MB/s, 0 s left\n");
+	start(&s, false);
+	now.received = 30000000;
+	download_show(&s.log, &now);
+	assert_string_equal(text_of(&s), "downloading: 30.0 MB, 0.3 MB/s\n");
+}
+
 static void show_on_a_terminal_is_a_bar(void **state)
 {
 	(void)state;
@@ -103,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begin_names_size_origins_and_directory),
 		cmocka_unit_test(show_without_terminal_waits_ten_seconds),
+		cmocka_unit_test(test_show_without_terminal_does_not_repeat_the_end),
 		cmocka_unit_test(show_on_a_terminal_is_a_bar),
 		cmocka_unit_test(quiet_shows_nothing),
 	};

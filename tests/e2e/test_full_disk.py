@@ -14,7 +14,7 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 MS_REMOUNT = 32
 ROOM = "size=512m,nr_inodes=100k"
-KEPT = (".ptbuild-pyenv", ".ptbuild-index.lock")
+KEPT = (".ptbuild-pyenv",)
 
 
 def mount(kind, target, flags, options):

@@ -23,6 +23,7 @@ def setup(world):
         make_three(folder, "cpu.avx512")
         make_wheel(folder, "torch", "2.6.0")
         index(world.ptbuild, folder)
+        assert not [n for n in os.listdir(folder) if n.startswith(".ptbuild")], os.listdir(folder)
     return folder
 
 

@@ -100,6 +100,13 @@ int lock_acquire(struct lock *l, const char *path, bool shared, const struct run
 	}
 }
 
+void lock_drop(struct lock *l, const char *path)
+{
+	if (l->fd >= 0)
+		(void)!unlink(path);
+	lock_release(l);
+}
+
 void lock_release(struct lock *l)
 {
 	if (l->fd >= 0)

@@ -19,5 +19,8 @@ int lock_acquire(struct lock *l, const char *path, bool shared, const struct run
 int lock_try(struct lock *l, const char *path, bool shared, bool *ret_got,
 	     struct err *e) MUST_CHECK;
 void lock_release(struct lock *l);
+/* lock_drop: releases an exclusive lock and removes its file, which the next owner creates again:
+ * in directories that a user looks at or serves. */
+void lock_drop(struct lock *l, const char *path);
 
 #define AUTO_LOCK CLEANUP(lock_release)

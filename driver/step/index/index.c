@@ -567,26 +567,34 @@ static const char *wheels_url(const char *base, struct arena *a)
 	return arena_printf(a, "%s%s", base, path_has_suffix(base, "/") ? "" : "/");
 }
 
+static int write_locked(struct indexing *x, struct err *e)
+{
+	char *stage = NULL;
+
+	if (fs_sweep(TRUSTED, x->q->dir, e) < 0 || read_wheels(x, e) < 0)
+		return -1;
+	AUTO_FD int held = fs_neighbour(path_join(x->a, x->q->dir, INDEX_ALL), S_IFDIR | 0700, x->a,
+					&stage, e);
+	if (held < 0)
+		return -1;
+	x->stage = stage;
+	int rc = publish(x, e);
+	return fs_remove(TRUSTED, stage, rc < 0 ? ERR_IGNORED : e) < 0 ? -1 : rc;
+}
+
 int index_write(const struct index_request *q, const struct run *run, struct arena *a,
 		struct index_result *ret, struct err *e)
 {
 	struct indexing x = {.q = q, .run = run, .a = a, .url = wheels_url(q->base_url, a)};
-	AUTO_LOCK struct lock lock = LOCK_NONE;
-	char *stage = NULL;
+	const char *path = path_join(a, q->dir, OWN ".lock");
+	struct lock lock = LOCK_NONE;
 
 	if (!fs_is_dir(TRUSTED, q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
-	if (lock_acquire(&lock, path_join(a, q->dir, OWN ".lock"), false, run, e) < 0 ||
-	    fs_sweep(TRUSTED, q->dir, e) < 0 || read_wheels(&x, e) < 0)
+	if (lock_acquire(&lock, path, false, run, e) < 0)
 		return -1;
-	AUTO_FD int held =
-		fs_neighbour(path_join(a, q->dir, INDEX_ALL), S_IFDIR | 0700, a, &stage, e);
-	if (held < 0)
-		return -1;
-	x.stage = stage;
-	int rc = publish(&x, e);
-	if (fs_remove(TRUSTED, stage, rc < 0 ? ERR_IGNORED : e) < 0)
-		rc = -1;
+	int rc = write_locked(&x, e);
+	lock_drop(&lock, path);
 	if (rc < 0)
 		return -1;
 	*ret = x.result;

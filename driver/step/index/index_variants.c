@@ -259,6 +259,25 @@ static int check_own(const struct varying *v, const char *mark, struct err *e)
 	return err_hint(e, "move it away");
 }
 
+static int make_locked(struct varying *v, const struct index_request *pages, struct err *e)
+{
+	const char *mark = path_join(v->a, v->to, ".ptbuild-variants");
+
+	if (check_own(v, mark, e) < 0)
+		return -1;
+	v->is_new = !fs_exists(TRUSTED, v->to);
+	int rc = fs_mkdirs(TRUSTED, v->to, e) < 0 || fs_write(TRUSTED, mark, "", 0, 0644, e) < 0
+			 ? -1
+			 : make_all(v, e);
+	for (size_t i = 0; i < v->count; i++)
+		json_decref(v->all[i].props);
+	if (rc == 0)
+		rc = index_write(pages, v->run, v->a, &v->ret->index, e);
+	if (rc < 0 && v->is_new && fs_remove(TRUSTED, v->to, ERR_IGNORED) < 0)
+		log_verbose(v->run->log, "'%s' stays", v->to);
+	return rc;
+}
+
 int index_variants(const struct index_request *q, const struct tables *t, index_variant_fn *make,
 		   const struct run *run, struct arena *a, struct index_variants *ret,
 		   struct err *e)
@@ -271,25 +290,15 @@ int index_variants(const struct index_request *q, const struct tables *t, index_
 						      path_has_suffix(q->base_url, "/") ? "" : "/")
 				       : NULL;
 	const struct index_request pages = {.dir = v.to, .base_url = base};
-	AUTO_LOCK struct lock lock = LOCK_NONE;
-	const char *mark = path_join(a, v.to, ".ptbuild-variants");
+	const char *path = path_join(a, q->dir, ".ptbuild-variants.lock");
+	struct lock lock = LOCK_NONE;
 
 	if (!fs_is_dir(TRUSTED, q->dir))
 		return err_set(e, ERR_USAGE, "not a directory: '%s'", q->dir);
-	if (lock_acquire(&lock, path_join(a, q->dir, ".ptbuild-variants.lock"), false, run, e) <
-		    0 ||
-	    check_own(&v, mark, e) < 0)
+	if (lock_acquire(&lock, path, false, run, e) < 0)
 		return -1;
-	v.is_new = !fs_exists(TRUSTED, v.to);
-	int rc = fs_mkdirs(TRUSTED, v.to, e) < 0 || fs_write(TRUSTED, mark, "", 0, 0644, e) < 0
-			 ? -1
-			 : make_all(&v, e);
-	for (size_t i = 0; i < v.count; i++)
-		json_decref(v.all[i].props);
-	if (rc == 0)
-		rc = index_write(&pages, run, a, &r.index, e);
-	if (rc < 0 && v.is_new && fs_remove(TRUSTED, v.to, ERR_IGNORED) < 0)
-		log_verbose(run->log, "'%s' stays", v.to);
+	int rc = make_locked(&v, &pages, e);
+	lock_drop(&lock, path);
 	if (rc < 0)
 		return -1;
 	*ret = r;

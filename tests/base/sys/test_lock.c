@@ -199,6 +199,24 @@ static void removed_lock_file_is_made_anew(void **state)
 	assert_int_equal(access(test_path("l"), F_OK), 0);
 }
 
+static void test_lock_drop_removes_the_file(void **state)
+{
+	struct err e = {0};
+	bool got;
+
+	(void)state;
+	AUTO_LOCK struct lock a = LOCK_NONE;
+	AUTO_LOCK struct lock b = LOCK_NONE;
+	assert_ok(lock_try(&a, test_path("l"), false, &got, &e), &e);
+	assert_true(got);
+	lock_drop(&a, test_path("l"));
+	assert_int_equal(access(test_path("l"), F_OK), -1);
+	assert_ok(lock_try(&b, test_path("l"), false, &got, &e), &e);
+	assert_true(got);
+	lock_drop(&a, test_path("l")); /* it holds nothing any more */
+	assert_int_equal(access(test_path("l"), F_OK), 0);
+}
+
 static void impossible_lock_is_named(void **state)
 {
 	(void)state;
@@ -226,6 +244,7 @@ int main(void)
 		cmocka_unit_test_teardown(who_was_cancelled_gets_what_is_free, test_teardown),
 		cmocka_unit_test_teardown(waiting_can_be_cancelled, test_teardown),
 		cmocka_unit_test_teardown(removed_lock_file_is_made_anew, test_teardown),
+		cmocka_unit_test_teardown(test_lock_drop_removes_the_file, test_teardown),
 		cmocka_unit_test_teardown(impossible_lock_is_named, test_teardown),
 	};
 

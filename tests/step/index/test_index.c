@@ -62,7 +62,7 @@ static const char *digest_of(const char *name)
 
 static const char *tree_digest(void)
 {
-	shell("cd '%s' && find . -type f ! -name '*.lock' -print0 | sort -z | xargs -0 sha256sum "
+	shell("cd '%s' && find . -type f -print0 | sort -z | xargs -0 sha256sum "
 	      ">../sums",
 	      test_path("out"));
 	char digest[65];
@@ -78,6 +78,7 @@ static void test_project_page(void **state)
 	struct index_result r = index_ok(&q);
 	assert_int_equal(r.wheels, 1);
 	assert_int_equal(r.projects, 1);
+	assert_int_equal(access(test_path("out/.ptbuild-index.lock"), F_OK), -1);
 	const char *html = page("cpu-avx2/tiny-pack/index.html");
 	assert_contains(html, "<!DOCTYPE html>");
 	assert_contains(html, "<meta name=\"pypi:repository-version\" content=\"1.");
