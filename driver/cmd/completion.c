@@ -31,14 +31,14 @@ static int add_profiles(const struct tables *t, struct arena *a, struct strlist 
 	return 0;
 }
 
-/* Whether a release has this package for the Python,
- * the toolkit and the GPU target, if there are any. */
+/* Whether a release that needs no --release has this package for
+ * the Python, the toolkit and the GPU target, if there are any. */
 static bool is_released(const struct tables *t, const char *package, const char *python,
 			const char *cuda, const struct gpu_row *gpu)
 {
 	for (unsigned i = 0; i < t->releases_count; i++) {
 		const struct release_row *r = &t->releases[i];
-		if (!tables_package(r, package))
+		if (!tables_offered(r) || !tables_package(r, package))
 			continue;
 		if (!strings_contain(r->pythons, r->pythons_count, python))
 			continue;
