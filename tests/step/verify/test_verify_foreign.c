@@ -706,6 +706,10 @@ static void the_stable_abi(void **state)
 	assert_int_equal(r.errors, 0);
 	r = judge("p-1-cp311-cp311-manylinux_2_17_x86_64.whl");
 	assert_false(says(&r, "[abi3]"));
+	shell("cd '%s' && mv c.abi3.so c.cpython-39-x86_64-linux-gnu.so", file("p"));
+	r = judge("p-1-cp39-abi3-manylinux_2_17_x86_64.whl");
+	assert_false(says(&r, "[abi3]"));
+	assert_found(&r, FINDING_WARNING, "module", "p/c.cpython-39", "one Python alone");
 }
 
 #ifdef __x86_64__
