@@ -116,6 +116,19 @@ static const char *lowest_needed(const struct verifying *v)
 	return lowest;
 }
 
+/* The lowest that a path of GPU code names: "13" of "nvidia/cu13/lib/x.so". */
+static const char *lowest_named(const struct verifying *v)
+{
+	const char *lowest = NULL;
+
+	for (size_t i = 0; i < v->parts->count; i++) {
+		const char *own = cuda_in(v->parts->items[i].file, v->a);
+		lowest = own ? lower(own, lowest) : lowest;
+	}
+
+	return lowest;
+}
+
 /* What an extra asks for is somebody's choice. */
 void verify_requires_cuda(struct verifying *v, const struct requirement *r)
 {
@@ -325,6 +338,8 @@ void verify_parts(struct verifying *v)
 		v->cuda = cuda_in(wheel_index_name(dist, v->a), v->a);
 	if (!v->cuda && v->parts->count)
 		v->cuda = line_of(v->q->tables, NULL, wheel_normalize(dist, v->a), v->a);
+	if (!v->cuda)
+		v->cuda = lowest_named(v);
 }
 
 /* A wheel for any machine that has libraries for one,

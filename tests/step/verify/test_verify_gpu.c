@@ -639,6 +639,17 @@ static void test_cuda_of_metadata_and_name(void **state)
 	}
 }
 
+static void test_cuda_of_paths(void **state)
+{
+	(void)state;
+	static const char *const files[][2] = {{"cu13/a.fatbin", "80"}, {"b.fatbin", "80"}};
+	struct verify_report r = report_of(files, 2);
+	assert_string_equal(r.runs_on.cuda, "13");
+	assert_string_equal(r.runs_on.driver, "580");
+	r = report_of(files + 1, 1);
+	assert_string_equal(r.runs_on.cuda, "");
+}
+
 /* CUDA 13 has no code for Pascal, but its driver 580 runs Pascal. */
 static void test_cuda_libraries_without_code_for_a_gpu(void **state)
 {
@@ -712,6 +723,7 @@ int main(void)
 		TEST(test_ptx_as_text_is_code),
 		TEST(test_ptx_as_text_serves_a_label),
 		TEST(test_cuda_of_metadata_and_name),
+		TEST(test_cuda_of_paths),
 		TEST(test_cuda_libraries_without_code_for_a_gpu),
 		TEST(test_cuda_runtime_that_is_needed_names_the_driver),
 	};
