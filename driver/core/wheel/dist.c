@@ -46,12 +46,50 @@ static void sort_rows(struct dist *d)
 	array_sort(d->rows, d->rows_count, sizeof(*d->rows), text_cmp);
 }
 
+void dist_set_rows(struct dist *d, const struct wheel_record_row *rows, size_t count,
+		   const char *entry_points, struct arena *a)
+{
+	struct entry_point *points;
+	size_t points_count;
+
+	entry_points_parse(entry_points, a, &points, &points_count);
+	d->rows = arena_array(a, count + points_count + 1, sizeof(*d->rows));
+	d->rows_count = count;
+	for (size_t i = 0; i < count; i++) {
+		const char *place = placed(rows[i].path, a);
+		d->rows[i] = rows[i];
+		d->rows[i].path = place ? place : rows[i].path;
+	}
+
+	/* An installer writes it out of these words. */
+	for (size_t i = 0; i < points_count; i++)
+		if (points[i].script && points[i].name)
+			d->rows[d->rows_count++] = (struct wheel_record_row){
+				.path = arena_printf(a, "../../../bin/%s", points[i].name),
+				.digest = arena_printf(a, "=%s", points[i].target),
+				.size = -1};
+	sort_rows(d);
+}
+
+/* "" where it has none, or none that can be read: verify_info says so. */
+static const char *read_entry_points(const struct zip_reader *z, const char *info, struct arena *a)
+{
+	const struct zip_entry *en = zip_find(z, path_join(a, info, "entry_points.txt"));
+	AUTO_BUF struct buf text = {0};
+
+	if (!en || zip_read(z, en, FILE_MAX, &text, ERR_IGNORED) < 0)
+		return "";
+	return arena_strdup(a, buf_cstr(&text));
+}
+
 int dist_of_wheel(const char *path, struct arena *a, struct dist *ret, struct err *e)
 {
 	AUTO_ZIP struct zip_reader *z = NULL;
 	struct wheel_name n;
 	struct wheel_headers h;
 	struct dist d;
+	struct wheel_record_row *rows;
+	size_t count;
 	const char *info;
 	const bool named = wheel_name_parse(path, a, &n, ERR_IGNORED) == 0;
 
@@ -59,14 +97,9 @@ int dist_of_wheel(const char *path, struct arena *a, struct dist *ret, struct er
 	    wheel_zip_headers(z, info, "METADATA", a, &h, e) < 0)
 		return -1;
 	dist_of_headers(&h, named ? &n : NULL, a, &d);
-	if (wheel_zip_record(z, info, a, &d.rows, &d.rows_count, ERR_IGNORED) < 0)
-		d.rows_count = 0;
-	for (size_t i = 0; i < d.rows_count; i++) {
-		const char *place = placed(d.rows[i].path, a);
-		d.rows[i].path = place ? place : d.rows[i].path;
-	}
-
-	sort_rows(&d);
+	if (wheel_zip_record(z, info, a, &rows, &count, ERR_IGNORED) < 0)
+		count = 0;
+	dist_set_rows(&d, rows, count, read_entry_points(z, info, a), a);
 	*ret = d;
 	return 0;
 }

@@ -14,12 +14,26 @@ struct dist {
 	size_t rows_count;
 };
 
+struct entry_point {
+	const char *line;          /* "name = module:function [extra]" */
+	const char *name, *target; /* NULL: the line has no '=' */
+	bool script;               /* installers make a program of this name */
+};
+
+/* entry_points_parse: the lines of all groups of an entry_points.txt. */
+void entry_points_parse(const char *text, struct arena *a, struct entry_point **ret,
+			size_t *ret_count);
+
 /* dist_of_headers: of a METADATA; `n`: its wheel's name, or NULL; without RECORD. dist_of_wheel: of
- * a wheel. dist_installed: of a .dist-info directory. ERR_INTEGRITY for what is no METADATA. */
+ * a wheel. dist_installed: of a .dist-info directory. ERR_INTEGRITY for what is no METADATA.
+ * dist_set_rows: what a wheel installs: rows of its RECORD, and the programs of its
+ * entry_points.txt ("" if none). */
 void dist_of_headers(const struct wheel_headers *h, const struct wheel_name *n, struct arena *a,
 		     struct dist *ret);
 int dist_of_wheel(const char *path, struct arena *a, struct dist *ret, struct err *e) MUST_CHECK;
 int dist_installed(const char *info, struct arena *a, struct dist *ret, struct err *e) MUST_CHECK;
+void dist_set_rows(struct dist *d, const struct wheel_record_row *rows, size_t count,
+		   const char *entry_points, struct arena *a);
 /* dist_requires: whether it requires a distribution (by wheel_normalize) without any extra. */
 enum holds dist_requires(const struct dist *d, const char *name, const struct wheel_scope *s,
 			 struct arena *a);

@@ -1,7 +1,7 @@
 #include <regex.h>
 #include <strings.h>
 
-#include "core/wheel/wheel.h"
+#include "core/wheel/dist.h"
 #include "step/verify/verify_parts.h"
 
 enum { INFO_MAX = 16 << 20 };
@@ -212,28 +212,24 @@ static void check_wheel_file(struct verifying *v)
 		check_tags(v, file, &h);
 }
 
-/* "name = module:function [extra]"; what is wrong with the line of a group, else NULL. */
-static const char *entry_fault(const char *line, bool script)
+/* What is wrong with the line of a group, else NULL. */
+static const char *entry_fault(const struct entry_point *p)
 {
-	const char *equals = strchr(line, '=');
-	size_t name = equals ? (size_t)(equals - line) : 0;
-
-	if (!equals)
+	if (!p->name)
 		return "has no '='";
-	if (script && memchr(line, '/', name))
+	if (p->script && strchr(p->name, '/'))
 		return "names a file elsewhere";
-	return script && !strchr(equals, ':') ? "names no function" : NULL;
+	return p->script && !strchr(p->target, ':') ? "names no function" : NULL;
 }
 
-/* As importlib.metadata reads it. */
 static void check_entry_points(struct verifying *v)
 {
 	const char *path = info_path(v, "entry_points.txt");
 	const struct zip_entry *en = zip_find(v->zip, path);
 	struct buf AUTO_BUF text = {0};
-	struct strlist lines = {0};
+	struct entry_point *points;
 	struct err why = {0};
-	bool group = false, script = false;
+	size_t count;
 
 	if (!en)
 		return;
@@ -242,25 +238,14 @@ static void check_entry_points(struct verifying *v)
 		return;
 	}
 
-	strlist_split(&lines, v->a, buf_cstr(&text), "\r\n");
-	for (size_t i = 0; i < lines.count; i++) {
-		char *line = arena_strdup(v->a, lines.items[i] + strspn(lines.items[i], " \t"));
-		for (size_t n = strlen(line); n && strchr(" \t", line[n - 1]); n--)
-			line[n - 1] = '\0';
-		if (!*line || *line == '#')
-			continue;
-		if (*line == '[' && path_has_suffix(line, "]")) {
-			group = true;
-			script = strcmp(line, "[console_scripts]") == 0 ||
-				 strcmp(line, "[gui_scripts]") == 0;
-			continue;
-		}
-
-		const char *fault = group ? entry_fault(line, script) : NULL;
+	v->entry_points = arena_strdup(v->a, buf_cstr(&text));
+	entry_points_parse(v->entry_points, v->a, &points, &count);
+	for (size_t i = 0; i < count; i++) {
+		const char *fault = entry_fault(&points[i]);
 		if (fault)
 			verify_add(v, FINDING_ERROR, "metadata", path,
-				   "has the entry point '%s', which %s: installers fail", line,
-				   fault);
+				   "has the entry point '%s', which %s: installers fail",
+				   points[i].line, fault);
 	}
 }
 
@@ -309,13 +294,14 @@ void verify_info(struct verifying *v)
 		verify_add(v, FINDING_ERROR, "metadata", v->dist_info,
 			   "is not named after the file, '%s'",
 			   wheel_dist_info(&v->report.name, v->a));
+	v->entry_points = "";
+	check_entry_points(v);
 	check_wheel_file(v);
 	if (read_headers(v, "METADATA", &h)) {
 		check_name(v, file, &h);
 		check_requires(v, file, &h);
 	}
 
-	check_entry_points(v);
 	check_marker(v);
 	/* Metadata at the end, with the marker and RECORD
 	 * last, can be changed without touching the rest. */

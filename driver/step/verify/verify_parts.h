@@ -46,6 +46,7 @@ struct verifying {
 	struct strlist brought, optional, off;
 	const char *requires_python;          /* NULL: METADATA has none */
 	const char *dist_info;                /* "" if there is not exactly one */
+	const char *entry_points;             /* the text; "": none */
 	uint64_t allowed[EXTENSION_MACHINES]; /* extensions that its code may use anywhere */
 	struct isa_idle idle;
 	bool ours;                 /* made by ptbuild, so more is an error */

@@ -258,7 +258,7 @@ static bool check_paths(const struct requiring *c, const struct dist *x, const s
 	const char *path = same ? NULL : dist_shares(x, y, &count);
 
 	if (path)
-		verify_add(c->v, FINDING_WARNING, "shared", path,
+		verify_add(c->v, FINDING_WARNING, "shared", path + strspn(path, "./"),
 			   "is in both %s and %s, with other contents: the one installed last has "
 			   "it%s",
 			   x->title, y->title,
@@ -318,8 +318,7 @@ void verify_requires(struct verifying *v, const char *file, const struct wheel_h
 	const struct requiring c = {v, file, self};
 
 	dist_of_headers(h, v->named ? &v->report.name : NULL, v->a, self);
-	self->rows = v->rows;
-	self->rows_count = v->rows_read ? v->rows_count : 0;
+	dist_set_rows(self, v->rows, v->rows_read ? v->rows_count : 0, v->entry_points, v->a);
 	read_requirements(&c, h);
 	check_contradictions(&c);
 	check_python(&c);

@@ -281,6 +281,40 @@ static void test_python_2_is_a_python_of_the_tags(void **state)
 	assert_found(&r, FINDING_ERROR, "metadata", "METADATA", "all Pythons");
 }
 
+static const char *wheel_with_scripts(const char *name, const char *entry_points)
+{
+	test_write(file(arena_printf(&arena, "%s-1.dist-info/entry_points.txt", name)),
+		   entry_points);
+	return wheel_with(arena_printf(&arena, "%s-1" LINUX, name), "");
+}
+
+static void test_two_owners_of_one_script(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *own, *its;
+		bool shared;
+	} rows[] = {
+		{"[console_scripts]\nrun = p:main\n", "[console_scripts]\nrun=q:main\n", true},
+		{"[console_scripts]\nrun = p:main\n", "[gui_scripts]\nrun = q:main\n", true},
+		{"[console_scripts]\nrun = p:main\n", "[console_scripts]\nrun2 = q:main\n", false},
+		{"[console_scripts]\nrun = p:main\n", "[other]\nrun = q:main\n", false},
+		{"[console_scripts]\nrun = p:main\n", "[console_scripts]\nrun=p:main\n", false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		test_dir();
+		shell("mkdir -p '%s' '%s'", file("p-1.dist-info"), file("q-1.dist-info"));
+		struct verify_request q = request_of(wheel_with_scripts("p", rows[i].own));
+		shell("mkdir -p '%s'", file("q-1.dist-info"));
+		add_with(&q, wheel_with_scripts("q", rows[i].its));
+		struct verify_report r = verify_with(q);
+		if (rows[i].shared)
+			assert_found(&r, FINDING_WARNING, "shared", "bin/run", "both p 1 and q 1");
+		else if (has(&r, "shared"))
+			fail_msg("row %zu: %s", i, verify_text(&r, &arena));
+	}
+}
+
 static void test_two_owners_of_one_path(void **state)
 {
 	(void)state;
@@ -324,6 +358,7 @@ int main(void)
 		TEST(test_missing_library_names_no_stranger),
 		TEST(test_python_2_is_a_python_of_the_tags),
 		TEST(test_two_owners_of_one_path),
+		TEST(test_two_owners_of_one_script),
 	};
 
 	return cmocka_run_group_tests(tests, load_policy, NULL);
