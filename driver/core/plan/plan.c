@@ -63,6 +63,12 @@ static bool is_required(const struct cuda_require_row *row, const struct variant
 	       version_in(v->cuda, row->cuda, &in, ERR_IGNORED) == 0 && in;
 }
 
+/* NVIDIA's packages for Arm are those of servers. */
+const char *plan_usual_libraries(const struct plan_context *c)
+{
+	return c->probed && c->probed->tegra ? "system" : "packages";
+}
+
 static void describe(const struct plan_context *c, struct plan *p)
 {
 	const struct plan_request *q = c->request;
@@ -97,9 +103,8 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->release_row = c->release;
 	p->package_row = c->package;
 	p->metadata_rev = q->options.metadata_rev ? q->options.metadata_rev : 1;
-	/* NVIDIA's packages for Arm are those of servers. */
-	const char *libraries = c->probed && c->probed->tegra ? "system" : "packages";
-	libraries = q->options.cuda_libraries ? q->options.cuda_libraries : libraries;
+	const char *libraries =
+		q->options.cuda_libraries ? q->options.cuda_libraries : plan_usual_libraries(c);
 	p->cuda_libraries = v->cuda ? libraries : "";
 	if (v->cuda)
 		strlist_refs(&p->driver_libraries, a, c->tables->driver_libraries,

@@ -139,6 +139,15 @@ static int add_own(struct plan_context *c, const struct buildenv_request *reques
 	return 0;
 }
 
+/* METADATA and search paths are other ones then. */
+static void add_libraries(const struct plan_context *c, struct strlist *words)
+{
+	const char *asked = c->request->options.cuda_libraries;
+
+	if (c->variant.cuda && asked && strcmp(asked, plan_usual_libraries(c)) != 0)
+		strlist_addf(words, c->arena, "%scuda", asked);
+}
+
 int plan_label(struct plan_context *c, const struct buildenv_request *request, const char **ret,
 	       struct err *e)
 {
@@ -165,6 +174,7 @@ int plan_label(struct plan_context *c, const struct buildenv_request *request, c
 	strlist_sort(&given_up);
 	for (size_t i = 0; i < given_up.count; i++)
 		strlist_addf(&words, c->arena, "no%s", given_up.items[i]);
+	add_libraries(c, &words);
 	if (add_own(c, request, &words, e) < 0)
 		return -1;
 	if (c->probed && c->probed->tegra)

@@ -34,8 +34,12 @@ char *plan_releases_with(const struct plan_context *c, const char *python, const
 /* plan_other_blas: the BLAS of the torch, where it is not the first of the platform: wheels of two
  * must not have one name. NULL: it is the first. */
 const struct blas_row *plan_other_blas(const struct plan_context *c);
+/* plan_usual_libraries: "packages" or "system": where a build has CUDA's libraries from, unless an
+ * option names it. */
+const char *plan_usual_libraries(const struct plan_context *c);
 /* plan_label: "cu128.sm90.avx512", another BLAS than the platform's first, what the user gave up,
- * set or patched, and drift: wheels that differ in that must not have one name. */
+ * set or patched, CUDA libraries of the other source, and drift: wheels that differ in that must
+ * not have one name. */
 int plan_label(struct plan_context *c, const struct buildenv_request *request, const char **ret,
 	       struct err *e) MUST_CHECK;
 /* plan_label_with_torch: the label of what is built against a torch: where neither the package's

@@ -41,6 +41,22 @@ static void add_plan(const struct plan *p, const char *what)
 			      arena_printf(&shared, "%s: %s%s", p->release, p->variant, what)};
 }
 
+/* Whose CUDA libraries it uses changes METADATA. */
+static void add_with_libraries(const struct release_row *r, const struct variant *v)
+{
+	static const char *const libraries[] = {"packages", "system"};
+
+	for (size_t i = 0; v->cuda && i < ARRAY_LEN(libraries); i++) {
+		AUTO_ARENA struct arena a = {0};
+		const struct plan *p = NULL;
+		const struct plan_request q = {.variant = v,
+					       .release = r->name,
+					       .options = {.cuda_libraries = libraries[i]}};
+		if (plan_resolve(tables, &q, &a, &p, ERR_IGNORED) == 0)
+			add_plan(p, arena_printf(&a, " with CUDA of %s", libraries[i]));
+	}
+}
+
 static void add_variant(const struct release_row *r, const struct variant *v)
 {
 	for (size_t i = 0; i < ARRAY_LEN(torches) && (i == 0 || !package_is_torch(v->package));
@@ -60,6 +76,8 @@ static void add_variant(const struct release_row *r, const struct variant *v)
 					    ? arena_printf(&a, " with torch %s", q.torch_version)
 					    : "");
 	}
+
+	add_with_libraries(r, v);
 }
 
 static void add_profile(const struct release_row *r, struct variant *v, const char *profile)

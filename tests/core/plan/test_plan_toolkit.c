@@ -75,6 +75,22 @@ static void test_jetson_takes_toolkit_of_its_own(void **state)
 	const struct plan *p = resolve(f);
 	assert_string_equal(p->local_label, "cu128.sm90.armv9.tegra");
 	assert_string_equal(p->cuda_libraries, "system");
+	f->q.options.cuda_libraries = "system";
+	assert_string_equal(resolve(f)->local_label, "cu128.sm90.armv9.tegra");
+	f->q.options.cuda_libraries = "packages";
+	assert_string_equal(resolve(f)->local_label, "cu128.sm90.armv9.packagescuda.tegra");
+}
+
+static void test_cuda_libraries_of_the_system_are_in_the_label(void **state)
+{
+	struct fixture *f = *state;
+
+	probed(f);
+	const char *usual = resolve(f)->local_label;
+	f->q.options.cuda_libraries = "packages";
+	assert_string_equal(resolve(f)->local_label, usual);
+	f->q.options.cuda_libraries = "system";
+	assert_string_equal(resolve(f)->local_label, arena_printf(&f->a, "%s.systemcuda", usual));
 }
 
 static void test_environment(void **state)
@@ -303,6 +319,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_jetson_takes_toolkit_of_its_own),
+		TEST(test_cuda_libraries_of_the_system_are_in_the_label),
 		TEST(test_environment),
 		TEST(test_distribution_toolkit_is_in_the_path_already),
 		TEST(test_companions_have_their_own_variables),
