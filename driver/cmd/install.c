@@ -315,9 +315,25 @@ static int judge(struct installing *x, const json_t *row, struct offer *ret, str
 	return 0;
 }
 
+static int refuse_all(const struct installing *x, const struct strlist *refused, struct err *e)
+{
+	const struct install_options *o = x->c->options;
+	struct arena *a = x->c->arena;
+	const char *who = o->machine ? arena_printf(a, "the machine of '%s'", o->machine)
+				     : arena_printf(a, "this machine and '%s'", x->python);
+
+	err_set(e, ERR_POLICY, "no directory of '%s' is for %s%s%s", shown_word(x->place, a), who,
+		refused->count ? ": " : "", strlist_join(refused, a, "; "));
+	if (o->machine)
+		return err_hint(e, "'ptbuild detect --machine %s' says what to build for it",
+				shell_quoted(o->machine, a));
+	return err_hint(
+		e, "'ptbuild detect' says what to build for it; --python names another Python");
+}
+
 static int choose(struct installing *x, const json_t *listing, struct offer *ret, struct err *e)
 {
-	struct strlist refused = {0};
+	struct strlist refused = {0}, idle = {0}; /* idle: with code for GPUs */
 	struct offer best = {0};
 	size_t i;
 	json_t *row;
@@ -327,21 +343,26 @@ static int choose(struct installing *x, const json_t *listing, struct offer *ret
 		struct offer o;
 		if (judge(x, row, &o, e) < 0)
 			return -1;
-		if (o.why_not)
-			strlist_addf(&refused, x->c->arena, "%s: %s", json_text(row, "name"),
-				     o.why_not);
-		else if (!best.row || o.score >= best.score)
-			best = o;
+		if (!o.why_not) {
+			best = best.row && o.score < best.score ? best : o;
+			continue;
+		}
+
+		const char *text =
+			arena_printf(x->c->arena, "%s: %s", json_text(row, "name"), o.why_not);
+		strlist_ref(&refused, x->c->arena, text);
+		if (o.runs_on.gpu.count)
+			strlist_ref(&idle, x->c->arena, text);
 	}
 
 	*ret = best;
-	if (best.row)
-		return 0;
-	err_set(e, ERR_POLICY, "no directory of '%s' is for this machine and '%s'%s%s",
-		shown_word(x->place, x->c->arena), x->python, refused.count ? ": " : "",
-		strlist_join(&refused, x->c->arena, "; "));
-	return err_hint(
-		e, "'ptbuild detect' says what to build for it; --python names another Python");
+	if (!best.row)
+		return refuse_all(x, &refused, e);
+	if (x->machine.gpu_count && !best.runs_on.gpu.count && idle.count)
+		log_warn(x->c->run->log, "'%s' does not use the GPU '%s': %s",
+			 json_text(best.row, "name"), x->machine.gpus[0].name,
+			 strlist_join(&idle, x->c->arena, "; "));
+	return 0;
 }
 
 /* ---- the run ---- */

@@ -311,6 +311,29 @@ def test_install_chooses(world):
     assert install(world.dir).returncode == 2
 
 
+def test_install_names_the_gpu_that_is_not_used(world):
+    """Of a machine that a file describes."""
+    folder = world.path("for-gpus")
+    os.mkdir(folder)
+    for label in ("cpu.avx2", "cu130.sm120.avx2"):
+        make_wheel(folder, "torch", f"2.9.1+{label}")
+    index(world.ptbuild, folder)
+    machine = {"platform": "x86_64-linux", "cpu": {"flags": "avx avx2 fma f16c xsave pni ssse3 sse4_1 sse4_2 popcnt movbe bmi1 bmi2 abm"}, "glibc": "2.41", "pythons": "3.13"}
+    gpu = {"gpus": [{"name": "GeForce RTX 5090", "capability": "12.0"}], "driver_cuda": "12.8", "driver": "570.86.16"}
+    for more, warned in ((gpu, True), ({**gpu, "driver_cuda": "13.0", "driver": "580.95.05"}, False), ({}, False)):
+        path = world.path("machine.json")
+        with open(path, "w") as f:
+            json.dump({**machine, **more}, f)
+        result = run_command(world, "install", folder, "--print", "--machine", path)
+        said = result.stderr.decode()
+        assert result.returncode == 0 and ("does not use the GPU 'GeForce RTX 5090': cu130-sm120-avx2: its driver is 570.86.16" in said) is warned, said
+    machine["cpu"]["flags"] = "avx"
+    with open(path, "w") as f:
+        json.dump(machine, f)
+    result = run_command(world, "install", folder, "--print", "--machine", path)
+    assert result.returncode == 7 and f"'ptbuild detect --machine {path}'" in result.stderr.decode(), result.stderr
+
+
 def test_install_without_pip_hints_what_works(world):
     """The environment of another tool has no pip; what the hint says is run."""
     folder = world.path("for-any")
