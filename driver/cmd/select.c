@@ -142,6 +142,19 @@ static const struct release_row *find_asked(const struct want *w, struct arena *
 	return NULL;
 }
 
+/* Whether a source of the packages has no proven digest. */
+static bool lacks_digest(const struct release_row *r, const struct strlist *packages)
+{
+	for (size_t i = 0; i < packages->count; i++) {
+		const struct package_row *p = tables_package(r, packages->items[i]);
+		for (unsigned k = 0; k < p->sources_count; k++)
+			if (!*p->sources[k].sha256)
+				return true;
+	}
+
+	return false;
+}
+
 static int refuse_want(const struct want *w, struct arena *a, struct err *e)
 {
 	const struct release_row *asked = find_asked(w, a);
@@ -149,6 +162,12 @@ static int refuse_want(const struct want *w, struct arena *a, struct err *e)
 	err_set(e, ERR_CONFIG, "no release%s has these packages for Python %s and CUDA %s",
 		asked ? " of the default ones" : "", w->python ? w->python : "(any)",
 		w->cuda ? w->cuda : "(none)");
+	if (asked && lacks_digest(asked, &w->packages))
+		return err_hint(
+			e,
+			"release %s has them and can be planned (--release %s); to build it, "
+			"give its source with --source FILE=SHA256",
+			asked->name, asked->name);
 	if (asked)
 		return err_hint(e, "release %s has them: --release %s", asked->name, asked->name);
 	return err_hint(e, "'ptbuild list --releases' lists them; name one with --release");

@@ -453,12 +453,11 @@ static void detect_release(struct detecting *c)
 						      c->release)
 				       : "no release in the tables can be built for this machine");
 	else if (d->cuda)
-		strlist_addf(&d->reasons, c->a, "release %s, with CUDA %s, is the %s for %s",
-			     d->release, d->cuda,
-			     c->release ? "one asked for" : "newest default release",
-			     fit_of_gpus(c, d->cuda) == DRIVER_UNKNOWN
-				     ? "these GPUs"
-				     : "this driver and these GPUs");
+		strlist_addf(
+			&d->reasons, c->a, "release %s, with CUDA %s, is the %s for %s", d->release,
+			d->cuda, c->release ? "one asked for" : "newest default release",
+			fit_of_gpus(c, d->cuda) == DRIVER_UNKNOWN ? "these GPUs"
+								  : "this driver and these GPUs");
 	else
 		strlist_addf(&d->reasons, c->a,
 			     c->release ? "release %s is the one asked for"

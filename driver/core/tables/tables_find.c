@@ -209,41 +209,28 @@ int tables_need_toolkit(const struct tables *t, const char *version, const struc
 	return *ret ? 0 : unknown_version("CUDA toolkit", version, &known, "", e);
 }
 
-/* The newest release for a Python, of those used by default if one of them is; NULL. */
-static const struct release_row *release_for(const struct tables *t, const char *python)
-{
-	const struct release_row *found = NULL;
-
-	for (unsigned i = 0; i < t->releases_count; i++) {
-		const struct release_row *r = &t->releases[i];
-		if (strings_contain(r->pythons, r->pythons_count, python) &&
-		    (tables_offered(r) || !found || !tables_offered(found)))
-			found = r;
-	}
-
-	return found;
-}
-
 int tables_need_python(const struct tables *t, const char *python, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	struct strlist known = {0};
+	struct strlist known = {0}, usual = {0}; /* usual: without --release */
 
 	for (unsigned i = 0; i < t->releases_count; i++)
-		for (unsigned k = 0; k < t->releases[i].pythons_count; k++)
-			strlist_once(&known, &a, t->releases[i].pythons[k]);
+		for (unsigned k = 0; k < t->releases[i].pythons_count; k++) {
+			const char *own = t->releases[i].pythons[k];
+			strlist_once(&known, &a, own);
+			if (tables_offered(&t->releases[i]))
+				strlist_once(&usual, &a, own);
+		}
 	if (strlist_contains(&known, python))
 		return 0;
 	const char *plain = arena_strndup(&a, python, *python ? strlen(python) - 1 : 0);
-	if (path_has_suffix(python, "t") && strlist_contains(&known, plain)) {
-		err_set(e, ERR_CONFIG, "free-threaded Python '%s' is not supported", python);
-		const struct release_row *r = release_for(t, plain);
-		return tables_offered(r)
-			       ? err_hint(e, "use --python %s", plain)
-			       : err_hint(e, "use --python %s --release %s", plain, r->name);
-	}
-
-	return unknown_version("Python", python, &known, "; or leave --python out", e);
+	if (!path_has_suffix(python, "t") || !strlist_contains(&known, plain))
+		return unknown_version("Python", python, &known, "; or leave --python out", e);
+	err_set(e, ERR_CONFIG, "free-threaded Python '%s' is not supported", python);
+	return strlist_contains(&usual, plain)
+		       ? err_hint(e, "use --python %s", plain)
+		       : err_hint(e, "use one of %s with --python, or leave it out",
+				  strlist_join(&usual, &a, " "));
 }
 
 void tables_cflags(const struct package_row *p, const char *platform, struct arena *a,
