@@ -24,7 +24,7 @@ static void check_member(struct verifying *v, const struct verify_member *m,
 
 	if (!row) {
 		if (!is_exempt(v, name) || path_has_suffix(name, "/RECORD"))
-			verify_add(v, FINDING_ERROR, "record", name, "is not listed in RECORD");
+			verify_add(v, FINDING_ERROR, RULE_RECORD, name, "is not listed in RECORD");
 		return;
 	}
 
@@ -33,12 +33,12 @@ static void check_member(struct verifying *v, const struct verify_member *m,
 	if (!*row->digest)
 		verify_count(without, name, "");
 	if (*row->digest && strcmp(row->digest, m->digest) != 0)
-		verify_add(v, FINDING_ERROR, "record", name, "has the digest %s, RECORD says %s",
+		verify_add(v, FINDING_ERROR, RULE_RECORD, name, "has the digest %s, RECORD says %s",
 			   m->digest, row->digest);
 	if (row->size < 0 && *row->digest)
-		verify_add(v, FINDING_WARNING, "record", name, "has no size in RECORD");
+		verify_add(v, FINDING_WARNING, RULE_RECORD, name, "has no size in RECORD");
 	else if (row->size >= 0 && (uint64_t)row->size != m->entry->size)
-		verify_add(v, FINDING_ERROR, "record", name,
+		verify_add(v, FINDING_ERROR, RULE_RECORD, name,
 			   "has %" PRIu64 " bytes, RECORD says %" PRId64, m->entry->size,
 			   row->size);
 }
@@ -51,12 +51,12 @@ static void verify_record_read(struct verifying *v)
 	if (!*v->dist_info)
 		return;
 	if (!zip_find(v->zip, path)) {
-		verify_add(v, FINDING_ERROR, "record", path, "is missing");
+		verify_add(v, FINDING_ERROR, RULE_RECORD, path, "is missing");
 		return;
 	}
 
 	if (wheel_zip_record(v->zip, v->dist_info, v->a, &v->rows, &v->rows_count, &why) < 0) {
-		verify_add_error(v, "record", path, &why);
+		verify_add_error(v, RULE_RECORD, path, &why);
 		return;
 	}
 
@@ -75,19 +75,20 @@ static void verify_record(struct verifying *v)
 	for (size_t i = 0; i < v->rows_count; i++) {
 		const char *path = v->rows[i].path;
 		if (i > 0 && strcmp(path, v->rows[i - 1].path) == 0)
-			verify_add(v, FINDING_ERROR, "record", path, "is listed twice in RECORD");
+			verify_add(v, FINDING_ERROR, RULE_RECORD, path,
+				   "is listed twice in RECORD");
 		else if (!path_is_safe_relative(path))
-			verify_add(v, FINDING_ERROR, "record", path,
+			verify_add(v, FINDING_ERROR, RULE_RECORD, path,
 				   "is not a path of a file in the wheel");
 		else if (!zip_find(v->zip, path))
-			verify_add(v, FINDING_ERROR, "record", path,
+			verify_add(v, FINDING_ERROR, RULE_RECORD, path,
 				   "is listed in RECORD but not in the wheel");
 	}
 
 	for (size_t i = 0; i < v->count; i++)
 		check_member(v, &v->members[i], &without);
 	if (without.count)
-		verify_add(v, FINDING_ERROR, "record", without.file, "has no digest in RECORD%s",
+		verify_add(v, FINDING_ERROR, RULE_RECORD, without.file, "has no digest in RECORD%s",
 			   verify_more(v, &without, "files"));
 }
 
@@ -224,7 +225,7 @@ static void verify_threads(struct verifying *v)
 		const struct pool *p = &l.items[i];
 		if (p == openmp || !p->file)
 			continue;
-		verify_add(v, torch || v->ours ? FINDING_ERROR : FINDING_WARNING, "threads",
+		verify_add(v, torch || v->ours ? FINDING_ERROR : FINDING_WARNING, RULE_THREADS,
 			   p->file, "%s%s%s%s%s next to '%s' (%s): %s; %s",
 			   p->outside ? "needs '" : "is ", p->outside ? p->library : "",
 			   p->outside ? "' (" : "", p->row->name, p->outside ? ")" : "",
@@ -234,25 +235,23 @@ static void verify_threads(struct verifying *v)
 
 enum { THREADS_MAX = 16 };
 
-void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file,
-		const char *fmt, ...)
+void verify_add(struct verifying *v, enum finding_level level, enum verify_rule_id rule,
+		const char *file, const char *fmt, ...)
 {
 	struct verify_report *r = &v->report;
 	va_list ap;
 
-	if (!verify_rule_find(rule))
-		abort();
 	r->findings = arena_room(v->a, r->findings, r->count, &v->cap, 16, sizeof(*r->findings));
 	va_start(ap, fmt);
 	r->findings[r->count++] =
-		(struct finding){level, rule, utf8_printable(file, v->a),
+		(struct finding){level, verify_rules[rule].code, utf8_printable(file, v->a),
 				 utf8_printable(arena_vprintf(v->a, fmt, ap), v->a)};
 	va_end(ap);
 	r->errors += level == FINDING_ERROR;
 	r->warnings += level == FINDING_WARNING;
 }
 
-void verify_add_error(struct verifying *v, const char *rule, const char *file,
+void verify_add_error(struct verifying *v, enum verify_rule_id rule, const char *file,
 		      const struct err *why)
 {
 	if (why->kind != ERR_SYSTEM && why->kind != ERR_INTERRUPTED)
@@ -327,7 +326,7 @@ static void check_start(struct verifying *v, const char *name)
 		      is_word(installed, word, "usercustomize");
 	bool imported = (top || package) && is_module_file(base);
 	if ((custom && imported) || (top && path_has_suffix(installed, ".pth")))
-		verify_add(v, FINDING_WARNING, "start", name,
+		verify_add(v, FINDING_WARNING, RULE_START, name,
 			   "is read at every start of Python, also of programs that do not use "
 			   "this package");
 }
@@ -411,7 +410,7 @@ static void check_common(struct verifying *v, const char *name, struct strlist *
 	for (size_t i = 0; i < ARRAY_LEN(common); i++)
 		if (strcmp(top, common[i]) == 0) {
 			strlist_ref(told, v->a, top);
-			verify_add(v, FINDING_WARNING, "name", name,
+			verify_add(v, FINDING_WARNING, RULE_NAME, name,
 				   "is in '%s' of site-packages, where others have one by mistake, "
 				   "too: they overwrite "
 				   "each other",
@@ -433,19 +432,19 @@ static void check_names(struct verifying *v)
 		names[i] = fold(en->name, installed ? installed : en->name, v->a);
 		const char *fault = name_fault(en->name, v->a), *misplaced = data_fault(en->name);
 		if (fault)
-			verify_add(v, FINDING_ERROR, "name", en->name, "%s", fault);
+			verify_add(v, FINDING_ERROR, RULE_NAME, en->name, "%s", fault);
 		if (misplaced)
-			verify_add(v, FINDING_ERROR, "metadata", en->name, "%s", misplaced);
+			verify_add(v, FINDING_ERROR, RULE_METADATA, en->name, "%s", misplaced);
 		if (is_device(en->name, v->a))
-			verify_add(v, FINDING_WARNING, "name", en->name,
+			verify_add(v, FINDING_WARNING, RULE_NAME, en->name,
 				   "has the name of a device on Windows in it");
 		if (strlen(names[i].key) != strlen(installed ? installed : en->name))
-			verify_add(v, FINDING_WARNING, "name", en->name,
+			verify_add(v, FINDING_WARNING, RULE_NAME, en->name,
 				   "has a part that ends in a dot or a space, which Windows drops");
 		check_start(v, en->name);
 		check_common(v, en->name, &common);
 		if (en->mode & (S_ISUID | S_ISGID | S_ISVTX))
-			verify_add(v, FINDING_ERROR, "mode", en->name,
+			verify_add(v, FINDING_ERROR, RULE_MODE, en->name,
 				   "has mode %04o: setuid, setgid and sticky bits are not allowed",
 				   en->mode & 07777);
 	}
@@ -456,8 +455,8 @@ static void check_names(struct verifying *v)
 			const char *x = wheel_installed(names[i - 1].name),
 				   *y = wheel_installed(names[i].name);
 			bool same = x && y && strcmp(x, y) == 0;
-			verify_add(v, same ? FINDING_ERROR : FINDING_WARNING, "name", names[i].name,
-				   "is the same as '%s' %s: one of them is lost%s",
+			verify_add(v, same ? FINDING_ERROR : FINDING_WARNING, RULE_NAME,
+				   names[i].name, "is the same as '%s' %s: one of them is lost%s",
 				   names[i - 1].name,
 				   same ? "once installed" : "on macOS or Windows",
 				   same ? "" : " there");
@@ -466,7 +465,7 @@ static void check_names(struct verifying *v)
 	for (size_t i = 1; i < count; i++)
 		if (accents[i - 1].marks != accents[i].marks &&
 		    strcmp(accents[i - 1].key, accents[i].key) == 0)
-			verify_add(v, FINDING_WARNING, "name", accents[i].name,
+			verify_add(v, FINDING_WARNING, RULE_NAME, accents[i].name,
 				   "differs from '%s' in how its accents are written: macOS treats "
 				   "them as one name",
 				   accents[i - 1].name);
@@ -486,7 +485,7 @@ static int examine(struct verifying *v, struct err *e)
 			v->members[v->count++].entry = zip_at(v->zip, i);
 	v->report.members = v->count;
 	if (wheel_zip_dist_info(v->zip, v->a, &v->dist_info, &why) < 0)
-		verify_add_error(v, "metadata", "", &why);
+		verify_add_error(v, RULE_METADATA, "", &why);
 	check_names(v);
 	verify_record_read(v);
 	int rc = verify_members(v, threads < THREADS_MAX ? threads : THREADS_MAX, arenas, e);
@@ -496,10 +495,10 @@ static int examine(struct verifying *v, struct err *e)
 			v->report.elf_files += m->kind != ELF_NONE;
 			strlist_refs(&v->defined, v->a, m->elf.defined.items, m->elf.defined.count);
 			if (m->broken)
-				verify_add(v, FINDING_ERROR, "zip", m->entry->name, "%s",
+				verify_add(v, FINDING_ERROR, RULE_ZIP, m->entry->name, "%s",
 					   m->broken);
 			if (m->build_path)
-				verify_add(v, FINDING_ERROR, "build-path", m->entry->name,
+				verify_add(v, FINDING_ERROR, RULE_BUILD_PATH, m->entry->name,
 					   "holds '%s' at offset %" PRIu64, m->build_path,
 					   m->build_path_at);
 		}
@@ -550,10 +549,10 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 	r->bytes = (uint64_t)st.st_size;
 	v.named = wheel_name_parse(q->wheel, a, &r->name, e) == 0;
 	if (!v.named)
-		verify_add(&v, FINDING_ERROR, "metadata", "", "%s", e->msg);
+		verify_add(&v, FINDING_ERROR, RULE_METADATA, "", "%s", e->msg);
 	err_clear(e);
 	if (q->provenance)
-		verify_add(&v, FINDING_ERROR, "provenance", "", "%s", q->provenance);
+		verify_add(&v, FINDING_ERROR, RULE_PROVENANCE, "", "%s", q->provenance);
 	v.musl = v.named && wheel_name_musl(&r->name, a);
 	/* The code is compared with the caller's promise, else the label's. A promise for GPUs
 	 * without a toolkit allows any: it gets the label's. */
@@ -571,7 +570,7 @@ int verify_wheel(const struct verify_request *q, const struct run *run, struct a
 	if (zip_open(q->wheel, a, &v.zip, e) < 0) {
 		if (e->kind != ERR_INTEGRITY)
 			return -1;
-		verify_add(&v, FINDING_ERROR, "zip", "", "%s", e->msg);
+		verify_add(&v, FINDING_ERROR, RULE_ZIP, "", "%s", e->msg);
 		err_clear(e);
 	} else {
 		int rc = examine(&v, e);

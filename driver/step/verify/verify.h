@@ -15,15 +15,53 @@ struct finding {
 	const char *text;
 };
 
+/* In the order they are applied. */
+enum verify_rule_id {
+	RULE_ZIP,
+	RULE_RECORD,
+	RULE_METADATA,
+	RULE_REQUIRES,
+	RULE_SHARED,
+	RULE_MARKER,
+	RULE_AGAINST,
+	RULE_PROVENANCE,
+	RULE_TAG,
+	RULE_ELF,
+	RULE_MODULE,
+	RULE_ABI3,
+	RULE_RPATH,
+	RULE_NEEDED,
+	RULE_DRIVER,
+	RULE_GPU_CODE,
+	RULE_GPU_EXTRA,
+	RULE_GPU_MISSING,
+	RULE_GPU_PTX,
+	RULE_UNDEFINED,
+	RULE_UNDEFINED_UNCHECKED,
+	RULE_THREADS,
+	RULE_EXEC_STACK,
+	RULE_TEXTREL,
+	RULE_ISA,
+	RULE_ISA_INIT,
+	RULE_ISA_COMDAT,
+	RULE_ISA_UNNAMED,
+	RULE_ISA_DISPATCHED,
+	RULE_ISA_UNCHECKED,
+	RULE_FAST_MATH,
+	RULE_BUILD_PATH,
+	RULE_NAME,
+	RULE_START,
+	RULE_MODE,
+	RULES,
+};
+
 struct verify_rule {
 	const char *code; /* never renamed: people filter by it */
 	const char *text; /* what holds when nothing is found */
 };
 
-/* In the order they are applied, ended by a row without a code. verify_rule_find: NULL if
- * unknown. */
+/* By their numbers, ended by a row without a code. */
 extern const struct verify_rule verify_rules[];
-const struct verify_rule *verify_rule_find(const char *code);
 
 struct companions {
 	struct elf_info *items;

@@ -113,15 +113,15 @@ static void check_format(struct verifying *v, const struct verify_member *m, boo
 	const char *not = library && !m->elf_broken ? no_library(v, m) : NULL;
 
 	if (m->elf_broken)
-		verify_add(v, library ? FINDING_ERROR : FINDING_WARNING, "elf", name, "%s",
+		verify_add(v, library ? FINDING_ERROR : FINDING_WARNING, RULE_ELF, name, "%s",
 			   m->elf_broken);
 	else if (not )
-		verify_add(v, FINDING_ERROR, "elf", name, "is not a library: %s", not );
+		verify_add(v, FINDING_ERROR, RULE_ELF, name, "is not a library: %s", not );
 	else if (library && m->kind == ELF_NONE)
-		verify_add(v, FINDING_NOTE, "elf", name,
+		verify_add(v, FINDING_NOTE, RULE_ELF, name,
 			   "is a linker script, which neither the loader nor Python can load");
 	else if (m->kind == ELF_FOREIGN)
-		verify_add(v, FINDING_NOTE, "elf", name,
+		verify_add(v, FINDING_NOTE, RULE_ELF, name,
 			   "is not a 64-bit little-endian ELF file (its machine is %u): nothing "
 			   "more is examined",
 			   m->machine);
@@ -140,27 +140,27 @@ static void check_one(struct verifying *v, const struct verify_member *m)
 	    (m->elf.type != ET_DYN && m->elf.type != ET_EXEC))
 		return;
 	if (m->elf.unloadable)
-		verify_add(v, FINDING_ERROR, "elf", name, "the loader cannot take it: %s",
+		verify_add(v, FINDING_ERROR, RULE_ELF, name, "the loader cannot take it: %s",
 			   m->elf.unloadable);
 	else if (m->machine == EM_AARCH64 && m->elf.page < PAGE_LARGEST)
-		verify_add(v, FINDING_WARNING, "elf", name,
+		verify_add(v, FINDING_WARNING, RULE_ELF, name,
 			   "has segments aligned to %u KiB: a kernel with pages of 64 KiB cannot "
 			   "load it",
 			   (unsigned)(m->elf.page >> 10));
 	else if (m->elf.page < PAGE_SMALLEST && m->elf.dynamic && !m->elf.program && !v->musl)
-		verify_add(v, FINDING_WARNING, "elf", name,
+		verify_add(v, FINDING_WARNING, RULE_ELF, name,
 			   "has segments aligned to %u bytes, less than a page: glibc before 2.35 "
 			   "does not load it",
 			   (unsigned)m->elf.page);
 	/* musl's loader never makes the stack executable. */
 	if (m->elf.exec_stack && m->elf.dynamic && !v->musl)
-		verify_add(v, FINDING_ERROR, "exec-stack", name, "%s",
+		verify_add(v, FINDING_ERROR, RULE_EXEC_STACK, name, "%s",
 			   m->elf.stack_told ? "asks for an executable stack"
 					     : "does not say which stack it needs (no "
 					       "PT_GNU_STACK), which asks for an "
 					       "executable one");
 	if (m->elf.textrel)
-		verify_add(v, FINDING_ERROR, "textrel", name, "has text relocations");
+		verify_add(v, FINDING_ERROR, RULE_TEXTREL, name, "has text relocations");
 }
 
 unsigned verify_needed_glibc(const struct verifying *v, const char **ret_who)
@@ -191,10 +191,11 @@ static void check_floor(struct verifying *v, const char *platform, unsigned clai
 	unsigned needed = known ? 0 : verify_needed_glibc(v, &who);
 
 	if (known)
-		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but needs '%s': %s",
-			   platform, v->report.tag, v->report.tag_why);
+		verify_add(v, FINDING_ERROR, RULE_TAG, "",
+			   "has the platform '%s', but needs '%s': %s", platform, v->report.tag,
+			   v->report.tag_why);
 	else if (needed > claimed)
-		verify_add(v, FINDING_ERROR, "tag", "",
+		verify_add(v, FINDING_ERROR, RULE_TAG, "",
 			   "has the platform '%s', but '%s' needs GLIBC_2.%u", platform, who,
 			   needed);
 }
@@ -227,29 +228,30 @@ static void check_platform(struct verifying *v, const char *platform, unsigned l
 	if (s->other && !machine)
 		machine = arena_printf(v->a, "ELF machine %u", s->other->machine);
 	if (s->other && strcmp(platform, "any") == 0)
-		verify_add(v, s->mixed ? FINDING_WARNING : FINDING_ERROR, "tag", "",
+		verify_add(v, s->mixed ? FINDING_WARNING : FINDING_ERROR, RULE_TAG, "",
 			   "has the platform 'any', but '%s' is a %s for %s", s->other->entry->name,
 			   is_library_name(path_base(s->other->entry->name)) ? "library"
 									     : "program",
 			   machine);
 	else if (!s->own && s->other)
-		verify_add(v, FINDING_ERROR, "tag", "", "has the platform '%s', but '%s' is for %s",
-			   platform, s->other->entry->name, machine);
+		verify_add(v, FINDING_ERROR, RULE_TAG, "",
+			   "has the platform '%s', but '%s' is for %s", platform,
+			   s->other->entry->name, machine);
 	else if (s->other)
-		verify_add(v, FINDING_NOTE, "tag", s->other->entry->name,
+		verify_add(v, FINDING_NOTE, RULE_TAG, s->other->entry->name,
 			   "is for %s, and the wheel for '%s'", machine, platform);
 	if (s->own && claimed && !*v->report.tag)
 		check_floor(v, platform, claimed);
 	if (!s->own || !strstr(v->report.tag, "linux"))
 		return;
 	if (claimed && !honest)
-		verify_add(v, FINDING_ERROR, "tag", "",
+		verify_add(v, FINDING_ERROR, RULE_TAG, "",
 			   "has the platform '%s', but no manylinux policy holds: %s", platform,
 			   v->report.tag_why);
 	else if (claimed && claimed < honest)
 		check_floor(v, platform, claimed);
 	else if (claimed > honest && claimed == lowest)
-		verify_add(v, FINDING_NOTE, "tag", "",
+		verify_add(v, FINDING_NOTE, RULE_TAG, "",
 			   "has platform tag '%s', but '%s' is enough: %s", platform, v->report.tag,
 			   v->report.tag_why);
 }
@@ -297,12 +299,12 @@ static void find_tag(struct verifying *v, const char *platform)
 	}
 
 	if (machine && !manylinux_machine(machine))
-		verify_add(v, FINDING_NOTE, "tag", "",
+		verify_add(v, FINDING_NOTE, RULE_TAG, "",
 			   "is for ELF machine %u, which the policies do not have: of its tag "
 			   "glibc alone is checked",
 			   machine);
 	else if (manylinux_tag(v->q->policy, infos, names, count, v->a, &tag, &why, &wrong) < 0)
-		verify_add_error(v, "tag", "", &wrong);
+		verify_add_error(v, RULE_TAG, "", &wrong);
 	else {
 		v->report.tag = tag;
 		v->report.tag_why = why;
@@ -323,7 +325,7 @@ static void check_tag(struct verifying *v)
 		const char *who = "";
 		unsigned needed = verify_needed_glibc(v, &who);
 		if (needed)
-			verify_add(v, FINDING_ERROR, "tag", who,
+			verify_add(v, FINDING_ERROR, RULE_TAG, who,
 				   "needs GLIBC_2.%u, and the wheel is for musl", needed);
 	}
 

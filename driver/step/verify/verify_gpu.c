@@ -55,12 +55,12 @@ static void check_kinds(struct verifying *v, const struct verify_member *m, cons
 			continue;
 		if (c->kind == FATBIN_CUBIN && !strlist_contains(&t->cubins, c->target) &&
 		    !strlist_contains(&t->extras, c->target))
-			verify_add(v, FINDING_ERROR, "gpu-extra", m->entry->name,
+			verify_add(v, FINDING_ERROR, RULE_GPU_EXTRA, m->entry->name,
 				   "has %zu cubin%s for sm_%s, which %s does not declare",
 				   c->entries, c->entries == 1 ? "" : "s", c->target, p->from);
 		const bool asked = is_text(m) || strlist_contains(&t->ptx, c->target);
 		if (c->kind == FATBIN_LTO || (c->kind == FATBIN_PTX && !asked))
-			verify_add(v, FINDING_ERROR, "gpu-ptx", m->entry->name,
+			verify_add(v, FINDING_ERROR, RULE_GPU_PTX, m->entry->name,
 				   "has %s for sm_%s (%zu), which %s does not declare", what,
 				   c->target, c->entries, p->from);
 	}
@@ -91,7 +91,7 @@ static void check_missing(struct verifying *v, const struct verify_member *m,
 		}
 
 		if (lacking)
-			verify_add(v, FINDING_ERROR, "gpu-missing", m->entry->name,
+			verify_add(v, FINDING_ERROR, RULE_GPU_MISSING, m->entry->name,
 				   "has no code for sm_%s in %zu of %zu fat binaries (one has %s), "
 				   "but %s declares it",
 				   t->cubins.items[i], lacking, m->gpu.containers, example,
@@ -145,11 +145,11 @@ static struct fatbin_look look_of(const struct verifying *v, const struct verify
 	return l;
 }
 
-static bool found(const struct verifying *v, const char *rule)
+static bool found(const struct verifying *v, enum verify_rule_id rule)
 {
 	for (size_t i = 0; i < v->report.count; i++)
 		if (v->report.findings[i].level == FINDING_ERROR &&
-		    strcmp(v->report.findings[i].rule, rule) == 0)
+		    strcmp(v->report.findings[i].rule, verify_rules[rule].code) == 0)
 			return true;
 	return false;
 }
@@ -178,7 +178,7 @@ static void check_runs(struct verifying *v)
 		gpu.number = (unsigned)strtoul(target_of(p->gpu.items[i], v->a), NULL, 10);
 		gpu.ptx = strstr(p->gpu.items[i], "+PTX") != NULL;
 		if (fatbin_judge(&j, v->a, &why) < 0)
-			verify_add(v, FINDING_ERROR, "gpu-missing", "", "%s, and %s declares it",
+			verify_add(v, FINDING_ERROR, RULE_GPU_MISSING, "", "%s, and %s declares it",
 				   why.msg, p->from);
 	}
 }
@@ -194,15 +194,15 @@ void verify_gpu(struct verifying *v)
 	for (size_t i = 0; i < v->count; i++) {
 		const struct verify_member *m = &v->members[i];
 		if (m->gpu_broken && !m->elf.unloadable)
-			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s",
+			verify_add(v, FINDING_ERROR, RULE_GPU_CODE, m->entry->name, "%s",
 				   m->gpu_broken);
 		for (size_t k = 0; k < m->gpu.wrong.count; k++)
-			verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name, "%s",
+			verify_add(v, FINDING_ERROR, RULE_GPU_CODE, m->entry->name, "%s",
 				   m->gpu.wrong.items[k]);
 		for (size_t k = 0; k < m->gpu.count; k++) {
 			const struct fatbin_count *c = &m->gpu.items[k];
 			if (c->kind == FATBIN_OTHER)
-				verify_add(v, FINDING_ERROR, "gpu-code", m->entry->name,
+				verify_add(v, FINDING_ERROR, RULE_GPU_CODE, m->entry->name,
 					   "has GPU code of the unknown %s for sm_%s (%zu)",
 					   fatbin_kind_name(c->kind, c->number, v->a), c->target,
 					   c->entries);
@@ -220,11 +220,11 @@ void verify_gpu(struct verifying *v)
 	/* GPU code that cannot be read is a finding of its
 	 * own; whether code is missing is unknown then. */
 	const bool promises =
-		t.cubins.count && (p->binding || !v->q->promise) && !found(v, "gpu-code");
+		t.cubins.count && (p->binding || !v->q->promise) && !found(v, RULE_GPU_CODE);
 	if (promises && !v->report.gpu_count)
 		verify_add(v, must_have_code(v) || !p->binding ? FINDING_ERROR : FINDING_WARNING,
-			   "gpu-missing", "", "holds no GPU code at all, and %s declares sm_%s",
+			   RULE_GPU_MISSING, "", "holds no GPU code at all, and %s declares sm_%s",
 			   p->from, strlist_join(&t.cubins, v->a, ", sm_"));
-	else if (promises && v->q->tables && !found(v, "gpu-missing"))
+	else if (promises && v->q->tables && !found(v, RULE_GPU_MISSING))
 		check_runs(v);
 }

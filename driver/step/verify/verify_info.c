@@ -19,18 +19,18 @@ static bool read_headers(struct verifying *v, const char *name, struct wheel_hea
 	struct err why = {0};
 
 	if (!en) {
-		verify_add(v, FINDING_ERROR, "metadata", path, "is missing");
+		verify_add(v, FINDING_ERROR, RULE_METADATA, path, "is missing");
 		return false;
 	}
 
 	if (zip_read(v->zip, en, INFO_MAX, &text, &why) < 0 ||
 	    wheel_headers_parse(buf_cstr(&text), text.len, path, v->a, ret, &why) < 0) {
-		verify_add_error(v, "metadata", path, &why);
+		verify_add_error(v, RULE_METADATA, path, &why);
 		return false;
 	}
 
 	if (!utf8_valid(buf_cstr(&text)))
-		verify_add(v, FINDING_ERROR, "metadata", path,
+		verify_add(v, FINDING_ERROR, RULE_METADATA, path,
 			   "is not UTF-8: installers refuse it");
 	return true;
 }
@@ -42,7 +42,7 @@ static void expect_once(struct verifying *v, const char *file, const struct whee
 
 	wheel_headers_all(h, field, v->a, &all);
 	if (all.count > 1)
-		verify_add(v, FINDING_ERROR, "metadata", file,
+		verify_add(v, FINDING_ERROR, RULE_METADATA, file,
 			   "has %zu lines %s: tools differ in which one they take", all.count,
 			   field);
 }
@@ -54,10 +54,10 @@ static void expect(struct verifying *v, const char *file, const struct wheel_hea
 
 	expect_once(v, file, h, field);
 	if (!got)
-		verify_add(v, FINDING_ERROR, "metadata", file, "has no %s", field);
+		verify_add(v, FINDING_ERROR, RULE_METADATA, file, "has no %s", field);
 	else if (want && strcmp(got, want) != 0)
-		verify_add(v, FINDING_ERROR, "metadata", file, "has the %s '%s', not '%s'", field,
-			   got, want);
+		verify_add(v, FINDING_ERROR, RULE_METADATA, file, "has the %s '%s', not '%s'",
+			   field, got, want);
 }
 
 /* 2.0 was withdrawn (PEP 426); of versions to come,
@@ -71,7 +71,7 @@ static void check_metadata_version(struct verifying *v, const char *file, const 
 			return;
 	if (version && (strncmp(version, "2.", 2) != 0 || version[2] < '1' || version[2] > '9' ||
 			version[2 + strspn(version + 2, "0123456789")]))
-		verify_add(v, FINDING_WARNING, "metadata", file,
+		verify_add(v, FINDING_WARNING, RULE_METADATA, file,
 			   "has the Metadata-Version '%s', which no specification has: package "
 			   "indexes refuse it",
 			   version);
@@ -88,15 +88,15 @@ static void check_name(struct verifying *v, const char *file, const struct wheel
 	expect(v, file, h, "Version", v->q->expect_version);
 	if (name && v->named &&
 	    strcmp(wheel_normalize(name, v->a), wheel_normalize(n->dist, v->a)) != 0)
-		verify_add(v, FINDING_ERROR, "metadata", file,
+		verify_add(v, FINDING_ERROR, RULE_METADATA, file,
 			   "has the Name '%s', but the file is named '%s'", name, n->dist);
 	if (version && !wheel_version_key(version, v->a))
 		verify_add(
-			v, FINDING_ERROR, "metadata", file,
+			v, FINDING_ERROR, RULE_METADATA, file,
 			"has the Version '%s', which is not valid by PEP 440: installers refuse it",
 			version);
 	if (version && v->named && !wheel_same_version(version, n->version, v->a))
-		verify_add(v, FINDING_ERROR, "metadata", file,
+		verify_add(v, FINDING_ERROR, RULE_METADATA, file,
 			   "has the Version '%s', but the file is named '%s'", version, n->version);
 }
 
@@ -107,7 +107,7 @@ static void check_requires(struct verifying *v, const char *file, const struct w
 	v->requires_python = wheel_headers_get(h, "Requires-Python");
 	expect_once(v, file, h, "Requires-Python");
 	if (v->requires_python && specifier_check(v->requires_python, v->a, &why) < 0)
-		verify_add(v, FINDING_WARNING, "metadata", file,
+		verify_add(v, FINDING_WARNING, RULE_METADATA, file,
 			   "has the Requires-Python '%s', which installers ignore: %s",
 			   v->requires_python, why.msg);
 	verify_requires(v, file, h);
@@ -170,12 +170,12 @@ static void check_tags(struct verifying *v, const char *file, const struct wheel
 	/* pip goes by the file name. */
 	enum finding_level level = v->ours ? FINDING_ERROR : FINDING_WARNING;
 	if (others.count)
-		verify_add(v, level, "metadata", file,
+		verify_add(v, level, RULE_METADATA, file,
 			   "has the Tag '%s', which the file name does not have%s", others.entry,
 			   verify_more(v, &others, "Tags"));
 	else if (seen.count != want)
-		verify_add(v, level, "metadata", file, "has %zu of the %zu Tags of the file name%s",
-			   seen.count, want,
+		verify_add(v, level, RULE_METADATA, file,
+			   "has %zu of the %zu Tags of the file name%s", seen.count, want,
 			   set ? ", and a set of them in one: each has a line of its own" : "");
 }
 
@@ -192,20 +192,20 @@ static void check_wheel_file(struct verifying *v)
 	v->ours = generator && strncmp(generator, "ptbuild ", strlen("ptbuild ")) == 0 &&
 		  !zip_find(v->zip, info_path(v, WHEEL_CUT_BILL));
 	if (!version || strncmp(version, "1.", 2) != 0)
-		verify_add(v, FINDING_ERROR, "metadata", file,
+		verify_add(v, FINDING_ERROR, RULE_METADATA, file,
 			   "has the Wheel-Version '%s', not 1.x", version ? version : "");
 	if (!generator)
-		verify_add(v, FINDING_WARNING, "metadata", file, "has no Generator");
+		verify_add(v, FINDING_WARNING, RULE_METADATA, file, "has no Generator");
 	if (!pure || (strcasecmp(pure, "true") != 0 && strcasecmp(pure, "false") != 0))
-		verify_add(v, FINDING_ERROR, "metadata", file,
+		verify_add(v, FINDING_ERROR, RULE_METADATA, file,
 			   "has the Root-Is-Purelib '%s', neither true nor false",
 			   pure ? pure : "");
 	else if (strcasecmp(pure, "true") == 0 && v->report.elf_files)
-		verify_add(v, FINDING_WARNING, "metadata", file,
+		verify_add(v, FINDING_WARNING, RULE_METADATA, file,
 			   "has Root-Is-Purelib, but there are ELF files inside");
 	const char *build = wheel_headers_get(&h, "Build");
 	if (v->named && strcmp(build ? build : "", v->report.name.build) != 0)
-		verify_add(v, v->ours ? FINDING_ERROR : FINDING_WARNING, "metadata", file,
+		verify_add(v, v->ours ? FINDING_ERROR : FINDING_WARNING, RULE_METADATA, file,
 			   "has the Build '%s', the file name '%s'", build ? build : "",
 			   v->report.name.build);
 	if (v->named)
@@ -234,7 +234,7 @@ static void check_entry_points(struct verifying *v)
 	if (!en)
 		return;
 	if (zip_read(v->zip, en, INFO_MAX, &text, &why) < 0) {
-		verify_add_error(v, "metadata", path, &why);
+		verify_add_error(v, RULE_METADATA, path, &why);
 		return;
 	}
 
@@ -243,7 +243,7 @@ static void check_entry_points(struct verifying *v)
 	for (size_t i = 0; i < count; i++) {
 		const char *fault = entry_fault(&points[i]);
 		if (fault)
-			verify_add(v, FINDING_ERROR, "metadata", path,
+			verify_add(v, FINDING_ERROR, RULE_METADATA, path,
 				   "has the entry point '%s', which %s: installers fail",
 				   points[i].line, fault);
 	}
@@ -270,18 +270,19 @@ static void check_marker(struct verifying *v)
 	struct err why = {0};
 
 	if (!en) {
-		verify_add(v, v->ours ? FINDING_ERROR : FINDING_NOTE, "marker", file, "is missing");
+		verify_add(v, v->ours ? FINDING_ERROR : FINDING_NOTE, RULE_MARKER, file,
+			   "is missing");
 		return;
 	}
 
 	if (zip_read(v->zip, en, 4096, &text, &why) < 0) {
-		verify_add_error(v, "marker", file, &why);
+		verify_add_error(v, RULE_MARKER, file, &why);
 		return;
 	}
 
 	v->report.metadata_rev = parse_marker(buf_cstr(&text), text.len);
 	if (!v->report.metadata_rev)
-		verify_add(v, FINDING_ERROR, "marker", file,
+		verify_add(v, FINDING_ERROR, RULE_MARKER, file,
 			   "is not a line \"rev=<number> tool=<name> input=<key>\"");
 }
 
@@ -291,7 +292,7 @@ void verify_info(struct verifying *v)
 	const char *file = info_path(v, "METADATA");
 
 	if (v->named && !wheel_is_dist_info(&v->report.name, v->dist_info, v->a))
-		verify_add(v, FINDING_ERROR, "metadata", v->dist_info,
+		verify_add(v, FINDING_ERROR, RULE_METADATA, v->dist_info,
 			   "is not named after the file, '%s'",
 			   wheel_dist_info(&v->report.name, v->a));
 	v->entry_points = "";
@@ -319,7 +320,7 @@ void verify_info(struct verifying *v)
 	}
 
 	if (first_info && last_payload && last_payload->entry->offset > first_info->entry->offset)
-		verify_add(v, v->ours ? FINDING_WARNING : FINDING_NOTE, "zip",
+		verify_add(v, v->ours ? FINDING_WARNING : FINDING_NOTE, RULE_ZIP,
 			   last_payload->entry->name,
 			   "is after the dist-info directory, which should be last");
 	for (size_t i = 0; record && i < v->count; i++) {
@@ -331,7 +332,7 @@ void verify_info(struct verifying *v)
 
 	if (v->report.metadata_rev && record &&
 	    (!prior || strcmp(prior->entry->name, info_path(v, VERIFY_MARKER)) != 0))
-		verify_add(v, FINDING_WARNING, "marker", info_path(v, VERIFY_MARKER),
+		verify_add(v, FINDING_WARNING, RULE_MARKER, info_path(v, VERIFY_MARKER),
 			   "is not just before RECORD");
 }
 
@@ -352,7 +353,7 @@ static void check_toolkit(struct verifying *v, const struct variant *want, const
 
 	if (said ? any || (wanted && strcmp(said, wanted) == 0) : !wanted && !any)
 		return;
-	verify_add(v, FINDING_ERROR, "against", "", "has the label '%s', which says %s, not %s",
+	verify_add(v, FINDING_ERROR, RULE_AGAINST, "", "has the label '%s', which says %s, not %s",
 		   label, said ? said : "no CUDA",
 		   wanted ? wanted
 		   : any  ? "any CUDA"
@@ -365,14 +366,14 @@ void verify_against(struct verifying *v)
 	const char *distribution = tables_distribution(want->package);
 
 	if (strcmp(v->report.name.dist, distribution) != 0)
-		verify_add(v, FINDING_ERROR, "against", "", "is a wheel of %s, not of %s",
+		verify_add(v, FINDING_ERROR, RULE_AGAINST, "", "is a wheel of %s, not of %s",
 			   v->report.name.dist, distribution);
 	/* "cp313" for "3.13"; the file name may have several: "cp313.cp314". */
 	struct strlist digits = {0}, tags = {0};
 	strlist_split(&digits, v->a, want->python, ".");
 	strlist_split(&tags, v->a, v->report.name.python, ".");
 	if (!strlist_contains(&tags, arena_printf(v->a, "cp%s", strlist_join(&digits, v->a, ""))))
-		verify_add(v, FINDING_ERROR, "against", "", "is for the Python '%s', not for %s",
+		verify_add(v, FINDING_ERROR, RULE_AGAINST, "", "is for the Python '%s', not for %s",
 			   v->report.name.python, want->python);
 	/* A label that promises something must promise what the variant says. */
 	const char *plus = strchr(v->report.name.version, '+');
@@ -381,7 +382,7 @@ void verify_against(struct verifying *v)
 		return;
 	promise_of_label(v->q->tables, plus + 1, v->a, &said);
 	if (said.binding && said.isa != want->profile.isa)
-		verify_add(v, FINDING_ERROR, "against", "",
+		verify_add(v, FINDING_ERROR, RULE_AGAINST, "",
 			   "has the label '%s', which says %s, not %s", plus + 1, said.isa->name,
 			   want->profile.isa ? want->profile.isa->name : want->profile.name);
 	if (said.binding || toolkit_word(v, plus + 1))

@@ -92,12 +92,13 @@ int verify_isa_scan(struct verifying *v, struct verify_member *member, struct el
 }
 
 static const struct {
-	const char *rule, *what, *sense;
+	enum verify_rule_id rule;
+	const char *what, *sense;
 } classes[ISA_CLASSES] = {
-	[ISA_INIT] = {"isa-init", "the static initialiser",
+	[ISA_INIT] = {RULE_ISA_INIT, "the static initialiser",
 		      ", and nothing checks the processor before it runs"},
-	[ISA_COMDAT] = {"isa-comdat", "the function", " in the one copy that all units share"},
-	[ISA_PLAIN] = {"isa", "the function", ""},
+	[ISA_COMDAT] = {RULE_ISA_COMDAT, "the function", " in the one copy that all units share"},
+	[ISA_PLAIN] = {RULE_ISA, "the function", ""},
 };
 
 /* One finding a function if something was promised, else one in all. */
@@ -135,20 +136,20 @@ static void report_library(struct verifying *v, const char *file, const struct l
 		report(v, file, &l->groups[c], (enum isa_class)c, promise);
 	enum finding_level level = v->report.promise.binding ? FINDING_WARNING : FINDING_NOTE;
 	if (unnamed->count)
-		verify_add(v, level, "isa-unnamed", file,
+		verify_add(v, level, RULE_ISA_UNNAMED, file,
 			   "%zu function%s without a name or an end use%s %s beyond %s (the first "
 			   "has %s); their callers "
 			   "are not known",
 			   unnamed->count, plural(unnamed->count), unnamed->count == 1 ? "s" : "",
 			   all_of(v, l, unnamed), promise, unnamed->lines[0]);
 	if (dispatched->count)
-		verify_add(v, FINDING_NOTE, "isa-dispatched", file,
+		verify_add(v, FINDING_NOTE, RULE_ISA_DISPATCHED, file,
 			   "%zu function%s use%s %s where the processor has it: %s",
 			   dispatched->count, plural(dispatched->count),
 			   dispatched->count == 1 ? "s" : "", all_of(v, l, dispatched),
 			   dispatched->lines[0]);
 	if (l->scan.skipped)
-		verify_add(v, level, "isa-unchecked", file,
+		verify_add(v, level, RULE_ISA_UNCHECKED, file,
 			   "not examined: %" PRIu64 " bytes at 0x%" PRIx64
 			   " and after it, which are tables in the code or unknown instructions",
 			   l->scan.skipped, l->scan.first_skipped);
@@ -177,21 +178,21 @@ void verify_isa(struct verifying *v)
 		if (!l)
 			continue;
 		if (v->members[i].elf.level > promised_level(p->isa))
-			verify_add(v, p->binding ? FINDING_ERROR : FINDING_WARNING, "isa",
+			verify_add(v, p->binding ? FINDING_ERROR : FINDING_WARNING, RULE_ISA,
 				   v->members[i].entry->name,
 				   "asks for x86-64-v%u, beyond %s: glibc does not load it on a "
 				   "processor of less",
 				   v->members[i].elf.level, promise);
 		if (l->why_not)
-			verify_add(v, p->binding ? FINDING_WARNING : FINDING_NOTE, "isa-unchecked",
-				   v->members[i].entry->name, "%s", l->why_not);
+			verify_add(v, p->binding ? FINDING_WARNING : FINDING_NOTE,
+				   RULE_ISA_UNCHECKED, v->members[i].entry->name, "%s", l->why_not);
 		v->report.code_files += !l->why_not;
 		v->report.code_bytes += l->scan.bytes;
 		v->report.code_functions += p->binding ? l->scan.clean : l->scan.functions;
 		if (l->why_not)
 			continue;
 		if (l->scan.fast_math && !v->members[i].elf.program)
-			verify_add(v, FINDING_WARNING, "fast-math", v->members[i].entry->name,
+			verify_add(v, FINDING_WARNING, RULE_FAST_MATH, v->members[i].entry->name,
 				   "switches subnormal numbers off for the thread that loads it: "
 				   "every program that imports it computes with zero instead "
 				   "(linked with -ffast-math?)");

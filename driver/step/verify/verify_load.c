@@ -78,7 +78,7 @@ static void tell_entry(struct loading *g, const struct library *l, struct verify
 		       const char *entry, const char *tag, const char *what)
 {
 	if (g->v->ours)
-		verify_add(g->v, FINDING_ERROR, "rpath", l->m->entry->name,
+		verify_add(g->v, FINDING_ERROR, RULE_RPATH, l->m->entry->name,
 			   "has '%s' in its %s, which %s", entry, tag, what);
 	else
 		verify_count(s, l->m->entry->name, entry);
@@ -88,7 +88,7 @@ static void tell_some(struct verifying *v, enum finding_level level, const struc
 		      const char *what)
 {
 	if (s->count)
-		verify_add(v, level, "rpath", s->file, "looks for libraries in '%s', which %s%s",
+		verify_add(v, level, RULE_RPATH, s->file, "looks for libraries in '%s', which %s%s",
 			   s->entry, what, verify_more(v, s, "entries"));
 }
 
@@ -232,17 +232,17 @@ static void tell_unrequired(struct loading *g, const char *name, const char *nee
 	cuda_holders(v->q->tables, needed, v->a, &holders);
 	const char *packages = strlist_join(&holders, v->a, " or ");
 	if (cuda_source(v->q->tables, &v->optional, needed, v->a) == CUDA_PACKAGE)
-		verify_add(v, FINDING_NOTE, "needed", name,
+		verify_add(v, FINDING_NOTE, RULE_NEEDED, name,
 			   "needs '%s', which an extra of the wheel alone brings (%s)", needed,
 			   packages);
 	else if (strlist_contains(&v->requires, "torch") &&
 		 !strlist_contains(&v->q->given, "torch"))
-		verify_add(v, FINDING_NOTE, "needed", name,
+		verify_add(v, FINDING_NOTE, RULE_NEEDED, name,
 			   "needs '%s', which the wheel does not require; torch may bring it (give "
 			   "it with --with): %s",
 			   needed, packages);
 	else
-		verify_add(v, FINDING_WARNING, "needed", name,
+		verify_add(v, FINDING_WARNING, RULE_NEEDED, name,
 			   "needs '%s', which no requirement brings%s: %s", needed,
 			   cuda_source(v->q->tables, &v->off, needed, v->a) == CUDA_PACKAGE
 				   ? " for these Pythons and platforms"
@@ -268,7 +268,7 @@ static bool is_of_cuda(struct loading *g, const char *name, const char *needed)
 	if (source == CUDA_UNKNOWN || (p->binding && !cuda) || (source == CUDA_SYSTEM && !cuda))
 		return false;
 	if (source == CUDA_SYSTEM && is_untold(g, needed))
-		verify_add(v, FINDING_NOTE, "needed", name,
+		verify_add(v, FINDING_NOTE, RULE_NEEDED, name,
 			   "needs '%s', which no required package holds: the machine that runs it "
 			   "must have it",
 			   needed);
@@ -340,19 +340,19 @@ static void tell_missing(struct loading *g, const struct library *l, const char 
 	verify_not_given(g->v, &unseen);
 	find_namesakes(g->v, &unseen, needed, &namesakes);
 	if (unseen.count && !of_torch)
-		verify_add(g->v, FINDING_NOTE, "needed", name,
+		verify_add(g->v, FINDING_NOTE, RULE_NEEDED, name,
 			   "needs '%s', which is not in the wheel; %s (give it with --with)%s%s",
 			   needed,
 			   namesakes.count ? "a package that it requires may hold it"
 					   : "no package that it requires has its name",
 			   namesakes.count ? ": " : "", strlist_join(&namesakes, g->v->a, ", "));
 	else if (of_torch && !g->v->ours)
-		verify_add(g->v, FINDING_WARNING, "needed", name,
+		verify_add(g->v, FINDING_WARNING, RULE_NEEDED, name,
 			   "needs '%s' of torch, which the wheel does not require: it loads only "
 			   "after 'import torch'",
 			   needed);
 	else
-		verify_add(g->v, FINDING_ERROR, "needed", name,
+		verify_add(g->v, FINDING_ERROR, RULE_NEEDED, name,
 			   "needs '%s', which is neither in the wheel, nor from a dependency, nor "
 			   "allowed by %s",
 			   needed, g->v->musl ? "musllinux" : "manylinux");
@@ -390,16 +390,16 @@ static void check_driver(struct loading *g, const struct library *l)
 		return;
 	const struct library *by = loader_of(g, l->m);
 	if (by)
-		verify_add(g->v, FINDING_ERROR, "driver", name,
+		verify_add(g->v, FINDING_ERROR, RULE_DRIVER, name,
 			   "is a library of NVIDIA's driver, and '%s' loads it instead of the "
 			   "machine's: it must have "
 			   "the version of the machine's kernel module",
 			   by->m->entry->name);
 	else if (is_stub(name))
-		verify_add(g->v, FINDING_NOTE, "driver", name,
+		verify_add(g->v, FINDING_NOTE, RULE_DRIVER, name,
 			   "is for linking: a program needs the machine's own, of its driver");
 	else
-		verify_add(g->v, FINDING_WARNING, "driver", name,
+		verify_add(g->v, FINDING_WARNING, RULE_DRIVER, name,
 			   "is a library of NVIDIA's driver: the machine has its own, of the "
 			   "version of its kernel "
 			   "module");
@@ -415,7 +415,7 @@ static void check_needed(struct loading *g, const struct library *l)
 		const char *needed = l->m->elf.needed.items[i];
 		const struct verify_member *inside = verify_inside(v, needed);
 		if (strchr(needed, '/'))
-			verify_add(v, FINDING_ERROR, "needed", name, "needs '%s' by its path",
+			verify_add(v, FINDING_ERROR, RULE_NEEDED, name, "needs '%s' by its path",
 				   needed);
 		else if ((inside && is_reached(g, l, needed)) || is_provided(v, needed) ||
 			 (verify_is_loader(needed) || is_musl(v, needed) ||
@@ -454,13 +454,13 @@ void verify_load(struct verifying *v)
 		const char *name = l->m->entry->name;
 		l->handed_on = elf->rpath && !elf->runpath;
 		if (elf->runpath && g.v->ours)
-			verify_add(g.v, FINDING_ERROR, "rpath", name,
+			verify_add(g.v, FINDING_ERROR, RULE_RPATH, name,
 				   "has a DT_RUNPATH ('%s'), after which LD_LIBRARY_PATH wins",
 				   elf->runpath);
 		else if (elf->runpath)
 			verify_count(&g.runpaths, name, "");
 		if (elf->runpath && elf->rpath && strcmp(elf->runpath, elf->rpath) != 0)
-			verify_add(g.v, FINDING_WARNING, "rpath", name,
+			verify_add(g.v, FINDING_WARNING, RULE_RPATH, name,
 				   "has a DT_RPATH ('%s') that the loader passes over, because "
 				   "there is a DT_RUNPATH",
 				   elf->rpath);
@@ -479,11 +479,11 @@ void verify_load(struct verifying *v)
 	tell_some(v, FINDING_WARNING, &g.absolute, NOT_OF_ORIGIN);
 	tell_some(v, FINDING_WARNING, &g.outside, LEAVES);
 	if (g.runpaths.count)
-		verify_add(v, FINDING_NOTE, "rpath", g.runpaths.file,
+		verify_add(v, FINDING_NOTE, RULE_RPATH, g.runpaths.file,
 			   "has a DT_RUNPATH, after which LD_LIBRARY_PATH wins%s",
 			   verify_more(v, &g.runpaths, "libraries"));
 	if (g.lost.count)
-		verify_add(v, FINDING_WARNING, "needed", g.lost.file,
+		verify_add(v, FINDING_WARNING, RULE_NEEDED, g.lost.file,
 			   "needs '%s', which is in the wheel but not on its search path or that "
 			   "of the libraries that load it%s",
 			   g.lost.entry, verify_more(v, &g.lost, "libraries"));

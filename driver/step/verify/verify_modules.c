@@ -148,13 +148,13 @@ static void check_suffixes(struct verifying *v)
 	/* What is for Windows may be there for no import at all. */
 	bool sure = others.count && !imported && !path_has_suffix(others.file, ".pyd");
 	if (others.count)
-		verify_add(v, sure ? FINDING_ERROR : FINDING_WARNING, "module", others.file,
+		verify_add(v, sure ? FINDING_ERROR : FINDING_WARNING, RULE_MODULE, others.file,
 			   "has a suffix that no Python compatible with '%s-%s-%s' imports%s%s",
 			   n->python, n->abi, n->platform,
 			   sure ? ": the wheel has no module that is" : "",
 			   verify_more(v, &others, "modules"));
 	if (lones.count)
-		verify_add(v, FINDING_WARNING, "module", lones.file,
+		verify_add(v, FINDING_WARNING, RULE_MODULE, lones.file,
 			   "is looked for by one Python alone, and others take '%s-%s', too%s",
 			   n->python, n->abi, verify_more(v, &lones, "modules"));
 }
@@ -227,13 +227,13 @@ static void check_abi(struct verifying *v, const struct stable_abi *s,
 
 	bool perhaps = outside.count && lacks_libraries(v);
 	if (outside.count)
-		verify_add(v, perhaps ? FINDING_NOTE : FINDING_WARNING, "abi3", m->entry->name,
+		verify_add(v, perhaps ? FINDING_NOTE : FINDING_WARNING, RULE_ABI3, m->entry->name,
 			   "uses %s, which the stable ABI does not guarantee: a later Python may "
 			   "lack %s",
 			   strlist_join(&outside, v->a, ", "),
 			   perhaps ? "it, unless a library that was not given has it" : "it");
 	if (later.count)
-		verify_add(v, FINDING_ERROR, "abi3", m->entry->name,
+		verify_add(v, FINDING_ERROR, RULE_ABI3, m->entry->name,
 			   "uses %s, which Python 3.%u has first, and the wheel is for 3.%u on",
 			   strlist_join(&later, v->a, ", "), newest, promised);
 }

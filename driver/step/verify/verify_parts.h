@@ -63,11 +63,11 @@ struct verifying {
 };
 
 /* verify_add: a finding; bytes that cannot be printed become '?'. */
-void verify_add(struct verifying *v, enum finding_level level, const char *rule, const char *file,
-		const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void verify_add(struct verifying *v, enum finding_level level, enum verify_rule_id rule,
+		const char *file, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* verify_add_error: an error of another module as a finding; an error of the machine (a disk that
  * cannot be read) ends the verification instead. */
-void verify_add_error(struct verifying *v, const char *rule, const char *file,
+void verify_add_error(struct verifying *v, enum verify_rule_id rule, const char *file,
 		      const struct err *why);
 /* A finding reported for the first of several. verify_more: "; it is the first of 3 such WHAT", ""
  * for one. */

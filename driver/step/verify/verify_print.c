@@ -1,61 +1,7 @@
-/* What is said of a wheel: the rules, and a report for people and for programs. */
+/* The report of a wheel, for people and for programs. */
 
 #include "base/sys/json.h"
 #include "step/verify/verify.h"
-
-const struct verify_rule verify_rules[] = {
-	{"zip", "every unpacker reads the archive alike, and the metadata is last"},
-	{"record", "RECORD lists every file with its size and digest, and nothing else"},
-	{"metadata", "WHEEL and METADATA are there and agree with the file name"},
-	{"requires", "METADATA agrees with the label and with what --with gives"},
-	{"shared", "no two packages that are installed together own one path"},
-	{"marker", "the .metadata-rev marker is there and well formed"},
-	{"against", "the wheel is the one that --against names"},
-	{"provenance", "a statement next to the wheel (WHEEL.intoto.json) is about this wheel"},
-	{"tag", "the platform tag is not lower than the libraries need"},
-	{"elf", "every library can be read, and what has the name of one is one"},
-	{"module", "every extension module has a suffix that Pythons of the wheel's tags look for"},
-	{"abi3", "an abi3 wheel uses what the stable ABI of its Python has"},
-	{"rpath", "library paths are DT_RPATH, relative and inside the packages"},
-	{"needed",
-	 "every needed library is in the wheel, from a dependency, or allowed by manylinux"},
-	{"driver", "no library of the GPU's driver is in the wheel: it is the machine's"},
-	{"gpu-code", "GPU code can be read, and is for the target that its header names"},
-	{"gpu-extra", "no GPU code for targets that are not declared"},
-	{"gpu-missing", "every kernel has code for every declared target"},
-	{"gpu-ptx", "no PTX or link-time code beyond the declared targets"},
-	{"undefined", "every symbol that a library wants is provided inside, by a companion, by "
-		      "the system or by Python"},
-	{"undefined-unchecked",
-	 "(a note) symbols may be from libraries that were not given: see --with"},
-	{"threads", "there is one OpenMP runtime, and no BLAS with threads of its own next to it"},
-	{"exec-stack", "no library asks for an executable stack"},
-	{"textrel", "no library has text relocations"},
-	{"isa", "no function uses instructions beyond the declared set"},
-	{"isa-init", "nor does what runs while a library is loaded"},
-	{"isa-comdat", "nor does code that all units of a library share"},
-	{"isa-unnamed", "functions that use more have a name, so that their callers can be found"},
-	{"isa-dispatched",
-	 "(a note) functions that are called only after a check of the processor"},
-	{"isa-unchecked", "all machine code can be examined"},
-	{"fast-math", "loading a library does not change how the program computes"},
-	{"build-path", "no file holds a path of the build"},
-	{"name",
-	 "names are seen whole, are taken by file systems, and mean the same on all of them"},
-	{"start", "nothing runs whenever Python starts"},
-	{"mode", "no file is setuid, setgid or sticky"},
-	{0},
-};
-
-const struct verify_rule *verify_rule_find(const char *code)
-{
-	for (const struct verify_rule *r = verify_rules; r->code; r++) {
-		if (strcmp(r->code, code) == 0)
-			return r;
-	}
-
-	return NULL;
-}
 
 static const char *const levels[] = {
 	[FINDING_NOTE] = "note", [FINDING_WARNING] = "warning", [FINDING_ERROR] = "error"};

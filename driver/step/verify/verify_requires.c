@@ -13,7 +13,7 @@ struct requiring {
 
 static void tell(const struct requiring *c, enum finding_level level, const char *text)
 {
-	verify_add(c->v, level, "requires", c->file, "%s", text);
+	verify_add(c->v, level, RULE_REQUIRES, c->file, "%s", text);
 }
 
 /* ---- each by itself ---- */
@@ -25,7 +25,7 @@ static void check_url(const struct requiring *c, const struct requirement *r)
 	const bool file = strncasecmp(r->url, "file:", 5) == 0 || !strstr(r->url, "://");
 
 	if (*r->url)
-		verify_add(c->v, file ? FINDING_ERROR : FINDING_WARNING, "metadata", c->file,
+		verify_add(c->v, file ? FINDING_ERROR : FINDING_WARNING, RULE_METADATA, c->file,
 			   "has the Requires-Dist '%s', which %s", r->line,
 			   file ? "names a file of the machine that it was made on"
 				: "names an address: package indexes refuse it");
@@ -61,7 +61,7 @@ static void read_requirements(const struct requiring *c, const struct wheel_head
 		struct requirement r;
 		struct err why = {0};
 		if (requirement_parse(lines.items[i], v->a, &r, &why) < 0) {
-			verify_add(v, FINDING_ERROR, "metadata", c->file,
+			verify_add(v, FINDING_ERROR, RULE_METADATA, c->file,
 				   "has the Requires-Dist '%s', which pip refuses: %s",
 				   lines.items[i], why.msg);
 			continue;
@@ -73,7 +73,7 @@ static void read_requirements(const struct requiring *c, const struct wheel_head
 
 	const char *expected = v->q->expect_requires;
 	if (expected && !strlist_contains(&lines, expected))
-		verify_add(v, FINDING_ERROR, "metadata", c->file, "does not require '%s'",
+		verify_add(v, FINDING_ERROR, RULE_METADATA, c->file, "does not require '%s'",
 			   expected);
 }
 
@@ -127,7 +127,7 @@ static void check_contradictions(const struct requiring *c)
 		}
 
 		if (lines)
-			verify_add(c->v, FINDING_ERROR, "metadata", c->file,
+			verify_add(c->v, FINDING_ERROR, RULE_METADATA, c->file,
 				   "has the Requires-Dist '%s', which no version of '%s' meets: "
 				   "installers refuse the wheel",
 				   lines, wheel_index_name(names.items[i], c->v->a));
@@ -173,7 +173,7 @@ static void check_python(const struct requiring *c)
 	const bool none =
 		all.pythons.count && excluded.count == all.pythons.count && !takes_python2(v);
 	if (none || (excluded.count && !newer))
-		verify_add(v, none ? FINDING_ERROR : FINDING_WARNING, "metadata", c->file,
+		verify_add(v, none ? FINDING_ERROR : FINDING_WARNING, RULE_METADATA, c->file,
 			   "has the Requires-Python '%s', which excludes %s of '%s-%s'%s",
 			   v->requires_python,
 			   none ? "all Pythons" : strlist_join(&excluded, v->a, ", "), n->python,
@@ -258,7 +258,7 @@ static bool check_paths(const struct requiring *c, const struct dist *x, const s
 	const char *path = same ? NULL : dist_shares(x, y, &count);
 
 	if (path)
-		verify_add(c->v, FINDING_WARNING, "shared", path + strspn(path, "./"),
+		verify_add(c->v, FINDING_WARNING, RULE_SHARED, path + strspn(path, "./"),
 			   "is in both %s and %s, with other contents: the one installed last has "
 			   "it%s",
 			   x->title, y->title,
@@ -279,7 +279,7 @@ static void check_lines(const struct requiring *c)
 	for (size_t i = 0; i < v->q->with_count; i++)
 		strlist_once(&all, v->a, v->q->with[i].name);
 	if (v->q->tables && cuda_clash(v->q->tables, &all, v->a, clash))
-		verify_add(v, FINDING_WARNING, "shared", c->file,
+		verify_add(v, FINDING_WARNING, RULE_SHARED, c->file,
 			   "'%s' and '%s' are installed together, which own the same files: one "
 			   "overwrites the other",
 			   clash[0], clash[1]);

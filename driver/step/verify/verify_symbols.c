@@ -221,11 +221,11 @@ static void tell_missing(struct verifying *v, const struct verify_member *m,
 			 const struct strlist *missing)
 {
 	for (size_t i = 0; i < missing->count && i < SHOWN_MAX; i++)
-		verify_add(v, FINDING_ERROR, "undefined", m->entry->name,
+		verify_add(v, FINDING_ERROR, RULE_UNDEFINED, m->entry->name,
 			   "needs the symbol '%s', which nothing provides",
 			   demangle(missing->items[i], v->a));
 	if (missing->count > SHOWN_MAX)
-		verify_add(v, FINDING_ERROR, "undefined", m->entry->name,
+		verify_add(v, FINDING_ERROR, RULE_UNDEFINED, m->entry->name,
 			   "needs %zu more symbols that nothing provides",
 			   missing->count - SHOWN_MAX);
 }
@@ -249,7 +249,7 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 	}
 
 	if (missing.count && is_for_a_host(l, m))
-		verify_add(l->v, FINDING_NOTE, "undefined", m->entry->name,
+		verify_add(l->v, FINDING_NOTE, RULE_UNDEFINED, m->entry->name,
 			   "needs the symbol '%s'%s that nothing in the wheel provides: the "
 			   "program that loads it must",
 			   demangle(missing.items[0], l->v->a),
@@ -260,7 +260,7 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 		tell_missing(l->v, m, &missing);
 	verify_versions(l->v, m, &l->closure[m - l->v->members]);
 	if (elsewhere.count)
-		verify_add(l->v, FINDING_NOTE, "undefined", m->entry->name,
+		verify_add(l->v, FINDING_NOTE, RULE_UNDEFINED, m->entry->name,
 			   "needs the symbol '%s', which the wheel does not provide%s; its Python "
 			   "code may load it with "
 			   "RTLD_GLOBAL from a package that it or an extra of it requires (give it "
@@ -272,7 +272,7 @@ static void check_library(const struct symbols *l, const struct verify_member *m
 			   strlist_join(&unseen, l->v->a, ", "));
 	/* Python itself has loaded both. */
 	if (unversioned.count)
-		verify_add(l->v, l->v->ours ? FINDING_WARNING : FINDING_NOTE, "undefined",
+		verify_add(l->v, l->v->ours ? FINDING_WARNING : FINDING_NOTE, RULE_UNDEFINED,
 			   m->entry->name,
 			   "uses %s of the C library, which it does not need by name: something "
 			   "else must have loaded it",
@@ -334,7 +334,7 @@ void verify_symbols(struct verifying *v)
 	if (l.libm)
 		dlclose(l.libm);
 	if (open)
-		verify_add(v, FINDING_NOTE, "undefined-unchecked", "",
+		verify_add(v, FINDING_NOTE, RULE_UNDEFINED_UNCHECKED, "",
 			   "%zu symbol%s may come from libraries that were not given (--with): %s",
 			   open, open == 1 ? "" : "s", absent(&l));
 }

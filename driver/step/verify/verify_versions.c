@@ -99,7 +99,7 @@ static void check_file(const struct need *n)
 	const enum version_file state = verify_version_file(n->v, n->m, n->closure, n->file);
 
 	if (state == VERSION_FILE_EARLIER)
-		verify_add(n->v, FINDING_WARNING, "undefined", name,
+		verify_add(n->v, FINDING_WARNING, RULE_UNDEFINED, name,
 			   "needs versions of '%s', which no DT_NEEDED asks for: the loader aborts "
 			   "unless something "
 			   "has loaded it before",
@@ -107,7 +107,7 @@ static void check_file(const struct need *n)
 	if (state != VERSION_FILE_ABSENT)
 		return;
 	const char *other = renamed(n);
-	verify_add(n->v, FINDING_ERROR, "undefined", name,
+	verify_add(n->v, FINDING_ERROR, RULE_UNDEFINED, name,
 		   "needs versions of '%s', which nothing loads under that name: the loader "
 		   "aborts%s%s%s",
 		   n->file, other ? "; '" : "", other ? other : "", other ? "' has them" : "");
@@ -124,7 +124,7 @@ void verify_versions(struct verifying *v, const struct verify_member *m,
 		strlist_once(&files, v->a, want->file);
 		/* The loader refuses the whole library, whichever symbols it uses. */
 		if (there && !want->weak && verify_lacks_version(there, want->version))
-			verify_add(v, FINDING_ERROR, "undefined", m->entry->name,
+			verify_add(v, FINDING_ERROR, RULE_UNDEFINED, m->entry->name,
 				   "needs version '%s' of '%s', which does not define it",
 				   want->version, want->file);
 	}
