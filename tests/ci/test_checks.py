@@ -165,6 +165,16 @@ class Checks(unittest.TestCase):
         self.write("README.md", "word " * 900, "a")
         self.found("README.md", "check-links")
 
+    def test_links_refuses_a_message_that_the_sources_lack(self):
+        page = "docs/troubleshooting.md"
+        with open(os.path.join(self.tree, page)) as f:
+            text = f.read()
+        self.assertIn("`wrong digest from '...'`", text)
+        for old, new in (("`wrong digest from '...'`", "`wrong digits from '...'`"), ("`wrong digest from '...'`", "`ab...`"),
+                         ("`no profile fits this machine`", "`wrong digest from '...'`"), ("## Messages of ptbuild", "## Messages")):
+            self.write(page, text.replace(old, new))
+            self.found(page, "check-links")
+
     def commit(self, subject, *body):
         self.write("note", subject, "a")
         git(self.tree, "add", "-A")

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""README.md and docs/: every block of commands runs, on stand-in wheels and a server on loopback, or has a mark before it that says why not:
+"""README.md and docs/: every block of commands runs, on small wheels and a server on loopback, or has a mark before it that says why not:
 
     <!-- not run: builds PyTorch -->
 
-<!-- on the stand-in --> is for blocks of builds: they run with tables whose PyTorch is small, where one build's tree was kept.
+<!-- run: fake torch --> is for blocks of builds: they run with definitions whose PyTorch is small, where one build's tree was kept.
 
 Of a marked block ptbuild's lines are parsed, by the program itself with --help, and planned where they say what to build; files and options in
 other lines and in the text exist, also in driver/cmd/help. <!-- output --> is for what is shown and not compared, <!-- output of: COMMAND --> for what is, figures aside.
@@ -28,7 +28,7 @@ from wheelsite import Server, clean_env, index, make_mixed, make_others, venv  #
 
 PROGRAM = os.path.realpath(sys.argv.pop(1))
 PAGES = ["README.md", *sorted(glob.glob("docs/*.md", root_dir=TOP))]
-MARK = re.compile(r"<!-- (not run|on the stand-in|output of|output)(?:: (.+))? -->$")
+MARK = re.compile(r"<!-- (not run|run|output of|output)(?:: (.+))? -->$")
 NOT_COMMANDS = ("yaml", "dockerfile", "jq", "python", "cmake", "c++", "cuda", "text")
 # Whose own options and files may stand in the text.
 OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--no-build-isolation", "--hash", "--build-arg", "--trusted-host", "--preview-features", "--index"}
@@ -293,7 +293,10 @@ def check_block(block, known, place):
         if not block.reason:
             yield f"{block}: the mark has no reason"
         return
-    if block.mark == "on the stand-in":
+    if block.mark == "run":
+        if block.reason != "fake torch":
+            yield f"{block}: 'run: {block.reason}' is not known"
+            return
         place = StandIn.made or StandIn()
     said = place.run(block.text)
     if said.returncode == 127 and re.search(r": (uv|jq): command not found", said.stderr):
@@ -355,7 +358,8 @@ class Docs(unittest.TestCase):
             ("    ptbuild lst\n", "lst"),
             ("    ptbuild list --gpu\n", "gpu"),
             ("    false\n", "exit status 1"),
-            ("<!-- on the stand-in -->\n    ptbuild shell pytorch-python313-cpu-avx2 -- ninja -C build nothing\n", "exit status"),
+            ("<!-- run: fake torch -->\n    ptbuild shell pytorch-python313-cpu-avx2 -- ninja -C build nothing\n", "exit status"),
+            ("<!-- run: fake -->\n    ls\n", "not known"),
             ("<!-- not run: a build -->\n    ptbuild build --profile sm91-avx2\n", "sm91"),
             ("<!-- not run: a build -->\n    ptbuild build --keep-tree\n", "keep-tree"),
             ("<!-- not run: as root -->\n    ci/quickstrat\n", "ci/quickstrat"),
