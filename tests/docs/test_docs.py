@@ -33,7 +33,7 @@ NOT_COMMANDS = ("yaml", "dockerfile", "jq", "python", "cmake", "c++", "cuda", "t
 # Whose own options and files may stand in the text.
 OF_OTHERS = {"--user", "--privileged", "--network", "--ulimit", "--no-cache", "--target", "--require-hashes", "--no-index", "--find-links", "--no-build-isolation", "--hash", "--build-arg", "--trusted-host", "--preview-features", "--index"}
 # A page of blocks that are all not run.
-NOT_RUN = {"docs/slim.md": "official wheels; tests/e2e/test_slim.py does it with stand-ins"}
+NOT_RUN = {"docs/slim.md": "official wheels; tests/e2e/test_slim.py does it with small wheels"}
 PLANNED = {"build", "doctor", "fetch", "plan"}
 
 
