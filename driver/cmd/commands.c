@@ -95,7 +95,7 @@ const struct arg_def cmd_global_options[] = {
 	{"without-protection", 0, GLOBAL(ARG_LIST, without_protections), "NAMES",
 	 "build without these sandbox protections ('ptbuild doctor' lists them); changes the keys "
 	 "and is recorded",
-	 "user seccomp keyring proc setuid limits landlock packages"},
+	 "user seccomp keyring proc setuid limits landlock packages processes"},
 	{"max-processes", 0, GLOBAL(ARG_COUNT, max_processes), "N",
 	 "processes and threads of a build at once (default: 256, and 64 for each processor)",
 	 NULL},

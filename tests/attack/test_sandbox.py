@@ -243,7 +243,7 @@ def doctor(world, *options, before=(), **kw):
 
 def attack_doctor(world, who, count):
     """What the machine lacks is said, refused, and gone without only when that is asked for."""
-    protections = ("name-spaces", "user", "seccomp", "keyring", "proc", "setuid", "limits", "landlock", "packages")
+    protections = ("name-spaces", "user", "seccomp", "keyring", "proc", "setuid", "limits", "landlock", "packages", "processes")
     result, rows = doctor(world)
     gone = () if LANDLOCK >= 2 else ("landlock",)
     check(count, f"{who}/doctor_names_all", all(rows.get("protection " + w, {}).get("level") == ("warning" if w in gone else "ok") for w in protections), sorted(r for r in rows if r.startswith("protection ")))

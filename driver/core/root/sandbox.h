@@ -69,9 +69,10 @@ struct sandbox {
 	bool network;  /* false: a network namespace with nothing but loopback */
 	/* set by sandbox_run */
 	enum sandbox_way way;
-	bool proc_open;  /* /proc and /dev are left writable */
-	bool keys_open;  /* /proc/keys can be read */
-	uint64_t memory; /* that files in memory are limited by; 0: the kernel's own limits */
+	bool proc_open;   /* /proc and /dev are left writable */
+	bool proc_shared; /* /proc is that of the machine or container, read-only */
+	bool keys_open;   /* /proc/keys can be read */
+	uint64_t memory;  /* that files in memory are limited by; 0: the kernel's own limits */
 };
 
 /* sandbox_init: shows the root read-only (usr, bin, sbin and lib*; of an unpacked root also etc and
@@ -128,14 +129,15 @@ int sandbox_from_json(const json_t *j, const char *name, struct arena *a, struct
 /* The sandbox protections, each with a name of its own. */
 
 enum sandbox_protection {
-	PROTECTION_USER,     /* never user 0 of the machine */
-	PROTECTION_SECCOMP,  /* the system calls of seccomp_linux.c */
-	PROTECTION_KEYRING,  /* a session keyring of its own */
-	PROTECTION_PROC,     /* /proc and /dev read-only */
-	PROTECTION_SETUID,   /* no setuid file of a build stays */
-	PROTECTION_LIMITS,   /* processes, memory, disk, output, time */
-	PROTECTION_LANDLOCK, /* the kernel's own list of what may be written: landlock_init.h */
-	PROTECTION_PACKAGES, /* libraries in the wheel are from the root's packages */
+	PROTECTION_USER,      /* never user 0 of the machine */
+	PROTECTION_SECCOMP,   /* the system calls of seccomp_linux.c */
+	PROTECTION_KEYRING,   /* a session keyring of its own */
+	PROTECTION_PROC,      /* /proc and /dev read-only */
+	PROTECTION_SETUID,    /* no setuid file of a build stays */
+	PROTECTION_LIMITS,    /* processes, memory, disk, output, time */
+	PROTECTION_LANDLOCK,  /* the kernel's own list of what may be written: landlock_init.h */
+	PROTECTION_PACKAGES,  /* libraries in the wheel are from the root's packages */
+	PROTECTION_PROCESSES, /* /proc lists the build's own processes alone */
 	SANDBOX_PROTECTIONS
 };
 

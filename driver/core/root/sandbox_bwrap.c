@@ -158,9 +158,9 @@ static void add_isolation(const struct sandbox *s, struct strlist *ret)
 
 	if (s->way != SANDBOX_WAY_NO_USER)
 		strlist_split(ret, s->arena, "--unshare-user --uid 1000 --gid 1000", " ");
-	/* bubblewrap 0.8: in a user namespace of its
-	 * own a program would have capabilities again. */
-	if (s->way == SANDBOX_WAY_USER)
+	/* bubblewrap 0.8: in a user namespace of its own a program would have capabilities again.
+	 * It writes /proc/sys, which is read-only where /proc is shared. */
+	if (s->way == SANDBOX_WAY_USER && !s->proc_shared)
 		strlist_ref(ret, s->arena, "--disable-userns");
 	strlist_split(ret, s->arena, all, " ");
 	/* With the caller's session a program could type into its terminal (TIOCSTI). */
@@ -196,14 +196,17 @@ void sandbox_options(const struct sandbox *s, struct strlist *ret)
 		const struct sandbox_op *op = &s->ops[i];
 		if (op->type == SANDBOX_TMPFS)
 			add_size(s, op->dest, ret);
-		strlist_ref(ret, a, options[op->type]);
+		const bool shared = op->type == SANDBOX_PROC && s->proc_shared;
+		strlist_ref(ret, a, shared ? "--ro-bind" : options[op->type]);
+		if (shared)
+			strlist_ref(ret, a, "/proc");
 		if (op->type == SANDBOX_DATA)
 			strlist_addf(ret, a, "%d", fd++);
 		else if (op->source)
 			strlist_add(ret, a, op->source);
 		strlist_add(ret, a, op->dest);
 		/* bubblewrap covers some of its files; the others can be written by their owner. */
-		if (op->type == SANDBOX_PROC && !s->proc_open)
+		if (op->type == SANDBOX_PROC && !s->proc_open && !shared)
 			strlist_split(ret, a, arena_printf(a, "--remount-ro %s", op->dest), " ");
 		if (op->type == SANDBOX_PROC)
 			strlist_split(ret, a,

@@ -2,8 +2,10 @@
 
 #include <grp.h>
 #include <linux/keyctl.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -218,4 +220,9 @@ enum sandbox_way sandbox_way(uid_t user, bool setuid)
 	}
 
 	return (enum sandbox_way) * way;
+}
+
+bool sandbox_filtered(void)
+{
+	return prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER;
 }

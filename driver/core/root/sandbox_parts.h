@@ -30,6 +30,15 @@ int sandbox_enter(void *entry);
 /* sandbox_way: tried once, with the user that bubblewrap runs as. `setuid`: it is setuid root. */
 enum sandbox_way sandbox_way(uid_t user, bool setuid);
 
+/* sandbox_not_created: the error of a bubblewrap that printed `words` and started nothing, with
+ * what to change on this machine or in its container. */
+int sandbox_not_created(const char *words, struct err *e);
+/* sandbox_hint_container: names what to change in the container; for an error that `e` has. */
+int sandbox_hint_container(struct err *e);
+/* sandbox_filtered: whether a filter of system calls, as a container's, was in force before
+ * ptbuild started. */
+bool sandbox_filtered(void);
+
 /* sandbox_limits: run->limits with its defaults filled in. */
 struct run_limits sandbox_limits(const struct run *run);
 

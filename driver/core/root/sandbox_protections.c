@@ -4,10 +4,11 @@
 #include "core/root/sandbox_parts.h"
 
 static const char *const names[SANDBOX_PROTECTIONS] = {
-	[PROTECTION_USER] = "user",         [PROTECTION_SECCOMP] = "seccomp",
-	[PROTECTION_KEYRING] = "keyring",   [PROTECTION_PROC] = "proc",
-	[PROTECTION_SETUID] = "setuid",     [PROTECTION_LIMITS] = "limits",
-	[PROTECTION_LANDLOCK] = "landlock", [PROTECTION_PACKAGES] = "packages",
+	[PROTECTION_USER] = "user",           [PROTECTION_SECCOMP] = "seccomp",
+	[PROTECTION_KEYRING] = "keyring",     [PROTECTION_PROC] = "proc",
+	[PROTECTION_SETUID] = "setuid",       [PROTECTION_LIMITS] = "limits",
+	[PROTECTION_LANDLOCK] = "landlock",   [PROTECTION_PACKAGES] = "packages",
+	[PROTECTION_PROCESSES] = "processes",
 };
 
 bool sandbox_protection(const struct run *run, enum sandbox_protection protection)
@@ -141,6 +142,7 @@ size_t sandbox_protections_look(enum sandbox_kind kind, const struct run *run, s
 		[PROTECTION_PACKAGES] =
 			{NULL, true,
 			 "libraries that go into a wheel belong to packages of the root"},
+		[PROTECTION_PROCESSES] = {NULL, true, "/proc lists only the build's own processes"},
 	};
 	for (size_t k = 0; k < SANDBOX_PROTECTIONS; k++, n++) {
 		w[n] = all[k];

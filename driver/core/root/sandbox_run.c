@@ -15,13 +15,6 @@
 /* of 1000: before whatever else runs here, as a browser's pages are */
 #define OOM_SCORE 500
 
-#define HINT_NAMESPACES                                                                            \
-	"allow unprivileged user namespaces (sysctl user.max_user_namespaces, "                    \
-	"kernel.unprivileged_userns_clone, "                                                       \
-	"kernel.apparmor_restrict_unprivileged_userns; in a container: a seccomp profile that "    \
-	"allows them, or "                                                                         \
-	"--privileged), use bubblewrap 0.8.0 or newer, or build with --sandbox none"
-
 /* Memory files: texts for bubblewrap, output of the program inside (0: not used), bubblewrap's
  * options and its status. fds_close closes them. */
 struct fds {
@@ -180,9 +173,7 @@ static int not_started(const char *program, const char *words, struct err *e)
 		return err_hint(e, "install the library, or this system's own bubblewrap");
 	}
 
-	err_set(e, ERR_POLICY, "cannot create the sandbox: bubblewrap says: %s",
-		*words ? words : "nothing");
-	return err_hint(e, HINT_NAMESPACES);
+	return sandbox_not_created(words, e);
 }
 
 /* Where the caller is root, the build is BUILD_USER, who can reach nothing in root's directories:
@@ -209,7 +200,7 @@ static const char *take_user(struct sandbox *s, const char *bwrap, struct sandbo
 	strlist_ref(&places, a, SANDBOX_STAGE "/bwrap");
 	s->ops = ops;
 	n->user = BUILD_USER;
-	n->count = sources.count;
+	n->at = n->count = sources.count;
 	n->sources = strlist_argv(&sources, a);
 	n->places = strlist_argv(&places, a);
 	mapped[n->count - 1] = false;
@@ -299,16 +290,18 @@ static int not_entered(const struct sandbox_entry *n, struct arena *a, struct er
 	err_set(e, kind, "cannot create the sandbox: %s: %s", step, os_errno_text(n->error));
 	if (disk)
 		return -1;
-	if (!n->user)
+	const bool early = !n->user || strstr(n->failed, "keyring");
+	if (early && n->error == EPERM && sandbox_filtered())
+		return sandbox_hint_container(e);
+	if (early)
 		return err_hint(
 			e, "build without that protection: see --without-protection in 'ptbuild "
 			   "help build'");
 	if (source && n->error == EACCES)
 		return err_hint(e, "let all users read it: chmod -R a+rX %s",
 				shell_quoted(source, a));
-	return err_hint(e, "give ptbuild's container the right to mount (CAP_SYS_ADMIN), start it "
-			   "as another user, or "
-			   "let the build be root with --without-protection user");
+	return err_hint(e, "start the container as another user, for example with --user 1000 "
+			   "(docs/sandbox.md: In a container)");
 }
 
 static bool is_setuid(const char *program)
@@ -410,6 +403,14 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv,
 
 	s.way = sandbox_way(user, is_setuid(bwrap));
 	s.proc_open = !sandbox_protection(run, PROTECTION_PROC);
+	s.proc_shared = !sandbox_protection(run, PROTECTION_PROCESSES);
+	if (s.proc_shared && s.way == SANDBOX_WAY_NO_USER) {
+		err_set(e, ERR_POLICY,
+			"a shared /proc is not supported without user namespaces: a build could "
+			"reach files through it");
+		return err_hint(e, "keep the protection 'processes'");
+	}
+
 	n->keyring = sandbox_protection(run, PROTECTION_KEYRING);
 	s.keys_open = !n->keyring;
 	n->privileged = s.way != SANDBOX_WAY_USER;

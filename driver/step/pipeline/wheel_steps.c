@@ -80,7 +80,8 @@ static int step_verify(struct make *m, struct err *e)
 			       .work_dir = path_join(m->arena, m->build_dir, "check")},
 			 .log = {.level = LOG_QUIET, .fd = m->run->log->fd}};
 
-	b.run = (struct run){.log = &b.log, .cancel_fd = m->run->cancel_fd};
+	b.run = *m->run; /* with its limits and protections */
+	b.run.log = &b.log;
 	int rc = thread_items(2, 2, NULL, m->run, verify_one, &b, e);
 	arena_join(m->arena, &b.arena);
 	if (rc == 0 && !m->used.ran)

@@ -486,6 +486,37 @@ static void test_without_one_the_program_is_that_of_the_environment(void **state
 			    arena_printf(&arena, "of build: %s\n", test_path("build/which-one")));
 }
 
+/* What bubblewrap says in a container, and what its user can change. */
+static void test_hint_names_what_the_container_lacks(void **state)
+{
+	(void)state;
+	static const char *const cases[][2] = {
+		{"cannot open /proc/sys/user/max_user_namespaces: Read-only file system",
+		 "systempaths=unconfined"},
+		{"Can't mount proc on /newroot/proc: Operation not permitted",
+		 "--without-protection processes"},
+		{"Can't set hostname to ptbuild: Operation not permitted",
+		 "profiles/container/seccomp.json"},
+		{"setting up uid map: Operation not permitted", "--user 1000"},
+	};
+	const char *path =
+		swap_path(arena_printf(&arena, "%s:%s", test_path("bin"), getenv("PATH")));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err e = {0};
+		test_write(test_path("bin/bwrap"),
+			   arena_printf(&arena, "#!/bin/sh\necho \"bwrap: %s\" >&2\nexit 1\n",
+					cases[i][0]));
+		chmod(test_path("bin/bwrap"), 0755);
+		int rc = sandbox_probe(&host, test_run(), &e);
+		assert_int_equal(rc, -1);
+		assert_int_equal(e.kind, ERR_POLICY);
+		assert_contains(e.msg, cases[i][0]);
+		assert_contains(e.hint, cases[i][1]);
+	}
+
+	swap_path(path);
+}
+
 static void test_bubblewrap_cannot_work(void **state)
 {
 	(void)state;
@@ -668,6 +699,7 @@ int main(void)
 		T(test_probe),
 		T(test_bubblewrap_is_missing),
 		T(test_without_one_the_program_is_that_of_the_environment),
+		T(test_hint_names_what_the_container_lacks),
 		T(test_bubblewrap_cannot_work),
 		T(test_dies_with_its_parent),
 		T(test_timeout_ends_everything),

@@ -136,6 +136,23 @@ static void test_every_operation(void **state)
 			"--ro-bind-try\n/dev/null\n/f/keys\n--dev\n/g\n--remount-ro\n/g\n");
 }
 
+static void test_shared_proc_is_bound_read_only(void **state)
+{
+	(void)state;
+	struct err e = {0};
+	struct sandbox s;
+	struct strlist got = {0};
+	struct root r = made_root();
+	assert_ok(sandbox_init(&s, SANDBOX_BWRAP, &r, &arena, &e), &e);
+	s.proc_shared = true;
+	s.proc_open = true;
+	sandbox_options(&s, &got);
+	assert_contains(line(&got), "\n--ro-bind\n/proc\n/proc\n--ro-bind-try\n/proc/sys\n");
+	assert_false(strlist_contains(&got, "--proc"));
+	assert_false(strlist_contains(&got, "--disable-userns"));
+	assert_true(strlist_contains(&got, "--unshare-pid"));
+}
+
 static void test_no_sandbox_with_an_unpacked_root(void **state)
 {
 	(void)state;
@@ -353,6 +370,7 @@ int main(void)
 		T(test_options_of_the_host),
 		T(test_network_is_kept_only_when_asked),
 		T(test_every_operation),
+		T(test_shared_proc_is_bound_read_only),
 		T(test_no_sandbox_with_an_unpacked_root),
 		T(test_paths_are_replaced),
 		T(test_what_only_looks_alike_stays),

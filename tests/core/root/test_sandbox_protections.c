@@ -220,6 +220,28 @@ static void test_names(void **state)
 	assert_contains(e.hint, "seccomp");
 }
 
+/* What a build could read of a process outside is the way to files outside. */
+static void test_shared_proc_shows_no_more_than_names(void **state)
+{
+	(void)state;
+	AUTO_BUF struct buf out = {0};
+	char script[400];
+	walled.without_protections = 1U << PROTECTION_PROCESSES;
+	snprintf(script, sizeof(script),
+		 "p=/proc/%d; test -r $p/comm || echo unseen; "
+		 "for f in environ maps auxv; do head -c 1 $p/$f && echo reads $f; done "
+		 "2>/dev/null; "
+		 "for d in root cwd fd; do ls $p/$d/ && echo lists $d; done 2>/dev/null; "
+		 "kill -0 ${p#/proc/} 2>/dev/null && echo kills; echo end",
+		 getpid());
+	assert_int_equal(inside(&out, script), 0);
+	assert_string_equal(buf_cstr(&out), "end\n");
+	assert_fails("exec 3>/proc/self/oom_score_adj", "Read-only file system");
+	assert_fails("exec 3>>/proc/sys/kernel/core_pattern", "");
+	assert_int_not_equal(inside(&out, "unshare --user true"), 0);
+	assert_inside("cat /proc/self/comm", "cat\n");
+}
+
 static void test_each_is_shown(void **state)
 {
 	(void)state;
@@ -241,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_names),
 		T(test_each_is_shown),
+		T(test_shared_proc_shows_no_more_than_names),
 		T(test_proc_is_read_only),
 		T(test_the_kernel_kills_a_build_first),
 		T(test_system_calls_are_refused),
