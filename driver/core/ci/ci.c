@@ -226,16 +226,39 @@ static bool is_job_of(const struct ci_job *j, const char *profile, const struct 
 	return strcmp(j->cuda, cuda) == 0 && strcmp(profile, v->profile.name) == 0;
 }
 
-static void add_choice(struct ci_plan *p, const struct ci_choice *c, const char **profiles,
+/* FNV-1a: texts with different marks differ. A matrix may have ten thousand jobs, whose names begin
+ * alike: comparing each with each takes most of the time. */
+static uint64_t mark_of(const char *text, uint64_t before)
+{
+	uint64_t mark = before ^ UINT64_C(0xcbf29ce484222325);
+
+	for (const char *p = text; *p; p++)
+		mark = (mark ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+	return mark;
+}
+
+/* What is_job_of compares of each job so far, and its mark. */
+struct known_jobs {
+	const char **profiles;
+	uint64_t *marks;
+};
+
+static void add_choice(struct ci_plan *p, const struct ci_choice *c, const struct known_jobs *known,
 		       struct arena *a)
 {
-	const char *variant = variant_name(&c->variant, a);
+	const struct variant *v = &c->variant;
+	const char *variant = variant_name(v, a);
+	uint64_t mark = mark_of(v->python, mark_of(c->release->name, 0));
 	size_t at = 0;
 
-	while (at < p->count && !is_job_of(&p->jobs[at], profiles[at], c))
+	mark = mark_of(v->profile.name, mark_of(v->cuda ? v->cuda : "", mark));
+	while (at < p->count &&
+	       (known->marks[at] != mark || !is_job_of(&p->jobs[at], known->profiles[at], c)))
 		at++;
 	if (at == p->count) {
-		profiles[p->count++] = c->variant.profile.name;
+		known->profiles[at] = v->profile.name;
+		known->marks[at] = mark;
+		p->count++;
 		fill_job(&p->jobs[at], c, a);
 	}
 
@@ -254,13 +277,16 @@ static void add_words(struct strlist *to, struct arena *a, const char *option, c
 
 /* Options hold no blanks within words. Where a script knows
  * the places of its jobs, they are no words of these. */
-static void name_job(struct ci_plan *p, size_t at, bool places, struct arena *a)
+static void name_job(struct ci_plan *p, size_t at, uint64_t *marks, bool places, struct arena *a)
 {
 	struct ci_job *j = &p->jobs[at];
+	const char *name = j->variants.items[0];
+	bool taken = false;
 
-	j->id = j->variants.items[0];
-	if (text_search(j->id, p->jobs, at, sizeof(*p->jobs)))
-		j->id = arena_printf(a, "%s-%s", j->id, j->release);
+	marks[at] = mark_of(name, 0);
+	for (size_t i = 0; i < at && !taken; i++)
+		taken = marks[i] == marks[at] && strcmp(p->jobs[i].id, name) == 0;
+	j->id = taken ? arena_printf(a, "%s-%s", name, j->release) : name;
 	if (j->shards)
 		j->id = arena_printf(a, "%s-shard-%.*s-of-%u", j->id, (int)strcspn(j->shard, "/"),
 				     j->shard, j->shards);
@@ -287,16 +313,18 @@ int ci_plan_make(const char *format, const struct ci_tables *t, const struct ci_
 
 	p.tables = t;
 	p.jobs = arena_array(a, count, sizeof(*p.jobs));
-	const char **profiles = arena_array(a, count, sizeof(*profiles));
+	const struct known_jobs known = {arena_array(a, count, sizeof(*known.profiles)),
+					 arena_array(a, count, sizeof(*known.marks))};
 	for (size_t k = 0; k < TABLES_PACKAGES; k++)
 		for (size_t i = 0; i < count; i++)
 			if (strcmp(choices[i].variant.package, tables_packages[k]) == 0)
-				add_choice(&p, &choices[i], profiles, a);
+				add_choice(&p, &choices[i], &known, a);
 	set_waves(&p);
 	if (p.shards > 1)
 		share_out(&p, a);
+	uint64_t *marks = arena_array(a, p.count, sizeof(*marks));
 	for (size_t i = 0; i < p.count; i++) {
-		name_job(&p, i, strcmp(format, "slurm") != 0, a);
+		name_job(&p, i, marks, strcmp(format, "slurm") != 0, a);
 		if (set_runner(&p.jobs[i], format, t, own, e) < 0)
 			return -1;
 	}

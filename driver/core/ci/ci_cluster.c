@@ -9,6 +9,8 @@
 
 static bool feeds(const struct ci_job *maker, const struct ci_job *j)
 {
+	if (!maker->makes_cpu && !maker->makes_gpu && !maker->shards)
+		return false;
 	if (maker->shards)
 		return strcmp(j->shard, "last") == 0 && strcmp(maker->release, j->release) == 0 &&
 		       strcmp(maker->variants.items[0], j->variants.items[0]) == 0;
