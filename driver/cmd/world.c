@@ -6,6 +6,7 @@
 #include "step/fetch/fetch.h"
 #include "step/lock/lock_make.h"
 #include "step/pipeline/make_world.h"
+#include "step/world/world_image.h"
 
 struct world_options {
 	struct cmd_globals global;
@@ -219,6 +220,69 @@ static int world_verify(struct cmd_context *c, const char *name, struct err *e)
 				"platform", w->platform, "key", w->key, "dir", json_or_null(dir),
 				"seconds", log_seconds() - start);
 	return cmd_result(c, doc, rows, e);
+}
+
+static const struct show image_rows[] = {{.text = "{name} {platform}"},
+					 {.text = "  file      {file}"},
+					 {.text = "  image     {image}"},
+					 {.text = "  size      {bytes:MB}"},
+					 {.text = "  layers    {}", .each = "layers"},
+					 {0}};
+static const struct show image_quiet[] = {{.text = "{file}"}, {0}};
+
+/* The root of a world, made where it is not there yet; its lock is held in `r`. */
+static int ensure(struct cmd_context *c, const char *name, struct world_result *r, struct err *e)
+{
+	struct world_request q = {.no_drift = c->global->no_drift,
+				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
+
+	if (load(c, name, &q.profiles, &q.world, e) < 0 || cmd_fetch_options(c, &q.fetch, e) < 0)
+		return -1;
+	return cmd_store(c, &q.store, e) < 0 ? -1 : world_ensure(&q, c->run, c->arena, r, e);
+}
+
+static int world_image(struct cmd_context *c, const char *name, struct err *e)
+{
+	struct world_result whole = {.use = LOCK_NONE}, base = {.use = LOCK_NONE};
+	struct world_image image;
+	const char *out = c->global->out ? path_from_here(c->arena, c->global->out) : NULL;
+
+	if (!out) {
+		err_set(e, ERR_USAGE, "no file for the image is named");
+		return err_hint(e, "name it with --out, for example --out world.tar");
+	}
+
+	if (fs_is_dir(TRUSTED, out)) {
+		err_set(e, ERR_USAGE, "'%s' is a directory, and the image is a file", out);
+		return err_hint(e, "name a file with --out, for example --out world.tar");
+	}
+
+	int rc = ensure(c, name, &whole, e);
+	if (rc == 0 && whole.world->count > 1)
+		rc = ensure(c, whole.world->pieces[0].part->part, &base, e);
+	if (rc == 0) {
+		const struct world_image_request q = {.name = whole.world->name,
+						      .platform = whole.world->platform,
+						      .key = whole.key,
+						      .root = whole.dir,
+						      .base = base.dir,
+						      .to = out};
+		log_wait(c->run->log, "%s: writing %s", q.name, out);
+		rc = world_image_write(&q, c->run, c->arena, &image, e);
+	}
+
+	if (rc == 0)
+		rc = cmd_show(c,
+			      json_pack("{s:i, s:s, s:s, s:s, s:o, s:s, s:I, s:o}", "schema", 1,
+					"name", whole.world->name, "platform",
+					whole.world->platform, "key", whole.key, "file",
+					json_or_null(out), "image", image.name, "bytes",
+					(json_int_t)image.bytes, "layers",
+					json_from_strlist(&image.layers)),
+			      c->global->quiet ? image_quiet : image_rows, e);
+	lock_release(&base.use);
+	lock_release(&whole.use);
+	return rc;
 }
 
 /* What the tables of today would make under the name that the object has. */
@@ -651,11 +715,15 @@ static int run_world(struct cmd_context *c, const struct strlist *args, struct e
 		{"list", " platform ", false, world_list},
 		{"show", " platform ", true, world_show},
 		{"make", " platform keyring copy ", true, world_make},
+		{"image", " platform ", true, world_image},
 		{"lock", " platform keyring base write ", true, world_lock},
 		{"verify", " platform ", true, world_verify},
 		{"gc", " keep-days dry-run ", false, world_gc}};
 
-	if (c->global->no_drift && args->count && strcmp(args->items[0], "make") != 0)
+	static const char *const makers[] = {"make", "image"};
+
+	if (c->global->no_drift && args->count &&
+	    !strings_contain(makers, ARRAY_LEN(makers), args->items[0]))
 		return err_set(e, ERR_USAGE, "world %s does not support --no-drift",
 			       args->items[0]);
 	return cmd_action(c, actions, ARRAY_LEN(actions), args, e);
@@ -687,15 +755,16 @@ static const struct arg_def world_options[] = {
 const struct command command_world = {
 	.name = "world",
 	.summary = "make, check and pin the root file systems that builds run in",
-	.usage = "list|show|make|lock|verify|gc [NAME] [options]",
+	.usage = "list|show|make|image|lock|verify|gc [NAME] [options]",
 	.tables = {world_options},
 	.arguments = {{"ACTION",
 		       "list: parts and what they take to download; show: every file of a world; "
 		       "make: fetch and make "
-		       "it; lock: what a new lock of a part changes; verify: hash a made world "
+		       "it; image: write it as a container image to --out FILE; lock: what a new "
+		       "lock of a part changes; verify: hash a made world "
 		       "again; gc: remove "
 		       "worlds that no table names any more",
-		       "list show make lock verify gc"},
+		       "list show make image lock verify gc"},
 		      {"NAME", "a world, or for lock a part", "<world>"}},
 	.options_size = sizeof(struct world_options),
 	.run = run_world,
