@@ -235,6 +235,7 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 	const struct matrix_options *o = c->options;
 	const char *own = c->global->cache ? "--cache" : c->global->out ? "--out" : NULL;
 	bool slurm = strcmp(format, "slurm") == 0;
+	bool kubernetes = strcmp(format, "kubernetes") == 0;
 
 	if (ci_is_service(format) && own) {
 		err_set(e, ERR_USAGE,
@@ -251,6 +252,12 @@ static int check_globals(struct cmd_context *c, const char *format, struct err *
 			"given");
 		return err_hint(
 			e, "leave it out; then 'bash FILE DIR', and the wheels are in DIR/dist");
+	}
+
+	if (kubernetes && !o->image) {
+		err_set(e, ERR_USAGE, "--format kubernetes requires --image");
+		return err_hint(e, "name an image that has ptbuild, for example --image "
+				   "registry.example/ptbuild:1");
 	}
 
 	if (slurm && o->image)
@@ -288,7 +295,9 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 	*o = *(const struct matrix_options *)c->options;
 	c->options = o;
 	format = o->format ? o->format : c->global->json ? "json" : "table";
-	if (c->global->json && !(strcmp(format, "json") == 0 || ci_is_service(format))) {
+	const bool kubernetes = strcmp(format, "kubernetes") == 0;
+	const bool is_json = strcmp(format, "json") == 0 || kubernetes || ci_is_service(format);
+	if (c->global->json && !is_json) {
 		err_set(e, ERR_USAGE, "--json and --format %s cannot be used together", format);
 		return err_hint(e, "leave --format out: --json alone has the same as data");
 	}
@@ -314,13 +323,20 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		return -1;
 	if (o->runner_map && ci_runners_load(o->runner_map, c->arena, &own, e) < 0)
 		return -1;
-	p = (struct ci_plan){.name = o->base.select.matrix ? o->base.select.matrix : "ptbuild",
-			     .image = o->image,
-			     .remote = o->remote,
-			     .shards = o->shards,
-			     .store = c->global->cache ? path_from_here(c->arena, c->global->cache)
-						       : NULL,
-			     .out = c->global->out};
+	p = (struct ci_plan){
+		.name = o->base.select.matrix ? o->base.select.matrix : "ptbuild",
+		.image = o->image,
+		.remote = o->remote,
+		.shards = o->shards,
+		.store = c->global->cache ? path_from_here(c->arena, c->global->cache) : NULL,
+		.out = c->global->out,
+		.sandboxed = cmd_sandbox(c) != SANDBOX_NONE,
+		.whole_proc = !strlist_contains(&c->global->without_protections, "processes")};
+	if (kubernetes) { /* on the volume that all jobs share */
+		p.store = p.store ? p.store : "/shared/store";
+		p.out = p.out ? p.out : "/shared/dist";
+	}
+
 	if (options_text(c, &p.options, &p.checkout, e) < 0 ||
 	    ci_plan_make(format, t, own, choices, count, c->arena, &p, e) < 0 ||
 	    matrix_cost(c, &p, ci_is_service(format) ? format : "slurm",
@@ -328,6 +344,10 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 		return -1;
 	if (ci_is_service(format))
 		matrix_warn(c, &p, format);
+	for (size_t i = 0; kubernetes && i < p.count; i++)
+		if (!ci_kubernetes_runs(&p.jobs[i]))
+			log_warn(c->run->log, "%s is left out: Kubernetes has no nodes for %s",
+				 p.jobs[i].id, p.jobs[i].platform);
 	const char *root = c->global->root;
 	const bool other_root = root && strncmp(root, "world:", 6) != 0;
 	const bool no_world = cmd_sandbox(c) == SANDBOX_NONE || other_root;
@@ -351,6 +371,7 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 
 	AUTO_JSON json_t *doc = strcmp(format, "github") == 0   ? ci_github(&p)
 				: strcmp(format, "gitlab") == 0 ? ci_gitlab(&p)
+				: kubernetes                    ? ci_kubernetes(&p)
 								: ci_json(&p);
 	return json_print(doc, e);
 }
@@ -359,8 +380,9 @@ static int run_ci(struct cmd_context *c, const struct strlist *args, struct err 
 
 static const struct arg_def ci_defs[] = {
 	{"format", 0, CI(format), "FORMAT",
-	 "table (default), json, github, gitlab or slurm; with --status table, json or html",
-	 "table json github gitlab slurm html"},
+	 "table (default), json, github, gitlab, kubernetes or slurm; with --status table, json or "
+	 "html",
+	 "table json github gitlab kubernetes slurm html"},
 	{"runner-map", 0, CI(runner_map), "FILE", "YAML file that maps variants to runners",
 	 "<file>"},
 	{"image", 0, CI(image), "IMAGE",

@@ -44,17 +44,20 @@ def own_profile():
 
 
 class Container:
-    """`root`: an unpacked root file system; None: this machine's /usr and /etc. `shared`: directories of this machine that the container may write."""
+    """`root`: an unpacked root file system; None: this machine's /usr and /etc. `shared`: directories of this machine that the container may write, `places` the same at other paths."""
 
-    def __init__(self, user=0, capabilities=RUNC, seccomp=None, whole_proc=False, root=None, shared=(), shown=(), new_privileges=False):
+    def __init__(self, user=0, capabilities=RUNC, seccomp=None, whole_proc=False, root=None, shared=(), shown=(), places=None, new_privileges=False):
         self.dir = tempfile.mkdtemp(prefix="ptbuild-runc-")
         os.chmod(self.dir, 0o755)
+        self.user = user
         subprocess.run(["runc", "spec"], cwd=self.dir, check=True)
         with open(os.path.join(self.dir, "config.json"), encoding="utf-8") as f:
             self.config = json.load(f)
         self.shared, self.shown = list(shared), list(shown)
         self.config["root"] = {"path": root or self.host_root(), "readonly": False}
         self.config["mounts"] += [self.bind(path, "ro") for path in (TOP, *self.shown)] + [self.bind(path, "rw") for path in self.shared]
+        for path, where in (places or {}).items():
+            self.config["mounts"].append({**self.bind(path, "rw"), "destination": where})
         every = ["CAP_" + name for name in capabilities]
         held = every if user == 0 else []
         self.config["process"].update(terminal=False, noNewPrivileges=not new_privileges, user={"uid": user, "gid": user}, rlimits=[])
@@ -71,8 +74,10 @@ class Container:
 
     def host_root(self):
         root = os.path.join(self.dir, "rootfs")
-        for name in ("usr", "etc", "tmp", "proc", "sys", "dev"):
+        for name in ("usr", "etc", "tmp", "proc", "sys", "dev", "ptbuild"):
             os.makedirs(os.path.join(root, name))
+        if self.user:
+            os.chown(os.path.join(root, "ptbuild"), self.user, self.user)
         os.chmod(os.path.join(root, "tmp"), 0o1777)
         for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
             if os.path.islink("/" + name):
@@ -81,7 +86,8 @@ class Container:
         return root
 
     def run(self, *argv, env=(), cwd="/", limit=1200):
-        self.config["process"].update(args=list(argv), cwd=cwd, env=["PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/tmp", "LANG=C.UTF-8", *env])
+        self.config["process"].update(args=list(argv), cwd=cwd, env=["PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/tmp", "LANG=C.UTF-8"])
+        self.config["process"]["env"] = [line for line in self.config["process"]["env"] if line.split("=")[0] not in {more.split("=")[0] for more in env}] + list(env)
         with open(os.path.join(self.dir, "config.json"), "w", encoding="utf-8") as f:
             json.dump(self.config, f)
         return subprocess.run(["runc", "run", os.path.basename(self.dir)], cwd=self.dir, capture_output=True, text=True, timeout=limit)

@@ -409,7 +409,7 @@ PLAIN(action, A, NEED(A, name), NEED(A, uses), NEED(A, commit, .good = is_commit
 
 #define R struct ci_runner_row
 PLAIN(runner, R, MAY(R, match), MAY(R, platform, .words = PLATFORM_WORDS),
-      MAY(R, format, .words = "table json github gitlab slurm"),
+      MAY(R, format, .words = "table json github gitlab slurm kubernetes"),
       MAY(R, minutes, .good = is_count, .is = "a number of minutes"),
       MAY(R, cpus, .good = is_count, .is = "a number of processors"),
       MAY(R, disk, .check = yaml_size), MAY(R, mem, .check = yaml_size),

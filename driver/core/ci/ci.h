@@ -143,7 +143,9 @@ struct ci_plan {
 	struct ci_job *jobs;
 	size_t count;
 	unsigned waves;
-	bool has_cuda; /* a job builds for a GPU of NVIDIA */
+	bool has_cuda;   /* a job builds for a GPU of NVIDIA */
+	bool sandboxed;  /* builds run in a sandbox */
+	bool whole_proc; /* which has a /proc of its own */
 	/* where Slurm runs the job that collects what the others made: the map's first row for the
 	 * name CI_COLLECT, else the row of the last job */
 	const struct ci_runner_row *collector;
@@ -176,6 +178,10 @@ json_t *ci_labels(const struct ci_runner_row *r);
 json_t *ci_github(const struct ci_plan *p);
 json_t *ci_gitlab(const struct ci_plan *p);
 json_t *ci_json(const struct ci_plan *p);
+/* ci_kubernetes: a List of Jobs; `image`, `store` and `out` are set. */
+json_t *ci_kubernetes(const struct ci_plan *p);
+/* ci_kubernetes_runs: whether its nodes have the job's platform. Other jobs are left out. */
+bool ci_kubernetes_runs(const struct ci_job *j);
 /* ci_slurm: the script that submits the jobs, is each of them, and collects what they made. */
 int ci_slurm(const struct ci_plan *p, struct buf *out, struct err *e) MUST_CHECK;
 

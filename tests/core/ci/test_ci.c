@@ -200,6 +200,111 @@ static void files_say_what_shards_need(void **state)
 	assert_non_null(strstr(text, "!contains(matrix.shard, '/')"));
 }
 
+static json_t *kubernetes(const char *const *names, size_t count, bool sandboxed, struct arena *a)
+{
+	struct ci_plan p = plan(names, count, a);
+
+	p.image = "example.org/ptbuild:1";
+	p.out = "/shared/dist";
+	p.sandboxed = p.whole_proc = sandboxed;
+	for (size_t i = 0; i < p.count; i++) {
+		p.jobs[i].cpus = 4;
+		p.jobs[i].memory = 8000000000;
+		p.jobs[i].disk = 40000000000;
+		p.jobs[i].seconds = 7200;
+	}
+
+	json_t *doc = ci_kubernetes(&p);
+	json_t *items = json_incref(json_object_get(doc, "items"));
+	json_decref(doc);
+	return items;
+}
+
+static const char *text_at(const json_t *doc, const char *path)
+{
+	char part[64];
+
+	while (*path) {
+		size_t n = strcspn(path, "/");
+		snprintf(part, sizeof(part), "%.*s", (int)n, path);
+		doc = json_is_array(doc) ? json_array_get(doc, (size_t)atoi(part))
+					 : json_object_get(doc, part);
+		path += n + (path[n] == '/');
+	}
+
+	return json_is_string(doc) ? json_string_value(doc) : "";
+}
+
+/* Names that differ in a '+' alone, or after the limit, are different Jobs. */
+static void test_kubernetes_names_are_short_and_unique(void **state)
+{
+	(void)state;
+	static const char *const names[] = {
+		"pytorch-python313-cuda12_8-sm80+sm86+sm89+sm90+sm100+sm120-avx512",
+		"pytorch-python313-cuda12_8-sm80+sm86+sm89+sm90+sm100+sm120-avx2",
+		"pytorch-python313-darwin-mps"};
+	AUTO_ARENA struct arena a = {0};
+	AUTO_JSON json_t *items = kubernetes(names, ARRAY_LEN(names), false, &a);
+	struct strlist seen = {0};
+	size_t i;
+	const json_t *job;
+
+	assert_int_equal(json_array_size(items), 3);
+	json_array_foreach(items, i, job)
+	{
+		const char *name = text_at(job, "metadata/name");
+		assert_true(strlen(name) <= 63);
+		assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-"),
+				 strlen(name));
+		assert_false(strlist_contains(&seen, name));
+		strlist_add(&seen, &a, name);
+	}
+
+	assert_string_equal(text_at(json_array_get(items, 2), "metadata/labels/ptbuild-wave"),
+			    "index");
+}
+
+static void test_kubernetes_security_follows_the_sandbox(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"pytorch-python313-cpu-avx2"};
+	static const char container[] = "spec/template/spec/containers/0/";
+	AUTO_ARENA struct arena a = {0};
+	const char *profile =
+		arena_printf(&a, "%ssecurityContext/seccompProfile/localhostProfile", container);
+	const char *proc = arena_printf(&a, "%ssecurityContext/procMount", container);
+	const char *disk = arena_printf(&a, "%sresources/requests/ephemeral-storage", container);
+	AUTO_JSON json_t *inside = kubernetes(names, 1, true, &a);
+	AUTO_JSON json_t *outside = kubernetes(names, 1, false, &a);
+	const json_t *with = json_array_get(inside, 0), *without = json_array_get(outside, 0);
+
+	assert_string_equal(text_at(with, profile), "ptbuild/seccomp.json");
+	assert_string_equal(text_at(with, proc), "Unmasked");
+	assert_string_equal(text_at(with, disk), "");
+	assert_string_equal(text_at(without, profile), "");
+	assert_string_equal(text_at(without, proc), "");
+	assert_string_equal(text_at(without, disk), "40000000000");
+}
+
+static void test_kubernetes_labels_are_a_queue_and_nodes(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"pytorch-python313-cpu-avx2"};
+	const char *labels[] = {"queue=builds", "disk=fast", "any"};
+	const struct ci_runner_row runner = {.labels = labels, .labels_count = 3};
+	AUTO_ARENA struct arena a = {0};
+	struct ci_plan p = plan(names, 1, &a);
+
+	p.jobs[0].runner = &runner;
+	p.out = "dist";
+	AUTO_JSON json_t *doc = ci_kubernetes(&p);
+	const json_t *job = json_array_get(json_object_get(doc, "items"), 0);
+	const json_t *meta = json_object_get(json_object_get(job, "metadata"), "labels");
+	assert_string_equal(json_string_value(json_object_get(meta, "kueue.x-k8s.io/queue-name")),
+			    "builds");
+	assert_string_equal(text_at(job, "spec/template/spec/nodeSelector/disk"), "fast");
+}
+
 static void nothing_gives_an_empty_plan(void **state)
 {
 	(void)state;
@@ -310,6 +415,9 @@ int main(void)
 		cmocka_unit_test(names_of_caches_are_plain),
 		cmocka_unit_test(shards_come_before_their_last_job),
 		cmocka_unit_test(files_say_what_shards_need),
+		cmocka_unit_test(test_kubernetes_names_are_short_and_unique),
+		cmocka_unit_test(test_kubernetes_security_follows_the_sandbox),
+		cmocka_unit_test(test_kubernetes_labels_are_a_queue_and_nodes),
 		cmocka_unit_test(nothing_gives_an_empty_plan),
 		cmocka_unit_test(limits_and_runners_come_from_the_table),
 		cmocka_unit_test(test_limits_are_of_runner_machine_or_format),
