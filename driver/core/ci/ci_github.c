@@ -198,11 +198,20 @@ json_t *ci_github(const struct ci_plan *p)
 		json_object_set_new(jobs, id, build_job(p, from, to, &before, &a));
 	}
 
-	if (p->count)
-		json_object_set_new(jobs, "index",
-				    job(p, "index", ci_labels(p->jobs[0].runner),
-					json_integer(atoi(ci_format(p->tables, "github")->minutes)),
-					&all, index_steps(p, &a)));
-	return json_pack("{s:o, s:{s:{}, s:{}}, s:{}, s:o}", "name", json_or_null(p->name), "on",
-			 "workflow_dispatch", "workflow_call", "permissions", "jobs", jobs);
+	if (p->count) {
+		json_t *index = job(p, "index", ci_labels(p->jobs[0].runner),
+				    json_integer(atoi(ci_format(p->tables, "github")->minutes)),
+				    &all, index_steps(p, &a));
+		/* It builds nothing, and so has no sandbox. */
+		json_object_del(json_object_get(index, "container"), "options");
+		json_object_set_new(jobs, "index", index);
+	}
+
+	/* A second run of one branch waits: it finds what the first compiled. */
+	json_t *alone = json_pack("{s:o, s:b}", "group",
+				  json_sprintf("ptbuild-%s-${{ github.ref }}", p->name),
+				  "cancel-in-progress", 0);
+	return json_pack("{s:o, s:{s:{}, s:{}}, s:{}, s:o, s:o}", "name", json_or_null(p->name),
+			 "on", "workflow_dispatch", "workflow_call", "permissions", "concurrency",
+			 alone, "jobs", jobs);
 }

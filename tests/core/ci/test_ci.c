@@ -196,6 +196,13 @@ static void files_say_what_shards_need(void **state)
 	assert_non_null(json_object_get(gitlab, "pytorch-python313-cpu-avx2-shard-1-of-2"));
 	AUTO_JSON json_t *github = ci_github(&p);
 	AUTO_FREE char *text = json_dumps(github, 0);
+	const json_t *jobs = json_object_get(github, "jobs");
+	const json_t *index = json_object_get(json_object_get(jobs, "index"), "container");
+	const json_t *build = json_object_get(json_object_get(jobs, "wave-1-1"), "container");
+	assert_non_null(json_object_get(build, "options"));
+	assert_non_null(json_object_get(index, "image"));
+	assert_null(json_object_get(index, "options"));
+	assert_non_null(json_object_get(github, "concurrency"));
 	assert_non_null(strstr(text, "${SHARD:+--shard"));
 	assert_non_null(strstr(text, "!contains(matrix.shard, '/')"));
 }
