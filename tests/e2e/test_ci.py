@@ -341,7 +341,7 @@ class Limits(unittest.TestCase):
     def test_refusals(self):
         for args, status, words in (
             (["build-pytorch/mian"], 3, "build-pytorch/main"),
-            (["build-pytorch/main", "--format", "jenkins"], 2, "it is table, json, github, gitlab, slurm or html"),
+            (["build-pytorch/main", "--format", "jenkins"], 2, "it is table, json, github, gitlab, kubernetes, slurm or html"),
             (["build-pytorch/main", "--json", "--format", "table"], 2, "--json and --format table cannot be used together"),
             (["build-pytorch/main", "--json", "--format", "slurm"], 2, "--json and --format slurm cannot be used together"),
             (["--status", ".", "--json", "--format", "html"], 2, "--json alone has the same as data"),
