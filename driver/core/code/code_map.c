@@ -446,18 +446,18 @@ static const char *unit_of(const char *file)
 
 /* "$d" and "$x", also as "$d.7". Functions hold such data as well, so these marks only classify
  * bytes between functions. */
-static void take_mark(const struct elf_map *m, const Elf64_Sym *s, const char *name,
-		      struct candidates *c)
+static bool is_mark(const struct elf_map *m, const char *name)
 {
 	if (m->header.e_machine != EM_AARCH64 || !name || name[0] != '$')
-		return;
-	bool data = name[1] == 'd', code = name[1] == 'x';
-	if (!data && !code)
-		return;
-	if (!name[2] || name[2] == '.')
-		code_add(c, (struct candidate){.start = s->st_value,
-					       .flags = CANDIDATE_MARK |
-							(data ? (unsigned)CANDIDATE_DATA : 0)});
+		return false;
+	return (name[1] == 'd' || name[1] == 'x') && (!name[2] || name[2] == '.');
+}
+
+static void take_mark(const Elf64_Sym *s, const char *name, struct candidates *c)
+{
+	const unsigned data = name[1] == 'd' ? (unsigned)CANDIDATE_DATA : 0;
+
+	code_add(c, (struct candidate){.start = s->st_value, .flags = CANDIDATE_MARK | data});
 }
 
 static void take_table(const struct elf_map *m, const struct table *t, struct candidates *c,
@@ -470,8 +470,14 @@ static void take_table(const struct elf_map *m, const struct table *t, struct ca
 		unsigned type = ELF64_ST_TYPE(s.st_info), bind = ELF64_ST_BIND(s.st_info);
 		if (type == STT_FILE)
 			unit = unit_of(string_at(t, s.st_name));
-		if (type == STT_NOTYPE && bind == STB_LOCAL && s.st_shndx != SHN_UNDEF)
-			take_mark(m, &s, string_at(t, s.st_name), c);
+		/* BOLT splits functions and gives the cold part each name of the hot one, so that
+		 * "$x.cold.0" is a function in libtorch_cpu.so of the official 2.15.0. The ABI has
+		 * such names for marks alone. */
+		const bool mark = is_mark(m, string_at(t, s.st_name));
+		if (mark && bind == STB_LOCAL && s.st_shndx != SHN_UNDEF)
+			take_mark(&s, string_at(t, s.st_name), c);
+		if (mark)
+			continue;
 		/* Assembler leaves the type out. */
 		bool function = type == STT_FUNC || type == STT_GNU_IFUNC ||
 				(type == STT_NOTYPE && bind != STB_LOCAL);

@@ -170,6 +170,32 @@ static void marked_data_is_no_code(void **state)
 	assert_int_equal(named(&c, "g")->start, code->end);
 }
 
+/* BOLT gives the cold part of a function each name of the hot part, and marks are names to it. */
+static void a_mark_is_no_name_of_a_function(void **state)
+{
+	AUTO_ELF_MAP struct elf_map m;
+
+	(void)state;
+	const char *path =
+		compile("split.so",
+			"__asm__(\".text\\n.balign 4\\n.type a, @function\\na: .long 1\\n.size a, "
+			". - a\\n\"\n"
+			"\".type mark, @function\\nmark: .long 2\\n.size mark, . - mark\\n\"\n"
+			"\".type b, @function\\nb: .long 3\\n.size b, . - b\\n\");\n",
+			SHARED);
+	must("objcopy --redefine-sym 'mark=$x.cold.0' split.so");
+	struct code_map c = read_map(path, &m);
+	assert_non_null(named(&c, "$x.cold.0")); /* on x86-64 a name as any other */
+	elf_map_close(&m);
+	must("printf '\\267' | dd of=split.so bs=1 seek=18 conv=notrunc status=none");
+	c = read_map(path, &m);
+	const struct code_range *part = code_map_at(&c, named(&c, "a")->end);
+	assert_non_null(part);
+	assert_null(part->name);
+	assert_int_equal(part->end - part->start, 4);
+	assert_int_equal(named(&c, "b")->start, part->end);
+}
+
 static struct isa_scan scan(struct elf_map *m, struct isa_idle *spare,
 			    const struct isa_rules *rules)
 {
@@ -268,6 +294,7 @@ int main(void)
 		T(without_symbols_the_functions_are_the_same),
 		T(without_sections_the_segments_are_looked_at),
 		T(marked_data_is_no_code),
+		T(a_mark_is_no_name_of_a_function),
 		T(ranges_are_disjoint_and_complete),
 		T(threads_change_nothing),
 		T(an_interrupted_scan_ends),
