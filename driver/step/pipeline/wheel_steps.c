@@ -339,6 +339,7 @@ static int step_relocate(struct make *m, struct err *e)
 				     .policy = m->policy,
 				     .code = m->code,
 				     .isa = m->plan->isa_row,
+				     .root_tools = m->q->kind == SANDBOX_BWRAP,
 				     .any_library =
 					     !sandbox_protection(m->run, PROTECTION_PACKAGES)};
 

@@ -1,4 +1,4 @@
-#include "step/relocate/relocate.h"
+#include "step/relocate/relocate_parts.h"
 
 #include "base/sys/digest.h"
 #include "base/sys/machine.h"
@@ -419,27 +419,6 @@ static int names_to_keep(struct relocation *r, const struct relocate_file *f, st
 	return 0;
 }
 
-static int run_tool(struct relocation *r, const struct relocate_file *f, const char *fresh,
-		    struct err *e)
-{
-	AUTO_BUF struct buf names = {0}, out = {0};
-	const char *list = arena_printf(r->a, "%s.names", f->path),
-		   *keep = arena_printf(r->a, "--keep-symbols=%s", list);
-	const char *const all[] = {"strip", "--strip-unneeded", "-o", fresh, f->path, NULL};
-	const char *const most[] = {
-		"objcopy", "--strip-unneeded", "--keep-file-symbols", keep, f->path, fresh, NULL};
-
-	if (names_to_keep(r, f, &names, e) < 0)
-		return -1;
-	if (names.len == 0)
-		return proc_capture(all, r->run, &out, e);
-	if (fs_write(TRUSTED, list, names.data, names.len, 0644, e) < 0)
-		return -1;
-	int rc = proc_capture(most, r->run, &out, e);
-	unlink(list);
-	return rc;
-}
-
 /* Removes the symbol table but for names that verification needs. */
 static int relocate_strip(struct relocation *r, struct relocate_file *f, struct err *e)
 {
@@ -450,7 +429,9 @@ static int relocate_strip(struct relocation *r, struct relocate_file *f, struct 
 		return 0;
 	if (stat(f->path, &st) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot read '%s'", f->path);
-	int rc = run_tool(r, f, fresh, e);
+	AUTO_BUF struct buf names = {0};
+	const struct relocate_tool t = {r->q, f->path, fresh, &names};
+	int rc = names_to_keep(r, f, &names, e) < 0 ? -1 : relocate_strip_file(&t, r->run, r->a, e);
 	if (rc == 0 && chmod(fresh, st.st_mode & 07777) < 0)
 		rc = err_errno(e, ERR_SYSTEM, "cannot set the permissions of '%s'", fresh);
 	if (rc == 0 && rename(fresh, f->path) < 0)

@@ -14,6 +14,9 @@ struct relocate_request {
 	struct strlist runtime_dirs; /* below site-packages, searched in order: "torch/lib" */
 	/* libraries of the root that belong to no package of it are taken, too */
 	bool any_library;
+	/* strip and objcopy are the root's, in bubblewrap, if it has them, and so are of one
+	 * version for everyone and know its platform; else this machine's */
+	bool root_tools;
 	struct strlist keep_names; /* vendored under their own name: "libgomp.so.1" */
 	struct kvlist rewrite;     /* from -> to, in text files only, in this order */
 	const struct manylinux_policy *policy;
