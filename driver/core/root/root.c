@@ -5,6 +5,7 @@
 
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/sys/machine.h"
 #include "base/sys/proc.h"
 #include "core/world/world.h"
 
@@ -322,6 +323,33 @@ static int fingerprint(struct root *r, const char *os_release, struct arena *a, 
 	return 0;
 }
 
+/* The platform of a program, by the head of its ELF file; NULL: another file. */
+static const char *program_platform(const struct root *r, const char *path, struct arena *a)
+{
+	enum { HEAD = 20, CLASS = 4, DATA = 5, MACHINE = 18 };
+	unsigned char head[HEAD];
+	const char *real = root_resolve(r, path, a);
+	AUTO_FD int fd = real ? open(root_host_path(r, real, a), O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd < 0 || read(fd, head, sizeof(head)) != HEAD || memcmp(head, "\177ELF", 4) != 0)
+		return NULL;
+	if (head[CLASS] != 2 || head[DATA] != 1 || head[MACHINE + 1] != 0)
+		return NULL;
+	return head[MACHINE] == 0x3e   ? "x86_64-linux"
+	       : head[MACHINE] == 0xb7 ? "aarch64-linux"
+				       : NULL;
+}
+
+static const char *root_platform(const struct root *r, struct arena *a)
+{
+	static const char *const programs[] = {"/usr/bin/sh", "/usr/bin/env", "/usr/bin/python3"};
+	const char *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(programs) && !found && !r->host; i++)
+		found = program_platform(r, programs[i], a);
+	return found ? found : machine_platform(a);
+}
+
 int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 {
 	struct root r = {.dir = "/", .host = true};
@@ -358,6 +386,7 @@ int root_open(const char *dir, struct arena *a, struct root *ret, struct err *e)
 	if (got < 0)
 		return -1;
 	r.id = os_id(buf_cstr(&os), a);
+	r.platform = root_platform(&r, a);
 	char *name;
 	r.world = world_key(&r, a, &name);
 	if (fingerprint(&r, buf_cstr(&os), a, e) < 0)

@@ -9,8 +9,12 @@
 struct root {
 	const char *dir; /* absolute; "/" is the host */
 	bool host;
-	const char *world; /* key of the world of a store that it is; NULL: something else */
-	const char *id;    /* ID and VERSION_ID of os-release: "debian 13"; "unknown" without one */
+	const char *world;    /* key of the world of a store that it is; NULL: something else */
+	const char *platform; /* of its programs: "x86_64-linux"; this machine's if none says so */
+	/* how its programs run here where they are for another platform; NULL: as they are, or not
+	 * at all */
+	const struct emulation *emulation;
+	const char *id; /* ID and VERSION_ID of os-release: "debian 13"; "unknown" without one */
 	/* sha256 of what identifies its contents: the package database (dpkg's status without
 	 * volatile fields) and the key of its world, else os-release with names and sizes in
 	 * usr/bin and usr/lib */

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "base/sys/proc.h"
+#include "core/root/emulation.h"
 #include "core/root/root.h"
 
 /* Fixed paths inside, whatever the host's are: compiled bytes and compiler-cache keys depend on
@@ -57,6 +58,9 @@ struct sandbox {
 	enum sandbox_kind kind;
 	struct arena *arena;
 	const struct root *root;
+	/* the root's; `emulated` is then its directory */
+	const struct emulation *emulation;
+	const char *emulated;
 	struct sandbox_op *ops;
 	size_t count;
 	size_t cap;
@@ -79,14 +83,17 @@ struct sandbox {
  * opt, of the host's /etc only certificates, debian_version and what the loader and the
  * alternatives need), generated passwd and group files with root, nobody and the build user (1000),
  * a read-only /proc, a minimal /dev, and empty writable /tmp, SANDBOX_HOME and SANDBOX_TMP in
- * memory. The environment is empty. ERR_POLICY as sandbox_check_root. `s` keeps pointers to root
- * and arena. */
+ * memory. The environment is empty, but has QEMU_CPU for an emulated root. ERR_POLICY as
+ * sandbox_check_root. `s` keeps pointers to root and arena. */
 int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *root,
 		 struct arena *a, struct err *e) MUST_CHECK;
 /* sandbox_add: appends an operation; of two with the same dest the later one is seen. The strings
  * are copied. */
 void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *source,
 		 const char *dest);
+/* sandbox_emulate_as: the processor that an emulated root's programs see (QEMU_CPU), that of a
+ * profile. Nothing for "" and without emulation. */
+void sandbox_emulate_as(struct sandbox *s, const char *cpu);
 /* sandbox_copy: one that can be changed by itself, in another arena, which it uses from then on;
  * the strings of operations are shared. */
 void sandbox_copy(const struct sandbox *s, struct arena *a, struct sandbox *ret);

@@ -52,6 +52,12 @@ void sandbox_add(struct sandbox *s, enum sandbox_op_type type, const char *sourc
 	};
 }
 
+void sandbox_emulate_as(struct sandbox *s, const char *cpu)
+{
+	if (s->emulation && *cpu)
+		kvlist_set(&s->env, s->arena, "QEMU_CPU", cpu);
+}
+
 void sandbox_copy(const struct sandbox *s, struct arena *a, struct sandbox *ret)
 {
 	struct sandbox copy = *s;
@@ -135,6 +141,10 @@ int sandbox_init(struct sandbox *s, enum sandbox_kind kind, const struct root *r
 	if (!root->host && sandbox_check_root(kind, root->dir, e) < 0)
 		return -1;
 	*s = (struct sandbox){.kind = kind, .arena = a, .root = root, .cwd = "/"};
+	s->emulation = root->emulation;
+	s->emulated = root->emulation ? root->dir : NULL;
+	if (s->emulation)
+		kvlist_set(&s->env, a, "QEMU_CPU", s->emulation->cpu);
 	for (size_t i = 0; i < ARRAY_LEN(tops); i++)
 		show(s, tops[i]);
 	if (!root->host)
@@ -353,8 +363,41 @@ json_t *sandbox_to_json(const struct sandbox *s)
 	for (size_t i = 0; i < s->env.count; i++)
 		json_array_append_new(env, json_pack("[o, o]", json_or_null(s->env.items[i].key),
 						     json_or_null(s->env.items[i].value)));
-	return json_pack("{s:s, s:b, s:o, s:o, s:o}", "kind", sandbox_kind_name(s->kind), "network",
-			 s->network, "cwd", json_or_null(s->cwd), "ops", ops, "env", env);
+	json_t *out = json_pack("{s:s, s:b, s:o, s:o, s:o}", "kind", sandbox_kind_name(s->kind),
+				"network", s->network, "cwd", json_or_null(s->cwd), "ops", ops,
+				"env", env);
+	const struct emulation *m = s->emulation;
+	if (m)
+		json_object_set_new(out, "emulation",
+				    json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "platform",
+					      m->platform, "program", m->program, "layer",
+					      json_or_null(m->layer), "cpu", m->cpu, "name",
+					      m->name, "root", s->emulated));
+	return out;
+}
+
+static bool read_emulation(const json_t *j, struct sandbox *s)
+{
+	struct emulation *m = arena_alloc(s->arena, sizeof(*m));
+	const json_t *layer = json_object_get(j, "layer");
+	const char *const texts[] = {json_member(j, "platform"), json_member(j, "program"),
+				     json_member(j, "cpu"), json_member(j, "name"),
+				     json_member(j, "root")};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (!texts[i] || !*texts[i])
+			return false;
+	if (!json_is_string(layer) && !json_is_null(layer))
+		return false;
+	*m = (struct emulation){.platform = arena_strdup(s->arena, texts[0]),
+				.program = arena_strdup(s->arena, texts[1]),
+				.cpu = arena_strdup(s->arena, texts[2]),
+				.name = arena_strdup(s->arena, texts[3])};
+	if (json_is_string(layer))
+		m->layer = arena_strdup(s->arena, json_string_value(layer));
+	s->emulation = m;
+	s->emulated = arena_strdup(s->arena, texts[4]);
+	return *m->program == '/' && *s->emulated == '/';
 }
 
 static bool read_op(const json_t *j, struct sandbox *s)
@@ -402,7 +445,8 @@ static bool read_all(json_t *j, struct sandbox *s)
 		kvlist_set(&s->env, s->arena, key, value);
 	}
 
-	return true;
+	const json_t *emulation = json_object_get(j, "emulation");
+	return !emulation || read_emulation(emulation, s);
 }
 
 int sandbox_from_json(const json_t *j, const char *name, struct arena *a, struct sandbox *ret,

@@ -63,37 +63,13 @@ static int limit(struct sandbox_entry *n, int what, uint64_t to)
 		       : 0;
 }
 
-/* Opens a user namespace in which root is `user`. Its process ends with the pipe. */
+/* Opens a user namespace in which root is `user`. */
 static int open_name_space(uid_t user)
 {
-	static const char *const maps[] = {"uid_map", "gid_map"};
-	char path[64], text[32];
-	int ends[2], fd = -1, status;
-	bool done = true;
+	char map[32];
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -1;
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
-	if (pid == 0) {
-		(void)close(ends[1]);
-		_exit(read(ends[0], text, 1) == 0 ? 0 : 1);
-	}
-
-	int len = snprintf(text, sizeof(text), "0 %u 1\n", user);
-	for (size_t i = 0; pid > 0 && i < ARRAY_LEN(maps); i++) {
-		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, maps[i]);
-		AUTO_FD int map = open(path, O_WRONLY | O_CLOEXEC);
-		done = done && map >= 0 && write(map, text, (size_t)len) == len;
-	}
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	if (pid > 0 && done)
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	(void)close(ends[0]);
-	(void)close(ends[1]);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return fd;
+	snprintf(map, sizeof(map), "0 %u 1\n", user);
+	return sandbox_open_space(map, map);
 }
 
 /* Mounts the source so that root's files are the user's: what ptbuild shows can be read
@@ -122,11 +98,17 @@ static int stage(struct sandbox_entry *n)
 	n->at = n->count;
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return failed(n, "cannot create a mount namespace");
+	n->emulating = n->emulator != NULL;
+	if (n->emulator && sandbox_show_layer(n) < 0)
+		return -1;
+	n->emulating = false;
 	for (n->at = 0; n->at < n->count; n->at++)
 		if ((n->fds[n->at] = open(n->sources[n->at], O_PATH | O_CLOEXEC)) < 0)
 			return failed(n, "cannot open");
 	if (mount("tmpfs", SANDBOX_STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m") < 0)
 		return failed(n, "cannot mount a tmpfs on " SANDBOX_STAGE);
+	if (n->emulator && mkdir(SANDBOX_STAGE "/" SANDBOX_BINFMT, 0700) < 0)
+		return failed(n, "cannot make a directory for binfmt_misc");
 	for (n->at = 0; n->at < n->count; n->at++) {
 		struct stat st;
 		int fd = n->fds[n->at];
@@ -170,8 +152,16 @@ int sandbox_enter(void *entry)
 		return -1;
 	if (n->oom_score && raise_oom_score(n) < 0)
 		return -1;
+	n->emulating = n->emulator != NULL;
+	if (n->emulator && sandbox_open_emulator(n) < 0)
+		return -1;
+	n->emulating = false;
 	if (n->user && stage(n) < 0)
 		return -1;
+	n->emulating = n->emulator != NULL;
+	if (n->emulator && sandbox_emulate(n) < 0)
+		return -1;
+	n->emulating = false;
 	if (limit(n, RLIMIT_NPROC, n->tasks) < 0 || limit(n, RLIMIT_DATA, n->data) < 0)
 		return -1;
 	if (limit(n, RLIMIT_FSIZE, n->file) < 0)

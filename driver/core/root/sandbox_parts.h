@@ -18,12 +18,33 @@ struct sandbox_entry {
 	const char *const *places;
 	const bool *mapped; /* ptbuild's own, which the user reads as root would */
 	int *fds;
-	const char *failed; /* what could not be done */
+	/* of an emulated root (emulation.h); emulator NULL: none */
+	const char *emulator, *emulator_dir, *row;
+	const char *root, *layer; /* layer NULL: none */
+	bool emulating;           /* what failed belongs to that */
+	const char *failed;       /* what could not be done */
 	int error;
 	size_t at; /* with which source */
 };
 
 #define SANDBOX_STAGE "/tmp"
+#define SANDBOX_BINFMT "binfmt" /* directory of it where binfmt_misc is mounted */
+/* The descriptor that the row of binfmt_misc names as the emulator: no path of the machine is seen
+ * by what runs inside. Above those that bubblewrap gets. */
+#define SANDBOX_EMULATOR_FD 100
+
+/* sandbox_open_space: opens a user namespace with these maps, as the kernel takes them; -1 with
+ * errno. */
+int sandbox_open_space(const char *uids, const char *gids);
+/* sandbox_show_layer: mounts n->layer over n->root, in a mount namespace of its own. */
+int sandbox_show_layer(struct sandbox_entry *n);
+/* sandbox_emulator_row: emulation_row with the emulator as that descriptor. */
+char *sandbox_emulator_row(const char *platform, struct arena *a);
+/* sandbox_open_emulator: gives the emulator its descriptor, while its path can be seen. */
+int sandbox_open_emulator(struct sandbox_entry *n);
+/* sandbox_emulate: enters a user namespace in which the kernel runs programs of another platform by
+ * the emulator; without another user to become with the layer, too. */
+int sandbox_emulate(struct sandbox_entry *n);
 
 /* sandbox_enter: for proc_spec.enter. */
 int sandbox_enter(void *entry);

@@ -5,6 +5,7 @@
 #include "base/sys/build_user.h"
 #include "base/sys/digest.h"
 #include "base/sys/fs.h"
+#include "base/sys/machine.h"
 #include "core/root/landlock_init.h"
 #include "core/root/sandbox_parts.h"
 
@@ -304,6 +305,40 @@ static int not_entered(const struct sandbox_entry *n, struct arena *a, struct er
 			   "(docs/sandbox.md: In a container)");
 }
 
+static int not_emulated(const struct sandbox_entry *n, const struct emulation *m, struct err *e)
+{
+	err_set(e, ERR_POLICY, "cannot run programs for %s by %s: %s: %s", m->platform, m->name,
+		n->failed, os_errno_text(n->error));
+	return err_hint(e,
+			"let this user create user namespaces and mount in them (in a container: "
+			"--privileged), have the kernel's modules overlay and binfmt_misc loaded, "
+			"or build on a machine of that platform");
+}
+
+/* What sandbox_enter needs to run a root of another platform. */
+static int set_emulation(const struct sandbox *s, struct sandbox_entry *n, struct err *e)
+{
+	const struct emulation *m = s->emulation;
+
+	if (!m)
+		return 0;
+	if (emulation_check(m->platform, e) < 0)
+		return -1;
+	if (s->way != SANDBOX_WAY_USER) {
+		err_set(e, ERR_POLICY,
+			"cannot run programs for %s by %s: users may not create user namespaces",
+			m->platform, m->name);
+		return err_hint(e, HINT_NAMESPACES);
+	}
+
+	n->emulator = m->program;
+	n->emulator_dir = path_dir(s->arena, m->program);
+	n->row = sandbox_emulator_row(m->platform, s->arena);
+	n->root = s->emulated;
+	n->layer = m->layer;
+	return 0;
+}
+
 static bool is_setuid(const char *program)
 {
 	struct stat st;
@@ -420,13 +455,17 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv,
 		bwrap = take_user(&s, bwrap, n);
 	if (s.way == SANDBOX_WAY_NO_USER)
 		name_user(&s, user);
+	if (set_emulation(&s, n, e) < 0)
+		return -1;
 	spec.enter = sandbox_enter;
 	spec.enter_user = n;
 	int rc = make_fds(&s, run, &f, e);
 	if (rc == 0)
 		rc = start_bwrap(&s, argv, &spec, &f, bwrap, run, &res, e);
 	struct landlock_init_failure failure;
-	if (rc < 0 && n->failed)
+	if (rc < 0 && n->failed && n->emulating)
+		rc = not_emulated(n, s.emulation, e);
+	else if (rc < 0 && n->failed)
 		rc = not_entered(n, s.arena, e);
 	else if (rc == 0 && inside_failed(&f, &failure))
 		rc = not_inside(argv[0], &failure, e);
@@ -437,6 +476,18 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv,
 	if (rc == 0)
 		*ret = res;
 	return rc;
+}
+
+static int check_platform(const struct sandbox *s, struct err *e)
+{
+	AUTO_ARENA struct arena a = {0};
+	const struct root *r = s->root;
+
+	if (s->emulation || !r || !r->platform || strcmp(r->platform, machine_platform(&a)) == 0)
+		return 0;
+	err_set(e, ERR_POLICY, "the programs of the root '%s' are for %s, and this machine is %s",
+		r->dir, r->platform, machine_platform(&a));
+	return err_hint(e, "use ptbuild on such a machine");
 }
 
 int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec,
@@ -453,6 +504,8 @@ int sandbox_run(const struct sandbox *s, const char *const *argv, const struct p
 					 op->source, op->dest);
 	}
 
+	if (check_platform(s, e) < 0)
+		return -1;
 	if (s->kind == SANDBOX_NONE)
 		return give_dirs(s, geteuid(), e) < 0 ? -1 : run_plain(s, argv, spec, run, ret, e);
 	return run_bwrap(s, argv, spec, run, ret, e);

@@ -12,11 +12,16 @@ PLAIN(link, L, NEED(L, path), NEED(L, to), NEED(L, why));
 PLAIN(made, M, NEED(M, path), NEED(M, kind), NEED(M, from), NEED(M, why));
 #define W struct world_wheel
 PLAIN(place, W, NEED(W, wheel), NEED(W, from), NEED(W, to));
+#define V struct world_move
+PLAIN(move, V, NEED(V, from), NEED(V, to));
+#define S struct world_same
+PLAIN(same, S, NEED(S, package), NEED(S, as));
 #define P struct world_part
 PLAIN(part, P, NEED(P, sources), NEED(P, part), NEED(P, kind), MAY(P, suite), LIST(P, components),
       MAY(P, python), MAY(P, glibc), LIST(P, platforms), LIST(P, packages), LIST(P, wheels),
       MAY(P, prefix), MAY(P, manifest), LIST(P, archives), LIST(P, exclude), LIST(P, keep),
-      ROWS(P, places, place), ROWS(P, links, link), ROWS(P, made, made));
+      ROWS(P, places, place), ROWS(P, links, link), ROWS(P, made, made), MAY(P, target),
+      MAY(P, emulator), MAY(P, cpu), ROWS(P, moves, move), ROWS(P, same, same));
 
 /* Raised when the same table and packages give another tree. */
 #define RULES_VERSION "part 3"
@@ -101,6 +106,43 @@ static int check_places(const char *file, const struct yaml_tree *lines, const s
 				   "neither copy nor join:", m->kind);
 	}
 
+	for (unsigned i = 0; i < p->moves_count; i++)
+		if (!path_is_safe_relative(p->moves[i].from) ||
+		    !path_is_safe_relative(p->moves[i].to))
+			return bad(file, yaml_line(lines, "moves/%u", i), e,
+				   "not paths below the root:", p->moves[i].from);
+	return 0;
+}
+
+/* A cross part has packages alone, and keys that no other kind has. */
+static int check_cross(const char *file, const char *name, const struct yaml_tree *lines,
+		       const struct world_part *p, struct err *e)
+{
+	const bool cross = strcmp(p->kind, "cross") == 0;
+	const bool words = *p->target || *p->emulator || *p->cpu;
+	const bool keys = words || p->moves_count + p->same_count;
+	const bool others = p->wheels_count || p->archives_count || *p->python;
+
+	if (!cross && keys)
+		return bad(file, 1, e,
+			   "target, emulator, cpu, moves and same are keys of a cross part, "
+			   "unlike",
+			   name);
+	if (!cross)
+		return 0;
+	if (!p->packages_count || others || !*p->cpu)
+		return bad(file, 1, e, "a cross part has packages, a cpu and nothing else, unlike",
+			   name);
+	if (!world_debian_arch(p->target))
+		return bad(file, yaml_line(lines, "target"), e,
+			   "not a platform of worlds:", p->target);
+	if (!path_is_safe_relative(p->emulator))
+		return bad(file, yaml_line(lines, "emulator"), e,
+			   "not a path below the root:", p->emulator);
+	for (unsigned i = 0; i < p->same_count; i++)
+		if (!strings_contain(p->packages, p->packages_count, p->same[i].package))
+			return bad(file, yaml_line(lines, "same/%u", i), e,
+				   "not a package of this part:", p->same[i].package);
 	return 0;
 }
 
@@ -149,14 +191,15 @@ static int check(const char *file, const char *name, const struct yaml_tree *lin
 		 const struct world_part *p, struct err *e)
 {
 	bool base = strcmp(p->kind, "base") == 0, python = strcmp(p->kind, "python") == 0;
-	bool library = strcmp(p->kind, "library") == 0;
+	bool library = strcmp(p->kind, "library") == 0, cross = strcmp(p->kind, "cross") == 0;
 
 	if (strcmp(p->part, name) != 0)
 		return bad(file, yaml_line(lines, "part"), e,
 			   "the file has another name than its part", p->part);
-	if (!base && !python && !library && strcmp(p->kind, "toolkit") != 0)
+	const bool known = base || python || library || cross;
+	if (!known && strcmp(p->kind, "toolkit") != 0)
 		return bad(file, yaml_line(lines, "kind"), e,
-			   "neither base, toolkit, python nor library:", p->kind);
+			   "neither base, toolkit, python, library nor cross:", p->kind);
 	if ((base && (!p->packages_count || !*p->python || !*p->glibc)))
 		return bad(file, 1, e, "a base has packages, python and glibc; they are missing in",
 			   name);
@@ -191,7 +234,9 @@ static int check(const char *file, const char *name, const struct yaml_tree *lin
 	    check_words(file, lines, "wheels", p->wheels, p->wheels_count, "-._=+", e) < 0 ||
 	    check_words(file, lines, "archives", p->archives, p->archives_count, "-._=+", e) < 0)
 		return -1;
-	return check_wheels(file, lines, p, e) < 0 ? -1 : check_places(file, lines, p, e);
+	if (check_cross(file, name, lines, p, e) < 0 || check_wheels(file, lines, p, e) < 0)
+		return -1;
+	return check_places(file, lines, p, e);
 }
 
 int world_part_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e)
@@ -262,6 +307,20 @@ static void put_list(struct buf *out, const char *key, const char *const *items,
 		buf_printf(out, "%s %s\n", key, sorted.items[i]);
 }
 
+const char *world_part_move(const struct world_part *p, const char *path, struct arena *a)
+{
+	for (unsigned i = 0; i < p->moves_count; i++) {
+		const struct world_move *m = &p->moves[i];
+		const char *rest = path_below(path, m->from);
+		if (strcmp(path, m->from) == 0)
+			return m->to;
+		if (rest)
+			return path_join(a, m->to, rest);
+	}
+
+	return path;
+}
+
 void world_part_asked(const struct world_part *p, char ret[65])
 {
 	AUTO_BUF struct buf text = {0};
@@ -288,6 +347,10 @@ void world_part_rules(const struct world_part *p, struct buf *out)
 		buf_printf(out, "link %s %s\n", p->links[i].path, p->links[i].to);
 	for (unsigned i = 0; i < p->made_count; i++)
 		buf_printf(out, "%s %s %s\n", p->made[i].kind, p->made[i].path, p->made[i].from);
+	for (unsigned i = 0; i < p->moves_count; i++)
+		buf_printf(out, "move %s %s\n", p->moves[i].from, p->moves[i].to);
+	for (unsigned i = 0; i < p->same_count; i++)
+		buf_printf(out, "same %s %s\n", p->same[i].package, p->same[i].as);
 }
 
 /* Whether something kept may be below this path: libgomp1's directory

@@ -44,6 +44,10 @@ static int check_order(const char *profiles, const char *name, const struct strl
 	const struct world_part *p = pieces[at].part;
 	bool base = strcmp(p->kind, "base") == 0;
 
+	if (strcmp(p->kind, "cross") == 0 && parts->count == 1)
+		return 0;
+	if (strcmp(p->kind, "cross") == 0)
+		return bad_name(name, "is a tree of its own, and no part of a world", p->part, e);
 	if (strings_contain(parts->items, at, p->part))
 		return bad_name(name, "is there twice", p->part, e);
 	if (at == 0 && !base)

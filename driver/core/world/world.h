@@ -5,7 +5,8 @@
 
 /* A part of a world as its table has it: profiles/worlds/<part>.yaml. A base is packages of one
  * Debian suite, and wheels of what that has too old; a toolkit is CUDA, a python a standalone
- * CPython, and a library what a build links in, out of wheels; these lie over a base. */
+ * CPython, and a library what a build links in, out of wheels; these lie over a base. A cross part
+ * is a tree of its own: what runs a base of another platform on this one (cross.h). */
 
 struct world_link { /* what a maintainer script would have made */
 	const char *path, *to, *why;
@@ -23,15 +24,26 @@ struct world_made { /* a file that a maintainer script would have made */
 	const char *from, *why;
 };
 
+struct world_move { /* where a file or directory of a package goes instead */
+	const char *from, *to;
+};
+
+struct world_same { /* a package and the one of the base that it takes the place of */
+	const char *package, *as;
+};
+
 struct world_part {
 	const char *sources, *part;
-	const char *kind;  /* "base", "toolkit", "python" or "library" */
+	const char *kind;  /* "base", "toolkit", "python", "library" or "cross" */
 	const char *suite; /* of its packages; "" without any */
 	const char *python, *glibc;
 	const char **platforms; /* that it is for; none: all */
 	/* where the tree of what is not a base goes, "usr/local/cuda" */
 	const char *prefix;
 	const char *manifest; /* URL of NVIDIA's manifest with `archives`; "" without one */
+	/* of a cross part: the platform that it runs, its program that does, and as which
+	 * processor (QEMU_CPU); else "" */
+	const char *target, *emulator, *cpu;
 	/* asked for: packages, and wheels as "name==version" */
 	const char **components, **packages, **wheels;
 	/* asked for: components of the manifest; of a python "cpython==3.12.7+20241008" */
@@ -43,6 +55,9 @@ struct world_part {
 	/* one or more for each wheel of a base or a library, and for some of a toolkit */
 	struct world_wheel *places;
 	struct world_made *made;
+	struct world_move *moves;
+	struct world_same *same;
+	unsigned moves_count, same_count;
 	unsigned components_count, packages_count, wheels_count, archives_count, exclude_count,
 		keep_count, links_count;
 	unsigned made_count, places_count, platforms_count;
@@ -72,6 +87,9 @@ const struct world_wheel *world_part_place(const struct world_part *p, const cha
 /* world_part_path: a path of the table with '@' replaced by the platform's directory of libraries
  * ("x86_64-linux-gnu"). */
 const char *world_part_path(const char *path, const char *platform, struct arena *a);
+/* world_part_move: where a path of a package goes: the first move that it is at or below, else the
+ * path itself. */
+const char *world_part_move(const struct world_part *p, const char *path, struct arena *a);
 /* world_debian_arch: "amd64" of "x86_64-linux"; NULL for a platform that no part is for. */
 const char *world_debian_arch(const char *platform);
 

@@ -242,7 +242,11 @@ static int choose(const struct making *m, struct world_lock *out, struct err *e)
 	 * but apt itself, which builds have no use for. */
 	const struct world_part *p = m->q->part, *base = m->q->base;
 
-	strlist_split(&words, m->a, "install -q=1 -y --print-uris --", " ");
+	/* A cross part has these packages alone: their libraries for the target are the base's. */
+	const bool alone = strcmp(p->kind, "cross") == 0;
+	strlist_split(&words, m->a,
+		      alone ? "download -q=1 --print-uris --" : "install -q=1 -y --print-uris --",
+		      " ");
 	strlist_refs(&words, m->a, p->packages, p->packages_count);
 	if (base)
 		strlist_refs(&words, m->a, base->packages, base->packages_count);

@@ -365,6 +365,7 @@ static int fill(const struct making *m, const char *stage, struct world_tree *re
 				       .files = files->paths,
 				       .dir = path_join(a, stage, STORE_WORLD_ROOT),
 				       .jobs = m->q->jobs,
+				       .emulation = m->q->emulation,
 				       .compiled = path_join(a, stage, "compiled")};
 
 	if (has_toolkit(files->world) && toolkit_rules_load(m->q->profiles, a, &t.toolkits, e) < 0)

@@ -14,6 +14,8 @@ struct world_request {
 	bool no_drift;       /* a package that has left the archive is an error */
 	const char *keyring; /* of the archive, for drift; NULL: Debian's of this machine */
 	unsigned jobs;
+	/* how its programs run here if it is for another platform (core/root/emulation.h); NULL */
+	const struct emulation *emulation;
 	bool look; /* of one that is there the directories alone are looked at (store_world_find) */
 };
 

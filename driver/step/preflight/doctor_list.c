@@ -123,6 +123,7 @@ static const struct need {
 	{"sources", PREFLIGHT_TABLES, UNMADE, sources},
 	{"world-torch", PREFLIGHT_TABLES, UNMADE, world_torch},
 	{"sandbox", PREFLIGHT_MACHINE, CAPTURED | UNMADE, preflight_sandbox},
+	{"emulation", PREFLIGHT_MACHINE, CAPTURED, preflight_emulation},
 	{"cpu", PREFLIGHT_MACHINE, UNMADE, preflight_cpu},
 	{"torch-fits", PREFLIGHT_MACHINE, UNMADE, preflight_torch_fits},
 	{"places", PREFLIGHT_MACHINE, UNMADE, preflight_places},

@@ -65,6 +65,7 @@ struct preflight {
 	const struct toolchain *toolchain; /* NULL: it could not be probed */
 	const struct toolkit *toolkit;     /* of the plan's CUDA; NULL: absent, or not needed */
 	bool stop;                         /* another platform: what follows is of no use */
+	bool emulated;                     /* the plan is for another platform, run here */
 	bool no_root;                      /* no sandbox shows it */
 	struct preflight_line lines[128];
 	size_t count;
@@ -121,8 +122,9 @@ int preflight_data_files(const char *dir, struct arena *a, size_t *ret_count,
 /* The tests of the table's rows: each adds lines, and gives -1 only when interrupted. */
 typedef int preflight_test(struct preflight *d, struct err *e);
 
-preflight_test preflight_platform, preflight_sandbox, preflight_cpu, preflight_torch_fits,
-	preflight_places, preflight_memory, preflight_decoder; /* the machine */
+preflight_test preflight_platform, preflight_sandbox, preflight_emulation, preflight_cpu,
+	preflight_torch_fits, preflight_places, preflight_memory,
+	preflight_decoder; /* the machine */
 preflight_test preflight_tools, preflight_python, preflight_flags, preflight_blas, preflight_torch,
 	preflight_cuda; /* the root */
 /* Those of needs.yaml that are found without running anything: programs of this machine, programs

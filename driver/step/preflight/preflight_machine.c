@@ -8,6 +8,7 @@
 #include "core/code/code.h"
 #include "core/plan/runs_on.h"
 #include "core/root/jobs.h"
+#include "core/world/cross.h"
 #include "step/preflight/preflight.h"
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -15,17 +16,37 @@
 #define LEAST_BYTES (UINT64_C(512) << 20)
 #define TEMP_BYTES (64.0 * 1024 * 1024)
 
-/* A build runs its platform's own compilers; there is no cross
- * build. What this machine lacks for another one is of no use. */
+/* Whether programs of the plan's platform can be run here: the root's, or a world's to be made. */
+static bool is_emulated(const struct preflight *d)
+{
+	const struct preflight_request *q = d->q;
+	const struct world *cross = NULL;
+
+	if (q->kind == SANDBOX_NONE)
+		return false;
+	if (!q->not_made)
+		return q->root->emulation && strcmp(q->root->platform, q->plan->platform) == 0;
+	return world_cross_find(q->tables->dir, q->plan->platform, machine_platform(d->arena), NULL,
+				d->arena, &cross, ERR_IGNORED) == 0 &&
+	       cross;
+}
+
+/* A build runs its platform's own compilers, as they are or emulated.
+ * What this machine lacks for another one is of no use. */
 int preflight_platform(struct preflight *d, struct err *e)
 {
 	const struct plan *p = d->q->plan;
+	struct err why = {0};
 
-	(void)e;
 	if (!p)
 		return 0;
 	const char *here = machine_platform(d->arena);
-	d->stop = strcmp(here, p->platform) != 0;
+	if (strcmp(here, p->platform) == 0)
+		return 0;
+	d->emulated = is_emulated(d);
+	d->stop = !d->emulated || emulation_check(p->platform, &why) < 0;
+	if (*why.msg)
+		return preflight_err(d, "platform", &why, e);
 	if (d->stop)
 		preflight_fail(
 			d, ERR_POLICY, "platform",
@@ -33,6 +54,26 @@ int preflight_platform(struct preflight *d, struct err *e)
 				? "ptbuild plans it, on any machine, and does not build it"
 				: "build it on such a machine; a plan of it can be made anywhere",
 			"%s is for %s, and this machine is %s", p->variant, p->platform, here);
+	return 0;
+}
+
+/* How programs of another platform are run. */
+int preflight_emulation(struct preflight *d, struct err *e)
+{
+	const struct emulation *m = d->q->root->emulation;
+
+	(void)e;
+	if (d->no_root || !m)
+		return 0;
+	if (m->layer)
+		preflight_ok(d, "emulation", "%s by %s, compilers of this machine", m->platform,
+			     m->name);
+	else
+		preflight_warn(d, "emulation",
+			       "leave --root out, or name a world: --root world:debian13",
+			       "%s by %s; the root's compilers are emulated too, and take about %d "
+			       "times longer",
+			       m->platform, m->name, EMULATION_FACTOR);
 	return 0;
 }
 
@@ -218,10 +259,17 @@ static const char *lacking(const struct isa_row *isa, struct arena *a)
 int preflight_cpu(struct preflight *d, struct err *e)
 {
 	const struct isa_row *isa = d->q->plan ? d->q->plan->isa_row : NULL;
-	const char *missing = isa ? lacking(isa, d->arena) : "";
+	const char *missing = isa && !d->emulated ? lacking(isa, d->arena) : "";
 
 	(void)e;
-	if (*missing)
+	if (isa && d->emulated && !*isa->qemu)
+		preflight_warn(d, "cpu", "",
+			       "no processor of qemu runs %s alone: the wheel will be "
+			       "built but not run",
+			       isa->name);
+	else if (isa && d->emulated)
+		preflight_ok(d, "cpu", "runs %s, emulated as %s", isa->name, isa->qemu);
+	else if (*missing)
 		preflight_warn(d, "cpu", "",
 			       "this processor cannot run %s (no %s): the wheel will "
 			       "be built but not run",
@@ -247,7 +295,7 @@ int preflight_torch_fits(struct preflight *d, struct err *e)
 			       "choose a profile without GPU, or a torch with CUDA",
 			       "%s is to have GPU code for CUDA %s, and its torch %s has none",
 			       p->package, p->cuda, p->torch_version);
-	const char *missing = torch.isa ? lacking(torch.isa, d->arena) : "";
+	const char *missing = torch.isa && !d->emulated ? lacking(torch.isa, d->arena) : "";
 	if (*missing)
 		preflight_fail(d, ERR_POLICY, "torch",
 			       "build it on a machine that can, or for a profile that this one can "

@@ -220,11 +220,23 @@ static const char script[] =
 	"    if os.wait()[1]:\n"
 	"        sys.exit('a process that compiles ended early')\n";
 
+/* The base's own Python for this machine, which a cross part may have: it writes the same bytes
+ *. Else the world's Python. */
+static const char *python_program(const struct world_making *m, struct arena *a)
+{
+	const struct emulation *by = m->q->emulation;
+	const char *own = arena_printf(a, "usr/libexec/ptbuild/python%s",
+				       m->q->world->pieces[0].part->python);
+	const bool has = by && by->layer && !world_python_part(m->q->world);
+
+	return has && fs_exists(by->layer, own) ? arena_printf(a, "/%s", own) : "python3";
+}
+
 static int run_script(const struct world_making *m, const struct root *root, struct arena *a,
 		      struct err *e)
 {
 	const char *jobs = arena_printf(a, "%u", m->q->jobs < 1 ? 1 : m->q->jobs);
-	const char *argv[] = {"python3", "-I", "-c", script, SANDBOX_OUT, jobs, NULL};
+	const char *argv[] = {python_program(m, a), "-I", "-c", script, SANDBOX_OUT, jobs, NULL};
 	AUTO_BUF struct buf out = {0};
 	struct sandbox s;
 
@@ -472,10 +484,12 @@ static int add_rest(struct world_making *m, struct arena *a, struct err *e)
 	struct err why = {0};
 	if (!m->q->compiled || uname(&u) < 0)
 		return 0;
-	if (strcmp(m->q->world->platform, arena_printf(a, "%s-linux", u.machine)) != 0)
+	const char *here = arena_printf(a, "%s-linux", u.machine);
+	if (!m->q->emulation && strcmp(m->q->world->platform, here) != 0)
 		return 0;
 	if (root_open(m->q->dir, a, &root, &why) < 0 || !root_find_program(&root, "python3", a))
 		return 0;
+	root.emulation = m->q->emulation;
 	if (run_script(m, &root, a, &why) == 0)
 		return fs_walk(TRUSTED, m->q->compiled, add_compiled, m, e);
 	if (why.kind == ERR_INTERRUPTED) {

@@ -14,6 +14,8 @@ struct world_tree_request {
 	/* an empty directory of ptbuild's own, for what the world's Python compiles; NULL: that
 	 * stays uncompiled */
 	const char *compiled;
+	/* how the world's programs run here if it is for another platform; NULL: not at all */
+	const struct emulation *emulation;
 };
 
 struct world_tree {
@@ -30,7 +32,7 @@ struct world_tree {
  * - The tree is the same, byte for byte, on every machine: owner aside, modes are 0755 or 0644, no
  *   setuid, no devices; times are those of the packages, and the newest of them for generated
  *   files.
- * - Python's modules are compiled if the world is for this machine and it has a sandbox; the
+ * - Python's modules are compiled if the world's programs run here and in a sandbox; the
  *   compiled files are in the manifest and in no part.
  * - Has dpkg's database (status, and info/<package>.list) as after an installation, the links and
  *   files of the parts' tables, and WORLD_STAMP.

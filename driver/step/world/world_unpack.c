@@ -219,7 +219,11 @@ static int deb_entry(struct unpacker *u, struct tar *t, struct tar_entry *en, st
 	const char *path = place_of(en->name, &place);
 	if (world_part_excludes(u->work->part, path, en->type == S_IFLNK))
 		return 0;
-	return add_entry(u, t, en, path, en->hard ? place_of(en->hard, &hard_place) : NULL, e);
+	path = world_part_move(u->work->part, path, &u->arena);
+	const char *hard = en->hard ? place_of(en->hard, &hard_place) : NULL;
+	if (hard)
+		hard = world_part_move(u->work->part, hard, &u->arena);
+	return add_entry(u, t, en, path, hard, e);
 }
 
 static int check_control(const struct work *w, const struct deb_control *k, struct err *e)

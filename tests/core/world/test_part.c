@@ -177,7 +177,7 @@ static void test_refused(void **state)
 		{"sources: x\npart: other\nkind: base\n",
 		 "small.yaml:2: the file has another name than its part"},
 		{"sources: x\npart: small\nkind: planet\n",
-		 "small.yaml:3: neither base, toolkit, python nor library: 'planet'"},
+		 "small.yaml:3: neither base, toolkit, python, library nor cross: 'planet'"},
 		{"sources: x\npart: small\nkind: base\n", "a base has packages, python and glibc"},
 		{"sources: x\npart: small\nkind: toolkit\nprefix: ../x\n",
 		 "small.yaml:4: not a path below the root"},

@@ -92,7 +92,7 @@ static int make_in(const char *dir, unsigned jobs)
 	assert_ok(toolkit_rules_load(PROFILES_DIR, &arena, &rules, &err), &err);
 	assert_ok(fs_mkdirs(TRUSTED, dir, &err), &err);
 	buf_release(&tree.manifest);
-	const struct world_tree_request q = {&w, files, rules, dir, jobs, NULL};
+	const struct world_tree_request q = {&w, files, rules, dir, jobs, NULL, NULL};
 	return world_tree_make(&q, test_run(), &arena, &tree, &err);
 }
 

@@ -1,0 +1,78 @@
+#include "core/world/cross.h"
+
+#define EMULATOR "qemu-user" /* the package */
+
+int world_cross_find(const char *profiles, const char *target, const char *host, const char *suite,
+		     struct arena *a, const struct world **ret, struct err *e)
+{
+	struct strlist names = {0};
+	const char *found = NULL;
+
+	*ret = NULL;
+	if (world_part_names(profiles, a, &names, e) < 0)
+		return -1;
+	strlist_sort(&names);
+	for (size_t i = 0; i < names.count; i++) {
+		const struct world_part *p;
+		/* another table that is wrong is another build's */
+		if (world_part_load(profiles, names.items[i], a, &p, ERR_IGNORED) < 0 ||
+		    strcmp(p->kind, "cross") != 0)
+			continue;
+		if (strcmp(p->target, target) == 0 && (!suite || strcmp(p->suite, suite) == 0) &&
+		    strings_allow(p->platforms, p->platforms_count, host))
+			found = p->part;
+	}
+
+	return found ? world_load(profiles, found, host, a, ret, e) : 0;
+}
+
+/* "14.2.0-19cross1" is as "14.2.0-19". */
+static bool same_version(const char *cross, const char *base)
+{
+	static const char mark[] = "cross";
+	const size_t len = strlen(base);
+
+	if (strncmp(cross, base, len) != 0)
+		return false;
+	const char *rest = cross + len;
+	if (!*rest)
+		return true;
+	if (strncmp(rest, mark, sizeof(mark) - 1) != 0)
+		return false;
+	rest += sizeof(mark) - 1;
+	return *rest && !rest[strspn(rest, "0123456789")];
+}
+
+int world_cross_fits(const struct world *cross, const struct world *w, struct err *e)
+{
+	const struct world_part *p = cross->pieces[0].part;
+	const struct world_part *base = w->pieces[0].part;
+
+	for (unsigned i = 0; i < p->same_count; i++) {
+		const struct world_entry *own =
+			world_lock_find(&cross->pieces[0].lock, WORLD_DEB, p->same[i].package);
+		const struct world_entry *of =
+			world_lock_find(&w->pieces[0].lock, WORLD_DEB, p->same[i].as);
+		if (own && of && same_version(own->version, of->version))
+			continue;
+		err_set(e, ERR_POLICY,
+			"'%s' has '%s' %s, and '%s' %s: they may compile to different bytes",
+			p->part, p->same[i].package, own ? own->version : "nowhere", base->part,
+			of ? of->version : "has none");
+		return err_hint(e,
+				"lock both from one index: ptbuild world lock %s --platform %s "
+				"--write, and ptbuild world lock %s --platform %s --write",
+				base->part, w->platform, p->part, cross->platform);
+	}
+
+	return 0;
+}
+
+char *world_cross_version(const struct world *cross, struct arena *a)
+{
+	const struct world_entry *q = world_lock_find(&cross->pieces[0].lock, WORLD_DEB, EMULATOR);
+	const char *v = q ? q->version : "", *colon = strchr(v, ':');
+
+	v = colon ? colon + 1 : v;
+	return arena_strndup(a, v, strspn(v, "0123456789."));
+}

@@ -1,0 +1,14 @@
+/* Cross parts: what runs a world of another platform on this machine. */
+#pragma once
+#include "core/world/world.h"
+
+/* world_cross_find: the cross part with which `host` runs programs of `target`, as a world of its
+ * own: of this suite, or (NULL) of any, the last by name. *ret NULL: there is none. */
+int world_cross_find(const char *profiles, const char *target, const char *host, const char *suite,
+		     struct arena *a, const struct world **ret, struct err *e) MUST_CHECK;
+/* world_cross_fits: whether its programs are of the same versions as those of the base that they
+ * take the place of ("14.2.0-19cross1" is 14.2.0-19), so that they write the same bytes. ERR_POLICY
+ * names both. */
+int world_cross_fits(const struct world *cross, const struct world *w, struct err *e) MUST_CHECK;
+/* world_cross_version: the emulator's own version, "10.0.13". */
+char *world_cross_version(const struct world *cross, struct arena *a);
