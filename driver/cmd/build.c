@@ -112,7 +112,7 @@ static const struct show item_rows[] = {
 	ROW("inside", "{record.vendored:#} librar{record.vendored:y} vendored"),
 	ROW("verified",
 	    "{?record.used.ran}all rules[, {?-warnings}{-warnings:#} warning{-warnings:s}], "
-	    "{record.used.checks:#} runtime checks"),
+	    "{record.used.checks:#} runtime checks[ run by {record.used.run_by}]"),
 	ROW("verified", "{!record.used.ran}all rules[, {?-warnings}{-warnings:#} "
 			"warning{-warnings:s}]; not run: "
 			"{record.used.why_not}"),
@@ -189,16 +189,26 @@ static bool same_cpp(const struct variant *x, const struct variant *y)
 	       strcmp(x->cuda ? x->cuda : "", y->cuda ? y->cuda : "") == 0;
 }
 
-/* Leaves out what another kind of machine builds, and says so, a line each kind. */
+static bool any_is_for(const struct selections *s, const char *platform)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (strcmp(s->items[i].variant.profile.platform, platform) == 0)
+			return true;
+	return false;
+}
+
+/* Leaves out what another kind of machine builds, and says so, a line each kind. What this one
+ * could emulate is built where nothing is for itself: it takes longer. */
 static int keep_own_platform(struct cmd_context *c, struct selections *chosen, struct err *e)
 {
 	const char *here = machine_platform(c->arena);
+	const bool own = any_is_for(chosen, here);
 	struct kvlist others = {0};
 	size_t n = 0;
 
 	for (size_t i = 0; i < chosen->count; i++) {
 		const char *platform = chosen->items[i].variant.profile.platform;
-		if (strcmp(platform, here) == 0) {
+		if (strcmp(platform, here) == 0 || (!own && cmd_can_run(c, platform))) {
 			chosen->items[n++] = chosen->items[i];
 			continue;
 		}

@@ -2,7 +2,7 @@
 
 #include "base/sys/machine.h"
 #include "cache/store.h"
-#include "core/world/world.h"
+#include "core/world/cross.h"
 #include "step/pipeline/make_world.h"
 #include "step/python/pyenv.h"
 
@@ -168,7 +168,10 @@ static int find_world(const struct root_groups *s, const struct selection *one,
 		.variant = v, .release = r->name, .options.blas = cmd_selected(c)->plan.blas};
 	const struct blas_row *blas = plan_blas(s->tables, &q);
 	struct world_choice w = {0};
-	const char *platform = s->foreign ? v->profile.platform : s->platform;
+	const char *platform = s->platform;
+
+	if (s->foreign || cmd_can_run(c, v->profile.platform))
+		platform = v->profile.platform;
 
 	/* what is made is for this machine, and no world is for some platforms */
 	if (strcmp(v->profile.platform, platform) != 0 || !world_debian_arch(platform)) {
@@ -383,6 +386,8 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 		return -1;
 	if (!state.made)
 		log_info(c->run->log, "world %s", cmd_world_text(&state, c->arena));
+	if (!state.made && cmd_emulation(c, c->world->platform, c->world, &q.emulation, e) < 0)
+		return -1;
 	/* Its lock is held until the process ends. */
 	if (world_ensure(&q, c->run, c->arena, &r, e) < 0)
 		return -1;
@@ -396,6 +401,99 @@ static int make_world(struct cmd_context *c, const char **ret, struct err *e)
 	return 0;
 }
 
+/* What this machine can run beside its own platform's programs, and what that takes. */
+
+static int find_cross(struct cmd_context *c, const char *platform, const char *suite,
+		      const struct world **ret, struct err *e)
+{
+	const char *profiles;
+
+	return cmd_profiles_dir(c, &profiles, e) < 0
+		       ? -1
+		       : world_cross_find(profiles, platform, machine_platform(c->arena), suite,
+					  c->arena, ret, e);
+}
+
+bool cmd_can_run(struct cmd_context *c, const char *platform)
+{
+	const struct world *w = NULL;
+
+	if (strcmp(platform, machine_platform(c->arena)) == 0)
+		return true;
+	if (strlist_contains(&c->emulated, platform))
+		return true;
+	if (cmd_sandbox(c) == SANDBOX_NONE || find_cross(c, platform, NULL, &w, ERR_IGNORED) < 0 ||
+	    !w)
+		return false;
+	strlist_add(&c->emulated, c->arena, platform);
+	return true;
+}
+
+/* The tree of a cross part in the store, which is made where it is missing. */
+static int ensure_cross(struct cmd_context *c, const struct world *cross, const struct world *base,
+			const char **ret, struct err *e)
+{
+	struct world_request q = {.world = cross,
+				  .no_drift = c->global->no_drift,
+				  .look = c->look,
+				  .jobs = c->global->jobs ? c->global->jobs : machine_processors()};
+	struct world_result r = {0};
+	struct store *store;
+	const char *dir = NULL;
+
+	if (cmd_store_look(c, &store, e) < 0)
+		return -1;
+	if (store && store_is_read_only(store)) {
+		if (store_world_find(store, cross->key, STORE_LOOK_FACTS, c->arena, &dir, e) < 0)
+			return -1;
+		*ret = dir;
+		if (dir)
+			return 0;
+	}
+
+	if (cmd_store(c, &q.store, e) < 0 || cmd_profiles_dir(c, &q.profiles, e) < 0 ||
+	    cmd_fetch_options(c, &q.fetch, e) < 0 || world_ensure(&q, c->run, c->arena, &r, e) < 0)
+		return -1;
+	if (!r.hit)
+		log_info(c->run->log, "created world %s in %.0f s", cross->name, r.seconds);
+	*ret = r.dir;
+	return r.world == cross || !base ? 0 : world_cross_fits(r.world, base, e);
+}
+
+int cmd_emulation(struct cmd_context *c, const char *platform, const struct world *world,
+		  const struct emulation **ret, struct err *e)
+{
+	const struct world *cross = NULL;
+	const char *dir;
+
+	*ret = NULL;
+	if (strcmp(platform, machine_platform(c->arena)) == 0)
+		return 0;
+	if (find_cross(c, platform, world ? world->pieces[0].part->suite : NULL, &cross, e) < 0)
+		return -1;
+	/* with another suite's the compilers are emulated as well */
+	const bool layer = cross && world;
+	if (!cross && world && find_cross(c, platform, NULL, &cross, e) < 0)
+		return -1;
+	if (!cross)
+		return 0;
+	if (emulation_check(platform, e) < 0)
+		return -1;
+	if ((layer && world_cross_fits(cross, world, e) < 0) ||
+	    ensure_cross(c, cross, layer ? world : NULL, &dir, e) < 0)
+		return -1;
+	const struct world_part *p = cross->pieces[0].part;
+	struct emulation *m = arena_alloc(c->arena, sizeof(*m));
+	*m = (struct emulation){
+		.platform = arena_strdup(c->arena, platform),
+		.program = path_join(c->arena, dir, p->emulator),
+		.layer = layer ? path_join(c->arena, dir, p->prefix) : NULL,
+		.cpu = p->cpu,
+		.name = arena_printf(c->arena, "qemu %s", world_cross_version(cross, c->arena))};
+	*ret = m;
+	return 0;
+}
+
 int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 {
 	const char *dir = c->global->root ? path_from_here(c->arena, c->global->root) : NULL;
@@ -403,7 +501,8 @@ int cmd_root(struct cmd_context *c, const struct root **ret, struct err *e)
 	if (!c->root) {
 		struct root *root = arena_alloc(c->arena, sizeof(*root));
 		if (load_named(c, e) < 0 || (c->world && make_world(c, &dir, e) < 0) ||
-		    root_open(dir, c->arena, root, e) < 0)
+		    root_open(dir, c->arena, root, e) < 0 ||
+		    cmd_emulation(c, root->platform, c->world, &root->emulation, e) < 0)
 			return -1;
 		c->root = root;
 	}

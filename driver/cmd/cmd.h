@@ -93,6 +93,7 @@ struct cmd_context {
 	bool look;            /* the pipeline looks at all of it, before anything of it is run */
 	struct strlist drift; /* of it, as world_result */
 	struct root *root;
+	struct strlist emulated; /* platforms that cmd_can_run has found besides this machine's */
 	const struct hardware_facts *facts;
 	struct hardware *machine;
 	struct plan_digests *digests;

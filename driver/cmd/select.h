@@ -213,6 +213,14 @@ struct cmd_total {
 void cmd_total_add(struct cmd_context *c, const struct plan *p, const struct cmd_cost *k,
 		   const struct cmd_root_state *root, struct cmd_total *t);
 
+/* cmd_can_run: whether this machine runs programs of a platform: its own, or one that a cross part
+ * emulates. "What is this machine" is machine_platform. */
+bool cmd_can_run(struct cmd_context *c, const char *platform);
+/* cmd_emulation: how this machine runs programs of a platform, its files in the store; `world`:
+ * whose programs they are; NULL: some root's, whose compilers are emulated too. *ret NULL: as they
+ * are, or not at all. ERR_POLICY: the kernel cannot, or the part does not fit the world. */
+int cmd_emulation(struct cmd_context *c, const char *platform, const struct world *world,
+		  const struct emulation **ret, struct err *e) MUST_CHECK;
 /* cmd_needs_request: fills a request for the root of the command (cmd_root_enter). For a world that
  * is not created yet that is this machine's root, with the sizes of the world. `plan` NULL: for the
  * release. */

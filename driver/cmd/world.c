@@ -126,6 +126,7 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 				  .keyring =
 					  o->keyring ? path_from_here(c->arena, o->keyring) : NULL};
 	struct made_world m = {.result.use = LOCK_NONE};
+	struct err why = {0};
 	struct world_result *r = &m.result;
 	const char *copy = m.copy = o->copy ? path_from_here(c->arena, o->copy) : NULL;
 	const char *store_dir, *made = NULL;
@@ -145,6 +146,9 @@ static int world_make(struct cmd_context *c, const char *name, struct err *e)
 		return -1;
 	if (!made && !c->global->offline && cmd_needs_space(c, q.world, e) < 0)
 		return -1;
+	/* Its Python modules are compiled only if its Python runs here. */
+	if (!made && cmd_emulation(c, q.world->platform, q.world, &q.emulation, &why) < 0)
+		log_verbose(c->run->log, "%s", why.msg);
 	if (world_ensure(&q, c->run, c->arena, r, e) < 0)
 		return -1;
 	const double start = log_seconds();
@@ -381,11 +385,12 @@ static int add_base(const struct locking *l, struct lock_request *q, struct err 
 {
 	struct cmd_context *c = l->c;
 	const struct world_options *o = c->options;
-	bool is_base = strcmp(q->part->kind, "base") == 0;
+	bool is_cross = strcmp(q->part->kind, "cross") == 0;
+	bool is_base = is_cross || strcmp(q->part->kind, "base") == 0;
 
 	if (is_base && o->base)
-		return err_set(e, ERR_USAGE, "--base %s does not apply: '%s' is a base", o->base,
-			       q->part->part);
+		return err_set(e, ERR_USAGE, "--base %s does not apply: '%s' is a %s", o->base,
+			       q->part->part, q->part->kind);
 	if (is_base)
 		return 0;
 	if (!o->base) {
@@ -565,8 +570,8 @@ static int add_row(const struct listing *l, const char *part, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(platforms); i++) {
 		const char *path = world_lock_path(profiles, part, platforms[i], c->arena),
 			   *made = NULL;
-		/* only a base is a world by itself */
-		const bool alone = strcmp(p->kind, "base") == 0;
+		/* only a base and a cross part are trees by themselves */
+		const bool alone = strcmp(p->kind, "base") == 0 || strcmp(p->kind, "cross") == 0;
 		const struct world *w;
 		struct world_lock lock;
 		if (!fs_exists(TRUSTED, path) || (only && strcmp(only, platforms[i]) != 0) ||

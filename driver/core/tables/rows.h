@@ -39,8 +39,9 @@ struct isa_row { /* isa.yaml */
 	const char *level;
 	const char *gcc_min;
 	const char *clang_min;
-	const char *cpus;               /* for people: which processors */
-	const char *note;               /* added to the plan's notes when not "" */
+	const char *cpus; /* for people: which processors */
+	const char *qemu; /* QEMU_CPU of a processor that has it and little else; "" = none */
+	const char *note; /* added to the plan's notes when not "" */
 	struct table_setting *settings; /* toggles that the ISA implies */
 	unsigned aliases_count, flags_count, cpuinfo_count, workloads_count, settings_count;
 	unsigned line;

@@ -36,6 +36,7 @@ ROW(isa, struct isa_row,
 	NEED(struct isa_row, gcc_min, VERSION),
 	NEED(struct isa_row, clang_min, VERSION),
 	NEED(struct isa_row, cpus),
+	MAY(struct isa_row, qemu),
 	MAY(struct isa_row, note),
 	ROWS(struct isa_row, settings, setting));
 ROW(isa_group, struct isa_group,
@@ -203,12 +204,12 @@ TOP(slim, struct tables, 0,
 	SOURCES,
 	NEED_ROWS(struct tables, drops, drop));
 
-ROW(captured, struct captured_row,
+ROW(taken, struct captured_row,
 	NEED(struct captured_row, package), NEED(struct captured_row, version), MAY(struct captured_row, requirement),
 	MAY(struct captured_row, check),    NEED(struct captured_row, why));
 TOP(captured, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, captured, captured));
+	NEED_ROWS(struct tables, taken, taken));
 
 ROW(heavy, struct heavy_row,
 	NEED(struct heavy_row, units),

@@ -6,7 +6,18 @@
 #include "core/root/sandbox.h"
 #include "step/compile/build_parts.h"
 
-/* The sandbox every command of the build runs in, its environment still empty. */
+/* A precompiled header is of the very program that made it, and the compiler cache, which looks at
+ * gcc alone, would hand those of an Arm machine's cc1plus to this one's, which refuses them. */
+static void keep_headers_apart(const struct build_request *q, struct arena *a, struct sandbox *s)
+{
+	const char *headers = settings_value(&q->plan->env, "USE_PRECOMPILED_HEADERS");
+	const bool on = headers && strcmp(headers, "ON") == 0;
+
+	if (on && s->emulation && s->emulation->layer)
+		kvlist_set(&s->env, a, "CCACHE_NAMESPACE", "cross");
+}
+
+/* The sandbox every command of the build runs in, its environment empty but for emulation. */
 static int build_sandbox(const struct build_request *q, struct arena *a, struct sandbox *s,
 			 struct err *e)
 {
@@ -40,6 +51,9 @@ static int build_sandbox(const struct build_request *q, struct arena *a, struct 
 		sandbox_add(s, SANDBOX_RO, q->venv_dir, SANDBOX_VENV);
 	if (q->plan->torch_toolkit)
 		toolkit_mount(q->plan->torch_toolkit, s);
+	if (q->plan->isa_row)
+		sandbox_emulate_as(s, q->plan->isa_row->qemu);
+	keep_headers_apart(q, a, s);
 	s->cwd = SANDBOX_SRC;
 	return 0;
 }

@@ -124,8 +124,12 @@ static json_t *checks(const struct verify_run_result *u)
 	JSON_FIELDS(fields, JSON_AS(struct verify_run_check, name, "check"),
 		    JSON_FIELD(struct verify_run_check, ok),
 		    JSON_FIELD(struct verify_run_check, detail));
-	return json_pack("{s:b,s:o,s:o}", "ran", u->ran, "why_not", json_or_null(u->why_not),
-			 "checks", json_rows(u->checks, u->count, sizeof(*u->checks), fields));
+	json_t *out =
+		json_pack("{s:b,s:o,s:o}", "ran", u->ran, "why_not", json_or_null(u->why_not),
+			  "checks", json_rows(u->checks, u->count, sizeof(*u->checks), fields));
+	if (u->run_by)
+		json_object_set_new(out, "run_by", json_string(u->run_by));
+	return out;
 }
 
 static json_t *step(const struct watch_step *s)

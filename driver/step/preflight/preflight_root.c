@@ -38,6 +38,8 @@ static int ask(struct preflight *d, const char *name, const char *script,
 		kvlist_set(&s.env, a, "PATH", ROOT_PATH);
 		kvlist_set(&s.env, a, "HOME", SANDBOX_HOME);
 		kvlist_set(&s.env, a, "LC_ALL", "C.UTF-8");
+		if (d->q->plan && d->q->plan->isa_row) /* a torch of the profile is imported */
+			sandbox_emulate_as(&s, d->q->plan->isa_row->qemu);
 		rc = sandbox_capture(&s, strlist_argv(&argv, a), d->run, &out, &why);
 	}
 

@@ -13,9 +13,50 @@
 #define VENV (SANDBOX_OUT "/venv")
 #define TIME_LIMIT_S 900.0
 
-/* NULL, or what this machine lacks to run the plan's code. */
-static const char *cannot_run(const struct plan *p, struct arena *a)
+/* The features of the processor that programs in the sandbox see. */
+static int emulated_features(const struct sandbox *s, const struct run *run, struct arena *a,
+			     struct strlist *ret, struct err *e)
 {
+	static const char *const argv[] = {"sh", "-c", "cat /proc/cpuinfo", NULL};
+	AUTO_BUF struct buf text = {0};
+
+	if (sandbox_capture(s, argv, run, &text, e) < 0)
+		return -1;
+	const char *line = strstr(buf_cstr(&text), "Features");
+	const char *words = line ? strchr(line, ':') : NULL;
+	if (words)
+		strlist_split(ret, a, arena_strndup(a, words + 1, strcspn(words + 1, "\n")), " ");
+	return 0;
+}
+
+/* What the emulated processor lacks to run the plan's code; NULL: nothing. */
+static int cannot_emulate(const struct plan *p, const struct sandbox *s, const struct run *run,
+			  struct arena *a, const char **ret, struct err *e)
+{
+	const struct isa_row *isa = p->isa_row;
+	struct strlist features = {0};
+
+	*ret = NULL;
+	if (isa && !*isa->qemu) {
+		*ret = arena_printf(a, "no processor of %s runs %s alone", s->emulation->name,
+				    isa->name);
+		return 0;
+	}
+
+	if (emulated_features(s, run, a, &features, e) < 0)
+		return -1;
+	for (unsigned i = 0; isa && i < isa->cpuinfo_count && !*ret; i++)
+		if (!strlist_contains(&features, isa->cpuinfo[i]))
+			*ret = arena_printf(a, "%s as %s has no %s", s->emulation->name, isa->qemu,
+					    isa->cpuinfo[i]);
+	return 0;
+}
+
+/* NULL, or what this machine lacks to run the plan's code. */
+static const char *cannot_run(const struct plan *p, const struct root *root, struct arena *a)
+{
+	if (root->emulation && strcmp(p->platform, root->platform) == 0)
+		return NULL;
 	if (strcmp(p->platform, machine_platform(a)) != 0)
 		return arena_printf(a, "the wheel is for %s", p->platform);
 	for (unsigned i = 0; p->isa_row && i < p->isa_row->cpuinfo_count; i++) {
@@ -78,6 +119,7 @@ static int make_sandbox(const struct verify_run_request *q, struct arena *a, str
 	kvlist_set(&s->env, a, "HOME", SANDBOX_HOME);
 	kvlist_set(&s->env, a, "TMPDIR", SANDBOX_TMP);
 	kvlist_set(&s->env, a, "LC_ALL", "C.UTF-8");
+	sandbox_emulate_as(s, q->plan && q->plan->isa_row ? q->plan->isa_row->qemu : "");
 	/* Packages that the wheel requires are not installed; the toolkit has their libraries. */
 	if (q->plan && q->plan->torch_toolkit)
 		toolkit_run(q->plan->torch_toolkit, s);
@@ -297,7 +339,7 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 	struct sandbox s;
 	double start = log_seconds();
 
-	r.why_not = cannot_run(q->plan, a);
+	r.why_not = cannot_run(q->plan, q->root, a);
 	if (r.why_not) {
 		*ret = r;
 		return 0;
@@ -305,13 +347,20 @@ int verify_run(const struct verify_run_request *q, const struct run *run, struct
 
 	struct checking c = {.q = q, .sandbox = &s, .run = run, .arena = a};
 	int rc = make_sandbox(q, a, &s, e);
-	if (rc == 0)
+	if (rc == 0 && s.emulation) {
+		rc = cannot_emulate(q->plan, &s, run, a, &r.why_not, e);
+		r.run_by = arena_printf(a, "%s as %s", s.emulation->name,
+					kvlist_get(&s.env, "QEMU_CPU"));
+	}
+
+	const bool runs = rc == 0 && !r.why_not;
+	if (runs)
 		rc = install(&c, e);
-	if (rc == 0)
+	if (runs && rc == 0)
 		rc = run_checks(&c, &r, e);
 	if (fs_remove(TRUSTED, q->work_dir, rc < 0 ? ERR_IGNORED : e) < 0 || rc < 0)
 		return -1;
-	r.ran = true;
+	r.ran = !r.why_not;
 	r.seconds = log_seconds() - start;
 	*ret = r;
 	return 0;

@@ -161,6 +161,7 @@ struct verify_run_check {
 struct verify_run_result {
 	bool ran;
 	const char *why_not; /* what this machine lacks, if it did not run */
+	const char *run_by;  /* "qemu 10.0.13 as neoverse-n1"; NULL: this machine's processor */
 	struct verify_run_check *checks;
 	size_t count;
 	double seconds;
