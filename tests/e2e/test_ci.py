@@ -414,7 +414,7 @@ class Limits(unittest.TestCase):
         self.assertIn("--keep", missing)
         for name in ("ci.md", "clusters.md"):
             with open(os.path.join(HERE, "..", "..", "docs", name), encoding="utf-8") as f:
-                told = re.search(r"Of the options of `build` alone.*? are no options of `matrix`|$", f.read(), re.S).group()
+                told = re.search(r"From the options of `build` alone.*? are no options of `matrix`|$", f.read(), re.S).group()
             self.assertEqual([option for option in missing if f"`{option}`" not in told], [], name)
             self.assertEqual([option for option in re.findall("`(--[a-z-]+)`", told) if option not in missing + ["--ccache-remote"]], [], name)
         for option in set(missing) & {"--keep", "--check"}:

@@ -24,7 +24,7 @@ static int hint_user(struct err *e)
 			   "(docs/sandbox.md: In a container)");
 }
 
-static int hint_machine(struct err *e)
+int sandbox_hint_machine(struct err *e)
 {
 	if (sandbox_filtered())
 		return sandbox_hint_container(e);
@@ -51,5 +51,5 @@ int sandbox_not_created(const char *words, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(causes); i++)
 		if (strstr(words, causes[i].words))
 			return causes[i].hint(e);
-	return hint_machine(e);
+	return sandbox_hint_machine(e);
 }

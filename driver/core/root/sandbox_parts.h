@@ -56,6 +56,8 @@ enum sandbox_way sandbox_way(uid_t user, bool setuid);
 int sandbox_not_created(const char *words, struct err *e);
 /* sandbox_hint_container: names what to change in the container; for an error that `e` has. */
 int sandbox_hint_container(struct err *e);
+/* sandbox_hint_machine: the hint where users may not create user namespaces; returns -1. */
+int sandbox_hint_machine(struct err *e);
 /* sandbox_filtered: whether a filter of system calls, as a container's, was in force before
  * ptbuild started. */
 bool sandbox_filtered(void);

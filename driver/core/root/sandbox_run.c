@@ -328,7 +328,7 @@ static int set_emulation(const struct sandbox *s, struct sandbox_entry *n, struc
 		err_set(e, ERR_POLICY,
 			"cannot run programs for %s by %s: users may not create user namespaces",
 			m->platform, m->name);
-		return err_hint(e, HINT_NAMESPACES);
+		return sandbox_hint_machine(e);
 	}
 
 	n->emulator = m->program;

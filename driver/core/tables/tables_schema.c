@@ -204,12 +204,12 @@ TOP(slim, struct tables, 0,
 	SOURCES,
 	NEED_ROWS(struct tables, drops, drop));
 
-ROW(taken, struct captured_row,
+ROW(captured, struct captured_row,
 	NEED(struct captured_row, package), NEED(struct captured_row, version), MAY(struct captured_row, requirement),
 	MAY(struct captured_row, check),    NEED(struct captured_row, why));
 TOP(captured, struct tables, 0,
 	SOURCES,
-	NEED_ROWS(struct tables, taken, taken));
+	NEED_ROWS(struct tables, captured, captured));
 
 ROW(heavy, struct heavy_row,
 	NEED(struct heavy_row, units),
