@@ -2,7 +2,7 @@
  * back byte by byte, and what is set is read again. */
 #include <string.h>
 
-#include "core/wheel/wheel.h"
+#include "core/wheel/dist.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,12 +29,26 @@ static void change(struct wheel_headers *h, struct arena *a)
 			    strcmp(again.items[i].value, h->items[i].value) == 0);
 }
 
+/* The same bytes as entry_points.txt. */
+static void read_entry_points(const char *text, struct arena *a)
+{
+	struct entry_point *points;
+	size_t count;
+
+	entry_points_parse(text, a, &points, &count);
+	for (size_t i = 0; i < count; i++) {
+		fail_unless(*points[i].line && !points[i].name == !points[i].target);
+		fail_unless(!points[i].name || strstr(points[i].line, points[i].name));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	AUTO_ARENA struct arena a = {0};
 	struct wheel_headers h = {0};
 	struct err e = {0};
 
+	read_entry_points(arena_strndup(&a, (const char *)data, size), &a);
 	if (wheel_headers_parse((const char *)data, size, "fuzz", &a, &h, &e) != 0) {
 		fail_unless(e.kind == ERR_INTEGRITY && e.msg[0] && h.count == 0);
 		return 0;

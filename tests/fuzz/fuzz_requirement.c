@@ -24,6 +24,8 @@ static void evaluate(const struct requirement *r, struct arena *a)
 	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
 		(void)specifier_takes(r->specifier, versions[i], a);
 	const char *pin = specifier_pin(r->specifier, a);
+	fail_unless(specifier_takes_some(r->specifier, a) ||
+		    !specifier_takes(r->specifier, "0", a));
 	fail_unless(!pin || strncmp(r->specifier, "===", 3) == 0 ||
 		    specifier_takes(r->specifier, pin, a));
 	/* What is not known can only make an answer less sure. */

@@ -1,4 +1,4 @@
-#include "core/wheel/wheel.h"
+#include "core/wheel/requirement.h"
 
 #include <inttypes.h>
 
@@ -253,33 +253,39 @@ int official_find(const struct official *o, const char *dist, const char *python
 	return err_hint(e, "it has %s", have.count ? strlist_join(&have, a, "; ") : "none of it");
 }
 
+/* "12.8" of the pin of CUDA's runtime, or of the bundle that has it; NULL. */
+static const char *pinned_cuda(const struct requirement *r, struct arena *a)
+{
+	static const char *const runtimes[] = {"nvidia_cuda_runtime_cu12",
+					       "nvidia_cuda_runtime_cu11", "nvidia_cuda_runtime",
+					       "cuda_toolkit"};
+	const char *pin = strstr(r->specifier, "==");
+
+	if (!pin || !strings_contain(runtimes, ARRAY_LEN(runtimes), r->name))
+		return NULL;
+	pin += strspn(pin, "= \t");
+	const size_t major = strspn(pin, "0123456789");
+	const size_t minor = pin[major] == '.' ? strspn(pin + major + 1, "0123456789") : 0;
+	return major && minor ? arena_strndup(a, pin, major + 1 + minor) : NULL;
+}
+
 const char *official_cuda(const struct wheel_headers *metadata, const char *platform,
 			  struct arena *a)
 {
-	static const char *const runtimes[] = {"nvidia-cuda-runtime-cu12",
-					       "nvidia-cuda-runtime-cu11", "nvidia-cuda-runtime",
-					       "cuda-toolkit"};
-	struct strlist requires = {0};
+	struct marker_env env = {.platform = platform, .extra = ""};
+	struct strlist lines = {0};
 
-	wheel_headers_all(metadata, "Requires-Dist", a, &requires);
-	for (size_t i = 0; i < requires.count; i++) {
-		const char *line = requires.items[i], *version = strstr(line, "==");
-		bool runtime = false;
-		for (size_t k = 0; k < ARRAY_LEN(runtimes); k++) {
-			size_t n = strlen(runtimes[k]);
-			runtime = runtime ||
-				  (strncmp(line, runtimes[k], n) == 0 && strchr(" =[(", line[n]));
-		}
-
-		/* "platform_machine == 'x86_64'" behind it says that it is not for the other. */
-		const char *marker = strchr(line, ';');
-		if (!runtime || !version ||
-		    (marker && strstr(marker, "x86_64") && strncmp(platform, "x86_64", 6) != 0))
+	if (platform && !strchr(platform, '-'))
+		env.platform = arena_printf(a, "%s-linux", platform);
+	wheel_headers_all(metadata, "Requires-Dist", a, &lines);
+	for (size_t i = 0; i < lines.count; i++) {
+		struct requirement r;
+		if (requirement_parse(lines.items[i], a, &r, ERR_IGNORED) < 0 ||
+		    marker_eval(r.marker, &env, a) == HOLDS_NEVER)
 			continue;
-		size_t major = strspn(version + 2, "0123456789");
-		if (major && version[2 + major] == '.')
-			return arena_strndup(a, version + 2,
-					     major + 1 + strspn(version + 3 + major, "0123456789"));
+		const char *cuda = pinned_cuda(&r, a);
+		if (cuda)
+			return cuda;
 	}
 
 	return "-";

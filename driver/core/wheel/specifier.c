@@ -330,12 +330,15 @@ bool specifier_takes(const char *specifier, const char *version, struct arena *a
 	return got == 0;
 }
 
-/* "2.5" of "2.4": the first release that no "2.4.*" has. */
-static const char *behind(const char *release, struct arena *a)
+/* With its last number one higher: "2.5" of "2.4", the first
+ * release that no "2.4.*" has, and "3rc2" of "3rc1". */
+static const char *behind(const char *version, struct arena *a)
 {
-	const char *dot = strrchr(release, '.'), *last = dot ? dot + 1 : release;
+	const char *end = version + strcspn(version, "+"), *last = end;
 
-	return arena_printf(a, "%.*s%lu", (int)(last - release), release,
+	while (last > version && isdigit((unsigned char)last[-1]))
+		last--;
+	return arena_printf(a, "%.*s%lu", (int)(last - version), version,
 			    strtoul(last, NULL, 10) + 1);
 }
 
@@ -348,6 +351,7 @@ static void add_bounds(const struct clause *c, struct arena *a, struct strlist *
 	strlist_addf(ret, a, "%s!%s", c->version.epoch, c->release);
 	strlist_addf(ret, a, "%s!%s.0.0.1", c->version.epoch, c->release);
 	strlist_addf(ret, a, "%s!%s", c->version.epoch, behind(c->release, a));
+	strlist_ref(ret, a, behind(c->text, a));
 }
 
 /* A range that is not empty has its beginning in it, or what comes next. */

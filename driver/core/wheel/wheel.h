@@ -201,7 +201,8 @@ bool official_has(const struct official *o, const char *dist, struct arena *a);
 int official_find(const struct official *o, const char *dist, const char *python,
 		  const char *platform, const char *cuda, struct arena *a,
 		  const struct official_wheel **ret, struct err *e) MUST_CHECK;
-/* official_cuda: "12.8" of the requirements that torch's METADATA has for a platform; "-": none. */
+/* official_cuda: "12.8" of the requirements that torch's METADATA has for a platform (NULL: any);
+ * "-": none. */
 const char *official_cuda(const struct wheel_headers *metadata, const char *platform,
 			  struct arena *a);
 /* official_machine: 0 for x86_64-linux, 1 for aarch64-linux, -1 for another platform tag. */

@@ -187,7 +187,7 @@ static const char *toolkit(const struct env *v, const struct slim_package *p)
 	if (fs_place_read(p->place, path, METADATA_MAX, &text, ERR_IGNORED) < 0 ||
 	    wheel_headers_parse(buf_cstr(&text), text.len, path, v->a, &h, ERR_IGNORED) < 0)
 		return NULL;
-	const char *cuda = official_cuda(&h, "x86_64", v->a);
+	const char *cuda = official_cuda(&h, NULL, v->a);
 	return strcmp(cuda, "-") == 0 ? NULL : cuda;
 }
 

@@ -220,6 +220,37 @@ static void test_what_is_taken_is_read_again(void **state)
 		   "has no wheel of 'torch==9'");
 }
 
+static void test_cuda_of_metadata(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *line, *x86_64, *aarch64;
+	} rows[] = {
+		{"nvidia-cuda-runtime-cu12==12.8.90; platform_system == 'Linux' and "
+		 "platform_machine == 'x86_64'",
+		 "12.8", "-"},
+		{"cuda-toolkit[cublas,cudart]==13.0.2; platform_system == 'Linux'", "13.0", "13.0"},
+		{"NVIDIA_cuda.runtime (==13.2.*)", "13.2", "13.2"},
+		{"cuda-toolkit==13.0.2; platform_machine == 'aarch64'", "-", "13.0"},
+		{"cuda-toolkit==13.0.2; platform_machine != 'x86_64'", "-", "13.0"},
+		{"cuda-toolkit==13.0.2; extra == 'gpu'", "-", "-"},
+		{"cuda-toolkit>=13", "-", "-"},
+		{"cuda-toolkits==13.0.2", "-", "-"},
+		{"cuda-toolkit ==", "-", "-"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *text = arena_printf(
+			&arena, "Metadata-Version: 2.1\nRequires-Dist: %s\n", rows[i].line);
+		struct wheel_headers h;
+		assert_ok(wheel_headers_parse(text, strlen(text), "m", &arena, &h, &err), &err);
+		assert_string_equal(official_cuda(&h, "x86_64", &arena), rows[i].x86_64);
+		assert_string_equal(official_cuda(&h, "aarch64-linux", &arena), rows[i].aarch64);
+		const bool one = strcmp(rows[i].x86_64, "-") != 0;
+		assert_string_equal(official_cuda(&h, NULL, &arena),
+				    one ? rows[i].x86_64 : rows[i].aarch64);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +262,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_companions_fit_a_major_version_of_cuda, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_taken_is_read_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cuda_of_metadata, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
