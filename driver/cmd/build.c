@@ -282,7 +282,7 @@ int cmd_build_requests(struct cmd_context *c, const struct strlist *words,
 		       struct cmd_build_requests *ret, struct err *e)
 {
 	struct selections chosen;
-	struct pipeline_request common = {.plan = cmd_selected(c)->plan};
+	struct pipeline_request common = {0};
 	struct cmd_root_group *groups;
 	size_t count;
 
@@ -290,6 +290,7 @@ int cmd_build_requests(struct cmd_context *c, const struct strlist *words,
 	    cmd_root_groups(c, &chosen, &groups, &count, e) < 0 ||
 	    cmd_build_common(c, &common, e) < 0)
 		return -1;
+	common.plan = cmd_plan_asked(c);
 	*ret = (struct cmd_build_requests){
 		.items = arena_array(c->arena, count, sizeof(*ret->items)),
 		.count = count,

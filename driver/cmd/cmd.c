@@ -42,6 +42,13 @@ static bool value_follows(const char *word)
 	return false;
 }
 
+/* --version without a value, as every program has it: some commands have an option of that name,
+ * whose values, versions of packages, begin with no '-'. */
+static bool alone(const char *word, const char *next)
+{
+	return strcmp(word, "--version") == 0 && *next == '-';
+}
+
 int cmd_first_word(int argc, const char *const *argv)
 {
 	int i = 1;
@@ -51,7 +58,7 @@ int cmd_first_word(int argc, const char *const *argv)
 			return argc;
 		if (argv[i][0] != '-' || !argv[i][1])
 			return i;
-		if (value_follows(argv[i]))
+		if (value_follows(argv[i]) && !alone(argv[i], i + 1 < argc ? argv[i + 1] : "-"))
 			i++;
 	}
 
@@ -160,13 +167,15 @@ json_t *cmd_error_json(const struct err *e)
 
 /* Files on the command line must exist before anything is done. "root" is the root's own torch,
  * "official" a wheel of the index, NAME==VERSION a pinned one: a command that supports none of them
- * reports so itself. A TREE is a file or a directory. */
+ * reports so itself. A TREE is a file or a directory; PLACE=SHA256 and URLs are judged by what reads them. */
 static int check_file(const char *option, const char *path, const char *values, const char *metavar,
 		      struct err *e)
 {
 	struct stat st;
-	bool word =
-		strcmp(path, "root") == 0 || strcmp(path, "official") == 0 || strstr(path, "==");
+	const bool source = option && strcmp(option, "source") == 0;
+	const bool pair = source && (strchr(path, '=') || strstr(path, "://"));
+	bool word = pair || strcmp(path, "root") == 0 || strcmp(path, "official") == 0 ||
+		    strstr(path, "==");
 	bool file = strcmp(values, "<file>") == 0
 			    ? !word
 			    : *values == '<' && path_has_suffix(path, ".yaml");
@@ -379,6 +388,14 @@ int cmd_action(struct cmd_context *c, const struct cmd_action *actions, size_t c
 			     : err_hint(e, "its actions: %s", strlist_join(&names, c->arena, ", "));
 }
 
+static bool asks_version(const struct strlist *words)
+{
+	for (size_t i = 1; i < words->count && strcmp(words->items[i], "--") != 0; i++)
+		if (alone(words->items[i], i + 1 < words->count ? words->items[i + 1] : "-"))
+			return true;
+	return false;
+}
+
 /* The command line with today's names. A command is renamed as the first word alone: further ones
  * are arguments, which may have any name. */
 static char *const *rename_words(int argc, char *const *argv, struct log *log, struct arena *a)
@@ -411,6 +428,8 @@ static int parse_and_run(int argc, char *const *given, const struct run *run, bo
 
 	if (find_command(argc, argv, &a, &words, &cmd, e) < 0)
 		return -1;
+	if (asks_version(&words))
+		return print_version(strlist_contains(&words, "--json"), e);
 	const struct arg_def *tables[CMD_TABLES + 1];
 	size_t count = 0;
 	for (; cmd->tables[count]; count++)

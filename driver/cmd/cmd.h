@@ -84,6 +84,11 @@ struct cmd_context {
 	const char *profiles_dir;
 	const char *patches_dir;
 	const struct tables *tables;
+	/* of --source (cmd/select.h): digests that the user gives; whether a package has a source
+	 * of the user's, and the release with its version, NULL: none */
+	struct kvlist sources;
+	bool own_source;
+	const char *own_release;
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits;
 	struct store *store;

@@ -75,7 +75,7 @@ static int choose(struct cmd_context *c, const struct strlist *words, struct ci_
 		struct selection *s = &chosen.items[i];
 		const struct plan_request q = {.variant = &s->variant,
 					       .release = s->release->name,
-					       .options = cmd_selected(c)->plan};
+					       .options = cmd_plan_asked(c)};
 		if (check_file(c, t, &s->variant, e) < 0)
 			return -1;
 		if (profile_is_planned_only(&s->variant.profile))

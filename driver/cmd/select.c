@@ -55,10 +55,12 @@ const struct arg_def cmd_plan_options[] = {
 	 "BLAS library (default: the profile's, else the platform's)", "<blas>"},
 	{"set", 0, PLAN(ARG_PAIRS, toggles), "NAME=VALUE",
 	 "override a build option, for example USE_MKLDNN=OFF; may be repeated", NULL},
-	{"source", 0, PLAN(ARG_PAIRS, sources), "FILE=SHA256",
-	 "sha256 of a source archive that has no verified digest (absolute path, or its name with "
-	 "--mirror); may be repeated",
-	 NULL},
+	{"source", 0, SELECT(ARG_EACH, sources), "TREE",
+	 "your own folder, archive or URL=SHA256 instead of the release's source, or the "
+	 "FILE=SHA256 of a source whose digest the release lacks; may be repeated",
+	 "<file>"},
+	{"version", 0, SELECT(ARG_STRING, version), "VERSION",
+	 "version of --source or --extension (default: what its files say)", NULL},
 	{"without", 0, PLAN(ARG_LIST, without), "FEATURES",
 	 "build without these features, for example cudnn; the version label says so", NULL},
 	{"torch", 0, PLAN(ARG_STRING, torch), "PLACE",
@@ -258,7 +260,7 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		return err_set(e, ERR_USAGE, "--cuda %s does not apply: profile '%s' has no CUDA",
 			       o->cuda, profile.name);
 	struct cmd_extension x = {0};
-	if (o->extensions.count || o->follow_torch) {
+	if (o->extensions.count || o->follow_torch || c->own_source) {
 		if (cmd_extension(c, o, &profile, &x, e) < 0)
 			return -1;
 		w.release = w.release ? w.release : x.release;
@@ -266,6 +268,8 @@ static int select_by_profile(struct cmd_context *c, const struct tables *t, stru
 		w.cuda = w.cuda ? w.cuda : x.cuda;
 		t = w.tables = c->tables;
 	}
+
+	w.release = w.release ? w.release : c->own_release;
 
 	const bool all_named = strlist_contains(&o->packages, "all");
 	const bool none_named = !o->packages.count && !x.packages.count;
@@ -340,7 +344,7 @@ static int select_by_name(struct cmd_context *c, const struct strlist *words,
 		}
 
 		struct want w = {.tables = t,
-				 .release = o->release,
+				 .release = o->release ? o->release : c->own_release,
 				 .python = s.variant.python,
 				 .cuda = s.variant.cuda,
 				 .profile = &s.variant.profile,
@@ -478,8 +482,10 @@ int cmd_select(struct cmd_context *c, const struct strlist *words, struct select
 	const struct tables *t;
 
 	*ret = (struct selections){0};
-	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0)
+	if (check_ways(c, words, e) < 0 || cmd_tables(c, &t, e) < 0 ||
+	    cmd_own_sources(c, words, e) < 0)
 		return -1;
+	t = c->tables;
 	int rc = words->count              ? select_by_name(c, words, ret, e)
 		 : cmd_selected(c)->matrix ? select_by_matrix(c, t, ret, e)
 					   : select_by_profile(c, t, ret, e);
@@ -525,7 +531,7 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s,
 		    const struct toolchain *toolchain, const char *torch, const char *torch_version,
 		    const struct plan **ret, struct err *e)
 {
-	const struct plan_options *o = &cmd_selected(c)->plan;
+	const struct plan_options o = cmd_plan_asked(c);
 	const struct tables *t;
 	const char *patches;
 
@@ -538,11 +544,11 @@ int cmd_select_plan(struct cmd_context *c, const struct selection *s,
 	struct plan_request q = {
 		.variant = &s->variant,
 		.release = s->release->name,
-		.options = *o,
+		.options = o,
 		.toolchain = toolchain,
 		.toolkits = toolkits,
 		.own_root = !c->world && (c->global->root || cmd_sandbox(c) == SANDBOX_NONE),
-		.torch = torch ? torch : o->torch,
+		.torch = torch ? torch : o.torch,
 		.torch_version = torch_version,
 		.sandbox = cmd_sandbox(c),
 		.elsewhere = sandbox_elsewhere(cmd_sandbox(c)),

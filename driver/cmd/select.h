@@ -18,7 +18,9 @@ struct cmd_select {
 	const char *cuda;
 	const char *cuda_home;
 	struct strlist packages;
-	struct plan_options plan;
+	struct strlist sources;   /* --source, as it was written */
+	const char *version;      /* of --source or --extension; NULL: it says it itself */
+	struct plan_options plan; /* without `sources`: cmd_plan_asked */
 };
 
 /* The options struct of a command that selects begins with these two; cmd_select_options and
@@ -30,6 +32,15 @@ struct cmd_select_base {
 extern const struct arg_def cmd_select_options[], cmd_plan_options[];
 /* cmd_selected: of the options of such a command. */
 const struct cmd_select *cmd_selected(const struct cmd_context *c);
+/* cmd_own_sources: what --source names: digests for sources of a release, for cmd_plan_asked, and
+ * sources of the user's own, which become those of their package in the tables of the context.
+ * ERR_USAGE for what is neither, or is of no package that is asked for. cmd_plan_asked: the options
+ * of the plan with them. */
+int cmd_own_sources(struct cmd_context *c, const struct strlist *words, struct err *e) MUST_CHECK;
+struct plan_options cmd_plan_asked(const struct cmd_context *c);
+/* cmd_source: a row for a folder or an archive of the user's, with its digest. */
+int cmd_source(struct cmd_context *c, const char *path, const char *name, const char *version,
+	       struct source_row *ret, struct err *e) MUST_CHECK;
 /* For commands that report what the variants of a matrix share. */
 extern const struct arg_def cmd_units_options[];
 /* The help of such a command's VARIANT... */

@@ -11,6 +11,7 @@ A record of that file: the source file and the text of the hint, then lines with
   = REASON      why there is nothing to run
 """
 import concurrent.futures
+import hashlib
 import os
 import re
 import shlex
@@ -105,14 +106,14 @@ class Hints(unittest.TestCase):
         cls.work, cls.ran = tempfile.TemporaryDirectory(), {}
         os.chdir(cls.work.name)
         shutil.copytree(os.path.join(TOP, "profiles"), "profiles")
-        for folder in ("dist", "foreign", "source", "empty", "marked", "new"):
+        for folder in ("dist", "foreign", "source", "empty", "marked", "new", "audio"):
             os.mkdir(folder)
         torch = make_wheel("dist", "torch", "2.6.0+cpu.avx2")
         make_wheel("foreign", "torch", "2.6.0+cpu.avx2", python="cp399-cp399-manylinux_2_28_x86_64")
         marked = make_wheel("marked", "torch", "2.6.0+cpu.avx2", marked=True)
         for path, text in (("profile.yaml", "gpu: cpu\nisa: avx2\n"), ("bundle.yaml", "profile: sm90-avx2\ntorch: official==2.9.1\ncompanions: [torchvision]\n"),
                            ("mine.yaml", "note: for a test\nrelease: 2.9.1\npythons: ['3.13']\nrows:\n  - {gpus: [cpu], isas: [avx2]}\n"),
-                           ("source/setup.py", "setup(name='tiny', version='1.0')\n"), ("k.gpg", "")):
+                           ("source/setup.py", "setup(name='tiny', version='1.0')\n"), ("k.gpg", ""), ("audio/version.txt", "2.11.0\n")):
             with open(path, "w", encoding="utf-8") as f:
                 f.write(text)
         for name in ("sm90-avx512", "sm90-avx2"):
@@ -121,10 +122,13 @@ class Hints(unittest.TestCase):
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], check=True)
         for words in (("genpkey", "-algorithm", "ed25519", "-out", "private"), ("pkey", "-in", "private", "-pubout", "-out", "key")):
             subprocess.run(["openssl", *words], check=True, capture_output=True)
+        os.makedirs("audio/src/torchaudio")
+        open("audio/src/torchaudio/__init__.py", "w").close()
+        tree = shutil.make_archive("tree", "tar", ".", "audio")
         packages = next(os.path.join(d, "site-packages") for d, names, _ in os.walk("env") if "site-packages" in names)
         shutil.unpack_archive(torch, packages, "zip")
         cls.values = {"torch": torch, "marked": marked, "profiles": "profiles", "machine": os.path.join(TOP, "tests/data/machines/zen4-9654-h100.yaml"), "python": sys.executable,
-                      "env": "env", "key": "key", "private": "private", "uid": str(os.getuid())}
+                      "env": "env", "key": "key", "private": "private", "uid": str(os.getuid()), "tree": tree[:-4], "treesum": hashlib.sha256(open(tree, "rb").read()).hexdigest()}
         for folder in ("dist", "foreign"):
             made = cls.run_line(f"index {folder}", "made")
             assert made.returncode == 0, made.stderr

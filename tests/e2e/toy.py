@@ -126,6 +126,7 @@ class World:
         shutil.rmtree(os.path.join(self.profiles, "releases"))
         shutil.rmtree(os.path.join(self.profiles, "checks"))
         os.mkdir(os.path.join(self.profiles, "releases"))
+        os.remove(os.path.join(self.profiles, "known_sources"))  # the stand-in has versions of PyTorch's
         shutil.copytree(os.path.join(HERE, "checks"), os.path.join(self.profiles, "checks"))
         shutil.copy(os.path.join(HERE, "requirements-toy.txt"), os.path.join(self.profiles, "requirements"))
         # The stand-in imports no modules and has no BLAS.

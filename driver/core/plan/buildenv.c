@@ -270,7 +270,7 @@ static void layer_arch_list(struct work *w)
 static void layer_package(struct work *w)
 {
 	const struct buildenv_request *q = w->q;
-	const char *full = arena_printf(w->a, "%s+%s", q->row->version, q->label);
+	const char *full = arena_printf(w->a, "%s+%s", tables_version(q->row), q->label);
 
 	if (package_is_torch(w->q->package)) {
 		put_fixed(w, "PYTORCH_BUILD_VERSION", full,

@@ -55,7 +55,7 @@ char *settings_origin(const struct setting *item, struct arena *a) __attribute__
 struct plan_options {
 	const char *blas;      /* NULL: the profile's, else the platform's */
 	struct kvlist toggles; /* --set NAME=VALUE */
-	/* --source FILE=SHA256: archives whose digest no table has, with the user's own */
+	/* --source FILE=SHA256 of a file of the release: its digest is the user's */
 	struct kvlist sources;
 	struct strlist without; /* features to drop: "cudnn" */
 	/* what torchvision and torchaudio are built against: "root", a wheel's path, or NULL: the

@@ -52,7 +52,8 @@ static void pair(const struct plan_context *c, const char *label, struct plan *p
 		p->torch_version = q->torch_version;
 	else if (c->release->pytorch && strcmp(p->torch, "root") != 0)
 		p->torch_version =
-			arena_printf(c->arena, "%s+%s", c->release->pytorch->version, label);
+			arena_printf(c->arena, "%s+%s", tables_version(c->release->pytorch),
+				     plan_label_of_source(c->release->pytorch, label, c->arena));
 }
 
 /* The table's ranges are checked when it is loaded. */
@@ -79,7 +80,7 @@ static void describe(const struct plan_context *c, struct plan *p)
 	p->package = v->package;
 	p->distribution = tables_distribution(v->package);
 	p->release = c->release->name;
-	p->version = c->package->version;
+	p->version = tables_version(c->package);
 	p->platform = v->profile.platform;
 	p->python = v->python;
 	p->cuda = v->cuda;
@@ -183,7 +184,7 @@ int plan_resolve(const struct tables *t, const struct plan_request *q, struct ar
 	keep_sources(t, &p->env, p, a);
 	keep_sources(t, &p->cmake, p, a);
 	kvlist_sort(&p->fact_sources);
-	if (plan_patches(q->patches_dir, c.release->name, a, p, e) < 0)
+	if (!c.package->own_version && plan_patches(q->patches_dir, c.release->name, a, p, e) < 0)
 		return -1;
 	plan_notes(&c, &env);
 	p->notes = c.notes;

@@ -56,7 +56,7 @@ static int check_source(const struct plan_context *c, const char *file, const ch
 	err_set(e, ERR_INTEGRITY, "'%s' of release %s has the sha256 %s, not %s", s->name,
 		c->release->name, s->sha256, sha256);
 	return err_hint(e,
-			"leave --source out; another source is another release: profiles/releases");
+			"leave --source out, or rename the file: it is then a source of your own");
 }
 
 /* The package with the archives that the user names: their digests, and the place of a file. */

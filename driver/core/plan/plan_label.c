@@ -76,7 +76,7 @@ static int add_patches(const struct plan_context *c, const struct buildenv_reque
 	const char *of = arena_printf(c->arena, "patches of %s %s", q->package, c->release->name);
 	const char *found = kept ? kvlist_get(&kept->files, of) : NULL;
 
-	if (!c->request->patches_dir)
+	if (!c->request->patches_dir || q->row->own_version)
 		return 0;
 	if (!found) {
 		AUTO_BUF struct buf list = {0};
@@ -98,7 +98,20 @@ static int add_patches(const struct plan_context *c, const struct buildenv_reque
 	return 0;
 }
 
-/* Where --set or a patch makes other bytes than the
+/* What has the version of a source that is published, and is another: a row of the user's. */
+static void add_doubts(const struct plan_context *c, const struct buildenv_request *q,
+		       struct strlist *ret)
+{
+	for (unsigned i = 0; !q->row->name && !q->row->own_version && i < q->row->sources_count;
+	     i++) {
+		const struct source_row *s = &q->row->sources[i];
+		if (*s->sha256 && tables_doubts(c->tables, q->package, q->row->version, s->sha256))
+			strlist_addf(ret, c->arena, "%s: source '%s' %s", q->package, s->name,
+				     s->sha256);
+	}
+}
+
+/* Where --set, a patch or a source makes other bytes than the
  * release's own: a word for the label, "own3f9c21ab". */
 static int add_own(struct plan_context *c, const struct buildenv_request *request,
 		   struct strlist *words, struct err *e)
@@ -120,6 +133,7 @@ static int add_own(struct plan_context *c, const struct buildenv_request *reques
 			add_changed(&now.cache, &was.cache, q.package, c->arena, &lines);
 		}
 
+		add_doubts(c, &q, &lines);
 		if (add_patches(c, &q, &lines, e) < 0)
 			return -1;
 	}
@@ -190,28 +204,36 @@ int plan_label(struct plan_context *c, const struct buildenv_request *request, c
 static const char *torch_by_version(const struct plan_context *c)
 {
 	const struct package_row *own = c->package;
+	const char *version = tables_version(own);
 
 	for (unsigned i = 0; i < c->tables->releases_count && !own->name; i++) {
 		const struct release_row *r = &c->tables->releases[i];
 		const struct package_row *p = tables_package(r, c->variant.package);
-		if (p && r->pytorch && strcmp(p->version, own->version) == 0)
+		if (p && r->pytorch && strcmp(p->version, version) == 0)
 			return r->pytorch->version;
 	}
 
 	return NULL;
 }
 
+const char *plan_label_of_source(const struct package_row *row, const char *label, struct arena *a)
+{
+	return row->own_version ? arena_printf(a, "%s.own%.8s", label, row->sources[0].sha256)
+				: label;
+}
+
 const char *plan_label_with_torch(const struct plan_context *c, const char *label,
 				  const char *torch_version)
 {
-	const char *usual = torch_by_version(c);
+	const char *usual = torch_by_version(c),
+		   *marked = plan_label_of_source(c->package, label, c->arena);
 
 	if (!*torch_version ||
 	    (usual && strcmp(torch_version, arena_printf(c->arena, "%s+%s", usual, label)) == 0))
-		return label;
+		return marked;
 	/* What an extension's --set makes other is not in its torch. */
 	const struct profile *p = &c->variant.profile;
 	const char *own = c->package->name ? profile_label(p, c->variant.cuda, c->arena) : label;
-	return arena_printf(c->arena, "%s.%s", label,
+	return arena_printf(c->arena, "%s.%s", marked,
 			    label_torch_word(torch_version, own, c->arena));
 }

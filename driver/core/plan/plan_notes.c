@@ -274,6 +274,12 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 		strlist_ref(&c->notes, c->arena, c->release->note);
 	if (*c->package->note)
 		strlist_ref(&c->notes, c->arena, c->package->note);
+	if (c->package->own_version)
+		strlist_addf(&c->notes, c->arena,
+			     "the source of %s %s is %s; its build options are those of release "
+			     "%s, without its patches",
+			     c->variant.package, c->package->own_version, c->package->own_state,
+			     c->release->name);
 	for (unsigned i = 0; i < c->package->sources_count; i++)
 		if (!*c->package->sources[i].sha256)
 			strlist_addf(&c->notes, c->arena,

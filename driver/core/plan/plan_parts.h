@@ -42,8 +42,12 @@ const char *plan_usual_libraries(const struct plan_context *c);
  * not have one name. */
 int plan_label(struct plan_context *c, const struct buildenv_request *request, const char **ret,
 	       struct err *e) MUST_CHECK;
-/* plan_label_with_torch: the label of what is built against a torch: where neither the package's
- * version nor `label`, which is the torch's own, says which one, its last word does
+/* plan_label_of_source: the label with a word of the digest of the user's own source, if the row
+ * has one. It is no word of plan_label's: the other packages of the release have their own
+ * sources. */
+const char *plan_label_of_source(const struct package_row *row, const char *label, struct arena *a);
+/* plan_label_with_torch: plan_label_of_source, and of what is built against a torch: where neither
+ * the package's version nor `label`, which is the torch's own, says which one, its last word does
  * (label_torch_word). `torch_version`: full, "" while it is not known. */
 const char *plan_label_with_torch(const struct plan_context *c, const char *label,
 				  const char *torch_version);

@@ -118,6 +118,9 @@ struct package_row { /* one package of a release */
 	 * needs CUDA. */
 	const char *name, *python;
 	bool cuda_only;
+	/* Only for a source of the user's in the place of the release's: its version, and what it
+	 * is, for people. NULL: the release's. `version` stays the release's: options follow it. */
+	const char *own_version, *own_state;
 	/* a file of its source with GPU code; "" = it has none, NULL = not known */
 	const char *gpu_code;
 	unsigned sources_count, skip_patches_count, prepare_count, python_requires_count,

@@ -1,7 +1,12 @@
 #include "core/tables/tables.h"
 
+#include "base/sys/digest.h"
 #include "base/sys/fs.h"
 #include "core/tables/tables_parts.h"
+
+#define KNOWN_SOURCES "known_sources"
+
+enum { KNOWN_SOURCES_MAX = 1 << 20 };
 
 struct loader {
 	struct tables *t;
@@ -279,6 +284,34 @@ static int load_releases(struct loader *l, struct err *e)
 	return 0;
 }
 
+/* "PACKAGE VERSION SHA256" on each line; '#' begins a comment. */
+static int load_known_sources(struct loader *l, struct err *e)
+{
+	const char *path = path_join(l->a, l->t->dir, KNOWN_SOURCES);
+	AUTO_BUF struct buf text = {0};
+	struct strlist lines = {0};
+
+	if (!fs_exists(TRUSTED, path))
+		return 0;
+	if (fs_read(TRUSTED, path, KNOWN_SOURCES_MAX, &text, e) < 0)
+		return -1;
+	strlist_split(&lines, l->a, buf_cstr(&text), "\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		struct strlist words = {0};
+		strlist_split(&words, l->a, lines.items[i], " \t");
+		if (!words.count || words.items[0][0] == '#')
+			continue;
+		const bool good = words.count == 3 && digest_valid_hex(words.items[2]) &&
+				  tables_package_rank(words.items[0]) < TABLES_PACKAGES;
+		if (!good)
+			return err_set(e, ERR_CONFIG, "%s: not PACKAGE VERSION SHA256: '%.100s'",
+				       path, lines.items[i]);
+		strlist_add(&l->t->known_sources, l->a, strlist_join(&words, l->a, " "));
+	}
+
+	return 0;
+}
+
 int tables_load(const char *dir, struct arena *a, const struct tables **ret, struct err *e)
 {
 	struct tables *t = arena_alloc(a, sizeof(*t));
@@ -287,7 +320,7 @@ int tables_load(const char *dir, struct arena *a, const struct tables **ret, str
 	t->dir = arena_strdup(a, dir);
 	if (load_members(&l, e) < 0 || load_rules(&l, e) < 0 || expand(&l, e) < 0)
 		return -1;
-	if (load_releases(&l, e) < 0 || tables_check(t, e) < 0)
+	if (load_releases(&l, e) < 0 || load_known_sources(&l, e) < 0 || tables_check(t, e) < 0)
 		return -1;
 	*ret = t;
 	return 0;

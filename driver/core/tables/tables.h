@@ -46,6 +46,8 @@ struct tables {
 	char extensions_digest[65], dispatch_digest[65], manylinux_digest[65], threads_digest[65];
 	char cuda_libraries_digest[65]; /* of layouts and driver_libraries in cuda.yaml */
 	struct table_source *sources;
+	/* profiles/known_sources: "pytorch 2.9.1 SHA256", as the projects publish them */
+	struct strlist known_sources;
 	const char *file_sources; /* while a file is loaded: its `sources` */
 	const char *dir;          /* the profiles directory */
 	unsigned isas_count, groups_count, gpus_count, gpu_units_count, gpu_extras_count,
@@ -129,6 +131,25 @@ const struct package_row *tables_package(const struct release_row *r, const char
  * its torch, each by what its row and every extension's build require. */
 const struct tables *tables_extend(const struct tables *t, const struct package_row *extensions,
 				   size_t count, struct arena *a);
+/* A source of the user's for a package: see own_version. */
+struct own_row {
+	const char *package, *version, *state;
+	struct source_row source;
+};
+
+/* tables_own: the tables with this source in the place of the package's own, in every release that
+ * has the package. Options, commands and requirements stay, patches do not. */
+const struct tables *tables_own(const struct tables *t, const struct own_row *own, struct arena *a);
+/* tables_version: of what is built: that of the user's source, else the row's. */
+static inline const char *tables_version(const struct package_row *p)
+{
+	return p->own_version ? p->own_version : p->version;
+}
+
+/* tables_doubts: whether a source is another than those that this version of the package is known
+ * to have; false for a version of which none is known. */
+bool tables_doubts(const struct tables *t, const char *package, const char *version,
+		   const char *sha256);
 /* tables_extension: the row of an extension by its name and a version ("": any); NULL: none. */
 const struct package_row *tables_extension(const struct tables *t, const char *name,
 					   const char *version);

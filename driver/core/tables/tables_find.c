@@ -285,6 +285,60 @@ const struct tables *tables_extend(const struct tables *t, const struct package_
 	return all;
 }
 
+static struct package_row *own_package(const struct package_row *p, const struct own_row *own,
+				       struct arena *a)
+{
+	struct package_row *row = arena_alloc(a, sizeof(*row));
+	struct source_row *source = arena_alloc(a, sizeof(*source));
+
+	*row = *p;
+	*source = own->source;
+	row->sources = source;
+	row->sources_count = 1;
+	row->series = "";
+	row->skip_patches_count = 0;
+	row->own_version = own->version;
+	row->own_state = own->state;
+	return row;
+}
+
+const struct tables *tables_own(const struct tables *t, const struct own_row *own, struct arena *a)
+{
+	struct tables *all = arena_alloc(a, sizeof(*all));
+
+	*all = *t;
+	all->releases = arena_array(a, t->releases_count, sizeof(*all->releases));
+	for (unsigned i = 0; i < t->releases_count; i++) {
+		struct release_row *r = &all->releases[i];
+		*r = t->releases[i];
+		struct package_row **rows[TABLES_PACKAGES] = {&r->pytorch, &r->torchvision,
+							      &r->torchaudio};
+		struct package_row **at = rows[tables_package_rank(own->package)];
+		*at = *at ? own_package(*at, own, a) : NULL;
+	}
+
+	return all;
+}
+
+bool tables_doubts(const struct tables *t, const char *package, const char *version,
+		   const char *sha256)
+{
+	AUTO_ARENA struct arena a = {0};
+	const char *of = arena_printf(&a, "%s %s ", package, version);
+	bool known = false;
+
+	for (size_t i = 0; i < t->known_sources.count; i++) {
+		const char *line = t->known_sources.items[i];
+		if (strncmp(line, of, strlen(of)) != 0)
+			continue;
+		known = true;
+		if (strcmp(line + strlen(of), sha256) == 0)
+			return false;
+	}
+
+	return known;
+}
+
 const struct package_row *tables_extension(const struct tables *t, const char *name,
 					   const char *version)
 {

@@ -49,6 +49,9 @@ static bool is_left_out(const char *dir, const char *rel, struct arena *a)
 			return true;
 	if (rel[n] && fs_exists(dir, path_join(a, arena_strndup(a, rel, n), "pyvenv.cfg")))
 		return true;
+	/* of a submodule: a file, or with older versions of git a directory */
+	if (strstr(rel, "/.git/") || path_has_suffix(rel, "/.git"))
+		return true;
 	return strstr(rel, "__pycache__/") || path_has_suffix(rel, ".pyc");
 }
 

@@ -43,3 +43,18 @@ int extension_read(const char *path, const struct run *run, struct arena *a,
 /* extension_requirement: "Torch[x] (>=2.1) ; extra == 'a'" as "Torch>=2.1": the name, then the
  * range; NULL where an extra asks for it. */
 char *extension_requirement(const char *text, struct arena *a);
+
+/* A source of the user's in the place of a release's. */
+struct own_source {
+	const char *path;    /* a folder, or an archive with one directory at its top */
+	const char *package; /* "torchaudio", by its files; "": they do not say */
+	const char *version; /* without a label */
+	/* for people: "the git checkout 'x', commit 0123456789ab without changes" */
+	const char *state;
+};
+
+/* own_read: `version` NULL: of PKG-INFO or version.txt. Warns of git submodules that are empty.
+ * ERR_USAGE for a path that is not there, and without a version; ERR_INTEGRITY for a damaged
+ * archive. */
+int own_read(const char *path, const char *version, const struct run *run, struct arena *a,
+	     struct own_source *ret, struct err *e) MUST_CHECK;

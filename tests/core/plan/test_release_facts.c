@@ -453,6 +453,33 @@ static void releases_that_are_asked_for(void **state)
 	}
 }
 
+/* Shipped sources are the known ones, each with a line; another digest of their version is not. */
+static void test_sources_of_releases_are_known(void **state)
+{
+	size_t sources = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < tables->releases_count; i++) {
+		const struct release_row *r = &tables->releases[i];
+		for (size_t k = 0; k < TABLES_PACKAGES; k++) {
+			const struct package_row *p = tables_package(r, tables_packages[k]);
+			for (unsigned n = 0; p && n < p->sources_count; n++) {
+				const char *sha256 = p->sources[n].sha256;
+				if (!*sha256)
+					continue;
+				sources++;
+				assert_false(tables_doubts(tables, tables_packages[k], p->version,
+							   sha256));
+				assert_true(tables_doubts(tables, tables_packages[k], p->version,
+							  "0000"));
+			}
+		}
+	}
+
+	assert_true(sources > 20);
+	assert_false(tables_doubts(tables, "pytorch", "99.0", "0000"));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -468,6 +495,7 @@ int main(void)
 		cmocka_unit_test(gcc_on_arm),
 		cmocka_unit_test(notes_of_a_package),
 		cmocka_unit_test(sources_without_a_digest),
+		cmocka_unit_test(test_sources_of_releases_are_known),
 		cmocka_unit_test(releases_that_are_asked_for),
 		cmocka_unit_test(advisories_and_what_a_version_lacks),
 	};
