@@ -167,7 +167,8 @@ json_t *cmd_error_json(const struct err *e)
 
 /* Files on the command line must exist before anything is done. "root" is the root's own torch,
  * "official" a wheel of the index, NAME==VERSION a pinned one: a command that supports none of them
- * reports so itself. A TREE is a file or a directory; PLACE=SHA256 and URLs are judged by what reads them. */
+ * reports so itself. A TREE is a file or a directory; what reads URLs and PLACE=SHA256 judges
+ * them. */
 static int check_file(const char *option, const char *path, const char *values, const char *metavar,
 		      struct err *e)
 {

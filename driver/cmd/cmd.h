@@ -126,6 +126,9 @@ const char *cmd_installed_data(struct cmd_context *c);
 int cmd_profiles_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_patches_dir(struct cmd_context *c, const char **ret, struct err *e) MUST_CHECK;
 int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e) MUST_CHECK;
+/* cmd_recorded_path: the user's digests, which cmd_tables reads: recorded.yaml in ptbuild's
+ * directory below $XDG_CONFIG_HOME, else ~/.config; NULL without a home. */
+const char *cmd_recorded_path(const struct cmd_context *c);
 /* cmd_store: the store of --cache, else $XDG_CACHE_HOME/ptbuild, else ~/.cache/ptbuild, with its
  * fallbacks (--lower-store, PTBUILD_LOWER_STORE) and the remote one (--store-url,
  * PTBUILD_STORE_URL; not with --offline). Closed by cmd_main. cmd_cache_dir: where that is, nothing

@@ -82,11 +82,28 @@ int cmd_tables(struct cmd_context *c, const struct tables **ret, struct err *e)
 {
 	const char *dir = NULL;
 
-	if (!c->tables &&
-	    (cmd_profiles_dir(c, &dir, e) < 0 || tables_load(dir, c->arena, &c->tables, e) < 0))
-		return -1;
+	const char *recorded = cmd_recorded_path(c);
+	struct recorded_file f = {0};
+
+	if (!c->tables) {
+		if (cmd_profiles_dir(c, &dir, e) < 0 ||
+		    tables_load(dir, c->arena, &c->tables, e) < 0 ||
+		    (recorded && recorded_read(recorded, c->arena, &f, e) < 0))
+			return -1;
+		c->tables = recorded_apply(c->tables, &f, c->arena);
+	}
+
 	*ret = c->tables;
 	return 0;
+}
+
+const char *cmd_recorded_path(const struct cmd_context *c)
+{
+	const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
+	const char *dir = xdg && xdg[0] == '/'     ? path_join(c->arena, xdg, "ptbuild")
+			  : home && home[0] == '/' ? path_join(c->arena, home, ".config/ptbuild")
+						   : NULL;
+	return dir ? path_join(c->arena, dir, "recorded.yaml") : NULL;
 }
 
 /* In the directory of the user's caches; NULL without a home. */

@@ -101,10 +101,11 @@ int plan_unproven(const struct plan *p, struct err *e)
 		err_set(e, ERR_CONFIG, "'%s' of release %s has no proven digest: %s", s->name,
 			p->release, s->unproven);
 		return err_hint(e,
-				"give it yourself with its sha256: --source /path/to/%s=SHA256; or "
+				"'ptbuild fetch --release %s --record' downloads it and keeps its "
+				"digest, or give it yourself: --source /path/to/%s=SHA256; or "
 				"take the official "
 				"wheel: 'ptbuild slim --release %s --gpu TARGET'",
-				s->name, p->release);
+				p->release, s->name, p->release);
 	}
 
 	return 0;

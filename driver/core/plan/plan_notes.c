@@ -249,6 +249,23 @@ static void note_reach(struct plan_context *c)
 	set_aside(c);
 }
 
+static void note_digests(struct plan_context *c)
+{
+	for (unsigned i = 0; i < c->package->sources_count; i++) {
+		const struct source_row *s = &c->package->sources[i];
+		if (!*s->sha256)
+			strlist_addf(&c->notes, c->arena,
+				     "'%s' has no verified digest, so it can be planned but not "
+				     "built: %s",
+				     s->name, s->unproven);
+		if (s->recorded)
+			strlist_addf(&c->notes, c->arena,
+				     "'%s' has the digest that this machine recorded on %s, and no "
+				     "verified one: %s",
+				     s->name, s->recorded, s->unproven);
+	}
+}
+
 void plan_notes(struct plan_context *c, const struct buildenv *env)
 {
 	if (c->request->note)
@@ -280,12 +297,7 @@ void plan_notes(struct plan_context *c, const struct buildenv *env)
 			     "%s, without its patches",
 			     c->variant.package, c->package->own_version, c->package->own_state,
 			     c->release->name);
-	for (unsigned i = 0; i < c->package->sources_count; i++)
-		if (!*c->package->sources[i].sha256)
-			strlist_addf(&c->notes, c->arena,
-				     "'%s' has no verified digest, so it can be planned but not "
-				     "built: %s",
-				     c->package->sources[i].name, c->package->sources[i].unproven);
+	note_digests(c);
 	strlist_append(&c->notes, c->arena, &env->notes);
 	if (!package_is_torch(c->variant.package) && (!c->request->torch || !*c->request->torch)) {
 		strlist_addf(

@@ -7,6 +7,8 @@ struct source_row {
 	const char *name;   /* file name in the store */
 	const char *sha256; /* "" = `unproven` says why none is known */
 	const char *unproven;
+	/* the day on which this user recorded the digest; NULL: it is the table's, or none */
+	const char *recorded;
 	/* tried in order; https:, http:, file:, deb:ARCHIVE/PATH */
 	const char **urls;
 	unsigned urls_count;

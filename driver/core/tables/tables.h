@@ -146,6 +146,27 @@ static inline const char *tables_version(const struct package_row *p)
 	return p->own_version ? p->own_version : p->version;
 }
 
+/* A digest that the user's machine saw, of a source whose digest no table has. */
+struct recorded_row {
+	const char *release, *package, *name; /* of the source */
+	const char *sha256, *url, *day;       /* "2026-11-28" */
+	unsigned long bytes;
+	unsigned line;
+};
+
+struct recorded_file {
+	struct recorded_row *sources;
+	unsigned sources_count;
+};
+
+/* recorded_read: the user's file; a file that is not there has no rows. ERR_CONFIG with file:line.
+ * recorded_apply: the tables with those digests. A row for a source that has one in its table, or
+ * that no release has, counts for nothing. recorded_text: the file with these rows. */
+int recorded_read(const char *path, struct arena *a, struct recorded_file *ret,
+		  struct err *e) MUST_CHECK;
+const struct tables *recorded_apply(const struct tables *t, const struct recorded_file *f,
+				    struct arena *a);
+char *recorded_text(const struct recorded_file *f, struct arena *a);
 /* tables_doubts: whether a source is another than those that this version of the package is known
  * to have; false for a version of which none is known. */
 bool tables_doubts(const struct tables *t, const char *package, const char *version,
