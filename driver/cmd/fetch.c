@@ -257,6 +257,20 @@ static int make_plans(struct cmd_context *c, const struct selections *s, struct 
 	return 0;
 }
 
+/* As a build does before its plan is made. */
+static int lock_requirements(struct cmd_context *c, const struct pyenv_request *q,
+			     const struct selection *s, const struct plan **plan, struct err *e)
+{
+	const char *lock;
+
+	if (requirements_lock(q, c->run, c->arena, &lock, e) < 0)
+		return -1;
+	if (!lock)
+		return 0;
+	c->tables = tables_lock(c->tables, s->variant.package, lock, c->arena);
+	return cmd_plan(c, s, false, plan, e);
+}
+
 static int run_fetch(struct cmd_context *c, const struct strlist *args, struct err *e)
 {
 	const struct fetch_command_options *options = c->options;
@@ -291,6 +305,9 @@ static int run_fetch(struct cmd_context *c, const struct strlist *args, struct e
 			    cmd_root_make(c, items[i].group, e) < 0)
 				return -1;
 			q.root = items[i].group->root;
+			if (lock_requirements(c, &q, &chosen.items[i], &items[i].plan, e) < 0)
+				return err_wrap(e, "%s", items[i].plan->variant);
+			q.plan = items[i].plan;
 			if (pyenv_prepare(&q, c->run, c->arena, &items[i].env, e) < 0) {
 				if (!e->hint[0])
 					err_hint(e, "--sources-only skips the Python requirements");

@@ -59,6 +59,10 @@ const struct arg_def cmd_plan_options[] = {
 	 "your own folder, archive or URL=SHA256 instead of the release's source, or the "
 	 "FILE=SHA256 of a source whose digest the release lacks; may be repeated",
 	 "<file>"},
+	{"requirements", 0, SELECT(ARG_STRING, requirements), "LOCK",
+	 "locked list of what the build of --extension needs from Python: the requirements.txt of "
+	 "an earlier build",
+	 "<file>"},
 	{"version", 0, SELECT(ARG_STRING, version), "VERSION",
 	 "version of --source or --extension (default: what its files say)", NULL},
 	{"without", 0, PLAN(ARG_LIST, without), "FEATURES",
@@ -442,6 +446,11 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 		err_set(e, ERR_USAGE, "--extension without --profile");
 		return err_hint(e, "name what it is built for, for example --profile cpu-avx2 or "
 				   "--profile sm90-avx2");
+	}
+
+	if (o->requirements && !o->extensions.count) {
+		err_set(e, ERR_USAGE, "--requirements without --extension");
+		return err_hint(e, "it is for what --extension builds; a release has its own list");
 	}
 
 	if (o->units.count && !o->matrix)

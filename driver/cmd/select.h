@@ -20,6 +20,7 @@ struct cmd_select {
 	struct strlist packages;
 	struct strlist sources;   /* --source, as it was written */
 	const char *version;      /* of --source or --extension; NULL: it says it itself */
+	const char *requirements; /* a lock, for what extensions need of Python; NULL: theirs */
 	struct plan_options plan; /* without `sources`: cmd_plan_asked */
 };
 

@@ -40,8 +40,11 @@ static void add_known(const struct tables *t, struct package_row *row)
 
 	if (!known)
 		return;
-	row->settings = known->settings;
-	row->settings_count = known->settings_count;
+	if (!row->settings_count) {
+		row->settings = known->settings;
+		row->settings_count = known->settings_count;
+	}
+
 	row->memory = known->memory;
 	row->cuda_only = known->cuda_only;
 	row->note = known->note;
@@ -93,7 +96,8 @@ static int find_row(struct cmd_context *c, const struct tables *t, const char *w
 			     *path = path_from_here(c->arena, word);
 
 	if (fs_exists(TRUSTED, path)) {
-		if (extension_read(path, c->run, c->arena, ret, e) < 0 ||
+		const struct extension_asked q = {path, cmd_selected(c)->version};
+		if (extension_read(&q, c->run, c->arena, ret, e) < 0 ||
 		    add_source(c, path, ret, e) < 0)
 			return -1;
 		add_known(t, ret);
@@ -225,6 +229,8 @@ int cmd_extension(struct cmd_context *c, const struct cmd_select *o, const struc
 					       o->extensions.items[k], o->extensions.items[i],
 					       rows[i].name);
 		strlist_ref(&out.packages, c->arena, rows[i].name);
+		if (o->requirements)
+			rows[i].requirements = path_from_here(c->arena, o->requirements);
 	}
 
 	c->tables = tables_extend(t, rows, o->extensions.count, c->arena);

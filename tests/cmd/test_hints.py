@@ -106,14 +106,14 @@ class Hints(unittest.TestCase):
         cls.work, cls.ran = tempfile.TemporaryDirectory(), {}
         os.chdir(cls.work.name)
         shutil.copytree(os.path.join(TOP, "profiles"), "profiles")
-        for folder in ("dist", "foreign", "source", "empty", "marked", "new", "audio"):
+        for folder in ("dist", "foreign", "source", "empty", "marked", "new", "audio", "nameless"):
             os.mkdir(folder)
         torch = make_wheel("dist", "torch", "2.6.0+cpu.avx2")
         make_wheel("foreign", "torch", "2.6.0+cpu.avx2", python="cp399-cp399-manylinux_2_28_x86_64")
         marked = make_wheel("marked", "torch", "2.6.0+cpu.avx2", marked=True)
         for path, text in (("profile.yaml", "gpu: cpu\nisa: avx2\n"), ("bundle.yaml", "profile: sm90-avx2\ntorch: official==2.9.1\ncompanions: [torchvision]\n"),
                            ("mine.yaml", "note: for a test\nrelease: 2.9.1\npythons: ['3.13']\nrows:\n  - {gpus: [cpu], isas: [avx2]}\n"),
-                           ("source/setup.py", "setup(name='tiny', version='1.0')\n"), ("k.gpg", ""), ("audio/version.txt", "2.11.0\n")):
+                           ("source/setup.py", "setup(name='tiny', version='1.0')\n"), ("k.gpg", ""), ("audio/version.txt", "2.11.0\n"), ("nameless/setup.py", "setup(name='nameless', version=find())\n")):
             with open(path, "w", encoding="utf-8") as f:
                 f.write(text)
         for name in ("sm90-avx512", "sm90-avx2"):

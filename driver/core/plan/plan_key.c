@@ -156,7 +156,7 @@ static int put_requirements(struct text *t, const struct plan_context *c, struct
 	}
 
 	const char *dir = path_join(t->a, c->tables->dir, "requirements"), *digest;
-	if (digest_of(c, path_join(t->a, dir, name), true, &digest, e) < 0) {
+	if (digest_of(c, requirements_path(dir, name, t->a), true, &digest, e) < 0) {
 		e->kind = ERR_CONFIG;
 		return err_wrap(e, "locked requirements of release '%s'", c->release->name);
 	}

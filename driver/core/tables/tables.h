@@ -131,6 +131,16 @@ const struct package_row *tables_package(const struct release_row *r, const char
  * its torch, each by what its row and every extension's build require. */
 const struct tables *tables_extend(const struct tables *t, const struct package_row *extensions,
 				   size_t count, struct arena *a);
+/* requirements_is_lock: whether a row's `requirements` are a lock of the user's or of an earlier
+ * build, by its absolute path. requirements_path: its file; `dir`: of the tables' lists. */
+static inline bool requirements_is_lock(const char *requirements)
+{
+	return *requirements == '/';
+}
+const char *requirements_path(const char *dir, const char *requirements, struct arena *a);
+/* tables_lock: the tables with this lock for an extension that tables_extend added. */
+const struct tables *tables_lock(const struct tables *t, const char *extension, const char *lock,
+				 struct arena *a);
 /* A source of the user's for a package: see own_version. */
 struct own_row {
 	const char *package, *version, *state;

@@ -285,6 +285,34 @@ const struct tables *tables_extend(const struct tables *t, const struct package_
 	return all;
 }
 
+const char *requirements_path(const char *dir, const char *requirements, struct arena *a)
+{
+	return requirements_is_lock(requirements) ? requirements : path_join(a, dir, requirements);
+}
+
+const struct tables *tables_lock(const struct tables *t, const char *extension, const char *lock,
+				 struct arena *a)
+{
+	struct tables *all = arena_alloc(a, sizeof(*all));
+
+	*all = *t;
+	all->releases = arena_array(a, t->releases_count, sizeof(*all->releases));
+	for (unsigned i = 0; i < t->releases_count; i++) {
+		struct release_row *r = &all->releases[i];
+		*r = t->releases[i];
+		struct package_row *rows = arena_array(a, r->extensions_count, sizeof(*rows));
+		for (unsigned k = 0; k < r->extensions_count; k++) {
+			rows[k] = r->extensions[k];
+			if (strcmp(rows[k].name, extension) == 0)
+				rows[k].requirements = lock;
+		}
+
+		r->extensions = rows;
+	}
+
+	return all;
+}
+
 static struct package_row *own_package(const struct package_row *p, const struct own_row *own,
 				       struct arena *a)
 {

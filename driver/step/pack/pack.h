@@ -175,6 +175,7 @@ int provenance_beside(const char *wheel, struct arena *a, const char **ret,
  * alone; one with other bytes is replaced, with a warning. */
 int publish_wheel(const char *from, const char *to, const char *sha256, const struct run *run,
 		  struct arena *a, struct err *e) MUST_CHECK;
+#define PACK_LOCK "requirements.txt" /* what the build needed of Python, in the object */
 /* publish_export: like publish_wheel, copies the object's wheel, <wheel>.metadata-rev and
  * <variant>/build.json into `out_dir` (created if needed). *ret_path: the wheel in out_dir. */
 int publish_export(const char *object, const char *wheel, const char *sha256, unsigned metadata_rev,

@@ -76,6 +76,10 @@ int publish_export(const char *object, const char *wheel, const char *sha256, un
 	if (fs_exists(TRUSTED, page) &&
 	    copy_whole(page, path_join(a, details, "build.html"), NULL, a, e) < 0)
 		return -1;
+	const char *lock = path_join(a, object, PACK_LOCK);
+	if (fs_exists(TRUSTED, lock) &&
+	    copy_whole(lock, path_join(a, details, PACK_LOCK), NULL, a, e) < 0)
+		return -1;
 	*ret_path = path;
 	return 0;
 }

@@ -191,6 +191,10 @@ int pipeline_repack(const struct make *m, const char **ret, struct err *e) MUST_
 
 /* What the preflight asks of other steps, for doctor and for a build. */
 
+/* pipeline_lock: gives an extension of the tables the lock of what its build needs, if it needs one
+ * (requirements_lock). */
+int pipeline_lock(const struct pipeline_request *q, const struct plan *p, const struct run *run,
+		  struct arena *a, const struct tables **tables, struct err *e) MUST_CHECK;
 /* Callbacks of a preflight_request whose `user` is a pipeline_request. pipeline_trial: what it
  * lacks offline is a warning where all is looked at. */
 int pipeline_installs(void *user, struct preflight *d, struct strlist *ret,

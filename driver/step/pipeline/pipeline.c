@@ -12,6 +12,7 @@ struct pipeline {
 	const struct pipeline_request *q;
 	const struct run *run;
 	struct arena *arena;
+	const struct tables *tables; /* with the locks of extensions */
 	const struct toolchain *toolchain;
 	const struct toolkits *toolkits; /* NULL where neither a build nor its torch is for CUDA */
 	/* what the one wheel is made of, instead of being built; NULL */
@@ -58,7 +59,7 @@ static int resolve(struct pipeline *l, const struct target *of, const struct pla
 				 .torch_cuda = t->torch_cuda};
 
 	r.options.metadata_rev = of->rev;
-	return plan_resolve(l->q->tables, &r, l->arena, ret, e);
+	return plan_resolve(l->tables, &r, l->arena, ret, e);
 }
 
 /* Returns the store of the world that --root names by its path; NULL: this one or a fallback. */
@@ -658,6 +659,22 @@ static int look_ahead(struct pipeline *l, struct err *e)
 	return 0;
 }
 
+/* What the build of an extension needs and no list has is pinned before its plan is made. */
+static int lock_requirements(struct pipeline *l, struct err *e)
+{
+	const struct plan *p;
+
+	for (size_t i = 0; i < l->q->count; i++) {
+		const struct target of = {.t = &l->q->targets[i], .rev = 1};
+		if (tables_package_rank(of.t->variant.package) == TABLES_PACKAGES &&
+		    (resolve(l, &of, &p, e) < 0 ||
+		     pipeline_lock(l->q, p, l->run, l->arena, &l->tables, e) < 0))
+			return -1;
+	}
+
+	return 0;
+}
+
 static bool needs_cuda(const struct pipeline_request *q)
 {
 	for (size_t i = 0; i < q->count; i++)
@@ -690,7 +707,7 @@ static int build(struct pipeline *l, struct err *e)
 	    (try_sandbox(l, e) < 0 || toolkit_probe(q->tables, q->root, q->kind, q->cuda_home,
 						    l->run, l->arena, &l->toolkits, e) < 0))
 		return -1;
-	return look_ahead(l, e) < 0 ? -1 : obtain_all(l, e);
+	return lock_requirements(l, e) < 0 || look_ahead(l, e) < 0 ? -1 : obtain_all(l, e);
 }
 
 static int take(struct pipeline *l, struct err *e)
@@ -753,7 +770,7 @@ static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err
 int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a,
 		   struct pipeline_results *results, struct err *e)
 {
-	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results};
+	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results, .tables = q->tables};
 	return run_it(&l, build, e);
 }
 

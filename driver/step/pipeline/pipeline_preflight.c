@@ -228,6 +228,24 @@ int pipeline_installs(void *user, struct preflight *d, struct strlist *ret, stru
 	return r.plan ? pyenv_installs(&r, d->run, d->arena, ret, e) : 0;
 }
 
+int pipeline_lock(const struct pipeline_request *q, const struct plan *p, const struct run *run,
+		  struct arena *a, const struct tables **tables, struct err *e)
+{
+	const struct pyenv_request r = {.plan = p,
+					.profiles_dir = q->profiles_dir,
+					.root = q->root,
+					.kind = q->kind,
+					.store = q->store,
+					.offline = q->fetch.offline};
+	const char *lock;
+
+	if (requirements_lock(&r, run, a, &lock, e) < 0)
+		return -1;
+	if (lock)
+		*tables = tables_lock(*tables, p->package, lock, a);
+	return 0;
+}
+
 int pipeline_trial(void *user, struct preflight *d, struct err *e)
 {
 	const struct make t = {.q = user,

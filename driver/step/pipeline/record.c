@@ -209,13 +209,24 @@ void collect_units(struct make *m)
 			      walls > 0 ? cpu / walls : 0);
 }
 
+/* What the build needed of Python, if it was resolved for it. */
+static int write_lock(const struct make *m, struct err *e)
+{
+	const char *lock = m->plan->package_row->requirements;
+
+	return lock && requirements_is_lock(lock)
+		       ? fs_copy(TRUSTED, lock, path_join(m->arena, m->stage, PACK_LOCK), e)
+		       : 0;
+}
+
 int write_record(const struct make *m, struct err *e)
 {
 	AUTO_JSON json_t *doc = record(m);
 	const struct report_request q = {
 		.record = doc, .units = &m->units, .watched = &m->watched, .wheel = m->packed.path};
 
-	if (json_write(doc, TRUSTED, path_join(m->arena, m->stage, "build.json"), e) < 0)
+	if (write_lock(m, e) < 0 ||
+	    json_write(doc, TRUSTED, path_join(m->arena, m->stage, "build.json"), e) < 0)
 		return -1;
 	return report_write(&q, path_join(m->arena, m->stage, "build.html"), e);
 }

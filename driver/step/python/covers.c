@@ -44,8 +44,14 @@ static void find_missing(const struct look *l, const char *python, struct strlis
 {
 	const struct tables *t = l->q->tables;
 
+	/* What else an extension asks for is locked when it is built. */
+	const bool later = l->row->name && !requirements_is_lock(l->row->requirements);
+
 	for (unsigned i = 0; i < l->row->python_requires_count; i++) {
 		const char *text = l->row->python_requires[i];
+		if (later &&
+		    !strings_contain(t->extension_requires, t->extension_requires_count, text))
+			continue;
 		if (!locked_has(&l->list, python, text, l->a))
 			strlist_ref(ret, l->a, text);
 	}

@@ -160,7 +160,7 @@ int locked_lists_read(const char *dir, const char *const *files, size_t count, s
 		struct locked_list one;
 		if (!files[i] || !*files[i])
 			continue;
-		if (locked_list_read(path_join(a, dir, files[i]), a, &one, e) < 0)
+		if (locked_list_read(requirements_path(dir, files[i], a), a, &one, e) < 0)
 			return -1;
 		for (size_t k = 0; k < one.count; k++) {
 			all.items =

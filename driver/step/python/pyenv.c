@@ -1,4 +1,4 @@
-#include "step/python/pyenv.h"
+#include "step/python/pyenv_parts.h"
 
 #include "base/download.h"
 #include "base/sys/digest.h"
@@ -7,35 +7,13 @@
 #include "core/root/sandbox.h"
 #include "core/wheel/wheel.h"
 
-struct python {
-	const struct root *root;
-	enum sandbox_kind kind;
-	const struct run *run;
-	struct arena *arena;
-	const char *program; /* path inside the root or the sandbox */
-	const char *venv;    /* host directory shown read-only at SANDBOX_VENV; NULL: none */
-};
-
-/* The lines of the list that apply to one Python, and the wheel tags that it supports. */
-struct pyenv_wanted {
-	struct locked_list list; /* without markers */
-	const char *text;        /* the same as a requirements file */
-	const char *python;      /* "3.13" */
-	const char *implementation;
-	struct strlist abis;
-	struct strlist platforms;
-	char key[65];       /* digest of all of this: the store key */
-	const char *lacks;  /* what the root does not have, in words */
-	const char *wheels; /* the directory of the wheels */
-};
-
 /* What a Python has of the requirements, and what it has not, in words. */
 struct compared {
 	struct strlist have, missing;
 };
 
 /* Sets the program: the root's python3.X, else its python3. ERR_POLICY if there is none. */
-static int python_find(struct python *p, const char *version, struct err *e)
+int python_find(struct python *p, const char *version, struct err *e)
 {
 	const char *name = arena_printf(p->arena, "python%s", version);
 
@@ -142,8 +120,8 @@ static int read_answer(const struct python *p, const struct locked_list *all,
 
 /* Asks the root's Python which markers hold and which tags it supports. ERR_POLICY if it has no
  * pip. */
-static int pyenv_want(const struct python *p, const struct locked_list *all,
-		      struct pyenv_wanted *ret, struct err *e)
+int pyenv_want(const struct python *p, const struct locked_list *all, struct pyenv_wanted *ret,
+	       struct err *e)
 {
 	struct pyenv_wanted w = {.lacks = ret->lacks};
 	struct strlist markers = {0}, lines = {0};
@@ -182,7 +160,7 @@ static int pyenv_want(const struct python *p, const struct locked_list *all,
 
 /* pip of the host, which has the user's network settings.
  * When the root is the host, its Python has pip. */
-static int find_pip(const struct python *p, struct strlist *argv, struct err *e)
+int python_find_pip(const struct python *p, struct strlist *argv, struct err *e)
 {
 	if (p->root->host) {
 		python_module(p->program, "pip", p->arena, argv);
@@ -254,6 +232,16 @@ static void announce(const struct python *p, const struct pyenv_wanted *w, const
 	download_begin(p->run->log, &d);
 }
 
+void python_add_tags(const struct python *p, const struct pyenv_wanted *w, struct strlist *argv)
+{
+	strlist_addf(argv, p->arena, "--python-version=%s", w->python);
+	strlist_addf(argv, p->arena, "--implementation=%s", w->implementation);
+	for (size_t i = 0; i < w->abis.count; i++)
+		strlist_addf(argv, p->arena, "--abi=%s", w->abis.items[i]);
+	for (size_t i = 0; i < w->platforms.count; i++)
+		strlist_addf(argv, p->arena, "--platform=%s", w->platforms.items[i]);
+}
+
 static int download(const struct python *p, const struct pyenv_wanted *w, const char *stage,
 		    struct err *e)
 {
@@ -268,18 +256,13 @@ static int download(const struct python *p, const struct pyenv_wanted *w, const 
 	/* pip's temporary files on the disk that has room for the wheels. */
 	strlist_ref(&argv, p->arena, "env");
 	strlist_addf(&argv, p->arena, "TMPDIR=%s", stage);
-	if (find_pip(p, &argv, e) < 0 ||
+	if (python_find_pip(p, &argv, e) < 0 ||
 	    fs_write(TRUSTED, list, w->text, strlen(w->text), 0644, e) < 0)
 		return -1;
 	strlist_split(&argv, p->arena, fixed, " ");
-	strlist_addf(&argv, p->arena, "--python-version=%s", w->python);
-	strlist_addf(&argv, p->arena, "--implementation=%s", w->implementation);
+	python_add_tags(p, w, &argv);
 	strlist_addf(&argv, p->arena, "--dest=%s", stage);
 	strlist_addf(&argv, p->arena, "--requirement=%s", list);
-	for (size_t i = 0; i < w->abis.count; i++)
-		strlist_addf(&argv, p->arena, "--abi=%s", w->abis.items[i]);
-	for (size_t i = 0; i < w->platforms.count; i++)
-		strlist_addf(&argv, p->arena, "--platform=%s", w->platforms.items[i]);
 	struct pip_watch watch = {.log = p->run->log, .dir = stage, .start = log_seconds()};
 	struct proc_spec spec = {.argv = strlist_argv(&argv, p->arena),
 				 .out = &output,
@@ -530,7 +513,8 @@ static int check_listed(const struct plan *p, const struct locked_list *l, const
 	AUTO_ARENA struct arena a = {0};
 	const struct package_row *row = p->package_row;
 	/* also of its trial */
-	const bool own = strcmp(row->requirements, TABLES_EXTENSION_LIST) == 0;
+	const bool own = strcmp(row->requirements, TABLES_EXTENSION_LIST) == 0 ||
+			 requirements_is_lock(row->requirements);
 
 	for (unsigned i = 0; own && i < row->python_requires_count; i++) {
 		if (!strstr(lacks, row->python_requires[i]) ||
@@ -539,10 +523,8 @@ static int check_listed(const struct plan *p, const struct locked_list *l, const
 		err_set(e, ERR_POLICY,
 			"neither the root nor the locked list '%s' has '%s', which the build needs",
 			row->requirements, row->python_requires[i]);
-		return err_hint(e,
-				"install it in a root of your own (--root DIR), or add it to "
-				"profiles/requirements/%s",
-				row->requirements);
+		return err_hint(e, "install it in a root of your own (--root DIR), or leave "
+				   "--requirements out");
 	}
 
 	return 0;

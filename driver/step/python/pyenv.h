@@ -42,6 +42,14 @@ int pyenv_installs(const struct pyenv_request *q, const struct run *run, struct 
 int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct arena *a,
 		  struct pyenv *ret, struct err *e) MUST_CHECK;
 
+/* requirements_lock: a lock of what the build of an extension needs, where neither the root nor the
+ * locked list of extensions has it: resolved once by the host's pip for the root's Python, as
+ * wheels, and kept in the store; *ret is its path, NULL: none is needed. What the list pins stays
+ * at its versions where the requirements allow it. ERR_NETWORK offline and when pip fails,
+ * ERR_POLICY where no wheels fit. */
+int requirements_lock(const struct pyenv_request *q, const struct run *run, struct arena *a,
+		      const char **ret, struct err *e) MUST_CHECK;
+
 /* A locked list of Python distributions, pinned by version and sha256. */
 
 struct locked {

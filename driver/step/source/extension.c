@@ -109,6 +109,8 @@ static int take_setup(struct source *s, struct err *e)
 		return 0;
 	err_set(e, ERR_USAGE, "'%s' does not say its %s without being run", s->path,
 		*s->name ? "version" : "name");
+	if (*s->name)
+		return err_hint(e, "name it with --version, for example --version 1.0");
 	return err_hint(e, "write them into [project] of pyproject.toml, or as texts into setup(): "
 			   "name=\"x\", "
 			   "version=\"1.0\"");
@@ -134,6 +136,27 @@ static int check_range(const struct source *s, const char *what, const char *ran
 		return 0;
 	e->kind = ERR_INTEGRITY;
 	return err_wrap(e, "'%s': what it requires of %s", s->path, what);
+}
+
+/* Whether setup.py makes extensions for CUDA and no others: what it imports, it need not use. */
+static bool has_cuda_alone(const char *setup)
+{
+	AUTO_BUF struct buf text = {0};
+
+	if (!strstr(setup, "CUDAExtension("))
+		return false;
+	for (const char *line = setup; *line;) {
+		const char *from = line + strspn(line, " \t");
+		size_t n = strcspn(line, "\n");
+		const char *bracket = memchr(line, '(', n);
+		if (strncmp(from, "from ", 5) == 0 && bracket)
+			n = (size_t)(bracket - line) + strcspn(bracket, ")");
+		else if (strncmp(from, "from ", 5) != 0)
+			buf_add(&text, line, n + (line[n] == '\n'));
+		line += n + (line[n] != '\0');
+	}
+
+	return !strstr(buf_cstr(&text), "CppExtension");
 }
 
 static int make_row(const struct source *s, struct package_row *ret, struct err *e)
@@ -167,7 +190,8 @@ static int make_row(const struct source *s, struct package_row *ret, struct err 
 	row.python_requires = requires.items;
 	row.python_requires_count = (unsigned) requires.count;
 	const char *setup = s->tree->text[SOURCE_SETUP_PY];
-	row.cuda_only = setup && strstr(setup, "CUDAExtension(") && !strstr(setup, "CppExtension");
+	row.cuda_only = setup && (has_cuda_alone(setup) ||
+				  (strstr(setup, "CUDAExtension") && *s->tree->needs_cuda));
 	row.gpu_code = !*s->tree->gpu_code && setup && strstr(setup, "CUDAExtension")
 			       ? "setup.py"
 			       : s->tree->gpu_code;
@@ -183,9 +207,31 @@ static bool is_name(const char *s)
 	       isalnum((unsigned char)s[len - 1]);
 }
 
-int extension_read(const char *path, const struct run *run, struct arena *a,
+/* What a tool that asks git for the version takes instead; all of them, as one may be called by
+ * another. */
+static void pretend(const struct source *s, struct package_row *row)
+{
+	static const char *const names[] = {"SETUPTOOLS_SCM_PRETEND_VERSION",
+					    "PDM_BUILD_SCM_VERSION", "PBR_VERSION"};
+	struct table_setting *settings = arena_array(s->a, ARRAY_LEN(names), sizeof(*settings));
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		settings[i] = (struct table_setting){.name = names[i],
+						     .value = s->version,
+						     .why = "the version of --version",
+						     .source = "",
+						     .since = "",
+						     .until = "",
+						     .gpu = "",
+						     .package = row->name};
+	row->settings = settings;
+	row->settings_count = ARRAY_LEN(names);
+}
+
+int extension_read(const struct extension_asked *q, const struct run *run, struct arena *a,
 		   struct package_row *ret, struct err *e)
 {
+	const char *path = q->path;
 	struct source_tree tree;
 	struct source s = {
 		.tree = &tree, .path = path, .a = a, .name = "", .version = "", .python = ""};
@@ -200,6 +246,7 @@ int extension_read(const char *path, const struct run *run, struct arena *a,
 	if (source_tree_read(path, run, a, &tree, e) < 0 || take_info(&s, e) < 0 ||
 	    take_project(&s, e) < 0)
 		return err_wrap(e, "extension '%s'", path);
+	s.version = q->version ? q->version : s.version;
 	if (take_setup(&s, e) < 0)
 		return -1;
 	if (!is_name(s.name))
@@ -209,5 +256,9 @@ int extension_read(const char *path, const struct run *run, struct arena *a,
 		return err_set(e, ERR_INTEGRITY, "'%s' has no version: '%.60s'", path, s.version);
 	if (source_tree_warn(&tree, run, e) < 0)
 		return err_wrap(e, "extension '%s'", path);
-	return make_row(&s, ret, e);
+	if (make_row(&s, ret, e) < 0)
+		return -1;
+	if (q->version)
+		pretend(&s, ret);
+	return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "base/sys/fs.h"
 #include "base/sys/tar.h"
+#include "step/source/cuda_headers.h"
 
 enum { FILE_MAX = 1 << 20 };
 
@@ -37,11 +38,27 @@ static void look_at(struct source_tree *s, const char *rel)
 		s->gpu_code = arena_strdup(s->a, rel);
 }
 
+struct walk {
+	struct source_tree *s;
+	struct cuda_headers *h;
+};
+
+static bool is_looked_at(const char *rel, uint64_t size)
+{
+	return size <= FILE_MAX && cuda_headers_want(rel) && !strstr(rel, "site-packages/");
+}
+
 static int look_at_file(const char *rel, const struct stat *st, void *user, struct err *e)
 {
-	(void)st;
-	(void)e;
-	look_at(user, rel);
+	const struct walk *w = user;
+	AUTO_BUF struct buf text = {0};
+
+	look_at(w->s, rel);
+	if (!S_ISREG(st->st_mode) || !is_looked_at(rel, (uint64_t)st->st_size))
+		return 0;
+	if (fs_read(TRUSTED, path_join(w->s->a, w->s->path, rel), FILE_MAX, &text, e) < 0)
+		return -1;
+	cuda_headers_add(w->h, rel, buf_cstr(&text));
 	return 0;
 }
 
@@ -51,7 +68,7 @@ static void keep(struct source_tree *s, size_t i, const struct buf *text)
 	s->len[i] = strlen(s->text[i]);
 }
 
-static int read_folder(struct source_tree *s, struct err *e)
+static int read_folder(struct source_tree *s, struct cuda_headers *h, struct err *e)
 {
 	for (size_t i = 0; i < SOURCE_FILES; i++) {
 		AUTO_BUF struct buf text = {0};
@@ -63,13 +80,14 @@ static int read_folder(struct source_tree *s, struct err *e)
 		keep(s, i, &text);
 	}
 
-	return fs_walk(TRUSTED, s->path, look_at_file, s, e);
+	return fs_walk(TRUSTED, s->path, look_at_file, &(struct walk){s, h}, e);
 }
 
 static const struct tar_limits limits = {
 	.max_bytes = UINT64_C(8) << 30, .max_ratio = 200, .max_entries = 500000};
 
-static int read_archive(struct source_tree *s, const struct run *run, struct err *e)
+static int read_archive(struct source_tree *s, struct cuda_headers *h, const struct run *run,
+			struct err *e)
 {
 	AUTO_TAR struct tar *t = NULL;
 	struct tar_entry en;
@@ -79,9 +97,17 @@ static int read_archive(struct source_tree *s, const struct run *run, struct err
 		return -1;
 	while ((got = tar_next(t, &en, e)) > 0) {
 		const char *slash = strchr(en.name, '/');
-		if (slash && en.type == S_IFREG)
-			look_at(s, slash + 1);
-		for (size_t i = 0; slash && en.type == S_IFREG && i < SOURCE_FILES; i++) {
+		if (!slash || en.type != S_IFREG)
+			continue;
+		look_at(s, slash + 1);
+		if (is_looked_at(slash + 1, en.size)) {
+			AUTO_BUF struct buf text = {0};
+			if (tar_read(t, FILE_MAX, &text, e) < 0)
+				return tar_deny(t, e);
+			cuda_headers_add(h, slash + 1, buf_cstr(&text));
+		}
+
+		for (size_t i = 0; i < SOURCE_FILES; i++) {
 			AUTO_BUF struct buf text = {0};
 			if (strcmp(slash + 1, file_names[i]) != 0 || s->text[i])
 				continue;
@@ -190,9 +216,11 @@ int source_tree_read(const char *path, const struct run *run, struct arena *a,
 		     struct source_tree *ret, struct err *e)
 {
 	struct source_tree s = {.path = path, .a = a, .gpu_code = "", .package = ""};
+	struct cuda_headers h = {.a = a};
 
-	if ((fs_is_dir(TRUSTED, path) ? read_folder(&s, e) : read_archive(&s, run, e)) < 0)
+	if ((fs_is_dir(TRUSTED, path) ? read_folder(&s, &h, e) : read_archive(&s, &h, run, e)) < 0)
 		return -1;
+	s.needs_cuda = cuda_headers_need(&h);
 	*ret = s;
 	return 0;
 }

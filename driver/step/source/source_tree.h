@@ -18,6 +18,8 @@ struct source_tree {
 	const char *text[SOURCE_FILES]; /* NULL: missing */
 	size_t len[SOURCE_FILES];
 	const char *gpu_code; /* the first file for nvcc; "": none */
+	/* a C++ file, if all of them include CUDA's headers; "": they do not */
+	const char *needs_cuda;
 	/* "torchaudio" where a file shows it; "": no package of a release's */
 	const char *package;
 };

@@ -11,7 +11,7 @@
 
 static int read_at(const char *path, struct arena *a, struct package_row *ret, struct err *e)
 {
-	return extension_read(path, test_run(), a, ret, e);
+	return extension_read(&(struct extension_asked){.path = path}, test_run(), a, ret, e);
 }
 
 static const char *requires_of(const struct package_row *row, struct arena *a)
@@ -140,9 +140,10 @@ static void what_cannot_be_meant_is_refused(void **state)
 		   "is a file of an extension");
 	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE,
 		   "does not say its version without being run");
-	assert_contains(e.hint, "[project] of pyproject.toml");
+	assert_contains(e.hint, "--version 1.0");
 	test_write(test_path("setup.py"), "setup(version='1')\n");
 	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_USAGE, "does not say its name");
+	assert_contains(e.hint, "[project] of pyproject.toml");
 	test_write(test_path("setup.py"), "setup(name='x', version='one')\n");
 	assert_err(read_at(test_path("."), &a, &row, &e), &e, ERR_INTEGRITY,
 		   "has no version: 'one'");
@@ -169,7 +170,7 @@ static const char *warned(const char *path, struct arena *a)
 			  .fd = open(file, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644)};
 	const struct run run = {.log = &log, .cancel_fd = -1};
 
-	assert_ok(extension_read(path, &run, a, &row, &e), &e);
+	assert_ok(extension_read(&(struct extension_asked){.path = path}, &run, a, &row, &e), &e);
 	close(log.fd);
 	char *text = test_read(test_path("log"));
 	const char *ret = arena_strdup(a, text);
@@ -220,6 +221,61 @@ static void a_requirement_is_a_name_and_a_range(void **state)
 	assert_null(extension_requirement("torch; extra == 'dev'", &a));
 }
 
+static void test_source_that_needs_cuda_is_for_cuda_alone(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct package_row row;
+	test_dir();
+	const char *dir = arena_strdup(&a, test_path("."));
+	test_write(test_path("setup.py"),
+		   "from x import CppExtension, CUDAExtension\n"
+		   "e = CppExtension\nif cuda: e = CUDAExtension\nsetup(name='t', version='1')\n");
+	/* In a header of its own, behind a guard. */
+	test_write(test_path("src/a.cpp"), "#include \"k.h\"\n");
+	test_write(test_path("src/k.h"),
+		   "#ifndef K_H\n#define K_H\n#include <cuda_runtime.h>\n#endif");
+	assert_ok(read_at(dir, &a, &row, &e), &e);
+	assert_true(row.cuda_only);
+	/* Where an #if decides, and where another file does without. */
+	test_write(test_path("src/k.h"), "#ifdef WITH_CUDA\n# include <cuda_runtime.h>\n#endif\n");
+	assert_ok(read_at(dir, &a, &row, &e), &e);
+	assert_false(row.cuda_only);
+	test_write(test_path("src/k.h"), "#pragma once\n#include <ATen/cuda/CUDAContext.h>\n");
+	assert_ok(read_at(dir, &a, &row, &e), &e);
+	assert_true(row.cuda_only);
+	test_write(test_path("src/b.cpp"), "#include <vector>");
+	assert_ok(read_at(dir, &a, &row, &e), &e);
+	assert_false(row.cuda_only);
+	/* What is imported need not be used. */
+	test_write(test_path("setup.py"),
+		   "from x import (\n  CppExtension,\n  CUDAExtension,\n)\n"
+		   "setup(name='t', version='1', ext_modules=[CUDAExtension('t', [])])\n");
+	assert_ok(read_at(dir, &a, &row, &e), &e);
+	assert_true(row.cuda_only);
+}
+
+static void test_given_version_is_used_and_set(void **state)
+{
+	(void)state;
+	AUTO_ARENA struct arena a = {0};
+	struct err e = {0};
+	struct package_row row;
+	test_dir();
+	test_write(test_path("setup.py"), "setup(name='tiny', version=find())\n");
+	const char *dir = arena_strdup(&a, test_path("."));
+	const struct extension_asked silent = {.path = dir}, given = {dir, "1.5"};
+	assert_err(extension_read(&silent, test_run(), &a, &row, &e), &e, ERR_USAGE,
+		   "does not say its version");
+	assert_contains(e.hint, "--version 1.0");
+	err_clear(&e);
+	assert_ok(extension_read(&given, test_run(), &a, &row, &e), &e);
+	assert_string_equal(row.version, "1.5");
+	assert_string_equal(row.settings[0].name, "SETUPTOOLS_SCM_PRETEND_VERSION");
+	assert_string_equal(row.settings[0].value, "1.5");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +285,9 @@ int main(void)
 		cmocka_unit_test_teardown(a_folder_with_pyproject_toml, test_teardown),
 		cmocka_unit_test_teardown(an_sdist_says_it_in_pkg_info, test_teardown),
 		cmocka_unit_test_teardown(what_cannot_be_meant_is_refused, test_teardown),
+		cmocka_unit_test_teardown(test_source_that_needs_cuda_is_for_cuda_alone,
+					  test_teardown),
+		cmocka_unit_test_teardown(test_given_version_is_used_and_set, test_teardown),
 		cmocka_unit_test_teardown(test_empty_submodules_are_warned_of, test_teardown),
 		cmocka_unit_test_teardown(a_requirement_is_a_name_and_a_range, test_teardown),
 	};
