@@ -753,6 +753,7 @@ static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err
 {
 	const struct pipeline_request *q = l->q;
 
+	l->tables = q->tables;
 	l->first = l->r->count;
 	l->first_failed = l->r->failed.count;
 	l->r->asked += q->count;
@@ -770,7 +771,7 @@ static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err
 int pipeline_build(const struct pipeline_request *q, const struct run *run, struct arena *a,
 		   struct pipeline_results *results, struct err *e)
 {
-	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results, .tables = q->tables};
+	struct pipeline l = {.q = q, .run = run, .arena = a, .r = results};
 	return run_it(&l, build, e);
 }
 
