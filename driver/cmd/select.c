@@ -450,7 +450,7 @@ static int check_ways(const struct cmd_context *c, const struct strlist *words, 
 
 	if (o->requirements && !o->extensions.count) {
 		err_set(e, ERR_USAGE, "--requirements without --extension");
-		return err_hint(e, "it is for what --extension builds; a release has its own list");
+		return err_hint(e, "name the extension; a release has a list of its own");
 	}
 
 	if (o->units.count && !o->matrix)

@@ -191,6 +191,8 @@ int pipeline_repack(const struct make *m, const char **ret, struct err *e) MUST_
 
 /* What the preflight asks of other steps, for doctor and for a build. */
 
+/* pipeline_needs_cuda: whether a build or its torch is for CUDA. */
+bool pipeline_needs_cuda(const struct pipeline_request *q) __attribute__((pure));
 /* pipeline_lock: gives an extension of the tables the lock of what its build needs, if it needs one
  * (requirements_lock). */
 int pipeline_lock(const struct pipeline_request *q, const struct plan *p, const struct run *run,

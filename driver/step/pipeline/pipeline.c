@@ -675,20 +675,12 @@ static int lock_requirements(struct pipeline *l, struct err *e)
 	return 0;
 }
 
-static bool needs_cuda(const struct pipeline_request *q)
-{
-	for (size_t i = 0; i < q->count; i++)
-		if (q->targets[i].variant.profile.gpu == GPU_CUDA || q->targets[i].torch_cuda)
-			return true;
-	return false;
-}
-
 static int build(struct pipeline *l, struct err *e)
 {
 	const struct pipeline_request *q = l->q;
 
 	l->elsewhere = sandbox_elsewhere(q->kind);
-	const bool cuda = needs_cuda(q);
+	const bool cuda = pipeline_needs_cuda(q);
 	/* What the last run remembered needs no sandbox: taking
 	 * a wheel from the store then starts no program. */
 	char digest[DIGEST_HEX_LEN + 1];
@@ -758,7 +750,7 @@ static int run_it(struct pipeline *l, int (*work)(struct pipeline *l, struct err
 	l->first_failed = l->r->failed.count;
 	l->r->asked += q->count;
 	if (hardware_facts_load(q->profiles_dir, l->arena, &l->facts, e) < 0 ||
-	    hardware_read(l->facts, needs_cuda(q), l->run, l->arena, &l->machine, e) < 0)
+	    hardware_read(l->facts, pipeline_needs_cuda(q), l->run, l->arena, &l->machine, e) < 0)
 		return -1;
 	/* A bad key is found before an hour of building. */
 	if (q->options.sign_key && sign_load(q->options.sign_key, true, &l->key, e) < 0)

@@ -228,6 +228,14 @@ int pipeline_installs(void *user, struct preflight *d, struct strlist *ret, stru
 	return r.plan ? pyenv_installs(&r, d->run, d->arena, ret, e) : 0;
 }
 
+bool pipeline_needs_cuda(const struct pipeline_request *q)
+{
+	for (size_t i = 0; i < q->count; i++)
+		if (q->targets[i].variant.profile.gpu == GPU_CUDA || q->targets[i].torch_cuda)
+			return true;
+	return false;
+}
+
 int pipeline_lock(const struct pipeline_request *q, const struct plan *p, const struct run *run,
 		  struct arena *a, const struct tables **tables, struct err *e)
 {
