@@ -43,10 +43,10 @@ int pyenv_prepare(const struct pyenv_request *q, const struct run *run, struct a
 		  struct pyenv *ret, struct err *e) MUST_CHECK;
 
 /* requirements_lock: a lock of what the build of an extension needs, where neither the root nor the
- * locked list of extensions has it: resolved once by the host's pip for the root's Python, as
- * wheels, and kept in the store; *ret is its path, NULL: none is needed. What the list pins stays
- * at its versions where the requirements allow it. ERR_NETWORK offline and when pip fails,
- * ERR_POLICY where no wheels fit. */
+ * locked list of extensions has it: resolved once by the host's pip, as wheels for the root's
+ * Python whose Requires-Python takes the host's, too, and kept in the store; *ret is its path,
+ * NULL: none is needed. What the list pins stays at its versions where the requirements allow it.
+ * ERR_NETWORK offline and when pip fails, ERR_POLICY where no wheels fit. */
 int requirements_lock(const struct pyenv_request *q, const struct run *run, struct arena *a,
 		      const char **ret, struct err *e) MUST_CHECK;
 

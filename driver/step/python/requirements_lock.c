@@ -41,7 +41,7 @@ static const char *pinned(const struct asking *k, const struct locked *l, struct
 	return arena_printf(a, "%s==%s", l->name, l->version);
 }
 
-/* Of the list only what builds of extensions import unasked, where `with_list` is false. */
+/* With `with_list`, also what the list pins; else ninja, which torch uses unasked. */
 static int write_requests(const struct asking *k, bool with_list, const char *path, struct err *e)
 {
 	struct arena *a = k->py->arena;
