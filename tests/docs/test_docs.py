@@ -140,13 +140,13 @@ def check_own(words, known, home):
         with open(os.path.join(home, "tiny", "setup.py"), "w") as file:
             file.write("setup(name='tiny', version='1')\n")
         inner = [os.path.join(home, "tiny") if w == "." else w for w in inner]
-    for word, sign in (("~/audio", "torchaudio/__init__.py"), ("~/pytorch", "torch/__init__.py")):
+    for word, sign, version in (("~/audio", "torchaudio/__init__.py", "2.11.0a0"), ("~/pytorch", "torch/__init__.py", "2.12.0a0")):
         if word in inner:
             tree = os.path.join(home, word[2:])
             os.makedirs(os.path.dirname(os.path.join(tree, sign)), exist_ok=True)
             open(os.path.join(tree, sign), "w").close()
             with open(os.path.join(tree, "version.txt"), "w") as file:
-                file.write("2.12.0a0\n")
+                file.write(f"{version}\n")
             inner = [tree if w == word else w for w in inner]
     inner = [os.path.join(TOP, "profiles", "requirements", "extension.txt") if w == "requirements.txt" else w for w in inner]
     said = ptbuild(*inner, "--help", cwd=home)
