@@ -160,15 +160,17 @@ static bool is_global(const char *name)
 	return false;
 }
 
-/* list --profiles is the one option that is more useful than the global one it hides. */
+/* list --profiles, and --version of a source, which without a value stays ptbuild's own, are more
+ * useful than the global options that they hide. */
 static void only_list_hides_a_global_option(void **state)
 {
 	(void)state;
 	for (size_t i = 0; cmd_table[i]; i++)
 		for (size_t j = 0; cmd_table[i]->tables[j]; j++)
 			for (const struct arg_def *d = cmd_table[i]->tables[j]; d->name; d++) {
-				bool listed = strcmp(cmd_table[i]->name, "list") == 0 &&
-					      strcmp(d->name, "profiles") == 0;
+				bool listed = strcmp(d->name, "version") == 0 ||
+					      (strcmp(cmd_table[i]->name, "list") == 0 &&
+					       strcmp(d->name, "profiles") == 0);
 				assert_int_equal(is_global(d->name), listed);
 				for (const struct arg_def *g = cmd_global_options; g->name; g++)
 					assert_true(!d->short_name ||
@@ -184,6 +186,8 @@ static void version_is_printed(void **state)
 {
 	(void)state;
 	assert_int_equal(ptbuild("--version"), 0);
+	assert_string_equal(out(), "ptbuild " PTBUILD_VERSION "\n");
+	assert_int_equal(ptbuild("plan --version"), 0);
 	assert_string_equal(out(), "ptbuild " PTBUILD_VERSION "\n");
 	assert_int_equal(ptbuild("--version --json"), 0);
 	AUTO_JSON json_t *doc = json_out();
