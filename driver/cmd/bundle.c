@@ -1,6 +1,7 @@
 #include "base/sys/json.h"
 #include "base/sys/machine.h"
 #include "cmd/build.h"
+#include "cmd/slim_gpus.h"
 #include "core/plan/torch_fits.h"
 #include "core/variant/variant.h"
 #include "core/wheel/wheel.h"

@@ -1,6 +1,7 @@
 /* Which of the pinned official wheels are meant. */
 #include "base/sys/machine.h"
 #include "cmd/select.h"
+#include "cmd/slim_gpus.h"
 #include "core/machine/host_python.h"
 #include "core/machine/official_fit.h"
 #include "core/tables/gpu_runs.h"

@@ -73,33 +73,6 @@ int cmd_plan(struct cmd_context *c, const struct selection *s, bool probed, cons
 	     struct err *e) MUST_CHECK;
 /* cmd_select_cuda_home: --cuda-home, else $CUDA_HOME without --root; may be NULL. */
 const char *cmd_select_cuda_home(const struct cmd_context *c);
-struct official_wheel; /* core/wheel/wheel.h */
-struct official;
-/* Pinned wheels that are asked for. */
-struct cmd_official {
-	const char *release, *platform;
-	const char *cuda;               /* NULL: any */
-	struct strlist dists;           /* "torch" */
-	bool all;                       /* and those of the other packages that there are */
-	struct strlist gpus;            /* "90": the targets that are to be in them */
-	const struct hardware *machine; /* whose driver has to run them; NULL: any */
-};
-/* cmd_official_python: the Python by the rule of cmd_python, of those that have all wheels.
- * cmd_official_newest: the newest release that has them, for `python` (NULL: any), with code for
- * the targets; ERR_POLICY. cmd_official_check: whether torch of q->release has code for them;
- * ERR_POLICY, with a release that has it as the hint. */
-int cmd_official_python(struct cmd_context *c, const struct official *all,
-			const struct cmd_official *q, const char **ret, struct err *e) MUST_CHECK;
-int cmd_official_check(struct cmd_context *c, const struct cmd_official *q, const char *python,
-		       struct err *e) MUST_CHECK;
-int cmd_official_newest(struct cmd_context *c, const struct cmd_official *q, const char *python,
-			const char **ret, struct err *e) MUST_CHECK;
-/* cmd_official_fetch: pinned wheels, into the store. */
-int cmd_official_fetch(struct cmd_context *c, const struct official_wheel *const *wheels,
-		       size_t count, struct strlist *ret, struct err *e) MUST_CHECK;
-/* cmd_slim: a wheel cut to the GPUs of a profile, in `dir`; *ret NULL: it has no GPU code. */
-int cmd_slim(struct cmd_context *c, const char *wheel, const struct profile *p, const char *dir,
-	     const char **ret, struct err *e) MUST_CHECK;
 /* What the torch that is named says of its build; NULL: nothing. */
 struct cmd_extension {
 	struct strlist packages;
