@@ -38,7 +38,7 @@ static const struct {
 	const char *words;
 	int (*hint)(struct err *e);
 } causes[] = {
-	{"/proc/sys/user/max_user_namespaces", hint_proc},
+	{"max_user_namespaces: ", hint_proc},
 	{"Can't mount proc", hint_proc},
 	{"Can't set hostname", sandbox_hint_container},
 	{"setting up uid map", hint_user},
