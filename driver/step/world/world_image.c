@@ -221,7 +221,7 @@ static int put_tree(struct stream *s, const char *root, const char *base, const 
 static int put_place(struct stream *s)
 {
 	CLEANUP(entry_free)
-	struct archive_entry *entry = entry_new(SANDBOX_TOP + 1, S_IFDIR | 0755, s->newest);
+	struct archive_entry *entry = entry_new(&SANDBOX_TOP[1], S_IFDIR | 0755, s->newest);
 
 	archive_entry_set_uid(entry, WORLD_IMAGE_USER);
 	archive_entry_set_gid(entry, WORLD_IMAGE_USER);
