@@ -332,8 +332,11 @@ static struct package_row *own_package(const struct package_row *p, const struct
 
 const struct tables *tables_own(const struct tables *t, const struct own_row *own, struct arena *a)
 {
-	struct tables *all = arena_alloc(a, sizeof(*all));
+	const size_t rank = tables_package_rank(own->package);
 
+	if (rank >= TABLES_PACKAGES)
+		return t;
+	struct tables *all = arena_alloc(a, sizeof(*all));
 	*all = *t;
 	all->releases = arena_array(a, t->releases_count, sizeof(*all->releases));
 	for (unsigned i = 0; i < t->releases_count; i++) {
@@ -341,7 +344,7 @@ const struct tables *tables_own(const struct tables *t, const struct own_row *ow
 		*r = t->releases[i];
 		struct package_row **rows[TABLES_PACKAGES] = {&r->pytorch, &r->torchvision,
 							      &r->torchaudio};
-		struct package_row **at = rows[tables_package_rank(own->package)];
+		struct package_row **at = rows[rank];
 		*at = *at ? own_package(*at, own, a) : NULL;
 	}
 

@@ -235,9 +235,11 @@ static bool is_equal(const struct clause *c, const struct version *v, struct are
 
 static bool is_compatible(const struct clause *c, const struct version *v, struct arena *a)
 {
-	const char *last = strrchr(c->release, '.');
+	const char *last = c->release ? strrchr(c->release, '.') : NULL;
 	struct clause series = *c;
 
+	if (!last) /* clauses without one are refused when they are read */
+		return false;
 	series.any = true;
 	series.release = arena_strndup(a, c->release, (size_t)(last - c->release));
 	return public_order(v, &c->version) >= 0 && is_equal(&series, v, a);

@@ -225,13 +225,16 @@ static void test_shared_proc_shows_no_more_than_names(void **state)
 {
 	(void)state;
 	AUTO_BUF struct buf out = {0};
-	char script[400];
+	char script[600];
 	walled.without_protections = 1U << PROTECTION_PROCESSES;
 	snprintf(script, sizeof(script),
 		 "p=/proc/%d; test -r $p/comm || echo unseen; "
 		 "for f in environ maps auxv; do head -c 1 $p/$f && echo reads $f; done "
 		 "2>/dev/null; "
-		 "for d in root cwd fd; do ls $p/$d/ && echo lists $d; done 2>/dev/null; "
+		 "for d in root cwd; do ls $p/$d/ && echo lists $d; done 2>/dev/null; "
+		 /* a process of the same user has numbers there, and they lead nowhere */
+		 "for n in 0 1 2; do true <$p/fd/$n && echo opens $n; done 2>/dev/null; "
+		 "for n in 0 1 2; do readlink $p/fd/$n && echo follows $n; done; "
 		 "kill -0 ${p#/proc/} 2>/dev/null && echo kills; echo end",
 		 getpid());
 	assert_int_equal(inside(&out, script), 0);

@@ -46,6 +46,7 @@ static int setup(void **state)
 {
 	(void)state;
 	test_dir();
+	umask(022); /* what packages bring has modes of its own */
 	make_root("base");
 	make_root("whole");
 	put("base", "etc/gone", "gone");
