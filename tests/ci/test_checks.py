@@ -86,7 +86,7 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.check("check-prose")[0], 0)
 
     def test_prose_baseline_follows_fewer_findings(self):
-        self.write("ci/prose-baseline.txt", "anew/docs 1000\n", "a")
+        self.write("ci/prose/baseline.txt", "anew/docs 1000\n", "a")
         status, said = self.check("check-prose")
         self.assertEqual(status, 0)
         self.assertIn("check-prose --write", said)
