@@ -1,10 +1,10 @@
 /* Packs a release: the libraries that its programs need come
  * along, then the tree becomes a wheel. ci/release runs it.
  *
- *   pack-release TREE ROOT OUT_DIR EPOCH KEY
+ *   pack-release TREE ROOT OUT_DIR EPOCH KEY SOURCES
  *
- * ROOT is where the libraries are found, and their
- * licences. KEY says what the release was made of. */
+ * ROOT is where the libraries are found, and their licences. KEY says what the release was made of.
+ * SOURCES lists the pinned sources that are linked into it, "DIGEST PATH" a line; "-" is none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 
 #include "base/path.h"
 #include "base/sys/fs.h"
+#include "base/sys/json.h"
 #include "core/tables/tables.h"
 #include "step/pack/pack.h"
 #include "step/relocate/relocate.h"
@@ -70,6 +71,63 @@ static int list_licences(const char *dir, struct arena *a, struct strlist *ret, 
 	return 0;
 }
 
+static void add_component(json_t *list, const char *name, const char *version, const char *sha256)
+{
+	json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:[{s:s, s:s}]}", "type", "library",
+					      "name", name, "version", version, "hashes", "alg",
+					      "SHA-256", "content", sha256));
+}
+
+/* "o/openssl/openssl_3.5.7.orig.tar.gz" is openssl 3.5.7. */
+static int add_sources(const char *path, json_t *list, struct arena *a, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	struct strlist lines = {0};
+
+	if (strcmp(path, "-") == 0)
+		return 0;
+	if (fs_read(TRUSTED, path, 1 << 20, &text, e) < 0)
+		return -1;
+	strlist_split(&lines, a, buf_cstr(&text), "\n");
+	for (size_t i = 0; i < lines.count; i++) {
+		const char *line = lines.items[i], *slash = strrchr(line, '/');
+		const char *mark = slash ? strchr(slash, '_') : NULL;
+		if (*line == '#' || !mark)
+			continue;
+		const char *name = arena_strndup(a, slash + 1, (size_t)(mark - slash - 1));
+		const char *end = strstr(mark, ".orig.");
+		const size_t len = end ? (size_t)(end - mark - 1) : strcspn(mark + 1, "_");
+		const char *version = arena_strndup(a, mark + 1, len);
+		add_component(list, name, version, arena_strndup(a, line, strcspn(line, " ")));
+	}
+
+	return 0;
+}
+
+/* The bill of materials: CycloneDX, as those of the wheels that ptbuild builds. */
+static int write_bill(const struct relocate_result *r, const char *info, const char *sources,
+		      struct arena *a, struct err *e)
+{
+	AUTO_JSON json_t *list = json_array();
+	const char *path = path_join(a, info, "sboms/ptbuild.cdx.json");
+
+	if (add_sources(sources, list, a, e) < 0)
+		return -1;
+	for (size_t i = 0; i < r->count; i++) {
+		const char *package = r->libraries[i].package, *equals = strchr(package, '=');
+		if (equals)
+			add_component(list, arena_strndup(a, package, (size_t)(equals - package)),
+				      equals + 1, r->libraries[i].sha256);
+	}
+
+	AUTO_JSON json_t *doc = json_pack(
+		"{s:s, s:s, s:i, s:{s:{s:s, s:s, s:s}}, s:O}", "bomFormat", "CycloneDX",
+		"specVersion", "1.6", "version", 1, "metadata", "component", "type", "application",
+		"name", "ptbuild", "version", PTBUILD_VERSION, "components", list);
+	return fs_mkdirs(TRUSTED, path_dir(a, path), e) < 0 ? -1
+							    : json_write(doc, TRUSTED, path, e);
+}
+
 static int pack(char **words, const struct run *run, struct arena *a, struct err *e)
 {
 	const struct tables *tables = NULL;
@@ -101,7 +159,8 @@ static int pack(char **words, const struct run *run, struct arena *a, struct err
 				 .level = PACK_LEVEL,
 				 .out_dir = words[2]};
 	struct pack_result packed;
-	if (add_licences(&relocated, &root, licences, a, e) < 0 ||
+	if (write_bill(&relocated, path_join(a, tree, info), words[5], a, e) < 0 ||
+	    add_licences(&relocated, &root, licences, a, e) < 0 ||
 	    list_licences(licences, a, &p.license_files, e) < 0 ||
 	    manylinux_tag_of_tree(&tables->manylinux, tree, a, &tag, e) < 0)
 		return -1;
@@ -120,8 +179,8 @@ int main(int argc, char **argv)
 
 	log_init(&log, STDERR_FILENO, LOG_NORMAL);
 	const struct run run = {.log = &log, .cancel_fd = -1};
-	if (argc != 6) {
-		fprintf(stderr, "usage: pack-release TREE ROOT OUT_DIR EPOCH KEY\n");
+	if (argc != 7) {
+		fprintf(stderr, "usage: pack-release TREE ROOT OUT_DIR EPOCH KEY SOURCES\n");
 		return 2;
 	}
 

@@ -240,6 +240,12 @@ class Limits(unittest.TestCase):
         jsonschema.validate(doc, GITHUB)
         self.assertEqual({job["timeout-minutes"] for name, job in doc["jobs"].items() if name != "index"}, {"${{ matrix.minutes }}"})
         self.assertEqual(sorted(cell["minutes"] for cell in github_cells(doc)), [360, 2880])
+        self.assertEqual(sorted(cell["build_minutes"] for cell in github_cells(doc)), [340, 2860])
+        steps = [step for name, job in doc["jobs"].items() if name != "index" for step in job["steps"]]
+        limits = {step["name"]: step.get("timeout-minutes") for step in steps}
+        self.assertEqual(limits["build"], "${{ matrix.build_minutes }}")
+        self.assertEqual({name for name, limit in limits.items() if limit}, {"build"})
+        self.assertEqual([step["with"]["retention-days"] for step in steps if step["name"] == "keep the wheels"], [3])
         jobs = gitlab_jobs(matrix(*words[1:], "gitlab", "--runner-map", path))
         self.assertEqual([jobs[name].get("timeout") for name in words[1:3]], ["2880 minutes", None])
 

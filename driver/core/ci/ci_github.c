@@ -4,6 +4,9 @@
 #include "base/sys/json.h"
 #include "core/ci/ci.h"
 
+/* The index has all wheels: those of single jobs are for a repeated index job. */
+enum { WHEEL_DAYS = 3, SAVE_MINUTES = 20 };
+
 /* Steps are added to a list; `p` and `a` are what all of them need. */
 struct steps {
 	const struct ci_plan *p;
@@ -76,17 +79,23 @@ static void add_build(const struct steps *s)
 					  ci_build(s->p, "github", s->a));
 
 	json_array_append_new(s->list,
-			      json_pack("{s:s, s:s, s:{s:s, s:s, s:s*}}", "name", "build", "run",
+			      json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s*}}", "name", "build",
+					"timeout-minutes", "${{ matrix.build_minutes }}", "run",
 					script, "env", "VARIANTS", "${{ matrix.variants }}",
 					"RELEASE", "${{ matrix.release }}", "SHARD",
 					shards ? "${{ matrix.shard }}" : NULL));
 }
 
-/* What an upload takes: files by their path, under a name; none is an error. */
-static json_t *upload(const char *name, const char *path)
+/* What an upload takes: files by their path, under a name; none is an error. With `days` the
+ * service removes it after so many. */
+static json_t *upload(const char *name, const char *path, int days)
 {
-	return json_pack("{s:s, s:s, s:s}", "name", name, "path", path, "if-no-files-found",
-			 "error");
+	json_t *o = json_pack("{s:s, s:s, s:s}", "name", name, "path", path, "if-no-files-found",
+			      "error");
+
+	if (days)
+		json_object_set_new(o, "retention-days", json_integer(days));
+	return o;
 }
 
 static json_t *build_steps(const struct ci_plan *p, struct arena *a)
@@ -100,11 +109,11 @@ static json_t *build_steps(const struct ci_plan *p, struct arena *a)
 	}
 
 	add_build(&s);
-	add_action(&s, (struct action){.name = "keep the wheels",
-				       .action = "upload",
-				       .condition = p->shards > 1 ? "!contains(matrix.shard, '/')"
-								  : NULL,
-				       .with = upload("${{ matrix.variant }}", "dist/*.whl*")});
+	add_action(&s, (struct action){
+			       .name = "keep the wheels",
+			       .action = "upload",
+			       .condition = p->shards > 1 ? "!contains(matrix.shard, '/')" : NULL,
+			       .with = upload("${{ matrix.variant }}", "dist/*.whl*", WHEEL_DAYS)});
 	if (!p->remote) {
 		add_cache(&s, "keep the C++ units", "cpu_cache", true);
 		add_cache(&s, "keep the GPU units", "gpu_cache", true);
@@ -125,7 +134,7 @@ static json_t *index_steps(const struct ci_plan *p, struct arena *a)
 	add_run(&s, "make the index", "ptbuild index dist");
 	add_action(&s, (struct action){.name = "keep the index",
 				       .action = "upload",
-				       .with = upload("index", "dist")});
+				       .with = upload("index", "dist", 0)});
 	return s.list;
 }
 
@@ -151,8 +160,11 @@ static json_t *cell(const struct ci_plan *p, const struct ci_job *j)
 			  j->cpu_cache, "gpu_cache", j->gpu_cache, "makes_cpu", j->makes_cpu,
 			  "makes_gpu", j->makes_gpu, "runs_on", ci_labels(j->runner));
 
-	json_object_set_new(o, "minutes",
-			    json_integer(ci_limits(p->tables, "github", j->runner).minutes));
+	json_int_t minutes = ci_limits(p->tables, "github", j->runner).minutes;
+	json_object_set_new(o, "minutes", json_integer(minutes));
+	/* A build that is stopped before the job is leaves time to save what it compiled. */
+	json_int_t build = minutes > 2 * SAVE_MINUTES ? minutes - SAVE_MINUTES : minutes / 2 + 1;
+	json_object_set_new(o, "build_minutes", json_integer(build));
 	if (p->shards > 1)
 		json_object_set_new(o, "shard", json_string(j->shard));
 	return o;
