@@ -24,6 +24,15 @@ static int hint_user(struct err *e)
 			   "(docs/sandbox.md: In a container)");
 }
 
+/* Where only root may create namespaces, bubblewrap has to run as root for the build's user, as if
+ * it were setuid. Debian 13 builds it without that. */
+static int hint_setuid(struct err *e)
+{
+	return err_hint(e, "start ptbuild as another user, allow unprivileged user namespaces, or "
+			   "build with --without-protection user: this bubblewrap cannot run for "
+			   "another user");
+}
+
 int sandbox_hint_machine(struct err *e)
 {
 	if (sandbox_filtered())
@@ -42,6 +51,7 @@ static const struct {
 	{"Can't mount proc", hint_proc},
 	{"Can't set hostname", sandbox_hint_container},
 	{"setting up uid map", hint_user},
+	{"setuid use of bubblewrap is not supported", hint_setuid},
 };
 
 int sandbox_not_created(const char *words, struct err *e)

@@ -69,8 +69,9 @@ static const char *line_of(const struct tables *t, const char *library, const ch
 		bool has = false;
 		for (unsigned k = 0; k < layout->libraries_count && !has; k++) {
 			const struct cuda_library_row *row = &layout->libraries[k];
-			has = library ? strings_match(row->names, row->names_count, library)
-				      : strcmp(wheel_normalize(row->package, a), package) == 0;
+			has = library && strings_match(row->names, row->names_count, library);
+			has = has ||
+			      (package && strcmp(wheel_normalize(row->package, a), package) == 0);
 		}
 
 		if (has && found)

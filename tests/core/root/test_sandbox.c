@@ -498,6 +498,7 @@ static void test_hint_names_what_the_container_lacks(void **state)
 		{"Can't set hostname to ptbuild: Operation not permitted",
 		 "profiles/container/seccomp.json"},
 		{"setting up uid map: Operation not permitted", "--user 1000"},
+		{"setuid use of bubblewrap is not supported", "--without-protection user"},
 	};
 	const char *path =
 		swap_path(arena_printf(&arena, "%s:%s", test_path("bin"), getenv("PATH")));
