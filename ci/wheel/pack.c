@@ -4,7 +4,7 @@
  *   pack-release TREE ROOT OUT_DIR EPOCH KEY SOURCES
  *
  * ROOT is where the libraries are found, and their licences. KEY says what the release was made of.
- * SOURCES lists the pinned sources that are linked into it, "DIGEST PATH" a line; "-" is none. */
+ * SOURCES lists the pinned sources that are linked into it, "DIGEST PATH" a line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,8 +84,6 @@ static int add_sources(const char *path, json_t *list, struct arena *a, struct e
 	AUTO_BUF struct buf text = {0};
 	struct strlist lines = {0};
 
-	if (strcmp(path, "-") == 0)
-		return 0;
 	if (fs_read(TRUSTED, path, 1 << 20, &text, e) < 0)
 		return -1;
 	strlist_split(&lines, a, buf_cstr(&text), "\n");

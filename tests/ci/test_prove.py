@@ -130,6 +130,14 @@ class Prove(Case):
         self.assertIn("**not seen**: nobody has the tool", page)
         self.assertIn(self.git("rev-parse", "HEAD"), page)
 
+    def test_page_names_what_failed_at_the_commit(self):
+        self.table({})
+        self.ends(0)
+        self.table({"check": "false"})
+        self.ends(1)
+        self.ends(0, "--write")
+        self.assertIn("| **failed** | this |", self.read("docs/proof.md"))
+
     def test_result_of_another_machine_is_merged(self):
         self.table({})
         self.ends(0)
