@@ -297,6 +297,36 @@ static void test_moved_table_must_be_the_same(void **state)
 		   "what is at address");
 }
 
+/* Code that stays must have the same bytes. */
+static void test_changed_code_is_found(void **state)
+{
+	AUTO_ARENA struct arena a = {0};
+	AUTO_BUF struct buf file = {0};
+	AUTO_ELF_MAP struct elf_map before = {0};
+	AUTO_ELF_MAP struct elf_map after = {0};
+	const struct fatbin_wanted w = wanted(hopper, 1);
+	struct fatbin_entry *entries = NULL;
+	size_t count = 0;
+
+	(void)state;
+	make_boxes();
+	compile("lib.so", BOXES(".nv_fatbin") USES, SHARED "-Wl,--build-id=none");
+	struct fatbin_cut r = cut_and_use(test_path("lib.so"), 3 * 4096);
+	assert_ok(elf_map_open(test_path("lib.so"), &before, &err), &err);
+	assert_ok(fs_read(TRUSTED, test_path("cut.so"), 64 << 20, &file, &err), &err);
+	assert_ok(fatbin_scan(file.data, file.len, "cut.so", &a, &entries, &count, &err), &err);
+	assert_true(count > 0);
+	for (size_t i = 0; i < count; i++) {
+		file.data[entries[i].to - 1] ^= 1;
+		assert_ok(elf_map_memory(file.data, file.len, "cut.so", &after, &err), &err);
+		assert_err(fatbin_cut_prove(&before, &after, &w, &r, &err), &err, ERR_INTEGRITY,
+			   "is not what it was");
+		elf_map_close(&after);
+		after = (struct elf_map){0};
+		file.data[entries[i].to - 1] ^= 1;
+	}
+}
+
 /* Behind the headers nothing that can move: what goes is zero, and the file keeps its size. */
 static void test_headers_without_room(void **state)
 {
@@ -727,6 +757,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_layouts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_symbols_make_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moved_table_must_be_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_changed_code_is_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headers_without_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headers_far_behind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_not_plain_stays, setup, teardown),
