@@ -16,8 +16,12 @@ static int list_part(const struct store *s, const char *part, struct store_objec
 	if (fs_exists(TRUSTED, top) && fs_list(TRUSTED, top, l->arena, &names, e) < 0)
 		return -1;
 	for (size_t i = 0; i < names.count; i++)
-		if (store_objects_add(l, part, names.items[i],
-				      path_join(l->arena, top, names.items[i]), NULL, e) < 0)
+		if (store_objects_add(l,
+				      &(struct store_object){
+					      .kind = part,
+					      .key = names.items[i],
+					      .path = path_join(l->arena, top, names.items[i])},
+				      NULL, e) < 0)
 			return -1;
 	return 0;
 }
@@ -134,23 +138,20 @@ static const char *lock_of(const struct store *s, const struct store_object *o, 
 			       a);
 }
 
-/* *ret_busy: its lock is held, so it stays. What another process removed counts as removed. */
-static int remove_one(struct store *s, const struct store_object *o, bool dry_run, bool *ret_busy,
-		      struct err *e)
+/* 1: its lock is held, so it stays. What another process removed counts as removed. */
+static int remove_one(struct store *s, const struct store_object *o, bool dry_run, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	const char *path = lock_of(s, o, &a);
 	bool got = true;
 
-	*ret_busy = false;
 	if (path && !fs_exists(TRUSTED, o->path))
 		return 0;
 	if (path && lock_try(&lock, path, false, &got, e) < 0)
 		return -1;
-	*ret_busy = !got;
 	if (!got || dry_run)
-		return 0;
+		return !got;
 	if (strcmp(o->kind, GC_CCACHE) == 0)
 		return unlink(o->path) == 0 || errno == ENOENT
 			       ? 0
@@ -228,15 +229,15 @@ int store_gc(struct store *s, const struct gc_options *q, const struct run *run,
 		r.kept_bytes += all.items[i].bytes;
 	for (size_t i = 0; i < all.count; i++) {
 		const struct store_object *o = &all.items[i];
-		bool busy = false;
 		if (run_check(run, e) < 0)
 			return -1;
 		bool gone = wanted_gone(o, q, now, r.kept_bytes);
-		if (gone && remove_one(s, o, q->dry_run, &busy, e) < 0)
+		const int busy = gone ? remove_one(s, o, q->dry_run, e) : 0;
+		if (busy < 0)
 			return -1;
 		if (!gone || busy) {
 			r.kept++;
-			r.busy += busy;
+			r.busy += busy > 0;
 			continue;
 		}
 

@@ -3,109 +3,6 @@
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
 
-/* Stages: directories below tmp/ that are filled and then renamed to
- * their place, each with a lock file beside it that its owner holds. */
-/* The lock is tried before anything is touched, so a stage in use is never seen as dead. */
-static int remove_if_dead(const char *tmp, const char *name, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	AUTO_LOCK struct lock lock = LOCK_NONE;
-	const char *path = path_join(&a, tmp, arena_printf(&a, "%s.lock", name));
-	bool got = false;
-
-	if (lock_try(&lock, path, false, &got, e) < 0 ||
-	    (got && fs_remove(TRUSTED, path_join(&a, tmp, name), e) < 0))
-		return -1;
-	if (got)
-		unlink(path);
-	return 0;
-}
-
-static int store_remove_dead_stages(const char *dir, const struct run *run, struct err *e)
-{
-	AUTO_ARENA struct arena a = {0};
-	const char *tmp = path_join(&a, dir, "tmp");
-	struct strlist names = {0};
-
-	if (fs_list(TRUSTED, tmp, &a, &names, e) < 0)
-		return -1;
-	for (size_t i = 0; i < names.count; i++) {
-		if (run_check(run, e) < 0)
-			return -1;
-		const char *name = names.items[i];
-		if (path_has_suffix(name, ".lock"))
-			name = arena_strndup(&a, name, strlen(name) - strlen(".lock"));
-		if (remove_if_dead(tmp, name, e) < 0)
-			return -1;
-	}
-
-	return 0;
-}
-
-int store_stage(struct store *s, struct arena *a, const char **ret, struct err *e)
-{
-	/* The cleaner of another process may have the new lock: then a new name is tried. */
-	for (int attempt = 0; attempt < 100; attempt++) {
-		AUTO_LOCK struct lock held = LOCK_NONE;
-		bool got = false;
-		uint64_t id;
-		if (os_random(&id, sizeof(id)) < 0)
-			return err_errno(e, ERR_SYSTEM, "cannot get random bytes");
-		const char *path =
-			arena_printf(a, "%s/tmp/%016llx", s->dir, (unsigned long long)id);
-		const char *lock = arena_printf(a, "%s.lock", path);
-		if (lock_try(&held, lock, false, &got, e) < 0)
-			return -1;
-		if (!got)
-			continue;
-		if (mkdir(path, 0755) < 0) {
-			err_errno(e, ERR_SYSTEM, "cannot make '%s'", path);
-			unlink(lock);
-			return -1;
-		}
-
-		pthread_mutex_lock(&s->mutex);
-		s->stages = arena_room(&s->arena, s->stages, s->stages_count, &s->stages_cap, 8,
-				       sizeof(*s->stages));
-		s->stages[s->stages_count++] =
-			(struct stage){arena_strdup(&s->arena, path), steal_fd(&held.fd)};
-		pthread_mutex_unlock(&s->mutex);
-		*ret = path;
-		return 0;
-	}
-
-	return err_set(e, ERR_SYSTEM, "cannot make a stage below '%s/tmp': every name is taken",
-		       s->dir);
-}
-
-/* Releases and removes the lock of a stage whose directory is gone or moved. */
-static void forget_stage(struct store *s, const char *stage)
-{
-	struct stage found = {NULL, -1};
-
-	pthread_mutex_lock(&s->mutex);
-	for (size_t i = 0; i < s->stages_count && !found.path; i++) {
-		if (strcmp(s->stages[i].path, stage) != 0)
-			continue;
-		found = s->stages[i];
-		s->stages[i] = s->stages[--s->stages_count];
-	}
-
-	pthread_mutex_unlock(&s->mutex);
-	if (!found.path)
-		return;
-	AUTO_ARENA struct arena a = {0};
-	unlink(arena_printf(&a, "%s.lock", found.path));
-	close(found.fd);
-}
-
-void store_drop_stage(struct store *s, const char *stage)
-{
-	/* the next open tries again: nobody holds its lock then */
-	(void)!fs_remove(TRUSTED, stage, ERR_IGNORED);
-	forget_stage(s, stage);
-}
-
 /* The file in an object whose time is that of its last use. */
 static const char *marker_of(const char *kind)
 {
@@ -117,21 +14,21 @@ int store_find_look(struct store *s, const char *kind, const char *key, enum sto
 {
 	if (store_check_name(kind, key, e) < 0)
 		return -1;
-	const char *path = store_object_path(s->dir, kind, key, a);
-	bool usable;
-	if (store_is_usable(s, kind, key, path, look, &usable, e) < 0)
-		return -1;
-	if (usable)
-		store_touch(path_join(a, path, marker_of(kind)));
-	for (size_t i = 0; i < s->fallbacks.count && !usable; i++) {
-		path = store_object_path(s->fallbacks.items[i], kind, key, a);
-		if (store_is_usable(s, kind, key, path, look, &usable, e) < 0)
-			return -1;
-		if (usable)
+	struct store_object o = {.kind = kind, .key = key};
+	o.path = store_object_path(s->dir, kind, key, a);
+	int usable = store_is_usable(s, &o, look, e);
+	if (usable > 0)
+		store_touch(path_join(a, o.path, marker_of(kind)));
+	for (size_t i = 0; i < s->fallbacks.count && usable == 0; i++) {
+		o.path = store_object_path(s->fallbacks.items[i], kind, key, a);
+		usable = store_is_usable(s, &o, look, e);
+		if (usable > 0)
 			store_touch(store_stamp_path(s, kind, key, a));
 	}
 
-	*ret = usable ? path : NULL;
+	if (usable < 0)
+		return -1;
+	*ret = usable ? o.path : NULL;
 	return 0;
 }
 
@@ -186,33 +83,33 @@ static int write_manifest(const char *kind, const char *key, const char *stage, 
 	return json_write(doc, TRUSTED, path_join(&a, stage, STORE_MANIFEST), e);
 }
 
-int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage,
-		       const char *to, struct err *e)
+int store_put_in_place(struct store *s, const struct store_object *o, const char *stage,
+		       struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
+	const char *to = o->path;
 
 	for (int attempt = 0; attempt < 10; attempt++) {
-		bool taken;
 		if (rename(stage, to) == 0) {
 			if (fs_sync_dir(path_dir(&a, to), e) < 0)
 				return -1;
-			forget_stage(s, stage);
-			store_stamp(s, kind, key, to);
+			store_forget_stage(s, stage);
+			store_stamp(s, o);
 			return 0;
 		}
 
 		if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
 			return err_errno(e, ERR_SYSTEM, "cannot rename '%s' to '%s'", stage, to);
-		if (store_is_usable(s, kind, key, to, STORE_LOOK_WHOLE, &taken, e) < 0)
+		int taken = store_is_usable(s, o, STORE_LOOK_WHOLE, e);
+		if (taken < 0)
 			return -1;
 		if (taken) {
-			store_touch(path_join(&a, to, marker_of(kind)));
+			store_touch(path_join(&a, to, marker_of(o->kind)));
 			store_drop_stage(s, stage);
 			return 0;
 		}
 
-		const struct store_object o = {.kind = kind, .key = key, .path = to};
-		if (store_quarantine(s, &o, e) < 0 && fs_exists(TRUSTED, to))
+		if (store_quarantine(s, o, e) < 0 && fs_exists(TRUSTED, to))
 			return -1;
 		err_clear(e);
 	}
@@ -234,7 +131,8 @@ int store_publish(struct store *s, const char *kind, const char *key, const char
 	if (rc == 0)
 		rc = fs_sync_dir(path_join(a, s->dir, "objects"), e);
 	if (rc == 0)
-		rc = store_put_in_place(s, kind, key, stage, to, e);
+		rc = store_put_in_place(
+			s, &(struct store_object){.kind = kind, .key = key, .path = to}, stage, e);
 	if (rc < 0) {
 		/* the caller may mend the stage and try again */
 		(void)unlink(path_join(a, stage, STORE_MANIFEST));
@@ -251,15 +149,16 @@ struct store_object *store_objects_next(struct store_objects *l)
 	return &l->items[l->count++];
 }
 
-int store_objects_add(struct store_objects *l, const char *kind, const char *key, const char *path,
-		      const char *manifest, struct err *e)
+int store_objects_add(struct store_objects *l, const struct store_object *o, const char *manifest,
+		      struct err *e)
 {
+	const char *path = o->path;
 	struct stat st, use;
 
 	if (lstat(path, &st) < 0)
 		return 0;
 	uint64_t bytes = (uint64_t)st.st_size;
-	bool said = strcmp(kind, STORE_WORLD) == 0 && store_world_bytes(key, path, &bytes);
+	bool said = strcmp(o->kind, STORE_WORLD) == 0 && store_world_bytes(o->key, path, &bytes);
 	if (!said && S_ISDIR(st.st_mode) && fs_tree_size_most(path, &bytes, e) < 0) {
 		if (fs_exists(TRUSTED, path))
 			return -1;
@@ -269,7 +168,7 @@ int store_objects_add(struct store_objects *l, const char *kind, const char *key
 
 	bool marked = manifest && stat(path_join(l->arena, path, manifest), &use) == 0;
 	*store_objects_next(l) = (struct store_object){
-		kind, key, path, bytes, marked ? use.st_mtim.tv_sec : st.st_mtim.tv_sec};
+		o->kind, o->key, path, bytes, marked ? use.st_mtim.tv_sec : st.st_mtim.tv_sec};
 	return 0;
 }
 
@@ -281,11 +180,12 @@ static int list_kind(struct store_objects *l, const char *kind, const char *dir,
 	if (fs_list(TRUSTED, dir, l->arena, &keys, e) < 0)
 		return -1;
 	for (size_t i = 0; i < keys.count; i++) {
+		const struct store_object o = {.kind = kind,
+					       .key = keys.items[i],
+					       .path = path_join(l->arena, dir, keys.items[i])};
 		/* else it is not ours */
-		if (store_check_name(kind, keys.items[i], ERR_IGNORED) == 0 &&
-		    store_objects_add(l, kind, keys.items[i],
-				      path_join(l->arena, dir, keys.items[i]), marker_of(kind),
-				      e) < 0)
+		if (store_check_name(kind, o.key, ERR_IGNORED) == 0 &&
+		    store_objects_add(l, &o, marker_of(kind), e) < 0)
 			return -1;
 	}
 
@@ -489,8 +389,7 @@ static int make_layout(const char *dir, struct err *e)
 	return 0;
 }
 
-static int take(const char *dir, const struct run *run, bool read_only, struct store **ret,
-		struct err *e)
+static int take(const char *dir, const struct run *run, struct store **ret, struct err *e)
 {
 	struct store *s = calloc(1, sizeof(*s));
 
@@ -504,7 +403,6 @@ static int take(const char *dir, const struct run *run, bool read_only, struct s
 
 	pthread_mutex_init(&s->mutex, NULL);
 	s->run = *run;
-	s->read_only = read_only;
 	*ret = s;
 	return 0;
 }
@@ -528,7 +426,7 @@ int store_open(const char *dir, const struct run *run, struct store **ret, struc
 		return err_wrap(e, "cannot open the store '%s'", dir);
 	}
 
-	return take(dir, run, false, ret, e);
+	return take(dir, run, ret, e);
 }
 
 /* By the rights of the user or the mount; anything else that is wrong is for store_open to say. */
@@ -569,7 +467,10 @@ int store_look(const char *dir, const struct run *run, struct store **ret, struc
 		return store_open(dir, run, ret, e);
 	if (check_read_only(dir, e) < 0)
 		return err_wrap(e, "cannot open the store '%s'", dir);
-	return take(dir, run, true, ret, e);
+	if (take(dir, run, ret, e) < 0)
+		return -1;
+	(*ret)->read_only = true;
+	return 0;
 }
 
 bool store_is_read_only(const struct store *s)

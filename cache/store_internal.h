@@ -42,9 +42,14 @@ char *store_lock_path(const struct store *s, const char *kind, const char *key, 
 /* store_touch: sets the modification time to now, if the store can be written. */
 void store_touch(const char *path);
 
-/* store_read_manifest: the manifest of that object; ERR_INTEGRITY. The rows of "files" are not
- * checked. New reference. */
-int store_read_manifest(const char *kind, const char *key, const char *path, json_t **ret,
+/* store_remove_dead_stages: those below `dir`/tmp whose owners have ended. */
+int store_remove_dead_stages(const char *dir, const struct run *run, struct err *e) MUST_CHECK;
+/* store_forget_stage: releases and removes the lock of a stage whose directory is gone or moved. */
+void store_forget_stage(struct store *s, const char *stage);
+
+/* store_read_manifest: the manifest of that object, from `path`; ERR_INTEGRITY. The rows of "files"
+ * are not checked. New reference. */
+int store_read_manifest(const struct store_object *o, const char *path, json_t **ret,
 			struct err *e) MUST_CHECK;
 /* store_check_source: ERR_INTEGRITY unless the list is one file with the key's digest. */
 int store_check_source(const char *key, const json_t *files, struct err *e) MUST_CHECK;
@@ -56,11 +61,11 @@ int store_check_extra(const char *top, const struct strlist *known, struct err *
 /* store_stamp: records what stat(2) shows of an object's files, which were just hashed: until that
  * changes they are not hashed again. For an object of a fallback store the stamp's time is its last
  * use. */
-void store_stamp(struct store *s, const char *kind, const char *key, const char *object);
-/* store_is_usable: whether a whole object or world is at that place (also of a fallback
- * store), by its stamp or by hashing it. A damaged one is a warning, once a run. */
-int store_is_usable(struct store *s, const char *kind, const char *key, const char *object,
-		    enum store_look look, bool *ret, struct err *e) MUST_CHECK;
+void store_stamp(struct store *s, const struct store_object *o);
+/* store_is_usable: whether a whole object or world is at o->path (also of a fallback store), by
+ * its stamp or by hashing it: 1 or 0. A damaged one is a warning, once a run. */
+int store_is_usable(struct store *s, const struct store_object *o, enum store_look look,
+		    struct err *e) MUST_CHECK;
 
 /* store_find_look: store_find, looking at a world in this way. */
 int store_find_look(struct store *s, const char *kind, const char *key, enum store_look look,
@@ -68,10 +73,10 @@ int store_find_look(struct store *s, const char *kind, const char *key, enum sto
 /* store_world_facts: ERR_INTEGRITY unless the facts of this world are there, and its root. */
 int store_world_facts(const char *key, const char *dir, struct err *e) MUST_CHECK;
 
-/* store_put_in_place: renames the stage to `to`, or drops it where a whole object is already.
+/* store_put_in_place: renames the stage to o->path, or drops it where a whole object is already.
  * Anything else that is there, without a manifest or damaged, goes to the quarantine. */
-int store_put_in_place(struct store *s, const char *kind, const char *key, const char *stage,
-		       const char *to, struct err *e) MUST_CHECK;
+int store_put_in_place(struct store *s, const struct store_object *o, const char *stage,
+		       struct err *e) MUST_CHECK;
 
 /* A growing list of objects. */
 struct store_objects {
@@ -81,10 +86,10 @@ struct store_objects {
 };
 
 struct store_object *store_objects_next(struct store_objects *l) __attribute__((returns_nonnull));
-/* store_objects_add: adds the object at `path`, with its size. Its time of use is that of the file
+/* store_objects_add: adds the object at o->path, with its size. Its time of use is that of the file
  * `manifest` in it, or its own (NULL). Leaves out what another process deletes meanwhile. */
-int store_objects_add(struct store_objects *l, const char *kind, const char *key, const char *path,
-		      const char *manifest, struct err *e) MUST_CHECK;
+int store_objects_add(struct store_objects *l, const struct store_object *o, const char *manifest,
+		      struct err *e) MUST_CHECK;
 /* store_print_stat: appends what a stamp says of a file. */
 void store_print_stat(const char *rel, const struct stat *st, struct buf *ret);
 /* store_world_print: appends to `ret` what a stamp says of a world: its facts, and what lstat(2)

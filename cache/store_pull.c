@@ -19,19 +19,18 @@ bool store_has_remote(const struct store *s)
 /* One object being downloaded. */
 struct pull {
 	struct store *s;
-	const char *kind, *key, *stage;
+	struct store_object object;
+	const char *stage;
 	const struct run *run;
 	struct arena *arena;
 };
 
-static int get(const struct pull *p, const char *rel, const char *to, const char *sha256,
-	       uint64_t max, enum store_got *ret, struct err *e)
+/* `want` names the file in the object, and the one to make below the stage. */
+static int get(const struct pull *p, struct store_want want, enum store_got *ret, struct err *e)
 {
-	const struct store_want want = {
-		.path = arena_printf(p->arena, "objects/%s/%s/%s", p->kind, p->key, rel),
-		.to = path_join(p->arena, p->stage, to),
-		.sha256 = sha256,
-		.max_bytes = max};
+	want.path = arena_printf(p->arena, "objects/%s/%s/%s", p->object.kind, p->object.key,
+				 want.path);
+	want.to = path_join(p->arena, p->stage, want.to);
 
 	return p->s->remote(p->s->remote_url, &want, p->run, ret, e);
 }
@@ -57,7 +56,7 @@ static int get_file(const struct pull *p, const json_t *row, enum store_got *ret
 		return err_set(e, ERR_INTEGRITY, "'%s' is below a file", rel);
 	}
 
-	if (get(p, rel, rel, sha256, (uint64_t)size, ret, e) < 0)
+	if (get(p, (struct store_want){rel, rel, sha256, (uint64_t)size}, ret, e) < 0)
 		return -1;
 	return *ret == STORE_GOT_ABSENT
 		       ? err_set(e, ERR_INTEGRITY, "'%s' is listed but not there", rel)
@@ -69,11 +68,12 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 	AUTO_JSON json_t *doc = NULL;
 	const char *list = path_join(p->arena, p->stage, LIST_NAME);
 
-	if (get(p, STORE_MANIFEST, LIST_NAME, NULL, STORE_MANIFEST_MAX, ret, e) < 0)
+	if (get(p, (struct store_want){STORE_MANIFEST, LIST_NAME, NULL, STORE_MANIFEST_MAX}, ret,
+		e) < 0)
 		return -1;
 	if (*ret != STORE_GOT)
 		return 0;
-	if (store_read_manifest(p->kind, p->key, list, &doc, e) < 0)
+	if (store_read_manifest(&p->object, list, &doc, e) < 0)
 		return -1;
 	if (unlink(list) < 0)
 		return err_errno(e, ERR_SYSTEM, "cannot remove '%s'", list);
@@ -95,7 +95,7 @@ static int get_object(const struct pull *p, enum store_got *ret, struct err *e)
 int store_pull(struct store *s, const char *kind, const char *key, const struct run *run,
 	       struct arena *a, const char **ret, struct err *e)
 {
-	struct pull p = {.s = s, .kind = kind, .key = key, .run = run, .arena = a};
+	struct pull p = {.s = s, .object = {.kind = kind, .key = key}, .run = run, .arena = a};
 	enum store_got got = STORE_GOT_ABSENT;
 
 	*ret = NULL;

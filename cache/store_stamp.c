@@ -83,8 +83,9 @@ static bool is_bad(struct store *s, const char *object)
 	return found;
 }
 
-void store_stamp(struct store *s, const char *kind, const char *key, const char *object)
+void store_stamp(struct store *s, const struct store_object *o)
 {
+	const char *object = o->path;
 	char print[PRINT_LEN];
 
 	/* Another object is at that path now. */
@@ -93,10 +94,10 @@ void store_stamp(struct store *s, const char *kind, const char *key, const char 
 		if (strcmp(s->bad.items[i], object) == 0)
 			s->bad.items[i] = s->bad.items[--s->bad.count];
 	pthread_mutex_unlock(&s->mutex);
-	if (fingerprint(kind, object, true, print)) {
+	if (fingerprint(o->kind, object, true, print)) {
 		/* No sync and no rename: half a stamp is another text, and costs a hash. */
 		AUTO_ARENA struct arena a = {0};
-		AUTO_FD int fd = open(store_stamp_path(s, kind, key, &a),
+		AUTO_FD int fd = open(store_stamp_path(s, o->kind, o->key, &a),
 				      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 		if (fd >= 0)
 			(void)!fs_write_all(fd, print, strlen(print), "stamp", ERR_IGNORED);
@@ -121,34 +122,31 @@ static int refuse(struct store *s, const char *object, struct err *e)
 	return 0;
 }
 
-static int hash(struct store *s, const char *kind, const char *key, const char *object, bool *ret,
-		struct err *e)
+static int hash(struct store *s, const struct store_object *o, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	const struct store_object o = {.kind = kind, .key = key, .path = object};
 
-	if (strcmp(kind, STORE_WORLD) == 0)
-		log_info(s->run.log, "checking all files of world %.12s", key);
-	if (store_verify(&o, &s->run, e) < 0) {
-		(void)unlink(store_stamp_path(s, kind, key, &a));
-		return refuse(s, object, e);
+	if (strcmp(o->kind, STORE_WORLD) == 0)
+		log_info(s->run.log, "checking all files of world %.12s", o->key);
+	if (store_verify(o, &s->run, e) < 0) {
+		(void)unlink(store_stamp_path(s, o->kind, o->key, &a));
+		return refuse(s, o->path, e);
 	}
 
-	store_stamp(s, kind, key, object);
-	*ret = true;
-	return 0;
+	store_stamp(s, o);
+	return 1;
 }
 
-int store_is_usable(struct store *s, const char *kind, const char *key, const char *object,
-		    enum store_look look, bool *ret, struct err *e)
+int store_is_usable(struct store *s, const struct store_object *o, enum store_look look,
+		    struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	bool world = strcmp(kind, STORE_WORLD) == 0;
+	const char *object = o->path;
+	bool world = strcmp(o->kind, STORE_WORLD) == 0;
 	const char *manifest = path_join(&a, object, world ? STORE_WORLD_FACTS : STORE_MANIFEST);
 	char print[PRINT_LEN];
 	struct stat st;
 
-	*ret = false;
 	if (stat(manifest, &st) < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
 			return 0;
@@ -161,13 +159,15 @@ int store_is_usable(struct store *s, const char *kind, const char *key, const ch
 	if (is_bad(s, object) && !(world && path_below(object, s->dir)))
 		return 0;
 	if (look == STORE_LOOK_FACTS) {
-		*ret = store_world_facts(key, object, e) == 0;
-		if (!*ret && e->kind == ERR_SYSTEM) /* only reported: nothing of it is used */
+		if (store_world_facts(o->key, object, e) == 0)
+			return 1;
+		if (e->kind == ERR_SYSTEM) /* only reported: nothing of it is used */
 			e->kind = ERR_INTEGRITY;
-		return *ret ? 0 : refuse(s, object, e);
+		return refuse(s, object, e);
 	}
 
-	*ret = fingerprint(kind, object, look == STORE_LOOK_WHOLE, print) &&
-	       is_stamped(s, kind, key, print);
-	return *ret ? 0 : hash(s, kind, key, object, ret, e);
+	if (fingerprint(o->kind, object, look == STORE_LOOK_WHOLE, print) &&
+	    is_stamped(s, o->kind, o->key, print))
+		return 1;
+	return hash(s, o, e);
 }

@@ -37,15 +37,15 @@ static int verify_one(unsigned thread, size_t i, void *user, struct err *e)
 }
 
 /* Checked again under the lock: somebody may have replaced it since. */
-static int move_away(struct store *s, const struct store_object *o, const struct run *run,
-		     enum store_fate *ret, struct err *e)
+static int move_away(const struct verifier *v, const struct store_object *o, enum store_fate *ret,
+		     struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	struct err again = {0};
 	bool got = false;
 
-	if (lock_try(&lock, store_lock_path(s, o->kind, o->key, &a), false, &got, e) < 0)
+	if (lock_try(&lock, store_lock_path(v->s, o->kind, o->key, &a), false, &got, e) < 0)
 		return -1;
 	if (!got) {
 		*ret = STORE_WRONG_BUSY;
@@ -53,17 +53,16 @@ static int move_away(struct store *s, const struct store_object *o, const struct
 	}
 
 	*ret = STORE_WRONG_MOVED;
-	if (store_verify(o, run, &again) == 0 || !fs_exists(TRUSTED, o->path))
+	if (store_verify(o, v->run, &again) == 0 || !fs_exists(TRUSTED, o->path))
 		return 0;
 	if (again.kind != ERR_INTEGRITY)
 		return err_take(e, &again);
-	return store_quarantine(s, o, e);
+	return store_quarantine(v->s, o, e);
 }
 
-static int collect(struct verifier *v, bool move, const struct run *run, struct arena *a,
-		   struct store_checks *ret, struct err *e)
+static int collect(struct verifier *v, bool move, struct store_checks *ret, struct err *e)
 {
-	struct store_checks r = {.items = arena_array(a, v->count + 1, sizeof(*r.items))};
+	struct store_checks r = {.items = arena_array(v->arena, v->count + 1, sizeof(*r.items))};
 
 	for (size_t i = 0; i < v->count; i++) {
 		const struct store_object *o = &v->objects[i];
@@ -76,7 +75,7 @@ static int collect(struct verifier *v, bool move, const struct run *run, struct 
 			continue;
 		struct store_check *k = &r.items[r.wrong++];
 		*k = (struct store_check){.object = *o, .why = *why};
-		if (move && why->kind == ERR_INTEGRITY && move_away(v->s, o, run, &k->fate, e) < 0)
+		if (move && why->kind == ERR_INTEGRITY && move_away(v, o, &k->fate, e) < 0)
 			return -1;
 	}
 
@@ -100,7 +99,7 @@ int store_verify_all(struct store *s, bool move, unsigned threads, const struct 
 	log_status(run->log, "checking: %zu object%s", v.count, plural(v.count));
 	int rc = thread_items(threads < 1 ? 1 : threads, v.count, sizes, run, verify_one, &v, e);
 	log_status_end(run->log);
-	return rc < 0 ? -1 : collect(&v, move, run, a, ret, e);
+	return rc < 0 ? -1 : collect(&v, move, ret, e);
 }
 
 int store_check_source(const char *key, const json_t *files, struct err *e)
@@ -155,8 +154,7 @@ static int missing(const char *path, struct err *e)
 	return err_errno(e, ERR_SYSTEM, "cannot look at '%s'", path);
 }
 
-int store_read_manifest(const char *kind, const char *key, const char *path, json_t **ret,
-			struct err *e)
+int store_read_manifest(const struct store_object *o, const char *path, json_t **ret, struct err *e)
 {
 	AUTO_JSON json_t *doc = NULL;
 	struct stat st;
@@ -171,7 +169,8 @@ int store_read_manifest(const char *kind, const char *key, const char *path, jso
 	if (json_unpack(doc, "{s:i, s:s, s:s, s:o !}", "format", &format, "kind", &has_kind, "key",
 			&has_key, "files", &files) < 0)
 		return broken_manifest(path, "it needs format, kind, key and files", e);
-	if (format != STORE_FORMAT || strcmp(has_kind, kind) != 0 || strcmp(has_key, key) != 0)
+	if (format != STORE_FORMAT || strcmp(has_kind, o->kind) != 0 ||
+	    strcmp(has_key, o->key) != 0)
 		return broken_manifest(path, "it is of another format, kind or key", e);
 	if (!json_is_array(files) || json_array_size(files) == 0)
 		return broken_manifest(path, "it lists no files", e);
@@ -230,7 +229,7 @@ static int verify_object(const struct store_object *o, const struct run *run, st
 	struct strlist paths = {0};
 	const char *manifest = path_join(&a, o->path, STORE_MANIFEST);
 
-	if (store_read_manifest(o->kind, o->key, manifest, &doc, e) < 0)
+	if (store_read_manifest(o, manifest, &doc, e) < 0)
 		return -1;
 	const json_t *files = json_object_get(doc, "files"), *row;
 	size_t i;

@@ -5,9 +5,19 @@
 #include "base/sys/fs.h"
 #include "cache/store_internal.h"
 
-/* The facts of a world; ERR_INTEGRITY for those of another. New reference in *ret_doc. */
-static int read_facts(const char *key, const char *dir, json_t **ret_doc, struct store_world *ret,
-		      struct err *e)
+/* The facts of a world: texts of the document. */
+struct facts {
+	struct store_world w;
+	json_t *doc;
+};
+
+static void facts_release(struct facts *f)
+{
+	json_decref(f->doc);
+}
+
+/* ERR_INTEGRITY for the facts of another world. */
+static int read_facts(const char *key, const char *dir, struct facts *ret, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_JSON json_t *doc = NULL;
@@ -32,31 +42,28 @@ static int read_facts(const char *key, const char *dir, json_t **ret_doc, struct
 	if (!is_own || !digest_valid_hex(w.tree) || bytes < 0)
 		return err_set(e, ERR_INTEGRITY, "'%s' is not of the world %.12s", path, key);
 	w.bytes = (uint64_t)bytes;
-	*ret = w;
-	*ret_doc = doc;
+	*ret = (struct facts){w, doc};
 	doc = NULL;
 	return 0;
 }
 
 bool store_world_bytes(const char *key, const char *dir, uint64_t *ret)
 {
-	AUTO_JSON json_t *doc = NULL;
-	struct store_world w;
+	struct facts f CLEANUP(facts_release) = {0};
 
-	if (read_facts(key, dir, &doc, &w, ERR_IGNORED) < 0)
+	if (read_facts(key, dir, &f, ERR_IGNORED) < 0)
 		return false;
-	*ret = w.bytes;
+	*ret = f.w.bytes;
 	return true;
 }
 
 int store_world_facts(const char *key, const char *dir, struct err *e)
 {
 	AUTO_ARENA struct arena a = {0};
-	AUTO_JSON json_t *doc = NULL;
-	struct store_world w;
+	struct facts f CLEANUP(facts_release) = {0};
 	struct stat st;
 
-	if (read_facts(key, dir, &doc, &w, e) < 0)
+	if (read_facts(key, dir, &f, e) < 0)
 		return -1;
 	bool root = lstat(path_join(&a, dir, STORE_WORLD_ROOT), &st) == 0 && S_ISDIR(st.st_mode);
 	return root ? 0 : err_set(e, ERR_INTEGRITY, "'%s' has no root", dir);
@@ -119,9 +126,9 @@ int store_world_publish(struct store *s, const struct store_world *w, const stru
 	if (store_check_name(STORE_WORLD, w->key, e) < 0)
 		return -1;
 	const char *to = store_object_path(s->dir, STORE_WORLD, w->key, a);
+	const struct store_object o = {.kind = STORE_WORLD, .key = w->key, .path = to};
 	if (complete(w, manifest, stage, e) < 0 || fs_mkdirs(TRUSTED, path_dir(a, to), e) < 0 ||
-	    fs_sync_dir(s->dir, e) < 0 ||
-	    store_put_in_place(s, STORE_WORLD, w->key, stage, to, e) < 0)
+	    fs_sync_dir(s->dir, e) < 0 || store_put_in_place(s, &o, stage, e) < 0)
 		return err_wrap(e, "cannot publish the world %.12s", w->key);
 	*ret = path_join(a, to, STORE_WORLD_ROOT);
 	return 0;
@@ -226,20 +233,19 @@ int store_world_verify(const struct store_object *o, const struct run *run, stru
 {
 	AUTO_ARENA struct arena a = {0};
 	AUTO_BUF struct buf text = {0};
-	AUTO_JSON json_t *doc = NULL;
+	struct facts f CLEANUP(facts_release) = {0};
 	const char *path = path_join(&a, o->path, STORE_WORLD_MANIFEST);
-	struct store_world w;
 	char got[DIGEST_HEX_LEN + 1];
 
-	if (read_facts(o->key, o->path, &doc, &w, e) < 0)
+	if (read_facts(o->key, o->path, &f, e) < 0)
 		return -1;
 	if (!fs_exists(TRUSTED, path))
 		return wrong(path, "is missing", e);
 	if (fs_read(TRUSTED, path, STORE_MANIFEST_MAX, &text, e) < 0)
 		return -1;
 	digest_data(buf_cstr(&text), text.len, got);
-	if (strcmp(got, w.tree) != 0)
-		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s", path, got, w.tree);
+	if (strcmp(got, f.w.tree) != 0)
+		return err_set(e, ERR_INTEGRITY, "'%s' has sha256 %s, not %s", path, got, f.w.tree);
 	const char *root = path_join(&a, o->path, STORE_WORLD_ROOT);
 	struct stat st;
 	if (lstat(root, &st) < 0 || !S_ISDIR(st.st_mode))
