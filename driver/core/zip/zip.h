@@ -57,14 +57,20 @@ struct zip_chunks;
 /* zip_writer_id: what the bytes depend on beside the contents: "4 libdeflate 1.14". For keys. */
 const char *zip_writer_id(void);
 
-/* zip_create: a new file at `path`. `epoch` is the time of every entry, 1980 at least. `threads`
- * deflate; the bytes do not depend on their number. `level`: 0 stores, 1..9 see zip_deflate.h. */
-int zip_create(const char *path, uint64_t epoch, unsigned threads, int level,
-	       struct zip_writer **ret, struct err *e) MUST_CHECK;
+/* An archive to be made. */
+struct zip_new {
+	const char *path;
+	uint64_t epoch;   /* the time of every entry, 1980 at least */
+	unsigned threads; /* that deflate; the bytes do not depend on their number */
+	int level;        /* 0 stores, 1..9 see zip_deflate.h */
+};
+
+/* zip_create: a new file. */
+int zip_create(const struct zip_new *n, struct zip_writer **ret, struct err *e) MUST_CHECK;
 /* zip_create_fd: like zip_create, for an open empty file, which the writer closes; on failure the
  * caller closes it. */
-int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, int level,
-		  struct zip_writer **ret, struct err *e) MUST_CHECK;
+int zip_create_fd(int fd, const struct zip_new *n, struct zip_writer **ret,
+		  struct err *e) MUST_CHECK;
 /* zip_chunks_new: chunks of archives that are written with it (zip_share, before the first entry),
  * also by other threads: one of an origin that another has written is copied, not deflated again.
  * Free it after them. */

@@ -39,6 +39,20 @@ struct block_end {
 	unsigned unused; /* bits of the last byte behind its end */
 };
 
+/* Bytes, and the stream that they were deflated to. */
+struct chunk {
+	const uint8_t *raw;
+	size_t raw_len;
+	uint8_t *z;
+	size_t len;
+};
+
+/* The bytes before a block, which it may refer to: WINDOW at most. */
+struct window {
+	const uint8_t *data;
+	size_t len;
+};
+
 struct zip_deflater *zip_deflater_new(int level)
 {
 	struct zip_deflater *d = calloc(1, sizeof(*d));
@@ -193,10 +207,9 @@ static bool codes_fit(const uint8_t *z, size_t len, size_t bit)
 
 /* Whether the stream ends with a stored block of `n` bytes: its length twice, and the last raw
  * bytes. The bit that says final is the last one set before; its header has two more. */
-static bool stored_fits(const uint8_t *z, size_t len, const uint8_t *raw_end, size_t n,
-			struct block_end *ret)
+static bool stored_fits(const struct chunk *c, size_t n, struct block_end *ret)
 {
-	const uint8_t *at = z + len - n - 4;
+	const uint8_t *at = c->z + c->len - n - 4, *raw_end = c->raw + c->raw_len;
 	const unsigned size = at[0] | (unsigned)at[1] << 8, twice = at[2] | (unsigned)at[3] << 8;
 	const unsigned before = at[-2] | (unsigned)at[-1] << 8;
 
@@ -205,64 +218,65 @@ static bool stored_fits(const uint8_t *z, size_t len, const uint8_t *raw_end, si
 	const unsigned bit = before ? 31 - (unsigned)__builtin_clz(before) : 0;
 	if (bit < 6 || bit > 13 || memcmp(raw_end - n, at + 4, n) != 0)
 		return false;
-	*ret = (struct block_end){(size_t)(at - 2 - z) * 8 + bit, 0};
+	*ret = (struct block_end){(size_t)(at - 2 - c->z) * 8 + bit, 0};
 	return true;
 }
 
-static bool find_stored(const void *raw, size_t raw_len, const uint8_t *z, size_t len,
-			struct block_end *ret)
+static bool find_stored(const struct chunk *c, struct block_end *ret)
 {
 	enum { HEADER = 6 };
-	size_t n = raw_len < STORED_MAX ? raw_len : STORED_MAX;
+	size_t n = c->raw_len < STORED_MAX ? c->raw_len : STORED_MAX;
 
-	if (len < SURE + HEADER)
+	if (c->len < SURE + HEADER)
 		return false;
-	for (n = len - HEADER < n ? len - HEADER : n; n >= SURE; n--)
-		if (stored_fits(z, len, (const uint8_t *)raw + raw_len, n, ret))
+	for (n = c->len - HEADER < n ? c->len - HEADER : n; n >= SURE; n--)
+		if (stored_fits(c, n, ret))
 			return true;
 	return false;
 }
 
-/* Inflates the block that may start at `bit`, with these bytes before it.
- * Returns how many bytes it holds, 0 unless it ends where the stream ends. */
-static size_t inflate_block(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit,
-			    const uint8_t *before, size_t before_len, unsigned *ret_unused)
+/* Inflates the block that may start at b->start, with the bytes `before` it. Returns how many bytes
+ * it holds, 0 unless it ends where the stream ends; sets b->unused. */
+static size_t inflate_block(struct zip_deflater *d, const struct chunk *c,
+			    const struct window *before, struct block_end *b)
 {
 	z_stream *s = &d->walker;
-	size_t from = bit / 8;
+	size_t bit = b->start, from = bit / 8;
 
 	inflateReset(s);
-	inflateSetDictionary(s, before, (unsigned)before_len);
+	inflateSetDictionary(s, before->data, (unsigned)before->len);
 	if (bit % 8) {
-		inflatePrime(s, (int)(8 - bit % 8), z[from] >> (bit % 8));
+		inflatePrime(s, (int)(8 - bit % 8), c->z[from] >> (bit % 8));
 		from++;
 	}
 
-	s->next_in = z + from;
-	s->avail_in = (unsigned)(len - from);
+	s->next_in = c->z + from;
+	s->avail_in = (unsigned)(c->len - from);
 	s->next_out = d->scratch;
 	s->avail_out = (unsigned)ZIP_CHUNK;
 	if (inflate(s, Z_BLOCK) != Z_OK || (s->data_type & 192) != 192 || s->avail_in)
 		return 0;
-	*ret_unused = (unsigned)s->data_type & 63;
+	b->unused = (unsigned)s->data_type & 63;
 	return s->total_out;
 }
 
 /* Whether the final block starts at `bit`: it ends where
  * the stream ends, and holds the last of the raw bytes. */
-static bool block_fits(struct zip_deflater *d, uint8_t *z, size_t len, size_t bit,
-		       const uint8_t *raw, size_t raw_len, struct block_end *ret)
+static bool block_fits(struct zip_deflater *d, const struct chunk *c, size_t bit,
+		       struct block_end *ret)
 {
-	unsigned unused = 0;
-	size_t holds = inflate_block(d, z, len, bit, d->scratch + ZIP_CHUNK, WINDOW, &unused);
+	const struct window any = {d->scratch + ZIP_CHUNK, WINDOW};
+	struct block_end b = {bit, 0};
+	size_t holds = inflate_block(d, c, &any, &b);
 
-	if (holds < SURE || holds > raw_len)
+	if (holds < SURE || holds > c->raw_len)
 		return false;
-	size_t start = raw_len - holds, window = start < WINDOW ? start : WINDOW;
-	if (inflate_block(d, z, len, bit, raw + start - window, window, &unused) != holds ||
-	    memcmp(d->scratch, raw + start, holds) != 0)
+	size_t start = c->raw_len - holds, len = start < WINDOW ? start : WINDOW;
+	const struct window before = {c->raw + start - len, len};
+	if (inflate_block(d, c, &before, &b) != holds ||
+	    memcmp(d->scratch, c->raw + start, holds) != 0)
 		return false;
-	*ret = (struct block_end){bit, unused};
+	*ret = b;
 	return true;
 }
 
@@ -279,11 +293,13 @@ static void open_end(uint8_t *z, size_t *len, const struct block_end *b)
 	z[b->start / 8] &= (uint8_t) ~(1u << (b->start % 8));
 }
 
-static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uint8_t *z, size_t len,
-		    struct block_end *ret, struct err *e)
+static int find_end(struct zip_deflater *d, const struct chunk *c, struct block_end *ret,
+		    struct err *e)
 {
-	if (find_stored(raw, raw_len, z, len, ret))
+	if (find_stored(c, ret))
 		return 0;
+	uint8_t *z = c->z;
+	size_t len = c->len;
 	size_t top = len * 8 > HEADER_BITS + 64 ? len * 8 - HEADER_BITS - 64 : 0,
 	       bottom = top > SEARCH_BITS ? top - SEARCH_BITS : 0;
 	for (size_t at = (top + 31) / 32 * 32; at > bottom;) {
@@ -293,7 +309,7 @@ static int find_end(struct zip_deflater *d, const void *raw, size_t raw_len, uin
 			may ^= UINT32_C(1) << (bit - at);
 			if (bit >= top || !lengths_fit(d, z, bit) || !codes_fit(z, len, bit))
 				continue;
-			if (block_fits(d, z, len, bit, raw, raw_len, ret))
+			if (block_fits(d, c, bit, ret))
 				return 0;
 		}
 	}
@@ -373,21 +389,22 @@ static struct libdeflate_compressor *choose_compressor(const struct zip_deflater
 	return len >= LARGE && entropy < ENTROPY_TABLES ? d->longer : d->plain;
 }
 
-int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out,
-		      size_t *ret_len, struct err *e)
+int zip_deflate_chunk(struct zip_deflater *d, struct zip_slot *s)
 {
-	size_t n = libdeflate_deflate_compress(choose_compressor(d, raw, len), raw, len, out,
-					       zip_deflate_bound(len));
+	const size_t len = s->raw_len;
+	size_t n = libdeflate_deflate_compress(choose_compressor(d, s->raw, len), s->raw, len,
+					       s->out, zip_deflate_bound(len));
 
 	if (!n)
-		return err_set(e, ERR_SYSTEM, "cannot deflate %zu bytes", len);
-	if (!last) {
+		return err_set(&s->err, ERR_SYSTEM, "cannot deflate %zu bytes", len);
+	if (!s->last) {
 		struct block_end b = {0};
-		if (find_end(d, raw, len, out, n, &b, e) < 0)
+		const struct chunk c = {s->raw, len, s->out, n};
+		if (find_end(d, &c, &b, &s->err) < 0)
 			return -1;
-		open_end(out, &n, &b);
+		open_end(s->out, &n, &b);
 	}
 
-	*ret_len = n;
+	s->out_len = n;
 	return 0;
 }

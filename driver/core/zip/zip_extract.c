@@ -9,8 +9,10 @@
 
 enum { BLOCK = 256 * 1024, WHOLE_MAX = 32 * 1024 * 1024 };
 
-/* Where the contents go: out and digest may be NULL, fd -1. */
+/* An entry that is read, and where its contents go: out and digest may be NULL, fd -1. */
 struct sink {
+	const struct zip_reader *z;
+	const struct zip_entry *en;
 	struct buf *out;
 	int fd;
 	const char *fd_name;
@@ -30,22 +32,20 @@ static int sink_add(struct sink *s, const uint8_t *data, size_t len, struct err 
 	return s->fd >= 0 ? fs_write_all(s->fd, data, len, s->fd_name, e) : 0;
 }
 
-static int bad(struct err *e, const struct zip_reader *z, const struct zip_entry *en,
-	       const char *what)
+static int bad(const struct sink *s, const char *what, struct err *e)
 {
-	return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' (offset %" PRIu64 ") %s", z->path,
-		       en->name, en->offset, what);
+	return err_set(e, ERR_INTEGRITY, "'%s': entry '%s' (offset %" PRIu64 ") %s", s->z->path,
+		       s->en->name, s->en->offset, what);
 }
 
-static int copy_stored(const struct zip_reader *z, const struct zip_entry *en, uint64_t at,
-		       struct sink *s, struct err *e)
+static int copy_stored(struct sink *s, uint64_t at, struct err *e)
 {
 	struct arena AUTO_ARENA scratch = {0};
 	uint8_t *in = arena_alloc(&scratch, BLOCK);
 
-	for (uint64_t left = en->packed; left;) {
+	for (uint64_t left = s->en->packed; left;) {
 		size_t n = left < BLOCK ? (size_t)left : BLOCK;
-		if (zip_read_at(z, at, in, n, e) < 0 || sink_add(s, in, n, e) < 0)
+		if (zip_read_at(s->z, at, in, n, e) < 0 || sink_add(s, in, n, e) < 0)
 			return -1;
 		at += n;
 		left -= n;
@@ -72,9 +72,9 @@ static void stream_end(z_stream *s)
 	inflateEnd(s);
 }
 
-static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, uint64_t at,
-		       struct sink *s, struct err *e)
+static int inflate_all(struct sink *s, uint64_t at, struct err *e)
 {
+	const struct zip_entry *en = s->en;
 	z_stream CLEANUP(stream_end) zs = {0};
 	struct arena AUTO_ARENA scratch = {0};
 	uint8_t *in = arena_alloc(&scratch, BLOCK), *out = arena_alloc(&scratch, BLOCK);
@@ -84,7 +84,7 @@ static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, u
 	for (int rc = Z_OK; rc != Z_STREAM_END;) {
 		if (zs.avail_in == 0 && left) {
 			size_t n = left < BLOCK ? (size_t)left : BLOCK;
-			if (zip_read_at(z, at, in, n, e) < 0)
+			if (zip_read_at(s->z, at, in, n, e) < 0)
 				return -1;
 			at += n;
 			left -= n;
@@ -97,43 +97,43 @@ static int inflate_all(const struct zip_reader *z, const struct zip_entry *en, u
 		rc = inflate(&zs, Z_NO_FLUSH);
 		size_t made = BLOCK - zs.avail_out;
 		if (rc != Z_OK && rc != Z_STREAM_END)
-			return bad(e, z, en,
+			return bad(s,
 				   rc == Z_BUF_ERROR ? "ends in the middle of its deflate stream"
-						     : "does not inflate");
+						     : "does not inflate",
+				   e);
 		if (made > en->size - s->size)
-			return bad(e, z, en,
-				   "is damaged: it inflates to more than its header says");
+			return bad(s, "is damaged: it inflates to more than its header says", e);
 		if (sink_add(s, out, made, e) < 0)
 			return -1;
 	}
 
-	return left || zs.avail_in ? bad(e, z, en, "has bytes after its deflate stream") : 0;
+	return left || zs.avail_in ? bad(s, "has bytes after its deflate stream", e) : 0;
 }
 
-static int inflate_entry(const struct zip_reader *z, const struct zip_entry *en, uint64_t at,
-			 struct sink *s, struct err *e)
+static int inflate_entry(struct sink *s, uint64_t at, struct err *e)
 {
+	const struct zip_entry *en = s->en;
+
 	if (en->size > WHOLE_MAX || en->packed > WHOLE_MAX)
-		return inflate_all(z, en, at, s, e);
+		return inflate_all(s, at, e);
 	AUTO_BUF struct buf packed = {0}, AUTO_BUF whole = {0};
 	uint8_t *in = (uint8_t *)buf_reserve(&packed, en->packed + 1);
 	uint8_t *out = (uint8_t *)buf_reserve(&whole, en->size + 1);
-	if (zip_read_at(z, at, in, en->packed, e) < 0)
+	if (zip_read_at(s->z, at, in, en->packed, e) < 0)
 		return -1;
-	return inflate_whole(en, in, out) ? sink_add(s, out, en->size, e)
-					  : inflate_all(z, en, at, s, e);
+	return inflate_whole(en, in, out) ? sink_add(s, out, en->size, e) : inflate_all(s, at, e);
 }
 
-static int read_entry(const struct zip_reader *z, const struct zip_entry *en, struct sink *s,
-		      struct err *e)
+static int read_entry(struct sink *s, struct err *e)
 {
-	uint64_t at = z->data[en - z->entries];
+	const struct zip_entry *en = s->en;
+	uint64_t at = s->z->data[en - s->z->entries];
 
-	if ((en->method == ZIP_STORED ? copy_stored : inflate_entry)(z, en, at, s, e) < 0)
+	if ((en->method == ZIP_STORED ? copy_stored : inflate_entry)(s, at, e) < 0)
 		return -1;
 	if (s->size != en->size)
-		return bad(e, z, en, "is damaged: it inflates to less than its header says");
-	return s->crc == en->crc ? 0 : bad(e, z, en, "has a wrong checksum");
+		return bad(s, "is damaged: it inflates to less than its header says", e);
+	return s->crc == en->crc ? 0 : bad(s, "has a wrong checksum", e);
 }
 
 int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t max, struct buf *out,
@@ -144,8 +144,8 @@ int zip_read(const struct zip_reader *z, const struct zip_entry *en, uint64_t ma
 			       "'%s': entry '%s' has %" PRIu64 " bytes, the limit is %" PRIu64,
 			       z->path, en->name, en->size, max);
 	struct buf AUTO_BUF made = {0};
-	struct sink s = {.out = &made, .fd = -1};
-	if (read_entry(z, en, &s, e) < 0)
+	struct sink s = {.z = z, .en = en, .out = &made, .fd = -1};
+	if (read_entry(&s, e) < 0)
 		return -1;
 	buf_add(out, made.data, made.len);
 	return 0;
@@ -155,9 +155,9 @@ int zip_extract_fd(const struct zip_reader *z, const struct zip_entry *en, int f
 		   uint8_t ret_sha256[32], struct err *e)
 {
 	struct digest *AUTO_DIGEST digest = ret_sha256 ? digest_new() : NULL;
-	struct sink s = {.fd = fd, .fd_name = en->name, .digest = digest};
+	struct sink s = {.z = z, .en = en, .fd = fd, .fd_name = en->name, .digest = digest};
 
-	if (read_entry(z, en, &s, e) < 0)
+	if (read_entry(&s, e) < 0)
 		return -1;
 	if (digest)
 		digest_final(digest, ret_sha256);

@@ -161,8 +161,8 @@ void zip_deflater_free(struct zip_deflater *d);
 unsigned zip_entropy(const void *data, size_t len);
 /* zip_deflate_bound: how large `out` must be for a chunk of `len` bytes. */
 size_t zip_deflate_bound(size_t len);
-/* zip_deflate_chunk: at most ZIP_CHUNK bytes of an entry. The concatenated chunks are one deflate
+/* zip_deflate_chunk: at most ZIP_CHUNK bytes of an entry, s->raw to s->out; sets s->out_len, or
+ * s->err. The concatenated chunks are one deflate
  * stream: the `last` ends it, the others end on a byte boundary. A block whose end is changed is
  * inflated and compared first. */
-int zip_deflate_chunk(struct zip_deflater *d, const void *raw, size_t len, bool last, void *out,
-		      size_t *ret_len, struct err *e) MUST_CHECK;
+int zip_deflate_chunk(struct zip_deflater *d, struct zip_slot *s) MUST_CHECK;

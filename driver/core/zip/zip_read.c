@@ -13,11 +13,6 @@ enum {
 	EXTRA_UNICODE_COMMENT = 0x6375,
 };
 
-struct directory {
-	uint64_t count, size, offset;
-	uint64_t end; /* where it must end: the first byte of the end records */
-};
-
 /* One central or local header, zip64 already resolved. */
 struct header {
 	unsigned flags, method;
@@ -25,12 +20,27 @@ struct header {
 	uint64_t packed, size, offset;
 	const uint8_t *name;
 	size_t name_len;
+	size_t index; /* of the entry */
+};
+
+struct directory {
+	uint64_t count, size, offset;
+	uint64_t end; /* where it must end: the first byte of the end records */
+	uint8_t *bytes;
+	struct header *headers; /* one for each entry */
 };
 
 static struct header header_of(const struct zip_common *c, uint32_t offset, const uint8_t *name)
 {
-	return (struct header){c->flags, c->method, c->time, c->crc,     c->packed,
-			       c->size,  offset,    name,    c->name_len};
+	return (struct header){.flags = c->flags,
+			       .method = c->method,
+			       .time = c->time,
+			       .crc = c->crc,
+			       .packed = c->packed,
+			       .size = c->size,
+			       .offset = offset,
+			       .name = name,
+			       .name_len = c->name_len};
 }
 
 int zip_read_at(const struct zip_reader *z, uint64_t offset, void *to, size_t len, struct err *e)
@@ -52,11 +62,11 @@ static int bad(struct err *e, const struct zip_reader *z, uint64_t offset, const
 		       what, offset);
 }
 
-static int bad_entry(struct err *e, const struct zip_reader *z, const char *name, uint64_t offset,
-		     const char *what)
+static int bad_entry(const struct zip_reader *z, const struct zip_entry *en, const char *what,
+		     struct err *e)
 {
 	return err_set(e, ERR_INTEGRITY, "damaged archive '%s': entry '%s' %s (offset %" PRIu64 ")",
-		       z->path, name, what, offset);
+		       z->path, en->name, what, en->offset);
 }
 
 /* Whether a field of the old end record has the value, or `max` where it is too large for it. */
@@ -65,13 +75,21 @@ static bool is_short_of(uint64_t field, uint64_t value, uint64_t max)
 	return field == (value < max ? value : max);
 }
 
-static int read_end_64(const struct zip_reader *z, uint64_t end_at, const struct zip_end *end,
-		       const struct zip_locator *locator, struct directory *d, struct err *e)
-{
-	struct zip_end64 r;
-	uint64_t at = locator->offset, locator_at = end_at - sizeof(*locator);
+/* The records at the end of an archive: the old one, and what points to that of zip64. */
+struct tail {
+	uint64_t end_at;
+	struct zip_end end;
+	struct zip_locator locator;
+};
 
-	if (locator->disk != 0 || locator->disks != 1)
+static int read_end_64(const struct zip_reader *z, const struct tail *tail, struct directory *d,
+		       struct err *e)
+{
+	const struct zip_end *end = &tail->end;
+	struct zip_end64 r;
+	uint64_t at = tail->locator.offset, locator_at = tail->end_at - sizeof(tail->locator);
+
+	if (tail->locator.disk != 0 || tail->locator.disks != 1)
 		return bad(e, z, locator_at, "more than one disk");
 	if (locator_at < sizeof(r) || at != locator_at - sizeof(r))
 		return bad(e, z, locator_at, "the zip64 locator has a wrong offset");
@@ -81,14 +99,14 @@ static int read_end_64(const struct zip_reader *z, uint64_t end_at, const struct
 		return bad(e, z, at, "no zip64 end record");
 	if (r.disk != 0 || r.directory_disk != 0 || r.disk_count != r.count)
 		return bad(e, z, at, "more than one disk");
-	*d = (struct directory){r.count, r.size, r.offset, at};
+	*d = (struct directory){.count = r.count, .size = r.size, .offset = r.offset, .end = at};
 	if (d->count < ZIP_MAX16 && d->size < ZIP_MAX32 && d->offset < ZIP_MAX32)
 		return bad(e, z, at, "a superfluous zip64 end record");
 	bool same_count = is_short_of(end->count, d->count, ZIP_MAX16);
 	bool same_size = is_short_of(end->size, d->size, ZIP_MAX32);
 	bool same_offset = is_short_of(end->offset, d->offset, ZIP_MAX32);
 	if (!same_count || !same_size || !same_offset)
-		return bad(e, z, end_at, "the two end records differ");
+		return bad(e, z, tail->end_at, "the two end records differ");
 	return 0;
 }
 
@@ -128,25 +146,26 @@ static int find_end(const struct zip_reader *z, uint64_t *ret, struct err *e)
 
 static int read_end(const struct zip_reader *z, struct directory *d, struct err *e)
 {
-	struct zip_end end;
-	struct zip_locator locator = {0};
+	struct tail t = {0};
 
-	if (z->size < sizeof(end))
+	if (z->size < sizeof(t.end))
 		return bad(e, z, 0, "too short for an end record");
-	uint64_t at = z->size - sizeof(end);
-	if (zip_read_at(z, at, &end, sizeof(end), e) < 0)
+	uint64_t at = z->size - sizeof(t.end);
+	if (zip_read_at(z, at, &t.end, sizeof(t.end), e) < 0)
 		return -1;
-	if ((end.signature != ZIP_END_SIG || end.comment_len != 0) &&
-	    (find_end(z, &at, e) < 0 || zip_read_at(z, at, &end, sizeof(end), e) < 0))
+	if ((t.end.signature != ZIP_END_SIG || t.end.comment_len != 0) &&
+	    (find_end(z, &at, e) < 0 || zip_read_at(z, at, &t.end, sizeof(t.end), e) < 0))
 		return -1;
-	if (end.disk != 0 || end.directory_disk != 0 || end.disk_count != end.count)
+	if (t.end.disk != 0 || t.end.directory_disk != 0 || t.end.disk_count != t.end.count)
 		return bad(e, z, at, "more than one disk");
-	*d = (struct directory){end.count, end.size, end.offset, at};
-	if (at >= sizeof(locator) &&
-	    zip_read_at(z, at - sizeof(locator), &locator, sizeof(locator), e) < 0)
+	*d = (struct directory){
+		.count = t.end.count, .size = t.end.size, .offset = t.end.offset, .end = at};
+	if (at >= sizeof(t.locator) &&
+	    zip_read_at(z, at - sizeof(t.locator), &t.locator, sizeof(t.locator), e) < 0)
 		return -1;
-	bool found = locator.signature == ZIP_LOCATOR_SIG;
-	if (found && read_end_64(z, at, &end, &locator, d, e) < 0)
+	t.end_at = at;
+	bool found = t.locator.signature == ZIP_LOCATOR_SIG;
+	if (found && read_end_64(z, &t, d, e) < 0)
 		return -1;
 	if (!found && (d->size == ZIP_MAX32 || d->offset == ZIP_MAX32))
 		return bad(e, z, at, "the zip64 end record is missing");
@@ -262,15 +281,15 @@ static const char *check_central(const struct zip_central *c, char *name, struct
 	return what ? what : check_name(h, name);
 }
 
-static int read_central(struct zip_reader *z, const struct directory *d, const uint8_t *dir,
-			struct arena *a, struct header *headers, struct err *e)
+static int read_central(struct zip_reader *z, const struct directory *d, struct arena *a,
+			struct err *e)
 {
 	uint64_t at = 0;
 
 	for (size_t i = 0; i < d->count; i++) {
-		const uint8_t *p = dir + at;
+		const uint8_t *p = d->bytes + at;
 		struct zip_entry *en = &z->entries[i];
-		struct header *h = &headers[i];
+		struct header *h = &d->headers[i];
 		const struct zip_central *c = (const void *)p;
 		if (d->size - at < sizeof(*c) || c->signature != ZIP_CENTRAL_SIG)
 			return bad(e, z, d->offset + at, "no central header");
@@ -279,6 +298,7 @@ static int read_central(struct zip_reader *z, const struct directory *d, const u
 		if (d->size - at < len)
 			return bad(e, z, d->offset + at, "a truncated central header");
 		*h = header_of(&c->common, c->offset, p + sizeof(*c));
+		h->index = i;
 		char *name = arena_strndup(a, (const char *)h->name, h->name_len);
 		const char *what = check_central(c, name, h);
 		*en = (struct zip_entry){name,      h->size, h->packed,
@@ -289,7 +309,9 @@ static int read_central(struct zip_reader *z, const struct directory *d, const u
 		if (!what)
 			what = check_kind(h, en);
 		if (what)
-			return bad_entry(e, z, name, d->offset + at, what);
+			return bad_entry(
+				z, &(struct zip_entry){.name = name, .offset = d->offset + at},
+				what, e);
 		at += len;
 	}
 
@@ -315,14 +337,16 @@ static int check_names(const struct zip_reader *z, struct err *e)
 	for (size_t i = 0; i < z->count; i++) {
 		const struct zip_entry *en = z->by_name[i];
 		if (i + 1 < z->count && strcmp(en->name, z->by_name[i + 1]->name) == 0)
-			return bad_entry(e, z, en->name, z->by_name[i + 1]->offset, "occurs twice");
+			return bad_entry(z, z->by_name[i + 1], "occurs twice", e);
 		struct arena AUTO_ARENA scratch = {0};
 		char *parent = arena_strdup(&scratch, en->name);
 		for (char *slash; (slash = strrchr(parent, '/'));) {
 			*slash = '\0';
 			if (zip_find(z, parent))
-				return bad_entry(e, z, parent, en->offset,
-						 "is a file and a directory");
+				return bad_entry(
+					z,
+					&(struct zip_entry){.name = parent, .offset = en->offset},
+					"is a file and a directory", e);
 		}
 	}
 
@@ -363,9 +387,11 @@ static const char *compare_headers(const struct header *l, const struct header *
 }
 
 /* One local header; `next` is where the following one starts. */
-static int check_local(struct zip_reader *z, size_t i, const struct header *central, uint64_t next,
+/* `next`: where the next entry or the directory begins. */
+static int check_local(struct zip_reader *z, const struct header *central, uint64_t next,
 		       struct err *e)
 {
+	const size_t i = central->index;
 	const struct zip_entry *en = &z->entries[i];
 	/* Most headers come whole with one read: a wheel has ten thousand. */
 	uint8_t head[512], tail[24];
@@ -373,18 +399,18 @@ static int check_local(struct zip_reader *z, size_t i, const struct header *cent
 	size_t have = sizeof(*l) + central->name_len + 32;
 
 	if (next - en->offset < sizeof(*l))
-		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
+		return bad_entry(z, en, "overlaps the next one", e);
 	have = have < sizeof(head) ? have : sizeof(head);
 	have = have < next - en->offset ? have : (size_t)(next - en->offset);
 	if (zip_read_at(z, en->offset, head, have, e) < 0)
 		return -1;
 	if (l->signature != ZIP_LOCAL_SIG)
-		return bad_entry(e, z, en->name, en->offset, "has no local header");
+		return bad_entry(z, en, "has no local header", e);
 	size_t name_len = l->common.name_len, extra_len = l->common.extra_len,
 	       rest = name_len + extra_len;
 	uint64_t room = next - en->offset - sizeof(*l);
 	if (room < rest || room - rest < en->packed)
-		return bad_entry(e, z, en->name, en->offset, "overlaps the next one");
+		return bad_entry(z, en, "overlaps the next one", e);
 	struct arena AUTO_ARENA scratch = {0};
 	uint8_t *names = head + sizeof(*l);
 	if (rest > have - sizeof(*l)) {
@@ -409,12 +435,11 @@ static int check_local(struct zip_reader *z, size_t i, const struct header *cent
 		what = check_descriptor(tail, gap, en);
 	}
 
-	return what ? bad_entry(e, z, en->name, en->offset, what) : 0;
+	return what ? bad_entry(z, en, what, e) : 0;
 }
 
 /* All local records one behind the other, from the first byte up to the central directory. */
-static int check_layout(struct zip_reader *z, const struct directory *d,
-			const struct header *headers, struct err *e)
+static int check_layout(struct zip_reader *z, const struct directory *d, struct err *e)
 {
 	struct arena AUTO_ARENA scratch = {0};
 	const struct zip_entry **order = arena_array(&scratch, z->count, sizeof(void *));
@@ -428,10 +453,8 @@ static int check_layout(struct zip_reader *z, const struct directory *d,
 	for (size_t k = 0; k < z->count; k++) {
 		uint64_t next = k + 1 < z->count ? order[k + 1]->offset : d->offset;
 		if (next < order[k]->offset || next > d->offset)
-			return bad_entry(e, z, order[k]->name, order[k]->offset,
-					 "is outside the archive's data");
-		size_t i = (size_t)(order[k] - z->entries);
-		if (check_local(z, i, &headers[i], next, e) < 0)
+			return bad_entry(z, order[k], "is outside the archive's data", e);
+		if (check_local(z, &d->headers[order[k] - z->entries], next, e) < 0)
 			return -1;
 	}
 
@@ -445,21 +468,21 @@ static int read_directory(struct zip_reader *z, struct arena *a, struct err *e)
 
 	if (read_end(z, &d, e) < 0)
 		return -1;
-	uint8_t *dir = arena_alloc(&scratch, d.size);
-	struct header *headers = arena_array(&scratch, d.count, sizeof(*headers));
-	if (zip_read_at(z, d.offset, dir, d.size, e) < 0)
+	d.bytes = arena_alloc(&scratch, d.size);
+	d.headers = arena_array(&scratch, d.count, sizeof(*d.headers));
+	if (zip_read_at(z, d.offset, d.bytes, d.size, e) < 0)
 		return -1;
 	z->count = d.count;
 	z->entries = arena_array(a, d.count, sizeof(*z->entries));
 	z->by_name = arena_array(a, d.count, sizeof(void *));
 	z->data = arena_array(a, d.count, sizeof(*z->data));
 	z->plain = arena_array(a, d.count, sizeof(*z->plain));
-	if (read_central(z, &d, dir, a, headers, e) < 0)
+	if (read_central(z, &d, a, e) < 0)
 		return -1;
 	for (size_t i = 0; i < z->count; i++)
 		z->by_name[i] = &z->entries[i];
 	qsort(z->by_name, z->count, sizeof(void *), by_name);
-	return check_names(z, e) < 0 ? -1 : check_layout(z, &d, headers, e);
+	return check_names(z, e) < 0 ? -1 : check_layout(z, &d, e);
 }
 
 int zip_open(const char *path, struct arena *a, struct zip_reader **ret, struct err *e)

@@ -43,8 +43,7 @@ static void deflate_slot(struct zip_deflater *d, int level, struct zip_chunks *c
 		return;
 	if (chunks && zip_chunks_find(chunks, s))
 		return;
-	s->failed =
-		zip_deflate_chunk(d, s->raw, s->raw_len, s->last, s->out, &s->out_len, &s->err) < 0;
+	s->failed = zip_deflate_chunk(d, s) < 0;
 	if (!s->failed && s->whole && s->out_len >= s->raw_len)
 		s->out_len = 0;
 }

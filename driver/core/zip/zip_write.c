@@ -117,21 +117,20 @@ static void put_header(struct buf *b, const struct zip_writer *w, const struct z
 	buf_add(b, first, extra[1]);
 }
 
-int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, int level,
-		  struct zip_writer **ret, struct err *e)
+int zip_create_fd(int fd, const struct zip_new *n, struct zip_writer **ret, struct err *e)
 {
 	struct zip_ring *ring;
 
-	if (level < 0 || level > 9)
-		return err_set(e, ERR_USAGE, "deflate level %d is not in 0..9", level);
-	if (zip_ring_new(threads, level, &ring, e) < 0)
+	if (n->level < 0 || n->level > 9)
+		return err_set(e, ERR_USAGE, "deflate level %d is not in 0..9", n->level);
+	if (zip_ring_new(n->threads, n->level, &ring, e) < 0)
 		return -1;
 	struct arena a = {0};
 	struct zip_writer *w = arena_alloc(&a, sizeof(*w));
 	*w = (struct zip_writer){.fd = fd,
-				 .path = arena_strdup(&a, path),
-				 .level = level,
-				 .dos_time = dos_time(epoch),
+				 .path = arena_strdup(&a, n->path),
+				 .level = n->level,
+				 .dos_time = dos_time(n->epoch),
 				 .ring = ring};
 	w->digest = digest_new();
 	w->block = arena_alloc(&a, ZIP_HASH_BLOCK);
@@ -140,15 +139,14 @@ int zip_create_fd(int fd, const char *path, uint64_t epoch, unsigned threads, in
 	return 0;
 }
 
-int zip_create(const char *path, uint64_t epoch, unsigned threads, int level,
-	       struct zip_writer **ret, struct err *e)
+int zip_create(const struct zip_new *n, struct zip_writer **ret, struct err *e)
 {
-	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	AUTO_FD int fd = open(n->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
 	if (fd < 0)
-		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", path);
-	if (zip_create_fd(fd, path, epoch, threads, level, ret, e) < 0) {
-		unlink(path);
+		return err_errno(e, ERR_SYSTEM, "cannot create '%s'", n->path);
+	if (zip_create_fd(fd, n, ret, e) < 0) {
+		unlink(n->path);
 		return -1;
 	}
 
@@ -344,8 +342,11 @@ struct source {
 	size_t marks_count;
 };
 
-static int fill(const struct source *s, uint8_t *to, size_t len, uint64_t at, struct err *e)
+static int fill(const struct source *s, uint64_t at, struct zip_slot *slot, struct err *e)
 {
+	uint8_t *to = slot->raw;
+	size_t len = slot->raw_len;
+
 	if (s->data) {
 		memcpy(to, s->data + at, len);
 		return 0;
@@ -373,13 +374,15 @@ static int add_chunks(struct zip_writer *w, const struct source *source, struct 
 			part = source->marks[mark++];
 		if (mark < source->marks_count && source->marks[mark].at - at < len)
 			len = (size_t)(source->marks[mark].at - at);
-		if (next_slot(w, len, &s, e) < 0 || (len && fill(source, s->raw, len, at, e) < 0))
+		if (next_slot(w, len, &s, e) < 0)
+			return -1;
+		s->raw_len = len;
+		if (len && fill(source, at, s, e) < 0)
 			return -1;
 		s->origin = part.origin ? part.origin + (at - part.at) : 0;
 		at += len;
 		s->entry = entry;
 		s->index = index++;
-		s->raw_len = len;
 		s->last = at == size;
 		s->whole = s->last && s->index == 0;
 		s->store = size < ZIP_MAX32 && size >= ZIP_MAX32 - STORE_SLACK;
@@ -434,18 +437,28 @@ static int bad_copy(struct err *e, const struct zip_reader *z, const struct zip_
 		       what);
 }
 
+/* Entries that are copied: the bytes from `from` on. */
+struct copying {
+	struct zip_writer *w;
+	const struct zip_reader *z;
+	uint64_t from, len;
+	struct err err[2];
+	int rc[2];
+};
+
 /* The header in the file must be the one that this writer would write. The reader has compared the
  * fields that both headers share; flags, version and length show the rest. */
-static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uint64_t base,
-		 struct err *e)
+static int adopt(const struct copying *c, size_t i, struct err *e)
 {
+	struct zip_writer *w = c->w;
+	const struct zip_reader *z = c->z;
 	const struct zip_entry *en = &z->entries[i];
 
 	if (!S_ISREG(en->mode) || ((en->mode & 07777) != 0755 && (en->mode & 07777) != 0644))
 		return bad_copy(e, z, en, "has a mode other than 0644 and 0755");
 	if (zip_writer_entry(w, en->name, *en, e) < 0)
 		return -1;
-	w->entries[w->count - 1].offset = en->offset - base + w->written;
+	w->entries[w->count - 1].offset = en->offset - c->from + w->written;
 	size_t len = sizeof(struct zip_local) + strlen(en->name) +
 		     (en->size >= ZIP_MAX32 || en->packed >= ZIP_MAX32 ? 20 : 0);
 	if (z->data[i] - en->offset != len)
@@ -454,14 +467,6 @@ static int adopt(struct zip_writer *w, const struct zip_reader *z, size_t i, uin
 		       ? 0
 		       : bad_copy(e, z, en, "has an unexpected header");
 }
-
-struct copying {
-	struct zip_writer *w;
-	const struct zip_reader *z;
-	uint64_t from, len;
-	struct err err[2];
-	int rc[2];
-};
 
 /* Whether the kernel cannot copy between these two files, though they can be read and written. */
 static bool is_unsupported(int number)
@@ -521,19 +526,16 @@ static void copy_or_hash(unsigned i, void *user)
 }
 
 /* All before it is in the digest. */
-static int copy_range(struct zip_writer *w, const struct zip_reader *z, uint64_t from, uint64_t len,
-		      struct err *e)
+static int copy_range(struct copying *c, struct err *e)
 {
-	struct copying c = {.w = w, .z = z, .from = from, .len = len};
-
-	thread_each(2, copy_or_hash, &c);
-	for (size_t i = 0; i < ARRAY_LEN(c.rc); i++)
-		if (c.rc[i] < 0) {
-			*e = c.err[i];
+	thread_each(2, copy_or_hash, c);
+	for (size_t i = 0; i < ARRAY_LEN(c->rc); i++)
+		if (c->rc[i] < 0) {
+			*e = c->err[i];
 			return -1;
 		}
-	w->written += len;
-	w->hashed += len;
+	c->w->written += c->len;
+	c->w->hashed += c->len;
 	return 0;
 }
 
@@ -544,24 +546,26 @@ int zip_copy(struct zip_writer *w, const struct zip_reader *z, size_t first, siz
 		return 0;
 	if (empty_ring(w, e) < 0 || flush(w, e) < 0)
 		return -1;
-	uint64_t base = z->entries[first].offset, end = base;
+	struct copying c = {.w = w, .z = z, .from = z->entries[first].offset};
+	uint64_t end = c.from;
 	for (size_t i = first; i < first + count; i++) {
 		if (i > first && z->entries[i].offset != end)
 			return bad_copy(e, z, &z->entries[i],
 					"does not follow the entry before it in the directory");
-		if (adopt(w, z, i, base, e) < 0)
+		if (adopt(&c, i, e) < 0)
 			return -1;
 		end = z->data[i] + z->entries[i].packed;
 	}
 
-	return copy_range(w, z, base, end - base, e);
+	c.len = end - c.from;
+	return copy_range(&c, e);
 }
 
 int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct zip_entry *en,
 		const char *name, struct err *e)
 {
 	AUTO_BUF struct buf small = {0};
-	uint64_t at = z->data[en - z->entries];
+	struct copying c = {.w = w, .z = z, .from = z->data[en - z->entries], .len = en->packed};
 
 	/* The header comes behind all that was submitted, and its offset is known then. */
 	if (zip_writer_entry(w, name, *en, e) < 0 || empty_ring(w, e) < 0)
@@ -570,8 +574,8 @@ int zip_copy_as(struct zip_writer *w, const struct zip_reader *z, const struct z
 	if (write_header(w, &w->entries[w->count - 1], e) < 0)
 		return -1;
 	if (en->packed > ZIP_COPY_SMALL)
-		return flush(w, e) < 0 ? -1 : copy_range(w, z, at, en->packed, e);
-	if (zip_read_at(z, at, buf_reserve(&small, en->packed), en->packed, e) < 0)
+		return flush(w, e) < 0 ? -1 : copy_range(&c, e);
+	if (zip_read_at(z, c.from, buf_reserve(&small, en->packed), en->packed, e) < 0)
 		return -1;
 	return zip_writer_put(w, small.data, en->packed, e);
 }

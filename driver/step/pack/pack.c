@@ -250,7 +250,12 @@ int pack_open(struct pack_out *o, const struct wheel_name *name, const char *out
 	o->temp = temp;
 	AUTO_FD int held = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	int rc = held < 0 ? err_errno(e, ERR_SYSTEM, "cannot create '%s'", temp)
-			  : zip_create_fd(fd, temp, epoch, threads, level, &o->zip, e);
+			  : zip_create_fd(fd,
+					  &(struct zip_new){.path = temp,
+							    .epoch = epoch,
+							    .threads = threads,
+							    .level = level},
+					  &o->zip, e);
 	if (rc < 0) {
 		(void)unlink(temp);
 		return -1;

@@ -27,7 +27,9 @@ static const char *make(const char *name, const char *version_py, const char *co
 
 	test_dir();
 	const char *path = test_path("%s", name);
-	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
+	assert_ok(zip_create(&(struct zip_new){.path = path, .epoch = 0, .threads = 1, .level = 6},
+			     &z, &e),
+		  &e);
 	if (version_py)
 		assert_ok(zip_add_data(z, "torch/version.py", version_py, strlen(version_py), &e),
 			  &e);
@@ -217,7 +219,9 @@ static const char *make_gpu(const struct buf *entries)
 	test_dir();
 	const char *path = test_path(NAME);
 	craft_container(&file, entries);
-	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
+	assert_ok(zip_create(&(struct zip_new){.path = path, .epoch = 0, .threads = 1, .level = 6},
+			     &z, &e),
+		  &e);
 	assert_ok(zip_add_data(z, "torch/lib/libtorch_cuda.so", file.data, file.len, &e), &e);
 	assert_ok(zip_finish(z, digest, &e), &e);
 	return path;

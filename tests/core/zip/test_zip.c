@@ -182,7 +182,12 @@ static void assert_clamped(uint64_t epoch, uint32_t want)
 	struct zip_writer *w;
 
 	unlink(test_path("c.zip"));
-	assert_ok(zip_create(test_path("c.zip"), epoch, 1, 6, &w, &err), &err);
+	assert_ok(zip_create(&(struct zip_new){.path = test_path("c.zip"),
+					       .epoch = epoch,
+					       .threads = 1,
+					       .level = 6},
+			     &w, &err),
+		  &err);
 	assert_ok(zip_add_data(w, "a", "a", 1, &err), &err);
 	finish(w);
 	struct zip_reader *z = open_ok(test_path("c.zip"));
@@ -272,14 +277,18 @@ static void test_exact_chunk_sizes(void **state)
 /* Two chunks of the same bytes, joined, inflate to them twice. */
 static void assert_joins(struct zip_deflater *d, const char *raw, size_t len)
 {
-	size_t first, second, made = 2 * len;
+	size_t made = 2 * len;
 
 	char *AUTO_FREE back = malloc(2 * len);
 	unsigned char *AUTO_FREE packed = malloc(2 * zip_deflate_bound(len));
-	assert_ok(zip_deflate_chunk(d, raw, len, false, packed, &first, &err), &err);
-	assert_ok(zip_deflate_chunk(d, raw, len, true, packed + first, &second, &err), &err);
+	struct zip_slot first = {.raw = (uint8_t *)(uintptr_t)raw, .raw_len = len, .out = packed};
+	assert_ok(zip_deflate_chunk(d, &first), &first.err);
+	struct zip_slot second = first;
+	second.out = packed + first.out_len;
+	second.last = true;
+	assert_ok(zip_deflate_chunk(d, &second), &second.err);
 	z_stream s = {.next_in = packed,
-		      .avail_in = (unsigned)(first + second),
+		      .avail_in = (unsigned)(first.out_len + second.out_len),
 		      .next_out = (unsigned char *)back,
 		      .avail_out = (unsigned)made};
 	assert_int_equal(inflateInit2(&s, -15), Z_OK);
@@ -398,7 +407,12 @@ static void test_copying_refuses_doubles_and_other_times(void **state)
 	assert_ok(zip_add_data(w, "two", "", 0, &err), &err);
 	assert_err(zip_copy(w, z, 0, 3, &err), &err, ERR_INTEGRITY, "'two' is in");
 	zip_abort(w);
-	assert_ok(zip_create(test_path("c.zip"), EPOCH + 100, 1, 5, &w, &err), &err);
+	assert_ok(zip_create(&(struct zip_new){.path = test_path("c.zip"),
+					       .epoch = EPOCH + 100,
+					       .threads = 1,
+					       .level = 5},
+			     &w, &err),
+		  &err);
 	assert_err(zip_copy(w, z, 0, 1, &err), &err, ERR_INTEGRITY, "unexpected header");
 	zip_abort(w);
 	zip_close(z);
@@ -457,11 +471,20 @@ static void test_create_wants_a_new_file_and_a_level(void **state)
 	(void)state;
 	struct zip_writer *w = NULL;
 	test_write(test_path("there.zip"), "mine");
-	assert_err(zip_create(test_path("there.zip"), 0, 1, 6, &w, &err), &err, ERR_SYSTEM,
-		   "there.zip");
+	assert_err(zip_create(&(struct zip_new){.path = test_path("there.zip"),
+						.epoch = 0,
+						.threads = 1,
+						.level = 6},
+			      &w, &err),
+		   &err, ERR_SYSTEM, "there.zip");
 	char *AUTO_FREE text = test_read(test_path("there.zip"));
 	assert_string_equal(text, "mine");
-	assert_err(zip_create(test_path("n.zip"), 0, 1, 10, &w, &err), &err, ERR_USAGE, "level 10");
+	assert_err(zip_create(&(struct zip_new){.path = test_path("n.zip"),
+						.epoch = 0,
+						.threads = 1,
+						.level = 10},
+			      &w, &err),
+		   &err, ERR_USAGE, "level 10");
 	assert_int_equal(access(test_path("n.zip"), F_OK), -1);
 }
 

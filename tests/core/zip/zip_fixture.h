@@ -36,7 +36,11 @@ static inline int teardown(void **state)
 static inline struct zip_writer *create(const char *path, unsigned threads, int level)
 {
 	struct zip_writer *w = NULL;
-	assert_ok(zip_create(path, EPOCH, threads, level, &w, &err), &err);
+	assert_ok(zip_create(
+			  &(struct zip_new){
+				  .path = path, .epoch = EPOCH, .threads = threads, .level = level},
+			  &w, &err),
+		  &err);
 	return w;
 }
 

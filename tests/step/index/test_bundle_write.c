@@ -27,7 +27,9 @@ static void make(struct bundle_wheel *w, const char *name, const char *version, 
 	const char *stem = arena_printf(a, "%s-%s", name, version);
 	const char *path = arena_strdup(a, test_path("%s-cp313-cp313-%s_x86_64.whl", stem, tag));
 
-	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
+	assert_ok(zip_create(&(struct zip_new){.path = path, .epoch = 0, .threads = 1, .level = 6},
+			     &z, &e),
+		  &e);
 	assert_ok(zip_add_data(z, arena_printf(a, "%s.dist-info/METADATA", stem), "", 0, &e), &e);
 	if (bill)
 		assert_ok(zip_add_data(
@@ -182,7 +184,10 @@ static void require(struct bundle_wheel *w, const char *line, struct arena *a)
 	const char *text = arena_printf(a, "Name: %s\nVersion: %s\nRequires-Dist: %s\n", w->name,
 					w->version, line);
 
-	assert_ok(zip_create(w->path, 0, 1, 6, &z, &e), &e);
+	assert_ok(
+		zip_create(&(struct zip_new){.path = w->path, .epoch = 0, .threads = 1, .level = 6},
+			   &z, &e),
+		&e);
 	assert_ok(zip_add_data(z, info, text, strlen(text), &e), &e);
 	assert_ok(zip_finish(z, digest, &e), &e);
 }

@@ -29,7 +29,9 @@ static const char *a_torch_wheel(void)
 		 test_path("."), command);
 	assert_int_equal(system(line), 0);
 	const char *path = test_path(WHEEL);
-	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
+	assert_ok(zip_create(&(struct zip_new){.path = path, .epoch = 0, .threads = 1, .level = 6},
+			     &z, &e),
+		  &e);
 	assert_ok(zip_add_parts(z, "torch/lib/libtorch_toy.so", test_path("libtorch_toy.so"), NULL,
 				0, digest, &size, &e),
 		  &e);

@@ -66,7 +66,9 @@ static inline const char *wheel_by(const char *name, const struct maker *m)
 	strlist_split(&files, &arena, list, "\n");
 	const char *path = arena_strdup(&arena, test_path("%s", name));
 	unlink(path);
-	assert_ok(zip_create(path, 0, 1, 1, &w, &err), &err);
+	assert_ok(zip_create(&(struct zip_new){.path = path, .epoch = 0, .threads = 1, .level = 1},
+			     &w, &err),
+		  &err);
 	for (size_t i = 0; i < files.count; i++) {
 		char digest[DIGEST_RECORD_MAX];
 		size_t len;

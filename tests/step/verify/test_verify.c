@@ -214,7 +214,9 @@ static void test_payload_behind_the_metadata(void **state)
 	uint8_t sha256[32];
 	const char *wheel = changed("true");
 	unlink(wheel);
-	assert_ok(zip_create(wheel, 0, 1, 6, &w, &err), &err);
+	assert_ok(zip_create(&(struct zip_new){.path = wheel, .epoch = 0, .threads = 1, .level = 6},
+			     &w, &err),
+		  &err);
 	static const char *const names[] = {INFO "/METADATA",      INFO "/WHEEL",
 					    INFO "/.metadata-rev", INFO "/RECORD",
 					    "tiny/__init__.py",    "tiny/libtiny.so"};

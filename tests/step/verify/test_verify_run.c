@@ -31,7 +31,9 @@ static void make_wheel(const char *path, const char *module)
 		"torch.py,,\ntorch-1.0.dist-info/METADATA,,\ntorch-1.0.dist-info/"
 		"WHEEL,,\ntorch-1.0.dist-info/RECORD,,\n";
 
-	assert_ok(zip_create(path, 0, 1, 6, &z, &e), &e);
+	assert_ok(zip_create(&(struct zip_new){.path = path, .epoch = 0, .threads = 1, .level = 6},
+			     &z, &e),
+		  &e);
 	assert_ok(zip_add_data(z, "torch.py", module, strlen(module), &e), &e);
 	assert_ok(zip_add_data(z, "torch-1.0.dist-info/METADATA", metadata, strlen(metadata), &e),
 		  &e);

@@ -100,7 +100,9 @@ static inline const char *changed(const char *command)
 	uint8_t sha256[32];
 	uint64_t size;
 	char line[4096];
-	assert_ok(zip_create(wheel, 0, 1, 6, &w, &err), &err);
+	assert_ok(zip_create(&(struct zip_new){.path = wheel, .epoch = 0, .threads = 1, .level = 6},
+			     &w, &err),
+		  &err);
 	FILE *list = fopen(test_path("list"), "r");
 	assert_non_null(list);
 	while (fgets(line, sizeof(line), list)) {

@@ -189,7 +189,9 @@ static const char *wheel(struct fixture *f)
 		large[i] = (char)(x >> 24);
 	}
 
-	assert_ok(zip_create(path, 0, 1, 5, &z, &f->err), &f->err);
+	assert_ok(zip_create(&(struct zip_new){.path = path, .epoch = 0, .threads = 1, .level = 5},
+			     &z, &f->err),
+		  &f->err);
 	assert_ok(zip_add_data(z, "torch/lib/libx.so", large, 3000000, &f->err), &f->err);
 	assert_ok(zip_add_data(z, "torch/" HOSTILE ".py", large, 90000, &f->err), &f->err);
 	for (unsigned i = 0; i < 30; i++)
