@@ -55,12 +55,12 @@ static bool ask_server(struct ccache_remote *r, struct ccache_client *c, const c
 {
 	AUTO_BUF struct buf full = {0};
 	struct err e = {0};
-	bool found = false;
 
 	if (!(r->has_server && log_seconds() >= atomic_load(&r->quiet_until)))
 		return false;
 	buf_printf(&full, "%s/%s", prefix, name);
-	if (ccache_client_get(c, buf_cstr(&full), out, &found, &e) == 0)
+	int found = ccache_client_get(c, buf_cstr(&full), out, &e);
+	if (found >= 0)
 		return found;
 	atomic_fetch_add(&r->failures, 1);
 	atomic_store(&r->quiet_until, log_seconds() + QUIET_SECONDS);
@@ -417,28 +417,29 @@ static int send_one(struct ccache_client *c, const struct ccache_send *q, const 
 		    size_t *sent, struct err *e)
 {
 	AUTO_BUF struct buf path = {0}, full = {0}, data = {0};
-	bool there = false;
 
 	buf_printf(&path, "%s/%s", q->place, name);
 	buf_printf(&full, "%s/%s", q->prefix, name);
 	if (!fs_exists(TRUSTED, buf_cstr(&path))) /* others made room */
 		return 0;
-	if (fs_read(TRUSTED, buf_cstr(&path), RESP_MAX_VALUE, &data, e) < 0 ||
-	    ccache_client_get(c, buf_cstr(&full), NULL, &there, e) < 0)
+	if (fs_read(TRUSTED, buf_cstr(&path), RESP_MAX_VALUE, &data, e) < 0)
 		return -1;
-	if (there)
-		return 0;
-	if (ccache_client_put(c, buf_cstr(&full), data.data, data.len, false, e) < 0)
+	int there = ccache_client_get(c, buf_cstr(&full), NULL, e);
+	if (there != 0)
+		return there < 0 ? -1 : 0;
+	struct ccache_value v = {data.data, data.len, false};
+	if (ccache_client_put(c, buf_cstr(&full), &v, e) < 0)
 		return -1;
 	++*sent;
 	size_t bare = full.len - strlen(name) + strcspn(name, "-");
 	if (bare == full.len)
 		return 0;
 	full.len = bare;
-	if (ccache_client_put(c, buf_cstr(&full), data.data, data.len, false, e) < 0)
+	if (ccache_client_put(c, buf_cstr(&full), &v, e) < 0)
 		return -1;
 	buf_printf(&full, "-%.*s", CCACHE_TAG_LEN, q->group);
-	return ccache_client_put(c, buf_cstr(&full), data.data, data.len, true, e);
+	v.replace = true;
+	return ccache_client_put(c, buf_cstr(&full), &v, e);
 }
 
 int ccache_remote_send(const struct ccache_send *q, const struct run *run, size_t *ret_sent,

@@ -54,7 +54,8 @@ struct ccache_promote_request {
 	const char *scope, *group;
 	/* an empty directory on the place's file system, which may be left filled */
 	const char *stage;
-	uint64_t max_bytes; /* what is taken at most */
+	uint64_t max_bytes;    /* what is taken at most */
+	const struct run *run; /* where to log, and how the user stops it */
 };
 
 struct ccache_promoted {
@@ -67,7 +68,7 @@ struct ccache_promoted {
 
 /* ccache_promote: the entries that a build made and the place has not, into the place, each whole
  * or not at all, durably. It is for a build that is over. */
-int ccache_promote(const struct ccache_promote_request *q, const struct run *run, struct arena *a,
+int ccache_promote(const struct ccache_promote_request *q, struct arena *a,
 		   struct ccache_promoted *ret, struct err *e) MUST_CHECK;
 struct ccache_remote;
 
@@ -144,13 +145,18 @@ struct ccache_client {
 /* ccache_server_parse: ERR_USAGE, without the password. */
 int ccache_server_parse(const char *url, struct ccache_server *ret, struct err *e) MUST_CHECK;
 void ccache_server_release(struct ccache_server *s);
-/* ccache_client_get: adds the value to `out` if *ret_found; `out` NULL asks only whether it is
- * there. -1: the server failed. */
-int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found,
+/* ccache_client_get: adds the value to `out`: 1; 0: there is none. `out` NULL asks only whether it
+ * is there. -1: the server failed. */
+int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out,
 		      struct err *e) MUST_CHECK;
-/* ccache_client_put: `replace` false: not over a value that is there, which is no error. */
-int ccache_client_put(struct ccache_client *c, const char *name, const void *data, size_t len,
-		      bool replace, struct err *e) MUST_CHECK;
+struct ccache_value {
+	const void *data;
+	size_t len;
+	bool replace; /* false: not over a value that is there, which is no error */
+};
+
+int ccache_client_put(struct ccache_client *c, const char *name, const struct ccache_value *v,
+		      struct err *e) MUST_CHECK;
 void ccache_client_close(struct ccache_client *c);
 
 /* ccache_wait: until the socket is ready for `events`, at most `ms` (-1: for ever); -1 with errno,

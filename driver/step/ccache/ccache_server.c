@@ -98,7 +98,7 @@ static int request(struct ccache_client *c, const char *name, struct body *body,
 }
 
 static int ccache_http_get(struct ccache_client *c, const char *name, struct buf *out,
-			   bool *ret_found, struct err *e)
+			   struct err *e)
 {
 	AUTO_BUF struct buf bytes = {0};
 	struct body body = {.out = out ? &bytes : NULL};
@@ -111,16 +111,16 @@ static int ccache_http_get(struct ccache_client *c, const char *name, struct buf
 			       c->server->shown);
 	if (status == 200 && out)
 		buf_add(out, bytes.data, bytes.len);
-	*ret_found = status == 200;
-	return 0;
+	return status == 200;
 }
 
 /* The two kinds. */
-static int ccache_http_put(struct ccache_client *c, const char *name, const void *data, size_t len,
-			   bool replace, struct err *e)
+static int ccache_http_put(struct ccache_client *c, const char *name, const struct ccache_value *v,
+			   struct err *e)
 {
 	AUTO_BUF struct buf ignored = {0};
-	struct body body = {.out = &ignored, .data = data, .left = len, .replace = replace};
+	struct body body = {
+		.out = &ignored, .data = v->data, .left = v->len, .replace = v->replace};
 	long status = 0;
 
 	if (request(c, name, &body, &status, e) < 0)
@@ -284,7 +284,7 @@ static redisReply *ask(struct ccache_client *c, struct redis_command q, struct e
 }
 
 static int ccache_redis_get(struct ccache_client *c, const char *name, struct buf *out,
-			    bool *ret_found, struct err *e)
+			    struct err *e)
 {
 	AUTO_BUF struct buf key = {0};
 
@@ -293,28 +293,28 @@ static int ccache_redis_get(struct ccache_client *c, const char *name, struct bu
 	redisReply *reply = ask(c, (struct redis_command){.count = 2, .words = words}, e);
 	if (!reply)
 		return -1;
-	*ret_found = out ? reply->type == REDIS_REPLY_STRING
-			 : reply->type == REDIS_REPLY_INTEGER && reply->integer;
-	if (*ret_found && out)
+	const bool found = out ? reply->type == REDIS_REPLY_STRING
+			       : reply->type == REDIS_REPLY_INTEGER && reply->integer;
+	if (found && out)
 		buf_add(out, reply->str, (size_t)reply->len);
-	int rc = *ret_found || reply->type == (out ? REDIS_REPLY_NIL : REDIS_REPLY_INTEGER)
+	int rc = found || reply->type == (out ? REDIS_REPLY_NIL : REDIS_REPLY_INTEGER)
 			 ? 0
 			 : not_redis(c, e);
 	freeReplyObject(reply);
 	if (rc < 0)
 		hang_up(c);
-	return rc;
+	return rc < 0 ? -1 : found;
 }
 
-static int ccache_redis_put(struct ccache_client *c, const char *name, const void *data, size_t len,
-			    bool replace, struct err *e)
+static int ccache_redis_put(struct ccache_client *c, const char *name, const struct ccache_value *v,
+			    struct err *e)
 {
 	AUTO_BUF struct buf key = {0};
 
 	buf_printf(&key, REDIS_PREFIX "%s", name);
-	const char *words[] = {"SET", buf_cstr(&key), data, "NX"};
-	const size_t lens[] = {3, key.len, len, 2};
-	redisReply *reply = ask(c, (struct redis_command){replace ? 3 : 4, words, lens}, e);
+	const char *words[] = {"SET", buf_cstr(&key), v->data, "NX"};
+	const size_t lens[] = {3, key.len, v->len, 2};
+	redisReply *reply = ask(c, (struct redis_command){v->replace ? 3 : 4, words, lens}, e);
 	freeReplyObject(reply);
 	return reply ? 0 : -1;
 }
@@ -493,18 +493,17 @@ int ccache_send(int fd, int stop, const void *data, size_t len, int ms)
 	return 0;
 }
 
-int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out, bool *ret_found,
-		      struct err *e)
+int ccache_client_get(struct ccache_client *c, const char *name, struct buf *out, struct err *e)
 {
-	return c->server->kind == CCACHE_HTTP ? ccache_http_get(c, name, out, ret_found, e)
-					      : ccache_redis_get(c, name, out, ret_found, e);
+	return c->server->kind == CCACHE_HTTP ? ccache_http_get(c, name, out, e)
+					      : ccache_redis_get(c, name, out, e);
 }
 
-int ccache_client_put(struct ccache_client *c, const char *name, const void *data, size_t len,
-		      bool replace, struct err *e)
+int ccache_client_put(struct ccache_client *c, const char *name, const struct ccache_value *v,
+		      struct err *e)
 {
-	return c->server->kind == CCACHE_HTTP ? ccache_http_put(c, name, data, len, replace, e)
-					      : ccache_redis_put(c, name, data, len, replace, e);
+	return c->server->kind == CCACHE_HTTP ? ccache_http_put(c, name, v, e)
+					      : ccache_redis_put(c, name, v, e);
 }
 
 /* Connections are kept for the next client: ccache makes a new one for each compilation. */

@@ -262,10 +262,10 @@ static int sync_stage(const struct promotion *p, struct err *e)
 		       : 0;
 }
 
-int ccache_promote(const struct ccache_promote_request *q, const struct run *run, struct arena *a,
+int ccache_promote(const struct ccache_promote_request *q, struct arena *a,
 		   struct ccache_promoted *ret, struct err *e)
 {
-	struct promotion p = {.q = q, .run = run, .arena = a};
+	struct promotion p = {.q = q, .run = q->run, .arena = a};
 	size_t kept = 0;
 
 	if (fs_mkdirs(TRUSTED, q->place, e) < 0 ||
@@ -273,7 +273,7 @@ int ccache_promote(const struct ccache_promote_request *q, const struct run *run
 		return -1;
 	bool *staged = arena_array(a, p.count + 1, sizeof(*staged));
 	for (size_t i = 0; i < p.count; i++) {
-		int rc = run_check(run, e) < 0 ? -1 : stage_one(&p, i, e);
+		int rc = run_check(q->run, e) < 0 ? -1 : stage_one(&p, i, e);
 		if (rc < 0)
 			return -1;
 		staged[i] = rc == 0;
