@@ -46,19 +46,31 @@ static void child_close_from(int first)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-static _Noreturn void child_main(const struct proc_spec *spec, const char *path, int *fds,
-				 int count, int report, pid_t parent)
+/* A program that is started. */
+struct start {
+	const struct proc_spec *spec;
+	const char *path;
+	int *fds; /* the child rearranges its own copy */
+	int count;
+	int report; /* where a failure is written to */
+	pid_t parent;
+};
+
+static _Noreturn void child_main(const struct start *s)
 {
+	const struct proc_spec *spec = s->spec;
+	int report = s->report;
+	const int count = s->count;
 	int moved = fcntl(report, F_DUPFD_CLOEXEC, count);
 
-	if (moved < 0 || child_place(fds, count) < 0)
+	if (moved < 0 || child_place(s->fds, count) < 0)
 		child_fail(moved < 0 ? report : moved, STAGE_SETUP);
 	report = moved;
 	child_close_from(count);
 	if (spec->enter && spec->enter(spec->enter_user) < 0)
 		child_fail(report, STAGE_SETUP);
 	/* A keeper that is killed outright leaves no program behind. It may be gone already. */
-	if (os_die_with_parent() < 0 || getppid() != parent)
+	if (os_die_with_parent() < 0 || getppid() != s->parent)
 		child_fail(report, STAGE_SETUP);
 	if (spec->file_limit) {
 		struct rlimit limit;
@@ -83,7 +95,8 @@ static _Noreturn void child_main(const struct proc_spec *spec, const char *path,
 	sigset_t none;
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	execve(path, (char *const *)spec->argv, spec->envp ? (char *const *)spec->envp : environ);
+	execve(s->path, (char *const *)spec->argv,
+	       spec->envp ? (char *const *)spec->envp : environ);
 	child_fail(report, STAGE_EXEC);
 }
 
@@ -102,22 +115,22 @@ _Noreturn void proc_keeper_end(int status)
 }
 
 /* The child becomes the keeper, its child the program. */
-static _Noreturn void keeper_main(const struct proc_spec *spec, const char *path, int *fds,
-				  int count, int report, pid_t parent)
+static _Noreturn void keeper_main(const struct start *s)
 {
+	struct start own = *s;
 	const struct rlimit no_core = {0};
 
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)signal(SIGCHLD, SIG_DFL); /* not later: it would throw away one that is pending */
-	if (setpgid(0, 0) < 0 || proc_keeper_start(parent) < 0)
-		child_fail(report, STAGE_SETUP);
-	pid_t self = getpid();
+	if (setpgid(0, 0) < 0 || proc_keeper_start(s->parent) < 0)
+		child_fail(s->report, STAGE_SETUP);
+	own.parent = getpid();
 	pid_t program = fork();
 	if (program == 0)
-		child_main(spec, path, fds, count, report, self);
+		child_main(&own);
 	if (program < 0)
-		child_fail(report, STAGE_SETUP);
-	proc_keeper_run(program, spec->alone);
+		child_fail(s->report, STAGE_SETUP);
+	proc_keeper_run(program, s->spec->alone);
 }
 
 /* Nothing arrives once exec has closed the child's end. */
@@ -148,7 +161,6 @@ int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, 
 	AUTO_FD int report = pipe_fds[0];
 	AUTO_ARENA struct arena a = {0};
 	int count = 3 + (int)spec->fd_count;
-	/* the child rearranges its own copy */
 	int *fds = arena_array(&a, (size_t)count, sizeof(*fds));
 	fds[0] = in;
 	fds[1] = out;
@@ -159,12 +171,17 @@ int proc_spawn(const struct proc_spec *spec, const char *path, int in, int out, 
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid_t parent = getpid();
+	const struct start start = {.spec = spec,
+				    .path = path,
+				    .fds = fds,
+				    .count = count,
+				    .report = pipe_fds[1],
+				    .parent = getpid()};
 	pid_t pid = fork();
 	if (pid == 0 && spec->attached)
-		child_main(spec, path, fds, count, pipe_fds[1], parent);
+		child_main(&start);
 	if (pid == 0)
-		keeper_main(spec, path, fds, count, pipe_fds[1], parent);
+		keeper_main(&start);
 	int saved = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	close(pipe_fds[1]);

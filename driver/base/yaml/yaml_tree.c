@@ -120,18 +120,16 @@ static const struct anchor *find_anchor(const struct source *s, const char *name
 }
 
 /* Known from its end on, so no node can contain itself. */
-static int add_anchor(struct source *s, const char *name, unsigned line, size_t nodes,
-		      const struct yaml_tree *t, struct err *e)
+static int add_anchor(struct source *s, struct anchor new, struct err *e)
 {
-	const struct anchor *first = find_anchor(s, name);
+	const struct anchor *first = find_anchor(s, new.name);
 
 	if (first)
 		return err_set(e, ERR_CONFIG, "%s:%u: duplicate anchor '%s' (first on line %u)",
-			       s->path, line, name, first->line);
+			       s->path, new.line, new.name, first->line);
 	s->anchors = arena_room(s->arena, s->anchors, s->anchor_count, &s->anchor_cap, 8,
 				sizeof(*s->anchors));
-	s->anchors[s->anchor_count++] =
-		(struct anchor){.name = name, .line = line, .nodes = nodes, .node = *t};
+	s->anchors[s->anchor_count++] = new;
 	return 0;
 }
 
@@ -246,7 +244,9 @@ static int parse_node(struct source *s, struct yaml_tree *t, int depth, struct e
 	size_t before = s->nodes;
 	if (count_nodes(s, 1, e) < 0 || parse_content(s, t, depth, e) < 0)
 		return -1;
-	return anchor ? add_anchor(s, anchor, line, s->nodes - before, t, e) : 0;
+	if (!anchor)
+		return 0;
+	return add_anchor(s, (struct anchor){anchor, line, s->nodes - before, *t}, e);
 }
 
 static int next_two_events(struct source *s, struct err *e)
