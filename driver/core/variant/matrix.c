@@ -11,6 +11,7 @@ struct loader {
 	struct arena *a;
 	const char *path;
 	struct matrix_file *file;
+	unsigned depth; /* a view of a view is one deeper */
 };
 
 static const char *matrices_dir(const struct tables *t, struct arena *a)
@@ -52,9 +53,10 @@ static int unknown_matrix(const struct tables *t, const char *name, struct arena
 }
 
 /* A name is a file below matrices/; what ends in .yaml is a path. */
-static int find_file(const struct tables *t, const char *name, struct arena *a, const char **ret,
-		     struct err *e)
+static int find_file(struct loader *l, const char *name, struct err *e)
 {
+	const struct tables *t = l->t;
+	struct arena *a = l->a;
 	const char *path =
 		path_has_suffix(name, SUFFIX) ? name
 		: path_is_safe_relative(name) && *name
@@ -63,7 +65,7 @@ static int find_file(const struct tables *t, const char *name, struct arena *a, 
 
 	if (!path || !fs_exists(TRUSTED, path))
 		return unknown_matrix(t, name, a, e);
-	*ret = path;
+	l->path = path;
 	return 0;
 }
 
@@ -164,10 +166,9 @@ static int settle_row(const struct loader *l, struct matrix_row *row, struct err
 		       : 0;
 }
 
-static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a,
-		const struct matrix **ret, struct err *e);
+static int load(struct loader l, const char *name, const struct matrix **ret, struct err *e);
 
-static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err *e)
+static int settle(struct loader *l, struct matrix *m, struct err *e)
 {
 	struct matrix_file *f = l->file;
 	const struct yaml_place at = {l->path, f->line};
@@ -180,11 +181,12 @@ static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err
 				&at, e,
 				"a view of '%s' has no release, no pythons and no rows of its own",
 				f->of);
-		if (depth >= VIEWS_MAX)
+		if (l->depth >= VIEWS_MAX)
 			return row_bad(&at, e,
 				       "'%s' is a view too deep: are they views of each other?",
 				       f->of);
-		if (load(l->t, f->of, depth + 1, l->a, &m->base, e) < 0)
+		if (load((struct loader){.t = l->t, .a = l->a, .depth = l->depth + 1}, f->of,
+			 &m->base, e) < 0)
 			return err_wrap(e, "%s:%u", l->path, f->line);
 		m->release = m->base->release;
 		return 0;
@@ -214,18 +216,16 @@ static int settle(struct loader *l, unsigned depth, struct matrix *m, struct err
 	return 0;
 }
 
-static int load(const struct tables *t, const char *name, unsigned depth, struct arena *a,
-		const struct matrix **ret, struct err *e)
+static int load(struct loader l, const char *name, const struct matrix **ret, struct err *e)
 {
-	struct loader l = {.t = t, .a = a};
+	struct arena *a = l.a;
 	struct matrix *m = arena_alloc(a, sizeof(*m));
 
 	l.file = arena_alloc(a, sizeof(*l.file));
-	if (find_file(t, name, a, &l.path, e) < 0 ||
-	    yaml_load(l.path, &schema_matrix, a, l.file, NULL, e) < 0)
+	if (find_file(&l, name, e) < 0 || yaml_load(l.path, &schema_matrix, a, l.file, NULL, e) < 0)
 		return -1;
 	*m = (struct matrix){.name = arena_strdup(a, name), .note = l.file->note, .file = l.path};
-	if (settle(&l, depth, m, e) < 0)
+	if (settle(&l, m, e) < 0)
 		return -1;
 	*ret = m;
 	return 0;
@@ -234,7 +234,7 @@ static int load(const struct tables *t, const char *name, unsigned depth, struct
 int matrix_load(const struct tables *t, const char *name, struct arena *a,
 		const struct matrix **ret, struct err *e)
 {
-	return load(t, name, 0, a, ret, e);
+	return load((struct loader){.t = t, .a = a}, name, ret, e);
 }
 
 static unsigned at_least_one(unsigned n)

@@ -82,9 +82,18 @@ static int check_suffix(const struct gpu_row *row, const char *suffix, struct ar
 	return err_hint(e, "use sm%s", row->sm);
 }
 
-static int parse_target(const struct tables *t, const char *word, struct arena *a,
-			struct gpu_target *ret, struct err *e)
+/* A list of GPU targets that is read. */
+struct target_list {
+	const struct tables *t;
+	struct arena *a;
+	struct gpu_target *items;
+	unsigned count;
+};
+
+static int parse_target(struct target_list *l, const char *word, struct err *e)
 {
+	const struct tables *t = l->t;
+	struct arena *a = l->a;
 	size_t digits = strncmp(word, "sm", 2) == 0 ? strspn(word + 2, "0123456789") : 0;
 	const struct gpu_row *row =
 		digits ? tables_gpu(t, arena_strndup(a, word + 2, digits)) : NULL;
@@ -95,7 +104,8 @@ static int parse_target(const struct tables *t, const char *word, struct arena *
 		return unknown_gpu(t, word, a, e);
 	if (*suffix && check_suffix(row, suffix, a, e) < 0)
 		return -1;
-	*ret = (struct gpu_target){.row = row, .suffix = arena_strdup(a, *suffix ? suffix : "")};
+	l->items[l->count++] =
+		(struct gpu_target){.row = row, .suffix = arena_strdup(a, *suffix ? suffix : "")};
 	return 0;
 }
 
@@ -109,16 +119,17 @@ static int by_target(const void *a, const void *b)
 }
 
 /* Adds a target, or the "ptx" that belongs to the one before it. */
-static int add_word(const struct tables *t, const char *word, struct arena *a,
-		    struct gpu_target *targets, unsigned *count, struct err *e)
+static int add_word(struct target_list *l, const char *word, struct err *e)
 {
+	struct gpu_target *last = l->count ? &l->items[l->count - 1] : NULL;
+
 	if (strcmp(word, "ptx") == 0) {
-		if (!*count || targets[*count - 1].ptx) {
+		if (!last || last->ptx) {
 			err_set(e, ERR_CONFIG, "'ptx' does not follow a GPU target");
 			return err_hint(e, "write it after its target: sm90+ptx");
 		}
 
-		targets[*count - 1].ptx = true;
+		last->ptx = true;
 		return 0;
 	}
 
@@ -127,10 +138,7 @@ static int add_word(const struct tables *t, const char *word, struct arena *a,
 		return err_hint(e, "a profile is for the CPU alone, or for a list like sm80+sm90");
 	}
 
-	if (parse_target(t, word, a, &targets[*count], e) < 0)
-		return -1;
-	(*count)++;
-	return 0;
+	return parse_target(l, word, e);
 }
 
 /* Sorted, each target once; a target named with and without "ptx" has it. */
@@ -149,11 +157,9 @@ static unsigned settle_targets(struct gpu_target *targets, unsigned count)
 	return n;
 }
 
-static int parse_targets(const struct tables *t, const char *text, struct arena *a,
-			 struct profile *p, struct err *e)
+static int parse_targets(struct target_list *l, const char *text, struct err *e)
 {
-	struct gpu_target *targets = arena_array(a, strlen(text) / 2 + 1, sizeof(*targets));
-	unsigned count = 0;
+	l->items = arena_array(l->a, strlen(text) / 2 + 1, sizeof(*l->items));
 
 	for (const char *c = text;; c++) {
 		size_t n = strcspn(c, "+");
@@ -162,24 +168,31 @@ static int parse_targets(const struct tables *t, const char *text, struct arena 
 			return err_hint(e, "a list has one '+' between its targets: sm80+sm90");
 		}
 
-		if (add_word(t, arena_strndup(a, c, n), a, targets, &count, e) < 0)
+		if (add_word(l, arena_strndup(l->a, c, n), e) < 0)
 			return -1;
 		c += n;
 		if (!*c)
 			break;
 	}
 
-	p->gpu = GPU_CUDA;
-	p->targets = targets;
-	p->targets_count = settle_targets(targets, count);
+	l->count = settle_targets(l->items, l->count);
 	return 0;
 }
 
 int profile_set_gpu(const struct tables *t, const char *text, struct arena *a, struct profile *p,
 		    struct err *e)
 {
-	if (strcmp(text, "cpu") != 0 && strcmp(text, "mps") != 0)
-		return parse_targets(t, text, a, p, e);
+	struct target_list l = {.t = t, .a = a};
+
+	if (strcmp(text, "cpu") != 0 && strcmp(text, "mps") != 0) {
+		if (parse_targets(&l, text, e) < 0)
+			return -1;
+		p->gpu = GPU_CUDA;
+		p->targets = l.items;
+		p->targets_count = l.count;
+		return 0;
+	}
+
 	p->gpu = *text == 'c' ? GPU_CPU : GPU_MPS;
 	p->targets = NULL;
 	p->targets_count = 0;

@@ -281,10 +281,11 @@ static char *right_stem(const struct tables *t, const char *stem, struct arena *
 
 /* The stem becomes part of variant names and of the wheel's version,
  * where '.', '_' and '-' are one: files of two names must not become one. */
-static int check_stem(const struct tables *t, const char *path, struct arena *a, const char **ret,
-		      struct err *e)
+static int check_stem(const struct reader *r, const char **ret, struct err *e)
 {
-	const char *base = path_base(path);
+	const struct tables *t = r->t;
+	struct arena *a = r->a;
+	const char *base = path_base(r->path);
 	size_t n = strlen(base);
 
 	if (path_has_suffix(base, ".yaml"))
@@ -331,7 +332,7 @@ int profile_file_load(const struct tables *t, const char *path, struct inherit *
 			e, "a profile is GPU-ISA, like sm90-avx512, or the path of a YAML file");
 	}
 
-	if (check_stem(t, path, a, &stem, e) < 0 || read_document(&r, &p, e) < 0)
+	if (check_stem(&r, &stem, e) < 0 || read_document(&r, &p, e) < 0)
 		return -1;
 	p.name = stem;
 	p.file = r.path;
