@@ -22,6 +22,7 @@ struct fds {
 	int items[MAX_FDS];
 	size_t count;
 	size_t inside; /* one more than its place */
+	const char *bwrap;
 };
 
 static void fds_close(const struct fds *f)
@@ -62,15 +63,21 @@ static const char *plain_program(const struct sandbox *s, const char *name)
 	return found ? found : name;
 }
 
-static int run_plain(const struct sandbox *s, const char *const *argv,
-		     const struct proc_spec *given, const struct run *run, struct proc_result *ret,
-		     struct err *e)
+/* What is run in a sandbox. */
+struct call {
+	const char *const *argv;
+	const struct proc_spec *spec;
+	const struct run *run;
+	struct proc_result *ret;
+};
+
+static int run_plain(const struct sandbox *s, const struct call *c, struct err *e)
 {
-	struct proc_spec spec = *given;
+	struct proc_spec spec = *c->spec;
 	struct strlist words = {0}, env = {0};
 	const char *cwd = sandbox_host_text(s, s->cwd ? s->cwd : "/", s->arena);
 
-	if (sandbox_argv(s, argv, &words, e) < 0)
+	if (sandbox_argv(s, c->argv, &words, e) < 0)
 		return -1;
 	for (size_t i = 0; i < s->env.count; i++)
 		if (strcmp(s->env.items[i].key, "PWD") != 0)
@@ -83,7 +90,7 @@ static int run_plain(const struct sandbox *s, const char *const *argv,
 	spec.cwd = cwd;
 	spec.umask = BUILD_UMASK;
 	spec.alone = true; /* as with a process namespace */
-	return proc_run(&spec, run, ret, e);
+	return proc_run(&spec, c->run, c->ret, e);
 }
 
 /* Shows the program that sets up Landlock. */
@@ -381,41 +388,42 @@ static void add_rules(const struct sandbox *s, size_t status, struct strlist *re
 	strlist_ref(ret, s->arena, "--");
 }
 
-static int start_bwrap(const struct sandbox *s, const char *const *argv, struct proc_spec *spec,
-		       const struct fds *f, const char *bwrap, const struct run *run,
-		       struct proc_result *ret, struct err *e)
+static int start_bwrap(const struct sandbox *s, const struct call *c, const struct fds *f,
+		       struct err *e)
 {
 	/* Programs inside can read the environment that process
 	 * 1 was started with: it must have none of the host's. */
 	static const char *const no_env[] = {NULL};
+	struct proc_spec spec = *c->spec;
 	struct strlist words = {0};
 
-	strlist_ref(&words, s->arena, bwrap);
+	strlist_ref(&words, s->arena, f->bwrap);
 	strlist_split(&words, s->arena,
 		      arena_printf(s->arena, "--args %zu --json-status-fd %zu --", 3 + f->count - 2,
 				   3 + f->count - 1),
 		      " ");
 	if (f->inside)
 		add_rules(s, 2 + f->inside, &words);
-	for (size_t i = 0; argv[i]; i++)
-		strlist_ref(&words, s->arena, argv[i]);
-	spec->argv = words.items;
-	spec->envp = no_env;
-	spec->cwd = "/";
-	spec->umask = BUILD_UMASK;
-	spec->fds = f->items;
-	spec->fd_count = f->count;
-	return proc_run(spec, run, ret, e);
+	for (size_t i = 0; c->argv[i]; i++)
+		strlist_ref(&words, s->arena, c->argv[i]);
+	spec.argv = words.items;
+	spec.envp = no_env;
+	spec.cwd = "/";
+	spec.umask = BUILD_UMASK;
+	spec.fds = f->items;
+	spec.fd_count = f->count;
+	return proc_run(&spec, c->run, c->ret, e);
 }
 
-static int run_bwrap(const struct sandbox *given, const char *const *argv,
-		     const struct proc_spec *asked, const struct run *run, struct proc_result *ret,
-		     struct err *e)
+static int run_bwrap(const struct sandbox *given, const struct call *c, struct err *e)
 {
+	const char *const *argv = c->argv;
+	const struct run *run = c->run;
 	struct sandbox s = *given;
-	struct proc_spec spec = *asked;
+	struct proc_spec spec = *c->spec;
 	struct sandbox_watch watch;
 	struct proc_result res = {0};
+	struct call wrapped = {.argv = argv, .spec = &spec, .run = run, .ret = &res};
 	struct fds f = {0};
 	uid_t user;
 	const char *bwrap = proc_find_host(s.arena, "bwrap");
@@ -459,9 +467,10 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv,
 		return -1;
 	spec.enter = sandbox_enter;
 	spec.enter_user = n;
+	f.bwrap = bwrap;
 	int rc = make_fds(&s, run, &f, e);
 	if (rc == 0)
-		rc = start_bwrap(&s, argv, &spec, &f, bwrap, run, &res, e);
+		rc = start_bwrap(&s, &wrapped, &f, e);
 	struct landlock_init_failure failure;
 	if (rc < 0 && n->failed && n->emulating)
 		rc = not_emulated(n, s.emulation, e);
@@ -474,7 +483,7 @@ static int run_bwrap(const struct sandbox *given, const char *const *argv,
 		rc = not_started(argv[0], watch.words, e);
 	fds_close(&f);
 	if (rc == 0)
-		*ret = res;
+		*c->ret = res;
 	return rc;
 }
 
@@ -493,6 +502,8 @@ static int check_platform(const struct sandbox *s, struct err *e)
 int sandbox_run(const struct sandbox *s, const char *const *argv, const struct proc_spec *spec,
 		const struct run *run, struct proc_result *ret, struct err *e)
 {
+	const struct call c = {.argv = argv, .spec = spec, .run = run, .ret = ret};
+
 	if (!argv[0] || !*argv[0])
 		return err_set(e, ERR_USAGE, "no program to run in the sandbox");
 	/* bubblewrap would refuse these too, without saying what the path is for. */
@@ -507,8 +518,8 @@ int sandbox_run(const struct sandbox *s, const char *const *argv, const struct p
 	if (check_platform(s, e) < 0)
 		return -1;
 	if (s->kind == SANDBOX_NONE)
-		return give_dirs(s, geteuid(), e) < 0 ? -1 : run_plain(s, argv, spec, run, ret, e);
-	return run_bwrap(s, argv, spec, run, ret, e);
+		return give_dirs(s, geteuid(), e) < 0 ? -1 : run_plain(s, &c, e);
+	return run_bwrap(s, &c, e);
 }
 
 /* The file of an answer, which begins with its own digest; NULL where none is kept. */

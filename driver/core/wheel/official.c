@@ -11,9 +11,17 @@
 
 enum { FILE_MAX = 1 << 20, FIELDS = 4 };
 
-static int bad(const char *path, unsigned line, const char *what, struct err *e)
+/* A list that is read line by line. */
+struct reader {
+	struct official *o;
+	const char *line;
+	unsigned number; /* of the line */
+	struct arena *a;
+};
+
+static int bad(const struct reader *r, const char *what, struct err *e)
 {
-	return err_set(e, ERR_CONFIG, "%s:%u: %s", path, line, what);
+	return err_set(e, ERR_CONFIG, "%s:%u: %s", r->o->path, r->number, what);
 }
 
 static void add(struct official *o, const struct official_wheel *w, struct arena *a)
@@ -22,50 +30,50 @@ static void add(struct official *o, const struct official_wheel *w, struct arena
 	o->wheels[o->count++] = *w;
 }
 
-static int read_line(struct official *o, const char *line, unsigned number, struct arena *a,
-		     struct err *e)
+static int read_line(const struct reader *r, struct err *e)
 {
+	struct arena *a = r->a;
 	struct strlist fields = {0};
 	struct official_wheel w = {0};
 	struct err why = {0};
 
-	strlist_split(&fields, a, line, " ");
+	strlist_split(&fields, a, r->line, " ");
 	if (fields.count != FIELDS)
-		return bad(o->path, number, "not a file, its sha256, its size and its CUDA", e);
+		return bad(r, "not a file, its sha256, its size and its CUDA", e);
 	w.file = fields.items[0];
 	w.sha256 = fields.items[1];
 	w.cuda = fields.items[3];
 	if (wheel_name_parse(w.file, a, &w.name, &why) < 0 || official_machine(w.name.platform) < 0)
-		return bad(o->path, number, why.kind ? why.msg : "not a wheel for Linux", e);
+		return bad(r, why.kind ? why.msg : "not a wheel for Linux", e);
 	if (!digest_valid_hex(w.sha256))
-		return bad(o->path, number, "not a sha256", e);
+		return bad(r, "not a sha256", e);
 	if (strspn(fields.items[2], "0123456789") != strlen(fields.items[2]) ||
 	    strlen(fields.items[2]) > 12 || (w.size = strtoull(fields.items[2], NULL, 10)) == 0)
-		return bad(o->path, number, "not a size", e);
+		return bad(r, "not a size", e);
 	if (strcmp(w.cuda, "-") != 0 && !version_valid(w.cuda))
-		return bad(o->path, number, "not a version of CUDA", e);
-	add(o, &w, a);
+		return bad(r, "not a version of CUDA", e);
+	add(r->o, &w, a);
 	return 0;
 }
 
 /* "gpus x86_64 75 80 90": the targets of torch's GPU library. */
-static int read_gpus(struct official *o, const char *line, unsigned number, struct arena *a,
-		     struct err *e)
+static int read_gpus(const struct reader *r, struct err *e)
 {
+	struct arena *a = r->a;
 	struct strlist fields = {0};
 
-	strlist_split(&fields, a, line, " ");
+	strlist_split(&fields, a, r->line, " ");
 	if (fields.count < 3)
-		return bad(o->path, number, "not a machine and its GPU targets", e);
+		return bad(r, "not a machine and its GPU targets", e);
 	const bool arm = strcmp(fields.items[1], "aarch64") == 0;
 	if (!arm && strcmp(fields.items[1], "x86_64") != 0)
-		return bad(o->path, number, "not x86_64 or aarch64", e);
+		return bad(r, "not x86_64 or aarch64", e);
 	for (size_t i = 2; i < fields.count; i++) {
 		const char *target = fields.items[i],
 			   *suffix = target + strspn(target, "0123456789");
 		if (suffix == target || (*suffix && strcmp(suffix, "+ptx") != 0))
-			return bad(o->path, number, "not a GPU target", e);
-		strlist_ref(&o->gpus[arm], a, target);
+			return bad(r, "not a GPU target", e);
+		strlist_ref(&r->o->gpus[arm], a, target);
 	}
 
 	return 0;
@@ -105,7 +113,7 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 {
 	AUTO_BUF struct buf text = {0};
 	struct official o = {.path = path_join(a, path_join(a, profiles, "official"), release)};
-	unsigned number = 0;
+	struct reader r = {.o = &o, .a = a};
 
 	if (!version_valid(release) || !fs_exists(TRUSTED, o.path))
 		return no_file(profiles, release, a, e);
@@ -113,16 +121,17 @@ int official_read(const char *profiles, const char *release, struct arena *a, st
 		return -1;
 	char *rest = arena_strdup(a, buf_cstr(&text));
 	for (char *line; (line = strsep(&rest, "\n"));) {
-		number++;
-		if (number == 1 && strcmp(line, MAGIC) != 0)
-			return bad(o.path, number,
+		r.line = line;
+		r.number++;
+		if (r.number == 1 && strcmp(line, MAGIC) != 0)
+			return bad(&r,
 				   "not a list of official wheels: it does not begin with '" MAGIC
 				   "'",
 				   e);
-		if (number == 1 || !*line || *line == '#')
+		if (r.number == 1 || !*line || *line == '#')
 			continue;
 		const bool gpus = strncmp(line, GPUS, strlen(GPUS)) == 0;
-		if ((gpus ? read_gpus : read_line)(&o, line, number, a, e) < 0)
+		if ((gpus ? read_gpus : read_line)(&r, e) < 0)
 			return -1;
 	}
 

@@ -9,6 +9,7 @@ struct cursor {
 	const char *at, *end;
 	const char *what;
 	unsigned line;
+	struct arena *a;
 };
 
 static int bad(struct err *e, const struct cursor *c, const char *what)
@@ -52,20 +53,19 @@ static int read_field(struct cursor *c, struct buf *out, struct err *e)
 		       : 0;
 }
 
-static int parse_digest(const struct cursor *c, const char *text, struct arena *a, const char **ret,
-			struct err *e)
+static int parse_digest(const struct cursor *c, const char *text, const char **ret, struct err *e)
 {
 	static const char alphabet[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	size_t name = strcspn(text, "="),
-	       length = digest_record_length(arena_strndup(a, text, name));
+	       length = digest_record_length(arena_strndup(c->a, text, name));
 
 	if (*text && (!text[name] || !length))
 		return bad(e, c, "the digest is neither sha256 nor a stronger one");
 	if (*text &&
 	    (strlen(text + name + 1) != length || strspn(text + name + 1, alphabet) != length))
 		return bad(e, c, "the digest is not unpadded URL-safe base64 of its length");
-	*ret = arena_strdup(a, text);
+	*ret = arena_strdup(c->a, text);
 	return 0;
 }
 
@@ -82,8 +82,8 @@ static int parse_size(const struct cursor *c, const char *text, int64_t *ret, st
 	return 0;
 }
 
-static int parse_row(struct cursor *c, struct buf *field, struct arena *a,
-		     struct wheel_record_row *row, struct err *e)
+static int parse_row(struct cursor *c, struct buf *field, struct wheel_record_row *row,
+		     struct err *e)
 {
 	for (unsigned i = 0; i < FIELDS; i++) {
 		if (i > 0) {
@@ -98,8 +98,8 @@ static int parse_row(struct cursor *c, struct buf *field, struct arena *a,
 		if (i == 0 && !*text)
 			return bad(e, c, "the path is empty");
 		if (i == 0)
-			row->path = arena_strdup(a, text);
-		else if ((i == 1 ? parse_digest(c, text, a, &row->digest, e)
+			row->path = arena_strdup(c->a, text);
+		else if ((i == 1 ? parse_digest(c, text, &row->digest, e)
 				 : parse_size(c, text, &row->size, e)) < 0)
 			return -1;
 	}
@@ -119,7 +119,7 @@ static int parse_row(struct cursor *c, struct buf *field, struct arena *a,
 int wheel_record_parse(const char *text, size_t len, const char *what, struct arena *a,
 		       struct wheel_record_row **ret, size_t *ret_count, struct err *e)
 {
-	struct cursor c = {text, text + len, what, 1};
+	struct cursor c = {text, text + len, what, 1, a};
 	struct buf AUTO_BUF field = {0};
 	struct wheel_record_row *rows = NULL;
 	size_t count = 0, cap = 0;
@@ -128,7 +128,7 @@ int wheel_record_parse(const char *text, size_t len, const char *what, struct ar
 		return err_set(e, ERR_INTEGRITY, "'%s' holds NUL bytes", what);
 	for (; c.at < c.end; c.line++) {
 		rows = arena_room(a, rows, count, &cap, 256, sizeof(*rows));
-		if (parse_row(&c, &field, a, &rows[count++], e) < 0)
+		if (parse_row(&c, &field, &rows[count++], e) < 0)
 			return -1;
 	}
 

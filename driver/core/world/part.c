@@ -52,9 +52,17 @@ const char *world_part_path(const char *path, const char *platform, struct arena
 	return arena_strdup(a, buf_cstr(&out));
 }
 
-static int bad(const char *file, unsigned line, struct err *e, const char *what, const char *value)
+/* The table of a part that is checked. */
+struct checking {
+	const char *file, *name; /* as the part is asked for */
+	const struct yaml_tree *lines;
+	const struct world_part *p;
+	struct err *e; /* what all checks set */
+};
+
+static int bad(const struct checking *c, unsigned line, const char *what, const char *value)
 {
-	return err_set(e, ERR_CONFIG, "%s:%u: %s '%s'", file, line, what, value);
+	return err_set(c->e, ERR_CONFIG, "%s:%u: %s '%s'", c->file, line, what, value);
 }
 
 static bool is_word(const char *s, const char *more)
@@ -65,83 +73,92 @@ static bool is_word(const char *s, const char *more)
 	return *s != '\0';
 }
 
-static int check_words(const char *file, const struct yaml_tree *lines, const char *key,
-		       const char *const *items, unsigned count, const char *more, struct err *e)
+struct word_list {
+	const char *key; /* of the table */
+	const char *const *items;
+	unsigned count;
+	const char *more; /* characters that these words may have, too */
+};
+
+static int check_words(const struct checking *c, const struct word_list *l)
 {
-	for (unsigned i = 0; i < count; i++) {
-		unsigned line = yaml_line(lines, "%s/%u", key, i);
-		if (!is_word(items[i], more))
-			return bad(file, line, e, "not a name:", items[i]);
+	const char *const *items = l->items;
+
+	for (unsigned i = 0; i < l->count; i++) {
+		unsigned line = yaml_line(c->lines, "%s/%u", l->key, i);
+		if (!is_word(items[i], l->more))
+			return bad(c, line, "not a name:", items[i]);
 		if (strings_contain(items, i, items[i]))
-			return bad(file, line, e, "there twice:", items[i]);
+			return bad(c, line, "there twice:", items[i]);
 	}
 
 	return 0;
 }
 
 /* Links have relative targets, so that they mean the same seen from outside of the world. */
-static int check_places(const char *file, const struct yaml_tree *lines, const struct world_part *p,
-			struct err *e)
+static int check_places(const struct checking *c)
 {
+	const struct yaml_tree *lines = c->lines;
+	const struct world_part *p = c->p;
 	AUTO_ARENA struct arena a = {0};
 
 	for (unsigned i = 0; i < p->links_count; i++) {
 		const struct world_link *l = &p->links[i];
 		const char *dir = strchr(l->path, '/') ? path_dir(&a, l->path) : "";
 		if (!path_is_safe_relative(l->path))
-			return bad(file, yaml_line(lines, "links/%u", i), e,
+			return bad(c, yaml_line(lines, "links/%u", i),
 				   "not a path below the root:", l->path);
 		if (*l->to == '/' || !path_stays_inside(dir, l->to))
-			return bad(file, yaml_line(lines, "links/%u/to", i), e,
+			return bad(c, yaml_line(lines, "links/%u/to", i),
 				   "not a relative target:", l->to);
 	}
 
 	for (unsigned i = 0; i < p->made_count; i++) {
 		const struct world_made *m = &p->made[i];
 		if (!path_is_safe_relative(m->path) || !path_is_safe_relative(m->from))
-			return bad(file, yaml_line(lines, "made/%u", i), e,
+			return bad(c, yaml_line(lines, "made/%u", i),
 				   "not paths below the root:", m->path);
 		if (strcmp(m->kind, "copy") != 0 && strcmp(m->kind, "join") != 0)
-			return bad(file, yaml_line(lines, "made/%u/kind", i), e,
+			return bad(c, yaml_line(lines, "made/%u/kind", i),
 				   "neither copy nor join:", m->kind);
 	}
 
 	for (unsigned i = 0; i < p->moves_count; i++)
 		if (!path_is_safe_relative(p->moves[i].from) ||
 		    !path_is_safe_relative(p->moves[i].to))
-			return bad(file, yaml_line(lines, "moves/%u", i), e,
+			return bad(c, yaml_line(lines, "moves/%u", i),
 				   "not paths below the root:", p->moves[i].from);
 	return 0;
 }
 
 /* A cross part has packages alone, and keys that no other kind has. */
-static int check_cross(const char *file, const char *name, const struct yaml_tree *lines,
-		       const struct world_part *p, struct err *e)
+static int check_cross(const struct checking *c)
 {
+	const struct yaml_tree *lines = c->lines;
+	const struct world_part *p = c->p;
 	const bool cross = strcmp(p->kind, "cross") == 0;
 	const bool words = *p->target || *p->emulator || *p->cpu;
 	const bool keys = words || p->moves_count + p->same_count;
 	const bool others = p->wheels_count || p->archives_count || *p->python;
 
 	if (!cross && keys)
-		return bad(file, 1, e,
+		return bad(c, 1,
 			   "target, emulator, cpu, moves and same are keys of a cross part, "
 			   "unlike",
-			   name);
+			   c->name);
 	if (!cross)
 		return 0;
 	if (!p->packages_count || others || !*p->cpu)
-		return bad(file, 1, e, "a cross part has packages, a cpu and nothing else, unlike",
-			   name);
+		return bad(c, 1, "a cross part has packages, a cpu and nothing else, unlike",
+			   c->name);
 	if (!world_debian_arch(p->target))
-		return bad(file, yaml_line(lines, "target"), e,
-			   "not a platform of worlds:", p->target);
+		return bad(c, yaml_line(lines, "target"), "not a platform of worlds:", p->target);
 	if (!path_is_safe_relative(p->emulator))
-		return bad(file, yaml_line(lines, "emulator"), e,
+		return bad(c, yaml_line(lines, "emulator"),
 			   "not a path below the root:", p->emulator);
 	for (unsigned i = 0; i < p->same_count; i++)
 		if (!strings_contain(p->packages, p->packages_count, p->same[i].package))
-			return bad(file, yaml_line(lines, "same/%u", i), e,
+			return bad(c, yaml_line(lines, "same/%u", i),
 				   "not a package of this part:", p->same[i].package);
 	return 0;
 }
@@ -152,9 +169,10 @@ const struct world_wheel *world_part_place(const struct world_part *p, const cha
 }
 
 /* Each wheel has a place; one of a toolkit without any goes by toolkit_tree.yaml. */
-static int check_wheels(const char *file, const struct yaml_tree *lines, const struct world_part *p,
-			struct err *e)
+static int check_wheels(const struct checking *c)
 {
+	const struct yaml_tree *lines = c->lines;
+	const struct world_part *p = c->p;
 	AUTO_ARENA struct arena a = {0};
 	struct strlist names = {0};
 	bool toolkit = strcmp(p->kind, "toolkit") == 0;
@@ -163,7 +181,7 @@ static int check_wheels(const char *file, const struct yaml_tree *lines, const s
 		strlist_ref(&names, &a,
 			    arena_strndup(&a, p->wheels[i], strcspn(p->wheels[i], "=")));
 		if (!toolkit && !world_part_place(p, names.items[i]))
-			return bad(file, yaml_line(lines, "wheels/%u", i), e,
+			return bad(c, yaml_line(lines, "wheels/%u", i),
 				   "a wheel without an install path:", p->wheels[i]);
 	}
 
@@ -171,72 +189,74 @@ static int check_wheels(const char *file, const struct yaml_tree *lines, const s
 		const struct world_wheel *w = &p->places[i];
 		unsigned line = yaml_line(lines, "places/%u", i);
 		if (!strlist_contains(&names, w->wheel))
-			return bad(
-				file, line, e,
-				"an install path for what is not a wheel of this part:", w->wheel);
+			return bad(c, line, "an install path for what is not a wheel of this part:",
+				   w->wheel);
 		for (unsigned j = 0; j < i; j++)
 			if (strcmp(p->places[j].wheel, w->wheel) == 0 &&
 			    strcmp(p->places[j].from, w->from) == 0)
-				return bad(file, line, e, "there twice:", w->wheel);
+				return bad(c, line, "there twice:", w->wheel);
 		if (strcmp(w->from, ".") != 0 && !path_is_safe_relative(w->from))
-			return bad(file, line, e, "not a directory of a wheel:", w->from);
+			return bad(c, line, "not a directory of a wheel:", w->from);
 		if (!path_is_safe_relative(w->to))
-			return bad(file, line, e, "not a path below the root:", w->to);
+			return bad(c, line, "not a path below the root:", w->to);
 	}
 
 	return 0;
 }
 
-static int check(const char *file, const char *name, const struct yaml_tree *lines,
-		 const struct world_part *p, struct err *e)
+static int check(const struct checking *c)
 {
+	const struct yaml_tree *lines = c->lines;
+	const struct world_part *p = c->p;
+	const char *name = c->name;
 	bool base = strcmp(p->kind, "base") == 0, python = strcmp(p->kind, "python") == 0;
 	bool library = strcmp(p->kind, "library") == 0, cross = strcmp(p->kind, "cross") == 0;
 
 	if (strcmp(p->part, name) != 0)
-		return bad(file, yaml_line(lines, "part"), e,
-			   "the file has another name than its part", p->part);
+		return bad(c, yaml_line(lines, "part"), "the file has another name than its part",
+			   p->part);
 	const bool known = base || python || library || cross;
 	if (!known && strcmp(p->kind, "toolkit") != 0)
-		return bad(file, yaml_line(lines, "kind"), e,
+		return bad(c, yaml_line(lines, "kind"),
 			   "neither base, toolkit, python, library nor cross:", p->kind);
 	if ((base && (!p->packages_count || !*p->python || !*p->glibc)))
-		return bad(file, 1, e, "a base has packages, python and glibc; they are missing in",
+		return bad(c, 1, "a base has packages, python and glibc; they are missing in",
 			   name);
 	if (base && *p->prefix)
-		return bad(file, yaml_line(lines, "prefix"), e, "a base has no prefix:", p->prefix);
+		return bad(c, yaml_line(lines, "prefix"), "a base has no prefix:", p->prefix);
 	if (!base && !path_is_safe_relative(p->prefix))
-		return bad(file, yaml_line(lines, "prefix"), e,
-			   "not a path below the root:", p->prefix);
+		return bad(c, yaml_line(lines, "prefix"), "not a path below the root:", p->prefix);
 	bool one_archive = p->archives_count == 1 && !*p->manifest;
 	bool others = p->packages_count || p->wheels_count;
 	if (python && (!*p->python || !one_archive || others))
-		return bad(file, 1, e,
-			   "a python has its version, one archive and nothing else, unlike", name);
-	if (library && (!(p->wheels_count + p->packages_count) || *p->manifest || *p->python))
-		return bad(file, 1, e, "a library has wheels or packages and nothing else, unlike",
+		return bad(c, 1, "a python has its version, one archive and nothing else, unlike",
 			   name);
+	if (library && (!(p->wheels_count + p->packages_count) || *p->manifest || *p->python))
+		return bad(c, 1, "a library has wheels or packages and nothing else, unlike", name);
 	if (!python && (p->archives_count > 0) != (*p->manifest != '\0'))
-		return bad(file, 1, e, "a manifest and archives come together, but not in", name);
+		return bad(c, 1, "a manifest and archives come together, but not in", name);
 	if (*p->manifest && strncmp(p->manifest, "https://", 8) != 0 &&
 	    strncmp(p->manifest, "http://", 7) != 0)
-		return bad(file, yaml_line(lines, "manifest"), e, "not a URL:", p->manifest);
+		return bad(c, yaml_line(lines, "manifest"), "not a URL:", p->manifest);
 	if (p->packages_count && (!is_word(p->suite, "-") || !p->components_count))
-		return bad(file, yaml_line(lines, "packages"), e,
+		return bad(c, yaml_line(lines, "packages"),
 			   "packages without suite and components in", name);
 	for (unsigned i = 0; i < p->platforms_count; i++)
 		if (!world_debian_arch(p->platforms[i]))
-			return bad(file, yaml_line(lines, "platforms/%u", i), e,
+			return bad(c, yaml_line(lines, "platforms/%u", i),
 				   "not a platform of worlds:", p->platforms[i]);
-	if (check_words(file, lines, "packages", p->packages, p->packages_count, "+-.", e) < 0 ||
-	    check_words(file, lines, "components", p->components, p->components_count, "-", e) <
-		    0 ||
-	    check_words(file, lines, "wheels", p->wheels, p->wheels_count, "-._=+", e) < 0 ||
-	    check_words(file, lines, "archives", p->archives, p->archives_count, "-._=+", e) < 0)
+	const struct word_list lists[] = {
+		{"packages", p->packages, p->packages_count, "+-."},
+		{"components", p->components, p->components_count, "-"},
+		{"wheels", p->wheels, p->wheels_count, "-._=+"},
+		{"archives", p->archives, p->archives_count, "-._=+"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		if (check_words(c, &lists[i]) < 0)
+			return -1;
+	if (check_cross(c) < 0 || check_wheels(c) < 0)
 		return -1;
-	if (check_cross(file, name, lines, p, e) < 0 || check_wheels(file, lines, p, e) < 0)
-		return -1;
-	return check_places(file, lines, p, e);
+	return check_places(c);
 }
 
 int world_part_names(const char *profiles, struct arena *a, struct strlist *ret, struct err *e)
@@ -277,7 +297,7 @@ int world_part_load(const char *profiles, const char *name, struct arena *a,
 	if (!is_word(name, "_") || !fs_exists(TRUSTED, file))
 		return unknown(profiles, name, a, e);
 	if (yaml_load(file, &part_schema, a, part, &lines, e) < 0 ||
-	    check(file, name, lines, part, e) < 0)
+	    check(&(struct checking){file, name, lines, part, e}) < 0)
 		return -1;
 	*ret = part;
 	return 0;
